@@ -1,0 +1,210 @@
+package skill
+
+import (
+	"bytes"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// fastTree reads the commonest shapes of frontmatter without the YAML parser,
+// which takes twice as long as reading the file: fields with a plain or simply
+// quoted value, a value folded or kept over lines of one indentation, and one
+// level of fields below a field. It returns nil for everything else, and
+// otherwise the nodes that parseYAML would return (a fuzz test holds it to
+// that), so that nothing after it differs.
+func fastTree(block []byte) *yaml.Node {
+	if !bytes.HasSuffix(block, []byte("\n")) {
+		return nil
+	}
+	f := fastReader{rest: string(block), line: 1}
+	root := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: 1, Column: 1}
+	for f.rest != "" {
+		line := f.peek()
+		if line == "" {
+			return nil
+		}
+		key, value, column, ok := fastField(line)
+		if !ok {
+			return nil
+		}
+		keyNode := f.scalar(key, 1)
+		f.next()
+		var val *yaml.Node
+		switch {
+		case value == "":
+			val = f.nested()
+		case value == ">-" || value == "|" || value == ">" || value == "|-":
+			val = f.blockScalar(value, column)
+		default:
+			f.line--
+			val = f.value(value, column)
+			f.line++
+		}
+		if val == nil || strings.HasPrefix(f.rest, " ") {
+			return nil // nothing, or a continuation line
+		}
+		root.Content = append(root.Content, keyNode, val)
+	}
+	if len(root.Content) == 0 {
+		return nil
+	}
+	return root
+}
+
+type fastReader struct {
+	rest string
+	line int
+}
+
+// peek returns the next line without its line feed.
+func (f *fastReader) peek() string {
+	if i := strings.IndexByte(f.rest, '\n'); i >= 0 {
+		return f.rest[:i]
+	}
+	return f.rest
+}
+
+func (f *fastReader) next() {
+	if i := strings.IndexByte(f.rest, '\n'); i >= 0 {
+		f.rest = f.rest[i+1:]
+	} else {
+		f.rest = ""
+	}
+	f.line++
+}
+
+func (f *fastReader) scalar(v string, column int) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v, Line: f.line, Column: column}
+}
+
+// fastField splits "key: value" where the key is a plain word.
+func fastField(line string) (key, value string, column int, ok bool) {
+	colon := strings.IndexByte(line, ':')
+	if colon < 1 || colon > 64 {
+		return "", "", 0, false
+	}
+	key, rest := line[:colon], line[colon+1:]
+	for i := 0; i < len(key); i++ {
+		c := key[i] | 0x20
+		if (c < 'a' || c > 'z') && (i == 0 || key[i] != '-' && key[i] != '_' && (key[i] < '0' || key[i] > '9')) {
+			return "", "", 0, false
+		}
+	}
+	if coreKind(key) != "str" {
+		return "", "", 0, false
+	}
+	value = strings.TrimLeft(rest, " ")
+	if value != "" && len(value) == len(rest) {
+		return "", "", 0, false // "a:b" is no field
+	}
+	column = 1 + colon + 1 + len(rest) - len(value)
+	return key, strings.TrimRight(value, " "), column, true
+}
+
+// value reads a scalar on the line of its key, nil where it is not simple.
+func (f *fastReader) value(v string, column int) *yaml.Node {
+	n := f.scalar(v, column)
+	switch c := v[0]; {
+	case c == '"' && len(v) > 2 && v[len(v)-1] == '"':
+		n.Value, n.Style = v[1:len(v)-1], yaml.DoubleQuotedStyle
+		if strings.ContainsAny(n.Value, `"\`) || !printableASCII(n.Value) {
+			return nil
+		}
+	case c == '\'' && len(v) > 2 && v[len(v)-1] == '\'':
+		n.Value, n.Style = v[1:len(v)-1], yaml.SingleQuotedStyle
+		if strings.IndexByte(n.Value, '\'') >= 0 || !printableASCII(n.Value) {
+			return nil
+		}
+	case c|0x20 >= 'a' && c|0x20 <= 'z':
+		if !fastPlain(v) {
+			return nil
+		}
+	default:
+		return nil
+	}
+	return n
+}
+
+// fastPlain reports whether text that begins with a letter is a plain string
+// as it stands: no indicator in it, and no word that is not a string.
+func fastPlain(v string) bool {
+	if !printableASCII(v) || v[len(v)-1] == ':' || strings.Contains(v, ": ") || strings.Contains(v, " #") {
+		return false
+	}
+	if len(v) <= 5 { // null, true, yes, .inf and their like
+		switch strings.ToLower(v) {
+		case "null", "true", "false", "yes", "no", "on", "off", "y", "n":
+			return false
+		}
+	}
+	return true
+}
+
+func printableASCII(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// nested reads fields one level down, all with simple values.
+func (f *fastReader) nested() *yaml.Node {
+	var n *yaml.Node
+	indent := 0
+	for strings.HasPrefix(f.rest, " ") {
+		line := f.peek()
+		text := strings.TrimLeft(line, " ")
+		if n == nil {
+			indent = len(line) - len(text)
+			n = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: f.line, Column: indent + 1}
+		}
+		key, value, column, ok := fastField(text)
+		if !ok || value == "" || len(line)-len(text) != indent {
+			return nil
+		}
+		val := f.value(value, column+indent)
+		if val == nil {
+			return nil
+		}
+		n.Content = append(n.Content, f.scalar(key, indent+1), val)
+		f.next()
+	}
+	return n
+}
+
+// blockScalar reads the lines of a folded or literal value, if all have one
+// indentation and none is blank.
+func (f *fastReader) blockScalar(style string, column int) *yaml.Node {
+	n := f.scalar("", column)
+	n.Line--
+	sep := "\n"
+	n.Style = yaml.LiteralStyle
+	if style[0] == '>' {
+		n.Style, sep = yaml.FoldedStyle, " "
+	}
+	var text []string
+	indent := 0
+	for strings.HasPrefix(f.rest, " ") {
+		line := f.peek()
+		t := strings.TrimLeft(line, " ")
+		if text == nil {
+			indent = len(line) - len(t)
+		}
+		if t == "" || len(line)-len(t) != indent || !printableASCII(t) || t[len(t)-1] == ' ' {
+			return nil
+		}
+		text = append(text, t)
+		f.next()
+	}
+	if text == nil || strings.HasPrefix(f.rest, "\n") {
+		return nil
+	}
+	n.Value = strings.Join(text, sep)
+	if len(style) == 1 {
+		n.Value += "\n"
+	}
+	return n
+}

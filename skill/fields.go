@@ -1,0 +1,383 @@
+package skill
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// specFields are the fields of the specification, sorted.
+var specFields = []string{"allowed-tools", "compatibility", "description", "license", "metadata", "name"}
+
+// decoder turns the mapping of a frontmatter into a Skill. It leaves no field
+// out because of a fault in another.
+type decoder struct {
+	ds     *Diagnostics
+	line   int // line of the file that holds the first line of the block
+	folder string
+	top    map[string]*yaml.Node
+	meta   map[string]*yaml.Node
+}
+
+func (d *decoder) add(sev Severity, rule int, code string, at *yaml.Node, msg, fix string) {
+	line, column := d.line, 1
+	if at != nil {
+		line, column = d.line+at.Line-1, at.Column
+	}
+	d.ds.add(Diagnostic{sev, code, line, column, msg, fix, rule})
+}
+
+func (d *decoder) skill(root *yaml.Node) *Skill {
+	d.top = d.mapping(root, true)
+	s := &Skill{}
+	if m := d.top["metadata"]; m != nil {
+		d.metadata(m, s)
+	}
+	d.unexpected(root)
+	d.name(s)
+	d.description(s)
+	d.compatibility(s)
+	s.License = d.text("license")
+	d.allowedTools(s)
+	d.extensions(s)
+	return s
+}
+
+// mapping indexes the scalar keys of n; of a repeated key the last counts.
+func (d *decoder) mapping(n *yaml.Node, report bool) map[string]*yaml.Node {
+	m := make(map[string]*yaml.Node, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if key.Kind != yaml.ScalarNode {
+			continue
+		}
+		if _, dup := m[key.Value]; dup && report {
+			d.add(Warning, 6, "duplicate-key", key, fmt.Sprintf("Invalid YAML in frontmatter: the field %s is given twice; the last one counts", quote(key.Value)),
+				"delete one of the two")
+		}
+		m[key.Value] = n.Content[i+1]
+	}
+	return m
+}
+
+func (d *decoder) metadata(n *yaml.Node, s *Skill) {
+	if n.Kind != yaml.MappingNode {
+		d.add(Warning, 0, "metadata-not-a-map", n, "metadata is not a map and is ignored", "write it as indented lines of the form key: value")
+		return
+	}
+	d.meta = d.mapping(n, true)
+	s.Metadata = make(map[string]string, len(d.meta))
+	var odd []string
+	for k, v := range d.meta {
+		s.Metadata[k] = scalarText(v)
+		if v.Kind != yaml.ScalarNode || isPlain(v) && coreKind(v.Value) != "str" {
+			odd = append(odd, k)
+		}
+	}
+	if len(odd) > 0 {
+		slices.Sort(odd)
+		d.add(Info, 0, "metadata-values", n, "metadata values that are not strings: "+list(odd), "put scalars in quotes; the specification allows strings only")
+	}
+}
+
+func (d *decoder) unexpected(root *yaml.Node) {
+	var extra []string
+	var first *yaml.Node
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key := root.Content[i]
+		if key.Kind != yaml.ScalarNode || slices.Contains(specFields, key.Value) || slices.Contains(extra, key.Value) {
+			continue
+		}
+		if first == nil {
+			first = key
+		}
+		if extra = append(extra, key.Value); len(extra) == 100 {
+			break // enough to tell
+		}
+	}
+	if first == nil {
+		return
+	}
+	slices.Sort(extra)
+	d.add(Info, 8, "unexpected-fields", first, fmt.Sprintf("Unexpected fields in frontmatter: %s. Only ['%s'] are allowed.",
+		strings.Join(extra, ", "), strings.Join(specFields, "', '")), "move them under metadata:, where other programs ignore them")
+}
+
+func (d *decoder) name(s *Skill) {
+	n, given := d.top["name"]
+	if !given {
+		d.fallbackName(s, nil, 9, "name-missing", "Missing required field in frontmatter: name")
+		return
+	}
+	if n.Kind != yaml.ScalarNode || strings.TrimSpace(n.Value) == "" {
+		d.fallbackName(s, n, 10, "name-empty", "Field 'name' must be a non-empty string")
+		return
+	}
+	name := NormalizeName(n.Value)
+	d.nameShape(n, name)
+	if !usableName(name) {
+		d.fallbackName(s, n, 0, "name-unusable", fmt.Sprintf("the name %s holds a path separator or a control character", quote(name)))
+		return
+	}
+	s.Name = name
+	if folder := NormalizeName(d.folder); folder != "" && folder != name {
+		d.add(Warning, 16, "name-folder", n, fmt.Sprintf("Directory name '%s' must match skill name '%s'", d.folder, name),
+			fmt.Sprintf("rename the folder to %s, or the skill to %s", name, folder))
+	}
+	if lower := strings.ToLower(name); strings.Contains(lower, "claude") || strings.Contains(lower, "anthropic") {
+		d.add(Info, 0, "name-reserved", n, fmt.Sprintf("the name %s holds a word that some platforms reserve", quote(name)), "choose a name without claude or anthropic")
+	}
+}
+
+// nameShape applies rules 11 to 15, and one of our own on portability.
+func (d *decoder) nameShape(n *yaml.Node, name string) {
+	slug := Slug(name)
+	rename := "name it " + slug
+	if count := utf8.RuneCountInString(name); count > 64 {
+		d.add(Warning, 11, "name-too-long", n, fmt.Sprintf("Skill name '%s' exceeds 64 character limit (%d chars)", name, count), "shorten it to 64 characters")
+	}
+	if name != strings.ToLower(name) {
+		d.add(Warning, 12, "name-case", n, fmt.Sprintf("Skill name '%s' must be lowercase", name), rename)
+	}
+	if strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-") {
+		d.add(Warning, 13, "name-hyphen-edge", n, "Skill name cannot start or end with a hyphen", rename)
+	}
+	if strings.Contains(name, "--") {
+		d.add(Warning, 14, "name-hyphen-double", n, "Skill name cannot contain consecutive hyphens", rename)
+	}
+	if strings.ContainsFunc(name, func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
+		d.add(Warning, 15, "name-characters", n, fmt.Sprintf("Skill name '%s' contains invalid characters. Only letters, digits, and hyphens are allowed.", name), rename)
+	} else if !isASCII(name) {
+		d.add(Info, 0, "name-not-portable", n, fmt.Sprintf("the name %s holds characters outside a-z, 0-9 and -, which many programs refuse", quote(name)), rename)
+	}
+}
+
+// fallbackName takes the folder's name where the skill gives none of use.
+func (d *decoder) fallbackName(s *Skill, at *yaml.Node, rule int, code, msg string) {
+	folder := NormalizeName(d.folder)
+	if folder == "" || !usableName(folder) {
+		d.add(Error, rule, code, at, msg, "add a line name: with a name of lowercase letters, digits and hyphens")
+		return
+	}
+	s.Name = folder
+	d.add(Warning, rule, code, at, fmt.Sprintf("%s; it is loaded under its folder's name %s", msg, quote(folder)), "add the line name: "+Slug(folder))
+}
+
+func (d *decoder) description(s *Skill) {
+	const fix = "add a line description: that says what the skill does and when to use it"
+	n, given := d.top["description"]
+	if !given {
+		d.add(Error, 17, "description-missing", nil, "Missing required field in frontmatter: description", fix)
+		return
+	}
+	raw := scalarText(n)
+	if strings.TrimSpace(raw) == "" || isNull(n) || n.Kind == yaml.MappingNode {
+		rule := 18
+		if isNull(n) && n.Value != "" {
+			rule = 0 // the reference reads ~ and null as text
+		}
+		d.add(Error, rule, "description-empty", n, "Field 'description' must be a non-empty string", fix)
+		return
+	}
+	if n.Kind == yaml.SequenceNode {
+		d.add(Warning, 18, "description-list", n, "Field 'description' must be a non-empty string; the items of the list are joined", "write it as one text")
+	}
+	s.Description = strings.TrimSpace(raw)
+	if count := utf8.RuneCountInString(raw); count > 1024 {
+		d.add(Warning, 19, "description-too-long", n, fmt.Sprintf("Description exceeds 1024 character limit (%d chars)", count),
+			"keep what tells when to use the skill and move the rest into the instructions")
+	}
+	if i, j := strings.IndexByte(raw, '<'), strings.IndexByte(raw, '>'); i >= 0 && j > i {
+		d.add(Warning, 0, "description-angle-brackets", n, "the description holds <…>, which some programs refuse or read as markup", "write it without angle brackets")
+	}
+	if placeholder(s.Description) {
+		d.add(Warning, 0, "description-placeholder", n, "the description is a placeholder", "say what the skill does and when to use it")
+	}
+	if r := hidden(raw); r != 0 {
+		d.add(Warning, 0, "hidden-characters", n, fmt.Sprintf("the description holds the invisible character U+%04X", r), "delete it; find out how it came there")
+	}
+}
+
+func (d *decoder) compatibility(s *Skill) {
+	n := d.top["compatibility"]
+	if n == nil {
+		return
+	}
+	s.Compatibility = scalarText(n)
+	if n.Kind != yaml.ScalarNode {
+		d.add(Warning, 20, "compatibility-type", n, "Field 'compatibility' must be a string", "write it as one text")
+		return
+	}
+	if count := utf8.RuneCountInString(n.Value); count > 500 {
+		d.add(Warning, 21, "compatibility-too-long", n, fmt.Sprintf("Compatibility exceeds 500 character limit (%d chars)", count), "shorten it to 500 characters")
+	}
+}
+
+func (d *decoder) allowedTools(s *Skill) {
+	n := d.lookup("allowed-tools", "allowed_tools", "allowedTools")
+	if n == nil {
+		if t := d.top["tools"]; t != nil && !isToolList(t) {
+			n = t
+			d.add(Info, 0, "tools-field", t, "the field tools is read as allowed-tools", "name it allowed-tools")
+		}
+	}
+	if n == nil {
+		return
+	}
+	s.AllowedTools = toolPatterns(n)
+	if n.Kind == yaml.ScalarNode && strings.Contains(n.Value, ",") && len(s.AllowedTools) > 1 {
+		d.add(Info, 0, "allowed-tools-commas", n, "allowed-tools is separated by commas", "separate tools by spaces, as the specification says")
+	}
+	if n.Kind == yaml.SequenceNode {
+		d.add(Info, 0, "allowed-tools-list", n, "allowed-tools is a list", "write it as one text, separated by spaces")
+	}
+}
+
+func (d *decoder) extensions(s *Skill) {
+	s.DisplayName = d.text("displayName", "display_name", "display-name", "title")
+	s.Version = d.text("version")
+	s.Author = d.text("author")
+	s.Category = d.text("category")
+	s.Model = d.text("model")
+	s.ArgumentHint = d.text("argument-hint", "argument_hint", "argumentHint")
+	s.WhenToUse = d.text("when_to_use", "when-to-use", "whenToUse")
+	s.Tags = d.texts("tags", "keywords")
+	s.BindShells = d.texts("bindShells", "bind_shells", "bind-shells")
+	s.Dependencies = d.texts("dependencies")
+	s.Preload = d.truth(false, "preload")
+	s.DisableModelInvocation = d.truth(false, "disable-model-invocation", "disable_model_invocation", "disableModelInvocation")
+	s.UserInvocable = d.truth(true, "user-invocable", "user_invocable", "userInvocable")
+	s.Config = d.object("config")
+	d.tools(s)
+	d.provider(s)
+	d.servers(s)
+}
+
+func (d *decoder) tools(s *Skill) {
+	n := d.lookup("tools")
+	if n == nil || !isToolList(n) {
+		return
+	}
+	for _, item := range n.Content {
+		m := d.mapping(item, false)
+		t := Tool{Name: scalarText(m["name"]), Provider: scalarText(m["provider"])}
+		if c := m["config"]; c != nil && c.Kind == yaml.MappingNode {
+			t.Config, _ = toJSON(c)
+		}
+		if t.Name == "" {
+			d.add(Warning, 0, "tool-without-name", item, "a tool in tools has no name and is ignored", "add name: to it")
+			continue
+		}
+		s.Tools = append(s.Tools, t)
+	}
+}
+
+func (d *decoder) provider(s *Skill) {
+	n := d.lookup("provider")
+	if n == nil || isNull(n) {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		d.add(Warning, 0, "provider-not-a-map", n, "provider is not a map and is ignored", "give it module and class, command, or wasm")
+		return
+	}
+	m := d.mapping(n, false)
+	p := &Provider{Module: scalarText(m["module"]), Class: scalarText(m["class"]), WASM: scalarText(m["wasm"])}
+	if c := m["command"]; c != nil {
+		p.Command = stringList(c, false)
+	}
+	if p.Class != "" && p.Module == "" {
+		p.Module = "provider"
+	}
+	ways := 0
+	for _, given := range []bool{p.Class != "", len(p.Command) > 0, p.WASM != ""} {
+		if given {
+			ways++
+		}
+	}
+	if ways != 1 {
+		d.add(Warning, 0, "provider-incomplete", n, "provider must have exactly one of class, command and wasm", "keep the one that is meant")
+		return
+	}
+	s.Provider = p
+}
+
+func (d *decoder) servers(s *Skill) {
+	n := d.lookup("mcpServers", "mcp_servers", "mcp-servers")
+	if n == nil || isNull(n) {
+		return
+	}
+	switch n.Kind {
+	case yaml.SequenceNode, yaml.ScalarNode:
+		s.MCPServers.Names = stringList(n, true)
+	case yaml.MappingNode:
+		configs, err := toJSON(n)
+		if err != nil {
+			d.add(Warning, 0, "mcp-servers", n, "mcpServers is ignored: "+err.Error(), "write a map of server configurations")
+			return
+		}
+		s.MCPServers.Configs = configs
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			s.MCPServers.Names = append(s.MCPServers.Names, n.Content[i].Value)
+		}
+	}
+}
+
+// lookup finds the first of the spellings at the top level, then under
+// metadata.
+func (d *decoder) lookup(names ...string) *yaml.Node {
+	for _, m := range []map[string]*yaml.Node{d.top, d.meta} {
+		for _, name := range names {
+			if n := m[name]; n != nil {
+				return n
+			}
+		}
+	}
+	return nil
+}
+
+func (d *decoder) text(names ...string) string {
+	if n := d.lookup(names...); n != nil && !isNull(n) {
+		return scalarText(n)
+	}
+	return ""
+}
+
+func (d *decoder) texts(names ...string) []string {
+	if n := d.lookup(names...); n != nil && !isNull(n) {
+		return stringList(n, true)
+	}
+	return nil
+}
+
+func (d *decoder) truth(def bool, names ...string) bool {
+	n := d.lookup(names...)
+	if n == nil || isNull(n) {
+		return def
+	}
+	switch strings.ToLower(scalarText(n)) {
+	case "true", "yes", "on", "1":
+		return true
+	case "false", "no", "off", "0":
+		return false
+	}
+	d.add(Warning, 0, "not-a-boolean", n, fmt.Sprintf("%s is neither true nor false; it is taken as %v", names[0], def), "write true or false")
+	return def
+}
+
+func (d *decoder) object(name string) json.RawMessage {
+	n := d.lookup(name)
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	js, err := toJSON(n)
+	if err != nil {
+		d.add(Warning, 0, "config", n, name+" is ignored: "+err.Error(), "make it smaller")
+	}
+	return js
+}

@@ -1,0 +1,135 @@
+package skill
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// parser is one pass over one SKILL.md.
+type parser struct {
+	src    []byte
+	folder string
+	lay    layout
+	ds     Diagnostics
+}
+
+func (p *parser) fileName(file string) {
+	if file == FileName || file == "" {
+		return
+	}
+	d := Diagnostic{Severity: Warning, Code: "file-name", Message: fmt.Sprintf("the file is named %s, not %s", file, FileName),
+		Fix: "rename it to " + FileName}
+	if file != "skill.md" { // which the reference accepts
+		d.Message, d.Rule = "Missing required file: SKILL.md ("+d.Message+")", 3
+	}
+	p.ds.add(d)
+}
+
+// parse reads the frontmatter; nil where there is none to read.
+func (p *parser) parse() *Skill {
+	p.lay = cut(p.src, &p.ds)
+	reference, same := p.referenceBlock()
+	var s *Skill
+	if p.ds.Loads() {
+		s = p.frontmatter()
+	}
+	if !same {
+		p.strictVerdict(reference)
+	}
+	return s
+}
+
+func (p *parser) frontmatter() *Skill {
+	block := p.src[p.lay.front:p.lay.end]
+	checkBlock(block, p.lay.line, &p.ds)
+	if !p.ds.Loads() {
+		return nil
+	}
+	p.lineEndings(block)
+	root, repaired := fastTree(block), false
+	if root == nil {
+		root, repaired = p.tree(block)
+	}
+	if !p.ds.Loads() {
+		return nil
+	}
+	if root == nil || root.Kind != yaml.MappingNode {
+		p.ds.add(Diagnostic{Error, "frontmatter-not-a-mapping", p.lay.line, 1, "SKILL.md frontmatter must be a YAML mapping",
+			"write it as lines of the form field: value", 7})
+		return nil
+	}
+	p.strictYAML(root)
+	d := decoder{ds: &p.ds, line: p.lay.line, folder: p.folder}
+	s := d.skill(root)
+	s.Frontmatter = block
+	s.repaired = repaired
+	return s
+}
+
+// tree parses the block, after a repair where it does not parse as it stands.
+func (p *parser) tree(block []byte) (root *yaml.Node, repaired bool) {
+	root, err := parseYAML(block)
+	if err == nil {
+		return root, false
+	}
+	line, column := p.lay.line, 1
+	if err.line > 0 {
+		line, column = p.lay.line+err.line-1, max(err.column, 1)
+	}
+	if fixed, where := repair(block); fixed != nil {
+		if root, err2 := parseYAML(fixed); err2 == nil {
+			p.ds.add(Diagnostic{Warning, "yaml-repaired", p.lay.line + where.line - 1, where.column,
+				fmt.Sprintf("Invalid YAML in frontmatter: %s; read as if the value of %s were quoted", err.msg, where.key),
+				"put the value of " + where.key + " in double quotes", 6})
+			return root, true
+		}
+	}
+	p.ds.add(Diagnostic{Error, "yaml-invalid", line, column, "Invalid YAML in frontmatter: " + err.msg, yamlFix(block, err), 6})
+	return nil, false
+}
+
+// lineEndings notes carriage returns: a checkout that changes them changes
+// the digest of the file.
+func (p *parser) lineEndings(block []byte) {
+	cr := bytes.Count(block, []byte("\r\n"))
+	switch {
+	case cr == 0:
+	case cr == bytes.Count(block, []byte("\n")):
+		p.ds.add(Diagnostic{Info, "line-endings-crlf", p.lay.line, 1, "lines end with CR LF", "end lines with LF, so that a checkout on another system keeps the digest", 0})
+	default:
+		p.ds.add(Diagnostic{Warning, "line-endings-mixed", p.lay.line, 1, "some lines end with CR LF and some with LF", "end all lines with LF", 0})
+	}
+}
+
+// body checks the instructions; only where the whole file was read.
+func (p *parser) body(s *Skill) {
+	line := 1 + bytes.Count(p.src[:p.lay.body], []byte("\n"))
+	text := s.Instructions
+	if strings.TrimSpace(text) == "" {
+		p.ds.add(Diagnostic{Warning, "body-empty", line, 1, "there are no instructions after the frontmatter", "write what to do when the skill is loaded", 0})
+		return
+	}
+	if i := strings.IndexByte(text, 0); i >= 0 {
+		l, c := position(p.src, p.lay.body+i)
+		p.ds.add(Diagnostic{Warning, "body-nul-byte", l, c, "the instructions hold a NUL byte", "delete it", 0})
+	}
+	if at := invalidUTF8(text); at >= 0 {
+		l, c := position(p.src, p.lay.body+at)
+		p.ds.add(Diagnostic{Warning, "body-not-utf-8", l, c, "the instructions hold a byte that is not UTF-8", "save the file as UTF-8", 0})
+	}
+	if n := Tokens(text); n > 5000 {
+		p.ds.add(Diagnostic{Warning, "body-tokens", line, 1, fmt.Sprintf("the instructions have about %d tokens, more than 5000", n),
+			"move what is not always needed into files under references/", 0})
+	}
+	if n := strings.Count(text, "\n"); n > 500 {
+		p.ds.add(Diagnostic{Warning, "body-lines", line, 1, fmt.Sprintf("the instructions have %d lines, more than 500", n),
+			"move what is not always needed into files under references/", 0})
+	}
+	if n := Tokens("- " + s.Name + ": " + s.Description); n > 100 {
+		p.ds.add(Diagnostic{Warning, "catalog-line-tokens", p.lay.line, 1, fmt.Sprintf("name and description have about %d tokens, more than 100; every agent pays for them in every conversation", n),
+			"shorten the description to what tells when to use the skill", 0})
+	}
+}

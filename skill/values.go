@@ -1,0 +1,225 @@
+package skill
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxListItems bounds lists in frontmatter; more are cut off.
+const maxListItems = 1000
+
+// NormalizeName is the form in which names are compared: trimmed and NFKC.
+func NormalizeName(s string) string {
+	s = strings.TrimSpace(s)
+	if isASCII(s) {
+		return s
+	}
+	return norm.NFKC.String(s)
+}
+
+// Slug makes a name that the specification allows out of any text:
+// lower-case ASCII letters, digits and single hyphens, at most 64, "skill"
+// where nothing is left.
+func Slug(s string) string {
+	var b strings.Builder
+	hyphen := false
+	for _, r := range norm.NFKD.String(strings.ToLower(s)) {
+		switch {
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
+			if hyphen && b.Len() > 0 {
+				b.WriteByte('-')
+			}
+			hyphen = false
+			b.WriteRune(r)
+		case unicode.Is(unicode.Mn, r):
+		default:
+			hyphen = true
+		}
+		if b.Len() >= 63 {
+			break
+		}
+	}
+	if b.Len() == 0 {
+		return "skill"
+	}
+	return strings.TrimRight(b.String(), "-")
+}
+
+// PortableName reports whether every consumer of skills accepts the name: 1 to
+// 64 lower-case ASCII letters, digits and single inner hyphens.
+func PortableName(s string) bool {
+	if s == "" || len(s) > 64 || s[0] == '-' || s[len(s)-1] == '-' || strings.Contains(s, "--") {
+		return false
+	}
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return r != '-' && (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
+}
+
+// usableName reports whether a name can be a label: printable, and nothing
+// that could be taken for a path.
+func usableName(s string) bool {
+	if s == "" || s == "." || s == ".." || utf8.RuneCountInString(s) > 256 || !utf8.ValidString(s) {
+		return false
+	}
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return r == '/' || r == '\\' || !unicode.IsPrint(r)
+	})
+}
+
+func isASCII(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+func invalidUTF8(s string) int {
+	if utf8.ValidString(s) {
+		return -1
+	}
+	for i, r := range s {
+		if r == utf8.RuneError {
+			if _, n := utf8.DecodeRuneInString(s[i:]); n == 1 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// hidden returns the first character of s that a reader cannot see and a
+// model can: tags, bidirectional controls, zero-width characters; else 0.
+func hidden(s string) rune {
+	for _, r := range s {
+		switch {
+		case 0xE0000 <= r && r <= 0xE007F, 0x202A <= r && r <= 0x202E, 0x2066 <= r && r <= 0x2069,
+			r == 0x200B, r == 0x2060, r == 0xFEFF, r == 0x180E:
+			return r
+		}
+	}
+	return 0
+}
+
+// placeholder reports whether a description was never written.
+func placeholder(s string) bool {
+	t := strings.ToLower(s)
+	for _, p := range []string{"todo", "[todo", "tbd", "fixme", "replace with", "[replace", "your description", "<description", "description here", "lorem ipsum", "placeholder"} {
+		if strings.HasPrefix(t, p) {
+			return true
+		}
+	}
+	return strings.Contains(t, "[todo:") || strings.Contains(t, "todo: complete")
+}
+
+// scalarText is a value as text: a list joined by ", ", a map as JSON.
+func scalarText(n *yaml.Node) string {
+	if n == nil {
+		return ""
+	}
+	switch n.Kind {
+	case yaml.ScalarNode:
+		return n.Value
+	case yaml.SequenceNode:
+		return strings.Join(stringList(n, false), ", ")
+	case yaml.AliasNode:
+		if n.Alias != nil && n.Alias.Kind == yaml.ScalarNode {
+			return n.Alias.Value
+		}
+	case yaml.MappingNode:
+		if js, err := toJSON(n); err == nil {
+			return string(js)
+		}
+	}
+	return ""
+}
+
+// stringList reads a list, or one text that holds several, separated by
+// commas where split is set.
+func stringList(n *yaml.Node, split bool) []string {
+	var items []string
+	switch n.Kind {
+	case yaml.SequenceNode:
+		for _, c := range n.Content[:min(len(n.Content), maxListItems)] {
+			if c.Kind == yaml.ScalarNode {
+				items = append(items, c.Value)
+			}
+		}
+	case yaml.ScalarNode:
+		items = []string{n.Value}
+		if split {
+			items = strings.SplitN(n.Value, ",", maxListItems)
+		}
+	}
+	out := items[:0]
+	for _, it := range items {
+		if it = strings.TrimSpace(it); it != "" {
+			out = append(out, it)
+		}
+	}
+	return out
+}
+
+// isToolList reports whether n is a list of tool declarations, as opposed to
+// names of allowed tools.
+func isToolList(n *yaml.Node) bool {
+	return n.Kind == yaml.SequenceNode && len(n.Content) > 0 && n.Content[0].Kind == yaml.MappingNode
+}
+
+func toolPatterns(n *yaml.Node) []string {
+	if n.Kind == yaml.SequenceNode {
+		var out []string
+		for _, item := range stringList(n, false) {
+			out = append(out, SplitTools(item)...)
+		}
+		return out
+	}
+	return SplitTools(scalarText(n))
+}
+
+// SplitTools splits a list of tool patterns in any real spelling: separated by
+// commas or blanks, outside parentheses only, so that Bash(git add:*, git
+// commit:*) stays one pattern. Unbalanced parentheses end with the text.
+func SplitTools(s string) []string {
+	var out []string
+	depth, start := 0, 0
+	flush := func(end int) {
+		if t := strings.TrimSpace(s[start:end]); t != "" && len(out) < maxListItems {
+			out = append(out, t)
+		}
+	}
+	for i, r := range s {
+		switch {
+		case r == '(':
+			depth++
+		case r == ')':
+			depth = max(depth-1, 0)
+		case depth == 0 && (r == ',' || unicode.IsSpace(r)):
+			flush(i)
+			start = i + utf8.RuneLen(r)
+		}
+	}
+	flush(len(s))
+	return out
+}
+
+func quote(s string) string {
+	if len(s) > 80 {
+		s = s[:80] + "…"
+	}
+	return `"` + strings.ToValidUTF8(s, "�") + `"`
+}
+
+// list joins at most ten names.
+func list(names []string) string {
+	if len(names) > 10 {
+		return strings.Join(names[:10], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,304 @@
+package skill
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// Limits bound an archive from a stranger. Zero fields mean the defaults.
+type Limits struct {
+	PackedBytes   int64 // of the archive; default 10 MiB
+	Entries       int   // files and directories; default 512
+	FileBytes     int64 // of one unpacked file; default 16 MiB
+	UnpackedBytes int64 // of all unpacked files; default 16 MiB
+	Ratio         int64 // of unpacked to packed, for files over 64 KiB; default 200
+	// AnyFolder accepts a top folder whose name is not the archive's.
+	AnyFolder bool
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.PackedBytes == 0 {
+		l.PackedBytes = 10 << 20
+	}
+	if l.Entries == 0 {
+		l.Entries = 512
+	}
+	if l.FileBytes == 0 {
+		l.FileBytes = 16 << 20
+	}
+	if l.UnpackedBytes == 0 {
+		l.UnpackedBytes = 16 << 20
+	}
+	if l.Ratio == 0 {
+		l.Ratio = 200
+	}
+	return l
+}
+
+// Refusal is one reason why an archive is not accepted.
+type Refusal struct {
+	Entry   string `json:"entry"` // as written in the archive; "" for the archive itself
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+func (r Refusal) String() string {
+	if r.Entry == "" {
+		return r.Message
+	}
+	return quote(r.Entry) + ": " + r.Message
+}
+
+// RefusedError says that an archive was refused, with every reason found.
+type RefusedError struct{ Refusals []Refusal }
+
+func (e *RefusedError) Error() string {
+	s := "archive refused: " + e.Refusals[0].String()
+	if n := len(e.Refusals) - 1; n > 0 {
+		s += fmt.Sprintf(" (and %d more)", n)
+	}
+	return s
+}
+
+// OpenZIP opens a skill archive: SKILL.md at the top or in the single top
+// folder. name is the archive's file name or path, from which the folder of a
+// flat archive is named. Nothing is unpacked: files are inflated as they are
+// read, never beyond the size that was checked. A refused archive is a
+// [*RefusedError]; r must stay readable until the bundle is no longer used.
+func OpenZIP(r io.ReaderAt, size int64, name string, limits Limits) (*Bundle, error) {
+	limits = limits.withDefaults()
+	base := archiveBase(name)
+	if size > limits.PackedBytes {
+		return nil, &RefusedError{[]Refusal{{"", "archive-too-large", fmt.Sprintf("the archive has %d bytes, more than %d", size, limits.PackedBytes)}}}
+	}
+	zr, err := zip.NewReader(r, size)
+	if err != nil {
+		msg := "this is not a ZIP archive, or a damaged one: " + err.Error()
+		return nil, &RefusedError{[]Refusal{{"", "not-a-zip", msg}}}
+	}
+	c := checker{limits: limits, seen: map[string]string{}, fold: cases.Fold()}
+	for _, f := range zr.File {
+		if !c.entry(f) {
+			break
+		}
+	}
+	top := c.layout(base)
+	if len(c.refusals) > 0 {
+		return nil, &RefusedError{c.refusals}
+	}
+	fsys, folder := fs.FS(zr), base
+	if top != "." {
+		sub, err := fs.Sub(zr, top)
+		if err != nil {
+			return nil, fmt.Errorf("open folder %s of archive: %w", top, err)
+		}
+		fsys, folder = sub, top
+	}
+	return NewBundle(fsys, folder, nil), nil
+}
+
+// archiveBase is the name of an archive without directory and extension.
+func archiveBase(name string) string {
+	name = path.Base(strings.ReplaceAll(name, `\`, "/"))
+	for _, ext := range []string{".zip", ".skill"} {
+		if n := len(name) - len(ext); n > 0 && strings.EqualFold(name[n:], ext) {
+			return name[:n]
+		}
+	}
+	return name
+}
+
+// checker goes over the central directory of an archive once.
+type checker struct {
+	limits   Limits
+	fold     cases.Caser
+	seen     map[string]string // folded path of a file or directory → as written
+	files    []string
+	entries  int
+	total    int64
+	refusals []Refusal
+}
+
+const maxRefusals = 20
+
+func (c *checker) refuse(entry, code, format string, args ...any) {
+	if len(c.refusals) < maxRefusals {
+		c.refusals = append(c.refusals, Refusal{strings.ToValidUTF8(entry, "�"), code, fmt.Sprintf(format, args...)})
+	}
+}
+
+// entry checks one entry and reports whether to go on.
+func (c *checker) entry(f *zip.File) bool {
+	name := f.Name
+	if c.entries++; c.entries > c.limits.Entries {
+		c.refuse(name, "too-many-entries", "the archive has more than %d entries", c.limits.Entries)
+		return false
+	}
+	if !c.name(name) {
+		return true
+	}
+	clean := strings.TrimSuffix(name, "/")
+	if litter(clean) {
+		return true
+	}
+	isDir := strings.HasSuffix(name, "/")
+	mode := f.Mode()
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		c.refuse(name, "link", "it is a symbolic link; put the file itself into the archive")
+		return true
+	case mode&fs.ModeType&^fs.ModeDir != 0:
+		c.refuse(name, "special-file", "it is a device, pipe or socket")
+		return true
+	case mode.IsDir() != isDir:
+		c.refuse(name, "directory-mismatch", "its name and its type disagree on whether it is a directory")
+		return true
+	case f.Flags&1 != 0:
+		c.refuse(name, "encrypted", "it is encrypted")
+		return true
+	case f.Method != zip.Store && f.Method != zip.Deflate:
+		c.refuse(name, "compression", "compression method %d is not supported; use deflate", f.Method)
+		return true
+	}
+	c.collide(clean, name, isDir)
+	if !isDir {
+		c.files = append(c.files, clean)
+		return c.sizes(f)
+	}
+	return true
+}
+
+// name refuses names that are not plain relative paths on every system.
+func (c *checker) name(name string) bool {
+	n := len(c.refusals)
+	switch {
+	case !utf8.ValidString(name):
+		c.refuse(name, "name-encoding", "its name is not UTF-8")
+	case name == "" || strings.HasPrefix(name, "/"):
+		c.refuse(name, "absolute-path", "its path is absolute")
+	case strings.Contains(name, `\`):
+		c.refuse(name, "backslash", "its path has a backslash; use /")
+	case len(name) >= 2 && name[1] == ':':
+		c.refuse(name, "drive", "its path names a drive")
+	case strings.ContainsFunc(name, func(r rune) bool { return r < 0x20 || r == 0x7f }):
+		c.refuse(name, "name-control", "its name has a control character")
+	case strings.Contains(name, ":"):
+		c.refuse(name, "name-colon", "its name has a colon, which some systems cannot store")
+	case len(name) > 512:
+		c.refuse(name[:80]+"…", "name-too-long", "its path has %d bytes, more than 512", len(name))
+	default:
+		for part := range strings.SplitSeq(strings.TrimSuffix(name, "/"), "/") {
+			switch {
+			case part == "..":
+				c.refuse(name, "path-escape", "its path leaves the archive by ..")
+			case part == "" || part == ".":
+				c.refuse(name, "path-unclean", "its path has an empty part or a dot; write it plainly")
+			case len(part) > 255:
+				c.refuse(name, "name-too-long", "a part of its path has %d bytes, more than 255", len(part))
+			default:
+				continue
+			}
+			break
+		}
+	}
+	return len(c.refusals) == n
+}
+
+// litter reports whether a path is something a desktop adds to archives.
+func litter(p string) bool {
+	return p == "__MACOSX" || strings.HasPrefix(p, "__MACOSX/") || path.Base(p) == ".DS_Store"
+}
+
+// collide refuses two entries that one file system would store in one place:
+// equal names, names equal but for case or composition, and a file that is
+// also a directory of another entry.
+func (c *checker) collide(clean, name string, isDir bool) {
+	key := func(p string) string { return c.fold.String(norm.NFC.String(p)) }
+	for dir := path.Dir(clean); dir != "."; dir = path.Dir(dir) {
+		k := key(dir)
+		if prev, ok := c.seen[k]; ok && prev != dir+"/" {
+			c.refuse(name, "collision", "its directory collides with the entry %s", quote(prev))
+			return
+		}
+		c.seen[k] = dir + "/"
+	}
+	k := key(clean)
+	written := clean
+	if isDir {
+		written += "/"
+	}
+	if prev, ok := c.seen[k]; ok && !(isDir && prev == written) {
+		c.refuse(name, "collision", "it collides with the entry %s", quote(prev))
+		return
+	}
+	c.seen[k] = written
+}
+
+func (c *checker) sizes(f *zip.File) bool {
+	packed, unpacked := f.CompressedSize64, f.UncompressedSize64
+	if packed > math.MaxInt64 || unpacked > math.MaxInt64 || int64(unpacked) > c.limits.FileBytes {
+		c.refuse(f.Name, "file-too-large", "it unpacks to %d bytes, more than %d", unpacked, c.limits.FileBytes)
+		return true
+	}
+	if unpacked > 64<<10 && int64(unpacked) > int64(max(packed, 1))*c.limits.Ratio {
+		c.refuse(f.Name, "compression-ratio", "it unpacks to more than %d times its packed size", c.limits.Ratio)
+	}
+	if c.total += int64(unpacked); c.total > c.limits.UnpackedBytes {
+		c.refuse(f.Name, "archive-unpacked-too-large", "with it the archive unpacks to more than %d bytes", c.limits.UnpackedBytes)
+		return false
+	}
+	return true
+}
+
+// layout returns the directory that holds SKILL.md, "." for a flat archive.
+func (c *checker) layout(base string) string {
+	top := ""
+	for _, f := range c.files {
+		if IsFileName(f) {
+			return "."
+		}
+	}
+	for _, f := range c.files {
+		dir, _, nested := strings.Cut(f, "/")
+		switch {
+		case !nested:
+			c.refuse(f, "beside-folder", "it lies beside the skill's folder; put everything into one folder, or SKILL.md at the top")
+			return "."
+		case top == "":
+			top = dir
+		case top != dir:
+			c.refuse(f, "several-folders", "the archive has more than one top folder (%s, %s); pack one skill", quote(top), quote(dir))
+			return "."
+		}
+	}
+	found := false
+	for _, f := range c.files {
+		dir, file, _ := strings.Cut(f, "/")
+		found = found || dir == top && IsFileName(file)
+	}
+	switch {
+	case !found:
+		c.refuse("", "no-skill-md", "there is no SKILL.md at the top or in the single top folder")
+	case !c.limits.AnyFolder && base != "" && top != base:
+		c.refuse(top+"/", "folder-name", "the folder is named %s and the archive %s; name them alike", quote(top), quote(base))
+	}
+	return top
+}
+
+// IsRefused returns the refusals where err is a [*RefusedError].
+func IsRefused(err error) ([]Refusal, bool) {
+	if re, ok := errors.AsType[*RefusedError](err); ok {
+		return re.Refusals, true
+	}
+	return nil, false
+}
