@@ -110,6 +110,11 @@ func (m Manifest) Find(path string) (File, bool) {
 // skill, to a directory or nowhere, which are no part of it. The error wraps
 // [ErrTooLarge] where there are more files than [MaxFiles].
 func List(fsys fs.FS) (Manifest, Diagnostics, error) {
+	return walk(fsys, func(*File, fs.FileInfo) {})
+}
+
+// walk is List, with a look at what the system says of each file.
+func walk(fsys fs.FS, found func(*File, fs.FileInfo)) (Manifest, Diagnostics, error) {
 	var files Manifest
 	var ds Diagnostics
 	dirs := 0
@@ -147,7 +152,9 @@ func List(fsys fs.FS) (Manifest, Diagnostics, error) {
 		if len(files) == MaxFiles {
 			return fmt.Errorf("%w: more than %d files", ErrTooLarge, MaxFiles)
 		}
-		files = append(files, File{Path: p, Size: info.Size(), Script: isScript(p, info.Mode())})
+		f := File{Path: p, Size: info.Size(), Script: isScript(p, info.Mode())}
+		found(&f, info)
+		files = append(files, f)
 		return nil
 	})
 	if err != nil {
@@ -164,16 +171,23 @@ func ReadManifest(fsys fs.FS) (Manifest, Diagnostics, error) {
 	if err != nil {
 		return nil, ds, err
 	}
+	return hashAll(fsys, files, ds)
+}
+
+// hashAll fills in the hashes that are missing.
+func hashAll(fsys fs.FS, files Manifest, ds Diagnostics) (Manifest, Diagnostics, error) {
 	var total int64
 	kept := files[:0]
 	for _, f := range files {
-		n, sum, err := HashFile(fsys, f.Path)
-		if err != nil {
-			ds.add(Diagnostic{Warning, "file-unreadable", 0, 0, fmt.Sprintf("%s cannot be read: %v", f.Path, reason(err)), "give the user who runs this the right to read it", 0})
-			continue
+		if f.SHA256 == "" {
+			n, sum, err := HashFile(fsys, f.Path)
+			if err != nil {
+				ds.add(Diagnostic{Warning, "file-unreadable", 0, 0, fmt.Sprintf("%s cannot be read: %v", f.Path, reason(err)), "give the user who runs this the right to read it", 0})
+				continue
+			}
+			f.Size, f.SHA256 = n, sum
 		}
-		f.Size, f.SHA256 = n, sum
-		if total += n; total > MaxBytes {
+		if total += f.Size; total > MaxBytes {
 			return nil, ds, fmt.Errorf("hash files of skill: %w: more than %d bytes", ErrTooLarge, MaxBytes)
 		}
 		kept = append(kept, f)

@@ -76,6 +76,16 @@ func cut(src []byte, ds *Diagnostics) (lay layout) {
 	return lay
 }
 
+// Body returns what follows the frontmatter in the beginning of a SKILL.md,
+// nothing where the frontmatter does not end in it.
+func Body(head []byte) []byte {
+	var ds Diagnostics
+	if lay := cut(head, &ds); ds.Loads() {
+		return head[lay.body:]
+	}
+	return nil
+}
+
 // isFence reports whether a line, without its line feed, is a fence: three
 // hyphens, and nothing but blanks after them.
 func isFence(line []byte) bool {

@@ -96,6 +96,9 @@ func (s *Skill) Title() string {
 	return s.Name
 }
 
+// Verbatim reports whether the frontmatter could be read as it is written.
+func (s *Skill) Verbatim() bool { return !s.repaired }
+
 // ErrNoVerbatim says that frontmatter has no verbatim JSON form, because it
 // could only be read after a repair.
 var ErrNoVerbatim = errors.New("the frontmatter was repaired to be read, so it has no verbatim form")
@@ -186,7 +189,8 @@ func ParseBytes(src []byte, file, folder string) (*Skill, Diagnostics) {
 }
 
 // ParseHead parses level 1 from the beginning of a SKILL.md, as a scan of many
-// skills needs it: instructions are not looked at. more reports that the
+// skills needs it: instructions are not checked, and only kept where complete
+// says that head is the whole file. more reports that the
 // frontmatter does not end within head, and that head is not all there may be
 // (complete is false); read on, up to [MaxFrontmatterBytes], and call again.
 func ParseHead(head []byte, complete bool, file, folder string) (s *Skill, ds Diagnostics, more bool) {
@@ -199,6 +203,9 @@ func ParseHead(head []byte, complete bool, file, folder string) (s *Skill, ds Di
 				return nil, nil, true
 			}
 		}
+	}
+	if s != nil && complete {
+		s.Instructions = string(head[p.lay.body:])
 	}
 	return s, p.ds, false
 }

@@ -223,3 +223,24 @@ func list(names []string) string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// OneLine folds all white space of a text into single spaces and drops
+// control characters, so that it stays within its line.
+func OneLine(s string) string {
+	plain := true
+	space := true
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c < ' ' || c == 0x7f || c >= 0x80 || c == ' ' && space {
+			plain = false
+			break
+		} else {
+			space = c == ' '
+		}
+	}
+	if plain && !space {
+		return s
+	}
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+		return r <= ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xa0
+	}), " ")
+}

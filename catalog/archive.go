@@ -1,0 +1,70 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Archive is the source of one skill in a ZIP or .skill file.
+type Archive struct {
+	origin string
+	scope  Scope
+	file   string
+
+	mu   sync.Mutex
+	last *found
+}
+
+var _ Source = (*Archive)(nil)
+
+// NewArchive returns the source of the archive in file, an absolute path.
+func NewArchive(origin string, scope Scope, file string) *Archive {
+	return &Archive{origin: origin, scope: scope, file: filepath.Clean(file)}
+}
+
+// Origin returns the label of the source.
+func (a *Archive) Origin() string { return a.origin }
+
+// Scope returns the scope of the skill.
+func (a *Archive) Scope() Scope { return a.scope }
+
+// Root returns the path of the archive.
+func (a *Archive) Root() string { return a.file }
+
+// List reads level 1 of the skill, again only if the file changed.
+func (a *Archive) List(context.Context) (Listing, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	fi, err := os.Stat(a.file)
+	if err != nil {
+		return Listing{}, fmt.Errorf("read skill archive: %w", err)
+	}
+	st := stampOfInfo(fi)
+	if a.last == nil || a.last.stamp != st || st.racy(a.last.seen) {
+		old := a.last
+		a.last = readArchive(a.file)
+		a.last.stamp = st
+		if e := a.last.entry; e != nil {
+			e.Origin, e.Scope, e.Dir, e.id = a.origin, a.scope, ".", st.id
+		}
+		for i := range a.last.problems {
+			a.last.problems[i].Origin = a.origin
+		}
+		if old != nil {
+			a.last.settle(old)
+		}
+	}
+	l := Listing{Problems: append([]Problem(nil), a.last.problems...)}
+	if a.last.entry != nil {
+		l.Entries = []*Entry{a.last.entry}
+	}
+	return l, nil
+}
+
+// Open returns the files in the archive.
+func (a *Archive) Open(context.Context, *Entry) (*skill.Bundle, error) { return openArchive(a.file) }

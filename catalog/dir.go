@@ -1,0 +1,216 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// DirOptions adjust a directory source. The zero value is ready to use.
+type DirOptions struct {
+	// MaxDepth is how many levels below the root are searched; default 6.
+	MaxDepth int
+	// MaxDirs bounds the directories that are looked into; default 250,000.
+	MaxDirs int
+	// IndexFile, where set, keeps what a scan found, so that the next
+	// process stats files it knows instead of reading them.
+	IndexFile string
+	// Optional says that the directory need not exist: a default location.
+	Optional bool
+}
+
+// Dir is the source of a directory tree: every SKILL.md in it, also one below
+// another, is a skill; every .skill file outside a skill is an archive. The
+// directory may itself be a link.
+type Dir struct {
+	origin string
+	scope  Scope
+	root   string
+	opts   DirOptions
+
+	mu      sync.Mutex // held while listing; guards what follows
+	tree    *node
+	indexed bool // the index was read, or found missing
+}
+
+var _ Watcher = (*Dir)(nil)
+
+// NewDir returns the source of the directory root, an absolute path.
+func NewDir(origin string, scope Scope, root string, opts *DirOptions) *Dir {
+	d := &Dir{origin: origin, scope: scope, root: filepath.Clean(root)}
+	if opts != nil {
+		d.opts = *opts
+	}
+	if d.opts.MaxDepth == 0 {
+		d.opts.MaxDepth = 6
+	}
+	if d.opts.MaxDirs == 0 {
+		d.opts.MaxDirs = 250_000
+	}
+	return d
+}
+
+// Origin returns the label of the source.
+func (d *Dir) Origin() string { return d.origin }
+
+// Scope returns the scope of the skills.
+func (d *Dir) Scope() Scope { return d.scope }
+
+// Root returns the directory.
+func (d *Dir) Root() string { return d.root }
+
+// List scans the tree, reading only what has changed since the last scan.
+func (d *Dir) List(ctx context.Context) (Listing, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	fd, err := openDir(d.root)
+	if err != nil {
+		if d.opts.Optional && errors.Is(err, fs.ErrNotExist) {
+			d.tree = nil
+			return Listing{}, nil
+		}
+		return Listing{}, fmt.Errorf("read skill directory: %w", err)
+	}
+	defer fd.close()
+	if !d.indexed {
+		d.indexed = true
+		d.tree = readIndex(d.opts.IndexFile, d.root, d.origin, d.scope)
+	}
+	s := &scan{ctx: ctx, opts: &d.opts, origin: d.origin, scope: d.scope, head: make([]byte, fullHead), dirents: make([]byte, 32<<10), visited: make(map[fileID]bool)}
+	tree, err := s.visit(fd, d.tree, filepath.Base(d.root), ".", 0, false)
+	if err != nil {
+		return Listing{}, fmt.Errorf("read skill directory: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return Listing{}, err
+	}
+	if s.cut {
+		s.problem(d.root, skill.Diagnostic{Severity: skill.Warning, Code: "directory-limit",
+			Message: fmt.Sprintf("it has more than %d directories; the rest is not searched", d.opts.MaxDirs),
+			Fix:     "point a source at a smaller directory"})
+	}
+	changed := d.tree == nil || s.parsed > 0
+	d.tree = tree
+	if changed && d.opts.IndexFile != "" {
+		if err := writeIndex(d.opts.IndexFile, d.root, tree); err != nil {
+			s.problem(d.opts.IndexFile, skill.Diagnostic{Severity: skill.Warning, Code: "index-not-saved",
+				Message: "what was found cannot be saved, so the next start reads it again: " + cause(err).Error(),
+				Fix:     "make room or rights for it, or set LOADOUT_CACHE to another directory"})
+		}
+	}
+	return d.listing(tree, s.problems), nil
+}
+
+// listing flattens the tree in path order.
+func (d *Dir) listing(tree *node, problems []Problem) Listing {
+	l := Listing{Problems: problems}
+	take := func(f *found) {
+		l.Problems = append(l.Problems, f.problems...)
+		if f.entry != nil {
+			l.Entries = append(l.Entries, f.entry)
+		}
+	}
+	var visit func(n *node)
+	visit = func(n *node) {
+		if n == nil {
+			return
+		}
+		l.Problems = append(l.Problems, n.other...)
+		if n.skill != nil {
+			take(n.skill)
+		}
+		for _, p := range n.packs {
+			take(p)
+		}
+		for _, sub := range n.subs {
+			visit(sub)
+		}
+	}
+	visit(tree)
+	for i := range l.Problems {
+		l.Problems[i].Origin = d.origin
+	}
+	return l
+}
+
+// Open opens the skill's directory or archive.
+func (d *Dir) Open(_ context.Context, e *Entry) (*skill.Bundle, error) {
+	if e.archive {
+		return openArchive(e.Path)
+	}
+	return skill.OpenDir(e.Path)
+}
+
+// openArchive opens a skill archive that lies in a file.
+func openArchive(file string) (*skill.Bundle, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("open skill archive: %w", err)
+	}
+	fi, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("open skill archive: %w", err)
+	}
+	b, err := skill.OpenZIP(f, fi.Size(), file, skill.Limits{AnyFolder: true})
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("open %s: %w", file, err)
+	}
+	return skill.NewBundle(b.FS, b.Folder, f.Close), nil
+}
+
+// readPack reads level 1 of an archive, or keeps what is known of it.
+func (s *scan) readPack(d *dirfd, f *found, rel string) *found {
+	st, _, err := d.stat(f.file)
+	if err == nil && st == f.stamp && f.seen != 0 && !f.stamp.racy(f.seen) {
+		return f
+	}
+	s.parsed++
+	fresh := readArchive(d.path + "/" + f.file)
+	fresh.file, fresh.stamp = f.file, st
+	if e := fresh.entry; e != nil {
+		e.Origin, e.Scope, e.Dir, e.id = s.origin, s.scope, path.Join(rel, f.file), st.id
+	}
+	fresh.settle(f)
+	return fresh
+}
+
+// readArchive reads level 1 of the archive in a file.
+func readArchive(file string) *found {
+	f := &found{seen: time.Now().UnixNano()}
+	b, err := openArchive(file)
+	if err != nil {
+		if refusals, ok := skill.IsRefused(err); ok {
+			for _, r := range refusals {
+				f.problems = append(f.problems, Problem{Path: file, Diagnostic: skill.Diagnostic{Severity: skill.Error, Code: r.Code,
+					Message: r.String(), Fix: "pack the skill with: loadout pack DIR"}})
+			}
+			return f
+		}
+		f.seen, f.problems = 0, []Problem{{Path: file, Diagnostic: unreadable(err)}}
+		return f
+	}
+	defer b.Close()
+	sk, ds, err := skill.Parse(b.FS, b.Folder)
+	if err != nil {
+		f.problems = []Problem{{Path: file, Diagnostic: unreadable(err)}}
+		return f
+	}
+	for _, diag := range ds.Noteworthy() {
+		f.problems = append(f.problems, Problem{Path: file, Diagnostic: diag})
+	}
+	if sk != nil && ds.Loads() {
+		f.entry = newEntry(sk, ds)
+		f.entry.Path, f.entry.archive = file, true
+	}
+	return f
+}

@@ -1,0 +1,103 @@
+//go:build !linux
+
+package catalog
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// dirfd is a directory, by path where the system has no cheaper way.
+type dirfd struct{ path string }
+
+func openDir(path string) (*dirfd, error) {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("not a directory")}
+	}
+	return &dirfd{path}, nil
+}
+
+func (d *dirfd) close() {}
+
+func (d *dirfd) sub(name string) (*dirfd, error) { return openDir(filepath.Join(d.path, name)) }
+
+func (d *dirfd) list([]byte) ([]dirent, error) {
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]dirent, 0, len(entries))
+	for _, e := range entries {
+		k := kindOther
+		switch t := e.Type(); {
+		case t.IsDir():
+			k = kindDir
+		case t.IsRegular():
+			k = kindFile
+		case t&fs.ModeSymlink != 0:
+			k = kindUnknown
+		}
+		out = append(out, dirent{e.Name(), k})
+	}
+	return out, nil
+}
+
+func (d *dirfd) stat(name string) (stamp, kind, error) {
+	fi, err := os.Stat(filepath.Join(d.path, name))
+	if err != nil {
+		return stamp{}, kindOther, err
+	}
+	return stampOfInfo(fi), infoKind(fi), nil
+}
+
+func (d *dirfd) self() (stamp, error) {
+	fi, err := os.Stat(d.path)
+	if err != nil {
+		return stamp{}, err
+	}
+	return stampOfInfo(fi), nil
+}
+
+func (d *dirfd) readHead(name string, buf []byte) (int, stamp, error) {
+	path := filepath.Join(d.path, name)
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, stamp{}, err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return 0, stamp{}, err
+	}
+	if !fi.Mode().IsRegular() {
+		return 0, stamp{}, fmt.Errorf("read %s: not a regular file", path)
+	}
+	n, err := io.ReadFull(f, buf)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	return n, stampOfInfo(fi), err
+}
+
+func infoKind(fi fs.FileInfo) kind {
+	switch {
+	case fi.IsDir():
+		return kindDir
+	case fi.Mode().IsRegular():
+		return kindFile
+	}
+	return kindOther
+}
+
+// stampOfInfo has no identity to give: directories are told apart by their
+// resolved paths instead.
+func stampOfInfo(fi fs.FileInfo) stamp {
+	return stamp{size: fi.Size(), mtime: fi.ModTime().UnixNano()}
+}

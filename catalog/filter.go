@@ -1,0 +1,71 @@
+package catalog
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// Filter decides which of the known skills are available. It is the one place
+// where that is checked. The zero Filter lets everything through.
+type Filter struct {
+	// Disabled switches skills off.
+	Disabled bool
+	// Allow, where not empty, names the only skills that are available:
+	// names, globs (docs-*), or either with a version constraint
+	// (pdf@>=1.2).
+	Allow []string
+	// Shell is the kind of face that asks, for skills bound to some kinds
+	// by bindShells; "" hides none.
+	Shell string
+}
+
+type filter struct {
+	disabled bool
+	shell    string
+	allow    []allowed
+}
+
+type allowed struct {
+	pattern string
+	want    *semver.Constraints
+}
+
+// compile checks the patterns. A pattern that cannot be read is an error: an
+// allow-list must not let more through than was meant.
+func (f Filter) compile() (*filter, error) {
+	out := &filter{disabled: f.Disabled, shell: f.Shell}
+	for _, a := range f.Allow {
+		pattern, constraint, versioned := strings.Cut(strings.TrimSpace(a), "@")
+		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
+			return nil, fmt.Errorf("allow-list: %q is no name and no pattern; write names, or globs as docs-*", a)
+		}
+		rule := allowed{pattern: pattern}
+		if versioned {
+			want, err := semver.NewConstraint(constraint)
+			if err != nil {
+				return nil, fmt.Errorf("allow-list: %q has no valid version constraint; write for example %s@>=1.2", a, pattern)
+			}
+			rule.want = want
+		}
+		out.allow = append(out.allow, rule)
+	}
+	return out, nil
+}
+
+// hides returns why a skill is not available, "" where it is.
+func (f *filter) hides(e *Entry) string {
+	if len(f.allow) > 0 && !slices.ContainsFunc(f.allow, func(a allowed) bool {
+		ok, _ := path.Match(a.pattern, e.Name)
+		return ok && satisfies(e.Version, a.want)
+	}) {
+		return "not on the allow-list (skills.allow)"
+	}
+	if f.shell != "" && len(e.BindShells) > 0 && !slices.ContainsFunc(e.BindShells, func(s string) bool { return strings.EqualFold(s, f.shell) }) {
+		return fmt.Sprintf("bound to %s (bindShells), and this is %s", strings.Join(e.BindShells, ", "), f.shell)
+	}
+	return ""
+}

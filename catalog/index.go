@@ -1,0 +1,291 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// The saved index is the tree of a directory source, so that the next process
+// need only compare stamps. It is a cache: one that cannot be read, is of
+// another version or another directory is as good as none.
+
+const (
+	indexMagic = "loadout index 3\n"
+	maxIndex   = 512 << 20
+)
+
+// readIndex returns the tree saved for root, nil where there is none of use.
+func readIndex(file, root, origin string, scope Scope) *node {
+	if file == "" {
+		return nil
+	}
+	fi, err := os.Stat(file)
+	if err != nil || fi.Size() > maxIndex {
+		return nil
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	tree, err := decodeIndex(b, root, origin, scope)
+	if err != nil {
+		return nil
+	}
+	return tree
+}
+
+// writeIndex replaces the file in one step.
+func writeIndex(file, root string, tree *node) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(file), ".index-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(encodeIndex(root, tree))
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+func encodeIndex(root string, tree *node) []byte {
+	e := encoder{b: []byte(indexMagic)}
+	e.str(root)
+	e.node(tree)
+	return e.b
+}
+
+type encoder struct{ b []byte }
+
+func (e *encoder) int(v int64) { e.b = binary.AppendVarint(e.b, v) }
+func (e *encoder) str(s string) {
+	e.int(int64(len(s)))
+	e.b = append(e.b, s...)
+}
+
+func (e *encoder) bool(v bool) {
+	if v {
+		e.b = append(e.b, 1)
+	} else {
+		e.b = append(e.b, 0)
+	}
+}
+
+func (e *encoder) strs(ss []string) {
+	e.int(int64(len(ss)))
+	for _, s := range ss {
+		e.str(s)
+	}
+}
+
+func (e *encoder) stamp(s stamp) {
+	e.int(s.size)
+	e.int(s.mtime)
+	e.int(int64(s.id.dev))
+	e.int(int64(s.id.ino))
+}
+
+func (e *encoder) node(n *node) {
+	e.str(n.name)
+	e.stamp(n.stamp)
+	e.int(n.seen)
+	e.bool(n.skill != nil)
+	if n.skill != nil {
+		e.found(n.skill)
+	}
+	e.int(int64(len(n.packs)))
+	for _, p := range n.packs {
+		e.found(p)
+	}
+	e.problems(n.other)
+	e.int(int64(len(n.subs)))
+	for _, s := range n.subs {
+		e.node(s)
+	}
+}
+
+func (e *encoder) found(f *found) {
+	e.str(f.file)
+	e.stamp(f.stamp)
+	e.int(f.seen)
+	e.problems(f.problems)
+	e.bool(f.entry != nil)
+	if f.entry == nil {
+		return
+	}
+	t := f.entry
+	for _, s := range []string{t.Name, t.DisplayName, t.Description, t.Version, t.ArgumentHint, t.Dir, t.Path, t.file} {
+		e.str(s)
+	}
+	e.strs(t.Tags)
+	e.strs(t.BindShells)
+	e.strs(t.Dependencies)
+	for _, b := range []bool{t.DisableModelInvocation, t.UserInvocable, t.Preload, t.Verbatim, t.archive} {
+		e.bool(b)
+	}
+	e.int(int64(t.Warnings))
+}
+
+func (e *encoder) problems(ps []Problem) {
+	e.int(int64(len(ps)))
+	for _, p := range ps {
+		e.str(p.Path)
+		e.str(string(p.Severity))
+		e.str(p.Code)
+		e.str(p.Message)
+		e.str(p.Fix)
+		e.int(int64(p.Line))
+		e.int(int64(p.Column))
+		e.int(int64(p.Rule))
+	}
+}
+
+var errIndex = errors.New("damaged index")
+
+func decodeIndex(b []byte, root, origin string, scope Scope) (*node, error) {
+	rest, ok := bytes.CutPrefix(b, []byte(indexMagic))
+	if !ok {
+		return nil, errIndex
+	}
+	d := decoder{b: rest, origin: origin, scope: scope}
+	if saved := d.str(); saved != root {
+		return nil, fmt.Errorf("%w: it is of %q", errIndex, saved)
+	}
+	tree := d.node(0)
+	if d.bad || len(d.b) > 0 {
+		return nil, errIndex
+	}
+	return tree, nil
+}
+
+type decoder struct {
+	b      []byte
+	bad    bool
+	origin string
+	scope  Scope
+}
+
+func (d *decoder) int() int64 {
+	v, n := binary.Varint(d.b)
+	if n <= 0 {
+		d.fail()
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) fail() { d.bad, d.b = true, nil }
+
+// count reads the number of items that follow, each of at least one byte.
+func (d *decoder) count() int {
+	n := d.int()
+	if n < 0 || n > int64(len(d.b)) {
+		d.fail()
+		return 0
+	}
+	return int(n)
+}
+
+func (d *decoder) str() string {
+	n := d.count()
+	s := string(d.b[:n])
+	d.b = d.b[n:]
+	return s
+}
+
+func (d *decoder) bool() bool {
+	if len(d.b) == 0 {
+		d.fail()
+		return false
+	}
+	v := d.b[0] == 1
+	d.b = d.b[1:]
+	return v
+}
+
+func (d *decoder) strs() []string {
+	n := d.count()
+	if n == 0 {
+		return nil
+	}
+	out := make([]string, 0, n)
+	for range n {
+		out = append(out, d.str())
+	}
+	return out
+}
+
+func (d *decoder) stamp() stamp {
+	return stamp{size: d.int(), mtime: d.int(), id: fileID{uint64(d.int()), uint64(d.int())}}
+}
+
+func (d *decoder) node(depth int) *node {
+	if depth > 1000 {
+		d.fail()
+		return nil
+	}
+	n := &node{name: d.str(), stamp: d.stamp(), seen: d.int()}
+	if d.bool() {
+		n.skill = d.found(n.stamp.id)
+	}
+	for range d.count() {
+		n.packs = append(n.packs, d.found(fileID{}))
+	}
+	n.other = d.problems()
+	if count := d.count(); count > 0 {
+		n.subs = make([]*node, 0, count)
+		for range count {
+			n.subs = append(n.subs, d.node(depth+1))
+		}
+	}
+	return n
+}
+
+func (d *decoder) found(id fileID) *found {
+	f := &found{file: d.str(), stamp: d.stamp(), seen: d.int(), problems: d.problems()}
+	if !d.bool() {
+		return f
+	}
+	t := &Entry{Origin: d.origin, Scope: d.scope, id: id}
+	for _, s := range []*string{&t.Name, &t.DisplayName, &t.Description, &t.Version, &t.ArgumentHint, &t.Dir, &t.Path, &t.file} {
+		*s = d.str()
+	}
+	t.Tags, t.BindShells, t.Dependencies = d.strs(), d.strs(), d.strs()
+	for _, b := range []*bool{&t.DisableModelInvocation, &t.UserInvocable, &t.Preload, &t.Verbatim, &t.archive} {
+		*b = d.bool()
+	}
+	t.Warnings = int(d.int())
+	if t.archive {
+		t.id = f.stamp.id
+	}
+	f.entry = t
+	return f
+}
+
+func (d *decoder) problems() []Problem {
+	n := d.count()
+	if n == 0 {
+		return nil
+	}
+	out := make([]Problem, 0, n)
+	for range n {
+		p := Problem{Path: d.str()}
+		p.Diagnostic = skill.Diagnostic{Severity: skill.Severity(d.str()), Code: d.str(), Message: d.str(), Fix: d.str(),
+			Line: int(d.int()), Column: int(d.int()), Rule: int(d.int())}
+		out = append(out, p)
+	}
+	return out
+}

@@ -1,0 +1,122 @@
+package catalog
+
+import (
+	"context"
+	"sync"
+
+	"github.com/loadout-dev/loadout/internal/bm25"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Hit is a skill that a search found.
+type Hit struct {
+	*Entry
+	Score float64 // more is better; comparable within one search only
+}
+
+// SearchOptions adjust a search. The zero value finds the best ten among all
+// skills.
+type SearchOptions struct {
+	Limit int // default 10
+	// ForModel leaves out skills that are for people only.
+	ForModel bool
+}
+
+// searchCache is the index of the snapshot that was last searched.
+type searchCache struct {
+	mu      sync.Mutex // held while building, so that it is done once
+	of      *Snapshot
+	index   *bm25.Index
+	entries []*Entry
+}
+
+// Search ranks the skills by how well their names, descriptions, tags and the
+// head of their instructions fit the query; an empty query lists all by name.
+// The first search of a snapshot reads those heads.
+func (c *Catalog) Search(ctx context.Context, query string, o SearchOptions) ([]Hit, error) {
+	if o.Limit <= 0 {
+		o.Limit = 10
+	}
+	s := c.Snapshot()
+	var hits []Hit
+	keep := func(e *Entry, score float64) bool {
+		if !o.ForModel || !e.DisableModelInvocation {
+			hits = append(hits, Hit{e, score})
+		}
+		return len(hits) < o.Limit
+	}
+	if skill.OneLine(query) == "" {
+		for _, e := range s.shown {
+			if !keep(e, 0) {
+				break
+			}
+		}
+		return hits, nil
+	}
+	index, entries, err := c.searchIndex(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	limit := o.Limit
+	if o.ForModel {
+		limit = 2*o.Limit + 10 // some may be left out
+	}
+	for _, h := range index.Search(query, limit) {
+		if !keep(entries[h.Doc], h.Score) {
+			break
+		}
+	}
+	return hits, nil
+}
+
+// Warm builds the search index now, so that the first search need not.
+func (c *Catalog) Warm(ctx context.Context) error {
+	_, _, err := c.searchIndex(ctx, c.Snapshot())
+	return err
+}
+
+func (c *Catalog) searchIndex(ctx context.Context, s *Snapshot) (*bm25.Index, []*Entry, error) {
+	c.index.mu.Lock()
+	defer c.index.mu.Unlock()
+	if c.index.of == s {
+		return c.index.index, c.index.entries, nil
+	}
+	buf := make([]byte, firstRead)
+	index := bm25.New(func(yield func(bm25.Doc) bool) {
+		for _, e := range s.shown {
+			if ctx.Err() != nil {
+				return
+			}
+			if !yield(bm25.Doc{Name: e.Name, Description: e.Description, Tags: e.Tags, Body: c.bodyHead(ctx, e, buf)}) {
+				return
+			}
+		}
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	c.index.of, c.index.index, c.index.entries = s, index, s.shown
+	return index, s.shown, nil
+}
+
+// bodyHead returns the beginning of a skill's instructions, "" where they
+// cannot be read: the skill is then found by its description alone.
+func (c *Catalog) bodyHead(ctx context.Context, e *Entry, buf []byte) string {
+	if e.archive || e.id == (fileID{}) {
+		s, _, err := c.Read(ctx, e)
+		if err != nil {
+			return ""
+		}
+		return s.Instructions[:min(len(s.Instructions), firstRead)]
+	}
+	d, err := openDir(e.Path)
+	if err != nil {
+		return ""
+	}
+	defer d.close()
+	n, _, err := d.readHead(e.file, buf)
+	if err != nil {
+		return ""
+	}
+	return string(skill.Body(buf[:n]))
+}

@@ -1,0 +1,349 @@
+package catalog
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Snapshot is one immutable state of the catalog. It is safe for concurrent
+// use.
+type Snapshot struct {
+	// Version grows by one with every snapshot that differs from the one
+	// before it.
+	Version uint64
+	// Disabled says that skills are switched off: there are no entries.
+	Disabled bool
+
+	entries  []*Entry // in order of precedence
+	problems []Problem
+	byName   map[string][]*Entry // visible and hidden, in order of precedence
+	hidden   map[*Entry]string   // reason
+	same     map[*Entry]*Entry   // reached twice → the entry that stands for it
+	shown    []*Entry            // what wins its name and is not hidden, by name
+
+}
+
+// ErrNotFound says that no skill answers to a name.
+var ErrNotFound = fmt.Errorf("no such skill: %w", fs.ErrNotExist)
+
+// NotFoundError names what was looked for and what comes close.
+type NotFoundError struct {
+	Ref    string
+	Reason string   // why a known skill is not available, or ""
+	Near   []string // names that are spelled alike, at most 3
+}
+
+func (e *NotFoundError) Error() string {
+	s := fmt.Sprintf("no skill answers to %q", e.Ref)
+	switch {
+	case e.Reason != "":
+		s = fmt.Sprintf("skill %q is not available: %s", e.Ref, e.Reason)
+	case len(e.Near) > 0:
+		s += "; did you mean " + strings.Join(e.Near, ", ") + "?"
+	}
+	return s
+}
+
+// Is makes the error match [ErrNotFound] and [fs.ErrNotExist].
+func (e *NotFoundError) Is(target error) bool {
+	return target == ErrNotFound || target == fs.ErrNotExist
+}
+
+// newSnapshot orders entries, which come grouped by source in the order of
+// the sources, and decides what every name stands for.
+func newSnapshot(entries []*Entry, problems []Problem, f *filter) *Snapshot {
+	s := &Snapshot{problems: problems, Disabled: f.disabled}
+	if f.disabled {
+		return s
+	}
+	slices.SortStableFunc(entries, func(a, b *Entry) int { return cmp.Compare(b.Scope, a.Scope) })
+	s.byName = make(map[string][]*Entry, len(entries))
+	seen := make(map[fileID]*Entry, len(entries))
+	for _, e := range entries {
+		if first := seen[e.id]; first != nil && e.id != (fileID{}) {
+			if s.same == nil {
+				s.same = map[*Entry]*Entry{}
+			}
+			s.same[e] = first
+			continue
+		}
+		seen[e.id] = e
+		s.entries = append(s.entries, e)
+		if why := f.hides(e); why != "" {
+			if s.hidden == nil {
+				s.hidden = map[*Entry]string{}
+			}
+			s.hidden[e] = why
+		}
+		s.byName[e.Name] = append(s.byName[e.Name], e)
+	}
+	s.shown = make([]*Entry, 0, len(s.byName))
+	for _, candidates := range s.byName {
+		if e := s.winner(candidates); e != nil {
+			s.shown = append(s.shown, e)
+		}
+	}
+	slices.SortFunc(s.shown, func(a, b *Entry) int { return cmp.Compare(a.Name, b.Name) })
+	return s
+}
+
+func (s *Snapshot) winner(candidates []*Entry) *Entry {
+	for _, e := range candidates {
+		if s.hidden[e] == "" {
+			return e
+		}
+	}
+	return nil
+}
+
+// Skills are the skills that answer to their names, sorted by name. The slice
+// must not be changed.
+func (s *Snapshot) Skills() []*Entry { return s.shown }
+
+// All yields every skill that is not hidden in order of precedence, also those
+// that are shadowed by a skill of the same name.
+func (s *Snapshot) All() iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		for _, e := range s.entries {
+			if s.hidden[e] == "" && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// Offered are the skills a model may be told of: those of [Snapshot.Skills]
+// that are not for people only.
+func (s *Snapshot) Offered() []*Entry {
+	out := make([]*Entry, 0, len(s.shown))
+	for _, e := range s.shown {
+		if !e.DisableModelInvocation {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Problems are the findings about all sources. The slice must not be changed.
+func (s *Snapshot) Problems() []Problem { return s.problems }
+
+// Shadow is a skill that its name does not reach.
+type Shadow struct {
+	Name   string `json:"name"`
+	Origin string `json:"origin"`
+	Path   string `json:"path"`
+	By     string `json:"by"`     // key of the skill that the name stands for
+	Reason string `json:"reason"` // why it lost
+}
+
+// Shadowed are all skills that lost their name to another, by name.
+func (s *Snapshot) Shadowed() []Shadow {
+	var out []Shadow
+	for _, e := range s.shown {
+		for _, c := range s.byName[e.Name] {
+			if c != e && s.hidden[c] == "" {
+				out = append(out, Shadow{c.Name, c.Origin, c.Path, e.Key(), lost(c, e)})
+			}
+		}
+	}
+	return out
+}
+
+func lost(loser, winner *Entry) string {
+	switch {
+	case loser.Scope != winner.Scope:
+		return fmt.Sprintf("scope %s comes after %s", loser.Scope, winner.Scope)
+	case loser.Origin != winner.Origin:
+		return fmt.Sprintf("source %s comes after %s", loser.Origin, winner.Origin)
+	default:
+		return fmt.Sprintf("%s comes after %s in the same source", loser.Dir, winner.Dir)
+	}
+}
+
+// Get returns the skill that a reference stands for: "name", "name@constraint"
+// (a semantic version constraint), "origin/name" or "origin/dir". The error is
+// a [*NotFoundError]. For references by digest see [Catalog.Resolve].
+func (s *Snapshot) Get(ref string) (*Entry, error) {
+	ref = strings.TrimSpace(ref)
+	if s.Disabled {
+		return nil, &NotFoundError{Ref: ref, Reason: "skills are switched off (skills.enabled)"}
+	}
+	name, constraint, _ := strings.Cut(ref, "@")
+	var want *semver.Constraints
+	if constraint != "" {
+		var err error
+		if want, err = semver.NewConstraint(constraint); err != nil {
+			return nil, &NotFoundError{Ref: ref, Reason: fmt.Sprintf("%q is no version constraint; write for example %s@^1.2", constraint, name)}
+		}
+	}
+	candidates := s.candidates(skill.NormalizeName(name))
+	for _, e := range candidates {
+		if s.hidden[e] == "" && satisfies(e.Version, want) {
+			return e, nil
+		}
+	}
+	return nil, s.notFound(ref, candidates, want)
+}
+
+// candidates are the skills of a name, or the one at origin/name or
+// origin/dir.
+func (s *Snapshot) candidates(name string) []*Entry {
+	if found := s.byName[name]; found != nil {
+		return found
+	}
+	origin, rest, ok := strings.Cut(name, "/")
+	if !ok {
+		return nil
+	}
+	var found []*Entry
+	for _, e := range s.byName[rest] {
+		if e.Origin == origin {
+			found = append(found, e)
+		}
+	}
+	if found != nil {
+		return found
+	}
+	for _, e := range s.byName[path.Base(rest)] {
+		if e.Origin == origin && e.Dir == rest {
+			return []*Entry{e}
+		}
+	}
+	for _, e := range s.entries {
+		if e.Origin == origin && e.Dir == rest {
+			return []*Entry{e}
+		}
+	}
+	return nil
+}
+
+func satisfies(version string, want *semver.Constraints) bool {
+	if want == nil {
+		return true
+	}
+	v, err := semver.NewVersion(version)
+	return err == nil && want.Check(v)
+}
+
+func (s *Snapshot) notFound(ref string, candidates []*Entry, want *semver.Constraints) error {
+	err := &NotFoundError{Ref: ref}
+	for _, e := range candidates {
+		switch {
+		case s.hidden[e] != "":
+			err.Reason = s.hidden[e]
+		case want != nil && e.Version == "":
+			err.Reason = fmt.Sprintf("%s has no version, so it satisfies no constraint", e.Key())
+		case want != nil:
+			err.Reason = fmt.Sprintf("%s has version %s", e.Key(), e.Version)
+		}
+	}
+	if err.Reason == "" {
+		err.Near = s.near(ref)
+	}
+	return err
+}
+
+// near finds names that differ from name in case, punctuation or two letters.
+func (s *Snapshot) near(name string) []string {
+	type match struct {
+		name string
+		far  int
+	}
+	var found []match
+	slug := skill.Slug(name)
+	for _, e := range s.shown {
+		if far := distance(slug, skill.Slug(e.Name), 2); far <= 2 {
+			found = append(found, match{e.Name, far})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b match) int { return cmp.Compare(a.far, b.far) })
+	var out []string
+	for _, m := range found[:min(len(found), 3)] {
+		out = append(out, m.name)
+	}
+	return out
+}
+
+// distance is the edit distance of two short strings, or more than most.
+func distance(a, b string, most int) int {
+	if len(a) > 64 || len(b) > 64 || len(a)-len(b) > most || len(b)-len(a) > most {
+		return most + 1
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := diagonal
+			if a[i-1] != b[j-1] {
+				cost++
+			}
+			diagonal = row[j]
+			row[j] = min(cost, row[j]+1, row[j-1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// Candidate is one skill that a name could stand for, and its fate.
+type Candidate struct {
+	Name    string `json:"name"`
+	Origin  string `json:"origin"`
+	Scope   Scope  `json:"scope"`
+	Path    string `json:"path"`
+	Version string `json:"version,omitempty"`
+	Chosen  bool   `json:"chosen"`
+	Reason  string `json:"reason"`
+}
+
+// Explain lists every skill that a reference could stand for, in order of
+// precedence, with why it was chosen or not.
+func (s *Snapshot) Explain(ref string) []Candidate {
+	name, constraint, _ := strings.Cut(strings.TrimSpace(ref), "@")
+	candidates := s.candidates(skill.NormalizeName(name))
+	var want *semver.Constraints
+	if constraint != "" {
+		want, _ = semver.NewConstraint(constraint)
+	}
+	chosen, _ := s.Get(ref)
+	var out []Candidate
+	for _, e := range candidates {
+		c := Candidate{Name: e.Name, Origin: e.Origin, Scope: e.Scope, Path: e.Path, Version: e.Version, Chosen: e == chosen}
+		switch {
+		case c.Chosen && len(candidates) == 1:
+			c.Reason = "the only skill of this name"
+		case c.Chosen:
+			c.Reason = fmt.Sprintf("first of %d by scope, then by order of sources", len(candidates))
+		case s.hidden[e] != "":
+			c.Reason = s.hidden[e]
+		case !satisfies(e.Version, want):
+			c.Reason = fmt.Sprintf("version %q does not satisfy %s", e.Version, constraint)
+		case chosen != nil:
+			c.Reason = lost(e, chosen)
+		}
+		out = append(out, c)
+		for twin, first := range s.same {
+			if first == e {
+				out = append(out, Candidate{Name: twin.Name, Origin: twin.Origin, Scope: twin.Scope, Path: twin.Path,
+					Reason: "the same directory as " + e.Path + ", reached by a link"})
+			}
+		}
+	}
+	return out
+}
+
+// IsNotFound reports whether err says that a skill or file is not there.
+func IsNotFound(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,0 +1,151 @@
+package catalog
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// TextOptions bound the catalog text. Zero means no bound.
+type TextOptions struct {
+	Tokens     int // as [skill.Tokens] counts
+	Characters int
+	// More ends the text where skills are left out; %d is their number.
+	// Default: "… and %d more: find them with search_skills".
+	More string
+}
+
+const (
+	defaultMore = "… and %d more: find them with search_skills"
+	// shortest is the least of a description that is worth its tokens.
+	shortest = 40
+)
+
+// Text tells a model which skills there are: a line "- name: description" for
+// each, those of the highest scope first, else by name. Where that is beyond
+// the bounds, descriptions are shortened alike; then only names are given;
+// then as many names as fit, and how many are left out. The same skills give
+// the same bytes. It is empty for no skills.
+func Text(entries []*Entry, o TextOptions) string {
+	if len(entries) == 0 {
+		return ""
+	}
+	if o.More == "" {
+		o.More = defaultMore
+	}
+	t := newListing(entries)
+	if !o.bounded() {
+		return t.lines(maxInt)
+	}
+	names := t.names(len(t.rows))
+	if !o.fits(names) {
+		return t.someNames(o)
+	}
+	if full := t.total <= 4*o.limit(); full {
+		if text := t.lines(maxInt); o.fits(text) {
+			return text
+		}
+	}
+	// The longest cut of all descriptions that fits; none fits above best.
+	best := sort.Search(t.longest-shortest+1, func(i int) bool { return !o.fits(t.lines(shortest + i)) }) - 1
+	if best >= 0 {
+		return t.lines(shortest + best)
+	}
+	return names
+}
+
+const maxInt = int(^uint(0) >> 1)
+
+func (o TextOptions) bounded() bool { return o.Tokens > 0 || o.Characters > 0 }
+
+// limit is a rough number of characters that the bounds allow at most.
+func (o TextOptions) limit() int {
+	n := maxInt / 8
+	if o.Tokens > 0 {
+		n = o.Tokens * 8
+	}
+	if o.Characters > 0 {
+		n = min(n, o.Characters)
+	}
+	return n
+}
+
+func (o TextOptions) fits(s string) bool {
+	return (o.Characters == 0 || utf8.RuneCountInString(s) <= o.Characters) &&
+		(o.Tokens == 0 || skill.Tokens(s) <= o.Tokens)
+}
+
+type row struct{ name, description string }
+
+type rows struct {
+	rows    []row
+	total   int // characters of everything
+	longest int // description, at least shortest
+}
+
+func newListing(entries []*Entry) *rows {
+	sorted := slices.Clone(entries)
+	slices.SortFunc(sorted, func(a, b *Entry) int {
+		return cmp.Or(cmp.Compare(b.Scope, a.Scope), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key(), b.Key()))
+	})
+	t := &rows{longest: shortest}
+	for _, e := range sorted {
+		r := row{skill.OneLine(e.Name), skill.OneLine(e.Description)}
+		t.rows = append(t.rows, r)
+		t.total += len(r.name) + len(r.description) + 5
+		t.longest = max(t.longest, len(r.description))
+	}
+	return t
+}
+
+// lines renders every skill with at most most bytes of its description.
+func (t *rows) lines(most int) string {
+	var b strings.Builder
+	b.Grow(min(t.total, (most%1_000_000+64)*len(t.rows)))
+	for _, r := range t.rows {
+		b.WriteString("- ")
+		b.WriteString(r.name)
+		b.WriteString(": ")
+		b.WriteString(shorten(r.description, most))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func (t *rows) names(n int) string {
+	var b strings.Builder
+	for _, r := range t.rows[:n] {
+		b.WriteString("- ")
+		b.WriteString(r.name)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func (t *rows) someNames(o TextOptions) string {
+	text := func(n int) string {
+		return t.names(n) + fmt.Sprintf(o.More, len(t.rows)-n) + "\n"
+	}
+	n := sort.Search(len(t.rows), func(n int) bool { return !o.fits(text(n)) })
+	return text(max(n-1, 0))
+}
+
+// shorten cuts a text to at most most bytes, at a word where there is one.
+func shorten(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	cut := s[:max(most-len("…"), 0)]
+	for len(cut) > 0 && !utf8.ValidString(cut[max(len(cut)-4, 0):]) && !utf8.RuneStart(s[len(cut)]) {
+		cut = cut[:len(cut)-1]
+	}
+	if i := strings.LastIndexByte(cut, ' '); i > len(cut)*2/3 {
+		cut = cut[:i]
+	}
+	return strings.TrimRight(cut, " ,.;:-") + "…"
+}

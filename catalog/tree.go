@@ -1,0 +1,336 @@
+package catalog
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// kind is what a name in a directory stands for.
+type kind uint8
+
+const (
+	kindUnknown kind = iota // a link, or a system that does not say
+	kindDir
+	kindFile
+	kindOther
+)
+
+type dirent struct {
+	name string
+	kind kind
+}
+
+// fileID is the identity of a file on its system, zero where there is none.
+type fileID struct{ dev, ino uint64 }
+
+// stamp tells whether a file or directory may have changed.
+type stamp struct {
+	size  int64
+	mtime int64
+	id    fileID
+}
+
+// racy reports whether a change right after seen could leave the stamp as it
+// is, because file times tick slower than programs write.
+func (s stamp) racy(seen int64) bool { return s.mtime > seen-int64(2*time.Second) }
+
+// node is one directory below a source's root, as it was at the last scan. A
+// scan reuses what the stamps say has not changed.
+type node struct {
+	name  string
+	stamp stamp
+	seen  int64 // when the directory was last listed, Unix nanoseconds
+	skill *found
+	packs []*found // archives
+	subs  []*node  // directories to look into, sorted by name
+	other []Problem
+}
+
+// found is a SKILL.md or an archive, and what was read from it.
+type found struct {
+	file     string
+	stamp    stamp
+	seen     int64
+	entry    *Entry // nil where it does not load
+	problems []Problem
+}
+
+// scan is one walk over a tree.
+type scan struct {
+	ctx      context.Context
+	opts     *DirOptions
+	origin   string
+	scope    Scope
+	head     []byte // for the beginnings of files
+	dirents  []byte
+	dirs     int
+	parsed   int
+	visited  map[fileID]bool // directories reached, so that links make no loops
+	problems []Problem
+	cut      bool
+}
+
+// skipped are directories in which no skills are looked for: version control,
+// dependencies, caches.
+func skipped(name string) bool {
+	switch name {
+	case "node_modules", "vendor", ".venv", "venv", "site-packages", ".tox", ".cache", ".terraform", ".idea", ".vscode":
+		return true
+	}
+	return skill.Ignored(name)
+}
+
+// ownMaterial are the directories that the specification gives a skill for
+// its own files. A SKILL.md in one of them is a template or a sample.
+func ownMaterial(name string) bool {
+	return name == "scripts" || name == "references" || name == "assets"
+}
+
+// visit brings old, which may be nil, up to date with the open directory d at
+// rel, depth levels below the root; inside says that a directory above holds
+// a skill.
+func (s *scan) visit(d *dirfd, old *node, name, rel string, depth int, inside bool) (*node, error) {
+	if err := s.ctx.Err(); err != nil {
+		return nil, err
+	}
+	st, err := d.self()
+	if err != nil {
+		return nil, err
+	}
+	if st.id != (fileID{}) {
+		if s.visited[st.id] {
+			return nil, nil
+		}
+		s.visited[st.id] = true
+	}
+	if s.dirs++; s.dirs > s.opts.MaxDirs {
+		s.cut = true
+		return nil, nil
+	}
+	n := &node{name: name, stamp: st}
+	if old != nil && old.stamp == st && !st.racy(old.seen) {
+		*n = *old
+	} else if err := s.list(d, n, old, rel, inside); err != nil {
+		return nil, err
+	}
+	if n.skill != nil {
+		n.skill = s.read(d, n.skill, rel, st.id)
+		inside = true
+	}
+	for i, p := range n.packs {
+		n.packs[i] = s.readPack(d, p, rel)
+	}
+	s.descend(d, n, rel, depth, inside)
+	return n, nil
+}
+
+// list reads the names in a directory, keeping what old knew of those that
+// are still there.
+func (s *scan) list(d *dirfd, n, old *node, rel string, inside bool) error {
+	n.seen = time.Now().UnixNano()
+	names, err := d.list(s.dirents)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(names, func(a, b dirent) int { return cmp.Compare(a.name, b.name) })
+	var python []string
+	for _, e := range names {
+		switch {
+		case skill.IsFileName(e.name) && e.kind != kindDir:
+			if n.skill == nil || e.name == skill.FileName { // that spelling wins
+				n.skill = &found{file: e.name}
+			}
+		case e.kind == kindDir || e.kind == kindUnknown && s.isDir(d, e.name):
+			if !skipped(e.name) {
+				n.subs = append(n.subs, &node{name: e.name})
+			}
+		case strings.EqualFold(path.Ext(e.name), ".skill"):
+			n.packs = append(n.packs, &found{file: e.name})
+		case path.Ext(e.name) == ".py":
+			python = append(python, e.name)
+		}
+	}
+	if inside || n.skill != nil {
+		n.packs = nil // files of the skill
+		n.subs = slices.DeleteFunc(n.subs, func(sub *node) bool { return ownMaterial(sub.name) })
+	} else {
+		s.codeManifest(d, n, python, rel)
+	}
+	if old != nil {
+		n.keep(old)
+	}
+	return nil
+}
+
+func (s *scan) isDir(d *dirfd, name string) bool {
+	_, k, err := d.stat(name)
+	return err == nil && k == kindDir
+}
+
+// keep takes over from old what a fresh listing has under the same names.
+func (n *node) keep(old *node) {
+	if n.skill != nil && old.skill != nil && n.skill.file == old.skill.file {
+		n.skill = old.skill
+	}
+	for i, p := range n.packs {
+		if j := slices.IndexFunc(old.packs, func(o *found) bool { return o.file == p.file }); j >= 0 {
+			n.packs[i] = old.packs[j]
+		}
+	}
+	for i, sub := range n.subs {
+		if j, ok := slices.BinarySearchFunc(old.subs, sub.name, func(o *node, name string) int { return cmp.Compare(o.name, name) }); ok {
+			n.subs[i] = old.subs[j]
+		}
+	}
+}
+
+func (s *scan) descend(d *dirfd, n *node, rel string, depth int, inside bool) {
+	if len(n.subs) == 0 {
+		return
+	}
+	if depth == s.opts.MaxDepth {
+		s.problem(d.path, skill.Diagnostic{Severity: skill.Info, Code: "depth-limit",
+			Message: fmt.Sprintf("directories below this one are not searched: it is %d levels deep", depth),
+			Fix:     "point a source at a deeper directory, or raise skills.depth"})
+		return
+	}
+	subs := make([]*node, 0, len(n.subs))
+	for _, old := range n.subs {
+		sub, err := s.descendInto(d, old, path.Join(rel, old.name), depth, inside)
+		switch {
+		case err != nil && s.ctx.Err() != nil:
+			subs = append(subs, old) // interrupted: nothing is known to be gone
+		case err != nil:
+			s.problem(d.path+"/"+old.name, unreadable(err))
+			subs = append(subs, &node{name: old.name})
+		case sub != nil:
+			subs = append(subs, sub)
+		}
+	}
+	n.subs = subs
+}
+
+func (s *scan) descendInto(d *dirfd, old *node, rel string, depth int, inside bool) (*node, error) {
+	sub, err := d.sub(old.name)
+	if err != nil {
+		return nil, err
+	}
+	defer sub.close()
+	return s.visit(sub, old, old.name, rel, depth+1, inside)
+}
+
+// read parses level 1 of a SKILL.md, or keeps what is known of it.
+func (s *scan) read(d *dirfd, f *found, rel string, id fileID) *found {
+	if f.seen != 0 && !f.stamp.racy(f.seen) {
+		if st, _, err := d.stat(f.file); err == nil && st == f.stamp {
+			return f
+		}
+	}
+	s.parsed++
+	fresh := &found{file: f.file, seen: time.Now().UnixNano()}
+	where := d.path + "/" + f.file
+	sk, ds, st, err := s.parseHead(d, f.file)
+	fresh.stamp = st
+	if err != nil {
+		fresh.seen = 0 // try again next time
+		fresh.problems = []Problem{{Path: where, Diagnostic: unreadable(err)}}
+		return fresh
+	}
+	for _, diag := range ds.Noteworthy() {
+		fresh.problems = append(fresh.problems, Problem{Path: where, Diagnostic: diag})
+	}
+	if sk != nil && ds.Loads() {
+		e := newEntry(sk, ds)
+		e.Origin, e.Scope, e.Dir, e.Path, e.id, e.file = s.origin, s.scope, rel, d.path, id, f.file
+		fresh.entry = e
+	}
+	fresh.settle(f)
+	return fresh
+}
+
+// settle keeps the entry that is known where a second look found the same, so
+// that nobody is told of a change.
+func (f *found) settle(old *found) {
+	if old.entry != nil && f.stamp == old.stamp && reflect.DeepEqual(f.entry, old.entry) {
+		f.entry = old.entry
+	}
+}
+
+const (
+	firstRead = 4 << 10
+	fullHead  = skill.MaxFrontmatterBytes + 4<<10
+)
+
+func (s *scan) parseHead(d *dirfd, file string) (*skill.Skill, skill.Diagnostics, stamp, error) {
+	folder := path.Base(d.path)
+	n, st, err := d.readHead(file, s.head[:firstRead])
+	if err != nil {
+		return nil, nil, st, err
+	}
+	sk, ds, more := skill.ParseHead(s.head[:n], int64(n) >= st.size, file, folder)
+	if !more {
+		return sk, ds, st, nil
+	}
+	if n, st, err = d.readHead(file, s.head[:fullHead]); err != nil {
+		return nil, nil, st, err
+	}
+	sk, ds, more = skill.ParseHead(s.head[:n], int64(n) >= st.size, file, folder)
+	if more { // the file grew while it was read, or has no end in sight
+		sk, ds, _ = skill.ParseHead(s.head[:n], true, file, folder)
+	}
+	return sk, ds, st, nil
+}
+
+// codeManifest reports Python modules that declare a skill in code, as one of
+// the systems before this one did. They are read as text, never run.
+func (s *scan) codeManifest(d *dirfd, n *node, files []string, rel string) {
+	for _, name := range files[:min(len(files), 20)] {
+		size, _, err := d.readHead(name, s.head[:fullHead])
+		if err != nil || !bytes.Contains(s.head[:size], []byte("SKILL_MANIFEST")) {
+			continue
+		}
+		if i := bytes.Index(s.head[:size], []byte("SKILL_MANIFEST")); i > 0 && s.head[i-1] != '\n' {
+			continue // mentioned, not assigned at the top level
+		}
+		n.other = append(n.other, Problem{Path: d.path + "/" + name, Diagnostic: skill.Diagnostic{
+			Severity: skill.Warning, Code: "code-manifest",
+			Message: "the skill is declared in Python code and has no SKILL.md",
+			Fix:     fmt.Sprintf("make one with: loadout new --from %s", d.path+"/"+name)}})
+	}
+}
+
+func (s *scan) problem(where string, d skill.Diagnostic) {
+	s.problems = append(s.problems, Problem{Path: where, Diagnostic: d})
+}
+
+func unreadable(err error) skill.Diagnostic {
+	d := skill.Diagnostic{Severity: skill.Error, Code: "unreadable", Message: "cannot be read: " + cause(err).Error(),
+		Fix: "check that it exists and that you have the right to read it"}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		d.Fix = "give the user who runs this the right to read it"
+	case errors.Is(err, fs.ErrNotExist):
+		d.Code, d.Fix = "not-found", "check the path; a link may lead nowhere"
+	}
+	return d
+}
+
+// cause is the reason of a file error without its path, which the problem
+// around it has.
+func cause(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	return err
+}
