@@ -44,12 +44,10 @@ func (d *dirfd) sub(name string) (*dirfd, error) {
 	return &dirfd{fd, d.path + "/" + name}, nil
 }
 
-// list returns the names in the directory with their types, unsorted.
+// list returns the names in the directory with their types, unsorted, leaving
+// out files that a scan has no use for. It can be called once.
 func (d *dirfd) list(buf []byte) ([]dirent, error) {
 	var out []dirent
-	if _, err := unix.Seek(d.fd, 0, 0); err != nil {
-		return nil, &fs.PathError{Op: "seek", Path: d.path, Err: err}
-	}
 	for {
 		n, err := unix.Getdents(d.fd, buf)
 		if errors.Is(err, unix.EINTR) {
@@ -80,8 +78,10 @@ func appendDirents(out []dirent, b []byte) []dirent {
 				break
 			}
 		}
-		if s := string(name); s != "." && s != ".." {
-			out = append(out, dirent{s, direntKind(b[18])})
+		if k := direntKind(b[18]); k == kindFile && !interesting(name) || len(name) <= 2 && (string(name) == "." || string(name) == "..") {
+			// passed over
+		} else {
+			out = append(out, dirent{string(name), k})
 		}
 		b = b[size:]
 	}

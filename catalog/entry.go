@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -56,6 +57,8 @@ type Entry struct {
 	DisableModelInvocation bool // hidden from the model, usable by a person
 	UserInvocable          bool
 	Preload                bool
+	// Named is false where the skill goes by its folder's name.
+	Named bool
 	// Verbatim is false where the frontmatter was repaired to be read.
 	Verbatim bool
 
@@ -101,6 +104,7 @@ func newEntry(s *skill.Skill, ds skill.Diagnostics) *Entry {
 		DisableModelInvocation: s.DisableModelInvocation,
 		UserInvocable:          s.UserInvocable,
 		Preload:                s.Preload,
+		Named:                  s.Named(),
 		Verbatim:               s.Verbatim(),
 		Warnings:               len(ds.Noteworthy()),
 	}
@@ -135,4 +139,13 @@ func (p Problem) String() string {
 		s += "\n    " + p.Fix
 	}
 	return s
+}
+
+// Location is where a reader of the skill on this machine finds its files: the
+// path of its directory, "" where the files are not in one.
+func (e *Entry) Location() string {
+	if e.archive || e.id == (fileID{}) && !filepath.IsAbs(e.Path) {
+		return ""
+	}
+	return e.Path
 }

@@ -16,7 +16,7 @@ import (
 // another version or another directory is as good as none.
 
 const (
-	indexMagic = "loadout index 3\n"
+	indexMagic = "loadout index 4\n"
 	maxIndex   = 512 << 20
 )
 
@@ -61,7 +61,8 @@ func writeIndex(file, root string, tree *node) error {
 }
 
 func encodeIndex(root string, tree *node) []byte {
-	e := encoder{b: []byte(indexMagic)}
+	e := encoder{b: make([]byte, 0, 1<<10*(1+len(tree.subs)))}
+	e.b = append(e.b, indexMagic...)
 	e.str(root)
 	e.node(tree)
 	return e.b
@@ -132,7 +133,7 @@ func (e *encoder) found(f *found) {
 	e.strs(t.Tags)
 	e.strs(t.BindShells)
 	e.strs(t.Dependencies)
-	for _, b := range []bool{t.DisableModelInvocation, t.UserInvocable, t.Preload, t.Verbatim, t.archive} {
+	for _, b := range []bool{t.DisableModelInvocation, t.UserInvocable, t.Preload, t.Named, t.Verbatim, t.archive} {
 		e.bool(b)
 	}
 	e.int(int64(t.Warnings))
@@ -264,7 +265,7 @@ func (d *decoder) found(id fileID) *found {
 		*s = d.str()
 	}
 	t.Tags, t.BindShells, t.Dependencies = d.strs(), d.strs(), d.strs()
-	for _, b := range []*bool{&t.DisableModelInvocation, &t.UserInvocable, &t.Preload, &t.Verbatim, &t.archive} {
+	for _, b := range []*bool{&t.DisableModelInvocation, &t.UserInvocable, &t.Preload, &t.Named, &t.Verbatim, &t.archive} {
 		*b = d.bool()
 	}
 	t.Warnings = int(d.int())

@@ -32,7 +32,7 @@ func TestScanCost(t *testing.T) {
 		c0 = cpu()
 		c.Reload(ctx)
 		t.Log("rescan racy", cpu()-c0)
-		time.Sleep(2100*time.Millisecond)
+		time.Sleep(2100 * time.Millisecond)
 		c.Reload(ctx)
 		c0 = cpu()
 		c.Reload(ctx)
@@ -45,7 +45,8 @@ func TestScanCost(t *testing.T) {
 		t.Log("restart", cpu()-c0, len(c2.Snapshot().Skills()))
 		var m runtime.MemStats
 		c, d = nil, nil
-		runtime.GC(); runtime.GC()
+		runtime.GC()
+		runtime.GC()
 		runtime.ReadMemStats(&m)
 		t.Log("heap", m.HeapAlloc>>10)
 		runtime.KeepAlive(c2)

@@ -31,6 +31,12 @@ type dirent struct {
 	kind kind
 }
 
+// interesting reports whether a scan looks at a file of this name.
+func interesting[S string | []byte](name S) bool {
+	n := len(name)
+	return n == len(skill.FileName) && name[n-3] == '.' || n > 3 && string(name[n-3:]) == ".py" || n > 6 && name[n-6] == '.'
+}
+
 // fileID is the identity of a file on its system, zero where there is none.
 type fileID struct{ dev, ino uint64 }
 

@@ -195,6 +195,12 @@ func hashAll(fsys fs.FS, files Manifest, ds Diagnostics) (Manifest, Diagnostics,
 	return kept, ds, nil
 }
 
+// Hash returns the hex SHA-256 of data.
+func Hash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
 // HashFile returns the size and the hex SHA-256 of the bytes of a file.
 func HashFile(fsys fs.FS, path string) (int64, string, error) {
 	f, err := fsys.Open(path)

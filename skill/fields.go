@@ -38,13 +38,16 @@ func (d *decoder) skill(root *yaml.Node) *Skill {
 	if m := d.top["metadata"]; m != nil {
 		d.metadata(m, s)
 	}
-	d.unexpected(root)
+	extra := d.unexpected(root)
 	d.name(s)
 	d.description(s)
 	d.compatibility(s)
 	s.License = d.text("license")
 	d.allowedTools(s)
-	d.extensions(s)
+	s.UserInvocable = true
+	if extra || len(d.meta) > 0 {
+		d.extensions(s)
+	}
 	return s
 }
 
@@ -85,7 +88,8 @@ func (d *decoder) metadata(n *yaml.Node, s *Skill) {
 	}
 }
 
-func (d *decoder) unexpected(root *yaml.Node) {
+// unexpected reports whether there are fields beyond the specification.
+func (d *decoder) unexpected(root *yaml.Node) bool {
 	var extra []string
 	var first *yaml.Node
 	for i := 0; i+1 < len(root.Content); i += 2 {
@@ -101,11 +105,12 @@ func (d *decoder) unexpected(root *yaml.Node) {
 		}
 	}
 	if first == nil {
-		return
+		return false
 	}
 	slices.Sort(extra)
 	d.add(Info, 8, "unexpected-fields", first, fmt.Sprintf("Unexpected fields in frontmatter: %s. Only ['%s'] are allowed.",
 		strings.Join(extra, ", "), strings.Join(specFields, "', '")), "move them under metadata:, where other programs ignore them")
+	return true
 }
 
 func (d *decoder) name(s *Skill) {
@@ -136,8 +141,10 @@ func (d *decoder) name(s *Skill) {
 
 // nameShape applies rules 11 to 15, and one of our own on portability.
 func (d *decoder) nameShape(n *yaml.Node, name string) {
-	slug := Slug(name)
-	rename := "name it " + slug
+	if PortableName(name) {
+		return
+	}
+	rename := "name it " + Slug(name)
 	if count := utf8.RuneCountInString(name); count > 64 {
 		d.add(Warning, 11, "name-too-long", n, fmt.Sprintf("Skill name '%s' exceeds 64 character limit (%d chars)", name, count), "shorten it to 64 characters")
 	}
@@ -164,7 +171,7 @@ func (d *decoder) fallbackName(s *Skill, at *yaml.Node, rule int, code, msg stri
 		d.add(Error, rule, code, at, msg, "add a line name: with a name of lowercase letters, digits and hyphens")
 		return
 	}
-	s.Name = folder
+	s.Name, s.unnamed = folder, true
 	d.add(Warning, rule, code, at, fmt.Sprintf("%s; it is loaded under its folder's name %s", msg, quote(folder)), "add the line name: "+Slug(folder))
 }
 

@@ -63,6 +63,7 @@ type Skill struct {
 	Instructions string
 
 	repaired bool // the YAML as written could not be read
+	unnamed  bool // the name is the folder's
 }
 
 // Tool is one tool a skill declares.
@@ -98,6 +99,10 @@ func (s *Skill) Title() string {
 
 // Verbatim reports whether the frontmatter could be read as it is written.
 func (s *Skill) Verbatim() bool { return !s.repaired }
+
+// Named reports whether the skill names itself, as opposed to going by the
+// name of its folder.
+func (s *Skill) Named() bool { return !s.unnamed }
 
 // ErrNoVerbatim says that frontmatter has no verbatim JSON form, because it
 // could only be read after a repair.

@@ -97,6 +97,9 @@ func invalidUTF8(s string) int {
 // hidden returns the first character of s that a reader cannot see and a
 // model can: tags, bidirectional controls, zero-width characters; else 0.
 func hidden(s string) rune {
+	if isASCII(s) {
+		return 0
+	}
 	for _, r := range s {
 		switch {
 		case 0xE0000 <= r && r <= 0xE007F, 0x202A <= r && r <= 0x202E, 0x2066 <= r && r <= 0x2069,
@@ -109,13 +112,13 @@ func hidden(s string) rune {
 
 // placeholder reports whether a description was never written.
 func placeholder(s string) bool {
-	t := strings.ToLower(s)
+	t := strings.ToLower(s[:min(len(s), 40)])
 	for _, p := range []string{"todo", "[todo", "tbd", "fixme", "replace with", "[replace", "your description", "<description", "description here", "lorem ipsum", "placeholder"} {
 		if strings.HasPrefix(t, p) {
 			return true
 		}
 	}
-	return strings.Contains(t, "[todo:") || strings.Contains(t, "todo: complete")
+	return strings.Contains(s, "[TODO:") || strings.Contains(s, "TODO: complete")
 }
 
 // scalarText is a value as text: a list joined by ", ", a map as JSON.

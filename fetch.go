@@ -1,0 +1,113 @@
+package loadout
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Fetch resolves a reference and returns the skill and those it needs, each
+// after those it needs, as they are on disk now. The error is a
+// [*catalog.NotFoundError], [*catalog.DependencyError] or
+// [*catalog.BrokenError] where the skill is to blame.
+func (r *Runtime) Fetch(ctx context.Context, ref string) ([]*session.Material, error) {
+	e, err := r.catalog.Resolve(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	order, err := r.catalog.Snapshot().LoadOrder(e)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*session.Material, 0, len(order))
+	for _, e := range order {
+		m, err := r.material(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+func (r *Runtime) material(ctx context.Context, e *catalog.Entry) (*session.Material, error) {
+	s, src, err := r.catalog.Read(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	m := &session.Material{
+		ID:           session.ID{Name: e.Name, Origin: e.Origin, Dir: e.Dir},
+		Title:        s.Title(),
+		Version:      s.Version,
+		Digest:       digest(src),
+		Instructions: s.Instructions,
+		Location:     e.Location(),
+	}
+	m.Tokens = r.tokens.count(m.Digest, s.Instructions)
+	for _, dep := range e.Dependencies {
+		if d, err := r.catalog.Snapshot().Get(dep); err == nil {
+			m.Needs = append(m.Needs, d.Name)
+		}
+	}
+	if m.Files, err = r.Files(ctx, e); err != nil {
+		m.Problems = append(m.Problems, "the files of the skill cannot be listed: "+err.Error())
+	}
+	return m, nil
+}
+
+// Files lists the files of a skill without reading them.
+func (r *Runtime) Files(ctx context.Context, e *catalog.Entry) ([]skill.File, error) {
+	b, err := r.catalog.Open(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	files, _, err := skill.List(b.FS)
+	if err != nil {
+		return nil, fmt.Errorf("skill %s: %w", e.Name, err)
+	}
+	return files, nil
+}
+
+// digest identifies the bytes of a file.
+func digest(b []byte) string {
+	return "sha256:" + skill.Hash(b)
+}
+
+// tokenCache remembers the size of instructions by digest, as counting takes
+// longer than reading.
+type tokenCache struct {
+	mu sync.Mutex
+	n  map[string]int
+}
+
+func (c *tokenCache) count(digest, text string) int {
+	c.mu.Lock()
+	n, ok := c.n[digest]
+	c.mu.Unlock()
+	if ok {
+		return n
+	}
+	n = skill.Tokens(text)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n == nil || len(c.n) >= 4096 {
+		c.n = map[string]int{}
+	}
+	c.n[digest] = n
+	return n
+}
+
+// Digest returns "sha256:" and the hex SHA-256 of a skill's SKILL.md as it is
+// now, by which a load names what it delivered.
+func (r *Runtime) Digest(ctx context.Context, e *catalog.Entry) (string, error) {
+	_, src, err := r.catalog.Read(ctx, e)
+	if err != nil {
+		return "", err
+	}
+	return digest(src), nil
+}

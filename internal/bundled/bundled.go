@@ -1,0 +1,20 @@
+// Package bundled holds the skills that come with the program. It only
+// embeds them: it reads nothing from disk and decides nothing about them.
+package bundled
+
+import (
+	"embed"
+	"io/fs"
+)
+
+//go:embed all:skills
+var files embed.FS
+
+// FS returns the bundled skills, each in a directory of its own.
+func FS() fs.FS {
+	sub, err := fs.Sub(files, "skills")
+	if err != nil {
+		panic(err) // the pattern above is not a directory
+	}
+	return sub
+}

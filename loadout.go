@@ -1,0 +1,142 @@
+// Package loadout gives an AI agent the right skill at the right moment: it
+// finds skills, tells an agent only what it needs to choose, and loads their
+// instructions and files on demand.
+//
+// A [Runtime] knows the skills; a [Session] is one conversation that loads
+// them:
+//
+//	rt, err := loadout.New(ctx, nil)
+//	if err != nil { … }
+//	defer rt.Close()
+//	s, err := rt.NewSession(ctx, nil)
+//	fmt.Println(rt.CatalogText(loadout.TextOptions{Tokens: 2000})) // for the system prompt
+//	res, err := s.Load(ctx, "pdf")
+//	fmt.Println(res.Text) // for the model
+//
+// With zero options skills are enabled, from the default places of the working
+// directory, the home directory and the program itself. To start closed, set
+// [Options.Filter].Disabled, or give Sources: then there is nothing but those.
+//
+// The package opens no network connection, runs no code of a skill, reads no
+// environment variable, and prints nothing.
+package loadout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/session"
+)
+
+// Options adjust a runtime. The zero value is ready to use.
+type Options struct {
+	// Sources are where skills come from, in order of preference within each
+	// scope; nil means [DefaultSources] with no options.
+	Sources []catalog.Source
+	// Filter decides which of the skills are available.
+	Filter catalog.Filter
+	// Watch keeps the catalog up to date until the runtime is closed.
+	Watch bool
+	// Logger receives what goes on in the background; nil discards it.
+	Logger *slog.Logger
+}
+
+// Runtime knows skills and delivers them. It is safe for concurrent use.
+type Runtime struct {
+	catalog *catalog.Catalog
+	stop    context.CancelFunc
+	running sync.WaitGroup
+	tokens  tokenCache
+}
+
+// New reads the sources and returns the runtime; close it when done. A source
+// that cannot be read is a problem of the catalog, not an error.
+func New(ctx context.Context, opts *Options) (*Runtime, error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	sources := opts.Sources
+	if sources == nil {
+		var err error
+		if sources, err = DefaultSources(nil); err != nil {
+			return nil, err
+		}
+	}
+	c, err := catalog.New(sources, &catalog.Options{Filter: opts.Filter, Logger: opts.Logger})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Reload(ctx); err != nil {
+		return nil, err
+	}
+	r := &Runtime{catalog: c, stop: func() {}}
+	if opts.Watch {
+		watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+		r.stop = stop
+		r.running.Go(func() { _ = c.Run(watching) }) // returns nil when stopped
+	}
+	return r, nil
+}
+
+// Close stops what the runtime started and waits for it. It is safe to call
+// twice.
+func (r *Runtime) Close() error {
+	r.stop()
+	r.running.Wait()
+	return nil
+}
+
+// Catalog returns the catalog: what there is, why, and how to find it.
+func (r *Runtime) Catalog() *catalog.Catalog { return r.catalog }
+
+// TextOptions bound the catalog text.
+type TextOptions = catalog.TextOptions
+
+// CatalogText tells a model which skills there are, one line each, within the
+// bounds. It is empty where there is none.
+func (r *Runtime) CatalogText(o TextOptions) string {
+	return catalog.Text(r.catalog.Snapshot().Offered(), o)
+}
+
+// Session is a conversation that loads skills from a runtime.
+type Session = session.Session
+
+// NewSession opens the conversation in log, which may hold events of earlier
+// days; nil is a new one that ends with the process.
+func (r *Runtime) NewSession(ctx context.Context, log session.Log) (*Session, error) {
+	if log == nil {
+		log = &session.Memory{}
+	}
+	s, err := session.Open(ctx, log, sessionSkills{r})
+	if err != nil {
+		return nil, fmt.Errorf("open session: %w", err)
+	}
+	return s, nil
+}
+
+// sessionSkills is what a session sees of a runtime.
+type sessionSkills struct{ r *Runtime }
+
+var _ session.Skills = sessionSkills{}
+
+func (s sessionSkills) Fetch(ctx context.Context, ref string) ([]*session.Material, error) {
+	return s.r.Fetch(ctx, ref)
+}
+
+func (s sessionSkills) Digest(ctx context.Context, id session.ID) (string, error) {
+	e, err := s.r.catalog.Snapshot().Get(id.Key())
+	if err != nil {
+		return "", err
+	}
+	return s.r.Digest(ctx, e)
+}
+
+// ErrNotFound says that no skill answers to a name.
+var ErrNotFound = catalog.ErrNotFound
+
+// IsNotFound reports whether err says that a skill or file is not there.
+func IsNotFound(err error) bool { return errors.Is(err, ErrNotFound) || catalog.IsNotFound(err) }

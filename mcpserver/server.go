@@ -1,0 +1,186 @@
+// Package mcpserver is a runtime as an MCP server: the tools by which any
+// client finds, loads and reads skills, prompts for people, and the Skills
+// extension (SEP-2640) for clients that know it.
+//
+// One server speaks both eras of the protocol, over stdio ([Server.Run]) and
+// HTTP ([Server.Handler]). It keeps no state of a conversation: behind an MCP
+// client there are no turns, and one process may serve many of them. It never
+// changes a byte that it told a connection before: what is new in the catalog
+// is told in the next result.
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+)
+
+// Options adjust a server. The zero value is ready to use.
+type Options struct {
+	// TextBudget is how many characters of catalog text the instructions and
+	// the description of load_skill hold together; default 2,000.
+	TextBudget int
+	// Compat serves the tools of an earlier system by their old names and
+	// arguments in place of our own: weknora, ba-agent or wegent.
+	Compat string
+	// Extend adds tools, resources and prompts of the host to the server.
+	Extend func(*mcp.Server)
+	// Server adjusts the SDK's server, for what Extend needs beyond adding
+	// features; Instructions, Capabilities and SetCacheable are ours.
+	Server *mcp.ServerOptions
+	// Remote says that clients run on other machines, where paths of this
+	// one mean nothing: skills then name their files by URI.
+	Remote bool
+	// Version is what the server says of itself; default: of the build.
+	Version string
+	// Logger receives what goes on; nil discards it.
+	Logger *slog.Logger
+}
+
+// Server serves a runtime. It is safe for concurrent use; close it when done.
+type Server struct {
+	rt      *loadout.Runtime
+	opts    Options
+	log     *slog.Logger
+	sdk     *mcp.Server
+	texts   texts
+	current atomic.Pointer[view]
+	cancel  func() // of the subscription
+
+	mu      sync.Mutex // guards what the SDK's server has been given
+	offered map[string]*offer
+	entries entryCache
+}
+
+// New returns a server of the runtime. It panics for an unknown Compat, which
+// a program is expected to check with [Compats].
+func New(rt *loadout.Runtime, opts *Options) *Server {
+	s := &Server{rt: rt, offered: map[string]*offer{}}
+	if opts != nil {
+		s.opts = *opts
+	}
+	if s.opts.TextBudget == 0 {
+		s.opts.TextBudget = 2000
+	}
+	if s.opts.Version == "" {
+		s.opts.Version = buildVersion()
+	}
+	s.log = s.opts.Logger
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.sdk = mcp.NewServer(&mcp.Implementation{Name: "loadout", Title: "Loadout", Version: s.opts.Version}, s.sdkOptions())
+	s.addTools()
+	s.addSkillMethods()
+	if s.opts.Extend != nil {
+		s.opts.Extend(s.sdk)
+	}
+	s.sdk.AddReceivingMiddleware(s.middleware)
+	s.sync(rt.Catalog().Snapshot())
+	s.cancel = rt.Catalog().Subscribe(func(_, now *catalog.Snapshot) { s.sync(now) })
+	return s
+}
+
+func (s *Server) sdkOptions() *mcp.ServerOptions {
+	o := mcp.ServerOptions{}
+	if s.opts.Server != nil {
+		o = *s.opts.Server
+	}
+	caps := &mcp.ServerCapabilities{
+		Tools:     &mcp.ToolCapabilities{ListChanged: true},
+		Prompts:   &mcp.PromptCapabilities{ListChanged: true},
+		Resources: &mcp.ResourceCapabilities{ListChanged: true},
+	}
+	if s.opts.Server != nil && s.opts.Server.Capabilities != nil {
+		caps.Logging = s.opts.Server.Capabilities.Logging
+	}
+	caps.AddExtension(extensionID, map[string]any{"directoryRead": true})
+	o.Capabilities = caps
+	o.SetCacheable = func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
+		if c.TTLMs == 0 && c.CacheScope == "" {
+			c.TTLMs, c.CacheScope = cacheMillis, cacheScope
+		}
+	}
+	if o.Logger == nil {
+		o.Logger = s.opts.Logger
+	}
+	return &o
+}
+
+// Freshness of what we answer: changes are announced, so this only bounds how
+// long a client that does not listen is behind. What a person has is theirs.
+const (
+	cacheMillis = 30_000
+	cacheScope  = "private"
+)
+
+// Run serves one connection until it ends or ctx does.
+func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
+	if err := s.sdk.Run(ctx, t); err != nil {
+		return fmt.Errorf("serve MCP: %w", err)
+	}
+	return nil
+}
+
+// Close detaches the server from its runtime.
+func (s *Server) Close() error {
+	s.cancel()
+	return nil
+}
+
+// sync gives the SDK's server what the snapshot has, so that lists are
+// complete and clients are told of changes.
+func (s *Server) sync(snap *catalog.Snapshot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := newView(snap)
+	before := s.current.Swap(v)
+	s.syncOffers(v)
+	if before != nil && before.snap.Version != snap.Version && !snap.Disabled {
+		// The description of load_skill is part of the list of tools; adding
+		// the tool again is how the SDK is told to announce a change.
+		s.addLoadTool()
+	}
+}
+
+func (s *Server) view() *view { return s.current.Load() }
+
+// buildVersion is the version of the module the program was built from.
+func buildVersion() string {
+	if bi, ok := debug.ReadBuildInfo(); ok && bi.Main.Version != "" && bi.Main.Version != "(devel)" {
+		return bi.Main.Version
+	}
+	return "devel"
+}
+
+// middleware gives every connection the catalog text it was first told.
+func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if r, ok := req.(*mcp.ReadResourceRequest); ok && method == "resources/read" && isSkillURI(r.Params.URI) {
+			return s.readResource(ctx, r.Params.URI, r)
+		}
+		res, err := next(ctx, method, req)
+		if err != nil {
+			return res, err
+		}
+		switch r := res.(type) {
+		case *mcp.InitializeResult:
+			r.Instructions = s.instructions(s.texts.of(s, req))
+		case *mcp.DiscoverResult:
+			r.Instructions = s.instructions(s.texts.of(s, req))
+		case *mcp.ListToolsResult:
+			s.describe(r, s.texts.of(s, req))
+		case *mcp.CallToolResult:
+			s.texts.news(s, req, r)
+		}
+		return res, nil
+	}
+}

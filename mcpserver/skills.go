@@ -1,0 +1,350 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// The Skills extension: specification/stable/skills.mdx of ext-skills.
+
+// pageSize is how many skills a page of skills/list holds: an entry names all
+// files of its skill with their hashes.
+const pageSize = 50
+
+// dirPageSize is how many children a page of resources/directory/read holds.
+const dirPageSize = 500
+
+type listSkillsParams struct {
+	mcp.ParamsBase
+	Cursor string `json:"cursor,omitempty"`
+}
+
+type uriParams struct {
+	mcp.ParamsBase
+	URI    string `json:"uri"`
+	Cursor string `json:"cursor,omitempty"`
+}
+
+// skillEntry is the entry of one skill.
+type skillEntry struct {
+	URI         string          `json:"uri"`
+	Frontmatter json.RawMessage `json:"frontmatter"`
+	Resources   []skillResource `json:"resources"`
+}
+
+type skillResource struct {
+	URI    string `json:"uri"`
+	Digest string `json:"digest"`
+	Size   int64  `json:"size"`
+}
+
+// cacheable holds the fields that results have from 2026-07-28 on.
+type cacheable struct {
+	TTLMs      *int   `json:"ttlMs,omitempty"`
+	CacheScope string `json:"cacheScope,omitempty"`
+}
+
+type listSkillsResult struct {
+	mcp.ResultBase
+	cacheable
+	ResultType string        `json:"resultType"`
+	Skills     []*skillEntry `json:"skills"`
+	NextCursor string        `json:"nextCursor,omitempty"`
+}
+
+type getSkillResult struct {
+	mcp.ResultBase
+	cacheable
+	ResultType string      `json:"resultType"`
+	Skill      *skillEntry `json:"skill"`
+}
+
+type readDirectoryResult struct {
+	mcp.ResultBase
+	ResultType string          `json:"resultType"`
+	Resources  []*mcp.Resource `json:"resources"`
+	NextCursor string          `json:"nextCursor,omitempty"`
+}
+
+func (s *Server) addSkillMethods() {
+	err := errors.Join(
+		mcp.AddReceivingCustomMethod(s.sdk, "skills/list", s.listSkills),
+		mcp.AddReceivingCustomMethod(s.sdk, "skills/get", s.getSkill),
+		mcp.AddReceivingCustomMethod(s.sdk, "resources/directory/read", s.readDirectory),
+	)
+	if err != nil {
+		panic(err) // a name that the SDK takes for itself
+	}
+}
+
+const modernVersion = "2026-07-28"
+
+// freshness fills in the fields that the era of the request knows.
+func freshness(ss *mcp.ServerSession, meta map[string]any) cacheable {
+	version, _ := meta[mcp.MetaKeyProtocolVersion].(string)
+	if version == "" {
+		if p := ss.InitializeParams(); p != nil {
+			version = p.ProtocolVersion
+		}
+	}
+	if version < modernVersion {
+		return cacheable{}
+	}
+	ttl := cacheMillis
+	return cacheable{&ttl, cacheScope}
+}
+
+func invalid(format string, args ...any) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+}
+
+func (s *Server) listSkills(ctx context.Context, ss *mcp.ServerSession, p *listSkillsParams) (*listSkillsResult, error) {
+	if p == nil {
+		p = &listSkillsParams{}
+	}
+	at, err := decodeCursor(p.Cursor)
+	if err != nil {
+		return nil, invalid("%v", err)
+	}
+	v := s.view()
+	res := &listSkillsResult{ResultType: "complete", Skills: []*skillEntry{}, cacheable: freshness(ss, p.GetMeta())}
+	page := v.entries[min(at, len(v.entries)):]
+	if len(page) > pageSize {
+		page, res.NextCursor = page[:pageSize], encodeCursor(at+pageSize)
+	}
+	for _, e := range page {
+		entry, err := s.entry(ctx, v, e)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			s.log.Warn("a skill is left out of skills/list", "skill", e.Name, "path", e.Path, "reason", err)
+			continue
+		}
+		res.Skills = append(res.Skills, entry)
+	}
+	return res, nil
+}
+
+func (s *Server) getSkill(ctx context.Context, ss *mcp.ServerSession, p *uriParams) (*getSkillResult, error) {
+	if p == nil || p.URI == "" {
+		return nil, invalid("skills/get needs the uri of a skill's SKILL.md")
+	}
+	v := s.view()
+	e, inside, ok := v.find(p.URI)
+	if !ok || !skill.IsFileName(inside) {
+		return nil, invalid("no skill is served at %s", p.URI)
+	}
+	entry, err := s.entry(ctx, v, e)
+	if err != nil {
+		return nil, invalid("the skill at %s cannot be served: %v", p.URI, err)
+	}
+	if entry.URI != p.URI {
+		return nil, invalid("no skill is served at %s", p.URI)
+	}
+	return &getSkillResult{ResultType: "complete", Skill: entry, cacheable: freshness(ss, p.GetMeta())}, nil
+}
+
+// entryCache keeps the rendered frontmatter by the hash of its SKILL.md.
+type entryCache struct {
+	mu          sync.Mutex
+	frontmatter map[string]json.RawMessage
+}
+
+const maxFrontmatters = 20_000
+
+// entry describes a skill as it is now: what it lists and the frontmatter it
+// gives are of the same bytes of SKILL.md.
+func (s *Server) entry(ctx context.Context, v *view, e *catalog.Entry) (*skillEntry, error) {
+	m, err := s.rt.Catalog().Manifest(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	if len(m) > skill.PortableFiles || m.Size() > skill.PortableBytes {
+		return nil, fmt.Errorf("it has %d files and %d bytes; every host must accept only %d and %d", len(m), m.Size(), skill.PortableFiles, skill.PortableBytes)
+	}
+	root := v.uriOf(e.Key())
+	out := &skillEntry{URI: root + "/" + skill.FileName, Resources: make([]skillResource, 0, len(m))}
+	md := -1
+	for i, f := range m {
+		if f.Path == skill.FileName {
+			md = i
+		}
+		out.Resources = append(out.Resources, skillResource{root + "/" + escapePath(f.Path), "sha256:" + f.SHA256, f.Size})
+	}
+	if md < 0 {
+		return nil, fmt.Errorf("it has no file named %s in this spelling", skill.FileName)
+	}
+	out.Frontmatter, err = s.frontmatter(ctx, e, m[md].SHA256)
+	return out, err
+}
+
+func (s *Server) frontmatter(ctx context.Context, e *catalog.Entry, sum string) (json.RawMessage, error) {
+	c := &s.entries
+	c.mu.Lock()
+	js, ok := c.frontmatter[sum]
+	c.mu.Unlock()
+	if ok {
+		return js, nil
+	}
+	sk, src, err := s.rt.Catalog().Read(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	if skill.Hash(src) != sum {
+		return nil, errors.New("it is being changed just now")
+	}
+	js, err = sk.FrontmatterJSON()
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.frontmatter == nil || len(c.frontmatter) >= maxFrontmatters {
+		c.frontmatter = map[string]json.RawMessage{}
+	}
+	c.frontmatter[sum] = js
+	return js, nil
+}
+
+// readResource answers resources/read for skill:// URIs.
+func (s *Server) readResource(ctx context.Context, uri string, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	e, inside, ok := s.view().find(uri)
+	if !ok || inside == "" {
+		return nil, invalid("no file of a skill is served at %s", uri)
+	}
+	b, err := s.rt.Catalog().Open(ctx, e)
+	if err != nil {
+		return nil, invalid("%s cannot be read: %v", uri, err)
+	}
+	defer b.Close()
+	data, err := readWhole(b.FS, inside)
+	if err != nil {
+		return nil, invalid("%s is not served: %v", uri, err)
+	}
+	c := &mcp.ResourceContents{URI: uri, MIMEType: resourceType(inside, data)}
+	if loadout.IsText(data) {
+		c.Text = string(data)
+	} else {
+		c.Blob = data
+	}
+	res := &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{c}}
+	fresh := freshness(req.Session, req.Params.GetMeta())
+	if fresh.TTLMs != nil {
+		res.Cacheable = mcp.Cacheable{TTLMs: *fresh.TTLMs, CacheScope: fresh.CacheScope}
+	}
+	return res, nil
+}
+
+// readWhole reads a file of a skill whose size every host accepts.
+func readWhole(fsys fs.FS, name string) ([]byte, error) {
+	if !fs.ValidPath(name) || slices.ContainsFunc(strings.Split(name, "/"), skill.Ignored) {
+		return nil, errors.New("no such file")
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, errors.New("no such file")
+		}
+		return nil, errors.New("it is not a readable file inside the skill")
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case fi.IsDir():
+		return nil, errors.New("it is a directory")
+	case !fi.Mode().IsRegular():
+		return nil, errors.New("it is not a regular file")
+	case fi.Size() > skill.PortableBytes:
+		return nil, fmt.Errorf("it has %d bytes, more than %d", fi.Size(), skill.PortableBytes)
+	}
+	return io.ReadAll(io.LimitReader(f, skill.PortableBytes))
+}
+
+func resourceType(name string, data []byte) string {
+	if t := loadout.MIMEType(name); t != "" {
+		return t
+	}
+	if loadout.IsText(data) {
+		return "text/plain"
+	}
+	return "application/octet-stream"
+}
+
+// readDirectory lists the direct children of a directory of a skill.
+func (s *Server) readDirectory(ctx context.Context, _ *mcp.ServerSession, p *uriParams) (*readDirectoryResult, error) {
+	if p == nil || p.URI == "" {
+		return nil, invalid("resources/directory/read needs the uri of a directory")
+	}
+	at, err := decodeCursor(p.Cursor)
+	if err != nil {
+		return nil, invalid("%v", err)
+	}
+	children, err := s.children(ctx, p.URI)
+	if err != nil {
+		return nil, err
+	}
+	res := &readDirectoryResult{ResultType: "complete", Resources: children[min(at, len(children)):]}
+	if len(res.Resources) > dirPageSize {
+		res.Resources, res.NextCursor = res.Resources[:dirPageSize], encodeCursor(at+dirPageSize)
+	}
+	return res, nil
+}
+
+func (s *Server) children(ctx context.Context, uri string) ([]*mcp.Resource, error) {
+	e, inside, ok := s.view().find(uri)
+	if !ok || strings.HasSuffix(uri, "/") {
+		return nil, invalid("%s is not a directory resource", uri)
+	}
+	b, err := s.rt.Catalog().Open(ctx, e)
+	if err != nil {
+		return nil, invalid("%s cannot be read: %v", uri, err)
+	}
+	defer b.Close()
+	files, _, err := skill.List(b.FS)
+	if err != nil {
+		return nil, invalid("%s cannot be read: %v", uri, err)
+	}
+	if inside != "" {
+		inside += "/"
+	}
+	out := []*mcp.Resource{}
+	seen := map[string]bool{}
+	for _, f := range files {
+		rest, ok := strings.CutPrefix(f.Path, inside)
+		if !ok {
+			continue
+		}
+		name, _, deeper := strings.Cut(rest, "/")
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		child := &mcp.Resource{URI: uri + "/" + escapePath(name), Name: name, MIMEType: "inode/directory"}
+		if !deeper {
+			child.MIMEType, child.Size = resourceType(path.Base(f.Path), nil), f.Size
+		}
+		out = append(out, child)
+	}
+	if len(out) == 0 && inside != "" {
+		return nil, invalid("%s is not a directory resource", uri)
+	}
+	return out, nil
+}

@@ -1,0 +1,95 @@
+// Package session is the transcript of one conversation and what it implies:
+// which skills are in force, and what their loads look like to a model.
+//
+// An [Event] is appended and never changed; everything else is a fold over
+// the events ([State]), so that a conversation goes on where its log ends.
+// The package keeps no skills itself: it asks [Skills] for them. It runs
+// nothing and talks to no model.
+package session
+
+import (
+	"time"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Type is the kind of an event.
+type Type string
+
+// The kinds of events.
+const (
+	// TypeMessage is text of a person or a model; a person's begins a turn.
+	TypeMessage Type = "message"
+	// TypeLoaded brings a skill into force.
+	TypeLoaded Type = "skill_loaded"
+	// TypeUnloaded takes a skill out of force.
+	TypeUnloaded Type = "skill_unloaded"
+	// TypeUpdated says that the instructions of a skill in force are no
+	// longer those that were loaded.
+	TypeUpdated Type = "skill_updated"
+)
+
+// Role says whose message it is.
+type Role string
+
+// The roles of messages.
+const (
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+)
+
+// Event is one step of a conversation. Exactly the field that its type names
+// is set.
+type Event struct {
+	Seq  int64     `json:"seq"` // from 1, without gaps; set by the log
+	Time time.Time `json:"time"`
+	Type Type      `json:"type"`
+
+	Message  *Message  `json:"message,omitempty"`
+	Loaded   *Loaded   `json:"loaded,omitempty"`
+	Unloaded *Unloaded `json:"unloaded,omitempty"`
+	Updated  *Updated  `json:"updated,omitempty"`
+}
+
+// Message is text that was said.
+type Message struct {
+	Role Role   `json:"role"`
+	Text string `json:"text"`
+}
+
+// Loaded is a skill that came into force, with the text as it was delivered,
+// so that a request can be rendered from the log alone.
+type Loaded struct {
+	Skill  ID           `json:"skill"`
+	Digest string       `json:"digest"` // of SKILL.md
+	Text   string       `json:"text"`
+	Files  []skill.File `json:"files,omitempty"`
+	Tokens int          `json:"tokens"`
+	// For names the skill that needed this one, "" where it was asked for.
+	For string `json:"for,omitempty"`
+	// Needs are the names of the skills it needs.
+	Needs []string `json:"needs,omitempty"`
+}
+
+// Unloaded is a skill that went out of force.
+type Unloaded struct {
+	Skill  ID     `json:"skill"`
+	Reason string `json:"reason"`
+}
+
+// Updated is a skill whose SKILL.md changed while it is in force.
+type Updated struct {
+	Skill  ID     `json:"skill"`
+	Old    string `json:"old"`
+	Digest string `json:"digest"`
+}
+
+// ID is the identity of a skill in a session.
+type ID struct {
+	Name   string `json:"name"`
+	Origin string `json:"origin"`
+	Dir    string `json:"dir"`
+}
+
+// Key is the identity as one text.
+func (id ID) Key() string { return id.Origin + "/" + id.Dir }
