@@ -144,3 +144,6 @@ func unescapePath(p string) string {
 	}
 	return p
 }
+
+// Unserved lists the skills that the Skills extension cannot serve, and why.
+func (s *Server) Unserved() []Unserved { return s.view().unserved }

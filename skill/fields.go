@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+	"golang.org/x/text/unicode/norm"
 )
 
 // specFields are the fields of the specification, sorted.
@@ -33,7 +34,7 @@ func (d *decoder) add(sev Severity, rule int, code string, at *yaml.Node, msg, f
 }
 
 func (d *decoder) skill(root *yaml.Node) *Skill {
-	d.top = d.mapping(root, true)
+	d.top = index(root)
 	s := &Skill{}
 	if m := d.top["metadata"]; m != nil {
 		d.metadata(m, s)
@@ -51,19 +52,14 @@ func (d *decoder) skill(root *yaml.Node) *Skill {
 	return s
 }
 
-// mapping indexes the scalar keys of n; of a repeated key the last counts.
-func (d *decoder) mapping(n *yaml.Node, report bool) map[string]*yaml.Node {
+// index finds the values of a mapping by their keys, aliases resolved; of a
+// repeated key the last counts.
+func index(n *yaml.Node) map[string]*yaml.Node {
 	m := make(map[string]*yaml.Node, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i]
-		if key.Kind != yaml.ScalarNode {
-			continue
+		if key := n.Content[i]; key.Kind == yaml.ScalarNode {
+			m[key.Value] = resolve(n.Content[i+1])
 		}
-		if _, dup := m[key.Value]; dup && report {
-			d.add(Warning, 6, "duplicate-key", key, fmt.Sprintf("Invalid YAML in frontmatter: the field %s is given twice; the last one counts", quote(key.Value)),
-				"delete one of the two")
-		}
-		m[key.Value] = n.Content[i+1]
 	}
 	return m
 }
@@ -73,7 +69,7 @@ func (d *decoder) metadata(n *yaml.Node, s *Skill) {
 		d.add(Warning, 0, "metadata-not-a-map", n, "metadata is not a map and is ignored", "write it as indented lines of the form key: value")
 		return
 	}
-	d.meta = d.mapping(n, true)
+	d.meta = index(n)
 	s.Metadata = make(map[string]string, len(d.meta))
 	var odd []string
 	for k, v := range d.meta {
@@ -115,25 +111,29 @@ func (d *decoder) unexpected(root *yaml.Node) bool {
 
 func (d *decoder) name(s *Skill) {
 	n, given := d.top["name"]
-	if !given {
+	switch {
+	case !given:
 		d.fallbackName(s, nil, 9, "name-missing", "Missing required field in frontmatter: name")
 		return
-	}
-	if n.Kind != yaml.ScalarNode || strings.TrimSpace(n.Value) == "" {
+	case !isText(n) || strip(n.Value) == "":
 		d.fallbackName(s, n, 10, "name-empty", "Field 'name' must be a non-empty string")
 		return
 	}
 	name := NormalizeName(n.Value)
 	d.nameShape(n, name)
-	if !usableName(name) {
-		d.fallbackName(s, n, 0, "name-unusable", fmt.Sprintf("the name %s holds a path separator or a control character", quote(name)))
+	if d.folder != "" && norm.NFKC.String(d.folder) != name {
+		d.add(Warning, 16, "name-folder", n, fmt.Sprintf("Directory name '%s' must match skill name '%s'", d.folder, name),
+			fmt.Sprintf("rename the folder to %s, or the skill to %s", name, d.folder))
+	}
+	switch {
+	case isNull(n): // the reference reads ~ and null as text
+		d.fallbackName(s, n, 0, "name-empty", "the name is null")
+		return
+	case !usableName(name):
+		d.fallbackName(s, n, 0, "name-unusable", fmt.Sprintf("the name %s is too long, or holds a path separator or an unprintable character", quote(name)))
 		return
 	}
 	s.Name = name
-	if folder := NormalizeName(d.folder); folder != "" && folder != name {
-		d.add(Warning, 16, "name-folder", n, fmt.Sprintf("Directory name '%s' must match skill name '%s'", d.folder, name),
-			fmt.Sprintf("rename the folder to %s, or the skill to %s", name, folder))
-	}
 	if lower := strings.ToLower(name); strings.Contains(lower, "claude") || strings.Contains(lower, "anthropic") {
 		d.add(Info, 0, "name-reserved", n, fmt.Sprintf("the name %s holds a word that some platforms reserve", quote(name)), "choose a name without claude or anthropic")
 	}
@@ -183,18 +183,20 @@ func (d *decoder) description(s *Skill) {
 		return
 	}
 	raw := scalarText(n)
-	if strings.TrimSpace(raw) == "" || isNull(n) || n.Kind == yaml.MappingNode {
+	switch {
+	case strip(raw) == "" || isNull(n) || n.Kind == yaml.MappingNode:
 		rule := 18
 		if isNull(n) && n.Value != "" {
 			rule = 0 // the reference reads ~ and null as text
 		}
 		d.add(Error, rule, "description-empty", n, "Field 'description' must be a non-empty string", fix)
 		return
-	}
-	if n.Kind == yaml.SequenceNode {
+	case n.Kind == yaml.SequenceNode:
 		d.add(Warning, 18, "description-list", n, "Field 'description' must be a non-empty string; the items of the list are joined", "write it as one text")
+	case !isText(n):
+		d.add(Warning, 18, "description-untyped", n, "Field 'description' must be a non-empty string, and YAML has a meaning for "+n.Value, "put it in quotes")
 	}
-	s.Description = strings.TrimSpace(raw)
+	s.Description = strip(raw)
 	if count := utf8.RuneCountInString(raw); count > 1024 {
 		d.add(Warning, 19, "description-too-long", n, fmt.Sprintf("Description exceeds 1024 character limit (%d chars)", count),
 			"keep what tells when to use the skill and move the rest into the instructions")
@@ -216,7 +218,7 @@ func (d *decoder) compatibility(s *Skill) {
 		return
 	}
 	s.Compatibility = scalarText(n)
-	if n.Kind != yaml.ScalarNode {
+	if !isText(n) {
 		d.add(Warning, 20, "compatibility-type", n, "Field 'compatibility' must be a string", "write it as one text")
 		return
 	}
@@ -271,7 +273,7 @@ func (d *decoder) tools(s *Skill) {
 		return
 	}
 	for _, item := range n.Content {
-		m := d.mapping(item, false)
+		m := index(resolve(item))
 		t := Tool{Name: scalarText(m["name"]), Provider: scalarText(m["provider"])}
 		if c := m["config"]; c != nil && c.Kind == yaml.MappingNode {
 			t.Config, _ = toJSON(c)
@@ -293,7 +295,7 @@ func (d *decoder) provider(s *Skill) {
 		d.add(Warning, 0, "provider-not-a-map", n, "provider is not a map and is ignored", "give it module and class, command, or wasm")
 		return
 	}
-	m := d.mapping(n, false)
+	m := index(n)
 	p := &Provider{Module: scalarText(m["module"]), Class: scalarText(m["class"]), WASM: scalarText(m["wasm"])}
 	if c := m["command"]; c != nil {
 		p.Command = stringList(c, false)

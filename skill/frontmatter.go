@@ -15,28 +15,34 @@ const (
 	MaxFrontmatterBytes = 64 << 10
 )
 
+// headSlack is what may lie before the YAML, and after it on the line of the
+// fence, in a head that [ParseHead] asks to have more of.
+const headSlack = 1 << 10
+
 // layout is where the parts of a SKILL.md lie.
 type layout struct {
-	front, body int // offsets: first byte of the YAML, of the body
-	end         int // offset after the last byte of the YAML
-	line        int // 1-based line of the first byte of the YAML
+	front, body int  // offsets: first byte of the YAML, of the body
+	end         int  // offset after the last byte of the YAML
+	line        int  // 1-based line of the first byte of the YAML
+	open        bool // what was read ends before it tells; only for a head
 }
 
 // cut finds the frontmatter: it begins after the first line, which must be a
 // fence, and ends before the next line that is one. The body is everything
 // after that line, untouched: a later --- is a rule in the Markdown. A byte
 // order mark and blank lines before the first fence are passed over and
-// reported. Where ds holds an error there is no frontmatter to read.
-func cut(src []byte, ds *Diagnostics) (lay layout) {
+// reported. Where ds holds an error there is no frontmatter to read. Whole
+// says that src is the whole file, so that its end ends a line.
+func cut(src []byte, whole bool, ds *Diagnostics) (lay layout) {
 	rest := src
 	lay.line = 1
 	if enc := foreignEncoding(src); enc != "" {
-		ds.add(Diagnostic{Error, "encoding-" + enc, 1, 1, "Invalid YAML in frontmatter: the file is " + enc + ", not UTF-8",
-			"save the file as UTF-8 without a byte order mark", 6})
+		ds.add(Diagnostic{Error, "encoding-" + enc, 1, 1, msgNoFrontmatter + ": the file is " + enc + ", not UTF-8",
+			"save the file as UTF-8 without a byte order mark", 4})
 		return lay
 	}
 	if after, ok := bytes.CutPrefix(rest, []byte("\xef\xbb\xbf")); ok {
-		ds.add(Diagnostic{Warning, "byte-order-mark", 1, 1, "SKILL.md must start with YAML frontmatter (---): it starts with a byte order mark",
+		ds.add(Diagnostic{Warning, "byte-order-mark", 1, 1, msgNoFrontmatter + ": it starts with a byte order mark",
 			"save the file as UTF-8 without a byte order mark", 4})
 		rest = after
 	}
@@ -49,38 +55,60 @@ func cut(src []byte, ds *Diagnostics) (lay layout) {
 		rest, blank = after, blank+1
 	}
 	if blank > 0 {
-		ds.add(Diagnostic{Warning, "leading-blank-lines", 1, 1, "SKILL.md must start with YAML frontmatter (---): it starts with blank lines",
+		ds.add(Diagnostic{Warning, "leading-blank-lines", 1, 1, msgNoFrontmatter + ": it starts with blank lines",
 			"delete the blank lines before the first ---", 4})
 	}
 	lay.line += blank
-	first, after, _ := bytes.Cut(rest, []byte("\n"))
+	first, after, ended := bytes.Cut(rest, []byte("\n"))
+	lay.open = !ended && !whole
 	if !isFence(first) {
-		ds.add(noFrontmatter(rest, lay.line))
+		ds.add(noFrontmatter(first, lay.line))
 		return lay
 	}
 	lay.front = len(src) - len(after)
 	lay.line++
-	for at := lay.front; at < len(src); {
+	at := lay.front
+	for at-lay.front <= MaxFrontmatterBytes {
 		line, next := src[at:], len(src)
-		if i := bytes.IndexByte(line, '\n'); i >= 0 {
+		i := bytes.IndexByte(line, '\n')
+		if i >= 0 {
 			line, next = line[:i], at+i+1
 		}
 		if isFence(line) {
-			lay.end, lay.body = at, next
+			lay.end, lay.body, lay.open = at, next, i < 0 && !whole
 			return lay
+		}
+		if i < 0 {
+			break
 		}
 		at = next
 	}
-	ds.add(Diagnostic{Error, "frontmatter-unclosed", lay.line - 1, 1, "SKILL.md frontmatter not properly closed with ---",
-		"add a line --- after the last field", 5})
+	size := len(src) - lay.front
+	lay.open = !whole && at-lay.front <= MaxFrontmatterBytes && size <= MaxFrontmatterBytes+headSlack
+	if size > MaxFrontmatterBytes && !lay.open {
+		ds.add(tooLong(lay.line))
+		return lay
+	}
+	ds.add(Diagnostic{Error, "frontmatter-unclosed", lay.line - 1, 1, msgUnclosed, "add a line --- after the last field", 5})
 	return lay
+}
+
+// The words of the reference validator for rules 4 and 5.
+const (
+	msgNoFrontmatter = "SKILL.md must start with YAML frontmatter (---)"
+	msgUnclosed      = "SKILL.md frontmatter not properly closed with ---"
+)
+
+func tooLong(line int) Diagnostic {
+	return Diagnostic{Error, "frontmatter-too-long", line, 1,
+		msgInvalidYAML + fmt.Sprintf("it has more than %d bytes", MaxFrontmatterBytes), "move long text below the second ---", 6}
 }
 
 // Body returns what follows the frontmatter in the beginning of a SKILL.md,
 // nothing where the frontmatter does not end in it.
 func Body(head []byte) []byte {
 	var ds Diagnostics
-	if lay := cut(head, &ds); ds.Loads() {
+	if lay := cut(head, true, &ds); ds.Loads() {
 		return head[lay.body:]
 	}
 	return nil
@@ -93,67 +121,68 @@ func isFence(line []byte) bool {
 	return ok && len(bytes.Trim(rest, " \t\r")) == 0
 }
 
-// noFrontmatter says which of the usual forms of "no frontmatter" this is.
-func noFrontmatter(rest []byte, line int) Diagnostic {
-	const msg = "SKILL.md must start with YAML frontmatter (---)"
-	d := Diagnostic{Severity: Error, Code: "frontmatter-missing", Line: line, Column: 1, Message: msg,
+// noFrontmatter says which of the usual forms of "no frontmatter" this is, by
+// the first line that is not blank.
+func noFrontmatter(first []byte, line int) Diagnostic {
+	d := Diagnostic{Severity: Error, Code: "frontmatter-missing", Line: line, Column: 1, Message: msgNoFrontmatter,
 		Fix: "begin the file with ---, a line name: …, a line description: … and a line ---", Rule: 4}
-	first, after, _ := bytes.Cut(rest, []byte("\n"))
-	first = bytes.TrimSpace(first)
-	switch {
-	case len(first) == 0:
-		d.Code, d.Message = "file-empty", msg+": the file is empty"
-	case bytes.HasPrefix(first, []byte("```")):
-		d.Code, d.Message = "frontmatter-code-block", msg+": the fields are inside a code block"
+	switch text := bytes.TrimSpace(first); {
+	case len(text) == 0:
+		d.Code, d.Message = "file-empty", msgNoFrontmatter+": the file is empty"
+	case bytes.HasPrefix(text, []byte("```")):
+		d.Code, d.Message = "frontmatter-code-block", msgNoFrontmatter+": the fields are inside a code block"
 		d.Fix = "remove the ``` lines around the frontmatter"
-	case bytes.HasPrefix(first, []byte("name:")), bytes.HasPrefix(first, []byte("description:")):
-		d.Code, d.Message = "frontmatter-unfenced", msg+": the fields have no --- line before them"
+	case bytes.HasPrefix(text, []byte("name:")), bytes.HasPrefix(text, []byte("description:")):
+		d.Code, d.Message = "frontmatter-unfenced", msgNoFrontmatter+": the fields have no --- line before them"
 		d.Fix = "add a line --- above the first field and one below the last"
-	case bytes.HasPrefix(first, []byte("---")) && !bytes.HasPrefix(after, []byte("---")):
-		d.Code, d.Message = "frontmatter-fence", msg+": the first line has more on it than ---"
+	case bytes.HasPrefix(text, []byte("---")):
+		d.Code, d.Message = "frontmatter-fence", msgNoFrontmatter+": the first line has more on it than ---"
 		d.Fix = "put --- on a line of its own"
-		d.Rule = 0 // the reference splits there; its own rules are tried apart
-	case bytes.HasPrefix(first, []byte("#")):
-		d.Message = msg + ": it starts with a heading"
+	case bytes.HasPrefix(text, []byte("#")):
+		d.Message = msgNoFrontmatter + ": it starts with a heading"
 	}
 	return d
 }
 
 // foreignEncoding names the encoding of a file that is not UTF-8 text.
 func foreignEncoding(src []byte) string {
-	head := src[:min(len(src), 4)]
-	switch {
-	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
-		return "utf-16"
-	case len(head) == 4 && head[0] == '-' && head[1] == 0 && head[2] == '-', len(head) == 4 && head[0] == 0 && head[1] == '-' && head[2] == 0:
+	if bytes.HasPrefix(src, []byte{0xff, 0xfe}) || bytes.HasPrefix(src, []byte{0xfe, 0xff}) ||
+		bytes.HasPrefix(src, []byte{'-', 0, '-', 0}) || bytes.HasPrefix(src, []byte{0, '-', 0, '-'}) {
 		return "utf-16"
 	}
 	return ""
 }
 
-// checkBlock refuses frontmatter that no YAML reader should see.
+// checkBlock refuses frontmatter that no YAML reader should see. It stops at
+// the first such place.
 func checkBlock(block []byte, line int, ds *Diagnostics) {
 	if len(block) > MaxFrontmatterBytes {
-		ds.add(Diagnostic{Error, "frontmatter-too-long", line, 1,
-			fmt.Sprintf("the frontmatter has %d bytes, more than %d", len(block), MaxFrontmatterBytes),
-			"move long text below the second ---", 0})
+		ds.add(tooLong(line))
 		return
 	}
 	for i := 0; i < len(block); {
-		if block[i] == 0 {
-			l, c := position(block, i)
-			ds.add(Diagnostic{Error, "nul-byte", line + l - 1, c, "Invalid YAML in frontmatter: a NUL byte",
-				"delete the NUL byte", 6})
-			return
+		if c := block[i]; ' ' <= c && c <= '~' || c == '\n' || c == '\t' || c == '\r' {
+			i++
+			continue
 		}
 		r, n := utf8.DecodeRune(block[i:])
-		if r == utf8.RuneError && n == 1 {
-			l, c := position(block, i)
-			ds.add(Diagnostic{Error, "encoding-not-utf-8", line + l - 1, c, "Invalid YAML in frontmatter: a byte that is not UTF-8",
-				"save the file as UTF-8", 6})
-			return
+		d := Diagnostic{Severity: Error, Rule: 6}
+		switch {
+		case r == 0:
+			d.Code, d.Message, d.Fix = "nul-byte", "a NUL byte", "delete the NUL byte"
+		case r == utf8.RuneError && n == 1:
+			d.Code, d.Message, d.Fix = "encoding-not-utf-8", "a byte that is not UTF-8", "save the file as UTF-8"
+		case r < 0xa0 && r != 0x85 || r == 0xfffe || r == 0xffff:
+			d.Code, d.Message, d.Fix = "control-character", fmt.Sprintf("the control character U+%04X", r), "delete the character"
+		default:
+			i += n
+			continue
 		}
-		i += n
+		d.Line, d.Column = position(block, i)
+		d.Line += line - 1
+		d.Message = msgInvalidYAML + d.Message
+		ds.add(d)
+		return
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 // parser is one pass over one SKILL.md.
 type parser struct {
 	src    []byte
+	whole  bool // src is the whole file
 	folder string
 	lay    layout
 	ds     Diagnostics
@@ -22,7 +23,7 @@ func (p *parser) fileName(file string) {
 	}
 	d := Diagnostic{Severity: Warning, Code: "file-name", Message: fmt.Sprintf("the file is named %s, not %s", file, FileName),
 		Fix: "rename it to " + FileName}
-	if file != "skill.md" { // which the reference accepts
+	if file != lowerFileName {
 		d.Message, d.Rule = "Missing required file: SKILL.md ("+d.Message+")", 3
 	}
 	p.ds.add(d)
@@ -30,7 +31,7 @@ func (p *parser) fileName(file string) {
 
 // parse reads the frontmatter; nil where there is none to read.
 func (p *parser) parse() *Skill {
-	p.lay = cut(p.src, &p.ds)
+	p.lay = cut(p.src, p.whole, &p.ds)
 	reference, same := p.referenceBlock()
 	var s *Skill
 	if p.ds.Loads() {
@@ -56,18 +57,30 @@ func (p *parser) frontmatter() *Skill {
 	if !p.ds.Loads() {
 		return nil
 	}
+	s := p.fields(block, root)
+	if s != nil {
+		s.Frontmatter = block
+		s.repaired = repaired
+	}
+	return s
+}
+
+// fields applies the rules to the tree of a block.
+func (p *parser) fields(block []byte, root *yaml.Node) *Skill {
+	if root != nil {
+		d := dialect{ds: &p.ds, line: p.lay.line}
+		d.check(block, root)
+	}
 	if root == nil || root.Kind != yaml.MappingNode {
 		p.ds.add(Diagnostic{Error, "frontmatter-not-a-mapping", p.lay.line, 1, "SKILL.md frontmatter must be a YAML mapping",
 			"write it as lines of the form field: value", 7})
 		return nil
 	}
-	p.strictYAML(root)
 	d := decoder{ds: &p.ds, line: p.lay.line, folder: p.folder}
-	s := d.skill(root)
-	s.Frontmatter = block
-	s.repaired = repaired
-	return s
+	return d.skill(root)
 }
+
+const msgInvalidYAML = "Invalid YAML in frontmatter: "
 
 // tree parses the block, after a repair where it does not parse as it stands.
 func (p *parser) tree(block []byte) (root *yaml.Node, repaired bool) {
@@ -75,19 +88,19 @@ func (p *parser) tree(block []byte) (root *yaml.Node, repaired bool) {
 	if err == nil {
 		return root, false
 	}
-	line, column := p.lay.line, 1
-	if err.line > 0 {
-		line, column = p.lay.line+err.line-1, max(err.column, 1)
+	if err.tooLarge {
+		p.ds.add(Diagnostic{Error, "yaml-too-large", p.lay.line, 1, msgInvalidYAML + err.msg, "write the values out, less deep", 6})
+		return nil, false
 	}
 	if fixed, where := repair(block); fixed != nil {
-		if root, err2 := parseYAML(fixed); err2 == nil {
+		if root, again := parseYAML(fixed); again == nil {
 			p.ds.add(Diagnostic{Warning, "yaml-repaired", p.lay.line + where.line - 1, where.column,
-				fmt.Sprintf("Invalid YAML in frontmatter: %s; read as if the value of %s were quoted", err.msg, where.key),
+				fmt.Sprintf("%s%s; read as if the value of %s were quoted", msgInvalidYAML, err.msg, where.key),
 				"put the value of " + where.key + " in double quotes", 6})
 			return root, true
 		}
 	}
-	p.ds.add(Diagnostic{Error, "yaml-invalid", line, column, "Invalid YAML in frontmatter: " + err.msg, yamlFix(block, err), 6})
+	p.ds.add(Diagnostic{Error, "yaml-invalid", p.lay.line + max(err.line, 1) - 1, max(err.column, 1), msgInvalidYAML + err.msg, yamlFix(block, err), 6})
 	return nil, false
 }
 

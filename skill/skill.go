@@ -22,6 +22,9 @@ import (
 // FileName is the name of the file that makes a directory a skill.
 const FileName = "SKILL.md"
 
+// lowerFileName is the other spelling that the reference validator accepts.
+const lowerFileName = "skill.md"
+
 // Skill is what a SKILL.md says. Fields that the file leaves out are zero,
 // except UserInvocable. The zero value is not useful; use [Parse].
 type Skill struct {
@@ -153,19 +156,39 @@ func Parse(fsys fs.FS, folder string) (*Skill, Diagnostics, error) {
 
 // findFile returns the spelling of SKILL.md that fsys has.
 func findFile(fsys fs.FS) (string, error) {
-	if _, err := fs.Stat(fsys, FileName); err == nil {
-		return FileName, nil
+	name := FileName
+	info, err := fs.Stat(fsys, name)
+	if err != nil {
+		if name, err = otherSpelling(fsys); err != nil {
+			return "", err
+		}
+		if info, err = fs.Stat(fsys, name); err != nil {
+			return "", fmt.Errorf("look at %s: %w", name, err)
+		}
 	}
+	if !info.Mode().IsRegular() { // opening a pipe would wait for a writer
+		return "", fmt.Errorf("%s is not a regular file", name)
+	}
+	return name, nil
+}
+
+// otherSpelling finds the file where its name is not quite [FileName], of
+// several the one that the reference validator would take.
+func otherSpelling(fsys fs.FS) (string, error) {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
 		return "", fmt.Errorf("look for %s: %w", FileName, err)
 	}
+	found := ""
 	for _, e := range entries {
-		if IsFileName(e.Name()) && !e.IsDir() {
-			return e.Name(), nil
+		if name := e.Name(); IsFileName(name) && !e.IsDir() && (found == "" || name == lowerFileName) {
+			found = name
 		}
 	}
-	return "", fmt.Errorf("find %s: %w", FileName, fs.ErrNotExist)
+	if found == "" {
+		return "", fmt.Errorf("find %s: %w", FileName, fs.ErrNotExist)
+	}
+	return found, nil
 }
 
 // IsFileName reports whether name is SKILL.md in any spelling of case; the
@@ -177,7 +200,7 @@ func IsFileName(name string) bool {
 // ParseBytes parses the content of a SKILL.md. file is its name, for the
 // check of its spelling; folder is as in [Parse]. The skill aliases src.
 func ParseBytes(src []byte, file, folder string) (*Skill, Diagnostics) {
-	p := parser{src: src, folder: folder}
+	p := parser{src: src, whole: true, folder: folder}
 	p.fileName(file)
 	if len(src) > MaxFileBytes {
 		p.ds.add(Diagnostic{Error, "file-too-long", 0, 0, fmt.Sprintf("%s has more than %d bytes", FileName, MaxFileBytes),
@@ -195,19 +218,15 @@ func ParseBytes(src []byte, file, folder string) (*Skill, Diagnostics) {
 
 // ParseHead parses level 1 from the beginning of a SKILL.md, as a scan of many
 // skills needs it: instructions are not checked, and only kept where complete
-// says that head is the whole file. more reports that the
-// frontmatter does not end within head, and that head is not all there may be
-// (complete is false); read on, up to [MaxFrontmatterBytes], and call again.
+// says that head is the whole file. more reports that the frontmatter does not
+// end within head, and that head is not all there may be (complete is false);
+// read on, up to a few KiB beyond [MaxFrontmatterBytes], and call again.
 func ParseHead(head []byte, complete bool, file, folder string) (s *Skill, ds Diagnostics, more bool) {
-	p := parser{src: head, folder: folder}
+	p := parser{src: head, whole: complete, folder: folder}
 	p.fileName(file)
 	s = p.parse()
-	if !complete && len(head) <= MaxFrontmatterBytes+len("---\n")*2 {
-		for _, d := range p.ds {
-			if d.Code == "frontmatter-unclosed" {
-				return nil, nil, true
-			}
-		}
+	if p.lay.open && len(head) <= MaxFrontmatterBytes+2*headSlack {
+		return nil, nil, true
 	}
 	if s != nil && complete {
 		s.Instructions = string(head[p.lay.body:])

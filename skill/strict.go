@@ -2,7 +2,10 @@ package skill
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -18,33 +21,26 @@ import (
 func (p *parser) referenceBlock() (block []byte, same bool) {
 	rest, ok := bytes.CutPrefix(p.src, []byte("---"))
 	if !ok {
-		p.requireRule(4)
-		return nil, true
+		return nil, true // rule 4, which cut has reported
 	}
 	block, _, ok = bytes.Cut(rest, []byte("---"))
 	if !ok {
-		p.requireRule(5)
+		p.unclosed()
 		return nil, true
 	}
-	if p.lay.body == 0 {
-		return block, false
-	}
-	return block, bytes.Equal(bytes.TrimSpace(block), bytes.TrimSpace(p.src[p.lay.front:p.lay.end]))
+	first := p.src[:p.lay.front]
+	same = p.lay.end == 3+len(block) && p.lay.body > 0 && bytes.IndexByte(first, '\t') < 0 &&
+		!bytes.HasPrefix(p.src[p.lay.front:], []byte("\xef\xbb\xbf"))
+	return block, same
 }
 
-// requireRule makes sure that a broken rule 4 or 5 is among the findings.
-func (p *parser) requireRule(rule int) {
+// unclosed gives what cut has reported the words of rule 5.
+func (p *parser) unclosed() {
 	for i, d := range p.ds {
-		if d.Rule == rule {
-			return
+		if d.Severity == Error && d.Rule != 5 {
+			what := strings.TrimPrefix(strings.TrimPrefix(d.Message, msgNoFrontmatter+": "), msgInvalidYAML)
+			p.ds[i].Rule, p.ds[i].Message = 5, msgUnclosed+": "+what
 		}
-		if d.Code == "frontmatter-fence" || d.Rule == 6 && rule == 5 {
-			p.ds[i].Rule = rule
-			return
-		}
-	}
-	if rule == 5 {
-		p.ds.add(Diagnostic{Error, "frontmatter-unclosed", 1, 1, "SKILL.md frontmatter not properly closed with ---", "add a line --- after the last field", 5})
 	}
 }
 
@@ -57,11 +53,13 @@ func (p *parser) strictVerdict(block []byte) {
 		}
 	}
 	q := parser{src: p.src, folder: p.folder, lay: layout{line: 1}}
-	checkBlock(block, 1, &q.ds)
-	if q.ds.Loads() {
-		q.referenceFields(block)
+	if checkBlock(block, 1, &q.ds); q.ds.Loads() {
+		if root, err := parseYAML(block); err != nil {
+			q.ds.add(Diagnostic{Code: "yaml-invalid", Line: max(err.line, 1), Column: 1, Message: msgInvalidYAML + err.msg, Rule: 6})
+		} else {
+			q.fields(block, root)
+		}
 	}
-	const cut = "; the reference validator ends the frontmatter at the first ---, here inside a line"
 	for _, d := range q.ds {
 		if d.Rule == 0 {
 			continue
@@ -70,66 +68,124 @@ func (p *parser) strictVerdict(block []byte) {
 			p.ds[i].Rule = d.Rule
 			continue
 		}
-		d.Severity, d.Message = Info, d.Message+cut
-		d.Fix = "write no --- inside the frontmatter"
+		d.Severity = Info
+		d.Message += "; the reference validator reads only what is between the first two ---, wherever they are"
+		d.Fix = "write --- nowhere but on the lines around the frontmatter"
 		p.ds.add(d)
 	}
 }
 
-// referenceFields applies the rules to the block that the reference reads.
-func (p *parser) referenceFields(block []byte) {
-	root, err := parseYAML(block)
-	switch {
-	case err != nil:
-		p.ds.add(Diagnostic{Severity: Error, Code: "yaml-invalid", Line: max(err.line, 1), Column: 1, Message: "Invalid YAML in frontmatter: " + err.msg, Rule: 6})
-	case root == nil || root.Kind != yaml.MappingNode:
-		p.ds.add(Diagnostic{Severity: Error, Code: "frontmatter-not-a-mapping", Line: 1, Column: 1, Message: "SKILL.md frontmatter must be a YAML mapping", Rule: 7})
-	default:
-		p.strictYAML(root)
-		d := decoder{ds: &p.ds, line: 1, folder: p.folder}
-		d.skill(root)
+// dialect finds what YAML allows and the reference's dialect does not.
+type dialect struct {
+	ds    *Diagnostics
+	line  int  // line of the file that holds the first line of the block
+	found bool // one finding is enough, duplicate keys apart
+	dups  int
+}
+
+// maxDuplicates bounds how many repeated keys are reported.
+const maxDuplicates = 20
+
+func (d *dialect) check(block []byte, root *yaml.Node) {
+	if bytes.HasPrefix(bytes.TrimSpace(block), []byte("...")) {
+		d.report(1, 1, "yaml-document-end", "a line of dots before the first field", "delete that line")
+	}
+	d.tree(root)
+	if !d.found && bytes.IndexByte(block, '\t') >= 0 {
+		d.tabs(block)
 	}
 }
 
-// strictYAML notes the first thing that YAML allows and the reference's
-// dialect does not: flow collections, anchors, aliases, tags, and sibling
-// maps that are indented differently. Duplicate keys are found by decoder.
-func (p *parser) strictYAML(root *yaml.Node) {
-	nodes := 0
-	var visit func(n *yaml.Node, depth int) bool
-	report := func(n *yaml.Node, code, what, fix string) bool {
-		p.ds.add(Diagnostic{Info, code, p.lay.line + n.Line - 1, n.Column, "Invalid YAML in frontmatter: " + what, fix, 6})
-		return false
+func (d *dialect) report(line, column int, code, what, fix string) {
+	if !d.found {
+		d.found = true
+		d.ds.add(Diagnostic{Info, code, d.line + line - 1, column, msgInvalidYAML + what + ", which the reference validator does not allow", fix, 6})
 	}
-	visit = func(n *yaml.Node, depth int) bool {
-		if nodes++; nodes > maxNodes || depth > maxDepth {
-			return report(n, "yaml-too-deep", "it nests too deep", "write it flatter")
-		}
+}
+
+// tree looks at what the nodes tell.
+func (d *dialect) tree(n *yaml.Node) {
+	switch {
+	case n.Kind == yaml.AliasNode:
+		d.report(n.Line, n.Column, "yaml-alias", "an alias (*name)", "write the value out")
+	case n.Anchor != "":
+		d.report(n.Line, n.Column, "yaml-anchor", "an anchor (&name)", "put the value in quotes, or write it without &")
+	case n.Style&yaml.TaggedStyle != 0, n.Tag == "!":
+		d.report(n.Line, n.Column, "yaml-tag", "a tag (!name)", "put the value in quotes, or write it without !")
+	case n.Style&yaml.FlowStyle != 0 && n.Kind != yaml.ScalarNode:
+		d.report(n.Line, n.Column, "yaml-flow", "a collection in brackets or braces", "write it as indented lines")
+	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 && hasBreaks(n.Value):
+		d.report(n.Line, n.Column, "yaml-line-separator", "a Unicode line separator in lines of text", "delete it")
+	}
+	if n.Kind == yaml.MappingNode {
+		d.keys(n)
+		d.indentation(n)
+	}
+	for _, c := range n.Content {
+		d.tree(c)
+	}
+}
+
+func (d *dialect) keys(n *yaml.Node) {
+	seen := make(map[string]bool, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
 		switch {
-		case n.Kind == yaml.AliasNode:
-			return report(n, "yaml-alias", "an alias (*name), which the reference validator does not allow", "write the value out")
-		case n.Anchor != "":
-			return report(n, "yaml-anchor", "an anchor (&name), which the reference validator does not allow", "put the value in quotes, or write it without &")
-		case n.Style&yaml.TaggedStyle != 0:
-			return report(n, "yaml-tag", "a tag (!name), which the reference validator does not allow", "put the value in quotes, or write it without !")
-		case n.Style&yaml.FlowStyle != 0 && n.Kind != yaml.ScalarNode:
-			return report(n, "yaml-flow", "a collection in brackets or braces, which the reference validator does not allow", "write it as indented lines")
-		}
-		column := 0
-		for i, c := range n.Content {
-			if n.Kind == yaml.MappingNode && i%2 == 1 && c.Kind == yaml.MappingNode {
-				if column == 0 {
-					column = c.Column
-				}
-				if c.Column != column && c.Style&yaml.FlowStyle == 0 {
-					return report(c, "yaml-indentation", "maps beside each other are indented differently", "indent them alike")
-				}
+		case key.Kind != yaml.ScalarNode:
+			if key.Kind != yaml.AliasNode {
+				d.report(key.Line, key.Column, "yaml-key", "a key that is not a text", "write the key as one text")
 			}
-			if !visit(c, depth+1) {
-				return false
-			}
+			continue
+		case isPlain(key) && key.Value == "<<":
+			d.report(key.Line, key.Column, "yaml-merge", "a merge key (<<)", "write the fields out")
+		case len(key.Value) > 1024 && utf8.RuneCountInString(key.Value) > 1024:
+			d.report(key.Line, key.Column, "yaml-long-key", "a key of more than 1024 characters", "shorten it")
 		}
-		return true
+		if seen[key.Value] && d.dups < maxDuplicates {
+			d.dups++
+			d.ds.add(Diagnostic{Warning, "duplicate-key", d.line + key.Line - 1, key.Column,
+				fmt.Sprintf("%sthe field %s is given twice; the last one counts", msgInvalidYAML, quote(key.Value)), "delete one of the two", 6})
+		}
+		seen[key.Value] = true
 	}
-	visit(root, 0)
+}
+
+// indentation compares the maps that are values of one map.
+func (d *dialect) indentation(n *yaml.Node) {
+	column := 0
+	for i := 1; i < len(n.Content); i += 2 {
+		c := n.Content[i]
+		if c.Kind != yaml.MappingNode {
+			continue
+		}
+		if column == 0 {
+			column = c.Column
+		}
+		if c.Column != column {
+			d.report(c.Line, c.Column, "yaml-indentation", "maps beside each other with different indentation", "indent them alike")
+		}
+	}
+}
+
+// tabs finds tabs outside quotes, block scalars and comments. In these any
+// other character may stand in the place of a tab; elsewhere it cannot be read
+// or becomes part of a plain scalar.
+func (d *dialect) tabs(block []byte) {
+	const stand = "\ufdd3"
+	const code, what, fix = "yaml-tab", "a tab outside quotes", "write spaces instead of tabs"
+	root, err := parseYAML(bytes.ReplaceAll(block, []byte("\t"), []byte(stand)))
+	if err != nil {
+		d.report(max(err.line, 1), max(err.column, 1), code, what, fix)
+		return
+	}
+	var visit func(n *yaml.Node)
+	visit = func(n *yaml.Node) {
+		if n.Kind == yaml.ScalarNode && isPlain(n) && strings.Contains(n.Value, stand) {
+			d.report(n.Line, n.Column, code, what, fix)
+		}
+		for _, c := range n.Content {
+			visit(c)
+		}
+	}
+	visit(root)
 }

@@ -13,12 +13,11 @@ import (
 const maxListItems = 1000
 
 // NormalizeName is the form in which names are compared: trimmed and NFKC.
-func NormalizeName(s string) string {
-	s = strings.TrimSpace(s)
-	if isASCII(s) {
-		return s
-	}
-	return norm.NFKC.String(s)
+func NormalizeName(s string) string { return norm.NFKC.String(strip(s)) }
+
+// strip trims what Python's str.strip does, which the reference uses.
+func strip(s string) string {
+	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f })
 }
 
 // Slug makes a name that the specification allows out of any text:
@@ -27,7 +26,7 @@ func NormalizeName(s string) string {
 func Slug(s string) string {
 	var b strings.Builder
 	hyphen := false
-	for _, r := range norm.NFKD.String(strings.ToLower(s)) {
+	for _, r := range strings.ToLower(norm.NFKD.String(s)) {
 		switch {
 		case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
 			if hyphen && b.Len() > 0 {
@@ -121,6 +120,12 @@ func placeholder(s string) bool {
 	return strings.Contains(s, "[TODO:") || strings.Contains(s, "TODO: complete")
 }
 
+// isText reports whether the reference reads a value as text: every scalar but
+// a plain << or =, for which its library has types.
+func isText(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && !(isPlain(n) && (n.Value == "<<" || n.Value == "="))
+}
+
 // scalarText is a value as text: a list joined by ", ", a map as JSON.
 func scalarText(n *yaml.Node) string {
 	if n == nil {
@@ -131,10 +136,6 @@ func scalarText(n *yaml.Node) string {
 		return n.Value
 	case yaml.SequenceNode:
 		return strings.Join(stringList(n, false), ", ")
-	case yaml.AliasNode:
-		if n.Alias != nil && n.Alias.Kind == yaml.ScalarNode {
-			return n.Alias.Value
-		}
 	case yaml.MappingNode:
 		if js, err := toJSON(n); err == nil {
 			return string(js)
@@ -150,7 +151,7 @@ func stringList(n *yaml.Node, split bool) []string {
 	switch n.Kind {
 	case yaml.SequenceNode:
 		for _, c := range n.Content[:min(len(n.Content), maxListItems)] {
-			if c.Kind == yaml.ScalarNode {
+			if c = resolve(c); c.Kind == yaml.ScalarNode {
 				items = append(items, c.Value)
 			}
 		}
@@ -172,7 +173,7 @@ func stringList(n *yaml.Node, split bool) []string {
 // isToolList reports whether n is a list of tool declarations, as opposed to
 // names of allowed tools.
 func isToolList(n *yaml.Node) bool {
-	return n.Kind == yaml.SequenceNode && len(n.Content) > 0 && n.Content[0].Kind == yaml.MappingNode
+	return n.Kind == yaml.SequenceNode && len(n.Content) > 0 && resolve(n.Content[0]).Kind == yaml.MappingNode
 }
 
 func toolPatterns(n *yaml.Node) []string {

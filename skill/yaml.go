@@ -14,42 +14,119 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Bounds on YAML from a stranger. The library refuses nesting beyond 10,000
-// levels and does not expand aliases while reading nodes; rendering does.
+// Bounds on YAML from a stranger, its aliases expanded. The library refuses
+// nesting beyond 10,000 levels and keeps aliases as such in nodes.
 const (
 	maxDepth = 64
 	maxNodes = 100_000
+	maxText  = 1 << 20 // bytes of scalars
 )
 
 // syntaxError is YAML that cannot be read, with its place in the block.
 type syntaxError struct {
 	line, column int // 1-based within the block; 0 where unknown
 	msg          string
+	tooLarge     bool
 }
 
 func (e *syntaxError) Error() string { return e.msg }
 
-// parseYAML reads one block to its root node, nil for an empty document.
+// parseYAML reads one block to its root node, nil for an empty document. What
+// it returns is small enough to be walked with its aliases expanded.
 func parseYAML(block []byte) (*yaml.Node, *syntaxError) {
+	block, hidden := hideBreaks(block)
 	var doc yaml.Node
-	err := yaml.Load(block, &doc)
-	if err == nil {
-		if doc.Kind == yaml.DocumentNode && len(doc.Content) == 1 {
-			return doc.Content[0], nil
+	if err := yaml.Load(block, &doc); err != nil {
+		if strings.HasSuffix(err.Error(), "no documents in stream") {
+			return nil, nil
 		}
-		return &doc, nil
-	}
-	if strings.HasSuffix(err.Error(), "no documents in stream") {
-		return nil, nil
-	}
-	if le, ok := errors.AsType[*yaml.LoadError](err); ok {
-		msg := le.Message
-		if le.ContextMsg != "" {
-			msg = le.ContextMsg + ": " + msg
+		if le, ok := errors.AsType[*yaml.LoadError](err); ok {
+			msg := le.Message
+			if le.ContextMsg != "" {
+				msg = le.ContextMsg + ": " + msg
+			}
+			return nil, &syntaxError{line: le.Mark.Line, column: le.Mark.Column, msg: strings.TrimPrefix(msg, "yaml: ")}
 		}
-		return nil, &syntaxError{line: le.Mark.Line, column: le.Mark.Column, msg: strings.TrimPrefix(msg, "yaml: ")}
+		return nil, &syntaxError{msg: strings.TrimPrefix(err.Error(), "yaml: ")}
 	}
-	return nil, &syntaxError{msg: strings.TrimPrefix(err.Error(), "yaml: ")}
+	root := &doc
+	if doc.Kind == yaml.DocumentNode && len(doc.Content) == 1 {
+		root = doc.Content[0]
+	}
+	if _, ok := (measure{}).node(root, 0); !ok {
+		return nil, &syntaxError{line: 1, tooLarge: true, msg: fmt.Sprintf(
+			"it nests deeper than %d levels, or expands to more than %d values or %d bytes", maxDepth, maxNodes, maxText)}
+	}
+	if hidden {
+		showBreaks(root)
+	}
+	return root, nil
+}
+
+// In YAML 1.2 these are ordinary characters; the library ends lines at them.
+// They are read as noncharacters, which no text may hold.
+var (
+	breakHider = strings.NewReplacer("\u0085", "\ufdd0", "\u2028", "\ufdd1", "\u2029", "\ufdd2")
+	breakShow  = strings.NewReplacer("\ufdd0", "\u0085", "\ufdd1", "\u2028", "\ufdd2", "\u2029")
+)
+
+func hideBreaks(block []byte) ([]byte, bool) {
+	text := string(block)
+	if !hasBreaks(text) || strings.ContainsAny(text, "\ufdd0\ufdd1\ufdd2") {
+		return block, false
+	}
+	return []byte(breakHider.Replace(text)), true
+}
+
+func hasBreaks(s string) bool { return !isASCII(s) && strings.ContainsAny(s, "\u0085\u2028\u2029") }
+
+func showBreaks(n *yaml.Node) {
+	n.Value = breakShow.Replace(n.Value)
+	for _, c := range n.Content {
+		showBreaks(c)
+	}
+}
+
+// measure holds the extent of each anchored node, with aliases expanded.
+type measure map[*yaml.Node]extent
+
+type extent struct{ nodes, text, depth int }
+
+// node returns the extent of n, which lies at the given level, and false where
+// the whole is beyond the bounds.
+func (m measure) node(n *yaml.Node, level int) (extent, bool) {
+	if level > maxDepth {
+		return extent{}, false
+	}
+	if n.Kind == yaml.AliasNode {
+		e := m[n.Alias] // an anchor comes before its aliases
+		return e, level+e.depth <= maxDepth
+	}
+	if n.Anchor != "" {
+		m[n] = extent{depth: maxDepth + 1} // an alias inside what it names
+	}
+	e := extent{nodes: 1, text: len(n.Value)}
+	for _, c := range n.Content {
+		ce, ok := m.node(c, level+1)
+		e.nodes += ce.nodes
+		e.text += ce.text
+		e.depth = max(e.depth, ce.depth+1)
+		if !ok || e.nodes > maxNodes || e.text > maxText {
+			return e, false
+		}
+	}
+	if n.Anchor != "" {
+		m[n] = e
+	}
+	return e, true
+}
+
+// resolve returns what a node stands for where it is an alias.
+func resolve(n *yaml.Node) *yaml.Node {
+	if n != nil && n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
 }
 
 // coreKind resolves a plain scalar by the YAML 1.2 core schema: unlike YAML
@@ -80,7 +157,8 @@ var (
 // isPlain reports whether a scalar was written without quotes, block
 // indicator or tag, so that its type is up to the schema.
 func isPlain(n *yaml.Node) bool {
-	return n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) == 0
+	const given = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle | yaml.TaggedStyle
+	return n.Style&given == 0 && n.Tag != "!"
 }
 
 // isNull reports whether a node is absent or an unquoted null.
@@ -89,65 +167,52 @@ func isNull(n *yaml.Node) bool {
 }
 
 // renderer writes nodes as JSON by the YAML 1.2 core schema, keys in the
-// order of the source, aliases resolved within a budget of nodes.
-type renderer struct {
-	buf   []byte
-	nodes int
-}
+// order of the source, aliases expanded.
+type renderer struct{ buf []byte }
 
-var errTooLarge = fmt.Errorf("the frontmatter expands to more than %d values or nests deeper than %d levels", maxNodes, maxDepth)
-
-// toJSON renders a mapping node.
+// toJSON renders a node that parseYAML returned, or one below it.
 func toJSON(n *yaml.Node) (json.RawMessage, error) {
 	var r renderer
-	if err := r.node(n, 0); err != nil {
+	if err := r.node(n); err != nil {
 		return nil, err
 	}
 	return r.buf, nil
 }
 
-func (r *renderer) node(n *yaml.Node, depth int) error {
-	if r.nodes++; r.nodes > maxNodes || depth > maxDepth {
-		return errTooLarge
-	}
-	switch n.Kind {
-	case yaml.AliasNode:
-		if n.Alias == nil {
-			return fmt.Errorf("alias *%s has no anchor", n.Value)
-		}
-		return r.node(n.Alias, depth+1)
+func (r *renderer) node(n *yaml.Node) error {
+	switch n = resolve(n); n.Kind {
 	case yaml.MappingNode:
-		return r.mapping(n, depth)
+		return r.mapping(n)
 	case yaml.SequenceNode:
 		r.buf = append(r.buf, '[')
 		for i, c := range n.Content {
 			if i > 0 {
 				r.buf = append(r.buf, ',')
 			}
-			if err := r.node(c, depth+1); err != nil {
+			if err := r.node(c); err != nil {
 				return err
 			}
 		}
 		r.buf = append(r.buf, ']')
-		return nil
 	default:
 		r.scalar(n)
-		return nil
 	}
+	return nil
 }
 
-func (r *renderer) mapping(n *yaml.Node, depth int) error {
+func (r *renderer) mapping(n *yaml.Node) error {
 	last := make(map[string]int, len(n.Content)/2) // a repeated key: the last one counts
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		if key := n.Content[i]; key.Kind != yaml.ScalarNode {
+		key := resolve(n.Content[i])
+		if key.Kind != yaml.ScalarNode {
 			return fmt.Errorf("line %d: a key is not a scalar", key.Line)
 		}
-		last[n.Content[i].Value] = i
+		last[key.Value] = i
 	}
 	r.buf = append(r.buf, '{')
 	first := true
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i].Value
+		key := resolve(n.Content[i]).Value
 		if last[key] != i {
 			continue
 		}
@@ -157,7 +222,7 @@ func (r *renderer) mapping(n *yaml.Node, depth int) error {
 		first = false
 		r.string(key)
 		r.buf = append(r.buf, ':')
-		if err := r.node(n.Content[i+1], depth+1); err != nil {
+		if err := r.node(n.Content[i+1]); err != nil {
 			return err
 		}
 	}
@@ -166,24 +231,18 @@ func (r *renderer) mapping(n *yaml.Node, depth int) error {
 }
 
 func (r *renderer) scalar(n *yaml.Node) {
-	kind := "str"
-	switch {
-	case isPlain(n):
-		kind = coreKind(n.Value)
-	case n.Style&yaml.TaggedStyle != 0:
-		kind = strings.TrimPrefix(n.Tag, "!!")
-	}
-	switch kind {
+	switch scalarKind(n) {
 	case "null":
 		r.buf = append(r.buf, "null"...)
 	case "bool":
 		r.buf = append(r.buf, strings.ToLower(n.Value)...)
 	case "int":
-		if i, ok := new(big.Int).SetString(strings.TrimPrefix(intBase(n.Value), "+"), 0); ok {
-			r.buf = i.Append(r.buf, 10)
-			return
+		base := 10 // a leading zero says nothing, 0o and 0x do
+		if len(n.Value) > 2 && (n.Value[1] == 'o' || n.Value[1] == 'x') {
+			base = 0
 		}
-		r.string(n.Value)
+		i, _ := new(big.Int).SetString(n.Value, base)
+		r.buf = i.Append(r.buf, 10)
 	case "float":
 		f, err := strconv.ParseFloat(n.Value, 64)
 		if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
@@ -197,21 +256,22 @@ func (r *renderer) scalar(n *yaml.Node) {
 	}
 }
 
-// intBase makes a core-schema integer readable to math/big with base 0, where
-// a leading zero would mean octal.
-func intBase(v string) string {
-	if strings.HasPrefix(v, "0o") || strings.HasPrefix(v, "0x") {
-		return v
+// scalarKind is the type of a scalar. A tag counts where the value fits it.
+func scalarKind(n *yaml.Node) string {
+	if isPlain(n) {
+		return coreKind(n.Value)
 	}
-	sign := ""
-	if v[0] == '-' || v[0] == '+' {
-		sign, v = v[:1], v[1:]
+	if n.Style&yaml.TaggedStyle == 0 {
+		return "str"
 	}
-	v = strings.TrimLeft(v, "0")
-	if v == "" {
-		v = "0"
+	kind := coreKind(n.Value)
+	switch {
+	case n.Tag == "!!"+kind:
+		return kind
+	case n.Tag == "!!float" && kind == "int":
+		return "float"
 	}
-	return sign + v
+	return "str"
 }
 
 // string appends a JSON string without escaping HTML characters.

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/mcpserver"
+)
+
+// Exit codes. They are part of the contract with scripts.
+const (
+	exitOK          = 0
+	exitFound       = 1 // it ran and found something wrong
+	exitUsage       = 2
+	exitRefused     = 3 // by policy
+	exitNotFound    = 4
+	exitMissing     = 5 // a needed component
+	exitInterrupted = 130
+)
+
+// exitError is an error with an exit code and the next step.
+type exitError struct {
+	code int
+	err  error
+	hint string
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+func fail(code int, hint, format string, args ...any) error {
+	return &exitError{code, fmt.Errorf(format, args...), hint}
+}
+
+// found says by its exit code alone that something is wrong: it was printed.
+var errFound = &exitError{code: exitFound}
+
+// app is one run of the command.
+type app struct {
+	environment
+	skills  []string
+	config  string
+	json    bool
+	quiet   bool
+	verbose bool
+}
+
+func (a *app) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "loadout",
+		Short: "Give any AI agent the right skill at the right moment",
+		Long: `Loadout finds the skills you have (folders with a SKILL.md, archives, the
+directories of Claude, Codex, Cursor, Gemini and others), tells an agent what it
+needs to choose one, and loads instructions and files on demand.`,
+		Example: `  loadout list                     the skills that were found
+  loadout connect claude-code      let Claude Code use them
+  loadout mcp --http 127.0.0.1:8485
+  loadout show pdf
+  loadout doctor                   what was found where, and what is wrong`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	root.CompletionOptions.HiddenDefaultCmd = false
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fail(exitUsage, fmt.Sprintf("see: %s --help", cmd.CommandPath()), "%w", err)
+	})
+	f := root.PersistentFlags()
+	f.StringArrayVar(&a.skills, "skills", nil, "use only the skills in `DIR`, an archive or a SKILL.md (repeatable)")
+	f.StringVar(&a.config, "config", "", "read this configuration `FILE` after the usual ones")
+	f.BoolVar(&a.json, "json", false, "print one JSON document")
+	f.BoolVar(&a.quiet, "quiet", false, "print no problems that do not stop the command")
+	f.BoolVar(&a.verbose, "verbose", false, "log to standard error what goes on")
+	root.AddCommand(a.listCommand(), a.showCommand(), a.searchCommand(), a.explainCommand(), a.validateCommand(), a.newCommand(),
+		a.packCommand(), a.inspectCommand(), a.mcpCommand(), a.connectCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand())
+	return root
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	hint := "see: loadout --help"
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		hint = "did you mean: loadout " + strings.Join(near, ", loadout ") + "?"
+	}
+	return fail(exitUsage, hint, "there is no command %q", name)
+}
+
+// report prints an error with its next step and returns the exit code.
+func (a *app) report(err error) int {
+	code, hint := exitFound, ""
+	if e, ok := errors.AsType[*exitError](err); ok {
+		code, hint = e.code, e.hint
+		if e.err == nil {
+			return code
+		}
+	} else {
+		code, hint = classify(err)
+	}
+	fmt.Fprintln(a.stderr, "loadout: "+err.Error())
+	if hint != "" {
+		fmt.Fprintln(a.stderr, "  "+hint)
+	}
+	return code
+}
+
+// classify is the one place where errors of the packages become exit codes.
+func classify(err error) (code int, hint string) {
+	switch {
+	case isType[*config.Error](err):
+		return exitUsage, "the keys and their defaults: loadout config example"
+	case isType[*catalog.NotFoundError](err):
+		return exitNotFound, "see what there is: loadout list; or why not: loadout explain NAME"
+	case isType[*catalog.BrokenError](err), isType[*catalog.DependencyError](err):
+		return exitFound, "see what is wrong: loadout doctor"
+	case errors.Is(err, fs.ErrNotExist):
+		return exitNotFound, "check the path"
+	case errors.Is(err, fs.ErrPermission):
+		return exitFound, "check that you have the right to it"
+	case strings.HasPrefix(err.Error(), "accepts "), strings.HasPrefix(err.Error(), "requires "), strings.HasPrefix(err.Error(), "unknown command"):
+		return exitUsage, "see: loadout --help"
+	}
+	return exitFound, ""
+}
+
+func isType[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// settings reads the configuration, with the flags of this command by key.
+func (a *app) settings(flags map[string]string) (*config.Config, error) {
+	in := a.configInput()
+	in.Flags = flags
+	c, err := config.Load(in)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range c.Notes {
+		a.note("%s: %s", n.Where, n.Message)
+	}
+	return c, nil
+}
+
+func (a *app) configInput() config.Input {
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "."
+	}
+	return config.Input{WorkDir: dir, Home: a.home(), Getenv: a.getenv, File: a.config}
+}
+
+func (a *app) home() string {
+	if h := a.getenv("HOME"); h != "" {
+		return h
+	}
+	h, _ := os.UserHomeDir()
+	return h
+}
+
+// cacheDir is where the index is kept, "" where there is no place for it.
+func (a *app) cacheDir() string {
+	if d := a.getenv("LOADOUT_CACHE"); d != "" {
+		return d
+	}
+	if d := a.getenv("XDG_CACHE_HOME"); filepath.IsAbs(d) {
+		return filepath.Join(d, "loadout")
+	}
+	if h := a.home(); h != "" {
+		return filepath.Join(h, ".cache", "loadout")
+	}
+	return ""
+}
+
+// runtime reads the skills that the configuration and the flags name.
+func (a *app) runtime(ctx context.Context, c *config.Config, watch bool) (*loadout.Runtime, error) {
+	sources, err := a.sources(c)
+	if err != nil {
+		return nil, err
+	}
+	return loadout.New(ctx, &loadout.Options{
+		Sources: sources,
+		Filter:  catalog.Filter{Disabled: !c.Skills.Enabled, Allow: c.Skills.Allow},
+		Watch:   watch && c.Skills.Watch,
+		Logger:  a.logger(),
+	})
+}
+
+// open reads the configuration and the skills, for commands that need no more.
+func (a *app) open(ctx context.Context) (*loadout.Runtime, error) {
+	c, err := a.settings(nil)
+	if err != nil {
+		return nil, err
+	}
+	return a.runtime(ctx, c, false)
+}
+
+func (a *app) sources(c *config.Config) ([]catalog.Source, error) {
+	o := &loadout.SourceOptions{Home: a.home(), NoHome: !c.Skills.Home, NoProject: !c.Skills.Project, NoBundled: !c.Skills.Bundled,
+		Depth: c.Skills.Depth, CacheDir: a.cacheDir()}
+	for _, d := range c.Skills.Dirs {
+		o.Extra = append(o.Extra, loadout.Place{Path: d, Scope: catalog.User})
+	}
+	for _, d := range c.Inherited {
+		o.Extra = append(o.Extra, loadout.Place{Path: d, Scope: catalog.User})
+	}
+	if len(a.skills) > 0 {
+		o.NoHome, o.NoProject, o.NoBundled, o.Extra = true, true, true, nil
+		for _, d := range a.skills {
+			path, err := filepath.Abs(d)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := os.Stat(path); err != nil {
+				return nil, fail(exitNotFound, "check the path given with --skills", "%s: %w", d, reason(err))
+			}
+			o.Extra = append(o.Extra, loadout.Place{Path: path, Scope: catalog.Project})
+		}
+	}
+	return loadout.DefaultSources(o)
+}
+
+func (a *app) logger() *slog.Logger {
+	if !a.verbose {
+		return nil
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, nil))
+}
+
+// note prints a problem that does not stop the command.
+func (a *app) note(format string, args ...any) {
+	if !a.quiet {
+		fmt.Fprintf(a.stderr, "loadout: "+format+"\n", args...)
+	}
+}
+
+// reason is the cause of a file error without its path.
+func reason(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	return err
+}
+
+// compatNames is for help texts.
+func compatNames() string { return strings.Join(mcpserver.Compats(), ", ") }

@@ -1,0 +1,230 @@
+package bm25
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"strings"
+)
+
+// A builder gathers texts one by one. What a word weighs depends on all texts, so it only counts until the end.
+type builder struct {
+	lex   lexer
+	ids   map[string]uint32 // words as written, to the id of their stem; stop words to stopID
+	stems map[string]uint32 // stems, to their ids
+	stem  []byte
+
+	counts [][]count // of each text
+	now    []count   // of the current text
+	slot   []uint32  // for each stem: one more than its place in now, or 0
+
+	metaLen, fullLen []uint32 // words of each text, without and with its body
+
+	names []name
+}
+
+const stopID = math.MaxUint32
+
+// count is how often a text has a stem. A byte is enough: BM25 hardly tells 20 from 200.
+type count struct {
+	stem       uint32
+	meta, full uint8
+}
+
+func (bld *builder) add(d Doc) {
+	doc := uint32(len(bld.counts))
+	bld.metaLen, bld.fullLen = append(bld.metaLen, 0), append(bld.fullLen, 0)
+	bld.words(d.Name, maxField, true)
+	bld.words(d.Description, maxField, true)
+	for _, tag := range d.Tags[:min(len(d.Tags), maxTags)] {
+		bld.words(tag, maxField, true)
+	}
+	bld.words(d.Body, BodyHead, false)
+	if key := bld.key(d.Name); key != "" {
+		bld.names = append(bld.names, name{key, doc})
+	}
+
+	bld.counts = append(bld.counts, slices.Clone(bld.now))
+	for _, c := range bld.now {
+		bld.slot[c.stem] = 0
+	}
+	bld.now = bld.now[:0]
+}
+
+// words counts the words of one field of the current text. Only what describes a skill is worth taking apart: parts of
+// camelCase words and single characters of unspaced ones are not counted in bodies.
+func (bld *builder) words(text string, max int, meta bool) {
+	tally := func(w []byte) { bld.count(w, meta) }
+	for bld.lex.reset(text, max); bld.lex.next(); {
+		if !bld.lex.cjk {
+			tally(bld.lex.word)
+		} else {
+			bld.lex.bigrams(tally)
+		}
+		if meta {
+			bld.lex.pieces(tally)
+		}
+	}
+}
+
+func (bld *builder) count(w []byte, meta bool) {
+	id, ok := bld.ids[string(w)]
+	if !ok {
+		id = bld.learn(string(w))
+	}
+	if id == stopID {
+		return
+	}
+	if bld.slot[id] == 0 {
+		bld.now = append(bld.now, count{stem: id})
+		bld.slot[id] = uint32(len(bld.now))
+	}
+	c := &bld.now[bld.slot[id]-1]
+	c.full += min(1, math.MaxUint8-c.full)
+	bld.fullLen[len(bld.fullLen)-1]++
+	if meta {
+		c.meta += min(1, math.MaxUint8-c.meta)
+		bld.metaLen[len(bld.metaLen)-1]++
+	}
+}
+
+// learn gives a word that has not been seen the id of its stem.
+func (bld *builder) learn(w string) uint32 {
+	if stopWords[w] {
+		bld.ids[w] = stopID
+		return stopID
+	}
+	bld.stem = stem(append(bld.stem[:0], w...))
+	id, ok := bld.stems[string(bld.stem)]
+	if !ok {
+		id = uint32(len(bld.slot))
+		bld.stems[string(bld.stem)] = id
+		bld.slot = append(bld.slot, 0)
+	}
+	bld.ids[w] = id
+	return id
+}
+
+// key joins the words of a name.
+func (bld *builder) key(text string) string {
+	var key []byte
+	for bld.lex.reset(text, maxField); bld.lex.next(); {
+		key = append(key, bld.lex.word...)
+	}
+	return string(key)
+}
+
+// terms weighs what was counted. It goes over the counts three times: for the number of texts each stem is in, for the
+// size and the highest score of its postings, and to write them.
+func (bld *builder) terms() terms {
+	n := len(bld.slot)
+	meta, full := newField(bld.metaLen, n), newField(bld.fullLen, n)
+	bld.each(func(_ uint32, c count) {
+		meta.count(c.stem, c.meta)
+		full.count(c.stem, c.full)
+	})
+	meta.weigh()
+	full.weigh()
+	score := func(doc uint32, c count) float64 {
+		return meta.score(doc, c.stem, c.meta) + full.score(doc, c.stem, c.full)
+	}
+
+	size := make([]uint32, n)
+	next := make([]uint32, n) // one more than the latest text of each stem
+	peak := make([]float64, n)
+	bld.each(func(doc uint32, c count) {
+		size[c.stem] += uint32(varintLen(doc+1-next[c.stem])) + 1
+		next[c.stem] = doc + 1
+		peak[c.stem] = max(peak[c.stem], score(doc, c))
+	})
+
+	order := make([]string, 0, n)
+	length := 0
+	for s := range bld.stems {
+		order = append(order, s)
+		length += len(s)
+	}
+	slices.Sort(order)
+	t := terms{ends: make([]uint32, n), upto: make([]uint32, n), units: make([]float32, n)}
+	var text strings.Builder
+	text.Grow(length)
+	at := make([]uint32, n) // where the next posting of each stem goes
+	total := uint32(0)
+	for i, s := range order {
+		id := bld.stems[s]
+		text.WriteString(s)
+		t.ends[i] = uint32(text.Len())
+		at[id] = total
+		total += size[id]
+		t.upto[i] = total
+		t.units[i] = float32(peak[id] / math.MaxUint8)
+		if meta.idf[id] == 0 {
+			t.units[i] = -t.units[i]
+		}
+	}
+	t.text = text.String()
+	t.posts = make([]byte, total)
+
+	clear(next)
+	bld.each(func(doc uint32, c count) {
+		i := at[c.stem]
+		i += uint32(binary.PutUvarint(t.posts[i:], uint64(doc+1-next[c.stem])))
+		t.posts[i] = byte(max(1, math.Round(score(doc, c)/peak[c.stem]*math.MaxUint8)))
+		at[c.stem] = i + 1
+		next[c.stem] = doc + 1
+	})
+	return t
+}
+
+// each calls f with every count and its text.
+func (bld *builder) each(f func(doc uint32, c count)) {
+	for doc, counts := range bld.counts {
+		for _, c := range counts {
+			f(uint32(doc), c)
+		}
+	}
+}
+
+func varintLen(v uint32) int {
+	var buf [binary.MaxVarintLen32]byte
+	return binary.PutUvarint(buf[:], uint64(v))
+}
+
+// A field scores stems within texts as they are without their bodies, or with them.
+type field struct {
+	docs float64
+	norm []float64 // for each text, how its length weakens a stem
+	idf  []float64 // for each stem, how much it tells; until weigh, how many texts have it
+}
+
+func newField(lengths []uint32, stems int) field {
+	total := uint64(0)
+	for _, n := range lengths {
+		total += uint64(n)
+	}
+	mean := max(1, float64(total)/float64(len(lengths)))
+	f := field{docs: float64(len(lengths)), norm: make([]float64, len(lengths)), idf: make([]float64, stems)}
+	for doc, n := range lengths {
+		f.norm[doc] = k1 * (1 - b + b*float64(n)/mean)
+	}
+	return f
+}
+
+func (f *field) count(stem uint32, tf uint8) {
+	if tf > 0 {
+		f.idf[stem]++
+	}
+}
+
+func (f *field) weigh() {
+	for stem, df := range f.idf {
+		if df > 0 {
+			f.idf[stem] = math.Log1p((f.docs - df + 0.5) / (df + 0.5))
+		}
+	}
+}
+
+// score is Okapi BM25 for a stem that a text has tf times.
+func (f *field) score(doc, stem uint32, tf uint8) float64 {
+	return f.idf[stem] * float64(tf) * (k1 + 1) / (float64(tf) + f.norm[doc])
+}

@@ -1,0 +1,235 @@
+package bm25
+
+import "bytes"
+
+// stem cuts an English word of lower-case letters down to its Porter2 stem, in place, and returns what is left of it.
+// Words with any other byte come back unchanged: digits and other scripts have no English endings.
+//
+// The algorithm and its names are those of https://snowballstem.org/algorithms/english/stemmer.html. It is finished, so
+// it is written out here rather than imported. A lighter stemmer (plurals, -ing, -ed) found less.
+func stem(w []byte) []byte {
+	if len(w) <= 2 {
+		return w
+	}
+	for _, c := range w {
+		if c < 'a' || c > 'z' {
+			return w
+		}
+	}
+	if s, ok := irregular[string(w)]; ok {
+		return append(w[:0], s...)
+	}
+
+	// A y that acts as a consonant is written Y while we work.
+	for i, c := range w {
+		if c == 'y' && (i == 0 || isVowel(w[i-1])) {
+			w[i] = 'Y'
+		}
+	}
+	p := word{b: w}
+	p.regions()
+	p.plural()
+	if !unmoved[string(p.b)] {
+		p.pastAndGerund()
+		p.finalY()
+		p.replace(step2, p.r1)
+		p.replace(step3, p.r1)
+		p.replace(step4, p.r2)
+		p.finalEL()
+	}
+	for i, c := range p.b {
+		if c == 'Y' {
+			p.b[i] = 'y'
+		}
+	}
+	return p.b
+}
+
+// word is a word being stemmed. r1 and r2 are where its regions R1 and R2 begin: suffixes are only cut inside them, so
+// that a stem keeps something to tell it by.
+type word struct {
+	b      []byte
+	r1, r2 int
+}
+
+func isVowel(c byte) bool {
+	return c == 'a' || c == 'e' || c == 'i' || c == 'o' || c == 'u' || c == 'y'
+}
+
+func (p *word) regions() {
+	p.r1 = afterVowelConsonant(p.b, 0)
+	for _, s := range []string{"gener", "commun", "arsen"} {
+		if bytes.HasPrefix(p.b, []byte(s)) {
+			p.r1 = len(s)
+		}
+	}
+	p.r2 = afterVowelConsonant(p.b, p.r1)
+}
+
+// afterVowelConsonant is the position after the first consonant that follows a vowel at or after from.
+func afterVowelConsonant(b []byte, from int) int {
+	for i := from + 1; i < len(b); i++ {
+		if isVowel(b[i-1]) && !isVowel(b[i]) {
+			return i + 1
+		}
+	}
+	return len(b)
+}
+
+func (p *word) ends(suffix string) bool {
+	return len(p.b) >= len(suffix) && string(p.b[len(p.b)-len(suffix):]) == suffix
+}
+
+func (p *word) cut(n int) { p.b = p.b[:len(p.b)-n] }
+
+func hasVowel(b []byte) bool {
+	for _, c := range b {
+		if isVowel(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// endsShort reports whether b ends in a short syllable: a vowel between consonants, the last none of w, x, Y; or a
+// vowel that begins the word and one consonant.
+func endsShort(b []byte) bool {
+	n := len(b)
+	if n == 2 {
+		return isVowel(b[0]) && !isVowel(b[1])
+	}
+	if n < 3 || isVowel(b[n-1]) || !isVowel(b[n-2]) || isVowel(b[n-3]) {
+		return false
+	}
+	return b[n-1] != 'w' && b[n-1] != 'x' && b[n-1] != 'Y'
+}
+
+// plural is step 1a.
+func (p *word) plural() {
+	n := len(p.b)
+	switch {
+	case p.ends("sses"):
+		p.cut(2)
+	case p.ends("ied"), p.ends("ies"):
+		if n > 4 {
+			p.cut(2)
+		} else {
+			p.cut(1)
+		}
+	case p.ends("us"), p.ends("ss"):
+	case p.ends("s"):
+		if hasVowel(p.b[:n-2]) {
+			p.cut(1)
+		}
+	}
+}
+
+// pastAndGerund is step 1b.
+func (p *word) pastAndGerund() {
+	for _, s := range []string{"eedly", "eed"} {
+		if p.ends(s) {
+			if len(p.b)-len(s) >= p.r1 {
+				p.cut(len(s) - 2)
+			}
+			return
+		}
+	}
+	for _, s := range []string{"ingly", "edly", "ing", "ed"} {
+		if !p.ends(s) {
+			continue
+		}
+		if !hasVowel(p.b[:len(p.b)-len(s)]) {
+			return
+		}
+		p.cut(len(s))
+		n := len(p.b)
+		switch {
+		case p.ends("at"), p.ends("bl"), p.ends("iz"):
+			p.b = append(p.b, 'e')
+		case n > 1 && p.b[n-1] == p.b[n-2] && bytes.IndexByte([]byte("bdfgmnprt"), p.b[n-1]) >= 0:
+			p.cut(1)
+		case p.r1 >= n && endsShort(p.b):
+			p.b = append(p.b, 'e')
+		}
+		return
+	}
+}
+
+// finalY is step 1c.
+func (p *word) finalY() {
+	n := len(p.b)
+	if n > 2 && (p.b[n-1] == 'y' || p.b[n-1] == 'Y') && !isVowel(p.b[n-2]) {
+		p.b[n-1] = 'i'
+	}
+}
+
+// finalEL is step 5.
+func (p *word) finalEL() {
+	n := len(p.b)
+	switch {
+	case p.ends("e"):
+		if n-1 >= p.r2 || n-1 >= p.r1 && !endsShort(p.b[:n-1]) {
+			p.cut(1)
+		}
+	case p.ends("ll"):
+		if n-1 >= p.r2 {
+			p.cut(1)
+		}
+	}
+}
+
+// A rule turns one suffix into another. If after is set, one of its letters must stand before the suffix.
+type rule struct{ suffix, with, after string }
+
+// replace applies the first rule whose suffix the word has, if the suffix lies in the region. A suffix that lies outside
+// still ends the step. Rules are ordered so that a longer suffix comes before its own ending.
+func (p *word) replace(rules []rule, region int) {
+	for _, r := range rules {
+		if !p.ends(r.suffix) {
+			continue
+		}
+		at := len(p.b) - len(r.suffix)
+		if at < region {
+			return
+		}
+		if r.suffix == "ative" && at < p.r2 {
+			return
+		}
+		if r.after != "" && (at == 0 || bytes.IndexByte([]byte(r.after), p.b[at-1]) < 0) {
+			return
+		}
+		p.b = append(p.b[:at], r.with...)
+		return
+	}
+}
+
+var step2 = []rule{
+	{"ational", "ate", ""}, {"fulness", "ful", ""}, {"iveness", "ive", ""}, {"ization", "ize", ""}, {"ousness", "ous", ""},
+	{"biliti", "ble", ""}, {"lessli", "less", ""}, {"tional", "tion", ""}, {"alism", "al", ""}, {"aliti", "al", ""},
+	{"ation", "ate", ""}, {"entli", "ent", ""}, {"fulli", "ful", ""}, {"iviti", "ive", ""}, {"ousli", "ous", ""},
+	{"abli", "able", ""}, {"alli", "al", ""}, {"anci", "ance", ""}, {"ator", "ate", ""}, {"enci", "ence", ""},
+	{"izer", "ize", ""}, {"bli", "ble", ""}, {"ogi", "og", "l"}, {"li", "", "cdeghkmnrt"},
+}
+
+var step3 = []rule{
+	{"ational", "ate", ""}, {"tional", "tion", ""}, {"alize", "al", ""}, {"ative", "", ""}, {"icate", "ic", ""},
+	{"iciti", "ic", ""}, {"ical", "ic", ""}, {"ness", "", ""}, {"ful", "", ""},
+}
+
+var step4 = []rule{
+	{"ement", "", ""}, {"able", "", ""}, {"ance", "", ""}, {"ence", "", ""}, {"ible", "", ""}, {"ment", "", ""},
+	{"ant", "", ""}, {"ate", "", ""}, {"ent", "", ""}, {"ion", "", "st"}, {"ism", "", ""}, {"iti", "", ""},
+	{"ive", "", ""}, {"ize", "", ""}, {"ous", "", ""}, {"al", "", ""}, {"er", "", ""}, {"ic", "", ""},
+}
+
+// irregular words have their stems by decree, unmoved ones are left alone after step 1a.
+var irregular = map[string]string{
+	"skis": "ski", "skies": "sky", "dying": "die", "lying": "lie", "tying": "tie", "idly": "idl", "gently": "gentl",
+	"ugly": "ugli", "early": "earli", "only": "onli", "singly": "singl", "sky": "sky", "news": "news", "howe": "howe",
+	"atlas": "atlas", "cosmos": "cosmos", "bias": "bias", "andes": "andes",
+}
+
+var unmoved = map[string]bool{
+	"inning": true, "outing": true, "canning": true, "herring": true, "earring": true,
+	"proceed": true, "exceed": true, "succeed": true,
+}

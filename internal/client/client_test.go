@@ -1,0 +1,228 @@
+package client_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loadout-dev/loadout/internal/client"
+)
+
+func lookup(t testing.TB, name string) client.Client {
+	t.Helper()
+	c, err := client.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func env(pairs ...string) func(string) string {
+	return func(name string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}
+}
+
+func TestPath(t *testing.T) {
+	linux := client.Place{OS: "linux", Home: "/home/ann", Dir: "/src/shop"}
+	mac := client.Place{OS: "darwin", Home: "/Users/ann", Dir: "/src/shop"}
+	win := client.Place{OS: "windows", Home: `C:\Users\ann`, Dir: `D:\shop`}
+	with := func(p client.Place, pairs ...string) client.Place { p.Getenv = env(pairs...); return p }
+
+	for _, tt := range []struct {
+		client string
+		scope  client.Scope
+		place  client.Place
+		want   string
+	}{
+		{"claude-code", client.User, linux, "/home/ann/.claude.json"},
+		{"claude-code", "", mac, "/Users/ann/.claude.json"},
+		{"claude-code", client.User, win, `C:\Users\ann\.claude.json`},
+		{"claude-code", client.Project, linux, "/src/shop/.mcp.json"},
+		{"claude-code", client.Project, win, `D:\shop\.mcp.json`},
+		{"claude-code", client.User, with(linux, "CLAUDE_CONFIG_DIR", "/cfg/claude/"), "/cfg/claude/.claude.json"},
+		{"claude-code", client.User, with(linux, "CLAUDE_CONFIG_DIR", "cfg"), "/src/shop/cfg/.claude.json"},
+		{"claude-code", client.User, with(win, "CLAUDE_CONFIG_DIR", `E:\c`), `E:\c\.claude.json`},
+		{"claude-code", client.Project, with(linux, "CLAUDE_CONFIG_DIR", "/cfg"), "/src/shop/.mcp.json"},
+		{"claude-desktop", "", linux, "/home/ann/.config/Claude/claude_desktop_config.json"},
+		{"claude-desktop", "", with(linux, "XDG_CONFIG_HOME", "/xdg"), "/xdg/Claude/claude_desktop_config.json"},
+		{"claude-desktop", "", with(linux, "XDG_CONFIG_HOME", "xdg"), "/home/ann/.config/Claude/claude_desktop_config.json"},
+		{"claude-desktop", "", with(mac, "XDG_CONFIG_HOME", "/xdg"), "/Users/ann/Library/Application Support/Claude/claude_desktop_config.json"},
+		{"claude-desktop", "", win, `C:\Users\ann\AppData\Roaming\Claude\claude_desktop_config.json`},
+		{"claude-desktop", "", with(win, "APPDATA", `R:\ann\`), `R:\ann\Claude\claude_desktop_config.json`},
+		{"cursor", "", linux, "/home/ann/.cursor/mcp.json"},
+		{"cursor", "", mac, "/Users/ann/.cursor/mcp.json"},
+		{"cursor", "", win, `C:\Users\ann\.cursor\mcp.json`},
+		{"cursor", client.Project, linux, "/src/shop/.cursor/mcp.json"},
+		{"cursor", client.Project, win, `D:\shop\.cursor\mcp.json`},
+		{"vscode", "", linux, "/home/ann/.config/Code/User/mcp.json"},
+		{"vscode", "", with(linux, "XDG_CONFIG_HOME", "/xdg"), "/xdg/Code/User/mcp.json"},
+		{"vscode", "", mac, "/Users/ann/Library/Application Support/Code/User/mcp.json"},
+		{"vscode", "", win, `C:\Users\ann\AppData\Roaming\Code\User\mcp.json`},
+		{"vscode", client.Project, mac, "/src/shop/.vscode/mcp.json"},
+		{"codex", "", linux, "/home/ann/.codex/config.toml"},
+		{"codex", "", win, `C:\Users\ann\.codex\config.toml`},
+		{"codex", "", with(mac, "CODEX_HOME", "/codex"), "/codex/config.toml"},
+		{"codex", client.Project, linux, "/src/shop/.codex/config.toml"},
+		{"gemini", "", mac, "/Users/ann/.gemini/settings.json"},
+		{"gemini", "", with(linux, "GEMINI_CLI_HOME", "/g"), "/g/.gemini/settings.json"},
+		{"gemini", client.Project, win, `D:\shop\.gemini\settings.json`},
+		{"cursor", "", client.Place{OS: "freebsd", Home: "/home/ann"}, "/home/ann/.cursor/mcp.json"},
+		{"vscode", "", client.Place{OS: "freebsd", Home: "/home/ann"}, "/home/ann/.config/Code/User/mcp.json"},
+	} {
+		got, err := lookup(t, tt.client).Path(tt.place, tt.scope)
+		if err != nil || got != tt.want {
+			t.Errorf("%s %q on %s: got %s, %v; want %s", tt.client, tt.scope, tt.place.OS, got, err, tt.want)
+		}
+	}
+}
+
+// Claude Desktop from the Windows package reads a private copy.
+func TestPathWindowsPackage(t *testing.T) {
+	place := client.Place{OS: "windows", Home: filepath.Join(t.TempDir(), "ann")}
+	want := place.Home + `\AppData\Local\Packages\Claude_pzs8sxrjxfjjc\LocalCache\Roaming\Claude`
+	if err := os.MkdirAll(want, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	got, err := lookup(t, "claude-desktop").Path(place, "")
+	if want += `\claude_desktop_config.json`; err != nil || got != want {
+		t.Errorf("got %s, %v; want %s", got, err, want)
+	}
+}
+
+func TestPathErrors(t *testing.T) {
+	for _, tt := range []struct {
+		client string
+		scope  client.Scope
+		place  client.Place
+		kind   error
+		want   string
+	}{
+		{"claude-desktop", client.Project, client.Place{Home: "/h", Dir: "/d"}, client.ErrUnsupported, `no "project" scope; use user`},
+		{"cursor", "team", client.Place{Home: "/h", Dir: "/d"}, client.ErrUnsupported, `no "team" scope; use user or project`},
+		{"cursor", client.User, client.Place{Dir: "/d"}, nil, "set HOME"},
+		{"cursor", client.Project, client.Place{Home: "/h"}, nil, "project directory is not known"},
+	} {
+		_, err := lookup(t, tt.client).Path(tt.place, tt.scope)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || tt.kind != nil && !errors.Is(err, tt.kind) {
+			t.Errorf("%s %q: got %v, want %s", tt.client, tt.scope, err, tt.want)
+		}
+	}
+}
+
+func TestLookupUnknown(t *testing.T) {
+	_, err := client.Lookup("emacs")
+	if !errors.Is(err, client.ErrUnknown) || !strings.Contains(err.Error(), "claude-code, claude-desktop, cursor, vscode, codex, gemini") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTableIsComplete(t *testing.T) {
+	for _, c := range client.All() {
+		if c.Name == "" || c.Title == "" || c.Key == "" || c.Next == "" || len(c.Scopes) == 0 {
+			t.Errorf("%+v lacks something", c)
+		}
+		c.Scopes[0] = "changed by the caller"
+	}
+	if got := client.All()[0].Scopes[0]; got != client.User {
+		t.Errorf("a caller's change shows in the table: %s", got)
+	}
+}
+
+var (
+	command = client.Entry{Command: "/usr/local/bin/loadout", Args: []string{"mcp", "--skills", "/home/ann/my skills"}}
+	remote  = client.Entry{URL: "http://127.0.0.1:8484/mcp"}
+)
+
+func TestSnippet(t *testing.T) {
+	local := func(key, extra string) string {
+		return "{\n  \"" + key + "\": {\n    \"loadout\": {\n" + extra +
+			"      \"command\": \"/usr/local/bin/loadout\",\n      \"args\": [\"mcp\", \"--skills\", \"/home/ann/my skills\"]\n    }\n  }\n}\n"
+	}
+	byURL := func(key, extra, urlKey string) string {
+		return "{\n  \"" + key + "\": {\n    \"loadout\": {\n" + extra +
+			"      \"" + urlKey + "\": \"http://127.0.0.1:8484/mcp\"\n    }\n  }\n}\n"
+	}
+	for _, tt := range []struct{ client, command, url string }{
+		{"claude-code", local("mcpServers", "      \"type\": \"stdio\",\n"), byURL("mcpServers", "      \"type\": \"http\",\n", "url")},
+		{"claude-desktop", local("mcpServers", ""), ""},
+		{"cursor", local("mcpServers", ""), byURL("mcpServers", "", "url")},
+		{"vscode", local("servers", "      \"type\": \"stdio\",\n"), byURL("servers", "      \"type\": \"http\",\n", "url")},
+		{"gemini", local("mcpServers", ""), byURL("mcpServers", "", "httpUrl")},
+		{"codex", "[mcp_servers.loadout]\ncommand = \"/usr/local/bin/loadout\"\nargs = [\"mcp\", \"--skills\", \"/home/ann/my skills\"]\n",
+			"[mcp_servers.loadout]\nurl = \"http://127.0.0.1:8484/mcp\"\n"},
+	} {
+		c := lookup(t, tt.client)
+		got, err := client.Snippet(c, command)
+		if diff := cmp.Diff(tt.command, got); err != nil || diff != "" {
+			t.Errorf("%s, command: %v\n%s", tt.client, err, diff)
+		}
+		got, err = client.Snippet(c, remote)
+		if tt.url == "" {
+			if !errors.Is(err, client.ErrUnsupported) || !strings.Contains(err.Error(), "Connectors") {
+				t.Errorf("%s, url: got %v", tt.client, err)
+			}
+			continue
+		}
+		if diff := cmp.Diff(tt.url, got); err != nil || diff != "" {
+			t.Errorf("%s, url: %v\n%s", tt.client, err, diff)
+		}
+	}
+}
+
+// What is hard to quote comes back as it was given: the same entry is no change.
+func TestSnippetQuoting(t *testing.T) {
+	hard := client.Entry{Name: "work_2-b", Command: `C:\Program Files\Ann's "x"\loadout.exe`,
+		Args: []string{"", `\`, `C:\a b`, `it's`, "tab\tnl\n\x01\x7f", "é中\u2028\u202e</script>&", `"""`, `'''`, "#", "${HOME}"}}
+	for _, c := range client.All() {
+		text, err := client.Snippet(c, hard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "f")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ch, err := client.Plan(client.Target{Client: c, File: file}, hard)
+		if err != nil || ch.Action != client.None {
+			t.Errorf("%s: %v %+v\n%s", c.Name, err, ch, text)
+		}
+	}
+}
+
+func TestEntryErrors(t *testing.T) {
+	for _, tt := range []struct {
+		entry client.Entry
+		want  string
+	}{
+		{client.Entry{}, "either a command or a URL"},
+		{client.Entry{Command: "x", URL: "http://h/mcp"}, "either a command or a URL"},
+		{client.Entry{URL: "http://h/mcp", Args: []string{"a"}}, "no arguments"},
+		{client.Entry{URL: "ftp://h/mcp"}, "URL of the server is not complete"},
+		{client.Entry{URL: "/mcp"}, "URL of the server is not complete"},
+		{client.Entry{URL: "https://ann:pw@h/mcp"}, "user name or password"},
+		{client.Entry{Name: "a.b", Command: "x"}, "not usable in every client"},
+		{client.Entry{Name: strings.Repeat("a", 65), Command: "x"}, "not usable in every client"},
+		{client.Entry{Command: "x\x00"}, "zero bytes"},
+		{client.Entry{Command: "x", Args: []string{"\xff"}}, "UTF-8"},
+		{client.Entry{Command: "x", Args: []string{strings.Repeat("a", 40<<10)}}, "32768 bytes"},
+		{client.Entry{Command: "x", Args: make([]string, 300)}, "300 arguments"},
+	} {
+		_, err := client.Snippet(lookup(t, "cursor"), tt.entry)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("got %v, want %s", err, tt.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "pw") {
+			t.Errorf("the error shows the password: %v", err)
+		}
+	}
+}

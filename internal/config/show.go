@@ -1,0 +1,73 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Value is one key of the configuration in force.
+type Value struct {
+	Key   string `json:"key"`
+	Value any    `json:"value"`
+	From  string `json:"from"` // a file, a variable, the command line, or default
+}
+
+// Values lists all keys with where their values came from.
+func (c *Config) Values() []Value {
+	var out []Value
+	for _, s := range settings {
+		v := Value{Key: s.key, From: nonEmpty(c.from[s.key], "default")}
+		switch p := s.value(c).(type) {
+		case *bool:
+			v.Value = *p
+		case *int:
+			v.Value = *p
+		case *string:
+			v.Value = *p
+		case *[]string:
+			v.Value = append([]string{}, *p...)
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// Text is the value as in a configuration file.
+func (v Value) Text() string {
+	switch x := v.Value.(type) {
+	case []string:
+		quoted := make([]string, len(x))
+		for i, s := range x {
+			quoted[i] = strconv.Quote(s)
+		}
+		return "[" + strings.Join(quoted, ", ") + "]"
+	case string:
+		return strconv.Quote(x)
+	default:
+		return fmt.Sprint(x)
+	}
+}
+
+// Example is a configuration file with every key, its meaning and its
+// default. It changes nothing as it stands.
+func Example() string {
+	var b strings.Builder
+	b.WriteString("# Configuration of Loadout: every key with its default.\n" +
+		"# Yours is at ~/.config/loadout/loadout.yaml; a project may have a loadout.yaml of its own,\n" +
+		"# which may only add skill directories inside the project.\n")
+	group := ""
+	for _, v := range defaults().Values() {
+		s, _ := find(v.Key)
+		g, name, _ := strings.Cut(v.Key, ".")
+		if g != group {
+			group = g
+			b.WriteString("\n" + g + ":\n")
+		}
+		for line := range strings.SplitSeq(s.doc, "\n") {
+			b.WriteString("  # " + line + "\n")
+		}
+		fmt.Fprintf(&b, "  # Environment: %s\n  %s: %s\n\n", s.env, name, v.Text())
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}

@@ -1,0 +1,60 @@
+package skill
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// Draft is what a new skill is made from.
+type Draft struct {
+	Name        string
+	Description string
+	Version     string
+	Category    string
+	Tools       []Tool // mentioned in the instructions
+}
+
+// Render writes the SKILL.md of a new skill, which is valid as it stands.
+func (d Draft) Render() []byte {
+	description := OneLine(d.Description)
+	if description == "" {
+		words := strings.ReplaceAll(d.Name, "-", " ")
+		description = fmt.Sprintf("Helps with %s. Use when the task is about %s.", words, words)
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "---\nname: %s\ndescription: %s\n", d.Name, yamlQuote(description))
+	if d.Version != "" || d.Category != "" {
+		b.WriteString("metadata:\n")
+		if d.Version != "" {
+			fmt.Fprintf(&b, "  version: %s\n", yamlQuote(d.Version))
+		}
+		if d.Category != "" {
+			fmt.Fprintf(&b, "  category: %s\n", yamlQuote(d.Category))
+		}
+	}
+	fmt.Fprintf(&b, "---\n\n# %s\n\n", strings.ReplaceAll(d.Name, "-", " "))
+	b.WriteString("## When to use this\n\nName the situations, and what is out of scope.\n\n" +
+		"## Steps\n\n1. Say what to do first, in the imperative.\n2. Say how to tell that it worked.\n\n")
+	if len(d.Tools) > 0 {
+		b.WriteString("## Tools\n\n")
+		for _, t := range d.Tools {
+			fmt.Fprintf(&b, "- `%s`\n", t.Name)
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("## Files\n\nPut long material into files under references/ and name them here with a word on when to\n" +
+		"read each; put programs under scripts/ and templates under assets/.\n")
+	return b.Bytes()
+}
+
+// yamlQuote writes a text as a plain scalar where that is safe, else in double
+// quotes.
+func yamlQuote(s string) string {
+	if s != "" && (s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z') && fastPlain(s) && strings.TrimSpace(s) == s && coreKind(s) == "str" {
+		return s
+	}
+	var r renderer
+	r.string(s) // a JSON string is a YAML string
+	return string(r.buf)
+}
