@@ -66,10 +66,7 @@ func (s *Server) syncOffers(v *view) {
 func (s *Server) addOffer(o *offer) {
 	e := o.entry
 	if o.uri != "" {
-		s.sdk.AddResource(&mcp.Resource{URI: o.uri, Name: e.Name, Title: e.DisplayName, Description: e.Description, MIMEType: "text/markdown"},
-			func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-				return s.readResource(ctx, req.Params.URI, req)
-			})
+		s.sdk.AddResource(&mcp.Resource{URI: o.uri, Name: e.Name, Title: e.DisplayName, Description: e.Description, MIMEType: "text/markdown"}, s.readResource)
 	}
 	if o.prompt != "" {
 		p := &mcp.Prompt{Name: o.prompt, Title: e.DisplayName, Description: e.Description}

@@ -164,9 +164,6 @@ func buildVersion() string {
 // middleware gives every connection the catalog text it was first told.
 func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if r, ok := req.(*mcp.ReadResourceRequest); ok && method == "resources/read" && isSkillURI(r.Params.URI) {
-			return s.readResource(ctx, r.Params.URI, r)
-		}
 		res, err := next(ctx, method, req)
 		if err != nil {
 			return res, err

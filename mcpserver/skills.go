@@ -90,6 +90,8 @@ func (s *Server) addSkillMethods() {
 	if err != nil {
 		panic(err) // a name that the SDK takes for itself
 	}
+	s.sdk.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: scheme + "{+path}", Name: "skill-file", Title: "File of a skill",
+		Description: "A file of a skill, by the skill's path and the file's path inside it."}, s.readResource)
 }
 
 const modernVersion = "2026-07-28"
@@ -223,7 +225,8 @@ func (s *Server) frontmatter(ctx context.Context, e *catalog.Entry, sum string) 
 }
 
 // readResource answers resources/read for skill:// URIs.
-func (s *Server) readResource(ctx context.Context, uri string, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	uri := req.Params.URI
 	e, inside, ok := s.view().find(uri)
 	if !ok || inside == "" {
 		return nil, invalid("no file of a skill is served at %s", uri)
@@ -243,12 +246,7 @@ func (s *Server) readResource(ctx context.Context, uri string, req *mcp.ReadReso
 	} else {
 		c.Blob = data
 	}
-	res := &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{c}}
-	fresh := freshness(req.Session, req.Params.GetMeta())
-	if fresh.TTLMs != nil {
-		res.Cacheable = mcp.Cacheable{TTLMs: *fresh.TTLMs, CacheScope: fresh.CacheScope}
-	}
-	return res, nil
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{c}}, nil
 }
 
 // readWhole reads a file of a skill whose size every host accepts.

@@ -126,8 +126,6 @@ func (v *view) find(uri string) (*catalog.Entry, string, bool) {
 	}
 }
 
-func isSkillURI(uri string) bool { return strings.HasPrefix(uri, scheme) }
-
 // escapePath writes a path as part of a URI.
 func escapePath(p string) string {
 	parts := strings.Split(p, "/")

@@ -31,7 +31,9 @@ type Diagnostic struct {
 	// Fix says how to mend it; never empty for an error.
 	Fix string `json:"fix"`
 	// Rule is the number (1 to 21) of the rule of the reference validator
-	// that is broken, 0 for findings that validator does not make.
+	// that is broken, 0 for findings that validator does not make. A byte
+	// that is not UTF-8, at which that validator stops without a word of its
+	// own, breaks rule 6.
 	Rule int `json:"rule,omitempty"`
 }
 

@@ -115,7 +115,7 @@ func (d *decoder) name(s *Skill) {
 	case !given:
 		d.fallbackName(s, nil, 9, "name-missing", "Missing required field in frontmatter: name")
 		return
-	case !isText(n) || strip(n.Value) == "":
+	case !isText(n) || trim(n.Value) == "":
 		d.fallbackName(s, n, 10, "name-empty", "Field 'name' must be a non-empty string")
 		return
 	}
@@ -184,7 +184,7 @@ func (d *decoder) description(s *Skill) {
 	}
 	raw := scalarText(n)
 	switch {
-	case strip(raw) == "" || isNull(n) || n.Kind == yaml.MappingNode:
+	case trim(raw) == "" || isNull(n) || n.Kind == yaml.MappingNode:
 		rule := 18
 		if isNull(n) && n.Value != "" {
 			rule = 0 // the reference reads ~ and null as text
@@ -196,7 +196,7 @@ func (d *decoder) description(s *Skill) {
 	case !isText(n):
 		d.add(Warning, 18, "description-untyped", n, "Field 'description' must be a non-empty string, and YAML has a meaning for "+n.Value, "put it in quotes")
 	}
-	s.Description = strip(raw)
+	s.Description = trim(raw)
 	if count := utf8.RuneCountInString(raw); count > 1024 {
 		d.add(Warning, 19, "description-too-long", n, fmt.Sprintf("Description exceeds 1024 character limit (%d chars)", count),
 			"keep what tells when to use the skill and move the rest into the instructions")

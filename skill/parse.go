@@ -67,10 +67,8 @@ func (p *parser) frontmatter() *Skill {
 
 // fields applies the rules to the tree of a block.
 func (p *parser) fields(block []byte, root *yaml.Node) *Skill {
-	if root != nil {
-		d := dialect{ds: &p.ds, line: p.lay.line}
-		d.check(block, root)
-	}
+	check := dialect{ds: &p.ds, line: p.lay.line}
+	check.check(block, root)
 	if root == nil || root.Kind != yaml.MappingNode {
 		p.ds.add(Diagnostic{Error, "frontmatter-not-a-mapping", p.lay.line, 1, "SKILL.md frontmatter must be a YAML mapping",
 			"write it as lines of the form field: value", 7})
@@ -131,7 +129,7 @@ func (p *parser) body(s *Skill) {
 	}
 	if at := invalidUTF8(text); at >= 0 {
 		l, c := position(p.src, p.lay.body+at)
-		p.ds.add(Diagnostic{Warning, "body-not-utf-8", l, c, "the instructions hold a byte that is not UTF-8", "save the file as UTF-8", 0})
+		p.ds.add(Diagnostic{Warning, "body-not-utf-8", l, c, "the instructions hold a byte that is not UTF-8", "save the file as UTF-8", 6})
 	}
 	if n := Tokens(text); n > 5000 {
 		p.ds.add(Diagnostic{Warning, "body-tokens", line, 1, fmt.Sprintf("the instructions have about %d tokens, more than 5000", n),

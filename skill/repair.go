@@ -11,39 +11,43 @@ type place struct {
 	key          string
 }
 
-// repair quotes the plain values of top-level fields that YAML cannot read as
-// they stand: mostly a description with a colon in it (53 of 66 real files
-// that do not parse), else a value that begins with a character of YAML's
-// own. It returns nil where it finds nothing to quote. The first field that
-// was quoted is named; nested values are left alone.
+// repair quotes the plain values of fields that YAML cannot read as they
+// stand: mostly a description with a colon in it (53 of 66 real files that do
+// not parse), else a value that begins with a character of YAML's own. It
+// returns nil where it finds nothing to quote. The first field that was quoted
+// is named.
 func repair(block []byte) ([]byte, place) {
 	var out bytes.Buffer
 	var where place
 	lines := strings.SplitAfter(string(block), "\n")
 	for i := 0; i < len(lines); {
-		key, value, ok := topField(lines[i])
-		end := i + 1
-		if ok {
-			for end < len(lines) && continues(lines[end]) {
-				end++
-			}
+		f, ok := fieldOf(lines[i])
+		if !ok || strings.TrimSpace(f.value) == "" {
+			out.WriteString(lines[i]) // also the head of fields below it
+			i++
+			continue
 		}
-		if !ok || !needsQuotes(value, lines[i+1:end]) {
+		end := i + 1
+		for end < len(lines) && continues(lines[end], f.indent) {
+			end++
+		}
+		if !needsQuotes(f.value, lines[i+1:end]) {
 			for ; i < end; i++ {
 				out.WriteString(lines[i])
 			}
 			continue
 		}
 		if where.key == "" {
-			where = place{line: i + 1, column: len(key) + 2 + len(value) - len(strings.TrimLeft(value, " \t")), key: key}
+			blanks := len(f.value) - len(strings.TrimLeft(f.value, " \t"))
+			where = place{line: i + 1, column: f.indent + len(f.key) + 2 + blanks, key: f.key}
 		}
-		text := strings.TrimSpace(value)
+		text := strings.TrimSpace(f.value)
 		for _, l := range lines[i+1 : end] {
 			if l = strings.TrimSpace(l); l != "" {
 				text += " " + l
 			}
 		}
-		out.WriteString(key + ": '" + strings.ReplaceAll(text, "'", "''") + "'\n")
+		out.WriteString(lines[i][:f.indent] + f.key + ": '" + strings.ReplaceAll(text, "'", "''") + "'\n")
 		i = end
 	}
 	if where.key == "" {
@@ -52,25 +56,32 @@ func repair(block []byte) ([]byte, place) {
 	return out.Bytes(), where
 }
 
-// topField splits "key: value" at the beginning of a line.
-func topField(line string) (key, value string, ok bool) {
+// field is one line of the form "key: value".
+type field struct {
+	indent     int // blanks before the key
+	key, value string
+}
+
+func fieldOf(line string) (field, bool) {
 	line = strings.TrimRight(line, "\r\n")
-	key, value, ok = strings.Cut(line, ":")
+	text := strings.TrimLeft(line, " ")
+	key, value, ok := strings.Cut(text, ":")
 	if !ok || key == "" || value != "" && value[0] != ' ' && value[0] != '\t' {
-		return "", "", false
+		return field{}, false
 	}
 	for i := 0; i < len(key); i++ {
 		c := key[i]
 		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_') {
-			return "", "", false
+			return field{}, false
 		}
 	}
-	return key, value, true
+	return field{len(line) - len(text), key, value}, true
 }
 
-// continues reports whether a line belongs to the field above it.
-func continues(line string) bool {
-	return line != "" && (line[0] == ' ' || line[0] == '\t' || strings.TrimSpace(line) == "")
+// continues reports whether a line belongs to the value of a field above it.
+func continues(line string, indent int) bool {
+	text := strings.TrimLeft(line, " \t")
+	return line != "" && (len(line)-len(text) > indent || strings.TrimSpace(text) == "")
 }
 
 // needsQuotes reports whether a value is plain text that YAML misreads.

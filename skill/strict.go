@@ -90,7 +90,9 @@ func (d *dialect) check(block []byte, root *yaml.Node) {
 	if bytes.HasPrefix(bytes.TrimSpace(block), []byte("...")) {
 		d.report(1, 1, "yaml-document-end", "a line of dots before the first field", "delete that line")
 	}
-	d.tree(root)
+	if root != nil {
+		d.tree(root)
+	}
 	if !d.found && bytes.IndexByte(block, '\t') >= 0 {
 		d.tabs(block)
 	}

@@ -13,10 +13,10 @@ import (
 const maxListItems = 1000
 
 // NormalizeName is the form in which names are compared: trimmed and NFKC.
-func NormalizeName(s string) string { return norm.NFKC.String(strip(s)) }
+func NormalizeName(s string) string { return norm.NFKC.String(trim(s)) }
 
-// strip trims what Python's str.strip does, which the reference uses.
-func strip(s string) string {
+// trim trims what Python's str.strip does, which the reference uses.
+func trim(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f })
 }
 
