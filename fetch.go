@@ -2,7 +2,6 @@ package loadout
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/loadout-dev/loadout/catalog"
@@ -53,24 +52,10 @@ func (r *Runtime) material(ctx context.Context, e *catalog.Entry) (*session.Mate
 			m.Needs = append(m.Needs, d.Name)
 		}
 	}
-	if m.Files, err = r.Files(ctx, e); err != nil {
+	if m.Files, err = r.catalog.Files(ctx, e); err != nil {
 		m.Problems = append(m.Problems, "the files of the skill cannot be listed: "+err.Error())
 	}
 	return m, nil
-}
-
-// Files lists the files of a skill without reading them.
-func (r *Runtime) Files(ctx context.Context, e *catalog.Entry) ([]skill.File, error) {
-	b, err := r.catalog.Open(ctx, e)
-	if err != nil {
-		return nil, err
-	}
-	defer b.Close()
-	files, _, err := skill.List(b.FS)
-	if err != nil {
-		return nil, fmt.Errorf("skill %s: %w", e.Name, err)
-	}
-	return files, nil
 }
 
 // digest identifies the bytes of a file.

@@ -14,6 +14,8 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"path"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -269,20 +271,20 @@ func (c *Catalog) Open(ctx context.Context, e *Entry) (*skill.Bundle, error) {
 // Read returns the skill and the bytes of its SKILL.md as they are now, which
 // may be newer than the entry.
 func (c *Catalog) Read(ctx context.Context, e *Entry) (*skill.Skill, []byte, error) {
-	b, err := c.Open(ctx, e)
-	if err != nil {
-		return nil, nil, err
+	src, ok := readDirect(e)
+	folder := path.Base(filepath.ToSlash(e.Path))
+	if !ok {
+		b, err := c.Open(ctx, e)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer b.Close()
+		folder = b.Folder
+		if src, err = readFile(b.FS, e.file); err != nil {
+			return nil, nil, fmt.Errorf("skill %s: %w", e.Name, err)
+		}
 	}
-	defer b.Close()
-	file := e.file
-	if file == "" {
-		file = skill.FileName
-	}
-	src, err := readFile(b.FS, file)
-	if err != nil {
-		return nil, nil, fmt.Errorf("skill %s: %w", e.Name, err)
-	}
-	s, ds, _ := skill.ParseHead(src, true, file, b.Folder)
+	s, ds, _ := skill.ParseHead(src, true, e.file, folder)
 	if s == nil || !ds.Loads() {
 		return nil, nil, &BrokenError{Name: e.Name, Path: e.Path, Diagnostics: ds}
 	}

@@ -211,6 +211,7 @@ func readArchive(file string) *found {
 	if sk != nil && ds.Loads() {
 		f.entry = newEntry(sk, ds)
 		f.entry.Path, f.entry.archive = file, true
+		f.entry.file, _ = skill.FindFile(b.FS) // which Parse found
 	}
 	return f
 }

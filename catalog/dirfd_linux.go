@@ -7,6 +7,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/loadout-dev/loadout/skill"
 )
 
 // dirfd is an open directory. Names are resolved against it by system calls
@@ -46,7 +48,14 @@ func (d *dirfd) sub(name string) (*dirfd, error) {
 
 // list returns the names in the directory with their types, unsorted, leaving
 // out files that a scan has no use for. It can be called once.
-func (d *dirfd) list(buf []byte) ([]dirent, error) {
+func (d *dirfd) list(buf []byte) ([]dirent, error) { return d.dirents(buf, interesting[[]byte]) }
+
+// all is list, leaving nothing out.
+func (d *dirfd) all(buf []byte) ([]dirent, error) {
+	return d.dirents(buf, func([]byte) bool { return true })
+}
+
+func (d *dirfd) dirents(buf []byte, keep func(name []byte) bool) ([]dirent, error) {
 	var out []dirent
 	for {
 		n, err := unix.Getdents(d.fd, buf)
@@ -59,13 +68,13 @@ func (d *dirfd) list(buf []byte) ([]dirent, error) {
 		if n == 0 {
 			return out, nil
 		}
-		out = appendDirents(out, buf[:n])
+		out = appendDirents(out, buf[:n], keep)
 	}
 }
 
 // appendDirents decodes linux_dirent64 records: inode (8 bytes), offset (8),
 // record length (2), type (1), name ending in NUL.
-func appendDirents(out []dirent, b []byte) []dirent {
+func appendDirents(out []dirent, b []byte, keep func(name []byte) bool) []dirent {
 	for len(b) >= 20 {
 		size := int(b[16]) | int(b[17])<<8
 		if size < 20 || size > len(b) {
@@ -78,7 +87,7 @@ func appendDirents(out []dirent, b []byte) []dirent {
 				break
 			}
 		}
-		if k := direntKind(b[18]); k == kindFile && !interesting(name) || len(name) <= 2 && (string(name) == "." || string(name) == "..") {
+		if k := direntKind(b[18]); k == kindFile && !keep(name) || len(name) <= 2 && (string(name) == "." || string(name) == "..") {
 			// passed over
 		} else {
 			out = append(out, dirent{string(name), k})
@@ -109,6 +118,23 @@ func (d *dirfd) stat(name string) (stamp, kind, error) {
 	return stampOf(&st), modeKind(st.Mode), nil
 }
 
+// look returns the stamp of a directory and its number of links: two, and one
+// for each directory in it. Systems that do not count directories so say one;
+// for what is no directory it is 0.
+func (d *dirfd) look(name string) (stamp, uint64) {
+	var st unix.Stat_t
+	if err := unix.Fstatat(d.fd, name, &st, 0); err != nil || modeKind(st.Mode) != kindDir {
+		return stamp{}, 0
+	}
+	return stampOf(&st), uint64(st.Nlink)
+}
+
+// holdsDir reports whether there is a directory of that name, not a link.
+func (d *dirfd) holdsDir(name string) bool {
+	var st unix.Stat_t
+	return unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && modeKind(st.Mode) == kindDir
+}
+
 func (d *dirfd) self() (stamp, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(d.fd, &st); err != nil {
@@ -120,7 +146,10 @@ func (d *dirfd) self() (stamp, error) {
 // readHead reads the beginning of a file into buf and says what the file was
 // when it was read.
 func (d *dirfd) readHead(name string, buf []byte) (n int, st stamp, err error) {
-	fd, err := openat(d.fd, name, 0)
+	fd, err := openat(d.fd, name, unix.O_NOFOLLOW)
+	if errors.Is(err, unix.ELOOP) {
+		return readLinked(d.path+"/"+name, buf)
+	}
 	if err != nil {
 		return 0, stamp{}, &fs.PathError{Op: "open", Path: d.path + "/" + name, Err: err}
 	}
@@ -146,6 +175,43 @@ func (d *dirfd) readHead(name string, buf []byte) (n int, st stamp, err error) {
 		n += m
 	}
 	return n, stampOf(&raw), nil
+}
+
+// files lists a directory and those below it: every file with its size and
+// mode. ok is false where something is neither a file nor a directory.
+func (d *dirfd) files(prefix string, buf []byte, found func(path string, size int64, mode fs.FileMode) bool) (ok bool, err error) {
+	names, err := d.all(buf)
+	if err != nil {
+		return false, err
+	}
+	for _, e := range names {
+		if skill.Ignored(e.name) {
+			continue
+		}
+		switch e.kind {
+		case kindFile:
+			var st unix.Stat_t
+			if err := unix.Fstatat(d.fd, e.name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || modeKind(st.Mode) != kindFile {
+				return false, nil
+			}
+			if !found(prefix+e.name, st.Size, fs.FileMode(st.Mode&0o777)) {
+				return false, nil
+			}
+		case kindDir:
+			sub, err := d.sub(e.name)
+			if err != nil {
+				return false, nil
+			}
+			ok, err := sub.files(prefix+e.name+"/", buf, found)
+			sub.close()
+			if !ok {
+				return false, err
+			}
+		default:
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 func stampOf(st *unix.Stat_t) stamp {

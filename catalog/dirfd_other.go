@@ -57,6 +57,11 @@ func (d *dirfd) stat(name string) (stamp, kind, error) {
 	return stampOfInfo(fi), infoKind(fi), nil
 }
 
+// look tells nothing: links are not counted alike on these systems.
+func (d *dirfd) look(string) (stamp, uint64) { return stamp{}, 0 }
+
+func (d *dirfd) holdsDir(string) bool { return false }
+
 func (d *dirfd) self() (stamp, error) {
 	fi, err := os.Stat(d.path)
 	if err != nil {
@@ -67,6 +72,9 @@ func (d *dirfd) self() (stamp, error) {
 
 func (d *dirfd) readHead(name string, buf []byte) (int, stamp, error) {
 	path := filepath.Join(d.path, name)
+	if fi, err := os.Lstat(path); err == nil && fi.Mode()&fs.ModeSymlink != 0 {
+		return readLinked(path, buf)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return 0, stamp{}, err
@@ -84,6 +92,11 @@ func (d *dirfd) readHead(name string, buf []byte) (int, stamp, error) {
 		err = nil
 	}
 	return n, stampOfInfo(fi), err
+}
+
+// files leaves it to the caller to list in the portable way.
+func (d *dirfd) files(string, []byte, func(string, int64, fs.FileMode) bool) (bool, error) {
+	return false, nil
 }
 
 func infoKind(fi fs.FileInfo) kind {

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -87,6 +88,16 @@ func (e *Entry) Title() string {
 		return e.DisplayName
 	}
 	return e.Name
+}
+
+// share lets strings that are parts of the path use its memory.
+func (e *Entry) share() {
+	if dir := strings.TrimSuffix(e.Path, e.Dir); e.Dir != "." && len(dir)+len(e.Dir) == len(e.Path) {
+		e.Dir = e.Path[len(dir):]
+	}
+	if base := path.Base(e.Path); e.Name == base {
+		e.Name = e.Path[len(e.Path)-len(base):]
+	}
 }
 
 // newEntry copies what a catalog keeps of a skill, and no more: its strings

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 
 	"github.com/loadout-dev/loadout/skill"
@@ -246,6 +247,9 @@ func (d *decoder) node(depth int) *node {
 		n.packs = append(n.packs, d.found(fileID{}))
 	}
 	n.other = d.problems()
+	if n.skill != nil && n.skill.entry != nil && path.Base(n.skill.entry.Path) == n.name {
+		n.name = path.Base(n.skill.entry.Path) // one copy in memory
+	}
 	if count := d.count(); count > 0 {
 		n.subs = make([]*node, 0, count)
 		for range count {
@@ -269,6 +273,7 @@ func (d *decoder) found(id fileID) *found {
 		*b = d.bool()
 	}
 	t.Warnings = int(d.int())
+	t.share()
 	if t.archive {
 		t.id = f.stamp.id
 	}

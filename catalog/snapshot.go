@@ -26,10 +26,10 @@ type Snapshot struct {
 
 	entries  []*Entry // in order of precedence
 	problems []Problem
-	byName   map[string][]*Entry // visible and hidden, in order of precedence
-	hidden   map[*Entry]string   // reason
-	same     map[*Entry]*Entry   // reached twice → the entry that stands for it
-	shown    []*Entry            // what wins its name and is not hidden, by name
+	named    []*Entry          // the same by name, then in order of precedence
+	hidden   map[*Entry]string // reason
+	same     map[*Entry]*Entry // reached twice → the entry that stands for it
+	shown    []*Entry          // what wins its name and is not hidden, by name
 
 }
 
@@ -67,8 +67,8 @@ func newSnapshot(entries []*Entry, problems []Problem, f *filter) *Snapshot {
 		return s
 	}
 	slices.SortStableFunc(entries, func(a, b *Entry) int { return cmp.Compare(b.Scope, a.Scope) })
-	s.byName = make(map[string][]*Entry, len(entries))
 	seen := make(map[fileID]*Entry, len(entries))
+	s.entries = make([]*Entry, 0, len(entries))
 	for _, e := range entries {
 		if first := seen[e.id]; first != nil && e.id != (fileID{}) {
 			if s.same == nil {
@@ -85,16 +85,28 @@ func newSnapshot(entries []*Entry, problems []Problem, f *filter) *Snapshot {
 			}
 			s.hidden[e] = why
 		}
-		s.byName[e.Name] = append(s.byName[e.Name], e)
 	}
-	s.shown = make([]*Entry, 0, len(s.byName))
-	for _, candidates := range s.byName {
+	s.named = slices.Clone(s.entries)
+	slices.SortStableFunc(s.named, func(a, b *Entry) int { return cmp.Compare(a.Name, b.Name) })
+	s.shown = make([]*Entry, 0, len(s.named))
+	for i := 0; i < len(s.named); {
+		candidates := s.of(s.named[i].Name)
 		if e := s.winner(candidates); e != nil {
 			s.shown = append(s.shown, e)
 		}
+		i += len(candidates)
 	}
-	slices.SortFunc(s.shown, func(a, b *Entry) int { return cmp.Compare(a.Name, b.Name) })
 	return s
+}
+
+// of returns the skills of a name, visible and hidden, in order of precedence.
+func (s *Snapshot) of(name string) []*Entry {
+	i, _ := slices.BinarySearchFunc(s.named, name, func(e *Entry, name string) int { return cmp.Compare(e.Name, name) })
+	j := i
+	for j < len(s.named) && s.named[j].Name == name {
+		j++
+	}
+	return s.named[i:j]
 }
 
 func (s *Snapshot) winner(candidates []*Entry) *Entry {
@@ -150,7 +162,7 @@ type Shadow struct {
 func (s *Snapshot) Shadowed() []Shadow {
 	var out []Shadow
 	for _, e := range s.shown {
-		for _, c := range s.byName[e.Name] {
+		for _, c := range s.of(e.Name) {
 			if c != e && s.hidden[c] == "" {
 				out = append(out, Shadow{c.Name, c.Origin, c.Path, e.Key(), lost(c, e)})
 			}
@@ -198,7 +210,7 @@ func (s *Snapshot) Get(ref string) (*Entry, error) {
 // candidates are the skills of a name, or the one at origin/name or
 // origin/dir.
 func (s *Snapshot) candidates(name string) []*Entry {
-	if found := s.byName[name]; found != nil {
+	if found := s.of(name); len(found) > 0 {
 		return found
 	}
 	origin, rest, ok := strings.Cut(name, "/")
@@ -206,7 +218,7 @@ func (s *Snapshot) candidates(name string) []*Entry {
 		return nil
 	}
 	var found []*Entry
-	for _, e := range s.byName[rest] {
+	for _, e := range s.of(rest) {
 		if e.Origin == origin {
 			found = append(found, e)
 		}
@@ -214,7 +226,7 @@ func (s *Snapshot) candidates(name string) []*Entry {
 	if found != nil {
 		return found
 	}
-	for _, e := range s.byName[path.Base(rest)] {
+	for _, e := range s.of(path.Base(rest)) {
 		if e.Origin == origin && e.Dir == rest {
 			return []*Entry{e}
 		}

@@ -70,6 +70,7 @@ type found struct {
 	seen     int64
 	entry    *Entry // nil where it does not load
 	problems []Problem
+	missing  bool // it is not there; never kept
 }
 
 // scan is one walk over a tree.
@@ -131,7 +132,7 @@ func (s *scan) visit(d *dirfd, old *node, name, rel string, depth int, inside bo
 		return nil, err
 	}
 	if n.skill != nil {
-		n.skill = s.read(d, n.skill, rel, st.id)
+		n.skill = s.read(spot{d, ""}, n.skill, rel, st.id)
 		inside = true
 	}
 	for i, p := range n.packs {
@@ -228,6 +229,9 @@ func (s *scan) descend(d *dirfd, n *node, rel string, depth int, inside bool) {
 }
 
 func (s *scan) descendInto(d *dirfd, old *node, rel string, depth int, inside bool) (*node, error) {
+	if n, ok := s.leaf(d, old, rel); ok {
+		return n, s.ctx.Err()
+	}
 	sub, err := d.sub(old.name)
 	if err != nil {
 		return nil, err
@@ -236,17 +240,78 @@ func (s *scan) descendInto(d *dirfd, old *node, rel string, depth int, inside bo
 	return s.visit(sub, old, old.name, rel, depth+1, inside)
 }
 
+// leaf visits a directory without opening it, where that is enough: it holds a
+// SKILL.md and no directories but those for the skill's own files. That is
+// most of them, and opening and listing each would take as long as reading
+// the skills. ok is false where the directory has to be visited.
+func (s *scan) leaf(d *dirfd, old *node, rel string) (n *node, ok bool) {
+	st, links := d.look(old.name)
+	if links < 2 || s.visited[st.id] || s.dirs >= s.opts.MaxDirs {
+		return nil, false
+	}
+	f := &found{file: skill.FileName}
+	if old.stamp == st && !st.racy(old.seen) {
+		if old.skill == nil || len(old.subs) > 0 {
+			return nil, false
+		}
+		f = old.skill
+	} else if !s.onlyOwnMaterial(d, old.name, links-2) {
+		return nil, false
+	} else if old.skill != nil && old.skill.file == f.file {
+		f = old.skill
+	}
+	seen := time.Now().UnixNano()
+	f = s.read(spot{d, old.name + "/"}, f, rel, st.id)
+	if f.missing {
+		return nil, false
+	}
+	s.dirs++
+	s.visited[st.id] = true
+	if old.stamp == st && old.skill == f {
+		return old, true
+	}
+	name := old.name
+	if f.entry != nil {
+		name = path.Base(f.entry.Path) // one copy in memory
+	}
+	return &node{name: name, stamp: st, seen: seen, skill: f}, true
+}
+
+// onlyOwnMaterial reports whether a directory with that many directories in it
+// has none but those that are not searched.
+func (s *scan) onlyOwnMaterial(d *dirfd, name string, dirs uint64) bool {
+	for _, m := range [...]string{"references", "scripts", "assets"} {
+		if dirs > 0 && d.holdsDir(name+"/"+m) {
+			dirs--
+		}
+	}
+	return dirs == 0
+}
+
+// spot is a directory by an open directory and a way down from it, "" or
+// ending in a slash.
+type spot struct {
+	d    *dirfd
+	down string
+}
+
+func (p spot) path() string { return strings.TrimSuffix(p.d.path+"/"+p.down, "/") }
+
 // read parses level 1 of a SKILL.md, or keeps what is known of it.
-func (s *scan) read(d *dirfd, f *found, rel string, id fileID) *found {
+func (s *scan) read(at spot, f *found, rel string, id fileID) *found {
 	if f.seen != 0 && !f.stamp.racy(f.seen) {
-		if st, _, err := d.stat(f.file); err == nil && st == f.stamp {
+		if st, _, err := at.d.stat(at.down + f.file); err == nil && st == f.stamp {
 			return f
 		}
 	}
-	s.parsed++
+	dir := at.path()
 	fresh := &found{file: f.file, seen: time.Now().UnixNano()}
-	where := d.path + "/" + f.file
-	sk, ds, st, err := s.parseHead(d, f.file)
+	where := dir + "/" + f.file
+	sk, ds, st, err := s.parseHead(at, f.file, path.Base(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		fresh.missing = true
+	}
+	s.parsed++
 	fresh.stamp = st
 	if err != nil {
 		fresh.seen = 0 // try again next time
@@ -258,7 +323,8 @@ func (s *scan) read(d *dirfd, f *found, rel string, id fileID) *found {
 	}
 	if sk != nil && ds.Loads() {
 		e := newEntry(sk, ds)
-		e.Origin, e.Scope, e.Dir, e.Path, e.id, e.file = s.origin, s.scope, rel, d.path, id, f.file
+		e.Origin, e.Scope, e.Dir, e.Path, e.id, e.file = s.origin, s.scope, rel, dir, id, f.file
+		e.share()
 		fresh.entry = e
 	}
 	fresh.settle(f)
@@ -278,9 +344,8 @@ const (
 	fullHead  = skill.MaxFrontmatterBytes + 4<<10
 )
 
-func (s *scan) parseHead(d *dirfd, file string) (*skill.Skill, skill.Diagnostics, stamp, error) {
-	folder := path.Base(d.path)
-	n, st, err := d.readHead(file, s.head[:firstRead])
+func (s *scan) parseHead(at spot, file, folder string) (*skill.Skill, skill.Diagnostics, stamp, error) {
+	n, st, err := at.d.readHead(at.down+file, s.head[:firstRead])
 	if err != nil {
 		return nil, nil, st, err
 	}
@@ -288,7 +353,7 @@ func (s *scan) parseHead(d *dirfd, file string) (*skill.Skill, skill.Diagnostics
 	if !more {
 		return sk, ds, st, nil
 	}
-	if n, st, err = d.readHead(file, s.head[:fullHead]); err != nil {
+	if n, st, err = at.d.readHead(at.down+file, s.head[:fullHead]); err != nil {
 		return nil, nil, st, err
 	}
 	sk, ds, more = skill.ParseHead(s.head[:n], int64(n) >= st.size, file, folder)

@@ -51,6 +51,9 @@ func (d Diagnostic) String() string {
 type Diagnostics []Diagnostic
 
 // Valid is the strict verdict: no rule of the reference validator is broken.
+// A valid skill loads, but for two oddities of that validator: it splits at
+// "---" wherever that is, so that a file without a second fence line can be
+// valid, and reads a description of null or ~ as that text.
 func (ds Diagnostics) Valid() bool {
 	for _, d := range ds {
 		if d.Rule > 0 {
@@ -79,4 +82,11 @@ func (ds Diagnostics) Noteworthy() Diagnostics {
 		}
 	}
 	return out
+}
+
+// add appends a finding. Names and values in its texts come from a stranger
+// and may end up on a terminal.
+func (ds *Diagnostics) add(d Diagnostic) {
+	d.Message, d.Fix = OneLine(d.Message), OneLine(d.Fix)
+	*ds = append(*ds, d)
 }

@@ -96,7 +96,7 @@ func (d *decoder) unexpected(root *yaml.Node) bool {
 		if first == nil {
 			first = key
 		}
-		if extra = append(extra, key.Value); len(extra) == 100 {
+		if extra = append(extra, shown(key.Value)); len(extra) == 100 {
 			break // enough to tell
 		}
 	}
@@ -122,8 +122,8 @@ func (d *decoder) name(s *Skill) {
 	name := NormalizeName(n.Value)
 	d.nameShape(n, name)
 	if d.folder != "" && norm.NFKC.String(d.folder) != name {
-		d.add(Warning, 16, "name-folder", n, fmt.Sprintf("Directory name '%s' must match skill name '%s'", d.folder, name),
-			fmt.Sprintf("rename the folder to %s, or the skill to %s", name, d.folder))
+		d.add(Warning, 16, "name-folder", n, fmt.Sprintf("Directory name '%s' must match skill name '%s'", shown(d.folder), shown(name)),
+			fmt.Sprintf("rename the folder to %s, or the skill to %s", shown(name), shown(d.folder)))
 	}
 	switch {
 	case isNull(n): // the reference reads ~ and null as text
@@ -146,10 +146,10 @@ func (d *decoder) nameShape(n *yaml.Node, name string) {
 	}
 	rename := "name it " + Slug(name)
 	if count := utf8.RuneCountInString(name); count > 64 {
-		d.add(Warning, 11, "name-too-long", n, fmt.Sprintf("Skill name '%s' exceeds 64 character limit (%d chars)", name, count), "shorten it to 64 characters")
+		d.add(Warning, 11, "name-too-long", n, fmt.Sprintf("Skill name '%s' exceeds 64 character limit (%d chars)", shown(name), count), "shorten it to 64 characters")
 	}
 	if name != strings.ToLower(name) {
-		d.add(Warning, 12, "name-case", n, fmt.Sprintf("Skill name '%s' must be lowercase", name), rename)
+		d.add(Warning, 12, "name-case", n, fmt.Sprintf("Skill name '%s' must be lowercase", shown(name)), rename)
 	}
 	if strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-") {
 		d.add(Warning, 13, "name-hyphen-edge", n, "Skill name cannot start or end with a hyphen", rename)
@@ -158,7 +158,7 @@ func (d *decoder) nameShape(n *yaml.Node, name string) {
 		d.add(Warning, 14, "name-hyphen-double", n, "Skill name cannot contain consecutive hyphens", rename)
 	}
 	if strings.ContainsFunc(name, func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
-		d.add(Warning, 15, "name-characters", n, fmt.Sprintf("Skill name '%s' contains invalid characters. Only letters, digits, and hyphens are allowed.", name), rename)
+		d.add(Warning, 15, "name-characters", n, fmt.Sprintf("Skill name '%s' contains invalid characters. Only letters, digits, and hyphens are allowed.", shown(name)), rename)
 	} else if !isASCII(name) {
 		d.add(Info, 0, "name-not-portable", n, fmt.Sprintf("the name %s holds characters outside a-z, 0-9 and -, which many programs refuse", quote(name)), rename)
 	}
@@ -321,18 +321,22 @@ func (d *decoder) servers(s *Skill) {
 	if n == nil || isNull(n) {
 		return
 	}
-	switch n.Kind {
-	case yaml.SequenceNode, yaml.ScalarNode:
+	if n.Kind != yaml.MappingNode {
 		s.MCPServers.Names = stringList(n, true)
-	case yaml.MappingNode:
-		configs, err := toJSON(n)
-		if err != nil {
-			d.add(Warning, 0, "mcp-servers", n, "mcpServers is ignored: "+err.Error(), "write a map of server configurations")
-			return
+		if n.Kind == yaml.SequenceNode && len(s.MCPServers.Names) < len(n.Content) {
+			d.add(Warning, 0, "mcp-servers", n, "items of the list mcpServers that are not names are ignored", "write a map of server configurations by name")
 		}
-		s.MCPServers.Configs = configs
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			s.MCPServers.Names = append(s.MCPServers.Names, n.Content[i].Value)
+		return
+	}
+	configs, err := toJSON(n)
+	if err != nil {
+		d.add(Warning, 0, "mcp-servers", n, "mcpServers is ignored: "+err.Error(), "write a map of server configurations by name")
+		return
+	}
+	s.MCPServers.Configs = configs
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if name := resolve(n.Content[i]).Value; !slices.Contains(s.MCPServers.Names, name) {
+			s.MCPServers.Names = append(s.MCPServers.Names, name)
 		}
 	}
 }

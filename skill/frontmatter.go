@@ -192,5 +192,3 @@ func position(src []byte, offset int) (line, column int) {
 	line = 1 + bytes.Count(head, []byte("\n"))
 	return line, 1 + utf8.RuneCount(head[bytes.LastIndexByte(head, '\n')+1:])
 }
-
-func (ds *Diagnostics) add(d Diagnostic) { *ds = append(*ds, d) }

@@ -3,6 +3,8 @@ package skill
 import (
 	"archive/zip"
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +15,9 @@ import (
 // WriteZIP writes the files of a skill as an archive with the single top
 // folder named folder. The same files give the same bytes, whatever their
 // times and modes. It returns the manifest of what was written; files that
-// [List] reports on are left out, and returned as diagnostics.
+// [List] reports on are left out, and returned as diagnostics. Paths that
+// [OpenZIP] would refuse are a [*RefusedError] before anything is written; its
+// limits on sizes and numbers are not checked.
 func WriteZIP(w io.Writer, fsys fs.FS, folder string) (Manifest, Diagnostics, error) {
 	if !usableName(folder) {
 		return nil, nil, fmt.Errorf("pack skill: the folder name %s cannot be used in an archive", quote(folder))
@@ -22,10 +26,19 @@ func WriteZIP(w io.Writer, fsys fs.FS, folder string) (Manifest, Diagnostics, er
 	if err != nil {
 		return nil, ds, fmt.Errorf("pack skill: %w", err)
 	}
+	c := newChecker(Limits{})
+	for _, f := range files {
+		if name := folder + "/" + f.Path; c.name(name) {
+			c.collide(name, name, false)
+		}
+	}
+	if len(c.refusals) > 0 {
+		return nil, ds, fmt.Errorf("pack skill: %w", &RefusedError{c.refusals})
+	}
 	zw := zip.NewWriter(w)
 	for _, f := range files {
 		if err := writeEntry(zw, fsys, folder, f); err != nil {
-			return nil, ds, fmt.Errorf("pack %s: %w", f.Path, err)
+			return nil, ds, fmt.Errorf("pack %s: %w", f.Path, reason(err))
 		}
 	}
 	if err := zw.Close(); err != nil {
@@ -36,6 +49,8 @@ func WriteZIP(w io.Writer, fsys fs.FS, folder string) (Manifest, Diagnostics, er
 
 // epoch is the earliest time that a ZIP entry can have.
 var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
+
+var errChanged = errors.New("the file changed while it was packed")
 
 func writeEntry(zw *zip.Writer, fsys fs.FS, folder string, f File) error {
 	src, err := fsys.Open(f.Path)
@@ -57,6 +72,12 @@ func writeEntry(zw *zip.Writer, fsys fs.FS, folder string, f File) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(dst, io.MultiReader(bytes.NewReader(magic[:n]), io.LimitReader(src, f.Size)))
-	return err
+	sum := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(dst, sum), io.MultiReader(bytes.NewReader(magic[:n]), io.LimitReader(src, f.Size))); err != nil {
+		return err
+	}
+	if hex.EncodeToString(sum.Sum(nil)) != f.SHA256 {
+		return errChanged
+	}
+	return nil
 }

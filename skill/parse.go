@@ -93,8 +93,8 @@ func (p *parser) tree(block []byte) (root *yaml.Node, repaired bool) {
 	if fixed, where := repair(block); fixed != nil {
 		if root, again := parseYAML(fixed); again == nil {
 			p.ds.add(Diagnostic{Warning, "yaml-repaired", p.lay.line + where.line - 1, where.column,
-				fmt.Sprintf("%s%s; read as if the value of %s were quoted", msgInvalidYAML, err.msg, where.key),
-				"put the value of " + where.key + " in double quotes", 6})
+				fmt.Sprintf("%s%s; read as if the value of %s were quoted", msgInvalidYAML, err.msg, where.what),
+				"put the value of " + where.what + " in quotes", 6})
 			return root, true
 		}
 	}

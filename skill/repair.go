@@ -8,74 +8,78 @@ import (
 // place is where a repair was made.
 type place struct {
 	line, column int
-	key          string
+	what         string
 }
 
-// repair quotes the plain values of fields that YAML cannot read as they
-// stand: mostly a description with a colon in it (53 of 66 real files that do
-// not parse), else a value that begins with a character of YAML's own. It
-// returns nil where it finds nothing to quote. The first field that was quoted
-// is named.
+// maxRepairFields bounds the fields that repair tries one by one.
+const maxRepairFields = 200
+
+// repair quotes the values of fields and list items that YAML cannot read by
+// themselves: mostly a description with a colon in it (53 of 66 real files
+// that do not parse), else a value that begins with a character of YAML's own,
+// or with a quoted word. It returns nil where it finds nothing to quote. The
+// place is that of the first value it quoted.
 func repair(block []byte) ([]byte, place) {
 	var out bytes.Buffer
 	var where place
 	lines := strings.SplitAfter(string(block), "\n")
-	for i := 0; i < len(lines); {
+	for i, tried := 0, 0; i < len(lines); {
 		f, ok := fieldOf(lines[i])
-		if !ok || strings.TrimSpace(f.value) == "" {
-			out.WriteString(lines[i]) // also the head of fields below it
-			i++
-			continue
-		}
 		end := i + 1
-		for end < len(lines) && continues(lines[end], f.indent) {
+		for ok && end < len(lines) && continues(lines[end], f.indent) {
 			end++
 		}
-		if !needsQuotes(f.value, lines[i+1:end]) {
+		if ok {
+			if tried++; tried > maxRepairFields {
+				return nil, place{}
+			}
+		}
+		if !ok || !f.broken(lines[i:end]) {
 			for ; i < end; i++ {
 				out.WriteString(lines[i])
 			}
 			continue
 		}
-		if where.key == "" {
-			blanks := len(f.value) - len(strings.TrimLeft(f.value, " \t"))
-			where = place{line: i + 1, column: f.indent + len(f.key) + 2 + blanks, key: f.key}
+		if where.what == "" {
+			where = place{i + 1, f.column, f.what}
 		}
-		text := strings.TrimSpace(f.value)
-		for _, l := range lines[i+1 : end] {
-			if l = strings.TrimSpace(l); l != "" {
-				text += " " + l
-			}
-		}
-		out.WriteString(lines[i][:f.indent] + f.key + ": '" + strings.ReplaceAll(text, "'", "''") + "'\n")
+		out.WriteString(lines[i][:f.indent] + f.lead + " '" + strings.ReplaceAll(f.text(lines[i+1:end]), "'", "''") + "'\n")
 		i = end
 	}
-	if where.key == "" {
+	if where.what == "" {
 		return nil, place{}
 	}
 	return out.Bytes(), where
 }
 
-// field is one line of the form "key: value".
+// field is a line of the form "key: value" or "- value" that has a value.
 type field struct {
-	indent     int // blanks before the key
-	key, value string
+	indent int    // blanks before it
+	lead   string // "key:" or "-"
+	value  string
+	column int    // of the value
+	what   string // for a person
 }
 
 func fieldOf(line string) (field, bool) {
 	line = strings.TrimRight(line, "\r\n")
 	text := strings.TrimLeft(line, " ")
-	key, value, ok := strings.Cut(text, ":")
-	if !ok || key == "" || value != "" && value[0] != ' ' && value[0] != '\t' {
-		return field{}, false
+	f := field{indent: len(line) - len(text)}
+	if item, ok := strings.CutPrefix(text, "- "); ok {
+		f.lead, f.value, f.what = "-", item, "the list item"
+	} else if key, value, ok := strings.Cut(text, ":"); ok && plainKey(key) && (strings.HasPrefix(value, " ") || strings.HasPrefix(value, "\t")) {
+		f.lead, f.value, f.what = key+":", value, key
 	}
-	for i := 0; i < len(key); i++ {
-		c := key[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_') {
-			return field{}, false
-		}
-	}
-	return field{len(line) - len(text), key, value}, true
+	f.value = strings.TrimLeft(f.value, " \t")
+	f.column = 1 + len(line) - len(f.value)
+	f.value = strings.TrimRight(f.value, " \t")
+	return f, f.value != "" && f.value[0] != '|' && f.value[0] != '>'
+}
+
+func plainKey(key string) bool {
+	return key != "" && !strings.ContainsFunc(key, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_'
+	})
 }
 
 // continues reports whether a line belongs to the value of a field above it.
@@ -84,59 +88,31 @@ func continues(line string, indent int) bool {
 	return line != "" && (len(line)-len(text) > indent || strings.TrimSpace(text) == "")
 }
 
-// needsQuotes reports whether a value is plain text that YAML misreads.
-func needsQuotes(value string, more []string) bool {
-	v := strings.TrimSpace(value)
-	if v == "" {
-		return false // a nested value
-	}
-	switch v[0] {
-	case '|', '>':
-		return false
-	case '"', '\'':
-		return !closedQuote(v, more)
-	case '[', '{', '@', '`', '%', '*', '&', '!', ']', '}', ',':
-		return true
-	}
-	for _, l := range append([]string{v}, more...) {
-		if strings.Contains(l, ": ") || strings.HasSuffix(strings.TrimRight(l, " \t\r\n"), ":") {
-			return true
-		}
-	}
-	return strings.ContainsAny(v, "\t") || strings.HasPrefix(v, "- ") || strings.HasPrefix(v, "? ")
+// broken reports whether the lines of the field alone are not YAML.
+func (f field) broken(lines []string) bool {
+	_, err := parseYAML([]byte(strings.Join(lines, "")))
+	return err != nil
 }
 
-// closedQuote reports whether a quoted value ends where its text ends. What
-// follows the closing quote is most often the rest of a sentence that begins
-// with a quoted word.
-func closedQuote(v string, more []string) bool {
-	if len(more) > 0 {
-		v += " " + strings.TrimSpace(strings.Join(more, " "))
-	}
-	q := v[0]
-	for i := 1; i < len(v); i++ {
-		switch {
-		case q == '"' && v[i] == '\\':
-			i++
-		case v[i] == q && q == '\'' && i+1 < len(v) && v[i+1] == q:
-			i++
-		case v[i] == q:
-			rest := strings.TrimSpace(v[i+1:])
-			return rest == "" || rest[0] == '#'
+// text is what the author will have meant: the value and the lines that
+// continue it as one line, without quotes around the whole of it.
+func (f field) text(more []string) string {
+	text := f.value
+	for _, l := range more {
+		if l = strings.TrimSpace(l); l != "" {
+			text += " " + l
 		}
 	}
-	return false
+	if q, last := text[0], len(text)-1; (q == '"' || q == '\'') && last > 0 && text[last] == q && strings.IndexByte(text[1:last], q) < 0 {
+		return text[1:last]
+	}
+	return text
 }
 
 // yamlFix says how to mend what repair could not.
 func yamlFix(block []byte, err *syntaxError) string {
-	switch {
-	case bytes.Contains(block, []byte("\n\t")) && strings.Contains(err.msg, "tab"):
+	if bytes.Contains(block, []byte("\n\t")) && strings.Contains(err.msg, "tab") {
 		return "indent with spaces, not tabs"
-	case strings.Contains(err.msg, "control characters"):
-		return "delete the control character"
-	case strings.Contains(err.msg, "mapping values"):
-		return "put the value in double quotes"
 	}
 	return "put the value in double quotes, or write it under a line ending in |"
 }

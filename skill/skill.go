@@ -137,7 +137,7 @@ func (s *Skill) FrontmatterJSON() (json.RawMessage, error) {
 // before using it. An error means the file could not be read; it wraps
 // [fs.ErrNotExist] where there is no SKILL.md in any spelling.
 func Parse(fsys fs.FS, folder string) (*Skill, Diagnostics, error) {
-	name, err := findFile(fsys)
+	name, err := FindFile(fsys)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -154,8 +154,9 @@ func Parse(fsys fs.FS, folder string) (*Skill, Diagnostics, error) {
 	return s, ds, nil
 }
 
-// findFile returns the spelling of SKILL.md that fsys has.
-func findFile(fsys fs.FS) (string, error) {
+// FindFile returns the spelling of SKILL.md that fsys has. The error wraps
+// [fs.ErrNotExist] where it has none.
+func FindFile(fsys fs.FS) (string, error) {
 	name := FileName
 	info, err := fs.Stat(fsys, name)
 	if err != nil {

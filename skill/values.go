@@ -213,11 +213,14 @@ func SplitTools(s string) []string {
 	return out
 }
 
-func quote(s string) string {
+func quote(s string) string { return `"` + shown(s) + `"` }
+
+// shown is text from a stranger as part of a message: not too long, and valid.
+func shown(s string) string {
 	if len(s) > 80 {
-		s = s[:80] + "…"
+		s = strings.ToValidUTF8(s[:80], "") + "…"
 	}
-	return `"` + strings.ToValidUTF8(s, "�") + `"`
+	return strings.ToValidUTF8(s, "\ufffd")
 }
 
 // list joins at most ten names.
@@ -228,8 +231,8 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// OneLine folds all white space of a text into single spaces and drops
-// control characters, so that it stays within its line.
+// OneLine folds all white space and control characters of a text into single
+// spaces, so that it stays within its line.
 func OneLine(s string) string {
 	plain := true
 	space := true
@@ -244,7 +247,5 @@ func OneLine(s string) string {
 	if plain && !space {
 		return s
 	}
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool {
-		return r <= ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xa0
-	}), " ")
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"path"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/cases"
@@ -56,7 +57,7 @@ func (r Refusal) String() string {
 	if r.Entry == "" {
 		return r.Message
 	}
-	return quote(r.Entry) + ": " + r.Message
+	return OneLine(quote(r.Entry)) + ": " + r.Message
 }
 
 // RefusedError says that an archive was refused, with every reason found.
@@ -86,29 +87,26 @@ func OpenZIP(r io.ReaderAt, size int64, name string, limits Limits) (*Bundle, er
 		msg := "this is not a ZIP archive, or a damaged one: " + err.Error()
 		return nil, &RefusedError{[]Refusal{{"", "not-a-zip", msg}}}
 	}
-	c := checker{limits: limits, seen: map[string]string{}, fold: cases.Fold()}
-	for _, f := range zr.File {
-		if !c.entry(f) {
-			break
-		}
-	}
-	top := c.layout(base)
+	c := newChecker(limits)
+	top := c.archive(zr, base)
 	if len(c.refusals) > 0 {
 		return nil, &RefusedError{c.refusals}
 	}
-	fsys, folder := fs.FS(zr), base
-	if top != "." {
-		sub, err := fs.Sub(zr, top)
-		if err != nil {
-			return nil, fmt.Errorf("open folder %s of archive: %w", top, err)
-		}
-		fsys, folder = sub, top
+	if top == "." {
+		return NewBundle(zr, base, nil), nil
 	}
-	return NewBundle(fsys, folder, nil), nil
+	sub, err := fs.Sub(zr, top)
+	if err != nil {
+		return nil, fmt.Errorf("open folder %s of archive: %w", top, err)
+	}
+	return NewBundle(sub, top, nil), nil
 }
 
 // archiveBase is the name of an archive without directory and extension.
 func archiveBase(name string) string {
+	if name == "" {
+		return ""
+	}
 	name = path.Base(strings.ReplaceAll(name, `\`, "/"))
 	for _, ext := range []string{".zip", ".skill"} {
 		if n := len(name) - len(ext); n > 0 && strings.EqualFold(name[n:], ext) {
@@ -131,27 +129,42 @@ type checker struct {
 
 const maxRefusals = 20
 
-func (c *checker) refuse(entry, code, format string, args ...any) {
+func newChecker(limits Limits) *checker {
+	return &checker{limits: limits, seen: map[string]string{}, fold: cases.Fold()}
+}
+
+// refuse notes a reason, and returns false for those who return it in turn.
+func (c *checker) refuse(entry, code, format string, args ...any) bool {
 	if len(c.refusals) < maxRefusals {
-		c.refusals = append(c.refusals, Refusal{strings.ToValidUTF8(entry, "�"), code, fmt.Sprintf(format, args...)})
+		c.refusals = append(c.refusals, Refusal{strings.ToValidUTF8(entry, "�"), code, OneLine(fmt.Sprintf(format, args...))})
 	}
+	return false
+}
+
+// archive checks all entries and returns the directory that holds SKILL.md.
+func (c *checker) archive(zr *zip.Reader, base string) string {
+	for _, f := range zr.File {
+		if !c.entry(f) {
+			return ""
+		}
+	}
+	return c.layout(base)
 }
 
 // entry checks one entry and reports whether to go on.
 func (c *checker) entry(f *zip.File) bool {
 	name := f.Name
 	if c.entries++; c.entries > c.limits.Entries {
-		c.refuse(name, "too-many-entries", "the archive has more than %d entries", c.limits.Entries)
-		return false
+		return c.refuse(name, "too-many-entries", "the archive has more than %d entries", c.limits.Entries)
 	}
 	if !c.name(name) {
 		return true
 	}
 	clean := strings.TrimSuffix(name, "/")
-	if litter(clean) {
-		return true
-	}
 	isDir := strings.HasSuffix(name, "/")
+	if litter(clean) {
+		return isDir || c.sizes(f)
+	}
 	mode := f.Mode()
 	switch {
 	case mode&fs.ModeSymlink != 0:
@@ -178,40 +191,36 @@ func (c *checker) entry(f *zip.File) bool {
 	return true
 }
 
-// name refuses names that are not plain relative paths on every system.
+// name refuses names that are not plain relative paths on every system, and
+// reports whether this is one.
 func (c *checker) name(name string) bool {
-	n := len(c.refusals)
 	switch {
-	case !utf8.ValidString(name):
-		c.refuse(name, "name-encoding", "its name is not UTF-8")
-	case name == "" || strings.HasPrefix(name, "/"):
-		c.refuse(name, "absolute-path", "its path is absolute")
-	case strings.Contains(name, `\`):
-		c.refuse(name, "backslash", "its path has a backslash; use /")
-	case len(name) >= 2 && name[1] == ':':
-		c.refuse(name, "drive", "its path names a drive")
-	case strings.ContainsFunc(name, func(r rune) bool { return r < 0x20 || r == 0x7f }):
-		c.refuse(name, "name-control", "its name has a control character")
-	case strings.Contains(name, ":"):
-		c.refuse(name, "name-colon", "its name has a colon, which some systems cannot store")
 	case len(name) > 512:
-		c.refuse(name[:80]+"…", "name-too-long", "its path has %d bytes, more than 512", len(name))
-	default:
-		for part := range strings.SplitSeq(strings.TrimSuffix(name, "/"), "/") {
-			switch {
-			case part == "..":
-				c.refuse(name, "path-escape", "its path leaves the archive by ..")
-			case part == "" || part == ".":
-				c.refuse(name, "path-unclean", "its path has an empty part or a dot; write it plainly")
-			case len(part) > 255:
-				c.refuse(name, "name-too-long", "a part of its path has %d bytes, more than 255", len(part))
-			default:
-				continue
-			}
-			break
+		return c.refuse(name[:80]+"…", "name-too-long", "its path has %d bytes, more than 512", len(name))
+	case !utf8.ValidString(name):
+		return c.refuse(name, "name-encoding", "its name is not UTF-8")
+	case strings.HasPrefix(name, "/"):
+		return c.refuse(name, "absolute-path", "its path is absolute")
+	case strings.Contains(name, `\`):
+		return c.refuse(name, "backslash", "its path has a backslash; use /")
+	case len(name) >= 2 && name[1] == ':':
+		return c.refuse(name, "drive", "its path names a drive")
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return c.refuse(name, "name-control", "its name has a control character")
+	case strings.Contains(name, ":"):
+		return c.refuse(name, "name-colon", "its name has a colon, which some systems cannot store")
+	}
+	for part := range strings.SplitSeq(strings.TrimSuffix(name, "/"), "/") {
+		switch {
+		case part == "..":
+			return c.refuse(name, "path-escape", "its path leaves the archive by ..")
+		case part == "" || part == ".":
+			return c.refuse(name, "path-unclean", "its path has an empty part or a dot; write it plainly")
+		case len(part) > 255:
+			return c.refuse(name, "name-too-long", "a part of its path has %d bytes, more than 255", len(part))
 		}
 	}
-	return len(c.refusals) == n
+	return true
 }
 
 // litter reports whether a path is something a desktop adds to archives.
@@ -223,27 +232,32 @@ func litter(p string) bool {
 // equal names, names equal but for case or composition, and a file that is
 // also a directory of another entry.
 func (c *checker) collide(clean, name string, isDir bool) {
-	key := func(p string) string { return c.fold.String(norm.NFC.String(p)) }
-	for dir := path.Dir(clean); dir != "."; dir = path.Dir(dir) {
-		k := key(dir)
-		if prev, ok := c.seen[k]; ok && prev != dir+"/" {
+	// Folding works part by part, so that the slashes of both stay in step.
+	written, key := clean, c.fold.String(norm.NFC.String(clean))
+	for w, k := 0, 0; ; w, k = w+1, k+1 {
+		i := strings.IndexByte(written[w:], '/')
+		if i < 0 {
+			break
+		}
+		w, k = w+i, k+strings.IndexByte(key[k:], '/')
+		dir := written[:w+1]
+		if prev, ok := c.seen[key[:k]]; ok && prev != dir {
 			c.refuse(name, "collision", "its directory collides with the entry %s", quote(prev))
 			return
 		}
-		c.seen[k] = dir + "/"
+		c.seen[key[:k]] = dir
 	}
-	k := key(clean)
-	written := clean
 	if isDir {
 		written += "/"
 	}
-	if prev, ok := c.seen[k]; ok && !(isDir && prev == written) {
+	if prev, ok := c.seen[key]; ok && !(isDir && prev == written) {
 		c.refuse(name, "collision", "it collides with the entry %s", quote(prev))
 		return
 	}
-	c.seen[k] = written
+	c.seen[key] = written
 }
 
+// sizes checks what an entry unpacks to, and reports whether to go on.
 func (c *checker) sizes(f *zip.File) bool {
 	packed, unpacked := f.CompressedSize64, f.UncompressedSize64
 	if packed > math.MaxInt64 || unpacked > math.MaxInt64 || int64(unpacked) > c.limits.FileBytes {
@@ -254,8 +268,7 @@ func (c *checker) sizes(f *zip.File) bool {
 		c.refuse(f.Name, "compression-ratio", "it unpacks to more than %d times its packed size", c.limits.Ratio)
 	}
 	if c.total += int64(unpacked); c.total > c.limits.UnpackedBytes {
-		c.refuse(f.Name, "archive-unpacked-too-large", "with it the archive unpacks to more than %d bytes", c.limits.UnpackedBytes)
-		return false
+		return c.refuse(f.Name, "archive-unpacked-too-large", "with it the archive unpacks to more than %d bytes", c.limits.UnpackedBytes)
 	}
 	return true
 }
@@ -287,9 +300,10 @@ func (c *checker) layout(base string) string {
 		found = found || dir == top && IsFileName(file)
 	}
 	switch {
+	case !found && len(c.refusals) > 0: // perhaps a refused entry is the file
 	case !found:
 		c.refuse("", "no-skill-md", "there is no SKILL.md at the top or in the single top folder")
-	case !c.limits.AnyFolder && base != "" && top != base:
+	case !c.limits.AnyFolder && base != "" && norm.NFC.String(top) != norm.NFC.String(base):
 		c.refuse(top+"/", "folder-name", "the folder is named %s and the archive %s; name them alike", quote(top), quote(base))
 	}
 	return top

@@ -1,0 +1,111 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Most skills are plain directories without links. What is asked of them most
+// often, their instructions and the names of their files, is read here with
+// few system calls. Whatever is not that plain goes the way of [Bundle], which
+// confines links to the skill.
+
+// readLinked reads the beginning of a file that is a link, if it leads to a
+// place inside the same directory.
+func readLinked(path string, buf []byte) (int, stamp, error) {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return 0, stamp{}, err
+	}
+	defer root.Close()
+	f, err := root.Open(filepath.Base(path))
+	if err != nil {
+		return 0, stamp{}, &fs.PathError{Op: "open", Path: path, Err: errors.New("a link that leads out of the skill or nowhere")}
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return 0, stamp{}, err
+	}
+	if !fi.Mode().IsRegular() {
+		return 0, stamp{}, fmt.Errorf("read %s: not a regular file", path)
+	}
+	n, err := io.ReadFull(f, buf)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return n, stampOfInfo(fi), err
+}
+
+// readDirect returns the bytes of the SKILL.md of a skill in a directory, and
+// false where it has to be read another way.
+func readDirect(e *Entry) ([]byte, bool) {
+	if e.Location() == "" {
+		return nil, false
+	}
+	d, err := openDir(e.Path)
+	if err != nil {
+		return nil, false
+	}
+	defer d.close()
+	buf := make([]byte, 32<<10)
+	for {
+		n, st, err := d.readHead(e.file, buf)
+		switch {
+		case err != nil || st.size > skill.MaxFileBytes:
+			return nil, false
+		case int64(n) >= st.size && n < len(buf):
+			return buf[:n], true
+		case len(buf) > skill.MaxFileBytes:
+			return nil, false
+		}
+		buf = make([]byte, max(2*len(buf), int(st.size)+1))
+	}
+}
+
+// Files lists the files of a skill as they are now without reading them.
+func (c *Catalog) Files(ctx context.Context, e *Entry) (skill.Manifest, error) {
+	if m, ok := listDirect(e); ok {
+		return m, nil
+	}
+	b, err := c.Open(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	files, _, err := skill.List(b.FS)
+	if err != nil {
+		return nil, fmt.Errorf("skill %s: %w", e.Name, err)
+	}
+	return files, nil
+}
+
+func listDirect(e *Entry) (skill.Manifest, bool) {
+	if e.Location() == "" {
+		return nil, false
+	}
+	d, err := openDir(e.Path)
+	if err != nil {
+		return nil, false
+	}
+	defer d.close()
+	var out skill.Manifest
+	ok, err := d.files("", make([]byte, 4<<10), func(path string, size int64, mode fs.FileMode) bool {
+		out = append(out, skill.File{Path: path, Size: size, Script: skill.IsScript(path) || mode&0o111 != 0})
+		return len(out) < skill.MaxFiles
+	})
+	if !ok || err != nil {
+		return nil, false
+	}
+	slices.SortFunc(out, func(a, b skill.File) int { return strings.Compare(a.Path, b.Path) })
+	return out, true
+}
