@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"mime"
-	"net/http"
 	"path"
 	"strings"
 	"unicode/utf8"
@@ -152,31 +150,34 @@ func IsText(data []byte) bool {
 	return true
 }
 
-// textTypes are types that the tables of systems do not know or disagree on.
-var textTypes = map[string]string{
-	".md": "text/markdown", ".markdown": "text/markdown", ".py": "text/x-python", ".sh": "text/x-shellscript",
-	".yaml": "application/yaml", ".yml": "application/yaml", ".toml": "application/toml", ".json": "application/json",
-	".js": "text/javascript", ".mjs": "text/javascript", ".ts": "text/typescript", ".tsx": "text/typescript", ".txt": "text/plain",
-	".csv": "text/csv", ".html": "text/html", ".css": "text/css", ".xml": "application/xml", ".svg": "image/svg+xml",
-	".go": "text/x-go", ".rs": "text/x-rust", ".rb": "text/x-ruby", ".sql": "application/sql", ".mmd": "text/plain",
+// types are the types of files by extension. The tables of systems differ, and
+// the same skill must be served alike everywhere.
+var types = map[string]string{
+	".md": "text/markdown", ".markdown": "text/markdown", ".txt": "text/plain", ".mmd": "text/plain", ".csv": "text/csv", ".tsv": "text/tab-separated-values",
+	".html": "text/html", ".htm": "text/html", ".css": "text/css", ".xml": "application/xml", ".svg": "image/svg+xml",
+	".json": "application/json", ".yaml": "application/yaml", ".yml": "application/yaml", ".toml": "application/toml", ".sql": "application/sql",
+	".py": "text/x-python", ".sh": "text/x-shellscript", ".bash": "text/x-shellscript", ".js": "text/javascript", ".mjs": "text/javascript", ".cjs": "text/javascript",
+	".ts": "text/typescript", ".tsx": "text/typescript", ".go": "text/x-go", ".rs": "text/x-rust", ".rb": "text/x-ruby",
+	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".bmp": "image/bmp", ".ico": "image/x-icon",
+	".pdf": "application/pdf", ".zip": "application/zip", ".gz": "application/gzip", ".wasm": "application/wasm",
+	".ttf": "font/ttf", ".otf": "font/otf", ".woff": "font/woff", ".woff2": "font/woff2", ".mp3": "audio/mpeg", ".wav": "audio/wav", ".mp4": "video/mp4",
+	".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+	".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+	".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
 }
 
-// MIMEType guesses the type of a file by its name, else "" .
-func MIMEType(name string) string {
-	ext := strings.ToLower(path.Ext(name))
-	if t, ok := textTypes[ext]; ok {
-		return t
-	}
-	t, _, _ := strings.Cut(mime.TypeByExtension(ext), ";")
-	return t
-}
+// MIMEType is the type of a file by its name, "" where the name does not tell.
+func MIMEType(name string) string { return types[strings.ToLower(path.Ext(name))] }
 
+// mimeType is MIMEType, or a look at the content.
 func mimeType(name string, data []byte) string {
-	if t := MIMEType(name); t != "" {
+	switch t := MIMEType(name); {
+	case t != "":
 		return t
+	case len(data) > 0 && IsText(data):
+		return "text/plain"
 	}
-	t, _, _ := strings.Cut(http.DetectContentType(data), ";")
-	return t
+	return "application/octet-stream"
 }
 
 // nearFiles names files that were perhaps meant.
