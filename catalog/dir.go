@@ -97,6 +97,11 @@ func (d *Dir) List(ctx context.Context) (Listing, error) {
 			Message: fmt.Sprintf("it has more than %d directories; the rest is not searched", d.opts.MaxDirs),
 			Fix:     "point a source at a smaller directory"})
 	}
+	if s.tooDeep > 0 {
+		s.problem(s.firstDeep, skill.Diagnostic{Severity: skill.Info, Code: "depth-limit",
+			Message: fmt.Sprintf("directories more than %d levels deep are not searched: below this one and %d others", d.opts.MaxDepth, s.tooDeep-1),
+			Fix:     "point a source at a deeper directory, or raise skills.depth"})
+	}
 	changed := d.tree == nil || s.parsed > 0
 	d.tree = tree
 	if changed && d.opts.IndexFile != "" {

@@ -86,6 +86,9 @@ type scan struct {
 	visited  map[fileID]bool // directories reached, so that links make no loops
 	problems []Problem
 	cut      bool
+
+	tooDeep   int // directories whose children were not searched
+	firstDeep string
 }
 
 // skipped are directories in which no skills are looked for: version control,
@@ -207,9 +210,9 @@ func (s *scan) descend(d *dirfd, n *node, rel string, depth int, inside bool) {
 		return
 	}
 	if depth == s.opts.MaxDepth {
-		s.problem(d.path, skill.Diagnostic{Severity: skill.Info, Code: "depth-limit",
-			Message: fmt.Sprintf("directories below this one are not searched: it is %d levels deep", depth),
-			Fix:     "point a source at a deeper directory, or raise skills.depth"})
+		if s.tooDeep++; s.tooDeep == 1 {
+			s.firstDeep = d.path
+		}
 		return
 	}
 	subs := make([]*node, 0, len(n.subs))
@@ -317,6 +320,9 @@ func (s *scan) read(at spot, f *found, rel string, id fileID) *found {
 		fresh.seen = 0 // try again next time
 		fresh.problems = []Problem{{Path: where, Diagnostic: unreadable(err)}}
 		return fresh
+	}
+	if f.file != skill.FileName && slices.ContainsFunc(ds, func(d skill.Diagnostic) bool { return d.Code == "frontmatter-missing" }) {
+		return fresh // some other document that happens to be named skill.md
 	}
 	for _, diag := range ds.Noteworthy() {
 		fresh.problems = append(fresh.problems, Problem{Path: where, Diagnostic: diag})

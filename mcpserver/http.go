@@ -21,6 +21,9 @@ type HTTPOptions struct {
 	Hosts []string
 	// SessionTimeout ends idle sessions of the older era; default 30 minutes.
 	SessionTimeout time.Duration
+	// EventStore keeps what was sent on streams of the older era, for a client
+	// that lost one and comes back; nil keeps nothing.
+	EventStore mcp.EventStore
 }
 
 // Handler returns the server as an HTTP handler: the MCP endpoint of both
@@ -37,7 +40,7 @@ func (s *Server) Handler(o *HTTPOptions) http.Handler {
 	}
 	get := func(*http.Request) *mcp.Server { return s.sdk }
 	modern := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true, Logger: s.opts.Logger})
-	legacy := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{SessionTimeout: timeout, DisableLocalhostProtection: true, Logger: s.opts.Logger})
+	legacy := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{SessionTimeout: timeout, EventStore: o.EventStore, DisableLocalhostProtection: true, Logger: s.opts.Logger})
 	mux := http.NewServeMux()
 	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
 		if isModern(r) {

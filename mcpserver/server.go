@@ -177,7 +177,9 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		case *mcp.ListToolsResult:
 			s.describe(r, s.texts.of(s, req))
 		case *mcp.CallToolResult:
-			s.texts.news(s, req, r)
+			if !r.NeedsInput() { // a question has no content
+				s.texts.news(s, req, r)
+			}
 		}
 		return res, nil
 	}

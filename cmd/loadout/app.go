@@ -18,34 +18,6 @@ import (
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
-// Exit codes. They are part of the contract with scripts.
-const (
-	exitOK          = 0
-	exitFound       = 1 // it ran and found something wrong
-	exitUsage       = 2
-	exitRefused     = 3 // by policy
-	exitNotFound    = 4
-	exitMissing     = 5 // a needed component
-	exitInterrupted = 130
-)
-
-// exitError is an error with an exit code and the next step.
-type exitError struct {
-	code int
-	err  error
-	hint string
-}
-
-func (e *exitError) Error() string { return e.err.Error() }
-func (e *exitError) Unwrap() error { return e.err }
-
-func fail(code int, hint, format string, args ...any) error {
-	return &exitError{code, fmt.Errorf(format, args...), hint}
-}
-
-// found says by its exit code alone that something is wrong: it was printed.
-var errFound = &exitError{code: exitFound}
-
 // app is one run of the command.
 type app struct {
 	environment
@@ -70,78 +42,57 @@ needs to choose one, and loads instructions and files on demand.`,
   loadout doctor                   what was found where, and what is wrong`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
-			}
-			return cmd.Help()
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return notEmpty(cmd)
 		},
 	}
-	root.CompletionOptions.HiddenDefaultCmd = false
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fail(exitUsage, fmt.Sprintf("see: %s --help", cmd.CommandPath()), "%w", err)
-	})
+	group(root)
+	root.SetFlagErrorFunc(flagError)
 	f := root.PersistentFlags()
 	f.StringArrayVar(&a.skills, "skills", nil, "use only the skills in `DIR`, an archive or a SKILL.md (repeatable)")
 	f.StringVar(&a.config, "config", "", "read this configuration `FILE` after the usual ones")
 	f.BoolVar(&a.json, "json", false, "print one JSON document")
-	f.BoolVar(&a.quiet, "quiet", false, "print no problems that do not stop the command")
+	f.BoolVar(&a.quiet, "quiet", false, "leave out problems that do not stop the command")
 	f.BoolVar(&a.verbose, "verbose", false, "log to standard error what goes on")
 	root.AddCommand(a.listCommand(), a.showCommand(), a.searchCommand(), a.explainCommand(), a.validateCommand(), a.newCommand(),
 		a.packCommand(), a.inspectCommand(), a.mcpCommand(), a.connectCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand())
+	root.SetHelpCommand(helpCommand(root))
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			group(c)
+			c.Example = "  loadout completion bash > ~/.local/share/bash-completion/completions/loadout\n  source <(loadout completion zsh)"
+		}
+	}
 	return root
 }
 
-func unknownCommand(cmd *cobra.Command, name string) error {
-	hint := "see: loadout --help"
-	if near := cmd.SuggestionsFor(name); len(near) > 0 {
-		hint = "did you mean: loadout " + strings.Join(near, ", loadout ") + "?"
+// flags repeats the flags that chose the skills, for the next command that a
+// person is told to type.
+func (a *app) flags() string {
+	var b strings.Builder
+	for _, d := range a.skills {
+		b.WriteString(" --skills " + quoted(d))
 	}
-	return fail(exitUsage, hint, "there is no command %q", name)
+	if a.config != "" {
+		b.WriteString(" --config " + quoted(a.config))
+	}
+	return b.String()
 }
 
-// report prints an error with its next step and returns the exit code.
-func (a *app) report(err error) int {
-	code, hint := exitFound, ""
-	if e, ok := errors.AsType[*exitError](err); ok {
-		code, hint = e.code, e.hint
-		if e.err == nil {
-			return code
-		}
-	} else {
-		code, hint = classify(err)
+// quoted is a word as a shell reads it.
+func quoted(s string) string {
+	if s != "" && !strings.ContainsFunc(s, unquotable) {
+		return s
 	}
-	fmt.Fprintln(a.stderr, "loadout: "+err.Error())
-	if hint != "" {
-		fmt.Fprintln(a.stderr, "  "+hint)
-	}
-	return code
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// classify is the one place where errors of the packages become exit codes.
-func classify(err error) (code int, hint string) {
-	switch {
-	case isType[*config.Error](err):
-		return exitUsage, "the keys and their defaults: loadout config example"
-	case isType[*catalog.NotFoundError](err):
-		return exitNotFound, "see what there is: loadout list; or why not: loadout explain NAME"
-	case isType[*catalog.BrokenError](err), isType[*catalog.DependencyError](err):
-		return exitFound, "see what is wrong: loadout doctor"
-	case errors.Is(err, fs.ErrNotExist):
-		return exitNotFound, "check the path"
-	case errors.Is(err, fs.ErrPermission):
-		return exitFound, "check that you have the right to it"
-	case strings.HasPrefix(err.Error(), "accepts "), strings.HasPrefix(err.Error(), "requires "), strings.HasPrefix(err.Error(), "unknown command"):
-		return exitUsage, "see: loadout --help"
-	}
-	return exitFound, ""
+// unquotable reports whether a character could mean something to a shell.
+func unquotable(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("@%+=:,./_-~", r)
 }
 
-func isType[E error](err error) bool {
-	_, ok := errors.AsType[E](err)
-	return ok
-}
 
 // settings reads the configuration, with the flags of this command by key.
 func (a *app) settings(flags map[string]string) (*config.Config, error) {
@@ -247,14 +198,6 @@ func (a *app) note(format string, args ...any) {
 	if !a.quiet {
 		fmt.Fprintf(a.stderr, "loadout: "+format+"\n", args...)
 	}
-}
-
-// reason is the cause of a file error without its path.
-func reason(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	return err
 }
 
 // compatNames is for help texts.

@@ -9,16 +9,33 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], environment{
-		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv,
-	})
-	stop()
-	os.Exit(code)
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, os.Args[1:], environment{
+			stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv,
+		})
+	}()
+	select {
+	case code := <-ended:
+		os.Exit(code)
+	case <-ctx.Done():
+	}
+	stop() // a second signal ends the program at once
+	select {
+	case code := <-ended:
+		os.Exit(code)
+	case <-time.After(patience):
+		os.Exit(exitInterrupted)
+	}
 }
+
+// patience is how long what runs may take to end after a signal.
+const patience = 3 * time.Second
 
 // environment is everything a command sees of the world besides files.
 type environment struct {
@@ -29,6 +46,8 @@ type environment struct {
 
 // run is the whole command. It returns the exit code.
 func run(ctx context.Context, args []string, env environment) int {
+	out := &stream{Writer: env.stdout}
+	env.stdout = out
 	a := &app{environment: env}
 	cmd := a.command()
 	cmd.SetArgs(args)
@@ -36,11 +55,15 @@ func run(ctx context.Context, args []string, env environment) int {
 	cmd.SetOut(env.stdout)
 	cmd.SetErr(env.stderr)
 	err := cmd.ExecuteContext(ctx)
-	if err == nil {
-		return exitOK
-	}
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+	switch {
+	case err != nil && ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))):
 		return exitInterrupted
+	case err != nil:
+		return a.report(err)
+	case errors.Is(out.err, syscall.EPIPE):
+		return exitFound // whoever read has gone, and needs no message
+	case out.err != nil:
+		return a.report(fail(exitFound, "make room for it, or write it elsewhere", "write standard output: %w", reason(out.err)))
 	}
-	return a.report(err)
+	return exitOK
 }

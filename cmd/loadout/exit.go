@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/client"
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Exit codes. They are part of the contract with scripts.
+const (
+	exitOK          = 0
+	exitFound       = 1 // it ran and found something wrong
+	exitUsage       = 2
+	exitRefused     = 3 // by policy
+	exitNotFound    = 4
+	exitMissing     = 5 // a needed component
+	exitInterrupted = 130
+)
+
+// exitError is an error with an exit code and the next step.
+type exitError struct {
+	code int
+	err  error
+	hint string
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+func fail(code int, hint, format string, args ...any) error {
+	return &exitError{code, fmt.Errorf(format, args...), hint}
+}
+
+// errFound says by its exit code alone that something is wrong: it was printed.
+var errFound = &exitError{code: exitFound}
+
+// report prints an error with its next step and returns the exit code.
+func (a *app) report(err error) int {
+	code, hint := exitFound, ""
+	if e, ok := errors.AsType[*exitError](err); ok {
+		code, hint = e.code, e.hint
+		if e.err == nil {
+			return code
+		}
+	} else {
+		code, hint = a.classify(err)
+	}
+	fmt.Fprintf(a.stderr, "loadout: %s\n  %s\n", safe(err.Error()), plain(hint))
+	return code
+}
+
+// classify is the one place where errors of the packages become exit codes.
+func (a *app) classify(err error) (code int, hint string) {
+	if e, ok := errors.AsType[*catalog.NotFoundError](err); ok {
+		return exitNotFound, a.notFoundHint(e)
+	}
+	switch {
+	case isType[*config.Error](err):
+		return exitUsage, "the keys and their defaults: loadout config example"
+	case isType[*catalog.BrokenError](err), isType[*catalog.DependencyError](err):
+		return exitFound, "see what is wrong: loadout doctor" + a.flags()
+	case isType[*skill.RefusedError](err):
+		return exitFound, "make it smaller, or mend what is named; the limits are those of a hub"
+	case errors.Is(err, client.ErrUnsupported), errors.Is(err, client.ErrUnknown):
+		return exitUsage, "see: loadout connect --help"
+	case errors.Is(err, fs.ErrNotExist):
+		return exitNotFound, "check the path"
+	case errors.Is(err, fs.ErrPermission):
+		return exitFound, "check that you have the right to it"
+	}
+	return exitFound, "for more of what goes on, run it again with --verbose; or see: loadout doctor"
+}
+
+func (a *app) notFoundHint(e *catalog.NotFoundError) string {
+	switch {
+	case e.Ref == "" || strings.ContainsFunc(e.Ref, unquotable):
+		return "see what there is: loadout list" + a.flags()
+	case strings.Contains(e.Reason, "skills.enabled"):
+		return "see where that is set: loadout config show" + a.flags()
+	case e.Reason != "":
+		return "see why: loadout explain " + e.Ref + a.flags()
+	}
+	return "see what there is: loadout list" + a.flags() + "; or search: loadout search " + e.Ref + a.flags()
+}
+
+func isType[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// reason is the cause of a file error without its path.
+func reason(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	if le, ok := errors.AsType[*os.LinkError](err); ok {
+		return le.Err
+	}
+	return err
+}
+
+// missing is the exit code and the next step for a file that was named and
+// cannot be opened.
+func missing(err error, what string) (code int, hint string) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return exitNotFound, "check " + what
+	case errors.Is(err, fs.ErrPermission):
+		return exitFound, "check that you have the right to read it"
+	}
+	return exitFound, "check " + what
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// dialogue is a tool or prompt that needs something of the client before it
+// can answer. A client of the modern era is returned the questions and calls
+// again with the answers; one of the older era is asked by requests of their
+// own, which the SDK makes of the same questions, for one round.
+type dialogue struct {
+	name, description string
+	schema            string // of the arguments; "" for no arguments
+	// rounds are the questions, by their keys; each round is asked when the
+	// one before is answered.
+	rounds func(args map[string]string) []mcp.InputRequestMap
+	// signed keeps how far the dialogue is in a state that the client hands
+	// back and cannot change. More than one round needs it.
+	signed bool
+	// lenient leaves out the questions that the client cannot answer; without
+	// it such a client is refused.
+	lenient bool
+	// say is the answer to the answers, which it finds by the same keys.
+	say func(answers map[string]string) string
+}
+
+// state is how far a dialogue is.
+type state struct {
+	Round   int               `json:"round"`
+	Answers map[string]string `json:"answers"`
+}
+
+// next is one call: the questions that are open and the state to hand back
+// with their answers, or else what the dialogue says in the end.
+func (d *dialogue) next(caps *mcp.ClientCapabilities, args map[string]string, given mcp.InputResponseMap, handed string) (open mcp.InputRequestMap, sealed, text string, err error) {
+	at, err := d.open(handed)
+	if err != nil {
+		return nil, "", "", err
+	}
+	if d.signed && handed == "" {
+		given = nil // answers to what was never asked
+	}
+	rounds := d.rounds(args)
+	if at.Round >= len(rounds) {
+		return nil, "", "", invalid("the state is of another version of %s", d.name)
+	}
+	questions, err := d.askable(rounds[at.Round], caps)
+	if err != nil {
+		return nil, "", "", err
+	}
+	complete := true
+	for key, q := range questions {
+		said, ok := answer(q, given[key])
+		if ok {
+			at.Answers[key] = said
+		}
+		complete = complete && ok
+	}
+	if complete {
+		at.Round++
+		if at.Round == len(rounds) {
+			return nil, "", d.say(at.Answers), nil
+		}
+		if questions, err = d.askable(rounds[at.Round], caps); err != nil {
+			return nil, "", "", err
+		}
+	}
+	if d.signed {
+		sealed = d.seal(at)
+	}
+	return questions, sealed, "", nil
+}
+
+// askable returns the questions that the client says it can answer.
+func (d *dialogue) askable(questions mcp.InputRequestMap, caps *mcp.ClientCapabilities) (mcp.InputRequestMap, error) {
+	out := mcp.InputRequestMap{}
+	for key, q := range questions {
+		needed := needs(q, caps)
+		switch {
+		case needed == nil:
+			out[key] = q
+		case !d.lenient:
+			data, err := json.Marshal(map[string]any{"requiredCapabilities": needed})
+			if err != nil {
+				return nil, err
+			}
+			return nil, &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Data: data,
+				Message: fmt.Sprintf("%s needs what the client does not declare: %s", d.name, strings.Join(keys(needed), ", "))}
+		}
+	}
+	return out, nil
+}
+
+// key signs the states of this process.
+var key = []byte(rand.Text())
+
+func (d *dialogue) sign(payload string) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(d.name + "\n" + payload)) // a state is of one dialogue
+	return mac.Sum(nil)
+}
+
+func (d *dialogue) seal(at state) string {
+	js, err := json.Marshal(at)
+	if err != nil {
+		panic(err) // a number and strings
+	}
+	payload := base64.RawURLEncoding.EncodeToString(js)
+	return payload + "." + base64.RawURLEncoding.EncodeToString(d.sign(payload))
+}
+
+func (d *dialogue) open(sealed string) (state, error) {
+	at := state{Answers: map[string]string{}}
+	if sealed == "" || !d.signed {
+		return at, nil
+	}
+	payload, signature, _ := strings.Cut(sealed, ".")
+	mac, err := base64.RawURLEncoding.DecodeString(signature)
+	if err != nil || !hmac.Equal(mac, d.sign(payload)) {
+		return at, invalid("the request state is not one that %s gave out", d.name)
+	}
+	js, err := base64.RawURLEncoding.DecodeString(payload)
+	if err := errors.Join(err, json.Unmarshal(js, &at)); err != nil {
+		return at, fmt.Errorf("read a state that we signed: %w", err)
+	}
+	return at, nil
+}
+
+// call is the dialogue as a tool.
+func (d *dialogue) call(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	args := map[string]string{}
+	if len(req.Params.Arguments) > 0 {
+		if err := json.Unmarshal(req.Params.Arguments, &args); err != nil {
+			return nil, invalid("%s: %v", d.name, err)
+		}
+	}
+	open, sealed, text, err := d.next(req.ClientCapabilities(), args, req.Params.InputResponses, req.Params.RequestState)
+	switch {
+	case err != nil:
+		return nil, err
+	case open != nil:
+		return &mcp.CallToolResult{InputRequests: open, RequestState: sealed}, nil
+	}
+	return say(text), nil
+}
+
+// prompt is the dialogue as a prompt.
+func (d *dialogue) prompt(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+	open, sealed, text, err := d.next(req.ClientCapabilities(), req.Params.Arguments, req.Params.InputResponses, req.Params.RequestState)
+	switch {
+	case err != nil:
+		return nil, err
+	case open != nil:
+		return &mcp.GetPromptResult{InputRequests: open, RequestState: sealed}, nil
+	}
+	return prompted(&mcp.TextContent{Text: text}), nil
+}
+
+func invalid(format string, args ...any) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+}

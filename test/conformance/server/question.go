@@ -1,0 +1,112 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The questions that can be put to a client: to its user, its model, and about
+// the directories it works in.
+
+// form asks the user to fill in what the schema describes.
+func form(message, schema string) mcp.InputRequest {
+	return &mcp.ElicitParams{Message: message, RequestedSchema: json.RawMessage(schema)}
+}
+
+// field asks the user for one required property.
+func field(message, name, kind string) mcp.InputRequest {
+	return form(message, fmt.Sprintf(`{"type": "object", "properties": {%q: {"type": %q}}, "required": [%[1]q]}`, name, kind))
+}
+
+// completion asks the model.
+func completion(prompt string, tokens int64) mcp.InputRequest {
+	return &mcp.CreateMessageParams{MaxTokens: tokens,
+		Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: prompt}}}}
+}
+
+// roots asks for the directories.
+func roots() mcp.InputRequest { return &mcp.ListRootsParams{} }
+
+// needs returns the capability that a question needs and the client has not
+// declared, in the form of an error's data; nil when all is well.
+func needs(q mcp.InputRequest, caps *mcp.ClientCapabilities) map[string]any {
+	if caps == nil {
+		caps = &mcp.ClientCapabilities{}
+	}
+	capability, declared := "", false
+	switch q.(type) {
+	case *mcp.ElicitParams:
+		capability, declared = "elicitation", caps.Elicitation != nil
+	case *mcp.CreateMessageParams:
+		capability, declared = "sampling", caps.Sampling != nil
+	case *mcp.ListRootsParams:
+		capability, declared = "roots", caps.RootsV2 != nil
+	}
+	if declared {
+		return nil
+	}
+	return map[string]any{capability: map[string]any{}}
+}
+
+func keys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
+
+// answer puts what a client said into words; ok is false where it did not
+// answer the question.
+func answer(q mcp.InputRequest, r mcp.InputResponse) (words string, ok bool) {
+	switch q := q.(type) {
+	case *mcp.ElicitParams:
+		if r, is := r.(*mcp.ElicitResult); is {
+			return filledIn(q, r)
+		}
+	case *mcp.CreateMessageParams:
+		if r, is := r.(*mcp.CreateMessageWithToolsResult); is {
+			return spoken(r.Content), true
+		}
+	case *mcp.ListRootsParams:
+		if r, is := r.(*mcp.ListRootsResult); is {
+			var uris []string
+			for _, root := range r.Roots {
+				uris = append(uris, root.URI)
+			}
+			return strings.Join(uris, ", "), true
+		}
+	}
+	return "", false
+}
+
+// filledIn is a form that fits its schema, or the refusal to fill it in. Of
+// one field it is the value, of more their JSON.
+func filledIn(q *mcp.ElicitParams, r *mcp.ElicitResult) (words string, ok bool) {
+	if r.Action != "accept" {
+		return r.Action, true
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(q.RequestedSchema.(json.RawMessage), &schema); err != nil {
+		return "", false
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil || resolved.Validate(r.Content) != nil {
+		return "", false
+	}
+	if len(r.Content) == 1 {
+		return fmt.Sprint(r.Content[keys(r.Content)[0]]), true
+	}
+	js, err := json.Marshal(r.Content)
+	return string(js), err == nil
+}
+
+func spoken(contents []mcp.Content) string {
+	var texts []string
+	for _, c := range contents {
+		if t, ok := c.(*mcp.TextContent); ok {
+			texts = append(texts, t.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
