@@ -39,12 +39,12 @@ func Text(entries []*Entry, o TextOptions) string {
 		o.More = defaultMore
 	}
 	t := newListing(entries)
+	if o.bounded() && !o.fits(t.names(len(t.rows))) {
+		return t.someNames(o)
+	}
+	t.describe()
 	if !o.bounded() {
 		return t.lines(maxInt)
-	}
-	names := t.names(len(t.rows))
-	if !o.fits(names) {
-		return t.someNames(o)
 	}
 	if full := t.total <= 4*o.limit(); full {
 		if text := t.lines(maxInt); o.fits(text) {
@@ -56,7 +56,7 @@ func Text(entries []*Entry, o TextOptions) string {
 	if best >= 0 {
 		return t.lines(shortest + best)
 	}
-	return names
+	return t.names(len(t.rows))
 }
 
 const maxInt = int(^uint(0) >> 1)
@@ -80,7 +80,10 @@ func (o TextOptions) fits(s string) bool {
 		(o.Tokens == 0 || skill.Tokens(s) <= o.Tokens)
 }
 
-type row struct{ name, description string }
+type row struct {
+	entry             *Entry
+	name, description string
+}
 
 type rows struct {
 	rows    []row
@@ -88,19 +91,31 @@ type rows struct {
 	longest int // description, at least shortest
 }
 
+// newListing orders the skills: the highest scope first, then by name.
 func newListing(entries []*Entry) *rows {
-	sorted := slices.Clone(entries)
-	slices.SortFunc(sorted, func(a, b *Entry) int {
-		return cmp.Or(cmp.Compare(b.Scope, a.Scope), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Key(), b.Key()))
+	t := &rows{rows: make([]row, len(entries)), longest: shortest}
+	for i, e := range entries {
+		t.rows[i] = row{entry: e, name: skill.OneLine(e.Name)}
+	}
+	slices.SortFunc(t.rows, func(a, b row) int {
+		if c := cmp.Compare(b.entry.Scope, a.entry.Scope); c != 0 {
+			return c
+		}
+		if c := strings.Compare(a.name, b.name); c != 0 {
+			return c
+		}
+		return strings.Compare(a.entry.Key(), b.entry.Key())
 	})
-	t := &rows{longest: shortest}
-	for _, e := range sorted {
-		r := row{skill.OneLine(e.Name), skill.OneLine(e.Description)}
-		t.rows = append(t.rows, r)
-		t.total += len(r.name) + len(r.description) + 5
+	return t
+}
+
+func (t *rows) describe() {
+	for i := range t.rows {
+		r := &t.rows[i]
+		r.description = skill.OneLine(r.entry.Description)
+		t.total += len(r.name) + len(r.description) + len("- : \n")
 		t.longest = max(t.longest, len(r.description))
 	}
-	return t
 }
 
 // lines renders every skill with at most most bytes of its description.

@@ -15,6 +15,7 @@ type Skills struct {
 	Home    bool
 	Bundled bool
 	Allow   []string
+	Shell   string
 	Depth   int
 	Watch   bool
 }
@@ -54,6 +55,8 @@ var settings = []setting{
 		doc: "Offer the skills that come with Loadout."},
 	{key: "skills.allow", env: "LOADOUT_SKILLS_ALLOW", value: func(c *Config) any { return &c.Skills.Allow },
 		doc: "The only skills that are available: names, globs (docs-*), or either with a version\n(pdf@>=1.2). Empty means all."},
+	{key: "skills.shell", env: "LOADOUT_SKILLS_SHELL", value: func(c *Config) any { return &c.Skills.Shell },
+		doc: "The kind of agent that the skills are for, as ClaudeCode or Chat: skills that are bound to\nother kinds (bindShells) are hidden. Empty hides none."},
 	{key: "skills.depth", env: "LOADOUT_SKILLS_DEPTH", value: func(c *Config) any { return &c.Skills.Depth }, check: between(1, 32),
 		doc: "How many levels below a directory skills are searched."},
 	{key: "skills.watch", env: "LOADOUT_SKILLS_WATCH", value: func(c *Config) any { return &c.Skills.Watch },
