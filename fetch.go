@@ -2,6 +2,7 @@ package loadout
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/loadout-dev/loadout/catalog"
@@ -18,13 +19,14 @@ func (r *Runtime) Fetch(ctx context.Context, ref string) ([]*session.Material, e
 	if err != nil {
 		return nil, err
 	}
-	order, err := r.catalog.Snapshot().LoadOrder(e)
+	snap := r.catalog.Snapshot()
+	order, err := snap.LoadOrder(e)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]*session.Material, 0, len(order))
 	for _, e := range order {
-		m, err := r.material(ctx, e)
+		m, err := r.material(ctx, snap, e)
 		if err != nil {
 			return nil, err
 		}
@@ -33,7 +35,7 @@ func (r *Runtime) Fetch(ctx context.Context, ref string) ([]*session.Material, e
 	return out, nil
 }
 
-func (r *Runtime) material(ctx context.Context, e *catalog.Entry) (*session.Material, error) {
+func (r *Runtime) material(ctx context.Context, snap *catalog.Snapshot, e *catalog.Entry) (*session.Material, error) {
 	s, src, err := r.catalog.Read(ctx, e)
 	if err != nil {
 		return nil, err
@@ -48,9 +50,12 @@ func (r *Runtime) material(ctx context.Context, e *catalog.Entry) (*session.Mate
 	}
 	m.Tokens = r.tokens.count(m.Digest, s.Instructions)
 	for _, dep := range e.Dependencies {
-		if d, err := r.catalog.Snapshot().Get(dep); err == nil {
+		if d, err := snap.Get(dep); err == nil {
 			m.Needs = append(m.Needs, d.Name)
 		}
+	}
+	if strings.TrimSpace(s.Instructions) == "" {
+		m.Problems = append(m.Problems, "it has no instructions: SKILL.md says nothing after its frontmatter")
 	}
 	if m.Files, err = r.catalog.Files(ctx, e); err != nil {
 		m.Problems = append(m.Problems, "the files of the skill cannot be listed: "+err.Error())

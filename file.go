@@ -1,6 +1,7 @@
 package loadout
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,10 +33,13 @@ type Content struct {
 	// to go on from, 0 where it is complete.
 	Text         string
 	Offset, Next int64
-	// Data is an image as a whole, nil for other files that are no text.
+	// Data is an image as a whole, nil for other files that are no text. It
+	// is of a kind that models take: PNG, JPEG, GIF or WebP.
 	Data []byte
 	// Binary says that the file is not text.
 	Binary bool
+	// TooLarge says that the file was hashed and not looked into.
+	TooLarge bool
 }
 
 // ErrNotText says that an offset was given for a file that is not text.
@@ -44,8 +48,8 @@ var ErrNotText = errors.New("the file is not text, so it cannot be read in parts
 // ReadFile returns a file of a skill by its path inside the skill: up to limit
 // bytes of text from offset on (at most [MaxRead], which 0 stands for), cut
 // between characters; an image as a whole; of another file what it is. The
-// error matches [fs.ErrNotExist] for a path that is not there, and
-// [fs.ErrInvalid] for one that leaves the skill.
+// error matches [fs.ErrNotExist] for a path that is not there, [fs.ErrInvalid]
+// for one that leaves the skill or is no file, or [ErrNotText].
 func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, offset, limit int64) (*Content, error) {
 	clean, err := cleanPath(name)
 	if err != nil {
@@ -57,19 +61,35 @@ func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, o
 	}
 	defer b.Close()
 	c, err := readContent(b.FS, clean, offset, limit)
-	if err != nil {
-		if near := nearFiles(b.FS, clean); errors.Is(err, fs.ErrNotExist) && near != "" {
-			return nil, fmt.Errorf("skill %s has no file %s; %s: %w", e.Name, clean, near, fs.ErrNotExist)
-		}
-		return nil, fmt.Errorf("skill %s: %w", e.Name, err)
+	switch {
+	case err == nil:
+		return c, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("skill %s has no file %s%s: %w", e.Name, clean, nearFiles(b.FS, clean), fs.ErrNotExist)
+	case errors.Is(err, errDirectory):
+		return nil, fmt.Errorf("skill %s: %s is a directory; %s: %w", e.Name, clean, filesBelow(b.FS, clean), fs.ErrInvalid)
+	case !errors.Is(err, fs.ErrInvalid) && hasLink(b.FS, clean):
+		return nil, fmt.Errorf("skill %s: %s leads out of the skill by a link: %w", e.Name, clean, fs.ErrInvalid)
 	}
-	return c, nil
+	return nil, fmt.Errorf("skill %s: %w", e.Name, err)
+}
+
+var errDirectory = errors.New("it is a directory")
+
+// hasLink reports whether a part of the path is a link.
+func hasLink(fsys fs.FS, name string) bool {
+	for p := name; p != "."; p = path.Dir(p) {
+		if fi, err := fs.Lstat(fsys, p); err == nil && fi.Mode()&fs.ModeSymlink != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // cleanPath refuses what is no plain path inside a skill.
 func cleanPath(name string) (string, error) {
 	clean := path.Clean(strings.ReplaceAll(strings.TrimSpace(name), `\`, "/"))
-	if !fs.ValidPath(clean) || clean == "." {
+	if !fs.ValidPath(clean) || clean == "." || strings.ContainsRune(clean, 0) {
 		return "", fmt.Errorf("%q is no path inside the skill; give one of its files, as references/guide.md: %w", name, fs.ErrInvalid)
 	}
 	for part := range strings.SplitSeq(clean, "/") {
@@ -81,37 +101,62 @@ func cleanPath(name string) (string, error) {
 }
 
 func readContent(fsys fs.FS, name string, offset, limit int64) (*Content, error) {
+	// A look before it is opened: opening a pipe would wait for a writer.
+	switch fi, err := fs.Stat(fsys, name); {
+	case err != nil:
+		return nil, err
+	case fi.IsDir():
+		return nil, errDirectory
+	case !fi.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file: %w", name, fs.ErrInvalid)
+	}
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	fi, err := f.Stat()
+	data, err := io.ReadAll(io.LimitReader(f, maxWhole+1))
 	if err != nil {
 		return nil, err
 	}
-	if !fi.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is a directory or no regular file; give a file: %w", name, fs.ErrInvalid)
-	}
-	if fi.Size() > maxWhole {
+	if len(data) > maxWhole {
 		n, sum, err := skill.HashFile(fsys, name)
-		return &Content{Path: name, Size: n, SHA256: sum, MIME: mimeType(name, nil), Binary: true}, err
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxWhole))
-	if err != nil {
-		return nil, err
+		if err != nil {
+			return nil, err
+		}
+		return &Content{Path: name, Size: n, SHA256: sum, MIME: mimeType(name, data), Binary: true, TooLarge: true}, nil
 	}
 	c := &Content{Path: name, Size: int64(len(data)), SHA256: skill.Hash(data), MIME: mimeType(name, data)}
-	c.Binary = !IsText(data)
-	switch {
-	case !c.Binary:
-		return c, c.part(data, offset, limit)
-	case offset > 0:
+	if IsText(data) {
+		if err := c.part(data, offset, limit); err != nil {
+			return nil, err
+		}
+		return c, nil
+	}
+	c.Binary = true
+	if offset > 0 {
 		return nil, fmt.Errorf("%s: %w", name, ErrNotText)
-	case strings.HasPrefix(c.MIME, "image/") && c.Size <= maxImage:
-		c.Data = data
+	}
+	if t := imageType(data); t != "" && c.Size <= maxImage {
+		c.Data, c.MIME = data, t
 	}
 	return c, nil
+}
+
+// imageType tells the images that models take by how they begin: a name may
+// say another kind, and then the whole request is refused.
+func imageType(data []byte) string {
+	switch {
+	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
+		return "image/png"
+	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
+		return "image/jpeg"
+	case bytes.HasPrefix(data, []byte("GIF87a")), bytes.HasPrefix(data, []byte("GIF89a")):
+		return "image/gif"
+	case len(data) > 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
+		return "image/webp"
+	}
+	return ""
 }
 
 // part takes the text between offset and offset+limit, moved to the borders
@@ -127,8 +172,12 @@ func (c *Content) part(data []byte, offset, limit int64) error {
 		offset--
 	}
 	end := min(offset+limit, c.Size)
-	for end < c.Size && end > offset+1 && !utf8.RuneStart(data[end]) {
+	for end < c.Size && end > offset && !utf8.RuneStart(data[end]) {
 		end--
+	}
+	if end == offset && end < c.Size { // the limit is less than one character
+		_, n := utf8.DecodeRune(data[offset:])
+		end += int64(n)
 	}
 	c.Text, c.Offset = string(data[offset:end]), offset
 	if end < c.Size {
@@ -137,17 +186,10 @@ func (c *Content) part(data []byte, offset, limit int64) error {
 	return nil
 }
 
-// IsText reports whether data is UTF-8 text, by its first 8 KiB.
+// IsText reports whether data is UTF-8 text without NUL: all of it, as what is
+// not would be changed by putting it into JSON.
 func IsText(data []byte) bool {
-	head := data[:min(len(data), 8<<10)]
-	for i := 0; i < len(head); {
-		r, n := utf8.DecodeRune(head[i:])
-		if r == 0 || r == utf8.RuneError && n == 1 && (i < len(head)-utf8.UTFMax || len(head) == len(data)) {
-			return false
-		}
-		i += n
-	}
-	return true
+	return bytes.IndexByte(data, 0) < 0 && utf8.Valid(data)
 }
 
 // types are the types of files by extension. The tables of systems differ, and
@@ -180,6 +222,9 @@ func mimeType(name string, data []byte) string {
 	return "application/octet-stream"
 }
 
+// maxNear bounds the files that an error names.
+const maxNear = 20
+
 // nearFiles names files that were perhaps meant.
 func nearFiles(fsys fs.FS, name string) string {
 	files, _, err := skill.List(fsys)
@@ -189,11 +234,35 @@ func nearFiles(fsys fs.FS, name string) string {
 	var all []string
 	for _, f := range files {
 		if strings.EqualFold(path.Base(f.Path), path.Base(name)) {
-			return "did you mean " + f.Path + "?"
+			return "; did you mean " + f.Path + "?"
 		}
-		if all = append(all, f.Path); len(all) == 20 {
-			break
+		all = append(all, f.Path)
+	}
+	return "; it has " + some(all)
+}
+
+// filesBelow names the files in a directory, as far down as they are.
+func filesBelow(fsys fs.FS, dir string) string {
+	files, _, err := skill.List(fsys)
+	if err != nil {
+		return "give a file"
+	}
+	var below []string
+	for _, f := range files {
+		if strings.HasPrefix(f.Path, dir+"/") {
+			below = append(below, f.Path)
 		}
 	}
-	return "it has " + strings.Join(all, ", ")
+	if len(below) == 0 {
+		return "it has no files"
+	}
+	return "its files are " + some(below)
+}
+
+func some(names []string) string {
+	text := strings.Join(names[:min(len(names), maxNear)], ", ")
+	if rest := len(names) - maxNear; rest > 0 {
+		text += fmt.Sprintf(" and %d more", rest)
+	}
+	return text
 }

@@ -121,7 +121,10 @@ func (r *Runtime) NewSession(ctx context.Context, log session.Log) (*Session, er
 // sessionSkills is what a session sees of a runtime.
 type sessionSkills struct{ r *Runtime }
 
-var _ session.Skills = sessionSkills{}
+var (
+	_ session.Skills = sessionSkills{}
+	_ session.Lister = sessionSkills{}
+)
 
 func (s sessionSkills) Fetch(ctx context.Context, ref string) ([]*session.Material, error) {
 	return s.r.Fetch(ctx, ref)
@@ -133,6 +136,14 @@ func (s sessionSkills) Digest(ctx context.Context, id session.ID) (string, error
 		return "", err
 	}
 	return s.r.Digest(ctx, e)
+}
+
+func (s sessionSkills) Names() []string {
+	var names []string
+	for _, e := range s.r.catalog.Snapshot().Offered() {
+		names = append(names, e.Name)
+	}
+	return names
 }
 
 // ErrNotFound says that no skill answers to a name.

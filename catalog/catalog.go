@@ -8,15 +8,18 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -115,27 +118,81 @@ func (c *Catalog) Reload(ctx context.Context) error {
 func (c *Catalog) refresh(ctx context.Context, which []int) error {
 	c.reload.Lock()
 	defer c.reload.Unlock()
+	changed := c.current.Load().Version == 0
 	if !c.filter.disabled {
-		var wg sync.WaitGroup
-		gate := make(chan struct{}, 4)
-		for _, i := range which {
-			wg.Go(func() {
-				gate <- struct{}{}
-				defer func() { <-gate }()
-				start := time.Now()
-				l, err := c.sources[i].List(ctx)
-				if c.took[i], c.failed[i] = time.Since(start), err; err == nil {
-					c.listings[i] = l
-				}
-			})
-		}
-		wg.Wait()
-		if err := ctx.Err(); err != nil {
+		read := c.read(ctx, which)
+		if ctx.Err() != nil {
 			return fmt.Errorf("read skill sources: %w", context.Cause(ctx))
 		}
+		for at, i := range which {
+			changed = c.take(i, read[at]) || changed
+		}
 	}
-	c.publish(c.build())
+	if changed {
+		c.publish(c.build())
+	}
 	return nil
+}
+
+// answer is what a source said.
+type answer struct {
+	listing Listing
+	err     error
+	took    time.Duration
+}
+
+func (c *Catalog) read(ctx context.Context, which []int) []answer {
+	out := make([]answer, len(which))
+	gate := make(chan struct{}, 4)
+	var wg sync.WaitGroup
+	for at, i := range which {
+		wg.Go(func() {
+			gate <- struct{}{}
+			defer func() { <-gate }()
+			start := time.Now()
+			l, err := c.sources[i].List(ctx)
+			out[at] = answer{l, err, time.Since(start)}
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+// take keeps the answer of source i, and reports whether it differs from what
+// is known of it.
+func (c *Catalog) take(i int, a answer) bool {
+	before, failed := c.listings[i], c.failed[i]
+	c.took[i], c.failed[i] = a.took, a.err
+	if a.err != nil {
+		return failed == nil || failed.Error() != a.err.Error()
+	}
+	if !slices.IsSortedFunc(a.listing.Entries, byDir) {
+		slices.SortStableFunc(a.listing.Entries, byDir)
+	}
+	c.listings[i] = a.listing
+	return failed != nil || !slices.Equal(before.Entries, a.listing.Entries) || !slices.Equal(before.Problems, a.listing.Problems)
+}
+
+// byDir orders the skills of one source as a walk over its directories meets
+// them, whatever order the source gives them in.
+func byDir(a, b *Entry) int {
+	x, y := a.Dir, b.Dir
+	if x == "." || y == "." {
+		return cmp.Compare(len(strings.TrimPrefix(x, ".")), len(strings.TrimPrefix(y, ".")))
+	}
+	n := min(len(x), len(y))
+	for i := range n {
+		switch {
+		case x[i] == y[i]:
+		case x[i] == '/':
+			return -1
+		case y[i] == '/':
+			return 1
+		default:
+			return cmp.Compare(x[i], y[i])
+		}
+	}
+	return cmp.Compare(len(x), len(y))
 }
 
 func (c *Catalog) build() *Snapshot {
@@ -159,12 +216,9 @@ func place(s Source) string {
 	return s.Origin()
 }
 
-// publish makes s current if it differs from what is, and tells subscribers.
+// publish makes s current and tells subscribers.
 func (c *Catalog) publish(s *Snapshot) {
 	old := c.current.Load()
-	if old.Version > 0 && slices.Equal(old.entries, s.entries) && slices.Equal(old.problems, s.problems) {
-		return
-	}
 	s.Version = old.Version + 1
 	c.current.Store(s)
 	c.mu.Lock()
@@ -178,8 +232,8 @@ func (c *Catalog) publish(s *Snapshot) {
 		}
 	}
 	fns := make([]func(old, new *Snapshot), 0, len(c.subscribers))
-	for _, fn := range c.subscribers {
-		fns = append(fns, fn)
+	for _, id := range slices.Sorted(maps.Keys(c.subscribers)) {
+		fns = append(fns, c.subscribers[id])
 	}
 	c.mu.Unlock()
 	for _, fn := range fns {
@@ -188,8 +242,9 @@ func (c *Catalog) publish(s *Snapshot) {
 }
 
 // Subscribe calls fn after every change, with the state before and after it,
-// until cancel is called. Calls come one at a time; fn must not block and must
-// not call [Catalog.Reload].
+// until cancel is called; a call that has begun may outlast cancel. Calls come
+// one at a time, to subscribers in the order they came. fn must not block and
+// must not call [Catalog.Reload].
 func (c *Catalog) Subscribe(fn func(old, new *Snapshot)) (cancel func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -208,28 +263,44 @@ func (c *Catalog) Subscribe(fn func(old, new *Snapshot)) (cancel func()) {
 // everything it started has ended.
 func (c *Catalog) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
+	poll := func(i int, reason error) {
+		c.log.Info("polling a skill source that cannot be watched", "origin", c.sources[i].Origin(), "reason", reason)
+		wg.Go(func() { c.pollSource(ctx, i) })
+	}
+	var dirs []*Dir
+	var at []int // their places among the sources
 	for i, s := range c.sources {
-		wg.Go(func() {
-			if w, ok := s.(Watcher); ok {
-				err := w.Watch(ctx, func() {
-					if err := c.refresh(ctx, []int{i}); err != nil && ctx.Err() == nil {
-						c.log.Warn("reading a skill source again", "origin", s.Origin(), "error", err)
-					}
-				})
-				if err == nil {
-					return
+		switch s := s.(type) {
+		case *Dir:
+			dirs, at = append(dirs, s), append(at, i)
+		case Watcher:
+			wg.Go(func() {
+				if err := s.Watch(ctx, func() { _ = c.refresh(ctx, []int{i}) }); err != nil { // fails with ctx only
+					poll(i, err)
 				}
-				c.log.Info("polling a skill source that cannot be watched", "origin", s.Origin(), "reason", err)
-			}
-			c.pollSource(ctx, i)
+			})
+		default:
+			wg.Go(func() { c.pollSource(ctx, i) })
+		}
+	}
+	if len(dirs) > 0 && !c.filter.disabled {
+		wg.Go(func() {
+			watchDirs(ctx, dirs, func(which []int) {
+				changed := make([]int, len(which))
+				for j, i := range which {
+					changed[j] = at[i]
+				}
+				_ = c.refresh(ctx, changed) // fails with ctx only
+			}, func(i int, err error) { poll(at[i], err) })
 		})
 	}
 	wg.Wait()
+	<-ctx.Done()
 	return nil
 }
 
 func (c *Catalog) pollSource(ctx context.Context, i int) {
-	for {
+	for !c.filter.disabled {
 		c.reload.Lock()
 		wait := max(c.poll, 20*c.took[i])
 		c.reload.Unlock()
@@ -272,7 +343,7 @@ func (c *Catalog) Open(ctx context.Context, e *Entry) (*skill.Bundle, error) {
 // may be newer than the entry.
 func (c *Catalog) Read(ctx context.Context, e *Entry) (*skill.Skill, []byte, error) {
 	src, ok := readDirect(e)
-	folder := path.Base(filepath.ToSlash(e.Path))
+	file, folder := e.file, path.Base(filepath.ToSlash(e.Path))
 	if !ok {
 		b, err := c.Open(ctx, e)
 		if err != nil {
@@ -280,38 +351,56 @@ func (c *Catalog) Read(ctx context.Context, e *Entry) (*skill.Skill, []byte, err
 		}
 		defer b.Close()
 		folder = b.Folder
-		if src, err = readFile(b.FS, e.file); err != nil {
+		if src, file, err = readSkill(b.FS, file); err != nil {
 			return nil, nil, fmt.Errorf("skill %s: %w", e.Name, err)
 		}
 	}
-	s, ds, _ := skill.ParseHead(src, true, e.file, folder)
+	s, ds, _ := skill.ParseHead(src, true, file, folder)
 	if s == nil || !ds.Loads() {
 		return nil, nil, &BrokenError{Name: e.Name, Path: e.Path, Diagnostics: ds}
 	}
 	return s, src, nil
 }
 
+// readSkill reads the SKILL.md of a skill, in the spelling that is known or
+// that it has now.
+func readSkill(fsys fs.FS, known string) (src []byte, file string, err error) {
+	if known != "" {
+		if src, err = readFile(fsys, known); !errors.Is(err, fs.ErrNotExist) {
+			return src, known, err
+		}
+	}
+	if file, err = skill.FindFile(fsys); err != nil {
+		return nil, "", err
+	}
+	src, err = readFile(fsys, file)
+	return src, file, err
+}
+
 func readFile(fsys fs.FS, name string) ([]byte, error) {
+	fi, err := fs.Stat(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() { // opening a pipe would wait for a writer
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	size := 0
-	if fi, err := f.Stat(); err == nil {
-		size = int(min(fi.Size(), skill.MaxFileBytes))
-	}
-	buf := make([]byte, 0, size+512)
+	buf := make([]byte, 0, min(fi.Size(), skill.MaxFileBytes)+512)
 	for {
 		n, err := f.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		switch {
+		case len(buf) > skill.MaxFileBytes:
+			return nil, fmt.Errorf("%s has more than %d bytes", name, skill.MaxFileBytes)
 		case errors.Is(err, io.EOF):
 			return buf, nil
 		case err != nil:
 			return nil, err
-		case len(buf) > skill.MaxFileBytes:
-			return nil, fmt.Errorf("%s has more than %d bytes", name, skill.MaxFileBytes)
 		case len(buf) == cap(buf):
 			buf = slices.Grow(buf, len(buf))
 		}
@@ -360,7 +449,8 @@ func (c *Catalog) Manifest(ctx context.Context, e *Entry) (skill.Manifest, error
 // files, which reads all skills the first time.
 func (c *Catalog) Resolve(ctx context.Context, ref string) (*Entry, error) {
 	s := c.Snapshot()
-	if len(ref) != len("sha256:")+64 || ref[:7] != "sha256:" {
+	ref = strings.TrimSpace(ref)
+	if s.Disabled || len(ref) != len("sha256:")+64 || ref[:7] != "sha256:" {
 		return s.Get(ref)
 	}
 	for e := range s.All() {

@@ -8,7 +8,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/loadout-dev/loadout/skill"
@@ -73,7 +75,7 @@ func (d *Dir) List(ctx context.Context) (Listing, error) {
 	defer d.mu.Unlock()
 	fd, err := openDir(d.root)
 	if err != nil {
-		if d.opts.Optional && errors.Is(err, fs.ErrNotExist) {
+		if d.opts.Optional && d.absent() {
 			d.tree = nil
 			return Listing{}, nil
 		}
@@ -85,7 +87,7 @@ func (d *Dir) List(ctx context.Context) (Listing, error) {
 		d.tree = readIndex(d.opts.IndexFile, d.root, d.origin, d.scope)
 	}
 	s := &scan{ctx: ctx, opts: &d.opts, origin: d.origin, scope: d.scope, head: make([]byte, fullHead), dirents: make([]byte, 32<<10), visited: make(map[fileID]bool)}
-	tree, err := s.visit(fd, d.tree, filepath.Base(d.root), ".", 0, false)
+	tree, err := s.visit(fd, d.tree, filepath.Base(d.root), ".", level{})
 	if err != nil {
 		return Listing{}, fmt.Errorf("read skill directory: %w", err)
 	}
@@ -112,6 +114,16 @@ func (d *Dir) List(ctx context.Context) (Listing, error) {
 		}
 	}
 	return d.listing(tree, s.problems), nil
+}
+
+// absent reports whether there is nothing at the root that could be meant as a
+// directory of skills: a link that leads nowhere is, a file of that name is not.
+func (d *Dir) absent() bool {
+	fi, err := os.Lstat(d.root)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+	}
+	return fi.Mode().IsRegular()
 }
 
 // listing flattens the tree in path order.
@@ -179,8 +191,10 @@ func (s *scan) readPack(d *dirfd, f *found, rel string) *found {
 	if err == nil && st == f.stamp && f.seen != 0 && !f.stamp.racy(f.seen) {
 		return f
 	}
-	s.parsed++
 	fresh := readArchive(d.path + "/" + f.file)
+	if fresh.seen != 0 || !slices.Equal(fresh.problems, f.problems) {
+		s.parsed++
+	}
 	fresh.file, fresh.stamp = f.file, st
 	if e := fresh.entry; e != nil {
 		e.Origin, e.Scope, e.Dir, e.id = s.origin, s.scope, path.Join(rel, f.file), st.id
@@ -205,18 +219,18 @@ func readArchive(file string) *found {
 		return f
 	}
 	defer b.Close()
-	sk, ds, err := skill.Parse(b.FS, b.Folder)
+	src, name, err := readSkill(b.FS, "")
 	if err != nil {
 		f.problems = []Problem{{Path: file, Diagnostic: unreadable(err)}}
 		return f
 	}
+	sk, ds, _ := skill.ParseHead(src, true, name, b.Folder)
 	for _, diag := range ds.Noteworthy() {
 		f.problems = append(f.problems, Problem{Path: file, Diagnostic: diag})
 	}
 	if sk != nil && ds.Loads() {
 		f.entry = newEntry(sk, ds)
-		f.entry.Path, f.entry.archive = file, true
-		f.entry.file, _ = skill.FindFile(b.FS) // which Parse found
+		f.entry.Path, f.entry.archive, f.entry.file = file, true, name
 	}
 	return f
 }

@@ -49,7 +49,7 @@ func readLinked(path string, buf []byte) (int, stamp, error) {
 // readDirect returns the bytes of the SKILL.md of a skill in a directory, and
 // false where it has to be read another way.
 func readDirect(e *Entry) ([]byte, bool) {
-	if e.Location() == "" {
+	if e.file == "" || e.Location() == "" { // not of a directory source
 		return nil, false
 	}
 	d, err := openDir(e.Path)
@@ -90,7 +90,7 @@ func (c *Catalog) Files(ctx context.Context, e *Entry) (skill.Manifest, error) {
 }
 
 func listDirect(e *Entry) (skill.Manifest, bool) {
-	if e.Location() == "" {
+	if e.file == "" || e.Location() == "" {
 		return nil, false
 	}
 	d, err := openDir(e.Path)

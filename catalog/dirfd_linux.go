@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -226,12 +225,4 @@ func modeKind(mode uint32) kind {
 		return kindFile
 	}
 	return kindOther
-}
-
-func stampOfInfo(fi fs.FileInfo) stamp {
-	s := stamp{size: fi.Size(), mtime: fi.ModTime().UnixNano()}
-	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		s.id = fileID{uint64(st.Dev), st.Ino}
-	}
-	return s
 }

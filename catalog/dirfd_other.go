@@ -108,9 +108,3 @@ func infoKind(fi fs.FileInfo) kind {
 	}
 	return kindOther
 }
-
-// stampOfInfo has no identity to give: directories are told apart by their
-// resolved paths instead.
-func stampOfInfo(fi fs.FileInfo) stamp {
-	return stamp{size: fi.Size(), mtime: fi.ModTime().UnixNano()}
-}

@@ -2,27 +2,39 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"sync"
 
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// FS is the source of a tree that does not change: embedded skills, or a tree
-// that a program made in memory. Every directory below the root that holds a
-// SKILL.md is a skill.
+// FS is the source of a tree that does not change by itself: embedded skills,
+// or a tree that a program made in memory. Every directory that holds a
+// SKILL.md is a skill. It is read again by [Catalog.Reload] only.
 type FS struct {
 	origin string
 	scope  Scope
 	fsys   fs.FS
+
+	mu    sync.Mutex          // held while listing; guards what follows
+	known map[string]*fsSkill // by directory, as of the last listing
 }
 
-var _ Source = (*FS)(nil)
+// fsSkill is a skill and the hash of the bytes that it was read from.
+type fsSkill struct {
+	sum      string
+	entry    *Entry
+	problems []Problem
+}
+
+var _ Watcher = (*FS)(nil)
 
 // NewFS returns the source of the skills in fsys.
 func NewFS(origin string, scope Scope, fsys fs.FS) *FS {
-	return &FS{origin, scope, fsys}
+	return &FS{origin: origin, scope: scope, fsys: fsys}
 }
 
 // Origin returns the label of the source.
@@ -33,50 +45,98 @@ func (f *FS) Scope() Scope { return f.scope }
 
 // List reads all skills of the tree.
 func (f *FS) List(ctx context.Context) (Listing, error) {
-	var l Listing
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w := fsWalk{FS: f, known: map[string]*fsSkill{}, inside: map[string]bool{}}
 	err := fs.WalkDir(f.fsys, ".", func(p string, d fs.DirEntry, err error) error {
-		if err == nil {
-			err = ctx.Err()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && p != "." && (skipped(d.Name()) || ownMaterial(d.Name())):
-			return fs.SkipDir
-		case d.IsDir() || d.Name() != skill.FileName:
-			return nil
-		}
-		f.read(&l, path.Dir(p))
-		return nil
+		return w.visit(p, d, err)
 	})
 	if err != nil {
 		return Listing{}, fmt.Errorf("read skills of %s: %w", f.origin, err)
 	}
-	return l, nil
+	f.known = w.known
+	return w.listing, nil
 }
 
-func (f *FS) read(l *Listing, dir string) {
-	where := f.origin + ":" + dir
-	b, err := f.open(dir)
-	if err != nil {
-		l.Problems = append(l.Problems, Problem{Path: where, Origin: f.origin, Diagnostic: unreadable(err)})
-		return
+// fsWalk is one walk over the tree.
+type fsWalk struct {
+	*FS
+	listing Listing
+	known   map[string]*fsSkill
+	inside  map[string]bool // directories that are part of a skill
+}
+
+func (w *fsWalk) visit(p string, d fs.DirEntry, err error) error {
+	switch {
+	case err != nil && p == ".":
+		return err
+	case err != nil:
+		w.problem(p, unreadable(err))
+		return fs.SkipDir
+	case !d.IsDir():
+		return nil
+	case p != "." && (skipped(d.Name()) || w.inside[path.Dir(p)] && ownMaterial(d.Name())):
+		return fs.SkipDir
 	}
-	src, err := readFile(b.FS, skill.FileName)
+	w.inside[p] = w.skill(p) || w.inside[path.Dir(p)]
+	return nil
+}
+
+// skill reads the skill in dir, and reports whether there is one.
+func (w *fsWalk) skill(dir string) bool {
+	b, err := w.open(dir)
 	if err != nil {
-		l.Problems = append(l.Problems, Problem{Path: where, Origin: f.origin, Diagnostic: unreadable(err)})
-		return
+		return false // the walk will say so
 	}
-	s, ds, _ := skill.ParseHead(src, true, skill.FileName, b.Folder)
+	src, file, err := readSkill(b.FS, "")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false
+	case err != nil:
+		w.problem(dir, unreadable(err))
+		return true
+	}
+	sum := skill.Hash(src)
+	s := w.FS.known[dir]
+	if s == nil || s.sum != sum {
+		s = w.parse(src, file, dir, b.Folder)
+		s.sum = sum
+	}
+	w.known[dir] = s
+	w.listing.Problems = append(w.listing.Problems, s.problems...)
+	if s.entry != nil {
+		w.listing.Entries = append(w.listing.Entries, s.entry)
+	}
+	return true
+}
+
+func (w *fsWalk) problem(dir string, d skill.Diagnostic) {
+	w.listing.Problems = append(w.listing.Problems, Problem{Path: w.path(dir), Origin: w.origin, Diagnostic: d})
+}
+
+func (f *FS) parse(src []byte, file, dir, folder string) *fsSkill {
+	out := &fsSkill{}
+	s, ds, _ := skill.ParseHead(src, true, file, folder)
 	for _, d := range ds.Noteworthy() {
-		l.Problems = append(l.Problems, Problem{Path: where, Origin: f.origin, Diagnostic: d})
+		out.problems = append(out.problems, Problem{Path: f.path(dir), Origin: f.origin, Diagnostic: d})
 	}
-	if s == nil || !ds.Loads() {
-		return
+	if s != nil && ds.Loads() {
+		e := newEntry(s, ds)
+		e.Origin, e.Scope, e.Dir, e.Path, e.file = f.origin, f.scope, dir, f.path(dir), file
+		out.entry = e
 	}
-	e := newEntry(s, ds)
-	e.Origin, e.Scope, e.Dir, e.Path, e.file = f.origin, f.scope, dir, where, skill.FileName
-	l.Entries = append(l.Entries, e)
+	return out
+}
+
+func (f *FS) path(dir string) string { return f.origin + ":" + dir }
+
+// Watch waits: the tree does not change.
+func (f *FS) Watch(ctx context.Context, _ func()) error {
+	<-ctx.Done()
+	return nil
 }
 
 // Open returns the files of the skill.

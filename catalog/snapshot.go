@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/Masterminds/semver/v3"
 
@@ -28,10 +28,14 @@ type Snapshot struct {
 	problems []Problem
 	named    []*Entry          // the same by name, then in order of precedence
 	hidden   map[*Entry]string // reason
-	same     map[*Entry]*Entry // reached twice → the entry that stands for it
+	twins    []twin            // reached another way
+	runs     [][]*Entry        // parts of entries that are of one source and scope
 	shown    []*Entry          // what wins its name and is not hidden, by name
-
 }
+
+// twin is a skill whose directory or archive is also that of another, which
+// stands for both.
+type twin struct{ entry, first *Entry }
 
 // ErrNotFound says that no skill answers to a name.
 var ErrNotFound = fmt.Errorf("no such skill: %w", fs.ErrNotExist)
@@ -71,10 +75,7 @@ func newSnapshot(entries []*Entry, problems []Problem, f *filter) *Snapshot {
 	s.entries = make([]*Entry, 0, len(entries))
 	for _, e := range entries {
 		if first := seen[e.id]; first != nil && e.id != (fileID{}) {
-			if s.same == nil {
-				s.same = map[*Entry]*Entry{}
-			}
-			s.same[e] = first
+			s.twins = append(s.twins, twin{e, first})
 			continue
 		}
 		seen[e.id] = e
@@ -86,6 +87,7 @@ func newSnapshot(entries []*Entry, problems []Problem, f *filter) *Snapshot {
 			s.hidden[e] = why
 		}
 	}
+	s.runs = runs(s.entries)
 	s.named = slices.Clone(s.entries)
 	slices.SortStableFunc(s.named, func(a, b *Entry) int { return cmp.Compare(a.Name, b.Name) })
 	s.shown = make([]*Entry, 0, len(s.named))
@@ -97,6 +99,19 @@ func newSnapshot(entries []*Entry, problems []Problem, f *filter) *Snapshot {
 		i += len(candidates)
 	}
 	return s
+}
+
+func runs(entries []*Entry) [][]*Entry {
+	var out [][]*Entry
+	for i := 0; i < len(entries); {
+		j := i + 1
+		for j < len(entries) && entries[j].Scope == entries[i].Scope && entries[j].Origin == entries[i].Origin {
+			j++
+		}
+		out = append(out, entries[i:j:j])
+		i = j
+	}
+	return out
 }
 
 // of returns the skills of a name, visible and hidden, in order of precedence.
@@ -182,35 +197,72 @@ func lost(loser, winner *Entry) string {
 	}
 }
 
-// Get returns the skill that a reference stands for: "name", "name@constraint"
-// (a semantic version constraint), "origin/name" or "origin/dir". The error is
-// a [*NotFoundError]. For references by digest see [Catalog.Resolve].
+// Get returns the skill that a reference stands for: its key "origin/dir",
+// "name", "origin/name", or a name with a semantic version constraint,
+// "name@^1.2". The error is a [*NotFoundError]. For references by digest see
+// [Catalog.Resolve].
 func (s *Snapshot) Get(ref string) (*Entry, error) {
-	ref = strings.TrimSpace(ref)
 	if s.Disabled {
 		return nil, &NotFoundError{Ref: ref, Reason: "skills are switched off (skills.enabled)"}
 	}
-	name, constraint, _ := strings.Cut(ref, "@")
-	var want *semver.Constraints
-	if constraint != "" {
-		var err error
-		if want, err = semver.NewConstraint(constraint); err != nil {
-			return nil, &NotFoundError{Ref: ref, Reason: fmt.Sprintf("%q is no version constraint; write for example %s@^1.2", constraint, name)}
-		}
+	q := s.question(ref)
+	if e := s.answer(q); e != nil {
+		return e, nil
 	}
-	candidates := s.candidates(skill.NormalizeName(name))
-	for _, e := range candidates {
-		if s.hidden[e] == "" && satisfies(e.Version, want) {
-			return e, nil
-		}
-	}
-	return nil, s.notFound(ref, candidates, want)
+	return nil, s.notFound(q)
 }
 
-// candidates are the skills of a name, or the one at origin/name or
-// origin/dir.
+// question is a reference taken apart.
+type question struct {
+	ref        string
+	name       string // without the constraint
+	constraint string
+	want       *semver.Constraints
+	bad        bool     // the constraint is none
+	candidates []*Entry // in order of precedence
+}
+
+func (s *Snapshot) question(ref string) question {
+	q := question{ref: strings.TrimSpace(ref)}
+	q.name = q.ref
+	if e := s.at(q.ref); e != nil {
+		q.candidates = []*Entry{e}
+		return q
+	}
+	if at := strings.LastIndexByte(q.ref, '@'); at > 0 {
+		q.name, q.constraint = strings.TrimSpace(q.ref[:at]), strings.TrimSpace(q.ref[at+1:])
+		if q.candidates = s.candidates(q.name); len(q.candidates) == 0 {
+			// A name may hold an @; it comes last, so that no skill can take
+			// the place of another's version by calling itself that.
+			if q.candidates = s.candidates(q.ref); len(q.candidates) > 0 {
+				q.name, q.constraint = q.ref, ""
+			}
+		}
+		if q.constraint != "" {
+			var err error
+			q.want, err = semver.NewConstraint(q.constraint)
+			q.bad = err != nil
+		}
+		return q
+	}
+	q.candidates = s.candidates(q.ref)
+	return q
+}
+
+// answer is the first candidate that is available and of a version that will
+// do, nil for none.
+func (s *Snapshot) answer(q question) *Entry {
+	for _, e := range q.candidates {
+		if !q.bad && s.hidden[e] == "" && satisfies(e.Version, q.want) {
+			return e
+		}
+	}
+	return nil
+}
+
+// candidates are the skills of a name, or of a name in one source.
 func (s *Snapshot) candidates(name string) []*Entry {
-	if found := s.of(name); len(found) > 0 {
+	if found := s.of(skill.NormalizeName(name)); len(found) > 0 {
 		return found
 	}
 	origin, rest, ok := strings.Cut(name, "/")
@@ -218,7 +270,7 @@ func (s *Snapshot) candidates(name string) []*Entry {
 		return nil
 	}
 	var found []*Entry
-	for _, e := range s.of(rest) {
+	for _, e := range s.of(skill.NormalizeName(rest)) {
 		if e.Origin == origin {
 			found = append(found, e)
 		}
@@ -226,14 +278,26 @@ func (s *Snapshot) candidates(name string) []*Entry {
 	if found != nil {
 		return found
 	}
-	for _, e := range s.of(path.Base(rest)) {
-		if e.Origin == origin && e.Dir == rest {
-			return []*Entry{e}
+	for _, t := range s.twins {
+		if t.entry.Origin == origin && (t.entry.Dir == rest || t.entry.Name == rest) {
+			return []*Entry{t.first}
 		}
 	}
-	for _, e := range s.entries {
-		if e.Origin == origin && e.Dir == rest {
-			return []*Entry{e}
+	return nil
+}
+
+// at returns the skill of a key.
+func (s *Snapshot) at(key string) *Entry {
+	origin, dir, ok := strings.Cut(key, "/")
+	if !ok {
+		return nil
+	}
+	for _, r := range s.runs {
+		if r[0].Origin != origin {
+			continue
+		}
+		if i, ok := slices.BinarySearchFunc(r, &Entry{Dir: dir}, byDir); ok {
+			return r[i]
 		}
 	}
 	return nil
@@ -247,21 +311,31 @@ func satisfies(version string, want *semver.Constraints) bool {
 	return err == nil && want.Check(v)
 }
 
-func (s *Snapshot) notFound(ref string, candidates []*Entry, want *semver.Constraints) error {
-	err := &NotFoundError{Ref: ref}
-	for _, e := range candidates {
+func (s *Snapshot) notFound(q question) error {
+	err := &NotFoundError{Ref: q.ref}
+	if len(q.candidates) == 0 {
+		err.Near = s.near(q.name)
+		return err
+	}
+	if q.bad {
+		err.Reason = fmt.Sprintf("%q is no version constraint; write for example %s@^1.2", q.constraint, q.name)
+		return err
+	}
+	var reasons []string
+	for _, e := range q.candidates[:min(len(q.candidates), 3)] {
+		reason := s.hidden[e]
 		switch {
-		case s.hidden[e] != "":
-			err.Reason = s.hidden[e]
-		case want != nil && e.Version == "":
-			err.Reason = fmt.Sprintf("%s has no version, so it satisfies no constraint", e.Key())
-		case want != nil:
-			err.Reason = fmt.Sprintf("%s has version %s", e.Key(), e.Version)
+		case reason != "":
+		case e.Version == "":
+			reason = e.Key() + " has no version, so it satisfies no constraint"
+		default:
+			reason = e.Key() + " has version " + e.Version
+		}
+		if !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
 		}
 	}
-	if err.Reason == "" {
-		err.Near = s.near(ref)
-	}
+	err.Reason = strings.Join(reasons, "; ")
 	return err
 }
 
@@ -272,9 +346,13 @@ func (s *Snapshot) near(name string) []string {
 		far  int
 	}
 	var found []match
-	slug := skill.Slug(name)
+	if _, rest, ok := strings.Cut(name, "/"); ok {
+		name = rest
+	}
+	asked := letters(name)
+	most := min(2, (len(asked)+1)/2)
 	for _, e := range s.shown {
-		if far := distance(slug, skill.Slug(e.Name), 2); far <= 2 {
+		if far := distance(asked, letters(e.Name), most); far <= most {
 			found = append(found, match{e.Name, far})
 		}
 	}
@@ -286,8 +364,19 @@ func (s *Snapshot) near(name string) []string {
 	return out
 }
 
+// letters are the letters and digits of a name without their case.
+func letters(name string) []rune {
+	var out []rune
+	for _, r := range name {
+		if unicode.IsLetter(r) || unicode.IsNumber(r) {
+			out = append(out, unicode.ToLower(r))
+		}
+	}
+	return out
+}
+
 // distance is the edit distance of two short strings, or more than most.
-func distance(a, b string, most int) int {
+func distance(a, b []rune, most int) int {
 	if len(a) > 64 || len(b) > 64 || len(a)-len(b) > most || len(b)-len(a) > most {
 		return most + 1
 	}
@@ -324,33 +413,30 @@ type Candidate struct {
 // Explain lists every skill that a reference could stand for, in order of
 // precedence, with why it was chosen or not.
 func (s *Snapshot) Explain(ref string) []Candidate {
-	name, constraint, _ := strings.Cut(strings.TrimSpace(ref), "@")
-	candidates := s.candidates(skill.NormalizeName(name))
-	var want *semver.Constraints
-	if constraint != "" {
-		want, _ = semver.NewConstraint(constraint)
-	}
-	chosen, _ := s.Get(ref)
+	q := s.question(ref)
+	chosen := s.answer(q)
 	var out []Candidate
-	for _, e := range candidates {
+	for _, e := range q.candidates {
 		c := Candidate{Name: e.Name, Origin: e.Origin, Scope: e.Scope, Path: e.Path, Version: e.Version, Chosen: e == chosen}
 		switch {
-		case c.Chosen && len(candidates) == 1:
+		case c.Chosen && len(q.candidates) == 1:
 			c.Reason = "the only skill of this name"
 		case c.Chosen:
-			c.Reason = fmt.Sprintf("first of %d by scope, then by order of sources", len(candidates))
+			c.Reason = fmt.Sprintf("first of %d by scope, then by order of sources", len(q.candidates))
 		case s.hidden[e] != "":
 			c.Reason = s.hidden[e]
-		case !satisfies(e.Version, want):
-			c.Reason = fmt.Sprintf("version %q does not satisfy %s", e.Version, constraint)
-		case chosen != nil:
+		case q.bad:
+			c.Reason = fmt.Sprintf("%q is no version constraint", q.constraint)
+		case !satisfies(e.Version, q.want):
+			c.Reason = fmt.Sprintf("version %q does not satisfy %s", e.Version, q.constraint)
+		default:
 			c.Reason = lost(e, chosen)
 		}
 		out = append(out, c)
-		for twin, first := range s.same {
-			if first == e {
-				out = append(out, Candidate{Name: twin.Name, Origin: twin.Origin, Scope: twin.Scope, Path: twin.Path,
-					Reason: "the same directory as " + e.Path + ", reached by a link"})
+		for _, t := range s.twins {
+			if t.first == e {
+				out = append(out, Candidate{Name: t.entry.Name, Origin: t.entry.Origin, Scope: t.entry.Scope, Path: t.entry.Path, Version: t.entry.Version,
+					Reason: "the same as " + e.Path + ", reached by another path"})
 			}
 		}
 	}

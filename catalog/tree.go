@@ -108,9 +108,8 @@ func ownMaterial(name string) bool {
 }
 
 // visit brings old, which may be nil, up to date with the open directory d at
-// rel, depth levels below the root; inside says that a directory above holds
-// a skill.
-func (s *scan) visit(d *dirfd, old *node, name, rel string, depth int, inside bool) (*node, error) {
+// rel. It returns nil where the directory is not to be searched now.
+func (s *scan) visit(d *dirfd, old *node, name, rel string, at level) (*node, error) {
 	if err := s.ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -129,20 +128,28 @@ func (s *scan) visit(d *dirfd, old *node, name, rel string, depth int, inside bo
 		return nil, nil
 	}
 	n := &node{name: name, stamp: st}
-	if old != nil && old.stamp == st && !st.racy(old.seen) {
+	below := level{at.depth + 1, at.inside, at.was || old != nil && old.skill != nil}
+	if old != nil && old.stamp == st && at.inside == at.was && !st.racy(old.seen) {
 		*n = *old
-	} else if err := s.list(d, n, old, rel, inside); err != nil {
+	} else if err := s.list(d, n, old, rel, at.inside); err != nil {
 		return nil, err
 	}
 	if n.skill != nil {
 		n.skill = s.read(spot{d, ""}, n.skill, rel, st.id)
-		inside = true
+		below.inside = true
 	}
 	for i, p := range n.packs {
 		n.packs[i] = s.readPack(d, p, rel)
 	}
-	s.descend(d, n, rel, depth, inside)
+	s.descend(d, n, rel, below)
 	return n, nil
+}
+
+// level is where a directory is: how deep below the root, and whether a
+// directory above it holds a skill, or did at the last scan.
+type level struct {
+	depth       int
+	inside, was bool
 }
 
 // list reads the names in a directory, keeping what old knew of those that
@@ -154,7 +161,7 @@ func (s *scan) list(d *dirfd, n, old *node, rel string, inside bool) error {
 		return err
 	}
 	slices.SortFunc(names, func(a, b dirent) int { return cmp.Compare(a.name, b.name) })
-	var python []string
+	var python, links []string
 	for _, e := range names {
 		switch {
 		case skill.IsFileName(e.name) && e.kind != kindDir:
@@ -164,6 +171,9 @@ func (s *scan) list(d *dirfd, n, old *node, rel string, inside bool) error {
 		case e.kind == kindDir || e.kind == kindUnknown && s.isDir(d, e.name):
 			if !skipped(e.name) {
 				n.subs = append(n.subs, &node{name: e.name})
+				if e.kind == kindUnknown {
+					links = append(links, e.name)
+				}
 			}
 		case strings.EqualFold(path.Ext(e.name), ".skill"):
 			n.packs = append(n.packs, &found{file: e.name})
@@ -173,7 +183,9 @@ func (s *scan) list(d *dirfd, n, old *node, rel string, inside bool) error {
 	}
 	if inside || n.skill != nil {
 		n.packs = nil // files of the skill
-		n.subs = slices.DeleteFunc(n.subs, func(sub *node) bool { return ownMaterial(sub.name) })
+		n.subs = slices.DeleteFunc(n.subs, func(sub *node) bool {
+			return ownMaterial(sub.name) || slices.Contains(links, sub.name) && !d.holdsDir(sub.name) // may lead out of the skill
+		})
 	} else {
 		s.codeManifest(d, n, python, rel)
 	}
@@ -205,11 +217,11 @@ func (n *node) keep(old *node) {
 	}
 }
 
-func (s *scan) descend(d *dirfd, n *node, rel string, depth int, inside bool) {
+func (s *scan) descend(d *dirfd, n *node, rel string, at level) {
 	if len(n.subs) == 0 {
 		return
 	}
-	if depth == s.opts.MaxDepth {
+	if at.depth > s.opts.MaxDepth {
 		if s.tooDeep++; s.tooDeep == 1 {
 			s.firstDeep = d.path
 		}
@@ -217,21 +229,23 @@ func (s *scan) descend(d *dirfd, n *node, rel string, depth int, inside bool) {
 	}
 	subs := make([]*node, 0, len(n.subs))
 	for _, old := range n.subs {
-		sub, err := s.descendInto(d, old, path.Join(rel, old.name), depth, inside)
+		sub, err := s.descendInto(d, old, path.Join(rel, old.name), at)
 		switch {
 		case err != nil && s.ctx.Err() != nil:
 			subs = append(subs, old) // interrupted: nothing is known to be gone
 		case err != nil:
 			s.problem(d.path+"/"+old.name, unreadable(err))
 			subs = append(subs, &node{name: old.name})
-		case sub != nil:
+		case sub == nil: // by another way, or beyond the bound: perhaps not next time
+			subs = append(subs, &node{name: old.name})
+		default:
 			subs = append(subs, sub)
 		}
 	}
 	n.subs = subs
 }
 
-func (s *scan) descendInto(d *dirfd, old *node, rel string, depth int, inside bool) (*node, error) {
+func (s *scan) descendInto(d *dirfd, old *node, rel string, at level) (*node, error) {
 	if n, ok := s.leaf(d, old, rel); ok {
 		return n, s.ctx.Err()
 	}
@@ -240,7 +254,7 @@ func (s *scan) descendInto(d *dirfd, old *node, rel string, depth int, inside bo
 		return nil, err
 	}
 	defer sub.close()
-	return s.visit(sub, old, old.name, rel, depth+1, inside)
+	return s.visit(sub, old, old.name, rel, at)
 }
 
 // leaf visits a directory without opening it, where that is enough: it holds a
@@ -311,16 +325,17 @@ func (s *scan) read(at spot, f *found, rel string, id fileID) *found {
 	fresh := &found{file: f.file, seen: time.Now().UnixNano()}
 	where := dir + "/" + f.file
 	sk, ds, st, err := s.parseHead(at, f.file, path.Base(dir))
-	if errors.Is(err, fs.ErrNotExist) {
-		fresh.missing = true
-	}
-	s.parsed++
 	fresh.stamp = st
 	if err != nil {
+		fresh.missing = errors.Is(err, fs.ErrNotExist)
 		fresh.seen = 0 // try again next time
 		fresh.problems = []Problem{{Path: where, Diagnostic: unreadable(err)}}
+		if !fresh.missing && !slices.Equal(fresh.problems, f.problems) {
+			s.parsed++
+		}
 		return fresh
 	}
+	s.parsed++
 	if f.file != skill.FileName && slices.ContainsFunc(ds, func(d skill.Diagnostic) bool { return d.Code == "frontmatter-missing" }) {
 		return fresh // some other document that happens to be named skill.md
 	}

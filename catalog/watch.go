@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 )
 
 const (
-	// maxWatched bounds the directories that are watched; a source with more
+	// maxWatched bounds the directories that are watched; a source beyond it
 	// is polled, as the system's watches are shared by all its programs.
 	maxWatched = 4_000
 	// settle is how long a source must be quiet before it is read again, so
@@ -26,82 +29,291 @@ var errPoll = errors.New("the source has to be polled")
 
 // Watch calls changed after changes in the tree until ctx ends.
 func (d *Dir) Watch(ctx context.Context, changed func()) error {
+	var failed error
+	watchDirs(ctx, []*Dir{d}, func([]int) { changed() }, func(_ int, err error) { failed = err })
+	return failed
+}
+
+// watchDirs watches several directory sources until ctx ends. It calls changed
+// with the sources that may have changed, and giveUp once for a source that
+// cannot be watched any more. They share one instance of the system's
+// facility: Linux has 128 of these for all programs of a user.
+func watchDirs(ctx context.Context, dirs []*Dir, changed func(which []int), giveUp func(i int, err error)) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
-		return fmt.Errorf("%w: %w", errPoll, err)
+		for i := range dirs {
+			giveUp(i, fmt.Errorf("%w: %w", errPoll, err))
+		}
+		return
 	}
 	defer w.Close()
-	if err := d.watchAll(w); err != nil {
-		return err
+	x := &watching{w: w, giveUp: giveUp, have: map[string]bool{}, gone: map[string]bool{}}
+	for _, d := range dirs {
+		x.trees = append(x.trees, &watchedTree{dir: d})
 	}
-	changed() // what happened between the scan and the watch
-	var quiet <-chan time.Time
-	var first time.Time
-	for {
+	x.update()
+	for x.left() {
+		var due <-chan time.Time
+		if at := x.due(); !at.IsZero() {
+			due = time.After(time.Until(at))
+		}
 		select {
 		case <-ctx.Done():
-			return nil
-		case err := <-w.Errors:
-			return fmt.Errorf("%w: %w", errPoll, err)
-		case _, ok := <-w.Events:
+			return
+		case err, ok := <-w.Errors:
+			if ok && errors.Is(err, fsnotify.ErrEventOverflow) {
+				x.markAll()
+				continue
+			}
+			x.end(err)
+		case ev, ok := <-w.Events:
 			if !ok {
-				return errPoll
+				x.end(fsnotify.ErrClosed)
+				continue
 			}
-			if quiet == nil {
-				first = time.Now()
-			}
-			if quiet == nil || time.Since(first) < settleMost {
-				quiet = time.After(settle)
-			}
-		case <-quiet:
-			quiet = nil
-			changed()
-			if err := d.watchAll(w); err != nil {
-				return err
+			x.event(ev)
+		case <-due:
+			changed(x.take())
+			x.update()
+		}
+	}
+}
+
+// watching is what is watched for whom.
+type watching struct {
+	w      *fsnotify.Watcher
+	giveUp func(i int, err error)
+	trees  []*watchedTree
+	at     map[string][]watcher // by path of a watched directory
+	have   map[string]bool      // paths that are watched
+	gone   map[string]bool      // paths of these that were removed or renamed
+}
+
+// watchedTree is one source.
+type watchedTree struct {
+	dir        *Dir
+	given      bool      // up
+	first, due time.Time // of the changes that are not read yet, zero for none
+}
+
+// watcher is a source that wants to know of a directory. Above says that it
+// lies above the root, and only what happens on the way to that matters.
+type watcher struct {
+	tree  int
+	above bool
+}
+
+func (x *watching) left() bool {
+	for _, t := range x.trees {
+		if !t.given {
+			return true
+		}
+	}
+	return false
+}
+
+func (x *watching) due() time.Time {
+	var first time.Time
+	for _, t := range x.trees {
+		if !t.due.IsZero() && (first.IsZero() || t.due.Before(first)) {
+			first = t.due
+		}
+	}
+	return first
+}
+
+// take returns the sources that have been quiet for long enough.
+func (x *watching) take() []int {
+	now := time.Now()
+	var which []int
+	for i, t := range x.trees {
+		if !t.due.IsZero() && !t.due.After(now) {
+			t.first, t.due = time.Time{}, time.Time{}
+			which = append(which, i)
+		}
+	}
+	return which
+}
+
+func (x *watching) mark(i int) {
+	t, now := x.trees[i], time.Now()
+	if t.given {
+		return
+	}
+	if t.first.IsZero() {
+		t.first = now
+	}
+	t.due = now.Add(settle)
+	if most := t.first.Add(settleMost); t.due.After(most) {
+		t.due = most
+	}
+}
+
+func (x *watching) markAll() {
+	for i := range x.trees {
+		x.mark(i)
+	}
+}
+
+func (x *watching) fail(i int, err error) {
+	if t := x.trees[i]; !t.given {
+		t.given, t.first, t.due = true, time.Time{}, time.Time{}
+		x.giveUp(i, fmt.Errorf("%w: %w", errPoll, err))
+	}
+}
+
+func (x *watching) end(err error) {
+	for i := range x.trees {
+		x.fail(i, err)
+	}
+}
+
+func (x *watching) event(ev fsnotify.Event) {
+	if ev.Name == "" {
+		return
+	}
+	if x.have[ev.Name] && (ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename)) {
+		x.gone[ev.Name] = true
+	}
+	for _, p := range []string{ev.Name, filepath.Dir(ev.Name)} {
+		for _, w := range x.at[p] {
+			if !w.above || leadsTo(ev.Name, x.trees[w.tree].dir.root) {
+				x.mark(w.tree)
 			}
 		}
 	}
 }
 
-// watchAll watches the root, or the nearest directory above it that exists,
-// and every directory of the last scan. Watching one twice is harmless.
-func (d *Dir) watchAll(w *fsnotify.Watcher) error {
-	var dirs []string
-	d.mu.Lock()
-	if d.tree != nil {
-		dirs = d.tree.paths(dirs, d.root)
-	}
-	d.mu.Unlock()
-	if len(dirs) > maxWatched {
-		return fmt.Errorf("%w: it has more than %d directories", errPoll, maxWatched)
-	}
-	if len(dirs) == 0 {
-		return d.watchAbove(w)
-	}
-	for i, dir := range dirs {
-		if err := w.Add(dir); err != nil && i == 0 {
-			return fmt.Errorf("%w: %w", errPoll, err)
-		}
-	}
-	return nil
+// leadsTo reports whether path is target or above it.
+func leadsTo(path, target string) bool {
+	const sep = string(filepath.Separator)
+	return path == target || strings.HasPrefix(target, strings.TrimSuffix(path, sep)+sep)
 }
 
-// watchAbove waits for a root that does not exist yet.
-func (d *Dir) watchAbove(w *fsnotify.Watcher) error {
-	for dir := d.root; ; dir = filepath.Dir(dir) {
-		if err := w.Add(dir); err == nil || dir == filepath.Dir(dir) {
-			return nil
+// update watches the directories of the last scans, and no others. What it
+// did not watch before may have changed since the scan, so it is read again.
+func (x *watching) update() {
+	wanted := x.wanted()
+	for p := range x.have {
+		if x.vanished(p) {
+			delete(x.have, p) // the system has dropped it
+		} else if x.at[p] == nil {
+			_ = x.w.Remove(p) // it was there, or is gone
+			delete(x.have, p)
+		}
+	}
+	clear(x.gone)
+	for _, p := range wanted {
+		err := x.w.Add(p)
+		for _, w := range x.at[p] {
+			switch {
+			case err == nil && !x.have[p], errors.Is(err, fs.ErrNotExist):
+				x.mark(w.tree)
+			case err != nil && !errors.Is(err, fs.ErrPermission):
+				x.fail(w.tree, err)
+			}
+		}
+		if err == nil {
+			x.have[p] = true
 		}
 	}
 }
 
-func (n *node) paths(dirs []string, path string) []string {
-	dirs = append(dirs, path)
-	for _, s := range n.subs {
-		if len(dirs) > maxWatched {
+// vanished reports whether path or a directory above it was removed or renamed.
+func (x *watching) vanished(path string) bool {
+	for len(x.gone) > 0 {
+		if x.gone[path] {
+			return true
+		}
+		if path == filepath.Dir(path) {
 			break
 		}
-		dirs = s.paths(dirs, filepath.Join(path, s.name))
+		path = filepath.Dir(path)
 	}
-	return dirs
+	return false
+}
+
+// wanted fills in x.at and returns its paths in order.
+func (x *watching) wanted() []string {
+	x.at = map[string][]watcher{}
+	var order []string
+	byID := map[fileID]string{}
+	want := func(p string, id fileID, w watcher) {
+		if id != (fileID{}) { // one directory by two paths is watched by the first
+			first, ok := byID[id]
+			if !ok {
+				first, byID[id] = p, p
+			}
+			w.above = w.above && first == p // else events have other paths
+			p = first
+		}
+		if x.at[p] == nil {
+			order = append(order, p)
+		}
+		x.at[p] = append(x.at[p], w)
+	}
+	for i, t := range x.trees {
+		if t.given {
+			continue
+		}
+		places := t.dir.watched(maxWatched - len(order))
+		if places == nil {
+			x.fail(i, fmt.Errorf("there are more than %d directories", maxWatched))
+			continue
+		}
+		for _, p := range places {
+			want(p.path, p.id, watcher{tree: i, above: p.above})
+		}
+	}
+	return order
+}
+
+// watchedDir is a directory that a source wants to have watched.
+type watchedDir struct {
+	path  string
+	id    fileID
+	above bool
+}
+
+// watched returns the directories of the last scan, or the nearest one above
+// the root where that does not exist; nil where there are more than most.
+func (d *Dir) watched(most int) []watchedDir {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var out []watchedDir
+	fi, err := os.Lstat(d.root)
+	if err == nil && d.tree != nil {
+		out = d.tree.watched(out, d.root, most)
+	}
+	if out == nil || fi.Mode()&fs.ModeSymlink != 0 {
+		out = append(out, above(d.root))
+	}
+	if len(out) > most {
+		return nil
+	}
+	return out
+}
+
+// above is the nearest directory above path that exists.
+func above(path string) watchedDir {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if fi, err := os.Stat(dir); err == nil && fi.IsDir() || dir == filepath.Dir(dir) {
+			w := watchedDir{path: dir, above: true}
+			if err == nil {
+				w.id = stampOfInfo(fi).id
+			}
+			return w
+		}
+	}
+}
+
+func (n *node) watched(out []watchedDir, path string, most int) []watchedDir {
+	if n.stamp == (stamp{}) || len(out) > most {
+		return out // not searched, or enough
+	}
+	out = append(out, watchedDir{path: path, id: n.stamp.id})
+	for _, s := range n.subs {
+		out = s.watched(out, filepath.Join(path, s.name), most)
+	}
+	return out
 }

@@ -8,6 +8,7 @@
 package session
 
 import (
+	"slices"
 	"time"
 
 	"github.com/loadout-dev/loadout/skill"
@@ -93,3 +94,29 @@ type ID struct {
 
 // Key is the identity as one text.
 func (id ID) Key() string { return id.Origin + "/" + id.Dir }
+
+// clone returns a copy that shares nothing that can be changed.
+func (e Event) clone() Event {
+	e.Message = copied(e.Message)
+	e.Unloaded = copied(e.Unloaded)
+	e.Updated = copied(e.Updated)
+	if e.Loaded != nil {
+		l := e.Loaded.clone()
+		e.Loaded = &l
+	}
+	return e
+}
+
+func (l Loaded) clone() Loaded {
+	l.Files = slices.Clone(l.Files)
+	l.Needs = slices.Clone(l.Needs)
+	return l
+}
+
+func copied[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	v := *p
+	return &v
+}

@@ -4,23 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
-	"sync"
-	"time"
-
-	"golang.org/x/sync/singleflight"
 
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Skills is where a session gets its skills from.
+// Skills is where a session gets its skills from. It is safe for concurrent
+// use.
 type Skills interface {
 	// Fetch resolves a reference and returns the skill and those it needs,
-	// each after those it needs, as they are now.
+	// each after those it needs, as they are now. The error matches
+	// [fs.ErrNotExist] where no skill answers to the reference.
 	Fetch(ctx context.Context, ref string) ([]*Material, error)
 	// Digest returns the digest of a skill's SKILL.md as it is now.
 	Digest(ctx context.Context, id ID) (string, error)
+}
+
+// Lister may be implemented by [Skills] that can say which skills there are: a
+// load of something else then names them.
+type Lister interface {
+	// Names are the names of the skills that a model may be told of.
+	Names() []string
 }
 
 // Material is a skill as it is delivered: level 2, and the names of level 3.
@@ -51,111 +57,125 @@ const (
 // Result is what a load came to, for the model and for the person.
 type Result struct {
 	State    LoadState
-	Material *Material // nil where it failed
+	Material *Material // nil where it failed; shared, do not change it
 	Text     string    // what the model is given
 	Problems []string
 	Brought  []string // names of skills that were loaded because it needs them
 }
 
-// Session is one conversation. It is safe for concurrent use.
-type Session struct {
-	log    Log
-	skills Skills
-	flight singleflight.Group
-
-	mu    sync.Mutex // guards state; held while appending, so that both agree
-	state State
-}
-
-// Open continues the conversation in log, which may be empty.
-func Open(ctx context.Context, log Log, skills Skills) (*Session, error) {
-	events, err := log.Read(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
-	s := &Session{log: log, skills: skills}
-	for _, e := range events {
-		s.state.Apply(e)
-	}
-	return s, nil
-}
-
-// Append adds events to the log and to the state.
-func (s *Session) Append(ctx context.Context, events ...Event) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.append(ctx, events...)
-}
-
-func (s *Session) append(ctx context.Context, events ...Event) error {
-	ptrs := make([]*Event, len(events))
-	for i := range events {
-		if events[i].Time.IsZero() {
-			events[i].Time = time.Now().UTC()
-		}
-		ptrs[i] = &events[i]
-	}
-	if err := s.log.Append(ctx, ptrs...); err != nil {
-		return err
-	}
-	for _, e := range events {
-		s.state.Apply(e)
-	}
-	return nil
-}
-
-// Say adds a message.
-func (s *Session) Say(ctx context.Context, role Role, text string) error {
-	return s.Append(ctx, Event{Type: TypeMessage, Message: &Message{role, text}})
-}
-
-// Active returns the skills in force in the order in which they were loaded.
-func (s *Session) Active() []Active {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.state.Active()
-}
-
-// Turn is the number of the current turn, 0 before the first message.
-func (s *Session) Turn() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.state.Turn
+// flight is one load in progress and those who wait for it. Session.mu guards
+// its fields until done is closed, and taken after that too.
+type flight struct {
+	cancel  context.CancelFunc
+	done    chan struct{}
+	waiting int
+	decided bool // what it came to stands, and is in the log
+	taken   bool // somebody was given its text
+	result  *Result
+	err     error
 }
 
 // Load brings a skill and those it needs into force. Calls for one reference
-// at the same time are one load. A load that cannot be done is a result with
-// [StateFailed] and its reason, not an error; an error means that the log
-// could not be written or ctx ended.
+// at the same time are one load, and one of them is given its text; to the
+// others it is loaded already. The load goes on while somebody waits for it;
+// where nobody does any more, nothing is loaded.
+//
+// A load that cannot be done is a result with [StateFailed] and its reason, not
+// an error; an error means that the log could not be written or ctx ended.
 func (s *Session) Load(ctx context.Context, ref string) (*Result, error) {
-	ch := s.flight.DoChan(ref, func() (any, error) { return s.load(context.WithoutCancel(ctx), ref) })
-	select {
-	case <-ctx.Done():
+	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
-	case r := <-ch:
-		if r.Err != nil {
-			return nil, r.Err
-		}
-		return r.Val.(*Result), nil
 	}
+	f := s.join(ctx, ref)
+	select {
+	case <-f.done:
+	case <-ctx.Done():
+		if s.leave(ref, f) {
+			return nil, context.Cause(ctx)
+		}
+		<-f.done // too late to leave: it is in the log, so it must be told
+	}
+	return s.take(f)
 }
 
-func (s *Session) load(ctx context.Context, ref string) (*Result, error) {
+// join waits for the load of ref, starting it where there is none.
+func (s *Session) join(ctx context.Context, ref string) *flight {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.flights[ref]; f != nil {
+		f.waiting++
+		return f
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	f := &flight{cancel: cancel, done: make(chan struct{}), waiting: 1}
+	s.flights[ref] = f
+	go s.fly(ctx, ref, f)
+	return f
+}
+
+// leave stops waiting. It reports false where the load is decided already.
+func (s *Session) leave(ref string, f *flight) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.decided {
+		return false
+	}
+	if f.waiting--; f.waiting == 0 {
+		delete(s.flights, ref)
+		f.cancel()
+	}
+	return true
+}
+
+func (s *Session) fly(ctx context.Context, ref string, f *flight) {
+	defer close(f.done)
+	defer f.cancel()
 	all, err := s.skills.Fetch(ctx, ref)
-	if err != nil {
-		return &Result{State: StateFailed, Text: err.Error(), Problems: []string{err.Error()}}, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.waiting == 0 {
+		return // it was taken out of flights when the last one left
+	}
+	delete(s.flights, ref)
+	f.decided = true
+	f.result, f.err = s.enter(ctx, ref, all, err)
+}
+
+// take hands out what a flight came to; the text to the first who asks.
+func (s *Session) take(f *flight) (*Result, error) {
+	if f.err != nil {
+		return nil, f.err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	main := all[len(all)-1]
-	if a, ok := s.state.Find(main.ID); ok && a.Digest == main.Digest {
-		return &Result{State: StateAlready, Material: main, Text: RenderAlready(main), Problems: main.Problems}, nil
+	r := *f.result
+	if r.State == StateFailed || r.State == StateAlready {
+		return &r, nil
 	}
+	if f.taken {
+		return already(r.Material), nil
+	}
+	f.taken = true
+	return &r, nil
+}
+
+// enter brings what was fetched into force. s.mu is held.
+func (s *Session) enter(ctx context.Context, ref string, all []*Material, err error) (*Result, error) {
+	if err == nil && len(all) == 0 {
+		err = fmt.Errorf("skill %s: %w", ref, fs.ErrNotExist)
+	}
+	if err != nil {
+		return &Result{State: StateFailed, Text: s.failure(err), Problems: []string{err.Error()}}, nil
+	}
+	main := all[len(all)-1]
 	r := &Result{State: StateLoaded, Material: main}
 	var events []Event
 	var texts []string
 	for _, m := range all {
 		if a, ok := s.state.Find(m.ID); ok && a.Digest == m.Digest {
+			if m == main {
+				texts = append(texts, RenderAlready(m))
+			}
 			continue
 		}
 		l := Loaded{Skill: m.ID, Digest: m.Digest, Text: Render(m), Files: m.Files, Tokens: m.Tokens, Needs: m.Needs}
@@ -167,14 +187,41 @@ func (s *Session) load(ctx context.Context, ref string) (*Result, error) {
 		texts = append(texts, l.Text)
 		r.Problems = append(r.Problems, m.Problems...)
 	}
+	if len(events) == 0 {
+		return already(main), nil
+	}
 	if len(r.Problems) > 0 {
 		r.State = StateDegraded
 	}
-	r.Text = strings.Join(texts, "\n\n")
+	r.Text = strings.Join(texts, "\n")
 	if err := s.append(ctx, events...); err != nil {
 		return nil, fmt.Errorf("load %s: %w", main.ID.Name, err)
 	}
 	return r, nil
+}
+
+func already(m *Material) *Result {
+	return &Result{State: StateAlready, Material: m, Text: RenderAlready(m), Problems: m.Problems}
+}
+
+// maxNamed bounds the skills that a failed load names.
+const maxNamed = 20
+
+// failure is a failed load for the model: why, and what there is instead.
+func (s *Session) failure(err error) string {
+	l, ok := s.skills.(Lister)
+	if !ok || !errors.Is(err, fs.ErrNotExist) {
+		return err.Error()
+	}
+	names := l.Names()
+	if len(names) == 0 {
+		return err.Error() + ". There are no skills."
+	}
+	text := err.Error() + ". Available skills: " + strings.Join(names[:min(len(names), maxNamed)], ", ")
+	if rest := len(names) - maxNamed; rest > 0 {
+		text += fmt.Sprintf(" and %d more", rest)
+	}
+	return text
 }
 
 // NeededError says that a skill cannot be unloaded because others need it.
@@ -190,9 +237,9 @@ func (e *NeededError) Error() string {
 // ErrNotLoaded says that a skill is not in force.
 var ErrNotLoaded = errors.New("skill is not loaded")
 
-// Unload takes a skill out of force. Where other skills in force need it, it
-// is a [*NeededError], or with cascade these are unloaded first. It returns
-// the names of what was unloaded.
+// Unload takes a skill out of force, by its name or [ID.Key]. Where other
+// skills in force need it, it is a [*NeededError], or with cascade these are
+// unloaded first. It returns the names of what was unloaded.
 func (s *Session) Unload(ctx context.Context, name, reason string, cascade bool) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,19 +267,23 @@ func (s *Session) Unload(ctx context.Context, name, reason string, cascade bool)
 	return names(going), nil
 }
 
-// dependents are the active skills that need name, the outermost first.
+// dependents are the active skills that need name, directly or through
+// others, each before those it needs.
 func dependents(active []Active, name string) []Active {
-	needed := map[string]bool{name: true}
+	needs := func(a Active, name string) bool { return slices.Contains(a.Needs, name) }
 	var out []Active
-	for grew := true; grew; {
-		grew = false
+	seen := map[string]bool{name: true}
+	var visit func(name string)
+	visit = func(name string) {
 		for _, a := range active {
-			if !needed[a.Skill.Name] && slices.ContainsFunc(a.Needs, func(n string) bool { return needed[n] }) {
-				needed[a.Skill.Name], grew = true, true
-				out = append([]Active{a}, out...)
+			if needs(a, name) && !seen[a.Skill.Name] {
+				seen[a.Skill.Name] = true
+				visit(a.Skill.Name)
+				out = append(out, a)
 			}
 		}
 	}
+	visit(name)
 	return out
 }
 
@@ -251,14 +302,35 @@ func (s *Session) Refresh(ctx context.Context) ([]Updated, error) {
 	var updated []Updated
 	for _, a := range s.Active() {
 		now, err := s.skills.Digest(ctx, a.Skill)
+		if ctx.Err() != nil {
+			return updated, context.Cause(ctx)
+		}
 		if err != nil || now == a.Current {
 			continue
 		}
-		u := Updated{Skill: a.Skill, Old: a.Current, Digest: now}
-		if err := s.Append(ctx, Event{Type: TypeUpdated, Updated: &u}); err != nil {
+		u, err := s.update(ctx, a.Skill, now)
+		if err != nil {
 			return updated, err
 		}
-		updated = append(updated, u)
+		if u != nil {
+			updated = append(updated, *u)
+		}
 	}
 	return updated, nil
+}
+
+// update records that a skill has another digest now, unless that is known by
+// now or the skill went out of force meanwhile.
+func (s *Session) update(ctx context.Context, id ID, now string) (*Updated, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, ok := s.state.Find(id)
+	if !ok || a.Current == now {
+		return nil, nil
+	}
+	u := Updated{Skill: id, Old: a.Current, Digest: now}
+	if err := s.append(ctx, Event{Type: TypeUpdated, Updated: &u}); err != nil {
+		return nil, err
+	}
+	return &u, nil
 }

@@ -10,15 +10,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 )
 
 // Log keeps the events of one session in order. Implementations are safe for
-// concurrent use.
+// concurrent use, and share nothing with their callers that can be changed.
 type Log interface {
-	// Append adds events, giving each its sequence number in place. Either
-	// all of them are kept or none.
+	// Append adds events, giving each its sequence number in place. Where it
+	// returns an error, none of them is kept.
 	Append(ctx context.Context, events ...*Event) error
 	// Read returns the events after the sequence number, in order.
 	Read(ctx context.Context, after int64) ([]Event, error)
@@ -38,7 +37,7 @@ func (m *Memory) Append(_ context.Context, events ...*Event) error {
 	defer m.mu.Unlock()
 	for _, e := range events {
 		e.Seq = int64(len(m.events)) + 1
-		m.events = append(m.events, *e)
+		m.events = append(m.events, e.clone())
 	}
 	return nil
 }
@@ -47,18 +46,22 @@ func (m *Memory) Append(_ context.Context, events ...*Event) error {
 func (m *Memory) Read(_ context.Context, after int64) ([]Event, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if after < 0 || after > int64(len(m.events)) {
-		return nil, nil
+	var out []Event
+	for _, e := range m.events[min(max(after, 0), int64(len(m.events))):] {
+		out = append(out, e.clone())
 	}
-	return slices.Clone(m.events[after:]), nil
+	return out, nil
 }
 
 // maxLine bounds one event in a file.
 const maxLine = 64 << 20
 
-// File is a log in a file with one JSON document a line. A last line that was
-// cut off by a crash is dropped when the file is opened again. One process
-// may have it open at a time.
+// ErrInUse says that a log is open already, here or in another process.
+var ErrInUse = errors.New("the session is open in another place")
+
+// File is a log in a file with one JSON document a line. What a crash left of a
+// last line is dropped when the file is opened again; where several events
+// were being appended, the first of them may be kept.
 type File struct {
 	mu   sync.Mutex
 	f    *os.File
@@ -68,8 +71,8 @@ type File struct {
 
 var _ Log = (*File)(nil)
 
-// OpenFile opens or creates the log at path, readable by its owner only.
-// Close it when done.
+// OpenFile opens or creates the log at path, readable by its owner only. It
+// fails with [ErrInUse] where the log is open already. Close it when done.
 func OpenFile(path string) (*File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("open session log: %w", err)
@@ -88,6 +91,9 @@ func OpenFile(path string) (*File, error) {
 
 // recover finds the end of the last whole event and drops what is after it.
 func (l *File) recover() error {
+	if err := lockFile(l.f); err != nil {
+		return err
+	}
 	events, size, err := readEvents(l.f, 0)
 	if err != nil {
 		return err
@@ -108,12 +114,20 @@ func (l *File) Append(_ context.Context, events ...*Event) error {
 	enc.SetEscapeHTML(false)
 	for i, e := range events {
 		e.Seq = l.seq + int64(i) + 1
+		before := buf.Len()
 		if err := enc.Encode(e); err != nil {
 			return fmt.Errorf("append to session log: %w", err)
 		}
+		if n := buf.Len() - before; n > maxLine {
+			return fmt.Errorf("append to session log: an event has %d bytes, more than %d", n, maxLine)
+		}
 	}
 	if _, err := l.f.WriteAt(buf.Bytes(), l.size); err != nil {
-		return errors.Join(fmt.Errorf("append to session log: %w", err), l.f.Truncate(l.size))
+		err = fmt.Errorf("append to session log: %w", err)
+		if cut := l.f.Truncate(l.size); cut != nil {
+			err = errors.Join(err, cut)
+		}
+		return err
 	}
 	l.size += int64(buf.Len())
 	l.seq += int64(len(events))
@@ -137,28 +151,44 @@ func (l *File) Close() error { return l.f.Close() }
 // readEvents reads whole lines until one that is cut off, and returns the
 // events after the sequence number and the size of the whole lines.
 func readEvents(r io.Reader, after int64) ([]Event, int64, error) {
-	sc := bufio.NewReaderSize(r, 64<<10)
+	br := bufio.NewReaderSize(r, 64<<10)
 	var events []Event
 	var size, seq int64
 	for {
-		line, err := sc.ReadBytes('\n')
+		line, err := readLine(br)
 		if errors.Is(err, io.EOF) {
 			return events, size, nil // what is left is no whole line
 		}
-		if err != nil {
-			return nil, 0, err
-		}
 		var e Event
-		if err := json.Unmarshal(line, &e); err != nil || len(line) > maxLine {
-			return nil, 0, fmt.Errorf("the event after %d is damaged: %w", seq, err)
+		if err == nil {
+			err = json.Unmarshal(line, &e)
 		}
-		if e.Seq != seq+1 {
+		switch {
+		case err != nil:
+			return nil, 0, fmt.Errorf("the event after event %d is damaged: %w", seq, err)
+		case e.Seq != seq+1:
 			return nil, 0, fmt.Errorf("event %d follows event %d", e.Seq, seq)
 		}
 		seq = e.Seq
 		size += int64(len(line))
 		if seq > after {
 			events = append(events, e)
+		}
+	}
+}
+
+// readLine returns a line with its end; [io.EOF] where it has none.
+func readLine(br *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := br.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > maxLine:
+			return nil, fmt.Errorf("it has more than %d bytes", maxLine)
+		case errors.Is(err, bufio.ErrBufferFull):
+		default:
+			return line, err
 		}
 	}
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/loadout-dev/loadout/skill"
@@ -12,14 +13,18 @@ const maxListed = 40
 
 // Render is a load as the result of a tool: the instructions as they are,
 // without line numbers and not inside JSON, with one line before them that
-// says what they are and one after them that says which files there are.
+// says what they are and lines after them that say which files there are, and
+// what does not work.
 func Render(m *Material) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Skill %s (from %s) is loaded. Follow its instructions where they apply.\n\n", m.ID.Name, m.ID.Origin)
-	b.WriteString(strings.Trim(FillPlaces(m.Instructions, m.Location), "\n"))
-	b.WriteByte('\n')
-	if line := fileLine(m); line != "" {
-		b.WriteString("\n" + line + "\n")
+	body := Body(m)
+	if body == "" {
+		fmt.Fprintf(&b, "Skill %s (from %s) is loaded, but it has no instructions.\n", m.ID.Name, m.ID.Origin)
+	} else {
+		fmt.Fprintf(&b, "Skill %s (from %s) is loaded. Follow its instructions where they apply.\n\n%s\n", m.ID.Name, m.ID.Origin, body)
+	}
+	if lines := fileLines(m); lines != "" {
+		b.WriteString("\n" + lines)
 	}
 	for _, p := range m.Problems {
 		b.WriteString("\nNote: " + p + "\n")
@@ -27,36 +32,59 @@ func Render(m *Material) string {
 	return b.String()
 }
 
+// Body is the instructions as they are delivered: as written, without the
+// empty lines around them, and with places filled in.
+func Body(m *Material) string {
+	if strings.TrimSpace(m.Instructions) == "" {
+		return ""
+	}
+	return FillPlaces(strings.Trim(m.Instructions, "\r\n"), m.Location)
+}
+
 // RenderAlready is the answer to a load of what the conversation holds.
 func RenderAlready(m *Material) string {
 	return fmt.Sprintf("Skill %s is already loaded and unchanged; its instructions are further up in this conversation.", m.ID.Name)
 }
 
-// fileLine names the files beside SKILL.md.
-func fileLine(m *Material) string {
-	var names []string
+// fileLines names the files beside SKILL.md, and the scripts among them.
+func fileLines(m *Material) string {
+	var files, scripts []string
 	rest := 0
 	for _, f := range m.Files {
 		switch {
 		case skill.IsFileName(f.Path):
-		case len(names) == maxListed:
+		case len(files)+len(scripts) == maxListed:
 			rest++
+		case f.Script:
+			scripts = append(scripts, plain(f.Path))
 		default:
-			names = append(names, f.Path)
+			files = append(files, plain(f.Path))
 		}
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	line := "Files of this skill"
+	where := ""
 	if m.Location != "" {
-		line += " (in " + m.Location + ")"
+		where = " (in " + m.Location + ")"
 	}
-	line += ": " + strings.Join(names, ", ")
+	var b strings.Builder
+	if len(files) > 0 {
+		b.WriteString("Files of this skill" + where + ": " + strings.Join(files, ", ") + "\n")
+		where = ""
+	}
+	if len(scripts) > 0 {
+		b.WriteString("Scripts of this skill" + where + ": " + strings.Join(scripts, ", ") + "\n")
+	}
 	if rest > 0 {
-		line += fmt.Sprintf(" and %d more", rest)
+		fmt.Fprintf(&b, "It has %d more files.\n", rest)
 	}
-	return line
+	return b.String()
+}
+
+// plain is a path as part of a line, whatever is in it.
+func plain(path string) string {
+	if strings.ContainsFunc(path, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return strconv.Quote(path)
+	}
+	return path
 }
 
 // places are what authors write for the directory of their skill.
@@ -69,8 +97,9 @@ func FillPlaces(text, location string) string {
 	if location == "" {
 		return text
 	}
+	var pairs []string
 	for _, p := range places {
-		text = strings.ReplaceAll(text, p, location)
+		pairs = append(pairs, p, location)
 	}
-	return text
+	return strings.NewReplacer(pairs...).Replace(text)
 }

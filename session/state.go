@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// State is what the events of a session amount to. It is a value of its own;
-// change a copy by [State.Apply].
+// State is what the events of a session amount to. The zero value is that of
+// an empty log; [State.Clone] makes an independent copy.
 type State struct {
 	Seq    int64 // of the last event applied
 	Turn   int   // messages of a person so far
-	active map[string]*Active
+	active map[string]Active
 }
 
 // Active is a skill in force.
@@ -23,31 +23,47 @@ type Active struct {
 	Current string
 }
 
-// Apply brings the state forward by one event.
+func (a Active) clone() Active {
+	a.Loaded = a.Loaded.clone()
+	return a
+}
+
+// Apply brings the state forward by one event. Events of types that it does
+// not know change nothing but Seq.
 func (s *State) Apply(e Event) {
 	if s.active == nil {
-		s.active = map[string]*Active{}
+		s.active = map[string]Active{}
 	}
 	s.Seq = e.Seq
 	switch {
 	case e.Message != nil && e.Message.Role == RoleUser:
 		s.Turn++
 	case e.Loaded != nil:
-		s.active[e.Loaded.Skill.Key()] = &Active{Loaded: *e.Loaded, Seq: e.Seq, Turn: s.Turn, Current: e.Loaded.Digest}
+		s.active[e.Loaded.Skill.Key()] = Active{Loaded: e.Loaded.clone(), Seq: e.Seq, Turn: s.Turn, Current: e.Loaded.Digest}
 	case e.Unloaded != nil:
 		delete(s.active, e.Unloaded.Skill.Key())
 	case e.Updated != nil:
-		if a := s.active[e.Updated.Skill.Key()]; a != nil {
+		if a, ok := s.active[e.Updated.Skill.Key()]; ok {
 			a.Current = e.Updated.Digest
+			s.active[e.Updated.Skill.Key()] = a
 		}
 	}
+}
+
+// Clone returns a copy that shares nothing with s.
+func (s *State) Clone() State {
+	c := State{Seq: s.Seq, Turn: s.Turn, active: make(map[string]Active, len(s.active))}
+	for key, a := range s.active {
+		c.active[key] = a.clone()
+	}
+	return c
 }
 
 // Active returns the skills in force in the order in which they were loaded.
 func (s *State) Active() []Active {
 	out := make([]Active, 0, len(s.active))
 	for _, a := range s.active {
-		out = append(out, *a)
+		out = append(out, a.clone())
 	}
 	slices.SortFunc(out, func(a, b Active) int { return cmp.Compare(a.Seq, b.Seq) })
 	return out
@@ -55,8 +71,9 @@ func (s *State) Active() []Active {
 
 // Find returns the skill in force with that identity.
 func (s *State) Find(id ID) (Active, bool) {
-	if a := s.active[id.Key()]; a != nil {
-		return *a, true
+	a, ok := s.active[id.Key()]
+	if !ok {
+		return Active{}, false
 	}
-	return Active{}, false
+	return a.clone(), true
 }

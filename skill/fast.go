@@ -3,6 +3,7 @@ package skill
 import (
 	"bytes"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -108,15 +109,15 @@ func (f *fastReader) value(v string, column int) *yaml.Node {
 	switch c := v[0]; {
 	case c == '"' && len(v) > 2 && v[len(v)-1] == '"':
 		n.Value, n.Style = v[1:len(v)-1], yaml.DoubleQuotedStyle
-		if strings.ContainsAny(n.Value, `"\`) || !printableASCII(n.Value) {
+		if strings.ContainsAny(n.Value, `"\`) || !printable(n.Value) {
 			return nil
 		}
 	case c == '\'' && len(v) > 2 && v[len(v)-1] == '\'':
 		n.Value, n.Style = v[1:len(v)-1], yaml.SingleQuotedStyle
-		if strings.IndexByte(n.Value, '\'') >= 0 || !printableASCII(n.Value) {
+		if strings.IndexByte(n.Value, '\'') >= 0 || !printable(n.Value) {
 			return nil
 		}
-	case c|0x20 >= 'a' && c|0x20 <= 'z':
+	case c|0x20 >= 'a' && c|0x20 <= 'z', c >= utf8.RuneSelf:
 		if !fastPlain(v) {
 			return nil
 		}
@@ -126,10 +127,11 @@ func (f *fastReader) value(v string, column int) *yaml.Node {
 	return n
 }
 
-// fastPlain reports whether text that begins with a letter is a plain string
-// as it stands: no indicator in it, and no word that is not a string.
+// fastPlain reports whether text that begins with a letter, or beyond ASCII, is
+// a plain string as it stands: no indicator in it, and no word that is not a
+// string.
 func fastPlain(v string) bool {
-	if !printableASCII(v) || v[len(v)-1] == ':' || strings.Contains(v, ": ") || strings.Contains(v, " #") {
+	if !printable(v) || v[len(v)-1] == ':' || strings.Contains(v, ": ") || strings.Contains(v, " #") {
 		return false
 	}
 	if len(v) <= 5 { // null, true, yes, .inf and their like
@@ -141,10 +143,25 @@ func fastPlain(v string) bool {
 	return true
 }
 
-func printableASCII(s string) bool {
+// printable reports whether text is of characters that have no meaning for
+// YAML beyond that of ASCII.
+func printable(s string) bool {
 	for i := 0; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			return printableUnicode(s[i:])
+		}
 		if s[i] < ' ' || s[i] > '~' {
 			return false
+		}
+	}
+	return true
+}
+
+func printableUnicode(s string) bool {
+	for _, r := range s {
+		switch {
+		case r < ' ', '~' < r && r < 0xa0, r == 0x2028, r == 0x2029, r == 0xfeff, r >= 0xfffd && r <= 0xffff:
+			return false // also what is not UTF-8
 		}
 	}
 	return true
@@ -193,7 +210,7 @@ func (f *fastReader) blockScalar(style string, column int) *yaml.Node {
 		if text == nil {
 			indent = len(line) - len(t)
 		}
-		if t == "" || len(line)-len(t) != indent || !printableASCII(t) || t[len(t)-1] == ' ' {
+		if t == "" || len(line)-len(t) != indent || !printable(t) || t[len(t)-1] == ' ' {
 			return nil
 		}
 		text = append(text, t)

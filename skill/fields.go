@@ -272,12 +272,10 @@ func (d *decoder) tools(s *Skill) {
 	if n == nil || !isToolList(n) {
 		return
 	}
-	for _, item := range n.Content {
-		m := index(resolve(item))
-		t := Tool{Name: scalarText(m["name"]), Provider: scalarText(m["provider"])}
-		if c := m["config"]; c != nil && c.Kind == yaml.MappingNode {
-			t.Config, _ = toJSON(c)
-		}
+	for _, item := range n.Content[:min(len(n.Content), maxListItems)] {
+		m := d.below(item)
+		t := Tool{Name: m.text("name"), Provider: m.text("provider"), Config: m.object("config"), Description: m.text("description"),
+			Parameters: m.object("parameters"), Category: m.text("category"), ReadOnly: m.truth(false, "read_only", "read-only", "readOnly")}
 		if t.Name == "" {
 			d.add(Warning, 0, "tool-without-name", item, "a tool in tools has no name and is ignored", "add name: to it")
 			continue
@@ -295,9 +293,9 @@ func (d *decoder) provider(s *Skill) {
 		d.add(Warning, 0, "provider-not-a-map", n, "provider is not a map and is ignored", "give it module and class, command, or wasm")
 		return
 	}
-	m := index(n)
-	p := &Provider{Module: scalarText(m["module"]), Class: scalarText(m["class"]), WASM: scalarText(m["wasm"])}
-	if c := m["command"]; c != nil {
+	m := d.below(n)
+	p := &Provider{Module: m.text("module"), Class: m.text("class"), WASM: m.text("wasm")}
+	if c := m.lookup("command"); c != nil {
 		p.Command = stringList(c, false)
 	}
 	if p.Class != "" && p.Module == "" {
@@ -339,6 +337,11 @@ func (d *decoder) servers(s *Skill) {
 			s.MCPServers.Names = append(s.MCPServers.Names, name)
 		}
 	}
+}
+
+// below returns a decoder for the fields of a map inside the frontmatter.
+func (d *decoder) below(n *yaml.Node) *decoder {
+	return &decoder{ds: d.ds, line: d.line, top: index(resolve(n))}
 }
 
 // lookup finds the first of the spellings at the top level, then under
@@ -385,12 +388,14 @@ func (d *decoder) truth(def bool, names ...string) bool {
 
 func (d *decoder) object(name string) json.RawMessage {
 	n := d.lookup(name)
-	if n == nil || n.Kind != yaml.MappingNode {
+	if n == nil || isNull(n) {
 		return nil
 	}
-	js, err := toJSON(n)
-	if err != nil {
-		d.add(Warning, 0, "config", n, name+" is ignored: "+err.Error(), "make it smaller")
+	if n.Kind == yaml.MappingNode {
+		if js, err := toJSON(n); err == nil {
+			return js
+		}
 	}
-	return js
+	d.add(Warning, 0, "not-a-map", n, name+" is not a map with keys of text and is ignored", "write it as indented lines of the form key: value")
+	return nil
 }

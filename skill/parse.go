@@ -98,7 +98,7 @@ func (p *parser) tree(block []byte) (root *yaml.Node, repaired bool) {
 			return root, true
 		}
 	}
-	p.ds.add(Diagnostic{Error, "yaml-invalid", p.lay.line + max(err.line, 1) - 1, max(err.column, 1), msgInvalidYAML + err.msg, yamlFix(block, err), 6})
+	p.ds.add(Diagnostic{Error, "yaml-invalid", p.lay.line + max(err.line, 1) - 1, max(err.column, 1), msgInvalidYAML + err.msg, yamlFix(err), 6})
 	return nil, false
 }
 

@@ -110,9 +110,16 @@ func (f field) text(more []string) string {
 }
 
 // yamlFix says how to mend what repair could not.
-func yamlFix(block []byte, err *syntaxError) string {
-	if bytes.Contains(block, []byte("\n\t")) && strings.Contains(err.msg, "tab") {
+func yamlFix(err *syntaxError) string {
+	switch {
+	case strings.Contains(err.msg, "tab"):
 		return "indent with spaces, not tabs"
+	case strings.Contains(err.msg, "could not find expected ':'"):
+		return "write the line as field: value, or indent it where it goes on with the value above"
+	case strings.Contains(err.msg, "end of stream"):
+		return "close the quote or bracket that begins there"
+	case strings.Contains(err.msg, "block mapping"), strings.Contains(err.msg, "block collection"):
+		return "indent the fields of one map alike"
 	}
 	return "put the value in double quotes, or write it under a line ending in |"
 }

@@ -71,9 +71,13 @@ type Skill struct {
 
 // Tool is one tool a skill declares.
 type Tool struct {
-	Name     string          `json:"name"`
-	Provider string          `json:"provider,omitempty"`
-	Config   json.RawMessage `json:"config,omitempty"`
+	Name        string          `json:"name"`
+	Provider    string          `json:"provider,omitempty"`
+	Config      json.RawMessage `json:"config,omitempty"` // a JSON object
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"` // a JSON object
+	Category    string          `json:"category,omitempty"`
+	ReadOnly    bool            `json:"readOnly,omitempty"`
 }
 
 // Provider is the code in a skill that offers tools: exactly one of a Python

@@ -15,8 +15,15 @@ func Tokens(text string) int {
 	const unit = 100 // hundredths of a token
 	total, state := 0, afterLine
 	for i := 0; i < len(text); {
+		if i+1 < len(text) && text[i]|text[i+1] < utf8.RuneSelf {
+			s := pairs[state%maxStates][classes[text[i]]%maxClasses*maxClasses+classes[text[i+1]]%maxClasses]
+			total += int(s.cost)
+			state = s.next
+			i += 2
+			continue
+		}
 		if c := text[i]; c < utf8.RuneSelf {
-			s := steps[state][classes[c]]
+			s := steps[state%maxStates][classes[c]%maxClasses]
 			total += int(s.cost)
 			state = s.next
 			i++
@@ -50,7 +57,7 @@ const (
 	digit
 	newline
 	mark
-	numClasses
+	maxClasses = 8
 )
 
 // States of the automaton that splits a text as vocabularies do: what it is in,
@@ -73,7 +80,7 @@ const (
 	inAlphabet  = inCapitals + 8 // other than Latin
 	inSymbols   = inAlphabet + 1
 	inText      = inSymbols + 1 // of Han and the like
-	numStates   = inText + 1
+	maxStates   = 64
 )
 
 // step is what one character does: it costs hundredths of a token.
@@ -103,15 +110,15 @@ var classes = func() (t [utf8.RuneSelf]uint8) {
 }()
 
 // steps is fitted by least squares over the relative errors of real skills.
-var steps = func() (t [numStates][numClasses]step) {
+var steps = func() (t [maxStates][maxClasses]step) {
 	for s := range t { // what most states do
-		t[s] = [numClasses]step{
+		t[s] = [maxClasses]step{
 			space: {inSpace, 0}, lower: {inPart, 91}, upper: {inCapital, 60},
 			digit: {inDigits, 117}, newline: {afterLine, 90}, mark: {inMark, 106},
 		}
 	}
 	for _, s := range []uint8{inSpace, inSpaces} {
-		t[s] = [numClasses]step{
+		t[s] = [maxClasses]step{
 			space: {inSpaces, 0}, lower: {inWord, 103}, upper: {wordCapital, 103},
 			digit: {inDigits, 117 + 76}, newline: {afterLine, 90}, mark: {afterMark, 106},
 		}
@@ -145,6 +152,19 @@ var steps = func() (t [numStates][numClasses]step) {
 	}
 	t[inCapitals][lower].cost = 45
 	t[inAlphabet-1][upper].cost = 0
+	return t
+}()
+
+// pairs are the steps of two characters at once: each has to wait for the one
+// before it.
+var pairs = func() (t [maxStates][maxClasses * maxClasses]step) {
+	for state := range t {
+		for i := range t[state] {
+			a := steps[state][i/maxClasses]
+			b := steps[a.next][i%maxClasses]
+			t[state][i] = step{b.next, a.cost + b.cost}
+		}
+	}
 	return t
 }()
 

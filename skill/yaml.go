@@ -41,11 +41,14 @@ func parseYAML(block []byte) (*yaml.Node, *syntaxError) {
 			return nil, nil
 		}
 		if le, ok := errors.AsType[*yaml.LoadError](err); ok {
-			msg := le.Message
+			msg, at := le.Message, le.Mark
 			if le.ContextMsg != "" {
 				msg = le.ContextMsg + ": " + msg
 			}
-			return nil, &syntaxError{line: le.Mark.Line, column: le.Mark.Column, msg: strings.TrimPrefix(msg, "yaml: ")}
+			if strings.HasPrefix(le.ContextMsg, "while scanning") {
+				at = le.ContextMark // the beginning of what does not end, rather than where that shows
+			}
+			return nil, &syntaxError{line: at.Line, column: at.Column, msg: strings.TrimPrefix(msg, "yaml: ")}
 		}
 		return nil, &syntaxError{msg: strings.TrimPrefix(err.Error(), "yaml: ")}
 	}

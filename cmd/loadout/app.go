@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -93,7 +92,6 @@ func unquotable(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("@%+=:,./_-~", r)
 }
 
-
 // settings reads the configuration, with the flags of this command by key.
 func (a *app) settings(flags map[string]string) (*config.Config, error) {
 	in := a.configInput()
@@ -140,16 +138,16 @@ func (a *app) cacheDir() string {
 
 // runtime reads the skills that the configuration and the flags name.
 func (a *app) runtime(ctx context.Context, c *config.Config, watch bool) (*loadout.Runtime, error) {
+	filter := catalog.Filter{Disabled: !c.Skills.Enabled, Allow: c.Skills.Allow, Shell: c.Skills.Shell}
+	if _, err := catalog.New(nil, &catalog.Options{Filter: filter}); err != nil {
+		return nil, fail(exitUsage, "see where it is set: loadout config show", "configuration: skills.allow: %w", err)
+	}
 	sources, err := a.sources(c)
 	if err != nil {
 		return nil, err
 	}
-	return loadout.New(ctx, &loadout.Options{
-		Sources: sources,
-		Filter:  catalog.Filter{Disabled: !c.Skills.Enabled, Allow: c.Skills.Allow},
-		Watch:   watch && c.Skills.Watch,
-		Logger:  a.logger(),
-	})
+	defer a.progress("reading skills")()
+	return loadout.New(ctx, &loadout.Options{Sources: sources, Filter: filter, Watch: watch && c.Skills.Watch, Logger: a.logger()})
 }
 
 // open reads the configuration and the skills, for commands that need no more.
@@ -164,6 +162,10 @@ func (a *app) open(ctx context.Context) (*loadout.Runtime, error) {
 func (a *app) sources(c *config.Config) ([]catalog.Source, error) {
 	o := &loadout.SourceOptions{Home: a.home(), NoHome: !c.Skills.Home, NoProject: !c.Skills.Project, NoBundled: !c.Skills.Bundled,
 		Depth: c.Skills.Depth, CacheDir: a.cacheDir()}
+	if _, err := os.Getwd(); err != nil && !o.NoProject && len(a.skills) == 0 {
+		a.note("the skills of the project are left out, as the working directory is gone or cannot be read: %v", reason(err))
+		o.NoProject = true
+	}
 	for _, d := range c.Skills.Dirs {
 		o.Extra = append(o.Extra, loadout.Place{Path: d, Scope: catalog.User})
 	}
@@ -174,11 +176,12 @@ func (a *app) sources(c *config.Config) ([]catalog.Source, error) {
 		o.NoHome, o.NoProject, o.NoBundled, o.Extra = true, true, true, nil
 		for _, d := range a.skills {
 			path, err := filepath.Abs(d)
-			if err != nil {
-				return nil, err
+			if err == nil {
+				_, err = os.Stat(path)
 			}
-			if _, err := os.Stat(path); err != nil {
-				return nil, fail(exitNotFound, "check the path given with --skills", "%s: %w", d, reason(err))
+			if err != nil {
+				code, hint := missing(err, "the path given with --skills")
+				return nil, fail(code, hint, "%s: %w", d, reason(err))
 			}
 			o.Extra = append(o.Extra, loadout.Place{Path: path, Scope: catalog.Project})
 		}
@@ -196,7 +199,7 @@ func (a *app) logger() *slog.Logger {
 // note prints a problem that does not stop the command.
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
-		fmt.Fprintf(a.stderr, "loadout: "+format+"\n", args...)
+		fmt.Fprintln(a.stderr, "loadout: "+safe(fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -9,32 +9,39 @@ import (
 )
 
 type configOutput struct {
-	Settings []config.Value `json:"settings"`
-	Files    []string       `json:"files"`
-	Ignored  []config.Note  `json:"ignored"`
+	Settings  []config.Value `json:"settings"`
+	Files     []string       `json:"files"`
+	Inherited []string       `json:"inherited"` // directories, from variables of an earlier system
+	Ignored   []config.Note  `json:"ignored"`
 }
 
 func (a *app) configCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := group(&cobra.Command{
 		Use:   "config",
 		Short: "Show the configuration in force, or an example",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+		Long: `Show the configuration in force, or an example. Defaults come first, then your
+file, the project's (which may only add skill directories inside the project),
+the file given with --config, the environment, and flags; the last one counts.`,
+		Example: "  loadout config show\n  loadout config example",
+	})
 	cmd.AddCommand(&cobra.Command{
 		Use:     "show",
 		Short:   "Show every setting and where its value comes from",
 		Example: "  loadout config show\n  LOADOUT_SKILLS_HOME=0 loadout config show --json",
-		Args:    cobra.NoArgs,
+		Args:    want(0, 0, ""),
 		RunE:    func(*cobra.Command, []string) error { return a.configShow() },
 	}, &cobra.Command{
-		Use:     "example",
-		Short:   "Print a configuration file with every key and its default",
-		Example: "  loadout config example > ~/.config/loadout/loadout.yaml",
-		Args:    cobra.NoArgs,
+		Use:   "example",
+		Short: "Print a configuration file with every key and its default",
+		Example: `  mkdir -p ~/.config/loadout
+  loadout config example > ~/.config/loadout/loadout.yaml`,
+		Args: want(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprint(a.stdout, config.Example())
-			return err
+			if a.json {
+				return a.printJSON(map[string]string{"file": config.FileName, "text": config.Example()})
+			}
+			fmt.Fprint(a.stdout, config.Example())
+			return nil
 		},
 	})
 	return cmd
@@ -46,13 +53,16 @@ func (a *app) configShow() error {
 		return err
 	}
 	if a.json {
-		return a.printJSON(configOutput{c.Values(), append([]string{}, c.Files...), append([]config.Note{}, c.Notes...)})
+		return a.printJSON(configOutput{c.Values(), append([]string{}, c.Files...), append([]string{}, c.Inherited...), append([]config.Note{}, c.Notes...)})
 	}
 	var rows [][]string
 	for _, v := range c.Values() {
 		rows = append(rows, []string{v.Key, v.From, v.Text()})
 	}
-	a.table(rows)
+	a.table("", rows)
+	for _, d := range c.Inherited {
+		fmt.Fprintf(a.stdout, "also read, as variables of an earlier system name it: %s\n", plain(d))
+	}
 	for _, n := range c.Notes {
 		a.note("%s: %s", n.Where, n.Message)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -24,6 +25,7 @@ type connectOutput struct {
 	Client string        `json:"client"`
 	File   string        `json:"file"`
 	Action client.Action `json:"action"`
+	Entry  string        `json:"entry,omitempty"` // with --print
 	Backup string        `json:"backup,omitempty"`
 	Notes  []string      `json:"notes,omitempty"`
 	Diff   string        `json:"diff,omitempty"`
@@ -35,8 +37,12 @@ func (a *app) connectCommand() *cobra.Command {
 		Use:   "connect CLIENT",
 		Short: "Write Loadout into an MCP client's configuration",
 		Long: fmt.Sprintf(`Write an entry for Loadout into the configuration file of an MCP client. The
-change is shown before it is made, and a backup is kept; everything else in the
-file stays as it is. Running it again changes nothing; --undo takes the entry out.
+change is shown first, and a backup is kept; everything else in the file stays as
+it is. Running it again changes nothing; --undo takes the entry out.
+
+It asks before it writes where a person can answer, which is on a terminal and
+without --json and --yes. The entry starts this program with the --skills and
+--config given here.
 
 Clients: %s.`, strings.Join(client.Names(), ", ")),
 		Example: `  loadout connect claude-code
@@ -44,12 +50,24 @@ Clients: %s.`, strings.Join(client.Names(), ", ")),
   loadout connect vscode --url http://127.0.0.1:8485/mcp
   loadout connect codex --print
   loadout connect gemini --undo`,
-		Args:      cobra.ExactArgs(1),
-		ValidArgs: client.Names(),
-		RunE:      func(_ *cobra.Command, args []string) error { return a.connect(args[0], o) },
+		Args: want(1, 1, "the name of a CLIENT: "+strings.Join(client.Names(), ", ")),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return client.Names(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, pair := range [][2]string{{"print", "undo"}, {"url", "command"}, {"url", "skills"}, {"url", "config"}, {"file", "scope"}} {
+				if err := exclusive(cmd, pair[0], pair[1]); err != nil {
+					return err
+				}
+			}
+			return a.connect(cmd.Context(), args[0], o)
+		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.scope, "scope", "", "user or project; default: the client's usual")
+	f.StringVar(&o.scope, "scope", "", "for you in every project (user) or for everybody in this one (project)")
 	f.StringVar(&o.name, "name", client.DefaultName, "`NAME` of the entry")
 	f.StringVar(&o.url, "url", "", "connect over HTTP to a server that runs already, at `URL`")
 	f.StringVar(&o.command, "command", "", "the `PATH` that the client starts; default: this program")
@@ -57,37 +75,55 @@ Clients: %s.`, strings.Join(client.Names(), ", ")),
 	f.BoolVar(&o.print, "print", false, "only print the entry, to paste by hand")
 	f.BoolVar(&o.undo, "undo", false, "take the entry out again")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	complete(cmd, "scope", string(client.User), string(client.Project))
 	return cmd
 }
 
-func (a *app) connect(name string, o connectOptions) error {
+func (a *app) connect(ctx context.Context, name string, o connectOptions) error {
 	c, err := client.Lookup(name)
 	if err != nil {
-		return fail(exitUsage, "give one of "+strings.Join(client.Names(), ", "), "%w", err)
+		hint := "the clients: " + strings.Join(client.Names(), ", ")
+		for _, n := range client.Names() {
+			if distance(strings.ToLower(name), n) <= 2 || strings.HasPrefix(n, strings.ToLower(name)) {
+				hint = "did you mean: loadout connect " + n + "? " + hint
+				break
+			}
+		}
+		return fail(exitUsage, hint, "%q is not a client that Loadout knows", name)
 	}
-	entry, err := a.clientEntry(o)
-	if err != nil {
-		return err
+	var entry client.Entry
+	if !o.undo {
+		if entry, err = a.clientEntry(o); err != nil {
+			return err
+		}
 	}
 	if o.print {
-		text, err := client.Snippet(c, entry)
-		if err != nil {
-			return fail(exitUsage, "see: loadout connect --help", "%w", err)
-		}
-		fmt.Fprint(a.stdout, text)
-		return nil
+		return a.printEntry(c, entry)
 	}
 	change, err := a.planConnect(c, entry, o)
 	if err != nil {
 		return err
 	}
-	return a.applyConnect(c, change, o)
+	return a.applyConnect(ctx, c, change, o)
+}
+
+// printEntry prints the entry to paste by hand.
+func (a *app) printEntry(c client.Client, entry client.Entry) error {
+	text, err := client.Snippet(c, entry)
+	if err != nil {
+		return fail(exitUsage, "see: loadout connect --help", "%w", err)
+	}
+	if a.json {
+		return a.printJSON(connectOutput{Client: c.Name, Action: client.None, Entry: text})
+	}
+	fmt.Fprint(a.stdout, safe(text))
+	return nil
 }
 
 func (a *app) planConnect(c client.Client, entry client.Entry, o connectOptions) (*client.Change, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return nil, err
+		dir = "" // what needs it says so
 	}
 	target := client.Target{Client: c, Scope: client.Scope(o.scope), File: o.file,
 		Place: client.Place{OS: runtime.GOOS, Home: a.home(), Dir: dir, Getenv: a.getenv}}
@@ -101,59 +137,126 @@ func (a *app) planConnect(c client.Client, entry client.Entry, o connectOptions)
 	case errors.Is(err, client.ErrUnsupported):
 		return nil, fail(exitUsage, "see: loadout connect --help", "%w", err)
 	case err != nil:
-		return nil, fail(exitFound, "or paste it by hand: loadout connect "+c.Name+" --print", "%w", err)
+		return nil, connectFailed(c, o, err)
 	}
 	return change, nil
 }
 
-func (a *app) applyConnect(c client.Client, change *client.Change, o connectOptions) error {
+// connectFailed ends an error about a client's file in the next step, which
+// the error may have itself.
+func connectFailed(c client.Client, o connectOptions, err error) error {
+	hint := "nothing was changed; or paste it by hand: loadout connect " + c.Name + " --print"
+	if o.undo {
+		hint = "nothing was changed; or take it out of the file by hand"
+	}
+	if fe, ok := errors.AsType[*client.FileError](err); ok {
+		hint = fe.Fix + "; " + hint
+		at := fe.File
+		if fe.Line > 0 {
+			at = fmt.Sprintf("%s:%d:%d", fe.File, fe.Line, fe.Column)
+		}
+		err = fmt.Errorf("%s: %s", at, fe.Problem)
+	}
+	return fail(exitFound, hint, "%w", err)
+}
+
+func (a *app) applyConnect(ctx context.Context, c client.Client, change *client.Change, o connectOptions) error {
 	out := connectOutput{Client: c.Name, File: change.File, Action: change.Action, Backup: change.Backup, Notes: change.Notes, Diff: change.Diff()}
+	if !a.json {
+		a.printChange(c, change, o)
+	}
 	if change.Action == client.None {
 		if a.json {
 			return a.printJSON(out)
 		}
-		what := "has Loadout already"
-		if o.undo {
-			what = "has no entry of Loadout"
-		}
-		fmt.Fprintf(a.stdout, "%s %s; nothing to do.\n", safe(change.File), what)
 		return nil
 	}
-	if !a.json {
-		fmt.Fprintf(a.stdout, "%s: %s\n\n%s\n", c.Title, safe(change.File), safe(change.Diff()))
-		for _, n := range change.Notes {
-			fmt.Fprintf(a.stdout, "Note: %s\n", safe(n))
+	if !o.yes && !a.json && isTerminal(a.stdin) {
+		switch yes, err := a.confirm(ctx, "Make this change?"); {
+		case err != nil:
+			return err
+		case !yes:
+			return fail(exitRefused, "to paste it by hand: loadout connect "+c.Name+" --print", "nothing was changed, as you said")
 		}
 	}
-	if !o.yes && isTerminal(a.stdin) && !a.json && !a.confirm("Make this change?") {
-		return fail(exitRefused, "", "nothing was changed")
-	}
 	if err := change.Apply(); err != nil {
-		return fail(exitFound, "nothing was changed; try again, or paste it by hand: loadout connect "+c.Name+" --print", "%w", err)
+		return connectFailed(c, o, err)
 	}
 	if a.json {
 		return a.printJSON(out)
 	}
 	fmt.Fprintln(a.stdout, "Done.")
 	if change.Backup != "" {
-		fmt.Fprintf(a.stdout, "The file as it was is in %s\n", safe(change.Backup))
+		fmt.Fprintf(a.stdout, "The file as it was is in %s; to go back: loadout connect %s --undo%s\n", plain(change.Backup), c.Name, o.flags())
 	}
 	if change.Next != "" {
-		fmt.Fprintln(a.stdout, change.Next)
+		fmt.Fprintf(a.stdout, "Now %s.\n", plain(change.Next))
 	}
 	return nil
 }
 
-// confirm asks the person at the terminal.
-func (a *app) confirm(question string) bool {
-	fmt.Fprintf(a.stdout, "%s [y/N] ", question)
-	line, err := bufio.NewReader(a.stdin).ReadString('\n')
-	if err != nil {
+// printChange shows what would be done.
+func (a *app) printChange(c client.Client, change *client.Change, o connectOptions) {
+	if change.Action == client.None {
+		what := "has Loadout already"
+		if o.undo {
+			what = "has no entry of Loadout"
+		}
+		fmt.Fprintf(a.stdout, "%s %s; nothing to do.\n", plain(change.File), what)
+	} else {
+		fmt.Fprintf(a.stdout, "%s: %s\n\n", c.Title, plain(change.File))
+		for line := range strings.Lines(safe(change.Diff())) {
+			switch {
+			case strings.HasPrefix(line, "+"):
+				line = a.green(strings.TrimSuffix(line, "\n")) + "\n"
+			case strings.HasPrefix(line, "-"):
+				line = a.red(strings.TrimSuffix(line, "\n")) + "\n"
+			}
+			fmt.Fprint(a.stdout, line)
+		}
 		fmt.Fprintln(a.stdout)
-		return false
 	}
-	answer := strings.ToLower(strings.TrimSpace(line))
-	return answer == "y" || answer == "yes"
+	var b strings.Builder
+	for _, n := range change.Notes {
+		a.wrap(&b, "", "Note: "+n, same)
+	}
+	fmt.Fprint(a.stdout, b.String())
+}
+
+// flags repeats the flags that chose the file and the entry.
+func (o connectOptions) flags() string {
+	s := ""
+	if o.scope != "" {
+		s += " --scope " + quoted(o.scope)
+	}
+	if o.file != "" {
+		s += " --file " + quoted(o.file)
+	}
+	if o.name != client.DefaultName {
+		s += " --name " + quoted(o.name)
+	}
+	return s
+}
+
+// confirm asks the person at the terminal.
+func (a *app) confirm(ctx context.Context, question string) (bool, error) {
+	fmt.Fprintf(a.stderr, "%s [y/N] ", question)
+	answer := make(chan string, 1)
+	go func() { // ends with the program, where nobody answers
+		line, _ := bufio.NewReader(a.stdin).ReadString('\n')
+		answer <- line
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(a.stderr)
+		return false, context.Cause(ctx)
+	case line := <-answer:
+		if !strings.HasSuffix(line, "\n") {
+			fmt.Fprintln(a.stderr) // the end of input, without a line
+		}
+		line = strings.ToLower(strings.TrimSpace(line))
+		return line == "y" || line == "yes", nil
+	}
 }
 
 // clientEntry is the server as the client is told to start or reach it.
@@ -163,27 +266,36 @@ func (a *app) clientEntry(o connectOptions) (client.Entry, error) {
 		e.URL = o.url
 		return e, nil
 	}
-	e.Command = o.command
-	if e.Command == "" {
-		var err error
-		if e.Command, err = installedCommand(); err != nil {
-			return e, err
-		}
+	var err error
+	switch {
+	case o.command == "":
+		e.Command, err = installedCommand()
+	case filepath.Base(o.command) == o.command:
+		e.Command = o.command // the client finds it in its PATH
+	default:
+		e.Command, err = filepath.Abs(o.command)
+	}
+	if err != nil {
+		return e, err
 	}
 	e.Args = []string{"mcp"}
+	var paths []string
 	for _, d := range a.skills {
-		abs, err := filepath.Abs(d)
-		if err != nil {
-			return e, err
-		}
-		e.Args = append(e.Args, "--skills", abs)
+		paths = append(paths, "--skills", d)
 	}
 	if a.config != "" {
-		abs, err := filepath.Abs(a.config)
-		if err != nil {
-			return e, err
+		paths = append(paths, "--config", a.config)
+	}
+	for i := 0; i < len(paths); i += 2 {
+		abs, err := filepath.Abs(paths[i+1])
+		if err == nil {
+			_, err = os.Stat(abs)
 		}
-		e.Args = append(e.Args, "--config", abs)
+		if err != nil {
+			code, hint := missing(err, "the path given with "+paths[i])
+			return e, fail(code, hint, "%s: %w", paths[i+1], reason(err))
+		}
+		e.Args = append(e.Args, paths[i], abs)
 	}
 	return e, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +44,7 @@ there, which skills do not load or were repaired and how to mend them, which are
 hidden by others, and which cannot be served as MCP skill resources. Exits with 1
 if a skill does not load.`,
 		Example: "  loadout doctor\n  loadout doctor --json | jq .problems",
-		Args:    cobra.NoArgs,
+		Args:    want(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.settings(nil)
 			if err != nil {
@@ -99,59 +100,97 @@ func (a *app) examine(rt *loadout.Runtime, c *config.Config) doctorOutput {
 }
 
 func (a *app) printDoctor(d doctorOutput) {
-	p := func(format string, args ...any) { fmt.Fprintf(a.stdout, format, args...) }
-	p("%s %s (%s, %s)\n\n", a.bold("Loadout"), d.Version.Version, d.Version.Go, d.Version.Platform)
-	p("%s\n", a.bold("Configuration"))
+	var b strings.Builder
+	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
+	p("%s %s (%s, %s)\n\n%s\n", a.bold("Loadout"), d.Version.Version, d.Version.Go, d.Version.Platform, a.bold("Configuration"))
 	if len(d.Config) == 0 {
-		p("  no file; defaults are in force\n")
+		p("  no file; the defaults are in force\n")
 	}
 	for _, f := range d.Config {
-		p("  %s\n", safe(f))
+		p("  %s\n", plain(f))
 	}
 	for _, n := range d.Ignored {
-		p("  ignored: %s: %s\n", safe(n.Where), safe(n.Message))
+		p("  ignored: %s: %s\n", plain(n.Where), plain(n.Message))
 	}
 	if d.Disabled {
-		p("  skills are switched off (skills.enabled)\n")
+		p("  skills are switched off (skills.enabled); see: loadout config show\n")
 	}
-	p("\n%s: %d skills\n", a.bold("Sources"), d.Skills)
-	absent := 0
-	for _, s := range d.Sources {
-		if !s.Exists && s.Problems == 0 {
-			absent++
-			continue
-		}
-		p("  %-24s %4d skills  %-8s %s\n", safe(s.Origin), s.Skills, s.Scope, safe(s.Path))
-	}
-	if absent > 0 {
-		p("  %d places that do not exist are left out; --json lists them\n", absent)
-	}
-	a.printFindings(d.Problems)
+	fmt.Fprint(a.stdout, b.String())
+	b.Reset()
+	a.printSources(d)
+	a.printFindings(&b, d.Problems)
 	if len(d.Shadowed) > 0 {
 		p("\n%s: %d\n", a.bold("Hidden by another skill of the same name"), len(d.Shadowed))
 		for _, s := range d.Shadowed {
-			p("  %s at %s: %s\n", safe(s.Name), safe(s.Path), safe(s.Reason))
+			p("  %s  %s\n", a.bold(plain(s.Name)), plain(s.Path))
+			a.wrap(&b, "      ", s.Reason, a.faint)
 		}
 	}
 	if len(d.Unserved) > 0 {
 		p("\n%s: %d\n  They work through the tools (search_skills, load_skill) all the same.\n", a.bold("Not served as MCP skill resources"), len(d.Unserved))
 		for _, u := range d.Unserved {
-			p("  %s at %s: %s\n", safe(u.Name), safe(u.Path), safe(u.Reason))
+			p("  %s  %s\n", a.bold(plain(u.Name)), plain(u.Path))
+			a.wrap(&b, "      ", u.Reason, a.faint)
+		}
+	}
+	fmt.Fprint(a.stdout, b.String())
+}
+
+func (a *app) printSources(d doctorOutput) {
+	all := 0
+	var rows [][]string
+	for _, s := range d.Sources {
+		all += s.Skills
+		if s.Exists || s.Problems > 0 {
+			at := s.Path
+			if !s.Exists {
+				at += " (cannot be read)"
+			}
+			rows = append(rows, []string{s.Origin, counted(s.Skills, "skill"), s.Scope.String(), at, ""}) // the path is not cut
+		}
+	}
+	hidden := ""
+	if all > d.Skills {
+		hidden = fmt.Sprintf(", and %d hidden by others of the same name", all-d.Skills)
+	}
+	fmt.Fprintf(a.stdout, "\n%s: %s%s\n", a.bold("Sources"), counted(d.Skills, "skill"), hidden)
+	a.table("  ", rows)
+	if absent := len(d.Sources) - len(rows); absent > 0 {
+		fmt.Fprintf(a.stdout, "  %s looked at and not there; --json lists them\n", counted(absent, "more place"))
+	}
+}
+
+func (a *app) printFindings(b *strings.Builder, problems []catalog.Problem) {
+	if len(problems) == 0 {
+		fmt.Fprintf(b, "\nNo findings about skills.\n")
+		return
+	}
+	count := map[skill.Severity]int{}
+	for _, p := range problems {
+		count[p.Severity]++
+	}
+	fmt.Fprintf(b, "\n%s: %s, %s, %s\n", a.bold("Findings about skills"), counted(count[skill.Error], "error"), counted(count[skill.Warning], "warning"), counted(count[skill.Info], "remark"))
+	for _, sev := range []skill.Severity{skill.Error, skill.Warning, skill.Info} {
+		for _, p := range problems {
+			if p.Severity == sev {
+				a.finding(b, p)
+			}
 		}
 	}
 }
 
-func (a *app) printFindings(problems []catalog.Problem) {
-	if len(problems) == 0 {
-		fmt.Fprintf(a.stdout, "\nNo findings about skills.\n")
-		return
+// finding prints what is wrong in the form that editors know, and how to mend
+// it.
+func (a *app) finding(b *strings.Builder, p catalog.Problem) {
+	severity := string(p.Severity)
+	if p.Severity == skill.Error {
+		severity = a.red(severity)
 	}
-	fmt.Fprintf(a.stdout, "\n%s: %d\n", a.bold("Findings about skills"), len(problems))
-	for _, sev := range []skill.Severity{skill.Error, skill.Warning, skill.Info} {
-		for _, p := range problems {
-			if p.Severity == sev {
-				fmt.Fprintf(a.stdout, "  %s\n", safe(p.String()))
-			}
-		}
+	if a.width() == 0 {
+		fmt.Fprintf(b, "  %s: %s: %s [%s]\n", where(p), severity, plain(p.Message), p.Code)
+	} else {
+		fmt.Fprintf(b, "  %s: %s\n", where(p), severity)
+		a.wrap(b, "      ", fmt.Sprintf("%s [%s]", p.Message, p.Code), same)
 	}
+	a.wrap(b, "      ", p.Fix, a.faint)
 }

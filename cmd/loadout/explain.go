@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,9 +18,12 @@ func (a *app) explainCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain NAME",
 		Short: "Say which skills a name could stand for, and why one wins",
+		Long: `Say which skills a name could stand for, in order of precedence, which of them
+it stands for, and why the others lose: by scope, by order of sources, by version,
+or because a setting hides them.`,
 		Example: `  loadout explain pdf
   loadout explain pdf@>=2 --json`,
-		Args:              cobra.ExactArgs(1),
+		Args:              want(1, 1, "the NAME of a skill"),
 		ValidArgsFunction: a.completeSkill,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rt, err := a.open(cmd.Context())
@@ -29,34 +33,41 @@ func (a *app) explainCommand() *cobra.Command {
 			defer rt.Close()
 			snap := rt.Catalog().Snapshot()
 			found := snap.Explain(args[0])
+			_, missing := a.resolve(cmd.Context(), rt, args[0])
 			if a.json {
 				if err := a.printJSON(explainOutput{args[0], append([]catalog.Candidate{}, found...)}); err != nil {
 					return err
 				}
 			}
 			if len(found) == 0 {
-				_, err := snap.Get(args[0])
-				return err
+				return missing
 			}
 			if !a.json {
-				a.explain(args[0], found)
+				a.explain(args[0], found, missing)
 			}
 			return nil
 		},
 	}
 }
 
-func (a *app) explain(name string, found []catalog.Candidate) {
-	fmt.Fprintf(a.stdout, "%s could stand for:\n", safe(name))
+// explain prints the candidates; missing is why none of them was chosen.
+func (a *app) explain(name string, found []catalog.Candidate, missing error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s could stand for:\n", plain(name))
 	for _, c := range found {
 		mark := "  "
 		if c.Chosen {
-			mark = "→ "
+			mark = a.green("→ ")
 		}
 		version := ""
 		if c.Version != "" {
 			version = " " + c.Version
 		}
-		fmt.Fprintf(a.stdout, "%s%s%s (%s)\n    %s\n    %s\n", mark, a.bold(safe(c.Origin+"/"+c.Name)), safe(version), c.Scope, safe(c.Path), safe(c.Reason))
+		fmt.Fprintf(&b, "%s%s%s (%s)\n    %s\n", mark, a.bold(plain(c.Origin+"/"+c.Name)), plain(version), c.Scope, plain(c.Path))
+		a.wrap(&b, "    ", c.Reason, same)
 	}
+	if missing != nil {
+		fmt.Fprintf(&b, "It stands for none of them: %s\n", plain(missing.Error()))
+	}
+	fmt.Fprint(a.stdout, b.String())
 }

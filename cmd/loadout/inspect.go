@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,10 +23,11 @@ func (a *app) inspectCommand() *cobra.Command {
 		Use:   "inspect ZIP",
 		Short: "Look into a skill archive without unpacking it",
 		Long: `Check an archive as a hub would on upload: its size, entries and paths, and
-the skill in it. Nothing is unpacked or run. Exits with 1 if it is refused.`,
+the skill in it, which must load. Nothing is unpacked or run. Exits with 1 if it
+is refused.`,
 		Example: `  loadout inspect pdf.zip
   loadout inspect download.zip --any-folder --json`,
-		Args: cobra.ExactArgs(1),
+		Args: want(1, 1, "the path of an archive"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			out, err := inspect(args[0], anyFolder)
 			if err != nil {
@@ -47,18 +49,22 @@ the skill in it. Nothing is unpacked or run. Exits with 1 if it is refused.`,
 }
 
 func inspect(file string, anyFolder bool) (*inspectOutput, error) {
-	f, err := os.Open(file)
+	fi, err := os.Stat(file) // before opening: a pipe would wait
+	switch {
+	case err == nil && fi.IsDir():
+		return nil, fail(exitUsage, "to check a directory: loadout validate "+quoted(file), "%s is a directory", file)
+	case err == nil && !fi.Mode().IsRegular():
+		return nil, fail(exitUsage, "give the path of a .zip or .skill archive", "%s is not a regular file", file)
+	}
+	var f *os.File
+	if err == nil {
+		f, err = os.Open(file)
+	}
 	if err != nil {
-		return nil, fail(exitNotFound, "check the path", "%s: %w", file, reason(err))
+		code, hint := missing(err, "the path")
+		return nil, fail(code, hint, "%s: %w", file, reason(err))
 	}
 	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if fi.IsDir() {
-		return nil, fail(exitUsage, "to check a directory: loadout validate "+file, "%s is a directory", file)
-	}
 	out := &inspectOutput{Problems: []skill.Refusal{}}
 	b, err := skill.OpenZIP(f, fi.Size(), file, skill.Limits{AnyFolder: anyFolder})
 	if refusals, ok := skill.IsRefused(err); ok {
@@ -70,7 +76,8 @@ func inspect(file string, anyFolder bool) (*inspectOutput, error) {
 	}
 	s, ds, err := skill.Parse(b.FS, b.Folder)
 	if err != nil {
-		return nil, err
+		out.Problems = append(out.Problems, skill.Refusal{Entry: skill.FileName, Code: "damaged", Message: "it cannot be unpacked: " + err.Error()})
+		return out, nil
 	}
 	for _, d := range ds {
 		if d.Severity == skill.Error {
@@ -91,20 +98,19 @@ func inspect(file string, anyFolder bool) (*inspectOutput, error) {
 }
 
 func (a *app) printInspected(file string, out *inspectOutput) {
+	var b strings.Builder
 	if !out.OK {
-		fmt.Fprintf(a.stdout, "%s is refused:\n", safe(file))
+		fmt.Fprintf(&b, "%s %s:\n", plain(file), a.red("is refused"))
 		for _, p := range out.Problems {
-			fmt.Fprintf(a.stdout, "  %s [%s]\n", safe(p.String()), p.Code)
+			a.wrap(&b, "  ", fmt.Sprintf("%s [%s]", p.String(), p.Code), same)
 		}
+		fmt.Fprint(a.stdout, b.String())
 		return
 	}
 	s := out.Skill
-	fmt.Fprintf(a.stdout, "%s holds %s: %s\n%s\n", safe(file), a.bold(safe(s.Name)), clip(s.Description, 200), s.Digest)
-	for _, f := range s.Files {
-		kind := ""
-		if f.Script {
-			kind = "  script"
-		}
-		fmt.Fprintf(a.stdout, "  %s %s\n", safe(f.Path), a.faint(fmt.Sprintf("%d bytes%s", f.Size, kind)))
-	}
+	fmt.Fprintf(&b, "%s holds %s\n", plain(file), a.bold(plain(s.Name)))
+	a.wrap(&b, "  ", s.Description, same)
+	fmt.Fprintf(&b, "%s\n%s, %s\n", s.Digest, counted(len(s.Files), "file"), sized(skill.Manifest(s.Files).Size()))
+	a.files(&b, s.Files, len(s.Files))
+	fmt.Fprint(a.stdout, b.String())
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -18,11 +20,11 @@ func (a *app) listCommand() *cobra.Command {
 		Short:   "List the skills that were found",
 		Long: `List the skills that answer to their names, where they come from and what they
 are for. Problems go to standard error; --json has them, and the skills that
-another of the same name hides.`,
+another of the same name hides. What does not go to a terminal is not cut.`,
 		Example: `  loadout list
   loadout list --skills ~/work/skills
   loadout list --json | jq '.skills[].name'`,
-		Args: cobra.NoArgs,
+		Args: want(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			rt, err := a.open(cmd.Context())
 			if err != nil {
@@ -32,7 +34,7 @@ another of the same name hides.`,
 			return a.list(cmd, rt, full)
 		},
 	}
-	cmd.Flags().BoolVar(&full, "full", false, "read every file: digests and numbers of files (with --json)")
+	cmd.Flags().BoolVar(&full, "full", false, "read every file, for digests, numbers of files, and which have scripts")
 	return cmd
 }
 
@@ -61,28 +63,43 @@ type listOutput struct {
 
 func (a *app) list(cmd *cobra.Command, rt *loadout.Runtime, full bool) error {
 	snap := rt.Catalog().Snapshot()
-	if !a.json {
-		return a.listText(snap)
+	skills, unread, err := a.listed(cmd.Context(), rt, full)
+	if err != nil {
+		return err
 	}
-	out := listOutput{Skills: []listedSkill{}, Problems: append([]catalog.Problem{}, snap.Problems()...), Shadowed: append([]catalog.Shadow{}, snap.Shadowed()...)}
-	for _, e := range snap.Skills() {
+	problems := append(slices.Clone(snap.Problems()), unread...)
+	if a.json {
+		return a.printJSON(listOutput{Skills: skills, Problems: append([]catalog.Problem{}, problems...), Shadowed: append([]catalog.Shadow{}, snap.Shadowed()...)})
+	}
+	a.problems(problems)
+	a.listText(snap, skills)
+	return nil
+}
+
+// listed describes the skills; full reads all their files.
+func (a *app) listed(ctx context.Context, rt *loadout.Runtime, full bool) (skills []listedSkill, unread []catalog.Problem, err error) {
+	if full {
+		defer a.progress("reading every file")()
+	}
+	skills = []listedSkill{}
+	for _, e := range rt.Catalog().Snapshot().Skills() {
 		s := listed(e)
 		if full {
-			m, err := rt.Catalog().Manifest(cmd.Context(), e)
-			if err != nil {
-				out.Problems = append(out.Problems, catalog.Problem{Path: e.Path, Origin: e.Origin, Diagnostic: skill.Diagnostic{
+			m, err := rt.Catalog().Manifest(ctx, e)
+			switch {
+			case ctx.Err() != nil:
+				return nil, nil, context.Cause(ctx)
+			case err != nil:
+				unread = append(unread, catalog.Problem{Path: e.Path, Origin: e.Origin, Diagnostic: skill.Diagnostic{
 					Severity: skill.Error, Code: "unreadable", Message: err.Error(), Fix: "check that its files can be read"}})
-				continue
+			default:
+				n, scripts := len(m), slices.ContainsFunc(m, func(f skill.File) bool { return f.Script })
+				s.Digest, s.Files, s.HasScripts = m.Digest(), &n, &scripts
 			}
-			n, scripts := len(m), false
-			for _, f := range m {
-				scripts = scripts || f.Script
-			}
-			s.Digest, s.Files, s.HasScripts = m.Digest(), &n, &scripts
 		}
-		out.Skills = append(out.Skills, s)
+		skills = append(skills, s)
 	}
-	return a.printJSON(out)
+	return skills, unread, nil
 }
 
 func listed(e *catalog.Entry) listedSkill {
@@ -94,23 +111,53 @@ func listed(e *catalog.Entry) listedSkill {
 	return s
 }
 
-func (a *app) listText(snap *catalog.Snapshot) error {
-	a.problems(snap.Problems())
+func (a *app) listText(snap *catalog.Snapshot, skills []listedSkill) {
 	if snap.Disabled {
 		fmt.Fprintln(a.stdout, "Skills are switched off (skills.enabled: false). See: loadout config show")
-		return nil
+		return
 	}
-	if len(snap.Skills()) == 0 {
-		fmt.Fprintln(a.stdout, "No skills were found. Make one with: loadout new NAME; or see where they are looked for: loadout doctor")
-		return nil
+	if len(skills) == 0 {
+		fmt.Fprintf(a.stdout, "No skills were found. Make one with: loadout new NAME; or see where they are looked for: loadout doctor%s\n", a.flags())
+		return
 	}
+	origins := map[string]bool{}
+	for _, s := range skills {
+		origins[s.Origin] = true
+	}
+	a.table("", a.rows(skills, len(origins) > 1 || a.width() == 0))
+	if a.quiet {
+		return
+	}
+	if n := len(snap.Shadowed()); n > 0 {
+		fmt.Fprintf(a.stderr, "%s hidden by others of the same name: loadout explain NAME%s\n", map[bool]string{true: "1 skill is", false: counted(n, "skill") + " are"}[n == 1], a.flags())
+	}
+	if isTerminal(a.stdout) && isTerminal(a.stderr) {
+		from := counted(len(origins), "place")
+		if len(origins) == 1 {
+			from = skills[0].Origin
+		}
+		fmt.Fprintf(a.stderr, "\n%s from %s. To read one: loadout show NAME%s\n", counted(len(skills), "skill"), from, a.flags())
+	}
+}
+
+func (a *app) rows(skills []listedSkill, origin bool) [][]string {
 	var rows [][]string
-	for _, e := range snap.Skills() {
-		rows = append(rows, []string{e.Name, e.Origin, e.Description})
+	for _, s := range skills {
+		row := []string{s.Name}
+		if origin {
+			row = append(row, s.Origin)
+		}
+		if s.Files != nil {
+			scripts := ""
+			if *s.HasScripts {
+				scripts = "scripts"
+			}
+			row = append(row, counted(*s.Files, "file"), scripts)
+			if a.width() == 0 {
+				row = append(row, s.Digest)
+			}
+		}
+		rows = append(rows, append(row, s.Description))
 	}
-	a.table(rows)
-	if n := len(snap.Shadowed()); n > 0 && !a.quiet {
-		fmt.Fprintf(a.stderr, "%d skills are hidden by others of the same name: loadout explain NAME\n", n)
-	}
-	return nil
+	return rows
 }

@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string, env environment) int {
 	cmd.SetErr(env.stderr)
 	err := cmd.ExecuteContext(ctx)
 	switch {
-	case err != nil && ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))):
+	case errors.Is(err, context.Canceled) || ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 		return exitInterrupted
 	case err != nil:
 		return a.report(err)

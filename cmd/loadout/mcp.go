@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -15,10 +17,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/client"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/mcpserver"
 )
@@ -26,18 +28,23 @@ import (
 func (a *app) mcpCommand() *cobra.Command {
 	var address, compat, token string
 	var budget int
+	var stdio bool
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve the skills to an MCP client",
 		Long: `Serve the skills over the Model Context Protocol: on standard input and output,
 as clients start it, or over HTTP with --http. Both eras of the protocol and the
-Skills extension (SEP-2640) are spoken on one endpoint.`,
+Skills extension (SEP-2640) are spoken on one endpoint. Changed skills are noticed
+while it runs; SIGHUP reads them all again.`,
 		Example: `  loadout connect claude-code                 write a client's configuration
   loadout mcp --http 127.0.0.1:8485           serve over HTTP at /mcp
   loadout mcp --skills ./skills
   loadout mcp --http 0.0.0.0:8485 --token-file token`,
-		Args: cobra.NoArgs,
+		Args: want(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := exclusive(cmd, "http", "stdio"); err != nil {
+				return err
+			}
 			flags := map[string]string{}
 			for name, key := range map[string]string{"http": "mcp.address", "compat": "mcp.compat", "token-file": "mcp.token_file", "text-budget": "mcp.text_budget"} {
 				if f := cmd.Flags().Lookup(name); f.Changed {
@@ -48,14 +55,22 @@ Skills extension (SEP-2640) are spoken on one endpoint.`,
 			if err != nil {
 				return err
 			}
+			if stdio {
+				c.MCP.Address = ""
+			}
+			if c.MCP.Address == "" && cmd.Flags().Changed("token-file") {
+				return fail(exitUsage, "give --http ADDR too, or leave it out", "--token-file is for clients over HTTP")
+			}
 			return a.mcp(cmd.Context(), c)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&address, "http", "", "serve over HTTP at `ADDR`, as 127.0.0.1:8485")
-	f.StringVar(&token, "token-file", "", "`FILE` with the token that clients must send; needed for other than loopback addresses")
+	f.BoolVar(&stdio, "stdio", false, "serve on standard input and output, also where mcp.address is set")
+	f.StringVar(&token, "token-file", "", "`FILE` with the token clients must send; needed beyond loopback addresses")
 	f.StringVar(&compat, "compat", "", "serve the tools of an earlier system: "+compatNames())
-	f.IntVar(&budget, "text-budget", 0, "characters of skill descriptions told to a client at the start")
+	f.IntVar(&budget, "text-budget", 0, "tell a client `N` characters of skill descriptions at the start; default 2000")
+	complete(cmd, "compat", mcpserver.Compats()...)
 	return cmd
 }
 
@@ -73,10 +88,10 @@ func (a *app) mcp(ctx context.Context, c *config.Config) error {
 	s := mcpserver.New(rt, &mcpserver.Options{TextBudget: c.MCP.TextBudget, Compat: c.MCP.Compat, Remote: remote,
 		Version: buildVersion().Version, Logger: a.logger()})
 	defer s.Close()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	reloading := a.reloadOnHangup(ctx, rt)
-	defer func() { stop(); <-reloading }()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	reloading := a.reloadOnHangup(ctx, rt, func() { stop(errHangup) })
+	defer func() { stop(nil); <-reloading }()
 	if c.MCP.Address != "" {
 		return a.serveHTTP(ctx, c.MCP.Address, rt, s, httpOptions)
 	}
@@ -102,10 +117,13 @@ func httpOptions(c *config.Config) (o *mcpserver.HTTPOptions, remote bool, err e
 	}
 	host, port, err := net.SplitHostPort(c.MCP.Address)
 	if err != nil {
+		if ae, ok := errors.AsType[*net.AddrError](err); ok {
+			err = errors.New(ae.Err)
+		}
 		return nil, false, fail(exitUsage, "give an address as 127.0.0.1:8485", "serve MCP at %q: %w", c.MCP.Address, err)
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-		return nil, false, fail(exitUsage, "give an address as 127.0.0.1:8485", "serve MCP at %q: %s is no port", c.MCP.Address, port)
+		return nil, false, fail(exitUsage, "give an address as 127.0.0.1:8485", "serve MCP at %q: %q is not a port", c.MCP.Address, port)
 	}
 	if c.MCP.TokenFile != "" {
 		if o.Token, err = readToken(c.MCP.TokenFile); err != nil {
@@ -121,23 +139,44 @@ func httpOptions(c *config.Config) (o *mcpserver.HTTPOptions, remote bool, err e
 }
 
 func readToken(file string) (string, error) {
-	b, err := os.ReadFile(file)
+	const hint = "write a long random token into it: openssl rand -hex 32 > "
+	b, err := readSmall(file, 64<<10)
 	if err != nil {
-		return "", fail(exitNotFound, "write a long random token into it", "read token file %s: %w", file, reason(err))
+		code, _ := missing(err, "")
+		return "", fail(code, hint+quoted(file), "token file %s: %w", file, reason(err))
 	}
 	token := strings.TrimSpace(string(b))
-	if len(token) < 16 || strings.ContainsAny(token, " \t\r\n") {
-		return "", fail(exitUsage, "write one line of at least 16 characters into it", "token file %s: it holds no usable token", file)
+	if len(token) < 16 || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return "", fail(exitUsage, hint+quoted(file), "token file %s: it is not one line of at least 16 plain characters", file)
 	}
 	return token, nil
 }
 
+// readSmall reads a regular file of bounded size; a pipe or a device could
+// wait or go on for ever.
+func readSmall(file string, most int64) ([]byte, error) {
+	fi, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return nil, err
+	case fi.IsDir():
+		return nil, errors.New("it is a directory")
+	case !fi.Mode().IsRegular():
+		return nil, errors.New("it is not a regular file")
+	case fi.Size() > most:
+		return nil, fmt.Errorf("it has more than %d bytes", most)
+	}
+	return os.ReadFile(file)
+}
+
 // reloadOnHangup reads all sources again on SIGHUP until ctx ends; the channel
-// it returns is closed then.
-func (a *app) reloadOnHangup(ctx context.Context, rt *loadout.Runtime) <-chan struct{} {
+// it returns is closed then. The hang-up of the terminal it runs on ends the
+// program, by stop.
+func (a *app) reloadOnHangup(ctx context.Context, rt *loadout.Runtime, stop func()) <-chan struct{} {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	done := make(chan struct{})
+	terminals := a.terminals()
 	go func() {
 		defer close(done)
 		defer signal.Stop(hup)
@@ -149,8 +188,12 @@ func (a *app) reloadOnHangup(ctx context.Context, rt *loadout.Runtime) <-chan st
 			case <-ctx.Done():
 				return
 			case <-hup:
+				if a.terminals() < terminals {
+					stop()
+					return
+				}
 				if err := rt.Catalog().Reload(ctx); err == nil {
-					a.note("read %d skills again", len(rt.Catalog().Snapshot().Skills()))
+					a.note("read %s again", counted(len(rt.Catalog().Snapshot().Skills()), "skill"))
 				}
 			}
 		}
@@ -158,22 +201,34 @@ func (a *app) reloadOnHangup(ctx context.Context, rt *loadout.Runtime) <-chan st
 	return done
 }
 
+// terminals counts the streams that are terminals now.
+func (a *app) terminals() int {
+	n := 0
+	for _, f := range []any{a.stdin, a.stdout, a.stderr} {
+		if isTerminal(f) {
+			n++
+		}
+	}
+	return n
+}
+
 func (a *app) serveStdio(ctx context.Context, rt *loadout.Runtime, s *mcpserver.Server) error {
 	if isTerminal(a.stdin) {
-		fmt.Fprintf(a.stderr, "%s\nThis is an MCP server on standard input and output: it waits for a client.\n"+
-			"To let a client start it:   loadout connect claude-code (or claude-desktop, cursor, vscode, codex, gemini)\n"+
-			"To serve over HTTP:         loadout mcp --http 127.0.0.1:8485\n"+
-			"To end it:                  Ctrl-C\n", a.summary(rt, s))
+		fmt.Fprintf(a.stderr, `%s
+
+This is an MCP server on standard input and output: it waits for a client.
+  To let a client start it:  loadout connect CLIENT%s
+                             (%s)
+  To serve over HTTP:        loadout mcp --http 127.0.0.1:8485%s
+  To end it:                 Ctrl-C
+`, a.summary(rt, s), a.flags(), strings.Join(client.Names(), ", "), a.flags())
 	}
-	// Closing standard input is how the loop that reads it ends on a signal.
-	in, out := a.stdin, a.stdout
-	transport := &mcp.IOTransport{Reader: readCloser(in), Writer: writeCloser(out)}
-	err := s.Run(ctx, transport)
-	if ctx.Err() != nil {
+	err := s.Run(ctx, &lines{in: a.stdin, out: a.stdout})
+	switch {
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	}
-	if err != nil && isHangup(err) {
-		return nil
+	case err == nil, errors.Is(err, io.EOF), errors.Is(err, os.ErrClosed), errors.Is(err, syscall.EPIPE):
+		return nil // the client has gone
 	}
 	return err
 }
@@ -189,7 +244,7 @@ func (a *app) summary(rt *loadout.Runtime, s *mcpserver.Server) string {
 		origins[e.Origin]++
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Loadout serves %d skills", len(snap.Skills()))
+	fmt.Fprintf(&b, "Loadout serves %s", counted(len(snap.Skills()), "skill"))
 	for i, o := range order {
 		sep := ": "
 		if i > 0 {
@@ -199,13 +254,14 @@ func (a *app) summary(rt *loadout.Runtime, s *mcpserver.Server) string {
 	}
 	b.WriteString(".")
 	if snap.Disabled {
-		b.WriteString(" Skills are switched off (skills.enabled).")
+		b.WriteString(" Skills are switched off (skills.enabled); see: loadout config show")
 	}
 	if n := len(snap.Problems()); n > 0 {
-		fmt.Fprintf(&b, "\n%d findings about skills: loadout doctor shows them.", n)
+		fmt.Fprintf(&b, "\n%s about skills: loadout doctor%s", counted(n, "finding"), a.flags())
 	}
 	if n := len(s.Unserved()); n > 0 {
-		fmt.Fprintf(&b, "\n%d skills are served by the tools only, not as MCP skill resources: loadout doctor says why.", n)
+		fmt.Fprintf(&b, "\n%s served by the tools only, not as MCP skill resources; for the reasons: loadout doctor%s",
+			map[bool]string{true: "1 skill is", false: counted(n, "skill") + " are"}[n == 1], a.flags())
 	}
 	return b.String()
 }
@@ -213,21 +269,28 @@ func (a *app) summary(rt *loadout.Runtime, s *mcpserver.Server) string {
 func (a *app) serveHTTP(ctx context.Context, address string, rt *loadout.Runtime, s *mcpserver.Server, o *mcpserver.HTTPOptions) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return fail(exitFound, "is it in use? try another port, as --http 127.0.0.1:0 for any", "serve MCP: %w", err)
+		if oe, ok := errors.AsType[*net.OpError](err); ok {
+			err = oe.Err
+		}
+		return fail(exitFound, "if it is in use, take another port; --http 127.0.0.1:0 takes any", "serve MCP at %s: %w", address, err)
 	}
-	url := "http://" + listener.Addr().String() + "/mcp"
-	a.greet(url, rt, s, o.Token != "")
-	srv := &http.Server{Handler: s.Handler(o), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	// Streams that clients hold open end with this context only.
+	requests, drop := context.WithCancel(context.WithoutCancel(ctx))
+	defer drop()
+	srv := &http.Server{Handler: s.Handler(o), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return requests }, ErrorLog: a.errorLog()}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(listener) }()
+	a.greet("http://"+reachable(listener.Addr())+"/mcp", rt, s, o.Token != "")
 	select {
 	case err := <-ended:
 		return fmt.Errorf("serve MCP: %w", err)
 	case <-ctx.Done():
 	}
-	// Streams that clients hold open never end by themselves.
-	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	// What is being answered gets a moment to end, streams do not.
+	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
+	time.AfterFunc(200*time.Millisecond, drop)
 	if err := srv.Shutdown(bye); err != nil {
 		srv.Close()
 	}
@@ -235,35 +298,77 @@ func (a *app) serveHTTP(ctx context.Context, address string, rt *loadout.Runtime
 	return context.Cause(ctx)
 }
 
+// errorLog is where an HTTP server tells of broken connections: nowhere,
+// unless more was asked for.
+func (a *app) errorLog() *log.Logger {
+	if l := a.logger(); l != nil {
+		return slog.NewLogLogger(l.Handler(), slog.LevelInfo)
+	}
+	return log.New(io.Discard, "", 0)
+}
+
+// reachable is an address as clients write it: a server at all addresses of
+// this machine is reached by its name.
+func reachable(at net.Addr) string {
+	tcp, ok := at.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return at.String()
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		name = "localhost"
+	}
+	return net.JoinHostPort(name, strconv.Itoa(tcp.Port))
+}
+
 // greet says what is served and how to connect.
 func (a *app) greet(url string, rt *loadout.Runtime, s *mcpserver.Server, token bool) {
+	snap := rt.Catalog().Snapshot()
 	if a.json {
-		_ = a.printJSON(map[string]any{"url": url, "skills": len(rt.Catalog().Snapshot().Skills()), "problems": len(rt.Catalog().Snapshot().Problems())})
+		_ = a.printJSON(map[string]any{"url": url, "skills": len(snap.Skills()), "problems": len(snap.Problems())})
 		return
 	}
 	fmt.Fprintf(a.stdout, "%s\n\n", a.summary(rt, s))
 	const most = 12
-	skills := rt.Catalog().Snapshot().Skills()
 	var rows [][]string
-	for _, e := range skills[:min(len(skills), most)] {
-		rows = append(rows, []string{"  " + e.Name, e.Description})
+	for _, e := range snap.Skills()[:min(len(snap.Skills()), most)] {
+		rows = append(rows, []string{e.Name, e.Description})
 	}
-	a.table(rows)
-	if n := len(skills) - most; n > 0 {
-		fmt.Fprintf(a.stdout, "  … and %d more: loadout list\n", n)
+	a.table("  ", rows)
+	if n := len(snap.Skills()) - most; n > 0 {
+		fmt.Fprintf(a.stdout, "  … and %d more: loadout list%s\n", n, a.flags())
 	}
 	entry := map[string]any{"type": "http", "url": url}
+	header := ""
 	if token {
-		entry["headers"] = map[string]string{"Authorization": "Bearer <your token>"}
+		entry["headers"] = map[string]string{"Authorization": "Bearer YOUR-TOKEN"}
+		header = " --header 'Authorization: Bearer YOUR-TOKEN'"
 	}
-	js, err := json.MarshalIndent(map[string]any{"mcpServers": map[string]any{"loadout": entry}}, "  ", "  ")
+	js, err := encodeJSON(map[string]any{"mcpServers": map[string]any{"loadout": entry}})
 	if err != nil {
 		return
 	}
-	fmt.Fprintf(a.stdout, "\nMCP endpoint: %s\n\nFor a client that reads mcpServers:\n\n  %s\n\nClaude Code:  claude mcp add --transport http loadout %s\nOthers:       loadout connect cursor|vscode|codex|gemini --url %s\n\nCtrl-C ends it.\n",
-		a.bold(url), js, url, url)
+	fmt.Fprintf(a.stdout, "\nMCP endpoint: %s\n\nFor a client that reads mcpServers:\n\n", a.bold(url))
+	for line := range strings.Lines(string(js)) {
+		fmt.Fprintf(a.stdout, "  %s", line)
+	}
+	fmt.Fprintf(a.stdout, "\nClaude Code:  claude mcp add --transport http loadout %s%s\n", url, header)
+	if !token { // the other clients keep a token each in a way of its own
+		fmt.Fprintf(a.stdout, "Others:       loadout connect CLIENT --url %s\n              (CLIENT is one of %s)\n", url, strings.Join(remoteClients(), ", "))
+	}
+	fmt.Fprintln(a.stdout, "\nCtrl-C ends it.")
 }
 
-func isHangup(err error) bool {
-	return errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.EPIPE) || strings.Contains(err.Error(), "EOF") || strings.Contains(err.Error(), "closing")
+// remoteClients are the clients whose configuration can name a server by URL.
+func remoteClients() []string {
+	var names []string
+	for _, c := range client.All() {
+		if c.Remote {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
+
+// errHangup says that the terminal this runs on has gone.
+var errHangup = fmt.Errorf("the terminal has gone: %w", context.Canceled)

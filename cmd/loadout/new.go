@@ -23,10 +23,11 @@ func (a *app) newCommand() *cobra.Command {
 		Long: `Make the directory NAME with a SKILL.md that is valid as it stands, to be
 filled in. With --from it is made from a Python file that declares a skill as
 SKILL_MANIFEST; the file is read as text and never run.`,
-		Example: `  loadout new release-notes --description "Write release notes from merged changes. Use before a release."
+		Example: `  loadout new release-notes
+  loadout new release-notes --description "Write release notes. Use before a release."
   loadout new --from chrome_skill.py
   loadout validate release-notes`,
-		Args: cobra.MaximumNArgs(1),
+		Args: want(0, 1, "one NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := ""
 			if len(args) == 1 {
@@ -57,8 +58,8 @@ func (a *app) new(name string, o newOptions) error {
 			draft.Description = o.description
 		}
 	}
-	if draft.Name == "" {
-		return fail(exitUsage, "as: loadout new release-notes", "give the skill a name")
+	if name == "" && o.from == "" {
+		return fail(exitUsage, "as: loadout new release-notes", "loadout new needs the NAME of the skill")
 	}
 	if !skill.PortableName(draft.Name) {
 		if o.from == "" || name != "" {
@@ -66,24 +67,57 @@ func (a *app) new(name string, o newOptions) error {
 		}
 		draft.Name = skill.Slug(draft.Name)
 	}
+	text, err := a.render(draft, o)
+	if err != nil {
+		return err
+	}
 	dir := filepath.Join(o.dir, draft.Name)
-	if err := os.MkdirAll(o.dir, 0o755); err != nil {
-		return fail(exitFound, "choose another place with --dir", "make %s: %w", o.dir, reason(err))
+	if err := makeSkill(o.dir, dir, text); err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(map[string]string{"name": draft.Name, "path": dir})
+	}
+	fmt.Fprintf(a.stdout, "Made %s\nEdit it, then check it: loadout validate %s\n", plain(filepath.Join(dir, skill.FileName)), quoted(dir))
+	return nil
+}
+
+// render is the new SKILL.md, once it is known to be valid.
+func (a *app) render(draft skill.Draft, o newOptions) ([]byte, error) {
+	text := draft.Render()
+	_, ds, _ := skill.ParseHead(text, true, skill.FileName, draft.Name)
+	if ds.Valid() {
+		return text, nil
+	}
+	for _, d := range ds {
+		if d.Rule > 0 && o.description != "" {
+			return nil, fail(exitUsage, d.Fix, "--description: %s", d.Message)
+		}
+		if d.Rule > 0 {
+			a.note("%s: %s (%s)", o.from, d.Message, d.Fix)
+		}
+	}
+	return text, nil
+}
+
+// makeSkill makes the directory of a skill, or leaves nothing behind.
+func makeSkill(parent, dir string, text []byte) error {
+	const hint = "choose another place with --dir"
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return fail(exitFound, hint, "make %s: %w", parent, reason(err))
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			return fail(exitFound, "choose another name, or remove it first", "%s is there already", dir)
 		}
-		return fail(exitFound, "choose another place with --dir", "make %s: %w", dir, reason(err))
+		return fail(exitFound, hint, "make %s: %w", dir, reason(err))
 	}
 	file := filepath.Join(dir, skill.FileName)
-	if err := os.WriteFile(file, draft.Render(), 0o644); err != nil {
-		return fail(exitFound, "choose another place with --dir", "write %s: %w", file, reason(err))
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		os.Remove(file)
+		os.Remove(dir)
+		return fail(exitFound, hint, "write %s: %w", file, reason(err))
 	}
-	if a.json {
-		return a.printJSON(map[string]string{"name": draft.Name, "path": dir})
-	}
-	fmt.Fprintf(a.stdout, "Made %s\nEdit it, then check it: loadout validate %s\n", safe(file), safe(dir))
 	return nil
 }
 
@@ -92,7 +126,8 @@ func (a *app) new(name string, o newOptions) error {
 func readManifest(from string) (*skill.Draft, error) {
 	fi, err := os.Stat(from)
 	if err != nil {
-		return nil, fail(exitNotFound, "check the path given with --from", "%s: %w", from, reason(err))
+		code, hint := missing(err, "the path given with --from")
+		return nil, fail(code, hint, "%s: %w", from, reason(err))
 	}
 	files := []string{from}
 	if fi.IsDir() {
@@ -100,22 +135,26 @@ func readManifest(from string) (*skill.Draft, error) {
 			return nil, err
 		}
 	}
-	var last error
+	var wrong error
 	for _, f := range files {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			return nil, fail(exitFound, "check that you have the right to read it", "%s: %w", f, reason(err))
-		}
-		d, err := skill.DraftFromPython(b)
+		b, err := readSmall(f, 1<<20)
 		if err == nil {
-			return d, nil
+			var d *skill.Draft
+			if d, err = skill.DraftFromPython(b); err == nil {
+				return d, nil
+			}
 		}
-		last = fmt.Errorf("%s: %w", f, err)
+		if wrong == nil || errors.Is(wrong, skill.ErrNoManifest) {
+			wrong = fmt.Errorf("%s: %w", f, err)
+		}
 	}
-	if last == nil {
-		last = fmt.Errorf("%s has no Python files", from)
+	switch {
+	case wrong == nil:
+		wrong = fmt.Errorf("%s has no Python files", from)
+	case fi.IsDir() && errors.Is(wrong, skill.ErrNoManifest):
+		wrong = fmt.Errorf("none of the Python files in %s has SKILL_MANIFEST = … at the top level", from)
 	}
-	return nil, fail(exitFound, "write the skill by hand: loadout new NAME", "%w", last)
+	return nil, fail(exitFound, "write the skill by hand: loadout new NAME", "%w", wrong)
 }
 
 func escapeGlob(p string) string {

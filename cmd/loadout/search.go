@@ -26,31 +26,36 @@ func (a *app) searchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search QUERY",
 		Short: "Find skills by what they are for",
+		Long: `Find the skills that fit words of a task, best first. The words are looked for
+in names, descriptions, tags and the beginning of the instructions.`,
 		Example: `  loadout search fill in a pdf form
   loadout search --limit 3 "release notes" --json`,
-		Args: cobra.MinimumNArgs(1),
+		Args: want(1, -1, "words to look for"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 {
 				return fail(exitUsage, "give --limit a number of at least 1", "--limit is %d", limit)
+			}
+			query := strings.TrimSpace(strings.Join(args, " "))
+			if query == "" {
+				return fail(exitUsage, "as: loadout search fill in a pdf form; to see all: loadout list", "loadout search needs words to look for")
 			}
 			rt, err := a.open(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer rt.Close()
-			query := strings.Join(args, " ")
 			hits, err := rt.Catalog().Search(cmd.Context(), query, catalog.SearchOptions{Limit: limit})
 			if err != nil {
 				return err
 			}
-			return a.printHits(query, hits)
+			return a.printHits(query, rt.Catalog().Snapshot(), hits)
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", limit, "at most this many")
+	cmd.Flags().IntVar(&limit, "limit", limit, "at most `N`")
 	return cmd
 }
 
-func (a *app) printHits(query string, hits []catalog.Hit) error {
+func (a *app) printHits(query string, snap *catalog.Snapshot, hits []catalog.Hit) error {
 	if a.json {
 		out := searchOutput{Query: query, Hits: []searchHit{}}
 		for _, h := range hits {
@@ -58,14 +63,26 @@ func (a *app) printHits(query string, hits []catalog.Hit) error {
 		}
 		return a.printJSON(out)
 	}
-	if len(hits) == 0 {
-		fmt.Fprintln(a.stdout, "No skill fits. Try other words, or see all: loadout list")
+	switch {
+	case snap.Disabled:
+		fmt.Fprintln(a.stdout, "Skills are switched off (skills.enabled: false). See: loadout config show")
+		return nil
+	case len(hits) == 0:
+		fmt.Fprintf(a.stdout, "No skill fits. Try other words, or see all: loadout list%s\n", a.flags())
 		return nil
 	}
 	var rows [][]string
+	origins := map[string]bool{}
 	for _, h := range hits {
-		rows = append(rows, []string{h.Name, h.Origin, h.Description})
+		origins[h.Origin] = true
 	}
-	a.table(rows)
+	for _, h := range hits {
+		row := []string{h.Name, h.Origin, h.Description}
+		if len(origins) == 1 && a.width() > 0 {
+			row = []string{h.Name, h.Description}
+		}
+		rows = append(rows, row)
+	}
+	a.table("", rows)
 	return nil
 }

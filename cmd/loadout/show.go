@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,10 +19,12 @@ func (a *app) showCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show a skill: its fields, instructions and files",
+		Long: `Show a skill: its fields, files and instructions. It is named by NAME,
+NAME@CONSTRAINT, ORIGIN/NAME, or the digest of its files.`,
 		Example: `  loadout show pdf
   loadout show pdf@^1.2
   loadout show user.claude/pdf --json`,
-		Args:              cobra.ExactArgs(1),
+		Args:              want(1, 1, "the NAME of a skill"),
 		ValidArgsFunction: a.completeSkill,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rt, err := a.open(cmd.Context())
@@ -66,7 +71,7 @@ type shownSkill struct {
 }
 
 func (a *app) show(cmd *cobra.Command, rt *loadout.Runtime, ref string) error {
-	e, err := rt.Catalog().Resolve(cmd.Context(), ref)
+	e, err := a.resolve(cmd.Context(), rt, ref)
 	if err != nil {
 		return err
 	}
@@ -104,14 +109,17 @@ func shown(e *catalog.Entry, s *skill.Skill, m skill.Manifest) shownSkill {
 }
 
 func (a *app) showText(e *catalog.Entry, s *skill.Skill, m skill.Manifest) {
-	head := a.bold(safe(s.Title()))
+	var b strings.Builder
+	b.WriteString(a.bold(plain(s.Title())))
 	if s.Version != "" {
-		head += " " + safe(s.Version)
+		b.WriteString(" " + plain(s.Version))
 	}
-	fmt.Fprintf(a.stdout, "%s\n%s\n\n", head, safe(skill.OneLine(s.Description)))
+	b.WriteString("\n")
+	a.wrap(&b, "", s.Description, same)
+	b.WriteString("\n")
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(a.stdout, "%s %s\n", a.faint(fmt.Sprintf("%-13s", name)), safe(value))
+			fmt.Fprintf(&b, "%s %s\n", a.faint(fmt.Sprintf("%-13s", name)), plain(value))
 		}
 	}
 	row("name", s.Name)
@@ -122,36 +130,73 @@ func (a *app) showText(e *catalog.Entry, s *skill.Skill, m skill.Manifest) {
 	row("tags", strings.Join(s.Tags, ", "))
 	row("tools", strings.Join(s.AllowedTools, " "))
 	row("needs", strings.Join(s.Dependencies, ", "))
+	row("only for", strings.Join(s.BindShells, ", "))
 	row("MCP servers", strings.Join(s.MCPServers.Names, ", "))
 	if s.DisableModelInvocation {
 		row("for", "people only, not offered to a model")
 	}
 	row("digest", m.Digest())
-	row("size", fmt.Sprintf("about %d tokens of instructions, %d files of %d bytes", skill.Tokens(s.Instructions), len(m), m.Size()))
+	row("size", fmt.Sprintf("about %s of instructions; %s, %s", counted(skill.Tokens(s.Instructions), "token"), counted(len(m), "file"), sized(m.Size())))
+	a.files(&b, m, 24)
+	fmt.Fprintf(&b, "\n%s\n", safe(strings.Trim(s.Instructions, "\n")))
+	fmt.Fprint(a.stdout, b.String())
+}
+
+// files lists the files of a skill besides its SKILL.md, on a terminal at most
+// that many.
+func (a *app) files(b *strings.Builder, m skill.Manifest, most int) {
+	longest, others := 0, skill.Manifest{}
 	for _, f := range m {
-		if skill.IsFileName(f.Path) {
-			continue
+		if !skill.IsFileName(f.Path) {
+			others = append(others, f)
+			longest = max(longest, min(columns(plain(f.Path)), 48))
+		}
+	}
+	for i, f := range others {
+		if i == most && a.width() > 0 && len(others) > most+1 {
+			fmt.Fprintf(b, "  … and %d more; --json lists them\n", len(others)-most)
+			return
 		}
 		kind := ""
 		if f.Script {
 			kind = "  script"
 		}
-		fmt.Fprintf(a.stdout, "  %s %s\n", safe(f.Path), a.faint(fmt.Sprintf("%d bytes%s", f.Size, kind)))
+		name := plain(f.Path)
+		fmt.Fprintf(b, "  %s%s  %s\n", name, strings.Repeat(" ", max(longest-columns(name), 0)), a.faint(sized(f.Size)+kind))
 	}
-	fmt.Fprintf(a.stdout, "\n%s\n", safe(strings.Trim(s.Instructions, "\n")))
+}
+
+// resolve finds a skill. One that is there and does not load is told from one
+// that is not there.
+func (a *app) resolve(ctx context.Context, rt *loadout.Runtime, ref string) (*catalog.Entry, error) {
+	e, err := rt.Catalog().Resolve(ctx, ref)
+	if missing, ok := errors.AsType[*catalog.NotFoundError](err); ok && missing.Reason == "" {
+		for _, p := range rt.Catalog().Snapshot().Problems() {
+			if p.Severity == skill.Error && skill.IsFileName(filepath.Base(p.Path)) && filepath.Base(filepath.Dir(p.Path)) == ref {
+				return nil, fail(exitFound, "see all that is wrong with it: loadout validate "+quoted(filepath.Dir(p.Path)), "skill %s does not load: %s: %s", ref, where(p), p.Message)
+			}
+		}
+	}
+	return e, err
 }
 
 // completeSkill completes names of skills in the shell.
 func (a *app) completeSkill(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
 	a.quiet = true
 	rt, err := a.open(cmd.Context())
-	if err != nil || len(args) > 0 {
+	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	defer rt.Close()
 	var names []string
 	for _, e := range rt.Catalog().Snapshot().Skills() {
-		names = append(names, e.Name+"\t"+clip(e.Description, 60))
+		// A name that a shell would act on is not put into a command line.
+		if !strings.ContainsFunc(e.Name, unquotable) {
+			names = append(names, e.Name+"\t"+clip(e.Description, 60))
+		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

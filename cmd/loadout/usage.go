@@ -157,3 +157,13 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 		},
 	}
 }
+
+// complete offers the values of a flag in the shell.
+func complete(cmd *cobra.Command, flag string, values ...string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return values, cobra.ShellCompDirectiveNoFileComp
+	})
+	if err != nil {
+		panic(err) // there is no such flag
+	}
+}

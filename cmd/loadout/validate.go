@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,31 +34,42 @@ is not valid may still load: what is repaired is said. Exits with 1 if any skill
 is not valid.`,
 		Example: `  loadout validate my-skill
   loadout validate skills --json | jq '.results[] | select(.valid | not)'`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			results := []validated{}
-			for _, p := range args {
-				found, err := validatePath(cmd.Context(), p)
-				if err != nil {
-					return err
-				}
-				results = append(results, found...)
-			}
-			if a.json {
-				if err := a.printJSON(map[string]any{"results": results}); err != nil {
-					return err
-				}
-			} else {
-				a.printValidated(results)
-			}
-			for _, r := range results {
-				if !r.Valid {
-					return errFound
-				}
-			}
-			return nil
-		},
+		Args: want(1, -1, "the PATH of a skill or of a directory with skills"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.validate(cmd.Context(), args) },
 	}
+}
+
+// validate prints what was found at all paths, also where one of them is not
+// there.
+func (a *app) validate(ctx context.Context, paths []string) error {
+	results := []validated{}
+	var failed error
+	done := a.progress("checking skills")
+	for _, p := range paths {
+		found, err := validatePath(ctx, p)
+		if failed == nil {
+			failed = err
+		}
+		results = append(results, found...)
+	}
+	done()
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	switch {
+	case failed != nil && len(results) == 0:
+		return failed
+	case !a.json:
+		a.printValidated(results)
+	default:
+		if err := a.printJSON(map[string]any{"results": results}); err != nil {
+			return err
+		}
+	}
+	if failed == nil && slices.ContainsFunc(results, func(v validated) bool { return !v.Valid }) {
+		return errFound
+	}
+	return failed
 }
 
 // validatePath checks what is at a path: one skill, or all below it.
@@ -67,12 +79,13 @@ func validatePath(ctx context.Context, p string) ([]validated, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fail(exitNotFound, "check the path", "Path does not exist: %s", p)
 	case err != nil:
-		return nil, fail(exitFound, "check that you have the right to read it", "%s: %w", p, reason(err))
+		_, hint := missing(err, "the path")
+		return nil, fail(exitFound, hint, "%s: %w", p, reason(err))
 	case fi.IsDir():
 		return validateDir(ctx, p)
-	case skill.IsFileName(filepath.Base(p)):
+	case skill.IsFileName(filepath.Base(p)) && fi.Mode().IsRegular():
 		return []validated{validateSkill(filepath.Dir(p), p)}, nil
-	case isArchive(p):
+	case isArchive(p) && fi.Mode().IsRegular():
 		return []validated{validateArchive(p)}, nil
 	}
 	return nil, fail(exitUsage, "give a skill's directory, its SKILL.md, or a .zip or .skill archive", "Not a directory: %s", p)
@@ -87,18 +100,29 @@ func validateDir(ctx context.Context, dir string) ([]validated, error) {
 	if hasSkill(dir) {
 		return []validated{validateSkill(dir, dir)}, nil
 	}
+	root := dir
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		root = real // a walk does not follow a link, not even the first
+	}
 	var out []validated
-	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		shown := filepath.Join(dir, strings.TrimPrefix(p, root))
 		switch {
 		case err != nil:
-			return nil // what cannot be read is no skill of this person's
-		case d.IsDir() && p != dir && (skill.Ignored(d.Name()) || d.Name() == "node_modules"):
+			out = append(out, unreadable(shown, err))
+		case d.IsDir() && p != root && (skill.Ignored(d.Name()) || d.Name() == "node_modules"):
 			return fs.SkipDir
 		case !d.IsDir() && skill.IsFileName(d.Name()):
-			out = append(out, validateSkill(filepath.Dir(p), filepath.Dir(p)))
+			out = append(out, validateSkill(filepath.Dir(p), filepath.Dir(shown)))
+		case d.Type()&fs.ModeSymlink != 0 && hasSkill(p):
+			out = append(out, validateSkill(p, shown))
+		case d.Type().IsRegular() && strings.EqualFold(filepath.Ext(p), ".skill"):
+			v := validateArchive(p)
+			v.Path = shown
+			out = append(out, v)
 		}
 		return nil
 	})
@@ -185,29 +209,32 @@ func unreadable(p string, err error) validated {
 }
 
 func (a *app) printValidated(results []validated) {
-	valid := 0
+	valid, loads := 0, 0
+	var b strings.Builder
 	for _, r := range results {
-		verdict := "valid"
+		verdict := a.red("does not load")
 		switch {
 		case r.Valid:
 			valid++
+			verdict = a.green("valid")
 		case r.Loads:
-			verdict = "not valid, but loads"
-		default:
-			verdict = "does not load"
+			loads++
+			verdict = a.red("not valid, but loads")
 		}
-		fmt.Fprintf(a.stdout, "%s: %s\n", a.bold(safe(r.Path)), verdict)
+		if a.quiet && r.Valid {
+			continue
+		}
+		fmt.Fprintf(&b, "%s: %s\n", a.bold(plain(r.Path)), verdict)
 		for _, d := range r.Diagnostics {
 			if a.quiet && d.Severity == skill.Info {
 				continue
 			}
-			fmt.Fprintf(a.stdout, "  %s\n", safe(d.String()))
-			if d.Fix != "" {
-				fmt.Fprintf(a.stdout, "      %s\n", a.faint(safe(d.Fix)))
-			}
+			a.wrap(&b, "  ", d.String(), same)
+			a.wrap(&b, "      ", d.Fix, a.faint)
 		}
 	}
 	if len(results) > 1 {
-		fmt.Fprintf(a.stdout, "%d skills, %d valid\n", len(results), valid)
+		fmt.Fprintf(&b, "%s: %d valid, %d not valid but loading, %d not loading\n", counted(len(results), "skill"), valid, loads, len(results)-valid-loads)
 	}
+	fmt.Fprint(a.stdout, b.String())
 }

@@ -17,9 +17,10 @@ type versionOutput struct {
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  loadout version --json",
+		Args:    want(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
 			v := buildVersion()
 			if a.json {

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 the suite still tests what is deprecated
+
 // Command server is a Loadout MCP server that also offers what the official
 // conformance suite expects of a server under test: tools, resources and
 // prompts with fixed names. All of it comes in through the options that any

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 the suite still tests what is deprecated
+
 package main
 
 import (

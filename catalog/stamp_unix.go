@@ -1,0 +1,16 @@
+//go:build unix
+
+package catalog
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+func stampOfInfo(fi fs.FileInfo) stamp {
+	s := stamp{size: fi.Size(), mtime: fi.ModTime().UnixNano()}
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		s.id = fileID{uint64(st.Dev), st.Ino} // of a type that differs by system
+	}
+	return s
+}

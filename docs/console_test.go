@@ -1,0 +1,273 @@
+package docs_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Every console block shows what its commands print. The blocks of a page are
+// run in order in one home directory with one project, in which nothing else
+// is; comments that begin with "run" hold what has to be there first. Output
+// is compared but for runs of blanks; "…" stands for any text, and on a line
+// of its own for any lines.
+//
+// A comment "shape: COMMANDS" before a JSON block says that the block has the
+// fields that the commands print, all of them and no others; {} stands for
+// anything.
+func TestConsole(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("paths in the outputs are those of Linux")
+	}
+	files, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		t.Run(strings.TrimSuffix(f, ".md"), func(t *testing.T) {
+			t.Parallel()
+			readPage(t, "docs/"+f).play(t, newConsole(t))
+		})
+	}
+}
+
+func (p *page) play(t *testing.T, c *console) {
+	blocks := slices.Clone(p.blocks)
+	shift := 0
+	for i, b := range blocks {
+		b.first += shift
+		switch {
+		case b.info == "console":
+			if lines, same := c.session(t, p, b); !same && *update {
+				p.replace(t, b, lines)
+				shift += len(lines) - len(b.text)
+			}
+		case strings.HasPrefix(b.info, "<run"):
+			if out, err := c.run(strings.Join(b.text, "\n")); err != nil {
+				t.Fatalf("%s: %v\n%s", p.at(b.first), err, out)
+			}
+		case strings.HasPrefix(b.info, "<shape: "):
+			if i+1 == len(blocks) || blocks[i+1].info != "json" {
+				t.Errorf("%s: no JSON block follows", p.at(b.first))
+				continue
+			}
+			c.shape(t, p.at(b.first), strings.TrimPrefix(b.info, "<shape: "), strings.Join(blocks[i+1].text, "\n"))
+		}
+	}
+}
+
+// console is a shell in a home directory of its own.
+type console struct{ home, dir string }
+
+func newConsole(t *testing.T) *console {
+	t.Helper()
+	home := filepath.Join(t.TempDir(), "home")
+	c := &console{home: home, dir: filepath.Join(home, "project")}
+	for _, d := range []string{filepath.Join(c.dir, ".git"), filepath.Join(home, "go", "bin")} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(built)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, "go", "bin", "loadout"), b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// run runs a command of the shell and returns what it prints, with the home
+// directory as ~.
+func (c *console) run(script string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", script)
+	cmd.Dir = c.dir
+	cmd.Env = []string{"HOME=" + c.home, "PATH=" + c.home + "/go/bin:/usr/local/bin:/usr/bin:/bin", "LC_ALL=C.UTF-8", "TERM=dumb"}
+	out, err := cmd.CombinedOutput()
+	return strings.ReplaceAll(string(out), c.home, "~"), err
+}
+
+// session runs the commands of a block. It returns the block as it should be
+// and whether that is how it is.
+func (c *console) session(t *testing.T, p *page, b block) (lines []string, same bool) {
+	same = true
+	for i := 0; i < len(b.text); {
+		command, ok := strings.CutPrefix(b.text[i], "$ ")
+		if !ok {
+			t.Errorf("%s: expected a command behind $", p.at(b.first+i))
+			return b.text, true
+		}
+		end := i + 1
+		for end < len(b.text) && !strings.HasPrefix(b.text[end], "$ ") {
+			end++
+		}
+		want := b.text[i+1 : end]
+		out, err := c.run(command)
+		if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
+			t.Fatalf("%s: %s: %v", p.at(b.first+i), command, err)
+		}
+		got := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+		if out == "" {
+			got = nil
+		}
+		lines = append(lines, b.text[i])
+		if match(want, got) {
+			lines = append(lines, want...)
+		} else {
+			same = false
+			lines = append(lines, got...)
+			if !*update {
+				t.Errorf("%s: %s prints\n\n%s\nand not\n\n%s\n", p.at(b.first+i), command, out, strings.Join(want, "\n"))
+			}
+		}
+		i = end
+	}
+	return lines, same
+}
+
+// match reports whether lines are what was wanted.
+func match(want, got []string) bool {
+	switch {
+	case len(want) == 0:
+		return len(got) == 0
+	case strings.TrimSpace(want[0]) == "…":
+		return match(want[1:], got) || len(got) > 0 && match(want, got[1:])
+	}
+	return len(got) > 0 && like(want[0], got[0]) && match(want[1:], got[1:])
+}
+
+// like reports whether a text is what was wanted but for blanks and what "…"
+// stands for.
+func like(want, got string) bool {
+	want, got = strings.Join(strings.Fields(want), " "), strings.Join(strings.Fields(got), " ")
+	if want == got {
+		return true
+	}
+	if !strings.Contains(want, "…") {
+		return false
+	}
+	parts := strings.Split(want, "…")
+	for i, part := range parts {
+		parts[i] = regexp.QuoteMeta(part)
+	}
+	return regexp.MustCompile("^" + strings.Join(parts, ".*") + "$").MatchString(got)
+}
+
+// shape compares the fields of a documented JSON value with those that
+// commands print.
+func (c *console) shape(t *testing.T, at, script, documented string) {
+	t.Helper()
+	want := fields(t, at, strings.NewReader(documented))
+	out, _ := c.run("{ " + script + "; } 2>/dev/null") // which may exit with 1
+	got := fields(t, at, strings.NewReader(out))
+	for _, f := range slices.Sorted(maps.Keys(got)) {
+		if !want[f] && !slices.ContainsFunc(slices.Collect(maps.Keys(want)), func(w string) bool {
+			open, any := strings.CutSuffix(w, "{}")
+			return any && strings.HasPrefix(f, open)
+		}) {
+			t.Errorf("%s: %s prints the field %s, which is not in the JSON below", at, script, f)
+		}
+	}
+	for _, f := range slices.Sorted(maps.Keys(want)) {
+		if !got[f] && !strings.HasSuffix(f, "{}") {
+			t.Errorf("%s: %s prints no field %s; it prints %s", at, script, f, strings.Join(slices.Sorted(maps.Keys(got)), " "))
+		}
+	}
+}
+
+// fields are the fields of JSON values: skills[].name, and so on. What is
+// below {} is skills[].metadata{}.
+func fields(t *testing.T, at string, r io.Reader) map[string]bool {
+	t.Helper()
+	out := map[string]bool{}
+	var walk func(path string, v any)
+	walk = func(path string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if len(v) == 0 {
+				out[path+"{}"] = true
+			}
+			for k, x := range v {
+				at := strings.TrimPrefix(path+"."+k, ".")
+				out[at] = true
+				walk(at, x)
+			}
+		case []any:
+			for _, x := range v {
+				walk(path+"[]", x)
+			}
+		}
+	}
+	dec := json.NewDecoder(r)
+	for {
+		var v any
+		err := dec.Decode(&v)
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Errorf("%s: %v", at, err)
+			return out
+		}
+		walk("", v)
+	}
+}
+
+// The programs in the documentation compile, and print what the text block
+// behind them says.
+func TestPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("linking takes seconds")
+	}
+	for _, p := range pages(t) {
+		for i, b := range p.blocks {
+			if b.info != "go" || len(b.text) == 0 || b.text[0] != "package main" {
+				continue
+			}
+			t.Run(p.at(b.first), func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				file := filepath.Join(dir, "main.go")
+				if err := os.WriteFile(file, []byte(strings.Join(b.text, "\n")+"\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				bin := filepath.Join(dir, "program")
+				build := exec.Command("go", "build", "-buildvcs=false", "-o", bin, file)
+				build.Dir = ".."
+				if out, err := build.CombinedOutput(); err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				if i+1 == len(p.blocks) || p.blocks[i+1].info != "text" {
+					return
+				}
+				want := p.blocks[i+1].text
+				cmd := exec.Command(bin)
+				cmd.Dir = dir
+				cmd.Env = append(os.Environ(), "HOME="+dir)
+				out, err := cmd.CombinedOutput()
+				if err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				got := strings.Split(string(bytes.TrimRight(out, "\n")), "\n")
+				if !match(want, got) {
+					t.Errorf("it prints\n\n%s\nand not\n\n%s", out, strings.Join(want, "\n"))
+				}
+			})
+		}
+	}
+}

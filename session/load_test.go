@@ -1,0 +1,539 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/loadout-dev/loadout/session"
+)
+
+// The four outcomes of a load.
+func TestW11LoadOutcomes(t *testing.T) {
+	sh := &shelf{}
+	sh.put("pdf", "# PDF\nUse pypdf.\n")
+	sh.put("empty", "\n\n").Problems = []string{"it has no instructions"}
+	s := open(t, &session.Memory{}, sh)
+
+	t.Run("a name that is not available: failed, and the answer names what there is", func(t *testing.T) {
+		r := load(t, s, "pfd")
+		if r.State != session.StateFailed || r.Material != nil || len(r.Problems) != 1 {
+			t.Errorf("got %+v, want failed with one problem", r)
+		}
+		if want := `no skill answers to "pfd"`; !strings.Contains(r.Text, want) || !strings.HasSuffix(r.Text, "Available skills: pdf, empty") {
+			t.Errorf("text %q says neither %q nor which there are", r.Text, want)
+		}
+	})
+	t.Run("a skill without instructions: degraded, and it says so", func(t *testing.T) {
+		r := load(t, s, "empty")
+		if r.State != session.StateDegraded || !slices.Equal(r.Problems, []string{"it has no instructions"}) {
+			t.Errorf("got %s %q, want degraded with the problem", r.State, r.Problems)
+		}
+		if !strings.Contains(r.Text, "no instructions") {
+			t.Errorf("text %q does not say that there are no instructions", r.Text)
+		}
+	})
+	t.Run("the first load: loaded, with the instructions", func(t *testing.T) {
+		r := load(t, s, "pdf")
+		if r.State != session.StateLoaded || !strings.Contains(r.Text, "# PDF\nUse pypdf.\n") {
+			t.Errorf("got %s %q", r.State, r.Text)
+		}
+	})
+	t.Run("a repeat: already, in one line", func(t *testing.T) {
+		r := load(t, s, "pdf")
+		if r.State != session.StateAlready || strings.Contains(r.Text, "pypdf") || strings.Count(r.Text, "\n") > 0 {
+			t.Errorf("got %s %q, want already without the instructions", r.State, r.Text)
+		}
+		if r.Material == nil || r.Material.ID.Name != "pdf" {
+			t.Errorf("the result does not say of which skill: %+v", r)
+		}
+	})
+	if got, want := kinds(events(t, logOf(t, s, sh))), []string{"loaded empty", "loaded pdf"}; !slices.Equal(got, want) {
+		t.Errorf("events %q, want %q: only loads that came to something are recorded", got, want)
+	}
+}
+
+// logOf replays what a session holds, for tests that look at its events only.
+func logOf(t *testing.T, s *session.Session, _ *shelf) session.Log {
+	t.Helper()
+	l := &session.Memory{}
+	for _, a := range s.Active() {
+		if err := l.Append(t.Context(), &session.Event{Type: session.TypeLoaded, Loaded: &a.Loaded}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+func TestAFailedLoadNamesTwentySkillsAtMost(t *testing.T) {
+	sh := &shelf{}
+	for i := range 25 {
+		sh.put(fmt.Sprintf("skill-%02d", i), "x")
+	}
+	r := load(t, open(t, &session.Memory{}, sh), "none")
+	if !strings.Contains(r.Text, "skill-19 and 5 more") || strings.Contains(r.Text, "skill-20") {
+		t.Errorf("text %q does not end after twenty names", r.Text)
+	}
+}
+
+func TestDependenciesAreLoadedFirstAndNamed(t *testing.T) {
+	sh := &shelf{}
+	sh.put("base", "# Base\n")
+	sh.put("csv", "# CSV\n", "base")
+	sh.put("report", "# Report\n", "csv")
+	l := &session.Memory{}
+	s := open(t, l, sh)
+	r := load(t, s, "report")
+	if r.State != session.StateLoaded || !slices.Equal(r.Brought, []string{"base", "csv"}) {
+		t.Errorf("got %s, brought %q; want loaded, base and csv", r.State, r.Brought)
+	}
+	if i, j, k := strings.Index(r.Text, "# Base"), strings.Index(r.Text, "# CSV"), strings.Index(r.Text, "# Report"); i < 0 || j < i || k < j {
+		t.Errorf("bodies are not in the order of need:\n%s", r.Text)
+	}
+	es := events(t, l)
+	if got, want := kinds(es), []string{"loaded base", "loaded csv", "loaded report"}; !slices.Equal(got, want) {
+		t.Fatalf("events %q, want %q", got, want)
+	}
+	for i, want := range []string{"report", "report", ""} {
+		if es[i].Loaded.For != want {
+			t.Errorf("event %d says that it was loaded for %q, want %q", i+1, es[i].Loaded.For, want)
+		}
+	}
+	if r := load(t, s, "csv"); r.State != session.StateAlready {
+		t.Errorf("a skill that another brought is %s when it is asked for, want already", r.State)
+	}
+}
+
+func TestAProblemOfADependencyDegradesTheLoad(t *testing.T) {
+	sh := &shelf{}
+	sh.put("csv", "# CSV\n").Problems = []string{"its files cannot be listed"}
+	sh.put("report", "# Report\n", "csv")
+	r := load(t, open(t, &session.Memory{}, sh), "report")
+	if r.State != session.StateDegraded || len(r.Problems) != 1 {
+		t.Errorf("got %s with %q", r.State, r.Problems)
+	}
+}
+
+func TestAFailedLoadChangesNothing(t *testing.T) {
+	sh := &shelf{}
+	sh.put("report", "# Report\n", "missing")
+	l := &session.Memory{}
+	s := open(t, l, sh)
+	if r := load(t, s, "report"); r.State != session.StateFailed {
+		t.Errorf("got %s, want failed", r.State)
+	}
+	if es := events(t, l); len(es) != 0 {
+		t.Errorf("a failed load left %q", kinds(es))
+	}
+}
+
+func TestAChangedSkillIsLoadedAgain(t *testing.T) {
+	sh := &shelf{}
+	sh.put("csv", "# CSV\n")
+	sh.put("report", "# Report\n", "csv")
+	s := open(t, &session.Memory{}, sh)
+	load(t, s, "report")
+
+	sh.put("report", "# Report, second edition\n", "csv")
+	r := load(t, s, "report")
+	if r.State != session.StateLoaded || !strings.Contains(r.Text, "second edition") || len(r.Brought) != 0 {
+		t.Errorf("got %s, brought %q: %q", r.State, r.Brought, r.Text)
+	}
+	sh.put("csv", "# CSV, second edition\n")
+	r = load(t, s, "report")
+	if r.State != session.StateLoaded || !slices.Equal(r.Brought, []string{"csv"}) || !strings.Contains(r.Text, "CSV, second edition") {
+		t.Errorf("a changed dependency: got %s, brought %q: %q", r.State, r.Brought, r.Text)
+	}
+	if strings.Contains(r.Text, "# Report") || !strings.Contains(r.Text, "report is already loaded") {
+		t.Errorf("what did not change is given again: %q", r.Text)
+	}
+}
+
+// A body that came back to what the conversation holds need not be sent.
+func TestASkillThatWasChangedBackIsAlreadyLoaded(t *testing.T) {
+	sh := &shelf{}
+	sh.put("pdf", "one")
+	s := open(t, &session.Memory{}, sh)
+	load(t, s, "pdf")
+	sh.put("pdf", "two")
+	if _, err := s.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sh.put("pdf", "one")
+	if r := load(t, s, "pdf"); r.State != session.StateAlready {
+		t.Errorf("got %s, want already", r.State)
+	}
+}
+
+func TestRefreshRecordsAChangeOnce(t *testing.T) {
+	sh := &shelf{}
+	old := sh.put("pdf", "one")
+	sh.put("csv", "same")
+	l := &session.Memory{}
+	s := open(t, l, sh)
+	load(t, s, "pdf")
+	load(t, s, "csv")
+	now := sh.put("pdf", "two")
+
+	var mu sync.Mutex
+	var all []session.Updated
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			got, err := s.Refresh(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, got...)
+		})
+	}
+	wg.Wait()
+	want := []session.Updated{{Skill: old.ID, Old: old.Digest, Digest: now.Digest}}
+	if diff := cmp.Diff(want, all); diff != "" {
+		t.Errorf("eight refreshes at once (-want +got):\n%s", diff)
+	}
+	if got, want := kinds(events(t, l)), []string{"loaded pdf", "loaded csv", "updated pdf"}; !slices.Equal(got, want) {
+		t.Errorf("events %q, want %q", got, want)
+	}
+	a := s.Active()[0]
+	if a.Digest != old.Digest || a.Current != now.Digest {
+		t.Errorf("active says digest %s and current %s", a.Digest, a.Current)
+	}
+}
+
+func TestRefreshLeavesASkillThatIsGone(t *testing.T) {
+	sh := &shelf{}
+	sh.put("pdf", "one")
+	s := open(t, &session.Memory{}, sh)
+	load(t, s, "pdf")
+	delete(sh.skills, "pdf")
+	got, err := s.Refresh(t.Context())
+	if err != nil || len(got) != 0 || len(s.Active()) != 1 {
+		t.Errorf("got %v, %v, active %q", got, err, activeNames(s))
+	}
+}
+
+func TestParallelLoadsAreOne(t *testing.T) {
+	sh := &shelf{}
+	sh.put("pdf", "# PDF\n")
+	release := sh.holdFetches()
+	defer release()
+	l := &session.Memory{}
+	s := open(t, l, sh)
+	const callers = 16
+	results := make(chan *session.Result, callers)
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			r, err := s.Load(t.Context(), "pdf")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			results <- r
+		})
+	}
+	<-sh.began
+	session.WaitForCallers(s, "pdf", callers)
+	release()
+	wg.Wait()
+	close(results)
+	got := map[session.LoadState]int{}
+	bodies := 0
+	for r := range results {
+		got[r.State]++
+		bodies += strings.Count(r.Text, "# PDF")
+	}
+	if sh.fetches != 1 {
+		t.Errorf("%d fetches, want 1", sh.fetches)
+	}
+	if got[session.StateLoaded] != 1 || got[session.StateAlready] != callers-1 || bodies != 1 {
+		t.Errorf("outcomes %v with %d bodies; want the body to be given once", got, bodies)
+	}
+	if es := events(t, l); len(es) != 1 {
+		t.Errorf("events %q, want one load", kinds(es))
+	}
+}
+
+func TestOneWaiterThatGivesUpDoesNotEndTheLoad(t *testing.T) {
+	sh := &shelf{}
+	sh.put("pdf", "# PDF\n")
+	release := sh.holdFetches()
+	defer release()
+	s := open(t, &session.Memory{}, sh)
+
+	impatient, giveUp := context.WithCancelCause(t.Context())
+	first := make(chan error, 1)
+	go func() {
+		_, err := s.Load(impatient, "pdf")
+		first <- err
+	}()
+	<-sh.began
+	second := make(chan *session.Result, 1)
+	go func() {
+		r, err := s.Load(t.Context(), "pdf")
+		if err != nil {
+			t.Error(err)
+		}
+		second <- r
+	}()
+	session.WaitForCallers(s, "pdf", 2)
+	gone := errors.New("no longer interested")
+	giveUp(gone)
+	if err := <-first; !errors.Is(err, gone) {
+		t.Errorf("who gave up is told %v, want the cause", err)
+	}
+	release()
+	if r := <-second; r == nil || r.State != session.StateLoaded || !strings.Contains(r.Text, "# PDF") {
+		t.Errorf("who waited on got %+v, want the body", r)
+	}
+}
+
+// Nothing may count as loaded that nobody was told of.
+func TestALoadThatNobodyWaitsForLeavesNothing(t *testing.T) {
+	sh := &shelf{}
+	sh.put("pdf", "# PDF\n")
+	release := sh.holdFetches()
+	defer release()
+	l := &session.Memory{}
+	s := open(t, l, sh)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.Load(ctx, "pdf")
+		done <- err
+	}()
+	<-sh.began
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if err := <-sh.ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the fetch ended with %v; it should have been told to stop", err)
+	}
+	release()
+	if r := load(t, s, "pdf"); r.State != session.StateLoaded || !strings.Contains(r.Text, "# PDF") {
+		t.Errorf("the next load is %s %q, want the body", r.State, r.Text)
+	}
+	if es := events(t, l); len(es) != 1 {
+		t.Errorf("events %q, want one load", kinds(es))
+	}
+}
+
+func TestALoadIsNotBegunForACallerThatIsGone(t *testing.T) {
+	sh := &shelf{}
+	sh.put("pdf", "x")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := open(t, &session.Memory{}, sh).Load(ctx, "pdf"); !errors.Is(err, context.Canceled) || sh.fetches != 0 {
+		t.Errorf("got %v after %d fetches", err, sh.fetches)
+	}
+}
+
+// full is a log that has no room.
+type full struct{ session.Memory }
+
+var errFull = errors.New("no space left on device")
+
+func (*full) Append(context.Context, ...*session.Event) error { return errFull }
+
+func TestALogThatCannotBeWrittenIsAnErrorAndChangesNothing(t *testing.T) {
+	sh := &shelf{}
+	sh.put("pdf", "# PDF\n")
+	s := open(t, &full{}, sh)
+	if _, err := s.Load(t.Context(), "pdf"); !errors.Is(err, errFull) || !strings.Contains(err.Error(), "load pdf") {
+		t.Errorf("got %v", err)
+	}
+	if err := s.Say(t.Context(), session.RoleUser, "hello"); !errors.Is(err, errFull) || s.Turn() != 0 {
+		t.Errorf("got %v, turn %d", err, s.Turn())
+	}
+	if len(s.Active()) != 0 {
+		t.Errorf("%q counts as loaded, and the log has nothing of it", activeNames(s))
+	}
+}
+
+func TestUnload(t *testing.T) {
+	setup := func(t *testing.T) (*session.Session, session.Log) {
+		sh := &shelf{}
+		sh.put("base", "b")
+		sh.put("csv", "c", "base")
+		sh.put("report", "r", "csv", "base")
+		sh.put("pdf", "p")
+		l := &session.Memory{}
+		s := open(t, l, sh)
+		load(t, s, "report")
+		load(t, s, "pdf")
+		return s, l
+	}
+	t.Run("what nothing needs goes", func(t *testing.T) {
+		s, l := setup(t)
+		got, err := s.Unload(t.Context(), "report", "done", false)
+		if err != nil || !slices.Equal(got, []string{"report"}) {
+			t.Errorf("got %q, %v", got, err)
+		}
+		es := events(t, l)
+		if u := es[len(es)-1].Unloaded; u == nil || u.Reason != "done" {
+			t.Errorf("the last event is %+v, want the unload with its reason", es[len(es)-1])
+		}
+	})
+	t.Run("what others need is refused, and they are named", func(t *testing.T) {
+		s, l := setup(t)
+		before := len(events(t, l))
+		_, err := s.Unload(t.Context(), "base", "done", false)
+		var needed *session.NeededError
+		if !errors.As(err, &needed) || !slices.Equal(needed.By, []string{"report", "csv"}) {
+			t.Errorf("got %v, want a NeededError that names report and csv", err)
+		}
+		if len(events(t, l)) != before {
+			t.Error("a refused unload left an event")
+		}
+	})
+	t.Run("or goes with them, each before what it needs", func(t *testing.T) {
+		s, l := setup(t)
+		got, err := s.Unload(t.Context(), "base", "done", true)
+		if err != nil || !slices.Equal(got, []string{"report", "csv", "base"}) {
+			t.Errorf("got %q, %v", got, err)
+		}
+		if got := activeNames(s); !slices.Equal(got, []string{"pdf"}) {
+			t.Errorf("%q are left, want pdf", got)
+		}
+		es := events(t, l)
+		if u := es[len(es)-3].Unloaded; !strings.Contains(u.Reason, "needs base") {
+			t.Errorf("report went because %q", u.Reason)
+		}
+	})
+	t.Run("by its key", func(t *testing.T) {
+		s, _ := setup(t)
+		if _, err := s.Unload(t.Context(), "test/pdf", "done", false); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("what is not loaded is an error", func(t *testing.T) {
+		s, _ := setup(t)
+		if _, err := s.Unload(t.Context(), "other", "", false); !errors.Is(err, session.ErrNotLoaded) {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("and can be loaded again, with its body", func(t *testing.T) {
+		s, _ := setup(t)
+		s.Unload(t.Context(), "pdf", "done", false)
+		if r := load(t, s, "pdf"); r.State != session.StateLoaded {
+			t.Errorf("got %s", r.State)
+		}
+	})
+}
+
+func TestTurnsAreCountedByWhatAPersonSays(t *testing.T) {
+	sh := &shelf{}
+	sh.put("pdf", "p")
+	s := open(t, &session.Memory{}, sh)
+	s.Say(t.Context(), session.RoleUser, "one")
+	s.Say(t.Context(), session.RoleAssistant, "answer")
+	s.Say(t.Context(), session.RoleUser, "two")
+	load(t, s, "pdf")
+	s.Say(t.Context(), session.RoleUser, "three")
+	if s.Turn() != 3 || s.Active()[0].Turn != 2 {
+		t.Errorf("turn %d, loaded in turn %d; want 3 and 2", s.Turn(), s.Active()[0].Turn)
+	}
+}
+
+// The state that a session gives away is the caller's own.
+func TestStateIsACopy(t *testing.T) {
+	sh := &shelf{}
+	sh.put("base", "b")
+	sh.put("pdf", "p", "base")
+	s := open(t, &session.Memory{}, sh)
+	load(t, s, "pdf")
+	st := s.State()
+	st.Apply(session.Event{Seq: 99, Unloaded: &session.Unloaded{Skill: session.ID{Name: "pdf", Origin: "test", Dir: "pdf"}}})
+	s.Active()[1].Needs[0] = "spoilt"
+	if got := s.Active(); len(got) != 2 || got[1].Needs[0] != "base" {
+		t.Errorf("the session changed: %+v", got)
+	}
+}
+
+// Whatever is done with a session, what its log held before stays as it was, and
+// reading the log gives its state.
+func TestEventsAreAppendedAndNeverChange(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		sh := &shelf{}
+		names := []string{"a", "b", "c", "d"}
+		sh.put("a", "a0")
+		sh.put("b", "b0", "a")
+		sh.put("c", "c0", "b", "a")
+		sh.put("d", "d0")
+		l := &session.Memory{}
+		s := open(t, l, sh)
+		name := rapid.SampledFrom(names)
+		var before []session.Event
+		edits := 0
+		check := func(*rapid.T) {
+			after := events(t, l)
+			if len(after) < len(before) {
+				rt.Fatalf("the log shrank from %d to %d events", len(before), len(after))
+			}
+			if diff := cmp.Diff(before, after[:len(before)]); diff != "" {
+				rt.Fatalf("earlier events changed:\n%s", diff)
+			}
+			for i, e := range after {
+				if e.Seq != int64(i)+1 {
+					rt.Fatalf("event %d has the number %d", i+1, e.Seq)
+				}
+			}
+			before = after
+			again := open(t, l, sh)
+			st, want := again.State(), s.State()
+			if diff := cmp.Diff(want.Active(), st.Active()); diff != "" || st.Seq != want.Seq || st.Turn != want.Turn {
+				rt.Fatalf("reading the log gives another state:\n%s", diff)
+			}
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"": check,
+			"load": func(rt *rapid.T) {
+				n := name.Draw(rt, "name")
+				r := load(t, s, n)
+				if r.State == session.StateFailed {
+					rt.Fatalf("loading %s failed: %s", n, r.Text)
+				}
+				if again := load(t, s, n); again.State != session.StateAlready {
+					rt.Fatalf("loading %s twice gives %s", n, again.State)
+				}
+			},
+			"unload": func(rt *rapid.T) {
+				s.Unload(t.Context(), name.Draw(rt, "name"), "test", rapid.Bool().Draw(rt, "cascade"))
+				for _, a := range s.Active() {
+					for _, need := range a.Needs {
+						if !slices.Contains(activeNames(s), need) {
+							rt.Fatalf("%s is in force and %s, which it needs, is not", a.Skill.Name, need)
+						}
+					}
+				}
+			},
+			"edit": func(rt *rapid.T) {
+				edits++
+				n := name.Draw(rt, "name")
+				sh.put(n, fmt.Sprint(n, edits), sh.skills[n].Needs...)
+			},
+			"refresh": func(rt *rapid.T) {
+				if _, err := s.Refresh(t.Context()); err != nil {
+					rt.Fatal(err)
+				}
+				if again, _ := s.Refresh(t.Context()); len(again) != 0 {
+					rt.Fatalf("a second refresh finds %v", again)
+				}
+			},
+			"say": func(rt *rapid.T) {
+				s.Say(t.Context(), rapid.SampledFrom([]session.Role{session.RoleUser, session.RoleAssistant}).Draw(rt, "role"), "text")
+			},
+		})
+	})
+}

@@ -1,0 +1,166 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// shelf is a set of skills in memory. Its fetches can be counted and held.
+type shelf struct {
+	mu      sync.Mutex
+	skills  map[string]*session.Material
+	order   []string
+	fetches int
+	hold    chan struct{} // where not nil, a fetch waits for it to be closed
+	began   chan struct{} // a fetch that waits says so here
+	ended   chan error    // and how its waiting ended here
+}
+
+var (
+	_ session.Skills = (*shelf)(nil)
+	_ session.Lister = (*shelf)(nil)
+)
+
+// put adds or replaces a skill that needs others.
+func (s *shelf) put(name, body string, needs ...string) *session.Material {
+	m := &session.Material{
+		ID:           session.ID{Name: name, Origin: "test", Dir: name},
+		Title:        name,
+		Digest:       "sha256:" + skill.Hash([]byte(body)),
+		Instructions: body,
+		Tokens:       skill.Tokens(body),
+		Needs:        needs,
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.skills == nil {
+		s.skills = map[string]*session.Material{}
+	}
+	if s.skills[name] == nil {
+		s.order = append(s.order, name)
+	}
+	s.skills[name] = m
+	return m
+}
+
+// holdFetches makes fetches wait until release is called.
+func (s *shelf) holdFetches() (release func()) {
+	s.hold, s.began, s.ended = make(chan struct{}), make(chan struct{}, 16), make(chan error, 16)
+	return sync.OnceFunc(func() { close(s.hold) })
+}
+
+func (s *shelf) Fetch(ctx context.Context, ref string) ([]*session.Material, error) {
+	if s.hold != nil {
+		s.began <- struct{}{}
+		select {
+		case <-s.hold:
+			s.ended <- nil
+		case <-ctx.Done():
+			s.ended <- ctx.Err()
+			return nil, ctx.Err()
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fetches++
+	var out []*session.Material
+	done := map[string]bool{}
+	var add func(name string) error
+	add = func(name string) error {
+		m := s.skills[name]
+		if m == nil {
+			return fmt.Errorf("no skill answers to %q: %w", name, fs.ErrNotExist)
+		}
+		if done[name] {
+			return nil
+		}
+		done[name] = true
+		for _, n := range m.Needs {
+			if err := add(n); err != nil {
+				return err
+			}
+		}
+		fresh := *m
+		out = append(out, &fresh)
+		return nil
+	}
+	if err := add(ref); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (s *shelf) Digest(_ context.Context, id session.ID) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m := s.skills[id.Name]; m != nil {
+		return m.Digest, nil
+	}
+	return "", errors.New("gone")
+}
+
+func (s *shelf) Names() []string { return s.order }
+
+func open(t *testing.T, log session.Log, skills session.Skills) *session.Session {
+	t.Helper()
+	s, err := session.Open(t.Context(), log, skills)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func load(t *testing.T, s *session.Session, ref string) *session.Result {
+	t.Helper()
+	r, err := s.Load(t.Context(), ref)
+	if err != nil {
+		t.Fatalf("load %s: %v", ref, err)
+	}
+	return r
+}
+
+func events(t *testing.T, l session.Log) []session.Event {
+	t.Helper()
+	es, err := l.Read(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return es
+}
+
+// kinds are the types of events with the skill they are of.
+func kinds(es []session.Event) []string {
+	var out []string
+	for _, e := range es {
+		switch {
+		case e.Loaded != nil:
+			out = append(out, "loaded "+e.Loaded.Skill.Name)
+		case e.Unloaded != nil:
+			out = append(out, "unloaded "+e.Unloaded.Skill.Name)
+		case e.Updated != nil:
+			out = append(out, "updated "+e.Updated.Skill.Name)
+		default:
+			out = append(out, string(e.Type))
+		}
+	}
+	return out
+}
+
+func activeNames(s *session.Session) []string {
+	var out []string
+	for _, a := range s.Active() {
+		out = append(out, a.Skill.Name)
+	}
+	return out
+}

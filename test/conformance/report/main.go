@@ -1,0 +1,217 @@
+// Command report judges the results that the conformance suite wrote: it
+// prints one line of figures and, where something is not as expected, what.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+func main() {
+	name := flag.String("name", "", "`NAME` of the run")
+	scored := flag.String("scored", "", "`FILE` with the scenarios that count; default: all there are")
+	expected := flag.String("expected", "", "`FILE` with what is expected not to pass")
+	flag.Parse()
+	r, err := newRun(*scored, *expected)
+	if err == nil {
+		err = r.read(flag.Arg(0))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "report:", err)
+		os.Exit(2)
+	}
+	fmt.Printf("conformance: %s: %s\n", *name, r.figures())
+	for _, p := range r.problems() {
+		fmt.Println("  " + cut(p, 300))
+	}
+	if len(r.problems()) > 0 {
+		os.Exit(1)
+	}
+}
+
+// check is one of the checks of a scenario, as the suite writes it.
+type check struct {
+	ID      string `json:"id"`
+	Status  string `json:"status"` // SUCCESS, FAILURE, WARNING, SKIPPED or INFO
+	Message string `json:"errorMessage"`
+}
+
+// run is one run of the suite.
+type run struct {
+	scored    []string           // scenarios that count; nil for all
+	scenarios map[string][]check // by name
+
+	// expected are the scenarios and checks (scenario:check) that may fail,
+	// warn or be skipped; skipped are the checks that may be skipped.
+	expected, skipped []string
+}
+
+func newRun(scored, expected string) (*run, error) {
+	r := &run{scenarios: map[string][]check{}}
+	if scored != "" {
+		b, err := os.ReadFile(scored)
+		if err != nil {
+			return nil, err
+		}
+		r.scored = strings.Fields(string(b))
+	}
+	if expected != "" {
+		b, err := os.ReadFile(expected)
+		if err != nil {
+			return nil, err
+		}
+		var lists struct{ Server, Skipped []string }
+		if err := yaml.Unmarshal(b, &lists); err != nil {
+			return nil, fmt.Errorf("read %s: %w", expected, err)
+		}
+		r.expected, r.skipped = lists.Server, lists.Skipped
+	}
+	return r, nil
+}
+
+// resultDir is the name of the directory of a scenario's results.
+var resultDir = regexp.MustCompile(`^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$`)
+
+func (r *run) read(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*", "checks.json"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		m := resultDir.FindStringSubmatch(filepath.Base(filepath.Dir(file)))
+		if m == nil {
+			return fmt.Errorf("%s is not named like a result", file)
+		}
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		var checks []check
+		if err := json.Unmarshal(b, &checks); err != nil {
+			return fmt.Errorf("read %s: %w", file, err)
+		}
+		r.scenarios[m[1]] = checks
+	}
+	if len(r.scenarios) == 0 {
+		return fmt.Errorf("no results in %s", dir)
+	}
+	return nil
+}
+
+func (r *run) counts(scenario string) bool {
+	return r.scored == nil || slices.Contains(r.scored, scenario)
+}
+
+// figures says how many scenarios passed, how many of the others were expected
+// to fail, and how many checks passed in those that count.
+func (r *run) figures() string {
+	var passed, expected, others, otherPassed, checks int
+	for name, all := range r.scenarios {
+		ok := !slices.ContainsFunc(all, func(c check) bool { return r.bad(name, c) })
+		if !r.counts(name) {
+			others++
+			if ok {
+				otherPassed++
+			}
+			continue
+		}
+		switch {
+		case ok:
+			passed++
+		case !slices.ContainsFunc(all, func(c check) bool { return r.bad(name, c) && r.expects(name, c) == "" }):
+			expected++
+		}
+		for _, c := range all {
+			if c.Status == "SUCCESS" {
+				checks++
+			}
+		}
+	}
+	total := len(r.scored)
+	if r.scored == nil {
+		total = len(r.scenarios)
+	}
+	out := fmt.Sprintf("%d/%d scenarios, %d checks", passed, total, checks)
+	if expected > 0 {
+		out += fmt.Sprintf("; expected to fail: %d", expected)
+	}
+	if others > 0 {
+		out += fmt.Sprintf("; not scored: %d/%d", otherPassed, others)
+	}
+	return out
+}
+
+// expects returns the expectation that a check does not pass, "" for none.
+func (r *run) expects(scenario string, c check) string {
+	for _, e := range []string{scenario, scenario + ":" + c.ID} {
+		if slices.Contains(r.expected, e) {
+			return e
+		}
+	}
+	return ""
+}
+
+// bad reports whether a check did not pass, or was skipped without leave.
+func (r *run) bad(scenario string, c check) bool {
+	switch c.Status {
+	case "SUCCESS", "INFO":
+		return false
+	case "SKIPPED":
+		return !slices.Contains(r.skipped, scenario+":"+c.ID)
+	}
+	return true
+}
+
+// problems are what is not as expected: checks that did not pass, scenarios
+// that checked nothing or did not run, and expectations without a reason.
+func (r *run) problems() []string {
+	var out []string
+	used := map[string]bool{}
+	for name, all := range r.scenarios {
+		succeeded := false
+		for _, c := range all {
+			succeeded = succeeded || c.Status == "SUCCESS"
+			if !r.bad(name, c) {
+				continue
+			}
+			if e := r.expects(name, c); e != "" {
+				used[e] = true
+			} else {
+				out = append(out, fmt.Sprintf("%s %s %s: %s", c.Status, name, c.ID, c.Message))
+			}
+		}
+		if !succeeded && !used[name] {
+			out = append(out, "NOTHING CHECKED "+name)
+		}
+	}
+	for _, name := range r.scored {
+		if r.scenarios[name] == nil {
+			out = append(out, "NOT RUN "+name)
+		}
+	}
+	for _, e := range r.expected {
+		name, _, _ := strings.Cut(e, ":")
+		if r.scenarios[name] != nil && !used[e] {
+			out = append(out, "PASSES NOW, expected to fail: "+e)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// cut makes one line of s, of at most so many characters.
+func cut(s string, most int) string {
+	line := []rune(strings.Join(strings.Fields(s), " "))
+	if len(line) <= most {
+		return string(line)
+	}
+	return string(line[:most-1]) + "…"
+}

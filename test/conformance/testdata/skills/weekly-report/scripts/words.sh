@@ -1,0 +1,3 @@
+#!/bin/sh
+# Counts the words of a file.
+exec wc -w "$1"
