@@ -65,13 +65,27 @@ func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, o
 	case err == nil:
 		return c, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("skill %s has no file %s%s: %w", e.Name, clean, nearFiles(b.FS, clean), fs.ErrNotExist)
+		return nil, fileError(fs.ErrNotExist, "skill %s has no file %s%s", e.Name, clean, nearFiles(b.FS, clean))
 	case errors.Is(err, errDirectory):
-		return nil, fmt.Errorf("skill %s: %s is a directory; %s: %w", e.Name, clean, filesBelow(b.FS, clean), fs.ErrInvalid)
+		return nil, fileError(fs.ErrInvalid, "skill %s: %s is a directory; %s", e.Name, clean, filesBelow(b.FS, clean))
 	case !errors.Is(err, fs.ErrInvalid) && hasLink(b.FS, clean):
-		return nil, fmt.Errorf("skill %s: %s leads out of the skill by a link: %w", e.Name, clean, fs.ErrInvalid)
+		return nil, fileError(fs.ErrInvalid, "skill %s: %s leads out of the skill by a link", e.Name, clean)
 	}
 	return nil, fmt.Errorf("skill %s: %w", e.Name, err)
+}
+
+// pathError is what is wrong with a path, for whoever asked for it, and the
+// kind of error that is.
+type pathError struct {
+	text string
+	kind error
+}
+
+func (e *pathError) Error() string { return e.text }
+func (e *pathError) Unwrap() error { return e.kind }
+
+func fileError(kind error, format string, args ...any) error {
+	return &pathError{fmt.Sprintf(format, args...), kind}
 }
 
 var errDirectory = errors.New("it is a directory")
@@ -90,11 +104,11 @@ func hasLink(fsys fs.FS, name string) bool {
 func cleanPath(name string) (string, error) {
 	clean := path.Clean(strings.ReplaceAll(strings.TrimSpace(name), `\`, "/"))
 	if !fs.ValidPath(clean) || clean == "." || strings.ContainsRune(clean, 0) {
-		return "", fmt.Errorf("%q is no path inside the skill; give one of its files, as references/guide.md: %w", name, fs.ErrInvalid)
+		return "", fileError(fs.ErrInvalid, "%q is no path inside the skill; give one of its files, as references/guide.md", name)
 	}
 	for part := range strings.SplitSeq(clean, "/") {
 		if skill.Ignored(part) {
-			return "", fmt.Errorf("%s is no part of the skill: %w", clean, fs.ErrNotExist)
+			return "", fileError(fs.ErrNotExist, "%s is no part of the skill", clean)
 		}
 	}
 	return clean, nil
@@ -108,7 +122,7 @@ func readContent(fsys fs.FS, name string, offset, limit int64) (*Content, error)
 	case fi.IsDir():
 		return nil, errDirectory
 	case !fi.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file: %w", name, fs.ErrInvalid)
+		return nil, fileError(fs.ErrInvalid, "%s is no regular file", name)
 	}
 	f, err := fsys.Open(name)
 	if err != nil {
@@ -166,7 +180,7 @@ func (c *Content) part(data []byte, offset, limit int64) error {
 		limit = MaxRead
 	}
 	if offset < 0 || offset > c.Size {
-		return fmt.Errorf("offset %d is outside %s, which has %d bytes: %w", offset, c.Path, c.Size, fs.ErrInvalid)
+		return fileError(fs.ErrInvalid, "offset %d is outside %s, which has %d bytes", offset, c.Path, c.Size)
 	}
 	for offset > 0 && offset < c.Size && !utf8.RuneStart(data[offset]) {
 		offset--

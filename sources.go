@@ -1,6 +1,7 @@
 package loadout
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -25,8 +26,8 @@ type SourceOptions struct {
 	NoHome bool
 	// NoProject and NoBundled leave out those skills.
 	NoProject, NoBundled bool
-	// Dirs and Archives are further places, preferred to the default ones of
-	// the same scope.
+	// Extra are further places, preferred to the default ones of the same
+	// scope.
 	Extra []Place
 	// Depth is how deep directories are searched; default 6.
 	Depth int
@@ -36,9 +37,11 @@ type SourceOptions struct {
 
 // Place is a directory, archive or SKILL.md that holds skills.
 type Place struct {
-	Path  string
+	Path  string // relative to the working directory, or absolute
 	Scope catalog.Scope
-	// Label is the origin of its skills; default: made from the path.
+	// Label is the origin of its skills, of lower-case letters, digits, dots
+	// and hyphens; default: made from the path. Where it is taken, a number
+	// is added.
 	Label string
 	// Optional says that it need not exist.
 	Optional bool
@@ -55,22 +58,33 @@ func DefaultSources(o *SourceOptions) ([]catalog.Source, error) {
 	if o == nil {
 		o = &SourceOptions{}
 	}
-	places, err := defaultPlaces(*o)
-	if err != nil {
-		return nil, err
+	workDir := o.WorkDir
+	if workDir == "" {
+		var err error
+		if workDir, err = os.Getwd(); err != nil {
+			return nil, fmt.Errorf("find the working directory: %w", err)
+		}
 	}
-	b := sourceBuilder{opts: o, used: map[string]bool{}}
-	for _, p := range append(slices.Clone(o.Extra), places...) {
+	workDir, err := filepath.Abs(workDir)
+	if err != nil {
+		return nil, fmt.Errorf("find the working directory: %w", err)
+	}
+	// No place may take the label of what comes with the program.
+	b := sourceBuilder{opts: o, workDir: workDir, used: map[string]bool{bundledLabel: true}}
+	for _, p := range append(slices.Clone(o.Extra), defaultPlaces(o, workDir)...) {
 		b.add(p)
 	}
 	if !o.NoBundled {
-		b.sources = append(b.sources, catalog.NewFS(b.label("bundled"), catalog.Bundled, bundled.FS()))
+		b.sources = append(b.sources, catalog.NewFS(bundledLabel, catalog.Bundled, bundled.FS()))
 	}
 	return b.sources, nil
 }
 
+const bundledLabel = "bundled"
+
 type sourceBuilder struct {
 	opts    *SourceOptions
+	workDir string
 	used    map[string]bool // labels
 	sources []catalog.Source
 }
@@ -85,6 +99,9 @@ func (b *sourceBuilder) label(want string) string {
 }
 
 func (b *sourceBuilder) add(p Place) {
+	if !filepath.IsAbs(p.Path) {
+		p.Path = filepath.Join(b.workDir, p.Path)
+	}
 	label := p.Label
 	if label == "" {
 		label = labelOf(p.Path)
@@ -92,9 +109,10 @@ func (b *sourceBuilder) add(p Place) {
 	label = b.label(label)
 	fi, err := os.Stat(p.Path)
 	switch {
-	case err == nil && fi.Mode().IsRegular() && skill.IsFileName(filepath.Base(p.Path)):
+	case err == nil && fi.IsDir():
+	case skill.IsFileName(filepath.Base(p.Path)):
 		p.Path = filepath.Dir(p.Path)
-	case err == nil && fi.Mode().IsRegular():
+	case err == nil && !p.Optional, err != nil && isArchive(p.Path): // perhaps it comes later
 		b.sources = append(b.sources, catalog.NewArchive(label, p.Scope, p.Path))
 		return
 	}
@@ -113,32 +131,33 @@ func labelOf(path string) string {
 		base = filepath.Base(filepath.Dir(path))
 	case base == "skills":
 		base = filepath.Base(filepath.Dir(path))
-	default:
-		base = strings.TrimSuffix(strings.TrimSuffix(base, ".zip"), ".skill")
+	case isArchive(base):
+		base = strings.TrimSuffix(base, filepath.Ext(base))
 	}
 	return skill.Slug(base)
 }
 
-func defaultPlaces(o SourceOptions) ([]Place, error) {
+func isArchive(path string) bool {
+	ext := filepath.Ext(path)
+	return strings.EqualFold(ext, ".zip") || strings.EqualFold(ext, ".skill")
+}
+
+func defaultPlaces(o *SourceOptions, workDir string) []Place {
 	var places []Place
 	home := o.Home
-	if home == "" && !o.NoHome {
+	if home == "" {
 		home, _ = os.UserHomeDir() // without one there is nothing to look in
 	}
 	if !o.NoProject {
-		project, err := projectPlaces(o.WorkDir, home)
-		if err != nil {
-			return nil, err
-		}
-		places = append(places, project...)
+		places = projectPlaces(workDir, home)
 	}
 	if o.NoHome || home == "" {
-		return places, nil
+		return places
 	}
 	for _, dir := range clientDirs {
 		places = append(places, Place{Path: filepath.Join(home, filepath.FromSlash(dir)), Scope: catalog.User, Label: "user." + clientName(dir), Optional: true})
 	}
-	return append(places, pluginPlaces(home)...), nil
+	return append(places, pluginPlaces(home, workDir, o.NoProject)...)
 }
 
 func clientName(dir string) string {
@@ -147,17 +166,7 @@ func clientName(dir string) string {
 
 // projectPlaces walks from the working directory to the root of its
 // repository, or looks in the working directory only where there is none.
-func projectPlaces(workDir, home string) ([]Place, error) {
-	if workDir == "" {
-		var err error
-		if workDir, err = os.Getwd(); err != nil {
-			return nil, fmt.Errorf("find the working directory: %w", err)
-		}
-	}
-	workDir, err := filepath.Abs(workDir)
-	if err != nil {
-		return nil, fmt.Errorf("find the working directory: %w", err)
-	}
+func projectPlaces(workDir, home string) []Place {
 	var places []Place
 	for level, dir := range projectDirs(workDir) {
 		prefix := "project."
@@ -165,14 +174,27 @@ func projectPlaces(workDir, home string) ([]Place, error) {
 			prefix = fmt.Sprintf("project.up%d.", level)
 		}
 		places = append(places, Place{Path: filepath.Join(dir, "skills"), Scope: catalog.Project, Label: prefix + "skills", Optional: true})
-		if dir == home {
+		if same(dir, home) {
 			continue // its dotted directories are the user's
 		}
 		for _, name := range clientDirs {
 			places = append(places, Place{Path: filepath.Join(dir, filepath.FromSlash(name)), Scope: catalog.Project, Label: prefix + clientName(name), Optional: true})
 		}
 	}
-	return places, nil
+	return places
+}
+
+// same reports whether two paths are of one directory.
+func same(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
 }
 
 // projectDirs lists dir and the directories above it up to the one that holds
@@ -190,10 +212,11 @@ func projectDirs(dir string) []string {
 	}
 }
 
-// pluginPlaces are the skills of installed Claude plugins.
-func pluginPlaces(home string) []Place {
-	b, err := os.ReadFile(filepath.Join(home, ".claude", "plugins", "installed_plugins.json"))
-	if err != nil || len(b) > 4<<20 {
+// pluginPlaces are the skills of installed Claude plugins: those for the
+// project of the working directory, then those for all.
+func pluginPlaces(home, workDir string, noProject bool) []Place {
+	b, err := readSmall(filepath.Join(home, ".claude", "plugins", "installed_plugins.json"))
+	if err != nil {
 		return nil
 	}
 	var file struct {
@@ -204,8 +227,9 @@ func pluginPlaces(home string) []Place {
 	}
 	type install struct {
 		InstallPath string `json:"installPath"`
+		ProjectPath string `json:"projectPath"`
 	}
-	var places []Place
+	var here, all []Place
 	for name, raw := range file.Plugins {
 		var many []install
 		if json.Unmarshal(raw, &many) != nil {
@@ -217,11 +241,39 @@ func pluginPlaces(home string) []Place {
 		}
 		plugin, _, _ := strings.Cut(name, "@")
 		for _, in := range many {
-			if filepath.IsAbs(in.InstallPath) {
-				places = append(places, Place{Path: filepath.Join(in.InstallPath, "skills"), Scope: catalog.User, Label: "plugin." + skill.Slug(plugin), Optional: true})
+			p := Place{Path: filepath.Join(in.InstallPath, "skills"), Scope: catalog.User, Label: "plugin." + skill.Slug(plugin), Optional: true}
+			switch {
+			case !filepath.IsAbs(in.InstallPath):
+			case in.ProjectPath == "":
+				all = append(all, p)
+			case !noProject && within(workDir, in.ProjectPath):
+				here = append(here, p)
 			}
 		}
 	}
-	slices.SortFunc(places, func(a, b Place) int { return strings.Compare(a.Label+a.Path, b.Label+b.Path) })
-	return places
+	for _, places := range [][]Place{here, all} {
+		slices.SortFunc(places, func(a, b Place) int {
+			return cmp.Or(strings.Compare(a.Label, b.Label), strings.Compare(a.Path, b.Path))
+		})
+	}
+	return append(here, all...)
+}
+
+// within reports whether path is root or below it.
+func within(path, root string) bool {
+	rel, err := filepath.Rel(root, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// readSmall reads a file that another program wrote for itself.
+func readSmall(path string) ([]byte, error) {
+	const most = 4 << 20
+	fi, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() || fi.Size() > most {
+		return nil, fmt.Errorf("%s is no regular file of at most %d bytes", path, most)
+	}
+	return os.ReadFile(path)
 }

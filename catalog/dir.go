@@ -168,12 +168,18 @@ func (d *Dir) Open(_ context.Context, e *Entry) (*skill.Bundle, error) {
 
 // openArchive opens a skill archive that lies in a file.
 func openArchive(file string) (*skill.Bundle, error) {
+	fi, err := os.Stat(file)
+	if err != nil {
+		return nil, fmt.Errorf("open skill archive: %w", err)
+	}
+	if !fi.Mode().IsRegular() { // opening a pipe would wait for a writer
+		return nil, fmt.Errorf("open skill archive %s: not a regular file", file)
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("open skill archive: %w", err)
 	}
-	fi, err := f.Stat()
-	if err != nil {
+	if fi, err = f.Stat(); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("open skill archive: %w", err)
 	}

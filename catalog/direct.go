@@ -27,17 +27,20 @@ func readLinked(path string, buf []byte) (int, stamp, error) {
 		return 0, stamp{}, err
 	}
 	defer root.Close()
-	f, err := root.Open(filepath.Base(path))
+	fi, err := root.Stat(filepath.Base(path))
 	if err != nil {
 		return 0, stamp{}, &fs.PathError{Op: "open", Path: path, Err: errors.New("a link that leads out of the skill or nowhere")}
 	}
-	defer f.Close()
-	fi, err := f.Stat()
+	if !fi.Mode().IsRegular() { // opening a pipe would wait for a writer
+		return 0, stamp{}, fmt.Errorf("read %s: not a regular file", path)
+	}
+	f, err := root.Open(filepath.Base(path))
 	if err != nil {
 		return 0, stamp{}, err
 	}
-	if !fi.Mode().IsRegular() {
-		return 0, stamp{}, fmt.Errorf("read %s: not a regular file", path)
+	defer f.Close()
+	if fi, err = f.Stat(); err != nil {
+		return 0, stamp{}, err
 	}
 	n, err := io.ReadFull(f, buf)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

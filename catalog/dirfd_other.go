@@ -72,20 +72,22 @@ func (d *dirfd) self() (stamp, error) {
 
 func (d *dirfd) readHead(name string, buf []byte) (int, stamp, error) {
 	path := filepath.Join(d.path, name)
-	if fi, err := os.Lstat(path); err == nil && fi.Mode()&fs.ModeSymlink != 0 {
+	fi, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return 0, stamp{}, err
+	case fi.Mode()&fs.ModeSymlink != 0:
 		return readLinked(path, buf)
+	case !fi.Mode().IsRegular(): // opening a pipe would wait for a writer
+		return 0, stamp{}, fmt.Errorf("read %s: not a regular file", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return 0, stamp{}, err
 	}
 	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil {
+	if fi, err = f.Stat(); err != nil {
 		return 0, stamp{}, err
-	}
-	if !fi.Mode().IsRegular() {
-		return 0, stamp{}, fmt.Errorf("read %s: not a regular file", path)
 	}
 	n, err := io.ReadFull(f, buf)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+
+	"github.com/loadout-dev/loadout/skill"
 )
 
 // Filter decides which of the known skills are available. It is the one place
@@ -43,7 +45,7 @@ func (f Filter) compile() (*filter, error) {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
 			return nil, fmt.Errorf("allow-list: %q is no name and no pattern; write names, or globs as docs-*", a)
 		}
-		rule := allowed{pattern: pattern}
+		rule := allowed{pattern: skill.NormalizeName(pattern)}
 		if versioned {
 			want, err := semver.NewConstraint(constraint)
 			if err != nil {

@@ -57,16 +57,18 @@ func (c *Catalog) Search(ctx context.Context, query string, o SearchOptions) ([]
 	if err != nil {
 		return nil, err
 	}
-	limit := o.Limit
-	if o.ForModel {
-		limit = 2*o.Limit + 10 // some may be left out
-	}
-	for _, h := range index.Search(query, limit) {
-		if !keep(entries[h.Doc], h.Score) {
-			break
+	for limit := min(o.Limit, len(entries)); ; limit = min(4*limit, len(entries)) {
+		found := index.Search(query, limit)
+		hits = nil
+		for _, h := range found {
+			if !keep(entries[h.Doc], h.Score) {
+				return hits, nil
+			}
+		}
+		if len(found) < limit || limit == len(entries) {
+			return hits, nil // what is missing was left out, and there are no more
 		}
 	}
-	return hits, nil
 }
 
 // Warm builds the search index now, so that the first search need not.

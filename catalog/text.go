@@ -29,8 +29,9 @@ const (
 // Text tells a model which skills there are: a line "- name: description" for
 // each, those of the highest scope first, else by name. Where that is beyond
 // the bounds, descriptions are shortened alike; then only names are given;
-// then as many names as fit, and how many are left out. The same skills give
-// the same bytes. It is empty for no skills.
+// then as many names as fit, and how many are left out, which is told even
+// where that alone is beyond the bounds. The same skills give the same bytes.
+// It is empty for no skills.
 func Text(entries []*Entry, o TextOptions) string {
 	if len(entries) == 0 {
 		return ""
@@ -121,12 +122,14 @@ func (t *rows) describe() {
 // lines renders every skill with at most most bytes of its description.
 func (t *rows) lines(most int) string {
 	var b strings.Builder
-	b.Grow(min(t.total, (most%1_000_000+64)*len(t.rows)))
+	b.Grow(min(t.total, (min(most, t.longest)+64)*len(t.rows)))
 	for _, r := range t.rows {
 		b.WriteString("- ")
 		b.WriteString(r.name)
-		b.WriteString(": ")
-		b.WriteString(shorten(r.description, most))
+		if r.description != "" {
+			b.WriteString(": ")
+			b.WriteString(shorten(r.description, most))
+		}
 		b.WriteByte('\n')
 	}
 	return b.String()
@@ -156,7 +159,7 @@ func shorten(s string, most int) string {
 		return s
 	}
 	cut := s[:max(most-len("…"), 0)]
-	for len(cut) > 0 && !utf8.ValidString(cut[max(len(cut)-4, 0):]) && !utf8.RuneStart(s[len(cut)]) {
+	for len(cut) > 0 && !utf8.RuneStart(s[len(cut)]) {
 		cut = cut[:len(cut)-1]
 	}
 	if i := strings.LastIndexByte(cut, ' '); i > len(cut)*2/3 {

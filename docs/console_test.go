@@ -130,7 +130,9 @@ func (c *console) session(t *testing.T, p *page, b block) (lines []string, same 
 			lines = append(lines, want...)
 		} else {
 			same = false
-			lines = append(lines, got...)
+			for _, line := range got {
+				lines = append(lines, short(line))
+			}
 			if !*update {
 				t.Errorf("%s: %s prints\n\n%s\nand not\n\n%s\n", p.at(b.first+i), command, out, strings.Join(want, "\n"))
 			}
@@ -138,6 +140,16 @@ func (c *console) session(t *testing.T, p *page, b block) (lines []string, same 
 		i = end
 	}
 	return lines, same
+}
+
+// short cuts a line to what a page shows without scrolling.
+func short(line string) string {
+	const most = 110
+	if r := []rune(line); len(r) > most {
+		cut := string(r[:most])
+		return strings.TrimRight(cut[:strings.LastIndexByte(cut, ' ')], " ,.:;") + "…"
+	}
+	return line
 }
 
 // match reports whether lines are what was wanted.

@@ -8,38 +8,40 @@ import (
 
 // Draft is what a new skill is made from.
 type Draft struct {
-	Name        string
-	Description string
+	Name        string // a [PortableName], for the skill to be valid
+	Description string // one sentence is made of the name where it is empty
 	Version     string
 	Category    string
 	Tools       []Tool // mentioned in the instructions
 }
 
-// Render writes the SKILL.md of a new skill, which is valid as it stands.
+// Render writes the SKILL.md of a new skill, which is valid as it stands if
+// the name is portable and the description not too long. Every field stays
+// within its line, whatever is in it.
 func (d Draft) Render() []byte {
-	description := OneLine(d.Description)
+	description := draftText(d.Description)
 	if description == "" {
-		words := strings.ReplaceAll(d.Name, "-", " ")
+		words := strings.ReplaceAll(draftText(d.Name), "-", " ")
 		description = fmt.Sprintf("Helps with %s. Use when the task is about %s.", words, words)
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "---\nname: %s\ndescription: %s\n", d.Name, yamlQuote(description))
+	fmt.Fprintf(&b, "---\nname: %s\ndescription: %s\n", yamlQuote(draftText(d.Name)), yamlQuote(description))
 	if d.Version != "" || d.Category != "" {
 		b.WriteString("metadata:\n")
 		if d.Version != "" {
-			fmt.Fprintf(&b, "  version: %s\n", yamlQuote(d.Version))
+			fmt.Fprintf(&b, "  version: %s\n", yamlQuote(draftText(d.Version)))
 		}
 		if d.Category != "" {
-			fmt.Fprintf(&b, "  category: %s\n", yamlQuote(d.Category))
+			fmt.Fprintf(&b, "  category: %s\n", yamlQuote(draftText(d.Category)))
 		}
 	}
-	fmt.Fprintf(&b, "---\n\n# %s\n\n", strings.ReplaceAll(d.Name, "-", " "))
+	fmt.Fprintf(&b, "---\n\n# %s\n\n", strings.ReplaceAll(draftText(d.Name), "-", " "))
 	b.WriteString("## When to use this\n\nName the situations, and what is out of scope.\n\n" +
 		"## Steps\n\n1. Say what to do first, in the imperative.\n2. Say how to tell that it worked.\n\n")
 	if len(d.Tools) > 0 {
 		b.WriteString("## Tools\n\n")
 		for _, t := range d.Tools {
-			fmt.Fprintf(&b, "- `%s`\n", t.Name)
+			fmt.Fprintf(&b, "- `%s`\n", strings.ReplaceAll(draftText(t.Name), "`", "'"))
 		}
 		b.WriteString("\n")
 	}
@@ -51,10 +53,21 @@ func (d Draft) Render() []byte {
 // yamlQuote writes a text as a plain scalar where that is safe, else in double
 // quotes.
 func yamlQuote(s string) string {
-	if s != "" && (s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z') && fastPlain(s) && strings.TrimSpace(s) == s && coreKind(s) == "str" {
+	if s != "" && (s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z') && fastPlain(s) && strings.TrimSpace(s) == s && coreKind(s) == "str" && !strings.Contains(s, "---") {
 		return s
 	}
 	var r renderer
 	r.string(s) // a JSON string is a YAML string
-	return string(r.buf)
+	// The reference validator takes any --- for the end of the frontmatter.
+	return strings.ReplaceAll(string(r.buf), "--", `-\u002d`)
+}
+
+// draftText is a text on one line, without what YAML cannot hold.
+func draftText(s string) string {
+	return OneLine(strings.Map(func(r rune) rune {
+		if r == 0xfeff || r&0xfffe == 0xfffe {
+			return -1
+		}
+		return r
+	}, s))
 }

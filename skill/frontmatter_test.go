@@ -114,7 +114,7 @@ func TestParseHeadEqualsParseOrAsksForMore(t *testing.T) {
 				}
 				continue
 			}
-			if !same(want, wantDs, got, ds) && tt.name != "not UTF-8" {
+			if !same(want, wantDs, got, ds) {
 				t.Errorf("%s: of %d bytes of %d\ngot  %+v %v\nwant %+v %v", tt.name, n, len(src), got, ds, want, wantDs)
 			}
 			if got != nil && got.Instructions != "" {

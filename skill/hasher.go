@@ -55,10 +55,18 @@ func (h *Hasher) Manifest(fsys fs.FS) (Manifest, Diagnostics, error) {
 
 // unchanged reports whether the file is surely the one that was hashed. File
 // times tick slowly, so a file that was new when it was hashed may have
-// changed without a trace.
+// changed without a trace. The time of change cannot be set back as that of
+// modification can, where the system has it.
 func (k hashed) unchanged(info fs.FileInfo) bool {
-	return k.info.Size() == info.Size() && k.info.ModTime().Equal(info.ModTime()) &&
-		sameFile(k.info, info) && k.seen.Sub(info.ModTime()) > 2*time.Second
+	changed := changeTime(info)
+	if !sameFile(k.info, info) || k.info.Size() != info.Size() || !k.info.ModTime().Equal(info.ModTime()) || !changeTime(k.info).Equal(changed) {
+		return false
+	}
+	last := info.ModTime()
+	if changed.After(last) {
+		last = changed
+	}
+	return k.seen.Sub(last) > 2*time.Second
 }
 
 func sameFile(a, b fs.FileInfo) bool {

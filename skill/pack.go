@@ -29,7 +29,7 @@ func WriteZIP(w io.Writer, fsys fs.FS, folder string) (Manifest, Diagnostics, er
 	c := newChecker(Limits{})
 	for _, f := range files {
 		if name := folder + "/" + f.Path; c.name(name) {
-			c.collide(name, name, false)
+			c.collide(name)
 		}
 	}
 	if len(c.refusals) > 0 {

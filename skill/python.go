@@ -1,10 +1,11 @@
 package skill
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Some skills of an earlier system are Python modules that declare
@@ -14,177 +15,391 @@ import (
 // or the same as a dict. The declaration is read as text, never executed: what
 // is not a literal is passed over.
 
-// maxPython bounds a Python file.
-const maxPython = 1 << 20
+// maxPython bounds a Python file, maxNesting the brackets that are looked
+// into.
+const (
+	maxPython  = 1 << 20
+	maxNesting = 50
+)
 
-var errNoManifest = errors.New("there is no SKILL_MANIFEST = … at the top level")
+// ErrNoManifest says that a Python file declares no skill.
+var ErrNoManifest = errors.New("there is no SKILL_MANIFEST = … at the top level")
 
-// DraftFromPython reads the literal SKILL_MANIFEST of a Python module.
+// DraftFromPython reads the literal SKILL_MANIFEST of a Python module. Where
+// there are several it takes the first that has a name. The error is an
+// [ErrNoManifest] if there is none.
 func DraftFromPython(src []byte) (*Draft, error) {
 	if len(src) > maxPython {
 		return nil, fmt.Errorf("the file has more than %d bytes", maxPython)
 	}
-	p := python{src: manifestValue(src)}
-	if p.src == "" {
-		return nil, errNoManifest
+	p := python{src: string(src)}
+	err := ErrNoManifest
+	for p.findManifest() {
+		d := draftOf(p.value(0, ""))
+		if d != nil {
+			return d, nil
+		}
+		err = errors.New("SKILL_MANIFEST has no name that is a literal text")
 	}
-	fields := p.fields()
-	d := &Draft{Name: fields["name"], Description: fields["description"], Version: fields["version"], Category: fields["category"]}
-	if d.Name == "" {
-		return nil, errors.New("SKILL_MANIFEST has no name that is a literal text")
-	}
-	d.Name = Slug(d.Name)
-	for _, name := range p.toolNames() {
-		d.Tools = append(d.Tools, Tool{Name: name})
-	}
-	return d, nil
+	return nil, err
 }
 
-// manifestValue is the text after "SKILL_MANIFEST =" or "SKILL_MANIFEST: T =".
-func manifestValue(src []byte) string {
-	for at := 0; ; {
-		i := bytes.Index(src[at:], []byte("SKILL_MANIFEST"))
-		if i < 0 {
-			return ""
+// draftOf makes a draft of a manifest, nil where that has no name.
+func draftOf(v pyValue) *Draft {
+	name := OneLine(v.text("name"))
+	if name == "" {
+		return nil
+	}
+	d := &Draft{Name: Slug(name), Description: OneLine(v.text("description")), Version: OneLine(v.text("version")), Category: OneLine(v.text("category"))}
+	for _, t := range v.fields["tools"].items {
+		tool := OneLine(t.text("name"))
+		if t.kind == pyText {
+			tool = OneLine(t.literal)
 		}
-		i += at
-		at = i + len("SKILL_MANIFEST")
-		if i > 0 && src[i-1] != '\n' {
+		if tool != "" && len(d.Tools) < maxListItems {
+			d.Tools = append(d.Tools, Tool{Name: tool})
+		}
+	}
+	return d
+}
+
+type pyKind uint8
+
+const (
+	pyOpaque pyKind = iota // no literal
+	pyText
+	pyNumber
+	pyList
+	pyFields // a dict, or a call by its keyword arguments
+)
+
+type pyValue struct {
+	kind    pyKind
+	literal string
+	items   []pyValue
+	fields  map[string]pyValue
+}
+
+// text is a field that is a text or a number.
+func (v pyValue) text(field string) string {
+	if f := v.fields[field]; f.kind == pyText || f.kind == pyNumber {
+		return f.literal
+	}
+	return ""
+}
+
+// python walks over the source of a module once.
+type python struct {
+	src   string
+	pos   int
+	depth int // of brackets that are open; a line's end means nothing in them
+}
+
+func (p *python) more() bool { return p.pos < len(p.src) }
+
+// findManifest moves behind the next "SKILL_MANIFEST =", with or without a
+// type, at the beginning of a line outside of brackets and texts.
+func (p *python) findManifest() bool {
+	const word = "SKILL_MANIFEST"
+	for p.depth = 0; p.more(); {
+		first := p.depth == 0 && (p.pos == 0 || p.src[p.pos-1] == '\n')
+		if rest := p.src[p.pos:]; first && strings.HasPrefix(rest, word) && (len(rest) == len(word) || !isWord(rest[len(word)])) {
+			p.pos += len(word)
+			if p.space(); p.at(':') {
+				p.pos++
+				p.skip("=")
+			}
+			if p.at('=') && !strings.HasPrefix(p.src[p.pos:], "==") {
+				p.pos++
+				return true
+			}
 			continue
 		}
-		line, _, _ := bytes.Cut(src[at:], []byte("\n"))
-		if eq := bytes.IndexByte(line, '='); eq >= 0 && !bytes.HasPrefix(line[eq:], []byte("==")) {
-			return string(src[at+eq+1:])
-		}
+		p.step()
+	}
+	return false
+}
+
+// step moves over one character, text, comment or bracket.
+func (p *python) step() {
+	switch c := p.src[p.pos]; c {
+	case '#':
+		p.comment()
+	case '"', '\'':
+		p.quoted(false)
+	case '(', '[', '{':
+		p.depth++
+		p.pos++
+	case ')', ']', '}':
+		p.depth = max(p.depth-1, 0)
+		p.pos++
+	default:
+		p.pos++
 	}
 }
 
-// python walks over the tokens of one bracketed expression.
-type python struct{ src string }
-
-// token is a string literal, or one other character.
-type pyToken struct {
-	text    string // of a string, or the identifier or character
-	literal bool
+func (p *python) comment() {
+	if n := strings.IndexByte(p.src[p.pos:], '\n'); n >= 0 {
+		p.pos += n
+	} else {
+		p.pos = len(p.src)
+	}
 }
 
-// tokens yields the tokens up to the bracket that closes the expression, with
-// the depth of brackets at each.
-func (p python) tokens(yield func(t pyToken, depth int) bool) {
-	depth := 0
-	for i := 0; i < len(p.src); {
-		c := p.src[i]
-		switch {
+// space moves over what separates tokens.
+func (p *python) space() {
+	for p.more() {
+		switch c := p.src[p.pos]; {
 		case c == '#':
-			for i < len(p.src) && p.src[i] != '\n' {
-				i++
-			}
-			continue
-		case c == '"' || c == '\'':
-			s, n := pyString(p.src[i:])
-			if !yield(pyToken{s, true}, depth) {
-				return
-			}
-			i += n
-			continue
-		case isWord(c):
-			j := i
-			for j < len(p.src) && isWord(p.src[j]) {
-				j++
-			}
-			if !yield(pyToken{p.src[i:j], false}, depth) {
-				return
-			}
-			i = j
-			continue
-		case strings.IndexByte("([{", c) >= 0:
-			depth++
-		case strings.IndexByte(")]}", c) >= 0:
-			depth--
-		}
-		if c > ' ' && !yield(pyToken{string(c), false}, depth) {
+			p.comment()
+		case c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\n' && p.depth > 0:
+			p.pos++
+		case c == '\\' && strings.HasPrefix(strings.TrimPrefix(p.src[p.pos+1:], "\r"), "\n"):
+			p.pos += strings.IndexByte(p.src[p.pos:], '\n') + 1
+		default:
 			return
 		}
-		if i++; depth == 0 && strings.IndexByte(")]}", c) >= 0 {
+	}
+}
+
+func (p *python) at(c byte) bool { return p.more() && p.src[p.pos] == c }
+
+// ended reports whether an expression ends here: at a comma, a closing
+// bracket, the end of the line or one of the characters in stop.
+func (p *python) ended(stop string) bool {
+	if !p.more() {
+		return true
+	}
+	c := p.src[p.pos]
+	return strings.IndexByte(",)]}", c) >= 0 || strings.IndexByte(stop, c) >= 0 || p.depth == 0 && (c == '\n' || c == ';')
+}
+
+// skip moves to the end of an expression, past whatever is in it.
+func (p *python) skip(stop string) {
+	outer := p.depth
+	for p.more() && (p.depth > outer || !p.ended(stop)) {
+		p.step()
+	}
+	p.depth = outer
+}
+
+// value reads an expression up to its end. It is opaque unless a literal is
+// all there is.
+func (p *python) value(level int, stop string) pyValue {
+	p.space()
+	v := p.literal(level)
+	p.space()
+	if !p.ended(stop) {
+		p.skip(stop)
+		return pyValue{}
+	}
+	return v
+}
+
+// literal reads a literal, or nothing.
+func (p *python) literal(level int) pyValue {
+	if !p.more() || level > maxNesting {
+		return pyValue{}
+	}
+	switch c := p.src[p.pos]; {
+	case c == '(' || c == '[':
+		return p.sequence(level)
+	case c == '{':
+		return pyValue{kind: pyFields, fields: p.pairs(level)}
+	case c == '"' || c == '\'':
+		return p.texts()
+	case '0' <= c && c <= '9' || c == '.':
+		start := p.pos
+		for p.more() && (isWord(p.src[p.pos]) || p.src[p.pos] == '.') {
+			p.pos++
+		}
+		return pyValue{kind: pyNumber, literal: p.src[start:p.pos]}
+	case !isWord(c):
+		return pyValue{}
+	}
+	start := p.pos
+	for p.more() && (isWord(p.src[p.pos]) || p.src[p.pos] == '.') {
+		p.pos++
+	}
+	word := p.src[start:p.pos]
+	if p.at('"') || p.at('\'') {
+		p.pos = start
+		return p.texts()
+	}
+	if p.space(); p.at('(') && word != "lambda" {
+		return pyValue{kind: pyFields, fields: p.arguments(level)}
+	}
+	return pyValue{}
+}
+
+// sequence reads a list, a tuple, or a value in parentheses.
+func (p *python) sequence(level int) pyValue {
+	round := p.src[p.pos] == '('
+	v, commas := pyValue{kind: pyList}, 0
+	p.bracket(func() {
+		v.items = append(v.items, p.value(level+1, ""))
+	}, &commas)
+	if round && commas == 0 && len(v.items) == 1 {
+		return v.items[0]
+	}
+	return v
+}
+
+// pairs reads a dict; of a key given twice the last counts.
+func (p *python) pairs(level int) map[string]pyValue {
+	fields := map[string]pyValue{}
+	p.bracket(func() {
+		key := p.value(level+1, ":")
+		if !p.at(':') {
+			return // an item of a set, or an unpacked dict
+		}
+		p.pos++
+		if v := p.value(level+1, ""); key.kind == pyText {
+			fields[key.literal] = v
+		}
+	}, nil)
+	return fields
+}
+
+// arguments reads the keyword arguments of a call.
+func (p *python) arguments(level int) map[string]pyValue {
+	fields := map[string]pyValue{}
+	p.bracket(func() {
+		start := p.pos
+		for p.more() && isWord(p.src[p.pos]) {
+			p.pos++
+		}
+		name := p.src[start:p.pos]
+		if p.space(); name == "" || !p.at('=') || strings.HasPrefix(p.src[p.pos:], "==") {
+			p.skip("") // a positional one
 			return
 		}
+		p.pos++
+		fields[name] = p.value(level+1, "")
+	}, nil)
+	return fields
+}
+
+// bracket reads what is between brackets, an item at a time, and counts the
+// commas.
+func (p *python) bracket(item func(), commas *int) {
+	p.depth++
+	p.pos++
+	for p.space(); p.more(); p.space() {
+		switch c := p.src[p.pos]; c {
+		case ')', ']', '}':
+			p.pos++
+			p.depth--
+			return
+		case ',':
+			p.pos++
+			if commas != nil {
+				*commas++
+			}
+		default:
+			before := p.pos
+			if item(); p.pos == before {
+				p.pos++ // what is no Python
+			}
+		}
+	}
+	p.depth--
+}
+
+// texts reads neighbouring text literals. One that is not plain text, such as
+// an f-string, makes all of it opaque.
+func (p *python) texts() pyValue {
+	v := pyValue{kind: pyText}
+	for {
+		start := p.pos
+		for p.more() && isWord(p.src[p.pos]) {
+			p.pos++
+		}
+		prefix := strings.ToLower(p.src[start:p.pos])
+		if !p.at('"') && !p.at('\'') {
+			p.pos = start
+			return v
+		}
+		text, ok := p.quoted(strings.Contains(prefix, "r"))
+		if !ok || prefix != "" && prefix != "r" && prefix != "u" {
+			v.kind = pyOpaque
+		}
+		v.literal += text
+		p.space()
 	}
 }
 
 func isWord(c byte) bool {
-	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= utf8.RuneSelf
 }
 
-// fields are the texts given at the first level: name="…" or "name": "…",
-// neighbouring literals joined.
-func (p python) fields() map[string]string {
-	out := map[string]string{}
-	var key, last string
-	for t, depth := range p.tokens {
-		if depth != 1 {
-			last = ""
-			continue
-		}
-		switch {
-		case (t.text == "=" || t.text == ":") && !t.literal && last != "":
-			key, last = last, ""
-		case t.text == "," && !t.literal:
-			key, last = "", ""
-		case t.literal && key != "":
-			out[key] += t.text
-		default:
-			last = t.text
-		}
-	}
-	return out
-}
-
-// toolNames are the texts given as name below the field tools.
-func (p python) toolNames() []string {
-	var out []string
-	inTools, named := false, false
-	for t, depth := range p.tokens {
-		switch {
-		case depth == 1 && t.text == "tools":
-			inTools = true
-		case depth == 1 && t.text == ",":
-			inTools = false
-		case inTools && depth == 3 && t.text == "name":
-			named = true
-		case inTools && named && t.literal:
-			if named = false; len(out) < maxListItems {
-				out = append(out, t.text)
-			}
-		case named && t.text != "=" && t.text != ":":
-			named = false
-		}
-	}
-	return out
-}
-
-// pyString reads a string literal at the beginning of s and returns its text
-// and how long it is written.
-func pyString(s string) (string, int) {
+// quoted moves over a text literal and returns what it says; false if it is
+// not closed.
+func (p *python) quoted(raw bool) (string, bool) {
+	s := p.src[p.pos:]
 	quote := s[:1]
 	if strings.HasPrefix(s, strings.Repeat(quote, 3)) {
 		quote = s[:3]
 	}
 	var b strings.Builder
-	for i := len(quote); i < len(s); i++ {
+	for i := len(quote); i < len(s); {
 		switch {
 		case strings.HasPrefix(s[i:], quote):
-			return b.String(), i + len(quote)
-		case s[i] == '\\' && i+1 < len(s):
-			i++
-			b.WriteString(map[byte]string{'n': "\n", 't': "\t", '\n': ""}[s[i]])
-			if strings.IndexByte("nt\n", s[i]) < 0 {
-				b.WriteByte(s[i])
-			}
+			p.pos += i + len(quote)
+			return strings.ToValidUTF8(b.String(), "�"), true
 		case s[i] == '\n' && len(quote) == 1:
-			return b.String(), i // not closed
+			p.pos += i
+			return "", false
+		case s[i] == '\\' && i+1 < len(s):
+			text, n := pyEscape(s[i:])
+			if raw {
+				n = 2
+				text = s[i : i+n]
+			}
+			b.WriteString(text)
+			i += n
 		default:
 			b.WriteByte(s[i])
+			i++
 		}
 	}
-	return b.String(), len(s)
+	p.pos = len(p.src)
+	return "", false
+}
+
+// pyEscape is what an escape at the beginning of s, of at least two bytes,
+// stands for, and how long it is. An unknown one stands for itself.
+func pyEscape(s string) (string, int) {
+	const from, to = "abfnrtv\\'\"", "\a\b\f\n\r\t\v\\'\""
+	if i := strings.IndexByte(from, s[1]); i >= 0 {
+		return to[i : i+1], 2
+	}
+	switch c := s[1]; {
+	case c == '\n':
+		return "", 2
+	case c == '\r' && len(s) > 2 && s[2] == '\n':
+		return "", 3
+	case '0' <= c && c <= '7':
+		n := 2
+		for n < len(s) && n < 4 && '0' <= s[n] && s[n] <= '7' {
+			n++
+		}
+		return pyRune(s[1:n], 8), n
+	}
+	digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}[s[1]]
+	if digits > 0 && len(s) >= 2+digits {
+		if text := pyRune(s[2:2+digits], 16); text != "" {
+			return text, 2 + digits
+		}
+	}
+	return s[:2], 2
+}
+
+// pyRune is the character with a number, "" where there is none.
+func pyRune(number string, base int) string {
+	n, err := strconv.ParseUint(number, base, 32)
+	if err != nil || n > utf8.MaxRune {
+		return ""
+	}
+	return string(rune(n))
 }

@@ -156,9 +156,9 @@ func TestOpenDirReportsRulesOneAndTwoAsErrors(t *testing.T) {
 
 func TestValidSkillsThatDoNotLoadAreTheDocumentedOnes(t *testing.T) {
 	for src, code := range map[string]string{
-		"---\nname: pdf\ndescription: d ---\n# PDF\n":  "frontmatter-unclosed",
-		"--- # skill\n" + ok + "---\n":                 "frontmatter-fence",
-		doc("name: pdf\ndescription: null\n"):          "description-empty",
+		"---\nname: pdf\ndescription: d ---\n# PDF\n":    "frontmatter-unclosed",
+		"--- # skill\n" + ok + "---\n":                   "frontmatter-fence",
+		doc("name: pdf\ndescription: null\n"):            "description-empty",
 		doc(ok + "license: a---b\n[never, a, mapping\n"): "yaml-invalid",
 	} {
 		_, ds := skill.ParseBytes([]byte(src), skill.FileName, "pdf")

@@ -43,10 +43,10 @@ func Tokens(text string) int {
 		total += cost
 		i += size
 	}
-	if total > 0 && total < unit {
-		return 1
+	if text == "" {
+		return 0
 	}
-	return (total + unit/2) / unit
+	return max(1, (total+unit/2)/unit)
 }
 
 // Classes of ASCII characters.

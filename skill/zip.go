@@ -121,6 +121,7 @@ type checker struct {
 	limits   Limits
 	fold     cases.Caser
 	seen     map[string]string // folded path of a file or directory → as written
+	listed   map[string]bool   // directories that have an entry
 	files    []string
 	entries  int
 	total    int64
@@ -130,7 +131,7 @@ type checker struct {
 const maxRefusals = 20
 
 func newChecker(limits Limits) *checker {
-	return &checker{limits: limits, seen: map[string]string{}, fold: cases.Fold()}
+	return &checker{limits: limits, seen: map[string]string{}, listed: map[string]bool{}, fold: cases.Fold()}
 }
 
 // refuse notes a reason, and returns false for those who return it in turn.
@@ -183,7 +184,7 @@ func (c *checker) entry(f *zip.File) bool {
 		c.refuse(name, "compression", "compression method %d is not supported; use deflate", f.Method)
 		return true
 	}
-	c.collide(clean, name, isDir)
+	c.collide(name)
 	if !isDir {
 		c.files = append(c.files, clean)
 		return c.sizes(f)
@@ -230,31 +231,34 @@ func litter(p string) bool {
 
 // collide refuses two entries that one file system would store in one place:
 // equal names, names equal but for case or composition, and a file that is
-// also a directory of another entry.
-func (c *checker) collide(clean, name string, isDir bool) {
+// also a directory of another entry. The name of a directory ends in a slash.
+func (c *checker) collide(name string) {
+	clean, isDir := strings.CutSuffix(name, "/")
 	// Folding works part by part, so that the slashes of both stay in step.
-	written, key := clean, c.fold.String(norm.NFC.String(clean))
+	key := c.fold.String(norm.NFC.String(clean))
 	for w, k := 0, 0; ; w, k = w+1, k+1 {
-		i := strings.IndexByte(written[w:], '/')
+		i := strings.IndexByte(clean[w:], '/')
 		if i < 0 {
 			break
 		}
 		w, k = w+i, k+strings.IndexByte(key[k:], '/')
-		dir := written[:w+1]
+		dir := clean[:w+1]
 		if prev, ok := c.seen[key[:k]]; ok && prev != dir {
 			c.refuse(name, "collision", "its directory collides with the entry %s", quote(prev))
 			return
 		}
 		c.seen[key[:k]] = dir
 	}
+	prev, ok := c.seen[key]
 	if isDir {
-		written += "/"
+		ok = ok && (prev != name || c.listed[name]) // it may be known as the directory of others
+		c.listed[name] = true
 	}
-	if prev, ok := c.seen[key]; ok && !(isDir && prev == written) {
+	if ok {
 		c.refuse(name, "collision", "it collides with the entry %s", quote(prev))
 		return
 	}
-	c.seen[key] = written
+	c.seen[key] = name
 }
 
 // sizes checks what an entry unpacks to, and reports whether to go on.

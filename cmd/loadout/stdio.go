@@ -279,7 +279,7 @@ func (c *lineConn) accept(msg jsonrpc.Message, b *batch) {
 func decodeMessage(text []byte) (jsonrpc.Message, error) {
 	msg, err := jsonrpc.DecodeMessage(text)
 	if err != nil {
-		return nil, fmt.Errorf("invalid request: %w", err)
+		return nil, errors.New("invalid request: this is no JSON-RPC 2.0 message")
 	}
 	if r, ok := msg.(*jsonrpc.Response); ok && r.Result == nil && r.Error == nil {
 		return nil, errors.New("invalid request: it has no method, result or error")
@@ -294,17 +294,23 @@ func (c *lineConn) refuse(code int64, message string, text []byte) error {
 
 // refusal is the answer to text, under its id where it has one.
 func refusal(code int64, message string, text []byte) json.RawMessage {
-	var given struct {
-		ID json.RawMessage `json:"id"`
+	var answer struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   struct {
+			Code    int64  `json:"code"`
+			Message string `json:"message"`
+		} `json:"error"`
 	}
-	if json.Unmarshal(text, &given) != nil || len(given.ID) == 0 || given.ID[0] == '{' || given.ID[0] == '[' {
-		given.ID = json.RawMessage("null")
+	if json.Unmarshal(text, &answer) != nil || len(answer.ID) == 0 || answer.ID[0] == '{' || answer.ID[0] == '[' {
+		answer.ID = json.RawMessage("null")
 	}
-	answer, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": given.ID, "error": map[string]any{"code": code, "message": message}})
+	answer.Version, answer.Error.Code, answer.Error.Message = "2.0", code, message
+	out, err := json.Marshal(answer)
 	if err != nil {
 		panic(err) // all of it is plain data
 	}
-	return answer
+	return out
 }
 
 // Write sends a message; the answer to a part of a batch waits for the others.

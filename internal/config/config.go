@@ -7,9 +7,12 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -32,7 +35,8 @@ type Config struct {
 	// Files are the files that were read, in order.
 	Files []string
 
-	from map[string]string // key → where its value is from
+	from    map[string]string // key → where its value is from
+	project map[string]bool   // directories that a project's file added
 }
 
 // Note is a setting that was passed over.
@@ -66,26 +70,41 @@ func (e *Error) Error() string {
 func Load(in Input) (*Config, error) {
 	c := defaults()
 	l := loader{c: c, in: in}
-	l.file(UserFile(in), "", false)
+	l.file(UserFile(in), "", in.Getenv("LOADOUT_CONFIG") != "")
 	if file, root := ProjectFile(in.WorkDir); file != "" && file != UserFile(in) {
 		l.file(file, root, false)
 	}
 	if in.File != "" {
-		l.file(in.File, "", true)
+		l.file(l.path(in.File, in.WorkDir), "", true)
 	}
 	l.earlier()
 	l.environment()
 	l.flags()
 	if len(l.faults) > 0 {
-		return nil, &Error{l.faults}
+		return nil, &Error{atMost(l.faults, func(more int) string { return fmt.Sprintf("and %d more", more) })}
 	}
+	c.Notes = atMost(c.Notes, func(more int) Note { return Note{"configuration", fmt.Sprintf("%d more settings are ignored", more)} })
 	return c, nil
 }
+
+// atMost cuts a list that a hostile file could make endless.
+func atMost[T any](list []T, rest func(more int) T) []T {
+	const most = 20
+	if len(list) <= most {
+		return list
+	}
+	return append(list[:most:most], rest(len(list)-most))
+}
+
+// FromProject reports whether a directory of Skills.Dirs was added by a
+// project's own file, and not by the person.
+func (c *Config) FromProject(dir string) bool { return c.project[dir] }
 
 // UserFile is the path of the person's own configuration file.
 func UserFile(in Input) string {
 	if f := in.Getenv("LOADOUT_CONFIG"); f != "" {
-		return f
+		l := loader{in: in}
+		return l.path(f, in.WorkDir)
 	}
 	dir := in.Getenv("XDG_CONFIG_HOME")
 	if dir == "" || !filepath.IsAbs(dir) {
@@ -142,25 +161,27 @@ func (l *loader) file(path, root string, must bool) {
 	case errors.Is(err, fs.ErrNotExist) && !must:
 		return
 	case err != nil:
-		l.fault(path, "cannot be read: %v", cause(err))
+		l.bad(root, path, fmt.Sprintf("cannot be read: %v", cause(err)))
 		return
 	}
 	var doc yaml.Node
-	if err := yaml.Load(b, &doc); err != nil {
-		if strings.HasSuffix(err.Error(), "no documents in stream") {
-			l.c.Files = append(l.c.Files, path)
-			return
-		}
-		var le *yaml.LoadError
-		if errors.As(err, &le) && le.Mark.Line > 0 {
-			l.bad(root, fmt.Sprintf("%s:%d:%d", path, le.Mark.Line, le.Mark.Column), "is not valid YAML: "+le.Message)
-		} else {
-			l.bad(root, path, "is not valid YAML: "+err.Error())
-		}
-		return
+	err = yaml.Load(b, &doc)
+	le, positioned := errors.AsType[*yaml.LoadError](err)
+	switch {
+	case err == nil && len(doc.Content) > 0:
+		l.c.Files = append(l.c.Files, path)
+		l.mapping(doc.Content[0], "", path, root)
+	case err == nil, strings.HasSuffix(err.Error(), "no documents in stream"):
+		l.c.Files = append(l.c.Files, path) // nothing but comments
+	case strings.HasSuffix(err.Error(), "found multiple"):
+		l.bad(root, path, "holds more than one YAML document: delete the second --- and what follows")
+	case positioned && le.Mark.Line > 0:
+		l.bad(root, fmt.Sprintf("%s:%d:%d", path, le.Mark.Line, max(le.Mark.Column, 1)), "is not valid YAML: "+le.Message)
+	case positioned:
+		l.bad(root, path, "is not valid YAML: "+le.Message)
+	default:
+		l.bad(root, path, "is not valid YAML: "+err.Error())
 	}
-	l.c.Files = append(l.c.Files, path)
-	l.mapping(doc.Content[0], "", path, root)
 }
 
 // bad is a fault, or in a project's file a note.
@@ -184,20 +205,18 @@ func (l *loader) mapping(n *yaml.Node, prefix, file, root string) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		name := strings.TrimPrefix(prefix+"."+key.Value, ".")
-		if seen[name] {
+		s, known := find(name)
+		switch {
+		case key.Kind != yaml.ScalarNode || strings.Contains(key.Value, ".") || !known && !isGroup(name):
+			l.bad(root, where(key), unknown(prefix, key.Value))
+		case seen[name]:
 			l.bad(root, where(key), name+" is given twice")
-			continue
+		case known:
+			l.set(s, value, file, root, where(value))
+		default:
+			l.mapping(value, name, file, root)
 		}
 		seen[name] = true
-		if s, ok := find(name); ok {
-			l.set(s, value, file, root, where(value))
-			continue
-		}
-		if isGroup(name) {
-			l.mapping(value, name, file, root)
-			continue
-		}
-		l.bad(root, where(key), unknown(name))
 	}
 }
 
@@ -206,48 +225,98 @@ func (l *loader) set(s setting, n *yaml.Node, file, root, where string) {
 		l.c.Notes = append(l.c.Notes, Note{where, s.key + " is ignored: a project's file may only add skill directories inside the project"})
 		return
 	}
-	if err := decode(s.value(l.c), n); err != nil {
-		l.bad(root, where, fmt.Sprintf("%s: %v", s.key, err))
+	if root != "" {
+		l.projectDirs(s, n, file, root, where)
 		return
 	}
-	if s.key == "skills.dirs" {
-		l.dirs(file, root, where)
+	err := decode(s.value(l.c), n)
+	if err == nil {
+		err = s.valid(l.c)
 	}
-	if err := s.valid(l.c); err != nil {
-		l.bad(root, where, fmt.Sprintf("%s: %v", s.key, err))
+	if err != nil {
+		l.fault(where, "%s: %v", s.key, err)
 		return
 	}
-	l.c.from[s.key] = file
+	l.given(s, filepath.Dir(file), file)
 }
 
-// dirs makes directories absolute, and keeps those of a project inside it.
-func (l *loader) dirs(file, root, where string) {
-	var kept []string
-	for _, d := range l.c.Skills.Dirs {
+// given notes where a value comes from that replaces the one before.
+func (l *loader) given(s setting, base, from string) {
+	l.resolve(s, base)
+	if s.key == "skills.dirs" {
+		l.c.project = nil
+	}
+	l.c.from[s.key] = from
+}
+
+// projectDirs adds the directories that a project's file names to those of the
+// person, if they are inside the project.
+func (l *loader) projectDirs(s setting, n *yaml.Node, file, root, where string) {
+	var dirs []string
+	if err := decodeList(&dirs, n); err != nil {
+		l.bad(root, where, fmt.Sprintf("%s: %v", s.key, err))
+		return
+	}
+	for _, d := range dirs {
 		d = l.path(d, filepath.Dir(file))
-		if root != "" && !inside(root, d) {
-			l.c.Notes = append(l.c.Notes, Note{where, fmt.Sprintf("%s is ignored: it is outside the project", d)})
+		if !inside(root, d) {
+			l.bad(root, where, fmt.Sprintf("%s is ignored: it is outside the project", shown(d)))
 			continue
 		}
-		kept = append(kept, d)
+		if slices.Contains(l.c.Skills.Dirs, d) {
+			continue
+		}
+		if l.c.project == nil {
+			l.c.project = map[string]bool{}
+			l.c.from[s.key] = strings.TrimPrefix(l.c.from[s.key]+", "+file, ", ")
+		}
+		l.c.project[d] = true
+		l.c.Skills.Dirs = append(l.c.Skills.Dirs, d)
 	}
-	l.c.Skills.Dirs = kept
 }
 
-// inside reports whether path is below root, links resolved.
+// inside reports whether path is below root, links resolved as far as it
+// exists: what is missing may come to exist, but not where a link leads out.
 func inside(root, path string) bool {
-	resolve := func(p string) string {
-		if r, err := filepath.EvalSymlinks(p); err == nil {
-			return r
-		}
-		return p
-	}
 	rel, err := filepath.Rel(resolve(root), resolve(path))
 	return err == nil && filepath.IsLocal(rel)
 }
 
+func resolve(path string) string {
+	if r, err := filepath.EvalSymlinks(path); err == nil {
+		return r
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return "" // a link that leads nowhere now
+	}
+	parent := filepath.Dir(path)
+	if parent == path {
+		return path
+	}
+	if parent = resolve(parent); parent == "" {
+		return ""
+	}
+	return filepath.Join(parent, filepath.Base(path))
+}
+
+// resolve makes the paths of a setting absolute.
+func (l *loader) resolve(s setting, base string) {
+	switch v := s.value(l.c).(type) {
+	case *[]string:
+		for i, p := range *v {
+			if s.path {
+				(*v)[i] = l.path(p, base)
+			}
+		}
+	case *string:
+		if s.path && *v != "" {
+			*v = l.path(*v, base)
+		}
+	}
+}
+
 func (l *loader) path(p, base string) string {
-	if rest, ok := strings.CutPrefix(p, "~/"); ok && l.in.Home != "" {
+	if rest, ok := strings.CutPrefix(p, "~"); ok && l.in.Home != "" && (rest == "" || os.IsPathSeparator(rest[0])) {
 		return filepath.Join(l.in.Home, rest)
 	}
 	if filepath.IsAbs(p) {
@@ -262,15 +331,20 @@ func decode(v any, n *yaml.Node) error {
 		if n.Kind != yaml.ScalarNode {
 			return errors.New("expected true or false")
 		}
+		if n.Tag == "!!null" {
+			return errors.New("it has no value: write true or false")
+		}
 		b, err := parseBool(n.Value)
 		if err != nil {
 			return err
 		}
 		*v = b
 	case *int:
-		if err := n.Decode(v); err != nil {
-			return fmt.Errorf("%q is not a number", n.Value)
+		i := 0
+		if err := n.Decode(&i); err != nil || n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+			return fmt.Errorf("%s is not a number", shown(n.Value))
 		}
+		*v = i
 	case *string:
 		if n.Kind != yaml.ScalarNode {
 			return errors.New("expected text")
@@ -286,22 +360,26 @@ func decode(v any, n *yaml.Node) error {
 }
 
 func decodeList(v *[]string, n *yaml.Node) error {
-	*v = nil
-	switch n.Kind {
-	case yaml.SequenceNode:
-		for _, c := range n.Content {
-			if c.Kind != yaml.ScalarNode {
-				return errors.New("expected a list of texts")
-			}
-			*v = append(*v, c.Value)
-		}
-	case yaml.ScalarNode:
-		if n.Tag != "!!null" {
-			*v = []string{n.Value}
-		}
-	default:
+	items := n.Content
+	switch {
+	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
+		items = nil
+	case n.Kind == yaml.ScalarNode:
+		items = []*yaml.Node{n}
+	case n.Kind != yaml.SequenceNode:
 		return errors.New("expected a list of texts")
 	}
+	var out []string
+	for _, c := range items {
+		if c.Kind != yaml.ScalarNode {
+			return errors.New("expected a list of texts")
+		}
+		if c.Tag == "!!null" || strings.TrimSpace(c.Value) == "" {
+			return errors.New("an item of the list is empty")
+		}
+		out = append(out, c.Value)
+	}
+	*v = out
 	return nil
 }
 
@@ -315,9 +393,8 @@ func (l *loader) earlier() {
 	enabled := l.in.Getenv("LLP_ENABLE_CLAUDE_GLOBAL")
 	if enabled != "" {
 		on, err := parseBool(enabled)
-		if err != nil {
-			l.c.Notes = append(l.c.Notes, Note{"LLP_ENABLE_CLAUDE_GLOBAL", err.Error()})
-			return
+		if err != nil { // that system took everything but 1 for no
+			l.c.Notes = append(l.c.Notes, Note{"LLP_ENABLE_CLAUDE_GLOBAL", err.Error() + "; it is taken as false"})
 		}
 		l.c.Skills.Home = on
 		l.c.from["skills.home"] = "LLP_ENABLE_CLAUDE_GLOBAL"
@@ -355,12 +432,7 @@ func (l *loader) text(s setting, text, from string) {
 		l.fault(from, "%s: %v", s.key, err)
 		return
 	}
-	if s.key == "skills.dirs" {
-		for i, d := range l.c.Skills.Dirs {
-			l.c.Skills.Dirs[i] = l.path(d, l.in.WorkDir)
-		}
-	}
-	l.c.from[s.key] = from
+	l.given(s, l.in.WorkDir, from)
 }
 
 func find(key string) (setting, bool) {
@@ -381,15 +453,32 @@ func isGroup(name string) bool {
 	return false
 }
 
-func unknown(name string) string {
+func unknown(prefix, name string) string {
 	var near []string
-	prefix := name[:strings.LastIndex(name, ".")+1]
 	for _, s := range settings {
-		if strings.HasPrefix(s.key, prefix) {
+		if prefix == "" || strings.HasPrefix(s.key, prefix+".") {
 			near = append(near, s.key)
 		}
 	}
-	return fmt.Sprintf("there is no key %s; the keys are %s", name, strings.Join(near, ", "))
+	return fmt.Sprintf("there is no key %s%s; the keys are %s", strings.TrimPrefix(prefix+".", "."), shownKey(name), strings.Join(near, ", "))
+}
+
+// shownKey is a key from a file as part of a message: in quotes where it is not
+// plain.
+func shownKey(s string) string {
+	if q := shown(s); q != `"`+s+`"` || strings.ContainsAny(s, " .") || s == "" {
+		return q
+	}
+	return s
+}
+
+// shown is a text from a file as part of a message: it may be hostile.
+func shown(s string) string {
+	const most = 80
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "…"
+	}
+	return strconv.Quote(s)
 }
 
 func nonEmpty(s, otherwise string) string {
@@ -407,7 +496,12 @@ func readFile(path string) ([]byte, error) {
 	if fi.Size() > maxFile || !fi.Mode().IsRegular() {
 		return nil, fmt.Errorf("it is no regular file of at most %d bytes", maxFile)
 	}
-	return os.ReadFile(path)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxFile))
 }
 
 func cause(err error) error {

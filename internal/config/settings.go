@@ -36,6 +36,7 @@ type setting struct {
 	// project says that a project's own file may set it before the project
 	// is trusted.
 	project bool
+	path    bool // its texts are paths
 	check   func(any) error
 }
 
@@ -43,7 +44,7 @@ type setting struct {
 var settings = []setting{
 	{key: "skills.enabled", env: "LOADOUT_SKILLS_ENABLED", value: func(c *Config) any { return &c.Skills.Enabled },
 		doc: "The kill switch: false hides all skills from everybody."},
-	{key: "skills.dirs", env: "LOADOUT_SKILLS_DIRS", value: func(c *Config) any { return &c.Skills.Dirs }, project: true,
+	{key: "skills.dirs", env: "LOADOUT_SKILLS_DIRS", value: func(c *Config) any { return &c.Skills.Dirs }, project: true, path: true,
 		doc: "Further directories, .skill or .zip files with skills, preferred to the default places.\n" +
 			"Relative paths are relative to this file; in the environment separate them as in PATH."},
 	{key: "skills.project", env: "LOADOUT_SKILLS_PROJECT", value: func(c *Config) any { return &c.Skills.Project },
@@ -63,8 +64,8 @@ var settings = []setting{
 		doc: "Notice changes while running; without it, on SIGHUP only."},
 	{key: "mcp.address", env: "LOADOUT_MCP_ADDRESS", value: func(c *Config) any { return &c.MCP.Address },
 		doc: "Serve MCP over HTTP at this address, as 127.0.0.1:8485; empty means stdio."},
-	{key: "mcp.token_file", env: "LOADOUT_MCP_TOKEN_FILE", value: func(c *Config) any { return &c.MCP.TokenFile },
-		doc: "File with the token that clients must send over HTTP; needed for other than loopback addresses."},
+	{key: "mcp.token_file", env: "LOADOUT_MCP_TOKEN_FILE", value: func(c *Config) any { return &c.MCP.TokenFile }, path: true,
+		doc: "File with the token that clients must send over HTTP; needed for other than loopback addresses.\nA relative path is relative to this file."},
 	{key: "mcp.text_budget", env: "LOADOUT_MCP_TEXT_BUDGET", value: func(c *Config) any { return &c.MCP.TextBudget }, check: between(200, 1_000_000),
 		doc: "How many characters of skill names and descriptions a client is told at the start."},
 	{key: "mcp.compat", env: "LOADOUT_MCP_COMPAT", value: func(c *Config) any { return &c.MCP.Compat }, check: oneOf("", "weknora", "ba-agent", "wegent"),
@@ -118,7 +119,9 @@ func (s setting) parse(c *Config, text string) error {
 	case *string:
 		*v = text
 	case *[]string:
-		*v = splitList(s.key, text)
+		if *v = splitList(s.path, text); len(*v) == 0 {
+			return fmt.Errorf("%q names nothing; unset it, or give it a value", text)
+		}
 	}
 	return s.valid(c)
 }
@@ -141,12 +144,10 @@ func parseBool(s string) (bool, error) {
 }
 
 // splitList splits paths as in PATH, other lists at commas.
-func splitList(key, text string) []string {
-	var parts []string
-	if key == "skills.dirs" {
+func splitList(paths bool, text string) []string {
+	parts := strings.Split(text, ",")
+	if paths {
 		parts = filepath.SplitList(text)
-	} else {
-		parts = strings.Split(text, ",")
 	}
 	var out []string
 	for _, p := range parts {

@@ -17,31 +17,27 @@ import (
 
 // Build builds a program of this module into dir and returns its path.
 func Build(dir, pkg string) (string, error) {
-	out := filepath.Join(dir, filepath.Base(pkg))
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, pkg)
-	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("build %s: %w", pkg, err)
-	}
-	return out, nil
+	return build("", filepath.Join(dir, filepath.Base(pkg)), pkg)
 }
 
-// BuildSource builds a program from the source of its main package.
+// BuildSource builds a program of one file into dir and returns its path.
 func BuildSource(dir, name, source string) (string, error) {
-	src := filepath.Join(dir, name+"-src")
+	src := filepath.Join(dir, name+".src")
 	if err := os.Mkdir(src, 0o755); err != nil {
 		return "", err
 	}
-	mod := filepath.Join(src, "go.mod")
 	if err := errors.Join(os.WriteFile(filepath.Join(src, "main.go"), []byte(source), 0o644),
-		os.WriteFile(mod, []byte("module "+name+"\n\ngo 1.26\n"), 0o644)); err != nil {
+		os.WriteFile(filepath.Join(src, "go.mod"), []byte("module "+name+"\n\ngo 1.26\n"), 0o644)); err != nil {
 		return "", err
 	}
-	out := filepath.Join(dir, name)
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, ".")
-	cmd.Dir, cmd.Stderr = src, os.Stderr
+	return build(src, filepath.Join(dir, name), ".")
+}
+
+func build(workDir, out, pkg string) (string, error) {
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, pkg)
+	cmd.Dir, cmd.Stderr = workDir, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("build %s: %w", name, err)
+		return "", fmt.Errorf("build %s: %w", out, err)
 	}
 	return out, nil
 }

@@ -51,10 +51,10 @@ func Quantile(values []float64, q float64) float64 {
 }
 
 // Ratio is the median over the rounds of r by its limit in the same round.
-func (r *Row) Ratio() float64 { return r.Over2(r.Limit) }
+func (r *Row) Ratio() float64 { return r.Times(r.Limit) }
 
-// Over2 is the median over the rounds of r by o in the same round.
-func (r *Row) Over2(o *Row) float64 {
+// Times is the median over the rounds of r by o in the same round.
+func (r *Row) Times(o *Row) float64 {
 	if len(r.samples) != len(o.samples) {
 		return r.Median() / o.Median()
 	}
@@ -105,6 +105,9 @@ func (t *Table) Row(r Row) *Row {
 	t.rows = append(t.rows, &r)
 	return &r
 }
+
+// Rows are the rows in the order in which they were added.
+func (t *Table) Rows() []*Row { return t.rows }
 
 // Print writes the table as Markdown: the median of each row, its range, and
 // how often it holds its limit.

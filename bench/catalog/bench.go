@@ -1,0 +1,202 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/bench/internal/measure"
+	"github.com/loadout-dev/loadout/catalog"
+)
+
+// bench is the measurements of one directory.
+type bench struct {
+	dir, tmp string
+	names    []string // of the skills' directories
+	skills   int
+	text     int // bytes of names and descriptions
+
+	table measure.Table
+	read, parse, stat, scan, saved, restart, rescan,
+	full, bounded, body, load, first *measure.Row
+}
+
+func newBench(dir string) (*bench, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{dir: dir, skills: len(entries)}
+	for _, e := range entries {
+		b.names = append(b.names, e.Name())
+	}
+	if b.tmp, err = os.MkdirTemp("", "loadout-bench-*"); err != nil {
+		return nil, err
+	}
+	b.addRows()
+	return b, nil
+}
+
+func (b *bench) close() { os.RemoveAll(b.tmp) }
+
+// addRows lists what is measured. The goals are for 10,000 skills.
+func (b *bench) addRows() {
+	goal := func(ms float64) float64 {
+		if b.skills != 10_000 {
+			return 0
+		}
+		return ms
+	}
+	row := func(r measure.Row) *measure.Row {
+		if r.Unit == "" {
+			r.Unit = "ms"
+		}
+		return b.table.Row(r)
+	}
+	b.read = row(measure.Row{Name: "limit: open, read 4 KiB, close each SKILL.md"})
+	b.parse = row(measure.Row{Name: "limit: the same, and cut out name and description"})
+	b.stat = row(measure.Row{Name: "limit: stat each SKILL.md"})
+	b.scan = row(measure.Row{Name: "first scan", Limit: b.parse, Goal: goal(160)})
+	b.saved = row(measure.Row{Name: "first scan, and saving the index", Limit: b.parse})
+	b.restart = row(measure.Row{Name: "restart from the saved index", Limit: b.stat, Goal: goal(50)})
+	b.rescan = row(measure.Row{Name: "scan again after one change", Limit: b.stat, Goal: goal(40)})
+	b.full = row(measure.Row{Name: "catalog text of everything", Goal: goal(10)})
+	b.bounded = row(measure.Row{Name: "catalog text in 2,000 characters"})
+	b.body = row(measure.Row{Name: "limit: read a SKILL.md of about 15 KB", Unit: "µs"})
+	b.load = row(measure.Row{Name: "activation of it, its tokens counted before", Unit: "µs", Limit: b.body, Goal: 60, Over: true})
+	b.first = row(measure.Row{Name: "activation of it for the first time", Unit: "µs", Limit: b.body})
+}
+
+func (b *bench) round(ctx context.Context) error {
+	index := filepath.Join(b.tmp, "index")
+	if err := os.RemoveAll(index); err != nil {
+		return err
+	}
+	var c *catalog.Catalog
+	steps := []struct {
+		row *measure.Row
+		do  func() error
+	}{
+		{b.read, b.readAll},
+		{b.parse, func() error { _, err := b.parseAll(); return err }},
+		{b.stat, b.statAll},
+		{b.scan, func() error { _, err := b.open(ctx, ""); return err }},
+		{b.saved, func() error { _, err := b.open(ctx, index); return err }},
+		{b.restart, func() (err error) { c, err = b.open(ctx, index); return err }},
+	}
+	for _, s := range steps {
+		took, err := measure.OfClean(s.do)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.row.Name, err)
+		}
+		s.row.AddTime(took.CPU)
+	}
+	if n := len(c.Snapshot().Skills()); n != b.skills {
+		return fmt.Errorf("%d of the %d skills of %s were found", n, b.skills, b.dir)
+	}
+	if err := b.change(ctx, c); err != nil {
+		return err
+	}
+	if err := b.texts(c.Snapshot().Offered()); err != nil {
+		return err
+	}
+	return b.activate(ctx, c)
+}
+
+func (b *bench) open(ctx context.Context, index string) (*catalog.Catalog, error) {
+	c, err := catalog.New([]catalog.Source{catalog.NewDir("bench", catalog.User, b.dir, &catalog.DirOptions{IndexFile: index})}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.Reload(ctx)
+}
+
+// change edits one skill, scans again, and restores the skill.
+func (b *bench) change(ctx context.Context, c *catalog.Catalog) (err error) {
+	file := filepath.Join(b.dir, b.names[len(b.names)/2], "SKILL.md")
+	old, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if restored := os.WriteFile(file, old, 0o644); err == nil {
+			err = restored
+		}
+	}()
+	if err := os.WriteFile(file, append(slices.Clone(old), '\n'), 0o644); err != nil {
+		return err
+	}
+	took, err := measure.OfClean(func() error { return c.Reload(ctx) })
+	b.rescan.AddTime(took.CPU)
+	return err
+}
+
+func (b *bench) texts(all []*catalog.Entry) error {
+	b.text = 0
+	for _, e := range all {
+		b.text += len(e.Name) + len(e.Description)
+	}
+	for _, t := range []struct {
+		row  *measure.Row
+		opts catalog.TextOptions
+	}{{b.full, catalog.TextOptions{}}, {b.bounded, catalog.TextOptions{Characters: 2000}}} {
+		took, err := measure.OfClean(func() error { catalog.Text(all, t.opts); return nil })
+		if err != nil {
+			return err
+		}
+		t.row.AddTime(took.CPU)
+	}
+	return nil
+}
+
+// activate loads skills of about 15 KB, a new one each time, and reads as many
+// in the barest way.
+func (b *bench) activate(ctx context.Context, c *catalog.Catalog) error {
+	rt, err := loadout.New(ctx, &loadout.Options{Sources: c.Sources()})
+	if err != nil {
+		return err
+	}
+	defer rt.Close()
+	var chosen []*catalog.Entry
+	for _, e := range c.Snapshot().Skills() {
+		if fi, err := os.Stat(e.Path + "/SKILL.md"); err == nil && fi.Size() > 13_000 && fi.Size() < 17_000 && len(chosen) < 400 {
+			chosen = append(chosen, e)
+		}
+	}
+	if len(chosen) == 0 {
+		return fmt.Errorf("%s has no skill of about 15 KB", b.dir)
+	}
+	fetch := func(e *catalog.Entry) error { _, err := rt.Fetch(ctx, e.Name); return err }
+	buf := make([]byte, 64<<10)
+	read := func(e *catalog.Entry) error { return readWhole(e.Path+"/SKILL.md", buf) }
+	for _, step := range []struct {
+		row *measure.Row
+		do  func(*catalog.Entry) error
+	}{{nil, read}, {b.body, read}, {b.first, fetch}, {b.load, fetch}} {
+		took, err := measure.OfClean(func() error {
+			for _, e := range chosen {
+				if err := step.do(e); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if step.row != nil {
+			step.row.AddTime(took.CPU / time.Duration(len(chosen)))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+//go:build linux
+
+// Command start measures how long a newcomer and every client wait: for
+// `loadout version`, and for `loadout mcp` from exec to its first answers over
+// standard input and output, with no skills and with those of each directory,
+// with and without a saved index, beside a Go program that does nothing:
+//
+//	go run ./bench/start -skills DIR [-skills DIR]…
+//
+// Both are built by this run, and the rounds of all rows alternate. What a
+// program does after its answer (it reads the skills for searching) is not
+// part of the figures, but may run at the same time.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/loadout-dev/loadout/bench/internal/measure"
+)
+
+func main() {
+	dirs := measure.Dirs("skills", "`directory` with skills (repeatable; the first is the usual catalog)")
+	rounds := flag.Int("rounds", 21, "rounds")
+	measure.Main("start", false, func() error { return run(*dirs, *rounds) })
+}
+
+// trivial is the least that a Go program can do.
+const trivial = `package main
+
+import "os"
+
+func main() { os.Stdout.WriteString("trivial\n") }
+`
+
+// bench holds the two programs, and where they keep what they keep.
+type bench struct {
+	tmp, loadout, trivial string
+
+	wall, cpu measure.Table
+	cases     []*start
+}
+
+// start is one way to start, and its rows.
+type start struct {
+	name string
+	// once starts the program and returns what each row took.
+	once func() ([]measure.Cost, error)
+	wall []*measure.Row
+	cpu  []*measure.Row
+}
+
+func run(dirs []string, rounds int) error {
+	tmp, err := os.MkdirTemp("", "loadout-bench-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	b := &bench{tmp: tmp}
+	if b.loadout, err = measure.Build(tmp, "./cmd/loadout"); err != nil {
+		return err
+	}
+	if b.trivial, err = measure.BuildSource(tmp, "trivial", trivial); err != nil {
+		return err
+	}
+	if err := b.plan(dirs); err != nil {
+		return err
+	}
+	for i := range rounds + 1 {
+		for _, c := range b.cases {
+			took, err := c.once()
+			if err != nil {
+				return fmt.Errorf("%s: %w", c.name, err)
+			}
+			if i == 0 {
+				continue // fills the page cache and saves the indexes
+			}
+			for k, t := range took {
+				c.wall[k].AddTime(t.Wall)
+				c.cpu[k].AddTime(t.CPU)
+			}
+		}
+	}
+	fmt.Println(measure.Where())
+	fmt.Printf("\nFrom exec to the answer, %d rounds, wall time:\n\n", rounds)
+	b.wall.Print(os.Stdout)
+	fmt.Printf("\nCPU time until then:\n\n")
+	b.cpu.Print(os.Stdout)
+	return nil
+}
+
+// plan lists what is started. Goals are for wall time; that of `loadout mcp`
+// is for the first directory and beyond `loadout version`.
+func (b *bench) plan(dirs []string) error {
+	limit := b.add("limit: a Go program that prints a word", nil, func() ([]measure.Cost, error) { return b.exec(b.trivial) })
+	version := b.add("loadout version", limit, func() ([]measure.Cost, error) { return b.exec(b.loadout, "version") })
+	version.wall[0].Goal = 10
+	empty := filepath.Join(b.tmp, "empty")
+	if err := os.Mkdir(empty, 0o700); err != nil {
+		return err
+	}
+	if err := b.addMCP(empty, 0, version); err != nil {
+		return err
+	}
+	for i, dir := range dirs {
+		n, err := count(dir)
+		if err != nil {
+			return err
+		}
+		if err := b.addMCP(dir, n, version); err != nil {
+			return err
+		}
+		if i > 0 {
+			continue
+		}
+		for _, c := range b.cases[len(b.cases)-2:] {
+			c.wall[0].Goal, c.wall[0].Over = 30, true
+		}
+	}
+	return nil
+}
+
+// addMCP adds the starts of `loadout mcp` with the skills of a directory.
+func (b *bench) addMCP(dir string, skills int, version *start) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	saved := filepath.Join(b.tmp, fmt.Sprintf("cache%d", len(b.cases)))
+	name := fmt.Sprintf("loadout mcp, %d skills", skills)
+	b.addTwo(name+", saved index", version, func() ([]measure.Cost, error) { return b.mcp(dir, saved) })
+	b.addTwo(name+", no index", version, func() ([]measure.Cost, error) {
+		fresh, err := os.MkdirTemp(b.tmp, "fresh")
+		if err != nil {
+			return nil, err
+		}
+		took, err := b.mcp(dir, fresh)
+		return took, errors.Join(err, os.RemoveAll(fresh))
+	})
+	return nil
+}
+
+func (b *bench) add(name string, limit *start, once func() ([]measure.Cost, error)) *start {
+	s := &start{name: name, once: once}
+	b.cases = append(b.cases, s)
+	b.addRow(s, name, limit)
+	return s
+}
+
+func (b *bench) addTwo(name string, limit *start, once func() ([]measure.Cost, error)) {
+	s := b.add(name+": initialize", limit, once)
+	b.addRow(s, name+": initialize, tools/list", limit)
+}
+
+func (b *bench) addRow(s *start, name string, limit *start) {
+	wall, cpu := measure.Row{Name: name, Unit: "ms"}, measure.Row{Name: name, Unit: "ms"}
+	if limit != nil {
+		wall.Limit, cpu.Limit = limit.wall[0], limit.cpu[0]
+	}
+	s.wall, s.cpu = append(s.wall, b.wall.Row(wall)), append(s.cpu, b.cpu.Row(cpu))
+}
+
+// exec runs a program to its end.
+func (b *bench) exec(program string, args ...string) ([]measure.Cost, error) {
+	cmd := b.command(filepath.Join(b.tmp, "cache"), program, args...)
+	start := time.Now()
+	_, err := cmd.Output()
+	if err != nil {
+		return nil, err
+	}
+	return []measure.Cost{{Wall: time.Since(start), CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}}, nil
+}
+
+// mcp starts the server and asks two questions.
+func (b *bench) mcp(dir, cache string) (took []measure.Cost, err error) {
+	p, err := measure.Start(b.command(cache, b.loadout, "mcp", "--skills", dir))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	for _, ask := range []func() error{p.Initialize, func() error { _, err := p.Call("tools/list", struct{}{}); return err }} {
+		if err := ask(); err != nil {
+			return nil, err
+		}
+		took = append(took, measure.Cost{Wall: time.Since(p.Started), CPU: p.CPU()})
+	}
+	return took, nil
+}
+
+// command is a program without the settings of the person who measures.
+func (b *bench) command(cache, program string, args ...string) *exec.Cmd {
+	cmd := exec.Command(program, args...)
+	cmd.Dir = b.tmp
+	cmd.Env = []string{"HOME=" + b.tmp, "PATH=" + os.Getenv("PATH"), "LOADOUT_CACHE=" + cache}
+	return cmd
+}
+
+// count is how many directories with a SKILL.md there are in dir.
+func count(dir string) (n int, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if _, err := os.Stat(filepath.Join(dir, e.Name(), "SKILL.md")); err == nil {
+			n++
+		}
+	}
+	return n, err
+}

@@ -1,0 +1,200 @@
+//go:build linux
+
+// Command zip measures the check of a skill archive from a stranger (every
+// entry's name and size, SKILL.md read and parsed) beside the barest check
+// that a host could do. Real skills are packed first, each into an archive of
+// its own:
+//
+//	go run ./bench/zip -skills DIR [-skills DIR]…
+//
+// Times are CPU time for one package, over all packages of a round.
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/bench/internal/measure"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+func main() {
+	dirs := measure.Dirs("skills", "`directory` with skills to pack (repeatable)")
+	rounds := flag.Int("rounds", 15, "rounds")
+	measure.Main("zip", true, func() error {
+		if len(*dirs) == 0 {
+			return fmt.Errorf("give -skills")
+		}
+		return run(context.Background(), *dirs, *rounds)
+	})
+}
+
+func run(ctx context.Context, dirs []string, rounds int) error {
+	tmp, err := os.MkdirTemp("", "loadout-bench-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	files, size, err := packAll(ctx, dirs, tmp)
+	if err != nil {
+		return err
+	}
+	packages, refused := acceptable(files)
+	if len(packages) == 0 {
+		return fmt.Errorf("no skill was found")
+	}
+	var t measure.Table
+	limit := t.Row(measure.Row{Name: "limit: archive/zip, names, inflate SKILL.md, sha256 of the package", Unit: "ms"})
+	check := t.Row(measure.Row{Name: "check: OpenZIP, and parse SKILL.md", Unit: "ms", Limit: limit, Goal: 0.3})
+	whole := t.Row(measure.Row{Name: "the same, and inflate and hash every file", Unit: "ms", Limit: limit})
+	for range rounds {
+		for _, step := range []struct {
+			row *measure.Row
+			do  func(string) error
+		}{{limit, barest}, {check, parse}, {whole, hashAll}} {
+			took, err := measure.OfClean(func() error { return each(packages, step.do) })
+			if err != nil {
+				return fmt.Errorf("%s: %w", step.row.Name, err)
+			}
+			step.row.AddTime(took.CPU / time.Duration(len(packages)))
+		}
+	}
+	fmt.Println(measure.Where())
+	fmt.Printf("\n%d packages of %.0f KB on average, %d more refused; %d rounds, CPU time a package:\n\n",
+		len(packages), float64(size)/float64(len(files))/1e3, len(refused), rounds)
+	t.Print(os.Stdout)
+	fmt.Println()
+	for _, r := range refused {
+		fmt.Println("- refused:", r)
+	}
+	return nil
+}
+
+// packAll packs every skill below the directories and returns the archives
+// and their size together.
+func packAll(ctx context.Context, dirs []string, into string) (files []string, size int64, err error) {
+	var sources []catalog.Source
+	for i, dir := range dirs {
+		dir, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, 0, err
+		}
+		sources = append(sources, catalog.NewDir(strconv.Itoa(i), catalog.User, dir, nil))
+	}
+	c, err := catalog.New(sources, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := c.Reload(ctx); err != nil {
+		return nil, 0, err
+	}
+	for e := range c.Snapshot().All() {
+		b, err := c.Open(ctx, e)
+		if err != nil {
+			return nil, 0, err
+		}
+		var buf bytes.Buffer
+		_, _, err = skill.WriteZIP(&buf, b.FS, b.Folder)
+		b.Close()
+		if errors.Is(err, skill.ErrTooLarge) {
+			continue
+		}
+		dir := filepath.Join(into, strconv.Itoa(len(files))) // names repeat
+		file := filepath.Join(dir, b.Folder+".zip")
+		if err := errors.Join(err, os.Mkdir(dir, 0o700), os.WriteFile(file, buf.Bytes(), 0o600)); err != nil {
+			return nil, 0, err
+		}
+		files, size = append(files, file), size+int64(buf.Len())
+	}
+	return files, size, nil
+}
+
+// acceptable leaves out the packages that the default limits refuse.
+func acceptable(files []string) (ok, refused []string) {
+	for _, f := range files {
+		if err := parse(f); err != nil {
+			refused = append(refused, filepath.Base(f)+": "+err.Error())
+			continue
+		}
+		ok = append(ok, f)
+	}
+	return ok, refused
+}
+
+func each(files []string, do func(string) error) error {
+	for _, f := range files {
+		if err := do(f); err != nil {
+			return fmt.Errorf("%s: %w", filepath.Base(f), err)
+		}
+	}
+	return nil
+}
+
+// barest does what nobody can leave out, and refuses nothing.
+func barest(file string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	sha256.Sum256(data)
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return err
+	}
+	for _, f := range z.File {
+		if !strings.HasSuffix(f.Name, "/"+skill.FileName) || strings.Count(f.Name, "/") > 1 {
+			continue
+		}
+		r, err := f.Open()
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, r)
+		return errors.Join(err, r.Close())
+	}
+	return errors.New("no SKILL.md")
+}
+
+func parse(file string) error { return withBundle(file, func(*skill.Bundle) error { return nil }) }
+
+func hashAll(file string) error {
+	return withBundle(file, func(b *skill.Bundle) error {
+		_, _, err := skill.ReadManifest(b.FS)
+		return err
+	})
+}
+
+// withBundle checks a package as `loadout inspect` does and calls do with its
+// files.
+func withBundle(file string, do func(*skill.Bundle) error) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	b, err := skill.OpenZIP(f, fi.Size(), filepath.Base(file), skill.Limits{})
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	if _, _, err := skill.Parse(b.FS, b.Folder); err != nil {
+		return err
+	}
+	return do(b)
+}

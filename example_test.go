@@ -1,0 +1,161 @@
+package loadout_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"testing/fstest"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/session"
+)
+
+// tree is a set of skills in memory; embed.FS and os.DirFS are as good.
+var tree = fstest.MapFS{
+	"tides/SKILL.md": {Data: []byte(`---
+name: tides
+description: Reads tide tables. Use it when someone asks for high or low water.
+---
+Look the harbour up in references/harbours.md, then add one hour in summer.
+`)},
+	"tides/references/harbours.md": {Data: []byte("# Harbours\n\nCuxhaven: 12:10\n")},
+}
+
+// The whole of an embedding: what there is for the system prompt, and a load
+// for the answer to the model's call of a tool.
+func Example() {
+	ctx := context.Background()
+	rt, err := loadout.New(ctx, &loadout.Options{
+		Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, tree)},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer rt.Close()
+	fmt.Print(rt.CatalogText(loadout.TextOptions{Tokens: 2000}))
+
+	s, err := rt.NewSession(ctx, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	res, err := s.Load(ctx, "tides")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.State)
+	fmt.Print(res.Text)
+	// Output:
+	// - tides: Reads tide tables. Use it when someone asks for high or low water.
+	// loaded
+	// Skill tides (from mine) is loaded. Follow its instructions where they apply.
+	//
+	// Look the harbour up in references/harbours.md, then add one hour in summer.
+	//
+	// Files of this skill: references/harbours.md
+}
+
+// Zero options mean enabled, with the skills of the default places. Start
+// closed by saying which sources there are, and which of their skills count.
+func ExampleNew_closed() {
+	ctx := context.Background()
+	rt, err := loadout.New(ctx, &loadout.Options{
+		Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, tree)},
+		Filter:  catalog.Filter{Allow: []string{"weather-*"}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer rt.Close()
+	_, err = rt.Fetch(ctx, "tides")
+	fmt.Println(len(rt.Catalog().Snapshot().Skills()), err)
+	// Output:
+	// 0 skill "tides" is not available: not on the allow-list (skills.allow)
+}
+
+// Skills in a directory are watched on demand; {baseDir} in their instructions
+// becomes the place where they are.
+func ExampleNew_directory() {
+	dir, err := os.MkdirTemp("", "skills")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.CopyFS(dir, tree); err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	rt, err := loadout.New(ctx, &loadout.Options{
+		Sources: []catalog.Source{catalog.NewDir("mine", catalog.Project, dir, nil)},
+		Watch:   true,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer rt.Close()
+	e, err := rt.Catalog().Snapshot().Get("tides")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(e.Key(), e.Location() == filepath.Join(dir, "tides"))
+	// Output: mine/tides true
+}
+
+func ExampleRuntime_ReadFile() {
+	ctx := context.Background()
+	rt, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, tree)}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer rt.Close()
+	e, err := rt.Catalog().Snapshot().Get("tides")
+	if err != nil {
+		log.Fatal(err)
+	}
+	c, err := rt.ReadFile(ctx, e, "references/harbours.md", 0, 12)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%q, go on at %d of %d\n", c.Text, c.Next, c.Size)
+	_, err = rt.ReadFile(ctx, e, "harbours.md", 0, 0)
+	fmt.Println(err)
+	// Output:
+	// "# Harbours\n\n", go on at 12 of 28
+	// skill tides has no file harbours.md; did you mean references/harbours.md?
+}
+
+// A conversation that is kept in a file goes on where it ended.
+func ExampleRuntime_NewSession() {
+	dir, err := os.MkdirTemp("", "sessions")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	ctx := context.Background()
+	rt, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, tree)}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer rt.Close()
+	for range 2 { // yesterday and today
+		events, err := session.OpenFile(filepath.Join(dir, "1.jsonl"))
+		if err != nil {
+			log.Fatal(err)
+		}
+		s, err := rt.NewSession(ctx, events)
+		if err != nil {
+			log.Fatal(err)
+		}
+		res, err := s.Load(ctx, "tides")
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(res.State)
+		events.Close()
+	}
+	// Output:
+	// loaded
+	// already
+}

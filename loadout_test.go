@@ -1,0 +1,247 @@
+package loadout_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+func TestNewWithoutOptionsHasTheBundledSkills(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	rt, err := loadout.New(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	skills := rt.Catalog().Snapshot().Skills()
+	if len(skills) == 0 {
+		t.Fatal("there are no skills")
+	}
+	for _, e := range skills {
+		if e.Scope != catalog.Bundled {
+			t.Errorf("%s is of scope %s, in a place without skills", e.Name, e.Scope)
+		}
+	}
+}
+
+func TestNewStartsClosed(t *testing.T) {
+	dir := t.TempDir()
+	files{"pdf/SKILL.md": skillText("pdf", "x"), "csv/SKILL.md": skillText("csv", "x")}.write(t, dir)
+	source := func() []catalog.Source { return []catalog.Source{catalog.NewDir("local", catalog.User, dir, nil)} }
+	for _, tt := range []struct {
+		name string
+		opts loadout.Options
+		want []string
+	}{
+		{"no sources: nothing", loadout.Options{Sources: []catalog.Source{}}, nil},
+		{"switched off: nothing", loadout.Options{Sources: source(), Filter: catalog.Filter{Disabled: true}}, nil},
+		{"an allow-list: what it names", loadout.Options{Sources: source(), Filter: catalog.Filter{Allow: []string{"csv"}}}, []string{"csv"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			rt, err := loadout.New(t.Context(), &tt.opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer rt.Close()
+			var got []string
+			for _, e := range rt.Catalog().Snapshot().Skills() {
+				got = append(got, e.Name)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("skills %q, want %q", got, tt.want)
+			}
+			if text := rt.CatalogText(loadout.TextOptions{}); (text == "") != (tt.want == nil) {
+				t.Errorf("catalog text %q", text)
+			}
+			if _, err := rt.Fetch(t.Context(), "pdf"); !loadout.IsNotFound(err) {
+				t.Errorf("fetching a skill that is not available: %v", err)
+			}
+		})
+	}
+}
+
+func TestNewRefusesWhatItCannotRead(t *testing.T) {
+	if _, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{}, Filter: catalog.Filter{Allow: []string{"[x"}}}); err == nil {
+		t.Error("an allow-list that cannot be read lets everything through")
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("gone")
+	cancel(gone)
+	if _, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{}}); !errors.Is(err, gone) {
+		t.Errorf("with a context that has ended: %v, want its cause", err)
+	}
+}
+
+func TestFetch(t *testing.T) {
+	rt, dir := runtimeOf(t, files{
+		"base/SKILL.md":    skillText("base", "# Base\n"),
+		"report/SKILL.md":  "---\nname: report\ndescription: Reports.\nversion: 1.2.0\ndisplayName: Reports\ndependencies: [base]\n---\n\n# Report\n",
+		"report/a.md":      "a",
+		"report/run.sh":    "echo",
+		"lost/SKILL.md":    "---\nname: lost\ndescription: Needs what is not there.\ndependencies: [nowhere]\n---\nx",
+		"one/SKILL.md":     "---\nname: one\ndescription: A circle.\ndependencies: [two]\n---\nx",
+		"two/SKILL.md":     "---\nname: two\ndescription: A circle.\ndependencies: [one]\n---\nx",
+		"empty/SKILL.md":   skillText("empty", "\n \n"),
+		"spoilt/SKILL.md":  skillText("spoilt", "x"),
+		"removed/SKILL.md": skillText("removed", "x"),
+	})
+	t.Run("a skill comes after what it needs, as it is now", func(t *testing.T) {
+		all, err := rt.Fetch(t.Context(), "report")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all) != 2 || all[0].ID.Name != "base" || all[1].ID.Name != "report" {
+			t.Fatalf("got %d skills", len(all))
+		}
+		m := all[1]
+		src, _ := os.ReadFile(filepath.Join(dir, "report", "SKILL.md"))
+		if m.Title != "Reports" || m.Version != "1.2.0" || m.Instructions != "\n# Report\n" || m.Location != filepath.Join(dir, "report") ||
+			m.Digest != "sha256:"+skill.Hash(src) || !slices.Equal(m.Needs, []string{"base"}) || len(m.Problems) != 0 || m.Tokens == 0 {
+			t.Errorf("got %+v", m)
+		}
+		if len(m.Files) != 3 || m.Files[2].Path != "run.sh" || !m.Files[2].Script || m.Files[1].Script {
+			t.Errorf("files %+v", m.Files)
+		}
+		files{"report/SKILL.md": strings.Replace(string(src), "# Report", "# Edited", 1)}.write(t, dir)
+		all, err = rt.Fetch(t.Context(), "report")
+		if err != nil || all[1].Instructions != "\n# Edited\n" || all[1].Digest == m.Digest {
+			t.Errorf("after an edit: %+v, %v", all[1], err)
+		}
+		if now, err := rt.Digest(t.Context(), entry(t, rt, "report")); err != nil || now != all[1].Digest {
+			t.Errorf("Digest says %s, %v; the load said %s", now, err, all[1].Digest)
+		}
+	})
+	t.Run("no such skill", func(t *testing.T) {
+		_, err := rt.Fetch(t.Context(), "reprot")
+		var missing *catalog.NotFoundError
+		if !errors.As(err, &missing) || !slices.Contains(missing.Near, "report") || !errors.Is(err, loadout.ErrNotFound) || !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("got %v, want a NotFoundError with what is near", err)
+		}
+	})
+	t.Run("a need that cannot be met", func(t *testing.T) {
+		_, err := rt.Fetch(t.Context(), "lost")
+		var dep *catalog.DependencyError
+		if !errors.As(err, &dep) || !slices.Equal(dep.Path, []string{"lost", "nowhere"}) {
+			t.Errorf("got %v, want a DependencyError with the way", err)
+		}
+	})
+	t.Run("a circle", func(t *testing.T) {
+		_, err := rt.Fetch(t.Context(), "one")
+		var dep *catalog.DependencyError
+		if !errors.As(err, &dep) || !slices.Equal(dep.Path, []string{"one", "two", "one"}) {
+			t.Errorf("got %v, want a DependencyError with the way", err)
+		}
+	})
+	t.Run("a skill without instructions has a problem", func(t *testing.T) {
+		all, err := rt.Fetch(t.Context(), "empty")
+		if err != nil || len(all[0].Problems) != 1 || !strings.Contains(all[0].Problems[0], "no instructions") {
+			t.Errorf("got %+v, %v", all, err)
+		}
+	})
+	t.Run("a skill that was spoilt since", func(t *testing.T) {
+		files{"spoilt/SKILL.md": "no frontmatter any more"}.write(t, dir)
+		_, err := rt.Fetch(t.Context(), "spoilt")
+		var broken *catalog.BrokenError
+		if !errors.As(err, &broken) || broken.Name != "spoilt" {
+			t.Errorf("got %v, want a BrokenError", err)
+		}
+	})
+	t.Run("a skill that was removed since", func(t *testing.T) {
+		if err := os.RemoveAll(filepath.Join(dir, "removed")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rt.Fetch(t.Context(), "removed"); !loadout.IsNotFound(err) {
+			t.Errorf("got %v, want not found", err)
+		}
+	})
+}
+
+func TestSessionOnARuntime(t *testing.T) {
+	rt, dir := runtimeOf(t, files{
+		"pdf/SKILL.md": skillText("pdf", "# PDF\nRun {baseDir}/scripts/fill.py.\n"), "pdf/scripts/fill.py": "print()",
+		"person/SKILL.md": "---\nname: person\ndescription: For people.\ndisable-model-invocation: true\n---\nx",
+	})
+	l := &session.Memory{}
+	s, err := rt.NewSession(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Load(t.Context(), "pdf")
+	if err != nil || r.State != session.StateLoaded {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	if want := "Run " + filepath.Join(dir, "pdf") + "/scripts/fill.py."; !strings.Contains(r.Text, want) {
+		t.Errorf("text %q does not say %q", r.Text, want)
+	}
+	if r, _ := s.Load(t.Context(), "pfd"); !strings.Contains(r.Text, "did you mean pdf?") || !strings.HasSuffix(r.Text, "Available skills: pdf") {
+		t.Errorf("a failed load says %q; want what is near, and what a model may know of", r.Text)
+	}
+	files{"pdf/SKILL.md": skillText("pdf", "# PDF, edited\n")}.write(t, dir)
+	if up, err := s.Refresh(t.Context()); err != nil || len(up) != 1 || up[0].Skill.Name != "pdf" {
+		t.Errorf("after an edit: %v, %v", up, err)
+	}
+	again, err := rt.NewSession(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, _ := again.Load(t.Context(), "pdf"); r.State != session.StateLoaded || !strings.Contains(r.Text, "edited") {
+		t.Errorf("a conversation that goes on, with a skill that changed: %+v", r)
+	}
+}
+
+// failing is a log that cannot be read.
+type failing struct{ session.Memory }
+
+func (*failing) Read(context.Context, int64) ([]session.Event, error) { return nil, fs.ErrPermission }
+
+func TestNewSessionSaysThatTheLogCannotBeRead(t *testing.T) {
+	rt, _ := runtimeOf(t, nil)
+	if _, err := rt.NewSession(t.Context(), &failing{}); !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(err.Error(), "open session") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A runtime that watches sees changes, and ends what it started when closed;
+// TestMain looks for what is left.
+func TestWatchEndsWithClose(t *testing.T) {
+	dir := t.TempDir()
+	rt, err := loadout.New(t.Context(), &loadout.Options{Watch: true, Sources: []catalog.Source{
+		catalog.NewDir("local", catalog.User, dir, nil),
+		catalog.NewFS("memory", catalog.Bundled, fstest.MapFS{"x/SKILL.md": {Data: []byte(skillText("x", "x"))}}),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(chan struct{}, 16)
+	defer rt.Catalog().Subscribe(func(_, now *catalog.Snapshot) {
+		if _, err := now.Get("new"); err == nil {
+			seen <- struct{}{}
+		}
+	})()
+	files{"new/SKILL.md": skillText("new", "x")}.write(t, dir)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	select {
+	case <-seen:
+	case <-ctx.Done():
+		t.Error("a new skill is not seen")
+	}
+	for range 2 {
+		if err := rt.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,16 @@
+package skill
+
+import (
+	"io/fs"
+	"syscall"
+	"time"
+)
+
+// changeTime is when the content or the attributes of a file last changed, or
+// zero.
+func changeTime(info fs.FileInfo) time.Time {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return time.Unix(st.Ctim.Unix())
+	}
+	return time.Time{}
+}
