@@ -19,6 +19,11 @@ func (r *Runtime) Fetch(ctx context.Context, ref string) ([]*session.Material, e
 	if err != nil {
 		return nil, err
 	}
+	return r.FetchEntry(ctx, e)
+}
+
+// FetchEntry is [Runtime.Fetch] for a skill that was resolved before.
+func (r *Runtime) FetchEntry(ctx context.Context, e *catalog.Entry) ([]*session.Material, error) {
 	snap := r.catalog.Snapshot()
 	order, err := snap.LoadOrder(e)
 	if err != nil {

@@ -131,11 +131,12 @@ func (s sessionSkills) Fetch(ctx context.Context, ref string) ([]*session.Materi
 }
 
 func (s sessionSkills) Digest(ctx context.Context, id session.ID) (string, error) {
-	e, err := s.r.catalog.Snapshot().Get(id.Key())
-	if err != nil {
-		return "", err
+	for e := range s.r.catalog.Snapshot().All() {
+		if e.Origin == id.Origin && e.Dir == id.Dir {
+			return s.r.Digest(ctx, e)
+		}
 	}
-	return s.r.Digest(ctx, e)
+	return "", &catalog.NotFoundError{Ref: id.Key()}
 }
 
 func (s sessionSkills) Names() []string {

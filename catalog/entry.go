@@ -160,3 +160,11 @@ func (e *Entry) Location() string {
 	}
 	return e.Path
 }
+
+// File is the name of the skill's SKILL.md, as it is spelled there.
+func (e *Entry) File() string {
+	if e.file == "" {
+		return skill.FileName
+	}
+	return e.file
+}

@@ -123,27 +123,32 @@ func walk(fsys fs.FS, found func(*File, fs.FileInfo)) (Manifest, Diagnostics, er
 			if p == "." {
 				return err
 			}
-			ds.add(Diagnostic{Warning, "file-unreadable", 0, 0, fmt.Sprintf("%s cannot be read: %v", p, reason(err)), "give the user who runs this the right to read it", 0})
+			ds.add(unreadable(p, err))
 			return skipDir(d)
 		}
 		if p != "." && Ignored(d.Name()) {
 			return skipDir(d)
 		}
+		look := d.Info
 		switch {
 		case d.IsDir():
 			if dirs++; dirs > maxDirs {
 				return fmt.Errorf("%w: more than %d directories", ErrTooLarge, maxDirs)
 			}
 			return nil
-		case d.Type()&fs.ModeSymlink != 0, d.Type().IsRegular():
-		default:
+		case d.Type()&fs.ModeSymlink != 0:
+			look = func() (fs.FileInfo, error) { return fs.Stat(fsys, p) } // follows the link inside the root only
+		case !d.Type().IsRegular():
 			ds.add(Diagnostic{Warning, "file-special", 0, 0, p + " is not a regular file and is ignored", "remove it", 0})
 			return nil
 		}
-		info, err := fs.Stat(fsys, p) // follows a link inside the root only
+		info, err := look()
 		switch {
+		case err != nil && d.Type().IsRegular():
+			ds.add(unreadable(p, err))
+			return nil
 		case err != nil:
-			ds.add(Diagnostic{Warning, "file-link", 0, 0, fmt.Sprintf("%s is a link that leads out of the skill or nowhere, and is ignored", p), "put the file itself into the skill", 0})
+			ds.add(Diagnostic{Warning, "file-link", 0, 0, p + " is a link that leads out of the skill or nowhere, and is ignored", "put the file itself into the skill", 0})
 			return nil
 		case !info.Mode().IsRegular():
 			ds.add(Diagnostic{Warning, "file-link", 0, 0, p + " is a link to something other than a file, and is ignored", "put the files themselves into the skill", 0})
@@ -182,7 +187,7 @@ func hashAll(fsys fs.FS, files Manifest, ds Diagnostics) (Manifest, Diagnostics,
 		if f.SHA256 == "" {
 			n, sum, err := HashFile(fsys, f.Path)
 			if err != nil {
-				ds.add(Diagnostic{Warning, "file-unreadable", 0, 0, fmt.Sprintf("%s cannot be read: %v", f.Path, reason(err)), "give the user who runs this the right to read it", 0})
+				ds.add(unreadable(f.Path, err))
 				continue
 			}
 			f.Size, f.SHA256 = n, sum
@@ -250,6 +255,14 @@ func skipDir(d fs.DirEntry) error {
 		return fs.SkipDir
 	}
 	return nil
+}
+
+func unreadable(path string, err error) Diagnostic {
+	d := Diagnostic{Severity: Warning, Code: "file-unreadable", Message: fmt.Sprintf("%s cannot be read and is ignored: %v", path, reason(err)), Fix: "mend or remove it"}
+	if errors.Is(err, fs.ErrPermission) {
+		d.Fix = "give the user who runs this the right to read it"
+	}
+	return d
 }
 
 // reason is the cause of a file error without the path that the message

@@ -13,7 +13,7 @@ import (
 const maxListItems = 1000
 
 // NormalizeName is the form in which names are compared: trimmed and NFKC.
-func NormalizeName(s string) string { return norm.NFKC.String(trim(s)) }
+func NormalizeName(s string) string { return trim(norm.NFKC.String(trim(s))) }
 
 // trim trims what Python's str.strip does, which the reference uses.
 func trim(s string) string {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,9 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -76,8 +73,6 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"evilzip": cmdEvilZip,
 	"many":    cmdMany,
 	"raw":     cmdRaw,
-	"await":   cmdAwait,
-	"get":     cmdGet,
 }
 
 // cmdExits runs a command and checks its exit code, and what holds for all
@@ -372,59 +367,4 @@ var evilZips = map[string]func(add func(name string, mode fs.FileMode, text stri
 	"damaged": func(add func(string, fs.FileMode, string)) { add("evil/x", 0o644, "x") },
 	"cut":     func(add func(string, fs.FileMode, string)) { add("evil/x", 0o644, "x") },
 	"broken":  func(add func(string, fs.FileMode, string)) { add("evil/skill.md", 0o644, "no frontmatter") },
-}
-
-// cmdAwait waits until a file has a line that matches, and puts what the
-// expression's group says into a variable:
-//
-//	await FILE EXPRESSION VARIABLE
-func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 3 {
-		ts.Fatalf("usage: await FILE EXPRESSION VARIABLE")
-	}
-	re := regexp.MustCompile("(?m)" + args[1])
-	for range 200 {
-		b, err := os.ReadFile(ts.MkAbs(args[0]))
-		if m := re.FindSubmatch(b); err == nil && m != nil {
-			ts.Setenv(args[2], string(m[1]))
-			return
-		}
-		time.Sleep(25 * time.Millisecond)
-	}
-	ts.Fatalf("%s has no line that matches %s", args[0], args[1])
-}
-
-// cmdGet asks an HTTP server and writes its answer to a file. With & it does
-// not wait for the end of the answer, but holds it open.
-//
-//	[!] get URL FILE [&]
-func cmdGet(ts *testscript.TestScript, neg bool, args []string) {
-	if len(args) < 2 {
-		ts.Fatalf("usage: get URL FILE [&]")
-	}
-	req, err := http.NewRequest(http.MethodGet, args[0], nil)
-	ts.Check(err)
-	req.Header.Set("Accept", "text/event-stream, */*")
-	res, err := http.DefaultClient.Do(req)
-	if neg != (err != nil) {
-		ts.Fatalf("asking %s: %v", args[0], err)
-	}
-	if err != nil {
-		return
-	}
-	if len(args) > 2 {
-		ts.Defer(func() { res.Body.Close() })
-		return
-	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	ts.Check(err)
-	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b, 0o644))
-}
-
-// TestLeavesNothing says that every exit code of a signal is the contract's.
-func TestInterrupted(t *testing.T) {
-	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
-		t.Run(sig.String(), func(t *testing.T) { interrupt(t, sig) })
-	}
 }

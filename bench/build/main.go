@@ -1,0 +1,129 @@
+//go:build linux
+
+// Command build measures what a newcomer waits for: a build of cmd/loadout
+// with an empty build cache and the modules downloaded, beside a program that
+// only links the standard HTTP server, and the size of what comes out:
+//
+//	go run ./bench/build
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/loadout-dev/loadout/bench/internal/measure"
+)
+
+func main() {
+	rounds := flag.Int("rounds", 3, "rounds")
+	measure.Main("build", false, func() error { return run(*rounds) })
+}
+
+const httpServer = `package main
+
+import "net/http"
+
+func main() { panic(http.ListenAndServe("127.0.0.1:0", nil)) }
+`
+
+// bench holds the directories of one run and its rows.
+type bench struct {
+	tmp, work        string
+	wall, cpu, sizes measure.Table
+}
+
+func run(rounds int) (err error) {
+	b := &bench{}
+	if b.work, err = os.Getwd(); err != nil {
+		return err
+	}
+	if b.tmp, err = os.MkdirTemp("", "loadout-bench-*"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.tmp)
+	peer := filepath.Join(b.tmp, "peer")
+	if err := errors.Join(os.Mkdir(peer, 0o700), os.WriteFile(filepath.Join(peer, "main.go"), []byte(httpServer), 0o600),
+		os.WriteFile(filepath.Join(peer, "go.mod"), []byte("module peer\n\ngo 1.26\n"), 0o600)); err != nil {
+		return err
+	}
+	if err := b.coldBuilds(peer, rounds); err != nil {
+		return err
+	}
+	if err := b.binaries(peer); err != nil {
+		return err
+	}
+	fmt.Println(measure.Where())
+	fmt.Printf("\nCold build, %d rounds, wall time:\n\n", rounds)
+	b.wall.Print(os.Stdout)
+	fmt.Printf("\nCPU time:\n\n")
+	b.cpu.Print(os.Stdout)
+	fmt.Printf("\nSize of the program:\n\n")
+	b.sizes.Print(os.Stdout)
+	return nil
+}
+
+func (b *bench) coldBuilds(peer string, rounds int) error {
+	names := []string{"limit: a program that links net/http", "loadout"}
+	var wall, cpu [2]*measure.Row
+	for i, name := range names {
+		wall[i], cpu[i] = b.wall.Row(measure.Row{Name: name, Unit: "s"}), b.cpu.Row(measure.Row{Name: name, Unit: "s"})
+	}
+	wall[1].Limit, cpu[1].Limit = wall[0], cpu[0]
+	for range rounds {
+		for i, pkg := range []string{".", "./cmd/loadout"} {
+			cache, err := os.MkdirTemp(b.tmp, "cache")
+			if err != nil {
+				return err
+			}
+			took, err := build([]string{peer, b.work}[i], pkg, filepath.Join(b.tmp, "cold"), []string{"GOCACHE=" + cache})
+			if err := errors.Join(err, os.RemoveAll(cache)); err != nil {
+				return err
+			}
+			wall[i].Add(took.Wall.Seconds())
+			cpu[i].Add(took.CPU.Seconds())
+		}
+	}
+	return nil
+}
+
+// binaries measures the size of each program, plain and as it is released.
+func (b *bench) binaries(peer string) error {
+	for _, flags := range [][]string{nil, {"-trimpath", "-ldflags=-s -w"}} {
+		var limit *measure.Row
+		for i, pkg := range []string{".", "./cmd/loadout"} {
+			out := filepath.Join(b.tmp, fmt.Sprint("size", i, len(flags)))
+			if _, err := build([]string{peer, b.work}[i], pkg, out, []string{"CGO_ENABLED=0"}, flags...); err != nil {
+				return err
+			}
+			fi, err := os.Stat(out)
+			if err != nil {
+				return err
+			}
+			name := []string{"limit: a program that links net/http", "loadout"}[i]
+			for _, f := range flags {
+				name += ", " + f
+			}
+			row := b.sizes.Row(measure.Row{Name: name, Unit: "MB", Limit: limit})
+			row.Add(float64(fi.Size()) / 1e6)
+			limit = row
+		}
+	}
+	return nil
+}
+
+func build(dir, pkg, out string, env []string, flags ...string) (measure.Cost, error) {
+	cmd := exec.Command("go", append(append([]string{"build", "-o", out}, flags...), pkg)...)
+	cmd.Dir, cmd.Stderr = dir, os.Stderr
+	cmd.Env = append(os.Environ(), env...)
+	start := time.Now()
+	if err := cmd.Run(); err != nil {
+		return measure.Cost{}, fmt.Errorf("build %s: %w", pkg, err)
+	}
+	s := cmd.ProcessState
+	return measure.Cost{Wall: time.Since(start), CPU: s.UserTime() + s.SystemTime()}, nil
+}

@@ -1,0 +1,184 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/bench/internal/measure"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/mcpserver"
+)
+
+// A call is one kind of call with its limit. Of two limits, the barest way to
+// do the same and a call of nothing, it has one.
+type call struct {
+	name   string
+	method string
+	params func(i int) any
+	barest func(i int) error
+	goal   float64 // of the wall time in ms, 0 for none
+}
+
+type args = map[string]any
+
+// measureCalls measures every kind of call over both transports.
+func measureCalls(ctx context.Context, tmp, program, self, dir string, n int) (err error) {
+	rt, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{catalog.NewDir("bench", catalog.Project, dir, nil)}})
+	if err != nil {
+		return err
+	}
+	defer rt.Close()
+	if err := rt.Catalog().Warm(ctx); err != nil { // as the command does when it has started
+		return err
+	}
+	server := mcpserver.New(rt, nil)
+	defer server.Close()
+	child, err := start(tmp, program, "mcp", "--skills", dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, child.Close()) }()
+	child.Settle()
+	empty, err := start(tmp, self, "-serve-empty")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, empty.Close()) }()
+	bareSDK := emptyServer()
+	nothing := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return bareSDK }, &mcp.StreamableHTTPOptions{Stateless: true})
+	ways := []*way{
+		{name: "stdio", to: child, nothing: empty},
+		{name: "HTTP handler", to: handler{server.Handler(nil)}, nothing: handler{nothing}},
+	}
+	r := &report{rows: [][]string{{"call", "over", "wall p50", "p95", "CPU p50", "limit CPU p50", "× limit", "goal"}}}
+	pages, err := coldPages(r, ways, dir, 20)
+	if err != nil {
+		return err
+	}
+	for _, c := range callsOf(rt, pages) {
+		if err := r.measure(c, ways, n); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	fmt.Printf("\n%d skills, %d calls of each kind, %d pages of skills/list:\n\n", len(rt.Catalog().Snapshot().Skills()), n, len(pages))
+	measure.Markdown(os.Stdout, r.rows)
+	return nil
+}
+
+// page is a page of skills/list, and the files whose hashes are on it.
+type page struct {
+	cursor string
+	files  []string
+}
+
+// coldPages walks through skills/list for the first time.
+func coldPages(r *report, ways []*way, dir string, n int) (pages []page, err error) {
+	var cost [2]costs
+	var limit measure.Row
+	next := make([]string, len(ways))
+	for range n {
+		p := page{cursor: next[0]}
+		for k, w := range ways {
+			took, res, err := w.to.Measure("skills/list", args{"cursor": next[k]})
+			if err != nil {
+				return nil, err
+			}
+			cost[k].add(took)
+			if p.files, next[k], err = readPage(res, dir); err != nil {
+				return nil, err
+			}
+		}
+		took, err := measure.Of(func() error { return hashEach(p.files) })
+		if err != nil {
+			return nil, err
+		}
+		limit.AddTime(took.CPU)
+		pages = append(pages, p)
+		if next[0] == "" {
+			break
+		}
+	}
+	for k, w := range ways {
+		r.add("skills/list, a page for the first time", w.name, &cost[k], &limit, 0)
+	}
+	return pages, nil
+}
+
+// readPage takes the files and the next cursor out of a page.
+func readPage(res json.RawMessage, dir string) (files []string, next string, err error) {
+	var list struct {
+		Skills     []struct{ Resources []struct{ URI string } }
+		NextCursor string
+	}
+	if err := json.Unmarshal(res, &list); err != nil {
+		return nil, "", err
+	}
+	for _, s := range list.Skills {
+		for _, f := range s.Resources {
+			rel, err := url.PathUnescape(strings.TrimPrefix(f.URI, "skill://"))
+			if err != nil {
+				return nil, "", err
+			}
+			files = append(files, filepath.Join(dir, rel))
+		}
+	}
+	return files, list.NextCursor, nil
+}
+
+// callsOf are the calls on skills of about 15 KB.
+func callsOf(rt *loadout.Runtime, pages []page) []call {
+	var chosen []*catalog.Entry
+	for _, e := range rt.Catalog().Snapshot().Skills() {
+		if fi, err := os.Stat(e.Path + "/SKILL.md"); err == nil && fi.Size() > 13_000 && fi.Size() < 17_000 && len(chosen) < 200 {
+			chosen = append(chosen, e)
+		}
+	}
+	skill := func(i int) *catalog.Entry { return chosen[i%len(chosen)] }
+	md := func(i int) string { return filepath.Join(skill(i).Path, "SKILL.md") }
+	uri := func(i int) string { return "skill://" + skill(i).Name + "/SKILL.md" }
+	tool := func(name string, arguments func(i int) args) func(int) any {
+		return func(i int) any { return args{"name": name, "arguments": arguments(i)} }
+	}
+	query := func(i int) string {
+		words := strings.Fields(skill(i).Description)
+		return strings.Join(words[:min(len(words), 5)], " ")
+	}
+	return []call{
+		{name: "skills/list, a page again", method: "skills/list", goal: 20,
+			params: func(i int) any { return args{"cursor": pages[i%len(pages)].cursor} },
+			barest: func(i int) error { return statEach(pages[i%len(pages)].files) }},
+		{name: "skills/get", method: "skills/get",
+			params: func(i int) any { return args{"uri": uri(i)} },
+			barest: func(i int) error { return hashTree(skill(i).Path) }},
+		{name: "skills/get again", method: "skills/get",
+			params: func(i int) any { return args{"uri": uri(i)} },
+			barest: func(i int) error { return statTree(skill(i).Path) }},
+		{name: "resources/read of a 15 KB SKILL.md", method: "resources/read",
+			params: func(i int) any { return args{"uri": uri(i)} },
+			barest: func(i int) error { _, err := read(md(i)); return err }},
+		{name: "load_skill of 15 KB", method: "tools/call",
+			params: tool("load_skill", func(i int) args { return args{"name": skill(i).Name} }),
+			barest: func(i int) error { return hash(md(i)) }},
+		{name: "load_skill of 15 KB again", method: "tools/call",
+			params: tool("load_skill", func(i int) args { return args{"name": skill(i).Name} }),
+			barest: func(i int) error { return hash(md(i)) }},
+		{name: "read_skill_file of 15 KB", method: "tools/call",
+			params: tool("read_skill_file", func(i int) args { return args{"skill": skill(i).Name, "path": "SKILL.md"} }),
+			barest: func(i int) error { return hash(md(i)) }},
+		{name: "search_skills, 5 words, 10 hits", method: "tools/call",
+			params: tool("search_skills", func(i int) args { return args{"query": query(i)} })},
+		{name: "tools/list", method: "tools/list", params: func(int) any { return args{} }},
+	}
+}

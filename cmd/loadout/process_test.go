@@ -1,0 +1,320 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// process is loadout as a process of its own, in a home directory of its own.
+type process struct {
+	*exec.Cmd
+	home   string
+	out    *bufio.Reader
+	stderr bytes.Buffer
+}
+
+// start starts loadout with its standard input open.
+func start(t *testing.T, args ...string) (*process, io.WriteCloser) {
+	t.Helper()
+	p := &process{Cmd: exec.Command("loadout", args...), home: t.TempDir()}
+	p.Dir, p.Stderr = p.home, &p.stderr
+	p.Env = append(os.Environ(), "HOME="+p.home, "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=", "LOADOUT_CACHE=", "LOADOUT_CONFIG=")
+	in, err := p.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.out = bufio.NewReader(out)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Process.Kill(); p.Wait() })
+	return p, in
+}
+
+// end waits for the process and returns its exit code.
+func (p *process) end(t *testing.T) int {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() {
+		_, _ = io.Copy(io.Discard, p.out)
+		ended <- p.Wait()
+	}()
+	select {
+	case err := <-ended:
+		if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
+			t.Fatal(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it goes on")
+	}
+	return p.ProcessState.ExitCode()
+}
+
+// serve starts an HTTP server and returns its URL.
+func serve(t *testing.T, args ...string) (*process, string) {
+	t.Helper()
+	p, _ := start(t, append([]string{"mcp", "--http", "127.0.0.1:0", "--json"}, args...)...)
+	var greeting struct {
+		URL    string `json:"url"`
+		Skills int    `json:"skills"`
+	}
+	if err := json.NewDecoder(p.out).Decode(&greeting); err != nil {
+		t.Fatalf("greeting: %v", err)
+	}
+	if greeting.Skills == 0 || !regexp.MustCompile(`^http://127\.0\.0\.1:[1-9][0-9]*/mcp$`).MatchString(greeting.URL) {
+		t.Fatalf("greeting %+v", greeting)
+	}
+	return p, greeting.URL
+}
+
+const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+
+// post sends a message and returns the answer, whose body is still open.
+func post(t *testing.T, url, session, message string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(message))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	return do(t, req, session)
+}
+
+func do(t *testing.T, req *http.Request, session string) *http.Response {
+	t.Helper()
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if session != "" {
+		req.Header.Set("Mcp-Session-Id", session)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { res.Body.Close() })
+	return res
+}
+
+// A server over HTTP ends at once on a signal, also while a client holds a
+// stream open, and leaves its port free.
+func TestHTTPInterrupted(t *testing.T) {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		t.Run(sig.String(), func(t *testing.T) {
+			p, url := serve(t)
+			res := post(t, url, "", initialize)
+			session := res.Header.Get("Mcp-Session-Id")
+			if res.StatusCode != http.StatusOK || session == "" {
+				t.Fatalf("initialize: %s, session %q", res.Status, session)
+			}
+			req, err := http.NewRequest(http.MethodGet, url, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if stream := do(t, req, session); stream.StatusCode != http.StatusOK {
+				t.Fatalf("stream: %s", stream.Status)
+			}
+			if err := p.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			begin := time.Now()
+			if code := p.end(t); code != exitInterrupted {
+				t.Errorf("exit code %d, want %d; %s", code, exitInterrupted, p.stderr.String())
+			}
+			if took := time.Since(begin); took > 1500*time.Millisecond {
+				t.Errorf("it took %v to end", took)
+			}
+			if p.stderr.Len() > 0 {
+				t.Errorf("standard error: %s", p.stderr.String())
+			}
+			address := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/mcp")
+			if l, err := net.Listen("tcp", address); err != nil {
+				t.Errorf("the port is in use: %v", err)
+			} else {
+				l.Close()
+			}
+		})
+	}
+}
+
+func TestHTTPToken(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte("0123456789abcdef\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, url := serve(t, "--token-file", file)
+	for header, want := range map[string]int{"": 401, "Bearer 0123456789abcdeF": 401, "Bearer 0123456789abcdef": 200} {
+		req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(initialize))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Authorization", header)
+		if res := do(t, req, ""); res.StatusCode != want {
+			t.Errorf("%q: status %d, want %d", header, res.StatusCode, want)
+		}
+	}
+}
+
+// What a person sees of a server over HTTP is enough to connect to it.
+func TestHTTPGreeting(t *testing.T) {
+	p, _ := start(t, "mcp", "--http", "127.0.0.1:0")
+	var text strings.Builder
+	for !strings.Contains(text.String(), "Ctrl-C") {
+		line, err := p.out.ReadString('\n')
+		if err != nil {
+			t.Fatalf("%v after %s", err, text.String())
+		}
+		text.WriteString(line)
+	}
+	m := regexp.MustCompile(`MCP endpoint: (http://\S+)`).FindStringSubmatch(text.String())
+	if m == nil {
+		t.Fatalf("there is no address in %s", text.String())
+	}
+	for _, want := range []string{"Loadout serves 5 skills: 5 from bundled.", "  csv-analysis ", "  {\n    \"mcpServers\": {\n", `"url": "` + m[1] + `"`,
+		"claude mcp add --transport http loadout " + m[1], "loadout connect CLIENT --url " + m[1]} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("there is no %q in\n%s", want, text.String())
+		}
+	}
+	if res := post(t, m[1], "", initialize); res.StatusCode != http.StatusOK {
+		t.Errorf("initialize: %s", res.Status)
+	}
+}
+
+// An address in use is reported, with what to do.
+func TestHTTPInUse(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p, _ := start(t, "mcp", "--http", l.Addr().String())
+	if code := p.end(t); code != exitFound {
+		t.Errorf("exit code %d, want %d", code, exitFound)
+	}
+	if got := p.stderr.String(); !regexp.MustCompile(`^loadout: serve MCP at 127\.0\.0\.1:\d+: .*in use\n  .*another port`).MatchString(got) {
+		t.Errorf("standard error: %s", got)
+	}
+}
+
+// On standard input and output, a signal and the end of the input both end
+// the server.
+func TestStdioEnds(t *testing.T) {
+	tests := map[string]struct {
+		end  func(p *process, in io.Closer) error
+		code int
+	}{
+		"interrupt":    {func(p *process, _ io.Closer) error { return p.Process.Signal(os.Interrupt) }, exitInterrupted},
+		"terminate":    {func(p *process, _ io.Closer) error { return p.Process.Signal(syscall.SIGTERM) }, exitInterrupted},
+		"end of input": {func(_ *process, in io.Closer) error { return in.Close() }, exitOK},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, in := start(t, "mcp")
+			if _, err := io.WriteString(in, initialize+"\n"); err != nil {
+				t.Fatal(err)
+			}
+			if line, err := p.out.ReadString('\n'); err != nil || !strings.Contains(line, `"serverInfo"`) {
+				t.Fatalf("answer %q, %v", line, err)
+			}
+			if err := tt.end(p, in); err != nil {
+				t.Fatal(err)
+			}
+			begin := time.Now()
+			if code := p.end(t); code != tt.code {
+				t.Errorf("exit code %d, want %d", code, tt.code)
+			}
+			if took := time.Since(begin); took > time.Second {
+				t.Errorf("it took %v to end", took)
+			}
+			if p.stderr.Len() > 0 {
+				t.Errorf("standard error: %s", p.stderr.String())
+			}
+		})
+	}
+}
+
+// SIGHUP reads the skills again.
+func TestHangupReloads(t *testing.T) {
+	p, in := start(t, "mcp", "--skills", ".", "--verbose")
+	ask := func(id string) string {
+		message := `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"load_skill","arguments":{"name":"late"}}}`
+		if _, err := io.WriteString(in, message+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			line, err := p.out.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(line, `"id":`+id+`,`) {
+				return line
+			}
+		}
+	}
+	if _, err := io.WriteString(in, initialize+"\n"+`{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask("2"); !strings.Contains(got, `"isError":true`) {
+		t.Fatalf("a skill that is not there: %s", got)
+	}
+	if err := os.MkdirAll(filepath.Join(p.home, "late"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(p.home, "late", "SKILL.md"), []byte("---\nname: late\ndescription: Came late.\n---\nHello.\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	for id := 3; id < 200; id++ {
+		if got := ask(string(rune('0'+id/100)) + string(rune('0'+id/10%10)) + string(rune('0'+id%10))); strings.Contains(got, "Hello.") {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Error("the new skill does not appear")
+}
+
+// The command ends quietly where whoever read its output has gone, and says
+// so where its output cannot be written.
+func TestOutputGone(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "sh", "-c", "loadout config example | head -1").CombinedOutput()
+	if got := strings.Count(string(out), "\n"); err != nil || got != 1 {
+		t.Errorf("%d lines, %v: %s", got, err, out)
+	}
+	// A parent that ignores the signal passes that on.
+	out, err = exec.CommandContext(ctx, "sh", "-c", "trap '' PIPE; loadout list | true").CombinedOutput()
+	if len(out) > 0 || err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("there is no /dev/full")
+	}
+	for _, args := range []string{"list", "list --json", "version", "config example", "--help"} {
+		out, err := exec.CommandContext(ctx, "sh", "-c", "loadout "+args+" > /dev/full").CombinedOutput()
+		ee, _ := errors.AsType[*exec.ExitError](err)
+		if ee == nil || ee.ExitCode() != exitFound || !strings.HasPrefix(string(out), "loadout: write standard output: no space left on device\n  ") {
+			t.Errorf("%s: %v: %s", args, err, out)
+		}
+	}
+}
