@@ -48,6 +48,7 @@ func (r *Runtime) material(ctx context.Context, snap *catalog.Snapshot, e *catal
 	m := &session.Material{
 		ID:           session.ID{Name: e.Name, Origin: e.Origin, Dir: e.Dir},
 		Title:        s.Title(),
+		Description:  s.Description,
 		Version:      s.Version,
 		Digest:       digest(src),
 		Instructions: s.Instructions,

@@ -5,6 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
 	"io"
 	"maps"
 	"os"
@@ -241,45 +246,125 @@ func fields(t *testing.T, at string, r io.Reader) map[string]bool {
 }
 
 // The programs in the documentation compile, and print what the text block
-// behind them says.
+// behind them says. Parts of programs compile with ctx and rt as parameters.
 func TestPrograms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("linking takes seconds")
 	}
 	for _, p := range pages(t) {
 		for i, b := range p.blocks {
-			if b.info != "go" || len(b.text) == 0 || b.text[0] != "package main" {
+			if b.info != "go" || len(b.text) == 0 {
 				continue
 			}
 			t.Run(p.at(b.first), func(t *testing.T) {
 				t.Parallel()
-				dir := t.TempDir()
-				file := filepath.Join(dir, "main.go")
-				if err := os.WriteFile(file, []byte(strings.Join(b.text, "\n")+"\n"), 0o600); err != nil {
-					t.Fatal(err)
+				src := strings.Join(b.text, "\n") + "\n"
+				if b.text[0] != "package main" {
+					compile(t, inFunction(t, src))
+					return
 				}
-				bin := filepath.Join(dir, "program")
-				build := exec.Command("go", "build", "-buildvcs=false", "-o", bin, file)
-				build.Dir = ".."
-				if out, err := build.CombinedOutput(); err != nil {
-					t.Fatalf("%v\n%s", err, out)
-				}
+				bin := compile(t, src)
 				if i+1 == len(p.blocks) || p.blocks[i+1].info != "text" {
 					return
 				}
-				want := p.blocks[i+1].text
 				cmd := exec.Command(bin)
-				cmd.Dir = dir
-				cmd.Env = append(os.Environ(), "HOME="+dir)
+				cmd.Dir = filepath.Dir(bin)
+				cmd.Env = append(os.Environ(), "HOME="+cmd.Dir)
 				out, err := cmd.CombinedOutput()
 				if err != nil {
 					t.Fatalf("%v\n%s", err, out)
 				}
-				got := strings.Split(string(bytes.TrimRight(out, "\n")), "\n")
-				if !match(want, got) {
+				want := p.blocks[i+1].text
+				if !match(want, strings.Split(string(bytes.TrimRight(out, "\n")), "\n")) {
 					t.Errorf("it prints\n\n%s\nand not\n\n%s", out, strings.Join(want, "\n"))
 				}
 			})
 		}
 	}
+}
+
+// compile builds a program inside the module and returns its path.
+func compile(t *testing.T, src string) string {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "main.go")
+	if err := os.WriteFile(file, []byte(src), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(dir, "program.exe")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", bin, file)
+	build.Dir = ".."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, out, src)
+	}
+	return bin
+}
+
+// inFunction makes a program of statements, importing our packages and those
+// of the standard library that they name.
+func inFunction(t *testing.T, statements string) string {
+	t.Helper()
+	imports := ""
+	for _, path := range []string{"context", "errors", "fmt", "net/http", "embed", "os", module, module + "/catalog", module + "/mcpserver", module + "/session", module + "/skill"} {
+		if name := path[strings.LastIndexByte(path, '/')+1:]; name == "context" || name == "loadout" || regexp.MustCompile(`\b`+name+`\.`).MatchString(statements) {
+			imports += fmt.Sprintf("import %q\n", path)
+		}
+	}
+	const head = "func part(ctx context.Context, rt *loadout.Runtime) error {\n"
+	file, err := parser.ParseFile(token.NewFileSet(), "", "package main\n"+head+statements+"\nreturn nil }", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := ""
+	for _, s := range file.Decls[0].(*ast.FuncDecl).Body.List {
+		if def, ok := s.(*ast.AssignStmt); ok && def.Tok == token.DEFINE {
+			for _, name := range def.Lhs {
+				used += fmt.Sprintf("_ = %s\n", name.(*ast.Ident).Name)
+			}
+		}
+	}
+	return "package main\n" + imports + head + statements + used + "return nil\n}\nfunc main() {}\n"
+}
+
+const module = "github.com/loadout-dev/loadout"
+
+// The first program of docs/embedding.md is the example of the package.
+func TestProgramIsTheExample(t *testing.T) {
+	p := readPage(t, "docs/embedding.md")
+	for _, b := range p.blocks {
+		if b.info != "go" {
+			continue
+		}
+		example, err := os.ReadFile("../example_test.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := body(t, string(example), "Example"), body(t, strings.Join(b.text, "\n"), "main")
+		if want != got {
+			t.Errorf("%s: func main is\n%s\nand func Example of the package is\n%s", p.at(b.first), got, want)
+		}
+		return
+	}
+	t.Error("docs/embedding.md has no program")
+}
+
+// body is the text of a function, without comments.
+func body(t *testing.T, src, name string) string {
+	t.Helper()
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "", src, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range file.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.Name == name {
+			var b strings.Builder
+			if err := printer.Fprint(&b, fset, fn.Body.List); err != nil {
+				t.Fatal(err)
+			}
+			return b.String()
+		}
+	}
+	t.Fatalf("there is no func %s", name)
+	return ""
 }

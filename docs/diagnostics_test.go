@@ -64,7 +64,7 @@ func TestDiagnosticTables(t *testing.T) {
 }
 
 // rows reads the tables whose first columns have these titles: the cells of a
-// row by the code in its first one.
+// row by the names in its first one.
 func (p *page) rows(titles ...string) map[string][]string {
 	out := map[string][]string{}
 	inside := false
@@ -79,7 +79,9 @@ func (p *page) rows(titles ...string) map[string][]string {
 		case len(cells) >= len(titles) && slices.Equal(cells[:len(titles)], titles):
 			inside = true
 		case inside && strings.HasPrefix(cells[0], "`"):
-			out[strings.Trim(cells[0], "`")] = cells
+			for name := range strings.SplitSeq(cells[0], ",") {
+				out[strings.Trim(name, " `")] = cells
+			}
 		}
 	}
 	return out

@@ -16,50 +16,67 @@ import (
 // Compats are the names of the earlier systems whose tools can be served.
 func Compats() []string { return []string{"weknora", "ba-agent", "wegent"} }
 
-// addCompatTools adds the tools of an earlier system. Where there is no skill
-// to tell of, there is no tool, as it was there.
-func (s *Server) addCompatTools() {
-	snap := s.rt.Catalog().Snapshot()
-	name := map[string]string{"weknora": "read_skill", "ba-agent": "activate_skill", "wegent": "load_skill"}[s.opts.Compat]
-	if name == "" {
-		panic(fmt.Sprintf("mcpserver: unknown Compat %q, want one of %s", s.opts.Compat, strings.Join(Compats(), ", ")))
+// ValidCompat reports whether a name is one of [Compats], or "".
+func ValidCompat(name string) bool { return name == "" || slices.Contains(Compats(), name) }
+
+// compatTool is the tool of an earlier system by which skills are loaded.
+func compatTool(system string) string {
+	switch system {
+	case "weknora":
+		return "read_skill"
+	case "ba-agent":
+		return "activate_skill"
+	case "wegent":
+		return "load_skill"
 	}
-	if len(snap.Offered()) == 0 {
-		s.sdk.RemoveTools(name)
+	panic(fmt.Sprintf("mcpserver: unknown Compat %q, want one of %s", system, strings.Join(Compats(), ", ")))
+}
+
+// addCompatTool adds the tool of an earlier system, but not where skills are
+// switched off. Where there is no skill to tell of it is not listed, as it was
+// not there; see compatTold.
+func (s *Server) addCompatTool(t told) {
+	if s.view().snap.Disabled {
 		return
 	}
-	description, _ := s.compatDescription(name, snap)
-	tool := &mcp.Tool{Name: name, Annotations: readOnly, Description: description}
+	tool := &mcp.Tool{Name: s.loadTool, Annotations: readOnly, Description: t.description}
 	switch s.opts.Compat {
 	case "weknora":
-		mcp.AddTool(s.sdk, tool, s.compatRead)
+		addTool(s.sdk, tool, s.compatRead)
 	case "ba-agent":
-		mcp.AddTool(s.sdk, tool, s.compatActivate)
+		addTool(s.sdk, tool, s.compatActivate)
 	case "wegent":
 		mcp.AddTool(s.sdk, tool, s.compatLoad)
 	}
 }
 
-func (s *Server) compatDescription(tool string, snap *catalog.Snapshot) (string, bool) {
-	list := catalog.Text(snap.Offered(), catalog.TextOptions{Characters: s.opts.TextBudget / 2, More: "… and %d more"})
-	switch tool {
-	case "read_skill":
-		return "Read the instructions of a skill, or with file_path one of its files. Skills:\n" + list, true
-	case "activate_skill":
-		return "Activate a skill: 1. compare the task with the list; 2. call this tool with the name of the skill that fits; 3. read the instructions it returns; 4. follow them. Skills:\n" + list, true
-	case "load_skill":
-		return "Load the instructions of a skill before starting work that it fits. Skills:\n" + list, true
+// compatTold tells of a catalog as an earlier system did: all of it in the
+// description of the one tool.
+func (s *Server) compatTold(snap *catalog.Snapshot) told {
+	const skills = "Skills are instructions and files for particular kinds of work. Before a task that a skill fits, call "
+	offered := snap.Offered()
+	t := told{hidden: snap.Disabled || len(offered) == 0}
+	switch {
+	case snap.Disabled:
+		t.instructions = off
+	case s.opts.Compat == "weknora":
+		t.instructions = skills + "read_skill with its name and follow what it says; its files are read by the same tool with file_path."
+		t.description = "Read the instructions of a skill, or with file_path one of its files."
+	case s.opts.Compat == "ba-agent":
+		t.instructions = skills + "activate_skill with its name and follow what it says."
+		t.description = "Activate a skill: 1. compare the task with the list; 2. call this tool with the name of the skill that fits; 3. read the instructions it returns; 4. follow them."
+	default:
+		t.instructions = skills + "load_skill with its name and follow what it says."
+		t.description = "Load the instructions of a skill before starting work that it fits."
 	}
-	return "", false
+	if !t.hidden {
+		t.description += " Skills:\n" + catalog.Text(offered, catalog.TextOptions{Characters: s.opts.TextBudget, More: "… and %d more"})
+	}
+	return t
 }
 
-func (s *Server) available() string {
-	var names []string
-	for _, e := range s.view().snap.Offered() {
-		names = append(names, e.Name)
-	}
-	return strings.Join(names[:min(len(names), 50)], ", ")
-}
+// available names the skills that a model may know of.
+func (s *Server) available() string { return namesOf(s.view().snap.Offered(), 50) }
 
 // weknora
 
@@ -79,26 +96,17 @@ type compatReadResult struct {
 	ContentLength      int      `json:"content_length,omitempty"`
 }
 
-func (s *Server) compatRead(ctx context.Context, req *mcp.CallToolRequest, in compatReadArgs) (*mcp.CallToolResult, *compatReadResult, error) {
+func (s *Server) compatRead(ctx context.Context, in compatReadArgs) (*mcp.CallToolResult, *compatReadResult, error) {
 	if in.FilePath != "" {
-		res, file, err := s.readSkillFile(ctx, req, readArgs{Skill: in.SkillName, Path: in.FilePath})
-		if err != nil || res.IsError {
-			return res, nil, err
-		}
-		out := &compatReadResult{SkillName: in.SkillName, FilePath: file.Path}
-		if t, ok := res.Content[0].(*mcp.TextContent); ok {
-			out.Content, out.ContentLength = t.Text, len(t.Text)
-		}
-		return res, out, nil
+		return s.compatReadFile(ctx, in)
 	}
-	m, err := s.fetchOne(ctx, in.SkillName)
+	all, err := s.fetch(ctx, in.SkillName)
 	if err != nil {
-		return failed(s.loadError(err)), nil, nil
+		return s.compatFailed(ctx, err), nil, ctx.Err()
 	}
-	out := &compatReadResult{SkillName: m.ID.Name, Instructions: m.Instructions, InstructionsLength: len(m.Instructions)}
-	if e, err := s.view().snap.Get(m.ID.Key()); err == nil {
-		out.Description = e.Description
-	}
+	m := all[len(all)-1]
+	body, instructions := rendered(all)
+	out := &compatReadResult{SkillName: m.ID.Name, Description: m.Description, Instructions: instructions, InstructionsLength: len(instructions)}
 	for _, f := range m.Files {
 		if skill.IsFileName(f.Path) {
 			continue
@@ -108,17 +116,35 @@ func (s *Server) compatRead(ctx context.Context, req *mcp.CallToolRequest, in co
 		}
 		out.Files = append(out.Files, f.Path)
 	}
-	return text(out.Description + "\n\n" + session.Render(m)), out, nil
+	return text(m.Description + "\n\n" + body), out, nil
 }
 
-func (s *Server) fetchOne(ctx context.Context, name string) (*session.Material, error) {
-	all, err := s.rt.Fetch(ctx, name)
-	if err != nil {
-		return nil, err
+func (s *Server) compatReadFile(ctx context.Context, in compatReadArgs) (*mcp.CallToolResult, *compatReadResult, error) {
+	e, c, res, err := s.readFile(ctx, readArgs{Skill: in.SkillName, Path: in.FilePath})
+	if c == nil {
+		return res, nil, err
 	}
-	m := all[len(all)-1]
-	m.Location = s.location(m)
-	return m, nil
+	out := &compatReadResult{SkillName: e.Name, FilePath: c.Path, Content: c.Text, ContentLength: len(c.Text)}
+	switch content := s.fileContent(e, c); {
+	case c.Next > 0: // the tool had no way to go on
+		out.Content += fmt.Sprintf("\n[cut: %d of %d bytes]", c.Next, c.Size)
+		return text(out.Content), out, nil
+	case c.Binary:
+		return &mcp.CallToolResult{Content: content}, nil, nil
+	default:
+		return &mcp.CallToolResult{Content: content}, out, nil
+	}
+}
+
+func (s *Server) compatFailed(ctx context.Context, err error) *mcp.CallToolResult {
+	if ctx.Err() != nil {
+		return nil
+	}
+	msg := strings.TrimSuffix(err.Error(), ".")
+	if !strings.HasSuffix(msg, "?") {
+		msg += "."
+	}
+	return failed(msg + " Available skills: " + s.available())
 }
 
 // ba-agent
@@ -144,20 +170,21 @@ type compatActivateResult struct {
 // compatActivate answers with the two messages that the system it stands for
 // puts into its conversation. Permissions and a model that a skill asks for
 // are no business of a server and are left out.
-func (s *Server) compatActivate(ctx context.Context, _ *mcp.CallToolRequest, in compatActivateArgs) (*mcp.CallToolResult, *compatActivateResult, error) {
-	m, err := s.fetchOne(ctx, in.SkillName)
+func (s *Server) compatActivate(ctx context.Context, in compatActivateArgs) (*mcp.CallToolResult, *compatActivateResult, error) {
+	all, err := s.fetch(ctx, in.SkillName)
 	if err != nil {
-		msg := fmt.Sprintf("%s. Available skills: %s", err, s.available())
-		return failed(msg), &compatActivateResult{SkillName: in.SkillName, Error: msg}, nil
+		res := s.compatFailed(ctx, err)
+		if res == nil {
+			return nil, nil, ctx.Err()
+		}
+		return res, &compatActivateResult{SkillName: in.SkillName, Error: res.Content[0].(*mcp.TextContent).Text}, nil
 	}
-	out := &compatActivateResult{SkillName: m.ID.Name, Success: true, Messages: []compatMessage{
+	m := all[len(all)-1]
+	body, instructions := rendered(all)
+	return text(body), &compatActivateResult{SkillName: m.ID.Name, Success: true, Messages: []compatMessage{
 		{Role: "user", Content: fmt.Sprintf("<command-message>The \"%s\" skill is loading</command-message>\n<command-name>%s</command-name>", m.Title, m.ID.Name)},
-		{Role: "user", Content: "# " + m.Title + " Skill\n\n" + session.FillPlaces(m.Instructions, m.Location), IsMeta: true},
-	}}
-	if e, err := s.view().snap.Get(m.ID.Key()); err == nil && e.DisableModelInvocation {
-		out.ContextModifier = map[string]any{"disable_model_invocation": true}
-	}
-	return text(session.Render(m)), out, nil
+		{Role: "user", Content: "# " + m.Title + " Skill\n\n" + instructions, IsMeta: true},
+	}}, nil
 }
 
 // wegent
@@ -167,15 +194,20 @@ type compatLoadArgs struct {
 }
 
 func (s *Server) compatLoad(ctx context.Context, _ *mcp.CallToolRequest, in compatLoadArgs) (*mcp.CallToolResult, any, error) {
-	m, err := s.fetchOne(ctx, in.SkillName)
+	all, err := s.fetch(ctx, in.SkillName)
 	switch {
+	case ctx.Err() != nil:
+		return nil, nil, ctx.Err()
 	case err != nil:
 		return failed(fmt.Sprintf("Error: Skill '%s' is not available. Available skills: %s", in.SkillName, s.available())), nil, nil
-	case strings.TrimSpace(m.Instructions) == "":
+	}
+	m := all[len(all)-1]
+	if session.Body(m) == "" {
 		return failed(fmt.Sprintf("Error: Skill '%s' has no prompt content.", m.ID.Name)), nil, nil
 	}
-	return text(fmt.Sprintf("Skill '%s' has been loaded. Follow its instructions strictly.\n\n%s", m.ID.Name, session.Render(m))), nil, nil
+	_, body := rendered(all)
+	if rest := session.Appendix(m); rest != "" {
+		body += "\n\n" + rest
+	}
+	return text(fmt.Sprintf("Skill '%s' has been loaded. These are its instructions; follow them strictly.\n\n%s", m.ID.Name, body)), nil, nil
 }
-
-// ValidCompat reports whether a name is one of [Compats], or "".
-func ValidCompat(name string) bool { return name == "" || slices.Contains(Compats(), name) }

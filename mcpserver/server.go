@@ -11,6 +11,7 @@ package mcpserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -54,16 +55,19 @@ type Server struct {
 	texts   texts
 	current atomic.Pointer[view]
 	cancel  func() // of the subscription
+	entries entryCache
+	// loadTool is the name of the tool that loads skills, whose description
+	// carries the catalog text.
+	loadTool string
 
 	mu      sync.Mutex // guards what the SDK's server has been given
 	offered map[string]*offer
-	entries entryCache
 }
 
 // New returns a server of the runtime. It panics for an unknown Compat, which
 // a program is expected to check with [Compats].
 func New(rt *loadout.Runtime, opts *Options) *Server {
-	s := &Server{rt: rt, offered: map[string]*offer{}}
+	s := &Server{rt: rt, loadTool: "load_skill", offered: map[string]*offer{}}
 	if opts != nil {
 		s.opts = *opts
 	}
@@ -77,6 +81,9 @@ func New(rt *loadout.Runtime, opts *Options) *Server {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	if s.opts.Compat != "" {
+		s.loadTool = compatTool(s.opts.Compat)
+	}
 	s.sdk = mcp.NewServer(&mcp.Implementation{Name: "loadout", Title: "Loadout", Version: s.opts.Version}, s.sdkOptions())
 	s.addTools()
 	s.addSkillMethods()
@@ -84,8 +91,8 @@ func New(rt *loadout.Runtime, opts *Options) *Server {
 		s.opts.Extend(s.sdk)
 	}
 	s.sdk.AddReceivingMiddleware(s.middleware)
-	s.sync(rt.Catalog().Snapshot())
 	s.cancel = rt.Catalog().Subscribe(func(_, now *catalog.Snapshot) { s.sync(now) })
+	s.sync(rt.Catalog().Snapshot())
 	return s
 }
 
@@ -105,9 +112,12 @@ func (s *Server) sdkOptions() *mcp.ServerOptions {
 	}
 	caps.AddExtension(extensionID, map[string]any{"directoryRead": true})
 	o.Capabilities = caps
-	o.SetCacheable = func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
+	o.SetCacheable = func(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
 		if c.TTLMs == 0 && c.CacheScope == "" {
 			c.TTLMs, c.CacheScope = cacheMillis, cacheScope
+			if _, file := req.(*mcp.ReadResourceRequest); file {
+				c.TTLMs = 0
+			}
 		}
 	}
 	if o.Logger == nil {
@@ -116,8 +126,10 @@ func (s *Server) sdkOptions() *mcp.ServerOptions {
 	return &o
 }
 
-// Freshness of what we answer: changes are announced, so this only bounds how
-// long a client that does not listen is behind. What a person has is theirs.
+// Freshness of lists: changes are announced, so this only bounds how long a
+// client that does not listen is behind. What a person has is theirs. Files and
+// the entry of one skill are as they are now: a client that finds a digest
+// wrong asks again, and must not be answered out of its own cache.
 const (
 	cacheMillis = 30_000
 	cacheScope  = "private"
@@ -131,25 +143,36 @@ func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 	return nil
 }
 
-// Close detaches the server from its runtime.
+// Close ends the connections that are left, of clients that said no goodbye
+// too, and detaches the server from its runtime. It waits for requests under
+// way. It is safe to call twice.
 func (s *Server) Close() error {
 	s.cancel()
-	return nil
+	var errs []error
+	for ss := range s.sdk.Sessions() {
+		errs = append(errs, ss.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // sync gives the SDK's server what the snapshot has, so that lists are
-// complete and clients are told of changes.
+// complete and clients are told of changes. What comes late is passed over.
 func (s *Server) sync(snap *catalog.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := newView(snap)
-	before := s.current.Swap(v)
-	s.syncOffers(v)
-	if before != nil && before.snap.Version != snap.Version && !snap.Disabled {
-		// The description of load_skill is part of the list of tools; adding
-		// the tool again is how the SDK is told to announce a change.
-		s.addLoadTool()
+	before := s.current.Load()
+	if before != nil && before.snap.Version >= snap.Version {
+		return
 	}
+	v := newView(snap)
+	s.current.Store(v)
+	s.syncOffers(v)
+	if before == nil || s.toldOf(before) != s.toldOf(v) {
+		// Its description is part of the list of tools; adding the tool again
+		// is how the SDK is told to announce a change.
+		s.addLoadTool(s.toldOf(v))
+	}
+	s.texts.drop(s)
 }
 
 func (s *Server) view() *view { return s.current.Load() }
@@ -162,7 +185,8 @@ func buildVersion() string {
 	return "devel"
 }
 
-// middleware gives every connection the catalog text it was first told.
+// middleware gives every connection the catalog text it was first told, and
+// what is new with the next result of a tool.
 func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)
@@ -171,14 +195,18 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		switch r := res.(type) {
 		case *mcp.InitializeResult:
-			r.Instructions = s.instructions(s.texts.of(s, req))
+			r.Instructions = s.texts.of(s, req).instructions
 		case *mcp.DiscoverResult:
-			r.Instructions = s.instructions(s.texts.of(s, req))
+			r.Instructions = s.texts.of(s, req).instructions
 		case *mcp.ListToolsResult:
 			s.describe(r, s.texts.of(s, req))
 		case *mcp.CallToolResult:
-			if !r.NeedsInput() { // a question has no content
-				s.texts.news(s, req, r)
+			if r.NeedsInput() { // a question has no content
+				break
+			}
+			if news := s.texts.news(s, req); news != "" {
+				call, _ := req.GetParams().(*mcp.CallToolParamsRaw)
+				return withNews(r, news, call != nil && s.ours(call.Name)), nil
 			}
 		}
 		return res, nil

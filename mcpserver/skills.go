@@ -159,7 +159,11 @@ func (s *Server) getSkill(ctx context.Context, ss *mcp.ServerSession, p *uriPara
 	if entry.URI != p.URI {
 		return nil, invalid("no skill is served at %s", p.URI)
 	}
-	return &getSkillResult{ResultType: "complete", Skill: entry, cacheable: freshness(ss, p.GetMeta())}, nil
+	res := &getSkillResult{ResultType: "complete", Skill: entry, cacheable: freshness(ss, p.GetMeta())}
+	if res.TTLMs != nil {
+		*res.TTLMs = 0
+	}
+	return res, nil
 }
 
 // entryCache keeps the rendered frontmatter by the hash of its SKILL.md.
@@ -173,6 +177,18 @@ const maxFrontmatters = 20_000
 // entry describes a skill as it is now: what it lists and the frontmatter it
 // gives are of the same bytes of SKILL.md.
 func (s *Server) entry(ctx context.Context, v *view, e *catalog.Entry) (*skillEntry, error) {
+	for tries := 1; ; tries++ {
+		out, err := s.entryNow(ctx, v, e)
+		if !errors.Is(err, errChanging) || tries == 3 {
+			return out, err
+		}
+	}
+}
+
+// errChanging says that SKILL.md changed between two looks at it.
+var errChanging = errors.New("it is being changed just now")
+
+func (s *Server) entryNow(ctx context.Context, v *view, e *catalog.Entry) (*skillEntry, error) {
 	m, err := s.rt.Catalog().Manifest(ctx, e)
 	if err != nil {
 		return nil, err
@@ -209,7 +225,7 @@ func (s *Server) frontmatter(ctx context.Context, e *catalog.Entry, sum string) 
 		return nil, err
 	}
 	if skill.Hash(src) != sum {
-		return nil, errors.New("it is being changed just now")
+		return nil, errChanging
 	}
 	js, err = sk.FrontmatterJSON()
 	if err != nil {
@@ -254,18 +270,13 @@ func readWhole(fsys fs.FS, name string) ([]byte, error) {
 	if !fs.ValidPath(name) || slices.ContainsFunc(strings.Split(name, "/"), skill.Ignored) {
 		return nil, errors.New("no such file")
 	}
-	f, err := fsys.Open(name)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, errors.New("no such file")
-		}
-		return nil, errors.New("it is not a readable file inside the skill")
-	}
-	defer f.Close()
-	fi, err := f.Stat()
+	// A look before it is opened: opening a pipe would wait for a writer.
+	fi, err := fs.Stat(fsys, name)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errors.New("no such file")
 	case err != nil:
-		return nil, err
+		return nil, errUnreadable
 	case fi.IsDir():
 		return nil, errors.New("it is a directory")
 	case !fi.Mode().IsRegular():
@@ -273,8 +284,24 @@ func readWhole(fsys fs.FS, name string) ([]byte, error) {
 	case fi.Size() > skill.PortableBytes:
 		return nil, fmt.Errorf("it has %d bytes, more than %d", fi.Size(), skill.PortableBytes)
 	}
-	return io.ReadAll(io.LimitReader(f, skill.PortableBytes))
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, errUnreadable
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, skill.PortableBytes+1))
+	switch {
+	case err != nil:
+		return nil, errUnreadable
+	case len(data) > skill.PortableBytes:
+		return nil, fmt.Errorf("it has more than %d bytes", skill.PortableBytes)
+	}
+	return data, nil
 }
+
+// errUnreadable is all that is said of a file that the system refuses: how it
+// words that tells places of this machine.
+var errUnreadable = errors.New("it is not a readable file inside the skill")
 
 func resourceType(name string, data []byte) string {
 	if t := loadout.MIMEType(name); t != "" {
@@ -307,8 +334,9 @@ func (s *Server) readDirectory(ctx context.Context, _ *mcp.ServerSession, p *uri
 }
 
 func (s *Server) children(ctx context.Context, uri string) ([]*mcp.Resource, error) {
-	e, inside, ok := s.view().find(uri)
-	if !ok || strings.HasSuffix(uri, "/") {
+	v := s.view()
+	e, inside, ok := v.find(uri)
+	if !ok {
 		return nil, invalid("%s is not a directory resource", uri)
 	}
 	b, err := s.rt.Catalog().Open(ctx, e)
@@ -320,6 +348,7 @@ func (s *Server) children(ctx context.Context, uri string) ([]*mcp.Resource, err
 	if err != nil {
 		return nil, invalid("%s cannot be read: %v", uri, err)
 	}
+	root := v.uriOf(e.Key()) + "/"
 	if inside != "" {
 		inside += "/"
 	}
@@ -335,7 +364,7 @@ func (s *Server) children(ctx context.Context, uri string) ([]*mcp.Resource, err
 			continue
 		}
 		seen[name] = true
-		child := &mcp.Resource{URI: uri + "/" + escapePath(name), Name: name, MIMEType: "inode/directory"}
+		child := &mcp.Resource{URI: root + escapePath(inside+name), Name: name, MIMEType: "inode/directory"}
 		if !deeper {
 			child.MIMEType, child.Size = resourceType(path.Base(f.Path), nil), f.Size
 		}

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,71 +12,110 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 )
 
+// told is what a connection is told of a catalog when it begins.
+type told struct {
+	instructions string // of the server
+	description  string // of the tool that loads skills
+	hidden       bool   // that tool is not listed
+}
+
+// toldOf returns what is told of a view.
+func (s *Server) toldOf(v *view) told {
+	v.once.Do(func() {
+		if s.opts.Compat != "" {
+			v.told = s.compatTold(v.snap)
+		} else {
+			v.told = told{instructions: s.instructions(v.snap), description: s.loadDescription(v.snap)}
+		}
+	})
+	return v.told
+}
+
 // texts remembers what each lasting connection was told of the catalog. A
 // connection without a session (HTTP of the modern era) is told what is.
 type texts struct {
-	mu     sync.Mutex
-	pinned map[*mcp.ServerSession]*catalog.Snapshot // first told
-	told   map[*mcp.ServerSession]*catalog.Snapshot // last announced
+	mu    sync.Mutex
+	conns map[*mcp.ServerSession]*conn
 }
 
-// of returns the state of the catalog that the sender of req is told.
-func (t *texts) of(s *Server, req mcp.Request) *catalog.Snapshot {
-	now := s.view().snap
+type conn struct {
+	told told
+	seen *catalog.Snapshot // what the connection knows of
+}
+
+// of returns what the sender of req is told of the catalog.
+func (t *texts) of(s *Server, req mcp.Request) told {
+	now := s.view()
 	ss := lasting(req)
 	if ss == nil {
-		return now
+		return s.toldOf(now)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if snap := t.pinned[ss]; snap != nil {
-		return snap
-	}
-	if t.pinned == nil {
-		t.pinned, t.told = map[*mcp.ServerSession]*catalog.Snapshot{}, map[*mcp.ServerSession]*catalog.Snapshot{}
+	if c := t.conns[ss]; c != nil {
+		return c.told
 	}
 	t.forget(s)
-	t.pinned[ss], t.told[ss] = now, now
-	return now
+	c := &conn{told: s.toldOf(now), seen: now.snap}
+	t.conns[ss] = c
+	return c.told
 }
 
-// forget drops connections that have ended.
+// drop forgets connections that have ended.
+func (t *texts) drop(s *Server) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.forget(s)
+}
+
+// forget is drop with t.mu held.
 func (t *texts) forget(s *Server) {
-	alive := map[*mcp.ServerSession]bool{}
+	alive := map[*mcp.ServerSession]*conn{}
 	for ss := range s.sdk.Sessions() {
-		alive[ss] = true
-	}
-	for ss := range t.pinned {
-		if !alive[ss] {
-			delete(t.pinned, ss)
-			delete(t.told, ss)
+		if c := t.conns[ss]; c != nil {
+			alive[ss] = c
 		}
 	}
+	t.conns = alive
 }
 
-// news appends to a result what changed in the catalog since the connection
-// was last told.
-func (t *texts) news(s *Server, req mcp.Request, res *mcp.CallToolResult) {
+// news returns what changed in the catalog since the sender of req was last
+// told, once.
+func (t *texts) news(s *Server, req mcp.Request) string {
 	ss := lasting(req)
 	if ss == nil {
-		return
+		return ""
 	}
 	now := s.view().snap
 	t.mu.Lock()
-	before := t.told[ss]
-	if before == nil || before == now {
+	c := t.conns[ss]
+	if c == nil || c.seen.Version >= now.Version {
 		t.mu.Unlock()
-		return
+		return ""
 	}
-	t.told[ss] = now
+	before := c.seen
+	c.seen = now
 	t.mu.Unlock()
-	if text := changes(before, now); text != "" {
-		res.Content = append(res.Content, &mcp.TextContent{Text: text})
+	return changes(before, now, s.opts.Compat == "")
+}
+
+// withNews returns the result of a tool with news at its end, and in its
+// structured content where that is one of ours: some clients show a model only
+// the one, some only the other.
+func withNews(res *mcp.CallToolResult, news string, ours bool) *mcp.CallToolResult {
+	out := *res
+	out.Content = append(slices.Clip(res.Content), &mcp.TextContent{Text: news})
+	raw, ok := res.StructuredContent.(json.RawMessage)
+	if body, isObject := strings.CutSuffix(string(raw), "}"); ours && ok && isObject {
+		if js, err := json.Marshal(news); err == nil {
+			out.StructuredContent = json.RawMessage(body + `,"news":` + string(js) + "}")
+		}
 	}
+	return &out
 }
 
 // changes says which skills came, went or say something else of themselves.
-func changes(before, now *catalog.Snapshot) string {
+func changes(before, now *catalog.Snapshot, search bool) string {
 	old := map[string]*catalog.Entry{}
 	for _, e := range before.Offered() {
 		old[e.Name] = e
@@ -85,7 +125,7 @@ func changes(before, now *catalog.Snapshot) string {
 		was := old[e.Name]
 		delete(old, e.Name)
 		if was == nil || was.Description != e.Description {
-			lines = append(lines, strings.TrimSuffix(catalog.Text([]*catalog.Entry{e}, catalog.TextOptions{Characters: 300}), "\n"))
+			lines = append(lines, catalog.Text([]*catalog.Entry{e}, catalog.TextOptions{Characters: 300}))
 		}
 	}
 	var gone []string
@@ -96,16 +136,22 @@ func changes(before, now *catalog.Snapshot) string {
 	const most = 20
 	var b strings.Builder
 	if len(lines) > 0 {
-		b.WriteString("New or changed skills since this connection began:\n")
-		for _, l := range lines[:min(len(lines), most)] {
-			b.WriteString(l + "\n")
-		}
-		if len(lines) > most {
-			fmt.Fprintf(&b, "… and %d more: find them with search_skills\n", len(lines)-most)
+		b.WriteString("Skills that are new or describe themselves anew since you were told of them:\n")
+		b.WriteString(strings.Join(lines[:min(len(lines), most)], ""))
+		if rest := len(lines) - most; rest > 0 {
+			fmt.Fprintf(&b, "… and %d more", rest)
+			if search {
+				b.WriteString(": find them with search_skills")
+			}
+			b.WriteByte('\n')
 		}
 	}
 	if len(gone) > 0 {
-		fmt.Fprintf(&b, "Skills that are gone: %s\n", strings.Join(gone[:min(len(gone), most)], ", "))
+		b.WriteString("Skills that are gone: " + strings.Join(gone[:min(len(gone), most)], ", "))
+		if rest := len(gone) - most; rest > 0 {
+			fmt.Fprintf(&b, " and %d more", rest)
+		}
+		b.WriteByte('\n')
 	}
 	return b.String()
 }
@@ -164,13 +210,16 @@ func (s *Server) share(offered []*catalog.Entry, fifths int) int {
 	return s.opts.TextBudget / 2
 }
 
-// describe puts the connection's catalog text into a list of tools.
-func (s *Server) describe(list *mcp.ListToolsResult, snap *catalog.Snapshot) {
-	for i, t := range list.Tools {
-		if text, ok := s.descriptionOf(t.Name, snap); ok {
-			tool := *t
-			tool.Description = text
-			list.Tools[i] = &tool
-		}
+// describe puts what the connection was told into a list of tools.
+func (s *Server) describe(list *mcp.ListToolsResult, t told) {
+	i := slices.IndexFunc(list.Tools, func(tool *mcp.Tool) bool { return tool.Name == s.loadTool })
+	switch {
+	case i < 0:
+	case t.hidden:
+		list.Tools = slices.Delete(list.Tools, i, i+1)
+	default:
+		tool := *list.Tools[i]
+		tool.Description = t.description
+		list.Tools[i] = &tool
 	}
 }

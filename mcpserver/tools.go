@@ -5,7 +5,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io/fs"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,52 +19,66 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
+// Of a result with structured content, Claude Code and Codex show a model that
+// alone; others show the content alone. So each of the two says everything,
+// and a result that is an error has no structured content but where it says
+// more than its text.
+
 var readOnly = &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)}
 
 func (s *Server) addTools() {
 	if s.opts.Compat != "" {
-		s.addCompatTools()
-		return
+		return // sync adds the one there is
 	}
-	mcp.AddTool(s.sdk, &mcp.Tool{Name: "search_skills", Title: "Search skills", Annotations: readOnly,
+	addTool(s.sdk, &mcp.Tool{Name: "search_skills", Title: "Search skills", Annotations: readOnly,
 		Description: "Find skills by what they are for. An empty query lists all."}, s.searchSkills)
-	s.addLoadTool()
-	mcp.AddTool(s.sdk, &mcp.Tool{Name: "read_skill_file", Title: "Read a file of a skill", Annotations: readOnly,
+	addTool(s.sdk, &mcp.Tool{Name: "read_skill_file", Title: "Read a file of a skill", Annotations: readOnly,
 		Description: "Read a file of a skill by its path, as a skill's instructions name it."}, s.readSkillFile)
 }
 
-// addLoadTool adds load_skill, or its stand-in.
-func (s *Server) addLoadTool() {
+// ours reports whether a tool is one of ours, whose results have room for news.
+func (s *Server) ours(tool string) bool {
+	return s.opts.Compat == "" && (tool == "search_skills" || tool == "load_skill" || tool == "read_skill_file")
+}
+
+// addLoadTool adds the tool that loads skills, or adds it again.
+func (s *Server) addLoadTool(t told) {
 	if s.opts.Compat != "" {
-		s.addCompatTools()
+		s.addCompatTool(t)
 		return
 	}
-	mcp.AddTool(s.sdk, &mcp.Tool{Name: "load_skill", Title: "Load a skill", Annotations: readOnly,
-		InputSchema: loadSchema, Description: s.loadDescription(s.rt.Catalog().Snapshot())}, s.loadSkill)
+	addTool(s.sdk, &mcp.Tool{Name: s.loadTool, Title: "Load a skill", Annotations: readOnly,
+		InputSchema: loadSchema, Description: t.description}, s.loadSkill)
+}
+
+// addTool is [mcp.AddTool] for a handler that may return no structured content.
+func addTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Context, In) (*mcp.CallToolResult, *Out, error)) {
+	t.OutputSchema = schemaOf[Out]()
+	mcp.AddTool(sdk, t, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+		res, out, err := h(ctx, in)
+		if out == nil {
+			return res, nil, err
+		}
+		return res, out, err
+	})
+}
+
+func schemaOf[T any]() *jsonschema.Schema {
+	sch, err := jsonschema.For[T](nil)
+	if err != nil {
+		panic(err)
+	}
+	return sch
 }
 
 // loadSchema says that one of two names of one argument is needed, which a Go
 // struct cannot.
 var loadSchema = func() *jsonschema.Schema {
-	sch, err := jsonschema.For[loadArgs](nil)
-	if err != nil {
-		panic(err)
-	}
+	sch := schemaOf[loadArgs]()
 	delete(sch.Properties, "skill_name") // accepted, not advertised
 	sch.AdditionalProperties = nil
 	return sch
 }()
-
-// descriptionOf returns the description of a tool that depends on the catalog.
-func (s *Server) descriptionOf(tool string, snap *catalog.Snapshot) (string, bool) {
-	if s.opts.Compat != "" {
-		return s.compatDescription(tool, snap)
-	}
-	if tool == "load_skill" {
-		return s.loadDescription(snap), true
-	}
-	return "", false
-}
 
 type searchArgs struct {
 	Query  string `json:"query,omitempty" jsonschema:"a few words on the task"`
@@ -81,9 +96,10 @@ type searchHit struct {
 type searchResult struct {
 	Hits []searchHit `json:"hits"`
 	Next string      `json:"next,omitempty"`
+	News string      `json:"news,omitempty"`
 }
 
-func (s *Server) searchSkills(ctx context.Context, _ *mcp.CallToolRequest, in searchArgs) (*mcp.CallToolResult, *searchResult, error) {
+func (s *Server) searchSkills(ctx context.Context, in searchArgs) (*mcp.CallToolResult, *searchResult, error) {
 	if s.view().snap.Disabled {
 		return failed(off), nil, nil
 	}
@@ -111,9 +127,15 @@ func (s *Server) searchSkills(ctx context.Context, _ *mcp.CallToolRequest, in se
 		fmt.Fprintf(&b, "- %s: %s\n", h.Name, skill.OneLine(h.Description))
 	}
 	switch {
-	case len(hits) == 0:
+	case len(hits) > 0:
+	case skip > 0:
+		b.WriteString("There are no more.\n")
+	case skill.OneLine(in.Query) == "":
+		b.WriteString("There are no skills.\n")
+	default:
 		b.WriteString("No skill fits. Try other words, or an empty query for the whole list.\n")
-	case out.Next != "":
+	}
+	if out.Next != "" {
 		fmt.Fprintf(&b, "There are more: search again with cursor %q.\n", out.Next)
 	}
 	return text(b.String()), out, nil
@@ -157,64 +179,167 @@ type loadResult struct {
 	Origin       string            `json:"origin,omitempty"`
 	Digest       string            `json:"digest,omitempty"`
 	Instructions string            `json:"instructions,omitempty"`
+	Location     string            `json:"location,omitempty" jsonschema:"where its files are"`
 	Files        []loadFile        `json:"files,omitempty"`
+	MoreFiles    int               `json:"more_files,omitempty" jsonschema:"files that are not named"`
 	Tools        []loadTool        `json:"tools,omitempty"`
 	Problems     []string          `json:"problems,omitempty"`
 	Tokens       int               `json:"tokens,omitempty"`
+	News         string            `json:"news,omitempty"`
 }
 
-func (s *Server) loadSkill(ctx context.Context, _ *mcp.CallToolRequest, in loadArgs) (*mcp.CallToolResult, *loadResult, error) {
+// maxFiles bounds the files that a load names, as they fill the context of a
+// model beside the instructions.
+const maxFiles = 100
+
+func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResult, *loadResult, error) {
 	name := in.Name
 	if name == "" {
 		name = in.SkillName
 	}
-	if name == "" {
-		return failed("give the name of a skill, as listed by search_skills"), nil, nil
+	if name == "" && !s.view().snap.Disabled {
+		return failed("Give the name of a skill, as search_skills lists them."), nil, nil
 	}
-	all, err := s.rt.Fetch(ctx, name)
+	all, err := s.fetch(ctx, name)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, nil, err
 		}
-		res := failed(s.loadError(err))
-		return res, &loadResult{State: session.StateFailed, Name: name, Problems: []string{err.Error()}}, nil
+		msg := s.loadError(err)
+		return failed(msg), &loadResult{State: session.StateFailed, Name: name, Problems: []string{msg}}, nil
 	}
 	m := all[len(all)-1]
 	out := &loadResult{State: session.StateLoaded, Name: m.ID.Name, Origin: m.ID.Origin, Digest: m.Digest}
-	if in.Have != "" && in.Have == m.Digest {
-		out.State = session.StateAlready
-		return text(fmt.Sprintf("Skill %s is unchanged: what you hold is current.", m.ID.Name)), out, nil
+	if current(in.Have, m.Digest) {
+		out.State, out.Problems = session.StateAlready, m.Problems
+		return text(alreadyText(m)), out, nil
 	}
-	var texts []string
 	for _, m := range all {
-		m.Location = s.location(m)
-		texts = append(texts, session.Render(m))
 		out.Problems = append(out.Problems, m.Problems...)
 		out.Tokens += m.Tokens
 	}
 	if len(out.Problems) > 0 {
 		out.State = session.StateDegraded
 	}
+	var body string
+	body, out.Instructions = rendered(all)
+	out.Location = m.Location
 	for _, f := range m.Files {
-		if !skill.IsFileName(f.Path) {
+		switch {
+		case skill.IsFileName(f.Path):
+		case len(out.Files) == maxFiles:
+			out.MoreFiles++
+		default:
 			out.Files = append(out.Files, loadFile{f.Path, f.Size, f.Script})
 		}
 	}
-	body := strings.Join(texts, "\n")
-	out.Instructions = body
-	return text(body), out, nil
+	return text(body + "\nDigest of these instructions: " + short(m.Digest) + "\n"), out, nil
 }
+
+// rendered is a load of a skill and those it needs as one text, and the
+// instructions alone: the skill's own, after the rendered ones of its needs.
+func rendered(all []*session.Material) (text, instructions string) {
+	var texts []string
+	for _, m := range all {
+		texts = append(texts, session.Render(m))
+	}
+	bodies := slices.Clone(texts)
+	bodies[len(bodies)-1] = session.Body(all[len(all)-1])
+	return strings.Join(texts, "\n"), strings.Join(bodies, "\n")
+}
+
+// fetch is [loadout.Runtime.Fetch] for a model: what is for people only is not
+// loaded. The skills come with the place where the client finds them.
+func (s *Server) fetch(ctx context.Context, name string) ([]*session.Material, error) {
+	e, err := s.rt.Catalog().Resolve(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if e.DisableModelInvocation {
+		return nil, &peopleOnlyError{e}
+	}
+	return s.fetchEntry(ctx, e)
+}
+
+func (s *Server) fetchEntry(ctx context.Context, e *catalog.Entry) ([]*session.Material, error) {
+	all, err := s.rt.FetchEntry(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range all {
+		m.Location = s.location(m)
+	}
+	return all, nil
+}
+
+// peopleOnlyError says that a model may not load a skill.
+type peopleOnlyError struct{ e *catalog.Entry }
+
+func (p *peopleOnlyError) Error() string {
+	s := fmt.Sprintf("skill %s is for people to start, not for a model (disable-model-invocation)", p.e.Name)
+	if p.e.UserInvocable {
+		s += fmt.Sprintf("; ask the person to choose the prompt %s of this server", promptName(p.e))
+	}
+	return s
+}
+
+// shortDigest is how many digits of a digest are enough to tell the versions of
+// one file apart. All of them would cost a model 40 tokens a load.
+const shortDigest = 16
+
+func short(digest string) string {
+	return strings.TrimPrefix(digest, "sha256:")[:shortDigest]
+}
+
+// current reports whether have, as a whole or as far as a text told it, is the
+// digest.
+func current(have, digest string) bool {
+	have = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(have), "sha256:"))
+	return len(have) >= shortDigest && strings.HasPrefix(strings.TrimPrefix(digest, "sha256:"), have)
+}
+
+func alreadyText(m *session.Material) string {
+	s := fmt.Sprintf("Skill %s is unchanged: what you hold is current.", m.ID.Name)
+	if len(m.Needs) > 0 {
+		s += " It needs " + strings.Join(m.Needs, ", ") + ": load what you do not hold of these."
+	}
+	return s
+}
+
+// maxNamed is how many skills an error names as a whole list.
+const maxNamed = 20
 
 // loadError says what to do when a load failed.
 func (s *Server) loadError(err error) string {
-	if s.view().snap.Disabled {
+	snap := s.view().snap
+	if snap.Disabled {
 		return off
 	}
-	msg := err.Error()
-	if loadout.IsNotFound(err) {
-		msg += ". Find skills with search_skills."
+	msg := strings.TrimSuffix(err.Error(), ".")
+	if !loadout.IsNotFound(err) {
+		return msg + "."
 	}
-	return msg
+	if !strings.HasSuffix(msg, "?") {
+		msg += "."
+	}
+	offered := snap.Offered()
+	if missing, ok := errors.AsType[*catalog.NotFoundError](err); ok && len(missing.Near) == 0 && len(offered) > 0 && len(offered) <= maxNamed {
+		return msg + " Available skills: " + namesOf(offered, maxNamed) + "."
+	}
+	return msg + " Find skills with search_skills."
+}
+
+// namesOf lists names, at most most.
+func namesOf(entries []*catalog.Entry, most int) string {
+	var names []string
+	for _, e := range entries[:min(len(entries), most)] {
+		names = append(names, e.Name)
+	}
+	s := strings.Join(names, ", ")
+	if rest := len(entries) - most; rest > 0 {
+		s += fmt.Sprintf(" and %d more", rest)
+	}
+	return s
 }
 
 // location is where the model's client finds the files of a skill: a path
@@ -223,10 +348,7 @@ func (s *Server) location(m *session.Material) string {
 	if m.Location != "" && !s.opts.Remote {
 		return m.Location
 	}
-	if uri := s.view().uriOf(m.ID.Key()); uri != "" {
-		return uri
-	}
-	return ""
+	return s.view().uriOf(m.ID.Key())
 }
 
 type readArgs struct {
@@ -238,43 +360,57 @@ type readArgs struct {
 }
 
 type readResult struct {
-	Path   string `json:"path"`
-	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256"`
-	Offset int64  `json:"offset"`
-	Next   int64  `json:"next,omitempty" jsonschema:"offset to go on from"`
+	Path     string `json:"path"`
+	Size     int64  `json:"size"`
+	SHA256   string `json:"sha256"`
+	Type     string `json:"type"`
+	Offset   int64  `json:"offset"`
+	Next     int64  `json:"next,omitempty" jsonschema:"offset to go on from"`
+	Text     string `json:"text,omitempty"`
+	Location string `json:"location,omitempty" jsonschema:"where a file that is no text is"`
+	News     string `json:"news,omitempty"`
 }
 
-func (s *Server) readSkillFile(ctx context.Context, _ *mcp.CallToolRequest, in readArgs) (*mcp.CallToolResult, *readResult, error) {
-	if s.view().snap.Disabled {
-		return failed(off), nil, nil
+func (s *Server) readSkillFile(ctx context.Context, in readArgs) (*mcp.CallToolResult, *readResult, error) {
+	e, c, res, err := s.readFile(ctx, in)
+	if c == nil {
+		return res, nil, err
 	}
-	e, err := s.rt.Catalog().Resolve(ctx, in.Skill)
-	if err != nil {
-		return failed(s.loadError(err)), nil, nil
+	out := &readResult{Path: c.Path, Size: c.Size, SHA256: c.SHA256, Type: c.MIME, Offset: c.Offset, Next: c.Next, Text: c.Text}
+	if c.Binary {
+		out.Location = s.fileLocation(e, c)
 	}
-	if in.Digest != "" {
-		if now, err := s.rt.Digest(ctx, e); err != nil || now != in.Digest {
-			return failed(fmt.Sprintf("Skill %s has changed since it was loaded: load it again, then read its files.", e.Name)), nil, nil
-		}
-	}
-	c, err := s.rt.ReadFile(ctx, e, in.Path, in.Offset, in.Limit)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, nil, err
-		}
-		return failed(readError(err)), nil, nil
-	}
-	out := &readResult{Path: c.Path, Size: c.Size, SHA256: c.SHA256, Offset: c.Offset, Next: c.Next}
 	return &mcp.CallToolResult{Content: s.fileContent(e, c)}, out, nil
 }
 
-func readError(err error) string {
-	msg := err.Error()
-	if errors.Is(err, fs.ErrInvalid) || errors.Is(err, fs.ErrNotExist) {
-		msg = strings.TrimSuffix(strings.TrimSuffix(msg, ": "+fs.ErrInvalid.Error()), ": "+fs.ErrNotExist.Error())
+// readFile reads a file, or returns the result or error that says why not.
+func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *loadout.Content, *mcp.CallToolResult, error) {
+	if s.view().snap.Disabled {
+		return nil, nil, failed(off), nil
 	}
-	return msg
+	e, err := s.rt.Catalog().Resolve(ctx, in.Skill)
+	if err != nil {
+		return nil, nil, failed(s.loadError(err)), nil
+	}
+	if in.Digest != "" {
+		now, err := s.rt.Digest(ctx, e)
+		switch {
+		case ctx.Err() != nil:
+			return nil, nil, nil, ctx.Err()
+		case err != nil:
+			return nil, nil, failed(s.loadError(err)), nil
+		case !current(in.Digest, now):
+			return nil, nil, failed(fmt.Sprintf("Skill %s has changed since it was loaded: load it again, then read its files.", e.Name)), nil
+		}
+	}
+	c, err := s.rt.ReadFile(ctx, e, in.Path, in.Offset, in.Limit)
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, nil, ctx.Err()
+	case err != nil:
+		return nil, nil, failed(err.Error()), nil
+	}
+	return e, c, nil, nil
 }
 
 // fileContent is a file as content of a tool's result.
@@ -283,16 +419,37 @@ func (s *Server) fileContent(e *catalog.Entry, c *loadout.Content) []mcp.Content
 	case !c.Binary && c.Next > 0:
 		return []mcp.Content{&mcp.TextContent{Text: c.Text},
 			&mcp.TextContent{Text: fmt.Sprintf("[%d of %d bytes; go on with offset %d]", c.Next, c.Size, c.Next)}}
+	case !c.Binary && c.Text == "": // clients choke on text without any
+		return []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf("[%s ends at byte %d]", c.Path, c.Size)}}
 	case !c.Binary:
 		return []mcp.Content{&mcp.TextContent{Text: c.Text}}
 	case c.Data != nil:
 		return []mcp.Content{&mcp.ImageContent{Data: c.Data, MIMEType: c.MIME}}
 	}
-	out := []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf("%s is not text: %s, %d bytes.", c.Path, c.MIME, c.Size)}}
+	what := "is not text"
+	if c.TooLarge {
+		what = "is too large to be read here"
+	}
+	msg := fmt.Sprintf("%s %s: %s, %d bytes", c.Path, what, c.MIME, c.Size)
+	if at := s.fileLocation(e, c); at != "" {
+		msg += ", at " + at
+	}
+	out := []mcp.Content{&mcp.TextContent{Text: msg}}
 	if uri := s.view().uriOf(e.Key()); uri != "" {
 		out = append(out, &mcp.ResourceLink{URI: uri + "/" + escapePath(c.Path), Name: c.Path, MIMEType: c.MIME, Size: &c.Size})
 	}
 	return out
+}
+
+// fileLocation is where the model's client finds a file, see location.
+func (s *Server) fileLocation(e *catalog.Entry, c *loadout.Content) string {
+	if dir := e.Location(); dir != "" && !s.opts.Remote {
+		return filepath.Join(dir, filepath.FromSlash(c.Path))
+	}
+	if uri := s.view().uriOf(e.Key()); uri != "" {
+		return uri + "/" + escapePath(c.Path)
+	}
+	return ""
 }
 
 func text(s string) *mcp.CallToolResult {

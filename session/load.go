@@ -33,6 +33,7 @@ type Lister interface {
 type Material struct {
 	ID           ID
 	Title        string
+	Description  string
 	Version      string
 	Digest       string // "sha256:" and the hex SHA-256 of SKILL.md
 	Instructions string // as written

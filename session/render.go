@@ -23,13 +23,23 @@ func Render(m *Material) string {
 	} else {
 		fmt.Fprintf(&b, "Skill %s (from %s) is loaded. Follow its instructions where they apply.\n\n%s\n", m.ID.Name, m.ID.Origin, body)
 	}
-	if lines := fileLines(m); lines != "" {
-		b.WriteString("\n" + lines)
-	}
-	for _, p := range m.Problems {
-		b.WriteString("\nNote: " + p + "\n")
+	if rest := Appendix(m); rest != "" {
+		b.WriteString("\n" + rest)
 	}
 	return b.String()
+}
+
+// Appendix is what is said after the instructions: which files there are, and
+// what does not work.
+func Appendix(m *Material) string {
+	var parts []string
+	if lines := fileLines(m); lines != "" {
+		parts = append(parts, lines)
+	}
+	for _, p := range m.Problems {
+		parts = append(parts, "Note: "+p+"\n")
+	}
+	return strings.Join(parts, "\n")
 }
 
 // Body is the instructions as they are delivered: as written, without the

@@ -51,9 +51,10 @@ func (d Diagnostic) String() string {
 type Diagnostics []Diagnostic
 
 // Valid is the strict verdict: no rule of the reference validator is broken.
-// A valid skill loads, but for two oddities of that validator: it takes any
-// "---" for the end of the frontmatter, even inside a line, and does not look
-// at what follows; and it reads a description of null or ~ as that text.
+// A valid skill of less than [MaxFileBytes] loads, but for two oddities of that
+// validator: it takes any "---" for the end of the frontmatter, even inside a
+// line, and does not look at what follows; and it reads a description of null
+// or ~ as that text.
 func (ds Diagnostics) Valid() bool {
 	for _, d := range ds {
 		if d.Rule > 0 {

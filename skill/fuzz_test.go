@@ -72,6 +72,8 @@ func FuzzOpenZIP(f *testing.F) {
 	f.Add(archive(f, skillMD, entry{name: "pdf/a/"}, entry{name: "pdf/a/b", content: "x"}, entry{name: "__MACOSX/x"}))
 	f.Add(archive(f, entry{name: "SKILL.md", content: doc(ok)}, entry{name: "../x"}))
 	f.Add(archive(f, entry{name: "pdf/SKILL.md", content: long(1000)}, entry{name: "pdf/l", content: "x", mode: fs.ModeSymlink}))
+	whole := archive(f, skillMD)
+	f.Add(whole[bytes.LastIndex(whole, []byte("PK\x01\x02")):]) // the directory without the files
 	f.Fuzz(func(t *testing.T, src []byte) {
 		limits := skill.Limits{FileBytes: 1 << 20, UnpackedBytes: 2 << 20, Entries: 20}
 		b, err := openZIP(src, "pdf.zip", limits)
@@ -127,7 +129,7 @@ func FuzzSplitTools(f *testing.F) {
 }
 
 func FuzzSlug(f *testing.F) {
-	for _, s := range []string{"PDF Tools", "Crème Brûlée", "ℌ", "İ", long(70)} {
+	for _, s := range []string{"PDF Tools", "Crème Brûlée", "ℌ", "İ", "˘0", long(70)} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

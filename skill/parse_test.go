@@ -99,6 +99,8 @@ var malformations = []struct {
 		want: []finding{{skill.Warning, "yaml-repaired", 5, 9}}, loads: true},
 	{name: "repaired: a list item", src: doc(ok + "metadata:\n  note: x\ntriggers:\n  - \"a\" or b\n"),
 		want: []finding{{skill.Warning, "yaml-repaired", 7, 5}, {skill.Info, "unexpected-fields", 6, 1}}, loads: true},
+	{name: "repaired: what follows keeps its line", src: doc("name: pdf\ndescription: a: b\n  c\n\n  d\nlicense: x\nlicense: y\n"),
+		want: []finding{{skill.Warning, "yaml-repaired", 3, 14}, {skill.Warning, "duplicate-key", 8, 1}}, loads: true},
 	{name: "CR LF throughout", src: strings.ReplaceAll(doc(ok), "\n", "\r\n"),
 		want: []finding{{skill.Info, "line-endings-crlf", 2, 1}}, loads: true, valid: true},
 	{name: "CR LF and LF mixed", src: "---\nname: pdf\r\ndescription: d\n---\n# PDF\n",

@@ -43,7 +43,8 @@ func repair(block []byte) ([]byte, place) {
 		if where.what == "" {
 			where = place{i + 1, f.column, f.what}
 		}
-		out.WriteString(lines[i][:f.indent] + f.lead + " '" + strings.ReplaceAll(f.text(lines[i+1:end]), "'", "''") + "'\n")
+		out.WriteString(lines[i][:f.indent] + f.lead + " '" + strings.ReplaceAll(f.text(lines[i+1:end]), "'", "''") + "'")
+		out.WriteString(strings.Repeat("\n", end-i)) // what follows keeps its line
 		i = end
 	}
 	if where.what == "" {

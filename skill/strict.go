@@ -189,5 +189,7 @@ func (d *dialect) tabs(block []byte) {
 			visit(c)
 		}
 	}
-	visit(root)
+	if root != nil {
+		visit(root)
+	}
 }

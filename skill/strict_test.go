@@ -45,6 +45,7 @@ func TestStrictVerdictBreaksTheRulesOfTheReference(t *testing.T) {
 		{"7: list", doc("- name\n"), "pdf", []int{7}},
 		{"7: nothing", doc(""), "pdf", []int{7}},
 		{"7: comment", doc("# name: pdf\n"), "pdf", []int{7}},
+		{"7: comment with a tab", doc("# name:\tpdf\n"), "pdf", []int{7}},
 		{"8: other fields", doc(ok + "zz: 1\nversion: 1\n"), "pdf", []int{8}},
 		{"9: no name", doc("description: d\n"), "pdf", []int{9}},
 		{"10: empty name", doc("name:\ndescription: d\n"), "pdf", []int{10}},
