@@ -72,13 +72,13 @@ var errAgain = errors.New("choose again")
 
 func (o *ordering) add(e *Entry, way []*Entry) error {
 	if slices.Contains(way, e) {
-		return &DependencyError{names(way, e.Name), "the skills need each other in a circle; remove one of the dependencies"}
+		return &DependencyError{pathOf(way, e.Name), "the skills need each other in a circle; remove one of the dependencies"}
 	}
 	if o.seen[e] {
 		return nil
 	}
 	if o.seen[e] = true; len(o.seen) > maxDependencies {
-		return &DependencyError{names(way, e.Name), fmt.Sprintf("more than %d skills are needed", maxDependencies)}
+		return &DependencyError{pathOf(way, e.Name), fmt.Sprintf("more than %d skills are needed", maxDependencies)}
 	}
 	way = append(slices.Clip(way), e)
 	for _, ref := range e.Dependencies {
@@ -99,7 +99,7 @@ func (o *ordering) add(e *Entry, way []*Entry) error {
 func (o *ordering) choose(ref string, way []*Entry) (*Entry, error) {
 	q := o.s.question(ref)
 	fault := func(format string, args ...any) error {
-		return &DependencyError{names(way, ref), fmt.Sprintf(format, args...)}
+		return &DependencyError{pathOf(way, ref), fmt.Sprintf(format, args...)}
 	}
 	if q.bad {
 		return nil, fault("%q is no version constraint", q.constraint)
@@ -118,7 +118,7 @@ func (o *ordering) choose(ref string, way []*Entry) (*Entry, error) {
 			if o.s.answer(q) == nil {
 				return nil, fault("%v", o.s.notFound(q))
 			}
-			return nil, fault("no version suits all: %s", list(o.needs[name]))
+			return nil, fault("no version suits all: %s", needTexts(o.needs[name]))
 		}
 		o.chosen[name] = dep
 		return dep, nil
@@ -130,7 +130,7 @@ func (o *ordering) choose(ref string, way []*Entry) (*Entry, error) {
 		return nil, errAgain
 	}
 	if others := slices.DeleteFunc(slices.Clone(o.needs[name]), n.same); len(others) > 0 {
-		return nil, fault("%s, but %s is %s, chosen because %s", n, name, versionText(dep), list(others))
+		return nil, fault("%s, but %s is %s, chosen because %s", n, name, versionText(dep), needTexts(others))
 	}
 	return nil, fault("%s, but %s is %s", n, name, versionText(dep))
 }
@@ -146,7 +146,7 @@ func (o *ordering) suits(candidates []*Entry, needs []need) *Entry {
 	return nil
 }
 
-func list(needs []need) string {
+func needTexts(needs []need) string {
 	var out []string
 	for _, n := range needs[:min(len(needs), 5)] {
 		out = append(out, n.String())
@@ -154,7 +154,7 @@ func list(needs []need) string {
 	return strings.Join(out, ", ")
 }
 
-func names(way []*Entry, last string) []string {
+func pathOf(way []*Entry, last string) []string {
 	var out []string
 	for _, e := range way {
 		out = append(out, e.Name)

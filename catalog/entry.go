@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"fmt"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -92,11 +91,10 @@ func (e *Entry) Title() string {
 
 // share lets strings that are parts of the path use its memory.
 func (e *Entry) share() {
-	if dir := strings.TrimSuffix(e.Path, e.Dir); e.Dir != "." && len(dir)+len(e.Dir) == len(e.Path) {
-		e.Dir = e.Path[len(dir):]
-	}
-	if base := path.Base(e.Path); e.Name == base {
-		e.Name = e.Path[len(e.Path)-len(base):]
+	for _, s := range []*string{&e.Dir, &e.Name} {
+		if before, ok := strings.CutSuffix(e.Path, *s); ok {
+			*s = e.Path[len(before):]
+		}
 	}
 }
 

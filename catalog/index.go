@@ -19,6 +19,9 @@ import (
 const (
 	indexMagic = "loadout index 4\n"
 	maxIndex   = 512 << 20
+	// maxAhead bounds the items for which room is made before they are read,
+	// as a damaged number may promise any.
+	maxAhead = 1 << 10
 )
 
 // readIndex returns the tree saved for root, nil where there is none of use.
@@ -181,7 +184,7 @@ type decoder struct {
 
 func (d *decoder) int() int64 {
 	v, n := binary.Varint(d.b)
-	if n <= 0 {
+	if n <= 0 || n > 1 && d.b[n-1] == 0 { // not as it was written
 		d.fail()
 		return 0
 	}
@@ -209,7 +212,7 @@ func (d *decoder) str() string {
 }
 
 func (d *decoder) bool() bool {
-	if len(d.b) == 0 {
+	if len(d.b) == 0 || d.b[0] > 1 {
 		d.fail()
 		return false
 	}
@@ -223,8 +226,8 @@ func (d *decoder) strs() []string {
 	if n == 0 {
 		return nil
 	}
-	out := make([]string, 0, n)
-	for range n {
+	out := make([]string, 0, min(n, maxAhead))
+	for ; n > 0 && !d.bad; n-- {
 		out = append(out, d.str())
 	}
 	return out
@@ -243,7 +246,7 @@ func (d *decoder) node(depth int) *node {
 	if d.bool() {
 		n.skill = d.found(n.stamp.id)
 	}
-	for range d.count() {
+	for i := d.count(); i > 0 && !d.bad; i-- {
 		n.packs = append(n.packs, d.found(fileID{}))
 	}
 	n.other = d.problems()
@@ -251,8 +254,8 @@ func (d *decoder) node(depth int) *node {
 		n.name = path.Base(n.skill.entry.Path) // one copy in memory
 	}
 	if count := d.count(); count > 0 {
-		n.subs = make([]*node, 0, count)
-		for range count {
+		n.subs = make([]*node, 0, min(count, maxAhead))
+		for ; count > 0 && !d.bad; count-- {
 			n.subs = append(n.subs, d.node(depth+1))
 		}
 	}
@@ -286,8 +289,8 @@ func (d *decoder) problems() []Problem {
 	if n == 0 {
 		return nil
 	}
-	out := make([]Problem, 0, n)
-	for range n {
+	out := make([]Problem, 0, min(n, maxAhead))
+	for ; n > 0 && !d.bad; n-- {
 		p := Problem{Path: d.str()}
 		p.Diagnostic = skill.Diagnostic{Severity: skill.Severity(d.str()), Code: d.str(), Message: d.str(), Fix: d.str(),
 			Line: int(d.int()), Column: int(d.int()), Rule: int(d.int())}

@@ -140,7 +140,7 @@ func (s *Server) compatFailed(ctx context.Context, err error) *mcp.CallToolResul
 	if ctx.Err() != nil {
 		return nil
 	}
-	msg := strings.TrimSuffix(err.Error(), ".")
+	msg := strings.TrimSuffix(s.explain(err), ".")
 	if !strings.HasSuffix(msg, "?") {
 		msg += "."
 	}

@@ -66,7 +66,7 @@ func (s *Server) prompt(ctx context.Context, e *catalog.Entry, arguments []strin
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, invalid("%v", err)
+		return nil, invalid("%s", s.explain(err))
 	}
 	m := all[len(all)-1]
 	var rest string

@@ -154,7 +154,10 @@ func (s *Server) getSkill(ctx context.Context, ss *mcp.ServerSession, p *uriPara
 	}
 	entry, err := s.entry(ctx, v, e)
 	if err != nil {
-		return nil, invalid("the skill at %s cannot be served: %v", p.URI, err)
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, invalid("the skill at %s cannot be served: %s", p.URI, s.explain(err))
 	}
 	if entry.URI != p.URI {
 		return nil, invalid("no skill is served at %s", p.URI)
@@ -249,7 +252,7 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	}
 	b, err := s.rt.Catalog().Open(ctx, e)
 	if err != nil {
-		return nil, invalid("%s cannot be read: %v", uri, err)
+		return nil, invalid("%s cannot be read: %s", uri, s.explain(err))
 	}
 	defer b.Close()
 	data, err := readWhole(b.FS, inside)
@@ -341,12 +344,12 @@ func (s *Server) children(ctx context.Context, uri string) ([]*mcp.Resource, err
 	}
 	b, err := s.rt.Catalog().Open(ctx, e)
 	if err != nil {
-		return nil, invalid("%s cannot be read: %v", uri, err)
+		return nil, invalid("%s cannot be read: %s", uri, s.explain(err))
 	}
 	defer b.Close()
 	files, _, err := skill.List(b.FS)
 	if err != nil {
-		return nil, invalid("%s cannot be read: %v", uri, err)
+		return nil, invalid("%s cannot be read: %s", uri, s.explain(err))
 	}
 	root := v.uriOf(e.Key()) + "/"
 	if inside != "" {

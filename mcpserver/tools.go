@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -53,7 +54,7 @@ func (s *Server) addLoadTool(t told) {
 
 // addTool is [mcp.AddTool] for a handler that may return no structured content.
 func addTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Context, In) (*mcp.CallToolResult, *Out, error)) {
-	t.OutputSchema = schemaOf[Out]()
+	t.OutputSchema = extensible(schemaOf[Out]())
 	mcp.AddTool(sdk, t, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
 		res, out, err := h(ctx, in)
 		if out == nil {
@@ -61,6 +62,20 @@ func addTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Context, 
 		}
 		return res, out, err
 	})
+}
+
+// extensible lets objects have properties that the schema does not name: a client
+// checks results by the schema that it was told once, and later versions of
+// ours say more.
+func extensible(sch *jsonschema.Schema) *jsonschema.Schema {
+	sch.AdditionalProperties = nil
+	for _, p := range sch.Properties {
+		extensible(p)
+	}
+	if sch.Items != nil {
+		extensible(sch.Items)
+	}
+	return sch
 }
 
 func schemaOf[T any]() *jsonschema.Schema {
@@ -74,9 +89,8 @@ func schemaOf[T any]() *jsonschema.Schema {
 // loadSchema says that one of two names of one argument is needed, which a Go
 // struct cannot.
 var loadSchema = func() *jsonschema.Schema {
-	sch := schemaOf[loadArgs]()
+	sch := extensible(schemaOf[loadArgs]())
 	delete(sch.Properties, "skill_name") // accepted, not advertised
-	sch.AdditionalProperties = nil
 	return sch
 }()
 
@@ -315,7 +329,7 @@ func (s *Server) loadError(err error) string {
 	if snap.Disabled {
 		return off
 	}
-	msg := strings.TrimSuffix(err.Error(), ".")
+	msg := strings.TrimSuffix(s.explain(err), ".")
 	if !loadout.IsNotFound(err) {
 		return msg + "."
 	}
@@ -327,6 +341,22 @@ func (s *Server) loadError(err error) string {
 		return msg + " Available skills: " + namesOf(offered, maxNamed) + "."
 	}
 	return msg + " Find skills with search_skills."
+}
+
+// explain is an error for a client: one on another machine is not told where
+// things are on this one.
+func (s *Server) explain(err error) string {
+	msg := err.Error()
+	if !s.opts.Remote {
+		return msg
+	}
+	if b, ok := errors.AsType[*catalog.BrokenError](err); ok {
+		msg = strings.ReplaceAll(msg, " at "+b.Path, "")
+	}
+	if p, ok := errors.AsType[*fs.PathError](err); ok && p.Path != "" {
+		msg = strings.ReplaceAll(msg, p.Op+" "+p.Path+": ", "")
+	}
+	return msg
 }
 
 // namesOf lists names, at most most.
@@ -408,7 +438,7 @@ func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *lo
 	case ctx.Err() != nil:
 		return nil, nil, nil, ctx.Err()
 	case err != nil:
-		return nil, nil, failed(err.Error()), nil
+		return nil, nil, failed(s.explain(err)), nil
 	}
 	return e, c, nil, nil
 }

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Bounds on the files of one skill. The largest real one seen has 1,104 files
@@ -206,6 +207,9 @@ func Hash(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// buffers are for reading files, most of which are smaller than one.
+var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
 // HashFile returns the size and the hex SHA-256 of the bytes of a file.
 func HashFile(fsys fs.FS, path string) (int64, string, error) {
 	f, err := fsys.Open(path)
@@ -213,8 +217,10 @@ func HashFile(fsys fs.FS, path string) (int64, string, error) {
 		return 0, "", err
 	}
 	defer f.Close()
+	buf := buffers.Get().(*[32 << 10]byte)
+	defer buffers.Put(buf)
 	h := sha256.New()
-	n, err := io.Copy(h, io.LimitReader(f, MaxBytes+1))
+	n, err := io.CopyBuffer(h, io.LimitReader(f, MaxBytes+1), buf[:])
 	if err != nil {
 		return 0, "", err
 	}

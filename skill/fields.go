@@ -74,7 +74,7 @@ func (d *decoder) metadata(n *yaml.Node, s *Skill) {
 	var odd []string
 	for k, v := range d.meta {
 		s.Metadata[k] = scalarText(v)
-		if v.Kind != yaml.ScalarNode || isPlain(v) && coreKind(v.Value) != "str" {
+		if v.Kind != yaml.ScalarNode || scalarKind(v) != "str" {
 			odd = append(odd, k)
 		}
 	}
@@ -119,7 +119,7 @@ func (d *decoder) name(s *Skill) {
 		d.fallbackName(s, n, 10, "name-empty", "Field 'name' must be a non-empty string")
 		return
 	}
-	name := NormalizeName(n.Value)
+	name := norm.NFKC.String(trim(n.Value)) // as the reference does
 	d.nameShape(n, name)
 	if d.folder != "" && norm.NFKC.String(d.folder) != name {
 		d.add(Warning, 16, "name-folder", n, fmt.Sprintf("Directory name '%s' must match skill name '%s'", shown(d.folder), shown(name)),
@@ -133,7 +133,7 @@ func (d *decoder) name(s *Skill) {
 		d.fallbackName(s, n, 0, "name-unusable", fmt.Sprintf("the name %s is too long, or holds a path separator or an unprintable character", quote(name)))
 		return
 	}
-	s.Name = name
+	s.Name = trim(name)
 	if lower := strings.ToLower(name); strings.Contains(lower, "claude") || strings.Contains(lower, "anthropic") {
 		d.add(Info, 0, "name-reserved", n, fmt.Sprintf("the name %s holds a word that some platforms reserve", quote(name)), "choose a name without claude or anthropic")
 	}

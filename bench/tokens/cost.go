@@ -61,7 +61,7 @@ type strategy struct {
 }
 
 func strategies(n count, all []loaded) []strategy {
-	var bodies, bare, rendered []int
+	var bare, rendered []int
 	var entries []*catalog.Entry
 	everything, names := 0, 0
 	for _, s := range all {
@@ -69,7 +69,7 @@ func strategies(n count, all []loaded) []strategy {
 		body := n(s.material.Instructions)
 		everything += body
 		names += n(s.entry.Name) + n(s.entry.Description)
-		bodies, bare, rendered = append(bodies, body), append(bare, body), append(rendered, n(session.Render(s.material)))
+		bare, rendered = append(bare, body), append(rendered, n(session.Render(s.material)))
 	}
 	return []strategy{
 		{name: "static: every body in the base prompt", system: everything},

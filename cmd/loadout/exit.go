@@ -80,14 +80,14 @@ func (a *app) classify(err error) (code int, hint string) {
 
 func (a *app) notFoundHint(e *catalog.NotFoundError) string {
 	switch {
-	case e.Ref == "" || strings.ContainsFunc(e.Ref, unquotable):
+	case strings.TrimSpace(e.Ref) == "" || plain(e.Ref) != e.Ref:
 		return "see what there is: loadout list" + a.flags()
 	case strings.Contains(e.Reason, "skills.enabled"):
 		return "see where that is set: loadout config show" + a.flags()
 	case e.Reason != "":
-		return "see why: loadout explain " + e.Ref + a.flags()
+		return "see why: loadout explain " + quoted(e.Ref) + a.flags()
 	}
-	return "see what there is: loadout list" + a.flags() + "; or search: loadout search " + e.Ref + a.flags()
+	return "see what there is: loadout list" + a.flags() + "; or search: loadout search " + quoted(e.Ref) + a.flags()
 }
 
 func isType[E error](err error) bool {

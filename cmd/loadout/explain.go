@@ -61,9 +61,9 @@ func (a *app) explain(name string, found []catalog.Candidate, missing error) {
 		}
 		version := ""
 		if c.Version != "" {
-			version = " " + c.Version
+			version = " " + plain(c.Version)
 		}
-		fmt.Fprintf(&b, "%s%s%s (%s)\n    %s\n", mark, a.bold(plain(c.Origin+"/"+c.Name)), plain(version), c.Scope, plain(c.Path))
+		fmt.Fprintf(&b, "%s%s%s (%s)\n    %s\n", mark, a.bold(plain(c.Origin+"/"+c.Name)), version, c.Scope, plain(c.Path))
 		a.wrap(&b, "    ", c.Reason, same)
 	}
 	if missing != nil {

@@ -51,6 +51,10 @@ func (a *app) new(name string, o newOptions) error {
 			return err
 		}
 		draft = *d
+		if cut, ok := cutDescription(d.Description); ok && o.description == "" {
+			a.note("%s: the description has more than %d characters; the rest is left out", o.from, maxDescription)
+			draft.Description = cut
+		}
 		if name != "" {
 			draft.Name = name
 		}
@@ -98,6 +102,22 @@ func (a *app) render(draft skill.Draft, o newOptions) ([]byte, error) {
 		}
 	}
 	return text, nil
+}
+
+// maxDescription is how many characters a description may have.
+const maxDescription = 1024
+
+// cutDescription shortens a description that is too long at the end of a word.
+func cutDescription(s string) (string, bool) {
+	r := []rune(s)
+	if len(r) <= maxDescription {
+		return s, false
+	}
+	s = string(r[:maxDescription-1])
+	if i := strings.LastIndexByte(s, ' '); i > 0 {
+		s = s[:i]
+	}
+	return s + "…", true
 }
 
 // makeSkill makes the directory of a skill, or leaves nothing behind.

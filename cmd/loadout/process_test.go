@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -45,7 +46,8 @@ func start(t *testing.T, args ...string) (*process, io.WriteCloser) {
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.Process.Kill(); p.Wait() })
+	late := time.AfterFunc(30*time.Second, func() { p.Process.Kill() })
+	t.Cleanup(func() { late.Stop(); p.Process.Kill(); p.Wait() })
 	return p, in
 }
 
@@ -285,7 +287,7 @@ func TestHangupReloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id := 3; id < 200; id++ {
-		if got := ask(string(rune('0'+id/100)) + string(rune('0'+id/10%10)) + string(rune('0'+id%10))); strings.Contains(got, "Hello.") {
+		if got := ask(strconv.Itoa(id)); strings.Contains(got, "Hello.") {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)

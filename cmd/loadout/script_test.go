@@ -27,9 +27,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"loadout": main})
 }
 
-// TestScript runs the scripts of testdata/script, in each of which $HOME and
-// the XDG directories are below $WORK, the working directory is $WORK/work,
-// and files with a name that begins with home/ are in the home directory.
+// TestScript runs the scripts of testdata/script. In each the home directory
+// is $WORK/home, and no XDG directory is elsewhere.
 //
 // Besides the commands of testscript there are those of commands.
 func TestScript(t *testing.T) {
@@ -46,13 +45,10 @@ func TestScript(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %s", cond)
 		},
 		Setup: func(e *testscript.Env) error {
-			home, work := filepath.Join(e.WorkDir, "home"), filepath.Join(e.WorkDir, "work")
-			for _, dir := range []string{home, work} {
-				if err := os.MkdirAll(dir, 0o755); err != nil {
-					return err
-				}
+			home := filepath.Join(e.WorkDir, "home")
+			if err := os.MkdirAll(home, 0o755); err != nil {
+				return err
 			}
-			e.Cd = work
 			for _, v := range []string{"LOADOUT_CONFIG", "LOADOUT_CACHE", "XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"} {
 				e.Setenv(v, "")
 			}
@@ -73,6 +69,7 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"evilzip": cmdEvilZip,
 	"many":    cmdMany,
 	"raw":     cmdRaw,
+	"capture": cmdCapture,
 }
 
 // cmdExits runs a command and checks its exit code, and what holds for all
@@ -143,7 +140,7 @@ func parseJSON(ts *testscript.TestScript, text string) any {
 //
 //	json FILE PATH VALUE
 //
-// PATH is as skills[0].name; an array has its length at #. VALUE is text, a
+// PATH is as skills[0].name; an array has a length. VALUE is text, a
 // number, true, false or null; /…/ is a regular expression.
 func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 3 {
@@ -175,7 +172,7 @@ func lookup(ts *testscript.TestScript, v any, path string) any {
 			}
 			v = found
 		case []any:
-			if part == "#" {
+			if part == "length" {
 				v = len(x)
 				continue
 			}
@@ -286,16 +283,31 @@ func cmdLines(ts *testscript.TestScript, neg bool, args []string) {
 
 // cmdRaw writes a file that a script cannot hold: a text in Go syntax.
 //
-//	raw FILE "TEXT"
+//	raw FILE 'TEXT'
 func cmdRaw(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
-		ts.Fatalf("usage: raw FILE \"TEXT\"")
+		ts.Fatalf("usage: raw FILE TEXT")
 	}
-	text, err := strconv.Unquote(`"` + strings.Trim(args[1], `"`) + `"`)
+	text, err := strconv.Unquote(`"` + strings.ReplaceAll(args[1], `"`, `\"`) + `"`)
 	ts.Check(err)
 	file := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(filepath.Dir(file), 0o755))
 	ts.Check(os.WriteFile(file, []byte(text), 0o644))
+}
+
+// cmdCapture puts what the first group of an expression matches in a file into
+// a variable:
+//
+//	capture VARIABLE FILE EXPRESSION
+func cmdCapture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: capture VARIABLE FILE EXPRESSION")
+	}
+	m := regexp.MustCompile("(?m)" + args[2]).FindStringSubmatch(ts.ReadFile(args[1]))
+	if m == nil {
+		ts.Fatalf("no match for %s in %s", args[2], args[1])
+	}
+	ts.Setenv(args[0], m[1])
 }
 
 // cmdMany makes a number of skills:
