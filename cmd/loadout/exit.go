@@ -80,12 +80,13 @@ func (a *app) classify(err error) (code int, hint string) {
 
 func (a *app) notFoundHint(e *catalog.NotFoundError) string {
 	switch {
-	case strings.TrimSpace(e.Ref) == "" || plain(e.Ref) != e.Ref:
-		return "see what there is: loadout list" + a.flags()
 	case strings.Contains(e.Reason, "skills.enabled"):
 		return "see where that is set: loadout config show" + a.flags()
-	case e.Reason != "":
+	case e.Reason != "" && plain(e.Ref) == e.Ref:
 		return "see why: loadout explain " + quoted(e.Ref) + a.flags()
+	}
+	if !skill.PortableName(e.Ref) {
+		return "see what there is: loadout list" + a.flags()
 	}
 	return "see what there is: loadout list" + a.flags() + "; or search: loadout search " + quoted(e.Ref) + a.flags()
 }

@@ -140,7 +140,7 @@ func parseJSON(ts *testscript.TestScript, text string) any {
 //
 //	json FILE PATH VALUE
 //
-// PATH is as skills[0].name; an array has a length. VALUE is text, a
+// PATH is as skills[0].name or skills[name=pdf].path; an array has a length. VALUE is text, a
 // number, true, false or null; /…/ is a regular expression.
 func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 3 {
@@ -163,7 +163,8 @@ func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func lookup(ts *testscript.TestScript, v any, path string) any {
-	for part := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
+	for _, part := range regexp.MustCompile(`\[[^\]]*\]|[^.\[\]]+`).FindAllString(path, -1) {
+		part = strings.Trim(part, "[]")
 		switch x := v.(type) {
 		case map[string]any:
 			found, ok := x[part]
@@ -177,7 +178,12 @@ func lookup(ts *testscript.TestScript, v any, path string) any {
 				continue
 			}
 			i, err := strconv.Atoi(part)
-			if err != nil || i >= len(x) {
+			if key, value, ok := strings.Cut(part, "="); ok {
+				i = slices.IndexFunc(x, func(item any) bool { return fmt.Sprint(item.(map[string]any)[key]) == value })
+			} else if err != nil {
+				i = -1
+			}
+			if i < 0 || i >= len(x) {
 				ts.Fatalf("%s: there is no item %s of %d", path, part, len(x))
 			}
 			v = x[i]

@@ -1,0 +1,190 @@
+package catalog_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+func offer(scope catalog.Scope, name, description string) *catalog.Entry {
+	return &catalog.Entry{Name: name, Description: description, Scope: scope, Origin: scope.String(), Dir: name}
+}
+
+func TestTextInSteps(t *testing.T) {
+	long := "Reads, fills in, merges and splits PDF files. Use when a PDF is to be read, or a form in one is to be filled in."
+	entries := []*catalog.Entry{
+		offer(catalog.Bundled, "aaa", "Comes last, as it comes with the program."),
+		offer(catalog.User, "pdf", long),
+		offer(catalog.User, "csv", "Reads CSV files."),
+		offer(catalog.Project, "zzz", "Comes first,\nas it is of the project."),
+	}
+	for _, tt := range []struct {
+		o    catalog.TextOptions
+		want string
+	}{
+		{catalog.TextOptions{}, "- zzz: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: " + long + "\n- aaa: Comes last, as it comes with the program.\n"},
+		{catalog.TextOptions{Characters: 1000, Tokens: 1000}, "- zzz: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: " + long + "\n- aaa: Comes last, as it comes with the program.\n"},
+		{catalog.TextOptions{Characters: 200}, "- zzz: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: Reads, fills in, merges and splits PDF files. Use when a PDF is to be read…\n- aaa: Comes last, as it comes with the program.\n"},
+		{catalog.TextOptions{Characters: 160}, "- zzz: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: Reads, fills in, merges and splits…\n- aaa: Comes last, as it comes with the program.\n"},
+		{catalog.TextOptions{Characters: 100}, "- zzz\n- csv\n- pdf\n- aaa\n"},
+		{catalog.TextOptions{Characters: 24}, "- zzz\n- csv\n- pdf\n- aaa\n"},
+		{catalog.TextOptions{Characters: 23, More: "+%d"}, "- zzz\n- csv\n- pdf\n+1\n"},
+		{catalog.TextOptions{Characters: 15, More: "+%d"}, "- zzz\n- csv\n+2\n"},
+		{catalog.TextOptions{Characters: 1}, "… and 4 more: find them with search_skills\n"},
+		{catalog.TextOptions{Tokens: 14}, "- zzz\n- csv\n- pdf\n- aaa\n"},
+	} {
+		if diff := cmp.Diff(tt.want, catalog.Text(entries, tt.o)); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", tt.o, diff)
+		}
+	}
+	if got := catalog.Text(nil, catalog.TextOptions{Characters: 10}); got != "" {
+		t.Errorf("of nothing: %q", got)
+	}
+}
+
+// B2: every skill that a model may load, one line each.
+func TestB2TheTextListsAllSkillsForTheModel(t *testing.T) {
+	root := tree(t, map[string]string{"a/SKILL.md": doc("a", ""), "b/SKILL.md": doc("b", "disable-model-invocation: true\n"), "c/SKILL.md": doc("c", "user-invocable: false\n")})
+	s := scan(t, root)
+	if got, want := catalog.Text(s.Offered(), catalog.TextOptions{}), "- a: Does a things.\n- c: Does c things.\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := names(s.Skills()); !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Errorf("a person has %q", got)
+	}
+}
+
+func TestHostileSkillsStayOnTheirLine(t *testing.T) {
+	entries := []*catalog.Entry{
+		offer(catalog.User, "a\n- b: injected", "x\r\n- c: injected\u2028- d\u2029- e\x85- f\v- g\f- h"),
+		offer(catalog.User, "tab\tname", "\x1b[2Jcleared\x00\x07"),
+		offer(catalog.User, "c1", "a\u009bb\u0085c"),
+		offer(catalog.User, "empty", " \n\t "),
+		offer(catalog.User, "bytes", "\xff\xfe"),
+		offer(catalog.User, "%d%s%n", "%d more"),
+	}
+	got := catalog.Text(entries, catalog.TextOptions{})
+	lines := strings.Split(strings.TrimSuffix(got, "\n"), "\n")
+	if len(lines) != len(entries) {
+		t.Fatalf("%d lines for %d skills:\n%s", len(lines), len(entries), got)
+	}
+	for _, r := range got {
+		if r != '\n' && unicode.IsControl(r) || r == 0x2028 || r == 0x2029 {
+			t.Errorf("%U is left in %q", r, got)
+		}
+	}
+	if !slices.Contains(lines, "- empty") {
+		t.Errorf("a skill without a description: %q", lines)
+	}
+}
+
+func TestDescriptionsAreCutBetweenCharacters(t *testing.T) {
+	description := strings.Repeat("处理表格和文档", 40) + "🙂🙂🙂"
+	full := catalog.Text([]*catalog.Entry{offer(catalog.User, "表", description)}, catalog.TextOptions{})
+	for n := 30; n < utf8.RuneCountInString(full); n++ {
+		got := catalog.Text([]*catalog.Entry{offer(catalog.User, "表", description)}, catalog.TextOptions{Characters: n})
+		if !utf8.ValidString(got) || strings.ContainsRune(got, utf8.RuneError) || utf8.RuneCountInString(got) > n {
+			t.Fatalf("%d characters: %q", n, got)
+		}
+		kept := strings.TrimSuffix(strings.TrimPrefix(got, "- 表: "), "…\n")
+		if !strings.HasPrefix(description, kept) || n-utf8.RuneCountInString(got) > 2 {
+			t.Fatalf("%d characters: %q", n, got)
+		}
+	}
+}
+
+// DESIGN.md section 10: at most three tokens a skill beyond its name and
+// description.
+func TestTheFrameOfALineIsCheap(t *testing.T) {
+	var entries []*catalog.Entry
+	words := 0
+	for i := range 200 {
+		name, description := fmt.Sprintf("skill-%d", i), strings.Repeat("Reads, writes or merges files of kind "+fmt.Sprint(i)+". ", 1+i%5)
+		entries = append(entries, offer(catalog.User, name, description))
+		words += skill.Tokens(name) + skill.Tokens(strings.TrimSpace(description))
+	}
+	if frame := skill.Tokens(catalog.Text(entries, catalog.TextOptions{})) - words; frame > 3*len(entries) {
+		t.Errorf("%d tokens for %d lines", frame, len(entries))
+	}
+}
+
+// anyCatalog draws skills as they come, most of them sane.
+func anyCatalog(rt *rapid.T) []*catalog.Entry {
+	name := rapid.OneOf(rapid.StringMatching(`[a-z]{1,8}(-[a-z]{1,8}){0,2}`), rapid.SampledFrom([]string{"表格", "a b", "é", "x\ny", "a: b", "- c", "%d"}))
+	description := rapid.OneOf(rapid.StringMatching(`[A-Z][a-z]{1,9}( [a-z]{1,9}){0,40}\.`), rapid.StringN(0, 60, 240), rapid.StringMatching(`[一-十]{0,100}`), rapid.Just(""))
+	n := rapid.IntRange(0, 40).Draw(rt, "skills")
+	entries := make([]*catalog.Entry, n)
+	for i := range entries {
+		scope := rapid.SampledFrom(catalog.Scopes()).Draw(rt, "scope")
+		entries[i] = offer(scope, name.Draw(rt, "name"), description.Draw(rt, "description"))
+		entries[i].Dir = fmt.Sprint(i)
+	}
+	return entries
+}
+
+func TestTextHoldsItsBoundsForAnyCatalog(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		entries := anyCatalog(rt)
+		o := catalog.TextOptions{Characters: rapid.IntRange(0, 2000).Draw(rt, "characters"), Tokens: rapid.IntRange(0, 500).Draw(rt, "tokens")}
+		got := catalog.Text(entries, o)
+		shuffled := slices.Clone(entries)
+		rand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		if again := catalog.Text(shuffled, o); again != got {
+			rt.Fatalf("in another order:\n%s\nand\n%s", got, again)
+		}
+		if len(entries) == 0 {
+			if got != "" {
+				rt.Fatalf("of nothing: %q", got)
+			}
+			return
+		}
+		lines := strings.Split(strings.TrimSuffix(got, "\n"), "\n")
+		left := 0
+		if more := lines[len(lines)-1]; strings.HasPrefix(more, "… and ") {
+			if n, err := fmt.Sscanf(more, "… and %d more: find them with search_skills", &left); n != 1 || err != nil {
+				rt.Fatalf("the count does not read: %q", more)
+			}
+			lines = lines[:len(lines)-1]
+		}
+		if len(lines)+left != len(entries) || left < 0 {
+			rt.Fatalf("%d lines and %d left out of %d skills:\n%s", len(lines), left, len(entries), got)
+		}
+		within := (o.Characters == 0 || utf8.RuneCountInString(got) <= o.Characters) && (o.Tokens == 0 || skill.Tokens(got) <= o.Tokens)
+		if !within && len(lines) > 0 {
+			rt.Fatalf("beyond %+v:\n%s", o, got)
+		}
+		// The lines are those of the first skills by scope and name.
+		sorted := slices.Clone(entries)
+		slices.SortStableFunc(sorted, func(a, b *catalog.Entry) int {
+			if a.Scope != b.Scope {
+				return int(b.Scope) - int(a.Scope)
+			}
+			return strings.Compare(skill.OneLine(a.Name), skill.OneLine(b.Name))
+		})
+		for i, l := range lines {
+			rest, ok := strings.CutPrefix(l, "- "+skill.OneLine(sorted[i].Name))
+			if !ok {
+				rt.Fatalf("line %d is %q, want that of %q", i, l, sorted[i].Name)
+			}
+			description, described := strings.CutPrefix(rest, ": ")
+			same := slices.ContainsFunc(sorted, func(e *catalog.Entry) bool {
+				d := skill.OneLine(e.Description)
+				cut, wasCut := strings.CutSuffix(description, "…")
+				return skill.OneLine(e.Name) == skill.OneLine(sorted[i].Name) && (d == description || wasCut && strings.HasPrefix(d, cut))
+			})
+			if described && !same || !described && rest != "" {
+				rt.Fatalf("line %d does not read back: %q", i, l)
+			}
+		}
+	})
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package mcpserver_test
+
+func makePipe(string) bool { return false }
