@@ -2,6 +2,7 @@ package loadout
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 
@@ -59,6 +60,9 @@ func (r *Runtime) material(ctx context.Context, snap *catalog.Snapshot, e *catal
 		if d, err := snap.Get(dep); err == nil {
 			m.Needs = append(m.Needs, d.Name)
 		}
+	}
+	for _, ref := range snap.Missing(e) {
+		m.Problems = append(m.Problems, fmt.Sprintf("it asks for the skill %q, which is not here", ref))
 	}
 	if strings.TrimSpace(s.Instructions) == "" {
 		m.Problems = append(m.Problems, "it has no instructions: SKILL.md says nothing after its frontmatter")

@@ -70,7 +70,8 @@ func DefaultSources(o *SourceOptions) ([]catalog.Source, error) {
 		return nil, fmt.Errorf("find the working directory: %w", err)
 	}
 	// No place may take the label of what comes with the program.
-	b := sourceBuilder{opts: o, workDir: workDir, used: map[string]bool{bundledLabel: true}}
+	b := sourceBuilder{opts: o, workDir: workDir, used: map[string]bool{bundledLabel: true},
+		sources: []catalog.Source{}} // not nil, which New takes for the default places
 	for _, p := range append(slices.Clone(o.Extra), defaultPlaces(o, workDir)...) {
 		b.add(p)
 	}

@@ -31,8 +31,10 @@ const (
 
 // LoadOrder returns the skills that e needs and e itself, each after those it
 // needs. Where several skills need one, it is the first version that suits all
-// of them. A cycle, a missing skill or two needs that exclude each other are a
-// [*DependencyError] that names the way to it.
+// of them. A cycle, a skill that is hidden and needs that exclude each other are
+// a [*DependencyError] that names the way to it. What no skill answers to is
+// left out, as real files name packages of other systems there; see
+// [Snapshot.Missing].
 func (s *Snapshot) LoadOrder(e *Entry) ([]*Entry, error) {
 	o := ordering{s: s, needs: map[string][]need{}}
 	var err error
@@ -46,6 +48,17 @@ func (s *Snapshot) LoadOrder(e *Entry) ([]*Entry, error) {
 		}
 	}
 	return nil, &DependencyError{[]string{e.Name}, "no versions were found that suit each other; relax a version constraint"}
+}
+
+// Missing returns the dependencies of e that no skill answers to.
+func (s *Snapshot) Missing(e *Entry) []string {
+	var out []string
+	for _, ref := range e.Dependencies {
+		if q := s.question(ref); !q.bad && len(q.candidates) == 0 {
+			out = append(out, ref)
+		}
+	}
+	return out
 }
 
 // need is what one skill asks of another.
@@ -86,6 +99,9 @@ func (o *ordering) add(e *Entry, way []*Entry) error {
 		if err != nil {
 			return err
 		}
+		if dep == nil {
+			continue // unknown
+		}
 		if err := o.add(dep, way); err != nil {
 			return err
 		}
@@ -115,6 +131,9 @@ func (o *ordering) choose(ref string, way []*Entry) (*Entry, error) {
 		dep = o.root
 	case dep == nil:
 		if dep = o.suits(q.candidates, o.needs[name]); dep == nil {
+			if len(q.candidates) == 0 {
+				return nil, nil
+			}
 			if o.s.answer(q) == nil {
 				return nil, fault("%v", o.s.notFound(q))
 			}

@@ -29,9 +29,8 @@ func TestLoadOrder(t *testing.T) {
 		{"twice the same", []*memory{m("m", 0).add("a", "b", "b", " b ").add("b")}, "a", "m/b m/a"},
 		{"a version", []*memory{m("u", 1).add("b@1.0.0"), m("g", 0).add("b@2.0.0").add("a", "b@^2")}, "a", "g/b g/a"},
 		{"of a source", []*memory{m("p", 2).add("b"), m("u", 1).add("b").add("a", "u/b")}, "a", "u/b u/a"},
-		{"missing", []*memory{m("m", 0).add("a", "nope")}, "a", `a → nope: no skill answers to "nope"`},
-		{"missing further on", []*memory{m("m", 0).add("a", "b").add("b", "nope")}, "a", `a → b → nope: no skill answers to "nope"`},
-		{"misspelled", []*memory{m("m", 0).add("a", "pfd").add("pdf")}, "a", `a → pfd: no skill answers to "pfd"; did you mean pdf?`},
+		{"unknown ones are left out", []*memory{m("m", 0).add("a", "nope", "b").add("b")}, "a", "m/b m/a"},
+		{"unknown ones further on too", []*memory{m("m", 0).add("a", "b").add("b", "nope")}, "a", "m/b m/a"},
 		{"of no such version", []*memory{m("m", 0).add("a", "b@^2").add("b@1.0.0")}, "a", `a → b@^2: skill "b@^2" is not available: m/b has version 1.0.0`},
 		{"of no version at all", []*memory{m("m", 0).add("a", "b@^2").add("b")}, "a", `a → b@^2: skill "b@^2" is not available: m/b has no version, so it satisfies no constraint`},
 		{"a constraint that is none", []*memory{m("m", 0).add("a", "b@new").add("b@1")}, "a", `a → b@new: "new" is no version constraint`},
@@ -80,7 +79,14 @@ func TestLoadOrder(t *testing.T) {
 	}
 }
 
-func TestADependencyThatIsHiddenIsMissing(t *testing.T) {
+func TestMissingNamesWhatNoSkillAnswersTo(t *testing.T) {
+	s := filtered(t, catalog.Filter{}, (&memory{origin: "m"}).add("a", "nope", "b", "gone@^1").add("b")).Snapshot()
+	if got := strings.Join(s.Missing(get(t, s, "a")), " "); got != "nope gone@^1" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestADependencyThatIsHiddenIsAnError(t *testing.T) {
 	s := filtered(t, catalog.Filter{Allow: []string{"a"}}, (&memory{origin: "m"}).add("a", "b").add("b")).Snapshot()
 	_, err := s.LoadOrder(get(t, s, "a"))
 	if err == nil || err.Error() != `a → b: skill "b" is not available: not on the allow-list (skills.allow)` {
@@ -163,6 +169,9 @@ func TestLoadOrderHoldsForAnyDependencies(t *testing.T) {
 				}
 				for _, need := range x.Dependencies {
 					name, constraint, _ := strings.Cut(need, "@")
+					if slices.Contains(s.Missing(x), need) {
+						continue
+					}
 					if !slices.ContainsFunc(order[:i], func(d *catalog.Entry) bool {
 						return (d.Name == name || d.Key() == name) && versionSuits(s, d, constraint)
 					}) {

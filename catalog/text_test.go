@@ -34,8 +34,8 @@ func TestTextInSteps(t *testing.T) {
 	}{
 		{catalog.TextOptions{}, "- zzz: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: " + long + "\n- aaa: Comes last, as it comes with the program.\n"},
 		{catalog.TextOptions{Characters: 1000, Tokens: 1000}, "- zzz: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: " + long + "\n- aaa: Comes last, as it comes with the program.\n"},
-		{catalog.TextOptions{Characters: 200}, "- zzz: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: Reads, fills in, merges and splits PDF files. Use when a PDF is to be read…\n- aaa: Comes last, as it comes with the program.\n"},
-		{catalog.TextOptions{Characters: 160}, "- zzz: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: Reads, fills in, merges and splits…\n- aaa: Comes last, as it comes with the program.\n"},
+		{catalog.TextOptions{Characters: 200}, "- zzz: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: Reads, fills in, merges and splits PDF files. Use when a PDF is to be…\n- aaa: Comes last, as it comes with the program.\n"},
+		{catalog.TextOptions{Characters: 160}, "- zzz: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: Reads, fills in, merges and splits…\n- aaa: Comes last, as it comes with the…\n"},
 		{catalog.TextOptions{Characters: 100}, "- zzz\n- csv\n- pdf\n- aaa\n"},
 		{catalog.TextOptions{Characters: 24}, "- zzz\n- csv\n- pdf\n- aaa\n"},
 		{catalog.TextOptions{Characters: 23, More: "+%d"}, "- zzz\n- csv\n- pdf\n+1\n"},

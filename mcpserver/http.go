@@ -76,8 +76,8 @@ func (o *HTTPOptions) protect(next http.Handler) http.Handler {
 			return
 		}
 		if o.Token != "" && r.URL.Path != "/healthz" {
-			given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-			if !ok || subtle.ConstantTimeCompare([]byte(given), []byte(o.Token)) != 1 {
+			kind, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+			if !strings.EqualFold(kind, "Bearer") || subtle.ConstantTimeCompare([]byte(given), []byte(o.Token)) != 1 {
 				w.Header().Set("WWW-Authenticate", `Bearer realm="loadout"`)
 				http.Error(w, "unauthorized: send the server's token as a bearer token", http.StatusUnauthorized)
 				return

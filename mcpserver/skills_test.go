@@ -411,9 +411,9 @@ func TestSkillsBeyondTheLimitsAreLeftOutWithAReason(t *testing.T) {
 	if len(entries[0].Resources) != 512 {
 		t.Errorf("%d resources, want 512", len(entries[0].Resources))
 	}
-	for name, want := range map[string]string{"large": "and 16777266 bytes", "many": "it has 513 files"} {
+	for name, want := range map[string]string{"large": "it has 2 files and 167772", "many": "it has 513 files"} {
 		_, err := c.custom("skills/get", &rawParams{URI: "skill://" + name + "/SKILL.md"})
-		if code(err) != -32602 || !strings.Contains(err.Error(), want) && name == "many" || !strings.Contains(err.Error(), "every host must accept only 512 and 16777216") {
+		if code(err) != -32602 || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "every host must accept only 512 and 16777216") {
 			t.Errorf("skills/get %s: %v", name, err)
 		}
 		if !strings.Contains(log.String(), "skill="+name) {
@@ -469,7 +469,7 @@ func TestResourcesReadNeverLeavesASkill(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		bad := append(hostileURIs(), "skill://pdf", "skill://pdf/", "skill://pdf/references", "skill://pdf/references/")
+		bad := append(hostileURIs()[1:], "skill://pdf", "skill://pdf/", "skill://pdf/references", "skill://pdf/references/")
 		if len(links) > 0 {
 			bad = append(bad, "skill://pdf/out", "skill://pdf/abs", "skill://pdf/up", "skill://pdf/up/secret", "skill://pdf/passwd", "skill://pdf/up/pdf/SKILL.md")
 			if got := string(c.read("skill://pdf/in.md")); got != tree["pdf/references/forms.md"] {

@@ -162,9 +162,11 @@ func (a *app) open(ctx context.Context) (*loadout.Runtime, error) {
 func (a *app) sources(c *config.Config) ([]catalog.Source, error) {
 	o := &loadout.SourceOptions{Home: a.home(), NoHome: !c.Skills.Home, NoProject: !c.Skills.Project, NoBundled: !c.Skills.Bundled,
 		Depth: c.Skills.Depth, CacheDir: a.cacheDir()}
-	if _, err := os.Getwd(); err != nil && !o.NoProject && len(a.skills) == 0 {
-		a.note("the skills of the project are left out, as the working directory is gone or cannot be read: %v", reason(err))
-		o.NoProject = true
+	if _, err := os.Getwd(); err != nil {
+		if !o.NoProject && len(a.skills) == 0 {
+			a.note("the skills of the project are left out, as the working directory is gone or cannot be read: %v", reason(err))
+		}
+		o.NoProject, o.WorkDir = true, string(filepath.Separator)
 	}
 	for _, d := range c.Skills.Dirs {
 		o.Extra = append(o.Extra, loadout.Place{Path: d, Scope: catalog.User})

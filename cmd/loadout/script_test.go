@@ -287,18 +287,22 @@ func cmdLines(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdRaw writes a file that a script cannot hold: a text in Go syntax.
+// cmdRaw writes a file that a script cannot hold: its name and its text are in
+// Go syntax.
 //
 //	raw FILE 'TEXT'
 func cmdRaw(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: raw FILE TEXT")
 	}
-	text, err := strconv.Unquote(`"` + strings.ReplaceAll(args[1], `"`, `\"`) + `"`)
-	ts.Check(err)
+	for i, a := range args {
+		text, err := strconv.Unquote(`"` + strings.ReplaceAll(a, `"`, `\"`) + `"`)
+		ts.Check(err)
+		args[i] = text
+	}
 	file := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(filepath.Dir(file), 0o755))
-	ts.Check(os.WriteFile(file, []byte(text), 0o644))
+	ts.Check(os.WriteFile(file, []byte(args[1]), 0o644))
 }
 
 // cmdCapture puts what the first group of an expression matches in a file into

@@ -1,0 +1,290 @@
+package loadout_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+)
+
+// places are "label scope path" of the sources, paths relative to root.
+func places(t *testing.T, root string, o loadout.SourceOptions) []string {
+	t.Helper()
+	sources, err := loadout.DefaultSources(&o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := []string{}
+	seen := map[string]bool{}
+	for _, s := range sources {
+		if !regexp.MustCompile(`^[a-z0-9]+([.-][a-z0-9]+)*$`).MatchString(s.Origin()) || seen[s.Origin()] {
+			t.Errorf("the label %q is not unique, or not of letters, digits, dots and hyphens", s.Origin())
+		}
+		seen[s.Origin()] = true
+		where := "-"
+		if at, ok := s.(interface{ Root() string }); ok {
+			where = at.Root()
+			if rel, err := filepath.Rel(root, where); err == nil {
+				where = filepath.ToSlash(rel)
+			}
+		}
+		out = append(out, s.Origin()+" "+s.Scope().String()+" "+where)
+	}
+	if _, err := catalog.New(sources, nil); err != nil {
+		t.Errorf("the sources do not make a catalog: %v", err)
+	}
+	return out
+}
+
+// skillNames are the skills that the sources offer, by name.
+func skillNames(t *testing.T, o loadout.SourceOptions) []string {
+	t.Helper()
+	sources, err := loadout.DefaultSources(&o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: sources})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	if p := rt.Catalog().Snapshot().Problems(); len(p) > 0 {
+		t.Errorf("problems: %v", p)
+	}
+	out := []string{}
+	for _, e := range rt.Catalog().Snapshot().Skills() {
+		out = append(out, e.Key())
+	}
+	return out
+}
+
+func under(prefix, dir, scope string) []string {
+	var out []string
+	for _, name := range []string{"loadout", "agents", "claude", "codex", "gemini", "cursor", "github"} {
+		out = append(out, strings.TrimSpace(prefix+name+" "+scope+" "+strings.TrimPrefix(dir+"/."+name+"/skills", "./")))
+	}
+	return out
+}
+
+func TestDefaultPlaces(t *testing.T) {
+	root := t.TempDir()
+	files{"repo/.git/HEAD": "", "repo/pkg/deep/x": "", "work/free/x": "", "tree/.git": "gitdir: elsewhere", "home/x": "", "tree/sub/x": ""}.write(t, root)
+	at := func(p string) string { return filepath.Join(root, filepath.FromSlash(p)) }
+	home := under("user.", "home", "user")
+	bundled := []string{"bundled bundled -"}
+	for _, tt := range []struct {
+		what string
+		o    loadout.SourceOptions
+		want []string
+	}{
+		{"outside a repository: the working directory only", loadout.SourceOptions{WorkDir: at("work/free"), Home: at("home")},
+			slices.Concat([]string{"project.skills project work/free/skills"}, under("project.", "work/free", "project"), home, bundled)},
+		{"in a repository: nearest first, up to its root", loadout.SourceOptions{WorkDir: at("repo/pkg/deep"), Home: at("home")},
+			slices.Concat(
+				[]string{"project.skills project repo/pkg/deep/skills"}, under("project.", "repo/pkg/deep", "project"),
+				[]string{"project.up1.skills project repo/pkg/skills"}, under("project.up1.", "repo/pkg", "project"),
+				[]string{"project.up2.skills project repo/skills"}, under("project.up2.", "repo", "project"), home, bundled)},
+		{"in a work tree, whose .git is a file", loadout.SourceOptions{WorkDir: at("tree/sub"), NoHome: true, NoBundled: true},
+			slices.Concat([]string{"project.skills project tree/sub/skills"}, under("project.", "tree/sub", "project"),
+				[]string{"project.up1.skills project tree/skills"}, under("project.up1.", "tree", "project"))},
+		{"in the home directory its dotted directories are the user's", loadout.SourceOptions{WorkDir: at("home"), Home: at("home") + "/"},
+			slices.Concat([]string{"project.skills project home/skills"}, home, bundled)},
+		{"and not read where the home directory is not", loadout.SourceOptions{WorkDir: at("home"), Home: at("home"), NoHome: true},
+			slices.Concat([]string{"project.skills project home/skills"}, bundled)},
+		{"without the project", loadout.SourceOptions{WorkDir: at("repo"), Home: at("home"), NoProject: true}, slices.Concat(home, bundled)},
+		{"nothing", loadout.SourceOptions{WorkDir: at("repo"), Home: at("home"), NoProject: true, NoHome: true, NoBundled: true}, []string{}},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, places(t, root, tt.o)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A home directory that is also known by another path is still the home.
+func TestTheHomeDirectoryByAnotherPath(t *testing.T) {
+	root := t.TempDir()
+	files{"users/ann/x": ""}.write(t, root)
+	if err := os.Symlink("users/ann", filepath.Join(root, "ann")); err != nil {
+		t.Skip(err)
+	}
+	for _, p := range places(t, root, loadout.SourceOptions{WorkDir: filepath.Join(root, "ann"), Home: filepath.Join(root, "users", "ann"), NoHome: true, NoBundled: true}) {
+		if p != "project.skills project ann/skills" {
+			t.Errorf("it is read as a project: %s", p)
+		}
+	}
+}
+
+func TestNothingAtAllIsNotTheDefault(t *testing.T) {
+	sources, err := loadout.DefaultSources(&loadout.SourceOptions{NoProject: true, NoHome: true, NoBundled: true})
+	if err != nil || sources == nil || len(sources) != 0 {
+		t.Fatalf("got %v, %v; want an empty list", sources, err)
+	}
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: sources})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	if n := len(rt.Catalog().Sources()); n > 0 {
+		t.Errorf("%d sources", n)
+	}
+}
+
+func TestWhatIsFoundInTheDefaultPlaces(t *testing.T) {
+	root := t.TempDir()
+	files{
+		"home/repo/.git/HEAD": "", "home/repo/pkg/x": "",
+		"home/repo/pkg/.claude/skills/near/SKILL.md": skillText("near", ""),
+		"home/repo/skills/far/SKILL.md":              skillText("far", ""),
+		"home/repo/skills/near/SKILL.md":             skillText("near", ""),
+		"home/.agents/skills/far/SKILL.md":           skillText("far", ""),
+		"home/.agents/skills/own/SKILL.md":           skillText("own", ""),
+		"home/.codex/skills/own/SKILL.md":            skillText("own", ""),
+		"home/skills/other/SKILL.md":                 skillText("other", ""), // no default place
+	}.write(t, root)
+	o := loadout.SourceOptions{WorkDir: filepath.Join(root, "home", "repo", "pkg"), Home: filepath.Join(root, "home"), NoBundled: true}
+	if diff := cmp.Diff([]string{"project.up1.skills/far", "project.claude/near", "user.agents/own"}, skillNames(t, o)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFurtherPlaces(t *testing.T) {
+	root := t.TempDir()
+	files{
+		"a/skills/one/SKILL.md": skillText("one", ""), "b/skills/one/SKILL.md": skillText("one", ""), "B Dir/two/SKILL.md": skillText("two", ""),
+		"three/SKILL.md": skillText("three", ""), "文档/four/SKILL.md": skillText("four", ""), "bundled/five/SKILL.md": skillText("five", ""),
+	}.write(t, root)
+	at := func(p string) string { return filepath.Join(root, filepath.FromSlash(p)) }
+	extra := func(paths ...string) (out []loadout.Place) {
+		for _, p := range paths {
+			out = append(out, loadout.Place{Path: p, Scope: catalog.User})
+		}
+		return out
+	}
+	only := loadout.SourceOptions{WorkDir: root, Home: at("home"), NoHome: true, NoProject: true, NoBundled: true}
+	t.Run("are labelled by what their paths say", func(t *testing.T) {
+		o := only
+		o.Extra = append(extra(at("a/skills"), at("b/skills"), at("B Dir"), at("three/SKILL.md"), at("文档"), at("bundled"), "a/skills", at("x/pack.zip"), at("pack.SKILL"), "/"),
+			loadout.Place{Path: at("missing"), Scope: catalog.Group, Label: "team.one"}, loadout.Place{Path: at("missing2"), Label: "team.one"})
+		o.NoBundled = false
+		want := []string{"a user a/skills", "b user b/skills", "b-dir user B Dir", "three user three", "skill user 文档", "bundled-2 user bundled", "a-2 user a/skills",
+			"pack user x/pack.zip", "pack-2 user pack.SKILL", "skill-2 user /", "team.one group missing", "team.one-2 bundled missing2", "bundled bundled -"}
+		got := places(t, root, o)
+		got[9] = "skill-2 user /" // relative to root it is a long way
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+	t.Run("come before the default ones of their scope, in their order", func(t *testing.T) {
+		o := loadout.SourceOptions{WorkDir: root, Home: at("home"), NoProject: true, NoBundled: true, Extra: extra(at("b/skills"), at("a/skills"))}
+		files{"home/.agents/skills/one/SKILL.md": skillText("one", "")}.write(t, root)
+		if got := skillNames(t, o); !slices.Equal(got, []string{"b/one"}) {
+			t.Errorf("got %q", got)
+		}
+	})
+	t.Run("may be a SKILL.md or an archive", func(t *testing.T) {
+		o := only
+		o.Extra = extra(at("three/SKILL.md"))
+		if got := skillNames(t, o); !slices.Equal(got, []string{"three/three"}) && !slices.Equal(got, []string{"three/."}) {
+			t.Errorf("got %q", got)
+		}
+	})
+	t.Run("that are missing or something else are problems", func(t *testing.T) {
+		files{"text.txt": "x"}.write(t, root)
+		for path, code := range map[string]string{"none": "not-found", "none.zip": "not-found", "none/SKILL.md": "not-found", "text.txt": "not-a-zip"} {
+			o := only
+			o.Extra = extra(at(path))
+			sources, err := loadout.DefaultSources(&o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rt, err := loadout.New(t.Context(), &loadout.Options{Sources: sources})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p := rt.Catalog().Snapshot().Problems(); len(p) != 1 || p[0].Code != code || !strings.HasPrefix(at(path), p[0].Path) {
+				t.Errorf("%s: %v", path, p)
+			}
+			rt.Close()
+		}
+	})
+}
+
+func TestPluginPlaces(t *testing.T) {
+	for _, tt := range []struct {
+		what, file string
+		want       []string
+	}{
+		{"version 2", `{"version":2,"plugins":{"pdf@market":[{"scope":"user","installPath":"ROOT/p/pdf/1.0","version":"1.0"}],"csv@market":[{"installPath":"ROOT/p/csv"}]}}`,
+			[]string{"plugin.csv user p/csv/skills", "plugin.pdf user p/pdf/1.0/skills"}},
+		{"version 1", `{"version":1,"plugins":{"pdf@market":{"installPath":"ROOT/p/pdf","version":"1.0"}}}`, []string{"plugin.pdf user p/pdf/skills"}},
+		{"one name from two markets", `{"plugins":{"pdf@b":[{"installPath":"ROOT/p/b"}],"pdf@a":[{"installPath":"ROOT/p/a"}]}}`,
+			[]string{"plugin.pdf user p/a/skills", "plugin.pdf-2 user p/b/skills"}},
+		{"installed for projects", `{"plugins":{"here@m":[{"scope":"project","projectPath":"ROOT/repo","installPath":"ROOT/p/here"}],
+			"above@m":[{"scope":"local","projectPath":"ROOT","installPath":"ROOT/p/above"}],"all@m":[{"scope":"user","installPath":"ROOT/p/all"}],
+			"other@m":[{"scope":"project","projectPath":"ROOT/rep","installPath":"ROOT/p/other"}],"below@m":[{"projectPath":"ROOT/repo/sub","installPath":"ROOT/p/below"}]}}`,
+			[]string{"plugin.above user p/above/skills", "plugin.here user p/here/skills", "plugin.all user p/all/skills"}},
+		{"hostile names and paths", `{"plugins":{"../../x y\u001b[31m@m":[{"installPath":"ROOT/p/../p/x"}],"relative@m":[{"installPath":"p/pdf"}],"empty@m":[{"installPath":""}],"":[{"installPath":"ROOT/p/nameless"}],"user.agents@m":[{"installPath":"ROOT/p/agents"}]}}`,
+			[]string{"plugin.skill user p/nameless/skills", "plugin.user-agents user p/agents/skills", "plugin.x-y-31m user p/x/skills"}},
+		{"of other types", `{"plugins":{"a@m":"text","b@m":7,"c@m":null,"d@m":[1,"x",null],"e@m":[{"installPath":7}],"f@m":[[]],"g@m":[{"installPath":"ROOT/p/g"}]}}`, []string{"plugin.g user p/g/skills"}},
+		{"a list", `{"plugins":[{"installPath":"ROOT/p"}]}`, nil},
+		{"not JSON", `{"plugins":`, nil},
+		{"empty", ``, nil},
+		{"deep", strings.Repeat(`{"plugins":`, 20_000), nil},
+		{"too long", `{"plugins":{"a@m":[{"installPath":"ROOT/p"}]}}` + strings.Repeat(" ", 4<<20), nil},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			root := t.TempDir()
+			home := filepath.Join(root, "home")
+			files{"home/.claude/plugins/installed_plugins.json": strings.ReplaceAll(tt.file, "ROOT", filepath.ToSlash(root)), "repo/.git/HEAD": ""}.write(t, root)
+			for range 3 { // the file is a map
+				got := places(t, root, loadout.SourceOptions{WorkDir: filepath.Join(root, "repo"), Home: home, NoBundled: true})
+				i := slices.IndexFunc(got, func(s string) bool { return strings.HasPrefix(s, "plugin.") })
+				if i < 0 {
+					i = len(got)
+				}
+				if diff := cmp.Diff(tt.want, slices.Clip(append([]string(nil), got[i:]...))); diff != "" {
+					t.Fatalf("(-want +got):\n%s", diff)
+				}
+			}
+			off := places(t, root, loadout.SourceOptions{WorkDir: filepath.Join(root, "repo"), Home: home, NoHome: true, NoProject: true, NoBundled: true})
+			if len(off) > 0 {
+				t.Errorf("with the home directory off: %q", off)
+			}
+		})
+	}
+}
+
+// Each directory has an index of its own, in the place that was given.
+func TestDepthAndIndexReachTheSources(t *testing.T) {
+	root := t.TempDir()
+	files{"s/1/2/deep/SKILL.md": skillText("deep", ""), "s/top/SKILL.md": skillText("top", "")}.write(t, root)
+	cache := filepath.Join(root, "cache")
+	o := loadout.SourceOptions{NoHome: true, NoProject: true, NoBundled: true, Depth: 1, CacheDir: cache, Extra: []loadout.Place{{Path: filepath.Join(root, "s")}, {Path: filepath.Join(root, "s", "1")}}}
+	sources, err := loadout.DefaultSources(&o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: sources})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	if _, err := rt.Catalog().Snapshot().Get("deep"); err == nil {
+		t.Error("it is searched deeper than one level")
+	}
+	if _, err := rt.Catalog().Snapshot().Get("top"); err != nil {
+		t.Error(err)
+	}
+	if got, err := filepath.Glob(filepath.Join(cache, "index", "*.idx")); err != nil || len(got) != 2 {
+		t.Errorf("index files %q, %v; want two", got, err)
+	}
+}
