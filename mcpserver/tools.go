@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -69,6 +70,9 @@ func addTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Context, 
 // ours say more.
 func extensible(sch *jsonschema.Schema) *jsonschema.Schema {
 	sch.AdditionalProperties = nil
+	if slices.Contains(sch.Types, "array") {
+		sch.Type, sch.Types = "array", nil // never null
+	}
 	for _, p := range sch.Properties {
 		extensible(p)
 	}
@@ -137,7 +141,7 @@ func (s *Server) searchSkills(ctx context.Context, in searchArgs) (*mcp.CallTool
 	}
 	var b strings.Builder
 	for _, h := range hits {
-		out.Hits = append(out.Hits, searchHit{h.Name, h.Origin, h.Description, h.Score})
+		out.Hits = append(out.Hits, searchHit{h.Name, h.Origin, h.Description, math.Round(1000*h.Score) / 1000})
 		fmt.Fprintf(&b, "- %s: %s\n", h.Name, skill.OneLine(h.Description))
 	}
 	switch {

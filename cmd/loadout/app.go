@@ -201,7 +201,7 @@ func (a *app) logger() *slog.Logger {
 // note prints a problem that does not stop the command.
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
-		fmt.Fprintln(a.stderr, "loadout: "+safe(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(a.stderr, "loadout: "+plain(fmt.Sprintf(format, args...)))
 	}
 }
 

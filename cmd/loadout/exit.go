@@ -52,7 +52,17 @@ func (a *app) report(err error) int {
 	} else {
 		code, hint = a.classify(err)
 	}
-	fmt.Fprintf(a.stderr, "loadout: %s\n  %s\n", safe(err.Error()), plain(hint))
+	text := plain(err.Error())
+	if e, ok := errors.AsType[*config.Error](err); ok {
+		text = "configuration: "
+		for i, f := range e.Faults {
+			if i > 0 {
+				text += "\n  "
+			}
+			text += plain(f)
+		}
+	}
+	fmt.Fprintf(a.stderr, "loadout: %s\n  %s\n", text, plain(hint))
 	return code
 }
 

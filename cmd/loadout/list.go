@@ -71,8 +71,9 @@ func (a *app) list(cmd *cobra.Command, rt *loadout.Runtime, full bool) error {
 	if a.json {
 		return a.printJSON(listOutput{Skills: skills, Problems: append([]catalog.Problem{}, problems...), Shadowed: append([]catalog.Shadow{}, snap.Shadowed()...)})
 	}
-	a.problems(problems)
 	a.listText(snap, skills)
+	a.problems(problems)
+	a.listEnd(snap, skills)
 	return nil
 }
 
@@ -120,24 +121,32 @@ func (a *app) listText(snap *catalog.Snapshot, skills []listedSkill) {
 		fmt.Fprintf(a.stdout, "No skills were found. Make one with: loadout new NAME; or see where they are looked for: loadout doctor%s\n", a.flags())
 		return
 	}
-	origins := map[string]bool{}
-	for _, s := range skills {
-		origins[s.Origin] = true
-	}
-	a.table("", a.rows(skills, len(origins) > 1 || a.width() == 0))
-	if a.quiet {
+	a.table("", a.rows(skills, len(originsOf(skills)) > 1 || a.width() == 0))
+}
+
+// listEnd says behind a list, which may be long, what else there is.
+func (a *app) listEnd(snap *catalog.Snapshot, skills []listedSkill) {
+	if a.quiet || len(skills) == 0 {
 		return
 	}
 	if n := len(snap.Shadowed()); n > 0 {
 		fmt.Fprintf(a.stderr, "%s hidden by others of the same name: loadout explain NAME%s\n", map[bool]string{true: "1 skill is", false: counted(n, "skill") + " are"}[n == 1], a.flags())
 	}
 	if isTerminal(a.stdout) && isTerminal(a.stderr) {
-		from := counted(len(origins), "place")
-		if len(origins) == 1 {
-			from = skills[0].Origin
+		from := skills[0].Origin
+		if n := len(originsOf(skills)); n > 1 {
+			from = counted(n, "place")
 		}
 		fmt.Fprintf(a.stderr, "\n%s from %s. To read one: loadout show NAME%s\n", counted(len(skills), "skill"), from, a.flags())
 	}
+}
+
+func originsOf(skills []listedSkill) map[string]bool {
+	origins := map[string]bool{}
+	for _, s := range skills {
+		origins[s.Origin] = true
+	}
+	return origins
 }
 
 func (a *app) rows(skills []listedSkill, origin bool) [][]string {

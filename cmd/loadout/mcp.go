@@ -69,7 +69,7 @@ while it runs; SIGHUP reads them all again.`,
 	f.BoolVar(&stdio, "stdio", false, "serve on standard input and output, also where mcp.address is set")
 	f.StringVar(&token, "token-file", "", "`FILE` with the token clients must send; needed beyond loopback addresses")
 	f.StringVar(&compat, "compat", "", "serve the tools of an earlier system: "+compatNames())
-	f.IntVar(&budget, "text-budget", 0, "tell a client `N` characters of skill descriptions at the start; default 2000")
+	f.IntVar(&budget, "text-budget", 0, "tell a client `N` characters of descriptions at the start; default 2000")
 	complete(cmd, "compat", mcpserver.Compats()...)
 	return cmd
 }

@@ -153,6 +153,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 			if err != nil || len(rest) > 0 {
 				return unknownCommand(cmd, rest[0])
 			}
+			cmd.InitDefaultHelpFlag()
 			return cmd.Help()
 		},
 	}
