@@ -28,6 +28,10 @@ func fileTree() files {
 		"pdf/scripts/fill.py":        "print()\n",
 		"pdf/assets/logo.png":        png,
 		"pdf/assets/really.jpg":      png,
+		"pdf/assets/a.jpg":           "\xff\xd8\xff\x00",
+		"pdf/assets/gif":             "GIF89a\x00",
+		"pdf/assets/a.webp":          "RIFF\x00\x00\x00\x00WEBPVP8 ",
+		"pdf/assets/a.ico":           "\x00\x00\x01\x00",
 		"pdf/assets/fake.png":        "\x00\x01\x02",
 		"pdf/assets/drawing.svg":     "<svg/>",
 		"pdf/assets/font.ttf":        "\x00\x01\x00\x00",
@@ -62,6 +66,10 @@ func TestReadFile(t *testing.T) {
 		{"a drawing is text", "assets/drawing.svg", loadout.Content{Path: "assets/drawing.svg", Size: 6, MIME: "image/svg+xml", Text: "<svg/>"}},
 		{"an image", "assets/logo.png", loadout.Content{Path: "assets/logo.png", Size: 16, MIME: "image/png", Data: []byte(png), Binary: true}},
 		{"an image of another kind than its name says", "assets/really.jpg", loadout.Content{Path: "assets/really.jpg", Size: 16, MIME: "image/png", Data: []byte(png), Binary: true}},
+		{"a JPEG", "assets/a.jpg", loadout.Content{Path: "assets/a.jpg", Size: 4, MIME: "image/jpeg", Data: []byte("\xff\xd8\xff\x00"), Binary: true}},
+		{"a GIF without an extension", "assets/gif", loadout.Content{Path: "assets/gif", Size: 7, MIME: "image/gif", Data: []byte("GIF89a\x00"), Binary: true}},
+		{"a WebP", "assets/a.webp", loadout.Content{Path: "assets/a.webp", Size: 16, MIME: "image/webp", Data: []byte("RIFF\x00\x00\x00\x00WEBPVP8 "), Binary: true}},
+		{"an icon, which models do not take", "assets/a.ico", loadout.Content{Path: "assets/a.ico", Size: 4, MIME: "image/x-icon", Binary: true}},
 		{"an image by its name only", "assets/fake.png", loadout.Content{Path: "assets/fake.png", Size: 3, MIME: "image/png", Binary: true}},
 		{"a font", "assets/font.ttf", loadout.Content{Path: "assets/font.ttf", Size: 4, MIME: "font/ttf", Binary: true}},
 		{"text of another encoding", "assets/latin1.txt", loadout.Content{Path: "assets/latin1.txt", Size: 4, MIME: "text/plain", Binary: true}},
@@ -108,7 +116,7 @@ func TestK7ReadFileStaysInsideTheSkill(t *testing.T) {
 		{"__pycache__/fill.pyc", fs.ErrNotExist, "is no part of the skill"},
 		{"guide.md", fs.ErrNotExist, "did you mean references/guide.md?"},
 		{"reference/Guide.MD", fs.ErrNotExist, "did you mean references/guide.md?"},
-		{"references/missing.md", fs.ErrNotExist, "it has ..notes.md, SKILL.md, assets/drawing.svg"},
+		{"references/missing.md", fs.ErrNotExist, "it has ..notes.md, SKILL.md, assets/a.ico"},
 		{"SKILL.md/x", nil, ""},
 		{"%2e%2e/secret.txt", fs.ErrNotExist, "has no file"},
 	} {
@@ -171,6 +179,16 @@ func TestReadFileFollowsLinksInsideTheSkillOnly(t *testing.T) {
 		} else if !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), dir) {
 			t.Errorf("%s: error %q does not say %q, or tells places of this machine", path, err, text)
 		}
+	}
+}
+
+func TestReadFileOfAnEmptyDirectory(t *testing.T) {
+	rt, dir := runtimeOf(t, fileTree())
+	if err := os.Mkdir(filepath.Join(dir, "pdf", "void"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rt.ReadFile(t.Context(), entry(t, rt, "pdf"), "void", 0, 0); !errors.Is(err, fs.ErrInvalid) || !strings.HasSuffix(err.Error(), "void is a directory; it has no files") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,29 +59,16 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// built is the program, made once.
-var built = func() func(t *testing.T) string {
-	var once sync.Once
-	var dir string
-	var failure error
-	return func(t *testing.T) string {
-		t.Helper()
-		once.Do(func() {
-			if dir, failure = os.MkdirTemp("", "loadout"); failure != nil {
-				return
-			}
-			out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "loadout"), "github.com/loadout-dev/loadout/cmd/loadout").CombinedOutput()
-			if err != nil {
-				failure = fmt.Errorf("go build: %w\n%s", err, out)
-			}
-		})
-		t.Cleanup(func() { os.RemoveAll(dir) })
-		if failure != nil {
-			t.Fatal(failure)
-		}
-		return filepath.Join(dir, "loadout")
+// built makes the program.
+func built(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "loadout")
+	out, err := exec.Command("go", "build", "-o", program, "github.com/loadout-dev/loadout/cmd/loadout").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
 	}
-}()
+	return program
+}
 
 func part(a *txtar.Archive, name string) *txtar.File {
 	for i := range a.Files {

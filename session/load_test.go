@@ -62,6 +62,12 @@ func TestW11LoadOutcomes(t *testing.T) {
 	}
 }
 
+func TestAFailedLoadWithoutAnySkillSaysSo(t *testing.T) {
+	if r := load(t, open(t, &session.Memory{}, &shelf{}), "pdf"); !strings.HasSuffix(r.Text, ". There are no skills.") {
+		t.Errorf("text %q", r.Text)
+	}
+}
+
 func TestAFailedLoadNamesTwentySkillsAtMost(t *testing.T) {
 	sh := &shelf{}
 	for i := range 25 {
@@ -319,6 +325,32 @@ func TestALoadThatNobodyWaitsForLeavesNothing(t *testing.T) {
 	}
 }
 
+// late is a log whose reader gives up while it is written.
+type late struct {
+	session.Memory
+	giveUp context.CancelFunc
+}
+
+func (l *late) Append(ctx context.Context, events ...*session.Event) error {
+	l.giveUp()
+	return l.Memory.Append(ctx, events...)
+}
+
+// Once it is in the log it is told, also to who gives up at that moment.
+func TestALoadThatIsInTheLogIsTold(t *testing.T) {
+	sh := &shelf{}
+	sh.put("pdf", "# PDF\n")
+	ctx, cancel := context.WithCancel(t.Context())
+	l := &late{giveUp: cancel}
+	r, err := open(t, l, sh).Load(ctx, "pdf")
+	if err != nil || r.State != session.StateLoaded || !strings.Contains(r.Text, "# PDF") {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	if es := events(t, l); len(es) != 1 {
+		t.Errorf("events %q", kinds(es))
+	}
+}
+
 func TestALoadIsNotBegunForACallerThatIsGone(t *testing.T) {
 	sh := &shelf{}
 	sh.put("pdf", "x")
@@ -382,6 +414,9 @@ func TestUnload(t *testing.T) {
 		var needed *session.NeededError
 		if !errors.As(err, &needed) || !slices.Equal(needed.By, []string{"report", "csv"}) {
 			t.Errorf("got %v, want a NeededError that names report and csv", err)
+		}
+		if want := "skill base is needed by report, csv; unload them too, or all at once"; err.Error() != want {
+			t.Errorf("error %q, want %q", err, want)
 		}
 		if len(events(t, l)) != before {
 			t.Error("a refused unload left an event")

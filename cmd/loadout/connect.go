@@ -248,7 +248,6 @@ func (a *app) confirm(ctx context.Context, question string) (bool, error) {
 	}()
 	select {
 	case <-ctx.Done():
-		fmt.Fprintln(a.stderr)
 		return false, context.Cause(ctx)
 	case line := <-answer:
 		if !strings.HasSuffix(line, "\n") {

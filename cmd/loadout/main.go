@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -57,6 +58,9 @@ func run(ctx context.Context, args []string, env environment) int {
 	err := cmd.ExecuteContext(ctx)
 	switch {
 	case errors.Is(err, context.Canceled) || ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		if isTerminal(env.stderr) {
+			fmt.Fprintln(env.stderr) // behind ^C
+		}
 		return exitInterrupted
 	case err != nil:
 		return a.report(err)

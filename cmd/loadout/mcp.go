@@ -218,7 +218,7 @@ func (a *app) serveStdio(ctx context.Context, rt *loadout.Runtime, s *mcpserver.
 
 This is an MCP server on standard input and output: it waits for a client.
   To let a client start it:  loadout connect CLIENT%s
-                             (%s)
+      CLIENT: %s
   To serve over HTTP:        loadout mcp --http 127.0.0.1:8485%s
   To end it:                 Ctrl-C
 `, a.summary(rt, s), a.flags(), strings.Join(client.Names(), ", "), a.flags())
@@ -244,15 +244,7 @@ func (a *app) summary(rt *loadout.Runtime, s *mcpserver.Server) string {
 		origins[e.Origin]++
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Loadout serves %s", counted(len(snap.Skills()), "skill"))
-	for i, o := range order {
-		sep := ": "
-		if i > 0 {
-			sep = ", "
-		}
-		fmt.Fprintf(&b, "%s%d from %s", sep, origins[o], o)
-	}
-	b.WriteString(".")
+	fmt.Fprintf(&b, "Loadout serves %s%s.", counted(len(snap.Skills()), "skill"), fromWhere(order, origins))
 	if snap.Disabled {
 		b.WriteString(" Skills are switched off (skills.enabled); see: loadout config show")
 	}
@@ -264,6 +256,25 @@ func (a *app) summary(rt *loadout.Runtime, s *mcpserver.Server) string {
 			map[bool]string{true: "1 skill is", false: counted(n, "skill") + " are"}[n == 1], a.flags())
 	}
 	return b.String()
+}
+
+// fromWhere says how many skills come from which origin.
+func fromWhere(order []string, count map[string]int) string {
+	const most = 5
+	switch {
+	case len(order) == 0:
+		return ""
+	case len(order) == 1:
+		return " from " + order[0]
+	}
+	var parts []string
+	for _, o := range order[:min(len(order), most)] {
+		parts = append(parts, fmt.Sprintf("%d from %s", count[o], o))
+	}
+	if rest := len(order) - most; rest > 0 {
+		parts = append(parts, "the others from "+counted(rest, "more place"))
+	}
+	return ": " + strings.Join(parts, ", ")
 }
 
 func (a *app) serveHTTP(ctx context.Context, address string, rt *loadout.Runtime, s *mcpserver.Server, o *mcpserver.HTTPOptions) error {

@@ -63,7 +63,7 @@ func (a *app) new(name string, o newOptions) error {
 		}
 	}
 	if name == "" && o.from == "" {
-		return fail(exitUsage, "as: loadout new release-notes", "loadout new needs the NAME of the skill")
+		return fail(exitUsage, "as: loadout new release-notes", "new needs the NAME of the skill")
 	}
 	if !skill.PortableName(draft.Name) {
 		if o.from == "" || name != "" {

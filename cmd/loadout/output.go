@@ -187,7 +187,10 @@ func same(s string) string { return s }
 // table prints rows in columns. The last column takes the rest of the line;
 // the others are never cut, as a person may want to copy them.
 func (a *app) table(indent string, rows [][]string) {
-	const most = 40 // a longer cell moves its own row only
+	most := 40 // a longer cell moves its own row only
+	if w := a.width(); w > 0 {
+		most = max(w/3, 20)
+	}
 	var widths []int
 	for _, r := range rows {
 		for len(widths) < len(r) {

@@ -37,7 +37,7 @@ in names, descriptions, tags and the beginning of the instructions.`,
 			}
 			query := strings.TrimSpace(strings.Join(args, " "))
 			if query == "" {
-				return fail(exitUsage, "as: loadout search fill in a pdf form; to see all: loadout list", "loadout search needs words to look for")
+				return fail(exitUsage, "as: loadout search fill in a pdf form; to see all: loadout list", "search needs words to look for")
 			}
 			rt, err := a.open(cmd.Context())
 			if err != nil {

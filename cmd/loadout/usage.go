@@ -12,14 +12,15 @@ import (
 // most below zero means any number.
 func want(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
+		name := strings.TrimPrefix(cmd.CommandPath(), "loadout ")
 		hint := "as: loadout " + strings.TrimSuffix(strings.TrimPrefix(cmd.UseLine(), "loadout "), " [flags]") + "; see: " + cmd.CommandPath() + " --help"
 		switch {
 		case len(args) < least:
-			return fail(exitUsage, hint, "%s needs %s", cmd.CommandPath(), what)
+			return fail(exitUsage, hint, "%s needs %s", name, what)
 		case most == 0 && len(args) > 0:
-			return fail(exitUsage, "see: "+cmd.CommandPath()+" --help", "%s takes no arguments, and got %q", cmd.CommandPath(), args[0])
+			return fail(exitUsage, "see: "+cmd.CommandPath()+" --help", "%s takes no arguments, and got %q", name, args[0])
 		case most > 0 && len(args) > most:
-			return fail(exitUsage, hint, "%s takes %s, and got %d arguments", cmd.CommandPath(), what, len(args))
+			return fail(exitUsage, hint, "%s takes %s, and got %d arguments", name, what, len(args))
 		}
 		return nil
 	}

@@ -1,5 +1,6 @@
 // Package bundled holds the skills that come with the program. It only
-// embeds them: it reads nothing from disk and decides nothing about them.
+// embeds them, but for names that begin with a dot or an underscore: it reads
+// nothing from disk and decides nothing about them.
 package bundled
 
 import (
@@ -7,7 +8,7 @@ import (
 	"io/fs"
 )
 
-//go:embed all:skills
+//go:embed skills
 var files embed.FS
 
 // FS returns the bundled skills, each in a directory of its own.

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// console is loadout on a terminal of its own, as a person has it.
+type console struct {
+	*exec.Cmd
+	master *os.File
+	ended  chan struct{}
+
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func openConsole(t *testing.T, width int, env []string, args ...string) *console {
+	t.Helper()
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Skipf("there are no terminals here: %v", err)
+	}
+	master := os.NewFile(uintptr(fd), "/dev/ptmx") // not blocking, so that closing it ends a read
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 50, Col: uint16(width)}); err != nil {
+		t.Fatal(err)
+	}
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slave.Close()
+	home := t.TempDir()
+	c := &console{Cmd: exec.Command("loadout", args...), master: master, ended: make(chan struct{})}
+	c.Stdin, c.Stdout, c.Stderr, c.Dir = slave, slave, slave, home
+	c.Env = append(append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=", "NO_COLOR=", "TERM=xterm"), env...)
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { // until the program has ended, or the terminal has gone
+		buf := make([]byte, 4096)
+		for {
+			n, err := master.Read(buf)
+			c.mu.Lock()
+			c.text.Write(buf[:n])
+			c.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	go func() { c.Wait(); close(c.ended) }()
+	t.Cleanup(func() {
+		c.Process.Kill()
+		<-c.ended
+		master.Close()
+	})
+	return c
+}
+
+func (c *console) output() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strings.ReplaceAll(c.text.String(), "\r\n", "\n")
+}
+
+// await waits until the screen has a text.
+func (c *console) await(t *testing.T, text string) {
+	t.Helper()
+	for range 400 {
+		if strings.Contains(c.output(), text) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("there is no %q on the screen:\n%s", text, c.output())
+}
+
+func (c *console) types(t *testing.T, keys string) {
+	t.Helper()
+	if _, err := c.master.WriteString(keys); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// end waits for the program, and checks its exit code.
+func (c *console) end(t *testing.T, code int) {
+	t.Helper()
+	select {
+	case <-c.ended:
+	case <-time.After(2 * time.Second):
+		t.Fatalf("it goes on:\n%s", c.output())
+	}
+	if got := c.ProcessState.ExitCode(); got != code {
+		t.Errorf("exit code %d, want %d:\n%s", got, code, c.output())
+	}
+	time.Sleep(20 * time.Millisecond) // for the rest of the output
+}
+
+var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+
+// Lists fit the terminal, and are in colour where that is wanted.
+func TestTerminalWidth(t *testing.T) {
+	for _, width := range []int{60, 80, 120} {
+		for _, args := range []string{"list", "search data", "doctor", "explain csv-analysis", "config show"} {
+			t.Run(fmt.Sprint(args, width), func(t *testing.T) {
+				c := openConsole(t, width, nil, strings.Fields(args)...)
+				c.end(t, exitOK)
+				if !colours.MatchString(c.output()) {
+					t.Error("there are no colours")
+				}
+				for line := range strings.Lines(colours.ReplaceAllString(c.output(), "")) {
+					if line = strings.TrimSuffix(line, "\n"); columns(line) > width {
+						t.Errorf("a line has %d columns: %s", columns(line), line)
+					}
+				}
+			})
+		}
+	}
+	for _, env := range []string{"NO_COLOR=1", "TERM=dumb"} {
+		c := openConsole(t, 80, []string{env}, "list")
+		c.end(t, exitOK)
+		if strings.Contains(c.output(), "\x1b") || !strings.Contains(c.output(), "To read one: loadout show NAME") {
+			t.Errorf("%s: %s", env, c.output())
+		}
+	}
+}
+
+// connect asks before it writes where a person can answer.
+func TestTerminalConnect(t *testing.T) {
+	const question = "Make this change? [y/N] "
+	tests := map[string]struct {
+		args, answer string
+		code         int
+		written      bool
+	}{
+		"yes":          {"", "y\n", exitOK, true},
+		"no":           {"", "n\n", exitRefused, false},
+		"nothing":      {"", "\n", exitRefused, false},
+		"end of input": {"", "\x04", exitRefused, false},
+		"interrupt":    {"", "\x03", exitInterrupted, false},
+		"not asked":    {"--yes", "", exitOK, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := openConsole(t, 100, nil, append([]string{"connect", "cursor"}, strings.Fields(tt.args)...)...)
+			if tt.answer != "" {
+				c.await(t, question)
+				c.types(t, tt.answer)
+			}
+			c.end(t, tt.code)
+			_, err := os.Stat(filepath.Join(c.Dir, ".cursor", "mcp.json"))
+			if written := err == nil; written != tt.written {
+				t.Errorf("written: %v, want %v", written, tt.written)
+			}
+		})
+	}
+}
+
+// A server started on a terminal says what it is, and ends with Ctrl-C, at the
+// end of the input, or when the terminal goes away.
+func TestTerminalServer(t *testing.T) {
+	const ctrlC = "\x03"
+	for args, hint := range map[string]string{"mcp": "loadout connect CLIENT", "mcp --http 127.0.0.1:0": "MCP endpoint: "} {
+		t.Run(args+" interrupted", func(t *testing.T) {
+			c := openConsole(t, 80, nil, strings.Fields(args)...)
+			c.await(t, hint)
+			c.await(t, "Ctrl-C")
+			c.types(t, ctrlC)
+			c.end(t, exitInterrupted)
+		})
+		t.Run(args+" hung up", func(t *testing.T) {
+			c := openConsole(t, 80, nil, strings.Fields(args)...)
+			c.await(t, "Ctrl-C")
+			c.master.Close()
+			select {
+			case <-c.ended:
+			case <-time.After(2 * time.Second):
+				t.Fatal("it goes on")
+			}
+		})
+	}
+	c := openConsole(t, 80, nil, "mcp")
+	c.await(t, "Ctrl-C")
+	c.types(t, "\x04")
+	c.end(t, exitOK)
+}
