@@ -216,13 +216,21 @@ func (s *Session) failure(err error) string {
 	}
 	names := l.Names()
 	if len(names) == 0 {
-		return err.Error() + ". There are no skills."
+		return sentence(err) + " There are no skills."
 	}
-	text := err.Error() + ". Available skills: " + strings.Join(names[:min(len(names), maxNamed)], ", ")
+	text := sentence(err) + " Available skills: " + strings.Join(names[:min(len(names), maxNamed)], ", ")
 	if rest := len(names) - maxNamed; rest > 0 {
 		text += fmt.Sprintf(" and %d more", rest)
 	}
 	return text
+}
+
+// sentence is the text of an error with a mark at its end.
+func sentence(err error) string {
+	if text := err.Error(); strings.HasSuffix(text, "?") {
+		return text
+	}
+	return err.Error() + "."
 }
 
 // NeededError says that a skill cannot be unloaded because others need it.

@@ -197,7 +197,7 @@ func (c *checker) entry(f *zip.File) bool {
 func (c *checker) name(name string) bool {
 	switch {
 	case len(name) > 512:
-		return c.refuse(name[:80]+"…", "name-too-long", "its path has %d bytes, more than 512", len(name))
+		return c.refuse(name[:80]+"…", "path-too-long", "its path has %d bytes, more than 512", len(name))
 	case !utf8.ValidString(name):
 		return c.refuse(name, "name-encoding", "its name is not UTF-8")
 	case strings.HasPrefix(name, "/"):
@@ -218,7 +218,7 @@ func (c *checker) name(name string) bool {
 		case part == "" || part == ".":
 			return c.refuse(name, "path-unclean", "its path has an empty part or a dot; write it plainly")
 		case len(part) > 255:
-			return c.refuse(name, "name-too-long", "a part of its path has %d bytes, more than 255", len(part))
+			return c.refuse(name, "path-too-long", "a part of its path has %d bytes, more than 255", len(part))
 		}
 	}
 	return true

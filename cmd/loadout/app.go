@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -96,6 +98,11 @@ func unquotable(r rune) bool {
 func (a *app) settings(flags map[string]string) (*config.Config, error) {
 	in := a.configInput()
 	in.Flags = flags
+	if in.File != "" {
+		if _, err := os.Stat(in.File); errors.Is(err, fs.ErrNotExist) {
+			return nil, fail(exitNotFound, "check the path given with --config", "%s: %w", in.File, reason(err))
+		}
+	}
 	c, err := config.Load(in)
 	if err != nil {
 		return nil, err
@@ -169,7 +176,12 @@ func (a *app) sources(c *config.Config) ([]catalog.Source, error) {
 		o.NoProject, o.WorkDir = true, string(filepath.Separator)
 	}
 	for _, d := range c.Skills.Dirs {
-		o.Extra = append(o.Extra, loadout.Place{Path: d, Scope: catalog.User})
+		switch {
+		case !c.FromProject(d):
+			o.Extra = append(o.Extra, loadout.Place{Path: d, Scope: catalog.User})
+		case c.Skills.Project:
+			o.Extra = append(o.Extra, loadout.Place{Path: d, Scope: catalog.Project})
+		}
 	}
 	for _, d := range c.Inherited {
 		o.Extra = append(o.Extra, loadout.Place{Path: d, Scope: catalog.User})
