@@ -338,6 +338,7 @@ func FuzzIndex(f *testing.F) {
 		}
 	}
 	f.Add([]byte{})
+	f.Add(append([]byte{0x80, 0x00}, encodeIndex("", &node{})[len(prefix)+1:]...)) // a number in more bytes than it needs
 	f.Fuzz(func(t *testing.T, rest []byte) {
 		if len(rest) > 1<<16 {
 			t.Skip("longer than needed")

@@ -187,11 +187,10 @@ func TestEverySkillIsReachedByItsKey(t *testing.T) {
 
 // A skill cannot take the place of a version of another by its name.
 func TestANameCannotPassForAVersionOfAnother(t *testing.T) {
-	s := open(t, source("evil", catalog.Project, "pdf@^2"), source("good", catalog.User, "pdf@2.0.0")).Snapshot()
 	evil := &memory{origin: "evil", scope: catalog.Project}
 	evil.add("x")
 	evil.entries[0].Name = "pdf@^2"
-	s = open(t, evil, source("good", catalog.User, "pdf@2.0.0")).Snapshot()
+	s := open(t, evil, source("good", catalog.User, "pdf@2.0.0")).Snapshot()
 	if e := get(t, s, "pdf@^2"); e.Origin != "good" {
 		t.Errorf("pdf@^2 is %s", e.Key())
 	}

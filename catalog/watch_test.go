@@ -156,18 +156,25 @@ func TestADirectoryThatDidNotExist(t *testing.T) {
 func TestALinkThatIsTurnedElsewhere(t *testing.T) {
 	root := tree(t, map[string]string{"v1/pdf/SKILL.md": doc("pdf", "version: 1.0.0\n"), "v2/pdf/SKILL.md": doc("pdf", "version: 2.0.0\n"), "now": "-> v1"})
 	f := follow(t, nil, catalog.NewDir("now", catalog.User, filepath.Join(root, "now"), nil))
-	must(t, os.Symlink("v2", filepath.Join(root, "next")))
-	must(t, os.Rename(filepath.Join(root, "next"), filepath.Join(root, "now")))
-	f.until(t, "the link", func(s *catalog.Snapshot) bool { return get(t, s, "pdf").Version == "2.0.0" })
+	for i, to := range []string{"v2", "v1", "v2"} {
+		must(t, os.Symlink(to, filepath.Join(root, "next")))
+		must(t, os.Rename(filepath.Join(root, "next"), filepath.Join(root, "now")))
+		version := []string{"2.0.0", "1.0.0"}[i%2]
+		f.until(t, "the link", func(s *catalog.Snapshot) bool { return get(t, s, "pdf").Version == version })
+	}
 }
 
 // Two sources that reach one directory both hear of it.
 func TestADirectoryOfTwoSources(t *testing.T) {
 	root := tree(t, map[string]string{"store/a/SKILL.md": doc("a", ""), "x": "-> store", "y": "-> store"})
 	f := follow(t, nil, catalog.NewDir("x", catalog.User, filepath.Join(root, "x"), nil), catalog.NewDir("y", catalog.Project, filepath.Join(root, "y"), nil))
-	write(t, root, map[string]string{"store/b/SKILL.md": doc("b", "")})
-	f.until(t, "a new skill", func(s *catalog.Snapshot) bool { return strings.Join(keys(s.Skills()), " ") == "y/a y/b" })
-	f.until(t, "it by the other way", func(s *catalog.Snapshot) bool { return len(s.Explain("b")) == 2 })
+	want := "y/a"
+	for _, name := range []string{"b", "c", "d"} {
+		write(t, root, map[string]string{"store/" + name + "/SKILL.md": doc(name, "")})
+		want += " y/" + name
+		f.until(t, "a new skill", func(s *catalog.Snapshot) bool { return strings.Join(keys(s.Skills()), " ") == want })
+		f.until(t, "it by the other way", func(s *catalog.Snapshot) bool { return len(s.Explain(name)) == 2 })
+	}
 }
 
 func TestAllDirectoriesShareOneWatcher(t *testing.T) {

@@ -21,10 +21,10 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Of a result with structured content, Claude Code and Codex show a model that
-// alone; others show the content alone. So each of the two says everything,
-// and a result that is an error has no structured content but where it says
-// more than its text.
+// Of a result with structured content, Claude Code shows a model that alone, and
+// of an error the content alone (anthropics/claude-code#79944, #86032); others
+// show the content alone. So each of the two says everything that it can, and
+// an error says everything in its text.
 
 var readOnly = &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)}
 

@@ -95,7 +95,7 @@ func TestHostileFilesAreRefusedOrReadWithinBounds(t *testing.T) {
 			found := tt.code == "" && len(ds) == 0
 			for _, d := range ds {
 				found = found || d.Code == tt.code
-				if len(d.Message) > 10_000 || strings.ContainsAny(d.Message+d.Fix, "\n\x00\x1b\x9b") {
+				if len(d.Message) > 10_000 || strings.ContainsAny(d.Message+d.Fix, "\n\x00\x1b\u009b") {
 					t.Errorf("message is not fit to be shown: %.200q", d.Message)
 				}
 			}

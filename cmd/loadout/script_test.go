@@ -24,6 +24,8 @@ import (
 var update = flag.Bool("update", false, "write what commands print into the scripts")
 
 func TestMain(m *testing.M) {
+	// The race detector makes every process of a command wait for a second.
+	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	testscript.Main(m, map[string]func(){"loadout": main})
 }
 
