@@ -71,6 +71,9 @@ func New(sources []Source, opts *Options) (*Catalog, error) {
 	}
 	origins := map[string]bool{}
 	for _, s := range sources {
+		if !isLabel(s.Origin()) {
+			return nil, fmt.Errorf("a skill source has the label %q; make it of lower-case letters, digits, dots and hyphens", s.Origin())
+		}
 		if origins[s.Origin()] {
 			return nil, fmt.Errorf("two skill sources have the label %s; give one another name", s.Origin())
 		}
@@ -95,6 +98,13 @@ func New(sources []Source, opts *Options) (*Catalog, error) {
 	}
 	c.current.Store(newSnapshot(nil, nil, f))
 	return c, nil
+}
+
+// isLabel reports whether a label can be part of a reference and of a URI.
+func isLabel(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' && r != '-'
+	})
 }
 
 // Snapshot returns the current state, empty before the first reload.
@@ -340,7 +350,8 @@ func (c *Catalog) Open(ctx context.Context, e *Entry) (*skill.Bundle, error) {
 }
 
 // Read returns the skill and the bytes of its SKILL.md as they are now, which
-// may be newer than the entry.
+// may be newer than the entry. The error is a [*BrokenError] where it does not
+// load any more, and a [*NotFoundError] where the filter hides it now.
 func (c *Catalog) Read(ctx context.Context, e *Entry) (*skill.Skill, []byte, error) {
 	src, ok := readDirect(e)
 	file, folder := e.file, path.Base(filepath.ToSlash(e.Path))
@@ -358,6 +369,11 @@ func (c *Catalog) Read(ctx context.Context, e *Entry) (*skill.Skill, []byte, err
 	s, ds, _ := skill.ParseHead(src, true, file, folder)
 	if s == nil || !ds.Loads() {
 		return nil, nil, &BrokenError{Name: e.Name, Path: e.Path, Diagnostics: ds}
+	}
+	if e.file != "" { // what the entry says was read from there, and may have changed
+		if why := c.filter.hides(&Entry{Name: s.Name, Version: s.Version, BindShells: s.BindShells}); why != "" {
+			return nil, nil, &NotFoundError{Ref: e.Name, Reason: "it has changed, and is " + why}
+		}
 	}
 	return s, src, nil
 }

@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -61,6 +62,26 @@ func TestK2EveryEntryChecksTheSwitchAndTheAllowList(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Instructions are read as they are now, and so is what the filter goes by.
+func TestK2AnEditDoesNotGetAroundTheFilter(t *testing.T) {
+	root := tree(t, map[string]string{"pdf/SKILL.md": doc("pdf", "version: 1.0.0\n")})
+	c := filtered(t, catalog.Filter{Allow: []string{"pdf@^1"}, Shell: "Chat"}, dir(root))
+	e := get(t, c.Snapshot(), "pdf")
+	for _, tt := range []struct{ content, want string }{
+		{doc("pdf", "version: 1.9.0\n"), ""},
+		{doc("pdf", "version: 2.0.0\n"), `skill "pdf" is not available: it has changed, and is not on the allow-list (skills.allow)`},
+		{doc("pdf", ""), `skill "pdf" is not available: it has changed, and is not on the allow-list (skills.allow)`},
+		{doc("other", "version: 1.0.0\n"), `skill "pdf" is not available: it has changed, and is not on the allow-list (skills.allow)`},
+		{doc("pdf", "version: 1.0.0\nbindShells: [Code]\n"), `skill "pdf" is not available: it has changed, and is bound to Code (bindShells), and this is Chat`},
+	} {
+		write(t, root, map[string]string{"pdf/SKILL.md": tt.content})
+		_, _, err := c.Read(t.Context(), e)
+		if got := fmt.Sprint(err); tt.want == "" && err != nil || tt.want != "" && got != tt.want {
+			t.Errorf("got %s, want %s", got, tt.want)
+		}
 	}
 }
 

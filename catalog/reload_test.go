@@ -27,6 +27,14 @@ func TestNewRefusesTwoSourcesOfOneLabel(t *testing.T) {
 	}
 }
 
+func TestNewRefusesALabelThatIsNoPartOfAReference(t *testing.T) {
+	for label, ok := range map[string]bool{"a": true, "user.claude-2": true, "": false, "a/b": false, "a@1": false, "A": false, "a b": false, "é": false} {
+		if _, err := catalog.New([]catalog.Source{source(label, catalog.User)}, nil); (err == nil) != ok {
+			t.Errorf("%q: %v", label, err)
+		}
+	}
+}
+
 func TestACatalogIsEmptyUntilItIsRead(t *testing.T) {
 	c, err := catalog.New([]catalog.Source{source("m", catalog.User, "a")}, nil)
 	must(t, err)

@@ -48,10 +48,14 @@ type NotFoundError struct {
 }
 
 func (e *NotFoundError) Error() string {
-	s := fmt.Sprintf("no skill answers to %q", e.Ref)
+	ref := e.Ref
+	if r := []rune(ref); len(r) > 200 {
+		ref = string(r[:200]) + "…"
+	}
+	s := fmt.Sprintf("no skill answers to %q", ref)
 	switch {
 	case e.Reason != "":
-		s = fmt.Sprintf("skill %q is not available: %s", e.Ref, e.Reason)
+		s = fmt.Sprintf("skill %q is not available: %s", ref, e.Reason)
 	case len(e.Near) > 0:
 		s += "; did you mean " + strings.Join(e.Near, ", ") + "?"
 	}

@@ -15,10 +15,11 @@ type Source interface {
 	Origin() string
 	// Scope is the scope of its skills.
 	Scope() Scope
-	// List returns all skills of the source in a stable order. A skill that
-	// cannot be read is a problem, not an error. An error means that the
-	// source as a whole could not be read; the catalog then keeps what it
-	// knew of it.
+	// List returns all skills of the source. The entry of a skill that has not
+	// changed is the one that was returned before, and no other: that is how
+	// changes are told. A skill that cannot be read is a problem, not an
+	// error. An error means that the source as a whole could not be read; the
+	// catalog then keeps what it knew of it.
 	List(ctx context.Context) (Listing, error)
 	// Open returns the files of a skill as they are now. The caller closes
 	// the bundle. The error wraps [fs.ErrNotExist] where the skill is gone.

@@ -175,6 +175,11 @@ func TestADirectoryOfTwoSources(t *testing.T) {
 		f.until(t, "a new skill", func(s *catalog.Snapshot) bool { return strings.Join(keys(s.Skills()), " ") == want })
 		f.until(t, "it by the other way", func(s *catalog.Snapshot) bool { return len(s.Explain(name)) == 2 })
 	}
+	for i := range 3 { // no new directory is a reason to look again
+		version := fmt.Sprintf("%d.0.0", i)
+		write(t, root, map[string]string{"store/a/SKILL.md": doc("a", "version: "+version+"\n")})
+		f.until(t, "an edit", func(s *catalog.Snapshot) bool { e := get(t, s, "a"); return e.Origin == "y" && e.Version == version })
+	}
 }
 
 func TestAllDirectoriesShareOneWatcher(t *testing.T) {

@@ -47,7 +47,16 @@ needs to choose one, and loads instructions and files on demand.`,
 			return notEmpty(cmd)
 		},
 	}
+	var version bool
+	root.Flags().BoolVar(&version, "version", false, "print the version")
 	group(root)
+	help := root.RunE
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if version && len(args) == 0 {
+			return a.version()
+		}
+		return help(cmd, args)
+	}
 	root.SetFlagErrorFunc(flagError)
 	f := root.PersistentFlags()
 	f.StringArrayVar(&a.skills, "skills", nil, "use only the skills in `DIR`, an archive or a SKILL.md (repeatable)")

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/internal/client"
+	"github.com/loadout-dev/loadout/internal/config"
 )
 
 type connectOptions struct {
@@ -295,6 +296,13 @@ func (a *app) clientEntry(o connectOptions) (client.Entry, error) {
 			return e, fail(code, hint, "%s: %w", paths[i+1], reason(err))
 		}
 		e.Args = append(e.Args, paths[i], abs)
+	}
+	c, err := config.Load(a.configInput())
+	if err != nil {
+		return e, err // the client could not start it
+	}
+	if c.MCP.Address != "" {
+		e.Args = append(e.Args, "--stdio")
 	}
 	return e, nil
 }

@@ -95,6 +95,9 @@ func (a *app) notFoundHint(e *catalog.NotFoundError) string {
 	case e.Reason != "" && plain(e.Ref) == e.Ref:
 		return "see why: loadout explain " + quoted(e.Ref) + a.flags()
 	}
+	if _, err := os.Stat(e.Ref); err == nil && len(a.skills) == 0 {
+		return "for a skill that is at a path: loadout show NAME --skills " + quoted(e.Ref)
+	}
 	if !skill.PortableName(e.Ref) {
 		return "see what there is: loadout list" + a.flags()
 	}

@@ -57,7 +57,7 @@ func TestLinesLong(t *testing.T) {
 	if req := next(t, c); len(req.Method) != maxLine-100 {
 		t.Errorf("a method of %d bytes", len(req.Method))
 	}
-	answer(t, c, mustID(t, 2))
+	answer(t, c, mustID(t, 2.0))
 	if msg, err := c.Read(t.Context()); !errors.Is(err, io.EOF) {
 		t.Errorf("read %v, %v", msg, err)
 	}
@@ -101,7 +101,7 @@ func TestLinesEnd(t *testing.T) {
 				if tt.answer {
 					go func() {
 						time.Sleep(time.Second)
-						answer(t, c, mustID(t, 1))
+						answer(t, c, mustID(t, 1.0))
 					}()
 				}
 				begin := time.Now()

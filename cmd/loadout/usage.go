@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +20,11 @@ func want(least, most int, what string) cobra.PositionalArgs {
 		case len(args) < least:
 			return fail(exitUsage, hint, "%s needs %s", name, what)
 		case most == 0 && len(args) > 0:
-			return fail(exitUsage, "see: "+cmd.CommandPath()+" --help", "%s takes no arguments, and got %q", name, args[0])
+			hint = "see: " + cmd.CommandPath() + " --help"
+			if _, err := os.Stat(args[0]); err == nil && slices.Contains([]string{"list", "doctor", "mcp"}, name) {
+				hint = "for the skills that are there: " + cmd.CommandPath() + " --skills " + quoted(args[0])
+			}
+			return fail(exitUsage, hint, "%s takes no arguments, and got %q", name, args[0])
 		case most > 0 && len(args) > most:
 			return fail(exitUsage, hint, "%s takes %s, and got %d arguments", name, what, len(args))
 		}

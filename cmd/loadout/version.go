@@ -21,19 +21,21 @@ func (a *app) versionCommand() *cobra.Command {
 		Short:   "Print the version",
 		Example: "  loadout version --json",
 		Args:    want(0, 0, ""),
-		RunE: func(*cobra.Command, []string) error {
-			v := buildVersion()
-			if a.json {
-				return a.printJSON(v)
-			}
-			revision := ""
-			if v.Revision != "" {
-				revision = " (" + v.Revision + ")"
-			}
-			fmt.Fprintf(a.stdout, "loadout %s%s, %s, %s\n", v.Version, revision, v.Go, v.Platform)
-			return nil
-		},
+		RunE:    func(*cobra.Command, []string) error { return a.version() },
 	}
+}
+
+func (a *app) version() error {
+	v := buildVersion()
+	if a.json {
+		return a.printJSON(v)
+	}
+	revision := ""
+	if v.Revision != "" {
+		revision = " (" + v.Revision + ")"
+	}
+	fmt.Fprintf(a.stdout, "loadout %s%s, %s, %s\n", v.Version, revision, v.Go, v.Platform)
+	return nil
 }
 
 func buildVersion() versionOutput {
