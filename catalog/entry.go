@@ -61,9 +61,10 @@ type Entry struct {
 	Named bool
 	// Verbatim is false where the frontmatter was repaired to be read.
 	Verbatim bool
+	archive  bool // Path is an archive, not a directory
 
-	Origin string // label of the source
 	Scope  Scope
+	Origin string // label of the source
 	// Dir is the slashed path of the skill within its source, "." for a
 	// source that is one skill; with Origin it identifies the skill.
 	Dir string
@@ -73,9 +74,8 @@ type Entry struct {
 	// Warnings counts the findings about the skill that are worth mending.
 	Warnings int
 
-	file    string // spelling of SKILL.md
-	archive bool   // Path is an archive, not a directory
-	id      fileID // of the directory or archive, zero where there is none
+	file string // spelling of SKILL.md
+	id   fileID // of the directory or archive, zero where there is none
 }
 
 // Key identifies the skill among all sources: "origin/dir".

@@ -67,6 +67,7 @@ func (f *following) untilNames(t *testing.T, what string, want ...string) {
 }
 
 func TestChangesShowWithoutARestart(t *testing.T) {
+	t.Parallel()
 	root := tree(t, map[string]string{"a/SKILL.md": doc("a", "")})
 	f := follow(t, nil, dir(root))
 	write(t, root, map[string]string{"b/SKILL.md": doc("b", "")})
@@ -102,6 +103,7 @@ func TestChangesShowWithoutARestart(t *testing.T) {
 // What comes into a new directory after it was listed, and before it is
 // watched, counts too.
 func TestAFileThatComesBetweenTheListingAndTheWatch(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	d := dir(root)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -132,6 +134,7 @@ func TestAFileThatComesBetweenTheListingAndTheWatch(t *testing.T) {
 }
 
 func TestADirectoryThatDidNotExist(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	root := filepath.Join(home, ".claude", "skills")
 	for _, optional := range []bool{true, false} {
@@ -154,6 +157,7 @@ func TestADirectoryThatDidNotExist(t *testing.T) {
 }
 
 func TestALinkThatIsTurnedElsewhere(t *testing.T) {
+	t.Parallel()
 	root := tree(t, map[string]string{"v1/pdf/SKILL.md": doc("pdf", "version: 1.0.0\n"), "v2/pdf/SKILL.md": doc("pdf", "version: 2.0.0\n"), "now": "-> v1"})
 	f := follow(t, nil, catalog.NewDir("now", catalog.User, filepath.Join(root, "now"), nil))
 	for i, to := range []string{"v2", "v1", "v2"} {
@@ -166,6 +170,7 @@ func TestALinkThatIsTurnedElsewhere(t *testing.T) {
 
 // Two sources that reach one directory both hear of it.
 func TestADirectoryOfTwoSources(t *testing.T) {
+	t.Parallel()
 	root := tree(t, map[string]string{"store/a/SKILL.md": doc("a", ""), "x": "-> store", "y": "-> store"})
 	f := follow(t, nil, catalog.NewDir("x", catalog.User, filepath.Join(root, "x"), nil), catalog.NewDir("y", catalog.Project, filepath.Join(root, "y"), nil))
 	want := "y/a"
@@ -211,6 +216,7 @@ func TestAllDirectoriesShareOneWatcher(t *testing.T) {
 }
 
 func TestTooManyDirectoriesToBeWatchedArePolled(t *testing.T) {
+	t.Parallel()
 	root := tree(t, map[string]string{"small/a/SKILL.md": doc("a", "")})
 	for i := range 4001 {
 		must(t, os.MkdirAll(filepath.Join(root, "large", fmt.Sprint(i/100), fmt.Sprint(i)), 0o755))
@@ -246,6 +252,7 @@ func (l *lines) String() string {
 }
 
 func TestWatchEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	changed := make(chan struct{}, 100)
 	ended := make(chan error, 1)

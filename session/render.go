@@ -9,7 +9,7 @@ import (
 )
 
 // maxListed bounds the files that a rendered load names.
-const maxListed = 40
+const maxListed = 20
 
 // Render is a load as the result of a tool: the instructions as they are,
 // without line numbers and not inside JSON, with one line before them that

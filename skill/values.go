@@ -234,17 +234,15 @@ func list(names []string) string {
 // OneLine folds all white space and control characters of a text into single
 // spaces, so that it stays within its line.
 func OneLine(s string) string {
-	plain := true
-	space := true
+	// Nearly all texts are one line already. The test has no branch to
+	// guess wrongly at every space.
+	odd, space := len(s) == 0, true
 	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < ' ' || c == 0x7f || c >= 0x80 || c == ' ' && space {
-			plain = false
-			break
-		} else {
-			space = c == ' '
-		}
+		blank := s[i] == ' '
+		odd = odd || s[i]-' ' >= 0x7f-' ' || blank && space
+		space = blank
 	}
-	if plain && !space {
+	if !odd && !space {
 		return s
 	}
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
