@@ -144,11 +144,16 @@ func (d *Dir) listing(tree *node, problems []Problem) Listing {
 		if n.skill != nil {
 			take(n.skill)
 		}
-		for _, p := range n.packs {
-			take(p)
-		}
+		packs := n.packs
 		for _, sub := range n.subs {
+			for len(packs) > 0 && packs[0].file < sub.name {
+				take(packs[0])
+				packs = packs[1:]
+			}
 			visit(sub)
+		}
+		for _, p := range packs {
+			take(p)
 		}
 	}
 	visit(tree)
