@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"sync"
 
 	"github.com/loadout-dev/loadout/skill"
@@ -114,7 +115,10 @@ func (w *fsWalk) skill(dir string) bool {
 }
 
 func (w *fsWalk) problem(dir string, d skill.Diagnostic) {
-	w.listing.Problems = append(w.listing.Problems, Problem{Path: w.path(dir), Origin: w.origin, Diagnostic: d})
+	p := Problem{Path: w.path(dir), Origin: w.origin, Diagnostic: d}
+	if !slices.Contains(w.listing.Problems, p) { // a directory may fail twice for one reason
+		w.listing.Problems = append(w.listing.Problems, p)
+	}
 }
 
 func (f *FS) parse(src []byte, file, dir, folder string) *fsSkill {

@@ -226,8 +226,8 @@ func TestAChangeWithinOneTickOfTheClockIsNoticed(t *testing.T) {
 	pack("pp")
 	list(t, d)
 	pack("qq")
-	if l := list(t, d); l.Entries[0].Name != "qq" {
-		t.Errorf("the archive is still %s", l.Entries[0].Name)
+	if l := list(t, d); l.Entries[1].Name != "qq" {
+		t.Errorf("the archive is still %s", l.Entries[1].Name)
 	}
 }
 
@@ -351,4 +351,25 @@ func FuzzIndex(f *testing.F) {
 			t.Errorf("it was written as\n%x\nand is now\n%x", rest, b[len(prefix):])
 		}
 	})
+}
+
+// A file may vanish between the listing of its directory and its turn to be
+// read.
+func TestAFileThatVanishesDuringAScan(t *testing.T) {
+	root := t.TempDir()
+	d, err := openDir(root)
+	must(t, err)
+	defer d.close()
+	s := &scan{ctx: t.Context(), opts: &DirOptions{}, origin: "dir", head: make([]byte, fullHead), visited: map[fileID]bool{}}
+	f := s.read(spot{d, ""}, &found{file: skill.FileName}, "gone", fileID{})
+	if f.entry != nil || f.seen != 0 || len(f.problems) != 1 || f.problems[0].Code != "not-found" || f.problems[0].Path != filepath.Join(root, skill.FileName) {
+		t.Errorf("a SKILL.md: %+v", f)
+	}
+	p := s.readPack(d, &found{file: "gone.skill"}, ".")
+	if p.entry != nil || p.seen != 0 || len(p.problems) != 1 || p.problems[0].Code != "not-found" {
+		t.Errorf("an archive: %+v", p)
+	}
+	if _, err := s.descendInto(d, &node{name: "gone"}, "gone", level{depth: 1}); err == nil {
+		t.Error("a directory: no error")
+	}
 }

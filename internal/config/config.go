@@ -221,12 +221,12 @@ func (l *loader) mapping(n *yaml.Node, prefix, file, root string) {
 }
 
 func (l *loader) set(s setting, n *yaml.Node, file, root, where string) {
-	if root != "" && !s.project {
-		l.c.Notes = append(l.c.Notes, Note{where, s.key + " is ignored: a project's file may only add skill directories inside the project"})
-		return
-	}
-	if root != "" {
+	switch {
+	case root != "" && s.project:
 		l.projectDirs(s, n, file, root, where)
+		return
+	case root != "":
+		l.bad(root, where, s.key+" is ignored: a project's file may only add skill directories inside the project")
 		return
 	}
 	err := decode(s.value(l.c), n)
@@ -242,7 +242,7 @@ func (l *loader) set(s setting, n *yaml.Node, file, root, where string) {
 
 // given notes where a value comes from that replaces the one before.
 func (l *loader) given(s setting, base, from string) {
-	l.resolve(s, base)
+	l.makeAbsolute(s, base)
 	if s.key == "skills.dirs" {
 		l.c.project = nil
 	}
@@ -278,11 +278,13 @@ func (l *loader) projectDirs(s setting, n *yaml.Node, file, root, where string) 
 // inside reports whether path is below root, links resolved as far as it
 // exists: what is missing may come to exist, but not where a link leads out.
 func inside(root, path string) bool {
-	rel, err := filepath.Rel(resolve(root), resolve(path))
+	rel, err := filepath.Rel(realPath(root), realPath(path))
 	return err == nil && filepath.IsLocal(rel)
 }
 
-func resolve(path string) string {
+// realPath resolves the links of a path as far as it exists; "" where one of
+// them leads nowhere.
+func realPath(path string) string {
 	if r, err := filepath.EvalSymlinks(path); err == nil {
 		return r
 	}
@@ -293,23 +295,24 @@ func resolve(path string) string {
 	if parent == path {
 		return path
 	}
-	if parent = resolve(parent); parent == "" {
+	if parent = realPath(parent); parent == "" {
 		return ""
 	}
 	return filepath.Join(parent, filepath.Base(path))
 }
 
-// resolve makes the paths of a setting absolute.
-func (l *loader) resolve(s setting, base string) {
+// makeAbsolute makes the paths of a setting absolute.
+func (l *loader) makeAbsolute(s setting, base string) {
+	if !s.path {
+		return
+	}
 	switch v := s.value(l.c).(type) {
 	case *[]string:
 		for i, p := range *v {
-			if s.path {
-				(*v)[i] = l.path(p, base)
-			}
+			(*v)[i] = l.path(p, base)
 		}
 	case *string:
-		if s.path && *v != "" {
+		if *v != "" {
 			*v = l.path(*v, base)
 		}
 	}
