@@ -370,7 +370,7 @@ func (c *Catalog) Read(ctx context.Context, e *Entry) (*skill.Skill, []byte, err
 	if s == nil || !ds.Loads() {
 		return nil, nil, &BrokenError{Name: e.Name, Path: e.Path, Diagnostics: ds}
 	}
-	if e.file != "" { // what the entry says was read from there, and may have changed
+	if e.file != "" && c.filter.selects() { // what the entry says was read from there, and may have changed
 		if why := c.filter.hides(&Entry{Name: s.Name, Version: s.Version, BindShells: s.BindShells}); why != "" {
 			return nil, nil, &NotFoundError{Ref: e.Name, Reason: "it has changed, and is " + why}
 		}

@@ -58,6 +58,9 @@ func (f Filter) compile() (*filter, error) {
 	return out, nil
 }
 
+// selects reports whether there is anything that some skills are hidden for.
+func (f *filter) selects() bool { return len(f.allow) > 0 || f.shell != "" }
+
 // hides returns why a skill is not available, "" where it is.
 func (f *filter) hides(e *Entry) string {
 	if len(f.allow) > 0 && !slices.ContainsFunc(f.allow, func(a allowed) bool {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime/debug"
 
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -17,8 +18,7 @@ import (
 // another version or another directory is as good as none.
 
 const (
-	indexMagic = "loadout index 4\n"
-	maxIndex   = 512 << 20
+	maxIndex = 512 << 20
 	// maxAhead bounds the items for which room is made before they are read,
 	// as a damaged number may promise any.
 	maxAhead = 1 << 10
@@ -155,6 +155,24 @@ func (e *encoder) problems(ps []Problem) {
 		e.int(int64(p.Column))
 		e.int(int64(p.Rule))
 	}
+}
+
+// indexMagic begins an index. What was found depends on the rules of the
+// program that looked, so an index is of use to the same build only.
+var indexMagic = "loadout index 5 " + buildRevision() + "\n"
+
+func buildRevision() string {
+	bi, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	id := bi.Main.Version
+	for _, s := range bi.Settings {
+		if s.Key == "vcs.revision" || s.Key == "vcs.modified" {
+			id += " " + s.Value
+		}
+	}
+	return id
 }
 
 var errIndex = errors.New("damaged index")

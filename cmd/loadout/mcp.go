@@ -183,6 +183,7 @@ func (a *app) reloadOnHangup(ctx context.Context, rt *loadout.Runtime, stop func
 		if err := rt.Catalog().Warm(ctx); err != nil {
 			return // ctx ended
 		}
+		debug.FreeOSMemory() // what reading and indexing took is not needed again
 		for {
 			select {
 			case <-ctx.Done():
