@@ -26,8 +26,8 @@ const (
 // Content is a file of a skill, or a part of it.
 type Content struct {
 	Path   string
-	Size   int64 // of the whole file
-	SHA256 string
+	Size   int64  // of the whole file
+	SHA256 string // "" where the file has more than [skill.MaxBytes]
 	MIME   string
 	// Text is the part of a text file that was asked for; Next is the offset
 	// to go on from, 0 where it is complete.
@@ -134,11 +134,7 @@ func readContent(fsys fs.FS, name string, offset, limit int64) (*Content, error)
 		return nil, err
 	}
 	if len(data) > maxWhole {
-		n, sum, err := skill.HashFile(fsys, name)
-		if err != nil {
-			return nil, err
-		}
-		return &Content{Path: name, Size: n, SHA256: sum, MIME: mimeType(name, data), Binary: true, TooLarge: true}, nil
+		return tooLarge(fsys, f, name, data)
 	}
 	c := &Content{Path: name, Size: int64(len(data)), SHA256: skill.Hash(data), MIME: mimeType(name, data)}
 	if IsText(data) {
@@ -155,6 +151,20 @@ func readContent(fsys fs.FS, name string, offset, limit int64) (*Content, error)
 		c.Data, c.MIME = data, t
 	}
 	return c, nil
+}
+
+// tooLarge is what can be said of a file that is not returned: its size, and
+// its hash where it is not too large for that as well.
+func tooLarge(fsys fs.FS, f fs.File, name string, head []byte) (*Content, error) {
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	c := &Content{Path: name, Size: fi.Size(), MIME: mimeType(name, head), Binary: true, TooLarge: true}
+	if c.Size <= skill.MaxBytes {
+		c.Size, c.SHA256, err = skill.HashFile(fsys, name)
+	}
+	return c, err
 }
 
 // imageType tells the images that models take by how they begin: a name may

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"regexp"
+	"sort"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -181,11 +182,7 @@ func codeSpans(body string) func(int) bool {
 		at = end
 	}
 	return func(offset int) bool {
-		for _, s := range spans {
-			if s.from <= offset && offset < s.to {
-				return true
-			}
-		}
-		return false
+		i := sort.Search(len(spans), func(i int) bool { return spans[i].to > offset })
+		return i < len(spans) && spans[i].from <= offset
 	}
 }

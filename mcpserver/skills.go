@@ -192,12 +192,19 @@ func (s *Server) entry(ctx context.Context, v *view, e *catalog.Entry) (*skillEn
 var errChanging = errors.New("it is being changed just now")
 
 func (s *Server) entryNow(ctx context.Context, v *view, e *catalog.Entry) (*skillEntry, error) {
+	files, err := s.rt.Catalog().Files(ctx, e) // which reads none of them
+	if err != nil {
+		return nil, err
+	}
+	if err := portable(files); err != nil {
+		return nil, err
+	}
 	m, err := s.rt.Catalog().Manifest(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	if len(m) > skill.PortableFiles || m.Size() > skill.PortableBytes {
-		return nil, fmt.Errorf("it has %d files and %d bytes; every host must accept only %d and %d", len(m), m.Size(), skill.PortableFiles, skill.PortableBytes)
+	if err := portable(m); err != nil {
+		return nil, err
 	}
 	root := v.uriOf(e.Key())
 	out := &skillEntry{URI: root + "/" + skill.FileName, Resources: make([]skillResource, 0, len(m))}
@@ -213,6 +220,14 @@ func (s *Server) entryNow(ctx context.Context, v *view, e *catalog.Entry) (*skil
 	}
 	out.Frontmatter, err = s.frontmatter(ctx, e, m[md].SHA256)
 	return out, err
+}
+
+// portable refuses skills that no host has to accept.
+func portable(m skill.Manifest) error {
+	if len(m) > skill.PortableFiles || m.Size() > skill.PortableBytes {
+		return fmt.Errorf("it has %d files and %d bytes; every host must accept only %d and %d", len(m), m.Size(), skill.PortableFiles, skill.PortableBytes)
+	}
+	return nil
 }
 
 func (s *Server) frontmatter(ctx context.Context, e *catalog.Entry, sum string) (json.RawMessage, error) {

@@ -182,6 +182,10 @@ func ReadManifest(fsys fs.FS) (Manifest, Diagnostics, error) {
 
 // hashAll fills in the hashes that are missing.
 func hashAll(fsys fs.FS, files Manifest, ds Diagnostics) (Manifest, Diagnostics, error) {
+	tooLarge := fmt.Errorf("hash files of skill: %w: more than %d bytes", ErrTooLarge, MaxBytes)
+	if files.Size() > MaxBytes {
+		return nil, ds, tooLarge // known before a byte is read
+	}
 	var total int64
 	kept := files[:0]
 	for _, f := range files {
@@ -194,7 +198,7 @@ func hashAll(fsys fs.FS, files Manifest, ds Diagnostics) (Manifest, Diagnostics,
 			f.Size, f.SHA256 = n, sum
 		}
 		if total += f.Size; total > MaxBytes {
-			return nil, ds, fmt.Errorf("hash files of skill: %w: more than %d bytes", ErrTooLarge, MaxBytes)
+			return nil, ds, tooLarge
 		}
 		kept = append(kept, f)
 	}
@@ -223,6 +227,9 @@ func HashFile(fsys fs.FS, path string) (int64, string, error) {
 	n, err := io.CopyBuffer(h, io.LimitReader(f, MaxBytes+1), buf[:])
 	if err != nil {
 		return 0, "", err
+	}
+	if n > MaxBytes {
+		return 0, "", fmt.Errorf("hash %s: %w: more than %d bytes", path, ErrTooLarge, MaxBytes)
 	}
 	return n, hex.EncodeToString(h.Sum(nil)), nil
 }

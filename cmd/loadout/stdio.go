@@ -284,6 +284,12 @@ func decodeMessage(text []byte) (jsonrpc.Message, error) {
 	if r, ok := msg.(*jsonrpc.Response); ok && r.Result == nil && r.Error == nil {
 		return nil, errors.New("invalid request: it has no method, result or error")
 	}
+	var head struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if json.Unmarshal(text, &head) == nil && len(head.ID) > 0 && head.ID[0] != '"' && bytes.ContainsAny(head.ID, ".eE") && !bytes.Equal(head.ID, []byte("null")) {
+		return nil, errors.New("invalid request: an id is a text or a whole number")
+	}
 	return msg, nil
 }
 
