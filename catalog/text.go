@@ -23,7 +23,7 @@ type TextOptions struct {
 const (
 	defaultMore = "… and %d more: find them with search_skills"
 	// shortest is the least of a description that is worth its tokens.
-	shortest = 40
+	shortest = 20
 )
 
 // Text tells a model which skills there are: a line "- name: description" for

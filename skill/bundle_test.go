@@ -355,3 +355,21 @@ func TestK7ReadingIsConfinedToTheSkill(t *testing.T) {
 		t.Errorf("a file whose name begins with two dots: %d, %v", n, err)
 	}
 }
+
+// What cannot be accepted is refused by its size, before it is read.
+func TestASkillTooLargeIsNotRead(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte("---\nname: a\ndescription: b\n---\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	big := filepath.Join(dir, "big.bin")
+	if err := os.WriteFile(big, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(big, 1<<40); err != nil { // sparse: reading it would take minutes
+		t.Skipf("no sparse files here: %v", err)
+	}
+	if _, _, err := skill.ReadManifest(os.DirFS(dir)); !errors.Is(err, skill.ErrTooLarge) {
+		t.Errorf("got %v, want ErrTooLarge", err)
+	}
+}

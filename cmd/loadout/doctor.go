@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -78,7 +79,7 @@ func (a *app) examine(rt *loadout.Runtime, c *config.Config) doctorOutput {
 		Problems: append([]catalog.Problem{}, snap.Problems()...), Shadowed: append([]catalog.Shadow{}, snap.Shadowed()...)}
 	s := mcpserver.New(rt, nil)
 	defer s.Close()
-	out.Unserved = append([]mcpserver.Unserved{}, s.Unserved()...)
+	out.Unserved = append(append([]mcpserver.Unserved{}, s.Unserved()...), oversized(rt, s.Unserved())...)
 	found := map[string]int{}
 	for e := range snap.All() {
 		found[e.Origin]++
@@ -95,6 +96,27 @@ func (a *app) examine(rt *loadout.Runtime, c *config.Config) doctorOutput {
 			d.Exists = err == nil
 		}
 		out.Sources = append(out.Sources, d)
+	}
+	return out
+}
+
+// oversized lists the skills that are served in parts only, as no host has to
+// accept so many files or bytes; those that are named already are left out.
+func oversized(rt *loadout.Runtime, named []mcpserver.Unserved) []mcpserver.Unserved {
+	known := map[string]bool{}
+	for _, u := range named {
+		known[u.Path] = true
+	}
+	var out []mcpserver.Unserved
+	for e := range rt.Catalog().Snapshot().All() {
+		if known[e.Path] {
+			continue
+		}
+		m, err := rt.Catalog().Files(context.Background(), e)
+		if err == nil && (len(m) > skill.PortableFiles || m.Size() > skill.PortableBytes) {
+			out = append(out, mcpserver.Unserved{Name: e.Name, Path: e.Path,
+				Reason: fmt.Sprintf("it has %d files and %s; MCP clients need not accept more than %d and 16 MiB", len(m), sized(m.Size()), skill.PortableFiles)})
+		}
 	}
 	return out
 }
