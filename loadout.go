@@ -17,8 +17,9 @@
 // directory, the home directory and the program itself. To start closed, set
 // [Options.Filter].Disabled, or give Sources: then there is nothing but those.
 //
-// The package opens no network connection, runs no code of a skill, reads no
-// environment variable, and prints nothing.
+// The package opens no network connection, runs no code of a skill and prints
+// nothing. It asks the system for the home and the working directory where it
+// is not told them, and reads no environment variable of its own.
 package loadout
 
 import (
