@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -15,9 +14,6 @@ import (
 
 // Compats are the names of the earlier systems whose tools can be served.
 func Compats() []string { return []string{"weknora", "ba-agent", "wegent"} }
-
-// ValidCompat reports whether a name is one of [Compats], or "".
-func ValidCompat(name string) bool { return name == "" || slices.Contains(Compats(), name) }
 
 // compatTool is the tool of an earlier system by which skills are loaded.
 func compatTool(system string) string {
