@@ -10,6 +10,9 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/stage/stagetest"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/sandbox/auto"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -124,6 +127,57 @@ func ExampleRuntime_ReadFile() {
 	// Output:
 	// "# Harbours\n\n", go on at 12 of 28
 	// skill tides has no file harbours.md; did you mean references/harbours.md?
+}
+
+// A script runs in a sandbox, for an agent only where a person approved these
+// very files.
+func ExampleRuntime_Run() {
+	ctx := context.Background()
+	// In a program of yours auto.New(nil) is enough; a test names another
+	// executable for the first process of a sandbox.
+	box := auto.New(&auto.Options{Candidates: auto.Candidates(&auto.Settings{Stage: os.Getenv(stagetest.Variable)})})
+	grants := &policy.Memory{} // policy.NewFiles keeps them
+	rt, err := loadout.New(ctx, &loadout.Options{
+		Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, fstest.MapFS{
+			"greet/SKILL.md": {Data: []byte("---\nname: greet\ndescription: Greets.\n---\n")},
+			"greet/greet.sh": {Data: []byte("cat in/list.txt | while read name; do echo \"Good $1, $name\"; done > out/greetings.txt; wc -l < out/greetings.txt\n")},
+		})},
+		Scripts: &loadout.Scripts{Sandbox: box, Grants: grants, Bounds: policy.Bounds{Seconds: 10}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer rt.Close()
+
+	agent := policy.Principal{ID: "assistant", Kind: policy.Agent}
+	run := loadout.Run{Skill: "greet", Script: "greet.sh", Args: []string{"morning"}, Principal: agent,
+		Inputs: []loadout.Input{loadout.TextInput("list.txt", []byte("Ada\nGrace\n"))}}
+	_, err = rt.Run(ctx, run)
+	fmt.Println(err)
+
+	wish, err := rt.Wish(ctx, "greet") // show it to a person, who says yes
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = grants.Put(ctx, policy.Grant{Principal: agent, By: policy.Local(), Scope: policy.Always,
+		Subject: wish.Digest, Needs: wish.Needs, Name: wish.Entry.Name, Allows: wish.Ask.Allows()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	res, err := rt.Run(ctx, run)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(res.Stdout)
+	for _, f := range res.Files {
+		fmt.Println(f.Path, f.Size)
+	}
+	fmt.Println(res.Reason, res.ExitCode)
+	// Output:
+	// skill greet may not run scripts: not approved
+	// 2
+	// greetings.txt 38
+	// ok 0
 }
 
 // A conversation that is kept in a file goes on where it ended.

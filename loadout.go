@@ -17,8 +17,8 @@
 // directory, the home directory and the program itself. To start closed, set
 // [Options.Filter].Disabled, or give Sources: then there is nothing but those.
 //
-// The package opens no network connection, runs no code of a skill and prints
-// nothing. It asks the system for the home and the working directory where it
+// The package opens no network connection and prints nothing. It runs scripts of
+// skills in the sandbox that [Options.Scripts] gives it, and nowhere else. It asks the system for the home and the working directory where it
 // is not told them, and reads no environment variable of its own.
 package loadout
 
@@ -42,6 +42,8 @@ type Options struct {
 	Filter catalog.Filter
 	// Watch keeps the catalog up to date until the runtime is closed.
 	Watch bool
+	// Scripts is what running scripts of skills needs; nil runs none.
+	Scripts *Scripts
 	// Logger receives what goes on in the background; nil discards it.
 	Logger *slog.Logger
 }
@@ -52,6 +54,7 @@ type Runtime struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
 	tokens  tokenCache
+	scripts *Scripts
 }
 
 // New reads the sources and returns the runtime; close it when done. A source
@@ -74,7 +77,7 @@ func New(ctx context.Context, opts *Options) (*Runtime, error) {
 	if err := c.Reload(ctx); err != nil {
 		return nil, err
 	}
-	r := &Runtime{catalog: c, stop: func() {}}
+	r := &Runtime{catalog: c, stop: func() {}, scripts: opts.Scripts}
 	if opts.Watch {
 		watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 		r.stop = stop

@@ -11,7 +11,12 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		os.Exit(child())
+	}
+	goleak.VerifyTestMain(staged{m})
+}
 
 // files is a tree by path.
 type files map[string]string

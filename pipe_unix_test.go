@@ -2,6 +2,20 @@
 
 package loadout_test
 
-import "syscall"
+import (
+	"errors"
+	"syscall"
+	"testing"
+)
 
 func makePipe(path string) bool { return syscall.Mkfifo(path, 0o600) == nil }
+
+// A run leaves no process: TestMain looks for goroutines, this for children.
+func TestNothingIsLeftOfARun(t *testing.T) {
+	s := newShop(t, sh(), nil)
+	s.says(t, do("(sleep 600 &) ; (setsid sleep 600 &) ; echo done"))
+	var status syscall.WaitStatus
+	if pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil); !errors.Is(err, syscall.ECHILD) {
+		t.Errorf("there is a child: %d, %v", pid, err)
+	}
+}

@@ -41,7 +41,7 @@ type Options struct {
 // use.
 type Catalog struct {
 	sources []Source
-	filter  *filter
+	filter  atomic.Pointer[filter]
 	poll    time.Duration
 	log     *slog.Logger
 	current atomic.Pointer[Snapshot]
@@ -81,7 +81,6 @@ func New(sources []Source, opts *Options) (*Catalog, error) {
 	}
 	c := &Catalog{
 		sources:     slices.Clone(sources),
-		filter:      f,
 		poll:        opts.Poll,
 		log:         opts.Logger,
 		listings:    make([]Listing, len(sources)),
@@ -96,6 +95,7 @@ func New(sources []Source, opts *Options) (*Catalog, error) {
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
+	c.filter.Store(f)
 	c.current.Store(newSnapshot(nil, nil, f))
 	return c, nil
 }
@@ -129,7 +129,7 @@ func (c *Catalog) refresh(ctx context.Context, which []int) error {
 	c.reload.Lock()
 	defer c.reload.Unlock()
 	changed := c.current.Load().Version == 0
-	if !c.filter.disabled {
+	if !c.filter.Load().disabled {
 		read := c.read(ctx, which)
 		if ctx.Err() != nil {
 			return fmt.Errorf("read skill sources: %w", context.Cause(ctx))
@@ -215,7 +215,7 @@ func (c *Catalog) build() *Snapshot {
 			problems = append(problems, Problem{Path: place(c.sources[i]), Origin: c.sources[i].Origin(), Diagnostic: unreadable(err)})
 		}
 	}
-	return newSnapshot(entries, problems, c.filter)
+	return newSnapshot(entries, problems, c.filter.Load())
 }
 
 // place is where a person finds a source.
@@ -224,6 +224,22 @@ func place(s Source) string {
 		return at.Root()
 	}
 	return s.Origin()
+}
+
+// SetFilter changes which skills are available, from the next [Catalog.Snapshot]
+// on. Subscribers are told. What was never read, as skills were switched off,
+// is read by the next [Catalog.Reload]. A pattern that cannot be read is an
+// error, and changes nothing.
+func (c *Catalog) SetFilter(f Filter) error {
+	compiled, err := f.compile()
+	if err != nil {
+		return err
+	}
+	c.reload.Lock()
+	defer c.reload.Unlock()
+	c.filter.Store(compiled)
+	c.publish(c.build())
+	return nil
 }
 
 // publish makes s current and tells subscribers.
@@ -293,7 +309,7 @@ func (c *Catalog) Run(ctx context.Context) error {
 			wg.Go(func() { c.pollSource(ctx, i) })
 		}
 	}
-	if len(dirs) > 0 && !c.filter.disabled {
+	if len(dirs) > 0 && !c.filter.Load().disabled {
 		wg.Go(func() {
 			watchDirs(ctx, dirs, func(which []int) {
 				changed := make([]int, len(which))
@@ -310,7 +326,7 @@ func (c *Catalog) Run(ctx context.Context) error {
 }
 
 func (c *Catalog) pollSource(ctx context.Context, i int) {
-	for !c.filter.disabled {
+	for !c.filter.Load().disabled {
 		c.reload.Lock()
 		wait := max(c.poll, 20*c.took[i])
 		c.reload.Unlock()
@@ -370,8 +386,8 @@ func (c *Catalog) Read(ctx context.Context, e *Entry) (*skill.Skill, []byte, err
 	if s == nil || !ds.Loads() {
 		return nil, nil, &BrokenError{Name: e.Name, Path: e.Path, Diagnostics: ds}
 	}
-	if e.file != "" && c.filter.selects() { // what the entry says was read from there, and may have changed
-		if why := c.filter.hides(&Entry{Name: s.Name, Version: s.Version, BindShells: s.BindShells}); why != "" {
+	if f := c.filter.Load(); e.file != "" && f.selects() { // what the entry says was read from there, and may have changed
+		if why := f.hides(&Entry{Name: s.Name, Version: s.Version, BindShells: s.BindShells}); why != "" {
 			return nil, nil, &NotFoundError{Ref: e.Name, Reason: "it has changed, and is " + why}
 		}
 	}
@@ -440,11 +456,32 @@ func (e *BrokenError) Error() string {
 }
 
 // Manifest returns the files of a skill with their hashes as they are now,
-// reading only files that changed since it was last asked.
+// reading only files that changed since it was last asked. Files that cannot be
+// read are left out.
 func (c *Catalog) Manifest(ctx context.Context, e *Entry) (skill.Manifest, error) {
-	b, err := c.Open(ctx, e)
+	m, _, err := c.manifest(ctx, e)
+	return m, err
+}
+
+// WholeManifest is [Catalog.Manifest], and fails where a file cannot be read: for
+// those who act on all that a digest stands for.
+func (c *Catalog) WholeManifest(ctx context.Context, e *Entry) (skill.Manifest, error) {
+	m, ds, err := c.manifest(ctx, e)
 	if err != nil {
 		return nil, err
+	}
+	for _, d := range ds {
+		if d.Code == "file-unreadable" {
+			return nil, fmt.Errorf("skill %s: %s", e.Name, strings.Replace(d.Message, " and is ignored", "", 1))
+		}
+	}
+	return m, nil
+}
+
+func (c *Catalog) manifest(ctx context.Context, e *Entry) (skill.Manifest, skill.Diagnostics, error) {
+	b, err := c.Open(ctx, e)
+	if err != nil {
+		return nil, nil, err
 	}
 	defer b.Close()
 	c.mu.Lock()
@@ -454,11 +491,11 @@ func (c *Catalog) Manifest(ctx context.Context, e *Entry) (skill.Manifest, error
 		c.hashers[e] = h
 	}
 	c.mu.Unlock()
-	m, _, err := h.Manifest(b.FS)
+	m, ds, err := h.Manifest(b.FS)
 	if err != nil {
-		return nil, fmt.Errorf("skill %s: %w", e.Name, err)
+		return nil, nil, fmt.Errorf("skill %s: %w", e.Name, err)
 	}
-	return m, nil
+	return m, ds, nil
 }
 
 // Resolve is [Snapshot.Get], and also finds a skill by the exact digest of its

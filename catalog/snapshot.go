@@ -8,10 +8,10 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/loadout-dev/loadout/internal/near"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -307,6 +307,13 @@ func (s *Snapshot) at(key string) *Entry {
 	return nil
 }
 
+// Hidden reports whether the skill with that [Entry.Key] is there and may not be
+// used.
+func (s *Snapshot) Hidden(key string) bool {
+	e := s.at(key)
+	return e != nil && s.hidden[e] != ""
+}
+
 func satisfies(version string, want *semver.Constraints) bool {
 	if want == nil {
 		return true
@@ -353,10 +360,10 @@ func (s *Snapshot) near(name string) []string {
 	if _, rest, ok := strings.Cut(name, "/"); ok {
 		name = rest
 	}
-	asked := letters(name)
+	asked := near.Letters(name)
 	most := min(2, (len(asked)+1)/2)
 	for _, e := range s.shown {
-		if far := distance(asked, letters(e.Name), most); far <= most {
+		if far := near.Distance(asked, near.Letters(e.Name), most); far <= most {
 			found = append(found, match{e.Name, far})
 		}
 	}
@@ -366,41 +373,6 @@ func (s *Snapshot) near(name string) []string {
 		out = append(out, m.name)
 	}
 	return out
-}
-
-// letters are the letters and digits of a name without their case.
-func letters(name string) []rune {
-	var out []rune
-	for _, r := range name {
-		if unicode.IsLetter(r) || unicode.IsNumber(r) {
-			out = append(out, unicode.ToLower(r))
-		}
-	}
-	return out
-}
-
-// distance is the edit distance of two short strings, or more than most.
-func distance(a, b []rune, most int) int {
-	if len(a) > 64 || len(b) > 64 || len(a)-len(b) > most || len(b)-len(a) > most {
-		return most + 1
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			diagonal = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // Candidate is one skill that a name could stand for, and its fate.

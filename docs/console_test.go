@@ -19,6 +19,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -28,6 +29,9 @@ import (
 // is; comments that begin with "run" hold what has to be there first. Output
 // is compared but for runs of blanks; "…" stands for any text, and on a line
 // of its own for any lines.
+//
+// A comment "sandbox" before a block says that it is about scripts that run: it
+// is left out where no sandbox can be had.
 //
 // A comment "shape: COMMANDS" before a JSON block says that the block has the
 // fields that the commands print, all of them and no others; {} stands for
@@ -51,9 +55,17 @@ func TestConsole(t *testing.T) {
 func (p *page) play(t *testing.T, c *console) {
 	blocks := slices.Clone(p.blocks)
 	shift := 0
+	without := false // the sandbox that this block needs
 	for i, b := range blocks {
 		b.first += shift
+		if without && !strings.HasPrefix(b.info, "<") {
+			without = false
+			continue
+		}
 		switch {
+		case b.info == "<sandbox":
+			without = !hasSandbox()
+		case without:
 		case b.info == "console":
 			if lines, same := c.session(t, p, b); !same && *update {
 				p.replace(t, b, lines)
@@ -72,6 +84,11 @@ func (p *page) play(t *testing.T, c *console) {
 		}
 	}
 }
+
+// hasSandbox reports whether scripts can run here.
+var hasSandbox = sync.OnceValue(func() bool {
+	return exec.Command(built, "sandbox", "run", "--", "true").Run() == nil
+})
 
 // console is a shell in a home directory of its own.
 type console struct{ home, dir string }
@@ -264,7 +281,7 @@ func TestPrograms(t *testing.T) {
 					return
 				}
 				bin := compile(t, src)
-				if i+1 == len(p.blocks) || p.blocks[i+1].info != "text" {
+				if i+1 == len(p.blocks) || p.blocks[i+1].info != "text" || i > 0 && p.blocks[i-1].info == "<sandbox" && !hasSandbox() {
 					return
 				}
 				cmd := exec.Command(bin)

@@ -5,6 +5,8 @@
 package docs_test
 
 import (
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -19,6 +21,10 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/client"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/script"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/skill"
 )
 
 var update = flag.Bool("update", false, "rewrite outputs in console blocks that are not what the command prints")
@@ -269,6 +275,9 @@ func checkCommand(t *testing.T, known map[string][]string, at, line string) {
 	}
 	name := ""
 	for _, w := range words[1:] {
+		if w == "--" {
+			return // what follows is for another program
+		}
 		switch {
 		case strings.HasPrefix(w, "-"):
 			w, _, _ = strings.Cut(w, "=")
@@ -384,5 +393,109 @@ func TestClientFiles(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The limits that docs/sandbox.md names are those that scripts have.
+func TestLimits(t *testing.T) {
+	c, err := config.Load(config.Input{Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := sandbox.DefaultLimits()
+	mib := func(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
+	want := map[string]string{
+		"time":                            fmt.Sprintf("%d s (`sandbox.seconds`)", c.Sandbox.Seconds),
+		"memory of all its processes":     fmt.Sprintf("%d MiB (`sandbox.memory_mb`)", c.Sandbox.MemoryMB),
+		"written to `/work`":              fmt.Sprintf("%d MiB (`sandbox.disk_mb`)", c.Sandbox.DiskMB),
+		"processes and threads":           fmt.Sprintf("%d, of Node.js more", l.Processes),
+		"processors":                      fmt.Sprintf("%.0f, where control groups can be had", l.Cores),
+		"written to `/tmp`":               mib(l.Tmp),
+		"one file":                        mib(l.FileSize) + ", no more than `/work`",
+		"files in `/work`, and in `/tmp`": fmt.Sprint(l.Inodes),
+		"open files":                      fmt.Sprint(l.OpenFiles),
+		"output kept, of each of the two": mib(l.Output),
+		"processor time":                  "as long",
+	}
+	found := 0
+	for i, line := range readPage(t, "docs/sandbox.md").lines {
+		cells := strings.Split(strings.Trim(line, "|"), "|")
+		if len(cells) != 3 {
+			continue
+		}
+		if value, ok := want[strings.TrimSpace(cells[0])]; ok {
+			if found++; strings.TrimSpace(cells[1]) != value {
+				t.Errorf("docs/sandbox.md:%d: the limit is %s", i+1, value)
+			}
+		}
+	}
+	if found != len(want) {
+		t.Errorf("docs/sandbox.md has %d of %d limits", found, len(want))
+	}
+}
+
+// What a page says that a skill may ask of a sandbox is what is understood.
+func TestAsks(t *testing.T) {
+	p := readPage(t, "docs/sandbox.md")
+	asks := 0
+	for _, b := range p.blocks {
+		if b.info != "yaml" || len(b.text) == 0 || b.text[0] != "metadata:" {
+			continue
+		}
+		asks++
+		s, ds, err := parsed("---\nname: x\ndescription: X.\n" + strings.Join(b.text, "\n") + "\n---\n")
+		if err != nil {
+			t.Fatalf("%v: %v", err, ds)
+		}
+		front, err := s.FrontmatterJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, problems := policy.ParseAsk(front); len(problems) > 0 {
+			t.Errorf("%s: %v", p.at(b.first), problems)
+		}
+	}
+	if asks == 0 {
+		t.Error("docs/sandbox.md has no example of what a skill asks for")
+	}
+	for name := range p.section("What a skill can ask for").rows("key", "meaning") {
+		value := map[string]any{"network": "example.com", "secrets": "KEY", "workspace_write": true, "inject": []map[string]string{{"secret": "KEY", "host": "example.com"}}}[name]
+		if value == nil {
+			value = 2
+		}
+		front, err := json.Marshal(map[string]any{"sandbox": map[string]any{name: value}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, problems := policy.ParseAsk(front); len(problems) > 0 {
+			t.Errorf("docs/sandbox.md: %s: %v", name, problems)
+		}
+	}
+}
+
+func parsed(text string) (*skill.Skill, skill.Diagnostics, error) {
+	s, ds := skill.ParseBytes([]byte(text), skill.FileName, "x")
+	if s == nil || !ds.Valid() {
+		return nil, ds, errors.New("it is not valid")
+	}
+	return s, ds, nil
+}
+
+// The table of extensions in docs/authors.md is that of the code.
+func TestExtensions(t *testing.T) {
+	rows := readPage(t, "docs/authors.md").section("Scripts").rows("extension", "run by")
+	for _, r := range script.Table() {
+		row, ok := rows[r.Extension]
+		if !ok {
+			t.Errorf("docs/authors.md has no row for %s", r.Extension)
+			continue
+		}
+		delete(rows, r.Extension)
+		if len(r.Interpreters) > 0 && !strings.Contains(row[1], "`"+r.Interpreters[0]+"`") {
+			t.Errorf("docs/authors.md: %s is run by %s", r.Extension, strings.Join(r.Interpreters, ", "))
+		}
+	}
+	for ext := range rows {
+		t.Errorf("docs/authors.md: nothing is known of %s", ext)
 	}
 }

@@ -151,7 +151,7 @@ type compatActivateArgs struct {
 
 type compatMessage struct {
 	Role    string `json:"role"`
-	Content any    `json:"content"`
+	Content string `json:"content"`
 	IsMeta  bool   `json:"isMeta,omitempty"`
 }
 

@@ -1,6 +1,10 @@
 package mcpserver
 
-import "github.com/modelcontextprotocol/go-sdk/mcp"
+import (
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout"
+)
 
 // Told is the number of connections that the server remembers.
 func (s *Server) Told() int {
@@ -19,4 +23,7 @@ func (s *Server) Connections() int {
 }
 
 // SDK is the server of the SDK.
+// RanText is the text of the result of a run.
+func (s *Server) RanText(r *loadout.Ran) string { return s.ranText(r) }
+
 func (s *Server) SDK() *mcp.Server { return s.sdk }

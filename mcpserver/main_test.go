@@ -22,7 +22,7 @@ import (
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(staged{m}) }
 
 const (
 	legacy = "2025-11-25"
@@ -65,6 +65,7 @@ type setup struct {
 	filter  catalog.Filter
 	options mcpserver.Options
 	sources []catalog.Source // besides the directory
+	scripts *loadout.Scripts
 }
 
 func newWorld(t testing.TB, s setup) *world {
@@ -72,7 +73,7 @@ func newWorld(t testing.TB, s setup) *world {
 	w := &world{dir: t.TempDir()}
 	s.tree.write(t, w.dir)
 	sources := append([]catalog.Source{catalog.NewDir("local", catalog.User, w.dir, nil)}, s.sources...)
-	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: sources, Filter: s.filter})
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: sources, Filter: s.filter, Scripts: s.scripts})
 	if err != nil {
 		t.Fatal(err)
 	}

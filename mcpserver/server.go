@@ -40,6 +40,15 @@ type Options struct {
 	// Remote says that clients run on other machines, where paths of this
 	// one mean nothing: skills then name their files by URI.
 	Remote bool
+	// Workspace is a directory of the person that scripts may read as
+	// /workspace, and write where that was approved; "" gives none.
+	Workspace string
+	// Flags are what a person adds to a command that they are told to type, so
+	// that it finds the same skills; "" is nothing.
+	Flags string
+	// Refresh is called before each run of a script, so that what was withdrawn
+	// by then counts; nil does nothing. Where it fails nothing is run.
+	Refresh func(context.Context) error
 	// Version is what the server says of itself; default: of the build.
 	Version string
 	// Logger receives what goes on; nil discards it.
@@ -86,6 +95,7 @@ func New(rt *loadout.Runtime, opts *Options) *Server {
 	}
 	s.sdk = mcp.NewServer(&mcp.Implementation{Name: "loadout", Title: "Loadout", Version: s.opts.Version}, s.sdkOptions())
 	s.addTools()
+	s.addScriptTool()
 	s.addSkillMethods()
 	if s.opts.Extend != nil {
 		s.opts.Extend(s.sdk)
@@ -189,6 +199,11 @@ func buildVersion() string {
 // what is new with the next result of a tool.
 func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if call, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok {
+			if err := s.lenient(call); err != nil {
+				return failed(err.Error()), nil
+			}
+		}
 		res, err := next(ctx, method, req)
 		if err != nil {
 			return res, err

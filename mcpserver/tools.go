@@ -38,9 +38,11 @@ func (s *Server) addTools() {
 		Description: "Read a file of a skill by its path, as a skill's instructions name it."}, s.readSkillFile)
 }
 
+var ourTools = []string{"search_skills", "load_skill", "read_skill_file", "run_skill_script"}
+
 // ours reports whether a tool is one of ours, whose results have room for news.
 func (s *Server) ours(tool string) bool {
-	return s.opts.Compat == "" && (tool == "search_skills" || tool == "load_skill" || tool == "read_skill_file")
+	return s.opts.Compat == "" && slices.Contains(ourTools, tool)
 }
 
 // addLoadTool adds the tool that loads skills, or adds it again.
@@ -50,7 +52,7 @@ func (s *Server) addLoadTool(t told) {
 		return
 	}
 	addTool(s.sdk, &mcp.Tool{Name: s.loadTool, Title: "Load a skill", Annotations: readOnly,
-		InputSchema: loadSchema, Description: t.description}, s.loadSkill)
+		InputSchema: schemaOf[loadArgs](), Description: t.description}, s.loadSkill)
 }
 
 // addTool is [mcp.AddTool] for a handler that may return no structured content.
@@ -67,17 +69,29 @@ func addTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Context, 
 
 // extensible lets objects have properties that the schema does not name: a client
 // checks results by the schema that it was told once, and later versions of
-// ours say more.
+// ours say more. Arguments are strict instead: a model learns of a wrong one.
 func extensible(sch *jsonschema.Schema) *jsonschema.Schema {
-	sch.AdditionalProperties = nil
-	if slices.Contains(sch.Types, "array") {
-		sch.Type, sch.Types = "array", nil // never null
-	}
+	return each(sch, func(sch *jsonschema.Schema) { sch.AdditionalProperties = nil })
+}
+
+// plain gives every value one type: nothing is null, and not all clients
+// understand a list of types.
+func plain(sch *jsonschema.Schema) *jsonschema.Schema {
+	return each(sch, func(sch *jsonschema.Schema) {
+		if i := slices.Index(sch.Types, "null"); i >= 0 && len(sch.Types) == 2 {
+			sch.Type, sch.Types = sch.Types[1-i], nil
+		}
+	})
+}
+
+// each does something to a schema and all below it.
+func each(sch *jsonschema.Schema, do func(*jsonschema.Schema)) *jsonschema.Schema {
+	do(sch)
 	for _, p := range sch.Properties {
-		extensible(p)
+		each(p, do)
 	}
 	if sch.Items != nil {
-		extensible(sch.Items)
+		each(sch.Items, do)
 	}
 	return sch
 }
@@ -87,16 +101,8 @@ func schemaOf[T any]() *jsonschema.Schema {
 	if err != nil {
 		panic(err)
 	}
-	return sch
+	return plain(sch)
 }
-
-// loadSchema says that one of two names of one argument is needed, which a Go
-// struct cannot.
-var loadSchema = func() *jsonschema.Schema {
-	sch := extensible(schemaOf[loadArgs]())
-	delete(sch.Properties, "skill_name") // accepted, not advertised
-	return sch
-}()
 
 type searchArgs struct {
 	Query  string `json:"query,omitempty" jsonschema:"a few words on the task"`
@@ -175,9 +181,8 @@ func decodeCursor(c string) (int, error) {
 }
 
 type loadArgs struct {
-	Name      string `json:"name,omitempty" jsonschema:"name of the skill"`
-	SkillName string `json:"skill_name,omitempty" jsonschema:"the same"`
-	Have      string `json:"have,omitempty" jsonschema:"digest of the instructions you still hold, for a short answer if they are current"`
+	Name string `json:"name,omitempty" jsonschema:"name of the skill"`
+	Have string `json:"have,omitempty" jsonschema:"digest of the instructions you still hold, for a short answer if they are current"`
 }
 
 type loadFile struct {
@@ -211,20 +216,16 @@ type loadResult struct {
 const maxFiles = 100
 
 func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResult, *loadResult, error) {
-	name := in.Name
-	if name == "" {
-		name = in.SkillName
-	}
-	if name == "" && !s.view().snap.Disabled {
+	if in.Name == "" && !s.view().snap.Disabled {
 		return failed("Give the name of a skill, as search_skills lists them."), nil, nil
 	}
-	all, err := s.fetch(ctx, name)
+	all, err := s.fetch(ctx, in.Name)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, nil, err
 		}
 		msg := s.loadError(err)
-		return failed(msg), &loadResult{State: session.StateFailed, Name: name, Problems: []string{msg}}, nil
+		return failed(msg), &loadResult{State: session.StateFailed, Name: in.Name, Problems: []string{msg}}, nil
 	}
 	m := all[len(all)-1]
 	out := &loadResult{State: session.StateLoaded, Name: m.ID.Name, Origin: m.ID.Origin, Digest: m.Digest}

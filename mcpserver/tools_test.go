@@ -197,6 +197,14 @@ func TestLoadSkill(t *testing.T) {
 	everyWay(t, setup{tree: basic()}, func(t *testing.T, w *world, c *client) {
 		pdf := filepath.Join(w.dir, "pdf")
 		digest := digestOf(basic()["pdf/SKILL.md"])
+		if got := textOf(c.call("load_skill", args{"name": "", "skill_name": "csv", "have": "x"})); !strings.Contains(got, "# CSV") {
+			t.Errorf("by skill_name beside an empty name: %q", got)
+		}
+		for _, unknown := range []args{{"name": "pdf", "path": "x"}, {"skill": "pdf"}} {
+			if res := c.call("load_skill", unknown); !res.IsError || !strings.Contains(textOf(res), "unexpected additional properties") {
+				t.Errorf("%v: %q", unknown, textOf(res))
+			}
+		}
 		for _, arg := range []string{"name", "skill_name"} {
 			t.Run("by "+arg, func(t *testing.T) {
 				res := c.call("load_skill", args{arg: "pdf"})

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/loadout-dev/loadout/internal/filelock"
 )
 
 // Log keeps the events of one session in order. Implementations are safe for
@@ -91,7 +93,11 @@ func OpenFile(path string) (*File, error) {
 
 // recover finds the end of the last whole event and drops what is after it.
 func (l *File) recover() error {
-	if err := lockFile(l.f); err != nil {
+	switch err := filelock.Try(l.f); {
+	case errors.Is(err, filelock.ErrLocked):
+		return ErrInUse
+	case errors.Is(err, errors.ErrUnsupported): // then its owner has to see to it
+	case err != nil:
 		return err
 	}
 	events, size, err := readEvents(l.f, 0)

@@ -152,6 +152,23 @@ func (c *checker) archive(zr *zip.Reader, base string) string {
 	return c.layout(base)
 }
 
+// turns reports whether a character makes a text be shown in another order
+// than it is written in.
+func turns(r rune) bool {
+	return r == 0x200e || r == 0x200f || r == 0x061c || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}
+
+// reserved reports whether a file of that name cannot be stored on Windows, where
+// it is a device whatever its extension.
+func reserved(part string) bool {
+	stem, _, _ := strings.Cut(strings.ToUpper(part), ".")
+	switch stem = strings.TrimRight(stem, " "); stem {
+	case "CON", "PRN", "AUX", "NUL":
+		return true
+	}
+	return len(stem) == 4 && (strings.HasPrefix(stem, "COM") || strings.HasPrefix(stem, "LPT")) && stem[3] >= '1' && stem[3] <= '9'
+}
+
 // entry checks one entry and reports whether to go on.
 func (c *checker) entry(f *zip.File) bool {
 	name := f.Name
@@ -184,6 +201,7 @@ func (c *checker) entry(f *zip.File) bool {
 		c.refuse(name, "compression", "compression method %d is not supported; use deflate", f.Method)
 		return true
 	}
+	f.SetMode(mode &^ (fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)) // no file of a skill has these
 	c.collide(name)
 	if !isDir {
 		c.files = append(c.files, clean)
@@ -208,6 +226,8 @@ func (c *checker) name(name string) bool {
 		return c.refuse(name, "drive", "its path names a drive")
 	case strings.ContainsFunc(name, unicode.IsControl):
 		return c.refuse(name, "name-control", "its name has a control character")
+	case strings.ContainsFunc(name, turns):
+		return c.refuse(name, "name-control", "its name has a character that changes in which direction it is shown")
 	case strings.Contains(name, ":"):
 		return c.refuse(name, "name-colon", "its name has a colon, which some systems cannot store")
 	}
@@ -219,6 +239,8 @@ func (c *checker) name(name string) bool {
 			return c.refuse(name, "path-unclean", "its path has an empty part or a dot; write it plainly")
 		case len(part) > 255:
 			return c.refuse(name, "path-too-long", "a part of its path has %d bytes, more than 255", len(part))
+		case reserved(part):
+			return c.refuse(name, "name-reserved", "%s is the name of a device on Windows", part)
 		}
 	}
 	return true

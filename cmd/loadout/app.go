@@ -65,7 +65,7 @@ needs to choose one, and loads instructions and files on demand.`,
 	f.BoolVar(&a.quiet, "quiet", false, "leave out problems that do not stop the command")
 	f.BoolVar(&a.verbose, "verbose", false, "log to standard error what goes on")
 	root.AddCommand(a.listCommand(), a.showCommand(), a.searchCommand(), a.explainCommand(), a.validateCommand(), a.newCommand(),
-		a.packCommand(), a.inspectCommand(), a.mcpCommand(), a.connectCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand())
+		a.packCommand(), a.inspectCommand(), a.runCommand(), a.approveCommand(), a.sandboxCommand(), a.mcpCommand(), a.connectCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand())
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
@@ -162,8 +162,12 @@ func (a *app) runtime(ctx context.Context, c *config.Config, watch bool) (*loado
 	if err != nil {
 		return nil, err
 	}
+	scripts, err := a.scripts(c)
+	if err != nil {
+		return nil, err
+	}
 	defer a.progress("reading skills")()
-	return loadout.New(ctx, &loadout.Options{Sources: sources, Filter: filter, Watch: watch && c.Skills.Watch, Logger: a.logger()})
+	return loadout.New(ctx, &loadout.Options{Sources: sources, Filter: filter, Watch: watch && c.Skills.Watch, Scripts: scripts, Logger: a.logger()})
 }
 
 // open reads the configuration and the skills, for commands that need no more.

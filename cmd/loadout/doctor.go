@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +15,8 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/mcpserver"
+	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/sandbox/auto"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -25,6 +30,17 @@ type doctorOutput struct {
 	Problems []catalog.Problem    `json:"problems"`
 	Shadowed []catalog.Shadow     `json:"shadowed"`
 	Unserved []mcpserver.Unserved `json:"unserved"`
+	Sandbox  doctorSandbox        `json:"sandbox"`
+}
+
+// doctorSandbox is what isolates scripts here.
+type doctorSandbox struct {
+	Enabled bool            `json:"enabled"`
+	Backend string          `json:"backend"` // "" where none can be used
+	Tier    int             `json:"tier"`
+	Layers  []sandbox.Layer `json:"layers"`
+	Missing []string        `json:"missing"` // why none can be used
+	Fixes   []string        `json:"fixes"`   // and ways to get one
 }
 
 type doctorSource struct {
@@ -42,8 +58,8 @@ func (a *app) doctorCommand() *cobra.Command {
 		Short: "Say what was found where, what was skipped, and why",
 		Long: `Say which configuration is in force, where skills are looked for and what is
 there, which skills do not load or were repaired and how to mend them, which are
-hidden by others, and which cannot be served as MCP skill resources. Exits with 1
-if a skill does not load.`,
+hidden by others, which cannot be served as MCP skill resources, and what isolates
+scripts. Exits with 1 if a skill does not load.`,
 		Example: "  loadout doctor\n  loadout doctor --json | jq .problems",
 		Args:    want(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -57,6 +73,7 @@ if a skill does not load.`,
 			}
 			defer rt.Close()
 			out := a.examine(rt, c)
+			out.Sandbox = a.examineSandbox(cmd.Context(), c)
 			if a.json {
 				err = a.printJSON(out)
 			} else {
@@ -97,6 +114,37 @@ func (a *app) examine(rt *loadout.Runtime, c *config.Config) doctorOutput {
 		}
 		out.Sources = append(out.Sources, d)
 	}
+	return out
+}
+
+// sandboxPatience bounds what trying sandboxes may take where something hangs;
+// one that works answers within a tenth of a second.
+const sandboxPatience = 5 * time.Second
+
+func (a *app) examineSandbox(ctx context.Context, c *config.Config) doctorSandbox {
+	out := doctorSandbox{Enabled: c.Sandbox.Enabled, Layers: []sandbox.Layer{}, Missing: []string{}, Fixes: []string{}}
+	if !out.Enabled {
+		return out
+	}
+	ctx, cancel := context.WithTimeout(ctx, sandboxPatience)
+	defer cancel()
+	b, report, err := a.backend(c).Choose(ctx)
+	if err == nil {
+		out.Backend, out.Tier, out.Layers = b.Name(), int(report.Tier), append(out.Layers, report.Layers...)
+		return out
+	}
+	none, ok := errors.AsType[*auto.NoneError](err)
+	if !ok {
+		out.Missing = append(out.Missing, err.Error())
+		return out
+	}
+	for _, o := range none.Outcomes {
+		out.Missing = append(out.Missing, o.Err.Error())
+	}
+	if len(none.Outcomes) == 0 {
+		out.Missing = append(out.Missing, fmt.Sprintf("no back end has tier %v, which sandbox.min_tier asks for", sandbox.Tier(c.Sandbox.MinTier)))
+	}
+	out.Fixes = append(out.Fixes, none.Fixes()...)
 	return out
 }
 
@@ -155,7 +203,43 @@ func (a *app) printDoctor(d doctorOutput) {
 			a.wrap(&b, "      ", u.Reason, a.faint)
 		}
 	}
+	a.printSandbox(&b, d.Sandbox)
 	fmt.Fprint(a.stdout, b.String())
+}
+
+func (a *app) printSandbox(b *strings.Builder, s doctorSandbox) {
+	fmt.Fprintf(b, "\n%s\n", a.bold("Scripts of skills"))
+	switch {
+	case !s.Enabled:
+		fmt.Fprintf(b, "  are switched off (sandbox.enabled); see: loadout config show\n")
+		return
+	case s.Backend == "":
+		fmt.Fprintf(b, "  %s, as no sandbox can be had:\n", a.red("cannot run"))
+		for _, m := range s.Missing {
+			a.wrap(b, "    ", m, same)
+		}
+		for _, f := range s.Fixes {
+			a.wrap(b, "    ", "to get one: "+f, a.faint)
+		}
+		return
+	}
+	var missing []sandbox.Layer
+	for _, l := range s.Layers {
+		if !l.Enforced {
+			missing = append(missing, l)
+		}
+	}
+	all := "all layers are enforced"
+	if len(missing) > 0 {
+		all = counted(len(missing), "layer") + " of " + strconv.Itoa(len(s.Layers)) + " not enforced"
+	}
+	a.wrap(b, "  ", fmt.Sprintf("run in the sandbox %s, tier %v; %s", s.Backend, sandbox.Tier(s.Tier), all), same)
+	for _, l := range missing {
+		a.wrap(b, "    ", strings.TrimSuffix(strings.ReplaceAll(l.Name, "_", " ")+" is not enforced: "+l.By, ": "), same)
+		if l.Fix != "" {
+			a.wrap(b, "      ", l.Fix, a.faint)
+		}
+	}
 }
 
 func (a *app) printSources(d doctorOutput) {

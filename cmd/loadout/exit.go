@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/client"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/sandbox/auto"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -62,6 +64,7 @@ func (a *app) report(err error) int {
 			text += plain(f)
 		}
 	}
+	text = strings.TrimSuffix(text, "; "+plain(hint)) // it is said below
 	fmt.Fprintf(a.stderr, "loadout: %s\n  %s\n", text, plain(hint))
 	return code
 }
@@ -70,6 +73,12 @@ func (a *app) report(err error) int {
 func (a *app) classify(err error) (code int, hint string) {
 	if e, ok := errors.AsType[*catalog.NotFoundError](err); ok {
 		return exitNotFound, a.notFoundHint(e)
+	}
+	if hint := a.ownPlace(err); hint != "" {
+		return exitFound, hint
+	}
+	if code, hint, ok := a.runError(err); ok {
+		return code, hint
 	}
 	switch {
 	case isType[*config.Error](err):
@@ -86,6 +95,30 @@ func (a *app) classify(err error) (code int, hint string) {
 		return exitFound, "check that you have the right to it"
 	}
 	return exitFound, "for more of what goes on, run it again with --verbose; or see: loadout doctor"
+}
+
+// ownPlace is the next step where a place of our own cannot be used, else "".
+func (a *app) ownPlace(err error) string {
+	if none, ok := errors.AsType[*auto.NoneError](err); ok && len(none.Outcomes) == 1 {
+		err = none.Outcomes[0].Err // of the back end that is named
+	}
+	pe, isPath := errors.AsType[*fs.PathError](err)
+	if _, isLink := errors.AsType[*os.LinkError](err); !isPath && !isLink && !errors.Is(err, fs.ErrPermission) {
+		return ""
+	}
+	for _, p := range []struct{ dir, variable, what string }{
+		{a.stateDir(), "LOADOUT_STATE", "approvals and the log of runs"},
+		{a.cacheDir(), "LOADOUT_CACHE", "packages and copies of skills"},
+	} {
+		if p.dir == "" || p.dir == filepath.Dir(p.dir) {
+			continue
+		}
+		// A directory above it that cannot be written is named by itself.
+		if strings.Contains(err.Error(), p.dir) || isPath && filepath.IsAbs(pe.Path) && strings.HasPrefix(p.dir, pe.Path+string(filepath.Separator)) && pe.Op == "mkdir" {
+			return "set " + p.variable + " to a directory that is yours and can be written: " + p.what + " are kept there"
+		}
+	}
+	return ""
 }
 
 func (a *app) notFoundHint(e *catalog.NotFoundError) string {

@@ -26,7 +26,7 @@ import (
 )
 
 func (a *app) mcpCommand() *cobra.Command {
-	var address, compat, token string
+	var address, compat, token, workspace string
 	var budget int
 	var stdio bool
 	cmd := &cobra.Command{
@@ -61,7 +61,7 @@ while it runs; SIGHUP reads them all again.`,
 			if c.MCP.Address == "" && cmd.Flags().Changed("token-file") {
 				return fail(exitUsage, "give --http ADDR too, or leave it out", "--token-file is for clients over HTTP")
 			}
-			return a.mcp(cmd.Context(), c)
+			return a.mcp(cmd.Context(), c, workspace)
 		},
 	}
 	f := cmd.Flags()
@@ -69,15 +69,19 @@ while it runs; SIGHUP reads them all again.`,
 	f.BoolVar(&stdio, "stdio", false, "serve on standard input and output, also where mcp.address is set")
 	f.StringVar(&token, "token-file", "", "`FILE` with the token clients must send; needed beyond loopback addresses")
 	f.StringVar(&compat, "compat", "", "serve the tools of an earlier system: "+compatNames())
+	f.StringVar(&workspace, "workspace", "", "let scripts read `DIR` as /workspace, and take inputs from there")
 	f.IntVar(&budget, "text-budget", 0, "tell a client `N` characters of descriptions at the start; default 2000")
 	complete(cmd, "compat", mcpserver.Compats()...)
 	return cmd
 }
 
-func (a *app) mcp(ctx context.Context, c *config.Config) error {
+func (a *app) mcp(ctx context.Context, c *config.Config, workspace string) error {
 	tuneMemory(a.getenv)
 	httpOptions, remote, err := httpOptions(c)
 	if err != nil {
+		return err
+	}
+	if workspace, err = workspaceDir(workspace); err != nil {
 		return err
 	}
 	rt, err := a.runtime(ctx, c, true)
@@ -85,11 +89,18 @@ func (a *app) mcp(ctx context.Context, c *config.Config) error {
 		return err
 	}
 	defer rt.Close()
-	s := mcpserver.New(rt, &mcpserver.Options{TextBudget: c.MCP.TextBudget, Compat: c.MCP.Compat, Remote: remote,
-		Version: buildVersion().Version, Logger: a.logger()})
-	defer s.Close()
+	if workspace != "" && rt.RunsScripts() {
+		if err := rt.CheckWorkspace(workspace); err != nil {
+			return err
+		}
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	follow := a.newFollower(rt, c)
+	defer follow.start(ctx)()
+	s := mcpserver.New(rt, &mcpserver.Options{TextBudget: c.MCP.TextBudget, Compat: c.MCP.Compat, Remote: remote, Workspace: workspace,
+		Flags: a.flags(), Refresh: follow.refresh, Version: buildVersion().Version, Logger: a.logger()})
+	defer s.Close()
 	reloading := a.reloadOnHangup(ctx, rt, func() { stop(errHangup) })
 	defer func() { stop(nil); <-reloading }()
 	if c.MCP.Address != "" {

@@ -26,7 +26,19 @@ var update = flag.Bool("update", false, "write what commands print into the scri
 func TestMain(m *testing.M) {
 	// The race detector makes every process of a command wait for a second.
 	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
-	testscript.Main(m, map[string]func(){"loadout": main})
+	testscript.Main(cleanup{m}, map[string]func(){"loadout": main})
+}
+
+// cleanup removes what was built when all tests have run.
+type cleanup struct{ *testing.M }
+
+func (c cleanup) Run() int {
+	defer func() {
+		if builtIn != "" {
+			os.RemoveAll(builtIn)
+		}
+	}()
+	return c.M.Run()
 }
 
 // TestScript runs the scripts of testdata/script. In each the home directory
@@ -41,8 +53,11 @@ func TestScript(t *testing.T) {
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
 		Condition: func(cond string) (bool, error) {
-			if cond == "root" {
+			switch cond {
+			case "root":
 				return os.Geteuid() == 0, nil
+			case "sandbox":
+				return hasSandbox() == nil, nil
 			}
 			return false, fmt.Errorf("unknown condition %s", cond)
 		},
@@ -51,7 +66,7 @@ func TestScript(t *testing.T) {
 			if err := os.MkdirAll(home, 0o755); err != nil {
 				return err
 			}
-			for _, v := range []string{"LOADOUT_CONFIG", "LOADOUT_CACHE", "XDG_CACHE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"} {
+			for _, v := range []string{"LOADOUT_CONFIG", "LOADOUT_CACHE", "LOADOUT_STATE", "XDG_CACHE_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"} {
 				e.Setenv(v, "")
 			}
 			e.Setenv("HOME", home)
@@ -72,6 +87,7 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"many":    cmdMany,
 	"raw":     cmdRaw,
 	"capture": cmdCapture,
+	"plain":   cmdPlain,
 }
 
 // cmdExits runs a command and checks its exit code, and what holds for all

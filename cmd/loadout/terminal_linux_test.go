@@ -27,6 +27,12 @@ type console struct {
 
 func openConsole(t *testing.T, width int, env []string, args ...string) *console {
 	t.Helper()
+	return openConsoleOf(t, "loadout", width, env, args...)
+}
+
+// openConsoleOf is openConsole of an executable.
+func openConsoleOf(t *testing.T, exe string, width int, env []string, args ...string) *console {
+	t.Helper()
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		t.Skipf("there are no terminals here: %v", err)
@@ -48,9 +54,9 @@ func openConsole(t *testing.T, width int, env []string, args ...string) *console
 	}
 	defer slave.Close()
 	home := t.TempDir()
-	c := &console{Cmd: exec.Command("loadout", args...), master: master, ended: make(chan struct{})}
+	c := &console{Cmd: exec.Command(exe, args...), master: master, ended: make(chan struct{})}
 	c.Stdin, c.Stdout, c.Stderr, c.Dir = slave, slave, slave, home
-	c.Env = append(append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=", "NO_COLOR=", "TERM=xterm"), env...)
+	c.Env = append(append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=", "XDG_STATE_HOME=", "LOADOUT_STATE=", "NO_COLOR=", "TERM=xterm"), env...)
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)

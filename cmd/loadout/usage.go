@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -174,4 +175,12 @@ func complete(cmd *cobra.Command, flag string, values ...string) {
 	if err != nil {
 		panic(err) // there is no such flag
 	}
+}
+
+// someTime refuses a time that was given and is none, or lies behind.
+func someTime(cmd *cobra.Command, flag string, d time.Duration) error {
+	if cmd.Flags().Changed(flag) && d <= 0 {
+		return fail(exitUsage, "give a time as 10s, 5m or 24h, or leave it out", "--%s: %v is no time at all", flag, d)
+	}
+	return nil
 }

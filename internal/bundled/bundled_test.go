@@ -258,7 +258,7 @@ func TestTheGuideIsRightAboutTheConfiguration(t *testing.T) {
 				t.Errorf("%s: example %d: %v", file, i+1, err)
 			}
 		}
-		for _, key := range regexp.MustCompile("`((?:skills|mcp)\\.[a-z_]+)`").FindAllStringSubmatch(text, -1) {
+		for _, key := range regexp.MustCompile("`((?:skills|mcp|sandbox)\\.[a-z_]+)`").FindAllStringSubmatch(text, -1) {
 			if !keys[key[1]] {
 				t.Errorf("%s: there is no key %s", file, key[1])
 			}

@@ -25,8 +25,9 @@ const maxFile = 1 << 20
 
 // Config is the configuration in force.
 type Config struct {
-	Skills Skills
-	MCP    MCP
+	Skills  Skills
+	MCP     MCP
+	Sandbox Sandbox
 
 	// Inherited are directories that variables of earlier systems name.
 	Inherited []string
@@ -95,6 +96,26 @@ func atMost[T any](list []T, rest func(more int) T) []T {
 	}
 	return append(list[:most:most], rest(len(list)-most))
 }
+
+// Candidates are the paths of the files that the configuration is read from,
+// also of those that are not there.
+func (in Input) Candidates() []string {
+	var out []string
+	if f := UserFile(in); f != "" {
+		out = append(out, f)
+	}
+	if f, _ := ProjectFile(in.WorkDir); f != "" {
+		out = append(out, f)
+	}
+	if in.File != "" {
+		l := loader{in: in}
+		out = append(out, l.path(in.File, in.WorkDir))
+	}
+	return out
+}
+
+// IsSet reports whether something else than the default gave a key its value.
+func (c *Config) IsSet(key string) bool { return c.from[key] != "" }
 
 // FromProject reports whether a directory of Skills.Dirs was added by a
 // project's own file, and not by the person.

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -26,6 +28,22 @@ type MCP struct {
 	TokenFile  string
 	TextBudget int
 	Compat     string
+}
+
+// Sandbox says how scripts of skills run. A project's file may set none of it.
+type Sandbox struct {
+	Enabled      bool
+	Backend      string
+	MinTier      int
+	Image        string
+	MemoryMB     int
+	Seconds      int
+	DiskMB       int
+	Network      []string
+	Private      []string
+	PythonIndex  string
+	NPMRegistry  string
+	BuildScripts bool
 }
 
 // setting is one key: its place in the file, its environment variable, what
@@ -70,6 +88,32 @@ var settings = []setting{
 		doc: "How many characters of skill names and descriptions a client is told at the start."},
 	{key: "mcp.compat", env: "LOADOUT_MCP_COMPAT", value: func(c *Config) any { return &c.MCP.Compat }, check: oneOf("", "weknora", "ba-agent", "wegent"),
 		doc: "Serve the tools of an earlier system in place of ours: weknora, ba-agent or wegent."},
+	{key: "sandbox.enabled", env: "LOADOUT_SANDBOX_ENABLED", value: func(c *Config) any { return &c.Sandbox.Enabled },
+		doc: "Run scripts of skills; false refuses all of them and hides the tool from clients."},
+	{key: "sandbox.backend", env: "LOADOUT_SANDBOX_BACKEND", value: func(c *Config) any { return &c.Sandbox.Backend },
+		check: oneOf("", "auto", "native", "bwrap", "container", "landlock", "process", "seatbelt"),
+		doc: "What isolates scripts: auto takes the first of native, bwrap and container that works here;\n" +
+			"landlock, seatbelt and process isolate less and are used only where they are named."},
+	{key: "sandbox.min_tier", env: "LOADOUT_SANDBOX_MIN_TIER", value: func(c *Config) any { return &c.Sandbox.MinTier }, check: between(1, 4),
+		doc: "The least isolation that is accepted: 1 limits, 2 access rules, 3 a view of its own, 4 a kernel\nof its own. A back end that is named needs no more than it has."},
+	{key: "sandbox.image", env: "LOADOUT_SANDBOX_IMAGE", value: func(c *Config) any { return &c.Sandbox.Image },
+		doc: "The image in which the back end container runs scripts; it must be there already."},
+	{key: "sandbox.memory_mb", env: "LOADOUT_SANDBOX_MEMORY_MB", value: func(c *Config) any { return &c.Sandbox.MemoryMB }, check: between(16, 1<<20),
+		doc: "The most memory of one run, in MiB. A skill can ask for less."},
+	{key: "sandbox.seconds", env: "LOADOUT_SANDBOX_SECONDS", value: func(c *Config) any { return &c.Sandbox.Seconds }, check: between(1, 86_400),
+		doc: "The longest that one run takes."},
+	{key: "sandbox.disk_mb", env: "LOADOUT_SANDBOX_DISK_MB", value: func(c *Config) any { return &c.Sandbox.DiskMB }, check: between(1, 1<<20),
+		doc: "The most that one run writes, in MiB."},
+	{key: "sandbox.network", env: "LOADOUT_SANDBOX_NETWORK", value: func(c *Config) any { return &c.Sandbox.Network },
+		doc: "The hosts that skills may ask for, as api.example.com, *.example.com:8443 or * for all; a person\nstill approves what a skill asks for. Empty gives no skill a network."},
+	{key: "sandbox.private", env: "LOADOUT_SANDBOX_PRIVATE", value: func(c *Config) any { return &c.Sandbox.Private },
+		doc: "Private addresses that may be reached, as 10.1.2.0/24: without them an allowed name that\nleads to one is refused."},
+	{key: "sandbox.python_index", env: "LOADOUT_SANDBOX_PYTHON_INDEX", value: func(c *Config) any { return &c.Sandbox.PythonIndex }, check: webAddress,
+		doc: "The index from which Python packages of scripts are installed; empty means that of PyPI."},
+	{key: "sandbox.npm_registry", env: "LOADOUT_SANDBOX_NPM_REGISTRY", value: func(c *Config) any { return &c.Sandbox.NPMRegistry }, check: webAddress,
+		doc: "The registry from which npm packages of scripts are installed; empty means that of npm."},
+	{key: "sandbox.build_scripts", env: "LOADOUT_SANDBOX_BUILD_SCRIPTS", value: func(c *Config) any { return &c.Sandbox.BuildScripts },
+		doc: "Let packages be built from source and run their install scripts, in the sandbox too."},
 }
 
 func between(low, high int) func(any) error {
@@ -92,12 +136,27 @@ func oneOf(names ...string) func(any) error {
 	}
 }
 
+// webAddress checks an address of a registry. What is wrong may hold a password,
+// and is not repeated.
+func webAddress(v any) error {
+	s := *v.(*string)
+	if s == "" {
+		return nil
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" {
+		return errors.New("it is not an address as https://registry.example.com/path")
+	}
+	return nil
+}
+
 // defaults is the configuration where nothing is set.
 func defaults() *Config {
 	return &Config{
-		Skills: Skills{Enabled: true, Project: true, Home: true, Bundled: true, Depth: 6, Watch: true},
-		MCP:    MCP{TextBudget: 2000},
-		from:   map[string]string{},
+		Skills:  Skills{Enabled: true, Project: true, Home: true, Bundled: true, Depth: 6, Watch: true},
+		MCP:     MCP{TextBudget: 2000},
+		Sandbox: Sandbox{Enabled: true, Backend: "auto", MinTier: 3, MemoryMB: 512, Seconds: 60, DiskMB: 64, Network: []string{"*"}},
+		from:    map[string]string{},
 	}
 }
 

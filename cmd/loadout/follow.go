@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/config"
+)
+
+// follower keeps the kill switch and the allow-list of a running server as the
+// configuration files say: withdrawing them has to count at once.
+type follower struct {
+	a      *app
+	rt     *loadout.Runtime
+	mu     sync.Mutex
+	filter catalog.Filter
+	stamps map[string]string
+	failed error // why the configuration cannot be read
+}
+
+// followInterval is how often the files are looked at.
+const followInterval = 500 * time.Millisecond
+
+func (a *app) newFollower(rt *loadout.Runtime, c *config.Config) *follower {
+	f := &follower{a: a, rt: rt, filter: filterOf(c)}
+	f.stamps = f.look()
+	return f
+}
+
+func filterOf(c *config.Config) catalog.Filter {
+	return catalog.Filter{Disabled: !c.Skills.Enabled, Allow: c.Skills.Allow, Shell: c.Skills.Shell}
+}
+
+// look notes the state of all files that a configuration is made of.
+func (f *follower) look() map[string]string {
+	out := map[string]string{}
+	for _, p := range f.a.configInput().Candidates() {
+		if fi, err := os.Stat(p); err == nil {
+			out[p] = fmt.Sprint(fi.Size(), fi.ModTime().UnixNano())
+		} else {
+			out[p] = err.Error()
+		}
+	}
+	return out
+}
+
+// start follows the files until ctx ends or stop is called, which waits.
+func (f *follower) start(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for tick := time.Tick(followInterval); ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick:
+				_ = f.refresh(ctx) // a fault is told to whoever wants to run something
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// refresh reads the configuration again where a file of it has changed. One that
+// cannot be read switches everything off: nobody knows what it withdraws.
+func (f *follower) refresh(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.look()
+	if equal(now, f.stamps) {
+		return f.failed
+	}
+	f.stamps = now
+	filter := catalog.Filter{Disabled: true}
+	quiet := *f.a
+	quiet.quiet = true
+	c, err := quiet.settings(nil)
+	if f.failed = err; err == nil {
+		filter = filterOf(c)
+	}
+	if filter.Disabled == f.filter.Disabled && filter.Shell == f.filter.Shell && slices.Equal(filter.Allow, f.filter.Allow) {
+		return f.failed
+	}
+	if err := f.rt.Catalog().SetFilter(filter); err != nil {
+		f.failed = err
+		_ = f.rt.Catalog().SetFilter(catalog.Filter{Disabled: true}) // has no pattern that could be wrong
+		return err
+	}
+	f.filter = filter
+	if !filter.Disabled {
+		return f.rt.Catalog().Reload(ctx)
+	}
+	return f.failed
+}
+
+func equal(a, b map[string]string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for k, v := range a {
+		if b[k] != v {
+			return false
+		}
+	}
+	return true
+}

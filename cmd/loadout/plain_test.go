@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// builtIn is the directory in which plainCommand builds; TestMain removes it.
+var builtIn string
+
+// plainCommand is the command, built as it is for people. The test binary
+// stands in for it elsewhere, but not where something is to run in a sandbox:
+// the first process of a sandbox is the command itself, and one with the race
+// detector needs more address space than a sandbox gives.
+var plainCommand = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "loadout-plain-")
+	if err != nil {
+		return "", err
+	}
+	builtIn = dir
+	if err := os.Chmod(dir, 0o755); err != nil { // for back ends that start it as another user
+		return "", err
+	}
+	exe := filepath.Join(dir, "loadout")
+	if runtime.GOOS == "windows" {
+		exe += ".exe"
+	}
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", exe, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the command: %w\n%s", err, out)
+	}
+	return exe, nil
+})
+
+// hasSandbox is nil where a sandbox can be had, else why there is none.
+var hasSandbox = sync.OnceValue(func() error {
+	exe, err := plainCommand()
+	if err != nil {
+		return err
+	}
+	if out, err := exec.Command(exe, "sandbox", "run", "--", "true").CombinedOutput(); err != nil {
+		return fmt.Errorf("no sandbox can be had here: %w\n%s", err, out)
+	}
+	return nil
+})
+
+// needsSandbox skips a test where there is no sandbox, and returns the command.
+func needsSandbox(t *testing.T) string {
+	t.Helper()
+	if err := hasSandbox(); err != nil {
+		t.Skip(err)
+	}
+	exe, err := plainCommand()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exe
+}
+
+// cmdPlain makes loadout the plain command for the rest of a script, which
+// begins with
+//
+//	[!sandbox] skip 'no sandbox can be had here'
+//	plain
+func cmdPlain(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: plain")
+	}
+	exe, err := plainCommand()
+	ts.Check(err)
+	ts.Setenv("PATH", filepath.Dir(exe)+string(os.PathListSeparator)+ts.Getenv("PATH"))
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/sandbox/auto"
+)
+
+// stateDir is where what a person decided is kept, "" where there is no place
+// for it.
+func (a *app) stateDir() string {
+	if d := a.getenv("LOADOUT_STATE"); d != "" {
+		return d
+	}
+	if d := a.getenv("XDG_STATE_HOME"); filepath.IsAbs(d) {
+		return filepath.Join(d, "loadout")
+	}
+	if h := a.home(); h != "" {
+		return filepath.Join(h, ".local", "state", "loadout")
+	}
+	return ""
+}
+
+// grants are the approvals of this person, kept in files.
+func (a *app) grants() policy.Store {
+	if d := a.stateDir(); d != "" {
+		return policy.NewFiles(filepath.Join(d, "grants"))
+	}
+	return &policy.Memory{}
+}
+
+func (a *app) audit() loadout.Auditor {
+	if d := a.stateDir(); d != "" {
+		return policy.NewAudit(filepath.Join(d, "audit.jsonl"))
+	}
+	return nil
+}
+
+// candidates are the back ends as the configuration adjusts them.
+func (a *app) candidates(c *config.Config) []sandbox.Backend {
+	cache := a.cacheDir()
+	if os.Geteuid() == 0 {
+		cache = "" // code runs as another user, who reaches the back end's own place
+	}
+	return auto.Candidates(&auto.Settings{
+		Cache: cache,
+		Image: c.Sandbox.Image,
+		Allow: func(digest string) bool { return a.unsandboxed(digest) },
+	})
+}
+
+// unsandboxed reports whether this person lets a digest run without isolation.
+func (a *app) unsandboxed(digest string) bool {
+	g, err := a.grants().Find(context.Background(), policy.Local(), policy.Digest(digest), "")
+	return err == nil && g.Allows.Unsandboxed
+}
+
+// backend is what the configuration chooses, when it is first needed.
+func (a *app) backend(c *config.Config) *auto.Chosen {
+	o := &auto.Options{Candidates: a.candidates(c), Name: c.Sandbox.Backend, MinTier: sandbox.Tier(c.Sandbox.MinTier)}
+	if o.Name != "auto" && o.Name != "" && !c.IsSet("sandbox.min_tier") {
+		o.MinTier = 0 // as much as that one has
+	}
+	return auto.New(o)
+}
+
+// scripts is what the runtime needs to run scripts, nil where that is switched
+// off.
+func (a *app) scripts(c *config.Config) (*loadout.Scripts, error) {
+	if !c.Sandbox.Enabled {
+		return nil, nil
+	}
+	s := &loadout.Scripts{
+		Sandbox: a.backend(c), Grants: a.grants(), Audit: a.audit(), Getenv: a.getenv, Secret: a.secret, Logger: a.logger(),
+		Bounds: policy.Bounds{Network: c.Sandbox.Network, Secrets: []string{"*"}, MemoryMB: c.Sandbox.MemoryMB, Seconds: c.Sandbox.Seconds,
+			DiskMB: c.Sandbox.DiskMB, WorkspaceWrite: true},
+	}
+	for _, p := range c.Sandbox.Private {
+		prefix, err := netip.ParsePrefix(p)
+		if err != nil {
+			if addr, e := netip.ParseAddr(p); e == nil {
+				prefix, err = addr.Prefix(addr.BitLen())
+			}
+		}
+		if err != nil {
+			return nil, fail(exitUsage, "write it as 10.1.2.0/24; see where it is set: loadout config show", "configuration: sandbox.private: %w", err)
+		}
+		s.Private = append(s.Private, prefix)
+	}
+	s.Protected = []string{config.UserFile(a.configInput()), a.stateDir(), a.cacheDir()}
+	if d := a.stateDir(); d != "" {
+		s.Folders = filepath.Join(d, "work")
+	}
+	if d := a.cacheDir(); d != "" {
+		s.Cache = d
+		s.Packages = &loadout.Packages{Dir: filepath.Join(d, "packages"), PythonIndex: c.Sandbox.PythonIndex, NPMRegistry: c.Sandbox.NPMRegistry, AllowSource: c.Sandbox.BuildScripts}
+	}
+	if exe, err := os.Executable(); err == nil {
+		s.Command = exe
+	}
+	return s, nil
+}
+
+// secret is the value of a secret that is set for Loadout, as LOADOUT_SECRET_NAME.
+func (a *app) secret(_ context.Context, name string) (string, error) {
+	return a.getenv("LOADOUT_SECRET_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))), nil
+}

@@ -1,0 +1,144 @@
+package loadout
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Input is a file or a directory that a run is given, below /work/in.
+type Input struct {
+	// Name is the path below /work/in.
+	Name string
+	// FS and Path say where it is.
+	FS   fs.FS
+	Path string
+}
+
+// TextInput is an input of these bytes.
+func TextInput(name string, data []byte) Input {
+	return Input{Name: name, FS: oneFile{data}, Path: "data"}
+}
+
+// Bounds on what a run is given.
+const (
+	maxInputs     = 10_000
+	maxInputBytes = 512 << 20
+)
+
+// inputTrees lists the inputs: one tree, in which each file knows where it is.
+func inputTrees(inputs []Input) ([]sandbox.Tree, error) {
+	if len(inputs) == 0 {
+		return nil, nil
+	}
+	all, dirs := gathered{}, map[string]bool{}
+	var size int64
+	var files []sandbox.File
+	add := func(name string, fsys fs.FS, p string, fi fs.FileInfo) error {
+		if _, twice := all[name]; twice {
+			return fmt.Errorf("two inputs are called %s", name)
+		}
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			if _, file := all[dir]; file {
+				return fmt.Errorf("%s is a file and a directory", dir)
+			}
+			dirs[dir] = true
+		}
+		if dirs[name] {
+			return fmt.Errorf("%s is a file and a directory", name)
+		}
+		if size += fi.Size(); len(files) == maxInputs || size > maxInputBytes {
+			return fmt.Errorf("more than %d files or %d MiB are given", maxInputs, maxInputBytes>>20)
+		}
+		all[name] = place{fsys, p}
+		files = append(files, sandbox.File{Path: name, Size: fi.Size(), Exec: fi.Mode()&0o111 != 0})
+		return nil
+	}
+	for _, in := range inputs {
+		if !fs.ValidPath(in.Name) || in.Name == "." {
+			return nil, fmt.Errorf("%q cannot be the name of an input; give a relative path that stays inside", in.Name)
+		}
+		err := fs.WalkDir(in.FS, in.Path, func(p string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			if d.Type()&fs.ModeSymlink != 0 && p != in.Path {
+				return nil // what is meant is there by its own name, or outside
+			}
+			fi, err := fs.Stat(in.FS, p)
+			if err != nil {
+				return err
+			}
+			if !fi.Mode().IsRegular() {
+				if p == in.Path {
+					return errors.New("it is no regular file")
+				}
+				return nil
+			}
+			below := p
+			if in.Path != "." {
+				below = strings.TrimPrefix(p, in.Path)
+			}
+			return add(path.Join(in.Name, below), in.FS, p, fi)
+		})
+		if err != nil {
+			return nil, fmt.Errorf("input %s: %w", in.Name, err)
+		}
+	}
+	slices.SortFunc(files, func(a, b sandbox.File) int { return strings.Compare(a.Path, b.Path) })
+	return []sandbox.Tree{{Path: sandbox.InDir, FS: all, Files: files}}, nil
+}
+
+// gathered are files from several places.
+type gathered map[string]place
+
+type place struct {
+	fsys fs.FS
+	path string
+}
+
+// Open opens a file by its name among the gathered ones.
+func (g gathered) Open(name string) (fs.File, error) {
+	p, ok := g[name]
+	if !ok {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return p.fsys.Open(p.path)
+}
+
+// oneFile is a file system of one file in memory.
+type oneFile struct{ data []byte }
+
+// Open opens the file, whatever its name.
+func (o oneFile) Open(string) (fs.File, error) {
+	return &memory{Reader: bytes.NewReader(o.data), info: memoryInfo{name: "data", size: int64(len(o.data)), mode: 0o444}}, nil
+}
+
+// memory is an open file in memory.
+type memory struct {
+	*bytes.Reader
+	info fs.FileInfo
+}
+
+func (m *memory) Stat() (fs.FileInfo, error) { return m.info, nil }
+func (m *memory) Close() error               { return nil }
+
+type memoryInfo struct {
+	name string
+	size int64
+	mode fs.FileMode
+}
+
+func (i memoryInfo) Name() string       { return i.name }
+func (i memoryInfo) Size() int64        { return i.size }
+func (i memoryInfo) Mode() fs.FileMode  { return i.mode }
+func (i memoryInfo) ModTime() time.Time { return time.Time{} }
+func (i memoryInfo) IsDir() bool        { return i.mode.IsDir() }
+func (i memoryInfo) Sys() any           { return nil }

@@ -1,0 +1,56 @@
+package filelock_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/filelock"
+)
+
+func open(t *testing.T, path string) *os.File {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func TestOneOpeningHasTheLockUntilItIsClosed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	a, b := open(t, path), open(t, path)
+	err := filelock.Try(a)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := filelock.Try(b); !errors.Is(err, filelock.ErrLocked) {
+		t.Errorf("the second opening got %v, want %v", err, filelock.ErrLocked)
+	}
+	got := make(chan error)
+	go func() { got <- filelock.Wait(t.Context(), b) }()
+	a.Close()
+	if err := <-got; err != nil {
+		t.Errorf("after the first was closed, waiting ended with %v", err)
+	}
+}
+
+func TestWaitingEndsWithItsContext(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	a, b := open(t, path), open(t, path)
+	if err := filelock.Try(a); err != nil {
+		t.Skip(err)
+	}
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if err := filelock.Wait(ctx, b); !errors.Is(err, why) {
+		t.Errorf("got %v, want the cause of the end of the context", err)
+	}
+}

@@ -1,0 +1,262 @@
+package script
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// needsOf reads what the script at p needs, without looking for interpreters.
+func needsOf(fsys fstest.MapFS, p string) (*Needs, error) {
+	src, mode, err := head(fsys, p)
+	if err != nil {
+		return nil, err
+	}
+	how, err := recognise(p, src, mode)
+	if err != nil {
+		return nil, err
+	}
+	if how.kind != Python {
+		return nodeNeeds(fsys, p)
+	}
+	if src, err = read(fsys, p); err != nil {
+		return nil, err
+	}
+	n, _, err := pythonNeeds(fsys, p, src, how)
+	return n, err
+}
+
+func files(pairs ...string) fstest.MapFS {
+	m := fstest.MapFS{}
+	for i := 0; i < len(pairs); i += 2 {
+		m[pairs[i]] = &fstest.MapFile{Data: []byte(pairs[i+1])}
+	}
+	return m
+}
+
+const block = "# /// script\n# requires-python = \">=3.11\"\n# dependencies = [\n#   \"requests<3\",\n#   \"rich\",\n# ]\n# ///\nimport rich\n"
+
+func TestPythonNeeds(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		fsys fstest.MapFS
+		p    string
+		want *Needs
+	}{
+		{"nothing", files("a/x.py", "print()"), "a/x.py", nil},
+		{"inline", files("x.py", "#!/usr/bin/env -S uv run --script\n"+block, "requirements.txt", "flask"), "x.py",
+			&Needs{Kind: Python, Requirements: []string{"requests<3", "rich"}, RequiresPython: ">=3.11", Files: []string{"x.py"}, Source: "inline metadata of x.py"}},
+		{"inline with CRLF", files("x.py", strings.ReplaceAll("\ufeff"+block, "\n", "\r\n")), "x.py",
+			&Needs{Kind: Python, Requirements: []string{"requests<3", "rich"}, RequiresPython: ">=3.11", Files: []string{"x.py"}, Source: "inline metadata of x.py"}},
+		{"inline asks for nothing", files("x.py", "# /// script\n# dependencies = []\n# ///\n", "requirements.txt", "flask"), "x.py", nil},
+		{"first line", files("x.py", "#!/usr/bin/env -S uv run --with rich --script\n"), "x.py",
+			&Needs{Kind: Python, Requirements: []string{"rich"}, Files: []string{"x.py"}, Source: "first line of x.py"}},
+		{"unclosed block", files("x.py", "# /// script\n# dependencies = [\"rich\"]\n"), "x.py", nil},
+		{"another type", files("x.py", "# /// pyproject\n# dependencies = [\"rich\"]\n# ///\n"), "x.py", nil},
+		{"beside", files("s/x.py", "", "s/requirements.txt", "a==1\n", "requirements.txt", "b"), "s/x.py",
+			&Needs{Kind: Python, Requirements: []string{"a==1"}, Files: []string{"s/requirements.txt"}, Source: "s/requirements.txt"}},
+		{"above", files("s/t/x.py", "", "s/t/requirements.txt", "# nothing\n\n", "requirements.txt", "b"), "s/t/x.py",
+			&Needs{Kind: Python, Requirements: []string{"b"}, Files: []string{"requirements.txt"}, Source: "requirements.txt"}},
+		{"not in a sibling", files("s/x.py", "", "t/requirements.txt", "b"), "s/x.py", nil},
+		{"the whole grammar", files("x.py", "", "requirements.txt", "\ufeffB  >= 1.0 ,!=1.5 # why\r\n\nA[x, y]==1.* ; python_version < '3.12' and sys_platform == \"linux\"\nC \\\n   ~=2.0 \\\n  --hash=sha256:bb \\\n  --hash=sha256:aa\n-r more/req.txt\n-c c.txt\n--require-hashes\n--only-binary :all:\nB  >= 1.0 ,!=1.5\nd (>=1)\n", "more/req.txt", "-r req2.txt\n", "more/req2.txt", "zope.interface\n-r ../requirements.txt\n", "c.txt", "k<2"), "x.py",
+			&Needs{Kind: Python, Requirements: []string{"A[x, y]==1.* ; python_version < '3.12' and sys_platform == \"linux\"", "B >= 1.0 ,!=1.5", "C ~=2.0 --hash=sha256:aa --hash=sha256:bb", "d (>=1)", "zope.interface"},
+				Constraints: []string{"k<2"}, RequireHashes: true, Files: []string{"requirements.txt", "more/req.txt", "more/req2.txt", "c.txt"}, Source: "requirements.txt"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := needsOf(tt.fsys, tt.p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != nil {
+				if !strings.HasPrefix(got.Digest, "sha256:") || len(got.Digest) != 71 {
+					t.Errorf("digest %q", got.Digest)
+				}
+				got.Digest = ""
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestNeedsProblems(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		fsys fstest.MapFS
+		want []string // file:line code
+	}{
+		{"every dangerous line at once", files("x.py", "", "r/requirements.txt", "", "requirements.txt", strings.Join([]string{
+			"ok==1", "--index-url https://evil.example/", "-i https://evil.example/", "--extra-index-url=https://evil.example/", "--trusted-host evil.example",
+			"-e .", "--editable=git+https://x/y", "git+https://github.com/a/b", "file:///etc/passwd", "https://x/y.whl",
+			"name @ https://x/y.whl", "name[x]@git+ssh://x", "./local", "../up", "pkg.whl", "C:\\x", "-r ../outside.txt", "-r/etc/passwd",
+			"-r https://x/r.txt", "-r gone.txt", "-f https://x", "--find-links=x", "--global-option=x", "--config-settings x", "name==1 --global-option=x", "${EVIL}", "two words", "name=1", "~/x", "-c ${HOME}/c.txt", "-r"}, "\n")),
+			[]string{"2 option", "3 option", "4 option", "5 option", "6 direct", "7 direct", "8 direct", "9 direct", "10 direct", "11 direct", "12 direct", "13 direct", "14 direct", "15 direct", "16 direct",
+				"17 outside", "18 outside", "19 outside", "0 missing", "21 option", "22 option", "23 option", "24 option", "25 option", "26 syntax", "27 syntax", "28 syntax", "29 direct", "30 outside", "31 syntax"}},
+		{"continued lines count from their first", files("x.py", "", "requirements.txt", "a \\\n ==1\n# c\\\n-e .\n"), []string{"4 direct"}},
+		{"inline", files("x.py", "import x\n# /// script\n# dependencies = [\n#   \"ok\",\n#   \"a @ https://x/y\",\n#   \"--index-url x\",\n#   \"b # c\",\n# ]\n# ///\n"), []string{"5 direct", "6 option", "7 option"}},
+		{"inline is not TOML", files("x.py", "# /// script\n# dependencies = [\n# ]]\n# ///\n"), []string{"3 syntax"}},
+		{"inline is of wrong types", files("x.py", "# /// script\n# dependencies = \"rich\"\n# requires-python = 3\n# ///\n"), []string{"2 syntax", "3 syntax"}},
+		{"inline holds numbers", files("x.py", "# /// script\n# dependencies = [1]\n# ///\n"), []string{"2 syntax"}},
+		{"inline version", files("x.py", "# /// script\n# requires-python = \"3.11 or so\"\n# ///\n"), []string{"2 syntax"}},
+		{"two blocks", files("x.py", block+block), []string{"9 syntax"}},
+		{"inline index", files("x.py", "# /// script\n# dependencies = [\"a\"]\n# [tool.uv]\n# extra-index-url = [\"https://x\"]\n# [tool.uv.sources]\n# a = { git = \"https://x\" }\n# ///\n"), []string{"4 option", "5 option"}},
+		{"node", files("x.js", "", "package.json", "{\"dependencies\": {\n\"a\": \"git+https://x/y\",\n\"b\": \"file:../x\",\n\"c\": \"user/repo\",\n\"d\": \"https://x/y.tgz\",\n\"e\": \"workspace:*\",\n\"f\": \"npm:../x@1\",\n\"g\": 1,\n\"../h\": \"1\",\n\"i\": \"github:a/b\",\n\"j\": \"./x\",\n\"k\": \"x.tgz\"},\n\"devDependencies\": {\"l\": \"link:x\"},\n\"workspaces\": [\"x\"], \"overrides\": {\"m\": {\"n\": \"file:x\"}}}"),
+			[]string{"2 direct", "3 direct", "4 direct", "5 direct", "6 direct", "7 direct", "8 syntax", "9 syntax", "10 direct", "11 direct", "12 direct", "13 direct", "14 unsupported", "14 direct"}},
+		{"node is not JSON", files("x.js", "", "package.json", "{\n\"dependencies\": {,}}"), []string{"2 syntax"}},
+		{"node has a list", files("x.js", "", "package.json", "[]"), []string{"0 syntax"}},
+		{"node lock", files("x.js", "", "package.json", `{"dependencies": {"a": "1"}}`, "package-lock.json", "{\"packages\": {\"node_modules/a\": {\n\"resolved\": \"https://evil.example/a.tgz\"}, \"b\": {\n\"link\": true, \"resolved\": \"../b\"}}}"), []string{"2 direct", "3 direct", "3 direct"}},
+		{"node lock is broken", files("x.js", "", "package.json", `{"dependencies": {"a": "1"}}`, "package-lock.json", "{"), []string{"1 syntax"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := "x.py"
+			if tt.fsys[p] == nil {
+				p = "x.js"
+			}
+			n, err := needsOf(tt.fsys, p)
+			ne, ok := err.(*NeedsError)
+			if !ok || n != nil {
+				t.Fatalf("%v, %v", n, err)
+			}
+			var got []string
+			for _, p := range ne.Problems {
+				got = append(got, fmt.Sprintf("%d %s", p.Line, p.Code))
+				if p.Message == "" || p.Fix == "" || p.File == "" || !strings.Contains(err.Error(), p.String()) {
+					t.Errorf("%+v", p)
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("%s\n%v", diff, err)
+			}
+		})
+	}
+}
+
+func TestNodeNeeds(t *testing.T) {
+	lock := `{"lockfileVersion": 3, "packages": {"": {"version": "1"}, "node_modules/a": {"version": "1.0.0", "resolved": "https://registry.npmjs.org/a/-/a-1.0.0.tgz", "integrity": "sha512-x"}}}`
+	fsys := files("s/x.mjs", "", "s/package.json", `{"type": "module"}`, "package.json", `{"name": "n", "dependencies": {"a": "^1 || >=2.0.0-rc.1", "@s/b": "npm:c@~1.2", "d": "latest", "e": "*", "f": ""}}`)
+	n, err := needsOf(fsys, "s/x.mjs")
+	if err != nil || n.Kind != Node || n.Locked || !slices.Equal(n.Files, []string{"package.json"}) || n.Source != "package.json" {
+		t.Fatalf("%+v, %v", n, err)
+	}
+	fsys["package-lock.json"] = &fstest.MapFile{Data: []byte(lock)}
+	locked, err := needsOf(fsys, "s/x.mjs")
+	if err != nil || !locked.Locked || !slices.Equal(locked.Files, []string{"package.json", "package-lock.json"}) || locked.Digest == n.Digest {
+		t.Fatalf("%+v, %v", locked, err)
+	}
+	fsys["package-lock.json"] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(lock, ", ", ",\r\n  "))}
+	if again, err := needsOf(fsys, "s/x.mjs"); err != nil || again.Digest != locked.Digest {
+		t.Errorf("white space changes the digest: %v", err)
+	}
+	fsys["node_modules/a/index.js"] = &fstest.MapFile{}
+	if n, err := needsOf(fsys, "s/x.mjs"); n != nil || err != nil {
+		t.Errorf("what is brought is asked for: %+v, %v", n, err)
+	}
+	if n, err := needsOf(files("x.js", "", "package.json", `{"Dependencies": {"a": "1"}, "devDependencies": {"b": "1"}}`), "x.js"); n != nil || err != nil {
+		t.Errorf("%+v, %v", n, err)
+	}
+}
+
+func TestDigestOfNeeds(t *testing.T) {
+	digest := func(text string) string {
+		n, err := needsOf(files("x.py", "", "requirements.txt", text), "x.py")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n.Digest
+	}
+	same := digest("a==1\nb\n")
+	for _, text := range []string{"b\r\na==1", "# c\na==1 # d\n\nb\nb", "\ufeffa==1\n\\\nb"} {
+		if digest(text) != same {
+			t.Errorf("%q has another digest", text)
+		}
+	}
+	for _, text := range []string{"a==1", "a==1\nb\n--require-hashes", "a==1\nb --hash=sha256:aa", "a==2\nb", "a==1 b"[:4] + "1\nb"} {
+		if digest(text) == same {
+			t.Errorf("%q has the same digest", text)
+		}
+	}
+	inline, err := needsOf(files("other.py", "# /// script\n# dependencies = [\"b\", \"a==1\"]\n# ///\n"), "other.py")
+	if err != nil || inline.Digest != same {
+		t.Error("the same needs of another script have another digest", err)
+	}
+}
+
+func TestSatisfies(t *testing.T) {
+	for _, tt := range []struct {
+		version, spec string
+		want          bool
+	}{
+		{"3.11.7", ">=3.11", true}, {"3.11.7", ">=3.12", false}, {"3.11.7", ">=3.8,<3.12", true}, {"3.12.0", ">=3.8,<3.12", false},
+		{"3.11.7", "==3.11.*", true}, {"3.11.7", "==3.11", false}, {"3.11.7", "~=3.10", true}, {"3.11.7", "~=3.10.0", false}, {"4.0.0", "~=3.10", false},
+		{"3.11.7", "!=3.11.*", false}, {"3.11.7", "!=3.11.7", false}, {"3.11", ">=3.11.4", true}, {"3.11", "==3.11.4", true}, {"3.11", "<3.11.4", true}, {"3.11", "<3.11", false}, {"3.10", ">=3.11", false},
+		{"3.11.7", "", true}, {"3.11.7", ">3.11.6 , <= 3.11.7", true}, {"3.13", "<4", true}, {"3.9", ">=3.10", false},
+	} {
+		if got := satisfies(tt.version, tt.spec); got != tt.want || !validRequires(tt.spec) {
+			t.Errorf("satisfies(%q, %q) = %v", tt.version, tt.spec, got)
+		}
+	}
+}
+
+func FuzzInline(f *testing.F) {
+	for _, s := range []string{block, block + block, "# /// script\n# dependencies = [\"a\"]\n#\n# ///\n# ///\n", "# /// script\n#x\n# ///\n", "# /// a\n# /// script\n# ///\n", "# /// script\n# [tool.uv]\n# index=1\n# ///\n"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		meta, ok, err := parseInline("x.py", []byte(src))
+		lines := 1 + strings.Count(src, "\n")
+		if err != nil {
+			for _, p := range err.(*NeedsError).Problems {
+				if p.Line < 1 || p.Line > lines {
+					t.Fatalf("line %d of %d", p.Line, lines)
+				}
+			}
+			return
+		}
+		if ok != slices.ContainsFunc(strings.Split(plain([]byte(src)), "\n"), func(l string) bool { return l == "# /// script" }) && ok {
+			t.Fatal("a block out of nothing")
+		}
+		for _, d := range meta.dependencies {
+			if d.line < 1 || d.line > lines {
+				t.Fatalf("line %d of %d", d.line, lines)
+			}
+		}
+		// Code after a line that is no comment, and line ends, change nothing.
+		again, ok2, err := parseInline("x.py", []byte(strings.ReplaceAll(plain([]byte(src)), "\n", "\r\n")+"\r\nprint()\r\n"))
+		if strings.Contains(src, "\r") || strings.HasPrefix(plain([]byte(src)), "\ufeff") {
+			return
+		}
+		if diff := cmp.Diff(meta, again, cmp.AllowUnexported(inline{}, dependency{})); err != nil || ok != ok2 || diff != "" {
+			t.Fatal(ok, ok2, err, diff)
+		}
+	})
+}
+
+func FuzzRequirements(f *testing.F) {
+	for _, s := range []string{"a==1 # c\n-r b.txt", "a \\\n--hash=sha256:aa", "-e .", "a @ b", "é", "a ;x\\"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		n, err := needsOf(files("x.py", "", "requirements.txt", text), "x.py")
+		if err != nil || n == nil {
+			return
+		}
+		// What is taken is plain, and reads the same again.
+		for _, r := range n.Requirements {
+			if strings.ContainsAny(r, "/\\@$%\n\r#") || strings.HasPrefix(r, "-") {
+				t.Fatalf("%q", r)
+			}
+		}
+		again, err := needsOf(files("x.py", "", "requirements.txt", strings.Join(n.Requirements, "\n")), "x.py")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(n.Requirements, again.Requirements); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}

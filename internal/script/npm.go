@@ -1,0 +1,231 @@
+package script
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// dependencyKeys are the members of package.json that npm resolves.
+var dependencyKeys = []string{"dependencies", "optionalDependencies", "peerDependencies", "devDependencies"}
+
+// installKeys are all members that decide what is installed.
+var installKeys = append([]string{"overrides", "bundleDependencies", "bundledDependencies", "peerDependenciesMeta"}, dependencyKeys...)
+
+// lockFiles are what `npm ci` goes by, first to last.
+var lockFiles = []string{"npm-shrinkwrap.json", "package-lock.json"}
+
+var (
+	npmName  = regexp.MustCompile(`^(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*$`)
+	npmRange = regexp.MustCompile(`^[A-Za-z0-9.*^~<>=|+ \t-]*$`)
+)
+
+// registries are where a lock file may point; npm asks the registry that the
+// operator has chosen instead of these.
+var registries = []string{"https://registry.npmjs.org/", "https://registry.yarnpkg.com/"}
+
+// nodeNeeds reads what a script for Node.js needs: the nearest package.json
+// from its directory up that has dependencies and did not bring them.
+func nodeNeeds(fsys fs.FS, p string) (*Needs, error) {
+	file, found, err := nearest(fsys, p, "package.json", func(text []byte) bool {
+		doc, err := object(text)
+		return err != nil || hasDependencies(doc)
+	})
+	if err != nil || !found {
+		return nil, err
+	}
+	dir := path.Dir(file)
+	if info, err := fs.Stat(fsys, path.Join(dir, "node_modules")); err == nil && info.IsDir() {
+		return nil, nil
+	}
+	text, err := read(fsys, file)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	n := &Needs{Kind: Node, Files: []string{file}, Source: file}
+	ps, content := checkPackage(file, text)
+	for _, name := range lockFiles {
+		lock := path.Join(dir, name)
+		text, err := read(fsys, lock)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			ps = append(ps, Problem{lock, 0, "missing", "cannot be read: " + cause(err), "mend or remove it"})
+			break
+		}
+		more, locked := checkLock(lock, text)
+		ps, content = append(ps, more...), append(content, locked)
+		n.Files, n.Locked = append(n.Files, lock), true
+		break
+	}
+	if len(ps) > 0 {
+		return nil, &NeedsError{ps}
+	}
+	return n.seal(content...), nil
+}
+
+// object decodes a JSON object. Names are matched exactly, as npm does.
+func object(text []byte) (map[string]json.RawMessage, error) {
+	var doc map[string]json.RawMessage
+	err := json.Unmarshal(bytes.TrimPrefix(text, utf8BOM), &doc)
+	if err == nil && doc == nil {
+		err = errors.New("null is not an object")
+	}
+	return doc, err
+}
+
+func hasDependencies(doc map[string]json.RawMessage) bool {
+	return slices.ContainsFunc([]string{"dependencies", "optionalDependencies"}, func(key string) bool {
+		raw, ok := doc[key]
+		deps, err := object(raw)
+		return ok && (err != nil || len(deps) > 0)
+	})
+}
+
+// checkPackage finds what is wrong with a package.json, and returns what of it
+// decides what is installed.
+func checkPackage(file string, text []byte) ([]Problem, []string) {
+	doc, err := object(text)
+	if err != nil {
+		return []Problem{{file, jsonLine(text, err), "syntax", "is not a JSON object: " + err.Error(), "correct it"}}, nil
+	}
+	var ps []Problem
+	add := func(word, code, message, fix string) {
+		ps = append(ps, Problem{file, lineOf(text, `"`+word+`"`), code, message, fix})
+	}
+	for _, key := range dependencyKeys {
+		var deps map[string]any
+		if raw, ok := doc[key]; ok && json.Unmarshal(raw, &deps) != nil {
+			add(key, "syntax", key+" is not an object", "write it like {\"name\": \"^1.0.0\"}")
+		}
+		for _, name := range slices.Sorted(maps.Keys(deps)) {
+			if v, ok := deps[name].(string); !ok || !npmName.MatchString(name) {
+				add(name, "syntax", key+": "+quoted(name)+" is not a package with a version", "write it like \"name\": \"^1.0.0\"")
+			} else if !fromRegistry(v) {
+				add(name, "direct", name+" comes from "+quoted(v)+", not from the registry", "name a released version")
+			}
+		}
+	}
+	if _, ok := doc["workspaces"]; ok {
+		add("workspaces", "unsupported", "workspaces are not supported", "list what the script needs under dependencies")
+	}
+	var overrides any
+	if json.Unmarshal(doc["overrides"], &overrides) == nil {
+		for _, v := range leaves(overrides) {
+			if !strings.HasPrefix(v, "$") && !fromRegistry(v) {
+				add("overrides", "direct", "overrides name "+quoted(v)+", which is not in the registry", "name a released version")
+			}
+		}
+	}
+	kept := map[string]any{}
+	for _, key := range installKeys {
+		var v any
+		if json.Unmarshal(doc[key], &v) == nil {
+			kept[key] = v
+		}
+	}
+	canonical, _ := json.Marshal(kept) // sorted by key; what was decoded encodes
+	return inOrder(ps), []string{string(canonical)}
+}
+
+// fromRegistry reports whether a version of package.json is one of a registry:
+// a range, a tag, or those of another name.
+func fromRegistry(v string) bool {
+	v = strings.TrimSpace(v)
+	if alias, ok := strings.CutPrefix(v, "npm:"); ok {
+		i := strings.LastIndex(alias, "@")
+		if i <= 0 {
+			i = len(alias)
+		}
+		return npmName.MatchString(alias[:i]) && npmRange.MatchString(strings.TrimPrefix(alias[i:], "@"))
+	}
+	// npm takes a word that looks like an archive for a file.
+	return npmRange.MatchString(v) && !strings.HasSuffix(v, ".tgz") && !strings.HasSuffix(v, ".tar.gz") && !strings.HasSuffix(v, ".tar") &&
+		!strings.HasPrefix(v, ".") && !strings.HasPrefix(v, "~/")
+}
+
+// leaves are the strings in a JSON value.
+func leaves(v any) []string {
+	var out []string
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			out = append(out, leaves(v[k])...)
+		}
+	}
+	return out
+}
+
+// checkLock finds packages in a lock file that do not come from the registry,
+// and returns what of the file decides what is installed.
+func checkLock(file string, text []byte) ([]Problem, string) {
+	doc, err := object(text)
+	var whole any
+	if err == nil {
+		err = json.Unmarshal(bytes.TrimPrefix(text, utf8BOM), &whole)
+	}
+	if err != nil {
+		return []Problem{{file, jsonLine(text, err), "syntax", "is not a JSON object: " + err.Error(), "make it anew with `npm install`"}}, ""
+	}
+	var ps []Problem
+	add := func(word, what string) {
+		ps = append(ps, Problem{file, lineOf(text, word), "direct", what + ", not from the registry", "make it anew with `npm install` and released packages only"})
+	}
+	var walk func(v any)
+	walk = func(v any) {
+		members, _ := v.(map[string]any)
+		for _, k := range slices.Sorted(maps.Keys(members)) {
+			switch s, isString := members[k].(string); {
+			case k == "resolved" && isString && !slices.ContainsFunc(registries, func(r string) bool { return strings.HasPrefix(s, r) }):
+				add(s, "a package comes from "+quoted(s))
+			case k == "version" && isString && !npmRange.MatchString(s) && !fromRegistry(s): // of old lock files
+				add(s, "a package comes from "+quoted(s))
+			case k == "link" && members[k] == true:
+				add(`"link"`, "a package is a link to a directory")
+			}
+			walk(members[k])
+		}
+	}
+	for _, key := range []string{"packages", "dependencies"} {
+		var v any
+		if json.Unmarshal(doc[key], &v) == nil {
+			walk(v)
+		}
+	}
+	canonical, _ := json.Marshal(whole)
+	return inOrder(ps), string(canonical)
+}
+
+// inOrder sorts the findings in one file by line.
+func inOrder(ps []Problem) []Problem {
+	slices.SortStableFunc(ps, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+	return ps
+}
+
+// lineOf is the line in which a word first stands, 0 if it does not.
+func lineOf(text []byte, word string) int {
+	before, _, ok := bytes.Cut(text, []byte(word))
+	if !ok {
+		return 0
+	}
+	return 1 + bytes.Count(before, []byte("\n"))
+}
+
+// jsonLine is the line of a syntax error.
+func jsonLine(text []byte, err error) int {
+	if se, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return 1 + bytes.Count(text[:min(int(se.Offset), len(text))], []byte("\n"))
+	}
+	return 0
+}

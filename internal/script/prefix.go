@@ -1,0 +1,218 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// prefixes returns what of the host the interpreter at exe needs beyond the
+// system directories: the smallest directory that is the runtime and nothing
+// else. exe has no links left in it, or is one hop of a chain.
+func (h Host) prefixes(exe, name string) ([]string, error) {
+	if h.inSystem(exe) {
+		return nil, nil
+	}
+	sep := string(filepath.Separator)
+	if brew, _, ok := strings.Cut(exe, sep+"Cellar"+sep); ok {
+		// A keg is linked against others through opt and adds packages in lib.
+		return existing(brew, "Cellar", "opt", "lib"), h.place(brew)
+	}
+	if store := sep + filepath.Join("nix", "store"); within(store, exe) {
+		return []string{store}, nil // every package links to others there
+	}
+	if name == "deno" || name == "bun" || name == "uv" {
+		return []string{exe}, nil // one file
+	}
+	if modules := sep + filepath.Join("lib", "node_modules"); strings.Contains(exe, modules+sep) {
+		before, _, _ := strings.Cut(exe, modules+sep)
+		return []string{before + modules}, h.place(before + modules)
+	}
+	dir := filepath.Dir(exe)
+	switch filepath.Base(dir) {
+	case "bin", "sbin", "Scripts":
+		dir = filepath.Dir(dir)
+	}
+	if err := h.check(dir); err != nil {
+		return nil, err
+	}
+	return []string{dir}, nil
+}
+
+func existing(dir string, names ...string) []string {
+	var out []string
+	for _, n := range names {
+		if _, err := os.Stat(filepath.Join(dir, n)); err == nil {
+			out = append(out, filepath.Join(dir, n))
+		}
+	}
+	return out
+}
+
+// check says why a directory cannot be given to a sandbox: it is in a wrong
+// place, by its name or really, or holds something of a home besides a runtime.
+func (h Host) check(dir string) error {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{dir, real} {
+		if err := h.place(dir); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(append(h.homes(), "/home", "/Users", "/root"), func(home string) bool { return within(home, dir) }) {
+			if err := onlyRuntime(dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// shared are directories below a home that many programs use.
+var shared = []string{".local/share", ".local/state", "Library", "Library/Application Support",
+	"Documents", "Desktop", "Downloads", "AppData", "AppData/Local", "AppData/Roaming"}
+
+// hidden are such directories by whatever home they are in.
+var hidden = []string{".local", ".config", ".cache", ".ssh", ".gnupg"}
+
+const ownPlace = "install the interpreter in a directory of its own (pyenv, uv, nvm, mise) or system-wide"
+
+// place says why no directory of that name can be given to a sandbox.
+func (h Host) place(dir string) error {
+	parent := filepath.Dir(dir)
+	if parent == dir || filepath.Dir(parent) == parent && runtime.GOOS != "windows" {
+		return fmt.Errorf("it lies in %s, which holds much besides; %s", dir, ownPlace)
+	}
+	for _, pseudo := range []string{"/proc", "/sys", "/dev", "/etc", "/run"} {
+		if within(pseudo, dir) {
+			return fmt.Errorf("it lies in %s; %s", pseudo, ownPlace)
+		}
+	}
+	for _, home := range h.homes() {
+		if within(dir, home) {
+			return fmt.Errorf("its directory %s holds the home directory; %s", dir, ownPlace)
+		}
+		if rel, err := filepath.Rel(home, dir); err == nil && slices.Contains(shared, filepath.ToSlash(rel)) {
+			return fmt.Errorf("its directory %s is shared with other programs; %s", dir, ownPlace)
+		}
+	}
+	if slices.Contains(hidden, filepath.Base(dir)) {
+		return fmt.Errorf("its directory %s is shared with other programs; %s", dir, ownPlace)
+	}
+	if parent == "/home" || parent == "/Users" {
+		return fmt.Errorf("its directory %s is a home directory; %s", dir, ownPlace)
+	}
+	return nil
+}
+
+// homes is the home directory as it is called and as it is.
+func (h Host) homes() []string {
+	if !filepath.IsAbs(h.Home) {
+		return nil
+	}
+	homes := []string{filepath.Clean(h.Home)}
+	if real, err := filepath.EvalSymlinks(h.Home); err == nil && real != homes[0] {
+		homes = append(homes, real)
+	}
+	return homes
+}
+
+// parts are the names at the top of an installed runtime.
+var parts = regexp.MustCompile(`^(s?bin|lib(32|64|exec)?|include|share|man|docs?|etc|ssl|envs|var|Scripts|Lib|DLLs|Tools|Include|libs|tcl|node_modules` +
+	`|pyvenv\.cfg|pip-selfcheck\.json|CACHEDIR\.TAG|BUILD|install|\.lock|\.gitignore|\.npm|\.mise.*|\.asdf.*|\.DS_Store` +
+	`|(README|LICENSE|CHANGELOG|COPYING|NOTICE|INSTALL|NEWS)(\..*)?|.*\.exe|.*\.dll|npm|npx|corepack|node|.*\.cmd)$`)
+
+// blessed are files and directories that tell what the whole directory is,
+// whatever else lies in it.
+var blessed = []string{"conda-meta", "pwsh.dll"}
+
+// onlyRuntime refuses a directory in a home that holds something other than a
+// runtime, such as a project with a virtual environment at its top.
+func onlyRuntime(dir string) error {
+	if managed(dir) {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, b := range blessed {
+		if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == b }) {
+			return nil
+		}
+	}
+	for _, e := range entries {
+		if !parts.MatchString(e.Name()) {
+			return fmt.Errorf("its directory %s holds other files, such as %s; %s", dir, e.Name(), ownPlace)
+		}
+	}
+	return nil
+}
+
+// managed reports whether a version manager made the directory.
+func managed(dir string) bool {
+	return ofManager.MatchString(filepath.ToSlash(dir))
+}
+
+var ofManager = regexp.MustCompile(`/(\.?(pyenv|rbenv|nodenv|plenv|nvm|fnm)(/.*)?/versions|(asdf|mise)/installs|uv/python|tools/image)/`)
+
+// isVenv reports whether an interpreter belongs to a virtual environment.
+func isVenv(exe string) bool {
+	_, err := os.Stat(venvConfig(exe))
+	return err == nil
+}
+
+func venvConfig(exe string) string {
+	return filepath.Join(filepath.Dir(filepath.Dir(exe)), "pyvenv.cfg")
+}
+
+// venv uses the interpreter of a virtual environment by its own path, the first
+// of hops, since that is how Python knows where it is. It needs the environment
+// and every directory on the way to the interpreter it was made from.
+func (h Host) venv(f found, hops []string) (found, error) {
+	exe := hops[0]
+	if len(hops) > 1 && filepath.Base(hops[1]) == filepath.Base(exe) && isVenv(hops[1]) {
+		exe = hops[1] // its directory without links
+	}
+	config, err := os.ReadFile(venvConfig(exe))
+	if err != nil {
+		return found{}, err
+	}
+	settings := map[string]string{}
+	for line := range strings.Lines(string(config)) {
+		if k, v, ok := strings.Cut(line, "="); ok {
+			settings[strings.ToLower(strings.TrimSpace(k))] = strings.TrimSpace(v)
+		}
+	}
+	if home := settings["home"]; filepath.IsAbs(home) {
+		base := filepath.Join(home, filepath.Base(f.exe))
+		hops = append(slices.Clone(hops), base)
+		if real, err := filepath.EvalSymlinks(base); err == nil {
+			hops = append(hops, real)
+		}
+	}
+	if v := settings["version_info"] + settings["version"]; f.version == "" && v != "" {
+		f.version = release.FindString(v)
+	}
+	f.exe = exe
+	for _, hop := range hops {
+		if _, err := os.Stat(hop); err != nil {
+			continue // the name of another version in "home"
+		}
+		more, err := h.prefixes(hop, f.name)
+		if err != nil {
+			return found{}, fmt.Errorf("it is a virtual environment, made of %s: %w", hop, err)
+		}
+		f.prefixes = append(f.prefixes, more...)
+	}
+	if len(f.prefixes) == 0 && !h.inSystem(exe) {
+		return found{}, errors.New("its virtual environment is broken")
+	}
+	return f, nil
+}

@@ -1,0 +1,246 @@
+package script
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// maxShebang is what Linux reads of a first line, "#!" included
+// (BINPRM_BUF_SIZE); a longer one is cut there and does not run.
+const maxShebang = 256
+
+var utf8BOM = []byte("\ufeff")
+
+// shebang is the first line of a script, read as the kernel and env(1) do.
+type shebang struct {
+	line        string // without "#!" and the space around it
+	interpreter string // absolute path, or a name where env looks it up
+	args        []string
+	env         map[string]string
+}
+
+// parseShebang reads the first line of src. It reports false where that is no
+// shebang. A byte order mark before and a carriage return after are passed
+// over. As on Linux everything behind the interpreter is one argument, but env
+// splits it, also without its -S, as it happens on macOS: on Linux such a line
+// could not run at all.
+func parseShebang(src []byte) (shebang, bool, error) {
+	src = bytes.TrimPrefix(src, utf8BOM)
+	if !bytes.HasPrefix(src, []byte("#!")) || bytes.HasPrefix(src, []byte("#![")) { // the latter is Rust
+		return shebang{}, false, nil
+	}
+	line, _, whole := bytes.Cut(src[:min(len(src), maxShebang)], []byte("\n"))
+	if !whole && len(src) > maxShebang {
+		return shebang{line: string(line[2:60]) + "…"}, true, fmt.Errorf("longer than the %d bytes that a kernel reads", maxShebang)
+	}
+	sb := shebang{line: strings.Trim(string(line[2:]), " \t\r")}
+	if strings.ContainsFunc(sb.line, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+		return sb, true, errors.New("has control characters")
+	}
+	i := strings.IndexAny(sb.line, " \t")
+	if i < 0 {
+		i = len(sb.line)
+	}
+	sb.interpreter = sb.line[:i]
+	rest := strings.Trim(sb.line[i:], " \t")
+	switch {
+	case sb.interpreter == "":
+		return sb, true, errors.New("names no interpreter")
+	case !path.IsAbs(sb.interpreter):
+		return sb, true, errors.New("the interpreter is not an absolute path; begin the script with #!/usr/bin/env NAME")
+	case path.Base(sb.interpreter) == "env":
+		return sb, true, sb.throughEnv(rest)
+	case rest != "":
+		sb.args = []string{rest}
+	}
+	return sb, true, nil
+}
+
+var (
+	assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	// reserved are variables that a script may not set: they are the
+	// sandbox's, or change what runs before the script does.
+	reserved = regexp.MustCompile(`^(LD_.*|DYLD_.*|GO[A-Z]*|LOADOUT_.*|PATH|HOME|TMPDIR|ENV|BASH_ENV|IFS|SHELLOPTS|BASHOPTS)$`)
+	uvPython = regexp.MustCompile(`^3(\.[0-9]{1,2})?$`)
+)
+
+// throughEnv reads what env(1) is given.
+func (sb *shebang) throughEnv(rest string) error {
+	words, err := Split(rest)
+	if err != nil {
+		return errors.New("a quotation mark is not closed")
+	}
+	// The kernel gives env one argument: -S and the text of it are one word
+	// for env, several for us.
+	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
+		w := words[0]
+		words = words[1:]
+		if text, ok := strings.CutPrefix(w, "--split-string="); ok {
+			words = append([]string{text}, words...)
+			break
+		}
+		if w == "-S" || w == "-vS" || w == "--split-string" {
+			continue
+		}
+		if text, ok := strings.CutPrefix(w, "-S"); ok {
+			words = append([]string{text}, words...)
+			break
+		}
+		if w == "-" || w == "-i" || w == "--ignore-environment" || w == "--" {
+			continue // a sandbox begins with an empty environment anyway
+		}
+		return fmt.Errorf("option %s of env is not supported", w)
+	}
+	for len(words) > 0 && assignment.MatchString(words[0]) {
+		k, v, _ := strings.Cut(words[0], "=")
+		if reserved.MatchString(k) {
+			return fmt.Errorf("may not set %s", k)
+		}
+		if sb.env == nil {
+			sb.env = map[string]string{}
+		}
+		sb.env[k] = v
+		words = words[1:]
+	}
+	if len(words) == 0 || words[0] == "" {
+		return errors.New("names no interpreter")
+	}
+	sb.interpreter, sb.args = words[0], words[1:]
+	if strings.Contains(sb.interpreter, "/") && !path.IsAbs(sb.interpreter) {
+		return errors.New("the interpreter is a relative path; begin the script with #!/usr/bin/env NAME")
+	}
+	return nil
+}
+
+var (
+	pythonName = regexp.MustCompile(`^(python|pypy)[23]?(\.[0-9]{1,2})?$`)
+	shells     = []string{"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish"}
+)
+
+// recognise says what is to run the script at p.
+func (sb shebang) recognise(p string) (recognised, error) {
+	name := path.Base(sb.interpreter)
+	how := recognised{args: sb.args, env: sb.env, interpreters: []string{name}}
+	if path.IsAbs(sb.interpreter) {
+		how.exact = sb.interpreter
+	}
+	_, typescript := strings.CutSuffix(strings.ToLower(p), ".ts")
+	switch {
+	case name == "python" || name == "python3":
+		how.kind, how.interpreters = Python, byKind(Python).interpreters
+	case pythonName.MatchString(name):
+		how.kind = Python
+	case name == "uv" || name == "pipx":
+		return how.launcher(name)
+	case slices.Contains(shells, name):
+		how.kind = Shell
+	case (name == "node" || name == "nodejs") && typescript:
+		how.kind, how.interpreters = TypeScript, []string{"node"}
+	case name == "node" || name == "nodejs":
+		how.kind, how.interpreters = Node, []string{"node"}
+	case name == "deno" || name == "bun":
+		how.kind = Node
+		if typescript {
+			how.kind = TypeScript
+		}
+	case name == "tsx" || name == "ts-node":
+		how.kind, how.args, how.exact, how.interpreters = TypeScript, nil, "", byKind(TypeScript).interpreters
+	case name == "npx" || name == "bunx":
+		// npx would fetch it now; whatever runs TypeScript here will do.
+		if !slices.ContainsFunc(sb.args, func(a string) bool { return a == "tsx" || a == "ts-node" }) {
+			return how, fmt.Errorf("%s would fetch a program; name the interpreter itself", name)
+		}
+		how.kind, how.args, how.exact, how.interpreters = TypeScript, nil, "", byKind(TypeScript).interpreters
+	case name == "ruby":
+		how.kind = Ruby
+	case name == "perl":
+		how.kind = Perl
+	case name == "php":
+		how.kind = PHP
+	case name == "pwsh" || name == "powershell":
+		how.kind, how.interpreters = PowerShell, []string{"pwsh"}
+		how.args = slices.DeleteFunc(slices.Clone(sb.args), func(a string) bool {
+			switch strings.ToLower(a) {
+			case "-noprofile", "-noninteractive", "-file", "-f", "-nologo":
+				return true
+			}
+			return false
+		})
+	default:
+		how.kind = Other
+		return how, other(sb.interpreter)
+	}
+	return how, nil
+}
+
+var (
+	programName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+-]{0,63}$`)
+	// These start something else: as another user, or what they fetch.
+	otherUser = []string{"sudo", "sudoedit", "su", "doas", "pkexec", "run0", "runuser", "newgrp", "sg", "gosu", "su-exec"}
+	fetchers  = []string{"uvx", "pnpx"}
+)
+
+// other says why an interpreter that this package has no rules for cannot be
+// looked for, or nothing.
+func other(interpreter string) error {
+	name := path.Base(interpreter)
+	lower := strings.ToLower(name) // some file systems do not tell them apart
+	switch {
+	case slices.Contains(strings.Split(interpreter, "/"), ".."):
+		return errors.New("the path of the interpreter has .. in it; begin the script with #!/usr/bin/env NAME")
+	case strings.HasPrefix(path.Clean(interpreter)+"/", "/skill/"):
+		return errors.New("the interpreter lies in the skill; begin the script with #!/usr/bin/env NAME")
+	case !programName.MatchString(name):
+		return fmt.Errorf("%q is not the name of an interpreter: that has letters, digits and . _ + - only", name)
+	case lower == "env":
+		return errors.New("env names no interpreter")
+	case slices.Contains(otherUser, lower):
+		return fmt.Errorf("%s would run it as another user; name the interpreter itself", name)
+	case slices.Contains(fetchers, lower):
+		return fmt.Errorf("%s would fetch a program; name the interpreter itself", name)
+	}
+	return nil
+}
+
+// launcher reads "uv run --script" and "pipx run": they install what the script
+// needs and start Python, which is what we do.
+func (how recognised) launcher(name string) (recognised, error) {
+	words := how.args
+	how.kind, how.args, how.exact, how.interpreters = Python, nil, "", byKind(Python).interpreters
+	if len(words) == 1 {
+		words = strings.Fields(words[0]) // a shebang without env
+	}
+	for len(words) > 0 && (words[0] == "-q" || words[0] == "--quiet") {
+		words = words[1:]
+	}
+	if len(words) == 0 || words[0] != "run" {
+		return how, fmt.Errorf("only `%s run` can run a script", name)
+	}
+	for i := 1; i < len(words); i++ {
+		flag, value, joined := strings.Cut(words[i], "=")
+		takes := func() string {
+			if !joined && i+1 < len(words) {
+				i++
+				return words[i]
+			}
+			return value
+		}
+		switch flag {
+		case "--with", "-w":
+			how.with = append(how.with, strings.Split(takes(), ",")...)
+		case "--python", "-p":
+			if v := takes(); uvPython.MatchString(v) {
+				how.interpreters = []string{"python" + v}
+			}
+		case "--script", "-s", "--no-project", "--isolated", "--quiet", "-q", "--no-cache", "--frozen", "--locked", "--offline", "--path", "python", "python3":
+		default:
+			return how, fmt.Errorf("option %s of %s is not supported", flag, name)
+		}
+	}
+	return how, nil
+}

@@ -1,0 +1,237 @@
+package script
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// shim is a program of a version manager that stands for an interpreter.
+// target says for which, as the manager would outside any project: files of
+// the working directory do not count, for a skill has none of its own.
+type shim struct {
+	manager string
+	target  func() (string, error)
+}
+
+// envManagers are pyenv and its kin: one directory a version below versions.
+var envManagers = map[string]string{"python": "PYENV_VERSION", "ruby": "RBENV_VERSION", "node": "NODENV_VERSION", "perl": "PLENV_VERSION"}
+
+// tools are the names that asdf has for interpreters, where they differ.
+var tools = map[string]string{"node": "nodejs"}
+
+// shim says whether one of the hops is a shim.
+func (h Host) shim(hops []string, name string) (shim, bool) {
+	real := filepath.Base(hops[len(hops)-1])
+	switch strings.TrimSuffix(real, ".exe") {
+	case "snap":
+		return shim{"snap", func() (string, error) {
+			return "", errors.New("snaps do not run outside snapd; " + ownPlace)
+		}}, true
+	case "volta-shim":
+		root := h.orElse("VOLTA_HOME", filepath.Join(h.Home, ".volta"))
+		return shim{"volta", func() (string, error) { return voltaTarget(root, name) }}, true
+	}
+	for _, hop := range hops {
+		dir := filepath.Dir(hop)
+		if filepath.Base(dir) != "shims" {
+			continue
+		}
+		root := filepath.Dir(dir)
+		if isDir(filepath.Join(root, "installs")) || real == "mise" || real == "asdf" {
+			return shim{"asdf or mise", func() (string, error) { return h.installTarget(root, name) }}, true
+		}
+		if isDir(filepath.Join(root, "versions")) {
+			return shim{filepath.Base(root), func() (string, error) { return h.envTarget(root, name) }}, true
+		}
+		return shim{"shim", func() (string, error) { return "", errors.New("it is a shim of a version manager that is not known") }}, true
+	}
+	return shim{}, false
+}
+
+// envTarget is what pyenv, rbenv, nodenv or plenv run.
+func (h Host) envTarget(root, name string) (string, error) {
+	wanted := strings.FieldsFunc(h.getenv(envManagers[toolOf(name)]), func(r rune) bool { return r == ':' })
+	if len(wanted) == 0 {
+		text, err := os.ReadFile(filepath.Join(root, "version"))
+		if err != nil {
+			return "", fmt.Errorf("no version is chosen; run `%s global VERSION`", strings.TrimPrefix(filepath.Base(root), "."))
+		}
+		wanted = strings.Fields(string(text))
+	}
+	for _, v := range wanted {
+		if v == "system" {
+			break // the next one on PATH
+		}
+		for _, v := range []string{v, strings.TrimPrefix(v, toolOf(name)+"-")} {
+			dir, ok := versionDir(filepath.Join(root, "versions"), v)
+			if exe := filepath.Join(dir, "bin", name+exeSuffix); ok && executable(exe) {
+				return exe, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("the chosen version (%s) does not have it", strings.Join(wanted, " "))
+}
+
+// installTarget is what asdf or mise run.
+func (h Host) installTarget(root, name string) (string, error) {
+	lang := toolOf(name)
+	for _, tool := range []string{lang, cmp.Or(tools[lang], lang)} {
+		var wanted []string
+		upper := strings.ToUpper(tool)
+		if v := cmp.Or(h.getenv("MISE_"+upper+"_VERSION"), h.getenv("ASDF_"+upper+"_VERSION")); v != "" {
+			wanted = strings.Fields(v)
+		}
+		wanted = append(wanted, h.miseConfig(lang)...)
+		wanted = append(wanted, h.toolVersions(tool)...)
+		for _, v := range wanted {
+			dir, ok := versionDir(filepath.Join(root, "installs", tool), v)
+			if exe := filepath.Join(dir, "bin", name+exeSuffix); ok && executable(exe) {
+				return exe, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("no version of %s is chosen for everywhere; run `mise use --global %[1]s` or write it to ~/.tool-versions", lang)
+}
+
+// toolVersions reads ~/.tool-versions, of asdf and mise.
+func (h Host) toolVersions(tool string) []string {
+	text, err := os.ReadFile(filepath.Join(h.Home, ".tool-versions"))
+	if err != nil || h.Home == "" {
+		return nil
+	}
+	for line := range strings.Lines(string(text)) {
+		line, _, _ = strings.Cut(line, "#")
+		if words := strings.Fields(line); len(words) > 1 && words[0] == tool {
+			return words[1:]
+		}
+	}
+	return nil
+}
+
+// miseConfig reads the configuration of mise that counts everywhere.
+func (h Host) miseConfig(tool string) []string {
+	dir := h.orElse("XDG_CONFIG_HOME", filepath.Join(h.Home, ".config"))
+	var config struct {
+		Tools map[string]any `toml:"tools"`
+	}
+	if _, err := toml.DecodeFile(filepath.Join(dir, "mise", "config.toml"), &config); err != nil {
+		return nil
+	}
+	var versions func(v any) []string
+	versions = func(v any) []string {
+		switch v := v.(type) {
+		case string:
+			return []string{v}
+		case map[string]any:
+			return versions(v["version"])
+		case []any:
+			var out []string
+			for _, e := range v {
+				out = append(out, versions(e)...)
+			}
+			return out
+		}
+		return nil
+	}
+	return versions(config.Tools[tool])
+}
+
+// voltaTarget is what Volta runs outside a project.
+func voltaTarget(root, name string) (string, error) {
+	var platform struct {
+		Node struct {
+			Runtime string `json:"runtime"`
+		} `json:"node"`
+	}
+	text, err := os.ReadFile(filepath.Join(root, "tools", "user", "platform.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &platform)
+	}
+	dir, ok := versionDir(filepath.Join(root, "tools", "image", "node"), platform.Node.Runtime)
+	if err != nil || !ok || name != "node" {
+		return "", errors.New("volta has no default version of it; run `volta install node`")
+	}
+	return filepath.Join(dir, "bin", name+exeSuffix), nil
+}
+
+// versionDir returns the directory of a version below root: of that name, or
+// of the newest version that begins with it. A version that is a path is none.
+func versionDir(root, version string) (string, bool) {
+	if version == "" || version != filepath.Base(version) || strings.HasPrefix(version, ".") || strings.ContainsAny(version, `/\:`) {
+		return "", false
+	}
+	if dir := filepath.Join(root, version); isDir(dir) {
+		return dir, true
+	}
+	var dirs []string
+	for _, dir := range newest(filepath.Join(root, "*")) {
+		base := filepath.Base(dir)
+		if (version == "latest" && release.MatchString(base)) || strings.HasPrefix(base, version+".") || strings.HasPrefix(base, "v"+version+".") {
+			dirs = append(dirs, dir)
+		}
+	}
+	if len(dirs) == 0 {
+		return "", false
+	}
+	return dirs[0], true
+}
+
+// kept are the interpreters that version managers and installers keep without
+// PATH leading there, as it happens to a program that a desktop started.
+func (h Host) kept(name string) []string {
+	var out []string
+	add := func(pattern ...string) { out = append(out, newest(filepath.Join(pattern...))...) }
+	file := name + exeSuffix
+	if h.System == nil {
+		add(string(filepath.Separator), "opt", "homebrew", "bin", file)
+	}
+	if h.Home == "" || !filepath.IsAbs(h.Home) || strings.ContainsAny(h.Home, `*?[`) {
+		return out
+	}
+	add(h.Home, ".local", "bin", file)
+	switch toolOf(name) {
+	case "python":
+		add(h.orElse("PYENV_ROOT", filepath.Join(h.Home, ".pyenv")), "versions", "*", "bin", file)
+		add(h.Home, ".local", "share", "uv", "python", "cpython-*", "bin", file)
+	case "node":
+		add(h.orElse("NVM_DIR", filepath.Join(h.Home, ".nvm")), "versions", "node", "v*", "bin", file)
+		add(h.orElse("VOLTA_HOME", filepath.Join(h.Home, ".volta")), "bin", file)
+	case "deno", "bun":
+		add(h.Home, "."+name, "bin", file)
+	}
+	add(h.Home, ".local", "share", "mise", "shims", file)
+	return out
+}
+
+// newest lists what matches a pattern, higher versions first.
+func newest(pattern string) []string {
+	found, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil
+	}
+	slices.SortStableFunc(found, func(a, b string) int {
+		return cmp.Or(compareRelease(numbers(release.FindString(b)), numbers(release.FindString(a))), cmp.Compare(a, b))
+	})
+	return found
+}
+
+// toolOf is the name of the tool that brings an interpreter of this name.
+func toolOf(name string) string {
+	if pythonName.MatchString(name) {
+		return "python"
+	}
+	return name
+}
+
+func isDir(p string) bool {
+	info, err := os.Stat(p)
+	return err == nil && info.IsDir()
+}

@@ -1,0 +1,157 @@
+package script
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// release is the number of a version, without what comes before and after.
+var release = regexp.MustCompile(`[0-9]{1,6}(\.[0-9]{1,6}){1,3}`)
+
+var (
+	pythonBase  = regexp.MustCompile(`^(?:python|pypy)([0-9]\.[0-9]{1,2})(?:\.exe)?$`)
+	nodeVersion = regexp.MustCompile(`(?m)^#define NODE_(MAJOR|MINOR|PATCH)_VERSION ([0-9]+)`)
+)
+
+// version is what files tell of the version of the interpreter at exe, a path
+// without links; the host's hook is asked where they do not.
+func (h Host) version(exe, name string) string {
+	root := filepath.Dir(filepath.Dir(exe))
+	byDir := release.FindString(filepath.Base(root))
+	if within("/opt", root) && strings.Count(byDir, ".") < 2 {
+		byDir = "" // the directory of some other program
+	}
+	switch toolOf(name) {
+	case "python":
+		if m := pythonBase.FindStringSubmatch(filepath.Base(exe)); m != nil {
+			if strings.HasPrefix(byDir, m[1]+".") {
+				return byDir
+			}
+			return m[1]
+		}
+	case "node":
+		header, _ := os.ReadFile(filepath.Join(root, "include", "node", "node_version.h"))
+		var v []string
+		for _, m := range nodeVersion.FindAllStringSubmatch(string(header), -1) {
+			v = append(v, m[2])
+		}
+		if len(v) == 3 {
+			return strings.Join(v, ".")
+		}
+	}
+	if byDir == "" && h.Version != nil {
+		return release.FindString(h.Version(exe))
+	}
+	return byDir
+}
+
+const stripTypes = "--experimental-strip-types"
+
+// runsTypeScript says why an interpreter cannot run TypeScript, or nothing.
+func runsTypeScript(f found) string {
+	if f.name != "node" {
+		return ""
+	}
+	v := numbers(f.version)
+	switch {
+	case len(v) < 2:
+		return "its version is not known, and Node.js runs TypeScript from 22.6 on"
+	case compareRelease(v, []int{22, 6}) < 0:
+		return "it is version " + f.version + ", and Node.js runs TypeScript from 22.6 on"
+	}
+	return ""
+}
+
+// typescriptByFlag reports whether a Node.js that can run TypeScript has to be
+// told to.
+func typescriptByFlag(version string) bool {
+	v := numbers(version)
+	if len(v) > 0 && v[0] == 22 {
+		return compareRelease(v, []int{22, 18}) < 0
+	}
+	return compareRelease(v, []int{23, 6}) < 0
+}
+
+// numbers are the parts of a release.
+func numbers(v string) []int {
+	var out []int
+	for _, p := range strings.Split(v, ".") {
+		n, err := strconv.Atoi(p)
+		if err != nil {
+			return out
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// compareRelease compares two releases; missing parts are zero.
+func compareRelease(a, b []int) int {
+	for i := range max(len(a), len(b)) {
+		var x, y int
+		if i < len(a) {
+			x = a[i]
+		}
+		if i < len(b) {
+			y = b[i]
+		}
+		if c := cmp.Compare(x, y); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+var specifier = regexp.MustCompile(`^(===|==|!=|<=|>=|~=|<|>)\s*v?([0-9]+(?:\.[0-9]+)*)(\.\*)?(?:(?:a|b|rc|\.dev|\.post)[0-9]+)?$`)
+
+// validRequires reports whether a value of requires-python can be read.
+func validRequires(spec string) bool {
+	for part := range strings.SplitSeq(spec, ",") {
+		if part = strings.TrimSpace(part); part != "" && !specifier.MatchString(part) {
+			return false
+		}
+	}
+	return true
+}
+
+// satisfies reports whether a version of Python meets a requirement. Of a
+// version that is known in part ("3.11") the benefit of the doubt is given.
+func satisfies(version, spec string) bool {
+	have := numbers(version)
+	for part := range strings.SplitSeq(spec, ",") {
+		m := specifier.FindStringSubmatch(strings.TrimSpace(part))
+		if m == nil {
+			continue
+		}
+		want := numbers(m[2])
+		same := len(have) >= len(want) && slices.Equal(have[:len(want)], want)
+		doubt := len(have) < len(want) && slices.Equal(have, want[:len(have)])
+		c := compareRelease(have, want)
+		ok := true
+		switch m[1] {
+		case "==", "===":
+			ok = doubt || c == 0 || m[3] != "" && same
+		case "!=":
+			ok = doubt || c != 0 && (m[3] == "" || !same)
+		case ">=":
+			ok = doubt || c >= 0
+		case "<=":
+			ok = doubt || c <= 0
+		case ">":
+			ok = doubt || c > 0
+		case "<":
+			ok = doubt && want[len(want)-1] > 0 || c < 0
+		case "~=":
+			ok = doubt || c >= 0 && len(want) > 1 && slices.Equal(have[:len(want)-1], want[:len(want)-1])
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}

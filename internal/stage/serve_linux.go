@@ -1,0 +1,115 @@
+package stage
+
+import (
+	"os"
+	"syscall"
+)
+
+// receive passes on what is asked until the socket is closed.
+func (s *stage) receive() {
+	defer close(s.execs)
+	for {
+		kind, size, fds, err := s.header()
+		if err != nil {
+			return
+		}
+		switch kind {
+		case KindExec:
+			var e Exec
+			if s.body(size, &e) != nil || len(fds) != 3 {
+				return
+			}
+			s.execs <- request{e, fds}
+		case KindKill:
+			var k Kill
+			if s.body(size, &k) != nil {
+				return
+			}
+			s.kill(k.ID)
+		case KindCollect:
+			var c Collect
+			if s.body(size, &c) != nil || len(fds) != 1 {
+				return
+			}
+			go s.collect(c, fds[0])
+		default:
+			return
+		}
+	}
+}
+
+// start starts a command from the thread that has given up its rights.
+func (s *stage) start(r request) {
+	defer func() {
+		for _, fd := range r.fds {
+			syscall.Close(fd)
+		}
+	}()
+	path, err := lookPath(r.exec.Path, r.exec.Env)
+	pid := 0
+	s.mu.Lock() // so that reap does not see it end before it is known
+	if err == nil {
+		pid, err = syscall.ForkExec(path, r.exec.Args, &syscall.ProcAttr{
+			Dir: r.exec.Dir, Env: r.exec.Env,
+			Files: []uintptr{uintptr(r.fds[0]), uintptr(r.fds[1]), uintptr(r.fds[2])},
+			Sys:   &syscall.SysProcAttr{Setsid: true},
+		})
+	}
+	if err == nil {
+		s.running[pid] = &command{id: r.exec.ID, pid: pid}
+		select {
+		case s.started <- struct{}{}:
+		default:
+		}
+	}
+	s.mu.Unlock()
+	started := Started{ID: r.exec.ID, PID: pid}
+	if err != nil {
+		started.Error = err.Error()
+		if n, ok := err.(syscall.Errno); ok {
+			started.Errno = int(n)
+		}
+	}
+	s.reply(KindStarted, started)
+}
+
+// reap waits for whatever ends: commands, and the orphans that they leave.
+func (s *stage) reap() {
+	for {
+		var status syscall.WaitStatus
+		var use syscall.Rusage
+		pid, err := syscall.Wait4(-1, &status, 0, &use)
+		switch {
+		case err == syscall.EINTR:
+		case err == syscall.ECHILD:
+			<-s.started // there is nothing to wait for until a command is started
+		case err != nil:
+			os.Exit(1)
+		case status.Exited() || status.Signaled():
+			s.reaped(pid, status, &use)
+		}
+	}
+}
+
+func (s *stage) reaped(pid int, status syscall.WaitStatus, use *syscall.Rusage) {
+	s.mu.Lock()
+	c := s.running[pid]
+	delete(s.running, pid)
+	last := len(s.running) == 0
+	s.mu.Unlock()
+	if c == nil {
+		return // an orphan
+	}
+	e := Exited{ID: c.id, OOM: c.oom, Full: c.full, CPU: use.Utime.Nano() + use.Stime.Nano(), MaxRSS: use.Maxrss << 10}
+	if status.Signaled() {
+		e.Signal = int(status.Signal())
+		e.Code = 128 + e.Signal
+		e.Spent = s.seal.CPU > 0 && (status.Signal() == syscall.SIGXCPU || status.Signal() == syscall.SIGKILL && e.CPU >= s.seal.CPU*1e9-1e8)
+	} else {
+		e.Code = status.ExitStatus()
+	}
+	if last {
+		s.killAll() // what the last command leaves has no one to run for
+	}
+	s.reply(KindExited, e)
+}

@@ -1,0 +1,260 @@
+package stage
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// stepError says what a stage was doing when something failed.
+type stepError struct {
+	step string
+	err  error
+}
+
+func (e *stepError) Error() string { return e.step + ": " + e.err.Error() }
+func (e *stepError) Unwrap() error { return e.err }
+
+func step(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return &stepError{fmt.Sprintf(format, args...), err}
+}
+
+// build makes the view of the sandbox and enters it.
+func (s *Setup) build() error {
+	if s.Reap {
+		if err := prctl(prSetSubreaper, 1, 0); err != nil {
+			return step(err, "adopt orphans")
+		}
+	}
+	var trees []int
+	if s.Root {
+		if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+			return step(err, "keep mounts private")
+		}
+		var err error
+		if trees, err = s.take(); err != nil {
+			return err
+		}
+	}
+	if s.UID != 0 {
+		if err := become(s.UID); err != nil {
+			return step(err, "become user %d", s.UID)
+		}
+	}
+	if s.Root {
+		if err := s.enter(trees); err != nil {
+			return err
+		}
+	}
+	if s.Hostname != "" {
+		if err := syscall.Sethostname([]byte(s.Hostname)); err != nil {
+			return step(err, "set the host name")
+		}
+	}
+	if s.Loopback {
+		if err := loopbackUp(); err != nil {
+			return step(err, "bring up the loopback interface")
+		}
+	}
+	return nil
+}
+
+// become changes the user where the stage was started as another. The user
+// that it was may not have a name in its namespace, so there is no way back.
+func become(uid int) error {
+	if syscall.Getuid() == uid && syscall.Getgid() == uid {
+		return nil
+	}
+	if err := syscall.Setgroups(nil); err != nil {
+		return err
+	}
+	if err := syscall.Setresgid(uid, uid, uid); err != nil {
+		return err
+	}
+	return syscall.Setresuid(uid, uid, uid)
+}
+
+// take copies the mounts of the host that the sandbox is to have. It happens
+// before the user changes, who may not see what leads to them.
+func (s *Setup) take() ([]int, error) {
+	trees := make([]int, len(s.Binds))
+	for i, b := range s.Binds {
+		trees[i] = -1
+		fd, err := openTree(b.Host)
+		if err == syscall.ENOENT && b.Optional {
+			continue
+		}
+		if err != nil {
+			return nil, step(err, "mount %s", b.Host)
+		}
+		attr := uint64(attrNoSUID | attrNoDev)
+		if strings.HasPrefix(b.Path, "/dev/") {
+			attr = attrNoSUID | attrNoExec
+		}
+		if !b.Writable {
+			attr |= attrReadOnly
+		}
+		if b.NoExec {
+			attr |= attrNoExec
+		}
+		if err := setAttr(fd, attr); err != nil {
+			return nil, step(err, "protect the mount of %s", b.Host)
+		}
+		trees[i] = fd
+	}
+	return trees, nil
+}
+
+// enter makes a root directory in memory, puts everything into it, and leaves
+// the host's behind.
+func (s *Setup) enter(trees []int) error {
+	const staging = "/tmp" // any directory that all systems have: it is only covered
+	syscall.Umask(0)
+	if err := syscall.Mount("tmpfs", staging, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=755,size=4m,nr_inodes=4k"); err != nil {
+		return step(err, "make a root directory")
+	}
+	for _, t := range s.Tmpfs {
+		if err := t.mount(staging); err != nil {
+			return step(err, "make %s", t.Path)
+		}
+	}
+	if s.Proc {
+		if err := mountProc(staging); err != nil {
+			return step(err, "mount /proc")
+		}
+	}
+	for i, b := range s.Binds {
+		if trees[i] < 0 {
+			continue
+		}
+		at := staging + b.Path
+		if err := makePoint(at, b.File); err != nil {
+			return step(err, "make a place for %s", b.Path)
+		}
+		if err := moveMount(trees[i], at); err != nil {
+			return step(err, "mount %s", b.Path)
+		}
+		syscall.Close(trees[i])
+	}
+	for _, d := range s.Dirs {
+		if err := makePoint(staging+d, false); err != nil {
+			return step(err, "make %s", d)
+		}
+	}
+	for _, l := range s.Links {
+		makeParents(staging + l.Path)
+		if err := syscall.Symlink(l.Target, staging+l.Path); err != nil && err != syscall.EEXIST {
+			return step(err, "link %s", l.Path)
+		}
+	}
+	for _, f := range s.Files {
+		if err := writeFile(staging+f.Path, f.Data, f.Mode); err != nil {
+			return step(err, "write %s", f.Path)
+		}
+	}
+	if err := syscall.Chdir(staging); err != nil {
+		return step(err, "enter the root directory")
+	}
+	if err := syscall.PivotRoot(".", "."); err != nil {
+		return step(err, "change the root directory")
+	}
+	if err := syscall.Unmount(".", syscall.MNT_DETACH); err != nil {
+		return step(err, "leave the host's root directory")
+	}
+	return step(syscall.Chdir("/"), "enter the root directory")
+}
+
+func (t *Tmpfs) mount(root string) error {
+	at := root + t.Path
+	if err := makePoint(at, false); err != nil {
+		return err
+	}
+	options := "mode=" + strconv.FormatUint(uint64(t.Mode), 8) + ",size=" + strconv.FormatInt(t.Size, 10)
+	if t.Inodes > 0 {
+		options += ",nr_inodes=" + strconv.Itoa(t.Inodes)
+	}
+	return syscall.Mount("tmpfs", at, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, options)
+}
+
+// mountProc mounts a new /proc, and takes back what of it is about the machine
+// rather than its processes and not for reading everything.
+func mountProc(root string) error {
+	proc := root + "/proc"
+	if err := makePoint(proc, false); err != nil {
+		return err
+	}
+	if err := syscall.Mount("proc", proc, "proc", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC, ""); err != nil {
+		return err
+	}
+	for _, p := range []string{"/sys", "/sysrq-trigger", "/irq", "/bus", "/fs"} {
+		if err := cover(proc+p, proc+p); err != nil {
+			return err
+		}
+	}
+	for _, p := range []string{"/kcore", "/keys", "/kallsyms", "/kmsg", "/config.gz", "/timer_list", "/sched_debug"} {
+		if err := cover("/dev/null", proc+p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cover mounts what is at from over to, read-only. What is not there needs none.
+func cover(from, to string) error {
+	var st syscall.Stat_t
+	if syscall.Lstat(to, &st) == syscall.ENOENT {
+		return nil
+	}
+	fd, err := openTree(from)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(fd)
+	if err := setAttr(fd, attrReadOnly|attrNoSUID|attrNoExec); err != nil {
+		return err
+	}
+	return moveMount(fd, to)
+}
+
+// makePoint makes a directory or an empty file to mount on.
+func makePoint(path string, file bool) error {
+	makeParents(path)
+	var st syscall.Stat_t
+	if err := syscall.Lstat(path, &st); err == nil && (st.Mode&syscall.S_IFMT == syscall.S_IFREG) == file {
+		return nil // a part of what is mounted there
+	}
+	if !file {
+		if err := syscall.Mkdir(path, 0o755); err != nil && err != syscall.EEXIST {
+			return err
+		}
+		return nil
+	}
+	fd, err := syscall.Open(path, syscall.O_CREAT|syscall.O_WRONLY|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0o644)
+	if err != nil {
+		return err
+	}
+	return syscall.Close(fd)
+}
+
+// makeParents makes the directories above path. What cannot be made is told by
+// whatever comes next.
+func makeParents(path string) {
+	for _, p := range parents(path) {
+		syscall.Mkdir(p, 0o755)
+	}
+}
+
+func writeFile(path, data string, mode uint32) error {
+	makeParents(path)
+	fd, err := syscall.Open(path, syscall.O_CREAT|syscall.O_WRONLY|syscall.O_CLOEXEC|syscall.O_NOFOLLOW|syscall.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(fd)
+	_, err = syscall.Write(fd, []byte(data))
+	return err
+}

@@ -1,0 +1,6 @@
+package stage
+
+const (
+	sysSeccomp = 317
+	sysPrlimit = 302
+)

@@ -1,0 +1,6 @@
+package stage
+
+const (
+	sysSeccomp = 277
+	sysPrlimit = 261
+)

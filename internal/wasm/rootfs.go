@@ -1,0 +1,194 @@
+package wasm
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
+	"github.com/tetratelabs/wazero/sys"
+)
+
+// rootFS is a mount of a guest: the directory tree below root, and nothing a link in it points to outside. It holds
+// regular files and directories; links can be followed and read, not made; anything else cannot be opened.
+//
+// The names it is given are slash-separated and may begin with a slash (wazero joins the name of an open directory,
+// which may be empty, with one) or end with one, which means a directory.
+type rootFS struct {
+	experimentalsys.UnimplementedFS
+	root     *os.Root
+	readOnly bool
+}
+
+var _ experimentalsys.FS = (*rootFS)(nil)
+
+// local is the form of a guest's name that [os.Root] takes.
+func local(name string) string {
+	if name = strings.TrimLeft(name, "/"); name == "" {
+		return "."
+	}
+	return filepath.FromSlash(name)
+}
+
+// openFlags are the flags of the guest that mean the same to the host. O_NOFOLLOW, O_DIRECTORY and O_NONBLOCK are
+// dealt with where a file is opened.
+var openFlags = [...]struct {
+	guest experimentalsys.Oflag
+	host  int
+}{
+	{experimentalsys.O_WRONLY, os.O_WRONLY},
+	{experimentalsys.O_RDWR, os.O_RDWR},
+	{experimentalsys.O_APPEND, os.O_APPEND},
+	{experimentalsys.O_CREAT, os.O_CREATE},
+	{experimentalsys.O_EXCL, os.O_EXCL},
+	{experimentalsys.O_TRUNC, os.O_TRUNC},
+	{experimentalsys.O_DSYNC, os.O_SYNC},
+	{experimentalsys.O_RSYNC, os.O_SYNC},
+	{experimentalsys.O_SYNC, os.O_SYNC},
+}
+
+// OpenFile opens a regular file or a directory. perm is not used: WASI has no permissions, and wazero's 0600 would
+// keep results from whoever collects them, so the umask decides, as for any program.
+func (f *rootFS) OpenFile(name string, flag experimentalsys.Oflag, _ fs.FileMode) (experimentalsys.File, experimentalsys.Errno) {
+	const writes = experimentalsys.O_WRONLY | experimentalsys.O_RDWR | experimentalsys.O_CREAT | experimentalsys.O_TRUNC
+	if f.readOnly && flag&writes != 0 {
+		return nil, experimentalsys.EROFS
+	}
+	name = local(name)
+	if flag&experimentalsys.O_NOFOLLOW != 0 {
+		if info, err := f.root.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return nil, experimentalsys.ELOOP
+		}
+	}
+	// A pipe that nobody has at its other end would block the guest where no deadline reaches it.
+	flags := nonblock
+	for _, o := range openFlags {
+		if flag&o.guest != 0 {
+			flags |= o.host
+		}
+	}
+	opened, err := f.root.OpenFile(name, flags, 0o666)
+	if err != nil {
+		return nil, errno(err)
+	}
+	info, err := opened.Stat()
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		err = fs.ErrPermission
+	}
+	if err != nil {
+		opened.Close()
+		return nil, errno(err)
+	}
+	return &rootFile{fs: f, name: name, file: opened, dir: info.IsDir(), append: flag&experimentalsys.O_APPEND != 0,
+		appends: flag&experimentalsys.O_APPEND != 0}, 0
+}
+
+func (f *rootFS) Stat(name string) (sys.Stat_t, experimentalsys.Errno) {
+	return stat(f.root.Stat(local(name)))
+}
+
+func (f *rootFS) Lstat(name string) (sys.Stat_t, experimentalsys.Errno) {
+	return stat(f.root.Lstat(local(name)))
+}
+
+func (f *rootFS) Readlink(name string) (string, experimentalsys.Errno) {
+	target, err := f.root.Readlink(local(name))
+	return filepath.ToSlash(target), errno(err)
+}
+
+func (f *rootFS) Mkdir(name string, _ fs.FileMode) experimentalsys.Errno {
+	return f.change(func() error { return f.root.Mkdir(local(name), 0o777) })
+}
+
+func (f *rootFS) Rename(from, to string) experimentalsys.Errno {
+	return f.change(func() error { return f.root.Rename(local(from), local(to)) })
+}
+
+func (f *rootFS) Rmdir(name string) experimentalsys.Errno {
+	return f.remove(name, func(isDir bool) experimentalsys.Errno {
+		if !isDir {
+			return experimentalsys.ENOTDIR
+		}
+		return 0
+	})
+}
+
+func (f *rootFS) Unlink(name string) experimentalsys.Errno {
+	return f.remove(name, func(isDir bool) experimentalsys.Errno {
+		if isDir {
+			return experimentalsys.EISDIR
+		}
+		return 0
+	})
+}
+
+// remove removes a file or an empty directory if fits has no objection. The guest cannot come between.
+func (f *rootFS) remove(name string, fits func(isDir bool) experimentalsys.Errno) experimentalsys.Errno {
+	return f.change(func() error {
+		info, err := f.root.Lstat(local(name))
+		if err != nil {
+			return err
+		}
+		if e := fits(info.IsDir()); e != 0 {
+			return e
+		}
+		return f.root.Remove(local(name))
+	})
+}
+
+func (f *rootFS) Utimens(name string, atim, mtim int64) experimentalsys.Errno {
+	return f.change(func() error { return f.root.Chtimes(local(name), timeOf(atim), timeOf(mtim)) })
+}
+
+// Symlink and Link refuse. A link out of the mount would not be followed here, but perhaps by who reads the results.
+func (f *rootFS) Symlink(string, string) experimentalsys.Errno { return experimentalsys.EPERM }
+
+func (f *rootFS) Link(string, string) experimentalsys.Errno { return experimentalsys.EPERM }
+
+// change does what needs a writable mount.
+func (f *rootFS) change(do func() error) experimentalsys.Errno {
+	if f.readOnly {
+		return experimentalsys.EROFS
+	}
+	return errno(do())
+}
+
+// timeOf is the time of nanoseconds since 1970; the zero time leaves a file's time as it is, as UTIME_OMIT says.
+func timeOf(nanos int64) time.Time {
+	if nanos == experimentalsys.UTIME_OMIT {
+		return time.Time{}
+	}
+	return time.Unix(0, nanos)
+}
+
+func stat(info fs.FileInfo, err error) (sys.Stat_t, experimentalsys.Errno) {
+	if err != nil {
+		return sys.Stat_t{}, errno(err)
+	}
+	return sys.NewStat_t(info), 0
+}
+
+// errno is the code of an error of the os package. What is neither a system's nor a well-known error is the refusal
+// of [os.Root] to leave the mount.
+func errno(err error) experimentalsys.Errno {
+	if err == nil || err == io.EOF {
+		return 0
+	}
+	if e, ok := errors.AsType[experimentalsys.Errno](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[syscall.Errno](err); ok {
+		return experimentalsys.UnwrapOSError(e)
+	}
+	for _, known := range []error{fs.ErrInvalid, fs.ErrExist, fs.ErrNotExist, fs.ErrClosed} {
+		if errors.Is(err, known) {
+			return experimentalsys.UnwrapOSError(known)
+		}
+	}
+	return experimentalsys.EPERM
+}

@@ -1,0 +1,219 @@
+package wasm
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental/sysfs"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+	"github.com/tetratelabs/wazero/sys"
+)
+
+const (
+	pageSize = 64 << 10
+	maxPages = 1 << 16
+
+	// grace is how long a guest whose context ended may take to notice. It is at its next call, loop or return from
+	// the host; longer means that it is blocked in the host.
+	grace = 250 * time.Millisecond
+)
+
+// job is one run of the worker.
+type job struct {
+	cache          string
+	memory, output int64
+	timeout        time.Duration
+	compile        bool
+	mounts         []mount
+	args           []string // module path, then the guest's arguments
+	environ        []string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+// Why a context of a job ends, and what the worker says then.
+var (
+	errTimeout = &failure{ExitTimeout, errors.New("timeout: the script took too long")}
+	errOutput  = &failure{ExitWorker, errors.New("output limit reached")}
+)
+
+// run does the job and returns the guest's exit code. It returns soon after the deadline whatever the guest does.
+func (j *job) run(ctx context.Context) (int, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if j.timeout > 0 {
+		defer time.AfterFunc(j.timeout, func() { cancel(errTimeout) }).Stop()
+	}
+	limit := j.output
+	if limit == 0 {
+		limit = -1
+	}
+	exceeded := func() { cancel(errOutput) }
+	out := &limited{w: j.stdout, left: limit, exceeded: exceeded}
+	errOut := &limited{w: j.stderr, left: limit, exceeded: exceeded}
+
+	type result struct {
+		code int
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			// The decoder and the compiler read a stranger's bytes.
+			if p := recover(); p != nil {
+				r = result{err: fmt.Errorf("the WebAssembly runtime failed: %v", p)}
+			}
+			done <- r
+		}()
+		r.code, r.err = j.do(ctx, out, errOut)
+	}()
+
+	var r result
+	select {
+	case r = <-done:
+	case <-ctx.Done():
+		late := time.NewTimer(grace)
+		defer late.Stop()
+		select {
+		case r = <-done:
+		case <-late.C:
+			r.err = context.Cause(ctx)
+		}
+	}
+	if r.err == nil && context.Cause(ctx) == errOutput {
+		r.err = errOutput // also of a guest that ended before it noticed
+	}
+	return r.code, r.err
+}
+
+// do compiles or runs the module.
+func (j *job) do(ctx context.Context, stdout, stderr io.Writer) (int, error) {
+	module, err := readModule(j.args[0])
+	if err != nil {
+		return 0, &failure{ExitModule, err}
+	}
+	if j.compile {
+		return 0, ended(ctx, Compile(ctx, module, j.cache))
+	}
+	p, err := load(ctx, module, j.cache, uint32(j.memory/pageSize))
+	if err != nil {
+		return 0, ended(ctx, err)
+	}
+	defer p.close()
+	if err := host(ctx, p.runtime); err != nil {
+		return 0, ended(ctx, err)
+	}
+	config, closeFiles, err := j.config(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer closeFiles()
+	return j.start(ctx, p, config.WithStdout(stdout).WithStderr(stderr))
+}
+
+// start runs the guest to its end.
+func (j *job) start(ctx context.Context, p *program, config wazero.ModuleConfig) (int, error) {
+	guest, err := p.runtime.InstantiateModule(ctx, p.module, config)
+	if err != nil {
+		return verdict(ctx, err, ExitModule)
+	}
+	defer guest.Close(context.Background())
+	// Not left to InstantiateModule, which does not tell a module that cannot be linked from a guest that crashed.
+	_, err = guest.ExportedFunction("_start").Call(ctx)
+	if err == nil {
+		return 0, nil
+	}
+	return verdict(ctx, err, ExitTrap)
+}
+
+// verdict turns how a guest ended into its exit code, or an error with code if it did not end by itself.
+func verdict(ctx context.Context, err error, code int) (int, error) {
+	exit, ok := errors.AsType[*sys.ExitError](err)
+	if !ok {
+		return 0, ended(ctx, &failure{code, err})
+	}
+	// The codes for a context that ended are codes a guest can use as well.
+	if c := exit.ExitCode(); ctx.Err() == nil || c != sys.ExitCodeContextCanceled && c != sys.ExitCodeDeadlineExceeded {
+		return int(min(c, 255)), nil
+	}
+	return 0, context.Cause(ctx)
+}
+
+// ended is err, or why the context ended if it did: what fails afterwards is a consequence.
+func ended(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// config is what the guest gets of the world, and a function that closes it.
+func (j *job) config(ctx context.Context) (wazero.ModuleConfig, func(), error) {
+	config := wazero.NewModuleConfig().
+		WithName(""). // the name section could say wasi_snapshot_preview1
+		WithStartFunctions().
+		WithArgs(j.args...).
+		WithStdin(j.stdin).
+		WithRandSource(rand.Reader).
+		WithSysWalltime().
+		WithSysNanotime().
+		WithOsyield(runtime.Gosched).
+		WithNanosleep(func(ns int64) { sleep(ctx, time.Duration(ns)) })
+	for _, kv := range j.environ {
+		if k, v, ok := strings.Cut(kv, "="); ok && k != "" {
+			config = config.WithEnv(k, v)
+		}
+	}
+	files := wazero.NewFSConfig()
+	var roots []*os.Root
+	closeAll := func() {
+		for _, r := range roots {
+			r.Close()
+		}
+	}
+	for _, m := range j.mounts {
+		root, err := os.OpenRoot(m.host)
+		if err != nil {
+			closeAll()
+			return nil, nil, fmt.Errorf("mount %s: %w", m.guest, err)
+		}
+		roots = append(roots, root)
+		files = files.(sysfs.FSConfig).WithSysFSMount(&rootFS{root: root, readOnly: m.readOnly}, m.guest)
+	}
+	return config.WithFSConfig(files), closeAll, nil
+}
+
+// sleep is poll_oneoff's. wazero does not stop a guest that is in the host, so this is where a sleeping one is stopped.
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// host gives the guest WASI preview 1.
+func host(ctx context.Context, r wazero.Runtime) error {
+	b := r.NewHostModuleBuilder(wasi_snapshot_preview1.ModuleName)
+	wasi_snapshot_preview1.NewFunctionExporter().ExportFunctions(b)
+	// wazero grows its table of open files up to the number a guest asks for: 16 GiB in one call. No compiler emits
+	// one by itself, so it is not supported.
+	const notsup = 58
+	b.NewFunctionBuilder().
+		WithGoFunction(api.GoFunc(func(_ context.Context, stack []uint64) { stack[0] = notsup }),
+			[]api.ValueType{api.ValueTypeI32, api.ValueTypeI32}, []api.ValueType{api.ValueTypeI32}).
+		Export("fd_renumber")
+	_, err := b.Instantiate(ctx)
+	return err
+}

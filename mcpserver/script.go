@@ -1,0 +1,443 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/script"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// addScriptTool adds the tool that runs scripts, where this runtime runs any.
+func (s *Server) addScriptTool() {
+	if !s.rt.RunsScripts() {
+		return
+	}
+	switch s.opts.Compat {
+	case "":
+		addCallTool(s.sdk, &mcp.Tool{Name: "run_skill_script", Title: "Run a script of a skill", Annotations: changing,
+			InputSchema: schemaOf[scriptArgs](), OutputSchema: ranSchema, Description: "Run a script of a skill in a sandbox and get its output and the files it left in /work/out."}, s.runScript)
+	case "weknora":
+		addCallTool(s.sdk, &mcp.Tool{Name: "execute_skill_script", Annotations: changing,
+			InputSchema: schemaOf[compatScriptArgs](), OutputSchema: extensible(schemaOf[compatScriptResult]()),
+			Description: "Run a script of a skill in an isolated environment and get its output."}, s.compatExecute)
+	default:
+		return
+	}
+	s.addFolders()
+}
+
+// changing is a tool of which nobody knows what it will do.
+var changing = &mcp.ToolAnnotations{DestructiveHint: ptr(true), OpenWorldHint: ptr(true)}
+
+func ptr[T any](v T) *T { return &v }
+
+// addCallTool is addTool for a handler that needs the request, to tell of
+// progress.
+func addCallTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Context, *mcp.CallToolRequest, In) (*mcp.CallToolResult, *Out, error)) {
+	mcp.AddTool(sdk, t, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+		res, out, err := h(ctx, req, in)
+		if out == nil {
+			return res, nil, err
+		}
+		return res, out, err
+	})
+}
+
+// lenient brings arguments that models give to what the schemas say, which are
+// strict and of one type each for clients that know no others: args may be one
+// string, which is split as a shell splits it, and name may be skill_name.
+func (s *Server) lenient(call *mcp.CallToolParamsRaw) error {
+	var change func(map[string]json.RawMessage) error
+	switch runs := s.rt.RunsScripts(); {
+	case s.opts.Compat == "" && call.Name == "load_skill":
+		change = nameOfSkill
+	case runs && s.opts.Compat == "" && call.Name == "run_skill_script", runs && s.opts.Compat == "weknora" && call.Name == "execute_skill_script":
+		change = wordsOfLine
+	default:
+		return nil
+	}
+	var in map[string]json.RawMessage
+	if json.Unmarshal(call.Arguments, &in) != nil || in == nil {
+		return nil // refused with the words of the schema
+	}
+	if err := change(in); err != nil {
+		return err
+	}
+	out, err := json.Marshal(in)
+	if err == nil {
+		call.Arguments = out
+	}
+	return err
+}
+
+func nameOfSkill(in map[string]json.RawMessage) error {
+	other, ok := in["skill_name"]
+	if ok {
+		delete(in, "skill_name")
+		if n, given := in["name"]; !given || string(n) == `""` {
+			in["name"] = other
+		}
+	}
+	return nil
+}
+
+func wordsOfLine(in map[string]json.RawMessage) error {
+	raw, ok := in["args"]
+	var line *string
+	if !ok || json.Unmarshal(raw, &line) != nil || line == nil {
+		return nil
+	}
+	words, err := script.Split(*line)
+	if err != nil {
+		return err
+	}
+	in["args"], err = json.Marshal(append([]string{}, words...))
+	return err
+}
+
+type scriptArgs struct {
+	Skill  string        `json:"skill" jsonschema:"name of the skill"`
+	Script string        `json:"script" jsonschema:"path of the script inside the skill"`
+	Args   []string      `json:"args,omitempty" jsonschema:"arguments; files that are given are at /work/in/NAME"`
+	Stdin  string        `json:"stdin,omitempty"`
+	Inputs []scriptInput `json:"inputs,omitempty" jsonschema:"files to give the script as /work/in/NAME"`
+	Folder string        `json:"folder,omitempty" jsonschema:"folder of a run before, to go on with its files in /work"`
+}
+
+type scriptInput struct {
+	Name   string  `json:"name,omitempty"`
+	Text   *string `json:"text,omitempty"` // given may be empty
+	Base64 *string `json:"base64,omitempty"`
+	Path   string  `json:"path,omitempty" jsonschema:"or a path in the workspace"`
+}
+
+// ranScript is [loadout.Ran] as a model gets it: all that it returns fills the
+// model's context.
+type ranScript struct {
+	loadout.Ran
+	Limits    *struct{} `json:"limits,omitempty"` // in place of that of Ran: nothing that a model can act on
+	MoreFiles int       `json:"more_files,omitempty"`
+	News      string    `json:"news,omitempty"`
+}
+
+func newRanScript(r *loadout.Ran) *ranScript {
+	out := &ranScript{Ran: *r}
+	if rest := len(r.Files) - maxFiles; rest > 0 {
+		out.Files, out.MoreFiles = r.Files[:maxFiles], rest
+	}
+	return out
+}
+
+// ranSchema tells of what a model acts on; the rest is there without it.
+var ranSchema = func() *jsonschema.Schema {
+	type file struct {
+		Path string `json:"path"`
+		Size int64  `json:"size"`
+	}
+	type told struct {
+		ExitCode int    `json:"exit_code"`
+		Stdout   string `json:"stdout"`
+		Stderr   string `json:"stderr"`
+		Reason   string `json:"reason" jsonschema:"ok, exit, timeout, oom, …"`
+		Files    []file `json:"files"`
+		Folder   string `json:"folder,omitempty" jsonschema:"where its files are, for the next run"`
+	}
+	return extensible(schemaOf[told]())
+}()
+
+func (s *Server) runScript(ctx context.Context, req *mcp.CallToolRequest, in scriptArgs) (*mcp.CallToolResult, *ranScript, error) {
+	run := loadout.Run{Skill: in.Skill, Script: in.Script, Args: in.Args, Folder: in.Folder, Keep: true}
+	if in.Stdin != "" {
+		run.Stdin = strings.NewReader(in.Stdin)
+	}
+	for _, i := range in.Inputs {
+		input, closer, err := s.input(i)
+		if err != nil {
+			return failed(err.Error()), nil, nil
+		}
+		defer closer()
+		run.Inputs = append(run.Inputs, input)
+	}
+	res, bad, err := s.run(ctx, req, run)
+	if res == nil {
+		return bad, nil, err
+	}
+	out := text(s.ranText(res))
+	out.IsError = res.ExitCode != 0
+	out.Content = append(out.Content, s.links(res)...)
+	return out, newRanScript(res), nil
+}
+
+// run runs a script and tells of progress. Of a run that was refused or could
+// not begin it returns the result that says so.
+func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, run loadout.Run) (*loadout.Ran, *mcp.CallToolResult, error) {
+	if s.opts.Refresh != nil {
+		if err := s.opts.Refresh(ctx); err != nil {
+			return nil, failed("Nothing was run, as the configuration cannot be read: " + s.explain(err)), nil
+		}
+	}
+	if s.view().snap.Disabled || s.rt.Catalog().Snapshot().Disabled {
+		return nil, failed(off), nil
+	}
+	if e, err := s.rt.Catalog().Resolve(ctx, run.Skill); err == nil && e.DisableModelInvocation {
+		return nil, failed((&peopleOnlyError{e}).Error()), nil
+	}
+	run.Workspace = s.opts.Workspace
+	done := s.tell(ctx, req, &run)
+	res, err := s.rt.Run(ctx, run)
+	done()
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, context.Cause(ctx)
+	case err != nil && res == nil:
+		return nil, failed(s.runError(err)), nil
+	}
+	res.Stdout, res.Stderr = cut(res.Stdout), cut(res.Stderr)
+	if err != nil { // it ran, and something went wrong with its files
+		return nil, failed(strings.TrimSuffix(s.explain(err), ".") + ". " + s.ranText(res)), nil
+	}
+	return res, nil, nil
+}
+
+// tell sends progress while a script runs, to a client that asked for it.
+func (s *Server) tell(ctx context.Context, req *mcp.CallToolRequest, run *loadout.Run) (done func()) {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	began := time.Now()
+	says := make(chan string, 4)
+	run.Progress = func(what string) {
+		select {
+		case says <- what:
+		default: // what is missed is told with the next
+		}
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		what := "preparing"
+		for n := 1.0; ; n++ {
+			select {
+			case <-ctx.Done():
+				return
+			case what = <-says:
+			case <-tick.C:
+			}
+			msg := what
+			if d := time.Since(began).Round(time.Second); d > 0 {
+				msg += ", " + d.String()
+			}
+			if err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: n, Message: msg}); err != nil {
+				return // the client has gone
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
+}
+
+// runError says what to do where nothing was run.
+func (s *Server) runError(err error) string {
+	if e, ok := errors.AsType[*loadout.RefusedError](err); ok {
+		if e.Decision.Code == policy.Unreadable && s.opts.Remote {
+			return fmt.Sprintf("skill %s may not run scripts: what was approved cannot be read.", e.Skill)
+		}
+		msg := e.Error() + "."
+		switch next := e.Decision.Next; {
+		case strings.HasPrefix(next, "loadout "):
+			msg += " Ask the person to look at it, and to allow it by typing: " + next + s.opts.Flags
+		case next != "":
+			msg += " Ask the person to " + next + "."
+		}
+		return msg
+	}
+	if e, ok := errors.AsType[*sandbox.UnavailableError](err); ok && e.Fix != "" {
+		return strings.TrimSuffix(s.explain(err), ".") + ". Ask the person to do this: " + e.Fix
+	}
+	if loadout.IsNotFound(err) {
+		return s.loadError(err)
+	}
+	if errors.Is(err, loadout.ErrNoFolder) {
+		return s.explain(err) + "; leave folder out to begin a new one"
+	}
+	return s.explain(err)
+}
+
+// maxOutput is how much of each output a model is shown.
+const maxOutput = 24_000
+
+// cut keeps the beginning and the end of an output that is too long.
+func cut(text string) string {
+	runes := []rune(text)
+	if len(runes) <= maxOutput {
+		return text
+	}
+	return string(runes[:maxOutput/2]) + fmt.Sprintf("\n[… %d characters are left out …]\n", len(runes)-maxOutput) + string(runes[len(runes)-maxOutput/2:])
+}
+
+// why says for what reason a script ended, or nothing where its code says it all.
+func why(r *loadout.Ran) string {
+	detail := r.Detail
+	switch {
+	case detail != "":
+	case r.Reason == sandbox.OK || r.Reason == sandbox.Exited:
+		return ""
+	case r.Reason == sandbox.Disabled:
+		detail = "its leave to run was withdrawn while it ran"
+	default:
+		return string(r.Reason)
+	}
+	return fmt.Sprintf("%s: %s", r.Reason, detail)
+}
+
+// ranText is the result of a run for a model that sees text alone.
+func (s *Server) ranText(r *loadout.Ran) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Exit code %d", r.ExitCode)
+	if why := why(r); why != "" {
+		fmt.Fprintf(&b, " (%s)", why)
+	}
+	b.WriteString(".\n")
+	for _, out := range []struct{ name, text string }{{"Output", r.Stdout}, {"Errors", r.Stderr}} {
+		if out.text != "" {
+			fmt.Fprintf(&b, "%s:\n%s\n", out.name, strings.TrimSuffix(out.text, "\n"))
+		}
+	}
+	if r.Truncated {
+		b.WriteString("More was written than is kept.\n")
+	}
+	if len(r.DeniedHosts) > 0 {
+		fmt.Fprintf(&b, "Connections were refused to: %s.\n", strings.Join(r.DeniedHosts, ", "))
+	}
+	for _, n := range r.Notes {
+		b.WriteString("Note: " + n + ".\n")
+	}
+	if r.Folder == "" {
+		return b.String()
+	}
+	fmt.Fprintf(&b, "Files in the working folder %s", r.Folder)
+	if s.opts.Compat == "" {
+		b.WriteString("; to go on with them, run with this folder")
+	}
+	b.WriteString(":\n")
+	dir := ""
+	if !s.opts.Remote {
+		dir, _ = s.rt.FolderPath(r.Folder) // it was there a moment ago
+	}
+	for i, f := range r.Files {
+		if i == maxFiles {
+			fmt.Fprintf(&b, "… and %d more\n", len(r.Files)-i)
+			break
+		}
+		fmt.Fprintf(&b, "- %s (%d bytes)\n", filepath.Join(dir, filepath.FromSlash(f.Path)), f.Size)
+	}
+	return b.String()
+}
+
+// input is a file that a client gives with a call, and what closes it.
+func (s *Server) input(in scriptInput) (loadout.Input, func(), error) {
+	value := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	// Some clients fill in what they do not mean, with nothing.
+	text, encoded := value(in.Text), value(in.Base64)
+	switch {
+	case in.Path != "" && (text != "" || encoded != ""), text != "" && encoded != "", in.Path == "" && in.Text == nil && in.Base64 == nil:
+		return loadout.Input{}, nil, fmt.Errorf("input %q: give one of text, base64 and path", in.Name)
+	case in.Path == "":
+		data := []byte(text)
+		if encoded != "" {
+			var err error
+			if data, err = base64.StdEncoding.DecodeString(encoded); err != nil {
+				return loadout.Input{}, nil, fmt.Errorf("input %q: %w", in.Name, err)
+			}
+		}
+		return loadout.TextInput(in.Name, data), func() {}, nil
+	case s.opts.Workspace == "":
+		return loadout.Input{}, nil, fmt.Errorf("input %q: this server has no workspace (loadout mcp --workspace DIR); give its text or base64", in.Path)
+	}
+	root, err := os.OpenRoot(s.opts.Workspace)
+	if err != nil {
+		return loadout.Input{}, nil, fmt.Errorf("the workspace cannot be opened: %w", err)
+	}
+	p := in.Path
+	if filepath.IsAbs(p) {
+		if rel, err := filepath.Rel(s.opts.Workspace, p); err == nil {
+			p = rel
+		}
+	}
+	p = filepath.ToSlash(filepath.Clean(p))
+	if !fs.ValidPath(p) || p == "." {
+		root.Close()
+		return loadout.Input{}, nil, fmt.Errorf("input %q is not a path in the workspace", in.Path)
+	}
+	name := in.Name
+	if name == "" {
+		name = filepath.Base(p)
+	}
+	return loadout.Input{Name: name, FS: root.FS(), Path: p}, func() { root.Close() }, nil
+}
+
+// weknora
+
+type compatScriptArgs struct {
+	SkillName  string   `json:"skill_name" jsonschema:"name of the skill"`
+	ScriptPath string   `json:"script_path" jsonschema:"path of the script inside the skill, as scripts/analyze.py"`
+	Args       []string `json:"args,omitempty" jsonschema:"arguments of the script"`
+	Input      string   `json:"input,omitempty" jsonschema:"what the script reads from its standard input"`
+}
+
+type compatScriptResult struct {
+	SkillName  string   `json:"skill_name"`
+	ScriptPath string   `json:"script_path"`
+	Args       []string `json:"args"`
+	ExitCode   int      `json:"exit_code"`
+	Stdout     string   `json:"stdout"`
+	Stderr     string   `json:"stderr"`
+	DurationMS int64    `json:"duration_ms"`
+	Killed     bool     `json:"killed"`
+	Error      string   `json:"error,omitempty"`
+}
+
+func (s *Server) compatExecute(ctx context.Context, req *mcp.CallToolRequest, in compatScriptArgs) (*mcp.CallToolResult, *compatScriptResult, error) {
+	run := loadout.Run{Skill: in.SkillName, Script: in.ScriptPath, Args: in.Args, Keep: true}
+	if in.Input != "" {
+		run.Stdin = strings.NewReader(in.Input)
+	}
+	res, bad, err := s.run(ctx, req, run)
+	if res == nil {
+		return bad, nil, err
+	}
+	out := &compatScriptResult{SkillName: res.Skill, ScriptPath: res.Script, Args: append([]string{}, in.Args...), ExitCode: res.ExitCode,
+		Stdout: res.Stdout, Stderr: res.Stderr, DurationMS: res.DurationMS, Killed: res.Killed}
+	if res.Reason != sandbox.OK {
+		out.Error = fmt.Sprintf("Script exited with code %d", res.ExitCode)
+		if why := why(res); why != "" {
+			out.Error += " (" + why + ")"
+		}
+	}
+	result := text(fmt.Sprintf("Script %s of skill %s took %d ms. %s", res.Script, res.Skill, res.DurationMS, s.ranText(res)))
+	result.Content = append(result.Content, s.links(res)...)
+	result.IsError = res.ExitCode != 0
+	return result, out, nil
+}

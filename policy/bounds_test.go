@@ -1,0 +1,213 @@
+package policy_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/loadout-dev/loadout/policy"
+)
+
+func TestIntersect(t *testing.T) {
+	hub := policy.Bounds{Network: []string{"*"}, Secrets: []string{"*"}, MemoryMB: 512, Seconds: 60, MinTier: 2}
+	rule := policy.Bounds{Network: []string{"*.example.com:443", "10.0.0.1", "[2001:db8::1]:80"}, Secrets: []string{"A", "B"}, Seconds: 600, Processes: 8, MinTier: 1, WorkspaceWrite: true}
+	ask := policy.Bounds{Network: []string{"api.example.com", "example.com", "10.0.0.1:22", "evil.example"}, Secrets: []string{"B", "C"}, MemoryMB: 4096, DiskMB: 10, WorkspaceWrite: true}
+	got := policy.Intersect(policy.Intersect(hub, rule), ask)
+	want := policy.Bounds{Network: []string{"10.0.0.1:22", "api.example.com:443"}, Secrets: []string{"B"}, MemoryMB: 512, Seconds: 60, Processes: 8, DiskMB: 10, MinTier: 2}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("hub ∩ rule ∩ ask (-want +got):\n%s", diff)
+	}
+}
+
+// bounds draws bounds from few words, so that they overlap.
+func bounds() *rapid.Generator[policy.Bounds] {
+	hosts := rapid.Custom(func(t *rapid.T) string {
+		name := rapid.SampledFrom([]string{"*", "com", "a.com", "*.com", "*.a.com", "b.a.com", "*.b.a.com", "xa.com", "10.0.0.1", "[::1]", "A.com.", "not/a host"}).Draw(t, "host")
+		return name + rapid.SampledFrom([]string{"", "", ":80", ":443"}).Draw(t, "port")
+	})
+	secrets := rapid.SampledFrom([]string{"*", "A", "B", "C"})
+	number := rapid.OneOf(rapid.IntRange(-2, 4), rapid.SampledFrom([]int{math.MinInt, math.MaxInt}))
+	return rapid.Custom(func(t *rapid.T) policy.Bounds {
+		return policy.Bounds{
+			Network:  rapid.SliceOfN(hosts, 0, 4).Draw(t, "network"),
+			Secrets:  rapid.SliceOfN(secrets, 0, 3).Draw(t, "secrets"),
+			MemoryMB: number.Draw(t, "memory"), Seconds: number.Draw(t, "seconds"), Processes: number.Draw(t, "processes"),
+			DiskMB: number.Draw(t, "disk"), MinTier: rapid.IntRange(0, 3).Draw(t, "tier"), WorkspaceWrite: rapid.Bool().Draw(t, "write"),
+		}
+	})
+}
+
+// places are connections that somebody could try.
+var places = []struct {
+	name string
+	port int
+}{{"com", 80}, {"a.com", 80}, {"a.com", 443}, {"b.a.com", 80}, {"c.b.a.com", 443}, {"xa.com", 80}, {"10.0.0.1", 443}, {"::1", 80}, {"other.org", 22}}
+
+func TestIntersectNeverWidens(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := bounds().Draw(t, "a"), bounds().Draw(t, "b")
+		got := policy.Intersect(a, b)
+		if !a.Covers(got) || !b.Covers(got) {
+			t.Fatalf("%+v is not within both", got)
+		}
+		// Against what is meant by the lists, not by the code that made them.
+		for _, p := range places {
+			in := policy.MatchHost(a.Network, p.name, p.port) && policy.MatchHost(b.Network, p.name, p.port)
+			if policy.MatchHost(got.Network, p.name, p.port) != in {
+				t.Fatalf("%v: both permit it: %v; the intersection %v does not agree", p, in, got.Network)
+			}
+		}
+		if again := policy.Intersect(got, got); !cmp.Equal(again, got) {
+			t.Fatalf("intersected with itself %+v becomes %+v", got, again)
+		}
+		if other := policy.Intersect(b, a); !cmp.Equal(other, got) {
+			t.Fatalf("the other way round it is %+v, not %+v", other, got)
+		}
+		if free := policy.Intersect(got, policy.Unbounded()); !cmp.Equal(free, got) {
+			t.Fatalf("intersected with everything %+v becomes %+v", got, free)
+		}
+		within(t, got, a)
+		within(t, got, b)
+	})
+}
+
+func TestWhatIsCoveredByBothIsInTheIntersection(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b, c := bounds().Draw(t, "a"), bounds().Draw(t, "b"), bounds().Draw(t, "c")
+		c = policy.Intersect(c, policy.Unbounded())
+		if both := a.Covers(c) && b.Covers(c); both && !policy.Intersect(a, b).Covers(c) {
+			t.Fatalf("%+v is within both, and not within the intersection %+v", c, policy.Intersect(a, b))
+		}
+		if policy.Intersect(a, b).Covers(c) && !(a.Covers(c) && b.Covers(c)) {
+			t.Fatalf("%+v is within the intersection, and not within both", c)
+		}
+	})
+}
+
+// within compares numbers as a sandbox reads them.
+func within(t *rapid.T, got, most policy.Bounds) {
+	for _, n := range [][2]int{{got.MemoryMB, most.MemoryMB}, {got.Seconds, most.Seconds}, {got.Processes, most.Processes}, {got.DiskMB, most.DiskMB}} {
+		if n[0] < 0 || n[1] > 0 && (n[0] == 0 || n[0] > n[1]) {
+			t.Fatalf("a limit of %d became %d", n[1], n[0])
+		}
+	}
+	if got.MinTier < most.MinTier || got.WorkspaceWrite && !most.WorkspaceWrite {
+		t.Fatalf("%+v became %+v", most, got)
+	}
+}
+
+func TestMatchHost(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, host string
+		port          int
+		want          bool
+	}{
+		{"example.com", "example.com", 443, true},
+		{"example.com", "EXAMPLE.com.", 1, true},
+		{"example.com", "a.example.com", 443, false},
+		{"example.com", "example.com.evil.org", 443, false},
+		{"example.com:443", "example.com", 80, false},
+		{"*.example.com", "a.b.example.com", 80, true},
+		{"*.example.com", "example.com", 80, false},
+		{"*.example.com", "notexample.com", 80, false},
+		{"*.example.com", "*.example.com", 80, false},
+		{"*.example.com", "10.0.0.1", 80, false},
+		{"*", "example.com", 80, true},
+		{"*:443", "example.com", 80, false},
+		{"*", "*", 80, false},
+		{"*", "", 80, false},
+		{"*", "example.com", 0, false},
+		{"*", "example.com", -1, false},
+		{"*", "example.com", 65536, false},
+		{"*", "user@example.com", 80, false},
+		{"*", "example.com:80", 80, false},
+		{"10.0.0.1", "10.0.0.1", 80, true},
+		{"10.0.0.1", "10.1", 80, false},
+		{"*", "2130706433", 80, false}, // 127.0.0.1 to some
+		{"*", "0x7f.1", 80, false},
+		{"[::1]", "0:0::1", 80, true},
+		{"[::1]:80", "::1", 80, true},
+		{"*", "::ffff:10.0.0.1", 80, false},
+		{"*", "fe80::1%eth0", 80, false},
+		{"http://example.com", "example.com", 80, false},
+		{"example.*", "example.com", 80, false},
+		{"ex*.com", "example.com", 80, false},
+		{"*.*", "example.com", 80, false},
+		{"::1", "::1", 80, false},
+		{"*.10.0.0.1", "1.10.0.0.1", 80, false},
+		{"exämple.com", "exämple.com", 80, false},
+		{"example.com:080", "example.com", 80, false},
+		{"example.com:0", "example.com", 80, false},
+		{"", "", 80, false},
+		{"a..b", "a..b", 80, false},
+		{strings.Repeat("a.", 200) + "com", strings.Repeat("a.", 200) + "com", 80, false},
+	} {
+		if got := policy.MatchHost([]string{tt.pattern}, tt.host, tt.port); got != tt.want {
+			t.Errorf("%q matches %q port %d: %v, want %v", tt.pattern, tt.host, tt.port, got, tt.want)
+		}
+	}
+}
+
+func TestParseAsk(t *testing.T) {
+	for _, tt := range []struct {
+		in       string
+		want     policy.Bounds
+		problems []string // where and a part of the message
+	}{
+		{in: ``},
+		{in: `{"name":"pdf","metadata":{"author":"x"}}`},
+		{in: `{"sandbox":null}`},
+		{in: `{"sandbox":{"network":["API.example.com","*.example.org:443"],"secrets":["KEY"],"memory_mb":256,"seconds":"30","processes":4,"disk_mb":10,"min_tier":3,"workspace_write":true}}`,
+			want: policy.Bounds{Network: []string{"*.example.org:443", "api.example.com"}, Secrets: []string{"KEY"}, MemoryMB: 256, Seconds: 30, Processes: 4, DiskMB: 10, MinTier: 3, WorkspaceWrite: true}},
+		{in: `{"metadata":{"sandbox":{"network":"b.example, a.example\tc.example","secrets":"B A"}}}`,
+			want: policy.Bounds{Network: []string{"a.example", "b.example", "c.example"}, Secrets: []string{"A", "B"}}},
+		{in: `{"metadata":"text","sandbox":{"seconds":1}}`, want: policy.Bounds{Seconds: 1}},
+		{in: `{"sandbox":{"seconds":1},"metadata":{"sandbox":{"seconds":2}}}`, problems: []string{"sandbox: it is given at the top level and under metadata"}},
+		{in: `{"sandbox":{"netwrok":["a.example"],"secrets":["A"]}}`, want: policy.Bounds{Secrets: []string{"A"}}, problems: []string{"sandbox.netwrok: nothing of this name"}},
+		{in: `{"metadata":{"sandbox":{"Network":["a.example"]}}}`, problems: []string{"metadata.sandbox.Network: nothing"}},
+		{in: `{"sandbox":{"unsandboxed":true,"host_network":true}}`, problems: []string{"sandbox.host_network: nothing", "sandbox.unsandboxed: nothing"}},
+		{in: `{"sandbox":{"network":["a.example","b/c"],"secrets":["A","B C","*"]}}`, want: policy.Bounds{Network: []string{"a.example"}, Secrets: []string{"A"}},
+			problems: []string{`sandbox.network: "b/c" is no host`, `sandbox.secrets: "B C" cannot`, `sandbox.secrets: "*" cannot`}},
+		{in: `{"sandbox":{"network":[1],"secrets":{"a":1},"seconds":0,"memory_mb":-1,"disk_mb":1.5,"processes":"x","min_tier":99,"workspace_write":"yes"}}`,
+			problems: []string{"sandbox.disk_mb: ", "sandbox.memory_mb: ", "sandbox.min_tier: ", "sandbox.network: ", "sandbox.processes: ", "sandbox.seconds: ", "sandbox.secrets: ", "sandbox.workspace_write: "}},
+		{in: `{"sandbox":{"seconds":99999999999999999999}}`, problems: []string{"sandbox.seconds: "}},
+		{in: `{"sandbox":{"network":` + list(257) + `}}`, problems: []string{"sandbox.network: it has 257 entries"}},
+		{in: `{"sandbox":["network"]}`, problems: []string{"sandbox: it has to be a mapping"}},
+		{in: `{"sandbox":{"\u001b[2J":1}}`, problems: []string{`sandbox.\x1b[2J: nothing`}},
+		{in: `[]`, problems: []string{"frontmatter: it is no mapping"}},
+		{in: `{`, problems: []string{"frontmatter: it is no mapping"}},
+		{in: `{"a":"` + strings.Repeat("x", 1<<20) + `"}`, problems: []string{"frontmatter: it has more than"}},
+	} {
+		name := tt.in[:min(len(tt.in), 80)]
+		got, problems := policy.ParseAsk(json.RawMessage(tt.in))
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if len(problems) != len(tt.problems) {
+			t.Errorf("%s: problems %q, want %q", name, problems, tt.problems)
+			continue
+		}
+		for i, p := range problems {
+			if !strings.HasPrefix(p.String(), tt.problems[i]) {
+				t.Errorf("%s: problem %q, want %q", name, p, tt.problems[i])
+			}
+		}
+	}
+}
+
+func list(n int) string {
+	var out []string
+	for i := range n {
+		out = append(out, fmt.Sprintf("h%d.example", i))
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}

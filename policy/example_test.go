@@ -1,0 +1,47 @@
+package policy_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/loadout-dev/loadout/policy"
+)
+
+func Example() {
+	ctx := context.Background()
+	grants := &policy.Memory{} // policy.NewFiles(dir) keeps them
+	ask, _ := policy.ParseAsk(json.RawMessage(`{"name": "weather", "sandbox": {"network": ["api.weather.example:443"]}}`))
+
+	request := policy.Request{
+		Principal: policy.Principal{ID: "claude", Kind: policy.Agent},
+		Subject:   policy.Digest("sha256:" + strings.Repeat("a", 64)),
+		Name:      "weather",
+		Ask:       ask.Allows(),
+		Enabled:   true,
+	}
+	d := policy.Decide(ctx, grants, request)
+	fmt.Println(d.Allow, d.Reason, "->", d.Next)
+
+	_, err := grants.Put(ctx, policy.Grant{
+		Principal: request.Principal,
+		Subject:   request.Subject,
+		Name:      request.Name,
+		Allows:    request.Ask,
+		Scope:     policy.Always,
+		By:        policy.Principal{ID: "ann", Kind: policy.Person},
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	d = policy.Decide(ctx, grants, request)
+	fmt.Println(d.Allow, d.Reason, d.Effective.Network)
+
+	hub := policy.Bounds{Network: []string{"*"}, MemoryMB: 512, Seconds: 60}
+	fmt.Printf("%+v\n", policy.Intersect(policy.Intersect(hub, ask), d.Effective.Bounds()))
+	// Output:
+	// false not approved -> loadout approve weather
+	// true approved by person ann [api.weather.example:443]
+	// {Network:[api.weather.example:443] Secrets:[] MemoryMB:512 Seconds:60 Processes:0 DiskMB:0 MinTier:0 WorkspaceWrite:false}
+}

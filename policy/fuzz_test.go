@@ -1,0 +1,118 @@
+package policy_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/policy/policytest"
+)
+
+// idHere is where the right id of a grant goes.
+const idHere = "$ID"
+
+// A grant is for what its file says, read by another reader of JSON, and says
+// it once.
+func FuzzGrant(f *testing.F) {
+	s := policy.NewFiles(f.TempDir())
+	for _, change := range []func(*policy.Grant){
+		func(*policy.Grant) {},
+		func(g *policy.Grant) { g.Scope, g.Session = policy.ForSession, "s1" },
+		func(g *policy.Grant) {
+			g.Allows.Network, g.Allows.Secrets = []string{"*.a.com:443", "b.com"}, []string{"A"}
+		},
+		func(g *policy.Grant) { g.Needs = []policy.Need{{Name: "csv", Digest: policytest.Digest("c")}} },
+	} {
+		g := policytest.Grant(policytest.Digest("a"))
+		change(&g)
+		g, err := s.Put(f.Context(), g)
+		if err != nil {
+			f.Fatal(err)
+		}
+		file, err := os.ReadFile(s.Path(g.ID))
+		if err != nil {
+			f.Fatal(err)
+		}
+		file = bytes.Replace(file, []byte(g.ID), []byte(idHere), 1)
+		f.Add(file)
+		f.Add(bytes.Replace(file, []byte(`"version": 1`), []byte(`"version": 1, "Subject": "sha256:b"`), 1))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var loose policy.Grant
+		if json.Unmarshal(data, &loose) == nil { // else nearly every change is refused for its id
+			data = bytes.Replace(data, []byte(idHere), []byte(policy.GrantID(loose)), 1)
+		}
+		g, err := policy.DecodeGrant(data)
+		if err != nil {
+			if !cmp.Equal(g, policy.Grant{}) {
+				t.Errorf("with the error %v comes the grant %+v", err, g)
+			}
+			return
+		}
+		if _, err := policy.ParseDigest(string(g.Subject)); err != nil {
+			t.Error(err)
+		}
+		said := members(t, data)
+		for key, want := range map[string]any{"subject": g.Subject, "principal": g.Principal, "scope": g.Scope, "by": g.By, "allows": g.Allows} {
+			text, err := json.Marshal(want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var a, b any
+			if json.Unmarshal(text, &a) != nil || json.Unmarshal(said[key], &b) != nil || !cmp.Equal(a, b) {
+				t.Errorf("the grant has the %s %s, the file says %s", key, text, said[key])
+			}
+		}
+		if _, limited := said["expires"]; limited == g.Expires.IsZero() {
+			t.Errorf("the grant expires at %s, the file says: %s", g.Expires, said["expires"])
+		}
+	})
+}
+
+// members reads an object token by token, and fails where it has a member
+// twice.
+func members(t *testing.T, data []byte) map[string]json.RawMessage {
+	t.Helper()
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
+		t.Fatalf("the file begins with %v (%v)", tok, err)
+	}
+	out := map[string]json.RawMessage{}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			t.Fatal(err)
+		}
+		if _, twice := out[key.(string)]; twice {
+			t.Errorf("the file has %q twice", key)
+		}
+		out[key.(string)] = value
+	}
+	return out
+}
+
+// What is asked for is in its one form, and nothing that cannot be granted.
+func FuzzParseAsk(f *testing.F) {
+	f.Add([]byte(`{"sandbox":{"network":["A.com","*.b.com:443","[::1]:80","10.0.0.1"],"secrets":"A, B","memory_mb":"1","min_tier":2}}`))
+	f.Add([]byte(`{"metadata":{"sandbox":{"network":"*","workspace_write":true,"x":1}}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		ask, _ := policy.ParseAsk(data)
+		if same := policy.Intersect(ask, policy.Unbounded()); !cmp.Equal(same, ask) {
+			t.Errorf("asked for %+v, which intersected with everything is %+v", ask, same)
+		}
+		g := policytest.Grant(policytest.Digest("a"))
+		g.Allows = ask.Allows()
+		kept, err := (&policy.Memory{}).Put(t.Context(), g)
+		if err != nil || !cmp.Equal(kept.Allows, g.Allows) {
+			t.Errorf("asked for %+v, granted %+v, %v", g.Allows, kept.Allows, err)
+		}
+	})
+}

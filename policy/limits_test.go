@@ -1,0 +1,105 @@
+package policy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loadout-dev/loadout/internal/filelock"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/policy/policytest"
+)
+
+const most = 4096 // grants in a store
+
+func TestMemoryIsBounded(t *testing.T) {
+	s := &policy.Memory{}
+	for i := range most {
+		_, err := s.Put(t.Context(), policytest.Grant(policytest.Digest(fmt.Sprintf("%04x", i))))
+		try(t, err)
+	}
+	full(t, s, policytest.Digest("0000"))
+}
+
+func TestFilesAreBounded(t *testing.T) {
+	s, dir, _ := kept(t)
+	for i := range most - 1 {
+		try(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%04x.json", i)), nil, 0o600))
+	}
+	full(t, s, policytest.Digest("a"))
+}
+
+// full checks that a store has room for a grant that it has, and no other.
+func full(t *testing.T, s policy.Store, has policy.Digest) {
+	t.Helper()
+	if _, err := s.Put(t.Context(), policytest.Grant(has)); err != nil {
+		t.Errorf("a grant in place of another: %v", err)
+	}
+	if _, err := s.Put(t.Context(), policytest.Grant(policytest.Digest("12345678"))); err == nil {
+		t.Errorf("more than %d grants are kept", most)
+	}
+}
+
+func TestLongTextIsCutBetweenCharacters(t *testing.T) {
+	a, _ := audit(t)
+	for i := range 4 {
+		try(t, a.Append(t.Context(), record(strings.Repeat("x", i)+strings.Repeat("😀", 1000))))
+	}
+	got, _ := reasons(t, a, 4)
+	for i, r := range got {
+		if r = strings.TrimLeft(r, "x"); strings.Contains(r, `\`) || !strings.HasSuffix(r, "😀… ("+fmt.Sprint(4000-4*strings.Count(r, "😀"))+" bytes more)") {
+			t.Errorf("after %d bytes it is cut as %q", i, r[len(r)-40:])
+		}
+	}
+}
+
+func TestChangesWaitForTheLock(t *testing.T) {
+	s, dir, _ := kept(t)
+	log := filepath.Join(dir, "audit.jsonl")
+	a := policy.NewAudit(log)
+	try(t, a.Append(t.Context(), record("one")))
+	for _, path := range []string{log, filepath.Join(dir, ".lock")} {
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		try(t, err)
+		defer f.Close()
+		if err := filelock.Try(f); err != nil {
+			t.Skip(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := a.Append(ctx, record("two")); !errors.Is(err, context.Canceled) {
+		t.Errorf("append: %v", err)
+	}
+	if _, err := s.Put(ctx, policytest.Grant(policytest.Digest("b"))); !errors.Is(err, context.Canceled) {
+		t.Errorf("put: %v", err)
+	}
+	if _, err := s.Revoke(ctx, "pdf"); !errors.Is(err, context.Canceled) {
+		t.Errorf("revoke: %v", err)
+	}
+	got, _ := reasons(t, a, 9)
+	if grants, _, err := s.List(t.Context()); err != nil || len(grants) != 1 || len(got) != 1 {
+		t.Errorf("there are %d grants and %d records (%v), want one of each", len(grants), len(got), err)
+	}
+}
+
+func TestWhatBothAllow(t *testing.T) {
+	all := policy.Allows{Run: true, Network: []string{"a.com"}, Secrets: []string{"A"}, WorkspaceWrite: true, Unsandboxed: true, HostNetwork: true}
+	for _, pair := range [][2]policy.Allows{{all, {}}, {{}, all}} {
+		if got := pair[0].Intersect(pair[1]); !cmp.Equal(got, policy.Allows{}) || !pair[0].Covers(got) || !pair[1].Covers(got) {
+			t.Errorf("all and nothing have in common %+v", got)
+		}
+	}
+	if got := all.Intersect(all); !cmp.Equal(got, all) {
+		t.Errorf("all and all have in common %+v", got)
+	}
+	if (policy.Allows{}).Covers(all) || !all.Covers(policy.Allows{}) {
+		t.Error("nothing is not less than all")
+	}
+}

@@ -1,0 +1,281 @@
+//go:build linux
+
+package staged
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/loadout-dev/loadout/internal/stage"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// process is one command.
+type process struct {
+	s                     *Sandbox
+	id                    int
+	stdin, stdout, stderr *os.File
+	done                  chan struct{}
+	exit                  sandbox.Exit
+
+	// Guarded by s.mu.
+	overdue *time.Timer    // set by Kill
+	stopped sandbox.Reason // set by Stop
+	detail  string
+}
+
+var _ sandbox.Process = (*process)(nil)
+
+func (p *process) Stdin() io.WriteCloser { return p.stdin }
+func (p *process) Stdout() io.Reader     { return output{p.stdout} }
+func (p *process) Stderr() io.Reader     { return output{p.stderr} }
+
+// output is an end of a pipe that closes itself when everything was read.
+type output struct{ f *os.File }
+
+func (o output) Read(b []byte) (int, error) {
+	n, err := o.f.Read(b)
+	if err != nil {
+		o.f.Close()
+		if errors.Is(err, os.ErrClosed) {
+			err = io.EOF
+		}
+	}
+	return n, err
+}
+
+// Wait waits for the end of the command.
+func (p *process) Wait() sandbox.Exit {
+	<-p.done
+	return p.exit
+}
+
+// Kill ends the command, and the whole sandbox if the stage does not answer.
+func (p *process) Kill() {
+	select {
+	case <-p.done:
+		return
+	default:
+	}
+	p.s.mu.Lock()
+	if p.overdue == nil {
+		p.overdue = time.AfterFunc(grace, p.s.end)
+	}
+	p.s.mu.Unlock()
+	p.s.send(stage.KindKill, &stage.Kill{ID: p.id}) // where that fails, the stage has gone
+}
+
+// finish is called once, when how the command ended is known.
+func (p *process) finish(e sandbox.Exit) {
+	p.s.mu.Lock()
+	if p.overdue != nil {
+		p.overdue.Stop()
+	}
+	p.s.mu.Unlock()
+	p.exit = e
+	p.stdin.Close() // there is no reader any more
+	close(p.done)
+}
+
+// lost is for a command whose stage has ended.
+func (p *process) lost() {
+	e := sandbox.Exit{Code: 128 + int(syscall.SIGKILL), Signal: "SIGKILL", Reason: sandbox.Exited}
+	if p.s.cfg.Lost != nil {
+		if why, detail := p.s.cfg.Lost(); why != "" {
+			e.Reason, e.Detail = why, detail
+		}
+	}
+	p.finish(e)
+}
+
+// Exec starts a command.
+func (s *Sandbox) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process, error) {
+	if len(cmd.Args) == 0 || cmd.Args[0] == "" {
+		return nil, errors.New("sandbox: a command without a program")
+	}
+	var ours, theirs [3]*os.File
+	closeAll := func(files [3]*os.File) {
+		for _, f := range files {
+			if f != nil {
+				f.Close()
+			}
+		}
+	}
+	for i := range ours {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(ours)
+			closeAll(theirs)
+			return nil, fmt.Errorf("start command: %w", err)
+		}
+		if ours[i], theirs[i] = r, w; i == 0 {
+			ours[i], theirs[i] = w, r
+		}
+	}
+	args := cmd.Arguments(s.cfg.At)
+	dir := cmd.Dir
+	if dir == "" {
+		dir = sandbox.WorkDir
+	}
+	id, answered := s.ask()
+	p := &process{s: s, id: id, stdin: ours[0], stdout: ours[1], stderr: ours[2], done: make(chan struct{})}
+	s.mu.Lock()
+	s.procs[id] = p
+	s.mu.Unlock()
+	forget := func() {
+		s.mu.Lock()
+		delete(s.procs, id)
+		delete(s.waiting, id)
+		s.mu.Unlock()
+		closeAll(ours)
+	}
+	err := s.send(stage.KindExec, &stage.Exec{ID: id, Path: args[0], Args: args, Env: s.spec.Environment(cmd, s.cfg.At), Dir: place(dir, s.cfg.At)}, theirs[:]...)
+	closeAll(theirs)
+	if err != nil {
+		forget()
+		return nil, fmt.Errorf("start command: %w", errGone)
+	}
+	select {
+	case a := <-answered:
+		switch {
+		case a.err != nil:
+			forget()
+			return nil, fmt.Errorf("start command: %w", a.err)
+		case a.started.Error != "":
+			forget()
+			err := error(errors.New(a.started.Error))
+			if a.started.Errno != 0 {
+				err = syscall.Errno(a.started.Errno)
+			}
+			return nil, &sandbox.StartError{Program: cmd.Args[0], Err: err}
+		}
+		return p, nil
+	case <-ctx.Done():
+		p.Kill()
+		go func() { <-p.done; closeAll(ours) }()
+		return nil, ctx.Err()
+	}
+}
+
+func place(dir string, at func(string) string) string {
+	c := sandbox.Cmd{Args: []string{dir}}
+	return c.Arguments(at)[0]
+}
+
+// exited tells a command's waiters.
+func (s *Sandbox) exited(m *stage.Exited) {
+	s.mu.Lock()
+	p := s.procs[m.ID]
+	delete(s.procs, m.ID)
+	alone := len(s.procs) == 0
+	s.mu.Unlock()
+	if p == nil {
+		return
+	}
+	if !alone {
+		// What it left behind lives on for the other commands, and must not
+		// hold up whoever reads its output.
+		for _, f := range []*os.File{p.stdout, p.stderr} {
+			f.SetReadDeadline(time.Now().Add(grace))
+		}
+	}
+	e := sandbox.Exit{Code: m.Code, CPU: time.Duration(m.CPU), MaxRSS: m.MaxRSS, Reason: sandbox.Exited}
+	if m.Signal != 0 {
+		e.Signal = unix.SignalName(syscall.Signal(m.Signal))
+		e.Reason, e.Detail = s.reason(m)
+	} else if m.Code == 0 {
+		e.Reason = sandbox.OK
+	}
+	s.mu.Lock()
+	if p.stopped != "" && e.Reason == sandbox.Exited {
+		e.Reason, e.Detail = p.stopped, p.detail
+	}
+	s.mu.Unlock()
+	p.finish(e)
+}
+
+// reason says why a signal ended a command.
+func (s *Sandbox) reason(m *stage.Exited) (sandbox.Reason, string) {
+	l := s.spec.Limits.WithDefaults()
+	switch sig := syscall.Signal(m.Signal); {
+	case m.OOM:
+		return sandbox.OOM, fmt.Sprintf("it used more than %d MiB of memory", l.Memory>>20)
+	case m.Full:
+		return sandbox.FileSize, fmt.Sprintf("it made more than %d files", l.Inodes)
+	case m.Spent:
+		return sandbox.CPU, fmt.Sprintf("it used more than %v of processor time", l.CPU)
+	case sig == syscall.SIGXFSZ:
+		return sandbox.FileSize, fmt.Sprintf("it wrote a file of more than %d MiB", l.FileSize>>20)
+	case sig == syscall.SIGSYS:
+		return sandbox.Denied, "it made a system call that is not allowed here"
+	case sig == syscall.SIGKILL && s.cfg.Lost != nil:
+		if why, detail := s.cfg.Lost(); why != "" {
+			return why, detail
+		}
+	}
+	return sandbox.Exited, ""
+}
+
+// Collect hands over the files below the work directory.
+func (s *Sandbox) Collect(ctx context.Context, visit func(sandbox.File, io.Reader) error) error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	id, answered := s.ask()
+	err = s.send(stage.KindCollect, &stage.Collect{ID: id}, w)
+	w.Close()
+	if err != nil {
+		return errGone
+	}
+	stop := context.AfterFunc(ctx, func() { r.SetReadDeadline(time.Now()) })
+	defer stop()
+	err = readTree(bufio.NewReaderSize(r, 64<<10), visit)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err // of whoever visits
+	}
+	r.Close()       // so that nobody writes to it any more
+	a := <-answered // which says why the list ends early, if it does
+	if a.err == nil && a.collected.Error != "" {
+		a.err = errors.New(a.collected.Error)
+	}
+	return cmp.Or(a.err, err)
+}
+
+func readTree(r *bufio.Reader, visit func(sandbox.File, io.Reader) error) error {
+	for {
+		line, err := r.ReadSlice('\n')
+		if err != nil {
+			return fmt.Errorf("the list of files ends early: %w", err)
+		}
+		var e stage.Entry
+		if err := json.Unmarshal(line, &e); err != nil {
+			return err
+		}
+		if e.End {
+			return nil
+		}
+		f := sandbox.File{Path: string(e.Path), Size: e.Size, Exec: e.Exec}
+		body := io.LimitReader(r, e.Size)
+		if err := visit(f, body); err != nil {
+			return err
+		}
+		if _, err := io.Copy(io.Discard, body); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,277 @@
+package sandbox_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+func TestSpecReportsAllFaultsAtOnce(t *testing.T) {
+	sum := strings.Repeat("a", 64)
+	s := &sandbox.Spec{
+		Trees: []sandbox.Tree{
+			{Path: "/etc"}, {Path: "/needs/a/b"}, {Path: "/skill/../x"},
+			{Path: "/skill", Files: []sandbox.File{{Path: "../x", SHA256: sum}, {Path: "b", SHA256: "short"}, {Path: "a", SHA256: sum}}},
+			{Path: "/work/in", Files: []sandbox.File{{Path: "x", Size: -1}}}, {Path: "/work/in"},
+		},
+		Mounts:  []sandbox.Mount{{Host: "/x", Path: "/"}, {Path: "/a"}, {Host: "/x", Path: "rel"}},
+		Env:     map[string]string{"A=B": "x", "N": "a\x00b"},
+		Secrets: []sandbox.Secret{sandbox.NewSecret("../x", "v")},
+		Network: sandbox.Network{Mode: "some"},
+	}
+	err := s.Check()
+	if err == nil {
+		t.Fatal("nothing is wrong")
+	}
+	for _, want := range []string{`"/etc"`, `"/needs/a/b"`, `"/skill/../x"`, `"../x" is not a path`, "b has no SHA-256", "a is out of order", "x has no size",
+		"two trees for /work/in", `at "/"`, `mount of "" at "/a"`, `at "rel"`, `"A=B"`, `"N"`, `"../x" cannot be the name of a secret`, `"some"`} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %v", want, err)
+		}
+	}
+	good := &sandbox.Spec{Trees: []sandbox.Tree{{Path: "/skill", Files: []sandbox.File{{Path: "a", SHA256: sum}}}, {Path: "/needs/x"}, {Path: "/work"}, {Path: "/work/in"}, {Path: "/deps"}},
+		Mounts: []sandbox.Mount{{Host: "/opt/x", Path: "/opt/x"}}, Env: map[string]string{"A": "=\n"}}
+	if err := good.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatIsInTheLayoutIsGivenWhereItIs(t *testing.T) {
+	at := func(p string) string { return "/run/x" + p }
+	cmd := &sandbox.Cmd{Args: []string{"python3", "/skill/a.py", "/skillful", "--out=/work/out/x", "/work", "a=b=/tmp", "/needs/pdf", "/skill:ro", "x/skill/a"}}
+	want := []string{"python3", "/run/x/skill/a.py", "/skillful", "--out=/run/x/work/out/x", "/run/x/work", "a=b=/tmp", "/run/x/needs/pdf", "/run/x/skill:ro", "x/skill/a"}
+	if diff := cmp.Diff(want, cmd.Arguments(at)); diff != "" {
+		t.Error(diff)
+	}
+	spec := &sandbox.Spec{Trees: []sandbox.Tree{{Path: "/skill"}, {Path: "/needs/pdf-tools"}}, Env: map[string]string{"A": "/work/a", "HOME": "/work/home"}, Mounts: []sandbox.Mount{{Path: "/workspace"}}}
+	got := spec.Environment(&sandbox.Cmd{Env: map[string]string{"A": "b"}}, at)
+	for _, want := range []string{"LOADOUT_SKILL=/run/x/skill", "LOADOUT_WORK=/run/x/work", "LOADOUT_OUT=/run/x/work/out", "LOADOUT_IN=/run/x/work/in",
+		"LOADOUT_SKILL_PDF_TOOLS=/run/x/needs/pdf-tools", "LOADOUT_WORKSPACE=/run/x/workspace", "A=b", "HOME=/run/x/work/home"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%s is not in %q", want, got)
+		}
+	}
+	if slices.ContainsFunc(got, func(kv string) bool { return strings.HasPrefix(kv, "LOADOUT_SECRETS") }) {
+		t.Error("there are no secrets")
+	}
+}
+
+func TestASecretPrintsAsItsName(t *testing.T) {
+	s := sandbox.NewSecret("KEY", "hunter2hunter2")
+	var log bytes.Buffer
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "secret", s, "spec", sandbox.Spec{Secrets: []sandbox.Secret{s}})
+	js, _ := s.MarshalText()
+	for _, text := range []string{fmt.Sprint(s), fmt.Sprintf("%v %+v %#v %s %q %x", s, s, s, s, s, s), fmt.Sprintf("%+v %#v", sandbox.Spec{Secrets: []sandbox.Secret{s}}, struct{ S sandbox.Secret }{s}), log.String(), string(js)} {
+		if strings.Contains(text, "hunter2") || strings.Contains(text, fmt.Sprintf("%x", "hunter2")) {
+			t.Errorf("the value is in %s", text)
+		}
+	}
+	if s.Reveal() != "hunter2hunter2" {
+		t.Error("the value is lost")
+	}
+}
+
+// FuzzRedact: no secret comes through, however the stream is cut, and what has
+// none is left as it is.
+func FuzzRedact(f *testing.F) {
+	f.Add("the key is hunter22 and", "hunter22", 5)
+	f.Add("aaaaaaaaaaaab", "aaaaaab", 1)
+	f.Add("ababababcababab", "ababab", 3)
+	f.Fuzz(func(t *testing.T, text, secret string, size int) {
+		if len(secret) < 6 || strings.Contains("[secret KEY]", secret) || strings.Contains(secret, "[") || strings.Contains(secret, "]") {
+			return
+		}
+		s := sandbox.NewSecret("KEY", secret)
+		p := &scripted{stdout: text, chunk: max(1, size%7)}
+		res, err := sandbox.RunIn(t.Context(), p, &sandbox.Spec{Secrets: []sandbox.Secret{s}}, &sandbox.Cmd{Args: []string{"x"}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(res.Stdout); strings.Contains(got, secret) {
+			t.Errorf("%q has the secret %q", got, secret)
+		} else if !strings.Contains(text, secret) && got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+		if whole := string(sandbox.Redact([]byte(text), s)); strings.Contains(whole, secret) {
+			t.Errorf("%q has the secret at once", whole)
+		}
+	})
+}
+
+func TestSecretsThatOverlapAreHiddenHoweverTheyCome(t *testing.T) {
+	spec := &sandbox.Spec{Secrets: []sandbox.Secret{sandbox.NewSecret("A", "ABCDEF"), sandbox.NewSecret("B", "EFGHIJ"), sandbox.NewSecret("C", "xxABCDEFyy")}}
+	for text, want := range map[string]string{
+		"-ABCDEF-": "-[secret A]-", "-ABCDEFGHIJ-": "-[secret A]GHIJ-", "-xxABCDEFyy-": "-[secret C]-", "-xxABCDEF-": "-xx[secret A]-", "ABCDEFEFGHIJ": "[secret A][secret B]", "-ABCDE": "-ABCDE",
+	} {
+		for chunk := 1; chunk <= len(text); chunk++ {
+			res, err := sandbox.RunIn(t.Context(), &scripted{stdout: text, chunk: chunk}, spec, &sandbox.Cmd{Args: []string{"x"}}, nil)
+			if err != nil || string(res.Stdout) != want {
+				t.Errorf("%q in pieces of %d: %q, want %q, %v", text, chunk, res.Stdout, want, err)
+			}
+		}
+	}
+	for text, want := range map[string]string{"xabcdefx.test:443": "x[secret A]x.test:443", "other.test": "other.test"} {
+		if got := spec.Hide(text); got != want {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+}
+
+// scripted is a sandbox whose one command writes a text in chunks, and goes on
+// until it is killed if it is told to.
+type scripted struct {
+	stdout string
+	chunk  int
+	hang   bool
+	exit   sandbox.Exit
+	files  fstest.MapFS
+}
+
+func (s *scripted) Exec(context.Context, *sandbox.Cmd) (sandbox.Process, error) {
+	p := &scriptedProcess{killed: make(chan struct{})}
+	r, w := io.Pipe()
+	p.out = r
+	go func() {
+		for text := s.stdout; text != ""; {
+			n := min(max(s.chunk, 1), len(text))
+			if _, err := io.WriteString(w, text[:n]); err != nil {
+				break
+			}
+			text = text[n:]
+		}
+		if s.hang {
+			<-p.killed
+		}
+		w.Close()
+	}()
+	p.hang, p.exit = s.hang, s.exit
+	if p.exit.Reason == "" {
+		p.exit.Reason = sandbox.OK
+	}
+	return p, nil
+}
+
+func (s *scripted) Collect(_ context.Context, visit func(sandbox.File, io.Reader) error) error {
+	for name, f := range s.files {
+		if err := visit(sandbox.File{Path: name, Size: int64(len(f.Data))}, bytes.NewReader(f.Data)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scripted) State() sandbox.State {
+	return sandbox.State{Enforced: map[string]string{"wall": "timer"}, Denied: []string{"x.test:443"}}
+}
+func (s *scripted) Close() error { return nil }
+
+type scriptedProcess struct {
+	out    io.Reader
+	hang   bool
+	exit   sandbox.Exit
+	killed chan struct{}
+}
+
+func (p *scriptedProcess) Stdin() io.WriteCloser { return discard{io.Discard} }
+func (p *scriptedProcess) Stdout() io.Reader     { return p.out }
+func (p *scriptedProcess) Stderr() io.Reader     { return strings.NewReader("") }
+func (p *scriptedProcess) Wait() sandbox.Exit {
+	if p.hang {
+		<-p.killed
+		return sandbox.Exit{Code: 137, Signal: "SIGKILL", Reason: sandbox.Exited}
+	}
+	return p.exit
+}
+
+func (p *scriptedProcess) Kill() {
+	select {
+	case <-p.killed:
+	default:
+		close(p.killed)
+	}
+}
+
+type discard struct{ io.Writer }
+
+func (discard) Close() error { return nil }
+
+func TestATimeoutIsAResult(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		res, err := sandbox.RunIn(t.Context(), &scripted{stdout: "begun", hang: true}, &sandbox.Spec{}, &sandbox.Cmd{Args: []string{"x"}}, nil)
+		if err != nil || res.Reason != sandbox.Timeout || !res.Killed || string(res.Stdout) != "begun" || time.Since(began) != time.Minute {
+			t.Errorf("%+v %v after %v", res, err, time.Since(began))
+		}
+	})
+}
+
+func TestTheEndOfTheContextIsAnErrorWithWhatThereIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		gone := errors.New("the client has gone")
+		time.AfterFunc(time.Second, func() { cancel(gone) })
+		res, err := sandbox.RunIn(ctx, &scripted{stdout: "begun", hang: true}, &sandbox.Spec{}, &sandbox.Cmd{Args: []string{"x"}}, nil)
+		if !errors.Is(err, gone) || res == nil || string(res.Stdout) != "begun" {
+			t.Errorf("%+v %v", res, err)
+		}
+	})
+}
+
+func TestWithdrawnLeaveIsAReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(fmt.Errorf("%w: revoked", sandbox.ErrDisabled)) })
+		res, err := sandbox.RunIn(ctx, &scripted{hang: true}, &sandbox.Spec{}, &sandbox.Cmd{Args: []string{"x"}}, nil)
+		if err != nil || res.Reason != sandbox.Disabled || !res.Killed {
+			t.Errorf("%+v %v", res, err)
+		}
+	})
+}
+
+func TestOutputIsKeptUpToItsLimit(t *testing.T) {
+	spec := &sandbox.Spec{Limits: sandbox.Limits{Output: 10}}
+	var tee bytes.Buffer
+	res, err := sandbox.RunIn(t.Context(), &scripted{stdout: strings.Repeat("0123456789", 3), chunk: 7}, spec, &sandbox.Cmd{Args: []string{"x"}}, &sandbox.RunOptions{Stdout: &tee})
+	if err != nil || string(res.Stdout) != "0123456789" || !res.Truncated || res.Reason != sandbox.OK || tee.String() != "0123456789" {
+		t.Errorf("%+v %v, and on the way %q", res, err, tee.String())
+	}
+	res, err = sandbox.RunIn(t.Context(), &scripted{stdout: strings.Repeat("0123456789", 5), hang: true}, spec, &sandbox.Cmd{Args: []string{"x"}}, nil)
+	if err != nil || res.Reason != sandbox.Output || !res.Killed {
+		t.Errorf("%+v %v", res, err)
+	}
+}
+
+func TestAPersonGetsAllOfTheOutput(t *testing.T) {
+	var tee bytes.Buffer
+	text := strings.Repeat("0123456789", 100)
+	res, err := sandbox.RunIn(t.Context(), &scripted{stdout: text, chunk: 7}, &sandbox.Spec{Limits: sandbox.Limits{Output: 10}}, &sandbox.Cmd{Args: []string{"x"}}, &sandbox.RunOptions{Stdout: &tee, Whole: true})
+	if err != nil || res.Reason != sandbox.OK || res.Killed || res.Truncated || string(res.Stdout) != "0123456789" || tee.String() != text {
+		t.Errorf("%+v %v, and on the way %d bytes", res, err, tee.Len())
+	}
+}
+
+func TestFilesAreHashedOnTheWay(t *testing.T) {
+	s := &scripted{files: fstest.MapFS{"out/a": {Data: []byte("abc")}, "b": {Data: []byte("x")}}}
+	res, err := sandbox.RunIn(t.Context(), s, &sandbox.Spec{}, &sandbox.Cmd{Args: []string{"x"}}, &sandbox.RunOptions{
+		Collect: func(f sandbox.File, r io.Reader) (bool, error) { return f.Path == "out/a", nil }})
+	want := []sandbox.File{{Path: "out/a", Size: 3, SHA256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}}
+	if err != nil || cmp.Diff(want, res.Files) != "" {
+		t.Errorf("%v %s", err, cmp.Diff(want, res.Files))
+	}
+	if diff := cmp.Diff([]string{"x.test:443"}, res.Denied); diff != "" {
+		t.Error(diff)
+	}
+}

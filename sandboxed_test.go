@@ -1,0 +1,237 @@
+package loadout_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/stage/stagetest"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/sandbox/native"
+)
+
+// staged runs the tests with a stage of their own: a test binary is one too, but
+// with -race it needs more memory than a sandbox allows its first process.
+type staged struct{ *testing.M }
+
+func (m staged) Run() int {
+	var exe string // is in the environment too
+	return stagetest.Run(m.run, &exe)
+}
+
+// run passes over the example that needs a sandbox where there is none, which
+// examples cannot do for themselves.
+func (m staged) run() int {
+	flag.Parse()
+	if skip := flag.Lookup("test.skip"); skip.Value.String() == "" {
+		if err := usable(); err != nil {
+			fmt.Fprintln(os.Stderr, "ExampleRuntime_Run is not run:", err)
+			flag.Set("test.skip", "^ExampleRuntime_Run$")
+		}
+	}
+	return m.M.Run()
+}
+
+func backend() sandbox.Backend {
+	return native.New(&native.Options{Stage: os.Getenv(stagetest.Variable)})
+}
+
+// usable is whether this machine has what the native back end needs.
+var usable = sync.OnceValue(func() error {
+	_, err := backend().Probe(context.Background())
+	return err
+})
+
+func needSandbox(t testing.TB) {
+	t.Helper()
+	if err := usable(); err != nil {
+		t.Skipf("no sandbox here: %v", err)
+	}
+}
+
+var (
+	ann   = policy.Principal{ID: "ann", Kind: policy.Person}
+	robot = policy.Principal{ID: "robot", Kind: policy.Agent}
+)
+
+// shop is a runtime that runs scripts.
+type shop struct {
+	*loadout.Runtime
+	dir     string // of the skills
+	scripts *loadout.Scripts
+	grants  *policy.Memory
+	audit   *records
+}
+
+// newShop returns a runtime of the skills in a new directory; change adjusts it.
+func newShop(t testing.TB, tree files, change func(*shop, *loadout.Options)) *shop {
+	t.Helper()
+	needSandbox(t)
+	return anyShop(t, tree, change)
+}
+
+// anyShop is newShop for tests in which nothing gets to the sandbox.
+func anyShop(t testing.TB, tree files, change func(*shop, *loadout.Options)) *shop {
+	t.Helper()
+	s := &shop{dir: t.TempDir(), grants: &policy.Memory{}, audit: &records{}}
+	tree.put(t, s.dir)
+	s.scripts = &loadout.Scripts{Sandbox: backend(), Grants: s.grants, Audit: s.audit, Folders: filepath.Join(t.TempDir(), "work")}
+	o := &loadout.Options{Sources: []catalog.Source{catalog.NewDir("local", catalog.User, s.dir, nil)}, Scripts: s.scripts}
+	if change != nil {
+		change(s, o)
+	}
+	rt, err := loadout.New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { rt.Close() })
+	s.Runtime = rt
+	return s
+}
+
+// put is write for tests and benchmarks alike.
+func (f files) put(t testing.TB, dir string) {
+	t.Helper()
+	for name, text := range f {
+		p := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o755), os.WriteFile(p, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// approve lets the agent run the skill as it is now.
+func (s *shop) approve(t testing.TB, name string, change ...func(*policy.Grant)) policy.Grant {
+	t.Helper()
+	w, err := s.Wish(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := policy.Grant{Principal: robot, By: ann, Subject: w.Digest, Name: w.Entry.Name, Origin: w.Entry.Origin, Allows: w.Ask.Allows(), Needs: w.Needs, Scope: policy.Always}
+	for _, f := range change {
+		f(&g)
+	}
+	if g, err = s.grants.Put(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// try runs a script for an agent.
+func (s *shop) try(t testing.TB, run loadout.Run) (*loadout.Ran, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	if run.Principal == (policy.Principal{}) && !run.Typed {
+		run.Principal = robot
+	}
+	return s.Run(ctx, run)
+}
+
+// ran is try for a script that a person runs and that has to begin.
+func (s *shop) ran(t testing.TB, run loadout.Run) *loadout.Ran {
+	t.Helper()
+	run.Typed = true
+	res, err := s.try(t, run)
+	if err != nil {
+		t.Fatalf("run %s of %s: %v", run.Script, run.Skill, err)
+	}
+	return res
+}
+
+// says runs a script that a person runs, and has to end well, for its output.
+func (s *shop) says(t testing.TB, run loadout.Run) string {
+	t.Helper()
+	res := s.ran(t, run)
+	if res.Reason != sandbox.OK {
+		t.Fatalf("it ended as %s (%s), exit code %d, with %q and errors %q", res.Reason, res.Detail, res.ExitCode, res.Stdout, res.Stderr)
+	}
+	return res.Stdout
+}
+
+// refused checks that a run was refused, and why.
+func refused(t testing.TB, res *loadout.Ran, err error, code policy.Code, reason, next string) {
+	t.Helper()
+	no, ok := errors.AsType[*loadout.RefusedError](err)
+	if !ok || res != nil {
+		t.Fatalf("got %+v, %v; want a refusal", res, err)
+	}
+	if d := no.Decision; d.Allow || d.Code != code || !strings.Contains(err.Error(), reason) || d.Next != next {
+		t.Errorf("refused as %s, %q, next %q; want %s, %q, %q", d.Code, err, d.Next, code, reason, next)
+	}
+}
+
+// records is an audit log in memory.
+type records struct {
+	mu  sync.Mutex
+	all []policy.Record
+	err error
+}
+
+func (r *records) Append(_ context.Context, rec policy.Record) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil {
+		return r.err
+	}
+	r.all = append(r.all, rec)
+	return nil
+}
+
+// take returns the decisions since the last call, and how the runs ended.
+func (r *records) take() (decisions, ends []policy.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, rec := range r.all {
+		if rec.Action == "ran" {
+			ends = append(ends, rec)
+		} else {
+			decisions = append(decisions, rec)
+		}
+	}
+	r.all = nil
+	return decisions, ends
+}
+
+// signal is a writer that says when something is written to it.
+type signal struct {
+	once sync.Once
+	c    chan struct{}
+}
+
+func newSignal() *signal { return &signal{c: make(chan struct{})} }
+
+func (s *signal) Write(b []byte) (int, error) {
+	s.once.Do(func() { close(s.c) })
+	return len(b), nil
+}
+
+// spy is a back end that remembers what it was asked for, and starts nothing
+// where it is given no other.
+type spy struct {
+	sandbox.Backend
+	tier sandbox.Tier
+	spec *sandbox.Spec
+}
+
+var errSpied = errors.New("nothing is started here")
+
+func (s *spy) Name() string       { return "spy" }
+func (s *spy) Tier() sandbox.Tier { return s.tier }
+func (s *spy) Probe(context.Context) (*sandbox.Report, error) {
+	return &sandbox.Report{Backend: "spy", Tier: s.tier}, nil
+}
+func (s *spy) Start(_ context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
+	s.spec = spec
+	return nil, errSpied
+}

@@ -1,0 +1,34 @@
+//go:build linux
+
+// Package compat shows that what people run every day runs in the sandbox of
+// the native back end as it does outside: 30 programs (see testdata/programs)
+// and every script of the bundled skills, for root and for a plain user.
+package compat
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/stage/stagetest"
+	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/sandbox/native"
+)
+
+var stage string
+
+func TestMain(m *testing.M) { stagetest.Main(m, &stage) }
+
+// usable is why the native back end cannot be used here, or nothing.
+var usable = sync.OnceValue(func() error {
+	_, err := native.New(&native.Options{Stage: stage}).Probe(context.Background())
+	return err
+})
+
+func backend(t *testing.T) sandbox.Backend {
+	t.Helper()
+	if err := usable(); err != nil {
+		t.Skip(err)
+	}
+	return native.New(&native.Options{Stage: stage})
+}
