@@ -60,14 +60,17 @@ func rules(x *box.Box) *stage.Landlock {
 
 // enforced tells each limit and layer with what enforces it.
 func enforced(s *staged.Sandbox, g *cgroup.Group, _ *sandbox.Spec) map[string]string {
-	perUser := "RLIMIT_NPROC, which counts all of this user's"
+	processes := "RLIMIT_NPROC, which counts all of this user's"
 	if os.Geteuid() == 0 {
-		perUser = "RLIMIT_NPROC, which counts all of the sandboxes'"
+		processes = "RLIMIT_NPROC, which counts all of the sandboxes'"
+	}
+	if !shared.CountsUser(g) {
+		processes = ""
 	}
 	e := map[string]string{
 		"filesystem": "Landlock ABI " + strconv.Itoa(s.Landlock), "processes_visible": "no /proc, Landlock's scope of signals", "syscalls": "seccomp",
 		"privileges": "no_new_privs", "network": "seccomp: no sockets, Landlock", "kill": "guard process",
-		"memory": "RLIMIT_DATA, watch every 50 ms", "processes": perUser, "cpu": "RLIMIT_CPU", "cores": "",
+		"memory": "RLIMIT_DATA, watch every 50 ms", "processes": processes, "cpu": "RLIMIT_CPU", "cores": "",
 		"file_size": "RLIMIT_FSIZE", "open_files": "RLIMIT_NOFILE", "disk": "watch every 2 to 50 ms, not of what is removed but open", "inodes": "watch every 2 to 50 ms", "wall": "timer",
 	}
 	staged.Enforce(e, g)

@@ -23,7 +23,7 @@ func bombs() []attack {
 		{"E04", "400 MB in one process", memory, nil, told("E04")},
 		{"E05", "4 × 100 MB in four processes", memory, nil, told("E05")},
 		{"E06", "one file of 200 MB", []string{"file_size", "disk"}, nil, told("E06")},
-		{"E07", "160 MB in files of 4 MB", disk, nil, told("E07")},
+		{"E07", "640 MB in files of 4 MB", disk, nil, told("E07")},
 		{"E08", "20,000 inodes", []string{"inodes"}, nil, told("E08")},
 		{"E09", "fill /dev/shm and /tmp", []string{"disk"}, nil, told("E09")},
 		{"E10", "300 MB to stdout", []string{"output"}, nil, floods},

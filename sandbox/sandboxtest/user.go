@@ -6,13 +6,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,13 +23,18 @@ import (
 // againVariable marks the test binary that was started by itself.
 const againVariable = "LOADOUT_TEST_AGAIN"
 
-// defaultUser is who runs tests for root if LOADOUT_TEST_USER names nobody. No
-// system gives this number to anyone.
-const defaultUser = 65533
+// userNumber is who runs tests for root: a number that systems give to nobody,
+// and another one for each package, as some limits count all that a user has
+// and tests of packages run side by side.
+func userNumber() int {
+	h := fnv.New32a()
+	h.Write([]byte(filepath.Base(os.Args[0])))
+	return 60600 + int(h.Sum32()%500)
+}
 
 // AsUser runs the calling test again as an unprivileged user if it runs as
 // root, and reports whether it did: then there is nothing left to do. The user
-// is the one that LOADOUT_TEST_USER names, or a number that nobody has. The
+// is a number that nobody has. The
 // results of subtests become subtests of t. The test has a terminal of its own
 // then, see [InTerminal].
 func AsUser(t *testing.T) bool {
@@ -38,17 +42,8 @@ func AsUser(t *testing.T) bool {
 	if os.Getuid() != 0 {
 		return false
 	}
-	uid, gid := defaultUser, defaultUser
-	if name := os.Getenv("LOADOUT_TEST_USER"); name != "" {
-		u, err := user.Lookup(name)
-		must(t, err)
-		uid, _ = strconv.Atoi(u.Uid)
-		gid, _ = strconv.Atoi(u.Gid)
-	}
-	if uid == 0 {
-		t.Fatal("LOADOUT_TEST_USER is root")
-	}
-	runAgain(t, uid, gid)
+	uid := userNumber()
+	runAgain(t, uid, uid)
 	return true
 }
 

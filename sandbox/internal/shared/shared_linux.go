@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -67,7 +68,7 @@ func Start(ctx context.Context, spec *sandbox.Spec, opts Options) (*Sandbox, err
 	cfg := &staged.Config{
 		Backend: opts.Backend, Command: command(opts.Stage, uid), Setup: stage.Setup{Reap: true}, Filter: opts.Filter, At: x.At, Graceful: true,
 		Seal: stage.Seal{
-			Rlimits: rlimits(limits, uid), Memory: limits.Memory, CPU: int64(limits.CPU.Seconds()),
+			Memory: limits.Memory, CPU: int64(limits.CPU.Seconds()),
 			Work: x.At(sandbox.WorkDir), Skip: "in", Threads: staged.IdleThreads,
 		},
 	}
@@ -78,6 +79,7 @@ func Start(ctx context.Context, spec *sandbox.Spec, opts Options) (*Sandbox, err
 	if !opts.NoGroups {
 		group = cfg.Group(limits, limits.Work+limits.Tmp) // which are in the page cache; what is held otherwise is watched
 	}
+	cfg.Seal.Rlimits = rlimits(limits, uid, CountsUser(group))
 	var left error
 	cfg.Closed = func() {
 		left = x.Close()
@@ -113,9 +115,18 @@ func command(exe string, uid int) *exec.Cmd {
 	return cmd
 }
 
-// rlimits are the limits of commands. The number of processes is counted by
-// user, so that those that the user has now come on top.
-func rlimits(l sandbox.Limits, uid int) []stage.Rlimit {
+// CountsUser reports whether processes are counted by user, as no control group
+// counts those of the sandbox: then another sandbox can use up what is left.
+func CountsUser(g *cgroup.Group) bool {
+	return g == nil || !slices.Contains(g.Controllers(), "pids")
+}
+
+// rlimits are the limits of commands. Where processes are counted by user, those
+// that the user has now come on top.
+func rlimits(l sandbox.Limits, uid int, countsUser bool) []stage.Rlimit {
+	if !countsUser {
+		return staged.Rlimits(l, false)
+	}
 	if uid == 0 {
 		uid = os.Geteuid()
 	}

@@ -76,11 +76,10 @@ func Enforce(e map[string]string, g *cgroup.Group) {
 		return
 	}
 	have := g.Controllers()
-	if slices.Contains(have, "memory") {
-		e["memory"] = "control group, " + e["memory"]
-	}
-	if slices.Contains(have, "pids") {
-		e["processes"] = "control group, " + e["processes"]
+	for controller, limit := range map[string]string{"memory": "memory", "pids": "processes"} {
+		if slices.Contains(have, controller) {
+			e[limit] = strings.TrimSuffix("control group, "+e[limit], ", ")
+		}
 	}
 	if slices.Contains(have, "cpu") {
 		e["cores"] = "control group"
