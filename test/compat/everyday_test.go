@@ -50,7 +50,7 @@ var everyday = []struct {
 	{by: "node", file: "crypto.mjs", want: "ba7816bf true 1"},
 	{by: "bash", file: "substitution.sh", want: "2\n1+2+3+4\nthrough"},
 	{by: "bash", file: "heredocs.sh", want: "hello world 42\n$name 2 WORLD"},
-	{by: "bash", file: "jobs.sh", want: "ended by 143\ntrapped\nlater\n0"},
+	{by: "bash", file: "jobs.sh", want: "ended by 143\nended by 143\ntrapped\nlater\n0"},
 	{by: "bash", file: "pipeline.sh", want: "7 1000\na.txt b.txt", needs: []string{"awk", "sed", "sort", "find", "xargs"}},
 	{by: "bash", file: "repository.sh", want: "3\n 1 file changed, 1 insertion(+)\nfile\n0", needs: []string{"git"}},
 	{by: "bash", file: "archive.sh", want: "640\nsub/file\ntext", needs: []string{"tar", "gzip"}},

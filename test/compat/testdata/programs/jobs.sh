@@ -1,11 +1,15 @@
 # Job control, traps and signals.
-set -m
 sleep 30 &
 job=$!
 kill -STOP "$job"
 kill -CONT "$job"
 kill "$job"
-wait -f "$job" 2>/dev/null # until it ends, not until it stops
+wait "$job" 2>/dev/null # without job control a stop ends no wait
+echo "ended by $?"
+set -m
+sleep 30 &
+kill %1
+wait %1 2>/dev/null
 echo "ended by $?"
 trap 'echo trapped' USR1
 kill -USR1 $$
