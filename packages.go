@@ -2,6 +2,7 @@ package loadout
 
 import (
 	"context"
+	"io/fs"
 
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/script"
@@ -23,6 +24,19 @@ type Packages struct {
 
 // install gets the packages that the script needs.
 func (j *job) install(ctx context.Context) (*install.Packages, error) {
+	b, err := j.builder()
+	if err != nil {
+		return nil, err
+	}
+	var from fs.FS = j.files
+	if j.service != nil && j.service.fetch != nil {
+		from = j.service.fetch.files
+	}
+	return b.Ensure(ctx, j.how.Needs, from, j.how, func(what string) { j.progress("%s", what) })
+}
+
+// builder installs packages, or finds those that were installed.
+func (j *job) builder() (*install.Builder, error) {
 	p := j.scripts.Packages
 	if p == nil {
 		return nil, &install.OfflineError{Needs: j.how.Needs.Requirements, Source: j.how.Needs.Source}
@@ -32,9 +46,5 @@ func (j *job) install(ctx context.Context) (*install.Packages, error) {
 	if j.scripts.Getenv != nil {
 		o.Host = script.HostOf(j.scripts.Getenv)
 	}
-	b, err := install.New(o)
-	if err != nil {
-		return nil, err
-	}
-	return b.Ensure(ctx, j.how.Needs, j.files, j.how, func(what string) { j.progress("%s", what) })
+	return install.New(o)
 }

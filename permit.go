@@ -22,6 +22,10 @@ type Wish struct {
 	Ask      policy.Bounds // what it asks for, within the bounds of this runtime
 	Inject   []policy.Injection
 	Problems []policy.Problem
+	// Services are the servers and the provider that it brings. The packages of
+	// those that are started by npx or uvx are among the Needs where they are
+	// installed: see [Runtime.Prepare].
+	Services []WishedService
 }
 
 // Wish reads what a skill asks for.
@@ -53,6 +57,8 @@ func (r *Runtime) Wish(ctx context.Context, ref string) (*Wish, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.Services = services(s)
+	w.Needs = append(w.Needs, r.installed(e, w.Services)...)
 	w.Ask, w.Inject, w.Problems, err = r.ask(s)
 	return w, err
 }
@@ -98,7 +104,7 @@ func (j *job) permit(ctx context.Context) (context.Context, func(), error) {
 	}
 	q := policy.Request{
 		Principal: j.run.Principal, Session: j.run.Session, Subject: policy.Digest(j.digest()), Name: j.entry.Name, Origin: j.entry.Origin,
-		Needs: j.needs(), Ask: allows, Enabled: true, Bundled: j.bundled(), Typed: j.run.Typed,
+		Needs: append(j.needs(), j.approved(ctx)...), Ask: allows, Enabled: true, Bundled: j.bundled(), Typed: j.run.Typed,
 	}
 	d := policy.Decide(ctx, j.grants(), q)
 	if d.Code == policy.Granted { // or approved it without being asked
@@ -116,7 +122,7 @@ func (j *job) permit(ctx context.Context) (context.Context, func(), error) {
 	}
 	j.effect = policy.Intersect(ask, d.Effective.Bounds())
 	j.effect.WorkspaceWrite = d.Effective.WorkspaceWrite
-	j.inject, j.host = inject, d.Effective.HostNetwork
+	j.inject, j.host, j.granted = inject, d.Effective.HostNetwork, d.Grant
 	if err := j.isolated(ctx); err != nil {
 		return nil, nil, err
 	}

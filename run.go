@@ -88,9 +88,11 @@ type job struct {
 	effect   policy.Bounds
 	inject   []policy.Injection
 	host     bool // the machine's network
+	granted  *policy.Grant
 	notes    []string
 	closers  []func() error
 	packages *install.Packages
+	service  *service // what is served; nil for a run to an end
 }
 
 // part is a skill whose files the sandbox gets.
@@ -118,6 +120,21 @@ func (j *job) note(format string, args ...any) {
 
 // open finds the skill, the script, and all files that will be in the sandbox.
 func (j *job) open(ctx context.Context) error {
+	if err := j.openSkill(ctx); err != nil {
+		return err
+	}
+	return j.find(j.run.Script)
+}
+
+// find finds the script that a name stands for.
+func (j *job) find(name string) error {
+	var err error
+	j.script, err = script.Find(j.files, j.own().manifest, name)
+	return j.unchanged(err)
+}
+
+// openSkill finds the skill and all files that will be in the sandbox.
+func (j *job) openSkill(ctx context.Context) error {
 	e, err := j.rt.catalog.Resolve(ctx, j.run.Skill)
 	if err != nil {
 		return err
@@ -148,8 +165,7 @@ func (j *job) open(ctx context.Context) error {
 		return fmt.Errorf("skill %s: %w", e.Name, err)
 	}
 	j.files = &verified{fsys: own.bundle.FS, files: own.manifest}
-	j.script, err = script.Find(j.files, own.manifest, j.run.Script)
-	return j.unchanged(err)
+	return nil
 }
 
 // unchanged is err, or that a file on which it may rest is not the one that the
@@ -333,6 +349,9 @@ func (j *job) spec(ctx context.Context, tier sandbox.Tier) (*sandbox.Spec, error
 		return nil, err
 	}
 	s.Trees = append(s.Trees, inputs...)
+	if j.service != nil {
+		s.Trees = append(s.Trees, j.service.trees()...)
+	}
 	for _, p := range j.how.Prefixes {
 		s.Mounts = append(s.Mounts, sandbox.Mount{Host: p, Path: p})
 	}
@@ -395,6 +414,9 @@ func (j *job) limits() sandbox.Limits {
 	}
 	if t := j.run.Timeout; t > 0 && t < l.Wall {
 		l.Wall = t
+	}
+	if j.service != nil {
+		l.Wall, l.CPU = endless, endless
 	}
 	return l
 }

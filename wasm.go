@@ -29,8 +29,12 @@ const compileTime = 2 * time.Minute
 func (j *job) module(ctx context.Context, s *sandbox.Spec, file string) (*sandbox.Cmd, error) {
 	s.Mounts = append(s.Mounts, sandbox.Mount{Host: j.scripts.Command, Path: j.scripts.Command})
 	l := s.Limits
-	args := []string{j.scripts.Command, WASMCommand, "--memory", strconv.FormatInt(l.Memory/2, 10), "--timeout", l.Wall.String(),
-		"--output", strconv.FormatInt(5*l.Output, 10)}
+	timeout, output := l.Wall, 5*l.Output
+	if j.service != nil {
+		timeout, output = 0, 0
+	}
+	args := []string{j.scripts.Command, WASMCommand, "--memory", strconv.FormatInt(l.Memory/2, 10), "--timeout", timeout.String(),
+		"--output", strconv.FormatInt(output, 10)}
 	dir, err := j.compiled(ctx, s, file)
 	if err != nil {
 		return nil, err

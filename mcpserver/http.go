@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"crypto/subtle"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -24,6 +25,9 @@ type HTTPOptions struct {
 	// EventStore keeps what was sent on streams of the older era, for a client
 	// that lost one and comes back; nil keeps nothing.
 	EventStore mcp.EventStore
+	// Mount are further handlers by their path, as /mcp/p/NAME, behind the same
+	// checks.
+	Mount map[string]http.Handler
 }
 
 // Handler returns the server as an HTTP handler: the MCP endpoint of both
@@ -34,27 +38,40 @@ func (s *Server) Handler(o *HTTPOptions) http.Handler {
 	if o == nil {
 		o = &HTTPOptions{}
 	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", o.Endpoint(s.sdk, s.opts.Logger))
+	for path, h := range o.Mount {
+		mux.Handle(path, h)
+	}
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		fmt.Fprintf(w, "Loadout serves skills here over MCP.\n\nPoint an MCP client at http://%s/mcp\n", r.Host)
+	})
+	return o.Protect(mux)
+}
+
+// Endpoint serves both eras of a server of the SDK at one address, without the
+// checks of [HTTPOptions.Protect]. A nil o is the zero value, a nil logger
+// discards.
+func (o *HTTPOptions) Endpoint(sdk *mcp.Server, logger *slog.Logger) http.Handler {
+	if o == nil {
+		o = &HTTPOptions{}
+	}
 	timeout := o.SessionTimeout
 	if timeout == 0 {
 		timeout = 30 * time.Minute
 	}
-	get := func(*http.Request) *mcp.Server { return s.sdk }
-	modern := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true, Logger: s.opts.Logger})
-	legacy := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{SessionTimeout: timeout, EventStore: o.EventStore, DisableLocalhostProtection: true, Logger: s.opts.Logger})
-	mux := http.NewServeMux()
-	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
+	get := func(*http.Request) *mcp.Server { return sdk }
+	modern := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true, Logger: logger})
+	legacy := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{SessionTimeout: timeout, EventStore: o.EventStore, DisableLocalhostProtection: true, Logger: logger})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isModern(r) {
 			modern.ServeHTTP(w, r)
 		} else {
 			legacy.ServeHTTP(w, r)
 		}
 	})
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		fmt.Fprintf(w, "Loadout serves skills here over MCP.\n\nPoint an MCP client at http://%s/mcp\n", r.Host)
-	})
-	return o.protect(mux)
 }
 
 // isModern tells the eras apart: a client of the modern one names it in every
@@ -63,9 +80,9 @@ func isModern(r *http.Request) bool {
 	return r.Header.Get("MCP-Protocol-Version") >= modernVersion && r.Header.Get("Mcp-Session-Id") == ""
 }
 
-// protect refuses requests that are not meant for this server or come without
-// the token.
-func (o *HTTPOptions) protect(next http.Handler) http.Handler {
+// Protect refuses requests that are not meant for this server: those whose Host
+// or Origin is another's, and those without the token.
+func (o *HTTPOptions) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !o.host(r.Host) {
 			http.Error(w, fmt.Sprintf("refused: %q is not a name of this server", r.Host), http.StatusForbidden)

@@ -66,6 +66,8 @@ type setup struct {
 	options mcpserver.Options
 	sources []catalog.Source // besides the directory
 	scripts *loadout.Scripts
+	servers []string // MCP servers at hand, see newTools
+	rules   []string
 }
 
 func newWorld(t testing.TB, s setup) *world {
@@ -76,6 +78,9 @@ func newWorld(t testing.TB, s setup) *world {
 	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: sources, Filter: s.filter, Scripts: s.scripts})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if s.servers != nil {
+		s.options.Tools = newTools(t, rt, &s)
 	}
 	w.rt, w.server = rt, mcpserver.New(rt, &s.options)
 	t.Cleanup(func() {

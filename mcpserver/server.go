@@ -22,6 +22,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/tools"
 )
 
 // Options adjust a server. The zero value is ready to use.
@@ -43,6 +44,9 @@ type Options struct {
 	// Workspace is a directory of the person that scripts may read as
 	// /workspace, and write where that was approved; "" gives none.
 	Workspace string
+	// Tools are those of other MCP servers, and those that skills bring; nil is
+	// none. The server does not close it.
+	Tools *tools.Set
 	// Flags are what a person adds to a command that they are told to type, so
 	// that it finds the same skills; "" is nothing.
 	Flags string
@@ -65,6 +69,8 @@ type Server struct {
 	current atomic.Pointer[view]
 	cancel  func() // of the subscription
 	entries entryCache
+	// approvals asks people about calls of other servers' tools.
+	approvals *approvals
 	// loadTool is the name of the tool that loads skills, whose description
 	// carries the catalog text.
 	loadTool string
@@ -76,7 +82,7 @@ type Server struct {
 // New returns a server of the runtime. It panics for an unknown Compat, which
 // a program is expected to check with [Compats].
 func New(rt *loadout.Runtime, opts *Options) *Server {
-	s := &Server{rt: rt, loadTool: "load_skill", offered: map[string]*offer{}}
+	s := &Server{rt: rt, approvals: newApprovals(), loadTool: "load_skill", offered: map[string]*offer{}}
 	if opts != nil {
 		s.opts = *opts
 	}
@@ -96,6 +102,7 @@ func New(rt *loadout.Runtime, opts *Options) *Server {
 	s.sdk = mcp.NewServer(&mcp.Implementation{Name: "loadout", Title: "Loadout", Version: s.opts.Version}, s.sdkOptions())
 	s.addTools()
 	s.addScriptTool()
+	s.addUpstreamTools()
 	s.addSkillMethods()
 	if s.opts.Extend != nil {
 		s.opts.Extend(s.sdk)

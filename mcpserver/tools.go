@@ -38,7 +38,7 @@ func (s *Server) addTools() {
 		Description: "Read a file of a skill by its path, as a skill's instructions name it."}, s.readSkillFile)
 }
 
-var ourTools = []string{"search_skills", "load_skill", "read_skill_file", "run_skill_script"}
+var ourTools = []string{"search_skills", "load_skill", "read_skill_file", "run_skill_script", "find_tools", "call_tool"}
 
 // ours reports whether a tool is one of ours, whose results have room for news.
 func (s *Server) ours(tool string) bool {
@@ -57,7 +57,11 @@ func (s *Server) addLoadTool(t told) {
 
 // addTool is [mcp.AddTool] for a handler that may return no structured content.
 func addTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Context, In) (*mcp.CallToolResult, *Out, error)) {
-	t.OutputSchema = extensible(schemaOf[Out]())
+	out := extensible(schemaOf[Out]())
+	if tools := out.Properties["tools"]; tools != nil && t.Name == "load_skill" {
+		tools.Items = &jsonschema.Schema{Type: "object"} // find_tools says more of them
+	}
+	t.OutputSchema = out
 	mcp.AddTool(sdk, t, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
 		res, out, err := h(ctx, in)
 		if out == nil {
@@ -71,7 +75,10 @@ func addTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Context, 
 // checks results by the schema that it was told once, and later versions of
 // ours say more. Arguments are strict instead: a model learns of a wrong one.
 func extensible(sch *jsonschema.Schema) *jsonschema.Schema {
-	return each(sch, func(sch *jsonschema.Schema) { sch.AdditionalProperties = nil })
+	top := sch.Required
+	each(sch, func(sch *jsonschema.Schema) { sch.AdditionalProperties, sch.Required = nil, nil }) // a list of schemas costs tokens at each start
+	sch.Required = top
+	return sch
 }
 
 // plain gives every value one type: nothing is null, and not all clients
@@ -106,7 +113,7 @@ func schemaOf[T any]() *jsonschema.Schema {
 
 type searchArgs struct {
 	Query  string `json:"query,omitempty" jsonschema:"a few words on the task"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"at most so many; default 10, at most 50"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"default 10, at most 50"`
 	Cursor string `json:"cursor,omitempty" jsonschema:"next of the page before"`
 }
 
@@ -182,7 +189,7 @@ func decodeCursor(c string) (int, error) {
 
 type loadArgs struct {
 	Name string `json:"name,omitempty" jsonschema:"name of the skill"`
-	Have string `json:"have,omitempty" jsonschema:"digest of the instructions you still hold, for a short answer if they are current"`
+	Have string `json:"have,omitempty" jsonschema:"digest of what you hold; if current, the answer is short"`
 }
 
 type loadFile struct {
@@ -191,21 +198,16 @@ type loadFile struct {
 	Script bool   `json:"script,omitempty"`
 }
 
-type loadTool struct {
-	Name        string `json:"name"`
-	Description string `json:"description,omitempty"`
-}
-
 type loadResult struct {
-	State        session.LoadState `json:"state" jsonschema:"loaded, already, degraded or failed"`
+	State        session.LoadState `json:"state" jsonschema:"loaded, already, degraded, failed"`
 	Name         string            `json:"name"`
 	Origin       string            `json:"origin,omitempty"`
 	Digest       string            `json:"digest,omitempty"`
 	Instructions string            `json:"instructions,omitempty"`
 	Location     string            `json:"location,omitempty" jsonschema:"where its files are"`
 	Files        []loadFile        `json:"files,omitempty"`
-	MoreFiles    int               `json:"more_files,omitempty" jsonschema:"files that are not named"`
-	Tools        []loadTool        `json:"tools,omitempty"`
+	MoreFiles    int               `json:"more_files,omitempty"`
+	Tools        []toolInfo        `json:"tools,omitempty" jsonschema:"to call with call_tool"`
 	Problems     []string          `json:"problems,omitempty"`
 	Tokens       int               `json:"tokens,omitempty"`
 	News         string            `json:"news,omitempty"`
@@ -237,11 +239,12 @@ func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResul
 		out.Problems = append(out.Problems, m.Problems...)
 		out.Tokens += m.Tokens
 	}
+	var body string
+	body, out.Instructions = rendered(all)
+	body += s.bring(ctx, all, out)
 	if len(out.Problems) > 0 {
 		out.State = session.StateDegraded
 	}
-	var body string
-	body, out.Instructions = rendered(all)
 	out.Location = m.Location
 	for _, f := range m.Files {
 		switch {
@@ -253,6 +256,36 @@ func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResul
 		}
 	}
 	return text(body + "\nDigest of these instructions: " + short(m.Digest) + "\n"), out, nil
+}
+
+// bring connects the servers of the skills, and returns what is said of their
+// tools.
+func (s *Server) bring(ctx context.Context, all []*session.Material, out *loadResult) string {
+	if s.opts.Tools == nil {
+		return ""
+	}
+	var entries []*catalog.Entry
+	for _, m := range all {
+		if e, err := s.view().snap.Get(m.ID.Key()); err == nil {
+			entries = append(entries, e)
+		}
+	}
+	brought := s.opts.Tools.Bring(ctx, entries)
+	out.Problems = append(out.Problems, brought.Problems...)
+	var b strings.Builder
+	if len(brought.Tools) > 0 {
+		var schemas bool
+		out.Tools, schemas = toolInfos(brought.Tools, nil)
+		b.WriteString("\nTools of this skill, to be called with call_tool:\n")
+		writeTools(&b, out.Tools)
+		if !schemas {
+			fmt.Fprintf(&b, "For their arguments: find_tools with a query and skill %q.\n", out.Name)
+		}
+	}
+	if len(brought.Problems) > 0 {
+		b.WriteString("\nNot everything of it works:\n- " + strings.Join(brought.Problems, "\n- ") + "\n")
+	}
+	return b.String()
 }
 
 // rendered is a load of a skill and those it needs as one text, and the
@@ -388,9 +421,9 @@ func (s *Server) location(m *session.Material) string {
 
 type readArgs struct {
 	Skill  string `json:"skill" jsonschema:"name of the skill"`
-	Path   string `json:"path" jsonschema:"path inside the skill, as references/guide.md"`
+	Path   string `json:"path" jsonschema:"as references/guide.md"`
 	Offset int64  `json:"offset,omitempty" jsonschema:"byte to start from"`
-	Limit  int64  `json:"limit,omitempty" jsonschema:"at most so many bytes, at most 65536"`
+	Limit  int64  `json:"limit,omitempty" jsonschema:"bytes, at most 65536"`
 	Digest string `json:"digest,omitempty" jsonschema:"digest that the skill was loaded with"`
 }
 

@@ -44,6 +44,13 @@ type Config struct {
 	Ask    bool   `json:"ask,omitempty"`    // a person is asked before each call
 	Strict bool   `json:"strict,omitempty"` // pin: strict; changed definitions are quarantined
 
+	// Owner is what brings the server, as a skill at a digest; "" is the person.
+	Owner string `json:"owner,omitempty"`
+
+	// Source is the digest of what a resolved copy was made from, "" for one that
+	// was not resolved; see [Config.Resolve].
+	Source string `json:"-"`
+
 	// File and Line are where it was declared.
 	File string `json:"-"`
 	Line int    `json:"-"`

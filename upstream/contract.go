@@ -47,6 +47,7 @@ type Status struct {
 	Error     string        `json:"error"`
 	Since     time.Time     `json:"since"`
 	Stderr    string        `json:"-"`
+	Warnings  []string      `json:"warnings,omitempty"` // oddities that are borne
 }
 
 // Listing is what a server said of its tools, and when.
@@ -54,6 +55,10 @@ type Listing struct {
 	Tools []*mcp.Tool `json:"tools"` // in order of their names, after Include and Exclude
 	At    time.Time   `json:"at"`
 	Era   string      `json:"era,omitempty"`
+	// TTL is how long the server says it holds; 0 is not said.
+	TTL time.Duration `json:"ttl,omitempty"`
+	// Problems are tools left out, and those of the configuration that are missing.
+	Problems []string `json:"problems,omitempty"`
 }
 
 // Cache keeps listings by the digest of a configuration, for processes to come.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,6 +122,11 @@ func (a *app) approve(ctx context.Context, name string, o *approveFlags) error {
 	allows.Run = true
 	allows.WorkspaceWrite = o.workspace
 	allows.HostNetwork, allows.Unsandboxed = o.host, o.unsandboxed
+	for _, name := range a.grantedSecrets(ctx, w.Digest, w.Needs) { // by loadout secret grant
+		if !slices.Contains(allows.Secrets, name) {
+			allows.Secrets = append(slices.Clone(allows.Secrets), name)
+		}
+	}
 	out := approvalOf(w, allows)
 	if out.Limits, err = limitsOf(ctx, rt, w); err != nil {
 		return err

@@ -29,6 +29,7 @@ func (a *app) mcpCommand() *cobra.Command {
 	var address, compat, token, workspace string
 	var budget int
 	var stdio bool
+	var files []string
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve the skills to an MCP client",
@@ -61,7 +62,7 @@ while it runs; SIGHUP reads them all again.`,
 			if c.MCP.Address == "" && cmd.Flags().Changed("token-file") {
 				return fail(exitUsage, "give --http ADDR too, or leave it out", "--token-file is for clients over HTTP")
 			}
-			return a.mcp(cmd.Context(), c, workspace)
+			return a.mcp(cmd.Context(), c, workspace, files)
 		},
 	}
 	f := cmd.Flags()
@@ -70,12 +71,13 @@ while it runs; SIGHUP reads them all again.`,
 	f.StringVar(&token, "token-file", "", "`FILE` with the token clients must send; needed beyond loopback addresses")
 	f.StringVar(&compat, "compat", "", "serve the tools of an earlier system: "+compatNames())
 	f.StringVar(&workspace, "workspace", "", "let scripts read `DIR` as /workspace, and take inputs from there")
+	f.StringArrayVar(&files, "mcp-config", nil, "also reach the MCP servers in `FILE`, of any client's form (repeatable)")
 	f.IntVar(&budget, "text-budget", 0, "tell a client `N` characters of descriptions at the start; default 2000")
 	complete(cmd, "compat", mcpserver.Compats()...)
 	return cmd
 }
 
-func (a *app) mcp(ctx context.Context, c *config.Config, workspace string) error {
+func (a *app) mcp(ctx context.Context, c *config.Config, workspace string, files []string) error {
 	tuneMemory(a.getenv)
 	httpOptions, remote, err := httpOptions(c)
 	if err != nil {
@@ -94,11 +96,16 @@ func (a *app) mcp(ctx context.Context, c *config.Config, workspace string) error
 			return err
 		}
 	}
+	set, _, err := a.toolset(ctx, c, rt, files)
+	if err != nil {
+		return err
+	}
+	defer set.Close()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	follow := a.newFollower(rt, c)
 	defer follow.start(ctx)()
-	s := mcpserver.New(rt, &mcpserver.Options{TextBudget: c.MCP.TextBudget, Compat: c.MCP.Compat, Remote: remote, Workspace: workspace,
+	s := mcpserver.New(rt, &mcpserver.Options{TextBudget: c.MCP.TextBudget, Compat: c.MCP.Compat, Remote: remote, Workspace: workspace, Tools: set.Set,
 		Flags: a.flags(), Refresh: follow.refresh, Version: buildVersion().Version, Logger: a.logger()})
 	defer s.Close()
 	reloading := a.reloadOnHangup(ctx, rt, func() { stop(errHangup) })

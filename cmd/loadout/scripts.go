@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
@@ -107,9 +106,4 @@ func (a *app) scripts(c *config.Config) (*loadout.Scripts, error) {
 		s.Command = exe
 	}
 	return s, nil
-}
-
-// secret is the value of a secret that is set for Loadout, as LOADOUT_SECRET_NAME.
-func (a *app) secret(_ context.Context, name string) (string, error) {
-	return a.getenv("LOADOUT_SECRET_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))), nil
 }

@@ -56,8 +56,12 @@ func (l layout) value(v any) string {
 		}
 		return "[" + strings.Join(items, ","+space) + "]"
 	}
+	o, ok := v.(object)
+	if !ok {
+		return l.other(v)
+	}
 	var members []string
-	for _, f := range v.(object) {
+	for _, f := range o {
 		members = append(members, l.inner().member(f))
 	}
 	return l.braces(members)

@@ -181,20 +181,9 @@ func (d *tomlDoc) withGap(s span) span {
 // table writes the entry.
 func (d *tomlDoc) table(name string, o object, nl string) string {
 	var b strings.Builder
-	b.WriteString("[" + d.key + "." + name + "]" + nl) // checkName lets only bare keys pass
+	b.WriteString("[" + d.key + "." + tomlKey(name) + "]" + nl)
 	for _, f := range o {
-		b.WriteString(f.key + " = ")
-		switch v := f.value.(type) {
-		case string:
-			b.WriteString(quoteTOML(v))
-		case []string:
-			var items []string
-			for _, s := range v {
-				items = append(items, quoteTOML(s))
-			}
-			b.WriteString("[" + strings.Join(items, ", ") + "]")
-		}
-		b.WriteString(nl)
+		b.WriteString(tomlKey(f.key) + " = " + writeTOML(f.value) + nl)
 	}
 	return b.String()
 }

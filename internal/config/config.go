@@ -27,7 +27,12 @@ const maxFile = 1 << 20
 type Config struct {
 	Skills  Skills
 	MCP     MCP
+	Servers Servers
+	Policy  Policy
 	Sandbox Sandbox
+	// User are the person's own fields, which ${{user.NAME}} stands for in the
+	// configuration of MCP servers.
+	User map[string]string
 
 	// Inherited are directories that variables of earlier systems name.
 	Inherited []string
@@ -38,6 +43,7 @@ type Config struct {
 
 	from    map[string]string // key → where its value is from
 	project map[string]bool   // directories that a project's file added
+	theirs  map[string]bool   // files and directories of servers that a trusted project's file added
 }
 
 // Note is a setting that was passed over.
@@ -55,6 +61,9 @@ type Input struct {
 	File string
 	// Flags are settings by key that the person gave on the command line.
 	Flags map[string]string
+	// Trusted reports whether a person trusts the project's file at a path as
+	// having these bytes; nil trusts none.
+	Trusted func(file string, data []byte) bool
 }
 
 // Error lists everything that is wrong with a configuration.
@@ -117,9 +126,10 @@ func (in Input) Candidates() []string {
 // IsSet reports whether something else than the default gave a key its value.
 func (c *Config) IsSet(key string) bool { return c.from[key] != "" }
 
-// FromProject reports whether a directory of Skills.Dirs was added by a
-// project's own file, and not by the person.
-func (c *Config) FromProject(dir string) bool { return c.project[dir] }
+// FromProject reports whether a directory of Skills.Dirs, or a path of
+// Servers.Files or Servers.Dirs, was added by a project's own file. It may have
+// been named by the person too.
+func (c *Config) FromProject(path string) bool { return c.project[path] || c.theirs[path] }
 
 // UserFile is the path of the person's own configuration file.
 func UserFile(in Input) string {
@@ -166,6 +176,8 @@ type loader struct {
 	c      *Config
 	in     Input
 	faults []string
+	// trusted says that the project's file counts, as far as one can.
+	trusted bool
 }
 
 func (l *loader) fault(where, format string, args ...any) {
@@ -191,6 +203,7 @@ func (l *loader) file(path, root string, must bool) {
 	switch {
 	case err == nil && len(doc.Content) > 0:
 		l.c.Files = append(l.c.Files, path)
+		l.trusted = root != "" && l.in.Trusted != nil && l.in.Trusted(path, b)
 		l.mapping(doc.Content[0], "", path, root)
 	case err == nil, strings.HasSuffix(err.Error(), "no documents in stream"):
 		l.c.Files = append(l.c.Files, path) // nothing but comments
@@ -228,6 +241,8 @@ func (l *loader) mapping(n *yaml.Node, prefix, file, root string) {
 		name := strings.TrimPrefix(prefix+"."+key.Value, ".")
 		s, known := find(name)
 		switch {
+		case name == "user" && prefix == "" && key.Kind == yaml.ScalarNode && !seen[name]:
+			l.userFields(value, root, where)
 		case key.Kind != yaml.ScalarNode || strings.Contains(key.Value, ".") || !known && !isGroup(name):
 			l.bad(root, where(key), unknown(prefix, key.Value))
 		case seen[name]:
@@ -241,13 +256,36 @@ func (l *loader) mapping(n *yaml.Node, prefix, file, root string) {
 	}
 }
 
+// userFields reads the person's own fields. Their values are never repeated.
+func (l *loader) userFields(n *yaml.Node, root string, where func(*yaml.Node) string) {
+	switch {
+	case root != "":
+		l.bad(root, where(n), "user is ignored: a project's file may only add skill directories inside the project")
+		return
+	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
+		return
+	case n.Kind != yaml.MappingNode:
+		l.fault(where(n), "user: expected names and values")
+		return
+	}
+	l.c.User = map[string]string{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.Kind != yaml.ScalarNode || value.Kind != yaml.ScalarNode || key.Value == "" {
+			l.fault(where(key), "user.%s: expected a text", shownKey(key.Value))
+			continue
+		}
+		l.c.User[key.Value] = value.Value
+	}
+}
+
 func (l *loader) set(s setting, n *yaml.Node, file, root, where string) {
 	switch {
 	case root != "" && s.project:
 		l.projectDirs(s, n, file, root, where)
 		return
 	case root != "":
-		l.bad(root, where, s.key+" is ignored: a project's file may only add skill directories inside the project")
+		l.setByProject(s, n, file, root, where)
 		return
 	}
 	err := decode(s.value(l.c), n)
@@ -412,6 +450,20 @@ func (l *loader) earlier() {
 	for _, d := range filepath.SplitList(l.in.Getenv("LLP_SKILLS_DIRS")) {
 		if d != "" {
 			l.c.Inherited = append(l.c.Inherited, l.path(d, l.in.WorkDir))
+		}
+	}
+	if f := l.in.Getenv("LLP_MCP_CONNECTIONS_FILE"); f != "" {
+		l.c.Servers.Inherited = append(l.c.Servers.Inherited, l.path(f, l.in.WorkDir))
+	}
+	if d := l.in.Getenv("LLP_MCP_CONNECTIONS_DIR"); d != "" {
+		l.c.Servers.Inherited = append(l.c.Servers.Inherited, l.path(d, l.in.WorkDir))
+	}
+	if level := l.in.Getenv("LLP_MCP_DEFAULT_SAFETY"); level != "" {
+		if s, _ := find("servers.safety"); s.parse(l.c, strings.ToUpper(level)) == nil {
+			l.given(s, l.in.WorkDir, "LLP_MCP_DEFAULT_SAFETY")
+		} else {
+			l.c.Servers.Safety = "MEDIUM"
+			l.c.Notes = append(l.c.Notes, Note{"LLP_MCP_DEFAULT_SAFETY", shown(level) + " is not one of SAFE, LOW, MEDIUM, HIGH, CRITICAL; it is taken as MEDIUM"})
 		}
 	}
 	enabled := l.in.Getenv("LLP_ENABLE_CLAUDE_GLOBAL")

@@ -30,6 +30,25 @@ type MCP struct {
 	Compat     string
 }
 
+// Servers says which MCP servers a person has.
+type Servers struct {
+	Files    []string
+	Dirs     []string
+	Safety   string
+	Connect  string
+	Deadline int
+	Idle     int
+
+	// Inherited are files and directories that variables of an earlier system name.
+	Inherited []string
+}
+
+// Policy decides on calls of tools.
+type Policy struct {
+	Rules     []string
+	Threshold string
+}
+
 // Sandbox says how scripts of skills run. A project's file may set none of it.
 type Sandbox struct {
 	Enabled      bool
@@ -88,6 +107,22 @@ var settings = []setting{
 		doc: "How many characters of skill names and descriptions a client is told at the start."},
 	{key: "mcp.compat", env: "LOADOUT_MCP_COMPAT", value: func(c *Config) any { return &c.MCP.Compat }, check: oneOf("", "weknora", "ba-agent", "wegent"),
 		doc: "Serve the tools of an earlier system in place of ours: weknora, ba-agent or wegent."},
+	{key: "servers.files", env: "LOADOUT_SERVERS_FILES", value: func(c *Config) any { return &c.Servers.Files }, path: true,
+		doc: "Files with MCP servers, in the form of any client: mcpServers, servers, connections; JSON, YAML\nor TOML. The servers.yaml beside this file is always read."},
+	{key: "servers.dirs", env: "LOADOUT_SERVERS_DIRS", value: func(c *Config) any { return &c.Servers.Dirs }, path: true,
+		doc: "Directories with such files."},
+	{key: "servers.connect", env: "LOADOUT_SERVERS_CONNECT", value: func(c *Config) any { return &c.Servers.Connect }, check: oneOf("", "on-load", "at-start"),
+		doc: "When servers are connected: on-load, when a skill or a call needs them, or at-start."},
+	{key: "servers.deadline", env: "LOADOUT_SERVERS_DEADLINE", value: func(c *Config) any { return &c.Servers.Deadline }, check: between(1, 600),
+		doc: "How many seconds loading a skill waits for its servers."},
+	{key: "servers.idle", env: "LOADOUT_SERVERS_IDLE", value: func(c *Config) any { return &c.Servers.Idle }, check: between(1, 86_400),
+		doc: "After how many seconds without a call a server is stopped."},
+	{key: "servers.safety", env: "LOADOUT_SERVERS_SAFETY", value: func(c *Config) any { return &c.Servers.Safety }, check: oneOf("", "SAFE", "LOW", "MEDIUM", "HIGH", "CRITICAL"),
+		doc: "How much harm the tools of a server can do that does not say: SAFE, LOW, MEDIUM, HIGH or CRITICAL."},
+	{key: "policy.rules", env: "LOADOUT_POLICY_RULES", value: func(c *Config) any { return &c.Policy.Rules },
+		doc: "Which tools may be called: allow, ask or deny and a tool, as \"deny mcp.github.delete_*\" or\n\"allow github__get_issue\"; the first that fits counts, but deny beats all."},
+	{key: "policy.threshold", env: "LOADOUT_POLICY_THRESHOLD", value: func(c *Config) any { return &c.Policy.Threshold }, check: oneOf("", "SAFE", "LOW", "MEDIUM", "HIGH", "CRITICAL"),
+		doc: "The level of safety from which a person is asked where no rule says otherwise."},
 	{key: "sandbox.enabled", env: "LOADOUT_SANDBOX_ENABLED", value: func(c *Config) any { return &c.Sandbox.Enabled },
 		doc: "Run scripts of skills; false refuses all of them and hides the tool from clients."},
 	{key: "sandbox.backend", env: "LOADOUT_SANDBOX_BACKEND", value: func(c *Config) any { return &c.Sandbox.Backend },
@@ -155,6 +190,8 @@ func defaults() *Config {
 	return &Config{
 		Skills:  Skills{Enabled: true, Project: true, Home: true, Bundled: true, Depth: 6, Watch: true},
 		MCP:     MCP{TextBudget: 2000},
+		Servers: Servers{Connect: "on-load", Deadline: 20, Idle: 600, Safety: "MEDIUM"},
+		Policy:  Policy{Threshold: "HIGH"},
 		Sandbox: Sandbox{Enabled: true, Backend: "auto", MinTier: 3, MemoryMB: 512, Seconds: 60, DiskMB: 64, Network: []string{"*"}},
 		from:    map[string]string{},
 	}

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/tools"
+	"github.com/loadout-dev/loadout/upstream"
+)
+
+// serverInfo is a server in servers --json.
+type serverInfo struct {
+	Name      string         `json:"name"`
+	Transport string         `json:"transport"`
+	State     upstream.State `json:"state"`
+	Era       string         `json:"era"`
+	Tools     int            `json:"tools"`
+	Error     string         `json:"error"`
+	LatencyMS float64        `json:"latency_ms"`
+	File      string         `json:"file"`
+	ListedAt  *time.Time     `json:"listed_at,omitempty"` // when its tools were last read
+}
+
+type serversOutput struct {
+	Servers  []serverInfo `json:"servers"`
+	Problems []string     `json:"problems"`
+}
+
+// serverTool is a tool in servers test --json.
+type serverTool struct {
+	Name        string `json:"name"`
+	Tool        string `json:"tool"` // as its server calls it
+	Description string `json:"description"`
+}
+
+type serverTest struct {
+	serverInfo
+	ToolList []serverTool `json:"tool_list"`
+	Stderr   string       `json:"stderr,omitempty"`
+}
+
+func (a *app) serversCommand() *cobra.Command {
+	var files []string
+	var offline bool
+	cmd := &cobra.Command{
+		Use:   "servers",
+		Short: "Show the MCP servers, and whether they work",
+		Long: `Show the MCP servers that you configured: each is connected and asked for its
+tools. They are read from servers.yaml beside your configuration, and from the files
+and directories of servers.files and servers.dirs, in the form of any client:
+
+  mcpServers:
+    files:  {command: npx, args: [-y, "@modelcontextprotocol/server-filesystem", /data]}
+    search: {url: "https://mcp.example.com/mcp", headers: {Authorization: "Bearer ${SEARCH_TOKEN}"}}
+
+READY is connected; DEGRADED does not answer, but its tools are known; DEAD could
+not be connected; NOT_CONFIGURED lacks the value of a variable.`,
+		Example: "  loadout servers\n  loadout servers --mcp-config .mcp.json --json\n  loadout servers test files",
+		Args:    want(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.listServers(cmd.Context(), files, offline)
+		},
+	}
+	cmd.PersistentFlags().StringArrayVar(&files, "mcp-config", nil, "also the MCP servers in `FILE`, of any client's form (repeatable)")
+	cmd.Flags().BoolVar(&offline, "offline", false, "connect nothing; show what is known")
+	cmd.AddCommand(&cobra.Command{
+		Use:     "test NAME",
+		Short:   "Connect to one MCP server, and show its tools and what it says",
+		Example: "  loadout servers test files",
+		Args:    want(1, 1, "NAME"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.serversTest(cmd.Context(), args[0], files) },
+	})
+	cmd.AddCommand(&cobra.Command{
+		Use:   "accept NAME",
+		Short: "Accept the tools of an MCP server as they are defined now",
+		Long: `Accept the tools of an MCP server as they are defined now. Tools that a server
+defines otherwise than when they were first seen are held back where a skill brings
+the server or it is marked pin: strict: a description that changes can mislead a
+model.`,
+		Example: "  loadout servers accept files",
+		Args:    want(1, 1, "NAME"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.serversAccept(cmd.Context(), args[0], files) },
+	})
+	return cmd
+}
+
+func (a *app) serversAccept(ctx context.Context, name string, files []string) error {
+	return a.withServers(ctx, files, false, "", func(set *toolset, _ []skill.Diagnostic) error {
+		changed, err := set.Accept(ctx, name)
+		if err != nil {
+			return fail(exitFound, "see what is wrong with it: loadout servers test "+name, "accept the tools of %s: %w", name, err)
+		}
+		if a.json {
+			return a.printJSON(map[string]any{"name": name, "changed": append([]string{}, changed...)})
+		}
+		fmt.Fprintf(a.stdout, "Accepted the tools of %s as they are now; %s had changed.\n", name, counted(len(changed), "tool"))
+		return nil
+	})
+}
+
+// withServers does something with the person's servers, of which it first
+// connects the one of a name, or all for "".
+func (a *app) withServers(ctx context.Context, files []string, connect bool, name string, do func(*toolset, []skill.Diagnostic) error) error {
+	c, err := a.settings(nil)
+	if err != nil {
+		return err
+	}
+	rt, err := a.runtime(ctx, c, false)
+	if err != nil {
+		return err
+	}
+	defer rt.Close()
+	set, findings, err := a.toolset(ctx, c, rt, files)
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	if connect {
+		done := a.progress("connecting")
+		set.Connect(ctx, name)
+		done()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return do(set, findings)
+}
+
+func (a *app) listServers(ctx context.Context, files []string, offline bool) error {
+	return a.withServers(ctx, files, !offline, "", func(set *toolset, findings []skill.Diagnostic) error {
+		out := serversOutput{Servers: []serverInfo{}, Problems: []string{}}
+		for _, d := range findings {
+			out.Problems = append(out.Problems, d.Message)
+		}
+		for _, s := range set.Servers() {
+			out.Servers = append(out.Servers, infoOf(s))
+		}
+		if a.json {
+			return a.printJSON(out)
+		}
+		if len(out.Servers) == 0 {
+			fmt.Fprintln(a.stdout, "There are no MCP servers. Adopt those of a client with: loadout import CLIENT\nor write them into a file, see: loadout servers --help")
+			return nil
+		}
+		rows := [][]string{{"NAME", "TRANSPORT", "STATE", "ERA", "TOOLS", "LATENCY", "ERROR"}}
+		for _, s := range out.Servers {
+			latency := ""
+			if s.LatencyMS > 0 {
+				latency = strconv.FormatFloat(s.LatencyMS, 'f', 1, 64) + " ms"
+			}
+			rows = append(rows, []string{s.Name, s.Transport, string(s.State), s.Era, strconv.Itoa(s.Tools), latency, skill.OneLine(s.Error)})
+		}
+		a.table("", rows)
+		return nil
+	})
+}
+
+func infoOf(s tools.Server) serverInfo {
+	i := serverInfo{Name: s.Name, Transport: cmp.Or(s.Transport, transportOf(s.Config)), State: s.State, Era: s.Era, Tools: s.Tools, Error: s.Error, LatencyMS: float64(s.Latency.Microseconds()) / 1000,
+		File: s.Config.File}
+	if s.Known != nil {
+		at := s.Known.At
+		i.ListedAt, i.Tools = &at, len(s.Known.Tools)
+	}
+	return i
+}
+
+// transportOf is how a server will be reached, as far as its configuration says.
+func transportOf(c *upstream.Config) string {
+	switch {
+	case c.Type != "":
+		return c.Type
+	case c.Command != "":
+		return upstream.Stdio
+	}
+	return upstream.HTTP
+}
+
+func (a *app) serversTest(ctx context.Context, name string, files []string) error {
+	return a.withServers(ctx, files, true, name, func(set *toolset, _ []skill.Diagnostic) error {
+		all := set.Servers()
+		i := slices.IndexFunc(all, func(s tools.Server) bool { return s.Name == name })
+		if i < 0 {
+			var names []string
+			for _, s := range all {
+				names = append(names, s.Name)
+			}
+			hint := "see those there are: loadout servers"
+			if len(names) > 0 {
+				hint = "there are " + strings.Join(names, ", ")
+			}
+			return fail(exitNotFound, hint, "there is no MCP server %q", name)
+		}
+		s := all[i]
+		t := serverTest{serverInfo: infoOf(s), ToolList: []serverTool{}, Stderr: s.Stderr}
+		if s.Known != nil {
+			for _, d := range s.Known.Tools {
+				t.ToolList = append(t.ToolList, serverTool{upstream.ToolName(s.Name, d.Name), d.Name, skill.OneLine(d.Description)})
+			}
+		}
+		if a.json {
+			if err := a.printJSON(t); err != nil {
+				return err
+			}
+		} else {
+			a.showServer(t)
+		}
+		if s.State != upstream.Ready {
+			return errFound
+		}
+		return nil
+	})
+}
+
+func (a *app) showServer(t serverTest) {
+	fmt.Fprintf(a.stdout, "%s is %s", a.bold(t.Name), t.State)
+	if t.Era != "" {
+		fmt.Fprintf(a.stdout, ", over %s, of the %s era", t.Transport, t.Era)
+	}
+	fmt.Fprintf(a.stdout, ", with %s.\n", counted(len(t.ToolList), "tool"))
+	if t.Error != "" {
+		fmt.Fprintln(a.stdout, plain(t.Error))
+	}
+	var rows [][]string
+	for _, tool := range t.ToolList {
+		rows = append(rows, []string{tool.Name, tool.Description})
+	}
+	a.table("  ", rows)
+	if t.Stderr != "" && (a.verbose || t.State != upstream.Ready) {
+		fmt.Fprintf(a.stdout, "\nIt wrote to standard error:\n%s\n", plain(t.Stderr))
+	}
+}

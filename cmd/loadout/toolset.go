@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/spawn"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/provider"
+	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/tools"
+	"github.com/loadout-dev/loadout/upstream"
+)
+
+// toolset is the MCP servers at hand, and what they need.
+type toolset struct {
+	*tools.Set
+	pool *upstream.Pool
+}
+
+func (t *toolset) Close() error {
+	return errors.Join(t.Set.Close(), t.pool.Close())
+}
+
+// serverFiles are the files and directories with the person's MCP servers.
+func (a *app) serverFiles(c *config.Config, given []string) []string {
+	var out []string
+	if f := config.UserFile(a.configInput()); f != "" {
+		for _, name := range []string{"servers.yaml", "mcp.json"} {
+			if p := filepath.Join(filepath.Dir(f), name); exists(p) {
+				out = append(out, p)
+			}
+		}
+	}
+	return slices.Concat(given, c.Servers.Files, c.Servers.Dirs, c.Servers.Inherited, out)
+}
+
+func exists(p string) bool {
+	_, err := os.Stat(p)
+	return err == nil
+}
+
+// servers reads the person's MCP servers. What is wrong with one of them is said
+// and the others are there; a file that the person gave has to be readable.
+func (a *app) servers(c *config.Config, given []string) ([]*upstream.Config, []skill.Diagnostic, error) {
+	var all []*upstream.Config
+	var findings []skill.Diagnostic
+	at := map[string]string{}
+	for i, path := range a.serverFiles(c, given) {
+		files, err := serverFilesIn(path)
+		if err != nil {
+			if i < len(given) {
+				code, hint := missing(err, "the path given with --mcp-config")
+				return nil, nil, fail(code, hint, "%s: %w", path, reason(err))
+			}
+			findings = append(findings, skill.Diagnostic{Severity: skill.Error, Code: "servers-file", Message: fmt.Sprintf("%s: %v", path, reason(err))})
+			continue
+		}
+		for _, file := range files {
+			b, err := readSmall(file, 1<<20)
+			if err != nil {
+				findings = append(findings, skill.Diagnostic{Severity: skill.Error, Code: "servers-file", Message: fmt.Sprintf("%s: %v", file, reason(err))})
+				continue
+			}
+			f, ds := upstream.Parse(b, upstream.ParseOptions{Name: file})
+			for _, d := range ds {
+				d.Message = fmt.Sprintf("%s:%d:%d: %s", file, d.Line, d.Column, d.Message)
+				findings = append(findings, d)
+			}
+			for _, s := range f.Servers {
+				if first, taken := at[s.Name]; taken {
+					findings = append(findings, skill.Diagnostic{Severity: skill.Warning, Code: "servers-shadowed",
+						Message: fmt.Sprintf("%s:%d: the MCP server %s is passed over: %s has one of that name", file, s.Line, s.Name, first)})
+					continue
+				}
+				at[s.Name] = file
+				if c.Servers.Connect == "at-start" {
+					s.AtStart = true
+				}
+				all = append(all, s)
+			}
+		}
+	}
+	return all, findings, nil
+}
+
+// serverFilesIn are the files of a directory that may have servers, or the file.
+func serverFilesIn(path string) ([]string, error) {
+	fi, err := os.Stat(path)
+	if err != nil || !fi.IsDir() {
+		return []string{path}, err
+	}
+	entries, err := os.ReadDir(path)
+	var out []string
+	for _, e := range entries {
+		switch filepath.Ext(e.Name()) {
+		case ".json", ".jsonc", ".json5", ".yaml", ".yml", ".toml":
+			out = append(out, filepath.Join(path, e.Name()))
+		}
+	}
+	return out, err
+}
+
+// toolset connects nothing yet.
+func (a *app) toolset(ctx context.Context, c *config.Config, rt *loadout.Runtime, given []string) (*toolset, []skill.Diagnostic, error) {
+	own, findings, err := a.servers(c, given)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, d := range findings {
+		if d.Severity == skill.Error || d.Severity == skill.Warning {
+			a.note("%s", d.Message)
+		}
+	}
+	rules, problems := policy.ParseRules(c.Policy.Rules)
+	for _, p := range problems {
+		a.note("policy.rules: %s; until it is mended no tool is called", p)
+	}
+	rules.Threshold, _ = policy.ParseLevel(c.Policy.Threshold)
+	safety, _ := policy.ParseLevel(c.Servers.Safety)
+	t := &toolset{}
+	sandboxed := &skillServers{rt: rt}
+	t.pool = upstream.NewPool(&upstream.PoolOptions{
+		Dialer: &upstream.Dialer{Spawn: sandboxed.spawner(spawn.New(nil).Start), Logger: a.logger(), Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: buildVersion().Version}},
+		Cache:  a.toolCache(), Idle: time.Duration(c.Servers.Idle) * time.Second, Logger: a.logger(),
+	})
+	variables := a.variables(c)
+	var pins *tools.Pins
+	if d := a.stateDir(); d != "" {
+		pins = &tools.Pins{Dir: filepath.Join(d, "pins")}
+	}
+	t.Set = tools.New(&tools.Options{
+		Skills: rt, Pool: t.pool, Own: own, Pins: pins, Variables: variables, Rules: rules, DefaultSafety: safety,
+		Deadline: time.Duration(c.Servers.Deadline) * time.Second, Logger: a.logger(),
+		Permit:  sandboxed.permit(variables.User),
+		Provide: sandboxed.provide,
+		Audit:   auditCalls(a.audit()),
+	})
+	return t, findings, nil
+}
+
+func auditCalls(to loadout.Auditor) func(context.Context, policy.Record) error {
+	if to == nil {
+		return nil
+	}
+	return to.Append
+}
+
+// variables are what the person's own configuration may say.
+func (a *app) variables(c *config.Config) upstream.Variables {
+	dir, _ := os.Getwd()
+	return upstream.Variables{
+		Env: func(name string) (string, bool) { v := a.getenv(name); return v, v != "" }, Workspace: dir,
+		User: func(name string) (string, bool) { v, ok := c.User[name]; return v, ok },
+		Secret: func(name string) (string, bool) {
+			v, err := a.secret(context.Background(), name)
+			return v, err == nil && v != ""
+		},
+	}
+}
+
+// skillServers starts what skills bring, in the sandbox.
+type skillServers struct {
+	rt    *loadout.Runtime
+	files sync.Map // of providers, by key of the skill
+}
+
+// permit asks for leave to use what a skill brings.
+func (s *skillServers) permit(user func(string) (string, bool)) func(context.Context, *catalog.Entry) (*tools.Leave, error) {
+	return func(ctx context.Context, e *catalog.Entry) (*tools.Leave, error) {
+		l, err := s.rt.Leave(ctx, e.Key(), policy.Principal{}, "")
+		if refused, ok := errors.AsType[*loadout.RefusedError](err); ok {
+			return nil, fmt.Errorf("%s; %s", refused.Decision.Reason, refused.Decision.Next)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &tools.Leave{Digest: l.Digest, Ended: l.Ended(), Release: l.Release, User: user,
+			Secret: func(name string) (string, bool) { return l.Secret(context.WithoutCancel(ctx), name) }}, nil
+	}
+}
+
+// provide is the server of a skill's provider.
+func (s *skillServers) provide(_ context.Context, e *catalog.Entry, sk *skill.Skill) (*upstream.Config, []string, error) {
+	start, err := provider.Plan(sk, provider.Options{Person: policy.Local().ID})
+	if err != nil {
+		return nil, nil, err
+	}
+	s.files.Store(e.Key(), start.Files)
+	return &upstream.Config{Type: upstream.Stdio, Command: start.Command[0], Args: start.Command[1:], Env: start.Env}, nil, nil
+}
+
+// spawner starts the commands of skills in the sandbox, and those of the person
+// plainly.
+func (s *skillServers) spawner(plain upstream.Spawner) upstream.Spawner {
+	return func(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
+		if c.Owner == "" {
+			return plain(ctx, c)
+		}
+		key, _, _ := strings.Cut(c.Owner, "@sha256:")
+		service := loadout.Service{Skill: key, Command: append([]string{c.Command}, c.Args...), Env: c.Env}
+		if files, ok := s.files.Load(key); ok && c.Env[provider.Variable] != "" {
+			service.Files = files.(map[string][]byte)
+		}
+		return s.rt.Serve(ctx, service)
+	}
+}
+
+// toolCache is where the tools of servers are kept for the next start.
+func (a *app) toolCache() upstream.Cache { return nil }

@@ -1,0 +1,41 @@
+package spawn
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// environment is what a process sees: the few variables that programs need to
+// work for a person, and those that its configuration names.
+func environment(from []string, own map[string]string) []string {
+	vars := map[string]string{}
+	for _, e := range from {
+		name, v, ok := strings.Cut(e, "=")
+		if ok && name != "" && inherited(name) {
+			vars[name] = v
+		}
+	}
+	for name, v := range own {
+		for k := range vars {
+			if k != name && sameName(k, name) {
+				delete(vars, k)
+			}
+		}
+		vars[name] = v
+	}
+	env := make([]string, 0, len(vars))
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		env = append(env, name+"="+vars[name])
+	}
+	return env
+}
+
+func inherited(name string) bool {
+	for _, n := range inheritedNames {
+		if sameName(name, n) || strings.HasSuffix(n, "*") && strings.HasPrefix(name, n[:len(n)-1]) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,24 @@
+//go:build unix
+
+package spawn
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// group is the process group of a command; its number is that of the process.
+type group struct{}
+
+func (group) prepare(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	dieWithParent(cmd.SysProcAttr)
+}
+
+func (group) started(*exec.Cmd) error { return nil }
+
+func (group) terminate(cmd *exec.Cmd) { syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+
+func (group) kill(cmd *exec.Cmd) { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+
+func (group) close() {}

@@ -1,0 +1,63 @@
+package tree
+
+import (
+	"encoding/json"
+	"strconv"
+)
+
+// JSON is the value as JSON, keys in the order of the file and once each, the
+// last one's value counting. A number that JSON cannot say is text.
+func (n *Node) JSON() json.RawMessage {
+	if n == nil {
+		return nil
+	}
+	return n.append(nil)
+}
+
+func (n *Node) append(b []byte) []byte {
+	switch n.Kind {
+	case Null:
+		return append(b, "null"...)
+	case Bool:
+		return append(b, n.Text...)
+	case Number:
+		if json.Valid([]byte(n.Text)) {
+			return append(b, n.Text...)
+		}
+		if i, err := strconv.ParseInt(n.Text, 0, 64); err == nil {
+			return strconv.AppendInt(b, i, 10)
+		}
+	case List:
+		b = append(b, '[')
+		for i, item := range n.Items {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = item.append(b)
+		}
+		return append(b, ']')
+	case Map:
+		last := map[string]int{}
+		for i, f := range n.Fields {
+			last[f.Key] = i
+		}
+		b = append(b, '{')
+		for i, f := range n.Fields {
+			if last[f.Key] != i {
+				continue
+			}
+			if b[len(b)-1] != '{' {
+				b = append(b, ',')
+			}
+			b = append(append(b, text(f.Key)...), ':')
+			b = f.Value.append(b)
+		}
+		return append(b, '}')
+	}
+	return append(b, text(n.Text)...)
+}
+
+func text(s string) []byte {
+	js, _ := json.Marshal(s) // of a string it never fails
+	return js
+}

@@ -1,0 +1,89 @@
+package direct
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/upstream"
+)
+
+// An Opener connects to one upstream server. It must be safe for concurrent use.
+type Opener interface {
+	// Open returns a new connection. ctx bounds the attempt only.
+	Open(ctx context.Context, o *OpenOptions) (*Conn, error)
+}
+
+// OpenOptions are what an [Opener] must do for a connection.
+type OpenOptions struct {
+	// Client are the options of the protocol client.
+	Client *mcp.ClientOptions
+	// Prepare must be called with the client before it connects.
+	Prepare func(*mcp.Client)
+	// Changed must be called when the server announces that its "tools",
+	// "prompts" or "resources" changed, or may have. It does not wait.
+	Changed func(what string)
+}
+
+// Conn is an open connection.
+type Conn struct {
+	Session *mcp.ClientSession
+	Era     string // upstream.Modern or upstream.Legacy
+	// End ends the connection and whatever belongs to it, and waits.
+	End func() error
+}
+
+// Dialed opens connections to the server of a configuration.
+func Dialed(d *upstream.Dialer, c *upstream.Config) Opener { return dialed{d, c} }
+
+type dialed struct {
+	dialer *upstream.Dialer
+	config *upstream.Config
+}
+
+func (d dialed) Open(ctx context.Context, o *OpenOptions) (*Conn, error) {
+	c, err := d.dialer.Dial(ctx, d.config, &upstream.DialOptions{Options: o.Client, Prepare: o.Prepare, Changed: o.Changed})
+	if err != nil {
+		return nil, err
+	}
+	return &Conn{Session: c.ClientSession, Era: c.Era, End: c.Close}, nil
+}
+
+// Over opens connections over transports of the SDK: each call of transport
+// gives another one. era is upstream.Legacy to say that the server is of the
+// older era, so that it is not asked.
+func Over(transport func(context.Context) (mcp.Transport, error), era string) Opener {
+	return over{transport, era}
+}
+
+type over struct {
+	transport func(context.Context) (mcp.Transport, error)
+	era       string
+}
+
+func (v over) Open(ctx context.Context, o *OpenOptions) (*Conn, error) {
+	t, err := v.transport(ctx)
+	if err != nil {
+		return nil, err
+	}
+	opts := *o.Client
+	opts.ToolListChangedHandler = func(context.Context, *mcp.ToolListChangedRequest) { o.Changed("tools") }
+	opts.PromptListChangedHandler = func(context.Context, *mcp.PromptListChangedRequest) { o.Changed("prompts") }
+	opts.ResourceListChangedHandler = func(context.Context, *mcp.ResourceListChangedRequest) { o.Changed("resources") }
+	c := mcp.NewClient(&mcp.Implementation{Name: "loadout", Title: "Loadout", Version: "devel"}, &opts)
+	o.Prepare(c)
+	var so mcp.ClientSessionOptions
+	if v.era == upstream.Legacy {
+		so.ProtocolVersion = "2025-11-25"
+	}
+	s, err := c.Connect(ctx, t, &so)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	era := upstream.Legacy
+	if s.InitializeResult().ProtocolVersion >= modernVersion {
+		era = upstream.Modern
+	}
+	return &Conn{Session: s, Era: era, End: s.Close}, nil
+}

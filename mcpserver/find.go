@@ -1,0 +1,240 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/tools"
+	"github.com/loadout-dev/loadout/upstream"
+)
+
+// addUpstreamTools adds the tools that reach those of other servers.
+func (s *Server) addUpstreamTools() {
+	if s.opts.Tools == nil || s.opts.Compat != "" {
+		return
+	}
+	addTool(s.sdk, &mcp.Tool{Name: "find_tools", Title: "Find tools", Annotations: readOnly, InputSchema: schemaOf[findArgs](),
+		Description: "Find tools of MCP servers and loaded skills, to call with call_tool."}, s.findTools)
+	s.sdk.AddTool(&mcp.Tool{Name: "call_tool", Title: "Call a tool", Annotations: changing, InputSchema: callSchema,
+		Description: "Call a tool that load_skill or find_tools named."}, s.callTool)
+}
+
+var callSchema = &jsonschema.Schema{Type: "object", Required: []string{"name"}, Properties: map[string]*jsonschema.Schema{
+	"name": {Type: "string"}, "arguments": {Type: "object", Description: "by the tool's inputSchema"},
+}, PropertyOrder: []string{"name", "arguments"}}
+
+type findArgs struct {
+	Query   string `json:"query,omitempty" jsonschema:"a few words; none lists all"`
+	Skill   string `json:"skill,omitempty" jsonschema:"only of this skill"`
+	Server  string `json:"server,omitempty" jsonschema:"only of this server"`
+	Schemas *bool  `json:"schemas,omitempty" jsonschema:"default: for few tools"`
+	Cursor  string `json:"cursor,omitempty"`
+}
+
+// toolInfo is a tool as clients are told of it.
+type toolInfo struct {
+	Name             string `json:"name"`
+	Title            string `json:"title,omitempty"`
+	Description      string `json:"description"`
+	InputSchema      any    `json:"inputSchema,omitempty"`
+	Server           string `json:"server"`
+	State            string `json:"state"`
+	RequiresApproval bool   `json:"requires_approval"`
+}
+
+type findResult struct {
+	Tools    []toolInfo `json:"tools"`
+	Next     string     `json:"next,omitempty"`
+	Problems []string   `json:"problems,omitempty"`
+	News     string     `json:"news,omitempty"`
+}
+
+const (
+	toolPage = 50
+	// schemaBytes is how much of schemas fits an answer that was not asked for
+	// them: about 2,000 tokens.
+	schemaBytes = 8000
+)
+
+func (s *Server) findTools(ctx context.Context, in findArgs) (*mcp.CallToolResult, *findResult, error) {
+	if s.view().snap.Disabled && in.Skill != "" {
+		return failed(off), nil, nil
+	}
+	skip, err := decodeCursor(in.Cursor)
+	if err != nil {
+		return failed(err.Error()), nil, nil
+	}
+	found, err := s.opts.Tools.Find(ctx, tools.Query{Text: in.Query, Skill: in.Skill, Server: in.Server})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		return failed(s.explain(err) + "."), nil, nil
+	}
+	out := &findResult{Problems: found.Problems}
+	page := found.Tools[min(skip, len(found.Tools)):]
+	if len(page) > toolPage {
+		page, out.Next = page[:toolPage], encodeCursor(skip+toolPage)
+	}
+	var schemas bool
+	out.Tools, schemas = toolInfos(page, in.Schemas)
+	return text(toolText(page, out, schemas)), out, nil
+}
+
+// toolInfos are tools as clients are told of them, with their schemas where
+// these are wanted, or nobody said and they fit.
+func toolInfos(page []tools.Tool, want *bool) ([]toolInfo, bool) {
+	out := make([]toolInfo, 0, len(page))
+	size := 0
+	for _, t := range page {
+		d := t.Definition
+		b, _ := json.Marshal(d.InputSchema)
+		size += len(b)
+		out = append(out, toolInfo{Name: t.Name, Title: d.Title, Description: d.Description, InputSchema: json.RawMessage(b), Server: t.Server, State: string(t.State), RequiresApproval: t.NeedsPerson})
+	}
+	schemas := size <= schemaBytes
+	if want != nil {
+		schemas = *want
+	}
+	if !schemas {
+		for i := range out {
+			out[i].InputSchema, out[i].Title = nil, ""
+			out[i].Description = oneLine(out[i].Description)
+		}
+	}
+	return out, schemas
+}
+
+// oneLine is the beginning of a description.
+func oneLine(s string) string {
+	s = skill.OneLine(s)
+	if r := []rune(s); len(r) > 160 {
+		s = string(r[:159]) + "…"
+	}
+	return s
+}
+
+// toolText tells a model of tools.
+func toolText(page []tools.Tool, out *findResult, schemas bool) string {
+	var b strings.Builder
+	writeTools(&b, out.Tools)
+	switch {
+	case len(page) == 0 && len(out.Problems) == 0:
+		b.WriteString("No tool fits. Try other words, or none for the whole list.\n")
+	case !schemas && len(page) > 0:
+		b.WriteString("For their arguments: find_tools with schemas true and a narrower query.\n")
+	}
+	for _, p := range out.Problems {
+		b.WriteString("Problem: " + p + "\n")
+	}
+	if out.Next != "" {
+		fmt.Fprintf(&b, "There are more: search again with cursor %q.\n", out.Next)
+	}
+	return b.String()
+}
+
+func writeTools(b *strings.Builder, infos []toolInfo) {
+	for _, t := range infos {
+		fmt.Fprintf(b, "- %s: %s", t.Name, skill.OneLine(t.Description))
+		if t.State == string(upstream.Degraded) || t.State == string(upstream.Dead) {
+			fmt.Fprintf(b, " [server %s is %s]", t.Server, t.State)
+		}
+		if t.RequiresApproval {
+			b.WriteString(" [a person is asked]")
+		}
+		b.WriteByte('\n')
+		if raw, ok := t.InputSchema.(json.RawMessage); ok && len(raw) > 0 {
+			fmt.Fprintf(b, "  arguments: %s\n", raw)
+		}
+	}
+}
+
+// callTool passes a call on. What the tool answers is the answer.
+func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	var in struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := json.Unmarshal(req.Params.Arguments, &in); err != nil || in.Name == "" {
+		return failed("Give the name of a tool, as find_tools lists them, and its arguments as an object."), nil
+	}
+	if slices.Contains(ourTools, in.Name) {
+		return failed(in.Name + " is a tool of this server: call it directly."), nil
+	}
+	if string(in.Arguments) == "null" {
+		in.Arguments = nil
+	}
+	return s.call(ctx, req, in.Name, in.Arguments)
+}
+
+// call calls a tool of another server for a client, asking the person where
+// policy wants that and the client can.
+func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string, args json.RawMessage) (*mcp.CallToolResult, error) {
+	p := req.Params
+	c := &tools.Call{Name: name, Arguments: args, Principal: policy.Local(), Meta: p.Meta, InputResponses: p.InputResponses}
+	answer := s.approvals.read(name, args, p.RequestState, p.InputResponses)
+	if answer == denied {
+		return failed("The person did not approve the call of " + name + ". Do not try it again unless they ask for it."), nil
+	}
+	c.Approved = answer == approved || s.approvals.remembered(name)
+	c.RequestState, c.InputResponses = s.approvals.inner(p.RequestState, p.InputResponses)
+	if token := p.GetProgressToken(); token != nil {
+		c.Progress = func(n *mcp.ProgressNotificationParams) {
+			n.ProgressToken = token
+			_ = req.Session.NotifyProgress(ctx, n) // a client that has gone is told nothing
+		}
+	}
+	res, err := s.opts.Tools.Call(ctx, c)
+	if err == nil {
+		if res.NeedsInput() && c.Approved { // its own question, after ours was answered
+			res.RequestState = s.approvals.wrap(name, args, res.RequestState)
+		}
+		return res, nil
+	}
+	if refused, ok := errors.AsType[*tools.RefusedError](err); ok && refused.Ask && canElicit(req) {
+		return s.approvals.question(refused, args), nil
+	}
+	return s.callError(err)
+}
+
+// callError is what a model reads where a call came to nothing; errors of the
+// protocol are passed on with their code and data.
+func (s *Server) callError(err error) (*mcp.CallToolResult, error) {
+	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return nil, wire
+	}
+	msg := err.Error() + "."
+	var name string
+	switch e := err.(type) {
+	case *tools.RefusedError:
+		name = e.Tool.Name
+		if e.Ask {
+			msg += " This client cannot ask them. They can write a rule for it into policy.rules of their configuration: " + e.Next + "."
+		}
+	case *tools.FailedError:
+		name = e.Tool.Name
+	case *tools.UnknownToolError:
+		return failed(msg + " Find tools with find_tools."), nil
+	case *tools.ArgumentsError:
+		return failed(msg), nil
+	default:
+		return nil, err
+	}
+	if others := s.opts.Tools.Alternatives(name); len(others) > 0 {
+		var b strings.Builder
+		infos, _ := toolInfos(others, ptr(false))
+		writeTools(&b, infos)
+		msg += "\nTools that may do instead:\n" + b.String()
+	}
+	return failed(msg), nil
+}

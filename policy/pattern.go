@@ -1,0 +1,362 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxArguments is how much of the arguments of a call is compared with
+// patterns. Longer ones are denied by any pattern, and allowed by none.
+const maxArguments = 1 << 20
+
+// glob is text in which * stands for any number of any characters, and \* for
+// itself. It is matched in time linear in the text for each of its parts.
+type glob struct {
+	parts []string // between the stars
+}
+
+func parseGlob(s string) glob {
+	var parts []string
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && i+1 < len(s) && (s[i+1] == '*' || s[i+1] == '\\'):
+			i++
+			b.WriteByte(s[i])
+		case s[i] == '*':
+			parts = append(parts, b.String())
+			b.Reset()
+			for i+1 < len(s) && s[i+1] == '*' {
+				i++
+			}
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return glob{append(parts, b.String())}
+}
+
+// plain reports whether it stands for one text only.
+func (g glob) plain() bool { return len(g.parts) == 1 }
+
+func (g glob) match(s string) bool {
+	if g.plain() {
+		return s == g.parts[0]
+	}
+	last := len(g.parts) - 1
+	rest, ok := strings.CutPrefix(s, g.parts[0])
+	if !ok {
+		return false
+	}
+	for _, p := range g.parts[1:last] {
+		i := strings.Index(rest, p)
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len(p):]
+	}
+	return strings.HasSuffix(rest, g.parts[last])
+}
+
+func (g glob) lower() glob {
+	out := make([]string, len(g.parts))
+	for i, p := range g.parts {
+		out[i] = strings.ToLower(p)
+	}
+	return glob{out}
+}
+
+// matches matches the way a rule needs that may err on one side only: a rule
+// that allows by the letter, others in any case.
+func (g glob) matches(s string, loose bool) bool {
+	return g.match(s) || loose && g.lower().match(strings.ToLower(s))
+}
+
+// target is what the name in a rule may mean: tools of servers.
+type target struct {
+	server glob
+	tool   glob
+	own    bool // no server at all: a tool of the agent itself
+	loose  bool // taken so only where the rule does not allow
+}
+
+// targets reads the name of a rule: mcp.server.tool, mcp.tool, server__tool,
+// mcp__server__tool, mcp__server, or the name of a tool of the agent itself.
+func targets(name string) []target {
+	any := parseGlob("*")
+	if name == "*" {
+		return []target{{server: any, tool: any}, {tool: any, own: true}}
+	}
+	if rest, ok := strings.CutPrefix(name, "mcp."); ok {
+		out := []target{{server: any, tool: parseGlob(rest)}}
+		if strings.Contains(rest, ".") {
+			out[0].loose = true // a server may call a tool as another server's is named
+		} else {
+			out = append(out, target{server: parseGlob(rest), tool: any, loose: true})
+		}
+		for i, at := 0, 0; at < len(rest); at++ {
+			if rest[at] == '.' && at > 0 && at+1 < len(rest) {
+				out = append(out, target{server: parseGlob(rest[:at]), tool: parseGlob(rest[at+1:]), loose: i > 0})
+				i++
+			}
+		}
+		return out
+	}
+	var out []target
+	rest, prefixed := strings.CutPrefix(name, "mcp__")
+	if prefixed {
+		out = append(out, target{server: parseGlob(rest), tool: any, loose: strings.Contains(rest, "__")})
+	}
+	for i, at := 0, 0; at+2 < len(rest); at++ {
+		if at > 0 && strings.HasPrefix(rest[at:], "__") {
+			out = append(out, target{server: parseGlob(rest[:at]), tool: parseGlob(rest[at+2:]), loose: i > 0})
+			i++
+		}
+	}
+	if !prefixed {
+		own := target{tool: parseGlob(name), own: true}
+		out = append(out, own, target{server: any, tool: own.tool, loose: true})
+	}
+	return out
+}
+
+// builtins are the names that skills use for the tools of the agent's own
+// working folder, with the argument that their patterns are about.
+var builtins = map[string]struct {
+	name string
+	args []string
+}{
+	"run_command": {"Bash", []string{"command"}},
+	"Bash":        {"Bash", []string{"command"}},
+	"read_file":   {"Read", []string{"path", "file_path"}},
+	"Read":        {"Read", []string{"path", "file_path"}},
+	"write_file":  {"Write", []string{"path", "file_path"}},
+	"Write":       {"Write", []string{"path", "file_path"}},
+	"edit_file":   {"Edit", []string{"path", "file_path"}},
+	"Edit":        {"Edit", []string{"path", "file_path"}},
+	"list_files":  {"LS", []string{"path"}},
+	"LS":          {"LS", []string{"path"}},
+	"WebFetch":    {"WebFetch", []string{"url"}},
+}
+
+// argumentText is what the patterns of rules are compared with.
+type argumentText struct {
+	values  []string // of which each has to match, for a rule that allows
+	all     []string // of which one has to match, for others
+	command bool     // values are for a shell
+	broken  bool     // it cannot be read: no rule with a pattern allows it
+}
+
+// texts reads the arguments of a call.
+func (c *ToolCall) texts() argumentText {
+	args := bytes.TrimSpace(c.Arguments)
+	if len(args) == 0 || bytes.Equal(args, []byte("null")) {
+		return argumentText{values: []string{""}, all: []string{""}}
+	}
+	if len(args) > maxArguments || !utf8.Valid(args) {
+		return argumentText{broken: true}
+	}
+	strs, others, top, err := leaves(args)
+	if err != nil {
+		return argumentText{broken: true}
+	}
+	t := argumentText{values: strs}
+	if len(strs) == 0 {
+		t.values = others
+	}
+	t.all = append(slices.Concat(strs, others), string(args))
+	if len(t.values) == 0 {
+		t.values = []string{""}
+	}
+	if b, ok := builtins[c.Tool]; ok && c.builtin() {
+		var found []string
+		for _, name := range b.args {
+			found = append(found, top[name]...)
+		}
+		if len(found) > 0 {
+			t.values = found
+		}
+		t.command = b.name == "Bash"
+	}
+	return t
+}
+
+// leaves returns the texts and the other scalars of a JSON document, at any
+// depth, and the texts of its own members by name; of members given twice, both.
+func leaves(doc []byte) (strs, others []string, top map[string][]string, err error) {
+	if !json.Valid(doc) {
+		return nil, nil, nil, errors.New("it is no JSON document")
+	}
+	top = map[string][]string{}
+	dec := json.NewDecoder(bytes.NewReader(doc))
+	dec.UseNumber()
+	var open []bool // whether each level is an object
+	key, isKey := "", false
+	for {
+		tok, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			return strs, others, top, nil
+		}
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		inObject := len(open) > 0 && open[len(open)-1]
+		if d, ok := tok.(json.Delim); ok {
+			switch d {
+			case '{', '[':
+				open = append(open, d == '{')
+				isKey = d == '{'
+			default:
+				open = open[:len(open)-1]
+				isKey = len(open) > 0 && open[len(open)-1]
+			}
+			continue
+		}
+		if inObject && isKey {
+			key, isKey = tok.(string), false
+			continue
+		}
+		switch v := tok.(type) {
+		case string:
+			strs = append(strs, v)
+			if len(open) == 1 && inObject {
+				top[key] = append(top[key], v)
+			}
+		case json.Number:
+			others = append(others, v.String())
+		case bool:
+			others = append(others, map[bool]string{true: "true", false: "false"}[v])
+		}
+		isKey = inObject
+	}
+}
+
+// argument is the part of a rule in parentheses.
+type argument struct {
+	whole glob
+	parts []argument // git add:*, git commit:*
+	start string     // of git:*
+	site  string     // of domain:example.com
+}
+
+func parseArgument(s string) argument {
+	s = strings.TrimSpace(s)
+	a := argument{whole: parseGlob(s)}
+	if start, ok := strings.CutSuffix(s, ":*"); ok && !strings.Contains(start, ",") {
+		a.start = strings.TrimSpace(start)
+	}
+	if site, ok := strings.CutPrefix(s, "domain:"); ok {
+		a.site = strings.ToLower(strings.TrimPrefix(site, "*."))
+	}
+	if parts := strings.Split(s, ","); len(parts) > 1 {
+		for _, p := range parts {
+			if !strings.HasSuffix(p, ":*") {
+				return a // the comma belongs to the text
+			}
+		}
+		for _, p := range parts {
+			a.parts = append(a.parts, parseArgument(p))
+		}
+	}
+	return a
+}
+
+// allows reports whether every value is what the pattern stands for, and
+// nothing else comes with it.
+func (a argument) allows(t argumentText) bool {
+	return !t.broken && !slices.ContainsFunc(t.values, func(v string) bool { return !a.covers(v, t.command) })
+}
+
+func (a argument) covers(v string, command bool) bool {
+	if slices.ContainsFunc(a.parts, func(p argument) bool { return p.covers(v, command) }) {
+		return true
+	}
+	switch {
+	case a.whole.plain() && a.whole.match(v):
+		return true
+	case a.site != "":
+		h := siteOf(v)
+		return h == a.site || strings.HasSuffix(h, "."+a.site)
+	case command && strings.ContainsAny(v, ";&|<>`$(){}\n\r"):
+		return len(a.whole.parts) == 2 && a.whole.parts[0] == "" && a.whole.parts[1] == "" // only * covers several commands in one
+	case climbs(v) && !slices.ContainsFunc(a.whole.parts, climbs) && !a.everything():
+		return false // /home/me/* is not what /home/me/../you is
+	case a.start != "":
+		return v == a.start || strings.HasPrefix(v, a.start+" ")
+	}
+	return a.whole.match(v)
+}
+
+func (a argument) everything() bool {
+	return len(a.whole.parts) == 2 && a.whole.parts[0] == "" && a.whole.parts[1] == ""
+}
+
+// catches reports whether any of the values could be what the pattern stands
+// for.
+func (a argument) catches(t argumentText) bool {
+	if t.broken || a.everything() {
+		return true
+	}
+	return slices.ContainsFunc(slices.Concat(t.values, t.all), func(v string) bool { return a.caught(v) })
+}
+
+func (a argument) caught(v string) bool {
+	if slices.ContainsFunc(a.parts, func(p argument) bool { return p.caught(v) }) || a.whole.matches(v, true) {
+		return true
+	}
+	if a.site != "" {
+		h := siteOf(v)
+		return h == a.site || strings.HasSuffix(h, "."+a.site)
+	}
+	low, start := strings.ToLower(v), strings.ToLower(a.start)
+	for _, s := range append(commands(low), low) {
+		if start != "" && (s == start || strings.HasPrefix(s, start+" ") || strings.HasPrefix(s, start+"\t")) || a.whole.lower().match(s) {
+			return true
+		}
+	}
+	return false
+}
+
+// commands are the single commands of a line for a shell, as far as they show.
+func commands(line string) []string {
+	var out []string
+	for _, c := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(";&|<>`$(){}\n\r\"'", r) }) {
+		words := strings.Fields(c)
+		for len(words) > 0 && (strings.Contains(words[0], "=") || slices.Contains([]string{"sudo", "command", "exec", "env", "nohup", "time", "xargs"}, words[0])) {
+			words = words[1:]
+		}
+		if len(words) == 0 {
+			continue
+		}
+		text := strings.Join(words, " ")
+		out = append(out, text)
+		if i := strings.LastIndexByte(words[0], '/'); i >= 0 { // /bin/rm
+			out = append(out, text[i+1:])
+		}
+	}
+	return out
+}
+
+func climbs(s string) bool {
+	return slices.Contains(strings.FieldsFunc(s, func(r rune) bool { return r == '/' || r == '\\' || unicode.IsSpace(r) }), "..")
+}
+
+// siteOf is the host of a URL, in lower case without its port.
+func siteOf(s string) string {
+	_, rest, ok := strings.Cut(s, "://")
+	if !ok || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == '\\' }) {
+		return ""
+	}
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	rest = rest[strings.LastIndexByte(rest, '@')+1:]
+	host, _, _ := strings.Cut(rest, ":")
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}

@@ -1,0 +1,335 @@
+package policy_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loadout-dev/loadout/policy"
+)
+
+func rules(t *testing.T, texts ...string) policy.Rules {
+	t.Helper()
+	r, problems := policy.ParseRules(texts)
+	if len(problems) > 0 {
+		t.Fatalf("%q: %v", texts, problems)
+	}
+	return r
+}
+
+// call is a call of a tool of another's server that only computes.
+func call(server, tool, arguments string) policy.ToolCall {
+	return policy.ToolCall{Server: server, Tool: tool, Arguments: json.RawMessage(arguments), Safety: policy.Medium}
+}
+
+func TestL9NamesOfTools(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		server, tool string
+		want         bool
+	}{
+		{"mcp.github.search", "github", "search", true},
+		{"mcp.search", "github", "search", true},
+		{"github__search", "github", "search", true},
+		{"mcp__github__search", "github", "search", true},
+		{"mcp__github", "github", "search", true},
+		{"mcp.github.*", "github", "search", true},
+		{"mcp.*.search", "github", "search", true},
+		{"github__s*h", "github", "search", true},
+		{"mcp.*", "github", "search", true},
+		{"*", "github", "search", true},
+		{"*", "", "Bash", true},
+		{"Bash", "", "Bash", true},
+		{"B*", "", "Bash", true},
+
+		{"mcp.github.search", "github", "searches", false},
+		{"mcp.github.search", "evil", "search", false},
+		{"mcp.github", "github", "search", false}, // the tool github
+		{"search", "github", "search", false},
+		{"Bash", "evil", "Bash", false},
+		{"mcp.github.search", "evil", "github.search", false}, // a tool with the name of another server's
+		{"mcp.github.*", "evil", "github.search", false},
+		{"github__*", "github__search", "x", false},
+		{"mcp.GitHub.search", "github", "search", false},
+		{"mcp.*", "", "Bash", false},
+	} {
+		got := rules(t, "allow "+tt.name).Decide(call(tt.server, tt.tool, "")).Allow()
+		if got != tt.want {
+			t.Errorf("allow %s: %s %s is %v, want %v", tt.name, tt.server, tt.tool, got, tt.want)
+		}
+	}
+}
+
+// What denies is read widely.
+func TestL9DenialsCatchEverySpelling(t *testing.T) {
+	for _, name := range []string{"mcp.github.delete", "mcp.delete", "github__delete", "mcp__github__delete", "delete", "mcp.github", "mcp__github",
+		"MCP.github.delete", "mcp.GITHUB.Delete", "GitHub__*", "mcp.*.del*", "*"} {
+		name = strings.Replace(name, "MCP.", "mcp.", 1)
+		if d := rules(t, "allow *", "deny "+name).Decide(call("github", "delete", "")); d.Effect != policy.Denied {
+			t.Errorf("deny %s: %+v", name, d)
+		}
+	}
+	named := call("git hub", "dele te", "")
+	named.Name = "git_hub__dele_te"
+	if d := rules(t, "deny git_hub__dele_te").Decide(named); d.Effect != policy.Denied {
+		t.Errorf("by the name that is shown: %+v", d)
+	}
+}
+
+func TestRulesFirstMatchAndDenyBeatsAll(t *testing.T) {
+	r := rules(t, "ask mcp.a.x", "allow mcp.a.*", "deny mcp.a.y", "ask mcp.a.z")
+	for tool, want := range map[string]string{"x": "ask", "y": "deny", "z": "allow", "w": "allow"} {
+		d := r.Decide(call("a", tool, ""))
+		if d.Effect != want || d.Code != policy.ByRule || d.Rule == nil {
+			t.Errorf("%s: %+v, want %s", tool, d, want)
+		}
+	}
+	if d := r.Decide(call("b", "x", "")); d.Rule != nil {
+		t.Errorf("no rule is about it: %+v", d)
+	}
+	// A skill's own list comes behind, and denials of anybody count.
+	skill, problems := policy.AllowTools([]string{"mcp.a.x mcp.b.x", "bad(", "mcp.a.y"})
+	if len(problems) != 1 || problems[0].Where != "tool 2, column 4" {
+		t.Error(problems)
+	}
+	more := r.Then(skill)
+	for name, want := range map[string]string{"a.x": "ask", "a.y": "deny", "b.x": "allow"} {
+		server, tool, _ := strings.Cut(name, ".")
+		if d := more.Decide(call(server, tool, "")); d.Effect != want {
+			t.Errorf("%s: %+v, want %s", name, d, want)
+		}
+	}
+	if got := rules(t, "allow *", "deny mcp.a.y", "ask B").Denials().List(); len(got) != 1 || got[0].String() != "deny mcp.a.y" {
+		t.Error(got)
+	}
+}
+
+func TestB2Patterns(t *testing.T) {
+	bash := func(command string) policy.ToolCall {
+		args, _ := json.Marshal(map[string]any{"command": command, "description": "whatever"})
+		return call("", "Bash", string(args))
+	}
+	read := func(path string) policy.ToolCall {
+		args, _ := json.Marshal(map[string]any{"path": path, "limit": 10})
+		return call("fs", "read", string(args))
+	}
+	workspace := call("workspace", "run_command", `{"command":"git status"}`)
+	workspace.Own = true
+	for _, tt := range []struct {
+		rule        string
+		call        policy.ToolCall
+		allow, deny bool // what the rule does as one that allows, and as one that denies
+	}{
+		{"Bash(git:*)", bash("git status"), true, true},
+		{"Bash(git:*)", bash("git"), true, true},
+		{"Bash(git:*)", workspace, true, true},
+		{"Bash(git:*)", bash("github x"), false, false},
+		{"Bash(git:*)", bash("git status; rm -rf /"), false, true},
+		{"Bash(git:*)", bash("git log | sh"), false, true},
+		{"Bash(git:*)", bash("git log $(rm x)"), false, true},
+		{"Bash(git:*)", bash("git log\nrm x"), false, true},
+		{"Bash(git:*)", bash("git log > x"), false, true},
+		{"Bash(rm:*)", bash("echo a; rm -rf /"), false, true},
+		{"Bash(rm:*)", bash("A=b sudo /bin/rm -rf /"), false, true},
+		{"Bash(rm:*)", bash("echo `RM x`"), false, true},
+		{"Bash(git add:*, git commit:*)", bash("git commit -m x"), true, true},
+		{"Bash(git add:*, git commit:*)", bash("git push"), false, false},
+		{"Bash(python:a,b)", bash("b"), false, false},
+		{"Bash(npm run test)", bash("npm run test"), true, true},
+		{"Bash(npm run test)", bash("npm run tests"), false, false},
+		{"Bash(f(a)(b))", bash("f(a)(b)"), true, true},
+		{"Bash(*)", bash("a; b"), true, true},
+		{"Bash", bash("a; b"), true, true},
+		{`Bash(ls \*)`, bash("ls *"), true, true},
+		{`Bash(ls \*)`, bash("ls x"), false, false},
+		{"mcp.fs.read(/home/me/*)", read("/home/me/x/y"), true, true},
+		{"mcp.fs.read(/home/me/*)", read("/home/you/x"), false, false},
+		{"mcp.fs.read(/home/me/*)", read("/home/me/../you/x"), false, true},
+		{"mcp.fs.*(*.md)", read("x.md"), true, true},
+		{"mcp.fs.read(/a/*)", call("fs", "read", `{"path":"/a/x","other":"/b"}`), false, true},
+		{"mcp.fs.read(/a/*)", call("fs", "read", `{"path":"/a/x","path":"/b"}`), false, true},
+		{"mcp.fs.read(/a/*)", call("fs", "read", `{"in":{"deep":["/a/x"]},"n":1}`), true, true},
+		{"mcp.fs.read(/a/*)", call("fs", "read", `{broken`), false, true},
+		{"mcp.fs.read(/a/*)", call("fs", "read", `{"path":"`+strings.Repeat("a", 1<<20)+`"}`), false, true},
+		{"mcp.db.get(3)", call("db", "get", `{"id":3}`), true, true},
+		{"mcp.db.get(3)", call("db", "get", `{"id":4}`), false, false},
+		{"WebFetch(domain:example.com)", call("", "WebFetch", `{"url":"https://Api.Example.com:8443/x","prompt":"p"}`), true, true},
+		{"WebFetch(domain:example.com)", call("", "WebFetch", `{"url":"https://example.com@evil.org/x"}`), false, false},
+		{"WebFetch(domain:example.com)", call("", "WebFetch", `{"url":"https://example.com.evil.org"}`), false, false},
+	} {
+		if got := rules(t, "allow "+tt.rule).Decide(tt.call).Rule != nil; got != tt.allow {
+			t.Errorf("allow %s: %.100s is %v, want %v", tt.rule, tt.call.Arguments, got, tt.allow)
+		}
+		if got := rules(t, "deny "+tt.rule).Decide(tt.call).Effect == policy.Denied; got != tt.deny {
+			t.Errorf("deny %s: %.100s is %v, want %v", tt.rule, tt.call.Arguments, got, tt.deny)
+		}
+	}
+}
+
+// Every real spelling of allowed-tools gives the same rules.
+func TestB9SpellingsOfTools(t *testing.T) {
+	want := []string{"allow Read", "allow Bash(python:f(a,b))", "allow mcp__docs__search"}
+	for _, texts := range [][]string{
+		{"Read Bash(python:f(a,b)) mcp__docs__search"},
+		{"Read, Bash(python:f(a,b)), mcp__docs__search"},
+		{"Read,Bash(python:f(a,b)),mcp__docs__search,"},
+		{" Read\n\tBash( python:f(a,b) )\nmcp__docs__search "},
+		{"Read", "Bash(python:f(a,b))", "mcp__docs__search"},
+	} {
+		r, problems := policy.AllowTools(texts)
+		var got []string
+		for _, rule := range r.List() {
+			got = append(got, rule.String())
+		}
+		if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
+			t.Errorf("%q: %v\n%s", texts, problems, diff)
+		}
+	}
+}
+
+func TestRulesThatCannotBeReadDeny(t *testing.T) {
+	for _, tt := range []struct{ text, where, message string }{
+		{"", "rule 2, column 1", "a rule begins with"},
+		{"permit x", "rule 2, column 1", "a rule begins with"},
+		{"  forbid x", "rule 2, column 3", `not "forbid"`},
+		{"deny", "rule 2, column 5", "names no tool"},
+		{"deny a b(", "rule 2, column 9", "not closed"},
+		{"deny a)", "rule 2, column 7", "without a ("},
+		{"deny a(b)c", "rule 2, column 7", "nothing may follow"},
+		{"deny a()", "rule 2, column 7", "empty"},
+		{"deny a;b", "rule 2, column 7", "cannot be the name"},
+		{"deny (x)", "rule 2, column 6", "missing"},
+		{"deny a(\x00)", "rule 2, column 8", "do not show"},
+		{"deny \xff", "rule 2, column 1", "UTF-8"},
+		{"deny " + strings.Repeat("a", 5000), "rule 2, column 1", "more than 4096"},
+	} {
+		r, problems := policy.ParseRules([]string{"allow *", tt.text})
+		if len(problems) != 1 || problems[0].Where != tt.where || !strings.Contains(problems[0].Message, tt.message) {
+			t.Errorf("%.50q: %v, want %s: %s", tt.text, problems, tt.where, tt.message)
+		}
+		if d := r.Decide(call("a", "b", "")); d.Effect != policy.Denied || d.Code != policy.BadRules || d.Next == "" {
+			t.Errorf("%.50q: %+v", tt.text, d)
+		}
+		if d := (policy.Rules{}).Then(r.Denials()).Decide(call("a", "b", "")); d.Effect != policy.Denied {
+			t.Errorf("%.50q, as denials: %+v", tt.text, d)
+		}
+	}
+	many := make([]string, 2000)
+	for i := range many {
+		many[i] = fmt.Sprintf("allow a%d", i)
+	}
+	if _, problems := policy.ParseRules(many); len(problems) != 1 {
+		t.Errorf("2000 rules: %v", problems)
+	}
+	if _, problems := policy.ParseRules([]string{"allow " + strings.Repeat("a,", 2000)}); len(problems) != 1 {
+		t.Errorf("2000 tools: %v", problems)
+	}
+}
+
+func TestL10DefaultsAndThreshold(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		call      policy.ToolCall
+		threshold policy.Level
+		want      string
+		code      policy.Code
+	}{
+		{"a tool that may change something asks", policy.ToolCall{Safety: policy.Medium}, 0, "ask", policy.MayChange},
+		{"even a safe one", policy.ToolCall{Safety: policy.Safe}, 0, "ask", policy.MayChange},
+		{"one that only reads does not", policy.ToolCall{Safety: policy.Medium, ReadOnly: true}, 0, "allow", policy.ReadOnly},
+		{"of the person's own server neither", policy.ToolCall{Safety: policy.Medium, Own: true}, 0, "allow", policy.OwnServer},
+		{"unless it is marked", policy.ToolCall{Safety: policy.Medium, Own: true, Ask: true}, 0, "ask", policy.MarkedAsk},
+		{"marked, and only reads", policy.ToolCall{Safety: policy.Low, ReadOnly: true, Ask: true}, 0, "ask", policy.MarkedAsk},
+		{"from HIGH on", policy.ToolCall{Safety: policy.High, Own: true, ReadOnly: true}, 0, "ask", policy.AtLevel},
+		{"CRITICAL", policy.ToolCall{Safety: policy.Critical, Own: true}, 0, "ask", policy.AtLevel},
+		{"another threshold", policy.ToolCall{Safety: policy.High, Own: true}, policy.Critical, "allow", policy.OwnServer},
+		{"a lower one", policy.ToolCall{Safety: policy.Low, Own: true, ReadOnly: true}, policy.Low, "ask", policy.AtLevel},
+		{"unknown is denied, and asked about", policy.ToolCall{Own: true, ReadOnly: true}, 0, "ask", policy.NotSaid},
+		{"what is no level too", policy.ToolCall{Own: true, ReadOnly: true, Safety: 99}, policy.Critical, "ask", policy.NotSaid},
+	} {
+		tt.call.Server, tt.call.Tool = "s", "t"
+		d := policy.Rules{Threshold: tt.threshold}.Decide(tt.call)
+		if d.Effect != tt.want || d.Code != tt.code || d.Allow() != (tt.want == "allow") || d.NeedsPerson() != (tt.want == "ask") || d.Reason == "" {
+			t.Errorf("%s: %+v", tt.name, d)
+		}
+		if d.NeedsPerson() && d.Next != `to be asked no more, add the rule "allow mcp.s.t" to policy.rules` {
+			t.Errorf("%s: the next step is %q", tt.name, d.Next)
+		}
+	}
+}
+
+func TestL10Levels(t *testing.T) {
+	names := []string{"SAFE", "LOW", "MEDIUM", "HIGH", "CRITICAL"}
+	last := policy.Unknown
+	for _, name := range names {
+		l, err := policy.ParseLevel(" " + strings.ToLower(name))
+		if err != nil || l <= last || l.String() != name {
+			t.Errorf("%s: %v %v", name, l, err)
+		}
+		var back policy.Level
+		b, _ := json.Marshal(l)
+		if err := json.Unmarshal(b, &back); err != nil || back != l || string(b) != `"`+name+`"` {
+			t.Errorf("%s: %s %v", name, b, err)
+		}
+		last = l
+	}
+	for _, bad := range []string{"", "UNKNOWN", "3", "HIGHER"} {
+		if l, err := policy.ParseLevel(bad); err == nil || l != policy.Unknown {
+			t.Errorf("%q: %v", bad, l)
+		}
+	}
+}
+
+// L13: a decision is a record, which holds no argument.
+func TestL13ToolDecisionIsRecorded(t *testing.T) {
+	c := call("s", "t", `{"token":"s3cr3t"}`)
+	for _, r := range []policy.Rules{{}, rules(t, "deny mcp.s.t"), rules(t, "allow s__t"), {Threshold: policy.Low}} {
+		d := r.Decide(c)
+		rec := d.Record(c, policy.Local(), false)
+		b, err := json.Marshal(rec)
+		if err != nil || strings.Contains(string(b), "s3cr3t") || rec.Decision != d.Effect || rec.Name != "mcp.s.t" || rec.Action != "call" ||
+			rec.Details["code"] != string(d.Code) || !strings.HasPrefix(rec.Details["arguments"], "sha256:") {
+			t.Errorf("%s %v", b, err)
+		}
+		if yes := d.Record(c, policy.Local(), true); (yes.Decision == policy.Allowed) != (d.Effect != policy.Deny) {
+			t.Errorf("approved, it is %+v", yes)
+		}
+	}
+}
+
+// A text of rules reads as what it prints, and a rule denies at least what it
+// would allow.
+func FuzzRules(f *testing.F) {
+	for _, seed := range [][4]string{
+		{"Bash(git:*), Read", "", "Bash", `{"command":"git x"}`},
+		{"mcp.a.b(/x/*) a__*", "a", "b", `{"p":"/x/y"}`},
+		{"WebFetch(domain:a.b) mcp__s", "s", "t", `{"u":["https://a.b/"]}`},
+		{`x(\*, (a:*,b:*))`, "", "x", `"a b"`},
+		{"*", "workspace", "run_command", `{"command":"a;b"}`},
+	} {
+		f.Add(seed[0], seed[1], seed[2], seed[3])
+	}
+	f.Fuzz(func(t *testing.T, text, server, tool, arguments string) {
+		allow, problems := policy.AllowTools([]string{text})
+		var again, deny []string
+		for _, r := range allow.List() {
+			again = append(again, strings.TrimPrefix(r.String(), "allow "))
+			deny = append(deny, "deny "+strings.TrimPrefix(r.String(), "allow "))
+		}
+		back, more := policy.AllowTools(again)
+		if diff := cmp.Diff(fmt.Sprint(allow.List()), fmt.Sprint(back.List())); diff != "" || len(more) > 0 {
+			t.Fatalf("%q: %v, again %v\n%s", text, problems, more, diff)
+		}
+		c := policy.ToolCall{Server: server, Tool: tool, Name: tool, Own: true, Arguments: json.RawMessage(arguments)}
+		denials, bad := policy.ParseRules(deny)
+		if len(bad) > 0 {
+			t.Fatalf("%q: %v", deny, bad)
+		}
+		if allow.Decide(c).Allow() && denials.Decide(c).Effect != policy.Denied {
+			t.Errorf("%q allows what it does not deny: %+v", text, c)
+		}
+	})
+}

@@ -1,0 +1,247 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/upstream"
+)
+
+// Brought is what came of bringing the tools of skills.
+type Brought struct {
+	Tools    []Tool
+	Problems []string // which servers failed and why, for the model and the person
+}
+
+// Bring connects the servers and providers of skills, in parallel and under one
+// deadline, and returns the tools that can be called now. It never fails as a
+// whole: what is wrong with one server is a problem, the others are there. What
+// is still connecting at the deadline goes on in the background.
+//
+// Calls at the same time for one skill share its connections.
+func (s *Set) Bring(ctx context.Context, entries []*catalog.Entry) *Brought {
+	out := &Brought{}
+	var wanted []*server
+	for _, e := range entries {
+		servers, problems := s.serversOf(ctx, e)
+		out.Problems = append(out.Problems, problems...)
+		wanted = append(wanted, servers...)
+	}
+	if len(wanted) == 0 {
+		return out
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Deadline)
+	defer cancel()
+	type answer struct {
+		tools   []Tool
+		problem string
+	}
+	answers := make([]answer, len(wanted))
+	var running sync.WaitGroup
+	for i, sv := range wanted {
+		running.Go(func() { answers[i].tools, answers[i].problem = s.connect(ctx, sv) })
+	}
+	running.Wait()
+	for _, a := range answers {
+		out.Tools = append(out.Tools, a.tools...)
+		if a.problem != "" {
+			out.Problems = append(out.Problems, a.problem)
+		}
+	}
+	return out
+}
+
+// connect connects a server and lists its tools. The problem is "" where all is
+// well.
+func (s *Set) connect(ctx context.Context, sv *server) ([]Tool, string) {
+	if sv.Server == nil {
+		return nil, "MCP server " + sv.name + " is " + missing(sv.unset)
+	}
+	l, err := sv.Tools(ctx)
+	if err != nil {
+		problem := fmt.Sprintf("MCP server %s: %v", sv.name, err)
+		if ctx.Err() != nil {
+			problem = fmt.Sprintf("MCP server %s did not answer in %v; it is tried further: ask find_tools for its tools later", sv.name, s.opts.Deadline)
+		}
+		return nil, problem
+	}
+	problems := []string{s.screen(sv, l).problem, s.check(sv, l)}
+	return s.listed(sv, l), strings.Join(slices.DeleteFunc(problems, func(p string) bool { return p == "" }), "; ")
+}
+
+// check compares the tools that a configuration names with those there are.
+func (s *Set) check(sv *server, l *upstream.Listing) string {
+	var gone []string
+	for _, name := range sv.config.Tools {
+		if !slices.ContainsFunc(l.Tools, func(t *mcp.Tool) bool { return t.Name == name }) {
+			gone = append(gone, name)
+		}
+	}
+	if len(gone) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("MCP server %s does not have %s, which its configuration names", sv.name, strings.Join(gone, ", "))
+}
+
+// serversOf are the servers that a skill means: those that it names of the
+// person's or the profile's, those that it defines, and its provider.
+func (s *Set) serversOf(ctx context.Context, e *catalog.Entry) ([]*server, []string) {
+	sk, _, err := s.opts.Skills.Catalog().Read(ctx, e)
+	if err != nil {
+		return nil, []string{err.Error()}
+	}
+	var servers []*server
+	var problems []string
+	if sk.MCPServers.Configs == nil {
+		for _, name := range sk.MCPServers.Names {
+			sv := s.named(name)
+			if sv == nil {
+				problems = append(problems, fmt.Sprintf("it names the MCP server %q, which nobody defines: define it in your configuration (loadout servers --help)", name))
+				continue
+			}
+			servers = append(servers, sv)
+		}
+	}
+	if sk.MCPServers.Configs == nil && sk.Provider == nil {
+		return servers, problems
+	}
+	own, more := s.bring(ctx, e, sk)
+	return append(servers, own...), append(problems, more...)
+}
+
+func (s *Set) named(name string) *server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sv := range s.own {
+		if sv.name == name {
+			return sv
+		}
+	}
+	return nil
+}
+
+// bring returns the servers that a skill defines. They start only with leave
+// for the skill as it is now, and end with it.
+func (s *Set) bring(ctx context.Context, e *catalog.Entry, sk *skill.Skill) ([]*server, []string) {
+	if s.opts.Permit == nil {
+		return nil, []string{"the servers that it brings are not started here"}
+	}
+	leave, err := s.opts.Permit(ctx, e)
+	if err != nil {
+		s.drop(e.Key(), nil)
+		return nil, []string{"its tools are not available: " + err.Error()}
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		leave.Release()
+		return nil, []string{ErrClosed.Error()}
+	}
+	if b := s.brought[e.Key()]; b != nil && b.digest == leave.Digest {
+		s.mu.Unlock()
+		leave.Release()
+		return b.servers, nil
+	}
+	s.mu.Unlock()
+
+	b := &bundle{digest: leave.Digest, leave: leave}
+	configs, problems := s.defined(ctx, e, sk)
+	for _, c := range configs {
+		c.Owner = e.Key() + "@" + string(leave.Digest)
+		name := e.Name // of its provider
+		if c.Name != "" {
+			name += "_" + c.Name
+		}
+		c.Name = name
+		b.servers = append(b.servers, s.open(name, e.Name, c, upstream.Variables{User: leave.User, Secret: leave.Secret}))
+	}
+	return s.keep(e.Key(), b).servers, problems
+}
+
+// defined are the servers in a skill's frontmatter and that of its provider.
+func (s *Set) defined(ctx context.Context, e *catalog.Entry, sk *skill.Skill) ([]*upstream.Config, []string) {
+	var configs []*upstream.Config
+	var problems []string
+	if sk.MCPServers.Configs != nil {
+		f, findings := upstream.Parse(sk.MCPServers.Configs, upstream.ParseOptions{Name: e.File()})
+		for _, d := range findings {
+			if d.Severity == skill.Error {
+				problems = append(problems, d.Message)
+			}
+		}
+		configs = f.Servers
+	}
+	if sk.Provider != nil && s.opts.Provide != nil {
+		c, notes, err := s.opts.Provide(ctx, e, sk)
+		problems = append(problems, notes...)
+		if err != nil {
+			return configs, append(problems, "its provider: "+err.Error())
+		}
+		configs = append(configs, c)
+	}
+	return configs, problems
+}
+
+// keep makes b what the skill brought, and returns what is: that of a load at the
+// same time where it was faster. It is dropped when its leave ends.
+func (s *Set) keep(key string, b *bundle) *bundle {
+	s.mu.Lock()
+	old := s.brought[key]
+	if s.closed || old != nil && old.digest == b.digest {
+		s.mu.Unlock()
+		b.release()
+		if old == nil {
+			old = &bundle{}
+		}
+		return old
+	}
+	s.brought[key] = b
+	if b.leave.Ended != nil {
+		s.running.Go(func() {
+			<-b.leave.Ended // Release ends it too
+			s.drop(key, b)
+		})
+	}
+	s.mu.Unlock()
+	if old != nil {
+		old.release()
+	}
+	return b
+}
+
+// drop takes back what a skill brought: b, or anything where b is nil.
+func (s *Set) drop(key string, b *bundle) {
+	s.mu.Lock()
+	have := s.brought[key]
+	if have == nil || b != nil && have != b {
+		s.mu.Unlock()
+		return
+	}
+	delete(s.brought, key)
+	s.mu.Unlock()
+	for _, sv := range have.servers { // nobody else may use them either
+		if sv.Server != nil {
+			sv.Close()
+		}
+	}
+	have.release()
+}
+
+// Release takes back what a skill brought, as it is unloaded. Its connections
+// stay for a while, for who loads it again.
+func (s *Set) Release(e *catalog.Entry) {
+	s.mu.Lock()
+	b := s.brought[e.Key()]
+	delete(s.brought, e.Key())
+	s.mu.Unlock()
+	if b != nil {
+		b.release()
+	}
+}

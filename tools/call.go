@@ -1,0 +1,174 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/near"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/upstream"
+)
+
+// Call is one call of a tool.
+type Call struct {
+	Name      string
+	Arguments json.RawMessage // a JSON object; nil is an empty one
+	// Approved says that a person approved this very call.
+	Approved  bool
+	Principal policy.Principal
+	// What follows goes to the server as it is, and what comes back does too.
+	Meta           mcp.Meta
+	InputResponses mcp.InputResponseMap
+	RequestState   string
+	Progress       func(*mcp.ProgressNotificationParams) // may be nil
+}
+
+// UnknownToolError says that no tool answers to a name.
+type UnknownToolError struct {
+	Name     string
+	Near     []string
+	Problems []string // with servers that may have it
+}
+
+func (e *UnknownToolError) Error() string {
+	msg := fmt.Sprintf("there is no tool %q", e.Name)
+	if len(e.Near) > 0 {
+		msg += "; did you mean " + strings.Join(e.Near, " or ") + "?"
+	}
+	if len(e.Problems) > 0 {
+		msg += " (" + strings.Join(e.Problems, "; ") + ")"
+	}
+	return msg
+}
+
+// ArgumentsError says everything that is wrong with the arguments of a call.
+type ArgumentsError struct {
+	Tool     string
+	Problems []string
+}
+
+func (e *ArgumentsError) Error() string {
+	return fmt.Sprintf("the arguments of %s do not fit its schema: %s", e.Tool, strings.Join(e.Problems, "; "))
+}
+
+// RefusedError says that policy does not let a tool be called, or not without a
+// person: then Ask is true.
+type RefusedError struct {
+	Tool   Tool
+	Ask    bool
+	Reason string
+	Next   string // what a person can do about it
+}
+
+func (e *RefusedError) Error() string {
+	if e.Ask {
+		return fmt.Sprintf("a person has to approve calls of %s: %s", e.Tool.Name, e.Reason)
+	}
+	return fmt.Sprintf("%s may not be called: %s", e.Tool.Name, e.Reason)
+}
+
+// FailedError says that a call did not come to a result of the tool: its server
+// is dead, took too long, or broke off.
+type FailedError struct {
+	Tool Tool
+	Err  error
+}
+
+func (e *FailedError) Error() string { return fmt.Sprintf("%s failed: %v", e.Tool.Name, e.Err) }
+func (e *FailedError) Unwrap() error { return e.Err }
+
+// Call calls a tool. What its server answers is passed through whole, an error
+// of the protocol as a [*jsonrpc.Error] with its code and data. The error is an
+// [*UnknownToolError], [*ArgumentsError], [*RefusedError] or [*FailedError]
+// otherwise; then nothing but a FailedError has reached the server.
+func (s *Set) Call(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
+	t, problems := s.find(ctx, c.Name)
+	if t == nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, &UnknownToolError{Name: c.Name, Near: s.near(c.Name), Problems: problems}
+	}
+	if problems := checkArguments(t.Definition, c.Arguments); len(problems) > 0 {
+		return nil, &ArgumentsError{Tool: c.Name, Problems: problems}
+	}
+	if err := s.permit(ctx, t, c); err != nil {
+		return nil, err
+	}
+	params := &mcp.CallToolParams{Meta: c.Meta, Name: t.Definition.Name, InputResponses: c.InputResponses, RequestState: c.RequestState}
+	if len(c.Arguments) > 0 {
+		params.Arguments = c.Arguments
+	}
+	res, err := t.server.Call(ctx, params, &upstream.CallOptions{Progress: c.Progress})
+	if err == nil {
+		return res, nil
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return nil, wire
+	}
+	return nil, &FailedError{Tool: *t, Err: err}
+}
+
+// permit is nil where policy lets the tool be called.
+func (s *Set) permit(ctx context.Context, t *Tool, c *Call) error {
+	call := s.call(t, c.Arguments)
+	d := s.opts.Rules.Decide(call)
+	approved := d.NeedsPerson() && c.Approved
+	if s.opts.Audit != nil {
+		if err := s.opts.Audit(ctx, d.Record(call, c.Principal, approved)); err != nil {
+			return &RefusedError{Tool: *t, Reason: "the decision cannot be recorded: " + err.Error()}
+		}
+	}
+	if d.Allow() || approved {
+		return nil
+	}
+	return &RefusedError{Tool: *t, Ask: d.NeedsPerson(), Reason: d.Reason, Next: d.Next}
+}
+
+func (s *Set) call(t *Tool, args json.RawMessage) policy.ToolCall {
+	level := s.opts.DefaultSafety
+	if own := t.server.config.Safety; own != "" {
+		level, _ = policy.ParseLevel(own) // unknown where it is none: then a person is asked
+	}
+	a := t.Definition.Annotations
+	return policy.ToolCall{
+		Server: t.Server, Tool: t.Definition.Name, Name: t.Name, Arguments: args, ReadOnly: a != nil && a.ReadOnlyHint,
+		Own: t.Skill == "", Ask: t.server.config.Ask, Safety: level,
+	}
+}
+
+func (s *Set) decide(t *Tool, args json.RawMessage) policy.ToolDecision {
+	return s.opts.Rules.Decide(s.call(t, args))
+}
+
+// near are names of tools like one that is not there.
+func (s *Set) near(name string) []string {
+	var all []string
+	for _, sv := range s.all() {
+		for _, t := range s.tools(sv) {
+			if t.Definition.Name == name { // said without its server
+				return []string{t.Name}
+			}
+			all = append(all, t.Name)
+		}
+	}
+	word, best, distance := near.Letters(name), "", 4
+	for _, other := range all {
+		if d := near.Distance(word, near.Letters(other), distance-1); d < distance {
+			best, distance = other, d
+		}
+	}
+	if best == "" {
+		return nil
+	}
+	return []string{best}
+}

@@ -1,0 +1,212 @@
+package tools
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/bm25"
+	"github.com/loadout-dev/loadout/upstream"
+)
+
+// Query asks for tools.
+type Query struct {
+	Text   string // what they are for; "" is all
+	Skill  string // only those that this skill brings
+	Server string // only those of this server
+}
+
+// Found is what came of a search.
+type Found struct {
+	Tools    []Tool   // best first, ready ones before the others
+	Problems []string // what kept tools out of it
+}
+
+// listAtOnce is how many servers are asked at a time for tools that nobody knows
+// yet.
+const listAtOnce = 4
+
+// Find finds tools. Those of servers that were never connected are known from
+// earlier processes; a server of which nothing is known is connected and asked,
+// within the deadline of the set.
+func (s *Set) Find(ctx context.Context, q Query) (*Found, error) {
+	out := &Found{}
+	var servers []*server
+	if q.Skill != "" {
+		e, err := s.opts.Skills.Catalog().Resolve(ctx, q.Skill)
+		if err != nil {
+			return nil, err
+		}
+		servers, out.Problems = s.serversOf(ctx, e)
+	} else {
+		servers = s.all()
+	}
+	if q.Server != "" {
+		servers = slices.DeleteFunc(servers, func(sv *server) bool { return sv.name != q.Server })
+		if len(servers) == 0 {
+			return nil, &NoServerError{Name: q.Server, Near: s.names()}
+		}
+	}
+	all, problems := s.known(ctx, servers)
+	out.Problems = append(out.Problems, problems...)
+	out.Tools = rank(all, q.Text)
+	return out, nil
+}
+
+// NoServerError says that there is no server of a name.
+type NoServerError struct {
+	Name string
+	Near []string // names that there are
+}
+
+func (e *NoServerError) Error() string {
+	if len(e.Near) == 0 {
+		return "there is no MCP server " + e.Name + ": none is configured"
+	}
+	return "there is no MCP server " + e.Name + "; there are " + strings.Join(e.Near, ", ")
+}
+
+func (s *Set) names() []string {
+	var out []string
+	for _, sv := range s.all() {
+		out = append(out, sv.name)
+	}
+	return out
+}
+
+// known are the tools of servers; those of which nothing is known are asked.
+func (s *Set) known(ctx context.Context, servers []*server) ([]Tool, []string) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Deadline)
+	defer cancel()
+	type answer struct {
+		tools   []Tool
+		problem string
+	}
+	answers := make([]answer, len(servers))
+	places := make(chan struct{}, listAtOnce)
+	var running sync.WaitGroup
+	for i, sv := range servers {
+		if sv.Server != nil && sv.Known() != nil {
+			answers[i].tools = s.tools(sv)
+			continue
+		}
+		running.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			answers[i].tools, answers[i].problem = s.connect(ctx, sv)
+		})
+	}
+	running.Wait()
+	var all []Tool
+	var problems []string
+	for _, a := range answers {
+		all = append(all, a.tools...)
+		if a.problem != "" {
+			problems = append(problems, a.problem)
+		}
+	}
+	return all, problems
+}
+
+// rank orders tools by how well they fit, and drops what does not; without a
+// text the order stays. What works comes before what does not.
+func rank(all []Tool, text string) []Tool {
+	if strings.TrimSpace(text) != "" {
+		index := bm25.New(func(yield func(bm25.Doc) bool) {
+			for _, t := range all {
+				if !yield(doc(t)) {
+					return
+				}
+			}
+		})
+		var fit []Tool
+		for _, h := range index.Search(text, len(all)) {
+			fit = append(fit, all[h.Doc])
+		}
+		all = fit
+	}
+	slices.SortStableFunc(all, func(a, b Tool) int { return usable(a) - usable(b) })
+	return all
+}
+
+// usable is 0 for a tool that works or has not been tried, more the less it does.
+func usable(t Tool) int {
+	switch t.State {
+	case upstream.Degraded:
+		return 1
+	case upstream.Dead:
+		return 2
+	}
+	return 0
+}
+
+// Alternatives are at most three tools of working servers that are like one that
+// does not work.
+func (s *Set) Alternatives(name string) []Tool {
+	var all []Tool
+	var like *Tool
+	for _, sv := range s.all() {
+		for _, t := range s.tools(sv) {
+			if t.Name == name {
+				like = &t
+			} else if usable(t) == 0 {
+				all = append(all, t)
+			}
+		}
+	}
+	text := strings.NewReplacer("_", " ", "-", " ").Replace(name)
+	if like != nil {
+		text = like.Definition.Name + " " + like.Definition.Description
+		all = slices.DeleteFunc(all, func(t Tool) bool { return t.Server == like.Server && usable(*like) > 0 })
+	}
+	fit := rank(all, text)
+	return fit[:min(len(fit), 3)]
+}
+
+func doc(t Tool) bm25.Doc {
+	d := t.Definition
+	words := strings.NewReplacer("_", " ", "-", " ", ".", " ")
+	return bm25.Doc{Name: words.Replace(d.Name), Description: strings.TrimSpace(d.Title + " " + d.Description), Tags: []string{t.Server}}
+}
+
+// find returns the tool of a name. Where it is of a skill that was not loaded
+// here, the skill is asked to bring it.
+func (s *Set) find(ctx context.Context, name string) (*Tool, []string) {
+	for _, sv := range s.all() {
+		for _, t := range s.tools(sv) {
+			if t.Name == name {
+				return &t, nil
+			}
+		}
+	}
+	var problems []string
+	for _, sv := range s.all() { // of one that was not asked yet, or has changed
+		if !upstream.MayHave(sv.name, name) {
+			continue
+		}
+		tools, problem := s.connect(ctx, sv)
+		if problem != "" {
+			problems = append(problems, problem)
+		}
+		for _, t := range tools {
+			if t.Name == name {
+				return &t, nil
+			}
+		}
+	}
+	for _, e := range s.opts.Skills.Catalog().Snapshot().Skills() {
+		if !upstream.MayHave(e.Name, name) {
+			continue
+		}
+		b := s.Bring(ctx, []*catalog.Entry{e})
+		for _, t := range b.Tools {
+			if t.Name == name {
+				return &t, nil
+			}
+		}
+		problems = append(problems, b.Problems...)
+	}
+	return nil, problems
+}

@@ -1,0 +1,203 @@
+package tools
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/filelock"
+	"github.com/loadout-dev/loadout/upstream"
+)
+
+// Pins remembers how the tools of servers were defined when they were first seen
+// or accepted, in files of a directory, one a configuration. A server that
+// changes what it says of a tool, behind the back of who approved it, is noticed
+// by that. It is safe for concurrent use, and between processes.
+type Pins struct{ Dir string }
+
+// hashOf identifies a definition: all that a model or a person is told of it.
+func hashOf(t *mcp.Tool) string {
+	b, err := json.Marshal(t)
+	if err != nil {
+		return "" // equal to no other
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func (p *Pins) file(key string) string {
+	return filepath.Join(p.Dir, strings.TrimPrefix(key, "sha256:")+".json")
+}
+
+// maxPins bounds a file of pins.
+const maxPins = 4 << 20
+
+func (p *Pins) load(key string) (map[string]string, error) {
+	f, err := os.Open(p.file(key))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil || fi.Size() > maxPins {
+		return nil, fmt.Errorf("%s cannot be read, or has more than %d bytes: %w", p.file(key), maxPins, err)
+	}
+	var pins map[string]string
+	if err := json.NewDecoder(f).Decode(&pins); err != nil {
+		return nil, fmt.Errorf("%s is damaged: %w", p.file(key), err)
+	}
+	return pins, nil
+}
+
+// update changes the pins of a configuration under a lock.
+func (p *Pins) update(key string, change func(map[string]string) map[string]string) error {
+	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(p.file(key)+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()                                                // gives it back
+	if err := filelock.Wait(context.Background(), lock); err != nil { // for no longer than a write takes
+		return err
+	}
+	pins, err := p.load(key)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(change(pins))
+	if err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(p.Dir, ".pins-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	if _, err := tmp.Write(b); err != nil {
+		tmp.Close()
+		return err
+	}
+	if err := tmp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), p.file(key))
+}
+
+// screen divides a listing into the tools that may be used and the names of those
+// that changed and were not accepted. Tools that were never seen are accepted
+// the first time anything of the server is, and after that where changes are.
+func (p *Pins) screen(key string, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, err error) {
+	known, err := p.load(key)
+	if err != nil {
+		return nil, nil, err
+	}
+	first := known == nil
+	fresh := map[string]string{}
+	for _, t := range l.Tools {
+		switch hash, seen := known[t.Name]; {
+		case seen && hash == hashOf(t):
+			usable = append(usable, t)
+			continue
+		case seen || !first:
+			changed = append(changed, t.Name)
+			if strict {
+				continue
+			}
+		}
+		usable = append(usable, t)
+		fresh[t.Name] = hashOf(t)
+	}
+	if len(fresh) > 0 {
+		err = p.update(key, func(have map[string]string) map[string]string {
+			if have == nil {
+				have = map[string]string{}
+			}
+			for name, hash := range fresh {
+				if _, seen := have[name]; !seen || !strict {
+					have[name] = hash
+				}
+			}
+			return have
+		})
+	}
+	return usable, changed, err
+}
+
+// screened is what came of screening a listing.
+type screened struct {
+	listing *upstream.Listing
+	usable  []*mcp.Tool
+	problem string
+}
+
+// screen lets through the tools of a listing whose definitions were accepted.
+// What a skill brings, and servers with pin: strict, are quarantined where they
+// change; of the person's other servers it is said.
+func (s *Set) screen(sv *server, l *upstream.Listing) *screened {
+	if have := sv.screened.Load(); have != nil && have.listing == l {
+		return have
+	}
+	out := &screened{listing: l, usable: l.Tools}
+	if s.opts.Pins != nil {
+		strict := sv.skill != "" || sv.config.Strict
+		usable, changed, err := s.opts.Pins.screen(sv.config.Digest(), l, strict)
+		switch {
+		case err != nil && strict: // nobody knows what was accepted
+			out.usable, out.problem = nil, fmt.Sprintf("the tools of MCP server %s are held back, as what was accepted of them cannot be read: %v", sv.name, err)
+		case err != nil:
+			s.log().Warn("pins of tools", "server", sv.name, "error", err)
+		case len(changed) > 0 && strict:
+			out.usable = usable
+			out.problem = fmt.Sprintf("MCP server %s changed how it defines %s: held back until accepted with: loadout servers accept %s", sv.name, strings.Join(changed, ", "), sv.name)
+		case len(changed) > 0:
+			out.problem = fmt.Sprintf("MCP server %s changed how it defines %s", sv.name, strings.Join(changed, ", "))
+		}
+	}
+	sv.screened.Store(out)
+	return out
+}
+
+// Accept connects a server and accepts its tools as they are defined now. It
+// returns the names of those that had changed.
+func (s *Set) Accept(ctx context.Context, name string) ([]string, error) {
+	sv := s.locate(ctx, name)
+	if sv == nil {
+		return nil, &NoServerError{Name: name, Near: s.names()}
+	}
+	if sv.Server == nil {
+		return nil, errors.New("MCP server " + name + " is " + missing(sv.unset))
+	}
+	if s.opts.Pins == nil {
+		return nil, errors.New("nothing is kept of how tools are defined")
+	}
+	l, err := sv.Tools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var changed []string
+	err = s.opts.Pins.update(sv.config.Digest(), func(have map[string]string) map[string]string {
+		now := map[string]string{}
+		for _, t := range l.Tools {
+			now[t.Name] = hashOf(t)
+			if have != nil && have[t.Name] != now[t.Name] {
+				changed = append(changed, t.Name)
+			}
+		}
+		return now
+	})
+	sv.screened.Store(nil)
+	return changed, err
+}

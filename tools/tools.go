@@ -1,0 +1,319 @@
+// Package tools puts MCP tools at the hand of an agent: those of the person's own
+// servers, of a profile's, and those that skills bring when they are loaded. It
+// finds out which servers a skill means ([Set.Bring]), finds tools by what they
+// are for ([Set.Find]), and calls them ([Set.Call]) under the rules of policy.
+//
+// It starts nothing of a skill that was not approved, keeps no conversation, and
+// shows no secret. One server that fails takes nothing else down: what is wrong
+// with it is part of every answer.
+package tools
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/upstream"
+)
+
+// Skills is what the set needs of the skills; [github.com/loadout-dev/loadout.Runtime]
+// has it.
+type Skills interface {
+	Catalog() *catalog.Catalog
+}
+
+// Leave is permission to use what a skill brings. It ends when it is withdrawn.
+type Leave struct {
+	Digest  policy.Digest // of the skill
+	Ended   <-chan struct{}
+	Release func()
+	// User and Secret return the values that were granted to the skill.
+	User, Secret func(name string) (string, bool)
+}
+
+// Options are what a set is made of.
+type Options struct {
+	Skills Skills
+	// Pool keeps the connections. The set closes what it opened, not the pool.
+	Pool *upstream.Pool
+	// Own are the servers of the person, and Profile those of the profile that is
+	// served, which win over them.
+	Own, Profile []*upstream.Config
+	// Variables resolve what Own and Profile say.
+	Variables upstream.Variables
+	// Permit asks for leave to use the servers and providers of a skill; nil
+	// permits none. The error says how to approve it.
+	Permit func(ctx context.Context, e *catalog.Entry) (*Leave, error)
+	// Provide returns the server of the provider of a skill, without a name, and
+	// what is to be said of it; nil has none.
+	Provide func(ctx context.Context, e *catalog.Entry, s *skill.Skill) (*upstream.Config, []string, error)
+	// Rules decide on calls; the zero value has the defaults of [policy.Rules].
+	Rules policy.Rules
+	// DefaultSafety is the level of servers that say none; zero is MEDIUM.
+	DefaultSafety policy.Level
+	// Audit receives each decision on a call; nil discards them. A decision that
+	// cannot be recorded is a refusal.
+	Audit func(ctx context.Context, r policy.Record) error
+	// Deadline bounds how long a load waits for its servers; default 20 s.
+	Deadline time.Duration
+	// Pins remembers how tools are defined; nil notices no change.
+	Pins   *Pins
+	Logger *slog.Logger // nil discards
+}
+
+// Set is the tools that are at hand. It is safe for concurrent use; close it
+// when done.
+type Set struct {
+	opts Options
+
+	mu      sync.Mutex
+	own     []*server          // in the order of the configuration, the profile's first
+	brought map[string]*bundle // by key of the skill
+	closed  bool
+	running sync.WaitGroup // those who wait for the end of a leave
+}
+
+// bundle is what one skill brought, at one digest.
+type bundle struct {
+	digest  policy.Digest
+	servers []*server
+	leave   *Leave
+}
+
+// server is one server by the name that its tools have.
+type server struct {
+	name   string
+	skill  string // name of the skill that brings it, "" for the person's own
+	config *upstream.Config
+	unset  []upstream.Unset // variables without a value: it is not configured
+	*upstream.Server
+	screened atomic.Pointer[screened]
+}
+
+// New returns a set. Servers that are to be connected at the start are, in the
+// background.
+func New(opts *Options) *Set {
+	s := &Set{opts: *opts, brought: map[string]*bundle{}}
+	if s.opts.Deadline == 0 {
+		s.opts.Deadline = 20 * time.Second
+	}
+	if s.opts.DefaultSafety == policy.Unknown {
+		s.opts.DefaultSafety = policy.Medium
+	}
+	taken := map[string]bool{}
+	for _, c := range slices.Concat(opts.Profile, opts.Own) {
+		if taken[c.Name] || c.Disabled {
+			taken[c.Name] = true
+			continue
+		}
+		taken[c.Name] = true
+		s.own = append(s.own, s.open(c.Name, "", c, opts.Variables))
+	}
+	return s
+}
+
+// open resolves the variables of a server and gets it from the pool. Nothing is
+// connected.
+func (s *Set) open(name, skill string, c *upstream.Config, v upstream.Variables) *server {
+	sv := &server{name: name, skill: skill, config: c}
+	resolved, unset := c.Resolve(v) // values make connections of their own
+	if sv.unset = unset; len(unset) == 0 {
+		sv.Server = s.opts.Pool.Server(resolved, "")
+	}
+	return sv
+}
+
+// Close releases the connections of the set.
+func (s *Set) Close() error {
+	s.mu.Lock()
+	brought, own := s.brought, s.own
+	s.brought, s.own, s.closed = map[string]*bundle{}, nil, true
+	s.mu.Unlock()
+	for _, b := range brought {
+		b.release()
+	}
+	for _, sv := range own {
+		sv.release()
+	}
+	s.running.Wait()
+	return nil
+}
+
+func (b *bundle) release() {
+	for _, sv := range b.servers {
+		sv.release()
+	}
+	if b.leave != nil {
+		b.leave.Release()
+	}
+}
+
+func (sv *server) release() {
+	if sv.Server != nil {
+		sv.Release()
+	}
+}
+
+// all are the servers that are known now, own ones first.
+func (s *Set) all() []*server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := slices.Clone(s.own)
+	keys := make([]string, 0, len(s.brought))
+	for k := range s.brought {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		out = append(out, s.brought[k].servers...)
+	}
+	return out
+}
+
+// Status says how it is with each server. It connects nothing.
+func (s *Set) Status() []upstream.Status {
+	var out []upstream.Status
+	for _, sv := range s.all() {
+		out = append(out, sv.status())
+	}
+	return out
+}
+
+// NotConfigured is the state of a server that lacks the value of a variable.
+const NotConfigured upstream.State = "NOT_CONFIGURED"
+
+func (sv *server) status() upstream.Status {
+	if sv.Server == nil {
+		return upstream.Status{Name: sv.name, Transport: sv.config.Type, State: NotConfigured, Error: missing(sv.unset)}
+	}
+	st := sv.Status()
+	st.Name = sv.name
+	return st
+}
+
+// missing says which values are not there, and what to do about it.
+func missing(unset []upstream.Unset) string {
+	var parts []string
+	for _, u := range unset {
+		parts = append(parts, u.String())
+	}
+	return "not configured: " + strings.Join(parts, "; ")
+}
+
+// Tool is a tool that can be called.
+type Tool struct {
+	Name        string // by which it is called here
+	Server      string // the server's name here
+	Skill       string // that brings it, "" for the person's own
+	State       upstream.State
+	Definition  *mcp.Tool // as its server defines it; do not change it
+	NeedsPerson bool      // a person is asked before it is called
+	server      *server
+}
+
+// tools are those of a server that are known without connecting.
+func (s *Set) tools(sv *server) []Tool {
+	if sv.Server == nil {
+		return nil
+	}
+	return s.listed(sv, sv.Known())
+}
+
+func (s *Set) listed(sv *server, l *upstream.Listing) []Tool {
+	if l == nil {
+		return nil
+	}
+	state := sv.Status().State
+	usable := s.screen(sv, l).usable
+	out := make([]Tool, 0, len(usable))
+	for _, t := range usable {
+		tool := Tool{Name: upstream.ToolName(sv.name, t.Name), Server: sv.name, Skill: sv.skill, State: state, Definition: t, server: sv}
+		tool.NeedsPerson = !s.decide(&tool, nil).Allow()
+		out = append(out, tool)
+	}
+	return out
+}
+
+func (s *Set) log() *slog.Logger {
+	if s.opts.Logger != nil {
+		return s.opts.Logger
+	}
+	return slog.New(slog.DiscardHandler)
+}
+
+// ErrClosed says that the set was closed.
+var ErrClosed = errors.New("the tools are closed")
+
+// Connect connects the servers that are known, or the one of a name, in parallel
+// and under the deadline of the set. What came of it is in their status.
+func (s *Set) Connect(ctx context.Context, name string) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Deadline)
+	defer cancel()
+	servers := s.all()
+	if name != "" {
+		servers = nil
+		if sv := s.locate(ctx, name); sv != nil {
+			servers = []*server{sv}
+		}
+	}
+	var running sync.WaitGroup
+	for _, sv := range servers {
+		running.Go(func() { s.connect(ctx, sv) })
+	}
+	running.Wait()
+}
+
+// locate returns the server of a name; a skill that may bring it is asked to.
+func (s *Set) locate(ctx context.Context, name string) *server {
+	if sv := s.byName(name); sv != nil {
+		return sv
+	}
+	for _, e := range s.opts.Skills.Catalog().Snapshot().Skills() {
+		if strings.HasPrefix(name, e.Name+"_") {
+			s.serversOf(ctx, e)
+			if sv := s.byName(name); sv != nil {
+				return sv
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Set) byName(name string) *server {
+	all := s.all()
+	if i := slices.IndexFunc(all, func(sv *server) bool { return sv.name == name }); i >= 0 {
+		return all[i]
+	}
+	return nil
+}
+
+// Server is what is known of one server.
+type Server struct {
+	upstream.Status
+	Skill  string           // that brings it
+	Config *upstream.Config // with its variables, not their values
+	Known  *upstream.Listing
+}
+
+// Servers says what is known of each server. It connects nothing.
+func (s *Set) Servers() []Server {
+	var out []Server
+	for _, sv := range s.all() {
+		one := Server{Status: sv.status(), Skill: sv.skill, Config: sv.config}
+		if sv.Server != nil {
+			one.Known = sv.Known()
+		}
+		out = append(out, one)
+	}
+	return out
+}

@@ -1,0 +1,245 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// AuthError says that a server wants credentials that it was not given, or does
+// not accept those that it was.
+type AuthError struct {
+	Server    string
+	Status    int    // 401 or 403
+	Challenge string // WWW-Authenticate of the answer
+	Err       error
+}
+
+func (e *AuthError) Error() string {
+	return fmt.Sprintf("server %q refuses us (%d %s): check its headers or sign in to it", e.Server, e.Status, http.StatusText(e.Status))
+}
+
+// Unwrap gives what the transport said.
+func (e *AuthError) Unwrap() error { return e.Err }
+
+// OutcomeUnknownError says that a call was sent and not answered: nobody knows
+// whether the tool has run. It is never repeated by this package.
+type OutcomeUnknownError struct {
+	Server string
+	Tool   string
+	Err    error
+}
+
+func (e *OutcomeUnknownError) Error() string {
+	return fmt.Sprintf("tool %q of server %q: %v; it is not known whether it has run, and it was not called again", e.Tool, e.Server, e.Err)
+}
+
+// Unwrap gives the reason.
+func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
+
+// said is an error whose text is for people, and safe to show; the chain below it
+// is for programs.
+type said struct {
+	text string
+	err  error
+}
+
+func (e *said) Error() string { return e.text }
+func (e *said) Unwrap() error { return e.err }
+
+// lateError says that something did not come in time.
+type lateError struct {
+	what  string
+	limit time.Duration
+}
+
+func (e *lateError) Error() string { return fmt.Sprintf("%s within %v", e.what, e.limit) }
+
+// Is makes it a [context.DeadlineExceeded].
+func (e *lateError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+const (
+	stderrLines    = 5
+	stderrLineSize = 300
+)
+
+// dialError says what was tried, how it failed, and what the server said last.
+func dialError(c *Config, u, typ string, l *link, err error) error {
+	if l != nil {
+		l.mu.Lock()
+		status, challenge := l.status, l.statusAt
+		l.mu.Unlock()
+		if (status == http.StatusUnauthorized || status == http.StatusForbidden) && !timedOut(err) {
+			return &AuthError{Server: c.Name, Status: status, Challenge: scrub(c, clip(challenge, 500)), Err: err}
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "connecting to server %q", c.Name)
+	switch {
+	case u != "":
+		fmt.Fprintf(&b, " at %s", shown(u))
+	case c.Command != "":
+		fmt.Fprintf(&b, " with the command %q", c.Command)
+	}
+	if typ != "" && typ != Stdio {
+		fmt.Fprintf(&b, " (%s)", typ)
+	}
+	b.WriteString(": ")
+	b.WriteString(reason(l, err))
+	if l != nil {
+		for _, w := range l.warnings()[:min(1, len(l.warnings()))] {
+			b.WriteString("; " + w)
+		}
+		b.WriteString(tail(l.stderr()))
+	}
+	return &said{scrub(c, b.String()), err}
+}
+
+// reason says in a few words why there is no connection, or no longer.
+func reason(l *link, err error) string {
+	var wire *jsonrpc.Error
+	if errors.As(err, &wire) && !internalCode(wire) {
+		return fmt.Sprintf("it answers: %s (%d)", clip(wire.Message, 500), wire.Code)
+	}
+	if l != nil {
+		l.mu.Lock()
+		broken, status, proc := l.broken, l.status, l.proc
+		l.mu.Unlock()
+		if errors.Is(broken, errTooBig) {
+			return broken.Error()
+		}
+		if e, ok := proc.(interface{ Exited() string }); ok && broken != nil {
+			if how := e.Exited(); how != "" {
+				return "the command " + how
+			}
+		}
+		if broken != nil && proc != nil {
+			return "the command closed its output"
+		}
+		if status != 0 && !timedOut(err) {
+			return fmt.Sprintf("it answers %d %s", status, http.StatusText(status))
+		}
+		if cause := context.Cause(l.ctx); cause != nil && !errors.Is(cause, errEnded) && !timedOut(err) {
+			return cause.Error()
+		}
+		if broken != nil {
+			return "it closed the connection"
+		}
+	}
+	return err.Error()
+}
+
+// internalCode says whether an error of the SDK only looks like one of the server.
+func internalCode(e *jsonrpc.Error) bool {
+	switch e.Code {
+	case -32005:
+		return e.Message == "rejected by transport"
+	case -32004:
+		return e.Message == "server is closing"
+	case -32003:
+		return e.Message == "client is closing"
+	}
+	return false
+}
+
+func timedOut(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// triesOlder says whether a failure of streamable HTTP may be that of a server
+// that knows HTTP+SSE only: 400, 404 or 405 and no error of the protocol.
+func triesOlder(err error) bool {
+	var wire *jsonrpc.Error
+	if errors.As(err, &wire) && !internalCode(wire) {
+		return false
+	}
+	var s *said
+	if !errors.As(err, &s) || errors.Is(err, mcp.ErrSessionMissing) {
+		return false
+	}
+	for _, status := range []int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed} {
+		if strings.Contains(s.text, fmt.Sprintf("it answers %d ", status)) {
+			return true
+		}
+	}
+	return false
+}
+
+// tail is the end of what a process wrote to standard error, as lines of their own.
+func tail(stderr string) string {
+	lines := strings.FieldsFunc(stderr, func(r rune) bool { return r == '\n' || r == '\r' })
+	if len(lines) > stderrLines {
+		lines = lines[len(lines)-stderrLines:]
+	}
+	var b strings.Builder
+	for _, line := range lines {
+		if line = strings.TrimSpace(line); line != "" {
+			b.WriteString("\n  stderr: " + clip(line, stderrLineSize))
+		}
+	}
+	return b.String()
+}
+
+// clip shortens a text to n bytes and makes it printable.
+func clip(s string, n int) string {
+	if len(s) > n {
+		s = s[:n] + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
+			return '·'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "·"))
+}
+
+// shown is a URL without what may be a secret in it: scheme and host.
+func shown(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" {
+		return "a url that cannot be read"
+	}
+	s := u.Scheme + "://" + u.Host
+	if u.Path != "" && u.Path != "/" || u.RawQuery != "" {
+		s += "/…"
+	}
+	return s
+}
+
+var (
+	urls       = regexp.MustCompile(`\b(?:https?|wss?)://[^\s"'<>]+`)
+	secretName = regexp.MustCompile(`(?i)key|token|secret|pass|auth|cred`)
+)
+
+// scrub takes out of a text what a configuration keeps secret: values of headers
+// and of such variables, and all of a URL but its host.
+func scrub(c *Config, text string) string {
+	hide := func(v string) {
+		if len(v) >= 6 {
+			text = strings.ReplaceAll(text, v, "•••")
+		}
+	}
+	for _, v := range c.Headers {
+		hide(v)
+		if _, token, ok := strings.Cut(v, " "); ok {
+			hide(token)
+		}
+	}
+	for k, v := range c.Env {
+		if secretName.MatchString(k) {
+			hide(v)
+		}
+	}
+	return urls.ReplaceAllStringFunc(text, func(u string) string {
+		end := len(strings.TrimRight(u, ".,:;)]}"))
+		return shown(u[:end]) + u[end:]
+	})
+}

@@ -1,0 +1,127 @@
+package upstream
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Bounds of a listing.
+const (
+	MaxTools      = 10_000
+	MaxDefinition = 1 << 20 // bytes of one tool, as JSON
+	maxPages      = 1000
+	maxProblems   = 20
+)
+
+// relistAfter is the age from which tools are listed again at a health check,
+// where the server gives no other.
+const relistAfter = 5 * time.Minute
+
+type listError struct{ err error }
+
+func (e *listError) Error() string { return "listing its tools: " + e.err.Error() }
+func (e *listError) Unwrap() error { return e.err }
+
+type checkError struct{ err error }
+
+func (e *checkError) Error() string { return "it does not answer health checks: " + e.err.Error() }
+func (e *checkError) Unwrap() error { return e.err }
+
+// list reads all pages of the tools of a connection, within bounds.
+func (s *Server) list(ctx context.Context, conn *Conn) (*Listing, error) {
+	l := &Listing{At: time.Now(), Era: conn.Era}
+	if r := conn.InitializeResult(); r.Capabilities == nil || r.Capabilities.Tools == nil {
+		return l, nil
+	}
+	problem := func(format string, args ...any) {
+		if len(l.Problems) < maxProblems {
+			l.Problems = append(l.Problems, fmt.Sprintf(format, args...))
+		}
+	}
+	seen := map[string]bool{}
+	cursors := map[string]bool{}
+	params := &mcp.ListToolsParams{}
+	for page := range maxPages {
+		res, err := conn.ListTools(ctx, params)
+		if err != nil {
+			return nil, err
+		}
+		if page == 0 {
+			l.TTL = time.Duration(min(res.GetTTLMs(), int(24*time.Hour/time.Millisecond))) * time.Millisecond
+		}
+		for _, t := range res.Tools {
+			switch {
+			case t == nil || t.Name == "":
+				problem("a tool without a name")
+				continue
+			case seen[t.Name]:
+				problem("tool %q twice; the first one counts", clip(t.Name, 100))
+				continue
+			case !s.config.chooses(t.Name):
+				continue
+			case len(l.Tools) >= MaxTools:
+				problem("more than %d tools; the rest is left out", MaxTools)
+				continue
+			}
+			if data, err := json.Marshal(t); err != nil || len(data) > MaxDefinition {
+				problem("tool %q: its definition has more than %d bytes; it is left out", clip(t.Name, 100), MaxDefinition)
+				continue
+			}
+			seen[t.Name] = true
+			l.Tools = append(l.Tools, t)
+		}
+		if res.NextCursor == "" || cursors[res.NextCursor] || len(l.Tools) >= MaxTools {
+			break
+		}
+		cursors[res.NextCursor] = true
+		params = &mcp.ListToolsParams{Cursor: res.NextCursor}
+	}
+	for _, name := range s.config.Tools {
+		if !seen[name] && s.config.chooses(name) {
+			problem("its configuration lists tool %q, which it does not have", clip(name, 100))
+		}
+	}
+	slices.SortFunc(l.Tools, func(a, b *mcp.Tool) int { return cmp.Compare(a.Name, b.Name) })
+	return l, nil
+}
+
+// chooses says whether a tool is among those that the configuration wants.
+func (c *Config) chooses(name string) bool {
+	among := func(patterns []string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool {
+			ok, err := path.Match(p, name)
+			return p == name || ok && err == nil
+		})
+	}
+	return (len(c.Include) == 0 || among(c.Include)) && !among(c.Exclude)
+}
+
+// store keeps a listing, here and in the cache.
+func (s *Server) store(l *Listing) {
+	s.mu.Lock()
+	s.listing, s.listed = l, true
+	s.mu.Unlock()
+	if c := s.pool.o.Cache; c != nil {
+		if err := c.Store(s.digest, l); err != nil {
+			s.pool.o.Logger.Warn("listing not stored in the cache", "server", s.config.Name, "error", err)
+		}
+	}
+}
+
+// stale says whether the listing is older than the server wants it to be.
+func (s *Server) stale() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	age := relistAfter
+	if s.listing.TTL > 0 {
+		age = s.listing.TTL
+	}
+	return time.Since(s.listing.At) >= age
+}
