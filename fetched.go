@@ -174,7 +174,6 @@ func (j *job) planFetch() error {
 		return fmt.Errorf("skill %s: %s %s: %w", j.entry.Name, f.by, f.pkg, err)
 	}
 	if j.how.Needs == nil {
-		println("NILNEEDS", f.by, f.pkg, f.version)
 		return fmt.Errorf("skill %s: %s %s: it names nothing to install", j.entry.Name, f.by, f.pkg)
 	}
 	j.how.Needs.Source = f.by + " " + f.pkg

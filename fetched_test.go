@@ -242,6 +242,7 @@ func TestFetchedCommands(t *testing.T) {
 }
 
 // A real server from the real registry, where LOADOUT_TEST_NPM names one.
+// LOADOUT_SANDBOX_PRIVATE has the address of a mirror that is not public.
 func TestNPXFromTheRegistry(t *testing.T) {
 	name := os.Getenv("LOADOUT_TEST_NPM")
 	if name == "" {
@@ -249,6 +250,9 @@ func TestNPXFromTheRegistry(t *testing.T) {
 	}
 	s, _, _ := fetching(t, "npx", "-y", name)
 	s.scripts.Packages.NPMRegistry = ""
+	if private := os.Getenv("LOADOUT_SANDBOX_PRIVATE"); private != "" {
+		s.scripts.Private = append(s.scripts.Private, netip.MustParsePrefix(private))
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	served, err := s.Serve(ctx, loadout.Service{Skill: "f", Command: []string{"npx", "-y", name}, Typed: true, Principal: policy.Local()})

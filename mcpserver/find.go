@@ -219,7 +219,7 @@ func (s *Server) callError(err error) (*mcp.CallToolResult, error) {
 	case *tools.RefusedError:
 		name = e.Tool.Name
 		if e.Ask {
-			msg += " This client cannot ask them. They can write a rule for it into policy.rules of their configuration: " + e.Next + "."
+			msg += " This client cannot ask them; " + e.Next + "."
 		}
 	case *tools.FailedError:
 		name = e.Tool.Name

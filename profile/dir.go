@@ -22,7 +22,12 @@ type Problem struct {
 }
 
 // String says it in one line with the name of the file.
-func (p Problem) String() string { return p.File + ":" + p.Diagnostic.String() }
+func (p Problem) String() string {
+	if p.Line == 0 {
+		return p.File + ": " + p.Diagnostic.String()
+	}
+	return p.File + ":" + p.Diagnostic.String()
+}
 
 // ReadDir reads the Ghosts of the files *.yaml, *.yml and *.json of a directory,
 // in order of the files' names, not of those below it. [Profile.File] is a name

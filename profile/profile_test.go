@@ -79,7 +79,7 @@ spec:
 		{"other kinds beside", "g.yaml", "kind: Bot\nmetadata: {name: b}\n---\n# nothing\n---\napiVersion: loadout/v1\nkind: Ghost\nmetadata: {name: a}\nspec: {skills: [x, {name: y}, x]}\n---\nkind: Team\n",
 			[]*profile.Profile{{Name: "a", Skills: []string{"x", "y"}, File: "g.yaml", Line: 8}}, []string{"info 1:7 profile-kind", "info 11:7 profile-kind"}},
 		{"JSON", "g.json", `{"apiVersion": "loadout/v1", "kind": "Ghost", "metadata": {"name": "a"}, "spec": {"preload_skills": ["p"], /* c */}}`,
-			[]*profile.Profile{{Name: "a", Skills: []string{"p"}, Preload: []string{"p"}, File: "g.json", Line: 1}}, []string{"warning 1:105 profile-preload"}},
+			[]*profile.Profile{{Name: "a", Skills: []string{"p"}, Preload: []string{"p"}, File: "g.json", Line: 1}}, []string{"warning 1:101 profile-preload"}},
 		{"an error later hides nothing before", "g.yaml", "apiVersion: loadout/v1\nkind: Ghost\nmetadata: {name: a}\nspec: {}\n---\nkind: 'Ghost\n",
 			[]*profile.Profile{{Name: "a", File: "g.yaml", Line: 3}}, []string{"error 6:7 profile-unreadable"}},
 		{"a bad server", "g.yaml", "apiVersion: loadout/v1\nkind: Ghost\nmetadata: {name: a}\nspec:\n  mcpServers:\n    x: {type: pigeon, url: 'https://x.example'}\n    y: {command: z}\n",
@@ -124,8 +124,8 @@ func TestReadDir(t *testing.T) {
 	want := []string{
 		"c.json:1:2: error: the file cannot be read: it is not valid JSON: parsing value: unexpected EOF [profile-unreadable]",
 		`d.yaml:3:1: warning: Ghost "a" is defined in a.yaml already; this one is passed over [profile-duplicate]`,
-		"f.yaml:error: the file cannot be read: it is not a regular file [profile-unreadable]",
-		"g.yaml:error: the file cannot be read: it has 1048577 bytes, and at most 1048576 are read [profile-unreadable]",
+		"f.yaml: error: the file cannot be read: it is not a regular file [profile-unreadable]",
+		"g.yaml: error: the file cannot be read: it has 1048577 bytes, and at most 1048576 are read [profile-unreadable]",
 	}
 	if diff := cmp.Diff([]string{"a.yaml a", "b.yml b"}, names) + cmp.Diff(want, said); diff != "" || err != nil {
 		t.Errorf("(-want +got):\n%s%v", diff, err)

@@ -465,3 +465,52 @@ not json
 		})
 	}
 }
+
+// Skills of Wegent, unmodified, from the directory that LOADOUT_TEST_WEGENT names
+// (backend/init_data/skills of github.com/wecode-ai/Wegent).
+func TestProvidersOfWegent(t *testing.T) {
+	dir := os.Getenv("LOADOUT_TEST_WEGENT")
+	if dir == "" {
+		t.Skip("LOADOUT_TEST_WEGENT names no directory")
+	}
+	w := newWorld(t)
+	for name, want := range map[string][]string{
+		"mermaid-diagram": {"render_mermaid", "read_mermaid_reference"},
+		"sandbox":         {"exec", "sub_claude_agent", "list_files", "read_file", "write_file", "upload_attachment"},
+	} {
+		if err := os.CopyFS(filepath.Join(w.dir, name), os.DirFS(filepath.Join(dir, name))); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Catalog().Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.approve(t, name)
+		c, served := w.dial(t, name, nil)
+		_, names := list(t, c)
+		t.Logf("%s: %q\n%s", name, names, served.Stderr())
+		for _, tool := range want { // download_attachment needs httpx
+			if !slices.Contains(names, tool) {
+				t.Errorf("%s has no %s", name, tool)
+			}
+		}
+		for _, try := range []struct {
+			tool string
+			args args
+			want string
+		}{
+			{"render_mermaid", args{"code": "flowchart TD\n  A --> B"}, `"success": true`},
+			{"render_mermaid", args{"code": "flowchart TD\n  A[x --> B"}, "Unclosed bracket"},
+			{"read_mermaid_reference", args{"reference": "pie"}, "# Pie Chart"},
+			{"exec", args{"command": "echo hello && pwd"}, ""},
+		} {
+			if !slices.Contains(names, try.tool) {
+				continue
+			}
+			got, failed := call(t, c, try.tool, try.args)
+			t.Logf("%s(%v): failed %v: %.300s", try.tool, try.args, failed, got)
+			if failed || !strings.Contains(got, try.want) {
+				t.Errorf("%s: %s", try.tool, got)
+			}
+		}
+	}
+}

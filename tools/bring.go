@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
 	"github.com/loadout-dev/loadout/upstream"
 )
@@ -136,7 +137,7 @@ func (s *Set) bring(ctx context.Context, e *catalog.Entry, sk *skill.Skill) ([]*
 	leave, err := s.opts.Permit(ctx, e)
 	if err != nil {
 		s.drop(e.Key(), nil)
-		return nil, []string{"its tools are not available: " + err.Error()}
+		return nil, []string{"its MCP servers and providers are not started: " + err.Error()}
 	}
 	s.mu.Lock()
 	if s.closed {
@@ -160,7 +161,7 @@ func (s *Set) bring(ctx context.Context, e *catalog.Entry, sk *skill.Skill) ([]*
 			name += "_" + c.Name
 		}
 		c.Name = name
-		b.servers = append(b.servers, s.open(name, e.Name, c, upstream.Variables{User: leave.User, Secret: leave.Secret}))
+		b.servers = append(b.servers, s.open(name, e.Name, c, upstream.Variables{User: leave.User, Secret: leave.Secret, Skill: sandbox.SkillDir}))
 	}
 	return s.keep(e.Key(), b).servers, problems
 }

@@ -51,7 +51,11 @@ func newServer(name string) *mcp.Server {
 		return nil, nil, nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "huge"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.Repeat("x", 100<<20)}}}, nil, nil
+		os.Stdout.WriteString(`{"jsonrpc":"2.0","id":2,"result":"`)
+		for range 100 {
+			os.Stdout.WriteString(strings.Repeat("x", 1<<20))
+		}
+		return &mcp.CallToolResult{}, nil, nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "noise"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		fmt.Println(`{"level":"info","msg":"working"}`)

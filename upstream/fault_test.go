@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -172,9 +173,6 @@ func TestFaultCrashInACall(t *testing.T) {
 }
 
 func TestFaultHugeResult(t *testing.T) {
-	if testing.Short() {
-		t.Skip("moves 100 MB")
-	}
 	d := newDialer()
 	d.MaxMessage = 1 << 20
 	s := newPool(t, &upstream.PoolOptions{Dialer: d}).Server(childConfig(t, "modern"), "")
@@ -349,7 +347,11 @@ func TestFaultSessionExpired(t *testing.T) {
 			u := serveHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				id := r.Header.Get("Mcp-Session-Id")
 				if id != "" && id == expired.Load() {
-					refused.Add(1)
+					if refused.Add(1) == 1 { // it is gone for the server too
+						gone := httptest.NewRequest(http.MethodDelete, "/", nil)
+						gone.Header.Set("Mcp-Session-Id", id)
+						h.ServeHTTP(httptest.NewRecorder(), gone)
+					}
 					tt.answer(w)
 					return
 				}

@@ -10,6 +10,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -34,12 +35,12 @@ func newStreamable(l *link) (mcp.Transport, error) {
 	if l.dialer.OAuth != nil {
 		oauth = l.dialer.OAuth(l.config, endpoint)
 	}
-	return &mcp.StreamableClientTransport{
+	return &streamable{link: l, endpoint: endpoint, trip: client.Transport.(*roundTripper), inner: &mcp.StreamableClientTransport{
 		Endpoint:     endpoint,
 		HTTPClient:   client,
 		OAuthHandler: oauth,
 		MaxEventSize: l.dialer.maxMessage(),
-	}, nil
+	}}, nil
 }
 
 // newSSE is the transport of servers from before 2025-03-26.
@@ -122,6 +123,7 @@ type roundTripper struct {
 	base    http.RoundTripper
 	origin  string // scheme and host
 	headers http.Header
+	version atomic.Pointer[string] // of the older era, once it is agreed on
 }
 
 func (t *roundTripper) redirect(req *http.Request, via []*http.Request) error {
@@ -143,6 +145,9 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		})
 	}
 	req = req.Clone(ctx)
+	if v := t.version.Load(); v != nil && req.Header.Get("Mcp-Protocol-Version") == "" {
+		req.Header.Set("Mcp-Protocol-Version", *v)
+	}
 	if own := req.URL.Scheme+"://"+req.URL.Host == t.origin; own {
 		for k, v := range t.headers {
 			req.Header[k] = v

@@ -31,7 +31,13 @@ type Variables struct {
 
 	Workspace string // ${workspaceFolder}, ${workspaceFolderBasename}
 	Home      string // ${userHome}
+	// Skill is where the files of the skill are that brings the configuration:
+	// ${SKILL_DIR} and its other names.
+	Skill string
 }
+
+// skillNames are the names of the folder of a skill.
+var skillNames = []string{"SKILL_DIR", "CLAUDE_SKILL_DIR", "CLAUDE_PLUGIN_ROOT", "LOADOUT_SKILL"}
 
 // Unset is a variable without a value. It never says a value.
 type Unset struct {
@@ -175,6 +181,9 @@ func (r *resolver) lookup(v *variable) (value string, ok bool, hint string) {
 	}
 	switch v.kind {
 	case FromEnv:
+		if r.v.Skill != "" && slices.Contains(skillNames, v.name) {
+			return r.v.Skill, true, ""
+		}
 		return from(r.v.Env, "this configuration does not see the environment; write ${{secrets."+v.name+"}}", "set the variable "+v.name+", or write ${"+v.name+":-DEFAULT}")
 	case FromInput:
 		return from(r.v.Input, "this configuration cannot ask; write ${{secrets."+v.name+"}}", "loadout secret set "+v.name)

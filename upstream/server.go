@@ -142,27 +142,10 @@ func (s *Server) Connect(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	s.used = time.Now()
-	var begin []*instance
-	for _, i := range s.instances {
-		switch {
-		case !i.running:
-			i.running, i.trying = true, true
-			begin = append(begin, i)
-		case !i.trying && i.conn == nil && i.failures < breaker:
-			i.trying = true
-			i.kick <- struct{}{} // there is room: only who sets trying puts one in
-		}
-	}
 	s.mu.Unlock()
-	for _, i := range begin {
-		if !s.pool.begin(i.run) {
-			s.mu.Lock()
-			i.running, i.trying = false, false
-			s.mu.Unlock()
-			return fmt.Errorf("server %q: %w", s.config.Name, errClosed)
-		}
-	}
+	tried := map[*instance]bool{} // by us: one failure is told, not waited out
 	for {
+		var begin []*instance
 		s.mu.Lock()
 		turn := s.turn
 		trying := false
@@ -171,13 +154,32 @@ func (s *Server) Connect(ctx context.Context) error {
 				s.mu.Unlock()
 				return nil
 			}
+			if !i.trying && !tried[i] {
+				switch {
+				case !i.running:
+					i.running, i.trying = true, true
+					begin = append(begin, i)
+				case i.failures < breaker:
+					i.trying = true
+					i.kick <- struct{}{} // there is room: only who sets trying puts one in
+				}
+				tried[i] = i.trying
+			}
 			trying = trying || i.trying
 		}
 		err := s.err
 		s.mu.Unlock()
+		for _, i := range begin {
+			if !s.pool.begin(i.run) {
+				s.mu.Lock()
+				i.running, i.trying = false, false
+				s.mu.Unlock()
+				return fmt.Errorf("server %q: %w", s.config.Name, errClosed)
+			}
+		}
 		if !trying {
 			if err == nil {
-				err = errEnded
+				err = fmt.Errorf("server %q: %w", s.config.Name, errEnded)
 			}
 			return err
 		}

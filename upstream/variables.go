@@ -53,29 +53,31 @@ var predefined = []string{"workspaceFolder", "workspaceRoot", "workspaceFolderBa
 // is ever handed on.
 func template(s string, depth int) []part {
 	var out []part
-	literal := func(s string) {
-		if n := len(out); n > 0 && out[n-1].v == nil {
-			out[n-1].literal += s
-		} else if s != "" {
-			out = append(out, part{literal: s})
+	var literal strings.Builder
+	flush := func() {
+		if literal.Len() > 0 {
+			out = append(out, part{literal: literal.String()})
+			literal.Reset()
 		}
 	}
 	for s != "" {
 		i := strings.Index(s, "${")
 		if i < 0 {
-			literal(s)
+			literal.WriteString(s)
 			break
 		}
 		if i > 0 && s[i-1] == '$' {
-			literal(s[:i-1] + "${")
+			literal.WriteString(s[:i-1] + "${")
 			s = s[i+2:]
 			continue
 		}
-		literal(s[:i])
+		literal.WriteString(s[:i])
+		flush()
 		n := extent(s[i:])
 		out = append(out, part{v: variableOf(s[i:i+n], depth)})
 		s = s[i+n:]
 	}
+	flush()
 	return out
 }
 

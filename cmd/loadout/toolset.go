@@ -131,7 +131,7 @@ func (a *app) toolset(ctx context.Context, c *config.Config, rt *loadout.Runtime
 	rules.Threshold, _ = policy.ParseLevel(c.Policy.Threshold)
 	safety, _ := policy.ParseLevel(c.Servers.Safety)
 	t := &toolset{}
-	sandboxed := &skillServers{rt: rt}
+	sandboxed := &skillServers{rt: rt, flags: a.flags()}
 	t.pool = upstream.NewPool(&upstream.PoolOptions{
 		Dialer: &upstream.Dialer{Spawn: sandboxed.spawner(spawn.New(nil).Start), Logger: a.logger(), Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: buildVersion().Version}},
 		Cache:  a.toolCache(), Idle: time.Duration(c.Servers.Idle) * time.Second, Logger: a.logger(),
@@ -174,6 +174,7 @@ func (a *app) variables(c *config.Config) upstream.Variables {
 // skillServers starts what skills bring, in the sandbox.
 type skillServers struct {
 	rt    *loadout.Runtime
+	flags string   // for commands that a person is told to type
 	files sync.Map // of providers, by key of the skill
 }
 
@@ -182,7 +183,7 @@ func (s *skillServers) permit(user func(string) (string, bool)) func(context.Con
 	return func(ctx context.Context, e *catalog.Entry) (*tools.Leave, error) {
 		l, err := s.rt.Leave(ctx, e.Key(), policy.Principal{}, "")
 		if refused, ok := errors.AsType[*loadout.RefusedError](err); ok {
-			return nil, fmt.Errorf("%s; %s", refused.Decision.Reason, refused.Decision.Next)
+			return nil, fmt.Errorf("%s; to approve them as they are now: %s%s", refused.Decision.Reason, refused.Decision.Next, s.flags)
 		}
 		if err != nil {
 			return nil, err

@@ -47,15 +47,11 @@ func newServer(era string) *mcp.Server {
 }
 
 // opener connects to a server in memory, any number of times.
-func opener(t *testing.T, s *mcp.Server) direct.Opener {
+func opener(s *mcp.Server) direct.Opener {
 	return direct.Over(func(ctx context.Context) (mcp.Transport, error) {
 		here, there := mcp.NewInMemoryTransports()
-		ss, err := s.Connect(context.Background(), there, nil)
-		if err != nil {
-			return nil, err
-		}
-		t.Cleanup(func() { ss.Wait() })
-		return here, nil
+		_, err := s.Connect(context.Background(), there, nil) // ends with the other side
+		return here, err
 	}, "")
 }
 
@@ -164,7 +160,7 @@ func TestQuestionsOfServersReachClientsOfEitherEra(t *testing.T) {
 	eachEra(t, func(t *testing.T, client, server string) {
 		up := newServer(server)
 		addAsking(up, server)
-		s := newDirect(t, nil, direct.Upstream{Name: "up", Opener: opener(t, up)})
+		s := newDirect(t, nil, direct.Upstream{Name: "up", Opener: opener(up)})
 		here, there := mcp.NewInMemoryTransports()
 		ran := make(chan struct{})
 		go func() { defer close(ran); s.Run(context.Background(), there) }()
@@ -197,7 +193,7 @@ func TestHeldCallIsBoundToItsRequest(t *testing.T) {
 		}
 		return say(res.Action)
 	})
-	s := newDirect(t, nil, direct.Upstream{Name: "up", Opener: opener(t, up)})
+	s := newDirect(t, nil, direct.Upstream{Name: "up", Opener: opener(up)})
 	o := answering()
 	o.MultiRoundTrip = &mcp.MultiRoundTripOptions{Disabled: true}
 	cs := connect(t, s, modern, o)
@@ -238,7 +234,7 @@ func TestErrorsOfServersPassWhole(t *testing.T) {
 		want := &jsonrpc.Error{Code: -31234, Message: "not today", Data: json.RawMessage(`{"why":"closed"}`)}
 		up := newServer(server)
 		addTool(up, "fail", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, want })
-		cs := connect(t, newDirect(t, nil, direct.Upstream{Name: "up", Opener: opener(t, up)}), client, nil)
+		cs := connect(t, newDirect(t, nil, direct.Upstream{Name: "up", Opener: opener(up)}), client, nil)
 		_, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "fail"})
 		var got *jsonrpc.Error
 		if !errors.As(err, &got) || cmp.Diff(want, got) != "" {
@@ -259,7 +255,7 @@ func TestProgressAndLogsReachTheCall(t *testing.T) {
 			return say("done")
 		})
 		progress, logs := make(chan string, 10), make(chan string, 10)
-		cs := connect(t, newDirect(t, nil, direct.Upstream{Name: "up", Opener: opener(t, up)}), client, &mcp.ClientOptions{
+		cs := connect(t, newDirect(t, nil, direct.Upstream{Name: "up", Opener: opener(up)}), client, &mcp.ClientOptions{
 			ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
 				progress <- fmt.Sprint(req.Params.ProgressToken, " ", req.Params.Progress)
 			},
@@ -299,7 +295,7 @@ func TestCancellationReachesTheServer(t *testing.T) {
 			close(cancelled)
 			return nil, ctx.Err()
 		})
-		cs := connect(t, newDirect(t, nil, direct.Upstream{Name: "up", Opener: opener(t, up)}), client, answering())
+		cs := connect(t, newDirect(t, nil, direct.Upstream{Name: "up", Opener: opener(up)}), client, answering())
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { <-started; cancel() }()
 		if _, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: "wait"}); !errors.Is(err, context.Canceled) {
@@ -317,7 +313,7 @@ func TestChangesReachClients(t *testing.T) {
 			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "test://a", Text: "a"}}}, nil
 		})
 		changed, updated := make(chan struct{}, 10), make(chan string, 10)
-		cs := connect(t, newDirect(t, nil, direct.Upstream{Name: "up", Opener: opener(t, up)}), client, &mcp.ClientOptions{
+		cs := connect(t, newDirect(t, nil, direct.Upstream{Name: "up", Opener: opener(up)}), client, &mcp.ClientOptions{
 			ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} },
 			ResourceUpdatedHandler: func(_ context.Context, req *mcp.ResourceUpdatedNotificationRequest) { updated <- req.Params.URI },
 		})
@@ -360,7 +356,7 @@ func TestW24OneServerFailing(t *testing.T) {
 			reports := make(chan string, 20)
 			s := newDirect(t, &direct.Options{Report: func(server string, err error) { reports <- server + ": " + err.Error() }},
 				direct.Upstream{Name: "bad", Prefix: "bad", Opener: failing{errors.New("no such command")}},
-				direct.Upstream{Name: "good", Prefix: "good", Opener: opener(t, up)})
+				direct.Upstream{Name: "good", Prefix: "good", Opener: opener(up)})
 			cs := connect(t, s, era, nil)
 			res, err := cs.ListTools(t.Context(), nil)
 			if err != nil || len(res.Tools) != 1 || res.Tools[0].Name != "good__works" {
@@ -400,9 +396,9 @@ func TestSeveralServers(t *testing.T) {
 	for _, era := range []string{legacy, modern} {
 		t.Run(era, func(t *testing.T) {
 			s := newDirect(t, nil,
-				direct.Upstream{Name: "one", Opener: opener(t, make("one"))},
-				direct.Upstream{Name: "two", Opener: opener(t, make("two"))},
-				direct.Upstream{Name: "three", Prefix: "three.x", Opener: opener(t, make("three"))})
+				direct.Upstream{Name: "one", Opener: opener(make("one"))},
+				direct.Upstream{Name: "two", Opener: opener(make("two"))},
+				direct.Upstream{Name: "three", Prefix: "three.x", Opener: opener(make("three"))})
 			cs := connect(t, s, era, nil)
 			tools, err := cs.ListTools(t.Context(), nil)
 			if err != nil {

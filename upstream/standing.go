@@ -1,0 +1,277 @@
+package upstream
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// standing is a connection of streamable HTTP with what the SDK does only for
+// connections that it knows: in the older era, the header with the version, and
+// the standing stream (GET) of what the server says by itself. Unlike the SDK's
+// it is opened again for as long as the connection lives.
+type standing struct {
+	mcp.Connection
+	link     *link
+	trip     *roundTripper
+	client   *http.Client
+	endpoint string
+	oauth    auth.OAuthHandler
+
+	in   chan received
+	once sync.Once
+
+	mu   sync.Mutex
+	init jsonrpc.ID // of the initialize request
+}
+
+type received struct {
+	msg jsonrpc.Message
+	err error
+}
+
+type streamable struct {
+	link     *link
+	inner    *mcp.StreamableClientTransport
+	trip     *roundTripper
+	endpoint string
+}
+
+func (t *streamable) Connect(ctx context.Context) (mcp.Connection, error) {
+	inner, err := t.inner.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &standing{
+		Connection: inner, link: t.link, trip: t.trip, client: t.inner.HTTPClient, endpoint: t.endpoint,
+		oauth: t.inner.OAuthHandler, in: make(chan received),
+	}
+	t.link.group.Go(c.pump)
+	return c, nil
+}
+
+// pump reads what answers requests.
+func (c *standing) pump() {
+	for {
+		msg, err := c.Connection.Read(c.link.ctx)
+		select {
+		case c.in <- received{msg, err}:
+		case <-c.link.ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (c *standing) Read(ctx context.Context) (jsonrpc.Message, error) {
+	select {
+	case r := <-c.in:
+		if res, ok := r.msg.(*jsonrpc.Response); ok {
+			c.initialized(res)
+		}
+		return r.msg, r.err
+	case <-c.link.ctx.Done():
+		return nil, io.EOF
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// initialized takes the version from the answer to initialize.
+func (c *standing) initialized(res *jsonrpc.Response) {
+	c.mu.Lock()
+	own := c.init.IsValid() && c.init == res.ID
+	c.mu.Unlock()
+	if !own || res.Error != nil {
+		return
+	}
+	var r struct {
+		ProtocolVersion string `json:"protocolVersion"`
+	}
+	if json.Unmarshal(res.Result, &r) == nil && len(r.ProtocolVersion) < 100 {
+		c.trip.version.Store(&r.ProtocolVersion)
+	}
+}
+
+func (c *standing) Write(ctx context.Context, msg jsonrpc.Message) error {
+	req, _ := msg.(*jsonrpc.Request)
+	if req != nil && req.Method == "initialize" {
+		c.mu.Lock()
+		c.init = req.ID
+		c.mu.Unlock()
+	}
+	err := c.Connection.Write(ctx, msg)
+	if err == nil && req != nil && req.Method == "notifications/initialized" {
+		c.once.Do(func() { c.link.group.Go(c.stand) })
+	}
+	return err
+}
+
+// stand keeps the stream open until the connection ends, or the server says that
+// it has none.
+func (c *standing) stand() {
+	ctx := c.link.ctx
+	last, retry := "", time.Duration(0)
+	for failures := 0; ; {
+		began := time.Now()
+		res, err := c.get(ctx, last)
+		if err == nil {
+			if !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") || res.StatusCode != http.StatusOK {
+				res.Body.Close()
+				if res.StatusCode < 500 {
+					return
+				}
+			} else {
+				if failures > 0 && last == "" && c.link.changed != nil {
+					c.link.changed("tools") // what was said meanwhile is lost
+					c.link.changed("prompts")
+					c.link.changed("resources")
+				}
+				err = readEvents(res.Body, c.link.dialer.maxMessage(), func(e event) error {
+					if e.id != "" {
+						last = e.id
+					}
+					if e.retry > 0 {
+						retry = e.retry
+					}
+					return c.event(ctx, e)
+				})
+				res.Body.Close()
+				if errors.Is(err, errTooBig) {
+					c.link.begin(err)
+					return
+				}
+			}
+		}
+		if failures++; time.Since(began) > maxWait {
+			failures = 1
+		}
+		select {
+		case <-time.After(max(backoff(failures), min(retry, maxWait))):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (c *standing) get(ctx context.Context, last string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.endpoint, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if id := c.SessionID(); id != "" {
+		req.Header.Set("Mcp-Session-Id", id)
+	}
+	if last != "" {
+		req.Header.Set("Last-Event-Id", last)
+	}
+	if c.oauth != nil {
+		source, err := c.oauth.TokenSource(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if source != nil {
+			token, err := source.Token()
+			if err != nil {
+				return nil, err
+			}
+			req.Header.Set("Authorization", "Bearer "+token.AccessToken)
+		}
+	}
+	return c.client.Do(req)
+}
+
+func (c *standing) event(ctx context.Context, e event) error {
+	if len(e.data) == 0 || e.name != "" && e.name != "message" {
+		return nil
+	}
+	msg, err := jsonrpc.DecodeMessage(e.data)
+	if err != nil {
+		c.link.spoke(string(e.data[:min(len(e.data), 4*maxNoiseLine)]))
+		return nil
+	}
+	select {
+	case c.in <- received{msg, nil}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// event is one of a stream of server-sent events.
+type event struct {
+	name, id string
+	data     []byte
+	retry    time.Duration
+}
+
+// readEvents calls f for each event, of at most limit bytes, until the stream
+// ends or f fails.
+func readEvents(r io.Reader, limit int, f func(event) error) error {
+	b := bufio.NewReader(r)
+	var e event
+	var data [][]byte
+	size := 0
+	for {
+		line, err := readEventLine(b, limit-size)
+		if err != nil {
+			return err
+		}
+		size += len(line)
+		if len(line) == 0 {
+			e.data = bytes.Join(data, []byte("\n"))
+			if err := f(e); err != nil {
+				return err
+			}
+			e, data, size = event{}, nil, 0
+			continue
+		}
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(name) {
+		case "event":
+			e.name = string(value)
+		case "id":
+			e.id = string(value)
+		case "data":
+			data = append(data, value)
+		case "retry":
+			var ms int
+			if _, err := fmt.Sscanf(string(value), "%d", &ms); err == nil && ms > 0 {
+				e.retry = time.Duration(min(ms, int(time.Hour/time.Millisecond))) * time.Millisecond
+			}
+		}
+	}
+}
+
+func readEventLine(b *bufio.Reader, limit int) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := b.ReadSlice('\n')
+		if len(line)+len(part) > limit+2 {
+			return nil, fmt.Errorf("%w: an event over the limit", errTooBig)
+		}
+		line = append(line, part...)
+		if err == nil {
+			return bytes.TrimRight(line, "\r\n"), nil
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return nil, err
+		}
+	}
+}
