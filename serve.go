@@ -136,6 +136,9 @@ func (j *job) start(ctx context.Context) (*Served, error) {
 	if err != nil {
 		return nil, fmt.Errorf("skill %s: %s: %w", j.entry.Name, j.service.name(), err)
 	}
+	if b.Tier() == sandbox.Limited {
+		j.note("it runs without isolation, as was allowed for this digest")
+	}
 	j.progress("starting %s", j.service.name())
 	box, err := b.Start(ctx, spec)
 	if err != nil {

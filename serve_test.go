@@ -5,13 +5,19 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/stage/stagetest"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -28,6 +34,13 @@ for line in sys.stdin:
     if w == "fail":
         sys.exit(3)
 `
+
+// What connects to servers takes a service for a process of its own.
+var _ interface {
+	io.Reader
+	io.WriteCloser
+	Stderr() string
+} = (*loadout.Served)(nil)
 
 func echo() files {
 	return files{
@@ -255,5 +268,104 @@ provider: {module: provider, class: P}
 	want := []string{"boat|docker run x|||docker", "here|server.py --fast||AT KEY secrets.KEY|", "there||mcp.example.com|Authorization TOKEN|", "provider|python3 provider.py P|||"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestServedHostsAreThoseOfAll(t *testing.T) {
+	answer := func(text string) *httptest.Server {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text) }))
+		t.Cleanup(s.Close)
+		return s
+	}
+	a, b, c := answer("one"), answer("two"), answer("three")
+	at := func(s *httptest.Server) string { return strings.TrimPrefix(s.URL, "http://") }
+	s := newShop(t, files{
+		"net/SKILL.md": "---\nname: net\ndescription: x\nsandbox: {network: ['" + at(a) + "', '" + at(b) + "', '" + at(c) + "']}\n---\n",
+		"net/get.py": `import sys, urllib.request, urllib.error
+for line in sys.stdin:
+    try:
+        print(urllib.request.urlopen(line.strip()).read().decode(), flush=True)
+    except urllib.error.HTTPError as e:
+        print(e.code, flush=True)
+`}, func(s *shop, o *loadout.Options) {
+		s.scripts.Bounds.Network = []string{at(a), at(b)} // of the operator
+		s.scripts.Private = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	})
+	s.approve(t, "net")
+	for _, tt := range []struct {
+		hosts []string
+		want  [3]string
+	}{
+		{nil, [3]string{"one", "two", "403"}},
+		{[]string{at(a), at(c)}, [3]string{"one", "403", "403"}},
+	} {
+		served, err := s.serve(t, loadout.Service{Skill: "net", Command: []string{"get.py"}, Hosts: tt.hosts, Env: map[string]string{"NO_PROXY": "", "no_proxy": ""}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := bufio.NewReader(served)
+		for i, srv := range []*httptest.Server{a, b, c} {
+			if got := say(t, served, r, srv.URL); got != tt.want[i] {
+				t.Errorf("hosts %q: server %d answered %q, want %q", tt.hosts, i, got, tt.want[i])
+			}
+		}
+		served.Close()
+	}
+	served, err := s.serve(t, loadout.Service{Skill: "net", Command: []string{"get.py"}, Hosts: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(served, a.URL+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-served.Done() // there is no network at all, which the program does not expect
+	if !strings.Contains(served.Stderr(), "URLError") {
+		t.Errorf("without hosts: %s", served.Stderr())
+	}
+}
+
+// A module that answers lines, on the sandboxed runner of the command.
+func TestServeWASM(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds two programs")
+	}
+	needSandbox(t)
+	dir := stagetest.OpenDir(t)
+	exe, module := filepath.Join(dir, "loadout"), filepath.Join(dir, "echo.wasm")
+	src := filepath.Join(dir, "echo.go")
+	text := "package main\n\nimport (\n\t\"bufio\"\n\t\"fmt\"\n\t\"os\"\n)\n\nfunc main() {\n\tfor in := bufio.NewScanner(os.Stdin); in.Scan(); {\n\t\tfmt.Println(os.Getenv(\"GREETING\"), len(os.Args), in.Text())\n\t}\n}\n"
+	if err := os.WriteFile(src, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []struct{ out, what, env string }{{exe, "./testdata/wasmrunner", "CGO_ENABLED=0"}, {module, src, "GOOS=wasip1"}} {
+		cmd := exec.Command("go", "build", "-o", b.out, b.what)
+		cmd.Env = append(os.Environ(), b.env)
+		if b.env == "GOOS=wasip1" {
+			cmd.Env = append(cmd.Env, "GOARCH=wasm")
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("build %s: %v: %s", b.what, err, out)
+		}
+	}
+	data, err := os.ReadFile(module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newShop(t, files{"w/SKILL.md": skillText("w", "x"), "w/echo.wasm": string(data)}, func(s *shop, _ *loadout.Options) {
+		s.scripts.Command, s.scripts.Cache = exe, filepath.Join(dir, "cache")
+	})
+	s.approve(t, "w")
+	served, err := s.serve(t, loadout.Service{Skill: "w", Command: []string{"/skill/echo.wasm", "a"}, Env: map[string]string{"GREETING": "hi"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(served)
+	for _, word := range []string{"one", "two"} {
+		if got := say(t, served, r, word); got != "hi 2 "+word {
+			t.Errorf("got %q", got)
+		}
+	}
+	if err := served.Close(); err != nil || served.Err() != nil {
+		t.Errorf("%v, %v", err, served.Err())
 	}
 }

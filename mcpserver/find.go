@@ -207,6 +207,27 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string
 	return s.callError(err)
 }
 
+// Permit decides on a call of another server's tool by its own name, for a server
+// that lists such tools directly: nil is leave, another result the answer in
+// place of the call. It asks the person through the client where policy wants
+// that, and takes what is ours out of the request.
+func (s *Server) Permit(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (*mcp.CallToolResult, error) {
+	p, name := req.Params, upstream.ToolName(server, tool)
+	answer := s.approvals.read(name, p.Arguments, p.RequestState, p.InputResponses)
+	if answer == denied {
+		return failed("The person did not approve the call of " + name + ". Do not try it again unless they ask for it."), nil
+	}
+	p.RequestState, p.InputResponses = s.approvals.inner(p.RequestState, p.InputResponses)
+	err := s.opts.Tools.Permit(ctx, server, &tools.Call{Name: tool, Arguments: p.Arguments, Principal: policy.Local(), Approved: answer == approved || s.approvals.remembered(name)})
+	if err == nil {
+		return nil, nil
+	}
+	if refused, ok := errors.AsType[*tools.RefusedError](err); ok && refused.Ask && canElicit(req) {
+		return s.approvals.question(refused, p.Arguments), nil
+	}
+	return s.callError(err)
+}
+
 // callError is what a model reads where a call came to nothing; errors of the
 // protocol are passed on with their code and data.
 func (s *Server) callError(err error) (*mcp.CallToolResult, error) {

@@ -10,7 +10,6 @@ package profile
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -162,12 +161,12 @@ func badName(name string) string {
 func (p *parser) spec(g *Profile, spec *tree.Node) {
 	var servers *tree.Node
 	var preload tree.Field
-	for i, f := range spec.Fields {
+	fields, passed := spec.Unique()
+	for _, f := range passed {
+		p.add(skill.Warning, "profile-key-twice", &tree.Node{Line: f.Line, Column: f.Column}, "key "+quote(f.Key)+" comes twice; the last one counts", "remove one of them")
+	}
+	for _, f := range fields {
 		at := &tree.Node{Line: f.Line, Column: f.Column}
-		if slices.ContainsFunc(spec.Fields[i+1:], func(later tree.Field) bool { return later.Key == f.Key }) {
-			p.add(skill.Warning, "profile-key-twice", at, "key "+quote(f.Key)+" comes twice; the last one counts", "remove one of them")
-			continue
-		}
 		if f.Value.Kind == tree.Null {
 			continue
 		}
@@ -203,8 +202,12 @@ func (p *parser) spec(g *Profile, spec *tree.Node) {
 // preload reads what is loaded from the beginning. It belongs to the skills.
 func (p *parser) preload(g *Profile, f tree.Field) {
 	g.Preload = p.names(f)
+	have := map[string]bool{}
+	for _, name := range g.Skills {
+		have[name] = true
+	}
 	for _, name := range g.Preload {
-		if slices.Contains(g.Skills, name) {
+		if have[name] {
 			continue
 		}
 		p.add(skill.Warning, "profile-preload", f.Value, fmt.Sprintf("%s: %s is not among the skills; it is added to them", f.Key, quote(name)), "add it to skills")

@@ -118,6 +118,22 @@ func (s *Set) Call(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
 	return nil, &FailedError{Tool: *t, Err: err}
 }
 
+// Permit decides on a call of a tool by its own name, without calling it. The
+// error is a [*RefusedError] or a [*NoServerError].
+func (s *Set) Permit(ctx context.Context, server string, c *Call) error {
+	sv := s.byName(server)
+	if sv == nil || sv.Server == nil {
+		return &NoServerError{Name: server, Near: s.names()}
+	}
+	t := &Tool{Name: upstream.ToolName(server, c.Name), Server: server, Skill: sv.skill, State: sv.Status().State, Definition: &mcp.Tool{Name: c.Name}, server: sv}
+	for _, known := range s.tools(sv) {
+		if known.Definition.Name == c.Name {
+			t = &known
+		}
+	}
+	return s.permit(ctx, t, c)
+}
+
 // permit is nil where policy lets the tool be called.
 func (s *Set) permit(ctx context.Context, t *Tool, c *Call) error {
 	call := s.call(t, c.Arguments)
@@ -142,7 +158,7 @@ func (s *Set) call(t *Tool, args json.RawMessage) policy.ToolCall {
 	a := t.Definition.Annotations
 	return policy.ToolCall{
 		Server: t.Server, Tool: t.Definition.Name, Name: t.Name, Arguments: args, ReadOnly: a != nil && a.ReadOnlyHint,
-		Own: t.Skill == "", Ask: t.server.config.Ask, Safety: level,
+		Own: t.server.config.Owner == "", Ask: t.server.config.Ask, Safety: level,
 	}
 }
 

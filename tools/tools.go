@@ -95,6 +95,7 @@ type server struct {
 	name   string
 	skill  string // name of the skill that brings it, "" for the person's own
 	config *upstream.Config
+	full   *upstream.Config // with the values of its variables, nil where some are missing
 	unset  []upstream.Unset // variables without a value: it is not configured
 	*upstream.Server
 	screened atomic.Pointer[screened]
@@ -117,7 +118,11 @@ func New(opts *Options) *Set {
 			continue
 		}
 		taken[c.Name] = true
-		s.own = append(s.own, s.open(c.Name, "", c, opts.Variables))
+		v := opts.Variables
+		if c.Owner != "" { // of a project that is trusted, which is not the person
+			v = upstream.Variables{User: v.User, Workspace: v.Workspace}
+		}
+		s.own = append(s.own, s.open(c.Name, "", c, v))
 	}
 	return s
 }
@@ -127,7 +132,7 @@ func New(opts *Options) *Set {
 func (s *Set) open(name, skill string, c *upstream.Config, v upstream.Variables) *server {
 	sv := &server{name: name, skill: skill, config: c}
 	resolved, unset := c.Resolve(v) // values make connections of their own
-	if sv.unset = unset; len(unset) == 0 {
+	if sv.full, sv.unset = resolved, unset; len(unset) == 0 {
 		sv.Server = s.opts.Pool.Server(resolved, "")
 	}
 	return sv
@@ -303,6 +308,16 @@ type Server struct {
 	Skill  string           // that brings it
 	Config *upstream.Config // with its variables, not their values
 	Known  *upstream.Listing
+}
+
+// Resolved is the configuration of a server with the values of its variables, for
+// a connection beside those of the pool; nil where there is none. It holds
+// secrets.
+func (s *Set) Resolved(name string) *upstream.Config {
+	if sv := s.byName(name); sv != nil {
+		return sv.full
+	}
+	return nil
 }
 
 // Servers says what is known of each server. It connects nothing.

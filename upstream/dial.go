@@ -83,6 +83,11 @@ type Conn struct {
 	done chan struct{} // closed when the session has ended, by whoever's doing
 }
 
+// Notices is how many notifications were read from the server, those of
+// cancellation aside. The SDK may hand out an answer before those that came
+// before it have been handled: who must not lose them waits for this many.
+func (c *Conn) Notices() int64 { return c.link.notices.Load() }
+
 // Dial connects to the server of c. It finds the transport where c does not say,
 // and the era: a stdio server that is silent on the probe, or ends, is started
 // again for the older handshake. ctx bounds all of it, by [Config.ConnectTimeout]

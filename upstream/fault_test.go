@@ -77,6 +77,7 @@ func TestFaultNotConnected(t *testing.T) {
 		{"garbage", []string{`connecting to server "garbage"`, "no message: !! garbage 0"}},
 	} {
 		t.Run(tt.mode, func(t *testing.T) {
+			t.Parallel()
 			cfg := childConfig(t, tt.mode)
 			cfg.ConnectTimeout = time.Second
 			s := newPool(t, nil).Server(cfg, "")

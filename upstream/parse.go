@@ -155,7 +155,9 @@ func (p *parser) servers(n *tree.Node, depth int) {
 	case n.Kind == tree.Null && depth > 0:
 	case n.Kind != tree.Map:
 		p.add(skill.Error, "servers-shape", n, fmt.Sprintf("the servers are a %s", n.Kind), "write a map of servers by name")
-	case isServer(n):
+	case isServer(n) && !slices.ContainsFunc(n.Fields, func(f tree.Field) bool {
+		return slices.Contains(wrappers[0], f.Key) && isWrapper(f.Key, f.Value)
+	}):
 		p.single(n)
 	case depth < most && p.unwrap(n, depth):
 	default:

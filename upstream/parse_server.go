@@ -15,9 +15,11 @@ import (
 )
 
 const (
-	maxName    = 128 // characters of a server's name
-	maxURL     = 8 << 10
-	maxTimeout = 24 * time.Hour
+	maxName = 128 // characters of a server's name
+	maxURL  = 8 << 10
+	// maxInstances bounds the URLs of one server.
+	maxInstances = 100
+	maxTimeout   = 24 * time.Hour
 )
 
 // canon is a key as it is looked up: the same for httpUrl, http_url and
@@ -62,7 +64,8 @@ type entry struct {
 	bad     bool
 	command *tree.Node
 	urls    []*tree.Node
-	kind    *tree.Node // its type
+	kind    *tree.Node        // its type
+	headers map[string]string // names as written by names as sent
 }
 
 // server reads one server, and keeps it where it can be used.
@@ -74,21 +77,11 @@ func (p *parser) server(name string, place *tree.Node, n *tree.Node) {
 	if why := badName(name); why != "" {
 		e.fault("server-name", place, fmt.Sprintf("the name %s %s", quote(name), why), "choose another name")
 	}
-	seen := map[string]bool{}
-	for i := range n.Fields {
-		f := n.Fields[len(n.Fields)-1-i] // the last of a key counts
-		if seen[f.Key] {
-			e.warn("server-key-twice", at(f), fmt.Sprintf("key %s comes twice; the last one counts", quote(f.Key)), "remove one of them")
-			continue
-		}
-		seen[f.Key] = true
+	fields, passed := n.Unique()
+	for _, f := range passed {
+		e.warn("server-key-twice", at(f), fmt.Sprintf("key %s comes twice; the last one counts", quote(f.Key)), "remove one of them")
 	}
-	clear(seen)
-	for i, f := range n.Fields {
-		if seen[f.Key] || slices.ContainsFunc(n.Fields[i+1:], func(g tree.Field) bool { return g.Key == f.Key }) {
-			continue
-		}
-		seen[f.Key] = true
+	for _, f := range fields {
 		if f.Value.Kind != tree.Null {
 			e.field(f)
 		}
@@ -332,6 +325,10 @@ func (e *entry) url(f tree.Field, key string) {
 			e.fault("server-url", n, "its url "+why, "write https://HOST/PATH")
 			continue
 		}
+		if len(e.c.URLs) >= maxInstances {
+			e.warn("server-url", n, fmt.Sprintf("it has more than %d urls; the rest is left out", maxInstances), "make two servers of it")
+			return
+		}
 		if slices.Contains(e.c.URLs, u) {
 			continue
 		}
@@ -392,12 +389,11 @@ func (e *entry) tools(f tree.Field) []string {
 			if t.Kind == tree.Map {
 				name = text(t.Get("name"))
 			}
-			if name != "" && name != "*" && !slices.Contains(out, name) {
-				out = append(out, name)
-			}
+			out = append(out, name)
 		}
+		out = unique(out)
 	default:
-		out = slices.DeleteFunc(e.texts(f), func(s string) bool { return s == "*" })
+		out = e.texts(f)
 	}
-	return out
+	return slices.DeleteFunc(out, func(s string) bool { return s == "*" })
 }

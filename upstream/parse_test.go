@@ -115,6 +115,7 @@ trust_level = "trusted"
 		{"nested twice", "x.json", `{"mcpServers": {"mcp_servers": {"a": {"command": "b"}}}}`, configs{{Name: "a", Type: upstream.Stdio, Command: "b"}}, nil},
 		{"a server called servers", "x.json", `{"mcpServers": {"servers": {"command": "b"}, "connections": {"url": "wss://b.example"}}}`,
 			configs{{Name: "servers", Type: upstream.Stdio, Command: "b"}, {Name: "connections", Type: upstream.WebSocket, URLs: []string{"wss://b.example"}}}, nil},
+		{"a url of its own beside", "extension.json", `{"name": "x", "url": "https://docs.example", "mcpServers": {"a": {"command": "b"}}}`, configs{{Name: "a", Type: upstream.Stdio, Command: "b"}}, nil},
 		{"bare map", "servers.yaml", "a: {command: b}\nurl: {url: 'https://x.example', name: label}\n",
 			configs{{Name: "a", Type: upstream.Stdio, Command: "b"}, {Name: "url", URLs: []string{"https://x.example"}}}, nil},
 		{"our own", "servers.yaml", `mcpServers:
@@ -154,6 +155,30 @@ func TestInputsOfVSCode(t *testing.T) {
 	want := []upstream.Input{{ID: "a", Description: "d", Password: true}, {ID: "b", Default: "x", Options: []string{"x", "y"}}}
 	if diff := cmp.Diff(want, f.Inputs); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestW21Transports(t *testing.T) {
+	for spelled, want := range map[string]string{
+		"http": upstream.HTTP, "streamable-http": upstream.HTTP, "streamable_http": upstream.HTTP, "streamableHttp": upstream.HTTP, "STREAMABLE_HTTP": upstream.HTTP,
+		"sse": upstream.SSE, "SSE": upstream.SSE, "ws": upstream.WebSocket, "websocket": upstream.WebSocket, "remote": "", "": "",
+	} {
+		for _, key := range []string{"type", "transport", "transport_type", "transportType"} {
+			f, ds := upstream.Parse(fmt.Appendf(nil, `{"a": {%q: %q, "url": "https://x.example"}}`, key, spelled), upstream.ParseOptions{Name: "x.json"})
+			if len(ds) > 0 || f.Servers[0].Type != want {
+				t.Errorf("%s %q: %+v %v", key, spelled, f.Servers, ds)
+			}
+		}
+	}
+	for _, spelled := range []string{"stdio", "STDIO", "local", ""} {
+		f, ds := upstream.Parse(fmt.Appendf(nil, `{"a": {"type": %q, "command": "x"}}`, spelled), upstream.ParseOptions{Name: "x.json"})
+		if len(ds) > 0 || f.Servers[0].Type != upstream.Stdio {
+			t.Errorf("%q: %+v %v", spelled, f.Servers, ds)
+		}
+	}
+	f, ds := upstream.Parse([]byte("a: {url: 'WSS://x.example'}\n"), upstream.ParseOptions{Name: "x.yaml"})
+	if len(ds) > 0 || f.Servers[0].Type != upstream.WebSocket {
+		t.Errorf("%+v %v", f.Servers, ds)
 	}
 }
 

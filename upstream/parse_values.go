@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 	headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 	dollarName = regexp.MustCompile(`\$+[A-Za-z_][A-Za-z0-9_]*`)
 )
@@ -78,9 +78,19 @@ func (e *entry) texts(f tree.Field) []string {
 	default:
 		e.warn("server-value", f.Value, fmt.Sprintf("%s is a %s and is ignored", f.Key, f.Value.Kind), "write a list")
 	}
+	for i, s := range all {
+		all[i] = strings.TrimSpace(s)
+	}
+	return unique(all)
+}
+
+// unique leaves out empty texts and those that were there before.
+func unique(list []string) []string {
 	var out []string
-	for _, s := range all {
-		if s = strings.TrimSpace(s); s != "" && !slices.Contains(out, s) {
+	seen := map[string]bool{"": true}
+	for _, s := range list {
+		if !seen[s] {
+			seen[s] = true
 			out = append(out, s)
 		}
 	}
@@ -142,12 +152,15 @@ func (e *entry) header(name, value string, n *tree.Node) (string, bool) {
 		e.fault("server-headers", n, fmt.Sprintf("headers: %s cannot be a header", quote(name)), "write a name and a value on one line")
 		return "", false
 	}
-	for have := range e.c.Headers {
-		if have != name && textproto.CanonicalMIMEHeaderKey(have) == textproto.CanonicalMIMEHeaderKey(name) {
-			e.fault("server-headers", n, fmt.Sprintf("headers: %s comes in two spellings", quote(name)), "keep one of them")
-			return "", false
-		}
+	sent := textproto.CanonicalMIMEHeaderKey(name)
+	if have, ok := e.headers[sent]; ok && have != name {
+		e.fault("server-headers", n, fmt.Sprintf("headers: %s comes in two spellings", quote(name)), "keep one of them")
+		return "", false
 	}
+	if e.headers == nil {
+		e.headers = map[string]string{}
+	}
+	e.headers[sent] = name
 	return value, true
 }
 

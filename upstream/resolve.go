@@ -123,7 +123,7 @@ type resolver struct {
 }
 
 func (r *resolver) miss(kind, name, where, hint string) {
-	u := Unset{Kind: kind, Name: skill.OneLine(name), Where: where + " of server " + quote(r.c.Name), Hint: hint}
+	u := Unset{Kind: kind, Name: skill.OneLine(name), Where: place(where) + " of server " + printable(quote(r.c.Name)), Hint: hint}
 	const most = 100 // the server is not usable for the first one already
 	if len(r.unset) < most && !slices.Contains(r.unset, u) {
 		r.unset = append(r.unset, u)
@@ -192,12 +192,12 @@ func (r *resolver) lookup(v *variable) (value string, ok bool, hint string) {
 	case FromSecret:
 		return from(r.v.Secret, "this configuration does not see secrets", "loadout secret set "+v.name)
 	case FromPath:
-		return r.place(v.name)
+		return r.path(v.name)
 	}
 	return "", false, "write ${NAME}, ${{secrets.NAME}} or ${{user.NAME}}, or $${ for the text itself"
 }
 
-func (r *resolver) place(name string) (string, bool, string) {
+func (r *resolver) path(name string) (string, bool, string) {
 	switch name {
 	case "userHome":
 		return r.v.Home, r.v.Home != "", "this configuration does not see the home directory"
@@ -244,12 +244,12 @@ type Use struct {
 // know before saying yes to it.
 func (c *Config) Uses() []Use {
 	var out []Use
-	target, seen := c.Target(), map[Use]bool{}
+	target, seen := c.Target(), map[[3]string]bool{}
 	c.texts(func(where, s string, _ func(*Config, string)) {
 		each(template(s, 0), func(v *variable) {
-			u := Use{Kind: v.kind, Name: printable(v.name), Where: printable(where), Target: target}
-			if !seen[u] {
-				seen[u] = true
+			u := Use{Kind: v.kind, Name: printable(v.name), Where: place(where), Target: target}
+			if k := [3]string{u.Kind, u.Name, u.Where}; !seen[k] {
+				seen[k] = true
 				out = append(out, u)
 			}
 		})
@@ -308,6 +308,14 @@ func host(u string) string {
 		}
 	}
 	return b.String()
+}
+
+// place is where a variable stands, for people.
+func place(where string) string {
+	if len(where) > 100 {
+		where = strings.ToValidUTF8(where[:100], "") + "…"
+	}
+	return printable(where)
 }
 
 func printable(s string) string {

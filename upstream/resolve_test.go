@@ -288,8 +288,19 @@ func FuzzResolve(f *testing.F) {
 		if len(unset) > 0 && unset[0].Kind != upstream.Invalid && len(c.Uses()) == 0 {
 			t.Errorf("%q: %v, and no use is listed", text, unset)
 		}
-		all := func(string) (string, bool) { return value, true }
-		full, missing := c.Resolve(upstream.Variables{Env: all, Input: all, User: all, Secret: all, Workspace: value, Home: value})
+		shown := map[string]bool{}
+		for _, u := range c.Uses() {
+			shown[u.Kind+u.Name] = true
+		}
+		all := func(kind string) func(string) (string, bool) {
+			return func(name string) (string, bool) {
+				if !shown[kind+name] {
+					t.Errorf("%q: %s %q is looked up, and an approval would not show it", text, kind, name)
+				}
+				return value, true
+			}
+		}
+		full, missing := c.Resolve(upstream.Variables{Env: all(upstream.FromEnv), Input: all(upstream.FromInput), User: all(upstream.FromUser), Secret: all(upstream.FromSecret), Workspace: value, Home: value})
 		if full == nil && r != nil && len(value) < 100 && !strings.ContainsRune(value, 0) {
 			t.Errorf("%q: resolved with nothing, and with all: %v", text, missing)
 		}

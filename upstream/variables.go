@@ -85,7 +85,7 @@ func template(s string, depth int) []part {
 // ends it, the ones inside being in pairs, else to the first that could, else
 // the whole.
 func extent(s string) int {
-	const most = 2048 // of a variable with braces inside: hostile text is not read again and again
+	const most = 512 // of a variable with braces inside: hostile text is not read again and again
 	open, first := 0, 0
 	for i := range len(s) {
 		if i > most && first > 0 {

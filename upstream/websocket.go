@@ -6,11 +6,16 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/coder/websocket"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
+
+// frameTimeout is how long a peer may take to read a frame; then the connection is
+// given up. The library cannot give up one frame.
+const frameTimeout = 30 * time.Second
 
 // newWebSocket is the transport over a WebSocket with the subprotocol mcp: a
 // message a text frame.
@@ -78,7 +83,9 @@ func (c *webSocketConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if ctx.Err() != nil { // a write begun would close the connection
 		return fmt.Errorf("%w: %w", errUnsent, ctx.Err())
 	}
-	return c.ws.Write(c.ctx, websocket.MessageText, data)
+	bounded, cancel := context.WithTimeout(c.ctx, frameTimeout)
+	defer cancel()
+	return c.ws.Write(bounded, websocket.MessageText, data)
 }
 
 // Close takes leave, for a moment at the most.

@@ -30,10 +30,11 @@ type link struct {
 	bound     time.Duration // for the answer to server/discover; 0 is none
 	changed   func(what string)
 
-	ctx   context.Context // ends with the connection
-	stop  context.CancelCauseFunc
-	group sync.WaitGroup // every goroutine of the connection
-	own   atomic.Int64   // numbers of our own requests
+	ctx     context.Context // ends with the connection
+	stop    context.CancelCauseFunc
+	group   sync.WaitGroup // every goroutine of the connection
+	own     atomic.Int64   // numbers of our own requests
+	notices atomic.Int64   // notifications that were read
 
 	// mu guards what follows. It is held for memory only.
 	mu       sync.Mutex
@@ -114,6 +115,9 @@ func (l *link) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		res, ok := msg.(*jsonrpc.Response)
 		if !ok {
+			if r, is := msg.(*jsonrpc.Request); is && !r.IsCall() && r.Method != "notifications/cancelled" {
+				l.notices.Add(1)
+			}
 			return msg, nil
 		}
 		if !l.answer(res) {

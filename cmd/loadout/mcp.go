@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,10 +27,10 @@ import (
 )
 
 func (a *app) mcpCommand() *cobra.Command {
-	var address, compat, token, workspace string
+	var address, compat, token string
 	var budget int
 	var stdio bool
-	var files []string
+	var o mcpFlags
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve the skills to an MCP client",
@@ -62,7 +63,7 @@ while it runs; SIGHUP reads them all again.`,
 			if c.MCP.Address == "" && cmd.Flags().Changed("token-file") {
 				return fail(exitUsage, "give --http ADDR too, or leave it out", "--token-file is for clients over HTTP")
 			}
-			return a.mcp(cmd.Context(), c, workspace, files)
+			return a.mcp(cmd.Context(), c, o)
 		},
 	}
 	f := cmd.Flags()
@@ -70,20 +71,52 @@ while it runs; SIGHUP reads them all again.`,
 	f.BoolVar(&stdio, "stdio", false, "serve on standard input and output, also where mcp.address is set")
 	f.StringVar(&token, "token-file", "", "`FILE` with the token clients must send; needed beyond loopback addresses")
 	f.StringVar(&compat, "compat", "", "serve the tools of an earlier system: "+compatNames())
-	f.StringVar(&workspace, "workspace", "", "let scripts read `DIR` as /workspace, and take inputs from there")
-	f.StringArrayVar(&files, "mcp-config", nil, "also reach the MCP servers in `FILE`, of any client's form (repeatable)")
+	f.StringVar(&o.workspace, "workspace", "", "let scripts read `DIR` as /workspace, and take inputs from there")
+	f.StringArrayVar(&o.files, "mcp-config", nil, "also reach the MCP servers in `FILE`, of any client's form (repeatable)")
+	f.StringVar(&o.profile, "profile", "", "serve the skills and MCP servers of the profile `NAME`, of .loadout/ghosts")
+	f.StringVar(&o.expose, "expose", "meta", "`HOW` to show tools of MCP servers: meta, by find_tools and call_tool, or direct, as they are")
+	f.StringVar(&o.prefix, "prefix", "server", "with --expose direct, `WHAT` is before their names: server, or none")
 	f.IntVar(&budget, "text-budget", 0, "tell a client `N` characters of descriptions at the start; default 2000")
 	complete(cmd, "compat", mcpserver.Compats()...)
+	complete(cmd, "expose", "meta", "direct")
+	complete(cmd, "prefix", "server", "none")
 	return cmd
 }
 
-func (a *app) mcp(ctx context.Context, c *config.Config, workspace string, files []string) error {
+// mcpFlags are the flags of loadout mcp that are no settings.
+type mcpFlags struct {
+	workspace               string
+	files                   []string
+	profile, expose, prefix string
+}
+
+func (o *mcpFlags) check() error {
+	for _, f := range []struct {
+		name, value string
+		of          []string
+	}{{"--expose", o.expose, []string{"meta", "direct"}}, {"--prefix", o.prefix, []string{"server", "none"}}} {
+		if !slices.Contains(f.of, f.value) {
+			return fail(exitUsage, "it is one of "+strings.Join(f.of, ", "), "%s %q is unknown", f.name, f.value)
+		}
+	}
+	return nil
+}
+
+func (a *app) mcp(ctx context.Context, c *config.Config, o mcpFlags) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	tuneMemory(a.getenv)
 	httpOptions, remote, err := httpOptions(c)
 	if err != nil {
 		return err
 	}
-	if workspace, err = workspaceDir(workspace); err != nil {
+	workspace, err := workspaceDir(o.workspace)
+	if err != nil {
+		return err
+	}
+	p, err := a.profile(c, o.profile)
+	if err != nil {
 		return err
 	}
 	rt, err := a.runtime(ctx, c, true)
@@ -96,7 +129,7 @@ func (a *app) mcp(ctx context.Context, c *config.Config, workspace string, files
 			return err
 		}
 	}
-	set, _, err := a.toolset(ctx, c, rt, files)
+	set, _, err := a.toolset(ctx, c, rt, o.files, p)
 	if err != nil {
 		return err
 	}
@@ -108,12 +141,18 @@ func (a *app) mcp(ctx context.Context, c *config.Config, workspace string, files
 	s := mcpserver.New(rt, &mcpserver.Options{TextBudget: c.MCP.TextBudget, Compat: c.MCP.Compat, Remote: remote, Workspace: workspace, Tools: set.Set,
 		Flags: a.flags(), Refresh: follow.refresh, Version: buildVersion().Version, Logger: a.logger()})
 	defer s.Close()
+	var shown exposed = s
+	if o.expose == "direct" {
+		d := a.exposeDirect(s, set, o.prefix)
+		defer d.Close()
+		shown = d
+	}
 	reloading := a.reloadOnHangup(ctx, rt, func() { stop(errHangup) })
 	defer func() { stop(nil); <-reloading }()
 	if c.MCP.Address != "" {
-		return a.serveHTTP(ctx, c.MCP.Address, rt, s, httpOptions)
+		return a.serveHTTP(ctx, c.MCP.Address, rt, s, shown, httpOptions)
 	}
-	return a.serveStdio(ctx, rt, s)
+	return a.serveStdio(ctx, rt, s, shown)
 }
 
 // tuneMemory lets garbage collection run less often than by default: a request
@@ -231,7 +270,7 @@ func (a *app) terminals() int {
 	return n
 }
 
-func (a *app) serveStdio(ctx context.Context, rt *loadout.Runtime, s *mcpserver.Server) error {
+func (a *app) serveStdio(ctx context.Context, rt *loadout.Runtime, s *mcpserver.Server, shown exposed) error {
 	if isTerminal(a.stdin) {
 		fmt.Fprintf(a.stderr, `%s
 
@@ -242,7 +281,7 @@ This is an MCP server on standard input and output: it waits for a client.
   To end it:                 Ctrl-C
 `, a.summary(rt, s), a.flags(), strings.Join(client.Names(), ", "), a.flags())
 	}
-	err := s.Run(ctx, &lines{in: a.stdin, out: a.stdout})
+	err := shown.Run(ctx, &lines{in: a.stdin, out: a.stdout})
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -296,7 +335,7 @@ func fromWhere(order []string, count map[string]int) string {
 	return ": " + strings.Join(parts, ", ")
 }
 
-func (a *app) serveHTTP(ctx context.Context, address string, rt *loadout.Runtime, s *mcpserver.Server, o *mcpserver.HTTPOptions) error {
+func (a *app) serveHTTP(ctx context.Context, address string, rt *loadout.Runtime, s *mcpserver.Server, shown exposed, o *mcpserver.HTTPOptions) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		if oe, ok := errors.AsType[*net.OpError](err); ok {
@@ -307,7 +346,7 @@ func (a *app) serveHTTP(ctx context.Context, address string, rt *loadout.Runtime
 	// Streams that clients hold open end with this context only.
 	requests, drop := context.WithCancel(context.WithoutCancel(ctx))
 	defer drop()
-	srv := &http.Server{Handler: s.Handler(o), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+	srv := &http.Server{Handler: shown.Handler(o), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return requests }, ErrorLog: a.errorLog()}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(listener) }()

@@ -118,7 +118,7 @@ func (a *app) withServers(ctx context.Context, files []string, connect bool, nam
 		return err
 	}
 	defer rt.Close()
-	set, findings, err := a.toolset(ctx, c, rt, files)
+	set, findings, err := a.toolset(ctx, c, rt, files, nil)
 	if err != nil {
 		return err
 	}

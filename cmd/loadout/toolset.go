@@ -18,6 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/profile"
 	"github.com/loadout-dev/loadout/provider"
 	"github.com/loadout-dev/loadout/skill"
 	"github.com/loadout-dev/loadout/tools"
@@ -27,7 +28,8 @@ import (
 // toolset is the MCP servers at hand, and what they need.
 type toolset struct {
 	*tools.Set
-	pool *upstream.Pool
+	pool   *upstream.Pool
+	dialer *upstream.Dialer
 }
 
 func (t *toolset) Close() error {
@@ -86,6 +88,9 @@ func (a *app) servers(c *config.Config, given []string) ([]*upstream.Config, []s
 					continue
 				}
 				at[s.Name] = file
+				if i >= len(given) && a.inProject(file) {
+					s.Owner = ofProject
+				}
 				if c.Servers.Connect == "at-start" {
 					s.AtStart = true
 				}
@@ -94,6 +99,17 @@ func (a *app) servers(c *config.Config, given []string) ([]*upstream.Config, []s
 		}
 	}
 	return all, findings, nil
+}
+
+// inProject reports whether a file belongs to the project that is worked on, and
+// not to the person.
+func (a *app) inProject(file string) bool {
+	root := projectRoot(a.configInput().WorkDir)
+	if root == "" || root == a.home() {
+		return false
+	}
+	rel, err := filepath.Rel(root, file)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 // serverFilesIn are the files of a directory that may have servers, or the file.
@@ -114,7 +130,7 @@ func serverFilesIn(path string) ([]string, error) {
 }
 
 // toolset connects nothing yet.
-func (a *app) toolset(ctx context.Context, c *config.Config, rt *loadout.Runtime, given []string) (*toolset, []skill.Diagnostic, error) {
+func (a *app) toolset(ctx context.Context, c *config.Config, rt *loadout.Runtime, given []string, p *profile.Profile) (*toolset, []skill.Diagnostic, error) {
 	own, findings, err := a.servers(c, given)
 	if err != nil {
 		return nil, nil, err
@@ -130,11 +146,15 @@ func (a *app) toolset(ctx context.Context, c *config.Config, rt *loadout.Runtime
 	}
 	rules.Threshold, _ = policy.ParseLevel(c.Policy.Threshold)
 	safety, _ := policy.ParseLevel(c.Servers.Safety)
+	var theirs []*upstream.Config
+	if p != nil {
+		theirs = p.MCPServers
+	}
 	t := &toolset{}
 	sandboxed := &skillServers{rt: rt, flags: a.flags()}
+	t.dialer = &upstream.Dialer{Spawn: sandboxed.spawner(spawn.New(nil).Start), Logger: a.logger(), Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: buildVersion().Version}}
 	t.pool = upstream.NewPool(&upstream.PoolOptions{
-		Dialer: &upstream.Dialer{Spawn: sandboxed.spawner(spawn.New(nil).Start), Logger: a.logger(), Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: buildVersion().Version}},
-		Cache:  a.toolCache(), Idle: time.Duration(c.Servers.Idle) * time.Second, Logger: a.logger(),
+		Dialer: t.dialer, Cache: a.toolCache(), Idle: time.Duration(c.Servers.Idle) * time.Second, Logger: a.logger(),
 	})
 	variables := a.variables(c)
 	var pins *tools.Pins
@@ -142,7 +162,7 @@ func (a *app) toolset(ctx context.Context, c *config.Config, rt *loadout.Runtime
 		pins = &tools.Pins{Dir: filepath.Join(d, "pins")}
 	}
 	t.Set = tools.New(&tools.Options{
-		Skills: rt, Pool: t.pool, Own: own, Pins: pins, Variables: variables, Rules: rules, DefaultSafety: safety,
+		Skills: rt, Pool: t.pool, Own: own, Profile: theirs, Pins: pins, Variables: variables, Rules: rules, DefaultSafety: safety,
 		Deadline: time.Duration(c.Servers.Deadline) * time.Second, Logger: a.logger(),
 		Permit:  sandboxed.permit(variables.User),
 		Provide: sandboxed.provide,
@@ -209,6 +229,9 @@ func (s *skillServers) spawner(plain upstream.Spawner) upstream.Spawner {
 	return func(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
 		if c.Owner == "" {
 			return plain(ctx, c)
+		}
+		if c.Owner == ofProject {
+			return nil, fmt.Errorf("commands of a project's own configuration are not run, as there is no skill whose sandbox they could have: copy the server into your own servers.yaml if you trust it with this machine")
 		}
 		key, _, _ := strings.Cut(c.Owner, "@sha256:")
 		service := loadout.Service{Skill: key, Command: append([]string{c.Command}, c.Args...), Env: c.Env}

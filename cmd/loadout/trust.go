@@ -294,6 +294,9 @@ func (a *app) effects(p *project, out *trustOutput) {
 			out.Effects = append(out.Effects, v.Key+": "+v.Text())
 		}
 	}
+	for _, f := range with.Servers.Project {
+		out.Effects = append(out.Effects, "servers in: "+f)
+	}
 	out.Ignored = append(out.Ignored, with.Notes...)
 }
 

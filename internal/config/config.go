@@ -43,7 +43,6 @@ type Config struct {
 
 	from    map[string]string // key → where its value is from
 	project map[string]bool   // directories that a project's file added
-	theirs  map[string]bool   // files and directories of servers that a trusted project's file added
 }
 
 // Note is a setting that was passed over.
@@ -126,10 +125,9 @@ func (in Input) Candidates() []string {
 // IsSet reports whether something else than the default gave a key its value.
 func (c *Config) IsSet(key string) bool { return c.from[key] != "" }
 
-// FromProject reports whether a directory of Skills.Dirs, or a path of
-// Servers.Files or Servers.Dirs, was added by a project's own file. It may have
-// been named by the person too.
-func (c *Config) FromProject(path string) bool { return c.project[path] || c.theirs[path] }
+// FromProject reports whether a directory of Skills.Dirs was added by a
+// project's own file, and not by the person.
+func (c *Config) FromProject(dir string) bool { return c.project[dir] }
 
 // UserFile is the path of the person's own configuration file.
 func UserFile(in Input) string {

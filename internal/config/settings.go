@@ -41,6 +41,10 @@ type Servers struct {
 
 	// Inherited are files and directories that variables of an earlier system name.
 	Inherited []string
+	// Project are files and directories that the file of a trusted project names.
+	// What is in them is not the person's own: it runs in the sandbox, sees no
+	// environment, and counts only where its bytes are those that are trusted.
+	Project []string
 }
 
 // Policy decides on calls of tools.

@@ -134,17 +134,13 @@ func (l *loader) setByProject(s setting, n *yaml.Node, file, root, where string)
 			return
 		}
 	}
+	if s.path {
+		_ = join(&l.c.Servers.Project, s.value(theirs)) // apart from the person's own
+		return
+	}
 	if err := join(s.value(l.c), s.value(theirs)); err != nil {
 		l.bad(root, where, s.key+" "+err.Error())
 		return
-	}
-	if list, ok := s.value(theirs).(*[]string); ok && s.path {
-		for _, p := range *list {
-			if l.c.theirs == nil {
-				l.c.theirs = map[string]bool{}
-			}
-			l.c.theirs[p] = true
-		}
 	}
 	if l.c.from[s.key] == "" {
 		l.c.from[s.key] = file

@@ -66,13 +66,11 @@ func TestAClonedRepositoryGetsNothingBeforeItIsTrusted(t *testing.T) {
 	if diff := cmp.Diff([]string{"ask Bash", "allow *", "deny mcp.git.push", "deny: Bash(rm:*)", "denylist x"}, c.Policy.Rules); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"ROOT/home/.config/loadout/mine.json", "ROOT/repo/servers.json", "ROOT/repo/.loadout/more.yaml"}, m.paths(c.Servers.Files)); diff != "" {
-		t.Error(diff)
+	if diff := cmp.Diff([]string{"ROOT/home/.config/loadout/mine.json"}, m.paths(c.Servers.Files)); diff != "" || len(c.Servers.Dirs) > 0 {
+		t.Errorf("the person's own: %s", diff)
 	}
-	for _, f := range append(c.Servers.Files, c.Servers.Dirs...) {
-		if got := c.FromProject(f); got != !strings.HasSuffix(f, "mine.json") {
-			t.Errorf("%s is of the project: %v", f, got)
-		}
+	if diff := cmp.Diff([]string{"ROOT/repo/servers.json", "ROOT/repo/.loadout/more.yaml", "ROOT/repo/.loadout/servers"}, m.paths(c.Servers.Project)); diff != "" {
+		t.Error(diff)
 	}
 	s := c.Sandbox
 	if !s.Enabled || s.Backend != "auto" || s.MinTier != 3 || s.Image != "" || s.MemoryMB != 512 || s.Seconds != 5 || s.DiskMB != 64 ||
@@ -91,7 +89,7 @@ func TestAClonedRepositoryGetsNothingBeforeItIsTrusted(t *testing.T) {
 	}
 
 	m.write(projectFile, hostile+" ") // one byte
-	if c := m.load(); c.Sandbox.Seconds != 60 || len(c.Servers.Files) != 1 || slices.Contains(c.Policy.Rules, "allow *") {
+	if c := m.load(); c.Sandbox.Seconds != 60 || len(c.Servers.Project) > 0 || slices.Contains(c.Policy.Rules, "allow *") {
 		t.Errorf("after a change of one byte it has %+v", c)
 	}
 }

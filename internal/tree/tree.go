@@ -97,6 +97,23 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
+// Unique returns the fields of a map with each key once, in the order of the
+// file, and those that do not count because their key comes again later.
+func (n *Node) Unique() (fields, passed []Field) {
+	last := make(map[string]int, len(n.Fields))
+	for i, f := range n.Fields {
+		last[f.Key] = i
+	}
+	for i, f := range n.Fields {
+		if last[f.Key] == i {
+			fields = append(fields, f)
+		} else {
+			passed = append(passed, f)
+		}
+	}
+	return fields, passed
+}
+
 // Scalar reports whether n is a value with a text: a string, number or boolean.
 func (n *Node) Scalar() bool {
 	return n != nil && (n.Kind == String || n.Kind == Number || n.Kind == Bool)

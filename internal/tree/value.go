@@ -37,16 +37,10 @@ func (n *Node) append(b []byte) []byte {
 		}
 		return append(b, ']')
 	case Map:
-		last := map[string]int{}
-		for i, f := range n.Fields {
-			last[f.Key] = i
-		}
+		fields, _ := n.Unique()
 		b = append(b, '{')
-		for i, f := range n.Fields {
-			if last[f.Key] != i {
-				continue
-			}
-			if b[len(b)-1] != '{' {
+		for i, f := range fields {
+			if i > 0 {
 				b = append(b, ',')
 			}
 			b = append(append(b, text(f.Key)...), ':')

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"regexp"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -119,9 +118,17 @@ func (r *yamlReader) fields(n *Node, y *yaml.Node, depth int) *Error {
 		}
 	}
 	// What is written in the map itself counts, then the earlier of those merged.
+	if len(merged) == 0 {
+		return nil
+	}
+	have := map[string]bool{}
+	for _, f := range n.Fields {
+		have[f.Key] = true
+	}
 	for _, m := range merged {
 		for _, f := range m.Fields {
-			if !slices.ContainsFunc(n.Fields, func(have Field) bool { return have.Key == f.Key }) {
+			if !have[f.Key] {
+				have[f.Key] = true
 				n.Fields = append(n.Fields, f)
 			}
 		}

@@ -286,8 +286,7 @@ func (s *Server) request(ctx context.Context, in *inbound, x *exchange, l *line,
 		}
 	}
 	l.begin(c)
-	heard := l.heard.Load()
-	defer l.finish(c, heard)
+	defer l.finish(c)
 	meta := forServer(in.meta, l, c)
 	if in.client != nil && l.modern() {
 		if level := in.client.logLevel(); level != "" {

@@ -160,13 +160,12 @@ func (s *Server) hold(in *inbound, x *exchange, l *line) (*hold, error) {
 	ok := s.start(func() {
 		defer cancel(nil)
 		l.begin(w.call)
-		heard := l.heard.Load()
 		if level, _ := in.meta[mcp.MetaKeyLogLevel].(string); level != "" && l.capabilities().Logging != nil { //lint:ignore SA1019 servers of the older era log
 			//lint:ignore SA1019 servers of the older era log
 			_ = l.conn.Session.SetLoggingLevel(run, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(level)})
 		}
 		res, err := x.call(run, l, forServer(in.meta, l, w.call), nil, "")
-		l.finish(w.call, heard)
+		l.finish(w.call)
 		if err != nil && run.Err() != nil {
 			err = context.Cause(run)
 		}

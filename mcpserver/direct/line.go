@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,7 +29,8 @@ type line struct {
 	once  sync.Once
 
 	active  atomic.Int32 // messages of the server that are being handled
-	heard   atomic.Int64 // messages of the server so far
+	heard   atomic.Int64 // notices of the server that have been handled
+	lost    atomic.Int64 // notices that were read and never handled: what the SDK does not know
 	numbers atomic.Int64 // of progress tokens
 
 	mu    sync.Mutex
@@ -139,27 +141,40 @@ func (l *line) begin(c *call) {
 
 // finish waits until what the server sent before its answer has been passed on,
 // and forgets the call.
-func (l *line) finish(c *call, heard int64) {
-	if c.progress != nil || l.heard.Load() != heard {
-		l.settle()
-	}
+func (l *line) finish(c *call) {
+	l.settle()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls = slices.DeleteFunc(l.calls, func(x *call) bool { return x == c })
 }
 
-// settle lets notices that were read before an answer be handled before it. The
-// SDK hands them to a goroutine of their own and the answer to the caller, in no
-// order that can be asked for: this gives that goroutine its turn, and then waits
-// until it has finished.
+// settle waits for the notices that were read before an answer: the SDK hands
+// them to a goroutine of their own, and the answer to the caller, in no order. A
+// transport that does not count them gives that goroutine its turn.
 func (l *line) settle() {
-	for quiet := 0; quiet < 30; quiet++ {
-		if l.active.Load() > 0 {
-			quiet = 0
+	if l.conn.Notices == nil {
+		for quiet := 0; quiet < 30; quiet++ {
+			if l.active.Load() > 0 {
+				quiet = 0
+			}
+			runtime.Gosched()
+		}
+		return
+	}
+	read := l.conn.Notices()
+	missing := func() int64 { return read - l.lost.Load() - l.heard.Load() }
+	deadline := time.Now().Add(settleTimeout)
+	for missing() > 0 {
+		if time.Now().After(deadline) || l.dead() {
+			l.lost.Add(max(0, missing()))
+			return
 		}
 		runtime.Gosched()
 	}
 }
+
+// settleTimeout bounds how long an answer waits for the notices before it.
+const settleTimeout = time.Second
 
 // current is the call that something without a token belongs to: the youngest.
 func (l *line) current() *call {
@@ -186,7 +201,9 @@ func (l *line) byToken(token any) *call {
 // receive takes what the server sends.
 func (l *line) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		l.heard.Add(1)
+		if strings.HasPrefix(method, "notifications/") && method != "notifications/cancelled" {
+			defer l.heard.Add(1)
+		}
 		switch p := req.GetParams().(type) {
 		case *mcp.ProgressNotificationParams:
 			if p != nil {

@@ -3,7 +3,9 @@ package direct
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/upstream"
@@ -30,6 +32,10 @@ type OpenOptions struct {
 type Conn struct {
 	Session *mcp.ClientSession
 	Era     string // upstream.Modern or upstream.Legacy
+	// Notices is how many notifications were read from the server so far, those
+	// of cancellation aside, so that an answer does not overtake those before it;
+	// nil where that is not known.
+	Notices func() int64
 	// End ends the connection and whatever belongs to it, and waits.
 	End func() error
 }
@@ -47,7 +53,7 @@ func (d dialed) Open(ctx context.Context, o *OpenOptions) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Conn{Session: c.ClientSession, Era: c.Era, End: c.Close}, nil
+	return &Conn{Session: c.ClientSession, Era: c.Era, Notices: c.Notices, End: c.Close}, nil
 }
 
 // Over opens connections over transports of the SDK: each call of transport
@@ -71,6 +77,11 @@ func (v over) Open(ctx context.Context, o *OpenOptions) (*Conn, error) {
 	opts.ToolListChangedHandler = func(context.Context, *mcp.ToolListChangedRequest) { o.Changed("tools") }
 	opts.PromptListChangedHandler = func(context.Context, *mcp.PromptListChangedRequest) { o.Changed("prompts") }
 	opts.ResourceListChangedHandler = func(context.Context, *mcp.ResourceListChangedRequest) { o.Changed("resources") }
+	var notices func() int64
+	if _, http := t.(*mcp.StreamableClientTransport); !http { // whose connection the SDK must see itself
+		n := &counted{Transport: t}
+		t, notices = n, n.read.Load
+	}
 	c := mcp.NewClient(&mcp.Implementation{Name: "loadout", Title: "Loadout", Version: "devel"}, &opts)
 	o.Prepare(c)
 	var so mcp.ClientSessionOptions
@@ -85,5 +96,29 @@ func (v over) Open(ctx context.Context, o *OpenOptions) (*Conn, error) {
 	if s.InitializeResult().ProtocolVersion >= modernVersion {
 		era = upstream.Modern
 	}
-	return &Conn{Session: s, Era: era, End: s.Close}, nil
+	return &Conn{Session: s, Era: era, Notices: notices, End: s.Close}, nil
+}
+
+// counted counts the notifications that are read.
+type counted struct {
+	mcp.Transport
+	read atomic.Int64
+}
+
+func (t *counted) Connect(ctx context.Context) (mcp.Connection, error) {
+	c, err := t.Transport.Connect(ctx)
+	return &countedConn{c, &t.read}, err
+}
+
+type countedConn struct {
+	mcp.Connection
+	read *atomic.Int64
+}
+
+func (c *countedConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	msg, err := c.Connection.Read(ctx)
+	if r, ok := msg.(*jsonrpc.Request); ok && !r.IsCall() && r.Method != "notifications/cancelled" {
+		c.read.Add(1)
+	}
+	return msg, err
 }

@@ -1,0 +1,194 @@
+// Command client is the client that the official conformance suite tests: it
+// connects with an [upstream.Dialer], as Loadout does to the servers of skills,
+// and then does what the scenario expects. The suite names the scenario in
+// MCP_CONFORMANCE_SCENARIO and gives the URL as the only argument.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/upstream"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Getenv("MCP_CONFORMANCE_SCENARIO"), os.Getenv("MCP_CONFORMANCE_CONTEXT"))
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "client:", err)
+		os.Exit(1)
+	}
+}
+
+// scenario is what a client does after it has connected.
+type scenario func(ctx context.Context, s *mcp.ClientSession, given suiteContext) error
+
+// suiteContext is what the suite tells besides the scenario's name.
+type suiteContext struct {
+	ClientID     string `json:"client_id"`
+	ClientSecret string `json:"client_secret"`
+	ToolCalls    []struct {
+		Name      string         `json:"name"`
+		Arguments map[string]any `json:"arguments"`
+	} `json:"toolCalls"`
+}
+
+var scenarios = map[string]scenario{
+	"initialize":                          list,
+	"request-metadata":                    nothing,
+	"json-schema-ref-no-deref":            list,
+	"tools_call":                          calling("add_numbers", map[string]any{"a": 5, "b": 3}),
+	"elicitation-sep1034-client-defaults": calling("test_client_elicitation_defaults", nil),
+	"sse-retry":                           calling("test_reconnection", nil),
+	"json-schema-2020-12-preservation":    echoSchema,
+	"sep-2322-client-request-state":       rounds,
+	"http-standard-headers":               oneOfEach,
+	"http-custom-headers":                 callsOfSuite,
+	"http-invalid-tool-headers":           callAll,
+}
+
+func run(ctx context.Context, args []string, name, given string) error {
+	if len(args) != 1 || name == "" {
+		return fmt.Errorf("give the URL of a server, and MCP_CONFORMANCE_SCENARIO: %s", strings.Join(slices.Sorted(maps.Keys(scenarios)), ", "))
+	}
+	var c suiteContext
+	if given != "" {
+		if err := json.Unmarshal([]byte(given), &c); err != nil {
+			return fmt.Errorf("read MCP_CONFORMANCE_CONTEXT: %w", err)
+		}
+	}
+	d := &upstream.Dialer{Client: mcp.Implementation{Name: "test-client", Version: "1.0.0"}}
+	do, ok := scenarios[name]
+	if strings.HasPrefix(name, "auth/") {
+		do, ok = calling("test-tool", nil), true
+		d.OAuth = authorizer(c)
+	}
+	if !ok {
+		return fmt.Errorf("no scenario is named %q", name)
+	}
+	conn, err := d.Dial(ctx, &upstream.Config{Name: "suite", Type: upstream.HTTP, URLs: args}, &upstream.DialOptions{Options: options(name)})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return do(ctx, conn.ClientSession, c)
+}
+
+// options let a client answer the forms of two scenarios.
+func options(name string) *mcp.ClientOptions {
+	var content map[string]any
+	switch name {
+	case "elicitation-sep1034-client-defaults":
+		content = map[string]any{}
+	case "sep-2322-client-request-state":
+		content = map[string]any{"confirmed": true}
+	default:
+		return nil
+	}
+	return &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		return &mcp.ElicitResult{Action: "accept", Content: maps.Clone(content)}, nil
+	}}
+}
+
+func nothing(context.Context, *mcp.ClientSession, suiteContext) error { return nil }
+
+func list(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error {
+	_, err := s.ListTools(ctx, nil)
+	return err
+}
+
+// calling lists the tools and calls one.
+func calling(tool string, args map[string]any) scenario {
+	return func(ctx context.Context, s *mcp.ClientSession, given suiteContext) error {
+		if err := list(ctx, s, given); err != nil {
+			return err
+		}
+		_, err := s.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: orEmpty(args)})
+		return err
+	}
+}
+
+func orEmpty(args map[string]any) map[string]any {
+	if args == nil {
+		return map[string]any{}
+	}
+	return args
+}
+
+// echoSchema sends a schema back, so that the suite sees what is left of it.
+func echoSchema(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error {
+	res, err := s.ListTools(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for _, t := range res.Tools {
+		if t.Name == "json_schema_2020_12_tool" {
+			_, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "json_schema_echo", Arguments: map[string]any{"schema": t.InputSchema}})
+			return err
+		}
+	}
+	return fmt.Errorf("json_schema_2020_12_tool is not listed")
+}
+
+// rounds calls tools that ask; what some answer must be refused, which is no
+// failure of ours.
+func rounds(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error {
+	for _, name := range []string{"test_mrtr_echo_state", "test_mrtr_no_state", "test_mrtr_unrelated", "test_mrtr_no_result_type"} {
+		try(s.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: map[string]any{}}))
+	}
+	return nil
+}
+
+// try says what went wrong where the suite judges by what it received.
+func try(_ any, err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "client:", err)
+	}
+}
+
+// oneOfEach uses the first tool, resource and prompt.
+func oneOfEach(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error {
+	if res, err := s.ListTools(ctx, nil); err == nil && len(res.Tools) > 0 {
+		try(s.CallTool(ctx, &mcp.CallToolParams{Name: res.Tools[0].Name, Arguments: map[string]any{}}))
+	}
+	if res, err := s.ListResources(ctx, nil); err == nil && len(res.Resources) > 0 {
+		try(s.ReadResource(ctx, &mcp.ReadResourceParams{URI: res.Resources[0].URI}))
+	}
+	if res, err := s.ListPrompts(ctx, nil); err == nil && len(res.Prompts) > 0 {
+		try(s.GetPrompt(ctx, &mcp.GetPromptParams{Name: res.Prompts[0].Name}))
+	}
+	return nil
+}
+
+// callsOfSuite makes the calls that the suite wants to see.
+func callsOfSuite(ctx context.Context, s *mcp.ClientSession, given suiteContext) error {
+	if err := list(ctx, s, given); err != nil {
+		return err
+	}
+	for _, c := range given.ToolCalls {
+		try(s.CallTool(ctx, &mcp.CallToolParams{Name: c.Name, Arguments: orEmpty(c.Arguments)}))
+	}
+	return nil
+}
+
+// callAll calls every tool that the client accepts.
+func callAll(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error {
+	res, err := s.ListTools(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for _, t := range res.Tools {
+		try(s.CallTool(ctx, &mcp.CallToolParams{Name: t.Name, Arguments: map[string]any{"region": "us-west1"}}))
+	}
+	return nil
+}
