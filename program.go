@@ -153,7 +153,7 @@ func (j *job) interpreter(name string, args []string) error {
 func isPython(name string) bool { return name == "python" || strings.HasPrefix(name, "python3") }
 
 // target is the script of the skill that an interpreter is to run: the first
-// argument that is a file of the skill, or the module after -m.
+// argument that is one, or the module after -m.
 func (j *job) target(args []string) string {
 	m := j.own().manifest
 	for i, a := range args {
@@ -167,7 +167,9 @@ func (j *job) target(args []string) string {
 			return ""
 		}
 		if p, ok := j.inSkill(a); ok && !strings.HasPrefix(a, "-") {
-			return p
+			if _, err := script.Find(j.files, m, p); err == nil {
+				return p
+			}
 		}
 	}
 	return ""

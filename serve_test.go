@@ -94,6 +94,7 @@ func TestServe(t *testing.T) {
 		"an interpreter":    {"python3", "server.py", "a", "b c"},
 		"with the folder":   {"python", "{baseDir}/server.py", "a", "b c"},
 		"a module":          {"python3", "-m", "pkg.module", "a", "b c"},
+		"uv run":            {"uv", "run", "server.py", "a", "b c"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			served, err := s.serve(t, loadout.Service{Skill: "echo", Command: command, Env: map[string]string{"WHERE": "${SKILL_DIR}/x"},
@@ -121,7 +122,8 @@ func TestServe(t *testing.T) {
 			}
 		})
 	}
-	for _, command := range [][]string{{"node", "server.js"}, {"server.js"}, {"bash", "server.sh"}, {"cat"}, {"/bin/cat", "-"}} {
+	for _, command := range [][]string{{"node", "server.js"}, {"server.js"}, {"bash", "server.sh"}, {"cat"}, {"/bin/cat", "-"},
+		{"python3", "-uc", "import sys\nfor l in sys.stdin: print(l, end='')", "data.json"}} {
 		served, err := s.serve(t, loadout.Service{Skill: "echo", Command: command})
 		if err != nil {
 			t.Errorf("%q: %v", command, err)
@@ -150,6 +152,7 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{"data.json"}, "not a script"},
 		{[]string{"./gone.py"}, "no script"},
 		{[]string{"nowhere-to-be-found"}, "is missing"},
+		{[]string{"uv", "run", "pytest"}, "only a script of the skill"},
 		{[]string{"npx", "github:x/y"}, "not a package of the registry"},
 		{[]string{"npx", "-c", "rm"}, "not supported"},
 		{[]string{"uvx", "git+https://example.com/x"}, "not a package of the index"},

@@ -440,7 +440,9 @@ func TestShimOnEveryPython(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), python, filepath.Join(dir, "provider.py"))
 			cmd.Env = []string{"LOADOUT_SKILL=" + at, "PYTHONDONTWRITEBYTECODE=1", "PATH=/usr/bin:/bin"}
 			cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"server/discover"}
-not json
+{"jsonrpc":"2.0","method":"notifications/cancelled","params":[1]}
+{"jsonrpc":"2.0","id":"ask-1","error":"no"}
+` + strings.Repeat("[", 200000) + `
 [{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/initialized"}]
 {"jsonrpc":"2.0","id":3,"method":"initialize","params":{"protocolVersion":"1999-01-01"}}
 {"jsonrpc":"2.0","id":4,"method":"tools/list"}
@@ -501,7 +503,11 @@ func TestProvidersOfWegent(t *testing.T) {
 			{"render_mermaid", args{"code": "flowchart TD\n  A --> B"}, `"success": true`},
 			{"render_mermaid", args{"code": "flowchart TD\n  A[x --> B"}, "Unclosed bracket"},
 			{"read_mermaid_reference", args{"reference": "pie"}, "# Pie Chart"},
-			{"exec", args{"command": "echo hello && pwd"}, ""},
+			{"exec", args{"command": "echo hello && pwd"}, `"stdout": "hello\n/work\n"`},
+			{"write_file", args{"file_path": "/home/user/a/b.txt", "content": "kept"}, `"success": true`},
+			{"list_files", args{"path": "/home/user", "depth": 2}, "/home/user/a/b.txt"},
+			{"read_file", args{"file_path": "/home/user/a/b.txt"}, `"content": "kept"`},
+			{"exec", args{"command": "sleep 60", "timeout_seconds": 1}, "took longer than 1 seconds"},
 		} {
 			if !slices.Contains(names, try.tool) {
 				continue

@@ -15,6 +15,7 @@ sys.path[:] = [p for p in sys.path[1:] if p.rstrip("/") != SKILL]  # the skill c
 import asyncio
 import concurrent.futures
 import copy
+import datetime
 import enum
 import hashlib
 import importlib
@@ -22,6 +23,9 @@ import importlib.util
 import inspect
 import json
 import re
+import signal
+import stat
+import subprocess
 import threading
 import traceback
 import types
@@ -660,11 +664,90 @@ class SkillToolProvider(metaclass=OrMeta):
         return True
 
 
-NO_SERVICE = "this provider asks for a sandbox service of another program, which is not here; loadout already runs its tools in a sandbox"
+class Kind(enum.Enum):
+    FILE = "file"
+    DIR = "dir"
+
+
+class Here:
+    """Stands for a sandbox of a service, by the one in which this runs: /home/user is the work directory."""
+
+    sandbox_id = "loadout"
+
+    def __init__(self):
+        self.commands = self.files = self
+
+    @staticmethod
+    def place(path):
+        path = os.path.normpath(os.path.join("/home/user", path or ""))
+        work = os.environ.get("LOADOUT_WORK", "/work")
+        return work + path[len("/home/user"):] if path == "/home/user" or path.startswith("/home/user/") else path
+
+    @staticmethod
+    async def aside(f):
+        return await asyncio.get_running_loop().run_in_executor(None, f)
+
+    async def run(self, cmd, cwd=None, timeout=60, envs=None, **_):
+        def go():
+            p = subprocess.Popen(["/bin/sh", "-c", cmd], cwd=self.place(cwd), env={**os.environ, **(envs or {})}, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+            try:
+                out, err = p.communicate(timeout=timeout or None)
+            except subprocess.TimeoutExpired:
+                os.killpg(p.pid, signal.SIGKILL)
+                p.communicate()
+                raise TimeoutError("the command took longer than %s seconds" % timeout)
+            return types.SimpleNamespace(stdout=out.decode("utf-8", "replace"), stderr=err.decode("utf-8", "replace"), exit_code=p.returncode, error=None)
+
+        return await self.aside(go)
+
+    def info(self, path):
+        at = self.place(path)
+        st = os.lstat(at)
+        return types.SimpleNamespace(
+            name=os.path.basename(path), path=path, type=Kind.DIR if os.path.isdir(at) else Kind.FILE, size=st.st_size, mode=st.st_mode & 0o777,
+            permissions=stat.filemode(st.st_mode)[1:], owner=str(st.st_uid), group=str(st.st_gid), modified_time=datetime.datetime.fromtimestamp(st.st_mtime),
+            symlink_target=os.readlink(at) if os.path.islink(at) else None)
+
+    async def get_info(self, path, **_):
+        return self.info(path)
+
+    async def exists(self, path, **_):
+        return os.path.exists(self.place(path))
+
+    async def list(self, path="/home/user", depth=1, **_):
+        out = []
+
+        def walk(path, left):
+            for name in sorted(os.listdir(self.place(path))):
+                entry = self.info(os.path.join(path, name))
+                out.append(entry)
+                if left > 1 and entry.type is Kind.DIR and entry.symlink_target is None and len(out) < 10000:
+                    walk(entry.path, left - 1)
+
+        await self.aside(lambda: walk(path, depth or 1))
+        return out
+
+    async def read(self, path, format="text", **_):
+        with open(self.place(path), "rb") as f:
+            data = f.read()
+        return bytearray(data) if format == "bytes" else data.decode("utf-8", "replace")
+
+    async def write(self, path, data, **_):
+        with open(self.place(path), "wb") as f:
+            f.write(data.encode() if isinstance(data, str) else bytes(data))
+        return self.info(path)
+
+    async def make_dir(self, path, **_):
+        os.makedirs(self.place(path), exist_ok=True)
+        return True
+
+    async def remove(self, path, **_):
+        os.remove(self.place(path))
 
 
 class SandboxManager(metaclass=OrMeta):
-    """Says that there is no such service."""
+    """Gives the sandbox in which this runs."""
 
     def __init__(self, *args, **kwargs):
         pass
@@ -678,7 +761,7 @@ class SandboxManager(metaclass=OrMeta):
         pass
 
     async def get_or_create_sandbox(self, *args, **kwargs):
-        return None, NO_SERVICE
+        return Here(), None
 
     def kill_sandbox(self):
         pass
@@ -984,11 +1067,14 @@ class Server:
                 continue
             try:
                 message = json.loads(line)
-            except ValueError as e:
+            except (ValueError, RecursionError) as e:
                 self.send({"id": None, "error": {"code": -32700, "message": "this is not JSON: %s" % e}})
                 continue
             for m in message if isinstance(message, list) else [message]:
-                self.take(m)
+                try:
+                    self.take(m)
+                except Exception:  # of what no client sends
+                    traceback.print_exc()
 
     def take(self, m):
         if not isinstance(m, dict) or m.get("jsonrpc") != "2.0":

@@ -171,7 +171,7 @@ func (s *Set) defined(ctx context.Context, e *catalog.Entry, sk *skill.Skill) ([
 	var configs []*upstream.Config
 	var problems []string
 	if sk.MCPServers.Configs != nil {
-		f, findings := upstream.Parse(sk.MCPServers.Configs, upstream.ParseOptions{Name: e.File()})
+		f, findings := upstream.ParseMap(sk.MCPServers.Configs, e.File())
 		for _, d := range findings {
 			if d.Severity == skill.Error {
 				problems = append(problems, d.Message)

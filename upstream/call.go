@@ -68,7 +68,7 @@ func (s *Server) Call(ctx context.Context, params *mcp.CallToolParams, o *CallOp
 		case s.slots <- struct{}{}:
 			defer func() { <-s.slots }()
 		case <-ctx.Done():
-			return nil, s.callError(nil, params.Name, fmt.Errorf("waiting for one of its %d calls at a time to end: %w", cap(s.slots), context.Cause(ctx)))
+			return nil, s.callError(params.Name, fmt.Errorf("waiting for one of its %d calls at a time to end: %w", cap(s.slots), context.Cause(ctx)))
 		}
 	}
 	p := *params
@@ -79,11 +79,11 @@ func (s *Server) Call(ctx context.Context, params *mcp.CallToolParams, o *CallOp
 		}
 		answers, err := answers(ctx, res, o)
 		if err != nil {
-			return nil, s.callError(nil, params.Name, err)
+			return nil, s.callError(params.Name, err)
 		}
 		p.InputResponses, p.RequestState = answers, res.RequestState
 	}
-	return nil, s.callError(nil, params.Name, fmt.Errorf("it asked for input more than %d times", maxRounds))
+	return nil, s.callError(params.Name, fmt.Errorf("it asked for input more than %d times", maxRounds))
 }
 
 // answers has the person answer what a result asks for.
@@ -113,7 +113,7 @@ func (s *Server) deliver(ctx context.Context, p *mcp.CallToolParams, o *CallOpti
 		i, conn, c, token := s.take(p, o)
 		if i == nil {
 			if tries > len(s.instances)+1 {
-				return nil, s.callError(nil, p.Name, errEnded)
+				return nil, s.callError(p.Name, errEnded)
 			}
 			continue
 		}
@@ -125,12 +125,12 @@ func (s *Server) deliver(ctx context.Context, p *mcp.CallToolParams, o *CallOpti
 			return res, nil
 		}
 		if wire := wireError(err); wire != nil && !goneSession(t, err) {
-			return nil, s.callError(nil, p.Name, wire)
+			return nil, s.callError(p.Name, wire)
 		}
 		status := int(t.status.Load())
 		switch {
 		case t.answered.Load():
-			return nil, s.callError(nil, p.Name, fmt.Errorf("its result cannot be read: %w", err))
+			return nil, s.callError(p.Name, fmt.Errorf("its result cannot be read: %w", err))
 		case status == http.StatusUnauthorized || status == http.StatusForbidden:
 			auth := &AuthError{Server: s.config.Name, Status: status, Err: err}
 			i.evict(conn, auth)
@@ -141,14 +141,14 @@ func (s *Server) deliver(ctx context.Context, p *mcp.CallToolParams, o *CallOpti
 				expired = true
 				continue
 			}
-			return nil, s.callError(conn, p.Name, errors.New("its session has expired, and the next one at once"))
+			return nil, s.callError(p.Name, errors.New("its session has expired, and the next one at once"))
 		case ctx.Err() != nil:
 			if late := context.Cause(ctx); t.sent.Load() && errors.As(late, new(*lateError)) {
 				return nil, &OutcomeUnknownError{s.config.Name, p.Name, late}
 			}
-			return nil, s.callError(nil, p.Name, context.Cause(ctx))
+			return nil, s.callError(p.Name, context.Cause(ctx))
 		case status != 0 && !uncertain(status):
-			return nil, s.callError(nil, p.Name, fmt.Errorf("it answers %d %s", status, http.StatusText(status)))
+			return nil, s.callError(p.Name, fmt.Errorf("it answers %d %s", status, http.StatusText(status)))
 		case status != 0:
 			return nil, &OutcomeUnknownError{s.config.Name, p.Name, fmt.Errorf("it answers %d %s", status, http.StatusText(status))}
 		}
@@ -156,11 +156,11 @@ func (s *Server) deliver(ctx context.Context, p *mcp.CallToolParams, o *CallOpti
 		if !t.sent.Load() && tries <= len(s.instances) {
 			continue
 		}
-		text := s.callError(conn, p.Name, err)
+		err = s.lastWords(conn, err)
 		if t.sent.Load() {
-			return nil, &OutcomeUnknownError{s.config.Name, p.Name, text}
+			return nil, &OutcomeUnknownError{s.config.Name, p.Name, err}
 		}
-		return nil, text
+		return nil, s.callError(p.Name, err)
 	}
 }
 
@@ -272,18 +272,19 @@ func uncertain(status int) bool {
 	return false
 }
 
-// callError says which tool of which server failed, why, and what the server said
-// last. conn is given where it broke.
-func (s *Server) callError(conn *Conn, tool string, err error) error {
-	why := err.Error()
-	if conn != nil {
-		if conn.Transport == Stdio {
-			conn.Close() // once it is reaped, its end and last words are known
-		}
-		why = reason(conn.link, err) + tail(conn.Stderr())
+// lastWords says why a connection broke, and what the server said last.
+func (s *Server) lastWords(conn *Conn, err error) error {
+	if conn.Transport == Stdio {
+		conn.Close() // once it is reaped, its end and last words are known
 	}
+	return &said{scrub(s.config, reason(conn.link, err)+tail(conn.Stderr())), err, 0}
+}
+
+// callError says which tool of which server failed, and why.
+func (s *Server) callError(tool string, err error) error {
+	why := err.Error()
 	if wire := wireError(err); wire != nil {
 		why = fmt.Sprintf("%s (%d)", clip(wire.Message, 2000), wire.Code)
 	}
-	return &said{scrub(s.config, fmt.Sprintf("tool %q of server %q: %s", tool, s.config.Name, why)), err}
+	return &said{scrub(s.config, fmt.Sprintf("tool %q of server %q: %s", tool, s.config.Name, why)), err, 0}
 }

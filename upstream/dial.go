@@ -114,16 +114,20 @@ func (d *Dialer) Dial(ctx context.Context, c *Config, o *DialOptions) (*Conn, er
 	if err != nil {
 		return nil, dialError(c, u, "", nil, err)
 	}
-	for i, typ := range types {
+	var first error
+	for _, typ := range types {
 		conn, err := d.dialType(ctx, c, o, typ, u)
 		if err == nil {
 			return conn, nil
 		}
-		if i == len(types)-1 || ctx.Err() != nil || !triesOlder(err) {
-			return nil, err
+		if first == nil {
+			first = err
+		}
+		if ctx.Err() != nil || !triesOlder(err) {
+			break
 		}
 	}
-	panic("unreachable: transportTypes returned none")
+	return nil, first
 }
 
 // transportTypes are the transports to try, in order.

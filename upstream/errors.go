@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -48,8 +49,9 @@ func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
 // said is an error whose text is for people, and safe to show; the chain below it
 // is for programs.
 type said struct {
-	text string
-	err  error
+	text   string
+	err    error
+	status int // of the last HTTP answer, if that was a refusal
 }
 
 func (e *said) Error() string { return e.text }
@@ -73,9 +75,11 @@ const (
 
 // dialError says what was tried, how it failed, and what the server said last.
 func dialError(c *Config, u, typ string, l *link, err error) error {
+	status := 0
 	if l != nil {
 		l.mu.Lock()
-		status, challenge := l.status, l.statusAt
+		challenge := l.challenge
+		status = l.status
 		l.mu.Unlock()
 		if (status == http.StatusUnauthorized || status == http.StatusForbidden) && !timedOut(err) {
 			return &AuthError{Server: c.Name, Status: status, Challenge: scrub(c, clip(challenge, 500)), Err: err}
@@ -100,7 +104,7 @@ func dialError(c *Config, u, typ string, l *link, err error) error {
 		}
 		b.WriteString(tail(l.stderr()))
 	}
-	return &said{scrub(c, b.String()), err}
+	return &said{scrub(c, b.String()), err, status}
 }
 
 // reason says in a few words why there is no connection, or no longer.
@@ -130,8 +134,11 @@ func reason(l *link, err error) string {
 		if cause := context.Cause(l.ctx); cause != nil && !errors.Is(cause, errEnded) && !timedOut(err) {
 			return cause.Error()
 		}
-		if broken != nil {
+		if errors.Is(broken, io.EOF) {
 			return "it closed the connection"
+		}
+		if broken != nil {
+			return "the connection broke: " + clip(broken.Error(), 500)
 		}
 	}
 	return err.Error()
@@ -165,12 +172,7 @@ func triesOlder(err error) bool {
 	if !errors.As(err, &s) || errors.Is(err, mcp.ErrSessionMissing) {
 		return false
 	}
-	for _, status := range []int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed} {
-		if strings.Contains(s.text, fmt.Sprintf("it answers %d ", status)) {
-			return true
-		}
-	}
-	return false
+	return s.status == http.StatusBadRequest || s.status == http.StatusNotFound || s.status == http.StatusMethodNotAllowed
 }
 
 // tail is the end of what a process wrote to standard error, as lines of their own.

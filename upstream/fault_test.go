@@ -185,6 +185,31 @@ func TestFaultHugeResult(t *testing.T) {
 	works(t, s)
 }
 
+func TestFaultHugeResultOverHTTP(t *testing.T) {
+	for _, kind := range []string{"modern", "modern-json", "legacy", "websocket", "sse"} {
+		t.Run(kind, func(t *testing.T) {
+			one := newServer(kind)
+			mcp.AddTool(one, &mcp.Tool{Name: "large"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.Repeat("x", 1<<20)}}}, nil, nil
+			})
+			u := serveHTTPOf(t, kind, one, nil)
+			d := newDialer()
+			d.MaxMessage = 1 << 18
+			cfg := &upstream.Config{Name: kind, URLs: []string{u}}
+			if kind == "websocket" {
+				cfg.Type = kind
+			}
+			s := newPool(t, &upstream.PoolOptions{Dialer: d}).Server(cfg, "")
+			_, err := call(t, s, "large", nil, nil)
+			if err == nil {
+				t.Fatal("a message over the limit came through")
+			}
+			t.Log(err)
+			works(t, s)
+		})
+	}
+}
+
 func TestFaultManyTools(t *testing.T) {
 	cfg := childConfig(t, "many")
 	cfg.Exclude = []string{"tool_1*"}

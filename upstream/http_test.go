@@ -226,7 +226,8 @@ func TestQuestionsOfTheOlderEra(t *testing.T) {
 		}
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: r.Action}}}, nil, nil
 	})
-	srv := newPool(t, nil).Server(&upstream.Config{Name: "legacy", URLs: []string{serveHTTPOf(t, "legacy", s, nil)}}, "")
+	u := serveHTTPOf(t, "legacy", s, nil)
+	srv := newPool(t, nil).Server(&upstream.Config{Name: "legacy", URLs: []string{u}}, "")
 	for want, o := range map[string]*upstream.CallOptions{
 		"cancel": nil,
 		"decline": {Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {

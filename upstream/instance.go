@@ -153,9 +153,10 @@ func (i *instance) opened(conn *Conn, l *Listing) {
 	}
 	i.conn, i.trying, i.err, i.ever = conn, false, nil, true
 	s.era, s.transport = conn.Era, conn.Transport
+	s.listing, s.listed = l, true // before anybody learns of the connection
 	s.settle()
 	s.mu.Unlock()
-	s.store(l)
+	s.keep(l)
 	s.pool.o.Logger.Info("server connected", "server", s.config.Name, "era", conn.Era, "tools", len(l.Tools))
 	s.pool.tell(s)
 }

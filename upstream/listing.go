@@ -103,11 +103,16 @@ func (c *Config) chooses(name string) bool {
 	return (len(c.Include) == 0 || among(c.Include)) && !among(c.Exclude)
 }
 
-// store keeps a listing, here and in the cache.
+// store takes over a listing.
 func (s *Server) store(l *Listing) {
 	s.mu.Lock()
-	s.listing, s.listed = l, true
+	s.listing = l
 	s.mu.Unlock()
+	s.keep(l)
+}
+
+// keep writes a listing to the cache.
+func (s *Server) keep(l *Listing) {
 	if c := s.pool.o.Cache; c != nil {
 		if err := c.Store(s.digest, l); err != nil {
 			s.pool.o.Logger.Warn("listing not stored in the cache", "server", s.config.Name, "error", err)

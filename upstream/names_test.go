@@ -7,20 +7,23 @@ import (
 	"pgregory.net/rapid"
 )
 
+var hashed = regexp.MustCompile(`_[0-9a-f]{8}$`)
+
 func TestK20ToolNames(t *testing.T) {
 	for _, tt := range []struct{ server, tool, want string }{
 		{"github", "create_issue", "github__create_issue"},
 		{"a", "b__c", "a__b__c"},
 		{"a", "_b", "a___b"},
 		{"pdf_weibo", "getUserInfo", "pdf_weibo__getUserInfo"},
-		{"a__b", "c", "a__b__c_" + "e4d7f3b0"},
-		{"a_", "b", "a___b_" + "9a3aa1ad"},
-		{"files.local", "read:file", ""},
-		{"a-server-with-a-very-long-name-indeed", "a_tool_with_a_very_long_name_too_which_is_cut", ""},
-		{"", "", ""},
+		// Those that had to be changed end in a hash.
+		{"a__b", "c", "a__b__c_#"},
+		{"a_", "b", "a___b_#"},
+		{"files.local", "read:file", "files_local__read_file_#"},
+		{"a-server-with-a-very-long-name-indeed", "a_tool_with_a_very_long_name_too_which_is_cut", "a-server__a_tool_with_a_very_long_name__#"},
+		{"", "", "___#"},
 	} {
 		got := ToolName(tt.server, tt.tool)
-		if tt.want != "" && len(tt.want) == len(got) && got[:len(got)-8] != tt.want[:len(tt.want)-8] || len(got) > MaxToolName {
+		if plain := hashed.ReplaceAllString(got, "_#"); got != tt.want && plain != tt.want {
 			t.Errorf("ToolName(%q, %q) = %q, want %q", tt.server, tt.tool, got, tt.want)
 		}
 	}

@@ -129,7 +129,7 @@ func at(f tree.Field) *tree.Node { return &tree.Node{Line: f.Line, Column: f.Col
 func (p *parser) file(doc *tree.Node) {
 	slash := strings.ReplaceAll(p.o.Name, `\`, "/")
 	base := path.Base(slash)
-	p.gemini = p.gemini || strings.Contains(slash, ".gemini/") || base == "gemini-extension.json" || isGemini(doc, 0)
+	p.gemini = p.gemini || strings.HasSuffix(slash, ".gemini/settings.json") || base == "gemini-extension.json" || isGemini(doc, 0)
 	p.millis = p.gemini || base == ".mcp.json" || base == "claude_desktop_config.json" || base == ".claude.json"
 	p.inputs(doc.Get("inputs"))
 	p.servers(doc, 0)

@@ -138,10 +138,9 @@ func (p *Pool) Dial(ctx context.Context, c *Config, o *DialOptions) (*Conn, erro
 // Close ends all connections, with calls that are on their way, and waits until
 // the processes are gone. Servers of the pool refuse calls from then on.
 func (p *Pool) Close() error {
+	p.mu.Lock() // who begins a goroutine has it, and sees whether we are closed
 	p.stop(errClosed)
-	// Who begins a goroutine has seen p.ctx alive under p.mu.
-	p.mu.Lock()
-	p.mu.Unlock() //lint:ignore SA2001 waits for whoever is about to begin one
+	p.mu.Unlock()
 	p.group.Wait()
 	return nil
 }

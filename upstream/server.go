@@ -212,7 +212,8 @@ func (s *Server) Tools(ctx context.Context) (*Listing, error) {
 }
 
 // Known is the last listing, of this process or from the cache; nil is none. It
-// does not connect. The result must not be changed.
+// does not connect, and is there whatever the state: of a [Dead] server it says
+// what there was. The result must not be changed.
 func (s *Server) Known() *Listing {
 	s.fetch.Do(func() {
 		if s.pool.o.Cache == nil {

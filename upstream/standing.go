@@ -116,19 +116,37 @@ func (c *standing) Write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 	err := c.Connection.Write(ctx, msg)
 	if err == nil && req != nil && req.Method == "notifications/initialized" {
-		c.once.Do(func() { c.link.group.Go(c.stand) })
+		c.once.Do(func() {
+			// A server may ask something at the first call, on this stream: it is
+			// there before the connection is handed out, unless that takes long.
+			first := make(chan struct{})
+			c.link.group.Go(func() { c.stand(sync.OnceFunc(func() { close(first) })) })
+			late := time.NewTimer(standingWait)
+			defer late.Stop()
+			select {
+			case <-first:
+			case <-late.C:
+			case <-ctx.Done():
+			case <-c.link.ctx.Done():
+			}
+		})
 	}
 	return err
 }
 
+// standingWait bounds the wait for the stream to open.
+const standingWait = 2 * time.Second
+
 // stand keeps the stream open until the connection ends, or the server says that
 // it has none.
-func (c *standing) stand() {
+func (c *standing) stand(answered func()) {
+	defer answered()
 	ctx := c.link.ctx
 	last, retry := "", time.Duration(0)
 	for failures := 0; ; {
 		began := time.Now()
 		res, err := c.get(ctx, last)
+		answered()
 		if err == nil {
 			if !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") || res.StatusCode != http.StatusOK {
 				res.Body.Close()

@@ -37,22 +37,23 @@ type link struct {
 	notices atomic.Int64   // notifications that were read
 
 	// mu guards what follows. It is held for memory only.
-	mu       sync.Mutex
-	conn     mcp.Connection // nil until connected
-	pending  map[jsonrpc.ID]*request
-	asked    jsonrpc.ID // of server/discover
-	probed   probeEnd
-	timer    *time.Timer
-	broken   error // why reading ended, if not by us
-	proc     Process
-	noise    []string
-	status   int // of the last HTTP answer that was a refusal
-	statusAt string
+	mu        sync.Mutex
+	conn      mcp.Connection // nil until connected
+	pending   map[jsonrpc.ID]*request
+	asked     jsonrpc.ID // of server/discover
+	probed    probeEnd
+	timer     *time.Timer
+	broken    error // why reading ended, if not by us
+	proc      Process
+	noise     []string
+	status    int // of the last HTTP answer that was a refusal
+	challenge string
 }
 
 // request is one that has been written, or is being.
 type request struct {
 	cancel context.CancelFunc
+	keep   func() bool            // stops the watch over its context
 	track  *track                 // of a tool call; may be nil
 	answer chan *jsonrpc.Response // of a request of our own; else nil
 }
@@ -139,6 +140,10 @@ func (l *link) answer(res *jsonrpc.Response) bool {
 	if r == nil {
 		return false
 	}
+	r.keep()
+	if l.transport == Stdio {
+		r.cancel() // of HTTP, a stream may still be read to its end
+	}
 	// An error that is none of the protocol is the SDK's, for a stream that ended.
 	if r.track != nil && (res.Error == nil || errors.As(res.Error, new(*jsonrpc.Error))) {
 		r.track.answered.Store(true)
@@ -199,8 +204,8 @@ func (l *link) send(ctx context.Context, req *jsonrpc.Request, answer chan *json
 		l.timer = time.AfterFunc(l.bound, l.probeTimeout)
 	}
 	conn := l.conn
+	r.keep = context.AfterFunc(ctx, func() { l.forget(req.ID, r) })
 	l.mu.Unlock()
-	context.AfterFunc(ctx, func() { l.forget(req.ID, r) })
 
 	// The transports of HTTP tell the track more exactly, in their round trip.
 	if r.track != nil && (l.transport == Stdio || l.transport == WebSocket) {
@@ -336,7 +341,7 @@ func (l *link) refusal(status int, challenge string) {
 	defer l.mu.Unlock()
 	l.status = status
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
-		l.statusAt = challenge
+		l.challenge = challenge
 	}
 }
 

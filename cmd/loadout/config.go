@@ -20,8 +20,9 @@ func (a *app) configCommand() *cobra.Command {
 		Use:   "config",
 		Short: "Show the configuration in force, or an example",
 		Long: `Show the configuration in force, or an example. Defaults come first, then your
-file, the project's (which may only add skill directories inside the project),
-the file given with --config, the environment, and flags; the last one counts.`,
+file, the project's (which may only add skill directories inside the project and
+deny tools, until you trust it: loadout trust), the file given with --config, the
+environment, and flags; the last one counts.`,
 		Example: "  loadout config show\n  loadout config example",
 	})
 	cmd.AddCommand(&cobra.Command{

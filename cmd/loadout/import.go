@@ -271,6 +271,9 @@ func (im *importing) server(name string, value, inputs any, taken map[string]str
 		im.into.add(c)
 		step.Servers[c.Name] = c.Digest()
 	}
+	if openTokens(c) {
+		im.out.Notes = append(im.out.Notes, "an argument or the URL of server "+s.As+" looks like a token, and stays there: write ${{secrets.NAME}} in its place in "+serversName)
+	}
 	step.Names = append(step.Names, name)
 	im.out.Secrets = append(im.out.Secrets, moving...)
 	return s, nil

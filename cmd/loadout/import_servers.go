@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -337,6 +338,24 @@ func moveSecrets(c *upstream.Config, inputs []upstream.Input) []moved {
 		c.URLs[i] = input("url", v)
 	}
 	return out
+}
+
+// openTokens reports whether arguments or URLs, which do not move, hold what
+// looks like a token.
+func openTokens(c *upstream.Config) bool {
+	for i, arg := range c.Args {
+		key, value, ok := strings.Cut(arg, "=")
+		if secretValue.MatchString(arg) || ok && strings.HasPrefix(key, "-") && secretKey.MatchString(strings.TrimLeft(key, "-")) && !strings.Contains(value, "${") {
+			return true
+		}
+		if i > 0 && strings.HasPrefix(c.Args[i-1], "-") && !ok && !strings.HasPrefix(arg, "-") && !strings.Contains(arg, "${") && secretKey.MatchString(strings.TrimLeft(c.Args[i-1], "-")) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.URLs, func(u string) bool {
+		p, err := url.Parse(u)
+		return err == nil && (p.User != nil || slices.ContainsFunc(slices.Collect(maps.Keys(p.Query())), secretKey.MatchString)) && !strings.Contains(u, "${")
+	})
 }
 
 // secretFor is the name of the secret for a key of a server.

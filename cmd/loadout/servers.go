@@ -93,7 +93,7 @@ model.`,
 }
 
 func (a *app) serversAccept(ctx context.Context, name string, files []string) error {
-	return a.withServers(ctx, files, false, "", func(set *toolset, _ []skill.Diagnostic) error {
+	return a.withServers(ctx, files, false, "", func(set *toolset, _ []string) error {
 		changed, err := set.Accept(ctx, name)
 		if err != nil {
 			return fail(exitFound, "see what is wrong with it: loadout servers test "+name, "accept the tools of %s: %w", name, err)
@@ -108,7 +108,7 @@ func (a *app) serversAccept(ctx context.Context, name string, files []string) er
 
 // withServers does something with the person's servers, of which it first
 // connects the one of a name, or all for "".
-func (a *app) withServers(ctx context.Context, files []string, connect bool, name string, do func(*toolset, []skill.Diagnostic) error) error {
+func (a *app) withServers(ctx context.Context, files []string, connect bool, name string, do func(*toolset, []string) error) error {
 	c, err := a.settings(nil)
 	if err != nil {
 		return err
@@ -135,11 +135,8 @@ func (a *app) withServers(ctx context.Context, files []string, connect bool, nam
 }
 
 func (a *app) listServers(ctx context.Context, files []string, offline bool) error {
-	return a.withServers(ctx, files, !offline, "", func(set *toolset, findings []skill.Diagnostic) error {
-		out := serversOutput{Servers: []serverInfo{}, Problems: []string{}}
-		for _, d := range findings {
-			out.Problems = append(out.Problems, d.Message)
-		}
+	return a.withServers(ctx, files, !offline, "", func(set *toolset, findings []string) error {
+		out := serversOutput{Servers: []serverInfo{}, Problems: append([]string{}, findings...)}
 		for _, s := range set.Servers() {
 			out.Servers = append(out.Servers, infoOf(s))
 		}
@@ -185,7 +182,7 @@ func transportOf(c *upstream.Config) string {
 }
 
 func (a *app) serversTest(ctx context.Context, name string, files []string) error {
-	return a.withServers(ctx, files, true, name, func(set *toolset, _ []skill.Diagnostic) error {
+	return a.withServers(ctx, files, true, name, func(set *toolset, _ []string) error {
 		all := set.Servers()
 		i := slices.IndexFunc(all, func(s tools.Server) bool { return s.Name == name })
 		if i < 0 {

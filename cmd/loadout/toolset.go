@@ -56,39 +56,45 @@ func exists(p string) bool {
 
 // servers reads the person's MCP servers. What is wrong with one of them is said
 // and the others are there; a file that the person gave has to be readable.
-func (a *app) servers(c *config.Config, given []string) ([]*upstream.Config, []skill.Diagnostic, error) {
+func (a *app) servers(c *config.Config, given []string) ([]*upstream.Config, []string, error) {
 	var all []*upstream.Config
-	var findings []skill.Diagnostic
+	var findings []string
 	at := map[string]string{}
-	for i, path := range a.serverFiles(c, given) {
+	paths := a.serverFiles(c, given)
+	own := len(paths)
+	for i, path := range append(paths, c.Servers.Project...) {
 		files, err := serverFilesIn(path)
 		if err != nil {
 			if i < len(given) {
 				code, hint := missing(err, "the path given with --mcp-config")
 				return nil, nil, fail(code, hint, "%s: %w", path, reason(err))
 			}
-			findings = append(findings, skill.Diagnostic{Severity: skill.Error, Code: "servers-file", Message: fmt.Sprintf("%s: %v", path, reason(err))})
+			findings = append(findings, fmt.Sprintf("%s: %v", path, reason(err)))
 			continue
 		}
 		for _, file := range files {
 			b, err := readSmall(file, 1<<20)
 			if err != nil {
-				findings = append(findings, skill.Diagnostic{Severity: skill.Error, Code: "servers-file", Message: fmt.Sprintf("%s: %v", file, reason(err))})
+				findings = append(findings, fmt.Sprintf("%s: %v", file, reason(err)))
+				continue
+			}
+			if i >= own && !a.covered(file, b) {
+				findings = append(findings, file+" is not of what was trusted of the project: move it into .loadout, and trust the project again")
 				continue
 			}
 			f, ds := upstream.Parse(b, upstream.ParseOptions{Name: file})
 			for _, d := range ds {
-				d.Message = fmt.Sprintf("%s:%d:%d: %s", file, d.Line, d.Column, d.Message)
-				findings = append(findings, d)
+				if d.Severity == skill.Error || d.Severity == skill.Warning {
+					findings = append(findings, fmt.Sprintf("%s:%d:%d: %s", file, d.Line, d.Column, d.Message))
+				}
 			}
 			for _, s := range f.Servers {
 				if first, taken := at[s.Name]; taken {
-					findings = append(findings, skill.Diagnostic{Severity: skill.Warning, Code: "servers-shadowed",
-						Message: fmt.Sprintf("%s:%d: the MCP server %s is passed over: %s has one of that name", file, s.Line, s.Name, first)})
+					findings = append(findings, fmt.Sprintf("%s:%d: the MCP server %s is passed over: %s has one of that name", file, s.Line, s.Name, first))
 					continue
 				}
 				at[s.Name] = file
-				if i >= len(given) && a.inProject(file) {
+				if i >= own || i >= len(given) && a.inProject(file) {
 					s.Owner = ofProject
 				}
 				if c.Servers.Connect == "at-start" {
@@ -130,15 +136,13 @@ func serverFilesIn(path string) ([]string, error) {
 }
 
 // toolset connects nothing yet.
-func (a *app) toolset(ctx context.Context, c *config.Config, rt *loadout.Runtime, given []string, p *profile.Profile) (*toolset, []skill.Diagnostic, error) {
+func (a *app) toolset(ctx context.Context, c *config.Config, rt *loadout.Runtime, given []string, p *profile.Profile) (*toolset, []string, error) {
 	own, findings, err := a.servers(c, given)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, d := range findings {
-		if d.Severity == skill.Error || d.Severity == skill.Warning {
-			a.note("%s", d.Message)
-		}
+	for _, f := range findings {
+		a.note("%s", f)
 	}
 	rules, problems := policy.ParseRules(c.Policy.Rules)
 	for _, p := range problems {
@@ -181,13 +185,14 @@ func auditCalls(to loadout.Auditor) func(context.Context, policy.Record) error {
 // variables are what the person's own configuration may say.
 func (a *app) variables(c *config.Config) upstream.Variables {
 	dir, _ := os.Getwd()
+	secret := func(name string) (string, bool) {
+		v, err := a.secret(context.Background(), name)
+		return v, err == nil && v != ""
+	}
 	return upstream.Variables{
+		Home: a.home(), Secret: secret, Input: secret, // what a client would ask for is kept as a secret
 		Env: func(name string) (string, bool) { v := a.getenv(name); return v, v != "" }, Workspace: dir,
 		User: func(name string) (string, bool) { v, ok := c.User[name]; return v, ok },
-		Secret: func(name string) (string, bool) {
-			v, err := a.secret(context.Background(), name)
-			return v, err == nil && v != ""
-		},
 	}
 }
 

@@ -133,57 +133,31 @@ func (a *app) readProject(dir string) (*project, error) {
 	return p, err
 }
 
-// projectAround is the configuration of the project around a directory: of the
-// nearest one with any, up to the root of the repository; nil for none.
-func (a *app) projectAround(dir string) (*project, error) {
-	for d := dir; ; d = filepath.Dir(d) {
-		for _, name := range []string{config.FileName, ".loadout", ".mcp.json"} {
-			if _, err := os.Lstat(filepath.Join(d, name)); err == nil && filepath.IsAbs(d) {
-				return a.readProject(d)
-			}
-		}
-		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil || d == filepath.Dir(d) {
-			return nil, nil
-		}
+// covered reports whether a file that the configuration of the project around
+// the working directory names counts with these bytes: the project is trusted,
+// and they are of what is trusted.
+func (a *app) covered(file string, data []byte) bool {
+	own, _ := config.ProjectFile(a.configInput().WorkDir)
+	if own == "" {
+		return false
 	}
+	p, err := a.readProject(configured(own))
+	return err == nil && p.trusted && a.coversFile(p, file, data)
 }
 
-// read returns the bytes of a file below the project, by its path with slashes,
-// where the project is trusted and they are what is trusted.
-func (p *project) read(name string) ([]byte, error) {
-	if !p.trusted {
-		return nil, fail(exitRefused, "look at what it says, and trust it: loadout trust "+quoted(p.dir), "%s is not trusted", p.dir)
+// configured is the directory that a project's configuration file is for.
+func configured(file string) string {
+	dir := filepath.Dir(file)
+	if filepath.Base(dir) == ".loadout" {
+		dir = filepath.Dir(dir)
 	}
-	root, err := os.OpenRoot(p.dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	for _, f := range p.files {
-		if f.Path != name {
-			continue
-		}
-		file, err := root.Open(filepath.FromSlash(name))
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		data, err := io.ReadAll(io.LimitReader(file, f.Size+1))
-		if err == nil && !policy.Covers(p.files, name, data) {
-			err = fmt.Errorf("%s changed since it was trusted", filepath.Join(p.dir, name))
-		}
-		return data, err
-	}
-	return nil, fail(exitRefused, "move it into .loadout, and trust the project again", "%s is not of what was trusted of %s", name, p.dir)
+	return dir
 }
 
 // trustsFile reports whether a project's configuration file counts with these
 // bytes.
 func (a *app) trustsFile(file string, data []byte) bool {
-	dir, name := filepath.Dir(file), filepath.Base(file)
-	if filepath.Base(dir) == ".loadout" {
-		dir, name = filepath.Dir(dir), ".loadout/"+name
-	}
+	dir := configured(file)
 	p, err := a.readProject(dir)
 	if err != nil {
 		a.note("whether %s is trusted cannot be said, so it is not: %v", dir, err)
@@ -192,7 +166,7 @@ func (a *app) trustsFile(file string, data []byte) bool {
 	if p.known && !p.trusted {
 		a.note("%s changed since it was trusted; look at it, and trust it again: loadout trust %s", dir, quoted(dir))
 	}
-	return p.trusted && policy.Covers(p.files, name, data)
+	return p.trusted && a.coversFile(p, file, data)
 }
 
 func (a *app) trust(ctx context.Context, dir string, o *trustFlags) error {
@@ -301,7 +275,11 @@ func (a *app) effects(p *project, out *trustOutput) {
 }
 
 func (a *app) coversFile(p *project, file string, data []byte) bool {
-	name, err := filepath.Rel(p.dir, file)
+	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
+	if err != nil {
+		return false
+	}
+	name, err := filepath.Rel(p.dir, filepath.Join(dir, filepath.Base(file)))
 	return err == nil && policy.Covers(p.files, filepath.ToSlash(name), data)
 }
 

@@ -55,7 +55,7 @@ func Example() string {
 	var b strings.Builder
 	b.WriteString("# Configuration of Loadout: every key with its default.\n" +
 		"# Yours is at ~/.config/loadout/loadout.yaml; a project may have a loadout.yaml of its own,\n" +
-		"# which may only add skill directories inside the project.\n")
+		"# which may only add skill directories inside the project and rules that deny, until you trust it.\n")
 	group := ""
 	for _, v := range defaults().Values() {
 		s, _ := find(v.Key)

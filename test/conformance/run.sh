@@ -10,20 +10,23 @@ cache=$(cd "${LOADOUT_TEST_CACHE:-$repo/.cache}/conformance" && pwd)
 suite=$cache/suite-$version
 results=$cache/results
 work=$(mktemp -d)
-pid= url=
+pid= behind= url=
 
-stop() {
-	[[ -n $pid ]] || return 0
-	kill "$pid" 2>/dev/null || true
+end() {
+	[[ -n $1 ]] || return 0
+	kill "$1" 2>/dev/null || true
 	for ((i = 0; i < 50; i++)); do
-		kill -0 "$pid" 2>/dev/null || break
+		kill -0 "$1" 2>/dev/null || break
 		sleep 0.1
 	done
-	kill -KILL "$pid" 2>/dev/null || true
-	wait "$pid" 2>/dev/null || true
+	kill -KILL "$1" 2>/dev/null || true
+	wait "$1" 2>/dev/null || true
+}
+stop() {
+	end "$pid"
 	pid=
 }
-trap 'stop; rm -rf "$work"' EXIT
+trap 'stop; end "$behind"; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
 # The suite needs Node 22; the npm package of that name brings it.
@@ -34,11 +37,13 @@ if [[ ! -d $suite ]]; then
 		node@22 "@modelcontextprotocol/conformance@$version"
 	mv "$suite.part" "$suite"
 fi
+node=$suite/node_modules/node/bin/node
 conformance() {
-	"$suite/node_modules/node/bin/node" "$suite/node_modules/@modelcontextprotocol/conformance/dist/index.js" "$@"
+	"$node" "$suite/node_modules/@modelcontextprotocol/conformance/dist/index.js" "$@"
 }
 
-(cd "$repo" && go build -o "$work/" ./cmd/loadout ./test/conformance/server ./test/conformance/report)
+(cd "$repo" && go build -o "$work/" ./cmd/loadout ./test/conformance/{server,report,proxy,client} \
+	github.com/modelcontextprotocol/go-sdk/conformance/everything-server)
 rm -rf "$results"
 mkdir -p "$results" "$work/home"
 
@@ -58,6 +63,21 @@ start() {
 	exit 1
 }
 
+# through FLAG starts the SDK's server for the suite, and direct exposure in
+# front of it.
+through() {
+	local port
+	end "$behind"
+	port=$("$node" -e 's=require("net").createServer().listen(0,"127.0.0.1",()=>{console.log(s.address().port);s.close()})')
+	"$work/everything-server" -http="127.0.0.1:$port" "$1" >"$work/behind" 2>&1 &
+	behind=$!
+	for ((i = 0; i < 150; i++)); do
+		(: >"/dev/tcp/127.0.0.1/$port") 2>/dev/null && break
+		sleep 0.1
+	done
+	start "$work/proxy" "http://127.0.0.1:$port/mcp"
+}
+
 # requirements NAME REVISION EXPECTED runs what a revision requires.
 requirements() {
 	local name=$1 revision=$2 expected=$here/$3 dir=$results/$1-$2 code=0
@@ -69,6 +89,14 @@ requirements() {
 		tail -5 "$dir.log" | cut -c1-300
 	fi
 	failed=1
+}
+
+# client REVISION runs what a revision requires of a client.
+client() {
+	local revision=$1 expected=$here/client.yaml dir=$results/client-$1
+	conformance list --requirements "$revision" | sed -n '/^Client scenarios/,/^$/s/^  - //p' >"$work/scored"
+	conformance client --command "$work/client" --requirements "$revision" -o "$dir" >"$dir.log" 2>&1 || true # the report judges
+	"$work/report" -name "client $revision" -scored "$work/scored" -expected "$expected" "$dir" || failed=1
 }
 
 # skills NAME EXPECTED runs the scenarios of the Skills extension, which is of
@@ -95,5 +123,11 @@ start "$work/server" -skills "$here/testdata/skills"
 skills fixtures fixtures.yaml
 requirements fixtures 2025-11-25 fixtures.yaml
 requirements fixtures 2026-07-28 fixtures.yaml
+through -stateless=false
+requirements through 2025-11-25 through.yaml
+through -stateless
+requirements through 2026-07-28 through.yaml
 stop
+client 2025-11-25
+client 2026-07-28
 exit $failed

@@ -78,15 +78,23 @@ func newRun(scored, expected string) (*run, error) {
 }
 
 // resultDir is the name of the directory of a scenario's results.
-var resultDir = regexp.MustCompile(`^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$`)
+var resultDir = regexp.MustCompile(`^(?:server-)?(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$`)
 
 func (r *run) read(dir string) error {
-	files, err := filepath.Glob(filepath.Join(dir, "*", "checks.json"))
-	if err != nil {
-		return err
+	var files []string
+	for _, depth := range []string{"*", "*/*"} { // scenarios of clients are grouped: auth/NAME
+		some, err := filepath.Glob(filepath.Join(dir, depth, "checks.json"))
+		if err != nil {
+			return err
+		}
+		files = append(files, some...)
 	}
 	for _, file := range files {
-		m := resultDir.FindStringSubmatch(filepath.Base(filepath.Dir(file)))
+		name, err := filepath.Rel(dir, filepath.Dir(file))
+		if err != nil {
+			return err
+		}
+		m := resultDir.FindStringSubmatch(filepath.ToSlash(name))
 		if m == nil {
 			return fmt.Errorf("%s is not named like a result", file)
 		}
