@@ -112,6 +112,31 @@ var banned = map[string]map[string]string{
 		"net/http":   "registries are reached from inside a sandbox, by its proxy",
 		"os/exec":    "installers run in a sandbox",
 	},
+	"upstream": {
+		module + "/":        "servers are configured and connected without knowing skills, policy or people",
+		"github.com/spf13/": "a library does not know the command line",
+		"database/sql":      "listings are kept where the caller says",
+	},
+	"tools": {
+		module + "/mcpserver":       "arrows go down only",
+		module + "/internal/spawn":  "how a command is started is a function that the pool is given",
+		module + "/internal/config": "a library is given options, not configuration files",
+		"github.com/spf13/":         "a library does not know the command line",
+	},
+	"profile": {
+		module + "/":        "a profile is data",
+		"github.com/spf13/": "a library does not know the command line",
+	},
+	"provider": {
+		module + "/upstream": "a provider is a command line; who speaks with it does not matter",
+		"net/http":           "it says how code is started, and starts none",
+		"os/exec":            "it says how code is started, and starts none",
+	},
+	"internal/tree": {
+		module + "/": "reading JSON, YAML and TOML needs nothing of skills",
+		"net":        "files are local",
+		"os/exec":    "reading starts nothing",
+	},
 	"internal/near": {
 		module + "/": "how far two names are apart needs nothing of skills",
 		notStandard:  "how far two names are apart needs nothing of skills",
@@ -141,6 +166,8 @@ const notStandard = "…"
 
 // excepted are packages that a ban of all of ours leaves.
 var excepted = map[string][]string{
+	"upstream":         {"skill", "internal/tree"},
+	"profile":          {"skill", "upstream", "internal/tree"},
 	"policy":           {"internal/filelock"},
 	"internal/script":  {"skill", "internal/near"},
 	"internal/install": {"skill", "sandbox", "internal/script", "internal/near", "internal/filelock"},

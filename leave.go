@@ -37,7 +37,11 @@ func (r *Runtime) Leave(ctx context.Context, skill string, who policy.Principal,
 	if err != nil {
 		return nil, err
 	}
-	return &Leave{Skill: j.entry.Name, Digest: policy.Digest(j.digest()), Allows: j.effect, scripts: r.scripts, held: held, release: release}, nil
+	allows := j.effect
+	if j.granted != nil { // its servers name secrets that are no wish of its scripts
+		allows.Secrets = j.granted.Allows.Secrets
+	}
+	return &Leave{Skill: j.entry.Name, Digest: policy.Digest(j.digest()), Allows: allows, scripts: r.scripts, held: held, release: release}, nil
 }
 
 // Ended is closed when the leave was withdrawn or released.

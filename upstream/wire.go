@@ -140,10 +140,9 @@ func (l *link) answer(res *jsonrpc.Response) bool {
 	if r == nil {
 		return false
 	}
+	// Its context stays: the write may not have returned yet, and of HTTP a stream
+	// may still be read to its end.
 	r.keep()
-	if l.transport == Stdio {
-		r.cancel() // of HTTP, a stream may still be read to its end
-	}
 	// An error that is none of the protocol is the SDK's, for a stream that ended.
 	if r.track != nil && (res.Error == nil || errors.As(res.Error, new(*jsonrpc.Error))) {
 		r.track.answered.Store(true)

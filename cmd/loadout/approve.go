@@ -37,7 +37,9 @@ type approval struct {
 	Needs    []policy.Need      `json:"needs"`
 	Limits   *limits            `json:"limits,omitempty"` // that the skill asks for
 	Problems []policy.Problem   `json:"problems"`
-	Grant    *policy.Grant      `json:"grant"` // what was recorded; null for --dry-run
+	// Servers are what it starts or speaks to when it is loaded.
+	Servers []loadout.WishedService `json:"servers"`
+	Grant   *policy.Grant           `json:"grant"` // what was recorded; null for --dry-run
 }
 
 // listedGrant is a grant in approve --list --json.
@@ -114,12 +116,27 @@ func (a *app) approve(ctx context.Context, name string, o *approveFlags) error {
 	if _, err := a.resolve(ctx, rt, name); err != nil {
 		return err
 	}
+	if !o.dryRun { // so that it is known, and approved, what npx and uvx start
+		done := a.progress("installing packages of its servers")
+		err := rt.Prepare(ctx, name, nil)
+		done()
+		if err != nil && !errors.Is(err, loadout.ErrNoScripts) {
+			a.note("what a server of %s starts could not be installed, so that it will not start: %v", name, err)
+		}
+	}
 	w, err := rt.Wish(ctx, name)
 	if err != nil {
 		return err
 	}
 	allows := w.Ask.Allows()
 	allows.Run = true
+	for _, s := range w.Services { // those that its servers name are shown, and given, with them
+		for _, v := range s.Variables {
+			if name, ok := strings.CutPrefix(v, "secrets."); ok && !slices.Contains(allows.Secrets, name) {
+				allows.Secrets = append(slices.Clone(allows.Secrets), name)
+			}
+		}
+	}
 	allows.WorkspaceWrite = o.workspace
 	allows.HostNetwork, allows.Unsandboxed = o.host, o.unsandboxed
 	for _, name := range a.grantedSecrets(ctx, w.Digest, w.Needs) { // by loadout secret grant
@@ -187,7 +204,7 @@ func (a *app) record(ctx context.Context, action string, g policy.Grant) error {
 func approvalOf(w *loadout.Wish, allows policy.Allows) *approval {
 	out := &approval{Name: w.Entry.Name, Origin: w.Entry.Origin, Path: w.Entry.Path, Digest: w.Digest, Files: len(w.Manifest), Bytes: w.Manifest.Size(),
 		Scripts: []string{}, Asks: allows, Inject: append([]policy.Injection{}, w.Inject...), Needs: append([]policy.Need{}, w.Needs...),
-		Problems: append([]policy.Problem{}, w.Problems...)}
+		Problems: append([]policy.Problem{}, w.Problems...), Servers: append([]loadout.WishedService{}, w.Services...)}
 	for _, f := range w.Manifest {
 		if f.Script {
 			out.Scripts = append(out.Scripts, f.Path)
@@ -209,8 +226,11 @@ func (a *app) printApproval(out *approval, w *loadout.Wish, c *config.Config) {
 	for i, s := range out.Scripts {
 		row(map[bool]string{true: "scripts", false: ""}[i == 0], s)
 	}
-	if len(out.Scripts) == 0 {
+	if len(out.Scripts)+len(out.Servers) == 0 {
 		row("scripts", "none: there is nothing to run")
+	}
+	for _, s := range out.Servers {
+		row("server", serverText(s))
 	}
 	or := func(list []string, none string) string {
 		if len(list) == 0 {
@@ -255,6 +275,27 @@ func (a *app) printApproval(out *approval, w *loadout.Wish, c *config.Config) {
 	}
 	fmt.Fprintf(&b, "\nTo read it: loadout show %s%s\n", quoted(out.Name), a.flags())
 	fmt.Fprint(a.stdout, b.String())
+}
+
+// serverText is what a server of a skill starts or speaks to, with what it is
+// told.
+func serverText(s loadout.WishedService) string {
+	text := s.Name + ": "
+	switch {
+	case s.Refused != "":
+		return text + "it will not start: " + s.Refused
+	case len(s.Command) > 0:
+		text += strings.Join(s.Command, " ")
+	default:
+		text += strings.Join(s.Hosts, ", ")
+	}
+	if p := s.Package; p != nil {
+		text += fmt.Sprintf(", which is %s@%s", p.Name, p.Version)
+	}
+	if len(s.Variables) > 0 {
+		text += "; it is told " + strings.Join(s.Variables, ", ")
+	}
+	return text
 }
 
 // limits are what a skill asks for of those that can only narrow.

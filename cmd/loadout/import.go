@@ -60,9 +60,13 @@ type importStep struct {
 	Kept     bool              `json:"kept"`     // the file was not changed
 	Names    []string          `json:"names"`    // of the entries that were taken out
 	Entry    client.Entry      `json:"entry"`
-	Servers  map[string]string `json:"servers"` // that were added, with their digests
-	Secrets  []string          `json:"secrets"` // that were set
+	Servers  map[string]string `json:"servers"`          // that were added, with their digests
+	Shares   []string          `json:"shares,omitempty"` // servers that were there already, and stand in for its entries
+	Secrets  []string          `json:"secrets"`          // that were set
 }
+
+// maxImport bounds the record of the imports from one file, in bytes.
+const maxImport = 64 << 20
 
 type importRecord struct {
 	Version int          `json:"version"`
@@ -162,7 +166,7 @@ func (im *importing) open() error {
 		return err
 	}
 	sum := sha256.Sum256([]byte(found.File))
-	im.log = policy.NewOwnFile(filepath.Join(a.stateDir(), "imports", im.client.Name+"-"+hex.EncodeToString(sum[:8])+".json"), 64<<20)
+	im.log = policy.NewOwnFile(filepath.Join(a.stateDir(), "imports", im.client.Name+"-"+hex.EncodeToString(sum[:8])+".json"), maxImport)
 	data, err := im.log.Read()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -266,6 +270,7 @@ func (im *importing) server(name string, value, inputs any, taken map[string]str
 	s.Transport, s.Login = c.Type, wantsLogin(c)
 	if s.As = im.place(c); s.As == "" {
 		s.As, s.State = c.Name, "present"
+		step.Shares = append(step.Shares, c.Name)
 	} else {
 		c.Name, s.State = s.As, "add"
 		im.into.add(c)
@@ -390,7 +395,7 @@ func (im *importing) print() {
 		case s.State == "removed":
 			what = "goes back"
 		case s.State == "kept":
-			what = "was changed since, and stays in " + serversName
+			what = "was changed since, or is another client's too, and stays in " + serversName
 		}
 		if len(s.Problems) > 0 && s.State != "skipped" {
 			what += "; " + strings.Join(s.Problems, "; ")
@@ -491,16 +496,37 @@ func (im *importing) fileFlag() string {
 	return " --file " + quoted(im.flags.file)
 }
 
+// sharedByOthers are the servers that stand in for entries of other clients
+// too.
+func (im *importing) sharedByOthers() map[string]bool {
+	out := map[string]bool{}
+	files, _ := filepath.Glob(filepath.Join(im.app.stateDir(), "imports", "*.json"))
+	for _, f := range files {
+		data, err := policy.NewOwnFile(f, maxImport).Read()
+		var r importRecord
+		if err != nil || json.Unmarshal(data, &r) != nil || r.File == im.record.File {
+			continue
+		}
+		for _, step := range r.Steps {
+			for _, name := range step.Shares {
+				out[name] = true
+			}
+		}
+	}
+	return out
+}
+
 // undo puts back what imports took, the last one first.
 func (im *importing) undo(ctx context.Context) error {
 	if len(im.record.Steps) > 0 {
 		im.out.Action = "undo"
 	}
 	var drop []string // secrets
+	shared := im.sharedByOthers()
 	for _, step := range slices.Backward(im.record.Steps) {
 		for _, name := range slices.Sorted(maps.Keys(step.Servers)) {
 			s := importedServer{Name: name, As: name, State: "kept"}
-			if have := im.into.have[name]; have != nil && have.Digest() == step.Servers[name] {
+			if have := im.into.have[name]; have != nil && have.Digest() == step.Servers[name] && !shared[name] {
 				im.into.remove(name)
 				s.State, s.Transport = "removed", have.Type
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/profile"
 	"github.com/loadout-dev/loadout/provider"
+	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
 	"github.com/loadout-dev/loadout/tools"
 	"github.com/loadout-dev/loadout/upstream"
@@ -155,7 +156,7 @@ func (a *app) toolset(ctx context.Context, c *config.Config, rt *loadout.Runtime
 		theirs = p.MCPServers
 	}
 	t := &toolset{}
-	sandboxed := &skillServers{rt: rt, flags: a.flags()}
+	sandboxed := &skillServers{rt: rt, flags: a.flags(), secrets: map[string][]sandbox.Secret{}}
 	t.dialer = &upstream.Dialer{Spawn: sandboxed.spawner(spawn.New(nil).Start), Logger: a.logger(), Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: buildVersion().Version}}
 	t.pool = upstream.NewPool(&upstream.PoolOptions{
 		Dialer: t.dialer, Cache: a.toolCache(), Idle: time.Duration(c.Servers.Idle) * time.Second, Logger: a.logger(),
@@ -201,6 +202,9 @@ type skillServers struct {
 	rt    *loadout.Runtime
 	flags string   // for commands that a person is told to type
 	files sync.Map // of providers, by key of the skill
+
+	mu      sync.Mutex
+	secrets map[string][]sandbox.Secret // that configurations were given, by key of the skill
 }
 
 // permit asks for leave to use what a skill brings.
@@ -213,9 +217,29 @@ func (s *skillServers) permit(user func(string) (string, bool)) func(context.Con
 		if err != nil {
 			return nil, err
 		}
-		return &tools.Leave{Digest: l.Digest, Ended: l.Ended(), Release: l.Release, User: user,
-			Secret: func(name string) (string, bool) { return l.Secret(context.WithoutCancel(ctx), name) }}, nil
+		secret := func(name string) (string, bool) {
+			v, ok := l.Secret(context.WithoutCancel(ctx), name)
+			if ok { // what is started with it must not say it
+				s.hide(e.Key(), sandbox.NewSecret(name, v))
+			}
+			return v, ok
+		}
+		return &tools.Leave{Digest: l.Digest, Ended: l.Ended(), Release: l.Release, User: user, Secret: secret}, nil
 	}
+}
+
+// hide notes a secret that the configuration of a skill's servers was given.
+func (s *skillServers) hide(key string, secret sandbox.Secret) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := slices.DeleteFunc(slices.Clone(s.secrets[key]), func(o sandbox.Secret) bool { return o.Name == secret.Name })
+	s.secrets[key] = append(all, secret)
+}
+
+func (s *skillServers) hidden(key string) []sandbox.Secret {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.secrets[key]
 }
 
 // provide is the server of a skill's provider.
@@ -239,7 +263,7 @@ func (s *skillServers) spawner(plain upstream.Spawner) upstream.Spawner {
 			return nil, fmt.Errorf("commands of a project's own configuration are not run, as there is no skill whose sandbox they could have: copy the server into your own servers.yaml if you trust it with this machine")
 		}
 		key, _, _ := strings.Cut(c.Owner, "@sha256:")
-		service := loadout.Service{Skill: key, Command: append([]string{c.Command}, c.Args...), Env: c.Env}
+		service := loadout.Service{Skill: key, Command: append([]string{c.Command}, c.Args...), Env: c.Env, Secrets: s.hidden(key)}
 		if files, ok := s.files.Load(key); ok && c.Env[provider.Variable] != "" {
 			service.Files = files.(map[string][]byte)
 		}

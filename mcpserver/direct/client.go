@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 what is deprecated still passes between old peers
+
 package direct
 
 import (
@@ -76,10 +78,9 @@ func (c *client) tune(ctx context.Context, l *line) {
 	c.mu.Lock()
 	level := c.level
 	c.mu.Unlock()
-	if level == "" || l.modern() || l.capabilities().Logging == nil { //nolint:staticcheck
+	if level == "" || l.modern() || l.capabilities().Logging == nil {
 		return
 	}
-	//lint:ignore SA1019 clients and servers of the older era still log
 	if err := l.conn.Session.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: level}); err != nil {
 		l.up.s.report(l.up, unwrapped(err))
 	}

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 what is deprecated still passes between old peers
+
 // Package direct puts MCP servers that others wrote behind one of ours, with
 // their own tools, prompts, resources, templates and completions listed as they
 // are, for clients and servers of both eras of the protocol.
@@ -153,8 +155,7 @@ func (s *Server) sdkOptions() *mcp.ServerOptions {
 			Prompts:     &mcp.PromptCapabilities{ListChanged: true},
 			Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
 			Completions: &mcp.CompletionCapabilities{},
-			//lint:ignore SA1019 servers of the older era log
-			Logging: &mcp.LoggingCapabilities{},
+			Logging:     &mcp.LoggingCapabilities{},
 		},
 		SubscribeHandler: func(ctx context.Context, req *mcp.SubscribeRequest) error {
 			return s.subscribe(ctx, req.Session, req.Params.URI, true)

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 what is deprecated still passes between old peers
+
 package direct_test
 
 import (
@@ -250,7 +252,6 @@ func TestProgressAndLogsReachTheCall(t *testing.T) {
 			for i := range 3 {
 				req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: float64(i)})
 			}
-			//lint:ignore SA1019 servers still log
 			req.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: "at work"})
 			return say("done")
 		})
@@ -263,7 +264,6 @@ func TestProgressAndLogsReachTheCall(t *testing.T) {
 		})
 		meta := mcp.Meta{"progressToken": "mine"}
 		if client == legacy {
-			//lint:ignore SA1019 clients still ask for it
 			if err := cs.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "debug"}); err != nil {
 				t.Fatal(err)
 			}

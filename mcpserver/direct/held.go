@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 what is deprecated still passes between old peers
+
 package direct
 
 import (
@@ -160,8 +162,7 @@ func (s *Server) hold(in *inbound, x *exchange, l *line) (*hold, error) {
 	ok := s.start(func() {
 		defer cancel(nil)
 		l.begin(w.call)
-		if level, _ := in.meta[mcp.MetaKeyLogLevel].(string); level != "" && l.capabilities().Logging != nil { //lint:ignore SA1019 servers of the older era log
-			//lint:ignore SA1019 servers of the older era log
+		if level, _ := in.meta[mcp.MetaKeyLogLevel].(string); level != "" && l.capabilities().Logging != nil {
 			_ = l.conn.Session.SetLoggingLevel(run, &mcp.SetLoggingLevelParams{Level: mcp.LoggingLevel(level)})
 		}
 		res, err := x.call(run, l, forServer(in.meta, l, w.call), nil, "")

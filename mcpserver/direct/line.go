@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 what is deprecated still passes between old peers
+
 package direct
 
 import (
@@ -35,7 +37,6 @@ type line struct {
 
 	mu    sync.Mutex
 	calls []*call // in order of their start
-	ready bool
 }
 
 // call is a request of a client on its way to a server.
@@ -280,7 +281,6 @@ func (l *line) logged(p *mcp.LoggingMessageParams) {
 		l.told(l.up.s.notify(ctx, ss, "notifications/message", p))
 	case c != nil && l.exclusive(c):
 		ctx, ss, _ := c.where()
-		//lint:ignore SA1019 it drops what the request did not ask for
 		l.told(ss.Log(ctx, p))
 	case l.owner != nil:
 		l.told(l.up.s.notify(context.Background(), l.owner.ss, "notifications/message", p))
@@ -402,16 +402,6 @@ func (sl *slot) attempt(wait chan struct{}) {
 	if ended && l != nil {
 		l.end()
 	}
-}
-
-// drop takes a line out that is of no use any more.
-func (sl *slot) drop(l *line) {
-	sl.mu.Lock()
-	if sl.line == l {
-		sl.line = nil
-	}
-	sl.mu.Unlock()
-	l.end()
 }
 
 func (sl *slot) has(l *line) bool {

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 what is deprecated still passes between old peers
+
 package direct
 
 import (
@@ -18,7 +20,6 @@ type listen struct {
 	ss     *mcp.ServerSession
 	id     any // of the request, as the SDK acknowledged it
 	filter mcp.NotificationSubscriptions
-	uris   []string
 }
 
 type listenKey struct{}

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 what is deprecated still passes between old peers
+
 package direct
 
 import (
@@ -204,7 +206,7 @@ func union(all, c *mcp.ServerCapabilities) {
 		all.Resources.Subscribe = all.Resources.Subscribe || c.Resources.Subscribe
 	}
 	all.Completions = cmp.Or(all.Completions, c.Completions)
-	all.Logging = cmp.Or(all.Logging, c.Logging) //lint:ignore SA1019 servers of the older era log
+	all.Logging = cmp.Or(all.Logging, c.Logging)
 	for id, settings := range c.Extensions {
 		if passed[id] && all.Extensions[id] == nil {
 			all.Extensions = maps.Clone(all.Extensions)

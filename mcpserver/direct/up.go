@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 what is deprecated still passes between old peers
+
 package direct
 
 import (
