@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -416,6 +417,39 @@ func TestCallError(t *testing.T) {
 			}
 			contains(t, "error", err.Error(), `tool "absent" of server "`+cfg.Name)
 			works(t, s)
+		})
+	}
+}
+
+// Answers may come before the write of their request has returned.
+func TestManyCallsOnOneConnection(t *testing.T) {
+	for _, kind := range []string{"stdio", "modern", "legacy", "websocket"} {
+		t.Run(kind, func(t *testing.T) {
+			cfg := childConfig(t, "modern")
+			if kind != "stdio" {
+				cfg = &upstream.Config{Name: kind, URLs: []string{serveHTTP(t, kind, nil)}}
+				if kind == "websocket" {
+					cfg.Type = kind
+				}
+			}
+			s := newPool(t, nil).Server(cfg, "")
+			works(t, s)
+			since := s.Status().Since
+			var group sync.WaitGroup
+			for range 8 {
+				group.Go(func() {
+					for range 25 {
+						if _, err := call(t, s, "echo", map[string]any{"text": "x"}, nil); err != nil {
+							t.Error(err)
+							return
+						}
+					}
+				})
+			}
+			group.Wait()
+			if st := s.Status(); !st.Since.Equal(since) {
+				t.Error("the connection was lost meanwhile")
+			}
 		})
 	}
 }

@@ -92,7 +92,7 @@ func (l *link) client() (*http.Client, string, error) {
 	default:
 		return nil, "", fmt.Errorf("its url begins with %q; use http, https, ws or wss", u.Scheme)
 	}
-	rt := &roundTripper{link: l, base: http.DefaultTransport, origin: u.Scheme + "://" + u.Host, headers: http.Header{}}
+	rt := &roundTripper{link: l, origin: u.Scheme + "://" + u.Host, headers: http.Header{}}
 	for k, v := range l.config.Headers {
 		if k = http.CanonicalHeaderKey(k); !protocolHeaders[k] {
 			rt.headers.Set(k, v)
@@ -112,8 +112,29 @@ func (l *link) client() (*http.Client, string, error) {
 			rt.base = given.Transport
 		}
 	}
+	if rt.base == nil {
+		rt.base = l.ownTransport()
+	}
 	client.Transport = rt
 	return client, u.String(), nil
+}
+
+// idlePerHost is how many connections of HTTP wait for the next call; the two of
+// the standard library are few for callers at once.
+const idlePerHost = 32
+
+// ownTransport is one whose idle connections end with ours.
+func (l *link) ownTransport() http.RoundTripper {
+	std, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	t := std.Clone()
+	t.MaxIdleConnsPerHost = idlePerHost
+	l.mu.Lock()
+	l.http = t
+	l.mu.Unlock()
+	return t
 }
 
 // A roundTripper adds the headers of the configuration for its own host and no

@@ -45,6 +45,7 @@ type link struct {
 	timer     *time.Timer
 	broken    error // why reading ended, if not by us
 	proc      Process
+	http      *http.Transport // of this connection alone; may be nil
 	noise     []string
 	status    int // of the last HTTP answer that was a refusal
 	challenge string
@@ -270,7 +271,7 @@ func (l *link) begin(cause error) {
 	if l.timer != nil {
 		l.timer.Stop()
 	}
-	conn := l.conn
+	conn, transport := l.conn, l.http
 	rs := make([]*request, 0, len(l.pending))
 	for _, r := range l.pending {
 		rs = append(rs, r)
@@ -279,9 +280,14 @@ func (l *link) begin(cause error) {
 	for _, r := range rs {
 		r.cancel()
 	}
-	if conn != nil {
-		l.group.Go(func() { conn.Close() })
-	}
+	l.group.Go(func() {
+		if conn != nil {
+			conn.Close()
+		}
+		if transport != nil {
+			transport.CloseIdleConnections()
+		}
+	})
 }
 
 // end ends the connection and waits.

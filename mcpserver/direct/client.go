@@ -47,7 +47,7 @@ func (s *Server) session(ss *mcp.ServerSession) *client {
 	}
 	for _, u := range s.ups {
 		c.slots[u] = &slot{s: s, open: func(ctx context.Context) (*line, error) {
-			l, err := u.open(ctx, c.caps, c)
+			l, err := u.open(ctx, c.caps, c, false)
 			if err == nil {
 				c.tune(ctx, l)
 			}

@@ -23,12 +23,13 @@ import (
 // line is a connection to an upstream server. What the server sends belongs to
 // one of its calls, or to the client that the connection was opened for.
 type line struct {
-	up    *up
-	conn  *Conn
-	owner *client // whose it is; nil for one of several clients
-	send  mcp.MethodHandler
-	gone  chan struct{} // closed when the connection has ended
-	once  sync.Once
+	up     *up
+	conn   *Conn
+	owner  *client // whose it is; nil for one of several clients
+	shared bool    // its notices are for all clients of the newer era
+	send   mcp.MethodHandler
+	gone   chan struct{} // closed when the connection has ended
+	once   sync.Once
 
 	active  atomic.Int32 // messages of the server that are being handled
 	heard   atomic.Int64 // notices of the server that have been handled
@@ -58,10 +59,10 @@ func (c *call) where() (context.Context, *mcp.ServerSession, any) {
 }
 
 // open connects, in the name of a client with these capabilities.
-func (u *up) open(ctx context.Context, caps *mcp.ClientCapabilities, owner *client) (*line, error) {
+func (u *up) open(ctx context.Context, caps *mcp.ClientCapabilities, owner *client, shared bool) (*line, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, u.s.opts.ConnectTimeout, fmt.Errorf("no connection within %v", u.s.opts.ConnectTimeout))
 	defer cancel()
-	l := &line{up: u, owner: owner, gone: make(chan struct{})}
+	l := &line{up: u, owner: owner, shared: shared, gone: make(chan struct{})}
 	if caps == nil {
 		caps = &mcp.ClientCapabilities{}
 	}
@@ -92,6 +93,9 @@ func (u *up) open(ctx context.Context, caps *mcp.ClientCapabilities, owner *clie
 	if !u.s.start(func() {
 		_ = conn.Session.Wait()
 		l.end()
+		if shared {
+			u.back()
+		}
 	}) {
 		l.end()
 		return nil, context.Canceled
@@ -314,11 +318,10 @@ func (l *line) told(err error) {
 // changed passes on that a list is another one now.
 func (l *line) changed(what string) {
 	u := l.up
-	u.stale(what)
 	u.s.start(func() {
 		if l.owner != nil {
 			u.s.tellChanged(l.owner.ss, what, nil)
-		} else if u.shared.has(l) {
+		} else if l.shared {
 			u.s.tellListeners(what)
 		}
 	})
@@ -331,7 +334,9 @@ func (l *line) updated(p *mcp.ResourceUpdatedNotificationParams) {
 		l.told(l.up.s.notify(context.Background(), l.owner.ss, "notifications/resources/updated", &q))
 		return
 	}
-	l.up.s.tellUpdated(&q)
+	if l.shared {
+		l.up.s.tellUpdated(&q)
+	}
 }
 
 // slot is the place of one line, opened by the first who needs it.
@@ -402,12 +407,6 @@ func (sl *slot) attempt(wait chan struct{}) {
 	if ended && l != nil {
 		l.end()
 	}
-}
-
-func (sl *slot) has(l *line) bool {
-	sl.mu.Lock()
-	defer sl.mu.Unlock()
-	return sl.line == l || sl.line == nil && sl.wait != nil
 }
 
 // peek is the line where there is one.

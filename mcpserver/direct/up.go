@@ -43,13 +43,13 @@ type known struct {
 
 func newUp(s *Server, u Upstream) *up {
 	up := &up{Upstream: u, s: s, idle: map[string][]*resting{}, watch: map[string]int{}}
-	up.shared = &slot{s: s, open: func(ctx context.Context) (*line, error) { return up.open(ctx, nil, nil) }}
+	up.shared = &slot{s: s, open: func(ctx context.Context) (*line, error) { return up.open(ctx, nil, nil, true) }}
 	return up
 }
 
 // connected resubscribes on a new shared line.
 func (u *up) connected(l *line) {
-	if l.owner != nil || !u.shared.has(l) {
+	if !l.shared {
 		return
 	}
 	u.mu.Lock()
@@ -67,8 +67,25 @@ func (u *up) connected(l *line) {
 	}
 }
 
-// stale is called when a list changed; the next list asks the server anyway.
-func (u *up) stale(string) {}
+// back connects the shared line again for as long as somebody listens, and tells
+// that all may have changed.
+func (u *up) back() {
+	for wait := again; len(u.s.listeners()) > 0; wait = min(2*wait, time.Minute) {
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-u.s.ctx.Done():
+			timer.Stop()
+			return
+		}
+		if _, err := u.shared.get(u.s.ctx); err == nil {
+			for _, what := range []string{"tools", "prompts", "resources"} {
+				u.s.tellListeners(what)
+			}
+			return
+		}
+	}
+}
 
 // lease gives a line of the older era for one call of a client with these
 // capabilities, which are part of the greeting of such servers.
@@ -105,7 +122,7 @@ func (u *up) lease(ctx context.Context, caps *mcp.ClientCapabilities) (*line, er
 	if spare != nil {
 		spare.end()
 	}
-	l, err := u.open(ctx, caps, nil)
+	l, err := u.open(ctx, caps, nil, false)
 	if err != nil {
 		u.mu.Lock()
 		u.lines--
