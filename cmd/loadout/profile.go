@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -14,20 +15,69 @@ import (
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/mcpserver/direct"
 	"github.com/loadout-dev/loadout/profile"
+	"github.com/loadout-dev/loadout/skill"
 )
 
-// ghostDirs are the directories with profiles: the person's own, and the
-// project's where it is trusted.
-func (a *app) ghostDirs() []string {
-	in := a.configInput()
-	var out []string
-	if f := config.UserFile(in); f != "" {
-		out = append(out, filepath.Join(filepath.Dir(f), "ghosts"))
+// ghosts are the profiles that count: the person's own, then the project's where
+// it is trusted as it is.
+func (a *app) ghosts() ([]*profile.Profile, error) {
+	var out []*profile.Profile
+	if dir := a.ghostDir(); dir != "" {
+		if root, err := os.OpenRoot(dir); err == nil { // there need be none
+			all, problems, err := profile.ReadDir(root.FS())
+			root.Close()
+			if err != nil {
+				return nil, fail(exitFound, "mend it, or leave --profile out", "profiles in %s: %w", dir, err)
+			}
+			for _, p := range problems {
+				a.note("%s: %s", dir, p)
+			}
+			out = all
+		}
 	}
-	if root := projectRoot(in.WorkDir); root != "" && a.trusts(root) {
-		out = append(out, filepath.Join(root, ".loadout", "ghosts"))
+	root := projectRoot(a.configInput().WorkDir)
+	if root == "" {
+		return out, nil
 	}
-	return out
+	p, err := a.readProject(root)
+	if err != nil || !p.trusted {
+		return out, nil
+	}
+	for _, f := range p.files {
+		if path.Dir(f.Path) != projectGhosts {
+			continue
+		}
+		file := filepath.Join(p.dir, filepath.FromSlash(f.Path))
+		data, err := readSmall(file, 1<<20)
+		if err != nil || !a.coversFile(p, file, data) {
+			a.note("%s is passed over: it changed since the project was trusted", file)
+			continue
+		}
+		all, findings := profile.Parse(data, f.Path)
+		for _, d := range findings {
+			if d.Severity == skill.Error || d.Severity == skill.Warning {
+				a.note("%s:%d: %s", f.Path, d.Line, d.Message)
+			}
+		}
+		for _, g := range all {
+			for _, m := range g.MCPServers {
+				m.Owner = ofProject
+			}
+		}
+		out = append(out, all...)
+	}
+	return out, nil
+}
+
+// projectGhosts is where a project has profiles.
+const projectGhosts = ".loadout/ghosts"
+
+// ghostDir is the directory of the person's own profiles.
+func (a *app) ghostDir() string {
+	if f := config.UserFile(a.configInput()); f != "" {
+		return filepath.Join(filepath.Dir(f), "ghosts")
+	}
+	return ""
 }
 
 // profile reads the profile of a name, and narrows the skills to its own. It is
@@ -36,49 +86,28 @@ func (a *app) profile(c *config.Config, name string) (*profile.Profile, error) {
 	if name == "" {
 		return nil, nil
 	}
+	all, err := a.ghosts()
+	if err != nil {
+		return nil, err
+	}
 	var names []string
-	for _, dir := range a.ghostDirs() {
-		root, err := os.OpenRoot(dir)
-		if err != nil {
-			continue // there need be none
-		}
-		all, problems, err := profile.ReadDir(root.FS())
-		root.Close()
-		if err != nil {
-			return nil, fail(exitFound, "mend it, or leave --profile out", "profiles in %s: %w", dir, err)
-		}
-		for _, p := range problems {
-			a.note("%s: %s", dir, p)
-		}
-		for _, p := range all {
-			if p.Name != name {
-				names = append(names, p.Name)
-				continue
-			}
-			if strings.HasPrefix(dir, projectRoot(a.configInput().WorkDir)+string(filepath.Separator)) {
-				for _, m := range p.MCPServers {
-					m.Owner = ofProject
-				}
-			}
+	for _, p := range all {
+		if p.Name == name {
 			if len(p.Skills) > 0 {
 				c.Skills.Allow = p.Skills
 			}
 			return p, nil
 		}
+		names = append(names, p.Name)
 	}
-	hint := "write it into " + strings.Join(a.ghostDirs(), " or ")
-	if root := projectRoot(a.configInput().WorkDir); root != "" && !a.trusts(root) && exists(filepath.Join(root, ".loadout", "ghosts")) {
-		hint = "those of this project count once you trust it: loadout trust " + quoted(root)
-	} else if len(names) > 0 {
+	hint := "write it into " + a.ghostDir()
+	root := projectRoot(a.configInput().WorkDir)
+	if len(names) > 0 {
 		hint = "there are " + strings.Join(names, ", ")
+	} else if root != "" && exists(filepath.Join(root, filepath.FromSlash(projectGhosts))) {
+		hint = "those of this project count once you trust it: loadout trust " + quoted(root)
 	}
 	return nil, fail(exitNotFound, hint, "there is no profile %q", name)
-}
-
-// trusts reports whether the project at a directory is trusted as it is now.
-func (a *app) trusts(root string) bool {
-	p, err := a.readProject(root)
-	return err == nil && p.trusted
 }
 
 // ofProject is the owner of servers that a trusted project defines: they see
