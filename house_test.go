@@ -117,6 +117,10 @@ var banned = map[string]map[string]string{
 		"github.com/spf13/": "a library does not know the command line",
 		"database/sql":      "listings are kept where the caller says",
 	},
+	"internal/spawn": {
+		module + "/":        "a process is started from a server's configuration, and by nobody's leave here",
+		"github.com/spf13/": "a library does not know the command line",
+	},
 	"tools": {
 		module + "/mcpserver":       "arrows go down only",
 		module + "/internal/spawn":  "how a command is started is a function that the pool is given",
@@ -167,6 +171,7 @@ const notStandard = "…"
 // excepted are packages that a ban of all of ours leaves.
 var excepted = map[string][]string{
 	"upstream":         {"skill", "internal/tree"},
+	"internal/spawn":   {"skill", "internal/tree", "upstream"},
 	"profile":          {"skill", "upstream", "internal/tree"},
 	"policy":           {"internal/filelock"},
 	"internal/script":  {"skill", "internal/near"},

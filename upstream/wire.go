@@ -276,11 +276,7 @@ func (l *link) begin(cause error) {
 	for _, r := range l.pending {
 		rs = append(rs, r)
 	}
-	l.mu.Unlock()
-	for _, r := range rs {
-		r.cancel()
-	}
-	l.group.Go(func() {
+	l.group.Go(func() { // before anybody can see that it has begun, and wait
 		if conn != nil {
 			conn.Close()
 		}
@@ -288,6 +284,10 @@ func (l *link) begin(cause error) {
 			transport.CloseIdleConnections()
 		}
 	})
+	l.mu.Unlock()
+	for _, r := range rs {
+		r.cancel()
+	}
 }
 
 // end ends the connection and waits.

@@ -272,4 +272,9 @@ func (s *skillServers) spawner(plain upstream.Spawner) upstream.Spawner {
 }
 
 // toolCache is where the tools of servers are kept for the next start.
-func (a *app) toolCache() upstream.Cache { return nil }
+func (a *app) toolCache() upstream.Cache {
+	if d := a.stateDir(); d != "" {
+		return &upstream.Files{Dir: filepath.Join(d, "tools")}
+	}
+	return nil
+}
