@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -168,6 +169,31 @@ func (s *Set) screen(sv *server, l *upstream.Listing) *screened {
 	}
 	sv.screened.Store(out)
 	return out
+}
+
+// Usable reports whether a tool, as its server defines it now, may be shown and
+// called by whoever lists the server's tools by connections of its own: false
+// where it changed and was not accepted. For a server that is held to what it
+// said, it connects where nothing is known.
+func (s *Set) Usable(ctx context.Context, server string, t *mcp.Tool) bool {
+	sv := s.byName(server)
+	if sv == nil || sv.Server == nil {
+		return false
+	}
+	if s.opts.Pins == nil || sv.skill == "" && !sv.config.Strict {
+		return true
+	}
+	l := sv.Known()
+	if l == nil {
+		ctx, cancel := context.WithTimeout(ctx, s.opts.Deadline)
+		defer cancel()
+		var err error
+		if l, err = sv.Tools(ctx); err != nil {
+			return false
+		}
+	}
+	hash := hashOf(t)
+	return slices.ContainsFunc(s.screen(sv, l).usable, func(u *mcp.Tool) bool { return u.Name == t.Name && hashOf(u) == hash })
 }
 
 // Accept connects a server and accepts its tools as they are defined now. It
