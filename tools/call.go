@@ -95,7 +95,7 @@ func (s *Set) Call(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
 		}
 		return nil, &UnknownToolError{Name: c.Name, Near: s.near(c.Name), Problems: problems}
 	}
-	if problems := checkArguments(t.Definition, c.Arguments); len(problems) > 0 {
+	if problems := t.definition.schema().check(c.Arguments); len(problems) > 0 {
 		return nil, &ArgumentsError{Tool: c.Name, Problems: problems}
 	}
 	if err := s.permit(ctx, t, c); err != nil {
@@ -125,11 +125,9 @@ func (s *Set) Permit(ctx context.Context, server string, c *Call) error {
 	if sv == nil || sv.Server == nil {
 		return &NoServerError{Name: server, Near: s.names()}
 	}
-	t := &Tool{Name: upstream.ToolName(server, c.Name), Server: server, Skill: sv.skill, State: sv.Status().State, Definition: &mcp.Tool{Name: c.Name}, server: sv}
-	for _, known := range s.tools(sv) {
-		if known.Definition.Name == c.Name {
-			t = &known
-		}
+	t := s.known(sv, upstream.ToolName(server, c.Name))
+	if t == nil { // listed by a connection of its own, and not by ours yet
+		t = &Tool{Name: upstream.ToolName(server, c.Name), Server: server, Skill: sv.skill, Definition: &mcp.Tool{Name: c.Name}, server: sv}
 	}
 	return s.permit(ctx, t, c)
 }

@@ -11,10 +11,37 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// checkArguments says everything that is wrong with the arguments of a tool, one
-// problem a property. A schema that cannot be understood here, or leads to
-// another place, is left to the server.
-func checkArguments(t *mcp.Tool, args json.RawMessage) []string {
+// schema checks the arguments of a tool. One that cannot be understood here, or
+// leads to another place, checks nothing: that is left to the server.
+type schema struct {
+	*jsonschema.Schema
+	whole *jsonschema.Resolved // nil checks nothing
+	alone *jsonschema.Resolved // for one property by itself; nil where that cannot be
+}
+
+func newSchema(t *mcp.Tool) *schema {
+	b, err := json.Marshal(t.InputSchema)
+	s := &schema{Schema: &jsonschema.Schema{}}
+	if err != nil || json.Unmarshal(b, s.Schema) != nil {
+		return s
+	}
+	if s.whole, err = s.Resolve(nil); err != nil {
+		s.whole = nil
+		return s
+	}
+	// What one property refers to is in the schema of the whole.
+	one := &jsonschema.Schema{}
+	if json.Unmarshal(b, one) == nil {
+		one.Required, one.MinProperties, one.DependentRequired = nil, nil, nil
+		if s.alone, err = one.Resolve(nil); err != nil {
+			s.alone = nil
+		}
+	}
+	return s
+}
+
+// check says everything that is wrong with arguments, one problem a property.
+func (s *schema) check(args json.RawMessage) []string {
 	var in any = map[string]any{}
 	if len(args) > 0 {
 		if err := json.Unmarshal(args, &in); err != nil {
@@ -25,50 +52,31 @@ func checkArguments(t *mcp.Tool, args json.RawMessage) []string {
 	if !ok {
 		return []string{"they have to be a JSON object"}
 	}
-	schema := schemaOf(t)
-	if schema == nil {
+	if s.whole == nil {
 		return nil
 	}
-	whole, err := schema.Resolve(nil)
-	if err != nil || whole.Validate(values) == nil {
+	fault := s.whole.Validate(values)
+	if fault == nil {
 		return nil
 	}
 	var problems []string
-	for _, name := range schema.Required {
+	for _, name := range s.Required {
 		if _, ok := values[name]; !ok {
-			problems = append(problems, fmt.Sprintf("%s is missing%s", name, described(schema, name)))
+			problems = append(problems, name+" is missing"+described(s.Schema, name))
 		}
 	}
-	// Each property alone, by the schema of the whole, so that what it refers to is
-	// there.
-	one := *schema
-	one.Required, one.MinProperties, one.DependentRequired = nil, nil, nil
-	alone, err := one.Resolve(nil)
-	if err != nil {
-		return append(problems, whole.Validate(values).Error())
-	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if err := alone.Validate(map[string]any{name: values[name]}); err != nil {
-			problems = append(problems, wrong(schema, name, err))
+		if s.alone == nil {
+			break
+		}
+		if err := s.alone.Validate(map[string]any{name: values[name]}); err != nil {
+			problems = append(problems, wrong(s.Schema, name, err))
 		}
 	}
 	if len(problems) == 0 {
-		problems = append(problems, plainError(whole.Validate(values)))
+		problems = append(problems, plainError(fault))
 	}
 	return problems
-}
-
-// schemaOf decodes the input schema of a tool; nil where it cannot be.
-func schemaOf(t *mcp.Tool) *jsonschema.Schema {
-	b, err := json.Marshal(t.InputSchema)
-	if err != nil {
-		return nil
-	}
-	var s jsonschema.Schema
-	if json.Unmarshal(b, &s) != nil {
-		return nil
-	}
-	return &s
 }
 
 func wrong(schema *jsonschema.Schema, name string, err error) string {

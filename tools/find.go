@@ -49,7 +49,7 @@ func (s *Set) Find(ctx context.Context, q Query) (*Found, error) {
 			return nil, &NoServerError{Name: q.Server, Near: s.names()}
 		}
 	}
-	all, problems := s.known(ctx, servers)
+	all, problems := s.list(ctx, servers)
 	out.Problems = append(out.Problems, problems...)
 	out.Tools = rank(all, q.Text)
 	return out, nil
@@ -76,8 +76,8 @@ func (s *Set) names() []string {
 	return out
 }
 
-// known are the tools of servers; those of which nothing is known are asked.
-func (s *Set) known(ctx context.Context, servers []*server) ([]Tool, []string) {
+// list are the tools of servers; those of which nothing is known are asked.
+func (s *Set) list(ctx context.Context, servers []*server) ([]Tool, []string) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Deadline)
 	defer cancel()
 	type answer struct {
@@ -175,10 +175,8 @@ func doc(t Tool) bm25.Doc {
 // here, the skill is asked to bring it.
 func (s *Set) find(ctx context.Context, name string) (*Tool, []string) {
 	for _, sv := range s.all() {
-		for _, t := range s.tools(sv) {
-			if t.Name == name {
-				return &t, nil
-			}
+		if t := s.known(sv, name); t != nil {
+			return t, nil
 		}
 	}
 	var problems []string

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -142,6 +143,25 @@ type screened struct {
 	listing *upstream.Listing
 	usable  []*mcp.Tool
 	problem string
+	named   map[string]*definition // usable ones by the name that the server has
+	here    map[string]*definition // and by the name that they have here
+}
+
+// definition is a tool as its server defines it, with what is worked out of that
+// once.
+type definition struct {
+	*mcp.Tool
+	name   string // here
+	schema func() *schema
+}
+
+// index makes the maps.
+func (s *screened) index(server string) {
+	s.named, s.here = map[string]*definition{}, map[string]*definition{}
+	for _, t := range s.usable {
+		d := &definition{Tool: t, name: upstream.ToolName(server, t.Name), schema: sync.OnceValue(func() *schema { return newSchema(t) })}
+		s.named[t.Name], s.here[d.name] = d, d
+	}
 }
 
 // screen lets through the tools of a listing whose definitions were accepted.
@@ -167,6 +187,7 @@ func (s *Set) screen(sv *server, l *upstream.Listing) *screened {
 			out.problem = fmt.Sprintf("MCP server %s changed how it defines %s", sv.name, strings.Join(changed, ", "))
 		}
 	}
+	out.index(sv.name)
 	sv.screened.Store(out)
 	return out
 }

@@ -224,6 +224,7 @@ type Tool struct {
 	Definition  *mcp.Tool // as its server defines it; do not change it
 	NeedsPerson bool      // a person is asked before it is called
 	server      *server
+	definition  *definition
 }
 
 // tools are those of a server that are known without connecting.
@@ -239,14 +240,35 @@ func (s *Set) listed(sv *server, l *upstream.Listing) []Tool {
 		return nil
 	}
 	state := sv.Status().State
-	usable := s.screen(sv, l).usable
-	out := make([]Tool, 0, len(usable))
-	for _, t := range usable {
-		tool := Tool{Name: upstream.ToolName(sv.name, t.Name), Server: sv.name, Skill: sv.skill, State: state, Definition: t, server: sv}
-		tool.NeedsPerson = !s.decide(&tool, nil).Allow()
-		out = append(out, tool)
+	screened := s.screen(sv, l)
+	out := make([]Tool, 0, len(screened.usable))
+	for _, t := range screened.usable {
+		out = append(out, *s.tool(sv, screened.named[t.Name], state))
 	}
 	return out
+}
+
+func (s *Set) tool(sv *server, d *definition, state upstream.State) *Tool {
+	t := &Tool{Name: d.name, Server: sv.name, Skill: sv.skill, State: state, Definition: d.Tool, server: sv, definition: d}
+	t.NeedsPerson = !s.decide(t, nil).Allow()
+	return t
+}
+
+// known returns the tool of a name here, nil where it is not known to be one of
+// the server's.
+func (s *Set) known(sv *server, name string) *Tool {
+	if sv.Server == nil {
+		return nil
+	}
+	l := sv.Known()
+	if l == nil {
+		return nil
+	}
+	d := s.screen(sv, l).here[name]
+	if d == nil {
+		return nil
+	}
+	return s.tool(sv, d, sv.Status().State)
 }
 
 func (s *Set) log() *slog.Logger {
