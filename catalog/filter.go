@@ -20,6 +20,9 @@ type Filter struct {
 	// names, globs (docs-*), or either with a version constraint
 	// (pdf@>=1.2).
 	Allow []string
+	// Select, where not nil, names the skills that an agent was given: of what
+	// Allow lets through only these are available, by name or "origin/name".
+	Select []string
 	// Shell is the kind of face that asks, for skills bound to some kinds
 	// by bindShells; "" hides none.
 	Shell string
@@ -29,6 +32,7 @@ type filter struct {
 	disabled bool
 	shell    string
 	allow    []allowed
+	chosen   []string // names, or origin and name; nil chooses all
 }
 
 type allowed struct {
@@ -55,11 +59,17 @@ func (f Filter) compile() (*filter, error) {
 		}
 		out.allow = append(out.allow, rule)
 	}
+	if f.Select != nil {
+		out.chosen = []string{}
+		for _, s := range f.Select {
+			out.chosen = append(out.chosen, skill.NormalizeName(strings.TrimSpace(s)))
+		}
+	}
 	return out, nil
 }
 
 // selects reports whether there is anything that some skills are hidden for.
-func (f *filter) selects() bool { return len(f.allow) > 0 || f.shell != "" }
+func (f *filter) selects() bool { return len(f.allow) > 0 || f.chosen != nil || f.shell != "" }
 
 // hides returns why a skill is not available, "" where it is.
 func (f *filter) hides(e *Entry) string {
@@ -68,6 +78,9 @@ func (f *filter) hides(e *Entry) string {
 		return ok && satisfies(e.Version, a.want)
 	}) {
 		return "not on the allow-list (skills.allow)"
+	}
+	if f.chosen != nil && !slices.Contains(f.chosen, e.Name) && !slices.Contains(f.chosen, e.Origin+"/"+e.Name) {
+		return "not among the skills of this profile"
 	}
 	if f.shell != "" && len(e.BindShells) > 0 && !slices.ContainsFunc(e.BindShells, func(s string) bool { return strings.EqualFold(s, f.shell) }) {
 		return fmt.Sprintf("bound to %s (bindShells), and this is %s", strings.Join(e.BindShells, ", "), f.shell)

@@ -30,6 +30,9 @@ func TestK2EveryEntryChecksTheSwitchAndTheAllowList(t *testing.T) {
 		{"switched off", catalog.Filter{Disabled: true}, "switched off"},
 		{"switched off, though on the list", catalog.Filter{Disabled: true, Allow: []string{"pdf"}}, "switched off"},
 		{"not on the list", catalog.Filter{Allow: []string{"csv"}}, "allow-list"},
+		{"chosen, and not on the list", catalog.Filter{Allow: []string{"csv"}, Select: []string{"pdf"}}, "allow-list"},
+		{"not chosen", catalog.Filter{Select: []string{"csv"}}, "profile"},
+		{"nothing is chosen", catalog.Filter{Select: []string{}}, "profile"},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			c := filtered(t, tt.filter, dir(root))

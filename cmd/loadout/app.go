@@ -154,7 +154,13 @@ func (a *app) cacheDir() string {
 
 // runtime reads the skills that the configuration and the flags name.
 func (a *app) runtime(ctx context.Context, c *config.Config, watch bool) (*loadout.Runtime, error) {
-	filter := catalog.Filter{Disabled: !c.Skills.Enabled, Allow: c.Skills.Allow, Shell: c.Skills.Shell}
+	return a.runtimeOf(ctx, c, watch, nil)
+}
+
+// runtimeOf is runtime with only the chosen skills, where there are any.
+func (a *app) runtimeOf(ctx context.Context, c *config.Config, watch bool, chosen []string) (*loadout.Runtime, error) {
+	filter := filterOf(c)
+	filter.Select = chosen
 	if _, err := catalog.New(nil, &catalog.Options{Filter: filter}); err != nil {
 		return nil, fail(exitUsage, "see where it is set: loadout config show", "configuration: skills.allow: %w", err)
 	}

@@ -18,6 +18,7 @@ import (
 type follower struct {
 	a      *app
 	rt     *loadout.Runtime
+	chosen []string // the skills of a profile, nil for all
 	mu     sync.Mutex
 	filter catalog.Filter
 	stamps map[string]string
@@ -27,8 +28,8 @@ type follower struct {
 // followInterval is how often the files are looked at.
 const followInterval = 500 * time.Millisecond
 
-func (a *app) newFollower(rt *loadout.Runtime, c *config.Config) *follower {
-	f := &follower{a: a, rt: rt, filter: filterOf(c)}
+func (a *app) newFollower(rt *loadout.Runtime, c *config.Config, chosen []string) *follower {
+	f := &follower{a: a, rt: rt, chosen: chosen, filter: filterOf(c)}
 	f.stamps = f.look()
 	return f
 }
@@ -85,6 +86,7 @@ func (f *follower) refresh(ctx context.Context) error {
 	if f.failed = err; err == nil {
 		filter = filterOf(c)
 	}
+	filter.Select = f.chosen
 	if filter.Disabled == f.filter.Disabled && filter.Shell == f.filter.Shell && slices.Equal(filter.Allow, f.filter.Allow) {
 		return f.failed
 	}

@@ -115,11 +115,11 @@ func (a *app) mcp(ctx context.Context, c *config.Config, o mcpFlags) error {
 	if err != nil {
 		return err
 	}
-	p, err := a.profile(c, o.profile)
+	p, err := a.profile(o.profile)
 	if err != nil {
 		return err
 	}
-	rt, err := a.runtime(ctx, c, true)
+	rt, err := a.runtimeOf(ctx, c, true, chosen(p))
 	if err != nil {
 		return err
 	}
@@ -136,10 +136,11 @@ func (a *app) mcp(ctx context.Context, c *config.Config, o mcpFlags) error {
 	defer set.Close()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	follow := a.newFollower(rt, c)
+	follow := a.newFollower(rt, c, chosen(p))
 	defer follow.start(ctx)()
-	s := mcpserver.New(rt, &mcpserver.Options{TextBudget: c.MCP.TextBudget, Compat: c.MCP.Compat, Remote: remote, Workspace: workspace, Tools: set.Set,
-		Flags: a.flags(), Refresh: follow.refresh, Version: buildVersion().Version, Logger: a.logger()})
+	options := mcpserver.Options{TextBudget: c.MCP.TextBudget, Compat: c.MCP.Compat, Remote: remote, Workspace: workspace, Tools: set.Set,
+		Flags: a.flags(), Refresh: follow.refresh, Version: buildVersion().Version, Logger: a.logger()}
+	s := mcpserver.New(rt, &options)
 	defer s.Close()
 	var shown exposed = s
 	if o.expose == "direct" {
@@ -150,6 +151,9 @@ func (a *app) mcp(ctx context.Context, c *config.Config, o mcpFlags) error {
 	reloading := a.reloadOnHangup(ctx, rt, func() { stop(errHangup) })
 	defer func() { stop(nil); <-reloading }()
 	if c.MCP.Address != "" {
+		others := &profiles{a: a, c: c, options: options, http: httpOptions, files: o.files, ctx: ctx, served: map[string]*servedProfile{}}
+		defer others.Close()
+		httpOptions.Mount = map[string]http.Handler{profilePath: others}
 		return a.serveHTTP(ctx, c.MCP.Address, rt, s, shown, httpOptions)
 	}
 	return a.serveStdio(ctx, rt, s, shown)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"os"
 	"path"
@@ -80,9 +81,8 @@ func (a *app) ghostDir() string {
 	return ""
 }
 
-// profile reads the profile of a name, and narrows the skills to its own. It is
-// nil for "".
-func (a *app) profile(c *config.Config, name string) (*profile.Profile, error) {
+// profile reads the profile of a name, nil for "".
+func (a *app) profile(name string) (*profile.Profile, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -93,9 +93,6 @@ func (a *app) profile(c *config.Config, name string) (*profile.Profile, error) {
 	var names []string
 	for _, p := range all {
 		if p.Name == name {
-			if len(p.Skills) > 0 {
-				c.Skills.Allow = p.Skills
-			}
 			return p, nil
 		}
 		names = append(names, p.Name)
@@ -110,6 +107,14 @@ func (a *app) profile(c *config.Config, name string) (*profile.Profile, error) {
 	return nil, fail(exitNotFound, hint, "there is no profile %q", name)
 }
 
+// chosen are the skills of a profile; nil is all.
+func chosen(p *profile.Profile) []string {
+	if p == nil || len(p.Skills) == 0 {
+		return nil
+	}
+	return p.Skills
+}
+
 // ofProject is the owner of servers that a trusted project defines: they see
 // nothing of the environment, and are no commands that run here.
 const ofProject = "project"
@@ -118,6 +123,91 @@ const ofProject = "project"
 func projectRoot(dir string) string {
 	_, root := config.ProjectFile(dir)
 	return root
+}
+
+// profiles serves each profile at /mcp/p/NAME, with its tools as they are. One is
+// made when it is first asked for.
+type profiles struct {
+	a       *app
+	c       *config.Config
+	options mcpserver.Options
+	http    *mcpserver.HTTPOptions
+	files   []string
+	ctx     context.Context // of the program
+
+	mu     sync.Mutex
+	served map[string]*servedProfile
+}
+
+// servedProfile is a profile that is served.
+type servedProfile struct {
+	handler http.Handler
+	close   []func()
+}
+
+// ServeHTTP serves the profile that the path names.
+func (s *profiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p, err := s.get(strings.TrimPrefix(r.URL.Path, profilePath))
+	if err != nil {
+		code := http.StatusInternalServerError
+		if e, ok := errors.AsType[*exitError](err); ok && e.code == exitNotFound {
+			code = http.StatusNotFound
+		}
+		http.Error(w, err.Error(), code)
+		return
+	}
+	p.handler.ServeHTTP(w, r)
+}
+
+// profilePath is where profiles are served, each by its name behind it.
+const profilePath = "/mcp/p/"
+
+func (s *profiles) get(name string) (*servedProfile, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if have := s.served[name]; have != nil {
+		return have, nil
+	}
+	if s.served == nil { // closed
+		return nil, context.Canceled
+	}
+	p, err := s.a.profile(name)
+	if err == nil && p == nil {
+		err = fail(exitNotFound, "give its name behind "+profilePath, "no profile is named")
+	}
+	if err != nil {
+		return nil, err
+	}
+	rt, err := s.a.runtimeOf(s.ctx, s.c, true, chosen(p))
+	if err != nil {
+		return nil, err
+	}
+	set, _, err := s.a.toolset(s.ctx, s.c, rt, s.files, p)
+	if err != nil {
+		rt.Close()
+		return nil, err
+	}
+	follow := s.a.newFollower(rt, s.c, chosen(p))
+	o := s.options
+	o.Tools, o.Refresh = set.Set, follow.refresh
+	server := mcpserver.New(rt, &o)
+	stop := follow.start(s.ctx)
+	d := s.a.exposeDirect(server, set, "server")
+	out := &servedProfile{handler: d.Endpoint(s.http), close: []func(){stop, func() { d.Close() }, func() { server.Close() }, func() { set.Close() }, func() { rt.Close() }}}
+	s.served[name] = out
+	return out, nil
+}
+
+// Close ends what was made.
+func (s *profiles) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.served {
+		for _, f := range p.close {
+			f()
+		}
+	}
+	s.served = nil
 }
 
 // exposed is what a client is shown.
