@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -189,10 +190,12 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string
 	c.Approved = answer == approved || s.approvals.remembered(name)
 	c.RequestState, c.InputResponses = s.approvals.inner(p.RequestState, p.InputResponses)
 	if token := p.GetProgressToken(); token != nil {
-		c.Progress = func(n *mcp.ProgressNotificationParams) {
-			n.ProgressToken = token
-			_ = req.Session.NotifyProgress(ctx, n) // a client that has gone is told nothing
-		}
+		tell, done := progressTo(ctx, req.Session, token)
+		defer done()
+		c.Progress = tell
+	}
+	if lasting(req) != nil && canElicit(req) && req.ProtocolVersion() < modernVersion {
+		c.Elicit = req.Session.Elicit
 	}
 	res, err := s.opts.Tools.Call(ctx, c)
 	if err == nil {
@@ -207,25 +210,64 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string
 	return s.callError(err)
 }
 
+// progressTo hands notifications of progress to a client without waiting for it:
+// a slow one misses some. done waits for what is on its way.
+func progressTo(ctx context.Context, client *mcp.ServerSession, token any) (tell func(*mcp.ProgressNotificationParams), done func()) {
+	queue := make(chan *mcp.ProgressNotificationParams, 32)
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		for n := range queue {
+			_ = client.NotifyProgress(ctx, n) // a client that has gone is told nothing
+		}
+	}()
+	var mu sync.Mutex // no progress after done
+	open := true
+	tell = func(n *mcp.ProgressNotificationParams) {
+		mu.Lock()
+		defer mu.Unlock()
+		n.ProgressToken = token
+		if open {
+			select {
+			case queue <- n:
+			default:
+			}
+		}
+	}
+	return tell, func() {
+		mu.Lock()
+		open = false
+		close(queue)
+		mu.Unlock()
+		<-told
+	}
+}
+
 // Permit decides on a call of another server's tool by its own name, for a server
 // that lists such tools directly: nil is leave, another result the answer in
 // place of the call. It asks the person through the client where policy wants
-// that, and takes what is ours out of the request.
-func (s *Server) Permit(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (*mcp.CallToolResult, error) {
+// that, and takes what is ours out of the request. keep puts an answer that was
+// given into the state of a question that the tool's server asks in turn.
+func (s *Server) Permit(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (res *mcp.CallToolResult, keep func(state string) string, err error) {
 	p, name := req.Params, upstream.ToolName(server, tool)
 	answer := s.approvals.read(name, p.Arguments, p.RequestState, p.InputResponses)
 	if answer == denied {
-		return failed("The person did not approve the call of " + name + ". Do not try it again unless they ask for it."), nil
+		return failed("The person did not approve the call of " + name + ". Do not try it again unless they ask for it."), nil, nil
 	}
 	p.RequestState, p.InputResponses = s.approvals.inner(p.RequestState, p.InputResponses)
-	err := s.opts.Tools.Permit(ctx, server, &tools.Call{Name: tool, Arguments: p.Arguments, Principal: policy.Local(), Approved: answer == approved || s.approvals.remembered(name)})
+	if answer == approved {
+		args := p.Arguments
+		keep = func(state string) string { return s.approvals.wrap(name, args, state) }
+	}
+	err = s.opts.Tools.Permit(ctx, server, &tools.Call{Name: tool, Arguments: p.Arguments, Principal: policy.Local(), Approved: answer == approved || s.approvals.remembered(name)})
 	if err == nil {
-		return nil, nil
+		return nil, keep, nil
 	}
 	if refused, ok := errors.AsType[*tools.RefusedError](err); ok && refused.Ask && canElicit(req) {
-		return s.approvals.question(refused, p.Arguments), nil
+		return s.approvals.question(refused, p.Arguments), nil, nil
 	}
-	return s.callError(err)
+	res, err = s.callError(err)
+	return res, nil, err
 }
 
 // callError is what a model reads where a call came to nothing; errors of the

@@ -46,6 +46,10 @@ type Profile struct {
 	// Policy is what it says of policy, as JSON; nil where it does not.
 	Policy json.RawMessage
 
+	// Owner is what brings it, as a project that is trusted; "" is the person. It is
+	// the caller's to set.
+	Owner string
+
 	// File and Line are where it is.
 	File string
 	Line int

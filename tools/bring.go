@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -65,16 +66,21 @@ func (s *Set) connect(ctx context.Context, sv *server) ([]Tool, string) {
 	if sv.Server == nil {
 		return nil, "MCP server " + sv.name + " is " + missing(sv.unset)
 	}
+	began := time.Now()
 	l, err := sv.Tools(ctx)
 	if err != nil {
 		problem := fmt.Sprintf("MCP server %s: %v", sv.name, err)
 		if ctx.Err() != nil {
-			problem = fmt.Sprintf("MCP server %s did not answer in %v; it is tried further: ask find_tools for its tools later", sv.name, s.opts.Deadline)
+			problem = fmt.Sprintf("MCP server %s did not answer in %v; it is tried further: ask find_tools for its tools later", sv.name, time.Since(began).Round(time.Second))
 		}
 		return nil, problem
 	}
-	problems := []string{s.screen(sv, l).problem, s.check(sv, l)}
-	return s.listed(sv, l), strings.Join(slices.DeleteFunc(problems, func(p string) bool { return p == "" }), "; ")
+	return s.listed(sv, l), problems(s.screen(sv, l).problem, s.check(sv, l))
+}
+
+// problems joins those that there are.
+func problems(all ...string) string {
+	return strings.Join(slices.DeleteFunc(all, func(p string) bool { return p == "" }), "; ")
 }
 
 // check compares the tools that a configuration names with those there are.
@@ -85,10 +91,14 @@ func (s *Set) check(sv *server, l *upstream.Listing) string {
 			gone = append(gone, name)
 		}
 	}
-	if len(gone) == 0 {
+	odd := slices.Clone(l.Problems)
+	if len(gone) > 0 {
+		odd = append(odd, "it does not have "+strings.Join(gone, ", ")+", which its configuration names")
+	}
+	if len(odd) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("MCP server %s does not have %s, which its configuration names", sv.name, strings.Join(gone, ", "))
+	return "MCP server " + sv.name + ": " + strings.Join(odd, "; ")
 }
 
 // serversOf are the servers that a skill means: those that it names of the
@@ -211,8 +221,8 @@ func (s *Set) keep(key string, b *bundle) *bundle {
 		})
 	}
 	s.mu.Unlock()
-	if old != nil {
-		old.release()
+	if old != nil { // of other bytes
+		old.end()
 	}
 	return b
 }
@@ -227,12 +237,18 @@ func (s *Set) drop(key string, b *bundle) {
 	}
 	delete(s.brought, key)
 	s.mu.Unlock()
-	for _, sv := range have.servers { // nobody else may use them either
+	have.end()
+}
+
+// end takes back what was brought, and ends its connections: nobody else may use
+// them either.
+func (b *bundle) end() {
+	for _, sv := range b.servers {
 		if sv.Server != nil {
 			sv.Close()
 		}
 	}
-	have.release()
+	b.release()
 }
 
 // Release takes back what a skill brought, as it is unloaded. Its connections

@@ -26,7 +26,9 @@ type Call struct {
 	Meta           mcp.Meta
 	InputResponses mcp.InputResponseMap
 	RequestState   string
-	Progress       func(*mcp.ProgressNotificationParams) // may be nil
+	Progress       func(*mcp.ProgressNotificationParams) // may be nil; it must not wait
+	// Elicit answers what a server of the older era asks the person; nil cancels.
+	Elicit func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error)
 }
 
 // UnknownToolError says that no tool answers to a name.
@@ -105,7 +107,7 @@ func (s *Set) Call(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
 	if len(c.Arguments) > 0 {
 		params.Arguments = c.Arguments
 	}
-	res, err := t.server.Call(ctx, params, &upstream.CallOptions{Progress: c.Progress})
+	res, err := t.server.Call(ctx, params, &upstream.CallOptions{Progress: c.Progress, Elicit: c.Elicit})
 	if err == nil {
 		return res, nil
 	}

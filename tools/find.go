@@ -2,9 +2,11 @@ package tools
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/bm25"
@@ -28,6 +30,10 @@ type Found struct {
 // yet.
 const listAtOnce = 4
 
+// knownPatience is how long a search waits for servers of which nothing is known,
+// where tools of others are. They go on connecting.
+const knownPatience = 3 * time.Second
+
 // Find finds tools. Those of servers that were never connected are known from
 // earlier processes; a server of which nothing is known is connected and asked,
 // within the deadline of the set.
@@ -36,6 +42,9 @@ func (s *Set) Find(ctx context.Context, q Query) (*Found, error) {
 	var servers []*server
 	if q.Skill != "" {
 		e, err := s.opts.Skills.Catalog().Resolve(ctx, q.Skill)
+		if err == nil && e.DisableModelInvocation {
+			err = fmt.Errorf("skill %s is for people to start, not for a model", e.Name)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +87,11 @@ func (s *Set) names() []string {
 
 // list are the tools of servers; those of which nothing is known are asked.
 func (s *Set) list(ctx context.Context, servers []*server) ([]Tool, []string) {
-	ctx, cancel := context.WithTimeout(ctx, s.opts.Deadline)
+	patience := s.opts.Deadline
+	if slices.ContainsFunc(servers, func(sv *server) bool { return sv.Server != nil && sv.Known() != nil }) {
+		patience = min(patience, knownPatience) // what is known is not kept waiting for what is slow
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	type answer struct {
 		tools   []Tool
@@ -171,6 +184,9 @@ func doc(t Tool) bm25.Doc {
 	return bm25.Doc{Name: words.Replace(d.Name), Description: strings.TrimSpace(d.Title + " " + d.Description), Tags: []string{t.Server}}
 }
 
+// maxTried bounds the skills that are asked to bring a tool.
+const maxTried = 5
+
 // find returns the tool of a name. Where it is of a skill that was not loaded
 // here, the skill is asked to bring it.
 func (s *Set) find(ctx context.Context, name string) (*Tool, []string) {
@@ -180,31 +196,40 @@ func (s *Set) find(ctx context.Context, name string) (*Tool, []string) {
 		}
 	}
 	var problems []string
+	tried := 0
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Deadline)
+	defer cancel()
 	for _, sv := range s.all() { // of one that was not asked yet, or has changed
-		if !upstream.MayHave(sv.name, name) {
+		if !upstream.MayHave(sv.name, name) || sv.skill != "" {
 			continue
 		}
-		tools, problem := s.connect(ctx, sv)
+		_, problem := s.connect(ctx, sv)
 		if problem != "" {
 			problems = append(problems, problem)
 		}
-		for _, t := range tools {
-			if t.Name == name {
-				return &t, nil
-			}
+		if t := s.known(sv, name); t != nil {
+			return t, nil
 		}
 	}
-	for _, e := range s.opts.Skills.Catalog().Snapshot().Skills() {
-		if !upstream.MayHave(e.Name, name) {
+	for _, e := range s.opts.Skills.Catalog().Snapshot().Offered() {
+		if !upstream.MayHave(e.Name, name) || tried == maxTried {
 			continue
 		}
+		tried++
 		b := s.Bring(ctx, []*catalog.Entry{e})
-		for _, t := range b.Tools {
-			if t.Name == name {
-				return &t, nil
+		for _, sv := range s.all() {
+			if sv.skill != e.Name {
+				continue
+			}
+			if t := s.known(sv, name); t != nil {
+				return t, nil
 			}
 		}
-		problems = append(problems, b.Problems...)
+		for _, p := range b.Problems {
+			if !slices.Contains(problems, p) {
+				problems = append(problems, p)
+			}
+		}
 	}
 	return nil, problems
 }

@@ -30,7 +30,7 @@ type Pins struct{ Dir string }
 func hashOf(t *mcp.Tool) string {
 	b, err := json.Marshal(t)
 	if err != nil {
-		return "" // equal to no other
+		panic(err) // it was JSON
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
@@ -52,8 +52,12 @@ func (p *Pins) load(key string) (map[string]string, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if fi, err := f.Stat(); err != nil || fi.Size() > maxPins {
-		return nil, fmt.Errorf("%s cannot be read, or has more than %d bytes: %w", p.file(key), maxPins, err)
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if fi.Size() > maxPins {
+		return nil, fmt.Errorf("%s has more than %d bytes", p.file(key), maxPins)
 	}
 	var pins map[string]string
 	if err := json.NewDecoder(f).Decode(&pins); err != nil {
@@ -142,6 +146,7 @@ func (p *Pins) screen(key string, l *upstream.Listing, strict bool) (usable []*m
 type screened struct {
 	listing *upstream.Listing
 	usable  []*mcp.Tool
+	held    []string // names of those that are not
 	problem string
 	named   map[string]*definition // usable ones by the name that the server has
 	here    map[string]*definition // and by the name that they have here
@@ -181,8 +186,8 @@ func (s *Set) screen(sv *server, l *upstream.Listing) *screened {
 		case err != nil:
 			s.log().Warn("pins of tools", "server", sv.name, "error", err)
 		case len(changed) > 0 && strict:
-			out.usable = usable
-			out.problem = fmt.Sprintf("MCP server %s changed how it defines %s: held back until accepted with: loadout servers accept %s", sv.name, strings.Join(changed, ", "), sv.name)
+			out.usable, out.held = usable, changed
+			out.problem = fmt.Sprintf("MCP server %s changed how it defines %s, or added it: held back until accepted with: loadout servers accept %s", sv.name, strings.Join(changed, ", "), sv.name)
 		case len(changed) > 0:
 			out.problem = fmt.Sprintf("MCP server %s changed how it defines %s", sv.name, strings.Join(changed, ", "))
 		}

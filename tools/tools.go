@@ -80,7 +80,8 @@ type Set struct {
 	own     []*server          // in the order of the configuration, the profile's first
 	brought map[string]*bundle // by key of the skill
 	closed  bool
-	running sync.WaitGroup // those who wait for the end of a leave
+	cancel  context.CancelFunc // of what was begun at the start
+	running sync.WaitGroup     // that, and those who wait for the end of a leave
 }
 
 // bundle is what one skill brought, at one digest.
@@ -102,7 +103,7 @@ type server struct {
 }
 
 // New returns a set. Servers that are to be connected at the start are, in the
-// background.
+// background, until the set is closed.
 func New(opts *Options) *Set {
 	s := &Set{opts: *opts, brought: map[string]*bundle{}}
 	if s.opts.Deadline == 0 {
@@ -124,6 +125,13 @@ func New(opts *Options) *Set {
 		}
 		s.own = append(s.own, s.open(c.Name, "", c, v))
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	for _, sv := range s.own {
+		if sv.Server != nil && sv.config.AtStart {
+			s.running.Go(func() { s.connect(ctx, sv) }) // what came of it is in its status
+		}
+	}
 	return s
 }
 
@@ -144,6 +152,7 @@ func (s *Set) Close() error {
 	brought, own := s.brought, s.own
 	s.brought, s.own, s.closed = map[string]*bundle{}, nil, true
 	s.mu.Unlock()
+	s.cancel()
 	for _, b := range brought {
 		b.release()
 	}
@@ -181,15 +190,6 @@ func (s *Set) all() []*server {
 	slices.Sort(keys)
 	for _, k := range keys {
 		out = append(out, s.brought[k].servers...)
-	}
-	return out
-}
-
-// Status says how it is with each server. It connects nothing.
-func (s *Set) Status() []upstream.Status {
-	var out []upstream.Status
-	for _, sv := range s.all() {
-		out = append(out, sv.status())
 	}
 	return out
 }
@@ -243,15 +243,28 @@ func (s *Set) listed(sv *server, l *upstream.Listing) []Tool {
 	screened := s.screen(sv, l)
 	out := make([]Tool, 0, len(screened.usable))
 	for _, t := range screened.usable {
-		out = append(out, *s.tool(sv, screened.named[t.Name], state))
+		if tool := s.tool(sv, screened.named[t.Name], state); tool != nil {
+			out = append(out, *tool)
+		}
 	}
 	return out
 }
 
+// tool is a tool as agents are told of it, nil where a rule denies all its calls:
+// to them there is none.
 func (s *Set) tool(sv *server, d *definition, state upstream.State) *Tool {
-	t := &Tool{Name: d.name, Server: sv.name, Skill: sv.skill, State: state, Definition: d.Tool, server: sv, definition: d}
-	t.NeedsPerson = !s.decide(t, nil).Allow()
+	t := s.denied(sv, d, state)
+	decision := s.decide(t, nil)
+	t.NeedsPerson = decision.NeedsPerson()
+	if !decision.Allow() && !decision.NeedsPerson() {
+		return nil
+	}
 	return t
+}
+
+// denied is a tool whatever the rules say.
+func (s *Set) denied(sv *server, d *definition, state upstream.State) *Tool {
+	return &Tool{Name: d.name, Server: sv.name, Skill: sv.skill, State: state, Definition: d.Tool, server: sv, definition: d}
 }
 
 // known returns the tool of a name here, nil where it is not known to be one of
@@ -268,7 +281,7 @@ func (s *Set) known(sv *server, name string) *Tool {
 	if d == nil {
 		return nil
 	}
-	return s.tool(sv, d, sv.Status().State)
+	return s.denied(sv, d, sv.Status().State) // a call of it says which rule
 }
 
 func (s *Set) log() *slog.Logger {
@@ -282,8 +295,9 @@ func (s *Set) log() *slog.Logger {
 var ErrClosed = errors.New("the tools are closed")
 
 // Connect connects the servers that are known, or the one of a name, in parallel
-// and under the deadline of the set. What came of it is in their status.
-func (s *Set) Connect(ctx context.Context, name string) {
+// and under the deadline of the set. It returns what is wrong, by the name of the
+// server.
+func (s *Set) Connect(ctx context.Context, name string) map[string]string {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Deadline)
 	defer cancel()
 	servers := s.all()
@@ -293,11 +307,19 @@ func (s *Set) Connect(ctx context.Context, name string) {
 			servers = []*server{sv}
 		}
 	}
+	all := make([]string, len(servers))
 	var running sync.WaitGroup
-	for _, sv := range servers {
-		running.Go(func() { s.connect(ctx, sv) })
+	for i, sv := range servers {
+		running.Go(func() { _, all[i] = s.connect(ctx, sv) })
 	}
 	running.Wait()
+	out := map[string]string{}
+	for i, sv := range servers {
+		if all[i] != "" {
+			out[sv.name] = all[i]
+		}
+	}
+	return out
 }
 
 // locate returns the server of a name; a skill that may bring it is asked to.
@@ -330,6 +352,11 @@ type Server struct {
 	Skill  string           // that brings it
 	Config *upstream.Config // with its variables, not their values
 	Known  *upstream.Listing
+	// Problem is what is wrong with its tools: they changed and are held back, or
+	// are not those that its configuration names.
+	Problem string
+	// Held are names of tools, as it calls them, that are held back.
+	Held []string
 }
 
 // Resolved is the configuration of a server with the values of its variables, for
@@ -348,7 +375,10 @@ func (s *Set) Servers() []Server {
 	for _, sv := range s.all() {
 		one := Server{Status: sv.status(), Skill: sv.skill, Config: sv.config}
 		if sv.Server != nil {
-			one.Known = sv.Known()
+			if one.Known = sv.Known(); one.Known != nil {
+				screened := s.screen(sv, one.Known)
+				one.Problem, one.Held = problems(screened.problem, s.check(sv, one.Known)), screened.held
+			}
 		}
 		out = append(out, one)
 	}

@@ -266,11 +266,11 @@ func TestWithdrawnLeaveTakesToolsBack(t *testing.T) {
 	if _, err := w.Call(t.Context(), call); err != nil {
 		t.Fatal(err)
 	}
-	before := len(w.Status())
+	before := len(w.Servers())
 	w.end("x")
 	w.Close() // waits for those who wait for the end
-	if before != 1 || len(w.Status()) != 0 {
-		t.Errorf("%d servers before, %d after", before, len(w.Status()))
+	if before != 1 || len(w.Servers()) != 0 {
+		t.Errorf("%d servers before, %d after", before, len(w.Servers()))
 	}
 }
 
@@ -294,7 +294,7 @@ func TestParallelLoadsShareAConnection(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := len(w.Status()); n != 1 {
+	if n := len(w.Servers()); n != 1 {
 		t.Errorf("%d servers", n)
 	}
 }

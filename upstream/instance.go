@@ -31,6 +31,7 @@ type instance struct {
 
 	running  bool // run is
 	trying   bool // an attempt is on its way, or about to be
+	unwanted bool // what the attempt comes to is to be closed
 	conn     *Conn
 	failures int // in a row
 	ever     bool
@@ -150,6 +151,10 @@ func (i *instance) opened(conn *Conn, l *Listing) {
 	select { // for the connection before
 	case <-i.quit:
 	default:
+	}
+	if i.unwanted {
+		i.unwanted = false
+		i.ask(errIdle)
 	}
 	i.conn, i.trying, i.err, i.ever = conn, false, nil, true
 	s.era, s.transport = conn.Era, conn.Transport

@@ -114,8 +114,17 @@ func (s *Server) drop() {
 	}
 }
 
-// Close closes its connections now; the next need connects again.
-func (s *Server) Close() { s.drop() }
+// Close closes its connections now, and what an attempt on its way comes to; the
+// next need connects again.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.used = time.Time{} // nothing is tried again for its sake
+	for _, i := range s.instances {
+		i.unwanted = i.trying
+	}
+	s.mu.Unlock()
+	s.drop()
+}
 
 // wanted says for how long it will be wanted still.
 func (s *Server) wanted() time.Duration {
@@ -157,10 +166,10 @@ func (s *Server) Connect(ctx context.Context) error {
 			if !i.trying && !tried[i] {
 				switch {
 				case !i.running:
-					i.running, i.trying = true, true
+					i.running, i.trying, i.unwanted = true, true, false
 					begin = append(begin, i)
 				case i.failures < breaker:
-					i.trying = true
+					i.trying, i.unwanted = true, false
 					i.kick <- struct{}{} // there is room: only who sets trying puts one in
 				}
 				tried[i] = i.trying

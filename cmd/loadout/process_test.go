@@ -32,9 +32,15 @@ type process struct {
 // start starts loadout with its standard input open.
 func start(t *testing.T, args ...string) (*process, io.WriteCloser) {
 	t.Helper()
-	p := &process{Cmd: exec.Command("loadout", args...), home: t.TempDir()}
+	return startIn(t, t.TempDir(), args...)
+}
+
+// startIn is start in a home directory that there is.
+func startIn(t *testing.T, home string, args ...string) (*process, io.WriteCloser) {
+	t.Helper()
+	p := &process{Cmd: exec.Command("loadout", args...), home: home}
 	p.Dir, p.Stderr = p.home, &p.stderr
-	p.Env = append(os.Environ(), "HOME="+p.home, "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=", "LOADOUT_CACHE=", "LOADOUT_CONFIG=")
+	p.Env = append(os.Environ(), "HOME="+p.home, "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=", "LOADOUT_CACHE=", "LOADOUT_STATE=", "LOADOUT_CONFIG=")
 	in, err := p.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +80,13 @@ func (p *process) end(t *testing.T) int {
 // serve starts an HTTP server and returns its URL.
 func serve(t *testing.T, args ...string) (*process, string) {
 	t.Helper()
-	p, _ := start(t, append([]string{"mcp", "--http", "127.0.0.1:0", "--json"}, args...)...)
+	return serveIn(t, t.TempDir(), args...)
+}
+
+// serveIn is serve in a home directory that there is.
+func serveIn(t *testing.T, home string, args ...string) (*process, string) {
+	t.Helper()
+	p, _ := startIn(t, home, append([]string{"mcp", "--http", "127.0.0.1:0", "--json"}, args...)...)
 	var greeting struct {
 		URL    string `json:"url"`
 		Skills int    `json:"skills"`

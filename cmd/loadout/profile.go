@@ -61,6 +61,7 @@ func (a *app) ghosts() ([]*profile.Profile, error) {
 			}
 		}
 		for _, g := range all {
+			g.Owner = ofProject
 			for _, m := range g.MCPServers {
 				m.Owner = ofProject
 			}
@@ -247,9 +248,9 @@ func (a *app) exposeDirect(s *mcpserver.Server, set *toolset, prefix string) *di
 				a.note("MCP server %s: %v", server, err)
 			}
 		},
-		Permit: func(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (*mcp.CallToolResult, error) {
+		Permit: func(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (*mcp.CallToolResult, func(string) string, error) {
 			if server == "loadout" {
-				return nil, nil // which decides by itself
+				return nil, nil, nil // which decides by itself
 			}
 			return s.Permit(ctx, req, server, tool)
 		}})

@@ -27,6 +27,7 @@ type serverInfo struct {
 	LatencyMS float64        `json:"latency_ms"`
 	File      string         `json:"file"`
 	ListedAt  *time.Time     `json:"listed_at,omitempty"` // when its tools were last read
+	Problem   string         `json:"problem,omitempty"`   // what is wrong with its tools
 }
 
 type serversOutput struct {
@@ -93,7 +94,7 @@ model.`,
 }
 
 func (a *app) serversAccept(ctx context.Context, name string, files []string) error {
-	return a.withServers(ctx, files, false, "", func(set *toolset, _ []string) error {
+	return a.withServers(ctx, files, false, "", func(set *toolset, _ map[string]string, _ []string) error {
 		changed, err := set.Accept(ctx, name)
 		if err != nil {
 			return fail(exitFound, "see what is wrong with it: loadout servers test "+name, "accept the tools of %s: %w", name, err)
@@ -108,7 +109,7 @@ func (a *app) serversAccept(ctx context.Context, name string, files []string) er
 
 // withServers does something with the person's servers, of which it first
 // connects the one of a name, or all for "".
-func (a *app) withServers(ctx context.Context, files []string, connect bool, name string, do func(*toolset, []string) error) error {
+func (a *app) withServers(ctx context.Context, files []string, connect bool, name string, do func(set *toolset, wrong map[string]string, findings []string) error) error {
 	c, err := a.settings(nil)
 	if err != nil {
 		return err
@@ -123,22 +124,23 @@ func (a *app) withServers(ctx context.Context, files []string, connect bool, nam
 		return err
 	}
 	defer set.Close()
+	var wrong map[string]string
 	if connect {
 		done := a.progress("connecting")
-		set.Connect(ctx, name)
+		wrong = set.Connect(ctx, name)
 		done()
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 	}
-	return do(set, findings)
+	return do(set, wrong, findings)
 }
 
 func (a *app) listServers(ctx context.Context, files []string, offline bool) error {
-	return a.withServers(ctx, files, !offline, "", func(set *toolset, findings []string) error {
+	return a.withServers(ctx, files, !offline, "", func(set *toolset, wrong map[string]string, findings []string) error {
 		out := serversOutput{Servers: []serverInfo{}, Problems: append([]string{}, findings...)}
 		for _, s := range set.Servers() {
-			out.Servers = append(out.Servers, infoOf(s))
+			out.Servers = append(out.Servers, infoOf(s, wrong))
 		}
 		if a.json {
 			return a.printJSON(out)
@@ -153,19 +155,26 @@ func (a *app) listServers(ctx context.Context, files []string, offline bool) err
 			if s.LatencyMS > 0 {
 				latency = strconv.FormatFloat(s.LatencyMS, 'f', 1, 64) + " ms"
 			}
-			rows = append(rows, []string{s.Name, s.Transport, string(s.State), s.Era, strconv.Itoa(s.Tools), latency, skill.OneLine(s.Error)})
+			rows = append(rows, []string{s.Name, s.Transport, string(s.State), s.Era, strconv.Itoa(s.Tools), latency, skill.OneLine(cmp.Or(s.Error, s.Problem))})
 		}
 		a.table("", rows)
 		return nil
 	})
 }
 
-func infoOf(s tools.Server) serverInfo {
+// infoOf tells of a server, of which connecting said what is wrong.
+func infoOf(s tools.Server, wrong map[string]string) serverInfo {
 	i := serverInfo{Name: s.Name, Transport: cmp.Or(s.Transport, transportOf(s.Config)), State: s.State, Era: s.Era, Tools: s.Tools, Error: s.Error, LatencyMS: float64(s.Latency.Microseconds()) / 1000,
-		File: s.Config.File}
+		File: s.Config.File, Problem: s.Problem}
+	if i.Error == "" && i.Problem == "" {
+		i.Error = wrong[s.Name]
+	}
 	if s.Known != nil {
 		at := s.Known.At
-		i.ListedAt, i.Tools = &at, len(s.Known.Tools)
+		i.ListedAt = &at
+		if s.State == upstream.Init {
+			i.Tools = len(s.Known.Tools)
+		}
 	}
 	return i
 }
@@ -182,7 +191,7 @@ func transportOf(c *upstream.Config) string {
 }
 
 func (a *app) serversTest(ctx context.Context, name string, files []string) error {
-	return a.withServers(ctx, files, true, name, func(set *toolset, _ []string) error {
+	return a.withServers(ctx, files, true, name, func(set *toolset, wrong map[string]string, _ []string) error {
 		all := set.Servers()
 		i := slices.IndexFunc(all, func(s tools.Server) bool { return s.Name == name })
 		if i < 0 {
@@ -197,9 +206,12 @@ func (a *app) serversTest(ctx context.Context, name string, files []string) erro
 			return fail(exitNotFound, hint, "there is no MCP server %q", name)
 		}
 		s := all[i]
-		t := serverTest{serverInfo: infoOf(s), ToolList: []serverTool{}, Stderr: s.Stderr}
+		t := serverTest{serverInfo: infoOf(s, wrong), ToolList: []serverTool{}, Stderr: s.Stderr}
 		if s.Known != nil {
 			for _, d := range s.Known.Tools {
+				if slices.Contains(s.Held, d.Name) {
+					continue
+				}
 				t.ToolList = append(t.ToolList, serverTool{upstream.ToolName(s.Name, d.Name), d.Name, skill.OneLine(d.Description)})
 			}
 		}
@@ -210,7 +222,7 @@ func (a *app) serversTest(ctx context.Context, name string, files []string) erro
 		} else {
 			a.showServer(t)
 		}
-		if s.State != upstream.Ready {
+		if s.State != upstream.Ready || s.Problem != "" {
 			return errFound
 		}
 		return nil
@@ -223,8 +235,10 @@ func (a *app) showServer(t serverTest) {
 		fmt.Fprintf(a.stdout, ", over %s, of the %s era", t.Transport, t.Era)
 	}
 	fmt.Fprintf(a.stdout, ", with %s.\n", counted(len(t.ToolList), "tool"))
-	if t.Error != "" {
-		fmt.Fprintln(a.stdout, plain(t.Error))
+	for _, text := range []string{t.Error, t.Problem} {
+		if text != "" {
+			fmt.Fprintln(a.stdout, plain(text))
+		}
 	}
 	var rows [][]string
 	for _, tool := range t.ToolList {

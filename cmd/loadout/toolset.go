@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -95,7 +96,7 @@ func (a *app) servers(c *config.Config, given []string) ([]*upstream.Config, []s
 					continue
 				}
 				at[s.Name] = file
-				if i >= own || i >= len(given) && a.inProject(file) {
+				if i >= own {
 					s.Owner = ofProject
 				}
 				if c.Servers.Connect == "at-start" {
@@ -108,15 +109,22 @@ func (a *app) servers(c *config.Config, given []string) ([]*upstream.Config, []s
 	return all, findings, nil
 }
 
-// inProject reports whether a file belongs to the project that is worked on, and
-// not to the person.
-func (a *app) inProject(file string) bool {
-	root := projectRoot(a.configInput().WorkDir)
-	if root == "" || root == a.home() {
-		return false
+// profileRules are the rules of a profile, behind the person's own: they can allow
+// only what those say nothing about. A project's may only deny.
+func profileRules(p *profile.Profile) (policy.Rules, []policy.Problem) {
+	if p.Policy == nil {
+		return policy.Rules{}, nil
 	}
-	rel, err := filepath.Rel(root, file)
-	return err == nil && filepath.IsLocal(rel)
+	var stated struct{ Rules []string }
+	if err := json.Unmarshal(p.Policy, &stated); err != nil {
+		r, _ := policy.ParseRules([]string{"deny"}) // what cannot be read denies
+		return r, []policy.Problem{{Where: "policy", Message: "it is not {rules: [...]}"}}
+	}
+	rules, problems := policy.ParseRules(stated.Rules)
+	if p.Owner == ofProject {
+		rules = rules.Denials()
+	}
+	return rules, problems
 }
 
 // serverFilesIn are the files of a directory that may have servers, or the file.
@@ -154,6 +162,14 @@ func (a *app) toolset(ctx context.Context, c *config.Config, rt *loadout.Runtime
 	var theirs []*upstream.Config
 	if p != nil {
 		theirs = p.MCPServers
+		if len(p.ServerNames) > 0 { // of the person's own, those that it names
+			own = slices.DeleteFunc(own, func(s *upstream.Config) bool { return !slices.Contains(p.ServerNames, s.Name) })
+		}
+		more, problems := profileRules(p)
+		for _, problem := range problems {
+			a.note("policy of profile %s: %s; until it is mended no tool is called", p.Name, problem)
+		}
+		rules = rules.Then(more)
 	}
 	t := &toolset{}
 	sandboxed := &skillServers{rt: rt, flags: a.flags(), secrets: map[string][]sandbox.Secret{}}

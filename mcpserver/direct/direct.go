@@ -49,9 +49,12 @@ type Options struct {
 	// Instructions replace those of the upstream servers.
 	Instructions string
 	// Permit is asked before each call of a tool, with the name of the upstream
-	// server and the tool's own name. Another result than nil is the answer in
-	// place of the call. nil permits all.
-	Permit func(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (*mcp.CallToolResult, error)
+	// server and the tool's own name; nil permits all. Another result than nil is
+	// the answer in place of the call: one that asks gets its answers in the
+	// InputResponses of another request. keep, where not nil, is applied to the
+	// state of a question that the server asks then, so that the leave is known
+	// again when its answer comes.
+	Permit func(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (res *mcp.CallToolResult, keep func(state string) string, err error)
 	// Report is told what is wrong with an upstream server; nil logs it.
 	Report func(server string, err error)
 	// ConnectTimeout bounds opening a connection; default 30 s.

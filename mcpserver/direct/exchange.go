@@ -57,10 +57,9 @@ func (s *Server) callTool(ctx context.Context, in *inbound, req *mcp.CallToolReq
 	if err != nil {
 		return nil, err
 	}
-	if s.opts.Permit != nil {
-		if res, err := s.opts.Permit(in.ctx, req, t.up.Name, t.name); res != nil || err != nil {
-			return result(res, err)
-		}
+	refusal, keep, err := s.permit(in, req, t)
+	if refusal != nil || err != nil {
+		return result(refusal, err)
 	}
 	x := &exchange{up: t.up, method: "tools/call", given: p.InputResponses, state: p.RequestState, who: who(req.Extra)}
 	x.digest = digest(x.method, t.up.Name, t.name, p.Arguments, x.who)
@@ -73,12 +72,13 @@ func (s *Server) callTool(ctx context.Context, in *inbound, req *mcp.CallToolReq
 	}
 	x.question = func(asked mcp.InputRequestMap, state string) mcp.Result {
 		r := toolAsks
-		r.InputRequests, r.RequestState = asked, state
+		r.InputRequests, r.RequestState = asked, keep(state)
 		return &r
 	}
 	x.done = func(res mcp.Result, modern bool) mcp.Result {
 		r := res.(*mcp.CallToolResult)
 		if r.NeedsInput() {
+			r.RequestState = keep(r.RequestState)
 			return r
 		}
 		var c mcp.CallToolResult
@@ -107,6 +107,41 @@ func (s *Server) callTool(ctx context.Context, in *inbound, req *mcp.CallToolReq
 	c.IsError = true
 	c.Content = []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf("The tool %s of server %s gave no answer: %v", t.name, t.up.Name, err)}}
 	return &c, nil
+}
+
+// permit asks whether a tool may be called. A question to the person reaches a
+// client in the way of its era.
+func (s *Server) permit(in *inbound, req *mcp.CallToolRequest, t target) (*mcp.CallToolResult, func(string) string, error) {
+	same := func(state string) string { return state }
+	if s.opts.Permit == nil {
+		return nil, same, nil
+	}
+	for range maxRounds {
+		res, keep, err := s.opts.Permit(in.ctx, req, t.up.Name, t.name)
+		if keep == nil {
+			keep = same
+		}
+		switch {
+		case err != nil || res == nil:
+			return nil, keep, err
+		case !res.NeedsInput() && in.modern:
+			done := toolDone
+			done.Meta, done.Content, done.StructuredContent, done.IsError = res.Meta, res.Content, res.StructuredContent, res.IsError
+			return &done, keep, nil
+		case !res.NeedsInput():
+			return res, keep, nil
+		case in.client == nil:
+			asks := toolAsks
+			asks.InputRequests, asks.RequestState = res.InputRequests, res.RequestState
+			return &asks, keep, nil
+		}
+		given, err := s.fulfil(in.ctx, in.ss, res.InputRequests)
+		if err != nil {
+			return nil, nil, err
+		}
+		req.Params.InputResponses, req.Params.RequestState = given, res.RequestState
+	}
+	return nil, nil, fmt.Errorf("it was asked %d times whether %s may be called", maxRounds, t.name)
 }
 
 func (s *Server) getPrompt(ctx context.Context, in *inbound, req *mcp.GetPromptRequest) (mcp.Result, error) {
