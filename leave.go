@@ -2,6 +2,7 @@ package loadout
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -13,7 +14,10 @@ type Leave struct {
 	Digest policy.Digest
 	Allows policy.Bounds // what the skill asked for and was granted
 
+	rt      *Runtime
 	scripts *Scripts
+	key     string // of the skill
+	asked   policy.Request
 	held    context.Context
 	release func()
 }
@@ -41,7 +45,36 @@ func (r *Runtime) Leave(ctx context.Context, skill string, who policy.Principal,
 	if j.granted != nil { // its servers name secrets that are no wish of its scripts
 		allows.Secrets = j.granted.Allows.Secrets
 	}
-	return &Leave{Skill: j.entry.Name, Digest: policy.Digest(j.digest()), Allows: allows, scripts: r.scripts, held: held, release: release}, nil
+	return &Leave{Skill: j.entry.Name, Digest: policy.Digest(j.digest()), Allows: allows, rt: r, scripts: r.scripts, key: j.entry.Key(), asked: j.asked, held: held, release: release}, nil
+}
+
+// Check asks again, before the leave is used: the skill has to be there, with the
+// same bytes, and the grant has to stand. Nothing is recorded.
+func (l *Leave) Check(ctx context.Context) error {
+	if l.held.Err() != nil {
+		return context.Cause(l.held)
+	}
+	e, err := l.rt.catalog.Resolve(ctx, l.key)
+	if err != nil {
+		return err
+	}
+	m, err := l.rt.catalog.WholeManifest(ctx, e)
+	if err != nil {
+		return err
+	}
+	if now := policy.Digest(m.Digest()); now != l.Digest {
+		return fmt.Errorf("skill %s changed: it was %s and is %s", l.Skill, l.Digest.Short(), now.Short())
+	}
+	var grants policy.Store = &policy.Memory{}
+	if l.scripts.Grants != nil {
+		grants = l.scripts.Grants
+	}
+	q := l.asked
+	q.Enabled = !l.rt.catalog.Snapshot().Disabled
+	if d := policy.Decide(ctx, grants, q); !d.Allow {
+		return &RefusedError{l.Skill, d}
+	}
+	return nil
 }
 
 // Ended is closed when the leave was withdrawn or released.

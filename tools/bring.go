@@ -170,8 +170,15 @@ func (s *Set) bring(ctx context.Context, e *catalog.Entry, sk *skill.Skill) ([]*
 		if c.Name != "" {
 			name += "_" + c.Name
 		}
+		if s.named(name) != nil {
+			problems = append(problems, fmt.Sprintf("its MCP server %s is left out: you have one of that name, and your rules are for yours", name))
+			continue
+		}
 		c.Name = name
 		b.servers = append(b.servers, s.open(name, e.Name, c, upstream.Variables{User: leave.User, Secret: leave.Secret, Skill: sandbox.SkillDir}))
+	}
+	for _, sv := range b.servers {
+		sv.bundle = b
 	}
 	return s.keep(e.Key(), b).servers, problems
 }

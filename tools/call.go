@@ -97,6 +97,9 @@ func (s *Set) Call(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
 		}
 		return nil, &UnknownToolError{Name: c.Name, Near: s.near(c.Name), Problems: problems}
 	}
+	if err := s.fresh(ctx, &t); err != nil {
+		return nil, err
+	}
 	if problems := t.definition.schema().check(c.Arguments); len(problems) > 0 {
 		return nil, &ArgumentsError{Tool: c.Name, Problems: problems}
 	}
@@ -118,6 +121,33 @@ func (s *Set) Call(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
 		return nil, wire
 	}
 	return nil, &FailedError{Tool: *t, Err: err}
+}
+
+// fresh makes sure, of a tool that is not of the person's own server or of one that
+// is held to what it said, that leave stands and that the tool is defined as it
+// was accepted, by what its server says now and not by what it said once.
+func (s *Set) fresh(ctx context.Context, t **Tool) error {
+	sv := (*t).server
+	if b := sv.bundle; b != nil && b.leave.Check != nil {
+		if err := b.leave.Check(ctx); err != nil {
+			if e, err := s.opts.Skills.Catalog().Snapshot().Get(sv.skill); err == nil {
+				s.drop(e.Key(), b)
+			}
+			return &RefusedError{Tool: **t, Reason: err.Error(), Next: "load the skill " + sv.skill + " again, which says what is missing"}
+		}
+	}
+	if !s.strict(sv) {
+		return nil
+	}
+	l, err := sv.Tools(ctx)
+	if err != nil {
+		return &FailedError{Tool: **t, Err: err}
+	}
+	name := (*t).Name
+	if *t = s.known(sv, name); *t == nil {
+		return &UnknownToolError{Name: name, Problems: []string{problems(s.screen(sv, l).problem)}}
+	}
+	return nil
 }
 
 // Permit decides on a call of a tool by its own name, without calling it. The
@@ -152,8 +182,11 @@ func (s *Set) permit(ctx context.Context, t *Tool, c *Call) error {
 
 func (s *Set) call(t *Tool, args json.RawMessage) policy.ToolCall {
 	level := s.opts.DefaultSafety
-	if own := t.server.config.Safety; own != "" {
-		level, _ = policy.ParseLevel(own) // unknown where it is none: then a person is asked
+	if stated := t.server.config.Safety; stated != "" {
+		own, _ := policy.ParseLevel(stated) // unknown where it is none: then a person is asked
+		if level = max(level, own); t.server.config.Owner == "" || own == policy.Unknown {
+			level = own // only the person can say that less care is needed
+		}
 	}
 	a := t.Definition.Annotations
 	return policy.ToolCall{

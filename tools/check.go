@@ -22,7 +22,7 @@ type schema struct {
 func newSchema(t *mcp.Tool) *schema {
 	b, err := json.Marshal(t.InputSchema)
 	s := &schema{Schema: &jsonschema.Schema{}}
-	if err != nil || json.Unmarshal(b, s.Schema) != nil {
+	if err != nil || !bounded(b) || json.Unmarshal(b, s.Schema) != nil {
 		return s
 	}
 	if s.whole, err = s.Resolve(nil); err != nil {

@@ -178,7 +178,7 @@ func (s *Set) screen(sv *server, l *upstream.Listing) *screened {
 	}
 	out := &screened{listing: l, usable: l.Tools}
 	if s.opts.Pins != nil {
-		strict := sv.skill != "" || sv.config.Strict
+		strict := s.strict(sv)
 		usable, changed, err := s.opts.Pins.screen(sv.config.Digest(), l, strict)
 		switch {
 		case err != nil && strict: // nobody knows what was accepted
@@ -197,6 +197,9 @@ func (s *Set) screen(sv *server, l *upstream.Listing) *screened {
 	return out
 }
 
+// strict reports whether changed tools of a server are held back.
+func (s *Set) strict(sv *server) bool { return sv.config.Owner != "" || sv.config.Strict }
+
 // Usable reports whether a tool, as its server defines it now, may be shown and
 // called by whoever lists the server's tools by connections of its own: false
 // where it changed and was not accepted. For a server that is held to what it
@@ -206,7 +209,7 @@ func (s *Set) Usable(ctx context.Context, server string, t *mcp.Tool) bool {
 	if sv == nil || sv.Server == nil {
 		return false
 	}
-	if s.opts.Pins == nil || sv.skill == "" && !sv.config.Strict {
+	if s.opts.Pins == nil || !s.strict(sv) {
 		return true
 	}
 	l := sv.Known()

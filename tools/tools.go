@@ -37,6 +37,8 @@ type Leave struct {
 	Digest  policy.Digest // of the skill
 	Ended   <-chan struct{}
 	Release func()
+	// Check asks again, before a call: what was withdrawn or changed by then counts.
+	Check func(ctx context.Context) error
 	// User and Secret return the values that were granted to the skill.
 	User, Secret func(name string) (string, bool)
 }
@@ -96,6 +98,7 @@ type server struct {
 	name   string
 	skill  string // name of the skill that brings it, "" for the person's own
 	config *upstream.Config
+	bundle *bundle          // it is of, nil for the person's own
 	full   *upstream.Config // with the values of its variables, nil where some are missing
 	unset  []upstream.Unset // variables without a value: it is not configured
 	*upstream.Server
@@ -113,7 +116,11 @@ func New(opts *Options) *Set {
 		s.opts.DefaultSafety = policy.Medium
 	}
 	taken := map[string]bool{}
-	for _, c := range slices.Concat(opts.Profile, opts.Own) {
+	profile := slices.DeleteFunc(slices.Clone(opts.Profile), func(c *upstream.Config) bool {
+		// What is not the person's takes no name of theirs: rules go by names.
+		return c.Owner != "" && slices.ContainsFunc(opts.Own, func(o *upstream.Config) bool { return o.Name == c.Name })
+	})
+	for _, c := range slices.Concat(profile, opts.Own) {
 		if taken[c.Name] || c.Disabled {
 			taken[c.Name] = true
 			continue

@@ -240,7 +240,7 @@ func (s *skillServers) permit(user func(string) (string, bool)) func(context.Con
 			}
 			return v, ok
 		}
-		return &tools.Leave{Digest: l.Digest, Ended: l.Ended(), Release: l.Release, User: user, Secret: secret}, nil
+		return &tools.Leave{Digest: l.Digest, Ended: l.Ended(), Release: l.Release, Check: l.Check, User: user, Secret: secret}, nil
 	}
 }
 
