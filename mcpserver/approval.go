@@ -25,11 +25,12 @@ type approvals struct {
 	key [32]byte
 
 	mu     sync.Mutex
-	always map[string]bool // tools that are not asked about again in this process
+	always map[string]bool      // subjects that are not asked about again in this process
+	used   map[string]time.Time // answers that counted, until they expire
 }
 
 func newApprovals() *approvals {
-	a := &approvals{always: map[string]bool{}}
+	a := &approvals{always: map[string]bool{}, used: map[string]time.Time{}}
 	rand.Read(a.key[:]) // never fails
 	return a
 }
@@ -51,6 +52,7 @@ const (
 // state is what travels with a question.
 type state struct {
 	Expires  int64  `json:"exp"`
+	Nonce    string `json:"n"`
 	Approved bool   `json:"ok,omitempty"`
 	Inner    string `json:"inner,omitempty"` // the server's own state
 	MAC      []byte `json:"mac"`
@@ -58,9 +60,10 @@ type state struct {
 
 func (a *approvals) sign(tool string, args json.RawMessage, st *state) []byte {
 	m := hmac.New(sha256.New, a.key[:])
-	fmt.Fprintf(m, "%d %t %d %d %d ", st.Expires, st.Approved, len(st.Inner), len(tool), len(args))
+	args = compact(args)
+	fmt.Fprintf(m, "%d %q %t %d %d %d ", st.Expires, st.Nonce, st.Approved, len(st.Inner), len(tool), len(args))
 	m.Write([]byte(st.Inner + tool))
-	m.Write(compact(args))
+	m.Write(args)
 	return m.Sum(nil)
 }
 
@@ -76,8 +79,7 @@ func compact(args json.RawMessage) []byte {
 const stateMark = "loadout:"
 
 func (a *approvals) encode(tool string, args json.RawMessage, st *state) string {
-	st.Expires = time.Now().Add(answerTime).Unix()
-	args = compact(args)
+	st.Expires, st.Nonce = time.Now().Add(answerTime).Unix(), rand.Text()
 	st.MAC = a.sign(tool, args, st)
 	b, err := json.Marshal(st)
 	if err != nil {
@@ -98,41 +100,66 @@ func (a *approvals) decode(tool string, args json.RawMessage, text string) *stat
 	if err != nil || json.Unmarshal(b, &st) != nil {
 		return nil
 	}
-	if !hmac.Equal(st.MAC, a.sign(tool, compact(args), &st)) || time.Now().Unix() > st.Expires {
+	if !hmac.Equal(st.MAC, a.sign(tool, args, &st)) || time.Now().Unix() > st.Expires {
 		return nil
 	}
 	return &st
 }
 
-// read says what the person answered about a call.
-func (a *approvals) read(tool string, args json.RawMessage, text string, responses mcp.InputResponseMap) verdict {
+// use reports whether an answer counts: it does once.
+func (a *approvals) use(st *state) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := time.Now()
+	for n, expires := range a.used {
+		if now.After(expires) {
+			delete(a.used, n)
+		}
+	}
+	if _, used := a.used[st.Nonce]; used || len(a.used) >= maxUsed {
+		return false
+	}
+	a.used[st.Nonce] = time.Unix(st.Expires+1, 0)
+	return true
+}
+
+// maxUsed bounds the answers that are remembered: beyond it a person is asked
+// again.
+const maxUsed = 10_000
+
+// read says what the person answered about a call, and whether for the tool from
+// now on.
+func (a *approvals) read(tool string, args json.RawMessage, text string, responses mcp.InputResponseMap) (v verdict, always bool) {
 	st := a.decode(tool, args, text)
 	if st == nil {
-		return notAsked
-	}
-	if st.Approved {
-		return approved
+		return notAsked, false
 	}
 	answer, ok := responses[question].(*mcp.ElicitResult)
 	switch {
+	case st.Approved:
 	case !ok:
-		return notAsked
-	case answer.Action != "accept" || answer.Content["decision"] == "no":
-		return denied
+		return notAsked, false
+	case answer.Action != "accept" || answer.Content["decision"] != "once" && answer.Content["decision"] != "always":
+		return denied, false
 	}
-	if answer.Content["decision"] == "always" {
-		a.mu.Lock()
-		a.always[tool] = true
-		a.mu.Unlock()
+	if !a.use(st) {
+		return notAsked, false
 	}
-	return approved
+	return approved, !st.Approved && answer.Content["decision"] == "always"
 }
 
-// remembered reports whether the person said not to be asked about a tool again.
-func (a *approvals) remembered(tool string) bool {
+// remember notes that a person wants no more questions about a subject.
+func (a *approvals) remember(subject string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.always[tool]
+	a.always[subject] = true
+}
+
+// remembered reports whether a person said not to be asked about a subject again.
+func (a *approvals) remembered(subject string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.always[subject]
 }
 
 // inner is what of a state and the answers is for the server of the tool.
@@ -159,17 +186,13 @@ func (a *approvals) wrap(tool string, args json.RawMessage, inner string) string
 // question asks a person about a call.
 func (a *approvals) question(r *tools.RefusedError, args json.RawMessage) *mcp.CallToolResult {
 	shown := string(compact(args))
-	if runes := []rune(shown); len(runes) > 600 {
-		shown = string(runes[:600]) + fmt.Sprintf("… (%d bytes)", len(args))
+	if runes := []rune(shown); len(runes) > 1200 { // what is dangerous may be at the end
+		shown = string(runes[:600]) + fmt.Sprintf(" … (%d bytes in all) … ", len(args)) + string(runes[len(runes)-600:])
 	}
 	if shown == "" {
 		shown = "{}"
 	}
-	from := "your MCP server " + r.Tool.Server
-	if r.Tool.Skill != "" {
-		from = "the skill " + r.Tool.Skill
-	}
-	msg := fmt.Sprintf("Call %s of %s?\n%s\n\nIt asks because %s.", r.Tool.Definition.Name, from, shown, r.Reason)
+	msg := fmt.Sprintf("Call %s of %s?\n%s\n\nYou are asked because: %s.", r.Tool.Name, r.Tool.Owner(), shown, r.Reason)
 	return &mcp.CallToolResult{
 		InputRequests: mcp.InputRequestMap{question: &mcp.ElicitParams{Message: msg, RequestedSchema: decisionSchema}},
 		RequestState:  a.encode(r.Tool.Name, args, &state{}),

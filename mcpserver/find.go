@@ -62,6 +62,10 @@ type findResult struct {
 
 const (
 	toolPage = 50
+	// toolText is how much of a tool's description is told, and pageBytes how much
+	// of all that a page tells: servers write what they like.
+	maxToolText = 4000
+	pageBytes   = 64 << 10
 	// schemaBytes is how much of schemas fits an answer that was not asked for
 	// them: about 2,000 tokens.
 	schemaBytes = 8000
@@ -84,12 +88,24 @@ func (s *Server) findTools(ctx context.Context, in findArgs) (*mcp.CallToolResul
 	}
 	out := &findResult{Problems: found.Problems}
 	page := found.Tools[min(skip, len(found.Tools)):]
-	if len(page) > toolPage {
-		page, out.Next = page[:toolPage], encodeCursor(skip+toolPage)
+	if fit := fitting(page); fit < len(page) {
+		page, out.Next = page[:fit], encodeCursor(skip+fit)
 	}
 	var schemas bool
 	out.Tools, schemas = toolInfos(page, in.Schemas)
 	return text(toolText(page, out, schemas)), out, nil
+}
+
+// fitting is how many tools a page has.
+func fitting(all []tools.Tool) int {
+	size := 0
+	for i, t := range all {
+		b, _ := json.Marshal(t.Definition.InputSchema)
+		if size += len(b) + min(len(t.Definition.Description), maxToolText); i > 0 && size > pageBytes || i == toolPage {
+			return i
+		}
+	}
+	return len(all)
 }
 
 // toolInfos are tools as clients are told of them, with their schemas where
@@ -100,8 +116,10 @@ func toolInfos(page []tools.Tool, want *bool) ([]toolInfo, bool) {
 	for _, t := range page {
 		d := t.Definition
 		b, _ := json.Marshal(d.InputSchema)
-		size += len(b)
-		out = append(out, toolInfo{Name: t.Name, Title: d.Title, Description: d.Description, InputSchema: json.RawMessage(b), Server: t.Server, State: string(t.State), RequiresApproval: t.NeedsPerson})
+		if size += len(b); len(b) > pageBytes {
+			b = nil // no model reads that
+		}
+		out = append(out, toolInfo{Name: t.Name, Title: shortened(d.Title, 200), Description: shortened(d.Description, maxToolText), InputSchema: json.RawMessage(b), Server: t.Server, State: string(t.State), RequiresApproval: t.NeedsPerson})
 	}
 	schemas := size <= schemaBytes
 	if want != nil {
@@ -118,9 +136,16 @@ func toolInfos(page []tools.Tool, want *bool) ([]toolInfo, bool) {
 
 // oneLine is the beginning of a description.
 func oneLine(s string) string {
-	s = skill.OneLine(s)
-	if r := []rune(s); len(r) > 160 {
-		s = string(r[:159]) + "…"
+	return shortened(skill.OneLine(s), 160)
+}
+
+// shortened is a text of at most most characters.
+func shortened(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most-1]) + "…"
 	}
 	return s
 }
@@ -182,12 +207,17 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 // policy wants that and the client can.
 func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string, args json.RawMessage) (*mcp.CallToolResult, error) {
 	p := req.Params
-	c := &tools.Call{Name: name, Arguments: args, Principal: policy.Local(), Meta: p.Meta, InputResponses: p.InputResponses}
-	answer := s.approvals.read(name, args, p.RequestState, p.InputResponses)
-	if answer == denied {
-		return failed("The person did not approve the call of " + name + ". Do not try it again unless they ask for it."), nil
+	if s.opts.Refresh != nil { // what was switched off by now is
+		if err := s.opts.Refresh(ctx); err != nil {
+			return failed("Nothing is called while the configuration cannot be read: " + s.explain(err) + "."), nil
+		}
 	}
-	c.Approved = answer == approved || s.approvals.remembered(name)
+	c := &tools.Call{Name: name, Arguments: args, Principal: policy.Local(), Meta: p.Meta}
+	answer, always := s.approvals.read(name, args, p.RequestState, p.InputResponses)
+	if answer == denied {
+		return notApproved(name), nil
+	}
+	c.Approved = answer == approved
 	c.RequestState, c.InputResponses = s.approvals.inner(p.RequestState, p.InputResponses)
 	if token := p.GetProgressToken(); token != nil {
 		tell, done := progressTo(ctx, req.Session, token)
@@ -197,7 +227,14 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string
 	if lasting(req) != nil && canElicit(req) && req.ProtocolVersion() < modernVersion {
 		c.Elicit = req.Session.Elicit
 	}
+	if always {
+		c.Refused = func(r *tools.RefusedError) { s.approvals.remember(r.Tool.Subject()) }
+	}
 	res, err := s.opts.Tools.Call(ctx, c)
+	if refused, ok := errors.AsType[*tools.RefusedError](err); ok && refused.Ask && s.approvals.remembered(refused.Tool.Subject()) {
+		c.Approved = true
+		res, err = s.opts.Tools.Call(ctx, c)
+	}
 	if err == nil {
 		if res.NeedsInput() && c.Approved { // its own question, after ours was answered
 			res.RequestState = s.approvals.wrap(name, args, res.RequestState)
@@ -208,6 +245,10 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string
 		return s.approvals.question(refused, args), nil
 	}
 	return s.callError(err)
+}
+
+func notApproved(tool string) *mcp.CallToolResult {
+	return failed("The person did not approve the call of " + tool + ". Do not try it again unless they ask for it.")
 }
 
 // progressTo hands notifications of progress to a client without waiting for it:
@@ -250,16 +291,24 @@ func progressTo(ctx context.Context, client *mcp.ServerSession, token any) (tell
 // given into the state of a question that the tool's server asks in turn.
 func (s *Server) Permit(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (res *mcp.CallToolResult, keep func(state string) string, err error) {
 	p, name := req.Params, upstream.ToolName(server, tool)
-	answer := s.approvals.read(name, p.Arguments, p.RequestState, p.InputResponses)
+	answer, always := s.approvals.read(name, p.Arguments, p.RequestState, p.InputResponses)
 	if answer == denied {
-		return failed("The person did not approve the call of " + name + ". Do not try it again unless they ask for it."), nil, nil
+		return notApproved(name), nil, nil
 	}
 	p.RequestState, p.InputResponses = s.approvals.inner(p.RequestState, p.InputResponses)
 	if answer == approved {
 		args := p.Arguments
 		keep = func(state string) string { return s.approvals.wrap(name, args, state) }
 	}
-	err = s.opts.Tools.Permit(ctx, server, &tools.Call{Name: tool, Arguments: p.Arguments, Principal: policy.Local(), Approved: answer == approved || s.approvals.remembered(name)})
+	c := &tools.Call{Name: tool, Arguments: p.Arguments, Principal: policy.Local(), Approved: answer == approved}
+	if always {
+		c.Refused = func(r *tools.RefusedError) { s.approvals.remember(r.Tool.Subject()) }
+	}
+	err = s.opts.Tools.Permit(ctx, server, c)
+	if refused, ok := errors.AsType[*tools.RefusedError](err); ok && refused.Ask && s.approvals.remembered(refused.Tool.Subject()) {
+		c.Approved = true
+		err = s.opts.Tools.Permit(ctx, server, c)
+	}
 	if err == nil {
 		return nil, keep, nil
 	}
@@ -276,7 +325,10 @@ func (s *Server) callError(err error) (*mcp.CallToolResult, error) {
 	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return nil, wire
 	}
-	msg := err.Error() + "."
+	msg := err.Error()
+	if !strings.HasSuffix(msg, "?") {
+		msg += "."
+	}
 	var name string
 	switch e := err.(type) {
 	case *tools.RefusedError:

@@ -263,7 +263,7 @@ func TestCallToolAsks(t *testing.T) {
 				w := newWorld(t, setup{servers: []string{"a"}, rules: []string{"ask a__change"}})
 				c := w.connect(t, how, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 					asked++
-					if !strings.Contains(req.Params.Message, "Call change of your MCP server a?") {
+					if !strings.Contains(req.Params.Message, "Call a__change of your MCP server a?") {
 						t.Errorf("asked %q", req.Params.Message)
 					}
 					res := &mcp.ElicitResult{Action: tt.action}

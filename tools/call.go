@@ -19,8 +19,10 @@ import (
 type Call struct {
 	Name      string
 	Arguments json.RawMessage // a JSON object; nil is an empty one
-	// Approved says that a person approved this very call.
+	// Approved says that a person approved this very call. Refused is told what the
+	// answer was without that; nil is told nothing.
 	Approved  bool
+	Refused   func(*RefusedError)
 	Principal policy.Principal
 	// What follows goes to the server as it is, and what comes back does too.
 	Meta           mcp.Meta
@@ -174,10 +176,17 @@ func (s *Set) permit(ctx context.Context, t *Tool, c *Call) error {
 			return &RefusedError{Tool: *t, Reason: "the decision cannot be recorded: " + err.Error()}
 		}
 	}
-	if d.Allow() || approved {
+	if d.Allow() {
 		return nil
 	}
-	return &RefusedError{Tool: *t, Ask: d.NeedsPerson(), Reason: d.Reason, Next: d.Next}
+	refused := &RefusedError{Tool: *t, Ask: d.NeedsPerson(), Reason: d.Reason, Next: d.Next}
+	if approved {
+		if c.Refused != nil {
+			c.Refused(refused)
+		}
+		return nil
+	}
+	return refused
 }
 
 func (s *Set) call(t *Tool, args json.RawMessage) policy.ToolCall {

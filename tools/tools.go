@@ -234,6 +234,23 @@ type Tool struct {
 	definition  *definition
 }
 
+// Subject identifies the tool for who remembers a decision about it: its server,
+// as it is configured, and its definition.
+func (t *Tool) Subject() string {
+	return t.server.config.Digest() + " " + t.Definition.Name + " " + hashOf(t.Definition)
+}
+
+// Owner says for people whose the tool's server is.
+func (t *Tool) Owner() string {
+	switch {
+	case t.Skill != "":
+		return "the skill " + t.Skill
+	case t.server.config.Owner != "":
+		return "the server " + t.Server + " of this project"
+	}
+	return "your MCP server " + t.Server
+}
+
 // tools are those of a server that are known without connecting.
 func (s *Set) tools(sv *server) []Tool {
 	if sv.Server == nil {

@@ -59,10 +59,14 @@ func (s *Server) Call(ctx context.Context, params *mcp.CallToolParams, o *CallOp
 	if limit <= 0 {
 		limit = DefaultCallTimeout
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, &lateError{"no answer", limit})
+	caller, cancel := context.WithTimeoutCause(ctx, limit, &lateError{"no answer", limit})
 	// The SDK reads the end of a stream after it has delivered the answer; cut
 	// short, the connection of HTTP could not be used again.
 	defer func() { time.AfterFunc(time.Second, cancel) }()
+	if caller.Err() != nil {
+		return nil, s.callError(params.Name, context.Cause(caller))
+	}
+	ctx = outward(caller)
 	if s.slots != nil {
 		select {
 		case s.slots <- struct{}{}:
@@ -77,13 +81,36 @@ func (s *Server) Call(ctx context.Context, params *mcp.CallToolParams, o *CallOp
 		if err != nil || !res.NeedsInput() || o.Elicit == nil {
 			return res, err
 		}
-		answers, err := answers(ctx, res, o)
+		answers, err := answers(caller, res, o)
 		if err != nil {
 			return nil, s.callError(params.Name, err)
 		}
 		p.InputResponses, p.RequestState = answers, res.RequestState
 	}
 	return nil, s.callError(params.Name, fmt.Errorf("it asked for input more than %d times", maxRounds))
+}
+
+// outward is a context that ends with ctx, for the same cause, and has none of its
+// values: of a caller who serves MCP, the SDK keeps the version of the protocol
+// of its client there, and would use it as the server's.
+func outward(ctx context.Context) context.Context {
+	out, end := context.WithCancelCause(context.Background())
+	context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
+	return out
+}
+
+// forServer is the _meta of a call as a server of this era gets it, without what
+// is between a client and the caller.
+func forServer(meta mcp.Meta, era string) mcp.Meta {
+	m := maps.Clone(meta)
+	delete(m, mcp.MetaKeyProtocolVersion)
+	delete(m, mcp.MetaKeySubscriptionID)
+	if era != Modern {
+		delete(m, mcp.MetaKeyClientInfo)
+		delete(m, mcp.MetaKeyClientCapabilities)
+		delete(m, mcp.MetaKeyLogLevel)
+	}
+	return m
 }
 
 // answers has the person answer what a result asks for.
@@ -180,7 +207,7 @@ func (s *Server) take(p *mcp.CallToolParams, o *CallOptions) (*instance, *Conn, 
 		return nil, nil, nil, ""
 	}
 	c := *p
-	c.Meta = mcp.Meta(maps.Clone(p.Meta))
+	c.Meta = forServer(p.Meta, best.conn.Era)
 	token := "lo-" + strconv.FormatInt(tokens.Add(1), 10)
 	own := &call{o: o, token: c.Meta["progressToken"]}
 	if own.token != nil || o.Progress != nil {

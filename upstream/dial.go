@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -27,8 +28,13 @@ type Dialer struct {
 	// Spawn starts the command of a stdio server; nil refuses such servers.
 	Spawn Spawner
 	// HTTP is the client of HTTP, SSE and WebSocket; its Transport and Timeout
-	// count, nil is the default one. Its CheckRedirect is replaced.
+	// count, nil is the default one. Its CheckRedirect is replaced. For a
+	// configuration with an Owner, of the Transport only the TLS configuration of
+	// an [*http.Transport] counts: what is dialled is checked by ourselves.
 	HTTP *http.Client
+	// Private are the addresses that a configuration with an Owner may reach
+	// although they are not public; another one is a [*PrivateAddressError].
+	Private []netip.Prefix
 	// OAuth gives the handler that answers a 401 of the server at url; nil, or a
 	// nil handler, and the refusal is an error. It is asked once for each
 	// connection.

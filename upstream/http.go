@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -92,7 +93,7 @@ func (l *link) client() (*http.Client, string, error) {
 	default:
 		return nil, "", fmt.Errorf("its url begins with %q; use http, https, ws or wss", u.Scheme)
 	}
-	rt := &roundTripper{link: l, origin: u.Scheme + "://" + u.Host, headers: http.Header{}}
+	rt := &roundTripper{link: l, origin: originOf(u), headers: http.Header{}}
 	for k, v := range l.config.Headers {
 		if k = http.CanonicalHeaderKey(k); !protocolHeaders[k] {
 			rt.headers.Set(k, v)
@@ -108,9 +109,12 @@ func (l *link) client() (*http.Client, string, error) {
 	client := &http.Client{CheckRedirect: rt.redirect}
 	if given := l.dialer.HTTP; given != nil {
 		client.Jar = given.Jar
-		if given.Transport != nil {
+		if given.Transport != nil && l.config.Owner == "" {
 			rt.base = given.Transport
 		}
+	}
+	if l.config.Owner != "" {
+		rt.base = l.guardedTransport()
 	}
 	if rt.base == nil {
 		rt.base = l.ownTransport()
@@ -142,7 +146,7 @@ func (l *link) ownTransport() http.RoundTripper {
 type roundTripper struct {
 	link    *link
 	base    http.RoundTripper
-	origin  string // scheme and host
+	origin  string // scheme, host and port
 	headers http.Header
 	version atomic.Pointer[string] // of the older era, once it is agreed on
 }
@@ -154,7 +158,19 @@ func (t *roundTripper) redirect(req *http.Request, via []*http.Request) error {
 	if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https" {
 		return errors.New("a redirect from https to http is not followed")
 	}
+	if t.link.config.Owner != "" && originOf(req.URL) != t.origin {
+		return fmt.Errorf("it redirects to %s, which is not followed for a server of %s; put that address into its configuration", originOf(req.URL), t.link.config.Owner)
+	}
 	return nil
+}
+
+// originOf is scheme, host and port of a URL.
+func originOf(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
 func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -169,7 +185,7 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if v := t.version.Load(); v != nil && req.Header.Get("Mcp-Protocol-Version") == "" {
 		req.Header.Set("Mcp-Protocol-Version", *v)
 	}
-	if own := req.URL.Scheme+"://"+req.URL.Host == t.origin; own {
+	if own := originOf(req.URL) == t.origin; own {
 		for k, v := range t.headers {
 			req.Header[k] = v
 		}

@@ -38,7 +38,8 @@ type Upstream struct {
 	// Opener connects to it.
 	Opener Opener
 	// Allow chooses among its tools; nil allows all. What is not allowed is
-	// neither listed nor called.
+	// neither listed nor called. It is asked for each list and each call, and may
+	// change its mind.
 	Allow func(*mcp.Tool) bool
 }
 
@@ -55,7 +56,14 @@ type Options struct {
 	// state of a question that the server asks then, so that the leave is known
 	// again when its answer comes.
 	Permit func(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (res *mcp.CallToolResult, keep func(state string) string, err error)
-	// Report is told what is wrong with an upstream server; nil logs it.
+	// PermitServer is asked before a resource of an upstream server is read,
+	// subscribed to or completed (kind "resource"), and before a prompt is got or
+	// completed ("prompt"), with the server's own name for it: a prompt's name, a
+	// URI, or a template of URIs. Its error is the answer in place of the server's.
+	// Lists leave out what it refuses. nil permits all.
+	PermitServer func(ctx context.Context, server, kind, name string) error
+	// Report is told what is wrong with an upstream server; nil logs it. The same
+	// is not told again until the server was connected anew.
 	Report func(server string, err error)
 	// ConnectTimeout bounds opening a connection; default 30 s.
 	ConnectTimeout time.Duration
@@ -218,6 +226,9 @@ func (s *Server) start(f func()) bool {
 }
 
 func (s *Server) report(u *up, err error) {
+	if !u.news(err.Error()) {
+		return
+	}
 	if s.opts.Report != nil {
 		s.opts.Report(u.Name, err)
 		return

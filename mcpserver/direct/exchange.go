@@ -81,15 +81,7 @@ func (s *Server) callTool(ctx context.Context, in *inbound, req *mcp.CallToolReq
 			r.RequestState = keep(r.RequestState)
 			return r
 		}
-		var c mcp.CallToolResult
-		if modern {
-			c = toolDone
-		}
-		c.Meta, c.Content, c.StructuredContent, c.IsError = forClient(r.Meta), r.Content, r.StructuredContent, r.IsError
-		if c.Content == nil {
-			c.Content = []mcp.Content{}
-		}
-		return &c
+		return complete(r, modern)
 	}
 	res, err := s.exchange(ctx, in, x)
 	if err == nil || ctx.Err() != nil {
@@ -100,13 +92,21 @@ func (s *Server) callTool(ctx context.Context, in *inbound, req *mcp.CallToolReq
 		return nil, unwrapped(err)
 	}
 	// A server that is not there is told to the model: it can do something else.
+	return complete(&mcp.CallToolResult{IsError: true, Content: []mcp.Content{
+		&mcp.TextContent{Text: fmt.Sprintf("The tool %s of server %s gave no answer: %v", t.name, t.up.Name, err)}}}, in.modern), nil
+}
+
+// complete is a result that asks nothing, in the form of the client's era.
+func complete(r *mcp.CallToolResult, modern bool) *mcp.CallToolResult {
 	var c mcp.CallToolResult
-	if in.modern {
+	if modern {
 		c = toolDone
 	}
-	c.IsError = true
-	c.Content = []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf("The tool %s of server %s gave no answer: %v", t.name, t.up.Name, err)}}
-	return &c, nil
+	c.Meta, c.Content, c.StructuredContent, c.IsError = forClient(r.Meta), r.Content, r.StructuredContent, r.IsError
+	if c.Content == nil {
+		c.Content = []mcp.Content{}
+	}
+	return &c
 }
 
 // permit asks whether a tool may be called. A question to the person reaches a
@@ -124,13 +124,9 @@ func (s *Server) permit(in *inbound, req *mcp.CallToolRequest, t target) (*mcp.C
 		switch {
 		case err != nil || res == nil:
 			return nil, keep, err
-		case !res.NeedsInput() && in.modern:
-			done := toolDone
-			done.Meta, done.Content, done.StructuredContent, done.IsError = res.Meta, res.Content, res.StructuredContent, res.IsError
-			return &done, keep, nil
-		case !res.NeedsInput():
-			return res, keep, nil
-		case in.client == nil:
+		case res.InputRequests == nil && !res.NeedsInput(): // one made here has no type yet
+			return complete(res, in.modern), keep, nil
+		case in.modern:
 			asks := toolAsks
 			asks.InputRequests, asks.RequestState = res.InputRequests, res.RequestState
 			return &asks, keep, nil
@@ -144,9 +140,29 @@ func (s *Server) permit(in *inbound, req *mcp.CallToolRequest, t target) (*mcp.C
 	return nil, nil, fmt.Errorf("it was asked %d times whether %s may be called", maxRounds, t.name)
 }
 
+// permitServer asks whether a client may have something of a server that is no
+// tool.
+func (s *Server) permitServer(ctx context.Context, t target, kind string) error {
+	if s.opts.PermitServer == nil {
+		return nil
+	}
+	if err := s.opts.PermitServer(ctx, t.up.Name, kind, t.name); err != nil {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+	}
+	return nil
+}
+
+// refuses is what a list leaves out.
+func (s *Server) refuses(ctx context.Context, kind string) func(target) bool {
+	return func(t target) bool { return s.permitServer(ctx, t, kind) != nil }
+}
+
 func (s *Server) getPrompt(ctx context.Context, in *inbound, req *mcp.GetPromptRequest) (mcp.Result, error) {
 	p := req.Params
 	t, err := s.routePrompt(ctx, in, p.Name)
+	if err == nil {
+		err = s.permitServer(in.ctx, t, "prompt")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -189,6 +205,9 @@ func (s *Server) getPrompt(ctx context.Context, in *inbound, req *mcp.GetPromptR
 func (s *Server) readResource(ctx context.Context, in *inbound, req *mcp.ReadResourceRequest) (mcp.Result, error) {
 	p := req.Params
 	t, err := s.routeURI(ctx, in, p.URI)
+	if err == nil {
+		err = s.permitServer(in.ctx, t, "resource")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -238,13 +257,17 @@ func (s *Server) complete(ctx context.Context, in *inbound, req *mcp.CompleteReq
 	}
 	var t target
 	var err error
-	ref := *p.Ref
+	ref, kind := *p.Ref, "resource"
 	if ref.Type == "ref/prompt" {
+		kind = "prompt"
 		t, err = s.routePrompt(ctx, in, ref.Name)
 		ref.Name = t.name
 	} else {
 		t, err = s.routeURI(ctx, in, ref.URI)
 		ref.URI = t.name
+	}
+	if err == nil {
+		err = s.permitServer(in.ctx, t, kind)
 	}
 	if err != nil {
 		return nil, err

@@ -348,7 +348,7 @@ type slot struct {
 	line   *line
 	wait   chan struct{} // closed when the attempt under way has ended; nil for none
 	err    error         // of the last attempt
-	failed time.Time
+	failed time.Time     // when the last attempt failed; zero where it did not
 	ended  bool
 }
 
@@ -400,9 +400,16 @@ func (sl *slot) get(ctx context.Context) (*line, error) {
 func (sl *slot) attempt(wait chan struct{}) {
 	l, err := sl.open(sl.s.ctx)
 	sl.mu.Lock()
-	sl.wait, sl.line, sl.err, sl.failed = nil, l, err, time.Now()
+	back := err == nil && !sl.failed.IsZero()
+	sl.wait, sl.line, sl.err, sl.failed = nil, l, err, time.Time{}
+	if err != nil {
+		sl.failed = time.Now()
+	}
 	ended := sl.ended
 	sl.mu.Unlock()
+	if back {
+		l.up.forget()
+	}
 	close(wait)
 	if ended && l != nil {
 		l.end()

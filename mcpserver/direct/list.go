@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -73,9 +72,6 @@ func (l *line) tools(ctx context.Context, meta map[string]any) (r listed[*mcp.To
 		}
 		return res.Tools, res.NextCursor, res.Cacheable, nil
 	})
-	if l.up.Allow != nil {
-		r.items = slices.DeleteFunc(slices.Clone(r.items), func(t *mcp.Tool) bool { return !l.up.Allow(t) })
-	}
 	return r, err
 }
 
@@ -208,7 +204,7 @@ func (s *Server) listPrompts(ctx context.Context, in *inbound, p *mcp.ListPrompt
 	if err != nil {
 		return nil, err
 	}
-	return &mcp.ListPromptsResult{Prompts: s.routes.setPrompts(s.ups), Cacheable: fresh}, nil
+	return &mcp.ListPromptsResult{Prompts: s.routes.setPrompts(s.ups, s.refuses(in.ctx, "prompt")), Cacheable: fresh}, nil
 }
 
 func (s *Server) listResources(ctx context.Context, in *inbound, p *mcp.ListResourcesParams) (*mcp.ListResourcesResult, error) {
@@ -221,7 +217,7 @@ func (s *Server) listResources(ctx context.Context, in *inbound, p *mcp.ListReso
 	if err != nil {
 		return nil, err
 	}
-	return &mcp.ListResourcesResult{Resources: s.routes.setResources(s.ups), Cacheable: fresh}, nil
+	return &mcp.ListResourcesResult{Resources: s.routes.setResources(s.ups, s.refuses(in.ctx, "resource")), Cacheable: fresh}, nil
 }
 
 func (s *Server) listTemplates(ctx context.Context, in *inbound, p *mcp.ListResourceTemplatesParams) (*mcp.ListResourceTemplatesResult, error) {
@@ -234,5 +230,5 @@ func (s *Server) listTemplates(ctx context.Context, in *inbound, p *mcp.ListReso
 	if err != nil {
 		return nil, err
 	}
-	return &mcp.ListResourceTemplatesResult{ResourceTemplates: s.routes.setTemplates(s.ups), Cacheable: fresh}, nil
+	return &mcp.ListResourceTemplatesResult{ResourceTemplates: s.routes.setTemplates(s.ups, s.refuses(in.ctx, "resource")), Cacheable: fresh}, nil
 }

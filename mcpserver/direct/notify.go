@@ -162,6 +162,9 @@ func (s *Server) subscribe(ctx context.Context, ss *mcp.ServerSession, uri strin
 		in.client = s.session(ss)
 	}
 	t, err := s.routeURI(ctx, in, uri)
+	if err == nil && on {
+		err = s.permitServer(in.ctx, t, "resource")
+	}
 	if err != nil {
 		return err
 	}

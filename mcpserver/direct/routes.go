@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -25,6 +26,7 @@ type target struct {
 type routes struct {
 	mu        sync.Mutex
 	tools     map[string]target
+	defs      map[target]*mcp.Tool // as their servers have them
 	prompts   map[string]target
 	resources map[string]target
 	exposed   map[target]string // URIs that are others here than at the server
@@ -38,9 +40,19 @@ type template struct {
 }
 
 // expose gives names that are unique. One that is taken is prefixed by the name
-// of its server; a server that lists a name twice keeps the first.
+// of its server; a server that lists a name twice keeps the first. A name with
+// the prefix of a server is taken from the start, so that no server without one
+// can have it.
 func expose[T any](ups []*up, items func(*up) []T, name func(T) string, with func(T, string) T) ([]T, map[string]target) {
 	out, to := []T{}, map[string]target{}
+	prefixed := map[string]bool{}
+	for _, u := range ups {
+		if u.Prefix != "" {
+			for _, item := range items(u) {
+				prefixed[upstream.ToolName(u.Prefix, name(item))] = true
+			}
+		}
+	}
 	for _, u := range ups {
 		own := map[string]bool{}
 		for _, item := range items(u) {
@@ -53,10 +65,14 @@ func expose[T any](ups []*up, items func(*up) []T, name func(T) string, with fun
 			if u.Prefix != "" {
 				as = upstream.ToolName(u.Prefix, n)
 			}
-			if _, taken := to[as]; taken {
+			free := func() bool {
+				_, taken := to[as]
+				return !taken && (u.Prefix != "" || !prefixed[as])
+			}
+			if !free() {
 				as = upstream.ToolName(u.Name, n)
 			}
-			if _, taken := to[as]; taken {
+			if !free() {
 				continue
 			}
 			to[as] = target{u, n}
@@ -76,19 +92,32 @@ func (u *up) last() known {
 }
 
 func (r *routes) setTools(ups []*up) []*mcp.Tool {
-	out, to := expose(ups, func(u *up) []*mcp.Tool { return u.last().tools },
+	all := map[*up][]*mcp.Tool{}
+	defs := map[target]*mcp.Tool{}
+	for _, u := range ups {
+		for _, t := range u.last().tools {
+			if u.Allow == nil || u.Allow(t) {
+				all[u] = append(all[u], t)
+				if to := (target{u, t.Name}); defs[to] == nil {
+					defs[to] = t
+				}
+			}
+		}
+	}
+	out, to := expose(ups, func(u *up) []*mcp.Tool { return all[u] },
 		func(t *mcp.Tool) string { return t.Name },
 		func(t *mcp.Tool, as string) *mcp.Tool { c := *t; c.Name = as; return &c })
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.tools = to
+	r.tools, r.defs = to, defs
 	return out
 }
 
-func (r *routes) setPrompts(ups []*up) []*mcp.Prompt {
+func (r *routes) setPrompts(ups []*up, refused func(target) bool) []*mcp.Prompt {
 	out, to := expose(ups, func(u *up) []*mcp.Prompt { return u.last().prompts },
 		func(p *mcp.Prompt) string { return p.Name },
 		func(p *mcp.Prompt, as string) *mcp.Prompt { c := *p; c.Name = as; return &c })
+	out = slices.DeleteFunc(out, func(p *mcp.Prompt) bool { return refused(to[p.Name]) })
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.prompts = to
@@ -100,7 +129,7 @@ func aside(u *up, uri string) string {
 	return "mcp+" + upstream.ToolName(u.Name, "resource") + ":" + uri
 }
 
-func (r *routes) setResources(ups []*up) []*mcp.Resource {
+func (r *routes) setResources(ups []*up, refused func(target) bool) []*mcp.Resource {
 	out, to, exposed := []*mcp.Resource{}, map[string]target{}, map[target]string{}
 	for _, u := range ups {
 		own := map[string]bool{}
@@ -116,7 +145,9 @@ func (r *routes) setResources(ups []*up) []*mcp.Resource {
 				res, exposed[t] = &c, c.URI
 			}
 			to[res.URI] = t
-			out = append(out, res)
+			if !refused(t) {
+				out = append(out, res)
+			}
 		}
 	}
 	r.mu.Lock()
@@ -125,7 +156,7 @@ func (r *routes) setResources(ups []*up) []*mcp.Resource {
 	return out
 }
 
-func (r *routes) setTemplates(ups []*up) []*mcp.ResourceTemplate {
+func (r *routes) setTemplates(ups []*up, refused func(target) bool) []*mcp.ResourceTemplate {
 	out, ts, taken := []*mcp.ResourceTemplate{}, []template{}, map[string]bool{}
 	for _, u := range ups {
 		for _, t := range u.last().templates {
@@ -139,7 +170,9 @@ func (r *routes) setTemplates(ups []*up) []*mcp.ResourceTemplate {
 				continue
 			}
 			taken[t.URITemplate] = true
-			out = append(out, t)
+			if !refused(target{u, listed}) {
+				out = append(out, t)
+			}
 			p, err := uritemplate.New(listed)
 			if err != nil {
 				p = nil // it is listed and completed, and matches nothing
@@ -171,12 +204,27 @@ func (s *Server) sole() *up {
 	return nil
 }
 
-// routeTool finds the tool of a name, looking again where it is not known.
+// routeTool finds the tool of a name, looking again where it is not known. What
+// was allowed when it was listed need not be so any more.
 func (s *Server) routeTool(ctx context.Context, in *inbound, name string) (target, error) {
-	return s.route(name, "tool", func() map[string]target { return s.routes.tools }, func() error {
+	t, err := s.route(name, "tool", func() map[string]target { return s.routes.tools }, func() error {
 		_, err := s.listTools(ctx, in, nil)
 		return err
 	})
+	if err != nil || t.up.Allow == nil {
+		return t, err
+	}
+	s.routes.mu.Lock()
+	def := s.routes.defs[t]
+	s.routes.mu.Unlock()
+	if def == nil || !t.up.Allow(def) {
+		return target{}, unknown("tool", name)
+	}
+	return t, nil
+}
+
+func unknown(kind, name string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown %s %q", kind, name)}
 }
 
 func (s *Server) routePrompt(ctx context.Context, in *inbound, name string) (target, error) {
@@ -205,11 +253,11 @@ func (s *Server) route(name, kind string, in func() map[string]target, list func
 	if t, ok := find(); ok {
 		return t, nil
 	}
-	return target{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown %s %q", kind, name)}
+	return target{}, unknown(kind, name)
 }
 
-// routeURI finds whose a resource is: who lists it, else who has a template for
-// it, else the first that has resources and does not deny it.
+// routeURI finds whose a resource is: who lists it, else the first who has a
+// template for it, looking again where there is neither.
 func (s *Server) routeURI(ctx context.Context, in *inbound, uri string) (target, error) {
 	if u := s.sole(); u != nil {
 		return target{u, uri}, nil

@@ -24,7 +24,8 @@ type up struct {
 	lines  int // for clients of the newer era to a server of the older, resting or not
 	known  known
 	closed bool
-	watch  map[string]int // resources that clients of the newer era listen for
+	watch  map[string]int  // resources that clients of the newer era listen for
+	said   map[string]bool // what was reported
 }
 
 // resting is a line that waits for its next use.
@@ -45,6 +46,30 @@ func newUp(s *Server, u Upstream) *up {
 	up := &up{Upstream: u, s: s, idle: map[string][]*resting{}, watch: map[string]int{}}
 	up.shared = &slot{s: s, open: func(ctx context.Context) (*line, error) { return up.open(ctx, nil, nil, true) }}
 	return up
+}
+
+// maxSaid bounds how many reports are known again.
+const maxSaid = 32
+
+// news reports whether something was not said yet, and is now.
+func (u *up) news(text string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.said[text] {
+		return false
+	}
+	if u.said == nil || len(u.said) >= maxSaid {
+		u.said = map[string]bool{}
+	}
+	u.said[text] = true
+	return true
+}
+
+// forget makes all news again, as the server was away and is back.
+func (u *up) forget() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.said = nil
 }
 
 // connected resubscribes on a new shared line.
