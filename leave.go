@@ -24,7 +24,8 @@ type Leave struct {
 
 // Leave asks for leave to use what a skill brings, as [Runtime.Run] does to run a
 // script: the skill has to be approved as it is now. Nothing is started. ctx
-// bounds the asking only. The error is a [*RefusedError] where policy says no.
+// bounds the asking only. The error is a [*RefusedError] where policy says no, and
+// a [*ServersError] or [ErrNoServers] where the servers cannot be told.
 func (r *Runtime) Leave(ctx context.Context, skill string, who policy.Principal, session string) (*Leave, error) {
 	if r.scripts == nil {
 		return nil, ErrNoScripts
@@ -35,6 +36,9 @@ func (r *Runtime) Leave(ctx context.Context, skill string, who policy.Principal,
 	j := &job{rt: r, scripts: r.scripts, run: Run{Skill: skill, Principal: who, Session: session}}
 	defer j.close()
 	if err := j.openSkill(ctx); err != nil {
+		return nil, err
+	}
+	if _, err := r.services(j.entry, j.skill); err != nil {
 		return nil, err
 	}
 	held, release, err := j.permit(context.WithoutCancel(ctx))

@@ -24,11 +24,13 @@ type Wish struct {
 	Problems []policy.Problem
 	// Services are the servers and the provider that it brings. The packages of
 	// those that are started by npx or uvx are among the Needs where they are
-	// installed: see [Runtime.Prepare].
+	// installed: see [Runtime.Prepare]. Without [Scripts.Servers] there are no
+	// servers in it, and none is started.
 	Services []WishedService
 }
 
-// Wish reads what a skill asks for.
+// Wish reads what a skill asks for. The error is a [*ServersError] where it cannot
+// be told what servers it brings: such a skill is not to be approved.
 func (r *Runtime) Wish(ctx context.Context, ref string) (*Wish, error) {
 	e, err := r.catalog.Resolve(ctx, ref)
 	if err != nil {
@@ -57,7 +59,9 @@ func (r *Runtime) Wish(ctx context.Context, ref string) (*Wish, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.Services = services(s)
+	if w.Services, err = r.services(e, s); err != nil && !errors.Is(err, ErrNoServers) {
+		return nil, err
+	}
 	w.Needs = append(w.Needs, r.installed(e, w.Services)...)
 	w.Ask, w.Inject, w.Problems, err = r.ask(s)
 	return w, err

@@ -2,6 +2,7 @@ package loadout
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,6 +39,12 @@ type Scripts struct {
 	Folders string
 	// Packages installs what scripts need; nil refuses those that need any.
 	Packages *Packages
+	// Servers reads the MCP servers that a skill defines, from the value of its
+	// mcpServers as JSON and the name of its file: exactly those that would be
+	// started, in whatever form they are written. It fills in Name, Command, Hosts,
+	// Env and Variables of each. An error refuses them all, and the approval; nil
+	// refuses servers that skills define.
+	Servers func(configs json.RawMessage, file string) ([]WishedService, error)
 	// Secret returns the value of a secret by its name; nil knows none.
 	Secret func(ctx context.Context, name string) (string, error)
 	// Command is an executable of the command loadout, which runs WebAssembly

@@ -23,6 +23,9 @@ const endless = math.MaxInt32 * time.Second
 // speaks on standard input and output.
 type Service struct {
 	Skill string // reference to the skill
+	// Digest, where it is not empty, is the one that the skill has to have: the
+	// command was read from the skill as it was then.
+	Digest policy.Digest
 	// Command is the program and its arguments. The program is a path inside the
 	// skill, an interpreter or another program of this machine (python3, node),
 	// or npx or uvx with a package. No shell reads it. The folder of the skill is
@@ -58,7 +61,8 @@ const ServiceDir = sandbox.NeedsDir + "/.loadout"
 //
 // Memory, processes and disk are bounded as in a run; time is not. The error is a
 // [*RefusedError] where policy says no, a [*CommandError] where the command is
-// none that can be served, one of the catalog where there is no such skill, and
+// none that can be served, a [*ServersError] or [ErrNoServers] where the servers of
+// the skill cannot be told, one of the catalog where there is no such skill, and
 // one that says what is missing where the program, its packages or the sandbox
 // are.
 func (r *Runtime) Serve(ctx context.Context, s Service) (*Served, error) {
@@ -89,6 +93,12 @@ func (r *Runtime) Serve(ctx context.Context, s Service) (*Served, error) {
 // serve is Serve with a ctx for all of the service's life.
 func (j *job) serve(ctx context.Context) (*Served, error) {
 	if err := j.openSkill(ctx); err != nil {
+		return nil, err
+	}
+	if was, now := j.service.asked.Digest, policy.Digest(j.digest()); was != "" && was != now {
+		return nil, fmt.Errorf("skill %s changed since its command was read: it was %s and is %s", j.entry.Name, was.Short(), now.Short())
+	}
+	if _, err := j.rt.services(j.entry, j.skill); err != nil {
 		return nil, err
 	}
 	if err := j.service.check(); err != nil {

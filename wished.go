@@ -2,12 +2,8 @@ package loadout
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -24,37 +20,70 @@ type WishedService struct {
 	Command []string `json:"command,omitempty"`
 	// Hosts are those of its addresses; a command reaches what the skill asks for.
 	Hosts []string `json:"hosts,omitempty"`
-	// Variables are the names of those in its environment and headers, and those
-	// that its values are made of, as secrets.TOKEN.
-	Variables []string `json:"variables,omitempty"`
-	// Package is what npx or uvx would start, nil where it was not installed yet:
-	// see [Runtime.Prepare].
+	// Env are the names of the variables that the skill sets for the command.
+	Env []string `json:"env,omitempty"`
+	// Variables are those that its configuration asks for.
+	Variables []WishedVariable `json:"variables,omitempty"`
+	// Fetches says that npx or uvx starts it, of which the package has to be
+	// installed before it is approved, and Package is what they would start, nil
+	// where it was not installed yet: see [Runtime.Prepare].
+	Fetches bool     `json:"fetches,omitempty"`
 	Package *Package `json:"package,omitempty"`
 	// Refused says why it will not be started, whatever is approved.
 	Refused string `json:"refused,omitempty"`
 }
 
-// maxServices bounds what is read of one skill.
+// WishedVariable is a variable in the configuration of a server, and who gets its
+// value.
+type WishedVariable struct {
+	Kind   string `json:"kind"` // secret, user, env, input, path or unknown
+	Name   string `json:"name"`
+	Where  string `json:"where"`  // where it stands, as in: header Authorization
+	Target string `json:"target"` // the hosts or the command that its value goes to
+	// Given says that it has a value, if there is one: skills get those of the
+	// kinds secret and user, and no others.
+	Given bool `json:"given"`
+}
+
+// ServersError says that what servers a skill brings cannot be told, so that they
+// are not started, and the skill cannot be approved.
+type ServersError struct {
+	Skill  string
+	Reason string
+}
+
+func (e *ServersError) Error() string {
+	return fmt.Sprintf("skill %s: its MCP servers cannot be used: %s", e.Skill, e.Reason)
+}
+
+// ErrNoServers says that this runtime starts no servers that skills define.
+var ErrNoServers = errors.New("this program starts no MCP servers of skills: it was given no way to read them")
+
+// maxServices bounds the servers of one skill: nobody looks at more.
 const maxServices = 64
 
-// placeholder is a variable in a value.
-var placeholder = regexp.MustCompile(`\$\{\{\s*([^{}]{1,200}?)\s*\}\}|\$\{([^{}]{1,200})\}`)
-
 // services are what a skill brings, in the order of their names, the provider
-// last. What is written in another way than anybody does is passed over: it
-// starts nothing either.
-func services(s *skill.Skill) []WishedService {
+// last. The error is a [*ServersError], or [ErrNoServers] with what there is
+// besides servers.
+func (r *Runtime) services(e *catalog.Entry, s *skill.Skill) ([]WishedService, error) {
 	var all []WishedService
-	var configs map[string]json.RawMessage
-	if json.Unmarshal(s.MCPServers.Configs, &configs) == nil {
-		for _, name := range slices.Sorted(maps.Keys(configs)) {
-			if len(all) == maxServices {
-				break
-			}
-			if w, ok := wished(name, configs[name]); ok {
-				all = append(all, w)
-			}
+	var unread error
+	switch {
+	case s.MCPServers.Configs == nil:
+	case r.scripts == nil || r.scripts.Servers == nil:
+		unread = fmt.Errorf("skill %s: %w", e.Name, ErrNoServers)
+	default:
+		found, err := r.scripts.Servers(s.MCPServers.Configs, e.File())
+		if err == nil && len(found) > maxServices {
+			err = fmt.Errorf("there are %d, and at most %d can be looked at", len(found), maxServices)
 		}
+		if err != nil {
+			return nil, &ServersError{e.Name, err.Error()}
+		}
+		for _, w := range found {
+			all = append(all, wished(w))
+		}
+		slices.SortStableFunc(all, func(a, b WishedService) int { return strings.Compare(a.Name, b.Name) })
 	}
 	if p := s.Provider; p != nil {
 		w := WishedService{Name: "provider", Command: p.Command}
@@ -67,80 +96,32 @@ func services(s *skill.Skill) []WishedService {
 		all = append(all, w)
 	}
 	for i := range all {
-		if len(all[i].Command) > 0 {
-			if err := (&service{asked: Service{Command: all[i].Command}}).check(); err != nil {
-				all[i].Refused = err.Error()
-			}
-		}
-	}
-	return all
-}
-
-// wished reads one server.
-func wished(name string, text json.RawMessage) (WishedService, bool) {
-	w := WishedService{Name: name}
-	var doc map[string]any
-	if json.Unmarshal(text, &doc) != nil {
-		return w, false
-	}
-	w.Command = append(words(doc["command"]), words(doc["args"])...)
-	for _, u := range append(words(doc["url"]), words(doc["urls"])...) {
-		host := u // one that is a variable is shown as it is
-		if parsed, err := url.Parse(u); err == nil && parsed.Host != "" {
-			host = parsed.Host
-		}
-		w.Hosts = append(w.Hosts, host)
-	}
-	seen := map[string]bool{}
-	for _, key := range []string{"env", "headers"} {
-		m, _ := doc[key].(map[string]any)
-		for k := range m {
-			seen[k] = true
-		}
-	}
-	gather(doc, seen)
-	w.Variables = slices.Sorted(maps.Keys(seen))
-	return w, true
-}
-
-// words are a string, or a list of them.
-func words(v any) []string {
-	switch v := v.(type) {
-	case string:
-		return []string{v}
-	case []any:
-		var out []string
-		for _, e := range v {
-			if s, ok := e.(string); ok {
-				out = append(out, s)
+		if w := &all[i]; len(w.Command) > 0 {
+			c := &service{asked: Service{Command: w.Command}}
+			if err := c.check(); err != nil {
+				w.Refused = err.Error()
 			} else {
-				out = append(out, fmt.Sprint(e))
+				w.Fetches = c.fetch != nil
 			}
 		}
-		return out
 	}
-	return nil
+	return all, unread
 }
 
-// gather collects the variables of all values. Those for the folder of the skill
-// are none.
-func gather(v any, seen map[string]bool) {
-	switch v := v.(type) {
-	case string:
-		for _, m := range placeholder.FindAllStringSubmatch(folders.Replace(v), -1) {
-			name := m[1] + m[2]
-			name, _, _ = strings.Cut(name, ":-")
-			seen[strings.TrimPrefix(name, "env:")] = true
+// wished leaves out the variables that are no question, as the folder of the
+// skill, and says which of the others have a value.
+func wished(w WishedService) WishedService {
+	vars := w.Variables
+	w.Variables = nil
+	for _, v := range vars {
+		text := "${" + v.Name + "}"
+		if v.Kind == "env" && folders.Replace(text) != text || v.Kind == "path" && (v.Name == "/" || v.Name == "pathSeparator") {
+			continue
 		}
-	case []any:
-		for _, e := range v {
-			gather(e, seen)
-		}
-	case map[string]any:
-		for _, e := range v {
-			gather(e, seen)
-		}
+		v.Given = v.Kind == "secret" || v.Kind == "user"
+		w.Variables = append(w.Variables, v)
 	}
+	return w
 }
 
 // packaged calls f for each of the services that npx or uvx starts, with a job
@@ -153,7 +134,7 @@ func (r *Runtime) packaged(e *catalog.Entry, all []WishedService, f func(*job, *
 	for i := range all {
 		w := &all[i]
 		j := &job{rt: r, scripts: r.scripts, entry: e, service: &service{asked: Service{Command: w.Command}}}
-		if len(w.Command) == 0 || j.service.check() != nil || j.service.fetch == nil {
+		if !w.Fetches || j.service.check() != nil {
 			continue
 		}
 		err := j.planFetch()
@@ -179,7 +160,11 @@ func (r *Runtime) Prepare(ctx context.Context, ref string, progress func(what st
 	if err != nil {
 		return err
 	}
-	return r.packaged(e, services(s), func(j *job, _ *WishedService) error {
+	all, err := r.services(e, s)
+	if err != nil && !errors.Is(err, ErrNoServers) {
+		return err
+	}
+	return r.packaged(e, all, func(j *job, _ *WishedService) error {
 		j.run.Progress = progress
 		j.progress("installing %s", j.service.fetch.asked())
 		p, err := j.install(ctx)
@@ -224,11 +209,10 @@ func isPackage(n policy.Need) bool {
 // servers of packages: what they are is compared when one is started, as they may
 // not be installed here now.
 func (j *job) approved(ctx context.Context) []policy.Need {
-	fetches := slices.ContainsFunc(services(j.skill), func(w WishedService) bool {
-		s := &service{asked: Service{Command: w.Command}}
-		return len(w.Command) > 0 && s.check() == nil && s.fetch != nil
-	})
-	if !fetches {
+	all, err := j.rt.services(j.entry, j.skill)
+	// Those that cannot be read here are not started either, and the approval of
+	// the scripts holds nevertheless.
+	if !errors.Is(err, ErrNoServers) && !slices.ContainsFunc(all, func(w WishedService) bool { return w.Fetches }) {
 		return nil
 	}
 	g, err := j.grants().Find(ctx, j.run.Principal, policy.Digest(j.digest()), j.run.Session)

@@ -30,6 +30,9 @@ type Options struct {
 	// TextBudget is how many characters of catalog text the instructions and
 	// the description of load_skill hold together; default 2,000.
 	TextBudget int
+	// Lead is said before the instructions, as by a profile; at most 8,000
+	// characters of it.
+	Lead string
 	// Compat serves the tools of an earlier system by their old names and
 	// arguments in place of our own: weknora, ba-agent or wegent.
 	Compat string

@@ -177,6 +177,13 @@ const (
 // of the catalog text. Clients differ in which of the two a model sees, and
 // cut both at about 2,000 characters.
 func (s *Server) instructions(snap *catalog.Snapshot) string {
+	if s.opts.Lead != "" {
+		return shortened(s.opts.Lead, 8000) + "\n\n" + s.guide(snap)
+	}
+	return s.guide(snap)
+}
+
+func (s *Server) guide(snap *catalog.Snapshot) string {
 	offered := snap.Offered()
 	switch {
 	case snap.Disabled:

@@ -35,6 +35,7 @@ type world struct {
 	broken    map[string]error   // servers that cannot be connected
 	leaves    map[string]*leave  // by name of the skill
 	records   []policy.Record
+	dialled   chan string // names, as far as there is room
 }
 
 type leave struct {
@@ -64,7 +65,7 @@ func newWorld(t *testing.T, skills texts, servers string, change func(*tools.Opt
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { rt.Close() })
-	w := &world{rt: rt, broken: map[string]error{}, leaves: map[string]*leave{}}
+	w := &world{rt: rt, dialled: make(chan string, 8), broken: map[string]error{}, leaves: map[string]*leave{}}
 	var own []*upstream.Config
 	if servers != "" {
 		f, findings := upstream.Parse([]byte(servers), upstream.ParseOptions{Name: "servers.yaml"})
@@ -120,6 +121,10 @@ func (w *world) dial(c *upstream.Config, _ string) (mcp.Transport, error) {
 		return nil, err
 	}
 	w.connected = append(w.connected, c.Name)
+	select {
+	case w.dialled <- c.Name:
+	default:
+	}
 	w.configs = append(w.configs, c)
 	s := mcp.NewServer(&mcp.Implementation{Name: c.Name, Version: "1"}, nil)
 	type noteArgs struct {
@@ -392,5 +397,90 @@ func TestStaticToolsAreChecked(t *testing.T) {
 	b := w.bring(t, "x")
 	if len(b.Tools) != 2 || len(b.Problems) != 1 || !strings.Contains(b.Problems[0], "gone") {
 		t.Errorf("tools %v, problems %q", namesOf(b.Tools), b.Problems)
+	}
+}
+
+// What was withdrawn or changed since the load counts at the next call.
+func TestLeaveIsCheckedAtEachCall(t *testing.T) {
+	var changed error
+	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}")}, "", func(o *tools.Options, w *world) {
+		o.Permit = func(ctx context.Context, e *catalog.Entry) (*tools.Leave, error) {
+			l, err := w.permit(ctx, e)
+			if err == nil {
+				l.Check = func(context.Context) error { return changed }
+			}
+			return l, err
+		}
+	})
+	call := &tools.Call{Name: "x_a__read_note", Arguments: json.RawMessage(`{"text":"x"}`)}
+	if _, err := w.Call(t.Context(), call); err != nil {
+		t.Fatal(err)
+	}
+	changed = errors.New("skill x changed")
+	_, err := w.Call(t.Context(), call)
+	if r, ok := errors.AsType[*tools.RefusedError](err); !ok || r.Ask || !strings.Contains(err.Error(), "skill x changed") {
+		t.Errorf("called: %v", err)
+	}
+	if n := len(w.Servers()); n != 0 {
+		t.Errorf("%d servers are left", n)
+	}
+}
+
+// A skill cannot say that less care is needed than the person wants.
+func TestSkillCannotLowerSafety(t *testing.T) {
+	for _, tt := range []struct {
+		level policy.Level
+		asked bool
+	}{{policy.High, true}, {policy.Medium, false}} {
+		w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a, safety: SAFE}}")}, "mcpServers: {o: {command: o, safety: SAFE}}", func(o *tools.Options, _ *world) {
+			o.DefaultSafety = tt.level
+		})
+		_, err := w.Call(t.Context(), &tools.Call{Name: "x_a__read_note", Arguments: json.RawMessage(`{"text":"x"}`)})
+		if _, asked := errors.AsType[*tools.RefusedError](err); asked != tt.asked {
+			t.Errorf("%s: %v", tt.level, err)
+		}
+		if _, err := w.Call(t.Context(), &tools.Call{Name: "o__write_note", Arguments: json.RawMessage(`{"text":"x"}`)}); err != nil {
+			t.Errorf("the person's own: %v", err)
+		}
+	}
+}
+
+// Rules go by names, so that a skill's server takes none of the person's.
+func TestSkillTakesNoNameOfThePerson(t *testing.T) {
+	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: theirs}}")}, "mcpServers: {x_a: {command: mine}}", nil)
+	b := w.bring(t, "x")
+	if len(b.Tools) > 0 || len(b.Problems) != 1 || !strings.Contains(b.Problems[0], "x_a is left out") {
+		t.Errorf("tools %v, problems %q", namesOf(b.Tools), b.Problems)
+	}
+}
+
+// Servers that are to be connected at the start are.
+func TestAtStart(t *testing.T) {
+	w := newWorld(t, nil, "mcpServers: {now: {command: now, connect: at-start}, later: {command: later}}", nil)
+	if got := <-w.dialled; got != "now" || len(w.names()) != 1 {
+		t.Errorf("connected %s, %v", got, w.names())
+	}
+}
+
+func TestDeniedToolsAreNotOffered(t *testing.T) {
+	w := newWorld(t, nil, "mcpServers: {b: {command: b}, c: {command: c}}", func(o *tools.Options, _ *world) {
+		o.Rules, _ = policy.ParseRules([]string{"deny mcp.b.*"})
+	})
+	f, err := w.Find(t.Context(), tools.Query{})
+	if err != nil || !slices.Equal(namesOf(f.Tools), []string{"c__read_note", "c__write_note"}) {
+		t.Errorf("%v, %v", namesOf(f.Tools), err)
+	}
+	if got := namesOf(w.Alternatives("b__read_note")); len(got) == 0 || got[0] != "c__read_note" {
+		t.Errorf("alternatives %v", got)
+	}
+}
+
+func TestPeopleOnlySkillsBringNothingToAModel(t *testing.T) {
+	w := newWorld(t, texts{"x": skillText("x", "disable-model-invocation: true\nmcpServers: {a: {command: a}}")}, "", nil)
+	if _, err := w.Find(t.Context(), tools.Query{Skill: "x"}); err == nil {
+		t.Error("its tools are found")
+	}
+	if _, err := w.Call(t.Context(), &tools.Call{Name: "x_a__read_note", Arguments: json.RawMessage(`{"text":"x"}`)}); err == nil || len(w.names()) > 0 {
+		t.Errorf("called: %v, connected %v", err, w.names())
 	}
 }

@@ -108,11 +108,10 @@ func (l *link) guardedTransport() http.RoundTripper {
 	t := std.Clone()
 	if l.dialer.HTTP != nil {
 		if given, ok := l.dialer.HTTP.Transport.(*http.Transport); ok {
-			t = given.Clone()
+			t.TLSClientConfig = given.TLSClientConfig.Clone()
 		}
 	}
 	t.Proxy, t.DialContext, t.DialTLSContext = nil, l.dialGuarded, nil
-	t.Dial, t.DialTLS = nil, nil //nolint:staticcheck // where they are set they would be used
 	t.MaxIdleConnsPerHost = idlePerHost
 	l.mu.Lock()
 	l.http = t

@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/upstream"
 )
 
 // approveFlags are the flags of loadout approve.
@@ -120,11 +121,14 @@ func (a *app) approve(ctx context.Context, name string, o *approveFlags) error {
 		done := a.progress("installing packages of its servers")
 		err := rt.Prepare(ctx, name, nil)
 		done()
-		if err != nil && !errors.Is(err, loadout.ErrNoScripts) {
+		if _, untold := errors.AsType[*loadout.ServersError](err); err != nil && !untold && !errors.Is(err, loadout.ErrNoScripts) {
 			a.note("what a server of %s starts could not be installed, so that it will not start: %v", name, err)
 		}
 	}
 	w, err := rt.Wish(ctx, name)
+	if _, untold := errors.AsType[*loadout.ServersError](err); untold {
+		return fail(exitRefused, "mend mcpServers in its SKILL.md, and try again", "%w", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -132,8 +136,8 @@ func (a *app) approve(ctx context.Context, name string, o *approveFlags) error {
 	allows.Run = true
 	for _, s := range w.Services { // those that its servers name are shown, and given, with them
 		for _, v := range s.Variables {
-			if name, ok := strings.CutPrefix(v, "secrets."); ok && !slices.Contains(allows.Secrets, name) {
-				allows.Secrets = append(slices.Clone(allows.Secrets), name)
+			if v.Kind == upstream.FromSecret && !slices.Contains(allows.Secrets, v.Name) {
+				allows.Secrets = append(slices.Clone(allows.Secrets), v.Name)
 			}
 		}
 	}
@@ -184,7 +188,22 @@ func (a *app) approve(ctx context.Context, name string, o *approveFlags) error {
 	}
 	fmt.Fprintf(a.stdout, "\n%s Agents may run its scripts until a file changes. To withdraw it: loadout approve --revoke %s\n",
 		a.green("Approved."), quoted(w.Entry.Name))
+	if dead := unstarted(w.Services); len(dead) > 0 {
+		fmt.Fprintf(a.stdout, "Will not start: %s. What npx or uvx starts has to be installed first: approve it again when it can be.\n", plain(strings.Join(dead, ", ")))
+	}
 	return nil
+}
+
+// unstarted are the servers whose package is not installed, so that the approval
+// does not name it.
+func unstarted(all []loadout.WishedService) []string {
+	var out []string
+	for _, s := range all {
+		if s.Fetches && s.Package == nil {
+			out = append(out, "server "+s.Name)
+		}
+	}
+	return out
 }
 
 // record keeps what was done to a grant in the audit log.
@@ -231,6 +250,9 @@ func (a *app) printApproval(out *approval, w *loadout.Wish, c *config.Config) {
 	}
 	for _, s := range out.Servers {
 		row("server", serverText(s))
+		for _, text := range variableTexts(s.Variables) {
+			row("", text)
+		}
 	}
 	or := func(list []string, none string) string {
 		if len(list) == 0 {
@@ -277,8 +299,7 @@ func (a *app) printApproval(out *approval, w *loadout.Wish, c *config.Config) {
 	fmt.Fprint(a.stdout, b.String())
 }
 
-// serverText is what a server of a skill starts or speaks to, with what it is
-// told.
+// serverText is what a server of a skill starts or speaks to.
 func serverText(s loadout.WishedService) string {
 	text := s.Name + ": "
 	switch {
@@ -289,11 +310,14 @@ func serverText(s loadout.WishedService) string {
 	default:
 		text += strings.Join(s.Hosts, ", ")
 	}
-	if p := s.Package; p != nil {
+	switch p := s.Package; {
+	case p != nil:
 		text += fmt.Sprintf(", which is %s@%s", p.Name, p.Version)
+	case s.Fetches:
+		text += ", which is not installed"
 	}
-	if len(s.Variables) > 0 {
-		text += "; it is told " + strings.Join(s.Variables, ", ")
+	if len(s.Env) > 0 {
+		text += "; it sets " + strings.Join(s.Env, ", ")
 	}
 	return text
 }
@@ -360,6 +384,10 @@ func (a *app) changed(ctx context.Context, grants []policy.Grant) map[string]boo
 	out := map[string]bool{}
 	for _, g := range grants {
 		w, err := rt.Wish(ctx, g.Origin+"/"+g.Name)
+		if _, untold := errors.AsType[*loadout.ServersError](err); untold {
+			out[g.ID] = true // what could not be approved as it is
+			continue
+		}
 		if err != nil { // it is not here, or does not load
 			continue
 		}

@@ -63,6 +63,7 @@ while it runs; SIGHUP reads them all again.`,
 			if c.MCP.Address == "" && cmd.Flags().Changed("token-file") {
 				return fail(exitUsage, "give --http ADDR too, or leave it out", "--token-file is for clients over HTTP")
 			}
+			o.exposed = cmd.Flags().Changed("expose")
 			return a.mcp(cmd.Context(), c, o)
 		},
 	}
@@ -88,6 +89,7 @@ type mcpFlags struct {
 	workspace               string
 	files                   []string
 	profile, expose, prefix string
+	exposed                 bool // expose was said
 }
 
 func (o *mcpFlags) check() error {
@@ -119,6 +121,9 @@ func (a *app) mcp(ctx context.Context, c *config.Config, o mcpFlags) error {
 	if err != nil {
 		return err
 	}
+	if p != nil && p.Expose == "direct" && !o.exposed {
+		o.expose = p.Expose
+	}
 	rt, err := a.runtimeOf(ctx, c, true, chosen(p))
 	if err != nil {
 		return err
@@ -138,7 +143,7 @@ func (a *app) mcp(ctx context.Context, c *config.Config, o mcpFlags) error {
 	defer stop(nil)
 	follow := a.newFollower(rt, c, chosen(p))
 	defer follow.start(ctx)()
-	options := mcpserver.Options{TextBudget: c.MCP.TextBudget, Compat: c.MCP.Compat, Remote: remote, Workspace: workspace, Tools: set.Set,
+	options := mcpserver.Options{Lead: lead(p), TextBudget: c.MCP.TextBudget, Compat: c.MCP.Compat, Remote: remote, Workspace: workspace, Tools: set.Set,
 		Flags: a.flags(), Refresh: follow.refresh, Version: buildVersion().Version, Logger: a.logger()}
 	s := mcpserver.New(rt, &options)
 	defer s.Close()

@@ -108,6 +108,14 @@ func (a *app) profile(name string) (*profile.Profile, error) {
 	return nil, fail(exitNotFound, hint, "there is no profile %q", name)
 }
 
+// lead is what a profile says to the model first.
+func lead(p *profile.Profile) string {
+	if p == nil {
+		return ""
+	}
+	return p.SystemPrompt
+}
+
 // chosen are the skills of a profile; nil is all.
 func chosen(p *profile.Profile) []string {
 	if p == nil || len(p.Skills) == 0 {
@@ -190,6 +198,7 @@ func (s *profiles) get(name string) (*servedProfile, error) {
 	}
 	follow := s.a.newFollower(rt, s.c, chosen(p))
 	o := s.options
+	o.Lead = lead(p)
 	o.Tools, o.Refresh = set.Set, follow.refresh
 	server := mcpserver.New(rt, &o)
 	stop := follow.start(s.ctx)

@@ -2,15 +2,23 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/sandbox/auto"
+	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/upstream"
 )
 
 // stateDir is where what a person decided is kept, "" where there is no place
@@ -71,6 +79,79 @@ func (a *app) backend(c *config.Config) *auto.Chosen {
 	return auto.New(o)
 }
 
+// skillServersOf reads the servers of a skill by the parser that reads them when
+// they are started.
+func skillServersOf(configs json.RawMessage, file string) ([]loadout.WishedService, error) {
+	f, findings := upstream.ParseMap(configs, file)
+	var wrong []string
+	for _, d := range findings {
+		if d.Severity == skill.Error {
+			wrong = append(wrong, d.Message)
+		}
+	}
+	if n := len(wrong); n > 0 {
+		text := strings.Join(wrong[:min(n, 3)], "; ")
+		if n > 3 {
+			text += fmt.Sprintf("; and %d more", n-3)
+		}
+		return nil, errors.New(text)
+	}
+	var out []loadout.WishedService
+	for _, c := range f.Servers {
+		out = append(out, wishedOf(c))
+	}
+	return out, nil
+}
+
+// wishedOf is a server as a person is shown it.
+func wishedOf(c *upstream.Config) loadout.WishedService {
+	w := loadout.WishedService{Name: c.Name, Env: slices.Sorted(maps.Keys(c.Env))}
+	if c.Command != "" {
+		w.Command = append([]string{c.Command}, c.Args...)
+	}
+	for _, u := range c.URLs {
+		if h := (&upstream.Config{URLs: []string{u}}).Target(); !slices.Contains(w.Hosts, h) {
+			w.Hosts = append(w.Hosts, h)
+		}
+	}
+	for _, u := range c.Uses() {
+		w.Variables = append(w.Variables, loadout.WishedVariable{Kind: u.Kind, Name: u.Name, Where: u.Where, Target: u.Target})
+	}
+	return w
+}
+
+// variableText says where the value of a variable goes, or that there is none.
+func variableText(v loadout.WishedVariable) string {
+	name := v.Name
+	switch v.Kind {
+	case upstream.FromSecret:
+		name = "secrets." + name
+	case upstream.FromUser:
+		name = "user." + name
+	case upstream.FromInput:
+		name = "input:" + name
+	}
+	if !v.Given {
+		return "asks for " + name + ", which it does not get"
+	}
+	where := v.Where
+	if !strings.Contains(where, " ") {
+		where = "the " + where
+	}
+	return fmt.Sprintf("%s, in %s, to %s", name, where, v.Target)
+}
+
+// variableTexts are those of all variables, each once.
+func variableTexts(vars []loadout.WishedVariable) []string {
+	var out []string
+	for _, v := range vars {
+		if text := variableText(v); !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
 // scripts is what the runtime needs to run scripts, nil where that is switched
 // off.
 func (a *app) scripts(c *config.Config) (*loadout.Scripts, error) {
@@ -78,7 +159,7 @@ func (a *app) scripts(c *config.Config) (*loadout.Scripts, error) {
 		return nil, nil
 	}
 	s := &loadout.Scripts{
-		Sandbox: a.backend(c), Grants: a.grants(), Audit: a.audit(), Getenv: a.getenv, Secret: a.secret, Logger: a.logger(),
+		Sandbox: a.backend(c), Grants: a.grants(), Audit: a.audit(), Getenv: a.getenv, Servers: skillServersOf, Secret: a.secret, Logger: a.logger(),
 		Bounds: policy.Bounds{Network: c.Sandbox.Network, Secrets: []string{"*"}, MemoryMB: c.Sandbox.MemoryMB, Seconds: c.Sandbox.Seconds,
 			DiskMB: c.Sandbox.DiskMB, WorkspaceWrite: true},
 	}

@@ -64,7 +64,7 @@ and directories of servers.files and servers.dirs, in the form of any client:
 
 READY is connected; DEGRADED does not answer, but its tools are known; DEAD could
 not be connected; NOT_CONFIGURED lacks the value of a variable.`,
-		Example: "  loadout servers\n  loadout servers --mcp-config .mcp.json --json\n  loadout servers test files",
+		Example: "  loadout servers\n  loadout servers --mcp-config servers.json --json\n  loadout servers test files",
 		Args:    want(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.listServers(cmd.Context(), files, offline)
@@ -101,6 +101,16 @@ func (a *app) serversAccept(ctx context.Context, name string, files []string) er
 		}
 		if a.json {
 			return a.printJSON(map[string]any{"name": name, "changed": append([]string{}, changed...)})
+		}
+		for _, s := range set.Servers() {
+			if s.Name != name || s.Known == nil {
+				continue
+			}
+			for _, t := range s.Known.Tools {
+				if slices.Contains(changed, t.Name) {
+					fmt.Fprintf(a.stdout, "%s now says of itself:\n  %s\n", a.bold(plain(t.Name)), plain(strings.Join(strings.Fields(t.Description), " ")))
+				}
+			}
 		}
 		fmt.Fprintf(a.stdout, "Accepted the tools of %s as they are now; %s had changed.\n", name, counted(len(changed), "tool"))
 		return nil

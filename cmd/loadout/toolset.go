@@ -278,8 +278,11 @@ func (s *skillServers) spawner(plain upstream.Spawner) upstream.Spawner {
 		if c.Owner == ofProject {
 			return nil, fmt.Errorf("commands of a project's own configuration are not run, as there is no skill whose sandbox they could have: copy the server into your own servers.yaml if you trust it with this machine")
 		}
-		key, _, _ := strings.Cut(c.Owner, "@sha256:")
-		service := loadout.Service{Skill: key, Command: append([]string{c.Command}, c.Args...), Env: c.Env, Secrets: s.hidden(key)}
+		key, digest := c.Owner, policy.Digest("")
+		if i := strings.LastIndex(c.Owner, "@sha256:"); i >= 0 {
+			key, digest = c.Owner[:i], policy.Digest(c.Owner[i+1:])
+		}
+		service := loadout.Service{Skill: key, Digest: digest, Command: append([]string{c.Command}, c.Args...), Env: c.Env, Secrets: s.hidden(key)}
 		if files, ok := s.files.Load(key); ok && c.Env[provider.Variable] != "" {
 			service.Files = files.(map[string][]byte)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -14,6 +15,9 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/profile"
+	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/upstream"
 )
 
 type trustFlags struct{ list, remove, dryRun, yes bool }
@@ -180,6 +184,7 @@ func (a *app) trust(ctx context.Context, dir string, o *trustFlags) error {
 	}
 	out := &trustOutput{Dir: p.dir, Digest: p.digest, Files: p.files, State: p.state(), Effects: []string{}, Ignored: []config.Note{}}
 	a.effects(p, out)
+	a.ghostEffects(p, out)
 	if !a.json {
 		a.printTrust(p, out)
 	}
@@ -270,8 +275,86 @@ func (a *app) effects(p *project, out *trustOutput) {
 	}
 	for _, f := range with.Servers.Project {
 		out.Effects = append(out.Effects, "servers in: "+f)
+		a.serverEffects(p, f, out)
 	}
 	out.Ignored = append(out.Ignored, with.Notes...)
+}
+
+// serverEffects lists the servers of a file, or the files of a directory, that the
+// project's own names.
+func (a *app) serverEffects(p *project, name string, out *trustOutput) {
+	ignored := func(where, format string, args ...any) {
+		out.Ignored = append(out.Ignored, config.Note{Where: where, Message: fmt.Sprintf(format, args...)})
+	}
+	files, err := serverFilesIn(name)
+	if err != nil {
+		ignored(name, "it cannot be read: %v", reason(err))
+		return
+	}
+	for _, file := range files {
+		data, err := readSmall(file, 1<<20)
+		switch {
+		case err != nil:
+			ignored(file, "it cannot be read: %v", reason(err))
+			continue
+		case !a.coversFile(p, file, data):
+			ignored(file, "its servers do not count, as it is not among the files that are trusted")
+			continue
+		}
+		f, findings := upstream.Parse(data, upstream.ParseOptions{Name: file})
+		out.ignore(file, findings)
+		for _, s := range f.Servers {
+			out.Effects = append(out.Effects, projectServer("", s)...)
+		}
+	}
+}
+
+// ghostEffects lists the servers of the project's profiles.
+func (a *app) ghostEffects(p *project, out *trustOutput) {
+	for _, f := range p.files {
+		if path.Dir(f.Path) != projectGhosts {
+			continue
+		}
+		file := filepath.Join(p.dir, filepath.FromSlash(f.Path))
+		data, err := readSmall(file, 1<<20)
+		if err != nil || !a.coversFile(p, file, data) {
+			continue // it is said where the file is shown
+		}
+		all, findings := profile.Parse(data, f.Path)
+		out.ignore(f.Path, findings)
+		for _, g := range all {
+			for _, s := range g.MCPServers {
+				out.Effects = append(out.Effects, projectServer("profile "+g.Name+": ", s)...)
+			}
+		}
+	}
+}
+
+// ignore notes what of a file is left out.
+func (o *trustOutput) ignore(file string, findings []skill.Diagnostic) {
+	for _, d := range findings {
+		if d.Severity == skill.Error {
+			o.Ignored = append(o.Ignored, config.Note{Where: fmt.Sprintf("%s:%d:%d", file, d.Line, d.Column), Message: d.Message})
+		}
+	}
+}
+
+// projectServer says what a server of a project reaches, and what it is told: of
+// variables only those of the person and of places in the project.
+func projectServer(of string, c *upstream.Config) []string {
+	w := wishedOf(c)
+	text := of + "server " + c.Name + ": "
+	if len(w.Hosts) == 0 {
+		return []string{text + "command, not run: " + strings.Join(w.Command, " ")}
+	}
+	for i, v := range w.Variables {
+		w.Variables[i].Given = v.Kind == upstream.FromUser || v.Kind == upstream.FromPath && v.Name != "userHome"
+	}
+	out := []string{text + strings.Join(w.Hosts, ", ")}
+	for _, v := range variableTexts(w.Variables) {
+		out = append(out, text+v)
+	}
+	return out
 }
 
 func (a *app) coversFile(p *project, file string, data []byte) bool {

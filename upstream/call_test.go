@@ -1,0 +1,77 @@
+package upstream_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/upstream"
+)
+
+// A caller who serves MCP itself calls with the context and the _meta of a request
+// of its client, who may speak another version than the server.
+func TestCallsOfAModernClientReachALegacyServer(t *testing.T) {
+	var mu sync.Mutex
+	var got []mcp.Meta
+	back := newServer("legacy")
+	back.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if p, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok {
+				mu.Lock()
+				got = append(got, p.Meta)
+				mu.Unlock()
+			}
+			return next(ctx, method, req)
+		}
+	})
+	s := newPool(t, nil).Server(&upstream.Config{Name: "legacy", URLs: []string{serveHTTPOf(t, "legacy", back, nil)}}, "")
+	front := mcp.NewServer(&mcp.Implementation{Name: "front", Version: "1"}, nil)
+	mcp.AddTool(front, &mcp.Tool{Name: "echo"}, func(ctx context.Context, req *mcp.CallToolRequest, a echoArgs) (*mcp.CallToolResult, any, error) {
+		meta := mcp.Meta{"own": "kept", mcp.MetaKeyProtocolVersion: "2026-07-28", mcp.MetaKeySubscriptionID: "1", mcp.MetaKeyClientInfo: map[string]any{"name": "x"}, mcp.MetaKeyLogLevel: "debug"}
+		for k, v := range req.Params.Meta {
+			meta[k] = v
+		}
+		res, err := s.Call(ctx, &mcp.CallToolParams{Name: "echo", Arguments: a, Meta: meta}, nil)
+		return res, nil, err
+	})
+	c, err := newDialer().Dial(t.Context(), &upstream.Config{Name: "front", URLs: []string{serveHTTPOf(t, "modern", front, nil)}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if c.Era != upstream.Modern {
+		t.Fatalf("era = %s", c.Era)
+	}
+	echo(t, c.ClientSession, "hello")
+	if st := s.Status(); st.Era != upstream.Legacy {
+		t.Errorf("era of the server = %s", st.Era)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(got) != 1 || len(got[0]) != 1 || got[0]["own"] != "kept" {
+		t.Errorf("_meta = %v, want own alone", got)
+	}
+}
+
+func TestCallEndsWithItsCaller(t *testing.T) {
+	s := newPool(t, nil).Server(childConfig(t, "modern"), "")
+	works(t, s)
+	why := errors.New("the caller is gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if _, err := s.Call(ctx, &mcp.CallToolParams{Name: "hang"}, nil); !errors.Is(err, why) {
+		t.Errorf("ended before: %v, want %v", err, why)
+	}
+	ctx, cancel = context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	_, err := s.Call(ctx, &mcp.CallToolParams{Name: "slow", Meta: mcp.Meta{"progressToken": "p"}}, &upstream.CallOptions{Progress: func(*mcp.ProgressNotificationParams) { cancel(why) }})
+	if err != nil && !errors.Is(err, why) {
+		t.Errorf("ended meanwhile: %v, want %v", err, why)
+	}
+	if _, err := s.Call(t.Context(), &mcp.CallToolParams{Name: "hang"}, &upstream.CallOptions{Timeout: 1e6}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("too late: %v, want a deadline", err)
+	}
+}
