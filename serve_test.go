@@ -266,9 +266,10 @@ provider: {module: provider, class: P}
 	}
 	var got []string
 	for _, v := range w.Services {
-		got = append(got, strings.Join([]string{v.Name, strings.Join(v.Command, " "), strings.Join(v.Hosts, " "), strings.Join(v.Variables, " "), v.Refused[:min(6, len(v.Refused))]}, "|"))
+		got = append(got, shown(v))
 	}
-	want := []string{"boat|docker run x|||docker", "here|server.py --fast||AT KEY secrets.KEY|", "there||mcp.example.com|Authorization TOKEN|", "provider|python3 provider.py P|||"}
+	want := []string{"boat|docker run x||||docker", "here|server.py --fast||AT KEY|secret KEY in env KEY to server.py true|",
+		"there||mcp.example.com||env TOKEN in header Authorization to mcp.example.com false|", "provider|python3 provider.py P||||"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}

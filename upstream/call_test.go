@@ -27,7 +27,8 @@ func TestCallsOfAModernClientReachALegacyServer(t *testing.T) {
 			return next(ctx, method, req)
 		}
 	})
-	s := newPool(t, nil).Server(&upstream.Config{Name: "legacy", URLs: []string{serveHTTPOf(t, "legacy", back, nil)}}, "")
+	u := serveHTTPOf(t, "legacy", back, nil)
+	s := newPool(t, nil).Server(&upstream.Config{Name: "legacy", URLs: []string{u}}, "")
 	front := mcp.NewServer(&mcp.Implementation{Name: "front", Version: "1"}, nil)
 	mcp.AddTool(front, &mcp.Tool{Name: "echo"}, func(ctx context.Context, req *mcp.CallToolRequest, a echoArgs) (*mcp.CallToolResult, any, error) {
 		meta := mcp.Meta{"own": "kept", mcp.MetaKeyProtocolVersion: "2026-07-28", mcp.MetaKeySubscriptionID: "1", mcp.MetaKeyClientInfo: map[string]any{"name": "x"}, mcp.MetaKeyLogLevel: "debug"}

@@ -57,7 +57,8 @@ type Listing struct {
 	Era   string      `json:"era,omitempty"`
 	// TTL is how long the server says it holds; 0 is not said.
 	TTL time.Duration `json:"ttl,omitempty"`
-	// Problems are tools left out, and those of the configuration that are missing.
+	// Problems are tools left out or cut short, and those of the configuration that
+	// are missing.
 	Problems []string `json:"problems,omitempty"`
 }
 

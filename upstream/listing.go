@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -15,9 +16,12 @@ import (
 // Bounds of a listing.
 const (
 	MaxTools      = 10_000
-	MaxDefinition = 1 << 20 // bytes of one tool, as JSON
-	maxPages      = 1000
-	maxProblems   = 20
+	MaxDefinition = 1 << 20  // bytes of one tool, as JSON
+	MaxListing    = 16 << 20 // bytes of all tools of a server, as JSON
+	// MaxDescription is how many bytes of the description of a tool are kept.
+	MaxDescription = 64 << 10
+	maxPages       = 1000
+	maxProblems    = 20
 )
 
 // relistAfter is the age from which tools are listed again at a health check,
@@ -48,6 +52,8 @@ func (s *Server) list(ctx context.Context, conn *Conn) (*Listing, error) {
 	seen := map[string]bool{}
 	cursors := map[string]bool{}
 	params := &mcp.ListToolsParams{}
+	total := 0
+pages:
 	for page := range maxPages {
 		res, err := conn.ListTools(ctx, params)
 		if err != nil {
@@ -70,9 +76,21 @@ func (s *Server) list(ctx context.Context, conn *Conn) (*Listing, error) {
 				problem("more than %d tools; the rest is left out", MaxTools)
 				continue
 			}
-			if data, err := json.Marshal(t); err != nil || len(data) > MaxDefinition {
+			if len(t.Description) > MaxDescription {
+				problem("tool %q: its description has more than %d bytes; the rest is cut off", clip(t.Name, 100), MaxDescription)
+				cut := *t // the SDK has the other one
+				cut.Description = strings.ToValidUTF8(t.Description[:MaxDescription], "")
+				t = &cut
+			}
+			data, err := json.Marshal(t)
+			if err != nil || len(data) > MaxDefinition {
 				problem("tool %q: its definition has more than %d bytes; it is left out", clip(t.Name, 100), MaxDefinition)
 				continue
+			}
+			if total += len(data); total > MaxListing {
+				// Said in any case: what follows is missing.
+				l.Problems = append(l.Problems, fmt.Sprintf("its definitions have more than %d bytes; from tool %q on they are left out", MaxListing, clip(t.Name, 100)))
+				break pages
 			}
 			seen[t.Name] = true
 			l.Tools = append(l.Tools, t)
@@ -84,7 +102,7 @@ func (s *Server) list(ctx context.Context, conn *Conn) (*Listing, error) {
 		params = &mcp.ListToolsParams{Cursor: res.NextCursor}
 	}
 	for _, name := range s.config.Tools {
-		if !seen[name] && s.config.chooses(name) {
+		if !seen[name] && s.config.chooses(name) && total <= MaxListing {
 			problem("its configuration lists tool %q, which it does not have", clip(name, 100))
 		}
 	}
