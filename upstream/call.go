@@ -152,7 +152,7 @@ func (s *Server) deliver(ctx context.Context, p *mcp.CallToolParams, o *CallOpti
 			return res, nil
 		}
 		if wire := wireError(err); wire != nil && !goneSession(t, err) {
-			return nil, s.callError(p.Name, wire)
+			return nil, s.callError(p.Name, concealWire(s.config, wire))
 		}
 		status := int(t.status.Load())
 		switch {
@@ -304,14 +304,14 @@ func (s *Server) lastWords(conn *Conn, err error) error {
 	if conn.Transport == Stdio {
 		conn.Close() // once it is reaped, its end and last words are known
 	}
-	return &said{scrub(s.config, reason(conn.link, err)+tail(conn.Stderr())), err, 0}
+	return &said{scrub(s.config, reason(s.config, conn.link, err)+tail(conn.Stderr())), err, 0}
 }
 
 // callError says which tool of which server failed, and why.
 func (s *Server) callError(tool string, err error) error {
 	why := err.Error()
 	if wire := wireError(err); wire != nil {
-		why = fmt.Sprintf("%s (%d)", clip(wire.Message, 2000), wire.Code)
+		why = fmt.Sprintf("%s (%d)", clip(conceal(s.config, wire.Message), 2000), wire.Code)
 	}
 	return &said{scrub(s.config, fmt.Sprintf("tool %q of server %q: %s", tool, s.config.Name, why)), err, 0}
 }

@@ -58,19 +58,20 @@ func TestCallsOfAModernClientReachALegacyServer(t *testing.T) {
 }
 
 func TestCallEndsWithItsCaller(t *testing.T) {
-	s := newPool(t, nil).Server(childConfig(t, "modern"), "")
-	works(t, s)
 	why := errors.New("the caller is gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(why)
-	if _, err := s.Call(ctx, &mcp.CallToolParams{Name: "hang"}, nil); !errors.Is(err, why) {
-		t.Errorf("ended before: %v, want %v", err, why)
-	}
-	ctx, cancel = context.WithCancelCause(t.Context())
-	defer cancel(nil)
-	_, err := s.Call(ctx, &mcp.CallToolParams{Name: "slow", Meta: mcp.Meta{"progressToken": "p"}}, &upstream.CallOptions{Progress: func(*mcp.ProgressNotificationParams) { cancel(why) }})
-	if err != nil && !errors.Is(err, why) {
-		t.Errorf("ended meanwhile: %v, want %v", err, why)
+	one := newServer("modern")
+	mcp.AddTool(one, &mcp.Tool{Name: "cancels"}, func(inner context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		cancel(why)
+		<-inner.Done()
+		return nil, nil, inner.Err()
+	})
+	u := serveHTTPOf(t, "modern", one, nil)
+	s := newPool(t, nil).Server(&upstream.Config{Name: "modern", URLs: []string{u}}, "")
+	for _, when := range []string{"meanwhile", "before"} {
+		if _, err := s.Call(ctx, &mcp.CallToolParams{Name: "cancels"}, nil); !errors.Is(err, why) {
+			t.Errorf("ended %s: %v, want %v", when, err, why)
+		}
 	}
 	if _, err := s.Call(t.Context(), &mcp.CallToolParams{Name: "hang"}, &upstream.CallOptions{Timeout: 1e6}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("too late: %v, want a deadline", err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
@@ -117,6 +118,26 @@ func child(mode string) int {
 		}
 		fmt.Fprintln(os.Stderr, "the last line")
 		return serve(&mcp.StdioTransport{})
+	case "repeats": // its arguments, wherever it can
+		for _, a := range os.Args[1:] {
+			fmt.Println("got", a)
+			fmt.Fprintf(os.Stderr, "got %s\n", a)
+		}
+		s := newServer(mode)
+		s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+			return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if method == "tools/call" {
+					data, _ := json.Marshal(os.Args[1:])
+					return nil, &jsonrpc.Error{Code: -32000, Message: strings.Join(os.Args[1:], " "), Data: data}
+				}
+				return next(ctx, method, req)
+			}
+		})
+		s.Run(context.Background(), &mcp.StdioTransport{})
+		return 0
+	case "repeats-and-exits":
+		fmt.Fprintln(os.Stderr, os.Args[1:])
+		return 7
 	case "deaf": // never reads
 		select {}
 	case "many":

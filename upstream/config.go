@@ -51,6 +51,10 @@ type Config struct {
 	// was not resolved; see [Config.Resolve].
 	Source string `json:"-"`
 
+	// hidden are the values that [Config.Resolve] put in and that may be secret:
+	// they are in no text that we show.
+	hidden []string
+
 	// File and Line are where it was declared.
 	File string `json:"-"`
 	Line int    `json:"-"`

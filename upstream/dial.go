@@ -195,6 +195,9 @@ func (d *Dialer) try(ctx context.Context, c *Config, o *DialOptions, typ, u stri
 	if o.Options != nil {
 		opts = *o.Options
 	}
+	if opts.Logger != nil {
+		opts.Logger = slog.New(&concealing{opts.Logger.Handler(), c}) // the SDK logs what a server says
+	}
 	if opts.Capabilities == nil {
 		opts.Capabilities = &mcp.ClientCapabilities{} // the SDK's default promises roots
 	}
@@ -259,7 +262,7 @@ func (c *Conn) Close() error {
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
 // Stderr is the last of what the process of a stdio server wrote to standard
-// error, at most 64 KiB.
+// error, at most 64 KiB, without the secrets of its configuration.
 func (c *Conn) Stderr() string { return c.link.stderr() }
 
 // Warnings are oddities of the server that were borne: lines on its standard

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
@@ -82,7 +81,7 @@ func dialError(c *Config, u, typ string, l *link, err error) error {
 		status = l.status
 		l.mu.Unlock()
 		if (status == http.StatusUnauthorized || status == http.StatusForbidden) && !timedOut(err) {
-			return &AuthError{Server: c.Name, Status: status, Challenge: scrub(c, clip(challenge, 500)), Err: err}
+			return &AuthError{Server: c.Name, Status: status, Challenge: clip(scrub(c, challenge), 500), Err: err}
 		}
 	}
 	var b strings.Builder
@@ -97,7 +96,7 @@ func dialError(c *Config, u, typ string, l *link, err error) error {
 		fmt.Fprintf(&b, " (%s)", typ)
 	}
 	b.WriteString(": ")
-	b.WriteString(reason(l, err))
+	b.WriteString(reason(c, l, err))
 	if l != nil {
 		for _, w := range l.warnings()[:min(1, len(l.warnings()))] {
 			b.WriteString("; " + w)
@@ -108,10 +107,13 @@ func dialError(c *Config, u, typ string, l *link, err error) error {
 }
 
 // reason says in a few words why there is no connection, or no longer.
-func reason(l *link, err error) string {
+func reason(c *Config, l *link, err error) string {
 	var wire *jsonrpc.Error
 	if errors.As(err, &wire) && !internalCode(wire) {
-		return fmt.Sprintf("it answers: %s (%d)", clip(wire.Message, 500), wire.Code)
+		return fmt.Sprintf("it answers: %s (%d)", clip(conceal(c, wire.Message), 500), wire.Code)
+	}
+	if private := (*PrivateAddressError)(nil); errors.As(err, &private) {
+		return private.Error()
 	}
 	if l != nil {
 		l.mu.Lock()
@@ -138,7 +140,7 @@ func reason(l *link, err error) string {
 			return "it closed the connection"
 		}
 		if broken != nil {
-			return "the connection broke: " + clip(broken.Error(), 500)
+			return "the connection broke: " + clip(conceal(c, broken.Error()), 500)
 		}
 	}
 	return err.Error()
@@ -214,34 +216,4 @@ func shown(raw string) string {
 		s += "/…"
 	}
 	return s
-}
-
-var (
-	urls       = regexp.MustCompile(`\b(?:https?|wss?)://[^\s"'<>]+`)
-	secretName = regexp.MustCompile(`(?i)key|token|secret|pass|auth|cred`)
-)
-
-// scrub takes out of a text what a configuration keeps secret: values of headers
-// and of such variables, and all of a URL but its host.
-func scrub(c *Config, text string) string {
-	hide := func(v string) {
-		if len(v) >= 6 {
-			text = strings.ReplaceAll(text, v, "•••")
-		}
-	}
-	for _, v := range c.Headers {
-		hide(v)
-		if _, token, ok := strings.Cut(v, " "); ok {
-			hide(token)
-		}
-	}
-	for k, v := range c.Env {
-		if secretName.MatchString(k) {
-			hide(v)
-		}
-	}
-	return urls.ReplaceAllStringFunc(text, func(u string) string {
-		end := len(strings.TrimRight(u, ".,:;)]}"))
-		return shown(u[:end]) + u[end:]
-	})
 }

@@ -264,7 +264,7 @@ func (i *instance) watch(ctx context.Context, conn *Conn) error {
 			return err
 		case <-i.relist:
 			if err := i.again(ctx, conn); err != nil {
-				s.pool.o.Logger.Warn("tools not listed again", "server", s.config.Name, "error", err)
+				s.pool.o.Logger.Warn("tools not listed again", "server", s.config.Name, "error", scrub(s.config, err.Error()))
 			}
 		case <-check.C:
 			if s.wanted() <= 0 {

@@ -90,6 +90,7 @@ func (c *Config) Resolve(v Variables) (*Config, []Unset) {
 	if len(r.unset) > 0 {
 		return nil, r.unset
 	}
+	out.hidden = r.hidden
 	if out.Type == "" && len(out.URLs) > 0 && !slices.ContainsFunc(out.URLs, func(u string) bool { return !socket(u) }) {
 		out.Type = WebSocket
 	}
@@ -120,6 +121,8 @@ type resolver struct {
 	v     Variables
 	unset []Unset
 	total int
+
+	hidden []string
 }
 
 func (r *resolver) miss(kind, name, where, hint string) {
@@ -161,12 +164,33 @@ func (r *resolver) parts(b *strings.Builder, where string, parts []part) {
 				continue
 			}
 			text = value
+			r.hide(p.v, value)
 		}
 		if r.total += len(text); r.total > maxExpanded {
 			r.miss(Invalid, "", where, fmt.Sprintf("with the values of its variables it is longer than %d bytes", maxExpanded))
 			return
 		}
 		b.WriteString(text)
+	}
+}
+
+// minHidden is the length in bytes from which a value is hidden: a shorter one is
+// in many words.
+const minHidden = 4
+
+// hide notes a value that comes from the person or the environment.
+func (r *resolver) hide(v *variable, value string) {
+	switch v.kind {
+	case FromEnv:
+		if r.v.Skill != "" && slices.Contains(skillNames, v.name) {
+			return
+		}
+	case FromInput, FromUser, FromSecret:
+	default:
+		return
+	}
+	if value = strings.TrimSpace(value); len(value) >= minHidden && !slices.Contains(r.hidden, value) {
+		r.hidden = append(slices.Clip(r.hidden), value)
 	}
 }
 

@@ -355,7 +355,7 @@ func (l *link) spoke(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.noise) < maxNoise {
-		l.noise = append(l.noise, "its standard output has a line that is no message: "+clip(line, maxNoiseLine))
+		l.noise = append(l.noise, "its standard output has a line that is no message: "+clip(concealCut(l.config, line), maxNoiseLine))
 		l.dialer.logger().Warn("noise on the standard output of a server", "server", l.config.Name)
 	}
 }
@@ -373,5 +373,5 @@ func (l *link) stderr() string {
 	if p == nil {
 		return ""
 	}
-	return p.Stderr()
+	return concealCut(l.config, p.Stderr())
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"log/slog"
 	"strings"
 	"testing"
 )
@@ -77,5 +78,29 @@ func TestScrub(t *testing.T) {
 		if got := scrub(c, in); got != want {
 			t.Errorf("scrub(%q) = %q, want %q", in, got, want)
 		}
+	}
+}
+
+func TestPartsOfSecretsAtAnEdge(t *testing.T) {
+	c := &Config{hidden: []string{"0123456789", "wxyz"}}
+	for in, want := range map[string]string{
+		"456789 is the end":        "••• is the end",
+		"it begins with 012345678": "it begins with •••",
+		"789 of 012":               "789 of 012",
+		"0123456789 wxyz":          "••• •••",
+		"":                         "",
+	} {
+		if got := concealCut(c, in); got != want {
+			t.Errorf("concealCut(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestLogsKeepSecrets(t *testing.T) {
+	var b strings.Builder
+	log := slog.New(&concealing{slog.NewTextHandler(&b, nil), &Config{hidden: []string{"0123456789"}}})
+	log.With("a", "0123456789").WithGroup("g").Warn("m 0123456789", "b", errors.New("e 0123456789"), slog.Group("c", "d", "0123456789"), "n", 7)
+	if got := b.String(); strings.Contains(got, "0123456789") || strings.Count(got, concealed) != 4 || !strings.Contains(got, "g.n=7") {
+		t.Errorf("log = %q", got)
 	}
 }

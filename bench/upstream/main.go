@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command upstream measures what Loadout adds to a call of a tool: an echo server
 // on standard input and output, called directly and through `loadout mcp`, by one
 // caller after another and by sixteen at a time:

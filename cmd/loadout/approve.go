@@ -135,6 +135,9 @@ func (a *app) approve(ctx context.Context, name string, o *approveFlags) error {
 	allows := w.Ask.Allows()
 	allows.Run = true
 	for _, s := range w.Services { // those that its servers name are shown, and given, with them
+		if s.Refused != "" {
+			continue
+		}
 		for _, v := range s.Variables {
 			if v.Kind == upstream.FromSecret && !slices.Contains(allows.Secrets, v.Name) {
 				allows.Secrets = append(slices.Clone(allows.Secrets), v.Name)
@@ -250,6 +253,9 @@ func (a *app) printApproval(out *approval, w *loadout.Wish, c *config.Config) {
 	}
 	for _, s := range out.Servers {
 		row("server", serverText(s))
+		if s.Refused != "" {
+			continue // it is given nothing
+		}
 		for _, text := range variableTexts(s.Variables) {
 			row("", text)
 		}

@@ -63,7 +63,7 @@ type Options struct {
 	// Lists leave out what it refuses. nil permits all.
 	PermitServer func(ctx context.Context, server, kind, name string) error
 	// Report is told what is wrong with an upstream server; nil logs it. The same
-	// is not told again until the server was connected anew.
+	// is told again only when the server was away and is back.
 	Report func(server string, err error)
 	// ConnectTimeout bounds opening a connection; default 30 s.
 	ConnectTimeout time.Duration

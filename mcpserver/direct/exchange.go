@@ -81,7 +81,7 @@ func (s *Server) callTool(ctx context.Context, in *inbound, req *mcp.CallToolReq
 			r.RequestState = keep(r.RequestState)
 			return r
 		}
-		return complete(r, modern)
+		return answered(r, modern)
 	}
 	res, err := s.exchange(ctx, in, x)
 	if err == nil || ctx.Err() != nil {
@@ -92,12 +92,12 @@ func (s *Server) callTool(ctx context.Context, in *inbound, req *mcp.CallToolReq
 		return nil, unwrapped(err)
 	}
 	// A server that is not there is told to the model: it can do something else.
-	return complete(&mcp.CallToolResult{IsError: true, Content: []mcp.Content{
+	return answered(&mcp.CallToolResult{IsError: true, Content: []mcp.Content{
 		&mcp.TextContent{Text: fmt.Sprintf("The tool %s of server %s gave no answer: %v", t.name, t.up.Name, err)}}}, in.modern), nil
 }
 
-// complete is a result that asks nothing, in the form of the client's era.
-func complete(r *mcp.CallToolResult, modern bool) *mcp.CallToolResult {
+// answered is a result that asks nothing, in the form of the client's era.
+func answered(r *mcp.CallToolResult, modern bool) *mcp.CallToolResult {
 	var c mcp.CallToolResult
 	if modern {
 		c = toolDone
@@ -125,7 +125,7 @@ func (s *Server) permit(in *inbound, req *mcp.CallToolRequest, t target) (*mcp.C
 		case err != nil || res == nil:
 			return nil, keep, err
 		case res.InputRequests == nil && !res.NeedsInput(): // one made here has no type yet
-			return complete(res, in.modern), keep, nil
+			return answered(res, in.modern), keep, nil
 		case in.modern:
 			asks := toolAsks
 			asks.InputRequests, asks.RequestState = res.InputRequests, res.RequestState

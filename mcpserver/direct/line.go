@@ -85,8 +85,10 @@ func (u *up) open(ctx context.Context, caps *mcp.ClientCapabilities, owner *clie
 		if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil {
 			err = cause
 		}
+		u.reached(false)
 		return nil, fmt.Errorf("connect to %s: %w", u.Name, err)
 	}
+	u.reached(true)
 	l.mu.Lock()
 	l.conn = conn
 	l.mu.Unlock()
@@ -348,7 +350,7 @@ type slot struct {
 	line   *line
 	wait   chan struct{} // closed when the attempt under way has ended; nil for none
 	err    error         // of the last attempt
-	failed time.Time     // when the last attempt failed; zero where it did not
+	failed time.Time
 	ended  bool
 }
 
@@ -400,16 +402,9 @@ func (sl *slot) get(ctx context.Context) (*line, error) {
 func (sl *slot) attempt(wait chan struct{}) {
 	l, err := sl.open(sl.s.ctx)
 	sl.mu.Lock()
-	back := err == nil && !sl.failed.IsZero()
-	sl.wait, sl.line, sl.err, sl.failed = nil, l, err, time.Time{}
-	if err != nil {
-		sl.failed = time.Now()
-	}
+	sl.wait, sl.line, sl.err, sl.failed = nil, l, err, time.Now()
 	ended := sl.ended
 	sl.mu.Unlock()
-	if back {
-		l.up.forget()
-	}
 	close(wait)
 	if ended && l != nil {
 		l.end()

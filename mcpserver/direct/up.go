@@ -26,6 +26,7 @@ type up struct {
 	closed bool
 	watch  map[string]int  // resources that clients of the newer era listen for
 	said   map[string]bool // what was reported
+	away   bool            // the last attempt to connect failed
 }
 
 // resting is a line that waits for its next use.
@@ -65,11 +66,15 @@ func (u *up) news(text string) bool {
 	return true
 }
 
-// forget makes all news again, as the server was away and is back.
-func (u *up) forget() {
+// reached notes whether the last attempt to connect succeeded. What was reported
+// is news again when a server is back.
+func (u *up) reached(ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.said = nil
+	if ok && u.away {
+		u.said = nil
+	}
+	u.away = !ok
 }
 
 // connected resubscribes on a new shared line.
