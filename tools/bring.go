@@ -194,7 +194,7 @@ func (s *Set) defined(ctx context.Context, e *catalog.Entry, sk *skill.Skill) ([
 				problems = append(problems, d.Message)
 			}
 		}
-		configs = f.Servers
+		configs = slices.DeleteFunc(f.Servers, func(c *upstream.Config) bool { return c.Disabled })
 	}
 	if sk.Provider != nil && s.opts.Provide != nil {
 		c, notes, err := s.opts.Provide(ctx, e, sk)

@@ -207,8 +207,13 @@ func raw(t *testing.T, s *direct.Server, era string) func(method string, params 
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r, ok := msg.(*jsonrpc.Response); ok {
-				return r
+			switch m := msg.(type) {
+			case *jsonrpc.Response:
+				return m
+			case *jsonrpc.Request:
+				if m.Method == "notifications/subscriptions/acknowledged" { // there is no response before its end
+					t.Fatal("subscribed")
+				}
 			}
 		}
 	}

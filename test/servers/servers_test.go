@@ -6,7 +6,6 @@ package servers_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -196,7 +195,7 @@ func server(t *testing.T, name string) *os.Process {
 		}
 		return p
 	}
-	t.Fatal(fmt.Sprintf("no process of %s", name))
+	t.Fatalf("no process of %s", name)
 	return nil
 }
 
