@@ -166,6 +166,21 @@ func (s *Set) Permit(ctx context.Context, server string, c *Call) error {
 	return s.permit(ctx, t, c)
 }
 
+// PermitPart decides on what a server has besides tools: a resource or a prompt of
+// it, as the kind says. A rule for mcp.SERVER.resource or mcp.SERVER.prompt is about
+// all of them; nobody is asked, so that a rule that asks refuses.
+func (s *Set) PermitPart(server, kind, name string) error {
+	sv := s.byName(server)
+	if sv == nil || sv.Server == nil {
+		return &NoServerError{Name: server, Near: s.names()}
+	}
+	d := s.opts.Rules.Decide(policy.ToolCall{Server: server, Tool: kind, ReadOnly: true, Own: sv.config.Owner == "", Safety: policy.Low})
+	if !d.Allow() {
+		return fmt.Errorf("%s %s of server %s is refused: %s", kind, name, server, d.Reason)
+	}
+	return nil
+}
+
 // permit is nil where policy lets the tool be called.
 func (s *Set) permit(ctx context.Context, t *Tool, c *Call) error {
 	call := s.call(t, c.Arguments)

@@ -250,12 +250,13 @@ func (a *app) exposeDirect(s *mcpserver.Server, set *toolset, prefix string) *di
 		}
 		ups = append(ups, up)
 	}
-	var said sync.Map // the last problem of each server, which is told once
 	return direct.New(ups, &direct.Options{Version: buildVersion().Version, Logger: a.logger(),
-		Report: func(server string, err error) {
-			if last, _ := said.Swap(server, err.Error()); last != err.Error() {
-				a.note("MCP server %s: %v", server, err)
+		Report: func(server string, err error) { a.note("MCP server %s: %v", server, err) },
+		PermitServer: func(_ context.Context, server, kind, name string) error {
+			if server == "loadout" {
+				return nil
 			}
+			return set.PermitPart(server, kind, name)
 		},
 		Permit: func(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (*mcp.CallToolResult, func(string) string, error) {
 			if server == "loadout" {

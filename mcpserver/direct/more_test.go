@@ -5,6 +5,7 @@ package direct_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -140,13 +141,14 @@ func TestServerGoesAway(t *testing.T) {
 		addTool(up, "live", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return say("yes") })
 		kill := make(chan func(), 1)
 		s := newDirect(t, nil, direct.Upstream{Name: "up", Opener: direct.Over(func(context.Context) (mcp.Transport, error) {
-			here, there := mcp.NewInMemoryTransports()
-			ss, err := up.Connect(context.Background(), there, nil)
+			in, toServer := io.Pipe()
+			out, toClient := io.Pipe()
+			_, err := up.Connect(context.Background(), &mcp.IOTransport{Reader: in, Writer: toClient}, nil)
 			select {
-			case kill <- func() { ss.Close() }:
+			case kill <- func() { toServer.Close(); toClient.Close() }: // as a process that dies
 			default:
 			}
-			return here, err
+			return &mcp.IOTransport{Reader: out, Writer: toServer}, err
 		}, "")})
 		cs := connect(t, s, client, nil)
 		if res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "live"}); err != nil || text(res) != "yes" {
