@@ -17,7 +17,10 @@ import (
 type configs []*upstream.Config
 
 // places leaves out where servers were declared.
-var places = cmpopts.IgnoreFields(upstream.Config{}, "File", "Line")
+var places = cmp.Options{cmpopts.IgnoreFields(upstream.Config{}, "File", "Line"), unseen}
+
+// unseen is what only the package itself knows of a configuration.
+var unseen = cmpopts.IgnoreUnexported(upstream.Config{})
 
 // found are diagnostics as severity line:column code.
 func found(ds []skill.Diagnostic) []string {
