@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -173,7 +174,7 @@ func (a *app) toolset(ctx context.Context, c *config.Config, rt *loadout.Runtime
 	}
 	t := &toolset{}
 	sandboxed := &skillServers{rt: rt, flags: a.flags(), secrets: map[string][]sandbox.Secret{}}
-	t.dialer = &upstream.Dialer{Spawn: sandboxed.spawner(spawn.New(nil).Start), Logger: a.logger(), Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: buildVersion().Version}}
+	t.dialer = &upstream.Dialer{Spawn: sandboxed.spawner(spawn.New(nil).Start), Logger: a.logger(), Private: privateOf(c), Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: buildVersion().Version}}
 	t.pool = upstream.NewPool(&upstream.PoolOptions{
 		Dialer: t.dialer, Cache: a.toolCache(), Idle: time.Duration(c.Servers.Idle) * time.Second, Logger: a.logger(),
 	})
@@ -190,6 +191,19 @@ func (a *app) toolset(ctx context.Context, c *config.Config, rt *loadout.Runtime
 		Audit:   auditCalls(a.audit()),
 	})
 	return t, findings, nil
+}
+
+// privateOf are the private addresses that servers of skills may have.
+func privateOf(c *config.Config) []netip.Prefix {
+	var out []netip.Prefix
+	for _, text := range c.Sandbox.Private {
+		if p, err := netip.ParsePrefix(text); err == nil {
+			out = append(out, p)
+		} else if a, err := netip.ParseAddr(text); err == nil {
+			out = append(out, netip.PrefixFrom(a, a.BitLen()))
+		}
+	}
+	return out
 }
 
 func auditCalls(to loadout.Auditor) func(context.Context, policy.Record) error {
