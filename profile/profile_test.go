@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/loadout-dev/loadout/profile"
 	"github.com/loadout-dev/loadout/skill"
@@ -33,6 +34,9 @@ spec:
         Authorization: Bearer ${{user.weibo_token}}
 `
 
+// plain compares what is exported.
+var plain = cmpopts.IgnoreUnexported(upstream.Config{})
+
 func found(ds []skill.Diagnostic) []string {
 	var out []string
 	for _, d := range ds {
@@ -50,7 +54,7 @@ func TestGhostOfWegent(t *testing.T) {
 			Headers: map[string]string{"Authorization": "Bearer ${{user.weibo_token}}"}, File: "weibo.yaml", Line: 10,
 		}},
 	}}
-	if diff := cmp.Diff(want, got); diff != "" || len(ds) > 0 {
+	if diff := cmp.Diff(want, got, plain); diff != "" || len(ds) > 0 {
 		t.Errorf("(-want +got):\n%s%v", diff, ds)
 	}
 	granted := upstream.Variables{User: func(name string) (string, bool) { return "t0ken", name == "weibo_token" }}
@@ -99,7 +103,7 @@ spec:
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, ds := profile.Parse([]byte(tt.src), tt.file)
-			if diff := cmp.Diff(tt.want, got) + cmp.Diff(tt.found, found(ds)); diff != "" {
+			if diff := cmp.Diff(tt.want, got, plain) + cmp.Diff(tt.found, found(ds)); diff != "" {
 				t.Errorf("(-want +got):\n%s%v", diff, ds)
 			}
 		})
@@ -164,7 +168,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte, file string) {
 		got, ds := profile.Parse(src, file)
 		again, ds2 := profile.Parse(src, file)
-		if diff := cmp.Diff(got, again) + cmp.Diff(ds, ds2); diff != "" {
+		if diff := cmp.Diff(got, again, plain) + cmp.Diff(ds, ds2); diff != "" {
 			t.Fatalf("two answers for one file:\n%s", diff)
 		}
 		for _, d := range ds {
