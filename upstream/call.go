@@ -108,6 +108,7 @@ func forServer(meta mcp.Meta, era string) mcp.Meta {
 	if era != Modern {
 		delete(m, mcp.MetaKeyClientInfo)
 		delete(m, mcp.MetaKeyClientCapabilities)
+		//lint:ignore SA1019 servers of the older era may log
 		delete(m, mcp.MetaKeyLogLevel)
 	}
 	return m

@@ -31,6 +31,7 @@ func TestCallsOfAModernClientReachALegacyServer(t *testing.T) {
 	s := newPool(t, nil).Server(&upstream.Config{Name: "legacy", URLs: []string{u}}, "")
 	front := mcp.NewServer(&mcp.Implementation{Name: "front", Version: "1"}, nil)
 	mcp.AddTool(front, &mcp.Tool{Name: "echo"}, func(ctx context.Context, req *mcp.CallToolRequest, a echoArgs) (*mcp.CallToolResult, any, error) {
+		//lint:ignore SA1019 clients of the older era may send it
 		meta := mcp.Meta{"own": "kept", mcp.MetaKeyProtocolVersion: "2026-07-28", mcp.MetaKeySubscriptionID: "1", mcp.MetaKeyClientInfo: map[string]any{"name": "x"}, mcp.MetaKeyLogLevel: "debug"}
 		for k, v := range req.Params.Meta {
 			meta[k] = v
