@@ -51,6 +51,7 @@ mkdir -p "$results" "$work/home"
 # until it says where it is.
 start() {
 	stop
+	: >"$work/out" # or the address of the server before is read
 	(cd "$work/home" && exec env -i PATH="$PATH" HOME="$work/home" "$@") >"$work/out" 2>&1 &
 	pid=$!
 	for ((i = 0; i < 150; i++)); do
