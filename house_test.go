@@ -136,6 +136,10 @@ var banned = map[string]map[string]string{
 		"net/http":           "it says how code is started, and starts none",
 		"os/exec":            "it says how code is started, and starts none",
 	},
+	"internal/address": {
+		module + "/": "whether an address is public needs nothing of skills",
+		notStandard:  "whether an address is public needs nothing of skills",
+	},
 	"internal/tree": {
 		module + "/": "reading JSON, YAML and TOML needs nothing of skills",
 		"net":        "files are local",
@@ -170,9 +174,10 @@ const notStandard = "…"
 
 // excepted are packages that a ban of all of ours leaves.
 var excepted = map[string][]string{
-	"upstream":         {"skill", "internal/tree"},
-	"internal/spawn":   {"skill", "internal/tree", "upstream"},
-	"profile":          {"skill", "upstream", "internal/tree"},
+	"sandbox/proxy":    {"internal/address"},
+	"upstream":         {"skill", "internal/tree", "internal/address"},
+	"internal/spawn":   {"skill", "internal/tree", "internal/address", "upstream"},
+	"profile":          {"skill", "upstream", "internal/tree", "internal/address"},
 	"policy":           {"internal/filelock"},
 	"internal/script":  {"skill", "internal/near"},
 	"internal/install": {"skill", "sandbox", "internal/script", "internal/near", "internal/filelock"},

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loadout-dev/loadout/internal/filelock"
+	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/upstream"
 )
 
@@ -40,66 +39,43 @@ func (p *Pins) file(key string) string {
 	return filepath.Join(p.Dir, strings.TrimPrefix(key, "sha256:")+".json")
 }
 
-// maxPins bounds a file of pins.
+// maxPins bounds a file of pins, in bytes.
 const maxPins = 4 << 20
 
+func (p *Pins) of(key string) *policy.OwnFile { return policy.NewOwnFile(p.file(key), maxPins) }
+
+// load returns what was accepted, nil where nothing ever was.
 func (p *Pins) load(key string) (map[string]string, error) {
-	f, err := os.Open(p.file(key))
+	b, err := p.of(key).Read()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if fi.Size() > maxPins {
-		return nil, fmt.Errorf("%s has more than %d bytes", p.file(key), maxPins)
+	return p.decode(key, b)
+}
+
+func (p *Pins) decode(key string, b []byte) (map[string]string, error) {
+	if b == nil {
+		return nil, nil
 	}
 	var pins map[string]string
-	if err := json.NewDecoder(f).Decode(&pins); err != nil {
+	if err := json.Unmarshal(b, &pins); err != nil {
 		return nil, fmt.Errorf("%s is damaged: %w", p.file(key), err)
 	}
 	return pins, nil
 }
 
-// update changes the pins of a configuration under a lock.
+// update changes the pins of a configuration while nobody else does.
 func (p *Pins) update(key string, change func(map[string]string) map[string]string) error {
-	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
-		return err
-	}
-	lock, err := os.OpenFile(p.file(key)+".lock", os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
-	}
-	defer lock.Close()                                                // gives it back
-	if err := filelock.Wait(context.Background(), lock); err != nil { // for no longer than a write takes
-		return err
-	}
-	pins, err := p.load(key)
-	if err != nil {
-		return err
-	}
-	b, err := json.Marshal(change(pins))
-	if err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(p.Dir, ".pins-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	if _, err := tmp.Write(b); err != nil {
-		tmp.Close()
-		return err
-	}
-	if err := tmp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), p.file(key))
+	return p.of(key).Change(context.Background(), func(old []byte) ([]byte, error) { // waits for no longer than a write takes
+		pins, err := p.decode(key, old)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(change(pins))
+	})
 }
 
 // screen divides a listing into the tools that may be used and the names of those

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/loadout-dev/loadout/internal/address"
 )
 
 // PrivateAddressError says that a server which does not come from the person is
@@ -25,76 +27,18 @@ func (e *PrivateAddressError) Error() string {
 	return fmt.Sprintf("its host %q is at %s, which is not a public address (%s), and its configuration comes from %s: if it may go there, list the address in sandbox.private", e.Host, e.Addr, e.Kind, e.Owner)
 }
 
-// special holds what no public server has as its address. The proxy of the sandbox
-// has the same ones.
-var special = []struct {
-	prefix netip.Prefix
-	kind   string
-}{
-	{netip.MustParsePrefix("0.0.0.0/8"), "unspecified"},
-	{netip.MustParsePrefix("10.0.0.0/8"), "private"},
-	{netip.MustParsePrefix("100.64.0.0/10"), "shared by a provider"},
-	{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
-	{netip.MustParsePrefix("168.63.129.16/32"), "a cloud's own"},
-	{netip.MustParsePrefix("169.254.0.0/16"), "link-local"},
-	{netip.MustParsePrefix("172.16.0.0/12"), "private"},
-	{netip.MustParsePrefix("192.0.0.0/24"), "reserved"},
-	{netip.MustParsePrefix("192.0.2.0/24"), "documentation"},
-	{netip.MustParsePrefix("192.88.99.0/24"), "a 6to4 relay"},
-	{netip.MustParsePrefix("192.168.0.0/16"), "private"},
-	{netip.MustParsePrefix("198.18.0.0/15"), "benchmark"},
-	{netip.MustParsePrefix("198.51.100.0/24"), "documentation"},
-	{netip.MustParsePrefix("203.0.113.0/24"), "documentation"},
-	{netip.MustParsePrefix("224.0.0.0/4"), "multicast"},
-	{netip.MustParsePrefix("240.0.0.0/4"), "reserved"},
-
-	{netip.MustParsePrefix("::/128"), "unspecified"},
-	{netip.MustParsePrefix("::1/128"), "loopback"},
-	{netip.MustParsePrefix("64:ff9b::/96"), "an IPv4 address inside NAT64"},
-	{netip.MustParsePrefix("64:ff9b:1::/48"), "an IPv4 address inside NAT64"},
-	{netip.MustParsePrefix("fc00::/7"), "private"},
-	{netip.MustParsePrefix("fe80::/10"), "link-local"},
-	{netip.MustParsePrefix("fec0::/10"), "private"},
-	{netip.MustParsePrefix("ff00::/8"), "multicast"},
-	{netip.MustParsePrefix("2001::/32"), "an IPv4 address inside Teredo"},
-	{netip.MustParsePrefix("2001::/23"), "reserved"},
-	{netip.MustParsePrefix("2001:db8::/32"), "documentation"},
-	{netip.MustParsePrefix("2002::/16"), "an IPv4 address inside 6to4"},
-	{netip.MustParsePrefix("3fff::/20"), "documentation"},
-}
-
-// global is all of IPv6 that has been handed out for public use.
-var global = netip.MustParsePrefix("2000::/3")
-
-// notPublic says in a word why an address is not one of the public internet; it
-// is empty for one that is.
+// notPublic says why a server that is not the person's may not be at an address; ""
+// where it may.
 func notPublic(a netip.Addr) string {
-	if !a.IsValid() || a.Zone() != "" {
+	if !a.IsValid() {
 		return "not usable"
 	}
 	a = a.Unmap()
-	for _, s := range special {
-		if s.prefix.Contains(a) {
-			return s.kind
-		}
+	what := address.NotPublic(a)
+	if what == "" && address.IsOwn(a) {
+		what = "this machine's own"
 	}
-	if a.Is6() && !global.Contains(a) {
-		return "reserved"
-	}
-	if isOwn(a) {
-		return "this machine's own"
-	}
-	return ""
-}
-
-// isOwn says whether an address is one of this machine's: what listens on it may
-// trust callers from here more than others.
-func isOwn(a netip.Addr) bool {
-	own, err := net.InterfaceAddrs()
-	return err != nil || slices.ContainsFunc(own, func(o net.Addr) bool {
-		p, err := netip.ParsePrefix(o.String())
-		return err == nil && p.Addr().Unmap() == a
-	})
+	return what
 }
 
 // guardedTransport is one for a server that the person did not configure: it goes

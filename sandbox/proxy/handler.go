@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/loadout-dev/loadout/internal/address"
 )
 
 // serveProxy answers a request that came to the proxy itself.
@@ -126,7 +128,7 @@ func (s *Server) permit(w http.ResponseWriter, r *http.Request, d *Decision, t t
 	case !ok:
 		s.deny(t.String())
 		hint := fmt.Sprintf("To allow it, the skill asks for %q in its front matter (metadata.sandbox.network), and the operator's sandbox.network has to list it", t.String())
-		if a, err := netip.ParseAddr(t.host); err == nil && notPublic(a.Unmap()) != "" {
+		if a, err := netip.ParseAddr(t.host); err == nil && address.NotPublic(a.Unmap()) != "" {
 			hint += ", sandbox.private too as its address is not a public one"
 		}
 		s.refuse(w, r, d, http.StatusForbidden, "host "+t.String()+" is not allowed for this skill", hint+".")
