@@ -198,7 +198,7 @@ func ExampleRuntime_NewSession() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		s, err := rt.NewSession(ctx, events)
+		s, err := rt.NewSession(ctx, &loadout.SessionOptions{Log: events})
 		if err != nil {
 			log.Fatal(err)
 		}

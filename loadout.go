@@ -109,13 +109,13 @@ func (r *Runtime) CatalogText(o TextOptions) string {
 // Session is a conversation that loads skills from a runtime.
 type Session = session.Session
 
-// NewSession opens the conversation in log, which may hold events of earlier
-// days; nil is a new one that ends with the process.
-func (r *Runtime) NewSession(ctx context.Context, log session.Log) (*Session, error) {
-	if log == nil {
-		log = &session.Memory{}
-	}
-	s, err := session.Open(ctx, log, sessionSkills{r})
+// SessionOptions adjust a session. The zero value is ready to use.
+type SessionOptions = session.Options
+
+// NewSession opens the conversation in the log of the options, which may hold
+// events of earlier days. Close it when done.
+func (r *Runtime) NewSession(ctx context.Context, o *SessionOptions) (*Session, error) {
+	s, err := session.Open(ctx, sessionSkills{r}, o)
 	if err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
 	}

@@ -174,7 +174,7 @@ func TestSessionOnARuntime(t *testing.T) {
 		"person/SKILL.md": "---\nname: person\ndescription: For people.\ndisable-model-invocation: true\n---\nx",
 	})
 	l := &session.Memory{}
-	s, err := rt.NewSession(t.Context(), l)
+	s, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Log: l})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestSessionOnARuntime(t *testing.T) {
 	if up, err := s.Refresh(t.Context()); err != nil || len(up) != 1 || up[0].Skill.Name != "pdf" {
 		t.Errorf("after an edit: %v, %v", up, err)
 	}
-	again, err := rt.NewSession(t.Context(), l)
+	again, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Log: l})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func (*failing) Read(context.Context, int64) ([]session.Event, error) { return n
 
 func TestNewSessionSaysThatTheLogCannotBeRead(t *testing.T) {
 	rt, _ := runtimeOf(t, nil)
-	if _, err := rt.NewSession(t.Context(), &failing{}); !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(err.Error(), "open session") {
+	if _, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Log: &failing{}}); !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(err.Error(), "open session") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -57,6 +57,8 @@ type Entry struct {
 	DisableModelInvocation bool // hidden from the model, usable by a person
 	UserInvocable          bool
 	Preload                bool
+	// Brings says that it defines MCP servers, has a provider, or tools of one.
+	Brings bool
 	// Named is false where the skill goes by its folder's name.
 	Named bool
 	// Verbatim is false where the frontmatter was repaired to be read.
@@ -113,6 +115,7 @@ func newEntry(s *skill.Skill, ds skill.Diagnostics) *Entry {
 		DisableModelInvocation: s.DisableModelInvocation,
 		UserInvocable:          s.UserInvocable,
 		Preload:                s.Preload,
+		Brings:                 s.MCPServers.Configs != nil || s.Provider != nil || slices.ContainsFunc(s.Tools, func(t skill.Tool) bool { return t.Provider != "" }),
 		Named:                  s.Named(),
 		Verbatim:               s.Verbatim(),
 		Warnings:               len(ds.Noteworthy()),

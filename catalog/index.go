@@ -137,7 +137,7 @@ func (e *encoder) found(f *found) {
 	e.strs(t.Tags)
 	e.strs(t.BindShells)
 	e.strs(t.Dependencies)
-	for _, b := range []bool{t.DisableModelInvocation, t.UserInvocable, t.Preload, t.Named, t.Verbatim, t.archive} {
+	for _, b := range []bool{t.DisableModelInvocation, t.UserInvocable, t.Preload, t.Brings, t.Named, t.Verbatim, t.archive} {
 		e.bool(b)
 	}
 	e.int(int64(t.Warnings))
@@ -159,7 +159,7 @@ func (e *encoder) problems(ps []Problem) {
 
 // indexMagic begins an index. What was found depends on the rules of the
 // program that looked, so an index is of use to the same build only.
-var indexMagic = "loadout index 5 " + buildRevision() + "\n"
+var indexMagic = "loadout index 6 " + buildRevision() + "\n"
 
 func buildRevision() string {
 	bi, ok := debug.ReadBuildInfo()
@@ -290,7 +290,7 @@ func (d *decoder) found(id fileID) *found {
 		*s = d.str()
 	}
 	t.Tags, t.BindShells, t.Dependencies = d.strs(), d.strs(), d.strs()
-	for _, b := range []*bool{&t.DisableModelInvocation, &t.UserInvocable, &t.Preload, &t.Named, &t.Verbatim, &t.archive} {
+	for _, b := range []*bool{&t.DisableModelInvocation, &t.UserInvocable, &t.Preload, &t.Brings, &t.Named, &t.Verbatim, &t.archive} {
 		*b = d.bool()
 	}
 	t.Warnings = int(d.int())

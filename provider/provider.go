@@ -42,16 +42,9 @@ const (
 // Variable names the file with the [Context].
 const Variable = "LOADOUT_PROVIDER"
 
-// SkippedKey is the member of a tool list's _meta in which the shim says which of
-// the declared tools it could not make: a list of [Skipped].
-const SkippedKey = "loadout/skipped"
-
-// Skipped is a declared tool that is not there, and why. The others are.
-type Skipped struct {
-	Name     string `json:"name"`
-	Provider string `json:"provider"`
-	Reason   string `json:"reason"`
-}
+// Variant tells apart the processes of one provider that make different tools: it
+// names the digest of what they are told.
+const Variant = "LOADOUT_PROVIDER_VARIANT"
 
 // Kinds of providers.
 const (
@@ -147,6 +140,7 @@ func Plan(s *skill.Skill, o Options) (*Start, error) {
 		return nil, fmt.Errorf("skill %s: provider: %w", s.Name, err)
 	}
 	start.Files[contextFile] = data
+	start.Env[Variant] = skill.Hash(data)[:16]
 	return start, nil
 }
 

@@ -910,7 +910,7 @@ class Provider:
         return found()
 
     def skip(self, name, provider, reason):
-        self.skipped.append({"name": name, "provider": provider, "reason": reason})
+        self.skipped.append("tool %s is skipped: %s" % (name, reason))
         warn("skill %s: tool %s is skipped: %s" % (self.skill, name, reason))
 
     def create(self, provider, ask):
@@ -1112,7 +1112,7 @@ class Server:
                 return
             result = {"tools": [description for _, description in self.provider.tools.values()]}
             if self.provider.skipped:
-                result["_meta"] = {"loadout/skipped": self.provider.skipped}
+                result["_meta"] = {"loadout/problems": self.provider.skipped}
             self.send({"id": id, "result": result})
         elif method == "tools/call":
             name, given = params.get("name"), params.get("arguments")

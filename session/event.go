@@ -25,6 +25,8 @@ const (
 	TypeLoaded Type = "skill_loaded"
 	// TypeUnloaded takes a skill out of force.
 	TypeUnloaded Type = "skill_unloaded"
+	// TypeUsed says that a skill in force was used.
+	TypeUsed Type = "skill_used"
 	// TypeUpdated says that the instructions of a skill in force are no
 	// longer those that were loaded.
 	TypeUpdated Type = "skill_updated"
@@ -49,6 +51,7 @@ type Event struct {
 	Message  *Message  `json:"message,omitempty"`
 	Loaded   *Loaded   `json:"loaded,omitempty"`
 	Unloaded *Unloaded `json:"unloaded,omitempty"`
+	Used     *Used     `json:"used,omitempty"`
 	Updated  *Updated  `json:"updated,omitempty"`
 }
 
@@ -70,12 +73,19 @@ type Loaded struct {
 	For string `json:"for,omitempty"`
 	// Needs are the names of the skills it needs.
 	Needs []string `json:"needs,omitempty"`
+	// Tools are the names of the tools that it brought.
+	Tools []string `json:"tools,omitempty"`
 }
 
 // Unloaded is a skill that went out of force.
 type Unloaded struct {
 	Skill  ID     `json:"skill"`
 	Reason string `json:"reason"`
+}
+
+// Used is a skill that was used: a file, a script or a tool of it.
+type Used struct {
+	Skill ID `json:"skill"`
 }
 
 // Updated is a skill whose SKILL.md changed while it is in force.
@@ -99,6 +109,7 @@ func (id ID) Key() string { return id.Origin + "/" + id.Dir }
 func (e Event) clone() Event {
 	e.Message = copied(e.Message)
 	e.Unloaded = copied(e.Unloaded)
+	e.Used = copied(e.Used)
 	e.Updated = copied(e.Updated)
 	if e.Loaded != nil {
 		l := e.Loaded.clone()
@@ -110,6 +121,7 @@ func (e Event) clone() Event {
 func (l Loaded) clone() Loaded {
 	l.Files = slices.Clone(l.Files)
 	l.Needs = slices.Clone(l.Needs)
+	l.Tools = slices.Clone(l.Tools)
 	return l
 }
 

@@ -60,6 +60,7 @@ type Result struct {
 	State    LoadState
 	Material *Material // nil where it failed; shared, do not change it
 	Text     string    // what the model is given
+	Tools    []Tool    // that can be called now, of all skills that were loaded
 	Problems []string
 	Brought  []string // names of skills that were loaded because it needs them
 }
@@ -132,14 +133,15 @@ func (s *Session) fly(ctx context.Context, ref string, f *flight) {
 	defer close(f.done)
 	defer f.cancel()
 	all, err := s.skills.Fetch(ctx, ref)
+	b := s.bring(ctx, all)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f.waiting == 0 {
-		return // it was taken out of flights when the last one left
+	if f.waiting > 0 { // else it was taken out of flights when the last one left
+		delete(s.flights, ref)
+		f.decided = true
+		f.result, f.err = s.enter(ctx, ref, all, b, err)
 	}
-	delete(s.flights, ref)
-	f.decided = true
-	f.result, f.err = s.enter(ctx, ref, all, err)
+	s.release(s.notInForce(all))
 }
 
 // take hands out what a flight came to; the text to the first who asks.
@@ -154,14 +156,16 @@ func (s *Session) take(f *flight) (*Result, error) {
 		return &r, nil
 	}
 	if f.taken {
-		return already(r.Material), nil
+		again := already(r.Material)
+		again.Tools = r.Tools
+		return again, nil
 	}
 	f.taken = true
 	return &r, nil
 }
 
 // enter brings what was fetched into force. s.mu is held.
-func (s *Session) enter(ctx context.Context, ref string, all []*Material, err error) (*Result, error) {
+func (s *Session) enter(ctx context.Context, ref string, all []*Material, b brought, err error) (*Result, error) {
 	if err == nil && len(all) == 0 {
 		err = fmt.Errorf("skill %s: %w", ref, fs.ErrNotExist)
 	}
@@ -169,17 +173,22 @@ func (s *Session) enter(ctx context.Context, ref string, all []*Material, err er
 		return &Result{State: StateFailed, Text: s.failure(err), Problems: []string{err.Error()}}, nil
 	}
 	main := all[len(all)-1]
-	r := &Result{State: StateLoaded, Material: main}
+	r := &Result{State: StateLoaded, Material: main, Tools: b.tools}
 	var events []Event
 	var texts []string
+	loads := 0
 	for _, m := range all {
 		if a, ok := s.state.Find(m.ID); ok && a.Digest == m.Digest {
 			if m == main {
 				texts = append(texts, RenderAlready(m))
 			}
+			if a.Used != s.state.Turn {
+				events = append(events, Event{Type: TypeUsed, Used: &Used{m.ID}})
+			}
 			continue
 		}
-		l := Loaded{Skill: m.ID, Digest: m.Digest, Text: Render(m), Files: m.Files, Tokens: m.Tokens, Needs: m.Needs}
+		loads++
+		l := Loaded{Skill: m.ID, Digest: m.Digest, Text: Render(m), Files: m.Files, Tokens: m.Tokens, Needs: m.Needs, Tools: b.names(m.ID)}
 		if m != main {
 			l.For = main.ID.Name
 			r.Brought = append(r.Brought, m.ID.Name)
@@ -188,17 +197,36 @@ func (s *Session) enter(ctx context.Context, ref string, all []*Material, err er
 		texts = append(texts, l.Text)
 		r.Problems = append(r.Problems, m.Problems...)
 	}
-	if len(events) == 0 {
-		return already(main), nil
+	if len(events) > 0 {
+		if rest := b.text(); rest != "" && loads > 0 { // part of what the model was told
+			texts = append(texts, rest)
+			lastLoad(events).Text += "\n" + rest
+		}
+		if err := s.append(ctx, events...); err != nil {
+			return nil, fmt.Errorf("load %s: %w", main.ID.Name, err)
+		}
 	}
+	if loads == 0 {
+		r := already(main)
+		r.Tools, r.Problems = b.tools, slices.Concat(r.Problems, b.problems)
+		return r, nil
+	}
+	r.Problems = append(r.Problems, b.problems...)
 	if len(r.Problems) > 0 {
 		r.State = StateDegraded
 	}
 	r.Text = strings.Join(texts, "\n")
-	if err := s.append(ctx, events...); err != nil {
-		return nil, fmt.Errorf("load %s: %w", main.ID.Name, err)
-	}
 	return r, nil
+}
+
+// lastLoad is the last of the loads in events, of which there is one.
+func lastLoad(events []Event) *Loaded {
+	for _, e := range slices.Backward(events) {
+		if e.Loaded != nil {
+			return e.Loaded
+		}
+	}
+	panic("no skill was loaded")
 }
 
 func already(m *Material) *Result {

@@ -114,7 +114,7 @@ func (s *shelf) Names() []string { return s.order }
 
 func open(t *testing.T, log session.Log, skills session.Skills) *session.Session {
 	t.Helper()
-	s, err := session.Open(t.Context(), log, skills)
+	s, err := session.Open(t.Context(), skills, &session.Options{Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

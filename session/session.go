@@ -1,33 +1,69 @@
 package session
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
 
-// Session is one conversation. It is safe for concurrent use.
+// Options adjust a session. The zero value is ready to use.
+type Options struct {
+	// Log has the conversation so far, which may be none; nil is a new one that
+	// ends with the process. While the session is in use, nothing else may append
+	// to it.
+	Log Log
+	// Tools brings the tools of skills; nil brings none.
+	Tools Tools
+	// Retention says for how many turns after its last use a skill stays in force;
+	// 0 is [DefaultRetention], less is for good.
+	Retention int
+}
+
+// DefaultRetention is the number of turns that a skill stays in force without
+// being used.
+const DefaultRetention = 5
+
+// Session is one conversation. It is safe for concurrent use; close it when done.
 type Session struct {
-	log    Log
-	skills Skills
+	log       Log
+	skills    Skills
+	tools     Tools
+	retention int
 
 	mu      sync.Mutex // guards what follows; held while appending, so that log and state agree
 	state   State
 	flights map[string]*flight // loads that are not decided, by reference
 }
 
-// Open continues the conversation in log, which may be empty. While the session
-// is in use, nothing else may append to the log.
-func Open(ctx context.Context, log Log, skills Skills) (*Session, error) {
-	events, err := log.Read(ctx, 0)
+// Open continues the conversation in the log of the options, with the skills that
+// were in force at its end. Nothing of them is started before it is needed: see
+// [Session.Tools].
+func Open(ctx context.Context, skills Skills, o *Options) (*Session, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	s := &Session{log: o.Log, skills: skills, tools: o.Tools, retention: cmp.Or(o.Retention, DefaultRetention), flights: map[string]*flight{}}
+	if s.log == nil {
+		s.log = &Memory{}
+	}
+	events, err := s.log.Read(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{log: log, skills: skills, flights: map[string]*flight{}}
 	for _, e := range events {
 		s.state.Apply(e)
 	}
 	return s, nil
+}
+
+// Close releases what the skills in force brought. They stay in force: the log
+// can be opened again.
+func (s *Session) Close() error {
+	s.release(ids(s.Active()))
+	return nil
 }
 
 // Append adds events to the log and to the state.
@@ -50,15 +86,68 @@ func (s *Session) append(ctx context.Context, events ...Event) error {
 	if err := s.log.Append(ctx, ptrs...); err != nil {
 		return err
 	}
+	var gone []ID
 	for _, e := range own {
 		s.state.Apply(e)
+		if e.Unloaded != nil {
+			gone = append(gone, e.Unloaded.Skill)
+		}
 	}
+	s.release(gone)
 	return nil
 }
 
-// Say adds a message.
+// Say adds a message. One of a person begins a turn, with which skills go out of
+// force that were not used for long enough.
 func (s *Session) Say(ctx context.Context, role Role, text string) error {
-	return s.Append(ctx, Event{Type: TypeMessage, Message: &Message{role, text}})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	events := []Event{{Type: TypeMessage, Message: &Message{role, text}}}
+	if role == RoleUser {
+		events = append(events, s.expired()...)
+	}
+	return s.append(ctx, events...)
+}
+
+// Use notes that a skill in force is used: a file of it is read, or a script or
+// tool of it is called. It says so once a turn; for one that is not in force it
+// does nothing.
+func (s *Session) Use(ctx context.Context, id ID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a, ok := s.state.Find(id); !ok || a.Used == s.state.Turn {
+		return nil
+	}
+	return s.append(ctx, Event{Type: TypeUsed, Used: &Used{id}})
+}
+
+// expired are the ends of skills whose time is over with the turn to come. One
+// that another needs stays as long as that. s.mu is held.
+func (s *Session) expired() []Event {
+	if s.retention < 0 {
+		return nil
+	}
+	active := s.state.Active()
+	var stay []Active
+	for _, a := range active {
+		if s.state.Turn+1-a.Used <= s.retention {
+			stay = append(stay, a)
+		}
+	}
+	for i := 0; i < len(stay); i++ { // and what they need
+		for _, a := range active {
+			if slices.Contains(stay[i].Needs, a.Skill.Name) && !slices.ContainsFunc(stay, func(b Active) bool { return b.Skill == a.Skill }) {
+				stay = append(stay, a)
+			}
+		}
+	}
+	var events []Event
+	for _, a := range slices.Backward(active) { // those that need others first
+		if !slices.ContainsFunc(stay, func(b Active) bool { return b.Skill == a.Skill }) {
+			events = append(events, Event{Type: TypeUnloaded, Unloaded: &Unloaded{a.Skill, fmt.Sprintf("not used for %d turns", s.retention)}})
+		}
+	}
+	return events
 }
 
 // Active returns the skills in force in the order in which they were loaded.

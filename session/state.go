@@ -18,6 +18,7 @@ type Active struct {
 	Loaded
 	Seq  int64 // of the event that loaded it
 	Turn int   // in which it was loaded
+	Used int   // the turn in which it was used last; loading it is a use
 	// Current is the digest of SKILL.md as last seen; it differs from
 	// Digest after an update.
 	Current string
@@ -39,7 +40,12 @@ func (s *State) Apply(e Event) {
 	case e.Message != nil && e.Message.Role == RoleUser:
 		s.Turn++
 	case e.Loaded != nil:
-		s.active[e.Loaded.Skill.Key()] = Active{Loaded: e.Loaded.clone(), Seq: e.Seq, Turn: s.Turn, Current: e.Loaded.Digest}
+		s.active[e.Loaded.Skill.Key()] = Active{Loaded: e.Loaded.clone(), Seq: e.Seq, Turn: s.Turn, Used: s.Turn, Current: e.Loaded.Digest}
+	case e.Used != nil:
+		if a, ok := s.active[e.Used.Skill.Key()]; ok {
+			a.Used = s.Turn
+			s.active[e.Used.Skill.Key()] = a
+		}
 	case e.Unloaded != nil:
 		delete(s.active, e.Unloaded.Skill.Key())
 	case e.Updated != nil:

@@ -27,8 +27,21 @@ type Brought struct {
 // whole: what is wrong with one server is a problem, the others are there. What
 // is still connecting at the deadline goes on in the background.
 //
-// Calls at the same time for one skill share its connections.
+// Calls at the same time for one skill share its connections. What is brought so
+// stays until its leave ends; a conversation that loads and unloads has a [Hold].
 func (s *Set) Bring(ctx context.Context, entries []*catalog.Entry) *Brought {
+	out := s.bringAll(ctx, entries)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range entries {
+		if b := s.brought[e.Key()]; b != nil {
+			b.shared = true
+		}
+	}
+	return out
+}
+
+func (s *Set) bringAll(ctx context.Context, entries []*catalog.Entry) *Brought {
 	out := &Brought{}
 	var wanted []*server
 	for _, e := range entries {
@@ -104,7 +117,7 @@ func (s *Set) check(sv *server, l *upstream.Listing) string {
 // serversOf are the servers that a skill means: those that it names of the
 // person's or the profile's, those that it defines, and its provider.
 func (s *Set) serversOf(ctx context.Context, e *catalog.Entry) ([]*server, []string) {
-	sk, _, err := s.opts.Skills.Catalog().Read(ctx, e)
+	sk, src, err := s.opts.Skills.Catalog().Read(ctx, e)
 	if err != nil {
 		return nil, []string{err.Error()}
 	}
@@ -120,10 +133,12 @@ func (s *Set) serversOf(ctx context.Context, e *catalog.Entry) ([]*server, []str
 			servers = append(servers, sv)
 		}
 	}
-	if sk.MCPServers.Configs == nil && sk.Provider == nil {
+	sk, loans, skipped := s.borrow(ctx, e, sk)
+	problems = append(problems, skipped...)
+	if sk.MCPServers.Configs == nil && sk.Provider == nil && len(loans) == 0 {
 		return servers, problems
 	}
-	own, more := s.bring(ctx, e, sk)
+	own, more := s.bring(ctx, e, sk, loans, skill.Hash(src))
 	return append(servers, own...), append(problems, more...)
 }
 
@@ -138,49 +153,109 @@ func (s *Set) named(name string) *server {
 	return nil
 }
 
-// bring returns the servers that a skill defines. They start only with leave
-// for the skill as it is now, and end with it.
-func (s *Set) bring(ctx context.Context, e *catalog.Entry, sk *skill.Skill) ([]*server, []string) {
-	if s.opts.Permit == nil {
-		return nil, []string{"the servers that it brings are not started here"}
-	}
-	leave, err := s.opts.Permit(ctx, e)
-	if err != nil {
+// bring returns the servers that a skill defines, and those of tools that it has
+// on loan. They start only with leave for the skills as they are now, and end with
+// it. hash is that of its SKILL.md.
+func (s *Set) bring(ctx context.Context, e *catalog.Entry, sk *skill.Skill, loans []loan, hash string) ([]*server, []string) {
+	b := &bundle{key: e.Key(), version: hash}
+	problems := s.leaves(ctx, b, e, sk, &loans)
+	if len(problems) > 0 && len(b.leaves) == 0 && len(loans) == 0 {
 		s.drop(e.Key(), nil)
-		return nil, []string{"its MCP servers and providers are not started: " + err.Error()}
+		return nil, problems
 	}
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		leave.Release()
+		b.release()
 		return nil, []string{ErrClosed.Error()}
 	}
-	if b := s.brought[e.Key()]; b != nil && b.digest == leave.Digest {
+	if have := s.brought[e.Key()]; have != nil && have.version == b.version {
 		s.mu.Unlock()
-		leave.Release()
-		return b.servers, nil
+		b.release()
+		return have.servers, problems
 	}
 	s.mu.Unlock()
+	problems = append(problems, s.fill(ctx, b, e, sk, loans)...)
+	return s.keep(e.Key(), b).servers, problems
+}
 
-	b := &bundle{digest: leave.Digest, leave: leave}
-	configs, problems := s.defined(ctx, e, sk)
-	for _, c := range configs {
-		c.Owner = e.Key() + "@" + string(leave.Digest)
-		name := e.Name // of its provider
-		if c.Name != "" {
-			name += "_" + c.Name
+// leaves asks for leave to start what the skill defines, and the providers that it
+// uses; those without it are taken out of the loans.
+func (s *Set) leaves(ctx context.Context, b *bundle, e *catalog.Entry, sk *skill.Skill, loans *[]loan) []string {
+	defines := sk.MCPServers.Configs != nil || sk.Provider != nil
+	borrows := slices.ContainsFunc(*loans, func(l loan) bool { return l.entry != nil })
+	if !defines && !borrows {
+		return nil // all of it is the program's
+	}
+	if s.opts.Permit == nil {
+		*loans = nil
+		return []string{"the servers that it brings are not started here"}
+	}
+	leave, err := s.opts.Permit(ctx, e)
+	if err != nil {
+		*loans = nil
+		return []string{"its MCP servers and providers are not started: " + err.Error()}
+	}
+	b.leaves, b.version = append(b.leaves, leave), b.version+" "+string(leave.Digest)
+	var problems []string
+	var usable []loan
+	for _, l := range *loans {
+		if l.entry != nil {
+			if l.leave, err = s.opts.Permit(ctx, l.entry); err != nil {
+				problems = append(problems, fmt.Sprintf("its tools of provider %s, which skill %s has, are skipped: %v", l.provider, l.entry.Name, err))
+				continue
+			}
+			b.leaves, b.version = append(b.leaves, l.leave), b.version+" "+string(l.leave.Digest)
+		}
+		usable = append(usable, l)
+	}
+	*loans = usable
+	return problems
+}
+
+// fill opens the servers of a bundle, and returns what is wrong with others. The
+// first of its leaves, where there is one, is that of the skill itself.
+func (s *Set) fill(ctx context.Context, b *bundle, e *catalog.Entry, sk *skill.Skill, loans []loan) []string {
+	var problems []string
+	add := func(c *upstream.Config, of string, leave *Leave, settings map[string]any) {
+		name := e.Name
+		if of != "" {
+			name += "_" + of
 		}
 		if s.named(name) != nil {
 			problems = append(problems, fmt.Sprintf("its MCP server %s is left out: you have one of that name, and your rules are for yours", name))
-			continue
+			return
 		}
 		c.Name = name
-		b.servers = append(b.servers, s.open(name, e.Name, c, upstream.Variables{User: leave.User, Secret: leave.Secret, Skill: sandbox.SkillDir}))
+		v := upstream.Variables{Skill: sandbox.SkillDir}
+		if leave != nil {
+			v.User, v.Secret = leave.User, leave.Secret
+		}
+		sv := s.open(name, e.Name, c, v)
+		sv.bundle, sv.settings = b, settings
+		b.servers = append(b.servers, sv)
 	}
-	for _, sv := range b.servers {
-		sv.bundle = b
+	if sk.MCPServers.Configs != nil || sk.Provider != nil {
+		configs, wrong := s.defined(ctx, e, sk)
+		problems = append(problems, wrong...)
+		for _, c := range configs {
+			c.Owner = e.Key() + "@" + string(b.leaves[0].Digest)
+			add(c, c.Name, b.leaves[0], nil)
+		}
 	}
-	return s.keep(e.Key(), b).servers, problems
+	for _, l := range loans {
+		c, settings, notes, err := s.configured(ctx, &l, sk)
+		problems = append(problems, notes...)
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("its tools of provider %s: %v", l.provider, err))
+			continue
+		}
+		if l.entry != nil {
+			c.Owner = l.entry.Key() + "@" + string(l.leave.Digest)
+		}
+		add(c, l.provider, l.leave, settings)
+	}
+	return problems
 }
 
 // defined are the servers in a skill's frontmatter and that of its provider.
@@ -212,7 +287,7 @@ func (s *Set) defined(ctx context.Context, e *catalog.Entry, sk *skill.Skill) ([
 func (s *Set) keep(key string, b *bundle) *bundle {
 	s.mu.Lock()
 	old := s.brought[key]
-	if s.closed || old != nil && old.digest == b.digest {
+	if s.closed || old != nil && old.version == b.version {
 		s.mu.Unlock()
 		b.release()
 		if old == nil {
@@ -221,11 +296,13 @@ func (s *Set) keep(key string, b *bundle) *bundle {
 		return old
 	}
 	s.brought[key] = b
-	if b.leave.Ended != nil {
-		s.running.Go(func() {
-			<-b.leave.Ended // Release ends it too
-			s.drop(key, b)
-		})
+	for _, l := range b.leaves {
+		if l.Ended != nil {
+			s.running.Go(func() {
+				<-l.Ended // Release ends it too
+				s.drop(key, b)
+			})
+		}
 	}
 	s.mu.Unlock()
 	if old != nil { // of other bytes
@@ -256,16 +333,4 @@ func (b *bundle) end() {
 		}
 	}
 	b.release()
-}
-
-// Release takes back what a skill brought, as it is unloaded. Its connections
-// stay for a while, for who loads it again.
-func (s *Set) Release(e *catalog.Entry) {
-	s.mu.Lock()
-	b := s.brought[e.Key()]
-	delete(s.brought, e.Key())
-	s.mu.Unlock()
-	if b != nil {
-		b.release()
-	}
 }

@@ -108,7 +108,7 @@ func (s *Set) Call(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
 	if err := s.permit(ctx, t, c); err != nil {
 		return nil, err
 	}
-	params := &mcp.CallToolParams{Meta: c.Meta, Name: t.Definition.Name, InputResponses: c.InputResponses, RequestState: c.RequestState}
+	params := &mcp.CallToolParams{Meta: t.server.settingsFor(t.Definition.Name, c.Meta), Name: t.Definition.Name, InputResponses: c.InputResponses, RequestState: c.RequestState}
 	if len(c.Arguments) > 0 {
 		params.Arguments = c.Arguments
 	}
@@ -130,8 +130,8 @@ func (s *Set) Call(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
 // was accepted, by what its server says now and not by what it said once.
 func (s *Set) fresh(ctx context.Context, t **Tool) error {
 	sv := (*t).server
-	if b := sv.bundle; b != nil && b.leave.Check != nil {
-		if err := b.leave.Check(ctx); err != nil {
+	if b := sv.bundle; b != nil {
+		if err := b.check(ctx); err != nil {
 			if e, err := s.opts.Skills.Catalog().Snapshot().Get(sv.skill); err == nil {
 				s.drop(e.Key(), b)
 			}
@@ -148,6 +148,18 @@ func (s *Set) fresh(ctx context.Context, t **Tool) error {
 	name := (*t).Name
 	if *t = s.known(sv, name); *t == nil {
 		return &UnknownToolError{Name: name, Problems: []string{problems(s.screen(sv, l).problem)}}
+	}
+	return nil
+}
+
+// check asks whether all leaves of a bundle stand.
+func (b *bundle) check(ctx context.Context) error {
+	for _, l := range b.leaves {
+		if l.Check != nil {
+			if err := l.Check(ctx); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -50,7 +50,8 @@ func (s *Set) Find(ctx context.Context, q Query) (*Found, error) {
 		}
 		servers, out.Problems = s.serversOf(ctx, e)
 	} else {
-		servers = s.all()
+		s.recall(ctx)
+		servers = slices.DeleteFunc(s.all(), s.unasked)
 	}
 	if q.Server != "" {
 		servers = slices.DeleteFunc(servers, func(sv *server) bool { return sv.name != q.Server })
@@ -216,7 +217,7 @@ func (s *Set) find(ctx context.Context, name string) (*Tool, []string) {
 			continue
 		}
 		tried++
-		b := s.Bring(ctx, []*catalog.Entry{e})
+		b := s.bringAll(ctx, []*catalog.Entry{e})
 		for _, sv := range s.all() {
 			if sv.skill != e.Name {
 				continue
@@ -232,4 +233,38 @@ func (s *Set) find(ctx context.Context, name string) (*Tool, []string) {
 		}
 	}
 	return nil, problems
+}
+
+// recall makes known the servers of skills that may bring theirs and were not
+// loaded here, so that their tools are found in what earlier processes listed. It
+// connects nothing, and passes over skills that nobody approved.
+func (s *Set) recall(ctx context.Context) {
+	if s.opts.Permit == nil {
+		return
+	}
+	for _, e := range s.opts.Skills.Catalog().Snapshot().Offered() {
+		if ctx.Err() != nil {
+			return
+		}
+		if e.Brings && !s.has(e.Key()) {
+			s.serversOf(ctx, e)
+		}
+	}
+}
+
+// unasked says whether a server is of a skill that nobody has loaded, and nothing
+// is known of its tools: a search does not start it.
+func (s *Set) unasked(sv *server) bool {
+	if sv.bundle == nil || sv.Server == nil || sv.Known() != nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !sv.bundle.shared && len(s.holders[sv.bundle.key]) == 0
+}
+
+func (s *Set) has(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.brought[key] != nil
 }

@@ -59,6 +59,9 @@ type Options struct {
 	// Provide returns the server of the provider of a skill, without a name, and
 	// what is to be said of it; nil has none.
 	Provide func(ctx context.Context, e *catalog.Entry, s *skill.Skill) (*upstream.Config, []string, error)
+	// Providers are servers of the program that embeds the set, by the name by which
+	// skills declare tools of them. A skill sees those that it declares.
+	Providers map[string]*upstream.Config
 	// Rules decide on calls; the zero value has the defaults of [policy.Rules].
 	Rules policy.Rules
 	// DefaultSafety is the level of servers that say none; zero is MEDIUM.
@@ -81,16 +84,20 @@ type Set struct {
 	mu      sync.Mutex
 	own     []*server          // in the order of the configuration, the profile's first
 	brought map[string]*bundle // by key of the skill
+	holders map[string][]*Hold // by key of the skill: the conversations that need it
 	closed  bool
 	cancel  context.CancelFunc // of what was begun at the start
 	running sync.WaitGroup     // that, and those who wait for the end of a leave
 }
 
-// bundle is what one skill brought, at one digest.
+// bundle is what one skill brought, as it and the skills whose providers it uses
+// were.
 type bundle struct {
-	digest  policy.Digest
+	version string // digests of all of them
 	servers []*server
-	leave   *Leave
+	leaves  []*Leave
+	key     string // of the skill
+	shared  bool   // not for one conversation: it stays
 }
 
 // server is one server by the name that its tools have.
@@ -101,6 +108,8 @@ type server struct {
 	bundle *bundle          // it is of, nil for the person's own
 	full   *upstream.Config // with the values of its variables, nil where some are missing
 	unset  []upstream.Unset // variables without a value: it is not configured
+	// settings are those of tools by their names, for who is told them with a call.
+	settings map[string]any
 	*upstream.Server
 	screened atomic.Pointer[screened]
 }
@@ -108,7 +117,7 @@ type server struct {
 // New returns a set. Servers that are to be connected at the start are, in the
 // background, until the set is closed.
 func New(opts *Options) *Set {
-	s := &Set{opts: *opts, brought: map[string]*bundle{}}
+	s := &Set{opts: *opts, brought: map[string]*bundle{}, holders: map[string][]*Hold{}}
 	if s.opts.Deadline == 0 {
 		s.opts.Deadline = 20 * time.Second
 	}
@@ -174,8 +183,8 @@ func (b *bundle) release() {
 	for _, sv := range b.servers {
 		sv.release()
 	}
-	if b.leave != nil {
-		b.leave.Release()
+	for _, l := range b.leaves {
+		l.Release()
 	}
 }
 

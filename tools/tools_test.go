@@ -27,7 +27,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // world is skills, servers in memory, and the set on them.
 type world struct {
 	*tools.Set
-	rt *loadout.Runtime
+	rt     *loadout.Runtime
+	dialer *upstream.Dialer
+	pool   *upstream.Pool
 
 	mu        sync.Mutex
 	connected []string           // in the order of the first connection
@@ -74,11 +76,10 @@ func newWorld(t *testing.T, skills texts, servers string, change func(*tools.Opt
 		}
 		own = f.Servers
 	}
-	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){
-		upstream.Stdio: w.dial, upstream.HTTP: w.dial,
-	}}})
-	t.Cleanup(func() { pool.Close() })
-	o := &tools.Options{Skills: rt, Pool: pool, Own: own, Permit: w.permit,
+	w.dialer = &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){upstream.Stdio: w.dial, upstream.HTTP: w.dial}}
+	w.pool = upstream.NewPool(&upstream.PoolOptions{Dialer: w.dialer})
+	t.Cleanup(func() { w.pool.Close() })
+	o := &tools.Options{Skills: rt, Pool: w.pool, Own: own, Permit: w.permit,
 		Audit: func(_ context.Context, r policy.Record) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -104,6 +105,18 @@ func (w *world) permit(ctx context.Context, e *catalog.Entry) (*tools.Leave, err
 	l := &leave{ended: make(chan struct{})}
 	w.leaves[e.Name] = l
 	return &tools.Leave{Digest: policy.Digest(m.Digest()), Ended: l.ended, Release: l.end}, nil
+}
+
+// lose ends the leave of a skill, and waits until a connection has ended for it.
+func (w *world) lose(skill string) {
+	ended := make(chan struct{}, 1)
+	defer w.pool.Subscribe(func(s *upstream.Server) {
+		if s.Status().State == upstream.Init {
+			ended <- struct{}{}
+		}
+	})()
+	w.end(skill)
+	<-ended
 }
 
 func (w *world) end(skill string) {
@@ -272,8 +285,7 @@ func TestWithdrawnLeaveTakesToolsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := len(w.Servers())
-	w.end("x")
-	w.Close() // waits for those who wait for the end
+	w.lose("x")
 	if before != 1 || len(w.Servers()) != 0 {
 		t.Errorf("%d servers before, %d after", before, len(w.Servers()))
 	}

@@ -60,6 +60,9 @@ pages:
 			return nil, err
 		}
 		if page == 0 {
+			for _, told := range own(res.Meta) {
+				problem("%s", told)
+			}
 			l.TTL = time.Duration(min(res.GetTTLMs(), int(24*time.Hour/time.Millisecond))) * time.Millisecond
 		}
 		for _, t := range res.Tools {
@@ -108,6 +111,22 @@ pages:
 	}
 	slices.SortFunc(l.Tools, func(a, b *mcp.Tool) int { return cmp.Compare(a.Name, b.Name) })
 	return l, nil
+}
+
+// ProblemsKey is the member of a tool list's _meta in which a server may say what
+// is wrong with it, as a list of texts: tools that it should have and cannot make.
+const ProblemsKey = "loadout/problems"
+
+// own is what a server says is wrong with itself.
+func own(meta mcp.Meta) []string {
+	list, _ := meta[ProblemsKey].([]any)
+	var out []string
+	for _, item := range list {
+		if text, ok := item.(string); ok && text != "" {
+			out = append(out, clip(strings.Join(strings.Fields(text), " "), 400))
+		}
+	}
+	return out
 }
 
 // chooses says whether a tool is among those that the configuration wants.

@@ -1,0 +1,139 @@
+package tools_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/tools"
+	"github.com/loadout-dev/loadout/upstream"
+)
+
+const bringsA = "mcpServers: {a: {command: a}}"
+
+// conversation is a session that has tools of the world.
+func (w *world) conversation(t *testing.T, log session.Log) *loadout.Session {
+	t.Helper()
+	s, err := w.rt.NewSession(t.Context(), &loadout.SessionOptions{Log: log, Tools: w.Hold()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func told(all []session.Tool) []string {
+	var out []string
+	for _, t := range all {
+		out = append(out, t.Name)
+	}
+	return out
+}
+
+func (w *world) brought() []string {
+	var out []string
+	for _, s := range w.Servers() {
+		if s.Skill != "" {
+			out = append(out, s.Name)
+		}
+	}
+	return out
+}
+
+// W18: a skill's tools come with its load, and go when it is unloaded or was not
+// used for long enough. A conversation that another one shares them with keeps
+// them.
+func TestW18ToolsComeAndGoWithTheSkill(t *testing.T) {
+	w := newWorld(t, texts{"x": skillText("x", bringsA)}, "", nil)
+	first, second := w.conversation(t, nil), w.conversation(t, nil)
+	r, err := first.Load(t.Context(), "x")
+	if err != nil || r.State != session.StateLoaded || !slices.Equal(told(r.Tools), []string{"x_a__read_note", "x_a__write_note"}) {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if _, err := second.Load(t.Context(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.Unload(t.Context(), "x", "not needed", false); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.brought(); !slices.Equal(got, []string{"x_a"}) {
+		t.Errorf("with one of two conversations that need it there are %v", got)
+	}
+	for range session.DefaultRetention + 1 {
+		if got := w.brought(); !slices.Equal(got, []string{"x_a"}) {
+			t.Errorf("while it is in force there are %v", got)
+		}
+		if err := second.Say(t.Context(), session.RoleUser, "something else"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := w.brought(); len(got) > 0 {
+		t.Errorf("after its time there are %v", got)
+	}
+}
+
+// W18: a conversation that is opened again has its tools without a load.
+func TestW18RestoredSessionRegainsItsTools(t *testing.T) {
+	w := newWorld(t, texts{"x": skillText("x", bringsA)}, "", nil)
+	log := &session.Memory{}
+	yesterday := w.conversation(t, log)
+	if _, err := yesterday.Load(t.Context(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	yesterday.Close()
+	if got := w.brought(); len(got) > 0 {
+		t.Errorf("after the conversation there are %v", got)
+	}
+	today := w.conversation(t, log)
+	if got := w.brought(); len(got) > 0 {
+		t.Errorf("before they are needed there are %v", got)
+	}
+	found, problems := today.Tools(t.Context())
+	if got := told(found); !slices.Equal(got, []string{"x_a__read_note", "x_a__write_note"}) || len(problems) > 0 {
+		t.Errorf("tools %v, problems %v", got, problems)
+	}
+	if found[0].Skill != today.Active()[0].Skill {
+		t.Errorf("the tool is of %+v", found[0].Skill)
+	}
+}
+
+// What a client brought without a conversation is not taken from it by one.
+func TestConversationLeavesWhatAClientLoaded(t *testing.T) {
+	w := newWorld(t, texts{"x": skillText("x", bringsA)}, "", nil)
+	w.bring(t, "x")
+	s := w.conversation(t, nil)
+	if _, err := s.Load(t.Context(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if got := w.brought(); !slices.Equal(got, []string{"x_a"}) {
+		t.Errorf("there are %v", got)
+	}
+}
+
+// Tools of a skill that is approved and was not loaded in this process are found
+// where an earlier one listed them; nothing is started for that.
+func TestFindKnowsSkillsThatWereNotLoadedHere(t *testing.T) {
+	cache := &upstream.Files{Dir: t.TempDir()}
+	keep := func(o *tools.Options, w *world) {
+		o.Pool = upstream.NewPool(&upstream.PoolOptions{Dialer: w.dialer, Cache: cache})
+		t.Cleanup(func() { o.Pool.Close() })
+	}
+	skills := texts{"x": skillText("x", bringsA), "never": skillText("never", "mcpServers: {b: {command: b}}")}
+	newWorld(t, skills, "", keep).bring(t, "x")
+
+	w := newWorld(t, skills, "", keep)
+	found, err := w.Find(t.Context(), tools.Query{Text: "note"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := namesOf(found.Tools)
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"x_a__read_note", "x_a__write_note"}) || len(found.Problems) > 0 {
+		t.Errorf("found %v, problems %v", got, found.Problems)
+	}
+	if got := w.names(); len(got) > 0 {
+		t.Errorf("connected %v", got)
+	}
+}
