@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
 	"github.com/loadout-dev/loadout/tools"
 	"github.com/loadout-dev/loadout/upstream"
@@ -66,9 +67,6 @@ const (
 	// of all that a page tells: servers write what they like.
 	maxToolText = 4000
 	pageBytes   = 64 << 10
-	// schemaBytes is how much of schemas fits an answer that was not asked for
-	// them: about 2,000 tokens.
-	schemaBytes = 8000
 )
 
 func (s *Server) findTools(ctx context.Context, in findArgs) (*mcp.CallToolResult, *findResult, error) {
@@ -121,7 +119,7 @@ func toolInfos(page []tools.Tool, want *bool) ([]toolInfo, bool) {
 		}
 		out = append(out, toolInfo{Name: t.Name, Title: shortened(d.Title, 200), Description: shortened(d.Description, maxToolText), InputSchema: json.RawMessage(b), Server: t.Server, State: string(t.State), RequiresApproval: t.NeedsPerson})
 	}
-	schemas := size <= schemaBytes
+	schemas := size <= session.SchemaBytes
 	if want != nil {
 		schemas = *want
 	}
@@ -170,19 +168,12 @@ func toolText(page []tools.Tool, out *findResult, schemas bool) string {
 }
 
 func writeTools(b *strings.Builder, infos []toolInfo) {
-	for _, t := range infos {
-		fmt.Fprintf(b, "- %s: %s", t.Name, skill.OneLine(t.Description))
-		if t.State == string(upstream.Degraded) || t.State == string(upstream.Dead) {
-			fmt.Fprintf(b, " [server %s is %s]", t.Server, t.State)
-		}
-		if t.RequiresApproval {
-			b.WriteString(" [a person is asked]")
-		}
-		b.WriteByte('\n')
-		if raw, ok := t.InputSchema.(json.RawMessage); ok && len(raw) > 0 {
-			fmt.Fprintf(b, "  arguments: %s\n", raw)
-		}
+	all := make([]session.Tool, len(infos))
+	for i, t := range infos {
+		raw, _ := t.InputSchema.(json.RawMessage)
+		all[i] = session.Tool{Name: t.Name, Description: t.Description, InputSchema: raw, Server: t.Server, State: t.State, NeedsPerson: t.RequiresApproval}
 	}
+	session.WriteTools(b, all, true)
 }
 
 // callTool passes a call on. What the tool answers is the answer.
@@ -345,7 +336,11 @@ func (s *Server) callError(err error) (*mcp.CallToolResult, error) {
 	default:
 		return nil, err
 	}
-	if others := s.opts.Tools.Alternatives(name); len(others) > 0 {
+	others := s.opts.Tools.Alternatives(name)
+	if refused, ok := err.(*tools.RefusedError); ok && refused.Ask { // nobody can be asked for those either
+		others = slices.DeleteFunc(others, func(t tools.Tool) bool { return t.NeedsPerson })
+	}
+	if len(others) > 0 {
 		var b strings.Builder
 		infos, _ := toolInfos(others, ptr(false))
 		writeTools(&b, infos)

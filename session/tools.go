@@ -85,7 +85,7 @@ func (b brought) names(id ID) []string {
 func (b brought) text() string {
 	var out strings.Builder
 	if len(b.tools) > 0 {
-		schemas := FewSchemas(b.tools)
+		schemas := few(b.tools)
 		out.WriteString("Tools of this skill:\n")
 		WriteTools(&out, b.tools, schemas)
 		if !schemas {
@@ -98,18 +98,16 @@ func (b brought) text() string {
 	return out.String()
 }
 
-// schemaBytes is how much of schemas fits an answer that was not asked for them:
+// SchemaBytes is how much of schemas fits an answer that was not asked for them:
 // about 2,000 tokens.
-const schemaBytes = 8000
+const SchemaBytes = 8000
 
-// FewSchemas says whether the schemas of tools fit an answer that nobody asked
-// for.
-func FewSchemas(all []Tool) bool {
+func few(all []Tool) bool {
 	size := 0
 	for _, t := range all {
 		size += len(t.InputSchema)
 	}
-	return size <= schemaBytes
+	return size <= SchemaBytes
 }
 
 // WriteTools tells a model of tools, one a line, with the schema of their

@@ -61,7 +61,12 @@ func (s *Set) bringAll(ctx context.Context, entries []*catalog.Entry) *Brought {
 	answers := make([]answer, len(wanted))
 	var running sync.WaitGroup
 	for i, sv := range wanted {
-		running.Go(func() { answers[i].tools, answers[i].problem = s.connect(ctx, sv) })
+		running.Go(func() {
+			if sv.Server != nil {
+				sv.Retry() // a load is asked for: what was broken may be mended
+			}
+			answers[i].tools, answers[i].problem = s.connect(ctx, sv)
+		})
 	}
 	running.Wait()
 	for _, a := range answers {

@@ -276,6 +276,24 @@ func TestW24OneServerFails(t *testing.T) {
 	}
 }
 
+// A load of a skill tries its server at once, however often that failed before:
+// what was broken may be mended.
+func TestLoadTriesADeadServerAgain(t *testing.T) {
+	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}")}, "", nil)
+	w.broken["x_a"] = errors.New("not installed")
+	for range 5 {
+		if b := w.bring(t, "x"); len(b.Problems) != 1 {
+			t.Fatalf("problems %v", b.Problems)
+		}
+	}
+	w.mu.Lock()
+	delete(w.broken, "x_a")
+	w.mu.Unlock()
+	if b := w.bring(t, "x"); len(b.Tools) != 2 {
+		t.Errorf("tools %v, problems %v", namesOf(b.Tools), b.Problems)
+	}
+}
+
 // What a skill brought ends when its leave does.
 func TestWithdrawnLeaveTakesToolsBack(t *testing.T) {
 	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}")}, "", nil)

@@ -18,7 +18,10 @@ const (
 	shortLife  = 10 * time.Second // a connection that ends sooner counts as a failure
 )
 
-var errIdle = errors.New("idle")
+var (
+	errIdle     = errors.New("idle")
+	errUnwanted = errors.New("nobody wants it any more")
+)
 
 // instance is a server at one of its URLs. Its fields below url are guarded by
 // the mutex of the server.
@@ -29,9 +32,10 @@ type instance struct {
 	quit   chan error    // end the connection, for that reason
 	relist chan struct{} // the list of tools has changed
 
-	running  bool // run is
-	trying   bool // an attempt is on its way, or about to be
-	unwanted bool // what the attempt comes to is to be closed
+	running  bool   // run is
+	trying   bool   // an attempt is on its way, or about to be
+	unwanted bool   // the attempt is, and what it comes to
+	cancel   func() // ends the attempt
 	conn     *Conn
 	failures int // in a row
 	ever     bool
@@ -62,42 +66,54 @@ func (i *instance) ask(why error) {
 
 // run connects, watches, and connects again while the server is wanted.
 func (i *instance) run() {
-	s := i.server
-	ctx := s.pool.ctx
-	for {
-		began := time.Now()
-		conn, l, err := i.open(ctx)
-		if err == nil {
-			i.opened(conn, l)
-			err = i.watch(ctx, conn)
-			i.lost(conn, err, time.Since(began))
-			conn.Close()
-			s.pool.leave()
-			if errors.Is(err, errIdle) || ctx.Err() != nil {
-				break
-			}
-			if i.failed(nil) == 0 {
-				continue
-			}
-		} else if i.failed(err); ctx.Err() != nil {
-			break
-		}
-		if !i.pause(ctx) {
-			break
-		}
+	for i.attempt(i.server.pool.ctx) || !i.end() {
 	}
+	i.server.pool.forget(i.server)
+}
+
+// attempt connects, watches while that lasts, and waits for the next one; false is
+// that there is to be none.
+func (i *instance) attempt(ctx context.Context) bool {
+	s := i.server
+	began := time.Now()
+	conn, l, err := i.open(ctx)
+	if err == nil {
+		i.opened(conn, l)
+		err = i.watch(ctx, conn)
+		i.lost(conn, err, time.Since(began))
+		conn.Close()
+		s.pool.leave()
+		if errors.Is(err, errIdle) || ctx.Err() != nil {
+			return false
+		}
+		if i.failed(nil) == 0 {
+			return true
+		}
+	} else if i.failed(err); ctx.Err() != nil {
+		return false
+	}
+	return i.pause(ctx)
+}
+
+// end stops running, unless somebody asked for another attempt meanwhile.
+func (i *instance) end() bool {
+	s := i.server
 	s.mu.Lock()
-	i.running, i.trying = false, false
 	select {
 	case <-i.kick:
+		if s.pool.ctx.Err() == nil {
+			s.mu.Unlock()
+			return false
+		}
 	default:
 	}
+	i.running, i.trying = false, false
 	changed := s.settle()
 	s.mu.Unlock()
 	if changed {
 		s.pool.tell(s)
 	}
-	s.pool.forget(s)
+	return true
 }
 
 // open connects and lists the tools.
@@ -112,6 +128,10 @@ func (i *instance) open(ctx context.Context) (*Conn, *Listing, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, &lateError{"no connection", limit})
 	defer cancel()
+	if !i.mayTry(cancel) {
+		s.pool.leave()
+		return nil, nil, errUnwanted
+	}
 	began := time.Now()
 	conn, err := s.pool.o.Dialer.Dial(ctx, s.config, &DialOptions{
 		URL:     i.url,
@@ -143,6 +163,14 @@ func (i *instance) open(ctx context.Context) (*Conn, *Listing, error) {
 	s.latency = time.Since(began)
 	s.mu.Unlock()
 	return conn, l, nil
+}
+
+// mayTry notes how an attempt is ended from outside, unless it is unwanted already.
+func (i *instance) mayTry(cancel func()) bool {
+	i.server.mu.Lock()
+	defer i.server.mu.Unlock()
+	i.cancel = cancel
+	return !i.unwanted
 }
 
 func (i *instance) opened(conn *Conn, l *Listing) {
@@ -202,6 +230,12 @@ func (i *instance) failed(err error) int {
 		return i.failures
 	}
 	i.trying = false
+	if i.unwanted { // ended by us
+		i.unwanted = false
+		s.settle() // who wants it by now tries anew
+		defer s.mu.Unlock()
+		return i.failures
+	}
 	i.failures++
 	if final(err) {
 		i.failures = max(i.failures, breaker)

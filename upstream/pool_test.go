@@ -376,3 +376,36 @@ func TestCache(t *testing.T) {
 		}
 	})
 }
+
+// Closing a server ends an attempt that is on its way at once, and counts it as no
+// failure; who wants the server after that has a new one.
+func TestCloseEndsAnAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, p := memoryPool(nil)
+		defer p.Close()
+		m.mute.Store(true)
+		s := p.Server(memoryConfig("one"), "")
+		first := make(chan error, 1)
+		go func() { first <- s.Connect(t.Context()) }()
+		synctest.Wait() // it waits for an answer to the handshake
+		began := time.Now()
+		s.Close()
+		second := make(chan error, 1)
+		go func() {
+			m.mute.Store(false)
+			second <- s.Connect(t.Context())
+		}()
+		if err := <-first; time.Since(began) > time.Second {
+			t.Errorf("the attempt ended after %v: %v", time.Since(began), err)
+		}
+		if err := <-second; err != nil {
+			t.Errorf("after that: %v", err)
+		}
+		state(t, s, upstream.Ready)
+		s.Close()
+		state(t, s, upstream.Init)
+		if err := s.Connect(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -114,13 +114,15 @@ func (s *Server) drop() {
 	}
 }
 
-// Close closes its connections now, and what an attempt on its way comes to; the
-// next need connects again.
+// Close closes its connections now, and ends an attempt that is on its way; the next
+// need connects again.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.used = time.Time{} // nothing is tried again for its sake
 	for _, i := range s.instances {
-		i.unwanted = i.trying
+		if i.unwanted = i.trying; i.unwanted && i.cancel != nil {
+			i.cancel()
+		}
 	}
 	s.mu.Unlock()
 	s.drop()
@@ -200,8 +202,8 @@ func (s *Server) Connect(ctx context.Context) error {
 	}
 }
 
-// Retry forgets failures, so that the next need tries at once: somebody has signed
-// in, or has installed what was missing.
+// Retry forgets failures, so that the next need tries at once: somebody asks again,
+// who may have signed in or installed what was missing.
 func (s *Server) Retry() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
