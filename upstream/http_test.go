@@ -244,3 +244,30 @@ func TestQuestionsOfTheOlderEra(t *testing.T) {
 		}
 	}
 }
+
+// A call that ends here ends at the server too: by a notification of the older era,
+// and with its request in the newer.
+func TestCallThatTimesOutIsCancelledAtTheServer(t *testing.T) {
+	for _, era := range []string{upstream.Legacy, upstream.Modern} {
+		t.Run(era, func(t *testing.T) {
+			ended := make(chan struct{})
+			srv := newServer("waits")
+			mcp.AddTool(srv, &mcp.Tool{Name: "wait"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+				<-ctx.Done()
+				close(ended)
+				return nil, nil, ctx.Err()
+			})
+			modern := era == upstream.Modern
+			u := serveHandler(t, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return srv }, &mcp.StreamableHTTPOptions{Stateless: modern, PropagateRequestCancellation: modern}))
+			s := newPool(t, nil).Server(&upstream.Config{Name: "waits", Type: upstream.HTTP, URLs: []string{u}}, "")
+			_, err := s.Call(t.Context(), &mcp.CallToolParams{Name: "wait"}, &upstream.CallOptions{Timeout: 100 * time.Millisecond})
+			if unknown, ok := errors.AsType[*upstream.OutcomeUnknownError](err); !ok {
+				t.Errorf("%v, %v", unknown, err)
+			}
+			if got := s.Status().Era; got != era {
+				t.Fatalf("the era is %s", got)
+			}
+			<-ended
+		})
+	}
+}

@@ -24,6 +24,7 @@ type app struct {
 	environment
 	skills  []string
 	config  string
+	ghost   string // the profile that is chosen
 	json    bool
 	quiet   bool
 	verbose bool
@@ -154,7 +155,11 @@ func (a *app) cacheDir() string {
 
 // runtime reads the skills that the configuration and the flags name.
 func (a *app) runtime(ctx context.Context, c *config.Config, watch bool) (*loadout.Runtime, error) {
-	return a.runtimeOf(ctx, c, watch, nil)
+	p, err := a.profile(a.ghost)
+	if err != nil {
+		return nil, err
+	}
+	return a.runtimeOf(ctx, c, watch, chosen(p))
 }
 
 // runtimeOf is runtime with only the chosen skills, where there are any.

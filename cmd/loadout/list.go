@@ -35,6 +35,7 @@ another of the same name hides. What does not go to a terminal is not cut.`,
 		},
 	}
 	cmd.Flags().BoolVar(&full, "full", false, "read every file, for digests, numbers of files, and which have scripts")
+	a.profileFlag(cmd.Flags())
 	return cmd
 }
 

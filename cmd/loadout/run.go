@@ -67,6 +67,7 @@ Exits with 0 if the script did, and with 1 if it failed; --json has its own code
 	f.BoolVar(&o.write, "write", false, "let it write there too")
 	f.StringArrayVar(&o.secrets, "secret", nil, "give the script the variable `NAME` as the file /run/secrets/NAME (repeatable)")
 	f.BoolVar(&o.host, "host-network", false, "give it this machine's network, without the allow-list")
+	a.profileFlag(f)
 	f.DurationVar(&o.timeout, "timeout", 0, "end it after this `TIME`, as 10s, if that is less than sandbox.seconds")
 	return cmd
 }

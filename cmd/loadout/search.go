@@ -52,6 +52,7 @@ in names, descriptions, tags and the beginning of the instructions.`,
 		},
 	}
 	cmd.Flags().IntVar(&limit, "limit", limit, "at most `N`")
+	a.profileFlag(cmd.Flags())
 	return cmd
 }
 

@@ -1,0 +1,73 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"testing/fstest"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/tools"
+	"github.com/loadout-dev/loadout/upstream"
+)
+
+var reports = fstest.MapFS{"report/SKILL.md": {Data: []byte(`---
+name: report
+description: Writes reports with charts.
+config: {theme: dark}
+tools:
+  - {name: bar, provider: charts}
+---
+Draw a bar for each month.
+`)}}
+
+// A program gives skills tools of its own: a skill that declares tools of the
+// provider brings them with its load.
+func Example() {
+	charts := mcp.NewServer(&mcp.Implementation{Name: "charts", Version: "1"}, nil)
+	mcp.AddTool(charts, &mcp.Tool{Name: "bar", Description: "Draw a bar."},
+		func(_ context.Context, req *mcp.CallToolRequest, in struct{ Value int }) (*mcp.CallToolResult, any, error) {
+			drawn := fmt.Sprintf("a bar of %d, %v", in.Value, req.Params.Meta[tools.SettingsKey])
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: drawn}}}, nil, nil
+		})
+
+	ctx := context.Background()
+	rt, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, reports)}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer rt.Close()
+	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){
+		"memory": tools.Memory(map[string]*mcp.Server{"charts": charts}),
+	}}})
+	defer pool.Close()
+	set := tools.New(&tools.Options{Skills: rt, Pool: pool, Providers: map[string]*upstream.Config{
+		"charts": {Type: "memory", URLs: []string{"charts"}},
+	}})
+	defer set.Close()
+
+	s, err := rt.NewSession(ctx, &loadout.SessionOptions{Tools: set.Hold()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	r, err := s.Load(ctx, "report")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, t := range r.Tools {
+		fmt.Println(t.Name+":", t.Description)
+	}
+	res, err := set.Call(ctx, &tools.Call{Name: r.Tools[0].Name, Arguments: json.RawMessage(`{"Value":3}`)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Content[0].(*mcp.TextContent).Text)
+	// Output:
+	// report_charts__bar: Draw a bar.
+	// a bar of 3, map[theme:dark]
+}
