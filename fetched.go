@@ -73,7 +73,7 @@ func parseNPX(args []string) (*fetch, error) {
 			}
 			spec = value
 		default:
-			return nil, &CommandError{"npx", fmt.Sprintf("%q is not supported in a skill: write npx -y PACKAGE@VERSION and its arguments", flag)}
+			return nil, &CommandError{"npx", fmt.Sprintf("%q is not supported here: write npx -y PACKAGE@VERSION and its arguments", flag)}
 		}
 	}
 	if len(args) == 0 {
@@ -115,7 +115,7 @@ func parseUVX(args []string) (*fetch, error) {
 			continue
 		}
 		if flag != "--from" && flag != "--python" && flag != "-p" {
-			return nil, &CommandError{"uvx", fmt.Sprintf("%q is not supported in a skill: write uvx PACKAGE==VERSION and its arguments", flag)}
+			return nil, &CommandError{"uvx", fmt.Sprintf("%q is not supported here: write uvx PACKAGE==VERSION and its arguments", flag)}
 		}
 		if !given {
 			if len(args) == 0 {
@@ -171,10 +171,10 @@ func (j *job) planFetch() error {
 	}
 	var err error
 	if j.how, err = script.Resolve(f.files, name, j.machine()); err != nil {
-		return fmt.Errorf("skill %s: %s %s: %w", j.entry.Name, f.by, f.pkg, err)
+		return fmt.Errorf("%s: %s %s: %w", j.owner(), f.by, f.pkg, err)
 	}
 	if j.how.Needs == nil {
-		return fmt.Errorf("skill %s: %s %s: it names nothing to install", j.entry.Name, f.by, f.pkg)
+		return fmt.Errorf("%s: %s %s: it names nothing to install", j.owner(), f.by, f.pkg)
 	}
 	j.how.Needs.Source = f.by + " " + f.pkg
 	return nil

@@ -122,6 +122,27 @@ func (r *Runtime) NewSession(ctx context.Context, o *SessionOptions) (*Session, 
 	return s, nil
 }
 
+// Preload loads the skills that are marked preload into a session that has not
+// loaded them yet, with the tools that they bring. What cannot be loaded is a
+// result that says so. For a model, the texts of the results are part of what it is
+// told first.
+func (r *Runtime) Preload(ctx context.Context, s *Session) ([]*session.Result, error) {
+	var out []*session.Result
+	for _, e := range r.catalog.Snapshot().Offered() {
+		if !e.Preload {
+			continue
+		}
+		res, err := s.Load(ctx, e.Key())
+		if err != nil {
+			return out, err
+		}
+		if res.State != session.StateAlready {
+			out = append(out, res)
+		}
+	}
+	return out, nil
+}
+
 // sessionSkills is what a session sees of a runtime.
 type sessionSkills struct{ r *Runtime }
 

@@ -201,6 +201,28 @@ func TestSessionOnARuntime(t *testing.T) {
 	}
 }
 
+// A conversation begins with the skills that are marked preload, once.
+func TestPreload(t *testing.T) {
+	rt, _ := runtimeOf(t, files{
+		"a/SKILL.md": "---\nname: a\ndescription: A.\npreload: true\n---\nAlways.\n",
+		"b/SKILL.md": skillText("b", "Sometimes.\n"),
+	})
+	s, err := rt.NewSession(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := rt.Preload(t.Context(), s)
+	if err != nil || len(all) != 1 || all[0].Material.ID.Name != "a" || !strings.Contains(all[0].Text, "Always.") {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if again, err := rt.Preload(t.Context(), s); err != nil || len(again) > 0 {
+		t.Errorf("a second time %+v, %v", again, err)
+	}
+	if active := s.Active(); len(active) != 1 {
+		t.Errorf("in force are %+v", active)
+	}
+}
+
 // failing is a log that cannot be read.
 type failing struct{ session.Memory }
 

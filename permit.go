@@ -74,6 +74,11 @@ func (r *Runtime) ask(s *skill.Skill) (policy.Bounds, []policy.Injection, []poli
 		return policy.Bounds{}, nil, nil, err
 	}
 	asked, problems := policy.ParseAsk(front)
+	return r.within(asked), policy.ParseInject(front), problems, nil
+}
+
+// within is what is asked for, no more than this runtime gives.
+func (r *Runtime) within(asked policy.Bounds) policy.Bounds {
 	bounds := policy.Bounds{}
 	if r.scripts != nil {
 		bounds = r.scripts.Bounds
@@ -84,7 +89,7 @@ func (r *Runtime) ask(s *skill.Skill) (policy.Bounds, []policy.Injection, []poli
 	narrow(&asked.Seconds, bounds.Seconds, int(d.Wall.Seconds()))
 	narrow(&asked.Processes, bounds.Processes, nodeProcesses*d.Processes)
 	narrow(&asked.DiskMB, bounds.DiskMB, int(d.Work>>20))
-	return policy.Intersect(bounds, asked), policy.ParseInject(front), problems, nil
+	return policy.Intersect(bounds, asked)
 }
 
 func narrow(asked *int, bound, most int) {
@@ -143,7 +148,7 @@ func (j *job) isolated(ctx context.Context) error {
 		err = &sandbox.UnsupportedError{Backend: rep.Backend, What: fmt.Sprintf("isolation of tier %d, as the skill or the operator demands: it has tier %v here", j.effect.MinTier, rep.Tier)}
 	}
 	if err != nil {
-		return fmt.Errorf("skill %s: %w", j.entry.Name, err)
+		return fmt.Errorf("%s: %w", j.owner(), err)
 	}
 	return nil
 }

@@ -55,8 +55,8 @@ func (s *service) check() error {
 	var err error
 	switch base := s.program(); {
 	case slices.Contains(engines, base):
-		return &CommandError{base, "a server of a skill runs in the sandbox, in which no containers can be started; " +
-			"if you trust it with this machine, put the server into your own configuration, or ask the skill's author for a program that runs by itself"}
+		return &CommandError{base, "a server that is not of your own configuration runs in the sandbox, in which no containers can be started; " +
+			"if you trust it with this machine, put it there, or ask its author for a program that runs by itself"}
 	case base == "npx":
 		s.fetch, err = parseNPX(s.words[1:])
 	case base == "uvx":
@@ -87,8 +87,11 @@ func (s *service) trees() []sandbox.Tree {
 // planService finds out how to start the command.
 func (j *job) planService() error {
 	s := j.service
-	if s.fetch != nil {
+	switch {
+	case s.fetch != nil:
 		return j.planFetch()
+	case j.project != nil:
+		return j.planInProject()
 	}
 	if p, ok := j.inSkill(s.words[0]); ok {
 		if err := j.find(p); err != nil {
@@ -123,7 +126,7 @@ func (j *job) interpreter(name string, args []string) error {
 			args = args[1:]
 		}
 		if len(args) == 0 || target == "" || !strings.HasSuffix(args[0], path.Base(target)) {
-			return fmt.Errorf("skill %s: %w", j.entry.Name, &CommandError{"uv run", "only a script of the skill can follow: name it by its path"})
+			return fmt.Errorf("%s: %w", j.owner(), &CommandError{"uv run", "only a script of the skill can follow: name it by its path"})
 		}
 		name = "python3"
 	case isPython(name), name == "node":
@@ -155,6 +158,9 @@ func isPython(name string) bool { return name == "python" || strings.HasPrefix(n
 // target is the script of the skill that an interpreter is to run: the first
 // argument that is one, or the module after -m.
 func (j *job) target(args []string) string {
+	if j.project != nil {
+		return "" // what it installs is not for files to say that nobody has looked at
+	}
 	m := j.own().manifest
 	for i, a := range args {
 		if a == "-m" && i+1 < len(args) {
@@ -179,8 +185,8 @@ func (j *job) target(args []string) string {
 func (j *job) tool(name string, args []string) error {
 	t, tried, ok := j.machine().Tool(name)
 	if !ok {
-		return fmt.Errorf("skill %s: %w", j.entry.Name, &script.MissingError{Interpreter: name, For: "a server of the skill", Tried: tried,
-			Hint: "install it on this machine, or ask the skill's author to bring it"})
+		return fmt.Errorf("%s: %w", j.owner(), &script.MissingError{Interpreter: name, For: "a server", Tried: tried,
+			Hint: "install it on this machine, or ask the server's author to bring it"})
 	}
 	j.how = &script.Plan{Kind: script.Other, Interpreter: name, Argv: t.Argv, Prefixes: t.Prefixes, Env: map[string]string{}}
 	for _, exe := range t.Argv {
@@ -215,7 +221,7 @@ func (j *job) serviceCommand(ctx context.Context, spec *sandbox.Spec) (*sandbox.
 			return nil, err
 		}
 	}
-	cmd.Dir, cmd.Timeout = sandbox.SkillDir, -1
+	cmd.Dir, cmd.Timeout = j.directory(), -1
 	cmd.Env = map[string]string{}
 	for k, v := range s.asked.Env {
 		cmd.Env[k] = folders.Replace(v)

@@ -92,7 +92,9 @@ type job struct {
 	notes    []string
 	closers  []func() error
 	packages *install.Packages
-	service  *service // what is served; nil for a run to an end
+	service  *service     // what is served; nil for a run to an end
+	project  *Project     // whose command is served, in place of a skill
+	check    func() error // asks whether that is trusted still, and ends it where not
 }
 
 // part is a skill whose files the sandbox gets.
@@ -175,7 +177,7 @@ func (j *job) unchanged(err error) error {
 		err = j.files.changed
 	}
 	if err != nil {
-		return fmt.Errorf("skill %s: %w", j.entry.Name, err)
+		return fmt.Errorf("%s: %w", j.owner(), err)
 	}
 	return nil
 }
@@ -194,7 +196,13 @@ func sameText(m skill.Manifest, src []byte) error {
 
 func (j *job) own() *part { return &j.parts[len(j.parts)-1] }
 
-func (j *job) digest() string { return j.own().manifest.Digest() }
+// digest is the one that was approved, of the skill or the project's configuration.
+func (j *job) digest() string {
+	if j.project != nil {
+		return string(j.project.Digest)
+	}
+	return j.own().manifest.Digest()
+}
 
 // needs are the dependencies as an approval names them.
 func (j *job) needs() []policy.Need {
@@ -369,7 +377,7 @@ func (j *job) spec(ctx context.Context, tier sandbox.Tier) (*sandbox.Spec, error
 		s.Mounts = append(s.Mounts, j.packages.Mounts...)
 		maps.Copy(s.Env, j.packages.Env)
 	}
-	if j.how.Kind == script.Python {
+	if j.how.Kind == script.Python && j.project == nil {
 		// Scripts that import each other by way of the skill's own directory are
 		// meant to be started from there.
 		s.Env["PYTHONPATH"] = strings.TrimPrefix(s.Env["PYTHONPATH"]+":"+sandbox.SkillDir, ":")
@@ -475,7 +483,7 @@ func (j *job) secrets(ctx context.Context) (map[string]sandbox.Secret, error) {
 		}
 		value, err := j.scripts.Secret(ctx, name)
 		if err != nil {
-			return nil, fmt.Errorf("secret %s for skill %s: %w", name, j.entry.Name, err)
+			return nil, fmt.Errorf("secret %s for %s: %w", name, j.owner(), err)
 		}
 		if value == "" {
 			j.note("secret %s is not set", name)

@@ -19,10 +19,14 @@ import (
 // script.
 const endless = math.MaxInt32 * time.Second
 
-// Service asks for one long-lived command of a skill, such as an MCP server that
-// speaks on standard input and output.
+// Service asks for one long-lived command of a skill or a project, such as an MCP
+// server that speaks on standard input and output.
 type Service struct {
-	Skill string // reference to the skill
+	Skill string // reference to the skill, "" for a command of a project
+	// Project, where it is not nil, has the command in its own configuration. It is
+	// started in the directory of the project; of the other fields only Command, Env,
+	// Principal, Session and Progress count.
+	Project *Project
 	// Digest, where it is not empty, is the one that the skill has to have: the
 	// command was read from the skill as it was then.
 	Digest policy.Digest
@@ -55,9 +59,9 @@ type Service struct {
 // ServiceDir is where [Service.Files] are in the sandbox.
 const ServiceDir = sandbox.NeedsDir + "/.loadout"
 
-// Serve starts a long-lived command of a skill in the sandbox. It asks for the
-// same leave as [Runtime.Run], and the command ends when leave is withdrawn. ctx
-// bounds the start only; close what is returned.
+// Serve starts a long-lived command of a skill or a project in the sandbox. It asks
+// for the same leave as [Runtime.Run], or [Project.Check], and the command ends when
+// leave is withdrawn. ctx bounds the start only; close what is returned.
 //
 // Memory, processes and disk are bounded as in a run; time is not. The error is a
 // [*RefusedError] where policy says no, a [*CommandError] where the command is
@@ -72,7 +76,10 @@ func (r *Runtime) Serve(ctx context.Context, s Service) (*Served, error) {
 	if s.Principal == (policy.Principal{}) {
 		s.Principal = policy.Local()
 	}
-	j := &job{rt: r, scripts: r.scripts, service: &service{asked: s}, run: Run{Skill: s.Skill, Principal: s.Principal, Typed: s.Typed, Session: s.Session,
+	if s.Project != nil {
+		s = s.Project.only(s)
+	}
+	j := &job{rt: r, scripts: r.scripts, service: &service{asked: s}, project: s.Project, run: Run{Skill: s.Skill, Principal: s.Principal, Typed: s.Typed, Session: s.Session,
 		Workspace: s.Workspace, Secrets: s.Secrets, Progress: s.Progress}}
 	defer j.close() // a sandbox has copies
 	// What is started outlives ctx, and its start does not.
@@ -92,19 +99,17 @@ func (r *Runtime) Serve(ctx context.Context, s Service) (*Served, error) {
 
 // serve is Serve with a ctx for all of the service's life.
 func (j *job) serve(ctx context.Context) (*Served, error) {
-	if err := j.openSkill(ctx); err != nil {
-		return nil, err
+	open, permit, refuse := j.openServed, j.permit, j.refuse
+	if j.project != nil {
+		open, permit, refuse = j.openProject, j.trusted, j.distrusted
 	}
-	if was, now := j.service.asked.Digest, policy.Digest(j.digest()); was != "" && was != now {
-		return nil, fmt.Errorf("skill %s changed since its command was read: it was %s and is %s", j.entry.Name, was.Short(), now.Short())
-	}
-	if _, err := j.rt.services(j.entry, j.skill); err != nil {
+	if err := open(ctx); err != nil {
 		return nil, err
 	}
 	if err := j.service.check(); err != nil {
-		return nil, fmt.Errorf("skill %s: %w", j.entry.Name, err)
+		return nil, fmt.Errorf("%s: %w", j.owner(), err)
 	}
-	held, release, err := j.permit(ctx)
+	held, release, err := permit(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -115,12 +120,24 @@ func (j *job) serve(ctx context.Context) (*Served, error) {
 	if err != nil {
 		defer release()
 		if cause := context.Cause(held); errors.Is(cause, sandbox.ErrDisabled) {
-			return nil, j.refuse(ctx, cause)
+			return nil, refuse(ctx, cause)
 		}
 		return nil, err
 	}
 	served.hold(held, release)
 	return served, nil
+}
+
+// openServed finds the skill, as it was when its command was read.
+func (j *job) openServed(ctx context.Context) error {
+	if err := j.openSkill(ctx); err != nil {
+		return err
+	}
+	if was, now := j.service.asked.Digest, policy.Digest(j.digest()); was != "" && was != now {
+		return fmt.Errorf("skill %s changed since its command was read: it was %s and is %s", j.entry.Name, was.Short(), now.Short())
+	}
+	_, err := j.rt.services(j.entry, j.skill)
+	return err
 }
 
 // start prepares the sandbox and starts the command in it.
@@ -131,7 +148,7 @@ func (j *job) start(ctx context.Context) (*Served, error) {
 	if j.how.Needs != nil {
 		var err error
 		if j.packages, err = j.install(ctx); err != nil {
-			return nil, fmt.Errorf("skill %s: %s: %w", j.entry.Name, j.service.name(), err)
+			return nil, fmt.Errorf("%s: %s: %w", j.owner(), j.service.name(), err)
 		}
 	}
 	b, err := j.backend(ctx)
@@ -144,7 +161,7 @@ func (j *job) start(ctx context.Context) (*Served, error) {
 	}
 	cmd, err := j.serviceCommand(ctx, spec)
 	if err != nil {
-		return nil, fmt.Errorf("skill %s: %s: %w", j.entry.Name, j.service.name(), err)
+		return nil, fmt.Errorf("%s: %s: %w", j.owner(), j.service.name(), err)
 	}
 	if b.Tier() == sandbox.Limited {
 		j.note("it runs without isolation, as was allowed for this digest")
@@ -152,15 +169,20 @@ func (j *job) start(ctx context.Context) (*Served, error) {
 	j.progress("starting %s", j.service.name())
 	box, err := b.Start(ctx, spec)
 	if err != nil {
-		return nil, fmt.Errorf("serve %s of skill %s: %w", j.service.name(), j.entry.Name, err)
+		return nil, fmt.Errorf("serve %s of %s: %w", j.service.name(), j.owner(), err)
 	}
 	p, err := box.Exec(ctx, cmd)
 	if err != nil {
 		box.Close()
-		return nil, fmt.Errorf("serve %s of skill %s: %w", j.service.name(), j.entry.Name, err)
+		return nil, fmt.Errorf("serve %s of %s: %w", j.service.name(), j.owner(), err)
 	}
-	s := &Served{Skill: j.entry.Name, Digest: j.digest(), Backend: b.Name(), Package: j.service.built, Notes: j.notes, box: box, process: p, ended: make(chan struct{}),
+	s := &Served{Digest: j.digest(), Backend: b.Name(), Package: j.service.built, Notes: j.notes, box: box, process: p, ended: make(chan struct{}),
 		stderr: tail{most: maxStderr}}
+	if j.project == nil {
+		s.Skill = j.entry.Name
+	} else {
+		s.check = j.check
+	}
 	s.secrets = append(s.secrets, spec.Secrets...)
 	for _, in := range spec.Network.Inject {
 		s.secrets = append(s.secrets, in.Secret)
@@ -183,7 +205,7 @@ func (j *job) recordServed(s *Served, reason string) {
 		details["package"], details["integrity"] = p.Name+"@"+p.Version, p.Integrity
 	}
 	j.scripts.Audit.Append(context.Background(), policy.Record{ // nobody is left to be told
-		Principal: j.run.Principal, Action: "served", Subject: policy.Digest(s.Digest), Name: s.Skill, Decision: policy.Allowed, Reason: reason, Details: details})
+		Principal: j.run.Principal, Action: "served", Subject: policy.Digest(s.Digest), Name: j.name(), Decision: policy.Allowed, Reason: reason, Details: details})
 }
 
 const (
@@ -196,8 +218,8 @@ const (
 // one goroutine may read while another writes, and all else is safe for
 // concurrent use. Close it when done, also when it has ended by itself.
 type Served struct {
-	Skill   string
-	Digest  string   // of the skill that was started
+	Skill   string   // "" for a command of a project
+	Digest  string   // of the skill, or the configuration of the project, that was started
 	Backend string   // of the sandbox
 	Package *Package // what npx or uvx started; nil for what the skill has itself
 	Notes   []string // for people, as of what was not granted
@@ -208,6 +230,7 @@ type Served struct {
 	secrets []sandbox.Secret
 	held    context.Context // ends when leave is withdrawn
 	record  func(reason string)
+	check   func() error // before each write; nil asks nothing
 
 	ended chan struct{} // closed when the command has ended
 	exit  sandbox.Exit  // before ended is closed
@@ -281,8 +304,16 @@ func (s *Served) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write writes to standard input.
-func (s *Served) Write(b []byte) (int, error) { return s.process.Stdin().Write(b) }
+// Write writes to standard input. To a command of a project nothing is written once
+// its configuration is not trusted any more.
+func (s *Served) Write(b []byte) (int, error) {
+	if s.check != nil {
+		if err := s.check(); err != nil {
+			return 0, err
+		}
+	}
+	return s.process.Stdin().Write(b)
+}
 
 // Close ends the service: its input ends, it has two seconds, and then it and all
 // that it started is killed. It waits for the end.

@@ -33,6 +33,19 @@ type WishedService struct {
 	Refused string `json:"refused,omitempty"`
 }
 
+// Judge fills in Fetches and Refused, by the command.
+func (w *WishedService) Judge() {
+	if len(w.Command) == 0 {
+		return
+	}
+	c := &service{asked: Service{Command: w.Command}}
+	if err := c.check(); err != nil {
+		w.Refused = err.Error()
+	} else {
+		w.Fetches = c.fetch != nil
+	}
+}
+
 // WishedVariable is a variable in the configuration of a server, and who gets its
 // value.
 type WishedVariable struct {
@@ -96,14 +109,7 @@ func (r *Runtime) services(e *catalog.Entry, s *skill.Skill) ([]WishedService, e
 		all = append(all, w)
 	}
 	for i := range all {
-		if w := &all[i]; len(w.Command) > 0 {
-			c := &service{asked: Service{Command: w.Command}}
-			if err := c.check(); err != nil {
-				w.Refused = err.Error()
-			} else {
-				w.Fetches = c.fetch != nil
-			}
-		}
+		all[i].Judge()
 	}
 	return all, unread
 }

@@ -13,6 +13,13 @@ func (s *Server) Told() int {
 	return len(s.texts.conns)
 }
 
+// Grown is the number of connections whose list of tools has grown.
+func (s *Server) Grown() int {
+	s.growth.mu.Lock()
+	defer s.growth.mu.Unlock()
+	return len(s.growth.conns)
+}
+
 // Connections is the number of connections that there are.
 func (s *Server) Connections() int {
 	n := 0

@@ -6,7 +6,7 @@
 // HTTP ([Server.Handler]). It keeps no state of a conversation: behind an MCP
 // client there are no turns, and one process may serve many of them. It never
 // changes a byte that it told a connection before: what is new in the catalog
-// is told in the next result.
+// is told in the next result. Only [Options.Grow] lets a list become longer.
 package mcpserver
 
 import (
@@ -50,6 +50,9 @@ type Options struct {
 	// Tools are those of other MCP servers, and those that skills bring; nil is
 	// none. The server does not close it.
 	Tools *tools.Set
+	// Grow lists the tools that load_skill brings as tools of this server too, for
+	// connections of the older era only, each its own. It has no effect with Compat.
+	Grow bool
 	// Flags are what a person adds to a command that they are told to type, so
 	// that it finds the same skills; "" is nothing.
 	Flags string
@@ -74,6 +77,7 @@ type Server struct {
 	entries entryCache
 	// approvals asks people about calls of other servers' tools.
 	approvals *approvals
+	growth    *growth // nil without Options.Grow
 	// loadTool is the name of the tool that loads skills, whose description
 	// carries the catalog text.
 	loadTool string
@@ -109,6 +113,9 @@ func New(rt *loadout.Runtime, opts *Options) *Server {
 	s.addSkillMethods()
 	if s.opts.Extend != nil {
 		s.opts.Extend(s.sdk)
+	}
+	if s.opts.Grow && s.opts.Tools != nil && s.opts.Compat == "" {
+		s.growth = s.newGrowth()
 	}
 	s.sdk.AddReceivingMiddleware(s.middleware)
 	s.cancel = rt.Catalog().Subscribe(func(_, now *catalog.Snapshot) { s.sync(now) })

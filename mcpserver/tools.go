@@ -271,6 +271,7 @@ func (s *Server) bring(ctx context.Context, all []*session.Material, out *loadRe
 		}
 	}
 	brought := s.opts.Tools.Bring(ctx, entries)
+	noteBrought(ctx, brought.Tools)
 	out.Problems = append(out.Problems, brought.Problems...)
 	var b strings.Builder
 	if len(brought.Tools) > 0 {

@@ -30,15 +30,12 @@ type Brought struct {
 // Calls at the same time for one skill share its connections. What is brought so
 // stays until its leave ends; a conversation that loads and unloads has a [Hold].
 func (s *Set) Bring(ctx context.Context, entries []*catalog.Entry) *Brought {
-	out := s.bringAll(ctx, entries)
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, e := range entries {
-		if b := s.brought[e.Key()]; b != nil {
-			b.shared = true
-		}
+		s.shared[e.Key()] = true
 	}
-	return out
+	s.mu.Unlock()
+	return s.bringAll(ctx, entries)
 }
 
 func (s *Set) bringAll(ctx context.Context, entries []*catalog.Entry) *Brought {

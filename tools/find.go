@@ -260,7 +260,7 @@ func (s *Set) unasked(sv *server) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !sv.bundle.shared && len(s.holders[sv.bundle.key]) == 0
+	return !s.shared[sv.bundle.key] && len(s.holders[sv.bundle.key]) == 0
 }
 
 func (s *Set) has(key string) bool {

@@ -90,7 +90,7 @@ func (s *Set) letGo(key string, h *Hold) *bundle {
 	}
 	delete(s.holders, key)
 	b := s.brought[key]
-	if b == nil || b.shared {
+	if b == nil || s.shared[key] {
 		return nil
 	}
 	delete(s.brought, key)

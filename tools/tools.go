@@ -85,6 +85,7 @@ type Set struct {
 	own     []*server          // in the order of the configuration, the profile's first
 	brought map[string]*bundle // by key of the skill
 	holders map[string][]*Hold // by key of the skill: the conversations that need it
+	shared  map[string]bool    // by key: it was brought for no conversation, and stays
 	closed  bool
 	cancel  context.CancelFunc // of what was begun at the start
 	running sync.WaitGroup     // that, and those who wait for the end of a leave
@@ -97,7 +98,6 @@ type bundle struct {
 	servers []*server
 	leaves  []*Leave
 	key     string // of the skill
-	shared  bool   // not for one conversation: it stays
 }
 
 // server is one server by the name that its tools have.
@@ -114,10 +114,10 @@ type server struct {
 	screened atomic.Pointer[screened]
 }
 
-// New returns a set. Servers that are to be connected at the start are, in the
-// background, until the set is closed.
+// New returns a set. Servers that are to be connected at the start are, and those
+// of skills that are marked preload, in the background, until the set is closed.
 func New(opts *Options) *Set {
-	s := &Set{opts: *opts, brought: map[string]*bundle{}, holders: map[string][]*Hold{}}
+	s := &Set{opts: *opts, brought: map[string]*bundle{}, holders: map[string][]*Hold{}, shared: map[string]bool{}}
 	if s.opts.Deadline == 0 {
 		s.opts.Deadline = 20 * time.Second
 	}
@@ -146,6 +146,11 @@ func New(opts *Options) *Set {
 	for _, sv := range s.own {
 		if sv.Server != nil && sv.config.AtStart {
 			s.running.Go(func() { s.connect(ctx, sv) }) // what came of it is in its status
+		}
+	}
+	for _, e := range opts.Skills.Catalog().Snapshot().Offered() {
+		if e.Preload && e.Brings && opts.Permit != nil {
+			s.running.Go(func() { s.Bring(ctx, []*catalog.Entry{e}) }) // and what is wrong, the load says
 		}
 	}
 	return s

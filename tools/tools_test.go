@@ -492,6 +492,22 @@ func TestAtStart(t *testing.T) {
 	}
 }
 
+// A skill that is marked preload has its servers from the start, where it is
+// approved; others have them with their load.
+func TestPreload(t *testing.T) {
+	w := newWorld(t, texts{"x": skillText("x", "preload: true\n"+bringsA), "y": skillText("y", bringsA)}, "", nil)
+	if got := <-w.dialled; got != "x_a" {
+		t.Errorf("connected %s", got)
+	}
+	found, err := w.Find(t.Context(), tools.Query{})
+	if err != nil || len(found.Tools) != 2 {
+		t.Errorf("found %v, %v", namesOf(found.Tools), err)
+	}
+	if got := w.names(); !slices.Equal(got, []string{"x_a"}) {
+		t.Errorf("connected %v", got)
+	}
+}
+
 func TestDeniedToolsAreNotOffered(t *testing.T) {
 	w := newWorld(t, nil, "mcpServers: {b: {command: b}, c: {command: c}}", func(o *tools.Options, _ *world) {
 		o.Rules, _ = policy.ParseRules([]string{"deny mcp.b.*"})
