@@ -216,6 +216,7 @@ func buildVersion() string {
 // what is new with the next result of a tool.
 func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		growStack(len(method))
 		if call, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok {
 			if err := s.lenient(call); err != nil {
 				return failed(err.Error()), nil
@@ -243,4 +244,14 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		return res, nil
 	}
+}
+
+// growStack makes the stack of a goroutine large enough for a request while there
+// is little on it. The SDK begins a goroutine for each: grown step by step, with
+// all that lies on it, it was a tenth of the time of a call.
+//
+//go:noinline
+func growStack(i int) byte {
+	var room [16 << 10]byte
+	return room[i%len(room)]
 }

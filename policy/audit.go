@@ -48,16 +48,22 @@ const (
 // Audit is a file of records, one JSON document a line, to which any number of
 // processes of one user append at once. It is readable by the user only, and
 // refused with an [*UnsafeError] where it is a symbolic link, or it or its
-// directory belongs to another user or can be written by others. Nothing is
-// kept open. It is safe for concurrent use.
+// directory belongs to another user or can be written by others. The file stays
+// open between appends; one that was moved away or removed by then is left, and
+// the next record begins another at the path. It is safe for concurrent use.
 //
 // A record survives the end of the process at any time; one that the system
 // has not written to disk yet may be lost with the power.
-type Audit struct{ path string }
+type Audit struct {
+	path string
+	turn chan struct{} // held while a record is appended; guards what follows
+	file *os.File      // opened last; nil before, and after a failure
+	info fs.FileInfo   // which file that is
+}
 
 // NewAudit returns the log in the file at path, which Append makes where it is
 // missing.
-func NewAudit(path string) *Audit { return &Audit{path: path} }
+func NewAudit(path string) *Audit { return &Audit{path: path, turn: make(chan struct{}, 1)} }
 
 // Append adds a record, of which long texts are cut with a note, and
 // characters that do not show are spelled out. Of more than 32 details the
@@ -73,6 +79,52 @@ func (a *Audit) Append(ctx context.Context, r Record) error {
 }
 
 func (a *Audit) append(ctx context.Context, r Record) error {
+	select {
+	case a.turn <- struct{}{}:
+		defer func() { <-a.turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	size, err := a.lock(ctx)
+	if err != nil {
+		return err
+	}
+	err = a.write(r, size)
+	if err == nil {
+		err = filelock.Unlock(a.file)
+	}
+	if err != nil {
+		a.drop() // and the lock with it
+	}
+	return err
+}
+
+// lock takes the file that is at the path now, and returns its size. Without an
+// error the lock is held.
+func (a *Audit) lock(ctx context.Context) (int64, error) {
+	for range 100 { // each time it was moved away in between
+		if a.file == nil {
+			if err := a.begin(); err != nil {
+				return 0, err
+			}
+		}
+		err := filelock.Wait(ctx, a.file)
+		if err == nil {
+			var now fs.FileInfo
+			if now, err = a.look(); err == nil && os.SameFile(now, a.info) {
+				return now.Size(), nil
+			}
+		}
+		a.drop()
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return 0, err
+		}
+	}
+	return 0, errReplaced
+}
+
+// begin opens the file, and makes it where it is missing.
+func (a *Audit) begin() error {
 	if err := os.MkdirAll(filepath.Dir(a.path), 0o700); err != nil {
 		return err
 	}
@@ -80,16 +132,45 @@ func (a *Audit) append(ctx context.Context, r Record) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if err := filelock.Wait(ctx, f); err != nil {
+	if a.info, err = f.Stat(); err != nil {
+		f.Close()
 		return err
 	}
+	a.file = f
+	return nil
+}
+
+// look says what is at the path, where that and its directory can be trusted.
+func (a *Audit) look() (fs.FileInfo, error) {
+	dir := filepath.Dir(a.path)
+	info, err := os.Lstat(dir)
+	if err == nil {
+		err = checkInfo(dir, info, fs.ModeDir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info, err = os.Lstat(a.path); err != nil {
+		return nil, err
+	}
+	return info, checkInfo(a.path, info, 0)
+}
+
+func (a *Audit) drop() {
+	if a.file != nil {
+		a.file.Close()
+		a.file = nil
+	}
+}
+
+// write adds a record to the file, which has size bytes, with one write.
+func (a *Audit) write(r Record, size int64) error {
 	if r.Time.IsZero() {
 		r.Time = time.Now() // with the lock: lines are in the order of time
 	}
 	r.Time = r.Time.UTC().Round(0)
 	var line bytes.Buffer
-	torn, err := endsTorn(f)
+	torn, err := endsTorn(a.file, size)
 	if err != nil {
 		return err
 	}
@@ -101,8 +182,8 @@ func (a *Audit) append(ctx context.Context, r Record) error {
 	if err := enc.Encode(r); err != nil {
 		return err
 	}
-	_, err = f.Write(line.Bytes())
-	return errors.Join(err, f.Close())
+	_, err = a.file.Write(line.Bytes())
+	return err
 }
 
 func (a *Audit) open(flag int) (*os.File, error) {
@@ -114,13 +195,12 @@ func (a *Audit) open(flag int) (*os.File, error) {
 	return openFile(root, filepath.Base(a.path), a.path, flag)
 }
 
-func endsTorn(f *os.File) (bool, error) {
-	info, err := f.Stat()
-	if err != nil || info.Size() == 0 {
-		return false, err
+func endsTorn(f *os.File, size int64) (bool, error) {
+	if size == 0 {
+		return false, nil
 	}
 	var last [1]byte
-	_, err = f.ReadAt(last[:], info.Size()-1)
+	_, err := f.ReadAt(last[:], size-1)
 	return last[0] != '\n', err
 }
 

@@ -11,6 +11,9 @@ import (
 // out, and cut at a number of bytes with a note of how much is missing.
 func visible(s string, most int) string {
 	cut := ""
+	if len(s) <= most && isASCII(s) {
+		return s
+	}
 	if len(s) > most {
 		end := most
 		for end > most-utf8.UTFMax && !utf8.RuneStart(s[end]) {
@@ -39,4 +42,14 @@ func visible(s string, most int) string {
 		}
 	}
 	return b.String() + cut
+}
+
+// isASCII reports whether s is printable ASCII alone, as most is.
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }

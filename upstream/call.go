@@ -60,9 +60,13 @@ func (s *Server) Call(ctx context.Context, params *mcp.CallToolParams, o *CallOp
 		limit = DefaultCallTimeout
 	}
 	caller, cancel := context.WithTimeoutCause(ctx, limit, &lateError{"no answer", limit})
-	// The SDK reads the end of a stream after it has delivered the answer; cut
-	// short, the connection of HTTP could not be used again.
-	defer func() { time.AfterFunc(time.Second, cancel) }()
+	if s.config.Type == Stdio || s.config.Type == "" && len(s.config.URLs) == 0 {
+		defer cancel()
+	} else {
+		// The SDK reads the end of a stream after it has delivered the answer; cut
+		// short, the connection of HTTP could not be used again.
+		defer func() { time.AfterFunc(time.Second, cancel) }()
+	}
 	if caller.Err() != nil {
 		return nil, s.callError(params.Name, context.Cause(caller))
 	}
@@ -160,7 +164,7 @@ func (s *Server) deliver(ctx context.Context, p *mcp.CallToolParams, o *CallOpti
 		case t.answered.Load():
 			return nil, s.callError(p.Name, fmt.Errorf("its result cannot be read: %w", err))
 		case status == http.StatusUnauthorized || status == http.StatusForbidden:
-			auth := &AuthError{Server: s.config.Name, Status: status, Err: err}
+			auth := &AuthError{Server: s.config.Name, Status: status, Next: conn.link.next(), Err: err}
 			i.evict(conn, auth)
 			return nil, auth
 		case goneSession(t, err):

@@ -3,6 +3,7 @@ package upstream_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 
@@ -83,5 +84,47 @@ func TestCallEndsWithItsCaller(t *testing.T) {
 	works(t, s)
 	if _, err := s.Call(t.Context(), &mcp.CallToolParams{Name: "hang"}, &upstream.CallOptions{Timeout: 1e6}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("too late: %v, want a deadline", err)
+	}
+}
+
+func TestAServerIsToldThatACallWasGivenUp(t *testing.T) {
+	for _, era := range []string{"modern", "legacy"} {
+		t.Run(era, func(t *testing.T) {
+			s := newPool(t, nil).Server(childConfig(t, era), "")
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() {
+				_, err := s.Call(ctx, &mcp.CallToolParams{Name: "hang"}, nil)
+				ended <- err
+			}()
+			calls(t, s, "wait_hanging")
+			cancel()
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("it ended with %v", err)
+			}
+			calls(t, s, "wait_over")
+		})
+	}
+}
+
+func calls(t *testing.T, s *upstream.Server, tool string) {
+	t.Helper()
+	if res, err := s.Call(t.Context(), &mcp.CallToolParams{Name: tool}, nil); err != nil || res.IsError {
+		t.Fatalf("%s: %v, %v", tool, res, err)
+	}
+}
+
+// What a server of standard input and output answers comes whole, whatever of a
+// result it has.
+func TestAResultComesWhole(t *testing.T) {
+	s := newPool(t, nil).Server(childConfig(t, "modern"), "")
+	for _, text := range []string{"", "<b>&amp;</b>", "a\u2028b\nc\"d", strings.Repeat("é", 200_000)} {
+		res, err := s.Call(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoArgs{Text: text}}, nil)
+		if err != nil || len(res.Content) != 1 {
+			t.Fatalf("%v, %v", res, err)
+		}
+		if got, ok := res.Content[0].(*mcp.TextContent); !ok || got.Text != text {
+			t.Errorf("%.40q came back as %.40q", text, got.Text)
+		}
 	}
 }

@@ -42,10 +42,19 @@ func newServer(name string) *mcp.Server {
 	mcp.AddTool(s, &mcp.Tool{Name: "pid"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(os.Getpid())}}}, nil, nil
 	})
+	hanging, over := make(chan struct{}, 100), make(chan struct{}, 100)
 	mcp.AddTool(s, &mcp.Tool{Name: "hang"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		hanging <- struct{}{}
 		<-ctx.Done()
+		over <- struct{}{}
 		return nil, nil, ctx.Err()
 	})
+	for name, what := range map[string]chan struct{}{"wait_hanging": hanging, "wait_over": over} {
+		mcp.AddTool(s, &mcp.Tool{Name: name}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			<-what
+			return &mcp.CallToolResult{}, nil, nil
+		})
+	}
 	mcp.AddTool(s, &mcp.Tool{Name: "crash"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		fmt.Fprintln(os.Stderr, "out of cheese")
 		os.Exit(3)
@@ -67,6 +76,7 @@ func newServer(name string) *mcp.Server {
 		for i := range 3 {
 			req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: float64(i + 1), Total: 3})
 		}
+		req.Session.Ping(ctx, nil) // answered after they were handled
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil, nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "grow"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {

@@ -10,6 +10,15 @@ const (
 	WebSocket = "websocket"
 )
 
+// OAuthClient is a client of an authorization server, as a person registered it.
+// Each field may be empty.
+type OAuthClient struct {
+	ID       string   `json:"id,omitempty"`
+	Secret   string   `json:"secret,omitempty"`
+	Scopes   []string `json:"scopes,omitempty"`
+	Redirect string   `json:"redirect,omitempty"` // where a browser is sent back to
+}
+
 // Config is one server in normal form, whatever format it was written in. It is
 // data: do not change one that was handed to a [Pool].
 type Config struct {
@@ -19,7 +28,9 @@ type Config struct {
 	Command string            `json:"command,omitempty"`
 	Args    []string          `json:"args,omitempty"`
 	Env     map[string]string `json:"env,omitempty"`
-	Dir     string            `json:"dir,omitempty"` // working directory of the command
+	// EnvFile is a file with more of Env, which wins; [Config.Resolve] reads it.
+	EnvFile string `json:"env_file,omitempty"`
+	Dir     string `json:"dir,omitempty"` // working directory of the command
 	// URLs are where the server is; several are instances of one server.
 	URLs    []string          `json:"urls,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
@@ -31,6 +42,9 @@ type Config struct {
 	// Tools are those that the configuration says it has, for a check against
 	// those that it really has.
 	Tools []string `json:"tools,omitempty"`
+
+	// OAuth is a client that the person registered where they sign in to it.
+	OAuth *OAuthClient `json:"oauth,omitempty"`
 
 	Disabled       bool          `json:"disabled,omitempty"`
 	ConnectTimeout time.Duration `json:"connect_timeout,omitempty"` // 0 is 30 s
@@ -50,6 +64,9 @@ type Config struct {
 	// Source is the digest of what a resolved copy was made from, "" for one that
 	// was not resolved; see [Config.Resolve].
 	Source string `json:"-"`
+
+	// tokens are those that were sent to it; nil in a copy that was not resolved.
+	tokens *sentTokens
 
 	// hidden are the values that [Config.Resolve] put in and that may be secret:
 	// they are in no text that we show.

@@ -56,6 +56,14 @@ type Dialer struct {
 	eras map[string]string // by transport, URL and command: what the last connection spoke
 }
 
+// A Guide is an OAuth handler that knows what a person can do where the server
+// refuses us: it stands in the [*AuthError].
+type Guide interface {
+	auth.OAuthHandler
+	// Next says it in one line. It must not wait.
+	Next() string
+}
+
 // DialOptions are the choices for one connection.
 type DialOptions struct {
 	// Options are those of the protocol client: its handlers and capabilities. Do
@@ -203,6 +211,9 @@ func (d *Dialer) try(ctx context.Context, c *Config, o *DialOptions, typ, u stri
 	}
 	client := mcp.NewClient(d.client(), &opts)
 	client.AddReceivingMiddleware(l.notice)
+	if typ == Stdio { // requests of HTTP have more to them
+		client.AddSendingMiddleware(l.calls)
+	}
 	if o.Prepare != nil {
 		o.Prepare(client)
 	}

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,11 +21,13 @@ type AuthError struct {
 	Server    string
 	Status    int    // 401 or 403
 	Challenge string // WWW-Authenticate of the answer
+	Next      string // what a person can do, of a [Guide]; may be ""
 	Err       error
 }
 
 func (e *AuthError) Error() string {
-	return fmt.Sprintf("server %q refuses us (%d %s): check its headers or sign in to it", e.Server, e.Status, http.StatusText(e.Status))
+	next := cmp.Or(e.Next, "check its headers or sign in to it")
+	return fmt.Sprintf("server %q refuses us (%d %s): %s", e.Server, e.Status, http.StatusText(e.Status), next)
 }
 
 // Unwrap gives what the transport said.
@@ -81,7 +84,7 @@ func dialError(c *Config, u, typ string, l *link, err error) error {
 		status = l.status
 		l.mu.Unlock()
 		if (status == http.StatusUnauthorized || status == http.StatusForbidden) && !timedOut(err) {
-			return &AuthError{Server: c.Name, Status: status, Challenge: clip(scrub(c, challenge), 500), Err: err}
+			return &AuthError{Server: c.Name, Status: status, Challenge: clip(scrub(c, challenge), 500), Next: l.next(), Err: err}
 		}
 	}
 	var b strings.Builder
@@ -117,8 +120,11 @@ func reason(c *Config, l *link, err error) string {
 	}
 	if l != nil {
 		l.mu.Lock()
-		broken, status, proc := l.broken, l.status, l.proc
+		broken, status, proc, elsewhere := l.broken, l.status, l.proc, l.elsewhere
 		l.mu.Unlock()
+		if elsewhere != nil {
+			return elsewhere.Error()
+		}
 		if errors.Is(broken, errTooBig) {
 			return broken.Error()
 		}

@@ -35,6 +35,10 @@ func newStreamable(l *link) (mcp.Transport, error) {
 	var oauth auth.OAuthHandler
 	if l.dialer.OAuth != nil {
 		oauth = l.dialer.OAuth(l.config, endpoint)
+		guide, _ := oauth.(Guide)
+		l.mu.Lock()
+		l.guide = guide
+		l.mu.Unlock()
 	}
 	return &streamable{link: l, endpoint: endpoint, trip: client.Transport.(*roundTripper), inner: &mcp.StreamableClientTransport{
 		Endpoint:     endpoint,
@@ -189,9 +193,16 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		for k, v := range t.headers {
 			req.Header[k] = v
 		}
+		if _, token, _ := strings.Cut(req.Header.Get("Authorization"), " "); t.headers.Get("Authorization") == "" {
+			t.link.config.tokens.add(token) // of the OAuth handler
+		}
 	} else {
 		if req.Response == nil {
-			return nil, fmt.Errorf("the server wants messages at another host (%s); put that address into its configuration", req.URL.Host)
+			err := fmt.Errorf("the server wants messages at another host (%s); put that address into its configuration", req.URL.Host)
+			t.link.mu.Lock()
+			t.link.elsewhere = err // the SDK may tell of the end that follows
+			t.link.mu.Unlock()
+			return nil, err
 		}
 		for k := range t.headers {
 			req.Header.Del(k)

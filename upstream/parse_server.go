@@ -124,7 +124,7 @@ func (e *entry) field(f tree.Field) {
 			e.put(&c.Env, name, "${env:"+name+":-}")
 		}
 	case "envfile":
-		e.warn("server-env-file", at(f), "envFile is not read", "write the variables under env")
+		c.EnvFile = e.value(f)
 	case "cwd", "workdir", "workingdir", "workingdirectory", "dir":
 		c.Dir = e.value(f)
 	case "url", "urls", "httpurl", "serverurl":
@@ -141,6 +141,8 @@ func (e *entry) field(f tree.Field) {
 		} else {
 			e.put(&c.Headers, "Authorization", "Bearer ${env:"+name+"}")
 		}
+	case "oauth", "auth":
+		e.oauth(f)
 	case "bearertoken":
 		e.put(&c.Headers, "Authorization", "Bearer "+e.value(f))
 	case "includetools", "allowedtools", "enabledtools", "include":
@@ -220,6 +222,10 @@ func (e *entry) transport(place *tree.Node) {
 		typ = e.remote(typ)
 	}
 	e.c.Type = typ
+	if typ != Stdio && e.c.EnvFile != "" {
+		e.warn("server-env-file", place, "envFile is for a command and is ignored", "write headers")
+		e.c.EnvFile = ""
+	}
 	if typ == Stdio && len(e.c.Headers) > 0 {
 		e.warn("server-headers", place, "headers of a command are ignored", "write env")
 		e.c.Headers = nil

@@ -60,9 +60,9 @@ func TestW21Formats(t *testing.T) {
     "remote": {"url": "https://mcp.example.com", "headers": {"X-Key": "${input:key}"}},
   },
 }`, configs{
-			{Name: "perplexity", Type: upstream.Stdio, Command: "npx", Args: []string{"-y", "server"}, Env: map[string]string{"KEY": "${input:key}"}},
+			{Name: "perplexity", Type: upstream.Stdio, Command: "npx", Args: []string{"-y", "server"}, Env: map[string]string{"KEY": "${input:key}"}, EnvFile: "${workspaceFolder}/.env"},
 			{Name: "remote", URLs: []string{"https://mcp.example.com"}, Headers: map[string]string{"X-Key": "${input:key}"}},
-		}, []string{"warning 5:113 server-env-file"}},
+		}, nil},
 		{"VS Code settings", "settings.json", `{"editor.fontSize": 12, "mcp": {"inputs": [], "servers": {"a": {"command": "b"}}}}`,
 			configs{{Name: "a", Type: upstream.Stdio, Command: "b"}}, nil},
 		{"Gemini", ".gemini/settings.json", `{"theme": "x", "mcpServers": {

@@ -21,13 +21,16 @@ import (
 // is an [Unset]: Env of a configuration that a skill, a project or a hub brought
 // is never the environment of the process.
 //
-// The funcs report false for a value that there is none of. They are called
+// The funcs for values report false for one that there is none of. They are called
 // again for each use, by the goroutine that calls [Config.Resolve].
 type Variables struct {
 	Env    func(name string) (string, bool) // ${NAME}, ${env:NAME}, ${env://NAME}
 	Input  func(id string) (string, bool)   // ${input:ID}
 	User   func(name string) (string, bool) // ${{user.NAME}}
 	Secret func(name string) (string, bool) // ${{secrets.NAME}}
+	// File reads a file of [Config.EnvFile], of at most [MaxEnvFile] bytes. It is
+	// never called for a configuration that has an owner.
+	File func(path string) ([]byte, error)
 
 	Workspace string // ${workspaceFolder}, ${workspaceFolderBasename}
 	Home      string // ${userHome}
@@ -70,7 +73,8 @@ func (u Unset) ref() string {
 }
 
 // Resolve returns a copy with its variables replaced, in command, args, env,
-// directory, URLs and headers, not in names of variables or headers. Where a
+// directory, URLs, headers and envFile, not in names of variables or headers. What
+// the file of envFile says is in its env then. Where a
 // variable without a default has no value, or a value cannot stand where it
 // should, it returns nil and what is missing, at most 100 of them in a fixed order:
 // the server is not configured.
@@ -80,17 +84,27 @@ func (u Unset) ref() string {
 // stands for the text ${. The copy has the [Config.Digest] of c.
 func (c *Config) Resolve(v Variables) (*Config, []Unset) {
 	r := &resolver{c: c, v: v}
+	if c.Owner != "" { // somebody else's word is no reason to read the person's files
+		r.v.File = nil
+	}
 	out := *c
 	out.Source = c.Digest()
 	out.Args, out.URLs = slices.Clone(c.Args), slices.Clone(c.URLs)
 	out.Env, out.Headers = maps.Clone(c.Env), maps.Clone(c.Headers)
+	if c.OAuth != nil {
+		client := *c.OAuth
+		out.OAuth = &client
+	}
 	c.texts(func(where string, s string, set func(*Config, string)) {
 		set(&out, r.expand(where, s))
 	})
+	if len(r.unset) == 0 {
+		r.envFile(&out)
+	}
 	if len(r.unset) > 0 {
 		return nil, r.unset
 	}
-	out.hidden = r.hidden
+	out.hidden, out.tokens = r.hidden, &sentTokens{}
 	if out.Type == "" && len(out.URLs) > 0 && !slices.ContainsFunc(out.URLs, func(u string) bool { return !socket(u) }) {
 		out.Type = WebSocket
 	}
@@ -107,12 +121,17 @@ func (c *Config) texts(f func(where string, s string, set func(*Config, string))
 	for _, k := range slices.Sorted(maps.Keys(c.Env)) {
 		f("env "+k, c.Env[k], func(c *Config, s string) { c.Env[k] = s })
 	}
+	f("envFile", c.EnvFile, func(c *Config, s string) { c.EnvFile = s })
 	f("directory", c.Dir, func(c *Config, s string) { c.Dir = s })
 	for i, s := range c.URLs {
 		f("url", s, func(c *Config, s string) { c.URLs[i] = s })
 	}
 	for _, k := range slices.Sorted(maps.Keys(c.Headers)) {
 		f("header "+k, c.Headers[k], func(c *Config, s string) { c.Headers[k] = s })
+	}
+	if c.OAuth != nil {
+		f("oauth clientId", c.OAuth.ID, func(c *Config, s string) { c.OAuth.ID = s })
+		f("oauth clientSecret", c.OAuth.Secret, func(c *Config, s string) { c.OAuth.Secret = s })
 	}
 }
 
@@ -189,6 +208,10 @@ func (r *resolver) hide(v *variable, value string) {
 	default:
 		return
 	}
+	r.conceal(value)
+}
+
+func (r *resolver) conceal(value string) {
 	if value = strings.TrimSpace(value); len(value) >= minHidden && !slices.Contains(r.hidden, value) {
 		r.hidden = append(slices.Clip(r.hidden), value)
 	}

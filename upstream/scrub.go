@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -34,7 +35,7 @@ const concealed = "•••"
 // secrets are the values that are never shown, the longest first: those that
 // variables were replaced by, those of headers and of variables whose name says so.
 func (c *Config) secrets() []string {
-	all := slices.Clone(c.hidden)
+	all := append(slices.Clone(c.hidden), c.tokens.all()...)
 	add := func(v string) {
 		if len(v) >= 6 {
 			all = append(all, v)
@@ -45,6 +46,9 @@ func (c *Config) secrets() []string {
 		if _, token, ok := strings.Cut(v, " "); ok {
 			add(token)
 		}
+	}
+	if c.OAuth != nil {
+		add(c.OAuth.Secret)
 	}
 	for k, v := range c.Env {
 		if secretName.MatchString(k) {
@@ -58,6 +62,34 @@ func (c *Config) secrets() []string {
 	}
 	slices.SortFunc(all, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
 	return slices.Compact(all)
+}
+
+// sentTokens are the last that an OAuth handler had for a server: they are in no text
+// that we show. It is safe for concurrent use, and nil has none.
+type sentTokens struct {
+	mu   sync.Mutex
+	last []string
+}
+
+func (t *sentTokens) add(token string) {
+	const most = 8 // those before have ended
+	if t == nil || len(token) < minHidden {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !slices.Contains(t.last, token) {
+		t.last = append(t.last[max(0, len(t.last)-most+1):], token)
+	}
+}
+
+func (t *sentTokens) all() []string {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.last)
 }
 
 // conceal takes the secrets of a configuration out of a text.

@@ -12,6 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/message"
 )
 
 const (
@@ -71,7 +73,7 @@ type incoming struct {
 
 type outgoing struct {
 	ctx     context.Context
-	data    []byte
+	line    []byte
 	written chan error // buffered
 }
 
@@ -153,6 +155,9 @@ func decodeLine(line []byte) []jsonrpc.Message {
 	if line[0] != '{' {
 		return nil
 	}
+	if m := message.Plain(line); m != nil {
+		return []jsonrpc.Message{m}
+	}
 	m, err := jsonrpc.DecodeMessage(line)
 	if err != nil {
 		return nil
@@ -171,7 +176,7 @@ func (c *stdioConn) write() {
 				continue
 			}
 			// A line that was cut short has not been read as a message.
-			if _, err := c.proc.Write(o.data); err != nil {
+			if _, err := c.proc.Write(o.line); err != nil {
 				o.written <- fmt.Errorf("%w: %w", errUnsent, err)
 				continue
 			}
@@ -204,11 +209,11 @@ func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 }
 
 func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
-	data, err := jsonrpc.EncodeMessage(msg)
+	line, err := message.Line(msg)
 	if err != nil {
 		return err
 	}
-	o := &outgoing{ctx: ctx, data: append(data, '\n'), written: make(chan error, 1)}
+	o := &outgoing{ctx: ctx, line: line, written: make(chan error, 1)}
 	select {
 	case c.out <- o:
 	case <-ctx.Done():

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,6 +50,8 @@ type link struct {
 	noise     []string
 	status    int // of the last HTTP answer that was a refusal
 	challenge string
+	elsewhere error // the server wanted messages at another host
+	guide     Guide // of the OAuth handler; may be nil
 }
 
 // request is one that has been written, or is being.
@@ -298,11 +301,19 @@ func (l *link) end(cause error) {
 
 // ask makes a request of our own and waits for its answer.
 func (l *link) ask(ctx context.Context, method string, params any) (json.RawMessage, error) {
-	data, err := json.Marshal(params)
+	id, err := l.ownID()
 	if err != nil {
 		return nil, err
 	}
-	id, err := jsonrpc.MakeID(fmt.Sprintf("loadout-%d", l.own.Add(1)))
+	return l.askAs(ctx, id, method, params)
+}
+
+func (l *link) ownID() (jsonrpc.ID, error) {
+	return jsonrpc.MakeID("loadout-" + strconv.FormatInt(l.own.Add(1), 10))
+}
+
+func (l *link) askAs(ctx context.Context, id jsonrpc.ID, method string, params any) (json.RawMessage, error) {
+	data, err := json.Marshal(params)
 	if err != nil {
 		return nil, err
 	}
@@ -322,6 +333,51 @@ func (l *link) ask(ctx context.Context, method string, params any) (json.RawMess
 		return nil, res.Error
 	}
 	return res.Result, nil
+}
+
+// calls is a middleware of what is sent: calls of tools are requests of our own,
+// whose results are decoded once where the SDK would do it twice.
+func (l *link) calls(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if method != "tools/call" {
+			return next(ctx, method, req)
+		}
+		id, err := l.ownID()
+		if err != nil {
+			return nil, err
+		}
+		raw, err := l.askAs(ctx, id, method, req.GetParams())
+		if err != nil {
+			if ctx.Err() != nil {
+				l.cancelled(id, ctx.Err())
+			}
+			return nil, err
+		}
+		res := &mcp.CallToolResult{}
+		return res, res.UnmarshalJSON(raw)
+	}
+}
+
+// cancelTime bounds how long a server is told that a call was given up.
+const cancelTime = 5 * time.Second
+
+// cancelled tells the server that nobody waits for an answer any more. It does not
+// wait for that to be read.
+func (l *link) cancelled(id jsonrpc.ID, why error) {
+	params, err := json.Marshal(&mcp.CancelledParams{RequestID: id.Raw(), Reason: why.Error()})
+	if err != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx.Err() != nil { // as group may be waited for by now
+		return
+	}
+	l.group.Go(func() {
+		ctx, cancel := context.WithTimeout(l.ctx, cancelTime)
+		defer cancel()
+		_ = l.Write(ctx, &jsonrpc.Request{Method: "notifications/cancelled", Params: params})
+	})
 }
 
 func (l *link) probe() probeEnd {
@@ -348,6 +404,17 @@ func (l *link) refusal(status int, challenge string) {
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
 		l.challenge = challenge
 	}
+}
+
+// next is what a person can do where the server refuses us, as far as the OAuth
+// handler says.
+func (l *link) next() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.guide == nil {
+		return ""
+	}
+	return l.guide.Next()
 }
 
 // spoke notes a line of standard output that is no message.

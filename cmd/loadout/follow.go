@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -21,8 +21,14 @@ type follower struct {
 	chosen []string // the skills of a profile, nil for all
 	mu     sync.Mutex
 	filter catalog.Filter
-	stamps map[string]string
+	stamps map[string]stamp
 	failed error // why the configuration cannot be read
+}
+
+// stamp is the state of a file, or why there is none.
+type stamp struct {
+	size, time int64
+	fault      string
 }
 
 // followInterval is how often the files are looked at.
@@ -38,14 +44,15 @@ func filterOf(c *config.Config) catalog.Filter {
 	return catalog.Filter{Disabled: !c.Skills.Enabled, Allow: c.Skills.Allow, Shell: c.Skills.Shell}
 }
 
-// look notes the state of all files that a configuration is made of.
-func (f *follower) look() map[string]string {
-	out := map[string]string{}
+// look notes the state of all files that a configuration is made of. It is called
+// before each call of a tool.
+func (f *follower) look() map[string]stamp {
+	out := map[string]stamp{}
 	for _, p := range f.a.configInput().Candidates() {
 		if fi, err := os.Stat(p); err == nil {
-			out[p] = fmt.Sprint(fi.Size(), fi.ModTime().UnixNano())
+			out[p] = stamp{size: fi.Size(), time: fi.ModTime().UnixNano()}
 		} else {
-			out[p] = err.Error()
+			out[p] = stamp{fault: err.Error()}
 		}
 	}
 	return out
@@ -75,7 +82,7 @@ func (f *follower) refresh(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.look()
-	if equal(now, f.stamps) {
+	if maps.Equal(now, f.stamps) {
 		return f.failed
 	}
 	f.stamps = now
@@ -100,16 +107,4 @@ func (f *follower) refresh(ctx context.Context) error {
 		return f.rt.Catalog().Reload(ctx)
 	}
 	return f.failed
-}
-
-func equal(a, b map[string]string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for k, v := range a {
-		if b[k] != v {
-			return false
-		}
-	}
-	return true
 }

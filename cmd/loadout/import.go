@@ -27,6 +27,7 @@ import (
 type importFlags struct {
 	file                    string
 	undo, dryRun, keep, yes bool
+	allProjects             bool
 }
 
 // importOutput is import --json.
@@ -45,7 +46,8 @@ type importOutput struct {
 }
 
 type importedServer struct {
-	Name      string   `json:"name"` // in the client
+	Name      string   `json:"name"`              // in the client
+	Project   string   `json:"project,omitempty"` // in which alone it counted
 	As        string   `json:"as,omitempty"`
 	Transport string   `json:"transport,omitempty"`
 	State     string   `json:"state"` // add, present, skipped, removed or kept
@@ -56,9 +58,10 @@ type importedServer struct {
 // importStep is what one import did to a client's file. It holds credentials
 // where the file did.
 type importStep struct {
-	Original []byte            `json:"original"` // the file before
-	Kept     bool              `json:"kept"`     // the file was not changed
-	Names    []string          `json:"names"`    // of the entries that were taken out
+	Original []byte            `json:"original"`        // the file before
+	Kept     bool              `json:"kept"`            // the file was not changed
+	Names    []string          `json:"names"`           // of the entries that were taken out
+	Local    []client.Local    `json:"local,omitempty"` // and of those of projects
 	Entry    client.Entry      `json:"entry"`
 	Servers  map[string]string `json:"servers"`          // that were added, with their digests
 	Shares   []string          `json:"shares,omitempty"` // servers that were there already, and stand in for its entries
@@ -84,10 +87,13 @@ beside your configuration, and in the client one entry of Loadout takes their pl
 which serves them all. What would be done is shown first, and a backup of the
 client's file is kept; everything else in it stays as it is. Tokens move to secrets,
 in a file that only you can read. A login stays with the client: servers that want
-one are named. Doing it again takes over what is new; --undo puts all back.
+one are named. Of Claude Code, the servers of the project that you are in come too
+(those that "claude mcp add" puts there), and those of all with --all-projects. Doing
+it again takes over what is new; --undo puts all back.
 
 Clients: %s.`, serversName, strings.Join(client.Names(), ", ")),
 		Example: `  loadout import claude-code --dry-run
+  loadout import claude-code --all-projects
   loadout import cursor
   loadout import vscode --keep          leave the client's own entries
   loadout import codex --undo`,
@@ -102,6 +108,9 @@ Clients: %s.`, serversName, strings.Join(client.Names(), ", ")),
 			if err := exclusive(cmd, "keep", "undo"); err != nil {
 				return err
 			}
+			if err := exclusive(cmd, "all-projects", "undo"); err != nil {
+				return err
+			}
 			return a.importClient(cmd.Context(), args[0], o)
 		},
 	}
@@ -110,6 +119,7 @@ Clients: %s.`, serversName, strings.Join(client.Names(), ", ")),
 	f.BoolVar(&o.undo, "undo", false, "put back what was taken over")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be done, and do nothing")
 	f.BoolVar(&o.keep, "keep", false, "leave the client's file as it is")
+	f.BoolVar(&o.allProjects, "all-projects", false, "also the servers of all projects (claude-code)")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask on a terminal")
 	return cmd
 }
@@ -194,21 +204,21 @@ func (im *importing) take(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if im.flags.allProjects && found.Projects() == nil {
+		return fail(exitUsage, "leave --all-projects out", "%s keeps no servers of projects in its own file", im.client.Title)
+	}
 	step := importStep{Original: found.Data, Kept: im.flags.keep, Entry: entry, Servers: map[string]string{}}
 	taken := map[string]string{} // secrets by name
-	for _, name := range slices.Sorted(maps.Keys(found.ByName)) {
-		if ours(name, found.ByName[name]) {
-			continue
-		}
-		s, err := im.server(name, found.ByName[name], found.Inputs, taken, &step)
+	for _, f := range im.foreigners(found) {
+		s, err := im.server(f, found.Inputs, taken, &step)
 		if err != nil {
 			return err
 		}
 		im.out.Servers = append(im.out.Servers, s)
 	}
 	var change *client.Change
-	if !im.flags.keep && len(step.Names) > 0 {
-		if change, err = client.PlanAdopt(im.target, step.Names, entry); err != nil {
+	if !im.flags.keep && len(step.Names)+len(step.Local) > 0 {
+		if change, err = client.PlanAdopt(im.target, step.Names, step.Local, entry); err != nil {
 			return im.failed(err)
 		}
 		im.out.Backup, im.out.Diff = change.Backup, change.Diff()
@@ -230,19 +240,36 @@ func (im *importing) take(ctx context.Context) error {
 	return im.finish(change)
 }
 
-// ours reports whether an entry is Loadout's own.
+// ours reports whether an entry is Loadout's own, which would reach itself: by its
+// name, or because it runs "loadout mcp", however that is wrapped.
 func ours(name string, value any) bool {
 	m, _ := value.(map[string]any)
-	command, _ := m["command"].(string)
-	args, _ := m["args"].([]any)
-	base := strings.TrimSuffix(filepath.Base(strings.ReplaceAll(command, `\`, "/")), ".exe")
-	return name == client.DefaultName || base == "loadout" && len(args) > 0 && args[0] == "mcp"
+	var words []string
+	for _, key := range []string{"command", "args"} {
+		switch v := m[key].(type) {
+		case string:
+			words = append(words, v)
+			words = append(words, strings.Fields(v)...)
+		case []any:
+			for _, w := range v {
+				if s, ok := w.(string); ok {
+					words = append(words, s)
+					words = append(words, strings.Fields(s)...)
+				}
+			}
+		}
+	}
+	i := slices.IndexFunc(words, func(w string) bool {
+		base := w[strings.LastIndexAny(w, `/\`)+1:]
+		return strings.TrimSuffix(strings.ToLower(base), ".exe") == "loadout"
+	})
+	return name == client.DefaultName || i >= 0 && slices.Contains(words[i+1:], "mcp")
 }
 
 // server works out what becomes of one server of the client.
-func (im *importing) server(name string, value, inputs any, taken map[string]string, step *importStep) (importedServer, error) {
-	c, asked, findings := parseForeign(im.client.Name, name, value, inputs)
-	s := importedServer{Name: name, State: "skipped"}
+func (im *importing) server(f foreign, inputs any, taken map[string]string, step *importStep) (importedServer, error) {
+	c, asked, findings := parseForeign(im.client.Name, f.name, f.value, inputs)
+	s := importedServer{Name: f.name, Project: f.project, State: "skipped"}
 	for _, d := range findings {
 		if d.Severity != skill.Info {
 			s.Problems = append(s.Problems, d.Message)
@@ -251,24 +278,19 @@ func (im *importing) server(name string, value, inputs any, taken map[string]str
 	if c == nil {
 		return s, nil // it stays where it is
 	}
-	moving := moveSecrets(c, asked)
-	for i := range moving {
-		m := &moving[i]
-		if m.value == "" {
-			continue
+	stayIn(c, f.project)
+	moving, err := moveSecrets(c, asked, func(name, value string) (string, error) {
+		free, err := im.freeSecret(name, value, taken)
+		if err == nil {
+			taken[free] = value
 		}
-		free, err := im.freeSecret(m.Secret, m.value, taken)
-		if err != nil {
-			return s, err
-		}
-		if free != m.Secret {
-			rename(c, m.Secret, free)
-			m.Secret = free
-		}
-		taken[m.Secret] = m.value
+		return free, err
+	})
+	if err != nil {
+		return s, err
 	}
 	s.Transport, s.Login = c.Type, wantsLogin(c)
-	if s.As = im.place(c); s.As == "" {
+	if s.As = im.place(c, im.suffix(f)); s.As == "" {
 		s.As, s.State = c.Name, "present"
 		step.Shares = append(step.Shares, c.Name)
 	} else {
@@ -276,17 +298,19 @@ func (im *importing) server(name string, value, inputs any, taken map[string]str
 		im.into.add(c)
 		step.Servers[c.Name] = c.Digest()
 	}
-	if openTokens(c) {
-		im.out.Notes = append(im.out.Notes, "an argument or the URL of server "+s.As+" looks like a token, and stays there: write ${{secrets.NAME}} in its place in "+serversName)
+	if f.project == "" {
+		step.Names = append(step.Names, f.name)
+	} else {
+		step.Local = append(step.Local, client.Local{Project: f.project, Name: f.name})
+		im.sayProject(f, s)
 	}
-	step.Names = append(step.Names, name)
 	im.out.Secrets = append(im.out.Secrets, moving...)
 	return s, nil
 }
 
 // place is the name under which a server can be added, "" where it is there.
-func (im *importing) place(c *upstream.Config) string {
-	name := c.Name
+func (im *importing) place(c *upstream.Config, suffix string) string {
+	name, first := c.Name, c.Name
 	for i := 1; ; i++ {
 		have := im.into.have[name]
 		if have == nil {
@@ -298,7 +322,7 @@ func (im *importing) place(c *upstream.Config) string {
 			c.Name = name
 			return ""
 		}
-		name = c.Name + "-" + im.client.Name
+		name = first + "-" + suffix
 		if i > 1 {
 			name += fmt.Sprint("-", i)
 		}
@@ -326,15 +350,6 @@ func (im *importing) freeSecret(name, value string, taken map[string]string) (st
 	}
 }
 
-// rename changes the name of a secret in a server.
-func rename(c *upstream.Config, from, to string) {
-	for _, m := range []map[string]string{c.Env, c.Headers} {
-		for key, v := range m {
-			m[key] = strings.ReplaceAll(v, "${{secrets."+from+"}}", "${{secrets."+to+"}}")
-		}
-	}
-}
-
 // advise says what the person has to do besides.
 func (im *importing) advise(taken map[string]string) {
 	for _, m := range im.out.Secrets {
@@ -347,7 +362,7 @@ func (im *importing) advise(taken map[string]string) {
 	for _, s := range im.out.Servers {
 		if s.Login && s.State == "add" {
 			im.out.Notes = append(im.out.Notes, "server "+s.As+" may want a login of its own: the one in "+im.client.Title+" stays there")
-			im.out.Next = append(im.out.Next, "loadout servers test "+quoted(s.As))
+			im.out.Next = append(im.out.Next, "loadout servers login "+quoted(s.As))
 		}
 	}
 }
@@ -396,6 +411,9 @@ func (im *importing) print() {
 			what = "goes back"
 		case s.State == "kept":
 			what = "was changed since, or is another client's too, and stays in " + serversName
+		}
+		if s.Project != "" {
+			what += ", of the project " + s.Project
 		}
 		if len(s.Problems) > 0 && s.State != "skipped" {
 			what += "; " + strings.Join(s.Problems, "; ")
@@ -494,96 +512,4 @@ func (im *importing) fileFlag() string {
 		return ""
 	}
 	return " --file " + quoted(im.flags.file)
-}
-
-// sharedByOthers are the servers that stand in for entries of other clients
-// too.
-func (im *importing) sharedByOthers() map[string]bool {
-	out := map[string]bool{}
-	files, _ := filepath.Glob(filepath.Join(im.app.stateDir(), "imports", "*.json"))
-	for _, f := range files {
-		data, err := policy.NewOwnFile(f, maxImport).Read()
-		var r importRecord
-		if err != nil || json.Unmarshal(data, &r) != nil || r.File == im.record.File {
-			continue
-		}
-		for _, step := range r.Steps {
-			for _, name := range step.Shares {
-				out[name] = true
-			}
-		}
-	}
-	return out
-}
-
-// undo puts back what imports took, the last one first.
-func (im *importing) undo(ctx context.Context) error {
-	if len(im.record.Steps) > 0 {
-		im.out.Action = "undo"
-	}
-	var drop []string // secrets
-	shared := im.sharedByOthers()
-	for _, step := range slices.Backward(im.record.Steps) {
-		for _, name := range slices.Sorted(maps.Keys(step.Servers)) {
-			s := importedServer{Name: name, As: name, State: "kept"}
-			if have := im.into.have[name]; have != nil && have.Digest() == step.Servers[name] && !shared[name] {
-				im.into.remove(name)
-				s.State, s.Transport = "removed", have.Type
-			}
-			im.out.Servers = append(im.out.Servers, s)
-		}
-		drop = append(drop, step.Secrets...)
-		if step.Kept || im.out.Diff != "" {
-			continue
-		}
-		change, err := client.PlanReturn(im.target, step.Original, step.Names, step.Entry)
-		if err != nil {
-			return im.failed(err)
-		}
-		im.out.Diff = change.Diff()
-		im.out.Notes = append(im.out.Notes, change.Notes...)
-	}
-	if do, err := im.show(ctx); !do || err != nil {
-		return err
-	}
-	data, err := im.into.text()
-	if err != nil {
-		return err
-	}
-	for len(im.record.Steps) > 0 { // the client's file first: nothing is lost where it cannot be
-		last := len(im.record.Steps) - 1
-		if step := im.record.Steps[last]; !step.Kept {
-			change, err := client.PlanReturn(im.target, step.Original, step.Names, step.Entry)
-			if err == nil {
-				err = change.Apply()
-			}
-			if err != nil {
-				return im.failed(err)
-			}
-		}
-		im.record.Steps = im.record.Steps[:last]
-	}
-	if err := im.into.write(data); err != nil {
-		return fmt.Errorf("write %s: %w", im.out.Into, err)
-	}
-	for _, name := range drop {
-		if strings.Contains(string(data), "${{secrets."+name+"}}") {
-			continue // a server that was changed since needs it
-		}
-		if err := im.store.Remove(ctx, name); err != nil && !errors.Is(err, secrets.ErrNotSet) {
-			return im.app.secretFailed(err)
-		}
-	}
-	if err := im.keep(ctx); err != nil {
-		return err
-	}
-	im.out.Done = true
-	var names []string
-	for _, s := range im.out.Servers {
-		names = append(names, s.Name)
-	}
-	if err := im.audit(ctx, "import-undo", names); err != nil {
-		return err
-	}
-	return im.finish(nil)
 }

@@ -7,17 +7,14 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/loadout-dev/loadout/internal/config"
-	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
 	"github.com/loadout-dev/loadout/upstream"
 )
@@ -215,6 +212,7 @@ func serverNode(c *upstream.Config) *yaml.Node {
 	text("command", c.Command)
 	list("args", c.Args)
 	texts("env", c.Env)
+	text("envFile", c.EnvFile)
 	text("cwd", c.Dir)
 	if len(c.URLs) == 1 {
 		text("url", c.URLs[0])
@@ -222,6 +220,9 @@ func serverNode(c *upstream.Config) *yaml.Node {
 		list("urls", c.URLs)
 	}
 	texts("headers", c.Headers)
+	if c.OAuth != nil {
+		add("oauth", oauthNode(c.OAuth))
+	}
 	list("includeTools", c.Include)
 	list("excludeTools", c.Exclude)
 	list("tools", c.Tools)
@@ -245,6 +246,18 @@ func serverNode(c *upstream.Config) *yaml.Node {
 		text("pin", "strict")
 	}
 	return m
+}
+
+// oauthNode is the client of a person's own as it is written; an empty one says
+// that the server wants a login.
+func oauthNode(o *upstream.OAuthClient) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	for _, f := range [][2]string{{"clientId", o.ID}, {"clientSecret", o.Secret}, {"scopes", strings.Join(o.Scopes, ",")}, {"redirectUri", o.Redirect}} {
+		if f[1] != "" {
+			n.Content = append(n.Content, textNode(f[0]), textNode(f[1]))
+		}
+	}
+	return n
 }
 
 // parseForeign reads the servers of a client, each by itself, so that the
@@ -271,115 +284,12 @@ func parseForeign(client, name string, value, inputs any) (*upstream.Config, []u
 	return &c, f.Inputs, findings
 }
 
-// moved is a value that goes to the secrets.
-type moved struct {
-	Secret string `json:"secret"`
-	Server string `json:"server"`
-	Where  string `json:"where"` // as env GITHUB_TOKEN
-	value  string // "" where the person has to set it
-}
-
-var (
-	secretKey   = regexp.MustCompile(`(?i)token|secret|passw|credential|api[-_]?key|apikey|access[-_]?key|private[-_]?key|(^|[-_])(key|pat|auth|pwd|cookie)([-_]|$)|authorization|cookie`)
-	secretValue = regexp.MustCompile(`^(gh[pousr]_|github_pat_|glpat-|sk-|sk_|xox[abprs]-|AKIA|AIza|hf_|npm_|eyJ|ntn_|lin_api_|dop_v1_)[A-Za-z0-9._=/+-]{8,}`)
-	scheme      = regexp.MustCompile(`(?i)^(bearer|basic|token) +`)
-	inputRef    = regexp.MustCompile(`\$\{input:([^}]+)\}`)
-	notInName   = regexp.MustCompile(`[^A-Za-z0-9]+`)
-)
-
-// moveSecrets takes what looks like a token out of env and headers, and values
-// that the client asks a person for, and puts references in their place.
-func moveSecrets(c *upstream.Config, inputs []upstream.Input) []moved {
-	var out []moved
-	c.Env, c.Headers, c.Args, c.URLs = maps.Clone(c.Env), maps.Clone(c.Headers), slices.Clone(c.Args), slices.Clone(c.URLs)
-	take := func(m map[string]string, what string) {
-		for _, key := range slices.Sorted(maps.Keys(m)) {
-			value := m[key]
-			head := ""
-			if what == "header" {
-				head = scheme.FindString(value)
-			}
-			rest := value[len(head):]
-			if rest == "" || strings.Contains(rest, "${") || len(rest) < 4 || !secretKey.MatchString(key) && !secretValue.MatchString(rest) {
-				continue
-			}
-			name := secretFor(c.Name, key)
-			m[key] = head + "${{secrets." + name + "}}"
-			out = append(out, moved{name, c.Name, what + " " + key, rest})
-		}
-	}
-	take(c.Env, "env")
-	take(c.Headers, "header")
-	input := func(where, s string) string {
-		return inputRef.ReplaceAllStringFunc(s, func(ref string) string {
-			id := inputRef.FindStringSubmatch(ref)[1]
-			for _, in := range inputs {
-				if in.ID == id && !in.Password && in.Default != "" {
-					return in.Default
-				}
-			}
-			name := secretFor("", id)
-			if !slices.ContainsFunc(out, func(m moved) bool { return m.Secret == name && m.value == "" }) {
-				out = append(out, moved{name, c.Name, where, ""})
-			}
-			return "${{secrets." + name + "}}"
-		})
-	}
-	for key, v := range c.Env {
-		c.Env[key] = input("env "+key, v)
-	}
-	for key, v := range c.Headers {
-		c.Headers[key] = input("header "+key, v)
-	}
-	for i, v := range c.Args {
-		c.Args[i] = input("args", v)
-	}
-	for i, v := range c.URLs {
-		c.URLs[i] = input("url", v)
-	}
-	return out
-}
-
-// openTokens reports whether arguments or URLs, which do not move, hold what
-// looks like a token.
-func openTokens(c *upstream.Config) bool {
-	for i, arg := range c.Args {
-		key, value, ok := strings.Cut(arg, "=")
-		if secretValue.MatchString(arg) || ok && strings.HasPrefix(key, "-") && secretKey.MatchString(strings.TrimLeft(key, "-")) && !strings.Contains(value, "${") {
-			return true
-		}
-		if i > 0 && strings.HasPrefix(c.Args[i-1], "-") && !ok && !strings.HasPrefix(arg, "-") && !strings.Contains(arg, "${") && secretKey.MatchString(strings.TrimLeft(c.Args[i-1], "-")) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(c.URLs, func(u string) bool {
-		p, err := url.Parse(u)
-		return err == nil && (p.User != nil || slices.ContainsFunc(slices.Collect(maps.Keys(p.Query())), secretKey.MatchString)) && !strings.Contains(u, "${")
-	})
-}
-
-// secretFor is the name of the secret for a key of a server.
-func secretFor(server, key string) string {
-	upper := func(s string) string {
-		return strings.Trim(strings.ToUpper(notInName.ReplaceAllString(s, "_")), "_")
-	}
-	s, k := upper(server), upper(key)
-	name := k
-	if s != "" && !strings.HasPrefix(k, s) {
-		name = strings.Trim(s+"_"+k, "_")
-	}
-	name = name[:min(len(name), 100)]
-	if policy.CheckSecretName(name) != nil {
-		name = "SECRET_" + name
-	}
-	return name
-}
-
 // wantsLogin reports whether a server is remote and brings nothing to prove who
-// asks, so that it may want a login, which stays with the client.
+// asks, or says how to sign in, so that it may want a login: that of the client
+// stays with the client.
 func wantsLogin(c *upstream.Config) bool {
 	return len(c.URLs) > 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(c.Headers)), secretKey.MatchString) &&
-		!slices.ContainsFunc(c.URLs, func(u string) bool {
+		(c.OAuth != nil || !slices.ContainsFunc(c.URLs, func(u string) bool {
 			return strings.Contains(u, "@") || strings.Contains(u, "${") || strings.HasPrefix(u, "http://127.") || strings.HasPrefix(u, "http://localhost")
-		})
+		}))
 }

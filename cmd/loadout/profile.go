@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/pflag"
 
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/mcpserver"
@@ -108,6 +109,11 @@ func (a *app) profile(name string) (*profile.Profile, error) {
 	return nil, fail(exitNotFound, hint, "there is no profile %q", name)
 }
 
+// profileFlag lets a command be about what a profile has, and no more.
+func (a *app) profileFlag(f *pflag.FlagSet) {
+	f.StringVar(&a.ghost, "profile", "", "only what the profile `NAME` has")
+}
+
 // lead is what a profile says to the model first.
 func lead(p *profile.Profile) string {
 	if p == nil {
@@ -125,7 +131,7 @@ func chosen(p *profile.Profile) []string {
 }
 
 // ofProject is the owner of servers that a trusted project defines: they see
-// nothing of the environment, and are no commands that run here.
+// nothing of the environment, and their commands run in the sandbox.
 const ofProject = "project"
 
 // projectRoot is the root of the repository around a directory, "" for none.
@@ -143,6 +149,8 @@ type profiles struct {
 	http    *mcpserver.HTTPOptions
 	files   []string
 	ctx     context.Context // of the program
+
+	published *publication
 
 	mu     sync.Mutex
 	served map[string]*servedProfile
@@ -204,6 +212,7 @@ func (s *profiles) get(name string) (*servedProfile, error) {
 	stop := follow.start(s.ctx)
 	d := s.a.exposeDirect(server, set, "server")
 	out := &servedProfile{handler: d.Endpoint(s.http), close: []func(){stop, func() { d.Close() }, func() { server.Close() }, func() { set.Close() }, func() { rt.Close() }}}
+	s.published.add(name, set)
 	s.served[name] = out
 	return out, nil
 }

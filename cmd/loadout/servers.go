@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/running"
 	"github.com/loadout-dev/loadout/skill"
 	"github.com/loadout-dev/loadout/tools"
 	"github.com/loadout-dev/loadout/upstream"
@@ -31,8 +32,9 @@ type serverInfo struct {
 }
 
 type serversOutput struct {
-	Servers  []serverInfo `json:"servers"`
-	Problems []string     `json:"problems"`
+	Servers  []serverInfo      `json:"servers"`
+	Problems []string          `json:"problems"`
+	Running  []running.Process `json:"running"` // what long-running processes have
 }
 
 // serverTool is a tool in servers test --json.
@@ -72,6 +74,8 @@ not be connected; NOT_CONFIGURED lacks the value of a variable.`,
 	}
 	cmd.PersistentFlags().StringArrayVar(&files, "mcp-config", nil, "also the MCP servers in `FILE`, of any client's form (repeatable)")
 	cmd.Flags().BoolVar(&offline, "offline", false, "connect nothing; show what is known")
+	cmd.AddCommand(a.loginCommands(&files)...)
+	a.profileFlag(cmd.PersistentFlags())
 	cmd.AddCommand(&cobra.Command{
 		Use:     "test NAME",
 		Short:   "Connect to one MCP server, and show its tools and what it says",
@@ -124,12 +128,16 @@ func (a *app) withServers(ctx context.Context, files []string, connect bool, nam
 	if err != nil {
 		return err
 	}
-	rt, err := a.runtime(ctx, c, false)
+	p, err := a.profile(a.ghost)
+	if err != nil {
+		return err
+	}
+	rt, err := a.runtimeOf(ctx, c, false, chosen(p))
 	if err != nil {
 		return err
 	}
 	defer rt.Close()
-	set, findings, err := a.toolset(ctx, c, rt, files, nil)
+	set, findings, err := a.toolset(ctx, c, rt, files, p)
 	if err != nil {
 		return err
 	}
@@ -148,7 +156,7 @@ func (a *app) withServers(ctx context.Context, files []string, connect bool, nam
 
 func (a *app) listServers(ctx context.Context, files []string, offline bool) error {
 	return a.withServers(ctx, files, !offline, "", func(set *toolset, wrong map[string]string, findings []string) error {
-		out := serversOutput{Servers: []serverInfo{}, Problems: append([]string{}, findings...)}
+		out := serversOutput{Servers: []serverInfo{}, Problems: append([]string{}, findings...), Running: a.runningNow()}
 		for _, s := range set.Servers() {
 			out.Servers = append(out.Servers, infoOf(s, wrong))
 		}
@@ -157,19 +165,25 @@ func (a *app) listServers(ctx context.Context, files []string, offline bool) err
 		}
 		if len(out.Servers) == 0 {
 			fmt.Fprintln(a.stdout, "There are no MCP servers. Adopt those of a client with: loadout import CLIENT\nor write them into a file, see: loadout servers --help")
+			a.showRunning(out.Running)
 			return nil
 		}
 		rows := [][]string{{"NAME", "TRANSPORT", "STATE", "ERA", "TOOLS", "LATENCY", "ERROR"}}
 		for _, s := range out.Servers {
-			latency := ""
-			if s.LatencyMS > 0 {
-				latency = strconv.FormatFloat(s.LatencyMS, 'f', 1, 64) + " ms"
-			}
-			rows = append(rows, []string{s.Name, s.Transport, string(s.State), s.Era, strconv.Itoa(s.Tools), latency, skill.OneLine(cmp.Or(s.Error, s.Problem))})
+			rows = append(rows, []string{s.Name, s.Transport, string(s.State), s.Era, strconv.Itoa(s.Tools), milliseconds(s.LatencyMS), skill.OneLine(cmp.Or(s.Error, s.Problem))})
 		}
 		a.table("", rows)
+		a.showRunning(out.Running)
 		return nil
 	})
+}
+
+// milliseconds is a latency for people, "" where there is none.
+func milliseconds(ms float64) string {
+	if ms <= 0 {
+		return ""
+	}
+	return strconv.FormatFloat(ms, 'f', 1, 64) + " ms"
 }
 
 // infoOf tells of a server, of which connecting said what is wrong.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/message"
 )
 
 // lines is the transport of MCP over standard input and output: one JSON-RPC
@@ -186,6 +188,10 @@ func (c *lineConn) drain(ctx context.Context) {
 // take puts the messages of a line into the queue, or answers what is wrong
 // with it. The error is that of writing.
 func (c *lineConn) take(text []byte) error {
+	if msg := message.Plain(text); msg != nil {
+		c.accept(msg, nil)
+		return nil
+	}
 	if !json.Valid(text) {
 		return c.refuse(jsonrpc.CodeParseError, "parse error: a line is not valid JSON; send one JSON-RPC message a line", nil)
 	}
@@ -324,10 +330,11 @@ func (c *lineConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	text, err := jsonrpc.EncodeMessage(msg)
+	text, err := message.Line(msg)
 	if err != nil {
 		return err
 	}
+	text = text[:len(text)-1]
 	r, ok := msg.(*jsonrpc.Response)
 	if !ok {
 		return c.write(text)

@@ -147,6 +147,7 @@ func serverFilesIn(path string) ([]string, error) {
 
 // toolset connects nothing yet.
 func (a *app) toolset(ctx context.Context, c *config.Config, rt *loadout.Runtime, given []string, p *profile.Profile) (*toolset, []string, error) {
+	project := a.projectServers()
 	own, findings, err := a.servers(c, given)
 	if err != nil {
 		return nil, nil, err
@@ -173,8 +174,8 @@ func (a *app) toolset(ctx context.Context, c *config.Config, rt *loadout.Runtime
 		rules = rules.Then(more)
 	}
 	t := &toolset{}
-	sandboxed := &skillServers{rt: rt, flags: a.flags(), secrets: map[string][]sandbox.Secret{}}
-	t.dialer = &upstream.Dialer{Spawn: sandboxed.spawner(spawn.New(nil).Start), Logger: a.logger(), Private: privateOf(c), Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: buildVersion().Version}}
+	sandboxed := &skillServers{rt: rt, project: project, flags: a.flags(), secrets: map[string][]sandbox.Secret{}}
+	t.dialer = &upstream.Dialer{OAuth: a.oauth(given), Spawn: sandboxed.spawner(spawn.New(nil).Start), Logger: a.logger(), Private: privateOf(c), Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: buildVersion().Version}}
 	t.pool = upstream.NewPool(&upstream.PoolOptions{
 		Dialer: t.dialer, Cache: a.toolCache(), Idle: time.Duration(c.Servers.Idle) * time.Second, Logger: a.logger(),
 	})
@@ -224,14 +225,16 @@ func (a *app) variables(c *config.Config) upstream.Variables {
 		Home: a.home(), Secret: secret, Input: secret, // what a client would ask for is kept as a secret
 		Env: func(name string) (string, bool) { v := a.getenv(name); return v, v != "" }, Workspace: dir,
 		User: func(name string) (string, bool) { v, ok := c.User[name]; return v, ok },
+		File: func(path string) ([]byte, error) { return readSmall(path, upstream.MaxEnvFile) },
 	}
 }
 
-// skillServers starts what skills bring, in the sandbox.
+// skillServers starts what skills bring, and what a project has, in the sandbox.
 type skillServers struct {
-	rt    *loadout.Runtime
-	flags string   // for commands that a person is told to type
-	files sync.Map // of providers, by key of the skill
+	rt      *loadout.Runtime
+	project *projectServers
+	flags   string   // for commands that a person is told to type
+	files   sync.Map // of providers, by the variant
 
 	mu      sync.Mutex
 	secrets map[string][]sandbox.Secret // that configurations were given, by key of the skill
@@ -278,26 +281,30 @@ func (s *skillServers) provide(_ context.Context, e *catalog.Entry, sk *skill.Sk
 	if err != nil {
 		return nil, nil, err
 	}
-	s.files.Store(e.Key(), start.Files)
+	s.files.Store(start.Env[provider.Variant], start.Files)
 	return &upstream.Config{Type: upstream.Stdio, Command: start.Command[0], Args: start.Command[1:], Env: start.Env}, nil, nil
 }
 
-// spawner starts the commands of skills in the sandbox, and those of the person
-// plainly.
+// spawner starts the commands of skills and projects in the sandbox, and those of
+// the person plainly.
 func (s *skillServers) spawner(plain upstream.Spawner) upstream.Spawner {
 	return func(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
 		if c.Owner == "" {
 			return plain(ctx, c)
 		}
 		if c.Owner == ofProject {
-			return nil, fmt.Errorf("commands of a project's own configuration are not run, as there is no skill whose sandbox they could have: copy the server into your own servers.yaml if you trust it with this machine")
+			service, err := s.project.service(c)
+			if err != nil {
+				return nil, err
+			}
+			return s.rt.Serve(ctx, service)
 		}
 		key, digest := c.Owner, policy.Digest("")
 		if i := strings.LastIndex(c.Owner, "@sha256:"); i >= 0 {
 			key, digest = c.Owner[:i], policy.Digest(c.Owner[i+1:])
 		}
 		service := loadout.Service{Skill: key, Digest: digest, Command: append([]string{c.Command}, c.Args...), Env: c.Env, Secrets: s.hidden(key)}
-		if files, ok := s.files.Load(key); ok && c.Env[provider.Variable] != "" {
+		if files, ok := s.files.Load(c.Env[provider.Variant]); ok {
 			service.Files = files.(map[string][]byte)
 		}
 		return s.rt.Serve(ctx, service)

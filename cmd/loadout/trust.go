@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/profile"
@@ -344,17 +345,29 @@ func (o *trustOutput) ignore(file string, findings []skill.Diagnostic) {
 func projectServer(of string, c *upstream.Config) []string {
 	w := wishedOf(c)
 	text := of + "server " + c.Name + ": "
-	if len(w.Hosts) == 0 {
-		return []string{text + "command, not run: " + strings.Join(w.Command, " ")}
+	out := []string{text + strings.Join(w.Hosts, ", ")}
+	if len(w.Command) > 0 {
+		out = []string{text + commandText(w)}
 	}
 	for i, v := range w.Variables {
 		w.Variables[i].Given = v.Kind == upstream.FromUser || v.Kind == upstream.FromPath && v.Name != "userHome"
 	}
-	out := []string{text + strings.Join(w.Hosts, ", ")}
 	for _, v := range variableTexts(w.Variables) {
 		out = append(out, text+v)
 	}
 	return out
+}
+
+// commandText says how the command of a project's server is started.
+func commandText(w loadout.WishedService) string {
+	line := strings.Join(w.Command, " ")
+	switch w.Judge(); {
+	case w.Refused != "":
+		return "not started: " + line + " (" + w.Refused + ")"
+	case w.Fetches:
+		return "installed, and started in the sandbox with the project to read and no network: " + line
+	}
+	return "started in the sandbox with the project to read and no network: " + line
 }
 
 func (a *app) coversFile(p *project, file string, data []byte) bool {

@@ -19,6 +19,8 @@ type Servers struct {
 	Data   []byte         // all of the file
 	ByName map[string]any // decoded entries; numbers of JSON are json.Number
 	Inputs any            // of VS Code, nil for none
+
+	projects map[string]map[string]any
 }
 
 // Read returns the servers in the target's file, none where there is no file.
@@ -29,7 +31,7 @@ func Read(t Target) (*Servers, error) {
 		return nil, err
 	}
 	all := doc.decoded()
-	s := &Servers{File: ch.File, Exists: ch.before.exists, Data: ch.before.data, ByName: map[string]any{}, Inputs: all["inputs"]}
+	s := &Servers{File: ch.File, Exists: ch.before.exists, Data: ch.before.data, ByName: map[string]any{}, Inputs: all["inputs"], projects: projectsOf(t, all)}
 	if m, ok := all[t.Client.Key].(map[string]any); ok {
 		s.ByName = m
 	}
@@ -46,15 +48,15 @@ func (s *Servers) Holds(c Client, e Entry) bool {
 }
 
 // PlanAdopt reads the file and works out how to put the entry in the place of
-// the entries of those names, which have to be there. Everything else stays as
-// with [Plan], whose errors it has.
-func PlanAdopt(t Target, names []string, e Entry) (*Change, error) {
+// the entries of those names, which have to be there, and of those of projects.
+// Everything else stays as with [Plan], whose errors it has.
+func PlanAdopt(t Target, names []string, local []Local, e Entry) (*Change, error) {
 	e = e.named()
 	ch, doc, err := t.open()
 	if err != nil {
 		return nil, err
 	}
-	last, after, err := adopt(t.Client, doc, ch.before.data, names, e)
+	last, after, err := adoptAll(t.Client, doc, ch.before.data, names, local, e)
 	if err != nil {
 		return nil, ch.locate(err)
 	}
@@ -74,11 +76,11 @@ func PlanAdopt(t Target, names []string, e Entry) (*Change, error) {
 }
 
 // PlanReturn reads the file and works out how to take out the entry, and to put
-// those of the names back as they are in original, the bytes that the file had
+// those of the names and of projects back as they are in original, the bytes that the file had
 // before [PlanAdopt]. Where the file is what PlanAdopt made of them, it comes
 // back to the byte. A name that has another entry by now keeps that, and is
 // named in the notes.
-func PlanReturn(t Target, original []byte, names []string, e Entry) (*Change, error) {
+func PlanReturn(t Target, original []byte, names []string, local []Local, e Entry) (*Change, error) {
 	e = e.named()
 	ch, doc, err := t.open()
 	if err != nil {
@@ -89,7 +91,7 @@ func PlanReturn(t Target, original []byte, names []string, e Entry) (*Change, er
 		return nil, fmt.Errorf("the backup of %s: %w", ch.File, err)
 	}
 	ch.Action = Replace
-	if _, after, err := adopt(t.Client, old, original, names, e); err == nil && bytes.Equal(after, ch.before.data) {
+	if _, after, err := adoptAll(t.Client, old, original, names, local, e); err == nil && bytes.Equal(after, ch.before.data) {
 		ch.after = original
 		return ch, ch.show(doc, old, e.Name, nil, false)
 	}
@@ -113,6 +115,11 @@ func PlanReturn(t Target, original []byte, names []string, e Entry) (*Change, er
 			return nil, ch.locate(err)
 		}
 	}
+	last, after, lost, err := giveBack(t.Client, old, last, after, local)
+	if err != nil {
+		return nil, ch.locate(err)
+	}
+	ch.Notes = append(ch.Notes, lost...)
 	if v, there, err := last.value(e.Name); err == nil && there && !slices.Contains(names, e.Name) {
 		if _, ours := t.Client.entry(e.Name, v); ours {
 			if last, after, err = step(t.Client, last, after, e.Name, nil); err != nil {

@@ -58,7 +58,7 @@ command = "k"
 			before := servers(t, target)
 			adopt := func() {
 				t.Helper()
-				ch, err := client.PlanAdopt(target, tt.names, e)
+				ch, err := client.PlanAdopt(target, tt.names, nil, e)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -77,12 +77,12 @@ command = "k"
 			if len(now.ByName) != 2 || now.ByName["keep"] == nil || !now.Holds(c, e) || !strings.Contains(string(now.Data), "mine") {
 				t.Errorf("it is\n%s", now.Data)
 			}
-			if ch, err := client.PlanAdopt(target, nil, e); err != nil || ch.Action != client.None {
+			if ch, err := client.PlanAdopt(target, nil, nil, e); err != nil || ch.Action != client.None {
 				t.Errorf("again it is %v %v", ch, err)
 			}
 			undo := func() *client.Change {
 				t.Helper()
-				ch, err := client.PlanReturn(target, []byte(tt.text), tt.names, e)
+				ch, err := client.PlanReturn(target, []byte(tt.text), tt.names, nil, e)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -106,11 +106,11 @@ command = "k"
 			if got, want := names(back), names(before); !slices.Equal(got, want) {
 				t.Errorf("it has %q, want %q:\n%s", got, want, back.Data)
 			}
-			if ch, err := client.PlanReturn(target, []byte(tt.text), tt.names, e); err != nil || ch.Action != client.None || len(ch.Notes) > 0 {
+			if ch, err := client.PlanReturn(target, []byte(tt.text), tt.names, nil, e); err != nil || ch.Action != client.None || len(ch.Notes) > 0 {
 				t.Errorf("undone again it is %+v %v", ch, err)
 			}
 			// an entry that was written anew stays
-			adopt2, err := client.PlanAdopt(target, tt.names, e)
+			adopt2, err := client.PlanAdopt(target, tt.names, nil, e)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,6 @@
 // Package filelock locks files between openings of them, in one process or in
 // several. A lock ends with the opening that took it, also when its process is
-// killed.
+// killed, and with [Unlock].
 package filelock
 
 import (
@@ -17,6 +17,9 @@ var ErrLocked = errors.New("the file is locked by another")
 // with [ErrLocked] where another has it, and with [errors.ErrUnsupported] where
 // the system or the file system has no such locks.
 func Try(f *os.File) error { return try(f) }
+
+// Unlock gives the lock of this opening back, which stays open.
+func Unlock(f *os.File) error { return unlock(f) }
 
 // Wait is [Try] that waits while another has the lock, until ctx ends.
 func Wait(ctx context.Context, f *os.File) error {

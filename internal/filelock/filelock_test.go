@@ -54,3 +54,22 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 		t.Errorf("got %v, want the cause of the end of the context", err)
 	}
 }
+
+func TestALockThatWasGivenBackIsFree(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	a, b := open(t, path), open(t, path)
+	if err := filelock.Try(a); errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if err := filelock.Unlock(a); err != nil {
+		t.Fatal(err)
+	}
+	if err := filelock.Try(b); err != nil {
+		t.Errorf("after it was given back, another got %v", err)
+	}
+	if err := filelock.Try(a); !errors.Is(err, filelock.ErrLocked) {
+		t.Errorf("the first got %v again, want %v", err, filelock.ErrLocked)
+	}
+}

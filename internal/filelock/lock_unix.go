@@ -19,3 +19,5 @@ func try(f *os.File) error {
 	}
 	return err
 }
+
+func unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

@@ -7,12 +7,15 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// try locks one byte far behind the end of the file, as locks bind readers here.
+// place is one byte far behind the end of the file, as locks bind readers here.
+func place() *windows.Overlapped { return &windows.Overlapped{OffsetHigh: 1 << 30} }
+
 func try(f *os.File) error {
-	at := &windows.Overlapped{OffsetHigh: 1 << 30}
-	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, at)
+	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, place())
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		return ErrLocked
 	}
 	return err
 }
+
+func unlock(f *os.File) error { return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, place()) }

@@ -1,0 +1,156 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/bench/internal/measure"
+)
+
+const (
+	servers = 50
+	used    = 3
+)
+
+// many prints memory and processes with many servers, of which few are used.
+func (s *site) many(f flags) error {
+	ways := []*way{s.ours("`loadout mcp`", s.fifty)}
+	peer, err := s.peer(f, s.fifty)
+	if err != nil {
+		return err
+	}
+	if peer != nil {
+		ways = append(ways, peer)
+	}
+	rows := [][]string{{fmt.Sprintf("%d servers configured, %d used", servers, used), "processes", "its own Pss", "Pss with its servers"}}
+	for i, w := range ways {
+		row, err := w.footprint(filepath.Join(s.dir, fmt.Sprint("many", i)))
+		w.close()
+		if err != nil {
+			return fmt.Errorf("%s: %w", w.name, err)
+		}
+		rows = append(rows, row)
+	}
+	measure.Markdown(os.Stdout, rows)
+	return nil
+}
+
+func (w *way) footprint(home string) ([]string, error) {
+	for i := range used {
+		var err error
+		if i == 0 {
+			err = w.start(home, i)
+		} else {
+			err = w.tool(i)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	time.Sleep(2 * time.Second) // what is begun in the background has ended
+	own, err := pss(w.cmd.Process.Pid)
+	if err != nil {
+		return nil, err
+	}
+	whole, processes := own, 1
+	for _, pid := range descendants(w.cmd.Process.Pid) {
+		if n, err := pss(pid); err == nil { // else it has ended
+			whole += n
+			processes++
+		}
+	}
+	mb := func(n int64) string { return measure.Number(float64(n)/1e6) + " MB" }
+	return []string{w.name, strconv.Itoa(processes), mb(own), mb(whole)}, nil
+}
+
+// pss is the memory of a process, with its share of what others have too.
+func pss(pid int) (int64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := bytes.Cut(text, []byte("\nPss:"))
+	var kb int64
+	_, err = fmt.Sscan(string(rest[:min(len(rest), 64)]), &kb)
+	return kb << 10, err
+}
+
+// descendants are the processes that one has started, and theirs.
+func descendants(of int) []int {
+	children := map[int][]int{}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range stats {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		rest := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if len(rest) > 1 {
+			parent, _ := strconv.Atoi(rest[1])
+			children[parent] = append(children[parent], pid)
+		}
+	}
+	var all []int
+	for next := children[of]; len(next) > 0; next = next[1:] {
+		all = append(all, next[0])
+		next = append(next, children[next[0]]...)
+	}
+	return all
+}
+
+// first prints the time from the start of a program to the first result of a tool.
+func (s *site) first(f flags) error {
+	var table measure.Table
+	direct := table.Row(measure.Row{Name: "limit: the server itself", Unit: "ms"})
+	row := func(name string) *measure.Row { return table.Row(measure.Row{Name: name, Unit: "ms", Limit: direct}) }
+	cold, warm := row("`loadout mcp`, nothing kept"), row("`loadout mcp`, the listing kept")
+	fiftyCold, fiftyWarm := row("the same with 50 servers, nothing kept"), row("the same with 50 servers, the listing kept")
+	var theirs *measure.Row
+	for i := range f.starts {
+		home := func(name string) string { return filepath.Join(s.dir, name+strconv.Itoa(i)) }
+		peer, err := s.peer(f, s.one)
+		if err != nil {
+			return err
+		}
+		runs := []struct {
+			row  *measure.Row
+			way  *way
+			home string
+		}{
+			{direct, s.direct(), home("direct")},
+			{cold, s.ours("loadout", s.one), home("one")},
+			{warm, s.ours("loadout", s.one), home("one")},
+			{fiftyCold, s.ours("loadout", s.fifty), home("fifty")},
+			{fiftyWarm, s.ours("loadout", s.fifty), home("fifty")},
+		}
+		if peer != nil {
+			if theirs == nil {
+				theirs = row(peer.name)
+			}
+			runs = append(runs, struct {
+				row  *measure.Row
+				way  *way
+				home string
+			}{theirs, peer, home("peer")})
+		}
+		for _, r := range runs {
+			began := time.Now()
+			err := r.way.start(r.home, 0)
+			r.row.AddTime(time.Since(began))
+			r.way.close()
+			if err != nil {
+				return fmt.Errorf("%s: %w", r.row.Name, err)
+			}
+		}
+	}
+	table.Print(os.Stdout)
+	return nil
+}

@@ -1,0 +1,210 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// answerTime bounds the wait for one answer.
+const answerTime = 30 * time.Second
+
+// way is one way to call the tool.
+type way struct {
+	name string
+	args []string
+	env  []string
+	url  string                   // of SSE; "" is standard input and output
+	call func(int) map[string]any // parameters of a call of the tool of server i
+
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	send    func(line []byte) error
+	hangUp  func()
+	mu      sync.Mutex // guards what follows, and the order of what is sent
+	id      int
+	waiting map[int]chan error
+
+	one, many []float64 // milliseconds, calls a second
+}
+
+// start runs the program with a home of its own, connects, and calls the tool of
+// server i for the first time.
+func (w *way) start(home string, i int) error {
+	w.cmd = exec.Command(w.args[0], w.args[1:]...)
+	w.cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_STATE_HOME="+home, "XDG_DATA_HOME="+home, "XDG_CACHE_HOME="+home,
+		"LOADOUT_STATE="+home+"/state", "LOADOUT_CACHE="+home+"/cache")
+	w.cmd.Env = append(w.cmd.Env, w.env...)
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return err
+	}
+	var err error
+	if w.in, err = w.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	w.id, w.waiting = 0, map[int]chan error{}
+	if w.url == "" {
+		err = w.overPipes()
+	} else {
+		err = w.overSSE()
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.request("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": struct{}{}, "clientInfo": map[string]string{"name": "bench", "version": "1"}}); err != nil {
+		return err
+	}
+	if err := w.send([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")); err != nil {
+		return err
+	}
+	err = w.tool(i)
+	for end := time.Now().Add(answerTime); err != nil && w.url != "" && time.Now().Before(end); err = w.tool(i) {
+		time.Sleep(5 * time.Millisecond) // it answers before it has connected its servers
+	}
+	return err
+}
+
+func (w *way) overPipes() error {
+	out, err := w.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	w.send = func(line []byte) error { _, err := w.in.Write(line); return err }
+	w.hangUp = func() {}
+	if err := w.cmd.Start(); err != nil {
+		return err
+	}
+	go w.read(bufio.NewReaderSize(out, 1<<20))
+	return nil
+}
+
+func (w *way) read(out *bufio.Reader) {
+	for {
+		line, err := out.ReadBytes('\n')
+		if err != nil {
+			w.lost()
+			return
+		}
+		w.got(line)
+	}
+}
+
+// close ends the program as a client does, or as a person where it has none.
+func (w *way) close() {
+	if w.cmd == nil || w.cmd.Process == nil {
+		return
+	}
+	w.in.Close()
+	if w.hangUp != nil {
+		w.hangUp()
+	}
+	if w.url != "" {
+		_ = w.cmd.Process.Signal(os.Interrupt)
+	}
+	late := time.AfterFunc(10*time.Second, func() { _ = w.cmd.Process.Kill() })
+	defer late.Stop()
+	_ = w.cmd.Wait()
+	w.cmd = nil
+}
+
+// got hands an answer to who waits for it.
+func (w *way) got(line []byte) {
+	var m struct {
+		ID     int
+		Method string
+		Error  json.RawMessage
+		Result struct{ IsError bool }
+	}
+	if json.Unmarshal(line, &m) != nil || m.Method != "" {
+		return
+	}
+	w.mu.Lock()
+	c := w.waiting[m.ID]
+	delete(w.waiting, m.ID)
+	w.mu.Unlock()
+	switch {
+	case c == nil:
+	case m.Error != nil || m.Result.IsError:
+		c <- fmt.Errorf("it answered %.500s", line)
+	default:
+		c <- nil
+	}
+}
+
+func (w *way) lost() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.waiting {
+		c <- io.ErrUnexpectedEOF
+	}
+	clear(w.waiting)
+}
+
+// tool calls the tool of server i.
+func (w *way) tool(i int) error { return w.request("tools/call", w.call(i)) }
+
+func (w *way) request(method string, params any) error {
+	text, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	c := make(chan error, 1)
+	w.mu.Lock()
+	w.id++
+	w.waiting[w.id] = c
+	line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", w.id, method, text)
+	if w.url == "" {
+		err = w.send(line)
+	}
+	w.mu.Unlock()
+	if w.url != "" { // each has a connection of its own
+		err = w.send(line)
+	}
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-c:
+		return err
+	case <-time.After(answerTime):
+		return context.DeadlineExceeded
+	}
+}
+
+// round calls the tool so many times one after another, and four times as often by
+// sixteen callers.
+func (w *way) round(calls int) error {
+	for range calls {
+		began := time.Now()
+		if err := w.tool(0); err != nil {
+			return err
+		}
+		w.one = append(w.one, time.Since(began).Seconds()*1e3)
+	}
+	const callers = 16
+	each := calls * 4 / callers
+	began := time.Now()
+	errs := make([]error, callers)
+	var all sync.WaitGroup
+	for i := range callers {
+		all.Go(func() {
+			for range each {
+				if errs[i] = w.tool(0); errs[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	w.many = append(w.many, float64(callers*each)/time.Since(began).Seconds())
+	return errors.Join(errs...)
+}

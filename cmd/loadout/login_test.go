@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/oauth/oauthtest"
+	"github.com/loadout-dev/loadout/upstream"
+)
+
+// withServersFile is a home directory with servers, as servers.yaml has them.
+func withServersFile(t *testing.T, servers string) string {
+	t.Helper()
+	home := t.TempDir()
+	file := filepath.Join(home, ".config", "loadout", "servers.yaml")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("mcpServers:\n"+servers), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return home
+}
+
+// ended runs a command to its end, and returns its exit code and what it said.
+func ended(t *testing.T, home string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	p, _ := startIn(t, home, args...)
+	out, err := io.ReadAll(p.out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code = p.end(t)
+	return code, string(out), p.stderr.String()
+}
+
+var page = regexp.MustCompile(`^  (http://\S+)$`)
+
+// person signs in: they open the page that the command names.
+func person(t *testing.T, home string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "loadout", append([]string{"servers", "login", "--no-browser"}, args...)...)
+	cmd.Dir = home
+	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=", "LOADOUT_CACHE=", "LOADOUT_STATE=", "LOADOUT_CONFIG=")
+	var out, said bytes.Buffer
+	cmd.Stdout = &out
+	lines, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for in := bufio.NewScanner(lines); in.Scan(); {
+		fmt.Fprintln(&said, in.Text())
+		if m := page.FindStringSubmatch(in.Text()); m != nil {
+			if _, err := oauthtest.Browse(m[1]); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		if _, ok := errors.AsType[*exec.ExitError](err); !ok {
+			t.Fatal(err)
+		}
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), said.String()
+}
+
+// TestLogin is the life of a sign-in, over processes.
+func TestLogin(t *testing.T) {
+	issuer := oauthtest.New(t)
+	home := withServersFile(t, "  guarded: {url: '"+issuer.Serve(t)+"'}\n")
+
+	_, out, _ := ended(t, home, "servers", "--json")
+	var list serversOutput
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		t.Fatal(err)
+	}
+	if s := list.Servers[0]; s.State != "DEAD" || !strings.HasSuffix(s.Error, "sign in with: loadout servers login guarded") {
+		t.Errorf("before: %s, %q", s.State, s.Error)
+	}
+
+	code, out, stderr := person(t, home, "guarded", "--json")
+	var login loginOutput
+	if err := json.Unmarshal([]byte(out), &login); err != nil {
+		t.Fatalf("%v in %q, %s", err, out, stderr)
+	}
+	if code != exitOK || login.State != "READY" || login.Tools != 1 || login.Issuer != issuer.URL || !login.Renewed {
+		t.Errorf("exit code %d, %+v", code, login)
+	}
+	if strings.Contains(out+stderr, "access-") || strings.Contains(out+stderr, "refresh-") {
+		t.Error("a token is shown")
+	}
+
+	if code, out, _ = ended(t, home, "servers", "test", "guarded"); code != exitOK || !strings.Contains(out, "guarded is READY") {
+		t.Errorf("another process: %d, %s", code, out)
+	}
+	if code, out, _ = ended(t, home, "servers", "logout", "guarded"); code != exitOK || !strings.HasPrefix(out, "Signed out of guarded; the token is good for nothing now.") {
+		t.Errorf("signing out: %d, %s", code, out)
+	}
+	if n := issuer.Good(); n != 0 {
+		t.Errorf("%d tokens are still good", n)
+	}
+	if code, out, _ = ended(t, home, "servers", "logout", "guarded", "--json"); code != exitOK || !strings.Contains(out, `"signed_out": false`) {
+		t.Errorf("signing out again: %d, %s", code, out)
+	}
+	if code, out, _ = ended(t, home, "servers", "test", "guarded"); code != exitFound || !strings.Contains(out, "loadout servers login guarded") {
+		t.Errorf("after it: %d, %s", code, out)
+	}
+
+	code, out, stderr = person(t, home, "guarded")
+	if code != exitOK || !strings.HasSuffix(out, " It has 1 tool.\n") {
+		t.Errorf("for people: %d, %s%s", code, out, stderr)
+	}
+	issuer.Deny("access_denied")
+	if code, _, stderr = person(t, home, "guarded"); code != exitFound || !strings.Contains(stderr, "refused: access_denied\n  try it again: loadout servers login guarded\n") {
+		t.Errorf("where the person says no: %d, %s", code, stderr)
+	}
+}
+
+func TestLoginRefused(t *testing.T) {
+	home := withServersFile(t, `
+  local: {command: "true"}
+  header: {url: "https://mcp.example.com/mcp", headers: {authorization: "Bearer ${TOKEN:-x}"}}
+  user: {url: "https://me:pass@mcp.example.com/mcp"}
+  unset: {url: "https://mcp.example.com/${LOADOUT_TEST_NO_SUCH}"}
+`)
+	for _, tt := range []struct {
+		name string
+		code int
+		want string
+	}{
+		{"nope", exitNotFound, "there is no MCP server \"nope\" of yours\n  see those there are: loadout servers"},
+		{"local", exitUsage, "local is reached over stdio"},
+		{"header", exitUsage, "header has credentials in its configuration"},
+		{"user", exitUsage, "user has credentials in its configuration"},
+		{"unset", exitFound, "unset is not configured"},
+	} {
+		if code, out, stderr := ended(t, home, "servers", "login", tt.name); code != tt.code || out != "" || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%s: exit code %d, want %d; %s", tt.name, code, tt.code, stderr)
+		}
+	}
+}
+
+// The command to sign in names the file that a server was found by.
+func TestLoginOfAFile(t *testing.T) {
+	issuer := oauthtest.New(t)
+	home := t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, "my servers.json"), fmt.Appendf(nil, `{"mcpServers": {"guarded": {"url": %q}}}`, issuer.Serve(t)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, out, _ := ended(t, home, "servers", "--mcp-config", "my servers.json"); !strings.Contains(out, "loadout servers login guarded --mcp-config 'my servers.json'") {
+		t.Errorf("it says %s", out)
+	}
+	if code, out, stderr := person(t, home, "guarded", "--mcp-config", "my servers.json"); code != exitOK {
+		t.Errorf("exit code %d, %s%s", code, out, stderr)
+	}
+}
+
+// A browser is opened where there is one.
+func TestLoginOpensTheBrowser(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a program that is a shell script")
+	}
+	issuer := oauthtest.New(t)
+	home := withServersFile(t, "  guarded: {url: '"+issuer.Serve(t)+"'}\n")
+	browser, opened := filepath.Join(home, "browser"), filepath.Join(home, "opened")
+	if err := os.WriteFile(browser, []byte("#!/bin/sh\nprintf %s \"$1\" > "+opened+".new && mv "+opened+".new "+opened+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("BROWSER", browser)
+	p, in := startIn(t, home, "servers", "login", "guarded")
+	in.Close()
+	deadline := time.After(20 * time.Second)
+	for {
+		if b, err := os.ReadFile(opened); err == nil {
+			if status, err := oauthtest.Browse(string(b)); err != nil || status != 200 {
+				t.Errorf("the browser sees %d, %v", status, err)
+			}
+			break
+		}
+		select {
+		case <-deadline:
+			t.Fatal("no browser was opened")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	if code := p.end(t); code != exitOK {
+		t.Errorf("exit code %d, %s", code, p.stderr.String())
+	}
+}
+
+// What is not the person's, or has credentials already, gets no sign-in of theirs.
+func TestLoginIsOfTheirOwnServers(t *testing.T) {
+	a := &app{environment: environment{getenv: func(name string) string {
+		if name == "LOADOUT_STATE" {
+			return filepath.Join(t.TempDir(), "state")
+		}
+		return ""
+	}}}
+	const at = "https://mcp.example.com/mcp"
+	for _, tt := range []struct {
+		name string
+		c    *upstream.Config
+		next string // "" is no handler
+	}{
+		{"theirs", &upstream.Config{Name: "a", URLs: []string{at}}, "sign in with: loadout servers login a --mcp-config f.json"},
+		{"of a skill", &upstream.Config{Name: "a", URLs: []string{at}, Owner: "user/s@sha256:0"}, "its configuration comes from user/s"},
+		{"with a header", &upstream.Config{Name: "a", URLs: []string{at}, Headers: map[string]string{"AUTHORIZATION": "Bearer x"}}, ""},
+		{"with a user", &upstream.Config{Name: "a", URLs: []string{"https://me:pass@mcp.example.com/mcp"}}, ""},
+	} {
+		h := a.oauth([]string{"f.json"})(tt.c, at)
+		if h == nil {
+			if tt.next != "" {
+				t.Errorf("%s: there is no handler", tt.name)
+			}
+			continue
+		}
+		if next := h.(upstream.Guide).Next(); tt.next == "" || !strings.HasPrefix(next, tt.next) {
+			t.Errorf("%s: %q, want %q", tt.name, next, tt.next)
+		}
+		if source, err := h.TokenSource(t.Context()); source != nil || err != nil {
+			t.Errorf("%s: %v, %v; want no token", tt.name, source, err)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package oauth
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"golang.org/x/oauth2"
+)
+
+// DeniedError says that the person, or the authorization server, said no.
+type DeniedError struct {
+	Code        string // as access_denied
+	Description string
+}
+
+func (e *DeniedError) Error() string {
+	return "the sign-in was refused: " + shown(said(e.Code, e.Description))
+}
+
+func said(code, description string) string {
+	if description == "" {
+		return cmp.Or(code, "no reason is given")
+	}
+	return code + ": " + description
+}
+
+// cleaned is an error of the flow without what may be secret in it: queries of
+// URLs, and the body of an answer.
+type cleaned struct{ err error }
+
+func (c cleaned) Unwrap() error { return c.err }
+
+func (c cleaned) Error() string {
+	if e, ok := errors.AsType[*oauth2.RetrieveError](c.err); ok {
+		if e.ErrorCode != "" {
+			return "the authorization server answers: " + shown(said(e.ErrorCode, e.ErrorDescription))
+		}
+		if e.Response != nil {
+			return "the authorization server answers " + e.Response.Status
+		}
+		return "the authorization server refuses"
+	}
+	if e, ok := errors.AsType[*url.Error](c.err); ok {
+		host := "a url that cannot be read"
+		if u, err := url.Parse(e.URL); err == nil {
+			host = u.Host
+		}
+		return fmt.Sprintf("%s: %s", host, shown(e.Err.Error()))
+	}
+	text, _, _ := strings.Cut(c.err.Error(), "\nResponse:")
+	return shown(text)
+}
+
+var query = regexp.MustCompile(`\?[^\s"'<>]+`)
+
+// shown is text of others that may be printed.
+func shown(text string) string {
+	const most = 300
+	text = query.ReplaceAllString(text, "")
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, text)
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+// A resourceful transport says with each form which server the token is for (RFC
+// 8707): package oauth2 cannot when it renews one.
+type resourceful struct {
+	*transport
+	resource string
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *resourceful) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body == nil || t.resource == "" {
+		return t.transport.RoundTrip(req)
+	}
+	form, err := io.ReadAll(io.LimitReader(req.Body, maxBody))
+	req.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	form = append(form, "&resource="+url.QueryEscape(t.resource)...)
+	out := req.Clone(req.Context())
+	out.Body, out.ContentLength, out.GetBody = io.NopCloser(bytes.NewReader(form)), int64(len(form)), nil
+	return t.transport.RoundTrip(out)
+}

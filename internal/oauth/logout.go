@@ -1,0 +1,63 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"golang.org/x/oauth2"
+)
+
+// Logout forgets the sign-in to a server, and tells the authorization server,
+// where that can be told. found is whether there was one; revoked whether it was
+// taken back there too. What was forgotten stays so, whatever the server answers.
+func (s *Store) Logout(ctx context.Context, server string) (found, revoked bool, err error) {
+	g, found, err := s.take(ctx, server)
+	if err != nil || g == nil || g.RevocationURL == "" {
+		return found, false, err
+	}
+	client, _, err := newClient(server)
+	if err != nil {
+		return found, false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	revoked = true
+	for _, one := range []struct{ kind, token string }{{"refresh_token", g.Refresh}, {"access_token", g.Access}} {
+		if one.token != "" && g.revoke(ctx, client, one.kind, one.token) != nil {
+			revoked = false
+		}
+	}
+	return found, revoked, nil
+}
+
+// revoke is RFC 7009.
+func (g *grant) revoke(ctx context.Context, client *http.Client, kind, token string) error {
+	form := url.Values{"token": {token}, "token_type_hint": {kind}}
+	basic := g.ClientSecret != "" && g.AuthStyle != oauth2.AuthStyleInParams
+	if !basic {
+		form.Set("client_id", g.ClientID)
+		if g.ClientSecret != "" {
+			form.Set("client_secret", g.ClientSecret)
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, g.RevocationURL, strings.NewReader(form.Encode()))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if basic {
+		req.SetBasicAuth(url.QueryEscape(g.ClientID), url.QueryEscape(g.ClientSecret))
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return errors.New(res.Status)
+	}
+	return nil
+}
