@@ -153,6 +153,22 @@ var banned = map[string]map[string]string{
 		module + "/": "a message is read and written without knowing what it is about",
 		"os/exec":    "reading starts nothing",
 	},
+	"internal/oauth": {
+		module + "/":        "signing in needs a person's name and an address, and no skill",
+		"github.com/spf13/": "a library does not know the command line",
+		"os/exec":           "who opens a browser is the command",
+	},
+	"internal/running": {
+		module + "/": "states are told and read as data",
+		"net":        "files are local",
+		"os/exec":    "a process is looked at, and none started",
+	},
+	"llm": {
+		module + "/":            "a model is asked without knowing skills or tools of ours",
+		"net/http":              "how a vendor is reached is its package's",
+		"github.com/anthropics": "a vendor has a package of its own",
+		"github.com/openai":     "a vendor has a package of its own",
+	},
 	"internal/wasm": {
 		module + "/": "it runs a module in a process of its own, inside a sandbox that others made",
 		"net/http":   "a module has no network",
@@ -183,6 +199,7 @@ var excepted = map[string][]string{
 	"internal/spawn":   {"skill", "internal/tree", "internal/address", "internal/message", "upstream"},
 	"profile":          {"skill", "upstream", "internal/tree", "internal/address", "internal/message"},
 	"policy":           {"internal/filelock"},
+	"internal/oauth":   {"internal/filelock", "internal/address", "policy"},
 	"internal/script":  {"skill", "internal/near"},
 	"internal/install": {"skill", "sandbox", "internal/script", "internal/near", "internal/filelock"},
 }

@@ -127,12 +127,35 @@ func (p *Pool) Subscribe(f func(*Server)) (cancel func()) {
 	}
 }
 
-// Dial makes a connection of its own, outside the pool: the caller closes it.
+// Dial makes a connection that the pool does not share: the caller closes it. What
+// comes of it counts for the [Status] of the server.
 func (p *Pool) Dial(ctx context.Context, c *Config, o *DialOptions) (*Conn, error) {
 	if p.ctx.Err() != nil {
 		return nil, errClosed
 	}
-	return p.o.Dialer.Dial(ctx, c, o)
+	s := p.Server(c, "")
+	conn, err := p.o.Dialer.Dial(ctx, c, o)
+	if ctx.Err() == nil || err == nil {
+		s.dialled(conn, err)
+	}
+	if err != nil {
+		s.Release()
+		return nil, err
+	}
+	gone := func() {
+		select {
+		case <-conn.Done():
+			s.left()
+		case <-p.ctx.Done():
+		}
+		s.Release()
+	}
+	if !p.begin(gone) {
+		s.Release()
+		conn.Close()
+		return nil, errClosed
+	}
+	return conn, nil
 }
 
 // Close ends all connections, with calls that are on their way, and waits until

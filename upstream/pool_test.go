@@ -409,3 +409,31 @@ func TestCloseEndsAnAttempt(t *testing.T) {
 		}
 	})
 }
+
+// A connection of who has one for itself counts for the state of the server.
+func TestDialledConnectionsCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, p := memoryPool(nil)
+		defer p.Close()
+		s := p.Server(memoryConfig("one"), "")
+		conn, err := p.Dial(t.Context(), memoryConfig("one"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		state(t, s, upstream.Ready)
+		conn.Close()
+		state(t, s, upstream.Init)
+		m.set(errors.New("out to lunch"))
+		if _, err := p.Dial(t.Context(), memoryConfig("one"), nil); err == nil {
+			t.Fatal("it was reached")
+		}
+		state(t, s, upstream.Degraded)
+		m.set(nil)
+		if conn, err = p.Dial(t.Context(), memoryConfig("one"), nil); err != nil {
+			t.Fatal(err)
+		}
+		state(t, s, upstream.Ready)
+		p.Close() // waits for no stranger, who still has it
+		conn.Close()
+	})
+}

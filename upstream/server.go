@@ -30,6 +30,7 @@ type Server struct {
 	stderr    string
 	noise     []string
 	holders   int
+	outside   int // connections that [Pool.Dial] made
 	used      time.Time
 	instances []*instance
 	turn      chan struct{} // closed, and replaced, at each change
@@ -275,12 +276,41 @@ func (s *Server) Status() Status {
 	return st
 }
 
+// dialled notes what came of an attempt of [Pool.Dial].
+func (s *Server) dialled(conn *Conn, err error) {
+	s.mu.Lock()
+	i := s.instances[0]
+	if err == nil {
+		s.outside++
+		s.era, s.transport = conn.Era, conn.Transport
+		i.err, i.ever, s.listed = nil, true, true // whoever dialled lists
+	} else {
+		i.err, s.err = err, err
+	}
+	changed := s.settle()
+	s.mu.Unlock()
+	if changed {
+		s.pool.tell(s)
+	}
+}
+
+// left notes that such a connection has ended.
+func (s *Server) left() {
+	s.mu.Lock()
+	s.outside--
+	changed := s.settle()
+	s.mu.Unlock()
+	if changed {
+		s.pool.tell(s)
+	}
+}
+
 // settle finds the state from that of the instances, and wakes who waits. mu is
 // held. It says whether the state changed.
 func (s *Server) settle() bool {
 	close(s.turn)
 	s.turn = make(chan struct{})
-	connected, dead := false, true
+	connected, dead := s.outside > 0, s.outside == 0
 	for _, i := range s.instances {
 		connected = connected || i.conn != nil
 		dead = dead && i.dead()

@@ -251,7 +251,7 @@ func (a *app) exposeDirect(s *mcpserver.Server, set *toolset, prefix string) *di
 			continue
 		}
 		taken[sv.Name] = true
-		up := direct.Upstream{Name: sv.Name, Opener: direct.Dialed(set.dialer, c), Allow: func(t *mcp.Tool) bool {
+		up := direct.Upstream{Name: sv.Name, Opener: direct.Dialed(set.pool, c), Allow: func(t *mcp.Tool) bool {
 			return c.Allows(t) && set.Usable(context.Background(), sv.Name, t)
 		}}
 		if prefix == "server" {

@@ -31,8 +31,7 @@ import (
 // toolset is the MCP servers at hand, and what they need.
 type toolset struct {
 	*tools.Set
-	pool   *upstream.Pool
-	dialer *upstream.Dialer
+	pool *upstream.Pool
 }
 
 func (t *toolset) Close() error {
@@ -175,9 +174,9 @@ func (a *app) toolset(ctx context.Context, c *config.Config, rt *loadout.Runtime
 	}
 	t := &toolset{}
 	sandboxed := &skillServers{rt: rt, project: project, flags: a.flags(), secrets: map[string][]sandbox.Secret{}}
-	t.dialer = &upstream.Dialer{OAuth: a.oauth(given), Spawn: sandboxed.spawner(spawn.New(nil).Start), Logger: a.logger(), Private: privateOf(c), Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: buildVersion().Version}}
+	dialer := &upstream.Dialer{OAuth: a.oauth(given), Spawn: sandboxed.spawner(spawn.New(nil).Start), Logger: a.logger(), Private: privateOf(c), Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: buildVersion().Version}}
 	t.pool = upstream.NewPool(&upstream.PoolOptions{
-		Dialer: t.dialer, Cache: a.toolCache(), Idle: time.Duration(c.Servers.Idle) * time.Second, Logger: a.logger(),
+		Dialer: dialer, Cache: a.toolCache(), Idle: time.Duration(c.Servers.Idle) * time.Second, Logger: a.logger(),
 	})
 	variables := a.variables(c)
 	var pins *tools.Pins

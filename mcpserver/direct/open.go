@@ -40,11 +40,17 @@ type Conn struct {
 	End func() error
 }
 
+// Dialer connects to servers: an [upstream.Dialer], or an [upstream.Pool], which
+// then knows how it is with them.
+type Dialer interface {
+	Dial(ctx context.Context, c *upstream.Config, o *upstream.DialOptions) (*upstream.Conn, error)
+}
+
 // Dialed opens connections to the server of a configuration.
-func Dialed(d *upstream.Dialer, c *upstream.Config) Opener { return dialed{d, c} }
+func Dialed(d Dialer, c *upstream.Config) Opener { return dialed{d, c} }
 
 type dialed struct {
-	dialer *upstream.Dialer
+	dialer Dialer
 	config *upstream.Config
 }
 
