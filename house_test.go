@@ -75,6 +75,11 @@ var banned = map[string]map[string]string{
 		"net":        "names of hosts are compared, never looked up",
 		"os/exec":    "deciding runs nothing",
 	},
+	"ask": {
+		module + "/": "what is asked and answered is data; who shows it is the caller's",
+		"net":        "an answer comes from the caller",
+		"os/exec":    "asking starts nothing",
+	},
 	"sandbox": {
 		module + "/": "what a sandbox is depends on no way to make one, and on no skill",
 		"net/http":   "the proxy is chosen by a back end",
@@ -200,6 +205,7 @@ var excepted = map[string][]string{
 	"profile":          {"skill", "upstream", "internal/tree", "internal/address", "internal/message"},
 	"policy":           {"internal/filelock"},
 	"internal/oauth":   {"internal/filelock", "internal/address", "policy"},
+	"ask":              {"internal/filelock", "policy"},
 	"internal/script":  {"skill", "internal/near"},
 	"internal/install": {"skill", "sandbox", "internal/script", "internal/near", "internal/filelock"},
 }
