@@ -27,6 +27,13 @@ const (
 	TypeUnloaded Type = "skill_unloaded"
 	// TypeUsed says that a skill in force was used.
 	TypeUsed Type = "skill_used"
+	// TypeStarted says that a tool is about to be called. Where no result follows, as
+	// the process ended, it is not known whether the tool ran.
+	TypeStarted Type = "call_started"
+	// TypeResult is what came of a call.
+	TypeResult Type = "tool_result"
+	// TypeNotice is what the program tells the model from there on.
+	TypeNotice Type = "notice"
 	// TypeUpdated says that the instructions of a skill in force are no
 	// longer those that were loaded.
 	TypeUpdated Type = "skill_updated"
@@ -52,12 +59,68 @@ type Event struct {
 	Loaded   *Loaded   `json:"loaded,omitempty"`
 	Unloaded *Unloaded `json:"unloaded,omitempty"`
 	Used     *Used     `json:"used,omitempty"`
+	Started  *Started  `json:"started,omitempty"`
+	Result   *Returned `json:"result,omitempty"`
+	Notice   *Notice   `json:"notice,omitempty"`
 	Updated  *Updated  `json:"updated,omitempty"`
 }
 
-// Message is text that was said.
+// Message is what was said: by a person text, by a model also what it thought, and
+// the tools that it wants to be called.
 type Message struct {
-	Role Role   `json:"role"`
+	Role     Role       `json:"role"`
+	Text     string     `json:"text"`
+	Thinking []Thinking `json:"thinking,omitempty"`
+	Calls    []Call     `json:"calls,omitempty"`
+	Model    string     `json:"model,omitempty"` // that said it, as "vendor:name"
+	Stop     string     `json:"stop,omitempty"`  // why it ended there
+	Usage    *Usage     `json:"usage,omitempty"`
+}
+
+// Thinking is what a model thought, in the form in which its vendor wants it back.
+type Thinking struct {
+	Vendor    string `json:"vendor"`
+	Text      string `json:"text,omitempty"`
+	Signature string `json:"signature,omitempty"`
+	Redacted  string `json:"redacted,omitempty"`
+}
+
+// Call is a tool that a model wants to be called.
+type Call struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"` // JSON, as the model wrote it
+}
+
+// Usage is what a message of a model took, in tokens.
+type Usage struct {
+	Input      int `json:"input"`
+	CacheRead  int `json:"cache_read"`
+	CacheWrite int `json:"cache_write"`
+	Output     int `json:"output"`
+}
+
+// Started is a call that is about to be made.
+type Started struct {
+	Call string `json:"call"` // its ID
+}
+
+// Returned is what a call came to.
+type Returned struct {
+	Call   string  `json:"call"` // its ID
+	Text   string  `json:"text"`
+	Images []Image `json:"images,omitempty"`
+	Error  bool    `json:"error,omitempty"`
+}
+
+// Image is a picture that a tool returned.
+type Image struct {
+	MIMEType string `json:"mime_type"`
+	Data     []byte `json:"data"`
+}
+
+// Notice is what a program tells a model.
+type Notice struct {
 	Text string `json:"text"`
 }
 
@@ -107,7 +170,16 @@ func (id ID) Key() string { return id.Origin + "/" + id.Dir }
 
 // clone returns a copy that shares nothing that can be changed.
 func (e Event) clone() Event {
-	e.Message = copied(e.Message)
+	if e.Message = copied(e.Message); e.Message != nil {
+		e.Message.Thinking = slices.Clone(e.Message.Thinking)
+		e.Message.Calls = slices.Clone(e.Message.Calls)
+		e.Message.Usage = copied(e.Message.Usage)
+	}
+	if e.Result = copied(e.Result); e.Result != nil {
+		e.Result.Images = slices.Clone(e.Result.Images) // their bytes are never changed
+	}
+	e.Started = copied(e.Started)
+	e.Notice = copied(e.Notice)
 	e.Unloaded = copied(e.Unloaded)
 	e.Used = copied(e.Used)
 	e.Updated = copied(e.Updated)

@@ -34,6 +34,7 @@ type Session struct {
 	retention int
 
 	mu      sync.Mutex // guards what follows; held while appending, so that log and state agree
+	events  []Event    // all of the log
 	state   State
 	flights map[string]*flight // loads that are not decided, by reference
 }
@@ -53,6 +54,7 @@ func Open(ctx context.Context, skills Skills, o *Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.events = events
 	for _, e := range events {
 		s.state.Apply(e)
 	}
@@ -88,6 +90,7 @@ func (s *Session) append(ctx context.Context, events ...Event) error {
 	}
 	var gone []ID
 	for _, e := range own {
+		s.events = append(s.events, e.clone())
 		s.state.Apply(e)
 		if e.Unloaded != nil {
 			gone = append(gone, e.Unloaded.Skill)
@@ -102,7 +105,7 @@ func (s *Session) append(ctx context.Context, events ...Event) error {
 func (s *Session) Say(ctx context.Context, role Role, text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	events := []Event{{Type: TypeMessage, Message: &Message{role, text}}}
+	events := []Event{{Type: TypeMessage, Message: &Message{Role: role, Text: text}}}
 	if role == RoleUser {
 		events = append(events, s.expired()...)
 	}
@@ -148,6 +151,13 @@ func (s *Session) expired() []Event {
 		}
 	}
 	return events
+}
+
+// Events are those after a sequence number, 0 for all. Do not change them.
+func (s *Session) Events(after int64) []Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clip(s.events[min(max(after, 0), int64(len(s.events))):])
 }
 
 // Active returns the skills in force in the order in which they were loaded.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/loadout-dev/loadout/session"
 )
@@ -115,21 +116,22 @@ func TestFailedLoadTakesToolsBack(t *testing.T) {
 	sh, r := &shelf{}, &rack{has: map[string]string{"pdf": "{}"}}
 	sh.put("pdf", "Do it.\n")
 	t.Run("nobody waits any more", func(t *testing.T) {
-		s := withTools(t, nil, sh, r)
-		ctx, cancel := context.WithCancel(t.Context())
-		waited := make(chan struct{})
-		r.hook = func() { cancel(); <-waited }
-		_, err := s.Load(ctx, "pdf")
-		close(waited)
-		if !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
-		r.hook = nil
-		load(t, s, "pdf") // is after the one that was left
-		s.Close()
-		if got := r.holds(); len(got) > 0 {
-			t.Errorf("held are %v", got)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			s := withTools(t, nil, sh, r)
+			ctx, cancel := context.WithCancel(t.Context())
+			waited := make(chan struct{})
+			r.hook = func() { cancel(); <-waited }
+			_, err := s.Load(ctx, "pdf")
+			close(waited)
+			if !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			synctest.Wait() // for the load that was left
+			r.hook = nil
+			if got := r.holds(); len(got) > 0 {
+				t.Errorf("held are %v", got)
+			}
+		})
 	})
 	t.Run("the log cannot be written", func(t *testing.T) {
 		s := withTools(t, &full{}, sh, r)
