@@ -75,6 +75,13 @@ var banned = map[string]map[string]string{
 		"net":        "names of hosts are compared, never looked up",
 		"os/exec":    "deciding runs nothing",
 	},
+	"agent": {
+		module + "/mcpserver":       "an agent is given tools, of whatever server",
+		module + "/internal/config": "a library is given options, not configuration files",
+		"github.com/anthropics/":    "an agent knows no vendor",
+		"github.com/openai/":        "an agent knows no vendor",
+		"github.com/spf13/":         "a library does not know the command line",
+	},
 	"ask": {
 		module + "/": "what is asked and answered is data; who shows it is the caller's",
 		"net":        "an answer comes from the caller",

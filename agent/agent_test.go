@@ -1,0 +1,288 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"go.uber.org/goleak"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/session"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// script is a model that gives answers in their order, and keeps what it was sent.
+// A nil answer is a stream that breaks off after half a word.
+type script struct {
+	mu       sync.Mutex
+	answers  []*llm.Answer
+	requests []*llm.Request
+}
+
+func (*script) Name() string { return "script:1" }
+
+func (m *script) Stream(_ context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		m.mu.Lock()
+		m.requests = append(m.requests, r)
+		if len(m.answers) == 0 {
+			m.mu.Unlock()
+			yield(nil, errors.New("the script is over"))
+			return
+		}
+		a := m.answers[0]
+		m.answers = m.answers[1:]
+		m.mu.Unlock()
+		if a == nil {
+			half := llm.Answer{Message: llm.Message{Role: llm.Assistant, Parts: []llm.Part{llm.Text("hal"), llm.Call{ID: "x", Name: "count"}}}}
+			_ = yield(llm.TextDelta("hal"), nil) && yield(nil, &llm.CutError{Answer: half})
+			return
+		}
+		_ = yield(llm.TextDelta(a.Message.Words()), nil) && yield(llm.Done{Answer: *a}, nil)
+	}
+}
+
+func says(text string) *llm.Answer {
+	return &llm.Answer{Message: llm.Message{Role: llm.Assistant, Parts: []llm.Part{llm.Text(text)}}, Stop: llm.StopEnd, Usage: llm.Usage{Input: 10, Output: 2}}
+}
+
+func calls(all ...llm.Call) *llm.Answer {
+	a := &llm.Answer{Message: llm.Message{Role: llm.Assistant}, Stop: llm.StopTools}
+	for _, c := range all {
+		a.Message.Parts = append(a.Message.Parts, c)
+	}
+	return a
+}
+
+func load(id, name string) llm.Call {
+	return llm.Call{ID: id, Name: "load_skill", Arguments: fmt.Sprintf(`{"name":%q}`, name)}
+}
+
+var tides = fstest.MapFS{
+	"tides/SKILL.md": {Data: []byte("---\nname: tides\ndescription: Reads tide tables.\n---\nAdd one hour in summer.\n")},
+	"ships/SKILL.md": {Data: []byte("---\nname: ships\ndescription: Knows ships.\n---\nShips are long.\n")},
+}
+
+// talk is a conversation with a scripted model.
+type talk struct {
+	*agent.Agent
+	model   *script
+	session *loadout.Session
+	told    []string
+	counted []string // arguments of the calls of count
+}
+
+func newTalk(t *testing.T, log session.Log, answers ...*llm.Answer) *talk {
+	t.Helper()
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, tides)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { rt.Close() })
+	s, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tk := &talk{model: &script{answers: answers}, session: s}
+	var mu sync.Mutex
+	count := agent.Tool{Tool: llm.Tool{Name: "count", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		Call: func(_ context.Context, args json.RawMessage) (*agent.Outcome, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			tk.counted = append(tk.counted, string(args))
+			return &agent.Outcome{Text: fmt.Sprint(len(tk.counted))}, nil
+		}}
+	tk.Agent = agent.New(tk.model, s, &agent.Options{Instructions: "Help.", Tools: []agent.Tool{count}, MaxSteps: 8})
+	return tk
+}
+
+func (tk *talk) tell(e agent.Event) {
+	tk.told = append(tk.told, strings.TrimSpace(string(e.Type)+" "+e.Skill))
+}
+
+func (tk *talk) turn(t *testing.T, text string) {
+	t.Helper()
+	if err := tk.Turn(t.Context(), text, tk.tell); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// prefixes fails where a request does not begin with the one before, or has other
+// instructions or tools.
+func (tk *talk) prefixes(t *testing.T) {
+	t.Helper()
+	for i, r := range tk.model.requests[1:] {
+		before := tk.model.requests[i]
+		if r.Instructions != before.Instructions || !reflect.DeepEqual(r.Tools, before.Tools) {
+			t.Errorf("request %d has other instructions or tools than the one before", i+2)
+		}
+		if len(r.Messages) < len(before.Messages) || !reflect.DeepEqual(r.Messages[:len(before.Messages)], before.Messages) {
+			t.Errorf("request %d does not begin with the one before:\n%v\n%v", i+2, before.Messages, r.Messages)
+		}
+	}
+}
+
+// B: the tool that loads a skill really brings its instructions to the model, and what
+// happens is told in its order.
+func TestTurnLoadsASkillAndUsesIt(t *testing.T) {
+	tk := newTalk(t, nil, calls(load("1", "tides")), calls(llm.Call{ID: "2", Name: "count", Arguments: `{"n":1}`}), says("High water is at 12:10."))
+	tk.turn(t, "When is high water?")
+	tk.prefixes(t)
+	last := tk.model.requests[2].Messages
+	if got := last[2].Parts[0].(llm.Result); got.Call != "1" || !strings.Contains(string(got.Parts[0].(llm.Text)), "Add one hour in summer.") {
+		t.Errorf("the model is told %+v", got)
+	}
+	want := []string{"text", "usage", "tool_call", "skill_loaded tides", "tool_result", "text", "usage", "tool_call", "tool_result", "text", "usage", "done"}
+	if !slices.Equal(tk.told, want) {
+		t.Errorf("told\n%v\nwant\n%v", tk.told, want)
+	}
+	if !slices.Equal(tk.counted, []string{`{"n":1}`}) {
+		t.Errorf("count was called with %v", tk.counted)
+	}
+}
+
+// Calls of one answer are made at once, and their results are in the order of the
+// calls; two loads of one skill do the work once.
+func TestParallelCalls(t *testing.T) {
+	tk := newTalk(t, nil, calls(load("a", "tides"), load("b", "tides"), load("c", "ships"), llm.Call{ID: "d", Name: "count"}), says("done"))
+	tk.turn(t, "Load them.")
+	tk.prefixes(t)
+	var got []string
+	loaded := 0
+	for _, p := range tk.model.requests[1].Messages[2].Parts {
+		r := p.(llm.Result)
+		got = append(got, r.Call)
+		if strings.Contains(string(r.Parts[0].(llm.Text)), "Add one hour") {
+			loaded++
+		}
+	}
+	if !slices.Equal(got, []string{"a", "b", "c", "d"}) || loaded != 1 {
+		t.Errorf("results %v, the instructions %d times", got, loaded)
+	}
+}
+
+// What goes wrong with a call is told to the model, and the turn goes on.
+func TestBadCallsAreToldToTheModel(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		call llm.Call
+		want string
+	}{
+		{"no such tool", llm.Call{ID: "1", Name: "fly"}, `There is no tool "fly"`},
+		{"no JSON", llm.Call{ID: "1", Name: "count", Arguments: `{"n":`}, "no JSON. The call was not made"},
+		{"no such skill", load("1", "tidez"), "did you mean tides?"},
+		{"no name", llm.Call{ID: "1", Name: "load_skill"}, "Give the name of a skill"},
+		{"unloading what is not loaded", llm.Call{ID: "1", Name: "unload_skill", Arguments: `{"name":"tides"}`}, "not loaded"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tk := newTalk(t, nil, calls(tt.call), says("sorry"))
+			tk.turn(t, "Do it.")
+			r := tk.model.requests[1].Messages[2].Parts[0].(llm.Result)
+			if text := string(r.Parts[0].(llm.Text)); !r.Error || !strings.Contains(text, tt.want) {
+				t.Errorf("told %q, error %t", text, r.Error)
+			}
+			if len(tk.counted) > 0 {
+				t.Errorf("count was called with %v", tk.counted)
+			}
+		})
+	}
+}
+
+// A call that was cut by the limit of tokens is not made, and the model is told.
+func TestCutCallIsNotMade(t *testing.T) {
+	cut := calls(llm.Call{ID: "1", Name: "count", Arguments: `{}`})
+	cut.Stop = llm.StopLength
+	tk := newTalk(t, nil, cut, says("I will be brief."))
+	tk.turn(t, "Count.")
+	tk.prefixes(t)
+	if len(tk.counted) > 0 {
+		t.Errorf("it was called with %v", tk.counted)
+	}
+	last := tk.model.requests[1].Messages
+	if n := last[len(last)-1]; n.Role != llm.Notice || !strings.Contains(n.Words(), "was not made") {
+		t.Errorf("the model is told %+v", n)
+	}
+}
+
+// An answer that broke off is kept as far as it came, without its calls, and the
+// conversation goes on after it.
+func TestBrokenAnswerIsKept(t *testing.T) {
+	tk := newTalk(t, nil, nil, says("whole"))
+	if err := tk.Turn(t.Context(), "Say it.", tk.tell); !errors.As(err, new(*llm.CutError)) {
+		t.Fatal(err)
+	}
+	tk.turn(t, "Again.")
+	tk.prefixes(t)
+	var words []string
+	for _, m := range tk.model.requests[1].Messages {
+		words = append(words, m.Words())
+	}
+	if !slices.Equal(words, []string{"Say it.", "hal", "Again."}) || len(tk.counted) > 0 {
+		t.Errorf("the model is sent %q", words)
+	}
+}
+
+// After a crash a call that may have been made is not made again, one that was not
+// begun and one that may be repeated are, and the turn goes on.
+func TestResumeRepeatsNothingUnknown(t *testing.T) {
+	log := &session.Memory{}
+	before := newTalk(t, log)
+	at := func(e session.Event) {
+		if err := before.session.Append(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at(session.Event{Type: session.TypeBegun, Begun: &session.Begun{Instructions: "Help, as yesterday."}})
+	at(session.Event{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleUser, Text: "Do it."}})
+	at(session.Event{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleAssistant, Calls: []session.Call{
+		{ID: "1", Name: "count", Arguments: `{"n":1}`}, {ID: "2", Name: "count", Arguments: `{"n":2}`}, {ID: "3", Name: "load_skill", Arguments: `{"name":"tides"}`}}}})
+	at(session.Event{Type: session.TypeStarted, Started: &session.Started{Call: "1"}})
+	at(session.Event{Type: session.TypeStarted, Started: &session.Started{Call: "3"}})
+
+	tk := newTalk(t, log, says("done"))
+	if err := tk.Resume(t.Context(), tk.tell); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(tk.counted, []string{`{"n":2}`}) {
+		t.Errorf("count was called with %v", tk.counted)
+	}
+	req := tk.model.requests[0]
+	if req.Instructions != "Help, as yesterday." {
+		t.Errorf("the instructions are now %q", req.Instructions)
+	}
+	results := req.Messages[2].Parts
+	if text := string(results[0].(llm.Result).Parts[0].(llm.Text)); !strings.Contains(text, "not known whether") {
+		t.Errorf("of the call that may have been made the model is told %q", text)
+	}
+	if text := string(results[2].(llm.Result).Parts[0].(llm.Text)); !strings.Contains(text, "Add one hour") {
+		t.Errorf("of the load the model is told %q", text)
+	}
+	if err := tk.Resume(t.Context(), tk.tell); err != nil || len(tk.model.requests) != 1 {
+		t.Errorf("there is nothing left to resume: %v", err)
+	}
+}
+
+// A turn ends after so many steps.
+func TestStepsAreBounded(t *testing.T) {
+	var endless []*llm.Answer
+	for i := range 20 {
+		endless = append(endless, calls(llm.Call{ID: fmt.Sprint(i), Name: "count"}))
+	}
+	tk := newTalk(t, nil, endless...)
+	if err := tk.Turn(t.Context(), "Count.", tk.tell); !errors.Is(err, agent.ErrSteps) || len(tk.counted) != 8 {
+		t.Errorf("%v after %d calls", err, len(tk.counted))
+	}
+}

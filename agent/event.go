@@ -1,0 +1,33 @@
+package agent
+
+import (
+	"github.com/loadout-dev/loadout/session"
+)
+
+// Type is the kind of an event.
+type Type string
+
+// The kinds of events.
+const (
+	Text          Type = "text"         // more of the answer
+	Thinking      Type = "thinking"     // more of what the model thinks
+	ToolCall      Type = "tool_call"    // a tool is called
+	ToolResult    Type = "tool_result"  // what came of it
+	SkillLoaded   Type = "skill_loaded" // a skill came into force
+	SkillUnloaded Type = "skill_unloaded"
+	Usage         Type = "usage" // what one answer took
+	Done          Type = "done"  // the turn is over
+)
+
+// Event is something that happens in a turn. The field that goes with its type is
+// set. Its form as JSON is stable: fields are added and never renamed.
+type Event struct {
+	Type   Type              `json:"type"`
+	Text   string            `json:"text,omitempty"`
+	Call   *session.Call     `json:"call,omitempty"`
+	Result *session.Returned `json:"result,omitempty"`
+	Skill  string            `json:"skill,omitempty"`
+	Reason string            `json:"reason,omitempty"` // why a skill is unloaded, or a turn is over
+	Usage  *session.Usage    `json:"usage,omitempty"`
+	Model  string            `json:"model,omitempty"`
+}

@@ -1,0 +1,74 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/session"
+)
+
+const skillSchema = `{"type":"object","properties":{"name":{"type":"string","description":"of the skill"}},"required":["name"]}`
+
+// loadTool brings skills into force in the conversation.
+func (a *Agent) loadTool() Tool {
+	return Tool{Repeatable: true, Tool: llm.Tool{
+		Name: "load_skill", InputSchema: json.RawMessage(skillSchema),
+		Description: "Load a skill: its instructions, and the tools that it brings. Do so before a task that one of the available skills is for.",
+	}, Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) {
+		name, out := skillName(args)
+		if out != nil {
+			return out, nil
+		}
+		r, err := a.session.Load(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		text := r.Text
+		if r.State == session.StateAlready && len(r.Problems) > 0 {
+			text += "\nNot everything of it works: " + strings.Join(r.Problems, "; ")
+		}
+		return &Outcome{Text: text, Error: r.State == session.StateFailed}, nil
+	}}
+}
+
+// unloadTool takes skills out of force.
+func (a *Agent) unloadTool() Tool {
+	return Tool{Repeatable: true, Tool: llm.Tool{
+		Name: "unload_skill", InputSchema: json.RawMessage(skillSchema),
+		Description: "Unload a skill that is not needed any more.",
+	}, Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) {
+		name, out := skillName(args)
+		if out != nil {
+			return out, nil
+		}
+		gone, err := a.session.Unload(ctx, name, "the agent is done with it", false)
+		if needed := (*session.NeededError)(nil); errors.Is(err, session.ErrNotLoaded) || errors.As(err, &needed) {
+			return &Outcome{Text: err.Error(), Error: true}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &Outcome{Text: "Unloaded " + strings.Join(gone, ", ") + "."}, nil
+	}}
+}
+
+// skillName reads the argument of both, or says what is wrong with it.
+func skillName(args json.RawMessage) (string, *Outcome) {
+	var in struct {
+		Name  string `json:"name"`
+		Older string `json:"skill_name"`
+	}
+	if err := json.Unmarshal(args, &in); err != nil {
+		return "", &Outcome{Text: "The arguments are no JSON object with a name.", Error: true}
+	}
+	if in.Name == "" {
+		in.Name = in.Older
+	}
+	if in.Name == "" {
+		return "", &Outcome{Text: "Give the name of a skill.", Error: true}
+	}
+	return in.Name, nil
+}
