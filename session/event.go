@@ -19,6 +19,8 @@ type Type string
 
 // The kinds of events.
 const (
+	// TypeBegun says what a model is told before all else, for the whole conversation.
+	TypeBegun Type = "begun"
 	// TypeMessage is text of a person or a model; a person's begins a turn.
 	TypeMessage Type = "message"
 	// TypeLoaded brings a skill into force.
@@ -55,6 +57,7 @@ type Event struct {
 	Time time.Time `json:"time"`
 	Type Type      `json:"type"`
 
+	Begun    *Begun    `json:"begun,omitempty"`
 	Message  *Message  `json:"message,omitempty"`
 	Loaded   *Loaded   `json:"loaded,omitempty"`
 	Unloaded *Unloaded `json:"unloaded,omitempty"`
@@ -63,6 +66,11 @@ type Event struct {
 	Result   *Returned `json:"result,omitempty"`
 	Notice   *Notice   `json:"notice,omitempty"`
 	Updated  *Updated  `json:"updated,omitempty"`
+}
+
+// Begun is what a model is told first.
+type Begun struct {
+	Instructions string `json:"instructions"`
 }
 
 // Message is what was said: by a person text, by a model also what it thought, and
@@ -178,6 +186,7 @@ func (e Event) clone() Event {
 	if e.Result = copied(e.Result); e.Result != nil {
 		e.Result.Images = slices.Clone(e.Result.Images) // their bytes are never changed
 	}
+	e.Begun = copied(e.Begun)
 	e.Started = copied(e.Started)
 	e.Notice = copied(e.Notice)
 	e.Unloaded = copied(e.Unloaded)
