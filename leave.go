@@ -30,10 +30,7 @@ func (r *Runtime) Leave(ctx context.Context, skill string, who policy.Principal,
 	if r.scripts == nil {
 		return nil, ErrNoScripts
 	}
-	if who == (policy.Principal{}) {
-		who = policy.Local()
-	}
-	j := &job{rt: r, scripts: r.scripts, run: Run{Skill: skill, Principal: who, Session: session}}
+	j := r.leaveJob(skill, who, session)
 	defer j.close()
 	if err := j.openSkill(ctx); err != nil {
 		return nil, err
@@ -50,6 +47,28 @@ func (r *Runtime) Leave(ctx context.Context, skill string, who policy.Principal,
 		allows.Secrets = j.granted.Allows.Secrets
 	}
 	return &Leave{Skill: j.entry.Name, Digest: policy.Digest(j.digest()), Allows: allows, rt: r, scripts: r.scripts, key: j.entry.Key(), asked: j.asked, held: held, release: release}, nil
+}
+
+func (r *Runtime) leaveJob(skill string, who policy.Principal, session string) *job {
+	if who == (policy.Principal{}) {
+		who = policy.Local()
+	}
+	return &job{rt: r, scripts: r.scripts, run: Run{Skill: skill, Principal: who, Session: session}}
+}
+
+// WouldLeave reports whether [Runtime.Leave] would be given now, as far as approval
+// goes. Nobody wants anything yet, and nothing is recorded.
+func (r *Runtime) WouldLeave(ctx context.Context, skill string, who policy.Principal, session string) bool {
+	if r.scripts == nil {
+		return false
+	}
+	j := r.leaveJob(skill, who, session)
+	defer j.close()
+	if j.openSkill(ctx) != nil {
+		return false
+	}
+	ask, _, _, err := r.ask(j.skill)
+	return err == nil && policy.Decide(ctx, j.grants(), j.request(ctx, ask)).Allow
 }
 
 // Check asks again, before the leave is used: the skill has to be there, with the

@@ -107,14 +107,7 @@ func (j *job) permit(ctx context.Context) (context.Context, func(), error) {
 	for _, p := range problems {
 		j.note("ignored: %s: %s", p.Where, p.Message)
 	}
-	allows := ask.Allows()
-	if j.run.Typed { // a person says it with the command
-		allows.HostNetwork, allows.WorkspaceWrite = j.run.HostNetwork, j.run.WriteWorkspace
-	}
-	q := policy.Request{
-		Principal: j.run.Principal, Session: j.run.Session, Subject: policy.Digest(j.digest()), Name: j.entry.Name, Origin: j.entry.Origin,
-		Needs: append(j.needs(), j.approved(ctx)...), Ask: allows, Enabled: true, Bundled: j.bundled(), Typed: j.run.Typed,
-	}
+	q := j.request(ctx, ask)
 	d := policy.Decide(ctx, j.grants(), q)
 	if d.Code == policy.Granted { // or approved it without being asked
 		d.Effective.HostNetwork, d.Effective.WorkspaceWrite = d.Grant.Allows.HostNetwork, d.Grant.Allows.WorkspaceWrite && j.scripts.Bounds.WorkspaceWrite
@@ -136,6 +129,18 @@ func (j *job) permit(ctx context.Context) (context.Context, func(), error) {
 		return nil, nil, err
 	}
 	return j.hold(ctx, d.Grant)
+}
+
+// request is the question to policy, with what the skill asks for.
+func (j *job) request(ctx context.Context, ask policy.Bounds) policy.Request {
+	allows := ask.Allows()
+	if j.run.Typed { // a person says it with the command
+		allows.HostNetwork, allows.WorkspaceWrite = j.run.HostNetwork, j.run.WriteWorkspace
+	}
+	return policy.Request{
+		Principal: j.run.Principal, Session: j.run.Session, Subject: policy.Digest(j.digest()), Name: j.entry.Name, Origin: j.entry.Origin,
+		Needs: append(j.needs(), j.approved(ctx)...), Ask: allows, Enabled: true, Bundled: j.bundled(), Typed: j.run.Typed,
+	}
 }
 
 // isolated reports whether the sandbox isolates as much as the bounds demand.

@@ -89,6 +89,9 @@ func (s *Session) Load(ctx context.Context, ref string) (*Result, error) {
 		return nil, context.Cause(ctx)
 	}
 	f := s.join(ctx, ref)
+	if f == nil {
+		return nil, ErrClosed
+	}
 	select {
 	case <-f.done:
 	case <-ctx.Done():
@@ -100,10 +103,14 @@ func (s *Session) Load(ctx context.Context, ref string) (*Result, error) {
 	return s.take(f)
 }
 
-// join waits for the load of ref, starting it where there is none.
+// join waits for the load of ref, starting it where there is none; nil is that the
+// session is closed.
 func (s *Session) join(ctx context.Context, ref string) *flight {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
 	if f := s.flights[ref]; f != nil {
 		f.waiting++
 		return f
@@ -111,7 +118,7 @@ func (s *Session) join(ctx context.Context, ref string) *flight {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	f := &flight{cancel: cancel, done: make(chan struct{}), waiting: 1}
 	s.flights[ref] = f
-	go s.fly(ctx, ref, f)
+	s.running.Go(func() { s.fly(ctx, ref, f) })
 	return f
 }
 
@@ -139,7 +146,9 @@ func (s *Session) fly(ctx context.Context, ref string, f *flight) {
 	if f.waiting > 0 { // else it was taken out of flights when the last one left
 		delete(s.flights, ref)
 		f.decided = true
-		f.result, f.err = s.enter(ctx, ref, all, b, err)
+		if f.err = ErrClosed; !s.closed {
+			f.result, f.err = s.enter(ctx, ref, all, b, err)
+		}
 	}
 	s.release(s.notInForce(all))
 }
@@ -157,7 +166,7 @@ func (s *Session) take(f *flight) (*Result, error) {
 	}
 	if f.taken {
 		again := already(r.Material)
-		again.Tools = r.Tools
+		again.Tools, again.Problems = r.Tools, r.Problems
 		return again, nil
 	}
 	f.taken = true

@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -37,7 +38,12 @@ type Session struct {
 	events  []Event    // all of the log
 	state   State
 	flights map[string]*flight // loads that are not decided, by reference
+	closed  bool
+	running sync.WaitGroup // loads
 }
+
+// ErrClosed says that the session was closed.
+var ErrClosed = errors.New("the session is closed")
 
 // Open continues the conversation in the log of the options, with the skills that
 // were in force at its end. Nothing of them is started before it is needed: see
@@ -61,9 +67,17 @@ func Open(ctx context.Context, skills Skills, o *Options) (*Session, error) {
 	return s, nil
 }
 
-// Close releases what the skills in force brought. They stay in force: the log
-// can be opened again.
+// Close ends loads that are on their way, waits for them, and releases what the
+// skills in force brought. They stay in force: the log can be opened again. It is
+// safe to call twice.
 func (s *Session) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	for _, f := range s.flights {
+		f.cancel()
+	}
+	s.mu.Unlock()
+	s.running.Wait()
 	s.release(ids(s.Active()))
 	return nil
 }

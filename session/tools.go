@@ -23,6 +23,12 @@ type Tools interface {
 	Release(skills []ID)
 }
 
+// States of servers that a model is told of, as upstream has them.
+const (
+	Degraded = "DEGRADED" // it does not answer now
+	Dead     = "DEAD"     // it failed for good
+)
+
 // Tool is a tool as a model is told of it.
 type Tool struct {
 	Name        string          `json:"name"` // by which it is called
@@ -49,6 +55,9 @@ func (s *Session) Tools(ctx context.Context) ([]Tool, []string) {
 	found, problems := s.tools.Bring(ctx, wanted)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		s.release(wanted)
+	}
 	s.release(s.without(wanted)) // what was unloaded meanwhile
 	return found, problems
 }
@@ -115,7 +124,7 @@ func few(all []Tool) bool {
 func WriteTools(b *strings.Builder, all []Tool, schemas bool) {
 	for _, t := range all {
 		fmt.Fprintf(b, "- %s: %s", t.Name, skill.OneLine(t.Description))
-		if t.State == "DEGRADED" || t.State == "DEAD" {
+		if t.State == Degraded || t.State == Dead {
 			fmt.Fprintf(b, " [server %s is %s]", t.Server, t.State)
 		}
 		if t.NeedsPerson {

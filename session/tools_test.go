@@ -111,6 +111,34 @@ func TestRepeatedLoadHasTheTools(t *testing.T) {
 	}
 }
 
+// Who waited for a load of another learns what is wrong with it, too.
+func TestSecondCallerLearnsWhatIsWrong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sh, r := &shelf{}, &rack{broken: map[string]string{"web": "it is dead"}}
+		sh.put("web", "Do it.\n")
+		s := withTools(t, nil, sh, r)
+		go1 := make(chan struct{})
+		r.hook = func() { <-go1 }
+		results := make(chan *session.Result, 2)
+		for range 2 {
+			go func() {
+				res, err := s.Load(t.Context(), "web")
+				if err != nil {
+					t.Error(err)
+				}
+				results <- res
+			}()
+		}
+		synctest.Wait()
+		close(go1)
+		for range 2 {
+			if res := <-results; !slices.Equal(res.Problems, []string{"it is dead"}) {
+				t.Errorf("%s with problems %v", res.State, res.Problems)
+			}
+		}
+	})
+}
+
 // What a load brought is taken back where it comes to nothing.
 func TestFailedLoadTakesToolsBack(t *testing.T) {
 	sh, r := &shelf{}, &rack{has: map[string]string{"pdf": "{}"}}
@@ -132,6 +160,31 @@ func TestFailedLoadTakesToolsBack(t *testing.T) {
 				t.Errorf("held are %v", got)
 			}
 		})
+	})
+	t.Run("the session is closed meanwhile", func(t *testing.T) {
+		r := &rack{has: map[string]string{"pdf": "{}"}}
+		s := withTools(t, nil, sh, r)
+		begun, end := make(chan struct{}), make(chan struct{})
+		r.hook = func() { close(begun); <-end }
+		failed := make(chan error, 1)
+		go func() {
+			_, err := s.Load(t.Context(), "pdf")
+			failed <- err
+		}()
+		<-begun
+		closed := make(chan struct{})
+		go func() { s.Close(); close(closed) }()
+		close(end)
+		if err := <-failed; err != nil && !errors.Is(err, session.ErrClosed) { // none: the load was faster
+			t.Error(err)
+		}
+		<-closed
+		if got := r.holds(); len(got) > 0 {
+			t.Errorf("held are %v", got)
+		}
+		if _, err := s.Load(t.Context(), "pdf"); !errors.Is(err, session.ErrClosed) {
+			t.Errorf("a load after that: %v", err)
+		}
 	})
 	t.Run("the log cannot be written", func(t *testing.T) {
 		s := withTools(t, &full{}, sh, r)

@@ -99,7 +99,8 @@ func (s *Set) Call(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
 		}
 		return nil, &UnknownToolError{Name: c.Name, Near: s.near(c.Name), Problems: problems}
 	}
-	if err := s.fresh(ctx, &t); err != nil {
+	t, err := s.fresh(ctx, t)
+	if err != nil {
 		return nil, err
 	}
 	if problems := t.definition.schema().check(c.Arguments); len(problems) > 0 {
@@ -128,28 +129,26 @@ func (s *Set) Call(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
 // fresh makes sure, of a tool that is not of the person's own server or of one that
 // is held to what it said, that leave stands and that the tool is defined as it
 // was accepted, by what its server says now and not by what it said once.
-func (s *Set) fresh(ctx context.Context, t **Tool) error {
-	sv := (*t).server
+func (s *Set) fresh(ctx context.Context, t *Tool) (*Tool, error) {
+	sv := t.server
 	if b := sv.bundle; b != nil {
 		if err := b.check(ctx); err != nil {
-			if e, err := s.opts.Skills.Catalog().Snapshot().Get(sv.skill); err == nil {
-				s.drop(e.Key(), b)
-			}
-			return &RefusedError{Tool: **t, Reason: err.Error(), Next: "load the skill " + sv.skill + " again, which says what is missing"}
+			s.drop(b.key, b)
+			return nil, &RefusedError{Tool: *t, Reason: err.Error(), Next: "load the skill " + sv.skill + " again, which says what is missing"}
 		}
 	}
 	if !s.strict(sv) {
-		return nil
+		return t, nil
 	}
 	l, err := sv.Tools(ctx)
 	if err != nil {
-		return &FailedError{Tool: **t, Err: err}
+		return nil, &FailedError{Tool: *t, Err: err}
 	}
-	name := (*t).Name
-	if *t = s.known(sv, name); *t == nil {
-		return &UnknownToolError{Name: name, Problems: []string{problems(s.screen(sv, l).problem)}}
+	now := s.known(sv, t.Name)
+	if now == nil {
+		return nil, &UnknownToolError{Name: t.Name, Problems: []string{problems(s.screen(sv, l).problem)}}
 	}
-	return nil
+	return now, nil
 }
 
 // check asks whether all leaves of a bundle stand.
@@ -235,16 +234,19 @@ func (s *Set) decide(t *Tool, args json.RawMessage) policy.ToolDecision {
 	return s.opts.Rules.Decide(s.call(t, args))
 }
 
-// near are names of tools like one that is not there.
+// near are names of tools like one that is not there: at most three.
 func (s *Set) near(name string) []string {
-	var all []string
+	var all, same []string
 	for _, sv := range s.all() {
 		for _, t := range s.tools(sv) {
 			if t.Definition.Name == name { // said without its server
-				return []string{t.Name}
+				same = append(same, t.Name)
 			}
 			all = append(all, t.Name)
 		}
+	}
+	if len(same) > 0 {
+		return same[:min(len(same), 3)]
 	}
 	word, best, distance := near.Letters(name), "", 4
 	for _, other := range all {

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/bm25"
@@ -104,6 +107,9 @@ func (s *Set) list(ctx context.Context, servers []*server) ([]Tool, []string) {
 	for i, sv := range servers {
 		if sv.Server != nil && sv.Known() != nil {
 			answers[i].tools = s.tools(sv)
+			if st := sv.Status(); st.State == upstream.Degraded || st.State == upstream.Dead {
+				answers[i].problem = fmt.Sprintf("MCP server %s is %s: %s", sv.name, st.State, st.Error)
+			}
 			continue
 		}
 		running.Go(func() {
@@ -156,11 +162,11 @@ func usable(t Tool) int {
 	return 0
 }
 
-// Alternatives are at most three tools of working servers that are like one that
-// does not work.
+// Alternatives are at most three tools of servers that work, or were not tried, and
+// that are like one that does not work: those of connected servers first.
 func (s *Set) Alternatives(name string) []Tool {
 	var all []Tool
-	var like *Tool
+	like := &Tool{Definition: &mcp.Tool{Name: name}}
 	for _, sv := range s.all() {
 		for _, t := range s.tools(sv) {
 			if t.Name == name {
@@ -170,13 +176,41 @@ func (s *Set) Alternatives(name string) []Tool {
 			}
 		}
 	}
-	text := strings.NewReplacer("_", " ", "-", " ").Replace(name)
-	if like != nil {
-		text = like.Definition.Name + " " + like.Definition.Description
-		all = slices.DeleteFunc(all, func(t Tool) bool { return t.Server == like.Server && usable(*like) > 0 })
-	}
-	fit := rank(all, text)
+	all = slices.DeleteFunc(all, func(t Tool) bool {
+		return t.Server == like.Server && usable(*like) > 0 || !alike(t.Definition, like.Definition)
+	})
+	fit := rank(all, like.Definition.Name+" "+like.Definition.Description)
+	slices.SortStableFunc(fit, func(a, b Tool) int { return ready(b) - ready(a) })
 	return fit[:min(len(fit), 3)]
+}
+
+func ready(t Tool) int {
+	if t.State == upstream.Ready {
+		return 1
+	}
+	return 0
+}
+
+// alike says whether two tools do something of the same kind: most words of the
+// shorter of their names are in the other, or in what that says of itself.
+func alike(a, b *mcp.Tool) bool {
+	few, other := words(a.Name), b
+	if more := words(b.Name); len(more) < len(few) {
+		few, other = more, a
+	}
+	have := words(other.Name + " " + other.Title + " " + other.Description)
+	common := 0
+	for _, w := range few {
+		if slices.Contains(have, w) {
+			common++
+		}
+	}
+	return len(few) > 0 && 2*common > len(few)
+}
+
+// words are those of a text, in small letters.
+func words(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
 func doc(t Tool) bm25.Doc {
@@ -219,7 +253,7 @@ func (s *Set) find(ctx context.Context, name string) (*Tool, []string) {
 		tried++
 		b := s.bringAll(ctx, []*catalog.Entry{e})
 		for _, sv := range s.all() {
-			if sv.skill != e.Name {
+			if sv.bundle == nil || sv.bundle.key != e.Key() {
 				continue
 			}
 			if t := s.known(sv, name); t != nil {
@@ -239,18 +273,25 @@ func (s *Set) find(ctx context.Context, name string) (*Tool, []string) {
 // loaded here, so that their tools are found in what earlier processes listed. It
 // connects nothing, and passes over skills that nobody approved.
 func (s *Set) recall(ctx context.Context) {
-	if s.opts.Permit == nil {
+	if s.opts.Permits == nil {
 		return
 	}
+	asked := 0
 	for _, e := range s.opts.Skills.Catalog().Snapshot().Offered() {
-		if ctx.Err() != nil {
+		if !e.Brings || s.has(e.Key()) {
+			continue
+		}
+		if asked++; asked > maxRecalled || ctx.Err() != nil {
 			return
 		}
-		if e.Brings && !s.has(e.Key()) {
+		if s.opts.Permits(ctx, e) {
 			s.serversOf(ctx, e)
 		}
 	}
 }
+
+// maxRecalled bounds the skills that one search asks policy about.
+const maxRecalled = 100
 
 // unasked says whether a server is of a skill that nobody has loaded, and nothing
 // is known of its tools: a search does not start it.

@@ -1,10 +1,14 @@
 package tools_test
 
 import (
+	"context"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/tools"
 	"github.com/loadout-dev/loadout/upstream"
@@ -135,5 +139,54 @@ func TestFindKnowsSkillsThatWereNotLoadedHere(t *testing.T) {
 	}
 	if got := w.names(); len(got) > 0 {
 		t.Errorf("connected %v", got)
+	}
+}
+
+// A search asks for no leave: what nobody approved is passed over without a trace.
+func TestFindAsksForNoLeave(t *testing.T) {
+	asked := 0
+	w := newWorld(t, texts{"x": skillText("x", bringsA)}, "", func(o *tools.Options, _ *world) {
+		o.Permit = func(context.Context, *catalog.Entry) (*tools.Leave, error) {
+			asked++
+			return nil, errors.New("not approved")
+		}
+		o.Permits = func(context.Context, *catalog.Entry) bool { return false }
+	})
+	if found, err := w.Find(t.Context(), tools.Query{}); err != nil || len(found.Tools)+len(found.Problems) > 0 || asked > 0 {
+		t.Errorf("%+v, %v; asked %d times", found, err, asked)
+	}
+}
+
+// What is found of a server that does not answer comes with the reason.
+func TestFindSaysWhyAServerIsDead(t *testing.T) {
+	cache := &upstream.Files{Dir: t.TempDir()}
+	keep := func(o *tools.Options, w *world) {
+		o.Pool = upstream.NewPool(&upstream.PoolOptions{Dialer: w.dialer, Cache: cache})
+		t.Cleanup(func() { o.Pool.Close() })
+	}
+	const servers = "mcpServers: {notes: {command: notes}}"
+	newWorld(t, nil, servers, keep).Connect(t.Context(), "notes")
+	w := newWorld(t, nil, servers, keep)
+	w.broken["notes"] = errors.New("out of paper")
+	w.Connect(t.Context(), "notes")
+	found, err := w.Find(t.Context(), tools.Query{Server: "notes"})
+	if err != nil || len(found.Tools) != 2 || len(found.Problems) != 1 || !strings.Contains(found.Problems[0], "notes is DEAD") || !strings.Contains(found.Problems[0], "out of paper") {
+		t.Errorf("%v, %v, %v", namesOf(found.Tools), found.Problems, err)
+	}
+}
+
+// In place of a tool that does not work others are named that do the same kind of
+// thing, those of connected servers first; never what only is there.
+func TestAlternativesAreAlike(t *testing.T) {
+	w := newWorld(t, nil, "mcpServers: {a: {command: a}, b: {command: b}, c: {command: c}}", nil)
+	w.Connect(t.Context(), "")
+	w.mu.Lock()
+	w.broken["a"] = errors.New("gone")
+	w.mu.Unlock()
+	if got := namesOf(w.Alternatives("a__read_note")); !slices.Equal(got, []string{"b__read_note", "c__read_note"}) {
+		t.Errorf("for reading a note: %v", got)
+	}
+	if got := namesOf(w.Alternatives("a__fly_to_moon")); len(got) > 0 {
+		t.Errorf("for flying to the moon: %v", got)
 	}
 }

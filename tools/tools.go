@@ -56,6 +56,10 @@ type Options struct {
 	// Permit asks for leave to use the servers and providers of a skill; nil
 	// permits none. The error says how to approve it.
 	Permit func(ctx context.Context, e *catalog.Entry) (*Leave, error)
+	// Permits reports whether Permit would give it, which leaves no trace: a search
+	// asks so for skills that nobody loaded. Nil is that it does not say, and then
+	// tools of those are not found.
+	Permits func(ctx context.Context, e *catalog.Entry) bool
 	// Provide returns the server of the provider of a skill, without a name, and
 	// what is to be said of it; nil has none.
 	Provide func(ctx context.Context, e *catalog.Entry, s *skill.Skill) (*upstream.Config, []string, error)

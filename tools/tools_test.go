@@ -79,7 +79,7 @@ func newWorld(t *testing.T, skills texts, servers string, change func(*tools.Opt
 	w.dialer = &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){upstream.Stdio: w.dial, upstream.HTTP: w.dial}}
 	w.pool = upstream.NewPool(&upstream.PoolOptions{Dialer: w.dialer})
 	t.Cleanup(func() { w.pool.Close() })
-	o := &tools.Options{Skills: rt, Pool: w.pool, Own: own, Permit: w.permit,
+	o := &tools.Options{Skills: rt, Pool: w.pool, Own: own, Permit: w.permit, Permits: func(context.Context, *catalog.Entry) bool { return true },
 		Audit: func(_ context.Context, r policy.Record) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()

@@ -151,6 +151,7 @@ func (p *Pool) Dial(ctx context.Context, c *Config, o *DialOptions) (*Conn, erro
 		s.Release()
 	}
 	if !p.begin(gone) {
+		s.left()
 		s.Release()
 		conn.Close()
 		return nil, errClosed
