@@ -181,6 +181,18 @@ var banned = map[string]map[string]string{
 		"github.com/anthropics": "a vendor has a package of its own",
 		"github.com/openai":     "a vendor has a package of its own",
 	},
+	"llm/anthropic": {
+		module + "/":        "a vendor's package knows the model interface alone",
+		"github.com/openai": "one vendor, one package",
+	},
+	"llm/openai": {
+		module + "/":            "a vendor's package knows the model interface alone",
+		"github.com/anthropics": "one vendor, one package",
+	},
+	"llm/demo": {
+		module + "/": "a demonstration knows the model interface alone",
+		"net/http":   "it needs no network",
+	},
 	"internal/wasm": {
 		module + "/": "it runs a module in a process of its own, inside a sandbox that others made",
 		"net/http":   "a module has no network",
@@ -213,6 +225,9 @@ var excepted = map[string][]string{
 	"policy":           {"internal/filelock"},
 	"internal/oauth":   {"internal/filelock", "internal/address", "policy"},
 	"ask":              {"internal/filelock", "policy"},
+	"llm/anthropic":    {"llm"},
+	"llm/openai":       {"llm"},
+	"llm/demo":         {"llm"},
 	"internal/script":  {"skill", "internal/near"},
 	"internal/install": {"skill", "sandbox", "internal/script", "internal/near", "internal/filelock"},
 }

@@ -63,6 +63,7 @@ func (r *Runtime) Wish(ctx context.Context, ref string) (*Wish, error) {
 		return nil, err
 	}
 	w.Needs = append(w.Needs, r.installed(e, w.Services)...)
+	w.Services = append(w.Services, r.borrowed(ctx, s, order[:len(order)-1])...)
 	w.Ask, w.Inject, w.Problems, err = r.ask(s)
 	return w, err
 }

@@ -84,7 +84,7 @@ func TestServeOfAProject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newProject(t)
 			served, err := s.serve(t, loadout.Service{Project: p.Project, Command: command, Env: map[string]string{"OWN": "of the configuration"},
-				Secrets: []sandbox.Secret{sandbox.NewSecret("KEY", "s3cret")}, Hosts: []string{"*"}})
+				Hosts: []string{"*"}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,8 +43,9 @@ type Service struct {
 	// Hosts narrows the hosts that the skill asked for and was granted; nil is
 	// all of these.
 	Hosts []string
-	// Secrets are values given with this service, besides those of [Scripts].
-	Secrets []sandbox.Secret
+	// Redact are values that it is told in another way, as in Env: what it says does
+	// not have them.
+	Redact []sandbox.Secret
 
 	// Principal is for whom it runs, the zero value for the person who runs this
 	// program. Typed says that a person typed the command, as in [Run].
@@ -80,7 +82,7 @@ func (r *Runtime) Serve(ctx context.Context, s Service) (*Served, error) {
 		s = s.Project.only(s)
 	}
 	j := &job{rt: r, scripts: r.scripts, service: &service{asked: s}, project: s.Project, run: Run{Skill: s.Skill, Principal: s.Principal, Typed: s.Typed, Session: s.Session,
-		Workspace: s.Workspace, Secrets: s.Secrets, Progress: s.Progress}}
+		Workspace: s.Workspace, Progress: s.Progress}}
 	defer j.close() // a sandbox has copies
 	// What is started outlives ctx, and its start does not.
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -183,7 +185,7 @@ func (j *job) start(ctx context.Context) (*Served, error) {
 	} else {
 		s.check = j.check
 	}
-	s.secrets = append(s.secrets, spec.Secrets...)
+	s.secrets = slices.Concat(j.service.asked.Redact, spec.Secrets)
 	for _, in := range spec.Network.Inject {
 		s.secrets = append(s.secrets, in.Secret)
 	}

@@ -234,9 +234,12 @@ func TestServedSecretsAreNotShown(t *testing.T) {
 	tree := echo()
 	tree["echo/SKILL.md"] = "---\nname: echo\ndescription: x\nsandbox: {secrets: [TOKEN]}\n---\n"
 	tree["echo/server.py"] = "import sys\nv = open('/run/secrets/TOKEN').read()\nprint('err', v, file=sys.stderr, flush=True)\nprint('out', v, flush=True)\nsys.stdin.read()\n"
-	s := newShop(t, tree, func(s *shop, o *loadout.Options) { s.scripts.Bounds.Secrets = []string{"TOKEN"} })
+	s := newShop(t, tree, func(s *shop, o *loadout.Options) {
+		s.scripts.Bounds.Secrets = []string{"TOKEN"}
+		s.scripts.Secret = func(context.Context, string) (string, error) { return "hush-hush-hush", nil }
+	})
 	s.approve(t, "echo")
-	served, err := s.serve(t, loadout.Service{Skill: "echo", Command: []string{"server.py"}, Secrets: []sandbox.Secret{sandbox.NewSecret("TOKEN", "hush-hush-hush")}})
+	served, err := s.serve(t, loadout.Service{Skill: "echo", Command: []string{"server.py"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,6 +249,24 @@ func TestServedSecretsAreNotShown(t *testing.T) {
 		if strings.Contains(got, "hush") || !strings.Contains(got, "TOKEN") {
 			t.Errorf("it shows %q (%v)", got, err)
 		}
+	}
+}
+
+// What a service is told by its environment is in nothing that it says, and it gets
+// no more for that.
+func TestServedRedactsWhatItWasTold(t *testing.T) {
+	tree := echo()
+	tree["echo/server.py"] = "import os, sys\nprint(os.environ['KEY'], os.path.exists('/run/secrets/KEY'), flush=True)\nsys.stdin.read()\n"
+	s := newShop(t, tree, nil)
+	s.approve(t, "echo")
+	served, err := s.serve(t, loadout.Service{Skill: "echo", Command: []string{"server.py"}, Env: map[string]string{"KEY": "hush-hush-hush"},
+		Redact: []sandbox.Secret{sandbox.NewSecret("KEY", "hush-hush-hush")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer served.Close()
+	if line, err := bufio.NewReader(served).ReadString('\n'); line != "[secret KEY] False\n" {
+		t.Errorf("it says %q (%v)", line, err)
 	}
 }
 

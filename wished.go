@@ -10,6 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/provider"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -29,6 +30,10 @@ type WishedService struct {
 	// where it was not installed yet: see [Runtime.Prepare].
 	Fetches bool     `json:"fetches,omitempty"`
 	Package *Package `json:"package,omitempty"`
+	// Lender is the skill whose provider it is, where that is another one: it runs as
+	// that was approved, and is told Tools, each with its configuration from here.
+	Lender string         `json:"lender,omitempty"`
+	Tools  map[string]any `json:"tools,omitempty"`
 	// Refused says why it will not be started, whatever is approved.
 	Refused string `json:"refused,omitempty"`
 }
@@ -112,6 +117,34 @@ func (r *Runtime) services(e *catalog.Entry, s *skill.Skill) ([]WishedService, e
 		all[i].Judge()
 	}
 	return all, unread
+}
+
+// borrowed are the providers of skills that it needs, for the tools of them that it
+// declares.
+func (r *Runtime) borrowed(ctx context.Context, s *skill.Skill, needs []*catalog.Entry) []WishedService {
+	var out []WishedService
+	for _, e := range needs {
+		owner, _, err := r.catalog.Read(ctx, e)
+		if err != nil || owner.Provider == nil {
+			continue
+		}
+		w := WishedService{Lender: e.Name, Tools: map[string]any{}}
+		for _, t := range s.Tools {
+			own := t.Provider == "" || s.Provider != nil && t.Provider == s.Name
+			if taken := slices.ContainsFunc(out, func(w WishedService) bool { return w.Name == t.Provider }); own || taken || !provider.Offers(owner, t.Provider) {
+				continue
+			}
+			w.Name = t.Provider
+			w.Tools[t.Name] = nil
+			if config, err := provider.Settings(s, t); err == nil && len(config) > 0 {
+				w.Tools[t.Name] = config
+			}
+		}
+		if w.Name != "" {
+			out = append(out, w)
+		}
+	}
+	return out
 }
 
 // wished leaves out the variables that are no question, as the folder of the

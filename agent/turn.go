@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/loadout-dev/loadout/llm"
@@ -93,7 +94,7 @@ func (t *turn) run(ctx context.Context) error {
 			continue
 		}
 		if len(answer.Calls()) == 0 {
-			if answer.Stop == llm.StopLength && len(callsOf(answer)) > 0 {
+			if answer.Stop == llm.StopLength && wanted(answer) {
 				continue // it was told that its call was cut
 			}
 			t.say(Event{Type: Done, Reason: string(answer.Stop)})
@@ -122,7 +123,7 @@ func (t *turn) ask(ctx context.Context) (*llm.Answer, error) {
 		}
 	})
 	if cut := (*llm.CutError)(nil); errors.As(err, &cut) {
-		if m := t.message(&cut.Answer, false); m.Text != "" { // what a person has seen
+		if m := t.message(&cut.Answer); m.Text != "" { // what a person has seen
 			m.Stop = "cut"
 			err = errors.Join(err, t.session.Append(context.WithoutCancel(ctx), session.Event{Type: session.TypeMessage, Message: m}))
 		}
@@ -130,8 +131,8 @@ func (t *turn) ask(ctx context.Context) (*llm.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	events := []session.Event{{Type: session.TypeMessage, Message: t.message(answer, answer.Stop != llm.StopLength)}}
-	if answer.Stop == llm.StopLength && len(callsOf(answer)) > 0 {
+	events := []session.Event{{Type: session.TypeMessage, Message: t.message(answer)}}
+	if answer.Stop == llm.StopLength && wanted(answer) {
 		events = append(events, session.Event{Type: session.TypeNotice, Notice: &session.Notice{
 			Text: "Your last message was cut by its limit of tokens in the middle of a call. The call was not made. Make it again in fewer words, or in parts."}})
 	}
@@ -142,26 +143,21 @@ func (t *turn) ask(ctx context.Context) (*llm.Answer, error) {
 	return answer, nil
 }
 
-// callsOf are all calls of an answer, also those that may not be made.
-func callsOf(a *llm.Answer) []llm.Call {
-	whole := *a
-	whole.Stop = llm.StopTools
-	return whole.Calls()
+// wanted says whether there is a call in an answer, also one that may not be made.
+func wanted(a *llm.Answer) bool {
+	return slices.ContainsFunc(a.Message.Parts, func(p llm.Part) bool { _, call := p.(llm.Call); return call })
 }
 
-// message is an answer as the session keeps it; thinking and calls only where the
-// answer is whole.
-func (t *turn) message(a *llm.Answer, whole bool) *session.Message {
+// message is an answer as the session keeps it, with the calls that may be made;
+// what was thought only where the answer came to its end.
+func (t *turn) message(a *llm.Answer) *session.Message {
 	m := &session.Message{Role: session.RoleAssistant, Text: a.Message.Words(), Model: t.model.Name(), Stop: string(a.Stop), Usage: usage(a.Usage)}
-	if !whole {
-		return m
+	for _, c := range a.Calls() {
+		m.Calls = append(m.Calls, session.Call{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
 	}
 	for _, p := range a.Message.Parts {
-		switch p := p.(type) {
-		case llm.Thinking:
-			m.Thinking = append(m.Thinking, session.Thinking{Vendor: p.Vendor, Text: p.Text, Signature: p.Signature, Redacted: p.Redacted})
-		case llm.Call:
-			m.Calls = append(m.Calls, session.Call{ID: p.ID, Name: p.Name, Arguments: p.Arguments})
+		if thought, ok := p.(llm.Thinking); ok && (a.Stop == llm.StopEnd || a.Stop == llm.StopTools || a.Stop == llm.StopPause) {
+			m.Thinking = append(m.Thinking, session.Thinking{Vendor: thought.Vendor, Text: thought.Text, Signature: thought.Signature, Redacted: thought.Redacted})
 		}
 	}
 	return m

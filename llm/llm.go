@@ -8,7 +8,7 @@
 // message of its own ([Notice]), and each vendor puts it where it costs least.
 //
 // The package reads no environment, keeps no conversation, calls no tool and
-// repeats nothing that may have been answered.
+// repeats nothing of which something was shown.
 package llm
 
 import (
@@ -22,10 +22,11 @@ type Model interface {
 	// Name is the vendor and the vendor's name of the model, as "anthropic:NAME".
 	Name() string
 	// Stream sends a request, and yields what comes back as it comes. The last value
-	// is a [Done], or an error: [*CutError] where an answer had begun, [*StatusError]
-	// where the vendor refused, else what kept it from being reached. It ends early
-	// where its consumer stops, or ctx ends. The request must not be changed
-	// before it has ended; it may be streamed again.
+	// is a [Done], or an error: [*CutError] where an event was yielded before,
+	// [*StatusError] where the vendor refused, else what kept it from being reached.
+	// After ctx has ended the error is or wraps its cause. It ends early where its
+	// consumer stops. The request must not be changed before it has ended; it may be
+	// streamed again.
 	Stream(ctx context.Context, r *Request) iter.Seq2[Event, error]
 }
 
@@ -156,10 +157,10 @@ const (
 	StopPause  Stop = "pause"  // the vendor wants to be asked to go on with the same conversation
 )
 
-// Calls are the calls of an answer that may be made: none, where it was cut by a
-// limit, as what looks whole may not be.
+// Calls are the calls of an answer that may be made: none where it did not come to
+// its end, as what looks whole may not be.
 func (a *Answer) Calls() []Call {
-	if a.Stop == StopLength {
+	if a.Stop != StopTools && a.Stop != StopEnd {
 		return nil
 	}
 	var out []Call

@@ -178,7 +178,8 @@ func (s *Set) bring(ctx context.Context, e *catalog.Entry, sk *skill.Skill, loan
 	}
 	s.mu.Unlock()
 	problems = append(problems, s.fill(ctx, b, e, sk, loans)...)
-	return s.keep(e.Key(), b).servers, problems
+	kept, clashes := s.keep(e.Key(), b)
+	return kept.servers, append(problems, clashes...)
 }
 
 // leaves asks for leave to start what the skill defines, and the providers that it
@@ -285,9 +286,11 @@ func (s *Set) defined(ctx context.Context, e *catalog.Entry, sk *skill.Skill) ([
 }
 
 // keep makes b what the skill brought, and returns what is: that of a load at the
-// same time where it was faster. It is dropped when its leave ends.
-func (s *Set) keep(key string, b *bundle) *bundle {
+// same time where it was faster. It is dropped when its leave ends. A server whose
+// name one of another skill has is left out, and said: rules go by names.
+func (s *Set) keep(key string, b *bundle) (*bundle, []string) {
 	s.mu.Lock()
+	problems := s.apart(b)
 	old := s.brought[key]
 	if s.closed || old != nil && old.version == b.version {
 		s.mu.Unlock()
@@ -295,7 +298,7 @@ func (s *Set) keep(key string, b *bundle) *bundle {
 		if old == nil {
 			old = &bundle{}
 		}
-		return old
+		return old, problems
 	}
 	s.brought[key] = b
 	for _, l := range b.leaves {
@@ -310,7 +313,24 @@ func (s *Set) keep(key string, b *bundle) *bundle {
 	if old != nil { // of other bytes
 		old.end()
 	}
-	return b
+	return b, problems
+}
+
+// apart takes the servers out of b whose names other skills have. s.mu is held.
+func (s *Set) apart(b *bundle) []string {
+	var problems []string
+	b.servers = slices.DeleteFunc(b.servers, func(sv *server) bool {
+		for key, other := range s.brought {
+			if key == b.key || !slices.ContainsFunc(other.servers, func(o *server) bool { return o.name == sv.name }) {
+				continue
+			}
+			problems = append(problems, fmt.Sprintf("its MCP server %s is left out: the skill %s has one of that name", sv.name, other.servers[0].skill))
+			sv.release()
+			return true
+		}
+		return false
+	})
+	return problems
 }
 
 // drop takes back what a skill brought: b, or anything where b is nil.

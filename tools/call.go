@@ -185,7 +185,7 @@ func (s *Set) PermitPart(server, kind, name string) error {
 	if sv == nil || sv.Server == nil {
 		return &NoServerError{Name: server, Near: s.names()}
 	}
-	d := s.opts.Rules.Decide(policy.ToolCall{Server: server, Tool: kind, ReadOnly: true, Own: sv.config.Owner == "", Safety: policy.Low})
+	d := s.rules.Load().Decide(policy.ToolCall{Server: server, Tool: kind, ReadOnly: true, Own: sv.config.Owner == "", Safety: policy.Low})
 	if !d.Allow() {
 		return fmt.Errorf("%s %s of server %s is refused: %s", kind, name, server, d.Reason)
 	}
@@ -195,7 +195,7 @@ func (s *Set) PermitPart(server, kind, name string) error {
 // permit is nil where policy lets the tool be called.
 func (s *Set) permit(ctx context.Context, t *Tool, c *Call) error {
 	call := s.call(t, c.Arguments)
-	d := s.opts.Rules.Decide(call)
+	d := s.rules.Load().Decide(call)
 	approved := d.NeedsPerson() && c.Approved
 	if s.opts.Audit != nil {
 		if err := s.opts.Audit(ctx, d.Record(call, c.Principal, approved)); err != nil {
@@ -224,14 +224,15 @@ func (s *Set) call(t *Tool, args json.RawMessage) policy.ToolCall {
 		}
 	}
 	a := t.Definition.Annotations
+	own := t.server.config.Owner == "" && t.server.settings == nil // which a skill chose
 	return policy.ToolCall{
 		Server: t.Server, Tool: t.Definition.Name, Name: t.Name, Arguments: args, ReadOnly: a != nil && a.ReadOnlyHint,
-		Own: t.server.config.Owner == "", Ask: t.server.config.Ask, Safety: level,
+		Own: own, Ask: t.server.config.Ask, Safety: level,
 	}
 }
 
 func (s *Set) decide(t *Tool, args json.RawMessage) policy.ToolDecision {
-	return s.opts.Rules.Decide(s.call(t, args))
+	return s.rules.Load().Decide(s.call(t, args))
 }
 
 // near are names of tools like one that is not there: at most three.

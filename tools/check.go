@@ -62,7 +62,7 @@ func (s *schema) check(args json.RawMessage) []string {
 	var problems []string
 	for _, name := range s.Required {
 		if _, ok := values[name]; !ok {
-			problems = append(problems, name+" is missing"+described(s.Schema, name))
+			problems = append(problems, name+" is missing"+described(s.Schema, name, ""))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -84,7 +84,8 @@ func wrong(schema *jsonschema.Schema, name string, err error) string {
 		known := slices.Sorted(maps.Keys(schema.Properties))
 		return fmt.Sprintf("%s is not an argument of it; there are %s", name, strings.Join(known, ", "))
 	}
-	return name + ": " + plainError(err) + described(schema, name)
+	said := strings.TrimPrefix(plainError(err), "type: ")
+	return name + ": " + said + described(schema, name, said)
 }
 
 // plainError is the innermost of what a validation says, without the way there.
@@ -99,14 +100,15 @@ func plainError(err error) string {
 	return msg
 }
 
-// described is what the schema says of a property, to help the caller.
-func described(schema *jsonschema.Schema, name string) string {
+// described is what the schema says of a property, to help the caller, without the
+// type where that was said.
+func described(schema *jsonschema.Schema, name, said string) string {
 	p := schema.Properties[name]
 	if p == nil {
 		return ""
 	}
 	var parts []string
-	if p.Type != "" {
+	if p.Type != "" && !strings.HasSuffix(said, fmt.Sprintf("want %q", p.Type)) {
 		parts = append(parts, p.Type)
 	}
 	if len(p.Enum) > 0 {

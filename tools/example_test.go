@@ -29,7 +29,7 @@ Draw a bar for each month.
 // provider brings them with its load.
 func Example() {
 	charts := mcp.NewServer(&mcp.Implementation{Name: "charts", Version: "1"}, nil)
-	mcp.AddTool(charts, &mcp.Tool{Name: "bar", Description: "Draw a bar."},
+	mcp.AddTool(charts, &mcp.Tool{Name: "bar", Description: "Draw a bar.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 		func(_ context.Context, req *mcp.CallToolRequest, in struct{ Value int }) (*mcp.CallToolResult, any, error) {
 			drawn := fmt.Sprintf("a bar of %d, %v", in.Value, req.Params.Meta[tools.SettingsKey])
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: drawn}}}, nil, nil

@@ -121,11 +121,14 @@ func TestConversationLeavesWhatAClientLoaded(t *testing.T) {
 func TestFindKnowsSkillsThatWereNotLoadedHere(t *testing.T) {
 	cache := &upstream.Files{Dir: t.TempDir()}
 	keep := func(o *tools.Options, w *world) {
-		o.Pool = upstream.NewPool(&upstream.PoolOptions{Dialer: w.dialer, Cache: cache})
+		w.pool = upstream.NewPool(&upstream.PoolOptions{Dialer: w.dialer, Cache: cache})
+		o.Pool = w.pool
 		t.Cleanup(func() { o.Pool.Close() })
 	}
 	skills := texts{"x": skillText("x", bringsA), "never": skillText("never", "mcpServers: {b: {command: b}}")}
-	newWorld(t, skills, "", keep).bring(t, "x")
+	before := newWorld(t, skills, "", keep)
+	before.bring(t, "x")
+	before.pool.Close() // by then its tools are kept
 
 	w := newWorld(t, skills, "", keep)
 	found, err := w.Find(t.Context(), tools.Query{Text: "note"})
@@ -161,11 +164,14 @@ func TestFindAsksForNoLeave(t *testing.T) {
 func TestFindSaysWhyAServerIsDead(t *testing.T) {
 	cache := &upstream.Files{Dir: t.TempDir()}
 	keep := func(o *tools.Options, w *world) {
-		o.Pool = upstream.NewPool(&upstream.PoolOptions{Dialer: w.dialer, Cache: cache})
+		w.pool = upstream.NewPool(&upstream.PoolOptions{Dialer: w.dialer, Cache: cache})
+		o.Pool = w.pool
 		t.Cleanup(func() { o.Pool.Close() })
 	}
 	const servers = "mcpServers: {notes: {command: notes}}"
-	newWorld(t, nil, servers, keep).Connect(t.Context(), "notes")
+	before := newWorld(t, nil, servers, keep)
+	before.Connect(t.Context(), "notes")
+	before.pool.Close() // by then its tools are kept
 	w := newWorld(t, nil, servers, keep)
 	w.broken["notes"] = errors.New("out of paper")
 	w.Connect(t.Context(), "notes")

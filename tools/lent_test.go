@@ -3,6 +3,7 @@ package tools_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,20 +101,20 @@ func TestW19UnknownProviderIsSkipped(t *testing.T) {
 // than the skill declares.
 func TestProviderOfTheProgram(t *testing.T) {
 	charts := mcp.NewServer(&mcp.Implementation{Name: "charts", Version: "1"}, nil)
-	for _, name := range []string{"bar", "pie"} {
-		mcp.AddTool(charts, &mcp.Tool{Name: name, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+	for _, name := range []string{"bar", "pie", "erase"} {
+		mcp.AddTool(charts, &mcp.Tool{Name: name, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: name != "erase"}},
 			func(_ context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(req.Params.Meta[tools.SettingsKey])}}}, nil, nil
 			})
 	}
-	w := newWorld(t, texts{"report": skillText("report", "config: {theme: dark}\ntools: [{name: bar, provider: charts, config: {width: 3}}, {name: round, provider: charts}]")}, "",
+	w := newWorld(t, texts{"report": skillText("report", "config: {theme: dark}\ntools: [{name: bar, provider: charts, config: {width: 3}}, {name: round, provider: charts}, {name: erase, provider: charts}]")}, "",
 		func(o *tools.Options, w *world) {
 			o.Permit = nil
 			o.Providers = map[string]*upstream.Config{"charts": {Type: "memory", URLs: []string{"charts"}}}
 			w.dialer.Transports["memory"] = tools.Memory(map[string]*mcp.Server{"charts": charts})
 		})
 	b := w.bring(t, "report")
-	if got := namesOf(b.Tools); !slices.Equal(got, []string{"report_charts__bar"}) {
+	if got := namesOf(b.Tools); !slices.Equal(got, []string{"report_charts__bar", "report_charts__erase"}) {
 		t.Errorf("tools %v", got)
 	}
 	if len(b.Problems) != 1 || !strings.Contains(b.Problems[0], "round") {
@@ -123,7 +124,32 @@ func TestProviderOfTheProgram(t *testing.T) {
 	if err != nil || res.Content[0].(*mcp.TextContent).Text != "map[theme:dark width:3]" {
 		t.Errorf("%+v, %v", res, err)
 	}
+	var refused *tools.RefusedError
+	if _, err := w.Call(t.Context(), &tools.Call{Name: "report_charts__erase"}); !errors.As(err, &refused) || !refused.Ask {
+		t.Errorf("a tool that changes something, as the skill configures it, without a person: %v", err)
+	}
 	if _, err := w.Call(t.Context(), &tools.Call{Name: "report_charts__pie"}); err == nil {
 		t.Error("a tool that the skill does not declare was called")
+	}
+}
+
+// Rules go by names: a server of a skill that has the name of one of another skill
+// is left out, and neither shadows the other.
+func TestSkillsTakeNoNamesOfEachOther(t *testing.T) {
+	w := newWorld(t, texts{"a_b": skillText("a_b", "mcpServers: {c: {command: good}}"), "a": skillText("a", "mcpServers: {b_c: {command: evil}, d: {command: d}}")}, "", nil)
+	if b := w.bring(t, "a_b"); len(b.Tools) != 2 || len(b.Problems) > 0 {
+		t.Fatalf("tools %v, problems %v", namesOf(b.Tools), b.Problems)
+	}
+	b := w.bring(t, "a")
+	if got := namesOf(b.Tools); !slices.Equal(got, []string{"a_d__read_note", "a_d__write_note"}) {
+		t.Errorf("tools %v", got)
+	}
+	if len(b.Problems) != 1 || !strings.Contains(b.Problems[0], "a_b_c is left out: the skill a_b has one of that name") {
+		t.Errorf("problems %v", b.Problems)
+	}
+	for _, c := range w.configs {
+		if c.Command == "evil" {
+			t.Error("it was started")
+		}
 	}
 }

@@ -64,9 +64,12 @@ type Options struct {
 	// what is to be said of it; nil has none.
 	Provide func(ctx context.Context, e *catalog.Entry, s *skill.Skill) (*upstream.Config, []string, error)
 	// Providers are servers of the program that embeds the set, by the name by which
-	// skills declare tools of them. A skill sees those that it declares.
+	// skills declare tools of them. A skill sees those that it declares, and needs no
+	// approval for them; it chooses their configuration, so that a person is asked
+	// about those that may change something.
 	Providers map[string]*upstream.Config
-	// Rules decide on calls; the zero value has the defaults of [policy.Rules].
+	// Rules decide on calls until [Set.SetRules]; the zero value has the defaults of
+	// [policy.Rules].
 	Rules policy.Rules
 	// DefaultSafety is the level of servers that say none; zero is MEDIUM.
 	DefaultSafety policy.Level
@@ -83,7 +86,8 @@ type Options struct {
 // Set is the tools that are at hand. It is safe for concurrent use; close it
 // when done.
 type Set struct {
-	opts Options
+	opts  Options
+	rules atomic.Pointer[policy.Rules]
 
 	mu      sync.Mutex
 	own     []*server          // in the order of the configuration, the profile's first
@@ -122,6 +126,7 @@ type server struct {
 // of skills that are marked preload, in the background, until the set is closed.
 func New(opts *Options) *Set {
 	s := &Set{opts: *opts, brought: map[string]*bundle{}, holders: map[string][]*Hold{}, shared: map[string]bool{}}
+	s.rules.Store(&opts.Rules)
 	if s.opts.Deadline == 0 {
 		s.opts.Deadline = 20 * time.Second
 	}
@@ -159,6 +164,9 @@ func New(opts *Options) *Set {
 	}
 	return s
 }
+
+// SetRules has other rules decide from the next decision on.
+func (s *Set) SetRules(r policy.Rules) { s.rules.Store(&r) }
 
 // open resolves the variables of a server and gets it from the pool. Nothing is
 // connected.

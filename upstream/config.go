@@ -1,6 +1,9 @@
 package upstream
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Transports by which a server is reached.
 const (
@@ -16,8 +19,12 @@ type OAuthClient struct {
 	ID       string   `json:"id,omitempty"`
 	Secret   string   `json:"secret,omitempty"`
 	Scopes   []string `json:"scopes,omitempty"`
+	Issuer   string   `json:"issuer,omitempty"`   // of the authorization server, which no other takes the place of
 	Redirect string   `json:"redirect,omitempty"` // where a browser is sent back to
 }
+
+// Hidden are the values that [Config.Resolve] put in and that may be secret.
+func (c *Config) Hidden() []string { return slices.Clone(c.hidden) }
 
 // Config is one server in normal form, whatever format it was written in. It is
 // data: do not change one that was handed to a [Pool].

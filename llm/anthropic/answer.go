@@ -1,0 +1,208 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/loadout-dev/loadout/llm"
+)
+
+// event is what the server sends, as far as it matters.
+type event struct {
+	Type    string `json:"type"`
+	Index   int    `json:"index"`
+	Message struct {
+		Model string `json:"model"`
+		Usage usage  `json:"usage"`
+	} `json:"message"`
+	Block struct {
+		Type      string          `json:"type"`
+		Text      string          `json:"text"`
+		Thinking  string          `json:"thinking"`
+		Signature string          `json:"signature"`
+		Data      string          `json:"data"`
+		ID        string          `json:"id"`
+		Name      string          `json:"name"`
+		Input     json.RawMessage `json:"input"`
+	} `json:"content_block"`
+	Delta struct {
+		Type       string `json:"type"`
+		Text       string `json:"text"`
+		Thinking   string `json:"thinking"`
+		Signature  string `json:"signature"`
+		Partial    string `json:"partial_json"`
+		StopReason string `json:"stop_reason"`
+	} `json:"delta"`
+	Usage usage  `json:"usage"`
+	Error *fault `json:"error"`
+}
+
+type usage struct {
+	Input      int `json:"input_tokens"`
+	CacheRead  int `json:"cache_read_input_tokens"`
+	CacheWrite int `json:"cache_creation_input_tokens"`
+	Output     int `json:"output_tokens"`
+}
+
+// answer is a message as far as it has come.
+type answer struct {
+	model  string
+	usage  usage
+	stop   string
+	done   bool
+	blocks []*block
+	open   map[int]*block // by the server's index
+	calls  int
+}
+
+// block is a part of a message as far as it has come.
+type block struct {
+	kind      string
+	text      strings.Builder // words, thoughts, or arguments
+	signature strings.Builder
+	data      string
+	id, name  string
+	input     string // arguments that came at once
+	call      int    // the place among the calls
+}
+
+func (a *answer) take(e *event) (llm.Event, error) {
+	switch e.Type {
+	case "message_start":
+		a.model = e.Message.Model
+		a.usage.add(e.Message.Usage)
+	case "content_block_start":
+		return a.start(e), nil
+	case "content_block_delta":
+		return a.delta(e)
+	case "message_delta":
+		a.stop = e.Delta.StopReason
+		a.usage.add(e.Usage)
+	case "message_stop":
+		a.done = true
+	}
+	return nil, nil
+}
+
+// add takes a later count. Each is of the whole answer so far, and servers leave out
+// of one what they said in the other.
+func (u *usage) add(v usage) {
+	u.Input = max(u.Input, v.Input)
+	u.CacheRead = max(u.CacheRead, v.CacheRead)
+	u.CacheWrite = max(u.CacheWrite, v.CacheWrite)
+	u.Output = max(u.Output, v.Output)
+}
+
+func (a *answer) start(e *event) llm.Event {
+	b := &block{kind: e.Block.Type, data: e.Block.Data, id: e.Block.ID, name: e.Block.Name, call: a.calls}
+	if a.open == nil {
+		a.open = map[int]*block{}
+	}
+	a.open[e.Index] = b
+	a.blocks = append(a.blocks, b)
+	switch b.kind {
+	case "text":
+		return b.words(e.Block.Text)
+	case "thinking":
+		b.signature.WriteString(e.Block.Signature)
+		return b.thoughts(e.Block.Thinking)
+	case "tool_use":
+		a.calls++
+		// Anthropic sends {} here and the arguments in pieces; others send all at once.
+		if in := string(e.Block.Input); in != "{}" && in != "null" {
+			b.input = in
+		}
+		return llm.CallDelta{Index: b.call, ID: b.id, Name: b.name, Arguments: b.input}
+	}
+	return nil
+}
+
+func (a *answer) delta(e *event) (llm.Event, error) {
+	b := a.open[e.Index]
+	if b == nil {
+		return nil, fmt.Errorf("anthropic: a piece came of block %d, which has not begun", e.Index)
+	}
+	switch d := &e.Delta; {
+	case d.Type == "text_delta" && b.kind == "text":
+		return b.words(d.Text), nil
+	case d.Type == "thinking_delta" && b.kind == "thinking":
+		return b.thoughts(d.Thinking), nil
+	case d.Type == "signature_delta" && b.kind == "thinking":
+		b.signature.WriteString(d.Signature)
+	case d.Type == "input_json_delta" && b.kind == "tool_use" && d.Partial != "":
+		b.text.WriteString(d.Partial)
+		return llm.CallDelta{Index: b.call, Arguments: d.Partial}, nil
+	}
+	return nil, nil
+}
+
+func (b *block) words(s string) llm.Event {
+	b.text.WriteString(s)
+	if s == "" {
+		return nil
+	}
+	return llm.TextDelta(s)
+}
+
+func (b *block) thoughts(s string) llm.Event {
+	b.text.WriteString(s)
+	if s == "" {
+		return nil
+	}
+	return llm.ThinkingDelta(s)
+}
+
+// part is the block as a part of a message, nil where it is none.
+func (b *block) part() llm.Part {
+	switch text := b.text.String(); b.kind {
+	case "text":
+		if text != "" {
+			return llm.Text(text)
+		}
+	case "thinking":
+		return llm.Thinking{Vendor: vendor, Text: text, Signature: b.signature.String()}
+	case "redacted_thinking":
+		return llm.Thinking{Vendor: vendor, Redacted: b.data}
+	case "tool_use":
+		return llm.Call{ID: b.id, Name: b.name, Arguments: b.input + text}
+	}
+	return nil
+}
+
+// whole is all that has come.
+func (a *answer) whole() llm.Answer {
+	out := llm.Answer{Model: a.model, Message: llm.Message{Role: llm.Assistant}, Usage: llm.Usage{
+		Input: a.usage.Input, CacheRead: a.usage.CacheRead, CacheWrite: a.usage.CacheWrite, Output: a.usage.Output,
+	}}
+	for _, b := range a.blocks {
+		if p := b.part(); p != nil {
+			out.Message.Parts = append(out.Message.Parts, p)
+		}
+	}
+	if a.done {
+		out.Stop = stopOf(a.stop, a.calls > 0)
+	}
+	return out
+}
+
+// stopOf is why an answer ended. Where that is not known, its calls are taken for
+// cut: nothing is called on a guess.
+func stopOf(reason string, calls bool) llm.Stop {
+	switch reason {
+	case "end_turn", "stop_sequence":
+		return llm.StopEnd
+	case "tool_use":
+		return llm.StopTools
+	case "max_tokens", "model_context_window_exceeded":
+		return llm.StopLength
+	case "refusal":
+		return llm.StopRefuse
+	case "pause_turn":
+		return llm.StopPause
+	}
+	if calls {
+		return llm.StopLength
+	}
+	return llm.StopEnd
+}

@@ -1,0 +1,70 @@
+package anthropic
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/llm"
+)
+
+const (
+	seedText = `event: message_start
+data: {"type":"message_start","message":{"model":"m","usage":{"input_tokens":1}}}
+
+data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"h"}}
+
+data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"i"}}
+
+`
+	seedCall = `data: {"type":"content_block_start","index":-1,"content_block":{"type":"tool_use","id":"c","name":"rm","input":{"a":1}}}
+
+data: {"type":"content_block_delta","index":-1,"delta":{"type":"input_json_delta","partial_json":"{"}}
+
+`
+	seedEnd = `data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}
+
+data: {"type":"message_stop"}
+
+`
+)
+
+// Whatever a server sends, there is one end to it, an answer or an error, and the
+// words that were told are those of the end.
+func FuzzStream(f *testing.F) {
+	f.Add(seedText + seedEnd)
+	f.Add(seedText + seedCall)
+	f.Add(seedCall + "event: ping\ndata\n\n: a comment\n\n" + seedEnd)
+	f.Add("event: error\ndata: {\"error\":null}\n\ndata: null\n\n")
+	m := &Model{name: "m", log: slog.New(slog.DiscardHandler)}
+	f.Fuzz(func(t *testing.T, body string) {
+		ends, told := 0, ""
+		m.read(t.Context(), &http.Response{Body: io.NopCloser(strings.NewReader(body))}, func(e llm.Event, err error) bool {
+			last := told
+			var cut *llm.CutError
+			switch e := e.(type) {
+			case llm.TextDelta:
+				told += string(e)
+				return true
+			case llm.Done:
+				ends, last = ends+1, e.Message.Words()
+			}
+			if err != nil {
+				ends++
+			}
+			if errors.As(err, &cut) {
+				last = cut.Answer.Message.Words()
+			}
+			if last != told {
+				t.Errorf("told %q, and in the end %q", told, last)
+			}
+			return true
+		})
+		if ends != 1 {
+			t.Errorf("%d ends", ends)
+		}
+	})
+}

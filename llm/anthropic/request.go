@@ -1,0 +1,291 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/packages/param"
+
+	"github.com/loadout-dev/loadout/llm"
+)
+
+// render is the body of a request. The same conversation is the same bytes, but for
+// the marks.
+func (m *Model) render(r *llm.Request) ([]byte, error) {
+	tools, err := renderTools(r.Tools)
+	if err != nil {
+		return nil, err
+	}
+	messages := m.renderMessages(r.Messages)
+	if len(messages) == 0 {
+		return nil, errors.New("anthropic: there is nothing to ask: the conversation has no text")
+	}
+	p := &sdk.MessageNewParams{Model: m.name, MaxTokens: int64(m.maxTokens), Tools: tools, Messages: messages}
+	if r.MaxTokens > 0 {
+		p.MaxTokens = int64(r.MaxTokens)
+	}
+	if !blank(r.Instructions) {
+		p.System = []sdk.TextBlockParam{{Text: r.Instructions}}
+	}
+	m.think(p, r.Thinking)
+	mark(p)
+	return json.Marshal(p)
+}
+
+func renderTools(tools []llm.Tool) ([]sdk.ToolUnionParam, error) {
+	var out []sdk.ToolUnionParam
+	for _, t := range tools {
+		if t.Name == "" || len(t.Name) > 128 || identifier(t.Name) != t.Name {
+			return nil, fmt.Errorf("anthropic: the tool %.140q cannot be sent: its name must have 1 to 128 of a-z, A-Z, 0-9, _ and -", t.Name)
+		}
+		schema, err := renderSchema(t.InputSchema)
+		if err != nil {
+			return nil, fmt.Errorf("anthropic: the tool %s cannot be sent: %w", t.Name, err)
+		}
+		tool := &sdk.ToolParam{Name: t.Name, InputSchema: param.Override[sdk.ToolInputSchemaParam](schema)}
+		if t.Description != "" {
+			tool.Description = sdk.String(t.Description)
+		}
+		out = append(out, sdk.ToolUnionParam{OfTool: tool})
+	}
+	return out, nil
+}
+
+// renderSchema is a schema as it is, but that its type is said, without which the
+// vendor refuses it.
+func renderSchema(schema json.RawMessage) (json.RawMessage, error) {
+	if len(schema) == 0 {
+		return json.RawMessage(`{"type":"object"}`), nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(schema, &members); err != nil || members == nil {
+		return nil, errors.New("its input schema is not a JSON object")
+	}
+	if _, ok := members["type"]; ok {
+		return schema, nil
+	}
+	inner := bytes.TrimSpace(bytes.TrimSpace(schema)[1:])
+	if len(members) > 0 {
+		inner = append([]byte(","), inner...)
+	}
+	return append([]byte(`{"type":"object"`), inner...), nil
+}
+
+// think asks for thinking. What is thought counts as the answer's: the limit holds
+// for both, and a part of it is left for the words.
+func (m *Model) think(p *sdk.MessageNewParams, tokens int) {
+	const least = 1024 // of the vendor
+	budget := min(max(int64(tokens), least), p.MaxTokens*3/4)
+	switch {
+	case tokens <= 0 || !m.adaptive && budget < least:
+	case m.adaptive:
+		// Without being asked, newer models do not show what they think.
+		p.Thinking.OfAdaptive = &sdk.ThinkingConfigAdaptiveParam{Display: sdk.ThinkingConfigAdaptiveDisplaySummarized}
+		p.OutputConfig.Effort = effort(tokens)
+	default:
+		p.Thinking = sdk.ThinkingConfigParamOfEnabled(budget)
+	}
+}
+
+// effort is what stands for a budget where there is none to give.
+func effort(tokens int) sdk.OutputConfigEffort {
+	switch {
+	case tokens <= 2048:
+		return sdk.OutputConfigEffortLow
+	case tokens <= 8192:
+		return sdk.OutputConfigEffortMedium
+	}
+	return sdk.OutputConfigEffortHigh
+}
+
+// renderMessages puts what is said between two answers into one message of the user,
+// as the vendor wants roles to alternate. Notices in it become one message after it:
+// they may neither come first, nor before a user's.
+func (m *Model) renderMessages(all []llm.Message) []sdk.MessageParam {
+	var out []sdk.MessageParam
+	all = slices.DeleteFunc(slices.Clone(all), func(msg llm.Message) bool {
+		return msg.Role == llm.Assistant && len(assistantBlocks([]llm.Message{msg})) == 0
+	})
+	for len(all) > 0 {
+		assistant := all[0].Role == llm.Assistant
+		n := slices.IndexFunc(all, func(msg llm.Message) bool { return (msg.Role == llm.Assistant) != assistant })
+		if n < 0 {
+			n = len(all)
+		}
+		if assistant {
+			out = add(out, sdk.MessageParamRoleAssistant, assistantBlocks(all[:n]))
+		} else {
+			out = m.addUser(out, all[:n])
+		}
+		all = all[n:]
+	}
+	return out
+}
+
+// add appends a message, or what it has to the last one of the same role. A message
+// of nothing is refused by the vendor, and left out.
+func add(out []sdk.MessageParam, role sdk.MessageParamRole, blocks []sdk.ContentBlockParamUnion) []sdk.MessageParam {
+	if len(blocks) == 0 {
+		return out
+	}
+	if last := len(out) - 1; last >= 0 && out[last].Role == role {
+		out[last].Content = append(out[last].Content, blocks...)
+		return out
+	}
+	return append(out, sdk.MessageParam{Role: role, Content: blocks})
+}
+
+func (m *Model) addUser(out []sdk.MessageParam, run []llm.Message) []sdk.MessageParam {
+	results, rest, notices := userBlocks(run, m.native)
+	blocks := append(results, rest...)
+	if len(blocks) == 0 && len(notices) > 0 {
+		// A system message needs one of the user before it.
+		_, blocks, notices = userBlocks(run, false)
+	}
+	out = add(out, sdk.MessageParamRoleUser, blocks)
+	return add(out, sdk.MessageParamRoleSystem, notices)
+}
+
+// userBlocks are the blocks of messages that are not the model's: results of tools,
+// which the vendor wants first, the rest in order, and, where they stand alone, notices.
+func userBlocks(run []llm.Message, apart bool) (results, rest, notices []sdk.ContentBlockParamUnion) {
+	for _, msg := range run {
+		if msg.Role == llm.Notice {
+			text := msg.Words()
+			switch {
+			case blank(text):
+			case apart:
+				notices = append(notices, sdk.NewTextBlock(text))
+			default:
+				rest = append(rest, sdk.NewTextBlock("<notice>\n"+text+"\n</notice>"))
+			}
+			continue
+		}
+		for _, part := range msg.Parts {
+			switch part := part.(type) {
+			case llm.Result:
+				results = append(results, sdk.ContentBlockParamUnion{OfToolResult: renderResult(part)})
+			case llm.Text:
+				if !blank(string(part)) {
+					rest = append(rest, sdk.NewTextBlock(string(part)))
+				}
+			case llm.Image:
+				if shown(part.MIMEType) {
+					rest = append(rest, sdk.ContentBlockParamUnion{OfImage: renderImage(part)})
+				} else {
+					rest = append(rest, sdk.NewTextBlock(unshown(part)))
+				}
+			}
+		}
+	}
+	return results, rest, notices
+}
+
+func assistantBlocks(run []llm.Message) []sdk.ContentBlockParamUnion {
+	var out []sdk.ContentBlockParamUnion
+	for _, msg := range run {
+		for _, part := range msg.Parts {
+			switch part := part.(type) {
+			case llm.Text:
+				if !blank(string(part)) {
+					out = append(out, sdk.NewTextBlock(string(part)))
+				}
+			case llm.Thinking:
+				out = append(out, renderThinking(part)...)
+			case llm.Call:
+				out = append(out, sdk.NewToolUseBlock(identifier(part.ID), arguments(part.Arguments), part.Name))
+			}
+		}
+	}
+	return out
+}
+
+// renderThinking is what the vendor signed: thoughts of another one, or that were
+// cut before the signature came, would be refused.
+func renderThinking(t llm.Thinking) []sdk.ContentBlockParamUnion {
+	switch {
+	case t.Vendor != vendor:
+	case t.Redacted != "":
+		return []sdk.ContentBlockParamUnion{sdk.NewRedactedThinkingBlock(t.Redacted)}
+	case t.Signature != "":
+		return []sdk.ContentBlockParamUnion{sdk.NewThinkingBlock(t.Signature, t.Text)}
+	}
+	return nil
+}
+
+func renderResult(r llm.Result) *sdk.ToolResultBlockParam {
+	out := &sdk.ToolResultBlockParam{ToolUseID: identifier(r.Call)}
+	text := func(s string) {
+		out.Content = append(out.Content, sdk.ToolResultBlockParamContentUnion{OfText: &sdk.TextBlockParam{Text: s}})
+	}
+	for _, part := range r.Parts {
+		switch part := part.(type) {
+		case llm.Text:
+			if !blank(string(part)) {
+				text(string(part))
+			}
+		case llm.Image:
+			if shown(part.MIMEType) {
+				out.Content = append(out.Content, sdk.ToolResultBlockParamContentUnion{OfImage: renderImage(part)})
+			} else {
+				text(unshown(part))
+			}
+		}
+	}
+	if r.Error {
+		out.IsError = sdk.Bool(true)
+		if len(out.Content) == 0 {
+			text("It failed and said nothing.") // the vendor refuses errors without a word
+		}
+	}
+	return out
+}
+
+// shown says whether the vendor takes images of a type. One that it does not would
+// make it refuse this conversation for ever.
+func shown(mime string) bool {
+	return slices.Contains([]string{"image/jpeg", "image/png", "image/gif", "image/webp"}, mime)
+}
+
+func unshown(i llm.Image) string {
+	return fmt.Sprintf("[an image of type %.100q is left out: the model takes JPEG, PNG, GIF and WebP]", i.MIMEType)
+}
+
+func renderImage(i llm.Image) *sdk.ImageBlockParam {
+	return &sdk.ImageBlockParam{Source: sdk.ImageBlockParamSourceUnion{OfBase64: &sdk.Base64ImageSourceParam{
+		Data: base64.StdEncoding.EncodeToString(i.Data), MediaType: sdk.Base64ImageSourceMediaType(i.MIMEType),
+	}}}
+}
+
+// arguments are those of a call as the model wrote them. Where they are no object,
+// as the vendor wants, they are wrapped the way its documentation says.
+func arguments(text string) json.RawMessage {
+	if blank(text) {
+		return json.RawMessage("{}")
+	}
+	if t := strings.TrimSpace(text); t[0] == '{' && json.Valid([]byte(t)) {
+		return json.RawMessage(t)
+	}
+	wrapped, _ := json.Marshal(map[string]string{"INVALID_JSON": text})
+	return wrapped
+}
+
+// identifier is the ID of a call as the vendor takes it: those of other vendors may
+// have colons and dots.
+func identifier(id string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && (r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return r
+		}
+		return '_'
+	}, id)
+}
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }

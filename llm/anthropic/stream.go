@@ -1,0 +1,165 @@
+package anthropic
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
+
+	"github.com/loadout-dev/loadout/llm"
+)
+
+// maxAnswer bounds an answer as it comes, in bytes: the longest that models give,
+// with some 130 bytes around each piece. The vendor's library bounds a line at half.
+const maxAnswer = 64 << 20
+
+var (
+	errIdle = errors.New("nothing came from the server for too long: ask again, or raise the idle limit")
+	errLong = fmt.Errorf("the answer is too long: over %d MiB, or half of that in one line", maxAnswer>>20)
+)
+
+// Stream sends a request and yields what comes back; see [llm.Model].
+func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		body, err := m.render(r)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		own, stop := context.WithCancelCause(ctx)
+		defer stop(nil)
+		idle := time.AfterFunc(m.idle, func() { stop(errIdle) })
+		defer idle.Stop()
+
+		res, err := m.send(own, body, func() { idle.Reset(m.idle) })
+		if err != nil {
+			yield(nil, m.why(own, err))
+			return
+		}
+		defer res.Body.Close()
+		m.read(own, res, yield)
+	}
+}
+
+// send returns the response of a server that has begun to stream, whose body is
+// bounded and tells of each piece that comes.
+func (m *Model) send(ctx context.Context, body []byte, alive func()) (*http.Response, error) {
+	var res *http.Response
+	admit := func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+		res, err := next(req)
+		if err != nil {
+			return nil, err
+		}
+		if err := m.admit(res); err != nil {
+			res.Body.Close()
+			return nil, err
+		}
+		res.Body = &bounded{ReadCloser: res.Body, left: maxAnswer, alive: alive}
+		return res, nil
+	}
+	err := m.client.Post(ctx, "v1/messages", body, &res, option.WithJSONSet("stream", true), option.WithMiddleware(admit))
+	return res, err
+}
+
+// admit refuses what is no stream of events.
+func (m *Model) admit(res *http.Response) error {
+	if res.StatusCode != http.StatusOK {
+		return m.refused(res)
+	}
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if kind != "text/event-stream" {
+		return fmt.Errorf("%s sent %.80q and no stream of events: is the base URL that of a server for Anthropic's Messages API?", res.Request.URL.Host, kind)
+	}
+	return nil
+}
+
+// bounded is a body that ends in an error where it is too long.
+type bounded struct {
+	io.ReadCloser
+	left  int
+	alive func()
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errLong
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	if b.left -= n; n > 0 {
+		b.alive()
+	}
+	return n, err
+}
+
+// read yields the events of a response up to the end of the answer.
+func (m *Model) read(ctx context.Context, res *http.Response, yield func(llm.Event, error) bool) {
+	var a answer
+	begun := false
+	fail := func(err error) {
+		switch err = m.why(ctx, err); {
+		case begun:
+			yield(nil, &llm.CutError{Answer: a.whole(), Err: err})
+		case err == nil:
+			yield(nil, fmt.Errorf("anthropic: the connection ended before the answer began: %w", io.ErrUnexpectedEOF))
+		default:
+			yield(nil, err)
+		}
+	}
+	events := ssestream.NewDecoder(res)
+	for events.Next() {
+		e, err := m.take(&a, events.Event())
+		if err != nil {
+			fail(err)
+			return
+		}
+		if e != nil {
+			begun = true
+			if !yield(e, nil) {
+				return
+			}
+		}
+		if a.done {
+			m.finish(&a, yield)
+			return
+		}
+	}
+	if err := events.Err(); err != nil || a.stop == "" {
+		fail(err)
+		return
+	}
+	a.done = true // all has been said but the last event
+	m.finish(&a, yield)
+}
+
+func (m *Model) finish(a *answer, yield func(llm.Event, error) bool) {
+	whole := a.whole()
+	m.log.Debug("a model answered", "model", m.Name(), "stop", a.stop, "input", whole.Usage.Input,
+		"cache_read", whole.Usage.CacheRead, "cache_write", whole.Usage.CacheWrite, "output", whole.Usage.Output)
+	yield(llm.Done{Answer: whole}, nil)
+}
+
+// take reads an event into the answer, and returns what is to be told of it, if
+// anything. Events that it does not know are none of its business.
+func (m *Model) take(a *answer, raw ssestream.Event) (llm.Event, error) {
+	data := strings.TrimSpace(string(raw.Data))
+	if raw.Type == "ping" || data == "" || data == "[DONE]" {
+		return nil, nil
+	}
+	var e event
+	if err := json.Unmarshal([]byte(data), &e); err != nil {
+		return nil, fmt.Errorf("anthropic: an event cannot be read: %w", err)
+	}
+	if e.Type == "error" || raw.Type == "error" {
+		return nil, m.failed(&e)
+	}
+	return a.take(&e)
+}

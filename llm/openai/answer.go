@@ -1,0 +1,303 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/llm"
+)
+
+// chunk is a piece of an answer. Its id is not read: some servers change it on the
+// way.
+type chunk struct {
+	Model   string   `json:"model"`
+	Choices []choice `json:"choices"`
+	Usage   *usage   `json:"usage"`
+}
+
+type choice struct {
+	Index        int    `json:"index"`
+	Delta        delta  `json:"delta"`
+	FinishReason string `json:"finish_reason"`
+}
+
+type delta struct {
+	Content          string         `json:"content"`
+	ReasoningContent string         `json:"reasoning_content"`
+	Reasoning        string         `json:"reasoning"`
+	Refusal          string         `json:"refusal"`
+	ToolCalls        []callFragment `json:"tool_calls"`
+}
+
+type callFragment struct {
+	Index    *int       `json:"index"`
+	ID       string     `json:"id"`
+	Function calledWith `json:"function"`
+}
+
+type usage struct {
+	Prompt     int `json:"prompt_tokens"`
+	Completion int `json:"completion_tokens"`
+	Details    struct {
+		Cached  int `json:"cached_tokens"`
+		Written int `json:"cache_write_tokens"`
+	} `json:"prompt_tokens_details"`
+	CacheHit int `json:"prompt_cache_hit_tokens"` // of DeepSeek
+}
+
+// answer is what has come of an answer.
+type answer struct {
+	vendor string
+	at     int // how many messages there were before it
+
+	text, thought strings.Builder
+	refusal       bool
+	calls         []*partialCall
+	reason        string
+	usage         llm.Usage
+	model         string
+	size          int
+}
+
+type partialCall struct {
+	index     *int
+	id, name  string
+	made      bool // the id is ours
+	arguments strings.Builder
+	nesting   nesting // of the arguments
+}
+
+// What is kept of an answer is bounded.
+const (
+	maxAnswer = 32 << 20
+	maxCalls  = 1000
+)
+
+var errTooLong = errors.New("the answer is longer than any is taken to be")
+
+// add takes a chunk, and returns what is new.
+func (a *answer) add(data []byte) ([]llm.Event, error) {
+	if bytes.Contains(data, []byte(`"error"`)) {
+		if e := statusError(data); e != nil {
+			return nil, e
+		}
+	}
+	var c chunk
+	if err := json.Unmarshal(data, &c); err != nil {
+		return nil, fmt.Errorf("a piece of the answer cannot be read: %w", err)
+	}
+	if c.Model != "" {
+		a.model = c.Model
+	}
+	if c.Usage != nil {
+		a.usage = c.Usage.neutral() // the last one is of the whole answer
+	}
+	var news []llm.Event
+	for i := range c.Choices {
+		if c.Choices[i].Index == 0 {
+			news = append(news, a.choose(&c.Choices[i])...)
+		}
+	}
+	if a.size > maxAnswer || len(a.calls) > maxCalls {
+		return nil, errTooLong
+	}
+	return news, nil
+}
+
+func (a *answer) choose(c *choice) []llm.Event {
+	var news []llm.Event
+	d := &c.Delta
+	thought := d.ReasoningContent
+	if thought == "" {
+		thought = d.Reasoning // some servers send both, with the same words
+	}
+	a.size += len(thought) + len(d.Content) + len(d.Refusal)
+	if thought != "" {
+		a.thought.WriteString(thought)
+		news = append(news, llm.ThinkingDelta(thought))
+	}
+	if d.Refusal != "" {
+		a.refusal = true
+	}
+	if said := d.Content + d.Refusal; said != "" {
+		a.text.WriteString(said)
+		news = append(news, llm.TextDelta(said))
+	}
+	for i := range d.ToolCalls {
+		news = append(news, a.call(&d.ToolCalls[i])...)
+	}
+	if c.FinishReason != "" {
+		a.reason = c.FinishReason
+	}
+	return news
+}
+
+// call takes a fragment of a call. Nothing is told of a call before its name is
+// known.
+func (a *answer) call(f *callFragment) []llm.Event {
+	at := a.continued(f)
+	if at < 0 {
+		at = len(a.calls)
+		a.calls = append(a.calls, &partialCall{index: f.Index})
+	}
+	c := a.calls[at]
+	first := c.name == ""
+	if c.name == "" {
+		c.name = f.Function.Name
+	}
+	if c.id == "" {
+		c.id = f.ID
+	}
+	c.arguments.WriteString(f.Function.Arguments)
+	c.nesting.read(f.Function.Arguments)
+	a.size += len(f.Function.Arguments)
+	if c.name == "" {
+		return nil
+	}
+	if !first {
+		if f.Function.Arguments == "" {
+			return nil
+		}
+		return []llm.Event{llm.CallDelta{Index: at, Arguments: f.Function.Arguments}}
+	}
+	if c.id == "" || a.taken(c) { // the server has none, or one for all: the same at each reading, and no other's in the conversation
+		c.id, c.made = fmt.Sprintf("call_%d_%d", a.at, at), true
+	}
+	return []llm.Event{llm.CallDelta{Index: at, ID: c.id, Name: c.name, Arguments: c.arguments.String()}}
+}
+
+// taken reports whether an earlier call of the answer has the ID of c.
+func (a *answer) taken(c *partialCall) bool {
+	return slices.ContainsFunc(a.calls, func(o *partialCall) bool { return o != c && o.id == c.id })
+}
+
+// continued is the call that a fragment goes on with, or -1 where it begins one.
+// Its index alone says nothing: some servers give none, and others 0 to all calls.
+func (a *answer) continued(f *callFragment) int {
+	latest := -1
+	for at := len(a.calls) - 1; at >= 0; at-- {
+		c := a.calls[at]
+		if f.Index != nil && c.index != nil && *f.Index != *c.index {
+			continue
+		}
+		if latest < 0 {
+			latest = at
+		}
+		if f.ID != "" && f.ID == c.id {
+			latest = at
+			break
+		}
+	}
+	if latest >= 0 && a.calls[latest].isOther(f) {
+		return -1
+	}
+	return latest
+}
+
+// isOther reports whether a fragment is of another call than c.
+func (c *partialCall) isOther(f *callFragment) bool {
+	switch name := f.Function.Name; {
+	case name == "" || c.name == "": // no call begins without a name
+		return false
+	case name != c.name:
+		return true
+	case f.ID != "" && c.id != "" && !c.made:
+		return f.ID != c.id
+	}
+	// The name again: of each fragment, or of a second call like the first.
+	return f.Function.Arguments != "" && c.nesting.closed
+}
+
+// nesting follows whether an object has come to its end.
+type nesting struct {
+	depth           int
+	quoted, escaped bool
+	closed          bool
+}
+
+func (n *nesting) read(text string) {
+	for i := range len(text) {
+		switch b := text[i]; {
+		case n.escaped:
+			n.escaped = false
+		case n.quoted:
+			n.escaped, n.quoted = b == '\\', b != '"'
+		case b == '"':
+			n.quoted = true
+		case b == '{':
+			n.depth++
+		case b == '}':
+			n.depth--
+			n.closed = n.depth == 0
+		}
+	}
+}
+
+func (a *answer) begun() bool {
+	return a.text.Len() > 0 || a.thought.Len() > 0 || len(a.calls) > 0
+}
+
+// ended checks an answer whose stream has come to its end.
+func (a *answer) ended() error {
+	switch a.reason {
+	case "":
+		return errors.New("the stream ended without a reason (finish_reason)")
+	case "stop", "tool_calls", "function_call", "length", "max_tokens", "content_filter":
+	default:
+		if len(a.calls) > 0 || a.reason == "error" { // whether they are whole, nobody knows
+			return fmt.Errorf("the server ended the answer for the reason %q", a.reason)
+		}
+	}
+	for _, c := range a.calls {
+		if c.name == "" {
+			return errors.New("a call came without the name of its tool")
+		}
+	}
+	return nil
+}
+
+// whole is the answer as far as it came.
+func (a *answer) whole() llm.Answer {
+	out := llm.Answer{Message: llm.Message{Role: llm.Assistant}, Stop: a.stop(), Usage: a.usage, Model: a.model}
+	var parts []llm.Part
+	if a.thought.Len() > 0 {
+		parts = append(parts, llm.Thinking{Vendor: a.vendor, Text: a.thought.String()})
+	}
+	if a.text.Len() > 0 {
+		parts = append(parts, llm.Text(a.text.String()))
+	}
+	for _, c := range a.calls {
+		if c.name != "" {
+			parts = append(parts, llm.Call{ID: c.id, Name: c.name, Arguments: c.arguments.String()})
+		}
+	}
+	out.Message.Parts = parts
+	return out
+}
+
+func (a *answer) stop() llm.Stop {
+	switch {
+	case a.reason == "": // broken off
+		return ""
+	case a.reason == "length" || a.reason == "max_tokens":
+		return llm.StopLength
+	case a.reason == "content_filter" || a.refusal:
+		return llm.StopRefuse
+	case len(a.calls) > 0: // some servers say "stop" then, too
+		return llm.StopTools
+	}
+	return llm.StopEnd
+}
+
+// neutral is usage as all vendors' is told. Numbers that contradict each other are
+// brought into their bounds.
+func (u *usage) neutral() llm.Usage {
+	prompt := max(u.Prompt, 0)
+	read := min(max(u.Details.Cached, u.CacheHit, 0), prompt)
+	written := min(max(u.Details.Written, 0), prompt-read)
+	return llm.Usage{Input: prompt - read - written, CacheRead: read, CacheWrite: written, Output: max(u.Completion, 0)}
+}

@@ -1,0 +1,300 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/loadout-dev/loadout/llm"
+)
+
+// request is a request on the wire. What does not change in a conversation comes
+// before its messages.
+type request struct {
+	Model               string         `json:"model"`
+	Stream              bool           `json:"stream"`
+	StreamOptions       *streamOptions `json:"stream_options,omitempty"`
+	MaxTokens           int            `json:"max_tokens,omitempty"`
+	MaxCompletionTokens int            `json:"max_completion_tokens,omitempty"`
+	ReasoningEffort     string         `json:"reasoning_effort,omitempty"`
+	Thinking            *thinking      `json:"thinking,omitempty"`
+	Tools               []tool         `json:"tools,omitempty"`
+	Messages            []message      `json:"messages"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+type thinking struct {
+	Type string `json:"type"`
+}
+
+type tool struct {
+	Type     string   `json:"type"`
+	Function function `json:"function"`
+}
+
+type function struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+type message struct {
+	Role             string  `json:"role"`
+	Content          any     `json:"content"` // a string, parts, or null beside calls
+	ReasoningContent *string `json:"reasoning_content,omitempty"`
+	ToolCalls        []call  `json:"tool_calls,omitempty"`
+	ToolCallID       string  `json:"tool_call_id,omitempty"`
+}
+
+type call struct {
+	ID       string     `json:"id"`
+	Type     string     `json:"type"`
+	Function calledWith `json:"function"`
+}
+
+type calledWith struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type part struct {
+	Type     string    `json:"type"`
+	Text     string    `json:"text,omitempty"`
+	ImageURL *imageURL `json:"image_url,omitempty"`
+}
+
+type imageURL struct {
+	URL string `json:"url"`
+}
+
+// render is the request as its server gets it. A message is rendered by itself and
+// what came before it, never by what comes later, so that a longer conversation
+// begins with the bytes of the shorter one.
+func (m *Model) render(r *llm.Request) ([]byte, error) {
+	out := request{Model: m.name, Stream: true}
+	if !m.quirks.NoUsage {
+		out.StreamOptions = &streamOptions{IncludeUsage: true}
+	}
+	m.bound(&out, r)
+	for _, t := range r.Tools {
+		if !json.Valid(t.InputSchema) && len(t.InputSchema) > 0 {
+			return nil, fmt.Errorf("the input schema of tool %s is not JSON", t.Name)
+		}
+		f := function{t.Name, t.Description, t.InputSchema}
+		if len(f.Parameters) == 0 {
+			f.Parameters = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		out.Tools = append(out.Tools, tool{"function", f})
+	}
+	out.Messages = m.messages(r)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(out); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+// bound says how long the answer and the thinking may be.
+func (m *Model) bound(out *request, r *llm.Request) {
+	limit := r.MaxTokens
+	if limit == 0 {
+		limit = m.maxTokens
+	}
+	if m.quirks.MaxTokens == maxCompletionTokens {
+		out.MaxCompletionTokens = limit
+	} else {
+		out.MaxTokens = limit
+	}
+	if m.quirks.Effort && r.Thinking > 0 {
+		out.ReasoningEffort = effort(r.Thinking)
+	}
+	if m.quirks.Switch {
+		out.Thinking = &thinking{"disabled"}
+		if r.Thinking > 0 {
+			out.Thinking.Type = "enabled"
+		}
+	}
+}
+
+// effort is a number of tokens in the three words that servers know.
+func effort(tokens int) string {
+	switch {
+	case tokens <= 2048:
+		return "low"
+	case tokens <= 16384:
+		return "medium"
+	}
+	return "high"
+}
+
+func (m *Model) messages(r *llm.Request) []message {
+	w := &writer{quirks: m.quirks}
+	w.system(r.Instructions)
+	for i := range r.Messages {
+		w.add(&r.Messages[i])
+	}
+	w.settle() // a conversation that ends in calls is no request, and yet sent whole
+	if w.out == nil {
+		return []message{}
+	}
+	return w.out
+}
+
+// writer writes the messages of a conversation.
+type writer struct {
+	quirks Quirks
+	out    []message
+	// open are the calls of the last message that have no result yet. Servers
+	// refuse anything between calls and results, so notices wait until then.
+	open    []string
+	waiting []string
+}
+
+func (w *writer) add(m *llm.Message) {
+	switch m.Role {
+	case llm.Notice:
+		if len(w.open) > 0 {
+			w.waiting = append(w.waiting, m.Words())
+		} else {
+			w.system(m.Words())
+		}
+	case llm.Assistant:
+		w.settle()
+		w.assistant(m)
+	default:
+		w.user(m)
+	}
+}
+
+func (w *writer) system(text string) {
+	switch {
+	case text == "":
+	case w.quirks.System != SystemFirst:
+		w.out = append(w.out, message{Role: "system", Content: text})
+	case len(w.out) > 0 && w.out[0].Role == "system":
+		w.out[0].Content = w.out[0].Content.(string) + "\n\n" + text
+	default:
+		w.out = append([]message{{Role: "system", Content: text}}, w.out...)
+	}
+}
+
+func (w *writer) assistant(m *llm.Message) {
+	out := message{Role: "assistant", Content: m.Words()}
+	var thought string
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case llm.Thinking:
+			if p.Vendor == w.quirks.Vendor {
+				thought += p.Text
+			}
+		case llm.Call:
+			out.ToolCalls = append(out.ToolCalls, call{p.ID, "function", calledWith{p.Name, object(p.Arguments)}})
+			w.open = append(w.open, p.ID)
+		}
+	}
+	if len(out.ToolCalls) > 0 && out.Content == "" {
+		out.Content = nil
+	}
+	if w.quirks.Replay {
+		out.ReasoningContent = &thought
+	}
+	w.out = append(w.out, out)
+}
+
+// object is arguments as servers take them: some parse those of earlier calls and
+// fail on what is no object. What was wrong with them is in the call's result.
+func object(arguments string) string {
+	var any map[string]json.RawMessage
+	if json.Unmarshal([]byte(arguments), &any) != nil || any == nil {
+		return "{}"
+	}
+	return arguments
+}
+
+// user writes results, then what the person said. Images of results go to the
+// person's message: a message of a tool is text alone (openai/openai-openapi#523,
+// vllm-project/vllm#43203).
+func (w *writer) user(m *llm.Message) {
+	var parts []part
+	for _, p := range m.Parts {
+		if r, ok := p.(llm.Result); ok {
+			parts = append(parts, w.result(r)...)
+		}
+	}
+	w.settle()
+	for _, p := range m.Parts {
+		switch p := p.(type) {
+		case llm.Text:
+			parts = append(parts, part{Type: "text", Text: string(p)})
+		case llm.Image:
+			parts = append(parts, image(p))
+		}
+	}
+	if len(parts) > 0 {
+		w.out = append(w.out, message{Role: "user", Content: content(parts)})
+	}
+}
+
+// result writes the message of one result, and returns its images.
+func (w *writer) result(r llm.Result) (images []part) {
+	var text strings.Builder
+	if r.Error {
+		text.WriteString("Error: ")
+	}
+	for _, p := range r.Parts {
+		switch p := p.(type) {
+		case llm.Text:
+			text.WriteString(string(p))
+		case llm.Image:
+			if images == nil {
+				images = append(images, part{Type: "text", Text: "Images of the result of call " + r.Call + ":"})
+				text.WriteString("\n(Its images follow in the next message.)")
+			}
+			images = append(images, image(p))
+		}
+	}
+	w.out = append(w.out, message{Role: "tool", Content: text.String(), ToolCallID: r.Call})
+	for i, id := range w.open {
+		if id == r.Call {
+			w.open = append(w.open[:i:i], w.open[i+1:]...)
+			break
+		}
+	}
+	return images
+}
+
+// settle answers the calls that nobody made, as servers refuse a call without a
+// result, and says the notices that waited for results.
+func (w *writer) settle() {
+	for _, id := range w.open {
+		w.out = append(w.out, message{Role: "tool", Content: "Error: this call was not made.", ToolCallID: id})
+	}
+	w.open = nil
+	for _, text := range w.waiting {
+		w.system(text)
+	}
+	w.waiting = nil
+}
+
+func image(i llm.Image) part {
+	return part{Type: "image_url", ImageURL: &imageURL{"data:" + i.MIMEType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)}}
+}
+
+// content is parts as one string where they are texts, which every server takes.
+func content(parts []part) any {
+	var text strings.Builder
+	for _, p := range parts {
+		if p.Type != "text" {
+			return parts
+		}
+		text.WriteString(p.Text)
+	}
+	return text.String()
+}
