@@ -151,7 +151,12 @@ func (j *job) planInProject() error {
 		program = path.Join(j.directory(), program)
 	}
 	name := strings.TrimPrefix(program, sandbox.WorkspaceDir+"/")
-	if _, err := os.Stat(filepath.Join(j.project.Dir, filepath.FromSlash(name))); err != nil || !filepath.IsLocal(filepath.FromSlash(name)) {
+	inside := filepath.IsLocal(filepath.FromSlash(name))
+	if inside {
+		_, err := os.Stat(filepath.Join(j.project.Dir, filepath.FromSlash(name)))
+		inside = err == nil
+	}
+	if !inside {
 		return fmt.Errorf("%s: %w", j.owner(), &CommandError{s.words[0], "there is no such file in the project: write a path inside it, or the name of a program"})
 	}
 	j.how = &script.Plan{Kind: script.Other, Interpreter: program, Env: map[string]string{}}

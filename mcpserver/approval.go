@@ -199,7 +199,9 @@ func (a *approvals) question(r *tools.RefusedError, args json.RawMessage) *mcp.C
 	}
 }
 
-var decisionSchema = &jsonschema.Schema{Type: "object", Required: []string{"decision"}, Properties: map[string]*jsonschema.Schema{
+// decisionSchema demands nothing: an answer without a decision is no approval, and
+// not an error of the protocol.
+var decisionSchema = &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{
 	"decision": {Type: "string", Title: "Call it?", Enum: []any{"once", "always", "no"},
 		Description: "once: this call; always: this tool until the server ends; no: not at all"},
 }}

@@ -282,6 +282,11 @@ func progressTo(ctx context.Context, client *mcp.ServerSession, token any) (tell
 // given into the state of a question that the tool's server asks in turn.
 func (s *Server) Permit(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (res *mcp.CallToolResult, keep func(state string) string, err error) {
 	p, name := req.Params, upstream.ToolName(server, tool)
+	if s.opts.Refresh != nil {
+		if err := s.opts.Refresh(ctx); err != nil {
+			return failed("Nothing is called while the configuration cannot be read: " + s.explain(err) + "."), nil, nil
+		}
+	}
 	answer, always := s.approvals.read(name, p.Arguments, p.RequestState, p.InputResponses)
 	if answer == denied {
 		return notApproved(name), nil, nil

@@ -157,7 +157,8 @@ func (g *growth) add(ss *mcp.ServerSession, all []tools.Tool) bool {
 	return have.add(all)
 }
 
-// forget drops connections that have ended.
+// forget drops connections that have ended, as others begin or have tools to list:
+// until then what was listed for one is kept.
 func (g *growth) forget() {
 	alive := map[*mcp.ServerSession]bool{}
 	g.mu.Lock()
