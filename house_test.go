@@ -224,6 +224,7 @@ var excepted = map[string][]string{
 	"profile":          {"skill", "upstream", "internal/tree", "internal/address", "internal/message"},
 	"policy":           {"internal/filelock"},
 	"internal/oauth":   {"internal/filelock", "internal/address", "policy"},
+	"internal/running": {"internal/filelock", "policy"},
 	"ask":              {"internal/filelock", "policy"},
 	"llm/anthropic":    {"llm"},
 	"llm/openai":       {"llm"},

@@ -56,7 +56,7 @@ func (s *service) check() error {
 	switch base := s.program(); {
 	case slices.Contains(engines, base):
 		return &CommandError{base, "a server that is not of your own configuration runs in the sandbox, in which no containers can be started; " +
-			"if you trust it with this machine, put it there, or ask its author for a program that runs by itself"}
+			"if you trust it with this machine, put it into your own servers.yaml, or ask its author for a program that runs by itself"}
 	case base == "npx":
 		s.fetch, err = parseNPX(s.words[1:])
 	case base == "uvx":

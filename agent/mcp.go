@@ -18,13 +18,19 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
+// Server is an MCP server of this program, as [mcp.Server] and
+// github.com/loadout-dev/loadout/mcpserver have it.
+type Server interface {
+	// Run serves one connection until it ends.
+	Run(ctx context.Context, t mcp.Transport) error
+}
+
 // Connect connects to a server of this program, in memory, with a client that asks
-// a person by elicit; nil is a client that cannot. Close the result when done.
-func Connect(ctx context.Context, s *mcp.Server, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) (*mcp.ClientSession, error) {
+// a person by elicit; nil is a client that cannot. Close the result when done: the
+// server's end of the connection ends with it.
+func Connect(ctx context.Context, s Server, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) (*mcp.ClientSession, error) {
 	here, there := mcp.NewInMemoryTransports()
-	if _, err := s.Connect(ctx, there, nil); err != nil {
-		return nil, err
-	}
+	go s.Run(context.WithoutCancel(ctx), there) // ends with its client
 	client := mcp.NewClient(&mcp.Implementation{Name: "loadout", Title: "Loadout", Version: "devel"}, &mcp.ClientOptions{ElicitationHandler: elicit})
 	return client.Connect(ctx, here, nil)
 }

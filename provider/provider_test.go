@@ -211,6 +211,58 @@ func TestP1Contract(t *testing.T) {
 	}
 }
 
+// A tool needs no base class: _run or _arun will do, or a function. What is no
+// tool is said with the others, and not by the first call.
+func TestP1ToolsWithoutABaseClass(t *testing.T) {
+	w := newWorld(t)
+	w.approve(t, "bare")
+	c, _ := w.dial(t, "bare", nil)
+	res, names := list(t, c)
+	if want := []string{"bar", "later", "both", "untyped", "anything", "function", "fails", "mistaken", "invalid"}; !slices.Equal(names, want) {
+		t.Errorf("tools are %q, want %q", names, want)
+	}
+	if res.Tools[0].Title != "Bar chart" || res.Tools[0].Description != "Draws bars." {
+		t.Errorf("title %q, description %q", res.Tools[0].Title, res.Tools[0].Description)
+	}
+	for i, part := range map[int]string{0: `"one for each bar"`, 1: `"required":["x"]`, 3: `"required":["x"]`, 5: `"x":{"type":"integer"}`} {
+		if schema, _ := json.Marshal(res.Tools[i].InputSchema); !bytes.Contains(schema, []byte(part)) {
+			t.Errorf("schema of %s has no %s: %s", names[i], part, schema)
+		}
+	}
+	for _, tt := range []struct {
+		tool   string
+		args   any
+		want   string // a part of it
+		failed bool
+	}{
+		{"bar", args{"values": []int{3, 5}}, "bars: 5", false},
+		{"bar", args{"values": "x"}, "the arguments of bar are not right", true},
+		{"later", args{"x": 1}, "2", false},
+		{"both", args{"x": 1}, "3", false},
+		{"untyped", args{"x": 2}, "6", false},
+		{"anything", args{"b": 1, "a": 2}, `["a", "b"]`, false},
+		{"function", args{"x": 2}, "4", false},
+		{"fails", nil, "KeyError: 'no such bar'\n  skill bare, provider.py, line 57, in _run", true},
+		{"mistaken", args{"values": []int{1}}, "skill bare, provider.py, line 64, in _run", true},
+		{"invalid", nil, "skill bare, provider.py, line 72, in _run", true},
+	} {
+		if got, failed := call(t, c, tt.tool, tt.args); !strings.Contains(got, tt.want) || failed != tt.failed {
+			t.Errorf("%s(%v) is %q (failed: %v), want %q", tt.tool, tt.args, got, failed, tt.want)
+		}
+	}
+	told, _ := res.Meta[upstream.ProblemsKey].([]any)
+	for i, want := range []string{
+		"tool thing is skipped: TypeError: create_tool returned a Thing, which is no tool: it has neither _run nor _arun\n  skill bare, provider.py, line 93, in create_tool",
+		"tool forgotten is skipped: TypeError: create_tool returned the class Bar and no tool: return Bar()",
+		"tool nothing is skipped: TypeError: create_tool returned None, which is no tool",
+		"tool idle is skipped: TypeError: Idle is no tool: it has neither _run nor _arun",
+	} {
+		if len(told) != 4 || !strings.HasPrefix(told[i].(string), want) {
+			t.Errorf("problems are %q, want one that begins with %q", told, want)
+		}
+	}
+}
+
 // Calls run at the same time, and one that is cancelled is not answered.
 func TestP1CallsRunAtTheSameTime(t *testing.T) {
 	w := newWorld(t)

@@ -613,7 +613,8 @@ class StructuredTool(BaseTool):
 
     async def _arun(self, **kwargs):
         if self.coroutine is not None:
-            return await self.coroutine(**accepted(self.coroutine, kwargs))
+            out = self.coroutine(**accepted(self.coroutine, kwargs))
+            return await out if inspect.isawaitable(out) else out
         return await asyncio.get_running_loop().run_in_executor(None, lambda: self._run(**kwargs))
 
 
@@ -857,12 +858,21 @@ def number(text):
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") % (1 << 31) + 1 if text else 0
 
 
-def where(error, skill):
-    """What happened, and where in the files of the skill."""
-    lines = []
-    for f in traceback.extract_tb(error.__traceback__):
-        if f.filename.startswith(SKILL + "/"):
-            lines.append("  skill %s, %s, line %d, in %s" % (skill, os.path.relpath(f.filename, SKILL), f.lineno, f.name))
+def own_frames(error):
+    """File, line and function of what an error went through in the skill."""
+    return [(f.filename, f.lineno, f.name) for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(SKILL + "/")]
+
+
+def defined(function):
+    """File, line and name of a function of the skill, in a list; an empty one for others."""
+    code = getattr(inspect.unwrap(function) if callable(function) else None, "__code__", None)
+    return [(code.co_filename, code.co_firstlineno, code.co_name)] if code and code.co_filename.startswith(SKILL + "/") else []
+
+
+def where(error, skill, called=()):
+    """What happened, and where in the files of the skill: at the latest where what was called is defined."""
+    frames = own_frames(error) or next(filter(None, map(defined, called)), [])
+    lines = ["  skill %s, %s, line %d, in %s" % (skill, os.path.relpath(file, SKILL), line, name) for file, line, name in frames]
     if isinstance(error, SyntaxError) and error.filename:
         lines.append("  skill %s, %s, line %s" % (skill, os.path.relpath(error.filename, SKILL), error.lineno))
     text = "%s: %s" % (type(error).__name__, error)
@@ -931,11 +941,11 @@ class Provider:
                 self.skip(name, by, "it is there already")
             else:
                 try:
-                    made = provider.create_tool(name, self.context(config, ask), dict(config))
+                    made = tool_of(provider.create_tool(name, self.context(config, ask), dict(config)), d.get("parameters"))
                     self.tools[name] = (made, self.describe(name, made, d))
                 except BaseException as e:
                     traceback.print_exc()
-                    self.skip(name, by, where(e, self.skill))
+                    self.skip(name, by, where(e, self.skill, [provider.create_tool]))
 
     def context(self, config, ask):
         session, person = self.spec.get("session") or "", self.spec.get("person") or ""
@@ -967,9 +977,12 @@ class Provider:
 
     async def call(self, name, given):
         made = self.tools[name][0]
-        if isinstance(made, BaseTool) or not hasattr(made, "ainvoke"):
-            return await call_plain(made, given)
-        return await made.ainvoke(given)
+        return await (call_own(made, given) if isinstance(made, BaseTool) else made.ainvoke(given))
+
+    def code(self, name):
+        """The functions that a tool may have called, the likeliest first."""
+        made = self.tools[name][0]
+        return [getattr(made, n, None) for n in ("coroutine", "func", "_arun", "_run")]
 
 
 CONTEXT_CLASS = SkillToolContext
@@ -984,20 +997,48 @@ def import_context():
         CONTEXT_CLASS = SkillToolContext
 
 
-async def call_plain(made, given):
+def tool_of(made, parameters=None):
+    """A tool of what create_tool returned: that itself, where it has a base class, or one around its _run and _arun, or around a function."""
+    if isinstance(made, type):
+        raise TypeError("create_tool returned the class %s and no tool: return %s()" % (made.__name__, made.__name__))
     if isinstance(made, BaseTool):
-        if type(made)._arun is not BaseTool._arun:
-            try:
-                return await made.ainvoke(given)
-            except NotImplementedError:
-                if type(made)._run is BaseTool._run:
-                    raise
-        return await asyncio.get_running_loop().run_in_executor(None, lambda: made.invoke(given))
-    if not callable(made):
-        raise TypeError("%s is no tool" % type(made).__name__)
-    if inspect.iscoroutinefunction(made) or inspect.iscoroutinefunction(getattr(made, "__call__", None)):
-        return await made(**given)
-    return await asyncio.get_running_loop().run_in_executor(None, lambda: made(**given))
+        if type(made)._run is BaseTool._run and type(made)._arun is BaseTool._arun:
+            raise TypeError("%s is no tool: it has neither _run nor _arun" % type(made).__name__)
+        return made
+    if callable(getattr(made, "ainvoke", None)):
+        return made
+    run, arun = (f if callable(f) else None for f in (getattr(made, "_run", None), getattr(made, "_arun", None)))
+    if not run and not arun and callable(made):
+        later = inspect.iscoroutinefunction(made) or inspect.iscoroutinefunction(made.__call__)
+        run, arun = (None, made) if later else (made, None)
+    if not run and not arun:
+        raise TypeError("create_tool returned %s, which is no tool: it has neither _run nor _arun" % (made if made is None else "a " + type(made).__name__))
+    schema = getattr(made, "args_schema", None)
+    if schema is None:
+        schema = parameters or schema_of_any(made, [f for f in (run, arun) if f])
+    return StructuredTool(name=str(getattr(made, "name", "") or ""), description=str(getattr(made, "description", "") or ""), args_schema=schema,
+                          func=run, coroutine=arun, display_name=getattr(made, "display_name", None))
+
+
+def schema_of_any(made, functions):
+    """A model of the parameters of the function that has most; of one that takes any names, any object."""
+    try:
+        if any(p.kind is p.VAR_KEYWORD for f in functions for p in inspect.signature(f).parameters.values()):
+            return {"type": "object"}
+        return max((model_of(f, type(made).__name__) for f in functions), key=lambda m: len(fields_of(m)))
+    except (TypeError, ValueError):  # functions of C have no signature
+        return {"type": "object"}
+
+
+async def call_own(made, given):
+    """Calls a tool of the base class here."""
+    if type(made)._arun is not BaseTool._arun:
+        try:
+            return await made.ainvoke(given)
+        except NotImplementedError:
+            if type(made)._run is BaseTool._run:
+                raise
+    return await asyncio.get_running_loop().run_in_executor(None, lambda: made.invoke(given))
 
 
 def result_of(value):
@@ -1138,11 +1179,11 @@ class Server:
         except ToolException as e:
             return failed(str(e))
         except BaseException as e:
-            if type(e).__name__ == "ValidationError":
+            if type(e).__name__ == "ValidationError" and not own_frames(e):
                 return failed("the arguments of %s are not right: %s" % (name, e))
             print("skill %s, tool %s:" % (self.skill, name), file=sys.stderr)
             traceback.print_exc()
-            return failed("%s of skill %s failed: %s" % (name, self.skill, where(e, self.skill)))
+            return failed("%s of skill %s failed: %s" % (name, self.skill, where(e, self.skill, self.provider.code(name))))
 
     def answer(self, id, done):
         self.running.pop(key(id), None)

@@ -475,6 +475,27 @@ func TestSkillCannotLowerSafety(t *testing.T) {
 	}
 }
 
+// Rules that come later decide from the next call on.
+func TestLaterRulesDecide(t *testing.T) {
+	w := newWorld(t, nil, "mcpServers: {a: {command: a}}", nil)
+	call := &tools.Call{Name: "a__read_note", Arguments: json.RawMessage(`{}`)}
+	refused := func() bool {
+		_, err := w.Call(t.Context(), call)
+		_, is := errors.AsType[*tools.RefusedError](err)
+		return is
+	}
+	if refused() {
+		t.Error("refused without a rule")
+	}
+	deny, _ := policy.ParseRules([]string{"deny mcp.a.*"})
+	if w.SetRules(deny); !refused() {
+		t.Error("called against the rule")
+	}
+	if w.SetRules(policy.Rules{}); refused() {
+		t.Error("refused after the rule")
+	}
+}
+
 // Rules go by names, so that a skill's server takes none of the person's.
 func TestSkillTakesNoNameOfThePerson(t *testing.T) {
 	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: theirs}}")}, "mcpServers: {x_a: {command: mine}}", nil)

@@ -5,11 +5,19 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 )
 
 // MaxEnvFile bounds a file of [Config.EnvFile], in bytes.
 const MaxEnvFile = 64 << 10
+
+// An EnvFileError is why a file of [Config.EnvFile] that is there does not count.
+// Its text names the next step.
+type EnvFileError struct{ Why string }
+
+func (e *EnvFileError) Error() string { return e.Why }
 
 // envFile puts what the file says below env, in the copy that is being resolved.
 // Only the person's own configuration has files read.
@@ -23,16 +31,22 @@ func (r *resolver) envFile(out *Config) {
 		return
 	}
 	path := out.EnvFile
-	if !filepath.IsAbs(path) {
+	follows := !filepath.IsAbs(path)
+	if follows {
 		if r.v.Workspace == "" {
 			r.miss(Invalid, "", where, "there is no workspace that its path is in; write the whole path")
 			return
 		}
 		path = filepath.Join(r.v.Workspace, path)
 	}
+	follows = follows || below(r.v.Workspace, path) && !below(r.v.Workspace, r.v.Home)
 	data, err := r.v.File(path)
 	if err == nil && len(data) > MaxEnvFile {
 		err = fmt.Errorf("it has more than %d bytes", MaxEnvFile)
+	}
+	if refused, ok := errors.AsType[*EnvFileError](err); ok {
+		r.miss(Invalid, "", where, r.sayable(path)+": "+refused.Why)
+		return
 	}
 	if err != nil {
 		if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
@@ -41,7 +55,49 @@ func (r *resolver) envFile(out *Config) {
 		r.miss(Invalid, "", where, fmt.Sprintf("%s: %v; mend the path, or write the variables under env", r.sayable(path), err))
 		return
 	}
-	r.merge(out, parseEnvFile(data))
+	values := parseEnvFile(data)
+	if names := loaders(values); follows && len(names) > 0 {
+		r.miss(Invalid, "", where, r.sayable(path)+": "+loadersRefused(names).Why)
+		return
+	}
+	r.merge(out, values)
+}
+
+// below reports whether a path is that of a directory, or of what is in it.
+func below(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return dir != "" && path != "" && err == nil && filepath.IsLocal(rel)
+}
+
+// loader are variables that decide which code runs, or where it comes from: a file
+// that changes with the working directory does not set them.
+var loader = regexp.MustCompile(`^(?i:(LD|DYLD|GIT|NODE|NPM_CONFIG|BUN|DENO|PYTHON|UV|PIP|PERL5?|RUBY|GEM|BUNDLE|LUA|JAVA|CORECLR|XDG|CONDA)_.*|` +
+	`PYTHON.*|PERL5.*|PERLLIB|RUBYOPT|RUBYLIB|VIRTUAL_ENV|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|CLASSPATH|BASH_ENV|BASH_FUNC_.*|ENV|ZDOTDIR|SHELL|SHELLOPTS|BASHOPTS|PS4|IFS|` +
+	`PATH|PATHEXT|COMSPEC|HOME|USERPROFILE|APPDATA|LOCALAPPDATA|EDITOR|VISUAL|PAGER|BROWSER|SSH_ASKPASS|OPENSSL_(CONF|MODULES|ENGINES)|GCONV_PATH|GLIBC_TUNABLES)$`)
+
+func loaders(values map[string]string) []string {
+	var out []string
+	for name := range values {
+		if loader.MatchString(name) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// CheckEnvFile is nil where a file of [Config.EnvFile] sets no variable that
+// decides which code a program loads, as LD_PRELOAD, NODE_OPTIONS or PATH. The
+// error names the first of them: a file that comes with a project may have none.
+func CheckEnvFile(data []byte) error {
+	if names := loaders(parseEnvFile(data)); len(names) > 0 {
+		return loadersRefused(names)
+	}
+	return nil
+}
+
+func loadersRefused(names []string) *EnvFileError {
+	return &EnvFileError{names[0] + " decides which code is loaded, and a file that comes with a project may not set it; write it under env of the server, or move the file out of the project and name its whole path"}
 }
 
 // sayable is the path, or how it is written where a value in it is not to be seen.

@@ -103,6 +103,40 @@ func TestEnvFileOfOthers(t *testing.T) {
 	}
 }
 
+// A file that changes with the workspace does not choose which code is loaded.
+func TestEnvFileOfTheWorkspaceSetsNoLoaders(t *testing.T) {
+	for _, name := range []string{"LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "NODE_OPTIONS", "NODE_PATH", "PYTHONPATH", "PYTHONSTARTUP", "RUBYOPT", "PERL5LIB", "BASH_ENV", "ENV", "PATH", "Path", "GIT_SSH_COMMAND", "npm_config_registry", "UV_INDEX_URL"} {
+		text := "TOKEN=x\n" + name + "=s3cr3t\n"
+		v, _ := withFiles(map[string]string{"/work/project/.env": text, "/home/wei/.env": text})
+		for file, want := range map[string]bool{".env": false, "${workspaceFolder}/.env": false, "/work/other/../project/.env": false, "${userHome}/.env": true} {
+			c := &upstream.Config{Name: "x", Type: upstream.Stdio, Command: "run", EnvFile: file}
+			got, unset := c.Resolve(v)
+			if (got != nil) != want {
+				t.Errorf("%s in %s: %v", name, file, unset)
+			}
+			if !want && (len(unset) != 1 || !strings.Contains(unset[0].String(), name+" decides which code is loaded") || strings.Contains(unset[0].String(), "s3cr3t")) {
+				t.Errorf("%s in %s: %v", name, file, unset)
+			}
+		}
+		if upstream.CheckEnvFile([]byte(text)) == nil {
+			t.Errorf("%s is let through", name)
+		}
+	}
+	if err := upstream.CheckEnvFile([]byte("TOKEN=x\nMY_PATH=y\nENVIRONMENT=z\nGITHUB_TOKEN=g\nNODE=1\n")); err != nil {
+		t.Error(err)
+	}
+}
+
+// Why a file does not count is said in the words of who says so.
+func TestEnvFileThatDoesNotCount(t *testing.T) {
+	v := own
+	v.File = func(string) ([]byte, error) { return nil, &upstream.EnvFileError{Why: "nobody trusts it; move it"} }
+	_, unset := (&upstream.Config{Name: "x", Command: "run", EnvFile: ".env"}).Resolve(v)
+	if len(unset) != 1 || !strings.HasSuffix(unset[0].String(), "/work/project/.env: nobody trusts it; move it") {
+		t.Errorf("%v", unset)
+	}
+}
+
 func TestEnvFileForms(t *testing.T) {
 	for text, want := range map[string]map[string]string{
 		"A=b":                                  {"A": "b"},

@@ -33,6 +33,12 @@ func (e *AuthError) Error() string {
 // Unwrap gives what the transport said.
 func (e *AuthError) Unwrap() error { return e.Err }
 
+// A NotAllowedError of a [Spawner] says that it starts nothing, for now: leave is
+// withdrawn. It is asked again by the next need.
+type NotAllowedError struct{ Why string }
+
+func (e *NotAllowedError) Error() string { return e.Why }
+
 // OutcomeUnknownError says that a call was sent and not answered: nobody knows
 // whether the tool has run. It is never repeated by this package.
 type OutcomeUnknownError struct {

@@ -38,6 +38,6 @@ func ExampleConfig_Resolve() {
 	resolved, _ := c.Resolve(granted)
 	fmt.Println(resolved.Headers["Authorization"], resolved.Digest() == c.Digest())
 	// Output:
-	// header Authorization of server "weibo" has no value for ${{user.weibo_token}}: write it in the configuration, under user: as weibo_token
+	// header Authorization of server "weibo" has no value for ${{user.weibo_token}}: write it in your configuration, under user: as weibo_token
 	// Bearer abc true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -48,13 +49,15 @@ func (i *instance) dead() bool {
 	if i.err == nil || i.conn != nil {
 		return false
 	}
-	return !i.ever || i.failures >= hopeless || final(i.err)
+	return !i.ever || i.failures >= hopeless || final(i.err) || notAllowed(i.err)
 }
 
 // final says whether trying again will hardly help.
 func final(err error) bool {
 	return errors.As(err, new(*AuthError)) || errors.Is(err, exec.ErrNotFound)
 }
+
+func notAllowed(err error) bool { return errors.As(err, new(*NotAllowedError)) }
 
 // ask has run end the connection. mu is held.
 func (i *instance) ask(why error) {
@@ -89,7 +92,7 @@ func (i *instance) attempt(ctx context.Context) bool {
 		if i.failed(nil) == 0 {
 			return true
 		}
-	} else if i.failed(err); ctx.Err() != nil {
+	} else if i.failed(err); ctx.Err() != nil || notAllowed(err) { // that is for a person to change
 		return false
 	}
 	return i.pause(ctx)
@@ -236,9 +239,13 @@ func (i *instance) failed(err error) int {
 		defer s.mu.Unlock()
 		return i.failures
 	}
-	i.failures++
-	if final(err) {
-		i.failures = max(i.failures, breaker)
+	switch {
+	case notAllowed(err): // nothing was tried: who asks again is told what is so by then
+		i.failures = min(max(i.failures, 1), breaker-1)
+	case final(err):
+		i.failures = max(i.failures+1, breaker)
+	default:
+		i.failures++
 	}
 	i.err, s.err = err, err
 	n := i.failures
@@ -315,7 +322,7 @@ func (i *instance) watch(ctx context.Context, conn *Conn) error {
 				}
 			default:
 				if bad++; bad >= maxChecks {
-					return dialError(s.config, i.url, conn.Transport, conn.link, &checkError{err})
+					return lostError(dialError(s.config, i.url, conn.Transport, conn.link, &checkError{err}))
 				}
 			}
 		}
@@ -329,7 +336,15 @@ func (i *instance) why(conn *Conn) error {
 	i.conn, i.trying = nil, true
 	s.mu.Unlock()
 	conn.Close() // with it the process is gone, and its last words are known
-	return dialError(s.config, i.url, conn.Transport, conn.link, errEnded)
+	return lostError(dialError(s.config, i.url, conn.Transport, conn.link, errEnded))
+}
+
+// lostError words an error of a connection that there was.
+func lostError(err error) error {
+	if e, ok := err.(*said); ok {
+		e.text = "lost the connection" + strings.TrimPrefix(e.text, "connecting")
+	}
+	return err
 }
 
 func (i *instance) check(ctx context.Context, conn *Conn) error {

@@ -97,6 +97,8 @@ func TestParseOAuth(t *testing.T) {
 		{"Claude Code", `{"clientId": "a", "callbackPort": 8123}`, &upstream.OAuthClient{ID: "a", Redirect: "http://localhost:8123/callback"}, ""},
 		{"Cursor", `{"CLIENT_ID": "a", "CLIENT_SECRET": "b", "scopes": ["x"]}`, &upstream.OAuthClient{ID: "a", Secret: "b", Scopes: []string{"x"}}, ""},
 		{"Gemini", `{"enabled": true, "clientId": "a", "scopes": "x y", "redirectUri": "http://localhost:7777/back"}`, &upstream.OAuthClient{ID: "a", Scopes: []string{"x", "y"}, Redirect: "http://localhost:7777/back"}, "server-key"},
+		{"an issuer", `{"issuer": "https://login.example.com/a"}`, &upstream.OAuthClient{Issuer: "https://login.example.com/a"}, ""},
+		{"no issuer, which no server fits", `{"issuer": "login.example.com"}`, &upstream.OAuthClient{Issuer: "login.example.com"}, "server-oauth"},
 		{"no port", `{"redirectPort": 70000}`, &upstream.OAuthClient{}, "server-oauth"},
 		{"a secret alone", `{"clientSecret": "b"}`, &upstream.OAuthClient{Secret: "b"}, "server-oauth"},
 		{"no client", `true`, nil, "server-oauth"},

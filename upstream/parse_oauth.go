@@ -11,7 +11,8 @@ import (
 )
 
 // oauth reads the client that a person registered, as Claude Code, Cursor and
-// Gemini have it. Where the server and its endpoints are is found out.
+// Gemini have it. Where the server and its endpoints are is found out; a
+// person may write down which one it has to be.
 func (e *entry) oauth(f tree.Field) {
 	if f.Value.Kind != tree.Map {
 		e.add(skill.Info, "server-oauth", at(f), e.about(f.Key+" is not a client: signing in is offered where a server wants it"), "")
@@ -24,6 +25,8 @@ func (e *entry) oauth(f tree.Field) {
 			c.ID = e.value(kv)
 		case "clientsecret":
 			c.Secret = e.value(kv)
+		case "issuer":
+			c.Issuer = e.issuer(kv)
 		case "scopes", "scope":
 			c.Scopes = e.scopes(kv)
 		case "redirectport":
@@ -49,6 +52,16 @@ func (e *entry) scopes(f tree.Field) []string {
 		all = append(all, strings.Fields(s)...)
 	}
 	return unique(all)
+}
+
+// issuer is the address of an authorization server. One that is none is kept: no
+// server has it, so that nothing is sent to any.
+func (e *entry) issuer(f tree.Field) string {
+	s := e.value(f)
+	if u, err := url.Parse(s); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" {
+		e.warn("server-oauth", f.Value, f.Key+" is no address of an authorization server: no sign-in will fit it", "write it as the server names it, as https://login.example.com")
+	}
+	return s
 }
 
 // redirect is the address of a port of this machine.

@@ -116,6 +116,32 @@ func state(t *testing.T, s *upstream.Server, want upstream.State) {
 	}
 }
 
+// Who was not allowed to start something asks again with each need, and not by
+// itself: what was refused once may be allowed by then.
+func TestLeaveIsAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, p := memoryPool(nil)
+		defer p.Close()
+		m.set(&upstream.NotAllowedError{Why: "nobody trusts it"})
+		s := p.Server(memoryConfig("one"), "")
+		for range 6 {
+			if err := s.Connect(t.Context()); err == nil || !errors.As(err, new(*upstream.NotAllowedError)) {
+				t.Fatalf("without leave: %v", err)
+			}
+		}
+		state(t, s, upstream.Dead)
+		tried := len(m.dials)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := len(m.dials); tried != 6 || got != tried {
+			t.Errorf("tried %d times, then %d", tried, got)
+		}
+		m.set(nil)
+		works(t, s)
+		state(t, s, upstream.Ready)
+	})
+}
+
 func TestL5States(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, p := memoryPool(nil)

@@ -29,9 +29,13 @@ type Variables struct {
 	User   func(name string) (string, bool) // ${{user.NAME}}
 	Secret func(name string) (string, bool) // ${{secrets.NAME}}
 	// File reads a file of [Config.EnvFile], of at most [MaxEnvFile] bytes. It is
-	// never called for a configuration that has an owner.
+	// never called for a configuration that has an owner. Where it is an
+	// [*EnvFileError], that says all that is said.
 	File func(path string) ([]byte, error)
 
+	// Dir is where a command begins whose configuration names neither a directory
+	// nor the workspace; "" is wherever we are.
+	Dir       string
 	Workspace string // ${workspaceFolder}, ${workspaceFolderBasename}
 	Home      string // ${userHome}
 	// Skill is where the files of the skill are that brings the configuration:
@@ -103,6 +107,9 @@ func (c *Config) Resolve(v Variables) (*Config, []Unset) {
 	}
 	if len(r.unset) > 0 {
 		return nil, r.unset
+	}
+	if out.Dir == "" && out.Command != "" {
+		out.Dir = c.begins(v)
 	}
 	out.hidden, out.tokens = r.hidden, &sentTokens{}
 	if out.Type == "" && len(out.URLs) > 0 && !slices.ContainsFunc(out.URLs, func(u string) bool { return !socket(u) }) {
@@ -231,23 +238,70 @@ func (r *resolver) lookup(v *variable) (value string, ok bool, hint string) {
 		if r.v.Skill != "" && slices.Contains(skillNames, v.name) {
 			return r.v.Skill, true, ""
 		}
-		return from(r.v.Env, "this configuration does not see the environment; write ${{secrets."+v.name+"}}", "set the variable "+v.name+", or write ${"+v.name+":-DEFAULT}")
+		return from(r.v.Env, r.unseen("the environment", v.name), "set the variable "+v.name+", or write ${"+v.name+":-DEFAULT}")
 	case FromInput:
-		return from(r.v.Input, "this configuration cannot ask; write ${{secrets."+v.name+"}}", "loadout secret set "+v.name)
+		return from(r.v.Input, r.unseen("what you are asked for", v.name), "loadout secret set "+v.name)
 	case FromUser:
-		return from(r.v.User, "this configuration does not see who you are", "write it in the configuration, under user: as "+v.name)
+		return from(r.v.User, r.unseen("who you are", v.name), "write it in your configuration, under user: as "+v.name)
 	case FromSecret:
-		return from(r.v.Secret, "this configuration does not see secrets", "loadout secret set "+v.name)
+		return from(r.v.Secret, r.unseen("your secrets", v.name), r.giveSecret(v.name))
 	case FromPath:
 		return r.path(v.name)
 	}
 	return "", false, "write ${NAME}, ${{secrets.NAME}} or ${{user.NAME}}, or $${ for the text itself"
 }
 
+// ownerProject is the [Config.Owner] of what a project brings.
+const ownerProject = "project"
+
+// unseen says what to do where a configuration does not get a kind of values: that
+// depends on whose it is. It names no kind of variable that this one does not get
+// either; name is "" where another variable is no help.
+func (r *resolver) unseen(kind, name string) string {
+	var next []string
+	whose := "servers of this configuration do"
+	switch skill, _ := r.c.bySkill(); {
+	case r.c.Owner == ownerProject:
+		whose = "servers of a project do"
+		next = append(next, "move the server into your own servers.yaml")
+	case skill != "":
+		whose = "servers of a skill do"
+	case r.c.Owner != "":
+		whose = "what comes from " + printable(r.c.Owner) + " does"
+	}
+	if name != "" && r.v.Secret != nil {
+		next = append(next, "write ${{secrets."+name+"}}")
+	}
+	if name != "" && r.v.User != nil {
+		next = append(next, "write ${{user."+name+"}}")
+	}
+	if len(next) == 0 {
+		next = append(next, "write the value itself, or copy the server into your own servers.yaml if you trust it")
+	}
+	return whose + " not see " + kind + ": " + strings.Join(next, ", or ")
+}
+
+// giveSecret says how a secret gets a value that this configuration sees.
+func (r *resolver) giveSecret(name string) string {
+	next := "loadout secret set " + name
+	if skill, ok := r.c.bySkill(); ok {
+		next += ", and let the skill have it: loadout secret grant " + name + " --skill " + printable(skill)
+	}
+	return next
+}
+
+// bySkill is the key of the skill that brings the server.
+func (c *Config) bySkill() (key string, ok bool) {
+	if i := strings.LastIndex(c.Owner, "@sha256:"); i > 0 {
+		return c.Owner[:i], true
+	}
+	return "", false
+}
+
 func (r *resolver) path(name string) (string, bool, string) {
 	switch name {
 	case "userHome":
-		return r.v.Home, r.v.Home != "", "this configuration does not see the home directory"
+		return r.v.Home, r.v.Home != "", r.unseen("the home directory", "")
 	case "pathSeparator", "/":
 		return string(filepath.Separator), true, ""
 	case "workspaceFolderBasename":

@@ -95,6 +95,37 @@ func TestUnsetSaysWhatToDo(t *testing.T) {
 	}
 }
 
+// What to do about a value that a configuration does not get depends on whose it
+// is, and never leads to another one that it does not get.
+func TestUnsetSaysWhatToDoByOwner(t *testing.T) {
+	some := from(map[string]string{})
+	const fromSkill = "local/weibo@sha256:0123"
+	for _, tt := range []struct {
+		owner, in string
+		v         upstream.Variables
+		want      string
+	}{
+		{"project", "${KEY}", upstream.Variables{User: some}, "servers of a project do not see the environment: move the server into your own servers.yaml, or write ${{user.KEY}}"},
+		{"project", "${input:key}", upstream.Variables{User: some}, "servers of a project do not see what you are asked for: move the server into your own servers.yaml, or write ${{user.key}}"},
+		{"project", "${{secrets.KEY}}", upstream.Variables{User: some}, "servers of a project do not see your secrets: move the server into your own servers.yaml, or write ${{user.KEY}}"},
+		{"project", "${userHome}", upstream.Variables{User: some}, "servers of a project do not see the home directory: move the server into your own servers.yaml"},
+		{"project", "${{user.key}}", upstream.Variables{User: some}, "write it in your configuration, under user: as key"},
+		{fromSkill, "${KEY}", upstream.Variables{User: some, Secret: some}, "servers of a skill do not see the environment: write ${{secrets.KEY}}, or write ${{user.KEY}}"},
+		{fromSkill, "${{secrets.KEY}}", upstream.Variables{User: some, Secret: some}, "loadout secret set KEY, and let the skill have it: loadout secret grant KEY --skill local/weibo"},
+		{fromSkill, "${userHome}", upstream.Variables{User: some, Secret: some}, "servers of a skill do not see the home directory: write the value itself, or copy the server into your own servers.yaml if you trust it"},
+		{"the hub", "${KEY}", upstream.Variables{Secret: some}, "what comes from the hub does not see the environment: write ${{secrets.KEY}}"},
+		{"the hub", "${{secrets.KEY}}", upstream.Variables{Secret: some}, "loadout secret set KEY"},
+		{"", "${KEY}", upstream.Variables{Secret: some}, "servers of this configuration do not see the environment: write ${{secrets.KEY}}"},
+		{"", "${{secrets.KEY}}", own, "loadout secret set KEY"},
+	} {
+		c := &upstream.Config{Name: "x", Owner: tt.owner, Command: "run", Args: []string{tt.in}}
+		_, unset := c.Resolve(tt.v)
+		if len(unset) != 1 || unset[0].Hint != tt.want {
+			t.Errorf("%s of %q:\n got %v\nwant %s", tt.in, tt.owner, unset, tt.want)
+		}
+	}
+}
+
 // Configuration of a skill, a project or a hub sees nothing of the environment
 // and of the person but what it was granted.
 func TestStrangersConfigurationStealsNothing(t *testing.T) {

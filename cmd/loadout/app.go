@@ -66,7 +66,7 @@ needs to choose one, and loads instructions and files on demand.`,
 	f.BoolVar(&a.quiet, "quiet", false, "leave out problems that do not stop the command")
 	f.BoolVar(&a.verbose, "verbose", false, "log to standard error what goes on")
 	root.AddCommand(a.listCommand(), a.showCommand(), a.searchCommand(), a.explainCommand(), a.validateCommand(), a.newCommand(),
-		a.packCommand(), a.inspectCommand(), a.runCommand(), a.approveCommand(), a.trustCommand(), a.secretCommand(), a.sandboxCommand(), a.mcpCommand(), a.serversCommand(), a.connectCommand(), a.importCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand())
+		a.packCommand(), a.inspectCommand(), a.runCommand(), a.approveCommand(), a.trustCommand(), a.secretCommand(), a.sandboxCommand(), a.mcpCommand(), a.chatCommand(), a.serversCommand(), a.connectCommand(), a.importCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand())
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
@@ -89,6 +89,14 @@ func (a *app) flags() string {
 		b.WriteString(" --config " + quoted(a.config))
 	}
 	return b.String()
+}
+
+// profileFlags is flags with the profile, for commands that have both.
+func (a *app) profileFlags() string {
+	if a.ghost == "" {
+		return a.flags()
+	}
+	return " --profile " + quoted(a.ghost) + a.flags()
 }
 
 // quoted is a word as a shell reads it.
@@ -159,7 +167,11 @@ func (a *app) runtime(ctx context.Context, c *config.Config, watch bool) (*loado
 	if err != nil {
 		return nil, err
 	}
-	return a.runtimeOf(ctx, c, watch, chosen(p))
+	rt, err := a.runtimeOf(ctx, c, watch, chosen(p))
+	if err == nil {
+		a.noteAbsent(ctx, c, p, rt)
+	}
+	return rt, err
 }
 
 // runtimeOf is runtime with only the chosen skills, where there are any.

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -43,6 +45,34 @@ type approval struct {
 	Grant   *policy.Grant           `json:"grant"` // what was recorded; null for --dry-run
 }
 
+// what names what there is to use of a skill.
+func (p *approval) what() string {
+	var out []string
+	if len(p.Scripts) > 0 {
+		out = append(out, "scripts")
+	}
+	for _, s := range p.Servers {
+		kind := "servers"
+		switch {
+		case s.Lender != "":
+			kind = "borrowed tools"
+		case s.Name == "provider":
+			kind = "provider"
+		}
+		if !slices.Contains(out, kind) {
+			out = append(out, kind)
+		}
+	}
+	switch n := len(out); n {
+	case 0:
+		return "it, which has nothing to run,"
+	case 1:
+		return "its " + out[0]
+	default:
+		return "its " + strings.Join(out[:n-1], ", ") + " and " + out[n-1]
+	}
+}
+
 // listedGrant is a grant in approve --list --json.
 type listedGrant struct {
 	policy.Grant
@@ -67,7 +97,8 @@ func (a *app) approveCommand() *cobra.Command {
 		Long: `Show what a skill would run and what it asks for, and let agents run its scripts
 from now on. What is approved is these very files and those of the skills it needs:
 when a byte of them changes, it has to be approved again. On a terminal it asks
-first.`,
+first; where standard input or standard error is none, and with --json, it acts at
+once, without --yes.`,
 		Example: `  loadout approve pdf
   loadout approve pdf --dry-run             only show it
   loadout approve pdf --expires 24h
@@ -189,8 +220,8 @@ func (a *app) approve(ctx context.Context, name string, o *approveFlags) error {
 	if out.Grant = &kept; a.json {
 		return a.printJSON(out)
 	}
-	fmt.Fprintf(a.stdout, "\n%s Agents may run its scripts until a file changes. To withdraw it: loadout approve --revoke %s\n",
-		a.green("Approved."), quoted(w.Entry.Name))
+	fmt.Fprintf(a.stdout, "\n%s Agents may use %s until a file changes. To withdraw it: loadout approve --revoke %s%s\n",
+		a.green("Approved."), out.what(), quoted(w.Entry.Name), a.flags())
 	if dead := unstarted(w.Services); len(dead) > 0 {
 		fmt.Fprintf(a.stdout, "Will not start: %s. What npx or uvx starts has to be installed first: approve it again when it can be.\n", plain(strings.Join(dead, ", ")))
 	}
@@ -308,6 +339,16 @@ func (a *app) printApproval(out *approval, w *loadout.Wish, c *config.Config) {
 // serverText is what a server of a skill starts or speaks to.
 func serverText(s loadout.WishedService) string {
 	text := s.Name + ": "
+	if s.Lender != "" {
+		text += "the provider of the skill " + s.Lender + ", as that was approved, makes"
+		for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
+			if text += " " + name; s.Tools[name] != nil {
+				config, _ := json.Marshal(s.Tools[name])
+				text += " with " + string(config)
+			}
+		}
+		return text
+	}
 	switch {
 	case s.Refused != "":
 		return text + "it will not start: " + s.Refused

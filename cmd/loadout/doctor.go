@@ -18,6 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/sandbox/auto"
 	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/upstream"
 )
 
 type doctorOutput struct {
@@ -31,6 +32,9 @@ type doctorOutput struct {
 	Shadowed []catalog.Shadow     `json:"shadowed"`
 	Unserved []mcpserver.Unserved `json:"unserved"`
 	Sandbox  doctorSandbox        `json:"sandbox"`
+	Servers  doctorServers        `json:"servers"`
+	Profiles doctorProfiles       `json:"profiles"`
+	Secrets  doctorSecrets        `json:"secrets"`
 }
 
 // doctorSandbox is what isolates scripts here.
@@ -59,7 +63,8 @@ func (a *app) doctorCommand() *cobra.Command {
 		Long: `Say which configuration is in force, where skills are looked for and what is
 there, which skills do not load or were repaired and how to mend them, which are
 hidden by others, which cannot be served as MCP skill resources, and what isolates
-scripts. Exits with 1 if a skill does not load.`,
+scripts; which MCP servers, profiles and secrets there are, and what is wrong with
+them, without connecting anything. Exits with 1 if a skill does not load.`,
 		Example: "  loadout doctor\n  loadout doctor --json | jq .problems",
 		Args:    want(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -74,6 +79,10 @@ scripts. Exits with 1 if a skill does not load.`,
 			defer rt.Close()
 			out := a.examine(rt, c)
 			out.Sandbox = a.examineSandbox(cmd.Context(), c)
+			var own []*upstream.Config
+			out.Servers, own = a.examineServers(c)
+			out.Profiles = a.examineProfiles(rt, own)
+			out.Secrets = a.examineSecrets()
 			if a.json {
 				err = a.printJSON(out)
 			} else {
@@ -174,7 +183,7 @@ func (a *app) printDoctor(d doctorOutput) {
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
 	p("%s %s (%s, %s)\n\n%s\n", a.bold("Loadout"), d.Version.Version, d.Version.Go, d.Version.Platform, a.bold("Configuration"))
 	if len(d.Config) == 0 {
-		p("  no file; the defaults are in force\n")
+		p("  no loadout.yaml; the defaults are in force\n")
 	}
 	for _, f := range d.Config {
 		p("  %s\n", plain(f))
@@ -204,6 +213,7 @@ func (a *app) printDoctor(d doctorOutput) {
 		}
 	}
 	a.printSandbox(&b, d.Sandbox)
+	a.printMore(&b, d)
 	fmt.Fprint(a.stdout, b.String())
 }
 

@@ -126,15 +126,15 @@ func (a *app) notFoundHint(e *catalog.NotFoundError) string {
 	case strings.Contains(e.Reason, "skills.enabled"):
 		return "see where that is set: loadout config show" + a.flags()
 	case e.Reason != "" && plain(e.Ref) == e.Ref:
-		return "see why: loadout explain " + quoted(e.Ref) + a.flags()
+		return "see why: loadout explain " + quoted(e.Ref) + a.profileFlags()
 	}
 	if _, err := os.Stat(e.Ref); err == nil && len(a.skills) == 0 {
 		return "for a skill that is at a path: loadout show NAME --skills " + quoted(e.Ref)
 	}
 	if !skill.PortableName(e.Ref) {
-		return "see what there is: loadout list" + a.flags()
+		return "see what there is: loadout list" + a.profileFlags()
 	}
-	return "see what there is: loadout list" + a.flags() + "; or search: loadout search " + quoted(e.Ref) + a.flags()
+	return "see what there is: loadout list" + a.profileFlags() + "; or search: loadout search " + quoted(e.Ref) + a.profileFlags()
 }
 
 func isType[E error](err error) bool {

@@ -15,7 +15,7 @@ type explainOutput struct {
 }
 
 func (a *app) explainCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "explain NAME",
 		Short: "Say which skills a name could stand for, and why one wins",
 		Long: `Say which skills a name could stand for, in order of precedence, which of them
@@ -48,6 +48,8 @@ or because a setting hides them.`,
 			return nil
 		},
 	}
+	a.profileFlag(cmd.Flags())
+	return cmd
 }
 
 // explain prints the candidates; missing is why none of them was chosen.

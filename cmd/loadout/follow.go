@@ -11,14 +11,18 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/profile"
 )
 
-// follower keeps the kill switch and the allow-list of a running server as the
-// configuration files say: withdrawing them has to count at once.
+// follower keeps the kill switch, the allow-list and the rules of a running server
+// as the configuration files say: withdrawing them has to count at once.
 type follower struct {
 	a      *app
 	rt     *loadout.Runtime
-	chosen []string // the skills of a profile, nil for all
+	set    *toolset
+	ghost  *profile.Profile // nil for all skills
+	chosen []string         // its skills
 	mu     sync.Mutex
 	filter catalog.Filter
 	stamps map[string]stamp
@@ -34,8 +38,8 @@ type stamp struct {
 // followInterval is how often the files are looked at.
 const followInterval = 500 * time.Millisecond
 
-func (a *app) newFollower(rt *loadout.Runtime, c *config.Config, chosen []string) *follower {
-	f := &follower{a: a, rt: rt, chosen: chosen, filter: filterOf(c)}
+func (a *app) newFollower(rt *loadout.Runtime, c *config.Config, set *toolset, p *profile.Profile) *follower {
+	f := &follower{a: a, rt: rt, set: set, ghost: p, chosen: chosen(p), filter: filterOf(c)}
 	f.stamps = f.look()
 	return f
 }
@@ -90,9 +94,11 @@ func (f *follower) refresh(ctx context.Context) error {
 	quiet := *f.a
 	quiet.quiet = true
 	c, err := quiet.settings(nil)
+	rules, _ := policy.ParseRules([]string{"deny"}) // what cannot be read denies
 	if f.failed = err; err == nil {
-		filter = filterOf(c)
+		filter, rules = filterOf(c), quiet.rules(c, f.ghost)
 	}
+	f.set.SetRules(rules)
 	filter.Select = f.chosen
 	if filter.Disabled == f.filter.Disabled && filter.Shell == f.filter.Shell && slices.Equal(filter.Allow, f.filter.Allow) {
 		return f.failed

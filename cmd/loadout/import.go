@@ -58,7 +58,8 @@ type importedServer struct {
 // importStep is what one import did to a client's file. It holds credentials
 // where the file did.
 type importStep struct {
-	Original []byte            `json:"original"`        // the file before
+	Original []byte            `json:"original"` // the file before
+	Backup   string            `json:"backup,omitempty"`
 	Kept     bool              `json:"kept"`            // the file was not changed
 	Names    []string          `json:"names"`           // of the entries that were taken out
 	Local    []client.Local    `json:"local,omitempty"` // and of those of projects
@@ -89,7 +90,10 @@ client's file is kept; everything else in it stays as it is. Tokens move to secr
 in a file that only you can read. A login stays with the client: servers that want
 one are named. Of Claude Code, the servers of the project that you are in come too
 (those that "claude mcp add" puts there), and those of all with --all-projects. Doing
-it again takes over what is new; --undo puts all back.
+it again takes over what is new; --undo puts all back. The backup has the tokens as
+they were, for you alone to read, and stays until you delete it, also after --undo.
+On a terminal it asks first; where standard input is none, and with --json, it acts at
+once, without --yes.
 
 Clients: %s.`, serversName, strings.Join(client.Names(), ", ")),
 		Example: `  loadout import claude-code --dry-run
@@ -221,6 +225,7 @@ func (im *importing) take(ctx context.Context) error {
 		if change, err = client.PlanAdopt(im.target, step.Names, step.Local, entry); err != nil {
 			return im.failed(err)
 		}
+		step.Backup = change.Backup
 		im.out.Backup, im.out.Diff = change.Backup, change.Diff()
 		im.out.Notes = append(im.out.Notes, change.Notes...)
 	}
@@ -497,6 +502,7 @@ func (im *importing) finish(change *client.Change) error {
 	fmt.Fprintln(a.stdout, "Done.")
 	if im.out.Backup != "" {
 		fmt.Fprintf(a.stdout, "The file as it was is in %s; to go back: loadout import %s --undo%s\n", plain(im.out.Backup), im.client.Name, im.fileFlag())
+		fmt.Fprintln(a.stdout, "That backup has its tokens in clear until --undo deletes it: delete it yourself once all works.")
 	}
 	for _, n := range im.out.Next {
 		fmt.Fprintf(a.stdout, "Next: %s\n", plain(n))

@@ -102,12 +102,10 @@ func (im *importing) suffix(f foreign) string {
 	return cmp.Or(strings.Trim(notInFolder.ReplaceAllString(folder, "-"), "-"), "project")
 }
 
-// stayIn keeps the working directory of a server that names files from there.
+// stayIn keeps the working directory of a server of a project, which its client
+// starts there: any argument may name a file by that.
 func stayIn(c *upstream.Config, project string) {
-	relative := func(s string) bool {
-		return strings.HasPrefix(s, "./") || strings.HasPrefix(s, "../") || strings.HasPrefix(s, `.\`) || strings.HasPrefix(s, `..\`)
-	}
-	if project != "" && c.Type == upstream.Stdio && c.Dir == "" && (relative(c.Command) || slices.ContainsFunc(c.Args, relative)) {
+	if project != "" && c.Type == upstream.Stdio && c.Dir == "" {
 		c.Dir = strings.ReplaceAll(project, "${", "$${")
 	}
 }

@@ -25,11 +25,19 @@ const tokenText = `(?:gh[pousr]_|github_pat_|glpat-|sk-|sk_|xox[abeoprs]-|xapp-|
 
 var (
 	// secretKey is a variable or a header with a secret.
-	secretKey = regexp.MustCompile(`(?i)token|secret|passw|credential|api[-_]?key|apikey|access[-_]?key|private[-_]?key|(^|[-_])(key|pat|auth|pwd|cookie)([-_]|$)|authorization|cookie`)
+	secretKey = regexp.MustCompile(`(?i)token|secret|passw|passphrase|passcode|webhook|credential|api[-_]?key|apikey|access[-_]?key|private[-_]?key|(^|[-_])(key|pat|auth|pwd|cookie)([-_]|$)|authorization|cookie`)
 	// secretFlag is a flag or a parameter with a secret. It is narrower: flags
 	// have all kinds of names, as --max-tokens and --key-file.
 	secretFlag = regexp.MustCompile(`(?i)^key$|(^|[-_.])(api|access|secret|private|auth|account|service)[-_]?key$|apikey$|` +
 		`(^|[-_.])(auth|access|api|bot|refresh)?(token|secret|password|passwd|passphrase|pwd|pat|credentials?|authorization|bearer)$|(?-i:[a-z](Token|Secret|Password)$)`)
+	// userPassword is user:password@host where that is no URL, as in a DSN, and
+	// notUsers are what else has a : and a @.
+	userPassword = regexp.MustCompile(`^([A-Za-z0-9_.%+-]+):([^@\s/]{4,})@[A-Za-z0-9(\[]`)
+	notUsers     = regexp.MustCompile(`(?i)^(mailto|npm|jsr|sip|acct|xmpp):|@sha256:`)
+	// inPairs is the password in a list, as Server=x;Password=y.
+	inPairs = regexp.MustCompile(`(?i)((?:^|[;&?\s])(?:password|passwd|pwd|accountkey|sharedaccesskey|sharedsecret)\s?=\s?)([^;&\s'"]+)`)
+	// hook is the address of a webhook, which who has it may post to.
+	hook       = regexp.MustCompile(`(?i)^https://(hooks\.slack\.com/|(\w+\.)?discord(app)?\.com/api/webhooks/|[^/]+\.webhook\.office\.com/|chat\.googleapis\.com/v1/spaces/)[^/]*\w`)
 	knownToken = regexp.MustCompile(`(^|[^A-Za-z0-9_$-])(` + tokenText + `)`)
 	keyID      = regexp.MustCompile(`^A[KS]IA[A-Z0-9]{12,}$`)
 	pathLike   = regexp.MustCompile(`^([./~]|[A-Za-z]:[\\/])|(?i)\.(pem|key|crt|json|ya?ml|txt|env)$`)
@@ -99,11 +107,15 @@ func likely(value string) bool {
 
 // variable is a variable of the environment.
 func (m *mover) variable(where, key, value string) string {
+	isURL := aURL.MatchString(value)
 	switch {
-	case secretKey.MatchString(key) && secretive(value) && !aURL.MatchString(value):
+	case secretKey.MatchString(key) && secretive(value) && (!isURL || strings.Contains(strings.ToLower(key), "webhook")):
 		return m.take(where, key, value)
-	case aURL.MatchString(value):
+	case isURL:
 		return m.url(where, value)
+	}
+	if p := userPassword.FindStringSubmatchIndex(value); p != nil && secretive(value[p[4]:p[5]]) && !notUsers.MatchString(value) {
+		return value[:p[4]] + m.take(where, "password", value[p[4]:p[5]]) + value[p[5]:]
 	}
 	return m.tokens(where, key, value)
 }
@@ -181,6 +193,13 @@ func (m *mover) word(where, value string) string {
 
 // tokens takes those out of a text that are known by how they begin.
 func (m *mover) tokens(where, key, text string) string {
+	text = inPairs.ReplaceAllStringFunc(text, func(s string) string {
+		p := inPairs.FindStringSubmatch(s)
+		if !likely(p[2]) {
+			return s
+		}
+		return p[1] + m.take(where, "password", p[2])
+	})
 	const shortest = 16 // and with a digit: sk- begins other words too
 	return knownToken.ReplaceAllStringFunc(text, func(s string) string {
 		token := knownToken.FindStringSubmatch(s)[2]
@@ -194,6 +213,9 @@ func (m *mover) tokens(where, key, text string) string {
 // url takes the password, the parameters and the tokens out of a URL. It edits the
 // text, so that all else stays as it is written: what is taken is as the URL has it.
 func (m *mover) url(where, u string) string {
+	if hook.MatchString(u) && secretive(u) {
+		return m.take(where, "webhook", u)
+	}
 	begin := strings.Index(u, "://") + len("://")
 	if begin < len("://") {
 		return u

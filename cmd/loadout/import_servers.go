@@ -252,7 +252,7 @@ func serverNode(c *upstream.Config) *yaml.Node {
 // that the server wants a login.
 func oauthNode(o *upstream.OAuthClient) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-	for _, f := range [][2]string{{"clientId", o.ID}, {"clientSecret", o.Secret}, {"scopes", strings.Join(o.Scopes, ",")}, {"redirectUri", o.Redirect}} {
+	for _, f := range [][2]string{{"clientId", o.ID}, {"clientSecret", o.Secret}, {"scopes", strings.Join(o.Scopes, ",")}, {"redirectUri", o.Redirect}, {"issuer", o.Issuer}} {
 		if f[1] != "" {
 			n.Content = append(n.Content, textNode(f[0]), textNode(f[1]))
 		}

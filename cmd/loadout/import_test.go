@@ -50,6 +50,38 @@ func TestTokensOfImportedServersMove(t *testing.T) {
 	}
 }
 
+// What is a secret by what it is, whatever it is called, moves too.
+func TestSecretsOfImportedServersByTheirForm(t *testing.T) {
+	for _, tt := range []struct{ key, value, want, secret string }{
+		{"MY_PASSPHRASE", "correcthorse", "${{secrets.X_MY_PASSPHRASE}}", "correcthorse"},
+		{"DB_DSN", "user:hunter2secret@tcp(db)/x", "user:${{secrets.X_PASSWORD}}@tcp(db)/x", "hunter2secret"},
+		{"CONNECTION", "Server=db;User Id=me;Password=hunter2;Encrypt=true", "Server=db;User Id=me;Password=${{secrets.X_PASSWORD}};Encrypt=true", "hunter2"},
+		{"CONNECTION", "host=db password=hunter2", "host=db password=${{secrets.X_PASSWORD}}", "hunter2"},
+		{"CONNECTION", "jdbc:postgresql://db/x?user=me&password=hunter2", "jdbc:postgresql://db/x?user=me&password=${{secrets.X_PASSWORD}}", "hunter2"},
+		{"NOTIFY", "https://hooks.slack.com/services/T0/B0/abcdef", "${{secrets.X_WEBHOOK}}", "https://hooks.slack.com/services/T0/B0/abcdef"},
+		{"ALERT_WEBHOOK_URL", "https://example.com/in/abcdef", "${{secrets.X_ALERT_WEBHOOK_URL}}", "https://example.com/in/abcdef"},
+		{"DB_DSN", "user:${PASSWORD}@tcp(db)/x", "user:${PASSWORD}@tcp(db)/x", ""},
+		{"CONNECTION", "Password=${{secrets.DB}};x", "Password=${{secrets.DB}};x", ""},
+		{"PACKAGE", "npm:some-server@1.2.3", "npm:some-server@1.2.3", ""},
+		{"IMAGE", "server:1.2.3@sha256:0123", "server:1.2.3@sha256:0123", ""},
+		{"CONTACT", "mailto:ann.lee@example.com", "mailto:ann.lee@example.com", ""},
+		{"ADDRESS", "ann@example.com", "ann@example.com", ""},
+	} {
+		c := &upstream.Config{Name: "x", Env: map[string]string{tt.key: tt.value}}
+		moved, err := moveSecrets(c, nil, kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, v := range valuesOf(moved) {
+			got = v
+		}
+		if c.Env[tt.key] != tt.want || got != tt.secret {
+			t.Errorf("%s=%s: %s with %q", tt.key, tt.value, c.Env[tt.key], got)
+		}
+	}
+}
+
 func TestNamesOfSecrets(t *testing.T) {
 	for _, tt := range [][3]string{
 		{"github", "GITHUB_TOKEN", "GITHUB_TOKEN"}, {"a.b c", "key", "A_B_C_KEY"}, {"", "1st", "SECRET_1ST"}, {"", "…", "SECRET_"}, {"日本", "k", "K"},

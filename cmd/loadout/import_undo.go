@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,6 +38,21 @@ func (im *importing) sharedByOthers() map[string]bool {
 	return out
 }
 
+// ownBackups are those that imports made and that are still as they were made.
+func (im *importing) ownBackups() []string {
+	var out []string
+	for _, step := range im.record.Steps {
+		info, err := os.Lstat(step.Backup)
+		if step.Backup == "" || err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(step.Original)) {
+			continue
+		}
+		if data, err := os.ReadFile(step.Backup); err == nil && bytes.Equal(data, step.Original) {
+			out = append(out, step.Backup)
+		}
+	}
+	return out
+}
+
 // undo puts back what imports took, the last one first.
 func (im *importing) undo(ctx context.Context) error {
 	if len(im.record.Steps) > 0 {
@@ -42,6 +60,7 @@ func (im *importing) undo(ctx context.Context) error {
 	}
 	var drop []string // secrets
 	shared := im.sharedByOthers()
+	backups := im.ownBackups()
 	for _, step := range slices.Backward(im.record.Steps) {
 		for _, name := range slices.Sorted(maps.Keys(step.Servers)) {
 			s := importedServer{Name: name, As: name, State: "kept"}
@@ -62,6 +81,14 @@ func (im *importing) undo(ctx context.Context) error {
 		im.out.Diff = change.Diff()
 		im.out.Notes = append(im.out.Notes, change.Notes...)
 	}
+	whole := len(im.out.Notes) == 0 // everything goes back
+	for _, b := range backups {
+		what := ", which has tokens in clear, is deleted"
+		if !whole {
+			what = " has tokens in clear and stays, as not everything goes back: delete it once all works"
+		}
+		im.out.Notes = append(im.out.Notes, "the backup "+b+what)
+	}
 	if do, err := im.show(ctx); !do || err != nil {
 		return err
 	}
@@ -74,6 +101,7 @@ func (im *importing) undo(ctx context.Context) error {
 		if step := im.record.Steps[last]; !step.Kept {
 			change, err := client.PlanReturn(im.target, step.Original, step.Names, step.Local, step.Entry)
 			if err == nil {
+				whole = whole && len(change.Notes) == 0
 				err = change.Apply()
 			}
 			if err != nil {
@@ -95,6 +123,14 @@ func (im *importing) undo(ctx context.Context) error {
 	}
 	if err := im.keep(ctx); err != nil {
 		return err
+	}
+	for _, b := range backups {
+		if !whole {
+			break
+		}
+		if err := os.Remove(b); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fail(exitFound, "delete it yourself", "all is back, but not deleted is the backup %s: %w", b, reason(err))
+		}
 	}
 	im.out.Done = true
 	var names []string

@@ -118,6 +118,10 @@ func (a *app) listText(snap *catalog.Snapshot, skills []listedSkill) {
 		fmt.Fprintln(a.stdout, "Skills are switched off (skills.enabled: false). See: loadout config show")
 		return
 	}
+	if len(skills) == 0 && a.ghost != "" {
+		fmt.Fprintf(a.stdout, "Profile %s has no skill that is here. To see all there are: loadout list%s\n", plain(a.ghost), a.flags())
+		return
+	}
 	if len(skills) == 0 {
 		fmt.Fprintf(a.stdout, "No skills were found. Make one with: loadout new NAME; or see where they are looked for: loadout doctor%s\n", a.flags())
 		return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"os/exec"
 	"path/filepath"
@@ -77,8 +78,12 @@ func (a *app) signIns() *oauth.Store {
 
 // loginCommand is what a person types to sign in to a server.
 func (a *app) loginCommand(name string, files []string) string {
+	return a.signInCommand("login", name, files)
+}
+
+func (a *app) signInCommand(verb, name string, files []string) string {
 	var b strings.Builder
-	b.WriteString("loadout servers login " + quoted(name))
+	b.WriteString("loadout servers " + verb + " " + quoted(name))
 	for _, f := range files {
 		b.WriteString(" --mcp-config " + quoted(f))
 	}
@@ -115,8 +120,9 @@ func authorized(c *upstream.Config) bool {
 	})
 }
 
-// signInTo finds a server of the person's that can be signed in to.
-func (a *app) signInTo(name string, files []string) (*upstream.Config, *oauth.Store, error) {
+// signInTo finds a server of the person's that can be signed in to. To sign out,
+// only its address has to be known.
+func (a *app) signInTo(name string, files []string, out bool) (*upstream.Config, *oauth.Store, error) {
 	c, err := a.settings(nil)
 	if err != nil {
 		return nil, nil, err
@@ -139,9 +145,12 @@ func (a *app) signInTo(name string, files []string) (*upstream.Config, *oauth.St
 	case transportOf(s) != upstream.HTTP:
 		return nil, nil, fail(exitUsage, "give it what it needs as env or headers, with ${{secrets.NAME}}; see: loadout secret --help", "%s is reached over %s: signing in is for servers with a url, over HTTP", name, transportOf(s))
 	}
+	if out {
+		s = &upstream.Config{Name: s.Name, Type: s.Type, URLs: s.URLs, File: s.File}
+	}
 	resolved, unset := s.Resolve(a.variables(c))
-	if len(unset) > 0 {
-		return nil, nil, fail(exitFound, unset[0].Hint, "%s is not configured: %s", name, unset[0])
+	if len(unset) > 0 { // the hint is what the error ends in
+		return nil, nil, fail(exitFound, unset[0].Hint, "%s is not configured: %s", name, strings.TrimSuffix(unset[0].String(), ": "+unset[0].Hint))
 	}
 	store := a.signIns()
 	if store == nil {
@@ -151,7 +160,7 @@ func (a *app) signInTo(name string, files []string) (*upstream.Config, *oauth.St
 }
 
 func (a *app) serversLogin(ctx context.Context, name string, files []string, quietly bool) error {
-	s, store, err := a.signInTo(name, files)
+	s, store, err := a.signInTo(name, files, false)
 	if err != nil {
 		return err
 	}
@@ -207,7 +216,7 @@ func (a *app) showLogin(out loginOutput) error {
 func (a *app) login(s *upstream.Config, at string, quietly bool) *oauth.Login {
 	l := &oauth.Login{Server: at, Headers: s.Headers, Say: func(text string) { fmt.Fprintln(a.stderr, text) }}
 	if c := s.OAuth; c != nil {
-		l.ID, l.Secret, l.Scopes, l.Redirect = c.ID, c.Secret, c.Scopes, c.Redirect
+		l.ID, l.Secret, l.Scopes, l.Redirect, l.Issuer = c.ID, c.Secret, c.Scopes, c.Redirect, c.Issuer
 	}
 	pasting := isTerminal(a.stdin)
 	if pasting {
@@ -250,7 +259,17 @@ func (a *app) loginFailed(ctx context.Context, s *upstream.Config, files []strin
 	if _, ok := errors.AsType[*policy.UnsafeError](err); ok {
 		return fail(exitRefused, "look at it, who owns it and who can read it; delete it, or as: chmod 600", "sign in to %s: %w", s.Name, err)
 	}
+	if other, ok := errors.AsType[*oauth.IssuerError](err); ok {
+		next := "ask its makers which one is right; if it is the one that the server names, correct oauth.issuer in " + s.File
+		if !other.Configured {
+			next = "ask its makers whether they moved; if they did: " + a.signInCommand("logout", s.Name, files) + ", then: " + a.loginCommand(s.Name, files)
+		}
+		return fail(exitRefused, next, "sign in to %s: %w", s.Name, err)
+	}
 	again := "try it again: " + a.loginCommand(s.Name, files)
+	if _, ok := errors.AsType[*net.OpError](err); ok {
+		return fail(exitFound, "check its url, and that it runs; then "+again, "sign in to %s: it cannot be reached: %w", s.Name, err)
+	}
 	var denied *oauth.DeniedError
 	if !errors.As(err, &denied) && !errors.Is(err, oauth.ErrLate) {
 		again = "check its url, and what its makers say about signing in; a client that you registered there goes into its configuration as oauth: {clientId: …}"
@@ -259,7 +278,7 @@ func (a *app) loginFailed(ctx context.Context, s *upstream.Config, files []strin
 }
 
 func (a *app) serversLogout(ctx context.Context, name string, files []string) error {
-	s, store, err := a.signInTo(name, files)
+	s, store, err := a.signInTo(name, files, true)
 	if err != nil {
 		return err
 	}

@@ -158,6 +158,42 @@ func TestLoginRefused(t *testing.T) {
 	}
 }
 
+// Another authorization server than the person wrote down, or signed in at before,
+// is refused, with what to do.
+func TestLoginElsewhere(t *testing.T) {
+	issuer := oauthtest.New(t)
+	server := issuer.Serve(t)
+	home := withServersFile(t, "  guarded: {url: '"+server+"', oauth: {issuer: 'https://login.example.com'}}\n  free: {url: '"+server+"'}\n")
+	code, _, stderr := person(t, home, "guarded")
+	if want := "it names the authorization server " + issuer.URL + ", and oauth.issuer in its configuration is https://login.example.com\n  ask its makers which one is right;"; code != exitRefused || !strings.Contains(stderr, want) {
+		t.Errorf("another one than written: exit code %d, %s", code, stderr)
+	}
+	if code, _, stderr = person(t, home, "free"); code != exitOK {
+		t.Fatalf("exit code %d, %s", code, stderr)
+	}
+	kept, err := filepath.Glob(filepath.Join(home, ".local", "state", "loadout", "oauth", "*.json"))
+	if err != nil || len(kept) != 1 {
+		t.Fatalf("it keeps %v, %v", kept, err)
+	}
+	b, err := os.ReadFile(kept[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(kept[0], bytes.Replace(b, []byte(`"issuer":"`+issuer.URL), []byte(`"issuer":"https://login.example.com`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr = person(t, home, "free")
+	if want := ", and you signed in at https://login.example.com\n  ask its makers whether they moved; if they did: loadout servers logout free, then: loadout servers login free\n"; code != exitRefused || !strings.Contains(stderr, want) {
+		t.Errorf("another one than before: exit code %d, %s", code, stderr)
+	}
+	if code, _, stderr = ended(t, home, "servers", "logout", "free"); code != exitOK {
+		t.Errorf("signing out: %d, %s", code, stderr)
+	}
+	if code, _, stderr = person(t, home, "free"); code != exitOK {
+		t.Errorf("after it: %d, %s", code, stderr)
+	}
+}
+
 // The command to sign in names the file that a server was found by.
 func TestLoginOfAFile(t *testing.T) {
 	issuer := oauthtest.New(t)
@@ -203,6 +239,22 @@ func TestLoginOpensTheBrowser(t *testing.T) {
 	}
 	if code := p.end(t); code != exitOK {
 		t.Errorf("exit code %d, %s", code, p.stderr.String())
+	}
+}
+
+// What keeps a person from signing in is said once, with a next step that helps.
+func TestLoginThatCannotBe(t *testing.T) {
+	home := withServersFile(t, "  unset: {url: 'https://mcp.example.com/mcp', headers: {X-Key: '${NOWHERE}'}}\n  refused: {url: 'http://127.0.0.1:1/mcp'}\n")
+	code, _, stderr := ended(t, home, "servers", "login", "unset")
+	if code != exitFound || !strings.HasPrefix(stderr, "loadout: unset is not configured: header X-Key of server \"unset\" has no value for ${NOWHERE}\n  ") {
+		t.Errorf("without its variable: %d, %s", code, stderr)
+	}
+	if code, out, stderr := ended(t, home, "servers", "logout", "unset"); code != exitOK || out != "You were not signed in to unset.\n" {
+		t.Errorf("signing out needs no variable: %d, %s, %s", code, out, stderr)
+	}
+	code, _, stderr = ended(t, home, "servers", "login", "--no-browser", "refused")
+	if code != exitFound || !strings.Contains(stderr, "sign in to refused: it cannot be reached: ") || !strings.Contains(stderr, "check its url, and that it runs") {
+		t.Errorf("nobody listens there: %d, %s", code, stderr)
 	}
 }
 

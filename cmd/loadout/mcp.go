@@ -146,6 +146,7 @@ func (a *app) mcp(ctx context.Context, c *config.Config, o mcpFlags) error {
 		return err
 	}
 	defer rt.Close()
+	a.noteAbsent(ctx, c, p, rt)
 	if workspace != "" && rt.RunsScripts() {
 		if err := rt.CheckWorkspace(workspace); err != nil {
 			return err
@@ -158,7 +159,7 @@ func (a *app) mcp(ctx context.Context, c *config.Config, o mcpFlags) error {
 	defer set.Close()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	follow := a.newFollower(rt, c, chosen(p))
+	follow := a.newFollower(rt, c, set, p)
 	defer follow.start(ctx)()
 	options := mcpserver.Options{Lead: lead(p), TextBudget: c.MCP.TextBudget, Compat: c.MCP.Compat, Remote: remote, Workspace: workspace, Tools: set.Set,
 		Flags: a.flags(), Refresh: follow.refresh, Version: buildVersion().Version, Logger: a.logger()}

@@ -22,20 +22,13 @@ import (
 
 // ghosts are the profiles that count: the person's own, then the project's where
 // it is trusted as it is.
-func (a *app) ghosts() ([]*profile.Profile, error) {
-	var out []*profile.Profile
-	if dir := a.ghostDir(); dir != "" {
-		if root, err := os.OpenRoot(dir); err == nil { // there need be none
-			all, problems, err := profile.ReadDir(root.FS())
-			root.Close()
-			if err != nil {
-				return nil, fail(exitFound, "mend it, or leave --profile out", "profiles in %s: %w", dir, err)
-			}
-			for _, p := range problems {
-				a.note("%s: %s", dir, p)
-			}
-			out = all
-		}
+func (a *app) ghosts() ([]*profile.Profile, error) { return a.ghostsNoting(a.note) }
+
+// ghostsNoting is ghosts; note is told what is wrong with some.
+func (a *app) ghostsNoting(note func(format string, args ...any)) ([]*profile.Profile, error) {
+	out, err := a.ownGhosts(note)
+	if err != nil {
+		return nil, err
 	}
 	root := projectRoot(a.configInput().WorkDir)
 	if root == "" {
@@ -52,13 +45,13 @@ func (a *app) ghosts() ([]*profile.Profile, error) {
 		file := filepath.Join(p.dir, filepath.FromSlash(f.Path))
 		data, err := readSmall(file, 1<<20)
 		if err != nil || !a.coversFile(p, file, data) {
-			a.note("%s is passed over: it changed since the project was trusted", file)
+			note("%s is passed over: it changed since the project was trusted", file)
 			continue
 		}
 		all, findings := profile.Parse(data, f.Path)
 		for _, d := range findings {
 			if d.Severity == skill.Error || d.Severity == skill.Warning {
-				a.note("%s:%d: %s", f.Path, d.Line, d.Message)
+				note("%s:%d: %s", f.Path, d.Line, d.Message)
 			}
 		}
 		for _, g := range all {
@@ -70,6 +63,27 @@ func (a *app) ghosts() ([]*profile.Profile, error) {
 		out = append(out, all...)
 	}
 	return out, nil
+}
+
+// ownGhosts are the person's own profiles; note is told what is wrong with some.
+func (a *app) ownGhosts(note func(format string, args ...any)) ([]*profile.Profile, error) {
+	dir := a.ghostDir()
+	if dir == "" {
+		return nil, nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, nil // there need be none
+	}
+	defer root.Close()
+	all, problems, err := profile.ReadDir(root.FS())
+	if err != nil {
+		return nil, fail(exitFound, "mend it, or leave --profile out", "profiles in %s: %w", dir, err)
+	}
+	for _, p := range problems {
+		note("%s: %s", dir, p)
+	}
+	return all, nil
 }
 
 // projectGhosts is where a project has profiles.
@@ -199,12 +213,13 @@ func (s *profiles) get(name string) (*servedProfile, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.a.noteAbsent(s.ctx, s.c, p, rt)
 	set, _, err := s.a.toolset(s.ctx, s.c, rt, s.files, p)
 	if err != nil {
 		rt.Close()
 		return nil, err
 	}
-	follow := s.a.newFollower(rt, s.c, chosen(p))
+	follow := s.a.newFollower(rt, s.c, set, p)
 	o := s.options
 	o.Lead = lead(p)
 	o.Tools, o.Refresh = set.Set, follow.refresh
@@ -247,7 +262,11 @@ func (a *app) exposeDirect(s *mcpserver.Server, set *toolset, prefix string) *di
 	for _, sv := range set.Servers() {
 		c := set.Resolved(sv.Name)
 		if c == nil || taken[sv.Name] {
-			a.note("MCP server %s is left out: %s", sv.Name, sv.Error)
+			why := sv.Error
+			if sv.Name == "loadout" {
+				why = "the name is Loadout's own: give the server another one"
+			}
+			a.note("MCP server %s is left out: %s", sv.Name, why)
 			continue
 		}
 		taken[sv.Name] = true

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -36,10 +35,10 @@ func (a *app) projectServers() *projectServers {
 	s := &projectServers{a: a, ghosts: a.readTrusted(root)}
 	switch {
 	case file == "":
-	case configured(file) == root:
+	case config.ProjectDir(file) == root:
 		s.files = s.ghosts
 	default:
-		s.files = a.readTrusted(configured(file))
+		s.files = a.readTrusted(config.ProjectDir(file))
 	}
 	return s
 }
@@ -127,7 +126,7 @@ func (a *app) still(at readAt) error {
 	case now.trusted && now.digest == at.digest:
 		return nil
 	case now.trusted:
-		return errors.New("the configuration of the project " + at.dir + " was trusted anew after it was read: start Loadout again")
+		return &upstream.NotAllowedError{Why: "the configuration of the project " + at.dir + " was trusted anew after it was read: start Loadout again"}
 	case now.digest != at.digest:
 		return untrusted("changed since it was trusted", at.dir)
 	}
@@ -135,5 +134,5 @@ func (a *app) still(at readAt) error {
 }
 
 func untrusted(why, dir string) error {
-	return fmt.Errorf("the configuration of the project %s %s: look at it, trust it with `loadout trust %s`, and start Loadout again", dir, why, quoted(dir))
+	return &upstream.NotAllowedError{Why: fmt.Sprintf("the configuration of the project %s %s: look at it, trust it with `loadout trust %s`, and start Loadout again", dir, why, quoted(dir))}
 }

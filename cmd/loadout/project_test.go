@@ -148,6 +148,17 @@ func TestServerOfAProject(t *testing.T) {
 				t.Errorf("where it runs (-want +got):\n%s", diff)
 			}
 
+			c.run(t, "trust", "--remove", ".")
+			for range 4 {
+				if text, ok := c.probe(t, s, server); ok || !strings.Contains(text, "is not trusted any more") {
+					t.Errorf("without trust: %s", text)
+				}
+			}
+			c.run(t, "trust", ".", "--yes")
+			if text, ok := c.probe(t, s, server); !ok {
+				t.Errorf("trusted again as it was read: %s", text)
+			}
+
 			c.write(t, ".loadout/more.yaml", "mcpServers: {}\n")
 			for range 2 { // what runs is told nothing, and what has ended is not started
 				if text, ok := c.probe(t, s, server); ok || !strings.Contains(text, "loadout trust "+c.repo) {

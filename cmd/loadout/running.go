@@ -139,7 +139,7 @@ func (a *app) showRunning(all []running.Process) {
 			fmt.Fprintln(a.stdout, "  no MCP servers")
 			continue
 		}
-		a.table("  ", rows)
+		a.serverTable("  ", rows)
 	}
 }
 

@@ -54,18 +54,26 @@ never shown. The variable LOADOUT_SECRET_NAME stands in for one that is not set 
   loadout secret list`,
 	})
 	var skill string
+	var remove bool
 	grant := &cobra.Command{
-		Use:     "grant NAME --skill SKILL",
-		Short:   "Let a skill have a secret, until a file of it changes",
-		Example: "  loadout secret grant GITHUB_TOKEN --skill github",
+		Use:   "grant NAME --skill SKILL",
+		Short: "Let a skill have a secret, until a file of it changes",
+		Long: `Let a skill have a secret, until a file of it changes. It need not be set yet. With
+--remove the skill may have it no more, and keeps what else was approved; what runs
+already is ended by loadout approve --revoke.`,
+		Example: "  loadout secret grant GITHUB_TOKEN --skill github\n  loadout secret grant GITHUB_TOKEN --skill github --remove",
 		Args:    want(1, 1, "the NAME of a secret"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if skill == "" {
 				return fail(exitUsage, "as: loadout secret grant NAME --skill SKILL", "secret grant needs the skill that is to have it")
 			}
+			if remove {
+				return a.secretUngrant(cmd.Context(), args[0], skill)
+			}
 			return a.secretGrant(cmd.Context(), args[0], skill)
 		},
 	}
+	grant.Flags().BoolVar(&remove, "remove", false, "take it back: the skill may have it no more")
 	grant.Flags().StringVar(&skill, "skill", "", "the `SKILL` that is to have it")
 	cmd.AddCommand(&cobra.Command{
 		Use:   "set NAME",
@@ -289,6 +297,10 @@ func (a *app) secretRemove(ctx context.Context, name string) error {
 	}
 	switch err := store.Remove(ctx, name); {
 	case errors.Is(err, secrets.ErrNotSet):
+		granted, err := a.secretSkills(ctx)
+		if skills := granted[name]; err == nil && len(skills) > 0 {
+			return fail(exitNotFound, fmt.Sprintf("to take it from skill %s, which was granted it: loadout secret grant %s --skill %s --remove", skills[0].Name, name, quoted(skills[0].Name)), "secret %s is not set", name)
+		}
 		return fail(exitNotFound, "see what there is: loadout secret list", "secret %s is not set", name)
 	case err != nil:
 		return a.secretFailed(err)
@@ -305,7 +317,7 @@ func (a *app) secretRemove(ctx context.Context, name string) error {
 	}
 	fmt.Fprintf(a.stdout, "Forgotten: %s\n", name)
 	for _, k := range out.Skills {
-		a.note("skill %s is still allowed to have it, if it is set again; to withdraw that: loadout approve --revoke %s", k.Name, quoted(k.Name))
+		a.note("skill %s is still allowed to have it, if it is set again; to withdraw that: loadout secret grant %s --skill %s --remove", k.Name, name, quoted(k.Name))
 	}
 	return nil
 }
@@ -377,13 +389,59 @@ func (a *app) secretGrant(ctx context.Context, name, skill string) error {
 	if a.json {
 		return a.printJSON(secretGrant{name, value != "", w.Entry.Name, w.Entry.Origin, w.Digest, kept})
 	}
-	fmt.Fprintf(a.stdout, "Granted: skill %s may have %s until a file of it changes.\n", plain(w.Entry.Name), name)
 	if value == "" {
-		a.note("secret %s is not set; to set it: loadout secret set %s", name, name)
+		fmt.Fprintf(a.stdout, "Noted: %s is not set; once it is, skill %s may have it until a file of it changes. To set it: loadout secret set %s\n", name, plain(w.Entry.Name), name)
+	} else {
+		fmt.Fprintf(a.stdout, "Granted: skill %s may have %s until a file of it changes.\n", plain(w.Entry.Name), name)
 	}
 	if !kept.Allows.Run {
 		a.note("its scripts and servers are not approved; to approve them: loadout approve %s%s", quoted(w.Entry.Name), a.flags())
 	}
+	return nil
+}
+
+// secretUngrant takes a secret from a skill, which need not be here any more. What
+// else was approved of it stays.
+func (a *app) secretUngrant(ctx context.Context, name, skill string) error {
+	if err := secretName(name); err != nil {
+		return err
+	}
+	grants, _, err := a.grants().List(ctx)
+	if err != nil {
+		return err
+	}
+	var changed []policy.Grant
+	for _, g := range grants {
+		if g.Name != skill && g.Origin+"/"+g.Name != skill || !slices.Contains(g.Allows.Secrets, name) {
+			continue
+		}
+		g.Allows.Secrets = slices.DeleteFunc(slices.Clone(g.Allows.Secrets), func(s string) bool { return s == name })
+		action := "approve"
+		if g.Expired(time.Now()) || !g.Allows.Run && len(g.Allows.Secrets) == 0 {
+			action = "revoke"
+			_, err = a.grants().Revoke(ctx, g.ID)
+		} else {
+			g, err = a.grants().Put(ctx, g)
+		}
+		if err != nil {
+			return fmt.Errorf("take secret %s from %s: %w", name, skill, err)
+		}
+		if err := a.record(ctx, action, g); err != nil {
+			return err
+		}
+		changed = append(changed, g)
+	}
+	if len(changed) == 0 {
+		return fail(exitNotFound, "see which skills may have it: loadout secret list", "skill %s was not granted secret %s", skill, name)
+	}
+	if a.json {
+		out, err := a.secretNow(ctx, name)
+		if err != nil {
+			return err
+		}
+		return a.printJSON(out)
+	}
+	fmt.Fprintf(a.stdout, "Taken back: skill %s may have %s no more.\n", plain(skill), name)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,6 +47,7 @@ type serverTool struct {
 
 type serverTest struct {
 	serverInfo
+	Dir      string       `json:"dir,omitempty"` // that its command starts in
 	ToolList []serverTool `json:"tool_list"`
 	Stderr   string       `json:"stderr,omitempty"`
 }
@@ -65,7 +67,9 @@ and directories of servers.files and servers.dirs, in the form of any client:
     search: {url: "https://mcp.example.com/mcp", headers: {Authorization: "Bearer ${SEARCH_TOKEN}"}}
 
 READY is connected; DEGRADED does not answer, but its tools are known; DEAD could
-not be connected; NOT_CONFIGURED lacks the value of a variable.`,
+not be connected; NOT_CONFIGURED lacks the value of a variable. Each has the time
+that its start may take, which is two minutes for npx, uvx and the like. Servers of
+skills that you approved are not listed: loadout servers test SKILL_SERVER shows one.`,
 		Example: "  loadout servers\n  loadout servers --mcp-config servers.json --json\n  loadout servers test files",
 		Args:    want(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -99,6 +103,9 @@ model.`,
 
 func (a *app) serversAccept(ctx context.Context, name string, files []string) error {
 	return a.withServers(ctx, files, false, "", func(set *toolset, _ map[string]string, _ []string) error {
+		if err := known(set, name); err != nil {
+			return err
+		}
 		changed, err := set.Accept(ctx, name)
 		if err != nil {
 			return fail(exitFound, "see what is wrong with it: loadout servers test "+name, "accept the tools of %s: %w", name, err)
@@ -137,7 +144,8 @@ func (a *app) withServers(ctx context.Context, files []string, connect bool, nam
 		return err
 	}
 	defer rt.Close()
-	set, findings, err := a.toolset(ctx, c, rt, files, p)
+	a.noteAbsent(ctx, c, p, rt)
+	set, findings, err := a.toolsetWithin(ctx, c, rt, files, p, untilTried)
 	if err != nil {
 		return err
 	}
@@ -164,7 +172,11 @@ func (a *app) listServers(ctx context.Context, files []string, offline bool) err
 			return a.printJSON(out)
 		}
 		if len(out.Servers) == 0 {
-			fmt.Fprintln(a.stdout, "There are no MCP servers. Adopt those of a client with: loadout import CLIENT\nor write them into a file, see: loadout servers --help")
+			none := "There are no MCP servers. Adopt those of a client with: loadout import CLIENT\nor write them into a file, see: loadout servers --help"
+			if a.ghost != "" {
+				none = "Profile " + plain(a.ghost) + " has no MCP servers that are here. To see all of yours: loadout servers" + a.flags()
+			}
+			fmt.Fprintln(a.stdout, none)
 			a.showRunning(out.Running)
 			return nil
 		}
@@ -172,10 +184,31 @@ func (a *app) listServers(ctx context.Context, files []string, offline bool) err
 		for _, s := range out.Servers {
 			rows = append(rows, []string{s.Name, s.Transport, string(s.State), s.Era, strconv.Itoa(s.Tools), milliseconds(s.LatencyMS), skill.OneLine(cmp.Or(s.Error, s.Problem))})
 		}
-		a.table("", rows)
+		a.serverTable("", rows)
 		a.showRunning(out.Running)
 		return nil
 	})
+}
+
+// serverTable prints rows that end in what is wrong. A terminal has no room for
+// that in a column: it stands below.
+func (a *app) serverTable(indent string, rows [][]string) {
+	if a.width() == 0 {
+		a.table(indent, rows)
+		return
+	}
+	var b strings.Builder
+	short := make([][]string, len(rows))
+	for i, r := range rows {
+		last := len(r) - 1
+		short[i] = r[:last]
+		if i > 0 && r[last] != "" {
+			fmt.Fprintf(&b, "\n%s%s\n", indent, a.bold(plain(r[0])))
+			a.wrap(&b, indent+"  ", r[last], same)
+		}
+	}
+	a.table(indent, short)
+	fmt.Fprint(a.stdout, b.String())
 }
 
 // milliseconds is a latency for people, "" where there is none.
@@ -192,6 +225,9 @@ func infoOf(s tools.Server, wrong map[string]string) serverInfo {
 		File: s.Config.File, Problem: s.Problem}
 	if i.Error == "" && i.Problem == "" {
 		i.Error = wrong[s.Name]
+	}
+	if more := moreTime(s.Config, i.Error); more != "" && wrong != nil {
+		i.Error += "; " + more
 	}
 	if s.Known != nil {
 		at := s.Known.At
@@ -216,21 +252,18 @@ func transportOf(c *upstream.Config) string {
 
 func (a *app) serversTest(ctx context.Context, name string, files []string) error {
 	return a.withServers(ctx, files, true, name, func(set *toolset, wrong map[string]string, _ []string) error {
-		all := set.Servers()
-		i := slices.IndexFunc(all, func(s tools.Server) bool { return s.Name == name })
-		if i < 0 {
-			var names []string
-			for _, s := range all {
-				names = append(names, s.Name)
-			}
-			hint := "see those there are: loadout servers"
-			if len(names) > 0 {
-				hint = "there are " + strings.Join(names, ", ")
-			}
-			return fail(exitNotFound, hint, "there is no MCP server %q", name)
+		if err := known(set, name); err != nil {
+			return err
 		}
-		s := all[i]
+		all := set.Servers()
+		s := all[slices.IndexFunc(all, func(s tools.Server) bool { return s.Name == name })]
 		t := serverTest{serverInfo: infoOf(s, wrong), ToolList: []serverTool{}, Stderr: s.Stderr}
+		if r := set.Resolved(s.Name); r != nil && r.Command != "" && r.Owner == "" {
+			t.Dir = cmp.Or(r.Dir, ".")
+			if abs, err := filepath.Abs(t.Dir); err == nil {
+				t.Dir = abs
+			}
+		}
 		if s.Known != nil {
 			for _, d := range s.Known.Tools {
 				if slices.Contains(s.Held, d.Name) {
@@ -253,6 +286,25 @@ func (a *app) serversTest(ctx context.Context, name string, files []string) erro
 	})
 }
 
+// toolText is how many columns of what a tool says of itself people are shown.
+const toolText = 100
+
+// known fails where there is no server of a name.
+func known(set *toolset, name string) error {
+	var names []string
+	for _, s := range set.Servers() {
+		if s.Name == name {
+			return nil
+		}
+		names = append(names, s.Name)
+	}
+	hint := "see those there are: loadout servers"
+	if len(names) > 0 {
+		hint = "there are " + strings.Join(names, ", ")
+	}
+	return fail(exitNotFound, hint, "there is no MCP server %q", name)
+}
+
 func (a *app) showServer(t serverTest) {
 	fmt.Fprintf(a.stdout, "%s is %s", a.bold(t.Name), t.State)
 	if t.Era != "" {
@@ -264,9 +316,12 @@ func (a *app) showServer(t serverTest) {
 			fmt.Fprintln(a.stdout, plain(text))
 		}
 	}
+	if t.Dir != "" {
+		fmt.Fprintf(a.stdout, "It starts in %s.\n", plain(t.Dir))
+	}
 	var rows [][]string
-	for _, tool := range t.ToolList {
-		rows = append(rows, []string{tool.Name, tool.Description})
+	for _, tool := range t.ToolList { // --json has all that they say
+		rows = append(rows, []string{tool.Name, clip(tool.Description, toolText)})
 	}
 	a.table("  ", rows)
 	if t.Stderr != "" && (a.verbose || t.State != upstream.Ready) {

@@ -16,7 +16,7 @@ import (
 )
 
 func (a *app) showCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show a skill: its fields, instructions and files",
 		Long: `Show a skill: its fields, files and instructions. It is named by NAME,
@@ -35,6 +35,8 @@ NAME@CONSTRAINT, ORIGIN/NAME, or the digest of its files.`,
 			return a.show(cmd, rt, args[0])
 		},
 	}
+	a.profileFlag(cmd.Flags())
+	return cmd
 }
 
 // shownSkill is show --json.

@@ -209,3 +209,21 @@ func TestTerminalServer(t *testing.T) {
 	c.types(t, "\x04")
 	c.end(t, exitOK)
 }
+
+// A narrow terminal has no room for what is wrong with a server beside its name: it
+// stands below, and none of it is cut.
+func TestServersOnANarrowTerminal(t *testing.T) {
+	home := withServersFile(t, "  unset: {url: 'https://mcp.example.com/mcp', headers: {X-Key: '${NOWHERE_TO_BE_FOUND}'}}\n")
+	c := openConsole(t, 80, []string{"HOME=" + home, "LOADOUT_CONFIG="}, "servers")
+	c.await(t, "NOWHERE_TO_BE_FOUND")
+	c.end(t, exitOK)
+	text := colours.ReplaceAllString(c.output(), "")
+	if !strings.Contains(text, "NAME   TRANSPORT  STATE           ERA  TOOLS  LATENCY\n") || strings.Contains(text, "…\n") {
+		t.Errorf("the table is\n%s", text)
+	}
+	for line := range strings.Lines(text) {
+		if columns(strings.TrimRight(line, "\n")) > 80 {
+			t.Errorf("a line is too long: %q", line)
+		}
+	}
+}

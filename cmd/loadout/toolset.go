@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -127,6 +128,23 @@ func profileRules(p *profile.Profile) (policy.Rules, []policy.Problem) {
 	return rules, problems
 }
 
+// rules are the person's own with those of a profile, which may be nil.
+func (a *app) rules(c *config.Config, p *profile.Profile) policy.Rules {
+	rules, problems := policy.ParseRules(c.Policy.Rules)
+	for _, p := range problems {
+		a.note("policy.rules: %s; until it is mended no tool is called", p)
+	}
+	rules.Threshold, _ = policy.ParseLevel(c.Policy.Threshold)
+	if p == nil {
+		return rules
+	}
+	more, problems := profileRules(p)
+	for _, problem := range problems {
+		a.note("policy of profile %s: %s; until it is mended no tool is called", p.Name, problem)
+	}
+	return rules.Then(more)
+}
+
 // serverFilesIn are the files of a directory that may have servers, or the file.
 func serverFilesIn(path string) ([]string, error) {
 	fi, err := os.Stat(path)
@@ -146,6 +164,13 @@ func serverFilesIn(path string) ([]string, error) {
 
 // toolset connects nothing yet.
 func (a *app) toolset(ctx context.Context, c *config.Config, rt *loadout.Runtime, given []string, p *profile.Profile) (*toolset, []string, error) {
+	return a.toolsetWithin(ctx, c, rt, given, p, 0)
+}
+
+// toolsetWithin is toolset with a deadline for connecting servers; 0 is that of
+// the configuration.
+func (a *app) toolsetWithin(ctx context.Context, c *config.Config, rt *loadout.Runtime, given []string, p *profile.Profile, deadline time.Duration) (*toolset, []string, error) {
+	configured := time.Duration(c.Servers.Deadline) * time.Second
 	project := a.projectServers()
 	own, findings, err := a.servers(c, given)
 	if err != nil {
@@ -154,27 +179,23 @@ func (a *app) toolset(ctx context.Context, c *config.Config, rt *loadout.Runtime
 	for _, f := range findings {
 		a.note("%s", f)
 	}
-	rules, problems := policy.ParseRules(c.Policy.Rules)
-	for _, p := range problems {
-		a.note("policy.rules: %s; until it is mended no tool is called", p)
-	}
-	rules.Threshold, _ = policy.ParseLevel(c.Policy.Threshold)
+	rules := a.rules(c, p)
 	safety, _ := policy.ParseLevel(c.Servers.Safety)
 	var theirs []*upstream.Config
 	if p != nil {
 		theirs = p.MCPServers
 		if len(p.ServerNames) > 0 { // of the person's own, those that it names
+			for _, text := range absentServers(p, own) {
+				a.note("profile %s: %s", p.Name, text)
+			}
 			own = slices.DeleteFunc(own, func(s *upstream.Config) bool { return !slices.Contains(p.ServerNames, s.Name) })
 		}
-		more, problems := profileRules(p)
-		for _, problem := range problems {
-			a.note("policy of profile %s: %s; until it is mended no tool is called", p.Name, problem)
-		}
-		rules = rules.Then(more)
 	}
+	patient(own, configured)
+	patient(theirs, configured)
 	t := &toolset{}
-	sandboxed := &skillServers{rt: rt, project: project, flags: a.flags(), secrets: map[string][]sandbox.Secret{}}
-	dialer := &upstream.Dialer{OAuth: a.oauth(given), Spawn: sandboxed.spawner(spawn.New(nil).Start), Logger: a.logger(), Private: privateOf(c), Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: buildVersion().Version}}
+	sandboxed := &skillServers{rt: rt, project: project, flags: a.flags(), off: scriptsOff(c)}
+	dialer := &upstream.Dialer{OAuth: a.oauth(given), Spawn: sandboxed.spawner(a.inServerDir(spawn.New(nil).Start)), Logger: a.logger(), Private: privateOf(c), Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: buildVersion().Version}}
 	t.pool = upstream.NewPool(&upstream.PoolOptions{
 		Dialer: dialer, Cache: a.toolCache(), Idle: time.Duration(c.Servers.Idle) * time.Second, Logger: a.logger(),
 	})
@@ -185,8 +206,11 @@ func (a *app) toolset(ctx context.Context, c *config.Config, rt *loadout.Runtime
 	}
 	t.Set = tools.New(&tools.Options{
 		Skills: rt, Pool: t.pool, Own: own, Profile: theirs, Pins: pins, Variables: variables, Rules: rules, DefaultSafety: safety,
-		Deadline: time.Duration(c.Servers.Deadline) * time.Second, Logger: a.logger(),
-		Permit:  sandboxed.permit(variables.User),
+		Deadline: cmp.Or(deadline, configured), Logger: a.logger(),
+		Permit: sandboxed.permit(variables.User),
+		Permits: func(ctx context.Context, e *catalog.Entry) bool {
+			return rt.WouldLeave(ctx, e.Key(), policy.Principal{}, "")
+		},
 		Provide: sandboxed.provide,
 		Audit:   auditCalls(a.audit()),
 	})
@@ -224,7 +248,7 @@ func (a *app) variables(c *config.Config) upstream.Variables {
 		Home: a.home(), Secret: secret, Input: secret, // what a client would ask for is kept as a secret
 		Env: func(name string) (string, bool) { v := a.getenv(name); return v, v != "" }, Workspace: dir,
 		User: func(name string) (string, bool) { v, ok := c.User[name]; return v, ok },
-		File: func(path string) ([]byte, error) { return readSmall(path, upstream.MaxEnvFile) },
+		File: a.envFile, Dir: a.serverDir(),
 	}
 }
 
@@ -233,10 +257,8 @@ type skillServers struct {
 	rt      *loadout.Runtime
 	project *projectServers
 	flags   string   // for commands that a person is told to type
+	off     string   // why no command is started, or ""
 	files   sync.Map // of providers, by the variant
-
-	mu      sync.Mutex
-	secrets map[string][]sandbox.Secret // that configurations were given, by key of the skill
 }
 
 // permit asks for leave to use what a skill brings.
@@ -249,29 +271,9 @@ func (s *skillServers) permit(user func(string) (string, bool)) func(context.Con
 		if err != nil {
 			return nil, err
 		}
-		secret := func(name string) (string, bool) {
-			v, ok := l.Secret(context.WithoutCancel(ctx), name)
-			if ok { // what is started with it must not say it
-				s.hide(e.Key(), sandbox.NewSecret(name, v))
-			}
-			return v, ok
-		}
+		secret := func(name string) (string, bool) { return l.Secret(context.WithoutCancel(ctx), name) }
 		return &tools.Leave{Digest: l.Digest, Ended: l.Ended(), Release: l.Release, Check: l.Check, User: user, Secret: secret}, nil
 	}
-}
-
-// hide notes a secret that the configuration of a skill's servers was given.
-func (s *skillServers) hide(key string, secret sandbox.Secret) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := slices.DeleteFunc(slices.Clone(s.secrets[key]), func(o sandbox.Secret) bool { return o.Name == secret.Name })
-	s.secrets[key] = append(all, secret)
-}
-
-func (s *skillServers) hidden(key string) []sandbox.Secret {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.secrets[key]
 }
 
 // provide is the server of a skill's provider.
@@ -291,6 +293,9 @@ func (s *skillServers) spawner(plain upstream.Spawner) upstream.Spawner {
 		if c.Owner == "" {
 			return plain(ctx, c)
 		}
+		if s.off != "" {
+			return nil, errors.New("commands of skills and projects are not started: " + s.off)
+		}
 		if c.Owner == ofProject {
 			service, err := s.project.service(c)
 			if err != nil {
@@ -302,7 +307,10 @@ func (s *skillServers) spawner(plain upstream.Spawner) upstream.Spawner {
 		if i := strings.LastIndex(c.Owner, "@sha256:"); i >= 0 {
 			key, digest = c.Owner[:i], policy.Digest(c.Owner[i+1:])
 		}
-		service := loadout.Service{Skill: key, Digest: digest, Command: append([]string{c.Command}, c.Args...), Env: c.Env, Secrets: s.hidden(key)}
+		service := loadout.Service{Skill: key, Digest: digest, Command: append([]string{c.Command}, c.Args...), Env: c.Env}
+		for _, v := range c.Hidden() { // it must not say what its configuration was given
+			service.Redact = append(service.Redact, sandbox.NewSecret("of its configuration", v))
+		}
 		if files, ok := s.files.Load(c.Env[provider.Variant]); ok {
 			service.Files = files.(map[string][]byte)
 		}

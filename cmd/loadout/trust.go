@@ -7,18 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/profile"
-	"github.com/loadout-dev/loadout/skill"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
 type trustFlags struct{ list, remove, dryRun, yes bool }
@@ -30,7 +25,10 @@ type trustOutput struct {
 	Files   []policy.ProjectFile `json:"files"`
 	State   string               `json:"state"`   // trusted, changed or untrusted, as it is afterwards
 	Effects []string             `json:"effects"` // settings that come into force, as text
-	Ignored []config.Note        `json:"ignored"` // what of the file does not count even so
+	Ignored []config.Note        `json:"ignored"` // what of the files does not count even so
+	// Problems are rules that cannot be read: with them no tool could be called, so
+	// that it is not recorded.
+	Problems []string `json:"problems"`
 }
 
 type trustList struct {
@@ -52,7 +50,8 @@ func (a *app) trustCommand() *cobra.Command {
 loadout.yaml, .mcp.json and what is below .loadout, but not its skills, which are
 approved one by one. When a byte of that changes, it has to be trusted again. Until
 then a project may add skill directories inside itself and rules that deny, nothing
-else. No project ever loosens the sandbox. On a terminal it asks first.`,
+else. No project ever loosens the sandbox. On a terminal it asks first; where standard
+input or standard error is none, and with --json, it acts at once, without --yes.`,
 		Example: `  loadout trust . --dry-run                only show it
   loadout trust ~/src/project
   loadout trust --list
@@ -146,23 +145,14 @@ func (a *app) covered(file string, data []byte) bool {
 	if own == "" {
 		return false
 	}
-	p, err := a.readProject(configured(own))
+	p, err := a.readProject(config.ProjectDir(own))
 	return err == nil && p.trusted && a.coversFile(p, file, data)
-}
-
-// configured is the directory that a project's configuration file is for.
-func configured(file string) string {
-	dir := filepath.Dir(file)
-	if filepath.Base(dir) == ".loadout" {
-		dir = filepath.Dir(dir)
-	}
-	return dir
 }
 
 // trustsFile reports whether a project's configuration file counts with these
 // bytes.
 func (a *app) trustsFile(file string, data []byte) bool {
-	dir := configured(file)
+	dir := config.ProjectDir(file)
 	p, err := a.readProject(dir)
 	if err != nil {
 		a.note("whether %s is trusted cannot be said, so it is not: %v", dir, err)
@@ -183,9 +173,8 @@ func (a *app) trust(ctx context.Context, dir string, o *trustFlags) error {
 		return fail(exitNotFound, "nothing has to be trusted there; its skills are approved one by one: loadout approve NAME",
 			"%s has no loadout.yaml, .mcp.json or .loadout", p.dir)
 	}
-	out := &trustOutput{Dir: p.dir, Digest: p.digest, Files: p.files, State: p.state(), Effects: []string{}, Ignored: []config.Note{}}
+	out := &trustOutput{Dir: p.dir, Digest: p.digest, Files: p.files, State: p.state(), Effects: []string{}, Ignored: []config.Note{}, Problems: []string{}}
 	a.effects(p, out)
-	a.ghostEffects(p, out)
 	if !a.json {
 		a.printTrust(p, out)
 	}
@@ -194,6 +183,14 @@ func (a *app) trust(ctx context.Context, dir string, o *trustFlags) error {
 			return a.printJSON(out)
 		}
 		return nil
+	}
+	if len(out.Problems) > 0 {
+		if a.json {
+			if err := a.printJSON(out); err != nil {
+				return err
+			}
+		}
+		return fail(exitFound, "mend it, and try again", "%s is not trusted: with this no tool could be called, yours neither: %s", p.dir, strings.Join(out.Problems, "; "))
 	}
 	if !o.yes && !a.json && isTerminal(a.stdin) && isTerminal(a.stderr) {
 		fmt.Fprintln(a.stderr)
@@ -250,126 +247,6 @@ func (p *project) state() string {
 	return "untrusted"
 }
 
-// effects works out which settings of the project's own file would count.
-func (a *app) effects(p *project, out *trustOutput) {
-	in := a.configInput()
-	in.WorkDir, in.Flags = p.dir, nil
-	file, _ := config.ProjectFile(p.dir)
-	in.Trusted = func(string, []byte) bool { return false }
-	without, err := config.Load(in)
-	if err != nil || file == "" {
-		return // there is none, or the person's own is at fault
-	}
-	in.Trusted = func(f string, data []byte) bool { return f == file && a.coversFile(p, f, data) }
-	with, err := config.Load(in)
-	if err != nil {
-		return
-	}
-	before := map[string]string{}
-	for _, v := range without.Values() {
-		before[v.Key] = v.Text()
-	}
-	for _, v := range with.Values() {
-		if before[v.Key] != v.Text() {
-			out.Effects = append(out.Effects, v.Key+": "+v.Text())
-		}
-	}
-	for _, f := range with.Servers.Project {
-		out.Effects = append(out.Effects, "servers in: "+f)
-		a.serverEffects(p, f, out)
-	}
-	out.Ignored = append(out.Ignored, with.Notes...)
-}
-
-// serverEffects lists the servers of a file, or the files of a directory, that the
-// project's own names.
-func (a *app) serverEffects(p *project, name string, out *trustOutput) {
-	ignored := func(where, format string, args ...any) {
-		out.Ignored = append(out.Ignored, config.Note{Where: where, Message: fmt.Sprintf(format, args...)})
-	}
-	files, err := serverFilesIn(name)
-	if err != nil {
-		ignored(name, "it cannot be read: %v", reason(err))
-		return
-	}
-	for _, file := range files {
-		data, err := readSmall(file, 1<<20)
-		switch {
-		case err != nil:
-			ignored(file, "it cannot be read: %v", reason(err))
-			continue
-		case !a.coversFile(p, file, data):
-			ignored(file, "its servers do not count, as it is not among the files that are trusted")
-			continue
-		}
-		f, findings := upstream.Parse(data, upstream.ParseOptions{Name: file})
-		out.ignore(file, findings)
-		for _, s := range f.Servers {
-			out.Effects = append(out.Effects, projectServer("", s)...)
-		}
-	}
-}
-
-// ghostEffects lists the servers of the project's profiles.
-func (a *app) ghostEffects(p *project, out *trustOutput) {
-	for _, f := range p.files {
-		if path.Dir(f.Path) != projectGhosts {
-			continue
-		}
-		file := filepath.Join(p.dir, filepath.FromSlash(f.Path))
-		data, err := readSmall(file, 1<<20)
-		if err != nil || !a.coversFile(p, file, data) {
-			continue // it is said where the file is shown
-		}
-		all, findings := profile.Parse(data, f.Path)
-		out.ignore(f.Path, findings)
-		for _, g := range all {
-			for _, s := range g.MCPServers {
-				out.Effects = append(out.Effects, projectServer("profile "+g.Name+": ", s)...)
-			}
-		}
-	}
-}
-
-// ignore notes what of a file is left out.
-func (o *trustOutput) ignore(file string, findings []skill.Diagnostic) {
-	for _, d := range findings {
-		if d.Severity == skill.Error {
-			o.Ignored = append(o.Ignored, config.Note{Where: fmt.Sprintf("%s:%d:%d", file, d.Line, d.Column), Message: d.Message})
-		}
-	}
-}
-
-// projectServer says what a server of a project reaches, and what it is told: of
-// variables only those of the person and of places in the project.
-func projectServer(of string, c *upstream.Config) []string {
-	w := wishedOf(c)
-	text := of + "server " + c.Name + ": "
-	out := []string{text + strings.Join(w.Hosts, ", ")}
-	if len(w.Command) > 0 {
-		out = []string{text + commandText(w)}
-	}
-	for i, v := range w.Variables {
-		w.Variables[i].Given = v.Kind == upstream.FromUser || v.Kind == upstream.FromPath && v.Name != "userHome"
-	}
-	for _, v := range variableTexts(w.Variables) {
-		out = append(out, text+v)
-	}
-	return out
-}
-
-// commandText says how the command of a project's server is started.
-func commandText(w loadout.WishedService) string {
-	line := strings.Join(w.Command, " ")
-	switch w.Judge(); {
-	case w.Refused != "":
-		return "not started: " + line + " (" + w.Refused + ")"
-	case w.Fetches:
-		return "installed, and started in the sandbox with the project to read and no network: " + line
-	}
-	return "started in the sandbox with the project to read and no network: " + line
-}
-
 func (a *app) coversFile(p *project, file string, data []byte) bool {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
 	if err != nil {
@@ -387,6 +264,9 @@ func (a *app) printTrust(p *project, out *trustOutput) {
 	}
 	for _, n := range out.Ignored {
 		fmt.Fprintf(&b, "%s %s\n", a.faint("ignored"), plain(n.Where+": "+n.Message))
+	}
+	for _, text := range out.Problems {
+		fmt.Fprintf(&b, "%s %s\n", a.red("wrong  "), plain(text))
 	}
 	for _, f := range p.files {
 		fmt.Fprintf(&b, "\n%s %s\n", a.bold(plain(f.Path)), a.faint(sized(f.Size)))
@@ -481,7 +361,7 @@ func (a *app) untrust(ctx context.Context, dir string) error {
 		return err
 	}
 	if a.json {
-		return a.printJSON(trustOutput{Dir: t.Dir, Digest: t.Digest, Files: []policy.ProjectFile{}, State: "untrusted", Effects: []string{}, Ignored: []config.Note{}})
+		return a.printJSON(trustOutput{Dir: t.Dir, Digest: t.Digest, Files: []policy.ProjectFile{}, State: "untrusted", Effects: []string{}, Ignored: []config.Note{}, Problems: []string{}})
 	}
 	fmt.Fprintf(a.stdout, "Not trusted any more: %s\n", plain(t.Dir))
 	return nil

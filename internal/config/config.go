@@ -30,6 +30,7 @@ type Config struct {
 	Servers Servers
 	Policy  Policy
 	Sandbox Sandbox
+	Models  Models
 	// User are the person's own fields, which ${{user.NAME}} stands for in the
 	// configuration of MCP servers.
 	User map[string]string
@@ -258,7 +259,7 @@ func (l *loader) mapping(n *yaml.Node, prefix, file, root string) {
 func (l *loader) userFields(n *yaml.Node, root string, where func(*yaml.Node) string) {
 	switch {
 	case root != "":
-		l.bad(root, where(n), "user is ignored: a project's file may only add skill directories inside the project")
+		l.bad(root, where(n), "user"+onlyYours)
 		return
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
 		return
@@ -385,6 +386,17 @@ func (l *loader) path(p, base string) string {
 	return filepath.Join(base, p)
 }
 
+// whole reports whether a path of servers in a variable does not depend on the
+// working directory: variables stay when that becomes somebody else's project,
+// which must not be taken for the person's own servers.
+func (l *loader) whole(variable, p string) bool {
+	if filepath.IsAbs(l.path(p, "")) {
+		return true
+	}
+	l.c.Notes = append(l.c.Notes, Note{variable, shown(p) + " is not read, as it would be another in each directory: write its whole path"})
+	return false
+}
+
 func decode(v any, n *yaml.Node) error {
 	switch v := v.(type) {
 	case *bool:
@@ -450,11 +462,10 @@ func (l *loader) earlier() {
 			l.c.Inherited = append(l.c.Inherited, l.path(d, l.in.WorkDir))
 		}
 	}
-	if f := l.in.Getenv("LLP_MCP_CONNECTIONS_FILE"); f != "" {
-		l.c.Servers.Inherited = append(l.c.Servers.Inherited, l.path(f, l.in.WorkDir))
-	}
-	if d := l.in.Getenv("LLP_MCP_CONNECTIONS_DIR"); d != "" {
-		l.c.Servers.Inherited = append(l.c.Servers.Inherited, l.path(d, l.in.WorkDir))
+	for _, name := range []string{"LLP_MCP_CONNECTIONS_FILE", "LLP_MCP_CONNECTIONS_DIR"} {
+		if p := l.in.Getenv(name); p != "" && l.whole(name, p) {
+			l.c.Servers.Inherited = append(l.c.Servers.Inherited, l.path(p, l.in.WorkDir))
+		}
 	}
 	if level := l.in.Getenv("LLP_MCP_DEFAULT_SAFETY"); level != "" {
 		if s, _ := find("servers.safety"); s.parse(l.c, strings.ToUpper(level)) == nil {
@@ -505,6 +516,9 @@ func (l *loader) text(s setting, text, from string) {
 	if err := s.parse(l.c, text); err != nil {
 		l.fault(from, "%s: %v", s.key, err)
 		return
+	}
+	if list, ok := s.value(l.c).(*[]string); ok && s.path && from == s.env && strings.HasPrefix(s.key, "servers.") {
+		*list = slices.DeleteFunc(*list, func(p string) bool { return !l.whole(from, p) })
 	}
 	l.given(s, l.in.WorkDir, from)
 }

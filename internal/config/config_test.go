@@ -632,6 +632,25 @@ func TestL2BadVariablesOfAnEarlierSystem(t *testing.T) {
 	}
 }
 
+// A file of servers that is named from wherever we are is whoever's wrote what is
+// there: it is not read as the person's own.
+func TestServersByRelativePathsInVariables(t *testing.T) {
+	m := newMachine(t)
+	m.env["LLP_MCP_CONNECTIONS_FILE"], m.env["LLP_MCP_CONNECTIONS_DIR"] = "team.json", "./team"
+	m.env["LOADOUT_SERVERS_FILES"] = strings.Join([]string{"team.json", "~/mine.json", "/a/b.json"}, string(filepath.ListSeparator))
+	c := m.load()
+	if got := m.paths(slices.Concat(c.Servers.Files, c.Servers.Inherited)); !slices.Equal(got, []string{"ROOT/home/mine.json", "/a/b.json"}) {
+		t.Errorf("got %q", got)
+	}
+	if got := strings.Join(m.notes(c), "\n"); strings.Count(got, "write its whole path") != 3 || !strings.Contains(got, `LLP_MCP_CONNECTIONS_DIR: "./team" is not read`) {
+		t.Errorf("notes %s", got)
+	}
+	m.env["LLP_MCP_CONNECTIONS_FILE"], m.env["LLP_MCP_CONNECTIONS_DIR"] = "/a.json", "~/a"
+	if got := m.paths(m.load().Servers.Inherited); !slices.Equal(got, []string{"/a.json", "ROOT/home/a"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
 func FuzzLoad(f *testing.F) {
 	f.Add("skills:\n  dirs: [a, /b]\n")
 	f.Add(config.Example())

@@ -69,6 +69,14 @@ type Sandbox struct {
 	BuildScripts bool
 }
 
+// Models say which language model a chat has. A project's file may set none of it.
+type Models struct {
+	Default   string
+	BaseURL   string
+	Key       string
+	MaxTokens int
+}
+
 // setting is one key: its place in the file, its environment variable, what
 // it means, and the field it sets.
 type setting struct {
@@ -153,6 +161,14 @@ var settings = []setting{
 		doc: "The registry from which npm packages of scripts are installed; empty means that of npm."},
 	{key: "sandbox.build_scripts", env: "LOADOUT_SANDBOX_BUILD_SCRIPTS", value: func(c *Config) any { return &c.Sandbox.BuildScripts },
 		doc: "Let packages be built from source and run their install scripts, in the sandbox too."},
+	{key: "models.default", env: "LOADOUT_MODELS_DEFAULT", value: func(c *Config) any { return &c.Models.Default },
+		doc: "The language model of loadout chat, as anthropic:NAME or openai:NAME; empty means a demonstration\nthat is none."},
+	{key: "models.base_url", env: "LOADOUT_MODELS_BASE_URL", value: func(c *Config) any { return &c.Models.BaseURL }, check: webAddress,
+		doc: "The server of the model, as http://127.0.0.1:11434/v1; empty means that of the vendor."},
+	{key: "models.key", env: "LOADOUT_MODELS_KEY", value: func(c *Config) any { return &c.Models.Key },
+		doc: "The name of the secret or variable with the key for it; empty means ANTHROPIC_API_KEY or\nOPENAI_API_KEY, which are sent to their vendors only."},
+	{key: "models.max_tokens", env: "LOADOUT_MODELS_MAX_TOKENS", value: func(c *Config) any { return &c.Models.MaxTokens }, check: between(0, 1_000_000),
+		doc: "The most tokens of one answer; 0 is what the model's vendor says."},
 }
 
 func between(low, high int) func(any) error {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -33,6 +34,34 @@ var fromTrusted = map[string]func(mine, theirs any) error{
 }
 
 var errLooser = errors.New("is ignored: a project's file may only make it stricter")
+
+// onlyYours ends what is said of a key that no project's file may set.
+const onlyYours = " is ignored: only you can set it, in your own file"
+
+// untilTrusted ends what is said of what a project's file may set once a person
+// trusts the project.
+func untilTrusted(file string) string {
+	return " is ignored until you trust the project, with: loadout trust " + quoted(ProjectDir(file))
+}
+
+// ProjectDir is the directory that a project's configuration file is for.
+func ProjectDir(file string) string {
+	dir := filepath.Dir(file)
+	if filepath.Base(dir) == ".loadout" {
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}
+
+// quoted is a path as a shell reads it.
+func quoted(path string) string {
+	if !strings.ContainsFunc(path, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("@%+=:,./_-~", r)
+	}) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
 
 // behind adds texts after those there are.
 func behind(mine, theirs any) error {
@@ -111,11 +140,11 @@ func (l *loader) setByProject(s setting, n *yaml.Node, file, root, where string)
 	join := fromTrusted[s.key]
 	denials := s.key == "policy.rules" && !l.trusted
 	switch {
-	case join == nil && l.trusted:
-		l.bad(root, where, s.key+" is ignored: only you can set it, in your own file")
+	case join == nil:
+		l.bad(root, where, s.key+onlyYours)
 		return
 	case !l.trusted && !denials:
-		l.bad(root, where, s.key+" is ignored: a project's file may only add skill directories inside the project")
+		l.bad(root, where, s.key+untilTrusted(file))
 		return
 	}
 	theirs := &Config{}
@@ -129,7 +158,7 @@ func (l *loader) setByProject(s setting, n *yaml.Node, file, root, where string)
 	}
 	(&loader{c: theirs, in: l.in}).makeAbsolute(s, filepath.Dir(file))
 	if list, ok := s.value(theirs).(*[]string); ok {
-		*list = slices.DeleteFunc(*list, func(v string) bool { return !l.projectMay(s, v, denials, root, where) })
+		*list = slices.DeleteFunc(*list, func(v string) bool { return !l.projectMay(s, v, denials, file, root, where) })
 		if len(*list) == 0 && denials {
 			return
 		}
@@ -150,10 +179,10 @@ func (l *loader) setByProject(s setting, n *yaml.Node, file, root, where string)
 }
 
 // projectMay reports whether a text of a list may come from a project.
-func (l *loader) projectMay(s setting, v string, denials bool, root, where string) bool {
+func (l *loader) projectMay(s setting, v string, denials bool, file, root, where string) bool {
 	switch {
 	case denials && !denies(v):
-		l.bad(root, where, shown(v)+" is ignored: a project's file may only deny until you trust it, with: loadout trust DIR")
+		l.bad(root, where, "the rule "+shown(v)+untilTrusted(file))
 		return false
 	case s.path && !inside(root, v):
 		l.bad(root, where, shown(v)+" is ignored: it is outside the project")

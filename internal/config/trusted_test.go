@@ -104,3 +104,21 @@ func TestATrustedProjectMayBeStricter(t *testing.T) {
 		t.Errorf("it has %+v", c)
 	}
 }
+
+// What counts once the project is trusted says how, with the directory as a shell
+// reads it; what never does says so.
+func TestWhatWaitsForTrust(t *testing.T) {
+	m := newMachine(t)
+	m.write(projectFile, "servers: {files: [.mcp.json]}\npolicy: {rules: [allow x]}\nskills: {home: false}\nuser: {name: me}\n")
+	notes := strings.Join(m.notes(m.load()), "\n")
+	for _, want := range []string{
+		"servers.files is ignored until you trust the project, with: loadout trust ROOT/repo",
+		`the rule "allow x" is ignored until you trust the project, with: loadout trust ROOT/repo`,
+		"skills.home is ignored: only you can set it, in your own file",
+		"user is ignored: only you can set it, in your own file",
+	} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("there is no note %q in\n%s", want, notes)
+		}
+	}
+}

@@ -1,9 +1,7 @@
 package oauth
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +9,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -22,28 +19,21 @@ import (
 const (
 	maxBody      = 1 << 20 // bytes of an answer
 	maxRedirects = 5
-	maxIssuers   = 16
 	patience     = 30 * time.Second // for one request
 )
-
-// metadata is what is kept of an authorization server's.
-type metadata struct {
-	Issuer        string `json:"issuer"`
-	TokenURL      string `json:"token_endpoint"`
-	RevocationURL string `json:"revocation_endpoint"`
-}
 
 // A transport carries what signing in to one server takes. A server says itself
 // where its authorization server is: requests go over https, except to this
 // machine, and where the server is public, to public addresses only.
 type transport struct {
 	server *url.URL
-	public func() bool // whether the server is
 	direct *http.Transport
 	proxy  *http.Transport
 
 	mu      sync.Mutex
-	issuers map[string]metadata // that were seen, by token endpoint
+	met     bool         // whether the server was connected to
+	private bool         // whether it is at an address that is not public
+	bound   *whereabouts // that forms go to; nil is not found out yet
 }
 
 // newClient returns a client with a transport for signing in to a server.
@@ -52,8 +42,7 @@ func newClient(server string) (*http.Client, *transport, error) {
 	if err != nil || u.Host == "" {
 		return nil, nil, errors.New("its url cannot be read; correct it")
 	}
-	t := &transport{server: u, issuers: map[string]metadata{}}
-	t.public = sync.OnceValue(func() bool { return isPublic(u.Hostname()) })
+	t := &transport{server: u}
 	t.proxy = plainTransport()
 	t.direct = plainTransport()
 	t.direct.Proxy, t.direct.DialContext = nil, t.dial
@@ -99,9 +88,15 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !secure(req.URL) {
 		return nil, fmt.Errorf("%s is not https: what is sent there could be read on the way", req.URL.Host)
 	}
+	if err := t.expected(req); err != nil {
+		return nil, err
+	}
 	through := t.direct
 	if p, err := http.ProxyFromEnvironment(req); err != nil || p != nil {
 		through = t.proxy // which connects for us, so that we can look at names only
+		if hostPort(req.URL) == hostPort(t.server) {
+			t.meet(written(t.server))
+		}
 		if err := t.check(req.Context(), req.URL); err != nil {
 			return nil, err
 		}
@@ -114,65 +109,91 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		io.Reader
 		io.Closer
 	}{io.LimitReader(res.Body, maxBody), res.Body}
-	if req.Method == http.MethodGet && res.StatusCode == http.StatusOK && strings.Contains(req.URL.Path, "/.well-known/") {
-		return res, t.note(res)
-	}
 	return res, nil
 }
 
-// note reads the metadata of an authorization server as it passes: the SDK, which
-// checks it, keeps the issuer and the revocation endpoint to itself.
-func (t *transport) note(res *http.Response) error {
-	b, err := io.ReadAll(res.Body)
-	res.Body.Close()
-	if err != nil {
-		return err
-	}
-	res.Body = io.NopCloser(bytes.NewReader(b))
-	var m metadata
-	if json.Unmarshal(b, &m) == nil && m.TokenURL != "" {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if len(t.issuers) < maxIssuers {
-			t.issuers[m.TokenURL] = m
-		}
-	}
-	return nil
-}
-
-// issuer is who has a token endpoint: the origin of that, where there was no
-// metadata.
-func (t *transport) issuer(tokenURL string) metadata {
+// bind has forms go to the endpoints of one authorization server alone.
+func (t *transport) bind(w *whereabouts) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if m, ok := t.issuers[tokenURL]; ok {
-		return m
+	t.bound = w
+}
+
+// expected refuses a form, which has a code or a secret in it, for an endpoint
+// other than those that were found.
+func (t *transport) expected(req *http.Request) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if req.Method == http.MethodGet || t.bound == nil || sameURL(req.URL, t.bound.TokenURL) || sameURL(req.URL, t.bound.RegistrationURL) {
+		return nil
 	}
-	m := metadata{TokenURL: tokenURL}
-	if u, err := url.Parse(tokenURL); err == nil {
-		m.Issuer = u.Scheme + "://" + u.Host
-	}
-	return m
+	return fmt.Errorf("it names another address at %s than it did before, and nothing is sent there", req.URL.Host)
+}
+
+func sameURL(u *url.URL, other string) bool {
+	o, err := url.Parse(other)
+	return err == nil && other != "" && u.String() == o.String()
 }
 
 func (t *transport) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	d := net.Dialer{Timeout: patience}
-	if addr != hostPort(t.server) {
-		d.Control = func(_, resolved string, _ syscall.RawConn) error {
-			to, err := netip.ParseAddrPort(resolved)
-			if err != nil {
-				return err
-			}
-			return t.allowed(addr, to.Addr().Unmap())
+	first := addr == hostPort(t.server) && !t.hasMet()
+	d := net.Dialer{Timeout: patience, Control: func(_, resolved string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(resolved)
+		if err != nil || first {
+			return err
 		}
+		return t.allowed(addr, to.Addr().Unmap())
+	}}
+	c, err := d.DialContext(ctx, network, addr)
+	if err == nil && first {
+		to, _ := netip.ParseAddrPort(c.RemoteAddr().String())
+		t.meet(to.Addr().Unmap())
 	}
-	return d.DialContext(ctx, network, addr)
+	return c, err
 }
 
-// allowed refuses an address that is not public to a server that is.
+// meet notes at which address the server answers: not what its name leads to when
+// it is looked up, which may be something else each time. Once public, it stays so,
+// and so does one at an address that is not known.
+func (t *transport) meet(a netip.Addr) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.private = a.IsValid() && notPublic(a) != "" && (t.private || !t.met)
+	t.met = true
+}
+
+func (t *transport) hasMet() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.met
+}
+
+// recall is meet for a server that was met when the person signed in.
+func (t *transport) recall(private bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.met, t.private = true, private
+}
+
+// isPrivate says whether the server is known to be at an address that is not
+// public.
+func (t *transport) isPrivate() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.private
+}
+
+// written is the address that a URL has in place of a name, none where it has a
+// name.
+func written(u *url.URL) netip.Addr {
+	a, _ := netip.ParseAddr(u.Hostname())
+	return a.Unmap()
+}
+
+// allowed refuses an address that is not public to a server that is, or may be.
 func (t *transport) allowed(host string, a netip.Addr) error {
 	what := notPublic(a)
-	if what == "" || !t.public() {
+	if what == "" || t.isPrivate() {
 		return nil
 	}
 	return fmt.Errorf("it names %s, which is at %s (%s), and a public server may not send us there", host, a, what)
@@ -200,20 +221,6 @@ func notPublic(a netip.Addr) string {
 		return what
 	}
 	return "this machine's own"
-}
-
-// isPublic says whether a host has any public address; one that is not found
-// counts as public, so that it may not send us anywhere else.
-func isPublic(host string) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	all := lookup(ctx, host)
-	for _, a := range all {
-		if notPublic(a) == "" {
-			return true
-		}
-	}
-	return len(all) == 0
 }
 
 // lookup are the addresses of a host, none where they are not known here.

@@ -3,43 +3,101 @@ package oauth
 import (
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/oauth2"
 )
 
+const notThere = "a public server may not send us there"
+
+// private is a server of this machine, which counts who reaches it.
+func private(t *testing.T) (string, *atomic.Int32) {
+	reached := &atomic.Int32{}
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	t.Cleanup(s.Close)
+	return s.URL, reached
+}
+
+func get(client *http.Client, at string) error {
+	res, err := client.Get(at)
+	if err != nil {
+		return err
+	}
+	return res.Body.Close()
+}
+
 func TestPublicServersSendUsToPublicAddressesOnly(t *testing.T) {
-	reached := false
-	private := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
-	t.Cleanup(private.Close)
+	at, reached := private(t)
 	client, guard, err := newClient("https://mcp.example.com/mcp")
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard.public = func() bool { return true }
-	const want = "a public server may not send us there"
-	if _, err := client.Get(private.URL + "/.well-known/oauth-authorization-server"); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("a request to a private address: %v, want %q", err, want)
-	}
-	if reached {
-		t.Error("the private address was connected to")
-	}
-	page, err := url.Parse(private.URL + "/authorize")
+	page, err := url.Parse(at + "/authorize")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := guard.check(t.Context(), page); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("a page at a private address: %v, want %q", err, want)
+	public, local := netip.MustParseAddr("1.1.1.1"), netip.MustParseAddr("127.0.0.1")
+	for _, tt := range []struct {
+		name string
+		meet func()
+		ok   bool
+	}{
+		{"not met", func() {}, false},
+		{"at an address that is not known", func() { guard.meet(netip.Addr{}) }, false},
+		{"at first public, then not", func() { guard.recall(true); guard.meet(public); guard.meet(local) }, false},
+		{"met when the person signed in, public", func() { guard.recall(false) }, false},
+		{"met when the person signed in", func() { guard.recall(true) }, true},
+		{"here", func() { guard.met = false; guard.meet(local) }, true},
+	} {
+		tt.meet()
+		reached.Store(0)
+		for what, err := range map[string]error{"a request": get(client, at+"/.well-known/oauth-authorization-server"), "a page": guard.check(t.Context(), page)} {
+			if tt.ok && err != nil || !tt.ok && (err == nil || !strings.Contains(err.Error(), notThere)) {
+				t.Errorf("%s: %s: %v", tt.name, what, err)
+			}
+		}
+		if got := reached.Load() > 0; got != tt.ok {
+			t.Errorf("%s: the private address was reached: %v", tt.name, got)
+		}
 	}
-	guard.public = func() bool { return false }
-	if res, err := client.Get(private.URL); err != nil || !reached {
-		t.Errorf("from a private server: %v", err)
-	} else {
-		res.Body.Close()
+}
+
+// What counts is where the server was connected to, and not what its name leads
+// to when it is looked up: who has the name can answer that as they like.
+func TestNamesDoNotMakeAServerPrivate(t *testing.T) {
+	at, reached := private(t)
+	client, guard, err := newClient("https://localhost:1/mcp") // a name that leads to this machine
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := get(client, at); err == nil || !strings.Contains(err.Error(), notThere) || reached.Load() > 0 {
+		t.Errorf("before it was connected to: %v, reached %d times", err, reached.Load())
+	}
+	own, _ := private(t)
+	u, err := url.Parse(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Host = net.JoinHostPort("localhost", u.Port())
+	if client, guard, err = newClient(u.String() + "/mcp"); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []string{u.String() + "/mcp", at} {
+		if err := get(client, to); err != nil {
+			t.Errorf("from a server that is connected to here: %v", err)
+		}
+	}
+	// A public one whose name leads here from now on.
+	guard.meet(netip.MustParseAddr("1.1.1.1"))
+	if err := get(client, u.String()+"/mcp"); err == nil || !strings.Contains(err.Error(), notThere) {
+		t.Errorf("a name that leads elsewhere by now: %v", err)
 	}
 }
 

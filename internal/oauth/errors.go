@@ -25,6 +25,22 @@ func (e *DeniedError) Error() string {
 	return "the sign-in was refused: " + shown(said(e.Code, e.Description))
 }
 
+// IssuerError says that a server names another authorization server than it may.
+// Nothing was sent there.
+type IssuerError struct {
+	Issuer     string // that the server names
+	Want       string
+	Configured bool // whether Want is written down; else it is of an earlier sign-in
+}
+
+func (e *IssuerError) Error() string {
+	const text = "it names the authorization server %s, and %s %s"
+	if e.Configured {
+		return fmt.Sprintf(text, shown(e.Issuer), "oauth.issuer in its configuration is", shown(e.Want))
+	}
+	return fmt.Sprintf(text, shown(e.Issuer), "you signed in at", shown(e.Want))
+}
+
 func said(code, description string) string {
 	if description == "" {
 		return cmp.Or(code, "no reason is given")

@@ -139,8 +139,8 @@ func (h *Handler) usable(ctx context.Context, refused string) (*grant, error) {
 }
 
 // renew replaces a grant by what its refresh token gives, unless another has done
-// so. One that is refused is gone, and nil is returned, as where there is none to
-// renew.
+// so. Of one that is refused only the issuer stays, and nil is returned, as where
+// there is none to renew.
 func (s *Store) renew(ctx context.Context, server, refused string) (*grant, error) {
 	client, guard, err := newClient(server)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *Store) renew(ctx context.Context, server, refused string) (*grant, erro
 		}
 		next, err := g.refresh(ctx, client, guard)
 		if refusal(err) {
-			return nil, nil
+			return &grant{Version: g.Version, Principal: g.Principal, Server: g.Server, Issuer: g.Issuer, Wanted: g.Wanted}, nil
 		}
 		out = next
 		return next, err
@@ -170,6 +170,7 @@ func (s *Store) renew(ctx context.Context, server, refused string) (*grant, erro
 
 // refresh spends the refresh token.
 func (g *grant) refresh(ctx context.Context, client *http.Client, guard *transport) (*grant, error) {
+	guard.recall(g.Private)
 	own := *client
 	own.Transport = &resourceful{guard, g.Resource}
 	c := &oauth2.Config{ClientID: g.ClientID, ClientSecret: g.ClientSecret, Endpoint: oauth2.Endpoint{TokenURL: g.TokenURL, AuthStyle: g.AuthStyle}}

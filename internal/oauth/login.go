@@ -32,6 +32,9 @@ type Login struct {
 	ID, Secret string
 	Scopes     []string // in place of those that the server names
 	Redirect   string   // where the browser comes back to; "" is a free port
+	// Issuer is the one authorization server to sign in at; "" is any that the
+	// server names at the first sign-in, and that one later.
+	Issuer string
 
 	// Show is called once with the page that the person has to open.
 	Show func(page string)
@@ -52,8 +55,9 @@ type Granted struct {
 }
 
 // Login lets a person sign in to a server, and keeps what comes of it in place of
-// an earlier sign-in. The error is a [*DeniedError] where they were refused, and
-// [ErrLate] where nobody came back in time.
+// an earlier sign-in. The error is a [*DeniedError] where they were refused, an
+// [*IssuerError] where the server names another authorization server than before
+// or than it may, and [ErrLate] where nobody came back in time.
 func (s *Store) Login(ctx context.Context, l *Login) (*Granted, error) {
 	wait := l.Wait
 	if wait == 0 {
@@ -70,22 +74,20 @@ func (s *Store) Login(ctx context.Context, l *Login) (*Granted, error) {
 		return nil, err
 	}
 	defer back.Close()
-	g := &grant{}
-	var more []string
-	if old, err := s.read(l.Server); err == nil && old != nil {
-		more = old.Wanted
-	}
-	h, err := auth.NewAuthorizationCodeHandler(l.flow(g, client, guard, back, more))
-	if err != nil {
-		return nil, err
+	old, err := s.read(l.Server)
+	if err != nil || old == nil {
+		old = &grant{}
 	}
 	req, res, err := l.ask(ctx, client)
 	if err != nil {
 		return nil, fmt.Errorf("ask the server how to sign in: %w", ended(ctx, err))
 	}
 	asked := res.StatusCode
-	res.StatusCode = http.StatusUnauthorized // it may want a sign-in for some of what it does only
-	if err := h.Authorize(ctx, req, res); err != nil {
+	g, err := l.authorize(ctx, client, guard, back, old, req, res)
+	if other, ok := errors.AsType[*IssuerError](err); ok {
+		return nil, other
+	}
+	if err != nil {
 		if asked != http.StatusUnauthorized && asked != http.StatusForbidden {
 			return nil, fmt.Errorf("it does not ask for a sign-in (it answers %d %s), and none could be found: %w", asked, http.StatusText(asked), ended(ctx, err))
 		}
@@ -95,6 +97,34 @@ func (s *Store) Login(ctx context.Context, l *Login) (*Granted, error) {
 		return nil, fmt.Errorf("keep what you signed in with: %w", err)
 	}
 	return &Granted{g.Issuer, g.Scopes, g.Expiry, g.Refresh != ""}, nil
+}
+
+// authorize finds the authorization server, and has the person sign in there.
+func (l *Login) authorize(ctx context.Context, client *http.Client, guard *transport, back *callback, old *grant, req *http.Request, res *http.Response) (*grant, error) {
+	w, err := discover(ctx, client, req, res, func(issuer string) error { return l.accept(issuer, old) })
+	if err != nil {
+		return nil, err
+	}
+	guard.bind(w)
+	g := &grant{Private: guard.isPrivate()}
+	h, err := auth.NewAuthorizationCodeHandler(l.flow(g, w, client, guard, back, old.Wanted))
+	if err != nil {
+		return nil, err
+	}
+	res.StatusCode = http.StatusUnauthorized // it may want a sign-in for some of what it does only
+	return g, h.Authorize(ctx, req, res)
+}
+
+// accept refuses an issuer that is neither the configured one nor, where there was
+// a sign-in before, that of it.
+func (l *Login) accept(issuer string, old *grant) error {
+	if l.Issuer != "" && !sameIssuer(issuer, l.Issuer) {
+		return &IssuerError{Issuer: issuer, Want: l.Issuer, Configured: true}
+	}
+	if old.Issuer != "" && !sameIssuer(issuer, old.Issuer) {
+		return &IssuerError{Issuer: issuer, Want: old.Issuer}
+	}
+	return nil
 }
 
 // ended is why the flow failed: that time is up, or what was said.
@@ -108,17 +138,17 @@ func ended(ctx context.Context, err error) error {
 	return cleaned{err}
 }
 
-// flow is how the SDK signs in: it finds the authorization server, registers us
-// there, and exchanges the code. What it gets goes into g; more are scopes to ask
-// for besides. There is no document about us on the web that a server could read
+// flow is how the SDK signs in: it finds the authorization server, which has to be
+// w, registers us there, and exchanges the code. What it gets goes into g; more are
+// scopes to ask for besides. There is no document about us on the web that a server could read
 // instead of a registration.
-func (l *Login) flow(g *grant, client *http.Client, guard *transport, back *callback, more []string) *auth.AuthorizationCodeHandlerConfig {
+func (l *Login) flow(g *grant, w *whereabouts, client *http.Client, guard *transport, back *callback, more []string) *auth.AuthorizationCodeHandlerConfig {
 	c := &auth.AuthorizationCodeHandlerConfig{
 		RedirectURL: back.url, RequestRefreshToken: true, AcceptUnadvertisedIss: true, Client: client,
 		AuthorizationCodeFetcher: func(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 			page, err := url.Parse(args.URL)
-			if err != nil {
-				return nil, errors.New("the address of the page to sign in at cannot be read")
+			if err != nil || !w.page(args.URL) {
+				return nil, errors.New("the page to sign in at is not that of the authorization server, or cannot be read")
 			}
 			if err := guard.check(ctx, page); err != nil {
 				return nil, err
@@ -128,7 +158,7 @@ func (l *Login) flow(g *grant, client *http.Client, guard *transport, back *call
 			return back.wait(ctx, page.Query().Get("state"), l.Paste, l.Say)
 		},
 		NewTokenSource: func(_ context.Context, c *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
-			return oauth2.StaticTokenSource(t), g.fill(guard, c, t)
+			return oauth2.StaticTokenSource(t), g.fill(w, c, t)
 		},
 	}
 	c.ScopeFilter = func(found []string) []string {
@@ -144,7 +174,7 @@ func (l *Login) flow(g *grant, client *http.Client, guard *transport, back *call
 		return all
 	}
 	if l.ID != "" {
-		c.PreregisteredClient = &oauthex.ClientCredentials{ClientID: l.ID}
+		c.PreregisteredClient = &oauthex.ClientCredentials{ClientID: l.ID, Issuer: w.Issuer}
 		if l.Secret != "" {
 			c.PreregisteredClient.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: l.Secret}
 		}
@@ -160,12 +190,11 @@ func (l *Login) flow(g *grant, client *http.Client, guard *transport, back *call
 }
 
 // fill takes what the SDK was given.
-func (g *grant) fill(guard *transport, c *oauth2.Config, t *oauth2.Token) error {
+func (g *grant) fill(w *whereabouts, c *oauth2.Config, t *oauth2.Token) error {
 	if err := checkToken(t); err != nil {
 		return err
 	}
-	m := guard.issuer(c.Endpoint.TokenURL)
-	g.Issuer, g.TokenURL, g.RevocationURL = m.Issuer, m.TokenURL, m.RevocationURL
+	g.Issuer, g.TokenURL, g.RevocationURL = w.Issuer, w.TokenURL, w.RevocationURL
 	g.ClientID, g.ClientSecret, g.AuthStyle = c.ClientID, c.ClientSecret, c.Endpoint.AuthStyle
 	g.Access, g.Refresh, g.Expiry, g.Scopes = t.AccessToken, t.RefreshToken, t.Expiry, c.Scopes
 	if s, _ := t.Extra("scope").(string); s != "" {

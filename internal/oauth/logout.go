@@ -15,13 +15,17 @@ import (
 // taken back there too. What was forgotten stays so, whatever the server answers.
 func (s *Store) Logout(ctx context.Context, server string) (found, revoked bool, err error) {
 	g, found, err := s.take(ctx, server)
-	if err != nil || g == nil || g.RevocationURL == "" {
+	if err == nil && g != nil && g.Access == "" && g.Refresh == "" {
+		return found, true, nil // nothing is good there any more
+	}
+	if err != nil || g == nil || !sameOrigin(g.RevocationURL, g.TokenURL) {
 		return found, false, err
 	}
-	client, _, err := newClient(server)
+	client, guard, err := newClient(server)
 	if err != nil {
 		return found, false, err
 	}
+	guard.recall(g.Private)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	revoked = true

@@ -44,7 +44,9 @@ func NewStore(dir, principal string) *Store { return &Store{dir, principal} }
 
 // grant is what a person was given: a token, and all that renewing and revoking
 // it takes. The issuer is not known before a server was asked, so that a file is
-// found by person and server; the endpoints in it are those of its issuer alone.
+// found by person and server; the endpoints in it are those of its issuer alone,
+// and a sign-in at another issuer does not take its place. One that could not be
+// renewed any more has no token.
 type grant struct {
 	Version       int              `json:"version"`
 	Principal     string           `json:"principal"`
@@ -57,7 +59,8 @@ type grant struct {
 	ClientSecret  string           `json:"client_secret,omitempty"`
 	AuthStyle     oauth2.AuthStyle `json:"auth_style,omitempty"`
 	Scopes        []string         `json:"scopes,omitempty"`
-	Wanted        []string         `json:"wanted,omitempty"` // scopes that the server missed
+	Private       bool             `json:"private,omitempty"` // whether the server was at an address that is not public
+	Wanted        []string         `json:"wanted,omitempty"`  // scopes that the server missed
 	Access        string           `json:"access_token"`
 	Refresh       string           `json:"refresh_token,omitempty"`
 	Expiry        time.Time        `json:"expiry,omitzero"`

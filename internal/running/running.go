@@ -2,13 +2,13 @@
 // servers are, so that another one can show it: a [Publisher] keeps one file a
 // process, and [List] reads those of the processes that live.
 //
-// The files hold names, states and errors, no configuration and no values.
+// The files hold names, states and errors, no configuration and no values. Those
+// of other users, and a directory that others can write, say nothing.
 package running
 
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/loadout-dev/loadout/policy"
 )
 
 const (
@@ -24,6 +26,9 @@ const (
 	// keepElsewhere is how long a file stays that a process of another machine,
 	// or container, wrote: whether it lives cannot be seen from here.
 	keepElsewhere = 24 * time.Hour
+
+	maxTools   = 1_000_000
+	maxLatency = float64(24 * time.Hour / time.Millisecond)
 )
 
 // Process is one process, and its servers.
@@ -58,8 +63,9 @@ type record struct {
 }
 
 // List returns the processes that live and have a file in dir, the oldest first;
-// none where there is no dir. A file that cannot be read is passed over, and that
-// of a process that is gone is removed.
+// none where there is no dir. A file that cannot be read, or that is not this
+// user's alone, is passed over, and that of a process that is gone is removed. A
+// dir that others can write is refused with a [*policy.UnsafeError].
 func List(dir string) ([]Process, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -76,8 +82,11 @@ func List(dir string) ([]Process, error) {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())
-		r, ok := read(path)
-		if !ok || r.PID != pid || ext == "tmp" { // torn, or not ours
+		r, err := read(path)
+		if unsafe, is := errors.AsType[*policy.UnsafeError](err); is && unsafe.Path == filepath.Clean(dir) {
+			return nil, err
+		}
+		if err != nil || r.PID != pid || ext == "tmp" { // torn, or not ours
 			if _, lives := started(pid); !lives && old(path) {
 				os.Remove(path)
 			}
@@ -112,20 +121,22 @@ func old(path string) bool {
 	return err == nil && time.Since(fi.ModTime()) > keepElsewhere
 }
 
-// read reads a file, if it is a whole one.
-func read(path string) (*record, bool) {
-	if fi, err := os.Lstat(path); err != nil || !fi.Mode().IsRegular() {
-		return nil, false // a pipe would wait
-	}
-	f, err := os.Open(path)
+var errNotOurs = errors.New("not a file of a process")
+
+// read reads a file, if it is a whole one of this user's own.
+func read(path string) (*record, error) {
+	data, err := policy.NewOwnFile(path, maxFile).Read()
 	if err != nil {
-		return nil, false
+		return nil, err
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	var r record
-	if err != nil || len(data) > maxFile || json.Unmarshal(data, &r) != nil || r.Version != 1 {
-		return nil, false
+	if json.Unmarshal(data, &r) != nil || r.Version != 1 {
+		return nil, errNotOurs
 	}
-	return &r, true
+	for i := range r.Servers {
+		s := &r.Servers[i]
+		s.Tools = min(max(s.Tools, 0), maxTools)
+		s.LatencyMS = min(max(s.LatencyMS, 0), maxLatency)
+	}
+	return &r, nil
 }

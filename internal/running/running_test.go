@@ -2,6 +2,7 @@ package running_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/loadout-dev/loadout/internal/running"
+	"github.com/loadout-dev/loadout/policy"
 )
 
 // childVariable holds the directory in which the test binary publishes.
@@ -204,6 +206,83 @@ func TestFilesOfNobody(t *testing.T) {
 	for _, name := range []string{"notes.txt", "x.json", "1.json"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// What another user may have written says nothing.
+func TestFilesOfOthers(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes are of Unix")
+	}
+	dir := filepath.Join(t.TempDir(), "running")
+	c, _ := begin(t, dir)
+	path := fileOf(dir, c.Process.Pid)
+	chmod := func(path string, mode os.FileMode) {
+		t.Helper()
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, mode := range []os.FileMode{0o666, 0o620, 0o604} {
+		chmod(path, mode)
+		if all := list(t, dir); len(all) > 0 {
+			t.Errorf("of a file of mode %o there are %v", mode, pids(all))
+		}
+	}
+	chmod(path, 0o600)
+	if os.Geteuid() == 0 {
+		const nobody = 65534
+		if err := os.Chown(path, nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+		if all := list(t, dir); len(all) > 0 {
+			t.Errorf("of a file of another user there are %v", pids(all))
+		}
+		if err := os.Chown(path, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	chmod(dir, 0o777)
+	all, err := running.List(dir)
+	if unsafe, ok := errors.AsType[*policy.UnsafeError](err); !ok || unsafe.Path != dir || len(all) > 0 {
+		t.Errorf("of a directory that others can write there are %v, %v", pids(all), err)
+	}
+	chmod(dir, 0o700)
+	if all := list(t, dir); len(all) != 1 {
+		t.Errorf("of the person's own there are %v", pids(all))
+	}
+}
+
+// A number that no server has is not shown as it stands.
+func TestNumbersAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	c, _ := begin(t, dir)
+	path := fileOf(dir, c.Process.Pid)
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for in, want := range map[string]running.Server{
+		`{"tools": 3, "latency_ms": 1.5}`:               {Tools: 3, LatencyMS: 1.5},
+		`{"tools": 9000000000000, "latency_ms": 1e308}`: {Tools: 1_000_000, LatencyMS: 86_400_000},
+		`{"tools": -1, "latency_ms": -1e308}`:           {},
+	} {
+		var m map[string]any
+		if err := json.Unmarshal(good, &m); err != nil {
+			t.Fatal(err)
+		}
+		m["servers"] = []any{json.RawMessage(in)}
+		b, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all := list(t, dir)
+		if len(all) != 1 || len(all[0].Servers) != 1 || all[0].Servers[0] != want {
+			t.Errorf("%s is %+v", in, all)
 		}
 	}
 }

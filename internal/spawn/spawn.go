@@ -129,6 +129,9 @@ func lookup(command, dir string, env []string) (string, error) {
 		}
 		found, err := exec.LookPath(path)
 		if err != nil {
+			if path != command {
+				return "", fmt.Errorf("there is no command %q in %s, where it starts; give its full path, or say where with cwd: %w", command, dir, bare(err))
+			}
 			return "", fmt.Errorf("there is no command %q: %w", command, err)
 		}
 		return filepath.Abs(found)
@@ -148,6 +151,14 @@ func lookup(command, dir string, env []string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("there is no command %q on the PATH; install it, or give its full path: %w", command, exec.ErrNotFound)
+}
+
+// bare is an error of the system without the path, which is said already.
+func bare(err error) error {
+	if p, ok := errors.AsType[*os.PathError](err); ok {
+		return p.Err
+	}
+	return err
 }
 
 // process is a running command.

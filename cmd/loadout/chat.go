@@ -1,0 +1,296 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/mcpserver"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/session"
+)
+
+// chatFlags are the flags of loadout chat.
+type chatFlags struct {
+	prompt, model, baseURL string
+	session, workspace     string
+	approve, profile       string
+	files                  []string
+}
+
+func (a *app) chatCommand() *cobra.Command {
+	var o chatFlags
+	cmd := &cobra.Command{
+		Use:   "chat [-p PROMPT]",
+		Short: "Talk to an agent that loads skills when they fit",
+		Long: `Talk to an agent that loads skills when they fit, calls the tools that they bring and
+your MCP servers have, and runs their scripts in the sandbox. Without a model it is a
+demonstration that is no language model: name one with --model, and put its key into
+ANTHROPIC_API_KEY, OPENAI_API_KEY or a secret.
+
+With -p, or without a terminal, it answers once and prints that; calls that a person
+would have to approve are then denied where no rule allows them. A conversation is kept,
+and goes on with --session.`,
+		Example: `  loadout chat
+  loadout chat -p "what is in sales.csv?" --model anthropic:claude-sonnet-4-5
+  loadout chat --model openai:qwen3 --base-url http://127.0.0.1:11434/v1
+  loadout chat -p "review my last commit" --json`,
+		Args: want(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.chat(cmd.Context(), &o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.prompt, "prompt", "p", "", "say `PROMPT`, print the answer, and end")
+	f.StringVar(&o.model, "model", "", "the language `MODEL`: anthropic:NAME, openai:NAME or demo")
+	f.StringVar(&o.baseURL, "base-url", "", "the server of the model, where that is not its vendor's `URL`")
+	f.StringVar(&o.session, "session", "", "go on with the conversation `ID`")
+	f.StringVar(&o.workspace, "workspace", "", "let scripts of skills read `DIR`")
+	f.StringVar(&o.approve, "approve", "", "who answers where a person is asked: `rules` deny, or ask you")
+	f.StringVar(&o.profile, "profile", "", "with the skills, servers and instructions of the profile `NAME`")
+	f.StringArrayVar(&o.files, "mcp-config", nil, "also the MCP servers in `FILE`, of any client's form (repeatable)")
+	return cmd
+}
+
+// conversation is a chat under way.
+type conversation struct {
+	*agent.Agent
+	session *session.Session
+	id      string
+	desk    *ask.Desk
+}
+
+func (a *app) chat(ctx context.Context, o *chatFlags) error {
+	c, err := a.settings(nil)
+	if err != nil {
+		return err
+	}
+	once := o.prompt != ""
+	if !once && !isTerminal(a.stdin) {
+		text, err := io.ReadAll(io.LimitReader(a.stdin, maxPrompt+1))
+		if err != nil {
+			return err
+		}
+		if len(text) > maxPrompt {
+			return fail(exitUsage, "put it into a file, and name that", "what is said has more than %d bytes", maxPrompt)
+		}
+		o.prompt, once = strings.TrimSpace(string(text)), true
+	}
+	if once && o.prompt == "" {
+		return fail(exitUsage, "as: loadout chat -p \"what is in sales.csv?\"", "nothing is said")
+	}
+	switch o.approve {
+	case "", "rules", "ask":
+	default:
+		return fail(exitUsage, "as --approve rules or --approve ask", "--approve is %q", o.approve)
+	}
+	model, given, err := a.model(ctx, c, o.model, o.baseURL)
+	if err != nil {
+		return err
+	}
+	if !given {
+		a.note("no model is configured; this is a demonstration, which is no language model")
+	}
+	input := bufio.NewReader(a.stdin)
+	return a.converse(ctx, c, o, model, !once || o.approve == "ask", func(t *conversation) error {
+		if once {
+			return a.answer(ctx, t, o.prompt)
+		}
+		return a.repeat(ctx, t, model, input)
+	}, input)
+}
+
+// maxPrompt bounds what is said at once, in bytes.
+const maxPrompt = 1 << 20
+
+// converse opens a conversation, and does something with it.
+func (a *app) converse(ctx context.Context, c *config.Config, o *chatFlags, model llm.Model, asks bool, do func(*conversation) error, input *bufio.Reader) error {
+	workspace, err := workspaceDir(o.workspace)
+	if err != nil {
+		return err
+	}
+	p, err := a.profile(o.profile)
+	if err != nil {
+		return err
+	}
+	rt, err := a.runtimeOf(ctx, c, false, chosen(p))
+	if err != nil {
+		return err
+	}
+	defer rt.Close()
+	set, _, err := a.toolset(ctx, c, rt, o.files, p)
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	log, id, err := a.sessionLog(o.session)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	s, err := rt.NewSession(ctx, &loadout.SessionOptions{Log: log, Tools: set.Hold()})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	server := mcpserver.New(rt, &mcpserver.Options{Workspace: workspace, Tools: set.Set, Flags: a.flags(), Version: buildVersion().Version, Logger: a.logger()})
+	defer server.Close()
+	desk := ask.New(&ask.Memory{})
+	elicit := agent.Elicit(desk, id, policy.Local(), 0)
+	if !asks {
+		elicit = nil
+	}
+	cs, err := agent.Connect(ctx, server, elicit)
+	if err != nil {
+		return err
+	}
+	defer cs.Close()
+	tools, err := agent.FromMCP(ctx, cs, "load_skill")
+	if err != nil {
+		return err
+	}
+	defer a.questions(ctx, desk, input)()
+	t := &conversation{session: s, id: id, desk: desk}
+	t.Agent = agent.New(model, s, &agent.Options{Instructions: instructions(rt, lead(p)), Tools: tools, MaxTokens: c.Models.MaxTokens})
+	return do(t)
+}
+
+// instructions are what a model is told first.
+func instructions(rt *loadout.Runtime, lead string) string {
+	text := "You help the person you talk to. Skills are instructions for kinds of tasks: before a task that one of them is for, load it with load_skill and go by it. " +
+		"Call the tools that it brings with call_tool, and run its scripts with run_skill_script. Say plainly what failed.\n"
+	if lead != "" {
+		text = lead + "\n\n" + text
+	}
+	if skills := rt.CatalogText(loadout.TextOptions{Tokens: 4000}); skills != "" {
+		text += "\nSkills:\n" + skills
+	}
+	return text
+}
+
+// sessionID is what names a conversation.
+var sessionID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+
+// sessionLog opens the log of a conversation, a new one for "".
+func (a *app) sessionLog(id string) (*session.File, string, error) {
+	dir := a.stateDir()
+	if dir == "" {
+		return nil, "", fail(exitMissing, "name a directory with LOADOUT_STATE", "there is no place to keep the conversation in")
+	}
+	dir = filepath.Join(dir, "sessions")
+	if id == "" {
+		id = time.Now().Format("20060102-150405-") + strings.ToLower(rand.Text()[:5])
+	} else if !sessionID.MatchString(id) {
+		return nil, "", fail(exitUsage, "see those that there are in "+dir, "%q names no conversation", id)
+	} else if _, err := os.Stat(filepath.Join(dir, id+".jsonl")); err != nil {
+		return nil, "", fail(exitNotFound, "see those that there are in "+dir, "there is no conversation %s", id)
+	}
+	log, err := session.OpenFile(filepath.Join(dir, id+".jsonl"))
+	if errors.Is(err, session.ErrInUse) {
+		return nil, "", fail(exitFound, "end it there first", "conversation %s: %w", id, err)
+	}
+	return log, id, err
+}
+
+// answer is one turn, whose answer is printed.
+func (a *app) answer(ctx context.Context, t *conversation, text string) error {
+	show := a.tell
+	if a.json {
+		show = a.tellJSON
+	}
+	err := t.Resume(ctx, show)
+	if err == nil {
+		err = t.Turn(ctx, text, show)
+	}
+	if err != nil && a.json {
+		a.tellJSON(agent.Event{Type: "error", Text: err.Error()})
+		return errFound
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		fmt.Fprintln(a.stdout)
+		return modelFailed(err, t.id)
+	}
+	return nil
+}
+
+// modelFailed says what to do about a turn that came to nothing.
+func modelFailed(err error, id string) error {
+	status := (*llm.StatusError)(nil)
+	switch {
+	case errors.As(err, &status) && (status.Code == 401 || status.Code == 403):
+		return fail(exitRefused, "check the key and the name of the model: loadout chat --help", "%w", err)
+	case errors.As(err, &status) && status.Code == 404:
+		return fail(exitNotFound, "check the name of the model and --base-url", "%w", err)
+	}
+	return fail(exitFound, "go on with: loadout chat --session "+id, "%w", err)
+}
+
+// tell tells a person what happens.
+func (a *app) tell(e agent.Event) {
+	switch e.Type {
+	case agent.Text:
+		fmt.Fprint(a.stdout, safe(e.Text))
+	case agent.ToolCall:
+		fmt.Fprintln(a.stderr, a.style(a.stderr, "2", "· "+e.Call.Name+" "+clip(plain(e.Call.Arguments), 100)))
+	case agent.SkillLoaded:
+		fmt.Fprintln(a.stderr, a.style(a.stderr, "2", "· loaded the skill "+plain(e.Skill)))
+	case agent.SkillUnloaded:
+		fmt.Fprintln(a.stderr, a.style(a.stderr, "2", "· the skill "+plain(e.Skill)+" is no longer loaded: "+plain(e.Reason)))
+	case agent.ToolResult:
+		if e.Result.Error {
+			fmt.Fprintln(a.stderr, a.style(a.stderr, "31", "· "+e.Call.Name+": "+clip(plain(e.Result.Text), 200)))
+		}
+	case agent.Done:
+		fmt.Fprintln(a.stdout)
+	}
+}
+
+// tellJSON prints an event as a line.
+func (a *app) tellJSON(e agent.Event) {
+	enc := json.NewEncoder(a.stdout)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(e) // who has gone reads no more
+}
+
+// repeat takes one line after the other until there are no more.
+func (a *app) repeat(ctx context.Context, t *conversation, model llm.Model, input *bufio.Reader) error {
+	fmt.Fprintf(a.stderr, "%s, conversation %s. Ctrl-D ends it.\n", model.Name(), t.id)
+	for {
+		fmt.Fprint(a.stderr, a.style(a.stderr, "1", "> "))
+		line, err := input.ReadString('\n')
+		if line = strings.TrimSpace(line); line != "" {
+			if err := a.answer(ctx, t, line); err != nil {
+				if ctx.Err() != nil {
+					return err
+				}
+				a.report(err)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			fmt.Fprintln(a.stderr)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// vendor is a server of chat completions that gives answers in their order, and keeps
+// the requests.
+type vendor struct {
+	*httptest.Server
+	answers  []string // deltas, as JSON
+	requests []map[string]any
+	keys     []string
+}
+
+func newVendor(t *testing.T, answers ...string) *vendor {
+	v := &vendor{answers: answers}
+	v.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		var req map[string]any
+		if err != nil || json.Unmarshal(body, &req) != nil || len(v.answers) == 0 {
+			http.Error(w, "no more answers", http.StatusBadRequest)
+			return
+		}
+		v.requests, v.keys = append(v.requests, req), append(v.keys, r.Header.Get("Authorization"))
+		stop := "stop"
+		if strings.Contains(v.answers[0], "tool_calls") {
+			stop = "tool_calls"
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":%s}]}\n\n", v.answers[0])
+		fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n", stop)
+		v.answers = v.answers[1:]
+	}))
+	t.Cleanup(v.Close)
+	return v
+}
+
+func asksFor(id, name, args string) string {
+	b, _ := json.Marshal(map[string]any{"tool_calls": []any{map[string]any{"index": 0, "id": id, "function": map[string]any{"name": name, "arguments": args}}}})
+	return string(b)
+}
+
+// A model of a server on this machine is asked without a key, loads a skill, and
+// runs its script in the sandbox only once that was approved; each request begins with
+// the one before.
+func TestChatWithAModel(t *testing.T) {
+	home := t.TempDir()
+	skill := filepath.Join(home, "skills", "tides")
+	if err := os.MkdirAll(skill, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"SKILL.md": "---\nname: tides\ndescription: Reads tide tables.\n---\nRun high.sh.\n", "high.sh": "echo high water at 12:10\n"} {
+		if err := os.WriteFile(filepath.Join(skill, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v := newVendor(t, asksFor("1", "load_skill", `{"name":"tides"}`), asksFor("2", "run_skill_script", `{"skill":"tides","script":"high.sh"}`), `{"content":"At ten past twelve."}`)
+	env := map[string]string{"HOME": home, "OPENAI_API_KEY": "sk-of-the-vendor", "PATH": os.Getenv("PATH"), "LOADOUT_STATE": filepath.Join(home, "state"), "LOADOUT_CACHE": filepath.Join(home, "cache")}
+	var out, errs bytes.Buffer
+	code := run(t.Context(), []string{"chat", "-p", "When is high water?", "--model", "openai:small", "--base-url", v.URL + "/v1", "--skills", filepath.Join(home, "skills"), "--json"},
+		environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(k string) string { return env[k] }})
+	if code != 0 {
+		t.Fatalf("exit %d: %s %s", code, out.String(), errs.String())
+	}
+	for _, key := range v.keys {
+		if key != "" {
+			t.Errorf("the vendor's key went to another server: %q", key)
+		}
+	}
+	messages := func(i int) []any { return v.requests[i]["messages"].([]any) }
+	for i := range v.requests[1:] {
+		before, after := messages(i), messages(i+1)
+		for j := range before {
+			if x, y := jsonOf(before[j]), jsonOf(after[j]); x != y {
+				t.Errorf("message %d of request %d changed:\n%s\n%s", j, i+2, x, y)
+			}
+		}
+	}
+	last := messages(2)
+	if text := jsonOf(last[len(last)-1]); !strings.Contains(text, "not approved") || !strings.Contains(text, "loadout approve tides") {
+		t.Errorf("of a script that nobody approved the model is told %s", text)
+	}
+	if text := jsonOf(last[len(last)-3]); !strings.Contains(text, "Run high.sh.") {
+		t.Errorf("of the load the model is told %s", text)
+	}
+	if !strings.Contains(out.String(), `"At ten past twelve."`) {
+		t.Errorf("it prints %s", out.String())
+	}
+}
+
+func jsonOf(v any) string {
+	b, _ := json.Marshal(v)
+	return string(b)
+}

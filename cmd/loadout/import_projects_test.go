@@ -1,0 +1,41 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/loadout-dev/loadout/upstream"
+)
+
+// A client starts the commands of a project in its directory: so they are, when
+// they have moved to the person's own servers, whatever their arguments look like.
+func TestServersOfAProjectStayInItsDirectory(t *testing.T) {
+	for _, tt := range []struct{ project, entry, want string }{
+		{"/src/other", `{"command": "node", "args": ["x.js"]}`, "/src/other"},
+		{"/src/other", `{"command": "node", "args": ["dir/x.js"]}`, "/src/other"},
+		{"/src/other", `{"command": "./serve"}`, "/src/other"},
+		{"/src/other", `{"command": "npx", "args": ["-y", "server"]}`, "/src/other"},
+		{"/src/other", `{"command": "node", "args": ["x.js"], "cwd": "/elsewhere"}`, "/elsewhere"},
+		{"/src/${odd}", `{"command": "node", "args": ["x.js"]}`, "/src/$${odd}"},
+		{"/src/other", `{"url": "https://example.com/mcp"}`, ""},
+		{"", `{"command": "node", "args": ["x.js"]}`, ""},
+	} {
+		var value any
+		if err := json.Unmarshal([]byte(tt.entry), &value); err != nil {
+			t.Fatal(err)
+		}
+		c, _, findings := parseForeign("claude-code", "github", value, nil)
+		if c == nil {
+			t.Fatalf("%s: %v", tt.entry, findings)
+		}
+		if stayIn(c, tt.project); c.Dir != tt.want {
+			t.Errorf("%s of %q: in %q, want %q", tt.entry, tt.project, c.Dir, tt.want)
+		}
+		if tt.project == "" || c.Type != upstream.Stdio {
+			continue
+		}
+		if back, unset := c.Resolve(upstream.Variables{}); len(unset) > 0 || back.Dir == "" {
+			t.Errorf("%s: %+v, %v", tt.entry, back, unset)
+		}
+	}
+}
