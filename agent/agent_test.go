@@ -286,3 +286,37 @@ func TestStepsAreBounded(t *testing.T) {
 		t.Errorf("%v after %d calls", err, len(tk.counted))
 	}
 }
+
+// A skill whose files, scripts or tools are used stays in force; one that is not goes,
+// and the model is told.
+func TestUseKeepsASkillInForce(t *testing.T) {
+	about := func(i int) *llm.Answer {
+		return calls(llm.Call{ID: fmt.Sprint("u", i), Name: "count", Arguments: `{"skill":"tides","path":"a.md"}`})
+	}
+	answers := []*llm.Answer{calls(load("1", "tides"), load("2", "ships")), says("loaded")}
+	for i := range 7 {
+		answers = append(answers, about(i), says("read"))
+	}
+	tk := newTalk(t, nil, answers...)
+	tk.turn(t, "Load them.")
+	for range 7 {
+		tk.turn(t, "Read on.")
+	}
+	tk.prefixes(t)
+	var force []string
+	for _, a := range tk.session.Active() {
+		force = append(force, a.Skill.Name)
+	}
+	if !slices.Equal(force, []string{"tides"}) || !slices.Contains(tk.told, "skill_unloaded ships") {
+		t.Errorf("in force are %v; told %v", force, tk.told)
+	}
+	var notices []string
+	for _, m := range tk.model.requests[len(tk.model.requests)-1].Messages {
+		if m.Role == llm.Notice {
+			notices = append(notices, m.Words())
+		}
+	}
+	if len(notices) != 1 || !strings.Contains(notices[0], "ships is no longer in force") {
+		t.Errorf("the model is told %q", notices)
+	}
+}

@@ -65,10 +65,13 @@ func (r *renderer) answer(m *session.Message) {
 	if len(parts) == 0 {
 		return // an answer of nothing is none
 	}
+	r.settle() // what has no result by now gets none
 	r.add(llm.Assistant, parts...)
 	r.results = map[string]llm.Result{}
 	for _, c := range m.Calls {
-		r.waiting = append(r.waiting, c.ID)
+		if !slices.Contains(r.waiting, c.ID) {
+			r.waiting = append(r.waiting, c.ID)
+		}
 	}
 }
 
@@ -81,12 +84,23 @@ func (r *renderer) result(res *session.Returned) {
 		out.Parts = append(out.Parts, llm.Image{MIMEType: i.MIMEType, Data: i.Data})
 	}
 	r.results[res.Call] = out
-	if len(r.results) < len(r.waiting) {
+	if len(r.results) == len(r.waiting) {
+		r.settle()
+	}
+}
+
+// settle gives the model the results of its calls, and what was said meanwhile.
+func (r *renderer) settle() {
+	if len(r.waiting) == 0 {
 		return
 	}
 	var parts []llm.Part
 	for _, id := range r.waiting {
-		parts = append(parts, r.results[id])
+		res, ok := r.results[id]
+		if !ok {
+			res = llm.Result{Call: id, Error: true, Parts: []llm.Part{llm.Text("There is no result of this call.")}}
+		}
+		parts = append(parts, res)
 	}
 	r.waiting = nil
 	r.messages = append(append(r.messages, llm.Message{Role: llm.User, Parts: parts}), r.behind...)

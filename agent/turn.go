@@ -245,7 +245,31 @@ func (t *turn) call(ctx context.Context, c openCall) (*Outcome, error) {
 		return nil, err
 	}
 	t.say(Event{Type: ToolCall, Call: &c.Call})
-	return tool.Call(ctx, args)
+	out, err := tool.Call(ctx, args)
+	if err == nil {
+		err = t.use(ctx, args)
+	}
+	return out, err
+}
+
+// use notes which skill a call was about, so that it stays in force: one whose file
+// or script was named, or that brought the tool that was called.
+func (t *turn) use(ctx context.Context, args json.RawMessage) error {
+	var about struct {
+		Skill string `json:"skill"`
+		Name  string `json:"name"` // of a tool
+	}
+	if json.Unmarshal(args, &about) != nil {
+		return nil
+	}
+	for _, a := range t.session.Active() {
+		if about.Skill != "" && a.Skill.Name == about.Skill || about.Name != "" && slices.Contains(a.Tools, about.Name) {
+			if err := t.session.Use(ctx, a.Skill); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // announce tells of skills that came into force or went out of it, once each.
