@@ -91,7 +91,8 @@ in a file that only you can read. A login stays with the client: servers that wa
 one are named. Of Claude Code, the servers of the project that you are in come too
 (those that "claude mcp add" puts there), and those of all with --all-projects. Doing
 it again takes over what is new; --undo puts all back. The backup has the tokens as
-they were, for you alone to read, and stays until you delete it, also after --undo.
+they were, for you alone to read: delete it once all works. --undo deletes it, where
+everything goes back.
 On a terminal it asks first; where standard input is none, and with --json, it acts at
 once, without --yes.
 
