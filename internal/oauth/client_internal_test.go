@@ -73,11 +73,11 @@ func TestPublicServersSendUsToPublicAddressesOnly(t *testing.T) {
 // to when it is looked up: who has the name can answer that as they like.
 func TestNamesDoNotMakeAServerPrivate(t *testing.T) {
 	at, reached := private(t)
-	client, guard, err := newClient("https://localhost:1/mcp") // a name that leads to this machine
+	before, _, err := newClient("https://localhost:1/mcp") // a name that leads to this machine
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := get(client, at); err == nil || !strings.Contains(err.Error(), notThere) || reached.Load() > 0 {
+	if err := get(before, at); err == nil || !strings.Contains(err.Error(), notThere) || reached.Load() > 0 {
 		t.Errorf("before it was connected to: %v, reached %d times", err, reached.Load())
 	}
 	own, _ := private(t)
@@ -86,7 +86,8 @@ func TestNamesDoNotMakeAServerPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.Host = net.JoinHostPort("localhost", u.Port())
-	if client, guard, err = newClient(u.String() + "/mcp"); err != nil {
+	client, guard, err := newClient(u.String() + "/mcp")
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, to := range []string{u.String() + "/mcp", at} {
