@@ -478,7 +478,7 @@ func TestSkillCannotLowerSafety(t *testing.T) {
 // Rules that come later decide from the next call on.
 func TestLaterRulesDecide(t *testing.T) {
 	w := newWorld(t, nil, "mcpServers: {a: {command: a}}", nil)
-	call := &tools.Call{Name: "a__read_note", Arguments: json.RawMessage(`{}`)}
+	call := &tools.Call{Name: "a__read_note", Arguments: json.RawMessage(`{"text":"x"}`)}
 	refused := func() bool {
 		_, err := w.Call(t.Context(), call)
 		_, is := errors.AsType[*tools.RefusedError](err)
