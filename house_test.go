@@ -82,6 +82,11 @@ var banned = map[string]map[string]string{
 		"github.com/openai/":        "an agent knows no vendor",
 		"github.com/spf13/":         "a library does not know the command line",
 	},
+	"workspace": {
+		module + "/mcpserver": "arrows go down only",
+		module + "/tools":     "whether a call may be made is decided before it gets here",
+		"github.com/spf13/":   "a library does not know the command line",
+	},
 	"ask": {
 		module + "/": "what is asked and answered is data; who shows it is the caller's",
 		"net":        "an answer comes from the caller",

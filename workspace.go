@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout/sandbox"
@@ -65,6 +66,17 @@ func existing(path string) string {
 // guarded are what in a directory makes other programs run something when they
 // are used there: in a workspace that may be written, they may not.
 var guarded = []string{".git", ".hg", ".vscode", ".idea", ".claude", ".cursor", ".codex", ".gemini", ".mcp.json", ".envrc", ".husky", ".loadout", "loadout.yaml"}
+
+// Guarded reports whether a path in a workspace is, or is in, one by which other
+// programs run something when they are used there: nothing may be written to it.
+func Guarded(name string) bool {
+	for part := range strings.SplitSeq(filepath.ToSlash(name), "/") {
+		if slices.Contains(guarded, strings.ToLower(part)) {
+			return true
+		}
+	}
+	return false
+}
 
 // mountWorkspace gives the sandbox the directory of the person.
 func mountWorkspace(s *sandbox.Spec, dir string, writable bool) {

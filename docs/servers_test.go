@@ -82,7 +82,7 @@ func TestEveryPackageIsListed(t *testing.T) {
 			t.Fatal(err)
 		}
 		// These promise nothing yet: nothing outside them uses a conversation.
-		unfinished := slices.Contains([]string{"agent", "ask", "llm"}, d.Name())
+		unfinished := slices.Contains([]string{"agent", "ask", "llm", "workspace"}, d.Name())
 		if len(src) > 0 && d.Name() != "docs" && !unfinished {
 			want = append(want, d.Name())
 		}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/workspace"
 )
 
 // chatFlags are the flags of loadout chat.
@@ -61,7 +63,7 @@ and goes on with --session.`,
 	f.StringVar(&o.model, "model", "", "the language `MODEL`: anthropic:NAME, openai:NAME or demo")
 	f.StringVar(&o.baseURL, "base-url", "", "the server of the model, where that is not its vendor's `URL`")
 	f.StringVar(&o.session, "session", "", "go on with the conversation `ID`")
-	f.StringVar(&o.workspace, "workspace", "", "let scripts of skills read `DIR`")
+	f.StringVar(&o.workspace, "workspace", "", "work on the files of `DIR`, asking before something is changed; default: a folder of its own")
 	f.StringVar(&o.approve, "approve", "", "who answers where a person is asked: `rules` deny, or ask you")
 	f.StringVar(&o.profile, "profile", "", "with the skills, servers and instructions of the profile `NAME`")
 	f.StringArrayVar(&o.files, "mcp-config", nil, "also the MCP servers in `FILE`, of any client's form (repeatable)")
@@ -121,10 +123,6 @@ const maxPrompt = 1 << 20
 
 // converse opens a conversation, and does something with it.
 func (a *app) converse(ctx context.Context, c *config.Config, o *chatFlags, model llm.Model, asks bool, do func(*conversation) error, input *bufio.Reader) error {
-	workspace, err := workspaceDir(o.workspace)
-	if err != nil {
-		return err
-	}
 	p, err := a.profile(o.profile)
 	if err != nil {
 		return err
@@ -134,27 +132,37 @@ func (a *app) converse(ctx context.Context, c *config.Config, o *chatFlags, mode
 		return err
 	}
 	defer rt.Close()
-	set, _, err := a.toolset(ctx, c, rt, o.files, p)
-	if err != nil {
-		return err
-	}
-	defer set.Close()
 	log, id, err := a.sessionLog(o.session)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
+	dir, rules, err := a.chatFolder(o.workspace, id)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	set, _, err := a.toolsetOf(ctx, c, rt, toolsetOptions{files: o.files, profile: p, rules: rules,
+		builtin: workspace.New(root, &workspace.Options{Run: shellCommands(rt, dir)})})
+	if err != nil {
+		return err
+	}
+	defer set.Close()
 	s, err := rt.NewSession(ctx, &loadout.SessionOptions{Log: log, Tools: set.Hold()})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	server := mcpserver.New(rt, &mcpserver.Options{Workspace: workspace, Tools: set.Set, Flags: a.flags(), Version: buildVersion().Version, Logger: a.logger()})
+	server := mcpserver.New(rt, &mcpserver.Options{Workspace: dir, Tools: set.Set, Flags: a.flags(), Version: buildVersion().Version, Logger: a.logger()})
 	defer server.Close()
 	desk := ask.New(&ask.Memory{})
-	elicit := agent.Elicit(desk, id, policy.Local(), 0)
+	elicit, approve := agent.Elicit(desk, id, policy.Local(), 0), agent.Approve(desk, id, policy.Local())
 	if !asks {
-		elicit = nil
+		elicit, approve = nil, nil
 	}
 	cs, err := agent.Connect(ctx, server, elicit)
 	if err != nil {
@@ -165,15 +173,19 @@ func (a *app) converse(ctx context.Context, c *config.Config, o *chatFlags, mode
 	if err != nil {
 		return err
 	}
+	own, err := agent.FromSet(ctx, set.Set, builtinName, policy.Local(), approve)
+	if err != nil {
+		return err
+	}
 	defer a.questions(ctx, desk, input)()
 	t := &conversation{session: s, id: id, desk: desk}
-	t.Agent = agent.New(model, s, &agent.Options{Instructions: instructions(rt, lead(p)), Tools: tools, MaxTokens: c.Models.MaxTokens})
+	t.Agent = agent.New(model, s, &agent.Options{Instructions: instructions(rt, lead(p)), Tools: slices.Concat(tools, own), MaxTokens: c.Models.MaxTokens})
 	return do(t)
 }
 
 // instructions are what a model is told first.
 func instructions(rt *loadout.Runtime, lead string) string {
-	text := "You help the person you talk to. Skills are instructions for kinds of tasks: before a task that one of them is for, load it with load_skill and go by it. " +
+	text := "You help the person you talk to. Your working folder has the files that you read and write; commands run there, in a sandbox. Skills are instructions for kinds of tasks: before a task that one of them is for, load it with load_skill and go by it. " +
 		"Call the tools that it brings with call_tool, and run its scripts with run_skill_script. Say plainly what failed.\n"
 	if lead != "" {
 		text = lead + "\n\n" + text

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -101,4 +102,46 @@ func TestChatWithAModel(t *testing.T) {
 func jsonOf(v any) string {
 	b, _ := json.Marshal(v)
 	return string(b)
+}
+
+// An agent works on a folder of its own without asking, with commands in the sandbox;
+// in one that the person named nothing is changed that nobody allowed.
+func TestChatWorksOnAFolder(t *testing.T) {
+	exe := needsSandbox(t)
+	for _, named := range []bool{false, true} {
+		t.Run(map[bool]string{false: "its own", true: "named"}[named], func(t *testing.T) {
+			home := t.TempDir()
+			project := filepath.Join(home, "project")
+			if err := os.MkdirAll(project, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			v := newVendor(t, asksFor("1", "write_file", `{"path":"notes/a.txt","content":"three\n"}`), asksFor("2", "run_command", `{"command":"cat notes/a.txt; echo $HOME"}`),
+				asksFor("3", "list_files", `{}`), `{"content":"done"}`)
+			args := []string{"chat", "-p", "Write it.", "--model", "openai:small", "--base-url", v.URL + "/v1", "--json"}
+			if named {
+				args = append(args, "--workspace", project)
+			}
+			cmd := exec.CommandContext(t.Context(), exe, args...)
+			cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			last := v.requests[3]["messages"].([]any)
+			told := map[string]string{}
+			for _, m := range last {
+				if id, ok := m.(map[string]any)["tool_call_id"].(string); ok {
+					told[id] = fmt.Sprint(m.(map[string]any)["content"])
+				}
+			}
+			want := map[string]string{"1": "Wrote notes/a.txt, 6 bytes.", "2": "three\n/", "3": "notes/a.txt (6 bytes)"}
+			if named {
+				want = map[string]string{"1": "a person has to approve", "2": "a person has to approve", "3": "There are no files."}
+			}
+			for id, text := range want {
+				if !strings.Contains(told[id], text) {
+					t.Errorf("of call %s the model is told %q, want %q", id, told[id], text)
+				}
+			}
+		})
+	}
 }

@@ -145,7 +145,7 @@ func (a *app) withServers(ctx context.Context, files []string, connect bool, nam
 	}
 	defer rt.Close()
 	a.noteAbsent(ctx, c, p, rt)
-	set, findings, err := a.toolsetWithin(ctx, c, rt, files, p, untilTried)
+	set, findings, err := a.toolsetOf(ctx, c, rt, toolsetOptions{files: files, profile: p, deadline: untilTried})
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 	"github.com/loadout-dev/loadout/tools"
 	"github.com/loadout-dev/loadout/upstream"
+	"github.com/loadout-dev/loadout/workspace"
 )
 
 // toolset is the MCP servers at hand, and what they need.
@@ -164,12 +165,25 @@ func serverFilesIn(path string) ([]string, error) {
 
 // toolset connects nothing yet.
 func (a *app) toolset(ctx context.Context, c *config.Config, rt *loadout.Runtime, given []string, p *profile.Profile) (*toolset, []string, error) {
-	return a.toolsetWithin(ctx, c, rt, given, p, 0)
+	return a.toolsetOf(ctx, c, rt, toolsetOptions{files: given, profile: p})
 }
 
-// toolsetWithin is toolset with a deadline for connecting servers; 0 is that of
-// the configuration.
-func (a *app) toolsetWithin(ctx context.Context, c *config.Config, rt *loadout.Runtime, given []string, p *profile.Profile, deadline time.Duration) (*toolset, []string, error) {
+// toolsetOptions say which servers there are, and how long they may take.
+type toolsetOptions struct {
+	files    []string         // that the person gave
+	profile  *profile.Profile // may be nil
+	deadline time.Duration    // for connecting; 0 is that of the configuration
+	// builtin is a server of this program, before all others, and the rules for it,
+	// behind the person's.
+	builtin *mcp.Server
+	rules   policy.Rules
+}
+
+// builtinName is the name of the server that is part of this program.
+const builtinName = workspace.Name
+
+func (a *app) toolsetOf(ctx context.Context, c *config.Config, rt *loadout.Runtime, o toolsetOptions) (*toolset, []string, error) {
+	given, p := o.files, o.profile
 	configured := time.Duration(c.Servers.Deadline) * time.Second
 	project := a.projectServers()
 	own, findings, err := a.servers(c, given)
@@ -179,7 +193,7 @@ func (a *app) toolsetWithin(ctx context.Context, c *config.Config, rt *loadout.R
 	for _, f := range findings {
 		a.note("%s", f)
 	}
-	rules := a.rules(c, p)
+	rules := a.rules(c, p).Then(o.rules)
 	safety, _ := policy.ParseLevel(c.Servers.Safety)
 	var theirs []*upstream.Config
 	if p != nil {
@@ -193,9 +207,15 @@ func (a *app) toolsetWithin(ctx context.Context, c *config.Config, rt *loadout.R
 	}
 	patient(own, configured)
 	patient(theirs, configured)
+	if o.builtin != nil {
+		own = append([]*upstream.Config{{Name: builtinName, Type: memory, URLs: []string{builtinName}, Safety: policy.High.String()}}, own...)
+	}
 	t := &toolset{}
 	sandboxed := &skillServers{rt: rt, project: project, flags: a.flags(), off: scriptsOff(c)}
 	dialer := &upstream.Dialer{OAuth: a.oauth(given), Spawn: sandboxed.spawner(a.inServerDir(spawn.New(nil).Start)), Logger: a.logger(), Private: privateOf(c), Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: buildVersion().Version}}
+	if o.builtin != nil {
+		dialer.Transports = map[string]func(*upstream.Config, string) (mcp.Transport, error){memory: tools.Memory(map[string]*mcp.Server{builtinName: o.builtin})}
+	}
 	t.pool = upstream.NewPool(&upstream.PoolOptions{
 		Dialer: dialer, Cache: a.toolCache(), Idle: time.Duration(c.Servers.Idle) * time.Second, Logger: a.logger(),
 	})
@@ -206,7 +226,7 @@ func (a *app) toolsetWithin(ctx context.Context, c *config.Config, rt *loadout.R
 	}
 	t.Set = tools.New(&tools.Options{
 		Skills: rt, Pool: t.pool, Own: own, Profile: theirs, Pins: pins, Variables: variables, Rules: rules, DefaultSafety: safety,
-		Deadline: cmp.Or(deadline, configured), Logger: a.logger(),
+		Deadline: cmp.Or(o.deadline, configured), Logger: a.logger(),
 		Permit: sandboxed.permit(variables.User),
 		Permits: func(ctx context.Context, e *catalog.Entry) bool {
 			return rt.WouldLeave(ctx, e.Key(), policy.Principal{}, "")
@@ -216,6 +236,9 @@ func (a *app) toolsetWithin(ctx context.Context, c *config.Config, rt *loadout.R
 	})
 	return t, findings, nil
 }
+
+// memory is the transport of a server that is part of this program.
+const memory = "memory"
 
 // privateOf are the private addresses that servers of skills may have.
 func privateOf(c *config.Config) []netip.Prefix {

@@ -1,0 +1,332 @@
+// Package workspace is a folder as an MCP server: an agent reads, writes, edits and
+// lists its files, inside it and nowhere else, and runs commands on it by a function
+// that it is given. Most skills tell an agent to do just that.
+//
+// It asks nobody: whether a call may be made is decided before it gets here.
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout"
+)
+
+// Limits of one call.
+const (
+	MaxRead  = 64 << 10 // bytes of a file that are told
+	MaxFile  = 8 << 20  // bytes of a file that is written or edited
+	MaxList  = 1000     // files that are listed
+	maxDepth = 32
+)
+
+// Ran is what came of a command.
+type Ran struct {
+	ExitCode       int
+	Stdout, Stderr string
+	Note           string // as that it was ended, or its output was cut
+}
+
+// Options adjust a server.
+type Options struct {
+	// Run runs a command with the folder as its directory; nil has no run_command.
+	Run func(ctx context.Context, args []string, timeout time.Duration) (*Ran, error)
+}
+
+// Name is that of the server, by which rules name its tools.
+const Name = "workspace"
+
+// New returns the server of a folder, which stays the caller's to close.
+func New(root *os.Root, o *Options) *mcp.Server {
+	if o == nil {
+		o = &Options{}
+	}
+	f := &folder{root, o}
+	s := mcp.NewServer(&mcp.Implementation{Name: Name, Title: "Workspace", Version: "1"}, nil)
+	reads, no := &mcp.ToolAnnotations{ReadOnlyHint: true}, false
+	writes := &mcp.ToolAnnotations{IdempotentHint: true, OpenWorldHint: &no}
+	mcp.AddTool(s, &mcp.Tool{Name: "read_file", Description: "Read a text file of the working folder.", Annotations: reads}, f.read)
+	mcp.AddTool(s, &mcp.Tool{Name: "list_files", Description: "List the files of the working folder.", Annotations: reads}, f.list)
+	mcp.AddTool(s, &mcp.Tool{Name: "write_file", Description: "Write a file of the working folder, in place of what it was.", Annotations: writes}, f.write)
+	mcp.AddTool(s, &mcp.Tool{Name: "edit_file", Description: "Replace a text in a file of the working folder.", Annotations: &mcp.ToolAnnotations{OpenWorldHint: &no}}, f.edit)
+	if o.Run != nil {
+		mcp.AddTool(s, &mcp.Tool{Name: "run_command", Description: "Run a shell command in the working folder: sh, Python and what else this machine has, in a sandbox without network.",
+			Annotations: &mcp.ToolAnnotations{OpenWorldHint: &no}}, f.run)
+	}
+	return s
+}
+
+type folder struct {
+	root *os.Root
+	opts *Options
+}
+
+type readArgs struct {
+	Path   string `json:"path" jsonschema:"inside the folder"`
+	Offset int    `json:"offset,omitempty" jsonschema:"in bytes"`
+}
+
+func (f *folder) read(_ context.Context, _ *mcp.CallToolRequest, in readArgs) (*mcp.CallToolResult, any, error) {
+	name, err := local(in.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := f.part(name, int64(in.Offset))
+	if err != nil {
+		return nil, nil, plainError(in.Path, err)
+	}
+	more := len(data) > MaxRead
+	data = data[:min(len(data), MaxRead)]
+	for cut := 0; more && cut < utf8.UTFMax && !utf8.Valid(data); cut++ { // a character that is cut
+		data = data[:len(data)-1]
+	}
+	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+		return nil, nil, fmt.Errorf("%s is no text; look at it with a command", in.Path)
+	}
+	text := string(data)
+	if more {
+		text += fmt.Sprintf("\n(There is more: read on with offset %d.)", in.Offset+len(data))
+	}
+	return said(text), nil, nil
+}
+
+// part is a piece of a regular file, one byte longer than is told.
+func (f *folder) part(name string, offset int64) ([]byte, error) {
+	file, err := f.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.NewSectionReader(file, max(offset, 0), MaxRead+1))
+}
+
+// open opens a regular file: another one might keep us waiting.
+func (f *folder) open(name string) (*os.File, error) {
+	fi, err := f.root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, errors.New("it is no regular file")
+	}
+	return f.root.Open(name)
+}
+
+type listArgs struct {
+	Path    string `json:"path,omitempty" jsonschema:"a folder inside it; none is all of it"`
+	Pattern string `json:"pattern,omitempty" jsonschema:"of names, as *.csv"`
+}
+
+func (f *folder) list(ctx context.Context, _ *mcp.CallToolRequest, in listArgs) (*mcp.CallToolResult, any, error) {
+	dir, err := local(in.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := path.Match(in.Pattern, ""); err != nil {
+		return nil, nil, fmt.Errorf("the pattern %q cannot be read; as *.csv", in.Pattern)
+	}
+	var b strings.Builder
+	count := 0
+	err = fs.WalkDir(f.root.FS(), filepath.ToSlash(dir), func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil && p == filepath.ToSlash(dir):
+			return err
+		case err != nil:
+			return nil // what cannot be read is passed over
+		case d.IsDir() && (d.Name() == ".git" || strings.Count(p, "/") >= maxDepth):
+			return fs.SkipDir
+		case d.IsDir():
+			return nil
+		}
+		if ok, _ := path.Match(in.Pattern, d.Name()); in.Pattern != "" && !ok {
+			return nil
+		}
+		if count++; count > MaxList {
+			return fs.SkipAll
+		}
+		size := int64(0)
+		if fi, err := d.Info(); err == nil {
+			size = fi.Size()
+		}
+		fmt.Fprintf(&b, "%s (%d bytes)\n", p, size)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, plainError(in.Path, err)
+	}
+	switch {
+	case count > MaxList:
+		fmt.Fprintf(&b, "There are more than %d: list a folder, or with a pattern.\n", MaxList)
+	case count == 0:
+		b.WriteString("There are no files.\n")
+	}
+	return said(b.String()), nil, nil
+}
+
+type writeArgs struct {
+	Path    string `json:"path" jsonschema:"inside the folder"`
+	Content string `json:"content"`
+}
+
+func (f *folder) write(_ context.Context, _ *mcp.CallToolRequest, in writeArgs) (*mcp.CallToolResult, any, error) {
+	name, err := local(in.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := f.place(name, []byte(in.Content)); err != nil {
+		return nil, nil, plainError(in.Path, err)
+	}
+	return said(fmt.Sprintf("Wrote %s, %d bytes.", in.Path, len(in.Content))), nil, nil
+}
+
+// place puts a file in place in one step, with the folders above it.
+func (f *folder) place(name string, data []byte) error {
+	if len(data) > MaxFile {
+		return fmt.Errorf("it would have %d bytes, more than %d", len(data), MaxFile)
+	}
+	if loadout.Guarded(name) {
+		return errors.New("programs take commands from it, so that it is not written here; a person can")
+	}
+	mode := fs.FileMode(0o644)
+	if fi, err := f.root.Stat(name); err == nil {
+		if !fi.Mode().IsRegular() {
+			return errors.New("it is no regular file")
+		}
+		mode = fi.Mode().Perm()
+	}
+	if dir := filepath.Dir(name); dir != "." {
+		if err := f.root.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	temp := filepath.Join(filepath.Dir(name), fmt.Sprintf(".loadout-%d.tmp", time.Now().UnixNano()))
+	out, err := f.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(data)
+	if err = errors.Join(err, out.Close()); err == nil {
+		err = f.root.Rename(temp, name)
+	}
+	if err != nil {
+		return errors.Join(err, f.root.Remove(temp))
+	}
+	return nil
+}
+
+type editArgs struct {
+	Path string `json:"path" jsonschema:"inside the folder"`
+	Old  string `json:"old" jsonschema:"the text as it is, once in the file"`
+	New  string `json:"new"`
+	All  bool   `json:"all,omitempty" jsonschema:"wherever it is"`
+}
+
+func (f *folder) edit(_ context.Context, _ *mcp.CallToolRequest, in editArgs) (*mcp.CallToolResult, any, error) {
+	name, err := local(in.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	file, err := f.open(name)
+	if err != nil {
+		return nil, nil, plainError(in.Path, err)
+	}
+	data, err := io.ReadAll(io.LimitReader(file, MaxFile+1))
+	file.Close()
+	if err != nil {
+		return nil, nil, plainError(in.Path, err)
+	}
+	count := bytes.Count(data, []byte(in.Old))
+	switch {
+	case len(data) > MaxFile:
+		return nil, nil, fmt.Errorf("%s has more than %d bytes", in.Path, MaxFile)
+	case in.Old == "":
+		return nil, nil, errors.New("say which text is replaced; to write a whole file there is write_file")
+	case count == 0:
+		return nil, nil, fmt.Errorf("the text is not in %s; read it, and give the text as it is", in.Path)
+	case count > 1 && !in.All:
+		return nil, nil, fmt.Errorf("the text is in %s %d times; give more of what is around it, or say all", in.Path, count)
+	}
+	if err := f.place(name, bytes.ReplaceAll(data, []byte(in.Old), []byte(in.New))); err != nil {
+		return nil, nil, plainError(in.Path, err)
+	}
+	return said(fmt.Sprintf("Replaced it %d times in %s.", count, in.Path)), nil, nil
+}
+
+type runArgs struct {
+	Command string `json:"command" jsonschema:"for sh -c"`
+	Seconds int    `json:"seconds,omitempty" jsonschema:"after which it is ended; default 60"`
+}
+
+// maxSeconds bounds one command.
+const maxSeconds = 600
+
+func (f *folder) run(ctx context.Context, _ *mcp.CallToolRequest, in runArgs) (*mcp.CallToolResult, any, error) {
+	if strings.TrimSpace(in.Command) == "" {
+		return nil, nil, errors.New("say which command is to run")
+	}
+	limit := 60
+	if in.Seconds > 0 {
+		limit = min(in.Seconds, maxSeconds)
+	}
+	ran, err := f.opts.Run(ctx, []string{"/bin/sh", "-c", in.Command}, time.Duration(limit)*time.Second)
+	if err != nil {
+		return nil, nil, err
+	}
+	var b strings.Builder
+	b.WriteString(ran.Stdout)
+	if ran.Stderr != "" {
+		b.WriteString("\n[standard error]\n" + ran.Stderr)
+	}
+	if ran.Note != "" {
+		b.WriteString("\n[" + ran.Note + "]")
+	}
+	fmt.Fprintf(&b, "\n[exit code %d]", ran.ExitCode)
+	res := said(strings.TrimLeft(b.String(), "\n"))
+	res.IsError = ran.ExitCode != 0
+	return res, nil, nil
+}
+
+// local is a path inside the folder, as the system writes it.
+func local(name string) (string, error) {
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "/workspace/"), "./")
+	if name == "" || name == "/workspace" {
+		return ".", nil
+	}
+	p := filepath.FromSlash(path.Clean(name))
+	if !filepath.IsLocal(p) {
+		return "", fmt.Errorf("%q is not inside the folder; give a path from it", name)
+	}
+	return p, nil
+}
+
+// plainError says what is wrong without places of this machine.
+func plainError(name string, err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pe.Err
+	}
+	if le, ok := errors.AsType[*os.LinkError](err); ok {
+		err = le.Err
+	}
+	if name == "" {
+		name = "the folder"
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+func said(text string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+}
