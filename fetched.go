@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/install"
+	"github.com/loadout-dev/loadout/internal/pattern"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -46,10 +47,10 @@ type fetch struct {
 }
 
 var (
-	npmPackage  = regexp.MustCompile(`^(@[a-z0-9~-][a-z0-9._~-]*/)?[a-zA-Z0-9~-][a-zA-Z0-9._~-]*$`)
-	npmVersion  = regexp.MustCompile(`^[A-Za-z0-9.*^~<>=|+ -]+$`)
-	pypiPackage = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9._,-]*\])?$`)
-	pypiVersion = regexp.MustCompile(`^([=<>!~]=?=?)?[A-Za-z0-9.*+!,<>=~ -]+$`)
+	npmPackage  = pattern.New(`^(@[a-z0-9~-][a-z0-9._~-]*/)?[a-zA-Z0-9~-][a-zA-Z0-9._~-]*$`)
+	npmVersion  = pattern.New(`^[A-Za-z0-9.*^~<>=|+ -]+$`)
+	pypiPackage = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9._,-]*\])?$`)
+	pypiVersion = pattern.New(`^([=<>!~]=?=?)?[A-Za-z0-9.*+!,<>=~ -]+$`)
 )
 
 // parseNPX reads the arguments of npx.
@@ -89,7 +90,7 @@ func parseNPX(args []string) (*fetch, error) {
 	if i := strings.LastIndex(spec, "@"); i > 0 {
 		f.pkg, f.version = spec[:i], spec[i+1:]
 	}
-	if !npmPackage.MatchString(f.pkg) || f.version != "" && !npmVersion.MatchString(f.version) {
+	if !npmPackage().MatchString(f.pkg) || f.version != "" && !npmVersion().MatchString(f.version) {
 		return nil, &CommandError{"npx", fmt.Sprintf("%q is not a package of the registry: write PACKAGE@VERSION", spec)}
 	}
 	version := f.version
@@ -145,7 +146,7 @@ func parseUVX(args []string) (*fetch, error) {
 	if f.version == "latest" {
 		f.version = ""
 	}
-	if !pypiPackage.MatchString(f.pkg) || f.version != "" && !pypiVersion.MatchString(f.version) {
+	if !pypiPackage().MatchString(f.pkg) || f.version != "" && !pypiVersion().MatchString(f.version) {
 		return nil, &CommandError{"uvx", fmt.Sprintf("%q is not a package of the index: write PACKAGE==VERSION", spec)}
 	}
 	version := f.version
@@ -346,7 +347,7 @@ func (f *fetch) fromPyPI(fsys fs.FS) (*Package, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	m := entryPoint.FindStringSubmatch(at)
+	m := entryPoint().FindStringSubmatch(at)
 	if m == nil {
 		return nil, nil, fmt.Errorf("the program of %s is %q, which is no function of a module", f.pkg, at)
 	}
@@ -356,7 +357,7 @@ func (f *fetch) fromPyPI(fsys fs.FS) (*Package, []string, error) {
 	return p, []string{"-c", start}, nil
 }
 
-var entryPoint = regexp.MustCompile(`^([A-Za-z0-9_.]+)\s*:\s*([A-Za-z0-9_.]+)(\s*\[.*\])?$`)
+var entryPoint = pattern.New(`^([A-Za-z0-9_.]+)\s*:\s*([A-Za-z0-9_.]+)(\s*\[.*\])?$`)
 
 // stated are the lines of a RECORD for files that came with the package: others
 // are written by the installer, in an order and with values of its own.

@@ -166,6 +166,10 @@ var banned = map[string]map[string]string{
 		module + "/": "how far two names are apart needs nothing of skills",
 		notStandard:  "how far two names are apart needs nothing of skills",
 	},
+	"internal/pattern": {
+		module + "/": "compiling an expression needs nothing of ours",
+		notStandard:  "compiling an expression needs nothing of others",
+	},
 	"internal/message": {
 		module + "/": "a message is read and written without knowing what it is about",
 		"os/exec":    "reading starts nothing",
@@ -224,18 +228,19 @@ const notStandard = "…"
 // excepted are packages that a ban of all of ours leaves.
 var excepted = map[string][]string{
 	"sandbox/proxy":    {"internal/address"},
-	"upstream":         {"skill", "internal/tree", "internal/address", "internal/message"},
-	"internal/spawn":   {"skill", "internal/tree", "internal/address", "internal/message", "upstream"},
-	"profile":          {"skill", "upstream", "internal/tree", "internal/address", "internal/message"},
-	"policy":           {"internal/filelock"},
-	"internal/oauth":   {"internal/filelock", "internal/address", "policy"},
-	"internal/running": {"internal/filelock", "policy"},
-	"ask":              {"internal/filelock", "policy"},
+	"upstream":         {"skill", "internal/tree", "internal/address", "internal/message", "internal/pattern"},
+	"internal/spawn":   {"skill", "internal/tree", "internal/address", "internal/message", "upstream", "internal/pattern"},
+	"profile":          {"skill", "upstream", "internal/tree", "internal/address", "internal/message", "internal/pattern"},
+	"policy":           {"internal/filelock", "internal/pattern"},
+	"internal/oauth":   {"internal/filelock", "internal/address", "policy", "internal/pattern"},
+	"internal/running": {"internal/filelock", "policy", "internal/pattern"},
+	"ask":              {"internal/filelock", "policy", "internal/pattern"},
 	"llm/anthropic":    {"llm"},
 	"llm/openai":       {"llm"},
-	"llm/demo":         {"llm"},
-	"internal/script":  {"skill", "internal/near"},
-	"internal/install": {"skill", "sandbox", "internal/script", "internal/near", "internal/filelock"},
+	"llm/demo":         {"llm", "internal/pattern"},
+	"internal/script":  {"skill", "internal/near", "internal/pattern"},
+	"internal/install": {"skill", "sandbox", "internal/script", "internal/near", "internal/filelock", "internal/pattern"},
+	"internal/client":  {"internal/pattern"},
 }
 
 // reaches reports whether a dependency is one that a ban means.

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/install"
+	"github.com/loadout-dev/loadout/internal/pattern"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -265,14 +265,14 @@ func (j *job) execute(ctx context.Context) (*Ran, error) {
 }
 
 // missingModule is how Python says that a package is not there.
-var missingModule = regexp.MustCompile(`ModuleNotFoundError: No module named '([A-Za-z0-9_]+)`)
+var missingModule = pattern.New(`ModuleNotFoundError: No module named '([A-Za-z0-9_]+)`)
 
 // undeclared is the module that a script missed, where it names no packages.
 func undeclared(how *script.Plan, out *Ran) string {
 	if how.Kind != script.Python || how.Needs != nil || out.ExitCode == 0 {
 		return ""
 	}
-	if m := missingModule.FindStringSubmatch(out.Stderr); m != nil {
+	if m := missingModule().FindStringSubmatch(out.Stderr); m != nil {
 		return m[1]
 	}
 	return ""

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/pattern"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -94,11 +94,11 @@ func NewFiles(dir string) *Files { return &Files{dir} }
 const maxFile = 64 << 20
 
 // sessionName is what names a session, and so a file.
-var sessionName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
+var sessionName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 
 // file is that of the session, which the ID of an ask begins with.
 func (f *Files) file(session string) (*policy.OwnFile, error) {
-	if !sessionName.MatchString(session) {
+	if !sessionName().MatchString(session) {
 		return nil, fmt.Errorf("%q is no name of a session", session)
 	}
 	return policy.NewOwnFile(filepath.Join(f.dir, session+".json"), maxFile), nil

@@ -3,8 +3,9 @@ package policy
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
+
+	"github.com/loadout-dev/loadout/internal/pattern"
 )
 
 // Allows is what a grant permits, or what is asked for. The zero value is
@@ -98,12 +99,12 @@ func (a Allows) equal(b Allows) bool {
 		slices.Equal(a.Network, b.Network) && slices.Equal(a.Secrets, b.Secrets)
 }
 
-var secretForm = regexp.MustCompile(`\A[A-Za-z_][A-Za-z0-9_]{0,127}\z`)
+var secretForm = pattern.New(`\A[A-Za-z_][A-Za-z0-9_]{0,127}\z`)
 
 // checkSecret accepts the name of a secret. Names are those of environment
 // variables, as that is how most are handed over.
 func checkSecret(s string) error {
-	if !secretForm.MatchString(s) {
+	if !secretForm().MatchString(s) {
 		return fmt.Errorf("%.150q cannot be the name of a secret: letters, digits and _ can", s)
 	}
 	return nil

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/loadout-dev/loadout/internal/pattern"
 )
 
 // Request asks whether a script of a skill may run.
@@ -147,11 +148,11 @@ func (q *Request) unreadable(err error) Decision {
 	return q.deny(Unreadable, "policy cannot be read: "+visible(err.Error(), 1000), next)
 }
 
-var plain = regexp.MustCompile(`\A[A-Za-z0-9_][A-Za-z0-9._/@-]*\z`)
+var plain = pattern.New(`\A[A-Za-z0-9_][A-Za-z0-9._/@-]*\z`)
 
 // approve is the command that changes the answer.
 func (q *Request) approve() string {
-	if plain.MatchString(q.Name) {
+	if plain().MatchString(q.Name) {
 		return "loadout approve " + q.Name
 	}
 	return "loadout approve " + string(q.Subject) // a name that a shell could take for more

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/loadout-dev/loadout/internal/pattern"
 )
 
 // host is a pattern of places on a network.
@@ -20,9 +21,9 @@ type host struct {
 
 var (
 	label   = `[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?`
-	dnsName = regexp.MustCompile(`\A` + label + `(\.` + label + `)*\z`)
+	dnsName = pattern.New(`\A` + label + `(\.` + label + `)*\z`)
 	// Programs take these for an IPv4 address, in more forms than one.
-	numeric = regexp.MustCompile(`(\A|\.)([0-9]+|0x[0-9a-f]*)\z`)
+	numeric = pattern.New(`(\A|\.)([0-9]+|0x[0-9a-f]*)\z`)
 )
 
 // parseHost reads a pattern: host, host:port, *.domain, *.domain:port, * and
@@ -60,9 +61,9 @@ func parseHost(s string) (host, error) {
 		return h, nil
 	case err == nil:
 		return bad("an IPv6 address has to be in brackets, and an address has nothing below it")
-	case len(name) > 253 || !dnsName.MatchString(name):
+	case len(name) > 253 || !dnsName().MatchString(name):
 		return bad("a host is a DNS name in ASCII or an address, with * only in front of a domain")
-	case numeric.MatchString(name):
+	case numeric().MatchString(name):
 		return bad("an IPv4 address has four decimal numbers")
 	}
 	h.name = name

@@ -15,11 +15,12 @@ import (
 	"fmt"
 	"os"
 	"os/user"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/loadout-dev/loadout/internal/pattern"
 )
 
 // Kinds of principals.
@@ -67,11 +68,11 @@ func (p Principal) check() error {
 // Digest names bytes: "sha256:" and 64 lower-case hexadecimal digits.
 type Digest string
 
-var digestForm = regexp.MustCompile(`\Asha256:[0-9a-f]{64}\z`)
+var digestForm = pattern.New(`\Asha256:[0-9a-f]{64}\z`)
 
 // ParseDigest returns s as a digest, or an error where it has another form.
 func ParseDigest(s string) (Digest, error) {
-	if !digestForm.MatchString(s) {
+	if !digestForm().MatchString(s) {
 		return "", fmt.Errorf("%.100q is no digest: it is sha256: and 64 digits of 0-9 and a-f", s)
 	}
 	return Digest(s), nil

@@ -406,7 +406,7 @@ func byRule(r *Rule, c *ToolCall) ToolDecision {
 
 // next is the rule that would let a tool be called without asking.
 func next(c *ToolCall) string {
-	if !plain.MatchString(c.Permission()) {
+	if !plain().MatchString(c.Permission()) {
 		return "add a rule that allows it to policy.rules; see: loadout config example"
 	}
 	return `to be asked no more, add the rule "allow ` + c.Permission() + `" to policy.rules`

@@ -21,9 +21,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/pattern"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -95,8 +95,8 @@ type Declared struct {
 }
 
 var (
-	moduleName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
-	className  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	moduleName = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+	className  = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 // Plan says how the provider of a skill is started. The error is [ErrNone] where
@@ -125,7 +125,7 @@ func Plan(s *skill.Skill, o Options) (*Start, error) {
 		if c.Module == "" {
 			c.Module = "provider"
 		}
-		if !moduleName.MatchString(c.Module) || !className.MatchString(c.Class) {
+		if !moduleName().MatchString(c.Module) || !className().MatchString(c.Class) {
 			return nil, fmt.Errorf("skill %s: provider: module %q and class %q are not names of Python: write module: provider and class: NAME in SKILL.md", s.Name, p.Module, p.Class)
 		}
 		// The module is named for the build step: it says what packages are needed.

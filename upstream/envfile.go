@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/loadout-dev/loadout/internal/pattern"
 )
 
 // MaxEnvFile bounds a file of [Config.EnvFile], in bytes.
@@ -71,14 +72,14 @@ func below(dir, path string) bool {
 
 // loader are variables that decide which code runs, or where it comes from: a file
 // that changes with the working directory does not set them.
-var loader = regexp.MustCompile(`^(?i:(LD|DYLD|GIT|NODE|NPM_CONFIG|BUN|DENO|PYTHON|UV|PIP|PERL5?|RUBY|GEM|BUNDLE|LUA|JAVA|CORECLR|XDG|CONDA)_.*|` +
+var loader = pattern.New(`^(?i:(LD|DYLD|GIT|NODE|NPM_CONFIG|BUN|DENO|PYTHON|UV|PIP|PERL5?|RUBY|GEM|BUNDLE|LUA|JAVA|CORECLR|XDG|CONDA)_.*|` +
 	`PYTHON.*|PERL5.*|PERLLIB|RUBYOPT|RUBYLIB|VIRTUAL_ENV|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|CLASSPATH|BASH_ENV|BASH_FUNC_.*|ENV|ZDOTDIR|SHELL|SHELLOPTS|BASHOPTS|PS4|IFS|` +
 	`PATH|PATHEXT|COMSPEC|HOME|USERPROFILE|APPDATA|LOCALAPPDATA|EDITOR|VISUAL|PAGER|BROWSER|SSH_ASKPASS|OPENSSL_(CONF|MODULES|ENGINES)|GCONV_PATH|GLIBC_TUNABLES)$`)
 
 func loaders(values map[string]string) []string {
 	var out []string
 	for name := range values {
-		if loader.MatchString(name) {
+		if loader().MatchString(name) {
 			out = append(out, name)
 		}
 	}
@@ -144,7 +145,7 @@ func parseEnvFile(data []byte) map[string]string {
 		if after, export := strings.CutPrefix(name, "export"); export && strings.TrimLeft(after, " \t") != after {
 			name = strings.TrimSpace(after)
 		}
-		if !ok || !envName.MatchString(name) {
+		if !ok || !envName().MatchString(name) {
 			text = rest
 			continue
 		}

@@ -136,7 +136,7 @@ func (e *entry) field(f tree.Field) {
 			return e.header(name, "${env:"+value+"}", n)
 		})
 	case "bearertokenenvvar":
-		if name := e.value(f); !envName.MatchString(name) {
+		if name := e.value(f); !envName().MatchString(name) {
 			e.fault("server-token", v, fmt.Sprintf("%s is not the name of a variable", f.Key), "write the name of the variable, not the token")
 		} else {
 			e.put(&c.Headers, "Authorization", "Bearer ${env:"+name+"}")

@@ -3,21 +3,21 @@ package upstream
 import (
 	"fmt"
 	"net/textproto"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
+	"github.com/loadout-dev/loadout/internal/pattern"
 	"github.com/loadout-dev/loadout/internal/tree"
 	"github.com/loadout-dev/loadout/skill"
 )
 
 var (
-	envName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
-	headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
-	dollarName = regexp.MustCompile(`\$+[A-Za-z_][A-Za-z0-9_]*`)
+	envName    = pattern.New(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	headerName = pattern.New("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+	dollarName = pattern.New(`\$+[A-Za-z_][A-Za-z0-9_]*`)
 )
 
 // shell turns $VAR into ${VAR} where the format has that.
@@ -25,7 +25,7 @@ func (e *entry) shell(s string) string {
 	if !e.gemini || !strings.Contains(s, "$") {
 		return s
 	}
-	return dollarName.ReplaceAllStringFunc(s, func(m string) string {
+	return dollarName().ReplaceAllStringFunc(s, func(m string) string {
 		if strings.HasPrefix(m, "$$") {
 			return m
 		}
@@ -148,7 +148,7 @@ func (e *entry) variable(name, value string, n *tree.Node) (string, bool) {
 
 // header checks a header. Two spellings of one name would be one header.
 func (e *entry) header(name, value string, n *tree.Node) (string, bool) {
-	if !headerName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
+	if !headerName().MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
 		e.fault("server-headers", n, fmt.Sprintf("headers: %s cannot be a header", quote(name)), "write a name and a value on one line")
 		return "", false
 	}

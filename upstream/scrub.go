@@ -6,24 +6,25 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/loadout-dev/loadout/internal/pattern"
 )
 
 var (
-	urls       = regexp.MustCompile(`\b(?:https?|wss?)://[^\s"'<>]+`)
-	secretName = regexp.MustCompile(`(?i)key|token|secret|pass|auth|cred`)
+	urls       = pattern.New(`\b(?:https?|wss?)://[^\s"'<>]+`)
+	secretName = pattern.New(`(?i)key|token|secret|pass|auth|cred`)
 )
 
 // scrub takes out of a text what a configuration keeps secret, and all of a URL
 // but its host.
 func scrub(c *Config, text string) string {
-	return urls.ReplaceAllStringFunc(conceal(c, text), func(u string) string {
+	return urls().ReplaceAllStringFunc(conceal(c, text), func(u string) string {
 		end := len(strings.TrimRight(u, ".,:;)]}"))
 		return shown(u[:end]) + u[end:]
 	})
@@ -51,7 +52,7 @@ func (c *Config) secrets() []string {
 		add(c.OAuth.Secret)
 	}
 	for k, v := range c.Env {
-		if secretName.MatchString(k) {
+		if secretName().MatchString(k) {
 			add(v)
 		}
 	}

@@ -1,9 +1,10 @@
 package upstream
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/loadout-dev/loadout/internal/pattern"
 )
 
 // Kinds of variables.
@@ -39,11 +40,11 @@ type variable struct {
 }
 
 // fieldName is the name of a secret or of a field of the person.
-var fieldName = regexp.MustCompile(`^[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,126}[A-Za-z0-9_])?$`)
+var fieldName = pattern.New(`^[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,126}[A-Za-z0-9_])?$`)
 
 // sayable is what is shown of a variable that is not known; other text may be a
 // password with a ${ in it.
-var sayable = regexp.MustCompile(`^[A-Za-z0-9_.:/ -]{1,64}$`)
+var sayable = pattern.New(`^[A-Za-z0-9_.:/ -]{1,64}$`)
 
 // predefined are the names of places.
 var predefined = []string{"workspaceFolder", "workspaceRoot", "workspaceFolderBasename", "userHome", "pathSeparator", "/"}
@@ -113,13 +114,13 @@ func extent(s string) int {
 func variableOf(s string, depth int) *variable {
 	const maxNested = 8
 	v := &variable{source: s, kind: Unknown, name: strings.TrimSpace(strings.Trim(s, "${}"))}
-	if !sayable.MatchString(v.name) {
+	if !sayable().MatchString(v.name) {
 		v.name = "…"
 	}
 	if inner, ok := between(s, "${{", "}}"); ok {
 		inner = strings.TrimSpace(inner)
 		for prefix, kind := range map[string]string{"user.": FromUser, "secrets.": FromSecret} {
-			if name, ok := strings.CutPrefix(inner, prefix); ok && fieldName.MatchString(name) {
+			if name, ok := strings.CutPrefix(inner, prefix); ok && fieldName().MatchString(name) {
 				v.kind, v.name = kind, name
 			}
 		}
@@ -140,7 +141,7 @@ func variableOf(s string, depth int) *variable {
 	switch {
 	case kind == FromEnv && slices.Contains(predefined, name):
 		kind = FromPath
-	case kind == FromEnv && !envName.MatchString(name), kind == FromInput && !fieldName.MatchString(name):
+	case kind == FromEnv && !envName().MatchString(name), kind == FromInput && !fieldName().MatchString(name):
 		return v
 	}
 	v.kind, v.name, v.optional = kind, name, optional

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/ask"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/pattern"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
@@ -63,7 +63,7 @@ and goes on with --session.`,
 	f.StringVar(&o.model, "model", "", "the language `MODEL`: anthropic:NAME, openai:NAME or demo")
 	f.StringVar(&o.baseURL, "base-url", "", "the server of the model, where that is not its vendor's `URL`")
 	f.StringVar(&o.session, "session", "", "go on with the conversation `ID`")
-	f.StringVar(&o.workspace, "workspace", "", "work on the files of `DIR`, asking before something is changed; default: a folder of its own")
+	f.StringVar(&o.workspace, "workspace", "", "work on the files of `DIR`, and ask before changing one")
 	f.StringVar(&o.approve, "approve", "", "who answers where a person is asked: `rules` deny, or ask you")
 	f.StringVar(&o.profile, "profile", "", "with the skills, servers and instructions of the profile `NAME`")
 	f.StringArrayVar(&o.files, "mcp-config", nil, "also the MCP servers in `FILE`, of any client's form (repeatable)")
@@ -197,7 +197,7 @@ func instructions(rt *loadout.Runtime, lead string) string {
 }
 
 // sessionID is what names a conversation.
-var sessionID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+var sessionID = pattern.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
 // sessionLog opens the log of a conversation, a new one for "".
 func (a *app) sessionLog(id string) (*session.File, string, error) {
@@ -208,7 +208,7 @@ func (a *app) sessionLog(id string) (*session.File, string, error) {
 	dir = filepath.Join(dir, "sessions")
 	if id == "" {
 		id = time.Now().Format("20060102-150405-") + strings.ToLower(rand.Text()[:5])
-	} else if !sessionID.MatchString(id) {
+	} else if !sessionID().MatchString(id) {
 		return nil, "", fail(exitUsage, "see those that there are in "+dir, "%q names no conversation", id)
 	} else if _, err := os.Stat(filepath.Join(dir, id+".jsonl")); err != nil {
 		return nil, "", fail(exitNotFound, "see those that there are in "+dir, "there is no conversation %s", id)

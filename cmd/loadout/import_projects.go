@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/client"
+	"github.com/loadout-dev/loadout/internal/pattern"
 	"github.com/loadout-dev/loadout/upstream"
 )
 
@@ -90,7 +90,7 @@ func holds(top, dir string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-var notInFolder = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+var notInFolder = pattern.New(`[^A-Za-z0-9._-]+`)
 
 // suffix tells a server from another of the same name: by the folder of its
 // project, or by its client.
@@ -99,7 +99,7 @@ func (im *importing) suffix(f foreign) string {
 		return im.client.Name
 	}
 	folder := f.project[strings.LastIndexAny(strings.TrimRight(f.project, `/\`), `/\`)+1:]
-	return cmp.Or(strings.Trim(notInFolder.ReplaceAllString(folder, "-"), "-"), "project")
+	return cmp.Or(strings.Trim(notInFolder().ReplaceAllString(folder, "-"), "-"), "project")
 }
 
 // stayIn keeps the working directory of a server of a project, which its client

@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/pattern"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/upstream"
 )
@@ -25,29 +25,29 @@ const tokenText = `(?:gh[pousr]_|github_pat_|glpat-|sk-|sk_|xox[abeoprs]-|xapp-|
 
 var (
 	// secretKey is a variable or a header with a secret.
-	secretKey = regexp.MustCompile(`(?i)token|secret|passw|passphrase|passcode|webhook|credential|api[-_]?key|apikey|access[-_]?key|private[-_]?key|(^|[-_])(key|pat|auth|pwd|cookie)([-_]|$)|authorization|cookie`)
+	secretKey = pattern.New(`(?i)token|secret|passw|passphrase|passcode|webhook|credential|api[-_]?key|apikey|access[-_]?key|private[-_]?key|(^|[-_])(key|pat|auth|pwd|cookie)([-_]|$)|authorization|cookie`)
 	// secretFlag is a flag or a parameter with a secret. It is narrower: flags
 	// have all kinds of names, as --max-tokens and --key-file.
-	secretFlag = regexp.MustCompile(`(?i)^key$|(^|[-_.])(api|access|secret|private|auth|account|service)[-_]?key$|apikey$|` +
+	secretFlag = pattern.New(`(?i)^key$|(^|[-_.])(api|access|secret|private|auth|account|service)[-_]?key$|apikey$|` +
 		`(^|[-_.])(auth|access|api|bot|refresh)?(token|secret|password|passwd|passphrase|pwd|pat|credentials?|authorization|bearer)$|(?-i:[a-z](Token|Secret|Password)$)`)
 	// userPassword is user:password@host where that is no URL, as in a DSN, and
 	// notUsers are what else has a : and a @.
-	userPassword = regexp.MustCompile(`^([A-Za-z0-9_.%+-]+):([^@\s/]{4,})@[A-Za-z0-9(\[]`)
-	notUsers     = regexp.MustCompile(`(?i)^(mailto|npm|jsr|sip|acct|xmpp):|@sha256:`)
+	userPassword = pattern.New(`^([A-Za-z0-9_.%+-]+):([^@\s/]{4,})@[A-Za-z0-9(\[]`)
+	notUsers     = pattern.New(`(?i)^(mailto|npm|jsr|sip|acct|xmpp):|@sha256:`)
 	// inPairs is the password in a list, as Server=x;Password=y.
-	inPairs = regexp.MustCompile(`(?i)((?:^|[;&?\s])(?:password|passwd|pwd|accountkey|sharedaccesskey|sharedsecret)\s?=\s?)([^;&\s'"]+)`)
+	inPairs = pattern.New(`(?i)((?:^|[;&?\s])(?:password|passwd|pwd|accountkey|sharedaccesskey|sharedsecret)\s?=\s?)([^;&\s'"]+)`)
 	// hook is the address of a webhook, which who has it may post to.
-	hook       = regexp.MustCompile(`(?i)^https://(hooks\.slack\.com/|(\w+\.)?discord(app)?\.com/api/webhooks/|[^/]+\.webhook\.office\.com/|chat\.googleapis\.com/v1/spaces/)[^/]*\w`)
-	knownToken = regexp.MustCompile(`(^|[^A-Za-z0-9_$-])(` + tokenText + `)`)
-	keyID      = regexp.MustCompile(`^A[KS]IA[A-Z0-9]{12,}$`)
-	pathLike   = regexp.MustCompile(`^([./~]|[A-Za-z]:[\\/])|(?i)\.(pem|key|crt|json|ya?ml|txt|env)$`)
-	plainWord  = regexp.MustCompile(`(?i)^(true|false|yes|no|none|null|auto|default|[0-9]{1,6})$`)
-	aURL       = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
-	aVariable  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	jsonPair   = regexp.MustCompile(`"([A-Za-z0-9_-]{1,64})"\s*:\s*"([^"\\]*)"`)
-	scheme     = regexp.MustCompile(`(?i)^(bearer|basic|token) +`)
-	inputRef   = regexp.MustCompile(`\$\{input:([^}]+)\}`)
-	notInName  = regexp.MustCompile(`[^A-Za-z0-9]+`)
+	hook       = pattern.New(`(?i)^https://(hooks\.slack\.com/|(\w+\.)?discord(app)?\.com/api/webhooks/|[^/]+\.webhook\.office\.com/|chat\.googleapis\.com/v1/spaces/)[^/]*\w`)
+	knownToken = pattern.New(`(^|[^A-Za-z0-9_$-])(` + tokenText + `)`)
+	keyID      = pattern.New(`^A[KS]IA[A-Z0-9]{12,}$`)
+	pathLike   = pattern.New(`^([./~]|[A-Za-z]:[\\/])|(?i)\.(pem|key|crt|json|ya?ml|txt|env)$`)
+	plainWord  = pattern.New(`(?i)^(true|false|yes|no|none|null|auto|default|[0-9]{1,6})$`)
+	aURL       = pattern.New(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+	aVariable  = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	jsonPair   = pattern.New(`"([A-Za-z0-9_-]{1,64})"\s*:\s*"([^"\\]*)"`)
+	scheme     = pattern.New(`(?i)^(bearer|basic|token) +`)
+	inputRef   = pattern.New(`\$\{input:([^}]+)\}`)
+	notInName  = pattern.New(`[^A-Za-z0-9]+`)
 )
 
 // mover takes what looks like a secret out of one server, by the name it has or
@@ -97,24 +97,24 @@ func (m *mover) take(where, key, value string) string {
 
 // secretive reports whether a value of something with a secret's name can be one.
 func secretive(value string) bool {
-	return len(value) >= 4 && !strings.Contains(value, "${") && !keyID.MatchString(value)
+	return len(value) >= 4 && !strings.Contains(value, "${") && !keyID().MatchString(value)
 }
 
 // likely is secretive for flags and parameters, which have paths and plain words too.
 func likely(value string) bool {
-	return secretive(value) && !pathLike.MatchString(value) && !plainWord.MatchString(value)
+	return secretive(value) && !pathLike().MatchString(value) && !plainWord().MatchString(value)
 }
 
 // variable is a variable of the environment.
 func (m *mover) variable(where, key, value string) string {
-	isURL := aURL.MatchString(value)
+	isURL := aURL().MatchString(value)
 	switch {
-	case secretKey.MatchString(key) && secretive(value) && (!isURL || strings.Contains(strings.ToLower(key), "webhook")):
+	case secretKey().MatchString(key) && secretive(value) && (!isURL || strings.Contains(strings.ToLower(key), "webhook")):
 		return m.take(where, key, value)
 	case isURL:
 		return m.url(where, value)
 	}
-	if p := userPassword.FindStringSubmatchIndex(value); p != nil && secretive(value[p[4]:p[5]]) && !notUsers.MatchString(value) {
+	if p := userPassword().FindStringSubmatchIndex(value); p != nil && secretive(value[p[4]:p[5]]) && !notUsers().MatchString(value) {
 		return value[:p[4]] + m.take(where, "password", value[p[4]:p[5]]) + value[p[5]:]
 	}
 	return m.tokens(where, key, value)
@@ -122,8 +122,8 @@ func (m *mover) variable(where, key, value string) string {
 
 // header is one header, whose scheme stays.
 func (m *mover) header(where, key, value string) string {
-	head := scheme.FindString(value)
-	if rest := value[len(head):]; secretKey.MatchString(key) && secretive(rest) {
+	head := scheme().FindString(value)
+	if rest := value[len(head):]; secretKey().MatchString(key) && secretive(rest) {
 		return head + m.take(where, key, rest)
 	}
 	return m.tokens(where, key, value)
@@ -164,9 +164,9 @@ func (m *mover) flag(flag, value string) string {
 			return value
 		}
 		return key + "=" + m.variable(where+" "+key, key, rest)
-	case len(flag) > 2 && flag[:2] == "-e" && aVariable.MatchString(flag[2:]): // -eNAME=VALUE
+	case len(flag) > 2 && flag[:2] == "-e" && aVariable().MatchString(flag[2:]): // -eNAME=VALUE
 		return m.variable("argument -e "+flag[2:], flag[2:], value)
-	case secretFlag.MatchString(name) && likely(value) && !aURL.MatchString(value):
+	case secretFlag().MatchString(name) && likely(value) && !aURL().MatchString(value):
 		return m.take(where, name, value)
 	}
 	return m.word(where, value)
@@ -174,16 +174,16 @@ func (m *mover) flag(flag, value string) string {
 
 // word is an argument that is not known by the name of a flag.
 func (m *mover) word(where, value string) string {
-	if aURL.MatchString(value) {
+	if aURL().MatchString(value) {
 		return m.url(where, value)
 	}
-	if key, rest, ok := strings.Cut(value, "="); ok && aVariable.MatchString(key) {
+	if key, rest, ok := strings.Cut(value, "="); ok && aVariable().MatchString(key) {
 		return key + "=" + m.variable(where+" "+key, key, rest)
 	}
-	value = jsonPair.ReplaceAllStringFunc(value, func(pair string) string {
-		p := jsonPair.FindStringSubmatchIndex(pair)
+	value = jsonPair().ReplaceAllStringFunc(value, func(pair string) string {
+		p := jsonPair().FindStringSubmatchIndex(pair)
 		key, text := pair[p[2]:p[3]], pair[p[4]:p[5]]
-		if !secretFlag.MatchString(key) || !likely(text) {
+		if !secretFlag().MatchString(key) || !likely(text) {
 			return pair
 		}
 		return pair[:p[4]] + m.take(where+" "+key, key, text) + pair[p[5]:]
@@ -193,16 +193,16 @@ func (m *mover) word(where, value string) string {
 
 // tokens takes those out of a text that are known by how they begin.
 func (m *mover) tokens(where, key, text string) string {
-	text = inPairs.ReplaceAllStringFunc(text, func(s string) string {
-		p := inPairs.FindStringSubmatch(s)
+	text = inPairs().ReplaceAllStringFunc(text, func(s string) string {
+		p := inPairs().FindStringSubmatch(s)
 		if !likely(p[2]) {
 			return s
 		}
 		return p[1] + m.take(where, "password", p[2])
 	})
 	const shortest = 16 // and with a digit: sk- begins other words too
-	return knownToken.ReplaceAllStringFunc(text, func(s string) string {
-		token := knownToken.FindStringSubmatch(s)[2]
+	return knownToken().ReplaceAllStringFunc(text, func(s string) string {
+		token := knownToken().FindStringSubmatch(s)[2]
 		if len(token) < shortest || !strings.ContainsAny(token, "0123456789") {
 			return s
 		}
@@ -213,7 +213,7 @@ func (m *mover) tokens(where, key, text string) string {
 // url takes the password, the parameters and the tokens out of a URL. It edits the
 // text, so that all else stays as it is written: what is taken is as the URL has it.
 func (m *mover) url(where, u string) string {
-	if hook.MatchString(u) && secretive(u) {
+	if hook().MatchString(u) && secretive(u) {
 		return m.take(where, "webhook", u)
 	}
 	begin := strings.Index(u, "://") + len("://")
@@ -257,7 +257,7 @@ func (m *mover) query(where, query string) string {
 	for i, pair := range pairs {
 		key, value, _ := strings.Cut(pair, "=")
 		switch {
-		case secretFlag.MatchString(key) && likely(value):
+		case secretFlag().MatchString(key) && likely(value):
 			pairs[i] = key + "=" + m.take(where+" parameter "+key, key, value)
 		case value != "":
 			pairs[i] = key + "=" + m.tokens(where+" parameter "+key, key, value)
@@ -269,8 +269,8 @@ func (m *mover) query(where, query string) string {
 // inputs puts references where the client asks a person for a value.
 func (m *mover) inputs(c *upstream.Config, inputs []upstream.Input) {
 	input := func(where, s string) string {
-		return inputRef.ReplaceAllStringFunc(s, func(ref string) string {
-			id := inputRef.FindStringSubmatch(ref)[1]
+		return inputRef().ReplaceAllStringFunc(s, func(ref string) string {
+			id := inputRef().FindStringSubmatch(ref)[1]
 			for _, in := range inputs {
 				if in.ID == id && !in.Password && in.Default != "" {
 					return in.Default
@@ -300,7 +300,7 @@ func (m *mover) inputs(c *upstream.Config, inputs []upstream.Input) {
 // secretFor is the name of the secret for a key of a server.
 func secretFor(server, key string) string {
 	upper := func(s string) string {
-		return strings.Trim(strings.ToUpper(notInName.ReplaceAllString(s, "_")), "_")
+		return strings.Trim(strings.ToUpper(notInName().ReplaceAllString(s, "_")), "_")
 	}
 	s, k := upper(server), upper(key)
 	name := k

@@ -288,7 +288,7 @@ func parseForeign(client, name string, value, inputs any) (*upstream.Config, []u
 // asks, or says how to sign in, so that it may want a login: that of the client
 // stays with the client.
 func wantsLogin(c *upstream.Config) bool {
-	return len(c.URLs) > 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(c.Headers)), secretKey.MatchString) &&
+	return len(c.URLs) > 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(c.Headers)), secretKey().MatchString) &&
 		(c.OAuth != nil || !slices.ContainsFunc(c.URLs, func(u string) bool {
 			return strings.Contains(u, "@") || strings.Contains(u, "${") || strings.HasPrefix(u, "http://127.") || strings.HasPrefix(u, "http://localhost")
 		}))

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/loadout-dev/loadout/internal/pattern"
 )
 
 // DefaultName is the name of the entry where none is given.
@@ -32,10 +33,10 @@ const (
 	maxText = 32 << 10
 )
 
-var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var nameForm = pattern.New(`^[A-Za-z0-9_-]{1,64}$`)
 
 func checkName(name string) error {
-	if !nameForm.MatchString(name) {
+	if !nameForm().MatchString(name) {
 		return fmt.Errorf("the entry's name %q is not usable in every client; use letters, digits, _ and -, at most 64", name)
 	}
 	return nil

@@ -3,16 +3,17 @@ package script
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/loadout-dev/loadout/internal/pattern"
 )
 
 // inlineBlock is the canonical expression of the specification
 // (packaging.python.org, "Inline script metadata", once PEP 723).
-var inlineBlock = regexp.MustCompile(`(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$`)
+var inlineBlock = pattern.New(`(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$`)
 
 // inline is the content of a script block.
 type inline struct {
@@ -35,7 +36,7 @@ func parseInline(p string, src []byte) (inline, bool, error) {
 	}
 	var content string
 	first := 0 // line of the opening comment
-	for _, m := range inlineBlock.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range inlineBlock().FindAllStringSubmatchIndex(text, -1) {
 		if text[m[2]:m[3]] != "script" {
 			continue
 		}

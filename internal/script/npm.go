@@ -9,9 +9,10 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/loadout-dev/loadout/internal/pattern"
 )
 
 // dependencyKeys are the members of package.json that npm resolves.
@@ -24,8 +25,8 @@ var installKeys = append([]string{"overrides", "bundleDependencies", "bundledDep
 var lockFiles = []string{"npm-shrinkwrap.json", "package-lock.json"}
 
 var (
-	npmName  = regexp.MustCompile(`^(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*$`)
-	npmRange = regexp.MustCompile(`^[A-Za-z0-9.*^~<>=|+ \t-]*$`)
+	npmName  = pattern.New(`^(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*$`)
+	npmRange = pattern.New(`^[A-Za-z0-9.*^~<>=|+ \t-]*$`)
 )
 
 // registries are where a lock file may point; npm asks the registry that the
@@ -108,7 +109,7 @@ func checkPackage(file string, text []byte) ([]Problem, []string) {
 			add(key, "syntax", key+" is not an object", "write it like {\"name\": \"^1.0.0\"}")
 		}
 		for _, name := range slices.Sorted(maps.Keys(deps)) {
-			if v, ok := deps[name].(string); !ok || !npmName.MatchString(name) {
+			if v, ok := deps[name].(string); !ok || !npmName().MatchString(name) {
 				add(name, "syntax", key+": "+quoted(name)+" is not a package with a version", "write it like \"name\": \"^1.0.0\"")
 			} else if !fromRegistry(v) {
 				add(name, "direct", name+" comes from "+quoted(v)+", not from the registry", "name a released version")
@@ -146,10 +147,10 @@ func fromRegistry(v string) bool {
 		if i <= 0 {
 			i = len(alias)
 		}
-		return npmName.MatchString(alias[:i]) && npmRange.MatchString(strings.TrimPrefix(alias[i:], "@"))
+		return npmName().MatchString(alias[:i]) && npmRange().MatchString(strings.TrimPrefix(alias[i:], "@"))
 	}
 	// npm takes a word that looks like an archive for a file.
-	return npmRange.MatchString(v) && !strings.HasSuffix(v, ".tgz") && !strings.HasSuffix(v, ".tar.gz") && !strings.HasSuffix(v, ".tar") &&
+	return npmRange().MatchString(v) && !strings.HasSuffix(v, ".tgz") && !strings.HasSuffix(v, ".tar.gz") && !strings.HasSuffix(v, ".tar") &&
 		!strings.HasPrefix(v, ".") && !strings.HasPrefix(v, "~/")
 }
 
@@ -189,7 +190,7 @@ func checkLock(file string, text []byte) ([]Problem, string) {
 			switch s, isString := members[k].(string); {
 			case k == "resolved" && isString && !slices.ContainsFunc(registries, func(r string) bool { return strings.HasPrefix(s, r) }):
 				add(s, "a package comes from "+quoted(s))
-			case k == "version" && isString && !npmRange.MatchString(s) && !fromRegistry(s): // of old lock files
+			case k == "version" && isString && !npmRange().MatchString(s) && !fromRegistry(s): // of old lock files
 				add(s, "a package comes from "+quoted(s))
 			case k == "link" && members[k] == true:
 				add(`"link"`, "a package is a link to a directory")

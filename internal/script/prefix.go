@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/loadout-dev/loadout/internal/pattern"
 )
 
 // prefixes returns what of the host the interpreter at exe needs beyond the
@@ -124,7 +125,7 @@ func (h Host) homes() []string {
 }
 
 // parts are the names at the top of an installed runtime.
-var parts = regexp.MustCompile(`^(s?bin|lib(32|64|exec)?|include|share|man|docs?|etc|ssl|envs|var|Scripts|Lib|DLLs|Tools|Include|libs|tcl|node_modules` +
+var parts = pattern.New(`^(s?bin|lib(32|64|exec)?|include|share|man|docs?|etc|ssl|envs|var|Scripts|Lib|DLLs|Tools|Include|libs|tcl|node_modules` +
 	`|pyvenv\.cfg|pip-selfcheck\.json|CACHEDIR\.TAG|BUILD|install|\.lock|\.gitignore|\.npm|\.mise.*|\.asdf.*|\.DS_Store` +
 	`|(README|LICENSE|CHANGELOG|COPYING|NOTICE|INSTALL|NEWS)(\..*)?|.*\.exe|.*\.dll|npm|npx|corepack|node|.*\.cmd)$`)
 
@@ -148,7 +149,7 @@ func onlyRuntime(dir string) error {
 		}
 	}
 	for _, e := range entries {
-		if !parts.MatchString(e.Name()) {
+		if !parts().MatchString(e.Name()) {
 			return fmt.Errorf("its directory %s holds other files, such as %s; %s", dir, e.Name(), ownPlace)
 		}
 	}
@@ -157,10 +158,10 @@ func onlyRuntime(dir string) error {
 
 // managed reports whether a version manager made the directory.
 func managed(dir string) bool {
-	return ofManager.MatchString(filepath.ToSlash(dir))
+	return ofManager().MatchString(filepath.ToSlash(dir))
 }
 
-var ofManager = regexp.MustCompile(`/(\.?(pyenv|rbenv|nodenv|plenv|nvm|fnm)(/.*)?/versions|(asdf|mise)/installs|uv/python|tools/image)/`)
+var ofManager = pattern.New(`/(\.?(pyenv|rbenv|nodenv|plenv|nvm|fnm)(/.*)?/versions|(asdf|mise)/installs|uv/python|tools/image)/`)
 
 // isVenv reports whether an interpreter belongs to a virtual environment.
 func isVenv(exe string) bool {
@@ -198,7 +199,7 @@ func (h Host) venv(f found, hops []string) (found, error) {
 		}
 	}
 	if v := settings["version_info"] + settings["version"]; f.version == "" && v != "" {
-		f.version = release.FindString(v)
+		f.version = release().FindString(v)
 	}
 	f.exe = exe
 	for _, hop := range hops {

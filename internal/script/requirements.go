@@ -3,9 +3,10 @@ package script
 import (
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/loadout-dev/loadout/internal/pattern"
 )
 
 // Bounds on requirements.
@@ -22,13 +23,13 @@ const (
 
 // requirement is a name with extras, versions and a marker (PEP 508 without
 // its URLs).
-var requirement = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?` + ws +
+var requirement = pattern.New(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?` + ws +
 	`(?:\[[A-Za-z0-9._, \t-]*\])?` + ws + `(?:` + versionList + `|\(` + ws + versionList + ws + `\))?` + ws + `(?:;[A-Za-z0-9_.,<>=!~'"() \t+*-]+)?$`)
 
 var (
-	hashOption = regexp.MustCompile(`[ \t]--hash[= \t]*(sha(?:256|384|512):[0-9a-f]+)`)
-	direct     = regexp.MustCompile(`(?i)^(?:(?:git|hg|svn|bzr)\+|[a-z][a-z0-9+.-]*://|file:|\.{0,2}/|\.\.?$|~|[a-z]:\\|\\)|[A-Za-z0-9\]][ \t]*@|\.(?:whl|zip|tar\.gz|tgz|tar\.bz2)$|[/\\]`)
-	comment    = regexp.MustCompile(`(^|[ \t])#.*$`)
+	hashOption = pattern.New(`[ \t]--hash[= \t]*(sha(?:256|384|512):[0-9a-f]+)`)
+	direct     = pattern.New(`(?i)^(?:(?:git|hg|svn|bzr)\+|[a-z][a-z0-9+.-]*://|file:|\.{0,2}/|\.\.?$|~|[a-z]:\\|\\)|[A-Za-z0-9\]][ \t]*@|\.(?:whl|zip|tar\.gz|tgz|tar\.bz2)$|[/\\]`)
+	comment    = pattern.New(`(^|[ \t])#.*$`)
 )
 
 // requirementsReader gathers requirements and everything wrong with them.
@@ -71,7 +72,7 @@ func logicalLines(text string) []dependency {
 	var joined strings.Builder
 	number, start := 0, 1
 	flush := func() {
-		if s := strings.TrimSpace(comment.ReplaceAllString(joined.String(), "")); s != "" {
+		if s := strings.TrimSpace(comment().ReplaceAllString(joined.String(), "")); s != "" {
 			out = append(out, dependency{s, start})
 		}
 		joined.Reset()
@@ -83,7 +84,7 @@ func logicalLines(text string) []dependency {
 		}
 		line = strings.TrimRight(line, "\r\n")
 		body, goesOn := strings.CutSuffix(line, `\`)
-		if goesOn && !comment.MatchString(line) {
+		if goesOn && !comment().MatchString(line) {
 			joined.WriteString(strings.TrimLeft(body, " \t") + " ")
 			continue
 		}
@@ -154,19 +155,19 @@ func (r *requirementsReader) inline(file string, line int, text string) {
 // require takes one requirement with its hashes.
 func (r *requirementsReader) require(file string, line int, text string, constraints bool) {
 	var hashes []string
-	for _, m := range hashOption.FindAllStringSubmatch(text, -1) {
+	for _, m := range hashOption().FindAllStringSubmatch(text, -1) {
 		hashes = append(hashes, "--hash="+m[1])
 	}
-	spec := strings.TrimSpace(hashOption.ReplaceAllString(text, ""))
+	spec := strings.TrimSpace(hashOption().ReplaceAllString(text, ""))
 	name, _, _ := strings.Cut(spec, ";")
 	switch {
-	case direct.MatchString(strings.TrimSpace(name)):
+	case direct().MatchString(strings.TrimSpace(name)):
 		r.problem(file, line, "direct", quoted(spec)+" is fetched from an address or a path of its own", "name a released package with its version")
 		return
 	case strings.Contains(spec, " -"):
 		r.problem(file, line, "option", quoted(spec)+" has an option that is not supported", "remove it")
 		return
-	case !requirement.MatchString(spec):
+	case !requirement().MatchString(spec):
 		r.problem(file, line, "syntax", quoted(spec)+" is not a requirement", "write it like requests>=2")
 		return
 	}

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/loadout-dev/loadout/internal/pattern"
 )
 
 // maxShebang is what Linux reads of a first line, "#!" included
@@ -62,11 +63,11 @@ func parseShebang(src []byte) (shebang, bool, error) {
 }
 
 var (
-	assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	assignment = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*=`)
 	// reserved are variables that a script may not set: they are the
 	// sandbox's, or change what runs before the script does.
-	reserved = regexp.MustCompile(`^(LD_.*|DYLD_.*|GO[A-Z]*|LOADOUT_.*|PATH|HOME|TMPDIR|ENV|BASH_ENV|IFS|SHELLOPTS|BASHOPTS)$`)
-	uvPython = regexp.MustCompile(`^3(\.[0-9]{1,2})?$`)
+	reserved = pattern.New(`^(LD_.*|DYLD_.*|GO[A-Z]*|LOADOUT_.*|PATH|HOME|TMPDIR|ENV|BASH_ENV|IFS|SHELLOPTS|BASHOPTS)$`)
+	uvPython = pattern.New(`^3(\.[0-9]{1,2})?$`)
 )
 
 // throughEnv reads what env(1) is given.
@@ -96,9 +97,9 @@ func (sb *shebang) throughEnv(rest string) error {
 		}
 		return fmt.Errorf("option %s of env is not supported", w)
 	}
-	for len(words) > 0 && assignment.MatchString(words[0]) {
+	for len(words) > 0 && assignment().MatchString(words[0]) {
 		k, v, _ := strings.Cut(words[0], "=")
-		if reserved.MatchString(k) {
+		if reserved().MatchString(k) {
 			return fmt.Errorf("may not set %s", k)
 		}
 		if sb.env == nil {
@@ -118,7 +119,7 @@ func (sb *shebang) throughEnv(rest string) error {
 }
 
 var (
-	pythonName = regexp.MustCompile(`^(python|pypy)[23]?(\.[0-9]{1,2})?$`)
+	pythonName = pattern.New(`^(python|pypy)[23]?(\.[0-9]{1,2})?$`)
 	shells     = []string{"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish"}
 )
 
@@ -133,7 +134,7 @@ func (sb shebang) recognise(p string) (recognised, error) {
 	switch {
 	case name == "python" || name == "python3":
 		how.kind, how.interpreters = Python, byKind(Python).interpreters
-	case pythonName.MatchString(name):
+	case pythonName().MatchString(name):
 		how.kind = Python
 	case name == "uv" || name == "pipx":
 		return how.launcher(name)
@@ -179,7 +180,7 @@ func (sb shebang) recognise(p string) (recognised, error) {
 }
 
 var (
-	programName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+-]{0,63}$`)
+	programName = pattern.New(`^[A-Za-z0-9_][A-Za-z0-9._+-]{0,63}$`)
 	// These start something else: as another user, or what they fetch.
 	otherUser = []string{"sudo", "sudoedit", "su", "doas", "pkexec", "run0", "runuser", "newgrp", "sg", "gosu", "su-exec"}
 	fetchers  = []string{"uvx", "pnpx"}
@@ -195,7 +196,7 @@ func other(interpreter string) error {
 		return errors.New("the path of the interpreter has .. in it; begin the script with #!/usr/bin/env NAME")
 	case strings.HasPrefix(path.Clean(interpreter)+"/", "/skill/"):
 		return errors.New("the interpreter lies in the skill; begin the script with #!/usr/bin/env NAME")
-	case !programName.MatchString(name):
+	case !programName().MatchString(name):
 		return fmt.Errorf("%q is not the name of an interpreter: that has letters, digits and . _ + - only", name)
 	case lower == "env":
 		return errors.New("env names no interpreter")
@@ -234,7 +235,7 @@ func (how recognised) launcher(name string) (recognised, error) {
 		case "--with", "-w":
 			how.with = append(how.with, strings.Split(takes(), ",")...)
 		case "--python", "-p":
-			if v := takes(); uvPython.MatchString(v) {
+			if v := takes(); uvPython().MatchString(v) {
 				how.interpreters = []string{"python" + v}
 			}
 		case "--script", "-s", "--no-project", "--isolated", "--quiet", "-q", "--no-cache", "--frozen", "--locked", "--offline", "--path", "python", "python3":

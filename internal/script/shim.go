@@ -174,7 +174,7 @@ func versionDir(root, version string) (string, bool) {
 	var dirs []string
 	for _, dir := range newest(filepath.Join(root, "*")) {
 		base := filepath.Base(dir)
-		if (version == "latest" && release.MatchString(base)) || strings.HasPrefix(base, version+".") || strings.HasPrefix(base, "v"+version+".") {
+		if (version == "latest" && release().MatchString(base)) || strings.HasPrefix(base, version+".") || strings.HasPrefix(base, "v"+version+".") {
 			dirs = append(dirs, dir)
 		}
 	}
@@ -218,14 +218,14 @@ func newest(pattern string) []string {
 		return nil
 	}
 	slices.SortStableFunc(found, func(a, b string) int {
-		return cmp.Or(compareRelease(numbers(release.FindString(b)), numbers(release.FindString(a))), cmp.Compare(a, b))
+		return cmp.Or(compareRelease(numbers(release().FindString(b)), numbers(release().FindString(a))), cmp.Compare(a, b))
 	})
 	return found
 }
 
 // toolOf is the name of the tool that brings an interpreter of this name.
 func toolOf(name string) string {
-	if pythonName.MatchString(name) {
+	if pythonName().MatchString(name) {
 		return "python"
 	}
 	return name

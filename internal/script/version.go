@@ -4,31 +4,32 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/loadout-dev/loadout/internal/pattern"
 )
 
 // release is the number of a version, without what comes before and after.
-var release = regexp.MustCompile(`[0-9]{1,6}(\.[0-9]{1,6}){1,3}`)
+var release = pattern.New(`[0-9]{1,6}(\.[0-9]{1,6}){1,3}`)
 
 var (
-	pythonBase  = regexp.MustCompile(`^(?:python|pypy)([0-9]\.[0-9]{1,2})(?:\.exe)?$`)
-	nodeVersion = regexp.MustCompile(`(?m)^#define NODE_(MAJOR|MINOR|PATCH)_VERSION ([0-9]+)`)
+	pythonBase  = pattern.New(`^(?:python|pypy)([0-9]\.[0-9]{1,2})(?:\.exe)?$`)
+	nodeVersion = pattern.New(`(?m)^#define NODE_(MAJOR|MINOR|PATCH)_VERSION ([0-9]+)`)
 )
 
 // version is what files tell of the version of the interpreter at exe, a path
 // without links; the host's hook is asked where they do not.
 func (h Host) version(exe, name string) string {
 	root := filepath.Dir(filepath.Dir(exe))
-	byDir := release.FindString(filepath.Base(root))
+	byDir := release().FindString(filepath.Base(root))
 	if within("/opt", root) && strings.Count(byDir, ".") < 2 {
 		byDir = "" // the directory of some other program
 	}
 	switch toolOf(name) {
 	case "python":
-		if m := pythonBase.FindStringSubmatch(filepath.Base(exe)); m != nil {
+		if m := pythonBase().FindStringSubmatch(filepath.Base(exe)); m != nil {
 			if strings.HasPrefix(byDir, m[1]+".") {
 				return byDir
 			}
@@ -37,7 +38,7 @@ func (h Host) version(exe, name string) string {
 	case "node":
 		header, _ := os.ReadFile(filepath.Join(root, "include", "node", "node_version.h"))
 		var v []string
-		for _, m := range nodeVersion.FindAllStringSubmatch(string(header), -1) {
+		for _, m := range nodeVersion().FindAllStringSubmatch(string(header), -1) {
 			v = append(v, m[2])
 		}
 		if len(v) == 3 {
@@ -45,7 +46,7 @@ func (h Host) version(exe, name string) string {
 		}
 	}
 	if byDir == "" && h.Version != nil {
-		return release.FindString(h.Version(exe))
+		return release().FindString(h.Version(exe))
 	}
 	return byDir
 }
@@ -107,12 +108,12 @@ func compareRelease(a, b []int) int {
 	return 0
 }
 
-var specifier = regexp.MustCompile(`^(===|==|!=|<=|>=|~=|<|>)\s*v?([0-9]+(?:\.[0-9]+)*)(\.\*)?(?:(?:a|b|rc|\.dev|\.post)[0-9]+)?$`)
+var specifier = pattern.New(`^(===|==|!=|<=|>=|~=|<|>)\s*v?([0-9]+(?:\.[0-9]+)*)(\.\*)?(?:(?:a|b|rc|\.dev|\.post)[0-9]+)?$`)
 
 // validRequires reports whether a value of requires-python can be read.
 func validRequires(spec string) bool {
 	for part := range strings.SplitSeq(spec, ",") {
-		if part = strings.TrimSpace(part); part != "" && !specifier.MatchString(part) {
+		if part = strings.TrimSpace(part); part != "" && !specifier().MatchString(part) {
 			return false
 		}
 	}
@@ -124,7 +125,7 @@ func validRequires(spec string) bool {
 func satisfies(version, spec string) bool {
 	have := numbers(version)
 	for part := range strings.SplitSeq(spec, ",") {
-		m := specifier.FindStringSubmatch(strings.TrimSpace(part))
+		m := specifier().FindStringSubmatch(strings.TrimSpace(part))
 		if m == nil {
 			continue
 		}

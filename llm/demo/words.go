@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/loadout-dev/loadout/internal/pattern"
 )
 
 // bounded is at most so many bytes of a text, whole letters.
@@ -150,7 +151,7 @@ type value struct {
 	raw       string // as it would be typed
 }
 
-var valuePattern = regexp.MustCompile(`([\p{L}_][\p{L}\p{N}_-]*)=(?:"([^"]*)"|'([^']*)'|([^\s,;，；。]+))|(?:^|\s)(--?[A-Za-z][\w-]*(?:=\S+)?)|"([^"]+)"|“([^”]+)”|「([^」]+)」|` + "`([^`]+)`")
+var valuePattern = pattern.New(`([\p{L}_][\p{L}\p{N}_-]*)=(?:"([^"]*)"|'([^']*)'|([^\s,;，；。]+))|(?:^|\s)(--?[A-Za-z][\w-]*(?:=\S+)?)|"([^"]+)"|“([^”]+)”|「([^」]+)」|` + "`([^`]+)`")
 
 func values(text string) given {
 	var g given
@@ -163,7 +164,7 @@ func values(text string) given {
 			text = text[:i] + " " + text[i+len(whole):]
 		}
 	}
-	for _, m := range valuePattern.FindAllStringSubmatch(text, maxValues) {
+	for _, m := range valuePattern().FindAllStringSubmatch(text, maxValues) {
 		switch {
 		case m[1] != "":
 			v := m[2] + m[3] + m[4]
