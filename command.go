@@ -15,7 +15,7 @@ import (
 type Command struct {
 	Args     []string
 	Folder   string // absolute; what Loadout decides by is in none that is accepted
-	Writable bool   // it may write there, but not where other programs take commands from
+	Writable bool   // it may write there, but not to what is [Guarded] at its top already
 	Timeout  time.Duration
 	Stdout   io.Writer // besides the result; may be nil
 	Stderr   io.Writer

@@ -28,6 +28,9 @@ type Tool struct {
 	// Repeatable says that calling it twice does no harm: it only reads, or comes to
 	// the same. Such a call is made again after a crash.
 	Repeatable bool
+	// Reads says that it changes nothing: such calls are made at once, others one
+	// after the other.
+	Reads bool
 	// Call does it. What goes wrong in doing it is an outcome, for the model; an error
 	// ends the turn. It may be called several times at once.
 	Call func(ctx context.Context, args json.RawMessage) (*Outcome, error)
@@ -48,6 +51,9 @@ type Options struct {
 	// Tools are what the agent can do, in this order, besides what it does with
 	// skills.
 	Tools []Tool
+	// Before is called before each call of a tool, so that what was withdrawn by then
+	// counts; where it fails, nothing is called. Nil does nothing.
+	Before func(context.Context) error
 	// MaxSteps bounds the answers of the model in one turn; default 50.
 	MaxSteps int
 	// MaxTokens bounds each answer, and Thinking the tokens to think before it; 0 is

@@ -320,3 +320,58 @@ func TestUseKeepsASkillInForce(t *testing.T) {
 		t.Errorf("the model is told %q", notices)
 	}
 }
+
+// What changes something is done in the order of the model.
+func TestCallsThatChangeComeInOrder(t *testing.T) {
+	var all []llm.Call
+	for i := range 8 {
+		all = append(all, llm.Call{ID: fmt.Sprint(i), Name: "count", Arguments: fmt.Sprint(`{"n":`, i, `}`)})
+	}
+	tk := newTalk(t, nil, calls(all...), says("done"))
+	tk.turn(t, "Count.")
+	if want := []string{`{"n":0}`, `{"n":1}`, `{"n":2}`, `{"n":3}`, `{"n":4}`, `{"n":5}`, `{"n":6}`, `{"n":7}`}; !slices.Equal(tk.counted, want) {
+		t.Errorf("called with %v", tk.counted)
+	}
+}
+
+// A load that is in the log, and whose result is not, is told as it was: its
+// instructions are nowhere else.
+func TestCrashAfterALoadLosesNoInstructions(t *testing.T) {
+	log := &session.Memory{}
+	before := newTalk(t, log)
+	for _, e := range []session.Event{
+		{Type: session.TypeBegun, Begun: &session.Begun{Instructions: "Help."}},
+		{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleUser, Text: "Load it."}},
+		{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleAssistant, Calls: []session.Call{{ID: "1", Name: "load_skill", Arguments: `{"name":"tides"}`}}}},
+		{Type: session.TypeStarted, Started: &session.Started{Call: "1"}},
+	} {
+		if err := before.session.Append(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := before.session.Load(t.Context(), "tides"); err != nil {
+		t.Fatal(err)
+	}
+	tk := newTalk(t, log, says("done"))
+	if err := tk.Resume(t.Context(), tk.tell); err != nil {
+		t.Fatal(err)
+	}
+	r := tk.model.requests[0].Messages[2].Parts[0].(llm.Result)
+	if text := string(r.Parts[0].(llm.Text)); !strings.Contains(text, "Add one hour in summer.") {
+		t.Errorf("the model is told %q", text)
+	}
+}
+
+// Where the configuration cannot be read nothing is called.
+func TestNothingIsCalledWithoutAConfiguration(t *testing.T) {
+	tk := newTalk(t, nil, calls(llm.Call{ID: "1", Name: "count"}), says("sorry"))
+	tk.Agent = agent.New(tk.model, tk.session, &agent.Options{Tools: []agent.Tool{{Tool: llm.Tool{Name: "count"}, Call: func(context.Context, json.RawMessage) (*agent.Outcome, error) {
+		t.Error("it was called")
+		return &agent.Outcome{}, nil
+	}}}, Before: func(context.Context) error { return errors.New("loadout.yaml:3: no such key") }})
+	tk.turn(t, "Count.")
+	r := tk.model.requests[1].Messages[2].Parts[0].(llm.Result)
+	if text := string(r.Parts[0].(llm.Text)); !r.Error || !strings.Contains(text, "no such key") {
+		t.Errorf("the model is told %q", text)
+	}
+}

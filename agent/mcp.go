@@ -52,7 +52,7 @@ func FromMCP(ctx context.Context, cs *mcp.ClientSession, without ...string) ([]T
 		a := t.Annotations
 		out = append(out, Tool{
 			Tool:       llm.Tool{Name: t.Name, Description: t.Description, InputSchema: schema},
-			Repeatable: a != nil && (a.ReadOnlyHint || a.IdempotentHint),
+			Repeatable: a != nil && (a.ReadOnlyHint || a.IdempotentHint), Reads: a != nil && a.ReadOnlyHint,
 			Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) {
 				res, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: t.Name, Arguments: args})
 				if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && ctx.Err() == nil {
@@ -99,6 +99,19 @@ func outcome(res *mcp.CallToolResult) *Outcome {
 	return out
 }
 
+// askIn asks, and takes the question back where nobody waits for its answer any more.
+func askIn(ctx context.Context, desk *ask.Desk, a ask.Ask) (ask.Answer, error) {
+	id, err := desk.Put(ctx, a)
+	if err != nil {
+		return ask.Answer{}, err
+	}
+	answer, err := desk.Wait(ctx, id)
+	if err != nil {
+		err = errors.Join(err, desk.Cancel(context.WithoutCancel(ctx), id))
+	}
+	return answer, err
+}
+
 // Elicit asks a principal, at a desk, what servers want to know: for [Connect].
 // patience is how long an answer may take; 0 is for ever.
 func Elicit(desk *ask.Desk, session string, who policy.Principal, patience time.Duration) func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -111,7 +124,7 @@ func Elicit(desk *ask.Desk, session string, who policy.Principal, patience time.
 		if patience > 0 {
 			a.Deadline = time.Now().Add(patience)
 		}
-		answer, err := desk.Ask(ctx, a)
+		answer, err := askIn(ctx, desk, a)
 		if err != nil {
 			return nil, err
 		}

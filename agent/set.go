@@ -25,10 +25,21 @@ func Approve(desk *ask.Desk, session string, who policy.Principal) Approver {
 		if err != nil {
 			return false, err
 		}
-		answer, err := desk.Ask(ctx, ask.Ask{Kind: ask.Approval, Session: session, Principal: who, Payload: payload,
-			Message: fmt.Sprintf("Call %s of %s?\nYou are asked because: %s.", r.Tool.Name, r.Tool.Owner(), r.Reason)})
+		answer, err := askIn(ctx, desk, ask.Ask{Kind: ask.Approval, Session: session, Principal: who, Payload: payload,
+			Message: fmt.Sprintf("Call %s of %s?\n%s\nYou are asked because: %s.", r.Tool.Name, r.Tool.Owner(), shown(args), r.Reason)})
 		return answer.Outcome == ask.Accepted, err
 	}
+}
+
+// shown are the arguments of a call for who decides about it: what is dangerous may be
+// at the end.
+func shown(args json.RawMessage) string {
+	const most = 4000
+	runes := []rune(string(args))
+	if len(runes) <= most {
+		return string(args)
+	}
+	return fmt.Sprintf("%s … (%d bytes in all) … %s", string(runes[:most/2]), len(args), string(runes[len(runes)-most/2:]))
 }
 
 // FromSet returns the tools of one server of a set by their own names, for a model
@@ -52,7 +63,7 @@ func FromSet(ctx context.Context, set *tools.Set, server string, who policy.Prin
 			name := upstream.ToolName(server, t.Name)
 			out = append(out, Tool{
 				Tool:       llm.Tool{Name: t.Name, Description: t.Description, InputSchema: schema},
-				Repeatable: a != nil && (a.ReadOnlyHint || a.IdempotentHint),
+				Repeatable: a != nil && (a.ReadOnlyHint || a.IdempotentHint), Reads: a != nil && a.ReadOnlyHint,
 				Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) {
 					return callIn(ctx, set, &tools.Call{Name: name, Arguments: args, Principal: who}, approve)
 				},
@@ -68,8 +79,10 @@ func callIn(ctx context.Context, set *tools.Set, c *tools.Call, approve Approver
 	if refused, ok := errors.AsType[*tools.RefusedError](err); ok && refused.Ask && approve != nil {
 		approved, asked := approve(ctx, refused, c.Arguments)
 		switch {
+		case asked != nil && ctx.Err() != nil:
+			return nil, context.Cause(ctx)
 		case asked != nil:
-			return nil, asked
+			return &Outcome{Text: "Nobody could be asked about the call: " + asked.Error() + ".", Error: true}, nil
 		case !approved:
 			return &Outcome{Text: "The person did not approve the call of " + c.Name + ". Do not try it again unless they ask for it.", Error: true}, nil
 		}

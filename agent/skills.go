@@ -14,7 +14,7 @@ const skillSchema = `{"type":"object","properties":{"name":{"type":"string","des
 
 // loadTool brings skills into force in the conversation.
 func (a *Agent) loadTool() Tool {
-	return Tool{Repeatable: true, Tool: llm.Tool{
+	return Tool{Repeatable: true, Reads: true, Tool: llm.Tool{
 		Name: "load_skill", InputSchema: json.RawMessage(skillSchema),
 		Description: "Load a skill: its instructions, and the tools that it brings. Do so before a task that one of the available skills is for.",
 	}, Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/loadout-dev/loadout/llm"
@@ -199,16 +200,33 @@ func (t *turn) open() []openCall {
 	return out
 }
 
-// finish makes the calls that have no result, all at once.
+// finish makes the calls that have no result: those that only read at once, and
+// others one after the other, in the order of the model.
 func (t *turn) finish(ctx context.Context) error {
-	var running sync.WaitGroup
 	calls := t.open()
-	errs := make([]error, len(calls))
-	for i, c := range calls {
-		running.Go(func() { errs[i] = t.make(ctx, c) })
+	for len(calls) > 0 {
+		n := 0
+		for n < len(calls) && t.reads(calls[n]) {
+			n++
+		}
+		n = max(n, 1)
+		var running sync.WaitGroup
+		errs := make([]error, n)
+		for i, c := range calls[:n] {
+			running.Go(func() { errs[i] = t.make(ctx, c) })
+		}
+		running.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		calls = calls[n:]
 	}
-	running.Wait()
-	return errors.Join(errs...)
+	return nil
+}
+
+func (t *turn) reads(c openCall) bool {
+	tool := t.tool(c.Name)
+	return tool != nil && tool.Reads
 }
 
 // make makes one call, and records what came of it.
@@ -234,12 +252,20 @@ func (t *turn) call(ctx context.Context, c openCall) (*Outcome, error) {
 	case c.started && !tool.Repeatable:
 		return &Outcome{Text: "It is not known whether this call was made: the program ended before it came back. It was not made again. See whether it had an effect, and ask the person before you repeat it.", Error: true}, nil
 	}
+	if loaded := t.loadedBy(c); loaded != "" {
+		return &Outcome{Text: loaded}, nil
+	}
 	args := json.RawMessage(c.Arguments)
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
 	if !json.Valid(args) {
 		return &Outcome{Text: "The arguments are no JSON. The call was not made.", Error: true}, nil
+	}
+	if t.opts.Before != nil {
+		if err := t.opts.Before(ctx); err != nil {
+			return &Outcome{Text: "Nothing is called while the configuration cannot be read: " + err.Error() + ".", Error: true}, nil
+		}
 	}
 	if err := t.session.Append(ctx, session.Event{Type: session.TypeStarted, Started: &session.Started{Call: c.ID}}); err != nil {
 		return nil, err
@@ -250,6 +276,25 @@ func (t *turn) call(ctx context.Context, c openCall) (*Outcome, error) {
 		err = t.use(ctx, args)
 	}
 	return out, err
+}
+
+// loadedBy is what a load told that came into the log before the program ended, and
+// whose result did not.
+func (t *turn) loadedBy(c openCall) string {
+	if !c.started || c.Name != "load_skill" {
+		return ""
+	}
+	var texts []string
+	begun := false
+	for _, e := range t.session.Events(0) {
+		switch {
+		case e.Started != nil && e.Started.Call == c.ID:
+			begun, texts = true, nil
+		case begun && e.Loaded != nil:
+			texts = append(texts, e.Loaded.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
 }
 
 // use notes which skill a call was about, so that it stays in force: one whose file

@@ -8,6 +8,7 @@ package workspace
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -53,7 +55,7 @@ func New(root *os.Root, o *Options) *mcp.Server {
 	if o == nil {
 		o = &Options{}
 	}
-	f := &folder{root, o}
+	f := &folder{root: root, opts: o}
 	s := mcp.NewServer(&mcp.Implementation{Name: Name, Title: "Workspace", Version: "1"}, nil)
 	reads, no := &mcp.ToolAnnotations{ReadOnlyHint: true}, false
 	writes := &mcp.ToolAnnotations{IdempotentHint: true, OpenWorldHint: &no}
@@ -71,6 +73,7 @@ func New(root *os.Root, o *Options) *mcp.Server {
 type folder struct {
 	root *os.Root
 	opts *Options
+	mu   sync.Mutex // one change at a time
 }
 
 type readArgs struct {
@@ -187,6 +190,8 @@ func (f *folder) write(_ context.Context, _ *mcp.CallToolRequest, in writeArgs) 
 	if err != nil {
 		return nil, nil, err
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if err := f.place(name, []byte(in.Content)); err != nil {
 		return nil, nil, plainError(in.Path, err)
 	}
@@ -201,31 +206,73 @@ func (f *folder) place(name string, data []byte) error {
 	if loadout.Guarded(name) {
 		return errors.New("programs take commands from it, so that it is not written here; a person can")
 	}
+	dir, err := f.dir(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	name = filepath.Base(name)
 	mode := fs.FileMode(0o644)
-	if fi, err := f.root.Stat(name); err == nil {
-		if !fi.Mode().IsRegular() {
-			return errors.New("it is no regular file")
-		}
+	switch fi, err := dir.Lstat(name); {
+	case err == nil && !fi.Mode().IsRegular():
+		return errors.New("it is no regular file")
+	case err == nil:
 		mode = fi.Mode().Perm()
 	}
-	if dir := filepath.Dir(name); dir != "." {
-		if err := f.root.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-	}
-	temp := filepath.Join(filepath.Dir(name), fmt.Sprintf(".loadout-%d.tmp", time.Now().UnixNano()))
-	out, err := f.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	temp := ".loadout-" + rand.Text() + ".tmp"
+	out, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
 	_, err = out.Write(data)
 	if err = errors.Join(err, out.Close()); err == nil {
-		err = f.root.Rename(temp, name)
+		err = dir.Rename(temp, name)
 	}
 	if err != nil {
-		return errors.Join(err, f.root.Remove(temp))
+		return errors.Join(err, dir.Remove(temp))
 	}
 	return nil
+}
+
+// dir opens a folder to write in, which is made where it is missing. It follows no
+// link: one may lead to where commands are taken from.
+func (f *folder) dir(name string) (*os.Root, error) {
+	at, err := f.root.OpenRoot(".")
+	if err != nil || name == "." {
+		return at, err
+	}
+	for part := range strings.SplitSeq(filepath.ToSlash(name), "/") {
+		next, err := into(at, part)
+		at.Close()
+		if err != nil {
+			return nil, err
+		}
+		at = next
+	}
+	return at, nil
+}
+
+// into opens a folder in another.
+func into(at *os.Root, name string) (*os.Root, error) {
+	if err := at.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	before, err := at.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !before.IsDir() {
+		return nil, fmt.Errorf("%s is no folder; give the path without links", name)
+	}
+	next, err := at.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	if now, err := next.Stat("."); err != nil || !os.SameFile(before, now) { // changed meanwhile
+		next.Close()
+		return nil, fmt.Errorf("%s is no folder; give the path without links", name)
+	}
+	return next, nil
 }
 
 type editArgs struct {
@@ -240,6 +287,8 @@ func (f *folder) edit(_ context.Context, _ *mcp.CallToolRequest, in editArgs) (*
 	if err != nil {
 		return nil, nil, err
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	file, err := f.open(name)
 	if err != nil {
 		return nil, nil, plainError(in.Path, err)
@@ -259,6 +308,9 @@ func (f *folder) edit(_ context.Context, _ *mcp.CallToolRequest, in editArgs) (*
 		return nil, nil, fmt.Errorf("the text is not in %s; read it, and give the text as it is", in.Path)
 	case count > 1 && !in.All:
 		return nil, nil, fmt.Errorf("the text is in %s %d times; give more of what is around it, or say all", in.Path, count)
+	}
+	if size := len(data) + count*(len(in.New)-len(in.Old)); size > MaxFile {
+		return nil, nil, fmt.Errorf("%s would have %d bytes, more than %d", in.Path, size, MaxFile)
 	}
 	if err := f.place(name, bytes.ReplaceAll(data, []byte(in.Old), []byte(in.New))); err != nil {
 		return nil, nil, plainError(in.Path, err)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -140,5 +141,55 @@ func TestRunCommand(t *testing.T) {
 				t.Errorf("%t %q, want %t %q", ok, got, tt.ok, tt.want)
 			}
 		})
+	}
+}
+
+// A link inside the folder leads no change to where commands are taken from, or
+// anywhere else.
+func TestLinksAreNotWrittenThrough(t *testing.T) {
+	call, dir := open(t, map[string]string{".git/hooks/a": "old", "real/b.txt": "old"}, nil)
+	for link, to := range map[string]string{"docs": ".git/hooks", "also": "real", "file": "real/b.txt"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{"docs/pre-commit", "docs/a", "also/b.txt", "file"} {
+		if got, ok := call("write_file", map[string]any{"path": path, "content": "new"}); ok {
+			t.Errorf("write %s: %q", path, got)
+		}
+		if got, ok := call("edit_file", map[string]any{"path": path, "old": "old", "new": "new"}); ok {
+			t.Errorf("edit %s: %q", path, got)
+		}
+	}
+	for _, name := range []string{".git/hooks/a", "real/b.txt"} {
+		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(b) != "old" {
+			t.Errorf("%s is %q, %v", name, b, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, ".git/hooks/pre-commit")); err == nil {
+		t.Error("there is a hook")
+	}
+}
+
+// A text that would grow beyond what a file may have is not made first.
+func TestEditsAreBounded(t *testing.T) {
+	call, _ := open(t, map[string]string{"a": strings.Repeat("a", 1<<20)}, nil)
+	if got, ok := call("edit_file", map[string]any{"path": "a", "old": "a", "new": strings.Repeat("b", 1<<20), "all": true}); ok || !strings.Contains(got, "more than") {
+		t.Errorf("%t %q", ok, got[:min(len(got), 200)])
+	}
+}
+
+// Changes at the same time are all there.
+func TestChangesComeOneAfterTheOther(t *testing.T) {
+	call, dir := open(t, map[string]string{"a": "0123456789"}, nil)
+	var all sync.WaitGroup
+	for i := range 10 {
+		all.Go(func() {
+			call("edit_file", map[string]any{"path": "a", "old": string(rune('0' + i)), "new": string(rune('a' + i))})
+		})
+	}
+	all.Wait()
+	if b, err := os.ReadFile(filepath.Join(dir, "a")); err != nil || string(b) != "abcdefghij" {
+		t.Errorf("it is %q, %v", b, err)
 	}
 }

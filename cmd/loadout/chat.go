@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -30,10 +29,11 @@ import (
 
 // chatFlags are the flags of loadout chat.
 type chatFlags struct {
-	prompt, model, baseURL string
-	session, workspace     string
-	approve, profile       string
-	files                  []string
+	prompt              string
+	model, baseURL, key string
+	session, workspace  string
+	approve, profile    string
+	files               []string
 }
 
 func (a *app) chatCommand() *cobra.Command {
@@ -50,9 +50,9 @@ With -p, or without a terminal, it answers once and prints that; calls that a pe
 would have to approve are then denied where no rule allows them. A conversation is kept,
 and goes on with --session.`,
 		Example: `  loadout chat
-  loadout chat -p "what is in sales.csv?" --model anthropic:claude-sonnet-4-5
+  loadout chat -p "what is in sales.csv?" --workspace . --model anthropic:claude-sonnet-4-5
   loadout chat --model openai:qwen3 --base-url http://127.0.0.1:11434/v1
-  loadout chat -p "review my last commit" --json`,
+  loadout chat -p "make a CSV file with the first ten primes" --json`,
 		Args: want(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.chat(cmd.Context(), &o)
@@ -62,6 +62,7 @@ and goes on with --session.`,
 	f.StringVarP(&o.prompt, "prompt", "p", "", "say `PROMPT`, print the answer, and end")
 	f.StringVar(&o.model, "model", "", "the language `MODEL`: anthropic:NAME, openai:NAME or demo")
 	f.StringVar(&o.baseURL, "base-url", "", "the server of the model, where that is not its vendor's `URL`")
+	f.StringVar(&o.key, "key", "", "the `NAME` of the secret or variable with the key for --base-url")
 	f.StringVar(&o.session, "session", "", "go on with the conversation `ID`")
 	f.StringVar(&o.workspace, "workspace", "", "work on the files of `DIR`, and ask before changing one")
 	f.StringVar(&o.approve, "approve", "", "who answers where a person is asked: `rules` deny, or ask you")
@@ -94,7 +95,7 @@ func (a *app) chat(ctx context.Context, o *chatFlags) error {
 		}
 		o.prompt, once = strings.TrimSpace(string(text)), true
 	}
-	if once && o.prompt == "" {
+	if once && strings.TrimSpace(o.prompt) == "" {
 		return fail(exitUsage, "as: loadout chat -p \"what is in sales.csv?\"", "nothing is said")
 	}
 	switch o.approve {
@@ -102,15 +103,16 @@ func (a *app) chat(ctx context.Context, o *chatFlags) error {
 	default:
 		return fail(exitUsage, "as --approve rules or --approve ask", "--approve is %q", o.approve)
 	}
-	model, given, err := a.model(ctx, c, o.model, o.baseURL)
+	model, given, err := a.model(ctx, c, o)
 	if err != nil {
 		return err
 	}
 	if !given {
 		a.note("no model is configured; this is a demonstration, which is no language model")
 	}
-	input := bufio.NewReader(a.stdin)
-	return a.converse(ctx, c, o, model, !once || o.approve == "ask", func(t *conversation) error {
+	input := newTyped(a.stdin)
+	defer input.close()
+	return a.converse(ctx, c, o, model, o.approve == "ask" || o.approve == "" && !once, func(t *conversation) error {
 		if once {
 			return a.answer(ctx, t, o.prompt)
 		}
@@ -122,7 +124,7 @@ func (a *app) chat(ctx context.Context, o *chatFlags) error {
 const maxPrompt = 1 << 20
 
 // converse opens a conversation, and does something with it.
-func (a *app) converse(ctx context.Context, c *config.Config, o *chatFlags, model llm.Model, asks bool, do func(*conversation) error, input *bufio.Reader) error {
+func (a *app) converse(ctx context.Context, c *config.Config, o *chatFlags, model llm.Model, asks bool, do func(*conversation) error, input *typed) error {
 	p, err := a.profile(o.profile)
 	if err != nil {
 		return err
@@ -141,6 +143,11 @@ func (a *app) converse(ctx context.Context, c *config.Config, o *chatFlags, mode
 	if err != nil {
 		return err
 	}
+	if o.workspace != "" {
+		if err := rt.CheckWorkspace(dir); err != nil {
+			return fail(exitRefused, "name another directory, or work without --workspace", "%w", err)
+		}
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -152,12 +159,14 @@ func (a *app) converse(ctx context.Context, c *config.Config, o *chatFlags, mode
 		return err
 	}
 	defer set.Close()
+	follow := a.newFollower(rt, c, set, p)
+	defer follow.start(ctx)()
 	s, err := rt.NewSession(ctx, &loadout.SessionOptions{Log: log, Tools: set.Hold()})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	server := mcpserver.New(rt, &mcpserver.Options{Workspace: dir, Tools: set.Set, Flags: a.flags(), Version: buildVersion().Version, Logger: a.logger()})
+	server := mcpserver.New(rt, &mcpserver.Options{Workspace: dir, Tools: set.Set, Flags: a.flags(), Refresh: follow.refresh, Version: buildVersion().Version, Logger: a.logger()})
 	defer server.Close()
 	desk := ask.New(&ask.Memory{})
 	elicit, approve := agent.Elicit(desk, id, policy.Local(), 0), agent.Approve(desk, id, policy.Local())
@@ -179,7 +188,7 @@ func (a *app) converse(ctx context.Context, c *config.Config, o *chatFlags, mode
 	}
 	defer a.questions(ctx, desk, input)()
 	t := &conversation{session: s, id: id, desk: desk}
-	t.Agent = agent.New(model, s, &agent.Options{Instructions: instructions(rt, lead(p)), Tools: slices.Concat(tools, own), MaxTokens: c.Models.MaxTokens})
+	t.Agent = agent.New(model, s, &agent.Options{Instructions: instructions(rt, lead(p)), Tools: slices.Concat(tools, own), Before: follow.refresh, MaxTokens: c.Models.MaxTokens})
 	return do(t)
 }
 
@@ -262,14 +271,14 @@ func (a *app) tell(e agent.Event) {
 	case agent.Text:
 		fmt.Fprint(a.stdout, safe(e.Text))
 	case agent.ToolCall:
-		fmt.Fprintln(a.stderr, a.style(a.stderr, "2", "· "+e.Call.Name+" "+clip(plain(e.Call.Arguments), 100)))
+		fmt.Fprintln(a.stderr, a.style(a.stderr, "2", "· "+plain(e.Call.Name)+" "+clip(plain(e.Call.Arguments), 100)))
 	case agent.SkillLoaded:
 		fmt.Fprintln(a.stderr, a.style(a.stderr, "2", "· loaded the skill "+plain(e.Skill)))
 	case agent.SkillUnloaded:
 		fmt.Fprintln(a.stderr, a.style(a.stderr, "2", "· the skill "+plain(e.Skill)+" is no longer loaded: "+plain(e.Reason)))
 	case agent.ToolResult:
 		if e.Result.Error {
-			fmt.Fprintln(a.stderr, a.style(a.stderr, "31", "· "+e.Call.Name+": "+clip(plain(e.Result.Text), 200)))
+			fmt.Fprintln(a.stderr, a.style(a.stderr, "31", "· "+plain(e.Call.Name)+": "+clip(plain(e.Result.Text), 200)))
 		}
 	case agent.Done:
 		fmt.Fprintln(a.stdout)
@@ -284,11 +293,11 @@ func (a *app) tellJSON(e agent.Event) {
 }
 
 // repeat takes one line after the other until there are no more.
-func (a *app) repeat(ctx context.Context, t *conversation, model llm.Model, input *bufio.Reader) error {
+func (a *app) repeat(ctx context.Context, t *conversation, model llm.Model, input *typed) error {
 	fmt.Fprintf(a.stderr, "%s, conversation %s. Ctrl-D ends it.\n", model.Name(), t.id)
 	for {
 		fmt.Fprint(a.stderr, a.style(a.stderr, "1", "> "))
-		line, err := input.ReadString('\n')
+		line, err := input.next(ctx)
 		if line = strings.TrimSpace(line); line != "" {
 			if err := a.answer(ctx, t, line); err != nil {
 				if ctx.Err() != nil {

@@ -96,7 +96,7 @@ func (f *follower) refresh(ctx context.Context) error {
 	c, err := quiet.settings(nil)
 	rules, _ := policy.ParseRules([]string{"deny"}) // what cannot be read denies
 	if f.failed = err; err == nil {
-		filter, rules = filterOf(c), quiet.rules(c, f.ghost)
+		filter, rules = filterOf(c), quiet.rules(c, f.ghost).Then(f.set.rules)
 	}
 	f.set.SetRules(rules)
 	filter.Select = f.chosen

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"strings"
@@ -19,12 +20,13 @@ var vendors = map[string]string{"anthropic": "ANTHROPIC_API_KEY", "openai": "OPE
 // model is the language model that the flags or the configuration name: a vendor and
 // the vendor's name for it, or the demonstration. Without any it is the
 // demonstration, and given says so.
-func (a *app) model(ctx context.Context, c *config.Config, name, baseURL string) (m llm.Model, given bool, err error) {
-	if name == "" {
-		name = c.Models.Default
-	}
-	if baseURL == "" {
-		baseURL = c.Models.BaseURL
+func (a *app) model(ctx context.Context, c *config.Config, o *chatFlags) (m llm.Model, given bool, err error) {
+	name, server, key := cmp.Or(o.model, c.Models.Default), o.baseURL, o.key
+	if name == c.Models.Default { // what is configured belongs together
+		server = cmp.Or(server, c.Models.BaseURL)
+		if server == c.Models.BaseURL {
+			key = cmp.Or(key, c.Models.Key)
+		}
 	}
 	if name == "" || name == "demo" {
 		return demo.New(&demo.Options{Next: "For a real model: loadout chat --model anthropic:NAME or openai:NAME, with its key in ANTHROPIC_API_KEY or OPENAI_API_KEY."}), name != "", nil
@@ -34,14 +36,14 @@ func (a *app) model(ctx context.Context, c *config.Config, name, baseURL string)
 	if !known || model == "" {
 		return nil, false, fail(exitUsage, "as anthropic:NAME, openai:NAME or demo", "%q names no model", name)
 	}
-	key, err := a.modelKey(ctx, c, variable, baseURL)
+	value, err := a.modelKey(ctx, variable, key, server)
 	if err != nil {
 		return nil, false, err
 	}
 	if vendor == "anthropic" {
-		m, err = anthropic.New(model, &anthropic.Options{Key: key, BaseURL: baseURL, MaxTokens: c.Models.MaxTokens, Logger: a.logger()})
+		m, err = anthropic.New(model, &anthropic.Options{Key: value, BaseURL: server, MaxTokens: c.Models.MaxTokens, Logger: a.logger()})
 	} else {
-		m, err = openai.New(model, &openai.Options{Key: key, BaseURL: baseURL, MaxTokens: c.Models.MaxTokens})
+		m, err = openai.New(model, &openai.Options{Key: value, BaseURL: server, MaxTokens: c.Models.MaxTokens})
 	}
 	if err != nil {
 		return nil, false, fail(exitUsage, "see: loadout chat --help", "model %s: %w", name, err)
@@ -49,21 +51,26 @@ func (a *app) model(ctx context.Context, c *config.Config, name, baseURL string)
 	return llm.Retry(m, nil), true, nil
 }
 
-// modelKey is the key for a server. That of a vendor goes to the vendor; another
-// address gets the one that models.key names, and a server of this machine may do
-// without.
-func (a *app) modelKey(ctx context.Context, c *config.Config, variable, baseURL string) (string, error) {
-	name := c.Models.Key
-	if name == "" && baseURL == "" {
-		name = variable
-	}
-	if name == "" {
-		u, err := url.Parse(baseURL)
-		if err == nil && mcpserver.IsLoopback(u.Hostname()) {
-			return "", nil
+// modelKey is the key for a server, "" for none. That of a vendor goes to the vendor;
+// another server gets the one that is named for it, and not in clear over a network.
+// A server of this machine may do without.
+func (a *app) modelKey(ctx context.Context, variable, name, server string) (string, error) {
+	if server != "" {
+		u, err := url.Parse(server)
+		if err != nil || u.Host == "" {
+			return "", fail(exitUsage, "as https://models.example.com/v1", "--base-url is no address")
 		}
-		return "", fail(exitUsage, "name the secret or variable that has its key: models: {key: NAME}; the key in "+variable+" is not sent to another server", "there is no key for %s", baseURL)
+		here := mcpserver.IsLoopback(u.Hostname())
+		switch {
+		case name == "" && here:
+			return "", nil
+		case name == "":
+			return "", fail(exitUsage, "name the secret or variable that has its key, with --key NAME or as models.key; the one in "+variable+" is not sent to another server", "there is no key for %s", u.Host)
+		case u.Scheme != "https" && !here:
+			return "", fail(exitUsage, "give an address with https", "a key is not sent to %s in clear", u.Host)
+		}
 	}
+	name = cmp.Or(name, variable)
 	if key := a.getenv(name); key != "" {
 		return key, nil
 	}

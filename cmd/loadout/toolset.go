@@ -33,7 +33,8 @@ import (
 // toolset is the MCP servers at hand, and what they need.
 type toolset struct {
 	*tools.Set
-	pool *upstream.Pool
+	pool  *upstream.Pool
+	rules policy.Rules // for what is part of this program, behind the person's
 }
 
 func (t *toolset) Close() error {
@@ -210,7 +211,7 @@ func (a *app) toolsetOf(ctx context.Context, c *config.Config, rt *loadout.Runti
 	if o.builtin != nil {
 		own = append([]*upstream.Config{{Name: builtinName, Type: memory, URLs: []string{builtinName}, Safety: policy.High.String()}}, own...)
 	}
-	t := &toolset{}
+	t := &toolset{rules: o.rules}
 	sandboxed := &skillServers{rt: rt, project: project, flags: a.flags(), off: scriptsOff(c)}
 	dialer := &upstream.Dialer{OAuth: a.oauth(given), Spawn: sandboxed.spawner(a.inServerDir(spawn.New(nil).Start)), Logger: a.logger(), Private: privateOf(c), Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: buildVersion().Version}}
 	if o.builtin != nil {

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// Only what a person said is an answer.
+func TestOnlyWhatWasSaidIsAnAnswer(t *testing.T) {
+	decision := `{"properties":{"decision":{"type":"string","enum":["once","always","no"]}}}`
+	allow := `{"properties":{"how":{"type":"string","enum":["allow-always","allow","No"]}},"required":["how"]}`
+	for _, tt := range []struct {
+		name, schema, typed string
+		want                ask.Outcome
+		content             string
+	}{
+		{"yes", "", "yes\n", ask.Accepted, ""},
+		{"y", "", "Y\n", ask.Accepted, ""},
+		{"no", "", "no\n", ask.Declined, ""},
+		{"an empty line", "", "\n", ask.Cancelled, ""},
+		{"nothing at all", "", "", ask.Cancelled, ""},
+		{"another word, then yes", "", "maybe\nyes\n", ask.Accepted, ""},
+		{"a form without fields", `{"properties":{}}`, "", ask.Cancelled, ""},
+		{"a form that cannot be read", `{"properties":[]}`, "yes\n", ask.Cancelled, ""},
+		{"once", decision, "once\n", ask.Accepted, `{"decision":"once"}`},
+		{"the decision no", decision, "n\n", ask.Declined, ""},
+		{"no decision", decision, "\n", ask.Cancelled, ""},
+		{"the exact word, not the one that it begins", allow, "allow\n", ask.Accepted, `{"how":"allow"}`},
+		{"a beginning of two", allow, "all\nno\n", ask.Accepted, `{"how":"No"}`},
+		{"a field that may be left out", `{"properties":{"a":{"type":"integer"},"b":{"type":"string"}},"required":["a"]}`, "x\n4\n\n", ask.Accepted, `{"a":4}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var shown bytes.Buffer
+			a := &app{environment: environment{stdout: &shown, stderr: &shown, getenv: func(string) string { return "" }}}
+			input := newTyped(strings.NewReader(tt.typed))
+			defer input.close()
+			got := a.put(t.Context(), ask.Ask{Message: "Do it?\x1b[2J", Schema: json.RawMessage(tt.schema)}, input)
+			if got.Outcome != tt.want || string(got.Content) != tt.content {
+				t.Errorf("%s %s, want %s %s", got.Outcome, got.Content, tt.want, tt.content)
+			}
+			if strings.Contains(shown.String(), "\x1b") {
+				t.Errorf("it shows %q", shown.String())
+			}
+		})
+	}
+}
+
+// A question that is over takes no line that was meant for another.
+func TestSettledQuestionTakesNoLine(t *testing.T) {
+	var shown bytes.Buffer
+	a := &app{environment: environment{stdout: &shown, stderr: &shown, getenv: func(string) string { return "" }}}
+	lines := make(chan string)
+	input := newTyped(readerOf(lines))
+	defer input.close()
+	desk := ask.New(&ask.Memory{})
+	stop := a.questions(t.Context(), desk, input)
+	id, err := desk.Put(t.Context(), ask.Ask{Kind: ask.Approval, Session: "s", Principal: policy.Local(), Message: "Do it?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := desk.Cancel(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	stop() // waits for what was shown to be over
+	go func() { lines <- "the next prompt\n"; close(lines) }()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if line, err := input.next(ctx); err != nil || line != "the next prompt" {
+		t.Errorf("the next line is %q, %v", line, err)
+	}
+}
+
+type readerOf chan string
+
+func (r readerOf) Read(b []byte) (int, error) {
+	line, ok := <-r
+	if !ok {
+		return 0, context.Canceled
+	}
+	return copy(b, line), nil
+}
+
+// A key goes to the server that it is for, and not in clear.
+func TestKeysGoWhereTheyBelong(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		models config.Models
+		flags  chatFlags
+		want   string // part of the error, "" for none
+	}{
+		{"a vendor", config.Models{}, chatFlags{model: "anthropic:x"}, ""},
+		{"another server without a key of its own", config.Models{}, chatFlags{model: "openai:x", baseURL: "https://models.example.com/v1"}, "there is no key for models.example.com"},
+		{"the configured server", config.Models{Default: "openai:x", BaseURL: "https://models.example.com/v1", Key: "OWN"}, chatFlags{}, ""},
+		{"another model of the configured key", config.Models{Default: "anthropic:x", Key: "OWN"}, chatFlags{model: "openai:y", baseURL: "https://models.example.com/v1"}, "there is no key for"},
+		{"another server than the configured", config.Models{Default: "openai:x", BaseURL: "https://a.example.com/v1", Key: "OWN"}, chatFlags{baseURL: "https://b.example.com/v1"}, "there is no key for b.example.com"},
+		{"a key that is named", config.Models{}, chatFlags{model: "openai:x", baseURL: "https://models.example.com/v1", key: "OWN"}, ""},
+		{"in clear", config.Models{}, chatFlags{model: "openai:x", baseURL: "http://models.example.com/v1", key: "OWN"}, "in clear"},
+		{"this machine", config.Models{}, chatFlags{model: "openai:x", baseURL: "http://127.0.0.1:1/v1"}, ""},
+		{"no address", config.Models{}, chatFlags{model: "openai:x", baseURL: "models"}, "is no address"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			env := map[string]string{"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "b", "OWN": "c", "HOME": t.TempDir()}
+			a := &app{environment: environment{getenv: func(k string) string { return env[k] }}}
+			_, _, err := a.model(t.Context(), &config.Config{Models: tt.models}, &tt.flags)
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+		})
+	}
+}
