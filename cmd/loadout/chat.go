@@ -65,7 +65,7 @@ and goes on with --session.`,
 	f.StringVar(&o.key, "key", "", "the `NAME` of the secret or variable with the key for --base-url")
 	f.StringVar(&o.session, "session", "", "go on with the conversation `ID`")
 	f.StringVar(&o.workspace, "workspace", "", "work on the files of `DIR`, and ask before changing one")
-	f.StringVar(&o.approve, "approve", "", "who answers where a person is asked: `rules` deny, or ask you")
+	f.StringVar(&o.approve, "approve", "", "`WHO` is asked where no rule allows a call: ask (you) or rules (nobody)")
 	f.StringVar(&o.profile, "profile", "", "with the skills, servers and instructions of the profile `NAME`")
 	f.StringArrayVar(&o.files, "mcp-config", nil, "also the MCP servers in `FILE`, of any client's form (repeatable)")
 	return cmd
