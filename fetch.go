@@ -54,6 +54,8 @@ func (r *Runtime) material(ctx context.Context, snap *catalog.Snapshot, e *catal
 		Digest:       digest(src),
 		Instructions: s.Instructions,
 		Location:     e.Location(),
+		Hidden:       e.DisableModelInvocation,
+		ArgumentHint: e.ArgumentHint,
 	}
 	m.Tokens = r.tokens.count(m.Digest, s.Instructions)
 	for _, dep := range e.Dependencies {

@@ -36,6 +36,8 @@ const (
 	TypeResult Type = "tool_result"
 	// TypeNotice is what the program tells the model from there on.
 	TypeNotice Type = "notice"
+	// TypeCompacted puts a short text in the place of all that was said before.
+	TypeCompacted Type = "compacted"
 	// TypeUpdated says that the instructions of a skill in force are no
 	// longer those that were loaded.
 	TypeUpdated Type = "skill_updated"
@@ -66,6 +68,8 @@ type Event struct {
 	Result   *Returned `json:"result,omitempty"`
 	Notice   *Notice   `json:"notice,omitempty"`
 	Updated  *Updated  `json:"updated,omitempty"`
+
+	Compacted *Compacted `json:"compacted,omitempty"`
 }
 
 // Begun is what a model is told first.
@@ -146,7 +150,26 @@ type Loaded struct {
 	Needs []string `json:"needs,omitempty"`
 	// Tools are the names of the tools that it brought.
 	Tools []string `json:"tools,omitempty"`
+	// Keep is for how long it stays in force.
+	Keep Keep `json:"keep,omitempty"`
+	// Direct says that no call of the model loaded it, so that its text is told
+	// where this event is.
+	Direct bool `json:"direct,omitempty"`
+	// AllowedTools are the calls that it wants to be made unasked, and Model is the
+	// model that it wants, where it was approved when it was loaded.
+	AllowedTools []string `json:"allowed_tools,omitempty"`
+	Model        string   `json:"model,omitempty"`
 }
+
+// Keep is for how long a skill stays in force.
+type Keep string
+
+// For how long skills stay in force.
+const (
+	KeepUsed   Keep = ""       // for some turns after its last use
+	KeepPinned Keep = "pinned" // until it is unloaded
+	KeepOnce   Keep = "once"   // for the turn in which it was loaded
+)
 
 // Unloaded is a skill that went out of force.
 type Unloaded struct {
@@ -157,6 +180,17 @@ type Unloaded struct {
 // Used is a skill that was used: a file, a script or a tool of it.
 type Used struct {
 	Skill ID `json:"skill"`
+	// Keep, where it is not [KeepUsed], is for how long it stays from here on.
+	Keep Keep `json:"keep,omitempty"`
+}
+
+// Compacted is what is told in place of all that was said before it: what it came
+// to, and the instructions that are still in force.
+type Compacted struct {
+	Text string `json:"text"`
+	// Skills are those whose instructions are part of the text, in the order of
+	// loading; what else was in force is not any more.
+	Skills []ID `json:"skills,omitempty"`
 }
 
 // Updated is a skill whose SKILL.md changed while it is in force.
@@ -189,6 +223,9 @@ func (e Event) clone() Event {
 	e.Begun = copied(e.Begun)
 	e.Started = copied(e.Started)
 	e.Notice = copied(e.Notice)
+	if e.Compacted = copied(e.Compacted); e.Compacted != nil {
+		e.Compacted.Skills = slices.Clone(e.Compacted.Skills)
+	}
 	e.Unloaded = copied(e.Unloaded)
 	e.Used = copied(e.Used)
 	e.Updated = copied(e.Updated)
@@ -203,6 +240,7 @@ func (l Loaded) clone() Loaded {
 	l.Files = slices.Clone(l.Files)
 	l.Needs = slices.Clone(l.Needs)
 	l.Tools = slices.Clone(l.Tools)
+	l.AllowedTools = slices.Clone(l.AllowedTools)
 	return l
 }
 

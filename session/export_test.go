@@ -6,7 +6,7 @@ import "runtime"
 func WaitForCallers(s *Session, ref string, n int) {
 	for {
 		s.mu.Lock()
-		f := s.flights[ref]
+		f := s.flights[flightKey{ref: ref}]
 		ok := f != nil && f.waiting >= n
 		s.mu.Unlock()
 		if ok {

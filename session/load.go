@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,14 @@ type Material struct {
 	Tokens       int // of the instructions, estimated
 	Needs        []string
 	Problems     []string
+	// Hidden says that only a person may load it, and ArgumentHint what may follow
+	// its name then.
+	Hidden       bool
+	ArgumentHint string
+	// AllowedTools and Model are what it wants for the time in which it is in force,
+	// where it is approved as it is; see [Loaded].
+	AllowedTools []string
+	Model        string
 }
 
 // LoadState is what a load came to.
@@ -65,6 +74,25 @@ type Result struct {
 	Brought  []string // names of skills that were loaded because it needs them
 }
 
+// LoadOptions say how a skill is loaded. The zero value is for a program.
+type LoadOptions struct {
+	// Keep is for how long it stays in force, and no less than it does already.
+	Keep Keep
+	// ByModel says that a model asks: what only a person may load is refused.
+	ByModel bool
+	// Direct says that the result is not told to the model by the caller: the text
+	// becomes a part of the conversation by itself.
+	Direct bool
+	// Arguments are what a person typed after the name: see [FillArguments].
+	Arguments string
+}
+
+// flightKey is what loads at the same time have in common to be one.
+type flightKey struct {
+	ref string
+	o   LoadOptions
+}
+
 // flight is one load in progress and those who wait for it. Session.mu guards
 // its fields until done is closed, and taken after that too.
 type flight struct {
@@ -85,17 +113,23 @@ type flight struct {
 // A load that cannot be done is a result with [StateFailed] and its reason, not
 // an error; an error means that the log could not be written or ctx ended.
 func (s *Session) Load(ctx context.Context, ref string) (*Result, error) {
+	return s.LoadAs(ctx, ref, LoadOptions{})
+}
+
+// LoadAs is [Session.Load] with options. Calls are one where these are the same.
+func (s *Session) LoadAs(ctx context.Context, ref string, o LoadOptions) (*Result, error) {
+	key := flightKey{ref, o}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	f := s.join(ctx, ref)
+	f := s.join(ctx, key)
 	if f == nil {
 		return nil, ErrClosed
 	}
 	select {
 	case <-f.done:
 	case <-ctx.Done():
-		if s.leave(ref, f) {
+		if s.leave(key, f) {
 			return nil, context.Cause(ctx)
 		}
 		<-f.done // too late to leave: it is in the log, so it must be told
@@ -103,51 +137,51 @@ func (s *Session) Load(ctx context.Context, ref string) (*Result, error) {
 	return s.take(f)
 }
 
-// join waits for the load of ref, starting it where there is none; nil is that the
+// join waits for a load, starting it where there is none; nil is that the
 // session is closed.
-func (s *Session) join(ctx context.Context, ref string) *flight {
+func (s *Session) join(ctx context.Context, key flightKey) *flight {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil
 	}
-	if f := s.flights[ref]; f != nil {
+	if f := s.flights[key]; f != nil {
 		f.waiting++
 		return f
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	f := &flight{cancel: cancel, done: make(chan struct{}), waiting: 1}
-	s.flights[ref] = f
-	s.running.Go(func() { s.fly(ctx, ref, f) })
+	s.flights[key] = f
+	s.running.Go(func() { s.fly(ctx, key, f) })
 	return f
 }
 
 // leave stops waiting. It reports false where the load is decided already.
-func (s *Session) leave(ref string, f *flight) bool {
+func (s *Session) leave(key flightKey, f *flight) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f.decided {
 		return false
 	}
 	if f.waiting--; f.waiting == 0 {
-		delete(s.flights, ref)
+		delete(s.flights, key)
 		f.cancel()
 	}
 	return true
 }
 
-func (s *Session) fly(ctx context.Context, ref string, f *flight) {
+func (s *Session) fly(ctx context.Context, key flightKey, f *flight) {
 	defer close(f.done)
 	defer f.cancel()
-	all, err := s.skills.Fetch(ctx, ref)
+	all, err := s.fetch(ctx, key)
 	b := s.bring(ctx, all)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f.waiting > 0 { // else it was taken out of flights when the last one left
-		delete(s.flights, ref)
+		delete(s.flights, key)
 		f.decided = true
 		if f.err = ErrClosed; !s.closed {
-			f.result, f.err = s.enter(ctx, ref, all, b, err)
+			f.result, f.err = s.enter(ctx, key, all, b, err)
 		}
 	}
 	s.release(s.notInForce(all))
@@ -174,10 +208,7 @@ func (s *Session) take(f *flight) (*Result, error) {
 }
 
 // enter brings what was fetched into force. s.mu is held.
-func (s *Session) enter(ctx context.Context, ref string, all []*Material, b brought, err error) (*Result, error) {
-	if err == nil && len(all) == 0 {
-		err = fmt.Errorf("skill %s: %w", ref, fs.ErrNotExist)
-	}
+func (s *Session) enter(ctx context.Context, key flightKey, all []*Material, b brought, err error) (*Result, error) {
 	if err != nil {
 		return &Result{State: StateFailed, Text: s.failure(err), Problems: []string{err.Error()}}, nil
 	}
@@ -191,13 +222,17 @@ func (s *Session) enter(ctx context.Context, ref string, all []*Material, b brou
 			if m == main {
 				texts = append(texts, RenderAlready(m))
 			}
-			if a.Used != s.state.Turn {
-				events = append(events, Event{Type: TypeUsed, Used: &Used{m.ID}})
+			if u := (Used{Skill: m.ID, Keep: longer(key.o.Keep, a.Keep)}); a.Used != s.state.Turn || u.Keep != a.Keep {
+				events = append(events, Event{Type: TypeUsed, Used: &u})
 			}
 			continue
 		}
 		loads++
-		l := Loaded{Skill: m.ID, Digest: m.Digest, Text: Render(m), Files: m.Files, Tokens: m.Tokens, Needs: m.Needs, Tools: b.names(m.ID)}
+		l := Loaded{Skill: m.ID, Digest: m.Digest, Text: Render(m), Files: m.Files, Tokens: m.Tokens, Needs: m.Needs, Tools: b.names(m.ID),
+			Keep: key.o.Keep, Direct: key.o.Direct, AllowedTools: m.AllowedTools, Model: m.Model}
+		if old, ok := s.state.Find(m.ID); ok {
+			l.Keep = longer(l.Keep, old.Keep)
+		}
 		if m != main {
 			l.For = main.ID.Name
 			r.Brought = append(r.Brought, m.ID.Name)
@@ -211,6 +246,7 @@ func (s *Session) enter(ctx context.Context, ref string, all []*Material, b brou
 			texts = append(texts, rest)
 			lastLoad(events).Text += "\n" + rest
 		}
+		events = append(events, s.beyond(events)...)
 		if err := s.append(ctx, events...); err != nil {
 			return nil, fmt.Errorf("load %s: %w", main.ID.Name, err)
 		}
@@ -226,6 +262,96 @@ func (s *Session) enter(ctx context.Context, ref string, all []*Material, b brou
 	}
 	r.Text = strings.Join(texts, "\n")
 	return r, nil
+}
+
+// fetch gets the material of a load.
+func (s *Session) fetch(ctx context.Context, key flightKey) ([]*Material, error) {
+	all, err := s.skills.Fetch(ctx, key.ref)
+	if err == nil && len(all) == 0 {
+		err = fmt.Errorf("skill %s: %w", key.ref, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, err
+	}
+	main := all[len(all)-1]
+	if main.Hidden && key.o.ByModel {
+		return nil, fmt.Errorf("the skill %s is for a person to load: it does not let a model do so", main.ID.Name)
+	}
+	if key.o.Arguments != "" {
+		filled := *main // it may be shared
+		rest := ""
+		filled.Instructions, rest = FillArguments(main.Instructions, []string{key.o.Arguments}, main.ArgumentHint != "")
+		if rest != "" {
+			filled.Instructions += "\n\nArguments: " + rest + "\n"
+		}
+		all = slices.Clone(all)
+		all[len(all)-1] = &filled
+	}
+	return all, nil
+}
+
+// longer is the one of two that keeps a skill longer in force.
+func longer(a, b Keep) Keep {
+	for _, k := range []Keep{KeepPinned, KeepUsed} {
+		if a == k || b == k {
+			return k
+		}
+	}
+	return KeepOnce
+}
+
+// beyond are the ends of skills that have to go, so that those that are loaded are
+// within the budget. s.mu is held.
+func (s *Session) beyond(loads []Event) []Event {
+	if s.budget <= 0 {
+		return nil
+	}
+	total, needed := 0, map[string]bool{}
+	fresh := map[string]bool{}
+	for _, e := range loads {
+		switch {
+		case e.Loaded != nil:
+			total += e.Loaded.Tokens
+			fresh[e.Loaded.Skill.Key()] = true
+		case e.Used != nil:
+			fresh[e.Used.Skill.Key()] = true
+		}
+	}
+	var old []Active
+	for _, a := range s.state.Active() {
+		if l := find(loads, a.Skill); l == nil {
+			total += a.Tokens
+		}
+		if !fresh[a.Skill.Key()] && a.Keep != KeepPinned {
+			old = append(old, a)
+		}
+		for _, n := range a.Needs {
+			needed[n] = true
+		}
+	}
+	slices.SortStableFunc(old, func(a, b Active) int { return cmp.Or(cmp.Compare(a.Used, b.Used), cmp.Compare(a.Seq, b.Seq)) })
+	var events []Event
+	for _, a := range old {
+		if total <= s.budget {
+			break
+		}
+		if needed[a.Skill.Name] {
+			continue
+		}
+		total -= a.Tokens
+		events = append(events, Event{Type: TypeUnloaded, Unloaded: &Unloaded{a.Skill, fmt.Sprintf("the instructions in force are bounded to %d tokens", s.budget)}})
+	}
+	return events
+}
+
+// find is the load of a skill among events, or nil.
+func find(events []Event, id ID) *Loaded {
+	for _, e := range events {
+		if e.Loaded != nil && e.Loaded.Skill == id {
+			return e.Loaded
+		}
+	}
+	return nil
 }
 
 // lastLoad is the last of the loads in events, of which there is one.

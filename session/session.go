@@ -21,6 +21,12 @@ type Options struct {
 	// Retention says for how many turns after its last use a skill stays in force;
 	// 0 is [DefaultRetention], less is for good.
 	Retention int
+	// Budget bounds the tokens of all instructions in force together: where a load
+	// goes beyond it, what was used least recently goes out of force, but for what is
+	// pinned. 0 is no bound.
+	Budget int
+	// ID names the conversation, for grants that are given for it.
+	ID string
 }
 
 // DefaultRetention is the number of turns that a skill stays in force without
@@ -33,11 +39,13 @@ type Session struct {
 	skills    Skills
 	tools     Tools
 	retention int
+	budget    int
+	id        string
 
 	mu      sync.Mutex // guards what follows; held while appending, so that log and state agree
 	events  []Event    // all of the log
 	state   State
-	flights map[string]*flight // loads that are not decided, by reference
+	flights map[flightKey]*flight // loads that are not decided
 	closed  bool
 	running sync.WaitGroup // loads
 }
@@ -52,7 +60,7 @@ func Open(ctx context.Context, skills Skills, o *Options) (*Session, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	s := &Session{log: o.Log, skills: skills, tools: o.Tools, retention: cmp.Or(o.Retention, DefaultRetention), flights: map[string]*flight{}}
+	s := &Session{log: o.Log, skills: skills, tools: o.Tools, retention: cmp.Or(o.Retention, DefaultRetention), budget: o.Budget, id: o.ID, flights: map[flightKey]*flight{}}
 	if s.log == nil {
 		s.log = &Memory{}
 	}
@@ -135,19 +143,16 @@ func (s *Session) Use(ctx context.Context, id ID) error {
 	if a, ok := s.state.Find(id); !ok || a.Used == s.state.Turn {
 		return nil
 	}
-	return s.append(ctx, Event{Type: TypeUsed, Used: &Used{id}})
+	return s.append(ctx, Event{Type: TypeUsed, Used: &Used{Skill: id}})
 }
 
 // expired are the ends of skills whose time is over with the turn to come. One
 // that another needs stays as long as that. s.mu is held.
 func (s *Session) expired() []Event {
-	if s.retention < 0 {
-		return nil
-	}
 	active := s.state.Active()
 	var stay []Active
 	for _, a := range active {
-		if s.state.Turn+1-a.Used <= s.retention {
+		if left, bounded := s.left(a); !bounded || left > 0 {
 			stay = append(stay, a)
 		}
 	}
@@ -161,11 +166,44 @@ func (s *Session) expired() []Event {
 	var events []Event
 	for _, a := range slices.Backward(active) { // those that need others first
 		if !slices.ContainsFunc(stay, func(b Active) bool { return b.Skill == a.Skill }) {
-			events = append(events, Event{Type: TypeUnloaded, Unloaded: &Unloaded{a.Skill, fmt.Sprintf("not used for %d turns", s.retention)}})
+			reason := fmt.Sprintf("not used for %d turns", s.retention)
+			if a.Keep == KeepOnce {
+				reason = "it was for one turn"
+			}
+			events = append(events, Event{Type: TypeUnloaded, Unloaded: &Unloaded{a.Skill, reason}})
 		}
 	}
 	return events
 }
+
+// left is for how many turns after this one a skill stays in force without being
+// used, where that is bounded. s.mu is held.
+func (s *Session) left(a Active) (turns int, bounded bool) {
+	switch {
+	case a.Keep == KeepPinned:
+		return 0, false
+	case a.Keep == KeepOnce:
+		return 0, true
+	case s.retention < 0:
+		return 0, false
+	}
+	return max(s.retention-(s.state.Turn-a.Used), 0), true
+}
+
+// Left is for how many turns after this one a skill in force stays so without being
+// used; bounded is false where it does for good, or is not in force.
+func (s *Session) Left(id ID) (turns int, bounded bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, ok := s.state.Find(id)
+	if !ok {
+		return 0, false
+	}
+	return s.left(a)
+}
+
+// ID is that of the options.
+func (s *Session) ID() string { return s.id }
 
 // Events are those after a sequence number, 0 for all. Do not change them.
 func (s *Session) Events(after int64) []Event {

@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -44,8 +45,11 @@ func (s *State) Apply(e Event) {
 	case e.Used != nil:
 		if a, ok := s.active[e.Used.Skill.Key()]; ok {
 			a.Used = s.Turn
+			a.Keep = cmp.Or(e.Used.Keep, a.Keep)
 			s.active[e.Used.Skill.Key()] = a
 		}
+	case e.Compacted != nil:
+		maps.DeleteFunc(s.active, func(_ string, a Active) bool { return !slices.Contains(e.Compacted.Skills, a.Skill) })
 	case e.Unloaded != nil:
 		delete(s.active, e.Unloaded.Skill.Key())
 	case e.Updated != nil:
