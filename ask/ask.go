@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/loadout-dev/loadout/policy"
@@ -33,7 +34,9 @@ const (
 
 // Ask is a question that waits for its answer.
 type Ask struct {
-	ID      string `json:"id"` // set by [Desk.Ask] where it is ""
+	// ID is set by [Desk.Put] where it is "". One that is given begins with the
+	// session and a dot, so that a store finds it at once.
+	ID      string `json:"id"`
 	Kind    Kind   `json:"kind"`
 	Session string `json:"session"`
 	// Principal is who may answer.
@@ -113,6 +116,9 @@ func (a *Ask) check() error {
 	}
 	if a.Session == "" {
 		errs = append(errs, errors.New("it names no session"))
+	}
+	if a.ID != "" && !strings.HasPrefix(a.ID, a.Session+".") {
+		errs = append(errs, fmt.Errorf("its id %.100q does not begin with the session and a dot", a.ID))
 	}
 	if a.Principal.ID == "" {
 		errs = append(errs, errors.New("it does not say who may answer"))

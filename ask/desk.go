@@ -50,7 +50,7 @@ func (d *Desk) Ask(ctx context.Context, a Ask) (Answer, error) {
 // ID of it.
 func (d *Desk) Put(ctx context.Context, a Ask) (string, error) {
 	if a.ID == "" {
-		a.ID = rand.Text()
+		a.ID = a.Session + "." + rand.Text()
 	}
 	a.Asked = time.Now().UTC()
 	if err := a.check(); err != nil {

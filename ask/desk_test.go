@@ -52,13 +52,13 @@ func put(t *testing.T, d *ask.Desk, a ask.Ask) {
 func TestFirstAnswerWins(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func() ask.Store) {
 		d := ask.New(open())
-		put(t, d, question("q"))
+		put(t, d, question("s1.q"))
 		const several = 8
 		errs := make([]error, several)
 		var all sync.WaitGroup
 		for i := range several {
 			all.Go(func() {
-				errs[i] = ask.New(open()).Answer(t.Context(), "q", ask.Answer{Outcome: ask.Accepted, By: ada, Content: json.RawMessage(fmt.Sprint(i))})
+				errs[i] = ask.New(open()).Answer(t.Context(), "s1.q", ask.Answer{Outcome: ask.Accepted, By: ada, Content: json.RawMessage(fmt.Sprint(i))})
 			})
 		}
 		all.Wait()
@@ -77,7 +77,7 @@ func TestFirstAnswerWins(t *testing.T) {
 				t.Errorf("%d got %v, want that %d was first", i, err, first)
 			}
 		}
-		got, err := d.Wait(t.Context(), "q")
+		got, err := d.Wait(t.Context(), "s1.q")
 		if err != nil || got.Outcome != ask.Accepted || got.By != ada || string(got.Content) != fmt.Sprint(first) {
 			t.Errorf("%+v, %v", got, err)
 		}
@@ -94,7 +94,7 @@ func TestAskSurvivesWhoAsked(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("the process ends")
 		defer yesterday.Watch(func(ask.Event) { cancel(gone) })()
-		if _, err := yesterday.Ask(ctx, question("q")); !errors.Is(err, gone) {
+		if _, err := yesterday.Ask(ctx, question("s1.q")); !errors.Is(err, gone) {
 			t.Fatal(err)
 		}
 		today := ask.New(open())
@@ -102,15 +102,15 @@ func TestAskSurvivesWhoAsked(t *testing.T) {
 		if err != nil || len(waiting) != 1 {
 			t.Fatalf("there wait %v, %v", waiting, err)
 		}
-		want := question("q")
+		want := question("s1.q")
 		want.Asked = waiting[0].Asked
 		if d := cmp.Diff(want, waiting[0]); d != "" {
 			t.Error(d)
 		}
-		if err := today.Answer(t.Context(), "q", ask.Answer{Outcome: ask.Declined, By: ada}); err != nil {
+		if err := today.Answer(t.Context(), "s1.q", ask.Answer{Outcome: ask.Declined, By: ada}); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := today.Wait(t.Context(), "q"); err != nil || got.Outcome != ask.Declined {
+		if got, err := today.Wait(t.Context(), "s1.q"); err != nil || got.Outcome != ask.Declined {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
@@ -120,8 +120,8 @@ func TestAskSurvivesWhoAsked(t *testing.T) {
 func TestOnlyThePrincipalAnswers(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func() ask.Store) {
 		d := ask.New(open())
-		put(t, d, question("q"))
-		if err := d.Answer(t.Context(), "q", ask.Answer{Outcome: ask.Accepted, By: bob}); !errors.As(err, new(*ask.NotYoursError)) {
+		put(t, d, question("s1.q"))
+		if err := d.Answer(t.Context(), "s1.q", ask.Answer{Outcome: ask.Accepted, By: bob}); !errors.As(err, new(*ask.NotYoursError)) {
 			t.Errorf("bob: %v", err)
 		}
 		if all, _ := d.Open(t.Context(), "s1", bob); len(all) > 0 {
@@ -143,28 +143,28 @@ func TestDeadlineAndCancelAreAnswers(t *testing.T) {
 				told = append(told, e.Answer.Outcome)
 			}
 		})()
-		a := question("late")
+		a := question("s1.late")
 		a.Deadline = time.Now().Add(time.Minute)
 		if got, err := d.Ask(t.Context(), a); err != nil || got.Outcome != ask.Expired {
 			t.Errorf("%+v, %v", got, err)
 		}
-		a = question("missed") // nobody waits for this one
+		a = question("s1.missed") // nobody waits for this one
 		a.Deadline = time.Now().Add(time.Minute)
 		put(t, d, a)
 		time.Sleep(2 * time.Minute)
 		settled := (*ask.SettledError)(nil)
-		if err := d.Answer(t.Context(), "missed", ask.Answer{Outcome: ask.Accepted, By: ada}); !errors.As(err, &settled) || settled.Answer.Outcome != ask.Expired {
+		if err := d.Answer(t.Context(), "s1.missed", ask.Answer{Outcome: ask.Accepted, By: ada}); !errors.As(err, &settled) || settled.Answer.Outcome != ask.Expired {
 			t.Errorf("too late: %v", err)
 		}
 		done := make(chan ask.Answer)
-		put(t, d, question("back"))
+		put(t, d, question("s1.back"))
 		go func() {
-			got, _ := d.Wait(t.Context(), "back")
+			got, _ := d.Wait(t.Context(), "s1.back")
 			done <- got
 		}()
 		synctest.Wait()
 		for range 2 { // the second changes nothing
-			if err := d.Cancel(t.Context(), "back"); err != nil {
+			if err := d.Cancel(t.Context(), "s1.back"); err != nil {
 				t.Error(err)
 			}
 		}
@@ -181,19 +181,19 @@ func TestDeadlineAndCancelAreAnswers(t *testing.T) {
 func TestRecheckFindsAnswersOfOthers(t *testing.T) {
 	dir := t.TempDir()
 	here, there := ask.New(ask.NewFiles(dir)), ask.New(ask.NewFiles(dir))
-	put(t, here, question("q"))
+	put(t, here, question("s1.q"))
 	got := make(chan ask.Answer, 1)
 	begun := make(chan struct{})
 	go func() {
 		close(begun)
-		a, _ := here.Wait(t.Context(), "q")
+		a, _ := here.Wait(t.Context(), "s1.q")
 		got <- a
 	}()
 	<-begun
-	if err := there.Answer(t.Context(), "q", ask.Answer{Outcome: ask.Accepted, By: ada}); err != nil {
+	if err := there.Answer(t.Context(), "s1.q", ask.Answer{Outcome: ask.Accepted, By: ada}); err != nil {
 		t.Fatal(err)
 	}
-	here.Recheck("q") // before it waits, the answer is there when it looks
+	here.Recheck("s1.q") // before it waits, the answer is there when it looks
 	if a := <-got; a.Outcome != ask.Accepted {
 		t.Errorf("%+v", a)
 	}
@@ -209,12 +209,13 @@ func TestBadAsks(t *testing.T) {
 		{"nothing in it", func(a *ask.Ask) { *a = ask.Ask{} }, []string{`kind "" is none`, "names no session", "who may answer"}},
 		{"a long message", func(a *ask.Ask) { a.Message = strings.Repeat("x", ask.MaxMessage+1) }, []string{"message has 16385 bytes"}},
 		{"no JSON", func(a *ask.Ask) { a.Payload = json.RawMessage("{") }, []string{"payload is no JSON"}},
-		{"the same ID", func(a *ask.Ask) { a.ID = "there" }, []string{"was asked already"}},
+		{"the same ID", func(a *ask.Ask) { a.ID = "s1.there" }, []string{"was asked already"}},
+		{"the ID of another session", func(a *ask.Ask) { a.ID = "s2.q" }, []string{"does not begin with the session"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := ask.New(&ask.Memory{})
-			put(t, d, question("there"))
-			a := question("q")
+			put(t, d, question("s1.there"))
+			a := question("s1.q")
 			tt.change(&a)
 			_, err := d.Put(t.Context(), a)
 			for _, part := range tt.want {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -148,31 +149,17 @@ func (f *Files) change(ctx context.Context, session string, edit func([]record) 
 	})
 }
 
-// sessions are those with asks.
-func (f *Files) sessions() ([]string, error) {
-	names, err := filepath.Glob(filepath.Join(f.dir, "*.json"))
-	for i, n := range names {
-		names[i] = filepath.Base(n[:len(n)-len(".json")])
-	}
-	return names, err
-}
-
-// find returns the session of an ask.
+// find returns the session of an ask, and its asks.
 func (f *Files) find(id string) (string, []record, error) {
-	sessions, err := f.sessions()
-	if err != nil {
-		return "", nil, err
+	i := strings.LastIndexByte(id, '.')
+	if i < 0 || !sessionName().MatchString(id[:i]) {
+		return "", nil, ErrUnknown
 	}
-	for _, s := range sessions {
-		all, err := f.read(s)
-		if err != nil {
-			return "", nil, err
-		}
-		if index(all, id) >= 0 {
-			return s, all, nil
-		}
+	all, err := f.read(id[:i])
+	if err == nil && index(all, id) < 0 {
+		err = ErrUnknown
 	}
-	return "", nil, ErrUnknown
+	return id[:i], all, err
 }
 
 // Put implements [Store].
