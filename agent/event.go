@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"github.com/loadout-dev/loadout/ask"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -9,14 +10,19 @@ type Type string
 
 // The kinds of events.
 const (
-	Text          Type = "text"         // more of the answer
-	Thinking      Type = "thinking"     // more of what the model thinks
-	ToolCall      Type = "tool_call"    // a tool is called
+	Text          Type = "text"      // more of the answer
+	Thinking      Type = "thinking"  // more of what the model thinks
+	ToolCall      Type = "tool_call" // a tool is called
+	ToolProgress  Type = "tool_progress"
 	ToolResult    Type = "tool_result"  // what came of it
 	SkillLoaded   Type = "skill_loaded" // a skill came into force
 	SkillUnloaded Type = "skill_unloaded"
-	Usage         Type = "usage" // what one answer took
-	Done          Type = "done"  // the turn is over
+	Ask           Type = "ask"       // a person is asked
+	Notice        Type = "notice"    // something that the person should know
+	Compacted     Type = "compacted" // what was said before is told in short from here on
+	Usage         Type = "usage"     // what one answer took
+	Error         Type = "error"     // why the turn ended before its time
+	Done          Type = "done"      // the turn is over
 )
 
 // Event is something that happens in a turn. The field that goes with its type is
@@ -27,6 +33,7 @@ type Event struct {
 	Call   *session.Call     `json:"call,omitempty"`
 	Result *session.Returned `json:"result,omitempty"`
 	Skill  string            `json:"skill,omitempty"`
+	Ask    *ask.Ask          `json:"ask,omitempty"`
 	Reason string            `json:"reason,omitempty"` // why a skill is unloaded, or a turn is over
 	Usage  *session.Usage    `json:"usage,omitempty"`
 	Model  string            `json:"model,omitempty"`

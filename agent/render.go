@@ -8,14 +8,19 @@ import (
 )
 
 // Render makes the request of a conversation from its events. The request of more
-// events begins with that of fewer: results of tools are part of it once all calls
-// of a message have one.
+// events begins with that of fewer, but where the conversation was compacted: results
+// of tools are part of it once all calls of a message have one.
 func Render(events []session.Event) (instructions string, messages []llm.Message) {
 	r := renderer{}
 	for _, e := range events {
 		switch {
 		case e.Begun != nil:
 			instructions = e.Begun.Instructions
+		case e.Compacted != nil:
+			r = renderer{}
+			r.add(llm.User, llm.Text(e.Compacted.Text))
+		case e.Loaded != nil && e.Loaded.Direct:
+			r.add(llm.Notice, llm.Text(e.Loaded.Text))
 		case e.Message != nil && e.Message.Role == session.RoleAssistant:
 			r.answer(e.Message)
 		case e.Message != nil:
@@ -84,6 +89,9 @@ func (r *renderer) result(res *session.Returned) {
 		out.Parts = append(out.Parts, llm.Image{MIMEType: i.MIMEType, Data: i.Data})
 	}
 	r.results[res.Call] = out
+	if res.Instructions != "" {
+		r.add(llm.Notice, llm.Text(res.Instructions))
+	}
 	if len(r.results) == len(r.waiting) {
 		r.settle()
 	}

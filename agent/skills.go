@@ -22,11 +22,21 @@ func (a *Agent) loadTool() Tool {
 		if out != nil {
 			return out, nil
 		}
-		r, err := a.session.Load(ctx, name)
+		more := ""
+		if a.opts.Loading != nil {
+			var err error
+			if more, err = a.opts.Loading(ctx, name); err != nil {
+				return nil, err
+			}
+		}
+		r, err := a.session.LoadAs(ctx, name, session.LoadOptions{ByModel: true})
 		if err != nil {
 			return nil, err
 		}
 		text := r.Text
+		if more != "" {
+			text += "\n" + more
+		}
 		if r.State == session.StateAlready && len(r.Problems) > 0 {
 			text += "\nNot everything of it works: " + strings.Join(r.Problems, "; ")
 		}

@@ -123,6 +123,11 @@ type Returned struct {
 	Text   string  `json:"text"`
 	Images []Image `json:"images,omitempty"`
 	Error  bool    `json:"error,omitempty"`
+	// Instructions are what holds from then on; they are told behind the results of
+	// all calls.
+	Instructions string `json:"instructions,omitempty"`
+	// Wait says that what is wanted comes with the next message of the person.
+	Wait bool `json:"wait,omitempty"`
 }
 
 // Image is a picture that a tool returned.
@@ -190,7 +195,9 @@ type Compacted struct {
 	Text string `json:"text"`
 	// Skills are those whose instructions are part of the text, in the order of
 	// loading; what else was in force is not any more.
-	Skills []ID `json:"skills,omitempty"`
+	Skills []ID   `json:"skills,omitempty"`
+	Model  string `json:"model,omitempty"` // that said what it came to, as "vendor:name"
+	Usage  *Usage `json:"usage,omitempty"`
 }
 
 // Updated is a skill whose SKILL.md changed while it is in force.
@@ -225,6 +232,7 @@ func (e Event) clone() Event {
 	e.Notice = copied(e.Notice)
 	if e.Compacted = copied(e.Compacted); e.Compacted != nil {
 		e.Compacted.Skills = slices.Clone(e.Compacted.Skills)
+		e.Compacted.Usage = copied(e.Compacted.Usage)
 	}
 	e.Unloaded = copied(e.Unloaded)
 	e.Used = copied(e.Used)

@@ -108,13 +108,9 @@ func (a *app) answer(ctx context.Context, t *conversation, text string) error {
 	if a.json {
 		show = a.tellJSON
 	}
-	err := t.Resume(ctx, show)
-	if err == nil {
-		err = t.Turn(ctx, text, show)
-	}
+	err := t.Turn(ctx, text, show)
 	if err != nil && a.json {
-		a.tellJSON(agent.Event{Type: "error", Text: err.Error()})
-		return errFound
+		return errFound // the event has said it
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
