@@ -56,6 +56,8 @@ func (r *Runtime) material(ctx context.Context, snap *catalog.Snapshot, e *catal
 		Location:     e.Location(),
 		Hidden:       e.DisableModelInvocation,
 		ArgumentHint: e.ArgumentHint,
+		AllowedTools: s.AllowedTools,
+		Model:        s.Model,
 	}
 	m.Tokens = r.tokens.count(m.Digest, s.Instructions)
 	for _, dep := range e.Dependencies {

@@ -30,6 +30,7 @@ import (
 	"sync"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -115,7 +116,10 @@ type SessionOptions = session.Options
 // NewSession opens the conversation in the log of the options, which may hold
 // events of earlier days. Close it when done.
 func (r *Runtime) NewSession(ctx context.Context, o *SessionOptions) (*Session, error) {
-	s, err := session.Open(ctx, sessionSkills{r}, o)
+	if o == nil {
+		o = &SessionOptions{}
+	}
+	s, err := session.Open(ctx, sessionSkills{r, o.ID}, o)
 	if err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
 	}
@@ -144,7 +148,10 @@ func (r *Runtime) Preload(ctx context.Context, s *Session) ([]*session.Result, e
 }
 
 // sessionSkills is what a session sees of a runtime.
-type sessionSkills struct{ r *Runtime }
+type sessionSkills struct {
+	r       *Runtime
+	session string // its ID
+}
 
 var (
 	_ session.Skills = sessionSkills{}
@@ -152,7 +159,14 @@ var (
 )
 
 func (s sessionSkills) Fetch(ctx context.Context, ref string) ([]*session.Material, error) {
-	return s.r.Fetch(ctx, ref)
+	all, err := s.r.Fetch(ctx, ref)
+	for _, m := range all {
+		wants := len(m.AllowedTools) > 0 || m.Model != ""
+		if wants && !s.r.WouldLeave(ctx, m.ID.Key(), policy.Principal{}, s.session) {
+			m.AllowedTools, m.Model = nil, ""
+		}
+	}
+	return all, err
 }
 
 func (s sessionSkills) Digest(ctx context.Context, id session.ID) (string, error) {

@@ -62,16 +62,19 @@ type Options struct {
 	// Renew returns the instructions as they are now, for a conversation that was
 	// compacted; nil keeps those that it has.
 	Renew func() string
+	// Skills are those that the model may load, as it was told first: what comes and
+	// goes after that is told to it when a turn begins. Nil tells nothing.
+	Skills func() []Offer
 	// Tools are what the agent can do, in this order, besides what it does with
 	// skills.
 	Tools []Tool
 	// Before is called before each call of a tool, so that what was withdrawn by then
 	// counts; where it fails, nothing is called. Nil does nothing.
 	Before func(context.Context) error
-	// Loading is called before a model loads a skill, as to ask a person for what the
-	// skill will need; nil does nothing. What it says is told to the model with the
-	// result.
-	Loading func(ctx context.Context, skill string) (string, error)
+	// Load is called for each load of a model and calls load, or returns what came of
+	// it otherwise: a place to ask a person, before it, for what the skill will need.
+	// Nil calls load.
+	Load func(ctx context.Context, skill string, load func() (*session.Result, error)) (*session.Result, error)
 	// Model returns the model that a skill names, for the time in which the skill is
 	// in force; nil, and an error, leave the conversation's own.
 	Model func(name string) (llm.Model, error)

@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,8 +73,9 @@ func load(id, name string) llm.Call {
 }
 
 var tides = fstest.MapFS{
-	"tides/SKILL.md": {Data: []byte("---\nname: tides\ndescription: Reads tide tables.\n---\nAdd one hour in summer.\n")},
-	"ships/SKILL.md": {Data: []byte("---\nname: ships\ndescription: Knows ships.\n---\nShips are long.\n")},
+	"secret/SKILL.md": {Data: []byte("---\nname: secret\ndescription: For people.\ndisable-model-invocation: true\nargument-hint: what\n---\nWhisper $ARGUMENTS.\n")},
+	"tides/SKILL.md":  {Data: []byte("---\nname: tides\ndescription: Reads tide tables.\n---\nAdd one hour in summer.\n")},
+	"ships/SKILL.md":  {Data: []byte("---\nname: ships\ndescription: Knows ships.\n---\nShips are long.\n")},
 }
 
 // talk is a conversation with a scripted model.
@@ -86,6 +88,13 @@ type talk struct {
 }
 
 func newTalk(t *testing.T, log session.Log, answers ...*llm.Answer) *talk {
+	t.Helper()
+	return newTalkWith(t, log, &agent.Options{}, answers...)
+}
+
+// newTalkWith has options, whose instructions, tools and steps are those of all
+// conversations here where they are not given.
+func newTalkWith(t *testing.T, log session.Log, o *agent.Options, answers ...*llm.Answer) *talk {
 	t.Helper()
 	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, tides)}})
 	if err != nil {
@@ -105,7 +114,8 @@ func newTalk(t *testing.T, log session.Log, answers ...*llm.Answer) *talk {
 			tk.counted = append(tk.counted, string(args))
 			return &agent.Outcome{Text: fmt.Sprint(len(tk.counted))}, nil
 		}}
-	tk.Agent = agent.New(tk.model, s, &agent.Options{Instructions: "Help.", Tools: []agent.Tool{count}, MaxSteps: 8})
+	o.Instructions, o.Tools, o.MaxSteps = cmp.Or(o.Instructions, "Help."), append(o.Tools, count), cmp.Or(o.MaxSteps, 8)
+	tk.Agent = agent.New(tk.model, s, o)
 	return tk
 }
 
@@ -124,7 +134,16 @@ func (tk *talk) turn(t *testing.T, text string) {
 // instructions or tools.
 func (tk *talk) prefixes(t *testing.T) {
 	t.Helper()
+	tk.prefixesBut(t, -1)
+}
+
+// prefixesBut is prefixes, but for the request after a compaction.
+func (tk *talk) prefixesBut(t *testing.T, compacted int) {
+	t.Helper()
 	for i, r := range tk.model.requests[1:] {
+		if i+1 == compacted {
+			continue
+		}
 		before := tk.model.requests[i]
 		if r.Instructions != before.Instructions || !reflect.DeepEqual(r.Tools, before.Tools) {
 			t.Errorf("request %d has other instructions or tools than the one before", i+2)

@@ -15,7 +15,8 @@ import (
 // openCall is a call without a result.
 type openCall struct {
 	session.Call
-	started bool // and maybe made
+	message int64 // the event that it is of: vendors use IDs of calls again
+	started bool  // and maybe made
 }
 
 // open are the calls that have no result yet, in their order.
@@ -28,7 +29,7 @@ func (t *turn) open() []openCall {
 		case e.Message != nil && e.Message.Role == session.RoleAssistant:
 			out = nil
 			for _, c := range e.Message.Calls {
-				out = append(out, openCall{Call: c})
+				out = append(out, openCall{Call: c, message: e.Seq})
 			}
 		case e.Started != nil:
 			for i := range out {
@@ -129,7 +130,7 @@ func (t *turn) call(ctx context.Context, c openCall) (*Outcome, error) {
 			return &Outcome{Text: "Nothing is called while the configuration cannot be read: " + err.Error() + ".", Error: true}, nil
 		}
 	}
-	made := &making{turn: t, call: c.Call}
+	made := &making{turn: t, call: c.Call, id: fmt.Sprintf("%d.%s", c.message, c.ID)}
 	t.say(Event{Type: ToolCall, Call: &c.Call})
 	if !tool.Begins {
 		if err := made.begin(ctx); err != nil {
@@ -147,6 +148,7 @@ func (t *turn) call(ctx context.Context, c openCall) (*Outcome, error) {
 type making struct {
 	turn *turn
 	call session.Call
+	id   string // in the conversation
 	once sync.Once
 	err  error
 }
@@ -178,10 +180,10 @@ func Progress(ctx context.Context, text string) {
 	}
 }
 
-// callID names the call that a context is of, "" for none.
+// callID names the call that a context is of in its conversation, "" for none.
 func callID(ctx context.Context) string {
 	if m, ok := ctx.Value(makingKey{}).(*making); ok {
-		return m.call.ID
+		return m.id
 	}
 	return ""
 }

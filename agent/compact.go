@@ -123,7 +123,7 @@ func (t *turn) compact(ctx context.Context) error {
 	kept, events, text := t.attach()
 	c.Skills, c.Text = kept, "The conversation so far, in short:\n\n"+c.Text+"\n"+text
 	if t.opts.Renew != nil {
-		events = append(events, session.Event{Type: session.TypeBegun, Begun: &session.Begun{Instructions: t.opts.Renew()}})
+		events = append(events, t.begun(t.opts.Renew()))
 	}
 	events = append(events, session.Event{Type: session.TypeCompacted, Compacted: &c})
 	if err := t.session.Append(ctx, events...); err != nil {

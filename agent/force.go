@@ -1,11 +1,10 @@
 package agent
 
 import (
+	"context"
 	"slices"
 
 	"github.com/loadout-dev/loadout/llm"
-	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/session"
 )
 
 // model is that of the next request: what the skill wants that was loaded last of
@@ -42,16 +41,9 @@ func (t *turn) note(text string) {
 	}
 }
 
-// Allowed are the calls that the skills in force want to be made unasked, as rules
-// to put behind those of the person. standing says whether a skill is approved as it
-// is now; nil believes what was so when it was loaded.
-func Allowed(s *session.Session, standing func(session.ID) bool) policy.Rules {
-	var texts []string
-	for _, a := range s.Active() {
-		if len(a.AllowedTools) > 0 && (standing == nil || standing(a.Skill)) {
-			texts = append(texts, a.AllowedTools...)
-		}
+// note tells the person of the conversation that a context is of something.
+func note(ctx context.Context, text string) {
+	if m, ok := ctx.Value(makingKey{}).(*making); ok {
+		m.turn.say(Event{Type: Notice, Text: text})
 	}
-	rules, _ := policy.AllowTools(texts) // what cannot be read allows nothing
-	return rules
 }

@@ -7,14 +7,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loadout-dev/loadout/ask"
 	"github.com/loadout-dev/loadout/llm"
-	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -97,49 +94,4 @@ func outcome(res *mcp.CallToolResult) *Outcome {
 	}
 	out.Text = strings.Join(texts, "\n")
 	return out
-}
-
-// askIn asks, and takes the question back where nobody waits for its answer any more.
-func askIn(ctx context.Context, desk *ask.Desk, a ask.Ask) (ask.Answer, error) {
-	id, err := desk.Put(ctx, a)
-	if err != nil {
-		return ask.Answer{}, err
-	}
-	answer, err := desk.Wait(ctx, id)
-	if err != nil {
-		err = errors.Join(err, desk.Cancel(context.WithoutCancel(ctx), id))
-	}
-	return answer, err
-}
-
-// Elicit asks a principal, at a desk, what servers want to know: for [Connect].
-// patience is how long an answer may take; 0 is for ever.
-func Elicit(desk *ask.Desk, session string, who policy.Principal, patience time.Duration) func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-	return func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-		schema, err := json.Marshal(req.Params.RequestedSchema)
-		if err != nil {
-			return nil, err
-		}
-		a := ask.Ask{Kind: ask.Elicitation, Session: session, Principal: who, Message: req.Params.Message, Schema: schema}
-		if patience > 0 {
-			a.Deadline = time.Now().Add(patience)
-		}
-		answer, err := askIn(ctx, desk, a)
-		if err != nil {
-			return nil, err
-		}
-		res := &mcp.ElicitResult{Action: "cancel"}
-		switch answer.Outcome {
-		case ask.Declined:
-			res.Action = "decline"
-		case ask.Accepted:
-			res.Action = "accept"
-			if len(answer.Content) > 0 {
-				if err := json.Unmarshal(answer.Content, &res.Content); err != nil {
-					return nil, fmt.Errorf("the answer is no object: %w", err)
-				}
-			}
-		}
-		return res, nil
-	}
 }

@@ -7,50 +7,40 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/loadout-dev/loadout/ask"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/tools"
 	"github.com/loadout-dev/loadout/upstream"
 )
 
-// Approver asks for leave for one call; nil denies what a person would have to
-// approve.
-type Approver func(ctx context.Context, refused *tools.RefusedError, args json.RawMessage) (bool, error)
-
-// Approve asks a principal at a desk.
-func Approve(desk *ask.Desk, session string, who policy.Principal) Approver {
-	return func(ctx context.Context, r *tools.RefusedError, args json.RawMessage) (bool, error) {
-		payload, err := json.Marshal(map[string]any{"tool": r.Tool.Name, "arguments": args})
-		if err != nil {
-			return false, err
-		}
-		answer, err := askIn(ctx, desk, ask.Ask{Kind: ask.Approval, Session: session, Principal: who, Payload: payload,
-			Message: fmt.Sprintf("Call %s of %s?\n%s\nYou are asked because: %s.", r.Tool.Name, r.Tool.Owner(), shown(args), r.Reason)})
-		return answer.Outcome == ask.Accepted, err
-	}
+// Caller calls tools of a set for a conversation, and asks for leave where a person
+// has to give it. It is not changed once it is in use, and safe for concurrent use.
+type Caller struct {
+	Set *tools.Set
+	// Session is the conversation: what its skills in force want to be allowed is, and
+	// what a person allows for it.
+	Session   *session.Session
+	Principal policy.Principal
+	// Standing says whether a skill is approved as it is now, without which it allows
+	// nothing; nil believes what was so when it was loaded.
+	Standing func(ctx context.Context, skill session.ID) bool
+	// Approve asks for leave; nil denies what a person would have to approve.
+	Approve Approver
+	// Elicit answers what servers ask during a call; nil cancels.
+	Elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)
 }
 
-// shown are the arguments of a call for who decides about it: what is dangerous may be
-// at the end.
-func shown(args json.RawMessage) string {
-	const most = 4000
-	runes := []rune(string(args))
-	if len(runes) <= most {
-		return string(args)
-	}
-	return fmt.Sprintf("%s … (%d bytes in all) … %s", string(runes[:most/2]), len(args), string(runes[len(runes)-most/2:]))
-}
-
-// FromSet returns the tools of one server of a set by their own names, for a model
-// that has them at hand all the time. Their calls are decided as all calls of the set
-// are, for a principal. The server is connected; the error says why it is not.
-func FromSet(ctx context.Context, set *tools.Set, server string, who policy.Principal, approve Approver) ([]Tool, error) {
-	if wrong := set.Connect(ctx, server); wrong[server] != "" {
+// Server returns the tools of one server by their own names, for a model that has them
+// at hand all the time. The server is connected; the error says why it is not.
+func (c *Caller) Server(ctx context.Context, server string) ([]Tool, error) {
+	if wrong := c.Set.Connect(ctx, server); wrong[server] != "" {
 		return nil, errors.New(wrong[server])
 	}
 	var out []Tool
-	for _, s := range set.Servers() {
+	for _, s := range c.Set.Servers() {
 		if s.Name != server || s.Known == nil {
 			continue
 		}
@@ -63,9 +53,9 @@ func FromSet(ctx context.Context, set *tools.Set, server string, who policy.Prin
 			name := upstream.ToolName(server, t.Name)
 			out = append(out, Tool{
 				Tool:       llm.Tool{Name: t.Name, Description: t.Description, InputSchema: schema},
-				Repeatable: a != nil && (a.ReadOnlyHint || a.IdempotentHint), Reads: a != nil && a.ReadOnlyHint,
+				Repeatable: a != nil && (a.ReadOnlyHint || a.IdempotentHint), Reads: a != nil && a.ReadOnlyHint, Begins: true,
 				Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) {
-					return callIn(ctx, set, &tools.Call{Name: name, Arguments: args, Principal: who}, approve)
+					return c.call(ctx, name, args)
 				},
 			})
 		}
@@ -73,21 +63,50 @@ func FromSet(ctx context.Context, set *tools.Set, server string, who policy.Prin
 	return out, nil
 }
 
-// callIn calls a tool of a set, asking where a person is needed.
-func callIn(ctx context.Context, set *tools.Set, c *tools.Call, approve Approver) (*Outcome, error) {
-	res, err := set.Call(ctx, c)
-	if refused, ok := errors.AsType[*tools.RefusedError](err); ok && refused.Ask && approve != nil {
-		approved, asked := approve(ctx, refused, c.Arguments)
+// CallTool is the tool by which a model calls all others of the set, which a load or a
+// search told it of.
+func (c *Caller) CallTool() Tool {
+	return Tool{Begins: true, Tool: llm.Tool{
+		Name: "call_tool", Description: "Call a tool that load_skill or find_tools told you of, with the arguments of its schema.",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","description":"of the tool"},"arguments":{"type":"object"}},"required":["name"]}`),
+	}, Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) {
+		var in struct {
+			Name      string          `json:"name"`
+			Arguments json.RawMessage `json:"arguments"`
+		}
+		if err := json.Unmarshal(args, &in); err != nil || in.Name == "" {
+			return &Outcome{Text: "Give the name of a tool, and its arguments as an object.", Error: true}, nil
+		}
+		var text string // some models write the object as a text
+		if json.Unmarshal(in.Arguments, &text) == nil && json.Valid([]byte(text)) {
+			in.Arguments = json.RawMessage(text)
+		}
+		return c.call(ctx, in.Name, in.Arguments)
+	}}
+}
+
+// call calls a tool, asking where a person is needed.
+func (c *Caller) call(ctx context.Context, name string, args json.RawMessage) (*Outcome, error) {
+	call := &tools.Call{Name: name, Arguments: args, Principal: c.Principal, Session: c.Session.ID(), Allow: c.allowed(ctx),
+		Begin:    func() error { return Begin(ctx) },
+		Progress: func(p *mcp.ProgressNotificationParams) { Progress(ctx, progress(p)) }}
+	if c.Elicit != nil {
+		call.Elicit = func(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			return c.Elicit(ctx, &mcp.ElicitRequest{Params: p})
+		}
+	}
+	res, err := c.Set.Call(ctx, call)
+	if refused, ok := errors.AsType[*tools.RefusedError](err); ok && refused.Ask && c.Approve != nil {
+		approval, asked := c.Approve(ctx, refused, args)
 		switch {
 		case asked != nil && ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case asked != nil:
 			return &Outcome{Text: "Nobody could be asked about the call: " + asked.Error() + ".", Error: true}, nil
-		case !approved:
-			return &Outcome{Text: "The person did not approve the call of " + c.Name + ". Do not try it again unless they ask for it.", Error: true}, nil
+		case !approval.Approved:
+			return &Outcome{Text: "The person did not approve the call of " + name + ". Do not try it again unless they ask for it.", Error: true}, nil
 		}
-		c.Approved = true
-		res, err = set.Call(ctx, c)
+		res, err = c.approved(ctx, call, refused, approval)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -96,4 +115,50 @@ func callIn(ctx context.Context, set *tools.Set, c *tools.Call, approve Approver
 		return &Outcome{Text: strings.TrimSuffix(err.Error(), ".") + ".", Error: true}, nil
 	}
 	return outcome(res), nil
+}
+
+// approved makes a call as a person approved it, and keeps that where they meant it for
+// more than this call: for these arguments only, where another call could destroy
+// something.
+func (c *Caller) approved(ctx context.Context, call *tools.Call, about *tools.RefusedError, a Approval) (*mcp.CallToolResult, error) {
+	if len(a.Arguments) > 0 {
+		call.Arguments = a.Arguments
+	}
+	call.Approved, call.Subject = true, about.Tool.Subject()
+	if a.Scope != "" && a.Scope != policy.Once {
+		if err := c.Set.Grant(ctx, call, a.Scope, Exact(&about.Tool), c.Principal); err != nil {
+			note(ctx, "the approval holds for this call only: "+err.Error())
+		}
+	}
+	return c.Set.Call(ctx, call)
+}
+
+// Exact reports whether leave for more than one call of a tool is for the same
+// arguments only: its definition says that it may destroy something.
+func Exact(t *tools.Tool) bool {
+	a := t.Definition.Annotations
+	return a != nil && a.DestructiveHint != nil && *a.DestructiveHint
+}
+
+// allowed are the rules of the skills in force.
+func (c *Caller) allowed(ctx context.Context) policy.Rules {
+	var texts []string
+	for _, a := range c.Session.Active() {
+		if len(a.AllowedTools) > 0 && (c.Standing == nil || c.Standing(ctx, a.Skill)) {
+			texts = append(texts, a.AllowedTools...)
+		}
+	}
+	rules, _ := policy.AllowTools(texts) // what cannot be read allows nothing
+	return rules
+}
+
+// progress is what a server tells of a call.
+func progress(p *mcp.ProgressNotificationParams) string {
+	switch {
+	case p.Message != "":
+		return p.Message
+	case p.Total > 0:
+		return fmt.Sprintf("%.0f of %.0f", p.Progress, p.Total)
+	}
+	return fmt.Sprintf("%.0f", p.Progress)
 }

@@ -22,21 +22,20 @@ func (a *Agent) loadTool() Tool {
 		if out != nil {
 			return out, nil
 		}
-		more := ""
-		if a.opts.Loading != nil {
-			var err error
-			if more, err = a.opts.Loading(ctx, name); err != nil {
-				return nil, err
-			}
+		load := func() (*session.Result, error) {
+			return a.session.LoadAs(ctx, name, session.LoadOptions{ByModel: true})
 		}
-		r, err := a.session.LoadAs(ctx, name, session.LoadOptions{ByModel: true})
+		var r *session.Result
+		var err error
+		if a.opts.Load != nil {
+			r, err = a.opts.Load(ctx, name, load)
+		} else {
+			r, err = load()
+		}
 		if err != nil {
 			return nil, err
 		}
 		text := r.Text
-		if more != "" {
-			text += "\n" + more
-		}
 		if r.State == session.StateAlready && len(r.Problems) > 0 {
 			text += "\nNot everything of it works: " + strings.Join(r.Problems, "; ")
 		}

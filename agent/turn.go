@@ -87,12 +87,14 @@ func (t *turn) say(e Event) {
 func (t *turn) start(ctx context.Context) error {
 	begun := slices.ContainsFunc(t.session.Events(0), func(e session.Event) bool { return e.Begun != nil })
 	if !begun {
-		if err := t.session.Append(ctx, session.Event{Type: session.TypeBegun, Begun: &session.Begun{Instructions: t.opts.Instructions}}); err != nil {
+		if err := t.session.Append(ctx, t.begun(t.opts.Instructions)); err != nil {
 			return err
 		}
 	}
-	_, err := t.finish(ctx)
-	return err
+	if _, err := t.finish(ctx); err != nil {
+		return err
+	}
+	return t.renew(ctx)
 }
 
 // broken reports whether the last turn did not come to its end: somebody waits for

@@ -12,6 +12,7 @@
 package ask
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -135,4 +136,10 @@ func (a *Ask) check() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// same reports whether two asks are about the same.
+func (a *Ask) same(b Ask) bool {
+	return a.Kind == b.Kind && a.Session == b.Session && a.Principal == b.Principal && a.Message == b.Message &&
+		bytes.Equal(a.Payload, b.Payload) && bytes.Equal(a.Schema, b.Schema)
 }

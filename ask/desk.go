@@ -47,13 +47,24 @@ func (d *Desk) Ask(ctx context.Context, a Ask) (Answer, error) {
 }
 
 // Put keeps a question and tells those who watch, without waiting. It returns the
-// ID of it.
+// ID of it. One that is asked again, of the same ID and about the same, as by a
+// process that goes on where another one ended, is the one that was asked before,
+// with its answer where there is one.
 func (d *Desk) Put(ctx context.Context, a Ask) (string, error) {
 	if a.ID == "" {
 		a.ID = a.Session + "." + rand.Text()
 	}
 	a.Asked = time.Now().UTC()
 	if err := a.check(); err != nil {
+		return "", fmt.Errorf("ask: %w", err)
+	}
+	switch old, answer, err := d.store.Get(ctx, a.ID); {
+	case err == nil && old.same(a):
+		if answer == nil {
+			d.tell(Event{Ask: old})
+		}
+		return a.ID, nil
+	case err != nil && !errors.Is(err, ErrUnknown):
 		return "", fmt.Errorf("ask: %w", err)
 	}
 	if err := d.store.Put(ctx, a); err != nil {

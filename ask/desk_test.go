@@ -209,7 +209,7 @@ func TestBadAsks(t *testing.T) {
 		{"nothing in it", func(a *ask.Ask) { *a = ask.Ask{} }, []string{`kind "" is none`, "names no session", "who may answer"}},
 		{"a long message", func(a *ask.Ask) { a.Message = strings.Repeat("x", ask.MaxMessage+1) }, []string{"message has 16385 bytes"}},
 		{"no JSON", func(a *ask.Ask) { a.Payload = json.RawMessage("{") }, []string{"payload is no JSON"}},
-		{"the same ID", func(a *ask.Ask) { a.ID = "s1.there" }, []string{"was asked already"}},
+		{"the same ID", func(a *ask.Ask) { a.ID, a.Message = "s1.there", "Another?" }, []string{"was asked already"}},
 		{"the ID of another session", func(a *ask.Ask) { a.ID = "s2.q" }, []string{"does not begin with the session"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -228,6 +228,25 @@ func TestBadAsks(t *testing.T) {
 	if _, err := ask.New(ask.NewFiles(t.TempDir())).Put(t.Context(), ask.Ask{Kind: ask.Form, Session: "../s", Principal: ada}); err == nil {
 		t.Error("a session by a path was accepted")
 	}
+}
+
+// A question that is asked again, about the same, is the one that was asked before: by
+// a process that goes on where another ended.
+func TestAskedAgain(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() ask.Store) {
+		yesterday, today := ask.New(open()), ask.New(open())
+		put(t, yesterday, question("s1.q"))
+		told := 0
+		defer today.Watch(func(ask.Event) { told++ })()
+		put(t, today, question("s1.q"))
+		if err := yesterday.Answer(t.Context(), "s1.q", ask.Answer{Outcome: ask.Declined, By: ada}); err != nil || told != 1 {
+			t.Fatal(err, told)
+		}
+		answer, err := today.Ask(t.Context(), question("s1.q"))
+		if err != nil || answer.Outcome != ask.Declined || told != 1 {
+			t.Errorf("%+v, %v, told %d times", answer, err, told)
+		}
+	})
 }
 
 // A session has no more than so many questions at a time.

@@ -27,7 +27,21 @@ func (p Price) Known() bool { return p != Price{} }
 // Cost is what a usage costs in US dollars, and what it would without a cache.
 func (p Price) Cost(u Usage) (cost, uncached float64) {
 	const million = 1e6
+	cost, uncached = p.weigh(u)
+	return cost / million, uncached / million
+}
+
+// equivalent is what tokens weigh against one that is read anew, about as vendors
+// price them.
+var equivalent = Price{Input: 1, CacheRead: 0.1, CacheWrite: 1.25, Output: 5}
+
+// Equivalents is what a usage weighs in tokens of input that are read anew, for where
+// no price is known: a token out of the cache a tenth, one into it a quarter more, one
+// of output five. The other is what it would weigh without a cache.
+func (u Usage) Equivalents() (tokens, uncached float64) { return equivalent.weigh(u) }
+
+func (p Price) weigh(u Usage) (weight, uncached float64) {
 	out := float64(u.Output) * p.Output
-	cost = float64(u.Input)*p.Input + float64(u.CacheRead)*p.CacheRead + float64(u.CacheWrite)*p.CacheWrite + out
-	return cost / million, (float64(u.Prompt())*p.Input + out) / million
+	weight = float64(u.Input)*p.Input + float64(u.CacheRead)*p.CacheRead + float64(u.CacheWrite)*p.CacheWrite + out
+	return weight, float64(u.Prompt())*p.Input + out
 }

@@ -2,11 +2,13 @@ package mcpserver
 
 import (
 	"bytes"
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -15,22 +17,24 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
 )
 
 // approvals asks a person about calls through the client, and knows the answer
 // again: the state that the client sends back is signed, for one tool with one
-// set of arguments and a short time, so that nothing is kept here meanwhile.
+// set of arguments and a short time, so that nothing is kept here meanwhile. What
+// they allow beyond the call is the tools' to keep.
 type approvals struct {
 	key [32]byte
 
-	mu     sync.Mutex
-	always map[string]bool      // subjects that are not asked about again in this process
-	used   map[string]time.Time // answers that counted, until they expire
+	mu       sync.Mutex
+	used     map[string]time.Time          // answers that counted, until they expire
+	sessions map[*mcp.ServerSession]string // names of connections
 }
 
 func newApprovals() *approvals {
-	a := &approvals{always: map[string]bool{}, used: map[string]time.Time{}}
+	a := &approvals{used: map[string]time.Time{}}
 	rand.Read(a.key[:]) // never fails
 	return a
 }
@@ -51,17 +55,18 @@ const (
 
 // state is what travels with a question.
 type state struct {
-	Expires  int64  `json:"exp"`
-	Nonce    string `json:"n"`
-	Approved bool   `json:"ok,omitempty"`
-	Inner    string `json:"inner,omitempty"` // the server's own state
-	MAC      []byte `json:"mac"`
+	Expires  int64         `json:"exp"`
+	Nonce    string        `json:"n"`
+	Subject  policy.Digest `json:"s,omitempty"` // the tool as it was
+	Approved bool          `json:"ok,omitempty"`
+	Inner    string        `json:"inner,omitempty"` // the server's own state
+	MAC      []byte        `json:"mac"`
 }
 
 func (a *approvals) sign(tool string, args json.RawMessage, st *state) []byte {
 	m := hmac.New(sha256.New, a.key[:])
 	args = compact(args)
-	fmt.Fprintf(m, "%d %q %t %d %d %d ", st.Expires, st.Nonce, st.Approved, len(st.Inner), len(tool), len(args))
+	fmt.Fprintf(m, "%d %q %q %t %d %d %d ", st.Expires, st.Nonce, st.Subject, st.Approved, len(st.Inner), len(tool), len(args))
 	m.Write([]byte(st.Inner + tool))
 	m.Write(args)
 	return m.Sum(nil)
@@ -127,39 +132,64 @@ func (a *approvals) use(st *state) bool {
 // again.
 const maxUsed = 10_000
 
-// read says what the person answered about a call, and whether for the tool from
-// now on.
-func (a *approvals) read(tool string, args json.RawMessage, text string, responses mcp.InputResponseMap) (v verdict, always bool) {
+// answer is what a person said about a call.
+type answer struct {
+	verdict
+	subject policy.Digest // the tool that they were asked about
+	keep    policy.Scope  // of further calls of it; "" for none
+}
+
+// read says what the person answered about a call.
+func (a *approvals) read(tool string, args json.RawMessage, text string, responses mcp.InputResponseMap) answer {
 	st := a.decode(tool, args, text)
 	if st == nil {
-		return notAsked, false
+		return answer{}
 	}
-	answer, ok := responses[question].(*mcp.ElicitResult)
-	switch {
-	case st.Approved:
-	case !ok:
-		return notAsked, false
-	case answer.Action != "accept" || answer.Content["decision"] != "once" && answer.Content["decision"] != "always":
-		return denied, false
+	out := answer{subject: st.Subject}
+	if !st.Approved {
+		given, ok := responses[question].(*mcp.ElicitResult)
+		if !ok {
+			return answer{}
+		}
+		scope, ok := scopes[fmt.Sprint(given.Content["decision"])]
+		if given.Action != "accept" || !ok {
+			out.verdict = denied
+			return out
+		}
+		if scope != policy.Once { // which is this call
+			out.keep = scope
+		}
 	}
 	if !a.use(st) {
-		return notAsked, false
+		return answer{}
 	}
-	return approved, !st.Approved && answer.Content["decision"] == "always"
+	out.verdict = approved
+	return out
 }
 
-// remember notes that a person wants no more questions about a subject.
-func (a *approvals) remember(subject string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.always[subject] = true
-}
+// scopes are the answers that are a yes.
+var scopes = map[string]policy.Scope{"once": policy.Once, "session": policy.ForSession, "always": policy.Always}
 
-// remembered reports whether a person said not to be asked about a subject again.
-func (a *approvals) remembered(subject string) bool {
+// session names the connection of a request for as long as it lasts, "" where it
+// ends with the request.
+func (a *approvals) session(sdk *mcp.Server, req *mcp.CallToolRequest) string {
+	ss := lasting(req)
+	if ss == nil {
+		return ""
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.always[subject]
+	if id := a.sessions[ss]; id != "" {
+		return id
+	}
+	alive := map[*mcp.ServerSession]string{ss: "mcp-" + rand.Text()}
+	for other := range sdk.Sessions() {
+		if id := a.sessions[other]; id != "" {
+			alive[other] = id
+		}
+	}
+	a.sessions = alive
+	return alive[ss]
 }
 
 // inner is what of a state and the answers is for the server of the tool.
@@ -179,32 +209,67 @@ func (a *approvals) inner(text string, responses mcp.InputResponseMap) (string, 
 }
 
 // wrap keeps the approval of a call beside a question of its server.
-func (a *approvals) wrap(tool string, args json.RawMessage, inner string) string {
-	return a.encode(tool, args, &state{Approved: true, Inner: inner})
+func (a *approvals) wrap(tool string, args json.RawMessage, subject policy.Digest, inner string) string {
+	return a.encode(tool, args, &state{Approved: true, Subject: subject, Inner: inner})
 }
 
-// question asks a person about a call.
-func (a *approvals) question(r *tools.RefusedError, args json.RawMessage) *mcp.CallToolResult {
-	shown := string(compact(args))
+// question asks a person about a call. What they may allow beyond it is offered
+// where that is kept, for a session where there is one.
+func (s *Server) question(r *tools.RefusedError, c *tools.Call) *mcp.CallToolResult {
+	shown := string(compact(c.Arguments))
 	if runes := []rune(shown); len(runes) > 1200 { // what is dangerous may be at the end
-		shown = string(runes[:600]) + fmt.Sprintf(" … (%d bytes in all) … ", len(args)) + string(runes[len(runes)-600:])
+		shown = string(runes[:600]) + fmt.Sprintf(" … (%d bytes in all) … ", len(c.Arguments)) + string(runes[len(runes)-600:])
 	}
 	if shown == "" {
 		shown = "{}"
 	}
 	msg := fmt.Sprintf("Call %s of %s?\n%s\n\nYou are asked because: %s.", r.Tool.Name, r.Tool.Owner(), shown, r.Reason)
+	if !s.opts.Tools.Keeps() || r.Tool.Subject() == "" {
+		return s.asks(r, c, msg, decisionSchema("once: this call", "once"))
+	}
+	choices, says := []any{"once"}, "once: this call; "
+	if c.Session != "" {
+		choices, says = append(choices, "session"), says+"session: this tool until this connection ends; "
+	}
+	says += "always: this tool as it is now, also after a restart, until loadout approve --revoke " + r.Tool.Name
+	return s.asks(r, c, msg, decisionSchema(says, append(choices, "always")...))
+}
+
+func (s *Server) asks(r *tools.RefusedError, c *tools.Call, msg string, schema *jsonschema.Schema) *mcp.CallToolResult {
 	return &mcp.CallToolResult{
-		InputRequests: mcp.InputRequestMap{question: &mcp.ElicitParams{Message: msg, RequestedSchema: decisionSchema}},
-		RequestState:  a.encode(r.Tool.Name, args, &state{}),
+		InputRequests: mcp.InputRequestMap{question: &mcp.ElicitParams{Message: msg, RequestedSchema: schema}},
+		RequestState:  s.approvals.encode(r.Tool.Name, c.Arguments, &state{Subject: r.Tool.Subject()}),
 	}
 }
 
 // decisionSchema demands nothing: an answer without a decision is no approval, and
 // not an error of the protocol.
-var decisionSchema = &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{
-	"decision": {Type: "string", Title: "Call it?", Enum: []any{"once", "always", "no"},
-		Description: "once: this call; always: this tool until the server ends; no: not at all"},
-}}
+func decisionSchema(says string, choices ...any) *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{
+		"decision": {Type: "string", Title: "Call it?", Enum: append(choices, "no"), Description: says + "; no: not at all"},
+	}}
+}
+
+// take makes what the person answered part of a call, and keeps what they allowed
+// beyond it. It returns the answer in place of the call where they said no.
+func (s *Server) take(ctx context.Context, c *tools.Call, name string, a answer) *mcp.CallToolResult {
+	c.Approved, c.Subject = a.verdict == approved, a.subject
+	full := *c
+	full.Name = name
+	switch {
+	case a.verdict == denied:
+		if err := s.opts.Tools.Declined(ctx, &full); err != nil {
+			s.log.Error("a refusal could not be recorded", "tool", name, "error", err)
+		}
+		return notApproved(name)
+	case a.keep == "" || a.keep == policy.ForSession && c.Session == "":
+		return nil
+	}
+	if err := s.opts.Tools.Grant(ctx, &full, a.keep, false, policy.Local()); err != nil && !errors.Is(err, tools.ErrKeepsNothing) {
+		s.log.Warn("leave for a tool was not kept, and the person is asked again", "tool", name, "error", err)
+	}
+	return nil
+}
 
 // canElicit reports whether the client of a request can ask a person.
 func canElicit(req *mcp.CallToolRequest) bool {

@@ -100,6 +100,7 @@ func (s *Server) compatRead(ctx context.Context, in compatReadArgs) (*mcp.CallTo
 	if err != nil {
 		return s.compatFailed(ctx, err), nil, ctx.Err()
 	}
+	s.usedLoad(all)
 	m := all[len(all)-1]
 	body, instructions := rendered(all)
 	out := &compatReadResult{SkillName: m.ID.Name, Description: m.Description, Instructions: instructions, InstructionsLength: len(instructions)}
@@ -149,38 +150,23 @@ type compatActivateArgs struct {
 	SkillName string `json:"skill_name" jsonschema:"name of the skill"`
 }
 
-type compatMessage struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
-	IsMeta  bool   `json:"isMeta,omitempty"`
-}
-
-type compatActivateResult struct {
-	SkillName       string          `json:"skill_name"`
-	Success         bool            `json:"success"`
-	Error           string          `json:"error,omitempty"`
-	Messages        []compatMessage `json:"messages,omitempty"`
-	ContextModifier map[string]any  `json:"context_modifier,omitempty"`
-}
-
-// compatActivate answers with the two messages that the system it stands for
-// puts into its conversation. Permissions and a model that a skill asks for
-// are no business of a server and are left out.
-func (s *Server) compatActivate(ctx context.Context, in compatActivateArgs) (*mcp.CallToolResult, *compatActivateResult, error) {
+// compatActivate answers with the messages that the system it stands for puts
+// into its conversation. Permissions and a model that a skill asks for are no
+// business of a server and are left out.
+func (s *Server) compatActivate(ctx context.Context, in compatActivateArgs) (*mcp.CallToolResult, *session.Activation, error) {
 	all, err := s.fetch(ctx, in.SkillName)
 	if err != nil {
 		res := s.compatFailed(ctx, err)
 		if res == nil {
 			return nil, nil, ctx.Err()
 		}
-		return res, &compatActivateResult{SkillName: in.SkillName, Error: res.Content[0].(*mcp.TextContent).Text}, nil
+		return res, session.FailedActivation(in.SkillName, res.Content[0].(*mcp.TextContent).Text), nil
 	}
-	m := all[len(all)-1]
+	s.usedLoad(all)
+	m := *all[len(all)-1]
+	m.AllowedTools, m.Model = nil, ""
 	body, instructions := rendered(all)
-	return text(body), &compatActivateResult{SkillName: m.ID.Name, Success: true, Messages: []compatMessage{
-		{Role: "user", Content: fmt.Sprintf("<command-message>The \"%s\" skill is loading</command-message>\n<command-name>%s</command-name>", m.Title, m.ID.Name)},
-		{Role: "user", Content: "# " + m.Title + " Skill\n\n" + instructions, IsMeta: true},
-	}}, nil
+	return text(body), session.NewActivation(&m, instructions), nil
 }
 
 // wegent
@@ -197,6 +183,7 @@ func (s *Server) compatLoad(ctx context.Context, _ *mcp.CallToolRequest, in comp
 	case err != nil:
 		return failed(fmt.Sprintf("Error: Skill '%s' is not available. Available skills: %s", in.SkillName, s.available())), nil, nil
 	}
+	s.usedLoad(all)
 	m := all[len(all)-1]
 	if session.Body(m) == "" {
 		return failed(fmt.Sprintf("Error: Skill '%s' has no prompt content.", m.ID.Name)), nil, nil

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,9 +90,16 @@ func (s *Server) findTools(ctx context.Context, in findArgs) (*mcp.CallToolResul
 	if fit := fitting(page); fit < len(page) {
 		page, out.Next = page[:fit], encodeCursor(skip+fit)
 	}
+	s.plan(ctx, page)
 	var schemas bool
 	out.Tools, schemas = toolInfos(page, in.Schemas)
 	return text(toolText(page, out, schemas)), out, nil
+}
+
+// plan says of tools whether the person of this machine would be asked, as far as
+// that is not of one connection.
+func (s *Server) plan(ctx context.Context, all []tools.Tool) {
+	s.opts.Tools.Plan(ctx, all, &tools.Call{Principal: policy.Local(), Session: s.opts.Session})
 }
 
 // fitting is how many tools a page has.
@@ -203,12 +211,11 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string
 			return failed("Nothing is called while the configuration cannot be read: " + s.explain(err) + "."), nil
 		}
 	}
-	c := &tools.Call{Name: name, Arguments: args, Principal: policy.Local(), Meta: p.Meta}
-	answer, always := s.approvals.read(name, args, p.RequestState, p.InputResponses)
-	if answer == denied {
-		return notApproved(name), nil
+	c := s.caller(req)
+	c.Name, c.Arguments, c.Meta = name, args, p.Meta
+	if no := s.take(ctx, c, name, s.approvals.read(name, args, p.RequestState, p.InputResponses)); no != nil {
+		return no, nil
 	}
-	c.Approved = answer == approved
 	c.RequestState, c.InputResponses = s.approvals.inner(p.RequestState, p.InputResponses)
 	if token := p.GetProgressToken(); token != nil {
 		tell, done := progressTo(ctx, req.Session, token)
@@ -218,24 +225,22 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string
 	if lasting(req) != nil && canElicit(req) && req.ProtocolVersion() < modernVersion {
 		c.Elicit = req.Session.Elicit
 	}
-	if always {
-		c.Refused = func(r *tools.RefusedError) { s.approvals.remember(r.Tool.Subject()) }
-	}
 	res, err := s.opts.Tools.Call(ctx, c)
-	if refused, ok := errors.AsType[*tools.RefusedError](err); ok && refused.Ask && s.approvals.remembered(refused.Tool.Subject()) {
-		c.Approved = true
-		res, err = s.opts.Tools.Call(ctx, c)
-	}
 	if err == nil {
 		if res.NeedsInput() && c.Approved { // its own question, after ours was answered
-			res.RequestState = s.approvals.wrap(name, args, res.RequestState)
+			res.RequestState = s.approvals.wrap(name, args, c.Subject, res.RequestState)
 		}
 		return res, nil
 	}
 	if refused, ok := errors.AsType[*tools.RefusedError](err); ok && refused.Ask && canElicit(req) {
-		return s.approvals.question(refused, args), nil
+		return s.question(refused, c), nil
 	}
-	return s.callError(err)
+	return s.callError(ctx, err)
+}
+
+// caller is who makes the request: the person of this machine, in the connection.
+func (s *Server) caller(req *mcp.CallToolRequest) *tools.Call {
+	return &tools.Call{Principal: policy.Local(), Session: cmp.Or(s.opts.Session, s.approvals.session(s.sdk, req))}
 }
 
 func notApproved(tool string) *mcp.CallToolResult {
@@ -287,37 +292,29 @@ func (s *Server) Permit(ctx context.Context, req *mcp.CallToolRequest, server, t
 			return failed("Nothing is called while the configuration cannot be read: " + s.explain(err) + "."), nil, nil
 		}
 	}
-	answer, always := s.approvals.read(name, p.Arguments, p.RequestState, p.InputResponses)
-	if answer == denied {
-		return notApproved(name), nil, nil
+	c := s.caller(req)
+	c.Name, c.Arguments = tool, p.Arguments
+	if no := s.take(ctx, c, name, s.approvals.read(name, p.Arguments, p.RequestState, p.InputResponses)); no != nil {
+		return no, nil, nil
 	}
 	p.RequestState, p.InputResponses = s.approvals.inner(p.RequestState, p.InputResponses)
-	if answer == approved {
-		args := p.Arguments
-		keep = func(state string) string { return s.approvals.wrap(name, args, state) }
-	}
-	c := &tools.Call{Name: tool, Arguments: p.Arguments, Principal: policy.Local(), Approved: answer == approved}
-	if always {
-		c.Refused = func(r *tools.RefusedError) { s.approvals.remember(r.Tool.Subject()) }
+	if c.Approved {
+		keep = func(state string) string { return s.approvals.wrap(name, c.Arguments, c.Subject, state) }
 	}
 	err = s.opts.Tools.Permit(ctx, server, c)
-	if refused, ok := errors.AsType[*tools.RefusedError](err); ok && refused.Ask && s.approvals.remembered(refused.Tool.Subject()) {
-		c.Approved = true
-		err = s.opts.Tools.Permit(ctx, server, c)
-	}
 	if err == nil {
 		return nil, keep, nil
 	}
 	if refused, ok := errors.AsType[*tools.RefusedError](err); ok && refused.Ask && canElicit(req) {
-		return s.approvals.question(refused, p.Arguments), nil, nil
+		return s.question(refused, c), nil, nil
 	}
-	res, err = s.callError(err)
+	res, err = s.callError(ctx, err)
 	return res, nil, err
 }
 
 // callError is what a model reads where a call came to nothing; errors of the
 // protocol are passed on with their code and data.
-func (s *Server) callError(err error) (*mcp.CallToolResult, error) {
+func (s *Server) callError(ctx context.Context, err error) (*mcp.CallToolResult, error) {
 	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return nil, wire
 	}
@@ -342,6 +339,7 @@ func (s *Server) callError(err error) (*mcp.CallToolResult, error) {
 		return nil, err
 	}
 	others := s.opts.Tools.Alternatives(name)
+	s.plan(ctx, others)
 	if refused, ok := err.(*tools.RefusedError); ok && refused.Ask { // nobody can be asked for those either
 		others = slices.DeleteFunc(others, func(t tools.Tool) bool { return t.NeedsPerson })
 	}

@@ -43,7 +43,7 @@ func newTools(t testing.TB, rt *loadout.Runtime, s *setup) *tools.Set {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	set := tools.New(&tools.Options{Skills: rt, Pool: pool, Own: own, Rules: rules, Permit: func(_ context.Context, e *catalog.Entry) (*tools.Leave, error) {
+	set := tools.New(&tools.Options{Skills: rt, Pool: pool, Own: own, Rules: rules, Grants: s.grants, Audit: s.audit, Permit: func(_ context.Context, e *catalog.Entry) (*tools.Leave, error) {
 		if e.Name == "closed" {
 			return nil, errors.New("skill closed is not approved; approve it with: loadout approve closed")
 		}
@@ -260,7 +260,7 @@ func TestCallToolAsks(t *testing.T) {
 		} {
 			t.Run(how.String()+" "+tt.action+" "+tt.decision, func(t *testing.T) {
 				asked := 0
-				w := newWorld(t, setup{servers: []string{"a"}, rules: []string{"ask a__change"}})
+				w := newWorld(t, setup{servers: []string{"a"}, rules: []string{"ask a__change"}, grants: &policy.Memory{}})
 				c := w.connect(t, how, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 					asked++
 					if !strings.Contains(req.Params.Message, "Call a__change of your MCP server a?") {

@@ -166,7 +166,7 @@ func TestGrownToolsAsk(t *testing.T) {
 	for _, how := range older {
 		t.Run(how.String(), func(t *testing.T) {
 			s := growing(bringing)
-			s.rules = []string{"ask x_own__change", "deny x_own__fail"}
+			s.rules, s.grants = []string{"ask x_own__change", "deny x_own__fail"}, &policy.Memory{}
 			answer, asked := "once", 0
 			c := newWorld(t, s).connect(t, how, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 				if asked++; !strings.Contains(req.Params.Message, "Call x_own__change of the skill x?") {

@@ -20,6 +20,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/mcpserver"
+	"github.com/loadout-dev/loadout/policy"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(staged{m}) }
@@ -68,6 +69,8 @@ type setup struct {
 	scripts *loadout.Scripts
 	servers []string // MCP servers at hand, see newTools
 	rules   []string
+	grants  policy.Store
+	audit   func(context.Context, policy.Record) error
 }
 
 func newWorld(t testing.TB, s setup) *world {

@@ -68,6 +68,7 @@ func (s *Server) prompt(ctx context.Context, e *catalog.Entry, arguments []strin
 		}
 		return nil, invalid("%s", s.explain(err))
 	}
+	s.usedLoad(all)
 	m := all[len(all)-1]
 	var rest string
 	m.Instructions, rest = session.FillArguments(m.Instructions, arguments, e.ArgumentHint != "")

@@ -193,13 +193,23 @@ func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, run loadout.
 	if s.view().snap.Disabled || s.rt.Catalog().Snapshot().Disabled {
 		return nil, failed(off), nil
 	}
-	if e, err := s.rt.Catalog().Resolve(ctx, run.Skill); err == nil && e.DisableModelInvocation {
+	e, err := s.rt.Catalog().Resolve(ctx, run.Skill)
+	if err != nil {
+		e = nil // Run says so
+	}
+	if e != nil && e.DisableModelInvocation {
+		s.used(useOf(UseScript, e, UseRefused))
 		return nil, failed((&peopleOnlyError{e}).Error()), nil
 	}
 	run.Workspace = s.opts.Workspace
 	done := s.tell(ctx, req, &run)
+	began := time.Now()
 	res, err := s.rt.Run(ctx, run)
+	took := time.Since(began)
 	done()
+	if ctx.Err() == nil {
+		s.usedScript(e, res, err, took)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return nil, nil, context.Cause(ctx)

@@ -50,6 +50,9 @@ type Options struct {
 	// Tools are those of other MCP servers, and those that skills bring; nil is
 	// none. The server does not close it.
 	Tools *tools.Set
+	// Session is the conversation that the server is for, where it is for one alone:
+	// what a person allows for a session is for that. "" is that of each connection.
+	Session string
 	// Grow lists the tools that load_skill brings as tools of this server too, for
 	// connections of the older era only, each its own. It has no effect with Compat.
 	Grow bool
@@ -59,6 +62,9 @@ type Options struct {
 	// Refresh is called before each run of a script, so that what was withdrawn
 	// by then counts; nil does nothing. Where it fails nothing is run.
 	Refresh func(context.Context) error
+	// Used is told of each use of a skill, for who counts them; nil does nothing. It is
+	// called by several goroutines at once and must not wait.
+	Used func(Use)
 	// Version is what the server says of itself; default: of the build.
 	Version string
 	// Logger receives what goes on; nil discards it.

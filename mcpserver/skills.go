@@ -280,6 +280,11 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	} else {
 		c.Blob = data
 	}
+	kind := UseFile
+	if skill.IsFileName(inside) {
+		kind = UseLoad
+	}
+	s.usedFile(e, kind, c.Text)
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{c}}, nil
 }
 

@@ -232,6 +232,7 @@ func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResul
 	m := all[len(all)-1]
 	out := &loadResult{State: session.StateLoaded, Name: m.ID.Name, Origin: m.ID.Origin, Digest: m.Digest}
 	if current(in.Have, m.Digest) {
+		s.used(Use{Kind: UseLoad, Skill: m.ID.Name, Key: m.ID.Key(), Outcome: UseOK})
 		out.State, out.Problems = session.StateAlready, m.Problems
 		return text(alreadyText(m)), out, nil
 	}
@@ -239,6 +240,7 @@ func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResul
 		out.Problems = append(out.Problems, m.Problems...)
 		out.Tokens += m.Tokens
 	}
+	s.usedLoad(all)
 	var body string
 	body, out.Instructions = rendered(all)
 	body += s.bring(ctx, all, out)
@@ -271,6 +273,7 @@ func (s *Server) bring(ctx context.Context, all []*session.Material, out *loadRe
 		}
 	}
 	brought := s.opts.Tools.Bring(ctx, entries)
+	s.plan(ctx, brought.Tools)
 	noteBrought(ctx, brought.Tools)
 	out.Problems = append(out.Problems, brought.Problems...)
 	var b strings.Builder
@@ -306,9 +309,13 @@ func rendered(all []*session.Material) (text, instructions string) {
 func (s *Server) fetch(ctx context.Context, name string) ([]*session.Material, error) {
 	e, err := s.rt.Catalog().Resolve(ctx, name)
 	if err != nil {
+		if ctx.Err() == nil {
+			s.used(useOf(UseLoad, nil, UseFailed))
+		}
 		return nil, err
 	}
 	if e.DisableModelInvocation {
+		s.used(useOf(UseLoad, e, UseRefused))
 		return nil, &peopleOnlyError{e}
 	}
 	return s.fetchEntry(ctx, e)
@@ -317,6 +324,9 @@ func (s *Server) fetch(ctx context.Context, name string) ([]*session.Material, e
 func (s *Server) fetchEntry(ctx context.Context, e *catalog.Entry) ([]*session.Material, error) {
 	all, err := s.rt.FetchEntry(ctx, e)
 	if err != nil {
+		if ctx.Err() == nil {
+			s.used(useOf(UseLoad, e, UseFailed))
+		}
 		return nil, err
 	}
 	for _, m := range all {
@@ -459,6 +469,7 @@ func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *lo
 	}
 	e, err := s.rt.Catalog().Resolve(ctx, in.Skill)
 	if err != nil {
+		s.used(useOf(UseFile, nil, UseFailed))
 		return nil, nil, failed(s.loadError(err)), nil
 	}
 	if in.Digest != "" {
@@ -477,8 +488,10 @@ func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *lo
 	case ctx.Err() != nil:
 		return nil, nil, nil, ctx.Err()
 	case err != nil:
+		s.used(useOf(UseFile, e, UseFailed))
 		return nil, nil, failed(s.explain(err)), nil
 	}
+	s.usedFile(e, UseFile, c.Text)
 	return e, c, nil, nil
 }
 

@@ -12,6 +12,7 @@ import (
 // nothing.
 type Allows struct {
 	Run            bool     `json:"run"`               // scripts of the skill
+	Call           bool     `json:"call,omitempty"`    // a tool of an MCP server
 	Network        []string `json:"network,omitempty"` // host patterns as in [Bounds]
 	Secrets        []string `json:"secrets,omitempty"` // names
 	WorkspaceWrite bool     `json:"workspace_write,omitempty"`
@@ -26,6 +27,7 @@ func (a Allows) Covers(b Allows) bool { return len(a.missing(b)) == 0 }
 func (a Allows) Intersect(b Allows) Allows {
 	return Allows{
 		Run:            a.Run && b.Run,
+		Call:           a.Call && b.Call,
 		Network:        meetHosts(a.Network, b.Network),
 		Secrets:        meetNames(a.Secrets, b.Secrets),
 		WorkspaceWrite: a.WorkspaceWrite && b.WorkspaceWrite,
@@ -46,6 +48,9 @@ func (a Allows) missing(asked Allows) []string {
 	var out []string
 	if asked.Run && !a.Run {
 		out = append(out, "running scripts")
+	}
+	if asked.Call && !a.Call {
+		out = append(out, "calling a tool")
 	}
 	for _, h := range asked.Network {
 		if !coversHost(a.Network, h) {
@@ -95,7 +100,7 @@ func (a Allows) normal() (Allows, error) {
 }
 
 func (a Allows) equal(b Allows) bool {
-	return a.Run == b.Run && a.WorkspaceWrite == b.WorkspaceWrite && a.Unsandboxed == b.Unsandboxed && a.HostNetwork == b.HostNetwork &&
+	return a.Run == b.Run && a.Call == b.Call && a.WorkspaceWrite == b.WorkspaceWrite && a.Unsandboxed == b.Unsandboxed && a.HostNetwork == b.HostNetwork &&
 		slices.Equal(a.Network, b.Network) && slices.Equal(a.Secrets, b.Secrets)
 }
 

@@ -111,7 +111,7 @@ func (q *Request) notGranted(ctx context.Context, r Reader) Decision {
 	}
 	now := time.Now()
 	for _, g := range slices.Backward(grants) {
-		if g.Principal != q.Principal || g.Name != q.Name || g.Origin != q.Origin || g.Session != "" && g.Session != q.Session {
+		if g.Allows.Call || g.Principal != q.Principal || g.Name != q.Name || g.Origin != q.Origin || g.Session != "" && g.Session != q.Session {
 			continue
 		}
 		var d Decision

@@ -32,19 +32,21 @@ type Scope string
 const (
 	Always        Scope = "always"  // until it expires or is revoked
 	ForSession    Scope = "session" // in the session that it names
-	Once          Scope = "once"    // for one run, of the session where it names one
+	Once          Scope = "once"    // for one run or call, of the session where it names one
 	sessionExpiry       = 24 * time.Hour
 )
 
 // Grant is a recorded permission, given by a person, for a principal to use
-// exactly the bytes that Subject and Needs name.
+// exactly the bytes that Subject and Needs name: to run the scripts of a skill, or
+// to call a tool. The subject of a tool is of its definition and its server, and,
+// where the grant is for certain arguments, of those too ([Digest.With]).
 type Grant struct {
 	Version   int       `json:"version"` // set by Put
 	ID        string    `json:"id"`      // set by Put; the same for the same principal, subject, scope and session
 	Principal Principal `json:"principal"`
 	Subject   Digest    `json:"subject"`
-	Name      string    `json:"name"`             // of the skill, a label
-	Origin    string    `json:"origin,omitempty"` // of the skill, a label
+	Name      string    `json:"name"`             // of the skill or tool, a label
+	Origin    string    `json:"origin,omitempty"` // of the skill, or whose the tool is; a label
 	Allows    Allows    `json:"allows"`
 	Needs     []Need    `json:"needs,omitempty"` // everything that runs along
 	Created   time.Time `json:"created"`         // set by Put

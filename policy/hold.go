@@ -35,7 +35,7 @@ func Hold(ctx context.Context, s Store, g Grant, interval time.Duration) (held c
 		interval = defaultInterval
 	}
 	g = g.clone()
-	if err := begin(ctx, s, g); err != nil {
+	if err := Use(ctx, s, g); err != nil {
 		return nil, nil, err
 	}
 	held, cancel := context.WithCancelCause(ctx)
@@ -49,7 +49,10 @@ func Hold(ctx context.Context, s Store, g Grant, interval time.Duration) (held c
 	return held, func() { cancel(context.Canceled); <-done }, nil
 }
 
-func begin(ctx context.Context, s Store, g Grant) error {
+// Use begins one run or call that g permits. It fails where g is not [Valid], and
+// uses up a grant for one of them: of callers at the same time one gets it, and
+// the others [ErrNotGranted].
+func Use(ctx context.Context, s Store, g Grant) error {
 	if err := Valid(ctx, s, g); err != nil || g.Scope != Once {
 		return err
 	}

@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -302,6 +300,9 @@ type ToolCall struct {
 	Tool      string          // as its server calls it
 	Name      string          // as it is shown to the model, where that is another
 	Arguments json.RawMessage // a JSON object, or nothing
+	// Subject identifies the tool for grants: its definition and its server; ""
+	// where these are not known, and then nothing is granted.
+	Subject Digest
 
 	ReadOnly bool  // its server says that it changes nothing
 	Own      bool  // its server is in the person's own configuration
@@ -331,6 +332,9 @@ const (
 	MarkedAsk Code = "marked"
 	MayChange Code = "may-change"
 	BadRules  Code = "unreadable-rules"
+	NoTool    Code = "unknown-tool"
+	Withdrawn Code = "withdrawn" // the leave to use its server ended
+	Declined  Code = "declined"  // a person was asked, and said no
 )
 
 // ToolDecision answers a [ToolCall].
@@ -340,6 +344,7 @@ type ToolDecision struct {
 	Reason string // for people
 	Next   string // what a person can do about it
 	Rule   *Rule  // that decided, nil for a default
+	Grant  *Grant // that allows it, where Code is [Granted]
 }
 
 // Allow reports whether the call may be made now.
@@ -412,13 +417,26 @@ func next(c *ToolCall) string {
 	return `to be asked no more, add the rule "allow ` + c.Permission() + `" to policy.rules`
 }
 
+// DecideWith answers a call by r and behind it the rules of more, as of skills in
+// force: those allow only what r says nothing about, and neither what a server is
+// marked to be asked about nor what nobody said the safety of. Their denials count.
+func (r Rules) DecideWith(more Rules, c ToolCall) ToolDecision {
+	d := r.Decide(c)
+	if len(more.list)+len(more.bad) == 0 || d.Effect == Deny {
+		return d
+	}
+	if d.Code == MarkedAsk || d.Code == NotSaid {
+		more = more.Denials()
+	}
+	return r.Then(more).Decide(c)
+}
+
 // Record returns what the audit log keeps of the answer to c, and of that a
 // person was asked then and approved. Of the arguments there is only a digest,
 // as they may hold anything.
 func (d ToolDecision) Record(c ToolCall, p Principal, approved bool) Record {
-	sum := sha256.Sum256(c.Arguments)
-	r := Record{Principal: p, Action: "call", Name: c.Permission(), Decision: d.Effect, Reason: d.Reason, Details: map[string]string{
-		"code": string(d.Code), "safety": c.Safety.String(), "arguments": "sha256:" + hex.EncodeToString(sum[:])}}
+	r := Record{Principal: p, Action: "call", Subject: c.Subject, Name: c.Permission(), Decision: d.Effect, Reason: d.Reason, Details: map[string]string{
+		"code": string(d.Code), "safety": c.Safety.String(), "arguments": string(ArgumentsDigest(c.Arguments))}}
 	switch {
 	case r.Decision == "":
 		r.Decision = Denied
@@ -428,6 +446,9 @@ func (d ToolDecision) Record(c ToolCall, p Principal, approved bool) Record {
 	}
 	if d.Rule != nil {
 		r.Details["rule"] = d.Rule.String()
+	}
+	if d.Grant != nil {
+		r.Details["grant"], r.Details["scope"] = d.Grant.ID, string(d.Grant.Scope)
 	}
 	return r
 }

@@ -36,8 +36,8 @@ type Store interface {
 	// A grant for a session or a run expires after a day unless it says when.
 	// Put forgets grants that expired 30 days ago.
 	Put(ctx context.Context, g Grant) (Grant, error)
-	// Revoke withdraws the grant with that ID, or else all of the skill with
-	// that name, or else all whose subject begins with that digest, of which
+	// Revoke withdraws the grant with that ID, or else all of the skill or tool
+	// with that name, or else all whose subject begins with that digest, of which
 	// at least 8 digits are given, with or without "sha256:". It returns what
 	// it withdrew, in the order in which it was given, and fails with
 	// [ErrNotGranted] where that is nothing. Of a grant that cannot be read

@@ -75,6 +75,8 @@ type Event struct {
 // Begun is what a model is told first.
 type Begun struct {
 	Instructions string `json:"instructions"`
+	// Skills are the names of those that could be loaded then.
+	Skills []string `json:"skills,omitempty"`
 }
 
 // Message is what was said: by a person text, by a model also what it thought, and
@@ -139,6 +141,8 @@ type Image struct {
 // Notice is what a program tells a model.
 type Notice struct {
 	Text string `json:"text"`
+	// Skills are the names of those that could be loaded then, where it is about that.
+	Skills []string `json:"skills,omitempty"`
 }
 
 // Loaded is a skill that came into force, with the text as it was delivered,
@@ -164,6 +168,9 @@ type Loaded struct {
 	// model that it wants, where it was approved when it was loaded.
 	AllowedTools []string `json:"allowed_tools,omitempty"`
 	Model        string   `json:"model,omitempty"`
+	// Unused is for how many turns it was not used before, where it was restored from a
+	// conversation that another program kept.
+	Unused int `json:"unused,omitempty"`
 }
 
 // Keep is for how long a skill stays in force.
@@ -185,7 +192,7 @@ type Unloaded struct {
 // Used is a skill that was used: a file, a script or a tool of it.
 type Used struct {
 	Skill ID `json:"skill"`
-	// Keep, where it is not [KeepUsed], is for how long it stays from here on.
+	// Keep is for how long it stays from here on, and no less than before.
 	Keep Keep `json:"keep,omitempty"`
 }
 
@@ -227,9 +234,13 @@ func (e Event) clone() Event {
 	if e.Result = copied(e.Result); e.Result != nil {
 		e.Result.Images = slices.Clone(e.Result.Images) // their bytes are never changed
 	}
-	e.Begun = copied(e.Begun)
+	if e.Begun = copied(e.Begun); e.Begun != nil {
+		e.Begun.Skills = slices.Clone(e.Begun.Skills)
+	}
 	e.Started = copied(e.Started)
-	e.Notice = copied(e.Notice)
+	if e.Notice = copied(e.Notice); e.Notice != nil {
+		e.Notice.Skills = slices.Clone(e.Notice.Skills)
+	}
 	if e.Compacted = copied(e.Compacted); e.Compacted != nil {
 		e.Compacted.Skills = slices.Clone(e.Compacted.Skills)
 		e.Compacted.Usage = copied(e.Compacted.Usage)

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,8 +46,8 @@ type Material struct {
 	// its name then.
 	Hidden       bool
 	ArgumentHint string
-	// AllowedTools and Model are what it wants for the time in which it is in force,
-	// where it is approved as it is; see [Loaded].
+	// AllowedTools and Model are what it wants for the time in which it is in force.
+	// [Skills] leave them out where it is not approved as it is.
 	AllowedTools []string
 	Model        string
 }
@@ -218,7 +217,8 @@ func (s *Session) enter(ctx context.Context, key flightKey, all []*Material, b b
 	var texts []string
 	loads := 0
 	for _, m := range all {
-		if a, ok := s.state.Find(m.ID); ok && a.Digest == m.Digest {
+		filled := m == main && key.o.Arguments != "" // its text is another one each time
+		if a, ok := s.state.Find(m.ID); ok && a.Digest == m.Digest && !filled {
 			if m == main {
 				texts = append(texts, RenderAlready(m))
 			}
@@ -246,7 +246,7 @@ func (s *Session) enter(ctx context.Context, key flightKey, all []*Material, b b
 			texts = append(texts, rest)
 			lastLoad(events).Text += "\n" + rest
 		}
-		events = append(events, s.beyond(events)...)
+		events = append(events, s.beyond(all, events)...)
 		if err := s.append(ctx, events...); err != nil {
 			return nil, fmt.Errorf("load %s: %w", main.ID.Name, err)
 		}
@@ -282,7 +282,7 @@ func (s *Session) fetch(ctx context.Context, key flightKey) ([]*Material, error)
 		rest := ""
 		filled.Instructions, rest = FillArguments(main.Instructions, []string{key.o.Arguments}, main.ArgumentHint != "")
 		if rest != "" {
-			filled.Instructions += "\n\nArguments: " + rest + "\n"
+			filled.Instructions = strings.TrimRight(filled.Instructions, "\r\n") + "\n\nArguments: " + rest + "\n"
 		}
 		all = slices.Clone(all)
 		all[len(all)-1] = &filled
@@ -300,48 +300,49 @@ func longer(a, b Keep) Keep {
 	return KeepOnce
 }
 
-// beyond are the ends of skills that have to go, so that those that are loaded are
-// within the budget. s.mu is held.
-func (s *Session) beyond(loads []Event) []Event {
+// beyond are the ends of skills that have to go, so that what is in force with the
+// loads is within the budget: what was used least recently first, but neither what is
+// pinned, nor what is loaded, nor what others in force need. s.mu is held.
+func (s *Session) beyond(all []*Material, loads []Event) []Event {
 	if s.budget <= 0 {
 		return nil
 	}
-	total, needed := 0, map[string]bool{}
-	fresh := map[string]bool{}
+	total := 0
 	for _, e := range loads {
-		switch {
-		case e.Loaded != nil:
+		if e.Loaded != nil {
 			total += e.Loaded.Tokens
-			fresh[e.Loaded.Skill.Key()] = true
-		case e.Used != nil:
-			fresh[e.Used.Skill.Key()] = true
 		}
 	}
-	var old []Active
-	for _, a := range s.state.Active() {
-		if l := find(loads, a.Skill); l == nil {
-			total += a.Tokens
-		}
-		if !fresh[a.Skill.Key()] && a.Keep != KeepPinned {
-			old = append(old, a)
-		}
-		for _, n := range a.Needs {
-			needed[n] = true
-		}
+	rest := slices.DeleteFunc(s.state.Active(), func(a Active) bool { return find(loads, a.Skill) != nil })
+	for _, a := range rest {
+		total += a.Tokens
 	}
-	slices.SortStableFunc(old, func(a, b Active) int { return cmp.Or(cmp.Compare(a.Used, b.Used), cmp.Compare(a.Seq, b.Seq)) })
+	reason := fmt.Sprintf("the instructions in force are bounded to %d tokens", s.budget)
 	var events []Event
-	for _, a := range old {
-		if total <= s.budget {
+	for total > s.budget {
+		i := leastUsed(rest, all)
+		if i < 0 {
 			break
 		}
-		if needed[a.Skill.Name] {
-			continue
-		}
-		total -= a.Tokens
-		events = append(events, Event{Type: TypeUnloaded, Unloaded: &Unloaded{a.Skill, fmt.Sprintf("the instructions in force are bounded to %d tokens", s.budget)}})
+		total -= rest[i].Tokens
+		events = append(events, Event{Type: TypeUnloaded, Unloaded: &Unloaded{rest[i].Skill, reason}})
+		rest = slices.Delete(rest, i, i+1)
 	}
 	return events
+}
+
+// leastUsed is the index of what was used least recently and can go, or -1.
+func leastUsed(active []Active, loaded []*Material) int {
+	best := -1
+	for i, a := range active {
+		stays := a.Keep == KeepPinned ||
+			slices.ContainsFunc(loaded, func(m *Material) bool { return m.ID == a.Skill }) ||
+			slices.ContainsFunc(active, func(b Active) bool { return slices.Contains(b.Needs, a.Skill.Name) })
+		if !stays && (best < 0 || a.Used < active[best].Used) {
+			best = i
+		}
+	}
+	return best
 }
 
 // find is the load of a skill among events, or nil.

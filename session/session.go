@@ -110,15 +110,18 @@ func (s *Session) append(ctx context.Context, events ...Event) error {
 	if err := s.log.Append(ctx, ptrs...); err != nil {
 		return err
 	}
-	var gone []ID
+	var ended []ID
 	for _, e := range own {
+		switch {
+		case e.Unloaded != nil:
+			ended = append(ended, e.Unloaded.Skill)
+		case e.Compacted != nil: // what it does not carry on
+			ended = append(ended, ids(s.state.Active())...)
+		}
 		s.events = append(s.events, e.clone())
 		s.state.Apply(e)
-		if e.Unloaded != nil {
-			gone = append(gone, e.Unloaded.Skill)
-		}
 	}
-	s.release(gone)
+	s.release(s.without(ended))
 	return nil
 }
 
@@ -140,10 +143,11 @@ func (s *Session) Say(ctx context.Context, role Role, text string) error {
 func (s *Session) Use(ctx context.Context, id ID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a, ok := s.state.Find(id); !ok || a.Used == s.state.Turn {
+	a, ok := s.state.Find(id)
+	if !ok || a.Used == s.state.Turn {
 		return nil
 	}
-	return s.append(ctx, Event{Type: TypeUsed, Used: &Used{Skill: id}})
+	return s.append(ctx, Event{Type: TypeUsed, Used: &Used{Skill: id, Keep: a.Keep}})
 }
 
 // expired are the ends of skills whose time is over with the turn to come. One

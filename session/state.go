@@ -41,11 +41,11 @@ func (s *State) Apply(e Event) {
 	case e.Message != nil && e.Message.Role == RoleUser:
 		s.Turn++
 	case e.Loaded != nil:
-		s.active[e.Loaded.Skill.Key()] = Active{Loaded: e.Loaded.clone(), Seq: e.Seq, Turn: s.Turn, Used: s.Turn, Current: e.Loaded.Digest}
+		s.active[e.Loaded.Skill.Key()] = Active{Loaded: e.Loaded.clone(), Seq: e.Seq, Turn: s.Turn, Used: s.Turn - e.Loaded.Unused, Current: e.Loaded.Digest}
 	case e.Used != nil:
 		if a, ok := s.active[e.Used.Skill.Key()]; ok {
 			a.Used = s.Turn
-			a.Keep = cmp.Or(e.Used.Keep, a.Keep)
+			a.Keep = longer(e.Used.Keep, a.Keep)
 			s.active[e.Used.Skill.Key()] = a
 		}
 	case e.Compacted != nil:

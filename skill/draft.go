@@ -13,6 +13,8 @@ type Draft struct {
 	Version     string
 	Category    string
 	Tools       []Tool // mentioned in the instructions
+	// Instructions are those of the skill; "" is what a person is to fill in.
+	Instructions string
 }
 
 // Render writes the SKILL.md of a new skill, which is valid as it stands if
@@ -34,6 +36,10 @@ func (d Draft) Render() []byte {
 		if d.Category != "" {
 			fmt.Fprintf(&b, "  category: %s\n", yamlQuote(draftText(d.Category)))
 		}
+	}
+	if d.Instructions != "" {
+		fmt.Fprintf(&b, "---\n\n%s\n", strings.Trim(d.Instructions, "\r\n"))
+		return b.Bytes()
 	}
 	fmt.Fprintf(&b, "---\n\n# %s\n\n", strings.ReplaceAll(draftText(d.Name), "-", " "))
 	b.WriteString("## When to use this\n\nName the situations, and what is out of scope.\n\n" +

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,16 +20,26 @@ import (
 type Call struct {
 	Name      string
 	Arguments json.RawMessage // a JSON object; nil is an empty one
-	// Approved says that a person approved this very call. Refused is told what the
-	// answer was without that; nil is told nothing.
-	Approved  bool
-	Refused   func(*RefusedError)
+	// Approved says that a person approved this very call, and Subject which tool
+	// they were asked about, of [Tool.Subject]: where it is another by now they are
+	// asked again. "" is whatever the tool is.
+	Approved bool
+	Subject  policy.Digest
+	// Principal is who calls, and Session the conversation it is in, "" for none:
+	// what a person allowed before is for these.
 	Principal policy.Principal
+	Session   string
+	// Allow are the rules of skills in force: they allow only what the rules of the
+	// set say nothing about, see [policy.Rules.DecideWith].
+	Allow policy.Rules
 	// What follows goes to the server as it is, and what comes back does too.
 	Meta           mcp.Meta
 	InputResponses mcp.InputResponseMap
 	RequestState   string
 	Progress       func(*mcp.ProgressNotificationParams) // may be nil; it must not wait
+	// Begin is called right before the call reaches its server, which it does not
+	// where Begin fails; nil does nothing.
+	Begin func() error
 	// Elicit answers what a server of the older era asks the person; nil cancels.
 	Elicit func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error)
 }
@@ -91,15 +102,11 @@ func (e *FailedError) Unwrap() error { return e.Err }
 // of the protocol as a [*jsonrpc.Error] with its code and data. The error is an
 // [*UnknownToolError], [*ArgumentsError], [*RefusedError] or [*FailedError]
 // otherwise; then nothing but a FailedError has reached the server.
-func (s *Set) Call(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
-	t, problems := s.find(ctx, c.Name)
-	if t == nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return nil, &UnknownToolError{Name: c.Name, Near: s.near(c.Name), Problems: problems}
-	}
-	t, err := s.fresh(ctx, t)
+func (s *Set) Call(ctx context.Context, c *Call) (res *mcp.CallToolResult, err error) {
+	var t *Tool
+	var began time.Time // with the server
+	defer func() { s.ended(ctx, t, began, res, err) }()
+	t, err = s.resolve(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -109,11 +116,17 @@ func (s *Set) Call(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
 	if err := s.permit(ctx, t, c); err != nil {
 		return nil, err
 	}
+	if c.Begin != nil {
+		if err := c.Begin(); err != nil {
+			return nil, err
+		}
+	}
 	params := &mcp.CallToolParams{Meta: t.server.settingsFor(t.Definition.Name, c.Meta), Name: t.Definition.Name, InputResponses: c.InputResponses, RequestState: c.RequestState}
 	if len(c.Arguments) > 0 {
 		params.Arguments = c.Arguments
 	}
-	res, err := t.server.Call(ctx, params, &upstream.CallOptions{Progress: c.Progress, Elicit: c.Elicit})
+	began = time.Now()
+	res, err = t.server.Call(ctx, params, &upstream.CallOptions{Progress: c.Progress, Elicit: c.Elicit})
 	if err == nil {
 		return res, nil
 	}
@@ -124,6 +137,35 @@ func (s *Set) Call(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
 		return nil, wire
 	}
 	return nil, &FailedError{Tool: *t, Err: err}
+}
+
+// resolve finds the tool of a call, as it is now. That there is none, or none any
+// more, is a decision too, and recorded.
+func (s *Set) resolve(ctx context.Context, c *Call) (*Tool, error) {
+	t, problems := s.find(ctx, c.Name)
+	if t == nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, s.unknown(ctx, c, &UnknownToolError{Name: c.Name, Near: s.near(c.Name), Problems: problems})
+	}
+	now, err := s.fresh(ctx, t)
+	switch e := err.(type) {
+	case nil:
+	case *UnknownToolError:
+		return nil, s.unknown(ctx, c, e)
+	case *RefusedError:
+		d := policy.ToolDecision{Effect: policy.Deny, Code: policy.Withdrawn, Reason: e.Reason}
+		s.refused(ctx, d, s.call(t, c.Arguments), c)
+	}
+	return now, err
+}
+
+// unknown records that a tool is none, and returns the error of its call.
+func (s *Set) unknown(ctx context.Context, c *Call, e *UnknownToolError) error {
+	d := policy.ToolDecision{Effect: policy.Deny, Code: policy.NoTool, Reason: "there is no such tool"}
+	s.refused(ctx, d, policy.ToolCall{Tool: c.Name, Arguments: c.Arguments}, c)
+	return e
 }
 
 // fresh makes sure, of a tool that is not of the person's own server or of one that
@@ -161,78 +203,6 @@ func (b *bundle) check(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// Permit decides on a call of a tool by its own name, without calling it. The
-// error is a [*RefusedError] or a [*NoServerError].
-func (s *Set) Permit(ctx context.Context, server string, c *Call) error {
-	sv := s.byName(server)
-	if sv == nil || sv.Server == nil {
-		return &NoServerError{Name: server, Near: s.names()}
-	}
-	t := s.known(sv, upstream.ToolName(server, c.Name))
-	if t == nil { // listed by a connection of its own, and not by ours yet
-		t = &Tool{Name: upstream.ToolName(server, c.Name), Server: server, Skill: sv.skill, Definition: &mcp.Tool{Name: c.Name}, server: sv}
-	}
-	return s.permit(ctx, t, c)
-}
-
-// PermitPart decides on what a server has besides tools: a resource or a prompt of
-// it, as the kind says. A rule for mcp.SERVER.resource or mcp.SERVER.prompt is about
-// all of them; nobody is asked, so that a rule that asks refuses.
-func (s *Set) PermitPart(server, kind, name string) error {
-	sv := s.byName(server)
-	if sv == nil || sv.Server == nil {
-		return &NoServerError{Name: server, Near: s.names()}
-	}
-	d := s.rules.Load().Decide(policy.ToolCall{Server: server, Tool: kind, ReadOnly: true, Own: sv.config.Owner == "", Safety: policy.Low})
-	if !d.Allow() {
-		return fmt.Errorf("%s %s of server %s is refused: %s", kind, name, server, d.Reason)
-	}
-	return nil
-}
-
-// permit is nil where policy lets the tool be called.
-func (s *Set) permit(ctx context.Context, t *Tool, c *Call) error {
-	call := s.call(t, c.Arguments)
-	d := s.rules.Load().Decide(call)
-	approved := d.NeedsPerson() && c.Approved
-	if s.opts.Audit != nil {
-		if err := s.opts.Audit(ctx, d.Record(call, c.Principal, approved)); err != nil {
-			return &RefusedError{Tool: *t, Reason: "the decision cannot be recorded: " + err.Error()}
-		}
-	}
-	if d.Allow() {
-		return nil
-	}
-	refused := &RefusedError{Tool: *t, Ask: d.NeedsPerson(), Reason: d.Reason, Next: d.Next}
-	if approved {
-		if c.Refused != nil {
-			c.Refused(refused)
-		}
-		return nil
-	}
-	return refused
-}
-
-func (s *Set) call(t *Tool, args json.RawMessage) policy.ToolCall {
-	level := s.opts.DefaultSafety
-	if stated := t.server.config.Safety; stated != "" {
-		own, _ := policy.ParseLevel(stated) // unknown where it is none: then a person is asked
-		if level = max(level, own); t.server.config.Owner == "" || own == policy.Unknown {
-			level = own // only the person can say that less care is needed
-		}
-	}
-	a := t.Definition.Annotations
-	own := t.server.config.Owner == "" && t.server.settings == nil // which a skill chose
-	return policy.ToolCall{
-		Server: t.Server, Tool: t.Definition.Name, Name: t.Name, Arguments: args, ReadOnly: a != nil && a.ReadOnlyHint,
-		Own: own, Ask: t.server.config.Ask, Safety: level,
-	}
-}
-
-func (s *Set) decide(t *Tool, args json.RawMessage) policy.ToolDecision {
-	return s.rules.Load().Decide(s.call(t, args))
 }
 
 // near are names of tools like one that is not there: at most three.

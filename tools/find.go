@@ -53,7 +53,7 @@ func (s *Set) Find(ctx context.Context, q Query) (*Found, error) {
 		}
 		servers, out.Problems = s.serversOf(ctx, e)
 	} else {
-		s.recall(ctx)
+		s.Recall(ctx)
 		servers = slices.DeleteFunc(s.all(), s.unasked)
 	}
 	if q.Server != "" {
@@ -269,10 +269,10 @@ func (s *Set) find(ctx context.Context, name string) (*Tool, []string) {
 	return nil, problems
 }
 
-// recall makes known the servers of skills that may bring theirs and were not
+// Recall makes known the servers of skills that may bring theirs and were not
 // loaded here, so that their tools are found in what earlier processes listed. It
 // connects nothing, and passes over skills that nobody approved.
-func (s *Set) recall(ctx context.Context) {
+func (s *Set) Recall(ctx context.Context) {
 	if s.opts.Permits == nil {
 		return
 	}

@@ -10,7 +10,11 @@ package tools
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -73,9 +77,14 @@ type Options struct {
 	Rules policy.Rules
 	// DefaultSafety is the level of servers that say none; zero is MEDIUM.
 	DefaultSafety policy.Level
+	// Grants keep what a person allowed beyond one call; nil keeps none.
+	Grants policy.Store
 	// Audit receives each decision on a call; nil discards them. A decision that
 	// cannot be recorded is a refusal.
 	Audit func(ctx context.Context, r policy.Record) error
+	// Ended is told how each call ended, by several goroutines at once, and must not
+	// wait; nil is told nothing.
+	Ended func(Ended)
 	// Deadline bounds how long a load waits for its servers; default 20 s.
 	Deadline time.Duration
 	// Pins remembers how tools are defined; nil notices no change.
@@ -255,15 +264,33 @@ type Tool struct {
 	Skill       string // that brings it, "" for the person's own
 	State       upstream.State
 	Definition  *mcp.Tool // as its server defines it; do not change it
-	NeedsPerson bool      // a person is asked before it is called
+	NeedsPerson bool      // a person is asked before it is called; [Set.Plan] says for whom
 	server      *server
 	definition  *definition
 }
 
 // Subject identifies the tool for who remembers a decision about it: its server,
-// as it is configured, and its definition.
-func (t *Tool) Subject() string {
-	return t.server.config.Digest() + " " + t.Definition.Name + " " + hashOf(t.Definition)
+// as it is configured, and its definition. It is "" where the definition is not
+// known.
+func (t *Tool) Subject() policy.Digest {
+	if t.definition == nil {
+		return ""
+	}
+	settings, err := json.Marshal(t.server.settings[t.Definition.Name])
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "tool %s %q %s %s", t.server.config.Digest(), t.Definition.Name, hashOf(t.Definition), settings))
+	return policy.Digest("sha256:" + hex.EncodeToString(sum[:]))
+}
+
+// SkillKey identifies the skill that brings it, as [catalog.Entry.Key] does; "" is the
+// person's own.
+func (t *Tool) SkillKey() string {
+	if t.server == nil || t.server.bundle == nil {
+		return ""
+	}
+	return t.server.bundle.key
 }
 
 // Owner says for people whose the tool's server is.
@@ -304,8 +331,8 @@ func (s *Set) listed(sv *server, l *upstream.Listing) []Tool {
 // to them there is none.
 func (s *Set) tool(sv *server, d *definition, state upstream.State) *Tool {
 	t := s.denied(sv, d, state)
-	decision := s.decide(t, nil)
-	t.NeedsPerson = decision.NeedsPerson()
+	decision := s.decide(t, &Call{})
+	t.NeedsPerson = decision.NeedsPerson() // for who has no grant; see Plan
 	if !decision.Allow() && !decision.NeedsPerson() {
 		return nil
 	}

@@ -45,10 +45,18 @@ type Ran struct {
 type Options struct {
 	// Run runs a command with the folder as its directory; nil has no run_command.
 	Run func(ctx context.Context, args []string, timeout time.Duration) (*Ran, error)
+	// Project is the directory of the project in whose .loadout/skills skills are
+	// saved; "" has no save_skill. Saved is called after one was; nil is not.
+	Project string
+	Saved   func(context.Context) error
 }
 
-// Name is that of the server, by which rules name its tools.
-const Name = "workspace"
+// Name is that of the server, by which rules name its tools, and SaveSkill that of the
+// tool that writes a skill.
+const (
+	Name      = "workspace"
+	SaveSkill = "save_skill"
+)
 
 // New returns the server of a folder, which stays the caller's to close.
 func New(root *os.Root, o *Options) *mcp.Server {
@@ -57,15 +65,19 @@ func New(root *os.Root, o *Options) *mcp.Server {
 	}
 	f := &folder{root: root, opts: o}
 	s := mcp.NewServer(&mcp.Implementation{Name: Name, Title: "Workspace", Version: "1"}, nil)
-	reads, no := &mcp.ToolAnnotations{ReadOnlyHint: true}, false
+	reads, no, yes := &mcp.ToolAnnotations{ReadOnlyHint: true}, false, true
 	writes := &mcp.ToolAnnotations{IdempotentHint: true, OpenWorldHint: &no}
 	mcp.AddTool(s, &mcp.Tool{Name: "read_file", Description: "Read a text file of the working folder.", Annotations: reads}, f.read)
 	mcp.AddTool(s, &mcp.Tool{Name: "list_files", Description: "List the files of the working folder.", Annotations: reads}, f.list)
 	mcp.AddTool(s, &mcp.Tool{Name: "write_file", Description: "Write a file of the working folder, in place of what it was.", Annotations: writes}, f.write)
 	mcp.AddTool(s, &mcp.Tool{Name: "edit_file", Description: "Replace a text in a file of the working folder.", Annotations: &mcp.ToolAnnotations{OpenWorldHint: &no}}, f.edit)
+	if o.Project != "" {
+		mcp.AddTool(s, &mcp.Tool{Name: SaveSkill, Description: "Save a skill: a SKILL.md with its description and instructions, and files beside it, in the project's folder of skills. It can be loaded then.",
+			Annotations: &mcp.ToolAnnotations{OpenWorldHint: &no}}, f.save)
+	}
 	if o.Run != nil {
 		mcp.AddTool(s, &mcp.Tool{Name: "run_command", Description: "Run a shell command in the working folder: sh, Python and what else this machine has, in a sandbox without network.",
-			Annotations: &mcp.ToolAnnotations{OpenWorldHint: &no}}, f.run)
+			Annotations: &mcp.ToolAnnotations{OpenWorldHint: &no, DestructiveHint: &yes}}, f.run)
 	}
 	return s
 }

@@ -66,7 +66,7 @@ needs to choose one, and loads instructions and files on demand.`,
 	f.BoolVar(&a.quiet, "quiet", false, "leave out problems that do not stop the command")
 	f.BoolVar(&a.verbose, "verbose", false, "log to standard error what goes on")
 	root.AddCommand(a.listCommand(), a.showCommand(), a.searchCommand(), a.explainCommand(), a.validateCommand(), a.newCommand(),
-		a.packCommand(), a.inspectCommand(), a.runCommand(), a.approveCommand(), a.trustCommand(), a.secretCommand(), a.sandboxCommand(), a.mcpCommand(), a.chatCommand(), a.serversCommand(), a.connectCommand(), a.importCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand())
+		a.packCommand(), a.inspectCommand(), a.runCommand(), a.approveCommand(), a.trustCommand(), a.secretCommand(), a.sandboxCommand(), a.mcpCommand(), a.chatCommand(), a.serversCommand(), a.capabilitiesCommand(), a.connectCommand(), a.importCommand(), a.doctorCommand(), a.usageCommand(), a.configCommand(), a.versionCommand())
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
@@ -175,13 +175,13 @@ func (a *app) runtime(ctx context.Context, c *config.Config, watch bool) (*loado
 }
 
 // runtimeOf is runtime with only the chosen skills, where there are any.
-func (a *app) runtimeOf(ctx context.Context, c *config.Config, watch bool, chosen []string) (*loadout.Runtime, error) {
+func (a *app) runtimeOf(ctx context.Context, c *config.Config, watch bool, chosen []string, more ...loadout.Place) (*loadout.Runtime, error) {
 	filter := filterOf(c)
 	filter.Select = chosen
 	if _, err := catalog.New(nil, &catalog.Options{Filter: filter}); err != nil {
 		return nil, fail(exitUsage, "see where it is set: loadout config show", "configuration: skills.allow: %w", err)
 	}
-	sources, err := a.sources(c)
+	sources, err := a.sources(c, more...)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func (a *app) open(ctx context.Context) (*loadout.Runtime, error) {
 	return a.runtime(ctx, c, false)
 }
 
-func (a *app) sources(c *config.Config) ([]catalog.Source, error) {
+func (a *app) sources(c *config.Config, more ...loadout.Place) ([]catalog.Source, error) {
 	o := &loadout.SourceOptions{Home: a.home(), NoHome: !c.Skills.Home, NoProject: !c.Skills.Project, NoBundled: !c.Skills.Bundled,
 		Depth: c.Skills.Depth, CacheDir: a.cacheDir()}
 	if _, err := os.Getwd(); err != nil {
@@ -236,6 +236,7 @@ func (a *app) sources(c *config.Config) ([]catalog.Source, error) {
 			o.Extra = append(o.Extra, loadout.Place{Path: path, Scope: catalog.Project})
 		}
 	}
+	o.Extra = append(o.Extra, more...)
 	return loadout.DefaultSources(o)
 }
 

@@ -98,12 +98,15 @@ func (a *app) approveCommand() *cobra.Command {
 from now on. What is approved is these very files and those of the skills it needs:
 when a byte of them changes, it has to be approved again. On a terminal it asks
 first; where standard input or standard error is none, and with --json, it acts at
-once, without --yes.`,
+once, without --yes. Calls of tools are approved where you are asked about one:
+--list shows those that you answered with always or session too, and --revoke
+withdraws them by the tool's name.`,
 		Example: `  loadout approve pdf
   loadout approve pdf --dry-run             only show it
   loadout approve pdf --expires 24h
   loadout approve --list
-  loadout approve --revoke pdf`,
+  loadout approve --revoke pdf
+  loadout approve --revoke github__create_issue`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.list {
 				return want(0, 0, "")(cmd, args)
@@ -128,7 +131,7 @@ once, without --yes.`,
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.list, "list", false, "list what was approved")
+	f.BoolVar(&o.list, "list", false, "list what was approved: skills, and calls of tools")
 	f.BoolVar(&o.revoke, "revoke", false, "withdraw it, by name, id or digest; what runs by it is ended")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be approved, and record nothing")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask on a terminal")
@@ -163,25 +166,9 @@ func (a *app) approve(ctx context.Context, name string, o *approveFlags) error {
 	if err != nil {
 		return err
 	}
-	allows := w.Ask.Allows()
-	allows.Run = true
-	for _, s := range w.Services { // those that its servers name are shown, and given, with them
-		if s.Refused != "" {
-			continue
-		}
-		for _, v := range s.Variables {
-			if v.Kind == upstream.FromSecret && !slices.Contains(allows.Secrets, v.Name) {
-				allows.Secrets = append(slices.Clone(allows.Secrets), v.Name)
-			}
-		}
-	}
+	allows := a.allowsOf(ctx, w)
 	allows.WorkspaceWrite = o.workspace
 	allows.HostNetwork, allows.Unsandboxed = o.host, o.unsandboxed
-	for _, name := range a.grantedSecrets(ctx, w.Digest, w.Needs) { // by loadout secret grant
-		if !slices.Contains(allows.Secrets, name) {
-			allows.Secrets = append(slices.Clone(allows.Secrets), name)
-		}
-	}
 	out := approvalOf(w, allows)
 	if out.Limits, err = limitsOf(ctx, rt, w); err != nil {
 		return err
@@ -228,6 +215,29 @@ func (a *app) approve(ctx context.Context, name string, o *approveFlags) error {
 	return nil
 }
 
+// allowsOf is what a skill asks for, with the secrets that its servers name and those
+// that were granted to it.
+func (a *app) allowsOf(ctx context.Context, w *loadout.Wish) policy.Allows {
+	allows := w.Ask.Allows()
+	allows.Run, allows.WorkspaceWrite = true, false
+	for _, s := range w.Services { // those that its servers name are shown, and given, with them
+		if s.Refused != "" {
+			continue
+		}
+		for _, v := range s.Variables {
+			if v.Kind == upstream.FromSecret && !slices.Contains(allows.Secrets, v.Name) {
+				allows.Secrets = append(slices.Clone(allows.Secrets), v.Name)
+			}
+		}
+	}
+	for _, name := range a.grantedSecrets(ctx, w.Digest, w.Needs) { // by loadout secret grant
+		if !slices.Contains(allows.Secrets, name) {
+			allows.Secrets = append(slices.Clone(allows.Secrets), name)
+		}
+	}
+	return allows
+}
+
 // unstarted are the servers whose package is not installed, so that the approval
 // does not name it.
 func unstarted(all []loadout.WishedService) []string {
@@ -267,6 +277,11 @@ func approvalOf(w *loadout.Wish, allows policy.Allows) *approval {
 }
 
 func (a *app) printApproval(out *approval, w *loadout.Wish, c *config.Config) {
+	fmt.Fprint(a.stdout, a.approvalText(out, w, c))
+}
+
+// approvalText is what a person decides about.
+func (a *app) approvalText(out *approval, w *loadout.Wish, c *config.Config) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s from %s: %s\n\n", a.bold(plain(out.Name)), out.Origin, plain(out.Path))
 	row := func(name, value string) {
@@ -333,7 +348,7 @@ func (a *app) printApproval(out *approval, w *loadout.Wish, c *config.Config) {
 		fmt.Fprintf(&b, "\nIt came with Loadout: agents may run its scripts already.\n")
 	}
 	fmt.Fprintf(&b, "\nTo read it: loadout show %s%s\n", quoted(out.Name), a.flags())
-	fmt.Fprint(a.stdout, b.String())
+	return b.String()
 }
 
 // serverText is what a server of a skill starts or speaks to.
@@ -430,6 +445,9 @@ func (a *app) changed(ctx context.Context, grants []policy.Grant) map[string]boo
 	defer rt.Close()
 	out := map[string]bool{}
 	for _, g := range grants {
+		if g.Allows.Call { // what a tool is now, a call of it finds out
+			continue
+		}
 		w, err := rt.Wish(ctx, g.Origin+"/"+g.Name)
 		if _, untold := errors.AsType[*loadout.ServersError](err); untold {
 			out[g.ID] = true // what could not be approved as it is
@@ -460,12 +478,15 @@ func (a *app) listGrants(ctx context.Context) error {
 		a.note("an approval that cannot be read counts for nothing: %s", p)
 	}
 	if len(grants) == 0 {
-		fmt.Fprintln(a.stdout, "Nothing was approved. To approve a skill: loadout approve NAME")
+		fmt.Fprintln(a.stdout, "Nothing was approved. To approve a skill: loadout approve NAME. Calls of tools are approved when they are asked about.")
 		return nil
 	}
 	rows := [][]string{}
 	for _, g := range grants {
 		what := "run"
+		if g.Allows.Call {
+			what = "call, of " + g.Origin
+		}
 		for _, more := range []struct { // the widest first, as the end of a line may be cut
 			set  bool
 			what string
@@ -479,6 +500,12 @@ func (a *app) listGrants(ctx context.Context) error {
 		}
 		if len(g.Allows.Secrets) > 0 {
 			what += ", secrets " + strings.Join(g.Allows.Secrets, " ")
+		}
+		switch g.Scope {
+		case policy.ForSession:
+			what += ", in session " + g.Session
+		case policy.Once:
+			what += ", once"
 		}
 		switch {
 		case g.Expired(time.Now()):

@@ -19,6 +19,7 @@ type chatFlags struct {
 	prompt              string
 	model, baseURL, key string
 	session, workspace  string
+	preload             []string
 	approve, profile    string
 	files               []string
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,8 +27,11 @@ import (
 type conversation struct {
 	*agent.Agent
 	session *session.Session
+	runtime *loadout.Runtime
+	set     *toolset
 	id      string
 	desk    *ask.Desk
+	folder  string // that it works on
 }
 
 // converse opens a conversation, and does something with it.
@@ -36,11 +40,6 @@ func (a *app) converse(ctx context.Context, c *config.Config, o *chatFlags, mode
 	if err != nil {
 		return err
 	}
-	rt, err := a.runtimeOf(ctx, c, false, chosen(p))
-	if err != nil {
-		return err
-	}
-	defer rt.Close()
 	log, id, err := a.sessionLog(o.session)
 	if err != nil {
 		return err
@@ -50,6 +49,11 @@ func (a *app) converse(ctx context.Context, c *config.Config, o *chatFlags, mode
 	if err != nil {
 		return err
 	}
+	rt, err := a.chatRuntime(ctx, c, o.workspace, chosen(p))
+	if err != nil {
+		return err
+	}
+	defer rt.Close()
 	if o.workspace != "" {
 		if err := rt.CheckWorkspace(dir); err != nil {
 			return fail(exitRefused, "name another directory, or work without --workspace", "%w", err)
@@ -60,43 +64,93 @@ func (a *app) converse(ctx context.Context, c *config.Config, o *chatFlags, mode
 		return err
 	}
 	defer root.Close()
-	set, _, err := a.toolsetOf(ctx, c, rt, toolsetOptions{files: o.files, profile: p, rules: rules,
-		builtin: workspace.New(root, &workspace.Options{Run: shellCommands(rt, dir)})})
+	set, _, err := a.toolsetOf(ctx, c, rt, toolsetOptions{files: o.files, profile: p, rules: rules, session: id, folder: dir,
+		builtin: workspace.New(root, &workspace.Options{Run: shellCommands(rt, dir), Project: a.projectDir(o.workspace), Saved: rt.Catalog().Reload})})
 	if err != nil {
 		return err
 	}
 	defer set.Close()
 	follow := a.newFollower(rt, c, set, p)
 	defer follow.start(ctx)()
-	s, err := rt.NewSession(ctx, &loadout.SessionOptions{Log: log, Tools: set.Hold()})
+	s, err := rt.NewSession(ctx, &loadout.SessionOptions{Log: a.counted(log, c, rt), ID: id, Tools: set.Hold(), Retention: c.Skills.Keep, Budget: c.Skills.Budget})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	server := mcpserver.New(rt, &mcpserver.Options{Workspace: dir, Tools: set.Set, Flags: a.flags(), Refresh: follow.refresh, Version: buildVersion().Version, Logger: a.logger()})
-	defer server.Close()
-	desk := ask.New(&ask.Memory{})
-	elicit, approve := agent.Elicit(desk, id, policy.Local(), 0), agent.Approve(desk, id, policy.Local())
+	t := &conversation{session: s, runtime: rt, set: set, id: id, desk: ask.New(a.askStore()), folder: dir}
+	opts, hangUp, err := a.agentOptions(ctx, c, t, lead(p), asks, follow.refresh)
+	if err != nil {
+		return err
+	}
+	defer hangUp()
+	t.Agent = agent.New(model, s, opts)
+	if err := t.preload(ctx, o.preload); err != nil {
+		return err
+	}
+	defer a.questions(ctx, t.desk, input)()
+	return do(t)
+}
+
+// agentOptions are the tools of an agent, and how it asks: the tools of the MCP face,
+// but that it loads skills in its conversation and calls tools by itself, and those of
+// its working folder. hangUp ends the connection to them.
+func (a *app) agentOptions(ctx context.Context, c *config.Config, t *conversation, lead string, asks bool, refresh func(context.Context) error) (o *agent.Options, hangUp func(), err error) {
+	me := policy.Local()
+	elicit, approve := agent.Elicit(t.desk, t.id, me, 0), agent.Approve(t.desk, t.id, me)
 	if !asks {
 		elicit, approve = nil, nil
 	}
+	server := mcpserver.New(t.runtime, &mcpserver.Options{Workspace: t.folder, Tools: t.set.Set, Session: t.id, Flags: a.flags(), Refresh: refresh, Used: a.usedSkills(c, faceChat), Version: buildVersion().Version, Logger: a.logger()})
 	cs, err := agent.Connect(ctx, server, elicit)
 	if err != nil {
-		return err
+		return nil, nil, errors.Join(err, server.Close())
 	}
-	defer cs.Close()
-	tools, err := agent.FromMCP(ctx, cs, "load_skill")
+	hangUp = func() { cs.Close(); server.Close() }
+	defer func() {
+		if err != nil {
+			hangUp()
+		}
+	}()
+	served, err := agent.FromMCP(ctx, cs, "load_skill", "call_tool")
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	own, err := agent.FromSet(ctx, set.Set, builtinName, policy.Local(), approve)
+	consent := &consent{app: a, rt: t.runtime, config: c, set: t.set.Set, desk: t.desk, id: t.id}
+	caller := &agent.Caller{Set: t.set.Set, Session: t.session, Principal: me, Standing: consent.standing, Approve: approve, Elicit: elicit}
+	own, err := caller.Server(ctx, builtinName)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	defer a.questions(ctx, desk, input)()
-	t := &conversation{session: s, id: id, desk: desk}
-	t.Agent = agent.New(model, s, &agent.Options{Instructions: instructions(rt, lead(p)), Tools: slices.Concat(tools, own), Before: follow.refresh, MaxTokens: c.Models.MaxTokens})
-	return do(t)
+	tell := func() string { return instructions(t.runtime, lead) }
+	o = &agent.Options{Instructions: tell(), Renew: tell, Tools: slices.Concat(served, []agent.Tool{caller.CallTool()}, own), Before: refresh,
+		Skills: func() []agent.Offer { return offers(t.runtime) }, Model: a.namedModel(ctx, c), Desk: t.desk, MaxTokens: c.Models.MaxTokens, Window: c.Models.Window}
+	if asks {
+		o.Load = consent.load
+	}
+	return o, hangUp, nil
+}
+
+// preload loads the skills that a person names, and those that are marked so, for the
+// whole conversation.
+func (t *conversation) preload(ctx context.Context, named []string) error {
+	if len(t.session.Events(0)) > 0 && len(named) == 0 {
+		return nil // it goes on as it was
+	}
+	for _, e := range t.runtime.Catalog().Snapshot().Offered() {
+		if e.Preload {
+			named = append(named, e.Key())
+		}
+	}
+	for _, name := range named {
+		res, err := t.Load(ctx, name, session.KeepPinned)
+		if err != nil {
+			return err
+		}
+		if res.State == session.StateFailed {
+			return fail(exitNotFound, "see those that there are: loadout list", "preload %s: %s", name, strings.Join(res.Problems, "; "))
+		}
+	}
+	return nil
 }
 
 // instructions are what a model is told first.
@@ -112,16 +166,32 @@ func instructions(rt *loadout.Runtime, lead string) string {
 	return text
 }
 
+// askStore is where questions are kept until they are answered.
+func (a *app) askStore() ask.Store {
+	if d := a.stateDir(); d != "" {
+		return ask.NewFiles(filepath.Join(d, "asks"))
+	}
+	return &ask.Memory{}
+}
+
 // sessionID is what names a conversation.
 var sessionID = pattern.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
-// sessionLog opens the log of a conversation, a new one for "".
-func (a *app) sessionLog(id string) (*session.File, string, error) {
+// sessionsDir is where conversations are kept.
+func (a *app) sessionsDir() (string, error) {
 	dir := a.stateDir()
 	if dir == "" {
-		return nil, "", fail(exitMissing, "name a directory with LOADOUT_STATE", "there is no place to keep the conversation in")
+		return "", fail(exitMissing, "name a directory with LOADOUT_STATE", "there is no place to keep the conversation in")
 	}
-	dir = filepath.Join(dir, "sessions")
+	return filepath.Join(dir, "sessions"), nil
+}
+
+// sessionLog opens the log of a conversation, a new one for "".
+func (a *app) sessionLog(id string) (*session.File, string, error) {
+	dir, err := a.sessionsDir()
+	if err != nil {
+		return nil, "", err
+	}
 	if id == "" {
 		id = time.Now().Format("20060102-150405-") + strings.ToLower(rand.Text()[:5])
 	} else if !sessionID().MatchString(id) {
@@ -133,5 +203,8 @@ func (a *app) sessionLog(id string) (*session.File, string, error) {
 	if errors.Is(err, session.ErrInUse) {
 		return nil, "", fail(exitFound, "end it there first", "conversation %s: %w", id, err)
 	}
-	return log, id, err
+	if err != nil {
+		return nil, "", fmt.Errorf("conversation %s: %w", id, err)
+	}
+	return log, id, nil
 }

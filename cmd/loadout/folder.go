@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/workspace"
 )
@@ -49,13 +51,36 @@ func (a *app) chatFolder(named, id string) (dir string, rules policy.Rules, err 
 				return "", rules, err
 			}
 		}
-		list = []string{"allow mcp.workspace.*"}
+		list = []string{"ask mcp.workspace." + workspace.SaveSkill, "allow mcp.workspace.*"}
 	}
 	rules, problems := policy.ParseRules(list)
 	if len(problems) > 0 {
 		return "", rules, fmt.Errorf("rules for the working folder: %s", problems[0])
 	}
 	return dir, rules, nil
+}
+
+// projectDir is the project whose skills a conversation may add to: the folder that
+// the person named, else the working directory; "" is none, where the person said
+// which skills there are.
+func (a *app) projectDir(named string) string {
+	if named != "" {
+		dir, _ := workspaceDir(named) // which was looked at before
+		return dir
+	}
+	dir, err := os.Getwd()
+	if err != nil || len(a.skills) > 0 {
+		return ""
+	}
+	return dir
+}
+
+// chatRuntime knows the skills of the folder that the person named, too.
+func (a *app) chatRuntime(ctx context.Context, c *config.Config, named string, chosen []string) (*loadout.Runtime, error) {
+	if named == "" {
+		return a.runtimeOf(ctx, c, true, chosen)
+	}
+	return a.runtimeOf(ctx, c, true, chosen, loadout.Place{Path: filepath.Join(a.projectDir(named), ".loadout", "skills"), Scope: catalog.Project, Label: "workspace", Optional: true})
 }
 
 // shellCommands runs commands of an agent in the sandbox, on its folder.

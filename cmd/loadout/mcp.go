@@ -162,14 +162,14 @@ func (a *app) mcp(ctx context.Context, c *config.Config, o mcpFlags) error {
 	follow := a.newFollower(rt, c, set, p)
 	defer follow.start(ctx)()
 	options := mcpserver.Options{Lead: lead(p), TextBudget: c.MCP.TextBudget, Compat: c.MCP.Compat, Remote: remote, Workspace: workspace, Tools: set.Set,
-		Flags: a.flags(), Refresh: follow.refresh, Version: buildVersion().Version, Logger: a.logger()}
+		Flags: a.flags(), Refresh: follow.refresh, Used: a.usedSkills(c, faceMCP), Version: buildVersion().Version, Logger: a.logger()}
 	own := options // profiles at paths of their own list tools as they are
 	own.Grow = o.grow
 	s := mcpserver.New(rt, &own)
 	defer s.Close()
 	var shown exposed = s
 	if o.expose == "direct" {
-		d := a.exposeDirect(s, set, o.prefix)
+		d := a.exposeDirect(c, s, set, o.prefix)
 		defer d.Close()
 		shown = d
 	}

@@ -3,8 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/llm"
@@ -49,6 +51,30 @@ func (a *app) model(ctx context.Context, c *config.Config, o *chatFlags) (m llm.
 		return nil, false, fail(exitUsage, "see: loadout chat --help", "model %s: %w", name, err)
 	}
 	return llm.Retry(m, nil), true, nil
+}
+
+// namedModel returns the model that a skill names: one of the configuration's names,
+// or a vendor and its name for it.
+func (a *app) namedModel(ctx context.Context, c *config.Config) func(string) (llm.Model, error) {
+	made := map[string]llm.Model{}
+	var mu sync.Mutex
+	return func(name string) (llm.Model, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if m := made[name]; m != nil {
+			return m, nil
+		}
+		for _, text := range c.Models.Names {
+			if short, long, _ := strings.Cut(text, "="); short == name {
+				m, _, err := a.model(ctx, c, &chatFlags{model: long})
+				if err == nil {
+					made[name] = m
+				}
+				return m, err
+			}
+		}
+		return nil, errors.New("models.names has no such name")
+	}
 }
 
 // modelKey is the key for a server, "" for none. That of a vendor goes to the vendor;

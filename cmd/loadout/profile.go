@@ -225,7 +225,7 @@ func (s *profiles) get(name string) (*servedProfile, error) {
 	o.Tools, o.Refresh = set.Set, follow.refresh
 	server := mcpserver.New(rt, &o)
 	stop := follow.start(s.ctx)
-	d := s.a.exposeDirect(server, set, "server")
+	d := s.a.exposeDirect(s.c, server, set, "server")
 	out := &servedProfile{handler: d.Endpoint(s.http), close: []func(){stop, func() { d.Close() }, func() { server.Close() }, func() { set.Close() }, func() { rt.Close() }}}
 	s.published.add(name, set)
 	s.served[name] = out
@@ -252,7 +252,7 @@ type exposed interface {
 }
 
 // exposeDirect lists the tools of the servers as they are, beside those of s.
-func (a *app) exposeDirect(s *mcpserver.Server, set *toolset, prefix string) *direct.Server {
+func (a *app) exposeDirect(c *config.Config, s *mcpserver.Server, set *toolset, prefix string) *direct.Server {
 	ups := []direct.Upstream{{Name: "loadout", Opener: direct.Over(func(ctx context.Context) (mcp.Transport, error) {
 		here, there := mcp.NewInMemoryTransports()
 		go s.Run(context.WithoutCancel(ctx), there) // ends with its client, or with s
@@ -279,6 +279,7 @@ func (a *app) exposeDirect(s *mcpserver.Server, set *toolset, prefix string) *di
 		ups = append(ups, up)
 	}
 	return direct.New(ups, &direct.Options{Version: buildVersion().Version, Logger: a.logger(),
+		Called: a.usedDirectly(c),
 		Report: func(server string, err error) { a.note("MCP server %s: %v", server, err) },
 		PermitServer: func(_ context.Context, server, kind, name string) error {
 			if server == "loadout" {

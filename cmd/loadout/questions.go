@@ -3,20 +3,22 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/policy"
 )
 
 // questions puts what is asked at a desk to the person at the terminal, one after
-// the other, until stop is called, which waits.
+// the other, until stop is called, which waits. Without an input something else asks.
 func (a *app) questions(ctx context.Context, desk *ask.Desk, input *typed) (stop func()) {
+	if input == nil {
+		return func() {}
+	}
 	ctx, end := context.WithCancel(ctx)
 	waiting := make(chan ask.Ask, ask.MaxOpen)
 	var mu sync.Mutex
@@ -77,145 +79,85 @@ func (a *app) answerTo(ctx context.Context, desk *ask.Desk, q ask.Ask, input *ty
 	}
 }
 
-// field is what a question wants to know.
-type field struct {
-	name        string
-	required    bool
-	Type        string `json:"type"`
-	Title       string `json:"title"`
-	Description string `json:"description"`
-	Enum        []any  `json:"enum"`
-}
-
-// fieldsOf are those of the schema of a question, by name; none is a yes or no.
-func fieldsOf(schema json.RawMessage) ([]field, error) {
-	if len(schema) == 0 || string(schema) == "null" {
-		return nil, nil
-	}
-	var s struct {
-		Properties map[string]field `json:"properties"`
-		Required   []string         `json:"required"`
-	}
-	if err := json.Unmarshal(schema, &s); err != nil {
-		return nil, fmt.Errorf("what it asks for cannot be read: %w", err)
-	}
-	var out []field
-	for name, f := range s.Properties {
-		f.name, f.required = name, slices.Contains(s.Required, name)
-		out = append(out, f)
-	}
-	slices.SortFunc(out, func(x, y field) int { return cmp.Compare(x.name, y.name) })
-	return out, nil
-}
-
 // put asks the person one question. Only what they said is an answer: an empty line
 // for what has to be known, and the end of the input, leave it.
 func (a *app) put(ctx context.Context, q ask.Ask, input *typed) ask.Answer {
+	if q.Kind == ask.Approval {
+		return a.putApproval(ctx, q, input)
+	}
 	fmt.Fprintf(a.stderr, "\n%s\n", safe(q.Message))
-	fields, err := fieldsOf(q.Schema)
+	fields, err := terminal.Fields(q.Schema)
 	if err != nil {
 		a.note("%v", err)
 		return ask.Answer{Outcome: ask.Cancelled}
 	}
 	if len(fields) == 0 {
-		return a.putYesOrNo(ctx, input)
+		fields = []terminal.Field{terminal.Pick("Yes or no?", "yes", "no")}
 	}
 	content := map[string]any{}
 	for _, f := range fields {
 		value, said := a.putField(ctx, f, input)
-		if said {
-			content[f.name] = value
-		} else if f.required || f.name == "decision" {
+		switch {
+		case said:
+			content[f.Name] = value
+		case f.Required || f.Name == "decision":
 			return ask.Answer{Outcome: ask.Cancelled}
 		}
 	}
-	if content["decision"] == "no" {
-		return ask.Answer{Outcome: ask.Declined}
+	if said, ok := content[""].(string); ok {
+		content[""] = said == "yes"
 	}
-	raw, err := json.Marshal(content)
-	if err != nil {
-		return ask.Answer{Outcome: ask.Cancelled}
-	}
-	return ask.Answer{Outcome: ask.Accepted, Content: raw}
+	return *terminal.Answered(content)
 }
 
-func (a *app) putYesOrNo(ctx context.Context, input *typed) ask.Answer {
-	value, said := a.putField(ctx, field{name: "Yes or no?", Type: "boolean"}, input)
+// putApproval asks for leave: for a call, whose arguments it shows, or for what the
+// message says.
+func (a *app) putApproval(ctx context.Context, q ask.Ask, input *typed) ask.Answer {
+	if r, ok := terminal.RequestOf(&q); ok {
+		owner := r.Server
+		if r.Skill != "" {
+			owner = "the skill " + r.Skill
+		}
+		fmt.Fprintf(a.stderr, "\nCall %s of %s? You are asked because %s.\n%s", plain(r.Tool), plain(owner), plain(r.Reason), terminal.Arguments(r.Tool, r.Arguments, nil))
+	} else {
+		fmt.Fprintf(a.stderr, "\n%s\n", safe(q.Message))
+	}
+	said, _ := a.putField(ctx, terminal.Pick("Allow it?", "yes", "no", "session", "always"), input)
+	scopes := map[any]policy.Scope{"yes": "", "session": policy.ForSession, "always": policy.Always}
+	scope, allowed := scopes[said]
 	switch {
-	case !said:
+	case allowed:
+		return ask.Answer{Outcome: ask.Accepted, Scope: scope}
+	case said == nil:
 		return ask.Answer{Outcome: ask.Cancelled}
-	case value == true:
-		return ask.Answer{Outcome: ask.Accepted}
 	}
 	return ask.Answer{Outcome: ask.Declined}
 }
 
 // putField asks for the value of one field until it fits; false is that nothing was
 // said.
-func (a *app) putField(ctx context.Context, f field, input *typed) (any, bool) {
-	var choices []string
-	for _, e := range f.Enum {
-		choices = append(choices, plain(fmt.Sprint(e)))
+func (a *app) putField(ctx context.Context, f terminal.Field, input *typed) (any, bool) {
+	prompt := plain(f.Title)
+	if len(f.Choices) > 0 {
+		prompt += " [" + strings.Join(f.Choices, "/") + "]"
 	}
-	if f.Type == "boolean" {
-		choices = []string{"yes", "no"}
+	if f.Default != "" {
+		prompt += " (" + f.Default + ")"
 	}
-	prompt := plain(cmp.Or(f.Title, f.name))
-	if len(choices) > 0 {
-		prompt += " [" + strings.Join(choices, "/") + "]"
-	}
-	if f.Description != "" {
-		fmt.Fprintf(a.stderr, "(%s)\n", plain(f.Description))
+	if f.Help != "" {
+		fmt.Fprintf(a.stderr, "(%s)\n", f.Help)
 	}
 	for {
 		fmt.Fprintf(a.stderr, "%s: ", a.style(a.stderr, "1", prompt))
 		line, err := input.next(ctx)
-		if line = strings.TrimSpace(line); err != nil || line == "" {
+		if err != nil {
 			return nil, false
 		}
-		if value, ok := f.value(line, choices); ok {
+		if line = cmp.Or(strings.TrimSpace(line), f.Default); line == "" {
+			return nil, false
+		}
+		if value, ok := f.Value(line); ok {
 			return value, true
 		}
 	}
-}
-
-// value reads what a person typed: of choices the beginning of one is enough.
-func (f *field) value(line string, choices []string) (any, bool) {
-	if len(choices) > 0 {
-		i := choice(line, choices)
-		switch {
-		case i < 0:
-			return nil, false
-		case f.Type == "boolean":
-			return i == 0, true
-		}
-		return f.Enum[i], true
-	}
-	switch f.Type {
-	case "integer":
-		n, err := strconv.ParseInt(line, 10, 64)
-		return n, err == nil
-	case "number":
-		n, err := strconv.ParseFloat(line, 64)
-		return n, err == nil
-	}
-	return line, true
-}
-
-// choice is the one that a line names, or is the beginning of and of no other; -1 is
-// none.
-func choice(line string, choices []string) int {
-	if i := slices.Index(choices, line); i >= 0 {
-		return i
-	}
-	found := -1
-	for i, c := range choices {
-		if strings.HasPrefix(strings.ToLower(c), strings.ToLower(line)) {
-			if found >= 0 {
-				return -1
-			}
-			found = i
-		}
-	}
-	return found
 }

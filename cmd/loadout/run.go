@@ -92,6 +92,7 @@ func (a *app) run(ctx context.Context, args []string, o *runFlags) error {
 	}
 	res, err := rt.Run(ctx, r)
 	line.end()
+	a.usedScript(ctx, c, rt, args[0], res, err)
 	switch {
 	case isType[*script.NotFoundError](err):
 		return fail(exitNotFound, "see its files: loadout show "+quoted(args[0])+a.flags(), "%w", err)

@@ -174,10 +174,21 @@ type toolsetOptions struct {
 	files    []string         // that the person gave
 	profile  *profile.Profile // may be nil
 	deadline time.Duration    // for connecting; 0 is that of the configuration
-	// builtin is a server of this program, before all others, and the rules for it,
-	// behind the person's.
+	session  string           // the conversation that they are for, "" for none
+	// builtin is a server of this program, before all others, the folder that it works
+	// on, so that what a person allows is for that one, and the rules for it, behind
+	// the person's.
 	builtin *mcp.Server
+	folder  string
 	rules   policy.Rules
+}
+
+// face is by which face of the program calls are counted.
+func (o *toolsetOptions) face() string {
+	if o.builtin != nil {
+		return faceChat
+	}
+	return faceMCP
 }
 
 // builtinName is the name of the server that is part of this program.
@@ -209,7 +220,7 @@ func (a *app) toolsetOf(ctx context.Context, c *config.Config, rt *loadout.Runti
 	patient(own, configured)
 	patient(theirs, configured)
 	if o.builtin != nil {
-		own = append([]*upstream.Config{{Name: builtinName, Type: memory, URLs: []string{builtinName}, Safety: policy.High.String()}}, own...)
+		own = append([]*upstream.Config{{Name: builtinName, Type: memory, URLs: []string{builtinName}, Dir: o.folder, Safety: policy.High.String()}}, own...)
 	}
 	t := &toolset{rules: o.rules}
 	sandboxed := &skillServers{rt: rt, project: project, flags: a.flags(), off: scriptsOff(c)}
@@ -222,18 +233,22 @@ func (a *app) toolsetOf(ctx context.Context, c *config.Config, rt *loadout.Runti
 	})
 	variables := a.variables(c)
 	var pins *tools.Pins
+	var grants policy.Store
 	if d := a.stateDir(); d != "" {
 		pins = &tools.Pins{Dir: filepath.Join(d, "pins")}
+		grants = a.grants()
 	}
 	t.Set = tools.New(&tools.Options{
 		Skills: rt, Pool: t.pool, Own: own, Profile: theirs, Pins: pins, Variables: variables, Rules: rules, DefaultSafety: safety,
 		Deadline: cmp.Or(o.deadline, configured), Logger: a.logger(),
-		Permit: sandboxed.permit(variables.User),
+		Permit: sandboxed.permit(variables.User, o.session),
 		Permits: func(ctx context.Context, e *catalog.Entry) bool {
-			return rt.WouldLeave(ctx, e.Key(), policy.Principal{}, "")
+			return rt.WouldLeave(ctx, e.Key(), policy.Principal{}, o.session)
 		},
 		Provide: sandboxed.provide,
+		Grants:  grants,
 		Audit:   auditCalls(a.audit()),
+		Ended:   a.usedTools(c, o.face()),
 	})
 	return t, findings, nil
 }
@@ -285,10 +300,10 @@ type skillServers struct {
 	files   sync.Map // of providers, by the variant
 }
 
-// permit asks for leave to use what a skill brings.
-func (s *skillServers) permit(user func(string) (string, bool)) func(context.Context, *catalog.Entry) (*tools.Leave, error) {
+// permit asks for leave to use what a skill brings, in a session.
+func (s *skillServers) permit(user func(string) (string, bool), session string) func(context.Context, *catalog.Entry) (*tools.Leave, error) {
 	return func(ctx context.Context, e *catalog.Entry) (*tools.Leave, error) {
-		l, err := s.rt.Leave(ctx, e.Key(), policy.Principal{}, "")
+		l, err := s.rt.Leave(ctx, e.Key(), policy.Principal{}, session)
 		if refused, ok := errors.AsType[*loadout.RefusedError](err); ok {
 			return nil, fmt.Errorf("%s; to approve them as they are now: %s%s", refused.Decision.Reason, refused.Decision.Next, s.flags)
 		}

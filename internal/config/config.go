@@ -31,6 +31,7 @@ type Config struct {
 	Policy  Policy
 	Sandbox Sandbox
 	Models  Models
+	Usage   Usage
 	// User are the person's own fields, which ${{user.NAME}} stands for in the
 	// configuration of MCP servers.
 	User map[string]string
@@ -427,6 +428,8 @@ func decode(v any, n *yaml.Node) error {
 		}
 	case *[]string:
 		return decodeList(v, n)
+	case *map[string]Price:
+		return decodePrices(v, n)
 	}
 	return nil
 }
@@ -498,8 +501,13 @@ func (l *loader) earlier() {
 
 func (l *loader) environment() {
 	for _, s := range settings {
-		if text := l.in.Getenv(s.env); text != "" {
-			l.text(s, text, s.env)
+		for _, variable := range []string{s.also, s.env} {
+			if variable == "" {
+				continue
+			}
+			if text := l.in.Getenv(variable); text != "" {
+				l.text(s, text, variable)
+			}
 		}
 	}
 }

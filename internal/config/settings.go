@@ -18,6 +18,8 @@ type Skills struct {
 	Bundled bool
 	Allow   []string
 	Shell   string
+	Keep    int
+	Budget  int
 	Depth   int
 	Watch   bool
 }
@@ -75,13 +77,22 @@ type Models struct {
 	BaseURL   string
 	Key       string
 	MaxTokens int
+	Prices    map[string]Price // by vendor:name; * may end one
+	Names     []string         // that skills have for models, as small=anthropic:NAME
+	Window    int
+}
+
+// Usage says whether what is used is counted.
+type Usage struct {
+	Enabled bool
 }
 
 // setting is one key: its place in the file, its environment variable, what
 // it means, and the field it sets.
 type setting struct {
 	key, env, doc string
-	value         func(*Config) any // *bool, *int, *string or *[]string
+	also          string            // another variable, which counts before env does
+	value         func(*Config) any // *bool, *int, *string, *[]string or *map[string]Price
 	// project says that a project's own file may set it before the project
 	// is trusted.
 	project bool
@@ -107,6 +118,10 @@ var settings = []setting{
 		doc: "The only skills that are available: names, globs (docs-*), or either with a version\n(pdf@>=1.2). Empty means all."},
 	{key: "skills.shell", env: "LOADOUT_SKILLS_SHELL", value: func(c *Config) any { return &c.Skills.Shell },
 		doc: "The kind of agent that the skills are for, as ClaudeCode or Chat: skills that are bound to\nother kinds (bindShells) are hidden. Empty hides none."},
+	{key: "skills.keep", env: "LOADOUT_SKILLS_KEEP", value: func(c *Config) any { return &c.Skills.Keep }, check: between(1, 10_000),
+		doc: "For how many turns of a chat a skill stays loaded without being used."},
+	{key: "skills.budget", env: "LOADOUT_SKILLS_BUDGET", value: func(c *Config) any { return &c.Skills.Budget }, check: between(0, 10_000_000),
+		doc: "The most tokens of instructions that are loaded in a chat at once; what was used least recently\ngoes first. 0 is no bound."},
 	{key: "skills.depth", env: "LOADOUT_SKILLS_DEPTH", value: func(c *Config) any { return &c.Skills.Depth }, check: between(1, 32),
 		doc: "How many levels below a directory skills are searched."},
 	{key: "skills.watch", env: "LOADOUT_SKILLS_WATCH", value: func(c *Config) any { return &c.Skills.Watch },
@@ -169,6 +184,16 @@ var settings = []setting{
 		doc: "The name of the secret or variable with the key for it; empty means ANTHROPIC_API_KEY or\nOPENAI_API_KEY, which are sent to their vendors only."},
 	{key: "models.max_tokens", env: "LOADOUT_MODELS_MAX_TOKENS", value: func(c *Config) any { return &c.Models.MaxTokens }, check: between(0, 1_000_000),
 		doc: "The most tokens of one answer; 0 is what the model's vendor says."},
+	{key: "models.window", env: "LOADOUT_MODELS_WINDOW", value: func(c *Config) any { return &c.Models.Window }, check: between(0, 100_000_000),
+		doc: "How many tokens the model takes at once: before a conversation has as many, it is put in short.\n0 never does that."},
+	{key: "models.names", env: "LOADOUT_MODELS_NAMES", value: func(c *Config) any { return &c.Models.Names }, check: modelNames,
+		doc: "What skills call models, as [haiku=anthropic:NAME]: a skill that was approved and names one of\nthem has it while it is loaded. Other names are ignored, with a notice."},
+	{key: "models.prices", env: "LOADOUT_MODELS_PRICES", value: func(c *Config) any { return &c.Models.Prices },
+		doc: "What models cost, in US dollars a million tokens, as \"anthropic:NAME\": {input: 3, output: 15,\n" +
+			"cache_read: 0.3, cache_write: 3.75}. A * may end a name; the longest that fits counts. None is built in."},
+	{key: "usage.enabled", env: "LOADOUT_USAGE_ENABLED", also: "LOADOUT_USAGE", value: func(c *Config) any { return &c.Usage.Enabled },
+		doc: "Count what skills, tools and models are used for, in a file of yours that is sent nowhere; see\n" +
+			"loadout usage. LOADOUT_USAGE=off is false too."},
 }
 
 func between(low, high int) func(any) error {
@@ -191,6 +216,17 @@ func oneOf(names ...string) func(any) error {
 	}
 }
 
+// modelNames checks that each text is NAME=VENDOR:NAME.
+func modelNames(v any) error {
+	for _, text := range *v.(*[]string) {
+		name, model, _ := strings.Cut(text, "=")
+		if vendor, rest, _ := strings.Cut(model, ":"); name == "" || vendor == "" || rest == "" {
+			return fmt.Errorf("%q is not as haiku=anthropic:NAME", text)
+		}
+	}
+	return nil
+}
+
 // webAddress checks an address of a registry. What is wrong may hold a password,
 // and is not repeated.
 func webAddress(v any) error {
@@ -208,11 +244,12 @@ func webAddress(v any) error {
 // defaults is the configuration where nothing is set.
 func defaults() *Config {
 	return &Config{
-		Skills:  Skills{Enabled: true, Project: true, Home: true, Bundled: true, Depth: 6, Watch: true},
+		Skills:  Skills{Enabled: true, Project: true, Home: true, Bundled: true, Keep: 5, Depth: 6, Watch: true},
 		MCP:     MCP{TextBudget: 2000},
 		Servers: Servers{Connect: "on-load", Deadline: 20, Idle: 600, Safety: "MEDIUM"},
 		Policy:  Policy{Threshold: "HIGH"},
 		Sandbox: Sandbox{Enabled: true, Backend: "auto", MinTier: 3, MemoryMB: 512, Seconds: 60, DiskMB: 64, Network: []string{"*"}},
+		Usage:   Usage{Enabled: true},
 		from:    map[string]string{},
 	}
 }
@@ -234,6 +271,10 @@ func (s setting) parse(c *Config, text string) error {
 		*v = n
 	case *string:
 		*v = text
+	case *map[string]Price:
+		if err := parsePrices(v, text); err != nil {
+			return err
+		}
 	case *[]string:
 		if *v = splitList(s.path, text); len(*v) == 0 {
 			return fmt.Errorf("%q names nothing; unset it, or give it a value", text)

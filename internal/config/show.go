@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 )
@@ -27,6 +28,10 @@ func (c *Config) Values() []Value {
 			v.Value = *p
 		case *[]string:
 			v.Value = append([]string{}, *p...)
+		case *map[string]Price:
+			prices := map[string]Price{}
+			maps.Copy(prices, *p)
+			v.Value = prices
 		}
 		out = append(out, v)
 	}
@@ -44,6 +49,8 @@ func (v Value) Text() string {
 		return "[" + strings.Join(quoted, ", ") + "]"
 	case string:
 		return strconv.Quote(x)
+	case map[string]Price:
+		return pricesText(x)
 	default:
 		return fmt.Sprint(x)
 	}

@@ -62,6 +62,10 @@ type Options struct {
 	// URI, or a template of URIs. Its error is the answer in place of the server's.
 	// Lists leave out what it refuses. nil permits all.
 	PermitServer func(ctx context.Context, server, kind, name string) error
+	// Called is told of each call of a tool that reached its upstream server and has
+	// an answer, with the tool's own name, and how long it took; nil does nothing. It
+	// must not wait.
+	Called func(server, tool string, failed bool, took time.Duration)
 	// Report is told what is wrong with an upstream server; nil logs it. The same
 	// is told again only when the server was away and is back.
 	Report func(server string, err error)

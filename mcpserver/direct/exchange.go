@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -83,7 +84,9 @@ func (s *Server) callTool(ctx context.Context, in *inbound, req *mcp.CallToolReq
 		}
 		return answered(r, modern)
 	}
+	began := time.Now()
 	res, err := s.exchange(ctx, in, x)
+	s.called(ctx, t, res, err, time.Since(began))
 	if err == nil || ctx.Err() != nil {
 		return res, err
 	}
@@ -94,6 +97,18 @@ func (s *Server) callTool(ctx context.Context, in *inbound, req *mcp.CallToolReq
 	// A server that is not there is told to the model: it can do something else.
 	return answered(&mcp.CallToolResult{IsError: true, Content: []mcp.Content{
 		&mcp.TextContent{Text: fmt.Sprintf("The tool %s of server %s gave no answer: %v", t.name, t.up.Name, err)}}}, in.modern), nil
+}
+
+// called tells of a call that has an answer.
+func (s *Server) called(ctx context.Context, t target, res mcp.Result, err error, took time.Duration) {
+	if s.opts.Called == nil || ctx.Err() != nil {
+		return
+	}
+	r, ok := res.(*mcp.CallToolResult)
+	if err == nil && (!ok || r.NeedsInput()) {
+		return
+	}
+	s.opts.Called(t.up.Name, t.name, err != nil || r.IsError, took)
 }
 
 // answered is a result that asks nothing, in the form of the client's era.

@@ -90,7 +90,7 @@ func emptyStore(t *testing.T, s policy.Store) {
 func roundTrip(t *testing.T, s policy.Store) {
 	g := Grant(Digest("a"))
 	g.Name, g.Origin = "指南 <&> \"quoted\"", "user.claude"
-	g.Allows = policy.Allows{Run: true, Network: []string{"*.example.com:443", "example.org"}, Secrets: []string{"KEY", "TOKEN"}, WorkspaceWrite: true, Unsandboxed: true, HostNetwork: true}
+	g.Allows = policy.Allows{Run: true, Call: true, Network: []string{"*.example.com:443", "example.org"}, Secrets: []string{"KEY", "TOKEN"}, WorkspaceWrite: true, Unsandboxed: true, HostNetwork: true}
 	g.Needs = []policy.Need{{Name: "csv", Digest: Digest("c")}, {Name: "xml", Digest: Digest("d")}}
 	g.Expires = time.Now().Add(time.Hour).UTC().Round(0)
 	before := time.Now()

@@ -1,0 +1,334 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/session"
+)
+
+// words are the texts of what a model was sent.
+func words(r *llm.Request) []string {
+	var out []string
+	for _, m := range r.Messages {
+		for _, p := range m.Parts {
+			switch p := p.(type) {
+			case llm.Text:
+				out = append(out, string(p))
+			case llm.Result:
+				out = append(out, string(p.Parts[0].(llm.Text)))
+			}
+		}
+	}
+	return out
+}
+
+func holds(all []string, part string) bool {
+	return slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, part) })
+}
+
+// A conversation that comes near to what the model takes is put in short, by the
+// model: the instructions in force are told again, the catalog is told anew, and
+// nothing else of what was said is sent any more.
+func TestCompactionKeepsLoadedSkills(t *testing.T) {
+	big := says("loaded")
+	big.Usage = llm.Usage{Input: 900, Output: 10}
+	tk := newTalkWith(t, nil, &agent.Options{Window: 1000, Renew: func() string { return "Help, with new skills." }},
+		calls(load("1", "tides")), big, says("They asked for tides."), says("It is at noon."))
+	tk.turn(t, "Load the tides.")
+	tk.turn(t, "When is noon?")
+	tk.prefixesBut(t, 3)
+	asked, after := tk.model.requests[2], tk.model.requests[3]
+	if got := asked.Messages[len(asked.Messages)-1].Words(); !strings.Contains(got, "put in short") {
+		t.Errorf("the model is asked %q", got)
+	}
+	got := words(after)
+	if !holds(got, "They asked for tides.") || !holds(got, "Add one hour in summer.") || holds(got, "Load the tides.") {
+		t.Errorf("after the compaction the model is sent %q", got)
+	}
+	if after.Instructions != "Help, with new skills." || len(after.Tools) != len(asked.Tools) {
+		t.Errorf("the instructions are %q, and there are %d tools", after.Instructions, len(after.Tools))
+	}
+	if !slices.Contains(tk.told, "compacted") || slices.Contains(tk.told, "skill_unloaded tides") {
+		t.Errorf("told %v", tk.told)
+	}
+	if spent := tk.Spent()["script:1"]; spent.Input != 900+10+10 {
+		t.Errorf("spent %+v", spent)
+	}
+	// What is loaded is still so: its text is in the conversation.
+	res, err := tk.session.Load(t.Context(), "tides")
+	if err != nil || res.State != session.StateAlready {
+		t.Errorf("loaded again: %v, %v", res.State, err)
+	}
+}
+
+// What finds no room goes out of force, the newest use stays; a model that can say
+// nothing any more is no end of the conversation.
+func TestCompactionWithinABudget(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		answer *llm.Answer // to the request to put it in short
+		want   string
+	}{
+		{"a summary", says("Two skills."), "Two skills."},
+		{"an answer of nothing", says(""), "user: Load both."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tk := newTalkWith(t, nil, &agent.Options{Attach: 40},
+				calls(load("1", "tides")), calls(load("2", "ships")), says("loaded"), tt.answer, says("fine"))
+			tk.turn(t, "Load both.")
+			if err := tk.Compact(t.Context(), tk.tell); err != nil {
+				t.Fatal(err)
+			}
+			tk.turn(t, "Go on.")
+			var force []string
+			for _, a := range tk.session.Active() {
+				force = append(force, a.Skill.Name)
+			}
+			got := words(tk.model.requests[len(tk.model.requests)-1])
+			if !slices.Equal(force, []string{"ships"}) || !holds(got, tt.want) || !holds(got, "tides is not loaded any more") || holds(got, "Add one hour") {
+				t.Errorf("in force are %v; the model is sent %q", force, got)
+			}
+		})
+	}
+}
+
+func TestNothingToCompact(t *testing.T) {
+	tk := newTalk(t, nil)
+	if err := tk.Compact(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "nothing to compact") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// named is a model with another name.
+type named struct {
+	*script
+	name string
+}
+
+func (n *named) Name() string { return n.name }
+
+// B: the model that a skill wants answers while the skill is in force, and then the
+// conversation's own again; one that is not configured is ignored with one notice.
+func TestModelOfASkill(t *testing.T) {
+	wants := func(id, dir, model string) session.Event {
+		return session.Event{Type: session.TypeLoaded, Loaded: &session.Loaded{Skill: session.ID{Name: id, Origin: "mine", Dir: dir}, Text: "x", Model: model}}
+	}
+	var asked []string
+	tk := newTalkWith(t, nil, &agent.Options{})
+	own := &named{tk.model, "script:own"}
+	small := &named{tk.model, "script:small"}
+	a := agent.New(own, tk.session, &agent.Options{Model: func(name string) (llm.Model, error) {
+		asked = append(asked, name)
+		if name == "small" {
+			return small, nil
+		}
+		return nil, errors.New("no such model")
+	}})
+	turn := func(text, want string) {
+		t.Helper()
+		tk.model.answers = append(tk.model.answers, says("yes"))
+		if err := a.Turn(t.Context(), text, func(e agent.Event) {
+			tk.told = append(tk.told, string(e.Type)+" "+e.Text)
+			if e.Type == agent.Usage && e.Model != want {
+				t.Errorf("%s: %s answered, want %s", text, e.Model, want)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	turn("before", "script:own")
+	if err := tk.session.Append(t.Context(), wants("a", "tides", "small"), wants("b", "ships", "huge")); err != nil {
+		t.Fatal(err)
+	}
+	turn("with both", "script:small")
+	turn("again", "script:small")
+	if n := len(slices.DeleteFunc(slices.Clone(tk.told), func(s string) bool { return !strings.HasPrefix(s, "notice the skill b wants the model huge") })); n != 1 {
+		t.Errorf("%d notices in %q", n, tk.told)
+	}
+	if _, err := tk.session.Unload(t.Context(), "a", "done", false); err != nil {
+		t.Fatal(err)
+	}
+	turn("after", "script:own")
+	a.SetModel(small)
+	turn("chosen", "script:small")
+}
+
+// disable-model-invocation hides a skill from the model and not from the person, whose
+// arguments are put where the author wants them.
+func TestPersonInvokesASkill(t *testing.T) {
+	tk := newTalk(t, nil, calls(load("1", "secret")), says("I may not."), says("psst"), says("again"))
+	tk.turn(t, "Load it.")
+	if got := words(tk.model.requests[1]); !holds(got, "for a person to load") || holds(got, "Whisper") {
+		t.Errorf("the model is told %q", got)
+	}
+	if err := tk.Invoke(t.Context(), "secret", "the time", tk.tell); err != nil {
+		t.Fatal(err)
+	}
+	got := words(tk.model.requests[2])
+	if !holds(got, "Whisper the time.") || got[len(got)-1] != "/secret the time" {
+		t.Errorf("the model is told %q", got)
+	}
+	if err := tk.Invoke(t.Context(), "secret", "again", tk.tell); err != nil {
+		t.Fatal(err)
+	}
+	tk.prefixes(t)
+	if err := tk.Invoke(t.Context(), "nobody", "", tk.tell); err == nil || !strings.Contains(err.Error(), "nobody") {
+		t.Errorf("got %v", err)
+	}
+	if n := len(tk.model.requests); n != 4 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// Loading by the person is told to the model with what is said next.
+func TestPersonLoadsASkill(t *testing.T) {
+	tk := newTalk(t, nil, says("first"), says("second"))
+	tk.turn(t, "Hello.")
+	if r, err := tk.Load(t.Context(), "tides", session.KeepPinned); err != nil || r.State != session.StateLoaded {
+		t.Fatal(r, err)
+	}
+	tk.turn(t, "Go.")
+	tk.prefixes(t)
+	if got := words(tk.model.requests[1]); !holds(got, "Add one hour in summer.") {
+		t.Errorf("the model is told %q", got)
+	}
+}
+
+// A tool of the program may say what holds from then on: it is told behind the results,
+// and nothing that was sent is changed.
+func TestInstructionsOfAToolAreAppended(t *testing.T) {
+	rules := agent.Tool{Tool: llm.Tool{Name: "rules"}, Reads: true, Call: func(context.Context, json.RawMessage) (*agent.Outcome, error) {
+		return &agent.Outcome{Text: "read", Instructions: "Answer in French."}, nil
+	}}
+	tk := newTalkWith(t, nil, &agent.Options{Tools: []agent.Tool{rules}}, calls(llm.Call{ID: "1", Name: "rules"}, llm.Call{ID: "2", Name: "count"}), says("oui"), says("non"))
+	tk.turn(t, "Read the rules.")
+	tk.turn(t, "And now?")
+	tk.prefixes(t)
+	last := tk.model.requests[1].Messages
+	if n := last[len(last)-1]; n.Role != llm.Notice || n.Words() != "Answer in French." || len(last[len(last)-2].Parts) != 2 {
+		t.Errorf("the model is sent %+v", last)
+	}
+}
+
+// W28: a tool whose answer comes with the person's next message ends the turn.
+func TestW28DeferredInputEndsTheTurn(t *testing.T) {
+	form := agent.Tool{Tool: llm.Tool{Name: "form"}, Call: func(context.Context, json.RawMessage) (*agent.Outcome, error) {
+		return &agent.Outcome{Text: "The person fills it in.", Wait: true}, nil
+	}}
+	tk := newTalkWith(t, nil, &agent.Options{Tools: []agent.Tool{form}}, calls(llm.Call{ID: "1", Name: "form"}), says("Thank you, Ann."))
+	tk.turn(t, "Register me.")
+	if len(tk.model.requests) != 1 || tk.told[len(tk.told)-1] != "done" {
+		t.Fatalf("%d requests; told %v", len(tk.model.requests), tk.told)
+	}
+	if err := tk.Resume(t.Context(), nil); err != nil || len(tk.model.requests) != 1 {
+		t.Errorf("it does not wait: %v", err)
+	}
+	tk.turn(t, "name: Ann")
+	tk.prefixes(t)
+}
+
+// A turn whose results are there and whose answer is not goes on; so does one of which
+// nothing but the question is there.
+func TestResumeGoesOnAfterResults(t *testing.T) {
+	tk := newTalk(t, nil, calls(llm.Call{ID: "1", Name: "count"}))
+	if err := tk.Turn(t.Context(), "Count.", tk.tell); err == nil {
+		t.Fatal("the script was not over")
+	}
+	if last := tk.told[len(tk.told)-1]; last != "error" {
+		t.Errorf("told %v", tk.told)
+	}
+	tk.model.answers = []*llm.Answer{says("one")}
+	if err := tk.Resume(t.Context(), tk.tell); err != nil || len(tk.counted) != 1 {
+		t.Fatal(err, tk.counted)
+	}
+	tk.prefixes(t)
+	if err := tk.Resume(t.Context(), tk.tell); err != nil || len(tk.model.requests) != 3 {
+		t.Errorf("%d requests: %v", len(tk.model.requests), err)
+	}
+}
+
+// A tool that says itself when it begins is called again after a crash before that, and
+// not after it.
+func TestBegin(t *testing.T) {
+	for _, begun := range []bool{false, true} {
+		t.Run(fmt.Sprint(begun), func(t *testing.T) {
+			log, made := &session.Memory{}, 0
+			crash := errors.New("the machine is off")
+			slow := func(asks error) agent.Tool {
+				return agent.Tool{Tool: llm.Tool{Name: "slow"}, Begins: true, Call: func(ctx context.Context, _ json.RawMessage) (*agent.Outcome, error) {
+					if asks != nil && !begun {
+						return nil, asks
+					}
+					if err := agent.Begin(ctx); err != nil {
+						return nil, err
+					}
+					if made++; asks != nil {
+						return nil, asks
+					}
+					return &agent.Outcome{Text: "made"}, nil
+				}}
+			}
+			tk := newTalkWith(t, log, &agent.Options{Tools: []agent.Tool{slow(crash)}}, calls(llm.Call{ID: "1", Name: "slow"}))
+			if err := tk.Turn(t.Context(), "Do it.", nil); !errors.Is(err, crash) {
+				t.Fatal(err)
+			}
+			made = 0
+			tk = newTalkWith(t, log, &agent.Options{Tools: []agent.Tool{slow(nil)}}, says("done"))
+			if err := tk.Resume(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			if want := map[bool]int{false: 1, true: 0}[begun]; made != want {
+				t.Errorf("made %d times, want %d", made, want)
+			}
+		})
+	}
+}
+
+// A turn takes no more tokens than it may, and results no more than a model bears.
+func TestTokensAreBounded(t *testing.T) {
+	var endless []*llm.Answer
+	for i := range 20 {
+		a := calls(llm.Call{ID: fmt.Sprint(i), Name: "count"})
+		a.Usage = llm.Usage{Input: 100}
+		endless = append(endless, a)
+	}
+	tk := newTalkWith(t, nil, &agent.Options{TurnTokens: 250, MaxSteps: 20}, endless...)
+	if err := tk.Turn(t.Context(), "Count.", tk.tell); !errors.Is(err, agent.ErrTokens) || len(tk.counted) != 3 {
+		t.Errorf("%v after %d calls", err, len(tk.counted))
+	}
+	flood := agent.Tool{Tool: llm.Tool{Name: "flood"}, Call: func(context.Context, json.RawMessage) (*agent.Outcome, error) {
+		return &agent.Outcome{Text: "begin" + strings.Repeat("é", agent.MaxResult) + "end"}, nil
+	}}
+	tk = newTalkWith(t, nil, &agent.Options{Tools: []agent.Tool{flood}}, calls(llm.Call{ID: "1", Name: "flood"}), says("much"))
+	tk.turn(t, "Flood me.")
+	text := words(tk.model.requests[1])[1]
+	if len(text) > agent.MaxResult+100 || !strings.HasPrefix(text, "begin") || !strings.HasSuffix(text, "end") || !strings.Contains(text, "are left out") {
+		t.Errorf("%d bytes: %.20q … %q", len(text), text, text[len(text)-20:])
+	}
+}
+
+// What a tool tells of its progress is told with its call.
+func TestProgress(t *testing.T) {
+	slow := agent.Tool{Tool: llm.Tool{Name: "slow"}, Call: func(ctx context.Context, _ json.RawMessage) (*agent.Outcome, error) {
+		agent.Progress(ctx, "half")
+		return &agent.Outcome{Text: "whole"}, nil
+	}}
+	tk := newTalkWith(t, nil, &agent.Options{Tools: []agent.Tool{slow}}, calls(llm.Call{ID: "7", Name: "slow"}), says("done"))
+	var got []string
+	if err := tk.Turn(t.Context(), "Go.", func(e agent.Event) {
+		if e.Type == agent.ToolProgress {
+			got = append(got, e.Call.ID+" "+e.Text)
+		}
+	}); err != nil || !slices.Equal(got, []string{"7 half"}) {
+		t.Errorf("%v, %q", err, got)
+	}
+	agent.Progress(t.Context(), "nobody listens")
+}

@@ -1,0 +1,86 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Offer is a skill that the model may load.
+type Offer struct{ Name, Description string }
+
+// maxOffers bounds the skills that a change names.
+const maxOffers = 20
+
+// begun is what the model is told first, now.
+func (a *Agent) begun(instructions string) session.Event {
+	return session.Event{Type: session.TypeBegun, Begun: &session.Begun{Instructions: instructions, Skills: a.offered()}}
+}
+
+// offered are the names of the skills that there are.
+func (a *Agent) offered() []string {
+	if a.opts.Skills == nil {
+		return nil
+	}
+	var names []string
+	for _, o := range a.opts.Skills() {
+		names = append(names, o.Name)
+	}
+	return names
+}
+
+// renew tells the model which skills came and went since it was told last. What it was
+// told first is never changed.
+func (t *turn) renew(ctx context.Context) error {
+	if t.opts.Skills == nil {
+		return nil
+	}
+	var told []string
+	for _, e := range slices.Backward(t.session.Events(0)) {
+		if e.Begun != nil {
+			told = e.Begun.Skills
+			break
+		}
+		if e.Notice != nil && e.Notice.Skills != nil {
+			told = e.Notice.Skills
+			break
+		}
+	}
+	if told == nil {
+		return nil // nobody knows what it was told
+	}
+	var came, gone []string
+	for _, o := range t.opts.Skills() {
+		if !slices.Contains(told, o.Name) {
+			came = append(came, "- "+o.Name+": "+skill.OneLine(o.Description))
+		}
+	}
+	now := t.offered()
+	for _, name := range told {
+		if !slices.Contains(now, name) {
+			gone = append(gone, name)
+		}
+	}
+	if len(came)+len(gone) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	if len(came) > 0 {
+		b.WriteString("These skills can be loaded now, too:\n" + strings.Join(came[:min(len(came), maxOffers)], "\n") + "\n")
+		if rest := len(came) - maxOffers; rest > 0 {
+			fmt.Fprintf(&b, "and %d more: search_skills finds them.\n", rest)
+		}
+	}
+	if len(gone) > 0 {
+		b.WriteString("These skills are not there any more: " + strings.Join(gone[:min(len(gone), maxOffers)], ", "))
+		if rest := len(gone) - maxOffers; rest > 0 {
+			fmt.Fprintf(&b, " and %d more", rest)
+		}
+		b.WriteString("\n")
+	}
+	return t.session.Append(ctx, session.Event{Type: session.TypeNotice, Notice: &session.Notice{Text: strings.TrimSpace(b.String()), Skills: now}})
+}

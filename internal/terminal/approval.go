@@ -1,0 +1,214 @@
+package terminal
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// RequestOf is the call that an approval is about; false is that it is about none.
+func RequestOf(q *ask.Ask) (*agent.Request, bool) {
+	r := &agent.Request{}
+	if q.Kind != ask.Approval || json.Unmarshal(q.Payload, r) != nil || r.Tool == "" {
+		return nil, false
+	}
+	return r, true
+}
+
+// approval asks for leave: for a call, or for what the message says.
+type approval struct {
+	agent.Request // of a call; without a tool there is none
+	message       string
+	before        func(string) (string, bool)
+	given         json.RawMessage // the arguments as the model has them
+	editing       bool
+	input         editor
+	wrong         string
+}
+
+func newApproval(q *ask.Ask, before func(string) (string, bool)) *approval {
+	a := &approval{message: q.Message, before: before}
+	if r, ok := RequestOf(q); ok {
+		a.Request, a.given = *r, r.Arguments
+	}
+	return a
+}
+
+// call says whether it is about a call, whose arguments can be changed.
+func (a *approval) call() bool { return a.Tool != "" }
+
+func (a *approval) changed() bool { return string(a.given) != string(a.Arguments) }
+
+func (a *approval) paste(text string) {
+	if a.editing {
+		a.input.insert(text)
+	}
+}
+
+func (a *approval) key(name, text string) *ask.Answer {
+	if a.editing {
+		a.edit(name, text)
+		return nil
+	}
+	switch strings.ToLower(text) {
+	case "y":
+		return a.accept(policy.Once)
+	case "s":
+		return a.accept(policy.ForSession)
+	case "a":
+		return a.accept(policy.Always)
+	case "n":
+		return &ask.Answer{Outcome: ask.Declined}
+	case "e":
+		if a.call() {
+			a.editing = true
+			a.input.set(indented(a.Arguments))
+		}
+	}
+	if name == "esc" || name == "ctrl+c" {
+		return &ask.Answer{Outcome: ask.Declined}
+	}
+	return nil
+}
+
+// accept allows the call. What was changed is allowed for this one call: a standing
+// permission is not for arguments.
+func (a *approval) accept(scope policy.Scope) *ask.Answer {
+	out := &ask.Answer{Outcome: ask.Accepted, Scope: scope}
+	if scope == policy.Once {
+		out.Scope = ""
+	}
+	if a.changed() {
+		out.Content = a.Arguments
+	}
+	return out
+}
+
+func (a *approval) edit(name, text string) {
+	switch name {
+	case "esc", "ctrl+c":
+		a.editing, a.wrong = false, ""
+	case "enter":
+		if a.replace([]byte(a.input.String())) {
+			a.editing = false
+		}
+	case "up":
+		a.input.vertical(-1)
+	case "down":
+		a.input.vertical(1)
+	default:
+		a.wrong = ""
+		a.input.key(name, text)
+	}
+}
+
+// replace takes other arguments, where they are a JSON object.
+func (a *approval) replace(text []byte) bool {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(text, &object); err != nil || object == nil {
+		a.wrong = "the arguments have to be a JSON object"
+		if err != nil {
+			a.wrong += ": " + Plain(err.Error())
+		}
+		return false
+	}
+	a.Arguments, a.wrong = text, ""
+	return true
+}
+
+func indented(raw json.RawMessage) string {
+	b, err := json.MarshalIndent(raw, "", "  ")
+	if err != nil {
+		return string(raw)
+	}
+	return string(b)
+}
+
+// title says what is asked.
+func (a *approval) title() line {
+	out := line{{"Call ", normal}, {Plain(a.Tool), bold}}
+	switch {
+	case a.Skill != "":
+		out = append(out, span{" of the skill " + Plain(a.Skill), normal})
+	case a.Server != "":
+		out = append(out, span{" of " + Plain(a.Server), normal})
+	}
+	return append(out, span{"?", normal})
+}
+
+func (a *approval) whole(width int) []line {
+	if !a.call() {
+		return wrapAll(textLines(a.message, normal), width)
+	}
+	out := a.title().wrap(width, nil)
+	if a.Reason != "" {
+		out = append(out, words("because "+Plain(a.Reason), faint).wrap(width, nil)...)
+	}
+	if a.changed() {
+		out = append(out, words("with arguments that you changed", purple).wrap(width, nil)...)
+	}
+	for _, l := range argumentLines(a.Tool, a.Arguments, a.before) {
+		indent := line{{"  ", normal}}
+		for i, part := range l.wrap(width-2, indent) {
+			if i == 0 {
+				part = append(append(line{}, indent...), part...)
+			}
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+func (a *approval) show(width, height int) (out []line, x, y int) {
+	if a.editing {
+		return a.showEdit(width, height)
+	}
+	exact := ""
+	if a.Exact {
+		exact = ", just so"
+	}
+	choices := []string{"y", "yes", "n", "no", "s", "for this conversation" + exact, "a", "always" + exact, "e", "edit", "d", "show all"}
+	if !a.call() {
+		choices = []string{"y", "yes", "n", "no", "a", "always", "d", "show all"}
+	}
+	below := append([]line{nil}, keys(width, choices...)...)
+	if a.wrong != "" {
+		below = append(below, words(a.wrong, red).wrap(width, nil)...)
+	}
+	return append(middle(a.whole(width), max(height-len(below), 4), "d"), below...), -1, -1
+}
+
+func (a *approval) showEdit(width, height int) (out []line, x, y int) {
+	out = append(out, line{{"The arguments, as JSON", bold}}.clip(width))
+	rows, x, y := a.input.rows(width)
+	most := max(height-4, 3)
+	from := max(min(y-most/2, len(rows)-most), 0)
+	for _, r := range rows[from:min(from+most, len(rows))] {
+		out = append(out, line{{r, normal}})
+	}
+	y += 1 - from
+	if a.wrong != "" {
+		out = append(out, words(a.wrong, red).clip(width))
+	}
+	return append(out, line{{"Enter done · Alt-Enter new line · Esc leave", faint}}.clip(width)), x, y
+}
+
+// keys names keys and what they do.
+func keys(width int, pairs ...string) []line {
+	var out []line
+	var now line
+	for i := 0; i+1 < len(pairs); i += 2 {
+		next := line{{pairs[i], bold.and(cyan)}, {" " + pairs[i+1], normal}}
+		if now.width() > 0 && now.width()+3+next.width() > width {
+			out, now = append(out, now), nil
+		}
+		if now != nil {
+			now = append(now, span{" · ", faint})
+		}
+		now = append(now, next...)
+	}
+	return append(out, now)
+}

@@ -1,0 +1,235 @@
+package terminal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// member is one of a JSON object, in the order of the text.
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// members are those of a JSON object; false is that it is none.
+func members(raw json.RawMessage) ([]member, bool) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil, false
+	}
+	var out []member
+	for dec.More() {
+		name, err := dec.Token()
+		key, ok := name.(string)
+		if err != nil || !ok {
+			return nil, false
+		}
+		m := member{name: key}
+		if err := dec.Decode(&m.value); err != nil {
+			return nil, false
+		}
+		out = append(out, m)
+	}
+	return out, true
+}
+
+// text is a value as a person reads it: a string without its quotes.
+func (m member) text() (s string, isString bool) {
+	if json.Unmarshal(m.value, &s) == nil && !bytes.Equal(m.value, []byte("null")) {
+		return s, true
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, m.value, "", "  ") != nil {
+		return string(m.value), false
+	}
+	return b.String(), false
+}
+
+// Arguments are the arguments of a call as a person decides about them, as text: of a
+// file that is written, what changes, and else each by its name.
+func Arguments(tool string, args json.RawMessage, before func(string) (string, bool)) string {
+	var b strings.Builder
+	for _, l := range argumentLines(tool, args, before) {
+		b.WriteString(l.plain() + "\n")
+	}
+	return b.String()
+}
+
+func argumentLines(tool string, args json.RawMessage, before func(string) (string, bool)) []line {
+	all, ok := members(args)
+	if !ok {
+		return textLines(string(args), normal)
+	}
+	get := func(name string) (string, bool) {
+		i := slices.IndexFunc(all, func(m member) bool { return m.name == name })
+		if i < 0 {
+			return "", false
+		}
+		return all[i].text()
+	}
+	path, hasPath := get("path")
+	var changes []line
+	hidden := []string{}
+	switch bare(tool) {
+	case "write_file":
+		if now, ok := get("content"); ok && hasPath {
+			was := ""
+			if before != nil {
+				was, _ = before(path)
+			}
+			changes, hidden = difference(was, now), []string{"content"}
+		}
+	case "edit_file":
+		was, ok1 := get("old")
+		now, ok2 := get("new")
+		if ok1 && ok2 {
+			changes, hidden = difference(was, now), []string{"old", "new"}
+		}
+	}
+	var out []line
+	for _, m := range all {
+		if !slices.Contains(hidden, m.name) {
+			out = append(out, m.lines()...)
+		}
+	}
+	return append(out, changes...)
+}
+
+// bare is the name of a tool without that of its server.
+func bare(tool string) string { return tool[strings.LastIndexByte(tool, '.')+1:] }
+
+// lines are a name and its value, below it where that has several lines.
+func (m member) lines() []line {
+	name := span{untabbed(Plain(m.name)), bold}
+	text, _ := m.text()
+	if !strings.Contains(strings.TrimSuffix(text, "\n"), "\n") {
+		return []line{{name, {": " + untabbed(Safe(strings.TrimSuffix(text, "\n"))), normal}}}
+	}
+	return append([]line{{name, {":", normal}}}, behind(textLines(text, normal), words("  ", normal), words("  ", normal))...)
+}
+
+func textLines(text string, st style) []line {
+	var out []line
+	for l := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		out = append(out, words(l, st))
+	}
+	return out
+}
+
+// difference are the lines that go and come between two texts, with a few around them.
+func difference(was, now string) []line {
+	a, b := linesOf(was), linesOf(now)
+	const around = 2
+	var out []line
+	var held []line
+	for _, e := range edits(a, b) {
+		switch e.kind {
+		case ' ':
+			held = append(held, line{{"  " + untabbed(Safe(e.text)), faint}})
+		default:
+			if skip := len(held) - around; len(out) == 0 && skip > 0 {
+				held = held[skip:]
+			} else if skip := len(held) - 2*around; skip > 0 {
+				held = append(append(slices.Clone(held[:around]), line{{"  …", faint}}), held[len(held)-around:]...)
+			}
+			out = append(append(out, held...), line{{string(e.kind) + " " + untabbed(Safe(e.text)), map[byte]style{'-': red, '+': green}[e.kind]}})
+			held = nil
+		}
+	}
+	out = append(out, held[:min(len(held), around)]...)
+	if len(out) == 0 || !slices.ContainsFunc(out, func(l line) bool { return l[0].style != faint }) {
+		return []line{{{"(nothing changes)", faint}}}
+	}
+	return out
+}
+
+func linesOf(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// edit is a line that stays (' '), goes ('-') or comes ('+').
+type edit struct {
+	kind byte
+	text string
+}
+
+// edits are the fewest that make b of a; of texts too long for that, all of a go.
+func edits(a, b []string) []edit {
+	var out, end []edit
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		out, a, b = append(out, edit{' ', a[0]}), a[1:], b[1:]
+	}
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		end, a, b = append(end, edit{' ', a[len(a)-1]}), a[:len(a)-1], b[:len(b)-1]
+	}
+	slices.Reverse(end)
+	if len(a)*len(b) <= 1<<20 {
+		return append(append(out, fewest(a, b)...), end...)
+	}
+	for _, l := range a {
+		out = append(out, edit{'-', l})
+	}
+	for _, l := range b {
+		out = append(out, edit{'+', l})
+	}
+	return append(out, end...)
+}
+
+// fewest goes along the longest lines in common.
+func fewest(a, b []string) []edit {
+	common := make([][]int, len(a)+1)
+	for i := range common {
+		common[i] = make([]int, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				common[i][j] = common[i+1][j+1] + 1
+			} else {
+				common[i][j] = max(common[i+1][j], common[i][j+1])
+			}
+		}
+	}
+	var out []edit
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		switch {
+		case i < len(a) && j < len(b) && a[i] == b[j]:
+			out = append(out, edit{' ', a[i]})
+			i, j = i+1, j+1
+		case j == len(b) || i < len(a) && common[i+1][j] >= common[i][j+1]:
+			out = append(out, edit{'-', a[i]})
+			i++
+		default:
+			out = append(out, edit{'+', b[j]})
+			j++
+		}
+	}
+	return out
+}
+
+// brief are arguments in a few words, for a line about a call.
+func brief(args string) string {
+	all, ok := members(json.RawMessage(args))
+	if !ok {
+		return Plain(args)
+	}
+	var out []string
+	for _, m := range all {
+		text, isString := m.text()
+		if nested, ok := members(m.value); ok && !isString {
+			text = "{" + fmt.Sprint(len(nested)) + "}"
+		}
+		if len(all) == 1 {
+			return Plain(text)
+		}
+		out = append(out, Clip(m.name, 20)+": "+Clip(text, 30))
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,203 @@
+package terminal
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxFields bounds those of one question.
+const maxFields = 50
+
+// Field is one thing that a question wants to know.
+type Field struct {
+	Name     string // of the member of the answer
+	Title    string // one line
+	Help     string // one line
+	Required bool
+	Secret   bool     // not to be shown as it is typed
+	Several  bool     // of the choices
+	Choices  []string // none is any text
+	Default  string   // what an empty line says; "" is nothing
+
+	kind   string
+	values []any // of the choices
+}
+
+// Pick is a choice of one of some words, which are its values.
+func Pick(title string, words ...string) Field {
+	f := Field{Title: title, Required: true}
+	for _, w := range words {
+		f.choice(w, w)
+	}
+	return f
+}
+
+// property is one of a JSON schema, as far as it is understood.
+type property struct {
+	Type        string          `json:"type"`
+	Title       string          `json:"title"`
+	Description string          `json:"description"`
+	Format      string          `json:"format"`
+	WriteOnly   bool            `json:"writeOnly"`
+	Enum        []any           `json:"enum"`
+	EnumNames   []string        `json:"enumNames"`
+	OneOf       []named         `json:"oneOf"`
+	AnyOf       []named         `json:"anyOf"`
+	Default     json.RawMessage `json:"default"`
+	Items       *property       `json:"items"`
+}
+
+type named struct {
+	Const any    `json:"const"`
+	Title string `json:"title"`
+}
+
+// Fields are those of the schema of a question, by their names; none is a yes or no.
+func Fields(schema json.RawMessage) ([]Field, error) {
+	if len(schema) == 0 || string(schema) == "null" {
+		return nil, nil
+	}
+	var s struct {
+		Properties map[string]property `json:"properties"`
+		Required   []string            `json:"required"`
+	}
+	if err := json.Unmarshal(schema, &s); err != nil {
+		return nil, fmt.Errorf("what it asks for cannot be read: %w", err)
+	}
+	if len(s.Properties) > maxFields {
+		return nil, fmt.Errorf("it asks for %d things, more than %d", len(s.Properties), maxFields)
+	}
+	var out []Field
+	for name, p := range s.Properties {
+		out = append(out, p.field(name, slices.Contains(s.Required, name)))
+	}
+	slices.SortFunc(out, func(x, y Field) int { return cmp.Compare(x.Name, y.Name) })
+	return out, nil
+}
+
+func (p *property) field(name string, required bool) Field {
+	f := Field{Name: name, Title: Plain(cmp.Or(p.Title, name)), Help: Plain(p.Description), Required: required, kind: p.Type}
+	f.Secret = p.Format == "password" || p.WriteOnly
+	of := p
+	if p.Type == "array" && p.Items != nil {
+		f.Several, of = true, p.Items
+	}
+	for i, v := range of.Enum {
+		title := fmt.Sprint(v)
+		if i < len(of.EnumNames) {
+			title = of.EnumNames[i]
+		}
+		f.choice(v, title)
+	}
+	for _, c := range append(of.OneOf, of.AnyOf...) {
+		f.choice(c.Const, cmp.Or(c.Title, fmt.Sprint(c.Const)))
+	}
+	if p.Type == "boolean" {
+		f.choice(true, "yes")
+		f.choice(false, "no")
+	}
+	f.Default = f.defaultOf(p.Default)
+	return f
+}
+
+func (f *Field) choice(value any, title string) {
+	f.values, f.Choices = append(f.values, value), append(f.Choices, Plain(title))
+}
+
+func (f *Field) defaultOf(raw json.RawMessage) string {
+	var v any
+	if len(raw) == 0 || f.Several || json.Unmarshal(raw, &v) != nil || v == nil {
+		return ""
+	}
+	for i, c := range f.values {
+		if fmt.Sprint(c) == fmt.Sprint(v) {
+			return f.Choices[i]
+		}
+	}
+	if len(f.values) > 0 {
+		return ""
+	}
+	return Plain(fmt.Sprint(v))
+}
+
+// Value is what a line says: of choices the beginning of one is enough. ok is false
+// where it fits nothing.
+func (f *Field) Value(line string) (value any, ok bool) {
+	switch {
+	case f.Several:
+		return f.several(line)
+	case len(f.Choices) > 0:
+		i := choiceOf(line, f.Choices)
+		if i < 0 {
+			return nil, false
+		}
+		return f.values[i], true
+	}
+	switch f.kind {
+	case "integer":
+		n, err := strconv.ParseInt(line, 10, 64)
+		return n, err == nil
+	case "number":
+		n, err := strconv.ParseFloat(line, 64)
+		return n, err == nil
+	}
+	return line, true
+}
+
+func (f *Field) several(line string) (any, bool) {
+	out := []any{}
+	for part := range strings.SplitSeq(line, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		if len(f.Choices) == 0 {
+			out = append(out, part)
+			continue
+		}
+		i := choiceOf(part, f.Choices)
+		if i < 0 {
+			return nil, false
+		}
+		out = append(out, f.values[i])
+	}
+	return out, true
+}
+
+// Wants says what may be typed.
+func (f *Field) Wants() string {
+	switch {
+	case f.Several && len(f.Choices) > 0:
+		return "some of " + strings.Join(f.Choices, ", ") + ", with commas"
+	case f.Several:
+		return "some, with commas"
+	case len(f.Choices) > 0:
+		return strings.Join(f.Choices, " or ")
+	case f.kind == "integer":
+		return "a whole number"
+	case f.kind == "number":
+		return "a number"
+	}
+	return "text"
+}
+
+// choiceOf is the one that a line names, or is the beginning of and of no other; -1 is
+// none.
+func choiceOf(line string, choices []string) int {
+	if i := slices.Index(choices, line); i >= 0 {
+		return i
+	}
+	found := -1
+	for i, c := range choices {
+		if line != "" && strings.HasPrefix(strings.ToLower(c), strings.ToLower(line)) {
+			if found >= 0 {
+				return -1
+			}
+			found = i
+		}
+	}
+	return found
+}

@@ -1,0 +1,196 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// markdown is a text of Markdown as lines of at most width columns, but for code,
+// whose lines a person may want to copy. HTML is shown as it is written.
+func markdown(source string, width int) []line {
+	d := document{source: []byte(untabbed(Safe(source)))}
+	return d.blocks(d.parse(), width)
+}
+
+// document is Markdown that is being rendered.
+type document struct {
+	source []byte
+	tight  bool // in a list whose items have no blank lines between them
+}
+
+// parse reads all of CommonMark but HTML.
+func (d *document) parse() ast.Node {
+	p := parser.NewParser(
+		parser.WithBlockParsers(
+			util.Prioritized(parser.NewSetextHeadingParser(), 100),
+			util.Prioritized(parser.NewThematicBreakParser(), 200),
+			util.Prioritized(parser.NewListParser(), 300),
+			util.Prioritized(parser.NewListItemParser(), 400),
+			util.Prioritized(parser.NewCodeBlockParser(), 500),
+			util.Prioritized(parser.NewATXHeadingParser(), 600),
+			util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
+			util.Prioritized(parser.NewBlockquoteParser(), 800),
+			util.Prioritized(parser.NewParagraphParser(), 1000)),
+		parser.WithInlineParsers(
+			util.Prioritized(parser.NewCodeSpanParser(), 100),
+			util.Prioritized(parser.NewLinkParser(), 200),
+			util.Prioritized(parser.NewAutoLinkParser(), 300),
+			util.Prioritized(parser.NewEmphasisParser(), 500)),
+		parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...))
+	return p.Parse(text.NewReader(d.source))
+}
+
+// blocks are the blocks in a node, with a blank line between them.
+func (d *document) blocks(n ast.Node, width int) []line {
+	var out []line
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		next := d.block(c, width)
+		if len(out) > 0 && len(next) > 0 && !d.tight {
+			out = append(out, nil)
+		}
+		out = append(out, next...)
+	}
+	return out
+}
+
+func (d *document) block(n ast.Node, width int) []line {
+	switch n := n.(type) {
+	case *ast.Heading:
+		return d.inline(n, bold.and(purple)).wrap(width, nil)
+	case *ast.Paragraph, *ast.TextBlock:
+		if rows := d.table(n); rows != nil {
+			return rows.lines(width)
+		}
+		return d.inline(n, normal).wrap(width, nil)
+	case *ast.FencedCodeBlock, *ast.CodeBlock:
+		return d.code(n)
+	case *ast.Blockquote:
+		return behind(d.blocks(n, width-2), line{{"│ ", faint}}, line{{"│ ", faint}})
+	case *ast.List:
+		return d.list(n, width)
+	case *ast.ThematicBreak:
+		return []line{{{"───", faint}}}
+	}
+	return d.blocks(n, width)
+}
+
+// code is shown at the very left and in whole lines, so that it can be copied.
+func (d *document) code(n ast.Node) []line {
+	var out []line
+	for i := range n.Lines().Len() {
+		at := n.Lines().At(i)
+		out = append(out, line{{strings.TrimRight(string(at.Value(d.source)), "\n"), cyan}})
+	}
+	return out
+}
+
+func (d *document) list(n *ast.List, width int) []line {
+	var out []line
+	number := n.Start
+	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
+		mark := "• "
+		if n.IsOrdered() {
+			mark = fmt.Sprintf("%d. ", number)
+			number++
+		}
+		outer := d.tight
+		d.tight = n.IsTight
+		next := d.blocks(item, width-ansi.StringWidth(mark))
+		d.tight = outer
+		if !n.IsTight && len(out) > 0 {
+			out = append(out, nil)
+		}
+		out = append(out, behind(next, line{{mark, faint}}, line{{strings.Repeat(" ", ansi.StringWidth(mark)), normal}})...)
+	}
+	return out
+}
+
+// behind puts a text before the first of lines, and another before the others.
+func behind(lines []line, first, others line) []line {
+	out := make([]line, 0, len(lines))
+	for i, l := range lines {
+		before := others
+		if i == 0 {
+			before = first
+		}
+		out = append(out, append(append(line{}, before...), l...))
+	}
+	if len(out) == 0 {
+		out = append(out, first)
+	}
+	return out
+}
+
+// inline are the words in a node.
+func (d *document) inline(n ast.Node, st style) line {
+	var out line
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		switch c := c.(type) {
+		case *ast.Text:
+			out = append(out, span{unescaped(c.Segment.Value(d.source)), st})
+			if c.HardLineBreak() {
+				out = append(out, span{"\n", normal})
+			} else if c.SoftLineBreak() {
+				out = append(out, span{" ", st})
+			}
+		case *ast.String:
+			out = append(out, span{string(c.Value), st})
+		case *ast.CodeSpan:
+			out = append(out, d.codeSpan(c, st.and(cyan)))
+		case *ast.Emphasis:
+			how := italic
+			if c.Level > 1 {
+				how = bold
+			}
+			out = append(out, d.inline(c, st.and(how))...)
+		case *ast.Link:
+			out = append(out, d.target(d.inline(c, st.and(cyan)), string(c.Destination))...)
+		case *ast.Image:
+			out = append(out, d.target(d.inline(c, st.and(italic)), string(c.Destination))...)
+		case *ast.AutoLink:
+			out = append(out, span{string(c.Label(d.source)), st.and(cyan)})
+		default:
+			out = append(out, d.inline(c, st)...)
+		}
+	}
+	return out
+}
+
+// target shows where a link leads: a person must see it before they go there.
+func (d *document) target(label line, to string) line {
+	if to == "" || label.plain() == to {
+		return label
+	}
+	return append(label, span{" (" + Plain(to) + ")", faint})
+}
+
+// unescaped is a text as its writer means it, which may hide what drives a terminal.
+func unescaped(b []byte) string {
+	return untabbed(Safe(string(util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(b))))))
+}
+
+// codeSpan is code between words, as it is written.
+func (d *document) codeSpan(n ast.Node, st style) span {
+	var b strings.Builder
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		if t, ok := c.(*ast.Text); ok {
+			b.WriteString(strings.ReplaceAll(string(t.Segment.Value(d.source)), "\n", " "))
+		}
+	}
+	return span{b.String(), st}
+}
+
+// Render is a text of Markdown as a terminal shows it, in lines of at most width
+// columns; 0 is any number. plain is without colours and bold text.
+func Render(source string, width int, plain bool) string {
+	if width <= 0 {
+		width = maxText
+	}
+	return strings.Join(palette{plain}.paintAll(markdown(source, width)), "\n") + "\n"
+}

@@ -1,0 +1,78 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+)
+
+// statusLine is how a conversation is, in one line: what has no room is left out, the
+// folder first, then what it took, then the names of skills.
+func statusLine(s Status, width int) line {
+	model := span{Plain(s.Model), normal}
+	var names []string
+	for _, k := range s.Skills {
+		name := Plain(k.Name)
+		if k.Bounded {
+			name += fmt.Sprintf(" (%d)", k.Left)
+		}
+		names = append(names, name)
+	}
+	skills := strings.Join(names, ", ")
+	short := ""
+	if n := len(names); n > 0 {
+		short = fmt.Sprintf("%d skill%s", n, plural(n))
+	}
+	took := Took(s)
+	for _, parts := range [][]string{{skills, took, Plain(s.Folder)}, {skills, took}, {short, took}, {short}, {}} {
+		out := line{model}
+		for _, p := range parts {
+			if p != "" {
+				out = append(out, span{" · " + p, faint})
+			}
+		}
+		if out.width() <= width {
+			return out
+		}
+	}
+	return line{model}.clip(width)
+}
+
+// Took is what a conversation took: tokens, and dollars where they are known.
+func Took(s Status) string {
+	if s.Tokens == 0 {
+		return ""
+	}
+	out := Tokens(s.Tokens) + " tokens"
+	if s.Cost > 0 {
+		out += " " + Dollars(s.Cost)
+	}
+	return out
+}
+
+// Tokens is a number of tokens in a few letters.
+func Tokens(n int) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 100_000:
+		return fmt.Sprintf("%.1fk", float64(n)/1000)
+	case n < 1_000_000:
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1e6)
+}
+
+// Dollars is a sum of US dollars.
+func Dollars(sum float64) string {
+	if sum < 0.01 {
+		return fmt.Sprintf("$%.4f", sum)
+	}
+	return fmt.Sprintf("$%.2f", sum)
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}

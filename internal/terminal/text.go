@@ -1,0 +1,218 @@
+package terminal
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Drives reports whether a character could drive a terminal, or reorder the text
+// around it.
+func Drives(r rune) bool {
+	return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}
+
+// Safe takes from text what would drive a terminal, as it comes from files of
+// strangers, models and tools.
+func Safe(s string) string {
+	return strings.Map(func(r rune) rune {
+		if Drives(r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// Plain is safe text on one line.
+func Plain(s string) string { return Safe(skill.OneLine(s)) }
+
+// Clip is plain text of at most n columns, and none for less than one.
+func Clip(s string, n int) string {
+	if n < 1 {
+		return ""
+	}
+	return ansi.Truncate(Plain(s), n, "…")
+}
+
+// untabbed has each tab as blanks, as a terminal jumps where we do not count.
+func untabbed(s string) string { return strings.ReplaceAll(s, "\t", "    ") }
+
+// style is how text looks: the parameters of the control sequence that begins it,
+// of the sixteen colours of which a person's terminal knows what they are.
+type style string
+
+const (
+	normal style = ""
+	bold   style = "1"
+	faint  style = "2"
+	italic style = "3"
+	red    style = "31"
+	green  style = "32"
+	cyan   style = "36"
+	purple style = "35"
+)
+
+// and is both styles.
+func (s style) and(t style) style {
+	if s == "" || t == "" {
+		return s + t
+	}
+	return s + ";" + t
+}
+
+// span is text of one style, safe and without tabs.
+type span struct {
+	text  string
+	style style
+}
+
+// line is what stands on one line of a screen.
+type line []span
+
+func words(s string, st style) line { return line{{untabbed(Safe(s)), st}} }
+
+// palette turns lines into what a terminal is sent.
+type palette struct{ none bool } // without colours and bold text
+
+func (p palette) paint(l line) string {
+	var b strings.Builder
+	for _, s := range l {
+		if s.text == "" {
+			continue
+		}
+		if s.style == normal || p.none {
+			b.WriteString(s.text)
+			continue
+		}
+		b.WriteString("\x1b[" + string(s.style) + "m" + s.text + "\x1b[0m")
+	}
+	return b.String()
+}
+
+func (p palette) paintAll(lines []line) []string {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = p.paint(l)
+	}
+	return out
+}
+
+func (l line) width() int {
+	n := 0
+	for _, s := range l {
+		n += ansi.StringWidth(s.text)
+	}
+	return n
+}
+
+func (l line) plain() string {
+	var b strings.Builder
+	for _, s := range l {
+		b.WriteString(s.text)
+	}
+	return b.String()
+}
+
+// clip cuts a line to n columns.
+func (l line) clip(n int) line {
+	if l.width() <= n {
+		return l
+	}
+	var out line
+	for _, s := range l {
+		w := ansi.StringWidth(s.text)
+		if w >= n {
+			return append(out, span{ansi.Truncate(s.text, max(n, 0), "…"), s.style})
+		}
+		out = append(out, s)
+		n -= w
+	}
+	return out
+}
+
+// wrap breaks a line at blanks, and words that have no room anywhere, into lines of at
+// most n columns; those after the first begin with an indent.
+func (l line) wrap(n int, indent line) []line {
+	n = max(n, indent.width()+8)
+	var out []line
+	var now line
+	used, begun := 0, 0
+	flush := func() {
+		out = append(out, now.trimmed())
+		now, used = append(line{}, indent...), indent.width()
+		begun = used
+	}
+	for _, s := range l {
+		for i, part := range strings.Split(s.text, "\n") {
+			if i > 0 {
+				flush()
+			}
+			for _, word := range pieces(part) {
+				w := ansi.StringWidth(word)
+				if word == " " && used == begun && len(out) > 0 {
+					continue // no line goes on with a blank
+				}
+				if used+w > n && used > begun && word != " " {
+					flush()
+				}
+				for used+w > n {
+					head := ansi.Truncate(word, n-used, "")
+					if head == "" || head == word {
+						break
+					}
+					now, used = append(now, span{head, s.style}), used+ansi.StringWidth(head)
+					word = word[len(head):]
+					w = ansi.StringWidth(word)
+					flush()
+				}
+				now, used = append(now, span{word, s.style}), used+w
+			}
+		}
+	}
+	return append(out, now.trimmed())
+}
+
+// trimmed has no blanks at the end.
+func (l line) trimmed() line {
+	for len(l) > 0 && strings.TrimRight(l[len(l)-1].text, " ") == "" && len(l) > 1 {
+		l = l[:len(l)-1]
+	}
+	return l.joined()
+}
+
+// joined has neighbours of one style as one.
+func (l line) joined() line {
+	var out line
+	for _, s := range l {
+		if k := len(out) - 1; k >= 0 && out[k].style == s.style {
+			out[k].text += s.text
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// pieces are the words of a text and the blanks between them, each blank by itself.
+// Wide letters are words of their own: a line may end after each.
+func pieces(s string) []string {
+	var out []string
+	start := 0
+	for i, r := range s {
+		wide := r >= 0x2e80 && r <= 0xffdc
+		if r != ' ' && !wide {
+			continue
+		}
+		if start < i {
+			out = append(out, s[start:i])
+		}
+		start = i + len(string(r))
+		out = append(out, s[i:start])
+	}
+	if start < len(s) {
+		out = append(out, s[start:])
+	}
+	return out
+}

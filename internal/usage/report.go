@@ -1,0 +1,338 @@
+package usage
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/loadout-dev/loadout/llm"
+)
+
+// Options say what is read.
+type Options struct {
+	Path  string    // of the log
+	Since time.Time // what was before is not counted; zero counts all
+}
+
+// Report is what was counted. Its lists begin with what was used most. As JSON its
+// form is stable: fields are added and never renamed.
+type Report struct {
+	First   time.Time `json:"first,omitzero"` // the oldest use that is counted
+	Faces   []Face    `json:"faces"`
+	Skills  []Skill   `json:"skills"`
+	Tools   []Tool    `json:"tools"`
+	Scripts []Tool    `json:"scripts"`
+	Models  []Model   `json:"models"`
+	// Unknown counts loads, files, scripts and calls that named nothing there is.
+	Unknown int `json:"unknown"`
+	// Damaged counts lines that could not be read.
+	Damaged int `json:"damaged"`
+}
+
+// Counts are numbers of uses, those that failed or were refused included.
+type Counts struct {
+	Loads    int       `json:"loads"`
+	Files    int       `json:"files"` // read
+	Scripts  int       `json:"scripts"`
+	Calls    int       `json:"calls"`
+	Tokens   int       `json:"tokens"` // delivered, estimated
+	Failures int       `json:"failures"`
+	Refused  int       `json:"refused"`
+	Last     time.Time `json:"last"`
+}
+
+// Worked is how many of the uses came to something.
+func (c Counts) Worked() int {
+	return c.Loads + c.Files + c.Scripts + c.Calls - c.Failures - c.Refused
+}
+
+func (c *Counts) add(u *Use) {
+	switch u.Kind {
+	case KindLoad:
+		c.Loads++
+	case KindFile:
+		c.Files++
+	case KindScript:
+		c.Scripts++
+	case KindCall:
+		c.Calls++
+	}
+	switch u.Outcome {
+	case Failed:
+		c.Failures++
+	case Refused:
+		c.Refused++
+	}
+	c.Tokens += u.Tokens
+	c.Last = later(c.Last, u.Time)
+}
+
+// Face is what was done by one face of the program. Answers are those of models.
+type Face struct {
+	Name string `json:"face"`
+	Counts
+	Answers int `json:"answers"`
+}
+
+// Skill is what was done with one skill. Faces counts the uses by face.
+type Skill struct {
+	Name string `json:"name"`
+	Key  string `json:"key"`
+	Counts
+	Faces map[string]int `json:"faces"`
+}
+
+// Tool is how one tool or script does. The percentiles are of what was called, in
+// milliseconds, and 0 where nothing was.
+type Tool struct {
+	Name    string    `json:"name"`
+	Skill   string    `json:"skill"` // that brought it, "" for the person's own
+	Key     string    `json:"key"`
+	Calls   int       `json:"calls"`
+	Errors  int       `json:"errors"`
+	Refused int       `json:"refused"`
+	P50     float64   `json:"p50_ms"`
+	P95     float64   `json:"p95_ms"`
+	Last    time.Time `json:"last"`
+	took    []time.Duration
+}
+
+func (t *Tool) add(u *Use) {
+	t.Calls++
+	switch u.Outcome {
+	case Failed:
+		t.Errors++
+	case Refused:
+		t.Refused++
+	}
+	if u.Outcome != Refused && u.Took > 0 {
+		t.took = append(t.took, u.Took)
+	}
+	t.Last = later(t.Last, u.Time)
+}
+
+func (t *Tool) measure() {
+	slices.Sort(t.took)
+	t.P50, t.P95 = percentile(t.took, 50), percentile(t.took, 95)
+	t.took = nil
+}
+
+// percentile is the least of the sorted values that p per cent do not exceed, in
+// milliseconds.
+func percentile(sorted []time.Duration, p int) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return float64(sorted[(len(sorted)*p+99)/100-1]) / float64(time.Millisecond)
+}
+
+// Model is what one model took.
+type Model struct {
+	Name    string `json:"name"`
+	Answers int    `json:"answers"`
+	llm.Usage
+	Last time.Time `json:"last"`
+}
+
+// Tool returns how the tool of an MCP server does, by its name here.
+func (r *Report) Tool(name string) (Tool, bool) {
+	if i := slices.IndexFunc(r.Tools, func(t Tool) bool { return t.Name == name }); i >= 0 {
+		return r.Tools[i], true
+	}
+	return Tool{}, false
+}
+
+// Read makes the report. Where nothing was counted it is empty; lines that are
+// damaged are passed over and counted.
+func Read(o Options) (*Report, error) {
+	c := counter{since: o.Since, faces: map[string]*Face{}, skills: map[string]*Skill{}, models: map[string]*Model{},
+		tools: map[toolID]*Tool{}, scripts: map[toolID]*Tool{}}
+	// The newer half first: should it be set aside meanwhile, it is the older one too.
+	newer, err := open(o.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer newer.Close()
+	older, err := open(aside(o.Path))
+	if err != nil {
+		return nil, err
+	}
+	defer older.Close()
+	halves := []*os.File{older, newer}
+	if same(older, newer) {
+		halves = halves[:1]
+	}
+	for _, f := range halves {
+		if f == nil {
+			continue
+		}
+		if err := c.read(io.LimitReader(f, MaxBytes)); err != nil {
+			return nil, fmt.Errorf("read the log of usage: %w", err)
+		}
+	}
+	return c.report(), nil
+}
+
+// open opens a half of the log; nil is one that is not there.
+func open(path string) (*os.File, error) {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", path)
+	}
+	var f *os.File
+	if err == nil {
+		f, err = os.Open(path)
+	}
+	if errors.Is(err, fs.ErrNotExist) { // it was set aside just now
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the log of usage: %w", err)
+	}
+	return f, nil
+}
+
+func same(a, b *os.File) bool {
+	if a == nil || b == nil {
+		return false
+	}
+	i, err := a.Stat()
+	j, err2 := b.Stat()
+	return err == nil && err2 == nil && os.SameFile(i, j)
+}
+
+// counter adds uses up.
+type counter struct {
+	since            time.Time
+	first            time.Time
+	faces            map[string]*Face
+	skills           map[string]*Skill // by key
+	models           map[string]*Model
+	tools, scripts   map[toolID]*Tool
+	unknown, damaged int
+}
+
+// toolID is a tool by its name, or a script by its skill too.
+type toolID struct{ name, key string }
+
+func (c *counter) read(r io.Reader) error {
+	in := bufio.NewReaderSize(r, 64<<10)
+	for {
+		b, err := in.ReadSlice('\n')
+		long := false
+		for errors.Is(err, bufio.ErrBufferFull) { // no line of ours
+			long = true
+			_, err = in.ReadSlice('\n')
+		}
+		if err != nil && err != io.EOF {
+			return err
+		}
+		if len(b) > 0 || long {
+			c.line(b, long)
+		}
+		if err == io.EOF {
+			return nil
+		}
+	}
+}
+
+func (c *counter) line(b []byte, long bool) {
+	if long || len(b) > maxLine || b[len(b)-1] != '\n' {
+		c.damaged++
+		return
+	}
+	u, err := decode(b[:len(b)-1])
+	switch {
+	case err != nil:
+		c.damaged++
+	case !u.Time.Before(c.since):
+		c.add(&u)
+	}
+}
+
+func (c *counter) add(u *Use) {
+	if c.first.IsZero() || u.Time.Before(c.first) {
+		c.first = u.Time
+	}
+	face := entry(c.faces, u.Face, func() *Face { return &Face{Name: u.Face} })
+	face.add(u)
+	if u.Kind == KindModel {
+		face.Answers++
+		m := entry(c.models, u.Model, func() *Model { return &Model{Name: u.Model} })
+		m.Answers, m.Usage, m.Last = m.Answers+1, m.Usage.Add(*u.Usage), later(m.Last, u.Time)
+		return
+	}
+	if u.Key != "" {
+		s := entry(c.skills, u.Key, func() *Skill { return &Skill{Key: u.Key, Faces: map[string]int{}} })
+		s.add(u)
+		s.Name = u.Skill
+		s.Faces[u.Face]++
+	}
+	to, id := c.tools, toolID{u.Tool, ""}
+	if u.Kind == KindScript {
+		to, id = c.scripts, toolID{u.Tool, u.Key}
+	}
+	switch {
+	case u.Tool != "" && (u.Kind == KindCall || u.Kind == KindScript):
+		t := entry(to, id, func() *Tool { return &Tool{Name: u.Tool} })
+		t.Skill, t.Key = u.Skill, u.Key
+		t.add(u)
+	case u.Key == "":
+		c.unknown++
+	}
+}
+
+func entry[K comparable, V any](m map[K]*V, k K, fresh func() *V) *V {
+	v := m[k]
+	if v == nil {
+		v = fresh()
+		m[k] = v
+	}
+	return v
+}
+
+func (c *counter) report() *Report {
+	return &Report{First: c.first, Unknown: c.unknown, Damaged: c.damaged,
+		Faces:  sorted(c.faces, func(f *Face) (int, string) { return f.Worked() + f.Answers, f.Name }),
+		Skills: sorted(c.skills, func(s *Skill) (int, string) { return s.Worked(), s.Key }),
+		Tools:  measured(c.tools), Scripts: measured(c.scripts),
+		Models: sorted(c.models, func(m *Model) (int, string) { return m.Answers, m.Name })}
+}
+
+func measured(m map[toolID]*Tool) []Tool {
+	for _, t := range m {
+		t.measure()
+	}
+	return sorted(m, func(t *Tool) (int, string) { return t.Calls, t.Name + " " + t.Key })
+}
+
+// sorted are the values, the highest rank first, then by name.
+func sorted[K comparable, V any](m map[K]*V, by func(*V) (rank int, name string)) []V {
+	all := slices.SortedFunc(maps.Values(m), func(a, b *V) int {
+		i, n := by(a)
+		j, o := by(b)
+		return cmp.Or(cmp.Compare(j, i), cmp.Compare(n, o))
+	})
+	out := make([]V, len(all))
+	for i, v := range all {
+		out[i] = *v
+	}
+	return out
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,52 @@
+package llm_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/loadout-dev/loadout/llm"
+)
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
+
+// What is read from the cache and written to it has prices of its own; without a
+// cache all of it would be input.
+func TestCostWithAndWithoutACache(t *testing.T) {
+	p := llm.Price{Input: 3, CacheRead: 0.3, CacheWrite: 3.75, Output: 15}
+	for _, tt := range []struct {
+		name           string
+		price          llm.Price
+		usage          llm.Usage
+		cost, uncached float64
+	}{
+		{"nothing", p, llm.Usage{}, 0, 0},
+		{"a first request writes", p, llm.Usage{CacheWrite: 1_000_000}, 3.75, 3},
+		{"the next one reads", p, llm.Usage{CacheRead: 1_000_000}, 0.3, 3},
+		{"all of it", p, llm.Usage{Input: 1000, CacheRead: 20_000, CacheWrite: 4000, Output: 500}, 0.003 + 0.006 + 0.015 + 0.0075, 0.075 + 0.0075},
+		{"no price", llm.Price{}, llm.Usage{Input: 1000, Output: 10}, 0, 0},
+	} {
+		if cost, uncached := tt.price.Cost(tt.usage); !near(cost, tt.cost) || !near(uncached, tt.uncached) {
+			t.Errorf("%s: got %v and %v without a cache, want %v and %v", tt.name, cost, uncached, tt.cost, tt.uncached)
+		}
+	}
+	if (llm.Price{}).Known() || !p.Known() {
+		t.Error("only a price that is given is known")
+	}
+}
+
+func TestEquivalents(t *testing.T) {
+	for _, tt := range []struct {
+		usage            llm.Usage
+		tokens, uncached float64
+	}{
+		{llm.Usage{}, 0, 0},
+		{llm.Usage{Input: 100}, 100, 100},
+		{llm.Usage{CacheRead: 1000}, 100, 1000},
+		{llm.Usage{CacheWrite: 1000}, 1250, 1000},
+		{llm.Usage{Input: 10, CacheRead: 1000, CacheWrite: 100, Output: 20}, 10 + 100 + 125 + 100, 1110 + 100},
+	} {
+		if tokens, uncached := tt.usage.Equivalents(); !near(tokens, tt.tokens) || !near(uncached, tt.uncached) {
+			t.Errorf("%+v: got %v and %v without a cache, want %v and %v", tt.usage, tokens, uncached, tt.tokens, tt.uncached)
+		}
+	}
+}

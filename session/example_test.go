@@ -1,0 +1,233 @@
+package session_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"strings"
+	"testing/fstest"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/session"
+)
+
+// message is one of a request in the examples, as vendors have it: Load is a call of
+// the tool by which the model loads a skill.
+type message struct{ Role, Text, Load string }
+
+// script stands for a language model: it answers one after another.
+type script []message
+
+func (s *script) answer(request []message) message {
+	next := (*s)[0]
+	*s = (*s)[1:]
+	next.Role = "assistant"
+	return next
+}
+
+// harbour is a runtime with one skill.
+func harbour(ctx context.Context) *loadout.Runtime {
+	rt, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, fstest.MapFS{
+		"tides/SKILL.md": {Data: []byte("---\nname: tides\ndescription: Reads tide tables.\ndisplayName: Tide tables\n---\nIn summer add one hour.\n")},
+	})}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return rt
+}
+
+// A load as the result of a tool: what was sent once does not change, so that a
+// vendor's cache of prompts serves all of it the next time. This is the protocol to
+// take where there is a choice.
+func Example_toolResult() {
+	ctx := context.Background()
+	rt := harbour(ctx)
+	defer rt.Close()
+	s, err := rt.NewSession(ctx, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	model := &script{{Load: "tides"}, {Text: "At 13:10."}, {Text: "At 19:20."}}
+
+	request := []message{{Role: "system", Text: "Skills:\n" + rt.CatalogText(loadout.TextOptions{Tokens: 2000})}}
+	for _, question := range []string{"When is high water?", "And low water?"} {
+		if err := s.Say(ctx, session.RoleUser, question); err != nil {
+			log.Fatal(err)
+		}
+		request = append(request, message{Role: "user", Text: question})
+		for {
+			answer := model.answer(request)
+			request = append(request, answer)
+			if answer.Load == "" {
+				break
+			}
+			// A skill that cannot be loaded is a text, too, that says why.
+			r, err := s.LoadAs(ctx, answer.Load, session.LoadOptions{ByModel: true})
+			if err != nil {
+				log.Fatal(err)
+			}
+			request = append(request, message{Role: "tool", Text: r.Text})
+		}
+		if err := s.Say(ctx, session.RoleAssistant, request[len(request)-1].Text); err != nil {
+			log.Fatal(err)
+		}
+	}
+	show(request)
+	// Output:
+	// system: Skills: - tides: Reads tide tables.
+	// user: When is high water?
+	// assistant: load tides
+	// tool: Skill tides (from mine) is loaded. Follow its instructions where they apply. In summer add one hour.
+	// assistant: At 13:10.
+	// user: And low water?
+	// assistant: At 19:20.
+}
+
+// A load as messages that the program puts into its conversation: one that the person
+// sees, one with the instructions that only the model does, and one with permissions
+// that only the program does. It is appended as well, and costs about the same.
+func ExampleResult_Activation() {
+	ctx := context.Background()
+	rt := harbour(ctx)
+	defer rt.Close()
+	s, err := rt.NewSession(ctx, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	model := &script{{Load: "tides"}, {Text: "At 13:10."}}
+	var unasked []string // calls that are made without asking, while the skill is in force
+
+	if err := s.Say(ctx, session.RoleUser, "When is high water?"); err != nil {
+		log.Fatal(err)
+	}
+	request := []message{{Role: "user", Text: "When is high water?"}}
+	for {
+		answer := model.answer(request)
+		request = append(request, answer)
+		if answer.Load == "" {
+			break
+		}
+		r, err := s.LoadAs(ctx, answer.Load, session.LoadOptions{ByModel: true})
+		if err != nil {
+			log.Fatal(err)
+		}
+		a := r.Activation(answer.Load)
+		if !a.Success {
+			request = append(request, message{Role: "tool", Text: a.Error})
+			continue
+		}
+		request = append(request, message{Role: "tool", Text: "activated"})
+		for _, m := range a.Messages {
+			text, ok := m.Content.(string)
+			if !ok {
+				continue // permissions: the context modifier has them, too
+			}
+			if !m.IsMeta {
+				fmt.Println("shown:", text)
+			}
+			request = append(request, message{Role: m.Role, Text: text})
+		}
+		if a.ContextModifier != nil {
+			unasked = append(unasked, a.ContextModifier.AllowedTools...)
+		}
+	}
+	show(request)
+	fmt.Println(len(unasked), "calls are made unasked")
+	// Output:
+	// shown: <command-message>The "Tide tables" skill is loading</command-message>
+	// <command-name>tides</command-name>
+	// user: When is high water?
+	// assistant: load tides
+	// tool: activated
+	// user: <command-message>The "Tide tables" skill is loading</command-message> <command-name>tides</command-name>
+	// user: # Tide tables Skill In summer add one hour.
+	// assistant: At 13:10.
+	// 0 calls are made unasked
+}
+
+// A block with what is in force, made anew for each request of a model. The program
+// keeps the conversation by itself: all that it stores of skills are their names, and
+// the session is made from these for each message of a person. Every load and every
+// end of one changes the request near its beginning, which makes this the dearest
+// protocol with vendors that cache prompts.
+func ExampleRenderBlock() {
+	ctx := context.Background()
+	rt := harbour(ctx)
+	defer rt.Close()
+	var available []session.Listed
+	for _, e := range rt.Catalog().Snapshot().Offered() {
+		available = append(available, session.Listed{Name: e.Name, Description: e.Description})
+	}
+	model := &script{{Load: "tides"}, {Text: "At 13:10."}, {Text: "At 19:20."}}
+	isSystem := func(m message) bool { return m.Role == "system" }
+
+	var stored []session.Past
+	for _, question := range []string{"When is high water?", "And low water?"} {
+		s, err := rt.NewSession(ctx, nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := s.Restore(ctx, stored, nil); err != nil {
+			log.Fatal(err)
+		}
+		if err := s.Say(ctx, session.RoleUser, question); err != nil {
+			log.Fatal(err)
+		}
+		conversation := []message{{Role: "system", Text: "You help sailors."}}
+		for _, p := range stored {
+			conversation = append(conversation, message{Role: string(p.Role), Text: p.Text})
+		}
+		conversation = append(conversation, message{Role: "user", Text: question})
+		for {
+			role, text := session.BlockMessage(session.RenderBlock(available, s.Active()), true)
+			request := session.WithBlock(conversation, isSystem, message{Role: role, Text: text})
+			answer := model.answer(request)
+			conversation = append(conversation, answer)
+			if answer.Load == "" {
+				show(request)
+				stored = append(stored, session.Past{Role: session.RoleUser, Text: question},
+					session.Past{Role: session.RoleAssistant, Text: answer.Text, LoadedSkills: s.LoadedSkills()})
+				fmt.Printf("stored: %q with %q\n\n", answer.Text, s.LoadedSkills())
+				break
+			}
+			r, err := s.LoadAs(ctx, answer.Load, session.LoadOptions{ByModel: true})
+			if err != nil {
+				log.Fatal(err)
+			}
+			told := r.Text // why it could not be loaded
+			if r.State != session.StateFailed {
+				told = "Its instructions are in the context above."
+			}
+			conversation = append(conversation, message{Role: "tool", Text: told})
+		}
+		s.Close()
+	}
+	// Output:
+	// system: You help sailors.
+	// developer: <skill> ## Available Skills Load a skill before a task that it fits; its instructions then follow below. - tides: Reads tide tables. ## Loaded Skill Instructions <tides> Skill tides (from mine) is loaded. Follow its instructions where they apply. In summer add one hour. </tides> </skill>
+	// user: When is high water?
+	// assistant: load tides
+	// tool: Its instructions are in the context above.
+	// stored: "At 13:10." with ["tides"]
+	//
+	// system: You help sailors.
+	// developer: <skill> ## Available Skills Load a skill before a task that it fits; its instructions then follow below. - tides: Reads tide tables. ## Loaded Skill Instructions <tides> Skill tides (from mine) is loaded. Follow its instructions where they apply. In summer add one hour. </tides> </skill>
+	// user: When is high water?
+	// assistant: At 13:10.
+	// user: And low water?
+	// stored: "At 19:20." with []
+}
+
+// show prints messages, each on a line.
+func show(messages []message) {
+	for _, m := range messages {
+		text := strings.Join(strings.Fields(m.Text), " ")
+		if m.Load != "" {
+			text = "load " + m.Load
+		}
+		fmt.Println(m.Role+":", text)
+	}
+}

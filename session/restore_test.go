@@ -1,0 +1,434 @@
+package session_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/session"
+)
+
+// Messages of histories, as other programs keep them.
+
+func user(text string) session.Past { return session.Past{Role: session.RoleUser, Text: text} }
+
+func system(text string) session.Past { return session.Past{Role: "system", Text: text} }
+
+func tool(text string) session.Past { return session.Past{Role: "tool", Text: text} }
+
+// answer is one of the model, with the skills that were noted with it.
+func answer(text string, loaded ...string) session.Past {
+	return session.Past{Role: session.RoleAssistant, Text: text, LoadedSkills: loaded}
+}
+
+func call(name, arguments string) session.Past {
+	return session.Past{Role: session.RoleAssistant, Calls: []session.PastCall{{Name: name, Arguments: arguments}}}
+}
+
+func failedCall(name, arguments string) session.Past {
+	p := call(name, arguments)
+	p.Calls[0].Error = true
+	return p
+}
+
+// pairs are turns in which nothing was loaded.
+func pairs(n int) (out []session.Past) {
+	for range n {
+		out = append(out, user("and?"), answer("so"))
+	}
+	return out
+}
+
+// history puts messages and runs of them together.
+func history(parts ...any) (out []session.Past) {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case session.Past:
+			out = append(out, p)
+		case []session.Past:
+			out = append(out, p...)
+		}
+	}
+	return out
+}
+
+// restored opens a new conversation on what a history stands for.
+func restored(t *testing.T, sh session.Skills, past []session.Past, o *session.RestoreOptions) *session.Session {
+	t.Helper()
+	if o == nil {
+		o = &session.RestoreOptions{}
+	}
+	s, err := session.Open(t.Context(), sh, &session.Options{Retention: o.Retention, Budget: o.Budget})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	if err := s.Restore(t.Context(), past, o); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// lefts are the skills in force in the order of loading, each with the turns that it
+// has left.
+func lefts(s *session.Session) string {
+	var out []string
+	for _, a := range s.Active() {
+		if left, bounded := s.Left(a.Skill); bounded {
+			out = append(out, fmt.Sprintf("%s %d", a.Skill.Name, left))
+		} else {
+			out = append(out, a.Skill.Name+" for good")
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func pasts() *shelf {
+	sh := &shelf{}
+	for _, name := range []string{"a", "b", "c"} {
+		sh.put(name, "Do "+name+".\n")
+	}
+	sh.put("empty", " \n")
+	sh.put("people", "Do it.\n").Hidden = true
+	sh.put("base", "The base.\n")
+	sh.put("report", "Report.\n", "base")
+	return sh
+}
+
+// The table "retention and restoration": what is left of a skill that was loaded in a
+// history, by what came after it. The faults of the earlier system are rows as well.
+func TestW12Restoration(t *testing.T) {
+	loaded := history(user("do it"), answer("done", "a"))
+	for _, tt := range []struct {
+		name string
+		past []session.Past
+		want string
+	}{
+		{"nothing", nil, ""},
+		{"loaded in the last assistant message", loaded, "a 5"},
+		{"1 pair later", history(loaded, pairs(1)), "a 4"},
+		{"3 pairs later", history(loaded, pairs(3)), "a 2"},
+		{"4 pairs later", history(loaded, pairs(4)), "a 1"},
+		{"5 pairs later: gone", history(loaded, pairs(5)), ""},
+		{"history ends with a user message: unchanged", history(loaded, pairs(1), user("and?")), "a 4"},
+		{"two user messages in a row count once", history(loaded, user("one"), user("two"), answer("so")), "a 4"},
+		{"two user messages at the end: unchanged", history(loaded, user("one"), user("two")), "a 5"},
+		{"a failed empty turn that was dropped counts once", history(loaded, user("fails"), user("again"), answer("so")), "a 4"},
+		{"a failed empty turn that was kept counts once", history(loaded, user("fails"), answer(""), user("again"), answer("so")), "a 4"},
+		{"a chain of assistant, tool and assistant counts once", history(loaded, user("x"), call("list", "{}"), tool("y"), call("list", "{}"), tool("y"), answer("so")), "a 4"},
+		{"consecutive assistants without a user message are not counted", history(loaded, answer("one"), answer("two"), answer("three")), "a 5"},
+		{"a system message between user and assistant does not stop the clock", history(loaded, user("x"), system("it is noon"), answer("so")), "a 4"},
+		{"system messages in every turn: it expires", history(loaded, slices.Repeat(history(user("x"), system("it is noon"), answer("so")), 5)), ""},
+		{"a tool message between user and assistant does not, either", history(loaded, user("x"), tool("y"), answer("so")), "a 4"},
+		{"a developer message between turns is no turn", history(loaded, session.Past{Role: "developer", Text: "x"}, pairs(1)), "a 4"},
+		{"loaded before any user message", history(answer("done", "a"), pairs(2)), "a 3"},
+		{"same skill loaded again later: the most recent wins, once", history(loaded, pairs(2), user("x"), answer("so", "a"), pairs(1)), "a 4"},
+		{"loaded again after it was gone", history(loaded, pairs(7), user("x"), answer("so", "a")), "a 5"},
+		{"twice in one note: once", history(user("x"), answer("so", "a", "a")), "a 5"},
+		{"several: in the order of their last load", history(loaded, user("x"), answer("so", "b"), user("x"), answer("so", "c", "a")), "b 4, c 5, a 5"},
+		{"unknown name ignored", history(user("x"), answer("so", "zzz", "a")), "a 5"},
+		{"null ignored", decoded(t, `[{"role":"user","text":"x"},{"role":"assistant","text":"so","loaded_skills":null},
+			{"role":"user","text":"x"},{"role":"assistant","text":"so","loaded_skills":[null,"a",""]}]`), "a 5"},
+		{"empty prompt ignored", history(user("x"), answer("so", "empty")), ""},
+		{"a skill that only a person may load is ignored", history(user("x"), answer("so", "people")), ""},
+		{"what it needs comes before it, with as many turns left", history(user("x"), answer("so", "report"), pairs(1)), "base 4, report 4"},
+		{"what it needs and was loaded later has its own", history(user("x"), answer("so", "report"), user("x"), answer("so", "base")), "base 5, report 4"},
+		{"notes on a message of a user or the system are none", history(session.Past{Role: session.RoleUser, LoadedSkills: []string{"a"}}, session.Past{Role: "system", LoadedSkills: []string{"b"}}, answer("so")), ""},
+
+		{"a call of load_skill", history(user("x"), call("load_skill", `{"skill_name":"a"}`), tool("…"), answer("so"), pairs(1)), "a 4"},
+		{"a call of activate_skill", history(user("x"), call("activate_skill", `{"skill_name":"a"}`)), "a 5"},
+		{"a call of read_skill", history(user("x"), call("read_skill", `{"skill_name":"a"}`)), "a 5"},
+		{"read_skill of a file is no load", history(user("x"), call("read_skill", `{"skill_name":"a","file_path":"b.md"}`)), ""},
+		{"the argument is name", history(user("x"), call("load_skill", `{"name":"a"}`)), "a 5"},
+		{"the argument is skill", history(user("x"), call("load_skill", `{"skill":"a"}`)), "a 5"},
+		{"a call of another tool", history(user("x"), call("load_skills", `{"skill_name":"a"}`)), ""},
+		{"arguments that are none", history(user("x"), call("load_skill", `{"skill_name":`), call("load_skill", `["a"]`), call("load_skill", ``), call("load_skill", `{"skill_name":["a"]}`)), ""},
+		{"an errored load is none", history(user("x"), failedCall("load_skill", `{"skill_name":"a"}`), answer("so")), ""},
+		{"an errored load that was noted is none", history(user("x"), failedCall("load_skill", `{"skill_name":"a"}`), answer("so", "a", "b")), "b 5"},
+		{"an errored load that was tried again is one", history(user("x"), failedCall("load_skill", `{"skill_name":"a"}`), call("load_skill", `{"skill_name":"a"}`), answer("so", "a")), "a 5"},
+		{"a turn with a note has no other loads", history(user("x"), call("load_skill", `{"skill_name":"a"}`), answer("so", "b")), "b 5"},
+		{"a note of nothing is a note", history(user("x"), call("load_skill", `{"skill_name":"a"}`), session.Past{Role: session.RoleAssistant, Text: "so", LoadedSkills: []string{}}), ""},
+		{"a turn without a note has its calls", history(loaded, user("x"), call("load_skill", `{"skill_name":"b"}`), answer("so")), "a 4, b 5"},
+		{"a quoted sentence loads nothing", history(user("x"), answer("It says \"Skill 'a' has been loaded.\""), answer("Skill 'b' has been loaded.")), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := lefts(restored(t, pasts(), tt.past, nil)); got != tt.want {
+				t.Errorf("in force %q, want %q", got, tt.want)
+			}
+		})
+	}
+	t.Run("retention 0 is ignored: it is the default", func(t *testing.T) {
+		if got := lefts(restored(t, pasts(), history(loaded, pairs(1)), &session.RestoreOptions{Retention: 0})); got != "a 4" {
+			t.Errorf("in force %q", got)
+		}
+	})
+	t.Run("another retention", func(t *testing.T) {
+		for after, want := range []string{"a 2", "a 1", "", ""} {
+			if got := lefts(restored(t, pasts(), history(loaded, pairs(after)), &session.RestoreOptions{Retention: 2})); got != want {
+				t.Errorf("after %d pairs in force %q, want %q", after, got, want)
+			}
+		}
+	})
+	t.Run("retention for good", func(t *testing.T) {
+		if got := lefts(restored(t, pasts(), history(loaded, pairs(100)), &session.RestoreOptions{Retention: -1})); got != "a for good" {
+			t.Errorf("in force %q", got)
+		}
+	})
+	t.Run("a preloaded skill also found in history: once, and for good", func(t *testing.T) {
+		s := restored(t, pasts(), history(loaded, pairs(3)), nil)
+		r, err := s.LoadAs(t.Context(), "a", session.LoadOptions{Keep: session.KeepPinned, Direct: true})
+		if err != nil || r.State != session.StateAlready {
+			t.Fatalf("the preload is %v, %v; want already", r, err)
+		}
+		if got := lefts(s); got != "a for good" {
+			t.Errorf("in force %q", got)
+		}
+		s = withOptions(t, pasts(), session.Options{})
+		loadAs(t, s, "a", session.LoadOptions{Keep: session.KeepPinned, Direct: true})
+		if err := s.Restore(t.Context(), history(user("x"), answer("so", "b"), loaded, pairs(3)), nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := lefts(s); got != "a for good, b 1" || len(s.Events(0)) != 2 {
+			t.Errorf("preloaded before: in force %q by %q", got, kinds(s.Events(0)))
+		}
+	})
+}
+
+func decoded(t *testing.T, text string) (out []session.Past) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// The old sentences count only where they are asked for, and where nothing else in the
+// history says what was loaded.
+func TestW13OldTextPatterns(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		want       string
+	}{
+		{"loaded", "Skill 'a' has been loaded.", "a 5"},
+		{"with what followed in the line", "Skill 'a' has been loaded. Its instructions were added to the conversation.", "a 5"},
+		{"already active", "Skill 'a' is already active in this conversation turn. Go on.", "a 5"},
+		{"active in short", "Skill 'a' is already active", "a 5"},
+		{"a line among others", "Let me see.\nSkill 'a' has been loaded.\r\nIt says to begin.", "a 5"},
+		{"two", "Skill 'a' has been loaded.\nSkill 'b' has been loaded.", "a 5, b 5"},
+		{"an unknown name", "Skill 'zzz' has been loaded.", ""},
+		{"part of a sentence", "I see that Skill 'a' has been loaded.", ""},
+		{"a sentence that goes on", "Skill 'a' has been loaded by other people before", ""},
+		{"not at the beginning of the line", "- Skill 'a' has been loaded.", ""},
+		{"in quotation marks", "\"Skill 'a' has been loaded.\"", ""},
+		{"in quotation marks on other lines", "The manual says \"\nSkill 'a' has been loaded.\n\" and so on.", ""},
+		{"in printed quotation marks on other lines", "The manual says “first this:\nSkill 'a' has been loaded.\nThen that.”", ""},
+		{"after a quotation", "The manual says \"so\".\nSkill 'a' has been loaded.", "a 5"},
+		{"in a quoted block", "> Skill 'a' has been loaded.", ""},
+		{"going on with a quoted block", "> It says:\nSkill 'a' has been loaded.", ""},
+		{"after a quoted block", "> It says so.\n\nSkill 'a' has been loaded.", "a 5"},
+		{"in code", "```\nSkill 'a' has been loaded.\n```", ""},
+		{"a question", "Skill 'a' has been loaded?", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			past := history(user("x"), answer(tt.text))
+			if got := lefts(restored(t, pasts(), past, &session.RestoreOptions{Text: true})); got != tt.want {
+				t.Errorf("in force %q, want %q", got, tt.want)
+			}
+			if got := lefts(restored(t, pasts(), past, nil)); got != "" {
+				t.Errorf("unasked %q are in force", got)
+			}
+		})
+	}
+	const said = "Skill 'a' has been loaded."
+	for name, past := range map[string][]session.Past{
+		"said by a user":                 history(user(said), answer("so")),
+		"said by a tool":                 history(user("x"), tool(said), answer("so")),
+		"a note long ago":                history(user("x"), answer("so", "b"), pairs(50), user("x"), answer(said)),
+		"a call that failed long ago":    history(user("x"), failedCall("load_skill", `{"skill_name":"b"}`), pairs(50), user("x"), answer(said)),
+		"a note of nothing":              history(user("x"), session.Past{Role: session.RoleAssistant, Text: said, LoadedSkills: []string{}}),
+		"an answer too long to be read":  history(user("x"), answer(said+strings.Repeat("\nand so on", 10_000))),
+		"said, and its time is over now": history(user("x"), answer(said), pairs(5)),
+	} {
+		if got := lefts(restored(t, pasts(), past, &session.RestoreOptions{Text: true})); got != "" {
+			t.Errorf("%s: in force %q, want nothing", name, got)
+		}
+	}
+}
+
+// What was restored is told once, by the event itself, and goes on as what was loaded.
+func TestRestoredSkillsGoOn(t *testing.T) {
+	s := restored(t, pasts(), history(user("x"), answer("so", "report", "a"), pairs(3)), nil)
+	var told []string
+	for _, e := range s.Events(0) {
+		if e.Loaded == nil || !e.Loaded.Direct || e.Loaded.Tokens == 0 || e.Loaded.Digest == "" {
+			t.Errorf("event %+v is no load that is told", e)
+		}
+		told = append(told, e.Loaded.Text)
+	}
+	if text := strings.Join(told, "\n"); strings.Count(text, "Report.") != 1 || strings.Count(text, "Do a.") != 1 {
+		t.Errorf("told is %q", text)
+	}
+	if l := s.Events(0)[0].Loaded; l.For != "report" {
+		t.Errorf("%s is loaded for %q, want report", l.Skill.Name, l.For)
+	}
+	if r := load(t, s, "a"); r.State != session.StateAlready {
+		t.Errorf("a load of what was restored is %s, want already", r.State)
+	}
+	if got := lefts(s); got != "base 2, report 2, a 5" {
+		t.Errorf("in force %q: a load begins the time again", got)
+	}
+	for range 3 {
+		if err := s.Say(t.Context(), session.RoleUser, "x"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := lefts(s); got != "a 2" {
+		t.Errorf("three turns later in force %q", got)
+	}
+}
+
+func TestRestoreIsBounded(t *testing.T) {
+	t.Run("tokens: what was used last stays", func(t *testing.T) {
+		sh := &shelf{}
+		for _, name := range []string{"a", "b", "c", "base"} {
+			sh.put(name, strings.Repeat("word ", 100))
+		}
+		sh.put("d", strings.Repeat("word ", 100), "base")
+		one := sh.skills["a"].Tokens
+		past := history(user("x"), answer("so", "a"), user("x"), answer("so", "b"), user("x"), answer("so", "c"), user("x"), answer("so", "d"))
+		for budget, want := range map[int]string{
+			1:         "base 5, d 5",
+			3 * one:   "c 4, base 5, d 5",
+			4*one + 1: "b 3, c 4, base 5, d 5",
+			0:         "a 2, b 3, c 4, base 5, d 5",
+		} {
+			if got := lefts(restored(t, sh, past, &session.RestoreOptions{Budget: budget})); got != want {
+				t.Errorf("within %d tokens %q, want %q", budget, got, want)
+			}
+		}
+	})
+	t.Run("names", func(t *testing.T) {
+		sh := &shelf{}
+		var names []string
+		for i := range 1000 {
+			names = append(names, fmt.Sprint("s", i))
+			sh.put(names[i], "x")
+		}
+		names = append(names, strings.Repeat("n", 1000))
+		s := restored(t, sh, history(user("x"), answer("so", names...)), nil)
+		if n := len(s.Active()); n == 0 || n > 64 || sh.fetches > 64 {
+			t.Errorf("%d skills of 1,000 were restored, with %d fetches", n, sh.fetches)
+		}
+	})
+	t.Run("arguments", func(t *testing.T) {
+		long := `{"skill_name":"a","x":"` + strings.Repeat("y", 100_000) + `"}`
+		if got := lefts(restored(t, pasts(), history(user("x"), call("load_skill", long)), nil)); got != "" {
+			t.Errorf("in force %q", got)
+		}
+	})
+}
+
+// unreadable is a shelf of which one skill cannot be read.
+type unreadable struct {
+	*shelf
+	name string
+}
+
+func (u unreadable) Fetch(ctx context.Context, ref string) ([]*session.Material, error) {
+	if ref == u.name {
+		return nil, errors.New("disk on fire")
+	}
+	return u.shelf.Fetch(ctx, ref)
+}
+
+func TestRestoreGoesOnWhereASkillCannotBeRead(t *testing.T) {
+	past := history(user("x"), answer("so", "a", "b", "c"))
+	all, err := session.Restore(t.Context(), unreadable{pasts(), "b"}, past, nil)
+	if err == nil || !strings.Contains(err.Error(), `restore skill "b": disk on fire`) {
+		t.Errorf("error %v", err)
+	}
+	if got := kinds(all); !slices.Equal(got, []string{"loaded a", "loaded c"}) {
+		t.Errorf("restored %q", got)
+	}
+	s := withOptions(t, unreadable{pasts(), "b"}, session.Options{})
+	if err := s.Restore(t.Context(), past, nil); err == nil || lefts(s) != "a 5, c 5" {
+		t.Errorf("a session has %q in force, error %v", lefts(s), err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("enough"))
+	if all, err := session.Restore(ctx, pasts(), past, nil); len(all) != 0 || err == nil || err.Error() != "enough" {
+		t.Errorf("after the end: %d events, %v", len(all), err)
+	}
+}
+
+// W13, W14: what is noted with an answer is what the model loaded or used in its turn.
+func TestW13LoadedSkillsOfATurn(t *testing.T) {
+	sh := pasts()
+	s := open(t, &session.Memory{}, sh)
+	turn := func(want ...string) {
+		t.Helper()
+		got := s.LoadedSkills()
+		if !slices.Equal(got, want) {
+			t.Errorf("turn %d: %q, want %q", s.Turn(), got, want)
+		}
+		if got == nil {
+			t.Error("none is null, not an empty list: a note of nothing would be no note")
+		}
+		if err := s.Say(t.Context(), session.RoleUser, "next"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	as := func(ref string, o session.LoadOptions) {
+		t.Helper()
+		if _, err := s.LoadAs(t.Context(), ref, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	as("c", session.LoadOptions{Keep: session.KeepPinned, Direct: true}) // W14: preloaded
+	turn()
+	load(t, s, "report")
+	load(t, s, "zzz") // no load
+	turn("report")    // and not base, which comes with it
+	turn()
+	load(t, s, "report") // a repeat counts
+	as("a", session.LoadOptions{Direct: true})
+	as("b", session.LoadOptions{Keep: session.KeepOnce})
+	turn("report")
+	for _, name := range []string{"a", "c"} { // the model uses what others loaded
+		if err := s.Use(t.Context(), sh.skills[name].ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	turn("a")
+	load(t, s, "b")
+	if _, err := s.Unload(t.Context(), "b", "enough", false); err != nil {
+		t.Fatal(err)
+	}
+	turn()
+	load(t, s, "base")
+	turn("base")
+}
+
+// A history as long as any, of which the last turns count: the goal of facts/cost.md is
+// a millisecond.
+func BenchmarkRestore20000(b *testing.B) {
+	sh := pasts()
+	for name, past := range map[string][]session.Past{
+		"notes": history(pairs(9_990), user("x"), answer("so", "a", "b"), pairs(3), user("x"), call("load_skill", `{"skill_name":"c"}`), answer("so")),
+		"text":  history(pairs(9_990), user("x"), answer("Skill 'a' has been loaded.\nNow this."), pairs(4)),
+		"none":  pairs(10_000),
+		"users": slices.Repeat([]session.Past{user("x")}, 20_000),
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := session.Restore(b.Context(), sh, past, &session.RestoreOptions{Text: name == "text"}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

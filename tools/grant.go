@@ -1,0 +1,90 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// ErrKeepsNothing says that a set has no place for what a person allows.
+var ErrKeepsNothing = errors.New("nothing is kept of what was approved")
+
+// Keeps reports whether [Set.Grant] has a place for grants.
+func (s *Set) Keeps() bool { return s.opts.Grants != nil }
+
+// Grant keeps leave that a person, by, gives for calls like c: of its tool by its
+// principal, once, in its session, or always, and with exact only with these
+// arguments. It is for the tool as it is defined and its server as it is
+// configured: another is asked about again. A grant for one call is used up by the
+// next one that needs it, so that a call in hand is better [Call.Approved]. It
+// fails with [ErrKeepsNothing] where there is no store, with an
+// [*UnknownToolError], or with a [*RefusedError] where a rule denies the call or the
+// tool is not that of [Call.Subject].
+func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool, by policy.Principal) error {
+	if s.opts.Grants == nil {
+		return ErrKeepsNothing
+	}
+	t, err := s.resolve(ctx, c)
+	if err != nil {
+		return err
+	}
+	switch d := s.decide(t, c); {
+	case d.Effect == policy.Deny:
+		return &RefusedError{Tool: *t, Reason: d.Reason, Next: d.Next}
+	case c.Subject != "" && t.Subject() != c.Subject:
+		return &RefusedError{Tool: *t, Ask: true, Reason: "it changed since the person was asked", Next: d.Next}
+	}
+	call := s.call(t, nil)
+	g := policy.Grant{Principal: c.Principal, By: by, Subject: t.Subject(), Name: t.Name, Origin: t.Owner(),
+		Allows: policy.Allows{Call: true}, Scope: scope}
+	if exact {
+		g.Subject = g.Subject.With(c.Arguments)
+		g.Origin += ", with the arguments " + policy.ArgumentsDigest(c.Arguments).Short()
+	}
+	if scope != policy.Always {
+		g.Session = c.Session
+	}
+	kept, err := s.opts.Grants.Put(ctx, g)
+	if err != nil {
+		return fmt.Errorf("keep leave for %s: %w", t.Name, err)
+	}
+	if s.opts.Audit == nil {
+		return nil
+	}
+	err = s.opts.Audit(ctx, policy.Record{Principal: by, Action: "approve", Subject: kept.Subject, Name: call.Permission(), Decision: policy.Allowed,
+		Details: map[string]string{"grant": kept.ID, "scope": string(kept.Scope), "for": kept.Principal.String()}})
+	if err != nil { // leave that is in no log is none
+		_, undone := s.opts.Grants.Revoke(ctx, kept.ID)
+		return errors.Join(fmt.Errorf("record leave for %s: %w", t.Name, err), undone)
+	}
+	return nil
+}
+
+// Declined records that a person was asked about a call and said no.
+func (s *Set) Declined(ctx context.Context, c *Call) error {
+	call := policy.ToolCall{Tool: c.Name, Arguments: c.Arguments}
+	for _, sv := range s.all() {
+		if t := s.known(sv, c.Name); t != nil {
+			call = s.call(t, c.Arguments)
+			break
+		}
+	}
+	return s.record(ctx, policy.ToolDecision{Effect: policy.Deny, Code: policy.Declined, Reason: "the person who was asked said no"}, call, c, false)
+}
+
+// Plan says of each tool whether a person would be asked before a call as c is,
+// with its arguments left out: by the rules, those of skills in force, and what was
+// allowed before. It sets [Tool.NeedsPerson], and uses nothing up. A call is decided
+// again, by its arguments too.
+func (s *Set) Plan(ctx context.Context, all []Tool, c *Call) {
+	for i := range all {
+		t := &all[i]
+		d := s.rules.Load().DecideWith(c.Allow, s.call(t, nil))
+		if s.opts.Grants != nil {
+			d = d.WithGrants(ctx, s.opts.Grants, s.call(t, nil), c.Principal, c.Session)
+		}
+		t.NeedsPerson = d.NeedsPerson()
+	}
+}
