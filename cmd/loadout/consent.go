@@ -3,15 +3,19 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/skill"
 	"github.com/loadout-dev/loadout/tools"
 )
 
@@ -30,7 +34,15 @@ type consent struct {
 // load loads a skill for a model, asking before. Where the person says no, or nobody
 // answers, the skill is loaded without what it would need.
 func (c *consent) load(ctx context.Context, name string, load func() (*session.Result, error)) (*session.Result, error) {
-	given, err := c.ask(ctx, name)
+	wanted, err := c.project(ctx, name)
+	if err == nil && !wanted {
+		text := "The person does not want the skills of this project to be used."
+		return &session.Result{State: session.StateFailed, Text: text, Problems: []string{text}}, nil
+	}
+	var given policy.Scope
+	if err == nil {
+		given, err = c.ask(ctx, name)
+	}
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -44,6 +56,44 @@ func (c *consent) load(ctx context.Context, name string, load func() (*session.R
 		c.grantTools(ctx, res, given)
 	}
 	return res, nil
+}
+
+// project asks, once for each project, whether its skills may tell the agent what to
+// do: whoever opens a folder in a chat need not have written what is in it. Skills of
+// other places are not asked about.
+func (c *consent) project(ctx context.Context, name string) (bool, error) {
+	e, err := c.rt.Catalog().Resolve(ctx, name)
+	dir, gone := os.Getwd()
+	if err != nil || gone != nil || e.Scope != catalog.Project || !strings.HasPrefix(e.Origin, "project.") {
+		return true, nil
+	}
+	subject := policy.Digest("sha256:" + skill.Hash([]byte("skills of the project "+dir)))
+	if _, err := c.grants().Find(ctx, policy.Local(), subject, c.id); err == nil {
+		return true, nil
+	} else if !errors.Is(err, policy.ErrNotGranted) {
+		return false, err
+	}
+	var names []string
+	for _, o := range c.rt.Catalog().Snapshot().Offered() {
+		if strings.HasPrefix(o.Origin, "project.") {
+			names = append(names, o.Name)
+		}
+	}
+	id, err := c.desk.Put(ctx, ask.Ask{ID: c.id + ".project." + skill.Hash([]byte(dir)), Kind: ask.Approval, Session: c.id, Principal: policy.Local(),
+		Message: fmt.Sprintf("The project in %s has skills, and the agent wants to use %s. A skill tells the agent what to do. Do you want the skills of this project to be used?\n\n%s",
+			dir, e.Name, clip(strings.Join(names, ", "), 500))})
+	if err != nil {
+		return false, err
+	}
+	answer, err := c.desk.Wait(ctx, id)
+	if err != nil || answer.Outcome != ask.Accepted {
+		return false, err
+	}
+	kept, err := c.grants().Put(ctx, policy.Grant{Principal: policy.Local(), By: policy.Local(), Subject: subject, Name: dir, Origin: "skills of a project", Scope: policy.Always})
+	if err == nil {
+		err = c.record(ctx, "approve", kept)
+	}
+	return err == nil, err
 }
 
 // wants is the payload of the question.
