@@ -22,6 +22,8 @@ type Approval struct {
 	Arguments json.RawMessage
 	// Scope is for how long it is meant; "" is this call.
 	Scope policy.Scope
+	// Feedback is what the person wants the model to know.
+	Feedback string
 }
 
 // Approver asks for leave for one call.
@@ -55,7 +57,7 @@ func Approve(desk *ask.Desk, session string, who policy.Principal) Approver {
 		if err != nil {
 			return Approval{}, err
 		}
-		out := Approval{Approved: answer.Outcome == ask.Accepted, Scope: answer.Scope}
+		out := Approval{Approved: answer.Outcome == ask.Accepted, Scope: answer.Scope, Feedback: answer.Feedback}
 		if len(answer.Content) > 0 && !bytes.Equal(answer.Content, []byte("null")) {
 			out.Arguments = answer.Content
 		}

@@ -104,7 +104,11 @@ func (c *Caller) call(ctx context.Context, name string, args json.RawMessage) (*
 		case asked != nil:
 			return &Outcome{Text: "Nobody could be asked about the call: " + asked.Error() + ".", Error: true}, nil
 		case !approval.Approved:
-			return &Outcome{Text: "The person did not approve the call of " + name + ". Do not try it again unless they ask for it.", Error: true}, nil
+			text := "The person did not approve the call of " + name + ". Do not try it again unless they ask for it."
+			if approval.Feedback != "" {
+				text += " They say: " + approval.Feedback
+			}
+			return &Outcome{Text: text, Error: true}, nil
 		}
 		res, err = c.approved(ctx, call, refused, approval)
 	}

@@ -144,6 +144,18 @@ func TestApprovalsGrant(t *testing.T) {
 	}
 }
 
+// L14: a person may say why not, which the model is told.
+func TestL14FeedbackReachesTheModel(t *testing.T) {
+	l := newLibrary(t, nil, &ask.Memory{}, &policy.Memory{}, func(ask.Ask) *ask.Answer {
+		return &ask.Answer{Outcome: ask.Declined, Feedback: "put it on the upper shelf"}
+	})
+	l.model.answers = []*llm.Answer{book("1", "put", "a"), says("done")}
+	l.turn(t, "Go.")
+	if got := words(l.model.requests[1]); !holds(got, "did not approve") || !holds(got, "put it on the upper shelf") || len(l.shelf.called) > 0 {
+		t.Errorf("the model is told %q", got)
+	}
+}
+
 // A program that ends while a person is asked has called nothing: who goes on asks the
 // same question, and an answer that came meanwhile counts.
 func TestAskSurvivesACrash(t *testing.T) {

@@ -68,6 +68,8 @@ type Answer struct {
 	// Content is what was answered, of the form of [Ask.Schema]; of an approval the
 	// arguments as the person changed them, nil as they were.
 	Content json.RawMessage `json:"content,omitempty"`
+	// Feedback is what the person says with the answer, as why not.
+	Feedback string `json:"feedback,omitempty"`
 	// Scope is for how long an approval is meant; "" is once.
 	Scope policy.Scope     `json:"scope,omitempty"`
 	By    policy.Principal `json:"by,omitzero"`

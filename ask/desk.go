@@ -125,8 +125,8 @@ func (d *Desk) Answer(ctx context.Context, id string, answer Answer) error {
 	case !a.Deadline.IsZero() && time.Now().After(a.Deadline):
 		answer = Answer{Outcome: Expired}
 	}
-	if len(answer.Content) > MaxPayload {
-		return fmt.Errorf("answer %s: it has %d bytes, more than %d", id, len(answer.Content), MaxPayload)
+	if n := len(answer.Content) + len(answer.Feedback); n > MaxPayload {
+		return fmt.Errorf("answer %s: it has %d bytes, more than %d", id, n, MaxPayload)
 	}
 	err = d.settle(ctx, a, answer)
 	if err == nil && answer.Outcome == Expired {
