@@ -59,6 +59,9 @@ type Options struct {
 	// Instructions are what the model is told first, in a conversation that begins.
 	// One that goes on has its own.
 	Instructions string
+	// Folder is kept in the log of a conversation that begins, for who opens it again;
+	// the model is not told of it.
+	Folder string
 	// Renew returns the instructions as they are now, for a conversation that was
 	// compacted; nil keeps those that it has.
 	Renew func() string

@@ -18,7 +18,7 @@ const maxOffers = 20
 
 // begun is what the model is told first, now.
 func (a *Agent) begun(instructions string) session.Event {
-	return session.Event{Type: session.TypeBegun, Begun: &session.Begun{Instructions: instructions, Skills: a.offered()}}
+	return session.Event{Type: session.TypeBegun, Begun: &session.Begun{Instructions: instructions, Skills: a.offered(), Folder: a.opts.Folder}}
 }
 
 // offered are the names of the skills that there are.

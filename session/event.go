@@ -77,6 +77,8 @@ type Begun struct {
 	Instructions string `json:"instructions"`
 	// Skills are the names of those that could be loaded then.
 	Skills []string `json:"skills,omitempty"`
+	// Folder is the one that the conversation is about, where there is one.
+	Folder string `json:"folder,omitempty"`
 }
 
 // Message is what was said: by a person text, by a model also what it thought, and

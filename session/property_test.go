@@ -2,6 +2,8 @@ package session_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -35,8 +37,19 @@ var (
 // Whatever happens in a conversation, its log says the same when it is read again, the
 // budget holds, what is needed is there, and each skill stays for its time.
 func TestWhatIsInForceIsWhatTheLogSays(t *testing.T) {
+	dir := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
-		sh, l := library(), &session.Memory{}
+		sh := library()
+		var l session.Log = &session.Memory{}
+		if rapid.Bool().Draw(rt, "in a file") {
+			f, err := session.OpenFile(filepath.Join(dir, "log.jsonl"))
+			if err != nil {
+				rt.Fatal(err)
+			}
+			defer os.Remove(filepath.Join(dir, "log.jsonl"))
+			defer f.Close()
+			l = f
+		}
 		o := session.Options{
 			Log:       l,
 			Budget:    rapid.SampledFrom([]int{0, 100, 200, 400}).Draw(rt, "budget"),

@@ -228,6 +228,8 @@ func (f *folder) place(name string, data []byte) error {
 	switch fi, err := dir.Lstat(name); {
 	case err == nil && !fi.Mode().IsRegular():
 		return errors.New("it is no regular file")
+	case err == nil && fi.Mode().Perm()&0o200 == 0:
+		return errors.New("it is read-only; a person can change that")
 	case err == nil:
 		mode = fi.Mode().Perm()
 	}

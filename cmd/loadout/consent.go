@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -128,15 +129,17 @@ func (c *consent) ask(ctx context.Context, name string) (policy.Scope, error) {
 	if err != nil {
 		return "", err
 	}
+	own := *c.app
+	own.stdout = io.Discard // a question has no colours
 	var text strings.Builder
-	fmt.Fprintf(&text, "The skill %s is about to be loaded. Let it use what it brings, in this conversation?\n\n%s", w.Entry.Name, c.approvalText(about, w, c.config))
+	fmt.Fprintf(&text, "The skill %s is about to be loaded. Let it use what it brings, in this conversation?\n\n%s", w.Entry.Name, own.approvalText(about, w, c.config))
 	if len(sk.AllowedTools) > 0 {
 		fmt.Fprintf(&text, "unasked    %s\n", strings.Join(sk.AllowedTools, ", "))
 	}
 	if sk.Model != "" {
 		fmt.Fprintf(&text, "model      %s\n", sk.Model)
 	}
-	id, err := c.desk.Put(ctx, ask.Ask{ID: c.id + ".load." + string(w.Digest), Kind: ask.Approval, Session: c.id, Principal: policy.Local(), Payload: payload, Message: clip(text.String(), ask.MaxMessage/4)})
+	id, err := c.desk.Put(ctx, ask.Ask{ID: c.id + ".load-" + string(w.Digest), Kind: ask.Approval, Session: c.id, Principal: policy.Local(), Payload: payload, Message: withinBytes(text.String(), ask.MaxMessage)})
 	if err != nil {
 		return "", err
 	}
@@ -181,4 +184,13 @@ func offers(rt *loadout.Runtime) []agent.Offer {
 		out = append(out, agent.Offer{Name: e.Name, Description: e.Description})
 	}
 	return out
+}
+
+// withinBytes is a text of at most n bytes.
+func withinBytes(text string, n int) string {
+	const cut = "\n…"
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n-len(cut)], "") + cut
 }

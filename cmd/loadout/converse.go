@@ -32,6 +32,7 @@ type conversation struct {
 	id      string
 	desk    *ask.Desk
 	folder  string // that it works on
+	named   string // the same, where the person named it
 }
 
 // converse opens a conversation, and does something with it.
@@ -45,6 +46,11 @@ func (a *app) converse(ctx context.Context, c *config.Config, o *chatFlags, mode
 		return err
 	}
 	defer log.Close()
+	if o.workspace == "" {
+		if o.workspace, err = folderOf(ctx, log); err != nil {
+			return err
+		}
+	}
 	dir, rules, err := a.chatFolder(o.workspace, id)
 	if err != nil {
 		return err
@@ -78,6 +84,9 @@ func (a *app) converse(ctx context.Context, c *config.Config, o *chatFlags, mode
 	}
 	defer s.Close()
 	t := &conversation{session: s, runtime: rt, set: set, id: id, desk: ask.New(a.askStore()), folder: dir}
+	if o.workspace != "" {
+		t.named = dir
+	}
 	opts, hangUp, err := a.agentOptions(ctx, c, t, lead(p), asks, follow.refresh)
 	if err != nil {
 		return err
@@ -122,12 +131,30 @@ func (a *app) agentOptions(ctx context.Context, c *config.Config, t *conversatio
 		return nil, nil, err
 	}
 	tell := func() string { return instructions(t.runtime, lead) }
-	o = &agent.Options{Instructions: tell(), Renew: tell, Tools: slices.Concat(served, []agent.Tool{caller.CallTool()}, own), Before: refresh,
+	o = &agent.Options{Instructions: tell(), Renew: tell, Folder: t.named, Tools: slices.Concat(served, []agent.Tool{caller.CallTool()}, own), Before: refresh,
 		Skills: func() []agent.Offer { return offers(t.runtime) }, Model: a.namedModel(ctx, c), Desk: t.desk, MaxTokens: c.Models.MaxTokens, Window: c.Models.Window}
 	if asks {
 		o.Load = consent.load
 	}
 	return o, hangUp, nil
+}
+
+// folderOf is the folder that the person named when the conversation began.
+func folderOf(ctx context.Context, log session.Log) (string, error) {
+	events, err := log.Read(ctx, 0)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range slices.Backward(events) {
+		if e.Begun == nil || e.Begun.Folder == "" {
+			continue
+		}
+		if fi, err := os.Stat(e.Begun.Folder); err != nil || !fi.IsDir() {
+			return "", fail(exitNotFound, "name where it is now, with --workspace", "the conversation is about the folder %s, which is not there", e.Begun.Folder)
+		}
+		return e.Begun.Folder, nil
+	}
+	return "", nil
 }
 
 // preload loads the skills that a person names, and those that are marked so, for the

@@ -220,6 +220,9 @@ func (a *app) toolsetOf(ctx context.Context, c *config.Config, rt *loadout.Runti
 	patient(own, configured)
 	patient(theirs, configured)
 	if o.builtin != nil {
+		if slices.ContainsFunc(own, func(s *upstream.Config) bool { return s.Name == builtinName }) {
+			a.note("your MCP server %s is left out: in a chat that is the name of the working folder; give it another one", builtinName)
+		}
 		own = append([]*upstream.Config{{Name: builtinName, Type: memory, URLs: []string{builtinName}, Dir: o.folder, Safety: policy.High.String()}}, own...)
 	}
 	t := &toolset{rules: o.rules}

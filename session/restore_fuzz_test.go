@@ -1,0 +1,69 @@
+package session_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/loadout-dev/loadout/session"
+)
+
+// FuzzRestore: no history brings anything into force but known skills, each once, and
+// not more of them than there may be; and the same history always the same.
+func FuzzRestore(f *testing.F) {
+	f.Add(`[{"role":"user","text":"x"},{"role":"assistant","text":"so","loaded_skills":["a",null,"report"]}]`)
+	f.Add(`[{"role":"user"},{"role":"assistant","calls":[{"name":"load_skill","arguments":"{\"skill_name\":\"a\"}"},{"name":"read_skill","arguments":"{}","error":true}]}]`)
+	f.Add(`[{"role":"user"},{"role":"system"},{"role":"assistant","text":"> x\n\nSkill 'a' has been loaded.\n"}]`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var past []session.Past
+		if json.Unmarshal([]byte(text), &past) != nil {
+			t.Skip()
+		}
+		sh := pasts()
+		for _, o := range []*session.RestoreOptions{nil, {Text: true}, {Retention: -1, Text: true, Budget: 10}} {
+			all, err := session.Restore(t.Context(), sh, past, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := map[session.ID]bool{}
+			for _, e := range all {
+				m := sh.skills[e.Loaded.Skill.Name]
+				if m == nil || m.Hidden || seen[m.ID] || e.Loaded.Unused < 0 {
+					t.Fatalf("restored %+v", e.Loaded)
+				}
+				seen[m.ID] = true
+			}
+			again, _ := session.Restore(t.Context(), sh, past, o)
+			if len(again) != len(all) {
+				t.Fatalf("%d skills, and then %d", len(all), len(again))
+			}
+		}
+	})
+}
+
+// Whatever is around it, a sentence that is quoted or in code loads nothing.
+func TestAQuotedSentenceLoadsNothing(t *testing.T) {
+	const said = "Skill 'a' has been loaded."
+	line := rapid.StringOf(rapid.SampledFrom([]rune("abc .'!->数")))
+	rapid.Check(t, func(rt *rapid.T) {
+		lines := rapid.SliceOfN(line, 0, 5).Draw(rt, "lines")
+		lines = append(lines, said)
+		lines = append(lines, rapid.SliceOfN(line, 0, 5).Draw(rt, "more")...)
+		text := strings.Join(lines, "\n")
+		for how, quoted := range map[string]string{
+			"block":    "> " + strings.Join(lines, "\n> "),
+			"fence":    "```\n" + text + "\n```",
+			"straight": "\"" + text + "\"",
+			"printed":  "It says: “" + text + "”",
+			"indented": "    " + strings.Join(lines, "\n    "),
+			"list":     "- " + strings.Join(lines, "\n- "),
+		} {
+			all, err := session.Restore(t.Context(), pasts(), history(user("x"), answer(quoted)), &session.RestoreOptions{Text: true})
+			if err != nil || len(all) != 0 {
+				rt.Fatalf("%s: %d skills, %v:\n%s", how, len(all), err, quoted)
+			}
+		}
+	})
+}
