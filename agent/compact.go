@@ -122,6 +122,9 @@ func (t *turn) compact(ctx context.Context) error {
 	}
 	kept, events, text := t.attach()
 	c.Skills, c.Text = kept, "The conversation so far, in short:\n\n"+c.Text+"\n"+text
+	if said := t.unanswered(); said != "" {
+		c.Text += "\nThe person said last, and you are about to do it:\n\n" + said + "\n"
+	}
 	if t.opts.Renew != nil {
 		events = append(events, t.begun(t.opts.Renew()))
 	}
@@ -132,6 +135,21 @@ func (t *turn) compact(ctx context.Context) error {
 	t.announce()
 	t.say(Event{Type: Compacted, Text: c.Text, Usage: c.Usage, Model: c.Model})
 	return nil
+}
+
+// unanswered is what the person said last, where the model did not come to an end with
+// it: it is told again as it was, whatever the model wrote of it.
+func (t *turn) unanswered() string {
+	for _, e := range slices.Backward(t.session.Events(0)) {
+		switch {
+		case e.Message == nil:
+		case e.Message.Role == session.RoleUser:
+			return e.Message.Text
+		case !goesOn(e.Message):
+			return ""
+		}
+	}
+	return ""
 }
 
 // attach chooses the skills that stay in force, those first that were used last, and

@@ -104,6 +104,9 @@ func (c *Caller) call(ctx context.Context, name string, args json.RawMessage) (*
 		case asked != nil:
 			return &Outcome{Text: "Nobody could be asked about the call: " + asked.Error() + ".", Error: true}, nil
 		case !approval.Approved:
+			if err := c.Set.Declined(ctx, call); err != nil {
+				note(ctx, "that the call was not approved could not be recorded: "+err.Error())
+			}
 			text := "The person did not approve the call of " + name + ". Do not try it again unless they ask for it."
 			if approval.Feedback != "" {
 				text += " They say: " + approval.Feedback

@@ -103,16 +103,19 @@ func (t *turn) broken() bool {
 	for _, e := range slices.Backward(t.session.Events(0)) {
 		switch {
 		case e.Message != nil && e.Message.Role == session.RoleAssistant:
-			return len(e.Message.Calls) > 0 || e.Message.Stop == string(llm.StopPause) || e.Message.Stop == stopCut
+			return goesOn(e.Message)
 		case e.Result != nil:
 			return !e.Result.Wait
 		case e.Message != nil:
 			return true
-		case e.Compacted != nil:
-			return false
 		}
 	}
 	return false
+}
+
+// goesOn reports whether a message of the model is not the end of its turn.
+func goesOn(m *session.Message) bool {
+	return len(m.Calls) > 0 || m.Stop == string(llm.StopPause) || m.Stop == stopCut
 }
 
 // run asks the model until it wants no more tools.

@@ -151,7 +151,7 @@ func (f *Files) change(ctx context.Context, session string, edit func([]record) 
 
 // find returns the session of an ask, and its asks.
 func (f *Files) find(id string) (string, []record, error) {
-	i := strings.LastIndexByte(id, '.')
+	i := strings.IndexByte(id, '.') // a session's name has none
 	if i < 0 || !sessionName().MatchString(id[:i]) {
 		return "", nil, ErrUnknown
 	}

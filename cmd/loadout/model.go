@@ -23,13 +23,7 @@ var vendors = map[string]string{"anthropic": "ANTHROPIC_API_KEY", "openai": "OPE
 // the vendor's name for it, or the demonstration. Without any it is the
 // demonstration, and given says so.
 func (a *app) model(ctx context.Context, c *config.Config, o *chatFlags) (m llm.Model, given bool, err error) {
-	name, server, key := cmp.Or(o.model, c.Models.Default), o.baseURL, o.key
-	if name == c.Models.Default { // what is configured belongs together
-		server = cmp.Or(server, c.Models.BaseURL)
-		if server == c.Models.BaseURL {
-			key = cmp.Or(key, c.Models.Key)
-		}
-	}
+	name, server, key := chosenModel(c, o)
 	if name == "" || name == "demo" {
 		return demo.New(&demo.Options{Next: "For a real model: loadout chat --model anthropic:NAME or openai:NAME, with its key in ANTHROPIC_API_KEY or OPENAI_API_KEY."}), name != "", nil
 	}
@@ -53,8 +47,25 @@ func (a *app) model(ctx context.Context, c *config.Config, o *chatFlags) (m llm.
 	return llm.Retry(m, nil), true, nil
 }
 
-// namedModel returns the model that a skill names: one of the configuration's names,
-// or a vendor and its name for it.
+// chosenModel is the model that is meant, with its server and the key for that: what is
+// configured belongs together, and no key goes to a server that only a flag names.
+func chosenModel(c *config.Config, o *chatFlags) (name, server, key string) {
+	name = cmp.Or(o.model, c.Models.Default)
+	m, short := c.Models.Names[name]
+	switch {
+	case short:
+	case name == c.Models.Default:
+		m = config.Named{Model: name, BaseURL: c.Models.BaseURL, Key: c.Models.Key}
+	default:
+		m.Model = name
+	}
+	if o.baseURL != "" && o.baseURL != m.BaseURL {
+		return m.Model, o.baseURL, o.key
+	}
+	return m.Model, m.BaseURL, cmp.Or(o.key, m.Key)
+}
+
+// namedModel returns the model that a skill names: one of the configuration's names.
 func (a *app) namedModel(ctx context.Context, c *config.Config) func(string) (llm.Model, error) {
 	made := map[string]llm.Model{}
 	var mu sync.Mutex
@@ -64,16 +75,14 @@ func (a *app) namedModel(ctx context.Context, c *config.Config) func(string) (ll
 		if m := made[name]; m != nil {
 			return m, nil
 		}
-		for _, text := range c.Models.Names {
-			if short, long, _ := strings.Cut(text, "="); short == name {
-				m, _, err := a.model(ctx, c, &chatFlags{model: long})
-				if err == nil {
-					made[name] = m
-				}
-				return m, err
-			}
+		if _, ok := c.Models.Names[name]; !ok {
+			return nil, errors.New("models.names has no such name")
 		}
-		return nil, errors.New("models.names has no such name")
+		m, _, err := a.model(ctx, c, &chatFlags{model: name})
+		if err == nil {
+			made[name] = m
+		}
+		return m, err
 	}
 }
 

@@ -430,6 +430,8 @@ func decode(v any, n *yaml.Node) error {
 		return decodeList(v, n)
 	case *map[string]Price:
 		return decodePrices(v, n)
+	case *map[string]Named:
+		return decodeNames(v, n)
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ type Models struct {
 	Key       string
 	MaxTokens int
 	Prices    map[string]Price // by vendor:name; * may end one
-	Names     []string         // that skills have for models, as small=anthropic:NAME
+	Names     map[string]Named // short ones, which skills have for models
 	Window    int
 }
 
@@ -92,7 +92,7 @@ type Usage struct {
 type setting struct {
 	key, env, doc string
 	also          string            // another variable, which counts before env does
-	value         func(*Config) any // *bool, *int, *string, *[]string or *map[string]Price
+	value         func(*Config) any // *bool, *int, *string, *[]string, *map[string]Price or *map[string]Named
 	// project says that a project's own file may set it before the project
 	// is trusted.
 	project bool
@@ -186,11 +186,13 @@ var settings = []setting{
 		doc: "The most tokens of one answer; 0 is what the model's vendor says."},
 	{key: "models.window", env: "LOADOUT_MODELS_WINDOW", value: func(c *Config) any { return &c.Models.Window }, check: between(0, 100_000_000),
 		doc: "How many tokens the model takes at once: before a conversation has as many, it is put in short.\n0 never does that."},
-	{key: "models.names", env: "LOADOUT_MODELS_NAMES", value: func(c *Config) any { return &c.Models.Names }, check: modelNames,
-		doc: "What skills call models, as [haiku=anthropic:NAME]: a skill that was approved and names one of\nthem has it while it is loaded. Other names are ignored, with a notice."},
+	{key: "models.names", env: "LOADOUT_MODELS_NAMES", value: func(c *Config) any { return &c.Models.Names },
+		doc: "Short names of models, as haiku: anthropic:NAME, or here: {model: openai:NAME, base_url: URL, key:\n" +
+			"SECRET}: for --model, and for skills that were approved and name one, which have it while they are\nloaded. Other names in skills are ignored, with a notice."},
 	{key: "models.prices", env: "LOADOUT_MODELS_PRICES", value: func(c *Config) any { return &c.Models.Prices },
-		doc: "What models cost, in US dollars a million tokens, as \"anthropic:NAME\": {input: 3, output: 15,\n" +
-			"cache_read: 0.3, cache_write: 3.75}. A * may end a name; the longest that fits counts. None is built in."},
+		doc: "What models cost, in US dollars a million tokens, as {\"anthropic:NAME\": {input: 3, output: 15,\n" +
+			"cache_read: 0.3, cache_write: 3.75}}. What is not said of the cache costs as input does. A * may\n" +
+			"end a name; the longest that fits counts. No prices are built in."},
 	{key: "usage.enabled", env: "LOADOUT_USAGE_ENABLED", also: "LOADOUT_USAGE", value: func(c *Config) any { return &c.Usage.Enabled },
 		doc: "Count what skills, tools and models are used for, in a file of yours that is sent nowhere; see\n" +
 			"loadout usage. LOADOUT_USAGE=off is false too."},
@@ -214,17 +216,6 @@ func oneOf(names ...string) func(any) error {
 		}
 		return fmt.Errorf("%q is not one of %s", *v.(*string), strings.Join(names[1:], ", "))
 	}
-}
-
-// modelNames checks that each text is NAME=VENDOR:NAME.
-func modelNames(v any) error {
-	for _, text := range *v.(*[]string) {
-		name, model, _ := strings.Cut(text, "=")
-		if vendor, rest, _ := strings.Cut(model, ":"); name == "" || vendor == "" || rest == "" {
-			return fmt.Errorf("%q is not as haiku=anthropic:NAME", text)
-		}
-	}
-	return nil
 }
 
 // webAddress checks an address of a registry. What is wrong may hold a password,
@@ -273,6 +264,10 @@ func (s setting) parse(c *Config, text string) error {
 		*v = text
 	case *map[string]Price:
 		if err := parsePrices(v, text); err != nil {
+			return err
+		}
+	case *map[string]Named:
+		if err := parseNames(v, text); err != nil {
 			return err
 		}
 	case *[]string:

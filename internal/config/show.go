@@ -32,6 +32,10 @@ func (c *Config) Values() []Value {
 			prices := map[string]Price{}
 			maps.Copy(prices, *p)
 			v.Value = prices
+		case *map[string]Named:
+			named := map[string]Named{}
+			maps.Copy(named, *p)
+			v.Value = named
 		}
 		out = append(out, v)
 	}
@@ -51,6 +55,8 @@ func (v Value) Text() string {
 		return strconv.Quote(x)
 	case map[string]Price:
 		return pricesText(x)
+	case map[string]Named:
+		return namesText(x)
 	default:
 		return fmt.Sprint(x)
 	}

@@ -1,0 +1,55 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loadout-dev/loadout/internal/config"
+)
+
+// A short name is for a model, or for one of a server with its key; what is shown is
+// read back as it was, from a file and from a variable.
+func TestNamesOfModels(t *testing.T) {
+	m := newMachine(t)
+	m.write(userFile, "models:\n  names:\n    haiku: anthropic:small\n    here: {model: openai:qwen3, base_url: 'http://127.0.0.1:1/v1', key: LOCAL}\n")
+	want := map[string]config.Named{"haiku": {Model: "anthropic:small"}, "here": {Model: "openai:qwen3", BaseURL: "http://127.0.0.1:1/v1", Key: "LOCAL"}}
+	if diff := cmp.Diff(want, m.load().Models.Names); diff != "" {
+		t.Fatalf("(-want +got)\n%s", diff)
+	}
+	text := ""
+	for _, v := range m.load().Values() {
+		if v.Key == "models.names" {
+			text = v.Text()
+		}
+	}
+	again := newMachine(t)
+	again.write(userFile, "models:\n  names: "+text+"\n")
+	if diff := cmp.Diff(want, again.load().Models.Names); diff != "" {
+		t.Errorf("from a file: (-want +got)\n%s", diff)
+	}
+	again = newMachine(t)
+	again.env["LOADOUT_MODELS_NAMES"] = text
+	if diff := cmp.Diff(want, again.load().Models.Names); diff != "" {
+		t.Errorf("from a variable: (-want +got)\n%s", diff)
+	}
+}
+
+func TestBadNamesOfModels(t *testing.T) {
+	for text, want := range map[string]string{
+		"[a]":                                "expected names, each with its model",
+		"{a: b}":                             `"b" is no model`,
+		"{'a:b': 'c:d'}":                     "is no short name",
+		"{a: ['x']}":                         "expected a model",
+		"{a: {model: 'x:y', url: z}}":        `there is no "url"`,
+		"{a: {model: 'x:y', key: [z]}}":      "key: expected text",
+		"{a: {model: 'x:y', base_url: 'z'}}": "base_url",
+	} {
+		m := newMachine(t)
+		m.write(userFile, "models:\n  names: "+text+"\n")
+		if _, err := config.Load(m.in); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}
