@@ -53,11 +53,19 @@ func (t *turn) answered() bool {
 // and what came after that.
 func (t *turn) size() int {
 	total := 0
+	compacted, begun := false, false
 	for _, e := range slices.Backward(t.session.Events(0)) {
-		if u := usageSum(e); u > 0 {
+		switch u := usageSum(e); {
+		case e.Begun != nil && !begun: // the instructions are sent also after a compaction
+			total += tokens(e)
+			begun = true
+		case e.Begun != nil || compacted: // is not sent any more
+		case u > 0:
 			return total + u
+		default:
+			total += tokens(e)
+			compacted = e.Compacted != nil
 		}
-		total += tokens(e)
 	}
 	return total
 }

@@ -179,6 +179,9 @@ func TestPersonInvokesASkill(t *testing.T) {
 	if err := tk.Invoke(t.Context(), "secret", "again", tk.tell); err != nil {
 		t.Fatal(err)
 	}
+	if got := words(tk.model.requests[3]); got[len(got)-1] != "/secret again" || !holds(got, "Whisper again.") {
+		t.Errorf("the model is told %q", got)
+	}
 	tk.prefixes(t)
 	if err := tk.Invoke(t.Context(), "nobody", "", tk.tell); err == nil || !strings.Contains(err.Error(), "nobody") {
 		t.Errorf("got %v", err)

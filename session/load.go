@@ -82,7 +82,8 @@ type LoadOptions struct {
 	// Direct says that the result is not told to the model by the caller: the text
 	// becomes a part of the conversation by itself.
 	Direct bool
-	// Arguments are what a person typed after the name: see [FillArguments].
+	// Arguments are what a person typed after the name: see [FillArguments]. Of a direct
+	// load the author's places for them are filled also where there are none.
 	Arguments string
 }
 
@@ -277,7 +278,7 @@ func (s *Session) fetch(ctx context.Context, key flightKey) ([]*Material, error)
 	if main.Hidden && key.o.ByModel {
 		return nil, fmt.Errorf("the skill %s is for a person to load: it does not let a model do so", main.ID.Name)
 	}
-	if key.o.Arguments != "" {
+	if key.o.Direct || key.o.Arguments != "" {
 		filled := *main // it may be shared
 		rest := ""
 		filled.Instructions, rest = FillArguments(main.Instructions, []string{key.o.Arguments}, main.ArgumentHint != "")
@@ -288,71 +289,6 @@ func (s *Session) fetch(ctx context.Context, key flightKey) ([]*Material, error)
 		all[len(all)-1] = &filled
 	}
 	return all, nil
-}
-
-// longer is the one of two that keeps a skill longer in force.
-func longer(a, b Keep) Keep {
-	for _, k := range []Keep{KeepPinned, KeepUsed} {
-		if a == k || b == k {
-			return k
-		}
-	}
-	return KeepOnce
-}
-
-// beyond are the ends of skills that have to go, so that what is in force with the
-// loads is within the budget: what was used least recently first, but neither what is
-// pinned, nor what is loaded, nor what others in force need. s.mu is held.
-func (s *Session) beyond(all []*Material, loads []Event) []Event {
-	if s.budget <= 0 {
-		return nil
-	}
-	total := 0
-	for _, e := range loads {
-		if e.Loaded != nil {
-			total += e.Loaded.Tokens
-		}
-	}
-	rest := slices.DeleteFunc(s.state.Active(), func(a Active) bool { return find(loads, a.Skill) != nil })
-	for _, a := range rest {
-		total += a.Tokens
-	}
-	reason := fmt.Sprintf("the instructions in force are bounded to %d tokens", s.budget)
-	var events []Event
-	for total > s.budget {
-		i := leastUsed(rest, all)
-		if i < 0 {
-			break
-		}
-		total -= rest[i].Tokens
-		events = append(events, Event{Type: TypeUnloaded, Unloaded: &Unloaded{rest[i].Skill, reason}})
-		rest = slices.Delete(rest, i, i+1)
-	}
-	return events
-}
-
-// leastUsed is the index of what was used least recently and can go, or -1.
-func leastUsed(active []Active, loaded []*Material) int {
-	best := -1
-	for i, a := range active {
-		stays := a.Keep == KeepPinned ||
-			slices.ContainsFunc(loaded, func(m *Material) bool { return m.ID == a.Skill }) ||
-			slices.ContainsFunc(active, func(b Active) bool { return slices.Contains(b.Needs, a.Skill.Name) })
-		if !stays && (best < 0 || a.Used < active[best].Used) {
-			best = i
-		}
-	}
-	return best
-}
-
-// find is the load of a skill among events, or nil.
-func find(events []Event, id ID) *Loaded {
-	for _, e := range events {
-		if e.Loaded != nil && e.Loaded.Skill == id {
-			return e.Loaded
-		}
-	}
-	return nil
 }
 
 // lastLoad is the last of the loads in events, of which there is one.
@@ -395,77 +331,6 @@ func sentence(err error) string {
 		return text
 	}
 	return err.Error() + "."
-}
-
-// NeededError says that a skill cannot be unloaded because others need it.
-type NeededError struct {
-	Name string
-	By   []string
-}
-
-func (e *NeededError) Error() string {
-	return fmt.Sprintf("skill %s is needed by %s; unload them too, or all at once", e.Name, strings.Join(e.By, ", "))
-}
-
-// ErrNotLoaded says that a skill is not in force.
-var ErrNotLoaded = errors.New("skill is not loaded")
-
-// Unload takes a skill out of force, by its name or [ID.Key]. Where other
-// skills in force need it, it is a [*NeededError], or with cascade these are
-// unloaded first. It returns the names of what was unloaded.
-func (s *Session) Unload(ctx context.Context, name, reason string, cascade bool) ([]string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	active := s.state.Active()
-	i := slices.IndexFunc(active, func(a Active) bool { return a.Skill.Name == name || a.Skill.Key() == name })
-	if i < 0 {
-		return nil, fmt.Errorf("unload %s: %w", name, ErrNotLoaded)
-	}
-	going := dependents(active, active[i].Skill.Name)
-	if len(going) > 0 && !cascade {
-		return nil, &NeededError{name, names(going)}
-	}
-	going = append(going, active[i])
-	var events []Event
-	for _, a := range going {
-		why := reason
-		if a.Skill != active[i].Skill {
-			why = fmt.Sprintf("needs %s, which was unloaded", name)
-		}
-		events = append(events, Event{Type: TypeUnloaded, Unloaded: &Unloaded{a.Skill, why}})
-	}
-	if err := s.append(ctx, events...); err != nil {
-		return nil, fmt.Errorf("unload %s: %w", name, err)
-	}
-	return names(going), nil
-}
-
-// dependents are the active skills that need name, directly or through
-// others, each before those it needs.
-func dependents(active []Active, name string) []Active {
-	needs := func(a Active, name string) bool { return slices.Contains(a.Needs, name) }
-	var out []Active
-	seen := map[string]bool{name: true}
-	var visit func(name string)
-	visit = func(name string) {
-		for _, a := range active {
-			if needs(a, name) && !seen[a.Skill.Name] {
-				seen[a.Skill.Name] = true
-				visit(a.Skill.Name)
-				out = append(out, a)
-			}
-		}
-	}
-	visit(name)
-	return out
-}
-
-func names(active []Active) []string {
-	var out []string
-	for _, a := range active {
-		out = append(out, a.Skill.Name)
-	}
-	return out
 }
 
 // Refresh compares every skill in force with what it is now and appends

@@ -101,7 +101,7 @@ func (r *restoration) add(all []*Material, ago int) bool {
 		return true
 	}
 	main := all[len(all)-1]
-	if main.Hidden || Body(main) == "" || r.asked[main.ID.Key()] {
+	if main.Hidden || Body(main) == "" {
 		return true
 	}
 	tokens := 0

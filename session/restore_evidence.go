@@ -52,7 +52,7 @@ func lastTurns(history []Past, most int) [][]Past {
 			end, answered = i, false
 		}
 	}
-	if answered && len(out) != most {
+	if answered {
 		out = append(out, history[:end])
 	}
 	return out

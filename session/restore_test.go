@@ -129,6 +129,7 @@ func TestW12Restoration(t *testing.T) {
 		{"same skill loaded again later: the most recent wins, once", history(loaded, pairs(2), user("x"), answer("so", "a"), pairs(1)), "a 4"},
 		{"loaded again after it was gone", history(loaded, pairs(7), user("x"), answer("so", "a")), "a 5"},
 		{"twice in one note: once", history(user("x"), answer("so", "a", "a")), "a 5"},
+		{"noted with an answer of nothing else", history(user("x"), answer("", "a"), pairs(1)), "a 4"},
 		{"several: in the order of their last load", history(loaded, user("x"), answer("so", "b"), user("x"), answer("so", "c", "a")), "b 4, c 5, a 5"},
 		{"unknown name ignored", history(user("x"), answer("so", "zzz", "a")), "a 5"},
 		{"null ignored", decoded(t, `[{"role":"user","text":"x"},{"role":"assistant","text":"so","loaded_skills":null},
@@ -150,6 +151,7 @@ func TestW12Restoration(t *testing.T) {
 		{"an errored load is none", history(user("x"), failedCall("load_skill", `{"skill_name":"a"}`), answer("so")), ""},
 		{"an errored load that was noted is none", history(user("x"), failedCall("load_skill", `{"skill_name":"a"}`), answer("so", "a", "b")), "b 5"},
 		{"an errored load that was tried again is one", history(user("x"), failedCall("load_skill", `{"skill_name":"a"}`), call("load_skill", `{"skill_name":"a"}`), answer("so", "a")), "a 5"},
+		{"a load that worked, and failed when it was repeated", history(user("x"), call("load_skill", `{"skill_name":"a"}`), failedCall("load_skill", `{"skill_name":"a"}`), answer("so", "a")), "a 5"},
 		{"a turn with a note has no other loads", history(user("x"), call("load_skill", `{"skill_name":"a"}`), answer("so", "b")), "b 5"},
 		{"a note of nothing is a note", history(user("x"), call("load_skill", `{"skill_name":"a"}`), session.Past{Role: session.RoleAssistant, Text: "so", LoadedSkills: []string{}}), ""},
 		{"a turn without a note has its calls", history(loaded, user("x"), call("load_skill", `{"skill_name":"b"}`), answer("so")), "a 4, b 5"},
@@ -313,15 +315,27 @@ func TestRestoreIsBounded(t *testing.T) {
 	})
 	t.Run("names", func(t *testing.T) {
 		sh := &shelf{}
-		var names []string
+		past := history(user("x"))
 		for i := range 1000 {
-			names = append(names, fmt.Sprint("s", i))
-			sh.put(names[i], "x")
+			name := fmt.Sprint("s", i)
+			sh.put(name, "x")
+			past = append(past, answer("so", name))
 		}
-		names = append(names, strings.Repeat("n", 1000))
-		s := restored(t, sh, history(user("x"), answer("so", names...)), nil)
-		if n := len(s.Active()); n == 0 || n > 64 || sh.fetches > 64 {
-			t.Errorf("%d skills of 1,000 were restored, with %d fetches", n, sh.fetches)
+		if s := restored(t, sh, past, nil); len(s.Active()) != 64 || s.Active()[63].Skill.Name != "s999" || sh.fetches != 64 {
+			t.Errorf("%d skills of 1,000 were restored, with %d fetches", len(s.Active()), sh.fetches)
+		}
+	})
+	t.Run("names in one note", func(t *testing.T) {
+		names := slices.Repeat([]string{"a"}, 100_000)
+		if got := lefts(restored(t, pasts(), history(user("x"), answer("so", append(names, "b", "b")...)), nil)); got != "a 5, b 5" {
+			t.Errorf("in force %q", got)
+		}
+	})
+	t.Run("a name", func(t *testing.T) {
+		sh, long := pasts(), strings.Repeat("n", 257)
+		sh.put(long, "x")
+		if got := lefts(restored(t, sh, history(user("x"), answer("so", long, "a")), nil)); got != "a 5" {
+			t.Errorf("in force %q", got)
 		}
 	})
 	t.Run("arguments", func(t *testing.T) {
