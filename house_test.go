@@ -82,6 +82,13 @@ var banned = map[string]map[string]string{
 		"github.com/openai/":        "an agent knows no vendor",
 		"github.com/spf13/":         "a library does not know the command line",
 	},
+	"internal/terminal": {
+		module + "/mcpserver":       "what a person sees does not depend on who serves it",
+		module + "/internal/config": "it is given options, not configuration files",
+		"github.com/anthropics/":    "it knows no vendor",
+		"github.com/openai/":        "it knows no vendor",
+		"github.com/spf13/":         "what is typed in a conversation is no command line",
+	},
 	"workspace": {
 		module + "/mcpserver": "arrows go down only",
 		module + "/tools":     "whether a call may be made is decided before it gets here",
@@ -179,6 +186,11 @@ var banned = map[string]map[string]string{
 		"github.com/spf13/": "a library does not know the command line",
 		"os/exec":           "who opens a browser is the command",
 	},
+	"internal/usage": {
+		module + "/": "what is used is counted by names, and nothing of it is looked up",
+		"net/http":   "what is counted is sent nowhere",
+		"os/exec":    "counting starts nothing",
+	},
 	"internal/running": {
 		module + "/": "states are told and read as data",
 		"net":        "files are local",
@@ -201,6 +213,11 @@ var banned = map[string]map[string]string{
 	"llm/demo": {
 		module + "/": "a demonstration knows the model interface alone",
 		"net/http":   "it needs no network",
+	},
+	"llm/replay": {
+		module + "/": "a recording knows the model interface alone, and so no key",
+		"net/http":   "what is replayed needs no network",
+		"os/exec":    "a recording is files",
 	},
 	"internal/wasm": {
 		module + "/": "it runs a module in a process of its own, inside a sandbox that others made",
@@ -233,11 +250,13 @@ var excepted = map[string][]string{
 	"profile":          {"skill", "upstream", "internal/tree", "internal/address", "internal/message", "internal/pattern"},
 	"policy":           {"internal/filelock", "internal/pattern"},
 	"internal/oauth":   {"internal/filelock", "internal/address", "policy", "internal/pattern"},
+	"internal/usage":   {"internal/filelock", "llm"},
 	"internal/running": {"internal/filelock", "policy", "internal/pattern"},
 	"ask":              {"internal/filelock", "policy", "internal/pattern"},
 	"llm/anthropic":    {"llm"},
 	"llm/openai":       {"llm"},
 	"llm/demo":         {"llm", "internal/pattern"},
+	"llm/replay":       {"llm", "internal/pattern"},
 	"internal/script":  {"skill", "internal/near", "internal/pattern"},
 	"internal/install": {"skill", "sandbox", "internal/script", "internal/near", "internal/filelock", "internal/pattern"},
 	"internal/client":  {"internal/pattern"},

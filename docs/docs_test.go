@@ -241,7 +241,7 @@ func TestCommandsExist(t *testing.T) {
 func commands(t *testing.T) map[string][]string {
 	t.Helper()
 	flagName := regexp.MustCompile(`(?m)^ +(?:(-\w), +|    )?(--[\w-]+)`)
-	commandName := regexp.MustCompile(`(?m)^  ([a-z]+) {2,}\S`)
+	commandName := regexp.MustCompile(`(?m)^  ([a-z]+) +\S`)
 	out := map[string][]string{}
 	var visit func(words ...string)
 	visit = func(words ...string) {

@@ -46,29 +46,40 @@ func (s *Server) addFolders() {
 
 func (s *Server) readFolder(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	uri := req.Params.URI
-	handle, name, ok := strings.Cut(strings.TrimPrefix(uri, folderScheme), "/")
-	name, err := url.PathUnescape(name)
-	if !ok || err != nil || !fs.ValidPath(name) {
+	data, err := ReadLink(s.rt, uri)
+	switch {
+	case errors.Is(err, errTooLarge):
+		return nil, err
+	case err != nil:
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
-	dir, err := s.rt.FolderPath(handle)
-	if err != nil {
-		return nil, mcp.ResourceNotFoundError(uri)
-	}
-	data, err := readBelow(dir, name)
-	if err != nil {
-		if errors.Is(err, errTooLarge) {
-			return nil, err
-		}
-		return nil, mcp.ResourceNotFoundError(uri)
-	}
-	c := &mcp.ResourceContents{URI: uri, MIMEType: loadout.MIMEType(name)}
+	c := &mcp.ResourceContents{URI: uri, MIMEType: loadout.MIMEType(uri)}
 	if loadout.IsText(data) {
 		c.Text = string(data)
 	} else {
 		c.Blob = data
 	}
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{c}}, nil
+}
+
+// ReadLink reads a file that a script left in its working folder, by the link that the
+// result of run_skill_script has. It has at most 16 MiB.
+func ReadLink(rt *loadout.Runtime, link string) ([]byte, error) {
+	rest, ok := strings.CutPrefix(link, folderScheme)
+	handle, name, _ := strings.Cut(rest, "/")
+	name, err := url.PathUnescape(name)
+	if !ok || err != nil || !fs.ValidPath(name) {
+		return nil, errors.New("it is no link of a file that a script left")
+	}
+	dir, err := rt.FolderPath(handle)
+	if err != nil {
+		return nil, err
+	}
+	data, err := readBelow(dir, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.New("there is no such file any more") // without where it was
+	}
+	return data, err
 }
 
 var errTooLarge = errors.New("the file is too large to be read as a resource")

@@ -201,7 +201,7 @@ func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, run loadout.
 		s.used(useOf(UseScript, e, UseRefused))
 		return nil, failed((&peopleOnlyError{e}).Error()), nil
 	}
-	run.Workspace = s.opts.Workspace
+	run.Workspace, run.Session = s.opts.Workspace, s.opts.Session
 	done := s.tell(ctx, req, &run)
 	began := time.Now()
 	res, err := s.rt.Run(ctx, run)

@@ -61,6 +61,9 @@ func addTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Context, 
 	if tools := out.Properties["tools"]; tools != nil && t.Name == "load_skill" {
 		tools.Items = &jsonschema.Schema{Type: "object"} // find_tools says more of them
 	}
+	if messages := out.Properties["messages"]; messages != nil { // permissions, the other kind, are no business of a server
+		messages.Items.Properties["content"] = &jsonschema.Schema{Type: "string"}
+	}
 	t.OutputSchema = out
 	mcp.AddTool(sdk, t, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
 		res, out, err := h(ctx, in)

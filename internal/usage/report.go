@@ -213,6 +213,7 @@ func same(a, b *os.File) bool {
 
 // counter adds uses up.
 type counter struct {
+	decoder
 	since            time.Time
 	first            time.Time
 	faces            map[string]*Face
@@ -251,7 +252,7 @@ func (c *counter) line(b []byte, long bool) {
 		c.damaged++
 		return
 	}
-	u, err := decode(b[:len(b)-1])
+	u, err := c.decode(b[:len(b)-1])
 	switch {
 	case err != nil:
 		c.damaged++

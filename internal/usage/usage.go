@@ -69,9 +69,6 @@ const (
 	maxKey  = 512
 )
 
-// maxCount is more tokens than one use can have; a line with more is damaged.
-const maxCount = 1 << 40
-
 var (
 	errLong    = errors.New("the line is too long")
 	errDamaged = errors.New("the line is damaged")
@@ -89,30 +86,6 @@ func (u Use) encode() ([]byte, error) {
 		return nil, errLong
 	}
 	return append(b, '\n'), nil
-}
-
-// decode reads a line without its end.
-func decode(b []byte) (Use, error) {
-	var l line
-	if err := json.Unmarshal(b, &l); err != nil {
-		return Use{}, errDamaged
-	}
-	u := l.Use
-	counts := []int{u.Tokens}
-	if v := u.Usage; v != nil {
-		counts = append(counts, v.Input, v.CacheRead, v.CacheWrite, v.Output)
-	}
-	for _, n := range counts {
-		if n < 0 || n > maxCount {
-			return Use{}, errDamaged
-		}
-	}
-	const day = 24 * 60 * 60 * 1000
-	if u.Time.IsZero() || u.Face == "" || !u.Kind.known() || !u.Outcome.known() || l.Millis < 0 || l.Millis > 100*day || u.Kind == KindModel && (u.Model == "" || u.Usage == nil) {
-		return Use{}, errDamaged
-	}
-	u.Took = time.Duration(l.Millis * float64(time.Millisecond))
-	return u, nil
 }
 
 func (k Kind) known() bool {

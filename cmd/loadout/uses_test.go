@@ -1,0 +1,71 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+	"testing/fstest"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/usage"
+	"github.com/loadout-dev/loadout/session"
+)
+
+// What is appended to a conversation is counted once, and what it holds already, as one
+// that goes on does, is not. A failed load is of a skill that there is, or of none.
+func TestConversationIsCounted(t *testing.T) {
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, fstest.MapFS{
+		"tides/SKILL.md": {Data: []byte("---\nname: tides\ndescription: Reads tide tables.\n---\nAdd one hour in summer.\n")},
+	})}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	state := t.TempDir()
+	a := &app{environment: environment{getenv: func(name string) string { return map[string]string{"LOADOUT_STATE": state}[name] }}}
+	kept := &session.Memory{}
+	if err := kept.Append(t.Context(), &session.Event{Type: session.TypeLoaded, Loaded: &session.Loaded{Skill: session.ID{Name: "old", Origin: "mine", Dir: "old"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := a.counted(kept, &config.Config{}, rt); got != session.Log(kept) {
+		t.Errorf("switched off, the log is %T", got)
+	}
+	log := a.counted(kept, &config.Config{Usage: config.Usage{Enabled: true}}, rt)
+	s, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Load(t.Context(), "tides"); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []session.Event{
+		{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleUser, Text: "sk-secret"}},
+		{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleAssistant, Text: "sk-secret", Model: "v:m", Usage: &session.Usage{Input: 3, CacheRead: 4, Output: 5},
+			Calls: []session.Call{{ID: "1", Name: "load_skill", Arguments: `{"name":"sk-secret"}`}, {ID: "2", Name: "load_skill", Arguments: `{"name":"tides"}`}, {ID: "3", Name: "sk-secret", Arguments: `{}`}}}},
+		{Type: session.TypeResult, Result: &session.Returned{Call: "1", Text: "sk-secret", Error: true}},
+		{Type: session.TypeResult, Result: &session.Returned{Call: "2", Text: "sk-secret", Error: true}},
+		{Type: session.TypeResult, Result: &session.Returned{Call: "3", Text: "sk-secret", Error: true}},
+	} {
+		if err := s.Append(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := usage.Read(usage.Options{Path: filepath.Join(state, "usage.jsonl")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Skills) != 1 || r.Skills[0].Key != "mine/tides" || r.Skills[0].Loads != 2 || r.Skills[0].Failures != 1 || r.Skills[0].Tokens == 0 {
+		t.Errorf("skills %+v", r.Skills)
+	}
+	if len(r.Models) != 1 || r.Models[0].Name != "v:m" || r.Models[0].Input != 3 || r.Models[0].CacheRead != 4 || r.Models[0].Output != 5 {
+		t.Errorf("models %+v", r.Models)
+	}
+	if r.Unknown != 1 || len(r.Tools) != 0 || r.Damaged != 0 {
+		t.Errorf("%d unknown, tools %+v, %d damaged", r.Unknown, r.Tools, r.Damaged)
+	}
+	if len(r.Faces) != 1 || r.Faces[0].Name != faceChat {
+		t.Errorf("faces %+v", r.Faces)
+	}
+}

@@ -1,0 +1,51 @@
+package usage
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What is read the quick way is what JSON says.
+func FuzzPlainLines(f *testing.F) {
+	for _, s := range []string{
+		`{"time":"2026-03-01T09:00:00.123Z","face":"mcp","kind":"call","skill":"s","key":"here/s","tool":"s_x__y","tokens":5,"outcome":"ok","ms":10.25}`,
+		`{"time":"2026-03-01T09:00:00+01:00"}`, `{"face":"a\u0041"}`, `{"face":"é"}`, `{"face":"a":"b"}`, `{"face":"a","face":"b"}`, `{"ms":1e3}`,
+		`{"ms":01}`, `{"ms":0x1p4}`, `{"ms":1_0}`, `{"ms":.5}`, `{"tokens":+1}`, `{"tokens":1.0}`, `{"tokens":null}`, `{"tokens": 1}`, `{"Face":"a"}`, `{"usage":{"input":1}}`, `{"face":"a",}`, `{}`, `{"`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got, ok := new(decoder).plain(b)
+		if !ok {
+			return
+		}
+		var want line
+		if err := json.Unmarshal(b, &want); err != nil {
+			t.Fatalf("%q is no line: %v", b, err)
+		}
+		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })); diff != "" {
+			t.Errorf("%q (-want +got)\n%s", b, diff)
+		}
+	})
+}
+
+// What this package writes is read the quick way, but for models and odd names.
+func TestOwnLinesAreReadQuickly(t *testing.T) {
+	for _, u := range []Use{
+		{Face: "mcp", Kind: KindLoad, Skill: "pdf", Key: "user/pdf", Tokens: 100, Outcome: OK},
+		{Face: "mcp", Kind: KindCall, Tool: "a__b", Took: 1500 * time.Microsecond, Outcome: Failed},
+		{Face: "run", Kind: KindScript, Skill: "pdf", Key: "user/pdf", Tool: "scripts/a b.py", Took: 40 * time.Hour, Outcome: Refused},
+	} {
+		u.Time = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+		b, err := u.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := new(decoder).plain(b[:len(b)-1]); !ok {
+			t.Errorf("not %s", b)
+		}
+	}
+}
