@@ -197,7 +197,7 @@ func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, run loadout.
 	if err != nil {
 		e = nil // Run says so
 	}
-	if e != nil && e.DisableModelInvocation {
+	if e != nil && e.DisableModelInvocation && (s.opts.Invoked == nil || !s.opts.Invoked(e)) {
 		s.used(useOf(UseScript, e, UseRefused))
 		return nil, failed((&peopleOnlyError{e}).Error()), nil
 	}

@@ -53,6 +53,12 @@ type Options struct {
 	// Session is the conversation that the server is for, where it is for one alone:
 	// what a person allows for a session is for that. "" is that of each connection.
 	Session string
+	// Quiet says nothing, in results, of skills that came or went: who leads the
+	// conversation tells of them.
+	Quiet bool
+	// Invoked reports whether a person brought a skill into the conversation that is
+	// not for models, whose scripts may then be run; nil is that none was.
+	Invoked func(*catalog.Entry) bool
 	// Grow lists the tools that load_skill brings as tools of this server too, for
 	// connections of the older era only, each its own. It has no effect with Compat.
 	Grow bool

@@ -82,6 +82,9 @@ func (t *texts) forget(s *Server) {
 // news returns what changed in the catalog since the sender of req was last
 // told, once.
 func (t *texts) news(s *Server, req mcp.Request) string {
+	if s.opts.Quiet {
+		return ""
+	}
 	ss := lasting(req)
 	if ss == nil {
 		return ""

@@ -65,11 +65,8 @@ func FuzzArgumentsDigest(f *testing.F) {
 	f.Add([]byte(`{"a":"<\u003c"}`), []byte(`{"a":"<<"}`))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		var wide bytes.Buffer
-		if json.Valid(a) && len(a) > 0 && json.Indent(&wide, bytes.TrimSpace(a), "", "  ") == nil {
-			ra, rw := policy.ArgumentsDigest(a), policy.ArgumentsDigest(wide.Bytes())
-			if ra != rw && !bytes.Contains(a, []byte{0xff}) && unambiguous(a) {
-				t.Errorf("%q and %q have different digests", a, wide.Bytes())
-			}
+		if unambiguous(a) && json.Indent(&wide, a, "", "  ") == nil && policy.ArgumentsDigest(a) != policy.ArgumentsDigest(wide.Bytes()) {
+			t.Errorf("%q and %q have different digests", a, wide.Bytes())
 		}
 		if policy.ArgumentsDigest(a) == policy.ArgumentsDigest(b) && json.Valid(a) && json.Valid(b) {
 			if diff := cmp.Diff(value(t, a), value(t, b)); diff != "" {
@@ -79,8 +76,8 @@ func FuzzArgumentsDigest(f *testing.F) {
 	})
 }
 
-// unambiguous reports whether a JSON text has a form without its blanks at all: it
-// is its own re-encoding, sorted.
+// unambiguous reports whether a JSON text is written as this program would, and not
+// deeply nested: then nobody can read it in two ways.
 func unambiguous(text []byte) bool {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -218,7 +215,7 @@ func TestLastingGrantComesFirst(t *testing.T) {
 	}
 }
 
-func TestB6UnreadableGrantsAllowNothing(t *testing.T) {
+func TestL10UnreadableGrantsAllowNothing(t *testing.T) {
 	s, _, file := kept(t)
 	c := call("s", "t", `{}`)
 	c.Subject = policytest.Digest("b")

@@ -4,7 +4,9 @@
 // the digest of its bytes, with the grant's hosts, secrets and so on. Grants
 // are kept in a [Store]: [Files] for processes that share a machine, [Memory]
 // for one process. [Decide] answers whether a script of a skill may run;
-// [Hold] ends a run whose grant was withdrawn; [Audit] records decisions.
+// [Hold] ends a run whose grant was withdrawn. [Rules] answer whether a tool may
+// be called, and [ToolDecision.WithGrants] whether a person allowed that before.
+// [Audit] records decisions.
 // [Bounds] is what a sandbox may give, and [Intersect] never widens it.
 //
 // Everything here fails closed: what cannot be read, is damaged, or belongs to

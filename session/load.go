@@ -216,7 +216,7 @@ func (s *Session) enter(ctx context.Context, key flightKey, all []*Material, b b
 	r := &Result{State: StateLoaded, Material: main, Tools: b.tools}
 	var events []Event
 	var texts []string
-	loads := 0
+	loads, before := 0, "" // of the last load, what the conversation has of it
 	for _, m := range all {
 		filled := m == main && key.o.Arguments != "" // its text is another one each time
 		if a, ok := s.state.Find(m.ID); ok && a.Digest == m.Digest && !filled {
@@ -239,12 +239,18 @@ func (s *Session) enter(ctx context.Context, key flightKey, all []*Material, b b
 			r.Brought = append(r.Brought, m.ID.Name)
 		}
 		events = append(events, Event{Type: TypeLoaded, Loaded: &l})
-		texts = append(texts, l.Text)
+		if before = s.told(&l); before != "" {
+			texts = append(texts, RenderAgain(m))
+		} else {
+			texts = append(texts, l.Text)
+		}
 		r.Problems = append(r.Problems, m.Problems...)
 	}
 	if len(events) > 0 {
 		if rest := b.text(); rest != "" && loads > 0 { // part of what the model was told
-			texts = append(texts, rest)
+			if !strings.HasSuffix(before, "\n"+rest) {
+				texts = append(texts, rest)
+			}
 			lastLoad(events).Text += "\n" + rest
 		}
 		events = append(events, s.beyond(all, events)...)
@@ -263,6 +269,27 @@ func (s *Session) enter(ctx context.Context, key flightKey, all []*Material, b b
 	}
 	r.Text = strings.Join(texts, "\n")
 	return r, nil
+}
+
+// told is the text with which the instructions of a load were told before, where that
+// is in the conversation still; "" where it is not, or they are others now. s.mu is
+// held.
+func (s *Session) told(l *Loaded) string {
+	if l.Direct {
+		return "" // it is told where it is
+	}
+	for _, e := range slices.Backward(s.events) {
+		switch {
+		case e.Compacted != nil && !slices.Contains(e.Compacted.Skills, l.Skill):
+			return ""
+		case e.Loaded != nil && e.Loaded.Skill == l.Skill:
+			if strings.HasPrefix(e.Loaded.Text, l.Text) {
+				return e.Loaded.Text
+			}
+			return ""
+		}
+	}
+	return ""
 }
 
 // fetch gets the material of a load.

@@ -56,6 +56,12 @@ func RenderAlready(m *Material) string {
 	return fmt.Sprintf("Skill %s is already loaded and unchanged; its instructions are further up in this conversation.", m.ID.Name)
 }
 
+// RenderAgain is a load of what went out of force, and whose instructions the
+// conversation still holds.
+func RenderAgain(m *Material) string {
+	return fmt.Sprintf("Skill %s is loaded again and unchanged; follow its instructions, which are further up in this conversation.\n", m.ID.Name)
+}
+
 // fileLines names the files beside SKILL.md, and the scripts among them.
 func fileLines(m *Material) string {
 	var files, scripts []string

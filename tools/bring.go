@@ -182,12 +182,16 @@ func (s *Set) bring(ctx context.Context, e *catalog.Entry, sk *skill.Skill, loan
 	return kept.servers, append(problems, clashes...)
 }
 
+// needsLeave reports whether anything of a skill, or on loan to it, is not the
+// person's or the program's.
+func needsLeave(sk *skill.Skill, loans []loan) bool {
+	return sk.MCPServers.Configs != nil || sk.Provider != nil || slices.ContainsFunc(loans, func(l loan) bool { return l.entry != nil })
+}
+
 // leaves asks for leave to start what the skill defines, and the providers that it
 // uses; those without it are taken out of the loans.
 func (s *Set) leaves(ctx context.Context, b *bundle, e *catalog.Entry, sk *skill.Skill, loans *[]loan) []string {
-	defines := sk.MCPServers.Configs != nil || sk.Provider != nil
-	borrows := slices.ContainsFunc(*loans, func(l loan) bool { return l.entry != nil })
-	if !defines && !borrows {
+	if !needsLeave(sk, *loans) {
 		return nil // all of it is the program's
 	}
 	if s.opts.Permit == nil {

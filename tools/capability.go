@@ -115,7 +115,7 @@ func (s *Set) skillCapability(ctx context.Context, e *catalog.Entry) (*Capabilit
 		return nil, err
 	}
 	level, asks := policy.Safe, false
-	if e.Brings || slices.ContainsFunc(files, isScript) {
+	if slices.ContainsFunc(files, isScript) || s.starts(ctx, e, sk) {
 		level = policy.Medium
 		if s.opts.Permits == nil || !s.opts.Permits(ctx, e) {
 			level, asks = policy.Unknown, true
@@ -126,6 +126,16 @@ func (s *Set) skillCapability(ctx context.Context, e *catalog.Entry) (*Capabilit
 		SafetyLevel: level, Permission: id, WhenToUse: sk.WhenToUse, RequiresApproval: asks,
 		CostHint: fmt.Sprintf("%d tokens", skill.Tokens(sk.Instructions))}
 	return &k, nil
+}
+
+// starts reports whether a skill brings servers or tools that need leave, which those
+// of the person and of the program do not.
+func (s *Set) starts(ctx context.Context, e *catalog.Entry, sk *skill.Skill) bool {
+	if !e.Brings {
+		return false
+	}
+	own, loans, _ := s.borrow(ctx, e, sk)
+	return needsLeave(own, loans)
 }
 
 // isScript reports whether a file is one that could be run.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -21,11 +23,6 @@ func (s *Set) Permit(ctx context.Context, server string, c *Call) error {
 	t := s.known(sv, upstream.ToolName(server, c.Name))
 	if t == nil { // listed by a connection of its own, and not by ours yet
 		t = &Tool{Name: upstream.ToolName(server, c.Name), Server: server, Skill: sv.skill, Definition: &mcp.Tool{Name: c.Name}, server: sv}
-		if s.opts.Grants != nil && s.decide(t, c).NeedsPerson() { // a grant is for a definition
-			if now, err := s.current(ctx, t); err == nil && now != nil {
-				t = now
-			}
-		}
 	}
 	return s.permit(ctx, t, c)
 }
@@ -46,24 +43,16 @@ func (s *Set) PermitPart(server, kind, name string) error {
 }
 
 // permit is nil where policy lets the tool be called, or a person did: now, or
-// before and for this tool as it is. What the skills in force allow counts last.
+// before and for this tool as it is. t becomes the tool that the decision is about.
 func (s *Set) permit(ctx context.Context, t *Tool, c *Call) error {
-	call := s.call(t, c.Arguments)
-	if len(call.Arguments) == 0 {
-		call.Arguments = json.RawMessage("{}")
-	}
-	d := s.rules.Load().DecideWith(c.Allow, call)
-	approved := false
+	d, approved := s.decide(t, c), false
 	if d.NeedsPerson() {
 		var err error
-		if approved, err = s.approved(ctx, t, c); err != nil {
+		if d, approved, err = s.leave(ctx, t, c, d); err != nil {
 			return err
 		}
-		if !approved {
-			d = s.granted(ctx, t, call, c, d)
-		}
 	}
-	if err := s.record(ctx, d, call, c, approved); err != nil {
+	if err := s.record(ctx, d, s.call(t, c.Arguments), c, approved); err != nil {
 		return &RefusedError{Tool: *t, Reason: "the decision cannot be recorded: " + err.Error()}
 	}
 	if d.Allow() || approved {
@@ -72,52 +61,63 @@ func (s *Set) permit(ctx context.Context, t *Tool, c *Call) error {
 	return &RefusedError{Tool: *t, Ask: d.NeedsPerson(), Reason: d.Reason, Next: d.Next}
 }
 
-// approved reports whether a person approved the call of this tool. t becomes the
-// tool as it is now where they were asked about another.
-func (s *Set) approved(ctx context.Context, t *Tool, c *Call) (bool, error) {
-	if !c.Approved || c.Subject == "" {
-		return c.Approved, nil
+// leave answers again for a call that a person has to allow: they approved it, or
+// its like before. What they are asked about, and what counts as the same, is the tool
+// as its server defines it now, which is not always what was listed last.
+func (s *Set) leave(ctx context.Context, t *Tool, c *Call, d policy.ToolDecision) (policy.ToolDecision, bool, error) {
+	if s.opts.Grants == nil && c.Subject == "" {
+		return d, c.Approved, nil
 	}
 	now, err := s.current(ctx, t)
 	switch {
+	case err != nil && c.Subject != "":
+		return d, false, &FailedError{Tool: *t, Err: err}
 	case err != nil:
-		return false, &FailedError{Tool: *t, Err: err}
-	case now == nil:
-		return false, s.unknown(ctx, c, &UnknownToolError{Name: t.Name, Near: s.near(t.Name)})
+		d.Reason += "; whether it is as it was before cannot be told: " + err.Error()
+		return d, c.Approved, nil
+	case now != nil:
+		*t = *now
+		d = s.decide(t, c)
+	case t.definition != nil:
+		return d, false, s.unknown(ctx, c, &UnknownToolError{Name: t.Name, Near: s.near(t.Name)})
 	}
-	*t = *now
-	return t.Subject() == c.Subject, nil
+	switch {
+	case !d.NeedsPerson():
+		return d, false, nil
+	case c.Approved && (c.Subject == "" || c.Subject == t.Subject()):
+		return d, true, nil
+	}
+	return s.granted(ctx, t, c, d), false, nil
 }
 
-// granted answers again where a person may have allowed the call before. A grant
-// counts for the tool as its server defines it now, which is not always what was
-// listed last, and one for a single call is used up.
-func (s *Set) granted(ctx context.Context, t *Tool, call policy.ToolCall, c *Call, d policy.ToolDecision) policy.ToolDecision {
+// granted answers again by what a person allowed before. Leave for a single call is
+// used up.
+func (s *Set) granted(ctx context.Context, t *Tool, c *Call, d policy.ToolDecision) policy.ToolDecision {
 	if s.opts.Grants == nil {
 		return d
 	}
+	call := s.call(t, c.Arguments)
+	if len(call.Arguments) == 0 {
+		call.Arguments = json.RawMessage("{}")
+	}
 	g := d.WithGrants(ctx, s.opts.Grants, call, c.Principal, c.Session)
-	if g.Grant == nil {
-		return g
-	}
-	now, err := s.current(ctx, t)
 	switch {
-	case err != nil:
-		d.Reason += "; whether it is as it was approved cannot be told: " + err.Error()
+	case g.Grant != nil && g.Grant.Scope == policy.Once && policy.Use(ctx, s.opts.Grants, *g.Grant) != nil:
 		return d
-	case now == nil || now.Subject() != t.Subject():
-		if now != nil {
-			*t = *now
-		}
-		d.Reason += "; it changed since it was approved"
-		return d
-	}
-	if g.Grant.Scope == policy.Once {
-		if err := policy.Use(ctx, s.opts.Grants, *g.Grant); err != nil {
-			return d
-		}
+	case g.Grant == nil && s.grantedAnother(ctx, t, c):
+		g.Reason += "; it changed since it was approved"
 	}
 	return g
+}
+
+// grantedAnother reports whether there is leave for the tool, or its server, as it
+// was.
+func (s *Set) grantedAnother(ctx context.Context, t *Tool, c *Call) bool {
+	all, _, err := s.opts.Grants.List(ctx)
+	return err == nil && slices.ContainsFunc(all, func(g policy.Grant) bool {
+		return g.Allows.Call && g.Scope == policy.Always && g.Principal == c.Principal && g.Name == t.Name && g.Origin == t.Owner() &&
+			g.Subject != t.Subject() && !g.Expired(time.Now())
+	})
 }
 
 // current is the tool as its server says now, nil where it has none of that name.

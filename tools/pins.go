@@ -35,6 +35,17 @@ func hashOf(t *mcp.Tool) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// subject identifies a tool of the server, with how that is configured and what a
+// skill sets for the tool; "" where that cannot be told.
+func (sv *server) subject(t *mcp.Tool) policy.Digest {
+	settings, err := json.Marshal(sv.settings[t.Name])
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "tool %s %q %s %s", sv.config.Digest(), t.Name, hashOf(t), settings))
+	return policy.Digest("sha256:" + hex.EncodeToString(sum[:]))
+}
+
 func (p *Pins) file(key string) string {
 	return filepath.Join(p.Dir, strings.TrimPrefix(key, "sha256:")+".json")
 }
@@ -132,15 +143,17 @@ type screened struct {
 // once.
 type definition struct {
 	*mcp.Tool
-	name   string // here
-	schema func() *schema
+	name    string // here
+	schema  func() *schema
+	subject func() policy.Digest
 }
 
 // index makes the maps.
-func (s *screened) index(server string) {
+func (s *screened) index(sv *server) {
 	s.named, s.here = map[string]*definition{}, map[string]*definition{}
 	for _, t := range s.usable {
-		d := &definition{Tool: t, name: upstream.ToolName(server, t.Name), schema: sync.OnceValue(func() *schema { return newSchema(t) })}
+		d := &definition{Tool: t, name: upstream.ToolName(sv.name, t.Name),
+			schema: sync.OnceValue(func() *schema { return newSchema(t) }), subject: sync.OnceValue(func() policy.Digest { return sv.subject(t) })}
 		s.named[t.Name], s.here[d.name] = d, d
 	}
 }
@@ -168,7 +181,7 @@ func (s *Set) screen(sv *server, l *upstream.Listing) *screened {
 			out.problem = fmt.Sprintf("MCP server %s changed how it defines %s", sv.name, strings.Join(changed, ", "))
 		}
 	}
-	out.index(sv.name)
+	out.index(sv)
 	sv.screened.Store(out)
 	return out
 }

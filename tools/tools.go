@@ -1,7 +1,9 @@
 // Package tools puts MCP tools at the hand of an agent: those of the person's own
 // servers, of a profile's, and those that skills bring when they are loaded. It
 // finds out which servers a skill means ([Set.Bring]), finds tools by what they
-// are for ([Set.Find]), and calls them ([Set.Call]) under the rules of policy.
+// are for ([Set.Find]), and calls them ([Set.Call]) under the rules of policy and what
+// a person allowed before ([Set.Grant]). A planner is told what there is by
+// [Set.Capabilities].
 //
 // It starts nothing of a skill that was not approved, keeps no conversation, and
 // shows no secret. One server that fails takes nothing else down: what is wrong
@@ -10,11 +12,7 @@ package tools
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -276,12 +274,7 @@ func (t *Tool) Subject() policy.Digest {
 	if t.definition == nil {
 		return ""
 	}
-	settings, err := json.Marshal(t.server.settings[t.Definition.Name])
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "tool %s %q %s %s", t.server.config.Digest(), t.Definition.Name, hashOf(t.Definition), settings))
-	return policy.Digest("sha256:" + hex.EncodeToString(sum[:]))
+	return t.definition.subject()
 }
 
 // SkillKey identifies the skill that brings it, as [catalog.Entry.Key] does; "" is the

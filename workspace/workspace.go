@@ -45,6 +45,9 @@ type Ran struct {
 type Options struct {
 	// Run runs a command with the folder as its directory; nil has no run_command.
 	Run func(ctx context.Context, args []string, timeout time.Duration) (*Ran, error)
+	// Made reads a file that a script left, by the link that its result has, so that
+	// write_file can put it into the folder; nil has none.
+	Made func(link string) ([]byte, error)
 	// Project is the directory of the project in whose .loadout/skills skills are
 	// saved; "" has no save_skill. Saved is called after one was; nil is not.
 	Project string
@@ -193,8 +196,28 @@ func (f *folder) list(ctx context.Context, _ *mcp.CallToolRequest, in listArgs) 
 }
 
 type writeArgs struct {
-	Path    string `json:"path" jsonschema:"inside the folder"`
-	Content string `json:"content"`
+	Path    string  `json:"path" jsonschema:"inside the folder"`
+	Content *string `json:"content,omitempty"`
+	From    string  `json:"from,omitempty" jsonschema:"or the link of a file that a script left, as loadout-work://…"`
+}
+
+// data is what is to be written.
+func (f *folder) data(in *writeArgs) ([]byte, error) {
+	switch {
+	case in.From == "" && in.Content == nil:
+		return nil, errors.New("say what is written: give its content, or from where it is taken")
+	case in.From == "":
+		return []byte(*in.Content), nil
+	case in.Content != nil && *in.Content != "":
+		return nil, errors.New("give the content or from where it is taken, not both")
+	case f.opts.Made == nil:
+		return nil, errors.New("no scripts are run here, so that there is no file to take")
+	}
+	data, err := f.opts.Made(in.From)
+	if err != nil {
+		return nil, fmt.Errorf("take %s: %w", in.From, err)
+	}
+	return data, nil
 }
 
 func (f *folder) write(_ context.Context, _ *mcp.CallToolRequest, in writeArgs) (*mcp.CallToolResult, any, error) {
@@ -202,12 +225,16 @@ func (f *folder) write(_ context.Context, _ *mcp.CallToolRequest, in writeArgs) 
 	if err != nil {
 		return nil, nil, err
 	}
+	data, err := f.data(&in)
+	if err != nil {
+		return nil, nil, err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.place(name, []byte(in.Content)); err != nil {
+	if err := f.place(name, data); err != nil {
 		return nil, nil, plainError(in.Path, err)
 	}
-	return said(fmt.Sprintf("Wrote %s, %d bytes.", in.Path, len(in.Content))), nil, nil
+	return said(fmt.Sprintf("Wrote %s, %d bytes.", in.Path, len(data))), nil, nil
 }
 
 // place puts a file in place in one step, with the folders above it.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/loadout-dev/loadout"
@@ -26,12 +25,12 @@ type found struct {
 // depth is how many hits are looked at.
 const depth = 10
 
-// bySearch asks the search of ever larger sets, and prints a table of each question of
-// the smallest that led elsewhere.
+// bySearch asks the search of ever larger sets. Verbose, it prints what led elsewhere in
+// the largest.
 func bySearch(ctx context.Context, questions []question, dirs []string, verbose bool) error {
 	fmt.Printf("\nSearch, %d questions for which there is a skill:\n\n", len(questions)-none(questions))
 	rows := [][]string{{"skills", "questions", "hit@1", "hit@3", "MRR", "nothing found"}}
-	var alone []found
+	var alone, last []found
 	for n := range len(dirs) + 1 {
 		rt, err := open(ctx, dirs[:n])
 		if err != nil {
@@ -39,7 +38,7 @@ func bySearch(ctx context.Context, questions []question, dirs []string, verbose 
 		}
 		name := "the bundled"
 		if n > 0 {
-			name = "and those of " + filepath.Base(dirs[n-1])
+			name = "and those of " + dirs[n-1]
 		}
 		all, err := askSearch(ctx, rt, questions)
 		name = fmt.Sprintf("%s, %d", name, len(rt.Catalog().Snapshot().Offered()))
@@ -47,7 +46,7 @@ func bySearch(ctx context.Context, questions []question, dirs []string, verbose 
 		if err != nil {
 			return err
 		}
-		if n == 0 {
+		if last = all; n == 0 {
 			alone = all
 		}
 		rows = append(rows, quality(all).row(name, "all"))
@@ -66,7 +65,7 @@ func bySearch(ctx context.Context, questions []question, dirs []string, verbose 
 	measure.Markdown(os.Stdout, confidence(alone))
 	if verbose {
 		fmt.Println()
-		measure.Markdown(os.Stdout, elsewhere(alone))
+		measure.Markdown(os.Stdout, elsewhere(last))
 	}
 	return nil
 }

@@ -69,7 +69,11 @@ func (a *app) capabilities(ctx context.Context, o *capabilitiesFlags) error {
 		}
 		a.capabilityTable(p)
 		if unknown && !o.connect {
-			a.note("to connect them, and see their tools: loadout capabilities --connect%s", a.profileFlags())
+			given := ""
+			for _, f := range o.files {
+				given += " --mcp-config " + quoted(f)
+			}
+			a.note("to connect them, and see their tools: loadout capabilities --connect%s", given+a.profileFlags())
 		}
 		return nil
 	})

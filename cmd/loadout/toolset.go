@@ -226,7 +226,7 @@ func (a *app) toolsetOf(ctx context.Context, c *config.Config, rt *loadout.Runti
 		own = append([]*upstream.Config{{Name: builtinName, Type: memory, URLs: []string{builtinName}, Dir: o.folder, Safety: policy.High.String()}}, own...)
 	}
 	t := &toolset{rules: o.rules}
-	sandboxed := &skillServers{rt: rt, project: project, flags: a.flags(), off: scriptsOff(c)}
+	sandboxed := &skillServers{rt: rt, project: project, flags: a.flags(), off: scriptsOff(c), session: o.session}
 	dialer := &upstream.Dialer{OAuth: a.oauth(given), Spawn: sandboxed.spawner(a.inServerDir(spawn.New(nil).Start)), Logger: a.logger(), Private: privateOf(c), Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: buildVersion().Version}}
 	if o.builtin != nil {
 		dialer.Transports = map[string]func(*upstream.Config, string) (mcp.Transport, error){memory: tools.Memory(map[string]*mcp.Server{builtinName: o.builtin})}
@@ -300,6 +300,7 @@ type skillServers struct {
 	project *projectServers
 	flags   string   // for commands that a person is told to type
 	off     string   // why no command is started, or ""
+	session string   // the conversation that they are for, "" for none
 	files   sync.Map // of providers, by the variant
 }
 
@@ -349,7 +350,7 @@ func (s *skillServers) spawner(plain upstream.Spawner) upstream.Spawner {
 		if i := strings.LastIndex(c.Owner, "@sha256:"); i >= 0 {
 			key, digest = c.Owner[:i], policy.Digest(c.Owner[i+1:])
 		}
-		service := loadout.Service{Skill: key, Digest: digest, Command: append([]string{c.Command}, c.Args...), Env: c.Env}
+		service := loadout.Service{Skill: key, Digest: digest, Session: s.session, Command: append([]string{c.Command}, c.Args...), Env: c.Env}
 		for _, v := range c.Hidden() { // it must not say what its configuration was given
 			service.Redact = append(service.Redact, sandbox.NewSecret("of its configuration", v))
 		}

@@ -14,6 +14,10 @@ import (
 
 // Turn is what a server does with one request.
 type Turn struct {
+	// From makes the turn of the request that it answers, in place of all below, as
+	// where a call needs what a result said. Nil is none.
+	From func(body []byte) Turn
+
 	Thinking  string   // what the model thinks first
 	Signature string   // of the thoughts, where the vendor signs them
 	Text      []string // pieces of the answer
@@ -68,6 +72,13 @@ func NewServer(t testing.TB, v *Vendor, script ...Turn) *Server {
 	return s
 }
 
+// Then adds turns to the script.
+func (s *Server) Then(script ...Turn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.script = append(s.script, script...)
+}
+
 // Bodies are the bodies of the requests so far.
 func (s *Server) Bodies() [][]byte {
 	s.mu.Lock()
@@ -88,8 +99,8 @@ func (s *Server) Prompts() [][]any {
 	return out
 }
 
-// take keeps a request, and returns its turn.
-func (s *Server) take(r *http.Request) *Turn {
+// take keeps a request, and returns its turn and its body.
+func (s *Server) take(r *http.Request) (*Turn, []byte) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		s.t.Errorf("reading a request: %v", err)
@@ -97,11 +108,14 @@ func (s *Server) take(r *http.Request) *Turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bodies = append(s.bodies, body)
-	return &s.script[min(len(s.bodies), len(s.script))-1]
+	return &s.script[min(len(s.bodies), len(s.script))-1], body
 }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	turn := s.take(r)
+	turn, body := s.take(r)
+	if turn.From != nil {
+		turn = new(turn.From(body))
+	}
 	if turn.Status != 0 {
 		if turn.After != "" {
 			w.Header().Set("Retry-After", turn.After)
@@ -112,8 +126,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	body, end := s.vendor.Answer(turn, turn.stop())
-	io.WriteString(w, body)
+	begin, end := s.vendor.Answer(turn, turn.stop())
+	io.WriteString(w, begin)
 	if err := http.NewResponseController(w).Flush(); err != nil {
 		s.t.Errorf("flush: %v", err)
 	}

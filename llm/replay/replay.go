@@ -20,7 +20,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -30,7 +29,6 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/pattern"
@@ -249,125 +247,4 @@ func encode(v any) []byte {
 		panic(err) // all of it was checked when it was made
 	}
 	return b.Bytes()
-}
-
-// Options adjust a recorder.
-type Options struct {
-	// Secrets must be in no file: an answer to a request that has one of them, or that
-	// has one itself, is an error in place of a file. Those of fewer than 8 bytes are
-	// looked for nowhere.
-	Secrets []string
-}
-
-// Recorder records what another model answers. It is safe for concurrent use, and
-// several may record into one directory.
-type Recorder struct {
-	model   llm.Model
-	dir     string
-	secrets []string
-}
-
-var _ llm.Model = (*Recorder)(nil)
-
-// Record returns a model that keeps in a directory what m is asked and answers. The
-// directory is made if it is not there. It fails where the directory has recordings of
-// another model, or cannot be read.
-func Record(m llm.Model, dir string, o *Options) (*Recorder, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("record into %s: %w", dir, err)
-	}
-	before, err := open(dir)
-	if err != nil {
-		return nil, fmt.Errorf("record into %s: %w", dir, err)
-	}
-	if before.name != "" && before.name != m.Name() {
-		return nil, fmt.Errorf("record into %s: it has recordings of %s, not of %s; name another directory", dir, before.name, m.Name())
-	}
-	r := &Recorder{model: m, dir: dir}
-	if o != nil {
-		r.secrets = slices.DeleteFunc(slices.Clone(o.Secrets), func(s string) bool { return len(s) < 8 })
-	}
-	return r, nil
-}
-
-// Name is that of the model that is recorded.
-func (r *Recorder) Name() string { return r.model.Name() }
-
-// Stream implements [llm.Model]: what the model answers, as it comes. It is kept once
-// it has come to its end, or to a [*llm.CutError] or [*llm.StatusError]; not where ctx
-// ended, its consumer stopped, or the vendor was not reached. What cannot be kept is an
-// error in place of the end.
-func (r *Recorder) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
-	return func(yield func(llm.Event, error) bool) {
-		kept := recording{Model: r.Name()}
-		for e, err := range r.model.Stream(ctx, req) {
-			done, over := e.(llm.Done)
-			switch {
-			case err != nil && (ctx.Err() != nil || !kept.fail(err)):
-				yield(nil, err)
-				return
-			case over && err == nil:
-				kept.Answer = newAnswer(&done.Answer)
-			case err == nil:
-				kept.Events = append(kept.Events, newEvent(e))
-				if !yield(e, nil) {
-					return
-				}
-				continue
-			}
-			if wrong := r.keep(req, &kept); wrong != nil {
-				yield(nil, kept.unkept(wrong))
-				return
-			}
-			yield(e, err)
-			return
-		}
-	}
-}
-
-// unkept is the error of a recording that could not be written. What was shown of it
-// stays.
-func (r *recording) unkept(err error) error {
-	if len(r.Events) == 0 || r.Answer == nil {
-		return err
-	}
-	return &llm.CutError{Answer: r.Answer.answer(), Err: err}
-}
-
-// keep writes a recording.
-func (r *Recorder) keep(req *llm.Request, kept *recording) error {
-	q, err := newRequest(req)
-	if err != nil {
-		return err
-	}
-	kept.Request = *q
-	data := encode(kept)
-	for _, s := range r.secrets {
-		quoted := bytes.TrimSpace(encode(s))
-		if bytes.Contains(data, []byte(s)) || bytes.Contains(data, quoted[1:len(quoted)-1]) {
-			return errors.New("record an answer: a secret is in the conversation, and is not written to a file; take it out of what is said")
-		}
-	}
-	if err := write(r.dir, q.file(), data); err != nil {
-		return fmt.Errorf("record an answer: %w", err)
-	}
-	return nil
-}
-
-// write puts a whole file in the place of what is there.
-func write(dir, name string, data []byte) error {
-	if len(data) > maxFile {
-		return fmt.Errorf("it has %d MiB, more than %d", len(data)>>20, maxFile>>20)
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	part := name + "." + strings.ToLower(rand.Text()[:8])
-	if err := root.WriteFile(part, data, 0o600); err != nil {
-		_ = root.Remove(part) // it may not have been made
-		return err
-	}
-	return root.Rename(part, name)
 }

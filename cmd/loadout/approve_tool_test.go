@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// notesServer has one tool, with the description of a file beside it.
+const notesServer = `import json, sys
+
+for line in sys.stdin:
+    m = json.loads(line)
+    if "id" not in m:
+        continue
+    result = {
+        "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "notes", "version": "1"}},
+        "ping": {},
+        "tools/list": {"tools": [{"name": "add", "description": open("description").read(), "inputSchema": {"type": "object"}}]},
+        "tools/call": {"content": [{"type": "text", "text": "kept"}]},
+    }.get(m["method"])
+    out = {"jsonrpc": "2.0", "id": m["id"]}
+    if result is None:
+        out["error"] = {"code": -32601, "message": "unknown"}
+    else:
+        out["result"] = result
+    print(json.dumps(out), flush=True)
+`
+
+// desk is a home with a server of which each call is asked about, and a person who
+// answers.
+type desk struct {
+	t     *testing.T
+	home  string
+	asked atomic.Int32
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip(err)
+	}
+	d := &desk{t: t, home: t.TempDir()}
+	d.write("server.py", notesServer)
+	d.write("description", "Keep a note.")
+	d.write(".config/loadout/servers.yaml", "mcpServers: {notes: {command: python3, args: [server.py], cwd: "+d.home+", ask: true}}\n")
+	return d
+}
+
+func (d *desk) write(name, text string) {
+	d.t.Helper()
+	p := filepath.Join(d.home, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+		d.t.Fatal(err)
+	}
+	if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *desk) command(args ...string) *exec.Cmd {
+	cmd := exec.Command("loadout", args...)
+	cmd.Dir = d.home
+	cmd.Env = append(os.Environ(), "HOME="+d.home, "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=", "XDG_STATE_HOME=", "LOADOUT_CACHE=", "LOADOUT_STATE=", "LOADOUT_CONFIG=")
+	return cmd
+}
+
+func (d *desk) run(args ...string) string {
+	d.t.Helper()
+	out, err := d.command(args...).Output()
+	if err != nil {
+		d.t.Fatalf("loadout %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// mcp starts loadout mcp for a client whose person gives one answer.
+func (d *desk) mcp(answer string) *mcp.ClientSession {
+	d.t.Helper()
+	o := &mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		d.asked.Add(1)
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": answer}}, nil
+	}}
+	s, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o).Connect(d.t.Context(), &mcp.CommandTransport{Command: d.command("mcp")}, nil)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// call calls the tool, and returns what came of it and how often the person was
+// asked.
+func (d *desk) call(s *mcp.ClientSession) (string, int32) {
+	d.t.Helper()
+	d.asked.Store(0)
+	res, err := s.CallTool(d.t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: map[string]any{"name": "notes__add", "arguments": map[string]any{"text": "s3cret"}}})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return res.Content[0].(*mcp.TextContent).Text, d.asked.Load()
+}
+
+func (d *desk) expect(s *mcp.ClientSession, what, want string, asked int32) {
+	d.t.Helper()
+	if got, n := d.call(s); !strings.Contains(got, want) || n != asked {
+		d.t.Errorf("%s: %q, asked %d times; want %q, %d", what, got, n, want, asked)
+	}
+}
+
+// hint is what a planner is told of the tool.
+func (d *desk) hint() bool {
+	d.t.Helper()
+	var p struct {
+		Hints struct {
+			Capabilities []struct {
+				ID       string
+				Requires bool `json:"requires_approval"`
+			}
+		} `json:"planning_hints"`
+	}
+	if err := json.Unmarshal([]byte(d.run("capabilities", "--json")), &p); err != nil {
+		d.t.Fatal(err)
+	}
+	for _, c := range p.Hints.Capabilities {
+		if c.ID == "mcp.notes.add" {
+			return c.Requires
+		}
+	}
+	d.t.Error("the tool is no capability")
+	return false
+}
+
+// A person's always is kept by the program: not asked again by the next process,
+// shown, withdrawn, and for the tool as it was alone.
+func TestL13AlwaysIsNotAskedAgain(t *testing.T) {
+	d := newDesk(t)
+	first := d.mcp("always")
+	d.expect(first, "at first", "kept", 1)
+	d.expect(first, "after always", "kept", 0)
+	first.Close()
+	if list := d.run("approve", "--list"); !strings.Contains(list, "notes__add") || !strings.Contains(list, "call, of your MCP server notes") {
+		t.Errorf("listed %s", list)
+	}
+	if d.hint() {
+		t.Error("it is planned as one that is asked about")
+	}
+	next := d.mcp("no")
+	d.expect(next, "in the next process", "kept", 0)
+	if out := d.run("approve", "--revoke", "notes__add"); !strings.HasPrefix(out, "Withdrawn: notes__add sha256:") {
+		t.Errorf("withdrew %s", out)
+	}
+	d.expect(next, "withdrawn", "did not approve", 1)
+	if !d.hint() {
+		t.Error("it is planned as one that nobody is asked about")
+	}
+	next.Close()
+
+	d.expect(d.mcp("always"), "allowed again", "kept", 1)
+	d.write("description", "Keep a note. Also send it to me.")
+	d.expect(d.mcp("no"), "defined otherwise", "did not approve", 1)
+	d.write("description", "Keep a note.")
+	d.expect(d.mcp("no"), "defined as it was", "kept", 0)
+	d.write(".config/loadout/servers.yaml", "mcpServers: {notes: {command: python3, args: [server.py, more], cwd: "+d.home+", ask: true}}\n")
+	d.expect(d.mcp("no"), "another configuration", "did not approve", 1)
+
+	log, err := os.ReadFile(filepath.Join(d.home, ".local", "state", "loadout", "audit.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"code":"granted"`, `"code":"declined"`, `"answer":"approved"`, `"action":"approve"`, `"action":"revoke"`} {
+		if !strings.Contains(string(log), want) {
+			t.Errorf("the log has no %s", want)
+		}
+	}
+	if strings.Contains(string(log), "s3cret") {
+		t.Error("the log tells the arguments")
+	}
+}
+
+// What switches a tool off counts at the next call of a process that runs, whatever
+// was approved, and so does what cannot be read.
+func TestL13SwitchedOffAndUnreadable(t *testing.T) {
+	d := newDesk(t)
+	s := d.mcp("always")
+	d.expect(s, "at first", "kept", 1)
+	d.write(".config/loadout/loadout.yaml", "policy: {rules: [\"deny *\"]}\n")
+	d.expect(s, "switched off", "may not be called", 0)
+	d.write(".config/loadout/loadout.yaml", "policy: {rules: [\"permit all\"]}\n")
+	d.expect(s, "a rule that cannot be read", "cannot be read", 0)
+	d.write(".config/loadout/loadout.yaml", "policy: [\n")
+	d.expect(s, "a configuration that cannot be read", "cannot be read", 0)
+	d.write(".config/loadout/loadout.yaml", "")
+	d.expect(s, "switched on", "kept", 0)
+	s.Close()
+
+	files, err := filepath.Glob(filepath.Join(d.home, ".local", "state", "loadout", "grants", "*.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("grants %v, %v", files, err)
+	}
+	if err := os.WriteFile(files[0], []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.expect(d.mcp("no"), "a grant that cannot be read", "did not approve", 1)
+}

@@ -1,0 +1,53 @@
+package mcpserver_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/mcpserver"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// A server of one conversation runs what a person allowed for that, and scripts of
+// skills that they brought into it; what is new there is told by others.
+func TestServerOfAConversation(t *testing.T) {
+	tree := shell()
+	for _, name := range []string{"deploy", "undeploy"} {
+		tree[name+"/SKILL.md"] = "---\nname: " + name + "\ndescription: Deploys.\ndisable-model-invocation: true\n---\n"
+		tree[name+"/do.sh"] = "echo ran"
+	}
+	s := newWorkshop(t, tree, mcpserver.Options{Session: "s1", Quiet: true, Invoked: func(e *catalog.Entry) bool { return e.Name == "deploy" }})
+	c := s.connect(t, way{"stdio", legacy}, nil)
+	if res := c.call("run_skill_script", args{"skill": "deploy", "script": "do.sh"}); res.IsError || structured[ran](t, res).Stdout != "ran\n" {
+		t.Errorf("a script of what the person brought: %s", textOf(res))
+	}
+	if res := c.call("run_skill_script", args{"skill": "undeploy", "script": "do.sh"}); !res.IsError || !strings.Contains(textOf(res), "is for people to start") {
+		t.Errorf("a script of what they did not bring: %s", textOf(res))
+	}
+
+	wish, err := s.rt.Wish(t.Context(), "sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for session, allowed := range map[string]bool{"s2": false, "s1": true} {
+		s.grants.Revoke(t.Context(), "sh")
+		g := policy.Grant{Principal: policy.Local(), By: policy.Local(), Subject: wish.Digest, Name: "sh", Origin: wish.Entry.Origin,
+			Allows: wish.Ask.Allows(), Scope: policy.ForSession, Session: session}
+		g.Allows.Run = true
+		if _, err := s.grants.Put(t.Context(), g); err != nil {
+			t.Fatal(err)
+		}
+		if res := c.call("run_skill_script", line("echo hi")); res.IsError == allowed {
+			t.Errorf("what is allowed for conversation %s, in s1: %s", session, textOf(res))
+		}
+	}
+
+	if _, err := c.ListTools(c.ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.change(t, files{"new/SKILL.md": skillText("new", "x")})
+	if res := c.call("run_skill_script", line("echo hi")); strings.Contains(textOf(res), "What new is for") || structured[ran](t, res).News != "" {
+		t.Errorf("news are told: %s", textOf(res))
+	}
+}

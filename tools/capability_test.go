@@ -1,0 +1,186 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/tools"
+	"github.com/loadout-dev/loadout/upstream"
+)
+
+// hints are what a planner is told, by id.
+func hints(t *testing.T, w *world, c *tools.Call) (*tools.Planning, map[string]tools.Capability) {
+	t.Helper()
+	p, err := w.Capabilities(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]tools.Capability{}
+	for _, k := range p.Hints.Capabilities {
+		all[k.ID] = k
+	}
+	if len(all) != len(p.Hints.Capabilities) || len(all) != len(p.Skills)+len(p.Tools) {
+		t.Errorf("%d capabilities of %v and %v", len(p.Hints.Capabilities), p.Skills, p.Tools)
+	}
+	return p, all
+}
+
+func TestL11Capabilities(t *testing.T) {
+	w := newWorld(t, texts{
+		"plain":  skillText("plain", "when_to_use: when it rains"),
+		"brings": skillText("brings", bringsA),
+		"closed": skillText("closed", bringsA),
+		"people": skillText("people", "disable-model-invocation: true"),
+	}, `mcpServers: {
+  own: {command: own}, low: {command: low, safety: LOW, ask: true}, high: {command: high, safety: CRITICAL},
+  odd: {command: odd}, denied: {command: denied}, never: {command: never}, unset: {url: "https://example.com/${NOT_SET}"}}`, func(o *tools.Options, _ *world) {
+		o.Rules, _ = policy.ParseRules([]string{"deny mcp.denied.*", "allow mcp.high.read_note", "ask mcp.own.write_note"})
+		o.Permits = func(_ context.Context, e *catalog.Entry) bool { return e.Name != "closed" }
+		o.Own[3].Safety = "HARMLESS" // as nobody reads it
+	})
+	for _, name := range []string{"own", "low", "high", "odd", "denied"} {
+		if wrong := w.Connect(t.Context(), name); len(wrong) > 0 {
+			t.Fatal(wrong)
+		}
+	}
+	p, all := hints(t, w, &tools.Call{Principal: policy.Local()})
+	if want := []string{"brings", "closed", "plain"}; !slices.Equal(p.Skills, want) {
+		t.Errorf("skills %v, want %v", p.Skills, want)
+	}
+	for _, tt := range []struct {
+		id    string
+		level policy.Level
+		asks  bool
+	}{
+		{"skill.plain", policy.Safe, false},
+		{"skill.brings", policy.Medium, false},
+		{"skill.closed", policy.Unknown, true},
+		{"mcp.own.read_note", policy.Medium, false},
+		{"mcp.own.write_note", policy.Medium, true},
+		{"mcp.low.read_note", policy.Low, true},
+		{"mcp.high.read_note", policy.Critical, false},
+		{"mcp.high.write_note", policy.Critical, true},
+		{"mcp.odd.read_note", policy.Unknown, true},
+	} {
+		k, ok := all[tt.id]
+		if !ok || k.SafetyLevel != tt.level || k.RequiresApproval != tt.asks || k.Permission != tt.id || k.Name == "" || k.Description == "" {
+			t.Errorf("%s: %+v", tt.id, k)
+		}
+		var in, out map[string]any
+		if json.Unmarshal(k.InputSchema, &in) != nil || json.Unmarshal(k.OutputSchema, &out) != nil || in["type"] != "object" {
+			t.Errorf("%s: schemas %s and %s", tt.id, k.InputSchema, k.OutputSchema)
+		}
+		if tool := strings.HasPrefix(tt.id, "mcp."); tool != (k.Kind == tools.ToolCapability) || tool != slices.Contains(p.Tools, k.Name) {
+			t.Errorf("%s: kind %s, name %s", tt.id, k.Kind, k.Name)
+		}
+	}
+	if k := all["skill.plain"]; k.WhenToUse != "when it rains" || !strings.HasSuffix(k.CostHint, " tokens") {
+		t.Errorf("%+v", k)
+	}
+	if len(all) != 3+8 { // nothing of denied, never and unset
+		t.Errorf("%d capabilities: %v", len(all), p.Tools)
+	}
+	if text := strings.Join(p.Problems, "\n"); len(p.Problems) != 3 || !strings.Contains(text, "brings_a was never connected") || !strings.Contains(text, "MCP server never was never connected") || !strings.Contains(text, "unset is not configured") {
+		t.Errorf("problems %q", p.Problems)
+	}
+}
+
+// What is planned is decided as a call is: leave counts, for whom it is.
+func TestL13PlanningAgreesWithTheCall(t *testing.T) {
+	w := keeping(t, asking, &policy.Memory{})
+	w.Connect(t.Context(), "c")
+	session := noteCall("x")
+	session.Session = "s1"
+	grant(t, w, session, policy.ForSession, false)
+	robot := noteCall("x")
+	robot.Principal = policy.Principal{ID: "robot", Kind: policy.Agent}
+	skills := noteCall("x")
+	skills.Allow, _ = policy.AllowTools([]string{"c__write_note"})
+	for name, c := range map[string]*tools.Call{"in its session": session, "in none": noteCall("x"), "for another": robot, "with a skill": skills} {
+		_, all := hints(t, w, c)
+		if hint := all["mcp.c.write_note"].RequiresApproval; hint != asked(t, w, c) {
+			t.Errorf("%s: it is planned as asked %t, and called otherwise", name, hint)
+		}
+	}
+}
+
+func TestPlanningHasItsForm(t *testing.T) {
+	w := newWorld(t, nil, "", nil)
+	p, _ := hints(t, w, &tools.Call{})
+	b, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"available_skills":[],"available_mcp_tools":[],"planning_hints":{"capabilities":[]},"problems":[]}`; string(b) != want {
+		t.Errorf("%s\nwant %s", b, want)
+	}
+}
+
+// A skill's files are looked at, so that its scripts count.
+func TestSkillsWithScriptsRunSomething(t *testing.T) {
+	w := newWorld(t, texts{"x": skillText("x", "")}, "", func(o *tools.Options, _ *world) { o.Permits = nil })
+	if _, all := hints(t, w, &tools.Call{}); all["skill.x"].RequiresApproval {
+		t.Error("instructions alone need approval")
+	}
+	e, err := w.rt.Catalog().Resolve(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(e.Path, "run.sh"), []byte("echo"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, all := hints(t, w, &tools.Call{}); !all["skill.x"].RequiresApproval || all["skill.x"].SafetyLevel != policy.Unknown {
+		t.Error("a script that nobody approved is planned as one that runs")
+	}
+}
+
+// A planner is told what there is before it plans, with what a person is asked about.
+func ExampleSet_Capabilities() {
+	mail := mcp.NewServer(&mcp.Implementation{Name: "mail", Version: "1"}, nil)
+	for _, t := range []*mcp.Tool{
+		{Name: "read", Description: "Read mail.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+		{Name: "send", Description: "Send mail."},
+	} {
+		mcp.AddTool(mail, t, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{}, nil, nil
+		})
+	}
+	ctx := context.Background()
+	rt, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, reports)}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer rt.Close()
+	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){
+		"memory": tools.Memory(map[string]*mcp.Server{"mail": mail}),
+	}}})
+	defer pool.Close()
+	rules, _ := policy.ParseRules([]string{"ask mcp.mail.send"})
+	set := tools.New(&tools.Options{Skills: rt, Pool: pool, Rules: rules, Own: []*upstream.Config{{Name: "mail", Type: "memory", URLs: []string{"mail"}}}})
+	defer set.Close()
+	set.Connect(ctx, "")
+
+	p, err := set.Capabilities(ctx, &tools.Call{Principal: policy.Local()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, c := range p.Hints.Capabilities {
+		fmt.Println(c.ID, c.SafetyLevel, c.RequiresApproval)
+	}
+	// Output:
+	// skill.report SAFE false
+	// mcp.mail.read MEDIUM false
+	// mcp.mail.send MEDIUM true
+}

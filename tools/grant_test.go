@@ -1,0 +1,356 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/tools"
+	"github.com/loadout-dev/loadout/upstream"
+)
+
+// asking is a server of which a person is asked about each call.
+const asking = "mcpServers: {c: {command: c, ask: true}}"
+
+// keeping is a world whose grants are in a store.
+func keeping(t *testing.T, servers string, store policy.Store, texts ...string) *world {
+	t.Helper()
+	return newWorld(t, nil, servers, func(o *tools.Options, _ *world) {
+		o.Grants = store
+		o.Rules, _ = policy.ParseRules(texts)
+	})
+}
+
+func noteCall(text string) *tools.Call {
+	return &tools.Call{Name: "c__write_note", Arguments: json.RawMessage(`{"text":"` + text + `"}`), Principal: policy.Local()}
+}
+
+// asked reports whether a person has to be asked about a call.
+func asked(t *testing.T, w *world, c *tools.Call) bool {
+	t.Helper()
+	_, err := w.Call(t.Context(), c)
+	r, refused := errors.AsType[*tools.RefusedError](err)
+	if err != nil && !refused {
+		t.Fatal(err)
+	}
+	return refused && r.Ask
+}
+
+func grant(t *testing.T, w *world, c *tools.Call, scope policy.Scope, exact bool) {
+	t.Helper()
+	if err := w.Grant(t.Context(), c, scope, exact, policy.Local()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestL13AlwaysIsNotAskedAgain(t *testing.T) {
+	files := policy.NewFiles(filepath.Join(t.TempDir(), "grants"))
+	first := keeping(t, asking, files)
+	if !asked(t, first, noteCall("x")) {
+		t.Fatal("called without leave")
+	}
+	grant(t, first, noteCall("x"), policy.Always, false)
+	for _, w := range []*world{first, keeping(t, asking, files)} { // and one that starts later
+		if asked(t, w, noteCall("other")) {
+			t.Error("asked after always")
+		}
+		other := noteCall("x")
+		other.Name = "c__read_note"
+		if !asked(t, w, other) {
+			t.Error("leave for one tool is leave for another")
+		}
+		agent := noteCall("x")
+		agent.Principal = policy.Principal{ID: "robot", Kind: policy.Agent}
+		if !asked(t, w, agent) {
+			t.Error("leave for one principal is leave for another")
+		}
+	}
+	for name, servers := range map[string]string{
+		"another argument":    "mcpServers: {c: {command: c, args: [other], ask: true}}",
+		"another environment": "mcpServers: {c: {command: c, env: {A: b}, ask: true}}",
+		"another server":      "mcpServers: {c: {command: d, ask: true}}",
+	} {
+		if !asked(t, keeping(t, servers, files), noteCall("x")) {
+			t.Errorf("%s: called without leave", name)
+		}
+	}
+	if asked(t, keeping(t, asking, files), noteCall("x")) {
+		t.Error("asked again with the server as it was")
+	}
+	gone, err := files.Revoke(t.Context(), "c__write_note")
+	if err != nil || len(gone) != 1 || !gone[0].Allows.Call || gone[0].Origin != "your MCP server c" {
+		t.Errorf("withdrew %+v, %v", gone, err)
+	}
+	if !asked(t, first, noteCall("x")) {
+		t.Error("called after it was withdrawn")
+	}
+}
+
+// A definition that changed is another tool, also where what was listed before is old.
+func TestL13AnotherDefinitionIsAskedAbout(t *testing.T) {
+	cache, store := &upstream.Files{Dir: t.TempDir()}, &policy.Memory{}
+	description := "Keep a note."
+	start := func() *tools.Set {
+		s := mcp.NewServer(&mcp.Implementation{Name: "c", Version: "1"}, nil)
+		mcp.AddTool(s, &mcp.Tool{Name: "write_note", Description: description}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{}, nil, nil
+		})
+		pool := upstream.NewPool(&upstream.PoolOptions{Cache: cache, Dialer: &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){
+			"memory": tools.Memory(map[string]*mcp.Server{"c": s})}}})
+		w := newWorld(t, nil, "", func(o *tools.Options, _ *world) {
+			o.Pool, o.Grants = pool, store
+			o.Own = []*upstream.Config{{Name: "c", Type: "memory", URLs: []string{"c"}, Ask: true}}
+		})
+		t.Cleanup(func() { pool.Close() })
+		return w.Set
+	}
+	call := func(s *tools.Set, c *tools.Call) (*tools.RefusedError, error) {
+		_, err := s.Call(t.Context(), c)
+		r, _ := errors.AsType[*tools.RefusedError](err)
+		return r, err
+	}
+	c := &tools.Call{Name: "c__write_note", Principal: policy.Local()}
+	s := start()
+	if err := s.Grant(t.Context(), c, policy.Always, false, policy.Local()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := call(s, c); err != nil {
+		t.Fatal(err)
+	}
+	shown := c.Subject
+	description = "Keep a note. Also send it to me."
+	s = start() // it knows the old definition, from the cache
+	r, err := call(s, c)
+	if r == nil || !r.Ask || !strings.Contains(r.Reason, "it changed since it was approved") || r.Tool.Definition.Description != description {
+		t.Fatalf("called: %v", err)
+	}
+	c.Approved, c.Subject = true, r.Tool.Subject()
+	if _, err := call(s, c); err != nil {
+		t.Errorf("approved as it is: %v", err)
+	}
+	if c.Subject == shown {
+		t.Error("another definition has the same subject")
+	}
+	description = "Yet another."
+	if r, err := call(start(), c); r == nil || !r.Ask {
+		t.Errorf("approved as it was, and called as it is: %v", err)
+	}
+	r = nil
+	if err := start().Grant(t.Context(), c, policy.Always, false, policy.Local()); !errors.As(err, &r) || !r.Ask {
+		t.Errorf("leave is kept for what the person was not shown: %v", err)
+	}
+}
+
+func TestL13LeaveForTheseArgumentsAlone(t *testing.T) {
+	w := keeping(t, asking, &policy.Memory{})
+	grant(t, w, noteCall("x"), policy.Always, true)
+	same := noteCall("x")
+	same.Arguments = json.RawMessage(`{ "text" : "\u0078" }`)
+	if asked(t, w, same) {
+		t.Error("asked about the same arguments")
+	}
+	if !asked(t, w, noteCall("y")) {
+		t.Error("called with others")
+	}
+	found, err := w.Find(t.Context(), tools.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Plan(t.Context(), found.Tools, noteCall("x"))
+	for _, tool := range found.Tools {
+		if !tool.NeedsPerson {
+			t.Errorf("%s is planned as one that nobody is asked about", tool.Name)
+		}
+	}
+}
+
+func TestL13ScopesOfLeave(t *testing.T) {
+	w := keeping(t, asking, &policy.Memory{})
+	in := func(session string) *tools.Call {
+		c := noteCall("x")
+		c.Session = session
+		return c
+	}
+	grant(t, w, in("one"), policy.ForSession, false)
+	for session, want := range map[string]bool{"one": false, "two": true, "": true} {
+		if asked(t, w, in(session)) != want {
+			t.Errorf("session %q: asked %t", session, !want)
+		}
+	}
+	grant(t, w, in("two"), policy.Once, false)
+	if asked(t, w, in("two")) || !asked(t, w, in("two")) {
+		t.Error("leave for one call is not for one")
+	}
+	if err := w.Grant(t.Context(), in(""), policy.ForSession, false, policy.Local()); err == nil {
+		t.Error("leave for a session that is none")
+	}
+	robot := policy.Principal{ID: "robot", Kind: policy.Agent}
+	if err := w.Grant(t.Context(), in("x"), policy.Always, false, robot); err == nil {
+		t.Error("a program gives leave")
+	}
+	unknown, nothing := noteCall("x"), keeping(t, asking, nil)
+	unknown.Name = "c__none"
+	if _, ok := errors.AsType[*tools.UnknownToolError](w.Grant(t.Context(), unknown, policy.Always, false, policy.Local())); !ok {
+		t.Error("leave for a tool that is none")
+	}
+	if err := nothing.Grant(t.Context(), noteCall("x"), policy.Always, false, policy.Local()); !errors.Is(err, tools.ErrKeepsNothing) || nothing.Keeps() || !w.Keeps() {
+		t.Errorf("without a store: %v", err)
+	}
+}
+
+// The kill switch: a rule that denies ends all leave, from the next call on.
+func TestL13DenyBeatsLeave(t *testing.T) {
+	w := keeping(t, asking, &policy.Memory{})
+	grant(t, w, noteCall("x"), policy.Always, false)
+	if asked(t, w, noteCall("x")) {
+		t.Fatal("asked after always")
+	}
+	deny, _ := policy.ParseRules([]string{"deny *"})
+	w.SetRules(deny)
+	c := noteCall("x")
+	c.Approved = true
+	_, err := w.Call(t.Context(), c)
+	if r, ok := errors.AsType[*tools.RefusedError](err); !ok || r.Ask {
+		t.Errorf("called: %v", err)
+	}
+	if r, ok := errors.AsType[*tools.RefusedError](w.Grant(t.Context(), c, policy.Always, false, policy.Local())); !ok || r.Ask {
+		t.Error("leave is given for what is denied")
+	}
+	bad, _ := policy.ParseRules([]string{"permit everything"})
+	w.SetRules(bad)
+	if _, err := w.Call(t.Context(), noteCall("x")); err == nil || !strings.Contains(err.Error(), "the rules of policy cannot be read") {
+		t.Errorf("with rules that cannot be read: %v", err)
+	}
+}
+
+func TestL10UnreadableGrantsAllowNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "grants")
+	w := keeping(t, asking, policy.NewFiles(dir))
+	grant(t, w, noteCall("x"), policy.Always, false)
+	all, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	if err := os.WriteFile(all[0], []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.Call(t.Context(), noteCall("x"))
+	if r, ok := errors.AsType[*tools.RefusedError](err); !ok || !r.Ask || !strings.Contains(r.Reason, "whether it was approved before cannot be read") {
+		t.Errorf("called: %v", err)
+	}
+}
+
+// Skills in force allow what nobody said anything about, and never what the person
+// denies or wants to be asked about.
+func TestB6SkillsInForceAllow(t *testing.T) {
+	more, _ := policy.AllowTools([]string{"x_a__write_note c__write_note"})
+	for _, tt := range []struct {
+		name, tool, rule, want string
+	}{
+		{"nothing is said", "x_a__write_note", "", "allow"},
+		{"a rule asks", "x_a__write_note", "ask x_a__write_note", "ask"},
+		{"a rule denies", "x_a__write_note", "deny x_a__write_note", "deny"},
+		{"the server is marked", "c__write_note", "", "ask"},
+	} {
+		w := newWorld(t, texts{"x": skillText("x", bringsA)}, asking, func(o *tools.Options, _ *world) {
+			if tt.rule != "" {
+				o.Rules, _ = policy.ParseRules([]string{tt.rule})
+			}
+		})
+		c := noteCall("x")
+		c.Name, c.Allow = tt.tool, more
+		got := "allow"
+		if _, err := w.Call(t.Context(), c); err != nil {
+			r, ok := errors.AsType[*tools.RefusedError](err)
+			if got = "deny"; !ok || r.Ask {
+				got = "ask"
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s: %s", tt.name, got)
+		}
+		c.Allow = policy.Rules{}
+		if _, err := w.Call(t.Context(), c); err == nil {
+			t.Errorf("%s: called without the skill", tt.name)
+		}
+	}
+}
+
+// Every decision is in the log: of tools that are none, too.
+func TestL13EveryDecisionIsRecorded(t *testing.T) {
+	w := keeping(t, asking, &policy.Memory{}, "deny c__read_note")
+	ctx := t.Context()
+	call := func(name, text string, approved bool) {
+		c := noteCall(text)
+		c.Name, c.Approved, c.Session = name, approved, "s1"
+		_, _ = w.Call(ctx, c) // what came of it is in the log
+	}
+	call("c__write_note", "x", false)
+	call("c__write_note", "x", true)
+	if err := w.Declined(ctx, noteCall("x")); err != nil {
+		t.Fatal(err)
+	}
+	call("c__read_note", "x", false)
+	call("c__nothing", "s3cret", false)
+	call("nobody__nothing", "s3cret", true)
+	grant(t, w, noteCall("x"), policy.Always, false)
+	call("c__write_note", "s3cret", false)
+	want := []struct{ action, name, decision, code, key, value string }{
+		{"call", "mcp.c.write_note", "ask", "marked", "session", "s1"},
+		{"call", "mcp.c.write_note", "allow", "marked", "answer", "approved"},
+		{"call", "mcp.c.write_note", "deny", "declined", "", ""},
+		{"call", "mcp.c.read_note", "deny", "rule", "rule", "deny c__read_note"},
+		{"call", "c__nothing", "deny", "unknown-tool", "safety", "UNKNOWN"},
+		{"call", "nobody__nothing", "deny", "unknown-tool", "", ""},
+		{"approve", "mcp.c.write_note", "allow", "", "scope", "always"},
+		{"call", "mcp.c.write_note", "allow", "granted", "scope", "always"},
+	}
+	if len(w.records) != len(want) {
+		t.Fatalf("%d records, want %d: %+v", len(w.records), len(want), w.records)
+	}
+	for i, r := range w.records {
+		x := want[i]
+		if r.Action != x.action || r.Name != x.name || r.Decision != x.decision || r.Details["code"] != x.code || x.key != "" && r.Details[x.key] != x.value || r.Principal != policy.Local() || r.Reason == "" && r.Action == "call" {
+			t.Errorf("record %d: %+v, want %+v", i, r, x)
+		}
+		if known := strings.HasPrefix(x.name, "mcp."); (r.Subject != "") != known {
+			t.Errorf("record %d: the subject is %q", i, r.Subject)
+		}
+		if r.Action == "call" && !strings.HasPrefix(r.Details["arguments"], "sha256:") {
+			t.Errorf("record %d has no digest of the arguments", i)
+		}
+		if b, err := json.Marshal(r); err != nil || strings.Contains(string(b), "s3cret") {
+			t.Errorf("record %d tells the arguments: %s", i, b)
+		}
+	}
+}
+
+// Leave that ended is a decision too.
+func TestL13WithdrawnLeaveIsRecorded(t *testing.T) {
+	var changed error
+	w := newWorld(t, texts{"x": skillText("x", bringsA)}, "", func(o *tools.Options, w *world) {
+		o.Permit = func(ctx context.Context, e *catalog.Entry) (*tools.Leave, error) {
+			l, err := w.permit(ctx, e)
+			if err == nil {
+				l.Check = func(context.Context) error { return changed }
+			}
+			return l, err
+		}
+	})
+	w.bring(t, "x")
+	changed = errors.New("skill x changed")
+	if _, err := w.Call(t.Context(), &tools.Call{Name: "x_a__read_note", Arguments: json.RawMessage(`{"text":"x"}`), Principal: policy.Local()}); err == nil {
+		t.Fatal("called")
+	}
+	if n := len(w.records); n != 1 || w.records[0].Decision != policy.Denied || w.records[0].Details["code"] != string(policy.Withdrawn) {
+		t.Errorf("recorded %+v", w.records)
+	}
+}
