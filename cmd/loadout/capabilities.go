@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
 	"github.com/loadout-dev/loadout/upstream"
@@ -65,6 +66,7 @@ func (a *app) capabilities(ctx context.Context, o *capabilitiesFlags) error {
 			unknown = unknown || s.Known == nil && s.State == upstream.Init
 		}
 		if a.json {
+			a.measured(p)
 			return a.printJSON(p)
 		}
 		a.capabilityTable(p)
@@ -77,6 +79,23 @@ func (a *app) capabilities(ctx context.Context, o *capabilitiesFlags) error {
 		}
 		return nil
 	})
+}
+
+// measured says of tools how long their calls took, where calls were counted.
+func (a *app) measured(p *tools.Planning) {
+	file := a.usageFile()
+	if file == "" {
+		return
+	}
+	report, err := usage.Read(usage.Options{Path: file})
+	if err != nil {
+		return // a hint is not worth failing for
+	}
+	for i, c := range p.Hints.Capabilities {
+		if t, ok := report.Tool(c.Name); ok && c.Kind == tools.ToolCapability && t.P50 > 0 {
+			p.Hints.Capabilities[i].LatencyHint = fmt.Sprintf("%.1f ms, the median of %d calls", t.P50, t.Calls)
+		}
+	}
 }
 
 func (a *app) capabilityTable(p *tools.Planning) {
