@@ -212,10 +212,7 @@ func (a *app) printFaces(u *usageOutput) {
 func (a *app) printSkills(skills []usage.Skill) {
 	rows := [][]string{{"skill", "loads", "tokens", "files", "scripts", "calls", "failed", "refused", "by", "last use"}}
 	for _, s := range skills {
-		var by []string
-		for _, face := range slices.Sorted(maps.Keys(s.Faces)) {
-			by = append(by, face)
-		}
+		by := slices.Sorted(maps.Keys(s.Faces))
 		rows = append(rows, []string{s.Name, number(s.Loads), number(s.Tokens), number(s.Files), number(s.Scripts), number(s.Calls), number(s.Failures), number(s.Refused), strings.Join(by, ","), day(s.Last)})
 	}
 	a.columns(rows)
