@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -201,6 +202,9 @@ func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, run loadout.
 		s.used(useOf(UseScript, e, UseRefused))
 		return nil, failed((&peopleOnlyError{e}).Error()), nil
 	}
+	if e != nil {
+		run.Script = inside(e, run.Script)
+	}
 	run.Workspace, run.Session = s.opts.Workspace, s.opts.Session
 	done := s.tell(ctx, req, &run)
 	began := time.Now()
@@ -221,6 +225,20 @@ func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, run loadout.
 		return nil, failed(strings.TrimSuffix(s.explain(err), ".") + ". " + s.ranText(res)), nil
 	}
 	return res, nil, nil
+}
+
+// inside is the path of a file inside a skill, also where it is given as instructions
+// name it: with the place of the skill before it.
+func inside(e *catalog.Entry, name string) string {
+	place := e.Location()
+	if place == "" || !filepath.IsAbs(name) {
+		return name
+	}
+	rel, err := filepath.Rel(place, name)
+	if err != nil || !filepath.IsLocal(rel) {
+		return name // which is refused
+	}
+	return filepath.ToSlash(rel)
 }
 
 // tell sends progress while a script runs, to a client that asked for it.

@@ -486,7 +486,7 @@ func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *lo
 			return nil, nil, failed(fmt.Sprintf("Skill %s has changed since it was loaded: load it again, then read its files.", e.Name)), nil
 		}
 	}
-	c, err := s.rt.ReadFile(ctx, e, in.Path, in.Offset, in.Limit)
+	c, err := s.rt.ReadFile(ctx, e, inside(e, in.Path), in.Offset, in.Limit)
 	switch {
 	case ctx.Err() != nil:
 		return nil, nil, nil, ctx.Err()

@@ -48,6 +48,9 @@ type Options struct {
 	// Made reads a file that a script left, by the link that its result has, so that
 	// write_file can put it into the folder; nil has none.
 	Made func(link string) ([]byte, error)
+	// Elsewhere says of a path that is not in the folder, or a command that failed, where
+	// what it names is; "" is that it does not know. Nil never does.
+	Elsewhere func(text string) string
 	// Project is the directory of the project in whose .loadout/skills skills are
 	// saved; "" has no save_skill. Saved is called after one was; nil is not.
 	Project string
@@ -99,11 +102,11 @@ type readArgs struct {
 func (f *folder) read(_ context.Context, _ *mcp.CallToolRequest, in readArgs) (*mcp.CallToolResult, any, error) {
 	name, err := local(in.Path)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, f.hinted(err, in.Path)
 	}
 	data, err := f.part(name, int64(in.Offset))
 	if err != nil {
-		return nil, nil, plainError(in.Path, err)
+		return nil, nil, f.hinted(plainError(in.Path, err), in.Path)
 	}
 	more := len(data) > MaxRead
 	data = data[:min(len(data), MaxRead)]
@@ -118,6 +121,21 @@ func (f *folder) read(_ context.Context, _ *mcp.CallToolRequest, in readArgs) (*
 		text += fmt.Sprintf("\n(There is more: read on with offset %d.)", in.Offset+len(data))
 	}
 	return said(text), nil, nil
+}
+
+// hinted is an error with where the file is that was looked for.
+func (f *folder) hinted(err error, text string) error {
+	if hint := f.elsewhere(text); hint != "" {
+		return fmt.Errorf("%w; %s", err, hint)
+	}
+	return err
+}
+
+func (f *folder) elsewhere(text string) string {
+	if f.opts.Elsewhere == nil {
+		return ""
+	}
+	return f.opts.Elsewhere(text)
 }
 
 // part is a piece of a regular file, one byte longer than is told.
@@ -388,6 +406,9 @@ func (f *folder) run(ctx context.Context, _ *mcp.CallToolRequest, in runArgs) (*
 		b.WriteString("\n[" + ran.Note + "]")
 	}
 	fmt.Fprintf(&b, "\n[exit code %d]", ran.ExitCode)
+	if hint := f.elsewhere(in.Command); ran.ExitCode != 0 && hint != "" {
+		b.WriteString("\n[" + hint + "]")
+	}
 	res := said(strings.TrimLeft(b.String(), "\n"))
 	res.IsError = ran.ExitCode != 0
 	return res, nil, nil

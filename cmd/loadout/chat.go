@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/llm"
 )
 
@@ -36,7 +38,7 @@ ANTHROPIC_API_KEY, OPENAI_API_KEY or a secret.
 
 With -p, or without a terminal, it answers once and prints that; calls that a person
 would have to approve are then denied where no rule allows them. A conversation is kept,
-and goes on with --session.`,
+and goes on with --session. In a conversation, /help says what else can be typed.`,
 		Example: `  loadout chat
   loadout chat -p "what is in sales.csv?" --workspace . --model anthropic:claude-sonnet-4-5
   loadout chat --model openai:qwen3 --base-url http://127.0.0.1:11434/v1
@@ -55,6 +57,7 @@ and goes on with --session.`,
 	f.StringVar(&o.workspace, "workspace", "", "work on the files of `DIR`, and ask before changing one")
 	f.StringVar(&o.approve, "approve", "", "`WHO` is asked where no rule allows a call: ask (you) or rules (nobody)")
 	f.StringVar(&o.profile, "profile", "", "with the skills, servers and instructions of the profile `NAME`")
+	f.StringArrayVar(&o.preload, "preload", nil, "load the skill `NAME` first, for the whole conversation (repeatable)")
 	f.StringArrayVar(&o.files, "mcp-config", nil, "also the MCP servers in `FILE`, of any client's form (repeatable)")
 	return cmd
 }
@@ -90,13 +93,45 @@ func (a *app) chat(ctx context.Context, o *chatFlags) error {
 	if !given {
 		a.note("no model is configured; this is a demonstration, which is no language model")
 	}
+	if o.session != "" {
+		if err := a.isConversation(o.session); err != nil {
+			return err
+		}
+	}
 	input := newTyped(a.stdin)
 	defer input.close()
-	return a.converse(ctx, c, o, model, o.approve == "ask" || o.approve == "" && !once, func(t *conversation) error {
-		if once {
+	if once {
+		return a.converse(ctx, c, o, model, o.approve == "ask", func(t *conversation) error {
 			return a.answer(ctx, t, o.prompt)
+		}, input)
+	}
+	for {
+		err := a.interactive(ctx, c, o, model, input)
+		next := (*reopen)(nil)
+		if !errors.As(err, &next) {
+			return err
 		}
-		return a.repeat(ctx, t, model, input)
+		o.session, o.preload = next.id, nil
+		if model, _, err = a.model(ctx, c, o); err != nil {
+			return err
+		}
+	}
+}
+
+// interactive has a person talk until they leave: on a screen, or line by line where
+// there is no more than a line.
+func (a *app) interactive(ctx context.Context, c *config.Config, o *chatFlags, model llm.Model, input *typed) error {
+	asks := o.approve != "rules"
+	if a.fullScreen() {
+		notices := terminal.NewNotices(a.stderr)
+		own := *a
+		own.stderr, own.stdout = notices, notices // the screen is the conversation's
+		return own.converse(ctx, c, o, model, asks, func(t *conversation) error {
+			return (&talk{t, &own, c, o}).person(ctx, a.stdin, a.stdout, notices)
+		}, nil)
+	}
+	return a.converse(ctx, c, o, model, asks, func(t *conversation) error {
+		return a.repeat(ctx, &talk{t, a, c, o}, input)
 	}, input)
 }
 
@@ -163,13 +198,17 @@ func (a *app) tellJSON(e agent.Event) {
 }
 
 // repeat takes one line after the other until there are no more.
-func (a *app) repeat(ctx context.Context, t *conversation, model llm.Model, input *typed) error {
-	fmt.Fprintf(a.stderr, "%s, conversation %s. Ctrl-D ends it.\n", model.Name(), t.id)
+func (a *app) repeat(ctx context.Context, t *talk, input *typed) error {
+	fmt.Fprintf(a.stderr, "%s, conversation %s. /help says what there is, Ctrl-D ends it.\n", plain(t.Model().Name()), t.id)
 	for {
 		fmt.Fprint(a.stderr, a.style(a.stderr, "1", "> "))
 		line, err := input.next(ctx)
 		if line = strings.TrimSpace(line); line != "" {
-			if err := a.answer(ctx, t, line); err != nil {
+			err := a.line(ctx, t, line)
+			if end, ok := errors.AsType[*terminal.End](err); ok {
+				return end.With
+			}
+			if err != nil {
 				if ctx.Err() != nil {
 					return err
 				}
@@ -184,4 +223,30 @@ func (a *app) repeat(ctx context.Context, t *conversation, model llm.Model, inpu
 			return err
 		}
 	}
+}
+
+// line says a line, or runs the command that it is.
+func (a *app) line(ctx context.Context, t *talk, line string) error {
+	name, args, ok := terminal.ParseCommand(line)
+	if !ok {
+		return a.answer(ctx, t.conversation, line)
+	}
+	for _, k := range t.commands(ctx) {
+		if k.Name != name {
+			continue
+		}
+		show := a.tell
+		if a.json {
+			show = a.tellJSON
+		}
+		text, err := k.Run(ctx, args, show)
+		if text != "" {
+			fmt.Fprint(a.stdout, terminal.Render(text, a.width(), a.style(a.stdout, "1", "x") == "x"))
+		}
+		if status := (*llm.StatusError)(nil); errors.As(err, &status) {
+			return modelFailed(err, t.id)
+		}
+		return err
+	}
+	return fail(exitUsage, "/help names those that there are", "there is no command /%s", name)
 }

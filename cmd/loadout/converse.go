@@ -14,6 +14,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/pattern"
 	"github.com/loadout-dev/loadout/llm"
@@ -70,8 +71,9 @@ func (a *app) converse(ctx context.Context, c *config.Config, o *chatFlags, mode
 		return err
 	}
 	defer root.Close()
+	t := &conversation{runtime: rt, id: id, desk: ask.New(a.askStore()), folder: dir}
 	set, _, err := a.toolsetOf(ctx, c, rt, toolsetOptions{files: o.files, profile: p, rules: rules, session: id, folder: dir,
-		builtin: workspace.New(root, &workspace.Options{Run: shellCommands(rt, dir), Project: a.projectDir(o.workspace), Saved: rt.Catalog().Reload})})
+		builtin: workspace.New(root, &workspace.Options{Run: shellCommands(rt, dir), Made: func(link string) ([]byte, error) { return mcpserver.ReadLink(rt, link) }, Elsewhere: t.elsewhere, Project: a.projectDir(o.workspace), Saved: rt.Catalog().Reload})})
 	if err != nil {
 		return err
 	}
@@ -83,7 +85,7 @@ func (a *app) converse(ctx context.Context, c *config.Config, o *chatFlags, mode
 		return err
 	}
 	defer s.Close()
-	t := &conversation{session: s, runtime: rt, set: set, id: id, desk: ask.New(a.askStore()), folder: dir}
+	t.session, t.set = s, set
 	if o.workspace != "" {
 		t.named = dir
 	}
@@ -109,7 +111,7 @@ func (a *app) agentOptions(ctx context.Context, c *config.Config, t *conversatio
 	if !asks {
 		elicit, approve = nil, nil
 	}
-	server := mcpserver.New(t.runtime, &mcpserver.Options{Workspace: t.folder, Tools: t.set.Set, Session: t.id, Flags: a.flags(), Refresh: refresh, Used: a.usedSkills(c, faceChat), Version: buildVersion().Version, Logger: a.logger()})
+	server := mcpserver.New(t.runtime, &mcpserver.Options{Workspace: t.folder, Tools: t.set.Set, Session: t.id, Quiet: true, Invoked: t.inForce, Flags: a.flags(), Refresh: refresh, Used: a.usedSkills(c, faceChat), Version: buildVersion().Version, Logger: a.logger()})
 	cs, err := agent.Connect(ctx, server, elicit)
 	if err != nil {
 		return nil, nil, errors.Join(err, server.Close())
@@ -155,6 +157,11 @@ func folderOf(ctx context.Context, log session.Log) (string, error) {
 		return e.Begun.Folder, nil
 	}
 	return "", nil
+}
+
+// inForce reports whether a skill is loaded.
+func (t *conversation) inForce(e *catalog.Entry) bool {
+	return slices.ContainsFunc(t.session.Active(), func(a session.Active) bool { return a.Skill.Key() == e.Key() })
 }
 
 // preload loads the skills that a person names, and those that are marked so, for the

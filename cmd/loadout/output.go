@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/width"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -66,23 +67,14 @@ func encodeJSON(v any) ([]byte, error) {
 
 // drives reports whether a character could drive a terminal, or reorder the
 // text around it.
-func drives(r rune) bool {
-	return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
-}
+func drives(r rune) bool { return terminal.Drives(r) }
 
 // safe takes from text what would drive a terminal, as it comes from files of
 // strangers.
-func safe(s string) string {
-	return strings.Map(func(r rune) rune {
-		if drives(r) {
-			return -1
-		}
-		return r
-	}, s)
-}
+func safe(s string) string { return terminal.Safe(s) }
 
 // plain is safe text on one line.
-func plain(s string) string { return safe(skill.OneLine(s)) }
+func plain(s string) string { return terminal.Plain(s) }
 
 func isTerminal(v any) bool {
 	f, ok := file(v)

@@ -116,3 +116,35 @@ func TestKeysGoWhereTheyBelong(t *testing.T) {
 		})
 	}
 }
+
+// Leave for a call is asked with what it would do, and given for as long as was said.
+func TestApprovalLineByLine(t *testing.T) {
+	call := json.RawMessage(`{"tool":"workspace__write_file","server":"workspace","reason":"it is HIGH","arguments":{"path":"a.txt","content":"one\ntwo\u001b[2J\n"}}`)
+	for _, tt := range []struct {
+		typed string
+		want  ask.Outcome
+		scope policy.Scope
+	}{
+		{"yes\n", ask.Accepted, ""},
+		{"s\n", ask.Accepted, policy.ForSession},
+		{"always\n", ask.Accepted, policy.Always},
+		{"n\n", ask.Declined, ""},
+		{"perhaps\nno\n", ask.Declined, ""},
+		{"\n", ask.Cancelled, ""},
+		{"", ask.Cancelled, ""},
+	} {
+		t.Run(tt.typed, func(t *testing.T) {
+			var shown bytes.Buffer
+			a := &app{environment: environment{stdout: &shown, stderr: &shown, getenv: func(string) string { return "" }}}
+			input := newTyped(strings.NewReader(tt.typed))
+			defer input.close()
+			got := a.put(t.Context(), ask.Ask{Kind: ask.Approval, Message: "?", Payload: call}, input)
+			if got.Outcome != tt.want || got.Scope != tt.scope {
+				t.Errorf("%s %q, want %s %q", got.Outcome, got.Scope, tt.want, tt.scope)
+			}
+			if text := shown.String(); !strings.Contains(text, "path: a.txt\n+ one\n+ two[2J\n") || !strings.Contains(text, "because it is HIGH") {
+				t.Errorf("it shows %q", text)
+			}
+		})
+	}
+}

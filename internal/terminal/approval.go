@@ -129,7 +129,7 @@ func indented(raw json.RawMessage) string {
 
 // title says what is asked.
 func (a *approval) title() line {
-	out := line{{"Call ", normal}, {Plain(a.Tool), bold}}
+	out := line{{"Call ", normal}, {Plain(bare(a.Tool)), bold}}
 	switch {
 	case a.Skill != "":
 		out = append(out, span{" of the skill " + Plain(a.Skill), normal})
@@ -178,7 +178,8 @@ func (a *approval) show(width, height int) (out []line, x, y int) {
 	if a.wrong != "" {
 		below = append(below, words(a.wrong, red).wrap(width, nil)...)
 	}
-	return append(middle(a.whole(width), max(height-len(below), 4), "d"), below...), -1, -1
+	above := middle(a.whole(width), max(height-len(below), 4), "d")
+	return append(above, below...), 0, len(above) + 1 // at the keys
 }
 
 func (a *approval) showEdit(width, height int) (out []line, x, y int) {

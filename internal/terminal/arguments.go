@@ -99,7 +99,12 @@ func argumentLines(tool string, args json.RawMessage, before func(string) (strin
 }
 
 // bare is the name of a tool without that of its server.
-func bare(tool string) string { return tool[strings.LastIndexByte(tool, '.')+1:] }
+func bare(tool string) string {
+	if i := strings.LastIndex(tool, "__"); i >= 0 {
+		tool = tool[i+2:]
+	}
+	return tool[strings.LastIndexByte(tool, '.')+1:]
+}
 
 // lines are a name and its value, below it where that has several lines.
 func (m member) lines() []line {

@@ -10,8 +10,7 @@ import (
 
 // dialog is a question on the screen, in the place of the line that is typed in.
 type dialog interface {
-	// show is what it looks like in at most height lines, and where the cursor is,
-	// below 0 where there is none.
+	// show is what it looks like in at most height lines, and where the cursor is.
 	show(width, height int) (lines []line, x, y int)
 	// key takes a key; an answer settles the question.
 	key(name, text string) *ask.Answer
@@ -160,7 +159,6 @@ func (f *form) whole(width int) []line {
 func (f *form) show(width, height int) (out []line, x, y int) {
 	field := f.field()
 	var below []line
-	x, y = -1, -1
 	if field.Name != "" {
 		title := line{{field.Title, bold}}
 		if len(f.fields) > 1 {
@@ -175,7 +173,10 @@ func (f *form) show(width, height int) (out []line, x, y int) {
 		}
 	}
 	if f.picks() {
-		below = append(below, f.choices(width, max(height/2, 3))...)
+		var lines []line
+		lines, y = f.choices(width, max(height/2, 3))
+		y += len(below)
+		below = append(below, lines...)
 	} else {
 		rows, cx, cy := f.input.rows(width - 2)
 		x, y = cx+2, len(below)+cy
@@ -198,28 +199,24 @@ func (f *form) show(width, height int) (out []line, x, y int) {
 	}
 	below = append(below, line{{hint, faint}}.wrap(width, nil)...)
 	above := middle(f.whole(width), max(height-len(below), 3), "Ctrl-T")
-	if y >= 0 {
-		y += len(above)
-	}
-	return append(above, below...), x, y
+	return append(above, below...), x, y + len(above)
 }
 
-// choices are those around the chosen one.
-func (f *form) choices(width, most int) []line {
+// choices are those around the chosen one, and its row.
+func (f *form) choices(width, most int) (out []line, at int) {
 	all := f.field().Choices
 	from := max(min(f.chosen-most/2, len(all)-most), 0)
-	var out []line
 	for i := from; i < min(from+most, len(all)); i++ {
 		mark, st := "  ", normal
 		if i == f.chosen {
-			mark, st = "› ", bold
+			mark, st, at = "› ", bold, len(out)
 		}
 		out = append(out, line{{mark, cyan}, {untabbed(all[i]), st}}.clip(width))
 	}
 	if left := len(all) - len(out); left > 0 {
 		out = append(out, line{{fmt.Sprintf("  %d more", left), faint}})
 	}
-	return out
+	return out, at
 }
 
 // middle leaves out lines in the middle, as what is dangerous may be at the end.

@@ -47,8 +47,6 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		} else {
 			m.stop()
 		}
-	case "ctrl+l":
-		return tea.ClearScreen
 	case "enter":
 		return m.enter()
 	case "tab":

@@ -3,7 +3,6 @@ package terminal
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,14 +38,14 @@ type model struct {
 	calls   calls
 	thought string // of the last turn
 
-	asks     []ask.Ask // that wait, the first of them shown by the dialog
-	dialog   dialog
-	deaf     time.Time // until when keys are not for the dialog
-	typed    time.Time // when the last key came
-	leaving  bool
-	armed    bool  // Ctrl-C on an empty line, once
-	end      error // what Run returns
-	lastRows int   // of the screen that was drawn last
+	asks    []ask.Ask // that wait, the first of them shown by the dialog
+	dialog  dialog
+	deaf    time.Time // until when keys are not for the dialog
+	typed   time.Time // when the last key came
+	leaving bool
+	armed   bool    // Ctrl-C on an empty line, once
+	end     error   // what Run returns
+	drawn   []drawn // lately
 }
 
 // turn is what is under way: an answer, or a command.
@@ -67,6 +66,7 @@ type (
 	replyMsg  struct{ text string }
 	noticeMsg struct{ text string } // of the program around this one
 	tickMsg   struct{}
+	redrawMsg struct{}
 	editedMsg struct {
 		text []byte
 		err  error
@@ -82,19 +82,15 @@ func newModel(ctx context.Context, c Conversation, o *Options) *model {
 	return m
 }
 
-// Init prints what there is to see first, and goes on with what was broken off.
+// Init shows what is asked already, and goes on with what was broken off.
 func (m *model) Init() tea.Cmd {
-	return func() tea.Msg { return beginMsg{} }
+	return tea.Tick(2*frame, func(time.Time) tea.Msg { return beginMsg{} }) // nothing is printed before the first drawing
 }
 
 // beginMsg comes once, when the program runs.
 type beginMsg struct{}
 
 func (m *model) begin() tea.Cmd {
-	if m.opts.Greeting != "" {
-		m.say(markdown(m.opts.Greeting, m.textWidth()))
-	}
-	m.past(m.opts.Past)
 	if m.opts.Desk != nil {
 		if open, err := m.opts.Desk.Open(m.ctx, m.opts.Session, m.opts.Who); err == nil {
 			for _, a := range open {
@@ -141,7 +137,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case printedMsg:
 		m.printer.busy = false
 	}
-	return m, tea.Batch(cmd, m.print())
+	return m, tea.Batch(cmd, m.print(), m.settleDown())
 }
 
 // print sends on what waits to be printed; with nothing left, the program may end.
@@ -149,7 +145,7 @@ func (m *model) print() tea.Cmd {
 	if m.leaving && m.printer.idle() && m.turn == nil {
 		return tea.Quit
 	}
-	return m.printer.next(m.width, max(m.height-max(m.lastRows, len(m.screen().rows))-1, 1))
+	return m.printer.next(m.width, max(m.height-m.tallest()-1, 1))
 }
 
 // leave ends the program once nothing is under way.
@@ -275,6 +271,17 @@ func wrapAll(lines []line, width int) []line {
 	return out
 }
 
+// first are the rows that there are to see before all else.
+func (m *model) first() []string {
+	if m.opts.Greeting != "" {
+		m.say(markdown(m.opts.Greeting, m.textWidth()))
+	}
+	m.past(m.opts.Past)
+	rows := m.printer.waiting
+	m.printer.waiting = nil
+	return rows
+}
+
 // past prints the end of a conversation that goes on.
 func (m *model) past(events []session.Event) {
 	const most = 6
@@ -295,80 +302,4 @@ func (m *model) past(events []session.Event) {
 			m.say(markdown(s.Text, m.textWidth()))
 		}
 	}
-}
-
-// asked is told of a question, or that one is settled.
-func (m *model) asked(e ask.Event) {
-	i := slices.IndexFunc(m.asks, func(a ask.Ask) bool { return a.ID == e.Ask.ID })
-	switch {
-	case e.Answer == nil && i < 0 && e.Ask.Principal == m.opts.Who && !m.leaving:
-		m.asks = append(m.asks, e.Ask)
-		if len(m.asks) == 1 {
-			m.showAsk()
-		}
-	case e.Answer != nil && i >= 0: // by somebody else, or taken back
-		m.asks = slices.Delete(m.asks, i, i+1)
-		if i == 0 {
-			m.dialog = nil
-			m.showAsk()
-		}
-	}
-}
-
-// showAsk shows the first question that waits. One that cannot be shown is left.
-func (m *model) showAsk() {
-	for m.dialog == nil && len(m.asks) > 0 {
-		q := &m.asks[0]
-		if q.Kind == ask.Approval {
-			m.dialog = newApproval(q, m.opts.Before)
-		} else if f, err := newForm(q); err == nil {
-			m.dialog = f
-		} else {
-			m.failed(err)
-			m.answer(*q, ask.Answer{Outcome: ask.Cancelled})
-			m.asks = m.asks[1:]
-			continue
-		}
-		m.completion.close()
-		if !m.input.empty() && m.now().Sub(m.typed) < pause {
-			m.deaf = m.now().Add(pause)
-		}
-	}
-}
-
-// settle answers the question that is shown, and shows the next one.
-func (m *model) settle(a ask.Answer) {
-	q := m.asks[0]
-	m.said(m.dialog, a)
-	m.asks, m.dialog = m.asks[1:], nil
-	m.answer(q, a)
-	m.showAsk()
-}
-
-// said keeps in the scrollback what was decided about a call.
-func (m *model) said(d dialog, a ask.Answer) {
-	asked, ok := d.(*approval)
-	if !ok {
-		return
-	}
-	word := "allowed once"
-	switch {
-	case a.Outcome != ask.Accepted:
-		word = "not allowed"
-	case a.Scope != "":
-		word = map[string]string{"session": "allowed for this conversation", "always": "allowed from now on"}[string(a.Scope)]
-	}
-	m.note(line{{"  " + strings.TrimSpace(Plain(asked.Tool)+" "+word), faint}})
-}
-
-// answer gives an answer to the desk, which may wait for a file.
-func (m *model) answer(q ask.Ask, a ask.Answer) {
-	a.By = m.opts.Who
-	ctx := context.WithoutCancel(m.ctx)
-	m.running.Go(func() {
-		settled := (*ask.SettledError)(nil)
-		if err := m.opts.Desk.Answer(ctx, q.ID, a); err != nil && !errors.As(err, &settled) && !errors.Is(err, ask.ErrUnknown) {
-			m.send(replyMsg{err.Error()})
-		}
-	})
 }

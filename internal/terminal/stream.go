@@ -8,7 +8,10 @@ type stream struct{ text string }
 
 // add takes more of the answer, and returns the blocks that are whole with it.
 func (s *stream) add(more string) (whole string) {
-	s.text += more
+	fresh := strings.HasSuffix(s.text, "\n") || strings.Contains(more, "\n") // else nothing can have ended
+	if s.text += more; !fresh {
+		return ""
+	}
 	cut := boundary(s.text)
 	whole, s.text = s.text[:cut], s.text[cut:]
 	return whole
@@ -56,4 +59,17 @@ func fenceOf(bare string) string {
 		}
 	}
 	return ""
+}
+
+// maxShown bounds what is shown of an answer on its way, in bytes: more is on no screen.
+const maxShown = 8 << 10
+
+// end is what there is to show of what is left.
+func (s *stream) end() string {
+	text := s.text
+	if len(text) > maxShown {
+		text = text[len(text)-maxShown:]
+		text = text[strings.IndexByte(text, '\n')+1:]
+	}
+	return strings.ToValidUTF8(strings.TrimLeft(strings.TrimRight(text, "\n "), "\n"), "")
 }

@@ -11,11 +11,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"os"
 	"os/exec"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"golang.org/x/term"
 
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/ask"
@@ -61,8 +63,6 @@ type Command struct {
 	// Complete returns what an argument may be, of those that begin with a text; nil
 	// has none.
 	Complete func(prefix string) []Choice
-	// Talks says that Run takes a turn: it may be stopped, and waits for another one.
-	Talks bool
 	// Run does it, with what was typed behind the name. It returns Markdown for the
 	// person. An [*End] ends the program.
 	Run func(ctx context.Context, args string, tell func(agent.Event)) (string, error)
@@ -83,10 +83,10 @@ func (e *End) Error() string {
 
 // Options are what the program is given.
 type Options struct {
-	Input  io.Reader // a terminal
-	Output io.Writer // a terminal
-	Env    []string  // of the person, as KEY=value
-	Plain  bool      // without colours and bold text
+	Input  *os.File // a terminal
+	Output *os.File // a terminal
+	Env    []string // of the person, as KEY=value
+	Plain  bool     // without colours and bold text
 
 	// Greeting is Markdown that is printed first.
 	Greeting string
@@ -135,6 +135,9 @@ func Run(ctx context.Context, c Conversation, o *Options) error {
 	if o.Notices != nil {
 		defer o.Notices.to(func(text string) { p.Send(noticeMsg{text}) })()
 	}
+	if err := m.greet(o.Output); err != nil {
+		return fmt.Errorf("the terminal: %w", err)
+	}
 	_, err := p.Run()
 	switch {
 	case ctx.Err() != nil:
@@ -143,6 +146,15 @@ func Run(ctx context.Context, c Conversation, o *Options) error {
 		return fmt.Errorf("the terminal: %w", err)
 	}
 	return m.end
+}
+
+// greet prints what there is to see before anything is drawn.
+func (m *model) greet(to *os.File) error {
+	if w, h, err := term.GetSize(int(to.Fd())); err == nil && w > 0 && h > 0 {
+		m.width, m.height = w, h
+	}
+	_, err := fmt.Fprintln(to, strings.Join(m.first(), "\n"))
+	return err
 }
 
 // errLeft and errStopped are why work ends before its time.

@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 
@@ -123,8 +124,8 @@ func (l line) clip(n int) line {
 	var out line
 	for _, s := range l {
 		w := ansi.StringWidth(s.text)
-		if w >= n {
-			return append(out, span{ansi.Truncate(s.text, max(n, 0), "…"), s.style})
+		if w > n-1 {
+			return append(out, span{ansi.Truncate(s.text, max(n-1, 0), "") + "…", s.style})
 		}
 		out = append(out, s)
 		n -= w
@@ -135,43 +136,85 @@ func (l line) clip(n int) line {
 // wrap breaks a line at blanks, and words that have no room anywhere, into lines of at
 // most n columns; those after the first begin with an indent.
 func (l line) wrap(n int, indent line) []line {
-	n = max(n, indent.width()+8)
-	var out []line
-	var now line
-	used, begun := 0, 0
-	flush := func() {
-		out = append(out, now.trimmed())
-		now, used = append(line{}, indent...), indent.width()
-		begun = used
-	}
+	w := wrapper{width: max(n, indent.width()+8), indent: indent}
 	for _, s := range l {
 		for i, part := range strings.Split(s.text, "\n") {
 			if i > 0 {
-				flush()
+				w.endLine()
 			}
-			for _, word := range pieces(part) {
-				w := ansi.StringWidth(word)
-				if word == " " && used == begun && len(out) > 0 {
-					continue // no line goes on with a blank
+			for _, piece := range pieces(part) {
+				switch {
+				case piece == " ":
+					w.blank(s.style)
+				case wide(firstLetter(piece)):
+					w.endWord()
+					w.word = line{{piece, s.style}}
+					w.endWord()
+				default:
+					w.word = append(w.word, span{piece, s.style})
 				}
-				if used+w > n && used > begun && word != " " {
-					flush()
-				}
-				for used+w > n {
-					head := ansi.Truncate(word, n-used, "")
-					if head == "" || head == word {
-						break
-					}
-					now, used = append(now, span{head, s.style}), used+ansi.StringWidth(head)
-					word = word[len(head):]
-					w = ansi.StringWidth(word)
-					flush()
-				}
-				now, used = append(now, span{word, s.style}), used+w
 			}
 		}
 	}
-	return append(out, now.trimmed())
+	w.endLine()
+	return w.lines
+}
+
+// wrapper breaks a line into lines.
+type wrapper struct {
+	width  int
+	indent line
+
+	lines []line
+	now   line
+	used  int  // columns of now
+	begun int  // columns of its indent
+	word  line // that is not in now yet
+}
+
+func (w *wrapper) endLine() {
+	w.endWord()
+	w.flush()
+}
+
+func (w *wrapper) flush() {
+	w.lines = append(w.lines, w.now.trimmed())
+	w.now = append(line{}, w.indent...)
+	w.begun = w.indent.width()
+	w.used = w.begun
+}
+
+func (w *wrapper) blank(st style) {
+	w.endWord()
+	if w.used == w.begun && len(w.lines) > 0 {
+		return // no line goes on with a blank
+	}
+	w.now, w.used = append(w.now, span{" ", st}), w.used+1
+}
+
+// endWord puts the word into the line, or the next one, or parts of it into several.
+func (w *wrapper) endWord() {
+	if n := w.word.width(); w.used+n > w.width && w.used > w.begun {
+		w.flush()
+	}
+	for _, s := range w.word {
+		for {
+			n := ansi.StringWidth(s.text)
+			head := s.text
+			if w.used+n > w.width {
+				head = ansi.Truncate(s.text, w.width-w.used, "")
+			}
+			if head == "" && w.used == w.begun {
+				head = s.text // a letter without room
+			}
+			w.now, w.used = append(w.now, span{head, s.style}), w.used+ansi.StringWidth(head)
+			if s.text = s.text[len(head):]; s.text == "" {
+				break
+			}
+			w.flush()
+		}
+	}
+	w.word = nil
 }
 
 // trimmed has no blanks at the end.
@@ -201,8 +244,7 @@ func pieces(s string) []string {
 	var out []string
 	start := 0
 	for i, r := range s {
-		wide := r >= 0x2e80 && r <= 0xffdc
-		if r != ' ' && !wide {
+		if r != ' ' && !wide(r) {
 			continue
 		}
 		if start < i {
@@ -215,4 +257,12 @@ func pieces(s string) []string {
 		out = append(out, s[start:])
 	}
 	return out
+}
+
+// wide reports whether a letter is of a writing without blanks between words.
+func wide(r rune) bool { return r >= 0x2e80 && r <= 0xffdc }
+
+func firstLetter(s string) rune {
+	r, _ := utf8.DecodeRuneInString(s)
+	return r
 }

@@ -10,21 +10,27 @@ import (
 // maxText is how many columns text has at most: longer lines are hard to read.
 const maxText = 100
 
+// maxTail is how many rows what is under way has at most: fewer flicker less.
+const maxTail = 12
+
 // textWidth leaves the last column free, after which a terminal may break a line.
 func (m *model) textWidth() int { return max(min(m.width-1, maxText), 10) }
 
 // screen is what is drawn below the scrollback.
 type screen struct {
 	rows []string
-	x, y int // of the cursor; y below 0 is none
+	x, y int // of the cursor, which is always to be seen: else nobody knows where it is
 }
 
 // View is the loop's.
 func (m *model) View() tea.View {
 	s := m.screen()
-	m.lastRows = len(s.rows)
+	for !m.leaving && len(s.rows) < m.least() {
+		s.rows = append(s.rows, "")
+	}
+	m.draw(drawn{m.now(), len(s.rows), s.y})
 	v := tea.NewView(strings.Join(s.rows, "\n"))
-	if s.y >= 0 {
+	if len(s.rows) > 0 {
 		v.Cursor = tea.NewCursor(s.x, s.y)
 		v.Cursor.Blink = false
 	}
@@ -33,7 +39,7 @@ func (m *model) View() tea.View {
 
 func (m *model) screen() screen {
 	if m.leaving && m.turn == nil {
-		return screen{y: -1}
+		return screen{}
 	}
 	width := m.textWidth()
 	rest := m.height - 2 // a line above, and one less than there are
@@ -45,12 +51,10 @@ func (m *model) screen() screen {
 	if m.spoke {
 		above = append([]line{nil}, above...)
 	}
-	if y >= 0 {
-		y += len(above)
-	}
+	y += len(above)
 	all := append(above, below...)
 	if over := len(all) - max(m.height-1, 1); over > 0 { // a very low terminal
-		all, y = all[over:], y-over
+		all, y = all[over:], max(y-over, 0)
 	}
 	for i := range all {
 		all[i] = all[i].clip(max(m.width-1, 1))
@@ -103,8 +107,8 @@ func (m *model) underWay(width, most int) []line {
 		return nil
 	}
 	var out []line
-	if text := strings.TrimRight(t.stream.text, "\n "); strings.TrimSpace(text) != "" {
-		out = wrapAll(textLines(strings.TrimLeft(text, "\n"), normal), width)
+	if text := t.stream.end(); text != "" {
+		out = wrapAll(textLines(text, normal), width)
 	}
 	open := m.calls.open()
 	if len(open) > 0 && len(out) > 0 {
@@ -126,7 +130,7 @@ func (m *model) underWay(width, most int) []line {
 			out = append(out, line{{"then: ", faint}, {Clip(w, width-6), faint}})
 		}
 	}
-	return out[max(len(out)-most, 0):]
+	return out[max(len(out)-min(most, maxTail), 0):]
 }
 
 // working says what is being done, and for how long.

@@ -1,0 +1,284 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// pane is loadout chat in a terminal of tmux, which shows what a person would see.
+type pane struct {
+	*testing.T
+	socket string
+	home   string
+}
+
+// openPane starts loadout in a terminal of so many columns. What it works on is in
+// home.
+func openPane(t *testing.T, columns int, home string, env []string, args ...string) *pane {
+	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("tmux is not installed: nothing shows the screen")
+	}
+	exe, err := exec.LookPath("loadout")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "tmux") // a socket has a short path
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pane{T: t, socket: filepath.Join(dir, "s"), home: home}
+	t.Cleanup(func() {
+		exec.Command("tmux", "-S", p.socket, "kill-server").Run() // it may have ended
+		os.RemoveAll(dir)
+	})
+	command := []string{"env", "-i", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "TERM=screen-256color", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0"}
+	command = append(append(append(command, env...), exe, "chat"), args...)
+	for i, word := range command {
+		command[i] = quoted(word)
+	}
+	p.tmux("-f", "/dev/null", "-u", "new-session", "-d", "-x", fmt.Sprint(columns), "-y", "30", "-c", home, "sh")
+	p.tmux("set-option", "-g", "status", "off")
+	p.tmux("set-option", "-g", "history-limit", "5000")
+	p.tmux("send-keys", "-l", "PS1='$ '; stty -echo; clear; "+strings.Join(command, " ")+"; echo; echo left with $?; stty -a | tr ' ' '\\n' | grep -x -e icanon -e isig")
+	p.tmux("send-keys", "Enter")
+	return p
+}
+
+func (p *pane) tmux(args ...string) string {
+	p.Helper()
+	out, err := exec.Command("tmux", append([]string{"-S", p.socket}, args...)...).CombinedOutput()
+	if err != nil {
+		p.Fatalf("tmux %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// types sends text, and then keys by their names in tmux.
+func (p *pane) types(text string, keys ...string) {
+	p.Helper()
+	if text != "" {
+		p.tmux("send-keys", "-l", text)
+	}
+	for _, k := range keys {
+		p.tmux("send-keys", k)
+	}
+}
+
+// shows is all that is on the screen and in the scrollback, once it has a text and does
+// not change any more.
+func (p *pane) shows(text string) string {
+	p.Helper()
+	before, now := "", ""
+	for range 200 {
+		time.Sleep(50 * time.Millisecond)
+		before, now = now, p.tmux("capture-pane", "-p", "-S", "-", "-J")
+		if strings.Contains(now, text) && now == before {
+			return steady(strings.TrimRight(now, "\n "))
+		}
+	}
+	p.Fatalf("there is no %q on the screen:\n%s", text, now)
+	return ""
+}
+
+// varying are what differs between two runs of one conversation.
+var varying = []struct {
+	is  *regexp.Regexp
+	say string
+}{
+	{regexp.MustCompile(`\d{8}-\d{6}-[a-z0-9]{5}`), "YYYYMMDD-HHMMSS-xxxxx"},
+	{regexp.MustCompile(`localhost-\d{5}`), "localhost-00000"},
+	{regexp.MustCompile(`  \d+(\.\d)? s\b`), ""},
+	{regexp.MustCompile(`[0-9.]+[kM]? tokens`), "some tokens"},
+	{regexp.MustCompile(`(?m)[ \t]+$`), ""},
+}
+
+func steady(screen string) string {
+	for _, v := range varying {
+		screen = v.is.ReplaceAllString(screen, v.say)
+	}
+	return screen + "\n"
+}
+
+// golden compares a screen with the one that is kept in testdata/screen.
+func (p *pane) golden(name, got string) {
+	p.Helper()
+	path := filepath.Join("testdata", "screen", name+".txt")
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			p.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			p.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		p.Fatal(err)
+	}
+	if got != string(want) {
+		p.Errorf("%s is\n%s\nwant\n%s", name, got, want)
+	}
+}
+
+// harbourHome is a home with one skill.
+func harbourHome(t *testing.T) string {
+	t.Helper()
+	home := filepath.Join(t.TempDir(), "home")
+	dir := filepath.Join(home, "skills", "tides")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text := "---\nname: tides\ndescription: Reads tide tables for harbours, and says when the water is high.\nargument-hint: HARBOUR\n---\nAdd one hour in **summer**.\n"
+	if err := os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return home
+}
+
+// A conversation with the demonstration: a skill that loads, commands, what completes
+// them, and a terminal that is as it was at the end.
+func TestScreenOfAConversation(t *testing.T) {
+	for _, columns := range []int{80, 40} {
+		t.Run(fmt.Sprint(columns), func(t *testing.T) {
+			p := openPane(t, columns, harbourHome(t), nil, "--skills", "skills", "--model", "demo")
+			p.shows("Say something")
+			p.types("use the skill tides", "Enter")
+			p.shows("OPENAI_API_KEY.")
+			p.types("/skills", "Enter")
+			p.shows("Skills (1)")
+			p.types("/help tides", "Enter")
+			p.shows("for example")
+			p.types("/tides Kiel", "Enter")
+			p.shows("already loaded and unchanged")
+			p.types("/ti")
+			p.golden(fmt.Sprintf("conversation-%d", columns), p.shows("› /tides"))
+			p.types("", "C-c", "C-c", "C-c")
+			end := p.shows("left with 0")
+			if !strings.Contains(end, "icanon") || !strings.Contains(end, "isig") {
+				t.Errorf("the terminal is not as it was:\n%s", end)
+			}
+		})
+	}
+}
+
+// A person is asked about changes of their files, sees what would change, changes the
+// arguments, and says no; the answer is Markdown.
+func TestScreenOfApprovals(t *testing.T) {
+	answer := "# Tides\n\nHigh at **12:10**, see `notes/a.txt`:\n\n| harbour | high |\n|---|---:|\n| Kiel | 12:10 |\n| Rostock | 11:40 |\n\n1. one\n2. two\n   - three\n\n```sh\ncat notes/a.txt\n```\n\nThat is all."
+	for _, columns := range []int{80, 40} {
+		t.Run(fmt.Sprint(columns), func(t *testing.T) {
+			home := harbourHome(t)
+			if err := os.Mkdir(filepath.Join(home, "project"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			v := newVendor(t, asksFor("1", "write_file", `{"path":"notes/a.txt","content":"one\ntwo\nthree\n"}`),
+				asksFor("2", "edit_file", `{"path":"notes/a.txt","old":"two\n","new":"2\n"}`),
+				asksFor("3", "write_file", `{"path":"b.txt","content":"no"}`), jsonOf(map[string]string{"content": answer}))
+			p := openPane(t, columns, home, nil, "--skills", "skills", "--model", "openai:small", "--base-url", v.URL+"/v1", "--workspace", "project")
+			p.shows("Say something")
+			p.types("Write notes", "Enter")
+			p.golden(fmt.Sprintf("approval-%d", columns), p.shows("+ three"))
+			p.types("y")
+			p.golden(fmt.Sprintf("edit-%d", columns), p.shows("+ 2"))
+			p.types("e")
+			p.shows("as JSON")
+			p.types("x", "Enter")
+			p.shows("JSON object")
+			p.types("", "BSpace", "Enter")
+			p.types("y")
+			p.shows("+ no")
+			p.types("n")
+			p.golden(fmt.Sprintf("answer-%d", columns), p.shows("That is all."))
+			if text, err := os.ReadFile(filepath.Join(home, "project", "notes", "a.txt")); err != nil || string(text) != "one\n2\nthree\n" {
+				t.Errorf("the file is %q, %v", text, err)
+			}
+			if _, err := os.Stat(filepath.Join(home, "project", "b.txt")); err == nil {
+				t.Error("what was not allowed was written")
+			}
+		})
+	}
+}
+
+// A terminal that can only print lines gets lines, with the same commands.
+func TestLinesOnADumbTerminal(t *testing.T) {
+	p := openPane(t, 80, harbourHome(t), []string{"TERM=dumb"}, "--skills", "skills", "--model", "demo")
+	p.shows("/help says what there is")
+	p.types("/load tides", "Enter")
+	p.shows("tides is loaded, until /unload.")
+	p.types("/skills", "Enter")
+	p.shows("Skills (1)")
+	p.types("/cost", "Enter")
+	p.shows("Nothing was asked so far")
+	p.types("/nothing", "Enter")
+	p.shows("there is no command /nothing")
+	p.types("/tools", "Enter")
+	p.shows("load_skill:")
+	p.types("/unload tides", "Enter")
+	p.shows("tides is unloaded.")
+	p.types("/unload tides", "Enter")
+	p.shows("skill is not loaded")
+	p.types("use the skill tides", "Enter")
+	p.shows("OPENAI_API_KEY.")
+	p.types("/model openai:", "Enter")
+	p.shows("names no model")
+	p.types("/model demo", "Enter")
+	p.shows("demo:rules answers from here on.")
+	p.types("/cost", "Enter")
+	p.shows("models.prices")
+	p.types("/export talk.md", "Enter")
+	p.shows("Written to talk.md.")
+	p.types("/export talk.md", "Enter")
+	p.shows("talk.md is there already")
+	text, err := os.ReadFile(filepath.Join(p.home, "talk.md"))
+	if err != nil || !strings.Contains(string(text), "use the skill tides\n") || !strings.Contains(string(text), "The skill tides was loaded.") {
+		t.Errorf("exported is %s, %v", text, err)
+	}
+	p.types("/resume", "Enter")
+	p.shows("(this one)")
+	p.types("/resume 2", "Enter")
+	p.shows("there is no conversation 2")
+	p.types("/quit", "Enter")
+	p.shows("left with 0")
+}
+
+// Another conversation is opened from within one, with its end; a resize and a stopped
+// answer leave the scrollback whole.
+func TestScreenResumesAndResizes(t *testing.T) {
+	p := openPane(t, 80, harbourHome(t), []string{"NO_COLOR=1"}, "--skills", "skills", "--model", "demo")
+	first := regexp.MustCompile(`conversation (\S+)`)
+	p.shows("Say something")
+	raw := p.tmux("capture-pane", "-p", "-J")
+	id := first.FindStringSubmatch(raw)
+	if id == nil {
+		t.Fatalf("no conversation is named:\n%s", raw)
+	}
+	p.types("hello there", "Enter")
+	p.shows("OPENAI_API_KEY.")
+	p.types("", "C-d")
+	p.shows("left with 0")
+	exe, err := exec.LookPath("loadout")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.types("clear; HOME="+quoted(p.home)+" NO_COLOR=1 "+quoted(exe)+" chat --skills skills --model demo; echo left again with $?", "Enter")
+	p.shows("Say something")
+	p.types("/resume "+id[1], "Enter")
+	p.shows("hello there")
+	p.tmux("resize-window", "-x", "40", "-y", "30")
+	p.shows("> Say something")
+	if coloured := p.tmux("capture-pane", "-p", "-e"); strings.Contains(coloured, "\x1b[3") {
+		t.Errorf("with NO_COLOR there are colours: %q", coloured)
+	}
+	p.types("", "C-d")
+	p.shows("left again with 0")
+}

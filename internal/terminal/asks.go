@@ -1,0 +1,88 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/ask"
+)
+
+// asked is told of a question, or that one is settled.
+func (m *model) asked(e ask.Event) {
+	i := slices.IndexFunc(m.asks, func(a ask.Ask) bool { return a.ID == e.Ask.ID })
+	switch {
+	case e.Answer == nil && i < 0 && e.Ask.Principal == m.opts.Who && !m.leaving:
+		m.asks = append(m.asks, e.Ask)
+		if len(m.asks) == 1 {
+			m.showAsk()
+		}
+	case e.Answer != nil && i >= 0: // by somebody else, or taken back
+		m.asks = slices.Delete(m.asks, i, i+1)
+		if i == 0 {
+			m.dialog = nil
+			m.showAsk()
+		}
+	}
+}
+
+// showAsk shows the first question that waits. One that cannot be shown is left.
+func (m *model) showAsk() {
+	for m.dialog == nil && len(m.asks) > 0 {
+		q := &m.asks[0]
+		if q.Kind == ask.Approval {
+			m.dialog = newApproval(q, m.opts.Before)
+		} else if f, err := newForm(q); err == nil {
+			m.dialog = f
+		} else {
+			m.failed(err)
+			m.answer(*q, ask.Answer{Outcome: ask.Cancelled})
+			m.asks = m.asks[1:]
+			continue
+		}
+		m.completion.close()
+		if !m.input.empty() && m.now().Sub(m.typed) < pause {
+			m.deaf = m.now().Add(pause)
+		}
+	}
+}
+
+// settle answers the question that is shown, and shows the next one.
+func (m *model) settle(a ask.Answer) {
+	q := m.asks[0]
+	m.said(m.dialog, a)
+	m.asks, m.dialog = m.asks[1:], nil
+	m.answer(q, a)
+	m.showAsk()
+}
+
+// said keeps in the scrollback what was decided about a call.
+func (m *model) said(d dialog, a ask.Answer) {
+	asked, ok := d.(*approval)
+	if !ok {
+		return
+	}
+	word := "allowed once"
+	switch {
+	case a.Outcome == ask.Accepted && a.Scope == "" && !asked.call():
+		word = "allowed"
+	case a.Outcome != ask.Accepted:
+		word = "not allowed"
+	case a.Scope != "":
+		word = map[string]string{"session": "allowed for this conversation", "always": "allowed from now on"}[string(a.Scope)]
+	}
+	m.note(line{{"  " + strings.TrimSpace(Plain(bare(asked.Tool))+" "+word), faint}})
+}
+
+// answer gives an answer to the desk, which may wait for a file.
+func (m *model) answer(q ask.Ask, a ask.Answer) {
+	a.By = m.opts.Who
+	ctx := context.WithoutCancel(m.ctx)
+	m.running.Go(func() {
+		settled := (*ask.SettledError)(nil)
+		if err := m.opts.Desk.Answer(ctx, q.ID, a); err != nil && !errors.As(err, &settled) && !errors.Is(err, ask.ErrUnknown) {
+			m.send(replyMsg{err.Error()})
+		}
+	})
+}

@@ -1,0 +1,338 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/session"
+)
+
+// echo answers with what is said, and to "wait" only when it is stopped.
+type echo struct{}
+
+func (echo) Status() Status {
+	return Status{Model: "echo:1", Tokens: 1234, Skills: []Skill{{Name: "tides", Left: 3, Bounded: true}}, Folder: "~/project"}
+}
+
+func (echo) Resume(context.Context, func(agent.Event)) error { return nil }
+
+func (echo) Turn(ctx context.Context, text string, tell func(agent.Event)) error {
+	switch text {
+	case "wait":
+		<-ctx.Done()
+		return context.Cause(ctx)
+	case "fail":
+		return errors.New("no connection\x1b[2J")
+	case "call":
+		c := &session.Call{ID: "1", Name: "read_file", Arguments: `{"path":"a.txt"}`}
+		tell(agent.Event{Type: agent.ToolCall, Call: c})
+		tell(agent.Event{Type: agent.ToolResult, Call: c, Result: &session.Returned{Call: "1", Text: "contents of it"}})
+	}
+	tell(agent.Event{Type: agent.Text, Text: "You said *" + text + "*.\x1b[31m\n\nAnd"})
+	tell(agent.Event{Type: agent.Text, Text: " more."})
+	tell(agent.Event{Type: agent.Done})
+	return nil
+}
+
+// screenTest drives a model without a terminal.
+type screenTest struct {
+	*testing.T
+	*model
+	messages chan tea.Msg
+	printed  []string
+	quit     bool
+	clock    time.Time
+}
+
+func newScreen(t *testing.T, o *Options) *screenTest {
+	t.Helper()
+	s := &screenTest{T: t, messages: make(chan tea.Msg, 1000), clock: time.Unix(0, 0)}
+	o.Plain, o.Who = true, policy.Principal{ID: "ada", Kind: "person"}
+	s.model = newModel(t.Context(), echo{}, o)
+	s.model.send = func(m tea.Msg) { s.messages <- m }
+	s.model.now = func() time.Time { return s.clock }
+	s.update(tea.WindowSizeMsg{Width: 80, Height: 24})
+	t.Cleanup(func() {
+		s.stop()
+		s.running.Wait()
+	})
+	return s
+}
+
+// update gives the model a message, and collects what it prints.
+func (s *screenTest) update(m tea.Msg) {
+	s.printer.busy = true // what is printed stays here
+	s.model.Update(m)
+	s.printed = append(s.printed, s.printer.waiting...)
+	s.printer.waiting = nil
+	s.quit = s.leaving && s.turn == nil
+	s.View()
+}
+
+// keys types: names of keys, or text in quotes.
+func (s *screenTest) keys(all ...string) {
+	for _, k := range all {
+		codes := map[string]tea.Key{"enter": {Code: tea.KeyEnter}, "tab": {Code: tea.KeyTab}, "esc": {Code: tea.KeyEscape}, "up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown},
+			"ctrl+c": {Code: 'c', Mod: tea.ModCtrl}, "ctrl+d": {Code: 'd', Mod: tea.ModCtrl}, "ctrl+o": {Code: 'o', Mod: tea.ModCtrl}, "alt+enter": {Code: tea.KeyEnter, Mod: tea.ModAlt}}
+		if c, ok := codes[k]; ok {
+			s.update(tea.KeyPressMsg(c))
+			continue
+		}
+		for _, r := range k {
+			s.update(tea.KeyPressMsg{Code: r, Text: string(r)})
+		}
+	}
+}
+
+// finish takes messages until nothing is under way.
+func (s *screenTest) finish() {
+	s.Helper()
+	for s.turn != nil {
+		select {
+		case m := <-s.messages:
+			s.update(m)
+		case <-time.After(5 * time.Second):
+			s.Fatal("it does not come to an end")
+		}
+	}
+}
+
+func (s *screenTest) text() string { return strings.Join(s.printed, "\n") }
+
+func (s *screenTest) bottom() string { return strings.Join(s.screen().rows, "\n") }
+
+func (s *screenTest) has(text string, parts ...string) {
+	s.Helper()
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			s.Errorf("there is no %q in\n%s", p, text)
+		}
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return Drives(r) }) {
+		s.Errorf("it could drive the terminal: %q", text)
+	}
+}
+
+// What is said and the answer are printed, and nothing in it drives the terminal.
+func TestTurnIsPrinted(t *testing.T) {
+	s := newScreen(t, &Options{})
+	s.has(s.bottom(), "> Say something", "echo:1 · tides (3) · 1.2k tokens · ~/project")
+	s.keys("call", "enter")
+	s.finish()
+	s.has(s.text(), "> call", "✓ read_file a.txt", "You said call.[31m", "And more.")
+	s.keys("fail", "enter")
+	s.finish()
+	s.has(s.text(), "no connection[2J")
+	s.keys("ctrl+o")
+	s.has(s.text(), "path: a.txt", "contents of it")
+}
+
+// Esc and Ctrl-C stop the answer and nothing else; what was typed meanwhile comes back.
+func TestStop(t *testing.T) {
+	for _, key := range []string{"esc", "ctrl+c"} {
+		s := newScreen(t, &Options{})
+		s.keys("wait", "enter", "later", "enter")
+		s.has(s.bottom(), "Esc stops", "then: later")
+		s.keys(key)
+		s.finish()
+		s.has(s.text(), "stopped")
+		if s.input.String() != "later" || s.leaving {
+			t.Errorf("%s: the line is %q, leaving %t", key, s.input.String(), s.leaving)
+		}
+	}
+}
+
+// What is typed while an answer comes is said after it.
+func TestTypedAhead(t *testing.T) {
+	s := newScreen(t, &Options{})
+	s.keys("one", "enter", "two", "enter")
+	s.finish()
+	s.has(s.text(), "You said one.", "> two", "You said two.")
+}
+
+// Ctrl-C empties the line first, and leaves only when it comes twice; any other key in
+// between is a change of mind.
+func TestLeave(t *testing.T) {
+	for keys, want := range map[string]bool{"ctrl+d": true, "ctrl+c": false, "ctrl+c ctrl+c": true, "x ctrl+d": false, "x ctrl+c ctrl+c": false, "x ctrl+c ctrl+c ctrl+c": true, "ctrl+c up ctrl+c": false} {
+		s := newScreen(t, &Options{})
+		s.keys(strings.Fields(keys)...)
+		if s.quit != want {
+			t.Errorf("%s: it leaves: %t", keys, s.quit)
+		}
+	}
+	s := newScreen(t, &Options{})
+	s.keys("wait", "enter", "ctrl+d")
+	s.finish()
+	if !s.quit {
+		t.Error("with an answer under way it goes on")
+	}
+}
+
+// Several lines are one message.
+func TestSeveralLines(t *testing.T) {
+	s := newScreen(t, &Options{})
+	s.keys("one", "alt+enter", `two\`, "enter")
+	s.update(tea.PasteMsg{Content: "three\nfour"})
+	s.keys("enter")
+	s.finish()
+	s.has(s.text(), "> one\n  two\n  three\n  four")
+}
+
+func commandsOf(ran *[]string) func() []Command {
+	return func() []Command {
+		run := func(name string) func(context.Context, string, func(agent.Event)) (string, error) {
+			return func(_ context.Context, args string, _ func(agent.Event)) (string, error) {
+				*ran = append(*ran, name+" "+args)
+				return "**" + name + "** ran", nil
+			}
+		}
+		return []Command{
+			{Name: "load", Args: "NAME", Help: "load a skill", Run: run("load"), Complete: func(p string) []Choice { return []Choice{{"tides", "Reads tables"}} }},
+			{Name: "look", Help: "look", Run: run("look"), Detail: func() string { return "as /look, tools: Read" }},
+			{Name: "quit", Run: func(context.Context, string, func(agent.Event)) (string, error) { return "", &End{With: errStopped} }},
+		}
+	}
+}
+
+func TestCommands(t *testing.T) {
+	var ran []string
+	s := newScreen(t, &Options{Commands: commandsOf(&ran)})
+	s.keys("/lo")
+	s.has(s.bottom(), "› /load NAME  load a skill", "/look")
+	s.keys("down")
+	s.has(s.bottom(), "as /look, tools: Read")
+	s.keys("enter")
+	s.finish()
+	s.keys("/l", "tab", "ti", "tab")
+	s.has(s.bottom(), "> /load tides", "Reads tables")
+	s.keys("enter")
+	s.finish()
+	s.keys("/nothing", "enter")
+	s.finish()
+	if got := strings.Join(ran, ";"); got != "look ;load tides" {
+		t.Errorf("there ran %q", got)
+	}
+	s.has(s.text(), "look ran", "load ran", "there is no command /nothing")
+	s.keys("/etc/passwd is a path", "enter")
+	s.finish()
+	s.has(s.text(), "You said /etc/passwd is a path.")
+	s.keys("/quit", "enter")
+	s.finish()
+	if !s.quit || !errors.Is(s.end, errStopped) {
+		t.Errorf("it ends with %v", s.end)
+	}
+}
+
+// The arrows go through what was typed, and come back.
+func TestHistoryKeys(t *testing.T) {
+	s := newScreen(t, &Options{})
+	s.keys("one", "enter")
+	s.finish()
+	s.keys("new", "up")
+	if got := s.input.String(); got != "one" {
+		t.Errorf("up gives %q", got)
+	}
+	s.keys("down")
+	if got := s.input.String(); got != "new" {
+		t.Errorf("down gives %q", got)
+	}
+}
+
+// put asks at a desk, and gives the model what the desk tells.
+func (s *screenTest) put(desk *ask.Desk, a ask.Ask) string {
+	s.Helper()
+	a.Session, a.Principal = "s", s.opts.Who
+	s.Cleanup(desk.Watch(func(e ask.Event) { s.messages <- askMsg(e) }))
+	id, err := desk.Put(s.Context(), a)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.update(<-s.messages)
+	return id
+}
+
+// A question takes the place of the line, which is there again after the answer.
+func TestQuestion(t *testing.T) {
+	desk := ask.New(&ask.Memory{})
+	s := newScreen(t, &Options{Desk: desk, Session: "s"})
+	s.keys("half a line")
+	s.clock = s.clock.Add(time.Minute)
+	id := s.put(desk, ask.Ask{Kind: ask.Approval, Payload: request(t, "write_file", `{"path":"a","content":"b"}`).Payload, Message: "?"})
+	s.has(s.bottom(), "Call write_file of workspace?", "because it is HIGH", "+ b", "y yes")
+	s.keys("s")
+	answer, err := desk.Wait(t.Context(), id)
+	if err != nil || answer.Outcome != ask.Accepted || answer.Scope != policy.ForSession {
+		t.Errorf("%+v, %v", answer, err)
+	}
+	s.has(s.text(), "write_file allowed for this conversation")
+	s.has(s.bottom(), "> half a line")
+}
+
+// Keys of somebody who is typing do not answer a question that has just come.
+func TestQuestionIsDeafToTyping(t *testing.T) {
+	desk := ask.New(&ask.Memory{})
+	s := newScreen(t, &Options{Desk: desk, Session: "s"})
+	s.keys("sa")
+	s.put(desk, ask.Ask{Kind: ask.Approval, Payload: request(t, "x", `{}`).Payload, Message: "?"})
+	s.keys("y")
+	if len(s.asks) != 1 {
+		t.Fatal("the y of a word allows it")
+	}
+	s.clock = s.clock.Add(2 * pause)
+	s.keys("y")
+	if len(s.asks) != 0 {
+		t.Error("it is not answered")
+	}
+}
+
+// A question that is settled elsewhere is taken away, and the next one shown.
+func TestQuestionSettledElsewhere(t *testing.T) {
+	desk := ask.New(&ask.Memory{})
+	s := newScreen(t, &Options{Desk: desk, Session: "s"})
+	id := s.put(desk, ask.Ask{Kind: ask.Elicitation, Message: "First?"})
+	s.has(s.bottom(), "First?", "yes", "Esc leave")
+	if err := desk.Cancel(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	s.update(<-s.messages)
+	s.has(s.bottom(), "> Say something")
+}
+
+// Whatever the size, the screen fits it, and the cursor is on it.
+func TestScreenFits(t *testing.T) {
+	desk := ask.New(&ask.Memory{})
+	for _, width := range []int{1, 12, 40, 80, 200} {
+		for _, height := range []int{1, 3, 10, 24} {
+			s := newScreen(t, &Options{Desk: desk, Session: "s"})
+			s.update(tea.WindowSizeMsg{Width: width, Height: height})
+			s.keys("wait", "enter")
+			s.update(eventMsg(agent.Event{Type: agent.Text, Text: strings.Repeat("some words of an answer\n", 40)}))
+			check := func() {
+				t.Helper()
+				got := s.screen()
+				if len(got.rows) > height || got.y >= len(got.rows) || got.y < 0 {
+					t.Errorf("%dx%d: %d rows, the cursor on %d", width, height, len(got.rows), got.y)
+				}
+				for _, r := range got.rows {
+					if w := words(r, normal).width(); w > max(width-1, 1) {
+						t.Errorf("%dx%d: a row of %d columns: %q", width, height, w, r)
+					}
+				}
+			}
+			check()
+			s.keys("a long line that is typed meanwhile and has more columns than there are")
+			check()
+			s.clock = s.clock.Add(time.Minute)
+			s.put(ask.New(&ask.Memory{}), ask.Ask{Kind: ask.Approval, Payload: request(t, "write_file", `{"path":"a","content":"b\nc\nd\ne\nf\ng\nh"}`).Payload, Message: "?"})
+			check()
+		}
+	}
+}
