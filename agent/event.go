@@ -37,4 +37,6 @@ type Event struct {
 	Reason string            `json:"reason,omitempty"` // why a skill is unloaded, or a turn is over
 	Usage  *session.Usage    `json:"usage,omitempty"`
 	Model  string            `json:"model,omitempty"`
+	// Session is the ID of the conversation, with the end of a turn.
+	Session string `json:"session,omitempty"`
 }

@@ -68,7 +68,7 @@ func (a *Agent) lead(tell func(Event), do func(*turn) error) error {
 	}
 	err := do(t)
 	if err != nil {
-		t.say(Event{Type: Error, Text: err.Error()})
+		t.say(Event{Type: Error, Text: err.Error(), Session: a.session.ID()})
 	}
 	return err
 }
@@ -145,17 +145,22 @@ func (t *turn) run(ctx context.Context) error {
 				return err
 			}
 			if waits {
-				t.say(Event{Type: Done, Reason: "wait"})
+				t.done("wait")
 				return nil
 			}
 			continue
 		case answer.Stop == llm.StopLength && wanted(answer):
 			continue // it was told that its call was cut
 		}
-		t.say(Event{Type: Done, Reason: string(answer.Stop)})
+		t.done(string(answer.Stop))
 		return nil
 	}
 	return ErrSteps
+}
+
+// done tells that the turn is over.
+func (t *turn) done(reason string) {
+	t.say(Event{Type: Done, Reason: reason, Session: t.session.ID()})
 }
 
 // request is the conversation as a model is sent it.

@@ -49,6 +49,24 @@ func TestLoadedAgainIsAShortNote(t *testing.T) {
 	}
 }
 
+// What a skill may do unasked and the model that it wants come with a load after it was
+// approved, although it was in force before.
+func TestLoadAfterAnApproval(t *testing.T) {
+	sh := pasts()
+	s := withOptions(t, sh, session.Options{})
+	ask(t, s, 1)
+	loadAs(t, s, "a", session.LoadOptions{})
+	sh.skills["a"].AllowedTools, sh.skills["a"].Model = []string{"Read"}, "small"
+	r := loadAs(t, s, "a", session.LoadOptions{})
+	a := s.Active()[0]
+	if r.State != session.StateLoaded || !strings.Contains(r.Text, "further up") || len(a.AllowedTools) != 1 || a.Model != "small" {
+		t.Errorf("%s: %q; in force %+v", r.State, r.Text, a)
+	}
+	if r := loadAs(t, s, "a", session.LoadOptions{}); r.State != session.StateAlready {
+		t.Errorf("%s: %q", r.State, r.Text)
+	}
+}
+
 func compacted(t *testing.T, s *session.Session, keep ...session.ID) {
 	t.Helper()
 	if err := s.Append(t.Context(), session.Event{Type: session.TypeCompacted, Compacted: &session.Compacted{Text: "short", Skills: keep}}); err != nil {

@@ -219,7 +219,7 @@ func (s *Session) enter(ctx context.Context, key flightKey, all []*Material, b b
 	loads, before := 0, "" // of the last load, what the conversation has of it
 	for _, m := range all {
 		filled := m == main && key.o.Arguments != "" // its text is another one each time
-		if a, ok := s.state.Find(m.ID); ok && a.Digest == m.Digest && !filled {
+		if a, ok := s.state.Find(m.ID); ok && a.Digest == m.Digest && !filled && a.Model == m.Model && slices.Equal(a.AllowedTools, m.AllowedTools) {
 			if m == main {
 				texts = append(texts, RenderAlready(m))
 			}

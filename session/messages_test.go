@@ -131,6 +131,7 @@ func TestB6ContextModifierHasOnlyWhatIsSet(t *testing.T) {
 func TestB7ActivationOfALoad(t *testing.T) {
 	sh, r := pasts(), &rack{has: map[string]string{"report": "{}"}}
 	sh.skills["report"].Problems = []string{"its files cannot be listed"}
+	sh.skills["a"].AllowedTools = []string{"Read"}
 	s := withOptions(t, sh, session.Options{Tools: r})
 
 	t.Run("failed: no success, and the others are named", func(t *testing.T) {
@@ -162,7 +163,6 @@ func TestB7ActivationOfALoad(t *testing.T) {
 		}
 	})
 	t.Run("already: one message that says so", func(t *testing.T) {
-		sh.skills["a"].AllowedTools = []string{"Read"}
 		got := load(t, s, "a").Activation("a")
 		text, _ := got.Messages[0].Content.(string)
 		if !got.Success || len(got.Messages) != 1 || !got.Messages[0].IsMeta || !strings.HasPrefix(text, "Skill a is already loaded") || !slices.Equal(got.ContextModifier.AllowedTools, []string{"Read"}) {

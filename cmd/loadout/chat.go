@@ -144,7 +144,7 @@ func (a *app) answer(ctx context.Context, t *conversation, text string) error {
 	if a.json {
 		show = a.tellJSON
 	}
-	err := t.Turn(ctx, text, show)
+	err := a.say(ctx, t, text, show)
 	if err != nil && a.json {
 		return errFound // the event has said it
 	}
@@ -156,6 +156,17 @@ func (a *app) answer(ctx context.Context, t *conversation, text string) error {
 		return modelFailed(err, t.id)
 	}
 	return nil
+}
+
+// say takes what a person says in a turn: /NAME and arguments are the skill of that name,
+// where a person may invoke it, and text where there is none.
+func (a *app) say(ctx context.Context, t *conversation, text string, show func(agent.Event)) error {
+	if name, args, ok := terminal.ParseCommand(text); ok {
+		if e, err := t.runtime.Catalog().Resolve(ctx, name); err == nil && e.UserInvocable {
+			return t.Invoke(ctx, e.Key(), args, show)
+		}
+	}
+	return t.Turn(ctx, text, show)
 }
 
 // modelFailed says what to do about a turn that came to nothing.

@@ -113,7 +113,9 @@ func (a *app) put(ctx context.Context, q ask.Ask, input *typed) ask.Answer {
 // putApproval asks for leave: for a call, whose arguments it shows, or for what the
 // message says.
 func (a *app) putApproval(ctx context.Context, q ask.Ask, input *typed) ask.Answer {
+	choices := []string{"yes", "no", "always"}
 	if r, ok := terminal.RequestOf(&q); ok {
+		choices = []string{"yes", "no", "session", "always"}
 		owner := r.Server
 		if r.Skill != "" {
 			owner = "the skill " + r.Skill
@@ -122,7 +124,7 @@ func (a *app) putApproval(ctx context.Context, q ask.Ask, input *typed) ask.Answ
 	} else {
 		fmt.Fprintf(a.stderr, "\n%s\n", safe(q.Message))
 	}
-	said, _ := a.putField(ctx, terminal.Pick("Allow it?", "yes", "no", "session", "always"), input)
+	said, _ := a.putField(ctx, terminal.Pick("Allow it?", choices...), input)
 	scopes := map[any]policy.Scope{"yes": "", "session": policy.ForSession, "always": policy.Always}
 	scope, allowed := scopes[said]
 	switch {
