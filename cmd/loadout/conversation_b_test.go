@@ -284,7 +284,7 @@ func TestConsentBeforeALoad(t *testing.T) {
 		answer       string
 		runs, always bool
 	}{
-		{"yes\n", true, false}, {"session\n", true, false}, {"always\n", true, true}, {"no\n", false, false}, {"", false, false},
+		{"yes\n", true, false}, {"always\n", true, true}, {"no\n", false, false}, {"", false, false},
 	} {
 		t.Run(strings.TrimSpace(tt.answer), func(t *testing.T) {
 			p := captain(t, "openai")

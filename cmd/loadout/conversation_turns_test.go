@@ -69,14 +69,14 @@ func TestTwelveTurns(t *testing.T) {
 
 			// 6. A skill brings a server, which runs once the person has agreed; reading a
 			// file of a skill is a use of it.
-			s = p.says("Post both.", "session\n", speak("", calling("6a", "load_skill", "name", "ledger")), speak("", through("6b", "ledger_book__post", "sum", 20), calling("6c", "read_skill_file", "skill", "tides", "path", "references/places.md")), speak("Posted."))
+			s = p.says("Post both.", "yes\n", speak("", calling("6a", "load_skill", "name", "ledger")), speak("", through("6b", "ledger_book__post", "sum", 20), calling("6c", "read_skill_file", "skill", "tides", "path", "references/places.md")), speak("Posted."))
 			s.ended(t, 0, "usage tool_call:6a ask skill_loaded:ledger tool_result:6a usage tool_call:6b tool_result:6b tool_call:6c tool_result:6c text usage done:end")
 			p.tells("6a", "ledger_book__post")
 			p.tells("6b", `post {"sum": 20}`)
 			p.tells("6c", "Dover: 12:10")
 
 			// 7. A script, in the sandbox.
-			s = p.says("Make the report.", "session\n", speak("", calling("7a", "load_skill", "name", "report")), speak("", calling("7b", "run_skill_script", "skill", "report", "script", "make.py", "args", []string{"10", "10"})), speak("It is 20."))
+			s = p.says("Make the report.", "yes\n", speak("", calling("7a", "load_skill", "name", "report")), speak("", calling("7b", "run_skill_script", "skill", "report", "script", "make.py", "args", []string{"10", "10"})), speak("It is 20."))
 			s.ended(t, 0, "usage tool_call:7a ask skill_loaded:report tool_result:7a usage tool_call:7b tool_result:7b text usage done:end")
 			p.tells("7b", "the sum is 20")
 
