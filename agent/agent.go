@@ -47,6 +47,8 @@ type Outcome struct {
 	Text   string
 	Images []session.Image
 	Error  bool
+	// Denied says that the call was not made, as policy or a person did not let it.
+	Denied bool
 	// Instructions are what holds for the rest of the conversation. They are told
 	// after the results of all calls, as a message of the program.
 	Instructions string
@@ -82,7 +84,8 @@ type Options struct {
 	// in force; nil, and an error, leave the conversation's own.
 	Model func(name string) (llm.Model, error)
 	// Desk is where this conversation's questions are asked, so that they are told as
-	// events; nil tells none.
+	// events; nil tells none. Approvals and elicitations that are open when a turn
+	// begins are of calls that nobody makes any more, and taken back.
 	Desk *ask.Desk
 	// MaxSteps bounds the answers of the model in one turn; default 50.
 	MaxSteps int

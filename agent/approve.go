@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -50,7 +52,7 @@ func Approve(desk *ask.Desk, session string, who policy.Principal) Approver {
 		}
 		a := ask.Ask{Kind: ask.Approval, Session: session, Principal: who, Payload: payload,
 			Message: fmt.Sprintf("Call %s of %s?\n%s\nYou are asked because: %s.", r.Tool.Name, r.Tool.Owner(), shown(args), r.Reason)}
-		if id := callID(ctx); id != "" {
+		if id := CallID(ctx); id != "" {
 			a.ID = session + "." + id
 		}
 		answer, err := askIn(ctx, desk, a)
@@ -65,15 +67,23 @@ func Approve(desk *ask.Desk, session string, who policy.Principal) Approver {
 	}
 }
 
-// shown are the arguments of a call for who decides about it: what is dangerous may be
-// at the end.
+// shown are the arguments of a call for who decides about it, with what does not show
+// spelled out: what is dangerous may be at the end.
 func shown(args json.RawMessage) string {
-	const most = 4000
-	runes := []rune(string(args))
-	if len(runes) <= most {
-		return string(args)
+	const most = 8000 // bytes
+	var b strings.Builder
+	for _, r := range string(args) {
+		if unicode.IsPrint(r) || r == '\n' || r == '\t' {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, "\\u%04x", r)
+		}
 	}
-	return fmt.Sprintf("%s … (%d bytes in all) … %s", string(runes[:most/2]), len(args), string(runes[len(runes)-most/2:]))
+	text := b.String()
+	if len(text) <= most {
+		return text
+	}
+	return fmt.Sprintf("%s … (%d bytes in all) … %s", strings.ToValidUTF8(text[:most/2], ""), len(args), strings.ToValidUTF8(text[len(text)-most/2:], ""))
 }
 
 // askIn asks, and takes the question back where nobody waits for its answer any more.
@@ -83,8 +93,11 @@ func askIn(ctx context.Context, desk *ask.Desk, a ask.Ask) (ask.Answer, error) {
 		return ask.Answer{}, err
 	}
 	answer, err := desk.Wait(ctx, id)
-	if err != nil {
+	switch {
+	case err != nil:
 		err = errors.Join(err, desk.Cancel(context.WithoutCancel(ctx), id))
+	case a.Kind == ask.Elicitation: // what was said may be a secret
+		err = desk.Forget(ctx, id)
 	}
 	return answer, err
 }
@@ -98,6 +111,9 @@ func Elicit(desk *ask.Desk, session string, who policy.Principal, patience time.
 			return nil, err
 		}
 		a := ask.Ask{Kind: ask.Elicitation, Session: session, Principal: who, Message: req.Params.Message, Schema: schema}
+		if len(a.Message) > ask.MaxMessage {
+			a.Message = strings.ToValidUTF8(a.Message[:ask.MaxMessage-len("…")], "") + "…"
+		}
 		if patience > 0 {
 			a.Deadline = time.Now().Add(patience)
 		}

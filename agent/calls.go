@@ -85,7 +85,7 @@ func (t *turn) make(ctx context.Context, c openCall) (waits bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("call %s: %w", c.Name, err)
 	}
-	res := &session.Returned{Call: c.ID, Text: bounded(out.Text), Images: out.Images, Error: out.Error, Instructions: out.Instructions, Wait: out.Wait}
+	res := &session.Returned{Call: c.ID, Text: bounded(out.Text), Images: out.Images, Error: out.Error, Denied: out.Denied, Instructions: out.Instructions, Wait: out.Wait}
 	if err := t.session.Append(context.WithoutCancel(ctx), session.Event{Type: session.TypeResult, Result: res}); err != nil {
 		return false, err
 	}
@@ -180,8 +180,9 @@ func Progress(ctx context.Context, text string) {
 	}
 }
 
-// callID names the call that a context is of in its conversation, "" for none.
-func callID(ctx context.Context) string {
+// CallID names the call that a context is of in its conversation, the same after a
+// crash; "" is none.
+func CallID(ctx context.Context) string {
 	if m, ok := ctx.Value(makingKey{}).(*making); ok {
 		return m.id
 	}
@@ -189,19 +190,33 @@ func callID(ctx context.Context) string {
 }
 
 // loadedBy is what a load told that came into the log before the program ended, and
-// whose result did not.
+// whose result did not. Other loads of the same message may have come in between.
 func (t *turn) loadedBy(c openCall) string {
 	if !c.started || c.Name != "load_skill" {
 		return ""
 	}
-	var texts []string
+	wanted, out := skillName(json.RawMessage(c.Arguments))
+	if out != nil {
+		return ""
+	}
+	var loads []*session.Loaded // since the call began
 	begun := false
 	for _, e := range t.session.Events(0) {
 		switch {
 		case e.Started != nil && e.Started.Call == c.ID:
-			begun, texts = true, nil
-		case begun && e.Loaded != nil:
-			texts = append(texts, e.Loaded.Text)
+			begun, loads = true, nil
+		case begun && e.Loaded != nil && !e.Loaded.Direct:
+			loads = append(loads, e.Loaded)
+		}
+	}
+	i := slices.IndexFunc(loads, func(l *session.Loaded) bool { return l.For == "" && l.Skill.Answers(wanted) })
+	if i < 0 {
+		return ""
+	}
+	var texts []string
+	for _, l := range loads[:i+1] {
+		if l.For == loads[i].Skill.Name || l == loads[i] {
+			texts = append(texts, l.Text)
 		}
 	}
 	return strings.Join(texts, "\n")

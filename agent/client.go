@@ -36,7 +36,7 @@ type Client struct {
 func (c *Client) Tool(skill string, t llm.Tool) Tool {
 	return Tool{Tool: t, Begins: true, Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) {
 		timeout := cmp.Or(c.Timeout, 30*time.Second)
-		id := c.Session + "." + cmp.Or(callID(ctx), fmt.Sprint(time.Now().UnixNano()))
+		id := c.Session + "." + cmp.Or(CallID(ctx), fmt.Sprint(time.Now().UnixNano()))
 		payload, err := json.Marshal(Action{Request: id, Skill: skill, Action: t.Name, Data: args})
 		if err != nil {
 			return nil, err

@@ -335,3 +335,54 @@ func TestProgress(t *testing.T) {
 	}
 	agent.Progress(t.Context(), "nobody listens")
 }
+
+// Calls of one message that have the same ID are two calls, each with its result.
+func TestCallsWithOneID(t *testing.T) {
+	tk := newTalk(t, nil, calls(llm.Call{ID: "a", Name: "count", Arguments: `{"n":1}`}, llm.Call{ID: "a", Name: "count", Arguments: `{"n":2}`}), says("done"))
+	tk.turn(t, "Count.")
+	tk.prefixes(t)
+	var ids []string
+	for _, p := range tk.model.requests[1].Messages[2].Parts {
+		r := p.(llm.Result)
+		ids = append(ids, r.Call+" "+string(r.Parts[0].(llm.Text)))
+	}
+	if !slices.Equal(ids, []string{"a 1", "a_2 2"}) || len(tk.counted) != 2 {
+		t.Errorf("results %q of %d calls", ids, len(tk.counted))
+	}
+}
+
+// Of loads at the same time of which a crash left one in the log, that one is told as it
+// was and the other is made: nothing is told as loaded that is not.
+func TestCrashBetweenParallelLoads(t *testing.T) {
+	log := &session.Memory{}
+	before := newTalk(t, log)
+	for _, e := range []session.Event{
+		{Type: session.TypeBegun, Begun: &session.Begun{Instructions: "Help."}},
+		{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleUser, Text: "Load them."}},
+		{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleAssistant, Calls: []session.Call{
+			{ID: "a", Name: "load_skill", Arguments: `{"name":"tides"}`}, {ID: "b", Name: "load_skill", Arguments: `{"name":"mine/ships"}`}}}},
+		{Type: session.TypeStarted, Started: &session.Started{Call: "a"}},
+		{Type: session.TypeStarted, Started: &session.Started{Call: "b"}},
+	} {
+		if err := before.session.Append(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := before.session.Load(t.Context(), "tides"); err != nil {
+		t.Fatal(err)
+	}
+	tk := newTalk(t, log, says("done"))
+	if err := tk.Resume(t.Context(), tk.tell); err != nil {
+		t.Fatal(err)
+	}
+	results := tk.model.requests[0].Messages[2].Parts
+	for i, want := range []string{"Add one hour", "Ships are long"} {
+		text := string(results[i].(llm.Result).Parts[0].(llm.Text))
+		if !strings.Contains(text, want) || i == 1 && strings.Contains(text, "Add one hour") {
+			t.Errorf("of call %d the model is told %q", i, text)
+		}
+	}
+	if n := len(tk.session.Active()); n != 2 {
+		t.Errorf("%d skills are in force", n)
+	}
+}

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,20 +25,38 @@ type Server interface {
 	Run(ctx context.Context, t mcp.Transport) error
 }
 
-// Connect connects to a server of this program, in memory, with a client that asks
-// a person by elicit; nil is a client that cannot. Close the result when done: the
-// server's end of the connection ends with it.
-func Connect(ctx context.Context, s Server, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) (*mcp.ClientSession, error) {
-	here, there := mcp.NewInMemoryTransports()
-	go s.Run(context.WithoutCancel(ctx), there) // ends with its client
-	client := mcp.NewClient(&mcp.Implementation{Name: "loadout", Title: "Loadout", Version: "devel"}, &mcp.ClientOptions{ElicitationHandler: elicit})
-	return client.Connect(ctx, here, nil)
+// Connection is one to a server of this program. It is safe for concurrent use; close
+// it when done: the server's end of it ends with it.
+type Connection struct {
+	*mcp.ClientSession
+	calls sync.Map // contexts of calls, by their progress token
+	last  atomic.Int64
 }
 
-// FromMCP returns the tools of a server, but for those that are named.
-func FromMCP(ctx context.Context, cs *mcp.ClientSession, without ...string) ([]Tool, error) {
+// Connect connects to a server of this program, in memory, with a client that asks
+// a person by elicit; nil is a client that cannot.
+func Connect(ctx context.Context, s Server, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) (*Connection, error) {
+	here, there := mcp.NewInMemoryTransports()
+	go s.Run(context.WithoutCancel(ctx), there) // ends with its client
+	c := &Connection{}
+	client := mcp.NewClient(&mcp.Implementation{Name: "loadout", Title: "Loadout", Version: "devel"}, &mcp.ClientOptions{ElicitationHandler: elicit,
+		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
+			token, _ := req.Params.ProgressToken.(string)
+			if call, ok := c.calls.Load(token); ok {
+				Progress(call.(context.Context), progress(req.Params))
+			}
+		}})
+	var err error
+	if c.ClientSession, err = client.Connect(ctx, here, nil); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Tools returns the tools of the server, but for those that are named.
+func (c *Connection) Tools(ctx context.Context, without ...string) ([]Tool, error) {
 	var out []Tool
-	for t, err := range cs.Tools(ctx, nil) {
+	for t, err := range c.ClientSession.Tools(ctx, nil) {
 		if err != nil {
 			return nil, fmt.Errorf("list tools: %w", err)
 		}
@@ -50,30 +71,52 @@ func FromMCP(ctx context.Context, cs *mcp.ClientSession, without ...string) ([]T
 		out = append(out, Tool{
 			Tool:       llm.Tool{Name: t.Name, Description: t.Description, InputSchema: schema},
 			Repeatable: a != nil && (a.ReadOnlyHint || a.IdempotentHint), Reads: a != nil && a.ReadOnlyHint,
-			Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) {
-				res, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: t.Name, Arguments: args})
-				if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && ctx.Err() == nil {
-					return &Outcome{Text: wire.Message, Error: true}, nil
-				}
-				if err != nil {
-					return nil, err
-				}
-				return outcome(res), nil
-			},
+			Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) { return c.call(ctx, t.Name, args) },
 		})
 	}
 	return out, nil
 }
 
+// call calls a tool of the server, telling how far it is.
+func (c *Connection) call(ctx context.Context, name string, args json.RawMessage) (*Outcome, error) {
+	token := "call-" + strconv.FormatInt(c.last.Add(1), 10)
+	c.calls.Store(token, ctx)
+	defer c.calls.Delete(token)
+	params := &mcp.CallToolParams{Name: name, Arguments: args}
+	params.SetProgressToken(token)
+	res, err := c.CallTool(ctx, params)
+	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && ctx.Err() == nil {
+		return &Outcome{Text: wire.Message, Error: true}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return outcome(res), nil
+}
+
+// Bounds of the pictures of one result, which every request after it has again.
+const (
+	maxImages     = 8
+	maxImageBytes = 5 << 20 // together
+)
+
+// pictures are the kinds that models take.
+var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+
 // outcome is what a model is given of a result.
 func outcome(res *mcp.CallToolResult) *Outcome {
 	out := &Outcome{Error: res.IsError}
 	var texts []string
+	size := 0
 	for _, c := range res.Content {
 		switch c := c.(type) {
 		case *mcp.TextContent:
 			texts = append(texts, c.Text)
 		case *mcp.ImageContent:
+			if size += len(c.Data); len(out.Images) == maxImages || size > maxImageBytes || !slices.Contains(pictures, c.MIMEType) {
+				texts = append(texts, fmt.Sprintf("(a picture of %d bytes, of type %.40q, that is not shown)", len(c.Data), c.MIMEType))
+				continue
+			}
 			out.Images = append(out.Images, session.Image{MIMEType: c.MIMEType, Data: c.Data})
 		case *mcp.ResourceLink:
 			texts = append(texts, fmt.Sprintf("[%s](%s)", c.Name, c.URI))

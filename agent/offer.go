@@ -40,12 +40,14 @@ func (t *turn) renew(ctx context.Context) error {
 		return nil
 	}
 	var told []string
+	lost := false // what was told before a compaction is not any more
 	for _, e := range slices.Backward(t.session.Events(0)) {
+		lost = lost || e.Compacted != nil
 		if e.Begun != nil {
 			told = e.Begun.Skills
 			break
 		}
-		if e.Notice != nil && e.Notice.Skills != nil {
+		if e.Notice != nil && e.Notice.Skills != nil && !lost {
 			told = e.Notice.Skills
 			break
 		}

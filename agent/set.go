@@ -102,7 +102,7 @@ func (c *Caller) call(ctx context.Context, name string, args json.RawMessage) (*
 		case asked != nil && ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case asked != nil:
-			return &Outcome{Text: "Nobody could be asked about the call: " + asked.Error() + ".", Error: true}, nil
+			return &Outcome{Text: "Nobody could be asked about the call: " + asked.Error() + ".", Error: true, Denied: true}, nil
 		case !approval.Approved:
 			if err := c.Set.Declined(ctx, call); err != nil {
 				note(ctx, "that the call was not approved could not be recorded: "+err.Error())
@@ -111,7 +111,7 @@ func (c *Caller) call(ctx context.Context, name string, args json.RawMessage) (*
 			if approval.Feedback != "" {
 				text += " They say: " + approval.Feedback
 			}
-			return &Outcome{Text: text, Error: true}, nil
+			return &Outcome{Text: text, Error: true, Denied: true}, nil
 		}
 		res, err = c.approved(ctx, call, refused, approval)
 	}
@@ -119,7 +119,8 @@ func (c *Caller) call(ctx context.Context, name string, args json.RawMessage) (*
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return &Outcome{Text: strings.TrimSuffix(err.Error(), ".") + ".", Error: true}, nil
+		_, denied := errors.AsType[*tools.RefusedError](err)
+		return &Outcome{Text: strings.TrimSuffix(err.Error(), ".") + ".", Error: true, Denied: denied}, nil
 	}
 	return outcome(res), nil
 }
@@ -141,10 +142,17 @@ func (c *Caller) approved(ctx context.Context, call *tools.Call, about *tools.Re
 }
 
 // Exact reports whether leave for more than one call of a tool is for the same
-// arguments only: its definition says that it may destroy something.
+// arguments only: it may destroy something, which a tool of the person's own server
+// has to say, and one of a skill to deny.
 func Exact(t *tools.Tool) bool {
 	a := t.Definition.Annotations
-	return a != nil && a.DestructiveHint != nil && *a.DestructiveHint
+	switch {
+	case a != nil && a.DestructiveHint != nil:
+		return *a.DestructiveHint
+	case a != nil && a.ReadOnlyHint:
+		return false
+	}
+	return t.Skill != ""
 }
 
 // allowed are the rules of the skills in force.

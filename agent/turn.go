@@ -3,11 +3,13 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/loadout-dev/loadout/ask"
 	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -49,6 +51,7 @@ type turn struct {
 
 	mu   sync.Mutex // one event at a time
 	told int64      // the last event of the session that was looked at for it
+	over bool       // nothing is told any more
 }
 
 // lead does something as a turn, and tells of its error.
@@ -70,6 +73,9 @@ func (a *Agent) lead(tell func(Event), do func(*turn) error) error {
 	if err != nil {
 		t.say(Event{Type: Error, Text: err.Error(), Session: a.session.ID()})
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
 	return err
 }
 
@@ -79,7 +85,9 @@ func (t *turn) say(e Event) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.tell(e)
+	if !t.over {
+		t.tell(e)
+	}
 }
 
 // start records what the model is told first, once in a conversation, and makes the
@@ -94,7 +102,25 @@ func (t *turn) start(ctx context.Context) error {
 	if _, err := t.finish(ctx); err != nil {
 		return err
 	}
+	t.forget(ctx)
 	return t.renew(ctx)
+}
+
+// forget takes back questions of calls that nobody makes any more, as those of a
+// program that ended in the middle of one.
+func (t *turn) forget(ctx context.Context) {
+	if t.opts.Desk == nil {
+		return
+	}
+	open, err := t.opts.Desk.Open(ctx, t.session.ID(), policy.Principal{})
+	for _, q := range open {
+		if q.Kind == ask.Approval || q.Kind == ask.Elicitation {
+			err = errors.Join(err, t.opts.Desk.Cancel(ctx, q.ID))
+		}
+	}
+	if err != nil {
+		t.say(Event{Type: Notice, Text: "old questions could not be taken back: " + err.Error()})
+	}
 }
 
 // broken reports whether the last turn did not come to its end: somebody waits for
@@ -214,7 +240,12 @@ func wanted(a *llm.Answer) bool {
 // what was thought only where the answer came to its end.
 func message(a *llm.Answer, model string) *session.Message {
 	m := &session.Message{Role: session.RoleAssistant, Text: a.Message.Words(), Model: model, Stop: string(a.Stop), Usage: usage(a.Usage)}
-	for _, c := range a.Calls() {
+	seen := map[string]bool{}
+	for i, c := range a.Calls() {
+		if seen[c.ID] { // or one of them would have no result
+			c.ID = fmt.Sprintf("%s_%d", c.ID, i+1)
+		}
+		seen[c.ID] = true
 		m.Calls = append(m.Calls, session.Call{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
 	}
 	for _, p := range a.Message.Parts {

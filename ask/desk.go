@@ -148,6 +148,15 @@ func (d *Desk) Cancel(ctx context.Context, id string) error {
 	return err
 }
 
+// Forget takes a question and its answer out of the store, once it was used: what was
+// answered may be a secret. One that is not there is no error.
+func (d *Desk) Forget(ctx context.Context, id string) error {
+	if err := d.store.Delete(ctx, id); err != nil {
+		return fmt.Errorf("forget %s: %w", id, err)
+	}
+	return nil
+}
+
 // Open are the questions of a session that wait, the oldest first, of which a
 // principal may answer; those of all for the zero principal.
 func (d *Desk) Open(ctx context.Context, session string, by policy.Principal) ([]Ask, error) {

@@ -249,6 +249,29 @@ func TestAskedAgain(t *testing.T) {
 	})
 }
 
+// What was answered can be forgotten, also by another process, and nothing else is.
+func TestForget(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() ask.Store) {
+		here, there := ask.New(open()), ask.New(open())
+		put(t, here, question("s1.q"))
+		put(t, here, question("s1.r"))
+		if err := there.Answer(t.Context(), "s1.q", ask.Answer{Outcome: ask.Accepted, By: ada, Content: json.RawMessage(`"secret"`)}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := here.Forget(t.Context(), "s1.q"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := there.Wait(t.Context(), "s1.q"); !errors.Is(err, ask.ErrUnknown) {
+			t.Errorf("got %v", err)
+		}
+		if left, err := there.Open(t.Context(), "s1", ada); err != nil || len(left) != 1 {
+			t.Errorf("left are %v, %v", left, err)
+		}
+	})
+}
+
 // A session has no more than so many questions at a time.
 func TestOpenAsksAreBounded(t *testing.T) {
 	d := ask.New(&ask.Memory{})

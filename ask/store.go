@@ -31,6 +31,8 @@ type Store interface {
 	Settle(ctx context.Context, id string, answer Answer) (stands *Answer, err error)
 	// Open are the asks of a session that wait, the oldest first.
 	Open(ctx context.Context, session string) ([]Ask, error)
+	// Delete forgets an ask and its answer, where it is there.
+	Delete(ctx context.Context, id string) error
 }
 
 // record is an ask as it is kept.
@@ -80,6 +82,14 @@ func (m *Memory) Open(_ context.Context, session string) ([]Ask, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return open(m.all, session), nil
+}
+
+// Delete implements [Store].
+func (m *Memory) Delete(_ context.Context, id string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.all = slices.DeleteFunc(m.all, func(r record) bool { return r.ID == id })
+	return nil
 }
 
 // Files is a store in a directory with a file for each session, of mode 0600. Any
@@ -193,6 +203,20 @@ func (f *Files) Settle(ctx context.Context, id string, answer Answer) (stands *A
 func (f *Files) Open(_ context.Context, session string) ([]Ask, error) {
 	all, err := f.read(session)
 	return open(all, session), err
+}
+
+// Delete implements [Store].
+func (f *Files) Delete(ctx context.Context, id string) error {
+	session, _, err := f.find(id)
+	if errors.Is(err, ErrUnknown) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.change(ctx, session, func(all []record) ([]record, error) {
+		return slices.DeleteFunc(all, func(r record) bool { return r.ID == id }), nil
+	})
 }
 
 // put adds an ask, and forgets those that were settled long ago.

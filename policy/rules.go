@@ -419,13 +419,14 @@ func next(c *ToolCall) string {
 
 // DecideWith answers a call by r and behind it the rules of more, as of skills in
 // force: those allow only what r says nothing about, and neither what a server is
-// marked to be asked about nor what nobody said the safety of. Their denials count.
+// marked to be asked about, nor what nobody said the safety of, nor what is CRITICAL.
+// Their denials count.
 func (r Rules) DecideWith(more Rules, c ToolCall) ToolDecision {
 	d := r.Decide(c)
 	if len(more.list)+len(more.bad) == 0 || d.Effect == Deny {
 		return d
 	}
-	if d.Code == MarkedAsk || d.Code == NotSaid {
+	if d.Code == MarkedAsk || d.Code == NotSaid || c.Safety >= Critical {
 		more = more.Denials()
 	}
 	return r.Then(more).Decide(c)

@@ -9,6 +9,7 @@ package session
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loadout-dev/loadout/skill"
@@ -127,6 +128,8 @@ type Returned struct {
 	Text   string  `json:"text"`
 	Images []Image `json:"images,omitempty"`
 	Error  bool    `json:"error,omitempty"`
+	// Denied says that the call was not made, as policy or a person did not let it.
+	Denied bool `json:"denied,omitempty"`
 	// Instructions are what holds from then on; they are told behind the results of
 	// all calls.
 	Instructions string `json:"instructions,omitempty"`
@@ -225,6 +228,13 @@ type ID struct {
 
 // Key is the identity as one text.
 func (id ID) Key() string { return id.Origin + "/" + id.Dir }
+
+// Answers reports whether a reference, as a model gives it, is of this skill: by its
+// name, with a version or an origin or without.
+func (id ID) Answers(ref string) bool {
+	name, _, _ := strings.Cut(ref, "@")
+	return name == id.Name || ref == id.Key() || name == id.Origin+"/"+id.Name
+}
 
 // clone returns a copy that shares nothing that can be changed.
 func (e Event) clone() Event {

@@ -79,7 +79,7 @@ func New(root *os.Root, o *Options) *mcp.Server {
 	mcp.AddTool(s, &mcp.Tool{Name: "edit_file", Description: "Replace a text in a file of the working folder.", Annotations: &mcp.ToolAnnotations{OpenWorldHint: &no}}, f.edit)
 	if o.Project != "" {
 		mcp.AddTool(s, &mcp.Tool{Name: SaveSkill, Description: "Save a skill: a SKILL.md with its description and instructions, and files beside it, in the project's folder of skills. It can be loaded then.",
-			Annotations: &mcp.ToolAnnotations{OpenWorldHint: &no}}, f.save)
+			Annotations: &mcp.ToolAnnotations{OpenWorldHint: &no, DestructiveHint: &yes}}, f.save)
 	}
 	if o.Run != nil {
 		mcp.AddTool(s, &mcp.Tool{Name: "run_command", Description: "Run a shell command in the working folder: sh, Python and what else this machine has, in a sandbox without network.",

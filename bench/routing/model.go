@@ -14,8 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/bench/internal/measure"
@@ -117,9 +115,9 @@ const maxSteps = 4 // answers of the model; a search and a load take two
 
 var errLoaded = errors.New("a skill is loaded")
 
-func ask(ctx context.Context, m llm.Model, rt *loadout.Runtime, client *mcp.ClientSession, q question) (choice, error) {
+func ask(ctx context.Context, m llm.Model, rt *loadout.Runtime, client *agent.Connection, q question) (choice, error) {
 	c := choice{question: q}
-	tools, err := agent.FromMCP(ctx, client, "load_skill")
+	tools, err := client.Tools(ctx, "load_skill")
 	if err != nil {
 		return c, err
 	}

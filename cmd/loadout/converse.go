@@ -122,7 +122,7 @@ func (a *app) agentOptions(ctx context.Context, c *config.Config, t *conversatio
 			hangUp()
 		}
 	}()
-	served, err := agent.FromMCP(ctx, cs, "load_skill", "call_tool")
+	served, err := cs.Tools(ctx, "load_skill", "call_tool")
 	if err != nil {
 		return nil, nil, err
 	}
