@@ -62,6 +62,24 @@ func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool
 	return nil
 }
 
+// GrantBrought is [Set.Grant] for a tool that a skill brings, as a part of what a person
+// allows the skill. It does nothing, and the tool is asked about as before, where its
+// server is the person's own, which the skill only names, where a rule or a mark of the
+// person wants to be asked, and where the tool says that it may destroy something.
+func (s *Set) GrantBrought(ctx context.Context, c *Call, scope policy.Scope, by policy.Principal) error {
+	t, err := s.resolve(ctx, c)
+	if err != nil {
+		return err
+	}
+	a := t.Definition.Annotations
+	destroys := a != nil && a.DestructiveHint != nil && *a.DestructiveHint
+	switch d := s.decide(t, c); {
+	case t.server.bundle == nil || destroys, d.Code == policy.ByRule, d.Code == policy.MarkedAsk, d.Code == policy.NotSaid:
+		return nil
+	}
+	return s.Grant(ctx, c, scope, false, by)
+}
+
 // Declined records that a person was asked about a call and said no.
 func (s *Set) Declined(ctx context.Context, c *Call) error {
 	call := policy.ToolCall{Tool: c.Name, Arguments: c.Arguments}

@@ -3,16 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
+	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/ask"
-	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
@@ -35,15 +33,7 @@ type consent struct {
 // load loads a skill for a model, asking before. Where the person says no, or nobody
 // answers, the skill is loaded without what it would need.
 func (c *consent) load(ctx context.Context, name string, load func() (*session.Result, error)) (*session.Result, error) {
-	wanted, err := c.project(ctx, name)
-	if err == nil && !wanted {
-		text := "The person does not want the skills of this project to be used."
-		return &session.Result{State: session.StateFailed, Text: text, Problems: []string{text}}, nil
-	}
-	var given policy.Scope
-	if err == nil {
-		given, err = c.ask(ctx, name)
-	}
+	given, err := c.ask(ctx, name)
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -59,44 +49,6 @@ func (c *consent) load(ctx context.Context, name string, load func() (*session.R
 	return res, nil
 }
 
-// project asks, once for each project, whether its skills may tell the agent what to
-// do: whoever opens a folder in a chat need not have written what is in it. Skills of
-// other places are not asked about.
-func (c *consent) project(ctx context.Context, name string) (bool, error) {
-	e, err := c.rt.Catalog().Resolve(ctx, name)
-	dir, gone := os.Getwd()
-	if err != nil || gone != nil || e.Scope != catalog.Project || !strings.HasPrefix(e.Origin, "project.") {
-		return true, nil
-	}
-	subject := policy.Digest("sha256:" + skill.Hash([]byte("skills of the project "+dir)))
-	if _, err := c.grants().Find(ctx, policy.Local(), subject, c.id); err == nil {
-		return true, nil
-	} else if !errors.Is(err, policy.ErrNotGranted) {
-		return false, err
-	}
-	var names []string
-	for _, o := range c.rt.Catalog().Snapshot().Offered() {
-		if strings.HasPrefix(o.Origin, "project.") {
-			names = append(names, o.Name)
-		}
-	}
-	id, err := c.desk.Put(ctx, ask.Ask{ID: c.id + ".project." + skill.Hash([]byte(dir)), Kind: ask.Approval, Session: c.id, Principal: policy.Local(),
-		Message: fmt.Sprintf("The project in %s has skills, and the agent wants to use %s. A skill tells the agent what to do. Do you want the skills of this project to be used?\n\n%s",
-			dir, e.Name, clip(strings.Join(names, ", "), 500))})
-	if err != nil {
-		return false, err
-	}
-	answer, err := c.desk.Wait(ctx, id)
-	if err != nil || answer.Outcome != ask.Accepted {
-		return false, err
-	}
-	kept, err := c.grants().Put(ctx, policy.Grant{Principal: policy.Local(), By: policy.Local(), Subject: subject, Name: dir, Origin: "skills of a project", Scope: policy.Always})
-	if err == nil {
-		err = c.record(ctx, "approve", kept)
-	}
-	return err == nil, err
-}
-
 // wants is the payload of the question.
 type wants struct {
 	Skill   string        `json:"skill"`
@@ -109,7 +61,7 @@ type wants struct {
 // nothing to give, or that they do not.
 func (c *consent) ask(ctx context.Context, name string) (policy.Scope, error) {
 	e, err := c.rt.Catalog().Resolve(ctx, name)
-	if err != nil || c.rt.WouldLeave(ctx, e.Key(), policy.Local(), c.id) {
+	if err != nil || e.DisableModelInvocation || c.rt.WouldLeave(ctx, e.Key(), policy.Local(), c.id) {
 		return "", nil // the load says why there is none
 	}
 	w, err := c.rt.Wish(ctx, e.Key())
@@ -129,17 +81,11 @@ func (c *consent) ask(ctx context.Context, name string) (policy.Scope, error) {
 	if err != nil {
 		return "", err
 	}
-	own := *c.app
-	own.stdout = io.Discard // a question has no colours
-	var text strings.Builder
-	fmt.Fprintf(&text, "The skill %s is about to be loaded. Let it use what it brings, in this conversation?\n\n%s", w.Entry.Name, own.approvalText(about, w, c.config))
-	if len(sk.AllowedTools) > 0 {
-		fmt.Fprintf(&text, "unasked    %s\n", strings.Join(sk.AllowedTools, ", "))
+	text, err := c.question(about, w, sk)
+	if err != nil {
+		return "", err
 	}
-	if sk.Model != "" {
-		fmt.Fprintf(&text, "model      %s\n", sk.Model)
-	}
-	id, err := c.desk.Put(ctx, ask.Ask{ID: c.id + ".load-" + string(w.Digest), Kind: ask.Approval, Session: c.id, Principal: policy.Local(), Payload: payload, Message: withinBytes(text.String(), ask.MaxMessage)})
+	id, err := c.desk.Put(ctx, ask.Ask{ID: c.id + ".load." + agent.CallID(ctx) + "." + w.Digest.Short(), Kind: ask.Approval, Session: c.id, Principal: policy.Local(), Payload: payload, Message: text})
 	if err != nil {
 		return "", err
 	}
@@ -159,13 +105,42 @@ func (c *consent) ask(ctx context.Context, name string) (policy.Scope, error) {
 	return scope, err
 }
 
-// grantTools lets the tools that a load brought be called without another question.
+// maxScripts bounds the scripts that a question names.
+const maxScripts = 10
+
+// question is what the person decides about: first what the skill could do, then what
+// it has. One of which a part would be cut off is not asked.
+func (c *consent) question(about *approval, w *loadout.Wish, sk *skill.Skill) (string, error) {
+	own := *c.app
+	own.stdout = io.Discard // a question has no colours
+	short := *about
+	if rest := len(short.Scripts) - maxScripts; rest > 0 {
+		short.Scripts = append(slices.Clone(short.Scripts[:maxScripts]), fmt.Sprintf("and %d more", rest))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "The skill %s is about to be loaded. Let it use what it brings, in this conversation?\n\n", plain(w.Entry.Name))
+	if len(sk.AllowedTools) > 0 {
+		fmt.Fprintf(&b, "unasked    %s\n", plain(strings.Join(sk.AllowedTools, ", ")))
+	}
+	if sk.Model != "" {
+		fmt.Fprintf(&b, "model      %s\n", plain(sk.Model))
+	}
+	b.WriteString(own.approvalText(&short, w, c.config))
+	if b.Len() > ask.MaxMessage {
+		return "", fmt.Errorf("it wants more than a question can show; look at it with: loadout approve %s --dry-run", quoted(w.Entry.Name))
+	}
+	return b.String(), nil
+}
+
+// grantTools lets the tools that the skill's own servers bring be called without another
+// question; those of the person's servers, which it only names, and what may destroy
+// something are asked about as before.
 func (c *consent) grantTools(ctx context.Context, res *session.Result, scope policy.Scope) {
 	for _, t := range res.Tools {
 		if !t.NeedsPerson {
 			continue
 		}
-		err := c.set.Grant(ctx, &tools.Call{Name: t.Name, Principal: policy.Local(), Session: c.id}, scope, false, policy.Local())
+		err := c.set.GrantBrought(ctx, &tools.Call{Name: t.Name, Principal: policy.Local(), Session: c.id}, scope, policy.Local())
 		if err != nil {
 			res.Problems = append(res.Problems, fmt.Sprintf("a person is asked before each call of %s: %v", t.Name, err))
 		}
@@ -184,13 +159,4 @@ func offers(rt *loadout.Runtime) []agent.Offer {
 		out = append(out, agent.Offer{Name: e.Name, Description: e.Description})
 	}
 	return out
-}
-
-// withinBytes is a text of at most n bytes.
-func withinBytes(text string, n int) string {
-	const cut = "\n…"
-	if len(text) <= n {
-		return text
-	}
-	return strings.ToValidUTF8(text[:n-len(cut)], "") + cut
 }

@@ -159,6 +159,8 @@ func (s *said) order() string {
 	for _, e := range s.events {
 		word := string(e.Type)
 		switch {
+		case e.Type == agent.ToolProgress:
+			continue // which comes as it may
 		case e.Call != nil:
 			word += ":" + e.Call.ID
 		case e.Skill != "":

@@ -56,7 +56,10 @@ func (a *app) converse(ctx context.Context, c *config.Config, o *chatFlags, mode
 	if err != nil {
 		return err
 	}
-	rt, err := a.chatRuntime(ctx, c, o.workspace, chosen(p))
+	if err := a.projectSkills(ctx, c, o); err != nil {
+		return err
+	}
+	rt, err := a.chatRuntime(ctx, c, o, chosen(p))
 	if err != nil {
 		return err
 	}
@@ -95,7 +98,11 @@ func (a *app) converse(ctx context.Context, c *config.Config, o *chatFlags, mode
 	}
 	defer hangUp()
 	t.Agent = agent.New(model, s, opts)
-	if err := t.preload(ctx, o.preload); err != nil {
+	marked, err := a.marked(ctx, t, o)
+	if err != nil {
+		return err
+	}
+	if err := t.preload(ctx, append(marked, o.preload...)); err != nil {
 		return err
 	}
 	defer a.questions(ctx, t.desk, input)()
@@ -164,17 +171,32 @@ func (t *conversation) inForce(e *catalog.Entry) bool {
 	return slices.ContainsFunc(t.session.Active(), func(a session.Active) bool { return a.Skill.Key() == e.Key() })
 }
 
-// preload loads the skills that a person names, and those that are marked so, for the
-// whole conversation.
-func (t *conversation) preload(ctx context.Context, named []string) error {
-	if len(t.session.Events(0)) > 0 && len(named) == 0 {
-		return nil // it goes on as it was
+// marked are the skills that want to be there from the start of a conversation that
+// begins, but for those of a project that nobody said yes to.
+func (a *app) marked(ctx context.Context, t *conversation, o *chatFlags) ([]string, error) {
+	if len(t.session.Events(0)) > 0 {
+		return nil, nil // it goes on as it was
 	}
+	var keys []string
 	for _, e := range t.runtime.Catalog().Snapshot().Offered() {
-		if e.Preload {
-			named = append(named, e.Key())
+		if !e.Preload {
+			continue
 		}
+		if e.Scope == catalog.Project && len(a.skills) == 0 {
+			if wanted, err := a.wanted(ctx, a.projectOf(e, o)); err != nil {
+				return nil, err
+			} else if !wanted {
+				a.note("the skill %s of the project is not loaded from the start: nobody said that the skills of this project may be used; loadout chat asks", e.Name)
+				continue
+			}
+		}
+		keys = append(keys, e.Key())
 	}
+	return keys, nil
+}
+
+// preload loads skills for the whole conversation.
+func (t *conversation) preload(ctx context.Context, named []string) error {
 	for _, name := range named {
 		res, err := t.Load(ctx, name, session.KeepPinned)
 		if err != nil {

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout"
-	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/workspace"
 )
@@ -73,14 +71,6 @@ func (a *app) projectDir(named string) string {
 		return ""
 	}
 	return dir
-}
-
-// chatRuntime knows the skills of the folder that the person named, too.
-func (a *app) chatRuntime(ctx context.Context, c *config.Config, named string, chosen []string) (*loadout.Runtime, error) {
-	if named == "" {
-		return a.runtimeOf(ctx, c, true, chosen)
-	}
-	return a.runtimeOf(ctx, c, true, chosen, loadout.Place{Path: filepath.Join(a.projectDir(named), ".loadout", "skills"), Scope: catalog.Project, Label: "workspace", Optional: true})
 }
 
 // shellCommands runs commands of an agent in the sandbox, on its folder.
