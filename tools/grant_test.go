@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -280,6 +281,35 @@ func TestB6SkillsInForceAllow(t *testing.T) {
 		c.Allow = policy.Rules{}
 		if _, err := w.Call(t.Context(), c); err == nil {
 			t.Errorf("%s: called without the skill", tt.name)
+		}
+	}
+}
+
+// What a person allows a skill is for the tools of its own servers: neither for those of
+// the person's servers, which it may name, nor against a rule that asks.
+func TestLeaveForWhatASkillBrings(t *testing.T) {
+	for _, tt := range []struct {
+		name, tool, rule string
+		free             bool
+	}{
+		{"its own server", "x_a__write_note", "", true},
+		{"a rule asks", "x_a__write_note", "ask x_a__write_note", false},
+		{"the person's server", "c__write_note", "", false},
+	} {
+		w := newWorld(t, texts{"x": skillText("x", bringsA)}, asking, func(o *tools.Options, _ *world) {
+			o.Grants = &policy.Memory{}
+			o.Rules, _ = policy.ParseRules(slices.DeleteFunc([]string{tt.rule}, func(s string) bool { return s == "" }))
+		})
+		c := noteCall("x")
+		c.Name = tt.tool
+		if !asked(t, w, c) {
+			t.Fatalf("%s: called without leave", tt.name)
+		}
+		if err := w.GrantBrought(t.Context(), c, policy.Always, policy.Local()); err != nil {
+			t.Fatal(err)
+		}
+		if got := !asked(t, w, c); got != tt.free {
+			t.Errorf("%s: called without another question %t", tt.name, got)
 		}
 	}
 }

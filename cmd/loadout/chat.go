@@ -24,6 +24,10 @@ type chatFlags struct {
 	preload             []string
 	approve, profile    string
 	files               []string
+
+	confirm   func(ctx context.Context, question string) (bool, error) // of who is there, nil where nobody is
+	confirmTo io.Writer                                                // where they read
+	unwanted  []string                                                 // projects whose skills are left out
 }
 
 func (a *app) chatCommand() *cobra.Command {
@@ -104,6 +108,9 @@ func (a *app) chat(ctx context.Context, o *chatFlags) error {
 		return a.converse(ctx, c, o, model, o.approve == "ask", func(t *conversation) error {
 			return a.answer(ctx, t, o.prompt)
 		}, input)
+	}
+	if o.approve != "rules" {
+		o.confirm, o.confirmTo = a.confirm, a.stderr
 	}
 	for {
 		err := a.interactive(ctx, c, o, model, input)
