@@ -31,7 +31,6 @@ var Ways = []*Way{
 	{Name: "static: all instructions in the system prompt", static: true},
 	Ours,
 	{Name: "tool result, in force for good", retention: -1},
-	{Name: "tool result, loaded again by a short note while it is in the history", rewrite: once},
 	{Name: "tool result, taken out when it is no longer in force", rewrite: cut},
 	{Name: "message: hidden messages after a short result", rewrite: message},
 	{Name: "system: a block before the history, made anew for each request", rewrite: block, unlisted: true},
@@ -116,23 +115,10 @@ func cut(p *play, r *llm.Request) []llm.Message {
 		inForce[last[a.Skill.Name]] = true
 	}
 	return told(r.Messages, func(call, skill string) (string, []llm.Message) {
-		if inForce[call] {
-			return "", nil
+		if inForce[call] { // also where it was a short note, as what that is about was taken out
+			return p.corpus.instructions(skill), nil
 		}
 		return "Skill " + skill + " was loaded here. Its instructions were taken out, as it was not used for 5 turns.", nil
-	})
-}
-
-// once tells the instructions of each skill once, as they stay in the history: to load it
-// again says so.
-func once(p *play, r *llm.Request) []llm.Message {
-	seen := map[string]bool{}
-	return told(r.Messages, func(_, skill string) (string, []llm.Message) {
-		if seen[skill] {
-			return session.RenderAlready(&session.Material{ID: session.ID{Name: skill}}), nil
-		}
-		seen[skill] = true
-		return "", nil
 	})
 }
 
