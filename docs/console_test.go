@@ -14,6 +14,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -44,10 +45,10 @@ func TestConsole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range files {
+	for _, f := range append(files, "../README.md") {
 		t.Run(strings.TrimSuffix(f, ".md"), func(t *testing.T) {
 			t.Parallel()
-			readPage(t, "docs/"+f).play(t, newConsole(t))
+			readPage(t, path.Join("docs", f)).play(t, newConsole(t))
 		})
 	}
 }

@@ -510,6 +510,8 @@ func (a *app) listGrants(ctx context.Context) error {
 		switch {
 		case g.Expired(time.Now()):
 			what = "expired"
+		case g.Expires.IsZero() && g.Scope == policy.Always:
+			what += ", always"
 		case !g.Expires.IsZero():
 			what += ", until " + g.Expires.Local().Format("2006-01-02 15:04")
 		}

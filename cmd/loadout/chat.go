@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +12,6 @@ import (
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/terminal"
-	"github.com/loadout-dev/loadout/llm"
 )
 
 // chatFlags are the flags of loadout chat.
@@ -41,8 +39,9 @@ demonstration that is no language model: name one with --model, and put its key 
 ANTHROPIC_API_KEY, OPENAI_API_KEY or a secret.
 
 With -p, or without a terminal, it answers once and prints that; calls that a person
-would have to approve are then denied where no rule allows them. A conversation is kept,
-and goes on with --session. In a conversation, /help says what else can be typed.`,
+would have to approve are then denied where no rule allows them. What comes by a pipe is
+added to PROMPT. A conversation is kept, and goes on with --session. In a conversation,
+/help says what else can be typed.`,
 		Example: `  loadout chat
   loadout chat -p "what is in sales.csv?" --workspace . --model anthropic:claude-sonnet-4-5
   loadout chat --model openai:qwen3 --base-url http://127.0.0.1:11434/v1
@@ -55,7 +54,7 @@ and goes on with --session. In a conversation, /help says what else can be typed
 	f := cmd.Flags()
 	f.StringVarP(&o.prompt, "prompt", "p", "", "say `PROMPT`, print the answer, and end")
 	f.StringVar(&o.model, "model", "", "the language `MODEL`: anthropic:NAME, openai:NAME or demo")
-	f.StringVar(&o.baseURL, "base-url", "", "the server of the model, where that is not its vendor's `URL`")
+	f.StringVar(&o.baseURL, "base-url", "", "the address `URL` of the model's server, where that is not its vendor's")
 	f.StringVar(&o.key, "key", "", "the `NAME` of the secret or variable with the key for --base-url")
 	f.StringVar(&o.session, "session", "", "go on with the conversation `ID`")
 	f.StringVar(&o.workspace, "workspace", "", "work on the files of `DIR`, and ask before changing one")
@@ -71,31 +70,20 @@ func (a *app) chat(ctx context.Context, o *chatFlags) error {
 	if err != nil {
 		return err
 	}
-	once := o.prompt != ""
-	if !once && !isTerminal(a.stdin) {
-		text, err := io.ReadAll(io.LimitReader(a.stdin, maxPrompt+1))
-		if err != nil {
-			return err
-		}
-		if len(text) > maxPrompt {
-			return fail(exitUsage, "put it into a file, and name that", "what is said has more than %d bytes", maxPrompt)
-		}
-		o.prompt, once = strings.TrimSpace(string(text)), true
-	}
-	if once && strings.TrimSpace(o.prompt) == "" {
-		return fail(exitUsage, "as: loadout chat -p \"what is in sales.csv?\"", "nothing is said")
-	}
 	switch o.approve {
 	case "", "rules", "ask":
 	default:
 		return fail(exitUsage, "as --approve rules or --approve ask", "--approve is %q", o.approve)
 	}
-	model, given, err := a.model(ctx, c, o)
+	once := o.prompt != "" || !isTerminal(a.stdin)
+	if once {
+		if err := a.readPrompt(ctx, o); err != nil {
+			return err
+		}
+	}
+	who, err := a.answering(ctx, c, o)
 	if err != nil {
 		return err
-	}
-	if !given {
-		a.note("no model is configured; this is a demonstration, which is no language model")
 	}
 	if o.session != "" {
 		if err := a.isConversation(o.session); err != nil {
@@ -105,119 +93,82 @@ func (a *app) chat(ctx context.Context, o *chatFlags) error {
 	input := newTyped(a.stdin)
 	defer input.close()
 	if once {
-		return a.converse(ctx, c, o, model, o.approve == "ask", func(t *conversation) error {
-			return a.answer(ctx, t, o.prompt)
+		asks := o.approve == "ask"
+		return a.converse(ctx, c, o, who.model, asks, func(t *conversation) error {
+			person := &talk{conversation: t, app: a, config: c, flags: o, answering: who, asks: asks, once: true}
+			person.tellPreloaded()
+			return person.answer(ctx, o.prompt)
 		}, input)
 	}
 	if o.approve != "rules" {
 		o.confirm, o.confirmTo = a.confirm, a.stderr
 	}
 	for {
-		err := a.interactive(ctx, c, o, model, input)
+		err := a.interactive(ctx, c, o, who, input)
 		next := (*reopen)(nil)
 		if !errors.As(err, &next) {
 			return err
 		}
-		o.session, o.preload = next.id, nil
-		if model, _, err = a.model(ctx, c, o); err != nil {
-			return err
+		o.session, o.preload, o.workspace = next.id, nil, "" // it has its own folder
+	}
+}
+
+// answering is the model that the flags or the configuration name. Without any it is
+// the demonstration, which is said.
+func (a *app) answering(ctx context.Context, c *config.Config, o *chatFlags) (*answering, error) {
+	k := chosenModel(c, o)
+	for _, f := range []struct{ name, value string }{{"base-url", o.baseURL}, {"key", o.key}} {
+		if f.value != "" && k.isDemo() {
+			return nil, fail(exitUsage, "as: loadout chat --model openai:NAME --base-url URL", "--%s needs --model openai:NAME", f.name)
 		}
 	}
+	m, err := a.model(ctx, c, k)
+	if err != nil {
+		return nil, err
+	}
+	if k.name == "" {
+		a.note("no model is configured; this is a demonstration, which is no language model")
+	}
+	return &answering{k, k, m}, nil
 }
 
 // interactive has a person talk until they leave: on a screen, or line by line where
 // there is no more than a line.
-func (a *app) interactive(ctx context.Context, c *config.Config, o *chatFlags, model llm.Model, input *typed) error {
+func (a *app) interactive(ctx context.Context, c *config.Config, o *chatFlags, who *answering, input *typed) error {
 	asks := o.approve != "rules"
 	if a.fullScreen() {
 		notices := terminal.NewNotices(a.stderr)
 		own := *a
 		own.stderr, own.stdout = notices, notices // the screen is the conversation's
-		return own.converse(ctx, c, o, model, asks, func(t *conversation) error {
-			return (&talk{t, &own, c, o}).person(ctx, a.stdin, a.stdout, notices)
+		return own.converse(ctx, c, o, who.model, asks, func(t *conversation) error {
+			return (&talk{conversation: t, app: &own, config: c, flags: o, answering: who, asks: asks}).person(ctx, a.stdin, a.stdout, notices)
 		}, nil)
 	}
-	return a.converse(ctx, c, o, model, asks, func(t *conversation) error {
-		return a.repeat(ctx, &talk{t, a, c, o}, input)
+	return a.converse(ctx, c, o, who.model, asks, func(t *conversation) error {
+		return a.repeat(ctx, &talk{conversation: t, app: a, config: c, flags: o, answering: who, asks: asks}, input)
 	}, input)
 }
 
-// maxPrompt bounds what is said at once, in bytes.
-const maxPrompt = 1 << 20
-
 // answer is one turn, whose answer is printed.
-func (a *app) answer(ctx context.Context, t *conversation, text string) error {
-	show := a.tell
-	if a.json {
-		show = a.tellJSON
-	}
-	err := a.say(ctx, t, text, show)
-	if err != nil && a.json {
-		return errFound // the event has said it
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if err != nil {
-		fmt.Fprintln(a.stdout)
-		return modelFailed(err, t.id)
-	}
-	return nil
+func (t *talk) answer(ctx context.Context, text string) error {
+	return t.shown(ctx, func(tell func(agent.Event)) error { return t.say(ctx, text, tell) })
 }
 
 // say takes what a person says in a turn: /NAME and arguments are the skill of that name,
 // where a person may invoke it, and text where there is none.
-func (a *app) say(ctx context.Context, t *conversation, text string, show func(agent.Event)) error {
+func (t *talk) say(ctx context.Context, text string, tell func(agent.Event)) error {
 	if name, args, ok := terminal.ParseCommand(text); ok {
 		if e, err := t.runtime.Catalog().Resolve(ctx, name); err == nil && e.UserInvocable {
-			return t.Invoke(ctx, e.Key(), args, show)
+			return t.Invoke(ctx, e.Key(), args, tell)
 		}
 	}
-	return t.Turn(ctx, text, show)
-}
-
-// modelFailed says what to do about a turn that came to nothing.
-func modelFailed(err error, id string) error {
-	status := (*llm.StatusError)(nil)
-	switch {
-	case errors.As(err, &status) && (status.Code == 401 || status.Code == 403):
-		return fail(exitRefused, "check the key and the name of the model: loadout chat --help", "%w", err)
-	case errors.As(err, &status) && status.Code == 404:
-		return fail(exitNotFound, "check the name of the model and --base-url", "%w", err)
-	}
-	return fail(exitFound, "go on with: loadout chat --session "+id, "%w", err)
-}
-
-// tell tells a person what happens.
-func (a *app) tell(e agent.Event) {
-	switch e.Type {
-	case agent.Text:
-		fmt.Fprint(a.stdout, safe(e.Text))
-	case agent.ToolCall:
-		fmt.Fprintln(a.stderr, a.style(a.stderr, "2", "· "+plain(e.Call.Name)+" "+clip(plain(e.Call.Arguments), 100)))
-	case agent.SkillLoaded:
-		fmt.Fprintln(a.stderr, a.style(a.stderr, "2", "· loaded the skill "+plain(e.Skill)))
-	case agent.SkillUnloaded:
-		fmt.Fprintln(a.stderr, a.style(a.stderr, "2", "· the skill "+plain(e.Skill)+" is no longer loaded: "+plain(e.Reason)))
-	case agent.ToolResult:
-		if e.Result.Error {
-			fmt.Fprintln(a.stderr, a.style(a.stderr, "31", "· "+plain(e.Call.Name)+": "+clip(plain(e.Result.Text), 200)))
-		}
-	case agent.Done:
-		fmt.Fprintln(a.stdout)
-	}
-}
-
-// tellJSON prints an event as a line.
-func (a *app) tellJSON(e agent.Event) {
-	enc := json.NewEncoder(a.stdout)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(e) // who has gone reads no more
+	return t.Turn(ctx, text, tell)
 }
 
 // repeat takes one line after the other until there are no more.
 func (a *app) repeat(ctx context.Context, t *talk, input *typed) error {
 	fmt.Fprintf(a.stderr, "%s, conversation %s. /help says what there is, Ctrl-D ends it.\n", plain(t.Model().Name()), t.id)
+	t.tellPreloaded()
 	for {
 		fmt.Fprint(a.stderr, a.style(a.stderr, "1", "> "))
 		line, err := input.next(ctx)
@@ -247,24 +198,16 @@ func (a *app) repeat(ctx context.Context, t *talk, input *typed) error {
 func (a *app) line(ctx context.Context, t *talk, line string) error {
 	name, args, ok := terminal.ParseCommand(line)
 	if !ok {
-		return a.answer(ctx, t.conversation, line)
+		return t.answer(ctx, line)
 	}
 	for _, k := range t.commands(ctx) {
-		if k.Name != name {
-			continue
+		if k.Name == name {
+			return t.shown(ctx, func(tell func(agent.Event)) error {
+				text, err := k.Run(ctx, args, tell)
+				a.printCommand(text)
+				return err
+			})
 		}
-		show := a.tell
-		if a.json {
-			show = a.tellJSON
-		}
-		text, err := k.Run(ctx, args, show)
-		if text != "" {
-			fmt.Fprint(a.stdout, terminal.Render(text, a.width(), a.style(a.stdout, "1", "x") == "x"))
-		}
-		if status := (*llm.StatusError)(nil); errors.As(err, &status) {
-			return modelFailed(err, t.id)
-		}
-		return err
 	}
 	return fail(exitUsage, "/help names those that there are", "there is no command /%s", name)
 }

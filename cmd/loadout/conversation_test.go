@@ -131,11 +131,11 @@ func (p *someone) events(out []byte) []agent.Event {
 	for line := range bytes.Lines(out) {
 		dec := json.NewDecoder(bytes.NewReader(line))
 		dec.DisallowUnknownFields()
-		var e agent.Event
+		var e failedEvent
 		if err := dec.Decode(&e); err != nil || e.Type == "" || !bytes.HasPrefix(line, []byte(`{"type":"`)) {
 			p.t.Fatalf("a line is no event: %v\n%s", err, line)
 		}
-		all = append(all, e)
+		all = append(all, e.Event)
 	}
 	return all
 }

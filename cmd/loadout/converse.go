@@ -259,6 +259,9 @@ func (a *app) sessionLog(id string) (*session.File, string, error) {
 	if errors.Is(err, session.ErrInUse) {
 		return nil, "", fail(exitFound, "end it there first", "conversation %s: %w", id, err)
 	}
+	if err != nil && !isType[*os.PathError](err) {
+		return nil, "", fail(exitFound, "begin a new one: loadout chat"+a.flags(), "conversation %s: %w", id, err)
+	}
 	if err != nil {
 		return nil, "", fmt.Errorf("conversation %s: %w", id, err)
 	}

@@ -109,7 +109,8 @@ func TestKeysGoWhereTheyBelong(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			env := map[string]string{"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "b", "OWN": "c", "HOME": t.TempDir()}
 			a := &app{environment: environment{getenv: func(k string) string { return env[k] }}}
-			_, _, err := a.model(t.Context(), &config.Config{Models: tt.models}, &tt.flags)
+			c := &config.Config{Models: tt.models}
+			_, err := a.model(t.Context(), c, chosenModel(c, &tt.flags))
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("%v, want %q", err, tt.want)
 			}

@@ -25,6 +25,9 @@ type pane struct {
 func openPane(t *testing.T, columns int, home string, env []string, args ...string) *pane {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
+		if os.Getenv("LOADOUT_TEST_SCREEN") != "" { // as test/run has it, which installs it
+			t.Fatal("tmux is not installed, and these tests must run here")
+		}
 		t.Skip("tmux is not installed: nothing shows the screen")
 	}
 	exe, err := exec.LookPath("loadout")
@@ -108,15 +111,16 @@ func steady(screen string) string {
 	return screen + "\n"
 }
 
-// golden compares a screen with the one that is kept in testdata/screen.
-func (p *pane) golden(name, got string) {
+// golden waits until the screen has a text, and is the one that is kept in
+// testdata/screen.
+func (p *pane) golden(name, text string) {
 	p.Helper()
 	path := filepath.Join("testdata", "screen", name+".txt")
 	if *update {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			p.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(p.shows(text)), 0o644); err != nil {
 			p.Fatal(err)
 		}
 		return
@@ -125,9 +129,21 @@ func (p *pane) golden(name, got string) {
 	if err != nil {
 		p.Fatal(err)
 	}
-	if got != string(want) {
-		p.Errorf("%s is\n%s\nwant\n%s", name, got, want)
+	got := p.shows(text)
+	for range 100 {
+		if got == string(want) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond) // more may come
+		got = p.screen()
 	}
+	p.Errorf("%s is\n%s\nwant\n%s", name, got, want)
+}
+
+// screen is all that is on the screen and in the scrollback now, without what varies.
+func (p *pane) screen() string {
+	p.Helper()
+	return steady(strings.TrimRight(p.tmux("capture-pane", "-p", "-S", "-", "-J"), "\n "))
 }
 
 // harbourHome is a home with one skill.
@@ -157,11 +173,11 @@ func TestScreenOfAConversation(t *testing.T) {
 			p.types("/skills", "Enter")
 			p.shows("Skills (1)")
 			p.types("/help tides", "Enter")
-			p.shows("for example")
+			p.shows("as: /tides HARBOUR")
 			p.types("/tides Kiel", "Enter")
 			p.shows("already loaded and unchanged")
 			p.types("/ti")
-			p.golden(fmt.Sprintf("conversation-%d", columns), p.shows("› /tides"))
+			p.golden(fmt.Sprintf("conversation-%d", columns), "› /tides")
 			p.types("", "C-c", "C-c", "C-c")
 			end := p.shows("left with 0")
 			if !strings.Contains(end, "icanon") || !strings.Contains(end, "isig") {
@@ -187,9 +203,9 @@ func TestScreenOfApprovals(t *testing.T) {
 			p := openPane(t, columns, home, nil, "--skills", "skills", "--model", "openai:small", "--base-url", v.URL+"/v1", "--workspace", "project")
 			p.shows("Say something")
 			p.types("Write notes", "Enter")
-			p.golden(fmt.Sprintf("approval-%d", columns), p.shows("+ three"))
+			p.golden(fmt.Sprintf("approval-%d", columns), "+ three")
 			p.types("y")
-			p.golden(fmt.Sprintf("edit-%d", columns), p.shows("+ 2"))
+			p.golden(fmt.Sprintf("edit-%d", columns), "+ 2")
 			p.types("e")
 			p.shows("as JSON")
 			p.types("x", "Enter")
@@ -198,13 +214,47 @@ func TestScreenOfApprovals(t *testing.T) {
 			p.types("y")
 			p.shows("+ no")
 			p.types("n")
-			p.golden(fmt.Sprintf("answer-%d", columns), p.shows("That is all."))
+			p.golden(fmt.Sprintf("answer-%d", columns), "That is all.")
 			if text, err := os.ReadFile(filepath.Join(home, "project", "notes", "a.txt")); err != nil || string(text) != "one\n2\nthree\n" {
 				t.Errorf("the file is %q, %v", text, err)
 			}
 			if _, err := os.Stat(filepath.Join(home, "project", "b.txt")); err == nil {
 				t.Error("what was not allowed was written")
 			}
+		})
+	}
+}
+
+// An error of the vendor and an answer that broke off are said with what can be done here,
+// and a paste of many lines is one message.
+func TestScreenOfErrors(t *testing.T) {
+	for name, tt := range map[string]struct{ server, shown, next string }{
+		"401": {refusing(t, 401), "refused the request (401)", "as --key NAME; or choose"},
+		"cut": {cutting(t), "the answer broke off", "Say it again, or choose another model with /model."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := openPane(t, 120, harbourHome(t), nil, "--skills", "skills", "--model", "openai:small", "--base-url", tt.server)
+			p.shows("Say something")
+			p.tmux("set-buffer", strings.TrimSuffix(strings.Repeat("a line\n", 30), "\n"))
+			p.tmux("paste-buffer", "-p")
+			p.shows("lines above")
+			p.types("", "Enter")
+			screen := p.shows(tt.next)
+			if !strings.Contains(screen, tt.shown) || strings.Contains(screen, "--help") {
+				t.Errorf("it shows\n%s", screen)
+			}
+			if n := strings.Count(screen, "a line\n"); n != 30 || strings.Count(screen, "> a line\n") != 1 {
+				t.Errorf("of the paste %d lines are there:\n%s", n, screen)
+			}
+			if name == "cut" && !strings.Contains(screen, "\nHalf an ans\n") {
+				t.Errorf("what came of the answer is not there:\n%s", screen)
+			}
+			p.types("/model demo", "Enter")
+			p.shows("demo:rules answers from here on.")
+			p.types("/model openai:other", "Enter")
+			p.shows(":other at 127.0.0.1:")
+			p.types("", "C-d")
+			p.shows("left with 0")
 		})
 	}
 }
@@ -247,6 +297,19 @@ func TestLinesOnADumbTerminal(t *testing.T) {
 	p.shows("(this one)")
 	p.types("/resume 2", "Enter")
 	p.shows("there is no conversation 2")
+	p.types("/quit", "Enter")
+	p.shows("left with 0")
+}
+
+// With --json a person at a terminal types lines, and everything that is printed is a
+// line of JSON.
+func TestLinesOfJSON(t *testing.T) {
+	p := openPane(t, 200, harbourHome(t), []string{"TERM=xterm"}, "--skills", "skills", "--model", "demo", "--json", "--preload", "tides")
+	p.shows(`{"type":"skill_loaded","skill":"tides"}`)
+	p.types("/skills", "Enter")
+	p.shows(`{"type":"notice","text":"Loaded\n\n• tides`)
+	p.types("hello", "Enter")
+	p.shows(`{"type":"done"`)
 	p.types("/quit", "Enter")
 	p.shows("left with 0")
 }

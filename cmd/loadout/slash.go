@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -112,21 +111,25 @@ func (t *talk) tools(ctx context.Context, _ string) (string, error) {
 // choose says which model answers, or has another one answer from here on.
 func (t *talk) choose(ctx context.Context, name string) (string, error) {
 	if name == "" {
-		return fmt.Sprintf("%s answers. For another one: `/model anthropic:NAME`, `/model openai:NAME` or `/model demo`.\n", literal(t.Model().Name())), nil
+		return fmt.Sprintf("%s answers. For another one: `/model anthropic:NAME`, `/model openai:NAME` or `/model demo`.\n", t.where()), nil
 	}
-	o := *t.flags
-	was, _, _ := strings.Cut(cmp.Or(o.model, t.config.Models.Default), ":")
-	if now, _, _ := strings.Cut(name, ":"); now != was { // a server and its key belong to one vendor
-		o.baseURL, o.key = "", ""
-	}
-	o.model = name
-	m, _, err := t.app.model(ctx, t.config, &o)
+	next := t.answering.named(t.config, name)
+	m, err := t.app.model(ctx, t.config, next)
 	if err != nil {
 		return "", err
 	}
 	t.SetModel(m)
-	*t.flags = o
-	return fmt.Sprintf("%s answers from here on.\n", literal(m.Name())), nil
+	t.answering.now, t.answering.model = next, m
+	return t.where() + " answers from here on.\n", nil
+}
+
+// where is the model, and the server that answers for it.
+func (t *talk) where() string {
+	out := literal(t.Model().Name())
+	if host := t.answering.now.host(); host != "" {
+		out += " at " + literal(host)
+	}
+	return out
 }
 
 // cost says what each model took.

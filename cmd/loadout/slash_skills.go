@@ -37,20 +37,14 @@ func (t *talk) skillCommands(ctx context.Context, own []terminal.Command) []term
 
 // detail is one line about a skill: its tools, and how it is called.
 func (t *talk) detail(ctx context.Context, e *catalog.Entry) string {
-	out := "as " + exampleOf(e)
+	var out []string
+	if hint := plain(e.ArgumentHint); hint != "" {
+		out = append(out, "as /"+e.Name+" "+hint)
+	}
 	if tools := t.toolsOf(ctx, e); len(tools) > 0 {
-		out += "; tools: " + strings.Join(tools, ", ")
+		out = append(out, "tools: "+strings.Join(tools, ", "))
 	}
-	return out
-}
-
-// exampleOf is how a skill may be called.
-func exampleOf(e *catalog.Entry) string {
-	hint := plain(e.ArgumentHint)
-	if hint == "" {
-		hint = "what you want of it"
-	}
-	return "/" + e.Name + " " + hint
+	return strings.Join(out, "; ")
 }
 
 // toolsOf are the tools that a skill wants or brings.
@@ -66,6 +60,21 @@ func (t *talk) toolsOf(ctx context.Context, e *catalog.Entry) []string {
 	return out
 }
 
+// scriptsOf are the scripts of a skill.
+func (t *talk) scriptsOf(ctx context.Context, e *catalog.Entry) []string {
+	files, err := t.runtime.Catalog().Manifest(ctx, e)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, f := range files {
+		if f.Script {
+			out = append(out, f.Path)
+		}
+	}
+	return out
+}
+
 // helpOfSkill is what there is to know of a skill before it is used.
 func (t *talk) helpOfSkill(ctx context.Context, name string) (string, error) {
 	e, err := t.runtime.Catalog().Snapshot().Get(name)
@@ -74,9 +83,14 @@ func (t *talk) helpOfSkill(ctx context.Context, name string) (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s**\n\n%s\n\n", literal(e.Title()), literal(e.Description))
-	fmt.Fprintf(&b, "- for example: `%s`\n", strings.ReplaceAll(exampleOf(e), "`", "'"))
+	if hint := plain(e.ArgumentHint); hint != "" && e.UserInvocable {
+		fmt.Fprintf(&b, "- as: `%s`\n", strings.ReplaceAll("/"+e.Name+" "+hint, "`", "'"))
+	}
 	if tools := t.toolsOf(ctx, e); len(tools) > 0 {
 		fmt.Fprintf(&b, "- tools: %s\n", literal(strings.Join(tools, ", ")))
+	}
+	if scripts := t.scriptsOf(ctx, e); len(scripts) > 0 {
+		fmt.Fprintf(&b, "- scripts: %s\n", literal(clip(strings.Join(scripts, ", "), 500)))
 	}
 	if !e.UserInvocable {
 		b.WriteString("- only the agent calls it; `/load` loads it\n")
@@ -84,7 +98,11 @@ func (t *talk) helpOfSkill(ctx context.Context, name string) (string, error) {
 	if e.DisableModelInvocation {
 		b.WriteString("- only you call it, not the agent\n")
 	}
-	fmt.Fprintf(&b, "- from %s\n", literal(e.Origin+": "+t.app.shortPath(e.Path)))
+	from := e.Path
+	if !strings.HasPrefix(from, e.Origin) {
+		from = e.Origin + ": " + t.app.shortPath(from)
+	}
+	fmt.Fprintf(&b, "- from %s\n", literal(from))
 	return b.String(), nil
 }
 

@@ -19,9 +19,12 @@ import (
 // they type.
 type talk struct {
 	*conversation
-	app    *app
-	config *config.Config
-	flags  *chatFlags
+	app       *app
+	config    *config.Config
+	flags     *chatFlags
+	answering *answering
+	asks      bool // a person is asked about calls
+	once      bool // it is over after a turn
 }
 
 var _ terminal.Conversation = (*talk)(nil)
@@ -99,7 +102,7 @@ func (t *talk) person(ctx context.Context, from, to any, notices *terminal.Notic
 		Input: in, Output: out, Env: a.terminalEnv(), Plain: a.getenv("NO_COLOR") != "",
 		Greeting: t.greeting(), Past: t.session.Events(0), Commands: func() []terminal.Command { return t.commands(ctx) },
 		Desk: t.desk, Session: t.id, Who: policy.Local(), History: history, Editor: a.editor(),
-		Before: func(path string) (string, bool) { return textIn(root, path) }, Notices: notices, Describe: a.described,
+		Before: func(path string) (string, bool) { return textIn(root, path) }, Notices: notices, Describe: t.described,
 	})
 }
 
@@ -149,17 +152,4 @@ func textIn(root *os.Root, path string) (string, bool) {
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxBefore))
 	return string(b), err == nil
-}
-
-// described is an error of a turn or a command as a person reads it.
-func (a *app) described(err error) string {
-	if e, ok := errors.AsType[*exitError](err); ok && e.err != nil {
-		return plain(e.Error()) + "\n" + plain(e.hint)
-	}
-	if status := (*llm.StatusError)(nil); errors.As(err, &status) {
-		if e, ok := errors.AsType[*exitError](modelFailed(err, "")); ok && status.Code != 0 && e.code != exitFound {
-			return plain(err.Error()) + "\n" + plain(e.hint)
-		}
-	}
-	return plain(err.Error()) + "\nSay it again, or choose another model with /model."
 }

@@ -1,8 +1,12 @@
 package terminal
 
 import (
+	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/ask"
@@ -40,7 +44,7 @@ func newApproval(q *ask.Ask, before func(string) (string, bool)) *approval {
 // call says whether it is about a call, whose arguments can be changed.
 func (a *approval) call() bool { return a.Tool != "" }
 
-func (a *approval) changed() bool { return string(a.given) != string(a.Arguments) }
+func (a *approval) changed() bool { return !same(a.given, a.Arguments) }
 
 func (a *approval) paste(text string) {
 	if a.editing {
@@ -119,12 +123,52 @@ func (a *approval) replace(text []byte) bool {
 	return true
 }
 
+// indented is JSON as a person edits it.
 func indented(raw json.RawMessage) string {
-	b, err := json.MarshalIndent(raw, "", "  ")
-	if err != nil {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
 		return string(raw)
 	}
-	return string(b)
+	return spelled(b.String())
+}
+
+// spelled is JSON with letters in the place of their escapes, but for those that do
+// not show, or mean something to JSON or a terminal.
+func spelled(text string) string {
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(text, '\\')
+		if i < 0 || i+1 == len(text) {
+			return b.String() + text
+		}
+		b.WriteString(text[:i])
+		text = text[i:]
+		n := 2
+		if r, ok := escape(text); ok {
+			n = 6
+			if utf16.IsSurrogate(r) {
+				low, _ := escape(text[6:])
+				r, n = utf16.DecodeRune(r, low), 12
+			}
+			if r != '"' && r != '\\' && r != unicode.ReplacementChar && unicode.IsPrint(r) && !Drives(r) {
+				b.WriteRune(r)
+				text = text[n:]
+				continue
+			}
+			n = 6
+		}
+		b.WriteString(text[:n])
+		text = text[n:]
+	}
+}
+
+// escape is the letter of the escape, as \u00e9, that a text begins with.
+func escape(text string) (rune, bool) {
+	if len(text) < 6 || text[:2] != `\u` {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text[2:6], 16, 16)
+	return rune(n), err == nil
 }
 
 // title says what is asked.

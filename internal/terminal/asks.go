@@ -36,7 +36,7 @@ func (m *model) showAsk() {
 		} else if f, err := newForm(q); err == nil {
 			m.dialog = f
 		} else {
-			m.failed(err)
+			m.wrong(err.Error())
 			m.answer(*q, ask.Answer{Outcome: ask.Cancelled})
 			m.asks = m.asks[1:]
 			continue

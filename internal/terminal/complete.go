@@ -25,7 +25,8 @@ type offer struct {
 	args   string
 	help   string
 	detail func() string
-	told   string // what detail said
+	asked  bool   // detail was called
+	told   string // what it said
 }
 
 // update finds the offers for what is typed.
@@ -113,14 +114,33 @@ func (c *completion) lines(width int) []line {
 	if left := len(c.offers) - len(shown); left > 0 {
 		out = append(out, words("  "+plusMore(left), faint))
 	}
-	chosen := &c.offers[c.at]
-	if chosen.detail != nil && chosen.told == "" {
-		chosen.told = Plain(chosen.detail())
-	}
-	if chosen.told != "" {
-		out = append(out, words("  "+chosen.told, faint).clip(width))
+	if told := c.offers[c.at].told; told != "" {
+		out = append(out, words("  "+told, faint).clip(width))
 	}
 	return out
+}
+
+// tellDetail has it said more of the chosen offer, which may read files.
+func (m *model) tellDetail() {
+	if len(m.completion.offers) == 0 {
+		return
+	}
+	chosen := &m.completion.offers[m.completion.at]
+	if chosen.detail == nil || chosen.asked {
+		return
+	}
+	chosen.asked = true
+	text, detail := chosen.text, chosen.detail
+	m.running.Go(func() { m.send(detailMsg{text, Plain(detail())}) })
+}
+
+// tell shows what there is to say of an offer, where it is still there.
+func (c *completion) tell(d detailMsg) {
+	for i := range c.offers {
+		if c.offers[i].text == d.text {
+			c.offers[i].told = d.told
+		}
+	}
 }
 
 func (o *offer) label() string {

@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -130,6 +131,35 @@ func TestApproval(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The arguments are edited as they read, and are not changed by that alone.
+func TestArgumentsAreEditedAsTheyRead(t *testing.T) {
+	d := newApproval(request(t, "run_command", `{"command":"a < b && c > d # \u00e9\ud83d\ude00 \u202e\u0007 \\u003c \u0022"}`), nil)
+	press(d, "e")
+	if want := "{\n  \"command\": \"a < b && c > d # é😀 \\u202e\\u0007 \\\\u003c \\u0022\"\n}"; d.input.String() != want {
+		t.Errorf("it is\n%s\nwant\n%s", d.input.String(), want)
+	}
+	if got := press(d, "enter y"); got == nil || got.Content != nil {
+		t.Errorf("what was not changed comes back as %+v", got)
+	}
+}
+
+// However JSON is spelled, it says the same.
+func FuzzSpelled(f *testing.F) {
+	for _, s := range []string{`"\u003c"`, `"\\u003c"`, `{"\u0061":"\ud83d\ude00\ud83d"}`, `["\u0022\u005c\u202e", 1]`, `"\u00"`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var was, is any
+		if json.Unmarshal([]byte(text), &was) != nil {
+			spelled(text) // does not panic
+			return
+		}
+		if err := json.Unmarshal([]byte(spelled(text)), &is); err != nil || !reflect.DeepEqual(was, is) {
+			t.Errorf("%s is %v, and spelled %s it is %v, %v", text, was, spelled(text), is, err)
+		}
+	})
 }
 
 // The dialog fits the screen, and the end of what is asked is shown as well as its

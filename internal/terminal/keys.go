@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -163,7 +162,7 @@ func (m *model) submit(text string) tea.Cmd {
 	}
 	k := find(all, name)
 	if k == nil {
-		m.failed(fmt.Errorf("there is no command /%s; /help names those that there are", name))
+		m.wrong("there is no command /" + name + "; /help names those that there are")
 		return m.nextWaiting()
 	}
 	return m.start(func(ctx context.Context, tell func(agent.Event)) (string, error) { return k.Run(ctx, args, tell) })
@@ -242,5 +241,5 @@ func (m *model) edited(e editedMsg) {
 	}
 }
 
-// same says whether two JSON texts say the same.
+// same says whether two JSON texts are the same but for blanks and escapes.
 func same(a, b json.RawMessage) bool { return indented(a) == indented(b) }

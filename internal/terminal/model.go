@@ -31,6 +31,7 @@ type model struct {
 	history       *History
 	completion    completion
 	printer       printer
+	begun         bool // something is drawn
 	spoke         bool // something was printed, so that a blank line comes before the next
 
 	turn    *turn    // under way
@@ -67,6 +68,7 @@ type (
 	noticeMsg struct{ text string } // of the program around this one
 	tickMsg   struct{}
 	redrawMsg struct{}
+	detailMsg struct{ text, told string } // of an offer
 	editedMsg struct {
 		text []byte
 		err  error
@@ -82,15 +84,16 @@ func newModel(ctx context.Context, c Conversation, o *Options) *model {
 	return m
 }
 
-// Init shows what is asked already, and goes on with what was broken off.
-func (m *model) Init() tea.Cmd {
-	return tea.Tick(2*frame, func(time.Time) tea.Msg { return beginMsg{} }) // nothing is printed before the first drawing
-}
+// Init is the loop's.
+func (m *model) Init() tea.Cmd { return nil }
 
-// beginMsg comes once, when the program runs.
+// beginMsg comes once, when the first screen is drawn: what is printed before that
+// would be drawn over.
 type beginMsg struct{}
 
+// begin shows what is asked already, and goes on with what was broken off.
 func (m *model) begin() tea.Cmd {
+	m.begun = true
 	if m.opts.Desk != nil {
 		if open, err := m.opts.Desk.Open(m.ctx, m.opts.Session, m.opts.Who); err == nil {
 			for _, a := range open {
@@ -113,7 +116,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case beginMsg:
 		cmd = m.begin()
 	case tea.WindowSizeMsg:
-		m.width, m.height = max(msg.Width, 1), max(msg.Height, 1)
+		m.width, m.height = min(max(msg.Width, 1), maxWidth), min(max(msg.Height, 1), maxHeight)
 	case tea.KeyPressMsg:
 		cmd = m.key(msg)
 	case tea.PasteMsg:
@@ -134,9 +137,12 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.edited(msg)
 	case tickMsg:
 		cmd = m.tick()
+	case detailMsg:
+		m.completion.tell(msg)
 	case printedMsg:
 		m.printer.busy = false
 	}
+	m.tellDetail()
 	return m, tea.Batch(cmd, m.print(), m.settleDown())
 }
 
@@ -144,6 +150,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 func (m *model) print() tea.Cmd {
 	if m.leaving && m.printer.idle() && m.turn == nil {
 		return tea.Quit
+	}
+	if !m.begun {
+		return nil
 	}
 	return m.printer.next(m.width, max(m.height-m.tallest()-1, 1))
 }
@@ -255,11 +264,17 @@ func (m *model) nextWaiting() tea.Cmd {
 	return m.submit(next)
 }
 
+// failed prints why a turn or a command came to nothing.
 func (m *model) failed(err error) {
 	text := err.Error()
 	if m.opts.Describe != nil {
 		text = m.opts.Describe(err)
 	}
+	m.wrong(text)
+}
+
+// wrong prints what is wrong.
+func (m *model) wrong(text string) {
 	m.say(wrapAll(textLines(text, red), m.textWidth()))
 }
 

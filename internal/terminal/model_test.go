@@ -3,7 +3,10 @@ package terminal
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,6 +32,9 @@ func (echo) Turn(ctx context.Context, text string, tell func(agent.Event)) error
 	case "wait":
 		<-ctx.Done()
 		return context.Cause(ctx)
+	case "cut":
+		tell(agent.Event{Type: agent.Text, Text: "Half an ans"})
+		return errors.New("the answer broke off")
 	case "fail":
 		return errors.New("no connection\x1b[2J")
 	case "call":
@@ -186,6 +192,112 @@ func TestSeveralLines(t *testing.T) {
 	s.has(s.text(), "> one\n  two\n  three\n  four")
 }
 
+// Of a paste that has no room the end is shown, with how much is above.
+func TestLongPaste(t *testing.T) {
+	s := newScreen(t, &Options{})
+	s.update(tea.PasteMsg{Content: strings.TrimSuffix(strings.Repeat("a line\n", 29), "\n") + "\nthe last one"})
+	s.has(s.bottom(), "> 20 lines above\n  a line\n", "  the last one\n")
+	if got := s.screen(); !strings.Contains(got.rows[got.y], "the last one") {
+		t.Errorf("the cursor is on %q", got.rows[got.y])
+	}
+	for range 29 {
+		s.keys("up")
+	}
+	s.has(s.bottom(), "> a line\n")
+	if got := s.screen(); got.y != 0 {
+		t.Errorf("the cursor is on row %d of\n%s", got.y, s.bottom())
+	}
+}
+
+// Nothing is printed before something is drawn, which it would be drawn over.
+func TestNothingIsPrintedBeforeTheFirstDrawing(t *testing.T) {
+	m := newModel(t.Context(), echo{}, &Options{Plain: true})
+	m.update(t, tea.WindowSizeMsg{Width: 80, Height: 24})
+	m.update(t, noticeMsg{"early"})
+	if m.printer.busy || len(m.printer.waiting) != 1 {
+		t.Errorf("it prints: %t, and %q waits", m.printer.busy, m.printer.waiting)
+	}
+	m.update(t, beginMsg{})
+	if !m.printer.busy || len(m.printer.waiting) != 0 {
+		t.Errorf("it prints: %t, and %q waits", m.printer.busy, m.printer.waiting)
+	}
+}
+
+func (m *model) update(t *testing.T, msg tea.Msg) {
+	t.Helper()
+	m.Update(msg)
+}
+
+// A drawing is known by what the first one sends, and told of once.
+func TestWatchedTerminal(t *testing.T) {
+	f, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	drawings := 0
+	w := &watched{File: f, drawn: func() { drawings++ }}
+	for i, text := range []string{"\x1b[?2026$p", "\x1b[?25l\x1b[?2004h> Say", "\x1b[?2004h"} {
+		if _, err := w.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if want := min(i, 1); drawings != want {
+			t.Errorf("after %q there were %d drawings, want %d", text, drawings, want)
+		}
+	}
+}
+
+// A terminal that says that it is enormous does not take all memory.
+func TestEnormousTerminal(t *testing.T) {
+	got := bounded(nil, tea.WindowSizeMsg{Width: 65535, Height: 65535})
+	if got != (tea.WindowSizeMsg{Width: maxWidth, Height: maxHeight}) {
+		t.Errorf("it is %v", got)
+	}
+	s := newScreen(t, &Options{})
+	s.update(tea.WindowSizeMsg{Width: 65535, Height: 65535})
+	if s.width != maxWidth || s.height != maxHeight {
+		t.Errorf("the screen has %d columns and %d rows", s.width, s.height)
+	}
+}
+
+// A desk may tell of a question while the person leaves: nothing is started then.
+func TestQuestionsWhileLeaving(t *testing.T) {
+	desk := ask.New(&ask.Memory{})
+	s := newScreen(t, &Options{Desk: desk, Session: "s"})
+	stop := s.watch(desk, "s")
+	put := func(id string) {
+		if _, err := desk.Put(t.Context(), ask.Ask{ID: id, Kind: ask.Elicitation, Session: "s", Principal: s.opts.Who, Message: "?"}); err != nil {
+			t.Error(err)
+		}
+	}
+	put("s.first")
+	var asking sync.WaitGroup
+	for i := range 50 {
+		asking.Go(func() { put(fmt.Sprint("s.", i)) })
+	}
+	stop()
+	s.running.Wait()
+	told := len(s.messages)
+	asking.Wait()
+	s.running.Wait()
+	if told == 0 || len(s.messages) != told {
+		t.Errorf("it was told of %d questions, and of %d more later", told, len(s.messages)-told)
+	}
+}
+
+// An answer that broke off, and a vendor that refuses, are said as the program describes
+// them; that there is no such command needs no description.
+func TestFailedTurn(t *testing.T) {
+	s := newScreen(t, &Options{Describe: func(err error) string { return "described: " + err.Error() + "\nsay it again" }})
+	s.keys("fail", "enter")
+	s.finish()
+	s.keys("/nothing", "enter")
+	s.has(s.text(), "described: no connection[2J\nsay it again", "\nthere is no command /nothing; /help")
+	s.keys("cut", "enter")
+	s.finish()
+	s.has(s.text(), "Half an ans\n\ndescribed: the answer broke off")
+}
+
 func commandsOf(ran *[]string) func() []Command {
 	return func() []Command {
 		run := func(name string) func(context.Context, string, func(agent.Event)) (string, error) {
@@ -208,6 +320,7 @@ func TestCommands(t *testing.T) {
 	s.keys("/lo")
 	s.has(s.bottom(), "› /load NAME  load a skill", "/look")
 	s.keys("down")
+	s.update(<-s.messages) // what is said of it, which is not read while it is drawn
 	s.has(s.bottom(), "as /look, tools: Read")
 	s.keys("enter")
 	s.finish()
@@ -274,6 +387,26 @@ func TestQuestion(t *testing.T) {
 	}
 	s.has(s.text(), "write_file allowed for this conversation")
 	s.has(s.bottom(), "> half a line")
+}
+
+// What a server wants to know is asked field by field, in the place of the line.
+func TestFormOnTheScreen(t *testing.T) {
+	desk := ask.New(&ask.Memory{})
+	s := newScreen(t, &Options{Desk: desk, Session: "s"})
+	id := s.put(desk, ask.Ask{Kind: ask.Elicitation, Message: "Which harbour?", Schema: []byte(`{"properties":{"harbour":{"type":"string","title":"Its name"},"high":{"type":"string","enum":["today","tomorrow"]}},"required":["harbour"]}`)})
+	s.has(s.bottom(), "Which harbour?", "Its name  1 of 2", "Enter next")
+	s.keys("enter")
+	s.has(s.bottom(), "it has to be said")
+	s.update(tea.PasteMsg{Content: "Ki\nel"})
+	s.has(s.bottom(), "› Ki el")
+	s.keys("enter")
+	s.has(s.bottom(), "2 of 2", "may be left out", "tomorrow", "Enter answer")
+	s.keys("down", "down", "enter")
+	answer, err := desk.Wait(t.Context(), id)
+	if err != nil || answer.Outcome != ask.Accepted || string(answer.Content) != `{"harbour":"Ki el","high":"tomorrow"}` {
+		t.Errorf("%+v %s, %v", answer, answer.Content, err)
+	}
+	s.has(s.bottom(), "> Say something")
 }
 
 // Keys of somebody who is typing do not answer a question that has just come.

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -119,18 +120,18 @@ type Options struct {
 func Run(ctx context.Context, c Conversation, o *Options) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	m := newModel(ctx, c, o)
-	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.Input), tea.WithOutput(o.Output), tea.WithEnvironment(o.Env), tea.WithoutSignalHandler())
+	out := &watched{File: o.Output}
+	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.Input), out.option(), tea.WithEnvironment(o.Env), tea.WithoutSignalHandler(), tea.WithFilter(bounded))
 	m.send = p.Send
+	out.drawn = func() {
+		m.running.Go(func() { p.Send(beginMsg{}) }) // who draws does not wait for the loop
+	}
 	defer func() {
 		cancel(errLeft)
 		m.running.Wait()
 	}()
 	if o.Desk != nil {
-		defer o.Desk.Watch(func(e ask.Event) {
-			if e.Ask.Session == o.Session {
-				m.running.Go(func() { p.Send(askMsg(e)) }) // who asks does not wait for the screen
-			}
-		})()
+		defer m.watch(o.Desk, o.Session)()
 	}
 	if o.Notices != nil {
 		defer o.Notices.to(func(text string) { p.Send(noticeMsg{text}) })()
@@ -148,10 +149,30 @@ func Run(ctx context.Context, c Conversation, o *Options) error {
 	return m.end
 }
 
+// watch has the loop told of the questions of a session, until the result is called:
+// a desk may still tell of one then.
+func (m *model) watch(desk *ask.Desk, session string) (stop func()) {
+	var mu sync.Mutex
+	over := false
+	unwatch := desk.Watch(func(e ask.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if e.Ask.Session == session && !over {
+			m.running.Go(func() { m.send(askMsg(e)) }) // who asks does not wait for the screen
+		}
+	})
+	return func() {
+		unwatch()
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+	}
+}
+
 // greet prints what there is to see before anything is drawn.
 func (m *model) greet(to *os.File) error {
 	if w, h, err := term.GetSize(int(to.Fd())); err == nil && w > 0 && h > 0 {
-		m.width, m.height = w, h
+		m.width, m.height = min(w, maxWidth), min(h, maxHeight)
 	}
 	_, err := fmt.Fprintln(to, strings.Join(m.first(), "\n"))
 	return err

@@ -73,14 +73,20 @@ func (m *model) asksOrInput(width, height int) (out []line, x, y int) {
 		return append(append(out, nil), status), x, y
 	}
 	rows, x, y := m.input.rows(max(width-2, 8))
-	most := max(height/2, 1)
-	from := max(min(y-most/2, len(rows)-most), 0)
-	for i, r := range rows[from:min(from+most, len(rows))] {
+	rows, above, y := around(rows, y, max(height/2, 2))
+	if above > 0 {
+		out = append(out, words(fmt.Sprintf("%d line%s above", above, plural(above)), faint))
+		y++
+	}
+	for _, r := range rows {
+		out = append(out, line{{r, normal}})
+	}
+	for i := range out {
 		mark := "  "
-		if i+from == 0 {
+		if i == 0 {
 			mark = "> "
 		}
-		out = append(out, line{{mark, cyan}, {r, normal}})
+		out[i] = append(line{{mark, cyan}}, out[i]...)
 	}
 	if m.input.empty() {
 		hint := "Say something, or / for commands"
@@ -89,7 +95,7 @@ func (m *model) asksOrInput(width, height int) (out []line, x, y int) {
 		}
 		out = []line{append(line{{"> ", cyan}}, words(hint, faint)...)}
 	}
-	x, y = x+2, y-from
+	x += 2
 	if offers := m.completion.lines(width); len(offers) > 0 {
 		return append(out, offers...), x, y
 	}
@@ -97,6 +103,20 @@ func (m *model) asksOrInput(width, height int) (out []line, x, y int) {
 		status = words("Ctrl-C again leaves; or Ctrl-D", faint)
 	}
 	return append(append(out, nil), status), x, y
+}
+
+// around are the rows around that of the cursor that have room in most, one of which
+// says how many are above: above is 0 where that needs no row.
+func around(rows []string, y, most int) (shown []string, above, at int) {
+	if len(rows) <= most {
+		return rows, 0, y
+	}
+	from := max(min(y-most/2, len(rows)-most), 0)
+	if from == 0 {
+		return rows[:most], 0, y
+	}
+	above = from + 1 // the first of them gives its place
+	return rows[above : from+most], above, y - above
 }
 
 // underWay is what comes just now, in at most so many lines: the end of the answer,

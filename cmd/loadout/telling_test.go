@@ -1,0 +1,308 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/llm"
+)
+
+// varyingID is the ID of a conversation.
+var varyingID = regexp.MustCompile(`\d{8}-\d{6}-[a-z0-9]{5}`)
+
+// chatted is what a conversation in this process printed.
+type chatted struct {
+	code           int
+	stdout, stderr string
+}
+
+// chats runs loadout chat in this process, in a home of its own.
+func chats(ctx context.Context, t *testing.T, stdin string, args ...string) chatted {
+	t.Helper()
+	home := t.TempDir()
+	env := map[string]string{"HOME": home, "PATH": os.Getenv("PATH"), "OPENAI_API_KEY": "sk-of-the-vendor", "LOADOUT_SKILLS_BUNDLED": "false"}
+	var out, errs bytes.Buffer
+	code := run(ctx, append([]string{"chat"}, args...), environment{stdin: strings.NewReader(stdin), stdout: &out, stderr: &errs, getenv: func(k string) string { return env[k] }})
+	return chatted{code, out.String(), errs.String()}
+}
+
+// refusing is a server that answers each request with a status.
+func refusing(t *testing.T, status int) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		fmt.Fprint(w, `{"error":{"message":"no"}}`)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL + "/v1"
+}
+
+// cutting is a server whose stream ends in the middle of an answer.
+func cutting(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, `data: {"choices":[{"index":0,"delta":{"content":"Half an ans"}}]}`+"\n\n")
+	}))
+	t.Cleanup(s.Close)
+	return s.URL + "/v1"
+}
+
+// gone is an address at which nobody listens.
+func gone(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return "http://" + l.Addr().String() + "/v1"
+}
+
+// A turn that fails ends with the same exit code and the same next step as text and as
+// JSON, and leaves no blank line behind where nothing was said.
+func TestFailedTurnSaysWhatToDo(t *testing.T) {
+	for _, tt := range []struct {
+		name, server string
+		code, status int
+		hint         string
+		said         string
+	}{
+		{"no key", refusing(t, 401), 3, 401, "name the secret or variable with the key for 127.0.0.1", ""},
+		{"no such model", refusing(t, 404), 4, 404, "check the name of the model and the address given with --base-url", ""},
+		{"a wrong request", refusing(t, 400), 1, 400, "the same will be refused again", ""},
+		{"nobody there", gone(t), 1, 0, "check that the server runs", ""},
+		{"a cut stream", cutting(t), 1, 0, "go on with: loadout chat --session ID --model openai:x --base-url URL --workspace", "Half an ans\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			folder := filepath.Join(t.TempDir(), "my folder")
+			if err := os.Mkdir(folder, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			args := []string{"-p", "hello", "--model", "openai:x", "--base-url", tt.server, "--workspace", folder}
+			text := chats(t.Context(), t, "", args...)
+			if text.code != tt.code || text.stdout != tt.said {
+				t.Errorf("it ends with %d, and prints %q; want %d, %q", text.code, text.stdout, tt.code, tt.said)
+			}
+			asJSON := chats(t.Context(), t, "", append(args, "--json")...)
+			var last failedEvent
+			lines := strings.Split(strings.TrimSpace(asJSON.stdout), "\n")
+			if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil {
+				t.Fatalf("%v: %s", err, asJSON.stdout)
+			}
+			if asJSON.code != tt.code || last.Type != "error" || last.Status != tt.status || asJSON.stderr != "" {
+				t.Errorf("as JSON it ends with %d, %+v, %s", asJSON.code, last, asJSON.stderr)
+			}
+			for _, hint := range []string{text.stderr, strings.ReplaceAll(last.Hint, last.Session, "ID")} {
+				if hint = strings.ReplaceAll(hint, tt.server, "URL"); !strings.Contains(varyingID.ReplaceAllString(hint, "ID"), tt.hint) {
+					t.Errorf("the hint is %q, want %q", hint, tt.hint)
+				}
+			}
+			if tt.said != "" && !strings.Contains(last.Hint, "--workspace '"+folder+"'") {
+				t.Errorf("the folder is not in %q", last.Hint)
+			}
+		})
+	}
+}
+
+// Who is interrupted ends with 130, also as JSON.
+func TestInterruptedTurn(t *testing.T) {
+	for _, more := range [][]string{nil, {"--json"}} {
+		ctx, interrupt := context.WithCancel(t.Context())
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, err := io.Copy(io.Discard, r.Body); err != nil {
+				t.Error(err)
+			}
+			interrupt()
+			<-r.Context().Done()
+		}))
+		got := chats(ctx, t, "", append([]string{"-p", "hello", "--model", "openai:x", "--base-url", s.URL + "/v1"}, more...)...)
+		s.Close()
+		if got.code != exitInterrupted || got.stderr != "" {
+			t.Errorf("%v: it ends with %d, %s", more, got.code, got.stderr)
+		}
+	}
+}
+
+// An address or a key without a model of that server is not passed over.
+func TestAddressNeedsAModel(t *testing.T) {
+	for _, args := range [][]string{{"--base-url", "http://127.0.0.1:1/v1"}, {"--key", "OWN"}, {"--model", "demo", "--key", "OWN"}} {
+		got := chats(t.Context(), t, "", append(args, "-p", "hello")...)
+		if got.code != exitUsage || !strings.Contains(got.stderr, "needs --model openai:NAME") || got.stdout != "" {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+}
+
+// An answer without a word is said to be one.
+func TestEmptyAnswer(t *testing.T) {
+	v := newVendor(t, `{"content":""}`)
+	got := chats(t.Context(), t, "", "-p", "hello", "--model", "openai:x", "--base-url", v.URL+"/v1")
+	if got.code != 0 || got.stdout != "" || !strings.Contains(got.stderr, "without saying anything") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What comes by a pipe is said behind the prompt, as it is and as what it is, within
+// bounds.
+func TestPromptAndPipe(t *testing.T) {
+	v := newVendor(t, `{"content":"ok"}`)
+	args := []string{"-p", "Which is wrong?", "--model", "openai:x", "--base-url", v.URL + "/v1"}
+	if got := chats(t.Context(), t, "a,b\n1,```2\n", args...); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	messages := v.requests[0]["messages"].([]any)
+	if said := messages[len(messages)-1].(map[string]any)["content"]; said != "Which is wrong?\n\n````\na,b\n1,```2\n````" {
+		t.Errorf("the model is told %q", said)
+	}
+	if got := chats(t.Context(), t, strings.Repeat("x", maxPrompt), args...); got.code != exitUsage || !strings.Contains(got.stderr, "has more than") {
+		t.Errorf("%d %s", got.code, got.stderr)
+	}
+}
+
+// Calls that were denied are counted where nobody was asked, with the rule that would
+// have allowed them.
+func TestDeniedCallsAreCounted(t *testing.T) {
+	v := newVendor(t, asksFor("1", "write_file", `{"path":"a","content":"b"}`), asksFor("2", "write_file", `{"path":"b","content":"b"}`), `{"content":"I could not."}`)
+	got := chats(t.Context(), t, "", "-p", "Write.", "--model", "openai:x", "--base-url", v.URL+"/v1", "--workspace", t.TempDir())
+	want := "loadout: 2 calls were denied\n  to allow them, put into policy.rules: allow mcp.workspace.write_file; or be asked, on a terminal: --approve ask\n"
+	if got.code != 0 || got.stdout != "I could not.\n" || !strings.HasSuffix(got.stderr, want) {
+		t.Errorf("%d %s\n%s", got.code, got.stdout, got.stderr)
+	}
+}
+
+// With --json what commands and preloaded skills come to are lines of it, too.
+func TestCommandsAsJSON(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte("---\nname: tides\ndescription: Reads *tide* tables.\n---\nx\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got := chats(t.Context(), t, "hello", "--json", "--skills", dir, "--preload", "tides", "--model", "demo")
+	if first, _, _ := strings.Cut(got.stdout, "\n"); got.code != 0 || first != `{"type":"skill_loaded","skill":"tides"}` {
+		t.Errorf("%+v", got)
+	}
+	var out bytes.Buffer
+	a := &app{json: true, environment: environment{stdout: &out, stderr: io.Discard, getenv: func(string) string { return "" }}}
+	a.printCommand("**Commands**\n\n- `/help` what there is\n")
+	if want := `{"type":"notice","text":"Commands\n\n• /help what there is"}` + "\n"; out.String() != want {
+		t.Errorf("it prints %s, want %s", out.String(), want)
+	}
+}
+
+// A conversation that can be read no more is left as it is, and another one begun.
+func TestDamagedConversation(t *testing.T) {
+	state := t.TempDir()
+	if err := os.Mkdir(filepath.Join(state, "sessions"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(state, "sessions", "one.jsonl"), []byte("{broken}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var errs bytes.Buffer
+	code := run(t.Context(), []string{"chat", "-p", "hello", "--session", "one", "--model", "demo"}, environment{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &errs,
+		getenv: func(k string) string { return map[string]string{"HOME": state, "LOADOUT_STATE": state}[k] }})
+	if code != exitFound || !strings.Contains(errs.String(), "is damaged") || !strings.Contains(errs.String(), "begin a new one: loadout chat") {
+		t.Errorf("%d %s", code, errs.String())
+	}
+}
+
+// Who changes the model and comes back is at the server where the conversation began:
+// what was said there is sent nowhere else unless the configuration says so.
+func TestModelsKeepTheirServers(t *testing.T) {
+	const own = "http://127.0.0.1:1/v1"
+	names := map[string]config.Named{"quick": {Model: "openai:small"}, "house": {Model: "anthropic:x", BaseURL: "https://models.example.com", Key: "HOUSE"}}
+	flagged := chatFlags{model: "openai:x", baseURL: own, key: "OWN"}
+	configured := config.Models{Default: "openai:x", BaseURL: own, Key: "OWN", Names: names}
+	for _, tt := range []struct {
+		name   string
+		models config.Models
+		flags  chatFlags
+		asked  []string // one after the other
+		host   string
+		key    string
+	}{
+		{"at the start", config.Models{}, flagged, nil, "127.0.0.1:1", "OWN"},
+		{"another model of the vendor", config.Models{}, flagged, []string{"openai:y"}, "127.0.0.1:1", "OWN"},
+		{"another vendor", config.Models{}, flagged, []string{"anthropic:y"}, "api.anthropic.com", ""},
+		{"and back", config.Models{}, flagged, []string{"anthropic:y", "demo", "openai:y"}, "127.0.0.1:1", "OWN"},
+		{"the configured server", configured, chatFlags{}, []string{"openai:y"}, "127.0.0.1:1", "OWN"},
+		{"and back to that", configured, chatFlags{}, []string{"demo", "openai:x"}, "127.0.0.1:1", "OWN"},
+		{"a name of the configuration", configured, chatFlags{}, []string{"house"}, "models.example.com", "HOUSE"},
+		{"a name for the vendor's own", configured, chatFlags{}, []string{"quick"}, "api.openai.com", ""},
+		{"and back from a name", configured, chatFlags{}, []string{"quick", "openai:y"}, "127.0.0.1:1", "OWN"},
+		{"the configured one beside another", configured, chatFlags{model: "openai:y"}, []string{"openai:x"}, "127.0.0.1:1", "OWN"},
+		{"another address for the configured one", configured, chatFlags{baseURL: "http://127.0.0.1:2/v1"}, []string{"demo", "openai:x"}, "127.0.0.1:2", ""},
+		{"no other server", config.Models{}, chatFlags{model: "openai:x"}, []string{"demo", "openai:y"}, "api.openai.com", ""},
+		{"the demonstration", config.Models{}, flagged, []string{"demo"}, "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := &config.Config{Models: tt.models}
+			began := chosenModel(c, &tt.flags)
+			w := &answering{began: began, now: began}
+			for _, name := range tt.asked {
+				w.now = w.named(c, name)
+			}
+			if w.now.host() != tt.host || w.now.key != tt.key {
+				t.Errorf("it is asked at %q with the key %q, want %q, %q", w.now.host(), w.now.key, tt.host, tt.key)
+			}
+			// The command that goes on with it asks the same server.
+			line := (&talk{conversation: &conversation{id: "s"}, app: &app{}, config: c, flags: &chatFlags{}, answering: w}).command()
+			words := strings.Fields(line)
+			again := chatFlags{}
+			for flag, value := range map[string]*string{"--model": &again.model, "--base-url": &again.baseURL, "--key": &again.key} {
+				if i := slices.Index(words, flag); i >= 0 {
+					*value = words[i+1]
+				}
+			}
+			if k := chosenModel(c, &again); k.server != w.now.server || k.key != w.now.key || k.name != w.now.name {
+				t.Errorf("%s asks %+v, not %+v", line, k, w.now)
+			}
+		})
+	}
+}
+
+// On a screen nobody is sent to the shell's help: what helps can be typed there, and
+// only an error of the model is one that another model may not make.
+func TestErrorsOnAScreen(t *testing.T) {
+	const another = "choose another model with /model."
+	vendors := modelChoice{name: "openai:x"}
+	own := modelChoice{name: "openai:x", server: "http://127.0.0.1:1/v1"}
+	for _, tt := range []struct {
+		err  error
+		at   modelChoice
+		want string // of the next step
+	}{
+		{errors.New("there is nothing to compact"), own, ""},
+		{&llm.StatusError{Code: 401}, own, "Name the secret or variable with the key for 127.0.0.1:1 as --key NAME; or " + another},
+		{&llm.StatusError{Code: 401}, vendors, "Check the key in OPENAI_API_KEY, a variable, or a secret: loadout secret set OPENAI_API_KEY; or " + another},
+		{&llm.StatusError{Code: 404}, vendors, "Check the name of the model; or " + another},
+		{&llm.StatusError{Code: 529}, vendors, "Say it again, or " + another},
+		{&llm.CutError{}, own, "Say it again, or " + another},
+		{fmt.Errorf("cannot be reached: %w", &url.Error{Op: "Post", Err: io.EOF}), vendors, "Check that this machine is online; or " + another},
+		{agent.ErrSteps, own, "Say that it should go on, and it does."},
+		{fail(exitUsage, "as: /load NAME", "no name"), own, "as: /load NAME"},
+	} {
+		person := &talk{conversation: &conversation{}, answering: &answering{now: tt.at}}
+		_, hint, _ := strings.Cut(person.described(tt.err), "\n")
+		if hint != tt.want {
+			t.Errorf("%v: %q, want %q", tt.err, hint, tt.want)
+		}
+	}
+}
