@@ -1,0 +1,135 @@
+package scan
+
+import (
+	"bytes"
+	"unicode"
+	"unicode/utf8"
+)
+
+// characterRules are about characters that a model reads and a person does not see.
+var characterRules = []Rule{
+	{ID: "hidden-tags", Severity: High, Looks: Bytes, Message: "it holds tag characters, which spell words that nobody sees",
+		Advice: "delete them, and find out how they came there"},
+	{ID: "hidden-run", Severity: High, Looks: Bytes, Message: "it holds a row of invisible characters, as long as hidden words are",
+		Advice: "delete them, and find out how they came there"},
+	{ID: "hidden-order", Severity: High, Looks: Bytes, Message: "it holds a character that shows the text around it in another order than it is read in",
+		Advice: "delete it, and read the line again"},
+	{ID: "hidden-characters", Severity: Medium, Looks: Bytes, Message: "it holds an invisible character inside a word",
+		Advice: "delete it, and find out how it came there"},
+	{ID: "mixed-alphabets", Severity: Medium, Looks: Bytes, Message: "it holds a word of Latin letters with a Cyrillic or Greek one that looks alike",
+		Advice: "find out which word it is, and what it names"},
+	{ID: "control-characters", Severity: Medium, Looks: Bytes, Message: "it holds control characters, which can change what a terminal shows",
+		Advice: "read the line in an editor that shows them"},
+}
+
+const hiddenRun = 8 // from so many invisible characters in a row on
+
+// characters looks at every character that is not ASCII, and at controls.
+func (s *scanner) characters(name string, data []byte) {
+	var c characters
+	for i := 0; i < len(data); {
+		if b := data[i]; b < utf8.RuneSelf {
+			if b >= ' ' && b != 0x7f || b == '\n' || b == '\t' || b == '\r' || b == '\f' {
+				c.ascii(b)
+				i++
+				continue
+			}
+			s.add("control-characters", placeOf(name, data, i, i+1))
+			c = characters{}
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRune(data[i:])
+		if rule := c.next(r, i, data[i+n:]); rule != "" {
+			s.add(rule, placeOf(name, data, i, min(i+n+40, i+n+lineLength(data[i+n:]))))
+		}
+		i += n
+	}
+}
+
+// characters is what was seen before a character.
+type characters struct {
+	run                  int // invisible characters just before
+	letter, latin, other bool
+	flag                 bool // a flag that tag characters may follow
+	last                 rune
+}
+
+func (c *characters) ascii(b byte) {
+	c.run, c.flag, c.last = 0, false, rune(b)
+	c.letter = b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+	c.latin = c.letter && (c.latin || !c.other)
+	if !c.letter {
+		c.latin, c.other = false, false
+	}
+}
+
+// next returns the rule that a character breaks, "" mostly.
+func (c *characters) next(r rune, at int, rest []byte) string {
+	defer func() { c.last = r }()
+	letter := c.letter
+	c.letter = unicode.IsLetter(r)
+	switch {
+	case r >= 0xE0000 && r <= 0xE007F:
+		if c.flag {
+			return "" // 🏴 and the letters of a country's part
+		}
+		return "hidden-tags"
+	case r == 0x202D || r == 0x202E:
+		return "hidden-order"
+	case r >= 0x2066 && r <= 0x2068 || r == 0x202A || r == 0x202B:
+		if next, _ := utf8.DecodeRune(rest); !rightToLeft(next) && !rightToLeft(c.last) {
+			return "hidden-order"
+		}
+		return ""
+	case invisible(r):
+		c.run++
+		next, _ := utf8.DecodeRune(rest)
+		switch {
+		case c.run == hiddenRun:
+			return "hidden-run"
+		case c.run == 1 && (r == 0x200B || r == 0x2060 || r == 0x200C || r == 0x200D || r == 0xFEFF && at > 0) && letter && c.last < 0x250 && next < 0x250 && unicode.IsLetter(next):
+			return "hidden-characters"
+		}
+		return ""
+	}
+	c.run = 0
+	c.flag = r == 0x1F3F4
+	if !c.letter {
+		c.latin, c.other = false, false
+		return ""
+	}
+	if unicode.In(r, unicode.Cyrillic) {
+		next, _ := utf8.DecodeRune(rest)
+		if (c.latin || letter && c.last < 0x80) || next < 0x80 && unicode.IsLetter(next) {
+			return "mixed-alphabets"
+		}
+		c.other = true
+	}
+	return ""
+}
+
+// invisible reports whether a character takes no place and shows nothing. One
+// after an emoji or in a script that joins letters is as it should be.
+func invisible(r rune) bool {
+	switch {
+	case r >= 0x200B && r <= 0x200F, r >= 0x2060 && r <= 0x2064, r == 0xFEFF, r == 0x00AD, r == 0x180E, r == 0x034F, r == 0x115F, r == 0x1160, r == 0x3164, r == 0xFFA0,
+		r >= 0xE0100 && r <= 0xE01EF, r >= 0xFE00 && r <= 0xFE0F:
+		return true
+	}
+	return false
+}
+
+func rightToLeft(r rune) bool {
+	return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana)
+}
+
+// odd reports whether a name holds what cannot be seen.
+func odd(name string) bool {
+	for _, r := range name {
+		if !shows(r) && r != 0x200D && (r < 0xFE00 || r > 0xFE0F) {
+			return true
+		}
+	}
+	return bytes.ContainsRune([]byte(name), utf8.RuneError)
+}

@@ -1,0 +1,199 @@
+package scan
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"unicode/utf8"
+)
+
+// Bounds on the work that the words in one file can cause.
+const (
+	maxHits     = 4000 // of one rule in a file
+	maxMentions = 4 << 20
+)
+
+// hit is a place where a word of a rule ends.
+type hit struct{ end, rule int }
+
+// text looks through a file that is text.
+func (s *scanner) text(ctx context.Context, name string, data []byte) {
+	s.characters(name, data)
+	if isMarkdown(name) {
+		if s.mentioned += len(data); s.mentioned <= maxMentions {
+			s.mentions = append(s.mentions, data)
+		}
+	}
+	hits := s.hits(data)
+	bs := blocks(name, data)
+	for _, b := range bs {
+		if ctx.Err() != nil {
+			return
+		}
+		from, _ := slices.BinarySearchFunc(hits, b.start+1, func(h hit, at int) int { return h.end - at })
+		to, _ := slices.BinarySearchFunc(hits, b.end+1, func(h hit, at int) int { return h.end - at })
+		s.block(ctx, name, data, b, hits[from:to])
+		if name == s.main && b.language == shell && s.shell == nil {
+			p := placeOf(name, data, b.start, min(b.end, b.start+lineLength(data[b.start:])))
+			s.shell = &p
+		}
+	}
+	if l := fileLanguage(name, data); l&anyCode != 0 && !isMarkdown(name) {
+		s.scripts[name] = true
+	}
+	s.serversIn(name, data)
+}
+
+// hits finds the words of all rules, in order.
+func (s *scanner) hits(data []byte) []hit {
+	x := indexed()
+	var out []hit
+	last, count := make([]int, len(rules())), make([]int, len(rules()))
+	x.words.each(data, func(number uint16, end int) {
+		for _, r := range x.rules[number] {
+			if gap := end - last[r]; last[r] > 0 && gap < 256 && bytes.IndexByte(data[last[r]:end], '\n') < 0 {
+				continue // in the unit that is tried already
+			}
+			if count[r]++; count[r] > maxHits {
+				s.report.Truncated = true
+				continue
+			}
+			last[r] = end
+			out = append(out, hit{end, r})
+		}
+	})
+	return out
+}
+
+// block tries the rules whose words are in a block.
+func (s *scanner) block(ctx context.Context, name string, data []byte, b *block, hits []hit) {
+	tried := map[int]int{} // by rule: the unit that was tried last, from 1
+	flows := false
+	for _, h := range hits {
+		r := &rules()[h.rule]
+		if !b.for_(r) {
+			continue
+		}
+		if r.pattern == nil { // words of the rules about flows
+			flows = true
+			continue
+		}
+		b.lex(data)
+		unit, ok := b.unit(h.end - 1)
+		if !ok || tried[h.rule] == unit+1 {
+			continue
+		}
+		tried[h.rule] = unit + 1
+		if ctx.Err() != nil {
+			return
+		}
+		s.try(r, name, data, b, b.units[unit])
+	}
+	if flows {
+		b.lex(data)
+		s.flows(name, data, b)
+	}
+}
+
+// for_ reports whether a rule is about blocks of this kind.
+func (b *block) for_(r *Rule) bool {
+	switch r.Looks {
+	case Prose:
+		return b.prose
+	case Code:
+		return !b.prose && (r.languages == 0 && b.language&anyCode != 0 || r.languages&b.language != 0)
+	case Text:
+		return b.language != inline // it is in the text around it
+	case Frontmatter:
+		return !b.prose && b.whole && r.languages&b.language != 0
+	}
+	return false
+}
+
+// try looks for a rule in one unit.
+func (s *scanner) try(r *Rule, name string, data []byte, b *block, u span) {
+	src := b.code
+	if r.bare {
+		src = b.bare
+	}
+	unit := src[u.start:u.end]
+	m := r.pattern().FindSubmatchIndex(unit)
+	if m == nil || r.unless != nil && r.unless().Match(unit) {
+		return
+	}
+	var groups []string
+	if r.accept != nil || r.note != nil {
+		groups = make([]string, len(m)/2)
+		for i := range groups {
+			if m[2*i] >= 0 {
+				groups[i] = string(unit[m[2*i]:m[2*i+1]])
+			}
+		}
+	}
+	if r.accept != nil && !r.accept(groups) {
+		return
+	}
+	from, to := b.start+u.start+m[0], b.start+u.start+m[1]
+	for from < to && (data[from] == ' ' || data[from] == '\n' || data[from] == '\t') {
+		from++
+	}
+	p := placeOf(name, data, from, to)
+	switch {
+	case s.at != nil:
+		p.line, p.column = s.at.line, s.at.column
+	case r.note != nil:
+		r.note(s, groups, p)
+		return
+	}
+	s.addAs(r.ID, b.severity(r, data, u, m[0], m[1]), p)
+}
+
+// severity lowers that of a rule where the text around shows what is bad, as
+// documents on security do.
+func (b *block) severity(r *Rule, data []byte, u span, from, to int) Severity {
+	if r.Severity <= Low || r.Looks == Text {
+		return r.Severity
+	}
+	src := data[b.start:b.end]
+	if b.prose {
+		if quoted(src[u.start:u.end], from, to) {
+			return Low
+		}
+		return r.Severity
+	}
+	if b.warned {
+		return r.Severity - 1
+	}
+	line := src[u.start : u.start+lineLength(src[u.start:u.end])]
+	before := src[max(0, u.start-240):u.start]
+	if b.start > 0 && (warning().Match(line[min(len(line), bytes.IndexByte(line, '#')+1):]) && bytes.IndexByte(line, '#') > 0 || comments(before)) {
+		return r.Severity - 1
+	}
+	return r.Severity
+}
+
+// comments reports whether the last line is a comment that warns.
+func comments(before []byte) bool {
+	before = bytes.TrimRight(before, " \n")
+	line := bytes.TrimSpace(before[bytes.LastIndexByte(before, '\n')+1:])
+	return (bytes.HasPrefix(line, []byte("#")) || bytes.HasPrefix(line, []byte("//"))) && warning().Match(line)
+}
+
+// quoted reports whether a phrase stands between quotes, or among words that
+// speak of attacks: it is mentioned, not said.
+func quoted(unit []byte, from, to int) bool {
+	before, after := unit[max(0, from-160):from], unit[to:min(len(unit), to+160)]
+	for _, q := range []string{`"`, "`", "“", "”", "'"} {
+		if n := bytes.Count(before, []byte(q)); q != "'" && n%2 == 1 && bytes.Contains(after, []byte(q)) {
+			return true
+		}
+	}
+	return warning().Match(before) || warning().Match(after)
+}
+
+// placeOf is a part of a file.
+func placeOf(name string, data []byte, from, to int) place {
+	start := bytes.LastIndexByte(data[:from], '\n') + 1
+	return place{file: name, line: 1 + bytes.Count(data[:start], []byte("\n")), column: 1 + utf8.RuneCount(data[start:from]),
+		excerpt: string(data[from:min(to, from+4*maxExcerpt, len(data))])}
+}

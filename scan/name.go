@@ -1,0 +1,82 @@
+package scan
+
+import "strings"
+
+// known are names of packages and publishers that misspellings aim at.
+var known = strings.Fields(`
+requests urllib3 numpy pandas matplotlib scipy sklearn scikit-learn tensorflow pytorch torch keras django flask fastapi
+pydantic sqlalchemy beautifulsoup4 selenium pillow opencv-python cryptography paramiko boto3 botocore colorama pyyaml
+setuptools virtualenv pytest jinja2 openai anthropic langchain transformers huggingface-hub tiktoken playwright pypdf pdfplumber
+python-dateutil python-dotenv openpyxl python-docx python-pptx reportlab markdown
+lodash express react react-dom axios typescript webpack eslint prettier chalk commander dotenv mongoose puppeteer
+next vite vitest esbuild rollup nodemon cross-env create-react-app electron socket.io mocha validator jsonwebtoken
+@modelcontextprotocol @anthropic-ai @openai @playwright @angular @babel @types @google-cloud @azure @aws-sdk @microsoft @supabase @vercel @anthropic`)
+
+// misspelt reports whether one of the packages of a command has nearly the name
+// of a known one.
+func misspelt(arguments string) bool {
+	for word := range strings.FieldsSeq(strings.ToLower(arguments)) {
+		if strings.HasPrefix(word, "-") {
+			continue
+		}
+		if nearlyKnown(packageName(word)) {
+			return true
+		}
+	}
+	return false
+}
+
+// packageName is the part of a package that misspellings are of: without its
+// version, and of one with a publisher the publisher.
+func packageName(word string) string {
+	word = strings.Trim(word, `"',`)
+	if strings.HasPrefix(word, "@") {
+		scope, _, _ := strings.Cut(word, "/")
+		return scope
+	}
+	if i := strings.IndexAny(word, "@=<>~![;("); i > 0 {
+		word = word[:i]
+	}
+	return strings.ReplaceAll(word, "_", "-")
+}
+
+// nearlyKnown reports whether a name is one edit away from a known one of six
+// letters or more, and is none itself.
+func nearlyKnown(name string) bool {
+	if len(name) < 5 || len(name) > 40 {
+		return false
+	}
+	near := false
+	for _, k := range known {
+		if k == name {
+			return false
+		}
+		near = near || len(k) >= 6 && oneEdit(name, k)
+	}
+	return near
+}
+
+// oneEdit reports whether one letter more, less or other, or two that changed
+// places, lie between two texts.
+func oneEdit(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if len(b)-len(a) > 1 {
+		return false
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	if len(a) < len(b) {
+		return a[i:] == b[i+1:]
+	}
+	switch {
+	case i == len(a):
+		return false
+	case a[i+1:] == b[i+1:]:
+		return true
+	}
+	return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+}

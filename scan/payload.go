@@ -1,0 +1,76 @@
+package scan
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"net/netip"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loadout-dev/loadout/internal/pattern"
+)
+
+// looksLikeCode are words that a decoded text has where it is a program.
+var looksLikeCode = pattern.New(`(?i)\b(import\s+(os|sys|socket|subprocess|base64|requests|urllib)|exec\s*\(|eval\s*\(|subprocess\.|os\.system|curl\s+-?|wget\s+|/bin/(ba)?sh|bash\s+-[ic]|powershell|require\s*\(\s*['"](child_process|net|https?|fs)|invoke-expression|\biex\b|new-object|child_process|chmod\s+\+x|/dev/tcp/)`)
+
+// decodesToCode reports whether base64 or hex holds a program, under up to
+// three layers.
+func decodesToCode(s string) bool {
+	for range 3 {
+		out, ok := decoded(s)
+		if !ok {
+			return false
+		}
+		if looksLikeCode().Match(out) {
+			return true
+		}
+		s = strings.TrimSpace(string(out))
+	}
+	return false
+}
+
+func decoded(s string) ([]byte, bool) {
+	if out, err := hex.DecodeString(s); err == nil {
+		return out, readable(out)
+	}
+	if out, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "=")); err == nil {
+		return out, readable(out)
+	}
+	return nil, false
+}
+
+// readable reports whether bytes are text, of one or two bytes a character.
+func readable(b []byte) bool {
+	odd := 0
+	for _, c := range b {
+		if c < ' ' && c != '\n' && c != '\t' && c != '\r' && c != 0 {
+			odd++
+		}
+	}
+	return len(b) > 0 && odd == 0 && (utf8.Valid(b))
+}
+
+// publicAddress reports whether a numeric address is one of the internet, and
+// none of those that documents use.
+func publicAddress(s string) bool {
+	a, err := netip.ParseAddr(s)
+	if err != nil || !a.IsGlobalUnicast() || a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() {
+		return false
+	}
+	for _, p := range []string{"192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "100.64.0.0/10", "0.0.0.0/8", "198.18.0.0/15"} {
+		if netip.MustParsePrefix(p).Contains(a) {
+			return false
+		}
+	}
+	return s != "8.8.8.8" && s != "1.1.1.1" && s != "1.2.3.4"
+}
+
+// knownIndex reports whether packages come from a registry that is everybody's.
+func knownIndex(match string) bool {
+	for _, host := range []string{"//pypi.org/", "//test.pypi.org/", "//registry.npmjs.org", "//download.pytorch.org/", "//registry.yarnpkg.com", "//npm.pkg.github.com", "//pypi.nvidia.com", "//registry.npmmirror.com", "//pypi.tuna.tsinghua.edu.cn", "//mirrors.aliyun.com", "//localhost", "//127.0.0.1"} {
+		if strings.Contains(match, host) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,110 @@
+package scan
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/pattern"
+)
+
+// serverRules are about the MCP servers that a skill brings. The rules about
+// commands look at theirs too.
+var serverRules = []Rule{
+	{ID: "server-command", Severity: High, Looks: Server, Message: "the command of an MCP server is no server: it sends, looks up, deletes or changes something once",
+		Advice: "do not approve the skill before you know what the command is for"},
+	{ID: "server-inline", Severity: High, Looks: Server, Message: "an MCP server is a line of code that is handed a secret",
+		Advice: "give it no secret; a server that is meant to be read comes as a file or package"},
+	{ID: "server-decoding", Severity: High, Looks: Server, Message: "an MCP server is a line of code that decodes something", Advice: "decode it yourself and read it"},
+}
+
+// server is an MCP server as configurations have it.
+type server struct {
+	Command string            `json:"command"`
+	Args    []string          `json:"args"`
+	Env     map[string]string `json:"env"`
+}
+
+const maxServerFile = 1 << 20
+
+// serversIn looks at the servers of a configuration file, or of the frontmatter.
+func (s *scanner) serversIn(name string, data []byte) {
+	switch {
+	case name == s.main && s.skill != nil:
+		if len(s.skill.MCPServers.Configs) > 0 {
+			s.servers(name, data, s.skill.MCPServers.Configs)
+		}
+	case strings.ToLower(path.Ext(name)) == ".json" && len(data) <= maxServerFile && (bytes.Contains(data, []byte(`"mcpServers"`)) || bytes.Contains(data, []byte(`"servers"`))):
+		var file struct {
+			MCPServers json.RawMessage `json:"mcpServers"`
+			Servers    json.RawMessage `json:"servers"`
+		}
+		if json.Unmarshal(data, &file) == nil {
+			s.servers(name, data, file.MCPServers)
+			s.servers(name, data, file.Servers)
+		}
+	}
+}
+
+func (s *scanner) servers(name string, data []byte, raw json.RawMessage) {
+	var all map[string]json.RawMessage
+	if len(raw) == 0 || json.Unmarshal(raw, &all) != nil || len(all) > 256 {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		var v server
+		if json.Unmarshal(all[key], &v) != nil || v.Command == "" {
+			continue
+		}
+		at := max(bytes.Index(data, []byte(v.Command)), 0)
+		if i := bytes.Index(data, []byte(key)); i >= 0 {
+			at = i + max(bytes.Index(data[i:], []byte(v.Command)), 0)
+		}
+		s.server(placeOf(name, data, at, at), v)
+	}
+}
+
+var (
+	interpreters = pattern.New(`^(ba|z|da|k)?sh$|^cmd(\.exe)?$|^powershell$|^pwsh$`)
+	programFlags = pattern.New(`^(python[\d.]*|node|deno|bun|ruby|perl|php)$`)
+	onceOnly     = pattern.New(`(?i)^\s*(sudo\s+)?(curl|wget|dig|nslookup|host|nc|ncat|netcat|rm|chmod|chown|dd|mkfs|echo|printf|crontab|scp|ftp|telnet|shred|kill|useradd)\s`)
+	decoding     = pattern.New(`(?i)b64decode|fromhex|unhexlify|atob\(|Buffer\.from\(|frombase64|base64\s+(-d|--decode)`)
+	secretNamed  = pattern.New(`^` + secretName + `$`)
+	reading      = pattern.New(`(?i)environ|process\.env|getenv|requests\.|urllib|https?\b|fetch\(|socket`)
+)
+
+// server looks at the command of one server.
+func (s *scanner) server(p place, v server) {
+	program := strings.ToLower(path.Base(v.Command))
+	line := strings.Join(append([]string{v.Command}, v.Args...), " ")
+	script, inlined := line, false
+	for i, a := range v.Args {
+		if i+1 < len(v.Args) && (interpreters().MatchString(program) && (a == "-c" || a == "/c" || a == "-Command") || programFlags().MatchString(program) && (a == "-c" || a == "-e" || a == "--eval")) {
+			script, inlined = v.Args[i+1], true
+			break
+		}
+	}
+	p.excerpt = line
+	switch {
+	case onceOnly().MatchString(script + " "):
+		s.add("server-command", p)
+	case inlined && programFlags().MatchString(program) && reading().MatchString(script) && slices.ContainsFunc(slices.Collect(maps.Keys(v.Env)), secretNamed().MatchString):
+		s.add("server-inline", p)
+	case inlined && decoding().MatchString(script):
+		s.add("server-decoding", p)
+	}
+	s.command(p, script)
+}
+
+// command looks at a command that stands in no file as it is, for which p is reported.
+func (s *scanner) command(p place, text string) {
+	data := []byte(text)
+	b := &block{end: len(data), language: config}
+	s.at = &p
+	s.block(context.Background(), p.file, data, b, s.hits(data))
+	s.at = nil
+}

@@ -1,0 +1,193 @@
+package scan
+
+import (
+	"bytes"
+	"path"
+	"strings"
+)
+
+// syntax is what has to be known of a language to tell comments and strings
+// from the rest.
+type syntax struct {
+	line       []string // begin a comment to the end of the line
+	open, shut string   // around a comment
+	quotes     string   // around strings that end with their line
+	long       []string // around strings of several lines
+	hashWord   bool     // "#" begins a comment at the beginning of a word only
+	raw        string   // quotes inside which a backslash means itself
+	docstrings bool     // a long string that is a statement is a comment
+}
+
+var syntaxes = map[language]*syntax{
+	shell:      {line: []string{"#"}, long: []string{`"`, `'`}, raw: `'`, hashWord: true},
+	inline:     {long: []string{`"`, `'`}, raw: `'`},
+	python:     {line: []string{"#"}, quotes: `"'`, long: []string{`"""`, `'''`}, docstrings: true},
+	javascript: {line: []string{"//"}, open: "/*", shut: "*/", quotes: `"'`, long: []string{"`"}},
+	powershell: {line: []string{"#"}, open: "<#", shut: "#>", long: []string{`"`, `'`}, raw: `'"`, hashWord: true},
+	otherCode:  {line: []string{"//", "# "}, open: "/*", shut: "*/", quotes: `"`},
+	config:     {},
+	plainText:  {},
+}
+
+// lex returns two copies of the same length as src: code has its comments
+// blanked, bare also what is in strings, with their ends of lines. It takes linear time.
+func lex(src []byte, l *syntax) (code, bare []byte) {
+	code, bare = bytes.Clone(src), bytes.Clone(src)
+	never := map[string]bool{} // what does not close in the rest of the file
+	first := true              // nothing but blanks came before in the line
+	for i := 0; i < len(src); {
+		c := src[i]
+		if c == '\n' {
+			first = true
+			i++
+			continue
+		}
+		if c == ' ' || c == '\t' || c == '\r' {
+			i++
+			continue
+		}
+		end, comment := l.token(src, i, never)
+		if end == 0 {
+			first = false
+			if c == '\\' {
+				i++
+			}
+			i++
+			continue
+		}
+		n := l.opener(src[i:])
+		if comment || l.docstrings && first && n == 3 {
+			blank(code[i:end])
+			blank(bare[i:end])
+		} else if end-i >= 2*n {
+			blank(bare[i+n : end-n])
+			for j := i; j < end; j++ { // a string does not end a statement
+				if bare[j] == '\n' {
+					bare[j] = ' '
+				}
+			}
+		}
+		first = false
+		i = end
+	}
+	return code, bare
+}
+
+// opener is the length of the quote that src begins with.
+func (l *syntax) opener(src []byte) int {
+	for _, q := range l.long {
+		if bytes.HasPrefix(src, []byte(q)) {
+			return len(q)
+		}
+	}
+	return 1
+}
+
+// token returns the end of the comment or string that begins at i, 0 where none does.
+func (l *syntax) token(src []byte, i int, never map[string]bool) (end int, comment bool) {
+	rest := src[i:]
+	for _, mark := range l.line {
+		if bytes.HasPrefix(rest, []byte(mark)) && (!l.hashWord || i == 0 || strings.IndexByte(" \t\n;|&(", src[i-1]) >= 0) &&
+			(mark != "//" || i == 0 || src[i-1] != ':') { // of a URL that stands bare
+			return i + lineLength(rest), true
+		}
+	}
+	if l.open != "" && bytes.HasPrefix(rest, []byte(l.open)) && !never[l.shut] {
+		if n := bytes.Index(rest[len(l.open):], []byte(l.shut)); n >= 0 {
+			return i + len(l.open) + n + len(l.shut), true
+		}
+		never[l.shut] = true
+	}
+	for _, q := range l.long {
+		if bytes.HasPrefix(rest, []byte(q)) && !never[q] {
+			if n := closing(rest[len(q):], q, strings.Contains(l.raw, q)); n > 0 {
+				return i + len(q) + n, false
+			}
+			never[q] = true
+		}
+	}
+	if strings.IndexByte(l.quotes, src[i]) >= 0 {
+		line := rest[:lineLength(rest)]
+		if n := closing(line[1:], string(src[i]), false); n > 0 {
+			return i + 1 + n, false
+		}
+	}
+	return 0, false
+}
+
+func lineLength(s []byte) int {
+	if n := bytes.IndexByte(s, '\n'); n >= 0 {
+		return n
+	}
+	return len(s)
+}
+
+// closing returns the offset behind the quote that ends a string, 0 where none does.
+func closing(s []byte, quote string, raw bool) int {
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && !raw {
+			i++
+			continue
+		}
+		if s[i] == quote[0] && bytes.HasPrefix(s[i:], []byte(quote)) {
+			return i + len(quote)
+		}
+	}
+	return 0
+}
+
+func blank(s []byte) {
+	for i, c := range s {
+		if c != '\n' {
+			s[i] = ' '
+		}
+	}
+}
+
+var languageOf = map[string]language{
+	"sh": shell, "bash": shell, "zsh": shell, "shell": shell, "console": shell, "shellsession": shell, "fish": shell, "ksh": shell,
+	"terminal": shell, "dockerfile": shell, "makefile": shell, "mk": shell, "command": shell,
+	"py": python, "python": python, "python3": python, "pyw": python, "ipython": python,
+	"js": javascript, "mjs": javascript, "cjs": javascript, "ts": javascript, "tsx": javascript, "jsx": javascript, "mts": javascript, "cts": javascript,
+	"javascript": javascript, "typescript": javascript, "node": javascript,
+	"ps1": powershell, "psm1": powershell, "powershell": powershell, "pwsh": powershell, "bat": powershell, "cmd": powershell, "batch": powershell,
+	"go": otherCode, "rb": otherCode, "ruby": otherCode, "pl": otherCode, "perl": otherCode, "php": otherCode, "rs": otherCode, "rust": otherCode,
+	"c": otherCode, "h": otherCode, "cpp": otherCode, "cc": otherCode, "hpp": otherCode, "java": otherCode, "cs": otherCode, "csharp": otherCode,
+	"swift": otherCode, "kt": otherCode, "kotlin": otherCode, "scala": otherCode, "lua": otherCode, "r": otherCode, "applescript": otherCode,
+	"json": config, "jsonc": config, "json5": config, "yaml": config, "yml": config, "toml": config, "ini": config, "cfg": config, "conf": config,
+	"xml": config, "plist": config, "env": config, "csv": config, "tsv": config, "sql": config, "html": config, "htm": config, "css": config, "svg": config,
+}
+
+// fileLanguage is the language of a file by its name and its first line.
+func fileLanguage(name string, data []byte) language {
+	base := strings.ToLower(path.Base(name))
+	if l, ok := languageOf[strings.TrimPrefix(path.Ext(base), ".")]; ok {
+		return l
+	}
+	if l, ok := languageOf[strings.TrimPrefix(base, ".")]; ok { // Makefile, Dockerfile, .env
+		return l
+	}
+	if !bytes.HasPrefix(data, []byte("#!")) {
+		return plainText
+	}
+	interpreter := string(data[:min(lineLength(data), 200)])
+	switch {
+	case strings.Contains(interpreter, "python"), strings.Contains(interpreter, "uv run"):
+		return python
+	case strings.Contains(interpreter, "node"), strings.Contains(interpreter, "deno"), strings.Contains(interpreter, "bun"):
+		return javascript
+	case strings.Contains(interpreter, "pwsh"):
+		return powershell
+	case strings.Contains(interpreter, "sh"):
+		return shell
+	}
+	return otherCode
+}
+
+func isMarkdown(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".md", ".markdown", ".mdx", ".mdc":
+		return true
+	}
+	return false
+}
