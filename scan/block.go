@@ -18,7 +18,7 @@ type block struct {
 	prose      bool
 	whole      bool // a file of its own
 	language   language
-	warned     bool // Markdown in front of it says that it shows what is bad
+	warned     func() bool // whether the text around it says that it shows what is bad; nil where there is none
 
 	lexed      bool
 	code, bare []byte
@@ -93,7 +93,7 @@ func fenced(data []byte, start, end int, info string) *block {
 	if len(word) > 0 && (word[0] == "markdown" || word[0] == "md" || word[0] == "text" || word[0] == "txt") {
 		b.prose, b.language = true, plainText
 	}
-	b.warned = warns(data[:start])
+	b.warned = func() bool { return warns(data[:start]) }
 	return b
 }
 
@@ -112,20 +112,18 @@ func spans(data []byte, start, end int) []*block {
 			continue
 		}
 		if shut >= 8 && bytes.IndexByte(line[:shut], ' ') > 0 {
-			before := data[max(start, at-400):at]
-			after := line[min(shut+1, len(line)):min(shut+200, len(line))]
-			b := &block{start: at, end: at + shut, language: inline}
-			b.warned = warns(before) || warning().Match(after)
-			out = append(out, b)
+			before, after := data[max(start, at-400):at], line[min(shut+1, len(line)):min(shut+200, len(line))]
+			out = append(out, &block{start: at, end: at + shut, language: inline, warned: func() bool { return warns(before) || warning().Match(after) }})
 		}
 		at += shut + 1
 	}
 	return out
 }
 
-// warning are words with which a text shows what is bad, or how to find it.
-var warning = pattern.New(`(?i)\b(vulnerab\w*|malicious\w*|dangerous|insecure|unsafe|attack(er|s|ing)?|exploit\w*|payloads?|injection|anti-?patterns?|red flags?|suspicious|backdoors?|malware|bypass\w*|trojan\w*|exfiltrat\w*|compromised?|detect\w*|pitfalls?|mistakes?|risky?|` +
-	`bad|wrong|avoid|forbidden|prohibited|blocked|refuse[sd]?|reject(s|ed)?|never|(do|does|must|should) not (run|use|execute|do|call|commit)|don'?t (run|use|execute|do|call|commit))\b|❌|✗|🚫|⛔|⚠`)
+// warning are words with which a text shows what is bad, or how to find it. A
+// name of a host is none of them.
+var warning = pattern.New(`(?i)(?:^|[\s"'(*_#/|>` + "`" + `])(?:vulnerab\w*|malicious\w*|dangerous|insecure|unsafe|attack(?:er|s|ers|ing)?|exploit\w*|payloads?|arbitrary|injections?|anti-?patterns?|red flags?|suspicious|backdoors?|malware|bypass\w*|trojan\w*|exfiltrat\w*|compromised?|detect\w*|pitfalls?|mistakes?|risky?|` +
+	`bad|wrong|avoid|forbidden|prohibited|blocked|refuse[sd]?|reject(?:s|ed)?|never|(?:do|does|must|should) not (?:run|use|execute|call|commit)|don'?t (?:run|use|execute|call|commit))(?:$|[\s,:;!?)"'*_/|<-]|\.(?:\s|$))|❌|✗|🚫|⛔|⚠`)
 
 // warns reports whether the last lines before a block, or the heading above it, warn.
 func warns(before []byte) bool {

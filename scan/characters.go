@@ -16,9 +16,11 @@ var characterRules = []Rule{
 		Advice: "delete it, and read the line again"},
 	{ID: "hidden-characters", Severity: Medium, Looks: Bytes, Message: "it holds an invisible character inside a word",
 		Advice: "delete it, and find out how it came there"},
-	{ID: "mixed-alphabets", Severity: Medium, Looks: Bytes, Message: "it holds a word of Latin letters with a Cyrillic or Greek one that looks alike",
+	{ID: "mixed-alphabets", Severity: Medium, Looks: Bytes, Message: "it holds a word of Latin letters and a Cyrillic one, which look alike",
 		Advice: "find out which word it is, and what it names"},
-	{ID: "control-characters", Severity: Medium, Looks: Bytes, Message: "it holds control characters, which can change what a terminal shows",
+	{ID: "terminal-escape", Severity: Medium, Looks: Bytes, Message: "it holds a sequence that changes what a terminal shows",
+		Advice: "read the line in an editor that shows it"},
+	{ID: "control-characters", Severity: Low, Looks: Bytes, Message: "it holds control characters",
 		Advice: "read the line in an editor that shows them"},
 }
 
@@ -27,41 +29,62 @@ const hiddenRun = 8 // from so many invisible characters in a row on
 // characters looks at every character that is not ASCII, and at controls.
 func (s *scanner) characters(name string, data []byte) {
 	var c characters
+	last := map[string]int{} // by rule: where it was found last, from 1
+	found := func(rule string, at, length int) {
+		before := last[rule]
+		last[rule] = at + 1
+		if before > 0 && bytes.IndexByte(data[before-1:at], '\n') < 0 || s.enough(rule, name) {
+			return // in a line that is reported already
+		}
+		s.add(rule, placeOf(name, data, at, min(at+length+40, at+length+lineLength(data[at+length:]))))
+	}
 	for i := 0; i < len(data); {
-		if b := data[i]; b < utf8.RuneSelf {
-			if b >= ' ' && b != 0x7f || b == '\n' || b == '\t' || b == '\r' || b == '\f' {
-				c.ascii(b)
+		b := data[i]
+		if b < utf8.RuneSelf {
+			if plainByte[b] {
 				i++
 				continue
 			}
-			s.add("control-characters", placeOf(name, data, i, i+1))
-			c = characters{}
+			rule := "control-characters"
+			if b == 0x1b && i+1 < len(data) && (data[i+1] == '[' || data[i+1] == ']') {
+				rule = "terminal-escape"
+			}
+			found(rule, i, 1)
 			i++
 			continue
 		}
+		if i > 0 && data[i-1] < utf8.RuneSelf {
+			c = after(data[max(0, i-40):i])
+		}
 		r, n := utf8.DecodeRune(data[i:])
 		if rule := c.next(r, i, data[i+n:]); rule != "" {
-			s.add(rule, placeOf(name, data, i, min(i+n+40, i+n+lineLength(data[i+n:]))))
+			found(rule, i, n)
 		}
 		i += n
 	}
 }
 
-// characters is what was seen before a character.
-type characters struct {
-	run                  int // invisible characters just before
-	letter, latin, other bool
-	flag                 bool // a flag that tag characters may follow
-	last                 rune
+// plainByte are the ASCII characters that texts are made of.
+var plainByte = func() (out [utf8.RuneSelf]bool) {
+	for c := range out {
+		out[c] = c >= ' ' && c != 0x7f || c == '\n' || c == '\t' || c == '\r' || c == '\f'
+	}
+	return out
+}()
+
+// after is the state behind some ASCII characters.
+func after(ascii []byte) characters {
+	last := ascii[len(ascii)-1]
+	letter := last >= 'a' && last <= 'z' || last >= 'A' && last <= 'Z'
+	return characters{letter: letter, last: rune(last)}
 }
 
-func (c *characters) ascii(b byte) {
-	c.run, c.flag, c.last = 0, false, rune(b)
-	c.letter = b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
-	c.latin = c.letter && (c.latin || !c.other)
-	if !c.letter {
-		c.latin, c.other = false, false
-	}
+// characters is what was seen before a character.
+type characters struct {
+	run    int  // invisible characters just before
+	letter bool // the last one was a letter
+	flag   bool // a flag that tag characters may follow
+	last   rune
 }
 
 // next returns the rule that a character breaks, "" mostly.
@@ -95,16 +118,11 @@ func (c *characters) next(r rune, at int, rest []byte) string {
 	}
 	c.run = 0
 	c.flag = r == 0x1F3F4
-	if !c.letter {
-		c.latin, c.other = false, false
-		return ""
-	}
-	if unicode.In(r, unicode.Cyrillic) {
+	if c.letter && unicode.In(r, unicode.Cyrillic) {
 		next, _ := utf8.DecodeRune(rest)
-		if (c.latin || letter && c.last < 0x80) || next < 0x80 && unicode.IsLetter(next) {
+		if letter && c.last < utf8.RuneSelf || next < utf8.RuneSelf && unicode.IsLetter(next) {
 			return "mixed-alphabets"
 		}
-		c.other = true
 	}
 	return ""
 }

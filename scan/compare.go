@@ -1,7 +1,6 @@
 package scan
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"path"
@@ -42,11 +41,7 @@ func (s *scanner) compare() {
 	if s.skill == nil {
 		return
 	}
-	for _, f := range slices.Sorted(maps.Keys(s.scripts)) {
-		if base := path.Base(f); base != "__init__.py" && !strings.Contains(f, "test") && !s.mentions_(base) {
-			s.add("script-unmentioned", place{file: f})
-		}
-	}
+	s.unmentioned()
 	asked := s.asked()
 	for _, h := range slices.Sorted(maps.Keys(s.hosts)) {
 		if !slices.ContainsFunc(asked, func(a string) bool { return covers(a, h) }) {
@@ -56,15 +51,43 @@ func (s *scanner) compare() {
 	s.tools()
 }
 
-// mentions_ reports whether a text or another script names a file.
-func (s *scanner) mentions_(base string) bool {
-	stem := strings.TrimSuffix(base, path.Ext(base))
+// Bounds on the scripts that are looked for in the texts.
+const (
+	maxScripts    = 500
+	maxScriptName = 100
+)
+
+// unmentioned reports scripts that no text names, by their names or, as modules
+// are, without the extension.
+func (s *scanner) unmentioned() {
+	var files, names []string
+	for _, f := range slices.Sorted(maps.Keys(s.scripts)) {
+		base := path.Base(f)
+		stem := strings.ToLower(strings.TrimSuffix(base, path.Ext(base)))
+		if len(stem) < 2 || len(stem) > maxScriptName || base == "__init__.py" || strings.Contains(f, "test") {
+			continue
+		}
+		if len(stem) < 4 {
+			stem = strings.ToLower(base)
+		}
+		if len(files) == maxScripts {
+			s.report.Truncated = true
+			break
+		}
+		files, names = append(files, f), append(names, stem)
+	}
+	if len(files) == 0 {
+		return
+	}
+	w, named := newWords(names), make([]bool, len(names))
 	for _, text := range s.mentions {
-		if bytes.Contains(text, []byte(base)) || len(stem) > 3 && bytes.Contains(text, []byte(stem)) {
-			return true
+		w.each(text, func(n uint16, _ int) { named[n] = true })
+	}
+	for i, f := range files {
+		if !named[i] {
+			s.add("script-unmentioned", place{file: f})
 		}
 	}
-	return false
 }
 
 // asked are the hosts of sandbox.network, at the top level or under metadata.

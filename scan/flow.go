@@ -1,6 +1,9 @@
 package scan
 
-import "maps"
+import (
+	"bytes"
+	"maps"
+)
 
 // maxStatements bounds how far values are followed in one block.
 const maxStatements = 20_000
@@ -32,6 +35,9 @@ func (s *scanner) flows(name string, data []byte, b *block) {
 	variables := map[string]value{}
 	for _, u := range b.units[:min(len(b.units), maxStatements)] {
 		statement := b.code[u.start:u.end]
+		if len(variables) == 0 && !speaksOfSecrets(statement) {
+			continue
+		}
 		v := valueOf(presented().ReplaceAll(statement, []byte(" ")), variables)
 		if v.matters() {
 			v.encoded = v.encoded || encodes().Match(statement)
@@ -50,6 +56,19 @@ func (s *scanner) flows(name string, data []byte, b *block) {
 		}
 	}
 }
+
+// speaksOfSecrets reports whether a statement may read keys: it is cheap.
+func speaksOfSecrets(statement []byte) bool {
+	for _, word := range sourceWords {
+		if bytes.Contains(statement, word) {
+			return true
+		}
+	}
+	return false
+}
+
+var sourceWords = [][]byte{[]byte("environ"), []byte("process.env"), []byte("getenv"), []byte(".ssh"), []byte(".aws"), []byte(".gnupg"), []byte("id_"), []byte("netrc"),
+	[]byte(".kube"), []byte(".docker"), []byte("gcloud"), []byte(".git-cred"), []byte(".npmrc"), []byte(".pypirc"), []byte("/etc/shadow"), []byte("ogin"), []byte("cookies"), []byte("_history"), []byte("wallet.dat")}
 
 // valueOf is what a statement reads, itself or by the variables that it names.
 func valueOf(statement []byte, variables map[string]value) value {

@@ -48,7 +48,12 @@ func (s *scanner) text(ctx context.Context, name string, data []byte) {
 func (s *scanner) hits(data []byte) []hit {
 	x := indexed()
 	var out []hit
-	last, count := make([]int, len(rules())), make([]int, len(rules()))
+	if s.last == nil {
+		s.last, s.hit = make([]int, len(rules())), make([]int, len(rules()))
+	}
+	last, count := s.last, s.hit
+	clear(last)
+	clear(count)
 	x.words.each(data, func(number uint16, end int) {
 		for _, r := range x.rules[number] {
 			if gap := end - last[r]; last[r] > 0 && gap < 256 && bytes.IndexByte(data[last[r]:end], '\n') < 0 {
@@ -71,7 +76,7 @@ func (s *scanner) block(ctx context.Context, name string, data []byte, b *block,
 	flows := false
 	for _, h := range hits {
 		r := &rules()[h.rule]
-		if !b.for_(r) {
+		if !b.suits(r) {
 			continue
 		}
 		if r.pattern == nil { // words of the rules about flows
@@ -80,7 +85,7 @@ func (s *scanner) block(ctx context.Context, name string, data []byte, b *block,
 		}
 		b.lex(data)
 		unit, ok := b.unit(h.end - 1)
-		if !ok || tried[h.rule] == unit+1 {
+		if !ok || tried[h.rule] == unit+1 || s.enough(r.ID, name) {
 			continue
 		}
 		tried[h.rule] = unit + 1
@@ -95,8 +100,8 @@ func (s *scanner) block(ctx context.Context, name string, data []byte, b *block,
 	}
 }
 
-// for_ reports whether a rule is about blocks of this kind.
-func (b *block) for_(r *Rule) bool {
+// suits reports whether a rule is about blocks of this kind.
+func (b *block) suits(r *Rule) bool {
 	switch r.Looks {
 	case Prose:
 		return b.prose
@@ -161,22 +166,26 @@ func (b *block) severity(r *Rule, data []byte, u span, from, to int) Severity {
 		}
 		return r.Severity
 	}
-	if b.warned {
+	if b.warned != nil && b.warned() {
 		return r.Severity - 1
 	}
 	line := src[u.start : u.start+lineLength(src[u.start:u.end])]
-	before := src[max(0, u.start-240):u.start]
-	if b.start > 0 && (warning().Match(line[min(len(line), bytes.IndexByte(line, '#')+1):]) && bytes.IndexByte(line, '#') > 0 || comments(before)) {
+	before := src[max(0, u.start-480):u.start]
+	if b.warned != nil && (warning().Match(line[min(len(line), bytes.IndexByte(line, '#')+1):]) && bytes.IndexByte(line, '#') > 0 || comments(before)) {
 		return r.Severity - 1
 	}
 	return r.Severity
 }
 
-// comments reports whether the last line is a comment that warns.
+// comments reports whether one of the lines before is a comment that warns.
 func comments(before []byte) bool {
-	before = bytes.TrimRight(before, " \n")
-	line := bytes.TrimSpace(before[bytes.LastIndexByte(before, '\n')+1:])
-	return (bytes.HasPrefix(line, []byte("#")) || bytes.HasPrefix(line, []byte("//"))) && warning().Match(line)
+	for line := range bytes.Lines(before) {
+		line = bytes.TrimSpace(line)
+		if (bytes.HasPrefix(line, []byte("#")) || bytes.HasPrefix(line, []byte("//"))) && warning().Match(line) {
+			return true
+		}
+	}
+	return false
 }
 
 // quoted reports whether a phrase stands between quotes, or among words that

@@ -10,7 +10,8 @@ setuptools virtualenv pytest jinja2 openai anthropic langchain transformers hugg
 python-dateutil python-dotenv openpyxl python-docx python-pptx reportlab markdown
 lodash express react react-dom axios typescript webpack eslint prettier chalk commander dotenv mongoose puppeteer
 next vite vitest esbuild rollup nodemon cross-env create-react-app electron socket.io mocha validator jsonwebtoken
-@modelcontextprotocol @anthropic-ai @openai @playwright @angular @babel @types @google-cloud @azure @aws-sdk @microsoft @supabase @vercel @anthropic`)
+@modelcontextprotocol @anthropic-ai @openai @playwright @angular @babel @types @google-cloud @azure @aws-sdk @microsoft @supabase @vercel @anthropic
+openapi expresso markdownit chalks`)
 
 // misspelt reports whether one of the packages of a command has nearly the name
 // of a known one.
@@ -48,6 +49,9 @@ func nearlyKnown(name string) bool {
 	}
 	near := false
 	for _, k := range known {
+		if strings.HasPrefix(k, "@") != strings.HasPrefix(name, "@") {
+			continue
+		}
 		if k == name {
 			return false
 		}

@@ -81,6 +81,17 @@ const (
 	anyCode  = shell | python | javascript | powershell | otherCode | inline
 )
 
+// each joins every beginning with every end.
+func each(beginnings, ends []string) []string {
+	var out []string
+	for _, b := range beginnings {
+		for _, e := range ends {
+			out = append(out, b+e)
+		}
+	}
+	return out
+}
+
 // re is a pattern that ignores case and whose dot takes in line ends.
 func re(text string) func() *regexp.Regexp { return pattern.New(`(?is)` + text) }
 

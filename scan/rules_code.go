@@ -6,8 +6,7 @@ const secretName = `[A-Z0-9_]*(SECRET|TOKEN|PASSWORD|PASSWD|API_?KEY|PRIVATE_KEY
 // codeRules are about programs, besides the commands in them.
 var codeRules = []Rule{
 	{ID: "encoded-address", Severity: High, Looks: Text, words: []string{"ahr0c", "odhr0c", "h0dha6ly", "68747470"},
-		pattern: exact(`(aHR0c(DovL|HM6Ly)[A-Za-z0-9+/_-]{8,}={0,2}|(?i:68747470(73)?3a2f2f)[0-9a-fA-F]{8,})`),
-		unless:  re(`data:|base64,|href=|src=|sourcemappingurl|"integrity"|"url":|token|jwt|eyj`),
+		pattern: exact(`(?:^|[^A-Za-z0-9+/=])(aHR0c(DovL|HM6Ly)[A-Za-z0-9+/_-]{8,}={0,2}|(?i:68747470(73)?3a2f2f)[0-9a-fA-F]{8,})`),
 		Message: "it hides an address in an encoded text",
 		Advice:  "decode it and see who is spoken to"},
 	{ID: "encoded-code", Severity: High, Looks: Code, words: []string{"base64", "b64decode", "atob", "fromhex", "unhexlify", "frombase64string", "buffer.from", "xxd", "fromcharcode", "chr("},

@@ -47,13 +47,16 @@ func ownSecret(command, variable string) bool {
 	}
 	for _, m := range address().FindAllStringSubmatch(command, 8) {
 		for word := range strings.SplitSeq(strings.ToLower(variable), "_") {
-			if len(word) > 2 && strings.Contains(m[1], word) {
+			if len(word) > 2 && !generic[word] && strings.Contains(m[1], word) {
 				return true
 			}
 		}
 	}
 	return !address().MatchString(command) // to a host that is a variable too
 }
+
+// generic are words of names of secrets that name no service.
+var generic = map[string]bool{"key": true, "token": true, "secret": true, "password": true, "access": true, "api": true, "auth": true, "private": true, "account": true, "service": true, "session": true, "client": true, "credential": true, "credentials": true}
 
 var address = pattern.New(`https?://([a-z0-9.-]+)`)
 

@@ -8,7 +8,7 @@ const commands = anyCode | config
 
 // fetches is a command that fetches, up to what follows it.
 const (
-	fetches = `\b(curl|wget|aria2c|fetch|http)\b[^|;&\n]*(https?://|\$\{?\w|ftp://|[\w-]+\.[a-z]{2,})[^|;\n]*`
+	fetches = `\b(curl|wget|aria2c|fetch|http)\b(?:[^|;&\n]|\\\n)*(https?://|\$\{?\w|ftp://|[\w-]+\.[a-z]{2,})(?:[^|;\n\\]|\\\n|\\.)*`
 	runs    = `(sudo\s+(-\w+\s+)*)?(env\s+(\w+=\S+\s+)*)?(\S*/)?(((ba|z|k|da|a|fi)?sh|iex|powershell|pwsh)\b|(python[\d.]*|node|perl|ruby|php|osascript)\s*(-\s*)?($|[\n;&|"')` + "`" + `]))`
 )
 
@@ -16,7 +16,7 @@ const (
 var installers = []string{"astral.sh", "sh.rustup.rs", "rustup.rs", "get.docker.com", "deno.land", "bun.sh", "get.pnpm.io", "fnm.vercel.app", "raw.githubusercontent.com/nvm-sh/", "raw.githubusercontent.com/homebrew/",
 	"install.python-poetry.org", "get.helm.sh", "raw.githubusercontent.com/helm/", "aka.ms/", "foundry.paradigm.xyz", "l2.io", "install.determinate.systems", "nixos.org", "cli.github.com", "fly.io/install", "get.sdkman.io", "starship.rs", "ollama.com/install", "ollama.ai/install",
 	"claude.ai/install", "deb.nodesource.com", "rpm.nodesource.com", "bootstrap.pypa.io", "pyenv.run", "mise.run", "mise.jdx.dev", "get.k3s.io", "taskfile.dev", "sdk.cloud.google.com", "cli.run.pre", "chocolatey.org/install", "community.chocolatey.org/install", "get.scoop.sh", "win.rustup.rs",
-	"raw.githubusercontent.com/github/", "gh.io/", "install.duckdb.org", "dot.net/", "download.docker.com", "get.volta.sh", "vercel.com", "supabase.com", "raw.githubusercontent.com/cli/"}
+	"raw.githubusercontent.com/github/", "gh.io/", "install.duckdb.org", "dot.net/", "download.docker.com", "get.volta.sh", "vercel.com", "supabase.com", "aspire.dev", "raw.githubusercontent.com/cli/"}
 
 func installer(match string) bool {
 	match = strings.ToLower(match)
@@ -41,7 +41,7 @@ var shellRules = []Rule{
 		Message: "it runs the installer of a well-known tool as it is fetched",
 		Advice:  "install the tool yourself, by your package manager"},
 	{ID: "fetch-then-run", Severity: High, Looks: Code, languages: commands, words: []string{"curl", "wget"},
-		pattern: re(`\b(curl|wget)\b[^|;&]*?(-o|-O|--output|--output-document|>)\s*["']?(/tmp/[^\s;&"']+|/var/tmp/[^\s;&"']+|/dev/shm/[^\s;&"']+|\.[\w-][^\s;&"']*)["']?\s*(&&|;|\n)+\s*((sudo\s+)?chmod\s+(\+x|[0-7]*[157][0-7]*|u\+x|a\+x)\s+[^;&\n]+(&&|;|\n)\s*)(sudo\s+)?(\./|/tmp/|/var/tmp/|/dev/shm/|(ba)?sh\s)`),
+		pattern: re(`\b(curl|wget)\b[^|;&]*?(-o|-O|--output|--output-document|>)\s*["']?(/tmp/[^\s;&"']+|/var/tmp/[^\s;&"']+|/dev/shm/[^\s;&"']+|\.[\w-][^\s;&"']*)["']?[^;&|\n]*(&&|;|\n)+\s*((sudo\s+)?chmod\s+(\+x|[0-7]*[157][0-7]*|u\+x|a\+x)\s+[^;&\n]+(&&|;|\n)\s*)(sudo\s+)?(\./|/tmp/|/var/tmp/|/dev/shm/|(ba)?sh\s)`),
 		Message: "it fetches a program into a temporary place, makes it executable, and runs it",
 		Advice:  "find out what the program is; bring it along, or install it from a registry"},
 	{ID: "fetch-run-powershell", Severity: High, Looks: Code, languages: commands | powershell, words: []string{"iex", "invoke-expression", "downloadstring", "-encodedcommand", "-enc "},
@@ -79,8 +79,8 @@ var shellRules = []Rule{
 		pattern: re(`\b(nc|ncat|netcat)\s+(-\w+\s+)*-\w*l\w*[^|\n;]*\|\s*(base64|xxd|openssl|gunzip|tar|python\d?|perl)\b`),
 		Message: "it waits for somebody to send what it unpacks",
 		Advice:  "find out who sends, and why not by a file"},
-	{ID: "crypto-miner", Severity: High, Looks: Code, languages: commands, words: []string{"stratum+", "xmrig", "minerd", "cpuminer", "cryptonight", "nicehash"},
-		pattern: re(`stratum\+(tcp|ssl|tls)://|\b(xmrig|minerd|cpuminer|nbminer|t-rex)\b\s+-|\bcryptonight\b|--donate-level`),
+	{ID: "crypto-miner", Severity: High, Looks: Code, languages: commands, words: []string{"stratum+", "xmrig", "minerd", "cpuminer", "--donate-level"},
+		pattern: re(`stratum\+(tcp|ssl|tls)://|\b(xmrig|minerd|cpuminer|nbminer|t-rex)\b\s+-|--donate-level`),
 		Message: "it mines a currency with your machine",
 		Advice:  "do not run it"},
 	{ID: "destructive", Severity: High, Looks: Code, languages: commands, words: []string{"rm ", "mkfs", "dd ", "shutil.rmtree", ":(){", "format ", "remove-item", "rmsync", "wipefs", "shred"},

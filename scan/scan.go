@@ -160,9 +160,11 @@ type scanner struct {
 	hosts     map[string]place // that code speaks to, and where it says so
 	shell     *place           // a command for a shell
 
-	at    *place // that is reported, for what stands in no file as it is
-	seen  map[key]bool
-	count map[key]int
+	buffer    []byte // of files that are not kept
+	last, hit []int  // scratch of hits, by rule
+	at        *place // that is reported, for what stands in no file as it is
+	seen      map[key]bool
+	count     map[key]int
 }
 
 // key is a rule in a file, or in a line of it.
@@ -228,12 +230,30 @@ func (s *scanner) read(f skill.File) ([]byte, error) {
 	}
 	defer r.Close()
 	most := min(f.Size+1, MaxFileBytes, MaxBytes-s.report.Bytes)
-	data := make([]byte, most)
+	if isMarkdown(f.Path) { // is kept until the end
+		s.buffer = nil
+	}
+	if int64(cap(s.buffer)) < most {
+		s.buffer = make([]byte, most)
+	}
+	data := s.buffer[:most]
+	if isMarkdown(f.Path) {
+		s.buffer = nil
+	}
 	n, err := io.ReadFull(r, data)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = nil
 	}
 	return data[:n], err
+}
+
+// enough reports whether a file has as many findings of a rule as are reported.
+func (s *scanner) enough(rule, file string) bool {
+	if s.count[key{rule, file, 0}] < MaxPerRule {
+		return false
+	}
+	s.report.Truncated = true
+	return true
 }
 
 // add reports a finding of a rule with its usual severity.
@@ -244,8 +264,7 @@ func (s *scanner) addAs(rule string, severity Severity, p place) {
 	if p.line > 0 && s.seen[key{rule, p.file, p.line}] {
 		return // one line is one finding
 	}
-	if s.count[key{rule, p.file, 0}] == MaxPerRule {
-		s.report.Truncated = true
+	if s.enough(rule, p.file) {
 		return
 	}
 	s.seen[key{rule, p.file, p.line}] = true

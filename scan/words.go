@@ -3,7 +3,8 @@ package scan
 import "sync"
 
 // words finds, in one pass over a text, all places where one of many words
-// ends, whatever the case of ASCII letters (the automaton of Aho and Corasick).
+// ends, whatever the case of ASCII letters
+// and the kind of blank (the automaton of Aho and Corasick).
 // It is what makes a scan cheap: a pattern is only tried where a word that each
 // of its matches has was found.
 type words struct {
@@ -26,6 +27,7 @@ func newWords(list []string) *words {
 	for c := byte('A'); c <= 'Z'; c++ {
 		w.class[c] = w.class[c+'a'-'A']
 	}
+	w.class['\n'], w.class['\t'] = w.class[' '], w.class[' ']
 	w.grow()
 	for i, s := range list {
 		w.insert(s, uint16(i))

@@ -107,7 +107,7 @@ func realSkills(ctx context.Context, dirs []string, list bool) error {
 			}
 			worst[w]++
 			if list {
-				show(d, r, scan.High)
+				show(d, r, scan.Medium)
 			}
 		}
 		total, high = total+len(skills), high+worst[scan.High]
