@@ -26,6 +26,11 @@ var banned = map[string]map[string]string{
 		"github.com/fsnotify/":    "watching is the catalog's",
 		"github.com/Masterminds/": "versions are resolved by the catalog",
 	},
+	"scan": {
+		module + "/": "what is in files is found without knowing catalogs, policies or people",
+		"net/http":   "a scan looks nothing up",
+		"os/exec":    "a scan runs nothing",
+	},
 	"catalog": {
 		module + "/session":   "a catalog knows no conversation",
 		module + "/mcpserver": "arrows go down only",
@@ -260,6 +265,7 @@ var excepted = map[string][]string{
 	"internal/script":  {"skill", "internal/near", "internal/pattern"},
 	"internal/install": {"skill", "sandbox", "internal/script", "internal/near", "internal/filelock", "internal/pattern"},
 	"internal/client":  {"internal/pattern"},
+	"scan":             {"skill", "internal/pattern"},
 }
 
 // reaches reports whether a dependency is one that a ban means.

@@ -1,0 +1,22 @@
+package docs_test
+
+import (
+	"testing"
+
+	"github.com/loadout-dev/loadout/scan"
+)
+
+// The table of docs/scan.md has every rule of a scan, with its severity, and no other.
+func TestScanRulesTable(t *testing.T) {
+	rows := readPage(t, "docs/scan.md").rows("rule", "severity", "looks at")
+	for _, r := range scan.Rules() {
+		row, ok := rows[r.ID]
+		if !ok || row[1] != r.Severity.String() || row[2] != string(r.Looks) {
+			t.Errorf("docs/scan.md: the row of %s should be | %s | %s |, is %q", r.ID, r.Severity, r.Looks, row)
+		}
+		delete(rows, r.ID)
+	}
+	for id := range rows {
+		t.Errorf("docs/scan.md has a row for %s, which is no rule", id)
+	}
+}
