@@ -7,21 +7,23 @@ import (
 )
 
 // characterRules are about characters that a model reads and a person does not see.
-var characterRules = []Rule{
-	{ID: "hidden-tags", Severity: High, Looks: Bytes, Message: "it holds tag characters, which spell words that nobody sees",
-		Advice: "delete them, and find out how they came there"},
-	{ID: "hidden-run", Severity: High, Looks: Bytes, Message: "it holds a row of invisible characters, as long as hidden words are",
-		Advice: "delete them, and find out how they came there"},
-	{ID: "hidden-order", Severity: High, Looks: Bytes, Message: "it holds a character that shows the text around it in another order than it is read in",
-		Advice: "delete it, and read the line again"},
-	{ID: "hidden-characters", Severity: Medium, Looks: Bytes, Message: "it holds an invisible character inside a word",
-		Advice: "delete it, and find out how it came there"},
-	{ID: "mixed-alphabets", Severity: Medium, Looks: Bytes, Message: "it holds a word of Latin letters and a Cyrillic one, which look alike",
-		Advice: "find out which word it is, and what it names"},
-	{ID: "terminal-escape", Severity: Medium, Looks: Bytes, Message: "it holds a sequence that changes what a terminal shows",
-		Advice: "read the line in an editor that shows it"},
-	{ID: "control-characters", Severity: Low, Looks: Bytes, Message: "it holds control characters",
-		Advice: "read the line in an editor that shows them"},
+func characterRules() []Rule {
+	return []Rule{
+		{ID: "hidden-tags", Severity: High, Looks: Bytes, Message: "it holds tag characters, which spell words that nobody sees",
+			Advice: "delete them, and find out how they came there"},
+		{ID: "hidden-run", Severity: High, Looks: Bytes, Message: "it holds a row of invisible characters, as long as hidden words are",
+			Advice: "delete them, and find out how they came there"},
+		{ID: "hidden-order", Severity: High, Looks: Bytes, Message: "it holds a character that shows the text around it in another order than it is read in",
+			Advice: "delete it, and read the line again"},
+		{ID: "hidden-characters", Severity: Medium, Looks: Bytes, Message: "it holds an invisible character inside a word",
+			Advice: "delete it, and find out how it came there"},
+		{ID: "mixed-alphabets", Severity: Medium, Looks: Bytes, Message: "it holds a word of Latin letters and a Cyrillic one, which look alike",
+			Advice: "find out which word it is, and what it names"},
+		{ID: "terminal-escape", Severity: Medium, Looks: Bytes, Message: "it holds a sequence that changes what a terminal shows",
+			Advice: "read the line in an editor that shows it"},
+		{ID: "control-characters", Severity: Low, Looks: Bytes, Message: "it holds control characters",
+			Advice: "read the line in an editor that shows them"},
+	}
 }
 
 const hiddenRun = 8 // from so many invisible characters in a row on

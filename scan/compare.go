@@ -9,13 +9,15 @@ import (
 )
 
 // frontmatterRules compare what a skill says of itself with what it holds.
-var frontmatterRules = []Rule{
-	{ID: "script-unmentioned", Severity: Low, Looks: Frontmatter, Message: "no text of the skill names this script", Advice: "find out what runs it, or leave it out"},
-	{ID: "host-unasked", Severity: Info, Looks: Frontmatter, languages: anyCode &^ inline, words: []string{"http://", "https://"}, pattern: re(`https?://([a-z0-9-]+(\.[a-z0-9-]+)+)`),
-		note:    func(s *scanner, m []string, p place) { s.host(m[1], p) },
-		Message: "a script names a host that sandbox.network does not ask for", Advice: "ask for it there if the script speaks to it; without, the sandbox refuses"},
-	{ID: "tool-unnamed", Severity: Low, Looks: Frontmatter, Message: "it gives commands for a shell, and allowed-tools names none", Advice: "name the commands in allowed-tools, as Bash(git:*)"},
-	{ID: "tools-all", Severity: Low, Looks: Frontmatter, Message: "allowed-tools lets every command run without being asked", Advice: "name the commands that it needs, as Bash(git:*)"},
+func frontmatterRules() []Rule {
+	return []Rule{
+		{ID: "script-unmentioned", Severity: Low, Looks: Frontmatter, Message: "no text of the skill names this script", Advice: "find out what runs it, or leave it out"},
+		{ID: "host-unasked", Severity: Info, Looks: Frontmatter, languages: anyCode &^ inline, words: []string{"http://", "https://"}, pattern: re(`https?://([a-z0-9-]+(\.[a-z0-9-]+)+)`),
+			note:    func(s *scanner, m []string, p place) { s.host(m[1], p) },
+			Message: "a script names a host that sandbox.network does not ask for", Advice: "ask for it there if the script speaks to it; without, the sandbox refuses"},
+		{ID: "tool-unnamed", Severity: Low, Looks: Frontmatter, Message: "it gives commands for a shell, and allowed-tools names none", Advice: "name the commands in allowed-tools, as Bash(git:*)"},
+		{ID: "tools-all", Severity: Low, Looks: Frontmatter, Message: "allowed-tools lets every command run without being asked", Advice: "name the commands that it needs, as Bash(git:*)"},
+	}
 }
 
 // host remembers a host that a script names.

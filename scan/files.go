@@ -12,19 +12,21 @@ import (
 )
 
 // fileRules are about files as a whole.
-var fileRules = []Rule{
-	{ID: "executable", Severity: Medium, Looks: Bytes, Message: "it is a program for a processor, which nobody can read", Advice: "find out what it is, or build it yourself from its source"},
-	{ID: "disguised", Severity: High, Looks: Bytes, Message: "its name says that it is something else than the program it is", Advice: "do not open it"},
-	{ID: "bytecode", Severity: Medium, Looks: Bytes, Message: "it is compiled code, which nobody can read", Advice: "ask for the source in its place"},
-	{ID: "archive", Severity: Low, Looks: Bytes, Message: "it is an archive; what is in it was not looked at", Advice: "unpack it and scan what it holds"},
-	{ID: "binary", Severity: Info, Looks: Bytes, Message: "it is no text, and of no kind that is known", Advice: "find out what it is"},
-	{ID: "large", Severity: Low, Looks: Bytes, Message: fmt.Sprintf("it has more than %d MiB; what is beyond was not looked at", MaxFileBytes>>20), Advice: "find out what it is for"},
-	{ID: "unreadable", Severity: Low, Looks: Bytes, Message: "it cannot be read and was not looked at", Advice: "check the rights to it"},
-	{ID: "link", Severity: Medium, Looks: Name, Message: "it is a link out of the skill, to a directory or nowhere, or no file at all", Advice: "put the file itself there"},
-	{ID: "name-hidden", Severity: High, Looks: Name, Message: "its name holds characters that cannot be seen, or show it in another order", Advice: "rename it, and find out how it came there"},
-	{ID: "name-double", Severity: High, Looks: Name, Message: "its name ends as a document's, and then as a program's", Advice: "do not open it"},
-	{ID: "name-dot", Severity: Info, Looks: Name, Message: "it is hidden from a listing", Advice: "see what it is for"},
-	{ID: "name-misspelt", Severity: Medium, Looks: Name, Message: "the skill's name is nearly that of a well-known package", Advice: "check that it is by whom you think"},
+func fileRules() []Rule {
+	return []Rule{
+		{ID: "executable", Severity: Medium, Looks: Bytes, Message: "it is a program for a processor, which nobody can read", Advice: "find out what it is, or build it yourself from its source"},
+		{ID: "disguised", Severity: High, Looks: Bytes, Message: "its name says that it is something else than the program it is", Advice: "do not open it"},
+		{ID: "bytecode", Severity: Medium, Looks: Bytes, Message: "it is compiled code, which nobody can read", Advice: "ask for the source in its place"},
+		{ID: "archive", Severity: Low, Looks: Bytes, Message: "it is an archive; what is in it was not looked at", Advice: "unpack it and scan what it holds"},
+		{ID: "binary", Severity: Info, Looks: Bytes, Message: "it is no text, and of no kind that is known", Advice: "find out what it is"},
+		{ID: "large", Severity: Low, Looks: Bytes, Message: fmt.Sprintf("it has more than %d MiB; what is beyond was not looked at", MaxFileBytes>>20), Advice: "find out what it is for"},
+		{ID: "unreadable", Severity: Low, Looks: Bytes, Message: "it cannot be read and was not looked at", Advice: "check the rights to it"},
+		{ID: "link", Severity: Medium, Looks: Name, Message: "it is a link out of the skill, to a directory or nowhere, or no file at all", Advice: "put the file itself there"},
+		{ID: "name-hidden", Severity: High, Looks: Name, Message: "its name holds characters that cannot be seen, or show it in another order", Advice: "rename it, and find out how it came there"},
+		{ID: "name-double", Severity: High, Looks: Name, Message: "its name ends as a document's, and then as a program's", Advice: "do not open it"},
+		{ID: "name-dot", Severity: Info, Looks: Name, Message: "it is hidden from a listing", Advice: "see what it is for"},
+		{ID: "name-misspelt", Severity: Medium, Looks: Name, Message: "the skill's name is nearly that of a well-known package", Advice: "check that it is by whom you think"},
+	}
 }
 
 // listed reports what the listing of the skill passed over.

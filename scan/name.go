@@ -1,9 +1,13 @@
 package scan
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // known are names of packages and publishers that misspellings aim at.
-var known = strings.Fields(`
+var known = sync.OnceValue(func() []string {
+	return strings.Fields(`
 requests urllib3 numpy pandas matplotlib scipy sklearn scikit-learn tensorflow pytorch torch keras django flask fastapi
 pydantic sqlalchemy beautifulsoup4 selenium pillow opencv-python cryptography paramiko boto3 botocore colorama pyyaml
 setuptools virtualenv pytest jinja2 openai anthropic langchain transformers huggingface-hub tiktoken playwright pypdf pdfplumber
@@ -12,6 +16,7 @@ lodash express react react-dom axios typescript webpack eslint prettier chalk co
 next vite vitest esbuild rollup nodemon cross-env create-react-app electron socket.io mocha validator jsonwebtoken
 @modelcontextprotocol @anthropic-ai @openai @playwright @angular @babel @types @google-cloud @azure @aws-sdk @microsoft @supabase @vercel @anthropic
 openapi expresso markdownit chalks`)
+})
 
 // misspelt reports whether one of the packages of a command has nearly the name
 // of a known one.
@@ -48,7 +53,7 @@ func nearlyKnown(name string) bool {
 		return false
 	}
 	near := false
-	for _, k := range known {
+	for _, k := range known() {
 		if strings.HasPrefix(k, "@") != strings.HasPrefix(name, "@") {
 			continue
 		}

@@ -53,7 +53,7 @@ func Rules() []Rule {
 
 // rules is the table.
 var rules = sync.OnceValue(func() []Rule {
-	return slices.Concat(proseRules, shellRules, codeRules, secretRules, flowRules, characterRules, fileRules, serverRules, frontmatterRules)
+	return slices.Concat(proseRules(), shellRules(), codeRules(), secretRules(), flowRules(), characterRules(), fileRules(), serverRules(), frontmatterRules())
 })
 
 var byID = sync.OnceValue(func() map[string]*Rule {

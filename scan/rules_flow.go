@@ -14,28 +14,30 @@ const sends = `\b(curl|wget|nc|ncat|netcat|socat|telnet|ftp|scp|rsync|http|opens
 
 // flowRules are about secrets on their way out. Those without a pattern follow
 // values through the statements of a program (flow.go).
-var flowRules = []Rule{
-	{ID: "exfil-environment", Severity: High, Looks: Code, languages: commands, words: []string{"env", "printenv"},
-		pattern: re(`\b(curl|wget|nc|ncat|http)\b[^\n]*(\$\(|` + "`" + `)\s*(env|printenv|set|export\s+-p)\s*(\||\)|` + "`" + `)|(^|[\s;&("'])(env|printenv|export\s+-p)\s*(\|\s*[^|\n]+)*\|\s*(xargs\s+)?` + sends),
-		Message: "it sends the variables of the environment, where keys are", Advice: "do not run it outside a sandbox"},
-	{ID: "exfil-files", Severity: High, Looks: Code, languages: commands, words: []string{".ssh", ".aws", ".gnupg", ".netrc", ".kube", ".docker/config", "gcloud", ".git-credentials", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "/etc/shadow", "login data", "cookies.sqlite", "_history", "wallet.dat", ".env"},
-		pattern: re(`(cat|tar|zip|base64|gzip|xxd|head|openssl|find|grep)\b[^\n;]*` + kept + `[^\n;]*\|\s*([^|\n;]+\|\s*)*(xargs\s+)?` + sends + `|\bcurl\b[^\n;]*(-d|--data\S*|-F|--form|-T|--upload-file)[\s=]*["']?[^\n;]*(@|-T\s*|--upload-file\s*)["']?[^\s;]*` + kept + `|\bcurl\b[^\n]*\$\(\s*(cat|base64)\s[^)]*` + kept + `|\b(nc|ncat)\b[^\n;]*<\s*\S*` + kept),
-		Message: "it sends files in which people keep credentials", Advice: "do not run it outside a sandbox"},
-	{ID: "exfil-variable", Severity: High, Looks: Code, languages: shell | inline | powershell | otherCode | config, words: []string{"curl", "wget"},
-		pattern: exact(`\b(?:curl|wget)\b[^\n;|]*?(?:\s(?:-d|--data[a-z-]*|-F|--form|--post-data|--body-data)[\s=]*["']?[^\n;|]*?(?:\$\(|\$\{?)(` + secretName + `)|https?://[^\s"']*[?&/][^\s"']*\$\{?(` + secretName + `))`),
-		accept:  func(m []string) bool { return !ownSecret(m[0], m[1]+m[3]) },
-		Message: "it sends a secret to a host that has no part in its name", Advice: "find out whose the host is"},
-	{ID: "exfil-piped", Severity: High, Looks: Code, languages: commands, words: []string{"curl", "nc ", "ncat", "wget"},
-		pattern: re(`\b(echo|printf)\b[^|\n]*(credential|secret|token|passw|api_?key|private_?key)[^|\n]*\$[^|\n]*\|\s*(base64[^|\n]*\|\s*)?(curl|nc|ncat|wget)\b[^\n]*(@-|--post-file|\s\d{2,5}\b)|\$[^|\n]*\|\s*base64\b[^|\n]*\|\s*(tr\b[^|\n]*\|\s*)?(xargs\s+)?(curl|nc|ncat|wget)\b[^\n]*(@-|-T\s*-|\s\d{2,5}\b|\s-)|\bbase64\s+(-w\s*0\s+)?["']?(/tmp/|~|\$home)[^|\n]*\|\s*(curl|nc|ncat|wget)\b`),
-		Message: "it encodes or labels a value and pipes it to an address", Advice: "find out what the value is, and whose the address"},
-	{ID: "exfil-dns", Severity: High, Looks: Code, languages: commands, words: []string{"dig ", "nslookup", "host ", "drill ", "gethostbyname", "resolver"},
-		pattern: re(`\b(dig|nslookup|drill|host)\s+[^\n;|]*(\$\([^)]*(base64|xxd|cat|env|whoami|hostname|echo)[^)]*\)|` + "`" + `[^` + "`" + `]*(base64|xxd|cat\s)[^` + "`" + `]*` + "`" + `|\$\{?(data|secret|token|payload|encoded|chunk|key)\w*\}?|\{(data|secret|token|payload|encoded|chunk|key)\w*\})[\w-]*\.[\w.-]+|gethostbyname\s*\(\s*f?["'][^"']*\{(data|secret|token|payload|encoded|chunk|key)\w*\}`),
-		Message: "it puts data into names that it looks up, past what filters see", Advice: "do not run it outside a sandbox"},
-	{ID: "exfil-flow", Severity: High, Looks: Code, languages: python | javascript,
-		words:   []string{"environ", "process.env", ".ssh", ".aws/", "id_rsa", "id_ed25519", ".netrc", ".kube/config", ".git-credentials", ".npmrc", ".pypirc", "/etc/shadow", "login data", "cookies.sqlite", "wallet.dat", "getenv"},
-		Message: "what it reads of keys, or of the whole environment, is sent", Advice: "do not run it outside a sandbox"},
-	{ID: "credentials-gathered", Severity: High, Looks: Code, languages: python | javascript, words: []string{"environ", "process.env", "getenv"},
-		Message: "it puts several keys of the environment together in one text", Advice: "find out where the text goes"},
+func flowRules() []Rule {
+	return []Rule{
+		{ID: "exfil-environment", Severity: High, Looks: Code, languages: commands, words: []string{"env", "printenv"},
+			pattern: re(`\b(curl|wget|nc|ncat|http)\b[^\n]*(\$\(|` + "`" + `)\s*(env|printenv|set|export\s+-p)\s*(\||\)|` + "`" + `)|(^|[\s;&("'])(env|printenv|export\s+-p)\s*(\|\s*[^|\n]+)*\|\s*(xargs\s+)?` + sends),
+			Message: "it sends the variables of the environment, where keys are", Advice: "do not run it outside a sandbox"},
+		{ID: "exfil-files", Severity: High, Looks: Code, languages: commands, words: []string{".ssh", ".aws", ".gnupg", ".netrc", ".kube", ".docker/config", "gcloud", ".git-credentials", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "/etc/shadow", "login data", "cookies.sqlite", "_history", "wallet.dat", ".env"},
+			pattern: re(`(cat|tar|zip|base64|gzip|xxd|head|openssl|find|grep)\b[^\n;]*` + kept + `[^\n;]*\|\s*([^|\n;]+\|\s*)*(xargs\s+)?` + sends + `|\bcurl\b[^\n;]*(-d|--data\S*|-F|--form|-T|--upload-file)[\s=]*["']?[^\n;]*(@|-T\s*|--upload-file\s*)["']?[^\s;]*` + kept + `|\bcurl\b[^\n]*\$\(\s*(cat|base64)\s[^)]*` + kept + `|\b(nc|ncat)\b[^\n;]*<\s*\S*` + kept),
+			Message: "it sends files in which people keep credentials", Advice: "do not run it outside a sandbox"},
+		{ID: "exfil-variable", Severity: High, Looks: Code, languages: shell | inline | powershell | otherCode | config, words: []string{"curl", "wget"},
+			pattern: exact(`\b(?:curl|wget)\b[^\n;|]*?(?:\s(?:-d|--data[a-z-]*|-F|--form|--post-data|--body-data)[\s=]*["']?[^\n;|]*?(?:\$\(|\$\{?)(` + secretName + `)|https?://[^\s"']*[?&/][^\s"']*\$\{?(` + secretName + `))`),
+			accept:  func(m []string) bool { return !ownSecret(m[0], m[1]+m[3]) },
+			Message: "it sends a secret to a host that has no part in its name", Advice: "find out whose the host is"},
+		{ID: "exfil-piped", Severity: High, Looks: Code, languages: commands, words: []string{"curl", "nc ", "ncat", "wget"},
+			pattern: re(`\b(echo|printf)\b[^|\n]*(credential|secret|token|passw|api_?key|private_?key)[^|\n]*\$[^|\n]*\|\s*(base64[^|\n]*\|\s*)?(curl|nc|ncat|wget)\b[^\n]*(@-|--post-file|\s\d{2,5}\b)|\$[^|\n]*\|\s*base64\b[^|\n]*\|\s*(tr\b[^|\n]*\|\s*)?(xargs\s+)?(curl|nc|ncat|wget)\b[^\n]*(@-|-T\s*-|\s\d{2,5}\b|\s-)|\bbase64\s+(-w\s*0\s+)?["']?(/tmp/|~|\$home)[^|\n]*\|\s*(curl|nc|ncat|wget)\b`),
+			Message: "it encodes or labels a value and pipes it to an address", Advice: "find out what the value is, and whose the address"},
+		{ID: "exfil-dns", Severity: High, Looks: Code, languages: commands, words: []string{"dig ", "nslookup", "host ", "drill ", "gethostbyname", "resolver"},
+			pattern: re(`\b(dig|nslookup|drill|host)\s+[^\n;|]*(\$\([^)]*(base64|xxd|cat|env|whoami|hostname|echo)[^)]*\)|` + "`" + `[^` + "`" + `]*(base64|xxd|cat\s)[^` + "`" + `]*` + "`" + `|\$\{?(data|secret|token|payload|encoded|chunk|key)\w*\}?|\{(data|secret|token|payload|encoded|chunk|key)\w*\})[\w-]*\.[\w.-]+|gethostbyname\s*\(\s*f?["'][^"']*\{(data|secret|token|payload|encoded|chunk|key)\w*\}`),
+			Message: "it puts data into names that it looks up, past what filters see", Advice: "do not run it outside a sandbox"},
+		{ID: "exfil-flow", Severity: High, Looks: Code, languages: python | javascript,
+			words:   []string{"environ", "process.env", ".ssh", ".aws/", "id_rsa", "id_ed25519", ".netrc", ".kube/config", ".git-credentials", ".npmrc", ".pypirc", "/etc/shadow", "login data", "cookies.sqlite", "wallet.dat", "getenv"},
+			Message: "what it reads of keys, or of the whole environment, is sent", Advice: "do not run it outside a sandbox"},
+		{ID: "credentials-gathered", Severity: High, Looks: Code, languages: python | javascript, words: []string{"environ", "process.env", "getenv"},
+			Message: "it puts several keys of the environment together in one text", Advice: "find out where the text goes"},
+	}
 }
 
 // ownSecret reports whether a secret goes to the service that gave it: the name

@@ -8,26 +8,28 @@ import (
 
 // secretRules are about keys and passwords that were left in files. They go by
 // the form that a service gives its keys, never by chance alone.
-var secretRules = []Rule{
-	{ID: "secret-key-block", Severity: High, Looks: Text, words: []string{"private key-----"},
-		pattern: exact(`-----BEGIN ([A-Z]+ )?(OPENSSH |RSA |EC |DSA |PGP |ENCRYPTED )?PRIVATE KEY( BLOCK)?-----\s*([A-Za-z0-9+/=\s\\n:,-]{100,})`),
-		accept:  func(m []string) bool { return random(m[4], 40) },
-		Message: "it holds a private key", Advice: "have the key replaced, and take it out"},
-	{ID: "secret-aws", Severity: High, Looks: Text, words: []string{"akia", "asia"},
-		pattern: exact(`\b((?:AKIA|ASIA)[A-Z2-7]{16})\b`), accept: func(m []string) bool { return random(m[1], 8) },
-		Message: "it holds a key of Amazon Web Services", Advice: "have the key replaced, and take it out"},
-	{ID: "secret-token", Severity: High, Looks: Text, words: []string{"ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "xoxa-", "xapp-", "sk-ant-", "sk-proj-", "sk_live_", "rk_live_", "npm_", "pypi-ageichlwas", "aiza", "sg.", "hf_", "dop_v1_", "shpat_", "sk-or-v1-", "sk-lf-", "lin_api_", "ntn_", "eyj"},
-		pattern: exact(`\b(gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{60,}|glpat-[A-Za-z0-9_-]{20,}|xox[abprs]-[0-9]{8,}-[A-Za-z0-9-]{16,}|xapp-\d-[A-Z0-9]+-\d+-[a-f0-9]{40,}|sk-ant-[a-z0-9]+-[A-Za-z0-9_-]{60,}|sk-proj-[A-Za-z0-9_-]{40,}|sk-[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}|[sr]k_live_[A-Za-z0-9]{24,}|npm_[A-Za-z0-9]{36}|pypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50,}|AIza[A-Za-z0-9_-]{35}|SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}|hf_[A-Za-z0-9]{34}|dop_v1_[a-f0-9]{64}|shpat_[a-f0-9]{32}|sk-or-v1-[a-f0-9]{64}|lin_api_[A-Za-z0-9]{40})`),
-		accept:  func(m []string) bool { return random(m[1], 14) },
-		Message: "it holds a key or token of a service", Advice: "have it replaced by the service, and take it out"},
-	{ID: "secret-password", Severity: Medium, Looks: Text, words: each([]string{"password", "passwd", "secret", "secret_key", "secretkey", "api_key", "apikey", "access_token", "auth_token"}, []string{"=", " =", ":", " :", `"`, "'"}),
-		pattern: re(`(?:password|passwd|secret(?:_?key)?|api_?key|access_token|auth_token)["']?\s*[:=]\s*["']([A-Za-z0-9+/_!@#$%^&*.=-]{16,})["']`),
-		accept:  func(m []string) bool { return mixed(m[1]) && random(m[1], 12) },
-		Message: "it holds what looks like a password or key", Advice: "if it is one, have it replaced and take it out"},
-	{ID: "secret-in-url", Severity: Medium, Looks: Text, words: []string{"://"},
-		pattern: exact(`\b(?:https?|postgres(?:ql)?|mysql|mongodb(?:\+srv)?|redis|amqp|ftp)://[A-Za-z0-9._-]+:([^\s:/@"'<>{}$\[\]()]{8,})@[A-Za-z0-9.-]+\.[a-z]{2,}`),
-		accept:  func(m []string) bool { return mixed(m[1]) && random(m[1], 7) },
-		Message: "it holds an address with a password in it", Advice: "have the password replaced, and take it out"},
+func secretRules() []Rule {
+	return []Rule{
+		{ID: "secret-key-block", Severity: High, Looks: Text, words: []string{"private key-----"},
+			pattern: exact(`-----BEGIN ([A-Z]+ )?(OPENSSH |RSA |EC |DSA |PGP |ENCRYPTED )?PRIVATE KEY( BLOCK)?-----\s*([A-Za-z0-9+/=\s\\n:,-]{100,})`),
+			accept:  func(m []string) bool { return random(m[4], 40) },
+			Message: "it holds a private key", Advice: "have the key replaced, and take it out"},
+		{ID: "secret-aws", Severity: High, Looks: Text, words: []string{"akia", "asia"},
+			pattern: exact(`\b((?:AKIA|ASIA)[A-Z2-7]{16})\b`), accept: func(m []string) bool { return random(m[1], 8) },
+			Message: "it holds a key of Amazon Web Services", Advice: "have the key replaced, and take it out"},
+		{ID: "secret-token", Severity: High, Looks: Text, words: []string{"ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "xoxa-", "xapp-", "sk-ant-", "sk-proj-", "sk_live_", "rk_live_", "npm_", "pypi-ageichlwas", "aiza", "sg.", "hf_", "dop_v1_", "shpat_", "sk-or-v1-", "sk-lf-", "lin_api_", "ntn_", "eyj"},
+			pattern: exact(`\b(gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{60,}|glpat-[A-Za-z0-9_-]{20,}|xox[abprs]-[0-9]{8,}-[A-Za-z0-9-]{16,}|xapp-\d-[A-Z0-9]+-\d+-[a-f0-9]{40,}|sk-ant-[a-z0-9]+-[A-Za-z0-9_-]{60,}|sk-proj-[A-Za-z0-9_-]{40,}|sk-[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}|[sr]k_live_[A-Za-z0-9]{24,}|npm_[A-Za-z0-9]{36}|pypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50,}|AIza[A-Za-z0-9_-]{35}|SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}|hf_[A-Za-z0-9]{34}|dop_v1_[a-f0-9]{64}|shpat_[a-f0-9]{32}|sk-or-v1-[a-f0-9]{64}|lin_api_[A-Za-z0-9]{40})`),
+			accept:  func(m []string) bool { return random(m[1], 14) },
+			Message: "it holds a key or token of a service", Advice: "have it replaced by the service, and take it out"},
+		{ID: "secret-password", Severity: Medium, Looks: Text, words: each([]string{"password", "passwd", "secret", "secret_key", "secretkey", "api_key", "apikey", "access_token", "auth_token"}, []string{"=", " =", ":", " :", `"`, "'"}),
+			pattern: re(`(?:password|passwd|secret(?:_?key)?|api_?key|access_token|auth_token)["']?\s*[:=]\s*["']([A-Za-z0-9+/_!@#$%^&*.=-]{16,})["']`),
+			accept:  func(m []string) bool { return mixed(m[1]) && random(m[1], 12) },
+			Message: "it holds what looks like a password or key", Advice: "if it is one, have it replaced and take it out"},
+		{ID: "secret-in-url", Severity: Medium, Looks: Text, words: []string{"://"},
+			pattern: exact(`\b(?:https?|postgres(?:ql)?|mysql|mongodb(?:\+srv)?|redis|amqp|ftp)://[A-Za-z0-9._-]+:([^\s:/@"'<>{}$\[\]()]{8,})@[A-Za-z0-9.-]+\.[a-z]{2,}`),
+			accept:  func(m []string) bool { return mixed(m[1]) && random(m[1], 7) },
+			Message: "it holds an address with a password in it", Advice: "have the password replaced, and take it out"},
+	}
 }
 
 var placeholder = pattern.New(`(?i)example|your|xxxx|placeholder|changeme|dummy|sample|redact|replace|insert|fake|test|demo|abcdef|a1b2c3|123456|000000|\.\.\.|<|todo|secret_?here|key_?here|my[_-]?(secret|key|pass|token)|process\.env|os\.environ`)

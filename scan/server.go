@@ -14,12 +14,14 @@ import (
 
 // serverRules are about the MCP servers that a skill brings. The rules about
 // commands look at theirs too.
-var serverRules = []Rule{
-	{ID: "server-command", Severity: High, Looks: Server, Message: "the command of an MCP server is no server: it sends, looks up, deletes or changes something once",
-		Advice: "do not approve the skill before you know what the command is for"},
-	{ID: "server-inline", Severity: High, Looks: Server, Message: "an MCP server is a line of code that is handed a secret",
-		Advice: "give it no secret; a server that is meant to be read comes as a file or package"},
-	{ID: "server-decoding", Severity: High, Looks: Server, Message: "an MCP server is a line of code that decodes something", Advice: "decode it yourself and read it"},
+func serverRules() []Rule {
+	return []Rule{
+		{ID: "server-command", Severity: High, Looks: Server, Message: "the command of an MCP server is no server: it sends, looks up, deletes or changes something once",
+			Advice: "do not approve the skill before you know what the command is for"},
+		{ID: "server-inline", Severity: High, Looks: Server, Message: "an MCP server is a line of code that is handed a secret",
+			Advice: "give it no secret; a server that is meant to be read comes as a file or package"},
+		{ID: "server-decoding", Severity: High, Looks: Server, Message: "an MCP server is a line of code that decodes something", Advice: "decode it yourself and read it"},
+	}
 }
 
 // server is an MCP server as configurations have it.
