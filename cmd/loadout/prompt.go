@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"os"
@@ -15,7 +16,7 @@ const maxPrompt = 1 << 20
 // it comes from a file or another program. With --approve ask it has the answers.
 func (a *app) readPrompt(ctx context.Context, o *chatFlags) error {
 	if o.prompt == "" || o.approve != "ask" && isPiped(a.stdin) {
-		text, err := a.readAll(ctx)
+		text, err := a.readAll(ctx, o.prompt == "")
 		if err != nil {
 			return err
 		}
@@ -48,15 +49,20 @@ func isPiped(from io.Reader) bool {
 }
 
 // readAll reads standard input to its end, or until there is more than may be said at
-// once. Where nothing comes for a while it says what it waits for.
-func (a *app) readAll(ctx context.Context) (string, error) {
+// once. Where nothing comes for a while it says what it waits for, or goes on without
+// where something else is said: who starts it may hold an input open that is for others.
+func (a *app) readAll(ctx context.Context, needed bool) (string, error) {
 	type input struct {
 		text []byte
 		err  error
 	}
-	read := make(chan input, 1)
+	began, read := make(chan struct{}), make(chan input, 1)
 	go func() { // ends with the input, or with the program
-		text, err := io.ReadAll(io.LimitReader(a.stdin, maxPrompt+1))
+		from := bufio.NewReader(io.LimitReader(a.stdin, maxPrompt+1))
+		if _, err := from.Peek(1); err == nil {
+			close(began)
+		}
+		text, err := io.ReadAll(from)
 		read <- input{text, err}
 	}()
 	slow := time.NewTimer(2 * time.Second)
@@ -65,7 +71,13 @@ func (a *app) readAll(ctx context.Context) (string, error) {
 		select {
 		case in := <-read:
 			return string(in.text), in.err
+		case <-began:
+			began, needed = nil, true
 		case <-slow.C:
+			if !needed {
+				a.note("nothing came on standard input, which is left alone")
+				return "", nil
+			}
 			a.note("reading standard input; where there is nothing to read, run it with </dev/null")
 		case <-ctx.Done():
 			return "", context.Cause(ctx)

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// What comes by a pipe is said behind the prompt. One that is held open and brings
+// nothing is left alone where there is a prompt, and waited for where there is none.
+func TestPromptFromAPipe(t *testing.T) {
+	for _, tt := range []struct {
+		name, prompt string
+		after        time.Duration // of silence
+		input        string
+		want, note   string
+	}{
+		{"both", "Review it.", 0, "a - b\n", "Review it.\n\n```\na - b\n```", ""},
+		{"both, slowly", "Review it.", time.Second, "a - b\n", "Review it.\n\n```\na - b\n```", ""},
+		{"nothing comes", "Review it.", 3 * time.Second, "too late\n", "Review it.", "left alone"},
+		{"it is what is said", "", 3 * time.Second, "hello\n", "hello", "reading standard input"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				in, to := io.Pipe()
+				go func() {
+					time.Sleep(tt.after)
+					io.WriteString(to, tt.input)
+					to.Close()
+				}()
+				var shown bytes.Buffer
+				a := &app{environment: environment{stdin: in, stdout: io.Discard, stderr: &shown, getenv: func(string) string { return "" }}}
+				o := &chatFlags{prompt: tt.prompt}
+				if err := a.readPrompt(t.Context(), o); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute) // in which the input ends
+				if o.prompt != tt.want || !strings.Contains(shown.String(), tt.note) || tt.note == "" && shown.Len() > 0 {
+					t.Errorf("said is %q; it notes %q", o.prompt, shown.String())
+				}
+			})
+		})
+	}
+}
