@@ -1,6 +1,9 @@
 package scan
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // commands is where command lines stand: in scripts, in strings of programs,
 // and in configuration.
@@ -18,10 +21,40 @@ var installers = []string{"astral.sh", "sh.rustup.rs", "rustup.rs", "get.docker.
 	"claude.ai/install", "deb.nodesource.com", "rpm.nodesource.com", "bootstrap.pypa.io", "pyenv.run", "mise.run", "mise.jdx.dev", "get.k3s.io", "taskfile.dev", "sdk.cloud.google.com", "cli.run.pre", "chocolatey.org/install", "community.chocolatey.org/install", "get.scoop.sh", "win.rustup.rs",
 	"raw.githubusercontent.com/github/", "gh.io/", "install.duckdb.org", "dot.net/", "download.docker.com", "get.volta.sh", "vercel.com", "supabase.com", "aspire.dev", "raw.githubusercontent.com/cli/"}
 
+// installer reports whether all that a command names to fetch from is a listed one: a
+// listed host beside another, or as a part of another, is none.
 func installer(match string) bool {
-	match = strings.ToLower(match)
-	for _, host := range installers {
-		if strings.Contains(match, "//"+host) || strings.Contains(match, " "+host) || strings.Contains(match, "'"+host) || strings.Contains(match, `"`+host) {
+	found := addresses(match)
+	for _, address := range found {
+		if !listed(address) {
+			return false
+		}
+	}
+	return len(found) > 0
+}
+
+// addresses are the words of a command that it may fetch from, without their schemes.
+func addresses(match string) []string {
+	var out []string
+	words := strings.FieldsFunc(strings.ToLower(match), func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`=()<>|;,", r) })
+	for _, word := range words {
+		_, rest, schemed := strings.Cut(word, "://")
+		if !schemed {
+			rest = word
+		}
+		host, _, _ := strings.Cut(rest, "/")
+		if schemed || unicode.IsLetter(rune(word[0])) && strings.Contains(host, ".") {
+			out = append(out, rest)
+		}
+	}
+	return out
+}
+
+// listed reports whether an address without its scheme begins with a listed one.
+func listed(address string) bool {
+	host, _, _ := strings.Cut(address, "/")
+	for _, entry := range installers {
+		if host == entry || host == "www."+entry || strings.Contains(entry, "/") && strings.HasPrefix(address, entry) {
 			return true
 		}
 	}
