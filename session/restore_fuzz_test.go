@@ -19,7 +19,7 @@ func FuzzRestore(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var past []session.Past
 		if json.Unmarshal([]byte(text), &past) != nil {
-			t.Skip()
+			return // no history
 		}
 		sh := pasts()
 		for _, o := range []*session.RestoreOptions{nil, {Text: true}, {Retention: -1, Text: true, Budget: 10}} {
