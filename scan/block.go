@@ -28,16 +28,17 @@ type block struct {
 type span struct{ start, end int } // in the block
 
 // blocks splits a file.
-func blocks(name string, data []byte) []*block {
-	if isMarkdown(name) {
-		return markdown(data)
+func (t *source) blocks() []*block {
+	if isMarkdown(t.name) {
+		return t.markdown()
 	}
-	l := fileLanguage(name, data)
-	return []*block{{start: 0, end: len(data), whole: true, prose: l == plainText, language: l}}
+	l := fileLanguage(t.name, t.data)
+	return []*block{{start: 0, end: len(t.data), whole: true, prose: l == plainText, language: l}}
 }
 
 // markdown cuts out fenced blocks, and commands between backquotes.
-func markdown(data []byte) []*block {
+func (t *source) markdown() []*block {
+	data := t.data
 	var out []*block
 	prose, opened := 0, -1
 	var fence []byte
@@ -45,7 +46,8 @@ func markdown(data []byte) []*block {
 	text := func(end int) {
 		if prose < end {
 			out = append(out, &block{start: prose, end: end, prose: true, language: plainText})
-			out = append(out, spans(data, prose, end)...)
+			out = append(out, t.spans(prose, end)...)
+			out = append(out, t.indented(prose, end)...)
 		}
 	}
 	for at := 0; at < len(data); {
@@ -98,21 +100,27 @@ func fenced(data []byte, start, end int, info string) *block {
 }
 
 // spans finds commands between single backquotes in prose.
-func spans(data []byte, start, end int) []*block {
+func (t *source) spans(start, end int) []*block {
 	var out []*block
+	data := t.data
 	for at := start; at < end; {
 		open := bytes.IndexByte(data[at:end], '`')
 		if open < 0 {
 			break
 		}
 		at += open + 1
-		line := data[at : at+lineLength(data[at:end])]
-		shut := bytes.IndexByte(line, '`')
+		shut := bytes.IndexAny(data[at:end], "`\n")
 		if shut < 0 {
+			break
+		}
+		t.work += open + shut
+		if data[at+shut] == '\n' {
+			at += shut
 			continue
 		}
-		if shut >= 8 && bytes.IndexByte(line[:shut], ' ') > 0 {
-			before, after := data[max(start, at-400):at], line[min(shut+1, len(line)):min(shut+200, len(line))]
+		if shut >= 8 && bytes.IndexByte(data[at:at+shut], ' ') > 0 {
+			before, after := data[max(start, at-400):at], data[at+shut+1:min(at+shut+200, end)]
+			after = after[:lineLength(after)]
 			out = append(out, &block{start: at, end: at + shut, language: inline, warned: func() bool { return warns(before) || warning().Match(after) }})
 		}
 		at += shut + 1
@@ -120,10 +128,36 @@ func spans(data []byte, start, end int) []*block {
 	return out
 }
 
+// indented finds the lines of prose that are set in as code is. Those of a list
+// are too, and are no less what an agent would run.
+func (t *source) indented(start, end int) []*block {
+	var out []*block
+	data, last := t.data, (*block)(nil)
+	for at := start; at < end; {
+		next := min(at+lineLength(data[at:end])+1, end)
+		line := data[at:next]
+		t.work += len(line)
+		switch in := len(line) - len(bytes.TrimLeft(line, " ")); {
+		case len(bytes.TrimSpace(line)) == 0:
+			last = nil
+		case line[0] != '\t' && in < 4:
+			last = nil
+		case last != nil:
+			last.end = next
+		default:
+			before := data[max(start, at-400):at]
+			last = &block{start: at, end: next, language: inline, warned: func() bool { return warns(before) }}
+			out = append(out, last)
+		}
+		at = next
+	}
+	return out
+}
+
 // warning are words with which a text shows what is bad, or how to find it. A
 // name of a host is none of them.
 var warning = pattern.New(`(?i)(?:^|[\s"'(*_#/|>` + "`" + `])(?:vulnerab\w*|malicious\w*|dangerous|insecure|unsafe|attack(?:er|s|ers|ing)?|exploit\w*|payloads?|arbitrary|injections?|anti-?patterns?|red flags?|suspicious|backdoors?|malware|bypass\w*|trojan\w*|exfiltrat\w*|compromised?|detect\w*|pitfalls?|mistakes?|risky?|` +
-	`bad|wrong|avoid|forbidden|prohibited|blocked|refuse[sd]?|reject(?:s|ed)?|never|(?:do|does|must|should) not (?:run|use|execute|call|commit)|don'?t (?:run|use|execute|call|commit))(?:$|[\s,:;!?)"'*_/|<-]|\.(?:\s|$))|❌|✗|🚫|⛔|⚠`)
+	`bad|wrong|avoid|forbidden|prohibited|blocked|refuse[sd]?|reject(?:s|ed)?|never|flag(?:s|ged)?\s+(?:these|this|any|it|them|when|if|every|each)|(?:do|does|must|should) not (?:run|use|execute|call|commit)|don'?t (?:run|use|execute|call|commit))(?:$|[\s,:;!?)"'*_/|<-]|\.(?:\s|$))|❌|✗|🚫|⛔|⚠`)
 
 // warns reports whether the last lines before a block, or the heading above it, warn.
 func warns(before []byte) bool {
@@ -147,17 +181,17 @@ func warns(before []byte) bool {
 }
 
 // lex prepares the block for patterns, once.
-func (b *block) lex(data []byte) {
+func (b *block) lex(t *source) {
 	if b.lexed {
 		return
 	}
 	b.lexed = true
-	src := data[b.start:b.end]
+	src := t.data[b.start:b.end]
 	if b.prose {
 		b.code, b.bare, b.units = src, src, paragraphs(src)
 		return
 	}
-	b.code, b.bare = lex(src, syntaxes[b.language])
+	b.code, b.bare = t.lex(src, syntaxes[b.language])
 	b.units = statements(b.code, b.bare, b.language)
 }
 

@@ -29,7 +29,8 @@ func characterRules() []Rule {
 const hiddenRun = 8 // from so many invisible characters in a row on
 
 // characters looks at every character that is not ASCII, and at controls.
-func (s *scanner) characters(name string, data []byte) {
+func (s *scanner) characters(t *source) {
+	name, data := t.name, t.data
 	var c characters
 	last := map[string]int{} // by rule: where it was found last, from 1
 	found := func(rule string, at, length int) {
@@ -38,7 +39,7 @@ func (s *scanner) characters(name string, data []byte) {
 		if before > 0 && bytes.IndexByte(data[before-1:at], '\n') < 0 || s.enough(rule, name) {
 			return // in a line that is reported already
 		}
-		s.add(rule, placeOf(name, data, at, min(at+length+40, at+length+lineLength(data[at+length:]))))
+		s.add(rule, t.place(at, at+length+lineLength(data[at+length:min(len(data), at+length+40)])))
 	}
 	for i := 0; i < len(data); {
 		b := data[i]

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"path"
@@ -135,6 +136,18 @@ func covers(asked, host string) bool {
 	return asked == host
 }
 
+// field is the place of a field of the frontmatter, at the top level or below.
+func (s *scanner) field(key, excerpt string) place {
+	p := place{file: s.main, line: 1, column: 1, excerpt: excerpt}
+	front := s.skill.Frontmatter
+	at := keyed(front, key)
+	if start := bytes.Index(s.head, front); start >= 0 && at >= 0 {
+		found := newSource(s.main, s.head).place(start+at, start+at)
+		p.line, p.column = found.line, found.column
+	}
+	return p
+}
+
 // tools compares allowed-tools with the commands of the instructions.
 func (s *scanner) tools() {
 	if len(s.skill.AllowedTools) == 0 {
@@ -144,7 +157,7 @@ func (s *scanner) tools() {
 	for _, t := range s.skill.AllowedTools {
 		name, arguments, bounded := strings.Cut(strings.ToLower(t), "(")
 		if t == "*" || (name == "bash" || name == "shell") && (!bounded || strings.Trim(arguments, "*:) ") == "") {
-			s.add("tools-all", place{file: s.main, line: 1, column: 1, excerpt: "allowed-tools: " + t})
+			s.add("tools-all", s.field("allowed-tools", "allowed-tools: "+t))
 		}
 		shells = shells || t == "*" || strings.Contains(name, "bash") || strings.Contains(name, "shell") || strings.Contains(name, "terminal") || strings.Contains(name, "execute") || strings.Contains(name, "run")
 	}

@@ -38,7 +38,7 @@ func (s *scanner) listed(ds skill.Diagnostics) {
 		}
 	}
 	if s.skill != nil && slices.ContainsFunc(strings.Split(s.skill.Name, "-"), nearlyKnown) {
-		s.add("name-misspelt", place{file: s.main, line: 1, column: 1, excerpt: s.skill.Name})
+		s.add("name-misspelt", s.field("name", s.skill.Name))
 	}
 }
 

@@ -5,19 +5,36 @@ import (
 	"maps"
 )
 
-// maxStatements bounds how far values are followed in one block.
-const maxStatements = 20_000
+// Bounds on how far values are followed in one block.
+const (
+	maxStatements  = 20_000
+	maxIdentifiers = 400 // of a statement
+	maxFunctions   = 1000
+	maxParameters  = 16
+)
 
-// value is what is known of a variable: where what it holds comes from.
+// origin is where what a variable holds comes from.
+type origin uint
+
+const (
+	environment origin = 1 << iota // all of it
+	kept                           // a file or store in which people keep credentials
+	encoded                        // a key of the environment, in another form
+	fetched                        // from an address
+	decoded                        // from a text that cannot be read as it stands
+	connected                      // a connection
+	started                        // a shell that was started
+	runner                         // what runs a text, by another name
+)
+
+// value is what is known of a variable.
 type value struct {
-	environment, file, encoded bool
-	secrets                    map[string]bool // names in the environment
+	origin
+	secrets map[string]bool // names in the environment
 }
 
 func (v *value) from(o value) {
-	v.environment = v.environment || o.environment
-	v.file = v.file || o.file
-	v.encoded = v.encoded || o.encoded
+	v.origin |= o.origin
 	if len(o.secrets) > 0 && len(v.secrets) < 16 {
 		if v.secrets == nil {
 			v.secrets = map[string]bool{}
@@ -26,81 +43,223 @@ func (v *value) from(o value) {
 	}
 }
 
-func (v *value) matters() bool { return v.environment || v.file || len(v.secrets) > 0 }
+func (v *value) matters() bool { return v.origin != 0 || len(v.secrets) > 0 }
 
-// flows follows secrets through the statements of a block, from top to bottom,
-// without regard to branches and functions, to where they are sent or gathered.
-// A key that is presented in a header is used for what it is for.
-func (s *scanner) flows(name string, data []byte, b *block) {
-	variables := map[string]value{}
-	for _, u := range b.units[:min(len(b.units), maxStatements)] {
-		statement := b.code[u.start:u.end]
-		if len(variables) == 0 && !speaksOfSecrets(statement) {
-			continue
+// flow follows values through the statements of a block, from top to bottom,
+// without regard to branches: keys to where they are sent or gathered, and what
+// is fetched or decoded to where it is run. A key that is presented in a header
+// is used for what it is for.
+type flow struct {
+	s *scanner
+	t *source
+	b *block
+
+	report     bool // in the second pass
+	variables  map[string]value
+	parameters map[string][]string // of functions
+	given      map[string]value    // to parameters, by their names, by calls
+	returned   map[string]value    // by functions
+	inside     string              // the function of the statement
+}
+
+// flows follows values in a block, twice: functions are called before and after
+// they are written.
+func (s *scanner) flows(t *source, b *block) {
+	f := &flow{s: s, t: t, b: b, parameters: map[string][]string{}, given: map[string]value{}, returned: map[string]value{}}
+	for range 2 {
+		f.variables, f.inside = maps.Clone(f.returned), ""
+		for _, u := range b.units[:min(len(b.units), maxStatements)] {
+			f.statement(u)
 		}
-		v := valueOf(presented().ReplaceAll(statement, []byte(" ")), variables)
-		if v.matters() {
-			v.encoded = v.encoded || encodes().Match(statement)
-			s.flow(name, data, b, u, v)
+		f.report = true
+	}
+}
+
+func (f *flow) statement(u span) {
+	statement := f.b.code[u.start:u.end]
+	f.t.work += len(statement)
+	f.function(statement)
+	if len(f.variables) == 0 && !matters(statement) {
+		return
+	}
+	v := f.valueOf(read(f.without(statement)))
+	if len(v.secrets) > 0 && encodes().Match(statement) {
+		v.origin |= encoded
+	}
+	if v.matters() {
+		if f.report {
+			f.sinks(u, v)
 		}
-		m := assigns().FindSubmatch(statement)
-		for i := 1; i < len(m); i++ {
-			if len(m[i]) == 0 {
-				continue
-			}
-			if v.matters() {
-				variables[string(m[i])] = v
-			} else {
-				delete(variables, string(m[i]))
-			}
+		f.pass(statement, v)
+	}
+	f.assign(statement, v)
+}
+
+// without is a statement without the keys that it presents in headers.
+func (f *flow) without(statement []byte) []byte {
+	if f.b.language&shell != 0 {
+		return flags().ReplaceAll(statement, []byte(" "))
+	}
+	return presented().ReplaceAll(statement, []byte(" "))
+}
+
+// read is what of a statement is read: a variable that is set to something else is not.
+func read(statement []byte) []byte {
+	m := assigns().FindSubmatchIndex(statement)
+	if len(m) < 4 || m[2] < 0 || bytes.HasSuffix(bytes.TrimRight(statement[:m[1]-1], "="), []byte("+")) {
+		return statement
+	}
+	return statement[m[3]:]
+}
+
+// function notes the function that a statement begins.
+func (f *flow) function(statement []byte) {
+	m := defines().FindSubmatch(statement)
+	if m == nil {
+		return
+	}
+	name := string(bytes.Join([][]byte{m[1], m[3]}, nil))
+	if _, ok := f.parameters[name]; !ok && len(f.parameters) < maxFunctions {
+		f.parameters[name] = nil
+		for _, p := range identifier().FindAllSubmatch(bytes.Join([][]byte{m[2], m[4]}, []byte(" ")), maxParameters) {
+			f.parameters[name] = append(f.parameters[name], string(p[1]))
+		}
+	}
+	f.inside = name
+	for _, p := range f.parameters[name] {
+		if v, ok := f.given[p]; ok {
+			f.variables[p] = v
+		} else {
+			delete(f.variables, p)
 		}
 	}
 }
 
-// speaksOfSecrets reports whether a statement may read keys: it is cheap.
-func speaksOfSecrets(statement []byte) bool {
-	for _, word := range sourceWords {
-		if bytes.Contains(statement, word) {
-			return true
+// assign notes what variables hold after a statement.
+func (f *flow) assign(statement []byte, v value) {
+	set := func(name []byte) {
+		switch {
+		case len(name) == 0:
+		case v.matters():
+			f.variables[string(name)] = v
+		default:
+			delete(f.variables, string(name))
 		}
 	}
-	return false
+	m := assigns().FindSubmatch(statement)
+	for i := 1; i < len(m); i++ {
+		set(m[i])
+	}
+	if !v.matters() {
+		return
+	}
+	if f.b.language&shell != 0 {
+		for _, m := range writesTo().FindAllSubmatch(statement, 4) {
+			set(m[1])
+			set(m[2])
+		}
+		return
+	}
+	for _, m := range callbacks().FindAllSubmatch(statement, 4) { // what is done with it when it is there
+		set(m[1])
+		set(m[2])
+	}
+	if m := grows().FindSubmatch(statement); m != nil {
+		set(m[1])
+	}
+	if f.inside != "" && returns().Match(statement) {
+		f.returned[f.inside], f.variables[f.inside] = v, v
+	}
 }
 
-var sourceWords = [][]byte{[]byte("environ"), []byte("process.env"), []byte("getenv"), []byte(".ssh"), []byte(".aws"), []byte(".gnupg"), []byte("id_"), []byte("netrc"),
-	[]byte(".kube"), []byte(".docker"), []byte("gcloud"), []byte(".git-cred"), []byte(".npmrc"), []byte(".pypirc"), []byte("/etc/shadow"), []byte("ogin"), []byte("cookies"), []byte("_history"), []byte("wallet.dat")}
+// pass notes what functions are called with.
+func (f *flow) pass(statement []byte, v value) {
+	for _, m := range calls().FindAllSubmatch(statement, 8) {
+		for _, p := range f.parameters[string(m[1])] {
+			known := f.given[p]
+			known.from(v)
+			f.given[p] = known
+		}
+	}
+}
 
 // valueOf is what a statement reads, itself or by the variables that it names.
-func valueOf(statement []byte, variables map[string]value) value {
+func (f *flow) valueOf(statement []byte) value {
 	var v value
-	v.environment = wholeEnvironment().Match(statement)
-	v.file = keptFile().Match(statement)
+	for _, s := range origins {
+		if s.languages&f.b.language != 0 && s.pattern().Match(statement) {
+			v.origin |= s.origin
+		}
+	}
+	if v.origin&kept != 0 && publicKey().Match(statement) {
+		v.origin &^= kept
+	}
 	for _, m := range oneSecret().FindAllSubmatch(statement, 16) {
 		v.from(value{secrets: map[string]bool{string(m[1]): true}})
 	}
-	if len(variables) > 0 {
-		for _, id := range identifier().FindAll(statement, 400) {
-			if known, ok := variables[string(id)]; ok {
-				v.from(known)
-			}
+	if len(f.variables) == 0 {
+		return v
+	}
+	id := identifier()
+	if f.b.language&shell != 0 {
+		id = expansion()
+	}
+	for _, m := range id.FindAllSubmatch(statement, maxIdentifiers) {
+		if known, ok := f.variables[string(m[1])]; ok {
+			v.from(known)
 		}
 	}
 	return v
 }
 
-// flow reports a statement that sends or gathers what matters.
-func (s *scanner) flow(name string, data []byte, b *block, u span, v value) {
-	statement := b.code[u.start:u.end]
-	rule, where := "", []int(nil)
-	if m := network().FindIndex(statement); m != nil && (v.environment || v.file || v.encoded) {
-		rule, where = "exfil-flow", m
-	} else if m := serialises().FindIndex(statement); m != nil && len(v.secrets) >= 2 {
-		rule, where = "credentials-gathered", m
-	}
-	if rule == "" {
+// sinks reports a statement that sends, gathers or runs what matters.
+func (f *flow) sinks(u span, v value) {
+	statement, bare := f.b.code[u.start:u.end], f.b.bare[u.start:u.end]
+	has := func(o origin) bool { return v.origin&o != 0 }
+	if f.b.language&shell != 0 {
+		if has(environment | kept) {
+			f.found("exfil-flow", u, shellSends().FindIndex(statement))
+		}
 		return
 	}
-	from := b.start + u.start + where[0]
-	to := min(from+lineLength(data[from:]), b.start+u.end)
-	s.addAs(rule, b.severity(byID()[rule], data, u, where[0], where[1]), placeOf(name, data, from, to))
+	if where := network().FindIndex(statement); where != nil && has(environment|kept|encoded) {
+		f.found("exfil-flow", u, where)
+	} else if len(v.secrets) >= 2 {
+		f.found("credentials-gathered", u, serialises().FindIndex(statement))
+	}
+	if has(connected) && has(started) {
+		f.found("reverse-shell", u, []int{0, len(statement)})
+	}
+	if !has(fetched | decoded) {
+		return
+	}
+	where := executes().FindIndex(bare)
+	if where == nil && has(runner) {
+		where = calls().FindIndex(bare)
+	}
+	if where != nil {
+		switch from := f.valueOf(bare[where[0]:]).origin; {
+		case from&fetched != 0 && f.b.language == powershell:
+			f.found("fetch-run-powershell", u, where)
+		case from&fetched != 0:
+			f.found("fetch-run-code", u, where)
+		case from&decoded != 0:
+			f.found("decode-run", u, where)
+		}
+	} else if where := unpickles().FindIndex(bare); where != nil && f.valueOf(bare[where[0]:]).origin&fetched != 0 {
+		f.found("fetch-run-code", u, where)
+	}
+}
+
+// found reports a part of a statement.
+func (f *flow) found(rule string, u span, where []int) {
+	if where == nil || f.s.enough(rule, f.t.name) {
+		return
+	}
+	from := f.b.start + u.start + where[0]
+	for from < f.b.start+u.end && bytes.IndexByte([]byte(" \t\n"), f.t.data[from]) >= 0 {
+		from++
+	}
+	to := from + lineLength(f.t.data[from:f.b.start+u.end])
+	f.s.addAs(rule, f.b.severity(byID()[rule], f.t.data, u, where[0], where[1]), f.t.place(from, to))
 }

@@ -44,16 +44,3 @@ func FuzzSkill(f *testing.F) {
 		}
 	})
 }
-
-// Twice the text costs about twice the work, whatever it is: what would show
-// otherwise is a scan that does not end.
-func TestHostileTextsEnd(t *testing.T) {
-	for _, unit := range []string{"\"", "'", "`", "`a b c d e f", "(", "/*", "<!--", "\"\"\"", "curl https://", "curl |", "eval(", "password=\"", "$(", "\u200b", "```\n", "~~~", "os.environ ", "x = os.environ['A_TOKEN']\n",
-		"https://a.b:", "-----BEGIN PRIVATE KEY-----", "aHR0cHM6Ly9", "\\\n", "ignore all previous ", "rm -rf ", "base64 -d | ", "\x1b[", "а", "npx a"} {
-		text := []byte(strings.Repeat(unit, 1<<14/len(unit)))
-		files := fstest.MapFS{"a.md": {Data: text}, "a.sh": {Data: text}, "a.py": {Data: text}, "a.js": {Data: text}}
-		if _, err := scan.Skill(context.Background(), files, ""); err != nil {
-			t.Errorf("%q: %v", unit, err)
-		}
-	}
-}

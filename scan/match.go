@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"slices"
-	"unicode/utf8"
 )
 
 // Bounds on the work that the words in one file can cause.
@@ -18,30 +17,31 @@ type hit struct{ end, rule int }
 
 // text looks through a file that is text.
 func (s *scanner) text(ctx context.Context, name string, data []byte) {
-	s.characters(name, data)
+	t := newSource(name, data)
+	defer func() { s.work += t.work }()
+	s.characters(t)
 	if isMarkdown(name) {
 		if s.mentioned += len(data); s.mentioned <= maxMentions {
 			s.mentions = append(s.mentions, data)
 		}
 	}
 	hits := s.hits(data)
-	bs := blocks(name, data)
-	for _, b := range bs {
+	for _, b := range t.blocks() {
 		if ctx.Err() != nil {
 			return
 		}
 		from, _ := slices.BinarySearchFunc(hits, b.start+1, func(h hit, at int) int { return h.end - at })
 		to, _ := slices.BinarySearchFunc(hits, b.end+1, func(h hit, at int) int { return h.end - at })
-		s.block(ctx, name, data, b, hits[from:to])
+		s.block(ctx, t, b, hits[from:to])
 		if name == s.main && b.language == shell && s.shell == nil {
-			p := placeOf(name, data, b.start, min(b.end, b.start+lineLength(data[b.start:])))
+			p := t.place(b.start, b.start+lineLength(data[b.start:b.end]))
 			s.shell = &p
 		}
 	}
 	if l := fileLanguage(name, data); l&anyCode != 0 && !isMarkdown(name) {
 		s.scripts[name] = true
 	}
-	s.serversIn(name, data)
+	s.serversIn(t)
 }
 
 // hits finds the words of all rules, in order.
@@ -71,7 +71,7 @@ func (s *scanner) hits(data []byte) []hit {
 }
 
 // block tries the rules whose words are in a block.
-func (s *scanner) block(ctx context.Context, name string, data []byte, b *block, hits []hit) {
+func (s *scanner) block(ctx context.Context, t *source, b *block, hits []hit) {
 	tried := map[int]int{} // by rule: the unit that was tried last, from 1
 	flows := false
 	for _, h := range hits {
@@ -79,24 +79,24 @@ func (s *scanner) block(ctx context.Context, name string, data []byte, b *block,
 		if !b.suits(r) {
 			continue
 		}
-		if r.pattern == nil { // words of the rules about flows
-			flows = true
+		flows = flows || r.flows
+		if r.pattern == nil {
 			continue
 		}
-		b.lex(data)
+		b.lex(t)
 		unit, ok := b.unit(h.end - 1)
-		if !ok || tried[h.rule] == unit+1 || s.enough(r.ID, name) {
+		if !ok || tried[h.rule] == unit+1 || s.enough(r.ID, t.name) {
 			continue
 		}
 		tried[h.rule] = unit + 1
 		if ctx.Err() != nil {
 			return
 		}
-		s.try(r, name, data, b, b.units[unit])
+		s.try(r, t, b, b.units[unit])
 	}
 	if flows {
-		b.lex(data)
-		s.flows(name, data, b)
+		b.lex(t)
+		s.flows(t, b)
 	}
 }
 
@@ -116,12 +116,13 @@ func (b *block) suits(r *Rule) bool {
 }
 
 // try looks for a rule in one unit.
-func (s *scanner) try(r *Rule, name string, data []byte, b *block, u span) {
+func (s *scanner) try(r *Rule, t *source, b *block, u span) {
 	src := b.code
 	if r.bare {
 		src = b.bare
 	}
 	unit := src[u.start:u.end]
+	t.work += len(unit)
 	m := r.pattern().FindSubmatchIndex(unit)
 	if m == nil || r.unless != nil && r.unless().Match(unit) {
 		return
@@ -139,10 +140,10 @@ func (s *scanner) try(r *Rule, name string, data []byte, b *block, u span) {
 		return
 	}
 	from, to := b.start+u.start+m[0], b.start+u.start+m[1]
-	for from < to && (data[from] == ' ' || data[from] == '\n' || data[from] == '\t') {
+	for from < to && (t.data[from] == ' ' || t.data[from] == '\n' || t.data[from] == '\t') {
 		from++
 	}
-	p := placeOf(name, data, from, to)
+	p := t.place(from, to)
 	switch {
 	case s.at != nil:
 		p.line, p.column = s.at.line, s.at.column
@@ -150,7 +151,7 @@ func (s *scanner) try(r *Rule, name string, data []byte, b *block, u span) {
 		r.note(s, groups, p)
 		return
 	}
-	s.addAs(r.ID, b.severity(r, data, u, m[0], m[1]), p)
+	s.addAs(r.ID, b.severity(r, t.data, u, m[0], m[1]), p)
 }
 
 // severity lowers that of a rule where the text around shows what is bad, as
@@ -192,17 +193,11 @@ func comments(before []byte) bool {
 // speak of attacks: it is mentioned, not said.
 func quoted(unit []byte, from, to int) bool {
 	before, after := unit[max(0, from-160):from], unit[to:min(len(unit), to+160)]
-	for _, q := range []string{`"`, "`", "“", "”", "'"} {
-		if n := bytes.Count(before, []byte(q)); q != "'" && n%2 == 1 && bytes.Contains(after, []byte(q)) {
+	for _, q := range []string{`"`, "`", "“", "”"} {
+		q := []byte(q)
+		if bytes.Count(before, q)%2 == 1 && bytes.Contains(after, q) && !bytes.Contains(unit[from:to], q) {
 			return true
 		}
 	}
 	return warning().Match(before) || warning().Match(after)
-}
-
-// placeOf is a part of a file.
-func placeOf(name string, data []byte, from, to int) place {
-	start := bytes.LastIndexByte(data[:from], '\n') + 1
-	return place{file: name, line: 1 + bytes.Count(data[:start], []byte("\n")), column: 1 + utf8.RuneCount(data[start:from]),
-		excerpt: string(data[from:min(to, from+4*maxExcerpt, len(data))])}
 }

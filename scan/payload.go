@@ -17,7 +17,7 @@ var looksLikeCode = pattern.New(`(?i)\b(import\s+(os|sys|socket|subprocess|base6
 // three layers.
 func decodesToCode(s string) bool {
 	for range 3 {
-		out, ok := decoded(s)
+		out, ok := decode(s)
 		if !ok {
 			return false
 		}
@@ -29,7 +29,7 @@ func decodesToCode(s string) bool {
 	return false
 }
 
-func decoded(s string) ([]byte, bool) {
+func decode(s string) ([]byte, bool) {
 	if out, err := hex.DecodeString(s); err == nil {
 		return out, readable(out)
 	}
@@ -63,14 +63,4 @@ func publicAddress(s string) bool {
 		}
 	}
 	return s != "8.8.8.8" && s != "1.1.1.1" && s != "1.2.3.4"
-}
-
-// knownIndex reports whether packages come from a registry that is everybody's.
-func knownIndex(match string) bool {
-	for _, host := range []string{"//pypi.org/", "//test.pypi.org/", "//registry.npmjs.org", "//download.pytorch.org/", "//registry.yarnpkg.com", "//npm.pkg.github.com", "//pypi.nvidia.com", "//registry.npmmirror.com", "//pypi.tuna.tsinghua.edu.cn", "//mirrors.aliyun.com", "//localhost", "//127.0.0.1"} {
-		if strings.Contains(match, host) {
-			return true
-		}
-	}
-	return false
 }

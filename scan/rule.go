@@ -21,6 +21,7 @@ type Rule struct {
 	pattern   func() *regexp.Regexp
 	unless    func() *regexp.Regexp // a unit in which this is found is passed over
 	bare      bool                  // what strings hold does not count
+	flows     bool                  // values are followed where one of the words is (flow.go)
 	accept    func(match []string) bool
 	note      func(s *scanner, match []string, p place) // what to do with a match, where it is no finding yet
 }

@@ -1,10 +1,5 @@
 package scan
 
-import (
-	"strings"
-	"unicode"
-)
-
 // commands is where command lines stand: in scripts, in strings of programs,
 // and in configuration.
 const commands = anyCode | config
@@ -14,52 +9,6 @@ const (
 	fetches = `\b(curl|wget|aria2c|fetch|http)\b(?:[^|;&\n]|\\\n)*(https?://|\$\{?\w|ftp://|[\w-]+\.[a-z]{2,})(?:[^|;\n\\]|\\\n|\\.)*`
 	runs    = `(sudo\s+(-\w+\s+)*)?(env\s+(\w+=\S+\s+)*)?(\S*/)?(((ba|z|k|da|a|fi)?sh|iex|powershell|pwsh)\b|(python[\d.]*|node|perl|ruby|php|osascript)\s*(-\s*)?($|[\n;&|"')` + "`" + `]))`
 )
-
-// installers are where well-known tools tell people to fetch and run from.
-var installers = []string{"astral.sh", "sh.rustup.rs", "rustup.rs", "get.docker.com", "deno.land", "bun.sh", "get.pnpm.io", "fnm.vercel.app", "raw.githubusercontent.com/nvm-sh/", "raw.githubusercontent.com/homebrew/",
-	"install.python-poetry.org", "get.helm.sh", "raw.githubusercontent.com/helm/", "aka.ms/", "foundry.paradigm.xyz", "l2.io", "install.determinate.systems", "nixos.org", "cli.github.com", "fly.io/install", "get.sdkman.io", "starship.rs", "ollama.com/install", "ollama.ai/install",
-	"claude.ai/install", "deb.nodesource.com", "rpm.nodesource.com", "bootstrap.pypa.io", "pyenv.run", "mise.run", "mise.jdx.dev", "get.k3s.io", "taskfile.dev", "sdk.cloud.google.com", "cli.run.pre", "chocolatey.org/install", "community.chocolatey.org/install", "get.scoop.sh", "win.rustup.rs",
-	"raw.githubusercontent.com/github/", "gh.io/", "install.duckdb.org", "dot.net/", "download.docker.com", "get.volta.sh", "vercel.com", "supabase.com", "aspire.dev", "raw.githubusercontent.com/cli/"}
-
-// installer reports whether all that a command names to fetch from is a listed one: a
-// listed host beside another, or as a part of another, is none.
-func installer(match string) bool {
-	found := addresses(match)
-	for _, address := range found {
-		if !listed(address) {
-			return false
-		}
-	}
-	return len(found) > 0
-}
-
-// addresses are the words of a command that it may fetch from, without their schemes.
-func addresses(match string) []string {
-	var out []string
-	words := strings.FieldsFunc(strings.ToLower(match), func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`=()<>|;,", r) })
-	for _, word := range words {
-		_, rest, schemed := strings.Cut(word, "://")
-		if !schemed {
-			rest = word
-		}
-		host, _, _ := strings.Cut(rest, "/")
-		if schemed || unicode.IsLetter(rune(word[0])) && strings.Contains(host, ".") {
-			out = append(out, rest)
-		}
-	}
-	return out
-}
-
-// listed reports whether an address without its scheme begins with a listed one.
-func listed(address string) bool {
-	host, _, _ := strings.Cut(address, "/")
-	for _, entry := range installers {
-		if host == entry || host == "www."+entry || strings.Contains(entry, "/") && strings.HasPrefix(address, entry) {
-			return true
-		}
-	}
-	return false
-}
 
 // shellRules are about commands.
 func shellRules() []Rule {
@@ -78,7 +27,7 @@ func shellRules() []Rule {
 			pattern: re(`\b(curl|wget)\b[^|;&]*?(-o|-O|--output|--output-document|>)\s*["']?(/tmp/[^\s;&"']+|/var/tmp/[^\s;&"']+|/dev/shm/[^\s;&"']+|\.[\w-][^\s;&"']*)["']?[^;&|\n]*(&&|;|\n)+\s*((sudo\s+)?chmod\s+(\+x|[0-7]*[157][0-7]*|u\+x|a\+x)\s+[^;&\n]+(&&|;|\n)\s*)(sudo\s+)?(\./|/tmp/|/var/tmp/|/dev/shm/|(ba)?sh\s)`),
 			Message: "it fetches a program into a temporary place, makes it executable, and runs it",
 			Advice:  "find out what the program is; bring it along, or install it from a registry"},
-		{ID: "fetch-run-powershell", Severity: High, Looks: Code, languages: commands | powershell, words: []string{"iex", "invoke-expression", "downloadstring", "-encodedcommand", "-enc "},
+		{ID: "fetch-run-powershell", Severity: High, Looks: Code, flows: true, languages: commands | powershell, words: []string{"iex", "invoke-expression", "downloadstring", "-encodedcommand", "-enc ", "scriptblock"},
 			pattern: re(`(\b(irm|iwr|invoke-webrequest|invoke-restmethod|downloadstring)\b[^|;\n]*\|\s*(iex|invoke-expression)\b|\b(iex|invoke-expression)\b\s*[\s(]*(\(?new-object\s+[\w.]*webclient|\(?\s*(irm|iwr|invoke-webrequest|invoke-restmethod)\b)[^\n]*|powershell[^\n]*\s-(enc|encodedcommand|e)\s+[A-Za-z0-9+/=]{20,})`),
 			accept:  func(m []string) bool { return !installer(m[0]) },
 			Message: "it runs what it fetches or decodes, without anybody having seen it",
@@ -104,8 +53,25 @@ func shellRules() []Rule {
 			pattern: re(`((/tmp/\.|/var/tmp/\.|/dev/shm/)[\w.-]+["']?\s*\|\s*((ba|z)?sh|python\d?|perl|curl|nc)\b|(^|[;&|]\s*|\b(ba|z)?sh\s+|\bsource\s+|\bpython\d?\s+|nohup\s+|chmod\s+\S*[x7]\S*\s+)["']?(/tmp/\.[\w-]|/var/tmp/\.[\w-]|/dev/shm/)[\w./-]*)`),
 			Message: "it runs or sends a file that lies hidden in a temporary place",
 			Advice:  "find out what the file is; programs do not hide their own"},
-		{ID: "reverse-shell", Severity: High, Looks: Code, languages: commands, words: []string{"/dev/tcp/", "/dev/udp/", "nc ", "ncat", "netcat", "socat", "pty.spawn", "os.dup2", "tcpclient", "mkfifo", "fsockopen", "child_process"},
-			pattern: re(`(\b(ba|z|k)?sh\s+-i\s*[>&<]+\s*/dev/(tcp|udp)/|[<>]&?\s*/dev/(tcp|udp)/[^\s/]+/\d+\s*(0>&1|2>&1|<&1)|exec\s+\d+<>\s*/dev/(tcp|udp)/|\b(nc|ncat|netcat)\b[^\n;]*\s(-\w*[ec]\w*|--exec|--sh-exec)\s+["']?(/\w+)*/?((ba|z)?sh|cmd(\.exe)?|powershell)\b|\b(nc|ncat|netcat)\b[^|\n;]*\|\s*(/\w+)*/?(ba|z)?sh\b|mkfifo[^\n]*\|\s*(nc|ncat|netcat|openssl|telnet)\b|\bsocat\b[^\n]*\bexec:|os\.dup2\s*\([^\n]*fileno\(\)|pty\.spawn\s*\(\s*["']/bin|new-object\s+(system\.)?net\.sockets\.tcpclient|fsockopen\s*\([^\n]*\bproc_open)`),
+		{ID: "split-command", Severity: High, Looks: Code, languages: shell | inline, words: []string{"''", `""`, "${ifs}", "$ifs"},
+			pattern: re(`(?:^|[\s|;&(` + "`" + `])(\w+(?:''|"")\w+(?:(?:''|"")\w+)*)(?:$|[\s;|&)` + "`" + `])|\w\$\{?IFS\}?[\w/$-]`),
+			accept:  func(m []string) bool { return m[1] == "" || hiddenCommand(m[1]) },
+			Message: "it writes a command in pieces, so that it is not found",
+			Advice:  "put the pieces together and see what it does"},
+		{ID: "archive-password", Severity: Medium, Looks: Code, languages: commands, words: []string{"unzip ", "7z ", "7za ", "unrar ", "expand-archive"},
+			pattern: re(`\bunzip\s[^\n|;&]*-P\s*["']?[^\s"'$]|\b7za?\s+[xe]\s[^\n|;&]*\s-p[^\s$]|\bunrar\s+[xe]\s[^\n|;&]*-p[^\s$-]`),
+			Message: "it unpacks an archive with a password, which keeps others from looking into it",
+			Advice:  "unpack it yourself, and scan what it holds"},
+		{ID: "agent-settings", Severity: High, Looks: Code, words: []string{"bypasspermissions", "dangerously-skip-permissions", "approval_policy", "autoapprove"},
+			pattern: re(`(defaultMode|permission[-_]?mode)["']?\s*[:=]\s*["']bypassPermissions["']|(>>|tee\s+-a|writeFile\w*\(|write_text\()[^\n]*(dangerously-skip-permissions|approval_policy\s*=\s*["\\]*never)|dangerously-skip-permissions[^\n]*(>>|\|\s*tee\s+-a)\s*["']?(~|\$home|\$\{home\})/\.`),
+			Message: "it switches off that an agent asks before it acts",
+			Advice:  "do not run it; look at the settings of your agents where it was run"},
+		{ID: "files-taken", Severity: High, Looks: Code, words: []string{"encrypted"},
+			pattern: re(`\b(your|all)\s+(\w+\s+){0,2}?(files|documents|data|photos)\s+(are|have\s+been|were)\s+(now\s+|all\s+)?encrypted\b[^\n]{0,200}\b(btc|bitcoins?|monero|xmr|ransom|pay|wallet|decrypt\w*)\b`),
+			Message: "it holds the note of somebody who takes files for ransom",
+			Advice:  "do not run it"},
+		{ID: "reverse-shell", Severity: High, Looks: Code, flows: true, languages: commands, words: []string{"/dev/tcp/", "/dev/udp/", "nc ", "ncat", "netcat", "socat", "pty.spawn", "os.dup2", "tcpclient", "mkfifo", "fsockopen", "child_process", "io::socket", "tcpsocket", "/inet/tcp/"},
+			pattern: re(`(\b(ba|z|k)?sh\s+-i\s*[>&<]+\s*/dev/(tcp|udp)/|[<>]&?\s*/dev/(tcp|udp)/[^\s/]+/\d+\s*(0>&1|2>&1|<&1)|exec\s+\d+<>\s*/dev/(tcp|udp)/|\b(nc|ncat|netcat)\b[^\n;]*\s(-\w*[ec]\w*|--exec|--sh-exec)\s+["']?(/\w+)*/?((ba|z)?sh|cmd(\.exe)?|powershell)\b|\b(nc|ncat|netcat)\b[^|\n;]*\|\s*(/\w+)*/?(ba|z)?sh\b|mkfifo[^\n]*\|\s*(nc|ncat|netcat|openssl|telnet)\b|\bsocat\b[^\n]*\bexec:|os\.dup2\s*\([^\n]*fileno\(\)|pty\.spawn\s*\(\s*["']/bin|new-object\s+(system\.)?net\.sockets\.tcpclient|fsockopen\s*\([^\n]*\b(proc_open|shell_exec|exec|system|passthru)\b|\bperl\s[^\n]*\bSocket\b[^\n]*\b(exec|system)\b|\bruby\s[^\n]*\bTCPSocket\b[^\n]*\b(exec|spawn|popen|sh)\b|\bg?awk\s[^\n]*/inet/tcp/)`),
 			unless:  re(`pty\.spawn\(\s*["']/bin/(ba)?sh["']\s*\)\s*#\s*terminal`),
 			Message: "it gives somebody at the other end of a connection a shell",
 			Advice:  "do not run it"},

@@ -12,7 +12,6 @@ package scan
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,108 +33,39 @@ const (
 	MaxPerRule = 10
 )
 
-// Severity says how much a finding asks for a person's eyes.
-type Severity int
-
-// The severities, from what is worth knowing to what is rarely harmless.
-const (
-	Info Severity = iota
-	Low
-	Medium
-	High
-)
-
-var severities = [...]string{"info", "low", "medium", "high"}
-
-func (s Severity) String() string {
-	if s < Info || s > High {
-		return fmt.Sprintf("Severity(%d)", int(s))
-	}
-	return severities[s]
-}
-
-// ParseSeverity reads what [Severity.String] writes.
-func ParseSeverity(s string) (Severity, error) {
-	if i := slices.Index(severities[:], s); i >= 0 {
-		return Severity(i), nil
-	}
-	return 0, fmt.Errorf("severity %q is none of info, low, medium, high", s)
-}
-
-// MarshalJSON writes the severity as its word.
-func (s Severity) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }
-
-// UnmarshalJSON reads the word of a severity.
-func (s *Severity) UnmarshalJSON(data []byte) error {
-	var word string
-	if err := json.Unmarshal(data, &word); err != nil {
-		return fmt.Errorf("read severity: %w", err)
-	}
-	v, err := ParseSeverity(word)
-	*s = v
-	return err
-}
-
-// Finding is one place in a skill that somebody should look at.
-type Finding struct {
-	// Rule is the id of the rule, lower-case with hyphens; stable.
-	Rule     string   `json:"rule"`
-	Severity Severity `json:"severity"`
-	// File is the path inside the skill, with what could drive a terminal or
-	// cannot be seen written as \u{…}.
-	File string `json:"file"`
-	// Line and Column are 1-based, in lines and characters; 0 where the finding
-	// is about the file or the skill as a whole.
-	Line   int `json:"line"`
-	Column int `json:"column"`
-	// Excerpt is the words that were found, on one line and cut, with the
-	// characters of File, and without the secrets that were found.
-	Excerpt string `json:"excerpt"`
-	Message string `json:"message"`
-	Advice  string `json:"advice"`
-}
-
-// Report is what was found in one skill.
-type Report struct {
-	// Name is that of the skill, "" where there is no SKILL.md that loads.
-	Name string `json:"name"`
-	// Findings are sorted: by severity, the highest first, then by place.
-	Findings []Finding `json:"findings"`
-	Files    int       `json:"files"` // that were looked at
-	Bytes    int64     `json:"bytes"` // that were read
-	// Truncated says that a bound was met and something not looked at or reported.
-	Truncated bool `json:"truncated"`
-}
-
-// Worst is the highest severity in the report, and false where there is no finding.
-func (r *Report) Worst() (Severity, bool) {
-	if len(r.Findings) == 0 {
-		return Info, false
-	}
-	return r.Findings[0].Severity, true
-}
-
 // Skill looks through the files of the skill that is rooted at fsys, and of a tree
 // without a SKILL.md alike. folder is the name of its directory, as for
 // [skill.Parse]. What is wrong with a file is a finding; an error means that the
 // files could not be listed, or that ctx ended. It is safe for concurrent use.
 func Skill(ctx context.Context, fsys fs.FS, folder string) (*Report, error) {
-	files, ds, err := skill.List(fsys)
-	if err != nil {
+	s := newScanner(fsys)
+	if err := s.scan(ctx, folder); err != nil {
 		return nil, fmt.Errorf("scan skill: %w", err)
 	}
-	s := &scanner{fsys: fsys, files: files, report: &Report{Findings: []Finding{}},
+	return s.report, nil
+}
+
+func newScanner(fsys fs.FS) *scanner {
+	return &scanner{fsys: fsys, report: &Report{Findings: []Finding{}},
 		scripts: map[string]bool{}, hosts: map[string]place{}, seen: map[key]bool{}, count: map[key]int{}}
-	if err := s.manifest(folder); err != nil {
-		return nil, err
+}
+
+// scan makes the report.
+func (s *scanner) scan(ctx context.Context, folder string) error {
+	files, ds, err := skill.List(s.fsys)
+	if err != nil {
+		return err
 	}
-	s.listed(ds)
+	if err := s.manifest(folder); err != nil {
+		return err
+	}
 	for _, f := range files {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("scan skill: %w", context.Cause(ctx))
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		s.file(ctx, f)
 	}
+	s.listed(ds)
 	s.compare()
 	slices.SortStableFunc(s.report.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule))
@@ -143,15 +73,15 @@ func Skill(ctx context.Context, fsys fs.FS, folder string) (*Report, error) {
 	if len(s.report.Findings) > MaxFindings {
 		s.report.Findings, s.report.Truncated = s.report.Findings[:MaxFindings], true
 	}
-	return s.report, nil
+	return nil
 }
 
 // scanner is the state of one scan.
 type scanner struct {
 	fsys   fs.FS
-	files  skill.Manifest
 	skill  *skill.Skill // nil where none loads
 	main   string       // the path of its SKILL.md
+	head   []byte       // what that says; nil before it is read
 	report *Report
 
 	mentions  [][]byte // text of all Markdown, where scripts are named
@@ -161,6 +91,7 @@ type scanner struct {
 	shell     *place           // a command for a shell
 
 	buffer    []byte // of files that are not kept
+	work      int    // bytes that patterns and searches looked at
 	last, hit []int  // scratch of hits, by rule
 	at        *place // that is reported, for what stands in no file as it is
 	seen      map[key]bool
@@ -187,11 +118,11 @@ func (s *scanner) manifest(folder string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("scan skill: %w", err)
+		return err
 	}
 	parsed, ds, err := skill.Parse(s.fsys, folder)
 	if err != nil {
-		return fmt.Errorf("scan skill: %w", err)
+		return err
 	}
 	s.main = name
 	if parsed != nil && ds.Loads() {
@@ -219,6 +150,9 @@ func (s *scanner) file(ctx context.Context, f skill.File) {
 	}
 	if s.binary(f, data) {
 		return
+	}
+	if f.Path == s.main {
+		s.head = data
 	}
 	s.text(ctx, f.Path, data)
 }

@@ -34,11 +34,12 @@ type server struct {
 const maxServerFile = 1 << 20
 
 // serversIn looks at the servers of a configuration file, or of the frontmatter.
-func (s *scanner) serversIn(name string, data []byte) {
+func (s *scanner) serversIn(t *source) {
+	name, data := t.name, t.data
 	switch {
 	case name == s.main && s.skill != nil:
 		if len(s.skill.MCPServers.Configs) > 0 {
-			s.servers(name, data, s.skill.MCPServers.Configs)
+			s.servers(t, s.skill.MCPServers.Configs)
 		}
 	case strings.ToLower(path.Ext(name)) == ".json" && len(data) <= maxServerFile && (bytes.Contains(data, []byte(`"mcpServers"`)) || bytes.Contains(data, []byte(`"servers"`))):
 		var file struct {
@@ -46,13 +47,13 @@ func (s *scanner) serversIn(name string, data []byte) {
 			Servers    json.RawMessage `json:"servers"`
 		}
 		if json.Unmarshal(data, &file) == nil {
-			s.servers(name, data, file.MCPServers)
-			s.servers(name, data, file.Servers)
+			s.servers(t, file.MCPServers)
+			s.servers(t, file.Servers)
 		}
 	}
 }
 
-func (s *scanner) servers(name string, data []byte, raw json.RawMessage) {
+func (s *scanner) servers(t *source, raw json.RawMessage) {
 	var all map[string]json.RawMessage
 	if len(raw) == 0 || json.Unmarshal(raw, &all) != nil || len(all) > 256 {
 		return
@@ -62,11 +63,8 @@ func (s *scanner) servers(name string, data []byte, raw json.RawMessage) {
 		if json.Unmarshal(all[key], &v) != nil || v.Command == "" {
 			continue
 		}
-		at := max(bytes.Index(data, []byte(v.Command)), 0)
-		if i := bytes.Index(data, []byte(key)); i >= 0 {
-			at = i + max(bytes.Index(data[i:], []byte(v.Command)), 0)
-		}
-		s.server(placeOf(name, data, at, at), v)
+		at := max(0, keyed(t.data, key))
+		s.server(t.place(at, at), v)
 	}
 }
 
@@ -107,6 +105,6 @@ func (s *scanner) command(p place, text string) {
 	data := []byte(text)
 	b := &block{end: len(data), language: config}
 	s.at = &p
-	s.block(context.Background(), p.file, data, b, s.hits(data))
+	s.block(context.Background(), newSource(p.file, data), b, s.hits(data))
 	s.at = nil
 }

@@ -29,12 +29,21 @@ var syntaxes = map[language]*syntax{
 	plainText:  {},
 }
 
+// lexer reads one block.
+type lexer struct {
+	*syntax
+	src     []byte
+	lineEnd int             // of the line that was asked for last
+	never   map[string]bool // what does not close in the rest of the block
+	work    *int
+}
+
 // lex returns two copies of the same length as src: code has its comments
 // blanked, bare also what is in strings, with their ends of lines. It takes linear time.
-func lex(src []byte, l *syntax) (code, bare []byte) {
+func (t *source) lex(src []byte, l *syntax) (code, bare []byte) {
 	code, bare = bytes.Clone(src), bytes.Clone(src)
-	never := map[string]bool{} // what does not close in the rest of the file
-	first := true              // nothing but blanks came before in the line
+	x := &lexer{syntax: l, src: src, lineEnd: -1, never: map[string]bool{}, work: &t.work}
+	first := true // nothing but blanks came before in the line
 	for i := 0; i < len(src); {
 		c := src[i]
 		if c == '\n' {
@@ -46,7 +55,7 @@ func lex(src []byte, l *syntax) (code, bare []byte) {
 			i++
 			continue
 		}
-		end, comment := l.token(src, i, never)
+		end, comment := x.token(i)
 		if end == 0 {
 			first = false
 			if c == '\\' {
@@ -84,35 +93,43 @@ func (l *syntax) opener(src []byte) int {
 }
 
 // token returns the end of the comment or string that begins at i, 0 where none does.
-func (l *syntax) token(src []byte, i int, never map[string]bool) (end int, comment bool) {
-	rest := src[i:]
-	for _, mark := range l.line {
-		if bytes.HasPrefix(rest, []byte(mark)) && (!l.hashWord || i == 0 || strings.IndexByte(" \t\n;|&(", src[i-1]) >= 0) &&
-			(mark != "//" || i == 0 || src[i-1] != ':') { // of a URL that stands bare
-			return i + lineLength(rest), true
+func (x *lexer) token(i int) (end int, comment bool) {
+	rest := x.src[i:]
+	for _, mark := range x.line {
+		if bytes.HasPrefix(rest, []byte(mark)) && (!x.hashWord || i == 0 || strings.IndexByte(" \t\n;|&(", x.src[i-1]) >= 0) &&
+			(mark != "//" || i == 0 || x.src[i-1] != ':') { // of a URL that stands bare
+			return x.endOfLine(i), true
 		}
 	}
-	if l.open != "" && bytes.HasPrefix(rest, []byte(l.open)) && !never[l.shut] {
-		if n := bytes.Index(rest[len(l.open):], []byte(l.shut)); n >= 0 {
-			return i + len(l.open) + n + len(l.shut), true
+	if x.open != "" && bytes.HasPrefix(rest, []byte(x.open)) && !x.never[x.shut] {
+		if n := x.closing(rest[len(x.open):], x.shut, true); n > 0 {
+			return i + len(x.open) + n, true
 		}
-		never[l.shut] = true
+		x.never[x.shut] = true
 	}
-	for _, q := range l.long {
-		if bytes.HasPrefix(rest, []byte(q)) && !never[q] {
-			if n := closing(rest[len(q):], q, strings.Contains(l.raw, q)); n > 0 {
+	for _, q := range x.long {
+		if bytes.HasPrefix(rest, []byte(q)) && !x.never[q] {
+			if n := x.closing(rest[len(q):], q, strings.Contains(x.raw, q)); n > 0 {
 				return i + len(q) + n, false
 			}
-			never[q] = true
+			x.never[q] = true
 		}
 	}
-	if strings.IndexByte(l.quotes, src[i]) >= 0 {
-		line := rest[:lineLength(rest)]
-		if n := closing(line[1:], string(src[i]), false); n > 0 {
+	if c := x.src[i]; strings.IndexByte(x.quotes, c) >= 0 {
+		if n := x.closing(x.src[i+1:x.endOfLine(i)], string(c), false); n > 0 {
 			return i + 1 + n, false
 		}
 	}
 	return 0, false
+}
+
+// endOfLine is the offset of the end of the line around i.
+func (x *lexer) endOfLine(i int) int {
+	if i > x.lineEnd {
+		x.lineEnd = i + lineLength(x.src[i:])
+		*x.work += x.lineEnd - i
+	}
+	return x.lineEnd
 }
 
 func lineLength(s []byte) int {
@@ -123,16 +140,18 @@ func lineLength(s []byte) int {
 }
 
 // closing returns the offset behind the quote that ends a string, 0 where none does.
-func closing(s []byte, quote string, raw bool) int {
+func (x *lexer) closing(s []byte, quote string, raw bool) int {
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' && !raw {
 			i++
 			continue
 		}
 		if s[i] == quote[0] && bytes.HasPrefix(s[i:], []byte(quote)) {
+			*x.work += i
 			return i + len(quote)
 		}
 	}
+	*x.work += len(s)
 	return 0
 }
 

@@ -4,11 +4,13 @@
 // same files, how many real skills it finds something serious in, and how many
 // attacks of a labelled set it finds at that severity.
 //
-//	go run ./bench/scan -speed DIR -real DIR… -labelled DIR
+//	go run ./bench/scan -speed DIR -real DIR… -labelled SET… -growth
 //
-// The labelled set is the directory benchmarks of github.com/qualixar/skillfortify:
-// a manifest.json that says of each folder whether it is malicious. -list names
-// every real skill with a finding, and every attack without one.
+// A labelled set is the directory benchmarks of github.com/qualixar/skillfortify, or
+// bench/scan/testdata/ours.txtar: with a manifest.json that says of each folder
+// whether it is malicious. -list names every real skill with a finding, and every
+// attack without one. -growth compares the time for a hostile text with that for
+// four times as much.
 package main
 
 import (
@@ -26,7 +28,8 @@ func main() {
 	speed := flag.String("speed", "", "`directory` of skills to time")
 	rounds := flag.Int("rounds", 3, "rounds of timing")
 	real := measure.Dirs("real", "`directory` with skills that are no attack (repeatable)")
-	labelled := flag.String("labelled", "", "`directory` with a manifest.json that labels skills")
+	labelled := measure.Dirs("labelled", "`set` with a manifest.json that labels skills (repeatable)")
+	growing := flag.Bool("growth", false, "compare hostile texts with longer ones")
 	list := flag.Bool("list", false, "name what was found, and what was not")
 	measure.Main("scan", true, func() error {
 		ctx := context.Background()
@@ -41,8 +44,13 @@ func main() {
 				return err
 			}
 		}
-		if *labelled != "" {
-			return recall(ctx, *labelled, *list)
+		for _, set := range *labelled {
+			if err := recall(ctx, set, *list); err != nil {
+				return err
+			}
+		}
+		if *growing {
+			return growth(ctx)
 		}
 		return nil
 	})

@@ -9,10 +9,16 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
-	"strings"
+	"strconv"
+	"testing/fstest"
+	"unicode/utf8"
 
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/loadout-dev/loadout/internal/pattern"
 	"github.com/loadout-dev/loadout/scan"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -68,9 +74,35 @@ func readFiles(dir string) error {
 
 var buffer = make([]byte, 64<<10)
 
+// openSet opens a labelled set: a directory, or a txtar archive in which
+// \u{HEX} stands for a character.
+func openSet(name string) (fs.FS, error) {
+	if filepath.Ext(name) != ".txtar" {
+		return os.DirFS(name), nil
+	}
+	archive, err := txtar.ParseFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("read the set: %w", err)
+	}
+	files := fstest.MapFS{}
+	for _, f := range archive.Files {
+		files[f.Name] = &fstest.MapFile{Data: escaped().ReplaceAllFunc(f.Data, func(m []byte) []byte {
+			r, _ := strconv.ParseUint(string(m[3:len(m)-1]), 16, 21) // the pattern lets pass no other
+			return utf8.AppendRune(nil, rune(r))
+		})}
+	}
+	return files, nil
+}
+
+var escaped = pattern.New(`\\u\{[0-9a-f]{1,5}\}`)
+
 // recall counts the attacks that are found at the highest severity.
-func recall(ctx context.Context, dir string, list bool) error {
-	data, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
+func recall(ctx context.Context, name string, list bool) error {
+	set, err := openSet(name)
+	if err != nil {
+		return err
+	}
+	data, err := fs.ReadFile(set, "manifest.json")
 	if err != nil {
 		return err
 	}
@@ -99,7 +131,12 @@ func recall(ctx context.Context, dir string, list bool) error {
 		}
 	}
 	for _, e := range manifest.Entries {
-		r, err := scanDir(ctx, filepath.Dir(filepath.Join(dir, e.Path)))
+		dir := path.Dir(e.Path)
+		files, err := fs.Sub(set, dir)
+		if err != nil {
+			return err
+		}
+		r, err := scan.Skill(ctx, files, path.Base(dir))
 		if err != nil {
 			return err
 		}
@@ -114,7 +151,7 @@ func recall(ctx context.Context, dir string, list bool) error {
 			continue
 		}
 		add("attacks, "+e.Format, found)
-		add("attack "+strings.Replace(e.Attack, "A", "A0", 1)[:1]+fmt.Sprintf("%02s", e.Attack[1:]), found)
+		add("attack "+e.Attack, found)
 		add("attacks", found)
 		if list && !found {
 			fmt.Println("  not found:", e.Path)

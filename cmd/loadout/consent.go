@@ -77,6 +77,7 @@ func (c *consent) ask(ctx context.Context, name string) (policy.Scope, error) {
 	if len(about.Scripts)+len(about.Servers)+len(sk.AllowedTools) == 0 && sk.Model == "" {
 		return "", nil
 	}
+	about.Findings = c.advise(ctx, c.rt, w.Entry)
 	payload, err := json.Marshal(wants{w.Entry.Name, w.Digest, sk.AllowedTools, sk.Model})
 	if err != nil {
 		return "", err

@@ -74,7 +74,7 @@ func (a *app) scan(ctx context.Context, args []string, o scanFlags) error {
 	case o.sarif && a.json:
 		return fail(exitUsage, "give one of them", "--sarif and --json are two forms")
 	}
-	out := scanOutput{Results: []scannedSkill{}, Counts: map[string]int{"high": 0, "medium": 0, "low": 0, "info": 0}, Level: level, Clean: true, Notice: scanNotice}
+	out := scanOutput{Results: []scannedSkill{}, Level: level, Clean: true, Notice: scanNotice}
 	done := a.progress("scanning skills")
 	for _, arg := range args {
 		if err = a.scanArgument(ctx, arg, &out); err != nil {
@@ -85,12 +85,13 @@ func (a *app) scan(ctx context.Context, args []string, o scanFlags) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range out.Results {
-		for _, f := range r.Findings {
-			out.Counts[f.Severity.String()]++
-			out.Clean = out.Clean && f.Severity < level
-		}
+	reports := make([]*scan.Report, len(out.Results))
+	for i, r := range out.Results {
+		worst, any := r.Worst()
+		out.Clean = out.Clean && (!any || worst < level)
+		reports[i] = r.Report
 	}
+	out.Counts = countsOf(reports...)
 	switch {
 	case a.json:
 		err = a.printJSON(out)
@@ -277,15 +278,11 @@ func (a *app) printScanned(out scanOutput) {
 }
 
 func (a *app) scanFinding(b *strings.Builder, f scan.Finding, level scan.Severity) {
-	at := plain(f.File)
-	if f.Line > 0 {
-		at = fmt.Sprintf("%s:%d:%d", at, f.Line, max(f.Column, 1))
-	}
 	style := same
 	if f.Severity >= level {
 		style = a.red
 	}
-	a.wrap(b, "  ", fmt.Sprintf("%s: %s: %s [%s]", at, f.Severity, f.Message, f.Rule), style)
+	a.wrap(b, "  ", fmt.Sprintf("%s: %s: %s [%s]", placed(f), f.Severity, f.Message, f.Rule), style)
 	if f.Excerpt != "" {
 		a.wrap(b, "      ", "“"+f.Excerpt+"”", same)
 	}
