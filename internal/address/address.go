@@ -1,6 +1,7 @@
 // Package address tells which addresses are of the public internet, for who
-// connects on behalf of code or configuration that is not the person's. It looks up
-// no name and connects to nothing.
+// connects on behalf of code or configuration that is not the person's, which are
+// of this machine, and which one a request is from behind proxies. It looks up no
+// name and connects to nothing.
 package address
 
 import (

@@ -1,0 +1,108 @@
+// Package bustest gives tests a real Redis server of their own.
+package bustest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Server is a Redis server that keeps nothing. It listens on a socket in a temporary
+// directory and on no port.
+type Server struct {
+	dir   string
+	cmd   *exec.Cmd
+	alive io.Closer // the server ends when this is closed, also by the end of the process
+}
+
+// Start starts a server and stops it when the test is over. The test is skipped where
+// there is no Redis, unless LOADOUT_TEST_REDIS says that there has to be.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	program, err := program()
+	if err != nil {
+		if os.Getenv("LOADOUT_TEST_REDIS") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	dir, err := os.MkdirTemp("", "loadout-redis-") // a short path: those of sockets are bounded
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{dir: dir}
+	t.Cleanup(func() {
+		if err := errors.Join(s.Stop(), os.RemoveAll(dir)); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Symlink(program, s.program()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// program finds the server. Debian's redis-tools has it, under another name, and comes
+// without a service; which program it is, it sees by the name it is called by.
+func program() (string, error) {
+	for _, name := range []string{"redis-server", "redis-check-rdb"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New("there is no redis-server: Redis is not installed (Debian: apt-get install redis-tools)")
+}
+
+func (s *Server) program() string { return filepath.Join(s.dir, "redis-server") }
+
+// URL is the address of the server.
+func (s *Server) URL() string { return "unix://" + s.socket() }
+
+func (s *Server) socket() string { return filepath.Join(s.dir, "redis.sock") }
+
+// Start starts the server again after [Server.Stop], and waits until it answers.
+func (s *Server) Start() error {
+	s.cmd = exec.Command("/bin/sh", "-c", `"$2" --port 0 --unixsocket "$1" --save "" --appendonly no & cat >/dev/null; kill -9 $!; wait`, "sh", s.socket(), s.program())
+	s.cmd.Dir = s.dir
+	in, err := s.cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	s.alive = in
+	var said strings.Builder
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		fmt.Fprintln(&said, lines.Text())
+		if strings.Contains(strings.ToLower(lines.Text()), "ready to accept connections") {
+			return nil
+		}
+	}
+	return fmt.Errorf("redis-server: %s", said.String())
+}
+
+// Stop ends the server at once, as when its machine fails.
+func (s *Server) Stop() error {
+	if s.alive == nil {
+		return nil
+	}
+	err := s.alive.Close()
+	s.alive = nil
+	s.cmd.Wait() // its code is that of a server that was killed
+	return err
+}

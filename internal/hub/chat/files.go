@@ -1,0 +1,130 @@
+package chat
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// Bounds of the files of one conversation.
+const (
+	MaxFile      = 8 << 20  // bytes of a file
+	MaxFiles     = 200      // files
+	MaxFileBytes = 64 << 20 // bytes together
+	maxPath      = 512      // bytes
+)
+
+// File is a file of a conversation.
+type File struct {
+	Path    string    `json:"path"`
+	Size    int64     `json:"size"`
+	SHA256  string    `json:"sha256"`
+	Updated time.Time `json:"updated"`
+}
+
+// Files returns the files of a conversation by path, at most [MaxFiles].
+func (e *Engine) Files(ctx context.Context, p account.Principal, id string) ([]File, error) {
+	if _, err := e.may(ctx, p, account.SessionRead, id); err != nil {
+		return nil, err
+	}
+	kept, err := e.db.Attachments.List(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]File, len(kept))
+	for i, a := range kept {
+		out[i] = File{Path: a.Path, Size: a.Size, SHA256: a.SHA256, Updated: a.Updated}
+	}
+	return out, nil
+}
+
+// ReadFile returns what is in a file of a conversation.
+func (e *Engine) ReadFile(ctx context.Context, p account.Principal, id, path string) ([]byte, error) {
+	if _, err := e.may(ctx, p, account.SessionRead, id); err != nil {
+		return nil, err
+	}
+	return e.db.Attachments.Read(ctx, id, path)
+}
+
+// WriteFile keeps a file in a conversation, in place of the one of that path. A turn
+// that is under way finds it when the next one begins.
+func (e *Engine) WriteFile(ctx context.Context, p account.Principal, id, path string, data []byte) error {
+	if _, err := e.may(ctx, p, account.SessionWrite, id); err != nil {
+		return err
+	}
+	return e.change(ctx, id, func(c *change) error {
+		if err := c.putFile(ctx, path, data); err != nil {
+			return err
+		}
+		return c.Audit.Append(ctx, record(p.User, "session.file.write", id, map[string]any{"path": path, "size": len(data)}))
+	})
+}
+
+// DeleteFile removes a file of a conversation.
+func (e *Engine) DeleteFile(ctx context.Context, p account.Principal, id, path string) error {
+	if _, err := e.may(ctx, p, account.SessionWrite, id); err != nil {
+		return err
+	}
+	return e.change(ctx, id, func(c *change) error {
+		if err := c.Attachments.Delete(ctx, id, path); err != nil {
+			return err
+		}
+		return c.Audit.Append(ctx, record(p.User, "session.file.delete", id, map[string]any{"path": path}))
+	})
+}
+
+// putFile keeps a file within the bounds; what is beyond is [ErrInvalid].
+func (c *change) putFile(ctx context.Context, path string, data []byte) error {
+	if err := checkPath(path); err != nil {
+		return err
+	}
+	if len(data) > MaxFile {
+		return fmt.Errorf("file %q: %w: it has more than %d bytes", path, ErrInvalid, MaxFile)
+	}
+	kept, err := c.Attachments.List(ctx, c.id)
+	if err != nil {
+		return err
+	}
+	n, size := 1, int64(len(data))
+	for _, a := range kept {
+		if a.Path == path {
+			continue
+		}
+		if strings.HasPrefix(a.Path, path+"/") || strings.HasPrefix(path, a.Path+"/") {
+			return fmt.Errorf("file %q: %w: there is %q already, and one of them has to be a directory", path, ErrInvalid, a.Path)
+		}
+		n, size = n+1, size+a.Size
+	}
+	if n > MaxFiles || size > MaxFileBytes {
+		return fmt.Errorf("file %q: %w: the conversation has %d files of %d bytes with it, more than %d of %d", path, ErrInvalid, n, size, MaxFiles, MaxFileBytes)
+	}
+	sum := sha256.Sum256(data)
+	return c.Attachments.Put(ctx, store.Attachment{Session: c.id, Path: path, SHA256: hex.EncodeToString(sum[:])}, data)
+}
+
+// checkPath says whether a path is one of a file inside a folder, on any system.
+func checkPath(path string) error {
+	var why error
+	switch {
+	case len(path) > maxPath:
+		why = fmt.Errorf("it has %d bytes, more than %d", len(path), maxPath)
+	case !fs.ValidPath(path) || path == "." || !filepath.IsLocal(path) || strings.ContainsAny(path, `\:`):
+		why = errors.New("it is none inside a folder")
+	case !utf8.ValidString(path) || strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }):
+		why = errors.New("it has characters that do not show")
+	default:
+		return nil
+	}
+	return fmt.Errorf("path %.100q: %w: %w", path, ErrInvalid, why)
+}

@@ -1,0 +1,150 @@
+package chat_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
+)
+
+// folderTools read, write and remove files of the folder of a conversation.
+func folderTools(talk *chat.Talk) []agent.Tool {
+	type file struct{ Path, Text string }
+	do := func(name string, f func(file) (string, error)) agent.Tool {
+		return tool(name, func(_ context.Context, args json.RawMessage) (*agent.Outcome, error) {
+			var in file
+			if err := json.Unmarshal(args, &in); err != nil {
+				return nil, err
+			}
+			text, err := f(in)
+			if err != nil {
+				return &agent.Outcome{Text: err.Error(), Error: true}, nil
+			}
+			return &agent.Outcome{Text: text}, nil
+		})
+	}
+	return []agent.Tool{
+		do("read", func(f file) (string, error) { b, err := talk.Folder.ReadFile(f.Path); return string(b), err }),
+		do("write", func(f file) (string, error) {
+			return "written", talk.Folder.WriteFile(f.Path, []byte(f.Text), 0o600)
+		}),
+		do("remove", func(f file) (string, error) { return "removed", talk.Folder.Remove(f.Path) }),
+		do("link", func(f file) (string, error) { return "linked", talk.Folder.Symlink(f.Text, f.Path) }),
+		do("fill", func(f file) (string, error) {
+			return "filled", talk.Folder.WriteFile(f.Path, make([]byte, chat.MaxFile+1), 0o600)
+		}),
+	}
+}
+
+// The files of a conversation go with it to whatever node has its turn, as persons and
+// tools left them.
+func TestFilesGoWithTheConversation(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
+		dir := t.TempDir()
+		k := kit{tools: folderTools}
+		nodes := []*chat.Engine{node(t, open(), k, func(o *chat.Options) { o.Dir = dir }), node(t, open(), k, func(o *chat.Options) { o.Dir = dir })}
+		a, b := nodes[0], nodes[1]
+		id := begin(t, a)
+		turn := func(e *chat.Engine, text, want string) {
+			t.Helper()
+			end(t, e, id, say(t, e, id, text))
+			if got := transcript(t, e, id); !strings.HasSuffix(got, "assistant: result: "+want) {
+				t.Errorf("after %q the transcript is\n%s", text, got)
+			}
+		}
+		if err := a.WriteFile(t.Context(), ada, id, "in/data.csv", []byte("1,2")); err != nil {
+			t.Fatal(err)
+		}
+		turn(b, `call read {"path": "in/data.csv"}`, "1,2")
+		turn(b, `call write {"path": "in/data.csv", "text": "3,4"}`, "written")
+		turn(a, `call read {"path": "in/data.csv"}`, "3,4")
+		turn(a, `call write {"path": "out.txt", "text": "\u0000x"}`, "written")
+		turn(b, `call remove {"path": "in/data.csv"}`, "removed")
+		turn(b, `call link {"path": "secret", "text": "/etc/passwd"}`, "linked")
+		files, err := a.Files(t.Context(), ada, id)
+		if err != nil || len(files) != 1 || files[0].Path != "out.txt" || files[0].Size != 2 {
+			t.Errorf("the files are %+v, %v", files, err)
+		}
+		if data, err := a.ReadFile(t.Context(), ada, id, "out.txt"); err != nil || string(data) != "\x00x" {
+			t.Errorf("it holds %q, %v", data, err)
+		}
+		if err := a.DeleteFile(t.Context(), ada, id, "out.txt"); err != nil {
+			t.Fatal(err)
+		}
+		turn(b, `call read {"path": "out.txt"}`, "openat out.txt: no such file or directory")
+		closeNode(t, a)
+		closeNode(t, b)
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("folders are left: %v, %v", left, err)
+		}
+	})
+}
+
+// A file that is too large is said to be, and the turn goes on.
+func TestFileOfAToolTooLarge(t *testing.T) {
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{tools: folderTools})
+	id := begin(t, e)
+	n := say(t, e, id, `call fill {"path": "big"}`)
+	got := until(t, e, id, 0, func(ev chat.Event) bool { return ev.Type == chat.Ended && ev.Input == n })
+	notice := ""
+	for _, ev := range got {
+		if ev.Type == chat.Notice {
+			notice = ev.Text
+		}
+	}
+	if lastOf(got).Reason != chat.Done || !strings.Contains(notice, `file "big"`) {
+		t.Errorf("the notice is %q: %s", notice, told(got))
+	}
+	if files, err := e.Files(t.Context(), ada, id); err != nil || len(files) > 0 {
+		t.Errorf("the files are %v, %v", files, err)
+	}
+}
+
+func TestBoundsOfFiles(t *testing.T) {
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{})
+	id := begin(t, e)
+	write := func(path string, data []byte) error { return e.WriteFile(t.Context(), ada, id, path, data) }
+	if err := write("dir/file", nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"", ".", "..", "../x", "/x", "a//b", "a/../b", `a\b`, "C:x", "a\x00", "a\nb", "a\u202eb", "\xff", strings.Repeat("x", 600), "dir", "dir/file/x"} {
+		if err := write(path, nil); !errors.Is(err, chat.ErrInvalid) {
+			t.Errorf("path %q: %v", path, err)
+		}
+	}
+	large := bytes.Repeat([]byte{1}, chat.MaxFile)
+	if err := write("large", append(large, 1)); !errors.Is(err, chat.ErrInvalid) {
+		t.Errorf("a file that is too large: %v", err)
+	}
+	for i := range chat.MaxFileBytes / chat.MaxFile {
+		if err := write(fmt.Sprint("large", i), large); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := write("one more", []byte("x")); !errors.Is(err, chat.ErrInvalid) {
+		t.Errorf("more than all may have: %v", err)
+	}
+	if err := write("large0", large); err != nil {
+		t.Errorf("in place of one: %v", err)
+	}
+	if err := write("large0", nil); err != nil {
+		t.Fatal(err)
+	}
+	for i := range chat.MaxFiles - 1 - chat.MaxFileBytes/chat.MaxFile {
+		if err := write(fmt.Sprint("small", i), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := write("one more", nil); !errors.Is(err, chat.ErrInvalid) {
+		t.Errorf("more than there may be: %v", err)
+	}
+}

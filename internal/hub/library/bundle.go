@@ -1,0 +1,222 @@
+package library
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// manifest is the files of a version, which have to have its digest.
+func (l *Library) manifest(ctx context.Context, v store.Version) (skill.Manifest, error) {
+	rows, err := l.db.Versions.Manifest(ctx, v.ID)
+	if err != nil {
+		return nil, err
+	}
+	files := make(skill.Manifest, len(rows))
+	for i, r := range rows {
+		files[i] = skill.File{Path: r.Path, Size: r.Size, SHA256: r.SHA256, Script: skill.IsScript(r.Path)}
+	}
+	if files.Digest() != v.Digest {
+		return nil, fmt.Errorf("the files of version %d of skill %q: %w", v.Number, v.SkillID, store.ErrCorrupt)
+	}
+	return files, nil
+}
+
+// bundle is the files of a version. ctx bounds the reading of all of them.
+func (l *Library) bundle(ctx context.Context, name string, v store.Version) (*skill.Bundle, error) {
+	files, err := l.manifest(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTree(files, func(f skill.File) ([]byte, error) { return l.files.read(ctx, f.SHA256, f.Size) })
+	if err != nil {
+		return nil, fmt.Errorf("the files of version %d of skill %q: %w", v.Number, v.SkillID, err)
+	}
+	return skill.NewBundle(t, name, nil), nil
+}
+
+// tree is the files of a manifest as a file system, each read when it is opened. It is
+// safe for concurrent use.
+type tree struct {
+	read  func(skill.File) ([]byte, error)
+	nodes map[string]*node
+}
+
+var (
+	_ fs.ReadDirFS  = (*tree)(nil)
+	_ fs.ReadFileFS = (*tree)(nil)
+	_ fs.StatFS     = (*tree)(nil)
+)
+
+// node is a file or a directory, and what is told of it.
+type node struct {
+	name  string
+	file  skill.File
+	dir   bool
+	below []fs.DirEntry // of a directory, by name
+}
+
+func newTree(files skill.Manifest, read func(skill.File) ([]byte, error)) (*tree, error) {
+	t := &tree{read: read, nodes: map[string]*node{".": {name: ".", dir: true}}}
+	for _, f := range files {
+		if !fs.ValidPath(f.Path) || f.Path == "." || t.nodes[f.Path] != nil {
+			return nil, fmt.Errorf("path %q: %w", f.Path, store.ErrCorrupt)
+		}
+		n := &node{name: path.Base(f.Path), file: f}
+		t.nodes[f.Path] = n
+		if !t.hang(n, f.Path) {
+			return nil, fmt.Errorf("path %q: %w", f.Path, store.ErrCorrupt)
+		}
+	}
+	for _, n := range t.nodes {
+		slices.SortFunc(n.below, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	}
+	return t, nil
+}
+
+// hang puts a node below its directory, which is made where it is missing; false where
+// that is a file.
+func (t *tree) hang(n *node, at string) bool {
+	for at != "." {
+		at = path.Dir(at)
+		parent := t.nodes[at]
+		if parent != nil {
+			parent.below = append(parent.below, n)
+			return parent.dir
+		}
+		parent = &node{name: path.Base(at), dir: true, below: []fs.DirEntry{n}}
+		t.nodes[at], n = parent, parent
+	}
+	return true
+}
+
+func (t *tree) find(op, name string) (*node, error) {
+	n := t.nodes[name]
+	switch {
+	case !fs.ValidPath(name):
+		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+	case n == nil:
+		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+	}
+	return n, nil
+}
+
+// Open opens a file, which is read whole and checked, or a directory.
+func (t *tree) Open(name string) (fs.File, error) {
+	n, err := t.find("open", name)
+	if err != nil {
+		return nil, err
+	}
+	if n.dir {
+		return &openDir{node: n}, nil
+	}
+	data, err := t.read(n.file)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return &openFile{node: n, Reader: bytes.NewReader(data)}, nil
+}
+
+// ReadFile returns what is in a file.
+func (t *tree) ReadFile(name string) ([]byte, error) {
+	n, err := t.find("read", name)
+	if err != nil {
+		return nil, err
+	}
+	if n.dir {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errIsDir}
+	}
+	data, err := t.read(n.file)
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
+	}
+	return data, nil
+}
+
+// Stat describes a file without reading it.
+func (t *tree) Stat(name string) (fs.FileInfo, error) {
+	n, err := t.find("stat", name)
+	if err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// ReadDir lists a directory by name.
+func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
+	n, err := t.find("readdir", name)
+	if err != nil {
+		return nil, err
+	}
+	if !n.dir {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errNotDir}
+	}
+	return slices.Clone(n.below), nil
+}
+
+var (
+	errIsDir  = fmt.Errorf("%w: it is a directory", fs.ErrInvalid)
+	errNotDir = fmt.Errorf("%w: it is no directory", fs.ErrInvalid)
+)
+
+// A node is its own fs.FileInfo and fs.DirEntry.
+
+func (n *node) Name() string               { return n.name }
+func (n *node) Size() int64                { return n.file.Size }
+func (n *node) ModTime() time.Time         { return time.Time{} }
+func (n *node) IsDir() bool                { return n.dir }
+func (n *node) Sys() any                   { return nil }
+func (n *node) Type() fs.FileMode          { return n.Mode().Type() }
+func (n *node) Info() (fs.FileInfo, error) { return n, nil }
+
+func (n *node) Mode() fs.FileMode {
+	if n.dir {
+		return fs.ModeDir | 0o555
+	}
+	return 0o444
+}
+
+func (n *node) String() string { return fs.FormatFileInfo(n) }
+
+type openFile struct {
+	*node
+	*bytes.Reader
+}
+
+func (f *openFile) Stat() (fs.FileInfo, error) { return f.node, nil }
+func (f *openFile) Close() error               { return nil }
+func (f *openFile) Size() int64                { return f.node.Size() }
+
+type openDir struct {
+	*node
+	at int
+}
+
+func (d *openDir) Stat() (fs.FileInfo, error) { return d.node, nil }
+func (d *openDir) Close() error               { return nil }
+
+func (d *openDir) Read([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: d.name, Err: errIsDir}
+}
+
+// ReadDir lists what is left, or at most n of it.
+func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
+	left := d.below[d.at:]
+	if n > 0 && len(left) == 0 {
+		return nil, io.EOF
+	}
+	if n > 0 {
+		left = left[:min(n, len(left))]
+	}
+	d.at += len(left)
+	return slices.Clone(left), nil
+}

@@ -1,0 +1,195 @@
+package library
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/scan"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// content is the files of one skill, checked and read.
+type content struct {
+	skill    *skill.Skill
+	fsys     fs.FS
+	manifest skill.Manifest
+	meta     *meta
+	findings json.RawMessage
+}
+
+// readContent reads the skill in a bundle, and refuses what is none.
+func (l *Library) readContent(ctx context.Context, b *skill.Bundle) (*content, error) {
+	s, ds, err := skill.Parse(b.FS, b.Folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &skill.RefusedError{What: "skill", Refusals: []skill.Refusal{{Code: "no-skill", Message: "there is no SKILL.md in it"}}}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read SKILL.md: %w", full(err))
+	}
+	if s == nil || !ds.Loads() {
+		return nil, &BrokenError{Diagnostics: ds}
+	}
+	if err := checkName(s.Name); err != nil {
+		return nil, err
+	}
+	file, err := skill.FindFile(b.FS)
+	if err != nil {
+		return nil, err
+	}
+	files, _, err := skill.ReadManifest(b.FS)
+	if err != nil {
+		return nil, fmt.Errorf("read skill %q: %w", s.Name, full(err))
+	}
+	if found := skill.CheckFiles(files, l.opts.Limits); found != nil {
+		return nil, &skill.RefusedError{What: "skill", Refusals: found}
+	}
+	return &content{skill: s, fsys: b.FS, manifest: files, meta: newMeta(s, ds, file, files)}, ctx.Err()
+}
+
+// keep scans the files and puts them into the database, where no version names them
+// yet.
+func (l *Library) keep(ctx context.Context, c *content) error {
+	if err := l.scan(ctx, c); err != nil {
+		return err
+	}
+	const atOnce = 4 << 20 // in one transaction, so that others get their turn
+	var (
+		batch [][]byte
+		held  int64
+	)
+	put := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		_, err := l.db.Blobs.Put(ctx, batch...)
+		batch, held = nil, 0
+		return err
+	}
+	for _, f := range c.manifest {
+		data, err := readFile(c.fsys, f)
+		if err != nil {
+			return err
+		}
+		if held > 0 && held+f.Size > atOnce {
+			if err := put(); err != nil {
+				return err
+			}
+		}
+		batch, held = append(batch, data), held+f.Size
+	}
+	return put()
+}
+
+// readFile reads a file that the manifest knows.
+func readFile(fsys fs.FS, want skill.File) ([]byte, error) {
+	f, err := fsys.Open(want.Path)
+	if err != nil {
+		return nil, fmt.Errorf("read %q: %w", want.Path, full(err))
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, want.Size+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %q: %w", want.Path, full(err))
+	}
+	if int64(len(data)) != want.Size || skill.Hash(data) != want.SHA256 {
+		return nil, fmt.Errorf("read %q: it changed meanwhile", want.Path)
+	}
+	return data, nil
+}
+
+// maxFindings bounds the findings that are kept, in bytes of JSON.
+const maxFindings = 2 << 20
+
+// scan looks through the files for a bounded time.
+func (l *Library) scan(ctx context.Context, c *content) error {
+	limited, stop := context.WithTimeout(ctx, l.opts.ScanTime)
+	defer stop()
+	report, err := scan.Skill(limited, c.fsys, c.skill.Name)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil: // it took too long, or met what it cannot read: advice is what is missing
+		report = &scan.Report{Name: c.skill.Name, Truncated: true}
+		c.meta.Unscanned = true
+	}
+	if c.findings, err = json.Marshal(report); err != nil {
+		return err
+	}
+	for len(c.findings) > maxFindings {
+		report.Findings, report.Truncated = report.Findings[:len(report.Findings)/2], true
+		if c.findings, err = json.Marshal(report); err != nil {
+			return err
+		}
+	}
+	for severity, n := range report.Counts() {
+		if c.meta.Findings == nil {
+			c.meta.Findings = map[string]int{}
+		}
+		c.meta.Findings[severity.String()] = n
+	}
+	return nil
+}
+
+// version is the content as a row, and its files.
+func (c *content) version(skillID, by string, source json.RawMessage) (store.Version, []store.File, error) {
+	data, err := json.Marshal(c.meta)
+	if err != nil {
+		return store.Version{}, nil, err
+	}
+	files := make([]store.File, len(c.manifest))
+	for i, f := range c.manifest {
+		files[i] = store.File{Path: f.Path, SHA256: f.SHA256, Size: f.Size}
+	}
+	return store.Version{
+		SkillID: skillID, Label: plain(c.skill.Version, 256), Digest: c.manifest.Digest(), CreatedBy: by,
+		Display: plain(c.skill.DisplayName, 1024), Description: cut(c.skill.Description, 16<<10), Tags: plainAll(c.skill.Tags),
+		Source: source, Meta: data,
+	}, files, nil
+}
+
+// full makes the end of a disk an error that callers know.
+func full(err error) error {
+	if errors.Is(err, syscall.ENOSPC) {
+		return fmt.Errorf("the disk for temporary files: %w", ErrFull)
+	}
+	return err
+}
+
+// spool writes an upload to a temporary file, which is removed when it is closed.
+func (l *Library) spool(r io.Reader) (*spooled, error) {
+	f, err := os.CreateTemp(l.opts.TempDir, "upload-")
+	if err != nil {
+		return nil, fmt.Errorf("keep an upload: %w", full(err))
+	}
+	s := &spooled{File: f}
+	most := l.opts.Limits.PackedBytes
+	s.size, err = io.Copy(f, io.LimitReader(r, most+1))
+	switch {
+	case err != nil:
+		err = fmt.Errorf("read the upload: %w", full(err))
+	case s.size > most:
+		err = &TooLargeError{Limit: most}
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+type spooled struct {
+	*os.File
+	size int64
+}
+
+// Close removes the file.
+func (s *spooled) Close() error {
+	return errors.Join(s.File.Close(), os.Remove(s.Name()))
+}

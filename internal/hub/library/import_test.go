@@ -1,0 +1,189 @@
+package library_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/remote"
+	"github.com/loadout-dev/loadout/remote/remotetest"
+)
+
+func text(name, body string) string {
+	return "---\nname: " + name + "\ndescription: Does what " + name + " does.\n---\n" + body + "\n"
+}
+
+// local lets a hub import from this machine, as tests have no other.
+func local(o *library.Options) *library.Options {
+	o.Private = func(host string) bool { return host == "127.0.0.1" }
+	return o
+}
+
+func became(i *library.Imported) map[string][]string {
+	of := func(changes []library.Change, reason bool) []string {
+		return names(changes, func(c library.Change) string {
+			if reason {
+				return c.Name + ": " + c.Reason
+			}
+			return fmt.Sprint(c.Name, "@", c.Number)
+		})
+	}
+	return map[string][]string{"created": of(i.Created, false), "updated": of(i.Updated, false), "skipped": of(i.Skipped, true)}
+}
+
+// W29: look, choose, import, overwrite, update; each skill is created, updated or skipped
+// with the reason.
+func TestW29Import(t *testing.T) {
+	tmp := t.TempDir()
+	w := sqlite(t, local(&library.Options{TempDir: tmp}))
+	g := remotetest.NewGit(t)
+	first := g.Commit(map[string]string{
+		"skills/pdf/SKILL.md": text("pdf", "one"), "skills/docx/SKILL.md": text("docx", "one"), "skills/docx/run.sh": "#!/bin/sh\n",
+		"skills/xlsx/SKILL.md": text("xlsx", "one"), "skills/same/SKILL.md": text("same", "one"), "skills/bad/SKILL.md": text("con", "one"),
+	})
+	mine := w.upload(w.ada, w.team, "pdf", "mine")
+
+	offer := must(w.lib.Look(w.ctx, w.ada, w.team, g.URL))(t)
+	got := names(offer.Skills, func(o library.Offered) string { return fmt.Sprint(o.Dir, " ", o.Here != nil, o.Same, o.Problem != "") })
+	wantEqual(t, got, []string{"skills/bad false false true", "skills/docx false false false", "skills/pdf true false false", "skills/same false false false", "skills/xlsx false false false"})
+	if offer.Commit != first || offer.Ref != "refs/heads/main" || offer.Skills[2].Here.ID != mine.ID {
+		t.Errorf("the offer is %+v", offer)
+	}
+
+	done := must(w.lib.Import(w.ctx, w.ada, w.team, offer.Source, library.Choice{Commit: offer.Commit, Dirs: []string{"skills/pdf", "skills/docx", "skills/bad", "nothing"}}))(t)
+	wantEqual(t, became(done), map[string][]string{
+		"created": {"docx@1"}, "updated": {},
+		"skipped": {
+			"con: a skill cannot be named \"con\" here: it cannot name a folder: " + reasonOf(t, done, "con"),
+			"pdf: there is a skill of that name; name it to be overwritten", "nothing: there is no such skill",
+		},
+	})
+	docx := must(w.lib.Skill(w.ctx, w.bob, done.Created[0].ID))(t)
+	if docx.Source.URL != g.URL || docx.Source.Dir != "skills/docx" || docx.Source.Commit != first || docx.Source.By != string(w.ada.User) || docx.Review != library.Pending || !docx.Code {
+		t.Errorf("the skill is %+v, from %+v", docx, docx.Source)
+	}
+
+	done = must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, library.Choice{Dirs: []string{"skills/pdf", "skills/docx", "skills/same"}, Overwrite: []string{"pdf", "docx"}}))(t)
+	wantEqual(t, became(done), map[string][]string{"created": {"same@1"}, "updated": {"pdf@2"}, "skipped": {"docx: it is as it is there"}})
+
+	same := must(w.lib.Update(w.ctx, w.ada, w.team))(t)
+	wantEqual(t, became(same)["skipped"], []string{"docx: it is as it is there", "pdf: it is as it is there", "same: it is as it is there"})
+
+	second := g.Push(remotetest.Change{Files: map[string]string{"skills/pdf/SKILL.md": text("pdf", "two"), "skills/docx/SKILL.md": text("docx", "two")}, Remove: []string{"skills/same"}})
+	watched := must(w.lib.AskPlaces(w.ctx))(t)
+	if watched.Places != 1 || watched.Newer != 3 || len(watched.Failed) > 0 {
+		t.Errorf("watched %+v", watched)
+	}
+	must(w.lib.AskPlaces(w.ctx))(t) // each is told once
+	told, _, err := w.lib.Notices(w.ctx, w.meg, true, store.Page{})
+	mustDo(t, err)
+	newer := 0
+	for _, n := range told {
+		if n.Kind == library.NewUpstream && n.News.Commit == second {
+			newer++
+		}
+	}
+	wantEqual(t, newer, 3)
+
+	up := must(w.lib.Upgrade(w.ctx, w.ada, docx.ID, nil))(t)
+	if up.Commit != second || !strings.Contains(up.Diff.Instructions, "+two") {
+		t.Errorf("the upgrade is %+v", up.Diff)
+	}
+	mustDo(t, w.lib.Pin(w.ctx, w.ada, docx.ID, true))
+	all := must(w.lib.Update(w.ctx, w.ada, w.team))(t)
+	wantEqual(t, became(all), map[string][]string{"created": {}, "updated": {"pdf@3"}, "skipped": {"docx: it is pinned", "same: it is not there any more"}})
+	mustDo(t, w.lib.Pin(w.ctx, w.ada, docx.ID, false))
+	one := must(w.lib.Update(w.ctx, w.ada, w.team, docx.ID))(t)
+	wantEqual(t, became(one)["updated"], []string{"docx@2"})
+
+	g.Commit(map[string]string{"skills/docx/SKILL.md": text("docx", "one")}) // back to what it was
+	one = must(w.lib.Update(w.ctx, w.ada, w.team, docx.ID))(t)
+	wantEqual(t, became(one)["updated"], []string{"docx@1"})
+	wantError(t, w.lib.Pin(w.ctx, w.ada, w.upload(w.ada, w.team, "own", "").ID, true), library.ErrInvalid)
+
+	if left := must(os.ReadDir(tmp))(t); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func reasonOf(t *testing.T, i *library.Imported, name string) string {
+	t.Helper()
+	for _, c := range i.Skipped {
+		if c.Name == name {
+			_, why, _ := strings.Cut(c.Reason, "cannot name a folder: ")
+			return why
+		}
+	}
+	t.Fatalf("%s is not among %+v", name, i.Skipped)
+	return ""
+}
+
+// W29: a private repository is read with what the user has stored, and by nobody else.
+func TestW29PrivateRepositories(t *testing.T) {
+	var asked []account.UserID
+	w := sqlite(t, local(&library.Options{Credential: func(_ context.Context, user account.UserID, host string) (*remote.Credential, error) {
+		asked = append(asked, user)
+		if len(asked) > 1 {
+			return nil, nil
+		}
+		return &remote.Credential{User: "x", Password: "open-sesame"}, nil
+	}}))
+	g := remotetest.NewGit(t)
+	g.Commit(map[string]string{"SKILL.md": text("pdf", "one")})
+	g.Private("open-sesame")
+	must(w.lib.Look(w.ctx, w.ada, w.team, g.URL))(t)
+	_, err := w.lib.Look(w.ctx, w.meg, w.team, g.URL)
+	_, denied := errors.AsType[*remote.DeniedError](err)
+	_, missing := errors.AsType[*remote.NotFoundError](err) // as hosts say of what is private
+	if !denied && !missing || strings.Contains(err.Error(), "sesame") {
+		t.Errorf("error is %v", err)
+	}
+	wantEqual(t, asked, []account.UserID{w.ada.User, w.meg.User})
+}
+
+// Nothing of this machine, or of its network, is reached by what somebody writes.
+func TestPlacesThatAreRefused(t *testing.T) {
+	w := sqlite(t, nil)
+	for _, source := range []string{
+		"/etc", "./x", "../x", "~/x", "x.zip", "file:///etc", "git+file:///etc", "ssh://git@example.com/x", "git@example.com:x.git",
+		"http://127.0.0.1/x.git", "https://127.0.0.1/x.git", "https://localhost/x.git", "https://a.localhost/x.zip", "https://LOCALHOST./x.zip", "https://127.0.0.1./x.zip", "https://[fe80::1%25eth0]/x.zip", "https://[::1]/x.git",
+		"https://10.0.0.1/x.git", "https://169.254.169.254/latest", "https://[::ffff:10.0.0.1]/x.git", "index+https://192.168.1.1/", "https://0x7f.1/x.git",
+		"https://user:password@example.com/x.git", "", "-x",
+	} {
+		_, err := w.lib.Look(w.ctx, w.ada, w.team, source)
+		_, location := errors.AsType[*remote.LocationError](err)
+		_, address := errors.AsType[*remote.AddressError](err)
+		if !location && !address || strings.Contains(err.Error(), "password@") {
+			t.Errorf("%q: error is %v", source, err)
+		}
+	}
+	_, err := w.lib.Look(w.ctx, w.bob, w.team, "https://example.com")
+	wantDenied(t, err)
+	_, err = w.lib.Import(w.ctx, w.eve, w.team, "https://example.com", library.Choice{})
+	wantError(t, err, library.ErrNotFound)
+	_, err = w.lib.Update(w.ctx, w.eve, w.team)
+	wantError(t, err, library.ErrNotFound)
+}
+
+func TestAPlaceThatIsGone(t *testing.T) {
+	w := sqlite(t, local(&library.Options{}))
+	g := remotetest.NewGit(t)
+	g.Commit(map[string]string{"SKILL.md": text("pdf", "one")})
+	done := must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, library.Choice{}))(t)
+	wantEqual(t, len(done.Created), 1)
+	g.Forbid(true)
+	again := must(w.lib.Update(w.ctx, w.ada, w.team))(t)
+	if len(again.Skipped) != 1 || again.Skipped[0].Reason == "" {
+		t.Errorf("it became %+v", again)
+	}
+	watched := must(w.lib.AskPlaces(w.ctx))(t)
+	wantEqual(t, len(watched.Failed), 1)
+	s := must(w.lib.Skill(w.ctx, w.ada, done.Created[0].ID))(t)
+	wantEqual(t, s.Number, int64(1))
+}

@@ -1,0 +1,169 @@
+package library
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// Kinds of notices that a library gives.
+const (
+	NewVersion  = "skill.version"  // a skill that is used has another version
+	NewUpstream = "skill.upstream" // the place that a skill is from has a newer state
+	NewReview   = "skill.review"   // a version was approved or rejected
+	WasRemoved  = "skill.removed"  // a skill that is used was deleted
+)
+
+// News is the data of a notice.
+type News struct {
+	SkillID string `json:"skill_id"`
+	Name    string `json:"name"`
+	Number  int64  `json:"number,omitempty"` // the new version, or the reviewed one
+	From    int64  `json:"from,omitempty"`   // the version that was current: with Number what [Library.Diff] takes
+	Commit  string `json:"commit,omitempty"` // of the place
+	Review  Review `json:"review,omitempty"`
+	Note    string `json:"note,omitempty"`
+}
+
+// maxTold bounds who is told of one thing.
+const maxTold = 500
+
+// audience are the ids of users.
+type audience map[string]bool
+
+func (a audience) add(id string) {
+	if id != "" && len(a) < maxTold {
+		a[id] = true
+	}
+}
+
+// tell gives a notice to users, each once, whoever did it left out.
+func (l *Library) tell(ctx context.Context, tx *store.Tx, to audience, but account.UserID, kind, subject string, news News) error {
+	data, err := json.Marshal(news)
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(to)) {
+		if id == string(but) {
+			continue
+		}
+		if _, err := tx.Notices.Add(ctx, store.Notice{UserID: id, Kind: kind, Subject: subject, Data: data}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellUsers tells those who have a skill, or look after it, of another version.
+func (l *Library) tellUsers(ctx context.Context, tx *store.Tx, p account.Principal, h *held, v store.Version) error {
+	to, err := l.users(ctx, tx, h)
+	if err != nil {
+		return err
+	}
+	news := News{SkillID: h.ID, Name: h.Name, Number: v.Number, From: h.Number}
+	return l.tell(ctx, tx, to, p.User, NewVersion, fmt.Sprintf("%s@%d", h.ID, v.Number), news)
+}
+
+// tellReviewed tells those who look after a skill what was decided.
+func (l *Library) tellReviewed(ctx context.Context, tx *store.Tx, h *held, v store.Version, d Decision) error {
+	if d.Review == Pending {
+		return nil
+	}
+	to := audience{}
+	if err := l.lookAfter(ctx, tx, to, h.Namespace, store.Maintainer); err != nil {
+		return err
+	}
+	news := News{SkillID: h.ID, Name: h.Name, Number: v.Number, Review: d.Review, Note: cut(d.Note, 1024)}
+	return l.tell(ctx, tx, to, "", NewReview, fmt.Sprintf("%s@%d %s", h.ID, v.Number, d.Review), news)
+}
+
+// tellLost tells those who have a skill that it is gone.
+func (l *Library) tellLost(ctx context.Context, tx *store.Tx, p account.Principal, h *held) error {
+	to, err := l.users(ctx, tx, h)
+	if err != nil {
+		return err
+	}
+	return l.tell(ctx, tx, to, p.User, WasRemoved, h.ID, News{SkillID: h.ID, Name: h.Name})
+}
+
+// users are those who look after a skill, who have it as a default, and whose kinds
+// name it.
+func (l *Library) users(ctx context.Context, tx *store.Tx, h *held) (audience, error) {
+	to := audience{}
+	if err := l.lookAfter(ctx, tx, to, h.Namespace, store.Maintainer); err != nil {
+		return nil, err
+	}
+	refs, err := l.references(ctx, &tx.Tables, account.Principal{}, h)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range refs.all {
+		least := store.Maintainer
+		switch r.Kind {
+		case ByListing:
+			continue
+		case ByDefault:
+			least = store.Reporter
+		}
+		if err := l.lookAfter(ctx, tx, to, r.Namespace, least); err != nil {
+			return nil, err
+		}
+	}
+	return to, nil
+}
+
+// ranks are the roles of a group, the least first.
+var ranks = []store.Role{store.Reporter, store.Developer, store.Maintainer, store.Owner}
+
+// lookAfter adds the people of a namespace: its user, or the members of a group from a
+// role on, of whom some hundred are looked at.
+func (l *Library) lookAfter(ctx context.Context, tx *store.Tx, to audience, n Namespace, least store.Role) error {
+	to.add(n.User())
+	if n.Group() == "" {
+		return nil
+	}
+	members, _, err := tx.Groups.Members(ctx, n.Group(), store.Page{Limit: maxTold})
+	for _, m := range members {
+		if slices.Index(ranks, m.Role) >= slices.Index(ranks, least) {
+			to.add(m.UserID)
+		}
+	}
+	return err
+}
+
+// Notice tells a user of something, once.
+type Notice struct {
+	store.Notice
+	News News // empty where the notice is of another package
+}
+
+// Notices returns what the principal is told, the newest first, and how to ask for
+// more; with unseen that alone which he has not seen.
+func (l *Library) Notices(ctx context.Context, p account.Principal, unseen bool, page store.Page) ([]Notice, string, error) {
+	if err := account.Check(p, account.NoticeRead, account.Of(p.User)); err != nil {
+		return nil, "", err
+	}
+	rows, next, err := l.db.Notices.List(ctx, string(p.User), unseen, page)
+	if err != nil {
+		return nil, "", err
+	}
+	out := make([]Notice, len(rows))
+	for i, n := range rows {
+		out[i].Notice = n
+		_ = json.Unmarshal(n.Data, &out[i].News)
+	}
+	return out, next, nil
+}
+
+// See notes that the principal has seen a notice.
+func (l *Library) See(ctx context.Context, p account.Principal, id string) error {
+	if err := account.Check(p, account.NoticeRead, account.Of(p.User)); err != nil {
+		return err
+	}
+	return l.db.Notices.See(ctx, string(p.User), id)
+}

@@ -1,0 +1,110 @@
+package library
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// Publish shows a skill in another namespace too, a group's or the public one, where the
+// principal may upload. A namespace that has a skill of that name is [ErrExists].
+func (l *Library) Publish(ctx context.Context, p account.Principal, id string, in Namespace) error {
+	if err := l.checkPlace(ctx, p, account.SkillUpload, in, id); err != nil {
+		return err
+	}
+	if in.User() != "" {
+		return fmt.Errorf("%w: a skill is published to a group, or to everybody", ErrInvalid)
+	}
+	return l.change(ctx, p, account.SkillPublish, id, func(tx *store.Tx, h *held) (any, error) {
+		return published{h.Name, in, nil}, tx.Skills.Publish(ctx, id, in, string(p.User))
+	})
+}
+
+type published struct {
+	Name string      `json:"name"`
+	In   Namespace   `json:"in"`
+	Lost []Reference `json:"lost,omitempty"`
+}
+
+// Withdraw takes a skill out of a namespace that it was published to, and returns what
+// reached it there and does no longer. Unless force is set, it fails with a
+// [*ReferencedError] where there is something. Who manages the skill may, and who
+// manages the namespace.
+func (l *Library) Withdraw(ctx context.Context, p account.Principal, id string, from Namespace, force bool) (*References, error) {
+	var lost References
+	may := func(_ *store.Tx, h *held) error {
+		if h.seen(p) && account.Can(p, account.SkillPublish, place(from, "")) {
+			return nil
+		}
+		return h.check(p, account.SkillPublish, h.CreatedBy)
+	}
+	err := l.changeIf(ctx, p, account.SkillPublish, id, may, func(tx *store.Tx, h *held) (any, error) {
+		all, err := l.references(ctx, &tx.Tables, p, h)
+		if err != nil {
+			return nil, err
+		}
+		if err := tx.Skills.Withdraw(ctx, id, from); err != nil {
+			return nil, err
+		}
+		if lost, err = l.lost(ctx, tx, h, all, from); err != nil {
+			return nil, err
+		}
+		if lost.Total() > 0 && !force {
+			return nil, &ReferencedError{Name: h.Name, References: lost}
+		}
+		return published{h.Name, from, lost.all}, l.unbind(ctx, tx, h, lost.where(func(r Reference) bool { return r.Kind == ByDefault }).all)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &lost, nil
+}
+
+// lost are the references that reach a skill no longer once a namespace does not list it.
+func (l *Library) lost(ctx context.Context, tx *store.Tx, h *held, all References, from Namespace) (References, error) {
+	listed := map[Namespace]bool{}
+	for _, n := range h.listings {
+		listed[n] = n != from
+	}
+	gone := map[Reference]bool{}
+	for _, r := range all.all {
+		if r.Kind == ByListing {
+			continue
+		}
+		reach, err := l.reach(ctx, &tx.Tables, r.Namespace)
+		if err != nil {
+			return References{}, err
+		}
+		reaches := false
+		for _, n := range reach {
+			reaches = reaches || listed[n]
+		}
+		gone[r] = !reaches
+	}
+	return all.where(func(r Reference) bool { return gone[r] }), nil
+}
+
+// Hide takes a skill out of lists and of what names find, or puts it back, and returns
+// what refers to it: that goes on using it.
+func (l *Library) Hide(ctx context.Context, p account.Principal, id string, hidden bool) (*References, error) {
+	var refs References
+	err := l.change(ctx, p, account.SkillHide, id, func(tx *store.Tx, h *held) (any, error) {
+		var err error
+		if refs, err = l.references(ctx, &tx.Tables, p, h); err != nil {
+			return nil, err
+		}
+		return hid{h.Name, hidden, refs.Total()}, tx.Skills.Hide(ctx, id, hidden)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &refs, nil
+}
+
+type hid struct {
+	Name       string `json:"name"`
+	Hidden     bool   `json:"hidden"`
+	References int    `json:"references"`
+}

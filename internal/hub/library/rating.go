@@ -1,0 +1,77 @@
+package library
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// Rating is what a user thinks of a skill.
+type Rating = store.Rating
+
+// Score is the ratings of a skill together.
+type Score = store.Score
+
+// Rate keeps what the principal thinks of a skill that is not his own, in place of what
+// he thought before: 1 to 5 stars, and at most 8 KiB of words.
+func (l *Library) Rate(ctx context.Context, p account.Principal, id string, stars int, words string) error {
+	if stars < 1 || stars > 5 {
+		return fmt.Errorf("%w: a rating has 1 to 5 stars", ErrInvalid)
+	}
+	if len(words) > maxWords {
+		return fmt.Errorf("%w: the review has more than %d bytes", ErrInvalid, maxWords)
+	}
+	return l.change(ctx, p, account.SkillRate, id, func(tx *store.Tx, h *held) (any, error) {
+		r := store.Rating{SkillID: id, UserID: string(p.User), Stars: int64(stars), Review: words}
+		return rated{h.Name, stars}, tx.Ratings.Put(ctx, r)
+	})
+}
+
+type rated struct {
+	Name  string `json:"name"`
+	Stars int    `json:"stars"` // 0 where the rating was taken back
+}
+
+// Unrate takes the principal's rating back. One that is not there is [ErrNotFound].
+func (l *Library) Unrate(ctx context.Context, p account.Principal, id string) error {
+	return l.change(ctx, p, account.SkillRate, id, func(tx *store.Tx, h *held) (any, error) {
+		return rated{Name: h.Name}, tx.Ratings.Delete(ctx, id, string(p.User))
+	})
+}
+
+// Ratings returns the ratings of a skill, and how to ask for more.
+func (l *Library) Ratings(ctx context.Context, p account.Principal, id string, page store.Page) ([]Rating, string, error) {
+	if _, err := l.may(ctx, p, account.SkillRead, id); err != nil {
+		return nil, "", err
+	}
+	return l.db.Ratings.List(ctx, id, page)
+}
+
+// Scores returns the ratings of skills that the principal sees, at most
+// [store.MaxPage], each together. Those without are left out.
+func (l *Library) Scores(ctx context.Context, p account.Principal, ids []string) (map[string]Score, error) {
+	seen, err := l.allowed(ctx, p, account.SkillRead, ids)
+	if err != nil {
+		return nil, err
+	}
+	return l.db.Ratings.Scores(ctx, seen)
+}
+
+// allowed are those of some skills on which the principal may do an action.
+func (l *Library) allowed(ctx context.Context, p account.Principal, a account.Action, ids []string) ([]string, error) {
+	if len(ids) > store.MaxPage {
+		return nil, fmt.Errorf("%w: %d skills, more than %d", ErrInvalid, len(ids), store.MaxPage)
+	}
+	var out []string
+	for _, id := range ids {
+		switch _, err := l.may(ctx, p, a, id); {
+		case err == nil:
+			out = append(out, id)
+		case !isNotFound(err) && !isDenied(err):
+			return nil, err
+		}
+	}
+	return out, nil
+}

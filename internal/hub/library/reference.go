@@ -1,0 +1,386 @@
+package library
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// Kinds of Reference besides those of kinds, as Ghost.
+const (
+	ByDefault = "Default" // people of a namespace have the skill without asking
+	ByListing = "Listing" // a namespace that it was published to shows it
+	BySkill   = store.SkillKind
+)
+
+// Reference is one thing that would lose a skill.
+type Reference struct {
+	Kind      string    `json:"kind"` // Ghost and the like, or ByDefault, ByListing, BySkill
+	ID        string    `json:"id"`   // of the kind or skill; of the others the namespace
+	Name      string    `json:"name,omitempty"`
+	Namespace Namespace `json:"namespace"` // whose it is
+	Slot      string    `json:"slot,omitempty"`
+	Precise   bool      `json:"precise"` // by the id of the skill, not by its name
+	Digest    string    `json:"content_hash,omitempty"`
+}
+
+func (r Reference) String() string {
+	if r.Name == "" {
+		return fmt.Sprintf("%s of %s", r.Kind, r.Namespace)
+	}
+	return fmt.Sprintf("%s %q of %s", r.Kind, r.Name, r.Namespace)
+}
+
+// removable is whether it can be taken away: what a skill needs is in its files.
+func (r Reference) removable() bool { return r.Kind != BySkill }
+
+// References are all that would lose a skill.
+type References struct {
+	Seen []Reference `json:"seen"`
+	// Others is how many there are besides, which the principal may not see.
+	Others int `json:"others"`
+	// More says that there are more than were looked at.
+	More bool `json:"more,omitempty"`
+
+	all     []Reference
+	precise bool // there are more of those by id than were looked at
+}
+
+// Total is how many there are.
+func (r *References) Total() int { return len(r.all) }
+
+func (r *References) summary() string {
+	var parts []string
+	if r.Total() == 0 {
+		parts = append(parts, "more things name it than were looked at")
+	}
+	const shown = 5
+	for _, s := range r.Seen[:min(len(r.Seen), shown)] {
+		parts = append(parts, s.String())
+	}
+	if n := len(r.Seen) - shown; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d more", n))
+	}
+	if r.Others > 0 {
+		parts = append(parts, fmt.Sprintf("%d of others", r.Others))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (r *References) removable() bool { return slices.ContainsFunc(r.all, Reference.removable) }
+
+// where are those for which keep is true.
+func (r *References) where(keep func(Reference) bool) References {
+	out := References{More: r.More, precise: r.precise}
+	for _, ref := range r.all {
+		if !keep(ref) {
+			continue
+		}
+		out.all = append(out.all, ref)
+		if slices.Contains(r.Seen, ref) {
+			out.Seen = append(out.Seen, ref)
+		} else {
+			out.Others++
+		}
+	}
+	return out
+}
+
+// pinning are those that name a version by its digest.
+func (r *References) pinning(digest string) References {
+	return r.where(func(ref Reference) bool { return ref.Digest == digest })
+}
+
+// References returns what would lose a skill if it were deleted: kinds and skills that
+// name it, precisely or by a name that means it, defaults, and namespaces that it was
+// published to. The principal has to be one who may delete it.
+func (l *Library) References(ctx context.Context, p account.Principal, id string) (*References, error) {
+	h, err := l.may(ctx, p, account.SkillDelete, id)
+	if err != nil {
+		return nil, err
+	}
+	refs, err := l.references(ctx, &l.db.Tables, p, h)
+	if err != nil {
+		return nil, err
+	}
+	return &refs, nil
+}
+
+// maxReferences bounds the references by id that are looked at, and those by name. That
+// there may be others beyond keeps the skill from being deleted, but that names alone
+// which somebody else wrote do not, where references are removed: they stand for another
+// skill or for none then, as names do.
+const maxReferences = store.MaxPage
+
+// rows are the references by id, and those by name.
+func (r *References) rows(ctx context.Context, t *store.Tables, h *held) ([]store.Reference, error) {
+	rows, err := t.Refs.To(ctx, store.SkillKind, h.ID, "", maxReferences) // nothing has no name
+	if err != nil {
+		return nil, err
+	}
+	r.precise = len(rows) == maxReferences
+	both, err := t.Refs.To(ctx, store.SkillKind, h.ID, h.Name, maxReferences)
+	r.More = len(both) == maxReferences
+	for _, row := range both {
+		if row.ToID == "" {
+			rows = append(rows, row)
+		}
+	}
+	return rows, err
+}
+
+func (l *Library) references(ctx context.Context, t *store.Tables, p account.Principal, h *held) (References, error) {
+	var out References
+	rows, err := out.rows(ctx, t, h)
+	if err != nil {
+		return out, err
+	}
+	add := func(r Reference, seen bool) {
+		out.all = append(out.all, r)
+		if seen {
+			out.Seen = append(out.Seen, r)
+		} else {
+			out.Others++
+		}
+	}
+	for _, row := range rows {
+		from, seen, err := l.from(ctx, t, p, row)
+		if isNotFound(err) {
+			continue // what refers is gone, and its row is no reference
+		}
+		if err != nil {
+			return out, err
+		}
+		means := row.ToID == h.ID
+		if !means {
+			if means, err = l.means(ctx, t, row, from.Namespace, h); err != nil {
+				return out, err
+			}
+		}
+		if means && !(from.Kind == BySkill && from.ID == h.ID) {
+			add(from, seen)
+		}
+	}
+	defaults, err := t.Defaults.Of(ctx, h.ID)
+	if err != nil {
+		return out, err
+	}
+	out.More = out.More || len(defaults) == store.MaxPage
+	for _, d := range defaults {
+		if d.Namespace != h.Namespace { // those of the skill's own people go with it
+			add(Reference{Kind: ByDefault, ID: string(d.Namespace), Namespace: d.Namespace, Precise: true}, sees(p, account.SkillRead, d.Namespace))
+		}
+	}
+	for _, n := range h.listings {
+		if n != h.Namespace {
+			add(Reference{Kind: ByListing, ID: string(n), Namespace: n, Precise: true}, sees(p, account.SkillRead, n))
+		}
+	}
+	slices.SortFunc(out.Seen, func(a, b Reference) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Slot, b.Slot))
+	})
+	return out, nil
+}
+
+func sees(p account.Principal, a account.Action, n Namespace) bool {
+	return account.Can(p, a, place(n, ""))
+}
+
+// from describes what a row of references is from, and whether the principal sees that.
+func (l *Library) from(ctx context.Context, t *store.Tables, p account.Principal, row store.Reference) (Reference, bool, error) {
+	out := Reference{Kind: row.FromKind, ID: row.FromID, Slot: row.Slot, Precise: row.ToID != "", Digest: row.Digest}
+	if row.FromKind == store.SkillKind {
+		h, err := l.held(ctx, t, row.FromID)
+		if err != nil {
+			return out, false, err
+		}
+		out.Name, out.Namespace = h.Name, h.Namespace
+		return out, h.check(p, account.SkillRead, h.CreatedBy) == nil, nil
+	}
+	k, err := t.Kinds.Get(ctx, row.FromID)
+	out.Name, out.Namespace = k.Name, k.Namespace
+	return out, err == nil && account.Can(p, account.KindRead, place(k.Namespace, k.CreatedBy)), err
+}
+
+// means reports whether a name, written in a namespace, means a skill: it is the first
+// of that name for those who use it there. A name of the public namespace that each
+// person resolves for himself means the public skill.
+func (l *Library) means(ctx context.Context, t *store.Tables, row store.Reference, in Namespace, h *held) (bool, error) {
+	reach := []Namespace{row.ToNamespace}
+	if row.ToNamespace == "" {
+		var err error
+		if reach, err = l.reach(ctx, t, in); err != nil {
+			return false, err
+		}
+	}
+	found, err := t.Skills.Find(ctx, row.ToName, reach)
+	return err == nil && len(found) > 0 && found[0].ID == h.ID, err
+}
+
+// reach are the namespaces in which names are looked for that are written in one.
+func (l *Library) reach(ctx context.Context, t *store.Tables, in Namespace) ([]Namespace, error) {
+	out := []Namespace{in}
+	if in.User() != "" {
+		groups, err := t.Groups.Of(ctx, in.User())
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range groups[:min(len(groups), store.MaxNamespaces-2)] {
+			out = append(out, store.GroupNamespace(g.GroupID))
+		}
+	}
+	if in != store.Public {
+		out = append(out, store.Public)
+	}
+	return out, nil
+}
+
+// Unbind takes one reference to a skill away: out of the kind that names it, of the
+// defaults, or out of a namespace that it was published to; it is found by its kind and
+// id. The principal may delete the skill. What another skill needs is in its files, and
+// that reference cannot be removed. Without [Options.Unbind] neither can those of kinds,
+// which is [store.ErrUnsupported].
+func (l *Library) Unbind(ctx context.Context, p account.Principal, id string, r Reference) error {
+	return l.unbindAll(ctx, p, id, func(have Reference) bool {
+		return have.Kind == r.Kind && have.ID == r.ID
+	}, true)
+}
+
+// UnbindAll takes all references to a skill away that can be, of many some hundred, and
+// returns those that are left. The principal may delete the skill.
+func (l *Library) UnbindAll(ctx context.Context, p account.Principal, id string) (*References, error) {
+	if err := l.unbindAll(ctx, p, id, Reference.removable, false); err != nil {
+		return nil, err
+	}
+	return l.References(ctx, p, id)
+}
+
+func (l *Library) unbindAll(ctx context.Context, p account.Principal, id string, which func(Reference) bool, must bool) error {
+	return l.change(ctx, p, account.SkillDelete, id, func(tx *store.Tx, h *held) (any, error) {
+		refs, err := l.references(ctx, &tx.Tables, p, h)
+		if err != nil {
+			return nil, err
+		}
+		chosen := refs.where(which)
+		if must && chosen.Total() == 0 {
+			return nil, fmt.Errorf("there is no such reference: %w", ErrNotFound)
+		}
+		return unbound{h.Name, chosen.all}, l.unbind(ctx, tx, h, chosen.all)
+	})
+}
+
+type unbound struct {
+	Name       string      `json:"name"`
+	References []Reference `json:"references"`
+}
+
+func (l *Library) unbind(ctx context.Context, tx *store.Tx, h *held, refs []Reference) error {
+	kinds := map[string]bool{} // that are done: one may have several references
+	for _, r := range refs {
+		var err error
+		switch {
+		case r.Kind == ByDefault:
+			err = tx.Defaults.Delete(ctx, r.Namespace, h.ID)
+		case r.Kind == ByListing:
+			err = tx.Skills.Withdraw(ctx, h.ID, r.Namespace)
+		case r.Kind == BySkill:
+			err = fmt.Errorf("skill %q needs it, as its files say: %w", r.Name, store.ErrReferenced)
+		case l.opts.Unbind == nil:
+			err = fmt.Errorf("%s %q: %w", r.Kind, r.Name, store.ErrUnsupported)
+		case !kinds[r.ID]:
+			kinds[r.ID] = true
+			err = l.unbindKind(ctx, tx, h, r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Library) unbindKind(ctx context.Context, tx *store.Tx, h *held, r Reference) error {
+	k, err := tx.Kinds.Get(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	if err := l.opts.Unbind(ctx, tx, k, h.ID, h.Name); err != nil {
+		return err
+	}
+	_, err = tx.Refs.Remove(ctx, k.Kind, k.ID, store.SkillKind, h.ID, h.Name)
+	return err
+}
+
+// Deletion says what deleting a skill does.
+type Deletion struct {
+	Deleted    bool       `json:"deleted"`
+	References References `json:"references"` // that keep it, or, where they were to be removed, that are removed
+}
+
+// Delete removes a skill with all its versions. While others refer to it it fails with a
+// [*ReferencedError] that says who; with unbind those references are removed, and of
+// skills that need it nothing is but that they have to do without. With dry nothing is
+// changed, and the result says what would keep it. The name is free again at once; the
+// files are removed by [Library.Sweep].
+func (l *Library) Delete(ctx context.Context, p account.Principal, id string, dry, unbind bool) (*Deletion, error) {
+	if dry {
+		refs, err := l.References(ctx, p, id)
+		if err != nil {
+			return nil, err
+		}
+		return &Deletion{References: *refs}, nil
+	}
+	for unbind {
+		// As many at once as are looked at: with the last of them the skill goes.
+		refs, err := l.References(ctx, p, id)
+		if err != nil {
+			return nil, err
+		}
+		if !refs.More || !refs.removable() {
+			break
+		}
+		if err := l.unbindAll(ctx, p, id, Reference.removable, false); err != nil {
+			return nil, err
+		}
+	}
+	out := new(Deletion)
+	err := l.change(ctx, p, account.SkillDelete, id, func(tx *store.Tx, h *held) (any, error) {
+		refs, err := l.references(ctx, &tx.Tables, p, h)
+		if err != nil {
+			return nil, err
+		}
+		if !unbind && (refs.Total() > 0 || refs.More) || refs.precise {
+			return nil, &ReferencedError{Name: h.Name, References: refs}
+		}
+		if err := l.tellLost(ctx, tx, p, h); err != nil {
+			return nil, err
+		}
+		gone := refs.where(Reference.removable)
+		if err := l.unbind(ctx, tx, h, gone.all); err != nil {
+			return nil, err
+		}
+		*out = Deletion{Deleted: true, References: refs}
+		return unbound{h.Name, gone.all}, tx.Skills.Delete(ctx, id)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+var _ json.Marshaler = References{}
+
+// MarshalJSON writes an empty list where there is none.
+func (r References) MarshalJSON() ([]byte, error) {
+	type plain struct {
+		Seen   []Reference `json:"seen"`
+		Others int         `json:"others"`
+		More   bool        `json:"more,omitempty"`
+	}
+	return json.Marshal(plain{append([]Reference{}, r.Seen...), r.Others, r.More})
+}

@@ -1,0 +1,132 @@
+package library
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// maxWords bounds what people write: a note of a review, a rating. In bytes.
+const maxWords = 8 << 10
+
+// Decision is what a reviewer says about the code of a version.
+type Decision struct {
+	Digest string `json:"digest"` // of the version, as the reviewer saw it
+	Review Review `json:"review"` // Approved or Rejected; Pending takes a decision back
+	Note   string `json:"note"`   // for those who uploaded and use it
+}
+
+// Decide keeps a decision about the files of one digest of a skill. Who uploaded them
+// does not review them, unless he is an admin.
+func (l *Library) Decide(ctx context.Context, p account.Principal, id string, d Decision) error {
+	if d.Review != Approved && d.Review != Rejected && d.Review != Pending {
+		return fmt.Errorf("%w: %.40q is no decision; write approved, rejected or pending", ErrInvalid, string(d.Review))
+	}
+	if len(d.Note) > maxWords {
+		return fmt.Errorf("%w: the note has more than %d bytes", ErrInvalid, maxWords)
+	}
+	var v store.Version
+	may := func(tx *store.Tx, h *held) (err error) {
+		if v, err = tx.Versions.OfDigest(ctx, id, d.Digest); err != nil {
+			return err
+		}
+		return h.check(p, account.SkillReview, v.CreatedBy)
+	}
+	return l.changeIf(ctx, p, account.SkillReview, id, may, func(tx *store.Tx, h *held) (any, error) {
+		if err := tx.Versions.Decide(ctx, id, d.Digest, d.Review, string(p.User), d.Note); err != nil {
+			return nil, err
+		}
+		return reviewed{h.Name, v.Number, d}, l.tellReviewed(ctx, tx, h, v, d)
+	})
+}
+
+type reviewed struct {
+	Name    string `json:"name"`
+	Version int64  `json:"version"`
+	Decision
+}
+
+// Waiting returns the versions in namespaces that wait for a review, in the order in
+// which they came, and how to ask for more. The principal reviews in each of them. None
+// is, for an admin, all there are, and else all of his groups in which he does.
+func (l *Library) Waiting(ctx context.Context, p account.Principal, in []Namespace, page store.Page) ([]*Version, string, error) {
+	for _, n := range in {
+		if err := inPlace(p, account.SkillReview, n); err != nil {
+			return nil, "", err
+		}
+	}
+	rows, next, err := l.waiting(ctx, p, in, page)
+	if err != nil {
+		return nil, "", err
+	}
+	out := make([]*Version, len(rows))
+	for i, v := range rows {
+		out[i] = newVersion(v, false)
+		s, err := l.db.Skills.Get(ctx, v.SkillID)
+		if err == nil {
+			out[i].Current = s.Number == v.Number
+		} else if !isNotFound(err) {
+			return nil, "", err
+		}
+	}
+	return out, next, nil
+}
+
+func (l *Library) waiting(ctx context.Context, p account.Principal, in []Namespace, page store.Page) ([]store.Version, string, error) {
+	if len(in) > 0 {
+		return l.db.Versions.Waiting(ctx, in, page)
+	}
+	if account.Can(p, account.SkillReview, account.Resource{}) { // the hub's own, which is the admins'
+		return l.db.Versions.AllWaiting(ctx, page)
+	}
+	in, err := namespaces(p, account.SkillReview)
+	if err != nil {
+		return nil, "", err
+	}
+	return l.db.Versions.Waiting(ctx, in, page)
+}
+
+// MayRun says whether the principal may run code of these bytes: some skill that he may
+// run has a version with this digest that was approved. It fails with [ErrNotFound]
+// where he reaches none with it, and with a [*ReviewError] where none is approved.
+func (l *Library) MayRun(ctx context.Context, p account.Principal, digest string) error {
+	versions, err := l.db.Versions.ByDigest(ctx, digest)
+	if err != nil {
+		return err
+	}
+	failed := fmt.Errorf("digest %.80q: %w", digest, ErrNotFound)
+	for _, v := range versions {
+		h, err := l.bound(ctx, p, account.SkillRun, v.SkillID)
+		if isNotFound(err) {
+			continue
+		}
+		if _, denied := err.(*account.DeniedError); denied {
+			failed = err
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if v.Review == Approved {
+			return nil
+		}
+		failed = &ReviewError{Name: h.Name, Review: v.Review, Note: v.Note}
+	}
+	return failed
+}
+
+// ReviewError says that code does not run, as no reviewer approved it.
+type ReviewError struct {
+	Name   string
+	Review Review
+	Note   string // of the reviewer
+}
+
+func (e *ReviewError) Error() string {
+	if e.Review == Rejected {
+		return fmt.Sprintf("the code of skill %q was rejected in review: %.200q", e.Name, e.Note)
+	}
+	return fmt.Sprintf("the code of skill %q waits for a review", e.Name)
+}

@@ -1,0 +1,369 @@
+package library
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// Review is what a person decided about the code of a version.
+type Review = store.Review
+
+// The states of a review.
+const (
+	Pending  = store.Pending
+	Approved = store.Approved
+	Rejected = store.Rejected
+)
+
+// Skill is a skill, and what its current version says of it.
+type Skill struct {
+	ID          string      `json:"id"`
+	Namespace   Namespace   `json:"namespace"`
+	Name        string      `json:"name"`
+	DisplayName string      `json:"displayName,omitempty"`
+	Description string      `json:"description"`
+	Tags        []string    `json:"tags,omitempty"`
+	Number      int64       `json:"number"`            // of the current version
+	Label       string      `json:"version,omitempty"` // as its author calls it
+	Digest      string      `json:"digest"`
+	Review      Review      `json:"review"`
+	Code        bool        `json:"code"` // it has scripts, servers or a provider, which a review is about
+	Size        int64       `json:"size"` // of all files, in bytes
+	Files       int64       `json:"files"`
+	Hidden      bool        `json:"hidden"`
+	Source      *Source     `json:"source,omitempty"` // nil of an upload
+	CreatedBy   string      `json:"createdBy"`
+	Created     time.Time   `json:"created"`
+	Updated     time.Time   `json:"updated"`
+	Listings    []Namespace `json:"listings,omitempty"` // where it is seen; in lists it is left out
+}
+
+func newSkill(s store.Skill, listings []Namespace) *Skill {
+	m := readMeta(s.Meta)
+	return &Skill{
+		ID: s.ID, Namespace: s.Namespace, Name: s.Name, DisplayName: s.Display, Description: s.Description, Tags: s.Tags,
+		Number: s.Number, Label: s.Label, Digest: s.Digest, Review: s.Review, Code: m.code(), Size: s.Size, Files: s.Files,
+		Hidden: s.Hidden, Source: readSource(s.Source), CreatedBy: s.CreatedBy, Created: s.Created, Updated: s.Updated, Listings: listings,
+	}
+}
+
+// Skill returns a skill that the principal sees. Of its listings those are returned that
+// he may see too. One that is hidden is seen by those alone who manage it.
+func (l *Library) Skill(ctx context.Context, p account.Principal, id string) (*Skill, error) {
+	h, err := l.may(ctx, p, account.SkillRead, id)
+	if err != nil {
+		return nil, err
+	}
+	return h.public(p), nil
+}
+
+// public is what a principal sees of a skill.
+func (h *held) public(p account.Principal) *Skill {
+	all := h.check(p, account.SkillPublish, h.CreatedBy) == nil
+	return newSkill(h.Skill, slices.DeleteFunc(slices.Clone(h.listings), func(n Namespace) bool {
+		return !all && !account.Can(p, account.SkillRead, place(n, h.CreatedBy))
+	}))
+}
+
+// Query asks for skills.
+type Query struct {
+	// In are the namespaces that are looked at; none is all that the principal reaches
+	// by name: his own, his groups', and the public one.
+	In []Namespace
+	// Text is part of the name, the title, the tags or the description; "" is in all.
+	Text string
+	// Hidden asks for hidden ones too, in namespaces where the principal manages them.
+	Hidden bool
+	// Shadowed asks also for skills whose name a nearer namespace has.
+	Shadowed bool
+	// Page is a page by name; its size is that before shadowed skills are left out.
+	store.Page
+}
+
+// List returns skills by name, and how to ask for more, "" at the end. It reads
+// metadata alone.
+func (l *Library) List(ctx context.Context, p account.Principal, q Query) ([]*Skill, string, error) {
+	in, err := l.reached(p, q.In, q.Hidden)
+	if err != nil {
+		return nil, "", err
+	}
+	rows, next, err := l.db.Skills.List(ctx, store.SkillQuery{In: in, Text: q.Text, Hidden: q.Hidden, Page: q.Page})
+	if err != nil {
+		return nil, "", err
+	}
+	if !q.Shadowed && len(in) > 1 && len(rows) > 0 {
+		if err := l.shelf.refresh(ctx); err != nil {
+			return nil, "", err
+		}
+		rows = slices.DeleteFunc(rows, func(s store.Skill) bool { return l.shelf.shadowed(s.ID, s.Name, in) })
+	}
+	out := make([]*Skill, len(rows))
+	for i, s := range rows {
+		out[i] = newSkill(s, nil)
+	}
+	return out, next, nil
+}
+
+// reached are the namespaces of a question, each of which the principal may read.
+func (l *Library) reached(p account.Principal, in []Namespace, hidden bool) ([]Namespace, error) {
+	if len(in) == 0 {
+		return namespaces(p, account.SkillRead)
+	}
+	if len(in) > store.MaxNamespaces {
+		return nil, fmt.Errorf("%w: %d namespaces, more than %d", ErrInvalid, len(in), store.MaxNamespaces)
+	}
+	for _, n := range in {
+		action := account.SkillRead
+		if hidden {
+			action = account.SkillHide
+		}
+		if err := inPlace(p, action, n); err != nil {
+			return nil, err
+		}
+	}
+	return in, nil
+}
+
+// Hit is a skill that a search found.
+type Hit struct {
+	*Skill
+	Score float64 `json:"score"` // more is better; comparable within one search only
+}
+
+// maxHits bounds what one search returns.
+const maxHits = 100
+
+// Search ranks the skills that the principal reaches by name, hidden and shadowed ones
+// left out, by how well their names, descriptions and tags fit a query. It returns at
+// most limit of them; 0 is 10, and more than 100 is that.
+func (l *Library) Search(ctx context.Context, p account.Principal, query string, limit int) ([]Hit, error) {
+	in, err := namespaces(p, account.SkillRead)
+	if err != nil {
+		return nil, err
+	}
+	if limit <= 0 {
+		limit = 10
+	}
+	if err := l.shelf.refresh(ctx); err != nil {
+		return nil, err
+	}
+	var hits []Hit
+	for _, f := range l.shelf.search(query, in, min(limit, maxHits)) {
+		s, err := l.Skill(ctx, p, f.id)
+		if isNotFound(err) {
+			continue // it went meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		hits = append(hits, Hit{s, f.score})
+	}
+	return hits, nil
+}
+
+// Ref names a skill, as an agent that uses it does: by its name alone, or precisely. It
+// is kept as it was asked for, and resolved when it is used.
+type Ref struct {
+	Name string `json:"name"`
+	// ID is that of one skill, whatever it is called elsewhere; "" is by name.
+	ID string `json:"skill_id,omitempty"`
+	// Namespace is where the name is looked for; "" is everywhere that the principal
+	// reaches, nearest first.
+	Namespace Namespace `json:"namespace,omitempty"`
+	// Digest pins a version by what its files are; "" is the current one.
+	Digest string `json:"content_hash,omitempty"`
+}
+
+// Resolved is what a reference stands for.
+type Resolved struct {
+	Skill   *Skill    `json:"skill"`
+	Version *Version  `json:"version"` // the pinned one, or the current one
+	In      Namespace `json:"in"`      // where it was found
+}
+
+// Resolve returns the skill and version that a reference stands for when the principal
+// uses it. As something names it, one that is hidden is found as well. It fails with
+// [ErrNotFound] where there is none, or the principal may not use it, and with
+// [ErrConflict] where a precise reference names another skill than it says.
+func (l *Library) Resolve(ctx context.Context, p account.Principal, r Ref) (*Resolved, error) {
+	return l.resolve(ctx, p, account.SkillUse, r, true)
+}
+
+// Bindable is [Library.Resolve] for a reference that is about to be made: the principal
+// may bind the skill, and one that is hidden is not found by those who do not manage it.
+func (l *Library) Bindable(ctx context.Context, p account.Principal, r Ref) (*Resolved, error) {
+	return l.resolve(ctx, p, account.SkillBind, r, false)
+}
+
+func (l *Library) resolve(ctx context.Context, p account.Principal, a account.Action, r Ref, bound bool) (*Resolved, error) {
+	h, in, err := l.named(ctx, p, a, r, bound)
+	if err != nil {
+		return nil, err
+	}
+	digest := cmp.Or(r.Digest, h.Digest)
+	v, err := l.db.Versions.OfDigest(ctx, h.ID, digest)
+	if isNotFound(err) {
+		return nil, fmt.Errorf("skill %.100q: there is no version with the digest %.80q: %w", h.Name, digest, ErrNotFound)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Resolved{Skill: h.public(p), Version: newVersion(v, v.Number == h.Number), In: in}, nil
+}
+
+// named finds the skill that a reference names.
+func (l *Library) named(ctx context.Context, p account.Principal, a account.Action, r Ref, bound bool) (*held, Namespace, error) {
+	if r.ID != "" {
+		h, err := l.decide(ctx, p, a, r.ID, bound)
+		if err != nil {
+			return nil, "", err
+		}
+		if r.Name != "" && r.Name != h.Name {
+			return nil, "", fmt.Errorf("skill %.100q: it is named %q, not %.100q: %w", r.ID, h.Name, r.Name, ErrConflict)
+		}
+		return h, h.Namespace, nil
+	}
+	in, err := reachedBy(p, a, r)
+	if err != nil {
+		return nil, "", err
+	}
+	found, err := l.db.Skills.Find(ctx, r.Name, in)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, c := range found {
+		h, err := l.decide(ctx, p, a, c.ID, bound)
+		if err == nil || !isNotFound(err) {
+			return h, c.In, err
+		}
+	}
+	return nil, "", notFound(r.Name)
+}
+
+// reachedBy are the namespaces in which the name of a reference is looked for.
+func reachedBy(p account.Principal, a account.Action, r Ref) ([]Namespace, error) {
+	if r.Namespace == "" {
+		return namespaces(p, a)
+	}
+	return []Namespace{r.Namespace}, inPlace(p, a, r.Namespace)
+}
+
+// bound is a skill on which a principal may do an action by something that names it,
+// whether or not it is hidden.
+func (l *Library) bound(ctx context.Context, p account.Principal, a account.Action, id string) (*held, error) {
+	return l.decide(ctx, p, a, id, true)
+}
+
+func (l *Library) decide(ctx context.Context, p account.Principal, a account.Action, id string, bound bool) (*held, error) {
+	h, err := l.held(ctx, &l.db.Tables, id)
+	if err != nil {
+		return nil, err
+	}
+	shown := *h
+	shown.Hidden = h.Hidden && !bound
+	if err := shown.check(p, a, h.CreatedBy); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// Candidate is a skill that a name could stand for, and its fate.
+type Candidate struct {
+	In     Namespace `json:"in"`
+	Skill  *Skill    `json:"skill"`
+	Chosen bool      `json:"chosen"`
+	Reason string    `json:"reason"`
+}
+
+// Explain lists every skill that a name could stand for when the principal uses it,
+// nearest first, with why it was chosen or not.
+func (l *Library) Explain(ctx context.Context, p account.Principal, name string) ([]Candidate, error) {
+	in, err := namespaces(p, account.SkillRead)
+	if err != nil {
+		return nil, err
+	}
+	found, err := l.db.Skills.Find(ctx, name, in)
+	if err != nil {
+		return nil, err
+	}
+	var out []Candidate
+	chosen := ""
+	for _, c := range found {
+		if account.Can(p, account.SkillRead, hiddenPlace(c)) {
+			why := "the nearest of that name"
+			switch {
+			case c.Hidden:
+				why = "it is hidden: only what names it already uses it"
+			case chosen != "":
+				why = "a skill in " + chosen + " is nearer"
+			}
+			out = append(out, Candidate{In: c.In, Skill: newSkill(c.Skill, nil), Chosen: !c.Hidden && chosen == "", Reason: why})
+		}
+		if !c.Hidden && chosen == "" {
+			chosen = string(c.In)
+		}
+	}
+	return out, nil
+}
+
+func hiddenPlace(c store.Candidate) account.Resource {
+	author := ""
+	if c.In == c.Namespace {
+		author = c.CreatedBy
+	}
+	at := place(c.In, author)
+	at.Hidden = c.Hidden
+	return at
+}
+
+// Source is where a skill was imported from.
+type Source struct {
+	Kind     string    `json:"kind"` // as package remote names it
+	URL      string    `json:"url"`
+	Dir      string    `json:"dir"` // in the place, "." for the whole
+	Ref      string    `json:"ref,omitempty"`
+	Commit   string    `json:"commit,omitempty"`
+	Imported time.Time `json:"imported"`
+	By       string    `json:"by"` // the user whose credential is used
+	// Pinned keeps the skill as it is: no update takes it along, and nobody is told of
+	// newer states of the place.
+	Pinned bool `json:"pinned,omitempty"`
+}
+
+// origin is the label by which all skills of one place are found.
+func (s *Source) origin() string {
+	if s == nil {
+		return ""
+	}
+	return s.URL
+}
+
+func (s *Source) json() json.RawMessage {
+	if s == nil {
+		return nil
+	}
+	data, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // a struct of texts, a flag and a time, which is always encoded
+	}
+	return data
+}
+
+// readSource is nil where there is none.
+func readSource(data json.RawMessage) *Source {
+	if data == nil {
+		return nil
+	}
+	s := new(Source)
+	if json.Unmarshal(data, s) != nil || s.URL == "" {
+		return nil
+	}
+	return s
+}

@@ -1,0 +1,246 @@
+package library
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Sources returns the skills that a principal uses by name, as sources for a catalog: his
+// own, one source for each of his groups, and the public ones. Skills that are hidden are
+// not among them. That a SKILL.md wants to be preloaded is left out: whose conversation
+// loads what is [Library.Choose].
+//
+// A source reads what is in the database when it is asked, but what the principal may do
+// is as it was when Sources was called: who changes groups or rights makes new ones. That
+// they tell of changes needs [Library.Run].
+func (l *Library) Sources(ctx context.Context, p account.Principal) ([]catalog.Source, error) {
+	in, err := namespaces(p, account.SkillUse)
+	if err != nil {
+		return nil, err
+	}
+	var out []catalog.Source
+	for _, n := range in {
+		s := &shelfSource{l: l, in: n}
+		switch {
+		case n == store.Public:
+			s.scope, s.origin = catalog.Public, "public"
+		case n.User() != "":
+			s.scope, s.origin = catalog.User, "user"
+		default:
+			s.scope = catalog.Group
+			if s.origin, err = l.groupOrigin(ctx, n.Group()); isNotFound(err) {
+				continue // the group was deleted meanwhile
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// groupOrigin is the label of a group's source: its name, where that can be a label. A
+// name is given once, so a label means the same group for as long as there is one.
+func (l *Library) groupOrigin(ctx context.Context, id string) (string, error) {
+	g, err := l.db.Groups.Get(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	if isLabel(g.Name) {
+		return "group." + g.Name, nil
+	}
+	return "group-id." + id, nil
+}
+
+func isLabel(name string) bool {
+	return name != "" && len(name) <= 64 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789.-") == ""
+}
+
+// shelfSource is the skills that one namespace lists.
+type shelfSource struct {
+	l      *Library
+	in     Namespace
+	origin string
+	scope  catalog.Scope
+	at     atomic.Int64 // the revision before the last listing
+}
+
+var _ catalog.Watcher = (*shelfSource)(nil)
+
+func (s *shelfSource) Origin() string       { return s.origin }
+func (s *shelfSource) Scope() catalog.Scope { return s.scope }
+
+func (s *shelfSource) List(ctx context.Context) (catalog.Listing, error) {
+	if err := s.l.shelf.refresh(ctx); err != nil {
+		return catalog.Listing{}, fmt.Errorf("skills of %s: %w", s.origin, err)
+	}
+	s.at.Store(s.l.shelf.at())
+	return catalog.Listing{Entries: s.l.shelf.list(s.in, s.origin, s.scope)}, nil
+}
+
+func (s *shelfSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle, error) {
+	found, err := s.l.db.Skills.Find(ctx, e.Name, []Namespace{s.in})
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 || found[0].Number == 0 {
+		return nil, gone(s.origin, e.Name)
+	}
+	return s.l.openDigest(ctx, found[0].ID, found[0].Name, found[0].Digest)
+}
+
+// gone is how a skill fails that a source had.
+func gone(origin, name string) error {
+	return fmt.Errorf("skill %q of %s: %w", name, origin, fs.ErrNotExist)
+}
+
+// openDigest opens a version. The bundle may outlive what it was asked for, so the end of
+// ctx does not end it: each file is bounded, and so is waiting for the database.
+func (l *Library) openDigest(ctx context.Context, id, name, digest string) (*skill.Bundle, error) {
+	v, err := l.db.Versions.OfDigest(ctx, id, digest)
+	if isNotFound(err) {
+		return nil, fmt.Errorf("skill %q: %w", name, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.bundle(context.WithoutCancel(ctx), name, v)
+}
+
+func (s *shelfSource) Watch(ctx context.Context, changed func()) error {
+	s.l.shelf.watch(ctx, s.at.Load(), func(k *known) bool { return slices.Contains(k.listings, s.in) }, changed)
+	return nil
+}
+
+// MaxBound is the most references of one source.
+const MaxBound = store.MaxRefs
+
+// Bound returns the skills that references stand for when a principal uses them, as an
+// agent does that names its skills: also hidden ones, and pinned versions. They are
+// resolved each time that the source is listed. One that stands for nothing is a problem
+// of the listing. Its skills come before all others, as of scope user; give it to a
+// catalog before [Library.Sources]. origin is its label there.
+func (l *Library) Bound(p account.Principal, origin string, refs []Ref) (catalog.Source, error) {
+	if len(refs) > MaxBound {
+		return nil, fmt.Errorf("%w: %d references, more than %d", ErrInvalid, len(refs), MaxBound)
+	}
+	return &boundSource{l: l, p: p, origin: origin, refs: slices.Clone(refs), known: map[boundKey]*catalog.Entry{}}, nil
+}
+
+type boundSource struct {
+	l      *Library
+	p      account.Principal
+	origin string
+	refs   []Ref
+	at     atomic.Int64 // the revision before the last listing
+
+	mu    sync.Mutex
+	known map[boundKey]*catalog.Entry // as of the last listing
+	opens map[*catalog.Entry]boundKey
+}
+
+type boundKey struct{ id, digest, name string }
+
+var _ catalog.Watcher = (*boundSource)(nil)
+
+func (s *boundSource) Origin() string       { return s.origin }
+func (s *boundSource) Scope() catalog.Scope { return catalog.User }
+
+func (s *boundSource) List(ctx context.Context) (catalog.Listing, error) {
+	var out catalog.Listing
+	known, opens, names := map[boundKey]*catalog.Entry{}, map[*catalog.Entry]boundKey{}, map[string]bool{}
+	s.mu.Lock()
+	old := s.known
+	s.mu.Unlock()
+	s.at.Store(s.l.shelf.at())
+	for _, r := range s.refs {
+		found, err := s.l.Resolve(ctx, s.p, r)
+		switch {
+		case isNotFound(err), isDenied(err), errors.Is(err, ErrConflict):
+			out.Problems = append(out.Problems, s.problem(r, err))
+			continue
+		case err != nil:
+			return catalog.Listing{}, err
+		case names[found.Skill.Name]:
+			continue // named twice; what is named first counts
+		}
+		names[found.Skill.Name] = true
+		key := boundKey{found.Skill.ID, found.Version.Digest, found.Skill.Name}
+		e := old[key]
+		if e == nil {
+			if e, err = s.l.entry(ctx, key, s.origin); err != nil {
+				return catalog.Listing{}, err
+			}
+		}
+		known[key], opens[e] = e, key
+		out.Entries = append(out.Entries, e)
+	}
+	s.mu.Lock()
+	s.known, s.opens = known, opens
+	s.mu.Unlock()
+	return out, nil
+}
+
+func (s *boundSource) problem(r Ref, err error) catalog.Problem {
+	name := skill.OneLine(r.Name)
+	if name == "" {
+		name = skill.OneLine(r.ID)
+	}
+	return catalog.Problem{Path: s.origin + "/" + name, Origin: s.origin, Diagnostic: skill.Diagnostic{
+		Severity: skill.Warning, Code: "reference", Message: "this reference stands for no skill that can be used: " + err.Error(),
+		Fix: "name a skill that is there, or publish it where it is used",
+	}}
+}
+
+// entry is level 1 of a version that something names.
+func (l *Library) entry(ctx context.Context, k boundKey, origin string) (*catalog.Entry, error) {
+	v, err := l.db.Versions.OfDigest(ctx, k.id, k.digest)
+	if err != nil {
+		return nil, err
+	}
+	m := readMeta(v.Meta)
+	return placed(m.entry(k.name, v.Display, v.Description, v.Label, v.Tags), origin, catalog.User), nil
+}
+
+func (s *boundSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle, error) {
+	s.mu.Lock()
+	key, ok := s.opens[e]
+	s.mu.Unlock()
+	if !ok {
+		return nil, gone(s.origin, e.Name)
+	}
+	// Whether it may still be used is asked each time, and what is not pinned is what it
+	// was when it was listed.
+	if _, err := s.l.bound(ctx, s.p, account.SkillUse, key.id); err != nil {
+		if isNotFound(err) {
+			return nil, gone(s.origin, e.Name)
+		}
+		return nil, err
+	}
+	return s.l.openDigest(ctx, key.id, key.name, key.digest)
+}
+
+func (s *boundSource) Watch(ctx context.Context, changed func()) error {
+	ids, names := map[string]bool{}, map[string]bool{}
+	for _, r := range s.refs {
+		if r.ID != "" {
+			ids[r.ID] = true
+		} else {
+			names[r.Name] = true
+		}
+	}
+	s.l.shelf.watch(ctx, s.at.Load(), func(k *known) bool { return ids[k.id] || names[k.entry.Name] }, changed)
+	return nil
+}

@@ -1,0 +1,247 @@
+package library_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// runtime is one with the skills of a principal.
+func (w *world) runtime(p account.Principal, bound ...library.Ref) *loadout.Runtime {
+	w.t.Helper()
+	sources := must(w.lib.Sources(w.ctx, p))(w.t)
+	if bound != nil {
+		sources = append([]catalog.Source{must(w.lib.Bound(p, "agent", bound))(w.t)}, sources...)
+	}
+	rt := must(loadout.New(w.ctx, &loadout.Options{Sources: sources}))(w.t)
+	w.t.Cleanup(func() { mustDo(w.t, rt.Close()) })
+	return rt
+}
+
+func keys(rt *loadout.Runtime) []string {
+	return names(rt.Catalog().Snapshot().Skills(), (*catalog.Entry).Key)
+}
+
+// W6: what a principal's conversations find is what lists and references say.
+func TestW6SourcesOfAPrincipal(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.upload(w.ada, own(w.ada), "pdf", "mine", "ref/a.md", "text")
+		w.upload(w.ada, w.team, "pdf", "ours")
+		w.upload(w.ada, w.team, "docx", "ours")
+		w.upload(w.root, store.Public, "pdf", "everybody's")
+		x := w.upload(w.root, store.Public, "xlsx", "everybody's")
+
+		rt := w.runtime(w.ada)
+		wantEqual(t, keys(rt), []string{"group.team/docx", "user/pdf", "public/xlsx"})
+		wantEqual(t, keys(w.runtime(w.bob)), []string{"group.team/docx", "group.team/pdf", "public/xlsx"})
+		wantEqual(t, keys(w.runtime(w.eve)), []string{"public/pdf", "public/xlsx"})
+
+		s := must(rt.NewSession(w.ctx, nil))(t)
+		defer s.Close()
+		res := must(s.Load(w.ctx, "pdf"))(t)
+		if !strings.Contains(res.Text, "mine") {
+			t.Errorf("the load says %q", res.Text)
+		}
+		e := must(rt.Catalog().Resolve(w.ctx, x.Digest))(t)
+		wantEqual(t, e.Name, "xlsx")
+		files := must(rt.Catalog().WholeManifest(w.ctx, e))(t)
+		wantEqual(t, files.Digest(), x.Digest)
+		_, err := w.lib.Sources(w.ctx, account.Principal{})
+		wantDenied(t, err)
+	})
+}
+
+func TestReferencesComeBeforeNames(t *testing.T) {
+	w := sqlite(t, nil)
+	w.upload(w.eve, own(w.eve), "pdf", "hers")
+	s := w.upload(w.root, store.Public, "pdf", "one")
+	must(w.lib.AddVersion(w.ctx, w.root, s.ID, upload(t, "pdf", "two")))(t)
+	must(w.lib.Hide(w.ctx, w.root, s.ID, true))(t)
+	mine := w.upload(w.ada, own(w.ada), "secret", "ada's")
+
+	rt := w.runtime(w.eve, library.Ref{ID: s.ID, Digest: s.Digest}, library.Ref{ID: mine.ID}, library.Ref{Name: "nothing"}, library.Ref{Name: "pdf"})
+	wantEqual(t, keys(rt), []string{"agent/pdf"})
+	_, text, err := rt.Catalog().Read(w.ctx, must(rt.Catalog().Resolve(w.ctx, "pdf"))(t))
+	mustDo(t, err)
+	if !bytes.HasSuffix(text, []byte("one\n")) {
+		t.Errorf("the pinned version is %q", text)
+	}
+	problems := names(rt.Catalog().Snapshot().Problems(), func(p catalog.Problem) string { return p.Path })
+	wantEqual(t, problems, []string{"agent/" + mine.ID, "agent/nothing"})
+}
+
+// The entry of a skill stays the same as long as its files do, and a source sees what
+// another node changed.
+func TestSourcesTellOfChanges(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		other := w.node(nil)
+		s := w.upload(w.ada, w.team, "pdf", "one")
+		w.upload(w.ada, w.team, "docx", "one")
+		sources := must(other.Sources(w.ctx, w.bob))(t)
+		team := sources[slices.IndexFunc(sources, func(s catalog.Source) bool { return s.Scope() == catalog.Group })]
+		list := func() []*catalog.Entry { return must(team.List(w.ctx))(t).Entries }
+		first := list()
+		mustDo(t, w.lib.Decide(w.ctx, w.meg, s.ID, library.Decision{Digest: s.Digest, Review: library.Approved}))
+		if second := list(); !slices.Equal(first, second) {
+			t.Error("a review changes entries")
+		}
+		w.version(w.ada, s, "two")
+		third := list()
+		if first[0] != third[0] || first[1] == third[1] {
+			t.Errorf("entries are %p and %p, before they were %p and %p", third[0], third[1], first[0], first[1])
+		}
+		b := must(team.Open(w.ctx, third[1]))(t)
+		if text := must(fs.ReadFile(b, "SKILL.md"))(t); !bytes.HasSuffix(text, []byte("two\n")) {
+			t.Errorf("the skill is %q", text)
+		}
+		must(w.lib.Delete(w.ctx, w.ada, s.ID, false, false))(t)
+		wantEqual(t, len(list()), 1)
+		_, err := team.Open(w.ctx, third[1])
+		wantError(t, err, fs.ErrNotExist)
+	})
+}
+
+func TestWatchedSourcesAreWoken(t *testing.T) {
+	w := sqlite(t, nil)
+	other := w.node(&library.Options{Poll: 5 * time.Millisecond})
+	sources := must(other.Sources(w.ctx, w.bob))(t)
+	ctx, stop := context.WithCancel(w.ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	running.Go(func() { mustDo(t, other.Run(ctx)) })
+	woken := map[catalog.Scope]chan struct{}{catalog.User: make(chan struct{}, 100), catalog.Group: make(chan struct{}, 100), catalog.Public: make(chan struct{}, 100)}
+	for _, s := range sources {
+		must(s.List(ctx))(t)
+		running.Go(func() {
+			if err := s.(catalog.Watcher).Watch(ctx, func() { woken[s.Scope()] <- struct{}{} }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	s := w.upload(w.ada, w.team, "pdf", "one")
+	<-woken[catalog.Group]
+	mustDo(t, w.lib.Publish(w.ctx, w.root, s.ID, store.Public))
+	<-woken[catalog.Public]
+}
+
+func TestSearchFindsWhatIsReached(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		mine := w.upload(w.ada, own(w.ada), "pdf", "")
+		w.upload(w.ada, w.team, "pdf", "ours")
+		w.upload(w.root, store.Public, "docx", "")
+		w.upload(w.eve, own(w.eve), "pdf-forms", "")
+		hits := must(w.lib.Search(w.ctx, w.ada, "pdf", 0))(t)
+		wantEqual(t, names(hits, func(h library.Hit) string { return h.ID }), []string{mine.ID})
+		hits = must(w.lib.Search(w.ctx, w.eve, "what does docx do", 0))(t)
+		if len(hits) == 0 || hits[0].Name != "docx" {
+			t.Errorf("hits are %v", hits)
+		}
+		wantEqual(t, len(must(w.lib.Search(w.ctx, w.eve, "", 0))(t)), 0)
+		_, err := w.lib.Search(w.ctx, w.eve.Limited(account.ScopeWrite), "pdf", 0)
+		wantDenied(t, err)
+	})
+}
+
+func TestBundlesAreFileSystems(t *testing.T) {
+	w := sqlite(t, nil)
+	s := w.upload(w.ada, own(w.ada), "pdf", "body", "a/b/c.txt", "c", "a/d.txt", "d", "e.txt", "")
+	b := must(w.lib.Open(w.ctx, w.ada, s.ID, 0))(t)
+	defer b.Close()
+	mustDo(t, fstest.TestFS(b.FS, "SKILL.md", "a/b/c.txt", "a/d.txt", "e.txt"))
+}
+
+// What is in the cache is never believed.
+func TestACachedFileThatWasChangedIsNotUsed(t *testing.T) {
+	dir := t.TempDir()
+	w := sqlite(t, &library.Options{CacheDir: dir})
+	s := w.upload(w.ada, own(w.ada), "pdf", "body")
+	read := func(l *library.Library) string {
+		b := must(l.Open(w.ctx, w.ada, s.ID, 0))(t)
+		defer b.Close()
+		return string(must(fs.ReadFile(b, "SKILL.md"))(t))
+	}
+	want := read(w.lib)
+	kept := must(os.ReadDir(dir))(t)
+	if len(kept) != 1 {
+		t.Fatalf("the cache has %v", kept)
+	}
+	path := filepath.Join(dir, kept[0].Name())
+	for _, bad := range []string{strings.Repeat("x", len(want)), "", want + "x"} {
+		mustDo(t, os.WriteFile(path, []byte(bad), 0o600))
+		wantEqual(t, read(w.lib), want)
+		wantEqual(t, string(must(os.ReadFile(path))(t)), want) // mended
+	}
+	mustDo(t, os.Remove(path))
+	wantEqual(t, read(w.lib), want)
+
+	mustDo(t, os.WriteFile(filepath.Join(dir, "new-1"), []byte("half"), 0o600))
+	next := w.node(&library.Options{CacheDir: dir})
+	wantEqual(t, read(next), want)
+	wantEqual(t, len(must(os.ReadDir(dir))(t)), 1)
+}
+
+func TestTheCacheIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	const most = 8 << 10
+	w := sqlite(t, &library.Options{CacheDir: dir, CacheBytes: most})
+	more := []string{"large.bin", strings.Repeat("large", 1000)}
+	for i := range 40 {
+		more = append(more, fmt.Sprintf("f%d.txt", i), strings.Repeat(fmt.Sprint(i, " "), 200))
+	}
+	s := w.upload(w.ada, own(w.ada), "pdf", "body", more...)
+	b := must(w.lib.Open(w.ctx, w.ada, s.ID, 0))(t)
+	defer b.Close()
+	mustDo(t, fstest.TestFS(b.FS, "SKILL.md"))
+	var sum int64
+	for _, d := range must(os.ReadDir(dir))(t) {
+		if _, err := hex.DecodeString(d.Name()); err != nil {
+			t.Errorf("the cache has %s", d.Name())
+		}
+		sum += must(d.Info())(t).Size()
+	}
+	if sum == 0 || sum > most {
+		t.Errorf("the cache has %d bytes of %d", sum, most)
+	}
+}
+
+func TestALostCacheCostsNoAnswer(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "cache")
+	w := sqlite(t, &library.Options{CacheDir: dir})
+	s := w.upload(w.ada, own(w.ada), "pdf", "body")
+	mustDo(t, os.RemoveAll(dir))
+	for range 2 {
+		b := must(w.lib.Open(w.ctx, w.ada, s.ID, 0))(t)
+		must(fs.ReadFile(b, "SKILL.md"))(t)
+		mustDo(t, b.Close())
+	}
+}
+
+func TestBadOptionsAreRefused(t *testing.T) {
+	w := sqlite(t, nil)
+	for _, o := range []library.Options{{Grace: time.Minute}, {CacheDir: "/dev/null/x"}} {
+		if l, err := library.New(w.db, &o); err == nil {
+			t.Errorf("%+v is taken", o)
+			mustDo(t, l.Close())
+		} else if errors.Is(err, library.ErrNotFound) {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,308 @@
+package library
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/remote"
+	"github.com/loadout-dev/loadout/skilldiff"
+)
+
+// maxUpdated bounds the skills of one update.
+const maxUpdated = 1000
+
+// Update takes the newest state of imported skills from their places: of those that are
+// named, or of all of a namespace that were imported, where none is. Pinned ones are
+// skipped, as are those that are no longer at their place. The result says what became
+// of each; what is wrong with a place is why its skills were skipped.
+func (l *Library) Update(ctx context.Context, p account.Principal, in Namespace, ids ...string) (*Imported, error) {
+	if err := l.checkPlace(ctx, p, account.SkillUpload, in, "update"); err != nil {
+		return nil, err
+	}
+	if len(ids) > maxUpdated {
+		return nil, fmt.Errorf("%w: %d skills, more than %d", ErrInvalid, len(ids), maxUpdated)
+	}
+	out := newImported()
+	skills, err := l.imported(ctx, p, in, ids, out)
+	if err != nil {
+		return nil, err
+	}
+	for _, group := range byPlace(skills) {
+		if err := l.updateFrom(ctx, p, group, out); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// imported are the skills to update; those that are not are skipped with the reason.
+func (l *Library) imported(ctx context.Context, p account.Principal, in Namespace, ids []string, out *Imported) ([]*Skill, error) {
+	var skills []*Skill
+	take := func(s *Skill) {
+		switch {
+		case s.Source == nil && len(ids) > 0:
+			out.skip(s.ID, s.Name, "", "it was uploaded, not imported")
+		case s.Source == nil:
+		case s.Source.Pinned:
+			out.skip(s.ID, s.Name, s.Source.Dir, "it is pinned")
+		case len(skills) >= maxUpdated:
+			out.skip(s.ID, s.Name, s.Source.Dir, fmt.Sprintf("there are more than %d; update again", maxUpdated))
+		default:
+			skills = append(skills, s)
+		}
+	}
+	for _, id := range ids {
+		s, err := l.Skill(ctx, p, id)
+		if err == nil && s.Namespace != in {
+			err = notFound(id)
+		}
+		if err != nil {
+			return nil, err
+		}
+		take(s)
+	}
+	for page := (store.Page{Limit: store.MaxPage}); len(ids) == 0; {
+		rows, next, err := l.db.Skills.List(ctx, store.SkillQuery{In: []Namespace{in}, Hidden: true, Page: page})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			if r.Namespace == in {
+				take(newSkill(r, nil))
+			}
+		}
+		if page.After = next; next == "" {
+			break
+		}
+	}
+	return skills, nil
+}
+
+// byPlace groups skills by the place that they are from, and who imported them, in the
+// order of the first.
+func byPlace(skills []*Skill) [][]*Skill {
+	type key struct {
+		at remote.Location
+		by string
+	}
+	var out [][]*Skill
+	where := map[key]int{}
+	for _, s := range skills {
+		k := key{s.Source.at(), s.Source.By}
+		i, ok := where[k]
+		if !ok {
+			i = len(out)
+			where[k], out = i, append(out, nil)
+		}
+		out[i] = append(out[i], s)
+	}
+	return out
+}
+
+// updateFrom updates the skills of one place.
+func (l *Library) updateFrom(ctx context.Context, p account.Principal, skills []*Skill, out *Imported) error {
+	if l.isCurrent(ctx, p.User, skills) {
+		for _, s := range skills {
+			out.skip(s.ID, s.Name, s.Source.Dir, errSame.Error())
+		}
+		return nil
+	}
+	var failed error // of the hub, not of the place
+	err := l.look(ctx, p.User, skills[0].Source.at(), func(offer *remote.Offer) error {
+		for _, s := range skills {
+			if failed = l.updateOne(ctx, p, offer, s, out); failed != nil {
+				break
+			}
+		}
+		return nil
+	})
+	if err != nil && ctx.Err() == nil {
+		for _, s := range skills {
+			out.skip(s.ID, s.Name, s.Source.Dir, err.Error())
+		}
+		return nil
+	}
+	return errors.Join(err, failed)
+}
+
+// isCurrent reports whether a repository still names the commit that all of some skills
+// were taken from. Where that cannot be told it is not.
+func (l *Library) isCurrent(ctx context.Context, user account.UserID, skills []*Skill) bool {
+	commit, err := l.latest(ctx, user, skills[0].Source)
+	return err == nil && commit != "" && !slices.ContainsFunc(skills, func(s *Skill) bool { return s.Source.Commit != commit })
+}
+
+// latest is the commit that the place of a skill has now, "" where it has none.
+func (l *Library) latest(ctx context.Context, user account.UserID, from *Source) (string, error) {
+	at := from.at()
+	if at.Kind != remote.Git {
+		return "", nil
+	}
+	if err := l.checkPlaceOf(at); err != nil {
+		return "", err
+	}
+	done, err := turn(ctx, l.trips)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	r, err := l.client(user, askTime).Latest(ctx, at)
+	if err != nil {
+		return "", err
+	}
+	return r.Commit, nil
+}
+
+func (l *Library) updateOne(ctx context.Context, p account.Principal, offer *remote.Offer, s *Skill, out *Imported) error {
+	i := slices.IndexFunc(offer.Skills, func(o remote.Skill) bool { return o.Dir == s.Source.Dir })
+	if i < 0 {
+		out.skip(s.ID, s.Name, s.Source.Dir, "it is not there any more")
+		return nil
+	}
+	change := Change{ID: s.ID, Name: s.Name, Dir: s.Source.Dir}
+	err := l.withOffered(ctx, offer, offer.Skills[i], func(c *content) (err error) {
+		change.Number, err = l.renew(ctx, p, s.ID, c, newSource(p, s.Source.at(), offer, offer.Skills[i]))
+		return err
+	})
+	switch {
+	case err == nil:
+		out.Updated = append(out.Updated, change)
+	case isOfSkill(err):
+		out.skip(s.ID, s.Name, s.Source.Dir, err.Error())
+	default:
+		return err
+	}
+	return nil
+}
+
+// Pin keeps an imported skill as it is when others are updated, or lets it go on.
+func (l *Library) Pin(ctx context.Context, p account.Principal, id string, pinned bool) error {
+	return l.change(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *held) (any, error) {
+		from := readSource(h.Source)
+		if from == nil {
+			return nil, fmt.Errorf("%w: skill %q was uploaded, not imported", ErrInvalid, h.Name)
+		}
+		from.Pinned = pinned
+		return pin{h.Name, pinned}, tx.Skills.Update(ctx, id, from.origin(), from.json())
+	})
+}
+
+type pin struct {
+	Name   string `json:"name"`
+	Pinned bool   `json:"pinned"`
+}
+
+// Upgrade is what an update of a skill would bring.
+type Upgrade struct {
+	Commit string          `json:"commit,omitempty"`
+	Diff   *skilldiff.Diff `json:"diff"` // of the current version and what the place has
+}
+
+// Upgrade compares a skill with what its place has now. The principal may change it.
+func (l *Library) Upgrade(ctx context.Context, p account.Principal, id string, o *skilldiff.Options) (*Upgrade, error) {
+	h, err := l.may(ctx, p, account.SkillChange, id)
+	if err != nil {
+		return nil, err
+	}
+	from := readSource(h.Source)
+	if from == nil {
+		return nil, fmt.Errorf("%w: skill %q was uploaded, not imported", ErrInvalid, h.Name)
+	}
+	v, err := l.row(ctx, h, 0)
+	if err != nil {
+		return nil, err
+	}
+	old, err := l.bundle(ctx, h.Name, v)
+	if err != nil {
+		return nil, err
+	}
+	defer old.Close()
+	var out Upgrade
+	err = l.look(ctx, p.User, from.at(), func(offer *remote.Offer) error {
+		out.Commit = offer.Revision.Commit
+		i := slices.IndexFunc(offer.Skills, func(s remote.Skill) bool { return s.Dir == from.Dir })
+		if i < 0 {
+			return fmt.Errorf("skill %q is not at its place any more: %w", h.Name, ErrNotFound)
+		}
+		return l.withOffered(ctx, offer, offer.Skills[i], func(c *content) (err error) {
+			out.Diff, err = skilldiff.Compare(ctx, old.FS, c.fsys, diffOptions(o, h.Name))
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// Asked is what [Library.AskPlaces] found.
+type Asked struct {
+	Places int // that were asked
+	Newer  int // skills that their places have a newer state for
+	// Failed are places that could not be asked, and why.
+	Failed map[string]error
+}
+
+// AskPlaces asks the repositories of all imported skills for their newest commits, and tells
+// those who look after a skill of another one than it was taken from, each once. It is
+// the hub's own work, of one node at a time, and takes as long as the places do. An
+// error is of the database; a place that does not answer is in the result.
+func (l *Library) AskPlaces(ctx context.Context) (*Asked, error) {
+	out := &Asked{Failed: map[string]error{}}
+	for after := int64(0); ; {
+		changes, err := l.db.Skills.Changes(ctx, after)
+		if err != nil || len(changes) == 0 {
+			return out, err
+		}
+		var skills []*Skill
+		for _, c := range changes {
+			after = c.Revision
+			if c.Skill == nil {
+				continue
+			}
+			if s := newSkill(*c.Skill, nil); s.Source != nil && !s.Source.Pinned && s.Source.Kind == string(remote.Git) {
+				skills = append(skills, s)
+			}
+		}
+		for _, group := range byPlace(skills) {
+			if err := l.askPlace(ctx, group, out); err != nil {
+				return out, err
+			}
+		}
+	}
+}
+
+// askPlace asks the place of some skills, as the one who imported the first of them.
+func (l *Library) askPlace(ctx context.Context, skills []*Skill, out *Asked) error {
+	from := skills[0].Source
+	out.Places++
+	commit, err := l.latest(ctx, account.UserID(from.By), from)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		out.Failed[from.at().String()] = err
+		return nil
+	}
+	for _, s := range skills {
+		if commit == "" || commit == s.Source.Commit {
+			continue
+		}
+		out.Newer++
+		err := l.db.Tx(ctx, func(tx *store.Tx) error {
+			to := audience{}
+			if err := l.lookAfter(ctx, tx, to, s.Namespace, store.Maintainer); err != nil {
+				return err
+			}
+			return l.tell(ctx, tx, to, "", NewUpstream, s.ID+"@"+commit, News{SkillID: s.ID, Name: s.Name, Commit: commit})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package library
+
+import (
+	"context"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// Use is how much a skill was used.
+type Use = store.Use
+
+// Record adds what conversations used. It is the hub's own work, asked by nobody; what it
+// says of a skill that is gone is left out.
+func (l *Library) Record(ctx context.Context, uses ...Use) error { return l.db.Usage.Add(ctx, uses...) }
+
+// Usage returns how much skills were used since the day of a time; those that were not,
+// and those of which the principal may not know it, are left out. There are at most
+// [store.MaxPage].
+func (l *Library) Usage(ctx context.Context, p account.Principal, ids []string, since time.Time) (map[string]Use, error) {
+	seen, err := l.allowed(ctx, p, account.UsageRead, ids)
+	if err != nil {
+		return nil, err
+	}
+	return l.db.Usage.Sum(ctx, seen, since)
+}
+
+// UsageDays returns how much a skill was used on each day since that of a time on which
+// it was, the oldest first: at most [store.MaxPage].
+func (l *Library) UsageDays(ctx context.Context, p account.Principal, id string, since time.Time) ([]store.Day, error) {
+	if _, err := l.may(ctx, p, account.UsageRead, id); err != nil {
+		return nil, err
+	}
+	return l.db.Usage.Days(ctx, id, since)
+}
+
+// Unused returns the skills of namespaces that are there for longer than since and were
+// not used after its day, by id, and how to ask for more. Of each namespace the
+// principal may know the usage; none is all those of which he does.
+func (l *Library) Unused(ctx context.Context, p account.Principal, in []Namespace, since time.Time, page store.Page) ([]*Skill, string, error) {
+	for _, n := range in {
+		if err := inPlace(p, account.UsageRead, n); err != nil {
+			return nil, "", err
+		}
+	}
+	if len(in) == 0 {
+		var err error
+		if in, err = namespaces(p, account.UsageRead); err != nil {
+			return nil, "", err
+		}
+	}
+	rows, next, err := l.db.Usage.Unused(ctx, in, since, page)
+	if err != nil {
+		return nil, "", err
+	}
+	out := make([]*Skill, len(rows))
+	for i, s := range rows {
+		out[i] = newSkill(s, nil)
+	}
+	return out, next, nil
+}

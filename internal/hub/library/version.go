@@ -1,0 +1,216 @@
+package library
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/scan"
+	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/skilldiff"
+)
+
+// Version is one state of a skill's files.
+type Version struct {
+	SkillID     string             `json:"skill_id"`
+	Number      int64              `json:"number"`            // 1 is the first
+	Label       string             `json:"version,omitempty"` // as its author calls it
+	Digest      string             `json:"digest"`
+	Current     bool               `json:"current"`
+	Description string             `json:"description"`
+	Size        int64              `json:"size"`
+	Files       int64              `json:"files"`
+	Scripts     int                `json:"scripts"`
+	Code        bool               `json:"code"`
+	Tokens      int                `json:"tokens"` // of the instructions
+	Review      Review             `json:"review"`
+	Reviewer    string             `json:"reviewer,omitempty"`
+	Reviewed    time.Time          `json:"reviewed,omitzero"`
+	Note        string             `json:"note,omitempty"` // of the reviewer
+	CreatedBy   string             `json:"createdBy"`
+	Created     time.Time          `json:"created"`
+	Source      *Source            `json:"source,omitempty"`
+	Findings    map[string]int     `json:"findings,omitempty"`  // how many of each severity
+	Unscanned   bool               `json:"unscanned,omitempty"` // the scan took too long, or failed
+	Diagnostics []skill.Diagnostic `json:"diagnostics,omitempty"`
+}
+
+func newVersion(v store.Version, current bool) *Version {
+	m := readMeta(v.Meta)
+	return &Version{
+		SkillID: v.SkillID, Number: v.Number, Label: v.Label, Digest: v.Digest, Current: current, Description: v.Description,
+		Size: v.Size, Files: v.Files, Scripts: m.Scripts, Code: m.code(), Tokens: m.Tokens,
+		Review: v.Review, Reviewer: v.Reviewer, Reviewed: v.Reviewed, Note: v.Note, CreatedBy: v.CreatedBy, Created: v.Created,
+		Source: readSource(v.Source), Findings: m.Findings, Unscanned: m.Unscanned, Diagnostics: m.Diagnostics,
+	}
+}
+
+// Runnable reports whether the code of a version may run, once the principal, policy and
+// a sandbox agree: a reviewer approved these files. Another version is never runnable,
+// and still is instructions.
+func Runnable(v *Version) bool { return v.Review == Approved }
+
+// Version returns a version of a skill by its number; 0 is the current one.
+func (l *Library) Version(ctx context.Context, p account.Principal, id string, number int64) (*Version, error) {
+	h, v, err := l.readable(ctx, p, id, number)
+	if err != nil {
+		return nil, err
+	}
+	return newVersion(v, v.Number == h.Number), nil
+}
+
+// readable is a version of a skill that the principal may read; 0 is the current one.
+func (l *Library) readable(ctx context.Context, p account.Principal, id string, number int64) (*held, store.Version, error) {
+	h, err := l.may(ctx, p, account.SkillRead, id)
+	if err != nil {
+		return nil, store.Version{}, err
+	}
+	v, err := l.row(ctx, h, number)
+	return h, v, err
+}
+
+// row is a version of a skill; 0 is the current one.
+func (l *Library) row(ctx context.Context, h *held, number int64) (store.Version, error) {
+	if number == 0 {
+		number = h.Number
+	}
+	return l.db.Versions.Get(ctx, h.ID, number)
+}
+
+// Versions returns the versions of a skill, the newest first, that come before a
+// number, 0 being all: at most limit, and never more than [store.MaxPage].
+func (l *Library) Versions(ctx context.Context, p account.Principal, id string, before int64, limit int) ([]*Version, error) {
+	h, err := l.may(ctx, p, account.SkillRead, id)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := l.db.Versions.List(ctx, id, before, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*Version, len(rows))
+	for i, v := range rows {
+		out[i] = newVersion(v, v.Number == h.Number)
+	}
+	return out, nil
+}
+
+// Findings returns what a scan found in a version, 0 being the current one; nil where
+// nothing is kept.
+func (l *Library) Findings(ctx context.Context, p account.Principal, id string, number int64) (*scan.Report, error) {
+	_, v, err := l.readable(ctx, p, id, number)
+	if err != nil {
+		return nil, err
+	}
+	data, err := l.db.Versions.Findings(ctx, v.ID)
+	if err != nil || data == nil {
+		return nil, err
+	}
+	var report scan.Report
+	if err := json.Unmarshal(data, &report); err != nil {
+		return nil, fmt.Errorf("findings of version %d: %w", number, store.ErrCorrupt)
+	}
+	return &report, nil
+}
+
+// Manifest returns the files of a version with their hashes, 0 being the current one.
+func (l *Library) Manifest(ctx context.Context, p account.Principal, id string, number int64) (skill.Manifest, error) {
+	_, v, err := l.readable(ctx, p, id, number)
+	if err != nil {
+		return nil, err
+	}
+	return l.manifest(ctx, v)
+}
+
+// Open returns the files of a version, 0 being the current one, each checked against
+// its hash when it is opened. The caller closes the bundle.
+func (l *Library) Open(ctx context.Context, p account.Principal, id string, number int64) (*skill.Bundle, error) {
+	h, v, err := l.readable(ctx, p, id, number)
+	if err != nil {
+		return nil, err
+	}
+	return l.bundle(ctx, h.Name, v)
+}
+
+// Diff compares two versions of a skill; to is 0 for the current one.
+func (l *Library) Diff(ctx context.Context, p account.Principal, id string, from, to int64, o *skilldiff.Options) (*skilldiff.Diff, error) {
+	h, err := l.may(ctx, p, account.SkillRead, id)
+	if err != nil {
+		return nil, err
+	}
+	var files [2]*skill.Bundle
+	for i, number := range []int64{from, to} {
+		v, err := l.row(ctx, h, number)
+		if err != nil {
+			return nil, err
+		}
+		if files[i], err = l.bundle(ctx, h.Name, v); err != nil {
+			return nil, err
+		}
+		defer files[i].Close()
+	}
+	done, err := turn(ctx, l.turns)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return skilldiff.Compare(ctx, files[0].FS, files[1].FS, diffOptions(o, h.Name))
+}
+
+func diffOptions(o *skilldiff.Options, name string) *skilldiff.Options {
+	var out skilldiff.Options
+	if o != nil {
+		out = *o
+	}
+	out.Folder = name
+	return &out
+}
+
+// Use makes a version the current one, as to go back to an older one. What was decided
+// about its code still holds.
+func (l *Library) Use(ctx context.Context, p account.Principal, id string, number int64) error {
+	return l.change(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *held) (any, error) {
+		v, err := tx.Versions.Get(ctx, id, number)
+		if err != nil {
+			return nil, err
+		}
+		return used{h.Name, h.Number, number}, l.setCurrent(ctx, tx, v)
+	})
+}
+
+// setCurrent makes a version the current one, with what it needs.
+func (l *Library) setCurrent(ctx context.Context, tx *store.Tx, v store.Version) error {
+	if err := tx.Skills.SetCurrent(ctx, v.SkillID, v.Number); err != nil {
+		return err
+	}
+	m := readMeta(v.Meta)
+	return tx.Refs.Set(ctx, store.SkillKind, v.SkillID, m.refs())
+}
+
+type used struct {
+	Name string `json:"name"`
+	From int64  `json:"from"`
+	To   int64  `json:"to"`
+}
+
+// DeleteVersion removes a version that is not the current one, and that nothing names by
+// its digest: that is a [*ReferencedError].
+func (l *Library) DeleteVersion(ctx context.Context, p account.Principal, id string, number int64) error {
+	return l.change(ctx, p, account.SkillDelete, id, func(tx *store.Tx, h *held) (any, error) {
+		v, err := tx.Versions.Get(ctx, id, number)
+		if err != nil {
+			return nil, err
+		}
+		refs, err := l.references(ctx, &tx.Tables, p, h)
+		if err != nil {
+			return nil, err
+		}
+		if pins := refs.pinning(v.Digest); pins.Total() > 0 || refs.precise {
+			return nil, &ReferencedError{Name: h.Name, References: pins}
+		}
+		return uploaded{Name: h.Name, Version: number, Digest: v.Digest}, tx.Versions.Delete(ctx, id, number)
+	})
+}

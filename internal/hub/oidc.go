@@ -1,0 +1,56 @@
+package hub
+
+import (
+	"net/http"
+)
+
+// callbackPath is where people come back from a provider.
+const callbackPath = "/login/callback"
+
+// toProvider sends a browser to the provider, and has it return to the path in back.
+func (h *Hub) toProvider(w http.ResponseWriter, r *http.Request) {
+	if err := h.door.attempt(visitOf(r.Context()), ""); err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	page, cookie, err := h.door.oidc.Begin(r.Context(), r.URL.Query().Get("back"))
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	http.SetCookie(w, cookie)
+	http.Redirect(w, r, page, http.StatusSeeOther)
+}
+
+// fromProvider signs in who comes back.
+func (h *Hub) fromProvider(w http.ResponseWriter, r *http.Request) {
+	http.SetCookie(w, h.door.oidc.Spent())
+	back, cookie, err := h.cameBack(r)
+	h.metrics.signedIn("provider", err)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	http.SetCookie(w, cookie)
+	http.Redirect(w, r, back, http.StatusSeeOther)
+}
+
+func (h *Hub) cameBack(r *http.Request) (back string, _ *http.Cookie, err error) {
+	ctx := r.Context()
+	if err := h.door.attempt(visitOf(ctx), ""); err != nil {
+		return "", nil, err
+	}
+	id, err := h.door.oidc.Finish(ctx, r)
+	if err != nil {
+		return "", nil, err
+	}
+	user, err := h.people.SignIns.ByProvider(ctx, id, h.opts.Provider.Everyone)
+	if err != nil {
+		return "", nil, err
+	}
+	if _, err := h.door.logins.End(ctx, r); err != nil {
+		return "", nil, err
+	}
+	cookie, err := h.door.logins.Begin(ctx, user, r.UserAgent())
+	return id.Back, cookie, err
+}

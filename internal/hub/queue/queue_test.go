@@ -1,0 +1,148 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/loadout-dev/loadout/internal/hub/queue"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Users have a turn one after the other, however many of one were there first; those
+// of one user are in their order.
+func TestUsersTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue.New(1, 100)
+		leave, err := q.Enter(t.Context(), "somebody")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		var order []string
+		want := func(user string, n int) {
+			go func() {
+				leave, err := q.Enter(t.Context(), user)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				order = append(order, fmt.Sprint(user, n))
+				mu.Unlock()
+				leave()
+			}()
+			synctest.Wait()
+		}
+		for n := range 4 {
+			want("ada", n)
+		}
+		want("bob", 0)
+		want("eve", 0)
+		want("bob", 1)
+		leave()
+		leave() // is nothing a second time
+		synctest.Wait()
+		if got := []string{"ada0", "bob0", "eve0", "ada1", "bob1", "ada2", "ada3"}; !slices.Equal(order, got) {
+			t.Errorf("in the order %v, want %v", order, got)
+		}
+	})
+}
+
+func TestFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := queue.New(1, 1)
+		leave, err := q.Enter(t.Context(), "ada")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		gone := errors.New("gone")
+		done := make(chan error)
+		go func() { _, err := q.Enter(ctx, "bob"); done <- err }()
+		synctest.Wait()
+		if _, err := q.Enter(t.Context(), "eve"); !errors.Is(err, queue.ErrFull) {
+			t.Errorf("a full queue says %v", err)
+		}
+		cancel(gone)
+		if err := <-done; !errors.Is(err, gone) {
+			t.Errorf("who gave up is told %v", err)
+		}
+		leave()
+		if leave, err = q.Enter(t.Context(), "eve"); err != nil { // nothing of bob is left
+			t.Fatal(err)
+		}
+		leave()
+	})
+}
+
+// Never more than the places run at once, whoever gives up when; and in the end all of
+// them are free.
+func TestPlacesAreKept(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		places := rapid.IntRange(1, 3).Draw(rt, "places")
+		q := queue.New(places, 1000)
+		var (
+			entries []context.CancelFunc
+			mu      sync.Mutex
+			running int
+			all     sync.WaitGroup
+		)
+		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+			if len(entries) > 0 && rapid.Bool().Draw(rt, "end one") {
+				i := rapid.IntRange(0, len(entries)-1).Draw(rt, "which")
+				entries[i]()
+				entries = slices.Delete(entries, i, i+1)
+				continue
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			entries = append(entries, cancel)
+			user := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "user")
+			all.Go(func() {
+				leave, err := q.Enter(ctx, user)
+				if err != nil {
+					return
+				}
+				mu.Lock()
+				if running++; running > places {
+					t.Errorf("%d run at once, more than %d", running, places)
+				}
+				mu.Unlock()
+				<-ctx.Done()
+				mu.Lock()
+				running--
+				mu.Unlock()
+				leave()
+			})
+		}
+		for _, cancel := range entries {
+			cancel()
+		}
+		all.Wait()
+		for range places {
+			if _, err := q.Enter(t.Context(), "last"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func ExampleQueue() {
+	runs := queue.New(4, 1000) // sandboxes of this node
+	leave, err := runs.Enter(context.Background(), "ada")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer leave()
+	fmt.Println("run it")
+	// Output: run it
+}

@@ -1,0 +1,312 @@
+package hub_test
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/account/oidctest"
+	"github.com/loadout-dev/loadout/internal/hub"
+)
+
+func TestSignInAndOut(t *testing.T) {
+	n := team(t)
+	r := n.anybody().send(t, "POST", "/api/v1/login", map[string]string{"name": "Root", "password": secret}).want(t, 200) // names are folded
+	cookie := cookieOf(t, r)
+	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteLaxMode || cookie.Path != "/" {
+		t.Errorf("the cookie is %v", cookie)
+	}
+	root := caller{node: n, cookie: cookie}
+	var me struct {
+		User struct {
+			Name    string
+			Account struct{ Admin bool }
+		}
+		Scopes []string
+	}
+	root.send(t, "GET", "/api/v1/me", nil).want(t, 200).into(t, &me)
+	if me.User.Name != "root" || !me.User.Account.Admin || len(me.Scopes) != 7 {
+		t.Errorf("he is %+v", me)
+	}
+	gone := cookieOf(t, root.send(t, "POST", "/api/v1/logout", nil).want(t, 204))
+	if gone.MaxAge >= 0 || gone.Value != "" {
+		t.Errorf("the browser keeps %v", gone)
+	}
+	root.send(t, "GET", "/api/v1/me", nil).wantProblem(t, 401, "sign_in")
+	root.send(t, "POST", "/api/v1/logout", nil).want(t, 204)
+}
+
+func TestSigningInAgainEndsWhatTheBrowserWas(t *testing.T) {
+	n := team(t)
+	root := n.signIn(t, "root", secret)
+	next := root
+	next.cookie = cookieOf(t, root.send(t, "POST", "/api/v1/login", map[string]string{"name": "root", "password": secret}).want(t, 200))
+	root.send(t, "GET", "/api/v1/me", nil).want(t, 401)
+	next.send(t, "GET", "/api/v1/me", nil).want(t, 200)
+}
+
+func TestSignInRefused(t *testing.T) {
+	n := team(t)
+	root := n.signIn(t, "root", secret)
+	bob, _ := n.newUser(t, root, "bob")
+	try := func(name, password string) reply {
+		return n.anybody().send(t, "POST", "/api/v1/login", map[string]string{"name": name, "password": password})
+	}
+	try("bob", "not the password").wantProblem(t, 401, "wrong_password")
+	try("nobody", secret).wantProblem(t, 401, "wrong_password")
+	try("bo\x00b", secret).wantProblem(t, 401, "wrong_password")
+	try("", secret).wantProblem(t, 422, "invalid")
+	root.send(t, "PATCH", "/api/v1/users/"+bob, map[string]bool{"disabled": true}).want(t, 200)
+	try("bob", "not the password").wantProblem(t, 401, "wrong_password")
+	try("bob", secret).wantProblem(t, 403, "disabled")
+
+	audit := root.send(t, "GET", "/api/v1/audit?action=sign-in&namespace=user:"+bob, nil).want(t, 200)
+	if got := strings.Count(audit.body, `"decision":"denied"`); got != 3 {
+		t.Errorf("%d refusals are recorded: %s", got, audit.body)
+	}
+}
+
+// Whoever guesses is stopped, by the name that he tries and by where he comes from,
+// without stopping others.
+func TestAttemptsToSignInAreLimited(t *testing.T) {
+	n := start(t, hub.Options{First: &hub.First{Name: "root", Password: secret}, Accounts: true, Proxies: []string{"127.0.0.1"}})
+	guess := func(from, name string) reply {
+		return n.anybody().with("X-Forwarded-For", from).send(t, "POST", "/api/v1/login", map[string]string{"name": name, "password": "a guess"})
+	}
+	limited := func(from string, name func(i int) string) bool {
+		for i := range 100 {
+			if r := guess(from, name(i)); r.status == 429 {
+				r.wantProblem(t, 429, "too_often")
+				if r.header.Get("Retry-After") == "" {
+					t.Error("it is not said when to try again")
+				}
+				return true
+			}
+		}
+		return false
+	}
+	if !limited("198.51.100.7", func(int) string { return "root" }) {
+		t.Error("one name is guessed on and on")
+	}
+	if !limited("198.51.100.8", itoa) {
+		t.Error("one network guesses on and on")
+	}
+	guess("203.0.113.9", "another").wantProblem(t, 401, "wrong_password")
+}
+
+func TestDisabledUserIsOutAtOnce(t *testing.T) {
+	n := team(t)
+	root := n.signIn(t, "root", secret)
+	id, bob := n.newUser(t, root, "bob")
+	program := caller{node: n, token: bob.send(t, "POST", "/api/v1/tokens", map[string]any{"name": "ci", "scopes": []string{"read"}}).want(t, 201).text(t, "token")}
+	program.send(t, "GET", "/api/v1/me", nil).want(t, 200)
+	root.send(t, "PATCH", "/api/v1/users/"+id, map[string]bool{"disabled": true}).want(t, 200)
+	bob.send(t, "GET", "/api/v1/me", nil).wantProblem(t, 401, "sign_in")
+	program.send(t, "GET", "/api/v1/me", nil).wantProblem(t, 401, "bad_token")
+}
+
+func TestPasswordChangeSignsOutEverywhereElse(t *testing.T) {
+	n := team(t)
+	root := n.signIn(t, "root", secret)
+	_, here := n.newUser(t, root, "bob")
+	there := n.signIn(t, "bob", secret)
+	const next = "quite another one"
+	here.send(t, "PUT", "/api/v1/users/me/password", map[string]string{"password": next}).wantProblem(t, 401, "wrong_password")
+	here.send(t, "PUT", "/api/v1/users/me/password", map[string]string{"password": "short", "current": secret}).wantProblem(t, 422, "invalid")
+	here.send(t, "PUT", "/api/v1/users/me/password", map[string]string{"password": next, "current": secret}).want(t, 204)
+	here.send(t, "GET", "/api/v1/me", nil).want(t, 200)
+	there.send(t, "GET", "/api/v1/me", nil).want(t, 401)
+	n.anybody().send(t, "POST", "/api/v1/login", map[string]string{"name": "bob", "password": secret}).want(t, 401)
+	n.signIn(t, "bob", next)
+}
+
+// A request of a page elsewhere is refused where a browser would send its cookie along,
+// also to sign in as somebody else; one with a token is not made by a browser.
+func TestPagesOfOthers(t *testing.T) {
+	n := team(t)
+	root := n.signIn(t, "root", secret)
+	token := root.send(t, "POST", "/api/v1/tokens", map[string]any{"name": "ci", "scopes": []string{"admin"}}).want(t, 201).text(t, "token")
+	group := map[string]string{"name": "web"}
+	for name, value := range map[string]string{"Origin": "https://evil.example.com", "Sec-Fetch-Site": "cross-site"} {
+		root.with(name, value).send(t, "POST", "/api/v1/groups", group).wantProblem(t, 403, "cross_origin")
+		n.anybody().with(name, value).send(t, "POST", "/api/v1/login", map[string]string{"name": "root", "password": secret}).wantProblem(t, 403, "cross_origin")
+	}
+	caller{node: n, token: token}.with("Origin", "https://evil.example.com").send(t, "POST", "/api/v1/groups", group).want(t, 201)
+	root.with("Origin", n.URL).send(t, "POST", "/api/v1/groups", map[string]string{"name": "own"}).want(t, 201)
+}
+
+func TestFirstAdminByLink(t *testing.T) {
+	n := start(t, hub.Options{Accounts: true})
+	path := must(n.SetupPath(t.Context()))(t)
+	link, ok := strings.CutPrefix(path, "/setup/")
+	if !ok || strings.Trim(link, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_") != "" {
+		t.Fatalf("the path is %q", path)
+	}
+	ways := n.anybody().send(t, "GET", "/api/v1/login", nil).want(t, 200).body
+	if !strings.Contains(ways, `"setup":true`) {
+		t.Errorf("the ways to sign in are %s", ways)
+	}
+	if page := n.anybody().send(t, "GET", path, nil).want(t, 200); !strings.Contains(page.body, "/api/v1/setup") || strings.Contains(page.body, link) {
+		t.Errorf("the page says %s", page.body)
+	}
+	try := func(link, name, password string) reply {
+		return n.anybody().send(t, "POST", "/api/v1/setup", map[string]string{"link": link, "name": name, "password": password})
+	}
+	try("x"+link, "ada", secret).wantProblem(t, 403, "bad_link")
+	try(link, "ada", "ada").wantProblem(t, 422, "invalid")
+	try(link, "Ada L", secret).wantProblem(t, 422, "invalid")
+	ada := caller{node: n, cookie: cookieOf(t, try(link, "ada", secret).want(t, 200))}
+	ada.send(t, "POST", "/api/v1/users", map[string]string{"name": "bob"}).want(t, 201)
+	try(link, "eve", secret).wantProblem(t, 409, "has_admin")
+	n.anybody().send(t, "GET", path, nil).wantProblem(t, 409, "has_admin")
+	if again := must(n.SetupPath(t.Context()))(t); again != "" {
+		t.Errorf("there is another link: %s", again)
+	}
+	for _, told := range []string{link, secret} {
+		if strings.Contains(n.log.String(), told) {
+			t.Errorf("the log has %q:\n%s", told, n.log)
+		}
+	}
+}
+
+// Of several who have the link one becomes the administrator.
+func TestFirstAdminIsOne(t *testing.T) {
+	n := start(t, hub.Options{Accounts: true})
+	link := strings.TrimPrefix(must(n.SetupPath(t.Context()))(t), "/setup/")
+	statuses := make(chan int, 4)
+	for i := range cap(statuses) {
+		go func() {
+			r, err := n.send(n.anybody(), "POST", "/api/v1/setup", map[string]string{"link": link, "name": "a" + itoa(i), "password": secret})
+			if err != nil {
+				t.Error(err)
+			}
+			statuses <- r.status
+		}()
+	}
+	made := 0
+	for range cap(statuses) {
+		switch s := <-statuses; s {
+		case 200:
+			made++
+		case 409:
+		default:
+			t.Errorf("status %d", s)
+		}
+	}
+	if n := must(n.DB().Users.Admins(t.Context()))(t); made != 1 || n != 1 {
+		t.Errorf("%d were made, and there are %d", made, n)
+	}
+}
+
+func TestSingleUser(t *testing.T) {
+	n := start(t, hub.Options{})
+	if !n.Single() {
+		t.Fatal("the hub has accounts")
+	}
+	me := n.anybody()
+	me.send(t, "GET", "/api/v1/me", nil).want(t, 200)
+	me.send(t, "POST", "/api/v1/groups", map[string]string{"name": "web"}).want(t, 201)
+	me.send(t, "POST", "/api/v1/tokens", map[string]any{"name": "ci", "scopes": []string{"read"}}).want(t, 201)
+	me.with("X-Forwarded-For", "198.51.100.7").send(t, "GET", "/api/v1/me", nil).wantProblem(t, 403, "not_local")
+	me.with("Origin", "https://evil.example.com").send(t, "POST", "/api/v1/groups", nil).wantProblem(t, 403, "cross_origin")
+	me.send(t, "POST", "/api/v1/login", map[string]string{"name": "local", "password": secret}).wantProblem(t, 409, "single")
+	if ways := me.send(t, "GET", "/api/v1/login", nil).want(t, 200).body; !strings.Contains(ways, `"mode":"single"`) {
+		t.Errorf("the ways to sign in are %s", ways)
+	}
+}
+
+// A name that a stranger points at this machine leads nowhere, on any path.
+func TestSingleUserIsReachedByNamesOfLoopbackOnly(t *testing.T) {
+	n := start(t, hub.Options{})
+	for _, path := range []string{"/", "/api/v1/me", "/metrics", "/openapi.json"} {
+		req := must(http.NewRequest("GET", n.URL+path, nil))(t)
+		req.Host = "evil.example.com"
+		res := must(n.Client().Do(req))(t)
+		io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+		if res.StatusCode != 403 {
+			t.Errorf("%s: %d", path, res.StatusCode)
+		}
+	}
+}
+
+// Once there are accounts nobody is let in without one, however the hub is started; and
+// a process that was started before notices.
+func TestAccountsEndTheSingleUser(t *testing.T) {
+	dir := t.TempDir()
+	before := start(t, hub.Options{Data: dir})
+	before.anybody().send(t, "GET", "/api/v1/me", nil).want(t, 200)
+	start(t, hub.Options{Data: dir, Accounts: true, First: &hub.First{Name: "root", Password: secret}})
+	before.anybody().send(t, "GET", "/api/v1/me", nil).wantProblem(t, 409, "has_admin")
+	after := start(t, hub.Options{Data: dir})
+	if after.Single() {
+		t.Error("the hub has one user again")
+	}
+	after.anybody().send(t, "GET", "/api/v1/me", nil).wantProblem(t, 401, "sign_in")
+	after.signIn(t, "root", secret)
+}
+
+func browser(t *testing.T) *http.Client {
+	t.Helper()
+	b := must(oidctest.Browser())(t)
+	t.Cleanup(b.CloseIdleConnections)
+	return b
+}
+
+func get(t *testing.T, b *http.Client, page string) (status int, body string, at *url.URL) {
+	t.Helper()
+	res := must(b.Get(page))(t)
+	defer res.Body.Close()
+	data := must(io.ReadAll(res.Body))(t)
+	return res.StatusCode, string(data), res.Request.URL
+}
+
+func TestSignInByAProvider(t *testing.T) {
+	p := oidctest.New(t)
+	n := start(t, hub.Options{Accounts: true, First: &hub.First{Name: "root", Password: secret},
+		Provider: &hub.Provider{Issuer: p.URL, ClientID: p.ClientID, ClientSecret: p.ClientSecret}})
+	root := n.signIn(t, "root", secret)
+	group := root.send(t, "POST", "/api/v1/groups", map[string]string{"name": "web"}).want(t, 201).text(t, "id")
+	p.Be("ann-1", map[string]any{"preferred_username": "Ann.Lee@example.com", "email": "ann@example.com", "email_verified": true, "groups": []string{"eng"}})
+
+	if status, body, _ := get(t, browser(t), n.URL+"/login/oidc"); status != 403 || !strings.Contains(body, "no_account") {
+		t.Fatalf("who has no account: %d %s", status, body)
+	}
+	root.send(t, "PUT", "/api/v1/settings/sign-in", map[string]any{"generation": 0,
+		"rules": []any{map[string]any{"claimed": "eng", "group": group, "role": "developer"}, map[string]any{"claimed": "it", "admin": true}}}).want(t, 200)
+
+	ann := browser(t)
+	status, body, at := get(t, ann, n.URL+"/login/oidc?back=/api/v1/me")
+	if status != 200 || at.Path != "/api/v1/me" || !strings.Contains(body, `"name":"ann.lee"`) || !strings.Contains(body, group) || !strings.Contains(body, `"role":"developer"`) {
+		t.Errorf("she is %d %s at %s", status, body, at.Path)
+	}
+	p.Be("ann-1", map[string]any{"preferred_username": "renamed", "groups": []string{"it"}}) // she is found by her subject
+	if _, body, _ = get(t, ann, n.URL+"/login/oidc?back=/api/v1/me"); !strings.Contains(body, `"name":"ann.lee"`) || strings.Contains(body, group) || !strings.Contains(body, `"admin":true`) {
+		t.Errorf("with other groups she is %s", body)
+	}
+	p.Deny("access_denied")
+	if status, body, _ = get(t, browser(t), n.URL+"/login/oidc"); status != 403 || !strings.Contains(body, "provider_denied") {
+		t.Errorf("who says no: %d %s", status, body)
+	}
+}
+
+func TestProviderOpenToEveryone(t *testing.T) {
+	p := oidctest.New(t)
+	n := start(t, hub.Options{Accounts: true, Provider: &hub.Provider{Issuer: p.URL, ClientID: p.ClientID, ClientSecret: p.ClientSecret, Everyone: true}})
+	names := map[string]string{"1": "", "2": "Ann", "3": "ann", "4": "hub", "5": "Änne Ö", "6": "..", "7": strings.Repeat("x", 300)}
+	seen := map[string]bool{}
+	for subject, name := range names {
+		p.Be(subject, map[string]any{"preferred_username": name})
+		status, body, _ := get(t, browser(t), n.URL+"/login/oidc?back=/api/v1/me")
+		if status != 200 || seen[body] {
+			t.Errorf("who wants to be called %q: %d %s", name, status, body)
+		}
+		seen[body] = true
+	}
+	p.Down(true)
+	if status, body, _ := get(t, browser(t), n.URL+"/login/oidc"); status == 200 {
+		t.Errorf("without a provider: %s", body)
+	}
+}

@@ -1,0 +1,148 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Report is what a check found. Problems is empty where all is well.
+type Report struct {
+	Skills   int64
+	Versions int64
+	Files    int64 // that are kept, each once
+	Bytes    int64 // of them
+	Orphans  Swept // files that no version names; [Blobs.Sweep] removes them
+	// Problems are what is damaged, each in a sentence, at most [MaxPage].
+	Problems []string
+}
+
+// Check reads through all that is kept, every file too, and reports what does not fit
+// together. It changes nothing. It takes as long as reading the database does.
+func (db *DB) Check(ctx context.Context) (Report, error) {
+	var r Report
+	err := db.check(ctx, &r)
+	if err != nil {
+		return Report{}, fmt.Errorf("check the database: %w", err)
+	}
+	return r, nil
+}
+
+func (db *DB) check(ctx context.Context, r *Report) error {
+	if err := db.integrity(ctx); err != nil {
+		return err
+	}
+	if err := db.count(ctx, r); err != nil {
+		return err
+	}
+	if err := db.checkLinks(ctx, r); err != nil {
+		return err
+	}
+	return db.checkFiles(ctx, r)
+}
+
+// integrity has SQLite look for damage. PostgreSQL finds it when it reads.
+func (db *DB) integrity(ctx context.Context) error {
+	if db.path == "" {
+		return nil
+	}
+	said, err := scalars[string](ctx, conn{db: db}, "PRAGMA integrity_check(10)")
+	if err != nil {
+		return err
+	}
+	if len(said) != 1 || said[0] != "ok" {
+		return fmt.Errorf("%w: %.200q", ErrCorrupt, said)
+	}
+	broken, err := scalars[string](ctx, conn{db: db}, `SELECT DISTINCT "table" FROM pragma_foreign_key_check`)
+	if err == nil && len(broken) > 0 {
+		err = fmt.Errorf("%w: rows of %q name others that are not there", ErrCorrupt, broken)
+	}
+	return err
+}
+
+const orphans = "FROM blobs b WHERE NOT EXISTS (SELECT 1 FROM version_files f WHERE f.sha256 = b.sha256)"
+
+// count counts what is there.
+func (db *DB) count(ctx context.Context, r *Report) error {
+	for _, q := range []struct {
+		to    *int64
+		query string
+	}{
+		{&r.Skills, "SELECT count(*) FROM skills"},
+		{&r.Versions, "SELECT count(*) FROM versions"},
+		{&r.Files, "SELECT count(*) FROM blobs"},
+		{&r.Bytes, "SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) FROM blobs"},
+		{&r.Orphans.Files, "SELECT count(*) " + orphans},
+		{&r.Orphans.Bytes, "SELECT CAST(COALESCE(sum(b.size), 0) AS BIGINT) " + orphans},
+	} {
+		n, err := scalar[int64](ctx, conn{db: db}, q.query)
+		if err != nil {
+			return err
+		}
+		*q.to = n
+	}
+	return nil
+}
+
+// checkLinks looks for rows that name others which are not there, where no key of the
+// schema sees to it.
+func (db *DB) checkLinks(ctx context.Context, r *Report) error {
+	for _, q := range []struct{ problem, query string }{
+		{"the current version of skill %q is not there", `SELECT s.id FROM skills s WHERE s.current <> ''
+			AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.id = s.current AND v.skill_id = s.id) LIMIT $1`},
+		{"skill %q is not listed in its namespace", `SELECT s.id FROM skills s
+			WHERE NOT EXISTS (SELECT 1 FROM listings l WHERE l.skill_id = s.id AND l.namespace = s.namespace AND l.name = s.name) LIMIT $1`},
+		{"version %q has another number of files than it says", `SELECT v.id FROM versions v
+			WHERE v.files <> (SELECT count(*) FROM version_files f WHERE f.version_id = v.id) LIMIT $1`},
+		{"a version has another size of file %q than is kept", `SELECT DISTINCT b.sha256 FROM version_files f
+			JOIN blobs b ON b.sha256 = f.sha256 WHERE f.size <> b.size LIMIT $1`},
+		{"session %q is nobody's", `SELECT s.id FROM sessions s
+			WHERE NOT EXISTS (SELECT 1 FROM users u WHERE u.id = s.owner) LIMIT $1`},
+	} {
+		found, err := scalars[string](ctx, conn{db: db}, q.query, MaxPage)
+		if err != nil {
+			return err
+		}
+		for _, id := range found {
+			r.problem(q.problem, id)
+		}
+	}
+	return nil
+}
+
+// checkFiles reads every file.
+func (db *DB) checkFiles(ctx context.Context, r *Report) error {
+	after := ""
+	for {
+		hashes, err := scalars[string](ctx, conn{db: db}, "SELECT sha256 FROM blobs WHERE sha256 > $1 ORDER BY sha256 LIMIT $2", after, MaxPage)
+		if err != nil || len(hashes) == 0 {
+			return err
+		}
+		for _, hash := range hashes {
+			_, err := db.Blobs.WriteTo(ctx, io.Discard, hash)
+			switch {
+			case errors.Is(err, ErrCorrupt):
+				r.problem("file %q is damaged", hash)
+			case errors.Is(err, ErrNotFound):
+				there, err := exists(conn{db: db}.there(ctx, "SELECT size FROM blobs WHERE sha256 = $1", hash))
+				if err != nil {
+					return err
+				}
+				if there { // else it was swept meanwhile
+					r.problem("a part of file %q is missing", hash)
+				}
+			case err != nil:
+				return err
+			}
+		}
+		after = hashes[len(hashes)-1]
+	}
+}
+
+// problem adds a problem while there is room.
+func (r *Report) problem(format, id string) {
+	if len(r.Problems) < MaxPage {
+		r.Problems = append(r.Problems, fmt.Sprintf(format, id))
+	}
+}

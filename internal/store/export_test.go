@@ -1,0 +1,98 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing/fstest"
+	"time"
+)
+
+// ShiftClock sets the clock of a database, as it is seen by db, ahead or back.
+func ShiftClock(db *DB, by time.Duration) {
+	d := dialects[db.dialect.name]
+	d.now = fmt.Sprintf("(%s + %d)", d.now, by.Milliseconds())
+	db.dialect = d
+	db.Tables = tables(conn{db: db})
+}
+
+var dialects = map[string]dialect{sqliteDialect.name: sqliteDialect, postgresDialect.name: postgresDialect}
+
+// Exec runs a statement as it is.
+func Exec(ctx context.Context, db *DB, query string, args ...any) (int64, error) {
+	return conn{db: db}.exec(ctx, query, args...)
+}
+
+// OpenAt opens a database with only the first migrations.
+func OpenAt(ctx context.Context, address string, number int) (*DB, error) {
+	return openWith(ctx, address, first(number))
+}
+
+// OpenWith opens a database with migrations after those that there are.
+func OpenWith(ctx context.Context, address string, more map[string]string) (*DB, error) {
+	files := first(Migrations())
+	for name, text := range more {
+		files["migrations/"+name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return openWith(ctx, address, files)
+}
+
+func openWith(ctx context.Context, address string, files fs.FS) (*DB, error) {
+	db, err := open(ctx, address, new(Options).orDefaults())
+	if err != nil {
+		return nil, err
+	}
+	return db, db.migrate(ctx, files)
+}
+
+// Migrations is how many there are.
+func Migrations() int {
+	known, err := steps(migrations)
+	if err != nil {
+		panic(err)
+	}
+	return len(known)
+}
+
+func first(number int) fstest.MapFS {
+	files := fstest.MapFS{}
+	known, err := steps(migrations)
+	if err != nil {
+		panic(err)
+	}
+	for _, s := range known[:number] {
+		files[fmt.Sprintf("migrations/%04d_%s.sql", s.number, s.name)] = &fstest.MapFile{Data: []byte(s.sql)}
+	}
+	return files
+}
+
+// Plan is how the database answers what List asks.
+func Plan(ctx context.Context, db *DB, q SkillQuery) (string, error) {
+	query, args := q.sql(db.dialect, []string{"", ""})
+	return Explain(ctx, db, query, args...)
+}
+
+// Explain is how the database answers a question.
+func Explain(ctx context.Context, db *DB, query string, args ...any) (string, error) {
+	if db.path == "" {
+		lines, err := scalars[string](ctx, conn{db: db}, "EXPLAIN "+query, args...)
+		return strings.Join(lines, "\n"), err
+	}
+	steps, err := all[planStep](ctx, conn{db: db}, "EXPLAIN QUERY PLAN "+query, args...)
+	var lines []string
+	for _, s := range steps {
+		lines = append(lines, s.Detail)
+	}
+	return strings.Join(lines, "\n"), err
+}
+
+type planStep struct {
+	ID, Parent, Unused int64
+	Detail             string
+}
+
+func (s *planStep) fields() []any { return []any{&s.ID, &s.Parent, &s.Unused, &s.Detail} }
+
+// Keys are the places of a page.
+func Keys(p Page, n int) ([]string, error) { return p.keys(n) }

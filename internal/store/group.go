@@ -1,0 +1,173 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Role is what a member may do in a group.
+type Role string
+
+// The roles, the most powerful first.
+const (
+	Owner      Role = "owner"
+	Maintainer Role = "maintainer"
+	Developer  Role = "developer"
+	Reporter   Role = "reporter"
+)
+
+// Group is people who share a namespace.
+type Group struct {
+	ID          string // set by Create where it is ""
+	Name        string // that no other group has
+	Display     string
+	Description string
+	Created     time.Time // set by Create where it is zero
+}
+
+const groupColumns = "id, name, display, description, created"
+
+func (g *Group) fields() []any {
+	return []any{&g.ID, &g.Name, &g.Display, &g.Description, (*stamp)(&g.Created)}
+}
+
+// Member is a user in a group.
+type Member struct {
+	GroupID string
+	UserID  string
+	Role    Role
+	Since   time.Time // set by SetMember where it is zero
+}
+
+const memberColumns = "group_id, user_id, role, since"
+
+func (m *Member) fields() []any {
+	return []any{&m.GroupID, &m.UserID, (*string)(&m.Role), (*stamp)(&m.Since)}
+}
+
+// Groups keeps groups and who is in them.
+type Groups struct{ c conn }
+
+// Create adds a group and returns it as it is kept. A name or an id that another
+// one has is [ErrExists].
+func (t Groups) Create(ctx context.Context, g Group) (Group, error) {
+	orID(&g.ID)
+	orNow(&g.Created)
+	if err := t.c.insert(ctx, "groups", groupColumns, g.fields()); err != nil {
+		return Group{}, fmt.Errorf("add group %q: %w", g.Name, err)
+	}
+	return g, nil
+}
+
+// Get returns the group with an id.
+func (t Groups) Get(ctx context.Context, id string) (Group, error) {
+	g, err := one[Group](ctx, t.c, "SELECT "+groupColumns+" FROM groups WHERE id = $1", id)
+	if err != nil {
+		return Group{}, fmt.Errorf("group %q: %w", id, err)
+	}
+	return g, nil
+}
+
+// ByName returns the group with a name.
+func (t Groups) ByName(ctx context.Context, name string) (Group, error) {
+	g, err := one[Group](ctx, t.c, "SELECT "+groupColumns+" FROM groups WHERE name = $1", name)
+	if err != nil {
+		return Group{}, fmt.Errorf("group %q: %w", name, err)
+	}
+	return g, nil
+}
+
+// Update replaces the display name and the description.
+func (t Groups) Update(ctx context.Context, g Group) error {
+	err := t.c.mustChange(ctx, "UPDATE groups SET display = $2, description = $3 WHERE id = $1", g.ID, g.Display, g.Description)
+	if err != nil {
+		return fmt.Errorf("change group %q: %w", g.ID, err)
+	}
+	return nil
+}
+
+// Delete removes a group with its memberships, and the defaults, settings and secrets
+// of its namespace. It fails with [ErrReferenced] while the namespace has skills or
+// kinds, or others are published to it.
+func (t Groups) Delete(ctx context.Context, id string) error {
+	err := t.c.atomic(ctx, func(c conn) error {
+		if err := c.clear(ctx, GroupNamespace(id)); err != nil {
+			return err
+		}
+		return c.mustChange(ctx, "DELETE FROM groups WHERE id = $1", id)
+	})
+	if err != nil {
+		return fmt.Errorf("delete group %q: %w", id, err)
+	}
+	return nil
+}
+
+// List returns groups by name, and how to ask for more.
+func (t Groups) List(ctx context.Context, p Page) ([]Group, string, error) {
+	keys, err := p.keys(1)
+	if err != nil {
+		return nil, "", fmt.Errorf("list groups: %w", err)
+	}
+	groups, err := all[Group](ctx, t.c, "SELECT "+groupColumns+" FROM groups WHERE name > $1 ORDER BY name LIMIT $2", keys[0], p.limit()+1)
+	if err != nil {
+		return nil, "", fmt.Errorf("list groups: %w", err)
+	}
+	groups, next := cut(p, groups, func(g Group) []string { return []string{g.Name} })
+	return groups, next, nil
+}
+
+// SetMember makes a user a member, or gives a member another role. A group or a
+// user that is not there is [ErrNotFound].
+func (t Groups) SetMember(ctx context.Context, m Member) error {
+	orNow(&m.Since)
+	_, err := t.c.exec(ctx, "INSERT INTO members ("+memberColumns+`) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (group_id, user_id) DO UPDATE SET role = excluded.role`, m.fields()...)
+	if err != nil {
+		return fmt.Errorf("make user %q %s of group %q: %w", m.UserID, m.Role, m.GroupID, parentless(err))
+	}
+	return nil
+}
+
+// RemoveMember takes a user out of a group. That somebody is left to look after the
+// group, the caller sees to in one transaction.
+func (t Groups) RemoveMember(ctx context.Context, groupID, userID string) error {
+	if err := t.c.mustChange(ctx, "DELETE FROM members WHERE group_id = $1 AND user_id = $2", groupID, userID); err != nil {
+		return fmt.Errorf("take user %q out of group %q: %w", userID, groupID, err)
+	}
+	return nil
+}
+
+// Members returns the members of a group by the id of the user, and how to ask for
+// more.
+func (t Groups) Members(ctx context.Context, groupID string, p Page) ([]Member, string, error) {
+	keys, err := p.keys(1)
+	if err != nil {
+		return nil, "", fmt.Errorf("members of group %q: %w", groupID, err)
+	}
+	members, err := all[Member](ctx, t.c, "SELECT "+memberColumns+` FROM members
+		WHERE group_id = $1 AND user_id > $2 ORDER BY user_id LIMIT $3`, groupID, keys[0], p.limit()+1)
+	if err != nil {
+		return nil, "", fmt.Errorf("members of group %q: %w", groupID, err)
+	}
+	members, next := cut(p, members, func(m Member) []string { return []string{m.UserID} })
+	return members, next, nil
+}
+
+// WithRole counts the members of a group that have a role.
+func (t Groups) WithRole(ctx context.Context, groupID string, role Role) (int64, error) {
+	n, err := scalar[int64](ctx, t.c, "SELECT count(*) FROM members WHERE group_id = $1 AND role = $2", groupID, string(role))
+	if err != nil {
+		return 0, fmt.Errorf("members of group %q: %w", groupID, err)
+	}
+	return n, nil
+}
+
+// Of returns what a user is in groups, by the id of the group.
+func (t Groups) Of(ctx context.Context, userID string) ([]Member, error) {
+	members, err := all[Member](ctx, t.c, "SELECT "+memberColumns+" FROM members WHERE user_id = $1 ORDER BY group_id", userID)
+	if err != nil {
+		return nil, fmt.Errorf("groups of user %q: %w", userID, err)
+	}
+	return members, nil
+}

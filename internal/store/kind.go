@@ -1,0 +1,153 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Kind is a resource that is applied, as a Ghost, a Bot or a Model.
+type Kind struct {
+	ID         string // set by Create where it is ""
+	Kind       string
+	Namespace  Namespace
+	Name       string // that no other one of the kind and namespace has
+	Spec       json.RawMessage
+	Generation int64 // 1 when it is made; every change adds 1
+	CreatedBy  string
+	Created    time.Time // set by Create where it is zero
+	Updated    time.Time
+}
+
+const kindColumns = "id, kind, namespace, name, spec, generation, created_by, created, updated"
+
+func (k *Kind) fields() []any {
+	return []any{&k.ID, &k.Kind, (*string)(&k.Namespace), &k.Name, (*document)(&k.Spec), &k.Generation, &k.CreatedBy, (*stamp)(&k.Created), (*stamp)(&k.Updated)}
+}
+
+// Kinds keeps resources.
+type Kinds struct{ c conn }
+
+// Create adds a resource and returns it as it is kept. A name that another one of
+// that kind and namespace has is [ErrExists], a user or a group that is not there
+// [ErrNotFound].
+func (t Kinds) Create(ctx context.Context, k Kind) (Kind, error) {
+	orID(&k.ID)
+	orNow(&k.Created)
+	k.Updated, k.Generation = k.Created, 1
+	err := t.c.atomic(ctx, func(c conn) error {
+		if err := c.mustExist(ctx, k.Namespace); err != nil {
+			return err
+		}
+		if err := c.insert(ctx, "kinds", kindColumns, k.fields()); err != nil {
+			return err
+		}
+		_, err := c.bump(ctx, KindsRevision)
+		return err
+	})
+	if err != nil {
+		return Kind{}, fmt.Errorf("add %s %q: %w", k.Kind, k.Name, err)
+	}
+	return k, nil
+}
+
+// Update replaces the spec of the resource with an id, where it is still of the
+// generation that it was read as, and else fails with [ErrConflict]. It returns the
+// new generation.
+func (t Kinds) Update(ctx context.Context, id string, generation int64, spec json.RawMessage) (int64, error) {
+	err := t.c.atomic(ctx, func(c conn) error {
+		n, err := c.exec(ctx, "UPDATE kinds SET spec = $3, generation = generation + 1, updated = $4 WHERE id = $1 AND generation = $2",
+			id, generation, document(spec), stamp(now()))
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return c.missedGeneration(ctx, "kinds", id)
+		}
+		_, err = c.bump(ctx, KindsRevision)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("change resource %q: %w", id, err)
+	}
+	return generation + 1, nil
+}
+
+// missedGeneration says why a row was not of the generation that was asked for.
+func (c conn) missedGeneration(ctx context.Context, table, id string) error {
+	is, err := scalar[int64](ctx, c, "SELECT generation FROM "+table+" WHERE id = $1", id)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: it is of generation %d", ErrConflict, is)
+}
+
+// Get returns the resource with an id.
+func (t Kinds) Get(ctx context.Context, id string) (Kind, error) {
+	k, err := one[Kind](ctx, t.c, "SELECT "+kindColumns+" FROM kinds WHERE id = $1", id)
+	if err != nil {
+		return Kind{}, fmt.Errorf("resource %q: %w", id, err)
+	}
+	return k, nil
+}
+
+// ByName returns the resource of a kind with a name.
+func (t Kinds) ByName(ctx context.Context, kind string, in Namespace, name string) (Kind, error) {
+	k, err := one[Kind](ctx, t.c, "SELECT "+kindColumns+" FROM kinds WHERE kind = $1 AND namespace = $2 AND name = $3", kind, string(in), name)
+	if err != nil {
+		return Kind{}, fmt.Errorf("%s %q: %w", kind, name, err)
+	}
+	return k, nil
+}
+
+// List returns the resources of a kind in namespaces, at most [MaxNamespaces], by
+// name, and how to ask for more.
+func (t Kinds) List(ctx context.Context, kind string, in []Namespace, p Page) ([]Kind, string, error) {
+	found, next, err := t.list(ctx, kind, in, p)
+	if err != nil {
+		return nil, "", fmt.Errorf("list %s: %w", kind, err)
+	}
+	return found, next, nil
+}
+
+func (t Kinds) list(ctx context.Context, kind string, in []Namespace, p Page) ([]Kind, string, error) {
+	keys, err := p.keys(2)
+	if err == nil {
+		err = checkNamespaces(in)
+	}
+	if err != nil || len(in) == 0 {
+		return nil, "", err
+	}
+	found, err := all[Kind](ctx, t.c, "SELECT "+kindColumns+` FROM kinds WHERE kind = $1 AND (name, id) > ($2, $3)
+		AND namespace IN (`+places(5, len(in))+") ORDER BY name, id LIMIT $4",
+		append([]any{kind, keys[0], keys[1], p.limit() + 1}, anys(in)...)...)
+	if err != nil {
+		return nil, "", err
+	}
+	found, next := cut(p, found, func(k Kind) []string { return []string{k.Name, k.ID} })
+	return found, next, nil
+}
+
+// Delete removes the resource with an id and what it refers to. Who refers to it is
+// asked before, in the same transaction: see [Refs.To].
+func (t Kinds) Delete(ctx context.Context, id string) error {
+	err := t.c.atomic(ctx, func(c conn) error {
+		kind, err := scalar[string](ctx, c, "SELECT kind FROM kinds WHERE id = $1", id)
+		if err != nil {
+			return err
+		}
+		if _, err := c.exec(ctx, "DELETE FROM refs WHERE from_kind = $1 AND from_id = $2", kind, id); err != nil {
+			return err
+		}
+		if err := c.mustChange(ctx, "DELETE FROM kinds WHERE id = $1", id); err != nil {
+			return err
+		}
+		_, err = c.bump(ctx, KindsRevision)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("delete resource %q: %w", id, err)
+	}
+	return nil
+}

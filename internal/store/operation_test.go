@@ -1,0 +1,202 @@
+package store_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
+)
+
+func TestAudit(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		for i, r := range []store.Record{
+			{Actor: "ada", Action: "upload", Namespace: store.Public, Subject: "pdf", Decision: "allow", Details: json.RawMessage(`{"n":1}`)},
+			{Actor: "bob", Action: "upload", Namespace: store.Public, Subject: "pdf", Decision: "deny"},
+			{Actor: "ada", Action: "run", Subject: "pdf", Decision: "ask"},
+		} {
+			r.At = at(9 - i) // the clock goes back; the order is that of what happened
+			mustDo(t, db.Audit.Append(ctx, r))
+		}
+		what := func(r store.Record) string { return r.Actor + " " + r.Action }
+		list := func(q store.AuditQuery) []string { return names(must(db.Audit.List(ctx, q))(t), what) }
+		wantEqual(t, list(store.AuditQuery{}), []string{"ada run", "bob upload", "ada upload"})
+		wantEqual(t, list(store.AuditQuery{Actor: "ada"}), []string{"ada run", "ada upload"})
+		wantEqual(t, list(store.AuditQuery{Actor: "ada", Action: "upload"}), []string{"ada upload"})
+		wantEqual(t, list(store.AuditQuery{Namespace: store.Public, Subject: "pdf", Limit: 1}), []string{"bob upload"})
+		all := must(db.Audit.List(ctx, store.AuditQuery{}))(t)
+		wantEqual(t, list(store.AuditQuery{Before: all[1].Seq}), []string{"ada upload"})
+		all[2].Seq = 0
+		wantEqual(t, all[2], store.Record{At: at(9), Actor: "ada", Action: "upload", Namespace: store.Public, Subject: "pdf", Decision: "allow", Details: json.RawMessage(`{"n":1}`)})
+		if n := must(db.Audit.Prune(ctx, at(9)))(t); n != 2 {
+			t.Errorf("removed %d", n)
+		}
+	})
+}
+
+func TestUsage(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		a, b, c := newSkill(t, db, store.Public, "a"), newSkill(t, db, store.Public, "b"), newSkill(t, db, store.Public, "c")
+		day := 24 * time.Hour
+		mustDo(t, db.Usage.Add(ctx,
+			store.Use{SkillID: b.ID, Loads: 1, Tokens: 10, Used: at(1)},
+			store.Use{SkillID: a.ID, Loads: 1, Calls: 2, Errors: 1, Tokens: 100, Used: at(5)},
+			store.Use{SkillID: a.ID, Loads: 2, Used: at(3)},
+			store.Use{SkillID: "gone", Loads: 5, Used: at(3)},
+			store.Use{SkillID: a.ID, Loads: 4, Used: at(3).Add(-day)},
+		))
+		wantEqual(t, must(db.Usage.Sum(ctx, []string{a.ID, b.ID, c.ID}, at(0)))(t), map[string]store.Use{
+			a.ID: {SkillID: a.ID, Loads: 3, Calls: 2, Errors: 1, Tokens: 100, Used: at(5)},
+			b.ID: {SkillID: b.ID, Loads: 1, Tokens: 10, Used: at(1)},
+		})
+		wantEqual(t, must(db.Usage.Days(ctx, a.ID, at(0).Add(-7*day)))(t), []store.Day{
+			{Date: at(0).Add(-day), Use: store.Use{SkillID: a.ID, Loads: 4, Used: at(3).Add(-day)}},
+			{Date: at(0), Use: store.Use{SkillID: a.ID, Loads: 3, Calls: 2, Errors: 1, Tokens: 100, Used: at(5)}},
+		})
+		soon := time.Now().Add(day)
+		mustDo(t, db.Usage.Add(ctx, store.Use{SkillID: b.ID, Loads: 1, Used: soon}))
+		unused := func(since time.Time) []string {
+			return skillNames(every(t, func(p store.Page) ([]store.Skill, string, error) {
+				return db.Usage.Unused(ctx, []store.Namespace{store.Public}, since, p)
+			}))
+		}
+		wantEqual(t, unused(soon), []string{"a", "c"})
+		wantEqual(t, unused(at(0)), []string{}) // all were made later
+		if n := must(db.Usage.Prune(ctx, at(0)))(t); n != 1 {
+			t.Errorf("removed %d", n)
+		}
+		mustDo(t, db.Skills.Delete(ctx, a.ID))
+		wantEqual(t, len(must(db.Usage.Days(ctx, a.ID, at(0)))(t)), 0)
+	})
+}
+
+func TestSecrets(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		mustDo(t, db.Secrets.Put(ctx, store.Secret{Owner: "user:a", Name: "token", Sealed: []byte{0, 0xff, 1}, KeyID: "k1", UpdatedBy: "a"}))
+		mustDo(t, db.Secrets.Put(ctx, store.Secret{Owner: "user:b", Name: "token", Sealed: []byte{2}, KeyID: "k2"}))
+		got := must(db.Secrets.Get(ctx, "user:a", "token"))(t)
+		wantEqual(t, got, store.Secret{Owner: "user:a", Name: "token", Sealed: []byte{0, 0xff, 1}, KeyID: "k1", UpdatedBy: "a", Updated: got.Updated})
+		list := must(db.Secrets.List(ctx, "user:a"))(t)
+		if len(list) != 1 || list[0].Sealed != nil || list[0].Name != "token" {
+			t.Errorf("list is %v", list)
+		}
+
+		old := must(db.Secrets.NotSealedBy(ctx, "k2", 0))(t)
+		if len(old) != 1 || old[0].Owner != "user:a" {
+			t.Fatalf("sealed by other keys are %v", old)
+		}
+		mustDo(t, db.Secrets.Reseal(ctx, old[0], []byte{9}, "k2"))
+		wantError(t, db.Secrets.Reseal(ctx, old[0], []byte{8}, "k2"), store.ErrConflict)
+		wantEqual(t, must(db.Secrets.Get(ctx, "user:a", "token"))(t).Sealed, []byte{9})
+
+		wantError(t, db.Secrets.Put(ctx, store.Secret{Owner: "o", Name: "n"}), store.ErrInvalid)
+		wantError(t, db.Secrets.Put(ctx, store.Secret{Owner: "o", Name: "n", Sealed: make([]byte, store.MaxSealed+1)}), store.ErrInvalid)
+		mustDo(t, db.Secrets.Delete(ctx, "user:a", "token"))
+		wantError(t, db.Secrets.Delete(ctx, "user:a", "token"), store.ErrNotFound)
+		if n := must(db.Secrets.DeleteOf(ctx, "user:b"))(t); n != 1 {
+			t.Errorf("forgot %d", n)
+		}
+	})
+}
+
+func TestSettings(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		s := store.Setting{Scope: "hub", Name: "skills.enabled", Value: json.RawMessage("false"), UpdatedBy: "root"}
+		if g := must(db.Settings.Set(ctx, s))(t); g != 1 {
+			t.Errorf("generation %d", g)
+		}
+		_, err := db.Settings.Set(ctx, s) // as if it were not set
+		wantError(t, err, store.ErrConflict)
+		s.Generation, s.Value = 1, json.RawMessage("true")
+		must(db.Settings.Set(ctx, s))(t)
+		_, err = db.Settings.Set(ctx, s)
+		wantError(t, err, store.ErrConflict)
+		got := must(db.Settings.Get(ctx, "hub", "skills.enabled"))(t)
+		wantEqual(t, got, store.Setting{Scope: "hub", Name: "skills.enabled", Value: json.RawMessage("true"), Generation: 2, UpdatedBy: "root", Updated: got.Updated})
+		must(db.Settings.Set(ctx, store.Setting{Scope: "group:g", Name: "allow", Value: json.RawMessage("[]")}))(t)
+		wantEqual(t, names(must(db.Settings.List(ctx, "group:g", "hub"))(t), func(s store.Setting) string { return s.Name }), []string{"allow", "skills.enabled"})
+		mustDo(t, db.Settings.Unset(ctx, "hub", "skills.enabled"))
+		wantError(t, db.Settings.Unset(ctx, "hub", "skills.enabled"), store.ErrNotFound)
+		if r := must(db.Revisions(ctx))(t); r[store.SettingsRevision] != 4 {
+			t.Errorf("revisions are %v", r)
+		}
+	})
+}
+
+func TestNotices(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		ada := newUser(t, db, "ada")
+		tell := func(subject string) bool {
+			return must(db.Notices.Add(ctx, store.Notice{UserID: ada.ID, Kind: "newer", Subject: subject, Data: json.RawMessage(`{}`)}))(t)
+		}
+		for _, subject := range []string{"pdf@2", "pdf@3", "pdf@4"} {
+			if !tell(subject) || tell(subject) {
+				t.Errorf("%s is not told once", subject)
+			}
+		}
+		_, err := db.Notices.Add(ctx, store.Notice{UserID: "nobody", Kind: "newer"})
+		wantError(t, err, store.ErrNotFound)
+		list := func(unseen bool) []store.Notice {
+			return every(t, func(p store.Page) ([]store.Notice, string, error) { return db.Notices.List(ctx, ada.ID, unseen, p) })
+		}
+		subject := func(n store.Notice) string { return n.Subject }
+		wantEqual(t, names(list(true), subject), []string{"pdf@4", "pdf@3", "pdf@2"})
+		id := list(true)[1].ID
+		wantError(t, db.Notices.See(ctx, "another", id), store.ErrNotFound)
+		mustDo(t, db.Notices.See(ctx, ada.ID, id))
+		wantEqual(t, names(list(true), subject), []string{"pdf@4", "pdf@2"})
+		wantEqual(t, len(list(false)), 3)
+		if tell("pdf@3") {
+			t.Error("what was seen is told again")
+		}
+		if n := must(db.Notices.Prune(ctx, time.Now().Add(time.Hour)))(t); n != 1 {
+			t.Errorf("forgot %d", n)
+		}
+	})
+}
+
+func TestRatings(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		s := newSkill(t, db, store.Public, "pdf")
+		for i, stars := range []int64{1, 5, 4} {
+			u := newUser(t, db, fmt.Sprint("user ", i))
+			mustDo(t, db.Ratings.Put(ctx, store.Rating{SkillID: s.ID, UserID: u.ID, Stars: 3}))
+			mustDo(t, db.Ratings.Put(ctx, store.Rating{SkillID: s.ID, UserID: u.ID, Stars: stars, Review: "fine"}))
+			wantError(t, db.Ratings.Put(ctx, store.Rating{SkillID: s.ID, UserID: u.ID, Stars: 6}), store.ErrInvalid)
+			wantError(t, db.Ratings.Put(ctx, store.Rating{SkillID: "none", UserID: u.ID, Stars: 3}), store.ErrNotFound)
+		}
+		wantEqual(t, must(db.Ratings.Scores(ctx, []string{s.ID, "none"}))(t), map[string]store.Score{s.ID: {SkillID: s.ID, Count: 3, Stars: 10}})
+		list := every(t, func(p store.Page) ([]store.Rating, string, error) { return db.Ratings.List(ctx, s.ID, p) })
+		wantEqual(t, len(list), 3)
+		mustDo(t, db.Ratings.Delete(ctx, s.ID, list[0].UserID))
+		wantError(t, db.Ratings.Delete(ctx, s.ID, list[0].UserID), store.ErrNotFound)
+	})
+}
+
+// W10: the skills that somebody has without asking.
+func TestW10Defaults(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		ada := newUser(t, db, "ada")
+		mine := store.UserNamespace(ada.ID)
+		s := newSkill(t, db, store.Public, "pdf")
+		d := store.Default{Namespace: mine, SkillID: s.ID, Exceptions: json.RawMessage(`[{"type":"mode"}]`), CreatedBy: ada.ID, Created: at(1)}
+		mustDo(t, db.Defaults.Put(ctx, d))
+		d.Preload = true
+		mustDo(t, db.Defaults.Put(ctx, d))
+		wantEqual(t, must(db.Defaults.In(ctx, []store.Namespace{mine, store.Public}))(t), []store.Default{d})
+		wantEqual(t, must(db.Defaults.Of(ctx, s.ID))(t), []store.Default{d})
+		wantError(t, db.Defaults.Put(ctx, store.Default{Namespace: mine, SkillID: "none"}), store.ErrNotFound)
+		wantError(t, db.Defaults.Put(ctx, store.Default{Namespace: "user:nobody", SkillID: s.ID}), store.ErrNotFound)
+		mustDo(t, db.Defaults.Delete(ctx, mine, s.ID))
+		wantError(t, db.Defaults.Delete(ctx, mine, s.ID), store.ErrNotFound)
+	})
+}
