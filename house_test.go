@@ -174,6 +174,44 @@ var banned = map[string]map[string]string{
 		"net":        "files are local",
 		"os/exec":    "reading starts nothing",
 	},
+	"remote": {
+		module + "/": "it gets files and gives them back: installing, approving and running them is others'",
+	},
+	"installed": {
+		module + "/": "it keeps files and what they have to be: where they are from is data to it",
+	},
+	"signature": {
+		module + "/": "who signed which files is all that it knows",
+		"net":        "keys are given to it, and looked up nowhere",
+		"os/exec":    "checking runs nothing",
+	},
+	"skilldiff": {
+		module + "/": "it compares files, and knows neither what is installed nor what was approved",
+		"net/http":   "a comparison looks nothing up",
+		"os/exec":    "a comparison runs nothing",
+	},
+	"internal/store": {
+		module + "/": "rows are plain: what they mean is for those who keep something in them",
+		"net/http":   "it speaks to databases alone",
+	},
+	"internal/bus": {
+		module + "/": "it tells that something happened, and knows nothing of what",
+		"net/http":   "it speaks to Redis alone",
+	},
+	"internal/seal": {
+		module + "/": "it seals what it is given, whoever it is of",
+		"net/http":   "keys are files, and stay here",
+		"os/exec":    "sealing runs nothing",
+	},
+	"internal/account": {
+		module + "/store":   "it is given rows, of whatever database",
+		module + "/catalog": "who may do what is decided without knowing a skill",
+		"database/sql":      "it is given rows, of whatever database",
+		"os/exec":           "deciding runs nothing",
+	},
+	"internal/linediff": {
+		module + "/": "two texts are all that it knows",
+	},
 	"internal/near": {
 		module + "/": "how far two names are apart needs nothing of skills",
 		notStandard:  "how far two names are apart needs nothing of skills",
@@ -264,8 +302,13 @@ var excepted = map[string][]string{
 	"llm/replay":       {"llm", "internal/pattern"},
 	"internal/script":  {"skill", "internal/near", "internal/pattern"},
 	"internal/install": {"skill", "sandbox", "internal/script", "internal/near", "internal/filelock", "internal/pattern"},
-	"internal/client":  {"internal/pattern"},
+	"internal/client":  {"internal/linediff", "internal/pattern"},
 	"scan":             {"skill", "internal/pattern"},
+	"internal/seal":    {"sandbox", "policy", "internal/filelock", "internal/pattern"},
+	"remote":           {"skill", "policy", "catalog", "internal/bm25", "internal/near", "internal/address", "internal/filelock", "internal/pattern"},
+	"installed":        {"skill", "policy", "catalog", "remote", "internal/bm25", "internal/near", "internal/address", "internal/filelock", "internal/pattern"},
+	"signature":        {"skill", "policy", "internal/filelock", "internal/pattern"},
+	"skilldiff":        {"skill", "scan", "policy", "internal/linediff", "internal/filelock", "internal/pattern"},
 }
 
 // reaches reports whether a dependency is one that a ban means.

@@ -155,9 +155,21 @@ func (r *reader) function(fn *ast.FuncDecl) {
 			r.call(n)
 		case *ast.AssignStmt:
 			r.assign(n)
+		case *ast.ReturnStmt:
+			if fn.Name.Name != "CheckPath" {
+				break
+			}
+			if code, ok := text(n.Results[0]); ok && code != "" {
+				r.refuse(n.Results[0])
+			}
 		}
 		return true
 	})
+}
+
+func isName(e ast.Expr, name string) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == name
 }
 
 func (r *reader) literal(n *ast.CompositeLit) {
@@ -204,7 +216,7 @@ func (r *reader) call(n *ast.CallExpr) {
 	case fun.Sel.Name == "fallbackName" && len(args) == 5:
 		r.finding(ast.NewIdent("Warning"), args[2], args[3])
 		r.finding(ast.NewIdent("Error"), args[2], args[3])
-	case fun.Sel.Name == "refuse" && len(args) >= 3 && r.dir == "../skill":
+	case fun.Sel.Name == "refuse" && len(args) >= 3 && r.dir == "../skill" && !isName(args[1], "code"): // that of CheckPath
 		r.refuse(args[1])
 	}
 }

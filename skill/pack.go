@@ -33,7 +33,7 @@ func WriteZIP(w io.Writer, fsys fs.FS, folder string) (Manifest, Diagnostics, er
 		}
 	}
 	if len(c.refusals) > 0 {
-		return nil, ds, fmt.Errorf("pack skill: %w", &RefusedError{c.refusals})
+		return nil, ds, fmt.Errorf("pack skill: %w", &RefusedError{Refusals: c.refusals})
 	}
 	zw := zip.NewWriter(w)
 	for _, f := range files {

@@ -2,6 +2,7 @@ package skill
 
 import (
 	"archive/zip"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,8 +10,6 @@ import (
 	"math"
 	"path"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
@@ -60,11 +59,15 @@ func (r Refusal) String() string {
 	return OneLine(quote(r.Entry)) + ": " + r.Message
 }
 
-// RefusedError says that an archive was refused, with every reason found.
-type RefusedError struct{ Refusals []Refusal }
+// RefusedError says that an archive, or files from elsewhere, were refused, with
+// the reasons found, of many the first.
+type RefusedError struct {
+	What     string // what was refused, as "skill"; "" is an archive
+	Refusals []Refusal
+}
 
 func (e *RefusedError) Error() string {
-	s := "archive refused: " + e.Refusals[0].String()
+	s := cmp.Or(e.What, "archive") + " refused: " + e.Refusals[0].String()
 	if n := len(e.Refusals) - 1; n > 0 {
 		s += fmt.Sprintf(" (and %d more)", n)
 	}
@@ -80,17 +83,17 @@ func OpenZIP(r io.ReaderAt, size int64, name string, limits Limits) (*Bundle, er
 	limits = limits.withDefaults()
 	base := archiveBase(name)
 	if size > limits.PackedBytes {
-		return nil, &RefusedError{[]Refusal{{"", "archive-too-large", fmt.Sprintf("the archive has %d bytes, more than %d", size, limits.PackedBytes)}}}
+		return nil, &RefusedError{Refusals: []Refusal{{"", "archive-too-large", fmt.Sprintf("the archive has %d bytes, more than %d", size, limits.PackedBytes)}}}
 	}
 	zr, err := zip.NewReader(r, size)
 	if err != nil {
 		msg := "this is not a ZIP archive, or a damaged one: " + err.Error()
-		return nil, &RefusedError{[]Refusal{{"", "not-a-zip", msg}}}
+		return nil, &RefusedError{Refusals: []Refusal{{"", "not-a-zip", msg}}}
 	}
 	c := newChecker(limits)
 	top := c.archive(zr, base)
 	if len(c.refusals) > 0 {
-		return nil, &RefusedError{c.refusals}
+		return nil, &RefusedError{Refusals: c.refusals}
 	}
 	if top == "." {
 		return NewBundle(zr, base, nil), nil
@@ -116,9 +119,33 @@ func archiveBase(name string) string {
 	return name
 }
 
-// checker goes over the central directory of an archive once.
+// CheckFiles says why files of a stranger are not accepted as those of one skill,
+// by the rules that [OpenZIP] has for an archive: each path plain on every system
+// and like no other, and their number and sizes within Entries, FileBytes and
+// UnpackedBytes of limits. It reads the paths and sizes alone, and gives the first
+// of many reasons; nil where there is none.
+func CheckFiles(files Manifest, limits Limits) []Refusal {
+	c := newChecker(limits.withDefaults())
+	c.what = "skill"
+	for _, f := range files {
+		if !c.count(f.Path) {
+			break
+		}
+		if !c.name(f.Path) {
+			continue
+		}
+		c.collide(f.Path)
+		if !c.size(f.Path, f.Size) {
+			break
+		}
+	}
+	return c.refusals
+}
+
+// checker goes over the entries of an archive, or the files of a skill, once.
 type checker struct {
 	limits   Limits
+	what     string // that has the entries
 	fold     cases.Caser
 	seen     map[string]string // folded path of a file or directory → as written
 	listed   map[string]bool   // directories that have an entry
@@ -131,7 +158,7 @@ type checker struct {
 const maxRefusals = 20
 
 func newChecker(limits Limits) *checker {
-	return &checker{limits: limits, seen: map[string]string{}, listed: map[string]bool{}, fold: cases.Fold()}
+	return &checker{limits: limits, what: "archive", seen: map[string]string{}, listed: map[string]bool{}, fold: cases.Fold()}
 }
 
 // refuse notes a reason, and returns false for those who return it in turn.
@@ -152,28 +179,11 @@ func (c *checker) archive(zr *zip.Reader, base string) string {
 	return c.layout(base)
 }
 
-// turns reports whether a character makes a text be shown in another order
-// than it is written in.
-func turns(r rune) bool {
-	return r == 0x200e || r == 0x200f || r == 0x061c || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
-}
-
-// reserved reports whether a file of that name cannot be stored on Windows, where
-// it is a device whatever its extension.
-func reserved(part string) bool {
-	stem, _, _ := strings.Cut(strings.ToUpper(part), ".")
-	switch stem = strings.TrimRight(stem, " "); stem {
-	case "CON", "PRN", "AUX", "NUL":
-		return true
-	}
-	return len(stem) == 4 && (strings.HasPrefix(stem, "COM") || strings.HasPrefix(stem, "LPT")) && stem[3] >= '1' && stem[3] <= '9'
-}
-
 // entry checks one entry and reports whether to go on.
 func (c *checker) entry(f *zip.File) bool {
 	name := f.Name
-	if c.entries++; c.entries > c.limits.Entries {
-		return c.refuse(name, "too-many-entries", "the archive has more than %d entries", c.limits.Entries)
+	if !c.count(name) {
+		return false
 	}
 	if !c.name(name) {
 		return true
@@ -210,40 +220,25 @@ func (c *checker) entry(f *zip.File) bool {
 	return true
 }
 
-// name refuses names that are not plain relative paths on every system, and
-// reports whether this is one.
-func (c *checker) name(name string) bool {
-	switch {
-	case len(name) > 512:
-		return c.refuse(name[:80]+"…", "path-too-long", "its path has %d bytes, more than 512", len(name))
-	case !utf8.ValidString(name):
-		return c.refuse(name, "name-encoding", "its name is not UTF-8")
-	case strings.HasPrefix(name, "/"):
-		return c.refuse(name, "absolute-path", "its path is absolute")
-	case strings.Contains(name, `\`):
-		return c.refuse(name, "backslash", "its path has a backslash; use /")
-	case len(name) >= 2 && name[1] == ':':
-		return c.refuse(name, "drive", "its path names a drive")
-	case strings.ContainsFunc(name, unicode.IsControl):
-		return c.refuse(name, "name-control", "its name has a control character")
-	case strings.ContainsFunc(name, turns):
-		return c.refuse(name, "name-control", "its name has a character that changes in which direction it is shown")
-	case strings.Contains(name, ":"):
-		return c.refuse(name, "name-colon", "its name has a colon, which some systems cannot store")
-	}
-	for part := range strings.SplitSeq(strings.TrimSuffix(name, "/"), "/") {
-		switch {
-		case part == "..":
-			return c.refuse(name, "path-escape", "its path leaves the archive by ..")
-		case part == "" || part == ".":
-			return c.refuse(name, "path-unclean", "its path has an empty part or a dot; write it plainly")
-		case len(part) > 255:
-			return c.refuse(name, "path-too-long", "a part of its path has %d bytes, more than 255", len(part))
-		case reserved(part):
-			return c.refuse(name, "name-reserved", "%s is the name of a device on Windows", part)
-		}
+// count counts an entry, and reports whether there may be as many.
+func (c *checker) count(name string) bool {
+	if c.entries++; c.entries > c.limits.Entries {
+		return c.refuse(name, "too-many-entries", "the %s has more than %d entries", c.what, c.limits.Entries)
 	}
 	return true
+}
+
+// name refuses paths that [CheckPath] has something against, and reports whether
+// this is none.
+func (c *checker) name(name string) bool {
+	code, message := CheckPath(strings.TrimSuffix(name, "/"))
+	if code == "" {
+		return true
+	}
+	if len(name) > maxPath {
+		name = strings.ToValidUTF8(name[:80], "") + "…"
+	}
+	return c.refuse(name, code, "%s", message)
 }
 
 // litter reports whether a path is something a desktop adds to archives.
@@ -286,15 +281,24 @@ func (c *checker) collide(name string) {
 // sizes checks what an entry unpacks to, and reports whether to go on.
 func (c *checker) sizes(f *zip.File) bool {
 	packed, unpacked := f.CompressedSize64, f.UncompressedSize64
-	if packed > math.MaxInt64 || unpacked > math.MaxInt64 || int64(unpacked) > c.limits.FileBytes {
+	if packed > math.MaxInt64 || unpacked > math.MaxInt64 {
 		c.refuse(f.Name, "file-too-large", "it unpacks to %d bytes, more than %d", unpacked, c.limits.FileBytes)
 		return true
 	}
-	if unpacked > 64<<10 && int64(unpacked) > int64(max(packed, 1))*c.limits.Ratio {
+	if unpacked > 64<<10 && int64(unpacked) <= c.limits.FileBytes && int64(unpacked) > int64(max(packed, 1))*c.limits.Ratio {
 		c.refuse(f.Name, "compression-ratio", "it unpacks to more than %d times its packed size", c.limits.Ratio)
 	}
-	if c.total += int64(unpacked); c.total > c.limits.UnpackedBytes {
-		return c.refuse(f.Name, "archive-unpacked-too-large", "with it the archive unpacks to more than %d bytes", c.limits.UnpackedBytes)
+	return c.size(f.Name, int64(unpacked))
+}
+
+// size checks the size of a file, and reports whether to go on.
+func (c *checker) size(name string, size int64) bool {
+	if size > c.limits.FileBytes {
+		c.refuse(name, "file-too-large", "it has %d bytes, more than %d", size, c.limits.FileBytes)
+		return true
+	}
+	if c.total += size; c.total > c.limits.UnpackedBytes {
+		return c.refuse(name, "archive-unpacked-too-large", "with it the %s has more than %d bytes", c.what, c.limits.UnpackedBytes)
 	}
 	return true
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ type app struct {
 	json    bool
 	quiet   bool
 	verbose bool
+	typed   *bufio.Reader // what a person typed, once something was asked
 }
 
 func (a *app) command() *cobra.Command {
@@ -66,7 +68,7 @@ needs to choose one, and loads instructions and files on demand.`,
 	f.BoolVar(&a.quiet, "quiet", false, "leave out problems that do not stop the command")
 	f.BoolVar(&a.verbose, "verbose", false, "log to standard error what goes on")
 	root.AddCommand(a.listCommand(), a.showCommand(), a.searchCommand(), a.explainCommand(), a.validateCommand(), a.scanCommand(), a.newCommand(),
-		a.packCommand(), a.inspectCommand(), a.runCommand(), a.approveCommand(), a.trustCommand(), a.secretCommand(), a.sandboxCommand(), a.mcpCommand(), a.chatCommand(), a.serversCommand(), a.capabilitiesCommand(), a.connectCommand(), a.importCommand(), a.doctorCommand(), a.usageCommand(), a.configCommand(), a.versionCommand())
+		a.packCommand(), a.inspectCommand(), a.addCommand(), a.removeCommand(), a.updateCommand(), a.verifyCommand(), a.signCommand(), a.runCommand(), a.approveCommand(), a.trustCommand(), a.secretCommand(), a.sandboxCommand(), a.mcpCommand(), a.chatCommand(), a.serversCommand(), a.capabilitiesCommand(), a.connectCommand(), a.importCommand(), a.doctorCommand(), a.usageCommand(), a.configCommand(), a.versionCommand())
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {

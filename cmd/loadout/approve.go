@@ -42,7 +42,9 @@ type approval struct {
 	Problems []policy.Problem   `json:"problems"`
 	// Servers are what it starts or speaks to when it is loaded.
 	Servers []loadout.WishedService `json:"servers"`
-	Grant   *policy.Grant           `json:"grant"` // what was recorded; null for --dry-run
+	// Findings are those of a scan, which advises and decides nothing.
+	Findings *advised      `json:"findings"`
+	Grant    *policy.Grant `json:"grant"` // what was recorded; null for --dry-run
 }
 
 // what names what there is to use of a skill.
@@ -170,6 +172,9 @@ func (a *app) approve(ctx context.Context, name string, o *approveFlags) error {
 	allows.WorkspaceWrite = o.workspace
 	allows.HostNetwork, allows.Unsandboxed = o.host, o.unsandboxed
 	out := approvalOf(w, allows)
+	done := a.progress("scanning it")
+	out.Findings = a.advise(ctx, rt, w.Entry)
+	done()
 	if out.Limits, err = limitsOf(ctx, rt, w); err != nil {
 		return err
 	}
@@ -347,6 +352,7 @@ func (a *app) approvalText(out *approval, w *loadout.Wish, c *config.Config) str
 	if w.Entry.Scope == catalog.Bundled {
 		fmt.Fprintf(&b, "\nIt came with Loadout: agents may run its scripts already.\n")
 	}
+	fmt.Fprintf(&b, "\n%s", a.advisedText(out.Findings))
 	fmt.Fprintf(&b, "\nTo read it: loadout show %s%s\n", quoted(out.Name), a.flags())
 	return b.String()
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -241,22 +240,12 @@ func (o connectOptions) flags() string {
 
 // confirm asks the person at the terminal.
 func (a *app) confirm(ctx context.Context, question string) (bool, error) {
-	fmt.Fprintf(a.stderr, "%s [y/N] ", question)
-	answer := make(chan string, 1)
-	go func() { // ends with the program, where nobody answers
-		line, _ := bufio.NewReader(a.stdin).ReadString('\n')
-		answer <- line
-	}()
-	select {
-	case <-ctx.Done():
-		return false, context.Cause(ctx)
-	case line := <-answer:
-		if !strings.HasSuffix(line, "\n") {
-			fmt.Fprintln(a.stderr) // the end of input, without a line
-		}
-		line = strings.ToLower(strings.TrimSpace(line))
-		return line == "y" || line == "yes", nil
+	line, err := a.askLine(ctx, question+" [y/N] ")
+	if err != nil {
+		return false, err
 	}
+	line = strings.ToLower(strings.TrimSpace(line))
+	return line == "y" || line == "yes", nil
 }
 
 // clientEntry is the server as the client is told to start or reach it.

@@ -35,6 +35,8 @@ type doctorOutput struct {
 	Servers  doctorServers        `json:"servers"`
 	Profiles doctorProfiles       `json:"profiles"`
 	Secrets  doctorSecrets        `json:"secrets"`
+	// Installed are the directories that loadout add put skills into.
+	Installed []doctorInstalled `json:"installed"`
 }
 
 // doctorSandbox is what isolates scripts here.
@@ -83,6 +85,7 @@ them, without connecting anything. Exits with 1 if a skill does not load.`,
 			out.Servers, own = a.examineServers(c)
 			out.Profiles = a.examineProfiles(rt, own)
 			out.Secrets = a.examineSecrets()
+			out.Installed = a.examineInstalled()
 			if a.json {
 				err = a.printJSON(out)
 			} else {

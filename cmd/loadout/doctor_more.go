@@ -108,6 +108,59 @@ func (a *app) examineSecrets() doctorSecrets {
 	return doctorSecrets{Count: len(list)}
 }
 
+// doctorInstalled is a directory that loadout add put skills into.
+type doctorInstalled struct {
+	Path    string  `json:"path"`
+	Skills  int     `json:"skills"`
+	Newer   []newer `json:"newer"`   // as of the last loadout update --check
+	Problem string  `json:"problem"` // of loadout.lock, "" where it can be read
+}
+
+func (a *app) examineInstalled() []doctorInstalled {
+	out := []doctorInstalled{}
+	all, err := a.places(installFlags{})
+	if err != nil {
+		return out
+	}
+	known := a.newerSkills()
+	for _, p := range all {
+		d := doctorInstalled{Path: p.Path(), Newer: []newer{}}
+		lock, err := p.Lock()
+		switch {
+		case err != nil:
+			d.Problem = err.Error()
+		case len(lock.Skills) == 0:
+			continue
+		default:
+			d.Skills = len(lock.Skills)
+		}
+		for _, n := range known {
+			if n.Directory == p.Path() {
+				d.Newer = append(d.Newer, n)
+			}
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+func (a *app) printInstalled(b *strings.Builder, all []doctorInstalled) {
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s\n", a.bold("Skills that loadout add brought"))
+	for _, d := range all {
+		if d.Problem != "" {
+			a.wrap(b, "  ", plain(d.Path)+": "+d.Problem, same)
+			continue
+		}
+		fmt.Fprintf(b, "  %s: %s. Are they as they were? loadout verify\n", plain(d.Path), counted(d.Skills, "skill"))
+		for _, n := range d.Newer {
+			fmt.Fprintf(b, "    %s: newer on %s: %s\n", a.bold(plain(n.Name)), n.Checked.Local().Format("2006-01-02"), plain(n.Reason))
+		}
+	}
+}
+
 // printMore prints what is said of servers, profiles and secrets.
 func (a *app) printMore(b *strings.Builder, d doctorOutput) {
 	head := func(title string, n int) { fmt.Fprintf(b, "\n%s: %d\n", a.bold(title), n) }
@@ -134,6 +187,7 @@ func (a *app) printMore(b *strings.Builder, d doctorOutput) {
 	for _, p := range d.Profiles.Problems {
 		a.wrap(b, "  ", p, same)
 	}
+	a.printInstalled(b, d.Installed)
 	if d.Secrets.Problem != "" {
 		fmt.Fprintf(b, "\n%s\n", a.bold("Secrets"))
 		a.wrap(b, "  ", a.red("cannot be read")+": "+d.Secrets.Problem, same)

@@ -77,8 +77,10 @@ func (a *app) classify(err error) (code int, hint string) {
 	if hint := a.ownPlace(err); hint != "" {
 		return exitFound, hint
 	}
-	if code, hint, ok := a.runError(err); ok {
-		return code, hint
+	for _, of := range []func(error) (int, string, bool){a.runError, lookupError, installError} {
+		if code, hint, ok := of(err); ok {
+			return code, hint
+		}
 	}
 	switch {
 	case isType[*config.Error](err):

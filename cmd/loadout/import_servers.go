@@ -154,16 +154,21 @@ func (s *ownServers) write(data []byte) error {
 	if real, err := filepath.EvalSymlinks(s.path); err == nil {
 		target = real // a link of the person's stays one
 	}
-	f, err := os.CreateTemp(filepath.Dir(target), ".loadout-*.tmp") // mode 0600
+	return replaceFile(target, data, 0o600)
+}
+
+// replaceFile puts a whole file in the place of the one that may be there.
+func replaceFile(path string, data []byte, mode fs.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".loadout-*.tmp") // mode 0600
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name()) // gone by then, if all is well
 	_, err = f.Write(data)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), target)
+	return os.Rename(f.Name(), path)
 }
 
 func textNode(s string) *yaml.Node {

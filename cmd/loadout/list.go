@@ -54,6 +54,8 @@ type listedSkill struct {
 	Digest         string        `json:"digest,omitempty"`
 	Files          *int          `json:"files,omitempty"`
 	HasScripts     *bool         `json:"hasScripts,omitempty"`
+	// Newer says what the last loadout update --check found newer, if it did.
+	Newer string `json:"newer,omitempty"`
 }
 
 type listOutput struct {
@@ -69,12 +71,14 @@ func (a *app) list(cmd *cobra.Command, rt *loadout.Runtime, full bool) error {
 		return err
 	}
 	problems := append(slices.Clone(snap.Problems()), unread...)
+	newer := a.newerSkills()
 	if a.json {
+		noteNewer(skills, newer)
 		return a.printJSON(listOutput{Skills: skills, Problems: append([]catalog.Problem{}, problems...), Shadowed: append([]catalog.Shadow{}, snap.Shadowed()...)})
 	}
 	a.listText(snap, skills)
 	a.problems(problems)
-	a.listEnd(snap, skills)
+	a.listEnd(snap, skills, newer)
 	return nil
 }
 
@@ -130,12 +134,15 @@ func (a *app) listText(snap *catalog.Snapshot, skills []listedSkill) {
 }
 
 // listEnd says behind a list, which may be long, what else there is.
-func (a *app) listEnd(snap *catalog.Snapshot, skills []listedSkill) {
+func (a *app) listEnd(snap *catalog.Snapshot, skills []listedSkill, newer []newer) {
 	if a.quiet || len(skills) == 0 {
 		return
 	}
 	if n := len(snap.Shadowed()); n > 0 {
 		fmt.Fprintf(a.stderr, "%s hidden by others of the same name: loadout explain NAME%s\n", map[bool]string{true: "1 skill is", false: counted(n, "skill") + " are"}[n == 1], a.flags())
+	}
+	if len(newer) > 0 {
+		fmt.Fprintf(a.stderr, "%s: %s. To see and get it: loadout update\n", newerCount(newer), newerNames(newer))
 	}
 	if isTerminal(a.stdout) && isTerminal(a.stderr) {
 		from := skills[0].Origin

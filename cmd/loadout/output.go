@@ -248,8 +248,19 @@ func (a *app) problems(ps []catalog.Problem) {
 	if a.quiet {
 		return
 	}
+	if rest := len(ps) - a.errors(ps); rest > 0 {
+		more := ""
+		if rest < len(ps) {
+			more = "more "
+		}
+		fmt.Fprintf(a.stderr, "%s about skills: loadout doctor%s\n", counted(rest, more+"finding"), a.flags())
+	}
+}
+
+// errors prints the first problems that keep skills from being used, and says how
+// many it printed.
+func (a *app) errors(ps []catalog.Problem) (shown int) {
 	const most = 10
-	shown := 0
 	for _, p := range ps {
 		if p.Severity == skill.Error && shown < most {
 			fmt.Fprintf(a.stderr, "%s: %s: %s [%s]\n", where(p), p.Severity, plain(p.Message), p.Code)
@@ -259,13 +270,7 @@ func (a *app) problems(ps []catalog.Problem) {
 			shown++
 		}
 	}
-	if rest := len(ps) - shown; rest > 0 {
-		more := ""
-		if shown > 0 {
-			more = "more "
-		}
-		fmt.Fprintf(a.stderr, "%s about skills: loadout doctor%s\n", counted(rest, more+"finding"), a.flags())
-	}
+	return shown
 }
 
 // where is the place of a finding as editors and terminals understand it.

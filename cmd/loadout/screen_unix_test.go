@@ -13,16 +13,22 @@ import (
 	"time"
 )
 
-// pane is loadout chat in a terminal of tmux, which shows what a person would see.
+// pane is loadout in a terminal of tmux, which shows what a person would see.
 type pane struct {
 	*testing.T
 	socket string
 	home   string
 }
 
-// openPane starts loadout in a terminal of so many columns. What it works on is in
+// openPane starts loadout chat in a terminal of so many columns. What it works on is in
 // home.
 func openPane(t *testing.T, columns int, home string, env []string, args ...string) *pane {
+	t.Helper()
+	return openTerminal(t, columns, home, env, append([]string{"chat"}, args...)...)
+}
+
+// openTerminal is openPane with any command of loadout.
+func openTerminal(t *testing.T, columns int, home string, env []string, args ...string) *pane {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		if os.Getenv("LOADOUT_TEST_SCREEN") != "" { // as test/run has it, which installs it
@@ -44,14 +50,14 @@ func openPane(t *testing.T, columns int, home string, env []string, args ...stri
 		os.RemoveAll(dir)
 	})
 	command := []string{"env", "-i", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "TERM=screen-256color", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0"}
-	command = append(append(append(command, env...), exe, "chat"), args...)
+	command = append(append(append(command, env...), exe), args...)
 	for i, word := range command {
 		command[i] = quoted(word)
 	}
 	p.tmux("-f", "/dev/null", "-u", "new-session", "-d", "-x", fmt.Sprint(columns), "-y", "30", "-c", home, "sh")
 	p.tmux("set-option", "-g", "status", "off")
 	p.tmux("set-option", "-g", "history-limit", "5000")
-	p.tmux("send-keys", "-l", "PS1='$ '; stty -echo; clear; "+strings.Join(command, " ")+"; echo; echo left with $?; stty -a | tr ' ' '\\n' | grep -x -e icanon -e isig")
+	p.tmux("send-keys", "-l", "PS1='$ '; stty -echo; clear; "+strings.Join(command, " ")+"; code=$?; echo; echo left with $code; stty -a | tr ' ' '\\n' | grep -x -e icanon -e isig")
 	p.tmux("send-keys", "Enter")
 	return p
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/terminal"
+	"github.com/loadout-dev/loadout/session"
 )
 
 // commands are those that a person may type: first those of the program, then a skill
@@ -188,22 +189,7 @@ func firstSentence(text string) string {
 
 // literal is text of others in Markdown, on one line and with nothing in it that means
 // something there.
-func literal(text string) string {
-	var b strings.Builder
-	for _, r := range plain(text) {
-		if strings.ContainsRune("\\`*_{}[]<>()#+-.!|~&", r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
+func literal(text string) string { return session.Literal(plain(text)) }
 
 // fenced is text of others as a block of code in Markdown.
-func fenced(text string) string {
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
-	return fence + "\n" + strings.TrimSuffix(safe(text), "\n") + "\n" + fence
-}
+func fenced(text string) string { return session.Fenced(safe(text)) }

@@ -11,9 +11,6 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// maxExported bounds what is written of the result of a call, in bytes.
-const maxExported = 4000
-
 // export writes the conversation to a file that is not there yet.
 func (t *talk) export(_ context.Context, path string) (string, error) {
 	if path == "" {
@@ -42,32 +39,8 @@ func (t *talk) export(_ context.Context, path string) (string, error) {
 func exported(id string, events []session.Event) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Conversation %s\n", id)
-	for _, e := range events {
-		switch {
-		case e.Message != nil && e.Message.Role == session.RoleUser:
-			fmt.Fprintf(&b, "\n## You, %s\n\n%s\n", e.Time.Format("2006-01-02 15:04"), safe(e.Message.Text))
-		case e.Message != nil:
-			if e.Message.Text != "" {
-				fmt.Fprintf(&b, "\n## %s\n\n%s\n", plain(e.Message.Model), safe(e.Message.Text))
-			}
-			for _, c := range e.Message.Calls {
-				fmt.Fprintf(&b, "\nCalled %s:\n\n%s\n", literal(c.Name), fenced(c.Arguments))
-			}
-		case e.Result != nil:
-			text := e.Result.Text
-			if len(text) > maxExported {
-				text = strings.ToValidUTF8(text[:maxExported], "") + fmt.Sprintf("\n… (%d bytes in all)", len(e.Result.Text))
-			}
-			what := "It came to"
-			if e.Result.Error {
-				what = "It failed"
-			}
-			fmt.Fprintf(&b, "\n%s:\n\n%s\n", what, fenced(text))
-		case e.Loaded != nil:
-			fmt.Fprintf(&b, "\nThe skill %s was loaded.\n", literal(e.Loaded.Skill.Name))
-		case e.Unloaded != nil:
-			fmt.Fprintf(&b, "\nThe skill %s was unloaded: %s.\n", literal(e.Unloaded.Skill.Name), literal(e.Unloaded.Reason))
-		}
+	for i := range events {
+		b.WriteString(safe(session.Markdown(&events[i])))
 	}
 	return b.String()
 }

@@ -28,6 +28,7 @@ type Config struct {
 	Skills  Skills
 	MCP     MCP
 	Servers Servers
+	Sources Sources
 	Policy  Policy
 	Sandbox Sandbox
 	Models  Models

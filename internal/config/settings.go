@@ -49,6 +49,12 @@ type Servers struct {
 	Project []string
 }
 
+// Sources say how skills are got from elsewhere. A project's file may set none of it.
+type Sources struct {
+	Private []string
+	Tokens  []string // as host=SECRET
+}
+
 // Policy decides on calls of tools.
 type Policy struct {
 	Rules     []string
@@ -146,6 +152,11 @@ var settings = []setting{
 		doc: "After how many seconds without a call a server is stopped."},
 	{key: "servers.safety", env: "LOADOUT_SERVERS_SAFETY", value: func(c *Config) any { return &c.Servers.Safety }, check: oneOf("", "SAFE", "LOW", "MEDIUM", "HIGH", "CRITICAL"),
 		doc: "How much harm the tools of a server can do that does not say: SAFE, LOW, MEDIUM, HIGH or CRITICAL."},
+	{key: "sources.private", env: "LOADOUT_SOURCES_PRIVATE", value: func(c *Config) any { return &c.Sources.Private },
+		doc: "Hosts with private addresses that skills may be got from, as git.example.com. What is named by\nits address, or as localhost, needs no leave."},
+	{key: "sources.tokens", env: "LOADOUT_SOURCES_TOKENS", value: func(c *Config) any { return &c.Sources.Tokens }, check: hostSecrets,
+		doc: "Secrets that hosts are shown where they ask who is there, as git.example.com=GIT_TOKEN, set by\n" +
+			"loadout secret set GIT_TOKEN. Else GH_TOKEN (for github.com), GITLAB_TOKEN (for gitlab.com) and\ngit's own helpers are asked."},
 	{key: "policy.rules", env: "LOADOUT_POLICY_RULES", value: func(c *Config) any { return &c.Policy.Rules },
 		doc: "Which tools may be called: allow, ask or deny and a tool, as \"deny mcp.github.delete_*\" or\n\"allow github__get_issue\"; the first that fits counts, but deny beats all."},
 	{key: "policy.threshold", env: "LOADOUT_POLICY_THRESHOLD", value: func(c *Config) any { return &c.Policy.Threshold }, check: oneOf("", "SAFE", "LOW", "MEDIUM", "HIGH", "CRITICAL"),
@@ -216,6 +227,22 @@ func oneOf(names ...string) func(any) error {
 		}
 		return fmt.Errorf("%q is not one of %s", *v.(*string), strings.Join(names[1:], ", "))
 	}
+}
+
+// hostSecrets checks hosts, each with the name of a secret.
+func hostSecrets(v any) error {
+	for _, entry := range *v.(*[]string) {
+		host, name, ok := strings.Cut(entry, "=")
+		if !ok || host == "" || strings.ContainsAny(host, "/@ ") || name == "" || strings.ContainsFunc(name, notOfName) {
+			return errors.New("an entry is not as git.example.com=GIT_TOKEN, a host and the name of a secret")
+		}
+	}
+	return nil
+}
+
+// notOfName reports whether a character cannot be in the name of a secret.
+func notOfName(r rune) bool {
+	return r != '_' && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (r < '0' || r > '9')
 }
 
 // webAddress checks an address of a registry. What is wrong may hold a password,

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/loadout-dev/loadout/internal/linediff"
 )
 
 // member is one of a JSON object, in the order of the text.
@@ -164,56 +166,17 @@ type edit struct {
 	text string
 }
 
+// maxTable bounds a comparison, which is made while a person waits.
+const maxTable = 1 << 20
+
 // edits are the fewest that make b of a; of texts too long for that, all of a go.
 func edits(a, b []string) []edit {
-	var out, end []edit
-	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
-		out, a, b = append(out, edit{' ', a[0]}), a[1:], b[1:]
-	}
-	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
-		end, a, b = append(end, edit{' ', a[len(a)-1]}), a[:len(a)-1], b[:len(b)-1]
-	}
-	slices.Reverse(end)
-	if len(a)*len(b) <= 1<<20 {
-		return append(append(out, fewest(a, b)...), end...)
-	}
-	for _, l := range a {
-		out = append(out, edit{'-', l})
-	}
-	for _, l := range b {
-		out = append(out, edit{'+', l})
-	}
-	return append(out, end...)
-}
-
-// fewest goes along the longest lines in common.
-func fewest(a, b []string) []edit {
-	common := make([][]int, len(a)+1)
-	for i := range common {
-		common[i] = make([]int, len(b)+1)
-	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
-				common[i][j] = common[i+1][j+1] + 1
-			} else {
-				common[i][j] = max(common[i+1][j], common[i][j+1])
-			}
-		}
-	}
 	var out []edit
-	i, j := 0, 0
-	for i < len(a) || j < len(b) {
-		switch {
-		case i < len(a) && j < len(b) && a[i] == b[j]:
-			out = append(out, edit{' ', a[i]})
-			i, j = i+1, j+1
-		case j == len(b) || i < len(a) && common[i+1][j] >= common[i][j+1]:
-			out = append(out, edit{'-', a[i]})
-			i++
-		default:
-			out = append(out, edit{'+', b[j]})
-			j++
+	for _, s := range linediff.Compare(a, b, maxTable) {
+		if s.Op == '+' {
+			out = append(out, edit{s.Op, b[s.B]})
+		} else {
+			out = append(out, edit{s.Op, a[s.A]})
 		}
 	}
 	return out

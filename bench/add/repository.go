@@ -1,0 +1,168 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/cgi"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// repository is one with skills, in two states, and the server of it.
+type repository struct {
+	http, file    string // URLs
+	skill         string // name of the directory of a skill
+	work, bare    string // what the commits are of, and where they are
+	before, after string // commits: that which main names, and one with one skill changed
+	skills, files int
+	bytes         int64
+
+	git    string
+	server *http.Server
+}
+
+// newRepository commits the first n skills of a directory, and serves them until it is
+// closed.
+func newRepository(dir, skills string, n int) (*repository, error) {
+	program, err := exec.LookPath("git")
+	if err != nil {
+		return nil, err
+	}
+	root := filepath.Join(dir, "served")
+	r := &repository{git: program, skills: n, work: filepath.Join(dir, "work"), bare: filepath.Join(root, "skills.git")}
+	r.file = (&url.URL{Scheme: "file", Path: r.bare}).String()
+	if err := r.copy(skills, n); err != nil {
+		return nil, fmt.Errorf("copy skills: %w", err)
+	}
+	if err := os.Mkdir(root, 0o755); err != nil {
+		return nil, err
+	}
+	if err := r.fill(); err != nil {
+		return nil, err
+	}
+	return r, r.serve(root)
+}
+
+func (r *repository) copy(skills string, n int) error {
+	entries, err := os.ReadDir(skills)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		from := filepath.Join(skills, e.Name())
+		if _, err := os.Stat(filepath.Join(from, "SKILL.md")); err != nil {
+			continue
+		}
+		if n--; n < 0 {
+			break
+		}
+		r.skill = e.Name()
+		if err := os.CopyFS(filepath.Join(r.work, "skills", e.Name()), os.DirFS(from)); err != nil {
+			return err
+		}
+	}
+	if n > 0 {
+		return fmt.Errorf("there are %d too few in %s", n, skills)
+	}
+	return filepath.WalkDir(r.work, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			r.files, r.bytes = r.files+1, r.bytes+info.Size()
+		}
+		return err
+	})
+}
+
+// fill makes both commits, in one pack as a host keeps them.
+func (r *repository) fill() error {
+	if _, err := r.run("init", "--quiet", "--bare", "--template=", "--initial-branch=main"); err != nil {
+		return err
+	}
+	commit := func() (string, error) {
+		if _, err := r.run("--work-tree="+r.work, "add", "--all"); err != nil {
+			return "", err
+		}
+		if _, err := r.run("--work-tree="+r.work, "commit", "--quiet", "--message=skills"); err != nil {
+			return "", err
+		}
+		return r.run("rev-parse", "HEAD")
+	}
+	var err error
+	if r.before, err = commit(); err != nil {
+		return err
+	}
+	if err := appendTo(filepath.Join(r.work, "skills", r.skill, "SKILL.md"), "\nOne line more.\n"); err != nil {
+		return err
+	}
+	if r.after, err = commit(); err != nil {
+		return err
+	}
+	if _, err := r.run("repack", "-a", "-d", "--quiet"); err != nil {
+		return err
+	}
+	return r.set(r.before)
+}
+
+// set has main name a commit.
+func (r *repository) set(commit string) error {
+	_, err := r.run("update-ref", "refs/heads/main", commit)
+	return err
+}
+
+// run runs git on the repository, and returns what it prints.
+func (r *repository) run(args ...string) (string, error) {
+	cmd := exec.Command(r.git, append([]string{"--git-dir=" + r.bare, "-c", "user.name=bench", "-c", "user.email=bench@example.com", "-c", "gc.auto=0"}, args...)...)
+	cmd.Env = gitEnvironment()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(out))
+	}
+	return string(bytes.TrimSpace(out)), nil
+}
+
+// serve answers on a loopback address, as a host of repositories does.
+func (r *repository) serve(root string) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	r.http = "http://" + l.Addr().String() + "/" + filepath.Base(r.bare)
+	r.server = &http.Server{
+		Handler: &cgi.Handler{
+			Path: r.git, Args: []string{"http-backend"},
+			Env: append(gitEnvironment(), "GIT_PROJECT_ROOT="+root, "GIT_HTTP_EXPORT_ALL=1"),
+		},
+		ReadHeaderTimeout: 10 * time.Second,
+	}
+	go r.server.Serve(l) // until close
+	return nil
+}
+
+func (r *repository) close() error { return r.server.Close() }
+
+// gitEnvironment is one without the settings of the person who measures.
+func gitEnvironment() []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull}
+}
+
+func appendTo(file, text string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,366 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loadout-dev/loadout/remote/remotetest"
+)
+
+// newTeam is a repository with three skills, one of which has a script.
+func newTeam(t *testing.T) (g *remotetest.Git, first string) {
+	g = remotetest.NewGit(t)
+	first = g.Commit(map[string]string{
+		"skills/pdf/SKILL.md":        plainSkill("pdf", "Run scripts/fill.py."),
+		"skills/pdf/scripts/fill.py": "print('one')\n",
+		"skills/tides/SKILL.md":      plainSkill("tides", "Look it up."),
+		"skills/notes/SKILL.md":      plainSkill("notes", "Write."),
+	})
+	return g, first
+}
+
+// A repository is looked at, chosen of, and what was got is known byte by byte.
+func TestB11SourcesOfARepository(t *testing.T) {
+	g, first := newTeam(t)
+	p := newGetter(t)
+	out := p.types(2, "add", g.URL)
+	p.has(out.all(), "notes  Does what notes does.", "there are 3 skills", "--skill NAME")
+	if got := p.skills(); len(got) > 0 {
+		t.Errorf("nothing was chosen, and there is %v", got)
+	}
+	out = p.types(0, "add", g.URL, "--skill", "pdf", "--skill", "tides")
+	p.has(out.stdout, "pdf "+g.URL+"//skills/pdf ("+first[:12]+")", "scripts: scripts/fill.py", "Added 2 skills", "loadout approve pdf")
+	if p.file("pdf/scripts/fill.py") != "print('one')\n" || p.file("notes/SKILL.md") != "" {
+		t.Errorf("there is %v", p.skills())
+	}
+	p.has(p.file("loadout.lock"), first, "refs/heads/main", `"dir": "skills/tides"`)
+	p.has(p.types(0, "verify").stdout, "every file of 2 skills")
+	p.has(p.types(0, "list").stdout, "tides")
+	p.types(0, "add", g.URL+"//skills/notes")
+	var again addOutput
+	p.reads(&again, 0, "add", g.URL, "--all")
+	for _, s := range again.Skills {
+		if s.State != "unchanged" {
+			t.Errorf("%s is %s", s.Name, s.State)
+		}
+	}
+	p.has(p.types(4, "add", g.URL+"//skils").all(), "there is no directory", "skills")
+	p.has(p.types(4, "add", g.URL+"@nobranch").all(), "nobranch")
+	p.types(0, "uninstall", "pdf")
+	if p.file("pdf/SKILL.md") != "" {
+		t.Error("pdf is still there")
+	}
+	p.types(4, "remove", "../../.loadout")
+}
+
+// Of two skills with one name one is chosen by its directory; all of them are all but one,
+// which is told.
+func TestTwoSkillsWithOneName(t *testing.T) {
+	g := remotetest.NewGit(t)
+	g.Commit(map[string]string{"a/SKILL.md": plainSkill("tides", "A."), "b/SKILL.md": plainSkill("tides", "B."), "c/SKILL.md": plainSkill("notes", "C.")})
+	p := newGetter(t)
+	p.has(p.types(2, "add", g.URL, "--skill", "tides").stderr, "2 skills at", "--skill a, or --skill b")
+	p.types(0, "add", g.URL, "--skill", "b")
+	p.has(p.file("tides/SKILL.md"), "B.")
+
+	q := newGetter(t)
+	out := q.types(1, "add", g.URL, "--all")
+	q.has(out.all(), "Added 2 skills", "b: error: it is named tides, as the one in a is", "--skill b")
+	q.has(q.file("tides/SKILL.md"), "A.")
+	q.has(q.types(0, "update").stdout, "2 skills are up to date.")
+}
+
+// A skill whose name no directory can have answers to its name and to its directory's.
+func TestNameThatIsNoDirectory(t *testing.T) {
+	g := remotetest.NewGit(t)
+	g.Commit(map[string]string{"notes/SKILL.md": plainSkill("Release: Notes?", "Write."), "x/SKILL.md": plainSkill("x", "X.")})
+	p := newGetter(t)
+	p.types(0, "add", g.URL, "--skill", "notes")
+	p.types(0, "add", g.URL, "--skill", "Release: Notes?")
+	p.has(p.types(0, "verify", "Release: Notes?").stdout, "1 skill")
+	p.types(0, "update", "Release: Notes?")
+	p.has(p.types(0, "remove", "Release: Notes?").stdout, "Removed notes")
+}
+
+// A conflict says what is there and how to go on, and nothing is lost.
+func TestB12ConflictWithAnotherSource(t *testing.T) {
+	g, _ := newTeam(t)
+	other := remotetest.NewGit(t)
+	other.Commit(map[string]string{"SKILL.md": plainSkill("pdf", "Another.")})
+	p := newGetter(t)
+	p.writes(".loadout/skills/tides/SKILL.md", plainSkill("tides", "My own."))
+	p.types(0, "add", g.URL, "--skill", "pdf")
+	before := p.skills()
+	p.has(p.types(1, "add", other.URL).stderr, "there is already a pdf, from "+g.URL+"//skills/pdf", "--force", "loadout remove pdf")
+	p.has(p.types(1, "add", g.URL, "--skill", "tides").stderr, "loadout add did not bring", "--force")
+	if diff := cmp.Diff(before, p.skills()); diff != "" {
+		t.Errorf("after conflicts it is another:\n%s", diff)
+	}
+	p.has(p.types(1, "add", g.URL, "--all").all(), "Added 1 skill", "loadout add did not bring")
+	p.has(p.file("tides/SKILL.md"), "My own.")
+	p.types(0, "add", other.URL, "--force")
+	p.has(p.file("pdf/SKILL.md"), "Another.")
+}
+
+// A private repository is read with the token that was named for its host, which is in no
+// output, file, lock or argument of a process.
+func TestB12PrivateToken(t *testing.T) {
+	g, _ := newTeam(t)
+	const token = "tok-5e1f0c3a9d7b"
+	g.Private(token)
+	p := newGetter(t)
+	real, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin, log := t.TempDir(), filepath.Join(t.TempDir(), "arguments")
+	wrapper := "#!/bin/sh\nprintf '%s\\n' \"$@\" >> " + log + "\nexec " + real + " \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(wrapper), 0o755); err != nil {
+		t.Skipf("no script can stand for git here: %v", err)
+	}
+	p.env = append(p.env, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "LOADOUT_SECRETS_KEYRING=", "TEAM_TOKEN="+token)
+
+	p.has(p.types(4, "add", g.URL, "--all").stderr, "a private one looks so too", g.Host(), "sources.tokens")
+	p.env = append(p.env, "LOADOUT_SOURCES_TOKENS="+g.Host()+"=TEAM_TOKEN")
+	p.has(p.types(5, "add", g.URL, "--all").stderr, "TEAM_TOKEN", "loadout secret set TEAM_TOKEN")
+	secret := exec.CommandContext(t.Context(), "loadout", "secret", "set", "TEAM_TOKEN")
+	secret.Dir, secret.Env, secret.Stdin = p.home, p.env, strings.NewReader("wrong-"+token[:6])
+	if out, err := secret.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	out := p.types(3, "add", g.URL, "--all")
+	p.has(out.stderr, "does not take")
+	secret = exec.CommandContext(t.Context(), "loadout", "secret", "set", "TEAM_TOKEN")
+	secret.Dir, secret.Env, secret.Stdin = p.home, p.env, strings.NewReader(token)
+	if out, err := secret.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, args := range [][]string{{"add", g.URL, "--all", "--verbose"}, {"update", "--verbose", "--json"}, {"verify"}} {
+		if out := p.types(0, args...); strings.Contains(out.all(), token) {
+			t.Errorf("loadout %v shows the token:\n%s", args, out.all())
+		}
+	}
+	g.Cut(20)
+	g.Push(remotetest.Change{Files: map[string]string{"skills/pdf/SKILL.md": plainSkill("pdf", "Two.")}})
+	if out := p.types(1, "update"); strings.Contains(out.all(), token) {
+		t.Errorf("an error shows the token:\n%s", out.all())
+	}
+	for path, text := range p.tree(p.home) {
+		if strings.Contains(text, token) && !strings.Contains(path, "secrets") {
+			t.Errorf("%s has the token", path)
+		}
+	}
+	args, err := os.ReadFile(log)
+	if err != nil || len(args) == 0 || strings.Contains(string(args), token) {
+		t.Errorf("git was run with %s, %v", args, err)
+	}
+}
+
+// What a moved branch has is shown, file by file, and then installed; an approval was for
+// the bytes of before.
+func TestW29UpdateOfAMovedBranch(t *testing.T) {
+	g, first := newTeam(t)
+	p := newGetter(t)
+	p.types(0, "add", g.URL, "--all")
+	p.types(0, "approve", "pdf", "--yes")
+	p.has(p.types(0, "update").stdout, "3 skills are up to date.")
+	second := g.Push(remotetest.Change{
+		Files: map[string]string{"skills/pdf/SKILL.md": strings.Replace(plainSkill("pdf", "Run scripts/fill.py, then scripts/merge.py."), "---\nRun", "allowed-tools: Bash(curl:*)\n---\nRun", 1),
+			"skills/pdf/scripts/merge.py": "print('merge')\n"},
+	})
+	check := p.types(1, "update", "--check")
+	p.has(check.all(), "pdf  newer  "+first[:12]+" → "+second[:12], "loadout update")
+	if strings.Contains(check.all(), "tides") {
+		t.Errorf("tides is not newer:\n%s", check.all())
+	}
+	p.has(p.types(0, "list").stderr, "A newer version is there: pdf.")
+	p.has(p.types(0, "doctor").stdout, "pdf: newer on ", first[:12]+" → "+second[:12])
+	before := p.skills()
+	p.has(p.types(0, "update", "--dry-run").all(), "added   scripts/merge.py script", "asks for more: tool Bash(curl:*)", "+Run scripts/fill.py, then scripts/merge.py.", "dry run")
+	if diff := cmp.Diff(before, p.skills()); diff != "" {
+		t.Errorf("a dry run changes\n%s", diff)
+	}
+	p.has(p.types(0, "approve", "pdf", "--dry-run").all(), "fill.py")
+	p.has(p.types(0, "update", "pdf").stdout, "changed SKILL.md", "Updated 1 skill", "loadout approve pdf")
+	p.has(p.file("loadout.lock"), second, first)
+	if p.file("pdf/scripts/merge.py") == "" {
+		t.Error("the new script is not there")
+	}
+	if out := p.types(0, "list"); strings.Contains(out.all(), "newer") {
+		t.Errorf("it is said of what is up to date:\n%s", out.all())
+	}
+	p.types(0, "verify")
+	p.types(0, "update", "--check")
+}
+
+// A tag that names another commit than it did is told and not followed; what is pinned
+// stays, with a higher version named.
+func TestForcePushedTag(t *testing.T) {
+	g, first := newTeam(t)
+	g.Annotate("v1.0.0", first)
+	p := newGetter(t)
+	p.types(0, "add", g.URL+"@v1.0.0", "--skill", "pdf")
+	p.types(0, "add", g.URL+"@"+first, "--skill", "tides")
+	second := g.Push(remotetest.Change{Files: map[string]string{"skills/pdf/SKILL.md": plainSkill("pdf", "Two."), "skills/tides/SKILL.md": plainSkill("tides", "Two.")}})
+	g.Tag("v1.2.0", second)
+	g.Tag("v1.10.0-rc.1", second)
+	got := p.states(0)
+	if got["pdf"].State != "pinned" || got["pdf"].Reason != "to v1.0.0; there is v1.2.0" || got["tides"].State != "pinned" || got["tides"].Reason != "to a commit" {
+		t.Errorf("pinned are %+v", got)
+	}
+	p.has(got["pdf"].Fix, "loadout add "+g.URL+"//skills/pdf@v1.2.0 --scope user")
+	p.types(0, "update", "--check")
+	p.has(p.types(1, "add", g.URL, "--skill", "pdf").all(), "pdf was got at @v1.0.0, and stays", "--force")
+	g.Annotate("v1.0.0", second)
+	p.has(p.types(3, "add", g.URL+"//skills/pdf@v1.0.0").all(), "the tag v1.0.0 names another commit than it did", "--force")
+	before := p.skills()
+	out := p.types(1, "update")
+	p.has(out.all(), "pdf    moved   the tag v1.0.0 names another commit than it did ("+first[:12]+" → "+second[:12]+")", "find out why")
+	if diff := cmp.Diff(before, p.skills()); diff != "" {
+		t.Errorf("it was followed:\n%s", diff)
+	}
+	p.types(0, "add", g.URL+"//skills/pdf@v1.2.0")
+	p.has(p.file("pdf/SKILL.md"), "Two.")
+}
+
+// What became of skills whose source changed is told, and theirs stay.
+func TestSkillsThatWereMoved(t *testing.T) {
+	g, _ := newTeam(t)
+	g.Commit(map[string]string{"skills/sums/SKILL.md": plainSkill("sums", "Add.")})
+	p := newGetter(t)
+	p.types(0, "add", g.URL, "--all")
+	g.Push(remotetest.Change{Branch: "side", Files: map[string]string{"only/SKILL.md": plainSkill("only", "Here.")}})
+	p.types(0, "add", g.URL+"@side", "--all")
+	g.Delete("refs/heads/side")
+	g.Push(remotetest.Change{Remove: []string{"skills/notes", "skills/tides"}, Files: map[string]string{
+		"skills/pdf/SKILL.md": plainSkill("pdf-tools", "Run."), "sea/tides/SKILL.md": plainSkill("tides", "Look it up.")}})
+	before := p.skills()
+	got := p.states(1)
+	for name, want := range map[string]string{"notes": "gone", "only": "gone", "pdf": "renamed", "tides": "renamed", "sums": "current"} {
+		if got[name].State != want {
+			t.Errorf("%s is %s (%s), want %s", name, got[name].State, got[name].Reason, want)
+		}
+	}
+	if diff := cmp.Diff(before, p.skills()); diff != "" {
+		t.Errorf("an update changed\n%s", diff)
+	}
+	p.has(got["only"].Reason, "side")
+	p.has(got["pdf"].Reason, "pdf-tools")
+	// What is said to do about it does it.
+	fix := func(name string) {
+		command := got[name].Fix[strings.Index(got[name].Fix, "loadout ")+len("loadout "):]
+		for command := range strings.SplitSeq(command, "; then: loadout ") {
+			p.types(0, strings.Fields(command)...)
+		}
+	}
+	for _, name := range []string{"notes", "pdf", "tides"} {
+		fix(name)
+	}
+	p.types(0, "remove", "only")
+	after := p.states(0)
+	if len(after) != 3 || after["pdf-tools"].State != "current" || after["tides"].State != "current" {
+		t.Errorf("then there is %+v", after)
+	}
+}
+
+// What a person edited is kept and told, also where only that is new; --force loses it.
+func TestW29EditedIsKept(t *testing.T) {
+	g, _ := newTeam(t)
+	p := newGetter(t)
+	p.types(0, "add", g.URL, "--all")
+	p.writes(".loadout/skills/tides/SKILL.md", plainSkill("tides", "Mine."))
+	g.Commit(map[string]string{"README": "Other files.\n"})
+	if got := p.states(0)["tides"]; got.State != "current" {
+		t.Errorf("of an edited one that has nothing newer it says %+v", got)
+	}
+	g.Commit(map[string]string{"skills/tides/SKILL.md": plainSkill("tides", "Two."), "skills/pdf/SKILL.md": plainSkill("pdf", "Two.")})
+	out := p.types(1, "update")
+	p.has(out.all(), "tides  edited  you have edited SKILL.md, and it is kept", "loadout verify tides", "Updated 1 skill")
+	p.has(p.file("tides/SKILL.md"), "Mine.")
+	p.has(p.file("pdf/SKILL.md"), "Two.")
+	p.has(p.types(1, "verify").stdout, "tides  changed  SKILL.md")
+	p.has(p.types(0, "update", "tides", "--force").stdout, "-Mine.", "+Two.")
+	p.types(0, "verify")
+	// One whose directory is gone is not edited, and comes again.
+	if err := os.RemoveAll(p.installed("tides")); err != nil {
+		t.Fatal(err)
+	}
+	p.has(p.types(1, "verify").stdout, "tides  absent")
+	p.types(0, "add", g.URL, "--skill", "tides")
+	p.types(0, "verify")
+}
+
+// Where a connection is cut, everything is as it was; a server that is gone is told.
+func TestCutConnection(t *testing.T) {
+	g, _ := newTeam(t)
+	p := newGetter(t)
+	g.Cut(300)
+	p.types(1, "add", g.URL, "--all")
+	if got := p.skills(); len(got) > 0 {
+		t.Errorf("there is %v", got)
+	}
+	g.Cut(0)
+	p.types(0, "add", g.URL, "--all")
+	before := p.skills()
+	g.Commit(map[string]string{"skills/tides/SKILL.md": plainSkill("tides", strings.Repeat("Two.\n", 2000))})
+	g.Cut(300)
+	if got := p.states(1)["tides"]; got.State != "unknown" || got.Reason == "" || got.Fix == "" {
+		t.Errorf("of a cut connection it says %+v", got)
+	}
+	g.Forbid(true)
+	if got := p.states(1, "--check")["tides"]; got.State != "unknown" {
+		t.Errorf("of a server that forbids it says %+v", got)
+	}
+	gone := newGetter(t)
+	gone.writes(".loadout/skills/loadout.lock", strings.ReplaceAll(p.file("loadout.lock"), g.URL, "http://127.0.0.1:1/repo.git"))
+	if got := gone.states(1)["tides"]; got.State != "unknown" {
+		t.Errorf("of a server that is gone it says %+v", got)
+	}
+	gone.has(gone.types(1, "add", "--frozen").stderr, "127.0.0.1:1", "try again")
+	if diff := cmp.Diff(before, p.skills()); diff != "" {
+		t.Errorf("after cut connections it is another:\n%s", diff)
+	}
+	p.types(0, "verify")
+}
+
+// A lock alone is enough to have everything again, byte by byte, also of a commit that no
+// branch has any more; other bytes are refused.
+func TestAddFrozenOfARepository(t *testing.T) {
+	g, first := newTeam(t)
+	p := newGetter(t)
+	p.types(0, "add", g.URL, "--all")
+	want, lock := p.skills(), p.file("loadout.lock")
+	g.Push(remotetest.Change{Anew: true, Files: map[string]string{"skills/pdf/SKILL.md": plainSkill("pdf", "Two.")}})
+
+	ci := newGetter(t)
+	ci.writes("repo/.git/HEAD", "")
+	ci.writes("repo/.loadout/skills/loadout.lock", lock)
+	cmd := []string{"add", "--frozen", "--dir", "repo/.loadout/skills"}
+	ci.has(ci.types(0, cmd...).stdout, "Added 3 skills")
+	got := ci.tree(filepath.Join(ci.home, "repo", ".loadout", "skills"))
+	maps.DeleteFunc(got, func(path, _ string) bool { return strings.HasPrefix(path, ".") })
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the lock brings\n%s", diff)
+	}
+	ci.has(ci.types(0, cmd...).stderr, "3 skills are there already")
+
+	digest := lock[strings.Index(lock, `"digest": "sha256:`)+len(`"digest": "sha256:`):][:64]
+	file := lock[strings.Index(lock, `"SKILL.md": "`)+len(`"SKILL.md": "`):][:64]
+	other := newGetter(t)
+	other.writes(".loadout/skills/loadout.lock", strings.Replace(strings.Replace(lock, digest, strings.Repeat("0", 64), 1), file, strings.Repeat("1", 64), 1))
+	if out := other.types(1, "add", "--frozen"); !strings.Contains(out.stderr, "loadout.lock") {
+		t.Errorf("of a lock whose digest does not fit its files it says\n%s", out.all())
+	}
+	gone := newGetter(t)
+	gone.writes(".loadout/skills/loadout.lock", strings.ReplaceAll(lock, first, strings.Repeat("a", 40)))
+	gone.types(4, "add", "--frozen")
+	if got := gone.skills(); len(got) != 1 {
+		t.Errorf("there is %v", got)
+	}
+}

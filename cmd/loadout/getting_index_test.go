@@ -1,0 +1,138 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loadout-dev/loadout/remote/remotetest"
+)
+
+// published are skills as a site has them, with a body.
+func published(body string) fstest.MapFS {
+	return fstest.MapFS{
+		"pdf/SKILL.md":       {Data: []byte(plainSkill("pdf", body))},
+		"pdf/scripts/run.py": {Data: []byte("print('" + body + "')\n")},
+		"tides/SKILL.md":     {Data: []byte(plainSkill("tides", "Look it up."))},
+	}
+}
+
+// What a site publishes is got, kept new and checked, in the current form of an index and
+// the older one.
+func TestB11SourcesOfASite(t *testing.T) {
+	for name, older := range map[string]bool{"current": false, "older": true} {
+		t.Run(name, func(t *testing.T) {
+			x := remotetest.NewIndex(t, published("One."))
+			if older {
+				x.Older()
+			}
+			p := newGetter(t)
+			p.has(p.types(2, "add", x.URL).all(), "pdf    Does what pdf does.", "there are 2 skills")
+			p.has(p.types(0, "add", x.URL, "--all").stdout, "Added 2 skills", "scripts/run.py")
+			p.has(p.file("loadout.lock"), `"kind": "index"`)
+			p.has(p.types(0, "update").stdout, "2 skills are up to date.")
+			x.Publish(published("Two."))
+			if got := p.states(1, "--check"); got["pdf"].State != "newer" || got["tides"].State != "current" {
+				t.Errorf("newer are %+v", got)
+			}
+			lock := p.file("loadout.lock")
+			frozen := newGetter(t)
+			frozen.writes(".loadout/skills/loadout.lock", lock)
+			frozen.has(frozen.types(3, "add", "--frozen").stderr, "pdf is sha256:", "loadout.lock says")
+			if got := frozen.skills(); len(got) != 1 {
+				t.Errorf("of other bytes there is %v", got)
+			}
+			p.has(p.types(0, "update").stdout, "changed scripts/run.py script", "+Two.")
+			p.has(p.file("pdf/SKILL.md"), "Two.")
+			x.Publish(fstest.MapFS{"pdf/SKILL.md": published("Two.")["pdf/SKILL.md"], "pdf/scripts/run.py": published("Two.")["pdf/scripts/run.py"]})
+			if got := p.states(1)["tides"]; got.State != "gone" || p.file("tides/SKILL.md") == "" {
+				t.Errorf("of one that is no longer published it says %+v", got)
+			}
+		})
+	}
+}
+
+// An index that promises other bytes than there are, or names what is no name, has nothing
+// of it installed; its other skills are.
+func TestMaliciousIndex(t *testing.T) {
+	x := remotetest.NewIndex(t, published("One."))
+	x.Lie("pdf")
+	for _, name := range []string{"../../evil", "/etc/evil", "evil/..", `evil\x`, ".", "", "evil\x1b[31m"} {
+		x.Add(remotetest.IndexEntry{"name": name, "description": "x", "type": "skill-md", "url": "tides/SKILL.md", "digest": "sha256:" + strings.Repeat("0", 64)})
+	}
+	p := newGetter(t)
+	out := p.types(3, "add", x.URL, "--skill", "pdf")
+	p.has(out.stderr, "sha256:")
+	out = p.types(1, "add", x.URL, "--all")
+	p.has(out.all(), "Added 1 skill", "sha256:", "who publishes the index")
+	if strings.Contains(out.all(), "\x1b") {
+		t.Errorf("a name drives the terminal: %q", out.all())
+	}
+	if got := p.skills(); len(got) != 2 || got["tides/SKILL.md"] == "" {
+		t.Errorf("there is %v", got)
+	}
+	for path := range p.tree(p.home) {
+		if strings.Contains(path, "evil") {
+			t.Errorf("there is %s", path)
+		}
+	}
+	x.Publish(published("Two."))
+	before := p.skills()
+	p.types(3, "add", x.URL, "--skill", "pdf")
+	x.Document([]byte("{"))
+	p.types(1, "add", x.URL, "--all")
+	if got := p.states(1)["tides"]; got.State != "unknown" {
+		t.Errorf("of a broken index it says %+v", got)
+	}
+	if diff := cmp.Diff(before, p.skills()); diff != "" {
+		t.Errorf("it is another:\n%s", diff)
+	}
+}
+
+// A site cannot send us to an address that only we can reach, nor to where a cloud keeps
+// the secrets of its machines.
+func TestSiteLeadsElsewhere(t *testing.T) {
+	inside := remotetest.NewIndex(t, published("Inside."))
+	x := remotetest.NewIndex(t, published("One."))
+	p := newGetter(t)
+	for to, why := range map[string]string{"https://169.254.169.254/latest/meta-data": "no setting allows", strings.Replace(inside.URL, "127.0.0.1", "localhost", 1) + "/x": "sources.private"} {
+		x.Redirect("/.well-known/agent-skills/pdf.tar.gz", to)
+		out := p.types(3, "add", x.URL, "--skill", "pdf")
+		p.has(out.stderr, why)
+	}
+	if got := inside.Requests(); len(got) > 0 {
+		t.Errorf("it was led to %v", got)
+	}
+	x.Redirect("/.well-known/agent-skills/pdf.tar.gz", "/.well-known/agent-skills/pdf.tar.gz")
+	p.types(1, "add", x.URL, "--skill", "pdf")
+}
+
+// Skills of sites and repositories are searched together, labelled by where they are from;
+// nothing of them is here before it was added, and one that cannot be looked at does not
+// keep the others from being found.
+func TestSearchOfIndexes(t *testing.T) {
+	x := remotetest.NewIndex(t, published("One."))
+	g, _ := newTeam(t)
+	p := newGetter(t)
+	var out searchOutput
+	p.reads(&out, 0, "search", "--index", x.URL, "--index", g.URL, "tides")
+	origins := map[string]string{}
+	for _, h := range out.Hits {
+		origins[h.Origin] = h.Source
+	}
+	if want := map[string]string{x.Host(): x.URL + "/", g.Host() + "/repo.git": g.URL}; !cmp.Equal(origins, want) {
+		t.Errorf("found at %v, want %v", origins, want)
+	}
+	text := p.types(0, "search", "--index", x.URL, "what", "pdf")
+	p.has(text.all(), "pdf  "+x.Host(), "These are there, not here.", "loadout add "+x.URL+"/ --skill pdf")
+	p.types(1, "search", "--index", x.URL, "--index", g.URL+"x", "tides")
+	p.types(4, "search", "--index", g.URL+"x", "tides")
+	p.types(4, "show", "tides")
+	if got := p.skills(); len(got) > 0 {
+		t.Errorf("a search brought %v", got)
+	}
+	p.types(0, "add", x.URL, "--skill", "pdf")
+	p.types(0, "show", "pdf")
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loadout-dev/loadout/remote/remotetest"
+)
+
+// publishes signs a skill with a key, which is made where it is not there, and returns its
+// files as a repository has them.
+func (p *getter) publishes(key, dir string, files map[string]string) map[string]string {
+	p.Helper()
+	if got := p.tree(filepath.Join(p.home, key)); len(got) == 0 {
+		p.types(0, "sign", "--new-key", "example.com", "--key", key)
+	}
+	for path, text := range files {
+		p.writes(filepath.Join("publisher", dir, path), text)
+	}
+	p.types(0, "sign", filepath.Join("publisher", dir), "--key", key)
+	out := map[string]string{}
+	for path, text := range p.tree(filepath.Join(p.home, "publisher", dir)) {
+		out[dir+"/"+path] = text
+	}
+	return out
+}
+
+// The key of a publisher is kept at first use. Another key, no signature, and files that
+// are not as they were signed are refused, and what is installed stays.
+func TestSignedSkills(t *testing.T) {
+	p := newGetter(t)
+	g := remotetest.NewGit(t)
+	g.Commit(p.publishes("one.key", "pdf", map[string]string{"SKILL.md": plainSkill("pdf", "One."), "run.py": "print(1)\n"}))
+	p.has(p.types(0, "add", g.URL, "--dry-run").stdout, "signed by example.com, key ", "the first")
+	p.has(p.types(0, "add", g.URL).stdout, "signed by example.com")
+	p.has(p.file("loadout.lock"), `"key": "example.com+`)
+	var ok verifyOutput
+	p.reads(&ok, 0, "verify")
+	if len(ok.Skills) != 1 || ok.Skills[0].Signer == "" {
+		t.Errorf("verify says %+v", ok)
+	}
+
+	// A newer version, and another skill, by the same key.
+	g.Commit(p.publishes("one.key", "pdf", map[string]string{"run.py": "print(2)\n"}))
+	g.Commit(p.publishes("one.key", "tides", map[string]string{"SKILL.md": plainSkill("tides", "One.")}))
+	p.types(0, "update")
+	p.types(0, "add", g.URL, "--skill", "tides")
+	good := p.skills()
+	unchanged := func(what string) {
+		t.Helper()
+		if diff := cmp.Diff(good, p.skills()); diff != "" {
+			t.Errorf("after %s it is another:\n%s", what, diff)
+		}
+		p.types(0, "verify")
+	}
+
+	g.Commit(map[string]string{"pdf/run.py": "print('evil')\n"})
+	out := p.types(3, "update")
+	p.has(out.all(), "pdf  refused", "run.py", "its publisher")
+	p.has(p.types(3, "add", g.URL, "--skill", "pdf", "--force").stderr, "run.py")
+	unchanged("a tampered file")
+
+	g.Commit(p.publishes("two.key", "pdf", map[string]string{"run.py": "print(3)\n"}))
+	p.has(p.types(3, "update").all(), "pdf  refused", "changed", "by another way", "loadout verify --forget "+strings.TrimSuffix(g.URL, ".git"))
+	p.types(3, "update", "--check")
+	p.types(3, "add", g.URL, "--skill", "pdf")
+	unchanged("another key")
+
+	g.Push(remotetest.Change{Remove: []string{"pdf/SKILL.sig", "tides/SKILL.sig"}, Files: map[string]string{"pdf/run.py": "print(4)\n", "extra/SKILL.md": plainSkill("extra", "Not signed.")}})
+	p.has(p.types(3, "update").all(), "pdf    refused", "it is not signed any more")
+	p.has(p.types(3, "add", g.URL, "--skill", "extra").stderr, "not signed")
+	p.types(3, "add", g.URL, "--skill", "tides")
+	unchanged("no signature")
+
+	// Who has asked the publisher, takes the new key.
+	g.Commit(p.publishes("two.key", "pdf", map[string]string{"run.py": "print(5)\n"}))
+	g.Commit(p.publishes("two.key", "tides", map[string]string{"SKILL.md": plainSkill("tides", "Two.")}))
+	p.types(3, "update", "pdf")
+	p.types(0, "verify", "--forget", g.URL)
+	p.types(4, "verify", "--forget", g.URL)
+	p.types(3, "update", "pdf") // the lock still has the other
+	p.types(0, "remove", "pdf", "tides")
+	p.types(0, "add", g.URL, "--skill", "pdf", "--skill", "tides")
+	p.has(p.file("pdf/run.py"), "print(5)")
+}
+
+// Skills that were not signed before others of their place were go on without; of two keys
+// at once the first counts.
+func TestPlaceWithAndWithoutSignatures(t *testing.T) {
+	p := newGetter(t)
+	g := remotetest.NewGit(t)
+	g.Commit(map[string]string{"a/SKILL.md": plainSkill("a", "One."), "z/SKILL.md": plainSkill("z", "One.")})
+	g.Commit(p.publishes("one.key", "b", map[string]string{"SKILL.md": plainSkill("b", "One.")}))
+	g.Commit(p.publishes("two.key", "c", map[string]string{"SKILL.md": plainSkill("c", "One.")}))
+	p.has(p.types(1, "add", g.URL, "--all").all(), "Added 3 skills", "c: error", "by another way")
+	g.Commit(map[string]string{"a/SKILL.md": plainSkill("a", "Two."), "z/SKILL.md": plainSkill("z", "Two.")})
+	p.types(0, "update")
+	p.has(p.file("a/SKILL.md")+p.file("z/SKILL.md"), "Two.")
+	p.types(0, "verify")
+}
+
+// Who changes the files of a signed skill and the lock with them, cannot sign.
+func TestVerifyFindsAForgedLock(t *testing.T) {
+	p := newGetter(t)
+	g := remotetest.NewGit(t)
+	g.Commit(p.publishes("one.key", "pdf", map[string]string{"SKILL.md": plainSkill("pdf", "One.")}))
+	p.types(0, "add", g.URL)
+	signed := p.file("loadout.lock")
+
+	// The same skill of another place, not signed, is as its lock says; under the entry of
+	// the signed one it is not.
+	forged := newGetter(t)
+	other := remotetest.NewGit(t)
+	other.Commit(map[string]string{"pdf/SKILL.md": plainSkill("pdf", "Evil.")})
+	forged.types(0, "add", other.URL)
+	key := regexpFind(t, `"key": "[^"]+"`, signed)
+	lock := forged.file("loadout.lock")
+	digest := regexpFind(t, `"digest": "[^"]+"`, lock)
+	forged.writes(".loadout/skills/loadout.lock", replaceOne(t, lock, digest, digest+",\n      "+key))
+	out := forged.types(1, "verify")
+	forged.has(out.all(), "pdf  signature  the skill is not signed", "Somebody changed a skill and loadout.lock")
+	var v verifyOutput
+	forged.reads(&v, 1, "verify")
+	if v.OK || len(v.Differences) != 1 || v.Differences[0].What != "signature" {
+		t.Errorf("verify says %+v", v)
+	}
+
+	// A key that is not the one that is kept for the place.
+	p.types(0, "verify")
+	g.Commit(p.publishes("two.key", "pdf", map[string]string{"SKILL.md": plainSkill("pdf", "One.")}))
+	q := newGetter(t)
+	q.types(0, "add", g.URL)
+	p.writes(".loadout/skills/loadout.lock", q.file("loadout.lock"))
+	p.writes(".loadout/skills/pdf/SKILL.sig", q.file("pdf/SKILL.sig"))
+	p.has(p.types(1, "verify").stdout, "pdf  signature  the key of ")
+}

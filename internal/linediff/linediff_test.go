@@ -1,0 +1,139 @@
+package linediff_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/loadout-dev/loadout/internal/linediff"
+)
+
+const enough = 1 << 20
+
+// ops are the signs of the steps.
+func ops(steps []linediff.Step) string {
+	var b strings.Builder
+	for _, s := range steps {
+		b.WriteByte(s.Op)
+	}
+	return b.String()
+}
+
+func TestCompare(t *testing.T) {
+	for _, test := range []struct{ a, b, want string }{
+		{"", "", ""},
+		{"a", "", "-"},
+		{"", "a", "+"},
+		{"a b c", "a b c", "   "},
+		{"a b c", "a x c", " -+ "},
+		{"a b c", "a c", " - "},
+		{"a c", "a b c", " + "},
+		{"a b c d", "b c x d", "-  + "},
+		{"a a", "a a a", "  +"},
+	} {
+		if got := ops(linediff.Compare(strings.Fields(test.a), strings.Fields(test.b), enough)); got != test.want {
+			t.Errorf("%q to %q: %q, want %q", test.a, test.b, got, test.want)
+		}
+	}
+}
+
+// What needs too large a table counts as replaced, and its ends do not.
+func TestCompareIsBounded(t *testing.T) {
+	a, b := strings.Fields("x a b c y"), strings.Fields("x b c a y")
+	if got := ops(linediff.Compare(a, b, 16)); strings.Count(got, " ") != 4 {
+		t.Errorf("a table of 16 entries: %q", got)
+	}
+	if got := ops(linediff.Compare(a, b, 15)); got != " ---+++ " {
+		t.Errorf("too small a table: %q", got)
+	}
+	if got := ops(linediff.Compare(a, b, 0)); got != " ---+++ " {
+		t.Errorf("no table: %q", got)
+	}
+}
+
+// Whatever the texts and the table are, the steps lead from the one to the other.
+func TestStepsLeadFromOneTextToTheOther(t *testing.T) {
+	text := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", ""}), 0, 12)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := text.Draw(t, "a"), text.Draw(t, "b")
+		steps := linediff.Compare(a, b, rapid.SampledFrom([]int{0, 20, enough}).Draw(t, "most"))
+		i, j := 0, 0
+		for _, s := range steps {
+			if s.A != i || s.B != j {
+				t.Fatalf("step %+v at %d, %d", s, i, j)
+			}
+			if s.Op == ' ' && a[i] != b[j] {
+				t.Fatalf("%q is kept as %q", a[i], b[j])
+			}
+			if s.Op != '+' {
+				i++
+			}
+			if s.Op != '-' {
+				j++
+			}
+		}
+		if i != len(a) || j != len(b) {
+			t.Fatalf("the steps end at %d of %d and %d of %d", i, len(a), j, len(b))
+		}
+		hunks := linediff.Hunks(steps, rapid.IntRange(0, 3).Draw(t, "context"))
+		if got, want := ops(slices.Concat(hunks...)), ops(steps); strings.Count(got, "-") != strings.Count(want, "-") || strings.Count(got, "+") != strings.Count(want, "+") {
+			t.Fatalf("hunks %q of %q", got, want)
+		}
+	})
+}
+
+func TestHunks(t *testing.T) {
+	numbers := func(n int) (out []string) {
+		for i := range n {
+			out = append(out, fmt.Sprint(i))
+		}
+		return out
+	}
+	changed := func(n int, at ...int) []string {
+		out := numbers(n)
+		for _, i := range at {
+			out[i] = "x"
+		}
+		return out
+	}
+	for _, test := range []struct {
+		name string
+		a, b []string
+		want []string
+	}{
+		{"the same", numbers(5), numbers(5), nil},
+		{"in the middle", numbers(20), changed(20, 9), []string{"@@ -7,7 +7,7 @@"}},
+		{"at the ends", numbers(20), changed(20, 0, 19), []string{"@@ -1,4 +1,4 @@", "@@ -17,4 +17,4 @@"}},
+		{"that touch", numbers(20), changed(20, 5, 12), []string{"@@ -3,14 +3,14 @@"}},
+		{"that do not", numbers(20), changed(20, 5, 13), []string{"@@ -3,7 +3,7 @@", "@@ -11,7 +11,7 @@"}},
+		{"all new", nil, numbers(2), []string{"@@ -0,0 +1,2 @@"}},
+		{"all gone", numbers(2), nil, []string{"@@ -1,2 +0,0 @@"}},
+		{"a line added", numbers(9), append(numbers(9), "x"), []string{"@@ -7,3 +7,4 @@"}},
+	} {
+		var got []string
+		for _, h := range linediff.Hunks(linediff.Compare(test.a, test.b, enough), 3) {
+			got = append(got, h.Header())
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+func TestElide(t *testing.T) {
+	x := strings.Repeat("ä", 100)
+	end := strings.Repeat("ä", 30)
+	for _, test := range []struct{ name, a, b, wantA, wantB string }{
+		{"short ones stay", "aaab", "aaac", "aaab", "aaac"},
+		{"both ends", x + "b" + x, x + "c" + x, "…" + end + "b" + end + "…", "…" + end + "c" + end + "…"},
+		{"nothing in common", strings.Repeat("a", 200), "b", strings.Repeat("a", 200), "b"},
+		{"the one begins as the other", x + x, x + x + "b", "…" + end, "…" + end + "b"},
+	} {
+		if a, b := linediff.Elide(test.a, test.b); a != test.wantA || b != test.wantB {
+			t.Errorf("%s: %q, %q", test.name, a, b)
+		}
+	}
+}
