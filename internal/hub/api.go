@@ -36,6 +36,17 @@ func (h *Hub) routes() error {
 	h.tokens(api)
 	h.audit(api)
 	h.settings(api)
+	for _, group := range []func(huma.API){
+		h.skillsAPI, h.versionsAPI, h.reviewsAPI, h.searchAPI, // skills.go, versions.go, reviews.go, search.go
+		h.importsAPI, h.defaultsAPI, h.ratingsAPI, h.skillUsageAPI, h.noticesAPI,
+		h.kindsAPI, h.serversAPI, h.secretsAPI, h.grantsAPI, h.capabilitiesAPI, h.skillSettingsAPI,
+		h.sessionsAPI, h.asksAPI,
+	} {
+		group(api)
+	}
+	h.mountSkills()   // what of skills is served outside of the API library, as packages
+	h.mountSessions() // events and the WebSocket
+	h.mountMCP()
 	spec, err := json.MarshalIndent(api.OpenAPI(), "", "  ")
 	if err != nil {
 		return fmt.Errorf("write the OpenAPI document: %w", err)

@@ -22,7 +22,9 @@ import (
 // The statuses are those for who has not signed in, who is in no such group, the four
 // roles, and an admin who is in none. The last column is for tokens of an admin who owns
 // the group too: the status for those that have one of the scopes, where others get 403.
-var authority = []row{
+var authority = slices.Concat(authorityOfPeople, authorityOfSkills, authorityOfVersions, authorityOfImports, authorityOfKinds, authorityOfSessions, authorityOfMCP)
+
+var authorityOfPeople = []row{
 	// operation, on what                    nobody out rep dev mai own adm
 	{"get-ways-to-sign-in", "", nil, nil, "200 200 200 200 200 200 200", "200 any"},
 	{"sign-in", "", nil, theirPassword, "200 200 200 200 200 200 200", "200 any"},

@@ -11,10 +11,12 @@ package hub
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,9 +25,17 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/bus"
+	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/internal/hub/kinds"
+	"github.com/loadout-dev/loadout/internal/hub/kit"
+	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/hub/people"
+	"github.com/loadout-dev/loadout/internal/hub/queue"
 	"github.com/loadout-dev/loadout/internal/seal"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/upstream"
 )
 
 // Options are the settings of [Open]. Data has to be set.
@@ -54,6 +64,21 @@ type Options struct {
 	Proxies []string
 	// Provider signs people in by OpenID Connect; it needs Public.
 	Provider *Provider
+
+	// Model returns the model of a choice with its key, the hub's own where the choice is
+	// nil. Default: the demonstration for all that need none other.
+	Model func(choice *kinds.ModelChoice, key string) (llm.Model, error)
+	// Servers are the MCP servers of the operator's own configuration, for everybody.
+	Servers []*upstream.Config
+	// Private are addresses that skills, servers and imports may have though they are
+	// not public.
+	Private []netip.Prefix
+	// Sandbox is where code of skills runs; nil runs none.
+	Sandbox sandbox.Backend
+	// Runs is how many pieces of code run at once on this node; 0 is 4.
+	Runs int
+	// Command is an executable of the command loadout, as in [loadout.Scripts].
+	Command string
 
 	// Rate is how many requests a second a user, or a network without one, may make for
 	// long, and four times as many at once; 0 is 100, below 0 any number.
@@ -89,6 +114,13 @@ type Hub struct {
 	bus     bus.Bus
 	sealer  *seal.Sealer
 	people  *people.People
+	library *library.Library
+	kinds   *kinds.Registry
+	runs    *queue.Queue // places for code that runs
+	kits    *kit.Kits
+	chat    *chat.Engine
+	node    string       // the name of this process among the nodes
+	unlock  func() error // gives the directory back
 	door    *door
 	metrics *metrics
 	mux     *http.ServeMux
@@ -117,7 +149,7 @@ func open(ctx context.Context, o Options) (_ *Hub, err error) {
 	if err := os.MkdirAll(o.Data, 0o700); err != nil {
 		return nil, err
 	}
-	h := &Hub{opts: o, log: o.Logger, draining: make(chan struct{})}
+	h := &Hub{opts: o, log: o.Logger, node: rand.Text(), draining: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.Close())
@@ -138,6 +170,9 @@ func open(ctx context.Context, o Options) (_ *Hub, err error) {
 		return nil, err
 	}
 	if h.door, err = newDoor(h); err != nil {
+		return nil, err
+	}
+	if err := h.openParts(ctx); err != nil {
 		return nil, err
 	}
 	h.metrics = newMetrics(o.Version)
@@ -162,6 +197,12 @@ func (o Options) orDefaults() Options {
 	}
 	if o.Rate == 0 {
 		o.Rate = 100
+	}
+	if o.Runs == 0 {
+		o.Runs = defaultRuns
+	}
+	if o.Model == nil {
+		o.Model = demonstration
 	}
 	o.Public = strings.TrimSuffix(o.Public, "/")
 	return o
@@ -213,7 +254,9 @@ func (h *Hub) SetupPath(ctx context.Context) (string, error) {
 
 // Close closes what the hub opened. [Hub.Serve] has returned before.
 func (h *Hub) Close() error {
-	var errs []error
+	ctx, stop := context.WithTimeout(context.Background(), h.opts.Drain)
+	defer stop()
+	errs := []error{h.closeParts(ctx)}
 	if h.bus != nil {
 		errs = append(errs, h.bus.Close())
 	}

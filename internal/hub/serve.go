@@ -29,7 +29,9 @@ func (h *Hub) Serve(ctx context.Context, l net.Listener) error {
 	var workers sync.WaitGroup
 	defer workers.Wait()
 	defer end()
-	workers.Go(func() { h.keepUp(work) })
+	for _, f := range []func(context.Context){h.keepUp, h.follow, h.lookAfter} {
+		workers.Go(func() { f(work) })
+	}
 
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -235,12 +236,12 @@ func TestSingleUserIsReachedByNamesOfLoopbackOnly(t *testing.T) {
 // Once there are accounts nobody is let in without one, however the hub is started; and
 // a process that was started before notices.
 func TestAccountsEndTheSingleUser(t *testing.T) {
-	dir := t.TempDir()
-	before := start(t, hub.Options{Data: dir})
+	db := "sqlite:" + filepath.Join(t.TempDir(), "hub.db")
+	before := start(t, hub.Options{Database: db})
 	before.anybody().send(t, "GET", "/api/v1/me", nil).want(t, 200)
-	start(t, hub.Options{Data: dir, Accounts: true, First: &hub.First{Name: "root", Password: secret}})
+	start(t, hub.Options{Database: db, Accounts: true, First: &hub.First{Name: "root", Password: secret}})
 	before.anybody().send(t, "GET", "/api/v1/me", nil).wantProblem(t, 409, "has_admin")
-	after := start(t, hub.Options{Data: dir})
+	after := start(t, hub.Options{Database: db})
 	if after.Single() {
 		t.Error("the hub has one user again")
 	}

@@ -1,0 +1,3 @@
+package hub_test
+
+var authorityOfImports = []row{}

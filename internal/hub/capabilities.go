@@ -1,0 +1,5 @@
+package hub
+
+import "github.com/danielgtaylor/huma/v2"
+
+func (h *Hub) capabilitiesAPI(api huma.API) {}

@@ -1,0 +1,3 @@
+package hub
+
+func (h *Hub) mountSessions() {}

@@ -1,0 +1,32 @@
+package hub
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/loadout-dev/loadout/internal/filelock"
+)
+
+// InUseError says that another process has the directory of [Options.Data].
+type InUseError struct{ Dir string }
+
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("the directory %s is in use by another hub; give each node one of its own", e.Dir)
+}
+
+// lockDir takes a directory for this process alone.
+func lockDir(dir string) (unlock func() error, err error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	switch err := filelock.Try(f); {
+	case errors.Is(err, filelock.ErrLocked):
+		return nil, errors.Join(&InUseError{dir}, f.Close())
+	case err != nil && !errors.Is(err, errors.ErrUnsupported): // there, the person sees to it
+		return nil, errors.Join(err, f.Close())
+	}
+	return f.Close, nil
+}
