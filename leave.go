@@ -51,7 +51,7 @@ func (r *Runtime) Leave(ctx context.Context, skill string, who policy.Principal,
 
 func (r *Runtime) leaveJob(skill string, who policy.Principal, session string) *job {
 	if who == (policy.Principal{}) {
-		who = policy.Local()
+		who = r.scripts.principal()
 	}
 	return &job{rt: r, scripts: r.scripts, run: Run{Skill: skill, Principal: who, Session: session}}
 }
@@ -109,9 +109,9 @@ func (l *Leave) Release() { l.release() }
 // Secret returns the value of a secret that the skill was granted; ok is false
 // for all others, and where there is no value.
 func (l *Leave) Secret(ctx context.Context, name string) (value string, ok bool) {
-	if l.scripts.Secret == nil || len(policy.Intersect(l.Allows, policy.Bounds{Secrets: []string{name}}).Secrets) == 0 {
+	if len(policy.Intersect(l.Allows, policy.Bounds{Secrets: []string{name}}).Secrets) == 0 {
 		return "", false
 	}
-	v, err := l.scripts.Secret(ctx, name)
+	v, err := l.scripts.secret(ctx, l.Digest, name)
 	return v, err == nil && v != ""
 }

@@ -41,6 +41,8 @@ type Options struct {
 	Sources []catalog.Source
 	// Filter decides which of the skills are available.
 	Filter catalog.Filter
+	// Search ranks many skills in place of the catalog, as [catalog.Options.Search].
+	Search func(ctx context.Context, query string, limit int) ([]string, error)
 	// Watch keeps the catalog up to date until the runtime is closed.
 	Watch bool
 	// Scripts is what running scripts of skills needs; nil runs none.
@@ -71,7 +73,7 @@ func New(ctx context.Context, opts *Options) (*Runtime, error) {
 			return nil, err
 		}
 	}
-	c, err := catalog.New(sources, &catalog.Options{Filter: opts.Filter, Logger: opts.Logger})
+	c, err := catalog.New(sources, &catalog.Options{Filter: opts.Filter, Search: opts.Search, Logger: opts.Logger})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package loadout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 // secrets, no variables but those of the configuration.
 type Project struct {
 	Dir    string        // an absolute path
+	Name   string        // whose command it is, for people; "" is by Dir
 	Sub    string        // where in it the command begins, with slashes; "" is Dir
 	Digest policy.Digest // of the configuration
 	// Check is nil as long as a person trusts the configuration as it was when the
@@ -36,23 +38,26 @@ const trustInterval = 2 * time.Second
 
 // only is what counts of a service of the project.
 func (p *Project) only(s Service) Service {
-	return Service{Project: p, Command: s.Command, Env: s.Env, Principal: s.Principal, Session: s.Session, Progress: s.Progress, Workspace: p.Dir}
+	return Service{Project: p, Command: s.Command, Env: s.Env, Redact: s.Redact, Principal: s.Principal, Session: s.Session, Progress: s.Progress, Workspace: p.Dir}
 }
 
 // owner is whose command it is, for people.
 func (j *job) owner() string {
-	if j.project != nil {
-		return "project " + j.project.Dir
+	switch {
+	case j.project == nil:
+		return "skill " + j.entry.Name
+	case j.project.Name != "":
+		return j.project.Name
 	}
-	return "skill " + j.entry.Name
+	return "project " + j.project.Dir
 }
 
 // name is owner for records.
 func (j *job) name() string {
-	if j.project != nil {
-		return j.project.Dir
+	if j.project == nil {
+		return j.entry.Name
 	}
-	return j.entry.Name
+	return cmp.Or(j.project.Name, j.project.Dir)
 }
 
 // directory is where a service begins.

@@ -32,7 +32,7 @@ func (r *Runtime) Run(ctx context.Context, run Run) (*Ran, error) {
 		return nil, ErrNoScripts
 	}
 	if run.Principal == (policy.Principal{}) {
-		run.Principal = policy.Local()
+		run.Principal = r.scripts.principal()
 	}
 	j := &job{rt: r, scripts: r.scripts, run: run}
 	defer j.close()
@@ -477,11 +477,7 @@ func (j *job) secrets(ctx context.Context) (map[string]sandbox.Secret, error) {
 		if _, ok := out[name]; ok {
 			continue
 		}
-		if j.scripts.Secret == nil {
-			j.note("secret %s is not set", name)
-			continue
-		}
-		value, err := j.scripts.Secret(ctx, name)
+		value, err := j.scripts.secret(ctx, policy.Digest(j.digest()), name)
 		if err != nil {
 			return nil, fmt.Errorf("secret %s for %s: %w", name, j.owner(), err)
 		}

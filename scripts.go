@@ -47,6 +47,12 @@ type Scripts struct {
 	Servers func(configs json.RawMessage, file string) ([]WishedService, error)
 	// Secret returns the value of a secret by its name; nil knows none.
 	Secret func(ctx context.Context, name string) (string, error)
+	// SecretFor, where set, is asked in place of Secret, with the digest of the skill
+	// that the value is for.
+	SecretFor func(ctx context.Context, skill policy.Digest, name string) (string, error)
+	// Principal is for whom a runtime of one principal does what it does; the zero
+	// value is the person who runs this program.
+	Principal policy.Principal
 	// Command is an executable of the command loadout, which runs WebAssembly
 	// in the sandbox; "" refuses such scripts.
 	Command string
@@ -139,6 +145,25 @@ func (e *RefusedError) Error() string {
 
 // ErrNoScripts says that this runtime runs no scripts.
 var ErrNoScripts = errors.New("this program runs no scripts: it was given no sandbox")
+
+// principal is for whom something is done where the caller names nobody.
+func (s *Scripts) principal() policy.Principal {
+	if s.Principal != (policy.Principal{}) {
+		return s.Principal
+	}
+	return policy.Local()
+}
+
+// secret is the value of a secret for a skill, "" where there is none.
+func (s *Scripts) secret(ctx context.Context, skill policy.Digest, name string) (string, error) {
+	switch {
+	case s.SecretFor != nil:
+		return s.SecretFor(ctx, skill, name)
+	case s.Secret != nil:
+		return s.Secret(ctx, name)
+	}
+	return "", nil
+}
 
 // RunsScripts reports whether this runtime was given what running scripts needs.
 func (r *Runtime) RunsScripts() bool { return r.scripts != nil && r.scripts.Sandbox != nil }

@@ -76,7 +76,7 @@ func (r *Runtime) Serve(ctx context.Context, s Service) (*Served, error) {
 		return nil, ErrNoScripts
 	}
 	if s.Principal == (policy.Principal{}) {
-		s.Principal = policy.Local()
+		s.Principal = r.scripts.principal()
 	}
 	if s.Project != nil {
 		s = s.Project.only(s)

@@ -131,6 +131,9 @@ func (t *turn) call(ctx context.Context, c openCall) (*Outcome, error) {
 		}
 	}
 	made := &making{turn: t, call: c.Call, id: fmt.Sprintf("%d.%s", c.message, c.ID)}
+	if outer := CallID(ctx); outer != "" { // of an agent that is the tool of another
+		made.id = outer + "." + made.id
+	}
 	t.say(Event{Type: ToolCall, Call: &c.Call})
 	if !tool.Begins {
 		if err := made.begin(ctx); err != nil {

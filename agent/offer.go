@@ -55,15 +55,18 @@ func (t *turn) renew(ctx context.Context) error {
 	if told == nil {
 		return nil // nobody knows what it was told
 	}
-	var came, gone []string
+	var came, gone, now []string
+	was, is := map[string]bool{}, map[string]bool{}
+	for _, name := range told {
+		was[name] = true
+	}
 	for _, o := range t.opts.Skills() {
-		if !slices.Contains(told, o.Name) {
+		if now, is[o.Name] = append(now, o.Name), true; !was[o.Name] {
 			came = append(came, "- "+o.Name+": "+skill.OneLine(o.Description))
 		}
 	}
-	now := t.offered()
 	for _, name := range told {
-		if !slices.Contains(now, name) {
+		if !is[name] {
 			gone = append(gone, name)
 		}
 	}

@@ -33,6 +33,10 @@ type Options struct {
 	// Poll is how often sources that cannot be watched are read again;
 	// default 1.5 seconds, and at least twenty times what reading took.
 	Poll time.Duration
+	// Search, where set, ranks skills in place of an index of the catalog's own where
+	// there are more than [MaxIndexed]: it returns their names, the best first, at most
+	// as many as limit. Those that the catalog does not show are passed over.
+	Search func(ctx context.Context, query string, limit int) ([]string, error)
 	// Logger receives what goes on in the background; nil discards it.
 	Logger *slog.Logger
 }
@@ -43,6 +47,7 @@ type Catalog struct {
 	sources []Source
 	filter  atomic.Pointer[filter]
 	poll    time.Duration
+	rank    func(ctx context.Context, query string, limit int) ([]string, error)
 	log     *slog.Logger
 	current atomic.Pointer[Snapshot]
 
@@ -82,6 +87,7 @@ func New(sources []Source, opts *Options) (*Catalog, error) {
 	c := &Catalog{
 		sources:     slices.Clone(sources),
 		poll:        opts.Poll,
+		rank:        opts.Search,
 		log:         opts.Logger,
 		listings:    make([]Listing, len(sources)),
 		failed:      make([]error, len(sources)),

@@ -28,6 +28,21 @@ type Filter struct {
 	Shell string
 }
 
+// Matcher returns what says of a skill why the filter hides it, "" where it does not: for
+// who wraps a source. A pattern that cannot be read is an error.
+func (f Filter) Matcher() (hides func(*Entry) string, err error) {
+	compiled, err := f.compile()
+	if err != nil {
+		return nil, err
+	}
+	return func(e *Entry) string {
+		if compiled.disabled {
+			return "skills are switched off"
+		}
+		return compiled.hides(e)
+	}, nil
+}
+
 type filter struct {
 	disabled bool
 	shell    string

@@ -53,6 +53,9 @@ func (c *Catalog) Search(ctx context.Context, query string, o SearchOptions) ([]
 		}
 		return hits, nil
 	}
+	if c.rank != nil && len(s.shown) > MaxIndexed {
+		return c.ranked(ctx, s, query, o)
+	}
 	index, entries, err := c.searchIndex(ctx, s)
 	if err != nil {
 		return nil, err
@@ -69,6 +72,29 @@ func (c *Catalog) Search(ctx context.Context, query string, o SearchOptions) ([]
 			return hits, nil // what is missing was left out, and there are no more
 		}
 	}
+}
+
+// MaxIndexed is the most skills that a catalog with [Options.Search] has an index of
+// its own for.
+const MaxIndexed = 200
+
+// ranked finds skills by the function that ranks them.
+func (c *Catalog) ranked(ctx context.Context, s *Snapshot, query string, o SearchOptions) ([]Hit, error) {
+	names, err := c.rank(ctx, query, 2*o.Limit) // some of which may be left out
+	if err != nil {
+		return nil, err
+	}
+	var hits []Hit
+	for i, name := range names {
+		e := s.winner(s.of(name))
+		if e == nil || o.ForModel && e.DisableModelInvocation {
+			continue
+		}
+		if hits = append(hits, Hit{e, 1 / float64(1+i)}); len(hits) == o.Limit {
+			break
+		}
+	}
+	return hits, nil
 }
 
 // Warm builds the search index now, so that the first search need not.

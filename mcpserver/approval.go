@@ -26,17 +26,33 @@ import (
 // set of arguments and a short time, so that nothing is kept here meanwhile. What
 // they allow beyond the call is the tools' to keep.
 type approvals struct {
-	key [32]byte
+	key    [32]byte
+	shared *Answers // nil is this server alone
 
 	mu       sync.Mutex
 	used     map[string]time.Time          // answers that counted, until they expire
 	sessions map[*mcp.ServerSession]string // names of connections
 }
 
-func newApprovals() *approvals {
-	a := &approvals{used: map[string]time.Time{}}
-	rand.Read(a.key[:]) // never fails
+func newApprovals(shared *Answers) *approvals {
+	a := &approvals{shared: shared, used: map[string]time.Time{}}
+	if shared == nil { // else what is sealed needs no other proof
+		rand.Read(a.key[:]) // never fails
+	}
 	return a
+}
+
+// Answers let a person answer at one server what another one asked, as where clients
+// reach several by one address. Its functions are called by several goroutines at once.
+type Answers struct {
+	// Seal and Open keep a question from being read, changed or made by others, who
+	// carry it. What is sealed for one person and one endpoint does not open for
+	// another.
+	Seal func(question []byte) []byte
+	Open func(sealed []byte) ([]byte, error)
+	// Use reports whether an answer, by its name, is used for the first time anywhere,
+	// and false where that cannot be known. It need not be remembered after until.
+	Use func(ctx context.Context, answer string, until time.Time) bool
 }
 
 // question is the name of ours among the questions of a result.
@@ -90,6 +106,9 @@ func (a *approvals) encode(tool string, args json.RawMessage, st *state) string 
 	if err != nil {
 		panic(err) // it is data
 	}
+	if a.shared != nil {
+		b = a.shared.Seal(b)
+	}
 	return stateMark + base64.RawURLEncoding.EncodeToString(b)
 }
 
@@ -100,9 +119,8 @@ func (a *approvals) decode(tool string, args json.RawMessage, text string) *stat
 	if !ok {
 		return nil
 	}
-	b, err := base64.RawURLEncoding.DecodeString(rest)
 	var st state
-	if err != nil || json.Unmarshal(b, &st) != nil {
+	if a.unpack(rest, &st) != nil {
 		return nil
 	}
 	if !hmac.Equal(st.MAC, a.sign(tool, args, &st)) || time.Now().Unix() > st.Expires {
@@ -111,8 +129,23 @@ func (a *approvals) decode(tool string, args json.RawMessage, text string) *stat
 	return &st
 }
 
+// unpack reads what encode wrote behind the mark.
+func (a *approvals) unpack(text string, st *state) error {
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil && a.shared != nil {
+		b, err = a.shared.Open(b)
+	}
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(b, st)
+}
+
 // use reports whether an answer counts: it does once.
-func (a *approvals) use(st *state) bool {
+func (a *approvals) use(ctx context.Context, st *state) bool {
+	if a.shared != nil {
+		return a.shared.Use(ctx, st.Nonce, time.Unix(st.Expires+1, 0))
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
@@ -140,7 +173,7 @@ type answer struct {
 }
 
 // read says what the person answered about a call.
-func (a *approvals) read(tool string, args json.RawMessage, text string, responses mcp.InputResponseMap) answer {
+func (a *approvals) read(ctx context.Context, tool string, args json.RawMessage, text string, responses mcp.InputResponseMap) answer {
 	st := a.decode(tool, args, text)
 	if st == nil {
 		return answer{}
@@ -160,7 +193,7 @@ func (a *approvals) read(tool string, args json.RawMessage, text string, respons
 			out.keep = scope
 		}
 	}
-	if !a.use(st) {
+	if !a.use(ctx, st) {
 		return answer{}
 	}
 	out.verdict = approved
@@ -199,9 +232,7 @@ func (a *approvals) inner(text string, responses mcp.InputResponseMap) (string, 
 		return text, responses
 	}
 	var st state
-	if b, err := base64.RawURLEncoding.DecodeString(rest); err == nil {
-		_ = json.Unmarshal(b, &st) // what cannot be read has no inner state
-	}
+	_ = a.unpack(rest, &st) // what cannot be read has no inner state
 	if _, ours := responses[question]; ours {
 		responses = nil
 	}
@@ -231,7 +262,12 @@ func (s *Server) question(r *tools.RefusedError, c *tools.Call) *mcp.CallToolRes
 	if c.Session != "" {
 		choices, says = append(choices, "session"), says+"session: this tool until this connection ends; "
 	}
-	says += "always: this tool as it is now, also after a restart, until loadout approve --revoke " + r.Tool.Name
+	says += "always: this tool as it is now, also after a restart, until "
+	if s.opts.Allow == nil {
+		says += "loadout approve --revoke " + r.Tool.Name
+	} else {
+		says += "you withdraw it"
+	}
 	return s.asks(r, c, msg, decisionSchema(says, append(choices, "always")...))
 }
 
@@ -265,10 +301,18 @@ func (s *Server) take(ctx context.Context, c *tools.Call, name string, a answer)
 	case a.keep == "" || a.keep == policy.ForSession && c.Session == "":
 		return nil
 	}
-	if err := s.opts.Tools.Grant(ctx, &full, a.keep, false, policy.Local()); err != nil && !errors.Is(err, tools.ErrKeepsNothing) {
+	if err := s.opts.Tools.Grant(ctx, &full, a.keep, false, s.opts.Person); err != nil && !errors.Is(err, tools.ErrKeepsNothing) {
 		s.log.Warn("leave for a tool was not kept, and the person is asked again", "tool", name, "error", err)
 	}
 	return nil
+}
+
+// allowing says how a person allows what err refused, "" where err says it best.
+func (s *Server) allowing(err error) string {
+	if s.opts.Allow == nil {
+		return ""
+	}
+	return s.opts.Allow(err)
 }
 
 // canElicit reports whether the client of a request can ask a person.

@@ -14,7 +14,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
 	"github.com/loadout-dev/loadout/tools"
@@ -96,10 +95,9 @@ func (s *Server) findTools(ctx context.Context, in findArgs) (*mcp.CallToolResul
 	return text(toolText(page, out, schemas)), out, nil
 }
 
-// plan says of tools whether the person of this machine would be asked, as far as
-// that is not of one connection.
+// plan says of tools whether the person would be asked, as far as that is not of one connection.
 func (s *Server) plan(ctx context.Context, all []tools.Tool) {
-	s.opts.Tools.Plan(ctx, all, &tools.Call{Principal: policy.Local(), Session: s.opts.Session})
+	s.opts.Tools.Plan(ctx, all, &tools.Call{Principal: s.opts.Person, Session: s.opts.Session})
 }
 
 // fitting is how many tools a page has.
@@ -213,7 +211,7 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string
 	}
 	c := s.caller(req)
 	c.Name, c.Arguments, c.Meta = name, args, p.Meta
-	if no := s.take(ctx, c, name, s.approvals.read(name, args, p.RequestState, p.InputResponses)); no != nil {
+	if no := s.take(ctx, c, name, s.approvals.read(ctx, name, args, p.RequestState, p.InputResponses)); no != nil {
 		return no, nil
 	}
 	c.RequestState, c.InputResponses = s.approvals.inner(p.RequestState, p.InputResponses)
@@ -238,9 +236,9 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string
 	return s.callError(ctx, err)
 }
 
-// caller is who makes the request: the person of this machine, in the connection.
+// caller is who makes the request: the person, in the connection.
 func (s *Server) caller(req *mcp.CallToolRequest) *tools.Call {
-	return &tools.Call{Principal: policy.Local(), Session: cmp.Or(s.opts.Session, s.approvals.session(s.sdk, req))}
+	return &tools.Call{Principal: s.opts.Person, Session: cmp.Or(s.opts.Session, s.approvals.session(s.sdk, req))}
 }
 
 func notApproved(tool string) *mcp.CallToolResult {
@@ -294,7 +292,7 @@ func (s *Server) Permit(ctx context.Context, req *mcp.CallToolRequest, server, t
 	}
 	c := s.caller(req)
 	c.Name, c.Arguments = tool, p.Arguments
-	if no := s.take(ctx, c, name, s.approvals.read(name, p.Arguments, p.RequestState, p.InputResponses)); no != nil {
+	if no := s.take(ctx, c, name, s.approvals.read(ctx, name, p.Arguments, p.RequestState, p.InputResponses)); no != nil {
 		return no, nil, nil
 	}
 	p.RequestState, p.InputResponses = s.approvals.inner(p.RequestState, p.InputResponses)
@@ -327,7 +325,7 @@ func (s *Server) callError(ctx context.Context, err error) (*mcp.CallToolResult,
 	case *tools.RefusedError:
 		name = e.Tool.Name
 		if e.Ask {
-			msg += " This client cannot ask them; " + e.Next + "."
+			msg += " This client cannot ask them; " + cmp.Or(s.allowing(e), e.Next) + "."
 		}
 	case *tools.FailedError:
 		name = e.Tool.Name

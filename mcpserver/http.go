@@ -25,6 +25,9 @@ type HTTPOptions struct {
 	// EventStore keeps what was sent on streams of the older era, for a client
 	// that lost one and comes back; nil keeps nothing.
 	EventStore mcp.EventStore
+	// Stateless keeps no sessions for clients of the older era either, so that any of
+	// several nodes answers any request; nothing is asked or told of them in between.
+	Stateless bool
 	// Mount are further handlers by their path, as /mcp/p/NAME, behind the same
 	// checks.
 	Mount map[string]http.Handler
@@ -64,6 +67,9 @@ func (o *HTTPOptions) Endpoint(sdk *mcp.Server, logger *slog.Logger) http.Handle
 	}
 	get := func(*http.Request) *mcp.Server { return sdk }
 	modern := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true, Logger: logger})
+	if o.Stateless {
+		return modern
+	}
 	legacy := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{SessionTimeout: timeout, EventStore: o.EventStore, DisableLocalhostProtection: true, Logger: logger})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isModern(r) {

@@ -288,6 +288,9 @@ func (s *Server) runError(err error) string {
 			return fmt.Sprintf("skill %s may not run scripts: what was approved cannot be read.", e.Skill)
 		}
 		msg := e.Error() + "."
+		if how := s.allowing(err); how != "" {
+			return msg + " Ask the person to do this: " + how + "."
+		}
 		switch next := e.Decision.Next; {
 		case strings.HasPrefix(next, "loadout "):
 			msg += " Ask the person to look at it, and to allow it by typing: " + next + s.opts.Flags

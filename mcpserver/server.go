@@ -22,6 +22,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
 )
 
@@ -53,6 +54,17 @@ type Options struct {
 	// Session is the conversation that the server is for, where it is for one alone:
 	// what a person allows for a session is for that. "" is that of each connection.
 	Session string
+	// Person is who the server is for: for them tools are called, and what they allow
+	// counts; the zero value is the person of this machine.
+	Person policy.Principal
+	// Answers has questions of this server answered by others too; nil is by it alone.
+	Answers *Answers
+	// Allow says how a person allows what err refused, where that is by no command of
+	// this program; nil or "" is what err itself says.
+	Allow func(err error) string
+	// ToolsOnly offers neither prompts nor resources of skills, for an agent of this
+	// program that has no use for them.
+	ToolsOnly bool
 	// Quiet says nothing, in results, of skills that came or went: who leads the
 	// conversation tells of them.
 	Quiet bool
@@ -101,7 +113,7 @@ type Server struct {
 // New returns a server of the runtime. It panics for an unknown Compat, which
 // a program is expected to check with [Compats].
 func New(rt *loadout.Runtime, opts *Options) *Server {
-	s := &Server{rt: rt, approvals: newApprovals(), loadTool: "load_skill", offered: map[string]*offer{}}
+	s := &Server{rt: rt, loadTool: "load_skill", offered: map[string]*offer{}}
 	if opts != nil {
 		s.opts = *opts
 	}
@@ -118,6 +130,10 @@ func New(rt *loadout.Runtime, opts *Options) *Server {
 	if s.opts.Compat != "" {
 		s.loadTool = compatTool(s.opts.Compat)
 	}
+	if s.opts.Person == (policy.Principal{}) {
+		s.opts.Person = policy.Local()
+	}
+	s.approvals = newApprovals(s.opts.Answers)
 	s.sdk = mcp.NewServer(&mcp.Implementation{Name: "loadout", Title: "Loadout", Version: s.opts.Version}, s.sdkOptions())
 	s.addTools()
 	s.addScriptTool()
@@ -203,9 +219,14 @@ func (s *Server) sync(snap *catalog.Snapshot) {
 	if before != nil && before.snap.Version >= snap.Version {
 		return
 	}
-	v := newView(snap)
+	v := &view{snap: snap}
+	if !s.opts.ToolsOnly {
+		v = newView(snap)
+	}
 	s.current.Store(v)
-	s.syncOffers(v)
+	if !s.opts.ToolsOnly {
+		s.syncOffers(v)
+	}
 	if before == nil || s.toldOf(before) != s.toldOf(v) {
 		// Its description is part of the list of tools; adding the tool again
 		// is how the SDK is told to announce a change.

@@ -77,8 +77,11 @@ func Decide(ctx context.Context, r Reader, q Request) Decision {
 	case q.Typed && q.Principal.Kind == Person:
 		return q.allow(Typed, "a person runs it", q.Ask)
 	}
-	g, err := r.Find(ctx, q.Principal, q.Subject, q.Session)
+	g, err := findWith(ctx, r, q.Principal, q.Subject, q.Session, q.Needs)
+	why, said := errors.AsType[*NotGrantedError](err)
 	switch {
+	case said:
+		return q.deny(NotApproved, visible(why.Reason, 1000), why.Next)
 	case errors.Is(err, ErrNotGranted):
 		return q.notGranted(ctx, r)
 	case err != nil:

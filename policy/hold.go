@@ -10,7 +10,7 @@ import (
 // the newest grant that applies is for the same dependencies and covers it.
 // Else it returns an error, which is [ErrNotGranted] where that is known.
 func Valid(ctx context.Context, r Reader, g Grant) error {
-	now, err := r.Find(ctx, g.Principal, g.Subject, g.Session)
+	now, err := findWith(ctx, r, g.Principal, g.Subject, g.Session, g.Needs)
 	switch {
 	case err != nil:
 		return err

@@ -28,6 +28,32 @@ type Reader interface {
 	List(ctx context.Context) ([]Grant, []Problem, error)
 }
 
+// NeedsReader is a [Reader] of approvals that are of each skill by itself, so that what
+// permits a run is known with what runs along.
+type NeedsReader interface {
+	Reader
+	// FindWith is Find for a run with these needs: the grant names them where all of
+	// them are approved.
+	FindWith(ctx context.Context, p Principal, subject Digest, session string, needs []Need) (*Grant, error)
+}
+
+// findWith looks up a grant for a run.
+func findWith(ctx context.Context, r Reader, p Principal, subject Digest, session string, needs []Need) (*Grant, error) {
+	if n, ok := r.(NeedsReader); ok {
+		return n.FindWith(ctx, p, subject, session, needs)
+	}
+	return r.Find(ctx, p, subject, session)
+}
+
+// NotGrantedError is an [ErrNotGranted] of a [Reader] that knows better than [Decide]
+// why, and what a person can do about it.
+type NotGrantedError struct{ Reason, Next string }
+
+func (e *NotGrantedError) Error() string { return e.Reason }
+
+// Is makes the error match [ErrNotGranted].
+func (e *NotGrantedError) Is(target error) bool { return target == ErrNotGranted }
+
 // Store keeps grants. What holds for a [Reader] holds for it.
 type Store interface {
 	Reader

@@ -153,11 +153,12 @@ type Notice struct {
 // Loaded is a skill that came into force, with the text as it was delivered,
 // so that a request can be rendered from the log alone.
 type Loaded struct {
-	Skill  ID           `json:"skill"`
-	Digest string       `json:"digest"` // of SKILL.md
-	Text   string       `json:"text"`
-	Files  []skill.File `json:"files,omitempty"`
-	Tokens int          `json:"tokens"`
+	Skill  ID     `json:"skill"`
+	Digest string `json:"digest"` // of SKILL.md
+	Version string       `json:"version,omitempty"` // that the skill states
+	Text    string       `json:"text"`
+	Files   []skill.File `json:"files,omitempty"`
+	Tokens  int          `json:"tokens"`
 	// For names the skill that needed this one, "" where it was asked for.
 	For string `json:"for,omitempty"`
 	// Needs are the names of the skills it needs.

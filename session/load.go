@@ -229,7 +229,7 @@ func (s *Session) enter(ctx context.Context, key flightKey, all []*Material, b b
 			continue
 		}
 		loads++
-		l := Loaded{Skill: m.ID, Digest: m.Digest, Text: Render(m), Files: m.Files, Tokens: m.Tokens, Needs: m.Needs, Tools: b.names(m.ID),
+		l := Loaded{Skill: m.ID, Digest: m.Digest, Version: m.Version, Text: Render(m), Files: m.Files, Tokens: m.Tokens, Needs: m.Needs, Tools: b.names(m.ID),
 			Keep: key.o.Keep, Direct: key.o.Direct, AllowedTools: m.AllowedTools, Model: m.Model}
 		if old, ok := s.state.Find(m.ID); ok {
 			l.Keep = longer(l.Keep, old.Keep)

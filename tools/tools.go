@@ -55,6 +55,12 @@ type Options struct {
 	Own, Profile []*upstream.Config
 	// Variables resolve what Own and Profile say.
 	Variables upstream.Variables
+	// VariablesFor, where set, resolves what one of Own and Profile says, in place of
+	// Variables: values that were granted to some of them only. It is called by [New].
+	VariablesFor func(c *upstream.Config) upstream.Variables
+	// Identity is whose connections they are, but for those of servers without an owner:
+	// sets of one pool share them where it is the same.
+	Identity string
 	// Permit asks for leave to use the servers and providers of a skill; nil
 	// permits none. The error says how to approve it.
 	Permit func(ctx context.Context, e *catalog.Entry) (*Leave, error)
@@ -151,11 +157,7 @@ func New(opts *Options) *Set {
 			continue
 		}
 		taken[c.Name] = true
-		v := opts.Variables
-		if c.Owner != "" { // of a project that is trusted, which is not the person
-			v = upstream.Variables{User: v.User, Workspace: v.Workspace}
-		}
-		s.own = append(s.own, s.open(c.Name, "", c, v))
+		s.own = append(s.own, s.open(c.Name, "", c, opts.variables(c)))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
@@ -172,6 +174,18 @@ func New(opts *Options) *Set {
 	return s
 }
 
+// variables are those for a server of the person or the profile.
+func (o *Options) variables(c *upstream.Config) upstream.Variables {
+	switch v := o.Variables; {
+	case o.VariablesFor != nil:
+		return o.VariablesFor(c)
+	case c.Owner != "": // of a project that is trusted, which is not the person
+		return upstream.Variables{User: v.User, Workspace: v.Workspace}
+	default:
+		return v
+	}
+}
+
 // SetRules has other rules decide from the next decision on.
 func (s *Set) SetRules(r policy.Rules) { s.rules.Store(&r) }
 
@@ -180,8 +194,12 @@ func (s *Set) SetRules(r policy.Rules) { s.rules.Store(&r) }
 func (s *Set) open(name, skill string, c *upstream.Config, v upstream.Variables) *server {
 	sv := &server{name: name, skill: skill, config: c}
 	resolved, unset := c.Resolve(v) // values make connections of their own
+	identity := ""
+	if c.Owner != "" {
+		identity = s.opts.Identity
+	}
 	if sv.full, sv.unset = resolved, unset; len(unset) == 0 {
-		sv.Server = s.opts.Pool.Server(resolved, "")
+		sv.Server = s.opts.Pool.Server(resolved, identity)
 	}
 	return sv
 }
@@ -292,6 +310,9 @@ func (t *Tool) Owner() string {
 	case t.Skill != "":
 		return "the skill " + t.Skill
 	case t.server.config.Owner != "":
+		if owner := t.server.config.Owner; owner != "project" {
+			return "the server " + t.Server + " of " + owner
+		}
 		return "the server " + t.Server + " of this project"
 	}
 	return "your MCP server " + t.Server

@@ -23,6 +23,10 @@ type OAuthClient struct {
 	Redirect string   `json:"redirect,omitempty"` // where a browser is sent back to
 }
 
+// Identity is whose connection a configuration is for, as [Pool.Server] was told: for a
+// [Spawner] that starts processes for many.
+func (c *Config) Identity() string { return c.identity }
+
 // Hidden are the values that [Config.Resolve] put in and that may be secret.
 func (c *Config) Hidden() []string { return slices.Clone(c.hidden) }
 
@@ -71,6 +75,9 @@ type Config struct {
 	// Source is the digest of what a resolved copy was made from, "" for one that
 	// was not resolved; see [Config.Resolve].
 	Source string `json:"-"`
+
+	// identity is whose connection it is, in a pool.
+	identity string
 
 	// tokens are those that were sent to it; nil in a copy that was not resolved.
 	tokens *sentTokens

@@ -87,6 +87,11 @@ func (p *Pool) Server(c *Config, identity string) *Server {
 	defer p.mu.Unlock()
 	s := p.servers[key]
 	if s == nil {
+		if identity != "" {
+			own := *c
+			own.identity = identity
+			c = &own
+		}
 		s = newServer(p, c, key, digest)
 		p.servers[key] = s
 	}

@@ -68,7 +68,7 @@ needs to choose one, and loads instructions and files on demand.`,
 	f.BoolVar(&a.quiet, "quiet", false, "leave out problems that do not stop the command")
 	f.BoolVar(&a.verbose, "verbose", false, "log to standard error what goes on")
 	root.AddCommand(a.listCommand(), a.showCommand(), a.searchCommand(), a.explainCommand(), a.validateCommand(), a.scanCommand(), a.newCommand(),
-		a.packCommand(), a.inspectCommand(), a.addCommand(), a.removeCommand(), a.updateCommand(), a.verifyCommand(), a.signCommand(), a.runCommand(), a.approveCommand(), a.trustCommand(), a.secretCommand(), a.sandboxCommand(), a.mcpCommand(), a.chatCommand(), a.serversCommand(), a.capabilitiesCommand(), a.connectCommand(), a.importCommand(), a.doctorCommand(), a.usageCommand(), a.configCommand(), a.versionCommand())
+		a.packCommand(), a.inspectCommand(), a.addCommand(), a.removeCommand(), a.updateCommand(), a.verifyCommand(), a.signCommand(), a.runCommand(), a.approveCommand(), a.trustCommand(), a.secretCommand(), a.sandboxCommand(), a.mcpCommand(), a.chatCommand(), a.serveCommand(), a.applyCommand(), a.backupCommand(), a.restoreCommand(), a.serversCommand(), a.capabilitiesCommand(), a.connectCommand(), a.importCommand(), a.doctorCommand(), a.usageCommand(), a.configCommand(), a.versionCommand())
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {

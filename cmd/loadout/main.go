@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -22,9 +23,11 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ended := make(chan int, 1)
+	var needs atomic.Int64 // how long it may take to end
+	needs.Store(int64(patience))
 	go func() {
 		ended <- run(ctx, os.Args[1:], environment{
-			stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv,
+			stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, needs: &needs,
 		})
 	}()
 	select {
@@ -36,12 +39,13 @@ func main() {
 	select {
 	case code := <-ended:
 		os.Exit(code)
-	case <-time.After(patience):
+	case <-time.After(time.Duration(needs.Load())):
 		os.Exit(exitInterrupted)
 	}
 }
 
-// patience is how long what runs may take to end after a signal.
+// patience is how long what runs may take to end after a signal, unless it says that it
+// needs longer.
 const patience = 3 * time.Second
 
 // environment is everything a command sees of the world besides files.
@@ -49,6 +53,14 @@ type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
+	needs          *atomic.Int64 // see needsToEnd; may be nil
+}
+
+// needsToEnd says how long the command may take to end once it was told to.
+func (e environment) needsToEnd(d time.Duration) {
+	if e.needs != nil {
+		e.needs.Store(int64(max(d, patience)))
+	}
 }
 
 // run is the whole command. It returns the exit code.

@@ -33,6 +33,7 @@ type Config struct {
 	Sandbox Sandbox
 	Models  Models
 	Usage   Usage
+	Hub     Hub
 	// User are the person's own fields, which ${{user.NAME}} stands for in the
 	// configuration of MCP servers.
 	User map[string]string
@@ -555,9 +556,16 @@ func isGroup(name string) bool {
 func unknown(prefix, name string) string {
 	var near []string
 	for _, s := range settings {
-		if prefix == "" || strings.HasPrefix(s.key, prefix+".") {
+		group, _, _ := strings.Cut(s.key, ".")
+		switch {
+		case strings.HasPrefix(s.key, prefix+"."):
 			near = append(near, s.key)
+		case prefix == "" && !slices.Contains(near, group):
+			near = append(near, group)
 		}
+	}
+	if prefix == "" {
+		near = append(near, "user")
 	}
 	return fmt.Sprintf("there is no key %s%s; the keys are %s", strings.TrimPrefix(prefix+".", "."), shownKey(name), strings.Join(near, ", "))
 }

@@ -410,9 +410,9 @@ func TestK2AFileOfThePersonThatCannotBeReadIsAnError(t *testing.T) {
 		{"hello\n", "ROOT/FILE:1:1: expected keys and values below the top level"},
 		{"skills: 7\n", "ROOT/FILE:1:9: expected keys and values below skills"},
 		{"a: 1\n---\nb: 2\n", "ROOT/FILE: holds more than one YAML document: delete the second --- and what follows"},
-		{"skill:\n  enabled: false\n", "ROOT/FILE:1:1: there is no key skill; the keys are skills.enabled, "},
+		{"skill:\n  enabled: false\n", "ROOT/FILE:1:1: there is no key skill; the keys are skills, mcp, "},
 		{"skills:\n  enable: false\n", "ROOT/FILE:2:3: there is no key skills.enable; the keys are skills.enabled, "},
-		{"skills.enabled: false\n", `ROOT/FILE:1:1: there is no key "skills.enabled"; the keys are skills.enabled, `},
+		{"skills.enabled: false\n", `ROOT/FILE:1:1: there is no key "skills.enabled"; the keys are skills, mcp, `},
 		{"skills:\n  enabled: false\n  enabled: true\n", "ROOT/FILE:3:3: skills.enabled is given twice"},
 		{"skills:\n  enabled: false\nskills:\n  enabled: true\n", "ROOT/FILE:3:1: skills is given twice"},
 		{"skills:\n  enabled: maybe\n", `ROOT/FILE:2:12: skills.enabled: "maybe" is neither true nor false`},
@@ -680,4 +680,44 @@ func FuzzLoad(f *testing.F) {
 			t.Errorf("%T: %v", err, err)
 		}
 	})
+}
+
+// A password in the address of a database is not shown.
+func TestPasswordsAreNotShown(t *testing.T) {
+	const hidden = "geheim"
+	for address, want := range map[string]string{
+		"sqlite:/srv/hub.db": "sqlite:/srv/hub.db",
+		"postgres://hub:" + hidden + "@db.example.com/hub":                                      "postgres://hub:xxxxx@db.example.com/hub",
+		"postgres://db.example.com/hub?password=" + hidden + "&sslmode=disable":                 "postgres://db.example.com/hub?password=xxxxx&sslmode=disable",
+		"postgres://hub:" + hidden + "%zz@db.example.com/hub":                                   "…",
+		"redis://:" + hidden + "@redis.example.com:6379/0":                                      "redis://:xxxxx@redis.example.com:6379/0",
+		"postgres://db.example.com/hub?sslmode=disable&default_query_exec_mode=simple_protocol": "postgres://db.example.com/hub?sslmode=disable&default_query_exec_mode=simple_protocol",
+	} {
+		m := newMachine(t)
+		m.env["LOADOUT_DATABASE"], m.env["LOADOUT_HUB_REDIS"] = address, address
+		c := m.load()
+		if c.Hub.Database != address || c.Hub.Redis != address {
+			t.Errorf("%q and %q are in force, want %q", c.Hub.Database, c.Hub.Redis, address)
+		}
+		for _, v := range c.Values() {
+			if v.Key != "hub.database" && v.Key != "hub.redis" {
+				continue
+			}
+			if v.Value != want || strings.Contains(v.Text(), hidden) {
+				t.Errorf("%s is shown as %s, want %q", v.Key, v.Text(), want)
+			}
+		}
+	}
+}
+
+func TestNetworks(t *testing.T) {
+	m := newMachine(t)
+	m.in.Flags["hub.proxies"] = "10.0.0.0/8, 192.0.2.7, 2001:db8::/32"
+	if c := m.load(); len(c.Hub.Proxies) != 3 {
+		t.Errorf("the proxies are %q", c.Hub.Proxies)
+	}
+	m.in.Flags["hub.private"] = "intranet"
+	if _, err := config.Load(m.in); err == nil || !strings.Contains(err.Error(), "hub.private") {
+		t.Errorf("the error is %v", err)
+	}
 }

@@ -103,6 +103,7 @@ type setting struct {
 	// is trusted.
 	project bool
 	path    bool // its texts are paths
+	hidden  bool // it may have a password, which is not shown
 	check   func(any) error
 }
 
@@ -207,6 +208,51 @@ var settings = []setting{
 	{key: "usage.enabled", env: "LOADOUT_USAGE_ENABLED", also: "LOADOUT_USAGE", value: func(c *Config) any { return &c.Usage.Enabled },
 		doc: "Count what skills, tools and models are used for, in a file of yours that is sent nowhere; see\n" +
 			"loadout usage. LOADOUT_USAGE=off is false too."},
+	{key: "hub.address", env: "LOADOUT_HUB_ADDRESS", value: func(c *Config) any { return &c.Hub.Address },
+		doc: "Where loadout serve listens. Other than loopback addresses need accounts."},
+	{key: "hub.data", env: "LOADOUT_HUB_DATA", value: func(c *Config) any { return &c.Hub.Data }, path: true,
+		doc: "The directory of a hub, or of one node of it: the database and the key, where these are nowhere\nelse, and copies of files. Empty means hub in the state directory."},
+	{key: "hub.database", env: "LOADOUT_HUB_DATABASE", also: "LOADOUT_DATABASE", value: func(c *Config) any { return &c.Hub.Database }, hidden: true,
+		doc: "The database, as postgres://user:password@host/name or sqlite:PATH; empty means SQLite in hub.data.\nLOADOUT_DATABASE is the same."},
+	{key: "hub.redis", env: "LOADOUT_HUB_REDIS", also: "LOADOUT_REDIS", value: func(c *Config) any { return &c.Hub.Redis }, hidden: true,
+		doc: "The Redis by which several nodes wake each other, as redis://host:6379/0; empty means one node.\nLOADOUT_REDIS is the same."},
+	{key: "hub.key_file", env: "LOADOUT_HUB_KEY_FILE", value: func(c *Config) any { return &c.Hub.KeyFile }, path: true,
+		doc: "A file with the keys that secrets of a hub are sealed with, the first for new ones, made with\n" +
+			"openssl rand -base64 32; LOADOUT_HUB_KEY has the keys themselves. Empty means a file in hub.data\nwith SQLite; PostgreSQL needs one of the two."},
+	{key: "hub.accounts", env: "LOADOUT_HUB_ACCOUNTS", value: func(c *Config) any { return &c.Hub.Accounts },
+		doc: "Let people sign in. A hub that has an administrator always does."},
+	{key: "hub.admin", env: "LOADOUT_HUB_ADMIN", value: func(c *Config) any { return &c.Hub.Admin },
+		doc: "The name of the first administrator, where hub.admin_password_file has a password for one."},
+	{key: "hub.admin_password_file", env: "LOADOUT_HUB_ADMIN_PASSWORD_FILE", value: func(c *Config) any { return &c.Hub.AdminPasswordFile }, path: true,
+		doc: "A file with the password of the first administrator, who is made where there is none. Without it\na link for that is printed."},
+	{key: "hub.public", env: "LOADOUT_HUB_PUBLIC", value: func(c *Config) any { return &c.Hub.Public }, check: webAddress,
+		doc: "The address by which people reach the hub, as https://hub.example.com."},
+	{key: "hub.proxies", env: "LOADOUT_HUB_PROXIES", value: func(c *Config) any { return &c.Hub.Proxies }, check: networks,
+		doc: "The addresses or networks of reverse proxies, whose word is taken for who is behind them."},
+	{key: "hub.oidc_issuer", env: "LOADOUT_HUB_OIDC_ISSUER", value: func(c *Config) any { return &c.Hub.OIDCIssuer }, check: webAddress,
+		doc: "The OpenID Connect provider that signs people in, as https://id.example.com; it needs hub.public."},
+	{key: "hub.oidc_client", env: "LOADOUT_HUB_OIDC_CLIENT", value: func(c *Config) any { return &c.Hub.OIDCClient },
+		doc: "The hub's client id there."},
+	{key: "hub.oidc_secret", env: "LOADOUT_HUB_OIDC_SECRET", value: func(c *Config) any { return &c.Hub.OIDCSecret },
+		doc: "The name of the variable or secret with the client's secret; empty means LOADOUT_OIDC_SECRET."},
+	{key: "hub.oidc_scopes", env: "LOADOUT_HUB_OIDC_SCOPES", value: func(c *Config) any { return &c.Hub.OIDCScopes },
+		doc: "What is asked of the provider besides openid; empty means profile and email."},
+	{key: "hub.oidc_name", env: "LOADOUT_HUB_OIDC_NAME", value: func(c *Config) any { return &c.Hub.OIDCName },
+		doc: "The claim with the name of a person; empty means preferred_username."},
+	{key: "hub.oidc_groups", env: "LOADOUT_HUB_OIDC_GROUPS", value: func(c *Config) any { return &c.Hub.OIDCGroups },
+		doc: "The claim with the groups of a person; empty means groups."},
+	{key: "hub.oidc_everyone", env: "LOADOUT_HUB_OIDC_EVERYONE", value: func(c *Config) any { return &c.Hub.OIDCEveryone },
+		doc: "Give an account to all whom the provider knows, and not only to members of groups that are let in."},
+	{key: "hub.private", env: "LOADOUT_HUB_PRIVATE", value: func(c *Config) any { return &c.Hub.Private }, check: networks,
+		doc: "Private addresses that models, MCP servers and sources of people may have, as 10.1.2.0/24."},
+	{key: "hub.runs", env: "LOADOUT_HUB_RUNS", value: func(c *Config) any { return &c.Hub.Runs }, check: between(1, 1000),
+		doc: "How many pieces of code of skills run at once on a node; more wait, and users take turns."},
+	{key: "hub.rate", env: "LOADOUT_HUB_RATE", value: func(c *Config) any { return &c.Hub.Rate }, check: between(1, 100_000),
+		doc: "How many requests a second a user may make for long."},
+	{key: "hub.drain", env: "LOADOUT_HUB_DRAIN", value: func(c *Config) any { return &c.Hub.Drain }, check: between(1, 3600),
+		doc: "How many seconds what is under way may take to end when the hub is stopped."},
+	{key: "hub.log", env: "LOADOUT_HUB_LOG", value: func(c *Config) any { return &c.Hub.Log }, check: oneOf("", "text", "json"),
+		doc: "How the hub logs, on standard error: text or json; empty means text on a terminal and json elsewhere."},
 }
 
 func between(low, high int) func(any) error {
@@ -268,6 +314,7 @@ func defaults() *Config {
 		Policy:  Policy{Threshold: "HIGH"},
 		Sandbox: Sandbox{Enabled: true, Backend: "auto", MinTier: 3, MemoryMB: 512, Seconds: 60, DiskMB: 64, Network: []string{"*"}},
 		Usage:   Usage{Enabled: true},
+		Hub:     Hub{Address: "127.0.0.1:8484", Admin: "admin", Runs: 4, Rate: 100, Drain: 10},
 		from:    map[string]string{},
 	}
 }

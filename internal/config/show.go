@@ -26,6 +26,9 @@ func (c *Config) Values() []Value {
 			v.Value = *p
 		case *string:
 			v.Value = *p
+			if s.hidden {
+				v.Value = withoutPassword(*p)
+			}
 		case *[]string:
 			v.Value = append([]string{}, *p...)
 		case *map[string]Price:

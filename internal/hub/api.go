@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
 	"reflect"
 	"strings"
 	"time"
@@ -38,14 +39,12 @@ func (h *Hub) routes() error {
 	h.settings(api)
 	for _, group := range []func(huma.API){
 		h.skillsAPI, h.versionsAPI, h.reviewsAPI, h.searchAPI, // skills.go, versions.go, reviews.go, search.go
-		h.importsAPI, h.defaultsAPI, h.ratingsAPI, h.skillUsageAPI, h.noticesAPI,
+		h.importsAPI, h.defaultsAPI, h.ratingsAPI, h.skillUsageAPI, h.noticesAPI, h.wellKnown,
 		h.kindsAPI, h.serversAPI, h.secretsAPI, h.grantsAPI, h.capabilitiesAPI, h.skillSettingsAPI,
 		h.sessionsAPI, h.asksAPI,
 	} {
 		group(api)
 	}
-	h.mountSkills()   // what of skills is served outside of the API library, as packages
-	h.mountSessions() // events and the WebSocket
 	h.mountMCP()
 	spec, err := json.MarshalIndent(api.OpenAPI(), "", "  ")
 	if err != nil {
@@ -88,10 +87,19 @@ func (h *Hub) apiConfig() huma.Config {
 	}
 }
 
-// schemaName is the name of a type without the words that ours end with.
+// schemaName is the name of a type without the words that ours end with, and with that
+// of its package where it is not ours: two packages may have types of one name.
 func schemaName(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
-	return strings.TrimSuffix(strings.TrimSuffix(name, "JSON"), "Struct")
+	name = strings.TrimSuffix(strings.TrimSuffix(name, "JSON"), "Struct")
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if from := t.PkgPath(); from != "" && from != reflect.TypeFor[Hub]().PkgPath() {
+		from = path.Base(from)
+		return strings.ToUpper(from[:1]) + from[1:] + name
+	}
+	return name
 }
 
 // marshal writes an answer at once, or none of it. Whom it does not reach has gone.
@@ -125,16 +133,24 @@ func public(id, method, path, summary string) huma.Operation {
 // [Hub.problem] says. Unless it is public, who has not signed in does not get as far
 // as f, which decides by itself what others may.
 func add[I, O any](h *Hub, api huma.API, op huma.Operation, f func(ctx context.Context, in *I) (*O, error)) {
+	addFor(h, api, op, operationTime, f)
+}
+
+// addFor is add for an operation that may take as long as limit.
+func addFor[I, O any](h *Hub, api huma.API, op huma.Operation, limit time.Duration, f func(ctx context.Context, in *I) (*O, error)) {
 	mustShow(reflect.TypeFor[I]())
 	mustShow(reflect.TypeFor[O]())
 	if len(op.Security) > 0 {
 		op.Middlewares = append(op.Middlewares, h.signedIn)
 	}
+	if limit > operationTime {
+		op.Middlewares = append(op.Middlewares, unhurried(limit))
+	}
 	if op.DefaultStatus == 0 && reflect.TypeFor[O]() == reflect.TypeFor[nothing]() {
 		op.DefaultStatus = http.StatusNoContent
 	}
 	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
-		ctx, stop := context.WithTimeoutCause(ctx, operationTime, errSlow)
+		ctx, stop := context.WithTimeoutCause(ctx, limit, errSlow)
 		defer stop()
 		out, err := f(ctx, in)
 		if err != nil {
@@ -142,6 +158,15 @@ func add[I, O any](h *Hub, api huma.API, op huma.Operation, f func(ctx context.C
 		}
 		return out, nil
 	})
+}
+
+// unhurried lets an answer be written as long after an operation has ended as others are.
+func unhurried(limit time.Duration) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		_, w := humago.Unwrap(ctx)
+		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit + answerTime)) // not with every server
+		next(ctx)
+	}
 }
 
 // mustShow panics for a type of this package, or without a name, that embeds one which is

@@ -1,3 +1,126 @@
 package hub_test
 
-var authorityOfSessions = []row{}
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// A conversation is its owner's alone. An administrator may know of it, and end what runs.
+var authorityOfSessions = []row{
+	// operation, on what                    nobody out rep dev mai own adm
+	{"list-sessions", "", ofTheOwner, nil, "401 404 404 404 404 404 403", "403 any"},
+	{"list-sessions", "of oneself", nil, nil, "401 200 200 200 200 200 200", "200 read chat"},
+	{"begin-session", "", nil, aSession, "401 201 201 201 201 201 201", "201 chat"},
+	{"get-session", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
+	{"get-session", "of oneself", mySession, nil, "401 200 200 200 200 200 200", "200 read chat"},
+	{"change-session", "", theirSession, aTitle, "401 404 404 404 404 404 403", "403 any"},
+	{"change-session", "of oneself", mySession, aTitle, "401 200 200 200 200 200 200", "200 chat"},
+	{"delete-session", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
+	{"delete-session", "of oneself", mySession, nil, "401 204 204 204 204 204 204", "204 chat"},
+	{"say", "", theirSession, aMessage, "401 404 404 404 404 404 403", "403 any"},
+	{"say", "of oneself", mySession, aMessage, "401 202 202 202 202 202 202", "202 chat"},
+	{"get-history", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
+	{"get-history", "of oneself", mySession, nil, "401 200 200 200 200 200 200", "200 read chat"},
+	{"watch-session", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
+	{"watch-session", "of oneself", myEvents, nil, "401 200 200 200 200 200 200", "200 read chat"},
+	{"watch-session", "of oneself, to act", myRequests, nil, "401 200 200 200 200 200 200", "200 chat"},
+	{"cancel-session", "", theirSession, nil, "401 404 404 404 404 404 204", "204 chat admin"},
+	{"cancel-session", "of oneself", mySession, nil, "401 204 204 204 204 204 204", "204 chat admin"},
+	{"compact-session", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
+	{"compact-session", "of oneself", mySession, nil, "401 202 202 202 202 202 202", "202 chat"},
+	{"get-session-usage", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
+	{"get-session-usage", "of oneself", mySession, nil, "401 200 200 200 200 200 200", "200 read chat"},
+	{"list-session-skills", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
+	{"list-session-skills", "of oneself", mySession, nil, "401 200 200 200 200 200 200", "200 read chat"},
+	{"load-session-skill", "", theirSession, aSkillName, "401 404 404 404 404 404 403", "403 any"},
+	{"load-session-skill", "of oneself, but there is none", mySession, aSkillName, "401 200 200 200 200 200 200", "200 chat"},
+	{"unload-session-skill", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
+	{"unload-session-skill", "of oneself, but it is not in force", mySession, nil, "401 409 409 409 409 409 409", "409 chat"},
+	{"list-session-files", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
+	{"list-session-files", "of oneself", mySession, nil, "401 200 200 200 200 200 200", "200 read chat"},
+	{"read-session-file", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
+	{"read-session-file", "of oneself", mySession, nil, "401 200 200 200 200 200 200", "200 read chat"},
+	{"write-session-file", "", theirSession, aFile, "401 404 404 404 404 404 403", "403 any"},
+	{"write-session-file", "of oneself", mySession, aFile, "401 204 204 204 204 204 204", "204 chat"},
+	{"delete-session-file", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
+	{"delete-session-file", "of oneself", mySession, nil, "401 204 204 204 204 204 204", "204 chat"},
+	{"export-session", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
+	{"export-session", "of oneself", mySession, nil, "401 200 200 200 200 200 200", "200 read chat"},
+	{"open-socket", "without opening one", nil, nil, "401 426 426 426 426 426 426", "426 read chat"},
+
+	{"list-asks", "of oneself", nil, nil, "401 200 200 200 200 200 200", "200 chat"},
+	{"answer-ask", "", theirSession, anAnswer, "401 404 404 404 404 404 403", "403 any"},
+	{"answer-ask", "of oneself", mySession, anAnswer, "401 204 204 204 204 204 204", "204 chat"},
+	{"respond", "", nil, theirResponse, "401 404 404 404 404 404 403", "403 any"},
+	{"respond", "of oneself", nil, myResponse, "401 200 200 200 200 200 200", "200 chat"},
+}
+
+func ofTheOwner(s *scene) map[string]string { return map[string]string{"?owner": s.victim} }
+
+func theirSession(s *scene) map[string]string { return s.talkOf(s.victim) }
+func mySession(s *scene) map[string]string    { return s.talkOf(s.actor()) }
+
+func myEvents(s *scene) map[string]string {
+	p := mySession(s)
+	p["?follow"] = "false"
+	return p
+}
+
+func myRequests(s *scene) map[string]string {
+	p := mySession(s)
+	p["?attend"] = "true&follow=false"
+	return p
+}
+
+func aSession(*scene) any   { return map[string]string{"title": "Tides"} }
+func aTitle(*scene) any     { return map[string]string{"title": "Tides"} }
+func aMessage(*scene) any   { return map[string]string{"text": "hello"} }
+func aSkillName(*scene) any { return map[string]string{"name": "nothing"} }
+func aFile(*scene) any      { return "high water" }
+func anAnswer(*scene) any   { return map[string]string{"outcome": "declined"} }
+
+func theirResponse(s *scene) any { return aResponse(theirSession(s)) }
+func myResponse(s *scene) any    { return aResponse(mySession(s)) }
+func aResponse(to map[string]string) any {
+	return map[string]any{"request_id": to["ask"], "success": true}
+}
+
+// actor is the id of who acts, or of somebody where nobody has signed in.
+func (s *scene) actor() string {
+	u, err := s.node.DB().Users.ByName(s.t.Context(), s.name("actor"))
+	if err != nil {
+		return s.reporter
+	}
+	return u.ID
+}
+
+// talkOf is a conversation of somebody, with a file and a request that waits.
+func (s *scene) talkOf(user string) map[string]string {
+	s.t.Helper()
+	ctx, chats := s.t.Context(), s.node.Chat()
+	p := account.Principal{User: account.UserID(user), Scopes: account.AllScopes}
+	c := must(chats.Begin(ctx, p, "", "Tides"))(s.t)
+	if err := chats.WriteFile(ctx, p, c.ID, "notes/tides.txt", []byte("high water")); err != nil {
+		s.t.Fatal(err)
+	}
+	return map[string]string{"session": c.ID, "path": "notes/tides.txt", "name": "nothing", "ask": s.node.ask(s.t, c.ID, user)}
+}
+
+// ask has a request wait for somebody that no turn waits for.
+func (n *node) ask(t testing.TB, session, user string) (id string) {
+	t.Helper()
+	id = session + ".request"
+	data, err := json.Marshal(ask.Ask{ID: id, Kind: ask.Action, Session: session, Principal: policy.Principal{Kind: policy.Person, ID: user}, Message: "render"})
+	if err == nil {
+		err = n.DB().Asks.Put(t.Context(), store.Ask{ID: id, Session: session, Principal: policy.Person + ":" + user, Data: data})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}

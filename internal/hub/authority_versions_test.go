@@ -1,3 +1,57 @@
 package hub_test
 
-var authorityOfVersions = []row{}
+import (
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// The skill that rows are about was uploaded to the group by an owner of it.
+var authorityOfVersions = []row{
+	// operation, on what                    nobody out rep dev mai own adm
+	{"list-versions", "", theSkill, nil, "401 404 200 200 200 200 200", "200 read chat mcp"},
+	{"add-version", "", theSkill, anotherPackage, "401 404 403 403 201 201 201", "201 write"},
+	{"add-version", "of a user's skill", theirSkill, anotherPackage, "401 404 404 404 404 404 201", "201 write"},
+	{"get-version", "", theSkill, nil, "401 404 200 200 200 200 200", "200 read chat mcp"},
+	{"delete-version", "", twoVersions, nil, "401 404 403 403 204 204 204", "204 write"},
+	{"use-version", "", twoVersions, nil, "401 404 403 403 204 204 204", "204 write"},
+	{"get-manifest", "", theSkill, nil, "401 404 200 200 200 200 200", "200 read chat mcp"},
+	{"get-findings", "", theSkill, nil, "401 404 200 200 200 200 200", "200 read chat mcp"},
+	{"get-diff", "", currentOfTwo, nil, "401 404 200 200 200 200 200", "200 read chat mcp"},
+	{"get-package", "", theSkill, nil, "401 404 200 200 200 200 200", "200 read"},
+	{"get-package", "of a published skill", thePublicSkill, nil, "401 403 200 200 200 200 200", "200 read"},
+	{"get-package", "of a user's skill", theirSkill, nil, "401 404 404 404 404 404 200", "200 read"},
+	{"get-file", "", itsFile, nil, "401 404 200 200 200 200 200", "200 read chat mcp"},
+	{"review-version", "", theVersion, approval, "401 404 403 403 204 204 204", "204 review"},
+	{"list-reviews", "", nil, nil, "401 403 403 403 200 200 200", "200 review"},
+	{"list-reviews", "of the group", ofTheGroup, nil, "401 404 403 403 200 200 200", "200 review"},
+}
+
+func anotherPackage(s *scene) any { return zipped(s.t, s.name("skill"), "Do it otherwise.") }
+
+func theVersion(s *scene) map[string]string {
+	return map[string]string{"skill": s.skill().ID, "version": "1"}
+}
+
+// twoVersions is the older one of two.
+func twoVersions(s *scene) map[string]string {
+	s.anotherVersion()
+	return theVersion(s)
+}
+
+func currentOfTwo(s *scene) map[string]string {
+	s.anotherVersion()
+	return theSkill(s)
+}
+
+func itsFile(s *scene) map[string]string {
+	return map[string]string{"skill": s.skill().ID, "version": "1", "path": "scripts/run.sh"}
+}
+
+func approval(s *scene) any {
+	return map[string]string{"decision": string(store.Approved), "digest": s.skill().Digest}
+}
+
+// anotherVersion adds a version to the skill of the group.
+func (s *scene) anotherVersion() {
+	s.t.Helper()
+	s.as(s.owner).send(s.t, "POST", "/api/v1/skills/"+s.skill().ID+"/versions", anotherPackage(s)).want(s.t, 201)
+}

@@ -93,6 +93,9 @@ func (d *door) identify(r *http.Request, v *visit) (next *http.Cookie, err error
 	if authorization := r.Header.Get("Authorization"); authorization != "" {
 		return nil, d.byToken(ctx, account.Bearer(authorization), v)
 	}
+	if token := socketToken(r); token != "" {
+		return nil, d.byToken(ctx, token, v)
+	}
 	if err := d.pages.Check(r); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/hub/people"
 	"github.com/loadout-dev/loadout/internal/store"
 )
@@ -14,11 +15,22 @@ func (h *Hub) DB() *store.DB { return h.db }
 // People are those of a hub.
 func (h *Hub) People() *people.People { return h.people }
 
+// SetDiskFree has a hub believe that so many bytes are free on its disk.
+func (h *Hub) SetDiskFree(bytes uint64) { h.free = func(string) (uint64, bool) { return bytes, true } }
+
+// Library are the skills of a hub.
+func (h *Hub) Library() *library.Library { return h.library }
+
 // RemoveExpired is what a hub does now and then.
 func (h *Hub) RemoveExpired(ctx context.Context) error { return h.removeExpired(ctx) }
 
 // Mount adds a route to a hub that serves nothing yet.
 func (h *Hub) Mount(pattern string, f http.HandlerFunc) { h.mux.HandleFunc(pattern, f) }
+
+// MountError adds a route that fails.
+func (h *Hub) MountError(pattern string, err error) {
+	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { h.refuse(w, r, err) })
+}
 
 // MustShow panics for types of which the API would show a part only.
 var MustShow = mustShow

@@ -15,8 +15,12 @@ const readyTime = 2 * time.Second
 // healthy says that the process is at work, whatever it needs.
 func (h *Hub) healthy(w http.ResponseWriter, _ *http.Request) { plainText(w, "ok\n") }
 
+// minDisk is what has to be free on the disk of a node.
+const minDisk = 64 << 20
+
 // ready says whether requests should be sent here: not while the database is away, and
 // not once the hub is about to end. Without Redis nodes wake each other later, and work.
+// A full disk is for the others to make up for, where there can be others.
 func (h *Hub) ready(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-h.draining:
@@ -31,7 +35,19 @@ func (h *Hub) ready(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, &Problem{Status: 503, Code: "unavailable", Detail: "the database cannot be reached", Next: "try again in a moment"})
 		return
 	}
-	plainText(w, "ok\n")
+	disk := "ok"
+	if free, known := h.free(h.opts.Data); known && free < minDisk {
+		if h.db.Kind() != "SQLite" {
+			h.refuse(w, r, &Problem{Status: 503, Code: "disk_full", Detail: "the disk of this node is full", Next: "make room on it; other nodes go on"})
+			return
+		}
+		disk = "full: what is written fails; make room"
+	}
+	bus := "ok"
+	if h.bus.Healthy() != nil {
+		bus = "away: nodes hear of each other by the database, a second later"
+	}
+	plainText(w, "ok\n\ndatabase: ok\nbus: "+bus+"\ndisk: "+disk+"\n")
 }
 
 // welcome says what is here. There is no page yet.

@@ -33,6 +33,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/queue"
 	"github.com/loadout-dev/loadout/internal/seal"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/telemetry"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/upstream"
@@ -87,11 +88,17 @@ type Options struct {
 	Cost account.Cost
 	// Drain is how long requests that are under way may take to end; 0 is 10 s.
 	Drain time.Duration
+	// Tracer takes spans of requests, turns and what is in them; nil takes none. It is the
+	// caller's to close, behind the hub.
+	Tracer *telemetry.Tracer
 	// Version is what the hub says it is.
 	Version string
 	// Logger gets one line a request at info, and what goes wrong; nil discards.
 	Logger *slog.Logger
 }
+
+// DatabaseFile is the name of the SQLite database in [Options.Data].
+const DatabaseFile = "hub.db"
 
 // First is an administrator to begin with.
 type First struct{ Name, Password string }
@@ -108,23 +115,27 @@ type Provider struct {
 
 // Hub is an open hub. It is safe for concurrent use.
 type Hub struct {
-	opts    Options
-	log     *slog.Logger
-	db      *store.DB
-	bus     bus.Bus
-	sealer  *seal.Sealer
-	people  *people.People
-	library *library.Library
-	kinds   *kinds.Registry
-	runs    *queue.Queue // places for code that runs
-	kits    *kit.Kits
-	chat    *chat.Engine
-	node    string       // the name of this process among the nodes
-	unlock  func() error // gives the directory back
-	door    *door
-	metrics *metrics
-	mux     *http.ServeMux
-	spec    []byte // the OpenAPI document
+	opts      Options
+	log       *slog.Logger
+	db        *store.DB
+	bus       bus.Bus
+	sealer    *seal.Sealer
+	people    *people.People
+	library   *library.Library
+	kinds     *kinds.Registry
+	runs      *queue.Queue // places for code that runs
+	kits      *kit.Kits
+	chat      *chat.Engine
+	endpoints *endpoints                                  // for MCP clients
+	free      func(dir string) (bytes uint64, known bool) // of a disk
+	node      string                                      // the name of this process among the nodes
+	unlock    func() error                                // gives the directory back
+	door      *door
+	metrics   *metrics
+	mux       *http.ServeMux
+	spec      []byte // the OpenAPI document
+	streams   *crowd // of events
+	sockets   *crowd
 
 	drain    sync.Once
 	draining chan struct{} // closed when the hub is about to end
@@ -149,7 +160,7 @@ func open(ctx context.Context, o Options) (_ *Hub, err error) {
 	if err := os.MkdirAll(o.Data, 0o700); err != nil {
 		return nil, err
 	}
-	h := &Hub{opts: o, log: o.Logger, node: rand.Text(), draining: make(chan struct{})}
+	h := &Hub{opts: o, log: o.Logger, node: rand.Text(), free: diskFree, draining: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.Close())
@@ -172,10 +183,13 @@ func open(ctx context.Context, o Options) (_ *Hub, err error) {
 	if h.door, err = newDoor(h); err != nil {
 		return nil, err
 	}
+	h.metrics = newMetrics(o.Version)
 	if err := h.openParts(ctx); err != nil {
 		return nil, err
 	}
-	h.metrics = newMetrics(o.Version)
+	if err := h.metrics.registry.Register(state{h}); err != nil {
+		return nil, err
+	}
 	return h, h.routes()
 }
 
@@ -184,7 +198,7 @@ const passwordsAtOnce = 2
 
 func (o Options) orDefaults() Options {
 	if o.Database == "" {
-		o.Database = "sqlite:" + filepath.Join(o.Data, "hub.db")
+		o.Database = "sqlite:" + filepath.Join(o.Data, DatabaseFile)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -173,6 +173,9 @@ func (c caller) with(name, value string) caller {
 	return c
 }
 
+// typed is a body that is not JSON.
+type typed struct{ kind, data string }
+
 // send sends a request; body is marshalled unless it is text.
 func (c caller) send(t testing.TB, method, path string, body any) reply {
 	t.Helper()
@@ -185,10 +188,13 @@ func (c caller) send(t testing.TB, method, path string, body any) reply {
 
 func (n *node) send(c caller, method, path string, body any) (reply, error) {
 	var in io.Reader
+	kind := "application/json"
 	switch b := body.(type) {
 	case nil:
 	case string:
 		in = strings.NewReader(b)
+	case typed:
+		in, kind = strings.NewReader(b.data), b.kind
 	default:
 		data, err := json.Marshal(b)
 		if err != nil {
@@ -201,7 +207,7 @@ func (n *node) send(c caller, method, path string, body any) (reply, error) {
 		return reply{}, err
 	}
 	if in != nil {
-		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Content-Type", kind)
 	}
 	for name, values := range c.header {
 		req.Header[name] = values

@@ -1,3 +1,194 @@
 package hub
 
-func (h *Hub) mountSkills() {}
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// downloadTime is how long a package or a file may take to be written.
+const downloadTime = 5 * time.Minute
+
+// fileRest is how the mux writes the rest of a path, and fileParam how the document does.
+const (
+	fileRest  = "{path...}"
+	fileParam = "{path}"
+)
+
+// versionFiles are the operations that answer with files.
+func (h *Hub) versionFiles(api huma.API) {
+	download := operation("get-package", "GET", "/skills/{skill}/versions/{version}/package", "The package of a version: a ZIP of one folder, the same bytes each time")
+	add(h, api, download, func(_ context.Context, in *VersionPath) (*huma.StreamResponse, error) {
+		return h.written(func(w http.ResponseWriter, r *http.Request) error { return h.servePackage(w, r, in) })
+	})
+	file := operation("get-file", "GET", "/skills/{skill}/versions/{version}/files/"+fileRest, "A file of a version: text as text/plain, pictures as they are, and all else to be saved")
+	add(h, api, file, func(_ context.Context, in *FilePath) (*huma.StreamResponse, error) {
+		return h.written(func(w http.ResponseWriter, r *http.Request) error { return h.serveFile(w, r, in) })
+	})
+	paths := api.OpenAPI().Paths
+	answers(paths[download.Path].Get, map[string]string{"200": "The package", "304": "The caller has it"}, "application/zip")
+	answers(paths[file.Path].Get, map[string]string{"200": "The file", "206": "The part of it that was asked for", "304": "The caller has it"},
+		"text/plain", "application/octet-stream", "image/png", "image/jpeg", "image/gif", "image/webp")
+	paths[strings.Replace(file.Path, fileRest, fileParam, 1)] = paths[file.Path]
+	delete(paths, file.Path)
+}
+
+// FilePath names a file of a version in a path.
+type FilePath struct {
+	VersionPath
+	Path string `path:"path" maxLength:"1024" doc:"As the manifest has it, with its slashes"`
+}
+
+// answers says what an operation answers with besides errors, as some kinds of bytes.
+func answers(op *huma.Operation, statuses map[string]string, kinds ...string) {
+	for status, what := range statuses {
+		op.Responses[status] = &huma.Response{Description: what, Content: map[string]*huma.MediaType{}}
+		if status == "304" {
+			continue
+		}
+		for _, kind := range kinds {
+			op.Responses[status].Content[kind] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}
+		}
+	}
+}
+
+// written is an answer that f writes. Where f fails it has written nothing.
+func (h *Hub) written(f func(http.ResponseWriter, *http.Request) error) (*huma.StreamResponse, error) {
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		r, w := humago.Unwrap(ctx)
+		bounded, stop := context.WithTimeoutCause(r.Context(), downloadTime, errSlow)
+		defer stop()
+		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(downloadTime)) // not with every server
+		if err := f(w, r.WithContext(bounded)); err != nil {
+			h.refuse(w, r, err)
+		}
+	}}, nil
+}
+
+func (h *Hub) servePackage(w http.ResponseWriter, r *http.Request, in *VersionPath) error {
+	a, err := h.library.Download(r.Context(), account.FromContext(r.Context()), in.Skill, in.number())
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	kept(w.Header(), a.ETag)
+	if holds(r, a.ETag) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	w.Header().Set("Content-Type", "application/zip")
+	w.Header().Set("Content-Disposition", saved(a.FileName))
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	n, err := a.WriteTo(w)
+	if err != nil && n > 0 {
+		panic(http.ErrAbortHandler) // half of a package is not to look like a whole one
+	}
+	if err != nil {
+		for _, name := range []string{"Etag", "Content-Disposition"} {
+			w.Header().Del(name)
+		}
+	}
+	return err
+}
+
+func (h *Hub) serveFile(w http.ResponseWriter, r *http.Request, in *FilePath) error {
+	ctx := r.Context()
+	p := account.FromContext(ctx)
+	files, err := h.library.Manifest(ctx, p, in.Skill, in.number())
+	if err != nil {
+		return err
+	}
+	at, ok := files.Find(in.Path)
+	if !ok {
+		return fmt.Errorf("file %.100q: %w", in.Path, store.ErrNotFound)
+	}
+	data, err := h.readFile(ctx, p, in, files)
+	if err != nil {
+		return err
+	}
+	kind, shown := kindOfFile(data)
+	kept(w.Header(), `"sha256:`+at.SHA256+`"`)
+	w.Header().Set("Content-Type", kind)
+	if !shown {
+		w.Header().Set("Content-Disposition", saved(path.Base(at.Path)))
+	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+	return nil
+}
+
+// readFile reads a file of a version that has these files.
+func (h *Hub) readFile(ctx context.Context, p account.Principal, in *FilePath, files skill.Manifest) ([]byte, error) {
+	b, err := h.library.Open(ctx, p, in.Skill, in.number())
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	data, err := fs.ReadFile(b.FS, in.Path)
+	if at, _ := files.Find(in.Path); err == nil && skill.Hash(data) != at.SHA256 {
+		err = fmt.Errorf("file %.100q: %w", in.Path, store.ErrConflict) // another version is current by now
+	}
+	return data, err
+}
+
+// kindOfFile is what a file is served as, and whether a browser may show it. Nothing is
+// ever a page or a script of the hub, whatever is in it.
+func kindOfFile(data []byte) (kind string, shown bool) {
+	switch kind := http.DetectContentType(data); kind {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return kind, true
+	}
+	if utf8.Valid(data) && !bytes.ContainsRune(data, 0) {
+		return "text/plain; charset=utf-8", true
+	}
+	return "application/octet-stream", false
+}
+
+// kept lets a caller keep an answer, and ask each time whether it is still the one.
+func kept(header http.Header, tag string) {
+	header.Set("ETag", tag)
+	header.Set("Cache-Control", "private, no-cache")
+}
+
+// holds reports whether the caller of a request has what a tag is of.
+func holds(r *http.Request, tag string) bool {
+	for _, line := range r.Header.Values("If-None-Match") {
+		for one := range strings.SplitSeq(line, ",") {
+			if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == tag || one == "*" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// saved has a browser save a file under a name, as RFC 6266 writes it: with any
+// characters, and for old programs without the special ones.
+func saved(name string) string {
+	plain := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' || strings.ContainsRune(`"\%/`, r) {
+			return '_'
+		}
+		return r
+	}, name)
+	out := `attachment; filename="` + plain + `"`
+	if plain != name {
+		out += "; filename*=UTF-8''" + strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
+	}
+	return out
+}

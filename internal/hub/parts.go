@@ -36,20 +36,21 @@ func (h *Hub) openParts(ctx context.Context) (err error) {
 		return err
 	}
 	h.unlock = node.unlock
-	h.kinds = kinds.New(h.db, &kinds.Options{Sealer: h.sealer, Servers: o.Servers, Private: o.Private, Bus: h.bus, Logger: h.log})
+	h.kinds = kinds.New(h.db, &kinds.Options{Sealer: h.sealer, Servers: o.Servers, Private: o.Private, Bus: h.bus, Logger: h.log, ApplySkill: h.applySkill})
 	h.library, err = library.New(h.db, &library.Options{
 		CacheDir: filepath.Join(o.Data, "files"), TempDir: node.temp,
-		Tell:    func() { h.bus.Publish(libraryStream, time.Now().UnixNano()) },
-		Unbind:  h.kinds.Unbind,
-		Private: func(host string) bool { return privateHost(o.Private, host) },
+		Tell:       func() { h.bus.Publish(libraryStream, time.Now().UnixNano()) },
+		Unbind:     h.kinds.Unbind,
+		Credential: h.credential,
+		Private:    func(host string) bool { return privateHost(o.Private, host) },
 	})
 	if err != nil {
 		return err
 	}
 	h.runs = queue.New(o.Runs, maxRuns)
-	h.kits = kit.New(kit.Options{DB: h.db, Library: h.library, Kinds: h.kinds, Model: o.Model, Sandbox: o.Sandbox, Runs: h.runs,
+	h.kits = kit.New(kit.Options{DB: h.db, Library: h.library, Kinds: h.kinds, Model: h.model, Sandbox: o.Sandbox, Runs: h.runs,
 		Command: o.Command, Dir: node.kits, Private: o.Private, Stop: h.stopTurn, Logger: h.log})
-	h.chat = chat.New(h.db, chat.Options{Setup: h.kits.Setup, Principal: h.principal, Bus: h.bus, Dir: node.talks, Logger: h.log})
+	h.chat = chat.New(h.db, chat.Options{Setup: h.kits.Setup, Principal: h.principal, Bus: h.bus, Dir: node.talks, Trace: h.followTurn, Logger: h.log})
 	return nil
 }
 
@@ -76,6 +77,10 @@ func (h *Hub) principal(ctx context.Context, user account.UserID) (account.Princ
 // closeParts closes what openParts opened: turns that run have until ctx ends.
 func (h *Hub) closeParts(ctx context.Context) error {
 	var errs []error
+	h.endStreams()
+	if h.endpoints != nil {
+		h.endpoints.close()
+	}
 	if h.chat != nil {
 		errs = append(errs, h.chat.Close(ctx))
 	}

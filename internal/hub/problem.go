@@ -12,8 +12,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/kinds"
 	"github.com/loadout-dev/loadout/internal/hub/people"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/policy"
 )
 
 // Problem is an error as RFC 9457 has it, with a code that a program can act on.
@@ -25,6 +27,12 @@ type Problem struct {
 	Next    string  `json:"next,omitempty" doc:"What to do"`
 	Request string  `json:"request,omitempty" doc:"The id of the request, as the log of the hub has it"`
 	Errors  []Fault `json:"errors,omitempty" nullable:"false" doc:"What of the request is wrong"`
+
+	References  *referencesJSON  `json:"references,omitempty" doc:"What keeps a skill from going"`
+	Diagnostics []diagnosticJSON `json:"diagnostics,omitempty" nullable:"false" doc:"What is wrong with a SKILL.md"`
+
+	// Changes are what would have come of documents, of which one is refused.
+	Changes []changeJSON `json:"changes,omitempty" nullable:"false" doc:"Of documents, with what is wrong with them"`
 
 	header http.Header
 }
@@ -76,6 +84,10 @@ var conditions = []condition{
 	{store.ErrBusy, 503, "busy", "the database is busy", "try again in a few seconds"},
 	{store.ErrUnavailable, 503, "unavailable", "the database cannot be reached", "try again in a moment"},
 	{store.ErrFull, 507, "disk_full", "the disk of the hub is full", "ask an administrator to make room"},
+	{store.ErrCorrupt, 500, "corrupt", "what the hub has kept of it is damaged", "tell the operator: loadout serve --check says what is damaged"},
+	{kinds.ErrNoSealer, 501, "no_key", "", "ask the operator to give the hub a key"},
+	{policy.ErrNotGranted, 403, "not_granted", "it was not granted what it asks for", "grant it: POST /api/v1/grants"},
+	{context.Canceled, 503, "ended", "the request was ended before it was done", "send it again"},
 	{errSlow, 504, "slow", "it took too long", "try again, or ask for less"},
 }
 
@@ -93,8 +105,10 @@ func (h *Hub) problem(ctx context.Context, err error) *Problem {
 	}
 	v := visitOf(ctx)
 	if p == nil {
-		h.log.Error("a request failed", "request", v.id, "route", v.route, "error", err)
 		p = &Problem{Status: 500, Code: "internal", Detail: "the hub failed", Next: "tell the operator the id of the request"}
+	}
+	if p.Status == 500 {
+		h.log.Error("a request failed", "request", v.id, "route", v.route, "error", err)
 	}
 	p.Title, p.Request = http.StatusText(p.Status), v.id
 	return p
@@ -109,7 +123,7 @@ func problemOf(err error) *Problem {
 	if d, ok := errors.AsType[*account.DeniedError](err); ok {
 		return denied(d)
 	}
-	for _, of := range []func(error) *Problem{limited, invalid, fromProvider} {
+	for _, of := range []func(error) *Problem{limited, invalid, fromProvider, ofChat, fromLibrary, fromSource, notKept} {
 		if p := of(err); p != nil {
 			return p
 		}
@@ -119,7 +133,7 @@ func problemOf(err error) *Problem {
 			return c.problem(err)
 		}
 	}
-	return nil
+	return fromPlace(err)
 }
 
 func (c condition) problem(err error) *Problem {
@@ -228,6 +242,9 @@ func (h *Hub) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := h.problem(r.Context(), err)
 	for name, values := range p.header {
 		w.Header()[name] = values
+	}
+	if isMCP(r.URL.Path) && (p.Status == http.StatusUnauthorized || p.Code == "scope") {
+		w.Header().Set("WWW-Authenticate", h.mcpChallenge(r, p))
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)

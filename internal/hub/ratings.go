@@ -1,5 +1,53 @@
 package hub
 
-import "github.com/danielgtaylor/huma/v2"
+import (
+	"context"
+	"time"
 
-func (h *Hub) ratingsAPI(api huma.API) {}
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/library"
+)
+
+// ratingJSON is what a user thinks of a skill.
+type ratingJSON struct {
+	User    string    `json:"user" doc:"The id of the user"`
+	Stars   int64     `json:"stars" minimum:"1" maximum:"5"`
+	Words   string    `json:"words"`
+	Updated time.Time `json:"updated"`
+}
+
+func ratingOf(r library.Rating) ratingJSON {
+	return ratingJSON{User: r.UserID, Stars: r.Stars, Words: r.Review, Updated: r.Updated}
+}
+
+type newRating struct {
+	Stars int    `json:"stars" minimum:"1" maximum:"5"`
+	Words string `json:"words,omitempty" maxLength:"8192" doc:"Why"`
+}
+
+func (h *Hub) ratingsAPI(api huma.API) {
+	add(h, api, operation("list-ratings", "GET", "/skills/{skill}/ratings", "What users think of a skill"), h.listRatings)
+	add(h, api, operation("rate-skill", "PUT", "/skills/{skill}/rating", "Say what you think of a skill that is not your own, in place of what you said before"), h.rateSkill)
+	add(h, api, operation("unrate-skill", "DELETE", "/skills/{skill}/rating", "Take your rating back"), h.unrateSkill)
+}
+
+func (h *Hub) listRatings(ctx context.Context, in *struct {
+	SkillPath
+	Paging
+}) (*body[listed[ratingJSON]], error) {
+	ratings, next, err := h.library.Ratings(ctx, account.FromContext(ctx), in.Skill, in.page())
+	return page(ratings, next, err, ratingOf)
+}
+
+func (h *Hub) rateSkill(ctx context.Context, in *struct {
+	SkillPath
+	Body newRating
+}) (*nothing, error) {
+	return nil, h.library.Rate(ctx, account.FromContext(ctx), in.Skill, in.Body.Stars, in.Body.Words)
+}
+
+func (h *Hub) unrateSkill(ctx context.Context, in *SkillPath) (*nothing, error) {
+	return nil, h.library.Unrate(ctx, account.FromContext(ctx), in.Skill)
+}

@@ -1,13 +1,16 @@
 package hub
 
 import (
+	"bufio"
 	"context"
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/netip"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/account"
@@ -52,8 +55,12 @@ func (h *Hub) Handler() http.Handler {
 		h.dress(answer.Header(), v)
 		http.NewResponseController(w).SetWriteDeadline(v.began.Add(answerTime)) // not with every server
 		r.Body = http.MaxBytesReader(answer, r.Body, maxBody)
+		answer.streaming = func() func() { return h.metrics.streaming(v.route) }
 		h.metrics.under.Inc()
 		defer h.metrics.under.Dec()
+		ctx, traced := h.opts.Tracer.Request(r.Context(), r.Method, h.traceOf(r))
+		defer func() { traced(v.route, answer.status) }()
+		r = r.WithContext(ctx)
 		defer h.leave(answer, r, v)
 		h.enter(answer, r, v)
 	})
@@ -90,7 +97,7 @@ func (h *Hub) leave(w *answer, r *http.Request, v *visit) {
 		w.status = http.StatusOK // as net/http does
 	}
 	took := time.Since(v.began)
-	h.metrics.answered(v.route, r.Method, w.status, took)
+	h.metrics.answered(v.route, w.status, took, w.ended())
 	h.log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("request", v.id), slog.String("method", r.Method), slog.String("route", v.route),
 		slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("took", took), slog.String("user", string(v.by.User)), slog.String("client", v.client.String()))
 	if cause == http.ErrAbortHandler || cause != nil && begun {
@@ -138,6 +145,35 @@ type answer struct {
 	http.ResponseWriter
 	status int
 	bytes  int64
+
+	streaming func() (done func()) // called when the answer turns out to be a stream
+	stream    sync.Once
+	done      func()
+}
+
+// FlushError is for [http.ResponseController]: what is flushed before its end is a stream.
+func (a *answer) FlushError() error {
+	a.stream.Do(func() { a.done = a.streaming() })
+	return http.NewResponseController(a.ResponseWriter).Flush()
+}
+
+// Hijack is for [http.ResponseController]: the connection is a WebSocket from then on.
+func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(a.ResponseWriter).Hijack()
+	if err == nil {
+		a.stream.Do(func() { a.done = a.streaming() })
+	}
+	return conn, rw, err
+}
+
+// ended notes that the answer is over, and reports whether it was a stream.
+func (a *answer) ended() bool {
+	a.stream.Do(func() {})
+	if a.done == nil {
+		return false
+	}
+	a.done()
+	return true
 }
 
 func (a *answer) WriteHeader(code int) {

@@ -197,6 +197,41 @@ func TestW27RequestWithoutAnswer(t *testing.T) {
 	}
 }
 
+// W27: an object that a client answers with reaches the model as it was written.
+func TestW27ResultIsNotEscaped(t *testing.T) {
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{tools: drawing(0)})
+	id := begin(t, e)
+	n := say(t, e, id, "call render")
+	q := lastOf(until(t, e, id, 0, isType(chat.Asked))).Ask
+	if err := e.Respond(t.Context(), ada, chat.Response{Request: q.ID, Success: true, Result: json.RawMessage(`{"svg":"<svg/>"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	end(t, e, id, n)
+	if got := transcript(t, e, id); !strings.HasSuffix(got, `result: {"svg":"<svg/>"}`) {
+		t.Errorf("the transcript is\n%s", got)
+	}
+}
+
+// Nobody says that a question is expired, or gives leave for a time that there is not.
+func TestAnswersThatAreNone(t *testing.T) {
+	var burned counter
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{tools: burning(&burned)})
+	id := begin(t, e)
+	n := say(t, e, id, "call burn")
+	q := lastOf(until(t, e, id, 0, isType(chat.Asked))).Ask
+	for _, answer := range []ask.Answer{{}, {Outcome: ask.Expired}, {Outcome: "yes"}, {Outcome: ask.Accepted, Scope: "forever"}} {
+		if err := e.Answer(t.Context(), ada, q.ID, answer); !errors.Is(err, chat.ErrInvalid) {
+			t.Errorf("%+v: %v", answer, err)
+		}
+	}
+	if err := e.Answer(t.Context(), ada, q.ID, ask.Answer{Outcome: ask.Accepted}); err != nil {
+		t.Error(err)
+	}
+	if end(t, e, id, n); burned.get() != 1 {
+		t.Errorf("burned %d times", burned.get())
+	}
+}
+
 // W28: a tool that wants something of the person ends the turn, and the next message
 // goes on with it.
 func TestW28DeferredInput(t *testing.T) {

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,16 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/policy"
 )
+
+// encode writes JSON as it was: what is in an answer is for a model to read, which would
+// take \u003csvg for what it says.
+func encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
 
 // keepAnswers is for how long it can be said what became of a question.
 const keepAnswers = 24 * time.Hour
@@ -34,7 +45,7 @@ func principalText(p policy.Principal) string { return p.Kind + ":" + p.ID }
 
 // Put implements [ask.Store].
 func (k asks) Put(ctx context.Context, a ask.Ask) error {
-	data, err := json.Marshal(a)
+	data, err := encode(a)
 	if err != nil {
 		return err
 	}
@@ -78,7 +89,7 @@ func (k asks) Settle(ctx context.Context, id string, answer ask.Answer) (*ask.An
 	if answer.Outcome == ask.Cancelled && answer.By == (policy.Principal{}) && k.leaves != nil && k.leaves() {
 		return nil, errLost
 	}
-	data, err := json.Marshal(answer)
+	data, err := encode(answer)
 	if err != nil {
 		return nil, err
 	}
@@ -155,6 +166,16 @@ func (e *Engine) Asks(ctx context.Context, p account.Principal) ([]ask.Ask, erro
 // [*ask.SettledError] where somebody was first or it is too late, and
 // [ask.ErrUnknown] where there is none that the principal may know of.
 func (e *Engine) Answer(ctx context.Context, p account.Principal, id string, answer ask.Answer) error {
+	switch answer.Outcome {
+	case ask.Accepted, ask.Declined, ask.Cancelled:
+	default:
+		return fmt.Errorf("answer %.100q: %w: nobody answers with %.40q", id, ErrInvalid, answer.Outcome)
+	}
+	switch answer.Scope {
+	case "", policy.Once, policy.ForSession, policy.Always:
+	default:
+		return fmt.Errorf("answer %.100q: %w: there is no scope %.40q", id, ErrInvalid, answer.Scope)
+	}
 	kept, err := e.db.Asks.Get(ctx, id)
 	switch {
 	case p.Anonymous():
@@ -277,7 +298,7 @@ func (e *Engine) Respond(ctx context.Context, p account.Principal, r Response) e
 	if r.Request == "" {
 		return ErrNoRequestID
 	}
-	content, err := json.Marshal(map[string]any{"success": r.Success, "result": r.Result, "error": r.Error})
+	content, err := encode(map[string]any{"success": r.Success, "result": r.Result, "error": r.Error})
 	if err != nil {
 		return fmt.Errorf("response to %.100q: %w: %w", r.Request, ErrInvalid, err)
 	}

@@ -61,12 +61,18 @@ func TestAuthority(t *testing.T) {
 			}
 			return nil
 		}, yes, yes, yes, hidden, refused},
+		{"Told", func(p account.Principal, id string) error {
+			for _, err := range e.Told(t.Context(), p, id, 0) {
+				return err
+			}
+			return nil
+		}, yes, yes, yes, hidden, refused},
 		{"Attend", func(p account.Principal, id string) error {
 			for _, err := range e.Attend(t.Context(), p, id, 0) {
 				return err
 			}
 			return nil
-		}, yes, yes, yes, hidden, refused},
+		}, yes, scope, yes, hidden, refused},
 		{"Skills", func(p account.Principal, id string) error { _, err := e.Skills(t.Context(), p, id); return err }, yes, yes, yes, hidden, refused},
 		{"Load", func(p account.Principal, id string) error {
 			_, err := e.Load(t.Context(), p, id, "tides", "")

@@ -134,8 +134,21 @@ type Options struct {
 	Patience time.Duration
 	// Retention and Budget are those of sessions: see [session.Options].
 	Retention, Budget int
+	// Trace begins to follow a turn; the context that it returns is that of all that the
+	// turn does. Nil follows none.
+	Trace func(ctx context.Context, c Conversation, kind InputKind) (context.Context, Trace)
 	// Logger is told of what goes wrong behind the scenes; nil discards it.
 	Logger *slog.Logger
+}
+
+// Trace follows one turn on one node. Its methods are called one at a time, and must not
+// wait.
+type Trace interface {
+	// Step is told an event of the transcript once it is kept.
+	Step(e *session.Event)
+	// End is told why the turn is over. With an error it is not, and for whichever node
+	// goes on with it.
+	End(reason Reason, err error)
 }
 
 func (o Options) orDefaults() Options {

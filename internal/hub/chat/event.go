@@ -55,6 +55,8 @@ type Event struct {
 	// an unload.
 	Loaded   *Loaded  `json:"loaded,omitempty"`
 	Unloaded []string `json:"unloaded,omitempty"`
+	// Wanted says that it is a request which waits for the client that attends.
+	Wanted bool `json:"-"`
 }
 
 // Reason is why a turn is over.

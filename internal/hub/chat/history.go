@@ -71,16 +71,22 @@ func lines(steps []step) []Line {
 		state  session.State
 		answer = -1 // the last of the turn
 		calls  = map[string]*session.PastCall{}
+		named  []session.ID // that the person loaded for the turn
+		next   []session.ID // likewise, for the turn that is to come
 	)
 	note := func() {
 		if answer >= 0 {
-			out[answer].LoadedSkills = loadedSkills(&state)
+			out[answer].LoadedSkills = loadedSkills(&state, named)
 		}
 		answer = -1
 	}
 	for _, s := range steps {
-		if s.Message != nil && s.Message.Role == session.RoleUser {
+		switch {
+		case s.Message != nil && s.Message.Role == session.RoleUser:
 			note() // before its turn is another one
+			named, next = next, nil
+		case s.Loaded != nil && s.Loaded.Direct:
+			next = append(next, s.Loaded.Skill)
 		}
 		state.Apply(s.Event)
 		if r := s.Result; r != nil && calls[r.Call] != nil {
@@ -113,10 +119,10 @@ func line(s step) Line {
 }
 
 // loadedSkills are the skills that the model loaded or used in the turn that is now: see
-// [session.Session.LoadedSkills].
-func loadedSkills(s *session.State) []string {
+// [session.Session.LoadedSkills]. Those that the person named for it are not (W14).
+func loadedSkills(s *session.State, named []session.ID) []string {
 	used := slices.DeleteFunc(s.Active(), func(a session.Active) bool {
-		return a.Used != s.Turn || a.Keep != session.KeepUsed || a.Direct && a.Turn == s.Turn
+		return slices.Contains(named, a.Skill) || a.Used != s.Turn || a.Keep != session.KeepUsed || a.Direct && a.Turn == s.Turn
 	})
 	out := []string{}
 	for _, a := range used {

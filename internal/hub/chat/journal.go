@@ -70,6 +70,7 @@ type journal struct {
 	said   int64      // the last message that is in it
 	saying int64      // the message that the next words of a person are; 0 is none
 	broken error      // why nothing is written any more
+	trace  Trace      // of the turn; nil follows none
 
 	telling sync.Mutex // taken after mu; guards what follows
 	input   int64      // of the turn; changed with mu held as well
@@ -148,7 +149,19 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 	j.last += int64(len(events))
 	j.said, j.saying = said, saying
 	j.uses.apply(events)
+	if j.trace != nil {
+		for _, e := range events {
+			j.trace.Step(e)
+		}
+	}
 	return nil
+}
+
+// traced has what follows be told to whoever follows the turn, nil to nobody.
+func (j *journal) traced(t Trace) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.trace = t
 }
 
 func anyResult(events []*session.Event) bool {

@@ -32,6 +32,9 @@ func (e *Engine) Stop(which func(Conversation) bool, reason string) {
 	}
 }
 
+// Turns is how many turns are under way on this node, and how many wait for a place.
+func (e *Engine) Turns() (running, waiting int) { return e.turns.State() }
+
 // liveTurn is a turn under way.
 type liveTurn struct {
 	conversation Conversation

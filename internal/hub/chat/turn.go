@@ -16,12 +16,30 @@ import (
 
 // do does an input to its end and returns what is to be told of that. The error says
 // that it is not at its end, and another node's.
-func (w *worker) do(ctx context.Context, j *job) (*Event, error) {
+func (w *worker) do(ctx context.Context, j *job) (ended *Event, err error) {
 	leave, err := w.e.turns.Enter(ctx, string(j.owner))
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
+	if w.e.opts.Trace == nil {
+		return w.doNow(ctx, j)
+	}
+	ctx, trace := w.e.opts.Trace(ctx, conversation(j.session), j.Kind)
+	w.journal.traced(trace)
+	defer func() {
+		w.journal.traced(nil)
+		var reason Reason
+		if ended != nil {
+			reason = ended.Reason
+		}
+		trace.End(reason, err)
+	}()
+	return w.doNow(ctx, j)
+}
+
+// doNow is do, once this node has a place for one more turn.
+func (w *worker) doNow(ctx context.Context, j *job) (*Event, error) {
 	w.journal.begin(j.seq)
 	turn, cancel := context.WithCancelCause(ctx)
 	defer w.e.underWay(conversation(j.session), cancel)()

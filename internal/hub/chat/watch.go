@@ -16,18 +16,34 @@ import (
 // the error. Who comes back with the number of the last event that it got misses
 // nothing.
 func (e *Engine) Watch(ctx context.Context, p account.Principal, id string, after int64) iter.Seq2[Event, error] {
-	return e.watch(ctx, p, id, after, false)
+	return e.watch(ctx, p, id, after, watching{stays: true})
+}
+
+// Told is [Engine.Watch] of who wants what was told so far, and ends there.
+func (e *Engine) Told(ctx context.Context, p account.Principal, id string, after int64) iter.Seq2[Event, error] {
+	return e.watch(ctx, p, id, after, watching{})
 }
 
 // Attend is [Engine.Watch] of a client that carries out requests: one that it was given
-// waits for its [Engine.Respond], and is not said to have found nobody.
+// waits for its [Engine.Respond], and is not said to have found nobody. Such an event is
+// [Event.Wanted]. Who attends has to be one who may answer.
 func (e *Engine) Attend(ctx context.Context, p account.Principal, id string, after int64) iter.Seq2[Event, error] {
-	return e.watch(ctx, p, id, after, true)
+	return e.watch(ctx, p, id, after, watching{stays: true, acts: true})
 }
 
-func (e *Engine) watch(ctx context.Context, p account.Principal, id string, after int64, acts bool) iter.Seq2[Event, error] {
+// watching is how a conversation is watched.
+type watching struct {
+	stays bool // for what is told later
+	acts  bool // carries out requests
+}
+
+func (e *Engine) watch(ctx context.Context, p account.Principal, id string, after int64, how watching) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		if _, err := e.may(ctx, p, account.SessionRead, id); err != nil {
+		_, err := e.may(ctx, p, account.SessionRead, id)
+		if err == nil && how.acts {
+			_, err = e.may(ctx, p, account.AskAnswer, id)
+		}
+		if err != nil {
 			yield(Event{}, err)
 			return
 		}
@@ -46,8 +62,8 @@ func (e *Engine) watch(ctx context.Context, p account.Principal, id string, afte
 			}
 			for _, ev := range events {
 				after = ev.Seq
-				if acts && ev.Type == Asked && ev.Ask.Kind == ask.Action {
-					err = e.attended(ctx, id, ev.Ask.ID)
+				if how.acts && ev.Type == Asked && ev.Ask.Kind == ask.Action {
+					ev.Wanted, err = e.attended(ctx, id, ev.Ask.ID)
 				}
 				if !yield(ev, err) || err != nil {
 					return
@@ -55,6 +71,9 @@ func (e *Engine) watch(ctx context.Context, p account.Principal, id string, afte
 			}
 			if woken = len(events) == 0; !woken {
 				continue
+			}
+			if !how.stays {
+				return
 			}
 			if err := e.await(ctx, l, after); err != nil {
 				yield(Event{}, err)
@@ -72,18 +91,18 @@ func (e *Engine) await(ctx context.Context, l *listener, after int64) error {
 	return l.wait(ctx, after)
 }
 
-// attended notes that a client was given a request, where it still waits.
-func (e *Engine) attended(ctx context.Context, id, request string) error {
+// attended notes that a client was given a request, and reports whether it still waits.
+func (e *Engine) attended(ctx context.Context, id, request string) (bool, error) {
 	kept, err := e.db.Asks.Get(ctx, request)
 	if errors.Is(err, store.ErrNotFound) || err == nil && !kept.Settled.IsZero() {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	err = e.change(ctx, id, func(c *change) error { return c.noteTo(ctx, seenNote, request) })
 	if errors.Is(err, ErrWaiting) {
-		return nil // others have it, or nobody will
+		err = nil // others have it, or nobody will
 	}
-	return err
+	return err == nil, err
 }

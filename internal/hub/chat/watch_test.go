@@ -89,6 +89,26 @@ func TestBusWakes(t *testing.T) {
 	}
 }
 
+// Who wants what was told so far gets that, and does not wait.
+func TestTold(t *testing.T) {
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{})
+	id := begin(t, e)
+	end(t, e, id, say(t, e, id, "hello"))
+	var got []chat.Event
+	for ev, err := range e.Told(t.Context(), ada, id, 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, ev)
+	}
+	if len(got) == 0 || got[0].Seq != 2 || got[len(got)-1].Type != chat.Ended {
+		t.Errorf("what was told is %s", told(got))
+	}
+	for ev := range e.Told(t.Context(), ada, id, got[len(got)-1].Seq) {
+		t.Errorf("then comes %+v", ev)
+	}
+}
+
 // Watching ends with its context, its consumer and its node.
 func TestWatchEnds(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))

@@ -50,6 +50,20 @@ func (r *Result) Refused() bool {
 	return slices.ContainsFunc(r.Changes, func(c Change) bool { return c.Outcome == Refused })
 }
 
+// Denied reports whether all that is wrong is that the principal may not.
+func (r *Result) Denied() bool {
+	wrong := false
+	for _, c := range r.Changes {
+		for _, d := range c.Findings {
+			if d.Severity == skill.Error && d.Code != codeDenied {
+				return false
+			}
+			wrong = wrong || d.Severity == skill.Error
+		}
+	}
+	return wrong
+}
+
 // errUndone ends a transaction of which nothing is to stay.
 var errUndone = errors.New("nothing of it is kept")
 
@@ -65,7 +79,7 @@ func (r *Registry) Apply(ctx context.Context, p account.Principal, docs []*Docum
 	if len(docs) > MaxDocuments+1 { // the last one says that there are more
 		return nil, fmt.Errorf("apply %d documents: %w: more than %d", len(docs), store.ErrTooMany, MaxDocuments)
 	}
-	if err := r.actor(p).signedIn(account.KindApply); err != nil {
+	if err := account.Check(p, account.KindApply, account.Of(p.User)); err != nil { // for the way in
 		return nil, err
 	}
 	for try := 1; ; try++ {
@@ -84,7 +98,7 @@ func (r *Registry) Apply(ctx context.Context, p account.Principal, docs []*Docum
 func (r *Registry) apply(ctx context.Context, p account.Principal, docs []*Document, dry bool) (*Result, error) {
 	var a *application
 	err := r.db.Tx(ctx, func(tx *store.Tx) error {
-		a = &application{actor: actor{tx.Tables, p}, r: r, tx: tx, dry: dry, docs: docs,
+		a = &application{actor: actor{tx.Tables, p}, r: r, tx: tx, docs: docs,
 			result: &Result{Changes: make([]Change, len(docs))}, homes: make([]store.Namespace, len(docs)), first: map[identity]int{}}
 		if err := a.run(ctx); err != nil {
 			return err
@@ -113,7 +127,6 @@ type application struct {
 	actor
 	r      *Registry
 	tx     *store.Tx
-	dry    bool
 	docs   []*Document
 	result *Result
 	homes  []store.Namespace // of each document, "" where it has none
@@ -190,8 +203,11 @@ func (a *application) claim(i int, in store.Namespace) {
 const codeDenied = "denied"
 
 func applyAction(kind string) account.Action {
-	if kind == ModelKind || kind == ServerKind {
+	switch kind {
+	case ModelKind, ServerKind:
 		return account.ServerApply
+	case SkillKind:
+		return account.SkillUpload
 	}
 	return account.KindApply
 }
@@ -284,17 +300,25 @@ func (a *application) skill(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	c.Outcome, err = a.r.opts.ApplySkill(ctx, a.tx, a.p, a.homes[i], d.Name, file, a.dry)
+	var was []byte
+	c.Outcome, was, err = a.r.opts.ApplySkill(ctx, a.tx, a.p, SkillFile{In: a.homes[i], Name: d.Name, Data: file, Same: s.sameAs(d.Name)})
 	if denied, ok := errors.AsType[*account.DeniedError](err); ok {
 		a.refuse(i, codeDenied, denied.Error(), "ask somebody who manages the namespace")
 		return nil
+	}
+	if refused, ok := errors.AsType[*SkillError](err); ok {
+		a.refuse(i, "skill-refused", refused.Why, refused.Fix)
+		return nil
+	}
+	if err == nil && c.Outcome != Unchanged {
+		c.Diff = s.diff(d.Name, was)
 	}
 	return err
 }
 
 // record adds to the audit log what is done.
 func (a actor) record(ctx context.Context, action account.Action, in store.Namespace, subject string, details map[string]any) error {
-	return a.decided(ctx, action, in, subject, "allow", details)
+	return a.decided(ctx, action, in, subject, "allowed", details)
 }
 
 func (a actor) decided(ctx context.Context, action account.Action, in store.Namespace, subject, decision string, details map[string]any) error {
@@ -314,7 +338,7 @@ func (r *Registry) denials(ctx context.Context, p account.Principal, result *Res
 		}
 		in, err := a.namespace(ctx, c.Namespace)
 		if err == nil {
-			err = a.decided(ctx, applyAction(c.Kind), in, c.Kind+"/"+c.Name, "deny", map[string]any{})
+			err = a.decided(ctx, applyAction(c.Kind), in, c.Kind+"/"+c.Name, "denied", map[string]any{})
 		}
 		if err != nil {
 			return fmt.Errorf("apply: %w", err)

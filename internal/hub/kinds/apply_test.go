@@ -79,7 +79,7 @@ skipped Shell/Chat; 26:7 document-skipped
 		log, err := db.Audit.List(t.Context(), store.AuditQuery{Actor: string(h.people["developer"].User), Limit: 100})
 		must(t, err)
 		wantEqual(t, len(log), 7)
-		wantEqual(t, log[0].Subject+" "+log[0].Action+" "+log[0].Decision, "Ghost/plan kind.apply allow")
+		wantEqual(t, log[0].Subject+" "+log[0].Action+" "+log[0].Decision, "Ghost/plan kind.apply allowed")
 	})
 }
 
@@ -293,13 +293,13 @@ func TestW8References(t *testing.T) {
 // transaction.
 func TestApplySkill(t *testing.T) {
 	var files []string
-	opts := &kinds.Options{ApplySkill: func(ctx context.Context, tx *store.Tx, p account.Principal, in store.Namespace, name string, file []byte, dry bool) (kinds.Outcome, error) {
-		if err := account.Check(p, account.SkillUpload, account.Resource{Owner: account.UserID(in.User()), Group: account.GroupID(in.Group())}); err != nil {
-			return "", err
+	opts := &kinds.Options{ApplySkill: func(ctx context.Context, tx *store.Tx, p account.Principal, f kinds.SkillFile) (kinds.Outcome, []byte, error) {
+		if err := account.Check(p, account.SkillUpload, account.Resource{Owner: account.UserID(f.In.User()), Group: account.GroupID(f.In.Group())}); err != nil {
+			return "", nil, err
 		}
-		files = append(files, string(file))
-		_, err := tx.Skills.Create(ctx, store.Skill{Namespace: in, Name: name, CreatedBy: string(p.User)})
-		return kinds.Created, err
+		files = append(files, string(f.Data))
+		_, err := tx.Skills.Create(ctx, store.Skill{Namespace: f.In, Name: f.Name, CreatedBy: string(p.User)})
+		return kinds.Created, nil, err
 	}}
 	h := newHub(t, sqlite(t), opts)
 	src := "kind: Ghost\nmetadata: {name: g}\nspec: {skills: [x]}\n---\napiVersion: agent.wecode.io/v1\n" + head("Skill")[len("apiVersion: loadout/v1\n"):] +
@@ -438,7 +438,7 @@ func TestRoles(t *testing.T) {
 	log, err := h.db.Audit.List(t.Context(), store.AuditQuery{Actor: string(h.people["reporter"].User), Limit: 500})
 	must(t, err)
 	for _, r := range log {
-		if r.Decision != "deny" {
+		if r.Decision != "denied" {
 			t.Errorf("the reporter was let %s %s", r.Action, r.Subject)
 		}
 	}

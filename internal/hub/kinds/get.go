@@ -77,7 +77,7 @@ func (a actor) read(ctx context.Context, k store.Kind) (*Resource, error) {
 // that is damaged has no spec, and a finding that says so.
 func (r *Registry) List(ctx context.Context, p account.Principal, kind, namespace string, page store.Page) ([]*Resource, string, error) {
 	a := r.actor(p)
-	if err := a.signedIn(account.KindRead); err != nil {
+	if err := account.Check(p, account.KindRead, account.Resource{Shared: true}); err != nil {
 		return nil, "", err
 	}
 	in := a.visible()
@@ -120,7 +120,7 @@ func damaged(k store.Kind, why error) *Resource {
 
 // Referrer is something that names another thing.
 type Referrer struct {
-	Kind      string
+	Kind, ID  string
 	Namespace string // as documents write it
 	Name      string
 	Slot      string // where, as in: ghostRef
@@ -208,7 +208,7 @@ func (a actor) referrers(ctx context.Context, k store.Kind) (by []Referrer, hidd
 			return nil, 0, err
 		case !means:
 		case account.Can(a.p, account.KindRead, resource(from.Namespace, from.CreatedBy)):
-			by = append(by, Referrer{Kind: from.Kind, Namespace: in, Name: from.Name, Slot: ref.Slot})
+			by = append(by, Referrer{Kind: from.Kind, ID: from.ID, Namespace: in, Name: from.Name, Slot: ref.Slot})
 		default:
 			hidden++
 		}
@@ -245,7 +245,7 @@ func (r *Registry) denied(ctx context.Context, p account.Principal, action accou
 	if _, ok := errors.AsType[*account.DeniedError](err); !ok || p.Anonymous() {
 		return err
 	}
-	return errors.Join(err, r.actor(p).decided(ctx, action, "", subject, "deny", nil))
+	return errors.Join(err, r.actor(p).decided(ctx, action, "", subject, "denied", nil))
 }
 
 // Unbind takes a skill out of the selection of a Ghost or Bot, in the transaction in
@@ -286,3 +286,5 @@ func (s *Selection) drop(id, name string) bool {
 	delete(s.SkillRefs, name)
 	return len(s.Skills) < before
 }
+
+func isCorrupt(err error) bool { return errors.Is(err, store.ErrCorrupt) }

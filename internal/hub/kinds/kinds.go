@@ -73,10 +73,11 @@ type Options struct {
 	// Private are the addresses that are not public and that documents may name all
 	// the same.
 	Private []netip.Prefix
-	// ApplySkill makes or changes a skill by its SKILL.md, in the transaction; with
-	// dry it says what it would do. It decides by itself whether the principal may.
-	// Nil refuses documents of skills, which come as packages.
-	ApplySkill func(ctx context.Context, tx *store.Tx, p account.Principal, in store.Namespace, name string, file []byte, dry bool) (Outcome, error)
+	// ApplySkill makes or changes a skill by its SKILL.md, in the transaction, and
+	// returns what the file was before, nil where there was none. It decides by itself
+	// whether the principal may; a [*SkillError] refuses the document. Nil refuses
+	// documents of skills, which come as packages then.
+	ApplySkill func(ctx context.Context, tx *store.Tx, p account.Principal, f SkillFile) (Outcome, []byte, error)
 	// Bus tells other nodes that settings changed; nil leaves them to their poll. The
 	// registry does not close it.
 	Bus bus.Bus

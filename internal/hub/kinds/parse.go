@@ -141,7 +141,7 @@ func (p *parser) metadata(meta, kind *tree.Node) {
 		return
 	}
 	p.doc.Name = name.Text
-	if in != nil && in.Kind != tree.Null {
+	if in != nil && in.Kind != tree.Null && !(in.Scalar() && in.Text == "") {
 		if why := badName(text(in)); why != "" {
 			p.fault("document-namespace", in, "the namespace "+why, "leave it out, or write the name of a group, or public")
 		} else {

@@ -20,6 +20,13 @@ type actor struct {
 
 func (r *Registry) actor(p account.Principal) actor { return actor{r.db.Tables, p} }
 
+// reading is the actor where he looks for what he is about to decide on: that needs no
+// leave for the way in but that for the decision.
+func (a actor) reading() actor {
+	a.p.Scopes |= account.ScopeRead
+	return a
+}
+
 // signedIn fails for somebody who is not.
 func (a actor) signedIn(action account.Action) error {
 	if a.p.Anonymous() {
@@ -61,7 +68,12 @@ func (a actor) namespace(ctx context.Context, written string) (store.Namespace, 
 	return "", fmt.Errorf("namespace %.100q: %w", written, store.ErrNotFound)
 }
 
-// written is how a namespace is written in documents: the contrary of namespace.
+// Written is how documents of somebody write a namespace: the contrary of
+// [Registry.Namespace].
+func (r *Registry) Written(ctx context.Context, p account.Principal, in store.Namespace) (string, error) {
+	return r.actor(p).written(ctx, in)
+}
+
 func (a actor) written(ctx context.Context, in store.Namespace) (string, error) {
 	switch {
 	case in == store.UserNamespace(string(a.p.User)):

@@ -186,7 +186,7 @@ func (s *Secrets) Grant(ctx context.Context, p account.Principal, o Owner, name 
 				return nil, err
 			}
 		}
-		is, err := a.digest(ctx, to)
+		is, err := a.reading().digest(ctx, to)
 		if err != nil {
 			return nil, err
 		}

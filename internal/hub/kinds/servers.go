@@ -27,8 +27,9 @@ type Server struct {
 	// By is who applied it as it is now.
 	By string
 	// Review is what a person said of its digest, "" where nobody has to: it is
-	// reached by a URL, or the operator's own.
-	Review store.Review
+	// reached by a URL, or the operator's own. Reviewer is who said it, with a note.
+	Review         store.Review
+	Reviewer, Note string
 }
 
 // Sandboxed reports whether its command, where it has one, has to run in the sandbox.
@@ -118,9 +119,11 @@ func (a actor) defined(ctx context.Context, res *Resource) ([]Server, error) {
 		c.Owner = fmt.Sprintf("%s %s (%s)", res.Kind, res.Name, res.ID)
 		s := Server{Config: c, Kind: res.Kind, ID: res.ID, In: res.In, By: res.ServersBy}
 		if c.Command != "" {
-			if s.Review, err = a.reviewed(ctx, s.Subject()); err != nil {
+			said, err := a.reviewed(ctx, s.Subject())
+			if err != nil {
 				return nil, err
 			}
+			s.Review, s.Reviewer, s.Note = said.Decision, said.By, said.Note
 		}
 		out = append(out, s)
 	}
@@ -137,16 +140,16 @@ type review struct {
 }
 
 // reviewed is what was said of a digest.
-func (a actor) reviewed(ctx context.Context, d policy.Digest) (store.Review, error) {
+func (a actor) reviewed(ctx context.Context, d policy.Digest) (review, error) {
 	found, err := a.Grants.Find(ctx, reviewer, string(d), "", time.Now())
 	if err != nil || len(found) == 0 {
-		return store.Pending, err
+		return review{Decision: store.Pending}, err
 	}
 	var v review
 	if err := json.Unmarshal(found[0].Data, &v); err != nil {
-		return "", fmt.Errorf("review of %s: %w: %w", d.Short(), store.ErrCorrupt, err)
+		return v, fmt.Errorf("review of %s: %w: %w", d.Short(), store.ErrCorrupt, err)
 	}
-	return v.Decision, nil
+	return v, nil
 }
 
 // MaxNote bounds the words of a reviewer, in bytes.
@@ -162,7 +165,7 @@ func (r *Registry) Review(ctx context.Context, p account.Principal, of Subject, 
 	}
 	err := r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}
-		s, err := a.server(ctx, of)
+		s, err := a.reading().server(ctx, of)
 		if err != nil {
 			return err
 		}
@@ -180,7 +183,7 @@ func (r *Registry) Review(ctx context.Context, p account.Principal, of Subject, 
 		if err != nil {
 			return err
 		}
-		return a.decided(ctx, account.SkillReview, s.In, of.String(), string(decision), map[string]any{"digest": digest})
+		return a.record(ctx, account.SkillReview, s.In, of.String(), map[string]any{"digest": digest, "review": decision})
 	})
 	return r.denied(ctx, p, account.SkillReview, of.String(), err)
 }

@@ -33,11 +33,16 @@ func (l *Library) manifest(ctx context.Context, v store.Version) (skill.Manifest
 
 // bundle is the files of a version. ctx bounds the reading of all of them.
 func (l *Library) bundle(ctx context.Context, name string, v store.Version) (*skill.Bundle, error) {
+	return l.bundleBy(ctx, name, v, func(f skill.File) ([]byte, error) { return l.files.read(ctx, f.SHA256, f.Size) })
+}
+
+// bundleBy is bundle where read reads each of the files.
+func (l *Library) bundleBy(ctx context.Context, name string, v store.Version, read func(skill.File) ([]byte, error)) (*skill.Bundle, error) {
 	files, err := l.manifest(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTree(files, func(f skill.File) ([]byte, error) { return l.files.read(ctx, f.SHA256, f.Size) })
+	t, err := newTree(files, read)
 	if err != nil {
 		return nil, fmt.Errorf("the files of version %d of skill %q: %w", v.Number, v.SkillID, err)
 	}

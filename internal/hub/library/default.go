@@ -32,10 +32,10 @@ const MaxDefaults = 200
 
 func (e Exception) check() error {
 	if e.Type != "mode" && e.Type != "agent" && e.Type != "project" {
-		return fmt.Errorf("%w: %.40q is no kind of exception; write mode, agent or project", ErrInvalid, e.Type)
+		return invalid("%.40q is no kind of exception; write mode, agent or project", e.Type)
 	}
 	if e.Value == "" || len(e.Value) > 128 {
-		return fmt.Errorf("%w: the value of an exception has 1 to 128 bytes", ErrInvalid)
+		return invalid("the value of an exception has 1 to 128 bytes")
 	}
 	return nil
 }
@@ -46,7 +46,7 @@ func (e Exception) check() error {
 // is [ErrTooMany].
 func (l *Library) SetDefault(ctx context.Context, p account.Principal, d Default) error {
 	if len(d.Exceptions) > maxExceptions {
-		return fmt.Errorf("%w: there are %d exceptions, more than %d", ErrInvalid, len(d.Exceptions), maxExceptions)
+		return invalid("there are %d exceptions, more than %d", len(d.Exceptions), maxExceptions)
 	}
 	for _, e := range d.Exceptions {
 		if err := e.check(); err != nil {
@@ -69,7 +69,7 @@ func (l *Library) SetDefault(ctx context.Context, p account.Principal, d Default
 			return nil, err
 		}
 		if !slices.ContainsFunc(reach, func(n Namespace) bool { return slices.Contains(h.listings, n) }) {
-			return nil, fmt.Errorf("%w: skill %q is not published there; publish it first", ErrInvalid, h.Name)
+			return nil, invalid("skill %q is not published there; publish it first", h.Name)
 		}
 		return d, addDefault(ctx, tx, store.Default{
 			Namespace: d.Namespace, SkillID: d.SkillID, Preload: d.Preload, Exceptions: exceptions, CreatedBy: string(p.User),
@@ -136,7 +136,8 @@ type removedDefault struct {
 	Removed bool `json:"removed_default"`
 }
 
-// Defaults returns the defaults of a namespace whose skills the principal sees.
+// Defaults returns the defaults of a namespace, by the id of the skill: also those whose
+// skills are not seen any more, which can be removed.
 func (l *Library) Defaults(ctx context.Context, p account.Principal, in Namespace) ([]Default, error) {
 	if err := inPlace(p, account.SkillRead, in); err != nil {
 		return nil, err

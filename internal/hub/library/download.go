@@ -19,6 +19,7 @@ type Archive struct {
 
 	bundle *skill.Bundle
 	folder string
+	failed error // why a file could not be read
 }
 
 // Download returns the package of a version, 0 being the current one, without reading a
@@ -33,34 +34,50 @@ func (l *Library) Download(ctx context.Context, p account.Principal, id string, 
 	if err != nil {
 		return nil, err
 	}
-	b, err := l.bundle(ctx, h.Name, v)
+	a := &Archive{
+		Name: h.Name, FileName: fmt.Sprintf("%s-%d.zip", h.Name, v.Number), ETag: `"` + v.Digest + `"`,
+		Version: newVersion(v, v.Number == h.Number), folder: h.Name,
+	}
+	a.bundle, err = l.bundleBy(ctx, h.Name, v, func(f skill.File) ([]byte, error) {
+		data, err := l.files.read(ctx, f.SHA256, f.Size)
+		if err != nil {
+			a.failed = fmt.Errorf("file %q: %w", f.Path, err)
+		}
+		return data, err
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &Archive{
-		Name: h.Name, FileName: fmt.Sprintf("%s-%d.zip", h.Name, v.Number), ETag: `"` + v.Digest + `"`,
-		Version: newVersion(v, v.Number == h.Number), bundle: b, folder: h.Name,
-	}, nil
+	return a, nil
 }
 
-// WriteTo writes the package. Each file is checked as it is read; on an error what was
-// written is no package.
+// WriteTo writes the package. Each file is read and checked before anything is written;
+// on an error what was written is no package.
 func (a *Archive) WriteTo(w io.Writer) (int64, error) {
-	n := &counted{w: w}
-	_, _, err := skill.WriteZIP(n, a.bundle.FS, a.folder)
-	return n.n, err
+	out := &packing{to: w, of: a}
+	_, _, err := skill.WriteZIP(out, a.bundle.FS, a.folder)
+	if a.failed != nil { // which packing takes for a file that is not to be packed
+		err = a.failed
+	}
+	return out.n, err
 }
 
 // Close lets go of the files.
 func (a *Archive) Close() error { return a.bundle.Close() }
 
-type counted struct {
-	w io.Writer
-	n int64
+// packing counts what is written of an archive, and ends it at the first file that cannot
+// be read.
+type packing struct {
+	to io.Writer
+	of *Archive
+	n  int64
 }
 
-func (c *counted) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
+func (w *packing) Write(p []byte) (int, error) {
+	if w.of.failed != nil {
+		return 0, w.of.failed
+	}
+	n, err := w.to.Write(p)
+	w.n += int64(n)
 	return n, err
 }

@@ -3,7 +3,6 @@ package library
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -90,7 +89,7 @@ func (l *Library) look(ctx context.Context, user account.UserID, at remote.Locat
 	defer done()
 	offer, err := l.client(user, lookTime).Look(ctx, at)
 	if err != nil {
-		return err
+		return ofPlace(err)
 	}
 	defer offer.Close()
 	return f(offer)
@@ -159,7 +158,7 @@ func (i *Imported) skip(id, name, dir, reason string) {
 func (l *Library) Import(ctx context.Context, p account.Principal, in Namespace, source string, c Choice) (*Imported, error) {
 	out := newImported()
 	if n := max(len(c.Dirs), len(c.Overwrite)); n > maxOffered {
-		return out, fmt.Errorf("%w: %d skills are chosen, more than %d", ErrInvalid, n, maxOffered)
+		return out, invalid("%d skills are chosen, more than %d", n, maxOffered)
 	}
 	err := l.visit(ctx, p, in, source, c.Commit, func(offer *remote.Offer) error {
 		at, err := l.parsePlace(source)
@@ -256,7 +255,7 @@ func isOfSkill(err error) bool {
 func (l *Library) withOffered(ctx context.Context, offer *remote.Offer, s remote.Skill, f func(*content) error) error {
 	b, err := offer.Open(ctx, s)
 	if err != nil {
-		return err
+		return ofPlace(err)
 	}
 	defer b.Close()
 	done, err := turn(ctx, l.turns)

@@ -3,13 +3,14 @@ package library
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
 // Publish shows a skill in another namespace too, a group's or the public one, where the
-// principal may upload. A namespace that has a skill of that name is [ErrExists].
+// principal may upload. A namespace that has another skill of that name is [ErrExists].
 func (l *Library) Publish(ctx context.Context, p account.Principal, id string, in Namespace) error {
 	if err := l.checkPlace(ctx, p, account.SkillUpload, in, id); err != nil {
 		return err
@@ -18,6 +19,9 @@ func (l *Library) Publish(ctx context.Context, p account.Principal, id string, i
 		return fmt.Errorf("%w: a skill is published to a group, or to everybody", ErrInvalid)
 	}
 	return l.change(ctx, p, account.SkillPublish, id, func(tx *store.Tx, h *held) (any, error) {
+		if slices.Contains(h.listings, in) {
+			return published{h.Name, in, nil}, nil
+		}
 		return published{h.Name, in, nil}, tx.Skills.Publish(ctx, id, in, string(p.User))
 	})
 }

@@ -18,10 +18,10 @@ type Score = store.Score
 // he thought before: 1 to 5 stars, and at most 8 KiB of words.
 func (l *Library) Rate(ctx context.Context, p account.Principal, id string, stars int, words string) error {
 	if stars < 1 || stars > 5 {
-		return fmt.Errorf("%w: a rating has 1 to 5 stars", ErrInvalid)
+		return invalid("a rating has 1 to 5 stars")
 	}
 	if len(words) > maxWords {
-		return fmt.Errorf("%w: the review has more than %d bytes", ErrInvalid, maxWords)
+		return invalid("the review has more than %d bytes", maxWords)
 	}
 	return l.change(ctx, p, account.SkillRate, id, func(tx *store.Tx, h *held) (any, error) {
 		r := store.Rating{SkillID: id, UserID: string(p.User), Stars: int64(stars), Review: words}

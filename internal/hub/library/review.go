@@ -13,13 +13,16 @@ const maxWords = 8 << 10
 
 // Decision is what a reviewer says about the code of a version.
 type Decision struct {
+	// Number is that of the version, which then has to have the digest; 0 is whichever has it.
+	Number int64  `json:"-"`
 	Digest string `json:"digest"` // of the version, as the reviewer saw it
 	Review Review `json:"review"` // Approved or Rejected; Pending takes a decision back
 	Note   string `json:"note"`   // for those who uploaded and use it
 }
 
 // Decide keeps a decision about the files of one digest of a skill. Who uploaded them
-// does not review them, unless he is an admin.
+// does not review them, unless he is an admin. A number that is not that of the digest is
+// [ErrConflict].
 func (l *Library) Decide(ctx context.Context, p account.Principal, id string, d Decision) error {
 	if d.Review != Approved && d.Review != Rejected && d.Review != Pending {
 		return fmt.Errorf("%w: %.40q is no decision; write approved, rejected or pending", ErrInvalid, string(d.Review))
@@ -35,6 +38,9 @@ func (l *Library) Decide(ctx context.Context, p account.Principal, id string, d 
 		return h.check(p, account.SkillReview, v.CreatedBy)
 	}
 	return l.changeIf(ctx, p, account.SkillReview, id, may, func(tx *store.Tx, h *held) (any, error) {
+		if d.Number != 0 && d.Number != v.Number {
+			return nil, fmt.Errorf("%w: the digest is that of version %d, not of %d", ErrConflict, v.Number, d.Number)
+		}
 		if err := tx.Versions.Decide(ctx, id, d.Digest, d.Review, string(p.User), d.Note); err != nil {
 			return nil, err
 		}
@@ -66,7 +72,7 @@ func (l *Library) Waiting(ctx context.Context, p account.Principal, in []Namespa
 		out[i] = newVersion(v, false)
 		s, err := l.db.Skills.Get(ctx, v.SkillID)
 		if err == nil {
-			out[i].Current = s.Number == v.Number
+			out[i].Name, out[i].Namespace, out[i].Current = s.Name, s.Namespace, s.Number == v.Number
 		} else if !isNotFound(err) {
 			return nil, "", err
 		}

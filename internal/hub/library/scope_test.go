@@ -173,7 +173,9 @@ func TestPublishedSkillsAreSeenThere(t *testing.T) {
 		_, err := w.lib.Skill(w.ctx, w.bob, s.ID)
 		wantError(t, err, library.ErrNotFound)
 		mustDo(t, w.lib.Publish(w.ctx, w.ada, s.ID, w.team))
-		wantError(t, w.lib.Publish(w.ctx, w.ada, s.ID, w.team), library.ErrExists)
+		mustDo(t, w.lib.Publish(w.ctx, w.ada, s.ID, w.team)) // it is there
+		other := w.upload(w.root, own(w.root), "pdf", "another")
+		wantError(t, w.lib.Publish(w.ctx, w.root, other.ID, w.team), library.ErrExists)
 		wantDenied(t, w.lib.Publish(w.ctx, w.ada, s.ID, store.Public))
 		wantError(t, w.lib.Publish(w.ctx, w.root, s.ID, own(w.root)), library.ErrInvalid)
 		seen := must(w.lib.Skill(w.ctx, w.bob, s.ID))(t)

@@ -98,6 +98,8 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) ([]*Sk
 	if err != nil {
 		return nil, "", err
 	}
+	// Of a question for all that is reached, as of no namespace by name, each is asked for.
+	rows = slices.DeleteFunc(rows, func(s store.Skill) bool { return s.Hidden && !manages(p, s) })
 	if !q.Shadowed && len(in) > 1 && len(rows) > 0 {
 		if err := l.shelf.refresh(ctx); err != nil {
 			return nil, "", err
@@ -109,6 +111,13 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) ([]*Sk
 		out[i] = newSkill(s, nil)
 	}
 	return out, next, nil
+}
+
+// manages reports whether a principal sees a skill though it is hidden.
+func manages(p account.Principal, s store.Skill) bool {
+	at := place(s.Namespace, s.CreatedBy)
+	at.Hidden = true
+	return account.Can(p, account.SkillRead, at)
 }
 
 // reached are the namespaces of a question, each of which the principal may read.

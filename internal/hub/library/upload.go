@@ -149,30 +149,35 @@ func (l *Library) free(ctx context.Context, in Namespace, name string) error {
 // create adds a skill with its first version.
 func (l *Library) create(ctx context.Context, p account.Principal, in Namespace, c *content, from *Source) (string, error) {
 	var id string
-	err := l.db.Tx(ctx, func(tx *store.Tx) error {
-		s, err := tx.Skills.Create(ctx, store.Skill{
-			Namespace: in, Name: c.skill.Name, CreatedBy: string(p.User), Origin: from.origin(), Source: from.json(),
-		})
-		if err != nil {
-			return err
-		}
-		id = s.ID
-		v, err := l.addVersion(ctx, tx, p, s.ID, c, from)
-		if err != nil {
-			return err
-		}
-		if in == store.UserNamespace(string(p.User)) {
-			if err := addDefault(ctx, tx, store.Default{Namespace: in, SkillID: s.ID, CreatedBy: string(p.User)}); err != nil && !errors.Is(err, ErrTooMany) {
-				return err
-			}
-		}
-		return record(ctx, tx.Audit, p, account.SkillUpload, in, s.ID, "allowed", uploaded{s.Name, v.Number, v.Digest, from})
+	err := l.db.Tx(ctx, func(tx *store.Tx) (err error) {
+		id, err = l.createIn(ctx, tx, p, in, c, from)
+		return err
 	})
 	if err != nil {
 		return "", err
 	}
 	l.changed()
 	return id, nil
+}
+
+// createIn is create in a transaction, after which others are to be told.
+func (l *Library) createIn(ctx context.Context, tx *store.Tx, p account.Principal, in Namespace, c *content, from *Source) (string, error) {
+	s, err := tx.Skills.Create(ctx, store.Skill{
+		Namespace: in, Name: c.skill.Name, CreatedBy: string(p.User), Origin: from.origin(), Source: from.json(),
+	})
+	if err != nil {
+		return "", err
+	}
+	v, err := l.addVersion(ctx, tx, p, s.ID, c, from)
+	if err != nil {
+		return "", err
+	}
+	if in == store.UserNamespace(string(p.User)) {
+		if err := addDefault(ctx, tx, store.Default{Namespace: in, SkillID: s.ID, CreatedBy: string(p.User)}); err != nil && !errors.Is(err, ErrTooMany) {
+			return "", err
+		}
+	}
+	return s.ID, record(ctx, tx.Audit, p, account.SkillUpload, in, s.ID, "allowed", uploaded{s.Name, v.Number, v.Digest, from})
 }
 
 // uploaded is what the audit log says of new files.
@@ -187,25 +192,28 @@ type uploaded struct {
 func (l *Library) extend(ctx context.Context, p account.Principal, id string, c *content, from *Source) (int64, error) {
 	var number int64
 	err := l.change(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *held) (any, error) {
-		if err := c.isOf(h); err != nil {
-			return nil, err
-		}
-		v, err := l.addVersion(ctx, tx, p, id, c, from)
-		if err != nil {
-			return nil, err
-		}
+		v, err := l.extendIn(ctx, tx, p, h, c, from)
 		number = v.Number
-		if from != nil {
-			if err := tx.Skills.Update(ctx, id, from.origin(), from.json()); err != nil {
-				return nil, err
-			}
-		}
-		if err := l.tellUsers(ctx, tx, p, h, v); err != nil {
-			return nil, err
-		}
-		return uploaded{h.Name, v.Number, v.Digest, from}, nil
+		return uploaded{h.Name, v.Number, v.Digest, from}, err
 	})
 	return number, err
+}
+
+// extendIn is extend in a transaction that records it.
+func (l *Library) extendIn(ctx context.Context, tx *store.Tx, p account.Principal, h *held, c *content, from *Source) (store.Version, error) {
+	if err := c.isOf(h); err != nil {
+		return store.Version{}, err
+	}
+	v, err := l.addVersion(ctx, tx, p, h.ID, c, from)
+	if err != nil {
+		return v, err
+	}
+	if from != nil {
+		if err := tx.Skills.Update(ctx, h.ID, from.origin(), from.json()); err != nil {
+			return v, err
+		}
+	}
+	return v, l.tellUsers(ctx, tx, p, h, v)
 }
 
 // addVersion adds a version whose files are kept, and makes it the current one.

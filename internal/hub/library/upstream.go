@@ -24,7 +24,7 @@ func (l *Library) Update(ctx context.Context, p account.Principal, in Namespace,
 		return nil, err
 	}
 	if len(ids) > maxUpdated {
-		return nil, fmt.Errorf("%w: %d skills, more than %d", ErrInvalid, len(ids), maxUpdated)
+		return nil, invalid("%d skills, more than %d", len(ids), maxUpdated)
 	}
 	out := newImported()
 	skills, err := l.imported(ctx, p, in, ids, out)
@@ -56,14 +56,14 @@ func (l *Library) imported(ctx context.Context, p account.Principal, in Namespac
 		}
 	}
 	for _, id := range ids {
-		s, err := l.Skill(ctx, p, id)
-		if err == nil && s.Namespace != in {
+		h, err := l.held(ctx, &l.db.Tables, id)
+		if err == nil && (h.Namespace != in || !h.seen(p)) {
 			err = notFound(id)
 		}
 		if err != nil {
 			return nil, err
 		}
-		take(s)
+		take(newSkill(h.Skill, nil))
 	}
 	for page := (store.Page{Limit: store.MaxPage}); len(ids) == 0; {
 		rows, next, err := l.db.Skills.List(ctx, store.SkillQuery{In: []Namespace{in}, Hidden: true, Page: page})
@@ -184,7 +184,7 @@ func (l *Library) Pin(ctx context.Context, p account.Principal, id string, pinne
 	return l.change(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *held) (any, error) {
 		from := readSource(h.Source)
 		if from == nil {
-			return nil, fmt.Errorf("%w: skill %q was uploaded, not imported", ErrInvalid, h.Name)
+			return nil, invalid("skill %q was uploaded, not imported", h.Name)
 		}
 		from.Pinned = pinned
 		return pin{h.Name, pinned}, tx.Skills.Update(ctx, id, from.origin(), from.json())
@@ -210,7 +210,7 @@ func (l *Library) Upgrade(ctx context.Context, p account.Principal, id string, o
 	}
 	from := readSource(h.Source)
 	if from == nil {
-		return nil, fmt.Errorf("%w: skill %q was uploaded, not imported", ErrInvalid, h.Name)
+		return nil, invalid("skill %q was uploaded, not imported", h.Name)
 	}
 	v, err := l.row(ctx, h, 0)
 	if err != nil {
@@ -226,7 +226,7 @@ func (l *Library) Upgrade(ctx context.Context, p account.Principal, id string, o
 		out.Commit = offer.Revision.Commit
 		i := slices.IndexFunc(offer.Skills, func(s remote.Skill) bool { return s.Dir == from.Dir })
 		if i < 0 {
-			return fmt.Errorf("skill %q is not at its place any more: %w", h.Name, ErrNotFound)
+			return ofPlace(&remote.NotFoundError{What: fmt.Sprintf("skill in %q at %s any more", from.Dir, from.at())})
 		}
 		return l.withOffered(ctx, offer, offer.Skills[i], func(c *content) (err error) {
 			out.Diff, err = skilldiff.Compare(ctx, old.FS, c.fsys, diffOptions(o, h.Name))

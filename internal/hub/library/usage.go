@@ -35,20 +35,60 @@ func (l *Library) UsageDays(ctx context.Context, p account.Principal, id string,
 	return l.db.Usage.Days(ctx, id, since)
 }
 
+// Used is how much a skill was used, with what it is.
+type Used struct {
+	*Skill
+	Use
+}
+
+// UsedIn returns how much each of the skills that namespaces list was used since the day of
+// a time, by name, also those that were not, and how to ask for more. Of each namespace
+// the principal may know the usage; none is all those of which he does.
+func (l *Library) UsedIn(ctx context.Context, p account.Principal, in []Namespace, since time.Time, page store.Page) ([]Used, string, error) {
+	in, err := measured(p, in)
+	if err != nil {
+		return nil, "", err
+	}
+	rows, next, err := l.db.Skills.List(ctx, store.SkillQuery{In: in, Hidden: true, Page: page})
+	if err != nil {
+		return nil, "", err
+	}
+	ids := make([]string, len(rows))
+	for i, s := range rows {
+		ids[i] = s.ID
+	}
+	uses, err := l.db.Usage.Sum(ctx, ids, since)
+	if err != nil {
+		return nil, "", err
+	}
+	out := make([]Used, len(rows))
+	for i, s := range rows {
+		out[i] = Used{newSkill(s, nil), uses[s.ID]}
+	}
+	return out, next, nil
+}
+
+// measured are namespaces of which the principal may know the usage: those that are
+// asked for, or, where none is, all.
+func measured(p account.Principal, in []Namespace) ([]Namespace, error) {
+	for _, n := range in {
+		if err := inPlace(p, account.UsageRead, n); err != nil {
+			return nil, err
+		}
+	}
+	if len(in) > 0 {
+		return in, nil
+	}
+	return namespaces(p, account.UsageRead)
+}
+
 // Unused returns the skills of namespaces that are there for longer than since and were
 // not used after its day, by id, and how to ask for more. Of each namespace the
 // principal may know the usage; none is all those of which he does.
 func (l *Library) Unused(ctx context.Context, p account.Principal, in []Namespace, since time.Time, page store.Page) ([]*Skill, string, error) {
-	for _, n := range in {
-		if err := inPlace(p, account.UsageRead, n); err != nil {
-			return nil, "", err
-		}
-	}
-	if len(in) == 0 {
-		var err error
-		if in, err = namespaces(p, account.UsageRead); err != nil {
-			return nil, "", err
-		}
+	in, err := measured(p, in)
+	if err != nil {
+		return nil, "", err
 	}
 	rows, next, err := l.db.Usage.Unused(ctx, in, since, page)
 	if err != nil {

@@ -16,8 +16,10 @@ import (
 // Version is one state of a skill's files.
 type Version struct {
 	SkillID     string             `json:"skill_id"`
-	Number      int64              `json:"number"`            // 1 is the first
-	Label       string             `json:"version,omitempty"` // as its author calls it
+	Name        string             `json:"name,omitempty"`      // of the skill; in lists of one skill it is left out
+	Namespace   Namespace          `json:"namespace,omitempty"` // of the skill, as its name
+	Number      int64              `json:"number"`              // 1 is the first
+	Label       string             `json:"version,omitempty"`   // as its author calls it
 	Digest      string             `json:"digest"`
 	Current     bool               `json:"current"`
 	Description string             `json:"description"`

@@ -17,6 +17,8 @@ var ErrFull = errors.New("too much waits for its turn; try again later")
 
 // Queue shares places between users. It is safe for concurrent use.
 type Queue struct {
+	places, most int // that there are, and for how many more that wait
+
 	mu      sync.Mutex // guards what follows
 	free    int
 	room    int // for how many more that wait
@@ -37,7 +39,14 @@ func New(places, waiting int) *Queue {
 	if places < 1 {
 		panic("queue: no places")
 	}
-	return &Queue{free: places, room: max(waiting, 0), users: map[string]*line{}}
+	return &Queue{places: places, most: max(waiting, 0), free: places, room: max(waiting, 0), users: map[string]*line{}}
+}
+
+// State is how many places are taken, and how many wait for one.
+func (q *Queue) State() (taken, waiting int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.places - q.free, q.most - q.room
 }
 
 // Enter waits for a place, and returns how to leave it, which has to be called and may

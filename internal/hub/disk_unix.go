@@ -1,0 +1,15 @@
+//go:build linux || darwin
+
+package hub
+
+import "golang.org/x/sys/unix"
+
+// diskFree is how many bytes may still be written where a directory is, as far as the
+// system says.
+func diskFree(dir string) (free uint64, known bool) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, false
+	}
+	return st.Bavail * uint64(st.Bsize), true
+}

@@ -1,0 +1,39 @@
+package hub
+
+import (
+	"context"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/internal/hub/kinds"
+)
+
+// ChangeChat has conversations run in another way. Nothing was asked of them as yet.
+func (h *Hub) ChangeChat(change func(o *chat.Options)) error {
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	err := h.chat.Close(ctx)
+	o := chat.Options{Setup: h.kits.Setup, Principal: h.principal, Bus: h.bus, Logger: h.log}
+	change(&o)
+	h.chat = chat.New(h.db, o)
+	return err
+}
+
+// Chat has the conversations of a hub.
+func (h *Hub) Chat() *chat.Engine { return h.chat }
+
+// Kinds are those of a hub.
+func (h *Hub) Kinds() *kinds.Registry { return h.kinds }
+
+// BoundStreams sets other bounds for what stays open.
+func (h *Hub) BoundStreams(each, all int, beat, slow time.Duration) {
+	for _, c := range []*crowd{h.streams, h.sockets} {
+		c.each, c.all, c.beat, c.slow = each, all, beat, slow
+	}
+}
+
+// Streams is how many streams of events and WebSockets are open.
+func (h *Hub) Streams() (events, sockets int) { return h.streams.count(), h.sockets.count() }
+
+// EndStreams is what a hub that ends does with them.
+func (h *Hub) EndStreams() { h.endStreams() }

@@ -1,0 +1,306 @@
+package hub_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/seal"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
+	"github.com/loadout-dev/loadout/remote/remotetest"
+)
+
+// thisMachine are addresses that a hub of these tests imports from, as there are no others.
+var thisMachine = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+
+// importer is a hub that imports from this machine.
+func importer(t testing.TB) *node {
+	t.Helper()
+	return start(t, hub.Options{First: &hub.First{Name: "root", Password: secret}, Accounts: true, Private: thisMachine})
+}
+
+// importers runs a test with such a hub on each database.
+func importers(t *testing.T, test func(t *testing.T, n *node)) {
+	for name, address := range map[string]func(testing.TB) string{"SQLite": storetest.SQLite, "PostgreSQL": storetest.Postgres} {
+		t.Run(name, func(t *testing.T) {
+			test(t, start(t, hub.Options{First: &hub.First{Name: "root", Password: secret}, Accounts: true, Private: thisMachine, Database: address(t), Keys: []seal.Key{seal.NewKey()}}))
+		})
+	}
+}
+
+// change is what became of a skill.
+type change struct{ ID, Name, Dir, Reason string }
+
+type outcome struct{ Created, Updated, Skipped []change }
+
+// texts are what became of skills, with the reason where it is one.
+func (o outcome) texts() map[string][]string {
+	out := map[string][]string{}
+	for kind, all := range map[string][]change{"created": o.Created, "updated": o.Updated, "skipped": o.Skipped} {
+		for _, c := range all {
+			out[kind] = append(out[kind], strings.TrimSuffix(c.Name+": "+c.Reason, ": "))
+		}
+	}
+	return out
+}
+
+func imported(t testing.TB, c caller, path string, body any) outcome {
+	t.Helper()
+	var out outcome
+	c.send(t, "POST", path, body).want(t, 200).into(t, &out)
+	return out
+}
+
+func wantOutcome(t testing.TB, got, want any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("got + and want -:\n%s", diff)
+	}
+}
+
+type offer struct {
+	Source, Ref, Commit string
+	Skills              []struct {
+		Dir, Name string
+		Here      *struct{ ID string }
+		Same      bool
+		Problem   string
+	}
+}
+
+// W29: look, choose, overwrite, and what became of each; then one and all are updated from
+// their place, and those who look after them are told, with what would change.
+func TestW29ImportFromGit(t *testing.T) {
+	importers(t, func(t *testing.T, n *node) {
+		root := n.signIn(t, "root", secret)
+		_, ada := n.newUser(t, root, "ada")
+		g := remotetest.NewGit(t)
+		first := g.Commit(map[string]string{
+			"skills/pdf/SKILL.md": skillText("pdf", "One."), "skills/docx/SKILL.md": skillText("docx", "One."), "skills/xlsx/SKILL.md": skillText("xlsx", "One."),
+		})
+		ada.send(t, "POST", "/api/v1/skills", zipped(t, "pdf", "Mine.")).want(t, 201)
+
+		var o offer
+		ada.send(t, "POST", "/api/v1/skills/import/look", map[string]string{"source": g.URL}).want(t, 200).into(t, &o)
+		var seen []string
+		for _, s := range o.Skills {
+			seen = append(seen, fmt.Sprintf("%s %t %t%s", s.Dir, s.Here != nil, s.Same, s.Problem))
+		}
+		wantOutcome(t, seen, []string{"skills/docx false false", "skills/pdf true false", "skills/xlsx false false"})
+		if o.Commit != first || o.Ref != "refs/heads/main" {
+			t.Errorf("the offer is %+v", o)
+		}
+
+		both := map[string]any{"source": o.Source, "commit": o.Commit, "dirs": []string{"skills/pdf", "skills/docx"}}
+		wantOutcome(t, imported(t, ada, "/api/v1/skills/import", both).texts(),
+			map[string][]string{"created": {"docx"}, "skipped": {"pdf: there is a skill of that name; name it to be overwritten"}})
+		both["overwrite"] = []string{"pdf", "docx"}
+		done := imported(t, ada, "/api/v1/skills/import", both)
+		wantOutcome(t, done.texts(), map[string][]string{"updated": {"pdf"}, "skipped": {"docx: it is as it is there"}})
+		pdf := done.Updated[0].ID
+
+		wantOutcome(t, imported(t, ada, "/api/v1/skills/update", map[string]string{}).texts(),
+			map[string][]string{"skipped": {"docx: it is as it is there", "pdf: it is as it is there"}})
+		second := g.Push(remotetest.Change{Files: map[string]string{"skills/pdf/SKILL.md": skillText("pdf", "Two.")}, Remove: []string{"skills/docx"}})
+		var upgrade struct {
+			Commit string
+			Diff   struct{ Instructions string }
+		}
+		ada.send(t, "GET", "/api/v1/skills/"+pdf+"/upgrade", nil).want(t, 200).into(t, &upgrade)
+		if upgrade.Commit != second || !strings.Contains(upgrade.Diff.Instructions, "-One.\n+Two.") {
+			t.Errorf("the upgrade is %+v", upgrade)
+		}
+		ada.send(t, "GET", "/api/v1/skills/"+done.Skipped[0].ID+"/upgrade", nil).wantProblem(t, 422, "source_not_found")
+		wantOutcome(t, imported(t, ada, "/api/v1/skills/update", map[string]any{"ids": []string{pdf}}).texts(), map[string][]string{"updated": {"pdf"}})
+		wantOutcome(t, imported(t, ada, "/api/v1/skills/update", map[string]string{}).texts(),
+			map[string][]string{"skipped": {"docx: it is not there any more", "pdf: it is as it is there"}})
+
+		var records struct {
+			Items []struct{ Action, Decision, Subject string }
+		}
+		root.send(t, "GET", "/api/v1/audit?subject="+pdf, nil).want(t, 200).into(t, &records)
+		var did []string
+		for _, r := range records.Items {
+			did = append(did, r.Action+" "+r.Decision)
+		}
+		wantOutcome(t, did, []string{"skill.change allowed", "skill.change allowed", "skill.change allowed", "skill.upload allowed"})
+	})
+}
+
+// B11: a repository, a directory of one, a branch in the source or beside it, an archive, and
+// what a site publishes; each skill knows where it is from.
+func TestB11Sources(t *testing.T) {
+	n := importer(t)
+	root := n.signIn(t, "root", secret)
+	g := remotetest.NewGit(t)
+	g.Commit(map[string]string{"a/one/SKILL.md": skillText("one", "Main."), "b/two/SKILL.md": skillText("two", "Main.")})
+	g.Push(remotetest.Change{Branch: "dev", Files: map[string]string{"c/three/SKILL.md": skillText("three", "Dev.")}})
+	x := remotetest.NewIndex(t, fstest.MapFS{"four/SKILL.md": {Data: []byte(skillText("four", "Site."))}, "four/a.txt": {Data: []byte("a")}})
+	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, zipOf(t, "five", skillFiles("five", "Archive.")))
+	}))
+	t.Cleanup(files.Close)
+	for _, tt := range []struct {
+		source, ref string
+		names       []string
+		kind        string
+	}{
+		{g.URL, "", []string{"one", "two"}, "git"},
+		{g.URL + "//a", "", []string{"one"}, "git"},
+		{g.URL + "//c@dev", "", []string{"three"}, "git"},
+		{g.URL + "//c", "dev", []string{"three"}, "git"},
+		{g.URL + "//c@main", "refs/heads/dev", []string{"three"}, "git"},
+		{x.URL, "", []string{"four"}, "index"},
+		{files.URL + "/five.zip", "", []string{"five"}, "archive"},
+	} {
+		request := map[string]any{"source": tt.source, "ref": tt.ref}
+		var o offer
+		root.send(t, "POST", "/api/v1/skills/import/look", request).want(t, 200).into(t, &o)
+		var names []string
+		for _, s := range o.Skills {
+			names = append(names, s.Name)
+		}
+		wantOutcome(t, names, tt.names)
+		for _, c := range imported(t, root, "/api/v1/skills/import", map[string]string{"source": o.Source, "commit": o.Commit}).Created {
+			var s struct {
+				Source struct{ Kind, URL, Commit string }
+			}
+			root.send(t, "GET", "/api/v1/skills/"+c.ID, nil).want(t, 200).into(t, &s)
+			if s.Source.Kind != tt.kind || s.Source.Commit != o.Commit {
+				t.Errorf("%s is from %+v", c.Name, s.Source)
+			}
+		}
+	}
+	root.send(t, "POST", "/api/v1/skills/import/look", map[string]string{"source": x.URL, "ref": "main"}).wantProblem(t, 422, "invalid")
+}
+
+// B12, W29: what is private is shown to who keeps a credential for its host, and to nobody
+// else; the credential is nowhere to be read.
+func TestB12PrivateRepository(t *testing.T) {
+	importers(t, func(t *testing.T, n *node) {
+		const token = "tok-3n-of-the-host"
+		root := n.signIn(t, "root", secret)
+		_, ada := n.newUser(t, root, "ada")
+		_, bob := n.newUser(t, root, "bob")
+		g := remotetest.NewGit(t)
+		g.Commit(map[string]string{"pdf/SKILL.md": skillText("pdf", "One.")})
+		g.Private(token)
+		name := "git_127_0_0_1___" + g.Host()[strings.Index(g.Host(), ":")+1:]
+		request := map[string]string{"source": g.URL}
+		answers := []reply{ada.send(t, "POST", "/api/v1/skills/import/look", request)}
+		answers[0].wantProblem(t, 422, "source_not_found") // as it is told to strangers
+		if !strings.Contains(answers[0].body, "PUT /api/v1/secrets/"+name) {
+			t.Errorf("what to do is not said: %s", answers[0].body)
+		}
+		for _, value := range []string{"wrong-3n", "ada:wrong-3n", token, "ada:" + token} {
+			ada.send(t, "PUT", "/api/v1/secrets/"+name, map[string]string{"value": value}).want(t, 204)
+			r := ada.send(t, "POST", "/api/v1/skills/import/look", request)
+			if right := strings.HasSuffix(value, token); right {
+				r.want(t, 200)
+			} else {
+				r.wantProblem(t, 422, "source_denied")
+			}
+			answers = append(answers, r)
+		}
+		bob.send(t, "POST", "/api/v1/skills/import/look", request).wantProblem(t, 422, "source_not_found")
+		done := ada.send(t, "POST", "/api/v1/skills/import", request).want(t, 200)
+		again := ada.send(t, "POST", "/api/v1/skills/import", request).want(t, 200)
+		if !strings.Contains(again.body, "there is a skill of that name") {
+			t.Errorf("a second import is %s", again.body)
+		}
+		answers = append(answers, done, again, root.send(t, "GET", "/api/v1/audit", nil).want(t, 200), ada.send(t, "GET", "/api/v1/skills", nil).want(t, 200))
+		for _, r := range answers {
+			if strings.Contains(r.body, "-3n") {
+				t.Errorf("the credential is in %s", r.body)
+			}
+		}
+		if strings.Contains(n.log.String(), "-3n") {
+			t.Errorf("the credential is in the log:\n%s", n.log)
+		}
+	})
+}
+
+// Where nothing can be got the code says why, and what to do is said.
+func TestSourcesThatFail(t *testing.T) {
+	n := importer(t)
+	root := n.signIn(t, "root", secret)
+	g := remotetest.NewGit(t)
+	g.Commit(map[string]string{"pdf/SKILL.md": skillText("pdf", "One.")})
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	failing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }))
+	t.Cleanup(failing.Close)
+	empty := remotetest.NewIndex(t, fstest.MapFS{})
+	for _, tt := range []struct {
+		name, source string
+		status       int
+		code         string
+	}{
+		{"a folder of the hub", "./skills", 422, "source_invalid"},
+		{"a file of the hub", "file:///etc", 422, "source_invalid"},
+		{"an option of git", "--upload-pack=x", 422, "source_invalid"},
+		{"by ssh", "git@example.com:a/b", 422, "source_invalid"},
+		{"with a password", "https://me:hunter2@example.com/a/b", 422, "source_invalid"},
+		{"of the network of the hub", "https://10.0.0.1/a/b.git", 422, "source_address"},
+		{"where clouds keep secrets", "https://169.254.169.254/a/b.git", 422, "source_address"},
+		{"no such repository", g.Path("/other.git"), 422, "source_not_found"},
+		{"no such branch", g.URL + "//pdf@nothing", 422, "source_not_found"},
+		{"no such directory", g.URL + "//nothing", 422, "source_not_found"},
+		{"nobody listens", gone.URL + "/x.zip", 502, "source_failed"},
+		{"a site that fails", failing.URL, 502, "source_failed"},
+		{"not among what is published", empty.URL + "/.well-known/agent-skills/pdf", 422, "source_not_found"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, path := range []string{"/api/v1/skills/import/look", "/api/v1/skills/import"} {
+				r := root.send(t, "POST", path, map[string]string{"source": tt.source})
+				r.wantProblem(t, tt.status, tt.code)
+				if r.text(t, "next") == "" || strings.Contains(r.body, "hunter2") {
+					t.Errorf("the answer is %s", r.body)
+				}
+			}
+		})
+	}
+}
+
+// Who goes away takes the import along.
+func TestImportEndsWithWhoAsked(t *testing.T) {
+	n := importer(t)
+	token := must(n.newToken(t))(t)
+	asked, ended := make(chan struct{}), make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+		close(ended)
+	}))
+	t.Cleanup(slow.Close)
+	ctx, leave := context.WithCancel(t.Context())
+	req := must(http.NewRequestWithContext(ctx, "POST", n.URL+"/api/v1/skills/import", strings.NewReader(`{"source": "`+slow.URL+`"}`)))(t)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+token)
+	go func() {
+		<-asked
+		leave()
+	}()
+	if resp, err := n.Client().Do(req); err == nil {
+		resp.Body.Close()
+		t.Errorf("the answer is %s", resp.Status)
+	}
+	<-ended
+}
+
+// newToken is a token of the administrator.
+func (n *node) newToken(t testing.TB) (string, error) {
+	r := n.signIn(t, "root", secret).send(t, "POST", "/api/v1/tokens", map[string]any{"name": "ci", "scopes": []string{"read", "write"}}).want(t, 201)
+	return r.text(t, "token"), nil
+}
+
+// skillText is a SKILL.md.
+func skillText(name, text string) string { return string(skillFiles(name, text)["SKILL.md"].Data) }

@@ -1,0 +1,461 @@
+package hub_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/internal/hub/kinds"
+	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/tools"
+)
+
+// shelf are the skills of conversations here.
+var shelf = fstest.MapFS{
+	"tides/SKILL.md":   {Data: []byte("---\nname: tides\ndescription: Reads tide tables.\n---\nAdd one hour in summer.\n")},
+	"ships/SKILL.md":   {Data: []byte("---\nname: ships\ndescription: Knows ships.\n---\nShips are long.\n")},
+	"harbour/SKILL.md": {Data: []byte("---\nname: harbour\ndescription: Knows the harbour.\ndependencies: [tides]\n---\nAsk the master.\n")},
+}
+
+// echo is a model that says again what was said last, or, for "call NAME ARGUMENTS",
+// calls a tool and then says what came of it. "wait" it never answers.
+type echo struct{}
+
+func (echo) Name() string { return "echo:1" }
+
+func (m echo) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		a := m.answer(r)
+		if a == nil {
+			<-ctx.Done()
+			yield(nil, ctx.Err())
+			return
+		}
+		for word := range strings.SplitAfterSeq(a.Message.Words(), " ") {
+			if word != "" && !yield(llm.TextDelta(word), nil) {
+				return
+			}
+		}
+		yield(llm.Done{Answer: *a}, nil)
+	}
+}
+
+func (echo) answer(r *llm.Request) *llm.Answer {
+	var last llm.Message
+	for _, m := range r.Messages {
+		if m.Role != llm.Notice {
+			last = m
+		}
+	}
+	for _, p := range last.Parts {
+		if res, ok := p.(llm.Result); ok {
+			return said(llm.StopEnd, llm.Text("result: "+(&llm.Message{Parts: res.Parts}).Words()))
+		}
+	}
+	text := last.Words()
+	if text == "wait" {
+		return nil
+	}
+	if rest, ok := strings.CutPrefix(text, "call "); ok {
+		name, args, _ := strings.Cut(rest, " ")
+		if args == "" {
+			args = "{}"
+		}
+		return said(llm.StopTools, llm.Call{ID: "1", Name: name, Arguments: args})
+	}
+	return said(llm.StopEnd, llm.Text("you said: "+text))
+}
+
+func said(stop llm.Stop, part llm.Part) *llm.Answer {
+	return &llm.Answer{Message: llm.Message{Role: llm.Assistant, Parts: []llm.Part{part}}, Stop: stop, Usage: llm.Usage{Input: 10, Output: 2}}
+}
+
+// talker makes a hub's conversations ones with echo and the shelf, and two tools: burn,
+// for which a person is asked, and render, which a client carries out.
+func talker(t testing.TB, n *node, change ...func(*chat.Options, *chat.Setup)) {
+	t.Helper()
+	err := n.ChangeChat(func(o *chat.Options) {
+		o.Dir = t.TempDir()
+		set := func(s *chat.Setup) {
+			for _, f := range change {
+				f(o, s)
+			}
+		}
+		set(&chat.Setup{})
+		o.Setup = func(ctx context.Context, _ chat.Request) (*chat.Setup, error) {
+			rt, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, shelf)}})
+			if err != nil {
+				return nil, err
+			}
+			s := &chat.Setup{Runtime: rt, Model: echo{}, Close: rt.Close, Tools: func(_ context.Context, talk *chat.Talk) ([]agent.Tool, error) {
+				client := &agent.Client{Desk: talk.Desk, Session: talk.ID, Principal: talk.Person}
+				return []agent.Tool{burn(talk), client.Tool("mermaid", llm.Tool{Name: "render", InputSchema: json.RawMessage(`{"type":"object"}`)})}, nil
+			}}
+			set(s)
+			return s, nil
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// burn is a tool that nobody may call without having asked.
+func burn(talk *chat.Talk) agent.Tool {
+	approve := agent.Approve(talk.Desk, talk.ID, talk.Person)
+	return agent.Tool{Begins: true, Tool: llm.Tool{Name: "burn", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		Call: func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
+			about := &tools.RefusedError{Reason: "it destroys", Ask: true}
+			about.Tool.Name, about.Tool.Skill, about.Tool.Definition = "burn", "shelf", &mcp.Tool{Name: "burn"}
+			yes, err := approve(ctx, about, args)
+			if err != nil {
+				return nil, err
+			}
+			if !yes.Approved {
+				return &agent.Outcome{Text: "not burned: " + yes.Feedback, Error: true, Denied: true}, nil
+			}
+			if err := agent.Begin(ctx); err != nil {
+				return nil, err
+			}
+			if yes.Arguments == nil {
+				yes.Arguments = args
+			}
+			return &agent.Outcome{Text: "burned " + string(yes.Arguments)}, nil
+		}}
+}
+
+// hall is a hub where people talk, and two of them.
+func hall(t testing.TB, change ...func(*chat.Options, *chat.Setup)) (n *node, ada, bob caller) {
+	t.Helper()
+	n = team(t)
+	talker(t, n, change...)
+	root := n.signIn(t, "root", secret)
+	_, ada = n.newUser(t, root, "ada")
+	_, bob = n.newUser(t, root, "bob")
+	return n, ada, bob
+}
+
+// begin begins a conversation, and returns the path of it.
+func (c caller) begin(t testing.TB) string {
+	t.Helper()
+	return "/api/v1/sessions/" + c.send(t, "POST", "/api/v1/sessions", map[string]string{}).want(t, 201).text(t, "id")
+}
+
+// say says something, and returns its number.
+func (c caller) say(t testing.TB, session, text string) int64 {
+	t.Helper()
+	var out struct{ Input int64 }
+	c.send(t, "POST", session+"/messages", map[string]string{"text": text}).want(t, 202).into(t, &out)
+	return out.Input
+}
+
+// talk says something and waits until the turn is over.
+func (c caller) talk(t testing.TB, session, text string) chat.Event {
+	t.Helper()
+	return c.ended(t, session, c.say(t, session, text))
+}
+
+// lines is what was said, in short.
+func (c caller) lines(t testing.TB, session string) []string {
+	t.Helper()
+	var page struct{ Items []chat.Line }
+	c.send(t, "GET", session+"/messages", nil).want(t, 200).into(t, &page)
+	var out []string
+	for _, l := range page.Items {
+		out = append(out, fmt.Sprintf("%s: %s", l.Role, l.Text))
+	}
+	return out
+}
+
+func TestSessions(t *testing.T) {
+	_, ada, bob := hall(t)
+	var began struct {
+		ID, Owner, Title string
+		Busy             bool
+		Input            int64
+	}
+	ada.send(t, "POST", "/api/v1/sessions", map[string]string{"title": " Of\nships ", "message": "hello"}).want(t, 201).into(t, &began)
+	session := "/api/v1/sessions/" + began.ID
+	if began.Title != "Of ships" || began.Input == 0 {
+		t.Errorf("it began as %+v", began)
+	}
+	if ev := ada.ended(t, session, began.Input); ev.Reason != chat.Done {
+		t.Errorf("the turn ended as %+v", ev)
+	}
+	if got, want := ada.lines(t, session), []string{"user: hello", "assistant: you said: hello"}; !slices.Equal(got, want) {
+		t.Errorf("it has %q, want %q", got, want)
+	}
+	ada.talk(t, session, "again")
+	var page struct {
+		Items []chat.Line
+		Next  string
+		Told  int64
+	}
+	ada.send(t, "GET", session+"/messages?limit=3", nil).want(t, 200).into(t, &page)
+	if len(page.Items) != 3 || page.Next == "" || page.Told == 0 {
+		t.Errorf("the first page is %+v", page)
+	}
+	rest := page
+	ada.send(t, "GET", session+"/messages?after="+page.Next, nil).want(t, 200).into(t, &rest)
+	if len(rest.Items) != 1 || rest.Items[0].Text != "you said: again" {
+		t.Errorf("the second page is %+v", rest)
+	}
+	ada.send(t, "PATCH", session, map[string]string{"title": "Ships"}).want(t, 200)
+	if title := ada.send(t, "GET", session, nil).want(t, 200).text(t, "title"); title != "Ships" {
+		t.Errorf("it is called %q", title)
+	}
+	var usage struct{ Models map[string]llm.Usage }
+	ada.send(t, "GET", session+"/usage", nil).want(t, 200).into(t, &usage)
+	if want := (llm.Usage{Input: 20, Output: 4}); usage.Models["echo:1"] != want {
+		t.Errorf("it took %+v", usage)
+	}
+	second := ada.begin(t)
+	var list struct{ Items []struct{ ID string } }
+	ada.send(t, "GET", "/api/v1/sessions", nil).want(t, 200).into(t, &list)
+	if len(list.Items) != 2 || !strings.HasSuffix(second, list.Items[0].ID) || list.Items[1].ID != began.ID {
+		t.Errorf("the list is %+v", list)
+	}
+	bob.send(t, "GET", "/api/v1/sessions?owner="+began.Owner, nil).wantProblem(t, 404, "not_found")
+	bob.send(t, "GET", session, nil).wantProblem(t, 404, "not_found")
+	ada.send(t, "DELETE", session, nil).want(t, 204)
+	ada.send(t, "GET", session+"/messages", nil).wantProblem(t, 404, "not_found")
+}
+
+func TestSessionProblems(t *testing.T) {
+	_, ada, _ := hall(t)
+	session := ada.begin(t)
+	for _, tt := range []struct {
+		name, method, path string
+		body               any
+		status             int
+		code               string
+	}{
+		{"nothing said", "POST", session + "/messages", map[string]string{}, 422, "invalid"},
+		{"more than can be said", "POST", session + "/messages", map[string]string{"text": strings.Repeat("é", chat.MaxText/2+1)}, 422, "invalid"},
+		{"begun with that", "POST", "/api/v1/sessions", map[string]string{"message": strings.Repeat("é", chat.MaxText/2+1)}, 422, "invalid"},
+		{"a page that there is not", "GET", session + "/messages?after=x", nil, 422, "invalid"},
+		{"an agent that is none", "POST", "/api/v1/sessions", map[string]string{"agent": "helper"}, 422, "invalid"},
+		{"one of another kind", "POST", "/api/v1/sessions", map[string]any{"agent": map[string]string{"kind": "Model", "name": "x"}}, 422, "invalid"},
+		{"one that is not there", "POST", "/api/v1/sessions", map[string]string{"agent": "Bot/default/helper"}, 422, "no_agent"},
+		{"likewise, in parts", "POST", "/api/v1/sessions", map[string]any{"agent": map[string]string{"kind": "Bot", "name": "helper"}}, 422, "no_agent"},
+		{"kept in a way that there is not", "POST", session + "/skills", map[string]string{"name": "tides", "keep": "long"}, 422, "invalid"},
+		{"a format that there is not", "GET", session + "/export?format=pdf", nil, 422, "invalid"},
+		{"a file that there is not", "GET", session + "/files/x", nil, 404, "not_found"},
+		{"a file outside", "PUT", session + "/files/a%5C..%5Cb", "x", 422, "invalid"},
+		{"a file that is too large", "PUT", session + "/files/x", strings.Repeat("x", chat.MaxFile+1), 413, "too_large"},
+		{"no event", "GET", session + "/events?after=x", nil, 422, "invalid"},
+		{"no question", "POST", "/api/v1/asks/x", map[string]string{"outcome": "accepted"}, 404, "not_found"},
+		{"an answer that is none", "POST", "/api/v1/asks/x", map[string]string{"outcome": "expired"}, 422, "invalid"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ada.send(t, tt.method, tt.path, tt.body).wantProblem(t, tt.status, tt.code)
+		})
+	}
+	var list struct{ Items []any }
+	if ada.send(t, "GET", "/api/v1/sessions", nil).into(t, &list); len(list.Items) != 1 {
+		t.Errorf("%d conversations are left", len(list.Items))
+	}
+}
+
+// As much as may wait does, and then no more is taken; to cancel takes all of it back.
+func TestTooMuchWaits(t *testing.T) {
+	_, ada, _ := hall(t)
+	session := ada.begin(t)
+	first := ada.say(t, session, "wait")
+	ada.until(t, session+"/events", func(ev chat.Event) bool { return ev.Type == chat.Begun })
+	for range chat.MaxWaiting {
+		ada.say(t, session, "hello")
+	}
+	r := ada.send(t, "POST", session+"/messages", map[string]string{"text": "one more"})
+	if r.wantProblem(t, 429, "waiting"); r.header.Get("Retry-After") == "" {
+		t.Error("it is not said when to try again")
+	}
+	ada.send(t, "POST", session+"/cancel", nil).want(t, 204)
+	if ev := ada.ended(t, session, first); ev.Reason != chat.Cancelled {
+		t.Errorf("it ended as %+v", ev)
+	}
+	if ev := ada.talk(t, session, "hello"); ev.Reason != chat.Done {
+		t.Errorf("the next ended as %+v", ev)
+	}
+}
+
+// W13: the last answer of a turn has the names of the skills that were loaded for it.
+func TestW13LoadedSkillsInHistory(t *testing.T) {
+	_, ada, _ := hall(t)
+	session := ada.begin(t)
+	ada.talk(t, session, `call load_skill {"name":"tides"}`)
+	ada.talk(t, session, "hello")
+	var page struct {
+		Items []struct {
+			Role         string   `json:"role"`
+			LoadedSkills []string `json:"loaded_skills"`
+		}
+	}
+	ada.send(t, "GET", session+"/messages", nil).want(t, 200).into(t, &page)
+	var got []string
+	for _, l := range page.Items {
+		got = append(got, fmt.Sprint(l.Role, l.LoadedSkills, l.LoadedSkills == nil))
+	}
+	want := []string{"user[] true", "assistant[] true", "assistant[tides] false", "user[] true", "assistant[] false"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("want -, got +\n%s", diff)
+	}
+}
+
+// W14: a preloaded skill and one that the person named are in force from the first answer
+// on, and are not noted as loaded.
+func TestW14PreloadedAndNamedSkills(t *testing.T) {
+	_, ada, _ := hall(t, func(_ *chat.Options, s *chat.Setup) { s.Preload = []string{"ships"} })
+	session := ada.begin(t)
+	var said struct{ Input int64 }
+	ada.send(t, "POST", session+"/messages", map[string]string{"text": "now", "skill": "tides"}).want(t, 202).into(t, &said)
+	ada.ended(t, session, said.Input)
+	if got := ada.inForce(t, session); !slices.Equal(got, []string{"ships for good", "tides 5"}) {
+		t.Errorf("in force are %q", got)
+	}
+	if r := ada.send(t, "GET", session+"/messages", nil).want(t, 200); !strings.Contains(r.body, `"loaded_skills":[]`) || strings.Contains(r.body, `"loaded_skills":["`) {
+		t.Errorf("the history is %s", r.body)
+	}
+}
+
+// inForce are the skills in force, with the turns that are left.
+func (c caller) inForce(t testing.TB, session string) []string {
+	t.Helper()
+	var list struct{ Items []chat.InForce }
+	c.send(t, "GET", session+"/skills", nil).want(t, 200).into(t, &list)
+	out := []string{}
+	for _, f := range list.Items {
+		left := "for good"
+		if f.Left != nil {
+			left = fmt.Sprint(*f.Left)
+		}
+		out = append(out, f.Skill.Name+" "+left)
+	}
+	return out
+}
+
+func TestSkillsByHand(t *testing.T) {
+	_, ada, _ := hall(t)
+	session := ada.begin(t)
+	var loaded chat.Loaded
+	ada.send(t, "POST", session+"/skills", map[string]string{"name": "harbour", "keep": "pinned"}).want(t, 200).into(t, &loaded)
+	if loaded.State != "loaded" || !slices.Equal(loaded.Brought, []string{"tides"}) {
+		t.Errorf("the load came to %+v", loaded)
+	}
+	ada.send(t, "POST", session+"/skills", map[string]string{"name": "ships"}).want(t, 200)
+	if got := ada.inForce(t, session); !slices.Equal(got, []string{"tides for good", "harbour for good", "ships 5"}) {
+		t.Errorf("in force are %q", got)
+	}
+	if r := ada.send(t, "POST", session+"/skills", map[string]string{"name": "nothing"}).want(t, 200); !strings.Contains(r.body, `"state":"failed","problems":["no skill answers`) {
+		t.Errorf("a load of what is not there came to %s", r.body)
+	}
+	ada.send(t, "DELETE", session+"/skills/tides", nil).wantProblem(t, 409, "failed") // harbour needs it
+	var gone struct{ Unloaded []string }
+	ada.send(t, "DELETE", session+"/skills/tides?cascade=true", nil).want(t, 200).into(t, &gone)
+	if slices.Sort(gone.Unloaded); !slices.Equal(gone.Unloaded, []string{"harbour", "tides"}) {
+		t.Errorf("unloaded are %q", gone.Unloaded)
+	}
+	if got := ada.inForce(t, session); !slices.Equal(got, []string{"ships 5"}) {
+		t.Errorf("in force are %q", got)
+	}
+}
+
+func TestSessionFiles(t *testing.T) {
+	_, ada, _ := hall(t)
+	session := ada.begin(t)
+	for path, data := range map[string]string{"notes/tide%20table%C3%A9.txt": "high\x00\xff", "empty": ""} {
+		ada.with("Content-Type", "application/octet-stream").send(t, "PUT", session+"/files/"+path, data).want(t, 204)
+		r := ada.send(t, "GET", session+"/files/"+path, nil).want(t, 200)
+		if r.body != data || r.header.Get("Content-Type") != "application/octet-stream" || !strings.HasPrefix(r.header.Get("Content-Disposition"), "attachment; filename") {
+			t.Errorf("%s: it is %q with %v", path, r.body, r.header)
+		}
+		ada.with("If-None-Match", r.header.Get("Etag")).send(t, "GET", session+"/files/"+path, nil).want(t, 304)
+	}
+	var list struct{ Items []chat.File }
+	ada.send(t, "GET", session+"/files", nil).want(t, 200).into(t, &list)
+	if len(list.Items) != 2 || list.Items[0].Path != "empty" || list.Items[1].Path != "notes/tide tableé.txt" || list.Items[1].Size != 6 {
+		t.Errorf("the files are %+v", list)
+	}
+	ada.send(t, "DELETE", session+"/files/empty", nil).want(t, 204)
+	ada.send(t, "DELETE", session+"/files/empty", nil).wantProblem(t, 404, "not_found")
+}
+
+func TestExport(t *testing.T) {
+	_, ada, _ := hall(t)
+	session := ada.begin(t)
+	ada.send(t, "PATCH", session, map[string]string{"title": `Tides/"2" ü`}).want(t, 200)
+	ada.talk(t, session, "hello")
+	for format, want := range map[string]struct{ kind, name, text string }{
+		"":              {"text/markdown; charset=utf-8", "filename*=utf-8''Tides--2-%20%C3%BC.md", "you said: hello"},
+		"?format=jsonl": {"application/jsonl", ".jsonl", `"text":"you said: hello"`},
+	} {
+		r := ada.send(t, "GET", session+"/export"+format, nil).want(t, 200)
+		if r.header.Get("Content-Type") != want.kind || !strings.Contains(r.header.Get("Content-Disposition"), want.name) || !strings.Contains(r.body, want.text) {
+			t.Errorf("%q: %v, %s", format, r.header, r.body)
+		}
+		if head := ada.send(t, http.MethodHead, session+"/export"+format, nil).want(t, 200); head.header.Get("Content-Type") != want.kind {
+			t.Errorf("%q: the headers alone are %v", format, head.header)
+		}
+	}
+}
+
+// A compaction waits for its turn as a message does.
+func TestCompact(t *testing.T) {
+	_, ada, _ := hall(t)
+	session := ada.begin(t)
+	ada.talk(t, session, "hello")
+	var out struct{ Input int64 }
+	ada.send(t, "POST", session+"/compact", nil).want(t, 202).into(t, &out)
+	if ev := ada.ended(t, session, out.Input); ev.Reason != chat.Done {
+		t.Errorf("it ended as %+v", ev)
+	}
+}
+
+// A conversation is with an agent that one may use, however its name is written.
+func TestAgentOfASession(t *testing.T) {
+	n, ada, bob := hall(t)
+	apply := func(c caller, document string) {
+		t.Helper()
+		who := c.send(t, "GET", c.begin(t), nil).want(t, 200).text(t, "owner")
+		result, err := n.Kinds().Apply(t.Context(), account.Principal{User: account.UserID(who), Scopes: account.AllScopes}, kinds.Parse([]byte(document), "x.yaml"), false)
+		if err != nil || len(result.Changes) != 1 || result.Changes[0].Outcome != "created" {
+			t.Fatalf("%+v, %v", result, err)
+		}
+	}
+	apply(ada, "apiVersion: loadout/v1\nkind: Ghost\nmetadata: {name: helper}\nspec: {systemPrompt: Help.}\n")
+	for _, agent := range []any{"Ghost/default/helper", "Ghost/helper", map[string]string{"kind": "Ghost", "name": "helper"}, map[string]string{"kind": "Ghost", "namespace": "default", "name": "helper"}} {
+		r := ada.send(t, "POST", "/api/v1/sessions", map[string]any{"agent": agent}).want(t, 201)
+		if got := r.text(t, "agent"); got != "Ghost/default/helper" {
+			t.Errorf("%v is kept as %q", agent, got)
+		}
+		bob.send(t, "POST", "/api/v1/sessions", map[string]any{"agent": agent}).wantProblem(t, 422, "no_agent")
+	}
+}
+
+// A hub of one person has conversations without signing in.
+func TestSessionsOfASingle(t *testing.T) {
+	n := start(t, hub.Options{})
+	me := n.anybody()
+	session := me.begin(t)
+	if ev := me.talk(t, session, "hello"); ev.Reason != chat.Done {
+		t.Errorf("it ended as %+v", ev)
+	}
+	if got := me.lines(t, session); len(got) != 2 || got[0] != "user: hello" {
+		t.Errorf("it has %q", got)
+	}
+}

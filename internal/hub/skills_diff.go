@@ -1,0 +1,178 @@
+package hub
+
+import (
+	"context"
+
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/scan"
+	"github.com/loadout-dev/loadout/skilldiff"
+)
+
+// findingJSON is one place in a skill that somebody should look at.
+type findingJSON struct {
+	Rule     string `json:"rule"`
+	Severity string `json:"severity" enum:"info,low,medium,high"`
+	File     string `json:"file"`
+	Line     int    `json:"line" doc:"0 is the file as a whole"`
+	Column   int    `json:"column"`
+	Excerpt  string `json:"excerpt"`
+	Message  string `json:"message"`
+	Advice   string `json:"advice"`
+}
+
+func findingsOf(found []scan.Finding) []findingJSON {
+	out := make([]findingJSON, len(found))
+	for i, f := range found {
+		out[i] = findingJSON{f.Rule, f.Severity.String(), f.File, f.Line, f.Column, f.Excerpt, f.Message, f.Advice}
+	}
+	return out
+}
+
+// scanJSON is what a scan found in a version.
+type scanJSON struct {
+	Findings  []findingJSON `json:"findings" nullable:"false"`
+	Files     int           `json:"files" doc:"How many were looked at"`
+	Bytes     int64         `json:"bytes" doc:"How many were read"`
+	Truncated bool          `json:"truncated" doc:"Whether something was not looked at, or not kept"`
+}
+
+func (h *Hub) getFindings(ctx context.Context, in *VersionPath) (*body[scanJSON], error) {
+	report, err := h.library.Findings(ctx, account.FromContext(ctx), in.Skill, in.number())
+	if err != nil {
+		return nil, err
+	}
+	if report == nil {
+		report = &scan.Report{Truncated: true} // nothing is kept of a scan
+	}
+	return answered(scanJSON{findingsOf(report.Findings), report.Files, report.Bytes, report.Truncated}, nil)
+}
+
+// skillDiffJSON is what differs between two versions of a skill.
+type skillDiffJSON struct {
+	Name         string          `json:"name"`
+	Old          *diffSideJSON   `json:"old,omitempty"`
+	New          *diffSideJSON   `json:"new,omitempty"`
+	Files        []diffFileJSON  `json:"files" nullable:"false" doc:"Those that differ, by path"`
+	Same         int             `json:"same" doc:"How many files do not differ"`
+	Instructions string          `json:"instructions,omitempty" doc:"The lines of SKILL.md that differ, in the unified form"`
+	Fields       []diffFieldJSON `json:"fields" nullable:"false" doc:"What the skill says of itself"`
+	Asks         diffAsksJSON    `json:"asks"`
+	Findings     diffFoundJSON   `json:"findings"`
+	Problems     []string        `json:"problems" nullable:"false" doc:"What could not be compared"`
+}
+
+type diffSideJSON struct {
+	Version string `json:"version,omitempty" doc:"As the skill states it"`
+	Digest  string `json:"digest"`
+	Files   int    `json:"files"`
+	Bytes   int64  `json:"bytes"`
+	Scripts int    `json:"scripts"`
+}
+
+type diffFileJSON struct {
+	Path      string `json:"path"`
+	From      string `json:"from,omitempty" doc:"Where it was"`
+	Change    string `json:"change" enum:"added,removed,changed,renamed,mode"`
+	Script    bool   `json:"script"`
+	Text      bool   `json:"text" doc:"Whether it was compared by lines"`
+	Added     int    `json:"added" doc:"Lines that come"`
+	Removed   int    `json:"removed" doc:"Lines that go"`
+	OldSize   int64  `json:"old_size"`
+	NewSize   int64  `json:"new_size"`
+	OldSHA256 string `json:"old_sha256,omitempty"`
+	NewSHA256 string `json:"new_sha256,omitempty"`
+	Diff      string `json:"diff,omitempty" doc:"The lines that differ, in the unified form; those of SKILL.md are in instructions"`
+	Omitted   string `json:"omitted,omitempty" doc:"What is not shown of it, and why"`
+}
+
+type diffFieldJSON struct {
+	Name string `json:"name"`
+	Old  string `json:"old"`
+	New  string `json:"new"`
+}
+
+// diffAsksJSON is what one version asks for and the other does not.
+type diffAsksJSON struct {
+	More []diffAskJSON `json:"more" nullable:"false" doc:"What a person is to look at"`
+	Less []diffAskJSON `json:"less" nullable:"false"`
+}
+
+type diffAskJSON struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	Old  string `json:"old,omitempty"`
+	New  string `json:"new,omitempty"`
+}
+
+// diffFoundJSON is what a scan says of the two versions.
+type diffFoundJSON struct {
+	New       []findingJSON `json:"new" nullable:"false"`
+	Gone      int           `json:"gone"`
+	Kept      int           `json:"kept"`
+	Truncated bool          `json:"truncated"`
+}
+
+// skillDiffOf is a comparison as it is told.
+func skillDiffOf(d *skilldiff.Diff) skillDiffJSON {
+	out := skillDiffJSON{Name: d.Name, Old: diffSideOf(d.Old), New: diffSideOf(d.New), Files: make([]diffFileJSON, len(d.Files)), Same: d.Same,
+		Instructions: d.Instructions, Fields: make([]diffFieldJSON, len(d.Fields)), Problems: filled(d.Problems),
+		Asks:     diffAsksJSON{diffAsksOf(d.Asks.More), diffAsksOf(d.Asks.Less)},
+		Findings: diffFoundJSON{findingsOf(d.Findings.New), d.Findings.Gone, d.Findings.Kept, d.Findings.Truncated}}
+	for i, f := range d.Files {
+		out.Files[i] = diffFileJSON{f.Path, f.From, string(f.Change), f.Script, f.Text, f.Added, f.Removed, f.OldSize, f.NewSize, f.OldSHA256, f.NewSHA256, f.Diff, f.Omitted}
+	}
+	for i, f := range d.Fields {
+		out.Fields[i] = diffFieldJSON(f)
+	}
+	return out
+}
+
+func diffSideOf(v *skilldiff.Version) *diffSideJSON {
+	if v == nil {
+		return nil
+	}
+	return &diffSideJSON{v.Version, v.Digest, v.Files, v.Bytes, v.Scripts}
+}
+
+func diffAsksOf(asks []skilldiff.Ask) []diffAskJSON {
+	out := make([]diffAskJSON, len(asks))
+	for i, a := range asks {
+		out[i] = diffAskJSON(a)
+	}
+	return out
+}
+
+func (h *Hub) getDiff(ctx context.Context, in *struct {
+	VersionPath
+	From string `query:"from" pattern:"^(current|[1-9][0-9]{0,17})$" patternDescription:"a number, or current" doc:"The number of the older version, or current; without, the one before"`
+}) (*body[skillDiffJSON], error) {
+	p := account.FromContext(ctx)
+	from := versionNumber(in.From)
+	if in.From == "" {
+		var err error
+		if from, err = h.before(ctx, p, &in.VersionPath); err != nil {
+			return nil, err
+		}
+	}
+	d, err := h.library.Diff(ctx, p, in.Skill, from, in.number(), &skilldiff.Options{Texts: true})
+	if err != nil {
+		return nil, err
+	}
+	return answered(skillDiffOf(d), nil)
+}
+
+// before is the number of the version that came before one.
+func (h *Hub) before(ctx context.Context, p account.Principal, v *VersionPath) (int64, error) {
+	number, err := h.chosen(ctx, p, v)
+	if err != nil {
+		return 0, err
+	}
+	earlier, err := h.library.Versions(ctx, p, v.Skill, number, 1)
+	if err != nil {
+		return 0, err
+	}
+	if len(earlier) == 0 {
+		return 0, &Problem{Status: 422, Code: "invalid", Detail: "there is no version before this one", Next: "say which to compare it with: from=NUMBER", Errors: []Fault{{"query.from", "is needed"}}}
+	}
+	return earlier[0].Number, nil
+}

@@ -1,0 +1,72 @@
+package hub
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/loadout-dev/loadout/internal/hub/kinds"
+	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// fromLibrary is an error of the library that says more than that.
+func fromLibrary(err error) *Problem {
+	for _, of := range []func(error) *Problem{badPackage, referenced, notReviewed} {
+		if p := of(err); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// badPackage is what is wrong with a package, all of it.
+func badPackage(err error) *Problem {
+	if e, ok := errors.AsType[*library.TooLargeError](err); ok {
+		return &Problem{Status: 413, Code: "too_large", Detail: e.Error(), Next: "leave out what the skill does not need"}
+	}
+	if e, ok := errors.AsType[*skill.RefusedError](err); ok {
+		p := &Problem{Status: 400, Code: "bad_package", Detail: e.Error(), Next: "mend what is in errors, and pack it again: loadout pack DIR"}
+		for _, r := range e.Refusals {
+			p.Errors = append(p.Errors, Fault{Where: cmp.Or(r.Entry, "package"), Message: r.Message})
+		}
+		return p
+	}
+	if e, ok := errors.AsType[*library.BrokenError](err); ok {
+		return &Problem{Status: 400, Code: "bad_skill", Detail: e.Error(), Next: "mend what is in diagnostics: loadout validate DIR", Diagnostics: diagnosticsOf(e.Diagnostics)}
+	}
+	if e, ok := errors.AsType[*library.NameError](err); ok {
+		return &Problem{Status: 422, Code: "bad_name", Detail: e.Error(), Next: "give the skill another name in its SKILL.md"}
+	}
+	return nil
+}
+
+// referenced says who keeps a skill from going.
+func referenced(err error) *Problem {
+	e, ok := errors.AsType[*library.ReferencedError](err)
+	if !ok {
+		return nil
+	}
+	return &Problem{Status: 400, Code: "SKILL_REFERENCED", Detail: e.Error(), References: referencesOf(&e.References),
+		Next: "remove what is in references: DELETE /api/v1/skills/{skill}/references"}
+}
+
+// notReviewed says why nothing of a skill runs.
+func notReviewed(err error) *Problem {
+	if e, ok := errors.AsType[*library.ReviewError](err); ok {
+		return &Problem{Status: 403, Code: "not_reviewed", Detail: e.Error(), Next: "ask somebody who reviews its code to look at it"}
+	}
+	if e, ok := errors.AsType[*kinds.DisabledError](err); ok {
+		return &Problem{Status: 403, Code: "disabled_skills", Detail: e.Error(), Next: "ask an administrator, or a maintainer of your group"}
+	}
+	return nil
+}
+
+// already tells that a skill has the files that were uploaded.
+func (p SkillPath) already(err error) error {
+	if !errors.Is(err, library.ErrExists) {
+		return err
+	}
+	return &Problem{Status: 409, Code: "exists", Detail: "a version of the skill has these files already",
+		Next: fmt.Sprintf("to go back to that version: POST %s/skills/%s/versions/{version}/use", base, p.Skill)}
+}

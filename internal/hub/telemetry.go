@@ -1,0 +1,113 @@
+package hub
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/internal/hub/kinds"
+	"github.com/loadout-dev/loadout/internal/telemetry"
+	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/session"
+)
+
+// traceOf are the headers that say which trace a request is part of: those of a proxy of
+// ours, as anybody else could fill traces, or have them all kept.
+func (h *Hub) traceOf(r *http.Request) http.Header {
+	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && h.door.proxies.Trusts(at.Addr()) {
+		return r.Header
+	}
+	return nil
+}
+
+// followTurn counts what happens in a turn, and traces it.
+func (h *Hub) followTurn(ctx context.Context, c chat.Conversation, kind chat.InputKind) (context.Context, chat.Trace) {
+	ctx, span := h.opts.Tracer.Turn(ctx, c.ID, c.Agent)
+	return ctx, &followed{metrics: h.metrics, span: span, kind: kind, began: time.Now()}
+}
+
+// followed is a turn under way.
+type followed struct {
+	metrics *metrics
+	span    *telemetry.Turn
+	kind    chat.InputKind
+	began   time.Time
+}
+
+// Step implements [chat.Trace].
+func (f *followed) Step(e *session.Event) {
+	f.span.Step(e)
+	switch {
+	case e.Loaded != nil:
+		f.metrics.loads.WithLabelValues().Inc()
+	case e.Result != nil:
+		f.metrics.calls.WithLabelValues(outcome(e.Result)).Inc()
+	}
+}
+
+func outcome(r *session.Returned) string {
+	switch {
+	case r.Denied:
+		return "denied"
+	case r.Error:
+		return "error"
+	}
+	return "ok"
+}
+
+// End implements [chat.Trace].
+func (f *followed) End(reason chat.Reason, err error) {
+	if err != nil {
+		reason = "handed_over"
+	}
+	f.span.End(string(reason), err != nil || reason == chat.Failed)
+	f.metrics.turns.WithLabelValues(string(f.kind), string(reason)).Inc()
+	f.metrics.turnSeconds.Observe(time.Since(f.began).Seconds())
+}
+
+// model is [Options.Model], whose models are counted and traced.
+func (h *Hub) model(choice *kinds.ModelChoice, key string) (llm.Model, error) {
+	m, err := h.opts.Model(choice, key)
+	if err != nil {
+		return nil, err
+	}
+	return h.opts.Tracer.Model(counted{m, h.metrics}), nil
+}
+
+// counted is a model whose answers are counted, by its vendor.
+type counted struct {
+	llm.Model
+	metrics *metrics
+}
+
+// Stream implements [llm.Model].
+func (c counted) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		vendor, _, _ := strings.Cut(c.Name(), ":")
+		outcome := "stopped" // by who asked
+		defer func() { c.metrics.answers.WithLabelValues(vendor, outcome).Inc() }()
+		for e, err := range c.Model.Stream(ctx, r) {
+			if err != nil {
+				outcome = "error"
+			}
+			if done, ok := e.(llm.Done); ok {
+				outcome = "ok"
+				c.metrics.took(vendor, done.Usage)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// took notes the tokens of an answer.
+func (m *metrics) took(vendor string, u llm.Usage) {
+	for kind, n := range map[string]int{"input": u.Input, "cache_read": u.CacheRead, "cache_write": u.CacheWrite, "output": u.Output} {
+		m.tokens.WithLabelValues(vendor, kind).Add(float64(max(n, 0)))
+	}
+}
