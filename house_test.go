@@ -203,6 +203,11 @@ var banned = map[string]map[string]string{
 		"net/http":   "keys are files, and stay here",
 		"os/exec":    "sealing runs nothing",
 	},
+	"internal/telemetry": {
+		module + "/":   "it makes spans of what it is told, and asks nobody",
+		"database/sql": "it makes spans of what it is told, and asks nobody",
+		"os/exec":      "it starts nothing",
+	},
 	"internal/account": {
 		module + "/store":   "it is given rows, of whatever database",
 		module + "/catalog": "who may do what is decided without knowing a skill",
@@ -305,10 +310,13 @@ var excepted = map[string][]string{
 	"internal/client":  {"internal/linediff", "internal/pattern"},
 	"scan":             {"skill", "internal/pattern"},
 	"internal/seal":    {"sandbox", "policy", "internal/filelock", "internal/pattern"},
-	"remote":           {"skill", "policy", "catalog", "internal/bm25", "internal/near", "internal/address", "internal/filelock", "internal/pattern"},
-	"installed":        {"skill", "policy", "catalog", "remote", "internal/bm25", "internal/near", "internal/address", "internal/filelock", "internal/pattern"},
-	"signature":        {"skill", "policy", "internal/filelock", "internal/pattern"},
-	"skilldiff":        {"skill", "scan", "policy", "internal/linediff", "internal/filelock", "internal/pattern"},
+
+	"internal/telemetry": {"llm", "session", "skill", "internal/filelock", "internal/pattern"},
+
+	"remote":    {"skill", "policy", "catalog", "internal/bm25", "internal/near", "internal/address", "internal/filelock", "internal/pattern"},
+	"installed": {"skill", "policy", "catalog", "remote", "internal/bm25", "internal/near", "internal/address", "internal/filelock", "internal/pattern"},
+	"signature": {"skill", "policy", "internal/filelock", "internal/pattern"},
+	"skilldiff": {"skill", "scan", "policy", "internal/linediff", "internal/filelock", "internal/pattern"},
 }
 
 // reaches reports whether a dependency is one that a ban means.

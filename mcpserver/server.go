@@ -62,8 +62,8 @@ type Options struct {
 	// Allow says how a person allows what err refused, where that is by no command of
 	// this program; nil or "" is what err itself says.
 	Allow func(err error) string
-	// ToolsOnly offers neither prompts nor resources of skills, for an agent of this
-	// program that has no use for them.
+	// ToolsOnly offers neither prompts nor resources of skills, and tells nothing of the
+	// catalog, for an agent of this program that has no use for that.
 	ToolsOnly bool
 	// Quiet says nothing, in results, of skills that came or went: who leads the
 	// conversation tells of them.

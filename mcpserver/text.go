@@ -22,9 +22,12 @@ type told struct {
 // toldOf returns what is told of a view.
 func (s *Server) toldOf(v *view) told {
 	v.once.Do(func() {
-		if s.opts.Compat != "" {
+		switch {
+		case s.opts.ToolsOnly:
+			v.told = told{description: "Load a skill."}
+		case s.opts.Compat != "":
 			v.told = s.compatTold(v.snap)
-		} else {
+		default:
 			v.told = told{instructions: s.instructions(v.snap), description: s.loadDescription(v.snap)}
 		}
 	})

@@ -153,8 +153,8 @@ type Notice struct {
 // Loaded is a skill that came into force, with the text as it was delivered,
 // so that a request can be rendered from the log alone.
 type Loaded struct {
-	Skill  ID     `json:"skill"`
-	Digest string `json:"digest"` // of SKILL.md
+	Skill   ID           `json:"skill"`
+	Digest  string       `json:"digest"`            // of SKILL.md
 	Version string       `json:"version,omitempty"` // that the skill states
 	Text    string       `json:"text"`
 	Files   []skill.File `json:"files,omitempty"`

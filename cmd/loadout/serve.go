@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -145,6 +146,7 @@ func (a *app) serve(ctx context.Context, c *config.Config) (err error) {
 		return errors.Join(err, l.Close())
 	}
 	a.greetHub(c, o, h.Single(), hubURL(c, l.Addr()), setup)
+	debug.FreeOSMemory() // what opening took is not needed again
 	if err := h.Serve(ctx, l); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -117,12 +118,20 @@ func (k *Tokens) Find(ctx context.Context, text string) (Token, error) {
 }
 
 // Bearer is the token in the value of an Authorization header, "" where it has none.
-func Bearer(authorization string) string {
+// Programs that know names and passwords only, as those that get archives, send it as
+// the password of any name; a browser may do so by itself, for a page of another site,
+// so that [Pages.Check] has to be asked where basic is true.
+func Bearer(authorization string) (token string, basic bool) {
 	kind, text, _ := strings.Cut(authorization, " ")
-	if !strings.EqualFold(kind, "Bearer") {
-		return ""
+	switch text = strings.TrimSpace(text); {
+	case strings.EqualFold(kind, "Bearer"):
+		return text, false
+	case strings.EqualFold(kind, "Basic"):
+		both, _ := base64.StdEncoding.DecodeString(text) // what is none has no colon
+		_, token, _ = strings.Cut(string(both), ":")
+		return token, true
 	}
-	return strings.TrimSpace(text)
+	return "", false
 }
 
 func newToken() string {

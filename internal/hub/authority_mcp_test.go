@@ -1,26 +1,64 @@
 package hub_test
 
 import (
-	"github.com/loadout-dev/loadout/internal/store"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/kinds"
+	"github.com/loadout-dev/loadout/internal/hub/kit"
+	"github.com/loadout-dev/loadout/policy"
 )
 
-// The Ghost of the group is named by its id, as everybody can who knows it.
+// Who is let in to an endpoint is told that his request says nothing of what he accepts.
 var authorityOfMCP = []row{
 	// operation, on what                    nobody out rep dev mai own adm
-	{"POST /mcp", "", nil, aPing, "401 200 200 200 200 200 200", "200 mcp"},
-	{"POST /mcp/p/group:{group}/{ghost}", "the Ghost of the group", theGhost, aPing, "401 404 200 200 200 200 404", "200 mcp"},
-	{"POST /mcp/p/{ghost}", "the Ghost of the group", theGhost, aPing, "401 404 200 200 200 200 404", "200 mcp"},
-	{"POST /mcp/p/{ghost}", "one that there is not", noGhost, aPing, "401 404 404 404 404 404 404", "404 mcp"},
+	{"POST /mcp", "", nil, anInitialize, "401 400 400 400 400 400 400", "400 mcp"},
+	{"POST /mcp/p/{ghost}", "the Ghost of the group", theGhost, anInitialize, "401 404 400 400 400 400 404", "400 mcp"},
+	{"POST /mcp/p/group:{group}/{ghost}", "the Ghost of the group", theGhost, anInitialize, "401 404 400 400 400 400 403", "400 mcp"},
+	{"POST /mcp/p/none", "a Ghost that there is not", nil, anInitialize, "401 404 404 404 404 404 404", "404 mcp"},
 	{"GET /.well-known/oauth-protected-resource", "", nil, nil, "200 200 200 200 200 200 200", "200 any"},
 	{"GET /.well-known/oauth-protected-resource/mcp", "", nil, nil, "200 200 200 200 200 200 200", "200 any"},
 	{"GET /.well-known/oauth-protected-resource/mcp/p/x", "", nil, nil, "200 200 200 200 200 200 200", "200 any"},
 
 	{"list-capabilities", "", nil, nil, "401 200 200 200 200 200 200", "200 chat mcp"},
-	{"list-capabilities", "of the Ghost of the group", ofTheGhost, nil, "401 404 200 200 200 200 404", "200 chat mcp"},
+	{"list-capabilities", "of the Ghost of the group", ofTheGhost, nil, "401 404 200 200 200 200 403", "200 chat mcp"},
 
-	{"list-grants", "", theirs, nil, "401 404 404 404 404 404 200", "200 read"},
+	{"list-grants", "of somebody else", theirs, nil, "401 404 404 404 404 404 200", "200 read"},
 	{"list-grants", "of oneself", nil, nil, "401 200 200 200 200 200 200", "200 read"},
-	{"give-grant", "for a tool that there is not", nil, aGrant, "401 404 404 404 404 404 404", "404 review"},
-	{"withdraw-grant", "of somebody else", theirGrant, nil, "401 404 404 404 404 404 404", "404 review"},
-	{"withdraw-grant", "of one's own", myGrant, nil, "401 204 204 204 204 204 204", "204 review"},
+	{"give-grant", "for a tool that there is not", nil, forNoTool, "401 404 404 404 404 404 404", "404 review"},
+	{"withdraw-grant", "of somebody else", theirLeave, nil, "401 404 404 404 404 404 404", "404 review"},
+	{"withdraw-grant", "one's own", myLeave, nil, "401 204 204 204 204 204 204", "204 review"},
+}
+
+func anInitialize(*scene) any { return initializeMCP }
+func forNoTool(*scene) any    { return map[string]string{"tool": "none_such", "scope": "always"} }
+
+func theGhost(s *scene) map[string]string { return map[string]string{"ghost": s.groupGhost()} }
+func ofTheGhost(s *scene) map[string]string {
+	return map[string]string{"?kind": "Ghost&name=" + s.groupGhost() + "&namespace=group:" + s.group}
+}
+func theirLeave(s *scene) map[string]string {
+	return map[string]string{"grant": s.leave(s.victim)}
+}
+func myLeave(s *scene) map[string]string {
+	u, err := s.node.DB().Users.ByName(s.t.Context(), s.name("actor"))
+	if err != nil { // nobody is at work
+		return map[string]string{"grant": "none"}
+	}
+	return map[string]string{"grant": s.leave(u.ID)}
+}
+
+// groupGhost makes a Ghost of the group, and returns its name.
+func (s *scene) groupGhost() string {
+	owner := must(s.node.People().SignIns.Principal(s.t.Context(), account.UserID(s.owner)))(s.t)
+	name := s.name("mcpghost")
+	s.node.write(s.t, owner, "apiVersion: "+kinds.Own+"\nkind: Ghost\nmetadata: {name: "+name+", namespace: \"group:"+s.group+"\"}\nspec: {systemPrompt: Hello.}\n")
+	return name
+}
+
+// leave is that a user gave for a tool, by its id.
+func (s *scene) leave(user string) string {
+	p := policy.Principal{ID: user, Kind: policy.Person}
+	g := policy.Grant{Principal: p, By: p, Subject: policy.Digest("sha256:" + strings.Repeat("a", 64)), Name: "till__pay", Allows: policy.Allows{Call: true}, Scope: policy.Always}
+	return must(kit.NewGrants(s.node.DB(), p).Put(s.t.Context(), g))(s.t).ID
 }

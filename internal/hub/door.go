@@ -91,7 +91,13 @@ func (d *door) identify(r *http.Request, v *visit) (next *http.Cookie, err error
 		return nil, err
 	}
 	if authorization := r.Header.Get("Authorization"); authorization != "" {
-		return nil, d.byToken(ctx, account.Bearer(authorization), v)
+		token, basic := account.Bearer(authorization)
+		if basic {
+			if err := d.pages.Check(r); err != nil {
+				return nil, err
+			}
+		}
+		return nil, d.byToken(ctx, token, v)
 	}
 	if token := socketToken(r); token != "" {
 		return nil, d.byToken(ctx, token, v)

@@ -3,6 +3,9 @@ package hub
 import (
 	"context"
 	"net/http"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/hub/people"
@@ -14,6 +17,22 @@ func (h *Hub) DB() *store.DB { return h.db }
 
 // People are those of a hub.
 func (h *Hub) People() *people.People { return h.people }
+
+// MetricNames are the names of what a hub counts.
+func (h *Hub) MetricNames() []string {
+	descs := make(chan *prometheus.Desc)
+	go func() {
+		defer close(descs)
+		h.metrics.registry.Describe(descs)
+	}()
+	var names []string
+	for d := range descs {
+		_, name, _ := strings.Cut(d.String(), `fqName: "`)
+		name, _, _ = strings.Cut(name, `"`)
+		names = append(names, name)
+	}
+	return names
+}
 
 // SetDiskFree has a hub believe that so many bytes are free on its disk.
 func (h *Hub) SetDiskFree(bytes uint64) { h.free = func(string) (uint64, bool) { return bytes, true } }

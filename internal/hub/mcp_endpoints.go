@@ -84,7 +84,9 @@ type opening struct {
 }
 
 func newEndpoints(h *Hub) *endpoints {
-	s := &endpoints{h: h, calls: newCrowd("MCP requests", maxCalls, maxAllCalls, 0, answerTime), listeners: newCrowd("MCP streams", maxListeners, maxAllListeners, admittedEvery, answerTime), kept: map[slot]*endpoint{}, recent: list.New(), opening: map[slot]*opening{}}
+	s := &endpoints{h: h, kept: map[slot]*endpoint{}, recent: list.New(), opening: map[slot]*opening{}}
+	s.calls = &crowd{what: "MCP requests", each: maxCalls, all: maxAllCalls, by: map[account.UserID]int{}}
+	s.listeners = &crowd{what: "MCP streams", each: maxListeners, all: maxAllListeners, beat: admittedEvery, by: map[account.UserID]int{}}
 	s.cut, s.stop = context.WithCancel(context.Background())
 	return s
 }

@@ -159,11 +159,14 @@ func (h *Hub) starter(ctx context.Context, s kinds.Server) (upstream.Spawner, fu
 		return nil, nil, err
 	}
 	dir, err := os.MkdirTemp("", "loadout-trial-")
+	end := func() { os.RemoveAll(dir); leave() }
+	if err == nil {
+		err = os.Chmod(dir, 0o755) // a sandbox may be another user, and nothing is in it
+	}
 	if err != nil {
-		leave()
+		end()
 		return nil, nil, err
 	}
-	end := func() { os.RemoveAll(dir); leave() }
 	rt, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{}, Filter: catalog.Filter{Disabled: true}, Logger: h.log,
 		Scripts: &loadout.Scripts{Sandbox: h.opts.Sandbox, Logger: h.log}})
 	if err != nil {

@@ -137,7 +137,7 @@ func TestBounds(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			tree.Parse([]byte(tt.src), tree.TOML)
 			runtime.ReadMemStats(&after)
-			if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 70 {
+			if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 128 { // what grows with the square of the size takes gigabytes
 				t.Errorf("%d MiB allocated for 128 KiB", mb)
 			} else {
 				t.Logf("%d MiB", mb)

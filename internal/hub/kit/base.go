@@ -44,6 +44,10 @@ type base struct {
 	settings atomic.Pointer[catalog.Filter] // as they are now
 	seen     atomic.Int64                   // the revision of skills that the catalog has
 
+	telling sync.Mutex // guards what follows
+	told    string     // the catalog text
+	toldAt  uint64     // of the snapshot that it is of
+
 	// The rest is guarded by the mutex of kits.
 	users    int
 	idle     *time.Timer // ends it when nobody has used it for a while
@@ -241,6 +245,19 @@ func (b *base) mayRun(ctx context.Context, d policy.Digest) error {
 		return nil
 	}
 	return b.kits.o.Library.MayRun(ctx, b.principal, string(d))
+}
+
+// catalogTokens bounds what a model is told of the skills that there are.
+const catalogTokens = 4000
+
+// text tells a model which skills there are. Of many that takes long, and so it is kept.
+func (b *base) text() string {
+	b.telling.Lock()
+	defer b.telling.Unlock()
+	if now := b.rt.Catalog().Snapshot().Version; b.toldAt != now {
+		b.told, b.toldAt = b.rt.CatalogText(loadout.TextOptions{Tokens: catalogTokens}), now
+	}
+	return b.told
 }
 
 // skillID is the id in the store of a skill of a source, "" where it is not of the

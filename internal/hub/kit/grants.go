@@ -42,7 +42,7 @@ func (s *Grants) Put(ctx context.Context, g policy.Grant) (policy.Grant, error) 
 	row := store.Grant{ID: g.ID, Principal: principalKey(g.Principal), Subject: string(g.Subject), Name: g.Name, Session: g.Session,
 		Data: data, Created: g.Created, Expires: g.Expires}
 	err = s.db.Tx(ctx, func(tx *store.Tx) error {
-		if _, err := tx.Grants.Prune(ctx, time.Now().Add(-policy.ForgetAfter)); err != nil {
+		if _, err := tx.Grants.Prune(ctx, time.Now().Add(time.Millisecond-policy.ForgetAfter)); err != nil {
 			return err
 		}
 		rows, err := policyRows(ctx, tx.Grants, row.Principal)

@@ -68,7 +68,7 @@ func TestWhoGetsWhichSkills(t *testing.T) {
 			{w.bob, kit.Want{}, "everybodys ours pinned"},
 			{w.eve, kit.Want{}, "everybodys pinned"},
 			{w.ada, kit.Want{Kind: "Ghost", Namespace: "team", Name: "open"}, "everybodys mine ours pinned"},
-			{w.ada, kit.Want{Kind: "Ghost", Namespace: "team", Name: "chosen"}, "hidden ours pinned"},
+			{w.ada, kit.Want{Kind: "Ghost", Namespace: "team", Name: "chosen"}, "hidden mine ours pinned"}, // what she uploaded is her default
 			{w.bob, kit.Want{Kind: "Ghost", Name: "chosen"}, "hidden ours pinned"},
 			{w.bob.Limited(account.ScopeMCP), kit.Want{Kind: "Ghost", Name: "chosen"}, "hidden ours pinned"},
 		} {
@@ -110,11 +110,17 @@ func TestKitKeepsUp(t *testing.T) {
 	if a, b := names(talk), names(endpoint); a != "new" || b != "new" {
 		t.Errorf("they have %q and %q", a, b)
 	}
-	if other := w.open(kit.Want{Principal: w.ada, Session: "y"}); other.Runtime != talk.Runtime {
+	one, two := w.open(kit.Want{Principal: w.ada, Session: "x"}), w.open(kit.Want{Principal: w.ada, Session: "y"})
+	if one.Runtime != two.Runtime {
 		t.Error("two conversations of one person do not share a catalog")
 	}
-	if other := w.open(kit.Want{Principal: w.bob, Session: "y"}); other.Runtime == talk.Runtime {
+	if other := w.open(kit.Want{Principal: w.bob, Session: "z"}); other.Runtime == one.Runtime {
 		t.Error("conversations of two people share a catalog")
+	}
+	once := w.ada
+	once.Groups = nil // she left it
+	if other := w.open(kit.Want{Principal: once, Session: "x"}); other.Runtime == one.Runtime {
+		t.Error("who lost a right has the catalog from before")
 	}
 }
 

@@ -160,7 +160,7 @@ func (t *talk) instructions() string {
 	if p := t.kit.Profile; p != nil && p.SystemPrompt != "" {
 		text = p.SystemPrompt + "\n\n" + text
 	}
-	if skills := t.kit.Runtime.CatalogText(loadout.TextOptions{Tokens: 4000}); skills != "" {
+	if skills := t.kit.base.text(); skills != "" {
 		text += "\nSkills:\n" + skills
 	}
 	return text

@@ -1,0 +1,78 @@
+package hub_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+type planning struct {
+	Skills []string `json:"available_skills"`
+	Tools  []string `json:"available_mcp_tools"`
+	Hints  struct {
+		Capabilities []struct {
+			ID               string
+			Kind             string
+			Safety           string `json:"safety_level"`
+			RequiresApproval bool   `json:"requires_approval"`
+		}
+	} `json:"planning_hints"`
+	Problems []string
+}
+
+// A planner is told of skills and tools, how safe they are, and what a person is asked
+// about; and L13, that it is decided again when a tool is called, with a record.
+func TestL12L13PlanningThenExecution(t *testing.T) {
+	n, shop := withShop(t)
+	p, token := n.newcomer(t, "ada", account.AllScopes)
+	n.put(t, p, ownPlace(p), "pdf", "Read the PDF.")
+	me := caller{node: n, token: token}
+	var plan planning
+	me.send(t, "GET", "/api/v1/capabilities?connect=true", nil).want(t, 200).into(t, &plan)
+	if !slices.Contains(plan.Skills, "pdf") || !slices.Contains(plan.Tools, "shop__look") || !slices.Contains(plan.Tools, "till__pay") {
+		t.Errorf("there are the skills %v and the tools %v", plan.Skills, plan.Tools)
+	}
+	asks := map[string]bool{}
+	for _, c := range plan.Hints.Capabilities {
+		asks[c.ID] = c.RequiresApproval
+	}
+	for id, want := range map[string]bool{"skill.pdf": false, "mcp.shop.look": false, "mcp.till.pay": true} {
+		if got, there := asks[id]; got != want || !there {
+			t.Errorf("%s: asks %v, there %v", id, got, there)
+		}
+	}
+	if got := decisionsBy(t, n, p, "tool.call"); len(got) != 0 {
+		t.Errorf("planning is recorded as calls: %v", got)
+	}
+	cs := connectMCP(t, n.URL+"/mcp", token, olderEra, nil)
+	if res := through(t, cs, "till__pay"); !res.IsError || shop.paid.Load() != 0 {
+		t.Errorf("what is to be asked about is done: %q", textOfResult(res))
+	}
+	if res := through(t, cs, "till__steal"); !res.IsError {
+		t.Errorf("what there is not is done: %q", textOfResult(res))
+	}
+	through(t, cs, "shop__look")
+	if got := decisionsBy(t, n, p, "tool.call"); !slices.Equal(got, []string{"asked", "denied", "allowed"}) {
+		t.Errorf("the audit log has %v", got)
+	}
+}
+
+func TestL12PlanningOfAGhost(t *testing.T) {
+	n, _ := withShop(t)
+	p, token := n.newcomer(t, "ada", account.ScopeChat)
+	n.put(t, p, ownPlace(p), "pdf", "Read the PDF.")
+	n.put(t, n.root(t), store.Public, "csv", "Read the CSV.") // one of his own would be a default of his
+	n.write(t, p, weiboGhost)
+	me := caller{node: n, token: token}
+	var plan planning
+	me.send(t, "GET", "/api/v1/capabilities?kind=Ghost&name=weibo", nil).want(t, 200).into(t, &plan)
+	if !slices.Equal(plan.Skills, []string{"pdf"}) {
+		t.Errorf("the skills are %v", plan.Skills)
+	}
+	for _, query := range []string{"?kind=Ghost", "?name=weibo", "?namespace=public"} {
+		me.send(t, "GET", "/api/v1/capabilities"+query, nil).wantProblem(t, 422, "invalid")
+	}
+	me.send(t, "GET", "/api/v1/capabilities?kind=Ghost&name=none", nil).wantProblem(t, 404, "not_found")
+}

@@ -1,0 +1,34 @@
+package hub_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/seal"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
+)
+
+// A node with a full disk says so. Where there can be others they take its requests; one
+// alone goes on with what can be done.
+func TestFullDisk(t *testing.T) {
+	for name, tt := range map[string]struct {
+		database func(testing.TB) string
+		status   int
+	}{"SQLite": {storetest.SQLite, 200}, "PostgreSQL": {storetest.Postgres, 503}} {
+		t.Run(name, func(t *testing.T) {
+			n := start(t, hub.Options{Database: tt.database(t), Keys: []seal.Key{seal.NewKey()}})
+			if got := n.anybody().send(t, "GET", "/readyz", nil).want(t, 200).body; !strings.Contains(got, "disk: ok") {
+				t.Errorf("it says %q", got)
+			}
+			n.SetDiskFree(1 << 20)
+			got := n.anybody().send(t, "GET", "/readyz", nil)
+			switch {
+			case tt.status != 200:
+				got.wantProblem(t, tt.status, "disk_full")
+			case got.status != 200 || !strings.Contains(got.body, "disk: full"):
+				t.Errorf("it says %d %q", got.status, got.body)
+			}
+		})
+	}
+}

@@ -1,0 +1,163 @@
+package hub_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub"
+)
+
+// The kill switch ends what is called, and lets nothing more be called.
+func TestMCPKillSwitch(t *testing.T) {
+	n, shop := withShop(t)
+	_, token := n.newcomer(t, "ada", account.ScopeMCP)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	running.Go(func() { n.Registry().Run(ctx) })
+	set := func(enabled bool) {
+		now := must(n.Registry().SkillSettings(ctx, n.root(t), "hub"))(t)
+		now.Disabled = !enabled
+		if err := n.Registry().SetSkillSettings(ctx, n.root(t), "hub", now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, era := range eras {
+		cs := connectMCP(t, n.URL+"/mcp", token, era, nil)
+		ended := make(chan *mcp.CallToolResult, 1)
+		go func() {
+			res, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: "call_tool", Arguments: args{"name": "shop__wait"}})
+			if err != nil {
+				t.Error(err)
+			}
+			ended <- res
+		}()
+		shop.begun(t)
+		set(false)
+		if res := <-ended; res == nil || !res.IsError || !strings.Contains(textOfResult(res), "switched off") {
+			t.Errorf("%s: what was called says %v", era, res)
+		}
+		if res := through(t, cs, "shop__look"); !res.IsError || !strings.Contains(textOfResult(res), "switched off") {
+			t.Errorf("%s: then a call says %q", era, textOfResult(res))
+		}
+		set(true)
+		if res := through(t, cs, "shop__look"); res.IsError {
+			t.Errorf("%s: switched on again a call says %q", era, textOfResult(res))
+		}
+	}
+}
+
+// listen begins to listen by the newer era, and returns what is told from then on.
+func listenMCP(t *testing.T, n *node, token string) io.ReadCloser {
+	t.Helper()
+	body := `{"jsonrpc":"2.0","id":9,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}}}}`
+	req := must(http.NewRequestWithContext(t.Context(), "POST", n.URL+"/mcp", strings.NewReader(body)))(t)
+	for name, value := range map[string]string{"Authorization": "Bearer " + token, "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"MCP-Protocol-Version": newerEra, "Mcp-Method": "subscriptions/listen"} {
+		req.Header.Set(name, value)
+	}
+	resp := must(n.Client().Do(req))(t)
+	if resp.StatusCode != 200 {
+		t.Fatalf("status %d", resp.StatusCode)
+	}
+	if _, err := resp.Body.Read(make([]byte, 1)); err != nil { // of the acknowledgement: it has begun
+		t.Fatal(err)
+	}
+	return resp.Body
+}
+
+// until reads a stream to its end, and returns what was told.
+func untilItEnds(s io.ReadCloser) string {
+	defer s.Close()
+	told, _ := io.ReadAll(s) // a stream may be cut
+	return string(told)
+}
+
+// Who listens is told of skills that come, and sent away when the token is withdrawn.
+func TestMCPListeners(t *testing.T) {
+	n, _ := withShop(t)
+	n.LookAtListeners(5 * time.Millisecond)
+	p, token := n.newcomer(t, "ada", account.ScopeMCP)
+	told := make(chan struct{}, 10)
+	cs := connectMCP(t, n.URL+"/mcp", token, newerEra, &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { told <- struct{}{} }})
+	if _, err := cs.ListTools(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	s := listenMCP(t, n, token)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	running.Go(func() { n.Library().Run(ctx) })
+	n.put(t, p, ownPlace(p), "pdf", "Read the PDF.")
+	<-told
+	for _, tok := range must(n.DB().Tokens.Of(t.Context(), string(p.User)))(t) {
+		if err := n.DB().Tokens.Delete(t.Context(), string(p.User), tok.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := untilItEnds(s); !strings.Contains(got, "notifications/tools/list_changed") {
+		t.Errorf("who listened was told %q", got)
+	}
+}
+
+// A hub that closes ends streams, and calls that are under way.
+func TestMCPEndsWithItsHub(t *testing.T) {
+	shop := newShop(t)
+	h := must(hub.Open(t.Context(), hub.Options{Data: t.TempDir(), First: &hub.First{Name: "root", Password: secret}, Accounts: true,
+		Servers: shop.configs(), Private: localhost, Cost: cheap, Rate: -1}))(t)
+	n := &node{Hub: h, Server: httptest.NewServer(h.Handler())}
+	defer n.Server.Close()
+	_, token := n.newcomer(t, "ada", account.ScopeMCP)
+	var running sync.WaitGroup
+	for _, era := range eras {
+		cs := connectMCP(t, n.URL+"/mcp", token, era, nil)
+		running.Go(func() {
+			res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: args{"name": "shop__wait"}})
+			if err == nil && !res.IsError {
+				t.Errorf("%s: the call says %q", era, textOfResult(res))
+			}
+		})
+		shop.begun(t)
+	}
+	s := listenMCP(t, n, token)
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+	untilItEnds(s)
+	running.Wait()
+}
+
+// One user cannot take all there is of a node.
+func TestMCPCallsAtOnceAreBounded(t *testing.T) {
+	n, shop := withShop(t)
+	_, token := n.newcomer(t, "ada", account.ScopeMCP)
+	_, other := n.newcomer(t, "bob", account.ScopeMCP)
+	ctx, stop := context.WithCancel(t.Context())
+	cs := connectMCP(t, n.URL+"/mcp", token, newerEra, nil)
+	var running sync.WaitGroup
+	for range hub.MaxMCPCalls {
+		running.Go(func() {
+			cs.CallTool(ctx, &mcp.CallToolParams{Name: "call_tool", Arguments: args{"name": "shop__wait"}}) // it is given up
+		})
+	}
+	for range hub.MaxMCPCalls {
+		shop.begun(t)
+	}
+	if r := n.wired(token).send(t, "POST", "/mcp", initializeMCP); r.status != 429 || r.header.Get("Retry-After") == "" {
+		t.Errorf("one more is %d %s", r.status, r.body)
+	}
+	callMCP(t, connectMCP(t, n.URL+"/mcp", other, newerEra, nil), "search_skills", args{})
+	stop()
+	running.Wait()
+}
