@@ -1079,8 +1079,11 @@ class Server:
             self.sink.write(data + b"\n")
             self.sink.flush()
 
-    def ask(self, message, schema=None):
-        """Asks the person. The answer is {"action": "accept", "decline" or "cancel", "content": {...}}; await it in a coroutine."""
+    def ask(self, message, schema=None, action=None):
+        """Asks the person. The answer is {"action": "accept", "decline" or "cancel", "content": {...}}; await it in a coroutine.
+
+        With action, {"skill_name", "action", "data", "timeout" in seconds}, a client of the conversation does that in place of the
+        person, as to draw something in its window: the content is {"success", and "result" or "error"}."""
         answer = concurrent.futures.Future()
         if not self.can_ask:
             answer.set_result({"action": "decline", "content": {}, "reason": "the client has no way to ask"})
@@ -1089,7 +1092,10 @@ class Server:
                 self.asked += 1
                 id = "ask-%d" % self.asked
                 self.waiting[id] = answer
-            self.send({"id": id, "method": "elicitation/create", "params": {"message": str(message), "requestedSchema": schema or {"type": "object", "properties": {}}}})
+            params = {"message": str(message), "requestedSchema": schema or {"type": "object", "properties": {}}}
+            if action:
+                params["_meta"] = {"loadout/action": dict({"skill_name": self.skill}, **action)}
+            self.send({"id": id, "method": "elicitation/create", "params": params})
         try:
             asyncio.get_running_loop()
         except RuntimeError:

@@ -27,7 +27,7 @@ func (h *Hub) newEndpoint(ctx context.Context, p account.Principal, key slot, ma
 		return nil, err
 	}
 	e := &endpoint{user: key.user, scopes: key.scopes, at: key.at, made: made, kit: k, uses: &tally{kit: k}, gone: make(chan struct{})}
-	o := &mcpserver.Options{Tools: k.Tools, Remote: true, Person: personOf(p.User), Answers: h.answers(p.User, key.at), Allow: key.at.allow,
+	o := &mcpserver.Options{Tools: k.Tools, Remote: true, Person: k.Person, Refresh: k.Refresh, Answers: h.answers(p.User, key.at), Allow: key.at.allow,
 		Used: e.uses.add, Version: h.opts.Version, Logger: h.log}
 	if k.Profile != nil {
 		o.Lead = k.Profile.SystemPrompt

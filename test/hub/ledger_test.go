@@ -110,7 +110,7 @@ metadata: {name: keeper}
 spec: {ghostRef: {name: keeper}, modelRef: {name: slow}}
 `
 
-// brings the agent to a hub.
+// hire brings the agent to a hub.
 func (n *node) hire(m *model, l *ledger) {
 	n.t.Helper()
 	text := fmt.Sprintf(keeper, m.URL+"/v1", l.URL)

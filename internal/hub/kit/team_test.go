@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/ask"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/hub/kit"
+	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
@@ -88,4 +89,43 @@ func TestW27ActionOfAProvider(t *testing.T) {
 		t.Errorf("it answers %q", got)
 	}
 	w.ask(w.ada, id, line, "drawn: false", "timed out")
+}
+
+// W27: so does a provider of a skill, in a process in the sandbox, once its code was
+// approved.
+func TestW27ActionOfASkillsProvider(t *testing.T) {
+	w := sqlite(t, sandboxed(t))
+	s := w.upload(w.ada, own(w.ada), "maps", tree("maps", "description: Draws maps.\nprovider: {module: provider, class: Maps}\ntools: [{name: draw, provider: maps, readOnly: true}]", "Draw.",
+		"provider.py", `class Maps:
+    provider_name = "maps"
+    supported_tools = ["draw"]
+
+    def create_tool(self, name, context, config=None):
+        class Draw:
+            name = "draw"
+            description = "Draws."
+
+            def _run(self):
+                answer = context.ask("Draw it.", action={"action": "draw", "data": {"place": "harbour"}})
+                return "drawn: %s" % answer["content"]["result"]
+        return Draw()
+`))
+	id := w.begin(w.ada, "")
+	w.ask(w.ada, id, `call load_skill {"name":"maps"}`, "its code waits for a review")
+	w.review(s, library.Approved)
+	id = w.begin(w.ada, "")
+	w.ask(w.ada, id, `call load_skill {"name":"maps"}`, "maps__draw")
+	got := answer(w.say(w.ada, id, call("maps__draw"), onlyNew(func(e chat.Event) {
+		if e.Ask.Kind == ask.Approval {
+			must(t, w.chat.Answer(t.Context(), w.ada, e.Ask.ID, ask.Answer{Outcome: ask.Accepted}))
+			return
+		}
+		if e.Ask.Kind != ask.Action || !strings.Contains(string(e.Ask.Payload), "harbour") || !strings.Contains(string(e.Ask.Payload), `"skill_name":"maps"`) {
+			t.Errorf("the client is asked %s", e.Ask.Payload)
+		}
+		must(t, w.chat.Respond(t.Context(), w.ada, chat.Response{Request: e.Ask.ID, Success: true, Result: []byte(`"a picture"`)}))
+	})))
+	if !strings.Contains(got, "drawn: a picture") {
+		t.Errorf("it answers %q", got)
+	}
 }
