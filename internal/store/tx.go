@@ -14,11 +14,11 @@ import (
 type Tx struct{ Tables }
 
 // tries bounds how often a transaction that lost against others begins again.
-const tries = 12
+const tries = 30
 
 // Tx calls f and keeps everything that it changed through its argument, or, where
 // f or the end of the transaction fails, nothing. What f reads is as if nobody else
-// was at work. Where others were in the way f is called again, up to 12 times, so
+// was at work. Where others were in the way f is called again, up to 30 times, so
 // that it has no effects but those on tx; then it fails with [ErrBusy]. Once a
 // change failed nothing is kept, even where f returns nil. f uses tx only: a change
 // through db waits for the end of f, and so fails.
