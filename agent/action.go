@@ -54,7 +54,7 @@ func (c *Client) Elicit(next func(context.Context, *mcp.ElicitRequest) (*mcp.Eli
 func (c *Client) act(ctx context.Context, r *ActionRequest) (*mcp.ElicitResult, error) {
 	timeout := cmp.Or(c.Timeout, 30*time.Second)
 	if r.Timeout > 0 {
-		timeout = min(time.Duration(r.Timeout*float64(time.Second)), maxActionTime)
+		timeout = time.Duration(min(r.Timeout, maxActionTime.Seconds()) * float64(time.Second))
 	}
 	id := fmt.Sprintf("%s.action-%d", c.Session, time.Now().UnixNano())
 	payload, err := json.Marshal(Action{Request: id, Skill: r.Skill, Action: r.Action, Data: r.Data})

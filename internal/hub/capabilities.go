@@ -85,10 +85,7 @@ func (h *Hub) capabilities(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	out := planningJSON{Skills: plan.Skills, Tools: plan.Tools, Hints: hintsJSON{[]capabilityJSON{}}, Problems: plan.Problems}
-	if e.kit.Profile != nil {
-		out.Problems = append(out.Problems, e.kit.Profile.Problems...)
-	}
+	out := planningJSON{Skills: plan.Skills, Tools: plan.Tools, Hints: hintsJSON{[]capabilityJSON{}}, Problems: append(plan.Problems, e.kit.Problems...)}
 	for _, c := range plan.Hints.Capabilities {
 		out.Hints.Capabilities = append(out.Hints.Capabilities, capabilityOf(c))
 	}

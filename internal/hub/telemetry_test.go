@@ -79,7 +79,7 @@ func TestTracesAndCounts(t *testing.T) {
 	if err := tracer.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"GET /api/v1/me", "invoke_agent", "chat"} {
+	for _, name := range []string{"GET /api/v1/me", "invoke_agent", "chat rules", "execute_tool load_skill", "load_skill csv-analysis"} {
 		if len(taken.named(name)) == 0 {
 			t.Errorf("there is no span %q", name)
 		}

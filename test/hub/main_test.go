@@ -43,7 +43,7 @@ var command = sync.OnceValues(func() (string, error) {
 	}
 	built = dir
 	exe := filepath.Join(dir, "loadout")
-	args := []string{"build", "-buildvcs=false", "-o", exe}
+	args := []string{"build", "-buildvcs=false", "-ldflags=-s -w", "-o", exe} // without what only debuggers need
 	if raced {
 		args = append(args, "-race")
 	}

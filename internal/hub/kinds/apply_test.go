@@ -246,11 +246,16 @@ func TestW8References(t *testing.T) {
 		h := newHub(t, db, nil)
 		h.apply("maintainer", in("team", crew))
 		h.apply("reporter", "kind: Bot\nmetadata: {name: mine}\nspec: {ghostRef: plan}\n")
+		id := func(name string) string {
+			bot, err := h.Get(t.Context(), h.people["maintainer"], kinds.BotKind, "team", name)
+			must(t, err)
+			return bot.ID
+		}
 		err := h.Delete(t.Context(), h.people["maintainer"], kinds.GhostKind, "team", "plan", false)
 		wantError(t, err, store.ErrReferenced)
 		referenced, _ := errors.AsType[*kinds.ReferencedError](err)
 		wantEqual(t, referenced, &kinds.ReferencedError{Kind: "Ghost", Name: "plan", Hidden: 1, By: []kinds.Referrer{
-			{Kind: "Bot", Namespace: "team", Name: "lead", Slot: "ghostRef"}, {Kind: "Bot", Namespace: "team", Name: "writer", Slot: "ghostRef"}}})
+			{Kind: "Bot", ID: id("lead"), Namespace: "team", Name: "lead", Slot: "ghostRef"}, {Kind: "Bot", ID: id("writer"), Namespace: "team", Name: "writer", Slot: "ghostRef"}}})
 		// One of the same name that is nearer is meant by the other Bot from now on.
 		h.apply("reporter", "kind: Ghost\nmetadata: {name: plan}\n")
 		_, hidden, err := h.Referrers(t.Context(), h.people["maintainer"], kinds.GhostKind, "team", "plan")

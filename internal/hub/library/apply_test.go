@@ -30,7 +30,9 @@ func (w *world) apply(p account.Principal, in store.Namespace, name, file string
 	return applied, string(was), err
 }
 
-func prose(prompt string) string { return "---\nname: prose\ndescription: Writes.\n---\n" + prompt + "\n" }
+func prose(prompt string) string {
+	return "---\nname: prose\ndescription: Writes.\n---\n" + prompt + "\n"
+}
 
 // A skill that is a text is made, changed and gone back to as one that is uploaded, and
 // nobody has approved it.

@@ -1,0 +1,263 @@
+package hub_test
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/hub"
+)
+
+// W1: a package is accepted in a form and as it is, with the fields that systems before
+// this one use; its number as a version becomes text, and its body is kept as it is.
+func TestW1PackagesAreAcceptedOverHTTP(t *testing.T) {
+	eachCrew(t, func(t *testing.T, c *crew) {
+		text := "---\ndescription: Reads forms.\ndisplayName: Form reader\nversion: 1.10\nauthor: someone\ntags: [pdf, forms]\nbindShells: [Chat]\n" +
+			"tools:\n  - name: read\n    provider: forms\nprovider:\n  class: FormsProvider\n---\nRead the form.\n"
+		files := skillFiles("forms", "", "provider.py", "pass\n")
+		files["SKILL.md"].Data = []byte(text)
+		data := zipOf(t, "forms", files)
+		for way, send := range map[string]func(namespace string) reply{
+			"form": func(in string) reply {
+				return c.root.send(t, "POST", "/api/v1/skills?namespace="+in, inForm(t, "forms.zip", data))
+			},
+			"ZIP": func(in string) reply {
+				return c.root.send(t, "POST", "/api/v1/skills?file_name=forms.zip&namespace="+in, typed{"application/zip", data})
+			},
+		} {
+			in := map[string]string{"form": "team", "ZIP": "public"}[way]
+			r := send(in).want(t, 201)
+			var s skillAnswer
+			r.into(t, &s)
+			if s.Name != "forms" || s.DisplayName != "Form reader" || s.Version != "1.10" || s.Description != "Reads forms." || s.Number != 1 || !s.Code || s.Review != "pending" || s.Files != 2 || s.CurrentVersion.Scripts != 1 {
+				t.Errorf("%s: the skill is %s", way, r.body)
+			}
+			wantSame(t, "tags", s.Tags, []string{"pdf", "forms"})
+			if at := r.header.Get("Location"); at != "/api/v1/skills/"+s.ID {
+				t.Errorf("%s: it is at %q", way, at)
+			}
+			if got := c.root.send(t, "GET", r.header.Get("Location")+"/versions/current/files/SKILL.md", nil).want(t, 200).body; got != text {
+				t.Errorf("%s: SKILL.md is kept as %q", way, got)
+			}
+		}
+	})
+}
+
+// W2: what is refused, with every reason and where it is.
+func TestW2PackagesAreRefusedOverHTTP(t *testing.T) {
+	c := newCrew(t, "")
+	noise := make([]byte, 11<<20)
+	rand.Read(noise)
+	broken := skillFiles("pdf", "")
+	broken["SKILL.md"].Data = []byte("---\nname: pdf\n---\nNo description.\n")
+	empty := skillFiles("pdf", "")
+	delete(empty, "SKILL.md")
+	empty["README.md"] = skillFiles("pdf", "")["SKILL.md"]
+	as := func(kind, data string) typed { return typed{kind, data} }
+	const zipKind = "application/zip"
+	good := zipOf(t, "pdf", skillFiles("pdf", ""))
+	form := inForm(t, "pdf.zip", good)
+	for _, tt := range []struct {
+		what   string
+		query  string
+		body   typed
+		status int
+		code   string
+		where  []string // what of the request is wrong
+	}{
+		{"no archive", "", as(zipKind, "hello"), 400, "bad_package", []string{"package"}},
+		{"nothing", "", as(zipKind, ""), 400, "bad_package", []string{"package"}},
+		{"out of its folder, twice", "", as(zipKind, slip(t)), 400, "bad_package", []string{"../a", "pdf/../../b"}},
+		{"no SKILL.md", "", as(zipKind, zipOf(t, "pdf", empty)), 400, "bad_package", nil},
+		{"broken", "", as(zipKind, zipOf(t, "pdf", broken)), 400, "bad_skill", nil},
+		{"too large", "", as(zipKind, string(noise)), 413, "too_large", nil},
+		{"too large, in a form", "", inForm(t, "pdf.zip", string(noise)), 413, "too_large", nil},
+		{"a name that means something else", "&lenient=true", as(zipKind, zipOf(t, "pdf", skillFiles("pdf@1", ""))), 422, "bad_name", nil},
+		{"JSON", "", as("application/json", "{}"), 415, "media_type", nil},
+		{"a form that is none", "", as("multipart/form-data; boundary=x", good), 400, "malformed", nil},
+		{"a form without a boundary", "", as("multipart/form-data", good), 400, "malformed", nil},
+		{"a form without a file", "", as("multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"other\"\r\n\r\nhello\r\n--x--\r\n"), 422, "invalid", []string{"body.file"}},
+		{"a form that ends in the middle", "", as(form.kind, form.data[:len(form.data)/2]), 400, "malformed", nil},
+	} {
+		r := c.developer.send(t, "POST", "/api/v1/skills?file_name=pdf.zip"+tt.query, tt.body)
+		r.wantProblem(t, tt.status, tt.code)
+		var p hub.Problem
+		r.into(t, &p)
+		for _, where := range tt.where {
+			if !slices.ContainsFunc(p.Errors, func(f hub.Fault) bool { return f.Where == where && f.Message != "" }) {
+				t.Errorf("%s: nothing is said of %s: %s", tt.what, where, r.body)
+			}
+		}
+		if tt.code == "bad_skill" && !strings.Contains(r.body, `"line"`) {
+			t.Errorf("%s: it is not said where: %s", tt.what, r.body)
+		}
+		if p.Next == "" {
+			t.Errorf("%s: no next step: %s", tt.what, r.body)
+		}
+	}
+	if report := must(c.Library().Check(t.Context()))(t); report.Skills != 0 || report.Versions != 0 {
+		t.Errorf("something is kept: %+v", report)
+	}
+	c.wantNoUploads(t)
+}
+
+// slip is an archive that would write beside its folder.
+func slip(t *testing.T) string {
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	for _, name := range []string{"pdf/SKILL.md", "../a", "pdf/../../b"} {
+		if _, err := must(w.Create(name))(t).Write([]byte("---\nname: pdf\ndescription: d\n---\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// wantNoUploads checks that nothing of an upload is left on the disk.
+func (c *crew) wantNoUploads(t *testing.T) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(c.data, "node", "temp"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			t.Errorf("%s is left", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// W3: the folder is named as the archive, wherever its name is said, unless somebody says
+// that it need not be.
+func TestW3FolderHasTheNameOfTheArchive(t *testing.T) {
+	c := newCrew(t, "")
+	const zipKind = "application/zip"
+	flat := func(folder string) string {
+		var out bytes.Buffer
+		w := zip.NewWriter(&out)
+		for name, data := range map[string]string{folder + "SKILL.md": "---\nname: pdf\ndescription: d\n---\n", "__MACOSX/._SKILL.md": "x"} {
+			if _, err := must(w.Create(name))(t).Write([]byte(data)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	for _, tt := range []struct {
+		what, query, said string
+		body              typed
+		status            int
+	}{
+		{"the same, by the query", "?file_name=pdf.zip", "", typed{zipKind, flat("pdf/")}, 201},
+		{"the same, by a header", "", `attachment; filename="pdf.zip"`, typed{zipKind, flat("pdf/")}, 201},
+		{"the same, by a header with any characters", "", `attachment; filename*=UTF-8''p%64f.zip`, typed{zipKind, flat("pdf/")}, 201},
+		{"the same, by a form", "", "", inForm(t, "pdf.zip", flat("pdf/")), 201},
+		{"no folder", "", "", inForm(t, "pdf.zip", flat("")), 201},
+		{"another, by the query", "?file_name=docx.zip", "", typed{zipKind, flat("pdf/")}, 400},
+		{"another, by a header", "", `attachment; filename="docx.zip"`, typed{zipKind, flat("pdf/")}, 400},
+		{"another, by a form", "", "", inForm(t, "docx.zip", flat("pdf/")), 400},
+		{"another, and it may be", "?lenient=true", "", inForm(t, "docx.zip", flat("pdf/")), 201},
+		{"not said", "", "", typed{zipKind, flat("pdf/")}, 422},
+		{"not said, and it may be any", "?lenient=true", "", typed{zipKind, flat("pdf/")}, 201},
+	} {
+		sender := c.developer
+		if tt.said != "" {
+			sender = sender.with("Content-Disposition", tt.said)
+		}
+		r := sender.send(t, "POST", "/api/v1/skills"+tt.query, tt.body)
+		if r.status != tt.status {
+			t.Errorf("%s: %d, want %d: %s", tt.what, r.status, tt.status, r.body)
+		}
+		if r.status == 201 {
+			c.developer.send(t, "DELETE", "/api/v1/skills/"+r.text(t, "id"), nil).want(t, 200)
+		}
+	}
+}
+
+// W5: a name is there once in a namespace, and free again after a deletion.
+func TestW5NamesAreThereOnceOverHTTP(t *testing.T) {
+	eachCrew(t, func(t *testing.T, c *crew) {
+		id := c.developer.upload(t, c.in, "pdf", "one")
+		c.another.send(t, "POST", "/api/v1/skills?namespace=team", zipped(t, "pdf", "two")).wantProblem(t, 409, "exists")
+		c.another.upload(t, "", "pdf", "in another namespace")
+		c.developer.send(t, "DELETE", "/api/v1/skills/"+id, nil).want(t, 200)
+		if again := c.another.upload(t, c.in, "pdf", "one"); again == id {
+			t.Error("it is the skill that was deleted")
+		}
+	})
+}
+
+func TestTwoUploadsOfOneNameAtOnce(t *testing.T) {
+	eachCrew(t, func(t *testing.T, c *crew) {
+		packages := []typed{zipped(t, "pdf", "one"), zipped(t, "pdf", "two")}
+		replies := make([]reply, len(packages))
+		errs := make([]error, len(packages))
+		var wg sync.WaitGroup
+		for i, who := range []caller{c.developer, c.another} {
+			wg.Go(func() { replies[i], errs[i] = c.node.send(who, "POST", "/api/v1/skills?namespace=team", packages[i]) })
+		}
+		wg.Wait()
+		var statuses []int
+		for i, r := range replies {
+			must(r, errs[i])(t)
+			statuses = append(statuses, r.status)
+			if r.status == 409 {
+				r.wantProblem(t, 409, "exists")
+			}
+		}
+		slices.Sort(statuses)
+		wantSame(t, "statuses", statuses, []int{201, 409})
+		if list := answer[skillList](t, c.reporter, "/skills?namespace=team"); len(list.Items) != 1 {
+			t.Errorf("the skills are %v", list.ids())
+		}
+	})
+}
+
+// Who is cut off in the middle of an upload leaves nothing.
+func TestUploadIsCutInTheMiddle(t *testing.T) {
+	eachCrew(t, func(t *testing.T, c *crew) {
+		data := zipOf(t, "pdf", skillFiles("pdf", strings.Repeat("Do it.\n", 10_000)))
+		form := inForm(t, "pdf.zip", data)
+		for _, body := range []typed{{"application/zip", data}, form} {
+			conn := must(net.Dial("tcp", c.Listener.Addr().String()))(t)
+			w := bufio.NewWriter(conn)
+			fmt.Fprintf(w, "POST /api/v1/skills?file_name=pdf.zip HTTP/1.1\r\nHost: hub\r\nCookie: %s=%s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n",
+				c.developer.cookie.Name, c.developer.cookie.Value, body.kind, len(body.data))
+			w.WriteString(body.data[:len(body.data)/2])
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+			resp := must(http.ReadResponse(bufio.NewReader(conn), nil))(t)
+			resp.Body.Close()
+			conn.Close()
+			if resp.StatusCode != 400 {
+				t.Errorf("%s: the answer is %s", body.kind, resp.Status)
+			}
+		}
+		if list := answer[skillList](t, c.developer, "/skills"); len(list.Items) != 0 {
+			t.Errorf("the skills are %v", list.ids())
+		}
+		c.wantNoUploads(t)
+		if report := must(c.Library().Check(t.Context()))(t); report.Skills != 0 || report.Versions != 0 || report.Files != 0 {
+			t.Errorf("something is kept: %+v", report)
+		}
+	})
+}
