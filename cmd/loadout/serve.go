@@ -43,7 +43,7 @@ nodes; each needs the key of secrets, in LOADOUT_HUB_KEY or --key-file.
 SIGTERM and Ctrl-C let what is under way come to its end; a second one does not.`,
 		Example: `  loadout serve
   loadout serve --addr 0.0.0.0:8484 --accounts --public https://hub.example.com --proxy 10.0.0.0/8
-  loadout serve --database postgres://hub@db.example.com/hub --redis redis://redis.example.com:6379/0
+  loadout serve --database postgres://hub@db.example.com/hub --redis redis://redis.example.com
   loadout serve --check`,
 		Args: want(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -63,7 +63,7 @@ SIGTERM and Ctrl-C let what is under way come to its end; a second one does not.
 	f.String("redis", "", "wake other nodes by the Redis at `URL`, as redis://host:6379/0")
 	f.String("key-file", "", "seal secrets with the keys in `FILE`")
 	f.String("public", "", "people reach the hub at `URL`, as https://hub.example.com")
-	f.StringArray("proxy", nil, "believe the reverse proxies at `CIDR` who is behind them (repeatable)")
+	f.StringArray("proxy", nil, "believe reverse proxies at `CIDR` who is behind them (repeatable)")
 	f.Bool("accounts", false, "let people sign in; needed beyond loopback addresses")
 	f.String("admin", "", "call the first administrator `NAME`; default admin")
 	f.String("admin-password-file", "", "make a first administrator with the password in `FILE`")
@@ -71,7 +71,7 @@ SIGTERM and Ctrl-C let what is under way come to its end; a second one does not.
 	f.String("oidc-client", "", "the hub is known to the provider as `ID`")
 	f.String("oidc-secret", "", "the variable or secret `NAME` has the client's secret")
 	f.Bool("oidc-everyone", false, "give an account to all whom the provider knows")
-	f.StringArray("private", nil, "let models, servers and sources have addresses in `CIDR` (repeatable)")
+	f.StringArray("private", nil, "let models and servers have addresses in `CIDR` (repeatable)")
 	f.Int("runs", 0, "run `N` pieces of code of skills at once; default 4")
 	f.Duration("drain", 0, "give what is under way `TIME` to end, as 30s; default 10s")
 	f.String("log", "", "log as `FORM`: text or json; default text on a terminal, else json")
