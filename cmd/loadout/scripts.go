@@ -160,8 +160,7 @@ func (a *app) scripts(c *config.Config) (*loadout.Scripts, error) {
 	}
 	s := &loadout.Scripts{
 		Sandbox: a.backend(c), Grants: a.grants(), Audit: a.audit(), Getenv: a.getenv, Servers: skillServersOf, Secret: a.secret, Logger: a.logger(),
-		Bounds: policy.Bounds{Network: c.Sandbox.Network, Secrets: []string{"*"}, MemoryMB: c.Sandbox.MemoryMB, Seconds: c.Sandbox.Seconds,
-			DiskMB: c.Sandbox.DiskMB, WorkspaceWrite: true},
+		Bounds: boundsOf(c), Packages: a.packages(c),
 	}
 	for _, p := range c.Sandbox.Private {
 		prefix, err := netip.ParsePrefix(p)
@@ -181,10 +180,24 @@ func (a *app) scripts(c *config.Config) (*loadout.Scripts, error) {
 	}
 	if d := a.cacheDir(); d != "" {
 		s.Cache = d
-		s.Packages = &loadout.Packages{Dir: filepath.Join(d, "packages"), PythonIndex: c.Sandbox.PythonIndex, NPMRegistry: c.Sandbox.NPMRegistry, AllowSource: c.Sandbox.BuildScripts}
 	}
 	if exe, err := os.Executable(); err == nil {
 		s.Command = exe
 	}
 	return s, nil
+}
+
+// boundsOf are the most that any skill is given.
+func boundsOf(c *config.Config) policy.Bounds {
+	return policy.Bounds{Network: c.Sandbox.Network, Secrets: []string{"*"}, MemoryMB: c.Sandbox.MemoryMB, Seconds: c.Sandbox.Seconds,
+		DiskMB: c.Sandbox.DiskMB, WorkspaceWrite: true}
+}
+
+// packages is how what scripts need is installed, nil where there is no place for it.
+func (a *app) packages(c *config.Config) *loadout.Packages {
+	d := a.cacheDir()
+	if d == "" {
+		return nil
+	}
+	return &loadout.Packages{Dir: filepath.Join(d, "packages"), PythonIndex: c.Sandbox.PythonIndex, NPMRegistry: c.Sandbox.NPMRegistry, AllowSource: c.Sandbox.BuildScripts}
 }

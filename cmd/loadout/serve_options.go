@@ -90,7 +90,7 @@ func (a *app) hubOptions(ctx context.Context, c *config.Config) (hub.Options, er
 		return o, err
 	}
 	if c.Sandbox.Enabled {
-		o.Sandbox = a.hubSandbox(c)
+		o.Sandbox, o.Bounds, o.Packages, o.Getenv = a.hubSandbox(c), boundsOf(c), a.packages(c), a.getenv
 	}
 	if exe, err := os.Executable(); err == nil {
 		o.Command = exe

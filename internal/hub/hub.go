@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/bus"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
@@ -35,6 +36,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/telemetry"
 	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/upstream"
 )
@@ -76,6 +78,11 @@ type Options struct {
 	Private []netip.Prefix
 	// Sandbox is where code of skills runs; nil runs none.
 	Sandbox sandbox.Backend
+	// Bounds are the most that code of skills is given, Packages installs what it needs
+	// and Getenv finds interpreters: see [kit.Options].
+	Bounds   policy.Bounds
+	Packages *loadout.Packages
+	Getenv   func(string) string
 	// Runs is how many pieces of code run at once on this node; 0 is 4.
 	Runs int
 	// Command is an executable of the command loadout, as in [loadout.Scripts].
