@@ -14,7 +14,7 @@ import (
 func limits() []behaviour {
 	return []behaviour{
 		{"too much processor time", func(k *check) error {
-			k.spec.Limits.CPU, k.spec.Limits.Wall = time.Second, 8*time.Second
+			k.spec.Limits.CPU, k.spec.Limits.Wall = time.Second, time.Minute
 			return k.endedFor("cpu", sandbox.CPU, "spin")
 		}},
 		{"too much memory", func(k *check) error { return k.endedFor("memory", sandbox.OOM, "hog") }},
