@@ -39,7 +39,8 @@ func (b *bench) talk() error {
 	row := func(name string, limit *measure.Row) *measure.Row {
 		return table.Row(measure.Row{Name: name, Unit: "ms", Limit: limit})
 	}
-	taken, word, end := row("one at a time: the message is taken", nil), row("first words", nil), row("the turn is over", nil)
+	taken := row("limit: a message is taken, which is kept at once", nil)
+	word, end := row("one at a time: first words", taken), row("one at a time: the turn is over", taken)
 	for i, c := range all {
 		s, err := c.say(b)
 		if err != nil {
