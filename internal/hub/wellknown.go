@@ -100,7 +100,10 @@ func downloadable(p account.Principal) ([]store.Namespace, error) {
 		}
 	}
 	take(store.UserNamespace(string(p.User)), account.Of(p.User))
-	for _, g := range slices.Sorted(maps.Keys(p.Groups)) {
+	for i, g := range slices.Sorted(maps.Keys(p.Groups)) {
+		if i == store.MaxNamespaces-2 {
+			break // the newest, as everywhere
+		}
 		take(store.GroupNamespace(string(g)), account.In(g, ""))
 	}
 	take(store.Public, account.Resource{Shared: true})

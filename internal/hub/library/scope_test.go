@@ -303,3 +303,18 @@ func TestChangesAreRecorded(t *testing.T) {
 			"skill.upload denied true", "skill.delete allowed true"})
 	})
 }
+
+// Somebody who makes many groups and puts others into them takes nothing from these: the
+// groups that they were in before stay in reach.
+func TestManyGroupsHideNone(t *testing.T) {
+	w := sqlite(t, nil)
+	ours := w.upload(w.ada, w.team, "pdf", "ours")
+	for range store.MaxNamespaces {
+		w.bob.Groups[account.GroupID(store.NewID())] = account.Reporter
+	}
+	rows, _, err := w.lib.List(w.ctx, w.bob, library.Query{})
+	mustDo(t, err)
+	wantEqual(t, names(rows, func(s *library.Skill) string { return s.ID }), []string{ours.ID})
+	_, err = w.lib.Choose(w.ctx, w.bob, library.Situation{})
+	mustDo(t, err)
+}
