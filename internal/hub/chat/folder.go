@@ -13,6 +13,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/store"
@@ -102,7 +103,12 @@ func (f *folder) write(ctx context.Context, a store.Attachment) error {
 	if err := f.root.MkdirAll(path.Dir(a.Path), 0o700); err != nil {
 		return err
 	}
-	if err := f.root.WriteFile(a.Path, data, 0o600); err != nil {
+	if fi, err := f.root.Lstat(a.Path); err == nil && !fi.Mode().IsRegular() { // code made it
+		if err := f.root.RemoveAll(a.Path); err != nil {
+			return err
+		}
+	}
+	if err := f.put(a.Path, data); err != nil {
 		return err
 	}
 	info, err := f.root.Stat(a.Path)
@@ -208,12 +214,26 @@ func (f *folder) changes() (changed map[string]changedFile, gone map[string]bool
 	return changed, gone, err
 }
 
+// put writes a file. Where code has put a pipe there by now it fails, as read does: to
+// open one may wait for ever, for nobody at the other end.
+func (f *folder) put(name string, data []byte) error {
+	file, err := f.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	return errors.Join(err, file.Close())
+}
+
 // read returns a file, of a large one a little more than may be kept.
 func (f *folder) read(name string) ([]byte, error) {
-	file, err := f.root.Open(name)
+	file, err := f.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
+	if fi, err := file.Stat(); err != nil || !fi.Mode().IsRegular() {
+		return nil, errors.Join(err, fs.ErrInvalid)
+	}
 	return io.ReadAll(io.LimitReader(file, MaxFile+1))
 }
