@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -16,7 +17,6 @@ import (
 // talk is a conversation that is open on this node, for the inputs of one way in.
 type talk struct {
 	principal account.Principal
-	scopes    string // of the inputs that it is for
 	setup     *Setup
 	session   *session.Session
 	agent     *agent.Agent
@@ -24,9 +24,10 @@ type talk struct {
 	log       func(msg string, args ...any)
 }
 
-// open opens the conversation for an input, unless it is.
+// open opens the conversation for an input, unless it is, for somebody with these rights.
 func (w *worker) open(ctx context.Context, j *job) error {
-	if w.talk != nil && w.talk.scopes == j.Scopes {
+	p, err := w.principal(ctx, j)
+	if err == nil && w.talk != nil && reflect.DeepEqual(w.talk.principal, p) {
 		if w.talk.folder != nil {
 			return w.talk.folder.fetch(ctx)
 		}
@@ -36,7 +37,6 @@ func (w *worker) open(ctx context.Context, j *job) error {
 		w.talk.close()
 		w.talk = nil
 	}
-	p, err := w.principal(ctx, j)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (w *worker) open(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	t := &talk{principal: p, scopes: j.Scopes, setup: setup, log: w.e.opts.Logger.Warn}
+	t := &talk{principal: p, setup: setup, log: w.e.opts.Logger.Warn}
 	if err := w.ready(ctx, t); err != nil {
 		t.close()
 		return err
