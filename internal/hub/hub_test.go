@@ -412,3 +412,21 @@ func TestOperationsShowAllOfTheirTypes(t *testing.T) {
 		Body []struct{ hidden }
 	}]())
 }
+
+// Who sends no body is answered all the same, and let go: also who has not signed in.
+func TestBodiesThatDoNotComeAreNotWaitedFor(t *testing.T) {
+	n := team(t)
+	conns := map[string]net.Conn{}
+	for _, what := range []string{"POST /api/v1/users", "POST /mcp", "POST /nowhere", "GET /healthz"} {
+		conn := must(net.Dial("tcp", n.Listener.Addr().String()))(t)
+		defer conn.Close()
+		must(io.WriteString(conn, what+" HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"))(t)
+		conn.SetReadDeadline(time.Now().Add(time.Minute))
+		conns[what] = conn
+	}
+	for what, conn := range conns {
+		if got, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 ") {
+			t.Errorf("%s: %q, %v", what, got, err)
+		}
+	}
+}

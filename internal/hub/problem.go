@@ -247,6 +247,9 @@ func (h *Hub) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("WWW-Authenticate", h.mcpChallenge(r, p))
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
+	if r.ContentLength != 0 {
+		hurry(w)
+	}
 	w.WriteHeader(p.Status)
 	if r.Method != http.MethodHead {
 		json.NewEncoder(w).Encode(p) // whom it does not reach has gone

@@ -22,6 +22,9 @@ const (
 	// answerTime is how long the answer to a request may take to be written. Who streams
 	// moves it on by an [http.ResponseController].
 	answerTime = time.Minute
+	// restTime is how long what nobody reads of a body may take to come: without, who sends
+	// none of it holds a connection for good, also where he has not signed in.
+	restTime = 5 * time.Second
 )
 
 // visit is what is known of a request besides what is in it.
@@ -93,6 +96,9 @@ func (h *Hub) leave(w *answer, r *http.Request, v *visit) {
 			h.refuse(w, r, &Problem{Status: 500, Code: "internal", Detail: "the hub failed", Next: "tell the operator the id of the request"})
 		}
 	}
+	if r.ContentLength != 0 {
+		hurry(w)
+	}
 	if w.status == 0 {
 		w.status = http.StatusOK // as net/http does
 	}
@@ -103,6 +109,11 @@ func (h *Hub) leave(w *answer, r *http.Request, v *visit) {
 	if cause == http.ErrAbortHandler || cause != nil && begun {
 		panic(http.ErrAbortHandler) // the connection is cut: the answer is not whole
 	}
+}
+
+// hurry bounds how long the rest of a body is waited for.
+func hurry(w http.ResponseWriter) {
+	http.NewResponseController(w).SetReadDeadline(time.Now().Add(restTime)) // not with every server
 }
 
 // requestID is the id that a proxy of ours gave a request, or a new one.
