@@ -215,23 +215,47 @@ func (t Skills) changes(ctx context.Context, after int64) ([]Change, error) {
 	for i, r := range rows {
 		ids[i] = r.ID
 	}
-	skills, err := all[Skill](ctx, t.c, skillSelect+"WHERE s.id IN ("+places(1, len(ids))+")", ids...)
+	skills, listed, err := t.several(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
+	out := make([]Change, len(rows))
+	for i, r := range rows {
+		out[i] = Change{r.Revision, r.ID, skills[r.ID], listed[r.ID]}
+	}
+	return out, nil
+}
+
+// Several returns those of some skills that there are, by their ids, and where each is
+// seen. At most [MaxPage] are asked for.
+func (t Skills) Several(ctx context.Context, ids []string) (map[string]*Skill, map[string][]Namespace, error) {
+	if len(ids) > MaxPage {
+		return nil, nil, fmt.Errorf("%d skills: %w: more than %d", len(ids), ErrInvalid, MaxPage)
+	}
+	if len(ids) == 0 {
+		return nil, nil, nil
+	}
+	skills, listed, err := t.several(ctx, anys(ids))
+	if err != nil {
+		return nil, nil, fmt.Errorf("%d skills: %w", len(ids), err)
+	}
+	return skills, listed, nil
+}
+
+func (t Skills) several(ctx context.Context, ids []any) (map[string]*Skill, map[string][]Namespace, error) {
+	skills, err := all[Skill](ctx, t.c, skillSelect+"WHERE s.id IN ("+places(1, len(ids))+")", ids...)
+	if err != nil {
+		return nil, nil, err
+	}
 	listed, err := t.listed(ctx, ids)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	byID := make(map[string]*Skill, len(skills))
 	for i := range skills {
 		byID[skills[i].ID] = &skills[i]
 	}
-	out := make([]Change, len(rows))
-	for i, r := range rows {
-		out[i] = Change{r.Revision, r.ID, byID[r.ID], listed[r.ID]}
-	}
-	return out, nil
+	return byID, listed, nil
 }
 
 // exists reports what an error of a question says about whether a thing is there.

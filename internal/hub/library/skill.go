@@ -163,16 +163,24 @@ func (l *Library) Search(ctx context.Context, p account.Principal, query string,
 	if err := l.shelf.refresh(ctx); err != nil {
 		return nil, err
 	}
+	found := l.shelf.search(query, in, min(limit, maxHits))
+	ids := make([]string, len(found))
+	for i, f := range found {
+		ids[i] = f.id
+	}
+	rows, listings, err := l.db.Skills.Several(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
 	var hits []Hit
-	for _, f := range l.shelf.search(query, in, min(limit, maxHits)) {
-		s, err := l.Skill(ctx, p, f.id)
-		if isNotFound(err) {
+	for _, f := range found {
+		if rows[f.id] == nil {
 			continue // it went meanwhile
 		}
-		if err != nil {
-			return nil, err
+		h := &held{Skill: *rows[f.id], listings: listings[f.id]}
+		if h.check(p, account.SkillRead, h.CreatedBy) == nil { // else it is seen no longer
+			hits = append(hits, Hit{h.public(p), f.score})
 		}
-		hits = append(hits, Hit{s, f.score})
 	}
 	return hits, nil
 }
