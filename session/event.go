@@ -154,6 +154,7 @@ type Notice struct {
 // so that a request can be rendered from the log alone.
 type Loaded struct {
 	Skill   ID           `json:"skill"`
+	Title   string       `json:"title,omitempty"`   // what people call it, where that is not its name
 	Digest  string       `json:"digest"`            // of SKILL.md
 	Version string       `json:"version,omitempty"` // that the skill states
 	Text    string       `json:"text"`
@@ -266,6 +267,14 @@ func (e Event) clone() Event {
 		e.Loaded = &l
 	}
 	return e
+}
+
+// Called is what people call the skill: its display name, or its name.
+func (l Loaded) Called() string {
+	if l.Title != "" {
+		return l.Title
+	}
+	return l.Skill.Name
 }
 
 func (l Loaded) clone() Loaded {

@@ -52,6 +52,14 @@ type Material struct {
 	Model        string
 }
 
+// called is what people call the skill, "" where that is its name.
+func (m *Material) called() string {
+	if m.Title == m.ID.Name {
+		return ""
+	}
+	return m.Title
+}
+
 // LoadState is what a load came to.
 type LoadState string
 
@@ -229,7 +237,7 @@ func (s *Session) enter(ctx context.Context, key flightKey, all []*Material, b b
 			continue
 		}
 		loads++
-		l := Loaded{Skill: m.ID, Digest: m.Digest, Version: m.Version, Text: Render(m), Files: m.Files, Tokens: m.Tokens, Needs: m.Needs, Tools: b.names(m.ID),
+		l := Loaded{Skill: m.ID, Title: m.called(), Digest: m.Digest, Version: m.Version, Text: Render(m), Files: m.Files, Tokens: m.Tokens, Needs: m.Needs, Tools: b.names(m.ID),
 			Keep: key.o.Keep, Direct: key.o.Direct, AllowedTools: m.AllowedTools, Model: m.Model}
 		if old, ok := s.state.Find(m.ID); ok {
 			l.Keep = longer(l.Keep, old.Keep)

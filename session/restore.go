@@ -135,7 +135,7 @@ func (r *restoration) events() []Event {
 				continue
 			}
 			done[key] = true
-			l := Loaded{Skill: m.ID, Digest: m.Digest, Version: m.Version, Text: Render(m), Files: m.Files, Tokens: m.Tokens, Needs: m.Needs,
+			l := Loaded{Skill: m.ID, Title: m.called(), Digest: m.Digest, Version: m.Version, Text: Render(m), Files: m.Files, Tokens: m.Tokens, Needs: m.Needs,
 				Direct: true, AllowedTools: m.AllowedTools, Model: m.Model, Unused: r.unused[key]}
 			if !r.asked[key] {
 				l.For = all[len(all)-1].ID.Name

@@ -110,6 +110,7 @@ func (s *Set) Call(ctx context.Context, c *Call) (res *mcp.CallToolResult, err e
 	if err != nil {
 		return nil, err
 	}
+	c = t.fitted(c)
 	if problems := t.definition.schema().check(c.Arguments); len(problems) > 0 {
 		return nil, &ArgumentsError{Tool: c.Name, Problems: problems}
 	}
@@ -137,6 +138,14 @@ func (s *Set) Call(ctx context.Context, c *Call) (res *mcp.CallToolResult, err e
 		return nil, wire
 	}
 	return nil, &FailedError{Tool: *t, Err: err}
+}
+
+// fitted is a call with arguments of the kinds that the tool wants. What is decided and
+// recorded is about these.
+func (t *Tool) fitted(c *Call) *Call {
+	out := *c
+	out.Arguments = t.definition.schema().fit(c.Arguments)
+	return &out
 }
 
 // resolve finds the tool of a call, as it is now. That there is none, or none any

@@ -79,6 +79,33 @@ func (s *schema) check(args json.RawMessage) []string {
 	return problems
 }
 
+// fit is arguments as the schema wants them, where only the kind of some values is wrong
+// and there is no doubt which was meant: models write numbers and objects as texts. Any
+// others are returned as they are.
+func (s *schema) fit(args json.RawMessage) json.RawMessage {
+	if len(s.check(args)) == 0 {
+		return args
+	}
+	var values map[string]json.RawMessage
+	if json.Unmarshal(args, &values) != nil {
+		return args
+	}
+	for name, raw := range values {
+		var text string
+		want := s.Properties[name]
+		if want == nil || json.Unmarshal(raw, &text) != nil || !slices.Contains([]string{"integer", "number", "boolean", "array", "object"}, want.Type) {
+			continue
+		}
+		if text = strings.TrimSpace(text); json.Valid([]byte(text)) {
+			values[name] = json.RawMessage(text)
+		}
+	}
+	if fitted, err := json.Marshal(values); err == nil && len(s.check(fitted)) == 0 {
+		return fitted
+	}
+	return args
+}
+
 func wrong(schema *jsonschema.Schema, name string, err error) string {
 	if _, ok := schema.Properties[name]; !ok && len(schema.PatternProperties) == 0 {
 		known := slices.Sorted(maps.Keys(schema.Properties))

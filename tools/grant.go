@@ -30,6 +30,7 @@ func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool
 	if err != nil {
 		return err
 	}
+	c = t.fitted(c)
 	switch d := s.decide(t, c); {
 	case d.Effect == policy.Deny:
 		return &RefusedError{Tool: *t, Reason: d.Reason, Next: d.Next}

@@ -178,6 +178,7 @@ func (i *instance) mayTry(cancel func()) bool {
 
 func (i *instance) opened(conn *Conn, l *Listing) {
 	s := i.server
+	s.keep(l) // first: who learns of the connection may have others read the cache
 	s.mu.Lock()
 	select { // for the connection before
 	case <-i.quit:
@@ -192,7 +193,6 @@ func (i *instance) opened(conn *Conn, l *Listing) {
 	s.listing, s.listed = l, true // before anybody learns of the connection
 	s.settle()
 	s.mu.Unlock()
-	s.keep(l)
 	s.pool.o.Logger.Info("server connected", "server", s.config.Name, "era", conn.Era, "tools", len(l.Tools))
 	s.pool.tell(s)
 }

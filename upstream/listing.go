@@ -142,10 +142,10 @@ func (c *Config) chooses(name string) bool {
 
 // store takes over a listing.
 func (s *Server) store(l *Listing) {
+	s.keep(l)
 	s.mu.Lock()
 	s.listing = l
 	s.mu.Unlock()
-	s.keep(l)
 }
 
 // keep writes a listing to the cache.

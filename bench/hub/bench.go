@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/loadout-dev/loadout/bench/internal/measure"
@@ -21,6 +22,7 @@ type bench struct {
 	admin                   string
 	node                    *node
 	client                  *http.Client
+	again                   atomic.Int64 // uploads that had to be sent again
 }
 
 func (b *bench) run(name, skills string) (err error) {
@@ -50,7 +52,8 @@ func (b *bench) run(name, skills string) (err error) {
 	if b.node, err = b.start(); err != nil {
 		return err
 	}
-	fmt.Printf("\n%s: %d skills were uploaded by 4 clients in %s s, %s a second.\n\n", name, b.skills, measure.Number(took.Seconds()), measure.Number(float64(b.skills)/took.Seconds()))
+	fmt.Printf("\n%s: %d skills were uploaded by %d clients in %s s, %s a second; %d were sent again, as the database was busy.\n\n", name, b.skills, uploads,
+		measure.Number(took.Seconds()), measure.Number(float64(b.skills)/took.Seconds()), b.again.Load())
 	if err := b.look(); err != nil {
 		return err
 	}
@@ -82,7 +85,7 @@ func inMB(name string, m measure.Memory) []string {
 }
 
 // send sends a request with a token, reads the answer, and says how long that took. An
-// answer other than 2xx or 304 is an error.
+// answer other than 2xx is a [*refusal].
 func (b *bench) send(token, method, url, kind string, body io.Reader) ([]byte, time.Duration, error) {
 	req, err := http.NewRequest(method, url, body)
 	if err != nil {
@@ -101,7 +104,15 @@ func (b *bench) send(token, method, url, kind string, body io.Reader) ([]byte, t
 	data, err := io.ReadAll(res.Body)
 	took := time.Since(start)
 	if err == nil && res.StatusCode/100 != 2 {
-		err = fmt.Errorf("%s %s: %s: %.300s", method, req.URL.Path, res.Status, data)
+		err = &refusal{res.StatusCode, fmt.Sprintf("%s %s: %s: %.300s", method, req.URL.Path, res.Status, data)}
 	}
 	return data, took, err
 }
+
+// refusal is an answer that is not the one that was wanted.
+type refusal struct {
+	status int
+	says   string
+}
+
+func (r *refusal) Error() string { return r.says }

@@ -113,6 +113,11 @@ func (b *bench) put(dir string, i int) error {
 	case 2:
 		in = groupName(user % b.groups)
 	}
-	_, _, err := b.send(token, "POST", b.node.url+"/api/v1/skills?namespace="+in+"&file_name="+url.QueryEscape(filepath.Base(dir)+".zip"), "application/zip", &data)
-	return err
+	for {
+		_, _, err := b.send(token, "POST", b.node.url+"/api/v1/skills?namespace="+in+"&file_name="+url.QueryEscape(filepath.Base(dir)+".zip"), "application/zip", bytes.NewReader(data.Bytes()))
+		if r, ok := errors.AsType[*refusal](err); !ok || r.status != 503 {
+			return err
+		}
+		b.again.Add(1)
+	}
 }

@@ -28,7 +28,7 @@ func (h *Hub) newEndpoint(ctx context.Context, p account.Principal, key slot, ma
 	}
 	e := &endpoint{user: key.user, scopes: key.scopes, at: key.at, made: made, kit: k, uses: &tally{kit: k}, gone: make(chan struct{})}
 	o := &mcpserver.Options{Tools: k.Tools, Remote: true, Person: k.Person, Refresh: k.Refresh, Answers: h.answers(p.User, key.at), Allow: key.at.allow,
-		Used: e.uses.add, Version: h.opts.Version, Logger: h.log}
+		Used: func(u mcpserver.Use) { h.metrics.used(u); e.uses.add(u) }, Version: h.opts.Version, Logger: h.log}
 	if k.Profile != nil {
 		o.Lead = k.Profile.SystemPrompt
 	}
@@ -67,7 +67,7 @@ func (h *Hub) watched(e *endpoint) mcp.Middleware {
 				ctx, stop := context.WithCancel(ctx)
 				defer stop()
 				defer context.AfterFunc(h.endpoints.cut, stop)()
-				return h.callUnder(ctx, e, method, req, next)
+				return h.metrics.counted(ctx, func(ctx context.Context) (mcp.Result, error) { return h.callUnder(ctx, e, method, req, next) })
 			}
 			return next(ctx, method, req)
 		}
@@ -79,7 +79,7 @@ func (h *Hub) callUnder(ctx context.Context, e *endpoint, method string, req mcp
 	held, stop, err := h.kinds.Hold(ctx, e.under()...)
 	off, isOff := errors.AsType[*kinds.DisabledError](err)
 	if isOff {
-		return switchedOff(off), nil
+		return switchedOff(ctx, off), nil
 	}
 	if err != nil {
 		return nil, err
@@ -87,12 +87,13 @@ func (h *Hub) callUnder(ctx context.Context, e *endpoint, method string, req mcp
 	defer stop()
 	res, err := next(held, method, req)
 	if off, isOff := errors.AsType[*kinds.DisabledError](context.Cause(held)); isOff {
-		return switchedOff(off), nil
+		return switchedOff(ctx, off), nil
 	}
 	return res, err
 }
 
-func switchedOff(why error) *mcp.CallToolResult {
+func switchedOff(ctx context.Context, why error) *mcp.CallToolResult {
+	noteRefused(ctx, true)
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "Not done: " + why.Error() + ". Ask an administrator."}}}
 }
 

@@ -50,8 +50,8 @@ func newMetrics(version string) *metrics {
 
 		turns:       count("loadout_turns_total", "Turns of conversations that ended on this node, by what they were and why they ended.", "kind", "reason"),
 		turnSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "loadout_turn_seconds", Help: "How long turns took.", Buckets: turnBuckets}),
-		loads:       count("loadout_skill_loads_total", "Skills that came into force in conversations."),
-		calls:       count("loadout_tool_calls_total", "Calls of tools in conversations, by what came of them.", "outcome"),
+		loads:       count("loadout_skill_loads_total", "Skills that came into force in conversations, or were given to MCP clients."),
+		calls:       count("loadout_tool_calls_total", "Calls of tools in conversations and by MCP clients, by what came of them.", "outcome"),
 		answers:     count("loadout_model_requests_total", "Requests to language models.", "vendor", "outcome"),
 		tokens:      count("loadout_model_tokens_total", "Tokens that language models took.", "vendor", "kind"),
 	}

@@ -38,8 +38,8 @@ const MaxValue = 16 << 20
 type Options struct {
 	// Connections bounds those that are open at once, of SQLite the readers; 0 is 16.
 	Connections int
-	// Wait is for how long a change waits for its turn before it fails with
-	// [ErrBusy]; 0 is 10 s.
+	// Wait is for how long a change waits for its turn, or is tried again where others
+	// were in the way, before it fails with [ErrBusy]; 0 is 10 s.
 	Wait time.Duration
 }
 

@@ -13,15 +13,12 @@ import (
 // returns.
 type Tx struct{ Tables }
 
-// tries bounds how often a transaction that lost against others begins again.
-const tries = 30
-
 // Tx calls f and keeps everything that it changed through its argument, or, where
 // f or the end of the transaction fails, nothing. What f reads is as if nobody else
-// was at work. Where others were in the way f is called again, up to 30 times, so
-// that it has no effects but those on tx; then it fails with [ErrBusy]. Once a
-// change failed nothing is kept, even where f returns nil. f uses tx only: a change
-// through db waits for the end of f, and so fails.
+// was at work. Where others were in the way f is called again, for as long as
+// [Options.Wait] says, so that it has no effects but those on tx; then it fails with
+// [ErrBusy]. Once a change failed nothing is kept, even where f returns nil. f uses tx
+// only: a change through db waits for the end of f, and so fails.
 func (db *DB) Tx(ctx context.Context, f func(tx *Tx) error) error {
 	return conn{db: db}.atomic(ctx, func(c conn) error { return f(&Tx{tables(c)}) })
 }
@@ -55,9 +52,12 @@ func (c conn) atomic(ctx context.Context, f func(conn) error) error {
 		}
 		return err
 	}
+	// Not by a number of tries: PostgreSQL finds a conflict where two only use the same
+	// page of an index, so that a dozen losses in a row are nothing special among many.
+	began := time.Now()
 	for try := 1; ; try++ {
 		err := c.once(ctx, sql.LevelSerializable, f)
-		if !errors.Is(err, errAgain) || try == tries {
+		if !errors.Is(err, errAgain) || time.Since(began) > c.db.wait {
 			return err
 		}
 		if err := pause(ctx, try); err != nil {

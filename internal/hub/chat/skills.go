@@ -11,6 +11,7 @@ import (
 // InForce is a skill that is in force in a conversation.
 type InForce struct {
 	Skill  session.ID   `json:"skill"`
+	Title  string       `json:"displayName"` // or its name
 	Tokens int          `json:"tokens"`
 	Tools  []string     `json:"tools,omitempty"` // that came with it
 	For    string       `json:"for,omitempty"`   // the skill that needed it
@@ -24,6 +25,7 @@ type InForce struct {
 type Loaded struct {
 	State    session.LoadState `json:"state"`
 	Skill    string            `json:"skill,omitempty"`
+	Title    string            `json:"displayName,omitempty"` // or its name
 	Tokens   int               `json:"tokens,omitempty"`
 	Tools    []string          `json:"tools,omitempty"`
 	Brought  []string          `json:"brought,omitempty"` // skills that it needs
@@ -51,7 +53,7 @@ func (e *Engine) Skills(ctx context.Context, p account.Principal, id string) ([]
 	}
 	var out []InForce
 	for _, a := range s.Active() {
-		f := InForce{Skill: a.Skill, Tokens: a.Tokens, Tools: a.Tools, For: a.For, Keep: a.Keep}
+		f := InForce{Skill: a.Skill, Title: a.Called(), Tokens: a.Tokens, Tools: a.Tools, For: a.For, Keep: a.Keep}
 		if left, bounded := s.Left(a.Skill); bounded {
 			f.Left = &left
 		}

@@ -167,7 +167,7 @@ func (w *worker) load(ctx context.Context, j *job) (Event, error) {
 	}
 	out := &Loaded{State: r.State, Problems: r.Problems, Brought: r.Brought}
 	if r.Material != nil {
-		out.Skill, out.Tokens = r.Material.ID.Name, r.Material.Tokens
+		out.Skill, out.Title, out.Tokens = r.Material.ID.Name, r.Material.Title, r.Material.Tokens
 	}
 	for _, t := range r.Tools {
 		out.Tools = append(out.Tools, t.Name)

@@ -68,7 +68,8 @@ type SkillRef struct {
 // Selection is the skills and MCP servers that a Ghost has, or a Bot besides those of
 // its Ghost. It is kept as it was asked for, and what it names is found when it is used.
 type Selection struct {
-	Skills []string `json:"skills,omitempty"`
+	// Skills are the names of those that there are; nil is all, and an empty list none.
+	Skills []string `json:"skills,omitzero"`
 	// Preload are those of Skills that are in force from the beginning.
 	Preload []string `json:"preload_skills,omitempty"`
 	// SkillRefs say which skills are meant by some of the names.

@@ -63,7 +63,7 @@ func (p *parser) names(f tree.Field) []string {
 			items = append(items, &tree.Node{Kind: tree.String, Text: s, Line: f.Value.Line, Column: f.Value.Column})
 		}
 	}
-	var out []string
+	out := []string{} // an empty list is not the same as none
 	seen := map[string]bool{}
 	for _, n := range items {
 		name := strings.TrimSpace(text(n))

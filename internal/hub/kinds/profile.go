@@ -43,8 +43,8 @@ type Profile struct {
 	// Under are the namespaces whose settings count: of the thing itself and of what it
 	// is made of. A turn is held for them: see [Registry.Hold].
 	Under []store.Namespace
-	// Filter lets through the skills that are chosen, all where none is named, as far as
-	// the settings let them.
+	// Filter lets through the skills that are chosen, all where nothing is said of them,
+	// as far as the settings let them.
 	Filter catalog.Filter
 	// Problems are what is missing, and why.
 	Problems []string
@@ -202,6 +202,9 @@ func (r *Registry) skills(ctx context.Context, a actor, p *Profile, parts []*Res
 	place := map[string]int{}
 	for _, part := range parts {
 		s := selected(part.Spec)
+		if s.Skills != nil && p.Filter.Select == nil {
+			p.Filter.Select = []string{}
+		}
 		for _, name := range s.Skills {
 			c := SkillChoice{Name: name, Digest: s.SkillRefs[name].Digest, Preload: slices.Contains(s.Preload, name)}
 			found, err := a.findSkill(ctx, account.SkillUse, part.In, name, s.SkillRefs[name], func(string) bool { return true })

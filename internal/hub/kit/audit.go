@@ -10,10 +10,18 @@ import (
 )
 
 // auditing keeps decisions of policy in the audit log of the hub.
-type auditing struct{ db *store.DB }
+type auditing struct {
+	db   *store.DB
+	told func(context.Context, policy.Record) // may be nil
+}
+
+func (k *Kits) auditing() auditing { return auditing{k.o.DB, k.o.Decided} }
 
 // Append implements [loadout.Auditor].
 func (a auditing) Append(ctx context.Context, r policy.Record) error {
+	if a.told != nil {
+		a.told(ctx, r)
+	}
 	details := map[string]string{}
 	maps.Copy(details, r.Details)
 	for name, value := range map[string]string{"digest": string(r.Subject), "reason": r.Reason} {

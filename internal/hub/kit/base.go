@@ -219,7 +219,7 @@ func (b *base) tools() *tools.Set {
 		Skills: b.rt, Pool: k.pool, Profile: configs, Identity: b.key, Rules: b.plan.rules,
 		VariablesFor: func(c *upstream.Config) upstream.Variables { return b.plan.values[c.Name] },
 		Permit:       b.permit, Permits: b.permits, Provide: b.provide, Providers: k.providers(),
-		Grants: NewGrants(k.o.DB, b.person), Audit: auditing{k.o.DB}.Append, Logger: k.o.Logger,
+		Grants: NewGrants(k.o.DB, b.person), Audit: k.auditing().Append, Logger: k.o.Logger,
 	})
 }
 
@@ -227,7 +227,7 @@ func (b *base) tools() *tools.Set {
 func (b *base) scripts() *loadout.Scripts {
 	k := b.kits
 	return &loadout.Scripts{
-		Sandbox: newPlaced(k.o.Sandbox, k.o.Runs, string(b.principal.User)), Principal: b.person, Audit: auditing{k.o.DB}, Bounds: k.o.Bounds,
+		Sandbox: newPlaced(k.o.Sandbox, k.o.Runs, string(b.principal.User)), Principal: b.person, Audit: k.auditing(), Bounds: k.o.Bounds,
 		Grants:  &approvals{Grants: NewGrants(k.o.DB, b.person), mayRun: b.mayRun},
 		Servers: wished, SecretFor: b.secret, Packages: k.o.Packages, Command: k.o.Command, Private: k.o.Private, Getenv: k.o.Getenv,
 		Folders: k.dir("work"), Cache: k.dir("cache"), Logger: k.o.Logger,

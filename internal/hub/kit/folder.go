@@ -44,7 +44,7 @@ func (t *talk) folderTools(ctx context.Context, root *os.Root, like *agent.Calle
 		return nil, fmt.Errorf("rules for the working folder: %s", problems[0])
 	}
 	set := tools.New(&tools.Options{
-		Skills: rt, Pool: pool, Rules: t.kit.base.plan.rules.Then(rules), Grants: NewGrants(t.kits.o.DB, t.kit.Person), Audit: auditing{t.kits.o.DB}.Append, Logger: t.kits.o.Logger,
+		Skills: rt, Pool: pool, Rules: t.kit.base.plan.rules.Then(rules), Grants: NewGrants(t.kits.o.DB, t.kit.Person), Audit: t.kits.auditing().Append, Logger: t.kits.o.Logger,
 		Own: []*upstream.Config{{Name: workspace.Name, Type: builtin, URLs: []string{workspace.Name}, Safety: policy.High.String()}},
 	})
 	t.closing(func() error { return errors.Join(set.Close(), pool.Close()) })

@@ -74,6 +74,9 @@ type Options struct {
 	Providers map[string]*mcp.Server
 	// Stop ends the turn of a conversation, as when skills are switched off for it.
 	Stop func(conversation, reason string)
+	// Decided is told of each decision of policy, with the context of the call that it is
+	// about, by several goroutines at once; nil is told nothing.
+	Decided func(context.Context, policy.Record)
 	// Linger is for how long what kits have in common stays when none is open; 0 is 10
 	// minutes, and less is not at all.
 	Linger time.Duration
