@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
@@ -39,7 +38,7 @@ func (h *Hub) openParts(ctx context.Context) (err error) {
 	h.kinds = kinds.New(h.db, &kinds.Options{Sealer: h.sealer, Servers: o.Servers, Private: o.Private, Bus: h.bus, Logger: h.log, ApplySkill: h.applySkill})
 	h.library, err = library.New(h.db, &library.Options{
 		CacheDir: filepath.Join(o.Data, "files"), TempDir: node.temp,
-		Tell:       func() { h.bus.Publish(libraryStream, time.Now().UnixNano()) },
+		Tell:       func() { h.bus.Publish(libraryStream, 0) },
 		Unbind:     h.kinds.Unbind,
 		Credential: h.credential,
 		Private:    func(host string) bool { return privateHost(o.Private, host) },
