@@ -176,7 +176,7 @@ func (s *Server) sdkOptions() *mcp.ServerOptions {
 		}
 	}
 	if o.Logger == nil {
-		o.Logger = s.opts.Logger
+		o.Logger = slog.New(calm{s.log.Handler()})
 	}
 	return &o
 }

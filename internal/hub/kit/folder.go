@@ -36,7 +36,7 @@ func (t *talk) folderTools(ctx context.Context, root *os.Root, like *agent.Calle
 	rt := t.kit.Runtime
 	dir := root.Name()
 	server := workspace.New(root, &workspace.Options{Run: t.commands(dir), Made: func(link string) ([]byte, error) { return mcpserver.ReadLink(rt, link) }})
-	pool := upstream.NewPool(&upstream.PoolOptions{Logger: t.kits.o.Logger, Dialer: &upstream.Dialer{
+	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{
 		Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){builtin: tools.Memory(map[string]*mcp.Server{workspace.Name: server})},
 	}})
 	rules, problems := policy.ParseRules(folderRules)
