@@ -139,7 +139,7 @@ func TestFilesAreThePersonsOwn(t *testing.T) {
 	}
 }
 
-func TestTokensAreForOnePersonAndServer(t *testing.T) {
+func TestK22TokensAreForOnePersonAndServer(t *testing.T) {
 	issuer := oauthtest.New(t)
 	one, other := issuer.Serve(t), issuer.Serve(t)
 	dir := filepath.Join(t.TempDir(), "oauth")
@@ -171,7 +171,7 @@ func TestTokensAreForOnePersonAndServer(t *testing.T) {
 	}
 }
 
-func TestRenewedOnce(t *testing.T) {
+func TestK22RenewedOnce(t *testing.T) {
 	issuer := oauthtest.New(t)
 	server := issuer.Serve(t)
 	dir := filepath.Join(t.TempDir(), "oauth")

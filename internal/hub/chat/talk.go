@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -14,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// talk is a conversation that is open on this node, for the inputs of one way in.
+// talk is a conversation that is open on this node, for one input.
 type talk struct {
 	principal account.Principal
 	setup     *Setup
@@ -24,19 +23,14 @@ type talk struct {
 	log       func(msg string, args ...any)
 }
 
-// open opens the conversation for an input, unless it is, for somebody with these rights.
+// open opens the conversation for an input, anew for each: one that waited behind others
+// is done with the rights, the agent and the secrets that there are when its turn comes.
 func (w *worker) open(ctx context.Context, j *job) error {
-	p, err := w.principal(ctx, j)
-	if err == nil && w.talk != nil && reflect.DeepEqual(w.talk.principal, p) {
-		if w.talk.folder != nil {
-			return w.talk.folder.fetch(ctx)
-		}
-		return nil
-	}
 	if w.talk != nil {
 		w.talk.close()
-		w.talk = nil
+		w.talk, w.journal.before, w.journal.uses = nil, nil, nil
 	}
+	p, err := w.principal(ctx, j)
 	if err != nil {
 		return err
 	}
