@@ -14,7 +14,7 @@ import (
 // below it, and then itself.
 func guard() {
 	runtime.LockOSThread()
-	closeRange(ControlFD+1, ^uint(0))
+	closeInherited()
 	if prctl(prSetSubreaper, 1, 0) != nil || prctl(prSetDumpable, 0, 0) != nil {
 		os.Exit(1)
 	}

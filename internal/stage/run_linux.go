@@ -60,7 +60,7 @@ type command struct {
 }
 
 func run(c conn) {
-	closeRange(ControlFD+1, ^uint(0)) // whatever was left open for us
+	closeInherited()
 	syscall.CloseOnExec(ControlFD)
 	s := &stage{conn: c, listen: -1, execs: make(chan request), running: map[int]*command{}, started: make(chan struct{}, 1)}
 	abi, err := s.prepare()

@@ -64,6 +64,32 @@ func closeRange(first, last uint) error {
 	return errnoOf(e)
 }
 
+// closeInherited closes whatever was left open for us. A package that was initialised
+// before this one may have opened a file, and then the runtime has an epoll instance and
+// ends the process where it is gone: that stays, told from what is inherited by being
+// closed for commands.
+func closeInherited() {
+	const most = 64 // free numbers in a row: what the runtime has is among the lowest
+	first := uint(ControlFD + 1)
+	for fd, free := first, 0; free < most; fd++ {
+		flags, _, e := syscall.RawSyscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0)
+		if e != 0 {
+			free++
+			continue
+		}
+		free = 0
+		var st syscall.Stat_t
+		if flags&syscall.FD_CLOEXEC == 0 || syscall.Fstat(int(fd), &st) != nil || st.Mode&syscall.S_IFMT != 0 {
+			continue // inherited, or a file
+		}
+		if fd > first {
+			closeRange(first, fd-1)
+		}
+		first = fd + 1
+	}
+	closeRange(first, ^uint(0))
+}
+
 // openTree takes a copy of the mounts at path, not yet anywhere.
 func openTree(path string) (int, error) {
 	p, err := cstr(path)
