@@ -3,7 +3,6 @@
 package staged
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"strings"
@@ -99,29 +98,26 @@ func (s *Sandbox) lost() {
 
 var errGone = sandbox.ErrEnded
 
-// tail keeps the end of what a stage writes to its standard error, which is
-// nothing unless it crashes.
-type tail struct {
+// head keeps the beginning of what a stage writes to its standard error, which is
+// nothing unless it crashes, and then says first why.
+type head struct {
 	mu sync.Mutex
 	b  []byte
 }
 
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (h *head) Write(b []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	const most = 4 << 10
-	t.b = append(t.b, b...)
-	if len(t.b) > most {
-		t.b = bytes.Clone(t.b[len(t.b)-most:])
-	}
+	h.b = append(h.b, b[:min(len(b), most-len(h.b))]...)
 	return len(b), nil
 }
 
-// last is the first line of what was written that says something.
-func (t *tail) last() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for line := range strings.Lines(string(t.b)) {
+// line is the first line of what was written that says something.
+func (h *head) line() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for line := range strings.Lines(string(h.b)) {
 		if line = strings.TrimSpace(line); line != "" {
 			return line
 		}

@@ -60,7 +60,7 @@ type Sandbox struct {
 	cfg    *Config
 	spec   *sandbox.Spec
 	conn   *net.UnixConn
-	stderr *tail
+	stderr *head
 	ended  chan struct{} // closed when the stage has ended
 	// Landlock is the ABI in force, 0 where there is none.
 	Landlock int
@@ -85,7 +85,7 @@ func Start(ctx context.Context, spec *sandbox.Spec, cfg *Config) (*Sandbox, erro
 	if cfg.At == nil {
 		cfg.At = sandbox.InPlace
 	}
-	s := &Sandbox{cfg: cfg, spec: spec, stderr: &tail{}, ended: make(chan struct{}), waiting: map[int]chan answer{}, procs: map[int]*process{}}
+	s := &Sandbox{cfg: cfg, spec: spec, stderr: &head{}, ended: make(chan struct{}), waiting: map[int]chan answer{}, procs: map[int]*process{}}
 	if err := s.launch(); err != nil {
 		if cfg.Closed != nil {
 			cfg.Closed()
@@ -162,7 +162,7 @@ func (s *Sandbox) prepare(ctx context.Context) error {
 		return ctx.Err()
 	case err != nil:
 		<-s.ended
-		return &sandbox.UnavailableError{Backend: s.cfg.Backend, Missing: "the first process ended while it prepared", Err: errors.New(s.stderr.last())}
+		return &sandbox.UnavailableError{Backend: s.cfg.Backend, Missing: "the first process ended while it prepared", Err: errors.New(s.stderr.line())}
 	case ready.Error != "":
 		return s.refused(ready)
 	}
