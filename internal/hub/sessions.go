@@ -207,7 +207,7 @@ func (h *Hub) findAgent(ctx context.Context, p account.Principal, a agentName) (
 	profile, err := h.kinds.Profile(ctx, p, a.Kind, a.Namespace, a.Name)
 	if errors.Is(err, store.ErrNotFound) {
 		return "", &Problem{Status: 422, Code: "no_agent", Detail: fmt.Sprintf("there is no %.20s %.100q, or a part of it is missing, or you may not use it", a.Kind, a.Name),
-			Next: "see which there are: GET /api/v1/kinds"}
+			Next: "see which there are: GET " + base + "/kinds/" + a.Kind}
 	}
 	if err != nil {
 		return "", err

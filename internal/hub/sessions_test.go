@@ -266,6 +266,10 @@ func TestSessionProblems(t *testing.T) {
 			ada.send(t, tt.method, tt.path, tt.body).wantProblem(t, tt.status, tt.code)
 		})
 	}
+	r := ada.send(t, "POST", "/api/v1/sessions", map[string]string{"agent": "Bot/default/helper"})
+	if method, path, _ := strings.Cut(strings.TrimPrefix(r.text(t, "next"), "see which there are: "), " "); method != "GET" || ada.send(t, method, path, nil).status != 200 {
+		t.Errorf("the next step is none: %s", r.body)
+	}
 	var list struct{ Items []any }
 	if ada.send(t, "GET", "/api/v1/sessions", nil).into(t, &list); len(list.Items) != 1 {
 		t.Errorf("%d conversations are left", len(list.Items))
