@@ -62,6 +62,15 @@ func notReviewed(err error) *Problem {
 	return nil
 }
 
+// taken tells that a namespace has a skill of the name of an upload.
+func taken(err error) error {
+	if !errors.Is(err, library.ErrExists) {
+		return err
+	}
+	return &Problem{Status: 409, Code: "exists", Detail: "there is a skill of that name already",
+		Next: "to add a version to it: POST " + base + "/skills/{skill}/versions, with its id of GET " + base + "/skills; else give the skill another name"}
+}
+
 // already tells that a skill has the files that were uploaded.
 func (p SkillPath) already(err error) error {
 	if !errors.Is(err, library.ErrExists) {

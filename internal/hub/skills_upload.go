@@ -78,7 +78,7 @@ func (h *Hub) createSkill(ctx context.Context, in *struct {
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, taken(err)
 	}
 	detail, err := h.skillDetail(ctx, p, s)
 	if err != nil {

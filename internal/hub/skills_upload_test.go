@@ -193,7 +193,10 @@ func TestW3FolderHasTheNameOfTheArchive(t *testing.T) {
 func TestW5NamesAreThereOnceOverHTTP(t *testing.T) {
 	eachCrew(t, func(t *testing.T, c *crew) {
 		id := c.developer.upload(t, c.in, "pdf", "one")
-		c.another.send(t, "POST", "/api/v1/skills?namespace=team", zipped(t, "pdf", "two")).wantProblem(t, 409, "exists")
+		r := c.another.send(t, "POST", "/api/v1/skills?namespace=team", zipped(t, "pdf", "two"))
+		if r.wantProblem(t, 409, "exists"); !strings.Contains(r.text(t, "next"), "/skills/{skill}/versions") {
+			t.Errorf("it does not say how a version is added: %s", r.body)
+		}
 		c.another.upload(t, "", "pdf", "in another namespace")
 		c.developer.send(t, "DELETE", "/api/v1/skills/"+id, nil).want(t, 200)
 		if again := c.another.upload(t, c.in, "pdf", "one"); again == id {
