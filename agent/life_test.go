@@ -295,7 +295,7 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// A turn takes no more tokens than it may, and results no more than a model bears.
+// A turn takes no more tokens than it may.
 func TestTokensAreBounded(t *testing.T) {
 	var endless []*llm.Answer
 	for i := range 20 {
@@ -307,10 +307,14 @@ func TestTokensAreBounded(t *testing.T) {
 	if err := tk.Turn(t.Context(), "Count.", tk.tell); !errors.Is(err, agent.ErrTokens) || len(tk.counted) != 3 {
 		t.Errorf("%v after %d calls", err, len(tk.counted))
 	}
+}
+
+// K18: of a result that is longer than a model bears the beginning and the end are told.
+func TestK18OutputIsBounded(t *testing.T) {
 	flood := agent.Tool{Tool: llm.Tool{Name: "flood"}, Call: func(context.Context, json.RawMessage) (*agent.Outcome, error) {
 		return &agent.Outcome{Text: "begin" + strings.Repeat("é", agent.MaxResult) + "end"}, nil
 	}}
-	tk = newTalkWith(t, nil, &agent.Options{Tools: []agent.Tool{flood}}, calls(llm.Call{ID: "1", Name: "flood"}), says("much"))
+	tk := newTalkWith(t, nil, &agent.Options{Tools: []agent.Tool{flood}}, calls(llm.Call{ID: "1", Name: "flood"}), says("much"))
 	tk.turn(t, "Flood me.")
 	text := words(tk.model.requests[1])[1]
 	if len(text) > agent.MaxResult+100 || !strings.HasPrefix(text, "begin") || !strings.HasSuffix(text, "end") || !strings.Contains(text, "are left out") {
@@ -318,8 +322,8 @@ func TestTokensAreBounded(t *testing.T) {
 	}
 }
 
-// What a tool tells of its progress is told with its call.
-func TestProgress(t *testing.T) {
+// K23: what a tool tells of its progress is told with its call.
+func TestK23Progress(t *testing.T) {
 	slow := agent.Tool{Tool: llm.Tool{Name: "slow"}, Call: func(ctx context.Context, _ json.RawMessage) (*agent.Outcome, error) {
 		agent.Progress(ctx, "half")
 		return &agent.Outcome{Text: "whole"}, nil

@@ -11,13 +11,13 @@ import (
 )
 
 // K18: of one name the first server counts, and tools are in the same order whenever they
-// are listed, whatever was connected first.
+// are listed, that of the configuration and of their names, whatever was connected first.
 func TestK18FirstOfANameAndOneOrder(t *testing.T) {
 	own := func(name, arg string) *upstream.Config {
 		return &upstream.Config{Name: name, Type: upstream.Stdio, Command: name, Args: []string{arg}}
 	}
 	w := newWorld(t, nil, "", func(o *tools.Options, _ *world) {
-		o.Own = []*upstream.Config{own("b", "first"), own("a", "only"), own("b", "second")}
+		o.Own = []*upstream.Config{own("a", "only"), own("b", "first"), own("b", "second")}
 	})
 	w.Connect(t.Context(), "b") // before a
 	want := []string{"a__read_note", "a__write_note", "b__read_note", "b__write_note"}
@@ -54,7 +54,7 @@ func TestK18ArgumentsAreFittedAndChecked(t *testing.T) {
 		{"a text that is no number", `{"text":"x","times":"two"}`, 1},
 		{"a text that is another kind", `{"text":"x","times":"[2]"}`, 1},
 		{"a text that is half a number", `{"text":"x","times":"2.5"}`, 1},
-		{"one that can be mended and one that cannot", `{"times":"2"}`, 1},
+		{"one that can be mended and one that cannot", `{"times":"2"}`, 2},
 		{"no object", `["x"]`, 1},
 		{"all wrong", `{"times":"two","colour":1}`, 3},
 	} {
@@ -64,7 +64,7 @@ func TestK18ArgumentsAreFittedAndChecked(t *testing.T) {
 		if err != nil && !refused {
 			t.Fatal(err)
 		}
-		if got := bad; tt.problems == 0 && got != nil || tt.problems > 0 && (got == nil || len(got.Problems) != tt.problems) {
+		if refused != (tt.problems > 0) || refused && len(bad.Problems) != tt.problems {
 			t.Errorf("%s: %v, want %d problems", tt.name, err, tt.problems)
 		}
 		if string(c.Arguments) != tt.args {

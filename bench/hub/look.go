@@ -94,20 +94,28 @@ func (b *bench) look() error {
 // ask sends all questions in turns, and prints what they took.
 func (b *bench) ask(questions []question, clients int) error {
 	var table measure.Table
-	middle, high := map[string]*measure.Row{}, map[string]*measure.Row{}
+	middle, high, cpu := map[string]*measure.Row{}, map[string]*measure.Row{}, map[string]*measure.Row{}
 	for _, q := range questions {
 		middle[q.name] = table.Row(measure.Row{Name: q.name + ", p50", Unit: "ms", Limit: middle[q.limit]})
 		high[q.name] = table.Row(measure.Row{Name: q.name + ", p95", Unit: "ms", Limit: high[q.limit]})
+		if q.limit != "" {
+			cpu[q.name] = table.Row(measure.Row{Name: q.name + ", CPU time of the node", Unit: "ms"})
+		}
 	}
 	for round := range b.rounds + 1 {
 		for _, q := range questions {
+			before := measure.CPUOf(b.node.pid())
 			took, err := b.many(q, round, clients)
 			if err != nil {
 				return fmt.Errorf("%s: %w", q.name, err)
 			}
-			if round > 0 { // the first fills caches
-				middle[q.name].Add(measure.Quantile(took, 0.5))
-				high[q.name].Add(measure.Quantile(took, 0.95))
+			if round == 0 { // it fills caches
+				continue
+			}
+			middle[q.name].Add(measure.Quantile(took, 0.5))
+			high[q.name].Add(measure.Quantile(took, 0.95))
+			if row := cpu[q.name]; row != nil {
+				row.AddTime((measure.CPUOf(b.node.pid()) - before) / each)
 			}
 		}
 	}

@@ -19,12 +19,13 @@ import (
 // spoken is what a turn took, from when it was asked for.
 type spoken struct {
 	taken time.Duration // until that was answered
-	word  time.Duration // until the first words of the model came
+	word  time.Duration // until the first event of the model came: words, or a call
 	end   time.Duration
 }
 
 // talk measures conversations on the demonstration, which answers at once, so that what
-// they take is the hub's: one after the other, and all at once.
+// they take is the hub's: one after the other, and all at once. In a turn it searches for
+// a skill once, by a tool, and then says that it found none, or one.
 func (b *bench) talk() error {
 	var all []*chat
 	for i := range b.chats {
@@ -40,7 +41,7 @@ func (b *bench) talk() error {
 		return table.Row(measure.Row{Name: name, Unit: "ms", Limit: limit})
 	}
 	taken := row("limit: a message is taken, which is kept at once", nil)
-	word, end := row("one at a time: first words", taken), row("one at a time: the turn is over", taken)
+	word, end := row("one at a time: the first event of the model", taken), row("one at a time: the turn is over", taken)
 	for i, c := range all {
 		s, err := c.say(b)
 		if err != nil {
@@ -52,16 +53,18 @@ func (b *bench) talk() error {
 			end.AddTime(s.end)
 		}
 	}
+	word.Goal = 5
 	many := fmt.Sprintf("%d at once", len(all))
 	rows := map[string]*measure.Row{}
 	for _, q := range []string{"p50", "p95"} {
-		rows["word "+q] = row(many+": first words, "+q, word)
+		rows["word "+q] = row(many+": the first event of the model, "+q, word)
 		rows["end "+q] = row(many+": the turn is over, "+q, end)
 	}
 	rate := table.Row(measure.Row{Name: many + ": turns", Unit: "a second"})
+	each := table.Row(measure.Row{Name: many + ": a turn, CPU time of the node", Unit: "ms"})
 	peak := int64(0)
 	for round := range b.rounds + 1 {
-		start := time.Now()
+		start, cpu := time.Now(), measure.CPUOf(b.node.pid())
 		spoke, err := b.allAtOnce(all)
 		if err != nil {
 			return err
@@ -79,6 +82,7 @@ func (b *bench) talk() error {
 			rows["end "+name].Add(measure.Quantile(ends, q))
 		}
 		rate.Add(float64(len(all)) / took.Seconds())
+		each.AddTime((measure.CPUOf(b.node.pid()) - cpu) / time.Duration(len(all)))
 		if m, err := measure.MemoryOf(b.node.pid()); err == nil {
 			peak = max(peak, m.Resident)
 		}
@@ -148,7 +152,7 @@ func (c *chat) say(b *bench) (s spoken, err error) {
 			return s, errors.Join(err, <-asked)
 		}
 		switch strings.TrimSpace(line) {
-		case "event: text":
+		case "event: text", "event: tool_call":
 			if s.word == 0 {
 				s.word = time.Since(start)
 			}

@@ -190,6 +190,9 @@ func (a *app) documentFile(name string) ([]byte, error) {
 		return nil, fail(exitFound, "apply it in parts", "%s has more than %s", name, sized(most))
 	}
 	if len(strings.TrimSpace(string(data))) == 0 {
+		if name == "-" {
+			return nil, fail(exitFound, "send documents to it; see: loadout apply --help", "standard input is empty")
+		}
 		return nil, fail(exitFound, "write documents into it; see: loadout apply --help", "%s is empty", name)
 	}
 	return data, nil

@@ -130,6 +130,7 @@ func TestApply(t *testing.T) {
 		{"no file", "", "", 2, "", "loadout: apply needs a file\n  as: loadout apply -f FILE\n"},
 		{"not there", "", "-f DIR/none.yaml", 4, "", "loadout: DIR/none.yaml: no such file or directory\n  check the path given with -f\n"},
 		{"empty", "", "-f DIR/empty.yaml", 1, "", "loadout: DIR/empty.yaml is empty\n  write documents into it; see: loadout apply --help\n"},
+		{"nothing comes", "\n", "-f -", 1, "", "loadout: standard input is empty\n  send documents to it; see: loadout apply --help\n"},
 		{"a directory", "", "-f DIR", 1, "", "loadout: read DIR: is a directory\n  name a file, not a directory\n"},
 		{"twice", "x", "-f - -f -", 2, "", "loadout: standard input is named twice\n  give -f - once\n"},
 	} {

@@ -130,6 +130,16 @@ for url in sys.argv[1:]:
 	}
 }
 
+// A script that takes a while comes to its end: the first process of its sandbox is the
+// command, and what it opened before must not be missing when its runtime looks again.
+func TestRunTakesItsTime(t *testing.T) {
+	exe := needsSandbox(t)
+	skills := scriptSkill(t, "", "slow.py", "import time\nfor i in range(5):\n    print(i, flush=True)\n    time.sleep(0.1)\n")
+	if res := ran(t, exe, nil, "tool", "slow.py", "--skills", skills); res.Reason != "ok" || res.ExitCode != 0 || res.Stdout != "0\n1\n2\n3\n4\n" {
+		t.Errorf("%+v", res)
+	}
+}
+
 // processes are those whose arguments have a text.
 func processes(t *testing.T, marker string) []string {
 	t.Helper()

@@ -138,7 +138,7 @@ var rules = []rule{
 	{action: SecretWrite, scopes: ScopeWrite, own: true, group: Maintainer},
 	{action: SecretGrant, scopes: ScopeReview, own: true, group: Maintainer},
 
-	{action: GroupCreate, scopes: ScopeAdmin, own: true, admin: true},
+	{action: GroupCreate, scopes: ScopeAdmin, admin: true}, // who is in a group has its defaults: nobody draws others into one of his own
 	{action: GroupRead, scopes: ScopeRead, group: Reporter, admin: true},
 	{action: GroupMembers, scopes: ScopeAdmin, group: Maintainer, admin: true},
 	{action: GroupManage, scopes: ScopeAdmin, group: Owner, admin: true},

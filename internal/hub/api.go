@@ -218,6 +218,20 @@ func answered[T any](v T, err error) (*body[T], error) {
 	return &body[T]{v}, nil
 }
 
+// made is an answer with what was made, and where it is.
+type made[T any] struct {
+	Location string `header:"Location"`
+	Body     T
+}
+
+// madeAt is the answer with what was made, in a list of the API.
+func madeAt[T any](id, list string, v T, err error) (*made[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &made[T]{base + "/" + list + "/" + id, v}, nil
+}
+
 // Paging asks for a page of a list.
 type Paging struct {
 	After string `query:"after" maxLength:"2000" doc:"What the page before had as next"`

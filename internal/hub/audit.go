@@ -35,17 +35,20 @@ func (h *Hub) audit(api huma.API) {
 func (h *Hub) listAudit(ctx context.Context, in *struct {
 	After     string `query:"after" maxLength:"20" doc:"What the page before had as next"`
 	Limit     int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
-	Actor     string `query:"actor" maxLength:"64" doc:"The id of a user, or me"`
+	Actor     string `query:"actor" maxLength:"64" doc:"The id of a user, or me; without it and a namespace it is me, but for administrators"`
 	Action    string `query:"action" maxLength:"100"`
 	Namespace string `query:"namespace" maxLength:"100" doc:"As user:ID or group:ID"`
 	Subject   string `query:"subject" maxLength:"1024"`
 }) (*body[listed[recordJSON]], error) {
 	p := account.FromContext(ctx)
 	q := store.AuditQuery{Actor: string(userID(p, in.Actor)), Action: in.Action, Namespace: store.Namespace(in.Namespace), Subject: in.Subject, Limit: in.Limit}
+	if q.Actor == "" && q.Namespace == "" && !p.Admin {
+		q.Actor = string(p.User)
+	}
 	if in.After != "" {
 		var err error
 		if q.Before, err = strconv.ParseInt(in.After, 10, 64); err != nil || q.Before <= 0 {
-			return nil, &Problem{Status: 422, Code: "invalid", Detail: "after is not what a page had as next"}
+			return nil, &Problem{Status: 422, Code: "invalid", Detail: "after is not what a page had as next", Next: "leave it out to begin with the newest, and send what a page has as next for the one after it"}
 		}
 	}
 	records, err := h.people.Audit.List(ctx, p, q)

@@ -49,7 +49,7 @@ var authorityOfPeople = []row{
 	{"end-sign-ins", "oneself", mine, nil, "401 204 204 204 204 204 204", "204 admin"},
 
 	{"list-groups", "", nil, nil, "401 200 200 200 200 200 200", "200 read"},
-	{"make-group", "", nil, aGroup, "401 201 201 201 201 201 201", "201 admin"},
+	{"make-group", "", nil, aGroup, "401 403 403 403 403 403 201", "201 admin"},
 	{"get-group", "", nil, nil, "401 404 200 200 200 200 200", "200 read"},
 	{"change-group", "", nil, aDisplay, "401 404 403 403 403 200 200", "200 admin"},
 	{"delete-group", "", nil, nil, "401 404 403 403 403 204 204", "204 admin"},
@@ -66,7 +66,7 @@ var authorityOfPeople = []row{
 	{"make-token", "with more than one has", nil, aReadToken, "401 201 201 201 201 201 201", "403 any"},
 	{"end-token", "", theirs, nil, "401 404 404 404 404 404 204", "204 admin"},
 
-	{"list-audit", "of the hub", nil, nil, "401 403 403 403 403 403 200", "200 read"},
+	{"list-audit", "of the hub, or of oneself", nil, nil, "401 200 200 200 200 200 200", "200 read"},
 	{"list-audit", "of the group", ofTheGroup, nil, "401 404 403 403 403 200 200", "200 read"},
 	{"list-audit", "of a user", ofTheUser, nil, "401 404 404 404 404 404 200", "200 read"},
 	{"list-audit", "of oneself", byMyself, nil, "401 200 200 200 200 200 200", "200 read"},

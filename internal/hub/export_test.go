@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -53,3 +54,8 @@ func (h *Hub) MountError(pattern string, err error) {
 
 // MustShow panics for types of which the API would show a part only.
 var MustShow = mustShow
+
+// Alone does a work of all nodes.
+func (h *Hub) Alone(ctx context.Context, work string, every time.Duration, f func(context.Context) error) error {
+	return h.alone(ctx, work, every, f)
+}

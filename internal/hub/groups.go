@@ -44,7 +44,7 @@ type groupChange struct {
 
 func (h *Hub) groups(api huma.API) {
 	add(h, api, operation("list-groups", "GET", "/groups", "Your groups by name; to administrators all"), h.listGroups)
-	add(h, api, created(operation("make-group", "POST", "/groups", "Make a group, of which you are the owner")), h.makeGroup)
+	add(h, api, created(operation("make-group", "POST", "/groups", "Make a group, of which you are the owner; administrators do")), h.makeGroup)
 	add(h, api, operation("get-group", "GET", "/groups/{group}", "A group"), h.getGroup)
 	add(h, api, operation("change-group", "PATCH", "/groups/{group}", "Change what a group is called"), h.changeGroup)
 	add(h, api, operation("delete-group", "DELETE", "/groups/{group}", "Delete a group that has no skills and agents"), h.deleteGroup)
@@ -55,10 +55,10 @@ func (h *Hub) listGroups(ctx context.Context, in *Paging) (*body[listed[groupJSO
 	return page(groups, next, err, groupOf)
 }
 
-func (h *Hub) makeGroup(ctx context.Context, in *struct{ Body newGroup }) (*body[groupJSON], error) {
+func (h *Hub) makeGroup(ctx context.Context, in *struct{ Body newGroup }) (*made[groupJSON], error) {
 	text := people.GroupText{Display: in.Body.Display, Description: in.Body.Description}
 	group, err := h.people.Groups.Create(ctx, account.FromContext(ctx), in.Body.Name, text)
-	return answered(groupOf(group), err)
+	return madeAt(string(group.ID), "groups", groupOf(group), err)
 }
 
 func (h *Hub) getGroup(ctx context.Context, in *GroupPath) (*body[groupJSON], error) {

@@ -275,9 +275,7 @@ func (h *Hub) SetupPath(ctx context.Context) (string, error) {
 
 // Close closes what the hub opened. [Hub.Serve] has returned before.
 func (h *Hub) Close() error {
-	ctx, stop := context.WithTimeout(context.Background(), h.opts.Drain)
-	defer stop()
-	errs := []error{h.closeParts(ctx)}
+	errs := []error{h.closeParts()}
 	if h.bus != nil {
 		errs = append(errs, h.bus.Close())
 	}

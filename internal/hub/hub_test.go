@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -319,14 +320,17 @@ func TestServeDrains(t *testing.T) {
 	}
 }
 
-// What does not end in time is cut.
+// What does not end in time is cut, and waited for.
 func TestServeCutsWhatDoesNotEnd(t *testing.T) {
 	h := must(hub.Open(t.Context(), hub.Options{Data: t.TempDir(), Accounts: true, Drain: time.Millisecond, Cost: cheap}))(t)
 	defer h.Close()
 	entered := make(chan bool)
+	var left atomic.Bool
 	h.Mount("GET /endless", func(_ http.ResponseWriter, r *http.Request) {
 		entered <- true
 		<-r.Context().Done()
+		time.Sleep(20 * time.Millisecond) // it takes a moment to end
+		left.Store(true)
 	})
 	l := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, end := context.WithCancel(t.Context())
@@ -339,8 +343,8 @@ func TestServeCutsWhatDoesNotEnd(t *testing.T) {
 	}()
 	<-entered
 	end()
-	if err := <-ended; err != nil {
-		t.Error(err)
+	if err := <-ended; err != nil || !left.Load() {
+		t.Errorf("%v, and the request is over: %v", err, left.Load())
 	}
 	if err := <-answered; err == nil {
 		t.Error("it was answered")

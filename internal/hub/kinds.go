@@ -207,7 +207,7 @@ func (h *Hub) deleteNamed(ctx context.Context, p account.Principal, t ThingPath,
 	}
 	gone, err := h.library.Delete(ctx, p, id, dry, false)
 	if err == nil && !gone.Deleted && (gone.References.Total() > 0 || gone.References.More) {
-		return &library.ReferencedError{Name: t.Name, References: gone.References}
+		return &library.ReferencedError{Skill: id, Name: t.Name, References: gone.References}
 	}
 	return err
 }

@@ -87,13 +87,6 @@ func (s *shop) begun(t testing.TB) {
 	}
 }
 
-// sent reports whether a request came with a token.
-func (s *shop) sent(token string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Contains(s.tokens, "Bearer "+token)
-}
-
 // configs are the shop as an operator writes it: a person is asked about what costs.
 func (s *shop) configs() []*upstream.Config {
 	return []*upstream.Config{

@@ -73,14 +73,17 @@ func (h *Hub) principal(ctx context.Context, user account.UserID) (account.Princ
 	return h.people.SignIns.Principal(ctx, user)
 }
 
-// closeParts closes what openParts opened: turns that run have until ctx ends.
-func (h *Hub) closeParts(ctx context.Context) error {
+// closeParts closes what openParts opened. Turns that run have [Options.Drain] from when
+// clients are gone.
+func (h *Hub) closeParts() error {
 	var errs []error
 	h.endStreams()
 	if h.endpoints != nil {
 		h.endpoints.close()
 	}
 	if h.chat != nil {
+		ctx, stop := context.WithTimeout(context.Background(), h.opts.Drain)
+		defer stop()
 		errs = append(errs, h.chat.Close(ctx))
 	}
 	if h.kits != nil {

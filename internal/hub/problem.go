@@ -79,7 +79,7 @@ var conditions = []condition{
 	{store.ErrReferenced, 409, "in_use", "", "remove what uses it first"},
 	{store.ErrTooMany, 409, "too_many", "", "remove some that are not needed"},
 	{store.ErrHeld, 409, "held", "another node is at work on it", "try again in a moment"},
-	{store.ErrInvalid, 422, "invalid", "a value cannot be kept: it is too long, or no text, or a page that there is not", ""},
+	{store.ErrInvalid, 422, "invalid", "a value cannot be kept: it is too long, or no text, or a page that there is not", "send it shorter and as text; as after send what the page before had as next"},
 	{store.ErrUnsupported, 422, "unsupported", "", ""},
 	{store.ErrBusy, 503, "busy", "the database is busy", "try again in a few seconds"},
 	{store.ErrUnavailable, 503, "unavailable", "the database cannot be reached", "try again in a moment"},

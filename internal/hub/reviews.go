@@ -2,6 +2,8 @@ package hub
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -47,5 +49,10 @@ func (h *Hub) reviewVersion(ctx context.Context, in *struct {
 	Body decisionJSON
 }) (*nothing, error) {
 	d := library.Decision{Number: in.number(), Digest: in.Body.Digest, Review: library.Review(in.Body.Decision), Note: in.Body.Note}
-	return nil, h.library.Decide(ctx, account.FromContext(ctx), in.Skill, d)
+	err := h.library.Decide(ctx, account.FromContext(ctx), in.Skill, d)
+	if errors.Is(err, library.ErrConflict) {
+		return nil, &Problem{Status: 409, Code: "changed", Detail: "the files are not those that you saw",
+			Next: fmt.Sprintf("look at them again, and send the digest of GET %s/skills/%s/versions", base, in.Skill)}
+	}
+	return nil, err
 }

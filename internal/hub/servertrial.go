@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"time"
@@ -196,12 +197,19 @@ func (h *Hub) stillApproved(ctx context.Context, s kinds.Server) error {
 var errTrial = errors.New("it did not answer within 15 s")
 
 // trialError is why a server cannot be connected to, without the values that its
-// configuration was given: it may repeat them.
+// configuration was given: it may repeat them. Whom the hub asks for addresses, and what
+// it is told of a network that is not public, is left out.
 func trialError(ctx context.Context, c *upstream.Config, err error) string {
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
 	text := err.Error()
+	name, private := (*net.DNSError)(nil), (*upstream.PrivateAddressError)(nil)
+	switch {
+	case ctx.Err() != nil:
+		text = context.Cause(ctx).Error()
+	case errors.As(err, &private):
+		text = fmt.Sprintf("connecting to server %q: its host %q is at no public address: if it may go there, ask the operator to list it in sandbox.private", c.Name, private.Host)
+	case errors.As(err, &name):
+		text = fmt.Sprintf("connecting to server %q: its host %q has no address: check how it is spelled, and try again", c.Name, name.Name)
+	}
 	for _, secret := range c.Hidden() {
 		text = strings.ReplaceAll(text, secret, "…")
 	}

@@ -63,7 +63,7 @@ type inputJSON struct {
 
 // historyJSON is a part of what was said.
 type historyJSON struct {
-	Items []chat.Line `json:"items" nullable:"false" doc:"The last answer of each turn that is over has in loaded_skills what was loaded or used for it"`
+	Items []chat.Line `json:"items" nullable:"false" doc:"The last answer of each turn has in loaded_skills what was loaded or used for it, any other an empty list; messages of people have none"`
 	Next  string      `json:"next,omitempty" doc:"Where the next page begins; not there on the last"`
 	Told  int64       `json:"told" doc:"The number of the last event before it was read: events after it are all that is not here"`
 }
@@ -99,7 +99,7 @@ func (h *Hub) listSessions(ctx context.Context, in *struct {
 	return page(found, next, err, sessionOf)
 }
 
-func (h *Hub) beginSession(ctx context.Context, in *struct{ Body newSession }) (*body[begunJSON], error) {
+func (h *Hub) beginSession(ctx context.Context, in *struct{ Body newSession }) (*made[begunJSON], error) {
 	p := account.FromContext(ctx)
 	agent, err := h.findAgent(ctx, p, in.Body.Agent)
 	if err != nil {
@@ -107,13 +107,13 @@ func (h *Hub) beginSession(ctx context.Context, in *struct{ Body newSession }) (
 	}
 	began, err := h.chat.Begin(ctx, p, agent, in.Body.Title)
 	if err != nil || in.Body.Message == "" {
-		return answered(begunJSON{SessionJSON: sessionOf(began)}, err)
+		return madeAt(began.ID, "sessions", begunJSON{SessionJSON: sessionOf(began)}, err)
 	}
 	input, err := h.chat.Say(ctx, p, began.ID, chat.Message{Text: in.Body.Message})
 	if err != nil {
 		return nil, errors.Join(err, h.chat.Delete(context.WithoutCancel(ctx), p, began.ID)) // nobody knows of it
 	}
-	return answered(begunJSON{sessionOf(began), input}, nil)
+	return madeAt(began.ID, "sessions", begunJSON{sessionOf(began), input}, nil)
 }
 
 func (h *Hub) getSession(ctx context.Context, in *SessionPath) (*body[SessionJSON], error) {

@@ -1,8 +1,8 @@
 package hub
 
 import (
+	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -16,50 +16,61 @@ type agentName struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
+
+	wrong bool // it was written as no agent is
 }
 
 var agentKinds = []string{kinds.GhostKind, kinds.BotKind, kinds.TeamKind}
 
 // UnmarshalJSON reads a name as one text, as Bot/NAMESPACE/NAME or Bot/NAME, or in parts.
+// What is none of them is told by [agentName.Resolve].
 func (a *agentName) UnmarshalJSON(data []byte) error {
 	var text string
-	if json.Unmarshal(data, &text) != nil {
+	if json.Unmarshal(data, &text) == nil {
+		parts := strings.Split(text, "/")
+		switch {
+		case text == "":
+			return nil
+		case len(parts) == 2:
+			*a = agentName{Kind: parts[0], Name: parts[1]}
+		case len(parts) == 3:
+			*a = agentName{Kind: parts[0], Namespace: parts[1], Name: parts[2]}
+			a.wrong = a.Namespace == ""
+		default:
+			a.wrong = true
+		}
+	} else {
 		type parts agentName // without this method
-		return json.Unmarshal(data, (*parts)(a))
+		d := json.NewDecoder(bytes.NewReader(data))
+		d.DisallowUnknownFields()
+		a.wrong = d.Decode((*parts)(a)) != nil
 	}
-	if text == "" {
-		return nil
-	}
-	parts := strings.Split(text, "/")
-	switch len(parts) {
-	case 2:
-		*a = agentName{Kind: parts[0], Name: parts[1]}
-	case 3:
-		*a = agentName{parts[0], parts[1], parts[2]}
-	}
-	if !slices.Contains(agentKinds, a.Kind) || a.Name == "" {
-		return fmt.Errorf("%.100q is no agent, as Bot/NAMESPACE/NAME", text)
-	}
+	const most = 200
+	a.wrong = a.wrong || !slices.Contains(agentKinds, a.Kind) || a.Name == "" || len(a.Name) > most || len(a.Namespace) > most
 	return nil
 }
 
-// Schema implements [huma.SchemaProvider].
+// Resolve implements [huma.ResolverWithPath].
+func (a *agentName) Resolve(_ huma.Context, at *huma.PathBuffer) []error {
+	if !a.wrong {
+		return nil
+	}
+	return []error{&huma.ErrorDetail{Location: at.String(), Message: "it is no agent: write it as Bot/NAMESPACE/NAME, with Ghost, Bot or Team, or as {kind, namespace, name}"}}
+}
+
+// Schema implements [huma.SchemaProvider]. It is told and not checked: what does not fit
+// one of two schemas is refused without a word about either.
 func (agentName) Schema(huma.Registry) *huma.Schema {
 	bound := func(n int) *int { return &n }
 	var all []any
 	for _, kind := range agentKinds {
 		all = append(all, kind)
 	}
-	text := &huma.Schema{Type: huma.TypeString, MaxLength: bound(400), Pattern: "^((" + strings.Join(agentKinds, "|") + ")/([^/]+/)?[^/]+)?$"}
+	text := &huma.Schema{Type: huma.TypeString, MaxLength: bound(600), Pattern: "^((" + strings.Join(agentKinds, "|") + ")/([^/]+/)?[^/]+)?$"}
 	parts := &huma.Schema{Type: huma.TypeObject, AdditionalProperties: false, Required: []string{"kind", "name"}, Properties: map[string]*huma.Schema{
 		"kind":      {Type: huma.TypeString, Enum: all},
 		"namespace": {Type: huma.TypeString, MaxLength: bound(200)},
 		"name":      {Type: huma.TypeString, MinLength: bound(1), MaxLength: bound(200)},
 	}}
-	for _, s := range parts.Properties {
-		s.PrecomputeMessages()
-	}
-	text.PrecomputeMessages()
-	parts.PrecomputeMessages()
-	return &huma.Schema{OneOf: []*huma.Schema{text, parts}}
+	return &huma.Schema{Extensions: map[string]any{"oneOf": []*huma.Schema{text, parts}}}
 }

@@ -29,7 +29,7 @@ import (
 var shelf = fstest.MapFS{
 	"tides/SKILL.md":   {Data: []byte("---\nname: tides\ndescription: Reads tide tables.\n---\nAdd one hour in summer.\n")},
 	"ships/SKILL.md":   {Data: []byte("---\nname: ships\ndescription: Knows ships.\n---\nShips are long.\n")},
-	"harbour/SKILL.md": {Data: []byte("---\nname: harbour\ndescription: Knows the harbour.\ndependencies: [tides]\n---\nAsk the master.\n")},
+	"harbour/SKILL.md": {Data: []byte("---\nname: harbour\ndisplayName: The harbour\ndescription: Knows the harbour.\ndependencies: [tides]\n---\nAsk the master.\n")},
 }
 
 // echo is a model that says again what was said last, or, for "call NAME ARGUMENTS",
@@ -315,7 +315,7 @@ func TestW13LoadedSkillsInHistory(t *testing.T) {
 	for _, l := range page.Items {
 		got = append(got, fmt.Sprint(l.Role, l.LoadedSkills, l.LoadedSkills == nil))
 	}
-	want := []string{"user[] true", "assistant[] true", "assistant[tides] false", "user[] true", "assistant[] false"}
+	want := []string{"user[] true", "assistant[] false", "assistant[tides] false", "user[] true", "assistant[] false"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("want -, got +\n%s", diff)
 	}
@@ -461,5 +461,22 @@ func TestSessionsOfASingle(t *testing.T) {
 	}
 	if got := me.lines(t, session); len(got) < 2 || got[0] != "user: hello" || !strings.Contains(got[len(got)-1], "demonstration") {
 		t.Errorf("it has %q", got)
+	}
+}
+
+// W17: what is in force, and what was loaded by hand, has its display name, or its name.
+func TestW17DisplayNamesOverHTTP(t *testing.T) {
+	_, ada, _ := hall(t)
+	session := ada.begin(t)
+	var loaded chat.Loaded
+	ada.send(t, "POST", session+"/skills", map[string]string{"name": "harbour"}).want(t, 200).into(t, &loaded)
+	var list struct{ Items []chat.InForce }
+	ada.send(t, "GET", session+"/skills", nil).want(t, 200).into(t, &list)
+	got := []string{loaded.Title}
+	for _, f := range list.Items {
+		got = append(got, f.Title)
+	}
+	if !slices.Equal(got, []string{"The harbour", "tides", "The harbour"}) {
+		t.Errorf("they are called %q", got)
 	}
 }

@@ -26,7 +26,10 @@ func TestSkillSettingsOverHTTP(t *testing.T) {
 		t.Error("skills are off")
 	}
 
-	group := ada.send(t, "POST", "/api/v1/groups", map[string]string{"name": "web"}).want(t, 201).text(t, "id")
+	group := root.send(t, "POST", "/api/v1/groups", map[string]string{"name": "web"}).want(t, 201).text(t, "id")
+	var me struct{ User struct{ ID string } }
+	ada.send(t, "GET", "/api/v1/me", nil).want(t, 200).into(t, &me)
+	root.send(t, "PUT", "/api/v1/groups/"+group+"/members/"+me.User.ID, map[string]string{"role": "owner"}).want(t, 204)
 	ada.send(t, "PUT", path+"?scope=web", map[string]any{"enabled": true, "allow": []string{"pdf"}, "generation": 0}).want(t, 200)
 	wantEqual(t, ada.send(t, "GET", path+"?scope=group:"+group, nil).want(t, 200).body, `{"enabled":true,"allow":["pdf"],"generation":1}`+"\n")
 	ada.send(t, "PUT", path+"?scope=web", map[string]any{"enabled": true, "allow": []string{"[a"}, "generation": 1}).wantProblem(t, 422, "invalid")

@@ -150,7 +150,6 @@ func (h *Hub) whoIs(ctx context.Context, p account.Principal) (meJSON, error) {
 		return meJSON{}, err
 	}
 	me := meJSON{User: userOf(user), Groups: []membershipJSON{}, Scopes: p.Scopes.Names()}
-	me.User.Account.Admin = p.Admin
 	for _, g := range slices.Sorted(maps.Keys(p.Groups)) {
 		if role := p.Groups[g]; role != account.Outsider {
 			me.Groups = append(me.Groups, membershipJSON{string(g), role.String()})

@@ -48,7 +48,7 @@ func referenced(err error) *Problem {
 		return nil
 	}
 	return &Problem{Status: 400, Code: "SKILL_REFERENCED", Detail: e.Error(), References: referencesOf(&e.References),
-		Next: "remove what is in references: DELETE /api/v1/skills/{skill}/references"}
+		Next: fmt.Sprintf("remove what is in references: DELETE %s/skills/%s/references", base, e.Skill)}
 }
 
 // notReviewed says why nothing of a skill runs.

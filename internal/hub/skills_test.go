@@ -240,7 +240,11 @@ func TestW8DeletionIsBlockedByReferences(t *testing.T) {
 
 		c.maintainer.send(t, "DELETE", at+"/references/Ghost/"+kept.References.Seen[0].ID, nil).want(t, 204)
 		c.maintainer.send(t, "DELETE", at+"/references/Ghost/"+kept.References.Seen[0].ID, nil).wantProblem(t, 404, "not_found")
-		c.maintainer.send(t, "DELETE", at, nil).wantProblem(t, 400, "SKILL_REFERENCED")
+		r = c.maintainer.send(t, "DELETE", at, nil)
+		r.wantProblem(t, 400, "SKILL_REFERENCED")
+		if next := r.text(t, "next"); !strings.HasSuffix(next, "DELETE "+at+"/references") {
+			t.Errorf("what is next is %q", next)
+		}
 		left := answer[struct {
 			Seen   []any
 			Others int

@@ -101,7 +101,6 @@ func (h *Hub) openSocket(ctx context.Context, _ *nothing) (*huma.StreamResponse,
 type socket struct {
 	h    *Hub
 	conn *websocket.Conn
-	p    account.Principal
 	open context.Context // of the connection; it does not end
 	ctx  context.Context // of what is done for it, until it ends
 	end  context.CancelCauseFunc
@@ -109,7 +108,8 @@ type socket struct {
 
 	work sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex        // guards what follows
+	p        account.Principal // as it was at the last beat
 	attached map[string]*attachment
 }
 
@@ -165,20 +165,31 @@ func (s *socket) stayAlive() {
 			return
 		case <-beat.C:
 		}
-		if err := s.h.still(s.ctx, visitOf(s.ctx)); err != nil {
+		p, err := s.h.now(s.ctx, visitOf(s.ctx))
+		if err != nil {
 			s.send(s.refusal("", err))
 			s.end(&ending{websocket.StatusPolicyViolation, "you are signed in no longer"})
 			return
 		}
+		s.mu.Lock()
+		s.p = p
+		s.mu.Unlock()
 		// What is read before the answer may take its time.
 		ctx, stop := context.WithTimeout(s.ctx, operationTime+slowTime)
-		err := s.conn.Ping(ctx)
+		err = s.conn.Ping(ctx)
 		stop()
 		if err != nil {
 			s.end(errGone)
 			return
 		}
 	}
+}
+
+// principal is who the client is now.
+func (s *socket) principal() account.Principal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.p
 }
 
 // read does what the client says, one thing after the other.
@@ -232,7 +243,7 @@ func (s *socket) write(ctx context.Context, v any) {
 
 // attach returns what begins to send what is told of a conversation after a number.
 func (s *socket) attach(ctx context.Context, id string, after int64) (begin func(), err error) {
-	if _, err := s.h.chat.Get(ctx, s.p, id); err != nil {
+	if _, err := s.h.chat.Get(ctx, s.principal(), id); err != nil {
 		return nil, err
 	}
 	s.detach(id)
@@ -272,11 +283,11 @@ func (s *socket) detach(id string) {
 
 // watch sends what is told of a conversation, and has the client do what it is asked to.
 func (s *socket) watch(ctx context.Context, id string, after int64) {
-	watch := s.h.chat.Attend
-	if !account.Can(s.p, account.AskAnswer, account.Of(s.p.User)) {
+	p, watch := s.principal(), s.h.chat.Attend
+	if !account.Can(p, account.AskAnswer, account.Of(p.User)) {
 		watch = s.h.chat.Watch
 	}
-	for event, err := range watch(ctx, s.p, id, after) {
+	for event, err := range watch(ctx, p, id, after) {
 		switch {
 		case ctx.Err() != nil, errors.Is(err, chat.ErrClosed): // the node says so itself
 			return

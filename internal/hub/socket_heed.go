@@ -41,7 +41,7 @@ func (s *socket) heed(data []byte) (answer reply, then func()) {
 	case "attach":
 		then, err = s.attach(ctx, m.Session, m.After)
 	case "message":
-		answer.Input, err = s.h.chat.Say(ctx, s.p, m.Session, chat.Message{Text: m.Text, Skill: m.Skill})
+		answer.Input, err = s.h.chat.Say(ctx, s.principal(), m.Session, chat.Message{Text: m.Text, Skill: m.Skill})
 	default:
 		err = s.do(ctx, m)
 	}
@@ -69,11 +69,11 @@ func (s *socket) do(ctx context.Context, m heard) error {
 		s.detach(m.Session)
 		return nil
 	case "cancel":
-		return s.h.chat.Cancel(ctx, s.p, m.Session)
+		return s.h.chat.Cancel(ctx, s.principal(), m.Session)
 	case "answer":
-		return s.h.chat.Answer(ctx, s.p, m.Ask, m.answer())
+		return s.h.chat.Answer(ctx, s.principal(), m.Ask, m.answer())
 	case "skill:response":
-		return s.h.chat.Respond(ctx, s.p, chat.Response(m.responseJSON))
+		return s.h.chat.Respond(ctx, s.principal(), chat.Response(m.responseJSON))
 	}
 	return &Problem{Status: 400, Code: "malformed", Detail: "there is no such type of message", Next: "see which there are: GET /openapi.json, of /ws"}
 }

@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -92,8 +93,20 @@ func (h *Hub) endStreams() {
 }
 
 // still says why a visit that goes on is to end: the sign-in or the token by which it began
-// is good no longer, or may less. Where that cannot be known it goes on.
+// is good no longer, or who came by it may something else. Where that cannot be known it
+// goes on.
 func (h *Hub) still(ctx context.Context, v *visit) error {
+	now, err := h.now(ctx, v)
+	if err == nil && (now.Admin != v.by.Admin || !maps.Equal(now.Groups, v.by.Groups)) {
+		return &Problem{Status: 403, Code: "rights", Detail: "what you may do is no longer what it was", Next: "open it again"}
+	}
+	return err
+}
+
+// now is the principal that a visit which goes on would have if it began now. It fails as
+// [Hub.still], but for groups and administrators, and where it cannot be known it is who
+// came.
+func (h *Hub) now(ctx context.Context, v *visit) (account.Principal, error) {
 	ctx, stop := context.WithTimeout(ctx, operationTime)
 	defer stop()
 	r := v.request.Clone(ctx)
@@ -102,11 +115,11 @@ func (h *Hub) still(ctx context.Context, v *visit) error {
 	_, err := h.door.identify(r, now)
 	switch {
 	case ctx.Err() != nil, errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrBusy):
-		return nil
+		return v.by, nil
 	case err != nil:
-		return err
+		return v.by, err
 	case now.by.User != v.by.User || now.by.Scopes != v.by.Scopes:
-		return &account.DeniedError{Action: account.SessionRead, SignIn: true}
+		return v.by, &account.DeniedError{Action: account.SessionRead, SignIn: true}
 	}
-	return nil
+	return now.by, nil
 }

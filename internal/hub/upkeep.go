@@ -52,9 +52,10 @@ func (h *Hub) lookAfter(ctx context.Context) {
 }
 
 // nowAndThen does a work of all nodes, by whichever of them is first. Its lease lasts until
-// it is to be done again, so that a node that starts does not do it once more.
+// it is to be done again, so that a node that starts does not do it once more; where it
+// failed, whoever looks next tries again.
 func (h *Hub) nowAndThen(ctx context.Context, work string, every time.Duration, f func(context.Context) error) {
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(every / 6)
 	defer tick.Stop()
 	for {
 		err := h.alone(ctx, work, every, f)
@@ -71,16 +72,19 @@ func (h *Hub) nowAndThen(ctx context.Context, work string, every time.Duration, 
 
 // alone does a work unless another node did it in the time since it was due.
 func (h *Hub) alone(ctx context.Context, work string, every time.Duration, f func(context.Context) error) error {
-	_, err := h.db.Leases.Take(ctx, "upkeep/"+work, h.node, every-every/10)
+	lease, err := h.db.Leases.Take(ctx, "upkeep/"+work, h.node, every-every/10)
 	if errors.Is(err, store.ErrHeld) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithTimeout(ctx, upkeepTime)
+	bounded, stop := context.WithTimeout(ctx, upkeepTime)
 	defer stop()
-	return f(ctx)
+	if err = f(bounded); err != nil {
+		err = errors.Join(err, h.db.Leases.Release(context.WithoutCancel(ctx), lease)) // so that another node tries
+	}
+	return err
 }
 
 func (h *Hub) sweep(ctx context.Context) error {

@@ -103,9 +103,9 @@ func (h *Hub) listUsers(ctx context.Context, in *struct {
 	return page([]people.User{user}, "", err, userOf)
 }
 
-func (h *Hub) makeUser(ctx context.Context, in *struct{ Body newUser }) (*body[userJSON], error) {
+func (h *Hub) makeUser(ctx context.Context, in *struct{ Body newUser }) (*made[userJSON], error) {
 	user, err := h.people.Users.Create(ctx, account.FromContext(ctx), people.NewUser(in.Body))
-	return answered(userOf(user), err)
+	return madeAt(string(user.ID), "users", userOf(user), err)
 }
 
 func (h *Hub) getUser(ctx context.Context, in *UserPath) (*body[userJSON], error) {

@@ -142,7 +142,7 @@ func TestW20UnapprovedVersionsArePromptOnly(t *testing.T) {
 		}
 		decide(c.developer, "1", "approved", s.Digest).wantProblem(t, 403, "forbidden") // who uploaded it
 		decide(c.maintainer, "1", "maybe", s.Digest).wantProblem(t, 422, "invalid")
-		decide(c.maintainer, "1", "approved", "sha256:0").wantProblem(t, 404, "not_found")
+		decide(c.maintainer, "1", "approved", "sha256:0").wantProblem(t, 409, "changed")
 
 		waiting := answer[struct {
 			Items []struct {
@@ -182,7 +182,7 @@ func TestProblemsOfSkills(t *testing.T) {
 		code   string
 	}{
 		{&library.ReviewError{Name: "pdf", Review: library.Pending}, 403, "not_reviewed"},
-		{&library.ReferencedError{Name: "pdf"}, 400, "SKILL_REFERENCED"},
+		{&library.ReferencedError{Skill: "s1", Name: "pdf"}, 400, "SKILL_REFERENCED"},
 		{&library.TooLargeError{Limit: 1}, 413, "too_large"},
 		{&library.NameError{Name: "con", Why: "it is a device"}, 422, "bad_name"},
 		{&skill.RefusedError{Refusals: []skill.Refusal{{Entry: "x", Message: "it is a link"}}}, 400, "bad_package"},

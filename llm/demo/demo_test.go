@@ -26,6 +26,7 @@ type toolbox struct {
 	deny       string // a tool that the person does not allow
 	structured bool   // results are JSON
 	without    []string
+	held       []string // skills that were loaded before
 }
 
 type entry struct {
@@ -135,6 +136,9 @@ func (b *toolbox) load(name string) string {
 	}
 	e := entries[i]
 	m := &session.Material{ID: session.ID{Name: e.name, Origin: "test"}, Instructions: e.instructions}
+	if slices.Contains(b.held, name) {
+		return session.RenderAlready(m)
+	}
 	for _, f := range e.files {
 		m.Files = append(m.Files, skill.File{Path: f})
 	}
@@ -282,6 +286,26 @@ func TestALaterTurnGoesOnWithWhatIsLoaded(t *testing.T) {
 	}
 	calls, words := b.chat(t, r, "what can you do?")
 	if len(calls) != 1 || strings.Contains(words, "bye.sh") {
+		t.Errorf("%s\n%s", calls, words)
+	}
+}
+
+// What was loaded before anybody spoke is used as if it had been found: its script is
+// run, and where it is loaded once more what is told are its instructions.
+func TestSkillsThatAreInForceFromTheStart(t *testing.T) {
+	var b toolbox
+	begun := []llm.Message{{Role: llm.Notice, Parts: []llm.Part{llm.Text(b.load("greeter"))}}}
+	calls, words := b.chat(t, &llm.Request{Messages: begun}, "run scripts/hello.py of greeter with Ada")
+	if diff := cmp.Diff([]string{`run_skill_script {"args":["Ada"],"script":"scripts/hello.py","skill":"greeter"}`}, calls); diff != "" {
+		t.Errorf("%s\n%s", diff, words)
+	}
+	b.held = []string{"greeter"}
+	r := &llm.Request{Messages: begun}
+	_, words = b.chat(t, r, "Use greeter to say hello to Ada")
+	if !strings.Contains(words, "Run scripts/hello.py with a name.") || strings.Contains(words, "already") {
+		t.Errorf("it tells as instructions: %s", words)
+	}
+	if calls, words = b.chat(t, r, "now run bye.sh"); len(calls) != 1 || !strings.HasPrefix(calls[0], "run_skill_script") {
 		t.Errorf("%s\n%s", calls, words)
 	}
 }

@@ -164,6 +164,8 @@ func readLoadText(result, name string) []*skill {
 			k.files = append(k.files, list...)
 		} else if strings.HasPrefix(line, "Tools of this skill") && strings.HasSuffix(line, ":") {
 			tools = strings.Index(result, line)
+		} else if heldLine(line, name) {
+			continue // its instructions were told before
 		} else if tools < 0 && line != "" && len(k.instructions) < maxTold {
 			k.instructions += line + "\n"
 		}
@@ -184,6 +186,12 @@ func loadedLine(line string) (string, bool) {
 	return name, ok && name != "" && strings.Contains(rest, ") is loaded")
 }
 
+// heldLine reports whether a line says that a skill was loaded before.
+func heldLine(line, name string) bool {
+	rest, ok := strings.CutPrefix(line, "Skill "+name+" is ")
+	return ok && (strings.HasPrefix(rest, "already loaded and unchanged;") || strings.HasPrefix(rest, "loaded again and unchanged;"))
+}
+
 // readInstructions are the skills that a conversation begins with: those that may
 // be loaded, one a line, and those that are.
 func readInstructions(text string) (available []hit, loaded []*skill) {
@@ -192,13 +200,19 @@ func readInstructions(text string) (available []hit, loaded []*skill) {
 			available = append(available, h)
 		}
 	}
+	return available, readLoaded(text)
+}
+
+// readLoaded are the skills of which a text says that they are loaded.
+func readLoaded(text string) []*skill {
 	const before = "\n" // no skill's name: what comes before the first one
+	var out []*skill
 	for _, k := range readLoadText(text, before) {
 		if k.name != before {
-			loaded = append(loaded, k)
+			out = append(out, k)
 		}
 	}
-	return available, loaded
+	return out
 }
 
 func at(all []*skill, name string) *skill {

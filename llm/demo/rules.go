@@ -59,6 +59,11 @@ func read(r *llm.Request) *turn {
 				}
 			}
 		}
+		if m.Role == llm.Notice { // a person loaded a skill, or it was from the start
+			for _, k := range readLoaded(bounded(m.Words(), maxRead)) {
+				t.skills = append(without(t.skills, k), k)
+			}
+		}
 		if words := strings.TrimSpace(m.Words()); m.Role == llm.User && words != "" {
 			t.words, t.steps, t.tools = bounded(words, maxWords), nil, nil
 		}
@@ -98,6 +103,9 @@ func without(known []*skill, k *skill) []*skill {
 		}
 		if len(k.scripts)+len(k.files)+len(k.tools) == 0 {
 			k.scripts, k.files, k.tools = old.scripts, old.files, old.tools
+		}
+		if k.instructions == "" {
+			k.instructions = old.instructions
 		}
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -60,15 +61,19 @@ func (e *NoneError) Fixes() []string {
 	return out
 }
 
-// Chosen is a back end that probes once, when it is first needed. It is safe
-// for concurrent use.
+// failureLasts is for how long it is taken that there is no back end still: what a
+// machine was short of for a moment may be there again.
+const failureLasts = 30 * time.Second
+
+// Chosen is a back end that probes when it is first needed, and once more only
+// where there was none. It is safe for concurrent use.
 type Chosen struct {
-	opts Options
-	mu   sync.Mutex
-	done bool
-	b    sandbox.Backend
-	rep  *sandbox.Report
-	err  error
+	opts   Options
+	mu     sync.Mutex
+	b      sandbox.Backend
+	rep    *sandbox.Report
+	err    error
+	failed time.Time // when there was none
 }
 
 var _ sandbox.Backend = (*Chosen)(nil)
@@ -83,18 +88,19 @@ func New(opts *Options) *Chosen {
 }
 
 // Choose probes and chooses; every call after the first that did returns the
-// same. An end of ctx is not remembered.
+// same. That there is none is remembered for half a minute, and an end of ctx
+// is not.
 func (c *Chosen) Choose(ctx context.Context) (sandbox.Backend, *sandbox.Report, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.done {
+	if c.b != nil || c.err != nil && time.Since(c.failed) < failureLasts {
 		return c.b, c.rep, c.err
 	}
 	b, rep, err := choose(ctx, &c.opts)
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
-	c.b, c.rep, c.err, c.done = b, rep, err, true
+	c.b, c.rep, c.err, c.failed = b, rep, err, time.Now()
 	return b, rep, err
 }
 

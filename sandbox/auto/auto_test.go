@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/sandbox/auto"
@@ -110,6 +112,28 @@ func TestItProbesOnce(t *testing.T) {
 	if b.probes != 2 { // the one that was interrupted says nothing of the machine
 		t.Errorf("%d probes", b.probes)
 	}
+}
+
+// That there was none is forgotten after a while.
+func TestItProbesAgainAfterAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &backend{name: "native", tier: sandbox.Isolated, err: missing("native", "a process", "end some")}
+		c := auto.New(&auto.Options{Candidates: []sandbox.Backend{b}})
+		for range 3 {
+			if _, _, err := c.Choose(t.Context()); err == nil || b.probes != 1 {
+				t.Errorf("%d probes, %v", b.probes, err)
+			}
+			time.Sleep(9 * time.Second)
+		}
+		b.err = nil
+		time.Sleep(3 * time.Second)
+		for range 2 {
+			if got, _, err := c.Choose(t.Context()); err != nil || got != b || b.probes != 2 {
+				t.Errorf("%d probes, %v", b.probes, err)
+			}
+			time.Sleep(time.Hour)
+		}
+	})
 }
 
 func TestNoneErrorSaysHowToGetOne(t *testing.T) {

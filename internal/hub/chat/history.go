@@ -112,6 +112,9 @@ func lines(steps []step) []Line {
 func line(s step) Line {
 	m := s.Message
 	l := Line{Seq: s.Seq, Time: s.Time, Model: m.Model, Past: session.Past{Role: m.Role, Text: m.Text}}
+	if m.Role == session.RoleAssistant {
+		l.LoadedSkills = []string{}
+	}
 	for _, c := range m.Calls {
 		l.Calls = append(l.Calls, session.PastCall{Name: c.Name, Arguments: c.Arguments})
 	}

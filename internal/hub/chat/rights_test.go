@@ -2,46 +2,109 @@ package chat_test
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// What waits in a conversation is done with the rights that the person has when its turn
-// comes: none is done for who is disabled meanwhile.
-func TestRightsAreThoseOfTheMoment(t *testing.T) {
-	db := storetest.Open(t, storetest.SQLite(t))
-	var disabled atomic.Bool
-	begun, release := make(chan struct{}), make(chan struct{})
-	slow := model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
-		if !disabled.Load() {
-			close(begun)
-			<-release
-		}
-		return says("done"), nil
+// disabling is a node with a model that answers once the turn is over, whose person is as
+// a test says.
+func disabling(t *testing.T, now func(account.Principal) (account.Principal, error)) (e *chat.Engine, begun chan struct{}) {
+	t.Helper()
+	begun = make(chan struct{}, 1)
+	slow := model(func(ctx context.Context, _ *llm.Request) (*llm.Answer, error) {
+		begun <- struct{}{}
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
 	})
-	e := node(t, db, kit{model: slow}, func(o *chat.Options) {
+	e = node(t, storetest.Open(t, storetest.SQLite(t)), kit{model: slow}, func(o *chat.Options) {
 		o.Principal = func(ctx context.Context, u account.UserID) (account.Principal, error) {
-			if disabled.Load() {
-				return account.Principal{}, account.ErrRefused
+			p, err := principals(ctx, u)
+			if err != nil {
+				return p, err
 			}
-			return principals(ctx, u)
+			return now(p)
 		}
 	})
-	id := begin(t, e)
-	first := say(t, e, id, "one")
-	<-begun
-	second := say(t, e, id, "two")
-	disabled.Store(true)
-	close(release)
-	if got := end(t, e, id, first); got.Reason != chat.Done {
-		t.Errorf("the first ended: %s %s", got.Reason, got.Text)
+	return e, begun
+}
+
+// Who is disabled, is no admin any more or leaves a group has nothing go on that was under
+// way, and nothing is begun that waits.
+func TestRightsAreThoseOfTheMoment(t *testing.T) {
+	const group = account.GroupID("team")
+	for name, c := range map[string]struct {
+		then, now account.Principal
+		err       error
+		want      string
+	}{
+		"disabled":     {err: account.ErrRefused, want: "may hold no conversation"},
+		"left a group": {then: account.Principal{Groups: map[account.GroupID]account.Role{group: account.Reporter}}, want: "may do less"},
+		"a lower role": {then: account.Principal{Groups: map[account.GroupID]account.Role{group: account.Owner}}, now: account.Principal{Groups: map[account.GroupID]account.Role{group: account.Reporter}}, want: "may do less"},
+		"no admin":     {then: account.Principal{Admin: true}, want: "may do less"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var changed atomic.Bool
+			e, begun := disabling(t, func(p account.Principal) (account.Principal, error) {
+				if !changed.Load() {
+					p.Admin, p.Groups = c.then.Admin, c.then.Groups
+					return p, nil
+				}
+				p.Admin, p.Groups = c.now.Admin, c.now.Groups
+				return p, c.err
+			})
+			id := begin(t, e)
+			first := say(t, e, id, "one")
+			<-begun
+			waits := say(t, e, id, "two")
+			changed.Store(true)
+			if got := end(t, e, id, first); got.Reason != chat.Failed || !strings.Contains(got.Text, c.want) {
+				t.Errorf("what was under way ended: %s %s", got.Reason, got.Text)
+			}
+			if c.err != nil {
+				if got := end(t, e, id, waits); got.Reason != chat.Failed {
+					t.Errorf("what waited ended: %s %s", got.Reason, got.Text)
+				}
+			}
+		})
 	}
-	if got := end(t, e, id, second); got.Reason != chat.Failed {
-		t.Errorf("the second, of who is disabled, ended: %s %s", got.Reason, got.Text)
+}
+
+// A turn goes on where its person may do more, is called otherwise, or nothing can be
+// known of him.
+func TestTurnsGoOnWithAsManyRights(t *testing.T) {
+	for name, now := range map[string]func(p account.Principal) (account.Principal, error){
+		"more":    func(p account.Principal) (account.Principal, error) { p.Admin, p.Name = true, "Ada"; return p, nil },
+		"unknown": func(p account.Principal) (account.Principal, error) { return p, store.ErrUnavailable },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int32
+			looked := make(chan struct{})
+			e, begun := disabling(t, func(p account.Principal) (account.Principal, error) {
+				switch asked.Add(1) {
+				case 1: // by which the turn begins
+					return p, nil
+				case 3: // what the second said has counted
+					close(looked)
+				}
+				return now(p)
+			})
+			id := begin(t, e)
+			in := say(t, e, id, "one")
+			<-begun
+			<-looked
+			if err := e.Cancel(t.Context(), ada, id); err != nil {
+				t.Fatal(err)
+			}
+			if got := end(t, e, id, in); got.Reason != chat.Cancelled {
+				t.Errorf("it ended: %s %s", got.Reason, got.Text)
+			}
+		})
 	}
 }

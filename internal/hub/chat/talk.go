@@ -34,6 +34,7 @@ func (w *worker) open(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
+	j.actor.Store(&p)
 	setup, err := w.e.opts.Setup(ctx, Request{Principal: p, Conversation: conversation(j.session)})
 	if err != nil {
 		return err

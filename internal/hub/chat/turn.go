@@ -51,6 +51,7 @@ func (w *worker) doNow(ctx context.Context, j *job) (*Event, error) {
 	var beside sync.WaitGroup
 	beside.Go(func() { w.follow(turn, heeded, cancel) })
 	beside.Go(func() { w.journal.flush(turn) })
+	beside.Go(func() { w.watchRights(turn, j, cancel) })
 	ended, err := w.perform(turn, j)
 	broken := context.Cause(turn)
 	cancel(nil)

@@ -124,7 +124,8 @@ type job struct {
 	input
 	owner   account.UserID
 	session store.Session
-	givenUp bool // too many nodes began it
+	givenUp bool                              // too many nodes began it
+	actor   atomic.Pointer[account.Principal] // who acts in it, from when it is opened
 }
 
 // next keeps how an input ended, where there was one, and takes the next, or gives the

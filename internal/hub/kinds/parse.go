@@ -180,7 +180,15 @@ func (p *parser) spec(n *tree.Node) Spec {
 
 // fields calls for each field of a map the function of its key, in which case, _ and -
 // do not count. Those with nil are of Wegent and mean nothing here.
-func (p *parser) fields(n *tree.Node, known map[string]func(tree.Field)) {
+func (p *parser) fields(n *tree.Node, written map[string]func(tree.Field)) {
+	known, names := map[string]func(tree.Field){}, []string{}
+	for key, read := range written {
+		known[canon(key)] = read
+		if read != nil {
+			names = append(names, key)
+		}
+	}
+	slices.Sort(names)
 	p.twice(n)
 	all, _ := n.Unique()
 	seen := map[string]string{}
@@ -189,7 +197,7 @@ func (p *parser) fields(n *tree.Node, known map[string]func(tree.Field)) {
 		read, ok := known[key]
 		switch other, again := seen[key]; {
 		case !ok:
-			p.warn("document-key", at(f), "key "+quote(f.Key)+" is not known and is not kept", "leave it out, or mend it: there are "+strings.Join(sortedKeys(known), ", "))
+			p.warn("document-key", at(f), "key "+quote(f.Key)+" is not known and is not kept", "leave it out, or mend it: there are "+strings.Join(names, ", "))
 		case read == nil:
 			p.note("document-unused", at(f), "key "+quote(f.Key)+" means nothing here and is not kept")
 		case again:

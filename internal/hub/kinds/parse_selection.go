@@ -19,9 +19,9 @@ func (p *parser) selection(s *Selection) map[string]func(tree.Field) {
 	refs := func(f tree.Field) { p.refs(s, f) }
 	return map[string]func(tree.Field){
 		"skills":        func(f tree.Field) { s.Skills = p.names(f) },
-		"preloadskills": preload, "preload": preload,
-		"skillrefs": refs, "preloadskillrefs": func(f tree.Field) { p.refs(s, f) },
-		"mcpservers": func(f tree.Field) { p.servers(s, f) },
+		"preloadSkills": preload, "preload": preload,
+		"skillRefs": refs, "preloadSkillRefs": func(f tree.Field) { p.refs(s, f) },
+		"mcpServers": func(f tree.Field) { p.servers(s, f) },
 	}
 }
 
@@ -121,9 +121,9 @@ func (p *parser) skillRef(f tree.Field) (SkillRef, bool) {
 		return r, false
 	}
 	p.fields(f.Value, map[string]func(tree.Field){
-		"skillid": p.into(&r.ID), "id": p.into(&r.ID),
-		"namespace": p.into(&r.Namespace), "contenthash": p.into(&r.Digest), "digest": p.into(&r.Digest),
-		"ispublic": func(f tree.Field) { r.Public = text(f.Value) == "true" },
+		"skill_id": p.into(&r.ID), "id": p.into(&r.ID),
+		"namespace": p.into(&r.Namespace), "content_hash": p.into(&r.Digest), "digest": p.into(&r.Digest),
+		"is_public": func(f tree.Field) { r.Public = text(f.Value) == "true" },
 	})
 	if p.doc.APIVersion == Wegent && (r.ID != "" || r.Digest != "") {
 		p.warn("skill-ref-elsewhere", at(f), quote(f.Key)+": the id and the hash are of another system: the skill is found by its name", "write it again with apiVersion: "+Own)
@@ -224,7 +224,7 @@ func (p *parser) secrets(n *tree.Node, servers []*upstream.Config) {
 func plainSecret(name, value string) bool {
 	name = canon(name)
 	return value != "" && !strings.Contains(value, "${") && slices.ContainsFunc(
-		[]string{"authorization", "token", "secret", "password", "passwd", "apikey", "accesskey", "privatekey", "cookie", "credential"},
+		[]string{"authorization", "token", "secret", "password", "passwd", "apiKey", "accesskey", "privatekey", "cookie", "credential"},
 		func(word string) bool { return strings.Contains(name, word) })
 }
 

@@ -17,14 +17,14 @@ func (p *parser) ghost(n *tree.Node) *Ghost {
 	g := &Ghost{}
 	known := p.selection(&g.Selection)
 	known["description"] = p.into(&p.doc.Description)
-	known["systemprompt"] = p.into(&g.SystemPrompt)
+	known["systemPrompt"] = p.into(&g.SystemPrompt)
 	known["expose"] = func(f tree.Field) {
 		if g.Expose = p.text(f.Key, f.Value); !slices.Contains([]string{"", "meta", "direct"}, g.Expose) {
 			p.fault("ghost-expose", f.Value, "expose is "+quote(g.Expose), "write meta or direct")
 		}
 	}
 	known["policy"] = func(f tree.Field) { g.Policy = p.rules(f) }
-	known["defaultknowledgebaserefs"] = nil
+	known["defaultKnowledgeBaseRefs"] = nil
 	p.fields(n, known)
 	p.check(n, &g.Selection)
 	return g
@@ -61,9 +61,9 @@ func (p *parser) bot(n *tree.Node) *Bot {
 			b.Model = &r
 		}
 	}
-	known["ghostref"], known["ghost"] = ghost, ghost
-	known["modelref"], known["model"] = model, model
-	known["shellref"], known["secondarymodelref"] = nil, nil
+	known["ghostRef"], known["ghost"] = ghost, ghost
+	known["modelRef"], known["model"] = model, model
+	known["shellRef"], known["secondaryModelRef"] = nil, nil
 	p.fields(n, known)
 	if b.Ghost.Name == "" && p.doc.Findings.Loads() {
 		p.fault("bot-ghost", n, "the Bot has no Ghost", "write ghostRef: {name: NAME}")
@@ -76,9 +76,9 @@ func (p *parser) team(n *tree.Node) *Team {
 	t := &Team{}
 	p.fields(n, map[string]func(tree.Field){
 		"description":        p.into(&p.doc.Description),
-		"collaborationmodel": p.into(&t.Collaboration),
+		"collaborationModel": p.into(&t.Collaboration),
 		"members":            func(f tree.Field) { p.members(t, f) },
-		"bindmode":           nil, "workflow": nil, "icon": nil, "recommended": nil,
+		"bindMode":           nil, "workflow": nil, "icon": nil, "recommended": nil,
 	})
 	if len(t.Members) == 0 && p.doc.Findings.Loads() {
 		p.fault("team-members", n, "the Team has no members", "write members: [{botRef: {name: NAME}}]")
@@ -123,15 +123,15 @@ func (p *parser) member(n *tree.Node) (m Member, ok bool) {
 	}
 	bot := func(f tree.Field) { m.Bot = p.ref(f) }
 	p.fields(n, map[string]func(tree.Field){
-		"botref": bot, "bot": bot,
+		"botRef": bot, "bot": bot,
 		"prompt": p.into(&m.Prompt), "role": p.into(&m.Role),
-		"requireconfirmation": func(f tree.Field) {
+		"requireConfirmation": func(f tree.Field) {
 			if f.Value.Kind != tree.Bool {
 				p.fault("document-value", f.Value, f.Key+" is neither true nor false", "write one of them")
 			}
 			m.Confirm = text(f.Value) == "true"
 		},
-		"contextpassing": nil, "name": nil,
+		"contextPassing": nil, "name": nil,
 	})
 	if strings.EqualFold(m.Role, LeaderRole) {
 		m.Role = LeaderRole
@@ -152,15 +152,15 @@ func (p *parser) model(n *tree.Node) *Model {
 		"description": p.into(&p.doc.Description),
 		"vendor":      func(f tree.Field) { m.Vendor = p.vendor(f) },
 		"model":       p.into(&m.Model),
-		"baseurl":     func(f tree.Field) { base = f },
-		"apikey":      func(f tree.Field) { key = f },
-		"protocol":    nil, "iscustomconfig": nil,
+		"baseUrl":     func(f tree.Field) { base = f },
+		"apiKey":      func(f tree.Field) { key = f },
+		"protocol":    nil, "isCustomConfig": nil,
 	}
-	known["provider"], known["modelid"] = known["vendor"], known["model"]
+	known["provider"], known["modelId"] = known["vendor"], known["model"]
 	// Wegent writes all of it into an environment, where model is the vendor.
-	known["modelconfig"] = func(f tree.Field) {
+	known["modelConfig"] = func(f tree.Field) {
 		if env := f.Value.Get("env"); env != nil && env.Kind == tree.Map {
-			p.fields(env, map[string]func(tree.Field){"model": known["vendor"], "modelid": known["model"], "baseurl": known["baseurl"], "apikey": known["apikey"]})
+			p.fields(env, map[string]func(tree.Field){"model": known["vendor"], "modelId": known["model"], "baseUrl": known["baseUrl"], "apiKey": known["apiKey"]})
 			return
 		}
 		p.fault("model-config", f.Value, f.Key+" has no map env", "write vendor, model, baseUrl and apiKey")

@@ -23,9 +23,13 @@ type Definition struct {
 // defining are the kinds that define servers, in the order in which they are listed.
 var defining = []string{ServerKind, GhostKind, BotKind}
 
+// maxLooked bounds the pages of things that are read until one of them defines a server.
+const maxLooked = 100
+
 // AllServers returns the servers that somebody sees, and how to ask for more: first
 // those of the operator, then those of MCPServers, Ghosts and Bots. A page is of so many
-// of these, each of which may define several. What is damaged is left out.
+// of these, each of which may define several; those that define none are passed over.
+// What is damaged is left out.
 func (r *Registry) AllServers(ctx context.Context, p account.Principal, page store.Page) ([]Definition, string, error) {
 	a := r.actor(p)
 	if err := account.Check(p, account.KindRead, account.Resource{Shared: true}); err != nil {
@@ -43,7 +47,28 @@ func (r *Registry) AllServers(ctx context.Context, p account.Principal, page sto
 	if at < 0 {
 		return nil, "", fmt.Errorf("servers after %.100q: %w", page.After, store.ErrInvalid)
 	}
-	found, next, err := a.Kinds.List(ctx, kind, a.visible(), store.Page{After: after, Limit: page.Limit})
+	for looked := 1; ; looked++ {
+		servers, next, err := a.definedBy(ctx, kind, store.Page{After: after, Limit: page.Limit})
+		out = append(out, servers...)
+		switch {
+		case err != nil:
+			return nil, "", err
+		case next != "":
+			next = kind + "/" + next
+		case at+1 < len(defining):
+			next = defining[at+1] + "/"
+		}
+		if next == "" || len(out) > 0 || looked == maxLooked {
+			return out, next, nil
+		}
+		kind, after, _ = strings.Cut(next, "/")
+		at = slices.Index(defining, kind)
+	}
+}
+
+// definedBy are the servers that things of a kind define, those of a page of things.
+func (a actor) definedBy(ctx context.Context, kind string, page store.Page) (out []Definition, next string, err error) {
+	found, next, err := a.Kinds.List(ctx, kind, a.visible(), page)
 	if err != nil {
 		return nil, "", err
 	}
@@ -60,13 +85,7 @@ func (r *Registry) AllServers(ctx context.Context, p account.Principal, page sto
 			out = append(out, Definition{s, res.Namespace, res.Name})
 		}
 	}
-	switch {
-	case next != "":
-		return out, kind + "/" + next, nil
-	case at+1 < len(defining):
-		return out, defining[at+1] + "/", nil
-	}
-	return out, "", nil
+	return out, next, nil
 }
 
 // Trial is the server of a subject with the values that it has when somebody tries it,

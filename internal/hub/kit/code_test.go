@@ -36,6 +36,23 @@ func TestW20ServersOfASkill(t *testing.T) {
 	w.ask(w.bob, w.begin(w.bob, ""), call("s_py__where"), "there is no tool")
 }
 
+// An agent runs commands of its own in the folder of its conversation, unless it was
+// spoken to by a token that may run nothing.
+func TestCommandsNeedTheScopeRun(t *testing.T) {
+	w := sqlite(t, sandboxed(t))
+	const command = `call run_command {"command":"echo $((40 + 2)) in the sandbox"}`
+	w.ask(w.ada, w.begin(w.ada, ""), command, "42 in the sandbox")
+	limited := w.ada.Limited(account.AllScopes &^ account.ScopeRun)
+	if got := w.ask(limited, w.begin(limited, ""), command); strings.Contains(got, "42 in") {
+		t.Errorf("without the scope it answers %q", got)
+	}
+	for _, tool := range w.model.last().Tools {
+		if strings.Contains(tool.Name, "run_command") {
+			t.Errorf("without the scope there is %s", tool.Name)
+		}
+	}
+}
+
 // failing is a back end that cannot be had.
 type failing struct{ sandbox.Backend }
 

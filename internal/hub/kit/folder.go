@@ -14,6 +14,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
@@ -54,10 +55,10 @@ func (t *talk) folderTools(ctx context.Context, root *os.Root, like *agent.Calle
 }
 
 // commands runs commands of an agent in the sandbox, on its folder; nil where there is
-// none.
+// none, or who acts may not run code.
 func (t *talk) commands(dir string) func(context.Context, []string, time.Duration) (*workspace.Ran, error) {
 	rt := t.kit.Runtime
-	if !rt.RunsScripts() || errors.Is(rt.CheckWorkspace(dir), loadout.ErrWorkspace) {
+	if t.who.Scopes&account.ScopeRun == 0 || !rt.RunsScripts() || errors.Is(rt.CheckWorkspace(dir), loadout.ErrWorkspace) {
 		return nil
 	}
 	return func(ctx context.Context, args []string, timeout time.Duration) (*workspace.Ran, error) {

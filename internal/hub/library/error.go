@@ -61,6 +61,7 @@ func (e *NameError) Error() string {
 // ReferencedError says what would lose a skill. Of what the principal may not see, the
 // number alone is told.
 type ReferencedError struct {
+	Skill      string // its id
 	Name       string
 	References References
 }

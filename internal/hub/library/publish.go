@@ -56,7 +56,7 @@ func (l *Library) Withdraw(ctx context.Context, p account.Principal, id string, 
 			return nil, err
 		}
 		if lost.Total() > 0 && !force {
-			return nil, &ReferencedError{Name: h.Name, References: lost}
+			return nil, &ReferencedError{Skill: id, Name: h.Name, References: lost}
 		}
 		return published{h.Name, from, lost.all}, l.unbind(ctx, tx, h, lost.where(func(r Reference) bool { return r.Kind == ByDefault }).all)
 	})

@@ -355,7 +355,7 @@ func (l *Library) Delete(ctx context.Context, p account.Principal, id string, dr
 			return nil, err
 		}
 		if !unbind && (refs.Total() > 0 || refs.More) || refs.precise {
-			return nil, &ReferencedError{Name: h.Name, References: refs}
+			return nil, &ReferencedError{Skill: id, Name: h.Name, References: refs}
 		}
 		if err := l.tellLost(ctx, tx, p, h); err != nil {
 			return nil, err

@@ -32,10 +32,15 @@ func (l *Library) Decide(ctx context.Context, p account.Principal, id string, d 
 	}
 	var v store.Version
 	may := func(tx *store.Tx, h *held) (err error) {
-		if v, err = tx.Versions.OfDigest(ctx, id, d.Digest); err != nil {
+		v, err = tx.Versions.OfDigest(ctx, id, d.Digest)
+		if err != nil && !isNotFound(err) {
 			return err
 		}
-		return h.check(p, account.SkillReview, v.CreatedBy)
+		unknown := err
+		if err := h.check(p, account.SkillReview, v.CreatedBy); err != nil || unknown == nil {
+			return err
+		}
+		return fmt.Errorf("%w: no version has this digest", ErrConflict)
 	}
 	return l.changeIf(ctx, p, account.SkillReview, id, may, func(tx *store.Tx, h *held) (any, error) {
 		if d.Number != 0 && d.Number != v.Number {

@@ -247,7 +247,7 @@ func TestW20CodeRunsOnlyWhereItWasApproved(t *testing.T) {
 			t.Errorf("notices are %+v", notices)
 		}
 		wantError(t, w.lib.Decide(w.ctx, w.meg, s.ID, library.Decision{Digest: s.Digest, Review: "maybe"}), library.ErrInvalid)
-		wantError(t, w.lib.Decide(w.ctx, w.meg, s.ID, library.Decision{Digest: "sha256:0", Review: library.Approved}), library.ErrNotFound)
+		wantError(t, w.lib.Decide(w.ctx, w.meg, s.ID, library.Decision{Digest: "sha256:0", Review: library.Approved}), library.ErrConflict)
 
 		mine := w.upload(w.eve, own(w.eve), "mine", "", "run.sh", "#!/bin/sh\n")
 		yes.Digest = mine.Digest

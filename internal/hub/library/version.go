@@ -211,7 +211,7 @@ func (l *Library) DeleteVersion(ctx context.Context, p account.Principal, id str
 			return nil, err
 		}
 		if pins := refs.pinning(v.Digest); pins.Total() > 0 || refs.precise {
-			return nil, &ReferencedError{Name: h.Name, References: pins}
+			return nil, &ReferencedError{Skill: id, Name: h.Name, References: pins}
 		}
 		return uploaded{Name: h.Name, Version: number, Digest: v.Digest}, tx.Versions.Delete(ctx, id, number)
 	})

@@ -100,7 +100,7 @@ func TestUserIsSeenByHimselfAndAdminsWhole(t *testing.T) {
 func TestTheLastOwnerStays(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx, p := t.Context(), book(t, db)
-		ann := must(p.Users.Create(ctx, boss, people.NewUser{Name: "ann"}))(t).ID
+		ann := must(p.Users.Create(ctx, boss, people.NewUser{Name: "ann", Admin: true}))(t).ID
 		bob := must(p.Users.Create(ctx, boss, people.NewUser{Name: "bob"}))(t).ID
 		g := must(p.Groups.Create(ctx, as(t, p, ann), "web", people.GroupText{}))(t)
 		if g.Role != account.Owner {

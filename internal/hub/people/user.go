@@ -28,7 +28,7 @@ type User struct {
 func seen(p account.Principal, u store.User) User {
 	out := User{ID: account.UserID(u.ID), Name: u.Name, Display: u.Display, Disabled: u.Disabled}
 	if account.Can(p, account.UserRead, account.Of(out.ID)) {
-		out.Whole, out.Email, out.Admin, out.Password, out.Created, out.Seen = true, u.Email, u.Admin, u.Password != "", u.Created, u.Seen
+		out.Whole, out.Email, out.Admin, out.Password, out.Created, out.Seen = true, u.Email, u.Admin || p.Admin && p.User == out.ID, u.Password != "", u.Created, u.Seen
 	}
 	return out
 }

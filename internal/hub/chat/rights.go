@@ -1,0 +1,58 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// Why turns end whose person may do less than when they began.
+const (
+	refusedReason = "the person may hold no conversation any more"
+	lessReason    = "the person may do less than when it began; say it again for what is allowed now"
+)
+
+// watchRights ends a turn whose person may do less than when it began: who was disabled,
+// or left a group, goes on with nothing that was under way.
+func (w *worker) watchRights(ctx context.Context, j *job, cancel context.CancelCauseFunc) {
+	tick := time.NewTicker(2 * w.e.opts.Poll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		then := j.actor.Load()
+		if then == nil {
+			continue // it asks itself first
+		}
+		if reason := w.lessThan(ctx, j, *then); reason != "" {
+			cancel(&stoppedError{Failed, reason, "The turn was ended: " + reason + "."})
+			return
+		}
+	}
+}
+
+// lessThan says why a turn is not to go on, "" where it may. Where what is allowed cannot
+// be known it goes on.
+func (w *worker) lessThan(ctx context.Context, j *job, then account.Principal) (reason string) {
+	now, err := w.principal(ctx, j)
+	switch {
+	case ctx.Err() != nil, errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrBusy):
+		return ""
+	case err != nil:
+		return refusedReason
+	case then.Admin && !now.Admin, then.Scopes&^now.Scopes != 0:
+		return lessReason
+	}
+	for group, role := range then.Groups {
+		if now.Groups[group] < role {
+			return lessReason
+		}
+	}
+	return ""
+}
