@@ -28,6 +28,10 @@ type Variables struct {
 	Input  func(id string) (string, bool)   // ${input:ID}
 	User   func(name string) (string, bool) // ${{user.NAME}}
 	Secret func(name string) (string, bool) // ${{secrets.NAME}}
+	// Hint says how the person gives a value to ${{user.NAME}} and ${{secrets.NAME}},
+	// where the program that resolves them has ways of its own. The kind is [FromUser]
+	// or [FromSecret].
+	Hint func(kind, name string) string
 	// File reads a file of [Config.EnvFile], of at most [MaxEnvFile] bytes. It is
 	// never called for a configuration that has an owner. Where it is an
 	// [*EnvFileError], that says all that is said.
@@ -242,9 +246,9 @@ func (r *resolver) lookup(v *variable) (value string, ok bool, hint string) {
 	case FromInput:
 		return from(r.v.Input, r.unseen("what you are asked for", v.name), "loadout secret set "+v.name)
 	case FromUser:
-		return from(r.v.User, r.unseen("who you are", v.name), "write it in your configuration, under user: as "+v.name)
+		return from(r.v.User, r.unseen("who you are", v.name), r.hint(v, "write it in your configuration, under user: as "+v.name))
 	case FromSecret:
-		return from(r.v.Secret, r.unseen("your secrets", v.name), r.giveSecret(v.name))
+		return from(r.v.Secret, r.unseen("your secrets", v.name), r.hint(v, r.giveSecret(v.name)))
 	case FromPath:
 		return r.path(v.name)
 	}
@@ -279,6 +283,14 @@ func (r *resolver) unseen(kind, name string) string {
 		next = append(next, "write the value itself, or copy the server into your own servers.yaml if you trust it")
 	}
 	return whose + " not see " + kind + ": " + strings.Join(next, ", or ")
+}
+
+// hint is how a variable gets a value, by the program itself unless that says nothing.
+func (r *resolver) hint(v *variable, usual string) string {
+	if r.v.Hint == nil {
+		return usual
+	}
+	return r.v.Hint(v.kind, v.name)
 }
 
 // giveSecret says how a secret gets a value that this configuration sees.

@@ -100,6 +100,7 @@ func TestUnsetSaysWhatToDo(t *testing.T) {
 func TestUnsetSaysWhatToDoByOwner(t *testing.T) {
 	some := from(map[string]string{})
 	const fromSkill = "local/weibo@sha256:0123"
+	onHub := func(kind, name string) string { return "tell the hub: " + kind + " " + name }
 	for _, tt := range []struct {
 		owner, in string
 		v         upstream.Variables
@@ -117,6 +118,9 @@ func TestUnsetSaysWhatToDoByOwner(t *testing.T) {
 		{"the hub", "${{secrets.KEY}}", upstream.Variables{Secret: some}, "loadout secret set KEY"},
 		{"", "${KEY}", upstream.Variables{Secret: some}, "servers of this configuration do not see the environment: write ${{secrets.KEY}}"},
 		{"", "${{secrets.KEY}}", own, "loadout secret set KEY"},
+		{"the hub", "${{user.key}}", upstream.Variables{User: some, Hint: onHub}, "tell the hub: user key"},
+		{"the hub", "${{secrets.KEY}}", upstream.Variables{Secret: some, Hint: onHub}, "tell the hub: secret KEY"},
+		{"the hub", "${{secrets.KEY}}", upstream.Variables{User: some, Hint: onHub}, "what comes from the hub does not see your secrets: write ${{user.KEY}}"},
 	} {
 		c := &upstream.Config{Name: "x", Owner: tt.owner, Command: "run", Args: []string{tt.in}}
 		_, unset := c.Resolve(tt.v)

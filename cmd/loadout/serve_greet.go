@@ -53,7 +53,11 @@ func (a *app) greetPeople(g hubGreeting) {
 		b.WriteString("No model is configured (models.default): a demonstration answers, which is no language model.\n")
 	}
 	fmt.Fprintf(&b, "\n  Hub:           %s\n  MCP endpoint:  %s\n", a.bold(g.URL), g.URL+"/mcp")
-	fmt.Fprintf(&b, "\nLook at it:      curl%s %s/api/v1/skills\n", token, g.URL)
+	b.WriteString("\n")
+	if token != "" {
+		fmt.Fprintf(&b, "Get a TOKEN:     open the setup link, or sign in with POST %s/api/v1/login, then POST /api/v1/tokens\n", g.URL)
+	}
+	fmt.Fprintf(&b, "What agents use: curl%s %s/api/v1/capabilities\n", token, g.URL)
 	fmt.Fprintf(&b, "Put a skill on:  loadout pack DIR, then\n                 curl%s -H 'Content-Type: application/zip' --data-binary @NAME.zip \\\n                   '%s/api/v1/skills?file_name=NAME.zip'\n", token, g.URL)
 	fmt.Fprintf(&b, "Talk to it:      curl%s --json '{\"message\": \"use the skill csv-analysis\"}' %s/api/v1/sessions, then\n                 curl%s -N %s/api/v1/sessions/ID/events\n", token, g.URL, token, g.URL)
 	if g.Mode == "single" {

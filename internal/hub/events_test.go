@@ -223,6 +223,24 @@ func TestEventsEndWithTheSignIn(t *testing.T) {
 	}
 }
 
+// A stream ends where who watches may something else than before, and a socket goes on
+// with what he may now.
+func TestRightsOfNow(t *testing.T) {
+	n, ada, bob := hall(t)
+	n.BoundStreams(5, 5, 10*time.Millisecond, patience)
+	s, w, his := ada.open(t, ada.begin(t)+"/events"), ada.socket(t), bob.begin(t)
+	stop := func() message { return w.answered(map[string]any{"type": "cancel", "session": id(his)}) }
+	if m := stop(); m.Code != "not_found" {
+		t.Errorf("what another one has is answered with %+v", m)
+	}
+	user := ada.send(t, "GET", "/api/v1/users/me", nil).want(t, 200).text(t, "id")
+	n.signIn(t, "root", secret).send(t, "PATCH", "/api/v1/users/"+user, map[string]bool{"admin": true}).want(t, 200)
+	if e, ok := s.next(); !ok || e.name != "problem" || !strings.Contains(e.data, `"code":"rights"`) {
+		t.Errorf("it ended by %+v", e)
+	}
+	eventually(t, func() bool { return stop().Type == "ok" })
+}
+
 // A user and a node have so many streams open, and no more; one that ends makes room.
 func TestBoundOfStreams(t *testing.T) {
 	n, ada, bob := hall(t)

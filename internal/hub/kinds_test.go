@@ -375,6 +375,10 @@ func TestW23PrecedenceOverHTTP(t *testing.T) {
 	wantEqual(t, targets("Ghost/default/g"), map[string]string{"mail": "ghost.example.com", "maps": "ghost.example.com"})
 	wantEqual(t, targets("Bot/default/b"), map[string]string{"mail": "ghost.example.com", "maps": "bot.example.com"})
 
+	if r := ada.send(t, "GET", "/api/v1/servers?after=zzz/1", nil); r.text(t, "code") != "invalid" || !strings.Contains(r.text(t, "next"), "as next") {
+		t.Errorf("of a page that there is not it is told %s", r.body)
+	}
+
 	// All of them, a page at a time; of the operator's own no value is told.
 	var names []string
 	for after := "?limit=1"; after != ""; {
@@ -387,6 +391,9 @@ func TestW23PrecedenceOverHTTP(t *testing.T) {
 			Next  string
 		}
 		r.into(t, &page)
+		if len(page.Items) == 0 && page.Next != "" {
+			t.Errorf("a page is empty, and there is another one: %s", r.body)
+		}
 		for _, s := range page.Items {
 			names = append(names, s.Kind+"/"+s.Thing+"/"+s.Name)
 		}
@@ -426,6 +433,7 @@ func TestW25ServersAreTested(t *testing.T) {
 		"environment":  {config(map[string]any{"url": web.URL, "headers": map[string]string{"X": "${HOME}"}}), "not configured"},
 		"nobody there": {config(map[string]any{"url": "http://127.0.0.1:1/mcp"}), "refused"},
 		"metadata":     {config(map[string]any{"url": "http://169.254.169.254/"}), "not public"},
+		"no such host": {config(map[string]any{"url": "http://nowhere.invalid/mcp"}), `its host "nowhere.invalid" is not found: check`},
 		"a command":    {config(map[string]any{"command": "sh"}), "its command is not run, as it is pending"},
 		"no server":    {config(map[string]any{}), "neither a command nor a url"},
 	} {

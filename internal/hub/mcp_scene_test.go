@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -42,9 +41,6 @@ type shop struct {
 	*httptest.Server
 	paid    atomic.Int64
 	waiting chan struct{} // has one for each call of wait that began
-
-	mu     sync.Mutex
-	tokens []string // that requests came with
 }
 
 func newShop(t testing.TB) *shop {
@@ -67,12 +63,7 @@ func newShop(t testing.TB) *shop {
 	})
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
-		s.tokens = append(s.tokens, r.Header.Get("Authorization"))
-		s.mu.Unlock()
-		handler.ServeHTTP(w, r)
-	}))
+	s.Server = httptest.NewServer(handler)
 	t.Cleanup(s.Close)
 	return s
 }

@@ -208,7 +208,7 @@ func trialError(ctx context.Context, c *upstream.Config, err error) string {
 	case errors.As(err, &private):
 		text = fmt.Sprintf("connecting to server %q: its host %q is at no public address: if it may go there, ask the operator to list it in sandbox.private", c.Name, private.Host)
 	case errors.As(err, &name):
-		text = fmt.Sprintf("connecting to server %q: its host %q has no address: check how it is spelled, and try again", c.Name, name.Name)
+		text = fmt.Sprintf("connecting to server %q: its host %q is not found: check how it is spelled, and try again", c.Name, name.Name)
 	}
 	for _, secret := range c.Hidden() {
 		text = strings.ReplaceAll(text, secret, "…")

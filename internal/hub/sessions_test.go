@@ -451,10 +451,40 @@ func TestAgentOfASession(t *testing.T) {
 	}
 }
 
+// An agent that is written as none is told how it is written, and as what else.
+func TestAgentIsWrittenAs(t *testing.T) {
+	_, ada, _ := hall(t)
+	for _, agent := range []any{"nobody", "Model/default/m", "Bot//b", "a/b/c/d", 7, map[string]string{"kind": "Ghost"}, map[string]string{"kind": "Ghost", "name": "g", "colour": "red"}} {
+		r := ada.send(t, "POST", "/api/v1/sessions", map[string]any{"agent": agent})
+		r.wantProblem(t, 422, "invalid")
+		if !strings.Contains(r.body, `"where":"body.agent"`) || !strings.Contains(r.body, "Bot/NAMESPACE/NAME") {
+			t.Errorf("%v: %s", agent, r.body)
+		}
+	}
+}
+
+// What was made is where it is said to be.
+func TestMadeIsLocated(t *testing.T) {
+	n, _, _ := hall(t)
+	root := n.signIn(t, "root", secret)
+	for list, body := range map[string]map[string]string{"sessions": {"title": "Tides"}, "users": {"name": "eve"}, "groups": {"name": "web"}} {
+		r := root.send(t, "POST", "/api/v1/"+list, body).want(t, 201)
+		at := r.header.Get("Location")
+		if got := root.send(t, "GET", at, nil).want(t, 200).text(t, "id"); got != r.text(t, "id") || at != "/api/v1/"+list+"/"+got {
+			t.Errorf("%s: %q has %q", list, at, got)
+		}
+	}
+}
+
 // A hub of one person has conversations without signing in.
 func TestSessionsOfASingle(t *testing.T) {
 	n := start(t, hub.Options{})
 	me := n.anybody()
+	for _, path := range []string{"me", "users", "users/me"} {
+		if r := me.send(t, "GET", "/api/v1/"+path, nil).want(t, 200); !strings.Contains(r.body, `"admin":true`) {
+			t.Errorf("%s: %s", path, r.body)
+		}
+	}
 	session := me.begin(t)
 	if ev := me.talk(t, session, "hello"); ev.Reason != chat.Done {
 		t.Errorf("it ended as %+v", ev)

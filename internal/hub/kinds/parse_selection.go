@@ -224,7 +224,7 @@ func (p *parser) secrets(n *tree.Node, servers []*upstream.Config) {
 func plainSecret(name, value string) bool {
 	name = canon(name)
 	return value != "" && !strings.Contains(value, "${") && slices.ContainsFunc(
-		[]string{"authorization", "token", "secret", "password", "passwd", "apiKey", "accesskey", "privatekey", "cookie", "credential"},
+		[]string{"authorization", "token", "secret", "password", "passwd", "apikey", "accesskey", "privatekey", "cookie", "credential"},
 		func(word string) bool { return strings.Contains(name, word) })
 }
 

@@ -385,7 +385,12 @@ func (s *Secrets) Variables(ctx context.Context, p account.Principal, server Ser
 	if err != nil {
 		return upstream.Variables{}, fmt.Errorf("values for MCP server %s: %w", server.Name, err)
 	}
-	return upstream.Variables{User: g.User, Secret: g.Secret}, nil
+	return upstream.Variables{User: g.User, Secret: g.Secret, Hint: howToGive}, nil
+}
+
+// howToGive says how a variable of a server gets a value on a hub.
+func howToGive(_, name string) string {
+	return fmt.Sprintf("PUT /api/v1/secrets/%s, then POST /api/v1/secrets/%s/grants", name, name)
 }
 
 // Key returns the key of a model, "" for one that has none. Where it is not granted to

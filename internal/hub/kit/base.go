@@ -97,7 +97,7 @@ func (b *base) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	b.seen.Store(revisions[store.SkillsRevision])
+	b.saw(revisions[store.SkillsRevision])
 	b.set = b.tools()
 	running, stop := context.WithCancel(context.Background())
 	b.stop = stop
@@ -183,9 +183,20 @@ func (b *base) refresh(ctx context.Context) error {
 	if err := b.rt.Catalog().Reload(ctx); err != nil {
 		return err
 	}
+	b.saw(now)
+	return nil
+}
+
+// saw notes that the catalog has the skills of a revision, unless one of its sources could
+// not be read: then it is read again the next time.
+func (b *base) saw(now int64) {
+	for _, p := range b.rt.Catalog().Snapshot().Problems() {
+		if p.Path == p.Origin { // it is of the whole source
+			return
+		}
+	}
 	for was := b.seen.Load(); was < now && !b.seen.CompareAndSwap(was, now); was = b.seen.Load() {
 	}
-	return nil
 }
 
 // watch keeps the catalog up to date as skills change, for a kit whose clients are told
