@@ -183,7 +183,7 @@ func TestScreenOfAConversation(t *testing.T) {
 			p.types("/help tides", "Enter")
 			p.shows("as: /tides HARBOUR")
 			p.types("/tides Kiel", "Enter")
-			p.shows("already loaded and unchanged")
+			p.shows("Arguments: Kiel")
 			p.types("/ti")
 			p.golden(fmt.Sprintf("conversation-%d", columns), "› /tides")
 			p.types("", "C-c", "C-c", "C-c")

@@ -18,7 +18,7 @@ const (
 // watchRights ends a turn whose person may do less than when it began: who was disabled,
 // or left a group, goes on with nothing that was under way.
 func (w *worker) watchRights(ctx context.Context, j *job, cancel context.CancelCauseFunc) {
-	tick := time.NewTicker(2 * w.e.opts.Poll)
+	tick := time.NewTicker(2 * min(w.e.opts.Poll, time.Minute))
 	defer tick.Stop()
 	for {
 		select {
