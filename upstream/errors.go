@@ -131,7 +131,7 @@ func reason(c *Config, l *link, err error) string {
 		if elsewhere != nil {
 			return elsewhere.Error()
 		}
-		if errors.Is(broken, errTooBig) {
+		if ended := (*endedError)(nil); errors.Is(broken, errTooBig) || errors.As(broken, &ended) {
 			return broken.Error()
 		}
 		if e, ok := proc.(interface{ Exited() string }); ok && broken != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -88,7 +89,7 @@ func (c *stdioConn) read() {
 		case errors.Is(err, errTooBig):
 			in.err = fmt.Errorf("%w: a line of more than %d bytes", errTooBig, c.limit)
 		case err != nil && len(line) == 0:
-			in.err = io.EOF
+			in.err = endOf(err)
 		default:
 			line = bytes.TrimSpace(line)
 			if len(line) == 0 {
@@ -110,6 +111,20 @@ func (c *stdioConn) read() {
 			return
 		}
 	}
+}
+
+// endedError is the end of a process's output for a reason that its starter gives, as
+// that leave was withdrawn.
+type endedError struct{ why error }
+
+func (e *endedError) Error() string   { return e.why.Error() }
+func (e *endedError) Is(t error) bool { return t == io.EOF }
+
+func endOf(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, fs.ErrClosed) {
+		return io.EOF
+	}
+	return &endedError{err}
 }
 
 // readLine reads a line of at most limit bytes. The rest of a longer one that

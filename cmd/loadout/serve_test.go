@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"os"
@@ -278,9 +279,8 @@ func TestServeDrains(t *testing.T) {
 // A second signal waits for nothing.
 func TestServeEndsAtOnce(t *testing.T) {
 	needsSignals(t)
-	s := serveHub(t, t.TempDir(), nil, "--drain", "10m")
-	conn, _ := begin(t, s)
-	defer conn.Close()
+	s := serveHub(t, t.TempDir(), nil, "--drain", "10m", "--private", "127.0.0.0/8")
+	askAPlaceThatHangs(t, s)
 	if err := s.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -290,6 +290,38 @@ func TestServeEndsAtOnce(t *testing.T) {
 	}
 	if code := s.exit(t); code == exitOK {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// askAPlaceThatHangs begins a request that is at work for minutes.
+func askAPlaceThatHangs(t *testing.T, s *served) {
+	t.Helper()
+	asked, over := make(chan struct{}, 10), make(chan struct{})
+	place := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		select {
+		case <-over:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(place.Close)
+	t.Cleanup(func() { close(over) })
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	body := fmt.Sprintf(`{"source":"%s/pdf.zip","namespace":"default"}`, place.URL)
+	fmt.Fprintf(conn, "POST /api/v1/skills/import/look HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	answered := make(chan string, 1)
+	go func() {
+		b, _ := io.ReadAll(io.LimitReader(conn, 2000))
+		answered <- string(b)
+	}()
+	select {
+	case <-asked:
+	case got := <-answered:
+		t.Fatalf("it was answered at once: %s", got)
 	}
 }
 
