@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -195,7 +197,7 @@ for line in sys.stdin:
         import os, socket
         try: socket.create_connection(("127.0.0.1", 9), 1); net = "net"
         except OSError as e: net = type(e).__name__
-        r = {"content": [{"type": "text", "text": "uid %d, home %s, root %s, token %s" % (os.getuid(), os.environ.get("HOME"), os.path.exists("/root/.profile"), os.environ.get("TOKEN"))}]}
+        r = {"content": [{"type": "text", "text": "uid %d, home %s, outside %s, token %s" % (os.getuid(), os.environ.get("HOME"), os.path.exists(sys.argv[1]), os.environ.get("TOKEN"))}]}
     elif m["method"] != "ping":
         print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
         continue
@@ -208,14 +210,16 @@ func TestCommandsOfServers(t *testing.T) {
 	w := sqlite(t, sandboxed(t))
 	code, err := json.Marshal(pyServer)
 	must(t, err)
-	w.apply(w.ada, fmt.Sprintf(`{apiVersion: loadout/v1, kind: Ghost, metadata: {name: g, namespace: team}, spec: {mcpServers: {py: {command: python3, args: ["-c", %s], env: {TOKEN: "${{secrets.T}}"}}}}}`, code))
+	outside := filepath.Join(t.TempDir(), "outside") // of the sandbox
+	must(t, os.WriteFile(outside, nil, 0o644))
+	w.apply(w.ada, fmt.Sprintf(`{apiVersion: loadout/v1, kind: Ghost, metadata: {name: g, namespace: team}, spec: {mcpServers: {py: {command: python3, args: ["-c", %s, %q], env: {TOKEN: "${{secrets.T}}"}}}}}`, code, outside))
 	py := kinds.Subject{Kind: kinds.GhostKind, Namespace: "team", Name: "g", Server: "py"}
 	w.grant(w.bob, "T", "a-secret-value", py)
 	w.ask(w.bob, w.begin(w.bob, "Ghost/team/g"), call("py__where"), "there is no tool")
 
 	w.reviewServer(py, store.Approved)
 	id := w.begin(w.bob, "Ghost/team/g")
-	got := w.ask(w.bob, id, call("py__where"), "uid ", "root False")
+	got := w.ask(w.bob, id, call("py__where"), "uid ", "outside False")
 	if strings.Contains(got, "a-secret-value") || !strings.Contains(got, "token") {
 		t.Errorf("a tool tells the secret of its configuration: %q", got)
 	}
