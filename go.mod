@@ -2,6 +2,8 @@ module github.com/loadout-dev/loadout
 
 go 1.26.3
 
+ignore ./web/node_modules
+
 require (
 	charm.land/bubbletea/v2 v2.0.8
 	github.com/BurntSushi/toml v1.6.0

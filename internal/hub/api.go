@@ -17,6 +17,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/web"
 )
 
 const (
@@ -55,15 +56,19 @@ func (h *Hub) routes() error {
 	h.mux.Handle("GET /metrics", h.serveMetrics())
 	h.mux.HandleFunc("GET /healthz", h.healthy)
 	h.mux.HandleFunc("GET /readyz", h.ready)
-	h.mux.HandleFunc("GET /{$}", h.welcome)
+	site, err := newSite(web.Files())
+	if err != nil {
+		return err
+	}
+	h.mux.HandleFunc("GET /{$}", site.open(h.welcome))
 	if h.opts.Accounts {
-		h.mux.HandleFunc("GET /setup/{link}", h.setupPage)
+		h.mux.HandleFunc("GET /setup/{link}", site.open(h.setupPage))
 	}
 	if h.door.oidc != nil {
 		h.mux.HandleFunc("GET /login/oidc", h.toProvider)
 		h.mux.HandleFunc("GET "+callbackPath, h.fromProvider)
 	}
-	h.mux.HandleFunc("/", h.nowhere)
+	h.mux.HandleFunc("/", site.open(h.nowhere))
 	return nil
 }
 

@@ -50,14 +50,14 @@ func (h *Hub) ready(w http.ResponseWriter, r *http.Request) {
 	plainText(w, "ok\n\ndatabase: ok\nbus: "+bus+"\ndisk: "+disk+"\n")
 }
 
-// welcome says what is here. There is no page yet.
+// welcome says what is here to who comes without a browser.
 func (h *Hub) welcome(w http.ResponseWriter, r *http.Request) {
 	plainText(w, "This is a Loadout hub: skills for agents, shared and reviewed.\n\n"+
 		"The API is below "+h.origin(r)+base+", and described at "+h.origin(r)+"/openapi.json.\n")
 }
 
-// setupPage says how the first administrator is made. Whether the link is good is said
-// when it is used.
+// setupPage says how the first administrator is made without a browser. Whether the link
+// is good is said when it is used.
 func (h *Hub) setupPage(w http.ResponseWriter, r *http.Request) {
 	vacant, err := h.people.SignIns.Vacant(r.Context())
 	if err == nil && !vacant {

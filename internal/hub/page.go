@@ -1,0 +1,152 @@
+package hub
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// pagePolicy is the content security policy of the web page: what it runs and loads comes
+// from the hub alone. Styles may be inline as editors and diagrams write them; a style can
+// load nothing from elsewhere either.
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; " +
+	"manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// site serves the web page: its files, and index.html wherever a person goes with a
+// browser that nothing else is at. Its program finds out which view that is.
+type site struct {
+	files fs.FS
+	index *asset
+
+	mu     sync.Mutex // guards what follows
+	packed map[string]*asset
+}
+
+// asset is a file of the page as it is sent.
+type asset struct {
+	kind   string
+	plain  []byte
+	packed []byte // by gzip; nil where that does not help
+}
+
+func newSite(files fs.FS) (*site, error) {
+	s := &site{files: files, packed: map[string]*asset{}}
+	var err error
+	if s.index, err = s.asset("index.html"); err != nil {
+		return nil, fmt.Errorf("the web page is not built in: %w", err)
+	}
+	return s, nil
+}
+
+// asset is a file of the page; packing it is done once, when it is first asked for.
+func (s *site) asset(name string) (*asset, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.packed[name]; a != nil {
+		return a, nil
+	}
+	data, err := fs.ReadFile(s.files, name)
+	if err != nil {
+		return nil, err
+	}
+	a := &asset{kind: mime.TypeByExtension(path.Ext(name)), plain: data}
+	if a.kind == "" {
+		a.kind = "text/plain; charset=utf-8"
+	}
+	var packed bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is good
+	w.Write(data)
+	w.Close()
+	if packed.Len() < len(data) {
+		a.packed = packed.Bytes()
+	}
+	s.packed[name] = a
+	return a, nil
+}
+
+// serve answers with a file of the page, and reports whether there is one at that path.
+func (s *site) serve(w http.ResponseWriter, r *http.Request) bool {
+	name := strings.TrimPrefix(r.URL.Path, "/")
+	if !fs.ValidPath(name) || name == "." || name == "index.html" {
+		return false
+	}
+	a, err := s.asset(name)
+	if err != nil {
+		return false
+	}
+	if strings.HasPrefix(name, "assets/") {
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable") // its name has its hash
+	} else {
+		w.Header().Set("Cache-Control", "public, max-age=300")
+	}
+	a.send(w, r)
+	return true
+}
+
+// show answers with the page itself.
+func (s *site) show(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Security-Policy", pagePolicy)
+	w.Header().Set("Cache-Control", "no-cache")
+	s.index.send(w, r)
+}
+
+func (a *asset) send(w http.ResponseWriter, r *http.Request) {
+	h, data := w.Header(), a.plain
+	h.Set("Content-Type", a.kind)
+	h.Add("Vary", "Accept-Encoding")
+	if a.packed != nil && takesGzip(r) {
+		h.Set("Content-Encoding", "gzip")
+		data = a.packed
+	}
+	h.Set("Content-Length", strconv.Itoa(len(data)))
+	if r.Method == http.MethodHead {
+		return
+	}
+	io.Copy(w, bytes.NewReader(data))
+}
+
+func takesGzip(r *http.Request) bool {
+	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
+		coding, params, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if coding == "gzip" {
+			return strings.ReplaceAll(params, " ", "") != "q=0"
+		}
+	}
+	return false
+}
+
+// wantsPage reports whether a request is of a person who goes somewhere with a browser.
+func wantsPage(r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
+	return strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/html")
+}
+
+// notPages are the first parts of paths that no view of the page has: what is wrong there
+// is said as to programs.
+var notPages = map[string]bool{"api": true, "mcp": true, "ws": true, "assets": true, ".well-known": true, "metrics": true, "healthz": true, "readyz": true, "openapi.json": true}
+
+// open serves the web page where it is wanted, else goes on to next.
+func (s *site) open(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		switch {
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			next(w, r)
+		case s.serve(w, r):
+		case wantsPage(r) && !notPages[first]:
+			s.show(w, r)
+		default:
+			next(w, r)
+		}
+	}
+}

@@ -1,0 +1,5 @@
+import { Page } from "../shell/page";
+
+export default function Admin() {
+  return <Page title="admin">…</Page>;
+}

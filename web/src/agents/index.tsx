@@ -1,0 +1,5 @@
+import { Page } from "../shell/page";
+
+export default function Agents() {
+  return <Page title="agents">…</Page>;
+}

@@ -1,0 +1,34 @@
+import { computed, signal } from "@preact/signals";
+import { api, got, signedOut, type Schema } from "./client";
+
+/** Who is signed in; undefined until it is known. */
+export const me = signal<Schema["Me"]>();
+
+/** How people sign in here; undefined until it is known. */
+export const ways = signal<Schema["Ways"]>();
+
+/** Whether who is signed in is an administrator, as the one user of a hub without accounts is. */
+export const isAdmin = computed(() => me.value?.user.account?.admin === true || ways.value?.mode === "single");
+
+/** Find out who is signed in. */
+export async function meet() {
+  ways.value = await got(api.GET("/api/v1/login"));
+  const { data, response } = await api.GET("/api/v1/me");
+  me.value = data;
+  signedOut.value = response.status === 401;
+}
+
+const ranks = ["reporter", "developer", "maintainer", "owner"] as const;
+
+/** Whether who is signed in has at least that role in a group (by its id), or is an administrator. */
+export function hasRole(group: string, least: (typeof ranks)[number]): boolean {
+  if (isAdmin.value) return true;
+  const role = me.value?.groups.find((g) => g.group === group)?.role;
+  return role !== undefined && ranks.indexOf(role) >= ranks.indexOf(least);
+}
+
+export async function signOut() {
+  await got(api.POST("/api/v1/logout"));
+  me.value = undefined;
+  signedOut.value = true;
+}

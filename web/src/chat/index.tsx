@@ -1,0 +1,5 @@
+import { Page } from "../shell/page";
+
+export default function Chat() {
+  return <Page title="chat">…</Page>;
+}

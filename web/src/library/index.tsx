@@ -1,0 +1,5 @@
+import { Page } from "../shell/page";
+
+export default function Library() {
+  return <Page title="library">…</Page>;
+}

@@ -1,0 +1,5 @@
+import { Page } from "../shell/page";
+
+export default function Review() {
+  return <Page title="review">…</Page>;
+}

@@ -1,0 +1,77 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { ActionButton, Button } from "./button";
+import { w } from "./words";
+
+interface DialogProps {
+  title: string;
+  /** Called when it is to be closed: by Escape, the cross, or a click beside it. */
+  onClose: () => void;
+  wide?: boolean;
+  children: ComponentChildren;
+  /** The buttons at its end. */
+  actions?: ComponentChildren;
+}
+
+/** A question in front of the page, modal as long as it is drawn. The browser keeps the focus in it and gives it back. */
+export function Dialog({ title, onClose, wide, children, actions }: DialogProps) {
+  const ref = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const dialog = ref.current!;
+    const before = document.activeElement as HTMLElement | null;
+    dialog.showModal();
+    return () => {
+      dialog.close();
+      before?.focus?.();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={ref}
+      class={wide ? "dialog wide" : "dialog"}
+      aria-labelledby={id}
+      onCancel={(e) => {
+        e.preventDefault();
+        onClose();
+      }}
+      onMouseDown={(e) => e.target === ref.current && onClose()}
+    >
+      <header>
+        <h2 id={id} class="grow">{title}</h2>
+        <Button look="quiet" icon="close" label={w().close} onClick={onClose} />
+      </header>
+      <div class="body stack">{children}</div>
+      {actions && <footer>{actions}</footer>}
+    </dialog>
+  );
+}
+
+interface ConfirmProps {
+  title: string;
+  children: ComponentChildren;
+  /** What the button says that does it, as "Delete the skill". */
+  yes: string;
+  danger?: boolean;
+  act: () => Promise<unknown>;
+  onClose: () => void;
+}
+
+/** Asks before something is done that cannot be taken back. */
+export function Confirm({ title, children, yes, danger, act, onClose }: ConfirmProps) {
+  const run = async () => {
+    await act();
+    onClose();
+  };
+  return (
+    <Dialog title={title} onClose={onClose} actions={<><Button onClick={onClose}>{w().cancel}</Button><ActionButton look={danger ? "danger" : "primary"} act={run}>{yes}</ActionButton></>}>
+      {children}
+    </Dialog>
+  );
+}
+
+/** `const confirm = useConfirm()`: draw confirm.open, and ask by confirm.ask({...}). */
+export function useConfirm() {
+  const [asked, ask] = useState<Omit<ConfirmProps, "onClose">>();
+  return { ask, open: asked && <Confirm {...asked} onClose={() => ask(undefined)} /> };
+}

@@ -1,0 +1,5 @@
+import { Page } from "../shell/page";
+
+export default function Usage() {
+  return <Page title="usage">…</Page>;
+}
