@@ -1,5 +1,6 @@
-/** A JSON Schema of an object, as questions have: strings, numbers, booleans, enums, lists, objects. */
-export type FormSchema = Record<string, unknown>;
+import type { FormSchema } from "./schema";
+
+export { defaults, problems, type FormSchema } from "./schema";
 
 interface SchemaFormProps {
   schema: FormSchema;

@@ -1,0 +1,110 @@
+package docs_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// translated are the pages for people who use the program. The reference of the protocol
+// and of the Go packages is for engineers, and in English alone.
+var translated = map[string]string{
+	"../README.md": "../README.zh.md", "README.md": "zh/README.md", "getting.md": "zh/getting.md", "terminal.md": "zh/terminal.md", "web.md": "zh/web.md",
+	"hub.md": "zh/hub.md", "mcp-clients.md": "zh/mcp-clients.md", "servers.md": "zh/servers.md", "sandbox.md": "zh/sandbox.md", "authors.md": "zh/authors.md",
+	"scan.md": "zh/scan.md", "configuration.md": "zh/configuration.md",
+}
+
+// part is what stands below one heading of a page, as far as it is the same in each language.
+type part struct {
+	Level  int
+	Blocks []string // of code, whole
+	Rows   int      // of tables
+	Codes  []string // named in the text, each once, in order of the alphabet
+}
+
+// A page in Chinese has the headings, the commands and the names of its English one.
+func TestTranslationsAreInStep(t *testing.T) {
+	for english, chinese := range translated {
+		t.Run(filepath.Base(english), func(t *testing.T) {
+			want, got := partsOf(t, english), partsOf(t, chinese)
+			if len(got) != len(want) {
+				t.Fatalf("%s has %d headings, %s %d", english, len(want), chinese, len(got))
+			}
+			for i := range want {
+				if diff := cmp.Diff(want[i], got[i]); diff != "" {
+					t.Errorf("below heading %d of %s (-) and %s (+):\n%s", i, english, chinese, diff)
+				}
+			}
+		})
+	}
+}
+
+func TestEachPageIsTranslatedOrNot(t *testing.T) {
+	pages, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		if translated[page] == "" && page != "mcp.md" && page != "embedding.md" {
+			t.Errorf("%s is not translated: add it to docs/zh", page)
+		}
+	}
+	there, err := filepath.Glob("zh/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range there {
+		if translated[filepath.Base(page)] == "" {
+			t.Errorf("%s is a translation of nothing", page)
+		}
+	}
+}
+
+func partsOf(t *testing.T, path string) []part {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, texts, fence, block := []part{{}}, []string{""}, "", ""
+	for line := range strings.Lines(string(data)) {
+		last := &parts[len(parts)-1]
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case fence != "" && trimmed == fence:
+			last.Blocks, fence = append(last.Blocks, block), ""
+		case fence != "":
+			block += line
+		case strings.HasPrefix(trimmed, "```"):
+			fence, block = strings.TrimRight(trimmed, "abcdefghijklmnopqrstuvwxyz"), line
+		case strings.HasPrefix(line, "#"):
+			parts = append(parts, part{Level: len(line) - len(strings.TrimLeft(line, "#"))})
+			texts = append(texts, line)
+		default:
+			if strings.HasPrefix(trimmed, "|") {
+				last.Rows++
+			}
+			texts[len(texts)-1] += line
+		}
+	}
+	for i := range parts {
+		parts[i].Codes = codes(texts[i])
+	}
+	return parts
+}
+
+// codes are the spans of code in a text, each once. Lines are folded at any place.
+func codes(text string) []string {
+	var out []string
+	for i, span := range strings.Split(text, "`") {
+		if i%2 == 1 {
+			out = append(out, strings.Join(strings.Fields(span), " "))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

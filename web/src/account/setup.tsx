@@ -1,0 +1,33 @@
+import { useLocation } from "preact-iso";
+import { useState } from "preact/hooks";
+import { api, got } from "../api/client";
+import { ways } from "../api/me";
+import { done, Problem, TextField } from "../ui";
+import { PasswordField } from "./password";
+import { Submit, useSend } from "./send";
+import { welcome } from "./signin";
+import { w } from "./words";
+
+/** The first run: who has the link becomes the administrator. */
+export function Setup({ link }: { link: string }) {
+  const t = w();
+  const { route } = useLocation();
+  const [name, setName] = useState("");
+  const [password, setPassword] = useState("");
+  const { send, busy, error } = useSend(async () => {
+    const who = await got(api.POST("/api/v1/setup", { body: { link, name, password } }));
+    if (ways.value) ways.value = { ...ways.value, setup: false };
+    route("/", true); // the link is spent: going back does not lead to it
+    welcome(who);
+    done(t.setupDone);
+  });
+  return (
+    <form class="stack" onSubmit={send}>
+      <p class="muted">{t.setupText}</p>
+      <TextField label={t.name} hint={t.nameRules} value={name} onText={setName} name="username" autocomplete="username" autocapitalize="none" spellcheck={false} required autofocus />
+      <PasswordField label={t.password} hint={t.rules} value={password} onText={setPassword} autocomplete="new-password" />
+      {error && <Problem error={error} />}
+      <Submit busy={busy}>{t.setupDo}</Submit>
+    </form>
+  );
+}

@@ -1,0 +1,53 @@
+// A browser as people use it, that is watched: what fails in it fails the test.
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const axeSource = readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Where pictures are kept. */
+export const pictures = process.env.LOADOUT_TEST_PICTURES ?? join(here, "pictures");
+
+/** Starts Chromium. */
+export const launch = () => chromium.launch({ executablePath: process.env.LOADOUT_TEST_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+
+/**
+ * A window of a person, with cookies of its own. Errors in its console, requests to elsewhere
+ * and breaches of the content security policy are in `faults`, and fail by `calm()`.
+ */
+export async function open(browser, hub, { width = 1440, height = 900, scheme = "light", language = "en-US", axe = false } = {}) {
+  const context = await browser.newContext({ baseURL: hub.url, viewport: { width, height }, colorScheme: scheme, locale: language, bypassCSP: axe, reducedMotion: "reduce", permissions: ["clipboard-read", "clipboard-write"] });
+  context.setDefaultTimeout(20_000);
+  const page = await context.newPage();
+  page.faults = [];
+  page.allowed = [];
+  page.on("console", (m) => m.type() === "error" && page.faults.push(m.text()));
+  page.on("pageerror", (e) => page.faults.push(String(e.stack ?? e)));
+  page.on("request", (r) => /^https?:/.test(r.url()) && !r.url().startsWith(hub.url + "/") && page.faults.push(`a request leaves the hub: ${r.url()}`));
+  page.calm = () => assert.deepEqual(page.faults.filter((f) => !page.allowed.some((a) => a.test(f))), []);
+  return page;
+}
+
+/** Fails where axe finds something serious on what is shown; the page is opened with axe: true. */
+export async function accessible(page, what) {
+  await page.evaluate(await axeSource);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  const found = violations.filter((v) => v.impact === "serious" || v.impact === "critical").map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.target.join(" ") + " " + (n.any[0]?.message ?? n.all[0]?.message ?? "")).join(" | ")}`);
+  assert.deepEqual(found, [], what);
+}
+
+/** Fails where the page is wider than its window. */
+export async function fits(page, what) {
+  const [page_, window_] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+  assert.ok(page_ <= window_, `${what} is ${page_} wide in a window of ${window_}`);
+}
+
+/** Waits until nothing is awaited any more. */
+export async function settled(page) {
+  await page.waitForLoadState("networkidle").catch(() => {}); // streams stay open
+  await page.waitForFunction(() => !document.querySelector(".waiting"));
+}
