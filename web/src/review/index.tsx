@@ -1,5 +1,21 @@
+import { Route, Router } from "preact-iso";
 import { Page } from "../shell/page";
+import { Queue } from "./queue";
+import { Version } from "./version";
+import { w } from "./words";
+import "./review.css";
 
+/** Reviewing: what waits, and one version with all that a decision needs. */
 export default function Review() {
-  return <Page title="review">…</Page>;
+  return (
+    <Router>
+      <Route path="/" component={Waits} />
+      <Route path="/:skill/:number" component={Version} />
+      <Route default component={Waits} />
+    </Router>
+  );
+}
+
+function Waits() {
+  return <Page title={w().title} lead={w().lead}><Queue /></Page>;
 }

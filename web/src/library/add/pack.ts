@@ -1,0 +1,71 @@
+/** A package to upload: a ZIP, by the name of the skill or of its file. */
+export interface Package {
+  name: string;
+  /** Makes the ZIP; fails where there is no skill in it. */
+  zip: () => Promise<Blob>;
+}
+
+/** What was said in a message where something cannot be packed. */
+export class NoSkill extends Error {}
+
+/** The packages of files that were chosen: each ZIP is one, a chosen folder is one for each SKILL.md in it. */
+export function packagesOf(files: Iterable<File>): Package[] {
+  const packages: Package[] = [];
+  const loose: [string, File][] = [];
+  for (const f of files) {
+    if (f.webkitRelativePath) loose.push([f.webkitRelativePath, f]);
+    else packages.push({ name: f.name, zip: async () => f });
+  }
+  return [...packages, ...folders(loose)];
+}
+
+/** The packages of what was dropped, of which folders are read through. */
+export async function dropped(items: DataTransferItemList): Promise<Package[]> {
+  const entries = [...items].map((i) => i.webkitGetAsEntry()).filter((e) => e !== null);
+  const packages: Package[] = [];
+  for (const entry of entries) {
+    if (entry.isFile) packages.push(...packagesOf([await fileOf(entry as FileSystemFileEntry)]));
+    else packages.push(...folders(await filesIn(entry as FileSystemDirectoryEntry, entry.name)));
+  }
+  return packages;
+}
+
+/** Each folder with a SKILL.md is a package; where there is none the whole is one, which says so. */
+function folders(files: [path: string, File][]): Package[] {
+  const roots = files.filter(([path]) => path.endsWith("/SKILL.md")).map(([path]) => path.slice(0, -"SKILL.md".length));
+  const top = roots.filter((r) => !roots.some((other) => other !== r && r.startsWith(other)));
+  if (!top.length && files.length) {
+    const name = files[0]![0].split("/")[0]!;
+    return [{ name, zip: () => Promise.reject(new NoSkill(name)) }];
+  }
+  return top.map((root) => ({
+    name: root.split("/").at(-2)! + ".zip",
+    zip: () => pack(files.filter(([path]) => path.startsWith(root)).map(([path, f]) => [root.split("/").at(-2)! + "/" + path.slice(root.length), f])),
+  }));
+}
+
+async function pack(files: [path: string, File][]): Promise<Blob> {
+  const { zip } = await import("fflate");
+  const tree: Record<string, Uint8Array> = {};
+  for (const [path, f] of files) tree[path] = new Uint8Array(await f.arrayBuffer());
+  return new Promise((resolve, reject) => zip(tree, { level: 6 }, (error, data) => (error ? reject(error) : resolve(new Blob([data as Uint8Array<ArrayBuffer>], { type: "application/zip" })))));
+}
+
+const fileOf = (entry: FileSystemFileEntry) => new Promise<File>((resolve, reject) => entry.file(resolve, reject));
+
+const maxFiles = 5000; // what is more is no folder of skills
+
+async function filesIn(dir: FileSystemDirectoryEntry, path: string): Promise<[string, File][]> {
+  const reader = dir.createReader();
+  const out: [string, File][] = [];
+  for (;;) {
+    const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
+    if (!some.length || out.length > maxFiles) return out;
+    for (const e of some) {
+      if (e.name === ".git" || e.name === "node_modules") continue;
+      const at = `${path}/${e.name}`;
+      if (e.isDirectory) out.push(...(await filesIn(e as FileSystemDirectoryEntry, at)));
+      else out.push([at, await fileOf(e as FileSystemFileEntry)]);
+    }
+  }
+}
