@@ -14,6 +14,18 @@ func (a *Agent) Load(ctx context.Context, skill string, keep session.Keep) (*ses
 	return a.session.LoadAs(ctx, skill, session.LoadOptions{Keep: keep, Direct: true})
 }
 
+// Keep is [Agent.Load] where the skill is to stay in force for exactly so long, also where
+// it was to stay longer.
+func (a *Agent) Keep(ctx context.Context, skill string, keep session.Keep) (*session.Result, error) {
+	return a.session.LoadAs(ctx, skill, session.LoadOptions{Keep: keep, Set: true, Direct: true})
+}
+
+// Preload loads a skill that is in force from the start, for good; why says who wants
+// that.
+func (a *Agent) Preload(ctx context.Context, skill, why string) (*session.Result, error) {
+	return a.session.LoadAs(ctx, skill, session.LoadOptions{Keep: session.KeepPinned, Direct: true, By: session.ByPreload, Why: why})
+}
+
 // Invoke is a turn in which the person says that a skill is to be used, with the
 // arguments that they typed after its name. The error is as of [Agent.Turn], or says
 // why the skill cannot be loaded.

@@ -178,7 +178,24 @@ type Loaded struct {
 	// Unused is for how many turns it was not used before, where it was restored from a
 	// conversation that another program kept.
 	Unused int `json:"unused,omitempty"`
+	// Description is what it said that it is for.
+	Description string `json:"description,omitempty"`
+	// By is who brought it into force, "" where that is not known, and Why is the reason
+	// where it is none of the conversation.
+	By  Cause  `json:"by,omitempty"`
+	Why string `json:"why,omitempty"`
 }
+
+// Cause is who brought a skill into force.
+type Cause string
+
+// Who brings skills into force.
+const (
+	ByModel      Cause = "model"
+	ByPerson     Cause = "person"
+	ByPreload    Cause = "preload"    // it is in force from the start
+	ByDependency Cause = "dependency" // another one needs it: see [Loaded.For]
+)
 
 // Keep is for how long a skill stays in force.
 type Keep string
@@ -187,7 +204,7 @@ type Keep string
 const (
 	KeepUsed   Keep = ""       // for some turns after its last use
 	KeepPinned Keep = "pinned" // until it is unloaded
-	KeepOnce   Keep = "once"   // for the turn in which it was loaded
+	KeepOnce   Keep = "once"   // for the turn in which it was loaded, or the one after a load by hand
 )
 
 // Unloaded is a skill that went out of force.
@@ -199,8 +216,10 @@ type Unloaded struct {
 // Used is a skill that was used: a file, a script or a tool of it.
 type Used struct {
 	Skill ID `json:"skill"`
-	// Keep is for how long it stays from here on, and no less than before.
+	// Keep is for how long it stays from here on, and no less than before, but where Set
+	// says that a person wants it so.
 	Keep Keep `json:"keep,omitempty"`
+	Set  bool `json:"set,omitempty"`
 }
 
 // Compacted is what is told in place of all that was said before it: what it came

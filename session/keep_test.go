@@ -157,6 +157,69 @@ func TestASecondLoadKeepsTheLongerTime(t *testing.T) {
 	}
 }
 
+// A person can keep a skill shorter as well, with what it brought along.
+func TestAPersonSetsForHowLongASkillIsKept(t *testing.T) {
+	s := withOptions(t, pasts(), session.Options{})
+	set := func(keep session.Keep) string {
+		t.Helper()
+		loadAs(t, s, "report", session.LoadOptions{Keep: keep, Set: true, Direct: true})
+		return lefts(s)
+	}
+	ask(t, s, 1)
+	load(t, s, "report")
+	for _, tt := range []struct {
+		keep session.Keep
+		want string
+	}{
+		{session.KeepPinned, "base for good, report for good"},
+		{session.KeepUsed, "base 5, report 5"},
+		{session.KeepPinned, "base for good, report for good"},
+		{session.KeepOnce, "base 1, report 1"},
+	} {
+		if got := set(tt.keep); got != tt.want {
+			t.Errorf("kept %q: %s, want %s", tt.keep, got, tt.want)
+		}
+	}
+	ask(t, s, 1)
+	if got := lefts(s); got != "base 0, report 0" {
+		t.Errorf("in the turn that it is for: %q", got)
+	}
+	ask(t, s, 1)
+	if got := lefts(s); got != "" {
+		t.Errorf("after it: %q", got)
+	}
+}
+
+// What is loaded by hand for one turn is there in the turn that follows.
+func TestLoadedByHandForOneTurn(t *testing.T) {
+	s := withOptions(t, pasts(), session.Options{})
+	ask(t, s, 1)
+	loadAs(t, s, "a", session.LoadOptions{Keep: session.KeepOnce, Direct: true})
+	var got []string
+	for range 3 {
+		got = append(got, lefts(s))
+		ask(t, s, 1)
+	}
+	if want := []string{"a 1", "a 0", ""}; !slices.Equal(got, want) {
+		t.Errorf("in force %q, want %q", got, want)
+	}
+}
+
+// The log says who brought a skill into force.
+func TestWhoLoadedASkill(t *testing.T) {
+	s := withOptions(t, pasts(), session.Options{})
+	loadAs(t, s, "report", session.LoadOptions{Direct: true, By: session.ByPreload, Why: "a default"})
+	loadAs(t, s, "a", session.LoadOptions{ByModel: true})
+	loadAs(t, s, "b", session.LoadOptions{Direct: true})
+	var got []string
+	for _, a := range s.Active() {
+		got = append(got, strings.TrimSpace(a.Skill.Name+" "+string(a.By)+" "+a.For+a.Why))
+	}
+	if want := []string{"base dependency report", "report preload a default", "a model", "b person"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // A use in a later turn does not change for how long a skill is kept.
 func TestAUseDoesNotChangeTheKeep(t *testing.T) {
 	sh := pasts()

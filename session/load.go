@@ -83,8 +83,10 @@ type Result struct {
 
 // LoadOptions say how a skill is loaded. The zero value is for a program.
 type LoadOptions struct {
-	// Keep is for how long it stays in force, and no less than it does already.
+	// Keep is for how long it stays in force, and no less than it does already, but where
+	// Set says that a person wants it so: then also what it brought along stays so.
 	Keep Keep
+	Set  bool
 	// ByModel says that a model asks: what only a person may load is refused.
 	ByModel bool
 	// Direct says that the result is not told to the model by the caller: the text
@@ -93,6 +95,32 @@ type LoadOptions struct {
 	// Arguments are what a person typed after the name: see [FillArguments]. Of a direct
 	// load the author's places for them are filled also where there are none.
 	Arguments string
+	// By is who brings it into force, where neither ByModel nor Direct says it, and Why is
+	// the reason, where that is none of the conversation.
+	By  Cause
+	Why string
+}
+
+// by is who brings a skill into force, "" where that is some program.
+func (o LoadOptions) by() Cause {
+	switch {
+	case o.By != "":
+		return o.By
+	case o.ByModel:
+		return ByModel
+	case o.Direct:
+		return ByPerson
+	}
+	return ""
+}
+
+// keep is for how long a skill stays in force that is so already, and whether that is what
+// a person wants.
+func (o LoadOptions) keep(main *Material, a Active) (k Keep, set bool) {
+	if o.Set && (a.Skill == main.ID || a.For == main.ID.Name) {
+		return o.Keep, true
+	}
+	return longer(o.Keep, a.Keep), false
 }
 
 // flightKey is what loads at the same time have in common to be one.
@@ -231,19 +259,21 @@ func (s *Session) enter(ctx context.Context, key flightKey, all []*Material, b b
 			if m == main {
 				texts = append(texts, RenderAlready(m))
 			}
-			if u := (Used{Skill: m.ID, Keep: longer(key.o.Keep, a.Keep)}); a.Used != s.state.Turn || u.Keep != a.Keep {
+			u := Used{Skill: m.ID}
+			u.Keep, u.Set = key.o.keep(main, a)
+			if u.Set || a.Used != s.state.Turn || u.Keep != a.Keep {
 				events = append(events, Event{Type: TypeUsed, Used: &u})
 			}
 			continue
 		}
 		loads++
 		l := Loaded{Skill: m.ID, Title: m.called(), Digest: m.Digest, Version: m.Version, Text: Render(m), Files: m.Files, Tokens: m.Tokens, Needs: m.Needs, Tools: b.names(m.ID),
-			Keep: key.o.Keep, Direct: key.o.Direct, AllowedTools: m.AllowedTools, Model: m.Model}
+			Keep: key.o.Keep, Direct: key.o.Direct, AllowedTools: m.AllowedTools, Model: m.Model, Description: m.Description, By: key.o.by(), Why: key.o.Why}
 		if old, ok := s.state.Find(m.ID); ok {
-			l.Keep = longer(l.Keep, old.Keep)
+			l.Keep, _ = key.o.keep(main, old)
 		}
 		if m != main {
-			l.For = main.ID.Name
+			l.For, l.By, l.Why = main.ID.Name, ByDependency, ""
 			r.Brought = append(r.Brought, m.ID.Name)
 		}
 		events = append(events, Event{Type: TypeLoaded, Loaded: &l})

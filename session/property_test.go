@@ -181,7 +181,8 @@ func checkTurn(rt *rapid.T, before []session.Active, s *session.Session, retenti
 	stays := map[string]bool{}
 	for _, a := range before {
 		unused := s.Turn() - 1 - a.Used
-		stays[a.Skill.Name] = a.Keep == session.KeepPinned || a.Keep == session.KeepUsed && (retention < 0 || unused < retention)
+		stays[a.Skill.Name] = a.Keep == session.KeepPinned || a.Keep == session.KeepUsed && (retention < 0 || unused < retention) ||
+			a.Keep == session.KeepOnce && a.Direct && a.Turn == s.Turn()-1 // loaded by hand for the turn to come
 	}
 	for range before { // as often as the longest chain of needs
 		for _, a := range before {

@@ -187,7 +187,7 @@ func (s *Session) left(a Active) (turns int, bounded bool) {
 	case a.Keep == KeepPinned:
 		return 0, false
 	case a.Keep == KeepOnce:
-		return 0, true
+		return max(a.Once-s.state.Turn, 0), true
 	case s.retention < 0:
 		return 0, false
 	}

@@ -20,6 +20,7 @@ type Active struct {
 	Seq  int64 // of the event that loaded it
 	Turn int   // in which it was loaded
 	Used int   // the turn in which it was used last; loading it is a use
+	Once int   // the last turn for which it is, where it is kept for one
 	// Current is the digest of SKILL.md as last seen; it differs from
 	// Digest after an update.
 	Current string
@@ -41,11 +42,18 @@ func (s *State) Apply(e Event) {
 	case e.Message != nil && e.Message.Role == RoleUser:
 		s.Turn++
 	case e.Loaded != nil:
-		s.active[e.Loaded.Skill.Key()] = Active{Loaded: e.Loaded.clone(), Seq: e.Seq, Turn: s.Turn, Used: s.Turn - e.Loaded.Unused, Current: e.Loaded.Digest}
+		a := Active{Loaded: e.Loaded.clone(), Seq: e.Seq, Turn: s.Turn, Used: s.Turn - e.Loaded.Unused, Once: s.Turn, Current: e.Loaded.Digest}
+		if e.Loaded.Direct {
+			a.Once++ // between two turns
+		}
+		s.active[e.Loaded.Skill.Key()] = a
 	case e.Used != nil:
 		if a, ok := s.active[e.Used.Skill.Key()]; ok {
 			a.Used = s.Turn
 			a.Keep = longer(e.Used.Keep, a.Keep)
+			if e.Used.Set {
+				a.Keep, a.Once = e.Used.Keep, s.Turn+1
+			}
 			s.active[e.Used.Skill.Key()] = a
 		}
 	case e.Compacted != nil:

@@ -85,3 +85,16 @@ func ExampleSplitTools() {
 	// Output:
 	// ["Read" "Bash(git add:*, git commit:*)" "WebFetch"]
 }
+
+func ExampleMend() {
+	src := []byte("---\nname: Tide Tables\ndescription: Reads tide tables.\n---\nRead the table.\n")
+	_, found := skill.ParseBytes(src, "SKILL.md", "")
+	for _, d := range found {
+		if e := skill.Mend(src, "", d); e != nil {
+			fmt.Printf("%s: line %d becomes %q\n", d.Code, e.StartLine, e.Text)
+		}
+	}
+	// Output:
+	// name-case: line 2 becomes "name: tide-tables\n"
+	// name-characters: line 2 becomes "name: tide-tables\n"
+}

@@ -26,6 +26,9 @@ type Limits struct {
 	AnyFolder bool
 }
 
+// OrDefaults are the limits with the defaults for those that are not set.
+func (l Limits) OrDefaults() Limits { return l.withDefaults() }
+
 func (l Limits) withDefaults() Limits {
 	if l.PackedBytes == 0 {
 		l.PackedBytes = 10 << 20

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -19,14 +20,33 @@ import (
 	"github.com/loadout-dev/loadout/upstream"
 )
 
-// Pins remembers how the tools of servers were defined when they were first seen
-// or accepted, in files of a directory, one a configuration. A server that
-// changes what it says of a tool, behind the back of who approved it, is noticed
-// by that. It is safe for concurrent use, and between processes.
+// Definitions remembers how the tools of servers were defined when they were first seen
+// or accepted. A server that changes what it says of a tool, behind the back of who
+// approved it, is noticed by that. It is safe for concurrent use.
+type Definitions interface {
+	// Screen divides a listing into the tools that may be used and the names of those
+	// that changed and were not accepted. Tools that were never seen are accepted the
+	// first time anything of the server is, and after that, as changes are, where strict
+	// is false: then they are named and usable.
+	Screen(c *upstream.Config, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, err error)
+	// Accept accepts the tools of a listing as they are defined, and returns the names of
+	// those that had changed.
+	Accept(c *upstream.Config, l *upstream.Listing) (changed []string, err error)
+	// Next says how a person accepts what changed.
+	Next(server string) string
+}
+
+var _ Definitions = (*Pins)(nil)
+
+// Pins are [Definitions] in files of a directory, one a configuration. They are safe for
+// concurrent use between processes as well.
 type Pins struct{ Dir string }
 
-// hashOf identifies a definition: all that a model or a person is told of it.
-func hashOf(t *mcp.Tool) string {
+// Next implements [Definitions].
+func (p *Pins) Next(server string) string { return "loadout servers accept " + server }
+
+// DefinitionDigest identifies a definition: all that a model or a person is told of it.
+func DefinitionDigest(t *mcp.Tool) string {
 	b, err := json.Marshal(t)
 	if err != nil {
 		panic(err) // it was JSON
@@ -42,7 +62,7 @@ func (sv *server) subject(t *mcp.Tool) policy.Digest {
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "tool %s %q %s %s", sv.config.Digest(), t.Name, hashOf(t), settings))
+	sum := sha256.Sum256(fmt.Appendf(nil, "tool %s %q %s %s", sv.config.Digest(), t.Name, DefinitionDigest(t), settings))
 	return policy.Digest("sha256:" + hex.EncodeToString(sum[:]))
 }
 
@@ -89,10 +109,9 @@ func (p *Pins) update(key string, change func(map[string]string) map[string]stri
 	})
 }
 
-// screen divides a listing into the tools that may be used and the names of those
-// that changed and were not accepted. Tools that were never seen are accepted
-// the first time anything of the server is, and after that where changes are.
-func (p *Pins) screen(key string, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, err error) {
+// Screen implements [Definitions].
+func (p *Pins) Screen(c *upstream.Config, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, err error) {
+	key := c.Digest()
 	known, err := p.load(key)
 	if err != nil {
 		return nil, nil, err
@@ -101,7 +120,7 @@ func (p *Pins) screen(key string, l *upstream.Listing, strict bool) (usable []*m
 	fresh := map[string]string{}
 	for _, t := range l.Tools {
 		switch hash, seen := known[t.Name]; {
-		case seen && hash == hashOf(t):
+		case seen && hash == DefinitionDigest(t):
 			usable = append(usable, t)
 			continue
 		case seen || !first:
@@ -111,7 +130,7 @@ func (p *Pins) screen(key string, l *upstream.Listing, strict bool) (usable []*m
 			}
 		}
 		usable = append(usable, t)
-		fresh[t.Name] = hashOf(t)
+		fresh[t.Name] = DefinitionDigest(t)
 	}
 	if len(fresh) > 0 {
 		err = p.update(key, func(have map[string]string) map[string]string {
@@ -129,9 +148,30 @@ func (p *Pins) screen(key string, l *upstream.Listing, strict bool) (usable []*m
 	return usable, changed, err
 }
 
+// Accept implements [Definitions].
+func (p *Pins) Accept(c *upstream.Config, l *upstream.Listing) (changed []string, err error) {
+	err = p.update(c.Digest(), func(have map[string]string) map[string]string {
+		now := map[string]string{}
+		changed = nil
+		for _, t := range l.Tools {
+			now[t.Name] = DefinitionDigest(t)
+			if have != nil && have[t.Name] != now[t.Name] {
+				changed = append(changed, t.Name)
+			}
+		}
+		return now
+	})
+	return changed, err
+}
+
+// recheck is for how long what is held back is so without asking again: somebody may have
+// accepted it elsewhere.
+const recheck = 2 * time.Second
+
 // screened is what came of screening a listing.
 type screened struct {
 	listing *upstream.Listing
+	until   time.Time // zero is as long as the listing is that
 	usable  []*mcp.Tool
 	held    []string // names of those that are not
 	problem string
@@ -162,21 +202,22 @@ func (s *screened) index(sv *server) {
 // What a skill brings, and servers with pin: strict, are quarantined where they
 // change; of the person's other servers it is said.
 func (s *Set) screen(sv *server, l *upstream.Listing) *screened {
-	if have := sv.screened.Load(); have != nil && have.listing == l {
+	if have := sv.screened.Load(); have != nil && have.listing == l && (have.until.IsZero() || time.Now().Before(have.until)) {
 		return have
 	}
 	out := &screened{listing: l, usable: l.Tools}
 	if s.opts.Pins != nil {
 		strict := s.strict(sv)
-		usable, changed, err := s.opts.Pins.screen(sv.config.Digest(), l, strict)
+		usable, changed, err := s.opts.Pins.Screen(sv.config, l, strict)
 		switch {
 		case err != nil && strict: // nobody knows what was accepted
-			out.usable, out.problem = nil, fmt.Sprintf("the tools of MCP server %s are held back, as what was accepted of them cannot be read: %v", sv.name, err)
+			out.usable, out.until = nil, time.Now().Add(recheck)
+			out.problem = fmt.Sprintf("the tools of MCP server %s are held back, as what was accepted of them cannot be read: %v", sv.name, err)
 		case err != nil:
 			s.log().Warn("pins of tools", "server", sv.name, "error", err)
 		case len(changed) > 0 && strict:
-			out.usable, out.held = usable, changed
-			out.problem = fmt.Sprintf("MCP server %s changed how it defines %s, or added it: held back until accepted with: loadout servers accept %s", sv.name, strings.Join(changed, ", "), sv.name)
+			out.usable, out.held, out.until = usable, changed, time.Now().Add(recheck)
+			out.problem = fmt.Sprintf("MCP server %s changed how it defines %s, or added it: held back until accepted with: %s", sv.name, strings.Join(changed, ", "), s.opts.Pins.Next(sv.name))
 		case len(changed) > 0:
 			out.problem = fmt.Sprintf("MCP server %s changed how it defines %s", sv.name, strings.Join(changed, ", "))
 		}
@@ -210,8 +251,8 @@ func (s *Set) Usable(ctx context.Context, server string, t *mcp.Tool) bool {
 			return false
 		}
 	}
-	hash := hashOf(t)
-	return slices.ContainsFunc(s.screen(sv, l).usable, func(u *mcp.Tool) bool { return u.Name == t.Name && hashOf(u) == hash })
+	hash := DefinitionDigest(t)
+	return slices.ContainsFunc(s.screen(sv, l).usable, func(u *mcp.Tool) bool { return u.Name == t.Name && DefinitionDigest(u) == hash })
 }
 
 // Accept connects a server and accepts its tools as they are defined now. It
@@ -231,17 +272,7 @@ func (s *Set) Accept(ctx context.Context, name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var changed []string
-	err = s.opts.Pins.update(sv.config.Digest(), func(have map[string]string) map[string]string {
-		now := map[string]string{}
-		for _, t := range l.Tools {
-			now[t.Name] = hashOf(t)
-			if have != nil && have[t.Name] != now[t.Name] {
-				changed = append(changed, t.Name)
-			}
-		}
-		return now
-	})
+	changed, err := s.opts.Pins.Accept(sv.config, l)
 	sv.screened.Store(nil)
 	return changed, err
 }

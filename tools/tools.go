@@ -92,7 +92,7 @@ type Options struct {
 	// Deadline bounds how long a load waits for its servers; default 20 s.
 	Deadline time.Duration
 	// Pins remembers how tools are defined; nil notices no change.
-	Pins   *Pins
+	Pins   Definitions
 	Logger *slog.Logger // nil discards
 }
 

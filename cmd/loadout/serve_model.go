@@ -67,6 +67,21 @@ func (a *app) definedModel(c *config.Config, m *kinds.ModelChoice, key string, c
 	return nil, fmt.Errorf("there is no vendor %s; it is anthropic, openai or demo", m.Vendor)
 }
 
+// hubPrices are what the configuration says of models: their prices, and how many tokens the
+// hub's own takes at once.
+func hubPrices(c *config.Config) (price func(string) (llm.Price, bool), window func(string) int) {
+	price = func(name string) (llm.Price, bool) {
+		p, known := c.Models.Price(name)
+		return llm.Price(p), known
+	}
+	return price, func(name string) int {
+		if name != "" && name == c.Models.Default {
+			return c.Models.Window
+		}
+		return 0
+	}
+}
+
 // keyMayGo keeps a key from going over a network in clear.
 func keyMayGo(base, key string, private []netip.Prefix) error {
 	if base == "" || key == "" {

@@ -86,6 +86,7 @@ func (a *app) hubOptions(ctx context.Context, c *config.Config) (hub.Options, er
 	if o.Model, err = a.hubModels(ctx, c, o.Private); err != nil {
 		return o, err
 	}
+	o.Price, o.Window = hubPrices(c)
 	if o.Servers, err = a.hubServers(c); err != nil {
 		return o, err
 	}

@@ -235,7 +235,7 @@ func (a *app) toolsetOf(ctx context.Context, c *config.Config, rt *loadout.Runti
 		Dialer: dialer, Cache: a.toolCache(), Idle: time.Duration(c.Servers.Idle) * time.Second, Logger: a.logger(),
 	})
 	variables := a.variables(c)
-	var pins *tools.Pins
+	var pins tools.Definitions
 	var grants policy.Store
 	if d := a.stateDir(); d != "" {
 		pins = &tools.Pins{Dir: filepath.Join(d, "pins")}

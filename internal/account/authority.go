@@ -62,6 +62,7 @@ const (
 	SettingsRead  Action = "settings.read"
 	SettingsWrite Action = "settings.write" // kill switch, allow-list, and the like
 	UsageRead     Action = "usage.read"
+	MeterRead     Action = "meter.read" // what conversations took
 	AuditRead     Action = "audit.read"
 	HubOperate    Action = "hub.operate" // metrics, backup, what a node is busy with
 )
@@ -155,6 +156,7 @@ var rules = []rule{
 	{action: SettingsRead, scopes: ScopeRead, own: true, group: Reporter, everyone: true, admin: true},
 	{action: SettingsWrite, scopes: ScopeAdmin, own: true, group: Maintainer, admin: true},
 	{action: UsageRead, scopes: ScopeRead, own: true, group: Reporter, admin: true},
+	{action: MeterRead, scopes: ScopeRead, own: true, group: Maintainer, admin: true},
 	{action: AuditRead, scopes: ScopeRead, own: true, group: Owner, admin: true},
 	{action: HubOperate, scopes: ScopeRead | ScopeAdmin},
 }

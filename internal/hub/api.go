@@ -40,9 +40,9 @@ func (h *Hub) routes() error {
 	h.settings(api)
 	for _, group := range []func(huma.API){
 		h.skillsAPI, h.versionsAPI, h.reviewsAPI, h.searchAPI, // skills.go, versions.go, reviews.go, search.go
-		h.importsAPI, h.defaultsAPI, h.ratingsAPI, h.skillUsageAPI, h.noticesAPI, h.wellKnown,
-		h.kindsAPI, h.serversAPI, h.secretsAPI, h.grantsAPI, h.capabilitiesAPI, h.skillSettingsAPI,
-		h.sessionsAPI, h.asksAPI,
+		h.draftsAPI, h.importsAPI, h.defaultsAPI, h.ratingsAPI, h.skillUsageAPI, h.totalsAPI, h.noticesAPI, h.wellKnown,
+		h.kindsAPI, h.modelsAPI, h.serversAPI, h.secretsAPI, h.grantsAPI, h.capabilitiesAPI, h.skillSettingsAPI,
+		h.sessionsAPI, h.asksAPI, h.aboutAPI,
 	} {
 		group(api)
 	}

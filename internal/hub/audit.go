@@ -20,7 +20,7 @@ type recordJSON struct {
 	Action    string          `json:"action"`
 	Namespace string          `json:"namespace,omitempty" doc:"As user:ID or group:ID; not there for the hub"`
 	Subject   string          `json:"subject,omitempty" doc:"What it was done to"`
-	Decision  string          `json:"decision" enum:"allowed,denied"`
+	Decision  string          `json:"decision" enum:"allowed,denied,asked" doc:"asked is that a person had to agree first"`
 	Details   json.RawMessage `json:"details,omitempty"`
 }
 
@@ -39,9 +39,10 @@ func (h *Hub) listAudit(ctx context.Context, in *struct {
 	Action    string `query:"action" maxLength:"100"`
 	Namespace string `query:"namespace" maxLength:"100" doc:"As user:ID or group:ID"`
 	Subject   string `query:"subject" maxLength:"1024"`
+	Decision  string `query:"decision" enum:"allowed,denied,asked"`
 }) (*body[listed[recordJSON]], error) {
 	p := account.FromContext(ctx)
-	q := store.AuditQuery{Actor: string(userID(p, in.Actor)), Action: in.Action, Namespace: store.Namespace(in.Namespace), Subject: in.Subject, Limit: in.Limit}
+	q := store.AuditQuery{Actor: string(userID(p, in.Actor)), Action: in.Action, Namespace: store.Namespace(in.Namespace), Subject: in.Subject, Decision: in.Decision, Limit: in.Limit}
 	if q.Actor == "" && q.Namespace == "" && !p.Admin {
 		q.Actor = string(p.User)
 	}

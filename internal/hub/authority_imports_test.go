@@ -31,6 +31,9 @@ var authorityOfImports = []row{
 	{"list-usage", "of the group", ofTheGroup, nil, "401 404 200 200 200 200 200", "200 read"},
 	{"list-usage", "of everybody", ofEverybody, nil, "401 403 403 403 403 403 200", "200 read"},
 	{"list-usage", "of all that one may", nil, nil, "401 200 200 200 200 200 200", "200 read"},
+	{"get-usage-totals", "", nil, nil, "401 200 200 200 200 200 200", "200 read"},
+	{"get-usage-totals", "with agents of the group", ofTheGroup, nil, "401 404 200 200 200 200 200", "200 read"},
+	{"get-usage-totals", "of another user", theirs, nil, "401 404 404 404 404 404 200", "200 read"},
 	{"list-unused", "of the group", ofTheGroup, nil, "401 404 200 200 200 200 200", "200 read"},
 	{"list-unused", "of everybody", ofEverybody, nil, "401 403 403 403 403 403 200", "200 read"},
 

@@ -29,9 +29,14 @@ var authorityOfKinds = []row{
 	{"list-referrers", "a Skill of the group", thing("Skill", "prose"), nil, "401 404 403 403 200 200 200", "200 write"},
 	{"get-profile", "a Bot of the group", thing("Bot", "lead"), nil, "401 404 200 200 200 200 403", "200 chat mcp"},
 
+	{"list-models", "", nil, nil, "401 200 200 200 200 200 200", "200 read chat mcp"},
 	{"list-servers", "", nil, nil, "401 200 200 200 200 200 200", "200 read chat mcp"},
 	{"get-servers", "of a Ghost of the group", thing("Ghost", "plan"), nil, "401 404 200 200 200 200 200", "200 read chat mcp"},
 	{"review-server", "of a Ghost of the group", thing("Ghost", "plan"), anApproval, "401 404 403 403 204 204 204", "204 review"},
+	{"restart-server", "of the group", thing("MCPServer", "wiki"), aRestart, "401 404 403 403 200 200 200", "200 write"},
+	{"restart-operators-server", "that there is not", aServerName, nil, "401 403 403 403 403 403 404", "404 write"},
+	{"accept-tools", "of a Ghost of the group", thing("Ghost", "plan"), someTools, "401 404 403 403 200 200 200", "200 review"},
+	{"accept-operators-tools", "that there is not", aServerName, anyTools, "401 403 403 403 403 403 404", "404 write"},
 	{"test-server", "that is written down", nil, aPrivateServer, "401 200 200 200 200 200 200", "200 write"},
 	{"test-server", "of the group", nil, theServer, "401 404 403 403 200 200 200", "200 write"},
 	{"test-server", "of the operator", nil, operators, "401 403 403 403 403 403 404", "404 write"},
@@ -149,6 +154,12 @@ func anotherServer(*scene) any {
 }
 func anApproval(s *scene) any {
 	return map[string]any{"server": "tool", "digest": s.digestOf("Ghost", "plan"), "decision": "approved"}
+}
+func aRestart(*scene) any                  { return map[string]any{} }
+func aServerName(*scene) map[string]string { return map[string]string{"name": "none"} }
+func anyTools(*scene) any                  { return map[string]any{"digests": []string{"sha256:1"}} }
+func someTools(s *scene) any {
+	return map[string]any{"server": "tool", "digests": []string{s.heldTool("Ghost", "plan")}}
 }
 func aPrivateServer(*scene) any {
 	return map[string]any{"config": map[string]any{"url": "http://169.254.169.254/"}}

@@ -16,6 +16,8 @@ var authorityOfSessions = []row{
 	{"list-sessions", "", ofTheOwner, nil, "401 404 404 404 404 404 403", "403 any"},
 	{"list-sessions", "of oneself", nil, nil, "401 200 200 200 200 200 200", "200 read chat"},
 	{"begin-session", "", nil, aSession, "401 201 201 201 201 201 201", "201 chat"},
+	{"begin-session", "with a draft", nil, aTrial, "401 201 201 201 201 201 201", "201 chat"},
+	{"begin-session", "with a draft of a user's skill", nil, aTrialOfTheirSkill, "401 404 404 404 404 404 201", "201 chat"},
 	{"get-session", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
 	{"get-session", "of oneself", mySession, nil, "401 200 200 200 200 200 200", "200 read chat"},
 	{"change-session", "", theirSession, aTitle, "401 404 404 404 404 404 403", "403 any"},

@@ -39,6 +39,17 @@ var authorityOfSkills = []row{
 	{"remove-references", "", theSkillInUse, nil, "401 404 403 403 200 200 200", "200 write"},
 	{"remove-reference", "", theReference, nil, "401 404 403 403 204 204 204", "204 write"},
 	{"search-skills", "", forSkills, nil, "401 200 200 200 200 200 200", "200 read chat mcp"},
+	{"check-draft", "", nil, aDraft, "401 200 200 200 200 200 200", "200 read chat mcp"},
+	{"check-draft", "for the group", nil, aDraftOfTheGroup, "401 404 200 200 200 200 200", "200 read chat mcp"},
+	{"check-draft", "for a user", nil, aDraftOfTheUser, "401 404 404 404 404 404 200", "200 read chat mcp"},
+	{"check-draft", "of a skill of the group", nil, aDraftOfTheSkill, "401 404 200 200 200 200 200", "200 read chat mcp"},
+	{"check-draft", "of a user's skill", nil, aDraftOfTheirSkill, "401 404 404 404 404 404 200", "200 read chat mcp"},
+	{"find-draft", "", nil, asking(aDraft), "401 200 200 200 200 200 200", "200 read chat mcp"},
+	{"find-draft", "for the group", nil, asking(aDraftOfTheGroup), "401 404 200 200 200 200 200", "200 read chat mcp"},
+	{"find-draft", "of a skill of the group", nil, asking(aDraftOfTheSkill), "401 404 200 200 200 200 200", "200 read chat mcp"},
+	{"find-draft", "of a user's skill", nil, asking(aDraftOfTheirSkill), "401 404 404 404 404 404 200", "200 read chat mcp"},
+	{"pack-draft", "", nil, aDraft, "401 200 200 200 200 200 200", "200 read chat mcp"},
+	{"pack-draft", "of a user's skill", nil, aDraftOfTheirSkill, "401 404 404 404 404 404 200", "200 read chat mcp"},
 	{"explain-skill", "", byName, nil, "401 200 200 200 200 200 200", "200 read chat mcp"},
 	{"resolve-skill", "", byID, nil, "401 404 200 200 200 200 200", "200 chat mcp"},
 	{"resolve-skill", "of a name of the group", byName, nil, "401 404 200 200 200 200 404", "200 chat mcp"},
@@ -105,7 +116,8 @@ func byName(s *scene) map[string]string    { return map[string]string{"?name": s
 func byID(s *scene) map[string]string      { return map[string]string{"?skill_id": s.skill().ID} }
 
 func aPackage(s *scene) any { return zipped(s.t, s.name("new"), "Do it.") }
-func toHide(*scene) any     { return map[string]bool{"hidden": true} }
+
+func toHide(*scene) any { return map[string]bool{"hidden": true} }
 
 func (s *scene) do(err error) {
 	s.t.Helper()

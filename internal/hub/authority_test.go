@@ -31,6 +31,7 @@ var authorityOfPeople = []row{
 	{"make-first-admin", "with a link of another", nil, anotherLink, "403 403 403 403 403 403 403", "403 any"},
 	{"sign-out", "", nil, nil, "204 204 204 204 204 204 204", "204 any"},
 	{"get-me", "", nil, nil, "401 200 200 200 200 200 200", "200 any"},
+	{"get-about", "", nil, nil, "401 200 200 200 200 200 200", "200 any"},
 
 	{"list-users", "", nil, nil, "401 200 200 200 200 200 200", "200 read"},
 	{"make-user", "", nil, aUser, "401 403 403 403 403 403 201", "201 admin"},

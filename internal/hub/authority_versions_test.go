@@ -21,6 +21,8 @@ var authorityOfVersions = []row{
 	{"get-package", "of a user's skill", theirSkill, nil, "401 404 404 404 404 404 200", "200 read"},
 	{"get-file", "", itsFile, nil, "401 404 200 200 200 200 200", "200 read chat mcp"},
 	{"review-version", "", theVersion, approval, "401 404 403 403 204 204 204", "204 review"},
+	{"list-held-tools", "", theSkill, nil, "401 404 200 200 200 200 200", "200 read chat mcp"},
+	{"accept-skill-tools", "", theSkill, toolsOfTheSkill, "401 404 403 403 200 200 200", "200 review"},
 	{"list-reviews", "", nil, nil, "401 403 403 403 200 200 200", "200 review"},
 	{"list-reviews", "of the group", ofTheGroup, nil, "401 404 403 403 200 200 200", "200 review"},
 }

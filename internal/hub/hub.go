@@ -71,6 +71,12 @@ type Options struct {
 	// Model returns the model of a choice with its key, the hub's own where the choice is
 	// nil. Default: the demonstration for all that need none other.
 	Model func(choice *kinds.ModelChoice, key string) (llm.Model, error)
+	// Price returns what a model costs, by its name as vendor:name, where that is known; nil
+	// knows of none.
+	Price func(model string) (llm.Price, bool)
+	// Window returns how many tokens a model takes at once, 0 where that is not known; nil
+	// knows of none.
+	Window func(model string) int
 	// Servers are the MCP servers of the operator's own configuration, for everybody.
 	Servers []*upstream.Config
 	// Private are addresses that skills, servers and imports may have though they are
@@ -131,6 +137,7 @@ type Hub struct {
 	library   *library.Library
 	kinds     *kinds.Registry
 	runs      *queue.Queue // places for code that runs
+	drafts    *queue.Queue // places for large skills that are being written
 	kits      *kit.Kits
 	chat      *chat.Engine
 	endpoints *endpoints                                  // for MCP clients

@@ -407,7 +407,10 @@ func TestW23PrecedenceOverHTTP(t *testing.T) {
 type tried struct {
 	Success bool
 	Error   string
-	Tools   []struct{ Name, Description string }
+	Tools   []struct {
+		Name, Description string
+		InputSchema       json.RawMessage
+	}
 }
 
 // test tries a server.

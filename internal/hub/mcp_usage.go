@@ -1,7 +1,9 @@
 package hub
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -64,6 +66,18 @@ func (t *tally) take() []store.Use {
 	return out
 }
 
+// spent is what was used as it counts for the person, by whose model nobody knows.
+func (t *tally) spent(uses []store.Use) store.Spent {
+	s := store.Spent{Date: time.Now(), Owner: t.kit.Person.ID}
+	if p := t.kit.Profile; p != nil {
+		s.Namespace, s.Agent = p.In, kit.AgentName(p.Kind, cmp.Or(p.Namespace, ownNamespace), p.Name)
+	}
+	for _, u := range uses {
+		s.Add(store.Spent{Loads: u.Loads, Calls: u.Calls, Errors: u.Errors})
+	}
+	return s
+}
+
 // keepUses keeps what an endpoint used, when its client has the answer.
 func (h *Hub) keepUses(ctx context.Context, t *tally) {
 	uses := t.take()
@@ -72,7 +86,8 @@ func (h *Hub) keepUses(ctx context.Context, t *tally) {
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), operationTime)
 	defer stop()
-	if err := h.library.Record(ctx, uses...); err != nil {
+	err := errors.Join(h.library.Record(ctx, uses...), h.db.Meter.Add(ctx, t.spent(uses)))
+	if err != nil {
 		h.log.Warn("what was used of skills could not be kept", "error", err)
 	}
 }

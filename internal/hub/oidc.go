@@ -2,6 +2,7 @@ package hub
 
 import (
 	"net/http"
+	"net/url"
 )
 
 // callbackPath is where people come back from a provider.
@@ -10,12 +11,12 @@ const callbackPath = "/login/callback"
 // toProvider sends a browser to the provider, and has it return to the path in back.
 func (h *Hub) toProvider(w http.ResponseWriter, r *http.Request) {
 	if err := h.door.attempt(visitOf(r.Context()), ""); err != nil {
-		h.refuse(w, r, err)
+		h.turnAway(w, r, err)
 		return
 	}
 	page, cookie, err := h.door.oidc.Begin(r.Context(), r.URL.Query().Get("back"))
 	if err != nil {
-		h.refuse(w, r, err)
+		h.turnAway(w, r, err)
 		return
 	}
 	http.SetCookie(w, cookie)
@@ -28,11 +29,24 @@ func (h *Hub) fromProvider(w http.ResponseWriter, r *http.Request) {
 	back, cookie, err := h.cameBack(r)
 	h.metrics.signedIn("provider", err)
 	if err != nil {
-		h.refuse(w, r, err)
+		h.turnAway(w, r, err)
 		return
 	}
 	http.SetCookie(w, cookie)
 	http.Redirect(w, r, back, http.StatusSeeOther)
+}
+
+// turnAway says that somebody is not let in: to a person on the web page, in his language.
+// It is told there by its code, as what stands in an address may be anybody's words; the
+// log has all of it.
+func (h *Hub) turnAway(w http.ResponseWriter, r *http.Request, err error) {
+	if !wantsPage(r) {
+		h.refuse(w, r, err)
+		return
+	}
+	p := h.problem(r.Context(), err)
+	h.log.Warn("a sign-in by the provider failed", "request", p.Request, "code", p.Code, "error", p.Detail)
+	http.Redirect(w, r, "/?"+url.Values{"refused": {p.Code}, "request": {p.Request}}.Encode(), http.StatusSeeOther)
 }
 
 func (h *Hub) cameBack(r *http.Request) (back string, _ *http.Cookie, err error) {

@@ -46,7 +46,7 @@ func (h *Hub) openParts(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	h.runs = queue.New(o.Runs, maxRuns)
+	h.runs, h.drafts = queue.New(o.Runs, maxRuns), queue.New(draftsAtOnce, maxRuns)
 	h.kits = kit.New(kit.Options{DB: h.db, Library: h.library, Kinds: h.kinds, Model: h.model, Sandbox: o.Sandbox, Bounds: o.Bounds, Packages: o.Packages, Getenv: o.Getenv, Runs: h.runs,
 		Command: o.Command, Dir: node.kits, Private: o.Private, Stop: h.stopTurn, Decided: noteDecision, Version: o.Version, Logger: h.log})
 	h.chat = chat.New(h.db, chat.Options{Setup: h.kits.Setup, Principal: h.principal, Bus: h.bus, Dir: node.talks, Trace: h.followTurn, Logger: h.log})

@@ -225,6 +225,8 @@ func retell(ctx huma.Context, _ string, v any) (any, error) {
 	switch e.Status {
 	case 415:
 		p.Detail, p.Next = "the body is of another kind than is expected", "send it as Content-Type: application/json"
+	case 413:
+		p.Detail, p.Next = "the request has more bytes than are taken", "send less"
 	case 400, 422:
 		p.Detail, p.Next = "the request cannot be taken as it is", "see what is expected: GET /openapi.json"
 		for _, f := range e.Errors {

@@ -29,6 +29,8 @@ type serverJSON struct {
 	Missing   []string          `json:"missing,omitempty" doc:"Variables without a value for you, and what to do"`
 	Review    *serverReviewJSON `json:"review,omitempty" doc:"Of a command that is not the operator's own"`
 	By        string            `json:"by,omitempty" doc:"The id of who applied it as it is now, and so does not review it"`
+	Live      *serverLiveJSON   `json:"live,omitempty" doc:"How it is with it on this node; not there where nobody has needed it here"`
+	Held      []heldToolJSON    `json:"held,omitempty" doc:"Tools that changed, or are new, and are held back until somebody accepts them"`
 }
 
 type serverReviewJSON struct {
@@ -95,11 +97,17 @@ func (h *Hub) serversAPI(api huma.API) {
 	add(h, api, operation("get-servers", "GET", "/servers/{kind}/{namespace}/{name}", "The MCP servers that one thing defines"), h.getServers)
 	add(h, api, operation("review-server", "PUT", "/servers/{kind}/{namespace}/{name}/review", "Say whether the command of a server may run, as it is now"), h.reviewServer)
 	h.serverTests(api)
+	h.serverLive(api)
 }
 
 func (h *Hub) listServers(ctx context.Context, in *Paging) (*body[listed[serverJSON]], error) {
-	found, next, err := h.kinds.AllServers(ctx, account.FromContext(ctx), in.page())
-	return page(found, next, err, definitionOf)
+	p := account.FromContext(ctx)
+	found, next, err := h.kinds.AllServers(ctx, p, in.page())
+	out, err := page(found, next, err, definitionOf)
+	if err == nil {
+		err = h.withLive(ctx, p, out.Body.Items)
+	}
+	return out, err
 }
 
 func definitionOf(d kinds.Definition) serverJSON {
@@ -121,10 +129,18 @@ type DefiningPath struct {
 }
 
 func (h *Hub) getServers(ctx context.Context, in *DefiningPath) (*body[listed[serverJSON]], error) {
-	found, err := h.kinds.Servers(ctx, account.FromContext(ctx), in.Kind, in.Namespace, in.Name)
-	return page(found, "", err, func(s kinds.Server) serverJSON {
+	p := account.FromContext(ctx)
+	found, err := h.kinds.Servers(ctx, p, in.Kind, in.Namespace, in.Name)
+	out, err := page(found, "", err, func(s kinds.Server) serverJSON {
 		return definitionOf(kinds.Definition{Server: s, Namespace: in.Namespace, Thing: in.Name})
 	})
+	if err == nil {
+		err = h.withLive(ctx, p, out.Body.Items)
+	}
+	for i := 0; err == nil && i < len(out.Body.Items); i++ {
+		err = h.withChanges(ctx, &out.Body.Items[i])
+	}
+	return out, err
 }
 
 type serverDecision struct {

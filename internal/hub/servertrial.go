@@ -51,6 +51,9 @@ type serverTriedTool struct {
 	Name        string `json:"name"`
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
+	InputSchema any    `json:"inputSchema,omitempty" doc:"A JSON Schema of its arguments"`
+	// Annotations are what it says of itself, as that it only reads.
+	Annotations *mcp.ToolAnnotations `json:"annotations,omitempty" doc:"What it says of itself"`
 }
 
 func (h *Hub) serverTests(api huma.API) {
@@ -144,7 +147,7 @@ func (h *Hub) tryServer(ctx context.Context, s kinds.Server, v upstream.Variable
 	}
 	out := serverTried{Success: true, Tools: make([]serverTriedTool, len(listing.Tools))}
 	for i, t := range listing.Tools {
-		out.Tools[i] = serverTriedTool{t.Name, t.Title, t.Description}
+		out.Tools[i] = serverTriedTool{t.Name, t.Title, t.Description, t.InputSchema, t.Annotations}
 	}
 	return out
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
-	"github.com/loadout-dev/loadout/llm"
 )
 
 // SessionJSON is a conversation.
@@ -21,13 +20,14 @@ type SessionJSON struct {
 	Owner   string    `json:"owner" doc:"The id of a user"`
 	Title   string    `json:"title"`
 	Agent   string    `json:"agent,omitempty" doc:"Who is spoken to, as Bot/NAMESPACE/NAME; not there where it is nobody in particular"`
+	Draft   string    `json:"draft,omitempty" doc:"The name of the skill that is tried in it before it is kept"`
 	Busy    bool      `json:"busy" doc:"Whether a turn is under way, or waits for a node"`
 	Created time.Time `json:"created"`
 	Updated time.Time `json:"updated" doc:"When a turn began or ended for the last time"`
 }
 
 func sessionOf(c chat.Conversation) SessionJSON {
-	return SessionJSON{ID: c.ID, Owner: string(c.Owner), Title: c.Title, Agent: c.Agent, Busy: c.Busy, Created: c.Created, Updated: c.Updated}
+	return SessionJSON{ID: c.ID, Owner: string(c.Owner), Title: c.Title, Agent: c.Agent, Draft: c.Draft, Busy: c.Busy, Created: c.Created, Updated: c.Updated}
 }
 
 // begunJSON is a conversation that began.
@@ -45,6 +45,8 @@ type newSession struct {
 	Agent   agentName `json:"agent,omitempty" doc:"Who is spoken to, as Bot/NAMESPACE/NAME or {kind, namespace, name}: a Ghost, Bot or Team; without, nobody in particular"`
 	Title   string    `json:"title,omitempty" maxLength:"1024"`
 	Message string    `json:"message,omitempty" maxLength:"262144" doc:"What is said first"`
+	// Draft is a pointer, as one without files is refused and none is not.
+	Draft *DraftJSON `json:"draft,omitempty" doc:"A skill that is tried: it is there in this conversation alone, in place of others of its name, and goes with it. Its code runs once these very files are kept and approved"`
 }
 
 type sessionChange struct {
@@ -70,7 +72,7 @@ type historyJSON struct {
 
 func (h *Hub) sessionsAPI(api huma.API) {
 	add(h, api, operation("list-sessions", "GET", "/sessions", "Conversations of a user, those that began last first"), h.listSessions)
-	add(h, api, created(operation("begin-session", "POST", "/sessions", "Begin a conversation, and say something in it")), h.beginSession)
+	takesDraft(h, api, created(operation("begin-session", "POST", "/sessions", "Begin a conversation, and say something in it")), h.beginSession)
 	add(h, api, operation("get-session", "GET", "/sessions/{session}", "A conversation"), h.getSession)
 	add(h, api, operation("change-session", "PATCH", "/sessions/{session}", "Give a conversation another title"), h.changeSession)
 	add(h, api, operation("delete-session", "DELETE", "/sessions/{session}", "Delete a conversation with all that was said, its questions and its files"), h.deleteSession)
@@ -105,7 +107,7 @@ func (h *Hub) beginSession(ctx context.Context, in *struct{ Body newSession }) (
 	if err != nil {
 		return nil, err
 	}
-	began, err := h.chat.Begin(ctx, p, agent, in.Body.Title)
+	began, err := h.beginTalk(ctx, p, agent, in.Body)
 	if err != nil || in.Body.Message == "" {
 		return madeAt(began.ID, "sessions", begunJSON{SessionJSON: sessionOf(began)}, err)
 	}
@@ -114,6 +116,18 @@ func (h *Hub) beginSession(ctx context.Context, in *struct{ Body newSession }) (
 		return nil, errors.Join(err, h.chat.Delete(context.WithoutCancel(ctx), p, began.ID)) // nobody knows of it
 	}
 	return madeAt(began.ID, "sessions", begunJSON{sessionOf(began), input}, nil)
+}
+
+// beginTalk begins a conversation, with the draft that is to be tried in it.
+func (h *Hub) beginTalk(ctx context.Context, p account.Principal, agent string, n newSession) (chat.Conversation, error) {
+	if n.Draft == nil {
+		return h.chat.Begin(ctx, p, agent, n.Title)
+	}
+	packed, err := h.library.Pack(ctx, p, n.Draft.draft())
+	if err != nil {
+		return chat.Conversation{}, err
+	}
+	return h.chat.Try(ctx, p, agent, n.Title, chat.Draft{Name: packed.Name, Digest: packed.Digest, Package: packed.Data})
 }
 
 func (h *Hub) getSession(ctx context.Context, in *SessionPath) (*body[SessionJSON], error) {
@@ -186,16 +200,6 @@ func (h *Hub) cancelSession(ctx context.Context, in *SessionPath) (*nothing, err
 func (h *Hub) compactSession(ctx context.Context, in *SessionPath) (*body[inputJSON], error) {
 	input, err := h.chat.Compact(ctx, account.FromContext(ctx), in.Session)
 	return answered(inputJSON{input}, err)
-}
-
-// spentJSON is what models have taken.
-type spentJSON struct {
-	Models map[string]llm.Usage `json:"models" doc:"By the name of the model"`
-}
-
-func (h *Hub) getSessionUsage(ctx context.Context, in *SessionPath) (*body[spentJSON], error) {
-	spent, err := h.chat.Spent(ctx, account.FromContext(ctx), in.Session)
-	return answered(spentJSON{spent}, err)
 }
 
 // findAgent is how an agent is kept with a conversation, where there is one that the

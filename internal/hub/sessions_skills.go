@@ -8,12 +8,13 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/session"
 )
 
 type skillToLoad struct {
-	Name string `json:"name" minLength:"1" maxLength:"1024"`
-	Keep string `json:"keep,omitempty" enum:",pinned,once" doc:"pinned is until it is unloaded, once for this turn; without, for some turns after its last use"`
+	Name string  `json:"name" minLength:"1" maxLength:"1024"`
+	Keep *string `json:"keep,omitempty" nullable:"false" enum:",pinned,once" doc:"pinned is until it is unloaded, once for the turn that follows, empty for some turns after its last use, which also ends that it is pinned; without, as before where it is in force, else for some turns"`
 }
 
 type unloadedSkills struct {
@@ -27,15 +28,46 @@ func (h *Hub) sessionSkills(api huma.API) {
 }
 
 func (h *Hub) listSessionSkills(ctx context.Context, in *SessionPath) (*body[listed[chat.InForce]], error) {
-	found, err := h.chat.Skills(ctx, account.FromContext(ctx), in.Session)
+	p := account.FromContext(ctx)
+	found, err := h.chat.Skills(ctx, p, in.Session)
+	if err == nil {
+		err = h.placeSkills(ctx, p, found)
+	}
 	return page(found, "", err, func(f chat.InForce) chat.InForce { return f })
+}
+
+// placeSkills says where skills are at home, as far as somebody sees them.
+func (h *Hub) placeSkills(ctx context.Context, p account.Principal, skills []chat.InForce) error {
+	for i := range skills {
+		if skills[i].SkillID == "" {
+			continue
+		}
+		s, err := h.library.Skill(ctx, p, skills[i].SkillID)
+		switch {
+		case err == nil:
+			skills[i].Namespace = string(s.Namespace)
+		case !unseen(err):
+			return err
+		}
+	}
+	return nil
+}
+
+// unseen says that something is not there, or not for who asks.
+func unseen(err error) bool {
+	_, denied := errors.AsType[*account.DeniedError](err)
+	return denied || errors.Is(err, store.ErrNotFound)
 }
 
 func (h *Hub) loadSessionSkill(ctx context.Context, in *struct {
 	SessionPath
 	Body skillToLoad
 }) (*body[chat.Loaded], error) {
-	loaded, err := h.chat.Load(ctx, account.FromContext(ctx), in.Session, in.Body.Name, session.Keep(in.Body.Keep))
+	load, keep := h.chat.Load, session.KeepUsed
+	if in.Body.Keep != nil {
+		load, keep = h.chat.Keep, session.Keep(*in.Body.Keep)
+	}
+	loaded, err := load(ctx, account.FromContext(ctx), in.Session, in.Body.Name, keep)
 	if err != nil || loaded == nil {
 		return nil, waits(err)
 	}

@@ -510,3 +510,27 @@ func TestW17DisplayNamesOverHTTP(t *testing.T) {
 		t.Errorf("they are called %q", got)
 	}
 }
+
+// A person pins a skill that is in force and takes that back, and is told who loaded it.
+func TestPinByHandOverHTTP(t *testing.T) {
+	_, ada, _ := hall(t)
+	session := ada.begin(t)
+	ada.talk(t, session, `call load_skill {"name": "tides"}`)
+	keep := func(body map[string]string, want string) {
+		t.Helper()
+		ada.send(t, "POST", session+"/skills", body).want(t, 200)
+		if got := ada.inForce(t, session); !slices.Equal(got, []string{want}) {
+			t.Errorf("after %v in force are %q, want %q", body, got, want)
+		}
+	}
+	keep(map[string]string{"name": "tides", "keep": "pinned"}, "tides for good")
+	keep(map[string]string{"name": "tides"}, "tides for good")
+	keep(map[string]string{"name": "tides", "keep": ""}, "tides 5")
+	keep(map[string]string{"name": "tides", "keep": "once"}, "tides 1")
+	r := ada.send(t, "GET", session+"/skills", nil).want(t, 200)
+	for _, part := range []string{`"by":"model"`, `"why":"the model loaded it`, `"call":"1"`, `"origin":"mine"`, `"since":"`, `"digest":"sha256:`, `"keep":"once"`} {
+		if !strings.Contains(r.body, part) {
+			t.Errorf("%s is not in %s", part, r.body)
+		}
+	}
+}

@@ -24,6 +24,7 @@ type meJSON struct {
 	User   userJSON         `json:"user"`
 	Groups []membershipJSON `json:"groups" nullable:"false"`
 	Scopes []string         `json:"scopes" nullable:"false" doc:"What this way in is good for: all for a browser, some for a token"`
+	Can    canJSON          `json:"can" doc:"What a page may show him"`
 }
 
 type membershipJSON struct {
@@ -149,11 +150,16 @@ func (h *Hub) whoIs(ctx context.Context, p account.Principal) (meJSON, error) {
 	if err != nil {
 		return meJSON{}, err
 	}
-	me := meJSON{User: userOf(user), Groups: []membershipJSON{}, Scopes: p.Scopes.Names()}
+	return meJSON{User: userOf(user), Groups: memberships(p), Scopes: p.Scopes.Names(), Can: canOf(p)}, nil
+}
+
+// memberships are the groups that somebody is in.
+func memberships(p account.Principal) []membershipJSON {
+	out := []membershipJSON{}
 	for _, g := range slices.Sorted(maps.Keys(p.Groups)) {
 		if role := p.Groups[g]; role != account.Outsider {
-			me.Groups = append(me.Groups, membershipJSON{string(g), role.String()})
+			out = append(out, membershipJSON{string(g), role.String()})
 		}
 	}
-	return me, nil
+	return out
 }

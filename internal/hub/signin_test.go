@@ -291,6 +291,13 @@ func TestSignInByAProvider(t *testing.T) {
 	if status, body, _ = get(t, browser(t), n.URL+"/login/oidc"); status != 403 || !strings.Contains(body, "provider_denied") {
 		t.Errorf("who says no: %d %s", status, body)
 	}
+	visit := must(http.NewRequest("GET", n.URL+"/login/oidc?back=/library", nil))(t)
+	visit.Header.Set("Accept", "text/html")
+	res := must(browser(t).Do(visit))(t)
+	res.Body.Close()
+	if q := res.Request.URL.Query(); res.StatusCode != 200 || res.Request.URL.Path != "/" || q.Get("refused") != "provider_denied" || q.Get("request") == "" {
+		t.Errorf("a person is told it at %s, with status %d", res.Request.URL, res.StatusCode)
+	}
 }
 
 func TestProviderOpenToEveryone(t *testing.T) {

@@ -21,14 +21,7 @@ type skillDetail struct {
 	SkillJSON
 	Listings []string          `json:"listings" nullable:"false" doc:"The namespaces in which it is seen, of those that you may know of"`
 	Version  *SkillVersionJSON `json:"currentVersion,omitempty" doc:"The current version; not there where you may not read it"`
-	Rating   *skillScore       `json:"rating,omitempty" doc:"Not there where nobody has rated it"`
 	Can      []string          `json:"can" nullable:"false" doc:"What you may do with it, as skill.change"`
-}
-
-// skillScore is the ratings of a skill together.
-type skillScore struct {
-	Count int64   `json:"count"`
-	Stars float64 `json:"stars" doc:"Of 5, the mean"`
 }
 
 type skillChange struct {
@@ -110,8 +103,8 @@ func (h *Hub) skillDetail(ctx context.Context, p account.Principal, s *library.S
 	current := skillVersionOf(v)
 	out.Version = &current
 	scores, err := h.library.Scores(ctx, p, []string{s.ID})
-	if score := scores[s.ID]; score.Count > 0 {
-		out.Rating = &skillScore{Count: score.Count, Stars: float64(score.Stars) / float64(score.Count)}
+	if score, ok := scores[s.ID]; ok {
+		out.Rating = skillScoreOf(&score)
 	}
 	return out, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/scan"
 	"github.com/loadout-dev/loadout/skilldiff"
 )
@@ -144,17 +145,21 @@ func diffAsksOf(asks []skilldiff.Ask) []diffAskJSON {
 
 func (h *Hub) getDiff(ctx context.Context, in *struct {
 	VersionPath
-	From string `query:"from" pattern:"^(current|[1-9][0-9]{0,17})$" patternDescription:"a number, or current" doc:"The number of the older version, or current; without, the one before"`
+	From  string `query:"from" pattern:"^(current|none|[1-9][0-9]{0,17})$" patternDescription:"a number, current, or none" doc:"The number of the older version, or current; none tells all that the version says of itself and asks for; without, the one before"`
+	Brief bool   `query:"brief" doc:"Without the lines of files other than SKILL.md, and without findings"`
 }) (*body[skillDiffJSON], error) {
 	p := account.FromContext(ctx)
 	from := versionNumber(in.From)
-	if in.From == "" {
+	switch in.From {
+	case "none":
+		from = library.Nothing
+	case "":
 		var err error
 		if from, err = h.before(ctx, p, &in.VersionPath); err != nil {
 			return nil, err
 		}
 	}
-	d, err := h.library.Diff(ctx, p, in.Skill, from, in.number(), &skilldiff.Options{Texts: true})
+	d, err := h.library.Diff(ctx, p, in.Skill, from, in.number(), &skilldiff.Options{Texts: !in.Brief, NoScan: in.Brief})
 	if err != nil {
 		return nil, err
 	}

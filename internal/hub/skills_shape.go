@@ -21,6 +21,9 @@ type SkillJSON struct {
 	Review      string           `json:"review" enum:"pending,approved,rejected"`
 	Code        bool             `json:"code" doc:"Whether it has scripts, servers or a provider, which a review is about"`
 	Runnable    bool             `json:"runnable" doc:"Whether a reviewer approved these files, so that code in them may run; without, it is instructions alone"`
+	Tokens      int              `json:"tokens" doc:"Of the instructions, about"`
+	LineTokens  int              `json:"catalogTokens" doc:"Of the line by which models are told of it in every conversation, about; 0 where they are not"`
+	Rating      *skillScore      `json:"rating,omitempty" doc:"Not there where nobody has rated it, nor in answers that are neither a list, a search nor the skill alone"`
 	Size        int64            `json:"size" doc:"Of all files, in bytes"`
 	Files       int64            `json:"files" doc:"How many there are"`
 	Hidden      bool             `json:"hidden"`
@@ -34,8 +37,21 @@ func skillOf(s *library.Skill) SkillJSON {
 	return SkillJSON{
 		ID: s.ID, Namespace: string(s.Namespace), Name: s.Name, DisplayName: s.DisplayName, Description: s.Description, Tags: filled(s.Tags),
 		Number: s.Number, Label: s.Label, Digest: s.Digest, Review: string(s.Review), Code: s.Code, Runnable: s.Review == library.Approved,
-		Size: s.Size, Files: s.Files, Hidden: s.Hidden, Source: skillSourceOf(s.Source), CreatedBy: s.CreatedBy, Created: s.Created, Updated: s.Updated,
+		Tokens: s.Tokens, LineTokens: s.LineTokens, Rating: skillScoreOf(s.Score), Size: s.Size, Files: s.Files, Hidden: s.Hidden, Source: skillSourceOf(s.Source), CreatedBy: s.CreatedBy, Created: s.Created, Updated: s.Updated,
 	}
+}
+
+// skillScore is the ratings of a skill together.
+type skillScore struct {
+	Count int64   `json:"count"`
+	Stars float64 `json:"stars" doc:"Of 5, the mean"`
+}
+
+func skillScoreOf(s *library.Score) *skillScore {
+	if s == nil || s.Count == 0 {
+		return nil
+	}
+	return &skillScore{Count: s.Count, Stars: float64(s.Stars) / float64(s.Count)}
 }
 
 // skillSourceJSON is where a skill was imported from.

@@ -71,7 +71,7 @@ func answer[T any](t testing.TB, c caller, path string) T {
 // skillAnswer is as much of an answer about skills and versions as tests look at.
 type skillAnswer struct {
 	ID, Name, Namespace, DisplayName, Description, Version, Digest, Review, Reason, In string
-	Number, Files                                                                      int64
+	Number, Files, Tokens, CatalogTokens                                               int64
 	Code, Runnable, Hidden, Chosen                                                     bool
 	Tags, Listings, Can                                                                []string
 	CurrentVersion                                                                     *struct {
@@ -353,6 +353,11 @@ func TestDetailOfASkill(t *testing.T) {
 	s := answer[skillAnswer](t, c.reporter, "/skills/"+id)
 	if s.Rating == nil || s.Rating.Stars != 3.5 || s.Namespace != c.in || s.CurrentVersion.Findings["high"] == 0 || s.CurrentVersion.Scripts != 1 {
 		t.Errorf("the skill is %+v", s)
+	}
+	for _, path := range []string{"/skills", "/search?q=pdf"} {
+		if listed := answer[skillList](t, c.reporter, path).Items; len(listed) != 1 || listed[0].Rating == nil || listed[0].Rating.Stars != 3.5 || listed[0].Tokens == 0 || listed[0].CatalogTokens == 0 {
+			t.Errorf("%s has %+v", path, listed)
+		}
 	}
 	// Who may write alone is told what came of it, and of nothing else.
 	token := c.developer.send(t, "POST", "/api/v1/tokens", map[string]any{"name": "ci", "scopes": []string{"write"}}).want(t, 201).text(t, "token")

@@ -92,7 +92,8 @@ func (h *Hub) sweep(ctx context.Context) error {
 	if err == nil {
 		h.log.Debug("files that no skill names were removed", "swept", swept)
 	}
-	return err
+	_, pruned := h.db.Definitions.Prune(ctx, time.Now().AddDate(0, 0, -1))
+	return errors.Join(err, pruned)
 }
 
 func (h *Hub) askPlaces(ctx context.Context) error {

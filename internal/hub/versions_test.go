@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,6 +112,15 @@ func TestManifestFindingsAndDiff(t *testing.T) {
 		t.Errorf("the way back is %+v", back)
 	}
 	c.reporter.send(t, "GET", "/api/v1"+at+"1/diff", nil).wantProblem(t, 422, "invalid")
+	all := answer[diff](t, c.reporter, at+"2/diff?from=none")
+	if len(all.Files) != len(manifest.Files) || len(all.Asks.More) == 0 || len(all.Findings.New) != len(found.Findings) {
+		t.Errorf("the version by itself is %+v", all)
+	}
+	brief := answer[diff](t, c.reporter, at+"2/diff?from=none&brief=true")
+	if len(brief.Findings.New) != 0 || slices.ContainsFunc(brief.Files, func(f struct{ Path, Change, Diff string }) bool { return f.Diff != "" }) {
+		t.Errorf("in brief it is %+v", brief)
+	}
+	wantSame(t, "what it asks for", brief.Asks, all.Asks)
 }
 
 // W20: a version that nobody approved is instructions alone: answers say that its code

@@ -47,6 +47,7 @@ type AuditQuery struct {
 	Action    string
 	Namespace Namespace
 	Subject   string
+	Decision  string
 	Before    int64 // a number; 0 is the end of the log
 	Limit     int   // 0 is 50, and more than [MaxPage] is that
 }
@@ -60,7 +61,7 @@ func (t Audit) List(ctx context.Context, q AuditQuery) ([]Record, error) {
 		where += " AND " + condition + " $" + strconv.Itoa(len(args))
 	}
 	for _, c := range []struct{ column, value string }{
-		{"actor", q.Actor}, {"action", q.Action}, {"namespace", string(q.Namespace)}, {"subject", q.Subject},
+		{"actor", q.Actor}, {"action", q.Action}, {"namespace", string(q.Namespace)}, {"subject", q.Subject}, {"decision", q.Decision},
 	} {
 		if c.value != "" {
 			add(c.column+" =", c.value)

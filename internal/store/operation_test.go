@@ -27,6 +27,7 @@ func TestAudit(t *testing.T) {
 		wantEqual(t, list(store.AuditQuery{Actor: "ada"}), []string{"ada run", "ada upload"})
 		wantEqual(t, list(store.AuditQuery{Actor: "ada", Action: "upload"}), []string{"ada upload"})
 		wantEqual(t, list(store.AuditQuery{Namespace: store.Public, Subject: "pdf", Limit: 1}), []string{"bob upload"})
+		wantEqual(t, list(store.AuditQuery{Decision: "deny"}), []string{"bob upload"})
 		all := must(db.Audit.List(ctx, store.AuditQuery{}))(t)
 		wantEqual(t, list(store.AuditQuery{Before: all[1].Seq}), []string{"ada upload"})
 		all[2].Seq = 0

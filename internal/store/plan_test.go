@@ -74,6 +74,12 @@ func fill(t testing.TB, db *store.DB) {
 	insertRows(t, db, "audit (at, actor, action, namespace, subject, decision, details)", 4000, func(i int) string {
 		return fmt.Sprintf("(1, 'user %d', 'load', '', 's%05d', 'allow', '')", i%manyUsers, i)
 	})
+	insertRows(t, db, "meter (day, owner, namespace, agent, model, turns, loads, calls, errors, input, output, cache_read, cache_write)", 20000, func(i int) string {
+		return fmt.Sprintf("(%d, 'u%d', 'group:g%d', 'Ghost/g/sea', 'demo:1', 1, 1, 1, 0, 10, 5, 0, 0)", 20000+i/manyUsers, i%manyUsers, i%manyGroups)
+	})
+	insertRows(t, db, "definitions (server, tool, digest, definition, of_id, accepted, accepted_by, seen, decided)", 5000, func(i int) string {
+		return fmt.Sprintf("('sha256:%d', 'tool %d', 'sha256:%d', '{}', 'k%d', TRUE, '', 1, 1)", i/10, i%10, i, i/10)
+	})
 	must(store.Exec(context.Background(), db, "ANALYZE"))(t)
 }
 
@@ -90,7 +96,7 @@ func insertRows(t testing.TB, db *store.DB, into string, n int, row func(int) st
 }
 
 // whole finds a question that reads a table from end to end.
-var whole = regexp.MustCompile(`(?m)(Seq Scan on \w+|^SCAN (users|members|skills|s|h|listings|l|versions|v|skill_changes|events|asks|audit|usage|u|refs|kinds)\b.*$)`)
+var whole = regexp.MustCompile(`(?m)(Seq Scan on \w+|^SCAN (users|members|skills|s|h|listings|l|versions|v|skill_changes|events|asks|audit|usage|u|refs|kinds|meter|definitions)\b.*$)`)
 
 // What is asked often is answered by indexes however much there is.
 func TestQuestionsUseIndexes(t *testing.T) {
@@ -115,6 +121,9 @@ func TestQuestionsUseIndexes(t *testing.T) {
 			"questions to answer": {"SELECT data FROM asks WHERE principal = $1 AND settled = 0", []any{"user:u3"}},
 			"what is overdue":     {"SELECT data FROM asks WHERE settled = 0 AND deadline > 0 AND deadline <= $1", []any{1}},
 			"audit of an actor":   {"SELECT details FROM audit WHERE actor = $1 ORDER BY seq DESC LIMIT 50", []any{"user 3"}},
+			"spent by a user":     {"SELECT sum(turns) FROM meter WHERE owner = $1 AND day >= $2", []any{"u3", 20090}},
+			"spent with agents":   {"SELECT sum(turns) FROM meter WHERE namespace = $1 AND day >= $2", []any{"group:g3", 20090}},
+			"known definitions":   {"SELECT tool, digest, accepted FROM definitions WHERE server = $1", []any{"sha256:5"}},
 			"end of the audit":    {"SELECT details FROM audit WHERE seq < $1 ORDER BY seq DESC LIMIT 50", []any{500}},
 		} {
 			plans[name] = func() (string, error) { return store.Explain(ctx, db, q.query, q.args...) }

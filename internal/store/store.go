@@ -98,6 +98,9 @@ type Tables struct {
 	Defaults Defaults
 
 	Attachments Attachments
+	Meter       Meter
+	Definitions Definitions
+	Drafts      Drafts
 }
 
 func tables(c conn) Tables {
@@ -109,6 +112,7 @@ func tables(c conn) Tables {
 		Grants: Grants{c}, Audit: Audit{c}, Usage: Usage{c}, Secrets: Secrets{c}, Settings: Settings{c},
 		Notices: Notices{c}, Ratings: Ratings{c}, Defaults: Defaults{c},
 		Attachments: Attachments{c},
+		Meter:       Meter{c}, Definitions: Definitions{c}, Drafts: Drafts{c},
 	}
 }
 

@@ -85,6 +85,10 @@ type Setup struct {
 	Held session.Tools
 	// Preload are skills that are in force from the first answer on, for good.
 	Preload []string
+	// Because says who wants a skill to be in force from the start; nil does not.
+	Because func(skill string) string
+	// Namespace is that of the agent, "" where it is nobody in particular.
+	Namespace store.Namespace
 	// SkillID is the id in the store of a skill, by which its use is counted, "" of one
 	// that is not counted; nil counts nothing.
 	SkillID func(session.ID) string

@@ -21,6 +21,7 @@ type Conversation struct {
 	Owner   account.UserID `json:"owner"`
 	Title   string         `json:"title"`
 	Agent   string         `json:"agent,omitempty"` // who is spoken to; "" is nobody in particular
+	Draft   string         `json:"draft,omitempty"` // the name of the skill that is tried in it
 	Busy    bool           `json:"busy"`            // a turn is under way, or waits for a node
 	Created time.Time      `json:"created"`
 	Updated time.Time      `json:"updated"` // when a turn began or ended for the last time
@@ -39,17 +40,41 @@ type state struct {
 	// Running says that its turn is not over, and Tries how many nodes began it.
 	Running bool `json:"running,omitempty"`
 	Tries   int  `json:"tries,omitempty"`
+	// Draft is the name of the skill that is tried in it.
+	Draft string `json:"draft,omitempty"`
 }
 
 func conversation(s store.Session) Conversation {
 	var st state
 	_ = json.Unmarshal(s.Data, &st) // one that is damaged fails where it matters
-	return Conversation{ID: s.ID, Owner: account.UserID(s.Owner), Title: s.Title, Agent: s.Agent, Busy: st.Running, Created: s.Created, Updated: s.Updated}
+	return Conversation{ID: s.ID, Owner: account.UserID(s.Owner), Title: s.Title, Agent: s.Agent, Draft: st.Draft, Busy: st.Running, Created: s.Created, Updated: s.Updated}
 }
 
 // Begin begins a conversation of one's own with an agent, as its kind and name say it;
 // "" is with nobody in particular.
 func (e *Engine) Begin(ctx context.Context, p account.Principal, agent, title string) (Conversation, error) {
+	return e.begin(ctx, p, agent, title, nil)
+}
+
+// Draft is a skill that is tried in a conversation.
+type Draft struct {
+	Name    string
+	Digest  string // of its files
+	Package []byte
+}
+
+// Try is [Engine.Begin] with a draft, which is kept as long as the conversation.
+func (e *Engine) Try(ctx context.Context, p account.Principal, agent, title string, d Draft) (Conversation, error) {
+	return e.begin(ctx, p, agent, title, &d)
+}
+
+// begun is what the audit log says of a conversation with a draft.
+type begun struct {
+	Draft  string `json:"draft"`
+	Digest string `json:"digest"`
+}
+
+func (e *Engine) begin(ctx context.Context, p account.Principal, agent, title string, d *Draft) (Conversation, error) {
 	if err := account.Check(p, account.SessionWrite, account.Of(p.User)); err != nil {
 		return Conversation{}, err
 	}
@@ -57,7 +82,12 @@ func (e *Engine) Begin(ctx context.Context, p account.Principal, agent, title st
 	if err != nil {
 		return Conversation{}, err
 	}
-	data, err := json.Marshal(state{})
+	var first state
+	var details any
+	if d != nil {
+		first.Draft, details = d.Name, begun{d.Name, d.Digest}
+	}
+	data, err := json.Marshal(first)
 	if err != nil {
 		return Conversation{}, err
 	}
@@ -66,7 +96,12 @@ func (e *Engine) Begin(ctx context.Context, p account.Principal, agent, title st
 		if made, err = tx.Sessions.Create(ctx, store.Session{Owner: string(p.User), Title: title, Agent: agent, Data: data}); err != nil {
 			return err
 		}
-		return tx.Audit.Append(ctx, record(p.User, "session.begin", made.ID, nil))
+		if d != nil {
+			if err := tx.Drafts.Add(ctx, store.Draft{Session: made.ID, Name: d.Name, Digest: d.Digest}, d.Package); err != nil {
+				return err
+			}
+		}
+		return tx.Audit.Append(ctx, record(p.User, "session.begin", made.ID, details))
 	})
 	if err != nil {
 		return Conversation{}, fmt.Errorf("begin a conversation: %w", err)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/account"
-	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -134,25 +133,4 @@ func loadedSkills(s *session.State, named []session.ID) []string {
 		}
 	}
 	return out
-}
-
-// Spent returns what the models of a conversation have taken, by their names.
-func (e *Engine) Spent(ctx context.Context, p account.Principal, id string) (map[string]llm.Usage, error) {
-	if _, err := e.may(ctx, p, account.SessionRead, id); err != nil {
-		return nil, err
-	}
-	steps, err := readSteps(ctx, e.db.Events, id, 0)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]llm.Usage{}
-	for _, s := range steps {
-		switch {
-		case s.Message != nil && s.Message.Usage != nil:
-			out[s.Message.Model] = out[s.Message.Model].Add(llm.Usage(*s.Message.Usage))
-		case s.Compacted != nil && s.Compacted.Usage != nil:
-			out[s.Compacted.Model] = out[s.Compacted.Model].Add(llm.Usage(*s.Compacted.Usage))
-		}
-	}
-	return out, nil
 }

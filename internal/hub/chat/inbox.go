@@ -40,6 +40,7 @@ type input struct {
 	Text    string       `json:"text,omitempty"`
 	Skill   string       `json:"skill,omitempty"`
 	Keep    session.Keep `json:"keep,omitempty"`
+	Set     bool         `json:"set,omitempty"` // exactly that long
 	Cascade bool         `json:"cascade,omitempty"`
 	Ask     string       `json:"ask,omitempty"` // of a note
 }

@@ -18,6 +18,8 @@ type step struct {
 	session.Event
 	// Input is the message that a person's words are, so that it is said once.
 	Input int64 `json:"input,omitempty"`
+	// SkillID is the id in the store of a skill that is loaded.
+	SkillID string `json:"skill_id,omitempty"`
 }
 
 func readStep(r store.Event) (step, error) {
@@ -63,7 +65,8 @@ type journal struct {
 	lease func() store.Lease
 	// before is done before results of calls are added; nil is nothing.
 	before func(ctx context.Context) error
-	uses   *uses // nil counts nothing
+	uses   *uses  // nil counts nothing
+	meter  *meter // likewise
 
 	mu     sync.Mutex // held while writing; guards what follows
 	last   int64      // of the transcript
@@ -116,7 +119,7 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 	said, saying := j.said, j.saying
 	for i, ev := range events {
 		ev.Seq = j.last + int64(i) + 1
-		s := step{Event: *ev}
+		s := step{Event: *ev, SkillID: j.uses.idOf(ev.Loaded)}
 		if ev.Message != nil && ev.Message.Role == session.RoleUser && saying > 0 {
 			s.Input, said, saying = saying, saying, 0
 		}
@@ -127,7 +130,7 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 		rows[i] = store.Event{Kind: string(ev.Type), Data: data, Created: ev.Time}
 		told[i] = row{Event: Event{Type: Step, Input: j.input}, Of: ev.Seq}
 	}
-	count := j.uses.of(events)
+	count, spent := j.uses.of(events), j.meter.of(events)
 	err := j.write(ctx, func(c *change) error {
 		for at := 0; at < len(rows); at += store.MaxAppend {
 			_, err := c.Events.Append(ctx, j.id, j.last+int64(at), rows[at:min(at+store.MaxAppend, len(rows))]...)
@@ -138,7 +141,7 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 				return err
 			}
 		}
-		if err := c.Usage.Add(ctx, count...); err != nil {
+		if err := errors.Join(c.Usage.Add(ctx, count...), c.Meter.Add(ctx, spent...)); err != nil {
 			return err
 		}
 		return c.tell(ctx, told...)
@@ -149,6 +152,7 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 	j.last += int64(len(events))
 	j.said, j.saying = said, saying
 	j.uses.apply(events)
+	j.meter.apply(events)
 	if j.trace != nil {
 		for _, e := range events {
 			j.trace.Step(e)

@@ -8,19 +8,6 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// InForce is a skill that is in force in a conversation.
-type InForce struct {
-	Skill  session.ID   `json:"skill"`
-	Title  string       `json:"displayName"` // or its name
-	Tokens int          `json:"tokens"`
-	Tools  []string     `json:"tools,omitempty"` // that came with it
-	For    string       `json:"for,omitempty"`   // the skill that needed it
-	Keep   session.Keep `json:"keep,omitempty"`
-	// Left is for how many turns after this one it stays so without being used; nil is
-	// for good.
-	Left *int `json:"left"`
-}
-
 // Loaded is what a load by hand came to.
 type Loaded struct {
 	State    session.LoadState `json:"state"`
@@ -45,54 +32,48 @@ func (e *CommandError) Error() string {
 	return e.Text
 }
 
-// Skills returns the skills in force, in the order of loading.
-func (e *Engine) Skills(ctx context.Context, p account.Principal, id string) ([]InForce, error) {
-	s, err := e.replay(ctx, p, id)
-	if err != nil {
-		return nil, err
-	}
-	var out []InForce
-	for _, a := range s.Active() {
-		f := InForce{Skill: a.Skill, Title: a.Called(), Tokens: a.Tokens, Tools: a.Tools, For: a.For, Keep: a.Keep}
-		if left, bounded := s.Left(a.Skill); bounded {
-			f.Left = &left
-		}
-		out = append(out, f)
-	}
-	return out, nil
-}
-
 // replay is a conversation as it is now, to look at: nothing can be loaded in it.
-func (e *Engine) replay(ctx context.Context, p account.Principal, id string) (*session.Session, error) {
+func (e *Engine) replay(ctx context.Context, p account.Principal, id string) (*session.Session, []step, error) {
 	if _, err := e.may(ctx, p, account.SessionRead, id); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	steps, err := readSteps(ctx, e.db.Events, id, 0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	log := &session.Memory{}
 	for i := range steps {
 		if err := log.Append(ctx, &steps[i].Event); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return session.Open(ctx, nil, &session.Options{Log: log, ID: id, Retention: e.opts.Retention, Budget: e.opts.Budget})
+	s, err := session.Open(ctx, nil, &session.Options{Log: log, ID: id, Retention: e.opts.Retention, Budget: e.opts.Budget})
+	return s, steps, err
 }
 
 // Load loads a skill by hand, when its turn comes, and says what it came to; also a
-// skill that no model may load. The error is a [*CommandError] where it was not done.
-// Where ctx ends first it is done all the same.
+// skill that no model may load. One that is in force stays so for no less than before. The
+// error is a [*CommandError] where it was not done. Where ctx ends first it is done all
+// the same.
 func (e *Engine) Load(ctx context.Context, p account.Principal, id, skill string, keep session.Keep) (*Loaded, error) {
-	if err := checkSkill(skill); err != nil {
+	return e.load(ctx, p, id, input{Kind: LoadInput, Skill: skill, Keep: keep})
+}
+
+// Keep is [Engine.Load] where the skill is to stay in force for exactly so long.
+func (e *Engine) Keep(ctx context.Context, p account.Principal, id, skill string, keep session.Keep) (*Loaded, error) {
+	return e.load(ctx, p, id, input{Kind: LoadInput, Skill: skill, Keep: keep, Set: true})
+}
+
+func (e *Engine) load(ctx context.Context, p account.Principal, id string, in input) (*Loaded, error) {
+	if err := checkSkill(in.Skill); err != nil {
 		return nil, err
 	}
-	switch keep {
+	switch in.Keep {
 	case session.KeepUsed, session.KeepPinned, session.KeepOnce:
 	default:
-		return nil, fmt.Errorf("load: %w: a skill is not kept %.40q", ErrInvalid, keep)
+		return nil, fmt.Errorf("load: %w: a skill is not kept %.40q", ErrInvalid, in.Keep)
 	}
-	ended, err := e.command(ctx, p, id, input{Kind: LoadInput, Skill: skill, Keep: keep})
+	ended, err := e.command(ctx, p, id, in)
 	return ended.Loaded, err
 }
 

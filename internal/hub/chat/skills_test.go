@@ -150,7 +150,7 @@ func TestHistoryInParts(t *testing.T) {
 	if next := until(t, e, id, told, isType(chat.Ended))[0]; next.Text != "more" {
 		t.Errorf("after the history comes %+v", next)
 	}
-	if spent, err := e.Spent(t.Context(), ada, id); err != nil || spent["script:1"].Input != 50 || spent["script:1"].Output != 10 {
+	if spent, err := e.Spent(t.Context(), ada, id); err != nil || spent.Models["script:1"].Input != 50 || spent.Models["script:1"].Output != 10 || spent.Last.Prompt() != 10 || spent.Model != "script:1" {
 		t.Errorf("spent %v, %v", spent, err)
 	}
 }

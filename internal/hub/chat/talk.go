@@ -16,6 +16,7 @@ import (
 // talk is a conversation that is open on this node, for one input.
 type talk struct {
 	principal account.Principal
+	agentName string // "" is nobody in particular
 	setup     *Setup
 	session   *session.Session
 	agent     *agent.Agent
@@ -28,7 +29,7 @@ type talk struct {
 func (w *worker) open(ctx context.Context, j *job) error {
 	if w.talk != nil {
 		w.talk.close()
-		w.talk, w.journal.before, w.journal.uses = nil, nil, nil
+		w.talk, w.journal.before, w.journal.uses, w.journal.meter = nil, nil, nil, nil
 	}
 	p, err := w.principal(ctx, j)
 	if err != nil {
@@ -39,7 +40,7 @@ func (w *worker) open(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	t := &talk{principal: p, setup: setup, log: w.e.opts.Logger.Warn}
+	t := &talk{principal: p, agentName: j.session.Agent, setup: setup, log: w.e.opts.Logger.Warn}
 	if err := w.ready(ctx, t); err != nil {
 		t.close()
 		return err
@@ -57,7 +58,10 @@ func (w *worker) ready(ctx context.Context, t *talk) error {
 	if err != nil {
 		return err
 	}
-	w.journal.uses.apply(pointers(t.session.Events(0)))
+	past := pointers(t.session.Events(0))
+	w.journal.uses.apply(past)
+	w.journal.meter = newMeter(string(t.principal.User), t.agentName, t.setup.Namespace, t.setup.Model.Name())
+	w.journal.meter.apply(past)
 	o := t.setup.Agent
 	o.Desk, o.Folder = w.desk.Desk, ""
 	if t.setup.Tools != nil {
@@ -82,7 +86,11 @@ func (w *worker) preload(ctx context.Context) error {
 		return nil
 	}
 	for _, name := range w.talk.setup.Preload {
-		r, err := w.talk.agent.Load(ctx, name, session.KeepPinned)
+		why := ""
+		if w.talk.setup.Because != nil {
+			why = w.talk.setup.Because(name)
+		}
+		r, err := w.talk.agent.Preload(ctx, name, why)
 		if err != nil {
 			return err
 		}

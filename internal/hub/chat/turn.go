@@ -162,7 +162,11 @@ func (w *worker) answer(ctx context.Context, j *job) (Event, error) {
 
 // load loads a skill for the person.
 func (w *worker) load(ctx context.Context, j *job) (Event, error) {
-	r, err := w.talk.agent.Load(ctx, j.Skill, j.Keep)
+	load := w.talk.agent.Load
+	if j.Set {
+		load = w.talk.agent.Keep
+	}
+	r, err := load(ctx, j.Skill, j.Keep)
 	if err != nil {
 		return Event{}, err
 	}

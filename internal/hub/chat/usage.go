@@ -25,6 +25,14 @@ func newUses(skillID func(session.ID) string) *uses {
 	return &uses{skillID: skillID, calls: map[string]session.Call{}}
 }
 
+// idOf is the id in the store of a skill that is loaded, "" where that is not known.
+func (u *uses) idOf(l *session.Loaded) string {
+	if u == nil || l == nil {
+		return ""
+	}
+	return u.skillID(l.Skill)
+}
+
 // of is what some steps to come count for.
 func (u *uses) of(events []*session.Event) []store.Use {
 	if u == nil {

@@ -109,14 +109,7 @@ func (r *Registry) tried(ctx context.Context, a actor, of Subject) (Server, erro
 		}
 		return s, err
 	}
-	if err := a.check(account.ServerApply, account.Resource{}, ServerKind, of.Server); err != nil {
-		return Server{}, err
-	}
-	i := slices.IndexFunc(r.opts.Servers, func(c *upstream.Config) bool { return c.Name == of.Server })
-	if i < 0 {
-		return Server{}, fmt.Errorf("MCP server %q: %w", short(of.Server), store.ErrNotFound)
-	}
-	return Server{Config: r.opts.Servers[i]}, nil
+	return r.operators(a, of.Server)
 }
 
 // Draft is a server that somebody wrote down and did not apply, as it would be applied

@@ -64,7 +64,7 @@ func (a *approvals) decide(ctx context.Context, d policy.Digest) error {
 	}
 	at := revisions[store.SkillsRevision]
 	a.mu.Lock()
-	if a.at != at || len(a.known) >= maxVerdicts {
+	if a.known == nil || a.at != at || len(a.known) >= maxVerdicts {
 		a.at, a.known = at, map[policy.Digest]error{}
 	}
 	said, ok := a.known[d]
@@ -99,6 +99,8 @@ func refusal(err error, need string) error {
 	switch {
 	case reviewed && review.Review == library.Rejected:
 		reason = "its code was rejected in review"
+	case reviewed && review.Draft:
+		reason, next = "it is a draft, and code runs of what was kept and reviewed", "save it, and have it reviewed"
 	case reviewed:
 		reason, next = "its code waits for a review", "have it reviewed"
 	case decided(err):

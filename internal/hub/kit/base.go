@@ -50,9 +50,10 @@ type base struct {
 
 	// The rest is guarded by the mutex of kits.
 	users    int
-	idle     *time.Timer // ends it when nobody has used it for a while
-	since    time.Time   // when the last user left
-	watchers int         // kits whose clients are told of changes
+	idle     *time.Timer    // ends it when nobody has used it for a while
+	since    time.Time      // when the last user left
+	talks    map[string]int // conversations under way that have it, and how many kits of each
+	watchers int            // kits whose clients are told of changes
 	unwatch  func()
 }
 
@@ -61,6 +62,7 @@ func (k *Kits) newBase(key string, p *plan) *base {
 	return &base{
 		kits: k, key: key, principal: p.principal, person: policy.Principal{ID: string(p.principal.User), Kind: policy.Person}, plan: p,
 		servers: map[string]kinds.Server{}, ids: map[string]library.Identified{}, ready: make(chan struct{}), stop: func() {}, changed: make(chan struct{}, 1),
+		talks: map[string]int{},
 	}
 }
 
@@ -229,7 +231,7 @@ func (b *base) tools() *tools.Set {
 	return tools.New(&tools.Options{
 		Skills: b.rt, Pool: k.pool, Profile: configs, Identity: b.key, Rules: b.plan.rules,
 		VariablesFor: func(c *upstream.Config) upstream.Variables { return b.plan.values[c.Name] },
-		Permit:       b.permit, Permits: b.permits, Provide: b.provide, Providers: k.providers(),
+		Permit:       b.permit, Permits: b.permits, Provide: b.provide, Providers: k.providers(), Pins: definitions{b},
 		Grants: NewGrants(k.o.DB, b.person), Audit: k.auditing().Append, Logger: k.o.Logger,
 	})
 }
@@ -255,7 +257,11 @@ func (b *base) mayRun(ctx context.Context, d policy.Digest) error {
 	if known[string(d)] {
 		return nil
 	}
-	return b.kits.o.Library.MayRun(ctx, b.principal, string(d))
+	err = b.kits.o.Library.MayRun(ctx, b.principal, string(d))
+	if t := b.plan.draft; t != nil && string(d) == t.Digest && errors.Is(err, library.ErrNotFound) {
+		return &library.ReviewError{Name: t.Name, Review: library.Pending, Draft: true}
+	}
+	return err
 }
 
 // catalogTokens bounds what a model is told of the skills that there are.
@@ -283,7 +289,7 @@ func (b *base) skillID(origin, dir string) string {
 // search ranks many skills by what the library has for all in common. Those that come
 // with the program, of which it does not know, are put between.
 func (b *base) search(ctx context.Context, query string, limit int) ([]string, error) {
-	hits, err := b.kits.o.Library.Search(ctx, b.principal, query, limit)
+	hits, err := b.ranked(ctx, query, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -294,11 +300,24 @@ func (b *base) search(ctx context.Context, query string, limit int) ([]string, e
 	var out []string
 	for i := range max(len(hits), len(own)) {
 		if i < len(hits) {
-			out = append(out, hits[i].Name)
+			out = append(out, hits[i])
 		}
 		if i < len(own) && !slices.Contains(out, own[i]) {
 			out = append(out, own[i])
 		}
 	}
 	return out, nil
+}
+
+// ranked are the names of skills of the library that fit a query, the best first.
+func (b *base) ranked(ctx context.Context, query string, limit int) ([]string, error) {
+	if b.plan.draft != nil {
+		return b.plan.draft.Search(ctx, query, limit)
+	}
+	hits, err := b.kits.o.Library.Search(ctx, b.principal, query, limit)
+	names := make([]string, len(hits))
+	for i, h := range hits {
+		names[i] = h.Name
+	}
+	return names, err
 }

@@ -187,6 +187,8 @@ type Want struct {
 	Kind, Namespace, Name string
 	// Session is the conversation, "" for an MCP endpoint.
 	Session string
+	// Draft says that the conversation has a draft, which comes before all other skills.
+	Draft bool
 
 	profile *kinds.Profile // of a member of a Team, in place of the above
 }
@@ -198,6 +200,8 @@ type Kit struct {
 	Tools   *tools.Set
 	Profile *kinds.Profile // nil without a Kind
 	Preload []string       // skills that are in force from the start
+	// Because says who wants that of one of them.
+	Because func(skill string) string
 	// Problems are what is missing of what the agent names, and why.
 	Problems []string
 	// Person is for whom tools are called.
@@ -223,18 +227,27 @@ func (k *Kits) Open(ctx context.Context, w Want) (*Kit, error) {
 	if err != nil {
 		return nil, err
 	}
-	unwatch := func() {}
+	over, unwatch := b.talking(w.Session), func() {}
 	if w.Session == "" {
 		unwatch = b.watch()
 	}
 	return &Kit{
-		Runtime: b.rt, Tools: b.set, Profile: p.profile, Preload: p.preload, Problems: p.problems, Person: b.person,
+		Runtime: b.rt, Tools: b.set, Profile: p.profile, Preload: p.preload, Because: func(skill string) string { return p.because[skill] }, Problems: p.problems, Person: b.person,
 		SkillID: func(id session.ID) string { return b.skillID(id.Origin, id.Dir) }, Refresh: b.refresh, base: b,
 		close: sync.OnceValue(func() error {
 			unwatch()
+			over()
 			return k.give(b)
 		}),
 	}, nil
+}
+
+// namespace is that of the agent, "" where there is none.
+func (k *Kit) namespace() store.Namespace {
+	if k.Profile == nil {
+		return ""
+	}
+	return k.Profile.In
 }
 
 // Close gives back what was put together. It is safe to call twice.

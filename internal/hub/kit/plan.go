@@ -23,6 +23,7 @@ import (
 type plan struct {
 	principal account.Principal
 	profile   *kinds.Profile // nil without an agent
+	draft     *library.Tried // that is tried, before all others; nil is none
 	refs      []ref          // skills that are named, before all others
 	chosen    []string       // the only skills that there are; nil is all
 	under     []store.Namespace
@@ -30,6 +31,7 @@ type plan struct {
 	values    map[string]upstream.Variables // by name of the server
 	rules     policy.Rules
 	preload   []string
+	because   map[string]string // why skills are preloaded, by their names
 	problems  []string
 }
 
@@ -41,12 +43,21 @@ type ref struct {
 
 // plan finds out what a kit is to have.
 func (k *Kits) plan(ctx context.Context, w Want) (*plan, error) {
-	p := &plan{principal: w.Principal, values: map[string]upstream.Variables{}}
+	p := &plan{principal: w.Principal, values: map[string]upstream.Variables{}, because: map[string]string{}}
 	if err := k.planAgent(ctx, p, w); err != nil {
 		return nil, err
 	}
 	if err := k.planDefaults(ctx, p, w); err != nil {
 		return nil, err
+	}
+	if w.Draft {
+		var err error
+		if p.draft, err = k.o.Library.Tried(ctx, w.Principal, w.Session); err != nil {
+			return nil, err
+		}
+		if p.chosen != nil && !slices.Contains(p.chosen, p.draft.Name) {
+			p.chosen = append(p.chosen, p.draft.Name)
+		}
 	}
 	for _, s := range p.servers {
 		if len(s.Uses()) == 0 {
@@ -86,6 +97,7 @@ func (k *Kits) planAgent(ctx context.Context, p *plan, w Want) error {
 	for _, s := range profile.Skills {
 		if s.Preload {
 			p.preload = append(p.preload, s.Name)
+			p.because[s.Name] = fmt.Sprintf("the %s %s has it so", profile.Kind, profile.Name)
 		}
 		if s.ID != "" {
 			p.refs = append(p.refs, ref{library.Ref{Name: s.Name, ID: s.ID, Digest: s.Digest}, s.In})
@@ -127,9 +139,21 @@ func (k *Kits) planDefaults(ctx context.Context, p *plan, w Want) error {
 		}
 		if d.Preload && !slices.Contains(p.preload, d.Name) {
 			p.preload = append(p.preload, d.Name)
+			p.because[d.Name] = defaultOf(d.For)
 		}
 	}
 	return nil
+}
+
+// defaultOf says whose default a skill is.
+func defaultOf(in store.Namespace) string {
+	switch {
+	case in.User() != "":
+		return "it is a default of one's own"
+	case in.Group() != "":
+		return "it is a default of a group"
+	}
+	return "it is a default of everybody"
 }
 
 // home is where a skill is at home, "" where it went meanwhile.
@@ -168,9 +192,13 @@ func (p *plan) key() (string, error) {
 	for _, r := range p.rules.List() {
 		rules = append(rules, r.String())
 	}
+	var draft []string
+	if p.draft != nil {
+		draft = []string{p.draft.Session(), p.draft.Digest}
+	}
 	bad := p.rules.Decide(policy.ToolCall{}).Code == policy.BadRules
 	all, err := json.Marshal([]any{p.principal.User, p.principal.Name, p.principal.Admin, groups, p.principal.Scopes,
-		refs, p.chosen == nil, p.chosen, p.under, servers, rules, bad})
+		refs, p.chosen == nil, p.chosen, p.under, servers, rules, bad, draft})
 	if err != nil {
 		return "", fmt.Errorf("put a kit together: %w", err)
 	}

@@ -197,7 +197,7 @@ for line in sys.stdin:
         import os, socket
         try: socket.create_connection(("127.0.0.1", 9), 1); net = "net"
         except OSError as e: net = type(e).__name__
-        r = {"content": [{"type": "text", "text": "uid %d, home %s, outside %s, token %s" % (os.getuid(), os.environ.get("HOME"), os.path.exists(sys.argv[1]), os.environ.get("TOKEN"))}]}
+        r = {"content": [{"type": "text", "text": "uid %d, home %s, outside %s, token %s" % (os.getuid(), os.environ.get("HOME"), os.path.exists(sys.argv[-1]), os.environ.get("TOKEN"))}]}
     elif m["method"] != "ping":
         print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
         continue

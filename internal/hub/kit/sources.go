@@ -20,6 +20,9 @@ import (
 // person reaches by name, and what comes with the program.
 func (b *base) sources(ctx context.Context, p *plan) ([]catalog.Source, error) {
 	var all []catalog.Source
+	if p.draft != nil {
+		all = append(all, p.draft)
+	}
 	for _, part := range byHome(p.refs) {
 		s, err := b.kits.o.Library.Bound(p.principal, boundLabel(part.in), part.refs)
 		if err != nil {

@@ -39,13 +39,13 @@ func (k *Kits) Setup(ctx context.Context, r chat.Request) (*chat.Setup, error) {
 	}
 	return &chat.Setup{
 		Runtime: t.kit.Runtime, Model: t.model, Agent: t.agentOptions(), Tools: t.tools, Held: t.kit.Tools.Hold(),
-		Preload: t.kit.Preload, SkillID: t.kit.SkillID, Close: t.close,
+		Preload: t.kit.Preload, Because: t.kit.Because, Namespace: t.kit.namespace(), SkillID: t.kit.SkillID, Close: t.close,
 	}, nil
 }
 
 // wantOf reads with whom a conversation is.
 func wantOf(r chat.Request) (Want, error) {
-	w := Want{Principal: r.Principal, Session: r.Conversation.ID}
+	w := Want{Principal: r.Principal, Session: r.Conversation.ID, Draft: r.Conversation.Draft != ""}
 	if r.Conversation.Agent == "" {
 		return w, nil
 	}
@@ -175,8 +175,8 @@ func (t *talk) offers() []agent.Offer {
 	return out
 }
 
-// tools are those of a conversation: of skills, of servers, of its folder, and of its
-// team.
+// tools are those of a conversation: of skills, of servers, of its folder, of its team,
+// and of the page it is on.
 func (t *talk) tools(ctx context.Context, c *chat.Talk) ([]agent.Tool, error) {
 	all, err := t.plainTools(ctx, c, agent.Approve(c.Desk, c.ID, c.Person), c.Session)
 	if err != nil {
@@ -185,7 +185,7 @@ func (t *talk) tools(ctx context.Context, c *chat.Talk) ([]agent.Tool, error) {
 	if p := t.kit.Profile; p != nil && p.HandOff != nil {
 		all = append(all, t.handOff(c))
 	}
-	return all, nil
+	return append(all, drawing(c)), nil
 }
 
 // plainTools are the tools without those of a team.

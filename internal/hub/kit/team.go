@@ -104,7 +104,7 @@ func (t *talk) memberSays(ctx context.Context, c *chat.Talk, m kinds.Colleague, 
 	if err != nil {
 		return "", unseen(err)
 	}
-	sub, err := t.kits.talk(ctx, Want{Principal: t.who, Session: t.id, profile: profile})
+	sub, err := t.kits.talk(ctx, Want{Principal: t.who, Session: t.id, Draft: t.kit.base.plan.draft != nil, profile: profile})
 	if err != nil {
 		return "", err
 	}
@@ -124,7 +124,7 @@ func (t *talk) memberSays(ctx context.Context, c *chat.Talk, m kinds.Colleague, 
 	}
 	a := agent.New(sub.model, s, &o)
 	for _, name := range sub.kit.Preload {
-		if _, err := a.Load(ctx, name, session.KeepPinned); err != nil {
+		if _, err := a.Preload(ctx, name, sub.kit.Because(name)); err != nil {
 			return "", err
 		}
 	}

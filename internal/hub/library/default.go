@@ -169,7 +169,8 @@ func (s Situation) is(e Exception) bool {
 // Chosen is a skill that a conversation has without asking.
 type Chosen struct {
 	Ref
-	Preload bool `json:"forcePreload"`
+	Preload bool      `json:"forcePreload"`
+	For     Namespace `json:"for"` // whose default it is
 }
 
 // Choose returns the skills that a conversation of the principal has by his own defaults,
@@ -205,7 +206,7 @@ func (l *Library) Choose(ctx context.Context, p account.Principal, s Situation) 
 				continue
 			}
 			names[h.Name] = true
-			out = append(out, Chosen{Ref{Name: h.Name, ID: h.ID}, d.Preload})
+			out = append(out, Chosen{Ref{Name: h.Name, ID: h.ID}, d.Preload, n})
 		}
 	}
 	return out, nil

@@ -104,6 +104,9 @@ func New(db *store.DB, o *Options) (*Library, error) {
 	return l, nil
 }
 
+// Limits are those of what is uploaded.
+func (l *Library) Limits() skill.Limits { return l.opts.Limits.OrDefaults() }
+
 func (o *Options) setDefaults() {
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 1 << 30

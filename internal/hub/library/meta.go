@@ -86,6 +86,16 @@ func (m *meta) entry(name, display, description, label string, tags []string) *c
 	}
 }
 
+// lineTokens is about how many tokens the line takes by which a model is told of a skill;
+// 0 where it is not.
+func (m *meta) lineTokens(s store.Skill) int {
+	if m.PersonOnly {
+		return 0
+	}
+	e := m.entry(s.Name, s.Display, s.Description, s.Label, s.Tags)
+	return skill.Tokens(catalog.Text([]*catalog.Entry{e}, catalog.TextOptions{}))
+}
+
 // refs are the skills that it names as those it needs.
 func (m *meta) refs() []store.Reference {
 	var out []store.Reference

@@ -59,6 +59,24 @@ func (l *Library) Scores(ctx context.Context, p account.Principal, ids []string)
 	return l.db.Ratings.Scores(ctx, seen)
 }
 
+// rate adds the scores of skills that somebody sees.
+func (l *Library) rate(ctx context.Context, skills []*Skill) error {
+	ids := make([]string, len(skills))
+	for i, s := range skills {
+		ids[i] = s.ID
+	}
+	scores, err := l.db.Ratings.Scores(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, s := range skills {
+		if score, ok := scores[s.ID]; ok {
+			s.Score = &score
+		}
+	}
+	return nil
+}
+
 // allowed are those of some skills on which the principal may do an action.
 func (l *Library) allowed(ctx context.Context, p account.Principal, a account.Action, ids []string) ([]string, error) {
 	if len(ids) > store.MaxPage {

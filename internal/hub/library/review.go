@@ -133,9 +133,13 @@ type ReviewError struct {
 	Name   string
 	Review Review
 	Note   string // of the reviewer
+	Draft  bool   // it is not kept yet, so that nobody can review it
 }
 
 func (e *ReviewError) Error() string {
+	if e.Draft {
+		return fmt.Sprintf("the code of skill %q is that of a draft, which nobody can review", e.Name)
+	}
 	if e.Review == Rejected {
 		return fmt.Sprintf("the code of skill %q was rejected in review: %.200q", e.Name, e.Note)
 	}

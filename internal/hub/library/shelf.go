@@ -216,9 +216,17 @@ func (s *shelves) put(n Namespace, new *known) {
 // shadowed reports whether names find another skill before one that is listed in some
 // of these namespaces, the nearest of which come first.
 func (s *shelves) shadowed(id, name string, in []Namespace) bool {
+	return s.shadowedWith(nil, id, name, in)
+}
+
+// shadowedWith is shadowed with a draft on some of the shelves; nil is none.
+func (s *shelves) shadowedWith(t *tried, id, name string, in []Namespace) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, n := range in {
+		if t.lists(n, name) {
+			return id != triedID
+		}
 		sh := s.shelf[n]
 		if sh == nil || sh.byName[name] == nil {
 			continue
@@ -276,18 +284,23 @@ type ranked struct {
 // of its own, so that what others have says nothing about what is found; by rank their
 // answers become one.
 func (s *shelves) search(query string, in []Namespace, limit int) []ranked {
+	return s.searchWith(nil, query, in, limit)
+}
+
+// searchWith is search with a draft on some of the shelves; nil is none.
+func (s *shelves) searchWith(t *tried, query string, in []Namespace, limit int) []ranked {
 	const smooth = 60 // as reciprocal rank fusion has it: the first of each list count alike
 	best := map[string]float64{}
 	var order []string
 	for _, n := range in {
-		index, of := s.index(n)
+		index, of := t.index(s, n)
 		if index == nil {
 			continue
 		}
 		rank := 0
 		for _, h := range index.Search(query, limit*2) {
 			k := of[h.Doc]
-			if s.shadowed(k.id, k.entry.Name, in) {
+			if s.shadowedWith(t, k.id, k.entry.Name, in) {
 				continue
 			}
 			if _, ok := best[k.id]; !ok {

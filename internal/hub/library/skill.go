@@ -34,8 +34,11 @@ type Skill struct {
 	Label       string      `json:"version,omitempty"` // as its author calls it
 	Digest      string      `json:"digest"`
 	Review      Review      `json:"review"`
-	Code        bool        `json:"code"` // it has scripts, servers or a provider, which a review is about
-	Size        int64       `json:"size"` // of all files, in bytes
+	Code        bool        `json:"code"`            // it has scripts, servers or a provider, which a review is about
+	Tokens      int         `json:"tokens"`          // of the instructions
+	LineTokens  int         `json:"lineTokens"`      // of the line by which a model is told of it
+	Score       *Score      `json:"score,omitempty"` // nil where nobody rated it, or it was not asked for
+	Size        int64       `json:"size"`            // of all files, in bytes
 	Files       int64       `json:"files"`
 	Hidden      bool        `json:"hidden"`
 	Source      *Source     `json:"source,omitempty"` // nil of an upload
@@ -49,7 +52,7 @@ func newSkill(s store.Skill, listings []Namespace) *Skill {
 	m := readMeta(s.Meta)
 	return &Skill{
 		ID: s.ID, Namespace: s.Namespace, Name: s.Name, DisplayName: s.Display, Description: s.Description, Tags: s.Tags,
-		Number: s.Number, Label: s.Label, Digest: s.Digest, Review: s.Review, Code: m.code(), Size: s.Size, Files: s.Files,
+		Number: s.Number, Label: s.Label, Digest: s.Digest, Review: s.Review, Code: m.code(), Tokens: m.Tokens, LineTokens: m.lineTokens(s), Size: s.Size, Files: s.Files,
 		Hidden: s.Hidden, Source: readSource(s.Source), CreatedBy: s.CreatedBy, Created: s.Created, Updated: s.Updated, Listings: listings,
 	}
 }
@@ -110,7 +113,7 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) ([]*Sk
 	for i, s := range rows {
 		out[i] = newSkill(s, nil)
 	}
-	return out, next, nil
+	return out, next, l.rate(ctx, out)
 }
 
 // manages reports whether a principal sees a skill though it is hidden.
@@ -163,7 +166,12 @@ func (l *Library) Search(ctx context.Context, p account.Principal, query string,
 	if err := l.shelf.refresh(ctx); err != nil {
 		return nil, err
 	}
-	found := l.shelf.search(query, in, min(limit, maxHits))
+	return l.hits(ctx, p, l.shelf.search(query, in, min(limit, maxHits)))
+}
+
+// hits are the skills of a ranking, of which those are left out that are gone, or not
+// seen any more.
+func (l *Library) hits(ctx context.Context, p account.Principal, found []ranked) ([]Hit, error) {
 	ids := make([]string, len(found))
 	for i, f := range found {
 		ids[i] = f.id
@@ -182,7 +190,11 @@ func (l *Library) Search(ctx context.Context, p account.Principal, query string,
 			hits = append(hits, Hit{h.public(p), f.score})
 		}
 	}
-	return hits, nil
+	shown := make([]*Skill, len(hits))
+	for i, h := range hits {
+		shown[i] = h.Skill
+	}
+	return hits, l.rate(ctx, shown)
 }
 
 // Ref names a skill, as an agent that uses it does: by its name alone, or precisely. It

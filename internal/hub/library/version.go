@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/account"
@@ -137,29 +138,39 @@ func (l *Library) Open(ctx context.Context, p account.Principal, id string, numb
 	return l.bundle(ctx, h.Name, v)
 }
 
-// Diff compares two versions of a skill; to is 0 for the current one.
+// Nothing is the older of two versions where there is none, so that a comparison tells all
+// that the newer one says of itself and asks for.
+const Nothing = -1
+
+// Diff compares two versions of a skill; to is 0 for the current one, and from may be
+// [Nothing].
 func (l *Library) Diff(ctx context.Context, p account.Principal, id string, from, to int64, o *skilldiff.Options) (*skilldiff.Diff, error) {
 	h, err := l.may(ctx, p, account.SkillRead, id)
 	if err != nil {
 		return nil, err
 	}
-	var files [2]*skill.Bundle
+	var files [2]fs.FS
 	for i, number := range []int64{from, to} {
+		if i == 0 && number == Nothing {
+			continue
+		}
 		v, err := l.row(ctx, h, number)
 		if err != nil {
 			return nil, err
 		}
-		if files[i], err = l.bundle(ctx, h.Name, v); err != nil {
+		b, err := l.bundle(ctx, h.Name, v)
+		if err != nil {
 			return nil, err
 		}
-		defer files[i].Close()
+		defer b.Close()
+		files[i] = b.FS
 	}
 	done, err := turn(ctx, l.turns)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	return skilldiff.Compare(ctx, files[0].FS, files[1].FS, diffOptions(o, h.Name))
+	return skilldiff.Compare(ctx, files[0], files[1], diffOptions(o, h.Name))
 }
 
 func diffOptions(o *skilldiff.Options, name string) *skilldiff.Options {

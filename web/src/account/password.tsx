@@ -5,20 +5,21 @@ import { w } from "./words";
 interface PasswordProps {
   label: string;
   hint?: string;
+  error?: string;
   value: string;
   onText: (text: string) => void;
-  autocomplete: "current-password" | "new-password" | "off";
+  autocomplete: "current-password" | "new-password";
   required?: boolean;
 }
 
 /** A password, that can be shown while it is typed. */
-export function PasswordField({ label, hint, value, onText, autocomplete, required = true }: PasswordProps) {
+export function PasswordField({ label, hint, error, value, onText, autocomplete, required = true }: PasswordProps) {
   const [shown, show] = useState(false);
   return (
-    <Field label={label} hint={hint}>
+    <Field label={label} hint={hint} error={error}>
       {(a) => (
         <div class="account-password">
-          <input class="input" type={shown ? "text" : "password"} value={value} onInput={(e) => onText(e.currentTarget.value)} autocomplete={autocomplete} autocapitalize="none" spellcheck={false} required={required} {...a} />
+          <input class="input" value={value} onInput={(e) => onText(e.currentTarget.value)} autocomplete={autocomplete} autocapitalize="none" spellcheck={false} required={required} {...a} {...({ type: shown ? "text" : "password" } as object)} />
           <Button look="quiet" icon="eye" label={shown ? w().hide : w().show} aria-pressed={shown} onClick={() => show(!shown)} />
         </div>
       )}

@@ -54,6 +54,13 @@ export function usePeople() {
 /** Ask again who there is, as after somebody was made. */
 export const again = () => (asked = find());
 
+/** Forget who there is, as when somebody else signs in, who may see others. */
+export function forget() {
+  asked = undefined;
+  users.value = new Map();
+  groups.value = new Map();
+}
+
 /** Somebody by name, from the id. */
 export function personName(id: string): string {
   if (id === "") return w().nobody;

@@ -1,9 +1,14 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { Refusal } from "../api/client";
 import { Button } from "../ui";
 
-/** Sends a form by Enter or its button, once at a time, and keeps what was said against it. */
-export function useSend(act: () => Promise<unknown>) {
+/**
+ * Sends a form by Enter or its button, once at a time, and keeps what was said against it:
+ * `fault("name")` is what is wrong with a field of the body, to be said beside it. Where
+ * nothing else is wrong than with the fields that are named, error is empty.
+ */
+export function useSend(act: () => Promise<unknown>, ...fields: string[]) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
   const send = async (e?: Event) => {
@@ -19,7 +24,10 @@ export function useSend(act: () => Promise<unknown>) {
       setBusy(false);
     }
   };
-  return { send, busy, error };
+  const faults = error instanceof Refusal ? (error.problem.errors ?? []) : [];
+  const fault = (field: string) => faults.filter((f) => f.where === `body.${field}`).map((f) => f.message).join("; ") || undefined;
+  const said = faults.length > 0 && faults.every((f) => fields.some((field) => f.where === `body.${field}`));
+  return { send, busy, error: said ? undefined : error, fault };
 }
 
 /** The button that sends a form. */

@@ -3,6 +3,7 @@ import { api, got, signedOut, type Schema } from "../api/client";
 import { me, ways } from "../api/me";
 import { Problem, TextField } from "../ui";
 import { PasswordField } from "./password";
+import { forget } from "./people";
 import { Submit, useSend } from "./send";
 import { w } from "./words";
 
@@ -78,6 +79,7 @@ function Refused() {
 
 /** Lets somebody in who has just signed in. */
 export function welcome(who: Schema["Me"]) {
+  forget();
   me.value = who;
   signedOut.value = false;
 }

@@ -1,5 +1,16 @@
-import { Page } from "../shell/page";
+import { useLocation } from "preact-iso";
+import { agentKinds, type AgentKind } from "./document";
+import { EditExisting, EditNew } from "./editor";
+import { List } from "./list";
+import "./agents.css";
 
+const isKind = (kind: string | undefined): kind is AgentKind => agentKinds.includes(kind as AgentKind);
+
+/** Ghosts, Bots, Teams and Models: all of them, one of them, or a new one. */
 export default function Agents() {
-  return <Page title="agents">…</Page>;
+  const { path, query } = useLocation();
+  const [kind, namespace, name] = path.split("/").slice(2).map(decodeURIComponent);
+  if (kind === "new") return <EditNew key={query.kind} kind={isKind(query.kind) ? query.kind : "Ghost"} namespace={query.namespace} />;
+  if (isKind(kind) && namespace && name) return <EditExisting key={path} place={{ kind, namespace, name }} />;
+  return <List />;
 }

@@ -18,7 +18,8 @@ export const away = signal(false);
 api.use({
   onResponse({ response, request }) {
     away.value = response.status === 502 || response.status === 503 || response.status === 504;
-    if (response.status === 401 && !request.url.endsWith("/login")) signedOut.value = true;
+    // A wrong password is said where it was typed.
+    if (response.status === 401 && !/\/(login|password)$/.test(request.url)) signedOut.value = true;
   },
   onError({ error }) {
     if ((error as Error).name !== "AbortError") away.value = true;

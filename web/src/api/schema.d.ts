@@ -158,6 +158,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/drafts/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What there is to know of a skill that is being written: what is wrong with it, how a model is told of it, what it asks for. Nothing is kept */
+        post: operations["check-draft"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/drafts/find": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What a search finds with a skill that is being written among the others */
+        post: operations["find-draft"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/drafts/package": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The package of a skill that is being written: a ZIP, as an upload takes it */
+        post: operations["pack-draft"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/grants": {
         parameters: {
             query?: never;
@@ -543,6 +594,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/servers/operator/{name}/accept-tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The same for a server of the operator with pin: strict */
+        post: operations["accept-operators-tools"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/servers/operator/{name}/restart": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The same for a server of the operator */
+        post: operations["restart-operators-server"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/servers/test": {
         parameters: {
             query?: never;
@@ -571,6 +656,40 @@ export interface paths {
         get: operations["get-servers"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/servers/{kind}/{namespace}/{name}/accept-tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Accept tools of a server that it defines differently by now, or did not have: until then they are held back */
+        post: operations["accept-tools"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/servers/{kind}/{namespace}/{name}/restart": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End the connections of this node to a server and forget its failures: the next need connects again */
+        post: operations["restart-server"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1331,6 +1450,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/usage/totals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What conversations took: yours; for administrators those of all, and for maintainers of a group those with its agents */
+        get: operations["get-usage-totals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/usage/unused": {
         parameters: {
             query?: never;
@@ -1450,6 +1586,9 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        Accepted: {
+            tools: string[];
+        };
         Account: {
             admin: boolean;
             /** Format: date-time */
@@ -1502,6 +1641,8 @@ export interface components {
             busy: boolean;
             /** Format: date-time */
             created: string;
+            /** @description The name of the skill that is tried in it before it is kept */
+            draft?: string;
             id: string;
             /**
              * Format: int64
@@ -1588,15 +1729,48 @@ export interface components {
             updated: string;
         };
         ChatInForce: {
+            /**
+             * @description Who brought it into force; not there where that is not known
+             * @enum {string}
+             */
+            by?: "model" | "person" | "preload" | "dependency";
+            /** @description The id of the call by which the model loaded it */
+            call?: string;
+            /** @description SKILL.md is another one by now */
+            changed?: boolean;
+            /** @description Of SKILL.md as it was loaded */
+            digest: string;
             displayName: string;
+            /** @description The skill that needed it */
             for?: string;
-            keep?: string;
-            /** Format: int64 */
+            /** @enum {string} */
+            keep?: "" | "pinned" | "once";
+            /**
+             * Format: int64
+             * @description For how many turns after this one it stays without being used; null is for good
+             */
             left: number | null;
+            /** @description Where it is at home, for who sees it */
+            namespace?: string;
+            /** @description The label of the source that it came from */
+            origin: string;
+            /** @description What the model had searched for last in that turn */
+            query?: string;
+            /** Format: date-time */
+            since: string;
             skill: components["schemas"]["SessionID"];
+            /** @description In /skills; not there where it is not of the library, or that was not noted */
+            skill_id?: string;
             /** Format: int64 */
             tokens: number;
+            /** @description That came with it */
             tools?: string[] | null;
+            /** @description That it states */
+            version?: string;
+            /** @description The same with its reason, for people */
+            why?: string;
+            /** @description Of what the person had said, those that its name and description have too */
+            words?: string[] | null;
         };
         ChatLine: {
             calls?: components["schemas"]["SessionPastCall"][] | null;
@@ -1623,11 +1797,71 @@ export interface components {
             id: string;
             outcome: string;
         };
+        Checked: {
+            asks: components["schemas"]["DraftAsks"];
+            /** @description By which a model is told of it; empty where no model is */
+            catalogLine: string;
+            /** @description Whether it has scripts, servers or a provider, which a review is about */
+            code: boolean;
+            description: string;
+            diagnostics: components["schemas"]["DraftDiagnostic"][];
+            /** @description Of the files, as an upload of them has it */
+            digest: string;
+            displayName?: string;
+            /** @description Without those that are refused, or are no part of a skill */
+            files: components["schemas"]["ManifestFile"][];
+            /** @description What a scan found. It is advice */
+            findings: components["schemas"]["Finding"][];
+            /** @description What is loaded: SKILL.md behind its fields */
+            instructions: string;
+            /** @description Whether it can be used as it is */
+            loads: boolean;
+            /** @description Whether you may keep it there */
+            maySave: boolean;
+            /** @description Empty where it has none */
+            name: string;
+            /** @description Whether you may run its code as it is: a reviewer approved these very files */
+            runnable: boolean;
+            /** @description Whether its files and its name are taken as an upload, which a name that another skill has is not */
+            saves: boolean;
+            /**
+             * Format: int64
+             * @description Of all of them, in bytes
+             */
+            size: number;
+            /** @description The skill that has its name in the namespace */
+            taken?: components["schemas"]["Taken"];
+            tokens: components["schemas"]["DraftTokens"];
+            /** @description Whether something was not looked at */
+            unscanned: boolean;
+            /** @description Whether SKILL.md is as the specification has it */
+            valid: boolean;
+            /** @description As its author calls it */
+            version?: string;
+        };
         Chosen: {
             /** @description Whether it is loaded from the start */
             forcePreload: boolean;
             name: string;
             skill_id: string;
+        };
+        Context: {
+            /**
+             * Format: int64
+             * @description Tokens of its answer, which are part of the next request
+             */
+            answer: number;
+            model: string;
+            /**
+             * Format: int64
+             * @description Tokens of the last request
+             */
+            request: number;
+            /**
+             * Format: int64
+             * @description How many tokens the model takes at once; not there where that is not known
+             */
+            window?: number;
         };
         Credentials: {
             name: string;
@@ -1685,6 +1919,10 @@ export interface components {
             /** @enum {string} */
             type: "mode" | "agent" | "project";
             value: string;
+        };
+        DefinitionsToAccept: {
+            /** @description Of the definitions that were looked at, as in held */
+            digests: string[];
         };
         Deletion: {
             deleted: boolean;
@@ -1768,6 +2006,123 @@ export interface components {
             scripts: number;
             /** @description As the skill states it */
             version?: string;
+        };
+        Draft: {
+            /** @description SKILL.md and what else the skill has */
+            files: components["schemas"]["DraftFile"][];
+            /** @description Of the skill that it is to be a version of; not there for a new one */
+            skill_id?: string;
+        };
+        DraftAsks: {
+            /** @description All that a reviewer looks at, as in a comparison of versions */
+            all: components["schemas"]["DiffAsk"][];
+            /** @description About which nobody is asked while it is loaded */
+            allowedTools: string[];
+            /** @description Skills that it needs */
+            dependencies: string[];
+            /** @description That it brings, or wants the host to have */
+            mcpServers: string[];
+            /** @description That is used while it is loaded */
+            model?: string;
+            /** @description That it brings */
+            tools: string[];
+        };
+        DraftDiagnostic: {
+            code: string;
+            /**
+             * Format: int64
+             * @description In characters, from 1
+             */
+            column: number;
+            /** @description Does away with it, where that takes no person */
+            edit?: components["schemas"]["Edit"];
+            file: string;
+            fix: string;
+            /**
+             * Format: int64
+             * @description 0 is the file as a whole
+             */
+            line: number;
+            message: string;
+            /** @description What the file has to be called */
+            rename?: string;
+            /** @enum {string} */
+            severity: "error" | "warning" | "info";
+        };
+        DraftFile: {
+            /** @description What is in it, where that is no text */
+            base64?: string;
+            /** @description As SKILL.md or scripts/run.py */
+            path: string;
+            /** @description What is in it */
+            text?: string;
+        };
+        DraftFound: {
+            /** @description The best ten */
+            hits: components["schemas"]["DraftHit"][];
+            query: string;
+            /**
+             * Format: int64
+             * @description Of the draft, 1 being the first; 0 where it is not among the best hundred
+             */
+            rank: number;
+        };
+        DraftHit: {
+            description: string;
+            draft: boolean;
+            name: string;
+            /** @description user:ID, group:ID or public */
+            namespace: string;
+            /**
+             * Format: double
+             * @description More is better; comparable within one search only
+             */
+            score: number;
+            /** @description Not there for the draft */
+            skill_id?: string;
+        };
+        DraftQueries: {
+            /** @description SKILL.md and what else the skill has */
+            files: components["schemas"]["DraftFile"][];
+            /** @description Where a new skill is to be kept, as in lists; without, your own */
+            namespace?: string;
+            /** @description What somebody might ask for, in at most 1000 characters each */
+            queries: string[];
+            /** @description Of the skill that it is to be a version of; not there for a new one */
+            skill_id?: string;
+        };
+        DraftTokens: {
+            /**
+             * Format: int64
+             * @description About how many, in every conversation
+             */
+            catalogLine: number;
+            /**
+             * Format: int64
+             * @description About how many, once it is loaded
+             */
+            instructions: number;
+        };
+        Edit: {
+            /**
+             * Format: int64
+             * @description What is here stays
+             */
+            endColumn: number;
+            /** Format: int64 */
+            endLine: number;
+            /**
+             * Format: int64
+             * @description From 1, in characters, not in bytes or halves of them
+             */
+            startColumn: number;
+            /**
+             * Format: int64
+             * @description From 1
+             */
+            startLine: number;
+            /** @description What comes in place of it */
+            text: string;
         };
         Fault: {
             message: string;
@@ -1856,6 +2211,21 @@ export interface components {
         GroupChange: {
             description?: string;
             display?: string;
+        };
+        HeldTool: {
+            /** @description Of its definition now, which is what is accepted */
+            digest: string;
+            /** @description As the server calls it */
+            name: string;
+            /** @description Its definition now; with one thing that defines servers */
+            new?: unknown;
+            /** @description As it was accepted last; not there where it is new */
+            old?: unknown;
+            /**
+             * Format: date-time
+             * @description For the first time
+             */
+            seen: string;
         };
         Hints: {
             capabilities: components["schemas"]["Capability"][];
@@ -1984,6 +2354,11 @@ export interface components {
         };
         ListedDefault: {
             items: components["schemas"]["Default"][];
+            /** @description Where the next page begins; not there on the last */
+            next?: string;
+        };
+        ListedDraftFound: {
+            items: components["schemas"]["DraftFound"][];
             /** @description Where the next page begins; not there on the last */
             next?: string;
         };
@@ -2131,6 +2506,13 @@ export interface components {
             /** Format: int64 */
             size: number;
         };
+        McpToolAnnotations: {
+            destructiveHint?: boolean;
+            idempotentHint: boolean;
+            openWorldHint?: boolean;
+            readOnlyHint: boolean;
+            title?: string;
+        };
         Me: {
             groups: components["schemas"]["Membership"][];
             /** @description What this way in is good for: all for a browser, some for a token */
@@ -2179,6 +2561,8 @@ export interface components {
                 name: string;
                 namespace?: string;
             };
+            /** @description A skill that is tried: it is there in this conversation alone, in place of others of its name, and goes with it. Its code runs once these very files are kept and approved */
+            draft?: components["schemas"]["Draft"];
             /** @description What is said first */
             message?: string;
             title?: string;
@@ -2274,6 +2658,14 @@ export interface components {
             /** @description Needed for one's own, where there is one */
             current?: string;
             password: string;
+        };
+        PlacedDraft: {
+            /** @description SKILL.md and what else the skill has */
+            files: components["schemas"]["DraftFile"][];
+            /** @description Where a new skill is to be kept, as in lists; without, your own */
+            namespace?: string;
+            /** @description Of the skill that it is to be a version of; not there for a new one */
+            skill_id?: string;
         };
         Planning: {
             /** @description Names by which they are called */
@@ -2381,8 +2773,11 @@ export interface components {
             actor: string;
             /** Format: date-time */
             at: string;
-            /** @enum {string} */
-            decision: "allowed" | "denied";
+            /**
+             * @description asked is that a person had to agree first
+             * @enum {string}
+             */
+            decision: "allowed" | "denied" | "asked";
             details?: unknown;
             /** @description As user:ID or group:ID; not there for the hub */
             namespace?: string;
@@ -2435,6 +2830,15 @@ export interface components {
             result?: unknown;
             skill_name?: string;
             success?: boolean;
+        };
+        Restarted: {
+            /** @description Where: other nodes keep their connections */
+            node: string;
+            /**
+             * Format: int64
+             * @description How many were ended, one for each who has values of his own; 0 where nobody had needed it here
+             */
+            servers: number;
         };
         Retention: {
             /**
@@ -2518,8 +2922,12 @@ export interface components {
             env?: {
                 [key: string]: string;
             };
+            /** @description Tools that changed, or are new, and are held back until somebody accepts them */
+            held?: components["schemas"]["HeldTool"][] | null;
             /** @description Of what defines it; not there for the operator's own */
             kind?: string;
+            /** @description How it is with it on this node; not there where nobody has needed it here */
+            live?: components["schemas"]["ServerLive"];
             /** @description Variables without a value for you, and what to do */
             missing?: string[] | null;
             name: string;
@@ -2539,12 +2947,62 @@ export interface components {
             /** @description Variables, and what gets their values */
             uses?: components["schemas"]["ServerUse"][] | null;
         };
+        ServerAcceptance: {
+            /** @description Of the definitions that were looked at, as in held */
+            digests: string[];
+            /** @description Which one, of a Ghost or Bot */
+            server?: string;
+        };
         ServerDecision: {
             /** @enum {string} */
             decision: "pending" | "approved" | "rejected";
             /** @description Of the server that was looked at */
             digest: string;
             note?: string;
+            /** @description Which one, of a Ghost or Bot */
+            server?: string;
+        };
+        ServerLive: {
+            /**
+             * Format: int64
+             * @description That are open, yours and those that all share; for administrators all
+             */
+            connections: number;
+            /**
+             * Format: int64
+             * @description Under way on this node that have it at hand, yours; for administrators all
+             */
+            conversations: number;
+            /**
+             * @description Of the protocol that it speaks
+             * @enum {string}
+             */
+            era?: "modern" | "legacy";
+            /** @description What went wrong last; not there while it is connected */
+            error?: string;
+            /**
+             * Format: double
+             * @description Of the last health check or call
+             */
+            latency_ms?: number;
+            /** @description Which node says so: others have connections of their own */
+            node: string;
+            /** Format: date-time */
+            since: string;
+            /**
+             * @description INIT is not connected yet, or on the way; DEGRADED has lost its connection and keeps the tools that it had; DEAD could not be connected, or again and again
+             * @enum {string}
+             */
+            state: "INIT" | "READY" | "DEGRADED" | "DEAD";
+            /**
+             * Format: int64
+             * @description How many it has
+             */
+            tools: number;
+            transport?: string;
+            warnings?: string[] | null;
+        };
+        ServerRestart: {
             /** @description Which one, of a Ghost or Bot */
             server?: string;
         };
@@ -2572,7 +3030,11 @@ export interface components {
             tools: components["schemas"]["ServerTriedTool"][];
         };
         ServerTriedTool: {
+            /** @description What it says of itself */
+            annotations?: components["schemas"]["McpToolAnnotations"];
             description?: string;
+            /** @description A JSON Schema of its arguments */
+            inputSchema?: unknown;
             name: string;
             title?: string;
         };
@@ -2592,6 +3054,8 @@ export interface components {
             busy: boolean;
             /** Format: date-time */
             created: string;
+            /** @description The name of the skill that is tried in it before it is kept */
+            draft?: string;
             id: string;
             /** @description The id of a user */
             owner: string;
@@ -2649,6 +3113,8 @@ export interface components {
         };
         SessionLoaded: {
             allowed_tools?: string[] | null;
+            by?: string;
+            description?: string;
             digest: string;
             direct?: boolean;
             files?: components["schemas"]["SkillFile"][] | null;
@@ -2665,6 +3131,7 @@ export interface components {
             /** Format: int64 */
             unused?: number;
             version?: string;
+            why?: string;
         };
         SessionMessage: {
             calls?: components["schemas"]["SessionCall"][] | null;
@@ -2723,6 +3190,7 @@ export interface components {
         };
         SessionUsed: {
             keep?: string;
+            set?: boolean;
             skill: components["schemas"]["SessionID"];
         };
         "Set-secretRequest": {
@@ -2736,6 +3204,11 @@ export interface components {
             password: string;
         };
         Skill: {
+            /**
+             * Format: int64
+             * @description Of the line by which models are told of it in every conversation, about; 0 where they are not
+             */
+            catalogTokens: number;
             /** @description Whether it has scripts, servers or a provider, which a review is about */
             code: boolean;
             /** Format: date-time */
@@ -2760,6 +3233,8 @@ export interface components {
              * @description Of the current version
              */
             number: number;
+            /** @description Not there where nobody has rated it, nor in answers that are neither a list, a search nor the skill alone */
+            rating?: components["schemas"]["SkillScore"];
             /** @enum {string} */
             review: "pending" | "approved" | "rejected";
             /** @description Whether a reviewer approved these files, so that code in them may run; without, it is instructions alone */
@@ -2772,6 +3247,11 @@ export interface components {
             /** @description Where it was imported from; not there for an upload */
             source?: components["schemas"]["SkillSource"];
             tags: string[];
+            /**
+             * Format: int64
+             * @description Of the instructions, about
+             */
+            tokens: number;
             /** Format: date-time */
             updated: string;
             /** @description The current version as its author calls it */
@@ -2790,6 +3270,11 @@ export interface components {
         SkillDetail: {
             /** @description What you may do with it, as skill.change */
             can: string[];
+            /**
+             * Format: int64
+             * @description Of the line by which models are told of it in every conversation, about; 0 where they are not
+             */
+            catalogTokens: number;
             /** @description Whether it has scripts, servers or a provider, which a review is about */
             code: boolean;
             /** Format: date-time */
@@ -2818,7 +3303,7 @@ export interface components {
              * @description Of the current version
              */
             number: number;
-            /** @description Not there where nobody has rated it */
+            /** @description Not there where nobody has rated it, nor in answers that are neither a list, a search nor the skill alone */
             rating?: components["schemas"]["SkillScore"];
             /** @enum {string} */
             review: "pending" | "approved" | "rejected";
@@ -2832,6 +3317,11 @@ export interface components {
             /** @description Where it was imported from; not there for an upload */
             source?: components["schemas"]["SkillSource"];
             tags: string[];
+            /**
+             * Format: int64
+             * @description Of the instructions, about
+             */
+            tokens: number;
             /** Format: date-time */
             updated: string;
             /** @description The current version as its author calls it */
@@ -2865,6 +3355,11 @@ export interface components {
             size: number;
         };
         SkillHit: {
+            /**
+             * Format: int64
+             * @description Of the line by which models are told of it in every conversation, about; 0 where they are not
+             */
+            catalogTokens: number;
             /** @description Whether it has scripts, servers or a provider, which a review is about */
             code: boolean;
             /** Format: date-time */
@@ -2889,6 +3384,8 @@ export interface components {
              * @description Of the current version
              */
             number: number;
+            /** @description Not there where nobody has rated it, nor in answers that are neither a list, a search nor the skill alone */
+            rating?: components["schemas"]["SkillScore"];
             /** @enum {string} */
             review: "pending" | "approved" | "rejected";
             /** @description Whether a reviewer approved these files, so that code in them may run; without, it is instructions alone */
@@ -2906,6 +3403,11 @@ export interface components {
             /** @description Where it was imported from; not there for an upload */
             source?: components["schemas"]["SkillSource"];
             tags: string[];
+            /**
+             * Format: int64
+             * @description Of the instructions, about
+             */
+            tokens: number;
             /** Format: date-time */
             updated: string;
             /** @description The current version as its author calls it */
@@ -2947,7 +3449,7 @@ export interface components {
         };
         SkillToLoad: {
             /**
-             * @description pinned is until it is unloaded, once for this turn; without, for some turns after its last use
+             * @description pinned is until it is unloaded, once for the turn that follows, empty for some turns after its last use, which also ends that it is pinned; without, as before where it is in force, else for some turns
              * @enum {string}
              */
             keep?: "" | "pinned" | "once";
@@ -3019,10 +3521,75 @@ export interface components {
             source: string;
         };
         Spent: {
+            /** @description What is in use of what the model takes at once; not there before the first answer, and after the conversation was put in short */
+            context?: components["schemas"]["Context"];
+            /**
+             * Format: double
+             * @description Of all of these; not there where no price is known
+             */
+            cost?: number;
+            /** @description In US dollars, of the models whose price is known */
+            costs: {
+                [key: string]: number;
+            };
             /** @description By the name of the model */
             models: {
                 [key: string]: components["schemas"]["LlmUsage"];
             };
+            /**
+             * Format: int64
+             * @description Tokens of models whose price is not known, which cost has not
+             */
+            unpriced?: number;
+        };
+        Sum: {
+            /** Format: int64 */
+            cache_read: number;
+            /** Format: int64 */
+            cache_write: number;
+            /**
+             * Format: int64
+             * @description Of tools, but for loading and unloading
+             */
+            calls: number;
+            /**
+             * Format: double
+             * @description In US dollars, of what has a price; not there where nothing has
+             */
+            cost?: number;
+            /**
+             * Format: int64
+             * @description Calls that failed, or were not allowed
+             */
+            errors: number;
+            /**
+             * Format: int64
+             * @description Tokens that were read anew and not kept
+             */
+            input: number;
+            /**
+             * Format: int64
+             * @description Of skills
+             */
+            loads: number;
+            /**
+             * Format: int64
+             * @description Tokens that were written
+             */
+            output: number;
+            /** Format: int64 */
+            turns: number;
+            /**
+             * Format: int64
+             * @description Tokens of models whose price is not known, which cost has not
+             */
+            unpriced?: number;
+        };
+        Taken: {
+            /** @description Whether you may add the draft to it as a version */
+            mayAddVersion: boolean;
+            /** @description Not there where you may not know more of it */
+            skill_id?: string;
         };
         Token: {
             /** Format: date-time */
@@ -3052,6 +3619,78 @@ export interface components {
             /** @description What you know it by */
             name: string;
             scopes: ("read" | "write" | "run" | "chat" | "mcp" | "review" | "admin")[];
+        };
+        Total: {
+            /** @description As in sessions; not there where it is nobody in particular */
+            agent?: string;
+            /** Format: int64 */
+            cache_read: number;
+            /** Format: int64 */
+            cache_write: number;
+            /**
+             * Format: int64
+             * @description Of tools, but for loading and unloading
+             */
+            calls: number;
+            /**
+             * Format: double
+             * @description In US dollars, of what has a price; not there where nothing has
+             */
+            cost?: number;
+            /**
+             * Format: date
+             * @description In UTC
+             */
+            day?: string;
+            /**
+             * Format: int64
+             * @description Calls that failed, or were not allowed
+             */
+            errors: number;
+            /**
+             * Format: int64
+             * @description Tokens that were read anew and not kept
+             */
+            input: number;
+            /**
+             * Format: int64
+             * @description Of skills
+             */
+            loads: number;
+            /** @description As vendor:name; not there for what MCP clients took, by whose models nobody knows */
+            model?: string;
+            /** @description Of the agent */
+            namespace?: string;
+            /**
+             * Format: int64
+             * @description Tokens that were written
+             */
+            output: number;
+            /** Format: int64 */
+            turns: number;
+            /**
+             * Format: int64
+             * @description Tokens of models whose price is not known, which cost has not
+             */
+            unpriced?: number;
+            /** @description An id */
+            user?: string;
+            /** @description Not there where he is gone */
+            user_name?: string;
+        };
+        Totals: {
+            by: string;
+            /** @description Days in their order, else those with most tokens first */
+            items: components["schemas"]["Total"][];
+            /** @description There are more items than are told */
+            more?: boolean;
+            /**
+             * Format: date
+             * @description The first day
+             */
+            since: string;
+            /** @description Of all items, also those that are left out */
+            total: components["schemas"]["Sum"];
         };
         UnloadedSkills: {
             /** @description The names of all that went out of force */
@@ -3281,6 +3920,7 @@ export interface operations {
                 /** @description As user:ID or group:ID */
                 namespace?: string;
                 subject?: string;
+                decision?: "allowed" | "denied" | "asked";
             };
             header?: never;
             path?: never;
@@ -3471,6 +4111,105 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "check-draft": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlacedDraft"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Checked"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "find-draft": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DraftQueries"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListedDraftFound"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "pack-draft": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Draft"];
+            };
+        };
+        responses: {
+            /** @description The package */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": string;
+                };
             };
             /** @description Error */
             default: {
@@ -4602,6 +5341,74 @@ export interface operations {
             };
         };
     };
+    "accept-operators-tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Of a server of the operator */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DefinitionsToAccept"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Accepted"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "restart-operators-server": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Of a server of the operator */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Restarted"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "test-server": {
         parameters: {
             query?: never;
@@ -4656,6 +5463,82 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListedServer"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "accept-tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                kind: "MCPServer" | "Ghost" | "Bot";
+                /** @description As in /kinds */
+                namespace: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ServerAcceptance"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Accepted"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "restart-server": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                kind: "MCPServer" | "Ghost" | "Bot";
+                /** @description As in /kinds */
+                namespace: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ServerRestart"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Restarted"];
                 };
             };
             /** @description Error */
@@ -6433,8 +7316,10 @@ export interface operations {
     "get-diff": {
         parameters: {
             query?: {
-                /** @description The number of the older version, or current; without, the one before */
+                /** @description The number of the older version, or current; none tells all that the version says of itself and asks for; without, the one before */
                 from?: string;
+                /** @description Without the lines of files other than SKILL.md, and without findings */
+                brief?: boolean;
             };
             header?: never;
             path: {
@@ -6829,6 +7714,43 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListedUsedSkill"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-usage-totals": {
+        parameters: {
+            query?: {
+                /** @description Since so many days ago */
+                days?: number;
+                by?: "day" | "model" | "user" | "agent";
+                /** @description Only conversations with agents there: default is your own, public is everybody's, else the name of a group, user:ID or group:ID */
+                namespace?: string;
+                /** @description Only those of a user: an id, or me */
+                user?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Totals"];
                 };
             };
             /** @description Error */

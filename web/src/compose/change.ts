@@ -26,7 +26,7 @@ export function setField(yaml: Yaml, text: string, id: FieldID, value: Value): s
   }
 }
 
-const isNothing = (field: FieldSpec, value: Value) => (field.kind === "flag" ? value === field.off : value.length === 0);
+const isNothing = (field: FieldSpec, value: Value) => (typeof value === "boolean" ? value === field.off : value.length === 0);
 
 class Change {
   private place: Place | undefined;

@@ -1,4 +1,11 @@
-import type { Mark } from "./code";
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Button } from "../ui";
+import { type Mark, Said } from "./code";
+import { shown } from "./shown";
+import { type Hunk, hunks, type Pair, pairs, type Row, within } from "./unified";
+import { w } from "./words";
+import "./content.css";
 
 interface DiffProps {
   /** As unified diffs are written, of one file. */
@@ -10,7 +17,135 @@ interface DiffProps {
   sides?: boolean;
 }
 
+/** So many lines are drawn at first: more at once make a page slow. */
+const first = 1500;
+
+/** Below this width, in px, two sides are too narrow to read. */
+const room = 720;
+
 /** What changed in a file. */
-export function Diff({ diff }: DiffProps) {
-  return <pre>{diff}</pre>;
+export function Diff({ diff, path, marks = [], sides }: DiffProps) {
+  const all = useMemo(() => hunks(diff), [diff]);
+  const [most, setMost] = useState(first);
+  const box = useRef<HTMLDivElement>(null);
+  const wide = useRoom(box);
+  const beside = !!sides && wide;
+  const hidden = all.reduce((n, h) => n + h.rows.length, 0) - most;
+  return (
+    <div class="content-diff" ref={box} dir="ltr">
+      {!all.length && <p class="muted small">{w().same}</p>}
+      {!!all.length && (
+        <table class={beside ? "beside" : "below"}>
+          <caption class="visually-hidden">{w().changes(path)}</caption>
+          <colgroup><col class="narrow" /><col class={beside ? "" : "narrow"} />{beside && <col class="narrow" />}<col /></colgroup>
+          {beside ? <SidesHead /> : <BelowHead />}
+          {upTo(all, most).map((h, i) => <Part key={i} hunk={h} beside={beside} marks={marks} />)}
+        </table>
+      )}
+      {hidden > 0 && <div class="rest"><Button small onClick={() => setMost(Infinity)}>{w().more(hidden)}</Button></div>}
+    </div>
+  );
+}
+
+function useRoom(box: { current: HTMLElement | null }): boolean {
+  const [wide, setWide] = useState(false);
+  useEffect(() => {
+    const watch = new ResizeObserver(([e]) => setWide(e!.contentRect.width >= room));
+    watch.observe(box.current!);
+    return () => watch.disconnect();
+  }, []);
+  return wide;
+}
+
+function upTo(all: Hunk[], most: number): Hunk[] {
+  const out: Hunk[] = [];
+  for (const h of all) {
+    if (most <= 0) break;
+    out.push({ ...h, rows: h.rows.slice(0, most) });
+    most -= h.rows.length;
+  }
+  return out;
+}
+
+const BelowHead = () => (
+  <thead class="visually-hidden">
+    <tr><th scope="col">{w().oldLine}</th><th scope="col">{w().newLine}</th><th scope="col">{w().text}</th></tr>
+  </thead>
+);
+
+const SidesHead = () => (
+  <thead class="visually-hidden">
+    <tr><th scope="col">{w().oldLine}</th><th scope="col">{w().oldText}</th><th scope="col">{w().newLine}</th><th scope="col">{w().newText}</th></tr>
+  </thead>
+);
+
+function Part({ hunk, beside, marks }: { hunk: Hunk; beside: boolean; marks: Mark[] }) {
+  const lines = pairs(hunk.rows);
+  const from = hunk.rows.find((r) => r.new)?.new ?? 1;
+  return (
+    <tbody>
+      <tr class="gap">
+        <th scope="rowgroup" colSpan={beside ? 4 : 3}>
+          {hunk.skipped > 0 ? w().skipped(hunk.skipped) : w().from(from)} {hunk.about && <code>{shown(hunk.about)}</code>}
+        </th>
+      </tr>
+      {beside ? lines.map((p, i) => <Beside key={i} pair={p} marks={marks} />) : <Below rows={hunk.rows} lines={lines} marks={marks} />}
+    </tbody>
+  );
+}
+
+function Below({ rows, lines, marks }: { rows: Row[]; lines: Pair[]; marks: Mark[] }) {
+  const of = new Map<Row, Pair>(lines.flatMap((p) => [p.left, p.right].filter((r) => r !== undefined).map((r) => [r, p] as [Row, Pair])));
+  return rows.map((r, i) => (
+    <>
+      <tr key={i} class={r.kind}>
+        <td class="n">{r.old}</td>
+        <td class="n">{r.new}</td>
+        <Text row={r} pair={of.get(r)} />
+      </tr>
+      <Marked line={r.new} marks={marks} columns={3} />
+    </>
+  ));
+}
+
+function Beside({ pair, marks }: { pair: Pair; marks: Mark[] }) {
+  const { left, right } = pair;
+  return (
+    <>
+      <tr>
+        <td class={`n ${left?.kind ?? "none"}`}>{left?.old}</td>
+        {left ? <Text row={left} pair={pair} /> : <td class="none" />}
+        <td class={`n ${right?.kind ?? "none"}`}>{right?.new}</td>
+        {right ? <Text row={right} pair={pair} /> : <td class="none" />}
+      </tr>
+      <Marked line={right?.new} marks={marks} columns={4} />
+    </>
+  );
+}
+
+const signs = { added: "+", removed: "−", same: " " } as const;
+
+/** A line with its sign, and what differs from the line it is in the place of. */
+function Text({ row, pair }: { row: Row; pair?: Pair }) {
+  return (
+    <td class={`t ${row.kind}`}>
+      <span class="sign" aria-hidden="true">{signs[row.kind]}</span>
+      {row.kind !== "same" && <span class="visually-hidden">{w()[row.kind]} </span>}
+      <code>{changed(row, pair)}</code>
+      {row.noEnd && <span class="muted small"> {w().noEnd}</span>}
+    </td>
+  );
+}
+
+function changed(row: Row, pair: Pair | undefined): ComponentChildren {
+  const both = row.kind !== "same" && pair?.left && pair.right && row.text.length < 2000 ? within(pair.left.text, pair.right.text) : undefined;
+  if (!both) return shown(row.text);
+  const to = row.kind === "added" ? both.newTo : both.oldTo;
+  const middle = row.text.slice(both.from, to);
+  return [shown(row.text.slice(0, both.from)), middle && (row.kind === "added" ? <ins>{shown(middle)}</ins> : <del>{shown(middle)}</del>), shown(row.text.slice(to))];
+}
+
+function Marked({ line, marks, columns }: { line?: number; marks: Mark[]; columns: number }) {
+  const here = line === undefined ? [] : marks.filter((m) => m.line === line);
+  return here.length ? <tr class="marks"><td colSpan={columns}>{here.map((m, i) => <Said key={i} mark={m} />)}</td></tr> : null;
 }

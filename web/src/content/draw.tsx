@@ -144,5 +144,6 @@ function picture(token: Token, set: Setting, linked: boolean): ComponentChildren
   const address = to?.to === "file" ? ours(set.file?.(to.path)) : undefined;
   if (address) return <img src={address} alt={alt} loading="lazy" />;
   const text = <><Icon name="eye" size={14} /> {w().picture(alt)}</>;
-  return to?.to === "out" && !linked ? outside(to.href, text) : <span class="content-nolink">{text}</span>;
+  if (linked) return text;
+  return to?.to === "out" ? outside(to.href, text) : <span class="content-nolink">{text}</span>;
 }

@@ -21,6 +21,11 @@ export interface Property {
   choices: Choice[];
 }
 
+/** What was written as JSON and is none: it stands for a value until it is mended, so that it is not lost or sent. */
+export class Unread {
+  constructor(readonly text: string, readonly why: string) {}
+}
+
 export const isObject = (v: unknown): v is Record<string, unknown> => typeof v === "object" && v !== null && !Array.isArray(v);
 export const text = (v: unknown): string | undefined => (typeof v === "string" ? v : undefined);
 export const number = (v: unknown): number | undefined => (typeof v === "number" ? v : undefined);
@@ -82,6 +87,7 @@ export function defaults(schema: FormSchema): Record<string, unknown> {
   const value: Record<string, unknown> = {};
   for (const p of properties(schema)) {
     if (p.schema.default !== undefined) value[p.name] = p.schema.default;
+    else if (p.kind === "boolean" && p.required) value[p.name] = false;
     else if (p.kind === "object") {
       const inner = defaults(p.schema);
       if (Object.keys(inner).length) value[p.name] = inner;
@@ -92,6 +98,8 @@ export function defaults(schema: FormSchema): Record<string, unknown> {
 
 /** What is wrong with a value, in words, by where it is ("address.city"). Nothing is there if all is right. */
 export function problems(schema: FormSchema, value: Record<string, unknown>): Record<string, string> {
+  const whole: unknown = value;
+  if (whole instanceof Unread) return { "": wf().notJson(whole.why) };
   return within(schema, value, "", 0);
 }
 
@@ -99,7 +107,8 @@ function within(schema: FormSchema, value: Record<string, unknown>, at: string, 
   const found: Record<string, string> = {};
   for (const p of properties(schema, at, depth)) {
     const v = value[p.name];
-    if (v === undefined || v === "" || (v === null && !takesNull(p.schema))) {
+    if (v instanceof Unread) found[p.path] = wf().notJson(v.why);
+    else if (v === undefined || v === "" || (v === null && !takesNull(p.schema))) {
       if (p.required && !(v === "" && p.kind === "text" && number(p.schema.minLength) === 0)) found[p.path] = wf().required;
     } else if (p.kind === "object" && isObject(v)) Object.assign(found, within(p.schema, v, p.path, depth + 1));
     else {

@@ -17,7 +17,7 @@ export function Decide({ all: { skill, version: v }, again }: { all: Loaded; aga
     done(said);
     again();
   };
-  if (!skill.can.includes("review")) return <div class="card"><p>{t.cannot}</p></div>;
+  if (!skill.can.includes("skill.review")) return <div class="card"><p>{t.cannot}</p></div>;
   return (
     <div class="card stack">
       <h2>{t.decide}</h2>

@@ -1,5 +1,16 @@
-import { Page } from "../shell/page";
+import { useLocation } from "preact-iso";
+import { Detail } from "./detail";
+import { EditServer } from "./edit";
+import { List } from "./list";
+import "./servers.css";
 
+/** All MCP servers, one of them, and the editor of those that are added here. */
 export default function Servers() {
-  return <Page title="servers">…</Page>;
+  const { path } = useLocation();
+  const [kind, namespace, thing, last] = path.split("/").slice(2).map(decodeURIComponent);
+  if (kind === "new") return <EditServer />;
+  if (kind === "MCPServer" && namespace && thing && last === "edit") return <EditServer key={path} namespace={namespace} name={thing} />;
+  if (kind === "operator" && namespace) return <Detail key={path} name={namespace} />;
+  if (kind && namespace && thing) return <Detail key={path} kind={kind} namespace={namespace} thing={thing} name={last ?? thing} />;
+  return <List />;
 }

@@ -65,15 +65,22 @@ function Parts() {
       <Router onRouteChange={() => setBroken(undefined)}>
         <Route path="/" component={Chat} />
         <Route path="/chat/*" component={Chat} />
+        <Route path="/library" component={Library} />
         <Route path="/library/*" component={Library} />
+        <Route path="/review" component={Review} />
         <Route path="/review/*" component={Review} />
+        <Route path="/compose" component={Compose} />
         <Route path="/compose/*" component={Compose} />
+        <Route path="/agents" component={Agents} />
         <Route path="/agents/*" component={Agents} />
+        <Route path="/servers" component={Servers} />
         <Route path="/servers/*" component={Servers} />
         <Route path="/asks" component={Asks} />
         <Route path="/usage" component={Usage} />
         <Route path="/audit" component={Audit} />
+        <Route path="/settings" component={Settings} />
         <Route path="/settings/*" component={Settings} />
+        <Route path="/admin" component={Admin} />
         <Route path="/admin/*" component={Admin} />
         <Route default component={Nowhere} />
       </Router>

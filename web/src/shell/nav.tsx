@@ -81,7 +81,7 @@ function Foot() {
   return (
     <div class="foot">
       {ways.value?.mode === "accounts" && me.value && (
-        <Menu label={t.account} icon="people" text={<span class="truncate">{me.value.user.display || me.value.user.name}</span>} place="start up">
+        <Menu label={`${t.account}: ${me.value.user.display || me.value.user.name}`} icon="people" text={<span class="truncate">{me.value.user.display || me.value.user.name}</span>} place="start up">
           <MenuItem href="/settings">{t.settings}</MenuItem>
           <MenuItem onClick={() => void signOut().catch(failed)}>{t.signOut}</MenuItem>
         </Menu>

@@ -18,6 +18,7 @@ const paths = {
   right: "M9 6l6 6-6 6",
   left: "M15 6l-6 6 6 6",
   up: "M6 15l6-6 6 6",
+  grid: "M4 4h7v7H4zM13 4h7v7h-7zM4 13h7v7H4zM13 13h7v7h-7z",
   menu: "M4 7h16M4 12h16M4 17h16",
   more: "M5 12h.01M12 12h.01M19 12h.01",
   search: "M10.5 4a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13zM15.5 15.5L20 20",

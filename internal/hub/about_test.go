@@ -1,0 +1,110 @@
+package hub_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/llm"
+)
+
+// The models that somebody may choose are the hub's own and those that he sees, with what
+// is known of them and nothing else.
+func TestModels(t *testing.T) {
+	n := start(t, hub.Options{First: &hub.First{Name: "root", Password: secret}, Accounts: true,
+		Price: func(model string) (llm.Price, bool) {
+			return llm.Price{Input: 3, Output: 15}, model == "anthropic:big"
+		}})
+	root := n.signIn(t, "root", secret)
+	_, ada := n.newUser(t, root, "ada")
+	_, bob := n.newUser(t, root, "bob")
+	for name, spec := range map[string]map[string]string{
+		"big":  {"vendor": "anthropic", "model": "big", "apiKey": "${{secrets.KEY}}"},
+		"near": {"vendor": "openai", "model": "small", "baseUrl": "https://models.example.com/v1"},
+	} {
+		ada.send(t, "PUT", "/api/v1/kinds/Model/default/"+name, map[string]any{"kind": "Model", "metadata": map[string]string{"name": name}, "spec": spec}).want(t, 200)
+	}
+	digest := "" // of big
+	list := func(c caller) []string {
+		t.Helper()
+		var out struct {
+			Items []struct {
+				Own               bool
+				Name, Vendor, Key string
+				Model, Namespace  string
+				Digest            string
+				Window            int
+				Price             *struct{ Input, Output float64 }
+			}
+		}
+		c.send(t, "GET", "/api/v1/models", nil).want(t, 200).into(t, &out)
+		var all []string
+		for _, m := range out.Items {
+			text := strings.Join([]string{m.Namespace, m.Name, m.Vendor, m.Model, m.Key}, " ")
+			if m.Name == "big" {
+				digest = m.Digest
+			}
+			if m.Own {
+				text = "own" + text
+			}
+			if m.Price != nil {
+				text += " priced"
+			}
+			all = append(all, text)
+		}
+		return all
+	}
+	const own = "own  demo rules operator"
+	if got, want := list(ada), []string{own, "default big anthropic big missing priced", "default near openai small none"}; !slices.Equal(got, want) {
+		t.Errorf("ada may choose %q, want %q", got, want)
+	}
+	if got := list(bob); !slices.Equal(got, []string{own}) {
+		t.Errorf("bob may choose %q", got)
+	}
+	ada.send(t, "PUT", "/api/v1/secrets/KEY", map[string]string{"value": "correct-horse"}).want(t, 204)
+	ada.send(t, "POST", "/api/v1/secrets/KEY/grants", map[string]string{"kind": "Model", "name": "big", "digest": digest}).want(t, 204)
+	if got := list(ada)[1]; got != "default big anthropic big granted priced" {
+		t.Errorf("with a key it is %q", got)
+	}
+}
+
+// A hub says what it is, and what somebody may do there.
+func TestAboutAndCan(t *testing.T) {
+	n := start(t, hub.Options{First: &hub.First{Name: "root", Password: secret}, Accounts: true, Public: "https://hub.example.com"})
+	root := n.signIn(t, "root", secret)
+	adaID, ada := n.newUser(t, root, "ada")
+	var about struct {
+		Version, Mode, URL, MCP string
+		Sandbox                 bool
+		Limits                  map[string]int
+	}
+	ada.send(t, "GET", "/api/v1/about", nil).want(t, 200).into(t, &about)
+	if about.Version != "test" || about.Mode != "accounts" || about.URL != "https://hub.example.com" || about.MCP != about.URL+"/mcp" || about.Sandbox {
+		t.Errorf("it is %+v", about)
+	}
+	if l := about.Limits; l["package"] != 10<<20 || l["package_files"] != 512 || l["package_unpacked"] != 16<<20 || l["message"] != 256<<10 || l["session_file"] != 8<<20 {
+		t.Errorf("its limits are %v", l)
+	}
+	group := must(n.DB().Groups.Create(t.Context(), store.Group{Name: "crew"}))(t)
+	can := func(c caller) string {
+		t.Helper()
+		var me struct{ Can json.RawMessage }
+		c.send(t, "GET", "/api/v1/me", nil).want(t, 200).into(t, &me)
+		return strings.ReplaceAll(string(me.Can), group.ID, "GROUP")
+	}
+	wantEqual(t, can(ada), `{"admin":false,"chat":true,"upload":["default"],"review":[],"servers":["default"],"members":[],"new_groups":false}`)
+	for role, want := range map[account.Role]string{
+		account.Developer:  `{"admin":false,"chat":true,"upload":["default","GROUP"],"review":[],"servers":["default"],"members":[],"new_groups":false}`,
+		account.Maintainer: `{"admin":false,"chat":true,"upload":["default","GROUP"],"review":["GROUP"],"servers":["default","GROUP"],"members":["GROUP"],"new_groups":false}`,
+	} {
+		if err := n.DB().Groups.SetMember(t.Context(), store.Member{GroupID: group.ID, UserID: adaID, Role: store.Role(role.String())}); err != nil {
+			t.Fatal(err)
+		}
+		wantEqual(t, can(ada), want)
+	}
+	wantEqual(t, can(root), `{"admin":true,"chat":true,"upload":["default","public"],"review":["public","*"],"servers":["default","public"],"members":["*"],"new_groups":true}`)
+}

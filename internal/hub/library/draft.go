@@ -1,0 +1,174 @@
+package library
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Draft is a skill that somebody writes, and that is not kept in the library.
+type Draft struct {
+	Files []DraftFile
+	// Of is the id of the skill that it is to be a version of, "" of a new one.
+	Of string
+}
+
+// DraftFile is a file of a draft.
+type DraftFile struct {
+	Path string
+	Data []byte
+}
+
+// draft is a draft that is looked at.
+type draft struct {
+	of       *held // nil of a new skill
+	folder   string
+	fsys     fs.FS // without what is refused
+	refusals []skill.Refusal
+}
+
+// openDraft looks at the files of a draft. One that has more or larger files than an
+// upload may have is a [*skill.RefusedError].
+func (l *Library) openDraft(ctx context.Context, p account.Principal, d Draft) (*draft, error) {
+	out := &draft{}
+	if d.Of != "" {
+		h, err := l.may(ctx, p, account.SkillRead, d.Of)
+		if err != nil {
+			return nil, err
+		}
+		out.of, out.folder = h, h.Name
+	} else if err := inPlace(p, account.SkillRead, own(p)); err != nil {
+		return nil, err
+	}
+	listed := make(skill.Manifest, len(d.Files))
+	for i, f := range d.Files {
+		listed[i] = skill.File{Path: f.Path, Size: int64(len(f.Data))}
+	}
+	out.refusals = skill.CheckFiles(listed, l.opts.Limits)
+	if slices.ContainsFunc(out.refusals, tooMuch) {
+		return nil, &skill.RefusedError{What: "skill", Refusals: slices.DeleteFunc(out.refusals, func(r skill.Refusal) bool { return !tooMuch(r) })}
+	}
+	var err error
+	out.fsys, err = draftFiles(d.Files)
+	return out, err
+}
+
+// tooMuch reports whether files are refused for how many or how large they are.
+func tooMuch(r skill.Refusal) bool {
+	return slices.Contains([]string{"too-many-entries", "file-too-large", "archive-unpacked-too-large"}, r.Code)
+}
+
+// draftFiles are files in memory as a file system, without those whose paths stand in the
+// way of each other, or are none.
+func draftFiles(files []DraftFile) (fs.FS, error) {
+	data, dirs := map[string][]byte{}, map[string]bool{}
+	var listed skill.Manifest
+	for _, f := range files {
+		if code, _ := skill.CheckPath(f.Path); code != "" || dirs[f.Path] || data[f.Path] != nil || below(f.Path, data) {
+			continue
+		}
+		for dir := path.Dir(f.Path); dir != "."; dir = path.Dir(dir) {
+			dirs[dir] = true
+		}
+		data[f.Path] = f.Data
+		if f.Data == nil {
+			data[f.Path] = []byte{}
+		}
+		listed = append(listed, skill.File{Path: f.Path, Size: int64(len(f.Data))})
+	}
+	return newTree(listed, func(f skill.File) ([]byte, error) { return data[f.Path], nil })
+}
+
+// below reports whether a path leads through a file.
+func below(p string, files map[string][]byte) bool {
+	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+		if files[dir] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// content is what an upload of the draft would keep; it fails as an upload does.
+func (d *draft) content(ctx context.Context, l *Library) (*content, error) {
+	if len(d.refusals) > 0 {
+		return nil, &skill.RefusedError{What: "skill", Refusals: d.refusals}
+	}
+	if _, err := skill.FindFile(d.fsys); err != nil { // it is not there, or is a folder
+		return nil, &skill.RefusedError{What: "skill", Refusals: []skill.Refusal{{Code: "no-skill", Message: "there is no SKILL.md in it"}}}
+	}
+	c, err := l.readContent(ctx, skill.NewBundle(d.fsys, d.folder, nil))
+	if err == nil && d.of != nil {
+		err = c.isOf(d.of)
+	}
+	return c, err
+}
+
+// readDraft is what an upload of a draft would keep.
+func (l *Library) readDraft(ctx context.Context, p account.Principal, d Draft) (*draft, *content, error) {
+	done, err := turn(ctx, l.turns)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer done()
+	opened, err := l.openDraft(ctx, p, d)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := opened.content(ctx, l)
+	return opened, c, err
+}
+
+// Packed is a draft as a package that [Library.Upload] takes.
+type Packed struct {
+	Name     string // of the skill
+	FileName string
+	Digest   string // of the files, which an upload of it has too
+	Of       string // the id of the skill that it is to be a version of
+	Data     []byte
+}
+
+// Pack makes a package of a draft. It fails as an upload of it would, but for what there
+// is already.
+func (l *Library) Pack(ctx context.Context, p account.Principal, d Draft) (*Packed, error) {
+	_, c, err := l.readDraft(ctx, p, d)
+	if err != nil {
+		return nil, fmt.Errorf("pack a draft: %w", err)
+	}
+	var out bytes.Buffer
+	if _, _, err := skill.WriteZIP(&limited{to: &out, left: l.opts.Limits.PackedBytes}, c.fsys, c.skill.Name); err != nil {
+		if errors.Is(err, errPackedLarge) {
+			err = &TooLargeError{Limit: l.opts.Limits.PackedBytes}
+		}
+		return nil, fmt.Errorf("pack a draft: %w", err)
+	}
+	if b, err := skill.OpenZIP(bytes.NewReader(out.Bytes()), int64(out.Len()), c.skill.Name+".zip", l.opts.Limits); err != nil {
+		return nil, fmt.Errorf("pack a draft: %w", err)
+	} else if err := b.Close(); err != nil {
+		return nil, err
+	}
+	return &Packed{Name: c.skill.Name, FileName: c.skill.Name + ".zip", Digest: c.manifest.Digest(), Of: d.Of, Data: out.Bytes()}, nil
+}
+
+var errPackedLarge = errors.New("the package is too large")
+
+// limited fails where more is written than may be.
+type limited struct {
+	to   io.Writer
+	left int64
+}
+
+func (w *limited) Write(p []byte) (int, error) {
+	if w.left -= int64(len(p)); w.left < 0 {
+		return 0, errPackedLarge
+	}
+	return w.to.Write(p)
+}

@@ -1,0 +1,121 @@
+package library
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Tried is the draft of a conversation, as a source for a catalog. Give it to one before
+// all others, so that it is in place of the skills of its name.
+type Tried struct {
+	Name   string
+	Digest string // of its files
+
+	l       *Library
+	p       account.Principal
+	session string
+
+	mu    sync.Mutex
+	entry *catalog.Entry // once it was read
+}
+
+var _ catalog.Watcher = (*Tried)(nil)
+
+// Tried returns the draft of a conversation of the principal.
+func (l *Library) Tried(ctx context.Context, p account.Principal, session string) (*Tried, error) {
+	s, err := l.db.Sessions.Get(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	if err := account.Check(p, account.SkillUse, account.Of(account.UserID(s.Owner))); err != nil || s.Owner != string(p.User) {
+		return nil, errors.Join(fmt.Errorf("draft of session %q: %w", session, ErrNotFound), err)
+	}
+	d, err := l.db.Drafts.Get(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	return &Tried{Name: d.Name, Digest: d.Digest, l: l, p: p, session: session}, nil
+}
+
+// Session returns the id of the conversation.
+func (t *Tried) Session() string { return t.session }
+
+// Origin returns the label of the source.
+func (t *Tried) Origin() string { return "draft" }
+
+// Scope returns the scope of the draft.
+func (t *Tried) Scope() catalog.Scope { return catalog.User }
+
+// List returns the draft, which is read the first time.
+func (t *Tried) List(ctx context.Context) (catalog.Listing, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.entry == nil {
+		b, err := t.open(ctx)
+		if err != nil {
+			return catalog.Listing{}, err
+		}
+		defer b.Close()
+		c, err := t.l.readContent(ctx, b)
+		if err != nil {
+			return catalog.Listing{}, fmt.Errorf("read the draft %q: %w", t.Name, err)
+		}
+		t.entry = placed(newDraftEntry(c.skill, c.meta), t.Origin(), t.Scope())
+	}
+	return catalog.Listing{Entries: []*catalog.Entry{t.entry}}, nil
+}
+
+// Open returns the files of the draft.
+func (t *Tried) Open(ctx context.Context, _ *catalog.Entry) (*skill.Bundle, error) {
+	return t.open(ctx)
+}
+
+func (t *Tried) open(ctx context.Context) (*skill.Bundle, error) {
+	data, err := t.l.db.Drafts.Package(ctx, t.session)
+	if isNotFound(err) {
+		return nil, fmt.Errorf("the draft %q: %w", t.Name, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, err
+	}
+	limits := t.l.opts.Limits
+	limits.AnyFolder = true
+	return skill.OpenZIP(bytes.NewReader(data), int64(len(data)), t.Name+".zip", limits)
+}
+
+// Watch waits: a draft never changes.
+func (t *Tried) Watch(ctx context.Context, _ func()) error {
+	<-ctx.Done()
+	return nil
+}
+
+// Search ranks the names of skills as [Library.Search] does, with the draft among one's
+// own.
+func (t *Tried) Search(ctx context.Context, query string, limit int) ([]string, error) {
+	listing, err := t.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	in, err := namespaces(t.p, account.SkillRead)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.l.shelf.refresh(ctx); err != nil {
+		return nil, err
+	}
+	with := t.l.shelf.tryOut(listing.Entries[0], "", []Namespace{own(t.p)})
+	found, err := t.l.findTried(ctx, t.p, with, query, in, min(max(limit, 1), maxHits))
+	names := make([]string, len(found.Hits))
+	for i, h := range found.Hits {
+		names[i] = h.Name
+	}
+	return names, err
+}

@@ -1,0 +1,74 @@
+/** A document as text, and what is on each of its lines: what the hub says of a line is shown at its field. */
+export interface Printed {
+  text: string;
+  /** Of each line the path of the value that begins there, as spec.skills[0]. */
+  paths: string[];
+}
+
+/** A value as JSON over lines, with the paths of the values. */
+export function printJSON(value: unknown): Printed {
+  const lines: string[] = [];
+  const paths: string[] = [];
+  const put = (path: string, line: string) => {
+    lines.push(line);
+    paths.push(path);
+  };
+  const write = (v: unknown, path: string, indent: string, before: string, after: string) => {
+    if (typeof v !== "object" || v === null) return put(path, before + JSON.stringify(v ?? null) + after);
+    const list = Array.isArray(v);
+    const entries: [string, unknown][] = list ? v.map((x, i) => [String(i), x]) : Object.entries(v).filter(([, x]) => x !== undefined);
+    if (!entries.length) return put(path, before + (list ? "[]" : "{}") + after);
+    put(path, before + (list ? "[" : "{"));
+    entries.forEach(([key, x], i) => {
+      const inner = indent + "  ";
+      const below = list ? `${path}[${key}]` : path ? `${path}.${key}` : key;
+      write(x, below, inner, inner + (list ? "" : JSON.stringify(key) + ": "), i < entries.length - 1 ? "," : "");
+    });
+    put(path, indent + (list ? "]" : "}") + after);
+  };
+  write(value, "", "", "", "");
+  return { text: lines.join("\n") + "\n", paths };
+}
+
+const plain = /^[A-Za-z_./@][A-Za-z0-9_./@ ()+-]*$/;
+const meant = /^(true|false|yes|no|on|off|null|y|n)$/i;
+
+/** A text as YAML writes it: plain where it cannot be taken for something else. */
+function scalar(v: unknown): string {
+  if (typeof v !== "string") return JSON.stringify(v ?? null);
+  return plain.test(v) && !meant.test(v) && v === v.trim() ? v : JSON.stringify(v);
+}
+
+/** A value as YAML, with texts of several lines as they are. */
+export function printYAML(value: unknown, indent = ""): string {
+  if (Array.isArray(value)) return value.length ? value.map((v) => item(v, indent)).join("") : indent + "[]\n";
+  if (typeof value === "object" && value !== null) {
+    const entries = Object.entries(value).filter(([, v]) => v !== undefined);
+    return entries.length ? entries.map(([k, v]) => indent + scalar(k) + ":" + below(v, indent)).join("") : indent + "{}\n";
+  }
+  return indent + scalar(value) + "\n";
+}
+
+/** What stands behind the colon of a key. */
+function below(v: unknown, indent: string): string {
+  if (typeof v === "object" && v !== null) {
+    const empty = Array.isArray(v) ? !v.length : !Object.values(v).some((x) => x !== undefined);
+    return empty ? ` ${Array.isArray(v) ? "[]" : "{}"}\n` : "\n" + printYAML(v, indent + "  ");
+  }
+  if (typeof v === "string" && asBlock(v)) {
+    const keep = v.endsWith("\n\n") || v === "\n" ? "+" : v.endsWith("\n") ? "" : "-";
+    const lines = v.replace(/\n$/, "").split("\n");
+    return ` |${keep}\n` + lines.map((l) => (l ? indent + "  " + l : "") + "\n").join("");
+  }
+  return ` ${scalar(v)}\n`;
+}
+
+/** Whether a text can stand as a block: several lines, and nothing that only an escape keeps as it is. */
+const asBlock = (v: string) => v.includes("\n") && !/[\r\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\ufeff]/.test(v) && !/^\s/.test(v);
+
+function item(v: unknown, indent: string): string {
+  if (typeof v === "object" && v !== null && !Array.isArray(v) && Object.values(v).some((x) => x !== undefined)) {
+    return indent + "- " + printYAML(v, indent + "  ").slice(indent.length + 2);
+  }
+  return indent + "-" + below(v, indent);
+}

@@ -1,0 +1,34 @@
+import { personId } from "../account/people";
+import { api, got, type Schema } from "../api/client";
+
+export type Decision = Schema["Record"]["decision"];
+
+/** What records are asked for, as it stands in the address; actor is a name. */
+export interface Filter {
+  actor?: string;
+  action?: string;
+  namespace?: string;
+  subject?: string;
+  decision?: Decision;
+}
+
+const decisions: Decision[] = ["allowed", "denied", "asked"];
+
+/** The filter of an address. */
+export function filterOf(query: Record<string, string>): Filter {
+  const decision = decisions.find((d) => d === query.decision);
+  return { actor: query.actor || undefined, action: query.action || undefined, namespace: query.namespace || undefined, subject: query.subject || undefined, decision };
+}
+
+/** The address of a filter. */
+export function addressOf(filter: Filter): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(filter)) if (value) query.set(name, value);
+  return query.size ? `/audit?${query}` : "/audit";
+}
+
+/** A page of records. Somebody is written by name, and asked for by id. */
+export async function records(filter: Filter, after: string | undefined, signal: AbortSignal) {
+  const actor = filter.actor && (await personId(filter.actor));
+  return got(api.GET("/api/v1/audit", { params: { query: { ...filter, actor, after, limit: 50 } }, signal }));
+}

@@ -1,0 +1,25 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { Icon } from "../ui";
+
+interface FoldProps {
+  line: ComponentChildren;
+  /** Drawn when it is opened. */
+  children: () => ComponentChildren;
+  class?: string;
+  open?: boolean;
+}
+
+/** A line that opens to more. What is in it is drawn when it is opened, as most never are. */
+export function Fold({ line, children, class: more = "", open: first = false }: FoldProps) {
+  const [open, setOpen] = useState(first);
+  return (
+    <details class={`chat-fold ${more}`} open={open} onToggle={(e) => setOpen(e.currentTarget.open)}>
+      <summary>
+        <span class="chevron"><Icon name="right" size={14} /></span>
+        {line}
+      </summary>
+      {open && <div class="chat-inside stack tight">{children()}</div>}
+    </details>
+  );
+}

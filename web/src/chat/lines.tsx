@@ -1,0 +1,64 @@
+import { Code } from "../content";
+import { Icon, type IconName } from "../ui";
+import { Fold } from "./fold";
+import { useFrom } from "./inforce";
+import type { Line, Loaded, Short, Unloaded } from "./transcript";
+import { w } from "./words";
+
+/** A skill that came into force, and what the model got of it. */
+export function LoadedLine({ item }: { item: Loaded }) {
+  const t = w();
+  const l = item.load;
+  const from = useFrom()(l.skill);
+  return (
+    <Fold
+      class="quiet"
+      line={
+        <span class="words">
+          <Icon name="library" size={14} /> {t.loaded} <strong>{l.title || l.skill.name}</strong> {from && t.from(from)}{from ? ", " : "– "}{t.tokens(l.tokens)}
+          {l.for && <>, {t.neededBy(l.for)}</>}
+        </span>
+      }
+    >
+      {() => (
+        <>
+          <dl class="facts">
+            {l.version && <><dt>{t.version}</dt><dd>{l.version}</dd></>}
+            {!!l.tools?.length && <><dt>{t.tools}</dt><dd>{l.tools.join(", ")}</dd></>}
+            <dt>{t.digest}</dt><dd class="mono">{l.digest}</dd>
+          </dl>
+          <p class="chat-label">{t.instructions}</p>
+          <Code text={l.text} language="markdown" height="20rem" wrap label={t.instructions} />
+        </>
+      )}
+    </Fold>
+  );
+}
+
+/** A skill that is not in force any more. */
+export const UnloadedLine = ({ item }: { item: Unloaded }) => <Quiet icon="library">{w().unloaded(item.name, item.reason)}</Quiet>;
+
+/** Something about the conversation itself. */
+export function AboutLine({ item }: { item: Line }) {
+  const t = w();
+  if (item.type === "notice") return <div class="note warn chat-notice">{item.text}</div>;
+  if (item.type === "resumed") return <Quiet icon="again">{t.resumed}</Quiet>;
+  if (item.type === "updated") return <Quiet icon="info">{t.updated(item.text)}</Quiet>;
+  return <Fold class="quiet" line={<span class="words"><Icon name="info" size={14} /> {t.toldModel}</span>}>{() => <Code text={item.text} wrap height="16rem" />}</Fold>;
+}
+
+/** Where what was said before was put in short. */
+export function CompactedLine({ item }: { item: Short }) {
+  const t = w();
+  return (
+    <div class="chat-compacted">
+      <Fold class="quiet" line={<span class="words">{t.compacted}</span>}>
+        {() => <><p class="chat-label">{t.compactedText}</p><Code text={item.text} language="markdown" wrap height="20rem" /></>}
+      </Fold>
+    </div>
+  );
+}
+
+export function Quiet({ icon, children }: { icon: IconName; children: preact.ComponentChildren }) {
+  return <p class="chat-quiet"><Icon name={icon} size={14} /> <span>{children}</span></p>;
+}

@@ -1,0 +1,37 @@
+/** What keeps a draft from being found first. */
+export interface Advice {
+  /** Words of the request that the draft says nowhere. */
+  missing: string[];
+  /** Those of them that the skill before it says. */
+  elsewhere: string[];
+}
+
+const dull = new Set(
+  ("a an and are as at be by can could do does for from give have how i in into is it its me make my need of on or please should some than that the their them there this to up use using want was we what when where which who will with would you your " +
+    "的 了 是 在 我 我们 你 您 请 把 被 给 和 与 或 一个 一下 一份 这 这个 那 那个 帮 帮我 要 想 想要 需要 可以 如何 怎么 什么 吗 呢 吧 为 对 从 到 里 中 上 下 个 有").split(" "),
+);
+
+/** The words of a text that carry what it is about. */
+export function wordsOf(text: string): string[] {
+  const lower = text.toLowerCase();
+  const found = "Segmenter" in Intl
+    ? [...new Intl.Segmenter(undefined, { granularity: "word" }).segment(lower)].filter((s) => s.isWordLike).map((s) => s.segment)
+    : lower.match(/[\p{L}\p{N}]+/gu) ?? [];
+  return [...new Set(found.filter((w) => !dull.has(w) && (w.length > 1 || /\p{Script=Han}|\p{N}/u.test(w))))];
+}
+
+/** A word without its usual English endings, as searches compare them. */
+const stem = (word: string) => (word.length > 4 ? word.replace(/(ies|ing|ed|es|s|ly|e|y)$/, "") : word.replace(/s$/, ""));
+
+const says = (text: string) => {
+  const all = new Set(wordsOf(text.replaceAll("-", " ")).map(stem));
+  const lower = text.toLowerCase();
+  return (word: string) => all.has(stem(word)) || (/\p{Script=Han}/u.test(word) && lower.includes(word));
+};
+
+/** What a request asks for that a draft does not say, by what a search looks at. */
+export function adviceOn(request: string, draft: string, first: string | undefined): Advice {
+  const inDraft = says(draft), inFirst = says(first ?? "");
+  const missing = wordsOf(request).filter((word) => !inDraft(word));
+  return { missing, elsewhere: missing.filter(inFirst) };
+}

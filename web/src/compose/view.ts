@@ -1,0 +1,51 @@
+import { useLocation } from "preact-iso";
+import { useEffect, useState } from "preact/hooks";
+import { skillFile } from "./files";
+
+export type Pane = "fields" | "files" | "check" | "find" | "text";
+
+const panes: Pane[] = ["fields", "files", "check", "find", "text"];
+
+/** What is looked at, as the address has it: a part of the skill, and a file in the editor. */
+export interface View {
+  pane: Pane;
+  file: string;
+  /** Whether the editor has a place of its own beside the other parts. */
+  wide: boolean;
+  show: (what: { pane?: Pane; file?: string }) => void;
+  /** Opens a file at a line. */
+  goTo: (file: string, line: number) => void;
+  /** The line that is to be shown; another n is another wish to see it. */
+  line?: { file: string; at: number; n: number };
+}
+
+export function useView(): View {
+  const { path, query, route } = useLocation();
+  const wide = useWide();
+  const asked = panes.find((p) => p === query.pane) ?? "fields";
+  const show = (what: { pane?: Pane; file?: string }) => {
+    const next = new URLSearchParams(location.search);
+    if (what.pane) next.set("pane", what.pane);
+    if (what.file) next.set("file", what.file);
+    route(`${path}?${next}`, true);
+  };
+  const [line, setLine] = useState<View["line"]>();
+  const goTo = (file: string, at: number) => {
+    show(wide ? { file } : { file, pane: "text" });
+    setLine((was) => ({ file, at, n: (was?.n ?? 0) + 1 }));
+  };
+  return { goTo, line, pane: wide && asked === "text" ? "fields" : asked, file: query.file || skillFile, wide, show };
+}
+
+const roomy = matchMedia("(min-width: 64rem)");
+
+/** Whether there is room for two columns. */
+function useWide(): boolean {
+  const [wide, setWide] = useState(roomy.matches);
+  useEffect(() => {
+    const change = () => setWide(roomy.matches);
+    roomy.addEventListener("change", change);
+    return () => roomy.removeEventListener("change", change);
+  }, []);
+  return wide;
+}

@@ -1,0 +1,77 @@
+import DOMPurify from "dompurify";
+import mermaid from "mermaid";
+import { dark } from "../shell/theme";
+import { way } from "./links";
+import { wm } from "./mermaid-words";
+import { paint } from "./paint";
+import { placeIn } from "./place";
+
+/** What came of drawing a diagram. */
+export type Drawn = { svg: string; kind: string } | { message: string; line?: number; column?: number };
+
+/** A larger source would hold up the page; the same bound is given to Mermaid. */
+const mostText = 50_000;
+const mostEdges = 500;
+const longest = 10_000;
+
+/** Draws a diagram by Mermaid in its strict mode; a mistake in it is an answer with its place. */
+export async function drawDiagram(source: string): Promise<Drawn> {
+  if (!source.trim()) return { message: wm().empty };
+  if (source.length > mostText) return { message: wm().large(source.length, mostText) };
+  const box = document.createElement("div");
+  box.className = "content-drawing";
+  box.ariaHidden = "true";
+  document.body.append(box);
+  let timer = 0;
+  try {
+    settle();
+    const late = new Promise<never>((_, no) => (timer = window.setTimeout(() => no(new Error(wm().slow(longest / 1000))), longest)));
+    const { svg, diagramType } = await Promise.race([mermaid.render(`diagram-${++drawn}`, source, box), late]);
+    return { svg: clean(svg), kind: diagramType };
+  } catch (error) {
+    return placeIn(source, error);
+  } finally {
+    clearTimeout(timer);
+    box.remove();
+  }
+}
+
+let drawn = 0;
+
+/** Sets Mermaid up for the page. What the text of a diagram says of these settings is not heard. */
+function settle() {
+  const colours = paint();
+  mermaid.initialize({
+    startOnLoad: false, securityLevel: "strict", suppressErrorRendering: true, maxTextSize: mostText, maxEdges: mostEdges, htmlLabels: false, logLevel: "fatal",
+    secure: ["secure", "securityLevel", "startOnLoad", "maxTextSize", "suppressErrorRendering", "maxEdges", "htmlLabels", "themeCSS", "fontFamily", "altFontFamily", "dompurifyConfig", "logLevel", "arrowMarkerAbsolute"],
+    flowchart: { htmlLabels: false }, class: { htmlLabels: false }, journey: { textPlacement: "tspan" },
+    themeCSS: `text.journey-section, text.task { fill: ${colours.textColor}; } .mindmap-node > circle ~ .label text { text-anchor: middle; }`, // these are written for labels of HTML
+    theme: "base", darkMode: dark.value, fontFamily: colours.fontFamily, themeVariables: colours,
+  });
+}
+
+const purify = DOMPurify(window);
+purify.addHook("afterSanitizeAttributes", (node) => {
+  for (const { name, value } of [...node.attributes]) if (/url\(\s*(?!["']?#)/i.test(value)) node.removeAttribute(name);
+  if (node.localName === "style") node.textContent = (node.textContent ?? "").replace(/@import[^;]*;?/gi, "").replace(/url\(\s*(?!["']?#)[^)]*\)/gi, "none");
+  for (const name of ["href", "xlink:href"]) {
+    const to = node.getAttribute(name);
+    if (to === null || (to.startsWith("#") && node.localName !== "a")) continue;
+    const out = node.localName === "a" ? way(to) : undefined;
+    if (out?.to !== "out") node.removeAttribute(name);
+    else {
+      node.setAttribute(name, out.href);
+      node.setAttribute("target", "_blank");
+      node.setAttribute("rel", "noopener noreferrer nofollow");
+    }
+  }
+});
+
+/** A drawing without scripts, HTML, or anything from elsewhere, as a file of its own would have it. */
+function clean(svg: string): string {
+  const body = purify.sanitize(svg, { USE_PROFILES: { svg: true, svgFilters: true }, ADD_ATTR: ["target"], FORBID_TAGS: ["foreignobject", "image", "feimage"], RETURN_DOM: true }) as HTMLElement;
+  const root = body.querySelector("svg");
+  if (!root) throw new Error(wm().nothing);
+  root.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  return new XMLSerializer().serializeToString(root);
+}

@@ -1,0 +1,43 @@
+import { api, got, refusal, useAsked, type Asked, type Schema } from "../api/client";
+import { fileOf } from "./address";
+
+/** The files of a version. */
+export function useManifest(skill: string, version: number): Asked<Schema["Manifest"]> {
+  return useAsked((signal) => got(api.GET("/api/v1/skills/{skill}/versions/{version}/manifest", { signal, params: { path: { skill, version: String(version) } } })), [skill, version]);
+}
+
+/** All that a version says of itself and asks for. */
+export function useStated(skill: string, version: number): Asked<Schema["SkillDiff"]> {
+  return useAsked((signal) => stated(skill, version, signal), [skill, version]);
+}
+
+export const stated = (skill: string, version: number, signal: AbortSignal) =>
+  got(api.GET("/api/v1/skills/{skill}/versions/{version}/diff", { signal, params: { path: { skill, version: String(version) }, query: { from: "none", brief: true } } }));
+
+/** What a file has in it. */
+export type Content = { text: string } | { picture: string } | { other: string };
+
+const pictures = /\.(png|jpe?g|gif|webp)$/i;
+const mostText = 2_000_000;
+
+/** A file of a version: its text, or the address of what is no text. */
+export function useFile(skill: string, version: number, file: { path: string; size: number } | undefined): Asked<Content | undefined> {
+  return useAsked(async (signal) => {
+    if (!file) return undefined;
+    const address = fileOf(skill, version, file.path);
+    if (pictures.test(file.path)) return { picture: address };
+    if (file.size > mostText) return { other: address };
+    const answer = await fetch(address, { signal });
+    if (!answer.ok) throw refusal(answer.status, await answer.json().catch(() => undefined));
+    return answer.headers.get("Content-Type")?.startsWith("text/plain") ? { text: await answer.text() } : { other: address };
+  }, [skill, version, file?.path]);
+}
+
+/** The file that makes the skill one, in whatever spelling. */
+export const mainFile = (files: Schema["ManifestFile"][]) => files.find((f) => f.path === "SKILL.md") ?? files.find((f) => /^skill\.md$/i.test(f.path));
+
+/** The instructions of a SKILL.md, without what stands between the fences at its head. */
+export function instructions(text: string): string {
+  const head = /^\uFEFF?---[ \t]*\r?\n(?:.*\r?\n)*?---[ \t]*(?:\r?\n|$)/.exec(text);
+  return head ? text.slice(head[0].length) : text;
+}

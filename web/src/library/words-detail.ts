@@ -1,0 +1,138 @@
+import { count, plural, words } from "../words";
+
+const tabs = (read: string, files: string, versions: string, findings: string, use: string, connect: string) => ({ read, files, versions, findings, use, connect });
+
+export const d = words(
+  {
+    waiting: "Getting the skill", views: "About the skill", noRead: "You may not read this skill.",
+    tabs: tabs("Read", "Files", "Versions", "Findings", "Use", "Connect"), filesTab: (n: number) => `Files (${n})`, findingsTab: (n: number) => `Findings (${n})`,
+    useInChat: "Use in a chat", edit: "Edit", download: "Download", more: "More",
+    version: (n: number, label?: string) => (label ? `Version ${n} (${label})` : `Version ${n}`), pinned: "Pinned", current: "Current",
+    older: (n: string) => `You are looking at version ${n}, which is not the one in use.`, toCurrent: "To the current version",
+    // menu
+    newVersion: "Upload a new version", update: "Update from its source", pin: "Pin: no updates", unpin: "Unpin: let updates in", pinnedNow: "Pinned. Updates leave it as it is.", unpinnedNow: "Unpinned. Updates take it along.",
+    makeDefault: "Make it a default", publish: "Publish to", hide: "Hide", unhide: "Show again", delete: "Delete", hiddenNow: "Hidden. Lists and search leave it out.", shownNow: "It is in lists again.",
+    stillUsed: (n: number) => `${plural(n, "thing")} that already ${n === 1 ? "uses" : "use"} it ${n === 1 ? "goes" : "go"} on.`,
+    close: "Close", cancel: "Cancel",
+    // publish
+    publishTitle: "Where the skill is seen", publishText: "Whoever belongs to a group finds what is published there. The skill stays yours to change.", home: "at home here",
+    withdraw: "Withdraw", withdrawFrom: (n: string) => `Withdraw from ${n}`, publishHere: "Publish", publishTo: (n: string) => `Publish to ${n}`, mayNot: "you may not add skills there", noGroups: "There is nowhere else to publish it: groups are made by administrators.",
+    losing: (n: string) => `If it leaves ${n}, these lose it:`, withdrawAnyway: "Withdraw all the same",
+    // references
+    kinds: { Skill: "Skill", Ghost: "Agent", Bot: "Bot", Team: "Team", Default: "Default of", Listing: "Published to", MCPServer: "Server", Model: "Model" },
+    noReferences: "Nothing refers to it.", oneVersion: "(one version of it)", others: (n: number) => `and ${plural(n, "other thing")} that you may not see`, moreReferences: "There are more.",
+    // defaults
+    defaultsTitle: "Begin conversations with it", defaultsText: "Conversations of these people have a default skill from the start, without asking for it.",
+    noDefault: "Take out", noDefaultFor: (n: string) => `Take it out of the defaults: ${n}`, makeDefaultNow: "Make default", defaultFor: (n: string) => `Make it a default: ${n}`,
+    preload: "Load it from the start", preloadHint: "Its instructions are in each conversation at once. Without, the model is told of it and loads it when it needs it.",
+    // delete
+    deleteTitle: (n: string) => `Delete ${n}?`, deleteText: "The skill goes with all its versions. That cannot be taken back. To have it out of sight only, hide it.", deleteUsed: "These use it, and would lose it:", deleteFree: "Nothing refers to it.",
+    deleteAll: "Take it out of these, and delete it", deleteNow: "Delete the skill", deleted: (n: string) => `${n} is deleted.`, waitingReferences: "Looking for what uses it",
+    // update
+    updateTitle: "What is new at its source", waitingPlace: "Looking at its source", upToDate: "It is as it is at its source.", takeUpdate: "Take the new version", updatePinned: "It is pinned: unpin it before you update it.",
+    updated: (n: number) => `Updated to version ${n}.`, notUpdated: (why: string) => `Not updated: ${why}`,
+    // read
+    waitingFile: "Getting the file", about: "About it", noText: "This file is no text that can be shown. Download it to look at it.", noInstructions: "There are no instructions below its fields.",
+    fields: {
+      name: "Name", description: "Description", version: "Version", license: "Licence", compatibility: "Works with", "allowed-tools": "Tools allowed without asking", displayName: "Title", author: "Author", category: "Category", tags: "Tags",
+      bindShells: "For", dependencies: "Needs", model: "Model", "argument-hint": "Takes", when_to_use: "When to use it", preload: "Loaded from the start", "disable-model-invocation": "Loaded by people only", "user-invocable": "May be called by people", tools: "Tools", provider: "Provider", mcpServers: "MCP servers", config: "Settings",
+    },
+    size: "Size", sizeOf: (bytes: string, files: number, scripts: number) => `${bytes} in ${plural(files, "file")}${scripts ? `, ${plural(scripts, "script")}` : ""}`,
+    cost: "Cost", uploaded: "Added", source: "Source", reviewed: "Review", reviewedBy: (state: string, who: string) => `${state} by ${who}`, digest: "Digest", unusual: "Its SKILL.md has something to mend",
+    // rating
+    rate: "Rate it", rateFirst: "Rate it", rateTitle: "What do you think of it?", stars: "Stars", nStars: (n: number) => `${n} of 5 stars`, why: "Why", whyHint: "Helps others to choose. They see it with your name.",
+    saveRating: "Save the rating", unrate: "Take it back", ratedNow: "Your rating is saved.", unrated: "Your rating is taken back.",
+    // files
+    files: "Files", waitingFiles: "Getting the files", noFile: (p: string) => `There is no file ${p} in this version.`, script: "script", scriptHint: "It can be run, once a reviewer has approved the version",
+    rendered: "Rendered", asText: "As text", raw: "Raw", emptyFile: "The file is empty.",
+    // versions
+    waitingVersions: "Getting the versions", versionHead: "Version", state: "State", nFiles: (n: number) => plural(n, "file"), note: (who: string, text: string) => (who ? `${who}: ${text}` : text), moreOf: (n: number) => `More about version ${n}`,
+    look: "Look at it", compareBefore: "Compare with the one before", compareCurrent: "Compare with the current one", review: "Review its code", makeCurrent: "Make it the current one", madeCurrent: (n: number) => `Version ${n} is the current one.`,
+    deleteVersion: "Delete this version", deleteVersionTitle: (n: number) => `Delete version ${n}?`, deleteVersionText: "Its files go where no other version has them. That cannot be taken back.", versionDeleted: (n: number) => `Version ${n} is deleted.`,
+    compare: "Compare", compareFrom: "From", compareTo: "to", waitingDiff: "Comparing the versions",
+    // compare
+    same: "Both have the same files.", changed: (files: number, same: number, found: number, gone: number) => `${plural(files, "file")} ${files === 1 ? "differs" : "differ"}, ${count(same)} ${same === 1 ? "is" : "are"} the same. A scan finds ${found ? plural(found, "new thing") : "nothing new"}${gone ? `; ${count(gone)} ${gone === 1 ? "is" : "are"} gone` : ""}.`,
+    asksMore: "It asks for more", asksMoreText: "Look at this before you take it.", asksLess: "It asks for less", asksSame: "It asks for nothing more, and nothing less.", fieldsChanged: "What it says of itself", field: "Field", before: "Before", after: "After", nothing: "nothing", filesChanged: "Files",
+    changes: { added: "added", removed: "removed", changed: "changed", renamed: "renamed", mode: "mode" }, lines: (a: number, r: number) => `+${count(a)} −${count(r)}`, noLines: "No lines to show.", foundNew: (n: number) => plural(n, "new finding"),
+    asks: {
+      scripts: "Scripts", provider: "Code that offers tools", network: "Network", secret: "Secrets", inject: "Secrets sent to hosts", workspace: "Files", limit: "Limits", isolation: "Isolation", server: "MCP servers", variable: "Values for servers", tool: "Tools without asking", package: "Packages", needs: "Other skills", model: "Another model",
+    },
+    asked: { scripts: "runs scripts", provider: "runs code that offers tools", workspace: "writes in the folder that agents work in" }, became: (a: string, b: string) => `from ${a} to ${b}`,
+    // findings
+    waitingScan: "Getting the findings", scanCut: "The scan did not get to everything, so there may be more.", noFindings: "The scan found nothing", noFindingsText: (n: number) => `It looked at ${plural(n, "file")}. That is no proof: look at scripts before you approve them.`,
+    severities: { high: "High", medium: "Medium", low: "Low", info: "Note" }, severityTexts: { high: "look at these before anything of the skill runs", medium: "may be right for what it does: see why it is there", low: "seldom a danger", info: "good to know" },
+    foundIn: (n: number, files: number) => `${plural(n, "finding")} in ${plural(files, "file")}.`, times: (n: number) => (n === 1 ? "once" : `${count(n)} times`), advice: "A finding is advice: a pattern that is worth a look, not a verdict. Good skills have some, and a bad one may have none.", places: (n: number) => plural(n, "place"), line: (n: number) => `Line ${n}`,
+    // use
+    noUsage: "You may not see how much this skill is used.", usage: "Use by day", since: "Period", lastDays: (n: number) => (n === 365 ? "last year" : `last ${n} days`), waitingUsage: "Getting the use", notUsed: (n: number) => `Nobody has used it in the last ${n} days. It counts from its first load in a conversation, or by an MCP client.`,
+    loads: "Loads", calls: "Calls", errors: "Errors", tokensSpent: "Tokens", chart: (n: number, most: number) => `Loads and calls on each of ${n} days, ${count(most)} on the busiest`, onDay: (day: string, l: number, c: number) => `${day}: ${plural(l, "load")}, ${plural(c, "call")}`, today: "today", asTable: "As a table", day: "Day",
+    usedBy: "Who uses it", usedByText: "What would lose it if it were deleted.", ratings: "Ratings", noRatings: "Nobody has rated it. Be the first, beside its title.", noRatingsOwn: "Nobody has rated it. Its owner cannot.",
+    // connect
+    waitingAsks: "Looking at what it asks for", costText: "Of the room that a model has, about.", costLine: "Tokens in every conversation, to tell of it", costBody: "Tokens once it is loaded", notTold: "models are not told of it",
+    asksFor: "What it asks for", asksForText: "What it gets is decided by people and policy, not by the skill.", asksNothing: "Nothing but to be read.",
+    brings: "What it brings", bringsText: "Servers and tools that are there while it is loaded.", server: "server", tool: "tool", variable: (n: string) => `gets ${n}`,
+    needs: "Other skills", needsText: "What it needs, and what needs it, as names are found for you.", waitingNeeds: "Following what it needs", needsNothing: "It needs no other skill, and none needs it.", needsWord: "needs", notThere: (n: string) => `${n} (not there)`,
+    clients: "In other programs", clientsText: "The hub is one MCP server with all skills that you may use, this one among them.", otherClient: "Others (JSON)", pasteInto: (file: string) => `Put this into ${file}:`,
+    clientHints: { "claude-code": "Run this in a terminal:", "claude-desktop": "Paste this address under Settings, Connectors, Add custom connector:", json: "Clients that are configured by JSON take this:", cursor: "", vscode: "", codex: "", gemini: "" },
+    desktopToken: "Claude Desktop has no place for a token of your own. Get the skill as files, as below, and run: loadout connect claude-desktop", tokenVariable: "Set the variable LOADOUT_TOKEN to a token with the scope mcp.", tokenHint: "In place of TOKEN write a token with the scope mcp.", makeToken: "Make a token", thenSay: (n: string) => `Then ask your agent to use the skill ${n}.`,
+    asFiles: "As files on your machine", asFilesText: "Keeps a copy that works without the hub, known byte by byte.", addToken: (host: string) => `The hub asks who you are: run loadout secret set HUB_TOKEN with a token of the scope read, and set LOADOUT_SOURCES_TOKENS=${host}=HUB_TOKEN.`,
+  },
+  {
+    waiting: "正在获取技能", views: "关于此技能", noRead: "您无权查看此技能的内容。",
+    tabs: tabs("阅读", "文件", "版本", "扫描结果", "使用情况", "连接"), filesTab: (n: number) => `文件（${n}）`, findingsTab: (n: number) => `扫描结果（${n}）`,
+    useInChat: "在对话中使用", edit: "编辑", download: "下载", more: "更多",
+    version: (n: number, label?: string) => (label ? `第 ${n} 版（${label}）` : `第 ${n} 版`), pinned: "已固定", current: "当前",
+    older: (n: string) => `您正在查看第 ${n} 版，它不是当前使用的版本。`, toCurrent: "查看当前版本",
+    newVersion: "上传新版本", update: "从来源更新", pin: "固定：不再更新", unpin: "取消固定：允许更新", pinnedNow: "已固定，更新不会改动它。", unpinnedNow: "已取消固定，更新会包含它。",
+    makeDefault: "设为默认", publish: "发布到", hide: "隐藏", unhide: "重新显示", delete: "删除", hiddenNow: "已隐藏，列表和搜索中不再出现。", shownNow: "已重新出现在列表中。",
+    stillUsed: (n: number) => `已在使用它的 ${count(n)} 处不受影响。`,
+    close: "关闭", cancel: "取消",
+    publishTitle: "谁能看到此技能", publishText: "群组成员能找到发布到该群组的技能。技能仍由您修改。", home: "所在位置",
+    withdraw: "撤回", withdrawFrom: (n: string) => `从${n}撤回`, publishHere: "发布", publishTo: (n: string) => `发布到${n}`, mayNot: "您无权在此添加技能", noGroups: "没有其他可发布的地方：群组由管理员创建。",
+    losing: (n: string) => `从${n}撤回后，以下内容将失去它：`, withdrawAnyway: "仍然撤回",
+    kinds: { Skill: "技能", Ghost: "智能体", Bot: "机器人", Team: "团队", Default: "默认技能", Listing: "发布到", MCPServer: "服务器", Model: "模型" },
+    noReferences: "没有内容引用它。", oneVersion: "（其中一个版本）", others: (n: number) => `以及您无权查看的 ${count(n)} 项`, moreReferences: "还有更多。",
+    defaultsTitle: "对话开始时即带有它", defaultsText: "这些人的对话从一开始就带有默认技能，无需另行请求。",
+    noDefault: "移除", noDefaultFor: (n: string) => `从默认中移除：${n}`, makeDefaultNow: "设为默认", defaultFor: (n: string) => `设为默认：${n}`,
+    preload: "一开始就加载", preloadHint: "每次对话立即包含其说明。否则模型只知道它，需要时再加载。",
+    deleteTitle: (n: string) => `删除 ${n}？`, deleteText: "技能及其所有版本都将删除，无法恢复。如果只是不想看到它，可以隐藏。", deleteUsed: "以下内容正在使用它，将失去它：", deleteFree: "没有内容引用它。",
+    deleteAll: "从以上内容移除并删除", deleteNow: "删除技能", deleted: (n: string) => `${n} 已删除。`, waitingReferences: "正在查找使用它的内容",
+    updateTitle: "来源的新内容", waitingPlace: "正在查看来源", upToDate: "它与来源一致。", takeUpdate: "采用新版本", updatePinned: "它已固定：请先取消固定再更新。",
+    updated: (n: number) => `已更新到第 ${n} 版。`, notUpdated: (why: string) => `未更新：${why}`,
+    waitingFile: "正在获取文件", about: "基本信息", noText: "此文件不是可显示的文本，请下载查看。", noInstructions: "字段之下没有说明。",
+    fields: {
+      name: "名称", description: "描述", version: "版本", license: "许可证", compatibility: "适用环境", "allowed-tools": "免询问的工具", displayName: "标题", author: "作者", category: "类别", tags: "标签",
+      bindShells: "适用于", dependencies: "依赖", model: "模型", "argument-hint": "参数", when_to_use: "使用时机", preload: "一开始就加载", "disable-model-invocation": "仅由人加载", "user-invocable": "可由人调用", tools: "工具", provider: "提供者", mcpServers: "MCP 服务器", config: "设置",
+    },
+    size: "大小", sizeOf: (bytes: string, files: number, scripts: number) => `${bytes}，${count(files)} 个文件${scripts ? `，${count(scripts)} 个脚本` : ""}`,
+    cost: "开销", uploaded: "添加", source: "来源", reviewed: "审核", reviewedBy: (state: string, who: string) => `${state}，${who}`, digest: "摘要", unusual: "其 SKILL.md 有待修正之处",
+    rate: "评分", rateFirst: "评分", rateTitle: "您觉得它怎么样？", stars: "星级", nStars: (n: number) => `${n} 星（满分 5 星）`, why: "理由", whyHint: "帮助他人选择。他们会看到您的名字。",
+    saveRating: "保存评分", unrate: "撤回", ratedNow: "评分已保存。", unrated: "评分已撤回。",
+    files: "文件", waitingFiles: "正在获取文件", noFile: (p: string) => `此版本中没有文件 ${p}。`, script: "脚本", scriptHint: "版本经审核批准后可以运行",
+    rendered: "渲染", asText: "文本", raw: "原始文件", emptyFile: "文件为空。",
+    waitingVersions: "正在获取版本", versionHead: "版本", state: "状态", nFiles: (n: number) => `${count(n)} 个文件`, note: (who: string, text: string) => (who ? `${who}：${text}` : text), moreOf: (n: number) => `第 ${n} 版的更多操作`,
+    look: "查看", compareBefore: "与前一版比较", compareCurrent: "与当前版比较", review: "审核代码", makeCurrent: "设为当前版本", madeCurrent: (n: number) => `第 ${n} 版现为当前版本。`,
+    deleteVersion: "删除此版本", deleteVersionTitle: (n: number) => `删除第 ${n} 版？`, deleteVersionText: "其他版本没有的文件将一并删除，无法恢复。", versionDeleted: (n: number) => `第 ${n} 版已删除。`,
+    compare: "比较", compareFrom: "从", compareTo: "到", waitingDiff: "正在比较版本",
+    same: "两者的文件相同。", changed: (files: number, same: number, found: number, gone: number) => `${count(files)} 个文件不同，${count(same)} 个相同。扫描${found ? `新发现 ${count(found)} 处` : "没有新发现"}${gone ? `，${count(gone)} 处已消失` : ""}。`,
+    asksMore: "它要求更多", asksMoreText: "采用前请先查看。", asksLess: "它要求更少", asksSame: "它的要求没有增减。", fieldsChanged: "自述的变化", field: "字段", before: "之前", after: "之后", nothing: "无", filesChanged: "文件",
+    changes: { added: "新增", removed: "删除", changed: "更改", renamed: "重命名", mode: "权限" }, lines: (a: number, r: number) => `+${count(a)} −${count(r)}`, noLines: "没有可显示的行。", foundNew: (n: number) => `${count(n)} 处新发现`,
+    asks: {
+      scripts: "脚本", provider: "提供工具的代码", network: "网络", secret: "机密", inject: "发送到主机的机密", workspace: "文件", limit: "限制", isolation: "隔离", server: "MCP 服务器", variable: "给服务器的值", tool: "免询问的工具", package: "软件包", needs: "其他技能", model: "其他模型",
+    },
+    asked: { scripts: "运行脚本", provider: "运行提供工具的代码", workspace: "写入智能体的工作文件夹" }, became: (a: string, b: string) => `从 ${a} 变为 ${b}`,
+    waitingScan: "正在获取扫描结果", scanCut: "扫描未能覆盖全部内容，可能还有更多。", noFindings: "扫描没有发现问题", noFindingsText: (n: number) => `扫描了 ${count(n)} 个文件。这不是证明：批准脚本前请先查看。`,
+    severities: { high: "高", medium: "中", low: "低", info: "提示" }, severityTexts: { high: "在运行技能的任何内容之前请先查看", medium: "可能合理：请了解其用途", low: "很少有危险", info: "供参考" },
+    foundIn: (n: number, files: number) => `${count(files)} 个文件中有 ${count(n)} 处发现。`, times: (n: number) => `${count(n)} 处`, advice: "扫描结果仅供参考：它指出值得一看的模式，而非结论。好的技能也会有，坏的技能可能没有。", places: (n: number) => `${count(n)} 处`, line: (n: number) => `第 ${n} 行`,
+    noUsage: "您无权查看此技能的使用情况。", usage: "每日使用", since: "时间范围", lastDays: (n: number) => (n === 365 ? "最近一年" : `最近 ${n} 天`), waitingUsage: "正在获取使用情况", notUsed: (n: number) => `最近 ${n} 天无人使用。首次在对话中或由 MCP 客户端加载后开始计数。`,
+    loads: "加载", calls: "调用", errors: "错误", tokensSpent: "词元", chart: (n: number, most: number) => `${n} 天中每天的加载和调用次数，最多一天 ${count(most)} 次`, onDay: (day: string, l: number, c: number) => `${day}：加载 ${count(l)} 次，调用 ${count(c)} 次`, today: "今天", asTable: "以表格查看", day: "日期",
+    usedBy: "谁在使用", usedByText: "如果删除它，以下内容将失去它。", ratings: "评分", noRatings: "还没有人评分。您可以在标题旁第一个评分。", noRatingsOwn: "还没有人评分。所有者不能评分。",
+    waitingAsks: "正在查看它的要求", costText: "占用模型的空间，约数。", costLine: "每次对话中介绍它的词元", costBody: "加载后的词元", notTold: "不向模型介绍",
+    asksFor: "它的要求", asksForText: "它能得到什么由人和策略决定，而不是由技能决定。", asksNothing: "仅供阅读，别无要求。",
+    brings: "它带来的内容", bringsText: "加载期间可用的服务器和工具。", server: "服务器", tool: "工具", variable: (n: string) => `获取 ${n}`,
+    needs: "其他技能", needsText: "它所依赖的技能和依赖它的技能，按您可见的名称查找。", waitingNeeds: "正在查找依赖", needsNothing: "它不依赖其他技能，也没有技能依赖它。", needsWord: "依赖", notThere: (n: string) => `${n}（不存在）`,
+    clients: "在其他程序中使用", clientsText: "这里是一个 MCP 服务器，包含您可以使用的所有技能，此技能也在其中。", otherClient: "其他（JSON）", pasteInto: (file: string) => `写入 ${file}：`,
+    clientHints: { "claude-code": "在终端中运行：", "claude-desktop": "在“设置”→“连接器”→“添加自定义连接器”中粘贴此地址：", json: "以 JSON 配置的客户端使用：", cursor: "", vscode: "", codex: "", gemini: "" },
+    desktopToken: "Claude Desktop 无处填写您的令牌。请按下文将技能作为文件获取，然后运行：loadout connect claude-desktop", tokenVariable: "将环境变量 LOADOUT_TOKEN 设为具有 mcp 权限的令牌。", tokenHint: "将 TOKEN 替换为具有 mcp 权限的令牌。", makeToken: "创建令牌", thenSay: (n: string) => `然后让您的智能体使用技能 ${n}。`,
+    asFiles: "作为文件保存到本机", asFilesText: "保存一份无需连接即可使用的副本，逐字节校验。", addToken: (host: string) => `需要验证您的身份：用具有 read 权限的令牌运行 loadout secret set HUB_TOKEN，并设置 LOADOUT_SOURCES_TOKENS=${host}=HUB_TOKEN。`,
+  },
+);

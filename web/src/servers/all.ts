@@ -1,0 +1,24 @@
+import { api, got } from "../api/client";
+import type { Server } from "./state";
+
+/** More pages than any list here has: a bound against one without an end. */
+const most = 50;
+
+/** All servers that one sees: those of the operator, then what things define. */
+export async function allServers(signal: AbortSignal): Promise<Server[]> {
+  const out: Server[] = [];
+  let after: string | undefined;
+  for (let i = 0; i < most; i++) {
+    const page = await got(api.GET("/api/v1/servers", { params: { query: { after, limit: 100 } }, signal }));
+    out.push(...page.items);
+    if (!page.next) break;
+    after = page.next;
+  }
+  return out;
+}
+
+/** The servers that one thing defines, with the definitions of tools that changed. */
+export async function serversOf(kind: string, namespace: string, name: string, signal: AbortSignal): Promise<Server[]> {
+  const { items } = await got(api.GET("/api/v1/servers/{kind}/{namespace}/{name}", { params: { path: { kind: kind as "Ghost", namespace, name } }, signal }));
+  return items;
+}

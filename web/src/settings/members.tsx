@@ -1,0 +1,97 @@
+import { useState } from "preact/hooks";
+import { PersonField, personId, roleName } from "../account/people";
+import { useSend } from "../account/send";
+import { w as door } from "../account/words";
+import { api, got, type Schema, usePages } from "../api/client";
+import { hasRole, isAdmin, me } from "../api/me";
+import { Button, done, failed, More, Problem, SelectField, Shown, Tag, useConfirm, When } from "../ui";
+import { w } from "./words";
+
+type Role = Schema["MemberRole"]["role"];
+type Member = Schema["Member"];
+
+const roles: Role[] = ["reporter", "developer", "maintainer", "owner"];
+
+/** The roles that one may give: up to one's own. */
+function given(group: Schema["Group"]): Role[] {
+  if (isAdmin.value) return roles;
+  return roles.slice(0, roles.indexOf(group.role as Role) + 1);
+}
+
+/** Who is in a group, as what; who looks after it changes that. */
+export function Members({ group }: { group: Schema["Group"] }) {
+  const t = w();
+  const pages = usePages((after, signal) => got(api.GET("/api/v1/groups/{group}/members", { params: { path: { group: group.id }, query: { after, limit: 500 } }, signal })), [group.id]);
+  const may = hasRole(group.id, "maintainer");
+  const order = (a: Member, b: Member) => roles.indexOf(b.role) - roles.indexOf(a.role) || a.user.name.localeCompare(b.user.name);
+  return (
+    <div class="stack">
+      {may && <Add group={group} onAdded={() => void pages.again()} />}
+      <Shown asked={pages}>
+        {(members) => members.length === 0 ? <p class="muted">{t.noMembers}</p> : (
+          <div class="table-wrap">
+            <table class="table">
+              <thead><tr><th scope="col">{t.name}</th><th scope="col">{t.role}</th><th scope="col">{t.since}</th>{may && <th scope="col"><span class="visually-hidden">{t.actions}</span></th>}</tr></thead>
+              <tbody>{members.toSorted(order).map((m) => <Row key={m.user.id} m={m} group={group} may={may} onChange={() => void pages.again()} />)}</tbody>
+            </table>
+          </div>
+        )}
+      </Shown>
+      <More pages={pages} />
+      <dl class="facts">{roles.map((r) => <><dt>{roleName(r)}</dt><dd class="muted">{t.roleText[r]}</dd></>)}</dl>
+    </div>
+  );
+}
+
+function Row({ m, group, may, onChange }: { m: Member; group: Schema["Group"]; may: boolean; onChange: () => void }) {
+  const t = w();
+  const confirm = useConfirm();
+  const path = { group: group.id, user: m.user.id };
+  const mine = may && given(group).includes(m.role);
+  const setRole = (role: string) =>
+    got(api.PUT("/api/v1/groups/{group}/members/{user}", { params: { path }, body: { role: role as Role } })).then(() => done(t.saved), failed).then(onChange);
+  const remove = () =>
+    confirm.ask({
+      title: t.removeTitle(m.user.name), children: t.removeText, yes: t.removeMember, danger: true,
+      act: async () => {
+        await got(api.DELETE("/api/v1/groups/{group}/members/{user}", { params: { path } }));
+        done(t.taken);
+        onChange();
+      },
+    });
+  return (
+    <tr>
+      <td>{confirm.open}<span class="mono">{m.user.name}</span> {m.user.display && <span class="muted">{m.user.display}</span>} {m.user.id === me.value?.user.id && <Tag look="accent">{door().you}</Tag>}</td>
+      <td>
+        {mine
+          ? <select class="input" aria-label={`${t.role}: ${m.user.name}`} value={m.role} onChange={(e) => void setRole(e.currentTarget.value)}>{given(group).map((r) => <option key={r} value={r}>{roleName(r)}</option>)}</select>
+          : roleName(m.role)}
+      </td>
+      <td><When time={m.since} /></td>
+      {may && <td>{mine && <Button small look="danger" label={`${t.removeMember}: ${m.user.name}`} onClick={remove}>{t.removeMember}</Button>}</td>}
+    </tr>
+  );
+}
+
+function Add({ group, onAdded }: { group: Schema["Group"]; onAdded: () => void }) {
+  const t = w();
+  const [name, setName] = useState("");
+  const [role, setRole] = useState<Role>("reporter");
+  const { send, busy, error } = useSend(async () => {
+    const user = await personId(name.trim());
+    await got(api.PUT("/api/v1/groups/{group}/members/{user}", { params: { path: { group: group.id, user } }, body: { role } }));
+    setName("");
+    done(t.added);
+    onAdded();
+  });
+  return (
+    <form class="stack tight" onSubmit={send}>
+      <div class="settings-inline">
+        <PersonField value={name} onText={setName} required />
+        <SelectField label={t.role} value={role} onText={(r) => setRole(r as Role)} options={given(group).map((r): [string, string] => [r, roleName(r)])} />
+        <Button type="submit" look="primary" aria-busy={busy || undefined}>{t.addMember}</Button>
+      </div>
+      {error && <Problem error={error} />}
+    </form>
+  );
+}

@@ -1,0 +1,85 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+
+export interface Point {
+  /** What it is called below the chart and in the table. */
+  name: string;
+  value: number;
+}
+
+interface BarsProps {
+  /** What the chart shows, and what stands out: for who does not see it. */
+  title: string;
+  points: Point[];
+  say: (n: number) => string;
+}
+
+const height = 200;
+const foot = 24;
+const top = 12;
+
+/** The room that a chart has. */
+function useWidth() {
+  const ref = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    const seen = new ResizeObserver(([entry]) => setWidth(entry?.contentRect.width ?? 0));
+    seen.observe(ref.current!);
+    return () => seen.disconnect();
+  }, []);
+  return { ref, width };
+}
+
+/** A round number that no value is above: 1, 2, 2.5 or 5 times a power of ten. */
+export function roof(most: number): number {
+  if (most <= 0) return 1;
+  const power = 10 ** Math.floor(Math.log10(most));
+  return [1, 2, 2.5, 5, 10].map((n) => n * power).find((n) => n >= most) ?? most;
+}
+
+/** Values in their order, as bars. Beside it a table has to say the same in words. */
+export function Bars({ title, points, say }: BarsProps) {
+  const { ref, width } = useWidth();
+  const ceiling = roof(Math.max(0, ...points.map((p) => p.value)));
+  const label = Math.max(...[0, ceiling / 2, ceiling].map((n) => say(n).length)) * 7 + 8;
+  const plot = Math.max(0, width - label);
+  const step = points.length ? plot / points.length : 0;
+  const y = (n: number) => top + (height - top - foot) * (1 - n / ceiling);
+  return (
+    <div ref={ref} class="usage-chart">
+      {width > 0 && (
+        <svg width={width} height={height} role="img" aria-label={title}>
+          {[0, ceiling / 2, ceiling].map((n) => (
+            <g key={n}>
+              <line x1={label} x2={width} y1={y(n)} y2={y(n)} class="usage-grid" />
+              <text x={label - 8} y={y(n) + 4} text-anchor="end">{say(n)}</text>
+            </g>
+          ))}
+          {points.map((p, i) => (
+            <g key={p.name}>
+              <rect x={label + i * step} y={top} width={step} height={height - top - foot} class="usage-hit"><title>{`${p.name}: ${say(p.value)}`}</title></rect>
+              {p.value > 0 && <rect x={label + i * step + step * 0.15} width={Math.max(1, step * 0.7)} y={Math.min(y(p.value), y(0) - 2)} height={Math.max(2, y(0) - y(p.value))} rx={Math.min(2, step * 0.2)} class="usage-bar" />}
+            </g>
+          ))}
+          {marks(points.length, plot).map((i) => <text key={i} x={label + (i + 0.5) * step} y={height - 6} text-anchor={i === 0 ? "start" : i === points.length - 1 ? "end" : "middle"}>{points[i]?.name}</text>)}
+        </svg>
+      )}
+    </div>
+  );
+}
+
+/** Which points are named below a chart: as many as there is room for, the first and the last among them. */
+function marks(n: number, width: number): number[] {
+  if (n <= 1) return n ? [0] : [];
+  const many = Math.max(2, Math.min(n, Math.floor(width / 90)));
+  return [...new Set(Array.from({ length: many }, (_, i) => Math.round((i * (n - 1)) / (many - 1))))];
+}
+
+/** How much of the most a value is, as a bar in a cell of a table, whose number stands beside it. */
+export function Share({ value, most }: { value: number; most: number }) {
+  return (
+    <svg class="usage-share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+      <rect width="100" height="8" class="usage-track" />
+      <rect width={most > 0 ? Math.max(value > 0 ? 1 : 0, (100 * value) / most) : 0} height="8" class="usage-bar" />
+    </svg>
+  );
+}

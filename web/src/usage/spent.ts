@@ -1,0 +1,69 @@
+import { api, got, type Schema } from "../api/client";
+import { count, language, short } from "../words";
+import type { Measure } from "./words";
+
+export type Spent = Schema["Totals"]["total"];
+export type Total = Schema["Total"];
+
+/** What the page is about, as its address says it. */
+export interface View {
+  days: number;
+  /** Whose: "" is all that one may see, me, or a group by its id. */
+  of: string;
+  by: "model" | "agent" | "user";
+  measure: Measure;
+}
+
+const measures: Measure[] = ["tokens", "cost", "turns", "loads", "calls", "errors"];
+
+export const ranges = [7, 30, 90];
+
+export function viewOf(query: Record<string, string>): View {
+  return {
+    days: ranges.find((n) => String(n) === query.days) ?? 30,
+    of: query.of ?? "",
+    by: query.by === "agent" || query.by === "user" ? query.by : "model",
+    measure: measures.find((m) => m === query.measure) ?? "tokens",
+  };
+}
+
+export function addressOf(view: View): string {
+  const usual = viewOf({});
+  const query = new URLSearchParams();
+  for (const name of ["days", "of", "by", "measure"] as const) if (view[name] !== usual[name]) query.set(name, String(view[name]));
+  return query.size ? `/usage?${query}` : "/usage";
+}
+
+/** What was taken, put together by day, model, agent or user. */
+export function totals(view: View, by: "day" | View["by"], signal: AbortSignal) {
+  const group = view.of !== "" && view.of !== "me" ? `group:${view.of}` : undefined;
+  return got(api.GET("/api/v1/usage/totals", { params: { query: { by, days: view.days, user: view.of === "me" ? "me" : undefined, namespace: group } }, signal }));
+}
+
+export const tokensOf = (s: Spent) => s.input + s.output + s.cache_read + s.cache_write;
+
+/** One number of what was taken. */
+export const amount = (s: Spent, measure: Measure): number => (measure === "tokens" ? tokensOf(s) : measure === "cost" ? (s.cost ?? 0) : s[measure]);
+
+const locale = () => (language.value === "zh" ? "zh-CN" : "en");
+
+export const percent = (part: number) => part.toLocaleString(locale(), { style: "percent", maximumFractionDigits: 1 });
+
+export const dollars = (n: number) => n.toLocaleString(locale(), { style: "currency", currency: "USD", maximumFractionDigits: n > 0 && n < 1 ? 4 : 2 });
+
+/** A number in the words of its measure: in full, or where little room is. */
+export const said = (n: number, measure: Measure) => (measure === "cost" ? dollars(n) : count(n));
+export const briefly = (n: number, measure: Measure) => (measure === "cost" ? dollars(n) : short(n));
+
+/** The days of a range, the last of which is today in UTC, with nothing where nothing was taken. */
+export function everyDay(items: Total[], days: number): { day: string; spent?: Total }[] {
+  const at = new Map(items.map((i) => [i.day, i]));
+  const today = Date.now();
+  return Array.from({ length: days }, (_, i) => {
+    const day = new Date(today - (days - 1 - i) * 86_400_000).toISOString().slice(0, 10);
+    return { day, spent: at.get(day) };
+  });
+}
+
+/** A day as people write it. */
+export const dayName = (day: string) => new Date(day + "T00:00:00Z").toLocaleDateString(locale(), { month: "short", day: "numeric", timeZone: "UTC" });

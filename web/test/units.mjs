@@ -1,0 +1,79 @@
+// The tests of parts of the page, in a browser, under the content security policy that the
+// hub sends: `npm test`, or `npm test -- markdown` for those whose name has that word.
+// CHROMIUM names the browser where it is not at /usr/bin/chromium.
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { extname, join } from "node:path";
+import { chromium } from "playwright-core";
+import { build } from "vite";
+
+const root = new URL(".", import.meta.url).pathname;
+const out = mkdtempSync(join(tmpdir(), "loadout-web-test-"));
+
+/** The policy as the hub has it, read from its source: the tests are to fail where the page would. */
+function policy() {
+  const source = readFileSync(join(root, "../../internal/hub/page.go"), "utf8");
+  const parts = /const pagePolicy = ((?:"[^"]*"[\s+]*)+)/.exec(source);
+  if (!parts) throw new Error("internal/hub/page.go has no pagePolicy");
+  return [...parts[1].matchAll(/"([^"]*)"/g)].map((m) => m[1]).join("");
+}
+
+const kinds = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css" };
+
+function serve() {
+  const csp = policy();
+  const server = createServer((request, response) => {
+    const path = new URL(request.url, "http://hub").pathname;
+    try {
+      const data = readFileSync(join(out, path === "/" ? "index.html" : path));
+      response.writeHead(200, { "Content-Type": kinds[extname(path)] ?? "text/html", "Content-Security-Policy": csp }).end(data);
+    } catch {
+      response.writeHead(404).end();
+    }
+  });
+  return new Promise((done) => server.listen(0, "127.0.0.1", () => done(server)));
+}
+
+async function run(server, browser) {
+  const origin = `http://127.0.0.1:${server.address().port}`;
+  const page = await browser.newPage();
+  const outside = [];
+  const broken = [];
+  page.on("request", (r) => /^(data|blob):/.test(r.url()) || r.url().startsWith(origin) || outside.push(r.url()));
+  page.on("pageerror", (e) => broken.push(e.message));
+  page.on("console", (m) => /Content Security Policy/.test(m.text()) && broken.push(m.text()));
+  await page.goto(origin);
+  await page.waitForFunction("window.tests");
+  let failed = 0;
+  for (const name of await page.evaluate("Object.keys(window.tests)")) {
+    if (!name.includes(process.argv[2] ?? "")) continue;
+    const why = await page.evaluate(async (n) => {
+      try {
+        await window.tests[n]();
+        return "";
+      } catch (e) {
+        return e.stack ?? String(e);
+      }
+    }, name);
+    const bad = [why, ...outside.splice(0).map((u) => `asked for ${u}`), ...broken.splice(0)].filter(Boolean);
+    console.log(bad.length ? `FAIL ${name}\n  ${bad.join("\n  ")}` : `ok   ${name}`);
+    failed += bad.length ? 1 : 0;
+  }
+  return failed;
+}
+
+const preact = (await import("@preact/preset-vite")).default;
+let code = 1;
+let server, browser;
+try {
+  await build({ root, configFile: false, logLevel: "error", plugins: [preact({ prefreshEnabled: false, devToolsEnabled: false })], build: { outDir: out, emptyOutDir: true, target: "es2022", minify: false, assetsInlineLimit: 0, modulePreload: { polyfill: false }, chunkSizeWarningLimit: 5000 } });
+  server = await serve();
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+  code = (await run(server, browser)) ? 1 : 0;
+} finally {
+  await browser?.close();
+  server?.close();
+  rmSync(out, { recursive: true, force: true });
+}
+process.exit(code);
