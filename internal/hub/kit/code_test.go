@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -26,11 +28,13 @@ func TestW20ServersOfASkill(t *testing.T) {
 	w := sqlite(t, sandboxed(t))
 	code, err := json.Marshal(pyServer)
 	must(t, err)
-	s := w.upload(w.ada, own(w.ada), "s", tree("s", fmt.Sprintf("description: Brings a server.\nmcpServers: {py: {command: python3, args: [\"-c\", %s]}}", code), "Call where."))
+	outside := filepath.Join(t.TempDir(), "outside") // of the sandbox
+	must(t, os.WriteFile(outside, nil, 0o644))
+	s := w.upload(w.ada, own(w.ada), "s", tree("s", fmt.Sprintf("description: Brings a server.\nmcpServers: {py: {command: python3, args: [\"-c\", %s, %q]}}", code, outside), "Call where."))
 	w.ask(w.ada, w.begin(w.ada, ""), `call load_skill {"name":"s"}`, "Call where.", "are not started", "its code waits for a review")
 	w.review(s, library.Approved)
 	id := w.begin(w.ada, "")
-	w.ask(w.ada, id, `call load_skill {"name":"s"}`+"\n"+call("s_py__where"), "root False")
+	w.ask(w.ada, id, `call load_skill {"name":"s"}`+"\n"+call("s_py__where"), "outside False")
 	w.review(s, library.Rejected)
 	w.ask(w.ada, id, call("s_py__where"), "rejected in review")
 	w.ask(w.bob, w.begin(w.bob, ""), call("s_py__where"), "there is no tool")
