@@ -1,7 +1,7 @@
 // A hub as people run it: the program itself, in a directory of its own.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -27,9 +27,13 @@ export class Hub {
   }
 
   /** Starts one, with flags of `loadout serve`; with accounts on a port that stays its own. */
-  static async start({ accounts = false, flags = [], env = {} } = {}) {
+  static async start({ accounts = false, flags = [], env = {}, config = "" } = {}) {
     const hub = new Hub(await mkdtemp(join(tmpdir(), "loadout-web-")), flags);
     hub.port = await freePort();
+    if (config) {
+      await mkdir(join(hub.dir, "config", "loadout"), { recursive: true });
+      await writeFile(join(hub.dir, "config", "loadout", "config.yaml"), config);
+    }
     hub.env = env;
     if (accounts) hub.flags = ["--accounts", "--public", `http://127.0.0.1:${hub.port}`, ...flags];
     await hub.up();

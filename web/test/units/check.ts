@@ -1,4 +1,4 @@
-/** The tests of the page by name. They run in a browser, as the page does: see units.mjs. */
+/** The tests of the page by name. They run in a browser, as the page does: see run.mjs. */
 export const tests: Record<string, () => void | Promise<void>> = {};
 
 /** `test("what is so", () => {...})`: fails by throwing. */

@@ -1,6 +1,6 @@
 // The tests of parts of the page, in a browser, under the content security policy that the
 // hub sends: `npm test`, or `npm test -- markdown` for those whose name has that word.
-// CHROMIUM names the browser where it is not at /usr/bin/chromium.
+// LOADOUT_TEST_CHROMIUM names the browser where it is not at /usr/bin/chromium.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ const out = mkdtempSync(join(tmpdir(), "loadout-web-test-"));
 
 /** The policy as the hub has it, read from its source: the tests are to fail where the page would. */
 function policy() {
-  const source = readFileSync(join(root, "../../internal/hub/page.go"), "utf8");
+  const source = readFileSync(join(root, "../../../internal/hub/page.go"), "utf8");
   const parts = /const pagePolicy = ((?:"[^"]*"[\s+]*)+)/.exec(source);
   if (!parts) throw new Error("internal/hub/page.go has no pagePolicy");
   return [...parts[1].matchAll(/"([^"]*)"/g)].map((m) => m[1]).join("");
@@ -42,7 +42,7 @@ async function run(server, browser) {
   const broken = [];
   page.on("request", (r) => /^(data|blob):/.test(r.url()) || r.url().startsWith(origin) || outside.push(r.url()));
   page.on("pageerror", (e) => broken.push(e.message));
-  page.on("console", (m) => /Content Security Policy/.test(m.text()) && broken.push(m.text()));
+  page.on("console", (m) => (m.type() === "error" ? broken.push(m.text()) : console.log(`     ${m.text()}`)));
   await page.goto(origin);
   await page.waitForFunction("window.tests");
   let failed = 0;
@@ -69,7 +69,7 @@ let server, browser;
 try {
   await build({ root, configFile: false, logLevel: "error", plugins: [preact({ prefreshEnabled: false, devToolsEnabled: false })], build: { outDir: out, emptyOutDir: true, target: "es2022", minify: false, assetsInlineLimit: 0, modulePreload: { polyfill: false }, chunkSizeWarningLimit: 5000 } });
   server = await serve();
-  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+  browser = await chromium.launch({ executablePath: process.env.LOADOUT_TEST_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
   code = (await run(server, browser)) ? 1 : 0;
 } finally {
   await browser?.close();

@@ -1,0 +1,40 @@
+// A vendor of models as OpenAI's chat completions have it, that says what it is told to say:
+// each request takes the next of its answers.
+import { once } from "node:events";
+import { createServer } from "node:http";
+
+export class Vendor {
+  heard = [];
+
+  /** Starts one that gives these answers: {text} or {call: [name, arguments]}. */
+  static async start(answers) {
+    const vendor = new Vendor();
+    vendor.answers = [...answers];
+    vendor.server = createServer((req, res) => vendor.serve(req, res)).listen(0, "127.0.0.1");
+    await once(vendor.server, "listening");
+    vendor.url = `http://127.0.0.1:${vendor.server.address().port}/v1`;
+    return vendor;
+  }
+
+  async serve(req, res) {
+    let text = "";
+    for await (const part of req) text += part;
+    this.heard.push(JSON.parse(text));
+    const next = this.answers.shift() ?? { text: "That was all." };
+    res.writeHead(200, { "Content-Type": "text/event-stream" });
+    const say = (delta, finish = null) => res.write(`data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "fake", choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`);
+    if (next.call) {
+      say({ role: "assistant", tool_calls: [{ index: 0, id: `call_${this.heard.length}`, type: "function", function: { name: next.call[0], arguments: JSON.stringify(next.call[1]) } }] });
+      say({}, "tool_calls");
+    } else {
+      for (const word of next.text.split(/(?<= )/)) say({ role: "assistant", content: word });
+      say({}, "stop");
+    }
+    res.end("data: [DONE]\n\n");
+  }
+
+  async end() {
+    this.server.closeAllConnections();
+    this.server.close();
+  }
+}
