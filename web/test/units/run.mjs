@@ -25,6 +25,7 @@ function serve() {
   const csp = policy();
   const server = createServer((request, response) => {
     const path = new URL(request.url, "http://hub").pathname;
+    if (path === "/favicon.ico") return response.writeHead(204).end();
     try {
       const data = readFileSync(join(out, path === "/" ? "index.html" : path));
       response.writeHead(200, { "Content-Type": kinds[extname(path)] ?? "text/html", "Content-Security-Policy": csp }).end(data);
