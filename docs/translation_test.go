@@ -70,7 +70,7 @@ func partsOf(t *testing.T, path string) []part {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts, texts, fence, block := []part{{}}, []string{""}, "", ""
+	parts, texts, fence, block, comment := []part{{}}, []string{""}, "", "", false
 	for line := range strings.Lines(string(data)) {
 		last := &parts[len(parts)-1]
 		trimmed := strings.TrimSpace(line)
@@ -79,6 +79,8 @@ func partsOf(t *testing.T, path string) []part {
 			last.Blocks, fence = append(last.Blocks, block), ""
 		case fence != "":
 			block += line
+		case comment || strings.HasPrefix(trimmed, "<!--"):
+			comment = !strings.HasSuffix(trimmed, "-->")
 		case strings.HasPrefix(trimmed, "```"):
 			fence, block = strings.TrimRight(trimmed, "abcdefghijklmnopqrstuvwxyz"), line
 		case strings.HasPrefix(line, "#"):

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { Button, Field } from "../ui";
 import { w } from "./words";
+import "./account.css";
 
 interface PasswordProps {
   label: string;

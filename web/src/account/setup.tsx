@@ -2,8 +2,9 @@ import { useLocation } from "preact-iso";
 import { useState } from "preact/hooks";
 import { api, got } from "../api/client";
 import { ways } from "../api/me";
-import { done, Problem, TextField } from "../ui";
+import { done, TextField } from "../ui";
 import { PasswordField } from "./password";
+import { Said } from "./said";
 import { Submit, useSend } from "./send";
 import { welcome } from "./signin";
 import { w } from "./words";
@@ -26,7 +27,7 @@ export function Setup({ link }: { link: string }) {
       <p class="muted">{t.setupText}</p>
       <TextField label={t.name} hint={t.nameRules} error={fault("name")} value={name} onText={setName} name="username" autocomplete="username" autocapitalize="none" spellcheck={false} required autofocus />
       <PasswordField label={t.password} hint={t.rules} error={fault("password")} value={password} onText={setPassword} autocomplete="new-password" />
-      {error && <Problem error={error} />}
+      {error !== undefined && <Said error={error} />}
       <Submit busy={busy}>{t.setupDo}</Submit>
     </form>
   );

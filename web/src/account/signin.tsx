@@ -1,9 +1,10 @@
 import { useState } from "preact/hooks";
 import { api, got, signedOut, type Schema } from "../api/client";
 import { me, ways } from "../api/me";
-import { Problem, TextField } from "../ui";
+import { TextField } from "../ui";
 import { PasswordField } from "./password";
 import { forget } from "./people";
+import { Said } from "./said";
 import { Submit, useSend } from "./send";
 import { w } from "./words";
 
@@ -38,7 +39,7 @@ function ByPassword() {
     <form class="stack" onSubmit={send}>
       <TextField label={t.name} value={name} onText={setName} name="username" autocomplete="username" autocapitalize="none" spellcheck={false} required autofocus />
       <PasswordField label={t.password} value={password} onText={setPassword} autocomplete="current-password" />
-      {error && <Problem error={error} />}
+      {error !== undefined && <Said error={error} />}
       <Submit busy={busy}>{t.signIn}</Submit>
       <p class="small muted">{t.forgotten}</p>
     </form>
@@ -50,7 +51,8 @@ function Provider() {
   const href = ways.value?.provider;
   if (!href) return null;
   const back = location.pathname.startsWith("/setup/") ? "/" : location.pathname + kept(location.search);
-  return <a class="button" href={`${href}?back=${encodeURIComponent(back)}`}>{w().provider}</a>;
+  // With a target the router of the page leaves the link to the browser: it leads out of the page.
+  return <a class="button" target="_top" href={`${href}?back=${encodeURIComponent(back)}`}>{w().provider}</a>;
 }
 
 /** A query without what the sign-in itself put there. */

@@ -71,11 +71,9 @@ function Allow({ s, may, put, again }: Changed & { again: () => Promise<void> })
   const lost = error instanceof Refusal && error.problem.code === "changed";
   return (
     <form class="stack settings-form" onSubmit={send}>
-      <h3>{t.allow}</h3>
-      <p class="muted">{t.allowText}</p>
       {may
-        ? <AreaField label={t.allow} hint={t.allowHint} value={text} onText={setText} rows={6} class="mono" />
-        : s.allow.length > 0 && <pre class="note">{s.allow.join("\n")}</pre>}
+        ? <AreaField label={t.allow} hint={`${t.allowText} ${t.allowHint}`} value={text} onText={setText} rows={6} class="mono" />
+        : <><h3>{t.allow}</h3>{s.allow.length > 0 && <pre class="note">{s.allow.join("\n")}</pre>}</>}
       <p class="small">{s.allow.length === 0 ? t.allowAll : t.allowSome(s.allow.length)}</p>
       {lost ? <Lost again={again} /> : !!error && <Problem error={error} />}
       {may && <Button type="submit" disabled={!changed} aria-busy={busy || undefined}>{t.save}</Button>}

@@ -2,7 +2,7 @@ import { useLocation } from "preact-iso";
 import { useState } from "preact/hooks";
 import { api, got, type Schema } from "../api/client";
 import { me, meet } from "../api/me";
-import { done, failed, Menu, MenuItem, Problem, useConfirm } from "../ui";
+import { done, failed, Menu, MenuItem, useConfirm } from "../ui";
 import { ResetPassword, WaysIn } from "./user";
 import { w } from "./words";
 
@@ -21,17 +21,16 @@ export function UserActions({ u, onChange }: { u: User; onChange: () => void }) 
     onChange();
   };
   const disable = () => confirm.ask({ title: t.disableTitle(u.name), children: t.disableText, yes: t.disable, danger: true, act: () => change({ disabled: true }, t.disabledDone) });
-  const remove = () => confirm.ask({ title: t.removeTitle(u.name), children: <Removing />, yes: t.remove, danger: true, act: deleted });
-  const deleted = async () => {
-    try {
-      await got(api.DELETE("/api/v1/users/{user}", { params: { path: { user: u.id } } }));
-    } catch (refused) {
-      confirm.ask({ title: t.removeTitle(u.name), children: <><Problem error={refused} /><Removing /></>, yes: t.remove, danger: true, act: deleted });
-      throw refused; // keeps the question open
-    }
-    done(t.removed);
-    onChange();
-  };
+  const remove = () =>
+    confirm.ask({
+      title: t.removeTitle(u.name), children: t.removeText, yes: t.remove, danger: true,
+      act: async () => {
+        await got(api.DELETE("/api/v1/users/{user}", { params: { path: { user: u.id } } }));
+        done(t.removed);
+        onChange();
+      },
+    });
+  const unAdmin = () => confirm.ask({ title: `${t.unAdmin}: ${u.name}`, children: u.id === me.value?.user.id ? t.unAdminOwn : t.unAdminText, yes: t.unAdmin, danger: true, act: () => change({ admin: false }, t.adminDone) });
   return (
     <>
       {confirm.open}
@@ -41,7 +40,9 @@ export function UserActions({ u, onChange }: { u: User; onChange: () => void }) 
         <MenuItem onClick={() => show("password")}>{t.setPassword}</MenuItem>
         <MenuItem onClick={() => show("ways")}>{t.tokens}</MenuItem>
         <MenuItem onClick={() => route(`/audit?actor=${encodeURIComponent(u.name)}`)}>{t.audit}</MenuItem>
-        <MenuItem onClick={() => void change({ admin: !u.account?.admin }, t.adminDone).catch(failed)}>{u.account?.admin ? t.unAdmin : t.makeAdmin}</MenuItem>
+        {u.account?.admin
+          ? <MenuItem onClick={unAdmin}>{t.unAdmin}</MenuItem>
+          : <MenuItem onClick={() => void change({ admin: true }, t.adminDone).catch(failed)}>{t.makeAdmin}</MenuItem>}
         {u.disabled
           ? <MenuItem onClick={() => void change({ disabled: false }, t.enabledDone).catch(failed)}>{t.enable}</MenuItem>
           : <MenuItem onClick={disable}>{t.disable}</MenuItem>}
@@ -50,5 +51,3 @@ export function UserActions({ u, onChange }: { u: User; onChange: () => void }) 
     </>
   );
 }
-
-const Removing = () => <p>{w().removeText}</p>;

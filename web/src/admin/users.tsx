@@ -25,14 +25,7 @@ export function Users() {
       {making && <MakeUser onMade={refresh} onClose={() => make(false)} />}
       <Find key={name} name={name} onFind={(n) => route(n ? `/admin/users?name=${encodeURIComponent(n)}` : "/admin/users")} />
       <Shown asked={pages}>
-        {(users) => (
-          <div class="table-wrap">
-            <table class="table">
-              <thead><tr><th scope="col">{t.name}</th><th scope="col">{t.state}</th><th scope="col">{t.seen}</th><th scope="col"><span class="visually-hidden">{t.actions}</span></th></tr></thead>
-              <tbody>{users.map((u) => <Row key={u.id} u={u} onChange={refresh} />)}</tbody>
-            </table>
-          </div>
-        )}
+        {(users) => <ul class="settings-list-rows">{users.map((u) => <Row key={u.id} u={u} onChange={refresh} />)}</ul>}
       </Shown>
       <More pages={pages} />
     </Part>
@@ -54,20 +47,18 @@ function Find({ name, onFind }: { name: string; onFind: (name: string) => void }
 function Row({ u, onChange }: { u: Schema["User"]; onChange: () => void }) {
   const t = w();
   return (
-    <tr>
-      <td>
-        <span class="mono">{u.name}</span> {u.id === me.value?.user.id && <Tag look="accent">{door().you}</Tag>}
+    <li class="admin-user">
+      <div>
+        <strong class="mono">{u.name}</strong> {u.id === me.value?.user.id && <Tag look="accent">{door().you}</Tag>}
         {(u.display || u.account?.email) && <div class="small muted">{[u.display, u.account?.email].filter(Boolean).join(" · ")}</div>}
-      </td>
-      <td>
-        <span class="row">
-          {u.disabled ? <Tag look="bad">{t.disabled}</Tag> : <Tag look="good">{t.active}</Tag>}
-          {u.account?.admin && <Tag look="warn">{t.admin}</Tag>}
-          {u.account && !u.account.password && <Tag>{t.noPassword}</Tag>}
-        </span>
-      </td>
-      <td>{u.account?.seen ? <When time={u.account.seen} /> : <span class="muted">{t.never}</span>}</td>
-      <td><UserActions u={u} onChange={onChange} /></td>
-    </tr>
+      </div>
+      <div class="row">
+        {u.disabled ? <Tag look="bad">{t.disabled}</Tag> : <Tag look="good">{t.active}</Tag>}
+        {u.account?.admin && <Tag look="warn">{t.admin}</Tag>}
+        {u.account && !u.account.password && <Tag>{t.noPassword}</Tag>}
+      </div>
+      <div class="small muted">{t.seen} {u.account?.seen ? <When time={u.account.seen} /> : t.never}</div>
+      <UserActions u={u} onChange={onChange} />
+    </li>
   );
 }

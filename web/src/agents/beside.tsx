@@ -19,7 +19,7 @@ export function Problems({ profile }: { profile: Asked<Schema["Profile"] | undef
       {p && !all.length && !unset.length && <p class="small muted">{t.fineSays}</p>}
       {all.length + unset.length > 0 && (
         <ul class="agents-problems small">
-          {unset.map((s) => <li key={s.name}>{t.unset(s.name)} <a href={href({ kind: p?.kind, namespace: p?.namespace, thing: p?.name, ...s })}>{t.giveValue}</a></li>)}
+          {unset.map((s) => <li key={s.name}>{t.unset(s.name)} <a href={s.kind === p?.kind ? href({ ...s, namespace: p?.namespace, thing: p?.name }) : `/servers?q=${encodeURIComponent(s.name)}`}>{t.giveValue}</a></li>)}
           {all.map((m) => <li key={m}>{m}</li>)}
         </ul>
       )}

@@ -29,8 +29,8 @@ export function ChangeView({ change, before, after, findings = true }: { change:
 const looks = { created: "good", updated: "accent", unchanged: "", refused: "bad", skipped: "warn" } as const;
 
 function FieldRow({ field, before, after }: { field: Schema["Field"]; before?: unknown; after?: unknown }) {
-  const old = at(before, field.path) ?? parsed(field.old);
-  const now = at(after, field.path) ?? parsed(field.new);
+  const old = whole(before, field.path, field.old);
+  const now = whole(after, field.path, field.new);
   const lines = typeof old === "string" && typeof now === "string" && (old.includes("\n") || now.includes("\n"));
   if (lines) return <tr><th scope="row"><code>{field.path}</code></th><td colSpan={2}><Diff diff={unified(old, now)} path={`${field.path}.md`} /></td></tr>;
   return <tr><th scope="row"><code>{field.path}</code></th><td><Value of={old} text={field.old} /></td><td><Value of={now} text={field.new} /></td></tr>;
@@ -42,15 +42,16 @@ function Value({ of, text }: { of: unknown; text?: string }) {
   return <span class="agents-value">{typeof of === "string" ? of : of === undefined ? text : JSON.stringify(of)}</span>;
 }
 
-function parsed(json: string | undefined): unknown {
+/** A value of a change. The hub cuts long ones, of which the document has all. */
+function whole(doc: unknown, path: string, json: string | undefined): unknown {
   try {
     return json === undefined ? undefined : JSON.parse(json);
   } catch {
-    return json; // cut where it is long
+    return at(doc, path) ?? json;
   }
 }
 
-/** The text at a path of a document, as the hub writes paths: of a cut value all can be shown then. */
+/** The text at a path of a document, as the hub writes paths. */
 function at(doc: unknown, path: string): string | undefined {
   const steps = path === "description" ? ["metadata", "description"] : path.replace(/\[(\d+)\]/g, ".$1").split(".");
   let v: unknown = doc;

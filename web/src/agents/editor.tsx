@@ -39,7 +39,7 @@ interface EditorProps {
 
 function Editor({ kept, place, fresh, onSaved }: EditorProps) {
   const t = w();
-  const { route } = useLocation();
+  const { route, query } = useLocation();
   const kind = (place ?? fresh!).kind;
   const [base] = useState(() => (kept ? docOf(kept) : newDoc(kind, fresh?.namespace)));
   const draft = useDraft(place ? pageOf(place) : `new ${kind}`, base);
@@ -51,7 +51,7 @@ function Editor({ kept, place, fresh, onSaved }: EditorProps) {
   const part: PartProps = { draft, place, profile: profile.data, base };
   const actions = place && (
     <>
-      {talks && <a class={draft.dirty ? "button" : "button primary"} href={`/?agent=${encodeURIComponent(agentOf(place))}`}><Icon name="chat" />{t.talk}</a>}
+      {talks && <a class={draft.dirty || query.tab === "document" ? "button" : "button primary"} href={`/?agent=${encodeURIComponent(agentOf(place))}`}><Icon name="chat" />{t.talk}</a>}
       <Menu label={t.actions}><MenuItem danger onClick={() => remove(true)}>{t.delete}</MenuItem></Menu>
     </>
   );
@@ -62,11 +62,11 @@ function Editor({ kept, place, fresh, onSaved }: EditorProps) {
         {removing && place && <Remove place={place} onClose={() => remove(false)} onGone={() => { draft.drop(); route(kind === "MCPServer" ? "/servers" : `/agents?kind=${kind}`, true); }} />}
         <Refusals faults={faults} />
         {!place && <Naming {...part} />}
-        <div class={place ? "columns" : ""}>
+        <div class={place ? "columns" : "agents-new"}>
           <Sections {...part} onSaved={onSaved} />
           {place && <aside class="stack">{talks && <Problems profile={profile} />}{referrers.data && <NamedBy referrers={referrers.data} />}{kept && <Facts kept={kept} />}</aside>}
         </div>
-        <SaveBar {...part} kept={kept} onFaults={setFaults} onSaved={onSaved} />
+        <SaveBar {...part} opened={kept} onFaults={setFaults} onSaved={onSaved} />
       </Faults.Provider>
     </Page>
   );
@@ -95,22 +95,20 @@ function Sections(part: PartProps & { onSaved: (place: Place) => void }) {
 }
 
 interface BarProps extends PartProps {
-  kept?: Schema["Kind"];
+  /** As it was when the page was opened. */
+  opened?: Schema["Kind"];
   onFaults: (faults: Fault[]) => void;
   onSaved: (place: Place) => void;
 }
 
 /** Says that something is not saved yet, and leads to saving it. */
-function SaveBar({ draft, place, base, kept, onFaults, onSaved }: BarProps) {
+function SaveBar({ draft, place, opened, onFaults, onSaved }: BarProps) {
   const t = w();
   const [saving, save] = useState(false);
-  const [warning, warn] = useState<string>();
+  const [kept, keep] = useState<Schema["Kind"]>(); // as it is when the changes are looked at
   if (!draft.dirty && place) return null;
   const look = async () => {
-    if (place) {
-      const { data } = await api.GET("/api/v1/kinds/{kind}/{namespace}/{name}", { params: pathOf(place) });
-      warn(data && kept && data.status.generation !== kept.status.generation ? t.changedMeanwhile : undefined);
-    }
+    if (place) keep((await api.GET("/api/v1/kinds/{kind}/{namespace}/{name}", { params: pathOf(place) })).data);
     save(true);
   };
   const saved = (to: Place) => {
@@ -120,11 +118,11 @@ function SaveBar({ draft, place, base, kept, onFaults, onSaved }: BarProps) {
     onSaved(to);
   };
   return (
-    <div class="agents-bar" role="region" aria-label={t.unsaved}>
+    <div class={place ? "agents-bar" : "agents-bar agents-new"} role="region" aria-label={t.unsaved}>
       <span class="grow">{place ? t.unsaved : t.notMadeYet}</span>
       {draft.dirty && <Button onClick={() => { draft.drop(); onFaults([]); }}>{t.discard}</Button>}
       <Button look="primary" disabled={!draft.doc.metadata.name.trim()} onClick={() => void look()}>{t.look}</Button>
-      {saving && <Saving doc={draft.doc} base={place && base} warning={warning} onFaults={onFaults} onSaved={saved} onClose={() => save(false)} />}
+      {saving && <Saving doc={draft.doc} before={kept && docOf(kept)} warning={kept && opened && kept.status.generation !== opened.status.generation ? t.changedMeanwhile : undefined} onFaults={onFaults} onSaved={saved} onClose={() => save(false)} />}
     </div>
   );
 }

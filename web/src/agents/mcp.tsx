@@ -42,7 +42,7 @@ export function AgentServers({ draft, place, base, profile }: PartProps) {
   return (
     <section class="stack">
       <div class="row">
-        <div class="grow"><h2>{t.ownServers}</h2><p class="small muted">{t.ownServersHint}</p></div>
+        <div class="agents-wide"><h2>{t.ownServers}</h2><p class="small muted">{t.ownServersHint}</p></div>
         <Button small onClick={() => paste(true)}>{t.paste}</Button>
         <Button small icon="plus" onClick={add}>{t.addServer}</Button>
       </div>

@@ -62,7 +62,8 @@ async function tried(put: (dry: boolean) => Promise<Schema["Applied"]>): Promise
 
 interface SavingProps {
   doc: Doc;
-  base?: Doc;
+  /** As it is kept now. */
+  before?: Doc;
   warning?: string;
   onFaults: (faults: Fault[]) => void;
   onSaved: (place: Place) => void;
@@ -70,12 +71,12 @@ interface SavingProps {
 }
 
 /** Saving what the form has. */
-export function Saving({ doc, base, warning, onFaults, onSaved, onClose }: SavingProps) {
+export function Saving({ doc, before, warning, onFaults, onSaved, onClose }: SavingProps) {
   const document = sent(doc);
   const place: Place = { kind: doc.kind, namespace: doc.metadata.namespace, name: doc.metadata.name };
   const { text, paths } = printJSON(document);
   const put = (dry: boolean) => got(api.PUT("/api/v1/kinds/{kind}/{namespace}/{name}", { params: { ...pathOf(place), query: { dry } }, body: document as unknown as Record<string, never>, bodySerializer: () => text }));
-  return <Look put={put} before={base && sent(base)} after={document} warning={warning} onFound={(changes) => onFaults(located(changes[0]?.findings ?? [], paths, doc.kind))} onSaved={() => onSaved(place)} onClose={onClose} />;
+  return <Look put={put} before={before && sent(before)} after={document} warning={warning} onFound={(changes) => onFaults(located(changes[0]?.findings ?? [], paths, doc.kind))} onSaved={() => onSaved(place)} onClose={onClose} />;
 }
 
 interface TextProps {

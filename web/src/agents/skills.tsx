@@ -108,12 +108,14 @@ function SkillRow({ name, value, onChange, found }: { name: string; value: Selec
         </span>
         <p class="small muted">{found === null ? t.missingSays : found === undefined ? t.lookingUp : found.skill && found.version ? <Version skill={found.skill} version={found.version} pinned={!!ref?.content_hash} /> : t.bundled}</p>
       </div>
-      <Check label={t.preload} checked={preload.includes(name)} onCheck={load} />
-      <Menu small label={t.more(name)}>
-        {found?.skill && found.version && !ref?.content_hash && <MenuItem onClick={() => pin({ skill_id: found.skill!.id, content_hash: found.version!.digest })}>{t.pinTo(found.version.version || t.number(found.version.number))}</MenuItem>}
-        {ref && <MenuItem onClick={() => pin(undefined)}>{t.unpin}</MenuItem>}
-        <MenuItem danger onClick={remove}>{t.removeSkill}</MenuItem>
-      </Menu>
+      <span class="row keep">
+        <Check label={t.preload} checked={preload.includes(name)} onCheck={load} />
+        <Menu small label={t.more(name)}>
+          {found?.skill && found.version && !ref?.content_hash && <MenuItem onClick={() => pin({ skill_id: found.skill!.id, content_hash: found.version!.digest })}>{t.pinTo(found.version.version || t.number(found.version.number))}</MenuItem>}
+          {ref && <MenuItem onClick={() => pin(undefined)}>{t.unpin}</MenuItem>}
+          <MenuItem danger onClick={remove}>{t.removeSkill}</MenuItem>
+        </Menu>
+      </span>
     </div>
   );
 }

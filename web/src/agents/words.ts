@@ -3,7 +3,7 @@ import { plural, words } from "../words";
 export const w = words(
   {
     title: "Agents", lead: "Agents are made of skills, servers, instructions and a model, and are talked with in the chat or reached by MCP clients.",
-    kinds: { Ghost: "Ghost", Bot: "Bot", Team: "Team", Model: "Model", MCPServer: "Server" }, many: { Ghost: "Ghosts", Bot: "Bots", Team: "Teams", Model: "Models" },
+    kinds: { Ghost: "Ghost", Bot: "Bot", Team: "Team", Model: "Model", MCPServer: "MCP server" }, many: { Ghost: "Ghosts", Bot: "Bots", Team: "Teams", Model: "Models" },
     about: {
       Ghost: "A Ghost is what an agent knows and can do: instructions, skills and MCP servers. It runs on the hub's model, and has an MCP address of its own.",
       Bot: "A Bot is a Ghost that runs on a model of your choice, with more skills and servers where you like.",
@@ -23,7 +23,7 @@ export const w = words(
     noDescription: "No description", damaged: "Damaged", talk: "Talk to it", talkShort: "Talk", talkTo: (name: string) => `Talk to ${name}`, actions: "Actions",
     skillCount: (n: number) => plural(n, "skill"), everySkill: "all skills", serverCount: (n: number) => plural(n, "server"), memberCount: (n: number) => plural(n, "member"),
     tabs: { basis: "Basics", skills: "Skills", servers: "Servers", rules: "Rules", connect: "MCP address", document: "Document" }, parts: "Parts",
-    name: "Name", nameHint: "It stays as it is: others name it by this.", namespace: "Whose it is", namespaceHint: (kind: string) => `Those who see the ${kind}. It stays as it is.`, yourOwn: "Yours alone", ofGroup: (name: string) => `The group ${name}`,
+    name: "Name", nameHint: "It cannot be changed later.", namespace: "Whose it is", namespaceHint: (kind: string) => `Who sees the ${kind}. It cannot be changed later.`, yourOwn: "Yours alone", ofGroup: (name: string) => `The group ${name}`,
     description: "Description", descriptionHint: "A sentence on what it is for. Leaders of Teams read it too.",
     prompt: "Instructions", promptHint: "What the model is told before anything is said. Escape, then Tab, leaves the editor.",
     whichSkills: "Which skills it has", allSkills: "All that whoever talks to it reaches", theseSkills: "These alone", noSkillsBesides: "Those of its Ghost", moreSkills: "Those of its Ghost, and these",
@@ -52,7 +52,7 @@ export const w = words(
   },
   {
     title: "智能体", lead: "智能体由技能、服务器、指令和模型组成，可在对话中使用，也可供 MCP 客户端连接。",
-    kinds: { Ghost: "Ghost", Bot: "Bot", Team: "Team", Model: "模型", MCPServer: "服务器" }, many: { Ghost: "Ghost", Bot: "Bot", Team: "Team", Model: "模型" },
+    kinds: { Ghost: "Ghost", Bot: "Bot", Team: "Team", Model: "模型", MCPServer: "MCP 服务器" }, many: { Ghost: "Ghost", Bot: "Bot", Team: "Team", Model: "模型" },
     about: {
       Ghost: "Ghost 是智能体所知与所能：指令、技能和 MCP 服务器。它使用平台的模型，并有自己的 MCP 地址。",
       Bot: "Bot 是使用指定模型的 Ghost，还可以另加技能和服务器。",
@@ -72,7 +72,7 @@ export const w = words(
     noDescription: "没有说明", damaged: "已损坏", talk: "与它对话", talkShort: "对话", talkTo: (name: string) => `与 ${name} 对话`, actions: "操作",
     skillCount: (n: number) => `${n} 个技能`, everySkill: "全部技能", serverCount: (n: number) => `${n} 个服务器`, memberCount: (n: number) => `${n} 个成员`,
     tabs: { basis: "基本", skills: "技能", servers: "服务器", rules: "规则", connect: "MCP 地址", document: "文档" }, parts: "各部分",
-    name: "名称", nameHint: "创建后不变，其他内容以此引用它。", namespace: "归属", namespaceHint: (kind: string) => `决定谁能看到此 ${kind}，创建后不变。`, yourOwn: "仅自己", ofGroup: (name: string) => `群组 ${name}`,
+    name: "名称", nameHint: "创建后不能更改。", namespace: "归属", namespaceHint: (kind: string) => `决定谁能看到此 ${kind}，创建后不能更改。`, yourOwn: "仅自己", ofGroup: (name: string) => `群组 ${name}`,
     description: "说明", descriptionHint: "用一句话说明用途。Team 的负责人也会读到。",
     prompt: "指令", promptHint: "对话开始前告诉模型的内容。按 Escape 再按 Tab 可离开编辑器。",
     whichSkills: "拥有哪些技能", allSkills: "对话者可用的全部技能", theseSkills: "仅以下技能", noSkillsBesides: "Ghost 的技能", moreSkills: "Ghost 的技能，以及以下技能",

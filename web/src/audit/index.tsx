@@ -4,7 +4,6 @@ import { Refusal, usePages } from "../api/client";
 import { isAdmin } from "../api/me";
 import { Page } from "../shell/page";
 import { ActionButton, Button, Empty, Menu, MenuItem, Shown } from "../ui";
-import { count } from "../words";
 import { asCSV, asJSON, save } from "./export";
 import { addressOf, type Filter, filterOf, records } from "./filter";
 import { Filters } from "./filters";
@@ -33,7 +32,7 @@ export default function Audit() {
             : (
               <>
                 <Records records={found} filter={filter} onShow={show} />
-                <p class="small muted" role="status">{t.shown(count(found.length), !!pages.more)}</p>
+                <p class="small muted" role="status">{t.shown(found.length, !!pages.more)}</p>
                 {pages.more && <div><ActionButton act={pages.more}>{t.more}</ActionButton></div>}
               </>
             )}

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useLocation } from "preact-iso";
 import { useTitle } from "../shell/page";
 import { failed } from "../ui";
@@ -8,8 +9,8 @@ import { begin, Begun } from "./send";
 import { named, useSkills } from "./skills";
 import { w } from "./words";
 
-/** A conversation that is not begun: what this is for, and where to write. The agent is in the address. */
-export function Begin() {
+/** A conversation that is not begun: what this is for, and where to write. The agent is in the address; list opens the conversations. */
+export function Begin({ list }: { list: ComponentChildren }) {
   const t = w();
   const { query, route } = useLocation();
   const agent = query.agent ?? "";
@@ -26,6 +27,7 @@ export function Begin() {
   };
   return (
     <section class="chat-talk begin">
+      {list && <header class="chat-head">{list}</header>}
       <div class="chat-hello">
         <h1>{t.hello}</h1>
         <p class="muted">{t.helloText}</p>

@@ -49,7 +49,7 @@ export function Drawer({ label, side, closeLabel, onClose, children }: DrawerPro
       onMouseDown={(e) => e.target === ref.current && onClose()}
     >
       <div class="chat-drawer-inside">
-        <Button class="chat-drawer-close" look="quiet" icon="close" label={closeLabel} onClick={onClose} />
+        <div class="chat-drawer-head"><span>{label}</span><Button look="quiet" icon="close" label={closeLabel} onClick={onClose} /></div>
         {children}
       </div>
     </dialog>

@@ -1,12 +1,11 @@
+import type { ComponentChildren } from "preact";
 import { useLocation } from "preact-iso";
 import { useEffect, useState } from "preact/hooks";
 import { Button } from "../ui";
 import { store, stored } from "../words";
 import { Begin } from "./begin";
-import type { Conversation } from "./conversation";
 import { Drawer, useWide } from "./drawer";
 import { SessionList } from "./list";
-import { Panel } from "./panel";
 import { useFreshSessions } from "./sessions";
 import { Talk } from "./talk";
 import { useVisibleHeight } from "./visible";
@@ -32,22 +31,20 @@ export default function Chat() {
     setPanelOpen(open);
     if (panelBeside) store(key, open ? null : "closed");
   };
-  const panel = (c: Conversation) => {
+  const beside = (panel: ComponentChildren) => {
     if (!panelOpen) return null;
-    if (panelBeside) return <aside class="chat-beside end"><Panel c={c} /></aside>;
-    return <Drawer label={t.panel} closeLabel={t.closePanel} side="end" onClose={() => show(false)}><Panel c={c} /></Drawer>;
+    if (panelBeside) return <div class="chat-beside end">{panel}</div>;
+    return <Drawer label={t.panel} closeLabel={t.closePanel} side="end" onClose={() => show(false)}>{panel}</Drawer>;
   };
+  const list = listBeside ? null : <Button look="quiet" icon="chat" label={t.openList} aria-expanded={listOpen} onClick={() => setListOpen(true)} />;
   return (
     <div class="chat">
       {listBeside ? (
-        <aside class="chat-beside start"><SessionList open={id} /></aside>
+        <div class="chat-beside start"><SessionList open={id} /></div>
       ) : (
-        <>
-          <div class="chat-list-button"><Button small look="quiet" icon="menu" aria-expanded={listOpen} onClick={() => setListOpen(true)}>{t.conversations}</Button>{id && <a class="button quiet small push" href="/">{t.fresh}</a>}</div>
-          {listOpen && <Drawer label={t.conversations} closeLabel={t.closeList} side="start" onClose={() => setListOpen(false)}><SessionList open={id} onOpen={() => setListOpen(false)} /></Drawer>}
-        </>
+        listOpen && <Drawer label={t.conversations} closeLabel={t.closeList} side="start" onClose={() => setListOpen(false)}><SessionList open={id} onOpen={() => setListOpen(false)} /></Drawer>
       )}
-      {id ? <Talk key={id} id={id} onPanel={() => show(!panelOpen)} panelOpen={panelOpen} panel={panel} /> : <Begin />}
+      {id ? <Talk key={id} id={id} list={list} onPanel={() => show(!panelOpen)} panelOpen={panelOpen} beside={beside} /> : <Begin list={list} />}
     </div>
   );
 }

@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { api, type Asked, got, type Schema, useAsked } from "../api/client";
+import { me } from "../api/me";
 import { usePlaces } from "../library/places";
 import { w } from "./words";
 
@@ -26,7 +27,8 @@ export function useFrom(): (id: Schema["SessionID"]) => string {
   const place = usePlaces();
   return (id) => {
     const home = homes.value.get(keyOf(id));
-    if (home) return place(home);
+    if (home === `user:${me.value?.user.id}`) return w().origins.mine!;
+    if (home) return w().origins[home] ?? place(home);
     return /^agent(\.|$)/.test(id.origin) ? "" : (w().origins[id.origin] ?? id.origin);
   };
 }

@@ -15,7 +15,7 @@ export function LoadedLine({ item }: { item: Loaded }) {
       class="quiet"
       line={
         <span class="words">
-          <Icon name="library" size={14} /> {t.loaded} <strong>{l.title || l.skill.name}</strong> {from && t.from(from)}{from ? ", " : "– "}{t.tokens(l.tokens)}
+          <Icon name="library" size={14} /> {t.loaded} <strong>{l.title || l.skill.name}</strong>{from && <> {t.from(from)}</>}, {t.tokens(l.tokens)}
           {l.for && <>, {t.neededBy(l.for)}</>}
         </span>
       }
@@ -36,7 +36,19 @@ export function LoadedLine({ item }: { item: Loaded }) {
 }
 
 /** A skill that is not in force any more. */
-export const UnloadedLine = ({ item }: { item: Unloaded }) => <Quiet icon="library">{w().unloaded(item.name, item.reason)}</Quiet>;
+export const UnloadedLine = ({ item }: { item: Unloaded }) => <Quiet icon="library">{w().unloaded(item.name, reasonOf(item.reason))}</Quiet>;
+
+/** Why a skill went out of force, in the words of the page where it is one of those that the hub has. */
+function reasonOf(reason: string): string {
+  const t = w().reasons;
+  const [n = ""] = /\d+/.exec(reason) ?? [];
+  if (reason === "the person unloaded it") return t.person;
+  if (reason === "the agent is done with it") return t.agent;
+  if (reason.startsWith("not used for ")) return t.unused(n);
+  if (reason.startsWith("the instructions in force are bounded")) return t.budget(n);
+  if (reason.startsWith("the conversation was put in short")) return t.short;
+  return reason;
+}
 
 /** Something about the conversation itself. */
 export function AboutLine({ item }: { item: Line }) {

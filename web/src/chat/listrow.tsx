@@ -1,5 +1,5 @@
 import { useLocation } from "preact-iso";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { done, failed, Menu, MenuItem, Tag, useConfirm } from "../ui";
 import { forget } from "./conversation";
 import { remove, rename, type Session } from "./sessions";
@@ -54,7 +54,7 @@ export function SessionMenu({ session, onRename, place }: { session: Session; on
 function download(href: string) {
   const a = document.createElement("a");
   a.href = href;
-  a.download = "";
+  a.download = "export"; // else the page would go there
   document.body.append(a);
   a.click();
   a.remove();
@@ -65,7 +65,10 @@ export function TitleField({ session, onDone }: { session: Session; onDone: () =
   const [text, setText] = useState(session.title);
   const input = useRef<HTMLInputElement>(null);
   const over = useRef(false);
-  useEffect(() => input.current?.select(), []);
+  useLayoutEffect(() => {
+    input.current?.focus();
+    input.current?.select();
+  }, []);
   const keep = () => {
     if (over.current) return;
     over.current = true;

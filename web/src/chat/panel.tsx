@@ -19,7 +19,7 @@ export function Panel({ c, at, force }: { c: Conversation; at: number; force: As
   );
 }
 
-/** The number of the last event after which what is loaded may be another, -1 while that is not known: a number once it has been the same for a moment, so that not every step asks the hub anew. */
+/** A number once it has been the same for a moment, so that not every step has the hub asked anew; -1 is none as yet. */
 export function useSettled(n: number): number {
   const [settled, set] = useState(n);
   useEffect(() => {

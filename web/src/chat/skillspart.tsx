@@ -46,7 +46,7 @@ function SkillCard({ id, skill }: { id: string; skill: InForce }) {
         </button>
         <SkillActions id={id} skill={skill} />
       </div>
-      <p class="small muted">{from && `${from} · `}{t.tokens(skill.tokens)}</p>
+      <p class="small muted from">{from && `${from} · `}{t.tokens(skill.tokens)}</p>
       <p class="small">
         {skill.keep === "pinned" ? <Tag look="accent"><Icon name="pin" size={12} /> {t.good}</Tag> : <Tag>{skill.keep === "once" ? t.once : skill.left === null ? t.good : t.left(skill.left)}</Tag>}
         {skill.changed && <Tag look="warn">{t.changedSince}</Tag>}

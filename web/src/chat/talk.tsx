@@ -1,14 +1,18 @@
+import type { ComponentChildren } from "preact";
 import { useCallback, useState } from "preact/hooks";
+import { Refusal } from "../api/client";
 import { me } from "../api/me";
+import { BackToDraft } from "../compose/back";
 import { useTitle } from "../shell/page";
 import { Button, Empty, Icon, Problem, Tag, Waiting } from "../ui";
-import { Refusal } from "../api/client";
 import { agentTitle } from "./agents";
 import { Composer } from "./composer";
-import { type Conversation, useConversation } from "./conversation";
+import { useConversation } from "./conversation";
 import { keepDraft } from "./drafts";
+import { useInForce } from "./inforce";
 import { SessionMenu, TitleField } from "./listrow";
 import { Messages } from "./messages";
+import { Panel, useSettled } from "./panel";
 import { cancel, say } from "./send";
 import { sessionOf } from "./sessions";
 import { isBusy, type Transcript, type Turn, underWay } from "./transcript";
@@ -17,19 +21,23 @@ import { w } from "./words";
 
 interface TalkProps {
   id: string;
+  /** What opens the list of conversations, where it is not shown. */
+  list: ComponentChildren;
   onPanel: () => void;
   panelOpen: boolean;
-  /** What is beside the conversation. */
-  panel: (c: Conversation) => preact.ComponentChildren;
+  /** Puts what is loaded beside the conversation, or in front of it. */
+  beside: (panel: ComponentChildren) => ComponentChildren;
 }
 
 /** A conversation. */
-export function Talk({ id, onPanel, panelOpen, panel }: TalkProps) {
+export function Talk({ id, list, onPanel, panelOpen, beside }: TalkProps) {
   const t = w();
   const c = useConversation(id);
   const session = sessionOf(id);
   const transcript = c.transcript.value;
   const link = c.link.value;
+  const at = useSettled(c.ready.value ? transcript.changed : -1);
+  const force = useInForce(id, at);
   useTitle(session?.title || t.untitled);
   const again = useCallback((turn: Turn) => keepDraft(id, { text: turn.text, skill: turn.skill || undefined, files: [] }), [id]);
   const stop = useCallback(() => cancel(id), [id]);
@@ -38,35 +46,34 @@ export function Talk({ id, onPanel, panelOpen, panel }: TalkProps) {
   return (
     <>
       <section class="chat-talk">
-        <Head id={id} transcript={transcript} onPanel={onPanel} panelOpen={panelOpen} />
+        <Head id={id} list={list} transcript={transcript} onPanel={onPanel} panelOpen={panelOpen} />
         <Connection link={link} />
         {c.ready.value || transcript.turns.length ? <Messages transcript={transcript} ready={c.ready.value} onAgain={theirs ? undefined : again} /> : <div class="chat-scroll"><div class="chat-messages"><Waiting for={t.opening} /></div></div>}
         <div class="chat-foot-area">
-          {theirs ? <p class="small muted">{t.watching}</p> : <Composer id={id} busy={isBusy(transcript)} send={(draft) => say(id, draft)} onStop={underWay(transcript) || isBusy(transcript) ? stop : undefined} loaded={loadedNames(transcript)} offered={transcript.offered} />}
+          {theirs ? <p class="small muted">{t.watching}</p> : <Composer id={id} busy={isBusy(transcript)} send={(draft) => say(id, draft)} onStop={underWay(transcript) || isBusy(transcript) ? stop : undefined} loaded={(force.data ?? []).map((f) => f.skill.name)} offered={transcript.offered} />}
         </div>
       </section>
-      {panel(c)}
+      {beside(at < 0 ? null : <Panel c={c} at={at} force={force} />)}
     </>
   );
 }
 
-/** Skills that were loaded lately, which need no suggestion. */
-function loadedNames(t: Transcript): string[] {
-  return t.turns.slice(-5).flatMap((turn) => turn.items.flatMap((i) => (i.type === "loaded" ? [i.load.skill.name] : [])));
-}
-
-function Head({ id, transcript, onPanel, panelOpen }: { id: string; transcript: Transcript; onPanel: () => void; panelOpen: boolean }) {
+function Head({ id, list, transcript, onPanel, panelOpen }: Omit<TalkProps, "beside"> & { transcript: Transcript }) {
   const t = w();
   const [renaming, setRenaming] = useState(false);
   const session = sessionOf(id);
   return (
     <header class="chat-head">
+      {list}
       {renaming && session ? <TitleField session={session} onDone={() => setRenaming(false)} /> : <h1 class="truncate" tabIndex={-1}>{session?.title || t.untitled}</h1>}
       {session?.agent && <Tag title={session.agent}><Icon name="agents" size={14} /> {agentTitle(session.agent)}</Tag>}
+      {session?.draft && <Tag look="warn">{t.draft(session.draft)}</Tag>}
+      {session?.draft && <BackToDraft session={id} />}
       {isBusy(transcript) && <Tag look="accent">{t.busy}</Tag>}
       <span class="push" />
       {session && <SessionMenu session={session} onRename={() => setRenaming(true)} />}
-      <Button small look="quiet" icon="library" aria-expanded={panelOpen} title={panelOpen ? t.closePanel : t.openPanel} onClick={onPanel}>{t.panel}</Button>
+      {list && <a class="button quiet small icon" href="/" aria-label={t.fresh} title={t.fresh}><Icon name="plus" size={16} /></a>}
+      <Button small look="quiet" icon="library" aria-label={panelOpen ? t.closePanel : t.openPanel} aria-expanded={panelOpen} onClick={onPanel}><span class="only-wide">{t.panel}</span></Button>
     </header>
   );
 }

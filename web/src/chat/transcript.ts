@@ -245,9 +245,12 @@ function step(turn: Turn, s: Schema["SessionEvent"], seq: number) {
   }
 }
 
+/** Why answers end without more to say about it: of one that was cut the turn says why. */
+const plainEnds = ["end", "tools", "cut"];
+
 /** Puts what the model said in the place of its words as they came. */
 function message(turn: Turn, m: Schema["SessionMessage"], seq: number) {
-  const stop = m.stop && m.stop !== "end" && m.stop !== "tools" ? m.stop : undefined;
+  const stop = m.stop && !plainEnds.includes(m.stop) ? m.stop : undefined;
   say(turn, "thought", (m.thinking ?? []).map((t) => t.text ?? "").filter(Boolean).join("\n\n"), seq);
   say(turn, "answer", m.text, seq, stop);
   (m.calls ?? []).forEach((c, i) =>

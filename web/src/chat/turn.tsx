@@ -107,7 +107,7 @@ function End({ turn, onAgain }: Omit<TurnProps, "number">) {
     case "running":
       return turn.items.some((i) => "open" in i && i.open) ? null : <p class="chat-working">{t.working}</p>;
     case "cancelled":
-      return <div class="chat-end row"><Tag look="warn">{turn.begun ? t.cancelled : t.takenBack}</Tag>{again}</div>;
+      return <div class={turn.begun ? "row" : "chat-end row"}><Tag look="warn">{turn.begun ? t.cancelled : t.takenBack}</Tag>{again}</div>;
     case "failed":
       return (
         <div class="note bad">

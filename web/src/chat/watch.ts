@@ -28,6 +28,7 @@ const types = ["said", "begun", "resumed", "ended", "step", "text", "thinking", 
 
 const firstWait = 300;
 const longestWait = 10_000;
+const steady = 5000; // a stream that lasted so long begins anew at once
 const unseen = 60_000; // after which a page that nobody sees lets go: browsers have few connections
 const slept = 90_000; // browsers let timers of pages that nobody sees run once a minute
 
@@ -36,85 +37,113 @@ const slept = 90_000; // browsers let timers of pages that nobody sees run once 
  * that came, so that nothing is lost and nothing is told twice.
  */
 export function watch(w: Watching): () => void {
-  const stop = new AbortController();
-  let source: EventSource | undefined;
-  let timer = 0;
-  let wait = firstWait;
-  let last = w.after();
-  let batch: Told[] = [];
-  let due = 0;
+  const hearing = new Hearing(w);
+  whenAwake(hearing.stop.signal, hearing);
+  w.onLink({ state: "opening" });
+  hearing.open();
+  return () => hearing.end();
+}
 
-  const flush = () => {
-    clearTimeout(due);
-    due = 0;
-    const events = batch;
-    batch = [];
-    if (events.length) w.onEvents(events);
-  };
-  const close = () => {
-    clearTimeout(timer);
-    source?.close();
-    source = undefined;
-  };
-  const over = (problem: Link["problem"]) => {
-    close();
-    flush();
-    w.onLink({ state: "over", problem });
-  };
-  const retry = (link: Partial<Link> = {}) => {
-    close();
-    flush();
-    w.onLink({ state: "again", ...link });
-    timer = window.setTimeout(open, wait * (0.75 + Math.random() / 2));
-    wait = Math.min(wait * 2, longestWait);
-  };
-  const take = (e: Told) => {
-    if (e.seq <= last) return;
-    if (e.seq > last + 1) return retry(); // a gap: it is told again from there
-    last = e.seq;
-    if (e.ask || e.answer) handleEvent(w.session, e);
-    batch.push(e);
-    due ||= window.setTimeout(flush, 16);
-  };
-  const broken = async (opened: boolean) => {
-    retry();
-    const problem = opened ? undefined : await whyNot(w.session, stop.signal);
-    if (problem && !stop.signal.aborted) over(problem);
-  };
+class Hearing {
+  readonly stop = new AbortController();
+  private source?: EventSource;
+  private last: number;
+  private wait = firstWait;
+  private since = 0; // when it was open for the last time
+  private timer = 0;
+  private batch: Told[] = [];
+  private due = 0;
 
-  function open() {
-    close();
-    if (stop.signal.aborted) return;
-    const mine = (source = new EventSource(`/api/v1/sessions/${encodeURIComponent(w.session)}/events?follow=true&attend=${w.attend}&after=${last}`));
-    let opened = false;
-    mine.onopen = () => {
-      opened = true;
-      wait = firstWait;
-      w.onLink({ state: "live" });
-    };
-    mine.onerror = () => mine === source && void broken(opened);
-    for (const type of types) mine.addEventListener(type, (e) => mine === source && take(JSON.parse((e as MessageEvent<string>).data) as Told));
-    mine.addEventListener("bye", () => mine === source && retry({ bye: true }));
-    mine.addEventListener("problem", (e) => {
-      if (mine !== source) return;
-      const problem = JSON.parse((e as MessageEvent<string>).data) as Schema["Problem"];
-      if (problem.status >= 500 || problem.status === 429) retry({ problem });
-      else over(problem);
-    });
+  constructor(private w: Watching) {
+    this.last = w.after();
   }
 
-  const reopen = () => {
-    wait = firstWait;
-    open();
-  };
-  whenAwake(stop.signal, { reopen, letGo: () => w.idle() && close(), isOpen: () => source !== undefined });
-  w.onLink({ state: "opening" });
-  open();
-  return () => {
-    stop.abort();
-    close();
-    clearTimeout(due);
-  };
+  get isOpen(): boolean {
+    return this.source !== undefined;
+  }
+
+  open() {
+    this.close();
+    if (this.stop.signal.aborted) return;
+    const mine = (this.source = new EventSource(`/api/v1/sessions/${encodeURIComponent(this.w.session)}/events?follow=true&attend=${this.w.attend}&after=${this.last}`));
+    let opened = false;
+    const hear = (type: string, f: (data: string) => void) => mine.addEventListener(type, (e) => mine === this.source && f((e as MessageEvent<string>).data));
+    mine.onopen = () => {
+      opened = true;
+      this.since = Date.now();
+      this.w.onLink({ state: "live" });
+    };
+    mine.onerror = () => mine === this.source && void this.broken(opened);
+    for (const type of types) hear(type, (data) => this.take(JSON.parse(data) as Told));
+    hear("bye", () => this.retry({ bye: true }));
+    hear("problem", (data) => this.refused(JSON.parse(data) as Schema["Problem"]));
+  }
+
+  reopen() {
+    this.wait = firstWait;
+    this.open();
+  }
+
+  /** Needs no connection for now, where nothing is expected. */
+  letGo() {
+    if (this.w.idle()) this.close();
+  }
+
+  end() {
+    this.stop.abort();
+    this.close();
+    clearTimeout(this.due);
+  }
+
+  private close() {
+    clearTimeout(this.timer);
+    this.source?.close();
+    this.source = undefined;
+  }
+
+  private take(e: Told) {
+    if (e.seq <= this.last) return;
+    if (e.seq > this.last + 1) return this.retry(); // a gap: it is told again from there
+    this.last = e.seq;
+    if (e.ask || e.answer) handleEvent(this.w.session, e);
+    this.batch.push(e);
+    this.due ||= window.setTimeout(() => this.flush(), 16);
+  }
+
+  private flush() {
+    clearTimeout(this.due);
+    this.due = 0;
+    const events = this.batch;
+    this.batch = [];
+    if (events.length) this.w.onEvents(events);
+  }
+
+  private retry(link: Partial<Link> = {}) {
+    if (this.since && Date.now() - this.since > steady) this.wait = firstWait;
+    this.since = 0;
+    this.close();
+    this.flush();
+    this.w.onLink({ state: "again", ...link });
+    this.timer = window.setTimeout(() => this.open(), this.wait * (0.75 + Math.random() / 2));
+    this.wait = Math.min(this.wait * 2, longestWait);
+  }
+
+  private async broken(opened: boolean) {
+    this.retry();
+    const problem = opened ? undefined : await whyNot(this.w.session, this.stop.signal);
+    if (problem && !this.stop.signal.aborted) this.over(problem);
+  }
+
+  private refused(problem: Schema["Problem"]) {
+    if (problem.status >= 500 || problem.status === 429) this.retry({ problem });
+    else this.over(problem);
+  }
+
+  private over(problem: Link["problem"]) {
+    this.close();
+    this.flush();
+    this.w.onLink({ state: "over", problem });
+  }
 }
 
 /** Why there is no stream of a conversation, where that is for good. */
@@ -129,22 +158,22 @@ async function whyNot(session: string, signal: AbortSignal): Promise<Link["probl
 }
 
 /** Opens anew after the machine slept, the network changed, or the page came back; lets go while nobody looks. */
-function whenAwake(signal: AbortSignal, { reopen, letGo, isOpen }: { reopen: () => void; letGo: () => void; isOpen: () => boolean }) {
+function whenAwake(signal: AbortSignal, hearing: Hearing) {
   let tick = Date.now();
-  let away = 0;
+  let hidden = 0; // since when
   const beat = setInterval(() => {
     const now = Date.now();
-    if (now - tick > slept) reopen();
-    else if (away && now - away > unseen) letGo();
+    if (now - tick > slept) hearing.reopen();
+    else if (hidden && now - hidden > unseen) hearing.letGo();
     tick = now;
   }, 5000);
   signal.addEventListener("abort", () => clearInterval(beat));
   const seen = () => {
-    const hidden = document.visibilityState === "hidden";
-    if (!hidden && (!isOpen() || (away && Date.now() - away > unseen))) reopen();
-    away = hidden ? Date.now() : 0;
+    const was = hidden;
+    hidden = document.visibilityState === "hidden" ? Date.now() : 0;
+    if (!hidden && (!hearing.isOpen || (was && Date.now() - was > unseen))) hearing.reopen();
   };
   document.addEventListener("visibilitychange", seen, { signal });
-  addEventListener("pageshow", (e) => e.persisted && reopen(), { signal });
-  addEventListener("online", reopen, { signal });
+  addEventListener("pageshow", (e) => e.persisted && hearing.reopen(), { signal });
+  addEventListener("online", () => hearing.reopen(), { signal });
 }

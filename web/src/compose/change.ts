@@ -180,9 +180,14 @@ class Change {
     }
     if (typeof value === "boolean") return new yaml.Scalar(this.below() ? String(value) : value);
     const scalar = new yaml.Scalar(Array.isArray(value) ? value.join(this.field.kind === "tools" ? " " : ", ") : value);
-    if (yaml.isScalar(old) && old.type && old.type !== "PLAIN") scalar.type = old.type;
+    if (yaml.isScalar(old) && old.type && old.type !== "PLAIN" && !this.hadToQuote(old)) scalar.type = old.type;
     if (scalar.type?.startsWith("BLOCK") && /[|>][0-9]?\+?\s*$/.test(this.header())) scalar.value += "\n";
     return scalar as Node;
+  }
+
+  /** Whether quotes were there for need, as while "a: b" is typed, and not by choice. */
+  private hadToQuote(old: Scalar): boolean {
+    return !!old.type?.startsWith("QUOTE") && this.yaml.stringify(String(old.value), { lineWidth: 0 }).trimEnd() !== String(old.value);
   }
 
   /** The line in which the value begins. */

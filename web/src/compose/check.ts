@@ -34,7 +34,7 @@ export function useSaid<T>(work: Work, wait: number, ask: ((stop: AbortSignal) =
         if (!stop.signal.aborted) put((was) => ({ data: was.data, of: was.of, error: error as Error, busy: false }));
       }
     };
-    const timer = setTimeout(() => void run(), first.current ? 0 : wait);
+    const timer = setTimeout(() => void run(), first.current ? 0 : isLarge(work.files) ? 4 * wait : wait);
     return () => {
       clearTimeout(timer);
       stop.abort();
@@ -42,6 +42,9 @@ export function useSaid<T>(work: Work, wait: number, ask: ((stop: AbortSignal) =
   }, [work.files, work.namespace, away.value, ...deps]);
   return said;
 }
+
+/** Whether sending files takes a while: those that are no text are most of it. */
+const isLarge = (files: DraftFile[]) => files.reduce((n, f) => n + (f.base64?.length ?? f.text?.length ?? 0), 0) > 1 << 20;
 
 /** Whether an error says that the hub cannot be reached, and not that it refuses. */
 export const isAway = (error: Error | undefined): boolean => error !== undefined && (!(error instanceof Refusal) || [502, 503, 504].includes(error.problem.status));

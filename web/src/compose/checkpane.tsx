@@ -1,10 +1,9 @@
-import type { ComponentChildren } from "preact";
-import { useLocation } from "preact-iso";
+import { Fragment, type ComponentChildren } from "preact";
 import type { Schema } from "../api/client";
 import { Button, Problem, Tag, Waiting } from "../ui";
 import { count } from "../words";
 import { isAway, type Said } from "./check";
-import { forget, keep } from "./kept";
+import { Taken } from "./taken";
 import { mend } from "./textpane";
 import { VerdictTag } from "./verdict";
 import type { View } from "./view";
@@ -47,24 +46,6 @@ function Part({ title, children }: { title: string; children: ComponentChildren 
   return <section class="stack tight"><h2>{title}</h2>{children}</section>;
 }
 
-/** What can be done where another skill has the name. */
-function Taken({ work, taken }: { work: Work; taken: Schema["Taken"] }) {
-  const { route } = useLocation();
-  const id = taken.skill_id;
-  const join = () => {
-    keep({ key: id!, of: id, name: work.name, at: new Date().toISOString(), files: work.files, touched: true });
-    work.settle();
-    forget(work.key);
-    route(`/compose/${encodeURIComponent(id!)}`);
-  };
-  return (
-    <div class="note warn">
-      {w().takenText}
-      {id && <div class="row">{taken.mayAddVersion && <Button small onClick={join}>{w().takenMine}</Button>}<a class="button small" href={`/library/${encodeURIComponent(id)}`}>{w().takenOpen}</a></div>}
-    </div>
-  );
-}
-
 const looks = { error: "bad", warning: "warn", info: "" } as const;
 
 function Diagnostics({ work, view, said, checked }: Props & { checked: Schema["Checked"] }) {
@@ -92,21 +73,22 @@ function Diagnostics({ work, view, said, checked }: Props & { checked: Schema["C
 function Where({ view, file, line }: { view: View; file: string; line: number }) {
   const text = <span class="mono">{file}{line > 0 && `:${line}`}</span>;
   if (!file) return null;
-  return <button type="button" class="compose-where" aria-label={w().goTo(file, line || 1)} onClick={() => view.goTo(file, line || 1)}>{text}</button>;
+  return <button type="button" class="compose-where" onClick={() => view.goTo(file, line || 1)}>{text}</button>;
 }
 
 function Asks({ checked: c }: { checked: Schema["Checked"] }) {
   const kinds = [...new Set(c.asks.all.map((a) => a.kind))];
+  const scripts = c.files.filter((f) => f.script).map((f) => <div key={f.path} class="mono">{f.path}</div>);
   return (
     <>
       {c.code && <p>{c.runnable ? w().codeRuns : w().codeReview}</p>}
       {kinds.length === 0 ? <p class="muted">{w().asksNone}</p> : (
         <dl class="facts">
           {kinds.map((kind) => (
-            <>
+            <Fragment key={kind}>
               <dt>{w().kinds[kind] ?? kind}</dt>
-              <dd>{c.asks.all.filter((a) => a.kind === kind).map((a) => <div key={a.name} class="mono">{a.name}{a.new && <span class="muted"> {a.new}</span>}</div>)}</dd>
-            </>
+              <dd>{kind === "scripts" ? scripts : c.asks.all.filter((a) => a.kind === kind).map((a) => <div key={a.name} class="mono">{a.name}{a.new && <span class="muted"> {a.new}</span>}</div>)}</dd>
+            </Fragment>
           ))}
         </dl>
       )}

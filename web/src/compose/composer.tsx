@@ -38,7 +38,7 @@ export function Composer({ start, again }: { start: Start; again?: () => Promise
   return (
     <Page title={title} wide actions={actions}>
       <Notes work={work} again={again} />
-      <Verdict work={work} said={said} onOpen={() => view.show({ pane: "check" })} />
+      <Verdict work={work} said={said} />
       <div class={view.wide ? "compose-panes" : "stack"}>
         <Parts work={work} view={view} said={said} />
         {view.wide && <div class="compose-text"><TextPane work={work} view={view} said={said} /></div>}

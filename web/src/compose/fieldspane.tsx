@@ -45,13 +45,14 @@ function Form({ work, yaml }: { work: Work; yaml: Yaml }) {
   const put = (id: FieldID, value: Value) => work.write(skillFile, setField(yaml, work.skill, id, value));
   const part = (ids: FieldID[]) => ids.map((id) => <FormField key={id} id={id} value={get(id)} put={(v) => put(id, v)} yaml={yaml} off={stale} />);
   const rest = front ? others(yaml, front) : [];
+  const [more] = useState(() => parts.more.some((id) => get(id).toString() !== ""));
   return (
     <div class="stack loose">
       <State read={now} />
       <fieldset class="stack"><legend>{w().about}</legend>{part(parts.about)}</fieldset>
       <fieldset class="stack"><legend>{w().how}</legend>{part(parts.use)}</fieldset>
       <fieldset class="stack"><legend>{w().needs}</legend>{part(parts.needs)}</fieldset>
-      <details class="compose-more" open={parts.more.some((id) => get(id).toString() !== "")}>
+      <details class="compose-more" open={more}>
         <summary>{w().moreFields}</summary>
         <div class="stack">{part(parts.more)}</div>
       </details>

@@ -55,7 +55,7 @@ function Tree({ branch, ...rest }: TreeProps) {
     <ul class="compose-tree">
       {branch.files.map((f) => (
         <li key={f.path} class="row keep">
-          <button type="button" class="compose-leaf" aria-label={w().open(f.path)} aria-current={rest.open === f.path ? "true" : undefined} onClick={() => rest.onOpen(f.path)}>
+          <button type="button" class="compose-leaf" title={f.path} aria-current={rest.open === f.path ? "true" : undefined} onClick={() => rest.onOpen(f.path)}>
             <Icon name="file" size={16} /><span class="truncate">{f.path.slice(f.path.lastIndexOf("/") + 1)}</span><span class="push small muted nowrap">{size(sizeOf(f))}</span>
           </button>
           <Menu small label={w().actionsOf(f.path)}>

@@ -30,7 +30,7 @@ function Result({ found: f, work }: { found: Schema["DraftFound"]; work: Work })
   return (
     <section class="compose-found">
       <div class="row keep top">
-        <h3 class="grow">{f.query}</h3>
+        <h2 class="grow">{f.query}</h2>
         <Tag look={f.rank === 1 ? "good" : f.rank ? "warn" : "bad"}>{f.rank === 1 ? w().first : f.rank ? w().place(f.rank) : w().notFound}</Tag>
       </div>
       {f.rank !== 1 && <Hint found={f} work={work} />}
@@ -40,7 +40,7 @@ function Result({ found: f, work }: { found: Schema["DraftFound"]; work: Work })
           <ol class="compose-hits">
             {f.hits.map((h, i) => (
               <li key={i} class={h.draft ? "mine" : ""}>
-                <div class="row keep"><span class="mono truncate">{h.name}</span>{h.draft && <Tag look="accent">{w().draft}</Tag>}<span class="push small muted nowrap">{w().score(h.score.toFixed(1))}</span></div>
+                <div class="row keep"><span class="mono truncate">{h.name}</span>{h.draft && <Tag look="accent">{w().draft}</Tag>}<span class="push small muted nowrap">{share(h.score, f.hits[0]!.score)}</span></div>
                 <p class="small muted compose-clip">{h.description}</p>
               </li>
             ))}
@@ -50,6 +50,9 @@ function Result({ found: f, work }: { found: Schema["DraftFound"]; work: Work })
     </section>
   );
 }
+
+/** How good a hit is next to the best: what scores are by themselves says nothing. */
+const share = (score: number, best: number) => `${Math.round((100 * score) / (best || 1))} %`;
 
 /** What to change in the draft so that it is found first. */
 function Hint({ found: f, work }: { found: Schema["DraftFound"]; work: Work }) {

@@ -31,7 +31,7 @@ function Typed({ id, value, put, yaml, off }: Props & { value: string | string[]
   const hint = (
     <>
       {w().hints[id]}
-      {field.max && <span class={n > field.max ? "compose-count compose-bad" : "compose-count"}> {w().counter(n, field.max)}{n > field.max && ` — ${w().over(n - field.max)}`}</span>}
+      {field.max && <span class={n > field.max ? "compose-count compose-bad" : "compose-count"}> · {w().counter(n, field.max)}{n > field.max && ` — ${w().over(n - field.max)}`}</span>}
     </>
   );
   const named = { label: w().labels[id]!, hint: w().hints[id] || field.max ? hint : undefined, value: text, onText: (s: string) => changed.current(s), error: wrong ? w().badMap : undefined };

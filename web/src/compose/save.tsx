@@ -8,6 +8,7 @@ import type { Said } from "./check";
 import { setField } from "./change";
 import { skillFile, type DraftFile } from "./files";
 import { forget, keepRequests, requestsOf } from "./kept";
+import { Taken } from "./taken";
 import { changes, type Changed } from "./unified";
 import { save } from "./upload";
 import { suggestions } from "./version";
@@ -43,16 +44,17 @@ export function SaveDialog({ work, said, onClose }: Props) {
       setBusy(false);
     }
   };
-  const refused = c && !said.busy && (!c.saves || !c.maySave || (!work.of && c.taken));
+  const refused = c && !said.busy && (!c.saves || !c.maySave);
   return (
     <Dialog
       title={work.of ? w().saveVersionTitle(work.of.name) : w().saveTitle}
       wide={!!work.of}
       onClose={onClose}
-      actions={<Button look="primary" onClick={() => void press()} aria-busy={busy} disabled={busy}>{work.of ? w().saveVersion : w().saveNew}</Button>}
+      actions={<Button look="primary" onClick={() => void press()} aria-busy={busy} disabled={busy} autofocus>{work.of ? w().saveVersion : w().saveNew}</Button>}
     >
       {!!error && <Problem error={error} />}
       {!error && refused && <Refused checked={c} work={work} />}
+      {c?.taken && !work.of && <Taken work={work} taken={c.taken} />}
       {work.of ? <p>{w().becomes(work.of.number + 1)}</p> : <Where work={work} />}
       <Version work={work} now={now} version={version} onVersion={setVersion} />
       {c?.code && !c.runnable && <p class="small muted">{w().reviewAfter}</p>}
@@ -75,7 +77,6 @@ function Refused({ checked: c, work }: { checked: Schema["Checked"]; work: Work 
     <div class="note bad" role="status">
       <strong>{w().cannotSave}</strong>
       {!c.maySave && <span>{work.of ? w().mayNot : w().mayNotHere}</span>}
-      {!work.of && c.taken && <span>{w().takenText}</span>}
       {errors.length > 0 && <ul>{errors.map((d, i) => <li key={i}><code>{d.file}{d.line > 0 && `:${d.line}:${d.column}`}</code> {d.message}{d.fix && <span class="muted"> — {d.fix}</span>}</li>)}</ul>}
     </div>
   );

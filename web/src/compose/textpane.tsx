@@ -18,7 +18,7 @@ export function TextPane({ work, view, said }: { work: Work; view: View; said: S
   return (
     <section class="compose-file" aria-label={w().textOf(file.path)}>
       <header class="row"><h2 class="mono grow">{file.path}</h2><span class="small muted">{size(sizeOf(file))}</span></header>
-      {file.text !== undefined ? <Text key={file.path} work={work} file={file as TextFile} said={said} /> : <Bytes key={file.path} file={file} />}
+      {file.text !== undefined ? <Text key={file.path} work={work} view={view} file={file as TextFile} said={said} /> : <Bytes key={file.path} file={file} />}
       {file.text !== undefined && <p class="small muted">{w().keys}</p>}
     </section>
   );
@@ -26,7 +26,7 @@ export function TextPane({ work, view, said }: { work: Work; view: View; said: S
 
 type TextFile = DraftFile & { text: string };
 
-function Text({ work, file, said }: { work: Work; file: TextFile; said: Said<Schema["Checked"]> }) {
+function Text({ work, view, file, said }: { work: Work; view: View; file: TextFile; said: Said<Schema["Checked"]> }) {
   // Marks are of the text that was checked: after a change they would stand at wrong lines.
   const current = said.of?.find((f) => f.path === file.path)?.text === file.text;
   const marks = useMemo(() => {
@@ -36,14 +36,20 @@ function Text({ work, file, said }: { work: Work; file: TextFile; said: Said<Sch
   return (
     <Editor
       label={w().textOf(file.path)}
-      value={file.text}
-      onChange={(text) => work.write(file.path, text)}
+      value={file.text.replaceAll("\r\n", "\n")}
+      onChange={(text) => work.write(file.path, asWritten(text, file.text))}
       language={languageOf(file.path)}
       diagnostics={marks}
       completions={file.path.endsWith(".md") ? completions : undefined}
-      height="max(24rem, calc(100dvh - 11rem))"
+      height={marks.length ? "max(20rem, calc(100dvh - 25rem))" : "max(24rem, calc(100dvh - 11rem))"}
+      go={view.line?.file === file.path ? view.line : undefined}
     />
   );
+}
+
+/** The editor knows line feeds alone: a file whose lines end otherwise keeps its own. */
+function asWritten(text: string, before: string): string {
+  return before.includes("\r\n") && !/[^\r]\n/.test(before) ? text.replaceAll("\n", "\r\n") : text;
 }
 
 /** Does what the hub offered to mend something. */

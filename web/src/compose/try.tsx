@@ -31,7 +31,7 @@ export function TryDialog({ work, said, onClose }: { work: Work; said: Said<Sche
     }
   };
   return (
-    <Dialog title={w().tryTitle} onClose={onClose} actions={<Button look="primary" icon="play" onClick={() => void press()} aria-busy={busy} disabled={busy}>{w().tryBegin}</Button>}>
+    <Dialog title={w().tryTitle} onClose={onClose} actions={<Button look="primary" icon="play" onClick={() => void press()} aria-busy={busy} disabled={busy} autofocus>{w().tryBegin}</Button>}>
       {!!error && <Problem error={error} />}
       <p>{w().tryText}</p>
       <Limits checked={said.data} />

@@ -1,13 +1,13 @@
 import type { ComponentChildren } from "preact";
 import type { Schema } from "../api/client";
-import { Button, Tag } from "../ui";
+import { Tag } from "../ui";
 import { short } from "../words";
 import { isAway, type Said } from "./check";
 import { w } from "./words";
 import type { Work } from "./work";
 
 /** What the hub says of the draft, in a line. */
-export function Verdict({ work, said, onOpen }: { work: Work; said: Said<Schema["Checked"]>; onOpen: () => void }) {
+export function Verdict({ work, said }: { work: Work; said: Said<Schema["Checked"]> }) {
   const c = said.data;
   return (
     <div class="compose-verdict">
@@ -16,8 +16,7 @@ export function Verdict({ work, said, onOpen }: { work: Work; said: Said<Schema[
       {said.error && !isAway(said.error) && <span class="compose-bad">{said.error.message}</span>}
       <span class="push row small muted">
         {c && said.busy && <span>{w().checking}…</span>}
-        <span>{!work.changed ? w().allSaved : work.safe ? `${w().unsaved} · ${w().keptHere}` : w().unsaved}</span>
-        <Button small look="quiet" onClick={onOpen}>{w().panes.check}</Button>
+        {work.changed ? <span>{work.safe ? `${w().unsaved} · ${w().keptHere}` : w().unsaved}</span> : work.of && <span>{w().allSaved}</span>}
       </span>
     </div>
   );

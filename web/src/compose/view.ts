@@ -15,8 +15,8 @@ export interface View {
   show: (what: { pane?: Pane; file?: string }) => void;
   /** Opens a file at a line. */
   goTo: (file: string, line: number) => void;
-  /** The line that is to be shown; another n is another wish to see it. */
-  line?: { file: string; at: number; n: number };
+  /** The line that is to be shown; a new object is another wish to see it. */
+  line?: { file: string; line: number };
 }
 
 export function useView(): View {
@@ -32,7 +32,7 @@ export function useView(): View {
   const [line, setLine] = useState<View["line"]>();
   const goTo = (file: string, at: number) => {
     show(wide ? { file } : { file, pane: "text" });
-    setLine((was) => ({ file, at, n: (was?.n ?? 0) + 1 }));
+    setLine({ file, line: at });
   };
   return { goTo, line, pane: wide && asked === "text" ? "fields" : asked, file: query.file || skillFile, wide, show };
 }

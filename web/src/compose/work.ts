@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Schema } from "../api/client";
-import { bytesOf, skillFile, type DraftFile } from "./files";
+import { skillFile, type DraftFile } from "./files";
 import { cut } from "./frontmatter";
 import { keep, keepRequests, requestsOf, type Kept } from "./kept";
 
@@ -105,6 +105,3 @@ function useGuard(changed: boolean, settled: { current: boolean }) {
 
 /** The files as the hub takes them. */
 export const asDraft = (work: Pick<Work, "of">, files: DraftFile[]): Schema["Draft"] => ({ files, skill_id: work.of?.id });
-
-/** About how many bytes all files have. */
-export const sizeOfAll = (files: DraftFile[]) => files.reduce((n, f) => n + (f.base64?.length ?? bytesOf(f).length), 0);

@@ -1,5 +1,5 @@
-import { render } from "preact";
-import { holds, same, test, until } from "../../test/check";
+import { useState } from "preact/hooks";
+import { holds, same, test, until } from "../../test/units/check";
 import { choose } from "../shell/theme";
 import { Code } from "./code";
 import { Diff } from "./diff";
@@ -111,6 +111,23 @@ test("editor: keeps its value from the plain one, and tells what is typed", () =
   });
 });
 
+test("editor: nothing that is typed is lost while its value comes back late", () => {
+  const Late = () => {
+    const [value, set] = useState("");
+    return <Editor label="Late" value={value} onChange={(v) => setTimeout(() => set(v), 30)} language="text" />;
+  };
+  return drawn(<Late />, async (box) => {
+    const content = await until(() => box.querySelector<HTMLElement>(".cm-content"), "the editor");
+    content.focus();
+    for (const letter of "abcdefghij") {
+      document.execCommand("insertText", false, letter);
+      await new Promise((r) => setTimeout(r, 12));
+    }
+    await new Promise((r) => setTimeout(r, 100));
+    same(content.textContent, "abcdefghij");
+  });
+});
+
 const schema = {
   type: "object", required: ["name", "count", "colour", "address", "sure"],
   properties: {
@@ -122,8 +139,8 @@ const schema = {
 
 test("form: what is wrong is told where it is", () => {
   const where = (value: Record<string, unknown>) => Object.keys(problems(schema, value)).join();
-  same(defaults(schema), { count: 2, sure: false });
-  same(where({}), "name,count,sure,colour,address");
+  same(defaults(schema), { count: 2, sure: false, address: {} });
+  same(where({}), "name,count,sure,colour,address.city");
   const good = { name: "ada", count: 2, sure: true, colour: "r", address: { city: "x" } };
   same(where(good), "");
   same(where({ ...good, name: "a", count: 1.5, colour: "b", address: {} }), "name,count,colour,address.city");
@@ -137,23 +154,32 @@ test("form: what is wrong is told where it is", () => {
 
 test("form: fields write what they are for", () => {
   let value: Record<string, unknown> = { count: 2 };
-  const show = (box: HTMLElement) => render(<SchemaForm schema={schema} value={value} onChange={(v) => { value = v; show(box); }} />, box);
-  return drawn(null, async (box) => {
-    show(box);
+  const Form = () => {
+    const [v, set] = useState(value);
+    value = v;
+    return <SchemaForm schema={schema} value={v} onChange={set} />;
+  };
+  return drawn(<Form />, async (box) => {
     await until(() => value.sure === false, "the required yes or no");
-    const field = (label: string) => [...box.querySelectorAll("label")].find((l) => l.textContent?.startsWith(label));
-    const type = (label: string, text: string) => {
-      const input = document.getElementById(field(label)!.htmlFor) as HTMLInputElement;
-      input.value = text;
-      input.dispatchEvent(new InputEvent("input", { bubbles: true }));
+    const field = (label: string) => [...box.querySelectorAll("label")].find((l) => l.textContent?.startsWith(label))!;
+    const change = async (act: () => void) => {
+      const before = value;
+      act();
+      await until(() => value !== before, "the value");
     };
-    type("count", "3");
-    type("name", "ada");
-    type("mail", "x");
-    type("mail", "");
-    field("Green")?.querySelector("input")?.click();
-    field("b")?.querySelector("input")?.click();
-    type("city", "Paris");
+    const type = (label: string, text: string) =>
+      change(() => {
+        const input = document.getElementById(field(label).htmlFor) as HTMLInputElement;
+        input.value = text;
+        input.dispatchEvent(new InputEvent("input", { bubbles: true }));
+      });
+    await type("count", "3");
+    await type("name", "ada");
+    await type("mail", "x");
+    await type("mail", "");
+    await change(() => field("Green").querySelector("input")?.click());
+    await change(() => field("b").querySelector("input")?.click());
+    await type("city", "Paris");
     same(value, { count: 3, sure: false, name: "ada", colour: "g", tools: ["b"], address: { city: "Paris" } });
   });
 });

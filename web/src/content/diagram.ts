@@ -18,6 +18,8 @@ const longest = 10_000;
 export async function drawDiagram(source: string): Promise<Drawn> {
   if (!source.trim()) return { message: wm().empty };
   if (source.length > mostText) return { message: wm().large(source.length, mostText) };
+  const picture = /@\{[^}]*\bimg["']?\s*:/.exec(source);
+  if (picture) return { message: wm().image, line: source.slice(0, picture.index).split("\n").length };
   const box = document.createElement("div");
   box.className = "content-drawing";
   box.ariaHidden = "true";
@@ -27,7 +29,7 @@ export async function drawDiagram(source: string): Promise<Drawn> {
     settle();
     const late = new Promise<never>((_, no) => (timer = window.setTimeout(() => no(new Error(wm().slow(longest / 1000))), longest)));
     const { svg, diagramType } = await Promise.race([mermaid.render(`diagram-${++drawn}`, source, box), late]);
-    return { svg: clean(svg), kind: diagramType };
+    return { svg: clean(svg), kind: diagramType.replace(/(-v2|-beta|Diagram|Chart)$/, "") };
   } catch (error) {
     return placeIn(source, error);
   } finally {

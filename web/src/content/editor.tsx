@@ -61,7 +61,7 @@ export function Editor(props: EditorProps) {
   const made = [module, label, tongue, !props.completions];
   useEffect(() => mirror.current?.speak(language), [language, ...made]);
   useEffect(() => mirror.current?.lock(!!readOnly), [readOnly, ...made]);
-  useEffect(() => mirror.current?.set(value), [value, ...made]);
+  useLayoutEffect(() => mirror.current?.set(value), [value, ...made]);
   useEffect(() => mirror.current?.find(diagnostics), [diagnostics, ...made]);
   useEffect(() => void (go && mirror.current?.go(go.line, go.column)), [go, ...made]);
   return (

@@ -90,7 +90,7 @@ function View({ source, name, drawn, plain, onPlain, onFull, whole }: ViewProps)
   return (
     <>
       <div class="head">
-        <span class="grow truncate">{t.diagram(drawn.kind)}</span>
+        <span class="grow truncate">{!whole && t.diagram(drawn.kind)}</span>
         {!plain && (
           <>
             <Button small look="quiet" label={t.zoomOut} onClick={() => by(1 / 1.25)}><span aria-hidden="true">−</span></Button>

@@ -27,6 +27,8 @@ export class Mirror {
   private readonly language = new Compartment();
   private readonly readable = new Compartment();
   private wanted = "";
+  /** What was told and may yet come back as the value, while more is typed. */
+  private told: string[] = [];
 
   constructor(parent: HTMLElement, { value, label, described, onChange, complete }: MirrorOptions) {
     this.view = new EditorView({
@@ -38,17 +40,25 @@ export class Mirror {
           autocompletion(complete ? { override: [source(complete)] } : {}), search({ top: true }), indentUnit.of("  "), EditorView.lineWrapping, look, EditorState.phrases.of(panelWords()),
           keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...foldKeymap, ...completionKeymap, ...lintKeymap, indentWithTab]),
           EditorView.contentAttributes.of({ "aria-label": label, "aria-describedby": described, tabindex: "0" }),
-          EditorView.updateListener.of((u) => u.docChanged && !u.transactions.some((t) => t.annotation(fromOutside)) && onChange(u.state.doc.toString())),
+          EditorView.updateListener.of((u) => u.docChanged && !u.transactions.some((t) => t.annotation(fromOutside)) && this.tell(u.state.doc.toString(), onChange)),
           this.language.of([]), this.readable.of([]),
         ],
       }),
     });
   }
 
-  /** Puts a text in, by the least change: the cursor stays where it is. */
+  private tell(value: string, onChange: (value: string) => void) {
+    this.told = [...this.told.slice(-20), value];
+    onChange(value);
+  }
+
+  /** Puts a text in, by the least change: the cursor stays where it is. What came from here is behind what is typed by now. */
   set(value: string) {
+    const at = this.told.lastIndexOf(value);
+    this.told = this.told.slice(at + 1);
     const now = this.view.state.doc.toString();
-    if (now === value) return;
+    if (at >= 0 || now === value) return;
+    this.told = [];
     let from = 0;
     while (from < Math.min(now.length, value.length) && now[from] === value[from]) from++;
     let end = 0;

@@ -90,7 +90,7 @@ export function defaults(schema: FormSchema): Record<string, unknown> {
     else if (p.kind === "boolean" && p.required) value[p.name] = false;
     else if (p.kind === "object") {
       const inner = defaults(p.schema);
-      if (Object.keys(inner).length) value[p.name] = inner;
+      if (p.required || Object.keys(inner).length) value[p.name] = inner;
     }
   }
   return value;
@@ -107,7 +107,8 @@ function within(schema: FormSchema, value: Record<string, unknown>, at: string, 
   const found: Record<string, string> = {};
   for (const p of properties(schema, at, depth)) {
     const v = value[p.name];
-    if (v instanceof Unread) found[p.path] = wf().notJson(v.why);
+    if (p.kind === "object" && p.required && v === undefined) Object.assign(found, within(p.schema, {}, p.path, depth + 1));
+    else if (v instanceof Unread) found[p.path] = wf().notJson(v.why);
     else if (v === undefined || v === "" || (v === null && !takesNull(p.schema))) {
       if (p.required && !(v === "" && p.kind === "text" && number(p.schema.minLength) === 0)) found[p.path] = wf().required;
     } else if (p.kind === "object" && isObject(v)) Object.assign(found, within(p.schema, v, p.path, depth + 1));

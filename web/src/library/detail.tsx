@@ -1,4 +1,4 @@
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { api, got, useAsked, type Asked, type Schema } from "../api/client";
 import { Page } from "../shell/page";
 import { Button, Icon, Shown, Tabs, Tag } from "../ui";
@@ -43,7 +43,7 @@ function Known({ asked, skill }: { asked: Asked<Schema["SkillDetail"]>; skill: S
   const version = useAsked(async (signal) => (other ? got(api.GET("/api/v1/skills/{skill}/versions/{version}", { signal, params: { path: { skill: skill.id, version: other } } })) : undefined), [skill.id, other]);
   const shown = other ? version.data : skill.currentVersion;
   return (
-    <Page title={titleOf(skill)} lead={skill.description} actions={<Buttons skill={skill} again={asked.again} />}>
+    <Page title={titleOf(skill)} lead={<Lead text={skill.description} />} actions={<Buttons skill={skill} again={asked.again} number={other ? Number(other) : skill.number} />}>
       <Facts skill={skill} again={asked.again} />
       {other && <Older number={other} />}
       {shown && String(shown.number) === (other || String(skill.number)) ? <Views look={{ skill, version: shown, again: asked.again }} /> : other ? <Shown asked={version}>{() => null}</Shown> : <p class="note">{d().noRead}</p>}
@@ -51,13 +51,28 @@ function Known({ asked, skill }: { asked: Asked<Schema["SkillDetail"]>; skill: S
   );
 }
 
-function Buttons({ skill, again }: Pick<Looked, "skill" | "again">) {
+/** So much of a description is shown at first, in characters. */
+const enough = 240;
+
+/** What a skill is for; what its author wrote at length is cut until it is asked for. */
+function Lead({ text }: { text: string }) {
+  const [all, setAll] = useState(false);
+  if (text.length <= enough) return <>{text}</>;
+  return (
+    <>
+      <span class={all ? "" : "library-cut"}>{text}</span>{" "}
+      <button type="button" class="library-link" aria-expanded={all} onClick={() => setAll(!all)}>{all ? d().showLess : d().showAll}</button>
+    </>
+  );
+}
+
+function Buttons({ skill, again, number }: Pick<Looked, "skill" | "again"> & { number: number }) {
   const t = d();
   return (
     <>
       {can(skill, "skill.use") && <a class="button primary" href={chatWith(skill.name)}><Icon name="chat" />{t.useInChat}</a>}
       {can(skill, "skill.change") && <a class="button" href={`/compose/${encodeURIComponent(skill.id)}`}><Icon name="compose" />{t.edit}</a>}
-      {can(skill, "skill.download") && <a class="button" href={packageOf(skill.id, skill.number)} download><Icon name="download" />{t.download}</a>}
+      {can(skill, "skill.download") && <a class="button" href={packageOf(skill.id, number)} download><Icon name="download" />{t.download}</a>}
       <Actions skill={skill} again={again} />
     </>
   );

@@ -8,11 +8,11 @@ export function None({ at, empty }: { at: Address; empty: boolean }) {
   if (!empty) {
     const clear = () => at.go({ q: "", code: "", review: "", origin: "", tag: "", hidden: "", unused: "" });
     const wider = at.get("in") ? <Button onClick={() => at.go({ in: "" })}>{t.everywhere}</Button> : null;
-    return <Empty title={at.get("q") ? t.noneFor(at.get("q")) : t.noneLike} actions={<><Button look="primary" onClick={clear}>{t.clear}</Button>{wider}</>}>{t.noneText}</Empty>;
+    return <Empty title={at.get("q") ? t.noneFor(at.get("q")) : t.noneLike} actions={<><Button onClick={clear}>{t.clear}</Button>{wider}</>}>{t.noneText}</Empty>;
   }
   const actions = (
     <>
-      <a class="button primary" href="/library/add">{t.upload}</a>
+      <a class="button" href="/library/add">{t.upload}</a>
       <a class="button" href="/library/add?tab=import">{t.import}</a>
       <a class="button" href="/compose">{t.compose}</a>
     </>

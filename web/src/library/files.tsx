@@ -87,7 +87,7 @@ function Content({ skill, version, file, rendered, line }: { skill: string; vers
   if ("picture" in data) return <div class="card library-picture"><img src={data.picture} alt={file.path} /></div>;
   if ("other" in data) return <p class="note">{d().noText}</p>;
   if (!data.text) return <p class="note">{d().emptyFile}</p>;
-  if (!rendered || line) return <Code text={data.text} path={file.path} numbers line={line} />;
+  if (!rendered || line) return <Code text={data.text} path={file.path} numbers line={line} label={d().linesOf(file.path)} />;
   const folder = file.path.includes("/") ? file.path.slice(0, file.path.lastIndexOf("/")) : "";
   const text = folder ? data.text : instructions(data.text);
   return <article class="card library-article"><Markdown text={text} base={folder} file={(path) => fileOf(skill, version, path)} level={3} /></article>;

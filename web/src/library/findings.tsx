@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { api, got, useAsked, type Schema } from "../api/client";
 import { Code } from "../content";
 import { Empty, Problem, Shown, Waiting } from "../ui";
@@ -78,19 +78,27 @@ function InFile({ look, file, path, found, first }: InFileProps) {
       <ul class="library-found">
         {found.map((f, i) => (
           <li key={i}>
-            {f.line > 0 && <a class="small nowrap" href={at.with({ tab: "files", file: path, line: String(f.line) })}>{d().line(f.line)}</a>}
-            <Said finding={f} />
+            {f.line > 0 ? <><a class="small nowrap" href={at.with({ tab: "files", file: path, line: String(f.line) })}>{d().line(f.line)}</a><span><Severity of={f.severity} /> {f.message}</span></> : <Said finding={f} />}
           </li>
         ))}
       </ul>
-      {open && file && <Lines look={look} file={file} found={found} />}
+      {open && file && found.some((f) => f.line > 0) && <Lines look={look} file={file} found={found} />}
     </details>
   );
 }
 
+/** The lines of a file, from the first that something is said about. */
 function Lines({ look, file, found }: { look: InFileProps["look"]; file: Schema["ManifestFile"]; found: Finding[] }) {
   const content = useFile(look.skill, look.version, file);
+  const ref = useRef<HTMLDivElement>(null);
+  const first = Math.min(...found.filter((f) => f.line > 0).map((f) => f.line));
+  useEffect(() => {
+    const line = ref.current?.querySelector(`[data-line="${first}"]`);
+    const box = ref.current?.querySelector(".content-scroll");
+    if (line && box) box.scrollTop += line.getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 3;
+  }, [content.data]);
   if (content.error) return <Problem error={content.error} />;
   if (!content.data) return <Waiting for={d().waitingFile} />;
-  return "text" in content.data ? <Code text={content.data.text} path={file.path} numbers marks={marksOf(found)} height="28rem" /> : null;
+  if (!("text" in content.data)) return null;
+  return <div ref={ref}><Code text={content.data.text} path={file.path} numbers marks={marksOf(found)} height="28rem" label={d().linesOf(file.path)} /></div>;
 }

@@ -1,7 +1,7 @@
 import type { Schema } from "../api/client";
 import { Markdown } from "../content";
 import { Problem, Shown, Waiting, When } from "../ui";
-import { size } from "../words";
+import { count, size } from "../words";
 import { fileOf, pageOf } from "./address";
 import type { Looked } from "./detail";
 import { usePeople } from "./places";
@@ -57,7 +57,7 @@ function About({ look: { skill, version } }: { look: Looked }) {
       <dl class="facts">
         {stated.data?.fields.filter((f) => !elsewhere.has(f.name)).map((f) => <Fact key={f.name} name={t.fields[f.name as keyof typeof t.fields] ?? f.name}>{f.new}</Fact>)}
         <Fact name={t.size}>{t.sizeOf(size(version.size), version.files, version.scripts)}</Fact>
-        <Fact name={t.cost}>{w().tokens(`${version.tokens}`)}</Fact>
+        <Fact name={t.cost}>{w().tokens(count(version.tokens))}</Fact>
         <Fact name={t.uploaded}>{person(version.createdBy)}, <When time={version.created} /></Fact>
         {version.source && <Fact name={t.source}><SourceLink source={version.source} /></Fact>}
         {version.reviewer && <Fact name={t.reviewed}>{t.reviewedBy(w().reviews[version.review], person(version.reviewer))}{version.note && <p class="muted">{version.note}</p>}</Fact>}

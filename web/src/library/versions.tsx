@@ -48,7 +48,7 @@ function Line({ version: v, look: { skill, again }, again: listAgain }: { versio
       <td><ReviewState skill={v} /></td>
       <td>{person(v.createdBy)}, <When time={v.created} /></td>
       <td class="number">{size(v.size)}<div class="muted">{t.nFiles(v.files)}</div></td>
-      <td class="number"><VersionMenu version={v} skill={skill} again={() => Promise.all([again(), listAgain()])} /></td>
+      <td><div class="library-end"><VersionMenu version={v} skill={skill} again={() => Promise.all([again(), listAgain()])} /></div></td>
     </tr>
   );
 }
@@ -87,7 +87,7 @@ function VersionMenu({ version: v, skill, again }: { version: Version; skill: Sc
 function Comparison({ skill, versions, current }: { skill: string; versions: Version[]; current: number }) {
   const at = useAddress();
   const to = at.get("to") || String(current);
-  const from = at.get("from") || String(versions.find((v) => v.number < Number(to))?.number ?? versions.at(-1)!.number);
+  const from = at.get("from") || String((versions.find((v) => v.number < Number(to)) ?? versions[0]!).number);
   const open = !!at.get("from") && from !== to;
   const t = d();
   const pick = (name: string, label: string, value: string) => (

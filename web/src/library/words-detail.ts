@@ -6,6 +6,7 @@ export const d = words(
   {
     waiting: "Getting the skill", views: "About the skill", noRead: "You may not read this skill.",
     tabs: tabs("Read", "Files", "Versions", "Findings", "Use", "Connect"), filesTab: (n: number) => `Files (${n})`, findingsTab: (n: number) => `Findings (${n})`,
+    showAll: "Show all of it", showLess: "Show less",
     useInChat: "Use in a chat", edit: "Edit", download: "Download", more: "More",
     version: (n: number, label?: string) => (label ? `Version ${n} (${label})` : `Version ${n}`), pinned: "Pinned", current: "Current",
     older: (n: string) => `You are looking at version ${n}, which is not the one in use.`, toCurrent: "To the current version",
@@ -44,7 +45,7 @@ export const d = words(
     saveRating: "Save the rating", unrate: "Take it back", ratedNow: "Your rating is saved.", unrated: "Your rating is taken back.",
     // files
     files: "Files", waitingFiles: "Getting the files", noFile: (p: string) => `There is no file ${p} in this version.`, script: "script", scriptHint: "It can be run, once a reviewer has approved the version",
-    rendered: "Rendered", asText: "As text", raw: "Raw", emptyFile: "The file is empty.",
+    linesOf: (p: string) => `Lines of ${p}`, rendered: "Rendered", asText: "As text", raw: "Raw", emptyFile: "The file is empty.",
     // versions
     waitingVersions: "Getting the versions", versionHead: "Version", state: "State", nFiles: (n: number) => plural(n, "file"), note: (who: string, text: string) => (who ? `${who}: ${text}` : text), moreOf: (n: number) => `More about version ${n}`,
     look: "Look at it", compareBefore: "Compare with the one before", compareCurrent: "Compare with the current one", review: "Review its code", makeCurrent: "Make it the current one", madeCurrent: (n: number) => `Version ${n} is the current one.`,
@@ -79,6 +80,7 @@ export const d = words(
   {
     waiting: "正在获取技能", views: "关于此技能", noRead: "您无权查看此技能的内容。",
     tabs: tabs("阅读", "文件", "版本", "扫描结果", "使用情况", "连接"), filesTab: (n: number) => `文件（${n}）`, findingsTab: (n: number) => `扫描结果（${n}）`,
+    showAll: "显示全部", showLess: "收起",
     useInChat: "在对话中使用", edit: "编辑", download: "下载", more: "更多",
     version: (n: number, label?: string) => (label ? `第 ${n} 版（${label}）` : `第 ${n} 版`), pinned: "已固定", current: "当前",
     older: (n: string) => `您正在查看第 ${n} 版，它不是当前使用的版本。`, toCurrent: "查看当前版本",
@@ -108,7 +110,7 @@ export const d = words(
     rate: "评分", rateFirst: "评分", rateTitle: "您觉得它怎么样？", stars: "星级", nStars: (n: number) => `${n} 星（满分 5 星）`, why: "理由", whyHint: "帮助他人选择。他们会看到您的名字。",
     saveRating: "保存评分", unrate: "撤回", ratedNow: "评分已保存。", unrated: "评分已撤回。",
     files: "文件", waitingFiles: "正在获取文件", noFile: (p: string) => `此版本中没有文件 ${p}。`, script: "脚本", scriptHint: "版本经审核批准后可以运行",
-    rendered: "渲染", asText: "文本", raw: "原始文件", emptyFile: "文件为空。",
+    linesOf: (p: string) => `${p} 的内容`, rendered: "渲染", asText: "文本", raw: "原始文件", emptyFile: "文件为空。",
     waitingVersions: "正在获取版本", versionHead: "版本", state: "状态", nFiles: (n: number) => `${count(n)} 个文件`, note: (who: string, text: string) => (who ? `${who}：${text}` : text), moreOf: (n: number) => `第 ${n} 版的更多操作`,
     look: "查看", compareBefore: "与前一版比较", compareCurrent: "与当前版比较", review: "审核代码", makeCurrent: "设为当前版本", madeCurrent: (n: number) => `第 ${n} 版现为当前版本。`,
     deleteVersion: "删除此版本", deleteVersionTitle: (n: number) => `删除第 ${n} 版？`, deleteVersionText: "其他版本没有的文件将一并删除，无法恢复。", versionDeleted: (n: number) => `第 ${n} 版已删除。`,

@@ -17,6 +17,17 @@ export async function allServers(signal: AbortSignal): Promise<Server[]> {
   return out;
 }
 
+/** What values servers have none of, by their digests. Only the profile of an agent says it. */
+export async function missingOf(servers: Server[], signal: AbortSignal): Promise<Map<string, string[]>> {
+  const agents = new Map(servers.filter((s) => (s.kind === "Ghost" || s.kind === "Bot") && s.uses?.length).map((s) => [`${s.kind}/${s.namespace}/${s.thing}`, s]));
+  const out = new Map<string, string[]>();
+  for (const s of agents.values()) {
+    const { data } = await api.GET("/api/v1/kinds/{kind}/{namespace}/{name}/profile", { params: { path: { kind: s.kind as "Ghost", namespace: s.namespace!, name: s.thing! } }, signal });
+    for (const here of data?.servers ?? []) if (here.missing?.length) out.set(here.digest, here.missing);
+  }
+  return out;
+}
+
 /** The servers that one thing defines, with the definitions of tools that changed. */
 export async function serversOf(kind: string, namespace: string, name: string, signal: AbortSignal): Promise<Server[]> {
   const { items } = await got(api.GET("/api/v1/servers/{kind}/{namespace}/{name}", { params: { path: { kind: kind as "Ghost", namespace, name } }, signal }));

@@ -2,7 +2,7 @@ import { useEffect } from "preact/hooks";
 import { api, got, useAsked } from "../api/client";
 import { Page } from "../shell/page";
 import { ActionButton, done, Empty, Problem, Tag, Waiting, When } from "../ui";
-import { allServers, serversOf } from "./all";
+import { allServers, missingOf, serversOf } from "./all";
 import { Held } from "./held";
 import { placeName } from "./list";
 import { Missing } from "./missing";
@@ -23,11 +23,9 @@ interface Which {
 async function one(of: Which, signal: AbortSignal): Promise<Server | null> {
   const all = of.kind ? await serversOf(of.kind, of.namespace!, of.thing!, signal) : (await allServers(signal)).filter((s) => !s.kind);
   const found = all.find((s) => s.name === of.name);
-  if (!found || !of.kind || of.kind === "MCPServer") return found ?? null;
-  const path = { kind: of.kind as "Ghost", namespace: of.namespace!, name: of.thing! };
-  const { data } = await api.GET("/api/v1/kinds/{kind}/{namespace}/{name}/profile", { params: { path }, signal });
-  const here = data?.servers.find((s) => s.digest === found.digest && s.name === found.name); // a profile alone says what is missing
-  return here?.missing?.length ? { ...found, state: here.state, missing: here.missing } : found;
+  if (!found) return null;
+  const missing = found.state === "ready" ? (await missingOf([found], signal)).get(found.digest) : undefined;
+  return missing ? { ...found, state: "not_configured", missing } : found;
 }
 
 /** One server: how it is with it, what it offers, and what somebody has to decide. */
@@ -43,7 +41,7 @@ export function Detail(of: Which) {
 function Known({ server: s, again, error }: { server: Server; again: () => void; error?: Error }) {
   const t = w();
   const trial = useTrial(trialOf(s));
-  const decides = s.review?.decision === "pending" || !!s.held?.length;
+  const decides = (s.review && s.review.decision !== "approved") || !!s.held?.length;
   const remote = !s.command && !!s.urls?.length;
   useEffect(() => {
     if (remote && s.state === "ready") void trial.run(); // what is only an address starts nothing

@@ -2,7 +2,7 @@ import { useLocation } from "preact-iso";
 import { useAsked } from "../api/client";
 import { Page } from "../shell/page";
 import { Empty, Icon, Shown } from "../ui";
-import { allServers } from "./all";
+import { allServers, missingOf } from "./all";
 import { useQuietly } from "./quietly";
 import { href, StandingTag, type Server } from "./state";
 import { w } from "./words";
@@ -16,12 +16,17 @@ const groupOf = (s: Server) => (!s.kind ? "operator" : s.kind === "MCPServer" ? 
 export function List() {
   const t = w();
   const asked = useAsked(allServers, []);
+  const missing = useAsked((signal) => missingOf(asked.data ?? [], signal), [asked.data?.map((s) => s.digest).join()]);
+  const known = (s: Server): Server => {
+    const lacks = s.state === "ready" ? missing.data?.get(s.digest) : undefined;
+    return lacks ? { ...s, state: "not_configured", missing: lacks } : s;
+  };
   useQuietly(asked.again);
   const add = <a class="button primary" href="/servers/new"><Icon name="plus" />{t.add}</a>;
   return (
     <Page title={t.title} lead={t.lead} actions={asked.data?.length ? add : undefined}>
       <Shown asked={asked} waiting={t.getting}>
-        {(all) => (all.length ? <Filtered all={all} /> : <Empty title={t.nothing} actions={add}>{t.nothingSays}</Empty>)}
+        {(all) => (all.length ? <Filtered all={all.map(known)} /> : <Empty title={t.nothing} actions={add}>{t.nothingSays}</Empty>)}
       </Shown>
     </Page>
   );
@@ -67,7 +72,7 @@ function Group({ group, servers }: { group: "operator" | "MCPServer" | "Ghost"; 
 
 function Row({ server: s }: { server: Server }) {
   const t = w();
-  const problem = s.missing?.join("; ") || s.live?.error || (s.review?.decision === "rejected" ? s.review.note : "");
+  const problem = s.live?.error || (s.review?.decision === "rejected" ? s.review.note : "");
   return (
     <li>
       <a class="servers-name" href={href(s)}>{s.name}</a>

@@ -8,7 +8,7 @@ export function Missing({ server, elsewhere }: { server: Server; elsewhere?: boo
   const known = (server.uses ?? []).filter((u) => server.missing!.some((m) => m.includes(`.${u.name}}}`)));
   const others = server.missing.filter((m) => !known.some((u) => m.includes(`.${u.name}}}`))); // as of an environment, of which the hub says what to do
   return (
-    <div class="note warn small">
+    <div class={elsewhere ? "note warn small" : "stack tight small"}>
       {known.map((u) => <span key={u.kind + u.name + u.where}>{t.noValue(u.name, u.where)}</span>)}
       {others.map((m) => <span key={m}>{m}</span>)}
       {elsewhere && known.length > 0 && <a href={href(server) + "#variables"}>{t.giveThere}</a>}

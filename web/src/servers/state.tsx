@@ -20,7 +20,7 @@ export function standing(s: Server): Standing {
     return { look: look[s.state], word: t.states[s.state], says: t.stateSays[s.state] };
   }
   if (!s.live) return { look: "", word: t.unneeded, says: t.unneededSays };
-  const look: Record<NonNullable<Server["live"]>["state"], Look> = { INIT: "accent", READY: "good", DEGRADED: "warn", DEAD: "bad" };
+  const look: Record<NonNullable<Server["live"]>["state"], Look> = { INIT: "", READY: "good", DEGRADED: "warn", DEAD: "bad" };
   return { look: look[s.live.state], word: t.lives[s.live.state], says: t.liveSays[s.live.state] };
 }
 

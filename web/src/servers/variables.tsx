@@ -42,14 +42,7 @@ export function Variables({ server, onChange }: { server: Server; onChange: () =
       <h2>{t.variables}</h2>
       <p class="small muted">{t.variablesSays}</p>
       <Shown asked={kept}>
-        {(have) => (
-          <div class="table-wrap" tabIndex={0} role="region" aria-label={t.usesCaption}>
-            <table class="table">
-              <thead><tr><th scope="col">{t.variable}</th><th scope="col">{t.goesTo}</th><th scope="col">{t.hasIt}</th></tr></thead>
-              <tbody>{uses.map((u) => <Row key={`${u.kind} ${u.name} ${u.where}`} use={u} server={server} kept={have.find((k) => k.name === u.name)} onChange={changed} />)}</tbody>
-            </table>
-          </div>
-        )}
+        {(have) => <ul class="servers-variables" aria-label={t.usesCaption}>{uses.map((u) => <Row key={`${u.kind} ${u.name} ${u.where}`} use={u} server={server} kept={have.find((k) => k.name === u.name)} onChange={changed} />)}</ul>}
       </Shown>
     </section>
   );
@@ -58,11 +51,11 @@ export function Variables({ server, onChange }: { server: Server; onChange: () =
 function Row({ use, server, kept, onChange }: { use: Schema["ServerUse"]; server: Server; kept?: Kept; onChange: () => void }) {
   const t = w();
   return (
-    <tr>
-      <th scope="row"><span class="muted">{t.kinds[use.kind] ?? use.kind}</span> <code>{use.name}</code></th>
-      <td><code>{use.where}</code><br /><span class="small muted">{use.target}</span></td>
-      <td>{use.kind === "secret" || use.kind === "user" ? <Leave use={use} server={server} kept={kept} onChange={onChange} /> : <span class="small">{t.fallback}</span>}</td>
-    </tr>
+    <li>
+      <span><span class="muted">{t.kinds[use.kind] ?? use.kind}</span> <code>{use.name}</code></span>
+      <span><span class="muted">{t.goesTo}</span> <code>{use.where}</code><br /><span class="muted">{use.target}</span></span>
+      <span>{use.kind === "secret" || use.kind === "user" ? <Leave use={use} server={server} kept={kept} onChange={onChange} /> : t.fallback}</span>
+    </li>
   );
 }
 

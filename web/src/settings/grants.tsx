@@ -1,5 +1,5 @@
 import { api, got, usePages } from "../api/client";
-import { ActionButton, done, Empty, More, Shown, When } from "../ui";
+import { ActionButton, done, Empty, More, Shown, TableWrap, When } from "../ui";
 import { moment } from "../words";
 import { Part } from "./sections";
 import { w } from "./words";
@@ -17,7 +17,7 @@ export function Grants() {
     <Part title={t.tabs.grants} lead={t.grantsText}>
       <Shown asked={pages}>
         {(grants) => grants.length === 0 ? <Empty title={t.noGrants}>{t.noGrantsText}</Empty> : (
-          <div class="table-wrap">
+          <TableWrap label={t.tabs.grants}>
             <table class="table">
               <thead><tr><th scope="col">{t.tool}</th><th scope="col">{t.scope}</th><th scope="col">{t.created}</th><th scope="col">{t.ends}</th><th scope="col"><span class="visually-hidden">{t.actions}</span></th></tr></thead>
               <tbody>
@@ -32,7 +32,7 @@ export function Grants() {
                 ))}
               </tbody>
             </table>
-          </div>
+          </TableWrap>
         )}
       </Shown>
       <More pages={pages} />

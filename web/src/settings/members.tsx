@@ -4,7 +4,7 @@ import { useSend } from "../account/send";
 import { w as door } from "../account/words";
 import { api, got, type Schema, usePages } from "../api/client";
 import { hasRole, isAdmin, me } from "../api/me";
-import { Button, done, failed, More, Problem, SelectField, Shown, Tag, useConfirm, When } from "../ui";
+import { Button, done, failed, More, Problem, SelectField, Shown, TableWrap, Tag, useConfirm, When } from "../ui";
 import { w } from "./words";
 
 type Role = Schema["MemberRole"]["role"];
@@ -29,12 +29,12 @@ export function Members({ group }: { group: Schema["Group"] }) {
       {may && <Add group={group} onAdded={() => void pages.again()} />}
       <Shown asked={pages}>
         {(members) => members.length === 0 ? <p class="muted">{t.noMembers}</p> : (
-          <div class="table-wrap">
-            <table class="table">
+          <TableWrap label={t.members}>
+            <table class="table settings-middle">
               <thead><tr><th scope="col">{t.name}</th><th scope="col">{t.role}</th><th scope="col">{t.since}</th>{may && <th scope="col"><span class="visually-hidden">{t.actions}</span></th>}</tr></thead>
               <tbody>{members.toSorted(order).map((m) => <Row key={m.user.id} m={m} group={group} may={may} onChange={() => void pages.again()} />)}</tbody>
             </table>
-          </div>
+          </TableWrap>
         )}
       </Shown>
       <More pages={pages} />

@@ -53,7 +53,7 @@ export const sectionOf = (path: string, sections: Section[]): string => {
 export function Part({ title, lead, action, children }: { title: string; lead?: ComponentChildren; action?: ComponentChildren; children: ComponentChildren }) {
   return (
     <section class="stack">
-      <header class="row top">
+      <header class="row top settings-part">
         <div class="grow stack tight">
           <h2>{title}</h2>
           {lead && <p class="muted settings-lead">{lead}</p>}

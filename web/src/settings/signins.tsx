@@ -1,5 +1,5 @@
 import { api, got, useAsked } from "../api/client";
-import { ActionButton, done, Shown, Tag, When } from "../ui";
+import { ActionButton, done, Shown, TableWrap, Tag, When } from "../ui";
 import { moment } from "../words";
 import { Part } from "./sections";
 import { w } from "./words";
@@ -27,7 +27,7 @@ export function SignIns() {
       <Shown asked={asked}>
         {({ items }) => (
           <>
-            <div class="table-wrap">
+            <TableWrap label={t.tabs["sign-ins"]}>
               <table class="table">
                 <thead><tr><th scope="col">{t.browser}</th><th scope="col">{t.began}</th><th scope="col">{t.seen}</th><th scope="col">{t.ends}</th></tr></thead>
                 <tbody>
@@ -39,7 +39,7 @@ export function SignIns() {
                   ))}
                 </tbody>
               </table>
-            </div>
+            </TableWrap>
             {items.some((l) => !l.current) ? <div><ActionButton act={end}>{t.endOthers}</ActionButton></div> : <p class="muted small">{t.onlyHere}</p>}
           </>
         )}

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { api, got, useAsked, type Schema } from "../api/client";
 import { me } from "../api/me";
-import { Button, done, Empty, Shown, Tag, useConfirm, When } from "../ui";
+import { Button, done, Empty, Shown, TableWrap, Tag, useConfirm, When } from "../ui";
 import { moment } from "../words";
 import { Part } from "./sections";
 import { MakeToken } from "./token";
@@ -42,7 +42,7 @@ export function TokenTable({ user, tokens, onEnd }: { user: string; tokens: Sche
   return (
     <>
       {confirm.open}
-      <div class="table-wrap">
+      <TableWrap label={t.tabs.tokens}>
         <table class="table">
           <thead><tr><th scope="col">{t.tokenName}</th><th scope="col">{t.scopes}</th><th scope="col">{t.expires}</th><th scope="col">{t.used}</th><th scope="col"><span class="visually-hidden">{t.actions}</span></th></tr></thead>
           <tbody>
@@ -57,7 +57,7 @@ export function TokenTable({ user, tokens, onEnd }: { user: string; tokens: Sche
             ))}
           </tbody>
         </table>
-      </div>
+      </TableWrap>
     </>
   );
 }

@@ -43,11 +43,11 @@ export function Nav() {
   ];
   return (
     <>
-      <div class="bar">
+      <header class="bar">
         <Button look="quiet" icon="menu" label={t.openNav} aria-expanded={open} onClick={() => setOpen(true)} />
         <strong>Loadout</strong>
         {waiting.value > 0 && <a class="push small" href="/asks">{t.waiting(waiting.value)}</a>}
-      </div>
+      </header>
       {open && <button type="button" class="veil" tabIndex={-1} aria-label={t.closeNav} onClick={() => setOpen(false)} />}
       <nav class={open ? "side open" : "side"} aria-label={t.nav}>
         <a class="brand" href="/"><img src="/icon.svg" width="24" height="24" alt="" /> Loadout</a>

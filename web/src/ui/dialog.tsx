@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { ActionButton, Button } from "./button";
+import { Problem } from "./say";
 import { w } from "./words";
 
 interface DialogProps {
@@ -59,13 +60,20 @@ interface ConfirmProps {
 
 /** Asks before something is done that cannot be taken back. */
 export function Confirm({ title, children, yes, danger, act, onClose }: ConfirmProps) {
+  const [error, setError] = useState<unknown>();
   const run = async () => {
-    await act();
-    onClose();
+    setError(undefined);
+    try {
+      await act();
+      onClose();
+    } catch (refused) {
+      setError(refused); // it is said here: what lies behind a dialog cannot be read
+    }
   };
   return (
     <Dialog title={title} onClose={onClose} actions={<><Button onClick={onClose}>{w().cancel}</Button><ActionButton look={danger ? "danger" : "primary"} act={run}>{yes}</ActionButton></>}>
       {children}
+      {error !== undefined && <Problem error={error} />}
     </Dialog>
   );
 }

@@ -5,5 +5,6 @@ export { AreaField, Check, Field, SelectField, TextField } from "./field";
 export { Icon, type IconName } from "./icon";
 export { Menu, MenuItem } from "./menu";
 export { Empty, More, Problem, Shown, Tag, Waiting, When } from "./say";
+export { TableWrap } from "./table";
 export { Tabs } from "./tabs";
 export { done, failed, Toasts } from "./toast";

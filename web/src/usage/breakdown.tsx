@@ -1,6 +1,6 @@
 import { personName, placeName, usePeople } from "../account/people";
 import { useAsked } from "../api/client";
-import { Shown, Tabs } from "../ui";
+import { Shown, TableWrap, Tabs } from "../ui";
 import { count } from "../words";
 import { Share } from "./chart";
 import { dollars, tokensOf, type Total, totals, type View } from "./spent";
@@ -30,12 +30,12 @@ function Parts({ view }: { view: View }) {
         const most = Math.max(0, ...items.map(tokensOf));
         return (
           <div class="stack">
-            <div class="table-wrap">
+            <TableWrap label={t.by}>
               <table class="table usage-table">
                 <thead><tr><th scope="col">{t[by as By]}</th><th scope="col" class="number">{t.measures.tokens}</th><th scope="col"><span class="visually-hidden">{t.measures.tokens}</span></th>{[t.measures.turns, t.measures.loads, t.measures.calls, t.measures.errors, t.measures.cost].map((name) => <th key={name} scope="col" class="number">{name}</th>)}</tr></thead>
                 <tbody>{items.map((i, n) => <Row key={n} item={i} by={by as By} most={most} />)}</tbody>
               </table>
-            </div>
+            </TableWrap>
             {more && <p class="small muted">{t.more}</p>}
           </div>
         );

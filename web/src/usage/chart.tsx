@@ -29,18 +29,18 @@ function useWidth() {
   return { ref, width };
 }
 
-/** A round number that no value is above: 1, 2, 2.5 or 5 times a power of ten. */
+/** A round number that no value is above, whose half is one too. */
 export function roof(most: number): number {
   if (most <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(most));
-  return [1, 2, 2.5, 5, 10].map((n) => n * power).find((n) => n >= most) ?? most;
+  return [1, 2, 3, 4, 5, 6, 8, 10].map((n) => n * power).find((n) => n >= most) ?? most;
 }
 
 /** Values in their order, as bars. Beside it a table has to say the same in words. */
 export function Bars({ title, points, say }: BarsProps) {
   const { ref, width } = useWidth();
   const ceiling = roof(Math.max(0, ...points.map((p) => p.value)));
-  const label = Math.max(...[0, ceiling / 2, ceiling].map((n) => say(n).length)) * 7 + 8;
+  const label = Math.max(...[0, ceiling / 2, ceiling].map((n) => say(n).length)) * 8 + 12;
   const plot = Math.max(0, width - label);
   const step = points.length ? plot / points.length : 0;
   const y = (n: number) => top + (height - top - foot) * (1 - n / ceiling);
@@ -60,18 +60,17 @@ export function Bars({ title, points, say }: BarsProps) {
               {p.value > 0 && <rect x={label + i * step + step * 0.15} width={Math.max(1, step * 0.7)} y={Math.min(y(p.value), y(0) - 2)} height={Math.max(2, y(0) - y(p.value))} rx={Math.min(2, step * 0.2)} class="usage-bar" />}
             </g>
           ))}
-          {marks(points.length, plot).map((i) => <text key={i} x={label + (i + 0.5) * step} y={height - 6} text-anchor={i === 0 ? "start" : i === points.length - 1 ? "end" : "middle"}>{points[i]?.name}</text>)}
+          {marks(points.length, plot).map((i) => <text key={i} x={label + (i + (i === points.length - 1 ? 1 : 0.5)) * step} y={height - 6} text-anchor={i === points.length - 1 ? "end" : "middle"}>{points[i]?.name}</text>)}
         </svg>
       )}
     </div>
   );
 }
 
-/** Which points are named below a chart: as many as there is room for, the first and the last among them. */
+/** Which points are named below a chart: the last, and back from it as many as there is room for. */
 function marks(n: number, width: number): number[] {
-  if (n <= 1) return n ? [0] : [];
-  const many = Math.max(2, Math.min(n, Math.floor(width / 90)));
-  return [...new Set(Array.from({ length: many }, (_, i) => Math.round((i * (n - 1)) / (many - 1))))];
+  const apart = Math.max(1, Math.ceil((n * 80) / Math.max(width, 80)));
+  return Array.from({ length: Math.ceil(n / apart) }, (_, i) => n - 1 - i * apart);
 }
 
 /** How much of the most a value is, as a bar in a cell of a table, whose number stands beside it. */

@@ -1,4 +1,4 @@
-import { SelectField } from "../ui";
+import { SelectField, TableWrap } from "../ui";
 import { Bars } from "./chart";
 import { amount, briefly, dayName, everyDay, said, tokensOf, type Total, type View } from "./spent";
 import { count } from "../words";
@@ -36,7 +36,7 @@ function Table({ items }: { items: Total[] }) {
   const t = w();
   const m = t.measures;
   return (
-    <div class="table-wrap">
+    <TableWrap label={t.byDay}>
       <table class="table usage-table">
         <thead><tr><th scope="col">{t.day}</th>{[m.turns, m.loads, m.calls, m.errors, m.tokens, m.cost].map((name) => <th key={name} scope="col" class="number">{name}</th>)}</tr></thead>
         <tbody>
@@ -49,6 +49,6 @@ function Table({ items }: { items: Total[] }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </TableWrap>
   );
 }

@@ -1,7 +1,8 @@
 import { useState } from "preact/hooks";
 import { placeName, usePeople } from "../account/people";
 import { api, got, type Schema, useAsked } from "../api/client";
-import { Button, Empty, Shown, When } from "../ui";
+import { isAdmin, me } from "../api/me";
+import { Button, Empty, Shown, TableWrap, When } from "../ui";
 import { count } from "../words";
 import { Share } from "./chart";
 import type { View } from "./spent";
@@ -9,18 +10,29 @@ import { w } from "./words";
 
 type Used = Schema["UsedSkill"];
 
-/** Of whom the usage of skills is asked: of those at home there. */
-export const skillsOf = (view: View): string[] | undefined => (view.of === "" ? undefined : [view.of === "me" ? "default" : `group:${view.of}`]);
+/** How many places the hub takes in one question. */
+const places = 100;
+
+/**
+ * Where the skills are at home whose usage is asked for. Administrators may know that of
+ * all, and name them all: without a name the hub tells of what one reaches oneself.
+ */
+export function useHomes(view: View): string[] | undefined {
+  const { users, groups } = usePeople();
+  if (view.of !== "") return [view.of === "me" ? "default" : `group:${view.of}`];
+  if (!isAdmin.value) return undefined;
+  return ["public", "default", ...[...groups.keys()].map((id) => `group:${id}`), ...[...users.keys()].filter((id) => id !== me.value?.user.id).map((id) => `user:${id}`)].slice(0, places);
+}
 
 /** How many skills are looked through at most. */
 const most = 2000;
 
 /** All skills that were used; the hub tells them by name. */
-async function used(view: View, signal: AbortSignal): Promise<Used[]> {
+async function used(days: number, namespace: string[] | undefined, signal: AbortSignal): Promise<Used[]> {
   const out: Used[] = [];
   let seen = 0;
   for (let after: string | undefined; seen < most; ) {
-    const page = await got(api.GET("/api/v1/usage", { params: { query: { days: view.days, namespace: skillsOf(view), after, limit: 500 } }, signal }));
+    const page = await got(api.GET("/api/v1/usage", { params: { query: { days, namespace, after, limit: 500 } }, signal }));
     seen += page.items.length;
     out.push(...page.items.filter((s) => s.loads + s.calls > 0));
     after = page.next;
@@ -31,14 +43,14 @@ async function used(view: View, signal: AbortSignal): Promise<Used[]> {
 
 /** The skills that were used most. */
 export function Skills({ view }: { view: View }) {
-  usePeople();
   const t = w();
   const [all, setAll] = useState(false);
-  const asked = useAsked((signal) => used(view, signal), [view.days, view.of]);
+  const homes = useHomes(view);
+  const asked = useAsked((signal) => used(view.days, homes, signal), [view.days, homes?.join()]);
   return (
     <section class="stack">
       <h2>{t.skills}</h2>
-      <p class="muted">{t.skillsText}</p>
+      <p class="muted">{t.skillsText}{homes?.length === places && ` ${t.clipped(places)}`}</p>
       <Shown asked={asked}>
         {(skills) => skills.length === 0 ? <Empty title={t.noSkills} actions={<a class="button" href="/library">{t.toLibrary}</a>}>{t.noSkillsText}</Empty> : (
           <>
@@ -54,7 +66,7 @@ export function Skills({ view }: { view: View }) {
 function Table({ skills, most }: { skills: Used[]; most: number }) {
   const t = w();
   return (
-    <div class="table-wrap">
+    <TableWrap label={t.skills}>
       <table class="table usage-table">
         <thead><tr><th scope="col">{t.skill}</th><th scope="col" class="number">{t.measures.loads}</th><th scope="col"><span class="visually-hidden">{t.measures.loads}</span></th>{[t.measures.calls, t.measures.errors, t.measures.tokens].map((name) => <th key={name} scope="col" class="number">{name}</th>)}<th scope="col">{t.last}</th></tr></thead>
         <tbody>
@@ -69,6 +81,6 @@ function Table({ skills, most }: { skills: Used[]; most: number }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </TableWrap>
   );
 }

@@ -1,15 +1,15 @@
-import { placeName, usePeople } from "../account/people";
+import { placeName } from "../account/people";
 import { api, got, usePages } from "../api/client";
 import { More, Shown, When } from "../ui";
-import { skillsOf } from "./skills";
+import { useHomes } from "./skills";
 import type { View } from "./spent";
 import { w } from "./words";
 
 /** Skills that nobody used, and what to do about them. */
 export function Unused({ view }: { view: View }) {
-  usePeople();
   const t = w();
-  const pages = usePages((after, signal) => got(api.GET("/api/v1/usage/unused", { params: { query: { days: view.days, namespace: skillsOf(view), after, limit: 20 } }, signal })), [view.days, view.of]);
+  const namespace = useHomes(view);
+  const pages = usePages((after, signal) => got(api.GET("/api/v1/usage/unused", { params: { query: { days: view.days, namespace, after, limit: 20 } }, signal })), [view.days, namespace?.join()]);
   return (
     <section class="stack">
       <h2>{t.unused}</h2>
