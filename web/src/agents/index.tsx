@@ -1,8 +1,11 @@
-import { useLocation } from "preact-iso";
+import { lazy, useLocation } from "preact-iso";
 import { agentKinds, type AgentKind } from "./document";
-import { EditExisting, EditNew } from "./editor";
 import { List } from "./list";
 import "./agents.css";
+
+// The list is fetched without the editor.
+const EditExisting = lazy(() => import("./editor").then((m) => m.EditExisting));
+const EditNew = lazy(() => import("./editor").then((m) => m.EditNew));
 
 const isKind = (kind: string | undefined): kind is AgentKind => agentKinds.includes(kind as AgentKind);
 

@@ -21,6 +21,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/about": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What this hub is, where it is, and how much it takes */
+        get: operations["get-about"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/apply": {
         parameters: {
             query?: never;
@@ -430,6 +447,23 @@ export interface paths {
         };
         /** Who is signed in, and what he may */
         get: operations["get-me"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Models that you may choose: the hub's own, on the first page, then those that people defined, by name */
+        get: operations["list-models"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1121,6 +1155,40 @@ export interface paths {
         patch: operations["change-skill"];
         trace?: never;
     };
+    "/api/v1/skills/{skill}/accept-tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Accept tools of servers that a skill brings */
+        post: operations["accept-skill-tools"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/skills/{skill}/held-tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Tools of servers that a skill brings which changed, or are new, and are held back */
+        get: operations["list-held-tools"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/skills/{skill}/listings/{namespace}": {
         parameters: {
             query?: never;
@@ -1586,6 +1654,20 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        About: {
+            limits: components["schemas"]["Limits"];
+            /** @description The MCP endpoint; /p/GHOST behind it is that of one Ghost */
+            mcp: string;
+            /** @enum {string} */
+            mode: "single" | "accounts";
+            /** @description Which node answers: another one at each start */
+            node: string;
+            /** @description Whether code of skills can run */
+            sandbox: boolean;
+            /** @description By which people reach the hub */
+            url: string;
+            version: string;
+        };
         Accepted: {
             tools: string[];
         };
@@ -1657,6 +1739,22 @@ export interface components {
              * @description When a turn began or ended for the last time
              */
             updated: string;
+        };
+        Can: {
+            /** @description Change settings, and manage users */
+            admin: boolean;
+            /** @description Hold conversations */
+            chat: boolean;
+            /** @description Groups in which he may say who is in them; * is all */
+            members: string[];
+            /** @description Make groups */
+            new_groups: boolean;
+            /** @description Where he may review what others uploaded: public, and ids of groups; * is everywhere */
+            review: string[];
+            /** @description Where he may make Models and MCP servers */
+            servers: string[];
+            /** @description Where he may upload skills and make agents: default, public, and ids of groups */
+            upload: string[];
         };
         Candidate: {
             chosen: boolean;
@@ -2332,6 +2430,48 @@ export interface components {
             /** Format: date-time */
             updated: string;
         };
+        Limits: {
+            /**
+             * Format: int64
+             * @description Of any request
+             */
+            body: number;
+            /**
+             * Format: int64
+             * @description What is said in a conversation
+             */
+            message: number;
+            /**
+             * Format: int64
+             * @description An uploaded skill, packed
+             */
+            package: number;
+            /**
+             * Format: int64
+             * @description One of its files, unpacked
+             */
+            package_file: number;
+            /**
+             * Format: int64
+             * @description How many files and directories it may have
+             */
+            package_files: number;
+            /**
+             * Format: int64
+             * @description All of its files, unpacked
+             */
+            package_unpacked: number;
+            /**
+             * Format: int64
+             * @description Requests a second for long; not there where they are not bounded
+             */
+            rate?: number;
+            /**
+             * Format: int64
+             * @description A file of a conversation
+             */
+            session_file: number;
+        };
         ListedAsk: {
             items: components["schemas"]["AskAsk"][];
             /** @description Where the next page begins; not there on the last */
@@ -2377,6 +2517,11 @@ export interface components {
             /** @description Where the next page begins; not there on the last */
             next?: string;
         };
+        ListedHeldTool: {
+            items: components["schemas"]["HeldTool"][];
+            /** @description Where the next page begins; not there on the last */
+            next?: string;
+        };
         ListedInForce: {
             items: components["schemas"]["ChatInForce"][];
             /** @description Where the next page begins; not there on the last */
@@ -2394,6 +2539,11 @@ export interface components {
         };
         ListedMember: {
             items: components["schemas"]["Member"][];
+            /** @description Where the next page begins; not there on the last */
+            next?: string;
+        };
+        ListedModel: {
+            items: components["schemas"]["Model"][];
             /** @description Where the next page begins; not there on the last */
             next?: string;
         };
@@ -2514,6 +2664,8 @@ export interface components {
             title?: string;
         };
         Me: {
+            /** @description What a page may show him */
+            can: components["schemas"]["Can"];
             groups: components["schemas"]["Membership"][];
             /** @description What this way in is good for: all for a browser, some for a token */
             scopes: string[];
@@ -2535,6 +2687,35 @@ export interface components {
             group: string;
             /** @enum {string} */
             role: "reporter" | "developer" | "maintainer" | "owner";
+        };
+        Model: {
+            /** @description Where it answers; not there where that is the vendor's own address, or the operator's */
+            base_url?: string;
+            /** @description Of the Model as it is now, to which a secret is granted as its key */
+            digest?: string;
+            id?: string;
+            /**
+             * @description operator: the hub has it; none: it names none; granted: you have one for it; missing: it names one that is not there for you
+             * @enum {string}
+             */
+            key: "operator" | "none" | "granted" | "missing";
+            /** @description As the vendor calls it */
+            model?: string;
+            /** @description Of the Model, for the modelRef of a Bot; not there for the hub's own */
+            name?: string;
+            /** @description Of the Model */
+            namespace?: string;
+            /** @description The hub's own, which an agent without a Model has */
+            own?: boolean;
+            /** @description In US dollars a million tokens; not there where it is not known */
+            price?: components["schemas"]["Price"];
+            /** @description Whose language it speaks: anthropic, openai or demo */
+            vendor: string;
+            /**
+             * Format: int64
+             * @description How many tokens it takes at once; not there where that is not known
+             */
+            window?: number;
         };
         NewGroup: {
             description?: string;
@@ -2679,6 +2860,16 @@ export interface components {
         PolicyPrincipal: {
             id: string;
             kind: string;
+        };
+        Price: {
+            /** Format: double */
+            cache_read: number;
+            /** Format: double */
+            cache_write: number;
+            /** Format: double */
+            input: number;
+            /** Format: double */
+            output: number;
         };
         Problem: {
             /** @description Of documents, with what is wrong with them */
@@ -3806,6 +3997,35 @@ export interface operations {
             };
         };
     };
+    "get-about": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["About"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     apply: {
         parameters: {
             query?: {
@@ -4916,6 +5136,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-models": {
+        parameters: {
+            query?: {
+                /** @description What the page before had as next */
+                after?: string;
+                /** @description How many at most */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListedModel"];
                 };
             };
             /** @description Error */
@@ -6812,6 +7066,74 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SkillChanged"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "accept-skill-tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a skill */
+                skill: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DefinitionsToAccept"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Accepted"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-held-tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a skill */
+                skill: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListedHeldTool"];
                 };
             };
             /** @description Error */

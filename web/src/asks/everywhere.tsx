@@ -1,11 +1,12 @@
-import { useLocation } from "preact-iso";
+import { ErrorBoundary, lazy, useLocation } from "preact-iso";
 import { useEffect, useState } from "preact/hooks";
 import { Button, Dialog } from "../ui";
 import { title } from "./inline";
-import { Question } from "./question";
 import { asks, keepFresh, shownSession } from "./waiting";
 import { w } from "./words";
 import "./asks.css";
+
+const Question = lazy(() => import("./question").then((m) => m.Question));
 
 /** Questions of conversations that are not on the screen: a card in the corner, that opens them one by one. */
 export default function Everywhere() {
@@ -21,7 +22,7 @@ export default function Everywhere() {
     <>
       {shown && (
         <Dialog title={title(shown)} onClose={() => setOpen(undefined)} actions={<a class="button" href={`/chat/${shown.session}`} onClick={() => setOpen(undefined)}>{t.open}</a>}>
-          <Question key={shown.id} ask={shown} onDone={() => setOpen(undefined)} />
+          <ErrorBoundary><Question key={shown.id} ask={shown} onDone={() => setOpen(undefined)} /></ErrorBoundary>
         </Dialog>
       )}
       <div role="status" class="asks-corner" hidden={!next || path === "/asks" || !!shown}>

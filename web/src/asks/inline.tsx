@@ -1,8 +1,11 @@
+import { ErrorBoundary, lazy } from "preact-iso";
 import { Icon, Tag } from "../ui";
 import { moment } from "../words";
-import { Question } from "./question";
 import { type Ask, asks } from "./waiting";
 import { w } from "./words";
+
+// With its forms and its editor it is fetched when the first question is asked.
+const Question = lazy(() => import("./question").then((m) => m.Question));
 
 interface InlineAskProps {
   ask: Ask;
@@ -25,7 +28,7 @@ export function InlineAsk({ ask, outcome }: InlineAskProps) {
   return (
     <section class="asks-inline card" aria-label={title(ask)}>
       <h3 class="row"><Icon name="asks" /> {title(ask)} {ask.deadline && <span class="small muted push">{t.until(moment(ask.deadline))}</span>}</h3>
-      <Question ask={ask} />
+      <ErrorBoundary><Question ask={ask} /></ErrorBoundary>
     </section>
   );
 }

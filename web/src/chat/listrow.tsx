@@ -66,8 +66,11 @@ export function TitleField({ session, onDone }: { session: Session; onDone: () =
   const input = useRef<HTMLInputElement>(null);
   const over = useRef(false);
   useLayoutEffect(() => {
-    input.current?.focus();
-    input.current?.select();
+    const frame = requestAnimationFrame(() => {
+      input.current?.focus(); // after the menu gave the focus back to its button
+      input.current?.select();
+    });
+    return () => cancelAnimationFrame(frame);
   }, []);
   const keep = () => {
     if (over.current) return;

@@ -1,4 +1,6 @@
-import { api, got, useAsked } from "../api/client";
+import { useId } from "preact/hooks";
+import { api, got, type Schema, useAsked } from "../api/client";
+import { dollars } from "../usage/spent";
 import { ActionButton, done, Shown } from "../ui";
 import { count, short } from "../words";
 import { w } from "./words";
@@ -15,26 +17,52 @@ export function UsagePart({ id, at, turns }: { id: string; at: number; turns: nu
     <section>
       <h2>{t.usage}</h2>
       <Shown asked={asked}>
-        {({ models }) => {
-          const all = Object.entries(models);
-          if (!all.length) return <p class="small muted">{t.noUsage}</p>;
-          return (
-            <table class="table chat-usage">
-              <thead><tr><th scope="col">{t.model}</th><th scope="col" class="number">{t.read}</th><th scope="col" class="number">{t.written}</th></tr></thead>
-              <tbody>
-                {all.map(([model, u]) => (
-                  <tr key={model}>
-                    <th scope="row" class="truncate" title={model}>{model}</th>
-                    <td class="number" title={count(u.input + u.cache_read + u.cache_write)}>{short(u.input + u.cache_read + u.cache_write)}</td>
-                    <td class="number" title={count(u.output)}>{short(u.output)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          );
-        }}
+        {(spent) => (Object.keys(spent.models).length ? <><Room context={spent.context} /><Models spent={spent} /></> : <p class="small muted">{t.noUsage}</p>)}
       </Shown>
       {turns > 0 && <><div><ActionButton small act={compact}>{t.compact}</ActionButton></div><p class="small muted">{t.compactHint}</p></>}
     </section>
+  );
+}
+
+/** How much of what the model takes at once is in use. */
+function Room({ context }: { context?: Schema["Context"] }) {
+  const t = w();
+  const id = useId();
+  if (!context) return null;
+  const all = context.window;
+  const tokens = context.request + context.answer;
+  return (
+    <div class="chat-room">
+      {all ? <label for={id} class="small muted">{t.context}</label> : <span class="small muted">{t.context}</span>}
+      <span class="small number">{all ? t.contextOf(short(tokens), short(all)) : t.tokens(tokens)}</span>
+      {!!all && <progress id={id} class="progress" value={Math.min(tokens, all)} max={all} />}
+    </div>
+  );
+}
+
+/** What each model took, and what that cost where prices are known. */
+function Models({ spent }: { spent: Schema["Spent"] }) {
+  const t = w();
+  return (
+    <>
+      <table class="table chat-usage">
+        <thead><tr><th scope="col">{t.model}</th><th scope="col" class="number">{t.read}</th><th scope="col" class="number">{t.written}</th></tr></thead>
+        <tbody>
+          {Object.entries(spent.models).map(([model, u]) => (
+            <tr key={model}>
+              <th scope="row" class="truncate" title={model}>{model}</th>
+              <td class="number" title={count(u.input + u.cache_read + u.cache_write)}>{short(u.input + u.cache_read + u.cache_write)}</td>
+              <td class="number" title={count(u.output)}>{short(u.output)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {spent.cost !== undefined && (
+        <p class="small">
+          {t.cost}: <strong>{dollars(spent.cost)}</strong>
+          {!!spent.unpriced && <span class="muted"> {t.unpriced(spent.unpriced)}</span>}
+        </p>
+      )}
+    </>
   );
 }

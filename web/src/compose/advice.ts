@@ -8,7 +8,7 @@ export interface Advice {
 
 const dull = new Set(
   ("a an and are as at be by can could do does for from give have how i in into is it its me make my need of on or please should some than that the their them there this to up use using want was we what when where which who will with would you your " +
-    "的 了 是 在 我 我们 你 您 请 把 被 给 和 与 或 一个 一下 一份 这 这个 那 那个 帮 帮我 要 想 想要 需要 可以 如何 怎么 什么 吗 呢 吧 为 对 从 到 里 中 上 下 个 有").split(" "),
+    "做 的 了 是 在 我 我们 你 您 请 把 被 给 和 与 或 一个 一下 一份 这 这个 那 那个 帮 帮我 要 想 想要 需要 可以 如何 怎么 什么 吗 呢 吧 为 对 从 到 里 中 上 下 个 有").split(" "),
 );
 
 /** The words of a text that carry what it is about. */
@@ -29,9 +29,20 @@ const says = (text: string) => {
   return (word: string) => all.has(stem(word)) || (/\p{Script=Han}/u.test(word) && lower.includes(word));
 };
 
+/** Words that are written as one, where their script has no spaces, said as one. */
+function joined(request: string, words: string[]): string[] {
+  const out: string[] = [];
+  for (const word of words) {
+    const last = out.at(-1);
+    if (last && /\p{Script=Han}/u.test(word) && request.includes(last + word)) out[out.length - 1] = last + word;
+    else out.push(word);
+  }
+  return out;
+}
+
 /** What a request asks for that a draft does not say, by what a search looks at. */
 export function adviceOn(request: string, draft: string, first: string | undefined): Advice {
   const inDraft = says(draft), inFirst = says(first ?? "");
   const missing = wordsOf(request).filter((word) => !inDraft(word));
-  return { missing, elsewhere: missing.filter(inFirst) };
+  return { missing: joined(request.toLowerCase(), missing), elsewhere: joined(request.toLowerCase(), missing.filter(inFirst)) };
 }

@@ -52,7 +52,7 @@ export function Composer({ start, again }: { start: Start; again?: () => Promise
 function Parts({ work, view, said }: { work: Work; view: View; said: ReturnType<typeof useChecked> }) {
   const t = w().panes;
   const remarks = said.data?.diagnostics.filter((d) => d.severity !== "info").length;
-  const tabs: [Pane, string][] = [["fields", t.fields], ["files", t.files], ["check", remarks ? `${t.check} (${remarks})` : t.check], ["find", t.find]];
+  const tabs: [Pane, string][] = [["fields", t.fields], ["files", t.files], ["check", remarks ? `${t.check} (${remarks})` : t.check], ["find", view.wide ? t.find : w().findShort]];
   if (!view.wide) tabs.splice(1, 0, ["text", t.text]);
   return (
     <div class="compose-parts">

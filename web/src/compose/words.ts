@@ -25,7 +25,7 @@ export const w = words(
     moved: (n: number, base: number) => `Version ${n} was saved since you began with version ${base}. Saving yours puts it in its place: look at the changes.`,
     mayNot: "You may not add versions to this skill. You can try it here, and save it as a skill of your own.", saveCopy: "Make it a skill of my own",
     save: "Save…", tryIt: "Try it…", more: "More", download: "Download as ZIP", discard: "Throw changes away", stop: "Back to the library",
-    panes: { fields: "Fields", files: "Files", check: "Check", find: "Would it be found?", text: "Text" } as Record<"fields" | "files" | "check" | "find" | "text", string>,
+    findShort: "Found?", panes: { fields: "Fields", files: "Files", check: "Check", find: "Would it be found?", text: "Text" } as Record<"fields" | "files" | "check" | "find" | "text", string>,
     views: "Parts of the skill", textOf: (path: string) => `Text of ${path}`, keys: "Ctrl+S saves. Escape, then Tab leaves the text.",
 
     checking: "Checking", awayText: "The hub cannot be reached. You can go on writing; it is checked when the hub is back.",
@@ -104,7 +104,7 @@ export const w = words(
     moved: (n: number, base: number) => `您从版本 ${base} 开始之后，版本 ${n} 已保存。保存您的版本会取代它：请先查看改动。`,
     mayNot: "您不能为此技能添加版本。可以在这里试用，并另存为自己的技能。", saveCopy: "另存为我的技能",
     save: "保存…", tryIt: "试用…", more: "更多", download: "下载 ZIP", discard: "丢弃改动", stop: "返回技能库",
-    panes: { fields: "字段", files: "文件", check: "检查", find: "能被找到吗？", text: "文本" } as Record<"fields" | "files" | "check" | "find" | "text", string>,
+    findShort: "能找到？", panes: { fields: "字段", files: "文件", check: "检查", find: "能被找到吗？", text: "文本" } as Record<"fields" | "files" | "check" | "find" | "text", string>,
     views: "技能的各部分", textOf: (path: string) => `${path} 的文本`, keys: "Ctrl+S 保存。先按 Escape，再按 Tab 离开文本。",
 
     checking: "正在检查", awayText: "无法连接 hub。您可以继续编写，恢复后会重新检查。",

@@ -17,7 +17,7 @@ export function Clients({ skill }: { skill: Schema["SkillDetail"] }) {
       <Tabs label={t.clients} tabs={clients.map((c) => [c.id, c.name === "JSON" ? t.otherClient : c.name])} open={open.id} onOpen={(id) => at.go({ client: id })}>
         <div class="stack">
           <p class="small">{open.file ? t.pasteInto(open.file) : t.clientHints[open.id as keyof typeof t.clientHints]}</p>
-          <Code text={open.text({ url: `${location.origin}/mcp`, token })} language={open.language} head />
+          <Code text={open.text({ url: `${location.origin}/mcp`, token })} language={open.language} head label={open.name} />
           {open.id === "claude-desktop" && token && <p class="note">{t.desktopToken}</p>}
           {token && <p class="small muted">{open.id === "codex" ? t.tokenVariable : t.tokenHint} <a href="/settings/tokens">{t.makeToken}</a></p>}
           <p class="small muted">{t.thenSay(skill.name)}</p>
@@ -26,7 +26,7 @@ export function Clients({ skill }: { skill: Schema["SkillDetail"] }) {
       <div class="stack tight">
         <h3>{t.asFiles}</h3>
         <p class="small muted">{t.asFilesText}</p>
-        <Code text={addLine(location.origin, skill.name)} language="shell" head />
+        <Code text={addLine(location.origin, skill.name)} language="shell" head label={t.asFiles} />
         {token && <p class="small muted">{t.addToken(location.hostname)}</p>}
       </div>
     </>

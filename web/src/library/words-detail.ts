@@ -8,7 +8,7 @@ export const d = words(
     tabs: tabs("Read", "Files", "Versions", "Findings", "Use", "Connect"), filesTab: (n: number) => `Files (${n})`, findingsTab: (n: number) => `Findings (${n})`,
     showAll: "Show all of it", showLess: "Show less",
     useInChat: "Use in a chat", edit: "Edit", download: "Download", more: "More",
-    version: (n: number, label?: string) => (label ? `Version ${n} (${label})` : `Version ${n}`), pinned: "Pinned", current: "Current",
+    version: (n: number, label?: string) => (label && label !== String(n) ? `Version ${n} (${label})` : `Version ${n}`), pinned: "Pinned", current: "Current",
     older: (n: string) => `You are looking at version ${n}, which is not the one in use.`, toCurrent: "To the current version",
     // menu
     newVersion: "Upload a new version", update: "Update from its source", pin: "Pin: no updates", unpin: "Unpin: let updates in", pinnedNow: "Pinned. Updates leave it as it is.", unpinnedNow: "Unpinned. Updates take it along.",
@@ -82,7 +82,7 @@ export const d = words(
     tabs: tabs("阅读", "文件", "版本", "扫描结果", "使用情况", "连接"), filesTab: (n: number) => `文件（${n}）`, findingsTab: (n: number) => `扫描结果（${n}）`,
     showAll: "显示全部", showLess: "收起",
     useInChat: "在对话中使用", edit: "编辑", download: "下载", more: "更多",
-    version: (n: number, label?: string) => (label ? `第 ${n} 版（${label}）` : `第 ${n} 版`), pinned: "已固定", current: "当前",
+    version: (n: number, label?: string) => (label && label !== String(n) ? `第 ${n} 版（${label}）` : `第 ${n} 版`), pinned: "已固定", current: "当前",
     older: (n: string) => `您正在查看第 ${n} 版，它不是当前使用的版本。`, toCurrent: "查看当前版本",
     newVersion: "上传新版本", update: "从来源更新", pin: "固定：不再更新", unpin: "取消固定：允许更新", pinnedNow: "已固定，更新不会改动它。", unpinnedNow: "已取消固定，更新会包含它。",
     makeDefault: "设为默认", publish: "发布到", hide: "隐藏", unhide: "重新显示", delete: "删除", hiddenNow: "已隐藏，列表和搜索中不再出现。", shownNow: "已重新出现在列表中。",

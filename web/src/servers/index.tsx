@@ -1,8 +1,10 @@
-import { useLocation } from "preact-iso";
+import { lazy, useLocation } from "preact-iso";
 import { Detail } from "./detail";
-import { EditServer } from "./edit";
 import { List } from "./list";
 import "./servers.css";
+
+// The list is fetched without the editor.
+const EditServer = lazy(() => import("./edit").then((m) => m.EditServer));
 
 /** All MCP servers, one of them, and the editor of those that are added here. */
 export default function Servers() {
