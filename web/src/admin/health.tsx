@@ -22,10 +22,18 @@ async function look(signal: AbortSignal): Promise<Health> {
   return { ready: true, text: "", parts };
 }
 
+/** Which program this is: the metrics say it, which administrators may read. */
+async function version(signal: AbortSignal): Promise<string> {
+  const response = await fetch("/metrics", { signal });
+  if (!response.ok) return "";
+  return /^loadout_build_info\{version="([^"]*)"/m.exec(await response.text())?.[1] ?? "";
+}
+
 /** How the node is that answers. */
 export function Health() {
   const t = w();
   const asked = useAsked(look, []);
+  const build = useAsked(version, []);
   return (
     <Part title={t.tabs.health} lead={t.healthText} action={<Button icon="again" onClick={() => void asked.again()}>{t.ask}</Button>}>
       <Shown asked={asked}>
@@ -34,6 +42,7 @@ export function Health() {
             <p class="row" role="status"><Tag look={h.ready ? "good" : "bad"}>{h.ready ? t.ready : t.notReady}</Tag> {h.text}</p>
             <dl class="facts">
               {h.parts.map(([name, state]) => <><dt>{t.parts[name] ?? name}</dt><dd>{state === "ok" ? <Tag look="good">ok</Tag> : <Tag look="warn">{state}</Tag>}</dd></>)}
+              {build.data && <><dt>{t.version}</dt><dd class="mono">{build.data}</dd></>}
               <dt>{t.mode}</dt><dd>{t.modes[ways.value?.mode ?? ""]}</dd>
               <dt>{t.provider}</dt><dd>{ways.value?.provider ? t.yes : t.no}</dd>
               <dt>{t.address}</dt><dd class="mono">{location.origin}</dd>

@@ -24,5 +24,5 @@ export function Naming({ draft }: PartProps) {
 /** A sentence on what it is for, which people and team mates read. */
 export function Description({ draft }: PartProps) {
   const t = w();
-  return <AreaField label={t.description} hint={t.descriptionHint} rows={2} value={draft.doc.metadata.description ?? ""} error={useFault("metadata.description")} onText={(description) => draft.meta({ description })} />;
+  return <AreaField label={t.description} hint={draft.doc.kind === "Bot" ? t.descriptionOfBot : t.descriptionHint} rows={2} value={draft.doc.metadata.description ?? ""} error={useFault("metadata.description")} onText={(description) => draft.meta({ description })} />;
 }

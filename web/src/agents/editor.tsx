@@ -55,7 +55,7 @@ function Editor({ kept, place, fresh, onSaved }: EditorProps) {
       <Menu label={t.actions}><MenuItem danger onClick={() => remove(true)}>{t.delete}</MenuItem></Menu>
     </>
   );
-  const lead = place ? <><a href={kind === "MCPServer" ? "/servers" : `/agents?kind=${kind}`}>{t.kinds[kind]}</a> · {placeName(place.namespace)}</> : t.about[kind];
+  const lead = place ? <><a href={kind === "MCPServer" ? pageOf(place) : `/agents?kind=${kind}`}>{t.kinds[kind]}</a> · {placeName(place.namespace)}</> : t.about[kind];
   return (
     <Page title={place ? place.name : t.newOne(t.kinds[kind])} lead={lead} actions={actions || undefined}>
       <Faults.Provider value={faults}>

@@ -3,7 +3,7 @@ import { w } from "./words";
 
 /** What a call is, to be read at a glance. */
 export interface Told {
-  /** What was done, in words. */
+  /** What it does, in words. */
   does: string;
   /** To what, as it is written in the arguments. */
   what: string;

@@ -29,10 +29,10 @@ export const w = words(
     loading: (name: string) => `Load ${name} by hand`, unloading: (name: string) => `Unload ${name} by hand`, compacting: "Shorten what was said",
     took: (input: string, output: string) => `${input} tokens read, ${output} written`,
     call: {
-      search_skills: "Searched the skills", load_skill: "Loaded a skill", unload_skill: "Unloaded a skill", read_skill_file: "Read a file of a skill", run_skill_script: "Ran a script of a skill", execute_skill_script: "Ran a script of a skill",
-      find_tools: "Looked for tools", render_mermaid: "Drew a diagram", read_file: "Read a file", list_files: "Listed the files", write_file: "Wrote a file", edit_file: "Changed a file", run_command: "Ran a command", hand_task: "Handed a task on", save_skill: "Saved a skill",
+      search_skills: "Search the skills", load_skill: "Load a skill", unload_skill: "Unload a skill", read_skill_file: "Read a file of a skill", run_skill_script: "Run a script of a skill", execute_skill_script: "Run a script of a skill",
+      find_tools: "Look for tools", render_mermaid: "Draw a diagram", read_file: "Read a file", list_files: "List the files", write_file: "Write a file", edit_file: "Change a file", run_command: "Run a command", hand_task: "Hand a task on", save_skill: "Save a skill",
     } as Record<string, string>,
-    called: (tool: string) => `Used ${tool}`,
+    called: (tool: string) => `Use ${tool}`,
     // The input
     input: "Message", placeholder: "Write a message. / names a skill.", send: "Send", queue: "Send, to wait for its turn", stop: "Stop", escape: "Press Escape again to stop.", hint: "Enter sends, Shift+Enter begins a new line, / names a skill.",
     attach: "Add files", attached: "Files with this message", attachedText: (names: string) => `Files added: ${names}`, noFile: (name: string) => `Leave out ${name}`, tooLarge: (name: string, most: string) => `${name} is larger than ${most}, the most that a file of a conversation may have.`, drop: "Let go to add the files",

@@ -26,12 +26,13 @@ export function Composer({ start, again }: { start: Start; again?: () => Promise
   const view = useView();
   const [dialog, setDialog] = useState<"save" | "try">();
   const close = () => setDialog(undefined);
-  useEffect(() => onSaveKey(() => setDialog("save")), []);
+  const nothing = !!start.of && !work.changed;
+  useEffect(() => onSaveKey(() => nothing || setDialog("save")), [nothing]);
   const title = start.of ? w().edit(start.of.name) : work.name || w().newSkill;
   const actions = (
     <>
       <Button icon="play" onClick={() => setDialog("try")}>{w().tryIt}</Button>
-      <Button look="primary" icon="check" onClick={() => setDialog("save")} disabled={!!start.of && !work.changed}>{w().save}</Button>
+      <Button look="primary" icon="check" onClick={() => setDialog("save")} disabled={nothing}>{w().save}</Button>
       <MoreActions work={work} />
     </>
   );

@@ -16,7 +16,7 @@ export function Connect({ look }: { look: Looked }) {
   const stated = useStated(skill.id, version.number);
   const t = d();
   return (
-    <div class="stack loose">
+    <div class="stack loose library-connect">
       <Section title={t.cost} text={t.costText}><Cost look={look} /></Section>
       <Section title={t.asksFor} text={t.asksForText}>
         <Shown asked={stated} waiting={t.waitingAsks}>

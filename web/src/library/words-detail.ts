@@ -24,7 +24,7 @@ export const d = words(
     noReferences: "Nothing refers to it.", oneVersion: "(one version of it)", others: (n: number) => `and ${plural(n, "other thing")} that you may not see`, moreReferences: "There are more.",
     // defaults
     defaultsTitle: "Begin conversations with it", defaultsText: "Conversations of these people have a default skill from the start, without asking for it.",
-    noDefault: "Take out", noDefaultFor: (n: string) => `Take it out of the defaults: ${n}`, makeDefaultNow: "Make default", defaultFor: (n: string) => `Make it a default: ${n}`,
+    noDefault: "Take out", noDefaultFor: (n: string) => `Take out: ${n}`, makeDefaultNow: "Make default", defaultFor: (n: string) => `Make default: ${n}`,
     preload: "Load it from the start", preloadHint: "Its instructions are in each conversation at once. Without, the model is told of it and loads it when it needs it.",
     // delete
     deleteTitle: (n: string) => `Delete ${n}?`, deleteText: "The skill goes with all its versions. That cannot be taken back. To have it out of sight only, hide it.", deleteUsed: "These use it, and would lose it:", deleteFree: "Nothing refers to it.",
@@ -89,12 +89,12 @@ export const d = words(
     stillUsed: (n: number) => `已在使用它的 ${count(n)} 处不受影响。`,
     close: "关闭", cancel: "取消",
     publishTitle: "谁能看到此技能", publishText: "群组成员能找到发布到该群组的技能。技能仍由您修改。", home: "所在位置",
-    withdraw: "撤回", withdrawFrom: (n: string) => `从${n}撤回`, publishHere: "发布", publishTo: (n: string) => `发布到${n}`, mayNot: "您无权在此添加技能", noGroups: "没有其他可发布的地方：群组由管理员创建。",
+    withdraw: "撤回", withdrawFrom: (n: string) => `撤回：${n}`, publishHere: "发布", publishTo: (n: string) => `发布到${n}`, mayNot: "您无权在此添加技能", noGroups: "没有其他可发布的地方：群组由管理员创建。",
     losing: (n: string) => `从${n}撤回后，以下内容将失去它：`, withdrawAnyway: "仍然撤回",
     kinds: { Skill: "技能", Ghost: "智能体", Bot: "机器人", Team: "团队", Default: "默认技能", Listing: "发布到", MCPServer: "服务器", Model: "模型" },
     noReferences: "没有内容引用它。", oneVersion: "（其中一个版本）", others: (n: number) => `以及您无权查看的 ${count(n)} 项`, moreReferences: "还有更多。",
     defaultsTitle: "对话开始时即带有它", defaultsText: "这些人的对话从一开始就带有默认技能，无需另行请求。",
-    noDefault: "移除", noDefaultFor: (n: string) => `从默认中移除：${n}`, makeDefaultNow: "设为默认", defaultFor: (n: string) => `设为默认：${n}`,
+    noDefault: "移除", noDefaultFor: (n: string) => `移除：${n}`, makeDefaultNow: "设为默认", defaultFor: (n: string) => `设为默认：${n}`,
     preload: "一开始就加载", preloadHint: "每次对话立即包含其说明。否则模型只知道它，需要时再加载。",
     deleteTitle: (n: string) => `删除 ${n}？`, deleteText: "技能及其所有版本都将删除，无法恢复。如果只是不想看到它，可以隐藏。", deleteUsed: "以下内容正在使用它，将失去它：", deleteFree: "没有内容引用它。",
     deleteAll: "从以上内容移除并删除", deleteNow: "删除技能", deleted: (n: string) => `${n} 已删除。`, waitingReferences: "正在查找使用它的内容",
