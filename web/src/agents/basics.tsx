@@ -8,10 +8,10 @@ import { w } from "./words";
 
 /** What a new thing is called and whose it is: both stay as they are then. */
 export function Naming({ draft }: PartProps) {
-  usePeople();
+  const { groups } = usePeople();
   const t = w();
   const { metadata, kind } = draft.doc;
-  const options: [string, string][] = [["default", t.yourOwn], ...(me.value?.groups ?? []).map((g): [string, string] => [groupName(g.group), t.ofGroup(groupName(g.group))])];
+  const options: [string, string][] = [["default", t.yourOwn], ...(me.value?.groups ?? []).map((g): [string, string] => [groups.get(g.group)?.name ?? `group:${g.group}`, t.ofGroup(groupName(g.group))])];
   if (isAdmin.value) options.push(["public", servers().everybody]);
   return (
     <div class="halves agents-naming">

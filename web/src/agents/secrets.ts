@@ -1,4 +1,5 @@
 import { api, useAsked } from "../api/client";
+import { owners } from "../servers/owners";
 
 export interface SecretName {
   owner: string;
@@ -9,7 +10,7 @@ export interface SecretName {
 export function useSecrets(namespace: string): SecretName[] {
   const asked = useAsked(async (signal) => {
     const out: SecretName[] = [];
-    for (const owner of new Set(["default", namespace])) {
+    for (const owner of owners(namespace)) {
       const { data } = await api.GET("/api/v1/secrets", { params: { query: { owner } }, signal });
       out.push(...(data?.items ?? []).map((s) => ({ owner, name: s.name })));
     }

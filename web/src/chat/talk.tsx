@@ -67,8 +67,7 @@ function Head({ id, list, transcript, onPanel, panelOpen }: Omit<TalkProps, "bes
       {list}
       {renaming && session ? <TitleField session={session} onDone={() => setRenaming(false)} /> : <h1 class="truncate" tabIndex={-1}>{session?.title || t.untitled}</h1>}
       {session?.agent && <Tag title={session.agent}><Icon name="agents" size={14} /> {agentTitle(session.agent)}</Tag>}
-      {session?.draft && <Tag look="warn">{t.draft(session.draft)}</Tag>}
-      {session?.draft && <BackToDraft session={id} />}
+      {session?.draft && <BackToDraft session={id} name={session.draft}><Tag look="warn">{t.draft(session.draft)}</Tag></BackToDraft>}
       {isBusy(transcript) && <Tag look="accent">{t.busy}</Tag>}
       <span class="push" />
       {session && <SessionMenu session={session} onRename={() => setRenaming(true)} />}

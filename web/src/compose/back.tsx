@@ -1,8 +1,9 @@
+import type { ComponentChildren } from "preact";
 import { Icon } from "../ui";
 import { store, stored } from "../words";
 import { w } from "./backwords";
 
-const name = "loadout.compose.trials";
+const key = "loadout.compose.trials";
 
 /** How many trials are remembered. */
 const most = 30;
@@ -11,7 +12,7 @@ type Trials = [session: string, place: string][];
 
 function trials(): Trials {
   try {
-    const list = JSON.parse(stored(name) ?? "[]") as unknown;
+    const list = JSON.parse(stored(key) ?? "[]") as unknown;
     return Array.isArray(list) ? (list as Trials) : [];
   } catch {
     return [];
@@ -19,11 +20,15 @@ function trials(): Trials {
 }
 
 /** Remembers where a conversation was begun to try a skill, so that there is a way back. */
-export const rememberTrial = (session: string, place: string) => store(name, JSON.stringify([[session, place], ...trials()].slice(0, most)));
+export const rememberTrial = (session: string, place: string) => store(key, JSON.stringify([[session, place], ...trials()].slice(0, most)));
 
-/** The way back from the trial of a draft to where it is written; nothing for another conversation. For the chat. */
-export function BackToDraft({ session }: { session: string }) {
+/** The way back from the trial of a draft to where it is written; for a trial that began elsewhere what is in it. For the chat. */
+export function BackToDraft({ session, name, children }: { session: string; name: string; children: ComponentChildren }) {
   const place = trials().find(([s]) => s === session)?.[1];
-  if (!place?.startsWith("/compose")) return null;
-  return <a class="button small" href={place}><Icon name="left" size={16} />{w().back}</a>;
+  if (!place?.startsWith("/compose")) return children;
+  return (
+    <a class="button small truncate" href={place} title={w().back(name)} aria-label={w().back(name)}>
+      <Icon name="left" size={16} /><span class="truncate">{w().draft(name)}</span>
+    </a>
+  );
 }

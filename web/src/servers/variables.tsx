@@ -1,10 +1,8 @@
 import { api, got, useAsked, type Schema } from "../api/client";
 import { ActionButton, Button, done, Shown, Tag, useConfirm } from "../ui";
+import { owners } from "./owners";
 import type { Server } from "./state";
 import { w } from "./words";
-
-/** Whose secrets are looked through: one's own come first, then those of the namespace. */
-const owners = (s: Server) => [...new Set(["default", s.namespace ?? "default"])];
 
 interface Kept {
   owner: string;
@@ -16,9 +14,9 @@ interface Kept {
 async function keptFor(s: Server, signal: AbortSignal): Promise<Kept[]> {
   const names = new Set((s.uses ?? []).map((u) => u.name));
   const out: Kept[] = [];
-  for (const owner of owners(s)) {
+  for (const owner of owners(s.namespace)) {
     const { data } = await api.GET("/api/v1/secrets", { params: { query: { owner } }, signal });
-    for (const secret of data?.items ?? []) { // who may not see those of a group sees his own
+    for (const secret of data?.items ?? []) {
       if (!names.has(secret.name)) continue;
       const { items } = await got(api.GET("/api/v1/secrets/{secret}/grants", { params: { path: { secret: secret.name }, query: { owner } }, signal }));
       out.push({ owner, name: secret.name, given: items.some((g) => g.digest === s.digest) });

@@ -33,7 +33,7 @@ function useWidth() {
 export function roof(most: number): number {
   if (most <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(most));
-  return [1, 2, 3, 4, 5, 6, 8, 10].map((n) => n * power).find((n) => n >= most) ?? most;
+  return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((n) => n * power).find((n) => n >= most) ?? most;
 }
 
 /** Values in their order, as bars. Beside it a table has to say the same in words. */
@@ -69,7 +69,7 @@ export function Bars({ title, points, say }: BarsProps) {
 
 /** Which points are named below a chart: the last, and back from it as many as there is room for. */
 function marks(n: number, width: number): number[] {
-  const apart = Math.max(1, Math.ceil((n * 80) / Math.max(width, 80)));
+  const apart = Math.max(1, Math.ceil((n * 100) / Math.max(width, 100)));
   return Array.from({ length: Math.ceil(n / apart) }, (_, i) => n - 1 - i * apart);
 }
 

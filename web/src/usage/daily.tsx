@@ -1,8 +1,7 @@
 import { SelectField, TableWrap } from "../ui";
 import { Bars } from "./chart";
-import { amount, briefly, dayName, everyDay, said, tokensOf, type Total, type View } from "./spent";
 import { count } from "../words";
-import { dollars } from "./spent";
+import { amount, briefly, dayName, dollars, everyDay, said, tokensOf, type Total, type View } from "./spent";
 import { type Measure, w } from "./words";
 
 /** What was taken on each day: one measure as bars, and all of them as a table. */
@@ -21,7 +20,7 @@ export function Daily({ items, view, onShow }: { items: Total[]; view: View; onS
         <div class="usage-measure"><SelectField label={t.measure} value={view.measure} onText={(m) => onShow({ measure: m as Measure })} options={Object.entries(t.measures)} /></div>
       </div>
       <div class="card stack">
-        {total > 0 ? <Bars title={title} points={points} say={(n) => briefly(n, view.measure)} /> : <p class="muted">{t.noneYet}</p>}
+        {total > 0 ? <Bars title={title} points={points} say={(n) => briefly(n, view.measure)} /> : <p class="muted">{view.measure === "cost" ? t.noPrice : t.noneYet}</p>}
         <details>
           <summary class="small">{t.asTable}</summary>
           <Table items={items} />

@@ -11,7 +11,7 @@ export function Tiles({ total }: { total: Spent }) {
     [t.measures.loads, count(total.loads), ""],
     [t.measures.calls, count(total.calls), ""],
     [t.measures.errors, count(total.errors), rate && t.errorRate(rate)],
-    [t.measures.tokens, short(tokensOf(total)), [t.tokensOf(short(total.input + total.cache_write), short(total.output)), total.cache_read > 0 && t.cached(short(total.cache_read))].filter(Boolean).join(", ")],
+    [t.measures.tokens, short(tokensOf(total)), [t.tokensOf(short(total.input + total.cache_write), short(total.output)), total.cache_read > 0 && t.cached(short(total.cache_read))].filter(Boolean).join(t.comma)],
     [t.measures.cost, total.cost === undefined ? "–" : dollars(total.cost), total.cost === undefined ? t.noPrice : total.unpriced ? t.unpriced(short(total.unpriced)) : ""],
   ];
   return (

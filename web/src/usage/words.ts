@@ -2,17 +2,17 @@ import { plural, words } from "../words";
 
 export const w = words(
   {
-    title: "Usage", lead: "What conversations and skills took.", range: "Range", days: (n: number) => plural(n, "day"), of: "Of", everybody: "everybody", me: "me", byDay: "By day", measure: "Show",
+    title: "Usage", lead: "What conversations and skills took.", range: "Range", comma: ", ", days: (n: number) => plural(n, "day"), of: "Of", everybody: "everybody", me: "me", byDay: "By day", measure: "Show",
     measures: { tokens: "Tokens", cost: "Cost", turns: "Turns", loads: "Skills loaded", calls: "Calls of tools", errors: "Errors" } as Record<Measure, string>,
     errorRate: (part: string) => `${part} of the calls`, tokensOf: (input: string, output: string) => `${input} read, ${output} written`, cached: (n: string) => `${n} from the cache`,
     noPrice: "no price is known", unpriced: (n: string) => `without ${n} tokens of models whose price is not known`, asTable: "As a table", day: "Day", utc: "Days are those of UTC.", chart: (what: string, total: string, most: string, when: string) => `${what} by day: ${total} in all, most on ${when} with ${most}.`, chartNone: (what: string) => `${what} by day: none.`, noneYet: "Nothing in these days.",
     by: "Who and what", byWords: { model: "By model", agent: "By agent", user: "By person" } as Record<string, string>, model: "Model", agent: "Agent", user: "Person", noModel: "MCP clients", noAgent: "no agent in particular", gone: "gone", input: "Read", output: "Written", more: "There are more than are shown; all of them are in the totals.",
     skills: "Skills", skillsText: "Those that were used most come first. Tokens are those of their instructions.", skill: "Skill", last: "Last used", noSkills: "No skill was used", noSkillsText: "Say in a conversation \"use the skill NAME\", or give an agent some skills.", toLibrary: "To the library", all: "Show all", top: "Show the first ten", notUsed: "not in these days", clipped: (n: number) => `Of so many places only ${n} are looked at; choose one above for the others.`,
     unused: "Not used", unusedText: (n: number) => `Skills that were there for ${plural(n, "day")} or longer and were not used once. Each takes room in what agents choose from.`, unusedNone: "Every skill that was there all that time was used.",
-    todo: "What you can do", todos: ["Say in the description when to use it: agents choose by that alone.", "Give it to an agent, or make it a default, where it is for all conversations.", "Hide or delete it where nobody needs it."], since: "There since", look: "Open it", empty: "Nothing was used yet", emptyText: "Begin a conversation, or connect an MCP client; a moment later it is counted here.", toChat: "To the chat", where: "Where",
+    todo: "What you can do", todos: ["Say in the description when to use it: agents choose by that alone.", "Give it to an agent, or make it a default, where it is for all conversations.", "Hide or delete it where nobody needs it."], since: "there since", look: "Open it", empty: "Nothing was used yet", emptyText: "Begin a conversation, or connect an MCP client; a moment later it is counted here.", toChat: "To the chat", where: "Where",
   },
   {
-    title: "用量", lead: "对话和技能消耗了多少。", range: "范围", days: (n) => `${n} 天`, of: "对象", everybody: "所有人", me: "我", byDay: "按天", measure: "显示",
+    title: "用量", lead: "对话和技能消耗了多少。", range: "范围", comma: "，", days: (n) => `${n} 天`, of: "对象", everybody: "所有人", me: "我", byDay: "按天", measure: "显示",
     measures: { tokens: "词元", cost: "费用", turns: "回合", loads: "技能加载", calls: "工具调用", errors: "错误" },
     errorRate: (part) => `占调用的 ${part}`, tokensOf: (input, output) => `读取 ${input}，写出 ${output}`, cached: (n) => `${n} 来自缓存`,
     noPrice: "价格未知", unpriced: (n) => `不含价格未知的模型的 ${n} 词元`, asTable: "以表格显示", day: "日期", utc: "日期以 UTC 为准。", chart: (what, total, most, when) => `按天的${what}：共 ${total}，最多为 ${when} 的 ${most}。`, chartNone: (what) => `按天的${what}：无。`, noneYet: "这些天没有记录。",
