@@ -1,9 +1,9 @@
 import { render } from "preact";
 import { App } from "./shell/app";
-import { language, speak } from "./words";
+import { tellLanguage } from "./words";
 import "./style/tokens.css";
 import "./style/base.css";
 import "./ui/ui.css";
 
-speak(language.value);
+tellLanguage();
 render(<App />, document.getElementById("app")!);

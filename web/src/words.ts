@@ -18,7 +18,12 @@ export const language = signal<Language>(first());
 export function speak(to: Language) {
   language.value = to;
   store(key, to);
-  document.documentElement.lang = to === "zh" ? "zh-Hans" : "en";
+  tellLanguage();
+}
+
+/** Have the document say which language it is in, for screen readers and fonts. */
+export function tellLanguage() {
+  document.documentElement.lang = language.value === "zh" ? "zh-Hans" : "en";
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useLocation } from "preact-iso";
+import { useEffect } from "preact/hooks";
 import { useTitle } from "../shell/page";
 import { failed } from "../ui";
 import { AgentField } from "./agents";
@@ -15,6 +16,11 @@ export function Begin({ list }: { list: ComponentChildren }) {
   const { query, route } = useLocation();
   const agent = query.agent ?? "";
   useTitle(t.fresh);
+  useEffect(() => {
+    if (!query.skill) return; // with one, the page of that skill has sent one here
+    keepDraft("", { ...(draftOf("") ?? empty), skill: query.skill });
+    route(agent ? `/?agent=${encodeURIComponent(agent)}` : "/", true);
+  }, [query.skill]);
   const send = async (draft: Draft) => {
     try {
       route(`/chat/${await begin(agent, draft)}`);

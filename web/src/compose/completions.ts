@@ -10,7 +10,7 @@ async function names(): Promise<Completion[]> {
     got(api.GET("/api/v1/capabilities", {})).catch(() => undefined),
   ]);
   const tools = plan?.available_mcp_tools ?? [];
-  return [...tools.map((label) => ({ label })), ...skills.items.map((s) => ({ label: s.name, detail: s.description.slice(0, 80) }))];
+  return [...tools.map((label) => ({ label })), ...skills.items.map((s) => ({ label: s.name, detail: s.description.slice(0, 40) }))];
 }
 
 /** What begins with a word, or has it behind a hyphen. */

@@ -37,7 +37,7 @@ function CommandFields({ config, set }: { config: Config; set: (key: string, to:
   return (
     <>
       <TextField label={t.commandField} value={texts(written).join(" ")} class="input mono" placeholder="npx" autocomplete="off" onText={(to) => set("command", to)} />
-      <AreaField label={t.argsField} hint={t.argsHint} class="mono" rows={Math.max(2, Math.min(8, args.length + 1))} value={args.join("\n")} onText={(to) => set("args", to ? to.split("\n") : undefined)} />
+      {args.some((a) => a.includes("\n")) ? <p class="note small">{t.argsInJSON}</p> : <AreaField label={t.argsField} hint={t.argsHint} class="mono" rows={Math.max(2, Math.min(8, args.length + 1))} value={args.join("\n")} onText={(to) => set("args", to ? to.split("\n") : undefined)} />}
     </>
   );
 }

@@ -45,7 +45,7 @@ export const w = words(
     // The form.
     transportLabel: "Transport", transports: [["http", "Address: streamable HTTP"], ["sse", "Address: HTTP+SSE (older servers)"], ["websocket", "Address: WebSocket"], ["stdio", "Command: runs in the hub's sandbox"]] as [string, string][],
     commandHint: "It runs in the sandbox, once a reviewer approved it.", addressHint: "The hub connects to it. Addresses in private networks are for the operator to allow.",
-    commandField: "Command", argsField: "Arguments", argsHint: "One a line. No shell splits them.", url: "Address", urls: "Addresses", urlsHint: "One a line, of the same server.",
+    commandField: "Command", argsField: "Arguments", argsHint: "One a line. No shell splits them.", argsInJSON: "An argument has several lines: edit the arguments in the JSON.", url: "Address", urls: "Addresses", urlsHint: "One a line, of the same server.",
     headers: "Headers", header: "Header", value: "Value", envField: "Environment", secretHint: "No secrets in plain text: use the key to put in a reference.",
     useSecret: "Put in a secret", keepSecret: "Keep a secret in settings", removePair: (name: string) => `Remove ${name}`, addPair: (name: string) => `Add a ${name.toLowerCase()}`,
     limits: "Which tools, and what is asked", include: "Tools that there are", includeHint: "Names with *, separated by commas. Without any all are there.", exclude: "Tools that there are not",
@@ -96,7 +96,7 @@ export const w = words(
     gone: "没有这个服务器", goneSays: "它可能已改名或被删除。", back: "全部服务器",
     transportLabel: "传输方式", transports: [["http", "地址：可流式 HTTP"], ["sse", "地址：HTTP+SSE（旧服务器）"], ["websocket", "地址：WebSocket"], ["stdio", "命令：在平台沙箱中运行"]] as [string, string][],
     commandHint: "经审核人批准后在沙箱中运行。", addressHint: "由平台连接。私有网络中的地址需运维人员允许。",
-    commandField: "命令", argsField: "参数", argsHint: "每行一个，不经过 shell 拆分。", url: "地址", urls: "地址", urlsHint: "每行一个，属于同一服务器。",
+    commandField: "命令", argsField: "参数", argsHint: "每行一个，不经过 shell 拆分。", argsInJSON: "有参数包含多行，请在 JSON 中编辑参数。", url: "地址", urls: "地址", urlsHint: "每行一个，属于同一服务器。",
     headers: "请求头", header: "请求头", value: "值", envField: "环境变量", secretHint: "请勿填写明文密钥：用钥匙按钮插入引用。",
     useSecret: "插入密钥", keepSecret: "在设置中保存密钥", removePair: (name: string) => `移除 ${name}`, addPair: (name: string) => `添加${name}`,
     limits: "工具范围与询问", include: "启用的工具", includeHint: "可用 *，用逗号分隔。留空表示全部。", exclude: "停用的工具",
