@@ -4,6 +4,7 @@ import { Code, Markdown } from "../content";
 import { Button, Dialog, failed, Icon, Shown, useConfirm } from "../ui";
 import { size } from "../words";
 import { Attach } from "./attach";
+import { Known } from "./known";
 import { keepFile } from "./send";
 import { w } from "./words";
 
@@ -23,9 +24,9 @@ export function FilesPart({ id, at }: { id: string; at: number }) {
   return (
     <section>
       <div class="row keep"><h2 class="grow">{t.files}</h2><Attach onFiles={(files) => void add(files).catch(failed)} /></div>
-      <Shown asked={asked} waiting={t.gettingFiles}>
+      <Known asked={asked} waiting={t.gettingFiles}>
         {({ items }) => (items.length ? <ul class="chat-files">{items.map((f) => <FileRow key={f.path} id={id} file={f} onOpen={() => setOpen(f)} onGone={asked.again} />)}</ul> : <p class="small muted">{t.noFiles}</p>)}
-      </Shown>
+      </Known>
       {open && <FileView id={id} file={open} onClose={() => setOpen(undefined)} />}
     </section>
   );

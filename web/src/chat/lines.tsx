@@ -2,7 +2,7 @@ import { Code } from "../content";
 import { Icon, type IconName } from "../ui";
 import { Fold } from "./fold";
 import { useFrom } from "./inforce";
-import type { Line, Loaded, Short, Unloaded } from "./transcript";
+import type { Kept, Line, Loaded, Short, Unloaded } from "./transcript";
 import { w } from "./words";
 
 /** A skill that came into force, and what the model got of it. */
@@ -16,7 +16,7 @@ export function LoadedLine({ item }: { item: Loaded }) {
       line={
         <span class="words">
           <Icon name="library" size={14} /> {t.loaded} <strong>{l.title || l.skill.name}</strong>{from && <> {t.from(from)}</>}, {t.tokens(l.tokens)}
-          {l.for && <>, {t.neededBy(l.for)}</>}
+          {l.for ? <>, {t.neededBy(l.for)}</> : l.by === "person" && <>, {t.byHand}</>}
         </span>
       }
     >
@@ -48,6 +48,12 @@ function reasonOf(reason: string): string {
   if (reason.startsWith("the instructions in force are bounded")) return t.budget(n);
   if (reason.startsWith("the conversation was put in short")) return t.short;
   return reason;
+}
+
+/** For how long a person wants a skill to stay. */
+export function KeptLine({ item }: { item: Kept }) {
+  const t = w();
+  return <Quiet icon={item.keep === "pinned" ? "pin" : "library"}>{t.stays(item.name, item.keep === "pinned" ? t.good : item.keep === "once" ? t.once : t.whileUsed)}</Quiet>;
 }
 
 /** Something about the conversation itself. */

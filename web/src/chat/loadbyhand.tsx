@@ -1,6 +1,6 @@
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { usePlaces } from "../library/places";
-import { ActionButton, Button, done } from "../ui";
+import { ActionButton, Button, done, failed, Menu, MenuItem } from "../ui";
 import { type Keep, loadSkill } from "./skillspart";
 import { useMatching } from "./skills";
 import { w } from "./words";
@@ -12,7 +12,7 @@ export function LoadByHand({ id, loaded }: { id: string; loaded: string[] }) {
   const [word, setWord] = useState("");
   const list = useId();
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.focus(), [open]);
+  useLayoutEffect(() => input.current?.focus(), [open]);
   const place = usePlaces();
   const found = useMatching(open ? word.trim() : undefined, []).filter((n) => !loaded.includes(n.name)).slice(0, 8);
   const load = (name: string, keep: Keep) => async () => {
@@ -31,12 +31,12 @@ export function LoadByHand({ id, loaded }: { id: string; loaded: string[] }) {
       <ul id={list}>
         {found.map((n) => (
           <li key={n.name}>
-            <div class="grow"><strong>{n.title}</strong> <span class="small muted">{n.namespace ? place(n.namespace) : t.builtIn}</span></div>
-            <div class="row">
-              <ActionButton small act={load(n.name, "")}>{t.load}</ActionButton>
-              <ActionButton small look="quiet" icon="pin" act={load(n.name, "pinned")}>{t.loadPinned}</ActionButton>
-              <ActionButton small look="quiet" act={load(n.name, "once")}>{t.loadOnce}</ActionButton>
-            </div>
+            <div class="grow"><div class="truncate" title={n.title}><strong>{n.title}</strong></div><div class="small muted truncate">{n.namespace ? place(n.namespace) : t.builtIn}</div></div>
+            <ActionButton small aria-label={`${t.load}: ${n.title}`} act={load(n.name, "")}>{t.load}</ActionButton>
+            <Menu small label={t.actions(n.title)}>
+              <MenuItem onClick={() => void load(n.name, "pinned")().catch(failed)}>{t.loadPinned}</MenuItem>
+              <MenuItem onClick={() => void load(n.name, "once")().catch(failed)}>{t.loadOnce}</MenuItem>
+            </Menu>
           </li>
         ))}
         {!found.length && <li class="small muted">{t.matches(0)}</li>}

@@ -1,8 +1,9 @@
 import { useState } from "preact/hooks";
 import { api, type Asked, got, Refusal } from "../api/client";
-import { ActionButton, done, failed, Icon, Menu, MenuItem, Shown, Tag, useConfirm, When } from "../ui";
+import { ActionButton, done, failed, Icon, Menu, MenuItem, Tag, useConfirm, When } from "../ui";
 import { type InForce, useFrom } from "./inforce";
 import { LoadByHand } from "./loadbyhand";
+import { Known } from "./known";
 import { w } from "./words";
 
 export type Keep = "" | "pinned" | "once";
@@ -25,9 +26,9 @@ export function SkillsPart({ id, asked }: { id: string; asked: Asked<InForce[]> 
   return (
     <section>
       <h2>{t.inForce}</h2>
-      <Shown asked={asked}>
+      <Known asked={asked}>
         {(items) => (items.length ? <ul class="chat-force">{items.map((f) => <SkillCard key={f.skill.origin + f.skill.dir} id={id} skill={f} />)}</ul> : <p class="small muted">{t.noneInForce}</p>)}
-      </Shown>
+      </Known>
       <LoadByHand id={id} loaded={asked.data?.map((f) => f.skill.name) ?? []} />
     </section>
   );

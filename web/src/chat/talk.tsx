@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useCallback, useState } from "preact/hooks";
-import { Refusal } from "../api/client";
+import { away, Refusal } from "../api/client";
 import { me } from "../api/me";
 import { BackToDraft } from "../compose/back";
 import { useTitle } from "../shell/page";
@@ -84,9 +84,10 @@ function Connection({ link }: { link: Link }) {
     const { status, detail, next } = link.problem;
     return <Problem error={new Refusal({ status, code: "stream", title: detail, detail, next })} />;
   }
+  const told = link.state === "again" && !away.value; // else the shell says it
   return (
-    <div class="chat-link small" role="status" hidden={link.state !== "again"}>
-      {link.state === "again" && <>{link.bye ? t.bye : t.again} {link.problem?.detail}</>}
+    <div class="chat-link small" role="status" hidden={!told}>
+      {told && <>{link.bye ? t.bye : t.again} {link.problem?.detail}</>}
     </div>
   );
 }

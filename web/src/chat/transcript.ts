@@ -28,7 +28,7 @@ export interface Turn {
   loaded?: Schema["ChatLoaded"];
 }
 
-export type Item = Words | Call | Loaded | Unloaded | Line | Question | Short;
+export type Item = Words | Call | Loaded | Unloaded | Kept | Line | Question | Short;
 
 /** What the model says, or thinks. Open ones grow. */
 export interface Words {
@@ -69,6 +69,15 @@ export interface Unloaded {
   key: number;
   name: string;
   reason: string;
+}
+
+/** A skill for which a person said for how long it stays. */
+export interface Kept {
+  type: "kept";
+  key: number;
+  name: string;
+  /** pinned, once, or "" as others. */
+  keep: string;
 }
 
 /** A line about the conversation itself. */
@@ -237,6 +246,7 @@ function step(turn: Turn, s: Schema["SessionEvent"], seq: number) {
     turn.items.push({ type: "loaded", key: seq, load: s.loaded });
   }
   if (s.unloaded) turn.items.push({ type: "unloaded", key: seq, name: s.unloaded.skill.name, reason: s.unloaded.reason });
+  if (s.used?.set) turn.items.push({ type: "kept", key: seq, name: s.used.skill.name, keep: s.used.keep ?? "" });
   if (s.updated) turn.items.push({ type: "updated", key: seq, text: s.updated.skill.name });
   if (s.notice) turn.items.push({ type: "told", key: seq, text: s.notice.text });
   if (s.compacted) {

@@ -6,7 +6,7 @@ import { language, moment, short } from "../words";
 import { CallLine } from "./callline";
 import { took } from "./calls";
 import { Fold } from "./fold";
-import { AboutLine, CompactedLine, LoadedLine, Quiet, UnloadedLine } from "./lines";
+import { AboutLine, CompactedLine, KeptLine, LoadedLine, Quiet, UnloadedLine } from "./lines";
 import type { Item, Turn, Words } from "./transcript";
 import { w } from "./words";
 
@@ -53,10 +53,12 @@ function Said({ turn }: { turn: Turn }) {
   );
 }
 
+const tells = ["loaded", "unloaded", "kept", "compacted"];
+
 /** Something that was done by hand. What it loaded says so itself. */
 function Command({ turn }: { turn: Turn }) {
   const t = w();
-  const over = turn.state === "done" && turn.items.some((i) => i.type === "loaded" || i.type === "unloaded" || i.type === "compacted");
+  const over = turn.state === "done" && turn.items.some((i) => tells.includes(i.type));
   if (over) return null;
   const text = turn.kind === "load" ? t.loading(turn.skill) : turn.kind === "unload" ? t.unloading(turn.skill) : t.compacting;
   return <Quiet icon={turn.kind === "compact" ? "file" : "library"}>{text}</Quiet>;
@@ -78,6 +80,8 @@ function ItemView({ item }: { item: Item }) {
       return <LoadedLine item={item} />;
     case "unloaded":
       return <UnloadedLine item={item} />;
+    case "kept":
+      return <KeptLine item={item} />;
     case "ask":
       return <InlineAsk ask={item.ask} outcome={item.outcome} />;
     case "compacted":

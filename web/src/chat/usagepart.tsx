@@ -1,8 +1,9 @@
 import { useId } from "preact/hooks";
 import { api, got, type Schema, useAsked } from "../api/client";
 import { dollars } from "../usage/spent";
-import { ActionButton, done, Shown } from "../ui";
+import { ActionButton, done } from "../ui";
 import { count, short } from "../words";
+import { Known } from "./known";
 import { w } from "./words";
 
 /** What the models of a conversation took, and what gives the model room again. */
@@ -16,9 +17,9 @@ export function UsagePart({ id, at, turns }: { id: string; at: number; turns: nu
   return (
     <section>
       <h2>{t.usage}</h2>
-      <Shown asked={asked}>
+      <Known asked={asked}>
         {(spent) => (Object.keys(spent.models).length ? <><Room context={spent.context} /><Models spent={spent} /></> : <p class="small muted">{t.noUsage}</p>)}
-      </Shown>
+      </Known>
       {turns > 0 && <><div><ActionButton small act={compact}>{t.compact}</ActionButton></div><p class="small muted">{t.compactHint}</p></>}
     </section>
   );
