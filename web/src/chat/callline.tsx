@@ -16,7 +16,7 @@ export function CallLine({ call }: { call: Call }) {
   return (
     <>
       <Fold
-        class={call.state}
+        class={`is-${call.state}`}
         line={
           <>
             <span class="does">{does}</span>

@@ -2,8 +2,8 @@ import { useState } from "preact/hooks";
 import { api, type Asked, got, Refusal } from "../api/client";
 import { ActionButton, done, failed, Icon, Menu, MenuItem, Tag, useConfirm, When } from "../ui";
 import { type InForce, useFrom } from "./inforce";
-import { LoadByHand } from "./loadbyhand";
 import { Known } from "./known";
+import { LoadByHand } from "./loadbyhand";
 import { w } from "./words";
 
 export type Keep = "" | "pinned" | "once";

@@ -27,7 +27,7 @@ function TurnView({ turn, number, onAgain }: TurnProps) {
   const t = w();
   const name = turn.text || (turn.skill ? t.usedSkill(turn.skill) : "");
   return (
-    <article class={`chat-turn ${turn.state}`} data-input={turn.input}>
+    <article class={turn.kind === "message" ? `chat-turn is-${turn.state}` : "chat-turn command"} data-input={turn.input}>
       {turn.kind === "message" ? (
         <>
           <h2 class="visually-hidden">{t.turn(number, name.slice(0, 80))}</h2>
