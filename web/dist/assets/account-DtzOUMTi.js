@@ -1,1 +1,0 @@
-import{n as e}from"./index-DyTN2R-z.js";function t(){return e(`div`,{class:`door`,children:`…`})}export{t as default};

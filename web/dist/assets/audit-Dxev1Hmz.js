@@ -1,1 +1,0 @@
-import{n as e,t}from"./index-DyTN2R-z.js";function n(){return e(t,{title:`audit`,children:`…`})}export{n as default};
