@@ -22,6 +22,7 @@ const (
 	largeDraft   = 1 << 20
 	draftTime    = time.Minute
 	draftHits    = 10
+	draftValues  = 100_000 // of JSON in a body: each takes many times its bytes once it is read
 )
 
 // DraftFileJSON is a file of a skill that is being written.
@@ -97,6 +98,7 @@ func takesDraft[I, O any](h *Hub, api huma.API, op huma.Operation, f func(contex
 // turnForDraft has large bodies wait for a place, before they are read into memory.
 func (h *Hub) turnForDraft(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
+	r.Body = &roomy{ReadCloser: r.Body, left: draftValues, ended: func() { visitOf(ctx.Context()).crowded = true }}
 	p := account.FromContext(ctx.Context())
 	if p.Anonymous() || 0 <= r.ContentLength && r.ContentLength <= largeDraft {
 		next(ctx)

@@ -366,3 +366,35 @@ func TestDraftIsTried(t *testing.T) {
 		}
 	})
 }
+
+// A body of two megabytes may be a million values, each of which takes hundreds of bytes
+// once it is read: it is ended before that, and what is wrong with many is said of some.
+func TestDraftOfManyValues(t *testing.T) {
+	eachCrew(t, func(t *testing.T, c *crew) {
+		many := make([]map[string]any, 60_000)
+		for i := range many {
+			many[i] = map[string]any{}
+		}
+		tell := func(path string, body any, status int) hub.Problem {
+			t.Helper()
+			var p hub.Problem
+			c.developer.send(t, "POST", path, body).want(t, status).into(t, &p)
+			return p
+		}
+		for _, path := range []string{"/api/v1/drafts/check", "/api/v1/drafts/package", "/api/v1/drafts/find"} {
+			if p := tell(path, map[string]any{"files": many}, 400); p.Code != "malformed" || !strings.Contains(p.Detail, "more values") || len(p.Errors) > 0 {
+				t.Errorf("%s: %+v", path, p)
+			}
+		}
+		if p := tell("/api/v1/sessions", map[string]any{"draft": map[string]any{"files": many}}, 400); !strings.Contains(p.Detail, "more values") {
+			t.Errorf("a conversation: %+v", p)
+		}
+		if p := tell("/api/v1/drafts/check", map[string]any{"files": many[:2000]}, 422); len(p.Errors) != 100 {
+			t.Errorf("%d errors are told", len(p.Errors))
+		}
+		got := c.developer.check(t, files(file("SKILL.md", "---\nname: tides\ndescription: Reads.\n---\n"+strings.Repeat(`,[{\"`, 50_000))))
+		if !got.Loads {
+			t.Errorf("a text with commas: %+v", got.Diagnostics)
+		}
+	})
+}

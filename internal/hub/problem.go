@@ -215,6 +215,10 @@ func fromProvider(err error) *Problem {
 // codes are those of what is found before an operation begins, by status.
 var codes = map[int]string{400: "malformed", 404: "not_found", 405: "method", 406: "not_acceptable", 408: "slow", 413: "too_large", 415: "media_type", 422: "invalid"}
 
+// maxFaults bounds what is said to be wrong with one request: of a list, it is the same of
+// each item.
+const maxFaults = 100
+
 // retell makes of an error of the API library, which repeats values, one of ours.
 func retell(ctx huma.Context, _ string, v any) (any, error) {
 	e, ok := v.(*huma.ErrorModel)
@@ -229,9 +233,12 @@ func retell(ctx huma.Context, _ string, v any) (any, error) {
 		p.Detail, p.Next = "the request has more bytes than are taken", "send less"
 	case 400, 422:
 		p.Detail, p.Next = "the request cannot be taken as it is", "see what is expected: GET /openapi.json"
-		for _, f := range e.Errors {
+		for _, f := range e.Errors[:min(len(e.Errors), maxFaults)] {
 			p.Errors = append(p.Errors, Fault{f.Location, f.Message})
 		}
+	}
+	if visitOf(ctx.Context()).crowded {
+		p.Detail, p.Next, p.Errors = "the request has more values than are taken", "send fewer files", nil
 	}
 	if p.Code == "" {
 		p.Code, p.Detail = "internal", "the hub failed"

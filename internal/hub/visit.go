@@ -36,6 +36,7 @@ type visit struct {
 	route   string     // as the mux has it, once it is known
 	by      account.Principal
 	login   []byte // the hash of the sign-in, where it was a cookie that let the request in
+	crowded bool   // the body was ended for how many values it has
 }
 
 type visitKey struct{}
