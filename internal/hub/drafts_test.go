@@ -398,3 +398,22 @@ func TestDraftOfManyValues(t *testing.T) {
 		}
 	})
 }
+
+// Of a skill that is published elsewhere too, a draft is said to be where one may look.
+func TestDraftIsFoundWhereOneMayLook(t *testing.T) {
+	eachCrew(t, func(t *testing.T, c *crew) {
+		id := c.developer.upload(t, c.in, "tides", "x")
+		c.root.send(t, "PUT", "/api/v1/skills/"+id+"/listings/public", nil).want(t, 204)
+		body := files(file("SKILL.md", "---\nname: tides\ndescription: Tells high water.\n---\nDo it.\n"))
+		body["skill_id"], body["queries"] = id, []string{"high water"}
+		var out struct {
+			Items []struct {
+				Hits []struct{ Namespace string }
+			}
+		}
+		c.eve.send(t, "POST", "/api/v1/drafts/find", body).want(t, 200).into(t, &out)
+		if hits := out.Items[0].Hits; len(hits) != 1 || hits[0].Namespace != "public" {
+			t.Errorf("%+v", hits)
+		}
+	})
+}

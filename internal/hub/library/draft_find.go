@@ -79,7 +79,8 @@ func (l *Library) findTried(ctx context.Context, p account.Principal, t *tried, 
 	for _, r := range ranks {
 		if r.id == triedID {
 			e := t.draft.entry
-			out.Hits = append(out.Hits, DraftHit{nil, e.Name, t.in[0], e.Description, r.score})
+			seen := slices.IndexFunc(in, func(n Namespace) bool { return slices.Contains(t.in, n) }) // others may not be known of
+			out.Hits = append(out.Hits, DraftHit{nil, e.Name, in[seen], e.Description, r.score})
 		} else if i := slices.IndexFunc(hits, func(h Hit) bool { return h.ID == r.id }); i >= 0 {
 			h := hits[i]
 			out.Hits = append(out.Hits, DraftHit{h.Skill, h.Name, h.Namespace, h.Description, h.Score})
