@@ -131,19 +131,28 @@ function link(token: Token, nodes: Node[], set: Setting): ComponentChildren {
   if (to?.to === "place") return <a href={`#${encodeURIComponent(to.slug)}`} data-to={to.slug}>{text}</a>;
   const address = to && ours(set.file?.(to.path));
   if (!address) return <span class="content-nolink">{text}</span>;
+  return toFile(address, text);
+}
+
+/** A link to a file of this hub: in the page, where that shows it. */
+function toFile(address: string, text: ComponentChildren) {
   const page = !new URL(address).pathname.startsWith("/api/") && !address.startsWith("blob:");
   return page ? <a href={address}>{text}</a> : <a href={address} target="_blank" rel="noopener noreferrer nofollow">{text}</a>;
 }
 
 const outside = (href: string, text: ComponentChildren) => <a href={href} target="_blank" rel="noopener noreferrer nofollow" title={w().elsewhere + href}>{text}</a>;
 
+/** Files that the hub sends as pictures: one of another kind, as SVG, is text there. */
+const shows = /\.(png|jpe?g|gif|webp)$/i;
+
 /** A picture of this hub is shown; one of elsewhere is a link, as getting it would tell who reads. */
 function picture(token: Token, set: Setting, linked: boolean): ComponentChildren {
   const alt = words(tree(token.children ?? []));
   const to = way(String(token.attrGet("src") ?? ""), set.base);
   const address = to?.to === "file" ? ours(set.file?.(to.path)) : undefined;
-  if (address) return <img src={address} alt={alt} loading="lazy" />;
+  if (address && to?.to === "file" && shows.test(to.path)) return <img src={address} alt={alt} loading="lazy" />;
   const text = <><Icon name="eye" size={14} /> {w().picture(alt)}</>;
   if (linked) return text;
+  if (address) return toFile(address, text);
   return to?.to === "out" ? outside(to.href, text) : <span class="content-nolink">{text}</span>;
 }

@@ -40,6 +40,13 @@ test("markdown: what is hostile comes out as text", () =>
     }
   }));
 
+test("markdown: a picture that the hub sends as text is a link", () =>
+  drawn(<Markdown text={"![one](a.png) ![two](b.svg)\n\n[![three](c.svg)](notes.md)"} file={(path) => `/api/v1/${path}`} />, async (box) => {
+    await ready(box);
+    same([...box.querySelectorAll("img")].map((i) => i.alt), ["one"]);
+    same([...box.querySelectorAll("a")].map((a) => new URL(a.href).pathname), ["/api/v1/b.svg", "/api/v1/notes.md"]);
+  }));
+
 test("markdown: links lead to where they may", () => {
   same(way("https://example.org/a?b#c"), { to: "out", href: "https://example.org/a?b#c" });
   same(way("mailto:ada@example.org"), { to: "out", href: "mailto:ada@example.org" });
