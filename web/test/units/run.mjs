@@ -46,9 +46,10 @@ async function run(server, browser) {
   page.on("console", (m) => (m.type() === "error" ? broken.push(m.text()) : console.log(`     ${m.text()}`)));
   await page.goto(origin);
   await page.waitForFunction("window.tests");
-  let failed = 0;
+  let failed = 0, ran = 0;
   for (const name of await page.evaluate("Object.keys(window.tests)")) {
     if (!name.includes(process.argv[2] ?? "")) continue;
+    ran++;
     const why = await page.evaluate(async (n) => {
       try {
         await window.tests[n]();
@@ -61,6 +62,7 @@ async function run(server, browser) {
     console.log(bad.length ? `FAIL ${name}\n  ${bad.join("\n  ")}` : `ok   ${name}`);
     failed += bad.length ? 1 : 0;
   }
+  if (!ran) throw new Error("no test has run: nothing was built in, or none has that name");
   return failed;
 }
 
