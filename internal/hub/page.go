@@ -117,7 +117,8 @@ func takesGzip(r *http.Request) bool {
 	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
 		coding, params, _ := strings.Cut(strings.TrimSpace(part), ";")
 		if coding == "gzip" {
-			return strings.ReplaceAll(params, " ", "") != "q=0"
+			weight, err := strconv.ParseFloat(strings.TrimPrefix(strings.ReplaceAll(params, " ", ""), "q="), 64)
+			return params == "" || err == nil && weight > 0
 		}
 	}
 	return false

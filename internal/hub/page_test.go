@@ -112,7 +112,7 @@ func TestFilesOfThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, coding := range []string{"identity", "gzip;q=0", "br"} {
+	for _, coding := range []string{"identity", "gzip;q=0", "gzip; q=0.0", "br"} {
 		res := packed(t, n.URL+"/theme.js", coding)
 		res.Body.Close()
 		if got := res.Header.Get("Content-Encoding"); got != "" {

@@ -1,3 +1,4 @@
+import { decoded } from "../api/address";
 import { useLocation } from "preact-iso";
 import { ways } from "../api/me";
 import { useTitle } from "../shell/page";
@@ -19,7 +20,7 @@ export default function Door() {
     <main class="door account-door">
       <div class="card stack loose">
         <h1 class="row"><img src="/icon.svg" width="32" height="32" alt="" /> {first ? t.setup : t.title}</h1>
-        {first ? <Setup link={decodeURIComponent(link)} /> : <SignIn stale={!!link} />}
+        {first ? <Setup link={decoded(link)} /> : <SignIn stale={!!link} />}
       </div>
       <div class="row" role="group" aria-label={t.language}>
         <Button small look="quiet" aria-pressed={language.value === "en"} onClick={() => speak("en")}>English</Button>

@@ -1,3 +1,4 @@
+import { decoded } from "../api/address";
 import { lazy, useLocation } from "preact-iso";
 import { agentKinds, type AgentKind } from "./document";
 import { List } from "./list";
@@ -12,7 +13,7 @@ const isKind = (kind: string | undefined): kind is AgentKind => agentKinds.inclu
 /** Ghosts, Bots, Teams and Models: all of them, one of them, or a new one. */
 export default function Agents() {
   const { path, query } = useLocation();
-  const [kind, namespace, name] = path.split("/").slice(2).map(decodeURIComponent);
+  const [kind, namespace, name] = path.split("/").slice(2).map(decoded);
   if (kind === "new") return <EditNew key={query.kind} kind={isKind(query.kind) ? query.kind : "Ghost"} namespace={query.namespace} />;
   if (isKind(kind) && namespace && name) return <EditExisting key={path} place={{ kind, namespace, name }} />;
   return <List />;

@@ -1,3 +1,4 @@
+import { decoded } from "../api/address";
 import { useLocation } from "preact-iso";
 import { useEffect } from "preact/hooks";
 import { useAsked } from "../api/client";
@@ -14,7 +15,7 @@ import "./compose.css";
 export default function Compose() {
   const { path, query } = useLocation();
   const id = path.split("/")[2];
-  if (id) return <EditSkill key={id} id={decodeURIComponent(id)} />;
+  if (id) return <EditSkill key={id} id={decoded(id)} />;
   if (query.draft) return <NewSkill key={query.draft} draft={query.draft} />;
   if (query.copy) return <CopySkill key={query.copy} id={query.copy} />;
   return <StartPage />;

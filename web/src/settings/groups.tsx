@@ -1,3 +1,4 @@
+import { decoded } from "../api/address";
 import { useLocation } from "preact-iso";
 import { useState } from "preact/hooks";
 import { regroup, roleName } from "../account/people";
@@ -13,7 +14,7 @@ import { w } from "./words";
 /** The groups that one is in, or, to administrators, all; and one of them by its id in the path. */
 export function Groups({ base }: { base: string }) {
   const { path } = useLocation();
-  const id = path.startsWith(base + "/") ? decodeURIComponent(path.slice(base.length + 1)) : "";
+  const id = path.startsWith(base + "/") ? decoded(path.slice(base.length + 1)) : "";
   return id ? <GroupPage key={id} id={id} base={base} /> : <List base={base} />;
 }
 
