@@ -97,13 +97,19 @@ export interface Pages<T> extends Asked<T[]> {
 /** A list page by page: ask gets what `next` of the page before said. */
 export function usePages<T>(ask: (after: string | undefined, stop: AbortSignal) => Promise<{ items: T[]; next?: string }>, deps: unknown[]): Pages<T> {
   const [next, setNext] = useState<string>();
+  const asked = useRef<AbortSignal>(undefined); // what the list is the answer to
   const first = useAsked(async (stop) => {
+    asked.current = stop;
     const page = await ask(undefined, stop);
-    setNext(page.next);
+    if (!stop.aborted) setNext(page.next);
     return page.items;
   }, deps);
   const more = async () => {
-    const page = await ask(next, new AbortController().signal);
+    const stop = asked.current!;
+    const page = await ask(next, stop).catch((error: unknown) => {
+      if (!stop.aborted) throw error;
+    });
+    if (!page || stop.aborted) return; // another list was asked for meanwhile
     setNext(page.next);
     first.set([...(first.data ?? []), ...page.items]);
   };
