@@ -82,6 +82,7 @@ function Refused() {
 /** Lets somebody in who has just signed in. */
 export function welcome(who: Schema["Me"]) {
   forget();
+  if (me.value && me.value.user.id !== who.user.id) return location.reload(); // what is in memory is somebody else's
   me.value = who;
   signedOut.value = false;
 }

@@ -29,6 +29,5 @@ export function hasRole(group: string, least: (typeof ranks)[number]): boolean {
 
 export async function signOut() {
   await got(api.POST("/api/v1/logout"));
-  me.value = undefined;
-  signedOut.value = true;
+  location.reload(); // so that nothing of this person stays in memory
 }
