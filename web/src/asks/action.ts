@@ -24,7 +24,17 @@ export async function carryOut(ask: Ask) {
   if (!asks.value.some((a) => a.id === ask.id)) return;
   const action = (ask.payload ?? {}) as Action;
   const body: Schema["Response"] = { request_id: action.request_id ?? ask.id, skill_name: action.skill_name, action: action.action, ...(await act(action)) };
-  await api.POST("/api/v1/skill-responses", { body });
+  while (asks.value.some((a) => a.id === ask.id) && !(await isSent(body))) await new Promise((resolve) => setTimeout(resolve, 2000));
+}
+
+/** Sends an answer; false where the hub is away, and it is to be sent again. */
+async function isSent(body: Schema["Response"]): Promise<boolean> {
+  try {
+    const { response } = await api.POST("/api/v1/skill-responses", { body });
+    return response.status < 500;
+  } catch {
+    return false;
+  }
 }
 
 /** What came of it. A failure is an answer too: the model mends what it wrote. */
