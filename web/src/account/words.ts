@@ -9,7 +9,7 @@ export const w = words(
     setup: "Become the administrator", setupText: "This hub has no administrator yet. The link that brought you here makes you the first one; it is good once, and for a day.",
     setupDo: "Make the account", setupDone: "You are the administrator of this hub.",
     vacant: "This hub has no administrator yet", vacantText: "When it started, it printed a link that makes the first one: open that link. If it is lost or older than a day, start the hub again and it prints another.",
-    hasAdmin: "This hub has an administrator already, so the link is of no use any more. Sign in.", toSignIn: "To the sign-in", forgotten: "Forgotten? An administrator can give you another password.",
+    hasAdmin: "This hub has an administrator already, so the link is of no use any more. Sign in.", forgotten: "Forgotten? An administrator can give you another password.",
     refused: "Signing in by your organisation did not work", request: "Id of the request: ",
     reasons: {
       no_account: "Your organisation knows you, but you have no account on this hub. Ask an administrator to let your group in.",
@@ -23,7 +23,7 @@ export const w = words(
     } as Record<string, string>,
     other: (code: string) => `The hub says: ${code}. Try again; if it goes on, tell an administrator the id of the request.`,
     you: "you", everybody: "everybody", hub: "the hub", group: "group", gone: (id: string) => `gone (${id})`, nobody: "nobody signed in",
-    person: "Person", personHint: "The name with which somebody signs in.", roles: { owner: "Owner", maintainer: "Maintainer", developer: "Developer", reporter: "Reporter", outsider: "Not a member" } as Record<string, string>,
+    person: "Person", roles: { owner: "Owner", maintainer: "Maintainer", developer: "Developer", reporter: "Reporter", outsider: "Not a member" } as Record<string, string>,
   },
   {
     title: "登录 Loadout", name: "用户名", password: "密码", signIn: "登录", provider: "使用组织账户登录", or: "或",
@@ -33,7 +33,7 @@ export const w = words(
     setup: "成为管理员", setupText: "这个服务器还没有管理员。您打开的链接会让您成为第一位管理员；链接只能使用一次，有效期一天。",
     setupDo: "创建账户", setupDone: "您现在是这个服务器的管理员。",
     vacant: "这个服务器还没有管理员", vacantText: "服务器启动时输出了一个用于创建第一位管理员的链接，请打开该链接。如果链接丢失或已超过一天，重新启动服务器会输出新的链接。",
-    hasAdmin: "这个服务器已有管理员，该链接不再有效。请登录。", toSignIn: "前往登录", forgotten: "忘记密码？管理员可以为您设置新密码。",
+    hasAdmin: "这个服务器已有管理员，该链接不再有效。请登录。", forgotten: "忘记密码？管理员可以为您设置新密码。",
     refused: "使用组织账户登录未成功", request: "请求编号：",
     reasons: {
       no_account: "您的组织认识您，但您在这个服务器上没有账户。请让管理员允许您所在的组加入。",
@@ -47,6 +47,6 @@ export const w = words(
     },
     other: (code) => `服务器返回：${code}。请重试；如果仍然失败，请把请求编号告诉管理员。`,
     you: "您", everybody: "所有人", hub: "服务器", group: "群组", gone: (id) => `已不存在（${id}）`, nobody: "未登录者",
-    person: "用户", personHint: "对方登录时使用的用户名。", roles: { owner: "所有者", maintainer: "维护者", developer: "开发者", reporter: "报告者", outsider: "非成员" },
+    person: "用户", roles: { owner: "所有者", maintainer: "维护者", developer: "开发者", reporter: "报告者", outsider: "非成员" },
   },
 );

@@ -23,7 +23,7 @@ export const w = words(
     changed: "Somebody changed it in the meantime", changedText: "What you see here is what was typed by you. Read the newest state, and change that.", readAgain: "Read the newest state",
     mayNot: "Maintainers and owners of the group change this.",
     // rules
-    rulesText: "Who signs in by your organisation is put into groups by these rules, at each sign-in. A group that a rule names is left to the rules: what is set by hand for these people is gone at their next sign-in.", claimed: "Group of the organisation", claimedHint: "As the provider writes it.", group: "Group here", role: "Role", gives: "Administrator",
+    rulesText: "Who signs in by your organisation is put into groups by these rules, at each sign-in. A group that a rule names is left to the rules: what is set by hand for these people is gone at their next sign-in.", claimed: "Group of the organisation", group: "Group here", role: "Role", gives: "Administrator",
     noGroup: "none", addRule: "Add a rule", removeRule: "Remove the rule", noRules: "No rules", noRulesText: "Without a rule, who signs in by your organisation is in no group, and is let in only where the hub was started with --oidc-everyone.", saveRules: "Save the rules", noProvider: "No provider is configured, so the rules wait: start the hub with --oidc-issuer and --oidc-client.",
     // retention
     auditText: "The audit log says who did what, and what was refused. Old records can be removed after a time.", keepFor: "Keep records for", forEver: "for ever", days: (n: number) => plural(n, "day"), otherDays: "Days", custom: "another number of days", auditLog: "Read the audit log", retentionSaved: "Saved. Older records are removed with the next upkeep.", lessTitle: (n: number) => `Keep records for ${plural(n, "day")} only?`, lessText: "Older records are removed for good. That cannot be taken back.", keepLess: "Remove older records",
@@ -49,7 +49,7 @@ export const w = words(
     allow: "允许的技能", allowText: "只要有一行，就只有与某一行匹配的技能可用；没有任何行则全部可用。", allowHint: "每行一个：名称、通配模式（如 docs-*），或附带版本要求（如 pdf@>=1.2.0）。", allowAll: "允许所有技能。", allowSome: (n) => `仅允许与 ${n} 行匹配的技能。`, allowSaved: "列表已生效",
     changed: "期间有人修改过", changedText: "这里显示的是您输入的内容。请读取最新状态后再修改。", readAgain: "读取最新状态",
     mayNot: "由群组的维护者和所有者更改。",
-    rulesText: "通过组织账户登录的人在每次登录时会按这些规则加入群组。规则中提到的群组由规则管理：手动为这些人所做的设置会在其下次登录时失效。", claimed: "组织中的组", claimedHint: "与登录服务中的写法一致。", group: "这里的群组", role: "角色", gives: "管理员",
+    rulesText: "通过组织账户登录的人在每次登录时会按这些规则加入群组。规则中提到的群组由规则管理：手动为这些人所做的设置会在其下次登录时失效。", claimed: "组织中的组", group: "这里的群组", role: "角色", gives: "管理员",
     noGroup: "无", addRule: "添加规则", removeRule: "移除规则", noRules: "没有规则", noRulesText: "没有规则时，通过组织账户登录的人不属于任何群组，且仅当服务器以 --oidc-everyone 启动时才能进入。", saveRules: "保存规则", noProvider: "尚未配置登录服务，规则暂不生效：请用 --oidc-issuer 和 --oidc-client 启动服务器。",
     auditText: "审计日志记录谁做了什么以及哪些操作被拒绝。可以在一段时间后清除旧记录。", keepFor: "记录保留", forEver: "永久", days: (n) => `${n} 天`, otherDays: "天数", custom: "其他天数", auditLog: "查看审计日志", retentionSaved: "已保存。更早的记录会在下次维护时清除。", lessTitle: (n) => `只保留 ${n} 天的记录？`, lessText: "更早的记录会被永久清除，无法恢复。", keepLess: "清除更早的记录",
     healthText: "此节点的状况。有多个节点时，各节点分别回答。", ready: "就绪", notReady: "未就绪", ask: "重新检查", parts: { database: "数据库", bus: "节点间消息", disk: "磁盘" }, version: "版本", metrics: "Prometheus 指标位于 /metrics，需要具有 read 范围的管理员令牌。", mode: "模式", modes: { single: "单人", accounts: "账户" }, address: "地址", provider: "组织登录", yes: "有", no: "无",

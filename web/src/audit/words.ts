@@ -4,7 +4,7 @@ export const w = words(
   {
     title: "Audit", lead: "Who did what, and what was refused. The newest comes first.", leadOwn: "What you did, and what was done to what is yours. Choose a group that you own to see what happened there.",
     actor: "Who", actorHint: "A name, or an id of somebody who is gone.", action: "What", anything: "anything", place: "Where", everywhere: "everywhere", own: "what I did", mine: "mine", subject: "Which", subjectHint: "As it stands in the list: an id, Kind/name or session/ID.", decision: "Decision", any: "any",
-    decisions: { allowed: "allowed", denied: "refused", asked: "asked first" } as Record<string, string>, filter: "Show", reset: "Show all", when: "When", details: "Details", noDetails: "no details", none: "Nothing fits", noneText: "No record has all that you asked for. Take something out of the filters.", empty: "Nothing happened yet", emptyText: "Each change, each run of code and each refusal is written down here.",
+    decisions: { allowed: "allowed", denied: "refused", asked: "asked first" } as Record<string, string>, filter: "Show", reset: "Show all", when: "When", details: "Details", none: "Nothing fits", noneText: "No record has all that you asked for. Take something out of the filters.", empty: "Nothing happened yet", emptyText: "Each change, each run of code and each refusal is written down here.",
     exportAs: "Save what is shown", csv: "As CSV", json: "As JSON", shown: (n: number, more: boolean) => (more ? `${plural(n, "record")} shown. There are more.` : `${plural(n, "record")}. That is all.`), more: "Show older records", who: "Who", only: (what: string) => `Show only ${what}`,
     unknown: (name: string) => `Nobody is called ${name}`, unknownText: "Check the name; of somebody who is gone, give the id.",
     actions: {
@@ -20,7 +20,7 @@ export const w = words(
   {
     title: "审计", lead: "谁做了什么，哪些被拒绝。最新的在最前。", leadOwn: "您所做的操作，以及与您的内容有关的操作。选择您拥有的群组可查看其中的记录。",
     actor: "操作者", actorHint: "用户名；对已不存在的人请填编号。", action: "操作", anything: "任意", place: "位置", everywhere: "所有位置", own: "我的操作", mine: "我的内容", subject: "对象", subjectHint: "与列表中的写法一致：编号、Kind/名称或 session/编号。", decision: "结果", any: "任意",
-    decisions: { allowed: "允许", denied: "拒绝", asked: "先行询问" }, filter: "筛选", reset: "显示全部", when: "时间", details: "详情", noDetails: "无详情", none: "没有匹配的记录", noneText: "没有同时满足所有条件的记录。请减少筛选条件。", empty: "还没有记录", emptyText: "每次更改、代码运行和拒绝都会记录在这里。",
+    decisions: { allowed: "允许", denied: "拒绝", asked: "先行询问" }, filter: "筛选", reset: "显示全部", when: "时间", details: "详情", none: "没有匹配的记录", noneText: "没有同时满足所有条件的记录。请减少筛选条件。", empty: "还没有记录", emptyText: "每次更改、代码运行和拒绝都会记录在这里。",
     exportAs: "保存当前显示的内容", csv: "存为 CSV", json: "存为 JSON", shown: (n, more) => (more ? `已显示 ${n} 条记录，还有更多。` : `共 ${n} 条记录。`), more: "显示更早的记录", who: "操作者", only: (what) => `仅显示 ${what}`,
     unknown: (name) => `没有名为 ${name} 的用户`, unknownText: "请检查用户名；对已不存在的人请填编号。",
     actions: {
