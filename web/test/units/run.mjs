@@ -5,8 +5,8 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { extname, join } from "node:path";
-import { chromium } from "playwright-core";
 import { build } from "vite";
+import { launch } from "../browser.mjs";
 
 const root = new URL(".", import.meta.url).pathname;
 const out = mkdtempSync(join(tmpdir(), "loadout-web-test-"));
@@ -72,7 +72,7 @@ let server, browser;
 try {
   await build({ root, configFile: false, logLevel: "error", plugins: [preact({ prefreshEnabled: false, devToolsEnabled: false })], build: { outDir: out, emptyOutDir: true, target: "es2022", minify: false, assetsInlineLimit: 0, modulePreload: { polyfill: false }, chunkSizeWarningLimit: 5000 } });
   server = await serve();
-  browser = await chromium.launch({ executablePath: process.env.LOADOUT_TEST_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+  browser = await launch();
   code = (await run(server, browser)) ? 1 : 0;
 } finally {
   await browser?.close();
