@@ -61,8 +61,12 @@ func (t Definitions) Known(ctx context.Context, server string) (map[string]map[s
 	return out, nil
 }
 
+// maxAccepted is how many definitions of a tool are kept that nobody was asked about: a
+// server may tell another one each time, as with the date in it.
+const maxAccepted = 16
+
 // Add keeps definitions that were not there. One that is not accepted takes the place of
-// another of its tool that is not.
+// another of its tool that is not, and one that is that of the oldest of many.
 func (t Definitions) Add(ctx context.Context, all ...Definition) error {
 	err := t.c.atomic(ctx, func(c conn) error {
 		for _, d := range all {
@@ -72,6 +76,10 @@ func (t Definitions) Add(ctx context.Context, all ...Definition) error {
 				return err
 			}
 			_, err := c.exec(ctx, "INSERT INTO definitions ("+definitionColumns+") VALUES ("+places(1, 9)+") ON CONFLICT (server, tool, digest) DO NOTHING", d.fields()...)
+			if err == nil && d.Accepted {
+				_, err = c.exec(ctx, `DELETE FROM definitions WHERE server = $1 AND tool = $2 AND digest IN (SELECT o.digest FROM definitions o
+					WHERE o.server = $3 AND o.tool = $4 AND o.accepted ORDER BY o.decided DESC, o.digest DESC LIMIT 1000 OFFSET $5)`, d.Server, d.Tool, d.Server, d.Tool, maxAccepted)
+			}
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -41,6 +42,12 @@ func TestDefinitions(t *testing.T) {
 				t.Errorf("what was accepted last is %+v", c)
 			}
 		}
-		wantEqual(t, must(db.Definitions.Prune(ctx, time.Now().Add(time.Hour)))(t), int64(5))
+		for i := range 40 { // a server that tells something else each time
+			mustDo(t, db.Definitions.Add(ctx, d("date", strconv.Itoa(100+i), true)))
+		}
+		if dates := must(db.Definitions.Known(ctx, "s"))(t)["date"]; len(dates) != 16 || !dates["139"] || dates["100"] {
+			t.Errorf("of a tool that changes each time is kept: %v", dates)
+		}
+		wantEqual(t, must(db.Definitions.Prune(ctx, time.Now().Add(time.Hour)))(t), int64(5+16))
 	})
 }
