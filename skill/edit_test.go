@@ -165,7 +165,8 @@ func TestMendIsBounded(t *testing.T) {
 		for _, d := range ds[:min(len(ds), 50)] {
 			skill.Mend(src, "other", d)
 		}
-		if took := time.Since(began); took > 10*time.Second {
+		// Not by the clock alone: machines are slow, and so is the race detector.
+		if took := time.Since(began); took > time.Duration(50*(len(ds)+1))*max(parsed, 2*time.Millisecond) {
 			t.Errorf("%s: %d diagnostics took %s, and reading it %s", what, len(ds), took, parsed)
 		} else {
 			t.Logf("%s: %d diagnostics took %s, and reading it %s", what, len(ds), took, parsed)
