@@ -41,7 +41,7 @@ const aside = signal<Session>();
 export function put(session: Session) {
   const all = sessions.value ?? [];
   if (all.some((s) => s.id === session.id)) sessions.value = all.map((s) => (s.id === session.id ? session : s));
-  else if (all[0] && session.id > all[0].id) sessions.value = [session, ...all];
+  else if (sessions.value && (!all[0] || session.id > all[0].id)) sessions.value = [session, ...all];
   else aside.value = session;
 }
 
