@@ -28,7 +28,7 @@ export function LoadedLine({ item }: { item: Loaded }) {
             <dt>{t.digest}</dt><dd class="mono">{l.digest}</dd>
           </dl>
           <p class="chat-label">{t.instructions}</p>
-          <Code text={l.text} language="markdown" height="20rem" wrap label={t.instructions} />
+          <Code text={l.text} height="20rem" wrap label={t.instructions} />
         </>
       )}
     </Fold>
