@@ -86,8 +86,8 @@ function VersionMenu({ version: v, skill, again }: { version: Version; skill: Sc
 /** Two versions to choose, and how they differ. */
 function Comparison({ skill, versions, current }: { skill: string; versions: Version[]; current: number }) {
   const at = useAddress();
-  const to = at.get("to") || String(current);
-  const from = at.get("from") || String((versions.find((v) => v.number < Number(to)) ?? versions[0]!).number);
+  const to = at.get("to") || String(versions[0]!.number);
+  const from = at.get("from") || String(current < Number(to) ? current : (versions.find((v) => v.number < Number(to)) ?? versions[0]!).number);
   const open = !!at.get("from") && from !== to;
   const t = d();
   const pick = (name: string, label: string, value: string) => (
