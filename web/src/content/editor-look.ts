@@ -37,6 +37,10 @@ export const look = [
     ".cm-lintRange-error": { textDecorationColor: of("bad") },
     ".cm-lintRange-warning": { textDecorationColor: of("warn") },
     ".cm-lintRange-info": { textDecorationColor: of("accent") },
+    ".cm-lint-marker": { content: "normal", width: "0.5em", height: "0.5em", margin: "0.5em auto 0", borderRadius: "50%" },
+    ".cm-lint-marker-error": { content: "normal", backgroundColor: of("bad") },
+    ".cm-lint-marker-warning": { content: "normal", backgroundColor: of("warn") },
+    ".cm-lint-marker-info, .cm-lint-marker-hint": { content: "normal", backgroundColor: of("accent") },
     ".cm-foldPlaceholder": { backgroundColor: of("sunken"), border: "1px solid var(--line)", color: of("muted") },
   }),
   syntaxHighlighting(
