@@ -7,7 +7,7 @@ export const w = words(
     approval: "Permission", elicitation: "A server asks", form: "A form", action: "For the page",
     allow: "Allow once", session: "Allow in this conversation", always: "Always allow", decline: "Decline", send: "Send", more: "More ways to allow",
     tool: "Tool", server: "Server", skill: "Skill", why: "Why you are asked", args: "Arguments", noArgs: "no arguments", edit: "Change the arguments", editing: "Arguments, as JSON", unedit: "Leave them as they were",
-    exact: "More than once is meant for exactly these arguments.", notJSON: "This is no JSON object", feedback: "What the agent is to know", feedbackHint: "Optional, as: use the staging database instead",
+    exact: "Allowing more than once covers exactly these arguments, no others.", notJSON: "This is no JSON object", feedback: "What the agent is to know", feedbackHint: "Optional, as: use the staging database instead",
     until: (time: string) => `until ${time}`, asked: "Asked", open: "Open the conversation", answer: "Answer", later: "Later",
     waits: (n: number) => (n === 1 ? "A question waits for you" : `${n} questions wait for you`),
     settled: { accepted: "Allowed", declined: "Declined", cancelled: "Taken back", expired: "Nobody answered in time" } as Record<string, string>,

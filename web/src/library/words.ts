@@ -17,7 +17,7 @@ export const w = words(
     codeStates: { pending: "Code waits for review", approved: "Code approved", rejected: "Code refused" },
     reviewHints: { pending: "Its instructions can be used; its code runs once a reviewer has approved it", approved: "A reviewer approved its code, so it may run", rejected: "A reviewer refused its code; its instructions can be used" },
     rated: (mean: number, n: number) => `${stars(mean)} of 5 from ${plural(n, "rating")}`, default: "Default", defaultHint: "Your conversations begin with it",
-    tokens: (n: string) => `${n} tokens`, files: (n: number) => plural(n, "file"), used: (n: number) => (n ? `used ${n === 1 ? "once" : `${count(n)} times`} in 30 days` : "unused for 30 days"),
+    tokens: (n: string) => `${n} tokens`, files: (n: number) => plural(n, "file"), used: (n: number) => (n ? `used ${n === 1 ? "once" : `${count(n)} times`} in 30 days` : "not used in 30 days"),
     name: "Name", state: "State", rating: "Rating", tokensHead: "Tokens", usedHead: "Uses, 30 days", updated: "Changed", none: "none yet",
     noneFor: (q: string) => `No skill fits “${q}”`, noneLike: "No skill is like that", noneText: "Other words may find it, or fewer filters.", everywhere: "Search everywhere",
     noneYet: "No skill yet", noneHere: "No skill here yet", noneYetText: "A skill is a folder with a SKILL.md: instructions that an agent loads when it needs them, with scripts and files beside them. Upload one, take one from a repository, or write your own.",
