@@ -21,10 +21,13 @@ export function packagesOf(files: Iterable<File>): Package[] {
 
 /** The packages of what was dropped, of which folders are read through. */
 export async function dropped(items: DataTransferItemList): Promise<Package[]> {
-  const entries = [...items].map((i) => i.webkitGetAsEntry()).filter((e) => e !== null);
+  // All is asked for before anything is awaited: after that the items are gone. Files that come
+  // from a program, as out of an archive, may be no entry of a file system.
+  const all = [...items].map((i) => ({ entry: i.webkitGetAsEntry(), file: i.getAsFile() }));
   const packages: Package[] = [];
-  for (const entry of entries) {
-    if (entry.isFile) packages.push(...packagesOf([await fileOf(entry as FileSystemFileEntry)]));
+  for (const { entry, file } of all) {
+    if (!entry) packages.push(...packagesOf(file ? [file] : []));
+    else if (entry.isFile) packages.push(...packagesOf([await fileOf(entry as FileSystemFileEntry)]));
     else packages.push(...folders(await filesIn(entry as FileSystemDirectoryEntry, entry.name)));
   }
   return packages;
