@@ -16,8 +16,8 @@ export const signedOut = signal(false);
 export const away = signal(false);
 
 api.use({
-  onResponse({ response, request }) {
-    away.value = response.status === 502 || response.status === 503 || response.status === 504;
+  async onResponse({ response, request }) {
+    away.value = response.status === 502 || response.status === 504 || (response.status === 503 && !(await isBusy(response)));
     // A wrong password is said where it was typed.
     if (response.status === 401 && !/\/(login|password)$/.test(request.url)) signedOut.value = true;
   },
@@ -25,6 +25,12 @@ api.use({
     if ((error as Error).name !== "AbortError") away.value = true;
   },
 });
+
+/** Whether a hub that is there has too much to do for this one request. */
+async function isBusy(response: Response): Promise<boolean> {
+  const problem = (await response.clone().json().catch(() => undefined)) as Schema["Problem"] | undefined;
+  return problem?.code === "busy";
+}
 
 /** An answer that is no success, as the hub says it. */
 export class Refusal extends Error {

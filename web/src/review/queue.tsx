@@ -11,9 +11,22 @@ export function Queue() {
   return (
     <>
       <Shown asked={pages} waiting={t.waiting}>
-        {(items) => (items.length ? <Table items={items} /> : <Empty title={t.none} actions={<a class="button" href="/library">{t.library}</a>}>{t.noneText}</Empty>)}
+        {(items) => (items.length ? <Lists items={items} /> : <Empty title={t.none} actions={<a class="button" href="/library">{t.library}</a>}>{t.noneText}</Empty>)}
       </Shown>
       <More pages={pages} />
+    </>
+  );
+}
+
+/** What has code first: that is what waits. A version of words alone is used as it is, and may be looked at. */
+function Lists({ items }: { items: Schema["Waiting"][] }) {
+  const t = w();
+  const code = items.filter((i) => i.version.code);
+  const words = items.filter((i) => !i.version.code);
+  return (
+    <>
+      {code.length ? <Table items={code} /> : <p class="muted">{t.noCode}</p>}
+      {!!words.length && <details class="stack tight"><summary>{t.withoutCode(words.length)}</summary><Table items={words} /></details>}
     </>
   );
 }

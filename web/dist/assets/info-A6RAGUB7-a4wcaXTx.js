@@ -1,0 +1,1 @@
+export{w as createInfoServices}from"./mermaid-parser.core-B5cJ7wbF.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";
