@@ -35,6 +35,10 @@ export async function open(browser, hub, { width = 1440, height = 900, scheme = 
   page.on("console", (m) => m.type() === "error" && page.faults.push(m.text()));
   page.on("pageerror", (e) => page.faults.push(String(e.stack ?? e)));
   page.on("request", (r) => /^https?:/.test(r.url()) && !r.url().startsWith(hub.url + "/") && page.faults.push(`a request leaves the hub: ${r.url()}`));
+  page.awaited = new Set();
+  page.on("request", (r) => r.resourceType() !== "eventsource" && page.awaited.add(r));
+  page.on("requestfinished", (r) => page.awaited.delete(r));
+  page.on("requestfailed", (r) => page.awaited.delete(r));
   page.calm = () => assert.deepEqual(page.faults.filter((f) => !page.allowed.some((a) => a.test(f))), []);
   return page;
 }
@@ -53,8 +57,9 @@ export async function fits(page, what) {
   assert.ok(page_ <= window_, `${what} is ${page_} wide in a window of ${window_}`);
 }
 
-/** Waits until nothing is awaited any more. */
+/** Waits until nothing is awaited any more: streams stay open, all else has come and is drawn. */
 export async function settled(page) {
-  await page.waitForLoadState("networkidle").catch(() => {}); // streams stay open
+  await page.waitForLoadState("load");
+  for (let quiet = 0; quiet < 3; quiet = page.awaited.size ? 0 : quiet + 1) await page.waitForTimeout(50);
   await page.waitForFunction(() => !document.querySelector(".waiting"));
 }
