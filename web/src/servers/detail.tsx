@@ -59,7 +59,7 @@ function Known({ server: s, again, error }: { server: Server; again: () => void;
       {error && <Problem error={error} again={again} />}
       <div class="columns">
         <div class="stack loose">
-          <State server={s} />
+          <State server={s} failed={trial.tried?.success === false} />
           <Held server={s} onChange={again} />
           <Review server={s} onChange={again} />
           <Variables server={s} onChange={again} />
@@ -84,9 +84,10 @@ async function restart(s: Server) {
 }
 
 /** How it is with it now, in words, and everything that went wrong. */
-function State({ server: s }: { server: Server }) {
+function State({ server: s, failed }: { server: Server; failed: boolean }) {
   const t = w();
-  const { look, word, says } = standing(s);
+  // A test says more than a connection that nobody has, and is newer than one that was there.
+  const { look, word, says } = failed ? { look: "bad" as const, word: t.lastTestFailed, says: t.testFailedSays } : standing(s);
   return (
     <section class={`note ${look === "accent" ? "" : look}`} aria-live="polite">
       <p class="row"><Tag look={look}>{word}</Tag>{s.state === "ready" && s.live && <span class="small muted">{t.since}<When time={s.live.since} /></span>}</p>

@@ -1,0 +1,1 @@
+export{M as createArchitectureServices}from"./mermaid-parser.core-cHZMWI8Q.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,0 +1,1 @@
+export{A as createCynefinServices}from"./mermaid-parser.core-cHZMWI8Q.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,0 +1,1 @@
+export{w as createInfoServices}from"./mermaid-parser.core-cHZMWI8Q.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,0 +1,1 @@
+export{S as createPacketServices}from"./mermaid-parser.core-cHZMWI8Q.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,0 +1,1 @@
+export{b as createPieServices}from"./mermaid-parser.core-cHZMWI8Q.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-export{m as createRailroadAbnfServices}from"./mermaid-parser.core-B5cJ7wbF.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

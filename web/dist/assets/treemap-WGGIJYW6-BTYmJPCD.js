@@ -1,1 +1,0 @@
-export{o as createTreemapServices}from"./mermaid-parser.core-B5cJ7wbF.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";
