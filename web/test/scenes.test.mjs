@@ -204,11 +204,11 @@ test("a server of an agent fails, is shown with its error, and recovers", async 
   await page.getByText("gates").first().click();
   await page.getByRole("button", { name: /^Test/ }).first().click();
   await page.getByText(/500|repaired|Internal Server Error/).first().waitFor();
-  await page.getByText("The test failed", { exact: true }).waitFor();
+  await page.locator(".tag", { hasText: "The test failed" }).waitFor();
   gates.broken = false;
   await page.getByRole("button", { name: /^Test/ }).first().click();
   await page.getByText("open_gate").first().waitFor();
-  assert.equal(await page.getByText("The test failed", { exact: true }).count(), 0);
+  assert.equal(await page.locator(".tag", { hasText: "The test failed" }).count(), 0);
   page.calm();
 });
 
