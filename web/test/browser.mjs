@@ -28,7 +28,7 @@ export async function launch(tries = 3) {
  */
 export async function open(browser, hub, { width = 1440, height = 900, scheme = "light", language = "en-US", axe = false } = {}) {
   const context = await browser.newContext({ baseURL: hub.url, viewport: { width, height }, colorScheme: scheme, locale: language, bypassCSP: axe, reducedMotion: "reduce", permissions: ["clipboard-read", "clipboard-write"] });
-  context.setDefaultTimeout(20_000);
+  context.setDefaultTimeout(45_000);
   const page = await context.newPage();
   page.faults = [];
   page.allowed = [];
