@@ -1,6 +1,6 @@
 import type { Schema } from "../api/client";
 import { Diff } from "../content";
-import { unified } from "../servers/unified";
+import { unified } from "../content/compare";
 import { Tag } from "../ui";
 import { w } from "./words";
 

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Schema } from "../api/client";
 import { type FormSchema, SchemaForm } from "../content";
-import { problems } from "../content/form";
+import { defaults, problems } from "../content/form";
 import { ActionButton, done } from "../ui";
 import { Approval } from "./approval";
 import { type Ask, answer } from "./waiting";
@@ -26,7 +26,7 @@ export function Question({ ask, onDone }: { ask: Ask; onDone?: () => void }) {
 function Form({ ask, reply }: { ask: Ask; reply: (answer: Schema["Answer"]) => Promise<void> }) {
   const t = w();
   const schema = ask.schema as FormSchema | undefined;
-  const [value, setValue] = useState<Record<string, unknown>>(() => defaults(schema));
+  const [value, setValue] = useState<Record<string, unknown>>(() => (schema ? defaults(schema) : {}));
   const [errors, setErrors] = useState<Record<string, string>>({});
   const send = async () => {
     const found = schema ? problems(schema, value) : {};
@@ -43,10 +43,4 @@ function Form({ ask, reply }: { ask: Ask; reply: (answer: Schema["Answer"]) => P
       </div>
     </>
   );
-}
-
-/** What the schema says a field is when nothing is said. */
-function defaults(schema: FormSchema | undefined): Record<string, unknown> {
-  const fields = (schema?.properties ?? {}) as Record<string, { default?: unknown }>;
-  return Object.fromEntries(Object.entries(fields).flatMap(([name, f]) => (f && "default" in f ? [[name, f.default]] : [])));
 }

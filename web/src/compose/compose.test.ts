@@ -5,7 +5,8 @@ import { apply } from "./edit";
 import { fields, splitTools, type FieldID, type Value } from "./fields";
 import { faultOf, fileOf } from "./files";
 import { cut, others, read, valueOf } from "./frontmatter";
-import { changes, unified } from "./unified";
+import { unified } from "../content/compare";
+import { changes } from "./changes";
 import { suggestions } from "./version";
 
 const text = `---

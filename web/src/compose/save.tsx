@@ -9,7 +9,7 @@ import { setField } from "./change";
 import { skillFile, type DraftFile } from "./files";
 import { forget, keepRequests, requestsOf } from "./kept";
 import { Taken } from "./taken";
-import { changes, type Changed } from "./unified";
+import { changes, type Changed } from "./changes";
 import { save } from "./upload";
 import { suggestions } from "./version";
 import { w } from "./words";

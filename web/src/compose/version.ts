@@ -1,4 +1,4 @@
-import type { Changed } from "./unified";
+import type { Changed } from "./changes";
 
 /** How much a version changes. */
 export type Step = "patch" | "minor" | "major";

@@ -3,7 +3,7 @@ import { api, got, type Schema } from "../api/client";
 import { Diff } from "../content";
 import { ActionButton, done, Tag, When } from "../ui";
 import type { Server } from "./state";
-import { unified } from "./unified";
+import { unified } from "../content/compare";
 import { w } from "./words";
 
 /** Tools that a server defines differently by now: how, and the way to accept them. */

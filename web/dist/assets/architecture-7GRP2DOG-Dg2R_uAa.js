@@ -1,1 +1,0 @@
-export{M as createArchitectureServices}from"./mermaid-parser.core-cHZMWI8Q.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,0 +1,1 @@
+export{A as createCynefinServices}from"./mermaid-parser.core-Ykmt3qiN.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-export{E as createGitGraphServices}from"./mermaid-parser.core-cHZMWI8Q.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

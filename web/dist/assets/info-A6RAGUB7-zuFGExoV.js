@@ -1,1 +1,0 @@
-export{w as createInfoServices}from"./mermaid-parser.core-cHZMWI8Q.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,0 +1,1 @@
+export{S as createPacketServices}from"./mermaid-parser.core-Ykmt3qiN.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-export{S as createPacketServices}from"./mermaid-parser.core-cHZMWI8Q.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-export{b as createPieServices}from"./mermaid-parser.core-cHZMWI8Q.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

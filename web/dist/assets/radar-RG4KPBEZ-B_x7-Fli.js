@@ -1,1 +1,0 @@
-export{v as createRadarServices}from"./mermaid-parser.core-cHZMWI8Q.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

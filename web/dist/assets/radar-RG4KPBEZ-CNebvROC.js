@@ -1,0 +1,1 @@
+export{v as createRadarServices}from"./mermaid-parser.core-Ykmt3qiN.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-export{g as createRailroadServices}from"./mermaid-parser.core-cHZMWI8Q.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-export{m as createRailroadAbnfServices}from"./mermaid-parser.core-cHZMWI8Q.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

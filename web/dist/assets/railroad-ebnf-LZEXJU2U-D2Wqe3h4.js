@@ -1,0 +1,1 @@
+export{f as createRailroadEbnfServices}from"./mermaid-parser.core-Ykmt3qiN.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-export{f as createRailroadEbnfServices}from"./mermaid-parser.core-cHZMWI8Q.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-export{c as createTreeViewServices}from"./mermaid-parser.core-cHZMWI8Q.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

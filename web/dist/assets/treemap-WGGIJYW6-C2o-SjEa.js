@@ -1,1 +1,0 @@
-export{o as createTreemapServices}from"./mermaid-parser.core-cHZMWI8Q.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-export{i as createWardleyServices}from"./mermaid-parser.core-cHZMWI8Q.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";
