@@ -19,6 +19,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/loadout-dev/loadout/policy"
 )
 
 var update = flag.Bool("update", false, "write what commands print into the scripts")
@@ -88,6 +90,37 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"raw":     cmdRaw,
 	"capture": cmdCapture,
 	"plain":   cmdPlain,
+	"expire":  cmdExpire,
+}
+
+// cmdExpire lets the grants of a directory that expire do it right after they were given:
+//
+//	expire DIR
+func cmdExpire(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: expire DIR")
+	}
+	files, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), "*.json"))
+	ts.Check(err)
+	expired := 0
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		ts.Check(err)
+		var g policy.Grant
+		ts.Check(json.Unmarshal(data, &g))
+		if g.Expires.IsZero() {
+			continue
+		}
+		from, err := json.Marshal(g.Expires)
+		ts.Check(err)
+		to, err := json.Marshal(g.Created.Add(1))
+		ts.Check(err)
+		ts.Check(os.WriteFile(name, bytes.ReplaceAll(data, from, to), 0o600))
+		expired++
+	}
+	if expired == 0 {
+		ts.Fatalf("no grant of %s expires", args[0])
+	}
 }
 
 // cmdExits runs a command and checks its exit code, and what holds for all
