@@ -87,7 +87,7 @@ func (p *pane) types(text string, keys ...string) {
 func (p *pane) shows(text string) string {
 	p.Helper()
 	before, now := "", ""
-	for range 200 {
+	for range 600 {
 		time.Sleep(50 * time.Millisecond)
 		before, now = now, p.tmux("capture-pane", "-p", "-S", "-", "-J")
 		if strings.Contains(now, text) && now == before {
@@ -138,7 +138,7 @@ func (p *pane) golden(name, text string) {
 	}
 	want := strings.TrimSuffix(steady(string(kept)), "\n") // what varies is told so in those of before, too
 	got := p.shows(text)
-	for range 200 {
+	for range 600 {
 		if got == want {
 			return
 		}

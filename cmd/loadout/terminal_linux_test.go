@@ -20,6 +20,7 @@ type console struct {
 	*exec.Cmd
 	master *os.File
 	ended  chan struct{}
+	read   chan struct{}
 
 	mu   sync.Mutex
 	text strings.Builder
@@ -54,7 +55,7 @@ func openConsoleOf(t *testing.T, exe string, width int, env []string, args ...st
 	}
 	defer slave.Close()
 	home := t.TempDir()
-	c := &console{Cmd: exec.Command(exe, args...), master: master, ended: make(chan struct{})}
+	c := &console{Cmd: exec.Command(exe, args...), master: master, ended: make(chan struct{}), read: make(chan struct{})}
 	c.Stdin, c.Stdout, c.Stderr, c.Dir = slave, slave, slave, home
 	c.Env = append(append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=", "XDG_STATE_HOME=", "LOADOUT_STATE=", "NO_COLOR=", "TERM=xterm"), env...)
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -62,6 +63,7 @@ func openConsoleOf(t *testing.T, exe string, width int, env []string, args ...st
 		t.Fatal(err)
 	}
 	go func() { // until the program has ended, or the terminal has gone
+		defer close(c.read)
 		buf := make([]byte, 4096)
 		for {
 			n, err := master.Read(buf)
@@ -91,11 +93,10 @@ func (c *console) output() string {
 // await waits until the screen has a text.
 func (c *console) await(t *testing.T, text string) {
 	t.Helper()
-	for range 400 {
+	for late := time.Now().Add(30 * time.Second); time.Now().Before(late); time.Sleep(10 * time.Millisecond) {
 		if strings.Contains(c.output(), text) {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatalf("there is no %q on the screen:\n%s", text, c.output())
 }
@@ -107,18 +108,19 @@ func (c *console) types(t *testing.T, keys string) {
 	}
 }
 
-// end waits for the program, and checks its exit code.
+// end waits for the program and all that it wrote, and checks its exit code.
 func (c *console) end(t *testing.T, code int) {
 	t.Helper()
-	select {
-	case <-c.ended:
-	case <-time.After(2 * time.Second):
-		t.Fatalf("it goes on:\n%s", c.output())
+	for _, over := range []chan struct{}{c.ended, c.read} {
+		select {
+		case <-over:
+		case <-time.After(30 * time.Second):
+			t.Fatalf("it goes on:\n%s", c.output())
+		}
 	}
 	if got := c.ProcessState.ExitCode(); got != code {
 		t.Errorf("exit code %d, want %d:\n%s", got, code, c.output())
 	}
-	time.Sleep(20 * time.Millisecond) // for the rest of the output
 }
 
 var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
@@ -199,7 +201,7 @@ func TestTerminalServer(t *testing.T) {
 			c.master.Close()
 			select {
 			case <-c.ended:
-			case <-time.After(2 * time.Second):
+			case <-time.After(30 * time.Second):
 				t.Fatal("it goes on")
 			}
 		})

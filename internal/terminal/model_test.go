@@ -105,7 +105,7 @@ func (s *screenTest) finish() {
 		select {
 		case m := <-s.messages:
 			s.update(m)
-		case <-time.After(5 * time.Second):
+		case <-time.After(30 * time.Second):
 			s.Fatal("it does not come to an end")
 		}
 	}
