@@ -1,7 +1,6 @@
 package store
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,13 +26,13 @@ func openSQLite(path string, opts Options) (*DB, error) {
 	if err := ownFile(path); err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
-	writer, err := sql.Open("sqlite", sqliteURL(path, opts.Wait, "_txlock=immediate"))
+	writer, err := openSQL(sqliteURL(path, opts.Wait, "_txlock=immediate"))
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
 	writer.SetMaxOpenConns(1)
 	writer.SetMaxIdleConns(1)
-	reader, err := sql.Open("sqlite", sqliteURL(path, opts.Wait, "_pragma=query_only(1)"))
+	reader, err := openSQL(sqliteURL(path, opts.Wait, "_pragma=query_only(1)"))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the database: %w", err), writer.Close())
 	}
