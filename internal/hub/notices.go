@@ -39,9 +39,10 @@ func (h *Hub) noticesAPI(api huma.API) {
 
 func (h *Hub) listNotices(ctx context.Context, in *struct {
 	Paging
-	Unseen bool `query:"unseen" doc:"Only what you have not seen"`
+	Skill  string `query:"skill" maxLength:"64" doc:"The id of a skill: only what is about it"`
+	Unseen bool   `query:"unseen" doc:"Only what you have not seen"`
 }) (*body[listed[noticeJSON]], error) {
-	notices, next, err := h.library.Notices(ctx, account.FromContext(ctx), in.Unseen, in.page())
+	notices, next, err := h.library.Notices(ctx, account.FromContext(ctx), in.Skill, in.Unseen, in.page())
 	return page(notices, next, err, noticeOf)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+	"unicode/utf8"
 )
 
 // Notice tells a user of something, once.
@@ -41,21 +42,30 @@ func (t Notices) Add(ctx context.Context, n Notice) (bool, error) {
 	return added == 1, nil
 }
 
-// List returns the notices of a user, those made last first, and how to ask for more.
-func (t Notices) List(ctx context.Context, userID string, unseen bool, p Page) ([]Notice, string, error) {
-	keys, err := p.keys(1)
+// NoticeQuery says which notices are meant.
+type NoticeQuery struct {
+	UserID string
+	About  string // what their subject begins with; "" is anything
+	Unseen bool   // only those that the user has not seen
+	Page   Page
+}
+
+// List returns notices of a user, those made last first, and how to ask for more.
+func (t Notices) List(ctx context.Context, q NoticeQuery) ([]Notice, string, error) {
+	keys, err := q.Page.keys(1)
 	if err != nil {
-		return nil, "", fmt.Errorf("notices of user %q: %w", userID, err)
+		return nil, "", fmt.Errorf("notices of user %q: %w", q.UserID, err)
 	}
-	where := "user_id = $1 AND ($2 = '' OR id < $2)"
-	if unseen {
+	where := "user_id = $1 AND ($2 = '' OR id < $2) AND substr(subject, 1, $4) = $5"
+	if q.Unseen {
 		where += " AND seen = 0"
 	}
-	found, err := all[Notice](ctx, t.c, "SELECT "+noticeColumns+" FROM notices WHERE "+where+" ORDER BY id DESC LIMIT $3", userID, keys[0], p.limit()+1)
+	found, err := all[Notice](ctx, t.c, "SELECT "+noticeColumns+" FROM notices WHERE "+where+" ORDER BY id DESC LIMIT $3",
+		q.UserID, keys[0], q.Page.limit()+1, utf8.RuneCountInString(q.About), q.About)
 	if err != nil {
-		return nil, "", fmt.Errorf("notices of user %q: %w", userID, err)
+		return nil, "", fmt.Errorf("notices of user %q: %w", q.UserID, err)
 	}
-	found, next := cut(p, found, func(n Notice) []string { return []string{n.ID} })
+	found, next := cut(q.Page, found, func(n Notice) []string { return []string{n.ID} })
 	return found, next, nil
 }
 

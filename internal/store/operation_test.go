@@ -144,9 +144,11 @@ func TestNotices(t *testing.T) {
 		}
 		_, err := db.Notices.Add(ctx, store.Notice{UserID: "nobody", Kind: "newer"})
 		wantError(t, err, store.ErrNotFound)
-		list := func(unseen bool) []store.Notice {
-			return every(t, func(p store.Page) ([]store.Notice, string, error) { return db.Notices.List(ctx, ada.ID, unseen, p) })
+		listed := func(q store.NoticeQuery) []store.Notice {
+			q.UserID = ada.ID
+			return every(t, func(p store.Page) ([]store.Notice, string, error) { q.Page = p; return db.Notices.List(ctx, q) })
 		}
+		list := func(unseen bool) []store.Notice { return listed(store.NoticeQuery{Unseen: unseen}) }
 		subject := func(n store.Notice) string { return n.Subject }
 		wantEqual(t, names(list(true), subject), []string{"pdf@4", "pdf@3", "pdf@2"})
 		id := list(true)[1].ID
@@ -154,6 +156,8 @@ func TestNotices(t *testing.T) {
 		mustDo(t, db.Notices.See(ctx, ada.ID, id))
 		wantEqual(t, names(list(true), subject), []string{"pdf@4", "pdf@2"})
 		wantEqual(t, len(list(false)), 3)
+		wantEqual(t, names(listed(store.NoticeQuery{About: "pdf@3"}), subject), []string{"pdf@3"})
+		wantEqual(t, len(listed(store.NoticeQuery{About: "docx"})), 0)
 		if tell("pdf@3") {
 			t.Error("what was seen is told again")
 		}

@@ -39,6 +39,7 @@ type InForce struct {
 type Chosen struct {
 	By    session.Cause `json:"by,omitempty" enum:"model,person,preload,dependency" doc:"Who brought it into force; not there where that is not known"`
 	Why   string        `json:"why,omitempty" doc:"The same with its reason, for people"`
+	Start string        `json:"start,omitempty" doc:"Of a skill that is in force from the start: who wants that, for people"`
 	Call  string        `json:"call,omitempty" doc:"The id of the call by which the model loaded it"`
 	Query string        `json:"query,omitempty" doc:"What the model had searched for last in that turn"`
 	Words []string      `json:"words,omitempty" doc:"Of what the person had said, those that its name and description have too"`
@@ -73,6 +74,7 @@ func chosen(before []step, a session.Active) Chosen {
 	case session.ByPreload:
 		c.Why = "it is in force from the start"
 		if a.Why != "" {
+			c.Start = a.Why
 			c.Why += ": " + a.Why
 		}
 	case session.ByPerson:

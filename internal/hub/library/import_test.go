@@ -81,7 +81,7 @@ func TestW29Import(t *testing.T) {
 		t.Errorf("watched %+v", watched)
 	}
 	must(w.lib.AskPlaces(w.ctx))(t) // each is told once
-	told, _, err := w.lib.Notices(w.ctx, w.meg, true, store.Page{})
+	told, _, err := w.lib.Notices(w.ctx, w.meg, "", true, store.Page{})
 	mustDo(t, err)
 	newer := 0
 	for _, n := range told {

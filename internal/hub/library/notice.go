@@ -142,13 +142,13 @@ type Notice struct {
 	News News // empty where the notice is of another package
 }
 
-// Notices returns what the principal is told, the newest first, and how to ask for
-// more; with unseen that alone which he has not seen.
-func (l *Library) Notices(ctx context.Context, p account.Principal, unseen bool, page store.Page) ([]Notice, string, error) {
+// Notices returns what the principal is told, of one skill or of all, the newest first, and
+// how to ask for more; with unseen that alone which he has not seen.
+func (l *Library) Notices(ctx context.Context, p account.Principal, skill string, unseen bool, page store.Page) ([]Notice, string, error) {
 	if err := account.Check(p, account.NoticeRead, account.Of(p.User)); err != nil {
 		return nil, "", err
 	}
-	rows, next, err := l.db.Notices.List(ctx, string(p.User), unseen, page)
+	rows, next, err := l.db.Notices.List(ctx, store.NoticeQuery{UserID: string(p.User), About: skill, Unseen: unseen, Page: page})
 	if err != nil {
 		return nil, "", err
 	}

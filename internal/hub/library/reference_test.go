@@ -56,7 +56,7 @@ func TestW8ReferencesProtect(t *testing.T) {
 		}
 		_, err = w.lib.Skill(w.ctx, w.ada, s.ID)
 		wantError(t, err, library.ErrNotFound)
-		told, _, err := w.lib.Notices(w.ctx, w.bob, true, store.Page{})
+		told, _, err := w.lib.Notices(w.ctx, w.bob, "", true, store.Page{})
 		mustDo(t, err)
 		wantEqual(t, names(told, func(n library.Notice) string { return n.Kind + " " + n.News.Name }), []string{"skill.removed pdf"})
 	})

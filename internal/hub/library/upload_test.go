@@ -241,7 +241,7 @@ func TestW20CodeRunsOnlyWhereItWasApproved(t *testing.T) {
 		if err := w.lib.MayRun(w.ctx, w.bob, v.Digest); !errors.As(err, &review) || review.Review != library.Rejected {
 			t.Errorf("error is %v", err)
 		}
-		notices, _, err := w.lib.Notices(w.ctx, w.meg, true, store.Page{})
+		notices, _, err := w.lib.Notices(w.ctx, w.meg, "", true, store.Page{})
 		mustDo(t, err)
 		if len(notices) != 3 || notices[0].News.Review != library.Rejected || notices[0].News.Note != "no" {
 			t.Errorf("notices are %+v", notices)

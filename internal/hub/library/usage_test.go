@@ -63,10 +63,10 @@ func TestUsersAreToldOfVersions(t *testing.T) {
 			n    int
 			list func() ([]library.Notice, string, error)
 		}{
-			{"bob, who has it as a default", 1, func() ([]library.Notice, string, error) { return w.lib.Notices(w.ctx, w.bob, true, store.Page{}) }},
-			{"eve, whose agent names it", 1, func() ([]library.Notice, string, error) { return w.lib.Notices(w.ctx, w.eve, true, store.Page{}) }},
-			{"meg, who looks after it", 1, func() ([]library.Notice, string, error) { return w.lib.Notices(w.ctx, w.meg, true, store.Page{}) }},
-			{"ada, who did it", 0, func() ([]library.Notice, string, error) { return w.lib.Notices(w.ctx, w.ada, true, store.Page{}) }},
+			{"bob, who has it as a default", 1, func() ([]library.Notice, string, error) { return w.lib.Notices(w.ctx, w.bob, "", true, store.Page{}) }},
+			{"eve, whose agent names it", 1, func() ([]library.Notice, string, error) { return w.lib.Notices(w.ctx, w.eve, "", true, store.Page{}) }},
+			{"meg, who looks after it", 1, func() ([]library.Notice, string, error) { return w.lib.Notices(w.ctx, w.meg, "", true, store.Page{}) }},
+			{"ada, who did it", 0, func() ([]library.Notice, string, error) { return w.lib.Notices(w.ctx, w.ada, "", true, store.Page{}) }},
 		} {
 			told, _, err := p.list()
 			mustDo(t, err)
@@ -74,11 +74,11 @@ func TestUsersAreToldOfVersions(t *testing.T) {
 				t.Errorf("%s is told %+v", p.name, told)
 			}
 		}
-		told, _, err := w.lib.Notices(w.ctx, w.eve, true, store.Page{})
+		told, _, err := w.lib.Notices(w.ctx, w.eve, "", true, store.Page{})
 		mustDo(t, err)
 		wantError(t, w.lib.See(w.ctx, w.bob, told[0].ID), library.ErrNotFound)
 		mustDo(t, w.lib.See(w.ctx, w.eve, told[0].ID))
-		told, _, err = w.lib.Notices(w.ctx, w.eve, true, store.Page{})
+		told, _, err = w.lib.Notices(w.ctx, w.eve, "", true, store.Page{})
 		mustDo(t, err)
 		wantEqual(t, len(told), 0)
 	})

@@ -1859,6 +1859,8 @@ export interface components {
             skill: components["schemas"]["SessionID"];
             /** @description In /skills; not there where it is not of the library, or that was not noted */
             skill_id?: string;
+            /** @description Of a skill that is in force from the start: who wants that, for people */
+            start?: string;
             /** Format: int64 */
             tokens: number;
             /** @description That came with it */
@@ -5190,6 +5192,8 @@ export interface operations {
                 after?: string;
                 /** @description How many at most */
                 limit?: number;
+                /** @description The id of a skill: only what is about it */
+                skill?: string;
                 /** @description Only what you have not seen */
                 unseen?: boolean;
             };

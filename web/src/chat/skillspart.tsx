@@ -69,8 +69,7 @@ function SkillCard({ id, skill }: { id: string; skill: InForce }) {
 function whyOf(f: InForce): string {
   const t = w();
   if (f.by === "dependency" || (!f.by && f.for)) return t.causeNeed(f.for ?? "");
-  const start = /^it is in force from the start: (.+)$/.exec(f.why ?? "")?.[1];
-  if (f.by === "preload" && start) return t.causeStart(start);
+  if (f.start) return t.causeStart(f.start);
   const parts = [t.causes[f.by ?? ""] ?? "", f.query ? t.causeQuery(f.query) : "", f.words?.length ? t.causeWords(f.words.join(", ")) : ""];
   return parts.filter(Boolean).join(" ");
 }
