@@ -8,8 +8,8 @@ import { Connect } from "./connect";
 import { titleOf } from "./filter";
 import { Files } from "./files";
 import { Findings } from "./findings";
-import { Rated, ReviewState } from "./glance";
-import { usePlaces } from "./places";
+import { Place, Rated, ReviewState } from "./glance";
+import { Needs } from "./needs";
 import { Read } from "./read";
 import { Stars } from "./stars";
 import { Use } from "./use";
@@ -80,13 +80,12 @@ function Buttons({ skill, again, number }: Pick<Looked, "skill" | "again"> & { n
 
 /** What there is to know at a glance, below the title. */
 function Facts({ skill, again }: Pick<Looked, "skill" | "again">) {
-  const place = usePlaces();
   const t = d();
   return (
     <div class="row library-facts">
       <Back />
       <code>{skill.name}</code>
-      <Tag>{place(skill.namespace)}</Tag>
+      <Place namespace={skill.namespace} />
       <Tag>{t.version(skill.number, skill.version)}</Tag>
       <ReviewState skill={skill} />
       {skill.hidden && <Tag look="warn">{w().hidden}</Tag>}
@@ -106,7 +105,7 @@ function Older({ number }: { number: string }) {
   );
 }
 
-const tabs = ["read", "files", "versions", "findings", "use", "connect"] as const;
+const tabs = ["read", "needs", "files", "versions", "findings", "use", "connect"] as const;
 
 function Views({ look }: { look: Looked }) {
   const at = useAddress();
@@ -120,6 +119,7 @@ function Views({ look }: { look: Looked }) {
   return (
     <Tabs label={t.views} tabs={tabs.map((id) => [id, texts[id]])} open={open} onOpen={go}>
       {open === "read" && <Read look={look} />}
+      {open === "needs" && <Needs look={look} />}
       {open === "files" && <Files look={look} />}
       {open === "versions" && <Versions look={look} />}
       {open === "findings" && <Findings look={look} />}

@@ -1,4 +1,5 @@
 import type { Schema } from "../api/client";
+import { ways } from "../api/me";
 import { Icon, Tag } from "../ui";
 import { usePlaces } from "./places";
 import { w } from "./words";
@@ -32,13 +33,21 @@ export function Rated({ rating }: { rating?: Schema["SkillScore"] }) {
   );
 }
 
+/** Whether nobody else is here: then all is one's own, and need not be said to be. */
+const alone = () => ways.value?.mode === "single";
+
+/** Where a skill is at home. */
+export function Place({ namespace }: { namespace: string }) {
+  const place = usePlaces();
+  return alone() && namespace.startsWith("user:") ? null : <Tag>{place(namespace)}</Tag>;
+}
+
 /** Where a skill is at home, and what is special about it here. */
 export function Where({ skill, isDefault }: { skill: Schema["Skill"]; isDefault: boolean }) {
-  const place = usePlaces();
   return (
     <>
-      <Tag>{place(skill.namespace)}</Tag>
-      {isDefault && <Tag look="accent" title={w().defaultHint}>{w().default}</Tag>}
+      <Place namespace={skill.namespace} />
+      {isDefault && !alone() && <Tag look="accent" title={w().defaultHint}>{w().default}</Tag>}
       {skill.hidden && <Tag look="warn">{w().hidden}</Tag>}
     </>
   );

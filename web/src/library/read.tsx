@@ -2,7 +2,7 @@ import type { Schema } from "../api/client";
 import { Markdown } from "../content";
 import { Problem, Shown, Waiting, When } from "../ui";
 import { count, size } from "../words";
-import { fileOf, pageOf } from "./address";
+import { fileOf, pageOf, useAddress } from "./address";
 import type { Looked } from "./detail";
 import { usePeople } from "./places";
 import { instructions, mainFile, useFile, useManifest, useStated } from "./version";
@@ -50,6 +50,7 @@ const elsewhere = new Set(["name", "description", "displayName", "version", "mcp
 function About({ look: { skill, version } }: { look: Looked }) {
   const person = usePeople();
   const stated = useStated(skill.id, version.number);
+  const at = useAddress();
   const t = d();
   return (
     <div class="card stack">
@@ -57,6 +58,7 @@ function About({ look: { skill, version } }: { look: Looked }) {
       <dl class="facts">
         {stated.data?.fields.filter((f) => !elsewhere.has(f.name)).map((f) => <Fact key={f.name} name={t.fields[f.name as keyof typeof t.fields] ?? f.name}>{f.new}</Fact>)}
         <Fact name={t.size}>{t.sizeOf(size(version.size), version.files, version.scripts)}</Fact>
+        {stated.data && <Fact name={t.needsShort}><a href={at.with({ tab: "needs" })}>{kindsOf(stated.data).join(t.comma) || t.needsNone}</a></Fact>}
         <Fact name={t.cost}>{w().tokens(count(version.tokens))}</Fact>
         <Fact name={t.uploaded}>{person(version.createdBy)}, <When time={version.created} /></Fact>
         {version.source && <Fact name={t.source}><SourceLink source={version.source} /></Fact>}
@@ -66,6 +68,12 @@ function About({ look: { skill, version } }: { look: Looked }) {
       {stated.error && <Problem error={stated.error} />}
     </div>
   );
+}
+
+/** The kinds of what a skill asks for, in words, each once. */
+function kindsOf({ asks }: Schema["SkillDiff"]): string[] {
+  const names = d().asks;
+  return [...new Set(asks.more.map((a) => names[a.kind as keyof typeof names] ?? a.kind))];
 }
 
 function Fact({ name, children }: { name: string; children: preact.ComponentChildren }) {

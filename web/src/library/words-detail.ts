@@ -1,11 +1,11 @@
 import { count, plural, words } from "../words";
 
-const tabs = (read: string, files: string, versions: string, findings: string, use: string, connect: string) => ({ read, files, versions, findings, use, connect });
+const tabs = (read: string, needs: string, files: string, versions: string, findings: string, use: string, connect: string) => ({ read, needs, files, versions, findings, use, connect });
 
 export const d = words(
   {
     waiting: "Getting the skill", views: "About the skill", noRead: "You may not read this skill.",
-    tabs: tabs("Read", "Files", "Versions", "Findings", "Use", "Connect"), filesTab: (n: number) => `Files (${n})`, findingsTab: (n: number) => `Findings (${n})`,
+    tabs: tabs("Read", "Needs", "Files", "Versions", "Findings", "Use", "Connect"), filesTab: (n: number) => `Files (${n})`, findingsTab: (n: number) => `Findings (${n})`,
     showAll: "Show all of it", showLess: "Show less",
     useInChat: "Use in a chat", edit: "Edit", download: "Download", more: "More",
     version: (n: number, label?: string) => (label && label !== String(n) ? `Version ${n} (${label})` : `Version ${n}`), pinned: "Pinned", current: "Current",
@@ -39,7 +39,7 @@ export const d = words(
       bindShells: "For", dependencies: "Needs", model: "Model", "argument-hint": "Takes", when_to_use: "When to use it", preload: "Loaded from the start", "disable-model-invocation": "Loaded by people only", "user-invocable": "May be called by people", tools: "Tools", provider: "Provider", mcpServers: "MCP servers", config: "Settings",
     },
     size: "Size", sizeOf: (bytes: string, files: number, scripts: number) => `${bytes} in ${plural(files, "file")}${scripts ? `, ${plural(scripts, "script")}` : ""}`,
-    cost: "Cost", uploaded: "Added", source: "Source", reviewed: "Review", reviewedBy: (state: string, who: string) => `${state} by ${who}`, digest: "Digest", unusual: "Its SKILL.md has something to mend",
+    cost: "Cost", uploaded: "Added", source: "Source", reviewed: "Review", reviewedBy: (state: string, who: string) => `${state} by ${who}`, digest: "Digest", needsShort: "Needs", needsNone: "Nothing but to be read", comma: ", ", unusual: "Its SKILL.md has something to mend",
     // rating
     rate: "Rate it", rateFirst: "Rate it", rateTitle: "What do you think of it?", stars: "Stars", nStars: (n: number) => `${n} of 5 stars`, why: "Why", whyHint: "Helps others to choose. They see it with your name.",
     saveRating: "Save the rating", unrate: "Take it back", ratedNow: "Your rating is saved.", unrated: "Your rating is taken back.",
@@ -79,7 +79,7 @@ export const d = words(
   },
   {
     waiting: "正在获取技能", views: "关于此技能", noRead: "您无权查看此技能的内容。",
-    tabs: tabs("阅读", "文件", "版本", "扫描结果", "使用情况", "连接"), filesTab: (n: number) => `文件（${n}）`, findingsTab: (n: number) => `扫描结果（${n}）`,
+    tabs: tabs("阅读", "需求", "文件", "版本", "扫描结果", "使用情况", "连接"), filesTab: (n: number) => `文件（${n}）`, findingsTab: (n: number) => `扫描结果（${n}）`,
     showAll: "显示全部", showLess: "收起",
     useInChat: "在对话中使用", edit: "编辑", download: "下载", more: "更多",
     version: (n: number, label?: string) => (label && label !== String(n) ? `第 ${n} 版（${label}）` : `第 ${n} 版`), pinned: "已固定", current: "当前",
@@ -106,7 +106,7 @@ export const d = words(
       bindShells: "适用于", dependencies: "依赖", model: "模型", "argument-hint": "参数", when_to_use: "使用时机", preload: "一开始就加载", "disable-model-invocation": "仅由人加载", "user-invocable": "可由人调用", tools: "工具", provider: "提供者", mcpServers: "MCP 服务器", config: "设置",
     },
     size: "大小", sizeOf: (bytes: string, files: number, scripts: number) => `${bytes}，${count(files)} 个文件${scripts ? `，${count(scripts)} 个脚本` : ""}`,
-    cost: "开销", uploaded: "添加", source: "来源", reviewed: "审核", reviewedBy: (state: string, who: string) => `${state}，${who}`, digest: "摘要", unusual: "其 SKILL.md 有待修正之处",
+    cost: "开销", uploaded: "添加", source: "来源", reviewed: "审核", reviewedBy: (state: string, who: string) => `${state}，${who}`, digest: "摘要", needsShort: "需求", needsNone: "仅供阅读，别无要求", comma: "、", unusual: "其 SKILL.md 有待修正之处",
     rate: "评分", rateFirst: "评分", rateTitle: "您觉得它怎么样？", stars: "星级", nStars: (n: number) => `${n} 星（满分 5 星）`, why: "理由", whyHint: "帮助他人选择。他们会看到您的名字。",
     saveRating: "保存评分", unrate: "撤回", ratedNow: "评分已保存。", unrated: "评分已撤回。",
     files: "文件", waitingFiles: "正在获取文件", noFile: (p: string) => `此版本中没有文件 ${p}。`, script: "脚本", scriptHint: "版本经审核批准后可以运行",
