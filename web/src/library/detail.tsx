@@ -1,5 +1,5 @@
 import { useMemo, useState } from "preact/hooks";
-import { api, got, useAsked, type Asked, type Schema } from "../api/client";
+import { api, got, useAsked, type Schema } from "../api/client";
 import { Page } from "../shell/page";
 import { Button, Icon, Shown, Tabs, Tag } from "../ui";
 import { Actions } from "./actions";
@@ -10,6 +10,7 @@ import { Files } from "./files";
 import { Findings } from "./findings";
 import { Place, Rated, ReviewState } from "./glance";
 import { Needs } from "./needs";
+import { Newer, newsOf, type News } from "./newer";
 import { Read } from "./read";
 import { Stars } from "./stars";
 import { Use } from "./use";
@@ -30,23 +31,26 @@ export const can = (skill: Schema["SkillDetail"], action: string) => skill.can.i
 
 /** A skill: what it says, has, asks for, and what became of it. */
 export function Detail({ id }: { id: string }) {
-  const skill = useAsked((signal) => got(api.GET("/api/v1/skills/{skill}", { signal, params: { path: { skill: id } } })), [id]);
-  if (!skill.data) return <Page title={w().library}><Back /><Shown asked={skill} waiting={d().waiting}>{() => null}</Shown></Page>;
-  return <Known asked={skill} skill={skill.data} />;
+  const asked = useAsked(async (signal) => {
+    const skill = await got(api.GET("/api/v1/skills/{skill}", { signal, params: { path: { skill: id } } }));
+    return { skill, news: await newsOf(skill, signal) };
+  }, [id]);
+  if (!asked.data) return <Page title={w().library}><Back /><Shown asked={asked} waiting={d().waiting}>{() => null}</Shown></Page>;
+  return <Known {...asked.data} again={asked.again} />;
 }
 
 const Back = () => <a class="row small" href="/library"><Icon name="left" size={16} />{w().library}</a>;
 
-function Known({ asked, skill }: { asked: Asked<Schema["SkillDetail"]>; skill: Schema["SkillDetail"] }) {
+function Known({ skill, news, again }: Pick<Looked, "skill" | "again"> & { news: News }) {
   const number = useAddress().get("version");
   const other = number && Number(number) !== skill.number ? number : "";
   const version = useAsked(async (signal) => (other ? got(api.GET("/api/v1/skills/{skill}/versions/{version}", { signal, params: { path: { skill: skill.id, version: other } } })) : undefined), [skill.id, other]);
   const shown = other ? version.data : skill.currentVersion;
   return (
-    <Page title={titleOf(skill)} lead={<Lead text={skill.description} />} actions={<Buttons skill={skill} again={asked.again} number={other ? Number(other) : skill.number} />}>
-      <Facts skill={skill} again={asked.again} />
-      {other && <Older number={other} />}
-      {shown && String(shown.number) === (other || String(skill.number)) ? <Views look={{ skill, version: shown, again: asked.again }} /> : other ? <Shown asked={version}>{() => null}</Shown> : <p class="note">{d().noRead}</p>}
+    <Page title={titleOf(skill)} lead={<Lead text={skill.description} />} actions={<Buttons skill={skill} again={again} number={other ? Number(other) : skill.number} />}>
+      <Facts skill={skill} again={again} />
+      {other ? <Older number={other} /> : <Newer skill={skill} news={news} again={again} />}
+      {shown && String(shown.number) === (other || String(skill.number)) ? <Views look={{ skill, version: shown, again }} /> : other ? <Shown asked={version}>{() => null}</Shown> : <p class="note">{d().noRead}</p>}
     </Page>
   );
 }

@@ -10,17 +10,19 @@ export function Update({ skill, again, onClose }: Opened) {
   const upgrade = useAsked((signal) => got(api.GET("/api/v1/skills/{skill}/upgrade", { signal, params: { path: { skill: skill.id } } })), [skill.id]);
   const t = d();
   const newer = !!upgrade.data && differs(upgrade.data.diff);
+  const moved = !!upgrade.data && !!upgrade.data.commit && upgrade.data.commit !== skill.source?.commit;
   const take = async () => {
     const came = await got(api.POST("/api/v1/skills/update", { body: { namespace: skill.namespace, ids: [skill.id] } }));
     const skipped = came.skipped[0]?.reason;
-    done(came.updated.length ? t.updated(came.updated[0]!.number ?? 0) : t.notUpdated(skipped ?? ""));
+    if (!newer) done(t.upToDate); // what is noted is its commit
+    else done(came.updated.length ? t.updated(came.updated[0]!.number ?? 0) : t.notUpdated(skipped ?? ""));
     onClose();
     await again();
   };
   const actions = (
     <>
       <Button onClick={onClose}>{newer ? t.cancel : t.close}</Button>
-      {newer && !skill.source?.pinned && <ActionButton look="primary" act={take}>{t.takeUpdate}</ActionButton>}
+      {(newer || moved) && !skill.source?.pinned && <ActionButton look="primary" act={take}>{newer ? t.takeUpdate : t.noteCommit}</ActionButton>}
     </>
   );
   return (

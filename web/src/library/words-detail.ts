@@ -10,6 +10,9 @@ export const d = words(
     useInChat: "Use in a chat", edit: "Edit", download: "Download", more: "More",
     version: (n: number, label?: string) => (label && label !== String(n) ? `Version ${n} (${label})` : `Version ${n}`), pinned: "Pinned", current: "Current",
     older: (n: string) => `You are looking at version ${n}, which is not the one in use.`, toCurrent: "To the current version",
+    newerWaits: (n: number, now: number) => `Version ${n} waits for a review. Version ${now} is in use until then.`, newer: (n: number, now: number) => `Version ${n} is newer than version ${now}, which is in use.`, whatChanges: "See what changes",
+    codeWaits: "Its code waits for a review. Its instructions can be used until then.", codeWaitsForYou: "Its code waits for a review of yours. Its instructions can be used until then.",
+    newerAtSource: (commit: string) => `Its source has a newer state (${commit}).`, whatIsNew: "See what is new",
     // menu
     newVersion: "Upload a new version", update: "Update from its source", pin: "Pin: no updates", unpin: "Unpin: let updates in", pinnedNow: "Pinned. Updates leave it as it is.", unpinnedNow: "Unpinned. Updates take it along.",
     makeDefault: "Make it a default", publish: "Publish to", hide: "Hide", unhide: "Show again", delete: "Delete", hiddenNow: "Hidden. Lists and search leave it out.", shownNow: "It is in lists again.",
@@ -30,7 +33,7 @@ export const d = words(
     deleteTitle: (n: string) => `Delete ${n}?`, deleteText: "The skill goes with all its versions. That cannot be taken back. To have it out of sight only, hide it.", deleteUsed: "These use it, and would lose it:", deleteFree: "Nothing refers to it.",
     deleteAll: "Take it out of these, and delete it", deleteNow: "Delete the skill", deleted: (n: string) => `${n} is deleted.`, waitingReferences: "Looking for what uses it",
     // update
-    updateTitle: "What is new at its source", waitingPlace: "Looking at its source", upToDate: "It is as it is at its source.", takeUpdate: "Take the new version", updatePinned: "It is pinned: unpin it before you update it.",
+    updateTitle: "What is new at its source", waitingPlace: "Looking at its source", upToDate: "It is as it is at its source.", takeUpdate: "Take the new version", noteCommit: "Note that it is up to date", updatePinned: "It is pinned: unpin it before you update it.",
     updated: (n: number) => `Updated to version ${n}.`, notUpdated: (why: string) => `Not updated: ${why}`,
     // read
     waitingFile: "Getting the file", about: "About it", noText: "This file is no text that can be shown. Download it to look at it.", noInstructions: "There are no instructions below its fields.",
@@ -84,6 +87,9 @@ export const d = words(
     useInChat: "在对话中使用", edit: "编辑", download: "下载", more: "更多",
     version: (n: number, label?: string) => (label && label !== String(n) ? `第 ${n} 版（${label}）` : `第 ${n} 版`), pinned: "已固定", current: "当前",
     older: (n: string) => `您正在查看第 ${n} 版，它不是当前使用的版本。`, toCurrent: "查看当前版本",
+    newerWaits: (n: number, now: number) => `第 ${n} 版待审核，在此之前使用第 ${now} 版。`, newer: (n: number, now: number) => `第 ${n} 版比正在使用的第 ${now} 版更新。`, whatChanges: "查看变化",
+    codeWaits: "其代码待审核，在此之前可以使用其说明。", codeWaitsForYou: "其代码等待您审核，在此之前可以使用其说明。",
+    newerAtSource: (commit: string) => `其来源有更新的内容（${commit}）。`, whatIsNew: "查看更新",
     newVersion: "上传新版本", update: "从来源更新", pin: "固定：不再更新", unpin: "取消固定：允许更新", pinnedNow: "已固定，更新不会改动它。", unpinnedNow: "已取消固定，更新会包含它。",
     makeDefault: "设为默认", publish: "发布到", hide: "隐藏", unhide: "重新显示", delete: "删除", hiddenNow: "已隐藏，列表和搜索中不再出现。", shownNow: "已重新出现在列表中。",
     stillUsed: (n: number) => `已在使用它的 ${count(n)} 处不受影响。`,
@@ -98,7 +104,7 @@ export const d = words(
     preload: "一开始就加载", preloadHint: "每次对话立即包含其说明。否则模型只知道它，需要时再加载。",
     deleteTitle: (n: string) => `删除 ${n}？`, deleteText: "技能及其所有版本都将删除，无法恢复。如果只是不想看到它，可以隐藏。", deleteUsed: "以下内容正在使用它，将失去它：", deleteFree: "没有内容引用它。",
     deleteAll: "从以上内容移除并删除", deleteNow: "删除技能", deleted: (n: string) => `${n} 已删除。`, waitingReferences: "正在查找使用它的内容",
-    updateTitle: "来源的新内容", waitingPlace: "正在查看来源", upToDate: "它与来源一致。", takeUpdate: "采用新版本", updatePinned: "它已固定：请先取消固定再更新。",
+    updateTitle: "来源的新内容", waitingPlace: "正在查看来源", upToDate: "它与来源一致。", takeUpdate: "采用新版本", noteCommit: "记为已是最新", updatePinned: "它已固定：请先取消固定再更新。",
     updated: (n: number) => `已更新到第 ${n} 版。`, notUpdated: (why: string) => `未更新：${why}`,
     waitingFile: "正在获取文件", about: "基本信息", noText: "此文件不是可显示的文本，请下载查看。", noInstructions: "字段之下没有说明。",
     fields: {
