@@ -70,8 +70,7 @@ function Waits({ skill, version: v, again }: Omit<NewerProps, "news"> & { versio
 
 function InUse({ skill, version: v }: { skill: Skill; version: Version }) {
   const t = d();
-  const may = can(skill, "skill.review");
-  return <Line text={may ? t.codeWaitsForYou : t.codeWaits} time={v.created}>{may && <a class="button small" href={review(skill, v)}>{t.review}</a>}</Line>;
+  return <Line text={t.codeWaits} time={v.created}>{can(skill, "skill.review") && <a class="button small" href={review(skill, v)}>{t.review}</a>}</Line>;
 }
 
 function Upstream({ skill, told, again }: Omit<NewerProps, "news"> & { told: NonNullable<News["upstream"]> }) {
@@ -89,7 +88,7 @@ function Upstream({ skill, told, again }: Omit<NewerProps, "news"> & { told: Non
 
 function Line({ text, time, children }: { text: string; time: string; children: ComponentChildren }) {
   return (
-    <div class="note">
+    <div class="note library-news">
       <div class="row"><span class="grow">{text} <span class="small muted"><When time={time} /></span></span>{children}</div>
     </div>
   );
