@@ -1,14 +1,15 @@
 import { useRef } from "preact/hooks";
+import { limits } from "../api/limits";
 import { Button, Icon, failed } from "../ui";
 import { size } from "../words";
-import { mostBytes } from "./send";
 import { w } from "./words";
 
 /** The files that may be kept; what is too large is said. */
-function fit(files: Iterable<File>): File[] {
-  const all = [...files];
-  for (const f of all) if (f.size > mostBytes) failed(new Error(w().tooLarge(f.name, size(mostBytes))));
-  return all.filter((f) => f.size <= mostBytes);
+async function fit(files: Iterable<File>): Promise<File[]> {
+  const all = [...files]; // a list of a field is emptied with it
+  const most = (await limits()).session_file;
+  for (const f of all) if (f.size > most) failed(new Error(w().tooLarge(f.name, size(most))));
+  return all.filter((f) => f.size <= most);
 }
 
 /** Files together, each with a name of its own: pasted pictures are all called the same. */
@@ -30,7 +31,7 @@ export function Attach({ onFiles, disabled }: { onFiles: (files: File[]) => void
     <>
       <Button look="quiet" icon="upload" label={w().attach} disabled={disabled} onClick={() => input.current!.click()} />
       <input ref={input} type="file" multiple hidden aria-label={w().attach} onChange={(e) => {
-        onFiles(fit(e.currentTarget.files ?? []));
+        void fit(e.currentTarget.files ?? []).then(onFiles, failed);
         e.currentTarget.value = "";
       }} />
     </>
@@ -69,13 +70,13 @@ export function takeFiles(onFiles: (files: File[]) => void) {
       delete e.currentTarget.dataset.drop;
       if (!has(e)) return;
       e.preventDefault();
-      onFiles(fit(e.dataTransfer!.files));
+      void fit(e.dataTransfer!.files).then(onFiles, failed);
     },
     onPaste: (e: ClipboardEvent) => {
       const files = [...(e.clipboardData?.files ?? [])];
       if (!files.length) return;
       e.preventDefault();
-      onFiles(fit(files));
+      void fit(files).then(onFiles, failed);
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { Button } from "../ui";
+import { useEffect, useState } from "preact/hooks";
+import { Button, useModal } from "../ui";
 
 /** Whether the window is at least so wide. */
 export function useWide(px: number): boolean {
@@ -26,28 +26,9 @@ interface DrawerProps {
 
 /** What is beside the conversation where there is room, in front of it: Escape, the cross and a click beside it close it. */
 export function Drawer({ label, side, closeLabel, onClose, children }: DrawerProps) {
-  const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    const dialog = ref.current!;
-    const before = document.activeElement as HTMLElement | null;
-    dialog.showModal();
-    return () => {
-      dialog.close();
-      before?.focus?.();
-    };
-  }, []);
+  const modal = useModal(onClose);
   return (
-    <dialog
-      ref={ref}
-      class={`chat-drawer ${side}`}
-      aria-label={label}
-      onCancel={(e) => {
-        if (e.target !== ref.current) return;
-        e.preventDefault();
-        onClose();
-      }}
-      onMouseDown={(e) => e.target === ref.current && onClose()}
-    >
+    <dialog {...modal} class={`chat-drawer ${side}`} aria-label={label}>
       <div class="chat-drawer-inside">
         <div class="chat-drawer-head"><span>{label}</span><Button look="quiet" icon="close" label={closeLabel} onClick={onClose} /></div>
         {children}

@@ -1,11 +1,9 @@
 import { api, got } from "../api/client";
+import { limits } from "../api/limits";
 import { size } from "../words";
 import type { Draft } from "./drafts";
 import { put, titleFrom } from "./sessions";
 import { w } from "./words";
-
-/** The most bytes that a file of a conversation may have. */
-export const mostBytes = 8 << 20;
 
 /** A failure after the conversation was begun: what was not sent is to be sent there. */
 export class Begun extends Error {
@@ -38,7 +36,8 @@ export async function say(session: string, draft: Draft) {
 
 /** Keeps a file in a conversation, in place of one of its name. */
 export async function keepFile(session: string, file: File) {
-  if (file.size > mostBytes) throw new Error(w().tooLarge(file.name, size(mostBytes)));
+  const most = (await limits()).session_file;
+  if (file.size > most) throw new Error(w().tooLarge(file.name, size(most)));
   await got(
     api.PUT("/api/v1/sessions/{session}/files/{path}", {
       params: { path: { session, path: file.name } },

@@ -5,9 +5,6 @@ export interface DraftFile {
   base64?: string;
 }
 
-/** The bounds of an upload, as the hub has them. */
-export const most = { files: 512, bytes: 16 << 20 };
-
 export const skillFile = "SKILL.md";
 
 /** A file of bytes: text where they are that, as nearly all are. */

@@ -1,7 +1,8 @@
 import { useRef, useState } from "preact/hooks";
+import { limits } from "../api/limits";
 import { Button, done, failed, Icon, Menu, MenuItem, useConfirm } from "../ui";
 import { size } from "../words";
-import { faultOf, fileOf, most, sizeOf, skillFile, type DraftFile } from "./files";
+import { faultOf, fileOf, sizeOf, skillFile, type DraftFile } from "./files";
 import { PathDialog } from "./pathdialog";
 import { treeOf, type Branch } from "./tree";
 import type { View } from "./view";
@@ -76,8 +77,9 @@ function Tree({ branch, ...rest }: TreeProps) {
 
 /** Adds files of the computer, in place of those that have their names. */
 async function upload(work: Work, list: File[]) {
-  const room = most.bytes - work.files.reduce((n, f) => n + sizeOf(f), 0);
-  if (work.files.length + list.length > most.files || list.reduce((n, f) => n + f.size, 0) > room) throw new Error(w().tooMany);
+  const most = await limits();
+  const room = most.package_unpacked - work.files.reduce((n, f) => n + sizeOf(f), 0);
+  if (work.files.length + list.length > most.package_files || list.reduce((n, f) => n + f.size, 0) > room) throw new Error(w().tooMany(most.package_files, size(most.package_unpacked)));
   const read = await Promise.all(list.map(async (f) => fileOf(f.name, new Uint8Array(await f.arrayBuffer()))));
   const fresh = read.map((f) => ({ ...f, path: placeOf(f.path, work.files) }));
   for (const f of fresh) {

@@ -1,4 +1,4 @@
-import { plural, words } from "../words";
+import { count, plural, words } from "../words";
 
 /** The texts of the composer. */
 export const w = words(
@@ -70,7 +70,7 @@ export const w = words(
 
     files: (n: number, size: string) => `${plural(n, "file")}, ${size}`, addFile: "New file", upload: "Upload", drop: "Or drop files here.", path: "Path in the skill", pathHint: "As references/api.md, scripts/run.py or assets/logo.png.", add: "Add", rename: "Rename", renameTitle: (path: string) => `Rename ${path}`, remove: "Delete", removeTitle: (path: string) => `Delete ${path}?`, removeText: "It is taken out of the draft. Versions that were saved keep it.", actionsOf: (path: string) => `Actions for ${path}`,
     faults: { empty: "Give the file a path.", shape: "A path has names between single slashes, without . and ..", taken: "There is a file of this name.", through: "A file and a folder cannot have the same name." } as Record<string, string>,
-    uploaded: (n: number) => `${plural(n, "file")} added`, tooMany: "A skill has at most 512 files and 16 MB.", replace: (n: number) => `${plural(n, "file")} replaced`, picture: (path: string) => `The picture ${path}`, binary: "This file is no text. It stays as it is; upload another to replace it.", broken: "This picture cannot be shown.",
+    uploaded: (n: number) => `${plural(n, "file")} added`, tooMany: (files: number, bytes: string) => `A skill has at most ${plural(files, "file")} and ${bytes}.`, replace: (n: number) => `${plural(n, "file")} replaced`, picture: (path: string) => `The picture ${path}`, binary: "This file is no text. It stays as it is; upload another to replace it.", broken: "This picture cannot be shown.",
 
     saveTitle: "Save the skill", saveVersionTitle: (name: string) => `Save a new version of ${name}`, where: "Where it is kept", own: "Your own skills", everybody: "Everybody", inGroup: (name: string) => `Group ${name}`, saveNew: "Save the skill", saveVersion: "Save the version",
     becomes: (n: number) => `It becomes version number ${n}, and the current one.`, versionField: "What you call this version", sameVersion: (v: string) => `The current version is called ${v} too.`, noVersion: "Versions are counted anyway; a name of your own is optional.", suggest: "Suggested",
@@ -149,7 +149,7 @@ export const w = words(
 
     files: (n: number, size: string) => `${n} 个文件，${size}`, addFile: "新建文件", upload: "上传", drop: "也可把文件拖到这里。", path: "技能中的路径", pathHint: "例如 references/api.md、scripts/run.py 或 assets/logo.png。", add: "添加", rename: "重命名", renameTitle: (path: string) => `重命名 ${path}`, remove: "删除", removeTitle: (path: string) => `删除 ${path}？`, removeText: "会从草稿中移除。已保存的版本不受影响。", actionsOf: (path: string) => `${path} 的操作`,
     faults: { empty: "请填写路径。", shape: "路径由单个斜杠分隔的名称组成，不含 . 和 ..", taken: "已有同名文件。", through: "文件和文件夹不能同名。" } as Record<string, string>,
-    uploaded: (n: number) => `已添加 ${n} 个文件`, tooMany: "一个技能最多 512 个文件、16 MB。", replace: (n: number) => `已替换 ${n} 个文件`, picture: (path: string) => `图片 ${path}`, binary: "此文件不是文本，保持原样；要替换请重新上传。", broken: "无法显示此图片。",
+    uploaded: (n: number) => `已添加 ${n} 个文件`, tooMany: (files: number, bytes: string) => `一个技能最多有 ${count(files)} 个文件，共 ${bytes}。`, replace: (n: number) => `已替换 ${n} 个文件`, picture: (path: string) => `图片 ${path}`, binary: "此文件不是文本，保持原样；要替换请重新上传。", broken: "无法显示此图片。",
 
     saveTitle: "保存技能", saveVersionTitle: (name: string) => `保存 ${name} 的新版本`, where: "保存位置", own: "我的技能", everybody: "所有人", inGroup: (name: string) => `组 ${name}`, saveNew: "保存技能", saveVersion: "保存版本",
     becomes: (n: number) => `它将成为第 ${n} 个版本，并设为当前版本。`, versionField: "此版本的名称", sameVersion: (v: string) => `当前版本也叫 ${v}。`, noVersion: "版本会自动编号，名称可选。", suggest: "建议",

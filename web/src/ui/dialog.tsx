@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import { ActionButton, Button } from "./button";
+import { useModal } from "./modal";
 import { Problem } from "./say";
 import { w } from "./words";
 
@@ -14,30 +15,12 @@ interface DialogProps {
   actions?: ComponentChildren;
 }
 
-/** A question in front of the page, modal as long as it is drawn. The browser keeps the focus in it and gives it back. */
+/** A question in front of the page, modal as long as it is drawn. */
 export function Dialog({ title, onClose, wide, children, actions }: DialogProps) {
-  const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
-    const dialog = ref.current!;
-    const before = document.activeElement as HTMLElement | null;
-    dialog.showModal();
-    return () => {
-      dialog.close();
-      before?.focus?.();
-    };
-  }, []);
+  const modal = useModal(onClose);
   return (
-    <dialog
-      ref={ref}
-      class={wide ? "dialog wide" : "dialog"}
-      aria-labelledby={id}
-      onCancel={(e) => {
-        e.preventDefault();
-        onClose();
-      }}
-      onMouseDown={(e) => e.target === ref.current && onClose()}
-    >
+    <dialog {...modal} class={wide ? "dialog wide" : "dialog"} aria-labelledby={id}>
       <header>
         <h2 id={id} class="grow">{title}</h2>
         <Button look="quiet" icon="close" label={w().close} onClick={onClose} />

@@ -4,6 +4,7 @@ export { Confirm, Dialog, useConfirm } from "./dialog";
 export { AreaField, Check, Field, SelectField, TextField } from "./field";
 export { Icon, type IconName } from "./icon";
 export { Menu, MenuItem } from "./menu";
+export { useModal } from "./modal";
 export { Empty, More, Problem, Shown, Tag, Waiting, When } from "./say";
 export { TableWrap } from "./table";
 export { Tabs } from "./tabs";

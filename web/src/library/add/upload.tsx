@@ -1,5 +1,7 @@
 import { useRef, useState } from "preact/hooks";
+import { useLimits } from "../../api/limits";
 import { Button, Check, failed, Icon, Problem, Tag } from "../../ui";
+import { size } from "../../words";
 import { dropped, packagesOf } from "./pack";
 import { asVersion, enqueue, forget, type Upload, uploads } from "./uploads";
 import { w } from "./words";
@@ -7,6 +9,7 @@ import { w } from "./words";
 /** Uploading packages: dropped or chosen, one after the other, each with what became of it. */
 export function UploadTab({ namespace }: { namespace: string }) {
   const t = w();
+  const most = useLimits()?.package;
   const [lenient, setLenient] = useState(false);
   const [over, setOver] = useState(false);
   const drop = async (e: DragEvent) => {
@@ -32,7 +35,7 @@ export function UploadTab({ namespace }: { namespace: string }) {
           <Choose text={t.choose} accept=".zip,.skill,application/zip" onFiles={choose} />
           <Choose text={t.folder} folder onFiles={choose} />
         </div>
-        <span class="small muted">{t.dropHint}</span>
+        <span class="small muted">{most && t.atMost(size(most))} {t.dropHint}</span>
       </div>
       <Check label={t.lenient} checked={lenient} onCheck={setLenient} />
       {uploads.value.length > 0 && (

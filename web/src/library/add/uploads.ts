@@ -1,5 +1,7 @@
 import { signal } from "@preact/signals";
 import { api, got, Refusal, type Schema } from "../../api/client";
+import { limits } from "../../api/limits";
+import { size } from "../../words";
 import { NoSkill, type Package } from "./pack";
 import { send } from "./send";
 import { w } from "./words";
@@ -22,7 +24,6 @@ export interface Upload {
 /** What was uploaded since the page was opened, the newest last. It goes on while one looks at other pages. */
 export const uploads = signal<Upload[]>([]);
 
-const most = 10 << 20;
 let last = 0;
 let running = false;
 
@@ -72,7 +73,8 @@ export async function asVersion(u: Upload, skill: string) {
 async function transfer<T>(u: Upload, path: string): Promise<T> {
   put(u.id, { at: "packing" });
   const zip = await u.pack.zip();
-  if (zip.size > most) throw new Error(w().tooBig(u.pack.name));
+  const most = (await limits()).package;
+  if (zip.size > most) throw new Error(w().tooBig(u.pack.name, size(most)));
   return send<T>(path, zip, (share) => put(u.id, share < 1 ? { at: "sending", share } : { at: "checking" }));
 }
 
