@@ -6,7 +6,7 @@ import type { PartProps } from "./parts";
 import { w } from "./words";
 
 /** The address of the MCP endpoint of a Ghost. */
-export function endpoint(namespace: string, name: string): string {
+function endpoint(namespace: string, name: string): string {
   const of = namespace === "default" ? [name] : [namespace, name];
   return `${location.origin}/mcp/p/${of.map(encodeURIComponent).join("/")}`;
 }

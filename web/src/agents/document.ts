@@ -89,7 +89,7 @@ const beginnings: Record<Kind, object> = {
 export const newDoc = (kind: Kind, namespace = "default"): Doc => ({ apiVersion: "loadout/v1", kind, metadata: { name: "", namespace }, spec: beginnings[kind] });
 
 /** An object without what is empty, so that what was filled and emptied again is no change. */
-export function without<T extends object>(spec: T): T {
+function without<T extends object>(spec: T): T {
   return Object.fromEntries(Object.entries(spec).filter(([, v]) => v !== undefined && v !== "")) as T;
 }
 

@@ -1,5 +1,5 @@
 /** A document as text, and what is on each of its lines: what the hub says of a line is shown at its field. */
-export interface Printed {
+interface Printed {
   text: string;
   /** Of each line the path of the value that begins there, as spec.skills[0]. */
   paths: string[];

@@ -1,7 +1,7 @@
 import { api, useAsked } from "../api/client";
 import { owners } from "../servers/owners";
 
-export interface SecretName {
+interface SecretName {
   owner: string;
   name: string;
 }

@@ -9,7 +9,7 @@ import { home, SkillSearch, usable } from "./skillsearch";
 import { w } from "./words";
 
 /** What a name stands for; nothing is a name that only what comes with Loadout has, and null one that nothing has. */
-export interface Meant {
+interface Meant {
   skill?: Pick<Schema["Skill"], "id" | "namespace" | "code" | "runnable" | "number">;
   version?: { number: number; version?: string; digest: string };
 }

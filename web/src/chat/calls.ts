@@ -2,7 +2,7 @@ import type { Call } from "./transcript";
 import { w } from "./words";
 
 /** What a call is, to be read at a glance. */
-export interface Told {
+interface Told {
   /** What it does, in words. */
   does: string;
   /** To what, as it is written in the arguments. */

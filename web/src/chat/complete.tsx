@@ -6,7 +6,7 @@ import { w } from "./words";
 /** What is written after a / at the very beginning; undefined where there is none, or more than a word. */
 export const slashWord = (text: string): string | undefined => /^\/(\S*)$/.exec(text)?.[1];
 
-export interface Completing {
+interface Completing {
   open: boolean;
   /** In the order in which they are shown. */
   found: Named[];

@@ -34,7 +34,7 @@ export function useSkills(): Skill[] | undefined {
 export const named = (s: Skill): Named => ({ name: s.name, title: s.displayName || s.name, description: s.description, namespace: s.namespace });
 
 /** Those whose name begins with what is written first, then those that have it anywhere. */
-export function matching(all: Named[], word: string): Named[] {
+function matching(all: Named[], word: string): Named[] {
   const want = word.toLowerCase();
   const rank = (n: Named) => {
     const name = n.name.toLowerCase();

@@ -6,7 +6,7 @@ type Ask = Schema["AskAsk"];
 type Usage = Schema["SessionUsage"];
 
 /** How far a turn is. `wait` is over, and wants something of the person. */
-export type State = "waiting" | "running" | "done" | "wait" | "cancelled" | "failed";
+type State = "waiting" | "running" | "done" | "wait" | "cancelled" | "failed";
 
 /** What a person wanted, and all that came of it. */
 export interface Turn {
@@ -87,7 +87,7 @@ export interface Line {
   text: string;
 }
 
-export interface Question {
+interface Question {
   type: "ask";
   key: number;
   ask: Ask;

@@ -1,5 +1,5 @@
 /** What keeps a draft from being found first. */
-export interface Advice {
+interface Advice {
   /** Words of the request that the draft says nowhere. */
   missing: string[];
   /** Those of them that the skill before it says. */
@@ -12,7 +12,7 @@ const dull = new Set(
 );
 
 /** The words of a text that carry what it is about. */
-export function wordsOf(text: string): string[] {
+function wordsOf(text: string): string[] {
   const lower = text.toLowerCase();
   const found = "Segmenter" in Intl
     ? [...new Intl.Segmenter(undefined, { granularity: "word" }).segment(lower)].filter((s) => s.isWordLike).map((s) => s.segment)

@@ -18,7 +18,7 @@ export interface Said<T> {
  * Asks a moment after the last change, and breaks off what was asked before. While the hub
  * is away it keeps what was said last, and asks again when it is back.
  */
-export function useSaid<T>(work: Work, wait: number, ask: ((stop: AbortSignal) => Promise<T>) | undefined, deps: unknown[]): Said<T> {
+function useSaid<T>(work: Work, wait: number, ask: ((stop: AbortSignal) => Promise<T>) | undefined, deps: unknown[]): Said<T> {
   const [said, put] = useState<Said<T>>({ busy: true });
   const first = useRef(true);
   useEffect(() => {

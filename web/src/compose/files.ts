@@ -38,7 +38,7 @@ export function sizeOf(file: DraftFile): number {
 }
 
 /** What is wrong with a path for a new file. */
-export type PathFault = "empty" | "shape" | "taken" | "through";
+type PathFault = "empty" | "shape" | "taken" | "through";
 
 /** Finds out whether a file may have a path beside the others; the hub says more of names that some systems refuse. */
 export function faultOf(path: string, files: DraftFile[]): PathFault | undefined {

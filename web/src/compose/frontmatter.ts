@@ -5,7 +5,7 @@ import { fields, splitList, splitTools, type FieldID, type FieldSpec, type Value
 export type Yaml = typeof import("yaml");
 
 /** Where the YAML of a SKILL.md lies: from its first byte to the line that closes it. */
-export interface Span {
+interface Span {
   start: number;
   end: number;
 }

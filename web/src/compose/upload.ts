@@ -4,7 +4,7 @@ import type { DraftFile } from "./files";
 import { asDraft, type Work } from "./work";
 
 /** The package of a draft, as the hub makes it; what keeps it from being one is refused here. */
-export async function pack(work: Pick<Work, "of">, files: DraftFile[]): Promise<{ zip: Blob; file: string }> {
+async function pack(work: Pick<Work, "of">, files: DraftFile[]): Promise<{ zip: Blob; file: string }> {
   const answer = api.POST("/api/v1/drafts/package", { body: asDraft(work, files), parseAs: "blob" });
   const zip = (await got(answer)) as unknown as Blob;
   return { zip, file: fileName((await answer).response.headers.get("Content-Disposition") ?? "") };
@@ -18,7 +18,7 @@ function fileName(disposition: string): string {
 }
 
 /** What a saved skill is found by. */
-export interface Saved {
+interface Saved {
   skill: string;
   name: string;
   number: number;

@@ -1,10 +1,10 @@
 import type { Changed } from "./changes";
 
 /** How much a version changes. */
-export type Step = "patch" | "minor" | "major";
+type Step = "patch" | "minor" | "major";
 
 /** The next version after one that is made of numbers; undefined of any other. */
-export function next(version: string, step: Step): string | undefined {
+function next(version: string, step: Step): string | undefined {
   const parts = /^(v?)(\d+)(?:\.(\d+))?(?:\.(\d+))?$/.exec(version.trim());
   if (!parts) return undefined;
   const [, v, major, minor, patch] = parts;
@@ -15,7 +15,7 @@ export function next(version: string, step: Step): string | undefined {
 }
 
 /** What a change is in numbers: other or more files than SKILL.md are more than words. */
-export const stepOf = (changed: Changed[]): Step => (changed.some((c) => c.how === "removed") ? "major" : changed.some((c) => c.how === "added") ? "minor" : "patch");
+const stepOf = (changed: Changed[]): Step => (changed.some((c) => c.how === "removed") ? "major" : changed.some((c) => c.how === "added") ? "minor" : "patch");
 
 /** The versions that could come next, the fitting one first. */
 export function suggestions(version: string, changed: Changed[]): string[] {

@@ -40,7 +40,7 @@ export interface Work extends Start {
 const byPath = (a: DraftFile, b: DraftFile) => (a.path < b.path ? -1 : 1);
 
 /** Whether two sets of files are the same. */
-export function same(a: DraftFile[], b: DraftFile[]): boolean {
+function same(a: DraftFile[], b: DraftFile[]): boolean {
   if (a.length !== b.length) return false;
   const others = new Map(b.map((f) => [f.path, f]));
   return a.every((f) => {

@@ -2,7 +2,7 @@ import hljs from "highlight.js/lib/core";
 import { grammar } from "./languages";
 
 /** What a piece of code is, as far as it has a colour of its own. */
-export type Kind = "" | "keyword" | "string" | "number" | "comment" | "name" | "plus" | "minus" | "strong";
+type Kind = "" | "keyword" | "string" | "number" | "comment" | "name" | "plus" | "minus" | "strong";
 export type Piece = [kind: Kind, text: string];
 
 const kinds: Record<string, Kind> = {

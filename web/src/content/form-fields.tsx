@@ -30,7 +30,7 @@ interface OneProps {
   onValue: (value: unknown) => void;
 }
 
-export const labelOf = (p: Property) => (p.required || p.kind === "object" ? p.title : `${p.title} (${wf().optional})`);
+const labelOf = (p: Property) => (p.required || p.kind === "object" ? p.title : `${p.title} (${wf().optional})`);
 
 function One({ p, value, wrong, onValue }: OneProps) {
   const common = { label: labelOf(p), hint: hintOf(p), error: wrong[p.path], onValue };

@@ -4,7 +4,7 @@
  */
 export { Markdown } from "./markdown";
 export { Code, type Mark } from "./code";
-export { Mermaid, renderMermaid, type Drawn } from "./mermaid";
+export { Mermaid } from "./mermaid";
 export { Diff } from "./diff";
 export { Editor, type Completion } from "./editor";
-export { SchemaForm, defaults, problems, type FormSchema } from "./form";
+export { SchemaForm, type FormSchema } from "./form";

@@ -1,5 +1,5 @@
 /** Where a link of a hostile text leads, after it was looked at. */
-export type Way =
+type Way =
   | { to: "out"; href: string }
   /** A file beside the text: its path from the root of what it is in, without "..". */
   | { to: "file"; path: string }

@@ -10,7 +10,7 @@ import { type EditorLanguage, languageOf } from "./editor-languages";
 import { look } from "./editor-look";
 import { panelWords, we } from "./editor-words";
 
-export interface MirrorOptions {
+interface MirrorOptions {
   value: string;
   label: string;
   /** The id of what describes it. */

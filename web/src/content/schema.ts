@@ -7,7 +7,7 @@ export type FormSchema = Record<string, unknown>;
 export type Choice = [value: string | number, title: string];
 
 /** How a property is asked for. What is none of these is edited as JSON. */
-export type Kind = "text" | "number" | "integer" | "boolean" | "choice" | "choices" | "list" | "object" | "json";
+type Kind = "text" | "number" | "integer" | "boolean" | "choice" | "choices" | "list" | "object" | "json";
 
 export interface Property {
   name: string;

@@ -1,5 +1,5 @@
 /** A program that takes an MCP server by its address: what to write into which file. The forms are those of `loadout connect`. */
-export interface Client {
+interface Client {
   id: string;
   name: string;
   /** The file that the entry belongs to; without, it goes elsewhere. */
@@ -9,7 +9,7 @@ export interface Client {
 }
 
 /** What is to be connected. */
-export interface Server {
+interface Server {
   url: string;
   /** Whether the hub asks for a token. */
   token: boolean;

@@ -16,7 +16,7 @@ const mostPages = 20;
 type Page<T> = { items: T[]; next?: string };
 
 /** All pages of a list, up to a bound. */
-export async function allPages<T>(ask: (after?: string) => Promise<Page<T>>): Promise<{ items: T[]; more: boolean }> {
+async function allPages<T>(ask: (after?: string) => Promise<Page<T>>): Promise<{ items: T[]; more: boolean }> {
   const items: T[] = [];
   let after: string | undefined;
   for (let n = 0; n < mostPages; n++) {

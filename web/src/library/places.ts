@@ -11,7 +11,7 @@ const people = signal<Schema["User"][]>();
 const most = 500;
 
 /** The groups of whoever is signed in, once they are known. */
-export function useGroups(): Schema["Group"][] {
+function useGroups(): Schema["Group"][] {
   useEffect(() => {
     if (groups.value) return;
     groups.value = [];

@@ -15,7 +15,7 @@ export const stated = (skill: string, version: number, signal: AbortSignal) =>
   got(api.GET("/api/v1/skills/{skill}/versions/{version}/diff", { signal, params: { path: { skill, version: String(version) }, query: { from: "none", brief: true } } }));
 
 /** What a file has in it. */
-export type Content = { text: string } | { picture: string } | { other: string };
+type Content = { text: string } | { picture: string } | { other: string };
 
 const pictures = /\.(png|jpe?g|gif|webp)$/i;
 const mostText = 2_000_000;

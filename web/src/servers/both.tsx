@@ -25,7 +25,7 @@ export function FormOrJSON({ name, config, onChange, secrets, error }: BothProps
 }
 
 /** An object as JSON: what can be read counts at once, what cannot is said and does not count. */
-export function AsJSON({ label, value, onChange, error }: { label: string; value: Config; onChange: (value: Config) => void; error?: string }) {
+function AsJSON({ label, value, onChange, error }: { label: string; value: Config; onChange: (value: Config) => void; error?: string }) {
   const t = w();
   const printed = JSON.stringify(value, null, 2);
   const [text, setText] = useState(printed);

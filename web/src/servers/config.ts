@@ -112,7 +112,7 @@ export function target(config: Config): string {
 }
 
 /** A value that comes from elsewhere, and what gets it. */
-export interface Use {
+interface Use {
   kind: "secret" | "user";
   name: string;
   where: string;

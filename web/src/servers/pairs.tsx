@@ -58,7 +58,7 @@ export function Pairs({ label, hint, names, value, onChange, secrets, error }: P
 }
 
 /** Puts a reference to a secret in place of a value, so that the value is in no document. */
-export function SecretMenu({ secrets, onPick }: { secrets: string[]; onPick: (name: string) => void }) {
+function SecretMenu({ secrets, onPick }: { secrets: string[]; onPick: (name: string) => void }) {
   return (
     <Menu small icon="key" label={w().useSecret}>
       {secrets.map((s) => <MenuItem key={s} onClick={() => onPick(s)}>{s}</MenuItem>)}

@@ -6,7 +6,7 @@ export type Server = Schema["Server"];
 type Look = "good" | "warn" | "bad" | "accent" | "";
 
 /** How it is with a server in a word, and in a sentence. */
-export interface Standing {
+interface Standing {
   look: Look;
   word: string;
   says: string;

@@ -83,7 +83,7 @@ function Arguments({ rows }: { rows: Argument[] }) {
 }
 
 /** The arguments that a JSON Schema of an object has, as far as it says them plainly. */
-export function argumentsOf(schema: unknown): Argument[] {
+function argumentsOf(schema: unknown): Argument[] {
   const s = schema as { properties?: Record<string, Record<string, unknown>>; required?: unknown } | undefined;
   if (!s || typeof s !== "object" || !s.properties || typeof s.properties !== "object") return [];
   const required = Array.isArray(s.required) ? s.required : [];

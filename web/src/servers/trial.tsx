@@ -5,13 +5,13 @@ import { ToolList } from "./tools";
 import { w } from "./words";
 
 /** What came of trying a server: its tools, or why there are none. */
-export type Tried = Schema["ServerTried"];
+type Tried = Schema["ServerTried"];
 
 /** Connects to a server, for 15 seconds at most. */
-export const tryServer = (what: Schema["ServerTrial"]) => got(api.POST("/api/v1/servers/test", { body: what }));
+const tryServer = (what: Schema["ServerTrial"]) => got(api.POST("/api/v1/servers/test", { body: what }));
 
 /** What is known of the last try. */
-export interface Trial {
+interface Trial {
   tried?: Tried;
   busy: boolean;
   error?: unknown;

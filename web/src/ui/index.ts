@@ -1,6 +1,6 @@
 /** The parts that all pages are made of. */
 export { ActionButton, Button, Copy } from "./button";
-export { Confirm, Dialog, useConfirm } from "./dialog";
+export { Dialog, useConfirm } from "./dialog";
 export { AreaField, Check, Field, SelectField, TextField } from "./field";
 export { Icon, type IconName } from "./icon";
 export { Menu, MenuItem } from "./menu";

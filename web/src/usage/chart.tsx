@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
-export interface Point {
+interface Point {
   /** What it is called below the chart and in the table. */
   name: string;
   value: number;
@@ -30,7 +30,7 @@ function useWidth() {
 }
 
 /** A round number that no value is above, whose half is one too. */
-export function roof(most: number): number {
+function roof(most: number): number {
   if (most <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(most));
   return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((n) => n * power).find((n) => n >= most) ?? most;

@@ -7,7 +7,7 @@ import { send } from "./send";
 import { w } from "./words";
 
 /** How far a package is. */
-export type State =
+type State =
   | { at: "waits" | "packing" | "checking" }
   | { at: "sending"; share: number }
   | { at: "done"; skill: string; code: boolean; version?: number }
