@@ -5,6 +5,8 @@ import { defineConfig } from "vite";
 // scripts, so nothing is inlined.
 export default defineConfig({
   plugins: [preact({ prefreshEnabled: false, devToolsEnabled: false })],
+  // A browser knows by itself what entities of HTML mean: see there.
+  resolve: { alias: [{ find: /^entities$/, replacement: new URL("./src/content/entities.ts", import.meta.url).pathname }] },
   build: {
     target: "es2022",
     assetsInlineLimit: 0,

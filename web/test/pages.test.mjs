@@ -63,7 +63,7 @@ test("no page breaks the content security policy", async () => {
 // needed, and without what the API answers. What was said is shown as text until the parser of
 // Markdown is there.
 test("the first load is small", async () => {
-  for (const [path, most] of [["/", 80_000], ["/library", 80_000], [places.conversation, 130_000]]) {
+  for (const [path, most] of [["/", 80_000], ["/library", 80_000], [places.conversation, 105_000]]) {
     const page = await open(browser, hub);
     let bytes = 0;
     page.on("response", (r) => {

@@ -68,7 +68,7 @@ export function Code({ text, language, path, numbers, marks = [], height, head, 
 
 /** The lines of a text in pieces: plain, and coloured as soon as that can be. */
 function useLines(text: string, language: string | undefined): Piece[][] {
-  const colours = useColours();
+  const colours = useColours(!!language);
   const [learnt, setLearnt] = useState("");
   const can = !!colours && !!language && (learnt === language || colours.ready(language));
   useEffect(() => {

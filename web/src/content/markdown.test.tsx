@@ -1,5 +1,6 @@
 import { type ComponentChildren, render } from "preact";
 import { holds, same, test, until } from "../../test/units/check";
+import { decodeHTMLStrict } from "./entities";
 import { ours, way } from "./links";
 import { Markdown } from "./markdown";
 import { mend } from "./mend";
@@ -119,4 +120,10 @@ test("markdown: 100 kB are parsed and drawn soon", () => {
     console.log(`100 kB: drawn in ${Math.round(took)} ms, each token after it parsed in ${each.toFixed(2)} ms`);
     holds(took < 3000 && each < 10, `drawn in ${took} ms, a token more in ${each} ms`);
   });
+});
+
+test("markdown: entities mean what HTML says, and what is none stays as it is", () => {
+  const said = { "&copy;": "©", "&Eacute;": "É", "&nbsp;": "\u00a0", "&Tab;": "\t", "&NewLine;": "\n", "&semi;": ";", "&lt;": "<", "&NotEqualTilde;": "≂̸" };
+  for (const [entity, means] of Object.entries(said)) same(decodeHTMLStrict(entity), means, entity);
+  for (const none of ["&copyx;", "&notit;", "&nosuch;", "&amp", "&lt;/title&gt;", "&;"]) same(decodeHTMLStrict(none), none, none);
 });

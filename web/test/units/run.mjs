@@ -66,11 +66,10 @@ async function run(server, browser) {
   return failed;
 }
 
-const preact = (await import("@preact/preset-vite")).default;
 let code = 1;
 let server, browser;
 try {
-  await build({ root, configFile: false, logLevel: "error", plugins: [preact({ prefreshEnabled: false, devToolsEnabled: false })], build: { outDir: out, emptyOutDir: true, target: "es2022", minify: false, assetsInlineLimit: 0, modulePreload: { polyfill: false }, chunkSizeWarningLimit: 5000 } });
+  await build({ root, configFile: join(root, "../../vite.config.ts"), logLevel: "error", build: { outDir: out, emptyOutDir: true, minify: false, chunkSizeWarningLimit: 5000 } });
   server = await serve();
   browser = await launch();
   code = (await run(server, browser)) ? 1 : 0;
