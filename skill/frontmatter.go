@@ -37,7 +37,7 @@ func cut(src []byte, whole bool, ds *Diagnostics) (lay layout) {
 	rest := src
 	lay.line = 1
 	if enc := foreignEncoding(src); enc != "" {
-		ds.add(Diagnostic{Error, "encoding-" + enc, 1, 1, msgNoFrontmatter + ": the file is " + enc + ", not UTF-8",
+		ds.add(Diagnostic{Error, "encoding-utf-16", 1, 1, msgNoFrontmatter + ": the file is " + enc + ", not UTF-8",
 			"save the file as UTF-8 without a byte order mark", 4})
 		return lay
 	}

@@ -1,5 +1,6 @@
-import { useAsked } from "../api/client";
+import { useAsked, type Schema } from "../api/client";
 import { ways } from "../api/me";
+import { toldProblem } from "../told";
 import { Button, Shown, Tag } from "../ui";
 import { Part } from "../settings/sections";
 import { w } from "./words";
@@ -15,8 +16,9 @@ async function look(signal: AbortSignal): Promise<Health> {
   const response = await fetch("/readyz", { signal });
   const text = await response.text();
   if (!response.ok) {
-    const problem = JSON.parse(text) as { detail?: string; next?: string };
-    return { ready: false, text: [problem.detail, problem.next].filter(Boolean).join(". "), parts: [] };
+    const problem = JSON.parse(text) as Schema["Problem"];
+    const { detail, next } = toldProblem(problem);
+    return { ready: false, text: [detail, next].filter(Boolean).join(". "), parts: [] };
   }
   const parts = [...text.matchAll(/^(\w+): (.*)$/gm)].map((m): [string, string] => [m[1]!, m[2]!]);
   return { ready: true, text: "", parts };

@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
 import createClient from "openapi-fetch";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { toldProblem } from "../told";
 import type { components, paths } from "./schema";
 
 /** The schemas of the API by name: `Schema["Skill"]`. */
@@ -35,7 +36,9 @@ async function isBusy(response: Response): Promise<boolean> {
 /** An answer that is no success, as the hub says it. */
 export class Refusal extends Error {
   constructor(readonly problem: Schema["Problem"]) {
-    super(problem.detail || problem.title);
+    super();
+    // In the language that the page speaks when it is read.
+    Object.defineProperty(this, "message", { get: () => toldProblem(problem).detail || problem.title });
   }
 }
 

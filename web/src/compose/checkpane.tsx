@@ -1,5 +1,6 @@
 import { Fragment, type ComponentChildren } from "preact";
 import type { Schema } from "../api/client";
+import { toldDiagnostic } from "../told";
 import { Button, Problem, Tag, Waiting } from "../ui";
 import { count } from "../words";
 import { isAway, type Said } from "./check";
@@ -52,7 +53,7 @@ function Diagnostics({ work, view, said, checked }: Props & { checked: Schema["C
   if (!checked.diagnostics.length) return <p class="muted">{w().noProblems}</p>;
   return (
     <ul class="compose-remarks">
-      {checked.diagnostics.map((d, i) => {
+      {checked.diagnostics.map(toldDiagnostic).map((d, i) => {
         const file = work.files.find((f) => f.path === d.file);
         const current = file && said.of?.includes(file);
         return (

@@ -3,6 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import { api, got, useAsked, type Schema } from "../api/client";
 import { hasRole, isAdmin, me } from "../api/me";
 import { Diff } from "../content";
+import { toldDiagnostic } from "../told";
 import { Button, Dialog, done, Problem, SelectField, Tag, TextField } from "../ui";
 import type { Said } from "./check";
 import { setField } from "./change";
@@ -77,7 +78,7 @@ function Refused({ checked: c, work }: { checked: Schema["Checked"]; work: Work 
     <div class="note bad" role="status">
       <strong>{w().cannotSave}</strong>
       {!c.maySave && <span>{work.of ? w().mayNot : w().mayNotHere}</span>}
-      {errors.length > 0 && <ul>{errors.map((d, i) => <li key={i}><code>{d.file}{d.line > 0 && `:${d.line}:${d.column}`}</code> {d.message}{d.fix && <span class="muted"> — {d.fix}</span>}</li>)}</ul>}
+      {errors.length > 0 && <ul>{errors.map(toldDiagnostic).map((d, i) => <li key={i}><code>{d.file}{d.line > 0 && `:${d.line}:${d.column}`}</code> {d.message}{d.fix && <span class="muted"> — {d.fix}</span>}</li>)}</ul>}
     </div>
   );
 }

@@ -2,6 +2,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Schema } from "../api/client";
 import { Editor } from "../content";
 import { done, Empty } from "../ui";
+import { retold, toldDiagnostic } from "../told";
 import { size } from "../words";
 import type { Said } from "./check";
 import { completions } from "./completions";
@@ -31,8 +32,8 @@ function Text({ work, view, file, said }: { work: Work; view: View; file: TextFi
   const current = said.of?.find((f) => f.path === file.path)?.text === file.text;
   const marks = useMemo(() => {
     if (!current || !said.data) return [];
-    return said.data.diagnostics.filter((d) => d.file === file.path).map((d) => ({ ...d, apply: d.edit && (() => mend(work, file, d.edit!)) }));
-  }, [current, said.data, file]);
+    return said.data.diagnostics.filter((d) => d.file === file.path).map(toldDiagnostic).map((d) => ({ ...d, apply: d.edit && (() => mend(work, file, d.edit!)) }));
+  }, [current, said.data, file, retold.value]);
   return (
     <Editor
       label={w().textOf(file.path)}

@@ -1,5 +1,6 @@
 import type { Schema } from "../api/client";
 import { Markdown } from "../content";
+import { toldDiagnostic } from "../told";
 import { Problem, Shown, Waiting, When } from "../ui";
 import { count, size } from "../words";
 import { fileOf, pageOf, useAddress } from "./address";
@@ -92,7 +93,7 @@ function Diagnostics({ version }: { version: Schema["SkillVersion"] }) {
   return (
     <div class="note warn">
       <strong>{d().unusual}</strong>
-      <ul class="small">{version.diagnostics.map((g, i) => <li key={i}>{g.line > 0 && <code>{g.line}: </code>}{g.message}{g.fix && <span class="muted"> {g.fix}</span>}</li>)}</ul>
+      <ul class="small">{version.diagnostics.map(toldDiagnostic).map((g, i) => <li key={i}>{g.line > 0 && <code>{g.line}: </code>}{g.message}{g.fix && <span class="muted"> {g.fix}</span>}</li>)}</ul>
     </div>
   );
 }

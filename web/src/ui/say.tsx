@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { Refusal, type Asked, type Pages } from "../api/client";
+import { toldDiagnostic, toldProblem } from "../told";
 import { ago, moment } from "../words";
 import { ActionButton, Button } from "./button";
 import { w } from "./words";
@@ -22,13 +23,13 @@ export function Empty({ title, children, actions }: { title: string; children?: 
 
 /** An error in full: what happened, every reason, and what to do. */
 export function Problem({ error, again }: { error: unknown; again?: () => void }) {
-  const problem = error instanceof Refusal ? error.problem : undefined;
+  const problem = error instanceof Refusal ? toldProblem(error.problem) : undefined;
   return (
     <div class="note bad" role="alert">
       <strong>{problem?.detail || (error as Error)?.message || w().failed}</strong>
       {!!problem?.errors?.length && <ul>{problem.errors.map((f, i) => <li key={i}>{f.where && <code>{f.where}</code>} {f.message}</li>)}</ul>}
       {!!problem?.diagnostics?.length && (
-        <ul>{problem.diagnostics.map((d, i) => <li key={i}>{d.line > 0 && <code>SKILL.md:{d.line}:{d.column} </code>}{d.message}{d.fix && <span class="muted"> — {d.fix}</span>}</li>)}</ul>
+        <ul>{problem.diagnostics.map(toldDiagnostic).map((d, i) => <li key={i}>{d.line > 0 && <code>SKILL.md:{d.line}:{d.column} </code>}{d.message}{d.fix && <span class="muted"> — {d.fix}</span>}</li>)}</ul>
       )}
       {problem?.next && <div class="muted">{w().next}{problem.next}</div>}
       {problem && problem.status >= 500 && problem.request && <div class="small muted">{w().request}<code>{problem.request}</code></div>}

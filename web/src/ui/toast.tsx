@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import { Refusal } from "../api/client";
+import { toldProblem } from "../told";
 import { Button } from "./button";
 import { w } from "./words";
 
@@ -27,7 +28,7 @@ export const done = (text: string) => show(text, false);
 /** Say that something failed, with what can be done about it. What was broken off is no failure. */
 export function failed(error: unknown) {
   if ((error as Error)?.name === "AbortError") return;
-  show((error as Error)?.message || w().failed, true, error instanceof Refusal ? error.problem.next : undefined);
+  show((error as Error)?.message || w().failed, true, error instanceof Refusal ? toldProblem(error.problem).next : undefined);
 }
 
 /** Where these are shown; the shell has one. */
