@@ -26,6 +26,6 @@ test("told: what has no Chinese text stays English", () => {
 });
 
 test("told: a refusal keeps what it is about", () => {
-  same(problem({ code: "too_often", detail: "too often; try again in 30s", next: "wait for 30 s" }), { code: "too_often", detail: "操作太频繁，请在 30s 后再试", next: "请等待 30 秒" });
+  same(problem({ code: "too_often", detail: "too often; try again in 30s", next: "wait for 30 s" }), { code: "too_often", detail: "操作太频繁，请在 30s 后再试", next: "等待 30 秒" });
   same(problem({ code: "wrong_password", detail: "the name or the password is wrong", next: "try again" }).detail, "用户名或密码错误");
 });
