@@ -59,6 +59,20 @@ test("no page breaks the content security policy", async () => {
   await page.context().close();
 });
 
+test("a skill's page tells of a version that waits, and what it needs", async () => {
+  const page = await open(browser, hub);
+  await page.goto(places.skill);
+  const note = page.locator(".note", { hasText: "Version 2 is newer, and waits for a review" });
+  await note.getByRole("link", { name: "See what changes" }).click();
+  await page.getByText("files differ").or(page.getByText("It asks for")).first().waitFor();
+  await page.getByRole("tab", { name: "Needs" }).click();
+  await page.getByRole("heading", { name: "What it asks for" }).waitFor();
+  await note.getByRole("link", { name: "Review its code" }).click();
+  await page.getByRole("heading", { name: "Review tides, version 2" }).waitFor();
+  page.calm();
+  await page.context().close();
+});
+
 // As it goes over the line, packed; without the editor and Mermaid, which come when they are
 // needed, and without what the API answers. What was said is shown as text until the parser of
 // Markdown is there.

@@ -18,6 +18,9 @@ export async function meet() {
   signedOut.value = response.status === 401;
 }
 
+/** Whether there is anything that who is signed in may review. */
+export const reviews = computed(() => isAdmin.value || !!me.value?.can.review.length);
+
 const ranks = ["reporter", "developer", "maintainer", "owner"] as const;
 
 /** Whether who is signed in has at least that role in a group (by its id), or is an administrator. */

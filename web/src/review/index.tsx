@@ -1,5 +1,7 @@
 import { Route, Router } from "preact-iso";
+import { reviews } from "../api/me";
 import { Page } from "../shell/page";
+import { Empty } from "../ui";
 import { Queue } from "./queue";
 import { Version } from "./version";
 import { w } from "./words";
@@ -17,5 +19,5 @@ export default function Review() {
 }
 
 function Waits() {
-  return <Page title={w().title} lead={w().lead}><Queue /></Page>;
+  return <Page title={w().title} lead={w().lead}>{reviews.value ? <Queue /> : <Empty title={w().notYou}>{w().notYouText}</Empty>}</Page>;
 }

@@ -3,6 +3,7 @@ import { plural, words } from "../words";
 export const w = words(
   {
     title: "Review", lead: "Code of a skill runs once somebody approved it, byte for byte. What waits for you is here, the oldest first.", waiting: "Getting what waits for a review",
+    notYou: "You review nothing here", notYouText: "Maintainers of a group review what is uploaded to it, administrators everything.",
     none: "Nothing waits for a review", noneText: "When somebody uploads a version with code to a place where you review, it is here with its files, what changed and what a scan found.", library: "To the library",
     noCode: "No code waits for you.", withoutCode: (n: number) => `${plural(n, "version")} without code, used as ${n === 1 ? "it is" : "they are"}`,
     skill: "Skill", version: "Version", by: "Uploaded", findings: "Findings", scripts: "Scripts", open: "Look at it", where: "Where",
@@ -16,6 +17,7 @@ export const w = words(
   },
   {
     title: "审核", lead: "技能中的代码只有在逐字节审核通过后才能运行。等待您审核的版本按时间先后列在这里。", waiting: "正在获取待审核的版本",
+    notYou: "您没有需要审核的内容", notYouText: "群组的维护者审核上传到群组的内容，管理员审核全部内容。",
     none: "没有待审核的版本", noneText: "当有人向您负责审核的地方上传含有代码的版本时，它会连同文件、变更和扫描结果出现在这里。", library: "前往技能库",
     noCode: "没有等待审核的代码。", withoutCode: (n: number) => `${n} 个没有代码的版本，可直接使用`,
     skill: "技能", version: "版本", by: "上传于", findings: "扫描结果", scripts: "脚本", open: "查看", where: "位置",

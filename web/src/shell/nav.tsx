@@ -1,6 +1,6 @@
 import { useLocation } from "preact-iso";
 import { useEffect, useState } from "preact/hooks";
-import { isAdmin, me, signOut, ways } from "../api/me";
+import { isAdmin, me, reviews, signOut, ways } from "../api/me";
 import { waiting } from "../asks/waiting";
 import { Button, failed, Icon, type IconName, Menu, MenuItem } from "../ui";
 import { language, speak } from "../words";
@@ -35,7 +35,7 @@ export function Nav() {
   ];
   const team: Item[] = [
     { href: "/asks", icon: "asks", text: t.asks, count: waiting.value },
-    { href: "/review", icon: "review", text: t.review },
+    ...(reviews.value ? [{ href: "/review", icon: "review" as const, text: t.review }] : []),
     { href: "/usage", icon: "usage", text: t.usage },
     { href: "/audit", icon: "audit", text: t.audit },
     { href: "/settings", icon: "settings", text: t.settings },
