@@ -73,7 +73,7 @@ func (a *app) signIns() *oauth.Store {
 	if d == "" {
 		return nil
 	}
-	return oauth.NewStore(filepath.Join(d, "oauth"), policy.Local().ID)
+	return oauth.NewStore(oauth.Files(filepath.Join(d, "oauth")), policy.Local().ID)
 }
 
 // loginCommand is what a person types to sign in to a server.
@@ -214,7 +214,7 @@ func (a *app) showLogin(out loginOutput) error {
 
 // login is the sign-in to one address of a server.
 func (a *app) login(s *upstream.Config, at string, quietly bool) *oauth.Login {
-	l := &oauth.Login{Server: at, Headers: s.Headers, Say: func(text string) { fmt.Fprintln(a.stderr, text) }}
+	l := &oauth.Login{Target: oauth.Target{Server: at, Headers: s.Headers}, Say: func(text string) { fmt.Fprintln(a.stderr, text) }}
 	if c := s.OAuth; c != nil {
 		l.ID, l.Secret, l.Scopes, l.Redirect, l.Issuer = c.ID, c.Secret, c.Scopes, c.Redirect, c.Issuer
 	}

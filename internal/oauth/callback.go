@@ -12,8 +12,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/auth"
 )
 
 // A callback waits for the browser to come back.
@@ -65,7 +63,7 @@ func (f *flow) take(q url.Values) bool {
 
 // wait returns the answer that comes with state, at the address or among the
 // lines of paste.
-func (c *callback) wait(ctx context.Context, state string, paste io.Reader, say func(string)) (*auth.AuthorizationResult, error) {
+func (c *callback) wait(ctx context.Context, state string, paste io.Reader, say func(string)) (url.Values, error) {
 	f := &flow{state: state, got: make(chan url.Values, 1)}
 	s := &http.Server{Handler: c.page(f), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, MaxHeaderBytes: 64 << 10}
 	served := make(chan struct{})
@@ -85,10 +83,7 @@ func (c *callback) wait(ctx context.Context, state string, paste io.Reader, say 
 	}
 	select {
 	case q := <-f.got:
-		if code := q.Get("error"); code != "" {
-			return nil, &DeniedError{shown(code), shown(q.Get("error_description"))}
-		}
-		return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, nil
+		return q, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -24,25 +25,26 @@ const (
 
 // A transport carries what signing in to one server takes. A server says itself
 // where its authorization server is: requests go over https, except to this
-// machine, and where the server is public, to public addresses only.
+// machine, and where the server is public, to public addresses only. With bounds they
+// go to no others in any case.
 type transport struct {
 	server *url.URL
+	bounds *bounds // nil has none
 	direct *http.Transport
 	proxy  *http.Transport
 
 	mu      sync.Mutex
-	met     bool         // whether the server was connected to
-	private bool         // whether it is at an address that is not public
-	bound   *whereabouts // that forms go to; nil is not found out yet
+	met     bool // whether the server was connected to
+	private bool // whether it is at an address that is not public
 }
 
 // newClient returns a client with a transport for signing in to a server.
-func newClient(server string) (*http.Client, *transport, error) {
+func newClient(server string, b *bounds) (*http.Client, *transport, error) {
 	u, err := url.Parse(canonical(server))
 	if err != nil || u.Host == "" {
 		return nil, nil, errors.New("its url cannot be read; correct it")
 	}
-	t := &transport{server: u}
+	t := &transport{server: u, bounds: b}
 	t.proxy = plainTransport()
 	t.direct = plainTransport()
 	t.direct.Proxy, t.direct.DialContext = nil, t.dial
@@ -88,11 +90,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !secure(req.URL) {
 		return nil, fmt.Errorf("%s is not https: what is sent there could be read on the way", req.URL.Host)
 	}
-	if err := t.expected(req); err != nil {
-		return nil, err
-	}
 	through := t.direct
-	if p, err := http.ProxyFromEnvironment(req); err != nil || p != nil {
+	if p, err := http.ProxyFromEnvironment(req); t.bounds == nil && (err != nil || p != nil) {
 		through = t.proxy // which connects for us, so that we can look at names only
 		if hostPort(req.URL) == hostPort(t.server) {
 			t.meet(written(t.server))
@@ -112,34 +111,11 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// bind has forms go to the endpoints of one authorization server alone.
-func (t *transport) bind(w *whereabouts) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.bound = w
-}
-
-// expected refuses a form, which has a code or a secret in it, for an endpoint
-// other than those that were found.
-func (t *transport) expected(req *http.Request) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if req.Method == http.MethodGet || t.bound == nil || sameURL(req.URL, t.bound.TokenURL) || sameURL(req.URL, t.bound.RegistrationURL) {
-		return nil
-	}
-	return fmt.Errorf("it names another address at %s than it did before, and nothing is sent there", req.URL.Host)
-}
-
-func sameURL(u *url.URL, other string) bool {
-	o, err := url.Parse(other)
-	return err == nil && other != "" && u.String() == o.String()
-}
-
 func (t *transport) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	first := addr == hostPort(t.server) && !t.hasMet()
 	d := net.Dialer{Timeout: patience, Control: func(_, resolved string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(resolved)
-		if err != nil || first {
+		if err != nil || first && t.bounds == nil {
 			return err
 		}
 		return t.allowed(addr, to.Addr().Unmap())
@@ -193,7 +169,15 @@ func written(u *url.URL) netip.Addr {
 // allowed refuses an address that is not public to a server that is, or may be.
 func (t *transport) allowed(host string, a netip.Addr) error {
 	what := notPublic(a)
-	if what == "" || t.isPrivate() {
+	switch {
+	case what == "":
+		return nil
+	case t.bounds != nil:
+		if a.Zone() == "" && slices.ContainsFunc(t.bounds.private, func(p netip.Prefix) bool { return p.Contains(a) }) {
+			return nil
+		}
+		return &AddressError{host}
+	case t.isPrivate():
 		return nil
 	}
 	return fmt.Errorf("it names %s, which is at %s (%s), and a public server may not send us there", host, a, what)
@@ -205,7 +189,7 @@ func (t *transport) check(ctx context.Context, u *url.URL) error {
 	if !secure(u) {
 		return fmt.Errorf("it sends us to %s, which is not https", u.Host)
 	}
-	if hostPort(u) == hostPort(t.server) {
+	if hostPort(u) == hostPort(t.server) && t.bounds == nil {
 		return nil
 	}
 	for _, a := range lookup(ctx, u.Hostname()) {

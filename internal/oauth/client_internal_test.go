@@ -35,7 +35,7 @@ func get(client *http.Client, at string) error {
 
 func TestPublicServersSendUsToPublicAddressesOnly(t *testing.T) {
 	at, reached := private(t)
-	client, guard, err := newClient("https://mcp.example.com/mcp")
+	client, guard, err := newClient("https://mcp.example.com/mcp", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestPublicServersSendUsToPublicAddressesOnly(t *testing.T) {
 // to when it is looked up: who has the name can answer that as they like.
 func TestNamesDoNotMakeAServerPrivate(t *testing.T) {
 	at, reached := private(t)
-	before, _, err := newClient("https://localhost:1/mcp") // a name that leads to this machine
+	before, _, err := newClient("https://localhost:1/mcp", nil) // a name that leads to this machine
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestNamesDoNotMakeAServerPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.Host = net.JoinHostPort("localhost", u.Port())
-	client, guard, err := newClient(u.String() + "/mcp")
+	client, guard, err := newClient(u.String()+"/mcp", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestAnswersAreBounded(t *testing.T) {
 		io.WriteString(w, strings.Repeat("a", maxBody+1))
 	}))
 	t.Cleanup(s.Close)
-	client, _, err := newClient(s.URL)
+	client, _, err := newClient(s.URL, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestFormsAreNotSentOn(t *testing.T) {
 	t.Cleanup(elsewhere.Close)
 	s := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	t.Cleanup(s.Close)
-	client, _, err := newClient(s.URL)
+	client, _, err := newClient(s.URL, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

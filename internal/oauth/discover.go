@@ -13,23 +13,30 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
-// whereabouts are an authorization server, and its endpoints.
+// whereabouts are an authorization server, its endpoints, and what a server says of
+// tokens for it.
 type whereabouts struct {
 	Issuer          string
 	AuthURL         string
 	TokenURL        string
 	RegistrationURL string // "" where there is none
 	RevocationURL   string // "" where there is none, or none to trust
+	SaysIssuer      bool   // whether the browser brings its name back (RFC 9207)
+	AuthMethods     []string
+	AllScopes       []string // that it knows
+
+	Resource string   // what tokens are for
+	Scopes   []string // that the server wants
 }
 
-// discover finds the authorization server of a server by its answer to req. The
-// SDK does the same later, and keeps to itself what it found: it is bound to this.
-// accept is asked about the issuer before anything is sent there.
+// discover finds the authorization server of a server by its answer to req. accept is
+// asked about the issuer before anything is sent there.
 func discover(ctx context.Context, client *http.Client, req *http.Request, res *http.Response, accept func(issuer string) error) (*whereabouts, error) {
-	issuer, err := namedIssuer(ctx, client, req.URL, res.Header)
+	about, err := named(ctx, client, req.URL, res.Header)
 	if err != nil {
 		return nil, err
 	}
+	issuer := about.Issuer
 	if u, err := url.Parse(issuer); err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !secure(u) {
 		return nil, errors.New("the authorization server that it names is no https address without a query")
 	}
@@ -43,21 +50,23 @@ func discover(ctx context.Context, client *http.Client, req *http.Request, res *
 		return nil, fmt.Errorf("read what the authorization server says of itself: %w", err)
 	}
 	if m == nil { // as servers of the MCP version 2025-03-26 have it
-		return &whereabouts{Issuer: issuer, AuthURL: issuer + "/authorize", TokenURL: issuer + "/token", RegistrationURL: issuer + "/register"}, nil
+		about.AuthURL, about.TokenURL, about.RegistrationURL = issuer+"/authorize", issuer+"/token", issuer+"/register"
+		return about, nil
 	}
-	w := &whereabouts{m.Issuer, m.AuthorizationEndpoint, m.TokenEndpoint, m.RegistrationEndpoint, m.RevocationEndpoint}
-	if !sameOrigin(w.RevocationURL, w.TokenURL) {
-		w.RevocationURL = ""
+	about.Issuer, about.AuthURL, about.TokenURL, about.RegistrationURL = m.Issuer, m.AuthorizationEndpoint, m.TokenEndpoint, m.RegistrationEndpoint
+	about.SaysIssuer, about.AuthMethods, about.AllScopes = m.AuthorizationResponseIssParameterSupported, m.TokenEndpointAuthMethodsSupported, m.ScopesSupported
+	if sameOrigin(m.RevocationEndpoint, m.TokenEndpoint) {
+		about.RevocationURL = m.RevocationEndpoint
 	}
-	return w, nil
+	return about, nil
 }
 
-// namedIssuer is the authorization server that a server names: in its metadata
-// (RFC 9728), or itself where it has none.
-func namedIssuer(ctx context.Context, client *http.Client, server *url.URL, h http.Header) (string, error) {
+// named is the authorization server that a server names, and what tokens for it are: in
+// its metadata (RFC 9728), or itself where it has none.
+func named(ctx context.Context, client *http.Client, server *url.URL, h http.Header) (*whereabouts, error) {
 	challenges, err := oauthex.ParseWWWAuthenticate(h.Values("WWW-Authenticate"))
 	if err != nil {
-		return "", errors.New("what it says about signing in cannot be read")
+		return nil, errors.New("what it says about signing in cannot be read")
 	}
 	root, atPath, atRoot := *server, *server, *server
 	root.Path = ""
@@ -70,23 +79,34 @@ func namedIssuer(ctx context.Context, client *http.Client, server *url.URL, h ht
 			break
 		}
 	}
+	wanted := challenged(challenges)
 	for _, p := range places {
 		m, err := oauthex.GetProtectedResourceMetadata(ctx, p[0], p[1], client)
 		if err != nil || m == nil {
+			if refused, ok := errors.AsType[*AddressError](err); ok {
+				return nil, refused
+			}
 			continue
 		}
 		if len(m.AuthorizationServers) == 0 {
-			return "", errors.New("it names no authorization server")
+			return nil, errors.New("it names no authorization server")
 		}
-		return m.AuthorizationServers[0], nil
+		if len(wanted) == 0 {
+			wanted = m.ScopesSupported
+		}
+		return &whereabouts{Issuer: m.AuthorizationServers[0], Resource: m.Resource, Scopes: wanted}, nil
 	}
-	return root.String(), ctx.Err()
+	return &whereabouts{Issuer: root.String(), Resource: server.String(), Scopes: wanted}, ctx.Err()
 }
 
-// page says whether an address is of the page to sign in at.
-func (w *whereabouts) page(address string) bool {
-	query, ok := strings.CutPrefix(address, w.AuthURL)
-	return ok && w.AuthURL != "" && strings.ContainsAny(query[:min(1, len(query))], "?&")
+// challenged are the scopes that a server asks for where it refuses.
+func challenged(all []oauthex.Challenge) []string {
+	for _, c := range all {
+		if c.Scheme == "bearer" && c.Params["scope"] != "" {
+			return strings.Fields(c.Params["scope"])
+		}
+	}
+	return nil
 }
 
 // sameIssuer compares as the SDK does.

@@ -31,14 +31,39 @@ type IssuerError struct {
 	Issuer     string // that the server names
 	Want       string
 	Configured bool // whether Want is written down; else it is of an earlier sign-in
+	Answered   bool // whether it is not the server but the browser that names it
 }
 
 func (e *IssuerError) Error() string {
 	const text = "it names the authorization server %s, and %s %s"
+	if e.Answered {
+		return fmt.Sprintf("the browser came back from %s, and the sign-in was begun at %s: nothing was sent", shown(e.Issuer), shown(e.Want))
+	}
 	if e.Configured {
 		return fmt.Sprintf(text, shown(e.Issuer), "oauth.issuer in its configuration is", shown(e.Want))
 	}
 	return fmt.Sprintf(text, shown(e.Issuer), "you signed in at", shown(e.Want))
+}
+
+// UnwantedError says that a server does not ask for a sign-in, and that there is none.
+type UnwantedError struct {
+	Status int // that it answers
+	Err    error
+}
+
+func (e *UnwantedError) Error() string {
+	return fmt.Sprintf("it does not ask for a sign-in (it answers %d %s), and none could be found: %v", e.Status, http.StatusText(e.Status), e.Err)
+}
+
+// Unwrap gives why none could be found.
+func (e *UnwantedError) Unwrap() error { return e.Err }
+
+// AddressError says that something is at an address that is not public, and was not
+// connected to. Which one that is is not said.
+type AddressError struct{ Host string }
+
+func (e *AddressError) Error() string {
+	return fmt.Sprintf("%s is at no public address, and nothing is sent there", shown(e.Host))
 }
 
 func said(code, description string) string {

@@ -24,7 +24,6 @@ type Handler struct {
 	next   string
 
 	mu      sync.Mutex
-	now     *grant // that was last used
 	renewed string // the token that came of a refusal
 }
 
@@ -77,7 +76,7 @@ func (h *Handler) Authorize(ctx context.Context, req *http.Request, res *http.Re
 
 // want notes scopes that a server missed in a token, for the next sign-in.
 func (s *Store) want(ctx context.Context, server string, scopes []string) error {
-	if g, err := s.read(server); err != nil || g == nil || len(scopes) == 0 {
+	if g, err := s.read(ctx, server); err != nil || g == nil || len(scopes) == 0 {
 		return err
 	}
 	return s.change(ctx, server, func(g *grant) (*grant, error) {
@@ -113,13 +112,10 @@ func (h *Handler) usable(ctx context.Context, refused string) (*grant, error) {
 	if h.store == nil {
 		return nil, nil
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.now.fresh(refused) {
-		return h.now, nil
-	}
-	g, err := h.store.read(h.server)
+	g, err := h.store.read(ctx, h.server) // each time: whoever signs out is out at once
 	if err == nil && g != nil && !g.fresh(refused) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
 		if refused != "" && refused == h.renewed {
 			return nil, nil // it was renewed for that already, and no other is taken
 		}
@@ -134,7 +130,6 @@ func (h *Handler) usable(ctx context.Context, refused string) (*grant, error) {
 	if err != nil {
 		return nil, fmt.Errorf("use what you signed in with: %w; %s", err, h.next)
 	}
-	h.now = g
 	return g, nil
 }
 
@@ -142,7 +137,7 @@ func (h *Handler) usable(ctx context.Context, refused string) (*grant, error) {
 // so. Of one that is refused only the issuer stays, and nil is returned, as where
 // there is none to renew.
 func (s *Store) renew(ctx context.Context, server, refused string) (*grant, error) {
-	client, guard, err := newClient(server)
+	client, guard, err := newClient(server, s.bounds)
 	if err != nil {
 		return nil, err
 	}
@@ -152,12 +147,16 @@ func (s *Store) renew(ctx context.Context, server, refused string) (*grant, erro
 		case g.fresh(refused):
 			out = g
 			return g, nil
-		case g == nil || g.Refresh == "":
+		case g == nil:
+			return nil, nil
+		case g.Refresh == "" && refused != "" && g.Access == refused:
+			return g.ended(), nil
+		case g.Refresh == "":
 			return g, nil
 		}
 		next, err := g.refresh(ctx, client, guard)
 		if refusal(err) {
-			return &grant{Version: g.Version, Principal: g.Principal, Server: g.Server, Issuer: g.Issuer, Wanted: g.Wanted}, nil
+			return g.ended(), nil
 		}
 		out = next
 		return next, err

@@ -21,7 +21,7 @@ func (s *Store) Logout(ctx context.Context, server string) (found, revoked bool,
 	if err != nil || g == nil || !sameOrigin(g.RevocationURL, g.TokenURL) {
 		return found, false, err
 	}
-	client, guard, err := newClient(server)
+	client, guard, err := newClient(server, s.bounds)
 	if err != nil {
 		return found, false, err
 	}

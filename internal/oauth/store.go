@@ -1,6 +1,9 @@
 // Package oauth signs a person in to MCP servers that want it, and keeps what
-// came of it: a token for each person and server, in a file of the person's own.
-// The flow is that of the SDK; what is kept, renewed and withdrawn is here.
+// came of it: a token for each person and server, where a [Keep] has it.
+//
+// A sign-in is begun, which gives a page to open in a browser, and finished with what
+// the browser comes back with: by one process that waits, or by two that share what is
+// between, see [Attempt]. What is kept is renewed and withdrawn here.
 //
 // A token goes to the server that it was given for and to no other, and back to
 // the authorization server that gave it. It is in no error and no log.
@@ -8,42 +11,48 @@ package oauth
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
 	"net"
+	"net/netip"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"golang.org/x/oauth2"
-
-	"github.com/loadout-dev/loadout/policy"
 )
 
 const (
 	version = 1
-	maxFile = 256 << 10
 	// leeway is how long before its end a token is not sent any more: it has to
 	// last until the request is there.
 	leeway = 10 * time.Second
 )
 
-// A Store keeps the sign-ins of one person. Nothing is kept open. It is safe for
+// A Store has the sign-ins of one person. Nothing is kept open. It is safe for
 // concurrent use, by any number of processes.
-type Store struct{ dir, principal string }
+type Store struct {
+	keep      Keep
+	principal string
+	bounds    *bounds
+}
 
-// NewStore returns the store in the directory dir, which is made when something
-// is kept.
-func NewStore(dir, principal string) *Store { return &Store{dir, principal} }
+// NewStore returns the sign-ins of a person in a keep.
+func NewStore(keep Keep, principal string) *Store { return &Store{keep: keep, principal: principal} }
+
+// bounds are where requests may go: to public addresses, and to some others.
+type bounds struct{ private []netip.Prefix }
+
+// Bounded is a store that reaches public addresses only, and those that are given: for
+// servers of which others say where they are.
+func (s *Store) Bounded(private []netip.Prefix) *Store {
+	out := *s
+	out.bounds = &bounds{private}
+	return &out
+}
 
 // grant is what a person was given: a token, and all that renewing and revoking
-// it takes. The issuer is not known before a server was asked, so that a file is
+// it takes. The issuer is not known before a server was asked, so that it is
 // found by person and server; the endpoints in it are those of its issuer alone,
 // and a sign-in at another issuer does not take its place. One that could not be
 // renewed any more has no token.
@@ -71,7 +80,12 @@ func (g *grant) fresh(refused string) bool {
 	return g != nil && g.Access != "" && g.Access != refused && (g.Expiry.IsZero() || time.Until(g.Expiry) > leeway)
 }
 
-// canonical is a server's URL as files are found by it.
+// ended is what stays of a grant of which the tokens are good for nothing: who gave them.
+func (g *grant) ended() *grant {
+	return &grant{Version: g.Version, Principal: g.Principal, Server: g.Server, Issuer: g.Issuer, Wanted: g.Wanted}
+}
+
+// canonical is a server's URL as sign-ins are found by it.
 func canonical(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -105,21 +119,37 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-func (s *Store) path(server string) string {
-	sum := sha256.Sum256([]byte(s.principal + "\x00" + canonical(server)))
-	return filepath.Join(s.dir, hex.EncodeToString(sum[:16])+".json")
+func (s *Store) key(server string) Key { return Key{s.principal, canonical(server)} }
+
+// Standing is how it is with a sign-in.
+type Standing string
+
+// The standings: nobody signed in, or somebody did, or his sign-in has ended: it was
+// refused, or is over and is not renewed.
+const (
+	None     Standing = "none"
+	SignedIn Standing = "signed_in"
+	Ended    Standing = "ended"
+)
+
+// Look says how it is with the sign-in to a server, and what can be shown of it. It asks
+// nobody: what was refused meanwhile is known when it is used.
+func (s *Store) Look(ctx context.Context, server string) (Standing, *Granted, error) {
+	g, err := s.read(ctx, server)
+	switch {
+	case err != nil || g == nil:
+		return None, nil, err
+	case g.fresh("") || g.Refresh != "":
+		return SignedIn, g.shown(), nil
+	}
+	return Ended, g.shown(), nil
 }
 
-func (s *Store) file(server string) *policy.OwnFile {
-	return policy.NewOwnFile(s.path(server), maxFile)
-}
+func (g *grant) shown() *Granted { return &Granted{g.Issuer, g.Scopes, g.Expiry, g.Refresh != ""} }
 
 // read returns the grant for a server, nil where there is none.
-func (s *Store) read(server string) (*grant, error) {
-	data, err := s.file(server).Read()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+func (s *Store) read(ctx context.Context, server string) (*grant, error) {
+	data, err := s.keep.Read(ctx, s.key(server))
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +163,7 @@ func (s *Store) decode(server string, data []byte) (*grant, error) {
 	}
 	var g grant
 	if json.Unmarshal(data, &g) != nil || g.Version != version || g.Principal != s.principal || g.Server != canonical(server) {
-		return nil, errors.New("the file is damaged or not for this server") // more could be a part of a token
+		return nil, errors.New("what is kept is damaged or not for this server") // more could be a part of a token
 	}
 	return &g, nil
 }
@@ -141,16 +171,13 @@ func (s *Store) decode(server string, data []byte) (*grant, error) {
 // write puts a grant in place of any there is, readable or not.
 func (s *Store) write(ctx context.Context, server string, g *grant) error {
 	g.Version, g.Principal, g.Server = version, s.principal, canonical(server)
-	return s.file(server).Change(ctx, func([]byte) ([]byte, error) { return json.Marshal(g) })
+	return s.keep.Change(ctx, s.key(server), func([]byte) ([]byte, error) { return json.Marshal(g) })
 }
-
-// errKept and errGone end a change that is none.
-var errKept, errGone = errors.New("kept"), errors.New("gone")
 
 // change replaces a grant by what edit makes of it, nil for none, while no other
 // process does. An error of edit, or the same grant, changes nothing.
 func (s *Store) change(ctx context.Context, server string, edit func(*grant) (*grant, error)) error {
-	err := s.file(server).Change(ctx, func(old []byte) ([]byte, error) {
+	return s.keep.Change(ctx, s.key(server), func(old []byte) ([]byte, error) {
 		g, err := s.decode(server, old)
 		if err != nil {
 			return nil, err
@@ -160,39 +187,24 @@ func (s *Store) change(ctx context.Context, server string, edit func(*grant) (*g
 		case err != nil:
 			return nil, err
 		case next == g:
-			return nil, errKept
+			return old, nil
 		case next == nil:
-			return nil, s.delete(server)
+			return nil, nil
 		}
 		return json.Marshal(next)
 	})
-	if errors.Is(err, errKept) || errors.Is(err, errGone) {
-		return nil
-	}
-	return err
-}
-
-// delete removes the file while its lock is held.
-func (s *Store) delete(server string) error {
-	if err := os.Remove(s.path(server)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("delete the sign-in: %w", err)
-	}
-	return errGone
 }
 
 // take removes a grant and returns it, nil where there was none or it could not
 // be read.
 func (s *Store) take(ctx context.Context, server string) (g *grant, found bool, err error) {
-	if _, err := os.Lstat(s.path(server)); errors.Is(err, fs.ErrNotExist) {
+	if data, err := s.keep.Read(ctx, s.key(server)); data == nil && err == nil {
 		return nil, false, nil
 	}
-	err = s.file(server).Change(ctx, func(old []byte) ([]byte, error) {
+	err = s.keep.Change(ctx, s.key(server), func(old []byte) ([]byte, error) {
 		found = old != nil
 		g, _ = s.decode(server, old)
-		return nil, s.delete(server)
+		return nil, nil
 	})
-	if errors.Is(err, errGone) {
-		err = nil
-	}
 	return g, found, err
 }
