@@ -101,6 +101,7 @@ type Tables struct {
 	Meter       Meter
 	Definitions Definitions
 	Drafts      Drafts
+	SignIns     SignIns
 }
 
 func tables(c conn) Tables {
@@ -112,7 +113,7 @@ func tables(c conn) Tables {
 		Grants: Grants{c}, Audit: Audit{c}, Usage: Usage{c}, Secrets: Secrets{c}, Settings: Settings{c},
 		Notices: Notices{c}, Ratings: Ratings{c}, Defaults: Defaults{c},
 		Attachments: Attachments{c},
-		Meter:       Meter{c}, Definitions: Definitions{c}, Drafts: Drafts{c},
+		Meter:       Meter{c}, Definitions: Definitions{c}, Drafts: Drafts{c}, SignIns: SignIns{c},
 	}
 }
 

@@ -1,0 +1,81 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
+)
+
+func TestSignIns(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		must(db.Users.Create(ctx, store.User{ID: "ada", Name: "ada"}))(t)
+		must(db.Users.Create(ctx, store.User{ID: "eve", Name: "eve"}))(t)
+		one, other := []byte{1}, []byte{2}
+		s := store.SignIn{UserID: "ada", Server: one, Sealed: []byte("sealed"), KeyID: "k1"}
+		mustDo(t, db.SignIns.Put(ctx, s))
+		first := must(db.SignIns.Get(ctx, "ada", one))(t)
+		s.Sealed, s.KeyID = []byte("renewed"), "k2"
+		mustDo(t, db.SignIns.Put(ctx, s))
+		s.Began = first.Began // which a renewal does not change
+		wantEqual(t, must(db.SignIns.Get(ctx, "ada", one))(t), s)
+		wantEqual(t, must(db.SignIns.Of(ctx, "ada"))(t), []store.SignIn{s})
+		wantEqual(t, len(must(db.SignIns.Of(ctx, "eve"))(t)), 0)
+		mustDo(t, db.SignIns.Begun(ctx, "ada", one))
+		wantError(t, db.SignIns.Begun(ctx, "eve", one), store.ErrNotFound)
+		wantError(t, db.SignIns.Put(ctx, store.SignIn{UserID: "none", Server: one, Sealed: []byte{1}}), store.ErrNotFound)
+		wantError(t, db.SignIns.Put(ctx, store.SignIn{UserID: "ada", Server: one}), store.ErrInvalid)
+		_, err := db.SignIns.Get(ctx, "ada", other)
+		wantError(t, err, store.ErrNotFound)
+		mustDo(t, db.SignIns.Delete(ctx, "ada", one))
+		mustDo(t, db.SignIns.Delete(ctx, "ada", one))
+		_, err = db.SignIns.Get(ctx, "ada", one)
+		wantError(t, err, store.ErrNotFound)
+		mustDo(t, db.SignIns.Put(ctx, s))
+		mustDo(t, db.Users.Delete(ctx, "ada"))
+		_, err = db.SignIns.Get(ctx, "ada", one)
+		wantError(t, err, store.ErrNotFound)
+
+		if must(db.SignIns.Wants(ctx, one))(t) {
+			t.Error("a server that refused nobody wants a sign-in")
+		}
+		mustDo(t, db.SignIns.Wanted(ctx, one))
+		mustDo(t, db.SignIns.Wanted(ctx, one))
+		if !must(db.SignIns.Wants(ctx, one))(t) || must(db.SignIns.Wants(ctx, other))(t) {
+			t.Error("it is not known which server wants a sign-in")
+		}
+		mustDo(t, db.SignIns.Prune(ctx, time.Now().Add(time.Hour)))
+		if must(db.SignIns.Wants(ctx, one))(t) {
+			t.Error("what is old is not forgotten")
+		}
+	})
+}
+
+// What was begun is taken once, in time, by who began it, where he did.
+func TestSignInAttempts(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		must(db.Users.Create(ctx, store.User{ID: "ada", Name: "ada"}))(t)
+		a := store.Attempt{State: []byte{1}, UserID: "ada", Browser: []byte{2}, Sealed: []byte("sealed")}
+		mustDo(t, db.SignIns.Attempt(ctx, a, time.Minute, 2))
+		for _, other := range []store.Attempt{{State: []byte{9}, UserID: "ada", Browser: []byte{2}}, {State: []byte{1}, UserID: "eve", Browser: []byte{2}}, {State: []byte{1}, UserID: "ada", Browser: []byte{9}}} {
+			_, err := db.SignIns.Take(ctx, other.State, other.UserID, other.Browser)
+			wantError(t, err, store.ErrNotFound)
+		}
+		wantEqual(t, must(db.SignIns.Take(ctx, a.State, a.UserID, a.Browser))(t), a)
+		_, err := db.SignIns.Take(ctx, a.State, a.UserID, a.Browser)
+		wantError(t, err, store.ErrNotFound)
+		mustDo(t, db.SignIns.Attempt(ctx, a, -time.Minute, 2)) // which is late, and does not count
+		_, err = db.SignIns.Take(ctx, a.State, a.UserID, a.Browser)
+		wantError(t, err, store.ErrNotFound)
+		for _, state := range []byte{3, 4} {
+			a.State = []byte{state}
+			mustDo(t, db.SignIns.Attempt(ctx, a, time.Minute, 2))
+		}
+		a.State = []byte{5}
+		wantError(t, db.SignIns.Attempt(ctx, a, time.Minute, 2), store.ErrTooMany)
+		mustDo(t, db.SignIns.Prune(ctx, time.Now()))
+	})
+}
