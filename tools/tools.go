@@ -61,6 +61,9 @@ type Options struct {
 	// Identity is whose connections they are, but for those of servers without an owner:
 	// sets of one pool share them where it is the same.
 	Identity string
+	// Personal says whether connections to a server without an owner are of Identity too,
+	// as where the person signed in to it; nil is no. It is called by [New].
+	Personal func(c *upstream.Config) bool
 	// Permit asks for leave to use the servers and providers of a skill; nil
 	// permits none. The error says how to approve it.
 	Permit func(ctx context.Context, e *catalog.Entry) (*Leave, error)
@@ -195,7 +198,7 @@ func (s *Set) open(name, skill string, c *upstream.Config, v upstream.Variables)
 	sv := &server{name: name, skill: skill, config: c}
 	resolved, unset := c.Resolve(v) // values make connections of their own
 	identity := ""
-	if c.Owner != "" {
+	if c.Owner != "" || s.opts.Personal != nil && s.opts.Personal(c) {
 		identity = s.opts.Identity
 	}
 	if sv.full, sv.unset = resolved, unset; len(unset) == 0 {

@@ -57,7 +57,12 @@ func final(err error) bool {
 	return errors.As(err, new(*AuthError)) || errors.Is(err, exec.ErrNotFound)
 }
 
-func notAllowed(err error) bool { return errors.As(err, new(*NotAllowedError)) }
+// notAllowed says whether a person has to do something before it can be connected: then
+// nothing is tried until somebody asks again, who is told what is so by then.
+func notAllowed(err error) bool {
+	refused, ok := errors.AsType[*AuthError](err)
+	return ok && refused.Next != "" || errors.As(err, new(*NotAllowedError))
+}
 
 // ask has run end the connection. mu is held.
 func (i *instance) ask(why error) {
@@ -240,7 +245,7 @@ func (i *instance) failed(err error) int {
 		return i.failures
 	}
 	switch {
-	case notAllowed(err): // nothing was tried: who asks again is told what is so by then
+	case notAllowed(err):
 		i.failures = min(max(i.failures, 1), breaker-1)
 	case final(err):
 		i.failures = max(i.failures+1, breaker)

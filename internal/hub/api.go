@@ -68,6 +68,7 @@ func (h *Hub) routes() error {
 		h.mux.HandleFunc("GET /login/oidc", h.toProvider)
 		h.mux.HandleFunc("GET "+callbackPath, h.fromProvider)
 	}
+	h.mux.HandleFunc("GET "+serverCallback, h.fromServer)
 	h.mux.HandleFunc("/", site.open(h.nowhere))
 	return nil
 }

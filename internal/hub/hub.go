@@ -32,6 +32,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/hub/people"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
+	"github.com/loadout-dev/loadout/internal/hub/signin"
 	"github.com/loadout-dev/loadout/internal/seal"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/telemetry"
@@ -136,8 +137,9 @@ type Hub struct {
 	people    *people.People
 	library   *library.Library
 	kinds     *kinds.Registry
-	runs      *queue.Queue // places for code that runs
-	drafts    *queue.Queue // places for large skills that are being written
+	runs      *queue.Queue    // places for code that runs
+	drafts    *queue.Queue    // places for large skills that are being written
+	signIns   *signin.Servers // of people to MCP servers
 	kits      *kit.Kits
 	chat      *chat.Engine
 	endpoints *endpoints                                  // for MCP clients

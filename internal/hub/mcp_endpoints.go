@@ -92,7 +92,8 @@ func newEndpoints(h *Hub) *endpoints {
 }
 
 // made is a text that is another one once a principal would get another endpoint: his
-// rights, the kinds, the settings or his secrets changed. What changes of the skills is
+// rights, the kinds, the settings, his secrets or
+// what he is signed in to changed. What changes of the skills is
 // told to who is connected, and makes none anew.
 func (s *endpoints) made(ctx context.Context, p account.Principal) (string, error) {
 	revisions, err := s.h.db.Revisions(ctx)
@@ -103,8 +104,12 @@ func (s *endpoints) made(ctx context.Context, p account.Principal) (string, erro
 	if err != nil {
 		return "", err
 	}
+	signIns, err := s.h.signIns.Stamp(ctx, p.User)
+	if err != nil {
+		return "", err
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%q %t %d %d %s", p.Name, p.Admin, revisions[store.KindsRevision], revisions[store.SettingsRevision], secrets)
+	fmt.Fprintf(&b, "%q %t %d %d %s %s", p.Name, p.Admin, revisions[store.KindsRevision], revisions[store.SettingsRevision], secrets, signIns)
 	for _, g := range slices.Sorted(maps.Keys(p.Groups)) {
 		fmt.Fprintf(&b, " %s:%d", g, p.Groups[g])
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/kit"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
+	"github.com/loadout-dev/loadout/internal/hub/signin"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/llm/demo"
 )
@@ -47,8 +48,9 @@ func (h *Hub) openParts(ctx context.Context) (err error) {
 		return err
 	}
 	h.runs, h.drafts = queue.New(o.Runs, maxRuns), queue.New(draftsAtOnce, maxRuns)
+	h.signIns = signin.New(signin.Options{DB: h.db, Kinds: h.kinds, Sealer: h.sealer, Private: o.Private, Node: h.node, Page: o.Public, Logger: h.log})
 	h.kits = kit.New(kit.Options{DB: h.db, Library: h.library, Kinds: h.kinds, Model: h.model, Sandbox: o.Sandbox, Bounds: o.Bounds, Packages: o.Packages, Getenv: o.Getenv, Runs: h.runs,
-		Command: o.Command, Dir: node.kits, Private: o.Private, Stop: h.stopTurn, Decided: noteDecision, Version: o.Version, Logger: h.log})
+		Command: o.Command, Dir: node.kits, Private: o.Private, SignIns: h.signIns, Stop: h.stopTurn, Decided: noteDecision, Version: o.Version, Logger: h.log})
 	h.chat = chat.New(h.db, chat.Options{Setup: h.kits.Setup, Principal: h.principal, Bus: h.bus, Dir: node.talks, Trace: h.followTurn, Logger: h.log})
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/hub/kinds"
 	"github.com/loadout-dev/loadout/internal/hub/people"
+	"github.com/loadout-dev/loadout/internal/hub/signin"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -85,6 +86,9 @@ var conditions = []condition{
 	{store.ErrUnavailable, 503, "unavailable", "the database cannot be reached", "try again in a moment"},
 	{store.ErrFull, 507, "disk_full", "the disk of the hub is full", "ask an administrator to make room"},
 	{store.ErrCorrupt, 500, "corrupt", "what the hub has kept of it is damaged", "tell the operator: loadout serve --check says what is damaged"},
+	{signin.ErrNotNeeded, 409, "signin_unwanted", "", "use the server as it is"},
+	{signin.ErrUnset, 409, "not_configured", "", "give it the values that are missing first"},
+	{signin.ErrUnknown, 403, "signin_unknown", "", "begin again, in this browser and as who you are"},
 	{kinds.ErrNoSealer, 501, "no_key", "", "ask the operator to give the hub a key"},
 	{policy.ErrNotGranted, 403, "not_granted", "it was not granted what it asks for", "grant it: POST /api/v1/grants"},
 	{context.Canceled, 503, "ended", "the request was ended before it was done", "send it again"},
@@ -123,7 +127,7 @@ func problemOf(err error) *Problem {
 	if d, ok := errors.AsType[*account.DeniedError](err); ok {
 		return denied(d)
 	}
-	for _, of := range []func(error) *Problem{limited, invalid, fromProvider, ofChat, fromLibrary, fromSource, notKept} {
+	for _, of := range []func(error) *Problem{limited, invalid, fromProvider, signInProblem, ofChat, fromLibrary, fromSource, notKept} {
 		if p := of(err); p != nil {
 			return p
 		}

@@ -30,6 +30,7 @@ type serverJSON struct {
 	Review    *serverReviewJSON `json:"review,omitempty" doc:"Of a command that is not the operator's own"`
 	By        string            `json:"by,omitempty" doc:"The id of who applied it as it is now, and so does not review it"`
 	Live      *serverLiveJSON   `json:"live,omitempty" doc:"How it is with it on this node; not there where nobody has needed it here"`
+	SignIn    *serverSignInJSON `json:"signIn,omitempty" doc:"How it is with your sign-in to it; not there where none is needed, as far as is known"`
 	Held      []heldToolJSON    `json:"held,omitempty" doc:"Tools that changed, or are new, and are held back until somebody accepts them"`
 }
 
@@ -98,6 +99,7 @@ func (h *Hub) serversAPI(api huma.API) {
 	add(h, api, operation("review-server", "PUT", "/servers/{kind}/{namespace}/{name}/review", "Say whether the command of a server may run, as it is now"), h.reviewServer)
 	h.serverTests(api)
 	h.serverLive(api)
+	h.serverSignIns(api)
 }
 
 func (h *Hub) listServers(ctx context.Context, in *Paging) (*body[listed[serverJSON]], error) {
@@ -106,6 +108,9 @@ func (h *Hub) listServers(ctx context.Context, in *Paging) (*body[listed[serverJ
 	out, err := page(found, next, err, definitionOf)
 	if err == nil {
 		err = h.withLive(ctx, p, out.Body.Items)
+	}
+	if err == nil {
+		err = h.withSignIns(ctx, p, found, out.Body.Items)
 	}
 	return out, err
 }
@@ -117,6 +122,14 @@ func definitionOf(d kinds.Definition) serverJSON {
 		if out.Namespace = d.Namespace; out.Namespace == "" {
 			out.Namespace = ownNamespace
 		}
+	}
+	return out
+}
+
+func definitions(found []kinds.Server) []kinds.Definition {
+	out := make([]kinds.Definition, len(found))
+	for i, s := range found {
+		out[i].Server = s
 	}
 	return out
 }
@@ -136,6 +149,9 @@ func (h *Hub) getServers(ctx context.Context, in *DefiningPath) (*body[listed[se
 	})
 	if err == nil {
 		err = h.withLive(ctx, p, out.Body.Items)
+	}
+	if err == nil {
+		err = h.withSignIns(ctx, p, definitions(found), out.Body.Items)
 	}
 	for i := 0; err == nil && i < len(out.Body.Items); i++ {
 		err = h.withChanges(ctx, &out.Body.Items[i])

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -44,6 +45,7 @@ type serverTrial struct {
 type serverTried struct {
 	Success bool              `json:"success"`
 	Error   string            `json:"error,omitempty" doc:"Why not, and what to do"`
+	SignIn  bool              `json:"signIn,omitempty" doc:"Whether it wants a sign-in that you have not made"`
 	Tools   []serverTriedTool `json:"tools" nullable:"false"`
 }
 
@@ -136,14 +138,17 @@ func (h *Hub) tryServer(ctx context.Context, s kinds.Server, v upstream.Variable
 		return serverFailed("the hub cannot start it: tell the operator")
 	}
 	defer end()
-	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{Spawn: start, Private: h.opts.Private,
+	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{Spawn: start, Private: h.opts.Private, OAuth: h.trialSignIn(ctx, s),
 		Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: h.opts.Version}}})
 	defer pool.Close()
 	server := pool.Server(c, "")
 	defer server.Release()
 	listing, err := server.Tools(ctx)
 	if err != nil {
-		return serverFailed(trialError(ctx, c, err))
+		out := serverFailed(trialError(ctx, c, err))
+		refused, ok := errors.AsType[*upstream.AuthError](err)
+		out.SignIn = ok && refused.Status == http.StatusUnauthorized && refused.Next != "" && !isDraft(s)
+		return out
 	}
 	out := serverTried{Success: true, Tools: make([]serverTriedTool, len(listing.Tools))}
 	for i, t := range listing.Tools {

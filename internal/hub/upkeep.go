@@ -93,7 +93,7 @@ func (h *Hub) sweep(ctx context.Context) error {
 		h.log.Debug("files that no skill names were removed", "swept", swept)
 	}
 	_, pruned := h.db.Definitions.Prune(ctx, time.Now().AddDate(0, 0, -1))
-	return errors.Join(err, pruned)
+	return errors.Join(err, pruned, h.signIns.Prune(ctx))
 }
 
 func (h *Hub) askPlaces(ctx context.Context) error {

@@ -40,7 +40,7 @@ type transport struct {
 
 // newClient returns a client with a transport for signing in to a server.
 func newClient(server string, b *bounds) (*http.Client, *transport, error) {
-	u, err := url.Parse(canonical(server))
+	u, err := url.Parse(Canonical(server))
 	if err != nil || u.Host == "" {
 		return nil, nil, errors.New("its url cannot be read; correct it")
 	}

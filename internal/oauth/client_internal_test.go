@@ -146,8 +146,8 @@ func TestCanonical(t *testing.T) {
 		"https://example.com:8443/a/?b=c":   "https://example.com:8443/a/?b=c",
 		"wss://example.com/mcp":             "https://example.com/mcp",
 	} {
-		if got := canonical(in); got != want {
-			t.Errorf("canonical(%q) = %q, want %q", in, got, want)
+		if got := Canonical(in); got != want {
+			t.Errorf("Canonical(%q) = %q, want %q", in, got, want)
 		}
 	}
 }

@@ -85,8 +85,8 @@ func (g *grant) ended() *grant {
 	return &grant{Version: g.Version, Principal: g.Principal, Server: g.Server, Issuer: g.Issuer, Wanted: g.Wanted}
 }
 
-// canonical is a server's URL as sign-ins are found by it.
-func canonical(server string) string {
+// Canonical is a server's URL as sign-ins are found by it.
+func Canonical(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
 		return server
@@ -119,7 +119,7 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-func (s *Store) key(server string) Key { return Key{s.principal, canonical(server)} }
+func (s *Store) key(server string) Key { return Key{s.principal, Canonical(server)} }
 
 // Standing is how it is with a sign-in.
 type Standing string
@@ -162,7 +162,7 @@ func (s *Store) decode(server string, data []byte) (*grant, error) {
 		return nil, nil
 	}
 	var g grant
-	if json.Unmarshal(data, &g) != nil || g.Version != version || g.Principal != s.principal || g.Server != canonical(server) {
+	if json.Unmarshal(data, &g) != nil || g.Version != version || g.Principal != s.principal || g.Server != Canonical(server) {
 		return nil, errors.New("what is kept is damaged or not for this server") // more could be a part of a token
 	}
 	return &g, nil
@@ -170,7 +170,7 @@ func (s *Store) decode(server string, data []byte) (*grant, error) {
 
 // write puts a grant in place of any there is, readable or not.
 func (s *Store) write(ctx context.Context, server string, g *grant) error {
-	g.Version, g.Principal, g.Server = version, s.principal, canonical(server)
+	g.Version, g.Principal, g.Server = version, s.principal, Canonical(server)
 	return s.keep.Change(ctx, s.key(server), func([]byte) ([]byte, error) { return json.Marshal(g) })
 }
 

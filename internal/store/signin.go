@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -128,9 +129,23 @@ func (t SignIns) Wanted(ctx context.Context, server []byte) error {
 	return nil
 }
 
-// Wants reports whether a server refused who was not signed in.
-func (t SignIns) Wants(ctx context.Context, server []byte) (bool, error) {
-	return exists(t.c.there(ctx, "SELECT seen FROM signin_servers WHERE server = $1", server))
+// Wants returns which servers refused who was not signed in, by their hashes.
+func (t SignIns) Wants(ctx context.Context, servers [][]byte) (map[string]bool, error) {
+	out := map[string]bool{}
+	for some := range slices.Chunk(servers, MaxPage) {
+		args := make([]any, len(some))
+		for i, s := range some {
+			args[i] = s
+		}
+		found, err := scalars[[]byte](ctx, t.c, "SELECT server FROM signin_servers WHERE server IN ("+places(1, len(args))+")", args...)
+		if err != nil {
+			return nil, fmt.Errorf("servers that want a sign-in: %w", err)
+		}
+		for _, s := range found {
+			out[string(s)] = true
+		}
+	}
+	return out, nil
 }
 
 // Prune forgets attempts that are late, and servers that refused nobody since then.

@@ -230,6 +230,7 @@ func (b *base) tools() *tools.Set {
 	}
 	return tools.New(&tools.Options{
 		Skills: b.rt, Pool: k.pool, Profile: configs, Identity: b.key, Rules: b.plan.rules,
+		Personal:     func(c *upstream.Config) bool { return b.plan.stamps[c.Name] != "" },
 		VariablesFor: func(c *upstream.Config) upstream.Variables { return b.plan.values[c.Name] },
 		Permit:       b.permit, Permits: b.permits, Provide: b.provide, Providers: k.providers(), Pins: definitions{b},
 		Grants: NewGrants(k.o.DB, b.person), Audit: k.auditing().Append, Logger: k.o.Logger,

@@ -33,6 +33,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/kinds"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
+	"github.com/loadout-dev/loadout/internal/hub/signin"
 	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/llm"
@@ -69,6 +70,8 @@ type Options struct {
 	Dir string
 	// Private are addresses that servers may have though they are not public.
 	Private []netip.Prefix
+	// SignIns are the sign-ins of people to servers; nil has none.
+	SignIns *signin.Servers
 	// Providers are servers of this program, by the name by which skills declare tools
 	// of them.
 	Providers map[string]*mcp.Server

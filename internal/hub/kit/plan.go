@@ -29,6 +29,7 @@ type plan struct {
 	under     []store.Namespace
 	servers   []kinds.Server
 	values    map[string]upstream.Variables // by name of the server
+	stamps    map[string]string             // of sign-ins, by name of the server
 	rules     policy.Rules
 	preload   []string
 	because   map[string]string // why skills are preloaded, by their names
@@ -43,7 +44,7 @@ type ref struct {
 
 // plan finds out what a kit is to have.
 func (k *Kits) plan(ctx context.Context, w Want) (*plan, error) {
-	p := &plan{principal: w.Principal, values: map[string]upstream.Variables{}, because: map[string]string{}}
+	p := &plan{principal: w.Principal, values: map[string]upstream.Variables{}, stamps: map[string]string{}, because: map[string]string{}}
 	if err := k.planAgent(ctx, p, w); err != nil {
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func (k *Kits) plan(ctx context.Context, w Want) (*plan, error) {
 			return nil, err
 		}
 	}
-	return p, nil
+	return p, k.planSignIns(ctx, p)
 }
 
 // planAgent adds what an agent says, or what there is without one.
@@ -183,7 +184,7 @@ func (p *plan) key() (string, error) {
 	var servers, refs []any
 	for _, s := range p.servers {
 		full, unset := s.Resolve(p.values[s.Name]) // with what secrets are now
-		servers = append(servers, []any{s.Name, s.Digest(), s.Owner, full, unset})
+		servers = append(servers, []any{s.Name, s.Digest(), s.Owner, full, unset, p.stamps[s.Name]})
 	}
 	for _, r := range p.refs {
 		refs = append(refs, []any{r.Ref, r.home})

@@ -23,11 +23,11 @@ import (
 )
 
 // newPool makes what keeps the connections of this node. Those to servers of the
-// operator are shared by all, and others by the kits of one base.
+// operator that want no sign-in are shared by all, and others by the kits of one base.
 func (k *Kits) newPool() *upstream.Pool {
 	return upstream.NewPool(&upstream.PoolOptions{
 		Dialer: &upstream.Dialer{
-			Spawn: k.spawn, Private: k.o.Private, Logger: k.o.Logger,
+			Spawn: k.spawn, OAuth: k.oauth, Private: k.o.Private, Logger: k.o.Logger,
 			Client:     mcp.Implementation{Name: "loadout", Title: "Loadout", Version: k.o.Version},
 			Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){builtin: tools.Memory(k.o.Providers)},
 		},
@@ -86,12 +86,12 @@ func (b *base) serve(ctx context.Context, c *upstream.Config) (*loadout.Served, 
 	for _, v := range c.Hidden() { // it must not say what its configuration was given
 		s.Redact = append(s.Redact, sandbox.NewSecret("of its configuration", v))
 	}
-	if defined, ok := b.servers[c.Name]; ok && defined.Owner == c.Owner {
+	if b.defines(c) {
 		dir := b.kits.dir("empty") // a document brings no files
 		if dir == "" {
 			return nil, errors.New("this node has no place for commands of servers")
 		}
-		digest := defined.Subject()
+		digest := b.servers[c.Name].Subject()
 		s.Project = &loadout.Project{Dir: dir, Name: "MCP server " + c.Name, Digest: digest, Check: func(ctx context.Context) error {
 			return b.reviewed(ctx, digest)
 		}}

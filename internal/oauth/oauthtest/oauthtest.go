@@ -88,11 +88,12 @@ func (i *Issuer) Renewed() (f url.Values) { i.change(func() { f = i.form }); ret
 func (i *Issuer) Good() (n int) { i.change(func() { n = len(i.access) + len(i.refresh) }); return n }
 
 // Serve starts an MCP server that takes tokens of the issuer for itself alone,
-// until the test ends. It has a tool greet. The result is its URL.
+// until the test ends. It has a tool greet,
+// which names the client whose token it got. The result is its URL.
 func (i *Issuer) Serve(t testing.TB) string {
 	s := mcp.NewServer(&mcp.Implementation{Name: "guarded", Version: "1"}, nil)
-	mcp.AddTool(s, &mcp.Tool{Name: "greet", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "hello"}}}, nil, nil
+	mcp.AddTool(s, &mcp.Tool{Name: "greet", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(_ context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "hello " + r.Extra.TokenInfo.UserID}}}, nil, nil
 	})
 	mux := http.NewServeMux()
 	server := httptest.NewServer(mux)
