@@ -97,7 +97,10 @@ func (i *Issuer) Serve(t testing.TB) string {
 	})
 	mux := http.NewServeMux()
 	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		server.CloseClientConnections() // who has not gone yet goes on listening
+		server.Close()
+	})
 	resource, about := server.URL+"/mcp", server.URL+"/.well-known/oauth-protected-resource/mcp"
 	mux.HandleFunc("GET /.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]any{"resource": resource, "authorization_servers": []string{i.URL}, "scopes_supported": []string{"tools"}})
