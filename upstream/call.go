@@ -164,7 +164,7 @@ func (s *Server) deliver(ctx context.Context, p *mcp.CallToolParams, o *CallOpti
 		case t.answered.Load():
 			return nil, s.callError(p.Name, fmt.Errorf("its result cannot be read: %w", err))
 		case status == http.StatusUnauthorized || status == http.StatusForbidden:
-			auth := &AuthError{Server: s.config.Name, Status: status, Next: conn.link.next(), Err: err}
+			auth := &AuthError{Server: s.config.Name, Status: status, Next: conn.link.next(), Err: ofTransport(err)}
 			i.evict(conn, auth)
 			return nil, auth
 		case goneSession(t, err):

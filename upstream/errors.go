@@ -90,7 +90,7 @@ func dialError(c *Config, u, typ string, l *link, err error) error {
 		status = l.status
 		l.mu.Unlock()
 		if (status == http.StatusUnauthorized || status == http.StatusForbidden) && !timedOut(err) {
-			return &AuthError{Server: c.Name, Status: status, Challenge: clip(scrub(c, challenge), 500), Next: l.next(), Err: err}
+			return &AuthError{Server: c.Name, Status: status, Challenge: clip(scrub(c, challenge), 500), Next: l.next(), Err: ofTransport(err)}
 		}
 	}
 	var b strings.Builder
@@ -169,6 +169,15 @@ func internalCode(e *jsonrpc.Error) bool {
 		return e.Message == "client is closing"
 	}
 	return false
+}
+
+// ofTransport is an error that is not taken for one of the server, as the SDK words what
+// the transport says.
+func ofTransport(err error) error {
+	if wire := (*jsonrpc.Error)(nil); errors.As(err, &wire) && internalCode(wire) {
+		return errors.New(err.Error())
+	}
+	return err
 }
 
 func timedOut(err error) bool {

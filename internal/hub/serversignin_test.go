@@ -3,11 +3,16 @@ package hub_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/hub"
@@ -187,5 +192,229 @@ func TestK22SignInToServers(t *testing.T) {
 	}
 }
 
-var _ = upstream.Config{}
-var _ = time.Now
+// K22: what came of a sign-in is told by a code, and a state is good once, for who began
+// it, in the browser where he did, from the issuer that he was sent to.
+func TestK22SignInIsRefused(t *testing.T) {
+	n, issuer, server := withIssuer(t, hub.Options{})
+	ada, adasToken := n.newcomer(t, "ada", account.AllScopes)
+	eve, evesToken := n.newcomer(t, "eve", account.AllScopes)
+	n.has(t, ada, "guarded", server)
+	n.has(t, eve, "guarded", server)
+	a, e := caller{node: n, token: adasToken}, caller{node: n, token: evesToken}
+	own := "/servers/MCPServer/default/guarded?q=x&signin="
+	other := e.beginSignIn(t, guardedSignIn)
+	for _, tt := range []struct {
+		name string
+		who  caller
+		at   func(b begun) (string, *http.Cookie)
+		want string
+	}{
+		{"another person", e, func(b begun) (string, *http.Cookie) { return b.answer(t), b.browser }, "/servers?signin=signin_unknown"},
+		{"another person in a browser that waits", e, func(b begun) (string, *http.Cookie) { return b.answer(t), other.browser }, "/servers?signin=signin_unknown"},
+		{"nobody", n.anybody(), func(b begun) (string, *http.Cookie) { return b.answer(t), b.browser }, "/servers?signin=sign_in"},
+		{"another browser", a, func(b begun) (string, *http.Cookie) { return b.answer(t), other.browser }, "/servers?signin=signin_unknown"},
+		{"no cookie", a, func(b begun) (string, *http.Cookie) { return b.answer(t), nil }, "/servers?signin=signin_unknown"},
+		{"no state", a, func(b begun) (string, *http.Cookie) { return "/servers/callback?code=x", b.browser }, "/servers?signin=signin_unknown"},
+		{"another issuer", a, func(b begun) (string, *http.Cookie) {
+			return strings.Replace(b.answer(t), url.QueryEscape(issuer.URL), url.QueryEscape("https://login.example.com"), 1), b.browser
+		}, own + "signin_issuer"},
+		{"a code of another", a, func(b begun) (string, *http.Cookie) {
+			at, err := url.Parse(b.answer(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := at.Query()
+			q.Set("code", "of-another")
+			return at.Path + "?" + q.Encode(), b.browser
+		}, own + "signin_failed"},
+		{"the person says no", a, func(b begun) (string, *http.Cookie) {
+			issuer.Deny("access_denied")
+			defer issuer.Deny("")
+			return b.answer(t), b.browser
+		}, own + "signin_denied"},
+	} {
+		at, browser := tt.at(a.beginSignIn(t, guardedSignIn))
+		if got := tt.who.comesBack(t, at, browser); got != tt.want {
+			t.Errorf("%s: the browser ends at %s, want %s", tt.name, got, tt.want)
+		}
+	}
+	if got := a.signInState(t, "", "guarded"); got == "signed_in" || issuer.Good() != 0 {
+		t.Errorf("after that the sign-in is %q, and %d tokens are good", got, issuer.Good())
+	}
+	b := a.beginSignIn(t, guardedSignIn)
+	at := b.answer(t)
+	for _, want := range []string{"done", "signin_unknown"} {
+		if got := a.comesBack(t, at, b.browser); !strings.HasSuffix(got, "signin="+want) {
+			t.Errorf("the browser ends at %s, want %s", got, want)
+		}
+	}
+	if got := decisionsBy(t, n, ada, "server.sign_in"); !slices.Equal(got, []string{"denied", "denied", "denied", "allowed"}) {
+		t.Errorf("recorded is %q", got)
+	}
+}
+
+// K22: of many callers at once, on two nodes, one spends a refresh token, which is good for
+// one use; where it is refused the sign-in has ended, and that is said.
+func TestK22RenewedByOneNode(t *testing.T) {
+	for _, kind := range []struct {
+		name    string
+		address func(testing.TB) string
+	}{{"SQLite", storetest.SQLite}, {"PostgreSQL", storetest.Postgres}} {
+		t.Run(kind.name, func(t *testing.T) {
+			o := hub.Options{Database: kind.address(t), Keys: []seal.Key{seal.NewKey()}}
+			n, issuer, server := withIssuer(t, o)
+			o.First, o.Accounts, o.Private = &hub.First{Name: "root", Password: secret}, true, localhost
+			other := start(t, o)
+			ada, token := n.newcomer(t, "ada", account.AllScopes)
+			n.has(t, ada, "guarded", server)
+			a := caller{node: n, token: token}
+			issuer.Life(time.Second) // shorter than a request may take, so that it counts as over
+			a.signsIn(t, guardedSignIn)
+			issuer.Life(time.Hour)
+			var running sync.WaitGroup
+			for i := range 8 {
+				cs := connectMCP(t, []*node{n, other}[i%2].URL+"/mcp", token, olderEra, nil)
+				running.Go(func() {
+					res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: args{"name": "guarded__greet"}})
+					if err != nil || !strings.HasPrefix(textOfResult(res), "hello ") {
+						t.Errorf("the tool says %v, %v", res, err)
+					}
+				})
+			}
+			running.Wait()
+			if got := issuer.Renewals(); got != 1 {
+				t.Errorf("the refresh token was spent %d times, want once", got)
+			}
+			issuer.Withdraw()
+			issuer.Refuse()
+			if got := a.greets(t, "guarded"); !strings.Contains(got, "sign in to guarded") {
+				t.Errorf("with a token that is refused the tool says %q", got)
+			}
+			if got := a.signInState(t, "", "guarded"); got != "ended" {
+				t.Errorf("after that the sign-in is %q", got)
+			}
+		})
+	}
+}
+
+// K22: a server of the operator is for everybody, and each is there as himself.
+func TestK22OperatorsServerIsCalledAsOneself(t *testing.T) {
+	issuer := oauthtest.New(t)
+	n := start(t, hub.Options{First: &hub.First{Name: "root", Password: secret}, Accounts: true, Servers: []*upstream.Config{{Name: "guarded", URLs: []string{issuer.Serve(t)}}}})
+	path := "/api/v1/servers/operator/guarded/sign-in"
+	said := map[string]bool{}
+	for _, name := range []string{"ada", "bob"} {
+		_, token := n.newcomer(t, name, account.AllScopes)
+		c := caller{node: n, token: token}
+		if got := c.greets(t, "guarded"); !strings.Contains(got, "sign in to guarded") {
+			t.Errorf("to %s, who has not signed in, the tool says %q", name, got)
+		}
+		c.signsIn(t, path)
+		got := c.greets(t, "guarded")
+		if !strings.HasPrefix(got, "hello ") || said[got] {
+			t.Errorf("to %s the tool says %q", name, got)
+		}
+		said[got] = true
+		if state := c.signInState(t, "", "guarded"); state != "signed_in" {
+			t.Errorf("the sign-in of %s is %q", name, state)
+		}
+	}
+	_, token := n.newcomer(t, "eve", account.AllScopes)
+	eve := caller{node: n, token: token}
+	if got := eve.greets(t, "guarded"); !strings.Contains(got, "sign in to guarded") {
+		t.Errorf("to who has not signed in the tool says %q", got)
+	}
+	if out := eve.send(t, "DELETE", path, nil).want(t, 200).body; !strings.Contains(out, `"signedOut":false`) {
+		t.Errorf("signing out says %s", out)
+	}
+}
+
+// A sign-in is for a server as it is defined: where that changes the token goes nowhere.
+func TestK22SignInIsForAServerAsItIs(t *testing.T) {
+	n, _, server := withIssuer(t, hub.Options{})
+	ada, token := n.newcomer(t, "ada", account.AllScopes)
+	a := caller{node: n, token: token}
+	n.has(t, ada, "guarded", server)
+	a.signsIn(t, guardedSignIn)
+	waits := a.beginSignIn(t, guardedSignIn)
+	n.write(t, ada, fmt.Sprintf("{apiVersion: loadout/v1, kind: MCPServer, metadata: {name: guarded}, spec: {url: %q, headers: {X-Team: a}}}", server))
+	if got := a.greets(t, "guarded"); !strings.Contains(got, "sign in to guarded") {
+		t.Errorf("as it is defined now the tool says %q", got)
+	}
+	if got := a.comesBack(t, waits.answer(t), waits.browser); !strings.HasSuffix(got, "signin=changed") {
+		t.Errorf("who signs in to what it was ends at %s", got)
+	}
+	a.signsIn(t, guardedSignIn)
+	if got := a.greets(t, "guarded"); !strings.HasPrefix(got, "hello ") {
+		t.Errorf("after signing in anew the tool says %q", got)
+	}
+}
+
+func TestWhereSignInsReturnTo(t *testing.T) {
+	n, _, server := withIssuer(t, hub.Options{})
+	ada, token := n.newcomer(t, "ada", account.AllScopes)
+	a := caller{node: n, token: token}
+	n.has(t, ada, "guarded", server)
+	for back, want := range map[string]string{
+		"/chat/1":               "/chat/1?signin=done",
+		"":                      "/?signin=done",
+		"//evil.example.com":    "/?signin=done",
+		"https://example.com/x": "/?signin=done",
+		`/\evil.example.com`:    "/?signin=done",
+		"/servers?signin=x":     "/servers?signin=done",
+	} {
+		r := a.send(t, "POST", guardedSignIn, map[string]string{"back": back}).want(t, 200)
+		b := begun{r.text(t, "url"), cookieOf(t, r)}
+		if got := a.comesBack(t, b.answer(t), b.browser); got != want {
+			t.Errorf("from %q the browser ends at %s, want %s", back, got, want)
+		}
+	}
+	// Servers have to send browsers back to an address that the hub knows.
+	r := httptest.NewRequest("POST", guardedSignIn, strings.NewReader("{}"))
+	r.Host = "hub.example.com"
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	n.Handler().ServeHTTP(w, r)
+	if w.Code != 409 || !strings.Contains(w.Body.String(), "no_public") {
+		t.Errorf("by an address that may be anybody's it answers %d %s", w.Code, w.Body)
+	}
+}
+
+// Where a server is at no public address nothing is sent there to sign in, either.
+func TestSignInsGoToPublicAddresses(t *testing.T) {
+	var reached atomic.Int64
+	private := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	t.Cleanup(private.Close)
+	o := hub.Options{Database: storetest.SQLite(t), Keys: []seal.Key{seal.NewKey()}}
+	n, _, _ := withIssuer(t, o)
+	ada, token := n.newcomer(t, "ada", account.AllScopes)
+	n.has(t, ada, "guarded", private.URL+"/mcp") // which was let through then
+	r := caller{node: start(t, o), token: token}.send(t, "POST", guardedSignIn, map[string]string{})
+	r.wantProblem(t, 422, "signin_address")
+	if reached.Load() > 0 {
+		t.Errorf("it was reached %d times, and the answer is %s", reached.Load(), r.body)
+	}
+}
+
+// A test of a server is made as who tests it, and says where it wants a sign-in.
+func TestServersAreTestedAsOneself(t *testing.T) {
+	n, _, server := withIssuer(t, hub.Options{})
+	ada, token := n.newcomer(t, "ada", account.AllScopes)
+	a := caller{node: n, token: token}
+	n.has(t, ada, "guarded", server)
+	test := func() (out struct {
+		Success, SignIn bool
+		Error           string
+	}) {
+		a.send(t, "POST", "/api/v1/servers/test", map[string]string{"kind": "MCPServer", "name": "guarded"}).want(t, 200).into(t, &out)
+		return out
+	}
+	if got := test(); got.Success || !got.SignIn || !strings.Contains(got.Error, "sign in to guarded") {
+		t.Errorf("without a sign-in a test says %+v", got)
+	}
+	a.signsIn(t, guardedSignIn)
+	if got := test(); !got.Success || got.SignIn {
+		t.Errorf("with a sign-in a test says %+v", got)
+	}
+}

@@ -129,6 +129,28 @@ func (s *Servers) used(ctx context.Context, p account.Principal, of kinds.Subjec
 	return c, nil
 }
 
+// addressed is a server of a subject of which the addresses are known, and nothing else:
+// to sign out it takes no values.
+func (s *Servers) addressed(ctx context.Context, p account.Principal, of kinds.Subject) (*upstream.Config, error) {
+	if err := may(p); err != nil {
+		return nil, err
+	}
+	server, v, err := s.o.Kinds.Used(ctx, p, of)
+	if err != nil {
+		return nil, err
+	}
+	bare := &upstream.Config{Name: server.Name, Type: server.Type, URLs: server.URLs, Owner: server.Owner}
+	c, unset := bare.Resolve(v)
+	switch {
+	case len(unset) > 0:
+		return nil, fmt.Errorf("%w: %s", ErrUnset, unset[0])
+	case hasOwn(c):
+		return nil, ErrNotNeeded
+	}
+	c.Source = server.Digest()
+	return c, nil
+}
+
 // Begin returns the page that somebody has to open to sign in to a server, within [Time].
 // The error is an [ErrNotNeeded], [ErrUnset], [*FailedError], or of packages kinds, store
 // and account.
@@ -252,7 +274,7 @@ func (s *Servers) finish(ctx context.Context, p account.Principal, b *begun, ans
 // SignOut forgets the sign-in of somebody to a server, and has its issuer forget it too,
 // where it can: found is whether there was one, revoked whether it did.
 func (s *Servers) SignOut(ctx context.Context, p account.Principal, of kinds.Subject) (digest string, found, revoked bool, err error) {
-	c, err := s.used(ctx, p, of)
+	c, err := s.addressed(ctx, p, of)
 	if err != nil {
 		return "", false, false, err
 	}

@@ -1,0 +1,72 @@
+package oauthtest
+
+import (
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/oauth"
+)
+
+// Keep tests that a keep does what [oauth.Keep] says. open opens it, empty, for the
+// principals ada and bob; what it opens later has what it had before.
+func Keep(t *testing.T, open func() oauth.Keep) {
+	ctx := t.Context()
+	k := open()
+	ada, bob := oauth.Key{Principal: "ada", Server: "https://a.example.com/mcp"}, oauth.Key{Principal: "bob", Server: "https://a.example.com/mcp"}
+	other := oauth.Key{Principal: "ada", Server: "https://b.example.com/mcp"}
+	wants := func(of oauth.Key, want string) {
+		t.Helper()
+		if got, err := open().Read(ctx, of); err != nil || string(got) != want || (got == nil) != (want == "") {
+			t.Errorf("of %v is kept %q, %v; want %q", of, got, err, want)
+		}
+	}
+	change := func(of oauth.Key, next string, fail error) error {
+		return k.Change(ctx, of, func([]byte) ([]byte, error) {
+			if next == "" {
+				return nil, fail
+			}
+			return []byte(next), fail
+		})
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	wants(ada, "")
+	must(change(ada, "first", nil))
+	must(change(bob, "his", nil))
+	wants(ada, "first")
+	wants(other, "")
+	must(change(ada, "second", nil))
+	must(change(ada, "second", nil))
+	no := errors.New("no")
+	if err := change(ada, "third", no); !errors.Is(err, no) {
+		t.Errorf("the error is %v, want that of the change", err)
+	}
+	wants(ada, "second")
+	must(change(ada, "", nil))
+	must(change(ada, "", nil))
+	wants(ada, "")
+	wants(bob, "his")
+
+	const many = 12
+	var running sync.WaitGroup
+	for range many {
+		k := open()
+		running.Go(func() {
+			err := k.Change(ctx, ada, func(old []byte) ([]byte, error) {
+				n, _ := strconv.Atoi(string(old))
+				return strconv.AppendInt(nil, int64(n+1), 10), nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+	wants(ada, strconv.Itoa(many))
+}
