@@ -27,6 +27,7 @@ const serverCallback = "/servers/callback"
 // serverSignInJSON is how it is with somebody's sign-in to a server.
 type serverSignInJSON struct {
 	State   string     `json:"state" enum:"needed,signed_in,ended" doc:"ended is that it was refused, or is over: sign in again"`
+	Since   *time.Time `json:"since,omitempty"`
 	Issuer  string     `json:"issuer,omitempty" doc:"Where the token is from"`
 	Scopes  []string   `json:"scopes,omitempty"`
 	Expires *time.Time `json:"expires,omitempty" doc:"Of the token that there is"`
@@ -206,7 +207,10 @@ func (h *Hub) withSignIns(ctx context.Context, p account.Principal, found []kind
 		if !ok || now.State == signin.Needed && s.Live != nil && s.Live.State == string(upstream.Ready) {
 			continue // it lets us in as we are
 		}
-		s.SignIn = &serverSignInJSON{State: string(now.State)}
+		if now.State == signin.SignedIn && s.Live != nil && s.Live.State == string(upstream.Dead) && now.Since.After(s.Live.Since) {
+			s.Live = nil // it was refused before
+		}
+		s.SignIn = &serverSignInJSON{State: string(now.State), Since: when(now.Since)}
 		if g := now.Granted; g != nil {
 			s.SignIn.Issuer, s.SignIn.Scopes, s.SignIn.Expires, s.SignIn.Renewed = g.Issuer, g.Scopes, when(g.Expiry), g.Renewed
 		}

@@ -6,6 +6,7 @@ import { after, before, test } from "node:test";
 import { launch, open, pictures } from "./browser.mjs";
 import { over } from "./furnish.mjs";
 import { Hub, skill, zip } from "./hub.mjs";
+import { Guarded } from "./issuer.mjs";
 import { Gates } from "./mcpserver.mjs";
 import { Vendor } from "./vendor.mjs";
 
@@ -210,6 +211,44 @@ test("a server of an agent fails, is shown with its error, and recovers", async 
   await page.getByText("open_gate").first().waitFor();
   assert.equal(await page.locator(".tag", { hasText: "The test failed" }).count(), 0);
   page.calm();
+});
+
+test("a server wants a sign-in: it is refused, then made, its tool is called, and the person signs out", async (t) => {
+  const gates = await Guarded.start();
+  t.after(() => gates.end());
+  const hub = await scene(t, { flags: ["--private", "127.0.0.0/8"] });
+  await hub.ask("PUT", "/kinds/MCPServer/default/gates", { apiVersion: "loadout/v1", kind: "MCPServer", metadata: { name: "gates", namespace: "default" }, spec: { type: "http", url: gates.url } });
+  const page = await window_(t, hub);
+  page.allowed = [new RegExp(`leaves the hub: ${gates.origin}/authorize`)];
+  await page.goto("/servers/MCPServer/default/gates");
+  await page.locator(".tag", { hasText: "Sign-in needed" }).first().waitFor();
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("link", { name: "Refuse" }).click();
+  await page.getByText("You are not signed in to the server. The sign-in was refused there").waitFor();
+  assert.equal(new URL(page.url()).pathname + new URL(page.url()).search, "/servers/MCPServer/default/gates");
+
+  // From the list, which shows where one is needed.
+  await page.goto("/servers?show=attention");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("link", { name: "Allow" }).click();
+  await page.getByText("You are signed in to the server").waitFor();
+  assert.equal(new URL(page.url()).pathname + new URL(page.url()).search, "/servers?show=attention");
+  await page.goto("/servers/MCPServer/default/gates");
+  await page.locator(".tag", { hasText: "Signed in" }).waitFor();
+  await page.getByText("open_gate").first().waitFor();
+
+  const chat = await window_(t, hub);
+  await chat.goto("/");
+  await say(chat, "call gates__open_gate with gate=north");
+  await chat.getByRole("button", { name: "Allow once" }).click();
+  await chat.getByText("The gate north is open.").first().waitFor();
+  assert.deepEqual(gates.opened, ["north"]);
+
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.locator(".tag", { hasText: "Sign-in needed" }).first().waitFor();
+  assert.equal(gates.tokens.size, 0);
+  page.calm();
+  chat.calm();
 });
 
 test("composer: a skill is written, mended, tried and saved, then changed as a new version", async (t) => {

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
@@ -97,6 +98,7 @@ const (
 // Standing is a state, with what can be shown of it.
 type Standing struct {
 	State State
+	Since time.Time // of the sign-in
 	*oauth.Granted
 }
 
@@ -124,12 +126,12 @@ func (s *Servers) state(ctx context.Context, user account.UserID, c *upstream.Co
 	for _, at := range addresses(c) {
 		now := Standing{}
 		key := string(row(c.Digest(), oauth.Canonical(at)))
-		if _, ok := seen.mine[key]; ok {
+		if mine, ok := seen.mine[key]; ok {
 			standing, granted, err := s.store(user, c).Look(ctx, at)
 			if err != nil {
 				return out, err
 			}
-			now = Standing{map[oauth.Standing]State{oauth.SignedIn: SignedIn, oauth.Ended: Ended, oauth.None: Ended}[standing], granted}
+			now = Standing{map[oauth.Standing]State{oauth.SignedIn: SignedIn, oauth.Ended: Ended, oauth.None: Ended}[standing], mine.Began, granted}
 		} else if seen.wanted[key] {
 			now.State = Needed
 		}

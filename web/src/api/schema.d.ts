@@ -662,6 +662,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/servers/operator/{name}/sign-in": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The same for a server of the operator */
+        post: operations["begin-operators-sign-in"];
+        /** The same for a server of the operator */
+        delete: operations["end-operators-sign-in"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/servers/test": {
         parameters: {
             query?: never;
@@ -742,6 +760,24 @@ export interface paths {
         put: operations["review-server"];
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/servers/{kind}/{namespace}/{name}/sign-in": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begin to sign in to a server that wants it: the answer has the page to open in a browser */
+        post: operations["begin-server-sign-in"];
+        /** Sign out of a server: the token is forgotten here, and revoked where it is from */
+        delete: operations["end-server-sign-in"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1715,6 +1751,16 @@ export interface components {
             principal: components["schemas"]["PolicyPrincipal"];
             schema?: unknown;
             session: string;
+        };
+        BeginOperatorsSignIn: {
+            /** @description A path of the page to return to; with signin it is told there what became of it */
+            back?: string;
+        };
+        BeginSignIn: {
+            /** @description A path of the page to return to; with signin it is told there what became of it */
+            back?: string;
+            /** @description Which one, of a Ghost or Bot */
+            server?: string;
         };
         Begun: {
             /** @description Who is spoken to, as Bot/NAMESPACE/NAME; not there where it is nobody in particular */
@@ -3127,6 +3173,8 @@ export interface components {
             namespace?: string;
             /** @description Of a command that is not the operator's own */
             review?: components["schemas"]["ServerReview"];
+            /** @description How it is with your sign-in to it; not there where none is needed, as far as is known */
+            signIn?: components["schemas"]["ServerSignIn"];
             /**
              * @description Whether it would be connected; only a profile says whether values are missing
              * @enum {string}
@@ -3205,6 +3253,25 @@ export interface components {
             decision: "pending" | "approved" | "rejected";
             note?: string;
         };
+        ServerSignIn: {
+            /**
+             * Format: date-time
+             * @description Of the token that there is
+             */
+            expires?: string;
+            /** @description Where the token is from */
+            issuer?: string;
+            /** @description Whether it is renewed without you */
+            renewed?: boolean;
+            scopes?: string[] | null;
+            /** Format: date-time */
+            since?: string;
+            /**
+             * @description ended is that it was refused, or is over: sign in again
+             * @enum {string}
+             */
+            state: "needed" | "signed_in" | "ended";
+        };
         ServerTrial: {
             /** @description A server as the spec of an MCPServer, which is not kept and gets no values of variables */
             config?: unknown;
@@ -3219,6 +3286,8 @@ export interface components {
         ServerTried: {
             /** @description Why not, and what to do */
             error?: string;
+            /** @description Whether it wants a sign-in that you have not made */
+            signIn?: boolean;
             success: boolean;
             tools: components["schemas"]["ServerTriedTool"][];
         };
@@ -3395,6 +3464,21 @@ export interface components {
             link: string;
             name: string;
             password: string;
+        };
+        SignInBegun: {
+            /**
+             * Format: date-time
+             * @description Until when the browser has to come back
+             */
+            ends: string;
+            /** @description The page to open in the browser that has the cookie of this answer */
+            url: string;
+        };
+        SignedOut: {
+            /** @description Whether the token is good for nothing any more where it is from; else it may be until it ends */
+            revoked: boolean;
+            /** @description false where nobody was signed in */
+            signedOut: boolean;
         };
         Skill: {
             /**
@@ -5667,6 +5751,75 @@ export interface operations {
             };
         };
     };
+    "begin-operators-sign-in": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Of a server of the operator */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BeginOperatorsSignIn"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Set-Cookie"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInBegun"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "end-operators-sign-in": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Of a server of the operator */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedOut"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "test-server": {
         parameters: {
             query?: never;
@@ -5834,6 +5987,82 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "begin-server-sign-in": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                kind: "MCPServer" | "Ghost" | "Bot";
+                /** @description As in /kinds */
+                namespace: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BeginSignIn"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Set-Cookie"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInBegun"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "end-server-sign-in": {
+        parameters: {
+            query?: {
+                /** @description Which one, of a Ghost or Bot */
+                server?: string;
+            };
+            header?: never;
+            path: {
+                kind: "MCPServer" | "Ghost" | "Bot";
+                /** @description As in /kinds */
+                namespace: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedOut"];
+                };
             };
             /** @description Error */
             default: {

@@ -8,6 +8,7 @@ import { placeName } from "./list";
 import { Missing } from "./missing";
 import { useQuietly } from "./quietly";
 import { Review } from "./review";
+import { SignIn, wantsSignIn } from "./signin";
 import { definedAt, standing, trialOf, type Server } from "./state";
 import { TrialButton, TrialResult, useTrial } from "./trial";
 import { Variables } from "./variables";
@@ -38,20 +39,22 @@ export function Detail(of: Which) {
   return <Known server={asked.data} again={() => void asked.again()} error={asked.error} />;
 }
 
-function Known({ server: s, again, error }: { server: Server; again: () => void; error?: Error }) {
+function Known({ server, again, error }: { server: Server; again: () => void; error?: Error }) {
   const t = w();
-  const trial = useTrial(trialOf(s));
+  const trial = useTrial(trialOf(server));
+  // A test may be the first to find out that it wants a sign-in.
+  const s: Server = trial.tried?.signIn && !server.signIn ? { ...server, signIn: { state: "needed" } } : server;
   const decides = (s.review && s.review.decision !== "approved") || !!s.held?.length;
   const remote = !s.command && !!s.urls?.length;
   useEffect(() => {
     if (remote && s.state === "ready") void trial.run(); // what is only an address starts nothing
-  }, [s.digest, s.state]);
+  }, [s.digest, s.state, s.signIn?.state === "signed_in"]);
   const edit = definedAt(s);
   const actions = (
     <>
       {edit && <a class="button" href={edit}>{s.kind === "MCPServer" ? t.edit : t.openAgent}</a>}
       <ActionButton icon="again" act={() => restart(s).then(again)}>{t.restart}</ActionButton>
-      <TrialButton trial={trial} primary={!decides} />
+      <TrialButton trial={trial} primary={!decides && !wantsSignIn(s)} />
     </>
   );
   return (
@@ -59,14 +62,15 @@ function Known({ server: s, again, error }: { server: Server; again: () => void;
       {error && <Problem error={error} again={again} />}
       <div class="columns">
         <div class="stack loose">
-          <State server={s} failed={trial.tried?.success === false} />
+          <State server={s} failed={trial.tried?.success === false && !trial.tried.signIn} />
+          <SignIn server={s} onChange={again} />
           <Held server={s} onChange={again} />
           <Review server={s} onChange={again} />
           <Variables server={s} onChange={again} />
           <section class="stack tight">
             <h2>{t.tools}</h2>
             {!trial.tried && !trial.busy && !trial.error && <p class="muted">{t.testSays}</p>}
-            <TrialResult trial={trial} />
+            {!trial.tried?.signIn && <TrialResult trial={trial} />}
           </section>
         </div>
         <Facts server={s} />
@@ -93,7 +97,7 @@ function State({ server: s, failed }: { server: Server; failed: boolean }) {
       <p class="row"><Tag look={look}>{word}</Tag>{s.state === "ready" && s.live && <span class="small muted">{t.since}<When time={s.live.since} /></span>}</p>
       <p>{says}</p>
       <Missing server={s} />
-      {s.live?.error && <><h2 class="servers-small">{t.lastError}</h2><pre class="servers-text">{s.live.error}</pre></>}
+      {s.live?.error && !wantsSignIn(s) && <><h2 class="servers-small">{t.lastError}</h2><pre class="servers-text">{s.live.error}</pre></>}
       {!!s.live?.warnings?.length && <><h2 class="servers-small">{t.warnings}</h2><ul>{s.live.warnings.map((m) => <li key={m}>{m}</li>)}</ul></>}
     </section>
   );

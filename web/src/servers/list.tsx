@@ -4,11 +4,12 @@ import { Page } from "../shell/page";
 import { Empty, Icon, Shown } from "../ui";
 import { allServers, missingOf } from "./all";
 import { useQuietly } from "./quietly";
+import { SignInButton, wantsSignIn } from "./signin";
 import { href, StandingTag, type Server } from "./state";
 import { w } from "./words";
 
 /** Whether somebody has to do something about a server. */
-const needs = (s: Server) => (s.state !== "ready" && s.state !== "disabled") || !!s.held?.length || s.live?.state === "DEAD" || s.live?.state === "DEGRADED";
+const needs = (s: Server) => (s.state !== "ready" && s.state !== "disabled") || !!s.held?.length || s.live?.state === "DEAD" || s.live?.state === "DEGRADED" || wantsSignIn(s);
 
 const groupOf = (s: Server) => (!s.kind ? "operator" : s.kind === "MCPServer" ? "MCPServer" : "Ghost");
 
@@ -72,7 +73,7 @@ function Group({ group, servers }: { group: "operator" | "MCPServer" | "Ghost"; 
 
 function Row({ server: s }: { server: Server }) {
   const t = w();
-  const problem = s.live?.error || (s.review?.decision === "rejected" ? s.review.note : "");
+  const problem = wantsSignIn(s) ? "" : s.live?.error || (s.review?.decision === "rejected" ? s.review.note : "");
   return (
     <li>
       <a class="servers-name" href={href(s)}>{s.name}</a>
@@ -82,6 +83,7 @@ function Row({ server: s }: { server: Server }) {
         {!!s.held?.length && <span class="tag warn">{t.heldCount(s.held.length)}</span>}
         {s.live?.state === "READY" && <span class="small muted">{t.toolCount(s.live.tools)}</span>}
         <StandingTag server={s} />
+        {wantsSignIn(s) && <span class="servers-act"><SignInButton small server={s} /></span>}
       </span>
       {problem && <span class="small servers-problem">{problem}</span>}
     </li>

@@ -1,5 +1,6 @@
 import type { Schema } from "../api/client";
 import { Tag } from "../ui";
+import { w as signWords } from "./signwords";
 import { w } from "./words";
 
 export type Server = Schema["Server"];
@@ -18,6 +19,10 @@ export function standing(s: Server): Standing {
   if (s.state !== "ready") {
     const look: Record<Exclude<Server["state"], "ready">, Look> = { not_configured: "warn", waits_for_review: "warn", rejected: "bad", disabled: "" };
     return { look: look[s.state], word: t.states[s.state], says: t.stateSays[s.state] };
+  }
+  if (s.signIn && s.signIn.state !== "signed_in") {
+    const { needed, ended, says } = signWords();
+    return { look: "warn", word: s.signIn.state === "needed" ? needed : ended, says: says[s.signIn.state] };
   }
   if (!s.live) return { look: "", word: t.unneeded, says: t.unneededSays };
   const look: Record<NonNullable<Server["live"]>["state"], Look> = { INIT: "", READY: "good", DEGRADED: "warn", DEAD: "bad" };

@@ -1,4 +1,4 @@
-import { ErrorBoundary, lazy, LocationProvider, Route, Router } from "preact-iso";
+import { ErrorBoundary, lazy, LocationProvider, Route, Router, useLocation } from "preact-iso";
 import { useEffect, useState } from "preact/hooks";
 import { away, signedOut } from "../api/client";
 import { me, meet } from "../api/me";
@@ -22,6 +22,7 @@ const Settings = lazy(() => import("../settings"));
 const Admin = lazy(() => import("../admin"));
 const Door = lazy(() => import("../account"));
 const Everywhere = lazy(() => import("../asks/everywhere"));
+const Returned = lazy(() => import("../servers/returned"));
 
 export function App() {
   return (
@@ -35,6 +36,7 @@ export function App() {
 /** Decides whether the page or its door is shown. */
 function Inside() {
   const [error, setError] = useState<Error>();
+  const { query } = useLocation();
   const start = () => {
     setError(undefined);
     meet().catch(setError);
@@ -53,6 +55,7 @@ function Inside() {
         <Parts />
       </main>
       <ErrorBoundary><Everywhere /></ErrorBoundary>
+      {query.signin && <ErrorBoundary><Returned /></ErrorBoundary>}
     </div>
   );
 }
