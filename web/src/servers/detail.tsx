@@ -8,7 +8,8 @@ import { placeName } from "./list";
 import { Missing } from "./missing";
 import { useQuietly } from "./quietly";
 import { Review } from "./review";
-import { SignIn, wantsSignIn } from "./signin";
+import { SignIn, SignInButton, wantsSignIn } from "./signin";
+import { w as signWords } from "./signwords";
 import { definedAt, standing, trialOf, type Server } from "./state";
 import { TrialButton, TrialResult, useTrial } from "./trial";
 import { Variables } from "./variables";
@@ -70,7 +71,7 @@ function Known({ server, again, error }: { server: Server; again: () => void; er
           <section class="stack tight">
             <h2>{t.tools}</h2>
             {!trial.tried && !trial.busy && !trial.error && <p class="muted">{t.testSays}</p>}
-            {!trial.tried?.signIn && <TrialResult trial={trial} />}
+            {trial.tried?.signIn ? <p class="muted">{signWords().toolsLater}</p> : <TrialResult trial={trial} />}
           </section>
         </div>
         <Facts server={s} />
@@ -96,6 +97,7 @@ function State({ server: s, failed }: { server: Server; failed: boolean }) {
     <section class={`note ${look === "accent" ? "" : look}`} aria-live="polite">
       <p class="row"><Tag look={look}>{word}</Tag>{s.state === "ready" && s.live && <span class="small muted">{t.since}<When time={s.live.since} /></span>}</p>
       <p>{says}</p>
+      {wantsSignIn(s) && <div><SignInButton server={s} /></div>}
       <Missing server={s} />
       {s.live?.error && !wantsSignIn(s) && <><h2 class="servers-small">{t.lastError}</h2><pre class="servers-text">{s.live.error}</pre></>}
       {!!s.live?.warnings?.length && <><h2 class="servers-small">{t.warnings}</h2><ul>{s.live.warnings.map((m) => <li key={m}>{m}</li>)}</ul></>}

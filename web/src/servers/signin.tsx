@@ -35,22 +35,19 @@ function here(): string {
 export const wantsSignIn = (s: Server) => s.state === "ready" && (s.signIn?.state === "needed" || s.signIn?.state === "ended");
 
 export function SignInButton({ server, small }: { server: Server; small?: boolean }) {
-  return <ActionButton look="primary" small={small} icon="key" act={() => begin(server)}>{w().signIn}</ActionButton>;
+  return <ActionButton look="primary" small={small} icon="key" label={w().signInTo(server.name)} act={() => begin(server)}>{w().signIn}</ActionButton>;
 }
 
-/** How it is with one's sign-in to a server, and the way in or out. */
+/** One's sign-in to a server, what it is good for, and the way out. */
 export function SignIn({ server: s, onChange }: { server: Server; onChange: () => void }) {
   const t = w();
-  const now = s.signIn;
-  if (!now || s.state !== "ready") return null;
-  const out = now.state === "signed_in" && <ActionButton act={() => leave(s).then(onChange)}>{t.signOut}</ActionButton>;
+  if (s.state !== "ready" || s.signIn?.state !== "signed_in") return null;
   return (
     <section class="stack tight">
       <h2>{t.title}</h2>
-      <p class="row"><Tag look={now.state === "signed_in" ? "good" : "warn"}>{{ needed: t.needed, ended: t.ended, signed_in: t.signedIn }[now.state]}</Tag></p>
-      <p class="small muted">{t.says[now.state]}</p>
-      {now.state === "signed_in" && <Given of={now} />}
-      <div class="row">{out || <SignInButton server={s} />}</div>
+      <p class="row"><Tag look="good">{t.signedIn}</Tag><span class="small muted">{t.says.signed_in}</span></p>
+      <Given of={s.signIn} />
+      <div><ActionButton act={() => leave(s).then(onChange)}>{t.signOut}</ActionButton></div>
     </section>
   );
 }

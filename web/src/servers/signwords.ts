@@ -2,7 +2,7 @@ import { words } from "../words";
 
 export const w = words(
   {
-    title: "Your sign-in", needed: "Sign-in needed", ended: "Sign in again", signedIn: "Signed in", signIn: "Sign in", signOut: "Sign out",
+    title: "Your sign-in", needed: "Sign-in needed", ended: "Sign in again", signedIn: "Signed in", signIn: "Sign in", signInTo: (name: string) => `Sign in to ${name}`, toolsLater: "They are shown once you are signed in.", signOut: "Sign out",
     says: {
       needed: "This server wants to know who calls it. Sign in to it in your browser; from then on its tools are called with your own token, which nobody else gets.",
       ended: "Your sign-in is over, or the server does not take it any more. Sign in again.",
@@ -19,7 +19,7 @@ export const w = words(
     other: "Something went wrong. Try again; the log of the hub says more.",
   },
   {
-    title: "您的登录", needed: "需要登录", ended: "请重新登录", signedIn: "已登录", signIn: "登录", signOut: "退出登录",
+    title: "您的登录", needed: "需要登录", ended: "请重新登录", signedIn: "已登录", signIn: "登录", signInTo: (name: string) => `登录 ${name}`, toolsLater: "登录后显示。", signOut: "退出登录",
     says: {
       needed: "此服务器需要知道调用者是谁。请在浏览器中登录，之后将使用您自己的令牌调用其工具，其他人得不到此令牌。",
       ended: "您的登录已过期，或服务器不再接受。请重新登录。",
