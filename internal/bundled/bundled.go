@@ -19,3 +19,16 @@ func FS() fs.FS {
 	}
 	return sub
 }
+
+// Names returns the names of the bundled skills.
+func Names() []string {
+	entries, err := fs.ReadDir(FS(), ".")
+	if err != nil {
+		panic(err) // what is embedded can be read
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name() // as a skill is named for its directory
+	}
+	return names
+}

@@ -27,9 +27,10 @@ type profileJSON struct {
 
 type profileSkillJSON struct {
 	Name      string `json:"name"`
-	ID        string `json:"id,omitempty" doc:"Not there where there is none by now that you may use"`
+	ID        string `json:"id,omitempty" doc:"Not there where there is none by now that you may use, or it comes with the hub"`
 	Namespace string `json:"namespace,omitempty" doc:"Where it is at home: user:ID, group:ID or public"`
 	Digest    string `json:"content_hash,omitempty" doc:"That it has to have"`
+	Bundled   bool   `json:"bundled,omitempty" doc:"Whether it comes with the hub, and so has no id"`
 	Preload   bool   `json:"preload" doc:"Whether it is in force from the start"`
 }
 
@@ -83,7 +84,7 @@ func profileOf(p *kinds.Profile) profileJSON {
 		out.Namespace = ownNamespace
 	}
 	for i, s := range p.Skills {
-		out.Skills[i] = profileSkillJSON{s.Name, s.ID, string(s.In), s.Digest, s.Preload}
+		out.Skills[i] = profileSkillJSON{s.Name, s.ID, string(s.In), s.Digest, s.Bundled, s.Preload}
 	}
 	for i, m := range p.Members {
 		out.Members[i] = profileMemberJSON(m)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/bundled"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/hub/kinds"
 	"github.com/loadout-dev/loadout/internal/hub/kit"
@@ -36,7 +37,7 @@ func (h *Hub) openParts(ctx context.Context) (err error) {
 		return err
 	}
 	h.unlock = node.unlock
-	h.kinds = kinds.New(h.db, &kinds.Options{Sealer: h.sealer, Servers: o.Servers, Private: o.Private, Bus: h.bus, Logger: h.log, ApplySkill: h.applySkill})
+	h.kinds = kinds.New(h.db, &kinds.Options{Sealer: h.sealer, Servers: o.Servers, Bundled: bundled.Names(), Private: o.Private, Bus: h.bus, Logger: h.log, ApplySkill: h.applySkill})
 	h.library, err = library.New(h.db, &library.Options{
 		CacheDir: filepath.Join(o.Data, "files"), TempDir: node.temp,
 		Tell:       func() { h.bus.Publish(libraryStream, 0) },

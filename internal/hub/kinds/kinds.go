@@ -70,6 +70,9 @@ type Options struct {
 	// Servers are those of the operator's own configuration file. They are there for
 	// everybody, and the only ones whose commands need no review.
 	Servers []*upstream.Config
+	// Bundled are the names of skills that come with the program: whoever names one has
+	// it, where no skill of the hub comes before it.
+	Bundled []string
 	// Private are the addresses that are not public and that documents may name all
 	// the same.
 	Private []netip.Prefix

@@ -58,6 +58,7 @@ type SkillChoice struct {
 	ID      string          // "" where there is none by now
 	In      store.Namespace // in which it is at home
 	Digest  string          // that it has to have, "" for its current version
+	Bundled bool            // it comes with the program, and so has no ID
 	Preload bool
 }
 
@@ -209,6 +210,8 @@ func (r *Registry) skills(ctx context.Context, a actor, p *Profile, parts []*Res
 			c := SkillChoice{Name: name, Digest: s.SkillRefs[name].Digest, Preload: slices.Contains(s.Preload, name)}
 			found, err := a.findSkill(ctx, account.SkillUse, part.In, name, s.SkillRefs[name], func(string) bool { return true })
 			switch {
+			case errors.Is(err, store.ErrNotFound) && r.comes(name, s.SkillRefs[name]):
+				c.Bundled = true
 			case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrConflict):
 				p.problem("skill %s: there is none that you may use", name)
 			case err != nil:
@@ -219,7 +222,7 @@ func (r *Registry) skills(ctx context.Context, a actor, p *Profile, parts []*Res
 			if i, again := place[name]; again {
 				c.Preload = c.Preload || p.Skills[i].Preload
 				if _, precise := s.SkillRefs[name]; !precise {
-					c.ID, c.In, c.Digest = p.Skills[i].ID, p.Skills[i].In, p.Skills[i].Digest
+					c.ID, c.In, c.Digest, c.Bundled = p.Skills[i].ID, p.Skills[i].In, p.Skills[i].Digest, p.Skills[i].Bundled
 				}
 				p.Skills[i] = c
 				continue
@@ -230,6 +233,12 @@ func (r *Registry) skills(ctx context.Context, a actor, p *Profile, parts []*Res
 		}
 	}
 	return nil
+}
+
+// comes reports whether a skill that is named comes with the program. One that is named
+// precisely is of the hub.
+func (r *Registry) comes(name string, ref SkillRef) bool {
+	return ref == SkillRef{} && slices.Contains(r.opts.Bundled, name)
 }
 
 // settle has the settings of a namespace, and of those before, count for a profile.

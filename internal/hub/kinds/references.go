@@ -97,6 +97,7 @@ func (a *application) skillReference(ctx context.Context, i int, ref reference, 
 		return written, nil
 	case !errors.Is(err, store.ErrNotFound):
 		return written, err
+	case a.r.comes(ref.name, ref.ref):
 	case ref.ref.ID != "" || ref.ref.Digest != "" || ref.ref.Namespace != "" || ref.ref.Public:
 		a.refuse(i, "skill-ref", "there is no skill "+quote(ref.name)+" as skill_refs says that you may bind", "look it up again, or leave it to the name")
 	default:

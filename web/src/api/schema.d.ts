@@ -2987,9 +2987,11 @@ export interface components {
             vendor: string;
         };
         ProfileSkill: {
+            /** @description Whether it comes with the hub, and so has no id */
+            bundled?: boolean;
             /** @description That it has to have */
             content_hash?: string;
-            /** @description Not there where there is none by now that you may use */
+            /** @description Not there where there is none by now that you may use, or it comes with the hub */
             id?: string;
             name: string;
             /** @description Where it is at home: user:ID, group:ID or public */
