@@ -38,6 +38,7 @@ type Principal struct {
 	Admin  bool
 	Groups map[GroupID]Role
 	Scopes Scopes // what the way in allows: all for a browser, some for a token
+	Token  string // the ID of the token that is the way in, "" for another way
 }
 
 // Single is the principal of a hub that has one user, who does everything and signs

@@ -129,6 +129,7 @@ func (d *door) byToken(ctx context.Context, text string, v *visit) error {
 		return err
 	}
 	v.by = p.Limited(token.Scopes)
+	v.by.Token = token.ID
 	return nil
 }
 

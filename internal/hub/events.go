@@ -125,9 +125,13 @@ func (h *Hub) stream(w http.ResponseWriter, r *http.Request, watch func(context.
 func (h *Hub) pass(ctx context.Context, out *patient, events <-chan told) {
 	beat := time.NewTicker(h.streams.beat)
 	defer beat.Stop()
+	ended, forget := h.inUse.hold(account.FromContext(ctx))
+	defer forget()
 	for {
 		var err error
 		select {
+		case <-ended:
+			err = errTokenEnded
 		case <-h.Draining():
 			err = chat.ErrClosed
 		case <-beat.C:

@@ -13,7 +13,7 @@ func (h *Hub) ChangeChat(change func(o *chat.Options)) error {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	err := h.chat.Close(ctx)
-	o := chat.Options{Setup: h.kits.Setup, Principal: h.principal, Bus: h.bus, Logger: h.log}
+	o := chat.Options{Setup: h.kits.Setup, Principal: h.principal, Token: h.tokenNow, Bus: h.bus, Logger: h.log}
 	change(&o)
 	h.chat = chat.New(h.db, o)
 	return err

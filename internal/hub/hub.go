@@ -143,6 +143,7 @@ type Hub struct {
 	kits      *kit.Kits
 	chat      *chat.Engine
 	endpoints *endpoints                                  // for MCP clients
+	inUse     *heldTokens                                 // by requests that go on
 	free      func(dir string) (bytes uint64, known bool) // of a disk
 	node      string                                      // the name of this process among the nodes
 	unlock    func() error                                // gives the directory back
@@ -152,6 +153,9 @@ type Hub struct {
 	spec      []byte // the OpenAPI document
 	streams   *crowd // of events
 	sockets   *crowd
+
+	looking     sync.WaitGroup // at tokens
+	stopLooking func()
 
 	drain    sync.Once
 	draining chan struct{} // closed when the hub is about to end

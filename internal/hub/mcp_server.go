@@ -67,6 +67,8 @@ func (h *Hub) watched(e *endpoint) mcp.Middleware {
 				ctx, stop := context.WithCancel(ctx)
 				defer stop()
 				defer context.AfterFunc(h.endpoints.cut, stop)()
+				ctx, forget := h.inUse.while(ctx, account.FromContext(ctx))
+				defer forget()
 				return h.metrics.counted(ctx, func(ctx context.Context) (mcp.Result, error) { return h.callUnder(ctx, e, method, req, next) })
 			}
 			return next(ctx, method, req)
@@ -86,6 +88,9 @@ func (h *Hub) callUnder(ctx context.Context, e *endpoint, method string, req mcp
 	}
 	defer stop()
 	res, err := next(held, method, req)
+	if errors.Is(context.Cause(held), errTokenEnded) {
+		return notDone(ctx, errTokenEnded.Detail, "Make another, and connect with it."), nil
+	}
 	if off, isOff := errors.AsType[*kinds.DisabledError](context.Cause(held)); isOff {
 		return switchedOff(ctx, off), nil
 	}
@@ -93,8 +98,13 @@ func (h *Hub) callUnder(ctx context.Context, e *endpoint, method string, req mcp
 }
 
 func switchedOff(ctx context.Context, why error) *mcp.CallToolResult {
+	return notDone(ctx, why.Error(), "Ask an administrator.")
+}
+
+// notDone says why a call was not made, or not to its end.
+func notDone(ctx context.Context, why, next string) *mcp.CallToolResult {
 	noteRefused(ctx, true)
-	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "Not done: " + why.Error() + ". Ask an administrator."}}}
+	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "Not done: " + why + ". " + next}}}
 }
 
 // recordConnection keeps in the audit log that a client began, which one it says it is,

@@ -28,6 +28,8 @@ func (h *Hub) whileAdmitted(r *http.Request, e *endpoint) (context.Context, func
 		defer cancel()
 		look := time.NewTicker(h.endpoints.listeners.beat)
 		defer look.Stop()
+		ended, forget := h.inUse.hold(visitOf(ctx).by)
+		defer forget()
 		for {
 			select {
 			case <-ctx.Done():
@@ -35,6 +37,8 @@ func (h *Hub) whileAdmitted(r *http.Request, e *endpoint) (context.Context, func
 			case <-h.draining:
 				return
 			case <-e.gone:
+				return
+			case <-ended:
 				return
 			case <-look.C:
 				if h.stillAdmitted(r.WithContext(ctx), e) {

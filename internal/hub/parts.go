@@ -52,7 +52,11 @@ func (h *Hub) openParts(ctx context.Context) (err error) {
 	h.signIns = signin.New(signin.Options{DB: h.db, Kinds: h.kinds, Sealer: h.sealer, Private: o.Private, Node: h.node, Page: o.Public, Logger: h.log})
 	h.kits = kit.New(kit.Options{DB: h.db, Library: h.library, Kinds: h.kinds, Model: h.model, Sandbox: o.Sandbox, Bounds: o.Bounds, Packages: o.Packages, Getenv: o.Getenv, Runs: h.runs,
 		Command: o.Command, Dir: node.kits, Private: o.Private, SignIns: h.signIns, Stop: h.stopTurn, Decided: noteDecision, Version: o.Version, Logger: h.log})
-	h.chat = chat.New(h.db, chat.Options{Setup: h.kits.Setup, Principal: h.principal, Bus: h.bus, Dir: node.talks, Trace: h.followTurn, Logger: h.log})
+	h.chat = chat.New(h.db, chat.Options{Setup: h.kits.Setup, Principal: h.principal, Token: h.tokenNow, Bus: h.bus, Dir: node.talks, Trace: h.followTurn, Logger: h.log})
+	h.inUse = &heldTokens{good: h.people.Tokens.Good, held: map[string]map[*heldToken]bool{}}
+	looks, stop := context.WithCancel(context.WithoutCancel(ctx))
+	h.stopLooking = stop
+	h.looking.Go(func() { h.lookAtTokens(looks) })
 	return nil
 }
 
@@ -83,6 +87,10 @@ func (h *Hub) closeParts() error {
 	h.endStreams()
 	if h.endpoints != nil {
 		h.endpoints.close()
+	}
+	if h.stopLooking != nil {
+		h.stopLooking()
+		h.looking.Wait()
 	}
 	if h.chat != nil {
 		ctx, stop := context.WithTimeout(context.Background(), h.opts.Drain)

@@ -159,13 +159,18 @@ func (s *socket) bye() {
 func (s *socket) stayAlive() {
 	beat := time.NewTicker(s.h.sockets.beat)
 	defer beat.Stop()
+	ended, forget := s.h.inUse.hold(s.principal())
+	defer forget()
 	for {
+		p, err := s.principal(), error(nil)
 		select {
 		case <-s.ctx.Done():
 			return
+		case <-ended:
+			err = errTokenEnded
 		case <-beat.C:
+			p, err = s.h.now(s.ctx, visitOf(s.ctx))
 		}
-		p, err := s.h.now(s.ctx, visitOf(s.ctx))
 		if err != nil {
 			s.send(s.refusal("", err))
 			s.end(&ending{websocket.StatusPolicyViolation, "you are signed in no longer"})

@@ -50,6 +50,22 @@ func (t Tokens) ByPrefix(ctx context.Context, prefix string) (Token, error) {
 	return token, nil
 }
 
+// Some returns the tokens with IDs, at most [MaxPage], as far as they are there, also
+// those that have expired.
+func (t Tokens) Some(ctx context.Context, ids []string) ([]Token, error) {
+	if len(ids) > MaxPage {
+		return nil, fmt.Errorf("%d tokens: %w: more than %d", len(ids), ErrTooMany, MaxPage)
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	tokens, err := all[Token](ctx, t.c, "SELECT "+tokenColumns+" FROM tokens WHERE id IN ("+places(1, len(ids))+")", anys(ids)...)
+	if err != nil {
+		return nil, fmt.Errorf("tokens: %w", err)
+	}
+	return tokens, nil
+}
+
 // Of returns the tokens of a user, the oldest first.
 func (t Tokens) Of(ctx context.Context, userID string) ([]Token, error) {
 	tokens, err := all[Token](ctx, t.c, "SELECT "+tokenColumns+" FROM tokens WHERE user_id = $1 ORDER BY id", userID)

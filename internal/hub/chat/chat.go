@@ -117,6 +117,10 @@ type Options struct {
 	// Principal returns what a user may do now: a turn may begin long after it was
 	// asked for, on another node.
 	Principal func(ctx context.Context, user account.UserID) (account.Principal, error)
+	// Token returns what an API token lets its user do now, or [account.ErrRefused] where
+	// it was withdrawn or has expired: what was begun with it goes no further then. Nil
+	// lets all go on.
+	Token func(ctx context.Context, id string) (account.Scopes, error)
 	// Bus wakes other nodes; nil leaves them to look for themselves. It is the
 	// caller's to close.
 	Bus bus.Bus

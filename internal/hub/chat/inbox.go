@@ -37,6 +37,7 @@ type input struct {
 	Kind InputKind `json:"-"`
 	// Scopes are those of the way in by which it came.
 	Scopes  string       `json:"scopes,omitempty"`
+	Token   string       `json:"token,omitempty"` // the ID of the API token that is that way
 	Text    string       `json:"text,omitempty"`
 	Skill   string       `json:"skill,omitempty"`
 	Keep    session.Keep `json:"keep,omitempty"`
@@ -91,7 +92,7 @@ func (e *Engine) want(ctx context.Context, p account.Principal, id string, in in
 	if _, err := e.may(ctx, p, account.SessionWrite, id); err != nil {
 		return 0, err
 	}
-	in.Scopes = p.Scopes.String()
+	in.Scopes, in.Token = p.Scopes.String(), p.Token
 	return e.put(ctx, id, in, func(c *change) error {
 		return c.Audit.Append(ctx, record(p.User, "session."+string(in.Kind), id, nil))
 	})

@@ -13,12 +13,17 @@ import (
 const (
 	refusedReason = "the person may hold no conversation any more"
 	lessReason    = "the person may do less than when it began; say it again for what is allowed now"
+	narrowReason  = "the API token by which it came may do less than when it began; say it again for what is allowed now"
 )
 
+// errTokenEnded is why a turn ends, or does not begin, whose way in is closed.
+var errTokenEnded = errors.New("the API token by which it came was withdrawn, or has expired; say it again with another one")
+
 // watchRights ends a turn whose person may do less than when it began: who was disabled,
-// or left a group, goes on with nothing that was under way.
+// or left a group, goes on with nothing that was under way, and neither does who came by
+// a token that is good no longer.
 func (w *worker) watchRights(ctx context.Context, j *job, cancel context.CancelCauseFunc) {
-	tick := time.NewTicker(2 * min(w.e.opts.Poll, time.Minute))
+	tick := time.NewTicker(min(w.e.opts.Poll, time.Minute))
 	defer tick.Stop()
 	for {
 		select {
@@ -44,9 +49,13 @@ func (w *worker) lessThan(ctx context.Context, j *job, then account.Principal) (
 	switch {
 	case ctx.Err() != nil, errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrBusy):
 		return ""
+	case errors.Is(err, errTokenEnded):
+		return errTokenEnded.Error()
+	case now.User != "" && then.Scopes&^now.Scopes != 0: // which tokens alone bound
+		return narrowReason
 	case err != nil:
 		return refusedReason
-	case then.Admin && !now.Admin, then.Scopes&^now.Scopes != 0:
+	case then.Admin && !now.Admin:
 		return lessReason
 	}
 	for group, role := range then.Groups {

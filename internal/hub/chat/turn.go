@@ -205,6 +205,17 @@ func (w *worker) principal(ctx context.Context, j *job) (account.Principal, erro
 	if err != nil {
 		return account.Principal{}, err
 	}
+	if j.Token != "" && w.e.opts.Token != nil {
+		now, err := w.e.opts.Token(ctx, j.Token)
+		if errors.Is(err, account.ErrRefused) {
+			return account.Principal{}, errTokenEnded
+		}
+		if err != nil {
+			return account.Principal{}, fmt.Errorf("the API token by which it came: %w", err)
+		}
+		scopes &= now
+	}
 	p = p.Limited(scopes)
+	p.Token = j.Token
 	return p, account.Check(p, account.SessionWrite, account.Of(j.owner))
 }

@@ -26,6 +26,23 @@ func (t Tokens) Of(ctx context.Context, p account.Principal, user account.UserID
 	return out, err
 }
 
+// Good returns what tokens let their users do now, by their IDs, at most
+// [store.MaxPage]. Those that were withdrawn or have expired are not in it. It is for the
+// hub itself, which asks about what was begun with them.
+func (t Tokens) Good(ctx context.Context, ids ...string) (map[string]account.Scopes, error) {
+	rows, err := t.b.db.Tokens.Some(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	good, now := map[string]account.Scopes{}, time.Now()
+	for _, row := range rows {
+		if row.Expires.IsZero() || now.Before(row.Expires) {
+			good[row.ID] = tokenOf(row).Scopes
+		}
+	}
+	return good, nil
+}
+
 // Make makes a token of the principal for some of his scopes, that ends after some time,
 // or never where that is zero. The text is told this once. It fails with an
 // [*InvalidError], an [*account.DeniedError] for scopes that he does not have, and with
