@@ -25,6 +25,7 @@ func ofChat(err error) *Problem {
 		{chat.ErrClosed, 503, "closing", "the node is about to end", "try again: another one does it"},
 		{chat.ErrNoRequestID, 422, "no_request_id", "Missing request_id", "send the request_id of the skill:request"},
 		{chat.ErrNoRequest, 404, "no_request", "No pending request found", "it was answered already, or took too long"},
+		{chat.ErrKeyUsed, 422, "key_used", "another message was sent to this conversation with the same key", "send each message with a key of its own, and the same message again with the same key"},
 		{chat.ErrInvalid, 422, "invalid", "", "mend it, and send it again"},
 	} {
 		if errors.Is(err, c.is) {

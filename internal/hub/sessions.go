@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -151,10 +152,38 @@ func (h *Hub) deleteSession(ctx context.Context, in *SessionPath) (*nothing, err
 
 func (h *Hub) say(ctx context.Context, in *struct {
 	SessionPath
+	Key  string `header:"Idempotency-Key" maxLength:"600" doc:"Your own name for the message, of at most 200 bytes, as it is or between quotes: sent again with it, as the answer was lost, it is not said twice, and answered as before. It is remembered for as long as the conversation"`
 	Body newMessage
 }) (*body[inputJSON], error) {
-	input, err := h.chat.Say(ctx, account.FromContext(ctx), in.Session, chat.Message(in.Body))
+	key, err := keyOf(in.Key)
+	if err != nil {
+		return nil, err
+	}
+	input, err := h.chat.Say(ctx, account.FromContext(ctx), in.Session, chat.Message{Text: in.Body.Text, Skill: in.Body.Skill, Key: key})
 	return answered(inputJSON{input}, err)
+}
+
+// keyOf is the key of a message as its header has it: as it is, or as a string of RFC 9651.
+func keyOf(header string) (string, error) {
+	header = strings.TrimSpace(header)
+	if !strings.HasPrefix(header, `"`) {
+		return header, nil
+	}
+	inner, closed := strings.CutSuffix(header[1:], `"`)
+	var key strings.Builder
+	for i := 0; i < len(inner) && closed; i++ {
+		if inner[i] == '\\' && i+1 < len(inner) && (inner[i+1] == '"' || inner[i+1] == '\\') {
+			i++
+		} else if inner[i] == '"' || inner[i] == '\\' {
+			closed = false
+		}
+		key.WriteByte(inner[i])
+	}
+	if !closed || len(header) == 1 || key.Len() == 0 {
+		return "", &Problem{Status: 422, Code: "invalid", Detail: "the request cannot be taken as it is", Next: "mend what is in errors",
+			Errors: []Fault{{"header.Idempotency-Key", "it is no string between quotes"}}}
+	}
+	return key.String(), nil
 }
 
 func (h *Hub) getHistory(ctx context.Context, in *struct {

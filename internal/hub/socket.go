@@ -39,7 +39,7 @@ const (
 
 const socketSummary = `Conversations both ways, as JSON objects in text messages.
 
-A client sends {type: attach, session, after}, {type: detach, session}, {type: message, session, text, skill}, {type: cancel, session}, {type: answer, ask, outcome, content, feedback, scope} and {type: skill:response, request_id, skill_name, action, success, result, error}. Each is answered with {type: ok} or {type: error, code, detail, next}; one that has an id, with that as to.
+A client sends {type: attach, session, after}, {type: detach, session}, {type: message, session, text, skill, key}, {type: cancel, session}, {type: answer, ask, outcome, content, feedback, scope} and {type: skill:response, request_id, skill_name, action, success, result, error}. Each is answered with {type: ok} or {type: error, code, detail, next}; one that has an id, with that as to. A message that is sent again with the same key is not said twice.
 
 The server sends {type: event, session, event} for what is told of conversations that are attached, as in the schema ChatEvent, {type: skill:request, session, request_id, skill_name, action, data} for what the client is to do, {type: error, session, …} where an attached conversation is no longer told of, and {type: bye} when the node ends.
 

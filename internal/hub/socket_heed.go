@@ -15,6 +15,7 @@ type heard struct {
 	After   int64  `json:"after"`
 	Text    string `json:"text"`
 	Skill   string `json:"skill"`
+	Key     string `json:"key"` // of a message
 	Ask     string `json:"ask"`
 	answerJSON
 	responseJSON
@@ -41,7 +42,7 @@ func (s *socket) heed(data []byte) (answer reply, then func()) {
 	case "attach":
 		then, err = s.attach(ctx, m.Session, m.After)
 	case "message":
-		answer.Input, err = s.h.chat.Say(ctx, s.principal(), m.Session, chat.Message{Text: m.Text, Skill: m.Skill})
+		answer.Input, err = s.h.chat.Say(ctx, s.principal(), m.Session, chat.Message{Text: m.Text, Skill: m.Skill, Key: m.Key})
 	default:
 		err = s.do(ctx, m)
 	}

@@ -102,6 +102,7 @@ type Tables struct {
 	Definitions Definitions
 	Drafts      Drafts
 	SignIns     SignIns
+	Sent        SentMessages
 }
 
 func tables(c conn) Tables {
@@ -113,7 +114,7 @@ func tables(c conn) Tables {
 		Grants: Grants{c}, Audit: Audit{c}, Usage: Usage{c}, Secrets: Secrets{c}, Settings: Settings{c},
 		Notices: Notices{c}, Ratings: Ratings{c}, Defaults: Defaults{c},
 		Attachments: Attachments{c},
-		Meter:       Meter{c}, Definitions: Definitions{c}, Drafts: Drafts{c}, SignIns: SignIns{c},
+		Meter:       Meter{c}, Definitions: Definitions{c}, Drafts: Drafts{c}, SignIns: SignIns{c}, Sent: SentMessages{c},
 	}
 }
 

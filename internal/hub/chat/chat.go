@@ -49,6 +49,7 @@ import (
 const (
 	MaxText    = 256 << 10 // bytes of a message
 	MaxTitle   = 1024      // bytes
+	MaxKey     = store.MaxLabel
 	MaxWaiting = 100       // messages and commands that wait for their turn
 	maxNotes   = 1000      // in the inbox, with cancels and answers
 	maxTries   = 5         // nodes that may end in the same turn
@@ -60,6 +61,8 @@ var (
 	ErrClosed = errors.New("the node is about to end; try again")
 	// ErrWaiting says that as much waits in the conversation as may.
 	ErrWaiting = errors.New("too much waits in the conversation; wait for its turn to end, or cancel it")
+	// ErrKeyUsed says that a message has the key of another one.
+	ErrKeyUsed = errors.New("another message was sent with its key")
 	// ErrInvalid says that something cannot be said or kept like that.
 	ErrInvalid = errors.New("it cannot be taken as it is")
 )

@@ -2,6 +2,8 @@ package chat
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,11 +54,15 @@ type Message struct {
 	// Skill is one that the person says is to be used; then the text is what follows
 	// its name. "" leaves it to the model.
 	Skill string
+	// Key is the client's own name for the message, of at most [MaxKey] bytes: sent again
+	// with it, by the same person to the same conversation, it is that message and no
+	// second one. "" names none.
+	Key string
 }
 
 // Say puts a message at the end of what waits in a conversation, and returns its
 // number, which its events have. It does not wait for its turn. More than
-// [MaxWaiting] is [ErrWaiting].
+// [MaxWaiting] is [ErrWaiting], and a key that another message has [ErrKeyUsed].
 func (e *Engine) Say(ctx context.Context, p account.Principal, id string, m Message) (int64, error) {
 	switch {
 	case m.Text == "" && m.Skill == "":
@@ -65,14 +71,58 @@ func (e *Engine) Say(ctx context.Context, p account.Principal, id string, m Mess
 		return 0, fmt.Errorf("message: %w: it has %d bytes, more than %d", ErrInvalid, len(m.Text)+len(m.Skill), MaxText)
 	case !utf8.ValidString(m.Text) || !utf8.ValidString(m.Skill):
 		return 0, fmt.Errorf("message: %w: it is no text", ErrInvalid)
+	case len(m.Key) > MaxKey || !utf8.ValidString(m.Key):
+		return 0, fmt.Errorf("message: %w: its key has %d bytes, more than %d, or is no text", ErrInvalid, len(m.Key), MaxKey)
 	}
-	return e.want(ctx, p, id, input{Kind: MessageInput, Text: m.Text, Skill: m.Skill})
+	in := input{Kind: MessageInput, Text: m.Text, Skill: m.Skill}
+	if m.Key == "" {
+		return e.want(ctx, p, id, in, nil)
+	}
+	return e.sayOnce(ctx, p, id, in, m.Key)
+}
+
+// sayOnce says what was not said with its key before, and returns the number that it has.
+func (e *Engine) sayOnce(ctx context.Context, p account.Principal, id string, in input, key string) (int64, error) {
+	s := store.Sent{Session: id, Principal: string(p.User), Label: key, Digest: in.digest()}
+	if seq, err := e.saidBefore(ctx, p, s); !errors.Is(err, store.ErrNotFound) {
+		return seq, err
+	}
+	seq, err := e.want(ctx, p, id, in, func(c *change, seq int64) error {
+		s.Input = seq
+		return c.Sent.Add(ctx, s)
+	})
+	if errors.Is(err, store.ErrExists) { // it was sent twice at once
+		return e.saidBefore(ctx, p, s)
+	}
+	return seq, err
+}
+
+// saidBefore is the number of what was said with a key. None is [store.ErrNotFound], also
+// for who may not say anything there.
+func (e *Engine) saidBefore(ctx context.Context, p account.Principal, s store.Sent) (int64, error) {
+	before, err := e.db.Sent.Get(ctx, s.Session, s.Principal, s.Label)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := e.may(ctx, p, account.SessionWrite, s.Session); err != nil {
+		return 0, err
+	}
+	if before.Digest != s.Digest {
+		return 0, fmt.Errorf("message: %w", ErrKeyUsed)
+	}
+	return before.Input, nil
+}
+
+// digest is equal for inputs that say the same.
+func (in input) digest() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", in.Text, in.Skill))
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // Compact puts a short text in the place of what was said, when its turn comes: see
 // [agent.Agent.Compact].
 func (e *Engine) Compact(ctx context.Context, p account.Principal, id string) (int64, error) {
-	return e.want(ctx, p, id, input{Kind: CompactInput})
+	return e.want(ctx, p, id, input{Kind: CompactInput}, nil)
 }
 
 // Cancel ends the turn that is under way, and takes back what waits. Where there is
@@ -81,19 +131,24 @@ func (e *Engine) Cancel(ctx context.Context, p account.Principal, id string) err
 	if _, err := e.may(ctx, p, account.SessionStop, id); err != nil {
 		return err
 	}
-	_, err := e.put(ctx, id, input{Kind: cancelNote}, func(c *change) error {
+	_, err := e.put(ctx, id, input{Kind: cancelNote}, func(c *change, _ int64) error {
 		return c.Audit.Append(ctx, record(p.User, "session.cancel", id, nil))
 	})
 	return err
 }
 
-// want puts what somebody wants into the inbox.
-func (e *Engine) want(ctx context.Context, p account.Principal, id string, in input) (int64, error) {
+// want puts what somebody wants into the inbox, with what belongs to its number.
+func (e *Engine) want(ctx context.Context, p account.Principal, id string, in input, with func(c *change, seq int64) error) (int64, error) {
 	if _, err := e.may(ctx, p, account.SessionWrite, id); err != nil {
 		return 0, err
 	}
 	in.Scopes, in.Token = p.Scopes.String(), p.Token
-	return e.put(ctx, id, in, func(c *change) error {
+	return e.put(ctx, id, in, func(c *change, seq int64) error {
+		if with != nil {
+			if err := with(c, seq); err != nil {
+				return err
+			}
+		}
 		return c.Audit.Append(ctx, record(p.User, "session."+string(in.Kind), id, nil))
 	})
 }
@@ -101,7 +156,7 @@ func (e *Engine) want(ctx context.Context, p account.Principal, id string, in in
 // put puts something into the inbox, with what belongs to it, and has this node do it
 // where no node has the conversation: the lease is taken in the same transaction, so
 // that there is never something to do and nobody who has to.
-func (e *Engine) put(ctx context.Context, id string, in input, with func(c *change) error) (int64, error) {
+func (e *Engine) put(ctx context.Context, id string, in input, with func(c *change, seq int64) error) (int64, error) {
 	if !e.enter() {
 		return 0, ErrClosed
 	}
@@ -122,7 +177,7 @@ func (e *Engine) put(ctx context.Context, id string, in input, with func(c *chan
 		if seq, err = c.putInput(ctx, in); err != nil {
 			return err
 		}
-		return with(c)
+		return with(c, seq)
 	})
 	if err != nil || lease == nil {
 		e.leave()

@@ -100,7 +100,7 @@ func (e *Engine) command(ctx context.Context, p account.Principal, id string, in
 	if err != nil {
 		return Event{}, err
 	}
-	seq, err := e.want(ctx, p, id, in)
+	seq, err := e.want(ctx, p, id, in, nil)
 	if err != nil {
 		return Event{}, err
 	}

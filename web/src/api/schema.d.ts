@@ -1671,7 +1671,7 @@ export interface paths {
          * Conversations both ways over a WebSocket
          * @description Conversations both ways, as JSON objects in text messages.
          *
-         *     A client sends {type: attach, session, after}, {type: detach, session}, {type: message, session, text, skill}, {type: cancel, session}, {type: answer, ask, outcome, content, feedback, scope} and {type: skill:response, request_id, skill_name, action, success, result, error}. Each is answered with {type: ok} or {type: error, code, detail, next}; one that has an id, with that as to.
+         *     A client sends {type: attach, session, after}, {type: detach, session}, {type: message, session, text, skill, key}, {type: cancel, session}, {type: answer, ask, outcome, content, feedback, scope} and {type: skill:response, request_id, skill_name, action, success, result, error}. Each is answered with {type: ok} or {type: error, code, detail, next}; one that has an id, with that as to. A message that is sent again with the same key is not said twice.
          *
          *     The server sends {type: event, session, event} for what is told of conversations that are attached, as in the schema ChatEvent, {type: skill:request, session, request_id, skill_name, action, data} for what the client is to do, {type: error, session, …} where an attached conversation is no longer told of, and {type: bye} when the node ends.
          *
@@ -6559,7 +6559,10 @@ export interface operations {
     say: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Your own name for the message, of at most 200 bytes, as it is or between quotes: sent again with it, as the answer was lost, it is not said twice, and answered as before. It is remembered for as long as the conversation */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 /** @description The id of a session */
                 session: string;

@@ -2,6 +2,7 @@ import { api, got } from "../api/client";
 import { limits } from "../api/limits";
 import { size } from "../words";
 import type { Draft } from "./drafts";
+import { accepted, keyFor } from "./sent";
 import { put, titleFrom } from "./sessions";
 import { w } from "./words";
 
@@ -31,7 +32,10 @@ export async function say(session: string, draft: Draft) {
   for (const file of draft.files) await keepFile(session, file);
   const files = draft.files.length ? w().attachedText(draft.files.map((f) => f.name).join(", ")) : "";
   const text = [draft.text.trim(), files].filter(Boolean).join("\n\n");
-  await got(api.POST("/api/v1/sessions/{session}/messages", { params: { path: { session } }, body: { text, ...(draft.skill && { skill: draft.skill }) } }));
+  const body = { text, ...(draft.skill && { skill: draft.skill }) };
+  const key = keyFor(session, JSON.stringify(body));
+  await got(api.POST("/api/v1/sessions/{session}/messages", { params: { path: { session }, header: { "Idempotency-Key": key } }, body }));
+  accepted(session);
 }
 
 /** Keeps a file in a conversation, in place of one of its name. */

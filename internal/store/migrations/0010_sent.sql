@@ -1,0 +1,10 @@
+-- Messages that their clients may send again.
+
+CREATE TABLE sent (
+	session TEXT COLLATE BYTES NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+	principal TEXT COLLATE BYTES NOT NULL CHECK (octet_length(principal) BETWEEN 1 AND 128),
+	label TEXT COLLATE BYTES NOT NULL CHECK (octet_length(label) BETWEEN 1 AND 200), -- that the client made
+	digest TEXT COLLATE BYTES NOT NULL CHECK (octet_length(digest) <= 128),
+	input BIGINT NOT NULL,
+	PRIMARY KEY (session, principal, label)
+);
