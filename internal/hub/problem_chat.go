@@ -14,6 +14,9 @@ func ofChat(err error) *Problem {
 	if e, ok := errors.AsType[*ask.SettledError](err); ok {
 		return &Problem{Status: 409, Code: "settled", Detail: e.Error(), Next: "there is nothing left to answer"}
 	}
+	if e, ok := errors.AsType[*chat.DraftsError](err); ok {
+		return &Problem{Status: 409, Code: "too_many_drafts", Detail: e.Error(), Next: "delete conversations that try a draft: they have draft in GET " + base + "/sessions"}
+	}
 	if e, ok := errors.AsType[*chat.CommandError](err); ok {
 		return undone(e)
 	}

@@ -31,6 +31,21 @@ func (t Drafts) Add(ctx context.Context, d Draft, pkg []byte) error {
 	return nil
 }
 
+// Amount is how much is kept of something.
+type Amount struct{ Count, Bytes int64 }
+
+func (a *Amount) fields() []any { return []any{&a.Count, &a.Bytes} }
+
+// Of returns how many drafts the sessions of a user have, and of how many bytes.
+func (t Drafts) Of(ctx context.Context, owner string) (Amount, error) {
+	a, err := one[Amount](ctx, t.c, `SELECT COUNT(*), CAST(COALESCE(SUM(octet_length(d.package)), 0) AS BIGINT)
+		FROM drafts d JOIN sessions s ON s.id = d.session WHERE s.owner = $1`, owner)
+	if err != nil {
+		return Amount{}, fmt.Errorf("drafts of user %q: %w", owner, err)
+	}
+	return a, nil
+}
+
 // Get returns the draft of a session, without its package.
 func (t Drafts) Get(ctx context.Context, session string) (Draft, error) {
 	d, err := one[Draft](ctx, t.c, "SELECT "+draftColumns+" FROM drafts WHERE session = $1", session)

@@ -143,6 +143,9 @@ type Options struct {
 	// Patience is for how long a request to a client waits for one that is open; 0 is
 	// 5 s.
 	Patience time.Duration
+	// Drafts bounds the drafts that are kept of one person, and DraftBytes those of all
+	// their packages; 0 is 50, and 64 MiB.
+	Drafts, DraftBytes int64
 	// Retention and Budget are those of sessions: see [session.Options].
 	Retention, Budget int
 	// Trace begins to follow a turn; the context that it returns is that of all that the
@@ -171,6 +174,12 @@ func (o Options) orDefaults() Options {
 	set(&o.Lease, 15*time.Second)
 	set(&o.Poll, time.Second)
 	set(&o.Patience, 5*time.Second)
+	if o.Drafts <= 0 {
+		o.Drafts = 50
+	}
+	if o.DraftBytes <= 0 {
+		o.DraftBytes = 64 << 20
+	}
 	if o.Turns <= 0 {
 		o.Turns = 256
 	}

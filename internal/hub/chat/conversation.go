@@ -63,7 +63,21 @@ type Draft struct {
 	Package []byte
 }
 
-// Try is [Engine.Begin] with a draft, which is kept as long as the conversation.
+// DraftsError says that so much is kept of drafts of a person that no more may be.
+type DraftsError struct {
+	Count, MostCount int64
+	Bytes, MostBytes int64 // with the one that is refused
+}
+
+func (e *DraftsError) Error() string {
+	if e.Count > e.MostCount {
+		return fmt.Sprintf("%d of your conversations try a draft, which is as many as may", e.Count-1)
+	}
+	return fmt.Sprintf("the drafts that your conversations try would have %d bytes, more than %d", e.Bytes, e.MostBytes)
+}
+
+// Try is [Engine.Begin] with a draft, which is kept as long as the conversation. Where
+// there are too many of the person it fails with a [*DraftsError].
 func (e *Engine) Try(ctx context.Context, p account.Principal, agent, title string, d Draft) (Conversation, error) {
 	return e.begin(ctx, p, agent, title, &d)
 }
@@ -97,6 +111,9 @@ func (e *Engine) begin(ctx context.Context, p account.Principal, agent, title st
 			return err
 		}
 		if d != nil {
+			if err := e.roomFor(ctx, tx, p.User, int64(len(d.Package))); err != nil {
+				return err
+			}
 			if err := tx.Drafts.Add(ctx, store.Draft{Session: made.ID, Name: d.Name, Digest: d.Digest}, d.Package); err != nil {
 				return err
 			}
@@ -107,6 +124,19 @@ func (e *Engine) begin(ctx context.Context, p account.Principal, agent, title st
 		return Conversation{}, fmt.Errorf("begin a conversation: %w", err)
 	}
 	return conversation(made), nil
+}
+
+// roomFor fails where a person has as many drafts as may be kept of one.
+func (e *Engine) roomFor(ctx context.Context, tx *store.Tx, user account.UserID, bytes int64) error {
+	has, err := tx.Drafts.Of(ctx, string(user))
+	if err != nil {
+		return err
+	}
+	with := &DraftsError{has.Count + 1, e.opts.Drafts, has.Bytes + bytes, e.opts.DraftBytes}
+	if with.Count > with.MostCount || with.Bytes > with.MostBytes {
+		return with
+	}
+	return nil
 }
 
 // Get returns a conversation.
