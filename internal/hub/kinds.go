@@ -118,10 +118,17 @@ func (h *Hub) listKinds(ctx context.Context, in *struct {
 	return answered(out, nil)
 }
 
-func (h *Hub) getKind(ctx context.Context, in *ThingPath) (*body[kindJSON], error) {
+// readKind is a thing as it is read.
+type readKind struct {
+	ETag string `header:"ETag" doc:"Of its generation, for If-Match where it is changed; a Skill has none"`
+	Body kindJSON
+}
+
+func (h *Hub) getKind(ctx context.Context, in *ThingPath) (*readKind, error) {
 	p := account.FromContext(ctx)
 	if in.Kind == kinds.SkillKind {
-		return answered(h.skillDocument(ctx, p, in.Namespace, in.Name))
+		doc, err := h.skillDocument(ctx, p, in.Namespace, in.Name)
+		return &readKind{Body: doc}, err
 	}
 	r, err := h.kinds.Get(ctx, p, in.Kind, in.Namespace, in.Name)
 	if err != nil {
@@ -132,7 +139,7 @@ func (h *Hub) getKind(ctx context.Context, in *ThingPath) (*body[kindJSON], erro
 		digest, failed := h.kinds.Digest(ctx, p, kinds.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name})
 		out.Status.Digest, err = string(digest), failed
 	}
-	return answered(out, err)
+	return &readKind{etagOf(r.Generation), out}, err
 }
 
 func (h *Hub) deleteKind(ctx context.Context, in *struct {

@@ -1,15 +1,19 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"mime"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/hub/kinds"
+	"github.com/loadout-dev/loadout/skill"
 )
 
 // appliedJSON is what came of documents.
@@ -27,6 +31,15 @@ type changeJSON struct {
 	Outcome   string           `json:"outcome" enum:"created,updated,unchanged,refused,skipped"`
 	Diff      []fieldJSON      `json:"diff" nullable:"false" doc:"What is different; of what is created, all of it"`
 	Findings  []diagnosticJSON `json:"findings" nullable:"false"`
+	Stale     *staleJSON       `json:"stale,omitempty" doc:"What there is by now, where the document was made from an earlier one and is refused for that"`
+}
+
+// staleJSON is a thing that somebody changed in the meantime.
+type staleJSON struct {
+	Generation int64     `json:"generation" doc:"That it has now; 0 where it is gone"`
+	ChangedBy  string    `json:"changedBy,omitempty" doc:"The id of a user"`
+	Name       string    `json:"name,omitempty" doc:"Of that user"`
+	Updated    time.Time `json:"updated,omitzero"`
 }
 
 // fieldJSON is one value that is different.
@@ -43,7 +56,10 @@ func appliedOf(r *kinds.Result) appliedJSON {
 		for j, f := range c.Diff {
 			diff[j] = fieldJSON(f)
 		}
-		out.Changes[i] = changeJSON{c.Kind, c.Namespace, c.Name, c.Line, string(c.Outcome), diff, diagnosticsOf(c.Findings)}
+		out.Changes[i] = changeJSON{c.Kind, c.Namespace, c.Name, c.Line, string(c.Outcome), diff, diagnosticsOf(c.Findings), nil}
+		if s := c.Stale; s != nil {
+			out.Changes[i].Stale = &staleJSON{s.Generation, string(s.By), s.Name, s.Changed}
+		}
 	}
 	return out
 }
@@ -94,8 +110,13 @@ func sentAs(ctx context.Context) string {
 func (h *Hub) putKind(ctx context.Context, in *struct {
 	ThingPath
 	Dry
+	Made    string `header:"If-Match" maxLength:"100" doc:"The ETag that it had when it was read: where somebody changed it since, it is refused with 412. Without, and without metadata.generation, it takes the place of whatever is there"`
 	RawBody []byte `contentType:"application/yaml"`
 }) (*body[appliedJSON], error) {
+	made, err := generationOf(in.Made)
+	if err != nil {
+		return nil, err
+	}
 	if _, err := h.kinds.Namespace(ctx, account.FromContext(ctx), in.Namespace); err != nil {
 		return nil, err
 	}
@@ -111,8 +132,28 @@ func (h *Hub) putKind(ctx context.Context, in *struct {
 			return nil, &Problem{Status: 422, Code: "invalid", Detail: "the document is of something else than the path", Next: "write the same in both", Errors: wrong}
 		}
 		d.Namespace = in.Namespace
+		if made != 0 && d.Kind == kinds.SkillKind {
+			return nil, status(422, "a skill has versions, and no ETag", "leave If-Match out")
+		}
+		d.Made = cmp.Or(made, d.Made)
 	}
 	return h.apply(ctx, docs, in.Dry.Dry)
+}
+
+// etagOf is how a generation is told and asked for in headers.
+func etagOf(generation int64) string { return `"` + strconv.FormatInt(generation, 10) + `"` }
+
+// generationOf is that of an ETag, 0 for none.
+func generationOf(etag string) (int64, error) {
+	if etag == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(strings.Trim(etag, `"`), 10, 64)
+	if err != nil || n < 1 || etagOf(n) != etag {
+		return 0, &Problem{Status: 422, Code: "invalid", Detail: "the request cannot be taken as it is", Next: "mend what is in errors",
+			Errors: []Fault{{"header.If-Match", "it is no ETag of a thing: send the one that reading it gave"}}}
+	}
+	return n, nil
 }
 
 // differs says what of a document is not what a path says. It may leave its namespace to
@@ -149,10 +190,26 @@ func (h *Hub) apply(ctx context.Context, docs []*kinds.Document, dry bool) (*bod
 // may not, or they are to be mended.
 func refused(r *kinds.Result, changes []changeJSON) *Problem {
 	p := &Problem{Status: 422, Code: "refused", Detail: refusals(r), Next: "mend what is in the findings of changes, and apply all of it again", Changes: changes}
+	if r.Stale() {
+		p.Status, p.Code, p.Next = 412, "stale", "read what is in stale of changes again, and make the change there; or send it without a generation to take its place"
+		p.Detail += ": " + whyStale(r)
+	}
 	if r.Denied() {
 		p.Status, p.Code, p.Next = 403, "forbidden", "ask somebody who manages the namespace"
 	}
 	return p
+}
+
+// whyStale is what the first document that came too late is told.
+func whyStale(r *kinds.Result) string {
+	for _, c := range r.Changes {
+		for _, d := range c.Findings {
+			if c.Stale != nil && d.Severity == skill.Error {
+				return d.Message
+			}
+		}
+	}
+	return ""
 }
 
 // tellSkills tells other nodes where a skill was among what was applied.

@@ -333,3 +333,57 @@ test("by the keyboard alone: a skill is named and a message sent, and the conten
   assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
   page.calm();
 });
+
+test("two change one agent: who is later keeps what was typed, learns who was faster, and saves anyway", async (t) => {
+  const hub = await scene(t);
+  const put = (description) => hub.ask("PUT", "/kinds/Ghost/default/tides", { apiVersion: "loadout/v1", kind: "Ghost", metadata: { name: "tides", namespace: "default", description }, spec: { systemPrompt: "Read." } });
+  await put("the first");
+  const page = await window_(t, hub);
+  page.allowed = [/status of 412/];
+  await page.goto("/agents/Ghost/default/tides");
+  const field = page.getByLabel("Description");
+  await field.fill("mine");
+  await put("of somebody else");
+  await page.getByRole("button", { name: "Look at the changes" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText(/local changed it on/).waitFor();
+  await dialog.getByText("Look at the newer one").click();
+  await dialog.locator("pre").getByText("of somebody else").waitFor();
+  await page.screenshot({ path: join(pictures, "scene-stale.png") });
+  await put("of somebody else, again"); // also while it is looked at
+  await dialog.getByRole("button", { name: "Save anyway" }).click();
+  await dialog.locator("td").getByText("of somebody else, again").waitFor();
+  await dialog.getByRole("button", { name: "Go on writing" }).click();
+  assert.equal(await field.inputValue(), "mine");
+  await page.getByRole("button", { name: "Look at the changes" }).click();
+  await dialog.getByRole("button", { name: "Save anyway" }).click();
+  await dialog.waitFor({ state: "detached" });
+  assert.equal((await hub.ask("GET", "/kinds/Ghost/default/tides")).metadata.description, "mine");
+  assert.equal(await field.inputValue(), "mine");
+  page.calm();
+});
+
+test("a message whose answer is lost is sent again and said once", async (t) => {
+  const hub = await scene(t);
+  const { id } = await hub.ask("POST", "/sessions", { title: "Tides" });
+  const page = await window_(t, hub);
+  page.allowed = [/ERR_FAILED|Failed to fetch|net::/];
+  let lost = 0;
+  await page.route(`**/sessions/${id}/messages`, async (route) => {
+    if (route.request().method() !== "POST" || lost++) return route.continue();
+    await route.fetch(); // it arrives, and its answer does not
+    await route.abort();
+  });
+  await page.goto(`/chat/${id}`);
+  const field = page.getByRole("textbox", { name: /message/i });
+  await field.fill("when is high water?");
+  await field.press("Enter");
+  await page.locator(".chat-composer .note.bad, .chat-composer [role=alert]").first().waitFor();
+  assert.equal(await field.inputValue(), "when is high water?");
+  await field.press("Enter");
+  await page.waitForFunction((e) => e.value === "", await field.elementHandle());
+  const told = await (await fetch(`${hub.url}/api/v1/sessions/${id}/events?follow=false`)).text();
+  assert.equal(told.match(/^event: said$/gm)?.length, 1);
+  assert.equal(lost, 2);
+  page.calm();
+});

@@ -50,9 +50,9 @@ const (
 	MaxText    = 256 << 10 // bytes of a message
 	MaxTitle   = 1024      // bytes
 	MaxKey     = store.MaxLabel
-	MaxWaiting = 100       // messages and commands that wait for their turn
-	maxNotes   = 1000      // in the inbox, with cancels and answers
-	maxTries   = 5         // nodes that may end in the same turn
+	MaxWaiting = 100  // messages and commands that wait for their turn
+	maxNotes   = 1000 // in the inbox, with cancels and answers
+	maxTries   = 5    // nodes that may end in the same turn
 )
 
 // Errors that a program can act on, besides those of packages store, account and ask.

@@ -2,11 +2,13 @@ package kinds
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -35,6 +37,17 @@ type Change struct {
 	Diff []Field
 	// Findings are those of the document, and what applying it found.
 	Findings skill.Diagnostics
+	// Stale is what there is by now where the document was made from an earlier one, and is
+	// refused for that.
+	Stale *Stale
+}
+
+// Stale is a thing that somebody changed in the meantime.
+type Stale struct {
+	Generation int64 // 0 where it is gone
+	By         account.UserID
+	Name       string // of the user, "" of one who is gone
+	Changed    time.Time
 }
 
 // Result is what came of documents, in their order.
@@ -62,6 +75,18 @@ func (r *Result) Denied() bool {
 		}
 	}
 	return wrong
+}
+
+// Stale reports whether all that is wrong is that somebody changed things in the meantime.
+func (r *Result) Stale() bool {
+	stale := false
+	for _, c := range r.Changes {
+		if c.Outcome == Refused && c.Stale == nil {
+			return false
+		}
+		stale = stale || c.Stale != nil
+	}
+	return stale
 }
 
 // errUndone ends a transaction of which nothing is to stay.
@@ -264,6 +289,10 @@ func (a *application) write(ctx context.Context, i int, old store.Kind, refs []s
 		}
 	}
 	c.Diff = diff(before.fields(), next.fields())
+	same := old.ID != "" && before.Description == next.Description && bytes.Equal(before.Spec, next.Spec)
+	if d.Made != 0 && d.Made != old.Generation && !same {
+		return a.stale(ctx, i, old, before.By)
+	}
 	switch raw, err := encode(next); {
 	case err != nil:
 		return err
@@ -273,7 +302,7 @@ func (a *application) write(ctx context.Context, i int, old store.Kind, refs []s
 		if err != nil {
 			return err
 		}
-	case before.Description == next.Description && bytes.Equal(before.Spec, next.Spec):
+	case same:
 		c.Outcome = Unchanged
 		return nil
 	default:
@@ -287,6 +316,28 @@ func (a *application) write(ctx context.Context, i int, old store.Kind, refs []s
 	}
 	return a.record(ctx, applyAction(d.Kind), a.homes[i], d.Kind+"/"+d.Name, map[string]any{"outcome": c.Outcome, "fields": paths(c.Diff)})
 }
+
+// stale refuses a document that was made from what is not there any more, and says who
+// changed it.
+func (a *application) stale(ctx context.Context, i int, now store.Kind, by string) error {
+	d, c := a.docs[i], &a.result.Changes[i]
+	c.Stale = &Stale{Generation: now.Generation, By: account.UserID(by), Changed: now.Updated}
+	if now.ID == "" {
+		a.refuse(i, codeStale, fmt.Sprintf("the %s %s of generation %d is not there any more", d.Kind, quote(d.Name), d.Made), "leave metadata.generation out, to make it anew")
+		return nil
+	}
+	who, err := a.Users.Get(ctx, by)
+	if ignoreMissing(err) != nil {
+		return err
+	}
+	c.Stale.Name = who.Name
+	a.refuse(i, codeStale, fmt.Sprintf("%s changed the %s %s at %s: it is of generation %d, and this was made from %d", cmp.Or(quote(who.Name), "somebody"), d.Kind, quote(d.Name),
+		now.Updated.UTC().Format(time.RFC3339), now.Generation, d.Made), "read it again and change that, or send it with that generation to take its place")
+	return nil
+}
+
+// codeStale is the code of findings that say that somebody was faster.
+const codeStale = "stale"
 
 // skill has a skill applied by who keeps skills.
 func (a *application) skill(ctx context.Context, i int) error {

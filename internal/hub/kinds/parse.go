@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -130,6 +131,7 @@ func (p *parser) metadata(meta, kind *tree.Node) {
 	p.twice(meta)
 	name, in := meta.Get("name"), meta.Get("namespace")
 	p.doc.Description = p.text("description", meta.Get("description"))
+	p.generation(meta.Get("generation"))
 	if name == nil {
 		name = kind
 		p.fault("document-name", name, "the name is missing", "write metadata: {name: NAME}")
@@ -147,6 +149,22 @@ func (p *parser) metadata(meta, kind *tree.Node) {
 		} else {
 			p.doc.Namespace = in.Text
 		}
+	}
+}
+
+// generation reads which one of a thing the document was made from.
+func (p *parser) generation(n *tree.Node) {
+	if n == nil || n.Kind == tree.Null {
+		return
+	}
+	made, err := strconv.ParseInt(text(n), 10, 64)
+	switch {
+	case err != nil || made < 1:
+		p.fault("document-generation", n, "the generation is no number from 1 on", "write that of status, or leave it out")
+	case p.doc.Kind == SkillKind:
+		p.fault("document-generation", n, "a skill has versions, and no generation", "leave it out")
+	default:
+		p.doc.Made = made
 	}
 }
 

@@ -2,12 +2,14 @@ import { useEffect, useState } from "preact/hooks";
 import { same, type Doc } from "./document";
 
 /** What is being written and not saved, by the page that it is on: it outlives a look at another page. */
-const kept = new Map<string, Doc>();
+const kept = new Map<string, { doc: Doc; made?: number }>();
 
 /** A document that is being changed. */
 export interface Draft {
   doc: Doc;
   dirty: boolean;
+  /** The generation that it was made from; not there for what is new. */
+  made?: number;
   set: (doc: Doc) => void;
   /** Change some of the spec; undefined takes a field out. */
   spec: (change: object) => void;
@@ -17,14 +19,14 @@ export interface Draft {
   drop: () => void;
 }
 
-/** The draft of the document at an address, which begins as it is kept. */
-export function useDraft(key: string, base: Doc): Draft {
+/** The draft of the document at an address, which begins as it is kept, in a generation. */
+export function useDraft(key: string, base: Doc, generation?: number): Draft {
   const [, redraw] = useState({});
-  const doc = kept.get(key) ?? base;
+  const { doc, made } = kept.get(key) ?? { doc: base, made: generation };
   const dirty = !same(doc, base);
   const set = (to: Doc) => {
     if (same(to, base)) kept.delete(key);
-    else kept.set(key, to);
+    else kept.set(key, { doc: to, made });
     redraw({});
   };
   useEffect(() => {
@@ -34,7 +36,7 @@ export function useDraft(key: string, base: Doc): Draft {
     return () => removeEventListener("beforeunload", warn);
   }, [dirty]);
   return {
-    doc, dirty, set,
+    doc, dirty, made, set,
     spec: (change) => set({ ...doc, spec: { ...doc.spec, ...change } }),
     meta: (change) => set({ ...doc, metadata: { ...doc.metadata, ...change } }),
     drop: () => {

@@ -42,7 +42,7 @@ function Editor({ kept, place, fresh, onSaved }: EditorProps) {
   const { route, query } = useLocation();
   const kind = (place ?? fresh!).kind;
   const [base] = useState(() => (kept ? docOf(kept) : newDoc(kind, fresh?.namespace)));
-  const draft = useDraft(place ? pageOf(place) : `new ${kind}`, base);
+  const draft = useDraft(place ? pageOf(place) : `new ${kind}`, base, kept?.status.generation);
   const [faults, setFaults] = useState<Fault[]>([]);
   const [removing, remove] = useState(false);
   const talks = kind === "Ghost" || kind === "Bot" || kind === "Team";
@@ -66,7 +66,7 @@ function Editor({ kept, place, fresh, onSaved }: EditorProps) {
           <Sections {...part} onSaved={onSaved} />
           {place && <aside class="stack">{talks && <Problems profile={profile} />}{referrers.data && <NamedBy referrers={referrers.data} />}{kept && <Facts kept={kept} />}</aside>}
         </div>
-        <SaveBar {...part} opened={kept} onFaults={setFaults} onSaved={onSaved} />
+        <SaveBar {...part} onFaults={setFaults} onSaved={onSaved} />
       </Faults.Provider>
     </Page>
   );
@@ -95,14 +95,12 @@ function Sections(part: PartProps & { onSaved: (place: Place) => void }) {
 }
 
 interface BarProps extends PartProps {
-  /** As it was when the page was opened. */
-  opened?: Schema["Kind"];
   onFaults: (faults: Fault[]) => void;
   onSaved: (place: Place) => void;
 }
 
 /** Says that something is not saved yet, and leads to saving it. */
-function SaveBar({ draft, place, opened, onFaults, onSaved }: BarProps) {
+function SaveBar({ draft, place, onFaults, onSaved }: BarProps) {
   const t = w();
   const [saving, save] = useState(false);
   const [kept, keep] = useState<Schema["Kind"]>(); // as it is when the changes are looked at
@@ -122,7 +120,7 @@ function SaveBar({ draft, place, opened, onFaults, onSaved }: BarProps) {
       <span class="grow">{place ? t.unsaved : t.notMadeYet}</span>
       {draft.dirty && <Button onClick={() => { draft.drop(); onFaults([]); }}>{t.discard}</Button>}
       <Button look="primary" disabled={!draft.doc.metadata.name.trim()} onClick={() => void look()}>{t.look}</Button>
-      {saving && <Saving doc={draft.doc} before={kept && docOf(kept)} warning={kept && opened && kept.status.generation !== opened.status.generation ? t.changedMeanwhile : undefined} onFaults={onFaults} onSaved={saved} onClose={() => save(false)} />}
+      {saving && <Saving doc={draft.doc} before={kept && docOf(kept)} made={draft.made} onFaults={onFaults} onSaved={saved} onClose={() => save(false)} />}
     </div>
   );
 }

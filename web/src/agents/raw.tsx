@@ -1,8 +1,9 @@
 import { useState } from "preact/hooks";
+import { api } from "../api/client";
 import { Editor } from "../content";
 import { Button, Copy, Tabs } from "../ui";
 import type { Change } from "./changes";
-import { sent } from "./document";
+import { pathOf, sent } from "./document";
 import type { PartProps } from "./parts";
 import { printJSON, printYAML } from "./print";
 import { SavingText } from "./saving";
@@ -11,12 +12,13 @@ import { w } from "./words";
 type Language = "yaml" | "json";
 
 /** The whole document as YAML or JSON, as `loadout apply` reads it; the hub itself reads what is changed here. */
-export function Raw({ draft, onSaved }: PartProps & { onSaved: (changes: Change[]) => void }) {
+export function Raw({ draft, place, onSaved }: PartProps & { onSaved: (changes: Change[]) => void }) {
   const t = w();
   const [language, setLanguage] = useState<Language>("yaml");
   const [written, write] = useState<string>();
   const [found, setFound] = useState<Change["findings"]>([]);
   const [saving, save] = useState(false);
+  const [late, setLate] = useState(false);
   const doc = sent(draft.doc);
   const printed = language === "yaml" ? printYAML(doc) : printJSON(doc).text;
   const text = written ?? printed;
@@ -25,6 +27,11 @@ export function Raw({ draft, onSaved }: PartProps & { onSaved: (changes: Change[
     if (changed) return; // what is written is in one of them
     write(undefined);
     setLanguage(to);
+  };
+  const look = async () => {
+    const now = place && (await api.GET("/api/v1/kinds/{kind}/{namespace}/{name}", { params: pathOf(place) })).data;
+    setLate(!!now && now.status.generation !== draft.made);
+    save(true);
   };
   return (
     <section class="stack">
@@ -37,10 +44,10 @@ export function Raw({ draft, onSaved }: PartProps & { onSaved: (changes: Change[
         <Copy text={text} />
         <span class="row push">
           {changed && <Button onClick={() => { write(undefined); setFound([]); }}>{t.discard}</Button>}
-          <Button look={changed ? "primary" : ""} disabled={!changed} onClick={() => save(true)}>{t.look}</Button>
+          <Button look={changed ? "primary" : ""} disabled={!changed} onClick={() => void look()}>{t.look}</Button>
         </span>
       </div>
-      {saving && <SavingText text={text} json={language === "json"} onClose={() => save(false)} onFound={setFound} onSaved={(changes) => { save(false); write(undefined); onSaved(changes); }} />}
+      {saving && <SavingText text={text} json={language === "json"} warning={late ? t.changedMeanwhile : undefined} onClose={() => save(false)} onFound={setFound} onSaved={(changes) => { save(false); write(undefined); onSaved(changes); }} />}
     </section>
   );
 }

@@ -1844,6 +1844,8 @@ export interface components {
             namespace: string;
             /** @enum {string} */
             outcome: "created" | "updated" | "unchanged" | "refused" | "skipped";
+            /** @description What there is by now, where the document was made from an earlier one and is refused for that */
+            stale?: components["schemas"]["Stale"];
         };
         ChatEvent: {
             answer?: components["schemas"]["ChatSettled"];
@@ -3821,6 +3823,19 @@ export interface components {
              */
             unpriced?: number;
         };
+        Stale: {
+            /** @description The id of a user */
+            changedBy?: string;
+            /**
+             * Format: int64
+             * @description That it has now; 0 where it is gone
+             */
+            generation: number;
+            /** @description Of that user */
+            name?: string;
+            /** Format: date-time */
+            updated?: string;
+        };
         Sum: {
             /** Format: int64 */
             cache_read: number;
@@ -4955,6 +4970,7 @@ export interface operations {
             /** @description OK */
             200: {
                 headers: {
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4978,7 +4994,10 @@ export interface operations {
                 /** @description Only say what would be done */
                 dry?: boolean;
             };
-            header?: never;
+            header?: {
+                /** @description The ETag that it had when it was read: where somebody changed it since, it is refused with 412. Without, and without metadata.generation, it takes the place of whatever is there */
+                "If-Match"?: string;
+            };
             path: {
                 kind: "Skill" | "Ghost" | "Bot" | "Team" | "Model" | "MCPServer";
                 /** @description default is your own, public is everybody's, else the name of a group, or user:ID or group:ID */
