@@ -9,11 +9,12 @@ import (
 
 // spentJSON is what models have taken in a conversation.
 type spentJSON struct {
-	Models   map[string]llm.Usage `json:"models" doc:"By the name of the model"`
+	Models   map[string]llm.Usage `json:"models" doc:"By the name of the model; one that told no tokens is not in it"`
+	Untold   map[string]int       `json:"untold,omitempty" doc:"How many answers each model gave without telling their tokens, which are not known"`
 	Costs    map[string]float64   `json:"costs" doc:"In US dollars, of the models whose price is known"`
 	Cost     *float64             `json:"cost,omitempty" doc:"Of all of these; not there where no price is known"`
 	Unpriced int                  `json:"unpriced,omitempty" doc:"Tokens of models whose price is not known, which cost has not"`
-	Context  *contextJSON         `json:"context,omitempty" doc:"What is in use of what the model takes at once; not there before the first answer, and after the conversation was put in short"`
+	Context  *contextJSON         `json:"context,omitempty" doc:"What is in use of what the model takes at once; not there before the first answer, after the conversation was put in short, and where the model does not tell it"`
 }
 
 // contextJSON is how much a model was sent last.
@@ -29,7 +30,7 @@ func (h *Hub) getSessionUsage(ctx context.Context, in *SessionPath) (*body[spent
 	if err != nil {
 		return nil, err
 	}
-	out := spentJSON{Models: spent.Models, Costs: map[string]float64{}}
+	out := spentJSON{Models: spent.Models, Untold: spent.Untold, Costs: map[string]float64{}}
 	sum := 0.0
 	for model, u := range spent.Models {
 		cost, known := h.cost(model, u)

@@ -20,10 +20,11 @@ type SumJSON struct {
 	Loads      int64    `json:"loads" doc:"Of skills"`
 	Calls      int64    `json:"calls" doc:"Of tools, but for loading and unloading"`
 	Errors     int64    `json:"errors" doc:"Calls that failed, or were not allowed"`
-	Input      int64    `json:"input" doc:"Tokens that were read anew and not kept"`
-	Output     int64    `json:"output" doc:"Tokens that were written"`
-	CacheRead  int64    `json:"cache_read"`
-	CacheWrite int64    `json:"cache_write"`
+	Input      *int64   `json:"input,omitempty" doc:"Tokens that were read anew and not kept; like the others not there where models took some and told none"`
+	Output     *int64   `json:"output,omitempty" doc:"Tokens that were written"`
+	CacheRead  *int64   `json:"cache_read,omitempty"`
+	CacheWrite *int64   `json:"cache_write,omitempty"`
+	Untold     int64    `json:"untold,omitempty" doc:"Answers of models that told no tokens, which are not known and in no sum"`
 	Cost       *float64 `json:"cost,omitempty" doc:"In US dollars, of what has a price; not there where nothing has"`
 	Unpriced   int64    `json:"unpriced,omitempty" doc:"Tokens of models whose price is not known, which cost has not"`
 }
@@ -102,6 +103,10 @@ func (h *Hub) totals(found []store.Spent, by store.By) ([]totalJSON, SumJSON) {
 		h.spend(&items[i].SumJSON, s)
 		h.spend(&total, s)
 	}
+	total.told()
+	for i := range items {
+		items[i].told()
+	}
 	slices.SortStableFunc(items, func(a, b totalJSON) int {
 		if a.Day != b.Day {
 			return cmp.Compare(a.Day, b.Day)
@@ -114,16 +119,47 @@ func (h *Hub) totals(found []store.Spent, by store.By) ([]totalJSON, SumJSON) {
 	return items, total
 }
 
-func (s *SumJSON) tokens() int64 { return s.Input + s.Output + s.CacheRead + s.CacheWrite }
+func (s *SumJSON) tokens() (n int64) {
+	for _, part := range s.parts() {
+		if *part != nil {
+			n += **part
+		}
+	}
+	return n
+}
+
+// parts are the tokens, each nil where none is known.
+func (s *SumJSON) parts() []**int64 {
+	return []**int64{&s.Input, &s.Output, &s.CacheRead, &s.CacheWrite}
+}
+
+// told leaves out tokens of which nothing is known, as 0 would say that there were none.
+func (s *SumJSON) told() {
+	unknown := s.Untold > 0 && s.tokens() == 0
+	for _, part := range s.parts() {
+		switch {
+		case unknown:
+			*part = nil
+		case *part == nil:
+			*part = new(int64)
+		}
+	}
+}
 
 // spend adds what one model took.
 func (h *Hub) spend(to *SumJSON, s store.Spent) {
 	for _, n := range []struct {
 		to *int64
 		by int64
-	}{{&to.Turns, s.Turns}, {&to.Loads, s.Loads}, {&to.Calls, s.Calls}, {&to.Errors, s.Errors},
-		{&to.Input, s.Input}, {&to.Output, s.Output}, {&to.CacheRead, s.CacheRead}, {&to.CacheWrite, s.CacheWrite}} {
+	}{{&to.Turns, s.Turns}, {&to.Loads, s.Loads}, {&to.Calls, s.Calls}, {&to.Errors, s.Errors}, {&to.Untold, s.Untold}} {
 		*n.to += n.by
+	}
+	for i, n := range []int64{s.Input, s.Output, s.CacheRead, s.CacheWrite} {
+		sum, part := n, to.parts()[i]
+		if *part != nil {
+			sum += **part
+		}
+		*part = &sum
 	}
 	cost, known := h.cost(s.Model, llm.Usage{Input: int(s.Input), Output: int(s.Output), CacheRead: int(s.CacheRead), CacheWrite: int(s.CacheWrite)})
 	switch {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -18,14 +19,15 @@ type Spent struct {
 
 	Turns, Loads, Calls, Errors          int64
 	Input, Output, CacheRead, CacheWrite int64
+	Untold                               int64 // answers of models whose tokens nobody told
 }
 
 // counts are the numbers, in the order of their columns.
 func (s *Spent) counts() []*int64 {
-	return []*int64{&s.Turns, &s.Loads, &s.Calls, &s.Errors, &s.Input, &s.Output, &s.CacheRead, &s.CacheWrite}
+	return []*int64{&s.Turns, &s.Loads, &s.Calls, &s.Errors, &s.Input, &s.Output, &s.CacheRead, &s.CacheWrite, &s.Untold}
 }
 
-const meterCounts = "turns, loads, calls, errors, input, output, cache_read, cache_write"
+const meterCounts = "turns, loads, calls, errors, input, output, cache_read, cache_write, untold"
 
 // Add adds the numbers of another one.
 func (s *Spent) Add(other Spent) {
@@ -56,7 +58,7 @@ func (t Meter) Add(ctx context.Context, all ...Spent) error {
 			_, err := c.exec(ctx, "INSERT INTO meter (day, owner, namespace, agent, model, "+meterCounts+") VALUES ("+places(1, len(args))+`)
 				ON CONFLICT (day, owner, namespace, agent, model) DO UPDATE SET turns = meter.turns + excluded.turns, loads = meter.loads + excluded.loads,
 				calls = meter.calls + excluded.calls, errors = meter.errors + excluded.errors, input = meter.input + excluded.input, output = meter.output + excluded.output,
-				cache_read = meter.cache_read + excluded.cache_read, cache_write = meter.cache_write + excluded.cache_write`, args...)
+				cache_read = meter.cache_read + excluded.cache_read, cache_write = meter.cache_write + excluded.cache_write, untold = meter.untold + excluded.untold`, args...)
 			if err != nil {
 				return err
 			}
@@ -113,7 +115,7 @@ func (t Meter) Sum(ctx context.Context, q MeterQuery) ([]Spent, error) {
 		}
 	}
 	sums := ""
-	for _, column := range []string{"turns", "loads", "calls", "errors", "input", "output", "cache_read", "cache_write"} {
+	for _, column := range strings.Split(meterCounts, ", ") {
 		sums += ", CAST(sum(m." + column + ") AS BIGINT)"
 	}
 	order := "sum(m.input + m.output + m.cache_read + m.cache_write) DESC, sum(m.turns) DESC, " + groups

@@ -47,7 +47,7 @@ func (m *meter) of(events []*session.Event) []store.Spent {
 		case e.Message != nil:
 			calls = named(e.Message.Calls)
 			takes(at, e.Message.Model, e.Message.Usage, e)
-		case e.Compacted != nil:
+		case e.Compacted != nil && e.Compacted.Model != "":
 			takes(at, e.Compacted.Model, e.Compacted.Usage, e)
 		case e.Loaded != nil:
 			at(own, e).Loads++
@@ -65,9 +65,13 @@ func (m *meter) of(events []*session.Event) []store.Spent {
 	return out
 }
 
+// told reports whether a vendor told what an answer took: none takes nothing.
+func told(u *session.Usage) bool { return u != nil && *u != (session.Usage{}) }
+
 // takes adds what an answer of a model took.
 func takes(at func(string, *session.Event) *store.Spent, model string, u *session.Usage, e *session.Event) {
-	if u == nil || *u == (session.Usage{}) {
+	if !told(u) {
+		at(modelName(model), e).Untold++
 		return
 	}
 	at(modelName(model), e).Add(store.Spent{Input: int64(u.Input), Output: int64(u.Output), CacheRead: int64(u.CacheRead), CacheWrite: int64(u.CacheWrite)})

@@ -1,4 +1,4 @@
--- Messages that their clients may send again.
+-- Messages that their clients may send again, and answers of which no tokens are told.
 
 CREATE TABLE sent (
 	session TEXT COLLATE BYTES NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
@@ -8,3 +8,5 @@ CREATE TABLE sent (
 	input BIGINT NOT NULL,
 	PRIMARY KEY (session, principal, label)
 );
+
+ALTER TABLE meter ADD COLUMN untold BIGINT NOT NULL DEFAULT 0;

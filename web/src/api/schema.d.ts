@@ -3802,7 +3802,7 @@ export interface components {
             source: string;
         };
         Spent: {
-            /** @description What is in use of what the model takes at once; not there before the first answer, and after the conversation was put in short */
+            /** @description What is in use of what the model takes at once; not there before the first answer, after the conversation was put in short, and where the model does not tell it */
             context?: components["schemas"]["Context"];
             /**
              * Format: double
@@ -3813,7 +3813,7 @@ export interface components {
             costs: {
                 [key: string]: number;
             };
-            /** @description By the name of the model */
+            /** @description By the name of the model; one that told no tokens is not in it */
             models: {
                 [key: string]: components["schemas"]["LlmUsage"];
             };
@@ -3822,6 +3822,10 @@ export interface components {
              * @description Tokens of models whose price is not known, which cost has not
              */
             unpriced?: number;
+            /** @description How many answers each model gave without telling their tokens, which are not known */
+            untold?: {
+                [key: string]: number;
+            };
         };
         Stale: {
             /** @description The id of a user */
@@ -3838,9 +3842,9 @@ export interface components {
         };
         Sum: {
             /** Format: int64 */
-            cache_read: number;
+            cache_read?: number;
             /** Format: int64 */
-            cache_write: number;
+            cache_write?: number;
             /**
              * Format: int64
              * @description Of tools, but for loading and unloading
@@ -3858,9 +3862,9 @@ export interface components {
             errors: number;
             /**
              * Format: int64
-             * @description Tokens that were read anew and not kept
+             * @description Tokens that were read anew and not kept; like the others not there where models took some and told none
              */
-            input: number;
+            input?: number;
             /**
              * Format: int64
              * @description Of skills
@@ -3870,7 +3874,7 @@ export interface components {
              * Format: int64
              * @description Tokens that were written
              */
-            output: number;
+            output?: number;
             /** Format: int64 */
             turns: number;
             /**
@@ -3878,6 +3882,11 @@ export interface components {
              * @description Tokens of models whose price is not known, which cost has not
              */
             unpriced?: number;
+            /**
+             * Format: int64
+             * @description Answers of models that told no tokens, which are not known and in no sum
+             */
+            untold?: number;
         };
         Taken: {
             /** @description Whether you may add the draft to it as a version */
@@ -3918,9 +3927,9 @@ export interface components {
             /** @description As in sessions; not there where it is nobody in particular */
             agent?: string;
             /** Format: int64 */
-            cache_read: number;
+            cache_read?: number;
             /** Format: int64 */
-            cache_write: number;
+            cache_write?: number;
             /**
              * Format: int64
              * @description Of tools, but for loading and unloading
@@ -3943,9 +3952,9 @@ export interface components {
             errors: number;
             /**
              * Format: int64
-             * @description Tokens that were read anew and not kept
+             * @description Tokens that were read anew and not kept; like the others not there where models took some and told none
              */
-            input: number;
+            input?: number;
             /**
              * Format: int64
              * @description Of skills
@@ -3959,7 +3968,7 @@ export interface components {
              * Format: int64
              * @description Tokens that were written
              */
-            output: number;
+            output?: number;
             /** Format: int64 */
             turns: number;
             /**
@@ -3967,6 +3976,11 @@ export interface components {
              * @description Tokens of models whose price is not known, which cost has not
              */
             unpriced?: number;
+            /**
+             * Format: int64
+             * @description Answers of models that told no tokens, which are not known and in no sum
+             */
+            untold?: number;
             /** @description An id */
             user?: string;
             /** @description Not there where he is gone */

@@ -278,7 +278,7 @@ function say(turn: Turn, type: Words["type"], text: string, seq: number, stop?: 
 
 function spend(turn: Turn, u?: Usage, model?: string) {
   turn.model = model || turn.model;
-  if (!u) return;
+  if (!u || !(u.input || u.output || u.cache_read || u.cache_write)) return; // none were told, and none are known
   const was = turn.usage ?? { input: 0, output: 0, cache_read: 0, cache_write: 0 };
   turn.usage = { input: was.input + u.input, output: was.output + u.output, cache_read: was.cache_read + u.cache_read, cache_write: was.cache_write + u.cache_write };
 }

@@ -18,7 +18,7 @@ export function UsagePart({ id, at, turns }: { id: string; at: number; turns: nu
     <section>
       <h2>{t.usage}</h2>
       <Known asked={asked}>
-        {(spent) => (Object.keys(spent.models).length ? <><Room context={spent.context} /><Models spent={spent} /></> : <p class="small muted">{t.noUsage}</p>)}
+        {(spent) => (Object.keys({ ...spent.models, ...spent.untold }).length ? <><Room context={spent.context} /><Models spent={spent} /></> : <p class="small muted">{t.noUsage}</p>)}
       </Known>
       {turns > 0 && <><div><ActionButton small act={compact}>{t.compact}</ActionButton></div><p class="small muted">{t.compactHint}</p></>}
     </section>
@@ -44,6 +44,7 @@ function Room({ context }: { context?: Schema["Context"] }) {
 /** What each model took, and what that cost where prices are known. */
 function Models({ spent }: { spent: Schema["Spent"] }) {
   const t = w();
+  const untold = Object.values(spent.untold ?? {}).reduce((sum, n) => sum + n, 0);
   return (
     <>
       <table class="table chat-usage">
@@ -56,8 +57,16 @@ function Models({ spent }: { spent: Schema["Spent"] }) {
               <td class="number" title={count(u.output)}>{short(u.output)}</td>
             </tr>
           ))}
+          {Object.keys(spent.untold ?? {}).filter((model) => !spent.models[model]).map((model) => (
+            <tr key={model}>
+              <th scope="row" class="truncate" title={model}>{model}</th>
+              <td class="number">–</td>
+              <td class="number">–</td>
+            </tr>
+          ))}
         </tbody>
       </table>
+      {!!untold && <p class="small muted">{t.untold(untold)}</p>}
       {spent.cost !== undefined && (
         <p class="small">
           {t.cost}: <strong>{dollars(spent.cost)}</strong>

@@ -3,7 +3,7 @@ import { useAsked } from "../api/client";
 import { Shown, TableWrap, Tabs } from "../ui";
 import { count } from "../words";
 import { Share } from "./chart";
-import { dollars, tokensOf, type Total, totals, type View } from "./spent";
+import { dollars, tokensOf, tokensSaid, type Total, totals, type View } from "./spent";
 import { w } from "./words";
 
 type By = View["by"];
@@ -48,7 +48,7 @@ function Row({ item, by, most }: { item: Total; by: By; most: number }) {
   return (
     <tr>
       <th scope="row"><Name item={item} by={by} /></th>
-      <td class="number">{count(tokensOf(item))}</td>
+      <td class="number">{tokensSaid(item)}</td>
       <td class="usage-share-cell"><Share value={tokensOf(item)} most={most} /></td>
       {[item.turns, item.loads, item.calls, item.errors].map((n, i) => <td key={i} class="number">{count(n)}</td>)}
       <td class="number">{item.cost === undefined ? "–" : dollars(item.cost)}</td>

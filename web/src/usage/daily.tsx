@@ -1,7 +1,7 @@
 import { SelectField, TableWrap } from "../ui";
 import { Bars } from "./chart";
 import { count } from "../words";
-import { amount, briefly, dayName, dollars, everyDay, said, tokensOf, type Total, type View } from "./spent";
+import { amount, briefly, dayName, dollars, everyDay, said, tokensSaid, type Total, type View } from "./spent";
 import { type Measure, w } from "./words";
 
 /** What was taken on each day: one measure as bars, and all of them as a table. */
@@ -42,7 +42,7 @@ function Table({ items }: { items: Total[] }) {
           {items.toReversed().map((d) => (
             <tr key={d.day}>
               <th scope="row">{d.day}</th>
-              {[d.turns, d.loads, d.calls, d.errors, tokensOf(d)].map((n, i) => <td key={i} class="number">{count(n)}</td>)}
+              {[...[d.turns, d.loads, d.calls, d.errors].map(count), tokensSaid(d)].map((n, i) => <td key={i} class="number">{n}</td>)}
               <td class="number">{d.cost === undefined ? "–" : dollars(d.cost)}</td>
             </tr>
           ))}

@@ -40,7 +40,10 @@ export function totals(view: View, by: "day" | View["by"], signal: AbortSignal) 
   return got(api.GET("/api/v1/usage/totals", { params: { query: { by, days: view.days, user: view.of === "me" ? "me" : undefined, namespace: group } }, signal }));
 }
 
-export const tokensOf = (s: Spent) => s.input + s.output + s.cache_read + s.cache_write;
+export const tokensOf = (s: Spent) => (s.input ?? 0) + (s.output ?? 0) + (s.cache_read ?? 0) + (s.cache_write ?? 0);
+
+/** Tokens in full, or a dash where models took some and told none. */
+export const tokensSaid = (s: Spent) => (s.input === undefined ? "–" : count(tokensOf(s)));
 
 /** One number of what was taken. */
 export const amount = (s: Spent, measure: Measure): number => (measure === "tokens" ? tokensOf(s) : measure === "cost" ? (s.cost ?? 0) : s[measure]);
