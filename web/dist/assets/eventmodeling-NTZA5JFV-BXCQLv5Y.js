@@ -1,1 +1,0 @@
-export{O as createEventModelingServices}from"./mermaid-parser.core-Ykmt3qiN.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

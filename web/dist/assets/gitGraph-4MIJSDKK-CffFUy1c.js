@@ -1,1 +1,0 @@
-export{E as createGitGraphServices}from"./mermaid-parser.core-Ykmt3qiN.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-export{w as createInfoServices}from"./mermaid-parser.core-Ykmt3qiN.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-export{S as createPacketServices}from"./mermaid-parser.core-Ykmt3qiN.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-export{b as createPieServices}from"./mermaid-parser.core-Ykmt3qiN.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-export{v as createRadarServices}from"./mermaid-parser.core-Ykmt3qiN.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-export{g as createRailroadServices}from"./mermaid-parser.core-Ykmt3qiN.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

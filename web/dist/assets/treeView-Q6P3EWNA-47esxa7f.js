@@ -1,1 +1,0 @@
-export{c as createTreeViewServices}from"./mermaid-parser.core-Ykmt3qiN.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,0 +1,1 @@
+export{c as createTreeViewServices}from"./mermaid-parser.core-BNWTiPl7.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-export{o as createTreemapServices}from"./mermaid-parser.core-Ykmt3qiN.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-export{i as createWardleyServices}from"./mermaid-parser.core-Ykmt3qiN.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";
