@@ -92,9 +92,8 @@ func newEndpoints(h *Hub) *endpoints {
 }
 
 // made is a text that is another one once a principal would get another endpoint: his
-// rights, the kinds, the settings, his secrets or
-// what he is signed in to changed. What changes of the skills is
-// told to who is connected, and makes none anew.
+// rights, the kinds, the settings, his secrets or what he is signed in to changed. What
+// changes of the skills is told to who is connected, and makes none anew.
 func (s *endpoints) made(ctx context.Context, p account.Principal) (string, error) {
 	revisions, err := s.h.db.Revisions(ctx)
 	if err != nil {
