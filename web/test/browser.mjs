@@ -57,6 +57,15 @@ export async function fits(page, what) {
   assert.ok(page_ <= window_, `${what} is ${page_} wide in a window of ${window_}`);
 }
 
+/** Fails where what a person works with is outside the window: where one writes, and the tab that is open. */
+export async function reached(page, what) {
+  const outside = await page.evaluate(() => {
+    const cut = (e) => (({ left, right, bottom }) => left < 0 || right > innerWidth || (e.matches(".chat-foot-area") && bottom > innerHeight))(e.getBoundingClientRect());
+    return [...document.querySelectorAll(".chat-foot-area, [role=tab][aria-selected=true]")].filter(cut).map((e) => e.className || e.textContent);
+  });
+  assert.deepEqual(outside, [], what);
+}
+
 /** Waits until nothing is awaited any more: streams stay open, all else has come and is drawn. */
 export async function settled(page) {
   await page.waitForLoadState("load");

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { accessible, fits, launch, open, pictures, settled } from "./browser.mjs";
+import { accessible, fits, launch, open, pictures, reached, settled } from "./browser.mjs";
 import { furnish } from "./furnish.mjs";
 import { Hub } from "./hub.mjs";
 
@@ -41,6 +41,7 @@ for (const view of views) {
       await settled(page);
       await page.screenshot({ path: join(pictures, `${name}-${view.name}.png`) });
       await fits(page, `${name} (${view.name})`);
+      await reached(page, `${name} (${view.name})`);
       await accessible(page, `${name} (${view.name})`);
     }
     page.calm();

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useId, useRef } from "preact/hooks";
+import { useEffect, useId, useRef } from "preact/hooks";
 
 interface TabsProps<T extends string> {
   label: string;
@@ -13,6 +13,7 @@ interface TabsProps<T extends string> {
 export function Tabs<T extends string>({ label, tabs, open, onOpen, children }: TabsProps<T>) {
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
+  useEffect(() => show(list.current), [open]);
   const key = (e: KeyboardEvent) => {
     const at = tabs.findIndex(([t]) => t === open);
     const to = { ArrowRight: at + 1, ArrowLeft: at - 1 + tabs.length, Home: 0, End: tabs.length - 1 }[e.key];
@@ -32,4 +33,12 @@ export function Tabs<T extends string>({ label, tabs, open, onOpen, children }: 
       <div role="tabpanel" id={`${id}-panel`} aria-labelledby={`${id}-${open}`} tabIndex={-1}>{children}</div>
     </div>
   );
+}
+
+/** Scrolls a list of tabs, and nothing else, to the open one: on a narrow screen it may be beside it. */
+function show(list: HTMLElement | null) {
+  const tab = list?.querySelector("[aria-selected=true]");
+  if (!list || !tab) return;
+  const [room, place] = [list.getBoundingClientRect(), tab.getBoundingClientRect()];
+  list.scrollLeft += Math.max(0, place.right - room.right) + Math.min(0, place.left - room.left);
 }
