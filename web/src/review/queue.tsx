@@ -37,7 +37,7 @@ function Table({ items }: { items: Schema["Waiting"][] }) {
   const person = usePeople();
   return (
     <div class="table-wrap" role="region" aria-label={t.title} tabIndex={0}>
-      <table class="table">
+      <table class="table review-queue" role="table">
         <thead><tr><th>{t.skill}</th><th>{t.version}</th><th>{t.where}</th><th>{t.by}</th><th class="number">{t.scripts}</th><th>{t.findings}</th></tr></thead>
         <tbody>
           {items.map(({ name, namespace, version: v }) => (
