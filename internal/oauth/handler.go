@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
@@ -23,8 +22,8 @@ type Handler struct {
 	server string
 	next   string
 
-	mu      sync.Mutex
-	renewed string // the token that came of a refusal
+	turn    chan struct{} // has who renews
+	renewed string        // the token that came of a refusal; who has the turn looks
 }
 
 var _ auth.OAuthHandler = (*Handler)(nil)
@@ -32,7 +31,7 @@ var _ auth.OAuthHandler = (*Handler)(nil)
 // Handler returns the handler for the server at a URL. next is what a person is
 // told to do where there is no token, or none that the server takes.
 func (s *Store) Handler(server, next string) *Handler {
-	return &Handler{store: s, server: server, next: next}
+	return &Handler{store: s, server: server, next: next, turn: make(chan struct{}, 1)}
 }
 
 // Refuse returns a handler for a server that nobody is signed in to; next says why.
@@ -114,23 +113,51 @@ func (h *Handler) usable(ctx context.Context, refused string) (*grant, error) {
 	}
 	g, err := h.store.read(ctx, h.server) // each time: whoever signs out is out at once
 	if err == nil && g != nil && !g.fresh(refused) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if refused != "" && refused == h.renewed {
-			return nil, nil // it was renewed for that already, and no other is taken
-		}
-		// Who waits may go; the answer has to be kept, as a refresh token may be
-		// good for one use.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-		defer cancel()
-		if g, err = h.store.renew(ctx, h.server, refused); err == nil && g != nil && refused != "" {
-			h.renewed = g.Access
-		}
+		g, err = h.renew(ctx, refused)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("use what you signed in with: %w; %s", err, h.next)
 	}
 	return g, nil
+}
+
+// renew renews what cannot be sent, for one caller after the other. Who waits may go: what
+// was begun comes to its end, as a refresh token may be good for one use.
+func (h *Handler) renew(ctx context.Context, refused string) (*grant, error) {
+	select {
+	case h.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	var (
+		g    *grant
+		err  error
+		done = make(chan struct{})
+	)
+	go func() {
+		defer close(done)
+		defer func() { <-h.turn }()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer cancel()
+		g, err = h.renewInTurn(ctx, refused)
+	}()
+	select {
+	case <-done:
+		return g, err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (h *Handler) renewInTurn(ctx context.Context, refused string) (*grant, error) {
+	if refused != "" && refused == h.renewed {
+		return nil, nil // it was renewed for that already, and no other is taken
+	}
+	g, err := h.store.renew(ctx, h.server, refused)
+	if err == nil && g != nil && refused != "" {
+		h.renewed = g.Access
+	}
+	return g, err
 }
 
 // renew replaces a grant by what its refresh token gives, unless another has done
