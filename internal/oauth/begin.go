@@ -92,7 +92,7 @@ func (s *Store) Begin(ctx context.Context, t *Target) (*Attempt, error) {
 
 // begin is what follows from the answer of a server that was asked without a token.
 func (t *Target) begin(ctx context.Context, client *http.Client, guard *transport, old *grant, req *http.Request, res *http.Response) (*Attempt, error) {
-	w, err := discover(ctx, client, req, res, func(issuer string) error { return t.accept(issuer, old) })
+	w, err := discover(ctx, client, guard, req, res, func(issuer string) error { return t.accept(issuer, old) })
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,8 +35,9 @@ type transport struct {
 	proxy  *http.Transport
 
 	mu      sync.Mutex
-	met     bool // whether the server was connected to
-	private bool // whether it is at an address that is not public
+	met     bool  // whether the server was connected to
+	private bool  // whether it is at an address that is not public
+	failed  error // of the last request, as the SDK hides what some errors are
 }
 
 // newClient returns a client with a transport for signing in to a server.
@@ -87,6 +89,24 @@ func isLoopback(host string) bool {
 
 // RoundTrip implements [http.RoundTripper].
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := t.carry(req)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.failed = err; err != nil {
+		t.failed = &url.Error{Op: req.Method, URL: req.URL.String(), Err: err}
+	}
+	return res, err
+}
+
+// why is the failure of the last request, where there is one, in place of an error that
+// only has its text.
+func (t *transport) why(err error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return cmp.Or(t.failed, err)
+}
+
+func (t *transport) carry(req *http.Request) (*http.Response, error) {
 	if !secure(req.URL) {
 		return nil, fmt.Errorf("%s is not https: what is sent there could be read on the way", req.URL.Host)
 	}

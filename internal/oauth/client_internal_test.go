@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -164,6 +165,31 @@ func TestErrorsAreCleaned(t *testing.T) {
 	} {
 		if got := (cleaned{tt.err}).Error(); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}
+
+// Where an authorization server, or where it sends us, is at no public address that is what is
+// said, and not where its name leads.
+func TestWhereAnAuthorizationServerIsIsNotSaid(t *testing.T) {
+	const inside = "http://127.0.0.2:1"
+	for name, issuer := range map[string]func(own string) string{
+		"named":      func(string) string { return inside },
+		"redirected": func(own string) string { return own },
+	} {
+		mux := http.NewServeMux()
+		server := httptest.NewServer(mux)
+		t.Cleanup(server.Close)
+		mux.HandleFunc("/mcp", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+		mux.HandleFunc("/.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"resource":%q,"authorization_servers":[%q]}`, server.URL+"/mcp", issuer(server.URL))
+		})
+		mux.Handle("/.well-known/oauth-authorization-server", http.RedirectHandler(inside+"/about", http.StatusFound))
+		s := NewStore(Files(t.TempDir()), "ada").Bounded([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")})
+		_, err := s.Begin(t.Context(), &Target{Server: server.URL + "/mcp", Redirect: "http://127.0.0.1/callback"})
+		if refused, ok := errors.AsType[*AddressError](err); !ok || refused.Host != "127.0.0.2:1" {
+			t.Errorf("%s: the error is %v", name, err)
 		}
 	}
 }

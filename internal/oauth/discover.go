@@ -31,7 +31,7 @@ type whereabouts struct {
 
 // discover finds the authorization server of a server by its answer to req. accept is
 // asked about the issuer before anything is sent there.
-func discover(ctx context.Context, client *http.Client, req *http.Request, res *http.Response, accept func(issuer string) error) (*whereabouts, error) {
+func discover(ctx context.Context, client *http.Client, guard *transport, req *http.Request, res *http.Response, accept func(issuer string) error) (*whereabouts, error) {
 	about, err := named(ctx, client, req.URL, res.Header)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func discover(ctx context.Context, client *http.Client, req *http.Request, res *
 	// this issuer in it (RFC 8414, section 3.3).
 	m, err := auth.GetAuthServerMetadata(ctx, issuer, client)
 	if err != nil {
-		return nil, fmt.Errorf("read what the authorization server says of itself: %w", err)
+		return nil, fmt.Errorf("read what the authorization server says of itself: %w", guard.why(err))
 	}
 	if m == nil { // as servers of the MCP version 2025-03-26 have it
 		about.AuthURL, about.TokenURL, about.RegistrationURL = issuer+"/authorize", issuer+"/token", issuer+"/register"
