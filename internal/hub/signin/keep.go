@@ -65,6 +65,14 @@ func (s *Servers) open(kept store.SignIn) ([]byte, error) {
 	return data, err
 }
 
+// seal seals what others sent, who may have sent too much.
+func (s *Servers) seal(data []byte, l seal.Label) (string, error) {
+	if len(data) > seal.MaxValue {
+		return "", fmt.Errorf("what was sent has %d bytes, more than the %d that are kept", len(data), seal.MaxValue)
+	}
+	return s.o.Sealer.Seal(data, l)
+}
+
 // Change implements [oauth.Keep].
 func (k *keep) Change(ctx context.Context, of oauth.Key, edit func([]byte) ([]byte, error)) error {
 	db, server := k.s.o.DB, row(k.digest, of.Server)
@@ -91,7 +99,7 @@ func (k *keep) Change(ctx context.Context, of oauth.Key, edit func([]byte) ([]by
 	defer stop()
 	sealed := ""
 	if next != nil {
-		if sealed, err = k.s.o.Sealer.Seal(next, label(of.Principal, server)); err != nil {
+		if sealed, err = k.s.seal(next, label(of.Principal, server)); err != nil {
 			return fmt.Errorf("seal a sign-in: %w", err)
 		}
 	}

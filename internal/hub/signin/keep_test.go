@@ -74,3 +74,18 @@ func TestWhatIsKeptIsSealed(t *testing.T) {
 		t.Errorf("a row of somebody else is read as %q, %v", got, err)
 	}
 }
+
+// What is too much is refused without a word of whose it is.
+func TestTooMuchIsNotKept(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t))
+	people(t, db)
+	of := oauth.Key{Principal: "ada", Server: "https://a.example.com/mcp"}
+	k := servers(t, db, seal.NewKey()).Keep("sha256:1")
+	err := k.Change(t.Context(), of, func([]byte) ([]byte, error) { return make([]byte, seal.MaxValue+1), nil })
+	if err == nil || strings.Contains(err.Error(), "ada") || !strings.Contains(err.Error(), "more than the") {
+		t.Errorf("the error is %v", err)
+	}
+	if got, err := k.Read(t.Context(), of); got != nil || err != nil {
+		t.Errorf("it reads %q, %v", got, err)
+	}
+}

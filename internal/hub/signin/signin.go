@@ -172,7 +172,7 @@ func (s *Servers) Begin(ctx context.Context, p account.Principal, of kinds.Subje
 		return "", err
 	}
 	state := hash(a.State)
-	sealed, err := s.o.Sealer.Seal(data, attemptLabel(p.User, state))
+	sealed, err := s.seal(data, attemptLabel(p.User, state))
 	if err != nil {
 		return "", &FailedError{err}
 	}
