@@ -145,16 +145,15 @@ func (h *Hub) fromServer(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Hub) cameFromServer(r *http.Request) (back string, err error) {
-	v := visitOf(r.Context())
-	if err := h.door.attempt(v, ""); err != nil {
-		return "", err
+	v, browser := visitOf(r.Context()), ""
+	if had, err := r.Cookie(h.browser(r).Name); err == nil { // any page can send a browser here without
+		if err := h.door.attempt(v, ""); err != nil {
+			return "", err
+		}
+		browser = had.Value
 	}
 	ctx, stop := context.WithTimeoutCause(r.Context(), operationTime, errSlow)
 	defer stop()
-	browser := ""
-	if had, err := r.Cookie(h.browser(r).Name); err == nil {
-		browser = had.Value
-	}
 	return h.signIns.Finish(ctx, v.by, browser, r.URL.Query())
 }
 

@@ -350,6 +350,16 @@ func TestK22SignInIsForAServerAsItIs(t *testing.T) {
 	}
 }
 
+// Pages of others, which can have a browser ask for anything without its cookies, keep nobody
+// from signing in to the hub.
+func TestWhoDidNotBeginASignInCountsForNothing(t *testing.T) {
+	n, _, _ := withIssuer(t, hub.Options{})
+	for range 100 {
+		n.anybody().send(t, "GET", "/servers/callback?state=x", nil).want(t, 401)
+	}
+	n.signIn(t, "root", secret)
+}
+
 func TestWhereSignInsReturnTo(t *testing.T) {
 	n, _, server := withIssuer(t, hub.Options{})
 	ada, token := n.newcomer(t, "ada", account.AllScopes)
