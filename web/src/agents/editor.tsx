@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { api, got, useAsked, type Schema } from "../api/client";
 import { Page } from "../shell/page";
 import { placeName } from "../servers/list";
-import { Button, Icon, Menu, MenuItem, Problem, Tabs, Waiting } from "../ui";
+import { ActionButton, Button, Icon, Menu, MenuItem, Problem, Tabs, Waiting } from "../ui";
 import { Naming } from "./basics";
 import { Facts, NamedBy, Problems } from "./beside";
 import { agentOf, docOf, newDoc, pageOf, pathOf, type Kind, type Place } from "./document";
@@ -119,7 +119,7 @@ function SaveBar({ draft, place, onFaults, onSaved }: BarProps) {
     <div class={place ? "agents-bar" : "agents-bar agents-new"} role="region" aria-label={t.unsaved}>
       <span class="grow">{place ? t.unsaved : t.notMadeYet}</span>
       {draft.dirty && <Button onClick={() => { draft.drop(); onFaults([]); }}>{t.discard}</Button>}
-      <Button look="primary" disabled={!draft.doc.metadata.name.trim()} onClick={() => void look()}>{t.look}</Button>
+      <ActionButton look="primary" disabled={!draft.doc.metadata.name.trim()} act={look}>{t.look}</ActionButton>
       {saving && <Saving doc={draft.doc} before={kept && docOf(kept)} made={draft.made} onFaults={onFaults} onSaved={saved} onClose={() => save(false)} />}
     </div>
   );

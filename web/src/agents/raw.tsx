@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { api } from "../api/client";
 import { Editor } from "../content";
-import { Button, Copy, Tabs } from "../ui";
+import { ActionButton, Button, Copy, Tabs } from "../ui";
 import type { Change } from "./changes";
 import { pathOf, sent } from "./document";
 import type { PartProps } from "./parts";
@@ -44,7 +44,7 @@ export function Raw({ draft, place, onSaved }: PartProps & { onSaved: (changes: 
         <Copy text={text} />
         <span class="row push">
           {changed && <Button onClick={() => { write(undefined); setFound([]); }}>{t.discard}</Button>}
-          <Button look={changed ? "primary" : ""} disabled={!changed} onClick={() => void look()}>{t.look}</Button>
+          <ActionButton look={changed ? "primary" : ""} disabled={!changed} act={look}>{t.look}</ActionButton>
         </span>
       </div>
       {saving && <SavingText text={text} json={language === "json"} warning={late ? t.changedMeanwhile : undefined} onClose={() => save(false)} onFound={setFound} onSaved={(changes) => { save(false); write(undefined); onSaved(changes); }} />}
