@@ -21,6 +21,12 @@ export async function meet() {
 /** Whether there is anything that who is signed in may review. */
 export const reviews = computed(() => isAdmin.value || !!me.value?.can.review.length);
 
+/** Whether who is signed in may review a version of a skill of a namespace: it is the version's uploader that counts, not the skill's. */
+export function mayReview(namespace: string, version: { createdBy: string }): boolean {
+  if (isAdmin.value) return true;
+  return version.createdBy !== me.value?.user.id && !!me.value?.can.review.includes(namespace.replace(/^group:/, ""));
+}
+
 const ranks = ["reporter", "developer", "maintainer", "owner"] as const;
 
 /** Whether who is signed in has at least that role in a group (by its id), or is an administrator. */

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { api, got, type Schema } from "../api/client";
+import { mayReview } from "../api/me";
 import { ActionButton, Button, done, When } from "../ui";
 import { useAddress } from "./address";
 import { can } from "./detail";
@@ -62,7 +63,7 @@ function Waits({ skill, version: v, again }: Omit<NewerProps, "news"> & { versio
   return (
     <Line text={waits ? t.newerWaits(v.number, skill.number) : t.newer(v.number, skill.number)} time={v.created}>
       <a class="button small" href={at.with({ tab: "versions", from: String(skill.number), to: String(v.number), version: "", file: "", line: "" })}>{t.whatChanges}</a>
-      {waits && can(skill, "skill.review") && <a class="button small" href={review(skill, v)}>{t.review}</a>}
+      {waits && mayReview(skill.namespace, v) && <a class="button small" href={review(skill, v)}>{t.review}</a>}
       {!waits && can(skill, "skill.change") && <ActionButton small act={use}>{t.makeCurrent}</ActionButton>}
     </Line>
   );
@@ -70,7 +71,7 @@ function Waits({ skill, version: v, again }: Omit<NewerProps, "news"> & { versio
 
 function InUse({ skill, version: v }: { skill: Skill; version: Version }) {
   const t = d();
-  return <Line text={t.codeWaits} time={v.created}>{can(skill, "skill.review") && <a class="button small" href={review(skill, v)}>{t.review}</a>}</Line>;
+  return <Line text={t.codeWaits} time={v.created}>{mayReview(skill.namespace, v) && <a class="button small" href={review(skill, v)}>{t.review}</a>}</Line>;
 }
 
 function Upstream({ skill, told, again }: Omit<NewerProps, "news"> & { told: NonNullable<News["upstream"]> }) {

@@ -1,4 +1,5 @@
 import { api, got, useAsked, usePages, type Schema } from "../api/client";
+import { mayReview } from "../api/me";
 import { Button, done, failed, Menu, MenuItem, More, Shown, Tag, useConfirm, When } from "../ui";
 import { size } from "../words";
 import { packageOf, useAddress } from "./address";
@@ -73,7 +74,7 @@ function VersionMenu({ version: v, skill, again }: { version: Version; skill: Sc
         <MenuItem href={at.with({ version: v.current ? "" : String(v.number), tab: "", from: "", to: "" })}>{t.look}</MenuItem>
         {v.number > 1 && <MenuItem onClick={() => at.go({ from: String(v.number - 1), to: String(v.number) }, true)}>{t.compareBefore}</MenuItem>}
         {!v.current && <MenuItem onClick={() => at.go({ from: String(v.number), to: String(skill.number) }, true)}>{t.compareCurrent}</MenuItem>}
-        {v.code && can(skill, "skill.review") && <MenuItem href={`/review/${encodeURIComponent(skill.id)}/${v.number}`}>{t.review}</MenuItem>}
+        {v.code && mayReview(skill.namespace, v) && <MenuItem href={`/review/${encodeURIComponent(skill.id)}/${v.number}`}>{t.review}</MenuItem>}
         {can(skill, "skill.download") && <MenuItem onClick={() => location.assign(packageOf(skill.id, v.number))}>{t.download}</MenuItem>}
         {!v.current && can(skill, "skill.change") && <MenuItem onClick={use}>{t.makeCurrent}</MenuItem>}
         {!v.current && can(skill, "skill.delete") && <MenuItem danger onClick={remove}>{t.deleteVersion}</MenuItem>}

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { api, got, type Schema } from "../api/client";
+import { mayReview } from "../api/me";
 import { ActionButton, AreaField, done } from "../ui";
 import type { Loaded } from "./version";
 import { w } from "./words";
@@ -17,7 +18,7 @@ export function Decide({ all: { skill, version: v }, again }: { all: Loaded; aga
     done(said);
     again();
   };
-  if (!skill.can.includes("skill.review")) return <div class="card"><p>{t.cannot}</p></div>;
+  if (!mayReview(skill.namespace, v)) return <div class="card"><p>{t.cannot}</p></div>;
   return (
     <div class="card stack">
       <h2>{t.decide}</h2>
