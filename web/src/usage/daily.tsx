@@ -20,7 +20,7 @@ export function Daily({ items, view, onShow }: { items: Total[]; view: View; onS
         <div class="usage-measure"><SelectField label={t.measure} value={view.measure} onText={(m) => onShow({ measure: m as Measure })} options={Object.entries(t.measures)} /></div>
       </div>
       <div class="card stack">
-        {total > 0 ? <Bars title={title} points={points} say={(n) => briefly(n, view.measure)} /> : <p class="muted">{view.measure === "cost" ? t.noPrice : t.noneYet}</p>}
+        {total > 0 ? <Bars title={title} points={points} say={(n) => briefly(n, view.measure)} /> : <p class="muted">{view.measure === "cost" ? t.noPrice : view.measure === "tokens" && items.some((d) => d.untold) ? t.noneKnown : t.noneYet}</p>}
         <details>
           <summary class="small">{t.asTable}</summary>
           <Table items={items} />

@@ -7,7 +7,7 @@ function tokens(s: Spent): string {
   const t = w();
   const { input, output = 0, cache_read = 0, cache_write = 0, untold } = s;
   const known = input !== undefined && [t.tokensOf(short(input + cache_write), short(output)), cache_read > 0 && t.cached(short(cache_read))];
-  return [known, !!untold && t.untold(count(untold))].flat().filter(Boolean).join(t.comma);
+  return [known, !!untold && t.untold(untold)].flat().filter(Boolean).join(t.comma);
 }
 
 /** What was taken in all, each number with what it means. */
