@@ -12,7 +12,7 @@ export function ChangeView({ change, before, after, findings = true }: { change:
   const wrong = change.findings.filter((d) => d.severity !== "info");
   return (
     <section class="stack tight">
-      <h3 class="row">{change.kind} {change.name}<Tag look={looks[change.outcome]}>{t.outcomes[change.outcome]}</Tag></h3>
+      <h3 class="row">{change.kind} {change.name}{!change.stale && <Tag look={looks[change.outcome]}>{t.outcomes[change.outcome]}</Tag>}</h3>
       {findings && wrong.length > 0 && <ul class={`note ${change.outcome === "refused" ? "bad" : "warn"}`}>{wrong.map((d, i) => <li key={i}><strong>{d.message}</strong>{d.fix && <span class="muted"> {d.fix}</span>}</li>)}</ul>}
       {change.diff.length > 0 && (
         <div class="table-wrap" tabIndex={0} role="region" aria-label={t.changesOf(change.name)}>

@@ -87,7 +87,7 @@ export const d = words(
     useInChat: "在对话中使用", edit: "编辑", download: "下载", more: "更多",
     version: (n: number, label?: string) => (label && label !== String(n) ? `第 ${n} 版（${label}）` : `第 ${n} 版`), pinned: "已固定", current: "当前",
     older: (n: string) => `您正在查看第 ${n} 版，它不是当前使用的版本。`, toCurrent: "查看当前版本",
-    newerWaits: (n: number, now: number) => `第 ${n} 版更新，待审核；正在使用第 ${now} 版。`, newer: (n: number, now: number) => `第 ${n} 版比正在使用的第 ${now} 版更新。`, whatChanges: "查看变化",
+    newerWaits: (n: number, now: number) => `有较新的第 ${n} 版，待审核；正在使用第 ${now} 版。`, newer: (n: number, now: number) => `第 ${n} 版比正在使用的第 ${now} 版更新。`, whatChanges: "查看变化",
     codeWaits: "其代码待审核，在此之前可以使用其说明。",
     newerAtSource: (commit: string) => `其来源有更新的内容（${commit}）。`, whatIsNew: "查看更新",
     newVersion: "上传新版本", update: "从来源更新", pin: "固定：不再更新", unpin: "取消固定：允许更新", pinnedNow: "已固定，更新不会改动它。", unpinnedNow: "已取消固定，更新会包含它。",
