@@ -35,7 +35,7 @@ export function UploadTab({ namespace }: { namespace: string }) {
           <Choose text={t.choose} accept=".zip,.skill,application/zip" onFiles={choose} />
           <Choose text={t.folder} folder onFiles={choose} />
         </div>
-        <span class="small muted">{most && t.atMost(size(most))} {t.dropHint}</span>
+        <span class="small muted">{most && t.atMost(size(most))}{t.dropHint}</span>
       </div>
       <Check label={t.lenient} checked={lenient} onCheck={setLenient} />
       {uploads.value.length > 0 && (

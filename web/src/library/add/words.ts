@@ -8,7 +8,7 @@ export const w = words(
     lenient: "Let the folder have another name than the skill", queue: "Uploads", clear: "Clear the list",
     waits: "Waits", packing: "Packing", sending: (percent: number) => `Sending, ${percent} %`, checking: "The hub checks it", done: "Added", version: (n: number) => `Added as version ${n}`, refused: "Refused",
     exists: "There is a skill of that name here already.", asVersion: "Upload as a new version of it", open: "Open the skill", same: "It has these files already; nothing was changed.",
-    skip: "Dismiss", reviewNext: "It has code, which runs after a review.", noFolder: (name: string) => `${name} has no SKILL.md`, tooBig: (name: string, most: string) => `${name} is larger than ${most}`, atMost: (most: string) => `${most} at most each.`,
+    skip: "Dismiss", reviewNext: "It has code, which runs after a review.", noFolder: (name: string) => `${name} has no SKILL.md`, tooBig: (name: string, most: string) => `${name} is larger than ${most}`, atMost: (most: string) => `${most} at most each. `,
     source: "Where the skills are", sourceHint: "As owner/repo, owner/repo/folder@branch, https://host/repo.git, https://host/skills.zip, or a site that publishes skills.", ref: "Branch, tag or commit", refHint: "Optional; without it the default branch.",
     look: "Look", looking: "Looking at the place. A large repository takes up to some minutes", found: (n: number) => `${plural(n, "skill")} found`, commit: "State", choices: "Skills to import", all: "Select all", none: "Select none",
     fresh: "New", sameHere: "The same is here", conflict: "Another version is here", overwrite: "Import as a new version of it", cannot: "Cannot be imported", problems: "What cannot be had there",
