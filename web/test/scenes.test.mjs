@@ -346,7 +346,7 @@ test("two change one agent: who is later keeps what was typed, learns who was fa
   await put("of somebody else");
   await page.getByRole("button", { name: "Look at the changes" }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByText(/local changed it on/).waitFor();
+  await dialog.getByText(/You, elsewhere, changed it on/).waitFor();
   await dialog.getByText("Look at the newer one").click();
   await dialog.locator("pre").getByText("of somebody else").waitFor();
   await page.screenshot({ path: join(pictures, "scene-stale.png") });
@@ -361,6 +361,44 @@ test("two change one agent: who is later keeps what was typed, learns who was fa
   assert.equal((await hub.ask("GET", "/kinds/Ghost/default/tides")).metadata.description, "mine");
   assert.equal(await field.inputValue(), "mine");
   page.calm();
+});
+
+test("of two maintainers the one reviews a version who did not upload it, whoever uploaded the others", async (t) => {
+  const hub = await scene(t, { accounts: true });
+  const root = await window_(t, hub);
+  root.allowed = [/status of 401/];
+  await root.goto(/\/setup\/\S+/.exec(hub.log)[0]);
+  await root.getByLabel("Name", { exact: true }).fill("root");
+  await root.getByLabel("Password", { exact: true }).fill(password);
+  await root.getByRole("button", { name: "Make the account" }).click();
+  await root.getByRole("navigation", { name: "Pages" }).waitFor();
+  const as = async (page, method, path, data, headers) => {
+    const answer = await page.request.fetch(`/api/v1${path}`, { method, data, headers: { Origin: hub.url, ...headers } });
+    assert.ok(answer.ok(), `${method} ${path}: ${answer.status()}`);
+    return answer.status() === 204 ? undefined : answer.json().catch(() => undefined);
+  };
+  const group = await as(root, "POST", "/groups", { name: "harbour" });
+  const pages = {};
+  for (const name of ["ada", "ben"]) {
+    const { id } = await as(root, "POST", "/users", { name, password });
+    await as(root, "PUT", `/groups/${group.id}/members/${id}`, { role: "maintainer" });
+    pages[name] = await window_(t, hub);
+    pages[name].allowed = root.allowed;
+    await signIn(pages[name], name);
+  }
+  const packed = (says) => zip({ "SKILL.md": skill("tides", "Reads tide tables. Use for tides."), "scripts/tide.py": `print("${says}")\n` }, "tides");
+  const type = { "Content-Type": "application/zip" };
+  const { id, digest } = await as(pages.ada, "POST", `/skills?file_name=tides.zip&namespace=group:${group.id}`, packed("one"), type);
+  await as(root, "PUT", `/skills/${id}/versions/1/review`, { decision: "approved", digest });
+  await as(pages.ben, "POST", `/skills/${id}/versions?file_name=tides.zip`, packed("two"), type);
+  await as(root, "POST", `/skills/${id}/versions/1/use`);
+  await pages.ben.goto(`/review/${id}/2`);
+  await pages.ben.getByText("somebody else has to decide").waitFor();
+  await pages.ada.goto(`/library/${id}`);
+  await pages.ada.getByRole("link", { name: "Review its code" }).click();
+  await pages.ada.getByRole("button", { name: "Approve" }).click();
+  await pages.ada.getByText("Approved", { exact: true }).first().waitFor();
+  for (const page of [root, ...Object.values(pages)]) page.calm();
 });
 
 test("a message whose answer is lost is sent again and said once", async (t) => {

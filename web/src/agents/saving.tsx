@@ -1,4 +1,5 @@
 import { api, got, Refusal, useAsked, type Schema } from "../api/client";
+import { me } from "../api/me";
 import { ActionButton, Button, Dialog, done, Problem, Waiting } from "../ui";
 import { moment } from "../words";
 import { ChangeView, type Change } from "./changes";
@@ -69,7 +70,7 @@ function Newer({ stale, now }: { stale: NonNullable<Change["stale"]>; now?: unkn
   if (!stale.generation) return <p class="note warn" role="alert">{t.goneMeanwhile}</p>;
   return (
     <>
-      <p class="note warn" role="alert">{t.staleSays(stale.name || t.somebody, stale.updated ? moment(stale.updated) : "")}</p>
+      <p class="note warn" role="alert">{t.staleSays(stale.changedBy === me.value?.user.id ? t.yourself : stale.name || t.somebody, stale.updated ? moment(stale.updated) : "")}</p>
       {now !== undefined && <details><summary>{t.newerOne}</summary><pre class="agents-newer" tabIndex={0}>{printYAML(now as Doc)}</pre></details>}
     </>
   );
