@@ -41,6 +41,8 @@ var authorityOfKinds = []row{
 	{"begin-operators-sign-in", "that there is not", aServerName, aRestart, "401 404 404 404 404 404 404", "404 write"},
 	{"end-server-sign-in", "of the group, with credentials of its own", thing("MCPServer", "wiki"), nil, "401 404 200 200 200 200 403", "200 write"},
 	{"end-operators-sign-in", "that there is not", aServerName, nil, "401 404 404 404 404 404 404", "404 write"},
+	{"list-server-sign-ins", "", nil, nil, "401 200 200 200 200 200 200", "200 read"},
+	{"forget-server-sign-in", "that there is not", noSignIn, nil, "401 404 404 404 404 404 404", "404 write"},
 	{"test-server", "that is written down", nil, aPrivateServer, "401 200 200 200 200 200 200", "200 write"},
 	{"test-server", "of the group", nil, theServer, "401 404 403 403 200 200 200", "200 write"},
 	{"test-server", "of the operator", nil, operators, "401 403 403 403 403 403 404", "404 write"},
@@ -161,7 +163,9 @@ func anApproval(s *scene) any {
 }
 func aRestart(*scene) any                  { return map[string]any{} }
 func aServerName(*scene) map[string]string { return map[string]string{"name": "none"} }
-func anyTools(*scene) any                  { return map[string]any{"digests": []string{"sha256:1"}} }
+
+func noSignIn(*scene) map[string]string { return map[string]string{"id": "00"} }
+func anyTools(*scene) any               { return map[string]any{"digests": []string{"sha256:1"}} }
 func someTools(s *scene) any {
 	return map[string]any{"server": "tool", "digests": []string{s.heldTool("Ghost", "plan")}}
 }

@@ -63,6 +63,8 @@ func (h *Hub) serverSignIns(api huma.API) {
 	add(h, api, operation("begin-server-sign-in", "POST", "/servers/{kind}/{namespace}/{name}/sign-in", "Begin to sign in to a server that wants it: the answer has the page to open in a browser"), h.beginServerSignIn)
 	add(h, api, operation("begin-operators-sign-in", "POST", "/servers/operator/{name}/sign-in", "The same for a server of the operator"), h.beginOperators)
 	add(h, api, operation("end-server-sign-in", "DELETE", "/servers/{kind}/{namespace}/{name}/sign-in", "Sign out of a server: the token is forgotten here, and revoked where it is from"), h.endServerSignIn)
+	add(h, api, operation("list-server-sign-ins", "GET", "/servers/sign-ins", "The servers that you are signed in to, also those that are gone or defined differently by now"), h.listServerSignIns)
+	add(h, api, operation("forget-server-sign-in", "DELETE", "/servers/sign-ins/{id}", "Sign out by the id of a sign-in, whatever became of its server"), h.forgetServerSignIn)
 	add(h, api, operation("end-operators-sign-in", "DELETE", "/servers/operator/{name}/sign-in", "The same for a server of the operator"), h.endOperators)
 }
 
@@ -190,6 +192,39 @@ func (h *Hub) leaveServer(ctx context.Context, of kinds.Subject) (*body[signedOu
 	return answered(signedOutJSON{found, revoked}, nil)
 }
 
+// mySignInJSON is one of somebody's sign-ins.
+type mySignInJSON struct {
+	ID     string           `json:"id"`
+	Server string           `json:"server,omitempty" doc:"Its address; not there where what is kept cannot be read"`
+	SignIn serverSignInJSON `json:"signIn"`
+}
+
+func (h *Hub) listServerSignIns(ctx context.Context, _ *struct{}) (*body[listed[mySignInJSON]], error) {
+	all, err := h.signIns.Mine(ctx, account.FromContext(ctx))
+	return page(all, "", err, func(m signin.Mine) mySignInJSON { return mySignInJSON{m.ID, m.Server, *standingOf(m.Standing)} })
+}
+
+func (h *Hub) forgetServerSignIn(ctx context.Context, in *struct {
+	ID string `path:"id" maxLength:"64"`
+}) (*body[signedOutJSON], error) {
+	p := account.FromContext(ctx)
+	revoked, err := h.signIns.Forget(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	h.kits.SignedOut(p.User, "")
+	return answered(signedOutJSON{true, revoked}, nil)
+}
+
+// standingOf is how it is with a sign-in.
+func standingOf(now signin.Standing) *serverSignInJSON {
+	out := &serverSignInJSON{State: string(now.State), Since: when(now.Since)}
+	if g := now.Granted; g != nil {
+		out.Issuer, out.Scopes, out.Expires, out.Renewed = g.Issuer, g.Scopes, when(g.Expiry), g.Renewed
+	}
+	return out
+}
+
 // withSignIns adds to servers how it is with somebody's sign-ins.
 func (h *Hub) withSignIns(ctx context.Context, p account.Principal, found []kinds.Definition, servers []serverJSON) error {
 	configs := make([]*upstream.Config, len(found))
@@ -209,10 +244,7 @@ func (h *Hub) withSignIns(ctx context.Context, p account.Principal, found []kind
 		if now.State == signin.SignedIn && s.Live != nil && s.Live.State == string(upstream.Dead) && now.Since.After(s.Live.Since) {
 			s.Live = nil // it was refused before
 		}
-		s.SignIn = &serverSignInJSON{State: string(now.State), Since: when(now.Since)}
-		if g := now.Granted; g != nil {
-			s.SignIn.Issuer, s.SignIn.Scopes, s.SignIn.Expires, s.SignIn.Renewed = g.Issuer, g.Scopes, when(g.Expiry), g.Renewed
-		}
+		s.SignIn = standingOf(now)
 	}
 	return nil
 }

@@ -428,3 +428,45 @@ func TestServersAreTestedAsOneself(t *testing.T) {
 		t.Errorf("with a sign-in a test says %+v", got)
 	}
 }
+
+// Who is signed in to a server sees that and can end it, also where the server is gone.
+func TestSignInsOutliveTheirServers(t *testing.T) {
+	n, issuer, server := withIssuer(t, hub.Options{})
+	ada, token := n.newcomer(t, "ada", account.AllScopes)
+	_, bobs := n.newcomer(t, "bob", account.AllScopes)
+	n.has(t, ada, "guarded", server)
+	a, b := caller{node: n, token: token}, caller{node: n, token: bobs}
+	a.signsIn(t, guardedSignIn)
+	a.send(t, "DELETE", "/api/v1/kinds/MCPServer/default/guarded", nil).want(t, 204)
+	a.send(t, "DELETE", guardedSignIn, nil).want(t, 404)
+
+	var mine struct {
+		Items []struct {
+			ID, Server string
+			SignIn     struct{ State, Issuer string }
+		}
+	}
+	a.send(t, "GET", "/api/v1/servers/sign-ins", nil).want(t, 200).into(t, &mine)
+	if len(mine.Items) != 1 || mine.Items[0].Server != server || mine.Items[0].SignIn.State != "signed_in" || mine.Items[0].SignIn.Issuer == "" {
+		t.Fatalf("of a server that is gone is told %+v", mine.Items)
+	}
+	one := "/api/v1/servers/sign-ins/" + mine.Items[0].ID
+	b.send(t, "DELETE", one, nil).want(t, 404)
+	if got := issuer.Good(); got != 2 {
+		t.Errorf("%d tokens are good after somebody else's try", got)
+	}
+	if out := a.send(t, "DELETE", one, nil).want(t, 200).body; !strings.Contains(out, `"signedOut":true,"revoked":true`) {
+		t.Errorf("it answers %s", out)
+	}
+	if got := issuer.Good(); got != 0 {
+		t.Errorf("%d tokens are good", got)
+	}
+	a.send(t, "DELETE", one, nil).want(t, 404)
+	a.send(t, "GET", "/api/v1/servers/sign-ins", nil).want(t, 200).into(t, &mine)
+	if len(mine.Items) != 0 {
+		t.Errorf("there are still %+v", mine.Items)
+	}
+	if got := decisionsBy(t, n, ada, "server.sign_out"); !slices.Equal(got, []string{"allowed"}) {
+		t.Errorf("of it is recorded %q", got)
+	}
+}

@@ -136,13 +136,31 @@ const (
 // nobody: what was refused meanwhile is known when it is used.
 func (s *Store) Look(ctx context.Context, server string) (Standing, *Granted, error) {
 	g, err := s.read(ctx, server)
-	switch {
-	case err != nil || g == nil:
+	if err != nil || g == nil {
 		return None, nil, err
-	case g.fresh("") || g.Refresh != "":
-		return SignedIn, g.shown(), nil
 	}
-	return Ended, g.shown(), nil
+	return g.standing(), g.shown(), nil
+}
+
+// Of says of what a keep has of the person to which server it is, and the same of it as
+// Look. What cannot be read is to none.
+func (s *Store) Of(data []byte) (server string, now Standing, shown *Granted) {
+	var named struct{ Server string }
+	if json.Unmarshal(data, &named) != nil {
+		return "", None, nil
+	}
+	g, err := s.decode(named.Server, data)
+	if err != nil || g == nil {
+		return "", None, nil
+	}
+	return g.Server, g.standing(), g.shown()
+}
+
+func (g *grant) standing() Standing {
+	if g.fresh("") || g.Refresh != "" {
+		return SignedIn
+	}
+	return Ended
 }
 
 func (g *grant) shown() *Granted { return &Granted{g.Issuer, g.Scopes, g.Expiry, g.Refresh != ""} }

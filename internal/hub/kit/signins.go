@@ -50,10 +50,11 @@ func (b *base) defines(c *upstream.Config) bool {
 	return ok && defined.Owner == c.Owner
 }
 
-// SignedOut ends the connections of somebody on this node to a server that he signed out of.
+// SignedOut ends the connections of somebody on this node to a server that he signed out of,
+// by the digest of its definition; "" is of any.
 func (k *Kits) SignedOut(u account.UserID, digest string) {
 	for _, s := range k.pool.Servers() {
-		if b := k.baseOf(s.Config().Identity()); b != nil && b.principal.User == u && s.Digest() == digest {
+		if b := k.baseOf(s.Config().Identity()); b != nil && b.principal.User == u && (digest == "" || s.Digest() == digest) {
 			s.Close()
 			s.Retry()
 		}

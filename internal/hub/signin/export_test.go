@@ -3,4 +3,4 @@ package signin
 import "github.com/loadout-dev/loadout/internal/oauth"
 
 // Keep is what keeps sign-ins to a server, by the digest of its definition.
-func (s *Servers) Keep(digest string) oauth.Keep { return &keep{s, digest} }
+func (s *Servers) Keep(digest string) oauth.Keep { return s.defined(digest) }

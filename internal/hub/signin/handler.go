@@ -61,7 +61,7 @@ func (s *Servers) Handler(user account.UserID, c *upstream.Config, at string) au
 // store has the sign-ins of a person to a server as it is defined. Where it is not the
 // operator's, public addresses are reached only.
 func (s *Servers) store(user account.UserID, c *upstream.Config) *oauth.Store {
-	st := oauth.NewStore(&keep{s, c.Digest()}, string(user))
+	st := oauth.NewStore(s.defined(c.Digest()), string(user))
 	if c.Owner != "" {
 		st = st.Bounded(s.o.Private)
 	}

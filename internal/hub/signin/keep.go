@@ -23,8 +23,13 @@ const (
 // keep has sign-ins to a server, as it is defined, in the database of a hub. Who changes
 // one has a lease meanwhile, so that no two nodes spend one refresh token.
 type keep struct {
-	s      *Servers
-	digest string // of the definition
+	s   *Servers
+	row func(at string) []byte // by which one is found, for an address of the server
+}
+
+// defined finds the sign-ins to a server by the digest of its definition.
+func (s *Servers) defined(digest string) *keep {
+	return &keep{s, func(at string) []byte { return row(digest, at) }}
 }
 
 var _ oauth.Keep = (*keep)(nil)
@@ -41,11 +46,11 @@ func label(user string, server []byte) seal.Label {
 
 // Read implements [oauth.Keep].
 func (k *keep) Read(ctx context.Context, of oauth.Key) ([]byte, error) {
-	return k.s.read(ctx, of.Principal, row(k.digest, of.Server))
+	return k.s.read(ctx, of.Principal, k.row(of.Server))
 }
 
-// read is what is kept, opened. What was sealed with a key that is gone is gone too: then
-// the person signs in anew.
+// read is what is kept, opened. What was sealed with a key that is gone, or is damaged, is
+// gone too: then the person signs in anew.
 func (s *Servers) read(ctx context.Context, user string, server []byte) ([]byte, error) {
 	kept, err := s.o.DB.SignIns.Get(ctx, user, server)
 	if errors.Is(err, store.ErrNotFound) {
@@ -59,7 +64,7 @@ func (s *Servers) read(ctx context.Context, user string, server []byte) ([]byte,
 
 func (s *Servers) open(kept store.SignIn) ([]byte, error) {
 	data, err := s.o.Sealer.Open(string(kept.Sealed), label(kept.UserID, kept.Server))
-	if _, gone := errors.AsType[*seal.UnknownKeyError](err); gone {
+	if _, gone := errors.AsType[*seal.UnknownKeyError](err); gone || errors.Is(err, seal.ErrAltered) {
 		return nil, nil
 	}
 	return data, err
@@ -75,7 +80,7 @@ func (s *Servers) seal(data []byte, l seal.Label) (string, error) {
 
 // Change implements [oauth.Keep].
 func (k *keep) Change(ctx context.Context, of oauth.Key, edit func([]byte) ([]byte, error)) error {
-	db, server := k.s.o.DB, row(k.digest, of.Server)
+	db, server := k.s.o.DB, k.row(of.Server)
 	name := sha256.Sum256(append([]byte(of.Principal+"\n"), server...))
 	lease, err := k.s.lease(ctx, "sign-in/"+hex.EncodeToString(name[:]))
 	if err != nil {

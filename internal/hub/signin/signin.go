@@ -293,13 +293,18 @@ func (s *Servers) SignOut(ctx context.Context, p account.Principal, of kinds.Sub
 }
 
 func (s *Servers) record(ctx context.Context, p account.Principal, action account.Action, of kinds.Subject, decision string, details map[string]any) error {
-	data, err := json.Marshal(details)
-	if err != nil {
-		return err
-	}
 	subject := of.String()
 	if of.Kind == "" {
 		subject = "operator/" + of.Server
+	}
+	return s.note(ctx, p, action, subject, decision, details)
+}
+
+// note puts what was done into the audit log.
+func (s *Servers) note(ctx context.Context, p account.Principal, action account.Action, subject, decision string, details map[string]any) error {
+	data, err := json.Marshal(details)
+	if err != nil {
+		return err
 	}
 	return s.o.DB.Audit.Append(context.WithoutCancel(ctx), store.Record{Actor: string(p.User), Action: string(action), Namespace: store.UserNamespace(string(p.User)),
 		Subject: subject, Decision: decision, Details: data})
