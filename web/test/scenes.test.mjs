@@ -247,6 +247,19 @@ test("a server wants a sign-in: it is refused, then made, its tool is called, an
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.locator(".tag", { hasText: "Sign-in needed" }).first().waitFor();
   assert.equal(gates.tokens.size, 0);
+
+  // Also of a server that is gone.
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("link", { name: "Allow" }).click();
+  await page.locator(".tag", { hasText: "Signed in" }).waitFor();
+  await hub.ask("DELETE", "/kinds/MCPServer/default/gates");
+  await page.goto("/servers");
+  await page.getByText("Where you are signed in: 1").click();
+  await page.screenshot({ path: join(pictures, "servers-mine.png") });
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByText("the token is good for nothing now").waitFor();
+  await page.getByText("Where you are signed in").waitFor({ state: "detached" });
+  assert.equal(gates.tokens.size, 0);
   page.calm();
   chat.calm();
 });

@@ -680,6 +680,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/servers/sign-ins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The servers that you are signed in to, also those that are gone or defined differently by now */
+        get: operations["list-server-sign-ins"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/servers/sign-ins/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Sign out by the id of a sign-in, whatever became of its server */
+        delete: operations["forget-server-sign-in"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/servers/test": {
         parameters: {
             query?: never;
@@ -2597,6 +2631,11 @@ export interface components {
             /** @description Where the next page begins; not there on the last */
             next?: string;
         };
+        ListedMySignIn: {
+            items: components["schemas"]["MySignIn"][];
+            /** @description Where the next page begins; not there on the last */
+            next?: string;
+        };
         ListedNotice: {
             items: components["schemas"]["Notice"][];
             /** @description Where the next page begins; not there on the last */
@@ -2766,6 +2805,12 @@ export interface components {
              * @description How many tokens it takes at once; not there where that is not known
              */
             window?: number;
+        };
+        MySignIn: {
+            id: string;
+            /** @description Its address; not there where what is kept cannot be read */
+            server?: string;
+            signIn: components["schemas"]["ServerSignIn"];
         };
         NewGroup: {
             description?: string;
@@ -5830,6 +5875,66 @@ export interface operations {
             path: {
                 /** @description Of a server of the operator */
                 name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedOut"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-server-sign-ins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListedMySignIn"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "forget-server-sign-in": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
             };
             cookie?: never;
         };

@@ -3,6 +3,7 @@ import { useAsked } from "../api/client";
 import { Page } from "../shell/page";
 import { Empty, Icon, Shown } from "../ui";
 import { allServers, missingOf } from "./all";
+import { MySignIns } from "./mine";
 import { useQuietly } from "./quietly";
 import { SignInButton, wantsSignIn } from "./signin";
 import { href, StandingTag, type Server } from "./state";
@@ -29,6 +30,7 @@ export function List() {
       <Shown asked={asked} waiting={t.getting}>
         {(all) => (all.length ? <Filtered all={all.map(known)} /> : <Empty title={t.nothing} actions={add}>{t.nothingSays}</Empty>)}
       </Shown>
+      <MySignIns />
     </Page>
   );
 }

@@ -10,6 +10,7 @@ export const w = words(
     },
     at: "Signed in at", scopes: "It may", expires: "The token ends", renewed: "it is renewed without you",
     signedOut: "Signed out; the token is good for nothing now", signedOutHere: "Signed out. The token is deleted here, but could not be revoked there: it may be good until it ends", wasOut: "You were not signed in",
+    mine: (n: number) => `Where you are signed in: ${n}`, mineSays: "Also to servers that are gone or were changed since: sign out of what you do not need.", unreadable: "a sign-in that cannot be read any more",
     done: "You are signed in to the server", back: "You are not signed in to the server. ",
     reasons: {
       signin_denied: "The sign-in was refused there, or you broke it off.", signin_unknown: "Nobody began this sign-in in this browser in the last ten minutes, or it was used already. Begin again.",
@@ -27,6 +28,7 @@ export const w = words(
     },
     at: "登录于", scopes: "权限", expires: "令牌到期", renewed: "会自动续期",
     signedOut: "已退出登录，令牌已失效", signedOutHere: "已退出登录。令牌已在此删除，但未能在对方撤销，到期前可能仍然有效", wasOut: "您并未登录",
+    mine: (n) => `已登录的服务器：${n}`, mineSays: "也包括已删除或后来有改动的服务器：不需要的请退出登录。", unreadable: "已无法读取的登录",
     done: "您已登录此服务器", back: "未能登录此服务器。",
     reasons: {
       signin_denied: "对方拒绝了登录，或您中止了登录。", signin_unknown: "最近十分钟内没有人在此浏览器中发起这次登录，或它已被使用。请重新开始。",
