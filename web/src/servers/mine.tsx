@@ -12,7 +12,7 @@ export function MySignIns() {
     <details class="stack tight">
       <summary>{t.mine(all.length)}</summary>
       <p class="small muted">{t.mineSays}</p>
-      <ul class="servers-list">{all.map((one) => <One key={one.id} one={one} onGone={asked.again} />)}</ul>
+      <ul class="servers-mine">{all.map((one) => <One key={one.id} one={one} onGone={asked.again} />)}</ul>
     </details>
   );
 }
@@ -26,7 +26,7 @@ function One({ one, onGone }: { one: Schema["MySignIn"]; onGone: () => Promise<v
     await onGone();
   };
   return (
-    <li class="row">
+    <li>
       <span class="grow">
         <span class="mono">{one.server || t.unreadable}</span><br />
         <span class="small muted">{now.state === "signed_in" ? t.signedIn : t.ended}{now.since && <>, <When time={now.since} /></>}</span>

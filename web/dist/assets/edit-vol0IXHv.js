@@ -1,1 +1,0 @@
-import{EditExisting as e,EditNew as t}from"./editor-3ByQITde.js";import{A as n}from"./index-DXRU_nyL.js";function r({namespace:r,name:i}){return r&&i?n(e,{place:{kind:`MCPServer`,namespace:r,name:i}}):n(t,{kind:`MCPServer`})}export{r as EditServer};
