@@ -60,9 +60,9 @@ func TestRunSaysWhatCame(t *testing.T) {
 	})
 	t.Run("a timeout is a result", func(t *testing.T) {
 		run := do("echo began; sleep 600")
-		run.Timeout = 300 * time.Millisecond
+		run.Timeout = 3 * time.Second
 		res := s.ran(t, run)
-		if res.Reason != sandbox.Timeout || !res.Killed || res.ExitCode == 0 || res.Stdout != "began\n" || !strings.Contains(res.Detail, "300ms") {
+		if res.Reason != sandbox.Timeout || !res.Killed || res.ExitCode == 0 || res.Stdout != "began\n" || !strings.Contains(res.Detail, "3s") {
 			t.Errorf("got %+v", res)
 		}
 	})
