@@ -106,10 +106,7 @@ func (r *Redis) Publish(stream string, seq int64) {
 	r.local.Publish(stream, seq)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, ok := r.waiting[stream]; !ok && len(r.waiting) >= maxWaiting {
-		return
-	}
-	r.waiting[stream] = max(seq, r.waiting[stream])
+	r.wait(Note{stream, seq})
 	select {
 	case r.wake <- struct{}{}:
 	default:
@@ -289,6 +286,13 @@ func (r *Redis) again(notes []Note) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, n := range notes {
+		r.wait(n)
+	}
+}
+
+// wait lets a note wait, where there is room for one more stream. r.mu is held.
+func (r *Redis) wait(n Note) {
+	if _, ok := r.waiting[n.Stream]; ok || len(r.waiting) < maxWaiting {
 		r.waiting[n.Stream] = max(n.Seq, r.waiting[n.Stream])
 	}
 }
