@@ -125,14 +125,14 @@ func (s *Servers) state(ctx context.Context, user account.UserID, c *upstream.Co
 	rank := []State{"", SignedIn, Ended, Needed}
 	for _, at := range addresses(c) {
 		now := Standing{}
-		key := string(row(c.Digest(), oauth.Canonical(at)))
-		if mine, ok := seen.mine[key]; ok {
+		key := row(c.Digest(), oauth.Canonical(at))
+		if mine, ok := seen.mine[string(key)]; ok {
 			standing, granted, err := s.store(user, c).Look(ctx, at)
 			if err != nil {
 				return out, err
 			}
 			now = Standing{map[oauth.Standing]State{oauth.SignedIn: SignedIn, oauth.Ended: Ended, oauth.None: Ended}[standing], mine.Began, granted}
-		} else if seen.wanted[key] {
+		} else if seen.wanted[string(key)] {
 			now.State = Needed
 		}
 		if slices.Index(rank, now.State) > slices.Index(rank, out.State) {
@@ -186,10 +186,10 @@ func (s *Servers) Stamps(ctx context.Context, user account.UserID, servers []*up
 	out := make([]string, len(servers))
 	for i, c := range servers {
 		for _, at := range addresses(c) {
-			key := string(row(c.Digest(), oauth.Canonical(at)))
-			if one, ok := known.mine[key]; ok {
+			key := row(c.Digest(), oauth.Canonical(at))
+			if one, ok := known.mine[string(key)]; ok {
 				out[i] += fmt.Sprintf("signed in %d;", one.Began.UnixMilli())
-			} else if known.wanted[key] {
+			} else if known.wanted[string(key)] {
 				out[i] += "wanted;"
 			}
 		}
