@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"time"
@@ -76,6 +77,25 @@ func (t SignIns) Of(ctx context.Context, userID string) ([]SignIn, error) {
 		return nil, fmt.Errorf("sign-ins of user %q: %w", userID, err)
 	}
 	return found, nil
+}
+
+// Began returns since when a user is signed in, by the servers' hashes, at most [MaxPage];
+// it does not read what he was given.
+func (t SignIns) Began(ctx context.Context, userID string) (map[string]time.Time, error) {
+	out := map[string]time.Time{}
+	err := t.c.query(ctx, false, func(rows *sql.Rows) error {
+		var server []byte
+		var began stamp
+		if err := rows.Scan(&server, &began); err != nil {
+			return err
+		}
+		out[string(server)] = time.Time(began)
+		return nil
+	}, "SELECT server, began FROM signins WHERE user_id = $1 ORDER BY server LIMIT $2", userID, MaxPage)
+	if err != nil {
+		return nil, fmt.Errorf("sign-ins of user %q: %w", userID, err)
+	}
+	return out, nil
 }
 
 // Delete forgets a sign-in; one that is not there is forgotten already.

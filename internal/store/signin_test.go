@@ -23,6 +23,8 @@ func TestSignIns(t *testing.T) {
 		wantEqual(t, must(db.SignIns.Get(ctx, "ada", one))(t), s)
 		wantEqual(t, must(db.SignIns.Of(ctx, "ada"))(t), []store.SignIn{s})
 		wantEqual(t, len(must(db.SignIns.Of(ctx, "eve"))(t)), 0)
+		wantEqual(t, must(db.SignIns.Began(ctx, "ada"))(t), map[string]time.Time{string(one): s.Began})
+		wantEqual(t, len(must(db.SignIns.Began(ctx, "eve"))(t)), 0)
 		mustDo(t, db.SignIns.Begun(ctx, "ada", one))
 		wantError(t, db.SignIns.Begun(ctx, "eve", one), store.ErrNotFound)
 		wantError(t, db.SignIns.Put(ctx, store.SignIn{UserID: "none", Server: one, Sealed: []byte{1}}), store.ErrNotFound)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,7 +16,6 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/oauth"
-	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/upstream"
 )
 
@@ -131,7 +131,7 @@ func (s *Servers) state(ctx context.Context, user account.UserID, c *upstream.Co
 			if err != nil {
 				return out, err
 			}
-			now = Standing{map[oauth.Standing]State{oauth.SignedIn: SignedIn, oauth.Ended: Ended, oauth.None: Ended}[standing], mine.Began, granted}
+			now = Standing{map[oauth.Standing]State{oauth.SignedIn: SignedIn, oauth.Ended: Ended, oauth.None: Ended}[standing], mine, granted}
 		} else if seen.wanted[string(key)] {
 			now.State = Needed
 		}
@@ -152,19 +152,16 @@ func addresses(c *upstream.Config) []string {
 
 // seen is what is known of servers by their rows.
 type seen struct {
-	mine   map[string]store.SignIn
+	mine   map[string]time.Time // since when
 	wanted map[string]bool
 }
 
 func (s *Servers) seen(ctx context.Context, user account.UserID, servers []*upstream.Config) (*seen, error) {
-	out := &seen{mine: map[string]store.SignIn{}}
-	all, err := s.o.DB.SignIns.Of(ctx, string(user))
+	mine, err := s.o.DB.SignIns.Began(ctx, string(user))
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range all {
-		out.mine[string(one.Server)] = one
-	}
+	out := &seen{mine: mine}
 	var rows [][]byte
 	for _, c := range servers {
 		for _, at := range addresses(c) {
@@ -188,7 +185,7 @@ func (s *Servers) Stamps(ctx context.Context, user account.UserID, servers []*up
 		for _, at := range addresses(c) {
 			key := row(c.Digest(), oauth.Canonical(at))
 			if one, ok := known.mine[string(key)]; ok {
-				out[i] += fmt.Sprintf("signed in %d;", one.Began.UnixMilli())
+				out[i] += fmt.Sprintf("signed in %d;", one.UnixMilli())
 			} else if known.wanted[string(key)] {
 				out[i] += "wanted;"
 			}
@@ -199,13 +196,13 @@ func (s *Servers) Stamps(ctx context.Context, user account.UserID, servers []*up
 
 // Stamp is a text that is another one once somebody signs in to any server, or out.
 func (s *Servers) Stamp(ctx context.Context, user account.UserID) (string, error) {
-	all, err := s.o.DB.SignIns.Of(ctx, string(user))
+	all, err := s.o.DB.SignIns.Began(ctx, string(user))
 	if err != nil {
 		return "", err
 	}
 	h := sha256.New()
-	for _, one := range all {
-		fmt.Fprintf(h, "%x %d\n", one.Server, one.Began.UnixMilli())
+	for _, server := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(h, "%x %d\n", server, all[server].UnixMilli())
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }

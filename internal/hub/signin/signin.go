@@ -182,7 +182,7 @@ func (s *Servers) Begin(ctx context.Context, p account.Principal, of kinds.Subje
 // next is the address of a server to sign in at: the first one where nobody is, each being
 // a server of its own.
 func (s *Servers) next(ctx context.Context, user account.UserID, c *upstream.Config) (string, error) {
-	all, err := s.o.DB.SignIns.Of(ctx, string(user))
+	all, err := s.o.DB.SignIns.Began(ctx, string(user))
 	if err != nil {
 		return "", err
 	}
