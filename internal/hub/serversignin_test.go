@@ -32,6 +32,18 @@ func withIssuer(t testing.TB, o hub.Options) (*node, *oauthtest.Issuer, string) 
 	return start(t, o), issuer, issuer.Serve(t)
 }
 
+// onTwoNodes runs a test on two nodes of one database, once on each kind of it.
+func onTwoNodes(t *testing.T, f func(t *testing.T, n, other *node, issuer *oauthtest.Issuer, server string)) {
+	for name, address := range map[string]func(testing.TB) string{"SQLite": storetest.SQLite, "PostgreSQL": storetest.Postgres} {
+		t.Run(name, func(t *testing.T) {
+			o := hub.Options{Database: address(t), Keys: []seal.Key{seal.NewKey()}}
+			n, issuer, server := withIssuer(t, o)
+			o.First, o.Accounts, o.Private = &hub.First{Name: "root", Password: secret}, true, localhost
+			f(t, n, start(t, o), issuer, server)
+		})
+	}
+}
+
 // has makes a server of somebody's own.
 func (n *node) has(t testing.TB, p account.Principal, name, at string) {
 	t.Helper()
@@ -116,80 +128,71 @@ func (c caller) greets(t testing.TB, server string) string {
 // K22: a person signs in on the page, by any node, and from then on a server is called with
 // his own token, on every node; nobody else's is used. Signing out ends that.
 func TestK22SignInToServers(t *testing.T) {
-	for _, kind := range []struct {
-		name    string
-		address func(testing.TB) string
-	}{{"SQLite", storetest.SQLite}, {"PostgreSQL", storetest.Postgres}} {
-		t.Run(kind.name, func(t *testing.T) {
-			o := hub.Options{Database: kind.address(t), Keys: []seal.Key{seal.NewKey()}}
-			n, issuer, server := withIssuer(t, o)
-			o.First, o.Accounts, o.Private = &hub.First{Name: "root", Password: secret}, true, localhost
-			other := start(t, o)
-			ada, adasToken := n.newcomer(t, "ada", account.AllScopes)
-			bob, bobsToken := n.newcomer(t, "bob", account.AllScopes)
-			n.has(t, ada, "guarded", server)
-			n.has(t, bob, "guarded", server)
-			a, b := caller{node: n, token: adasToken}, caller{node: n, token: bobsToken}
-			there := caller{node: other, token: adasToken}
+	onTwoNodes(t, func(t *testing.T, n, other *node, issuer *oauthtest.Issuer, server string) {
+		ada, adasToken := n.newcomer(t, "ada", account.AllScopes)
+		bob, bobsToken := n.newcomer(t, "bob", account.AllScopes)
+		n.has(t, ada, "guarded", server)
+		n.has(t, bob, "guarded", server)
+		a, b := caller{node: n, token: adasToken}, caller{node: n, token: bobsToken}
+		there := caller{node: other, token: adasToken}
 
-			if got := a.signInState(t, "", "guarded"); got != "" {
-				t.Errorf("before anybody asked it the sign-in is %q", got)
+		if got := a.signInState(t, "", "guarded"); got != "" {
+			t.Errorf("before anybody asked it the sign-in is %q", got)
+		}
+		for _, c := range []caller{a, there} {
+			if got := c.greets(t, "guarded"); !strings.Contains(got, "sign in to guarded") || !strings.Contains(got, "/servers?q=guarded") {
+				t.Errorf("without a sign-in the tool says %q", got)
 			}
-			for _, c := range []caller{a, there} {
-				if got := c.greets(t, "guarded"); !strings.Contains(got, "sign in to guarded") || !strings.Contains(got, "/servers?q=guarded") {
-					t.Errorf("without a sign-in the tool says %q", got)
-				}
-			}
-			if got := there.signInState(t, "", "guarded"); got != "needed" {
-				t.Errorf("after that the sign-in is %q", got)
-			}
+		}
+		if got := there.signInState(t, "", "guarded"); got != "needed" {
+			t.Errorf("after that the sign-in is %q", got)
+		}
 
-			begun := a.beginSignIn(t, guardedSignIn)
-			back := there.comesBack(t, strings.Replace(begun.answer(t), n.URL, other.URL, 1), begun.browser)
-			if back != "/servers/MCPServer/default/guarded?q=x&signin=done" {
-				t.Errorf("the browser ends at %s", back)
-			}
-			first := a.greets(t, "guarded")
-			if !strings.HasPrefix(first, "hello ") || there.greets(t, "guarded") != first {
-				t.Errorf("the tool says %q, and %q on the other node", first, there.greets(t, "guarded"))
-			}
-			if got := a.signInState(t, "/MCPServer/default/guarded", "guarded"); got != "signed_in" {
-				t.Errorf("the sign-in is %q", got)
-			}
-			if got := b.greets(t, "guarded"); !strings.Contains(got, "sign in to guarded") {
-				t.Errorf("to somebody else the tool says %q", got)
-			}
-			b.signsIn(t, guardedSignIn)
-			if got := b.greets(t, "guarded"); !strings.HasPrefix(got, "hello ") || got == first {
-				t.Errorf("to somebody else who signed in the tool says %q, and %q to the first", got, first)
-			}
+		begun := a.beginSignIn(t, guardedSignIn)
+		back := there.comesBack(t, strings.Replace(begun.answer(t), n.URL, other.URL, 1), begun.browser)
+		if back != "/servers/MCPServer/default/guarded?q=x&signin=done" {
+			t.Errorf("the browser ends at %s", back)
+		}
+		first := a.greets(t, "guarded")
+		if !strings.HasPrefix(first, "hello ") || there.greets(t, "guarded") != first {
+			t.Errorf("the tool says %q, and %q on the other node", first, there.greets(t, "guarded"))
+		}
+		if got := a.signInState(t, "/MCPServer/default/guarded", "guarded"); got != "signed_in" {
+			t.Errorf("the sign-in is %q", got)
+		}
+		if got := b.greets(t, "guarded"); !strings.Contains(got, "sign in to guarded") {
+			t.Errorf("to somebody else the tool says %q", got)
+		}
+		b.signsIn(t, guardedSignIn)
+		if got := b.greets(t, "guarded"); !strings.HasPrefix(got, "hello ") || got == first {
+			t.Errorf("to somebody else who signed in the tool says %q, and %q to the first", got, first)
+		}
 
-			if out := a.send(t, "DELETE", guardedSignIn, nil).want(t, 200).body; !strings.Contains(out, `"signedOut":true,"revoked":true`) {
-				t.Errorf("signing out says %s", out)
+		if out := a.send(t, "DELETE", guardedSignIn, nil).want(t, 200).body; !strings.Contains(out, `"signedOut":true,"revoked":true`) {
+			t.Errorf("signing out says %s", out)
+		}
+		for _, c := range []caller{a, there} {
+			if got := c.greets(t, "guarded"); !strings.Contains(got, "sign in to guarded") {
+				t.Errorf("after signing out the tool says %q", got)
 			}
-			for _, c := range []caller{a, there} {
-				if got := c.greets(t, "guarded"); !strings.Contains(got, "sign in to guarded") {
-					t.Errorf("after signing out the tool says %q", got)
-				}
+		}
+		if got := b.greets(t, "guarded"); !strings.HasPrefix(got, "hello ") {
+			t.Errorf("to who is signed in the tool says %q", got)
+		}
+		if n := issuer.Good(); n != 2 {
+			t.Errorf("%d tokens are good, want the two of who is signed in", n)
+		}
+		for action, want := range map[string][]string{"server.sign_in": {"allowed"}, "server.sign_out": {"allowed"}} {
+			if got := decisionsBy(t, n, ada, action); !slices.Equal(got, want) {
+				t.Errorf("of %s is recorded %q", action, got)
 			}
-			if got := b.greets(t, "guarded"); !strings.HasPrefix(got, "hello ") {
-				t.Errorf("to who is signed in the tool says %q", got)
+		}
+		for _, log := range []string{n.log.String(), other.log.String()} {
+			if strings.Contains(log, "access-") || strings.Contains(log, "refresh-") {
+				t.Error("a token is in the log")
 			}
-			if n := issuer.Good(); n != 2 {
-				t.Errorf("%d tokens are good, want the two of who is signed in", n)
-			}
-			for action, want := range map[string][]string{"server.sign_in": {"allowed"}, "server.sign_out": {"allowed"}} {
-				if got := decisionsBy(t, n, ada, action); !slices.Equal(got, want) {
-					t.Errorf("of %s is recorded %q", action, got)
-				}
-			}
-			for _, log := range []string{n.log.String(), other.log.String()} {
-				if strings.Contains(log, "access-") || strings.Contains(log, "refresh-") {
-					t.Error("a token is in the log")
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // K22: what came of a sign-in is told by a code, and a state is good once, for who began
@@ -256,45 +259,36 @@ func TestK22SignInIsRefused(t *testing.T) {
 // K22: of many callers at once, on two nodes, one spends a refresh token, which is good for
 // one use; where it is refused the sign-in has ended, and that is said.
 func TestK22RenewedByOneNode(t *testing.T) {
-	for _, kind := range []struct {
-		name    string
-		address func(testing.TB) string
-	}{{"SQLite", storetest.SQLite}, {"PostgreSQL", storetest.Postgres}} {
-		t.Run(kind.name, func(t *testing.T) {
-			o := hub.Options{Database: kind.address(t), Keys: []seal.Key{seal.NewKey()}}
-			n, issuer, server := withIssuer(t, o)
-			o.First, o.Accounts, o.Private = &hub.First{Name: "root", Password: secret}, true, localhost
-			other := start(t, o)
-			ada, token := n.newcomer(t, "ada", account.AllScopes)
-			n.has(t, ada, "guarded", server)
-			a := caller{node: n, token: token}
-			issuer.Life(time.Second) // shorter than a request may take, so that it counts as over
-			a.signsIn(t, guardedSignIn)
-			issuer.Life(time.Hour)
-			var running sync.WaitGroup
-			for i := range 8 {
-				cs := connectMCP(t, []*node{n, other}[i%2].URL+"/mcp", token, olderEra, nil)
-				running.Go(func() {
-					res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: args{"name": "guarded__greet"}})
-					if err != nil || !strings.HasPrefix(textOfResult(res), "hello ") {
-						t.Errorf("the tool says %v, %v", res, err)
-					}
-				})
-			}
-			running.Wait()
-			if got := issuer.Renewals(); got != 1 {
-				t.Errorf("the refresh token was spent %d times, want once", got)
-			}
-			issuer.Withdraw()
-			issuer.Refuse()
-			if got := a.greets(t, "guarded"); !strings.Contains(got, "sign in to guarded") {
-				t.Errorf("with a token that is refused the tool says %q", got)
-			}
-			if got := a.signInState(t, "", "guarded"); got != "ended" {
-				t.Errorf("after that the sign-in is %q", got)
-			}
-		})
-	}
+	onTwoNodes(t, func(t *testing.T, n, other *node, issuer *oauthtest.Issuer, server string) {
+		ada, token := n.newcomer(t, "ada", account.AllScopes)
+		n.has(t, ada, "guarded", server)
+		a := caller{node: n, token: token}
+		issuer.Life(time.Second) // shorter than a request may take, so that it counts as over
+		a.signsIn(t, guardedSignIn)
+		issuer.Life(time.Hour)
+		var running sync.WaitGroup
+		for i := range 8 {
+			cs := connectMCP(t, []*node{n, other}[i%2].URL+"/mcp", token, olderEra, nil)
+			running.Go(func() {
+				res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "call_tool", Arguments: args{"name": "guarded__greet"}})
+				if err != nil || !strings.HasPrefix(textOfResult(res), "hello ") {
+					t.Errorf("the tool says %v, %v", res, err)
+				}
+			})
+		}
+		running.Wait()
+		if got := issuer.Renewals(); got != 1 {
+			t.Errorf("the refresh token was spent %d times, want once", got)
+		}
+		issuer.Withdraw()
+		issuer.Refuse()
+		if got := a.greets(t, "guarded"); !strings.Contains(got, "sign in to guarded") {
+			t.Errorf("with a token that is refused the tool says %q", got)
+		}
+		if got := a.signInState(t, "", "guarded"); got != "ended" {
+			t.Errorf("after that the sign-in is %q", got)
+		}
+	})
 }
 
 // K22: a server of the operator is for everybody, and each is there as himself.
