@@ -1,12 +1,42 @@
 import preact from "@preact/preset-vite";
-import { defineConfig } from "vite";
+import { readFileSync } from "node:fs";
+import { defineConfig, type Plugin } from "vite";
 
-// The hub serves what is built here under a content security policy without inline
-// scripts, so nothing is inlined.
+const source = (path: string) => new URL(`./src/${path}`, import.meta.url).pathname;
+
+/** inertPurify replaces DOMPurify by src/shared/content/purify.ts wherever it is imported. */
+const inertPurify: Plugin = {
+  name: "inert-purify",
+  enforce: "pre",
+  resolveId: (id, importer) =>
+    id === "dompurify" && importer !== source("shared/content/purify.ts")
+      ? source("shared/content/purify.ts")
+      : undefined,
+};
+
+/** The groups of messages that the first pages use: the chat, the library, approvals and the sign-in. */
+const startGroups =
+  /^(account|add|approvals|back|chat|content|diagram|editor|editorPanel|form|language|library|problem|shell|skill|ui)\./;
+
+/** messageParts splits each message file in two, so that the first load has only what it needs. */
+const messageParts: Plugin = {
+  name: "message-parts",
+  enforce: "pre",
+  load(id) {
+    const [, path, part] = /^(.*\/i18n\/[\w-]+\.json)\?(start|rest)$/.exec(id) ?? [];
+    if (!path) return undefined;
+    const all = Object.entries(JSON.parse(readFileSync(path, "utf8")) as Record<string, string>);
+    const messages = Object.fromEntries(all.filter(([key]) => startGroups.test(key) === (part === "start")));
+    return { code: JSON.stringify(messages), moduleType: "json" };
+  },
+};
+
+// The hub serves the page under a content security policy without inline scripts, so nothing is inlined.
+// Packages are in chunks apart from the page's own code, so that a change of the page keeps their names.
 export default defineConfig({
-  plugins: [preact({ prefreshEnabled: false, devToolsEnabled: false })],
-  // A browser knows by itself what entities of HTML mean: see there.
-  resolve: { alias: [{ find: /^entities$/, replacement: new URL("./src/content/entities.ts", import.meta.url).pathname }] },
+  plugins: [inertPurify, messageParts, preact({ prefreshEnabled: false, devToolsEnabled: false })],
+  // The browser decodes HTML entities by itself: see entities.ts.
+  resolve: { alias: [{ find: /^entities$/, replacement: source("shared/content/entities.ts") }] },
   build: {
     target: "es2022",
     assetsInlineLimit: 0,
@@ -14,8 +44,45 @@ export default defineConfig({
     license: { fileName: "licenses.md" },
     chunkSizeWarningLimit: 900,
     reportCompressedSize: true,
+    rolldownOptions: {
+      output: {
+        chunkFileNames: ({ name, moduleIds }) => {
+          const [, code, part] = /\/([\w-]+)\.json\?(start|rest)$/.exec(moduleIds.join("\n")) ?? [];
+          return `assets/${code ? `messages-${code}-${part}` : name}-[hash].js`;
+        },
+        codeSplitting: {
+          groups: [
+            {
+              name: "vendor",
+              test: /node_modules\/(preact|preact-iso|@preact|openapi-fetch)\/|vite\/preload-helper|rolldown\/runtime/,
+            },
+            { name: "purify", test: /node_modules\/dompurify\/|content\/purify\.ts/ },
+            {
+              name: "codemirror",
+              test: /node_modules\/(@codemirror\/(autocomplete|commands|language|lint|search|state|view)|@lezer\/(common|highlight|lr)|crelt|style-mod|w3c-keyname)\//,
+            },
+            {
+              name: "markdown-it",
+              test: /node_modules\/(markdown-it|linkify-it|mdurl|uc\.micro|punycode\.js)\/|content\/entities\.ts/,
+            },
+            {
+              name: "shared",
+              test: /src\/shared\/(api|i18n|servertext|ui)\/[\w-]+\.tsx?$|src\/features\/(users|skills)\/[\w-]+\.tsx?$/,
+            },
+            {
+              name: "content",
+              test: /src\/shared\/content\/(index|code|elements|lazyload|languages|links|markdown|mermaid|phrases|scrollbox|visibletext|repair)\.tsx?$/,
+            },
+          ],
+        },
+      },
+    },
   },
   server: {
-    proxy: { "/api": "http://127.0.0.1:8484", "/openapi.json": "http://127.0.0.1:8484", "/ws": { target: "ws://127.0.0.1:8484", ws: true } },
+    proxy: {
+      "/api": "http://127.0.0.1:8484",
+      "/openapi.json": "http://127.0.0.1:8484",
+      "/ws": { target: "ws://127.0.0.1:8484", ws: true },
+    },
   },
 });

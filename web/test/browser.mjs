@@ -1,4 +1,4 @@
-// A browser as people use it, that is watched: what fails in it fails the test.
+// A browser for the scenes. Any error in it fails the test.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -9,13 +9,16 @@ import { chromium } from "playwright-core";
 const here = dirname(fileURLToPath(import.meta.url));
 const axeSource = readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** Where pictures are kept. */
+/** The directory of the screenshots. */
 export const pictures = process.env.LOADOUT_TEST_PICTURES ?? join(here, "pictures");
 
-/** Starts Chromium; on a machine that is short of memory it may need more than one try. */
+/** launch starts Chromium. With little memory, it may need several tries. */
 export async function launch(tries = 3) {
   try {
-    return await chromium.launch({ executablePath: process.env.LOADOUT_TEST_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"] });
+    return await chromium.launch({
+      executablePath: process.env.LOADOUT_TEST_CHROMIUM ?? "/usr/bin/chromium",
+      args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
+    });
   } catch (error) {
     if (tries <= 1) throw error;
     return launch(tries - 1);
@@ -23,50 +26,89 @@ export async function launch(tries = 3) {
 }
 
 /**
- * A window of a person, with cookies of its own. Errors in its console, requests to elsewhere
- * and breaches of the content security policy are in `faults`, and fail by `calm()`.
+ * open opens a window with its own cookies. It records console errors, external requests and policy
+ * breaches in `faults`; `calm()` fails if there are any.
  */
-export async function open(browser, hub, { width = 1440, height = 900, scheme = "light", language = "en-US", axe = false } = {}) {
-  const context = await browser.newContext({ baseURL: hub.url, viewport: { width, height }, colorScheme: scheme, locale: language, bypassCSP: axe, reducedMotion: "reduce", permissions: ["clipboard-read", "clipboard-write"] });
+export async function open(
+  browser,
+  hub,
+  { width = 1440, height = 900, scheme = "light", language = "en-US", axe = false } = {},
+) {
+  const context = await browser.newContext({
+    baseURL: hub.url,
+    viewport: { width, height },
+    colorScheme: scheme,
+    locale: language,
+    bypassCSP: axe,
+    reducedMotion: "reduce",
+    permissions: ["clipboard-read", "clipboard-write"],
+  });
   context.setDefaultTimeout(45_000);
   const page = await context.newPage();
   page.faults = [];
   page.allowed = [];
   page.on("console", (m) => m.type() === "error" && page.faults.push(m.text()));
   page.on("pageerror", (e) => page.faults.push(String(e.stack ?? e)));
-  page.on("request", (r) => /^https?:/.test(r.url()) && !r.url().startsWith(hub.url + "/") && page.faults.push(`a request leaves the hub: ${r.url()}`));
+  page.on(
+    "request",
+    (r) =>
+      /^https?:/.test(r.url()) &&
+      !r.url().startsWith(hub.url + "/") &&
+      page.faults.push(`a request leaves the hub: ${r.url()}`),
+  );
   page.awaited = new Set();
   page.on("request", (r) => r.resourceType() !== "eventsource" && page.awaited.add(r));
   page.on("requestfinished", (r) => page.awaited.delete(r));
   page.on("requestfailed", (r) => page.awaited.delete(r));
-  page.calm = () => assert.deepEqual(page.faults.filter((f) => !page.allowed.some((a) => a.test(f))), []);
+  page.calm = () =>
+    assert.deepEqual(
+      page.faults.filter((f) => !page.allowed.some((a) => a.test(f))),
+      [],
+    );
   return page;
 }
 
-/** Fails where axe finds something serious on what is shown; the page is opened with axe: true. */
+/** accessible fails if axe finds a serious problem. Open the page with axe: true. */
 export async function accessible(page, what) {
   await page.evaluate(await axeSource);
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-  const found = violations.filter((v) => v.impact === "serious" || v.impact === "critical").map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.target.join(" ") + " " + (n.any[0]?.message ?? n.all[0]?.message ?? "")).join(" | ")}`);
+  const found = violations
+    .filter((v) => v.impact === "serious" || v.impact === "critical")
+    .map(
+      (v) =>
+        `${v.id}: ${v.nodes
+          .slice(0, 3)
+          .map((n) => n.target.join(" ") + " " + (n.any[0]?.message ?? n.all[0]?.message ?? ""))
+          .join(" | ")}`,
+    );
   assert.deepEqual(found, [], what);
 }
 
-/** Fails where the page is wider than its window. */
+/** fits fails if the page is wider than its window. */
 export async function fits(page, what) {
-  const [page_, window_] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+  const [page_, window_] = await page.evaluate(() => [
+    document.documentElement.scrollWidth,
+    document.documentElement.clientWidth,
+  ]);
   assert.ok(page_ <= window_, `${what} is ${page_} wide in a window of ${window_}`);
 }
 
-/** Fails where what a person works with is outside the window: where one writes, and the tab that is open. */
+/** reached fails if the message input or the open tab is outside the window. */
 export async function reached(page, what) {
   const outside = await page.evaluate(() => {
-    const cut = (e) => (({ left, right, bottom }) => left < 0 || right > innerWidth || (e.matches(".chat-foot-area") && bottom > innerHeight))(e.getBoundingClientRect());
-    return [...document.querySelectorAll(".chat-foot-area, [role=tab][aria-selected=true]")].filter(cut).map((e) => e.className || e.textContent);
+    const cut = (e) =>
+      (({ left, right, bottom }) =>
+        left < 0 || right > innerWidth || (e.matches(".chat-foot-area") && bottom > innerHeight))(
+        e.getBoundingClientRect(),
+      );
+    return [...document.querySelectorAll(".chat-foot-area, [role=tab][aria-selected=true]")]
+      .filter(cut)
+      .map((e) => e.className || e.textContent);
   });
   assert.deepEqual(outside, [], what);
 }
 
-/** Waits until nothing is awaited any more: streams stay open, all else has come and is drawn. */
+/** settled waits until all requests have finished and everything is drawn. Streams stay open. */
 export async function settled(page) {
   await page.waitForLoadState("load");
   for (let quiet = 0; quiet < 3; quiet = page.awaited.size ? 0 : quiet + 1) await page.waitForTimeout(50);

@@ -1,4 +1,4 @@
-// A hub as people run it: the program itself, in a directory of its own.
+// A hub for tests: the real program in its own directory.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -7,9 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const program = process.env.LOADOUT_TEST_PROGRAM ?? "loadout";
-const patience = 60_000; // for anything that should take moments
+const patience = 60_000; // the timeout of anything that should take moments
 
-/** A port that nobody uses now. */
+/** freePort returns an unused port. */
 export async function freePort() {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -19,14 +19,14 @@ export async function freePort() {
   return port;
 }
 
-/** A hub that runs; end() ends it and forgets what it kept. */
+/** A running hub. end() stops it and deletes its data. */
 export class Hub {
   constructor(dir, flags) {
     this.dir = dir;
     this.flags = flags;
   }
 
-  /** Starts one, with flags of `loadout serve`; with accounts on a port that stays its own. */
+  /** start starts a hub with flags of the serve command. A hub with accounts keeps its port. */
   static async start({ accounts = false, flags = [], env = {}, config = "" } = {}) {
     const hub = new Hub(await mkdtemp(join(tmpdir(), "loadout-web-")), flags);
     hub.port = await freePort();
@@ -40,25 +40,43 @@ export class Hub {
     return hub;
   }
 
-  /** Starts the program again, on what it kept. */
+  /** up starts the program again with its data. */
   async up() {
-    const args = ["serve", "--addr", `127.0.0.1:${this.port}`, "--data", join(this.dir, "data"), "--json", ...this.flags];
-    const env = { PATH: process.env.PATH, HOME: this.dir, LOADOUT_STATE: join(this.dir, "state"), XDG_CONFIG_HOME: join(this.dir, "config"), ...this.env };
+    const args = [
+      "serve",
+      "--addr",
+      `127.0.0.1:${this.port}`,
+      "--data",
+      join(this.dir, "data"),
+      "--json",
+      ...this.flags,
+    ];
+    const env = {
+      PATH: process.env.PATH,
+      HOME: this.dir,
+      LOADOUT_STATE: join(this.dir, "state"),
+      XDG_CONFIG_HOME: join(this.dir, "config"),
+      ...this.env,
+    };
     this.process = spawn(program, args, { cwd: this.dir, env, stdio: ["ignore", "pipe", "pipe"] });
     this.log = "";
     this.process.stderr.on("data", (b) => (this.log += b));
     let said = "";
-    const ended = once(this.process, "exit").then(([code]) => Promise.reject(new Error(`the hub ended with ${code}:\n${this.log}`)));
+    const ended = once(this.process, "exit").then(([code]) =>
+      Promise.reject(new Error(`the hub ended with ${code}:\n${this.log}`)),
+    );
     ended.catch(() => {});
     await Promise.race([
       ended,
       new Promise((resolve) => this.process.stdout.on("data", (b) => (said += b).trimEnd().endsWith("}") && resolve())),
-      new Promise((_, reject) => setTimeout(() => reject(new Error(`the hub does not start:\n${this.log}`)), patience).unref()),
+      new Promise((_, reject) =>
+        setTimeout(() => reject(new Error(`the hub does not start:\n${this.log}`)), patience).unref(),
+      ),
     ]);
     Object.assign(this, JSON.parse(said));
   }
 
-  /** Ends the program, as an operator does or as a crash does. */
+  /** down stops the program, like an operator or like a crash. */
   async down(signal = "SIGTERM") {
     if (this.process.exitCode !== null || this.process.signalCode) return;
     const gone = once(this.process, "exit");
@@ -71,24 +89,28 @@ export class Hub {
     await rm(this.dir, { recursive: true, force: true });
   }
 
-  /** Asks the API as a program does; throws what is no success. */
+  /** ask calls the API and throws an error for a failed request. */
   async ask(method, path, body, { token, type } = {}) {
     const headers = {};
     if (token) headers.Authorization = `Bearer ${token}`;
     if (body !== undefined) headers["Content-Type"] = type ?? "application/json";
-    const answer = await fetch(this.url + "/api/v1" + path, { method, headers, body: body === undefined || type ? body : JSON.stringify(body) });
+    const answer = await fetch(this.url + "/api/v1" + path, {
+      method,
+      headers,
+      body: body === undefined || type ? body : JSON.stringify(body),
+    });
     const text = await answer.text();
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
     return text ? JSON.parse(text) : undefined;
   }
 
-  /** Uploads a skill of these files, as {path: text}. */
+  /** upload uploads a skill with files given as {path: text}. */
   async upload(name, files, query = "") {
     return this.ask("POST", `/skills?file_name=${name}.zip${query}`, zip(files, name), { type: "application/zip" });
   }
 }
 
-/** A ZIP of one folder, without compression. */
+/** zip returns a ZIP of one folder, without compression. */
 export function zip(files, folder) {
   const parts = [];
   const entries = [];
@@ -128,5 +150,6 @@ function crc32(data) {
   return ~crc >>> 0;
 }
 
-/** A SKILL.md. */
-export const skill = (name, description, body = "Do it well.\n", more = "") => `---\nname: ${name}\ndescription: ${description}\n${more}---\n\n${body}`;
+/** skill returns a SKILL.md. */
+export const skill = (name, description, body = "Do it well.\n", more = "") =>
+  `---\nname: ${name}\ndescription: ${description}\n${more}---\n\n${body}`;

@@ -1,5 +1,5 @@
-// An MCP server over HTTP with one tool that changes something, and that can fail: enough of
-// the protocol for clients of 2025-11-25, without sessions.
+// An MCP server over HTTP with one modifying tool, which can fail. It implements enough of protocol
+// 2025-11-25, without sessions.
 import { once } from "node:events";
 import { createServer } from "node:http";
 
@@ -22,13 +22,33 @@ export class Gates {
     for await (const part of req) text += part;
     const message = JSON.parse(text);
     if (message.id === undefined) return res.writeHead(202).end();
-    res.writeHead(200, { "Content-Type": "application/json" }).end(JSON.stringify({ jsonrpc: "2.0", id: message.id, ...this.answer(message) }));
+    res
+      .writeHead(200, { "Content-Type": "application/json" })
+      .end(JSON.stringify({ jsonrpc: "2.0", id: message.id, ...this.answer(message) }));
   }
 
   answer({ method, params }) {
-    if (method === "initialize") return { result: { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo: { name: "gates", version: "1" } } };
+    if (method === "initialize")
+      return {
+        result: {
+          protocolVersion: "2025-11-25",
+          capabilities: { tools: {} },
+          serverInfo: { name: "gates", version: "1" },
+        },
+      };
     if (method === "ping") return { result: {} };
-    if (method === "tools/list") return { result: { tools: [{ name: "open_gate", description: "Opens a gate of the harbour.", inputSchema: { type: "object", properties: { gate: { type: "string" } }, required: ["gate"] } }] } };
+    if (method === "tools/list")
+      return {
+        result: {
+          tools: [
+            {
+              name: "open_gate",
+              description: "Opens a gate of the harbour.",
+              inputSchema: { type: "object", properties: { gate: { type: "string" } }, required: ["gate"] },
+            },
+          ],
+        },
+      };
     if (method === "tools/call") {
       this.opened.push(params.arguments.gate);
       return { result: { content: [{ type: "text", text: `The gate ${params.arguments.gate} is open.` }] } };

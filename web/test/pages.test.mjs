@@ -1,5 +1,5 @@
-// Every page, light and dark, wide and narrow, in both languages: it draws, fits, is
-// accessible, breaks no policy and asks nobody but the hub. Pictures are kept to be looked at.
+// Every page, light and dark, wide and narrow, in both languages: it draws, fits, is accessible,
+// breaks no policy and sends requests to the hub only. The screenshots are kept.
 import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -63,27 +63,31 @@ test("no page breaks the content security policy", async () => {
 test("a skill's page tells of a version that waits, and what it needs", async () => {
   const page = await open(browser, hub);
   await page.goto(places.skill);
-  const note = page.locator(".note", { hasText: "Version 2 is newer, and waits for a review" });
-  await note.getByRole("link", { name: "See what changes" }).click();
-  await page.getByText("files differ").or(page.getByText("It asks for")).first().waitFor();
-  await page.getByRole("tab", { name: "Needs" }).click();
-  await page.getByRole("heading", { name: "What it asks for" }).waitFor();
-  await note.getByRole("link", { name: "Review its code" }).click();
+  const note = page.locator(".note", { hasText: "Version 2 is pending review" });
+  await note.getByRole("link", { name: "Show changes" }).click();
+  await page.getByText("changed file").or(page.getByText("permissions")).first().waitFor();
+  await page.getByRole("tab", { name: "Requirements" }).click();
+  await page.getByRole("heading", { name: "Requested permissions" }).waitFor();
+  await note.getByRole("link", { name: "Review code" }).click();
   await page.getByRole("heading", { name: "Review tides, version 2" }).waitFor();
   page.calm();
   await page.context().close();
 });
 
-// As it goes over the line, packed; without the editor and Mermaid, which come when they are
-// needed, and without what the API answers. What was said is shown as text until the parser of
-// Markdown is there.
+// The compressed size, without API responses, and without the editor and Mermaid, which load on
+// demand. Messages are plain text until the Markdown parser is loaded.
 test("the first load is small", async () => {
-  for (const [path, most] of [["/", 80_000], ["/library", 80_000], [places.conversation, 105_000]]) {
+  for (const [path, most] of [
+    ["/", 80_000],
+    ["/library", 80_000],
+    [places.conversation, 105_000],
+  ]) {
     const page = await open(browser, hub);
     let bytes = 0;
     page.on("response", (r) => {
       const { pathname } = new URL(r.url());
-      if (!/^\/api\//.test(pathname) && !/mermaid|editor/.test(pathname)) bytes += Number(r.headers()["content-length"] ?? 0);
+      if (!/^\/api\//.test(pathname) && !/mermaid|editor/.test(pathname))
+        bytes += Number(r.headers()["content-length"] ?? 0);
     });
     await page.goto(path);
     await page.locator("h1").first().waitFor();

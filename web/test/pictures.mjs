@@ -1,5 +1,5 @@
-// Takes the pictures of the documentation, anew: node web/test/pictures.mjs (with
-// LOADOUT_TEST_PROGRAM and LOADOUT_TEST_CHROMIUM as web/test/run sets them).
+// Takes the screenshots of the documentation: node web/test/pictures.mjs, with LOADOUT_TEST_PROGRAM
+// and LOADOUT_TEST_CHROMIUM as web/test/run sets them.
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,7 +13,13 @@ const hub = await Hub.start();
 const browser = await launch();
 try {
   const places = await furnish(hub);
-  const shots = { chat: places.conversation, library: places.library, review: places["review-version"], compose: places["compose-skill"], usage: places.usage };
+  const shots = {
+    chat: places.conversation,
+    library: places.library,
+    review: places["review-version"],
+    compose: places["compose-skill"],
+    usage: places.usage,
+  };
   for (const [name, path] of Object.entries(shots)) {
     const page = await open(browser, hub, { width: name === "chat" ? 1440 : 1200, height: 750 });
     await page.goto(path);

@@ -1,12 +1,12 @@
-// A vendor of models as OpenAI's chat completions have it, that says what it is told to say:
-// each request takes the next of its answers.
+// A fake model vendor with the OpenAI chat completions API. Each request gets the next prepared
+// response.
 import { once } from "node:events";
 import { createServer } from "node:http";
 
 export class Vendor {
   heard = [];
 
-  /** Starts one that gives these answers: {text} or {call: [name, arguments]}. */
+  /** start starts a vendor with responses: {text} or {call: [name, arguments]}. */
   static async start(answers) {
     const vendor = new Vendor();
     vendor.answers = [...answers];
@@ -22,9 +22,22 @@ export class Vendor {
     this.heard.push(JSON.parse(text));
     const next = this.answers.shift() ?? { text: "That was all." };
     res.writeHead(200, { "Content-Type": "text/event-stream" });
-    const say = (delta, finish = null) => res.write(`data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "fake", choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`);
+    const say = (delta, finish = null) =>
+      res.write(
+        `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "fake", choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`,
+      );
     if (next.call) {
-      say({ role: "assistant", tool_calls: [{ index: 0, id: `call_${this.heard.length}`, type: "function", function: { name: next.call[0], arguments: JSON.stringify(next.call[1]) } }] });
+      say({
+        role: "assistant",
+        tool_calls: [
+          {
+            index: 0,
+            id: `call_${this.heard.length}`,
+            type: "function",
+            function: { name: next.call[0], arguments: JSON.stringify(next.call[1]) },
+          },
+        ],
+      });
       say({}, "tool_calls");
     } else {
       for (const word of next.text.split(/(?<= )/)) say({ role: "assistant", content: word });

@@ -1,6 +1,6 @@
-// The tests of parts of the page, in a browser, under the content security policy that the
-// hub sends: `npm test`, or `npm test -- markdown` for those whose name has that word.
-// LOADOUT_TEST_CHROMIUM names the browser where it is not at /usr/bin/chromium.
+// Runs the unit tests in a browser, under the hub's content security policy: `npm test`, or `npm
+// test -- markdown` for tests with that word in their names. LOADOUT_TEST_CHROMIUM names a browser
+// other than /usr/bin/chromium.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { launch } from "../browser.mjs";
 const root = new URL(".", import.meta.url).pathname;
 const out = mkdtempSync(join(tmpdir(), "loadout-web-test-"));
 
-/** The policy as the hub has it, read from its source: the tests are to fail where the page would. */
+/** policy reads the hub's policy from its source, so that the tests fail where the page would. */
 function policy() {
   const source = readFileSync(join(root, "../../../internal/hub/page.go"), "utf8");
   const parts = /const pagePolicy = ((?:"[^"]*"[\s+]*)+)/.exec(source);
@@ -28,7 +28,9 @@ function serve() {
     if (path === "/favicon.ico") return response.writeHead(204).end();
     try {
       const data = readFileSync(join(out, path === "/" ? "index.html" : path));
-      response.writeHead(200, { "Content-Type": kinds[extname(path)] ?? "text/html", "Content-Security-Policy": csp }).end(data);
+      response
+        .writeHead(200, { "Content-Type": kinds[extname(path)] ?? "text/html", "Content-Security-Policy": csp })
+        .end(data);
     } catch {
       response.writeHead(404).end();
     }
@@ -46,7 +48,8 @@ async function run(server, browser) {
   page.on("console", (m) => (m.type() === "error" ? broken.push(m.text()) : console.log(`     ${m.text()}`)));
   await page.goto(origin);
   await page.waitForFunction("window.tests");
-  let failed = 0, ran = 0;
+  let failed = 0,
+    ran = 0;
   for (const name of await page.evaluate("Object.keys(window.tests)")) {
     if (!name.includes(process.argv[2] ?? "")) continue;
     ran++;
@@ -66,10 +69,15 @@ async function run(server, browser) {
   return failed;
 }
 
-let code = 1;
+let code;
 let server, browser;
 try {
-  await build({ root, configFile: join(root, "../../vite.config.ts"), logLevel: "error", build: { outDir: out, emptyOutDir: true, minify: false, chunkSizeWarningLimit: 5000 } });
+  await build({
+    root,
+    configFile: join(root, "../../vite.config.ts"),
+    logLevel: "error",
+    build: { outDir: out, emptyOutDir: true, minify: false, chunkSizeWarningLimit: 5000 },
+  });
   server = await serve();
   browser = await launch();
   code = (await run(server, browser)) ? 1 : 0;
@@ -78,4 +86,4 @@ try {
   server?.close();
   rmSync(out, { recursive: true, force: true });
 }
-process.exit(code);
+process.exit(code ?? 1);

@@ -1,1 +1,0 @@
-function e(e){try{return decodeURIComponent(e)}catch{return e}}export{e as t};

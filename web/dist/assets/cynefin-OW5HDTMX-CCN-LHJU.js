@@ -1,1 +1,0 @@
-export{A as createCynefinServices}from"./mermaid-parser.core-BNWTiPl7.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

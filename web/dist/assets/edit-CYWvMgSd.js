@@ -1,1 +1,0 @@
-import{EditExisting as e,EditNew as t}from"./editor-Ci8O0UGN.js";import{A as n}from"./index-9B_QO2pd.js";function r({namespace:r,name:i}){return r&&i?n(e,{place:{kind:`MCPServer`,namespace:r,name:i}}):n(t,{kind:`MCPServer`})}export{r as EditServer};

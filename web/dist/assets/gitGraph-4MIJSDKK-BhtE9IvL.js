@@ -1,0 +1,1 @@
+export{n as createGitGraphServices}from"./chunk-KI3K4JFJ-AR6SSfUs.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

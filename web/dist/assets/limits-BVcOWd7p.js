@@ -1,1 +1,0 @@
-import{g as e,h as t}from"./words-CwH2t90R.js";import{V as n,z as r}from"./index-9B_QO2pd.js";var i=t(),a;function o(){return a??=n(r.GET(`/api/v1/about`)).then(e=>i.value=e.limits,e=>{throw a=void 0,e})}function s(){return e(()=>void o().catch(()=>void 0),[]),i.value}export{s as n,o as t};

@@ -1,0 +1,1 @@
+export{i as renderMermaid}from"./content-BB3shgiI.js";

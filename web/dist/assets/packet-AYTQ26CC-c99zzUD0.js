@@ -1,1 +1,0 @@
-export{S as createPacketServices}from"./mermaid-parser.core-BNWTiPl7.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,1 +1,0 @@
-export{b as createPieServices}from"./mermaid-parser.core-BNWTiPl7.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

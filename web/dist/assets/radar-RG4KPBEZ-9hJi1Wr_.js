@@ -1,1 +1,0 @@
-export{v as createRadarServices}from"./mermaid-parser.core-BNWTiPl7.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,0 +1,1 @@
+export{n as createRadarServices}from"./chunk-I5DQTOEV-BgzlyjId.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,0 +1,1 @@
+export{n as createRailroadPegServices}from"./chunk-747NJXEK-DTfS-BUy.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,0 +1,1 @@
+export{t as Question}from"./request-IKMJzsHr.js";

@@ -1,0 +1,1 @@
+export{n as createTreeViewServices}from"./chunk-IH6LHLGP-CnJ_zIDM.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

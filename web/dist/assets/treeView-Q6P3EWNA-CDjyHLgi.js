@@ -1,1 +1,0 @@
-export{c as createTreeViewServices}from"./mermaid-parser.core-BNWTiPl7.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

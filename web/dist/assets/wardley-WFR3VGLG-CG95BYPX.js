@@ -1,1 +1,0 @@
-export{i as createWardleyServices}from"./mermaid-parser.core-BNWTiPl7.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,0 +1,1 @@
+export{n as createWardleyServices}from"./chunk-ICYGCRZG-DdylDSek.js";import"./chunk-FOHPRMQF-DhwWuAwv.js";

@@ -1,0 +1,165 @@
+import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from "preact-iso";
+import { away, signedOut } from "../shared/api/client";
+import { me, meet } from "../shared/api/me";
+import { msg } from "../shared/i18n/messages";
+import { Button, Empty, Problem, Toasts, Waiting } from "../shared/ui";
+import { Page } from "../shared/ui/page";
+import { Nav } from "./nav";
+import "./app.css";
+
+/** The pages of the app. Each is loaded when it is opened. */
+export type Pages = Record<
+  | "Chat"
+  | "Library"
+  | "Account"
+  | "Approvals"
+  | "Review"
+  | "Compose"
+  | "Agents"
+  | "Servers"
+  | "Usage"
+  | "Audit"
+  | "Settings"
+  | "Admin"
+  | "ApprovalDialog"
+  | "SignInResult",
+  ComponentType
+>;
+
+export function App({ pages }: { pages: Pages }) {
+  return (
+    <LocationProvider>
+      <Inside pages={pages} />
+      <Toasts />
+    </LocationProvider>
+  );
+}
+
+/** Inside shows the app, or the sign-in if nobody is signed in. */
+function Inside({ pages }: { pages: Pages }) {
+  const [error, setError] = useState<Error>();
+  const { query } = useLocation();
+  const start = () => {
+    setError(undefined);
+    meet().catch(setError);
+  };
+  useEffect(start, []);
+  useEffect(watchConnection, []);
+  if (error)
+    return (
+      <div class="door">
+        <div class="card">
+          <Problem error={error} again={start} />
+        </div>
+      </div>
+    );
+  if (signedOut.value)
+    return (
+      <ErrorBoundary>
+        <pages.Account />
+      </ErrorBoundary>
+    );
+  if (!me.value)
+    return (
+      <div class="door">
+        <Waiting for={msg("shell.starting")} />
+      </div>
+    );
+  return (
+    <div class="shell">
+      <a class="skip" href="#main">
+        {msg("shell.skip")}
+      </a>
+      <Nav />
+      <main class="main" id="main" tabIndex={-1}>
+        {away.value && (
+          <div class="away" role="status">
+            {msg("shell.away")}
+          </div>
+        )}
+        <Routes pages={pages} />
+      </main>
+      <ErrorBoundary>
+        <pages.ApprovalDialog />
+      </ErrorBoundary>
+      {query.signin && (
+        <ErrorBoundary>
+          <pages.SignInResult />
+        </ErrorBoundary>
+      )}
+    </div>
+  );
+}
+
+function Routes({ pages }: { pages: Pages }) {
+  const [broken, setBroken] = useState<Error>();
+  if (broken) return <Broken error={broken} />;
+  return (
+    <ErrorBoundary onError={setBroken}>
+      <Router onRouteChange={() => setBroken(undefined)}>
+        <Route path="/" component={pages.Chat} />
+        <Route path="/chat/*" component={pages.Chat} />
+        <Route path="/library" component={pages.Library} />
+        <Route path="/library/*" component={pages.Library} />
+        <Route path="/review" component={pages.Review} />
+        <Route path="/review/*" component={pages.Review} />
+        <Route path="/compose" component={pages.Compose} />
+        <Route path="/compose/*" component={pages.Compose} />
+        <Route path="/agents" component={pages.Agents} />
+        <Route path="/agents/*" component={pages.Agents} />
+        <Route path="/servers" component={pages.Servers} />
+        <Route path="/servers/*" component={pages.Servers} />
+        <Route path="/asks" component={pages.Approvals} />
+        <Route path="/usage" component={pages.Usage} />
+        <Route path="/audit" component={pages.Audit} />
+        <Route path="/settings" component={pages.Settings} />
+        <Route path="/settings/*" component={pages.Settings} />
+        <Route path="/admin" component={pages.Admin} />
+        <Route path="/admin/*" component={pages.Admin} />
+        <Route default component={Nowhere} />
+      </Router>
+    </ErrorBoundary>
+  );
+}
+
+function Nowhere() {
+  return (
+    <Page title={msg("shell.nowhere")}>
+      <Empty
+        title={msg("shell.nowhereText")}
+        actions={
+          <a class="button primary" href="/">
+            {msg("shell.home")}
+          </a>
+        }
+      />
+    </Page>
+  );
+}
+
+function Broken({ error }: { error: Error }) {
+  return (
+    <Page title={msg("shell.broken")}>
+      <p>{msg("shell.brokenText")}</p>
+      <pre class="note bad">{error.message}</pre>
+      <div>
+        <Button look="primary" onClick={() => location.reload()}>
+          {msg("shell.reload")}
+        </Button>
+      </div>
+    </Page>
+  );
+}
+
+/** watchConnection checks every two seconds whether an unreachable hub is back. */
+function watchConnection() {
+  const timer = setInterval(() => {
+    if (!away.value) return;
+    fetch("/healthz")
+      .then((r) => r.ok && (away.value = false))
+      .catch(() => {});
+  }, 2000);
+  return () => clearInterval(timer);
+}

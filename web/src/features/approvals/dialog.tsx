@@ -1,0 +1,64 @@
+import { useEffect, useState } from "preact/hooks";
+import { ErrorBoundary, lazy, useLocation } from "preact-iso";
+import { msg } from "../../shared/i18n/messages";
+import { Button, Dialog } from "../../shared/ui";
+import { title } from "./inline";
+import { waits } from "./phrases";
+import { asks, keepFresh, shownSession } from "./requests";
+import "./approvals.css";
+
+const Question = lazy(() => import("./request").then((m) => m.Question));
+
+/**
+ * Everywhere shows a card for requests of conversations that are not on the screen, and opens them
+ * one by one.
+ */
+export default function Everywhere() {
+  const { path } = useLocation();
+  const [open, setOpen] = useState<string>();
+  const [later, setLater] = useState<string[]>([]);
+  useEffect(() => keepFresh(), []);
+  const others = asks.value.filter((a) => a.kind !== "action" && a.session !== shownSession.value);
+  const shown = others.find((a) => a.id === open);
+  const next = others.find((a) => !later.includes(a.id));
+
+  return (
+    <>
+      {shown && (
+        <Dialog
+          title={title(shown)}
+          onClose={() => setOpen(undefined)}
+          actions={
+            <a class="button" href={`/chat/${shown.session}`} onClick={() => setOpen(undefined)}>
+              {msg("approvals.open")}
+            </a>
+          }
+        >
+          <ErrorBoundary>
+            <Question key={shown.id} ask={shown} onDone={() => setOpen(undefined)} />
+          </ErrorBoundary>
+        </Dialog>
+      )}
+      <div role="status" class="asks-corner" hidden={!next || path === "/asks" || !!shown}>
+        {next && (
+          <>
+            <div class="grow">
+              <strong>{waits(others.length)}</strong>
+              <div class="small muted truncate">{title(next)}</div>
+            </div>
+            <Button small look="primary" onClick={() => setOpen(next.id)}>
+              {msg("approvals.answer")}
+            </Button>
+            <Button
+              small
+              look="quiet"
+              icon="close"
+              label={msg("approvals.later")}
+              onClick={() => setLater(others.map((a) => a.id))}
+            />
+          </>
+        )}
+      </div>
+    </>
+  );
+}

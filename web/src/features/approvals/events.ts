@@ -1,0 +1,13 @@
+import type { Schema } from "../../shared/api/client";
+import { carryOut } from "./pageaction";
+import { opened, settled } from "./requests";
+
+/** handleEvent applies an event of a watched conversation to the list of requests. */
+export function handleEvent(session: string, event: Schema["ChatEvent"]) {
+  if (event.ask) {
+    if (event.ask.deadline && new Date(event.ask.deadline).getTime() < Date.now()) return;
+    opened({ ...event.ask, session });
+    if (event.ask.kind === "action") void carryOut(event.ask);
+  }
+  if (event.answer) settled(event.answer.id);
+}

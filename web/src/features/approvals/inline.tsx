@@ -1,0 +1,57 @@
+import { ErrorBoundary, lazy } from "preact-iso";
+import { moment } from "../../shared/i18n/format";
+import { findMsg, msg } from "../../shared/i18n/messages";
+import { Icon, Tag } from "../../shared/ui";
+import { type Ask, asks } from "./requests";
+
+// The form and the editor are loaded with the first request.
+const Question = lazy(() => import("./request").then((m) => m.Question));
+
+interface InlineAskProps {
+  ask: Ask;
+  /** The resolution of the request, if it is resolved. */
+  outcome?: string;
+}
+
+/**
+ * InlineAsk shows a request in its conversation: the form if it is pending, else a line with its
+ * resolution.
+ */
+export function InlineAsk({ ask, outcome }: InlineAskProps) {
+  if (ask.kind === "action") return null;
+  const open = !outcome && asks.value.some((a) => a.id === ask.id);
+  if (!open) {
+    return (
+      <p class="asks-line small muted">
+        <Icon name="asks" size={16} /> {title(ask)}{" "}
+        <Tag look={outcome === "accepted" ? "good" : outcome ? "warn" : ""}>
+          {(outcome && findMsg("approvals.settled", outcome)) ?? outcome ?? "…"}
+        </Tag>
+      </p>
+    );
+  }
+  return (
+    <section class="asks-inline card" aria-label={title(ask)}>
+      <h3 class="row">
+        <Icon name="asks" /> {title(ask)}{" "}
+        {ask.deadline && <span class="small muted push">{msg("approvals.until", { time: moment(ask.deadline) })}</span>}
+      </h3>
+      <ErrorBoundary>
+        <Question ask={ask} />
+      </ErrorBoundary>
+    </section>
+  );
+}
+
+/** title describes a request in one line. */
+export function title(ask: Ask): string {
+  const kind =
+    {
+      approval: msg("approvals.approval"),
+      elicitation: msg("approvals.elicitation"),
+      form: msg("approvals.form"),
+      action: msg("approvals.action"),
+    }[ask.kind] ?? ask.kind;
+  const tool = ask.kind === "approval" ? (ask.payload as { tool?: string } | undefined)?.tool : undefined;
+  return tool ? `${kind}: ${tool}` : kind;
+}

@@ -1,0 +1,53 @@
+import { useState } from "preact/hooks";
+import type { Schema } from "../../shared/api/client";
+import { type FormSchema, SchemaForm } from "../../shared/content";
+import { defaults, problems } from "../../shared/content/form";
+import { msg } from "../../shared/i18n/messages";
+import { ActionButton, done } from "../../shared/ui";
+import { Approval } from "./approval";
+import { type Ask, answer } from "./requests";
+import "./approvals.css";
+
+/** Question shows a request with the controls to answer it. */
+export function Question({ ask, onDone }: { ask: Ask; onDone?: () => void }) {
+  const reply = async (body: Schema["Answer"]) => {
+    const first = await answer(ask, body);
+    done(first ? msg("approvals.sent") : msg("approvals.elsewhere"));
+    onDone?.();
+  };
+  return (
+    <div class="asks-question stack tight">
+      {ask.kind === "approval" ? (
+        <Approval ask={ask} reply={reply} />
+      ) : ask.kind === "action" ? (
+        <p>{msg("approvals.pageDoes")}</p>
+      ) : (
+        <Form ask={ask} reply={reply} />
+      )}
+    </div>
+  );
+}
+
+/** Form asks the user for fields, or for yes or no. */
+function Form({ ask, reply }: { ask: Ask; reply: (answer: Schema["Answer"]) => Promise<void> }) {
+  const schema = ask.schema as FormSchema | undefined;
+  const [value, setValue] = useState<Record<string, unknown>>(() => (schema ? defaults(schema) : {}));
+  const [errors, setErrors] = useState<Record<string, string>>({});
+  const send = async () => {
+    const found = schema ? problems(schema, value) : {};
+    setErrors(found);
+    if (!Object.keys(found).length) await reply({ outcome: "accepted", content: schema ? value : undefined });
+  };
+  return (
+    <>
+      <p class="asks-message">{ask.message}</p>
+      {schema && <SchemaForm schema={schema} value={value} onChange={setValue} errors={errors} />}
+      <div class="row">
+        <ActionButton look="primary" act={send}>
+          {msg("approvals.send")}
+        </ActionButton>
+        <ActionButton act={() => reply({ outcome: "declined" })}>{msg("approvals.decline")}</ActionButton>
+      </div>
+    </>
+  );
+}

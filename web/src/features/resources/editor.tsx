@@ -1,0 +1,229 @@
+import { useState } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import { api, got, useAsked, type Schema } from "../../shared/api/client";
+import { msg } from "../../shared/i18n/messages";
+import { ActionButton, Button, Icon, Menu, MenuItem, Problem, Tabs, Waiting } from "../../shared/ui";
+import { Page } from "../../shared/ui/page";
+import { placeName } from "../servers/serverlist";
+import { agentOf, docOf, newDoc, pageOf, pathOf, type Kind, type Place } from "./document";
+import { useDraft } from "./draft";
+import type { PartProps } from "./editorprops";
+import { Faults, type Fault } from "./faults";
+import { Naming } from "./naming";
+import { newOfKind } from "./phrases";
+import { Remove } from "./remove";
+import { Saving } from "./save";
+import { sectionsOf } from "./sections";
+import { Facts, NamedBy, Problems } from "./sidebar";
+import "./resources.css";
+
+/** EditExisting is the editor page of an existing resource. */
+export function EditExisting({ place }: { place: Place }) {
+  const asked = useAsked(
+    (signal) => got(api.GET("/api/v1/kinds/{kind}/{namespace}/{name}", { params: pathOf(place), signal })),
+    [place.kind, place.namespace, place.name],
+  );
+  if (!asked.data)
+    return (
+      <Page title={place.name} lead={msg(`agents.kinds.${place.kind}`)}>
+        {asked.error ? (
+          <Problem error={asked.error} again={() => void asked.again()} />
+        ) : (
+          <Waiting for={msg("agents.getting")} />
+        )}
+      </Page>
+    );
+  return (
+    <Editor key={asked.data.status.generation} kept={asked.data} place={place} onSaved={() => void asked.again()} />
+  );
+}
+
+/** EditNew is the editor page of a new resource. */
+export function EditNew({ kind, namespace }: { kind: Kind; namespace?: string }) {
+  const { route } = useLocation();
+  return <Editor fresh={{ kind, namespace }} onSaved={(to) => route(pageOf(to), true)} />;
+}
+
+interface EditorProps {
+  kept?: Schema["Kind"];
+  place?: Place;
+  fresh?: { kind: Kind; namespace?: string };
+  onSaved: (place: Place) => void;
+}
+
+function Editor({ kept, place, fresh, onSaved }: EditorProps) {
+  const { route, query } = useLocation();
+  const kind = (place ?? fresh!).kind;
+  const [base] = useState(() => (kept ? docOf(kept) : newDoc(kind, fresh?.namespace)));
+  const draft = useDraft(place ? pageOf(place) : `new ${kind}`, base, kept?.status.generation);
+  const [faults, setFaults] = useState<Fault[]>([]);
+  const [removing, remove] = useState(false);
+  const talks = kind === "Ghost" || kind === "Bot" || kind === "Team";
+  const profile = useAsked(
+    async (signal) =>
+      place && talks
+        ? got(api.GET("/api/v1/kinds/{kind}/{namespace}/{name}/profile", { params: pathOf(place), signal }))
+        : undefined,
+    [],
+  );
+  const referrers = useAsked(
+    async (signal) =>
+      place
+        ? got(api.GET("/api/v1/kinds/{kind}/{namespace}/{name}/referrers", { params: pathOf(place), signal }))
+        : undefined,
+    [],
+  );
+  const part: PartProps = { draft, place, profile: profile.data, base };
+  const actions = place && (
+    <>
+      {talks && (
+        <a
+          class={draft.dirty || query.tab === "document" ? "button" : "button primary"}
+          href={`/?agent=${encodeURIComponent(agentOf(place))}`}
+        >
+          <Icon name="chat" />
+          {msg("agents.talk")}
+        </a>
+      )}
+      <Menu label={msg("agents.actions")}>
+        <MenuItem danger onClick={() => remove(true)}>
+          {msg("agents.delete")}
+        </MenuItem>
+      </Menu>
+    </>
+  );
+  const lead = place ? (
+    <>
+      <a href={kind === "MCPServer" ? pageOf(place) : `/agents?kind=${kind}`}>{msg(`agents.kinds.${kind}`)}</a> ·{" "}
+      {placeName(place.namespace)}
+    </>
+  ) : (
+    msg(`agents.about.${kind}`)
+  );
+  return (
+    <Page
+      title={place ? place.name : newOfKind(msg(`agents.kinds.${kind}`))}
+      lead={lead}
+      actions={actions || undefined}
+    >
+      <Faults.Provider value={faults}>
+        {removing && place && (
+          <Remove
+            place={place}
+            onClose={() => remove(false)}
+            onGone={() => {
+              draft.drop();
+              route(kind === "MCPServer" ? "/servers" : `/agents?kind=${kind}`, true);
+            }}
+          />
+        )}
+        <Refusals faults={faults} />
+        {!place && <Naming {...part} />}
+        <div class={place ? "columns" : "agents-new"}>
+          <Sections {...part} onSaved={onSaved} />
+          {place && (
+            <aside class="stack">
+              {talks && <Problems profile={profile} />}
+              {referrers.data && <NamedBy referrers={referrers.data} />}
+              {kept && <Facts kept={kept} />}
+            </aside>
+          )}
+        </div>
+        <SaveBar {...part} onFaults={setFaults} onSaved={onSaved} />
+      </Faults.Provider>
+    </Page>
+  );
+}
+
+/** Refusals lists all faults of the hub above the fields that also show them. */
+function Refusals({ faults }: { faults: Fault[] }) {
+  const wrong = faults.filter((f) => f.severity === "error");
+  if (!wrong.length) return null;
+  return (
+    <div class="note bad" role="alert">
+      <strong>{msg("agents.notSavedYet")}</strong>
+      <ul>
+        {wrong.map((f, i) => (
+          <li key={i}>
+            {f.path && <code>{f.path} </code>}
+            {f.message}
+            {f.fix && <span class="muted"> {f.fix}</span>}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function Sections(part: PartProps & { onSaved: (place: Place) => void }) {
+  const { path, query, route } = useLocation();
+  const kind = part.draft.doc.kind;
+  const all = sectionsOf(kind, !part.place);
+  const open = all.find((s) => s.id === query.tab) ?? all[0]!;
+  const go = (id: string) => {
+    const next = new URLSearchParams(query);
+    next.set("tab", id);
+    route(`${path}?${next}`, true);
+  };
+  if (all.length === 1) return <>{open.draw(part)}</>;
+  return (
+    <Tabs
+      label={msg("agents.parts")}
+      tabs={all.map((s) => [s.id, msg(`agents.tabs.${s.id}`)])}
+      open={open.id}
+      onOpen={go}
+    >
+      {open.draw(part)}
+    </Tabs>
+  );
+}
+
+interface BarProps extends PartProps {
+  onFaults: (faults: Fault[]) => void;
+  onSaved: (place: Place) => void;
+}
+
+/** SaveBar shows that there are unsaved changes, and saves them. */
+function SaveBar({ draft, place, onFaults, onSaved }: BarProps) {
+  const [saving, save] = useState(false);
+  const [kept, keep] = useState<Schema["Kind"]>(); // the saved document when the review opens
+  if (!draft.dirty && place) return null;
+  const look = async () => {
+    if (place) keep((await api.GET("/api/v1/kinds/{kind}/{namespace}/{name}", { params: pathOf(place) })).data);
+    save(true);
+  };
+  const saved = (to: Place) => {
+    save(false);
+    draft.drop();
+    onFaults([]);
+    onSaved(to);
+  };
+  return (
+    <div class={place ? "agents-bar" : "agents-bar agents-new"} role="region" aria-label={msg("agents.unsaved")}>
+      <span class="grow">{place ? msg("agents.unsaved") : msg("agents.notMadeYet")}</span>
+      {draft.dirty && (
+        <Button
+          onClick={() => {
+            draft.drop();
+            onFaults([]);
+          }}
+        >
+          {msg("agents.discard")}
+        </Button>
+      )}
+      <ActionButton look="primary" disabled={!draft.doc.metadata.name.trim()} act={look}>
+        {msg("agents.look")}
+      </ActionButton>
+      {saving && (
+        <Saving
+          doc={draft.doc}
+          before={kept && docOf(kept)}
+          made={draft.made}
+          onFaults={onFaults}
+          onSaved={saved}
+          onClose={() => save(false)}
+        />
+      )}
+    </div>
+  );
+}

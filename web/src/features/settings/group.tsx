@@ -1,0 +1,180 @@
+import { useState } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import { api, got, useAsked, type Schema } from "../../shared/api/client";
+import { hasRole, me, meet } from "../../shared/api/me";
+import { msg } from "../../shared/i18n/messages";
+import { AreaField, Button, done, Icon, Problem, Shown, Tabs, Tag, TextField, useConfirm } from "../../shared/ui";
+import { Submit, useSend } from "../users/form";
+import { regroup, roleName } from "../users/users";
+import { Members } from "./members";
+import { SkillSwitch } from "./skillswitch";
+
+type Tab = "members" | "about" | "skills";
+
+/** GroupPage shows a group: members, name and skill switch. */
+export function GroupPage({ id, base }: { id: string; base: string }) {
+  const { query, route } = useLocation();
+  const asked = useAsked(
+    (signal) => got(api.GET("/api/v1/groups/{group}", { params: { path: { group: id } }, signal })),
+    [id],
+  );
+  const tab: Tab = query.tab === "about" || query.tab === "skills" ? query.tab : "members";
+  const views: [Tab, string][] = [
+    ["members", msg("settings.members")],
+    ["skills", msg("settings.switchTab")],
+    ["about", msg("settings.about")],
+  ];
+  return (
+    <section class="stack">
+      <a class="row small" href={base}>
+        <Icon name="left" size={16} /> {msg("settings.tabs.groups")}
+      </a>
+      <Shown asked={asked}>
+        {(g) => (
+          <>
+            <h2 class="row">
+              {g.display || g.name}{" "}
+              {g.role !== "outsider" && (
+                <Tag>
+                  {msg("settings.yourRole")} {roleName(g.role)}
+                </Tag>
+              )}
+            </h2>
+            {g.description && <p class="muted settings-lead">{g.description}</p>}
+            <Tabs<Tab>
+              label={g.name}
+              tabs={views}
+              open={tab}
+              onOpen={(to) => route(`${base}/${id}${to === "members" ? "" : `?tab=${to}`}`, true)}
+            >
+              {tab === "members" && <Members group={g} />}
+              {tab === "skills" && (
+                <SkillSwitch scope={`group:${g.id}`} called={g.display || g.name} may={hasRole(g.id, "maintainer")} />
+              )}
+              {tab === "about" && (
+                <About
+                  group={g}
+                  base={base}
+                  onChange={(now) => {
+                    asked.set(now);
+                    void regroup();
+                  }}
+                />
+              )}
+            </Tabs>
+          </>
+        )}
+      </Shown>
+    </section>
+  );
+}
+
+function About({
+  group,
+  base,
+  onChange,
+}: {
+  group: Schema["Group"];
+  base: string;
+  onChange: (g: Schema["Group"]) => void;
+}) {
+  const owner = hasRole(group.id, "owner");
+  const [display, setDisplay] = useState(group.display);
+  const [description, setDescription] = useState(group.description);
+  const { send, busy, error } = useSend(async () => {
+    onChange(
+      await got(
+        api.PATCH("/api/v1/groups/{group}", { params: { path: { group: group.id } }, body: { display, description } }),
+      ),
+    );
+    done(msg("settings.saved"));
+  });
+  return (
+    <div class="stack loose">
+      <dl class="facts">
+        <dt>{msg("settings.groupName")}</dt>
+        <dd class="mono">{group.name}</dd>
+      </dl>
+      {owner && (
+        <form class="stack settings-form" onSubmit={send}>
+          <TextField label={msg("settings.groupDisplay")} value={display} onText={setDisplay} maxLength={200} />
+          <AreaField
+            label={msg("settings.description")}
+            value={description}
+            onText={setDescription}
+            maxLength={4000}
+            rows={3}
+          />
+          {error && <Problem error={error} />}
+          <Submit busy={busy}>{msg("settings.save")}</Submit>
+        </form>
+      )}
+      <div class="row">
+        <Leave group={group} base={base} />
+        {owner && <Delete group={group} base={base} />}
+      </div>
+    </div>
+  );
+}
+
+function Leave({ group, base }: { group: Schema["Group"]; base: string }) {
+  const confirm = useConfirm();
+  const { route } = useLocation();
+  if (!me.value!.groups.some((g) => g.group === group.id)) return null;
+  const act = async () => {
+    await got(
+      api.DELETE("/api/v1/groups/{group}/members/{user}", { params: { path: { group: group.id, user: "me" } } }),
+    );
+    await meet();
+    done(msg("settings.left"));
+    route(base);
+  };
+  return (
+    <>
+      {confirm.open}
+      <Button
+        onClick={() =>
+          confirm.ask({
+            title: msg("settings.leaveTitle", { g: group.name }),
+            children: msg("settings.leaveText"),
+            yes: msg("settings.leave"),
+            danger: true,
+            act,
+          })
+        }
+      >
+        {msg("settings.leave")}
+      </Button>
+    </>
+  );
+}
+
+function Delete({ group, base }: { group: Schema["Group"]; base: string }) {
+  const confirm = useConfirm();
+  const { route } = useLocation();
+  const act = async () => {
+    await got(api.DELETE("/api/v1/groups/{group}", { params: { path: { group: group.id } } }));
+    await Promise.all([meet(), regroup()]);
+    done(msg("settings.deleted"));
+    route(base);
+  };
+  return (
+    <>
+      {confirm.open}
+      <Button
+        look="danger"
+        onClick={() =>
+          confirm.ask({
+            title: msg("settings.deleteTitle", { n: group.name }),
+            children: msg("settings.deleteText"),
+            yes: msg("settings.deleteGroup"),
+            danger: true,
+            act,
+          })
+        }
+      >
+        {msg("settings.deleteGroup")}
+      </Button>
+    </>
+  );
+}

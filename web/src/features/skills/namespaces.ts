@@ -1,0 +1,67 @@
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { api, got, type Schema } from "../../shared/api/client";
+import { me } from "../../shared/api/me";
+import { msg } from "../../shared/i18n/messages";
+import { failed } from "../../shared/ui";
+
+const groups = signal<Schema["Group"][]>();
+const people = signal<Schema["User"][]>();
+
+const most = 500;
+
+/** useGroups returns the user's groups once they are loaded. */
+function useGroups(): Schema["Group"][] {
+  useEffect(() => {
+    if (groups.value) return;
+    groups.value = [];
+    got(api.GET("/api/v1/groups", { params: { query: { limit: most } } })).then(
+      (page) => (groups.value = page.items),
+      failed,
+    );
+  }, []);
+  return groups.value ?? [];
+}
+
+/** usePeople returns a function that names users. Unknown users have their ID as name. */
+export function usePeople(): (id: string) => string {
+  useEffect(() => {
+    if (people.value) return;
+    people.value = [];
+    got(api.GET("/api/v1/users", { params: { query: { limit: most } } })).then(
+      (page) => (people.value = page.items),
+      () => undefined,
+    );
+  }, []);
+  return (id) => {
+    if (id === me.value?.user.id) return msg("library.you");
+    const found = people.value?.find((u) => u.id === id);
+    return found ? found.display || found.name : id;
+  };
+}
+
+/** usePlaces returns a function that names namespaces. */
+export function usePlaces(): (namespace: string) => string {
+  const all = useGroups();
+  const person = usePeople();
+  return (namespace) => {
+    const [kind, id = ""] = namespace.split(/:(.*)/s);
+    if (namespace === "public") return msg("library.everybody");
+    if (kind === "group") {
+      const group = all.find((g) => g.id === id);
+      return group ? group.display || group.name : msg("library.aGroup");
+    }
+    return id === me.value?.user.id ? msg("library.mine") : person(id);
+  };
+}
+
+/** useScopes returns the namespaces that the user may upload to: the user's own, and those of groups. */
+export function useScopes(): [namespace: string, name: string][] {
+  const all = useGroups();
+  const mine = me.value ? `user:${me.value.user.id}` : "";
+  return [
+    [mine, msg("library.mine")],
+    ...all.map((g): [string, string] => [`group:${g.id}`, g.display || g.name]),
+    ["public", msg("library.everybody")],
+  ];
+}

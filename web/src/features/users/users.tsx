@@ -1,0 +1,136 @@
+import { signal } from "@preact/signals";
+import { useEffect, useId } from "preact/hooks";
+import { api, got, type Schema } from "../../shared/api/client";
+import { me } from "../../shared/api/me";
+import { findMsg, msg } from "../../shared/i18n/messages";
+import { Field } from "../../shared/ui";
+
+type User = Schema["User"];
+type Group = Schema["Group"];
+
+/** The limit of loaded users. Further users appear by ID. */
+const most = 2000;
+
+const users = signal<Map<string, User>>(new Map());
+const groups = signal<Map<string, Group>>(new Map());
+let asked: Promise<void> | undefined;
+
+interface Pages<T> {
+  items: T[];
+  next?: string;
+}
+
+async function all<T>(ask: (after?: string) => Promise<Pages<T>>): Promise<T[]> {
+  const out: T[] = [];
+  for (let after: string | undefined; ;) {
+    const page = await ask(after);
+    out.push(...page.items);
+    after = page.next;
+    if (!after || out.length >= most) return out;
+  }
+}
+
+/** find loads users and groups. If it fails, IDs are shown in place of names. */
+async function find() {
+  const found = await all((after) => got(api.GET("/api/v1/users", { params: { query: { limit: 500, after } } })));
+  users.value = new Map(found.map((u) => [u.id, u]));
+  await regroup();
+}
+
+/** regroup loads the groups again, for example after a new one. */
+export async function regroup() {
+  const found = await all((after) => got(api.GET("/api/v1/groups", { params: { query: { limit: 500, after } } })));
+  groups.value = new Map(found.map((g) => [g.id, g]));
+}
+
+/** usePeople makes a component redraw when names are loaded. */
+export function usePeople() {
+  useEffect(() => {
+    asked ??= find().catch(() => (asked = undefined));
+  }, []);
+  return { users: users.value, groups: groups.value };
+}
+
+/** again loads the users again, for example after a new one. */
+export const again = () => (asked = find());
+
+/** forget clears the names, because another user may see other names. */
+export function forget() {
+  asked = undefined;
+  users.value = new Map();
+  groups.value = new Map();
+}
+
+/** personName returns the name for a user ID. */
+export function personName(id: string): string {
+  if (id === "") return msg("account.nobody");
+  if (id === me.value?.user.id) return me.value.user.name;
+  return users.value.get(id)?.name ?? id;
+}
+
+/** groupName returns the name for a group ID. */
+export const groupName = (id: string): string => groups.value.get(id)?.display || groups.value.get(id)?.name || id;
+
+/** placeName names a namespace: user:ID, group:ID, public, or the hub if undefined. */
+export function placeName(namespace: string | undefined): string {
+  if (!namespace) return msg("account.hub");
+  if (namespace === "public") return msg("account.everybody");
+  const [kind, id = ""] = namespace.split(":");
+  if (kind === "user") return id === me.value?.user.id ? msg("account.you") : personName(id);
+  return groupName(id);
+}
+
+/** roleName returns the label of a role. */
+export const roleName = (role: string): string => findMsg("account.roles", role) ?? role;
+
+/** personId returns the user ID for a name, an ID or "me". */
+export async function personId(written: string): Promise<string> {
+  if (written === "me" || users.value.has(written)) return written;
+  for (const u of users.value.values()) if (u.name === written.toLowerCase()) return u.id;
+  const found = await got(api.GET("/api/v1/users", { params: { query: { name: written.toLowerCase() } } }));
+  return found.items[0]?.id ?? written;
+}
+
+/** PersonField is a text field for a user name, with suggestions. */
+export function PersonField({
+  label,
+  hint,
+  value,
+  onText,
+  required,
+}: {
+  label?: string;
+  hint?: string;
+  value: string;
+  onText: (text: string) => void;
+  required?: boolean;
+}) {
+  usePeople();
+  const list = useId();
+  return (
+    <Field label={label ?? msg("account.person")} hint={hint}>
+      {(a) => (
+        <>
+          <input
+            class="input"
+            list={list}
+            value={value}
+            onInput={(e) => onText(e.currentTarget.value)}
+            autocomplete="off"
+            autocapitalize="none"
+            spellcheck={false}
+            required={required}
+            {...a}
+          />
+          <datalist id={list}>
+            {[...users.value.values()].slice(0, 500).map((u) => (
+              <option key={u.id} value={u.name}>
+                {u.display}
+              </option>
+            ))}
+          </datalist>
+        </>
+      )}
+    </Field>
+  );
+}

@@ -1,0 +1,66 @@
+import { useId } from "preact/hooks";
+import { api, got, type Schema, useAsked } from "../../shared/api/client";
+import { msg } from "../../shared/i18n/messages";
+
+const kinds = ["Ghost", "Bot", "Team"] as const;
+
+/** useAgents loads the agents, by kind. */
+function useAgents() {
+  return useAsked(async (signal) => {
+    const lists = await Promise.all(
+      kinds.map((kind) =>
+        got(api.GET("/api/v1/kinds/{kind}", { params: { path: { kind }, query: { limit: 100 } }, signal })),
+      ),
+    );
+    return lists.map((l) => l.items);
+  }, []);
+}
+
+/** nameOf returns the name of an agent in the conversation API. */
+const nameOf = (k: Schema["Kind"]) => `${k.kind}/${k.metadata.namespace || "default"}/${k.metadata.name}`;
+
+/** agentTitle returns the title of a conversation's agent. */
+export const agentTitle = (agent: string) => agent.split("/").at(-1) ?? agent;
+
+/** AgentField selects the agent of a new conversation. It is empty if there are no agents. */
+export function AgentField({ agent, onAgent }: { agent: string; onAgent: (agent: string) => void }) {
+  const id = useId();
+  const { data } = useAgents();
+  const all = data?.flat() ?? [];
+  if (!all.length && !agent) return null;
+  const labels = [msg("chat.ghosts"), msg("chat.bots"), msg("chat.teams")];
+  const chosen = all.find((k) => nameOf(k) === agent);
+  return (
+    <div class="chat-agent">
+      <label for={id} class="small muted">
+        {msg("chat.with")}
+      </label>
+      <select id={id} class="input" value={agent} onChange={(e) => onAgent(e.currentTarget.value)}>
+        <option value="">{msg("chat.nobody")}</option>
+        {agent && !chosen && (
+          <option value={agent}>
+            {agentTitle(agent)}
+            {data && ` (${msg("chat.agentGone")})`}
+          </option>
+        )}
+        {(data ?? []).map(
+          (list, i) =>
+            !!list.length && (
+              <optgroup key={kinds[i]} label={labels[i]}>
+                {list.map((k) => (
+                  <option key={nameOf(k)} value={nameOf(k)}>
+                    {k.metadata.name}
+                  </option>
+                ))}
+              </optgroup>
+            ),
+        )}
+      </select>
+      {chosen?.metadata.description && (
+        <span class="small muted truncate grow" title={chosen.metadata.description}>
+          {chosen.metadata.description}
+        </span>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,201 @@
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { msg } from "../../shared/i18n/messages";
+import { Button, Icon, Problem, failed } from "../../shared/ui";
+import { Attach, Attached, takeFiles, together } from "./attach";
+import { CompleteList, slashWord, useComplete } from "./completion";
+import { type Draft, draftOf, empty, keepDraft } from "./drafts";
+import { matches } from "./phrases";
+import { type Named, useFitting } from "./skillsearch";
+
+interface ComposerProps {
+  /** The conversation, or "" for a new one. */
+  id: string;
+  send: (draft: Draft) => Promise<void>;
+  /** Whether a turn is running, so that messages are queued. */
+  busy: boolean;
+  onStop?: () => Promise<unknown>;
+  /** The active skills, which are not suggested. */
+  loaded?: readonly string[];
+  /** The names of built-in skills. */
+  offered?: readonly string[];
+  off?: boolean;
+}
+
+/** Composer is the message input: / selects skills, files can be attached, Enter sends. */
+export function Composer({ id, send, busy, onStop, loaded = [], offered = [], off }: ComposerProps) {
+  const area = useRef<HTMLTextAreaElement>(null);
+  const hint = useId();
+  const draft = draftOf(id);
+  const [sending, setSending] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const set = (more: Partial<Draft>) => keepDraft(id, { ...draftOf(id), ...more });
+  const add = (files: File[]) => set({ files: together(draftOf(id).files, files) });
+  const pick = (n: Named) => {
+    set({ skill: n.name, text: slashWord(draft.text) === undefined ? draft.text : "" });
+    area.current?.focus();
+  };
+  const complete = useComplete(draft.skill ? undefined : slashWord(draft.text), offered, pick);
+  const ready = !!(draft.text.trim() || draft.skill || draft.files.length);
+  const go = async () => {
+    if (!ready || sending || off) return;
+    setSending(true);
+    setError(undefined);
+    try {
+      await send(named(draft, offered, complete.known));
+      keepDraft(id, empty);
+    } catch (e) {
+      setError(e);
+    } finally {
+      setSending(false);
+      area.current?.focus();
+    }
+  };
+  const stop = useEscape(busy ? onStop : undefined);
+  useGrow(area, draft.text);
+  useEffect(() => {
+    if (matchMedia("(hover: hover)").matches) area.current?.focus({ preventScroll: true }); // don't open an on-screen keyboard
+  }, [id]);
+  const key = (e: KeyboardEvent) => {
+    if (e.isComposing || e.keyCode === 229) return; // the key belongs to an input method, such as for Chinese
+    if (complete.key(e)) return;
+    if (e.key === "Enter" && !e.shiftKey && !e.altKey) {
+      e.preventDefault();
+      void go();
+    } else if (e.key === "Backspace" && draft.skill && !draft.text) set({ skill: undefined });
+  };
+  return (
+    <form
+      class="chat-composer"
+      onSubmit={(e) => {
+        e.preventDefault();
+        void go();
+      }}
+      {...takeFiles(add)}
+    >
+      {error !== undefined && <Problem error={error} />}
+      <Fitting text={draft.skill || complete.open ? "" : draft.text} without={loaded} onPick={pick} />
+      <CompleteList state={complete} />
+      <div class="chat-box">
+        {draft.skill && <Chosen name={draft.skill} onRemove={() => set({ skill: undefined })} />}
+        <Attached files={draft.files} onRemove={(f) => set({ files: draft.files.filter((x) => x !== f) })} />
+        <textarea
+          ref={area}
+          class="chat-input"
+          rows={1}
+          aria-label={msg("chat.input")}
+          placeholder={msg("chat.placeholder")}
+          aria-describedby={hint}
+          aria-haspopup="listbox"
+          aria-autocomplete="list"
+          aria-controls={complete.open ? complete.list : undefined}
+          aria-activedescendant={complete.active}
+          value={draft.text}
+          disabled={off}
+          maxLength={200_000}
+          onInput={(e) => set({ text: e.currentTarget.value })}
+          onKeyDown={key}
+        />
+        <div class="row keep">
+          <Attach onFiles={add} disabled={off} />
+          <span id={hint} class="chat-hint small muted truncate grow">
+            {stop.asked ? msg("chat.escape") : msg("chat.hint")}
+          </span>
+          {busy && onStop && (
+            <Button icon="stop" onClick={() => void onStop().catch(failed)}>
+              {msg("chat.stop")}
+            </Button>
+          )}
+          <Button
+            look="primary"
+            type="submit"
+            icon="send"
+            label={busy ? msg("chat.queue") : msg("chat.send")}
+            disabled={!ready || off}
+            aria-busy={sending}
+          />
+        </div>
+      </div>
+      <span class="visually-hidden" role="status">
+        {stop.asked ? msg("chat.escape") : complete.open ? matches(complete.found.length) : ""}
+      </span>
+    </form>
+  );
+}
+
+/** named returns the draft with the skill of a leading /NAME, if that skill exists. */
+function named(draft: Draft, offered: readonly string[], known: (name: string) => boolean): Draft {
+  const [, name = "", rest = ""] = /^\/(\S+)\s*([\s\S]*)$/.exec(draft.text.trim()) ?? [];
+  if (draft.skill || !name || !(known(name) || offered.includes(name))) return draft;
+  return { ...draft, skill: name, text: rest };
+}
+
+/** Chosen shows the selected skill of a message. */
+function Chosen({ name, onRemove }: { name: string; onRemove: () => void }) {
+  return (
+    <div class="chat-chosen">
+      <Icon name="library" size={14} /> {msg("chat.withSkill")} <strong>{name}</strong>
+      <Button small look="quiet" icon="close" label={msg("chat.noSkill", { name })} onClick={onRemove} />
+    </div>
+  );
+}
+
+/** Fitting suggests skills for the text. */
+function Fitting({ text, without, onPick }: { text: string; without: readonly string[]; onPick: (n: Named) => void }) {
+  const found = useFitting(text.startsWith("/") ? "" : text).filter((n) => !without.includes(n.name));
+  if (!found.length) return null;
+  return (
+    <div class="chat-fitting" role="group" aria-label={msg("chat.fitting")}>
+      <span class="small muted" aria-hidden="true">
+        {msg("chat.fitting")}
+      </span>
+      {found.map((n) => (
+        <button
+          key={n.name}
+          type="button"
+          class="chat-chip"
+          title={n.description}
+          aria-label={msg("chat.useSkill", { name: n.title })}
+          onClick={() => onPick(n)}
+        >
+          {n.title}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+/** useEscape stops the running turn when Escape is pressed twice. */
+function useEscape(stop?: () => Promise<unknown>): { asked: boolean } {
+  const [asked, setAsked] = useState(false);
+  useEffect(() => {
+    setAsked(false);
+    if (!stop) return;
+    let last = 0;
+    let timer = 0;
+    const key = (e: KeyboardEvent) => {
+      if (e.key !== "Escape" || e.defaultPrevented || e.isComposing || document.querySelector("dialog[open]")) return;
+      const twice = Date.now() - last < 2000;
+      last = twice ? 0 : Date.now();
+      setAsked(!twice);
+      clearTimeout(timer);
+      if (twice) void stop().catch(failed);
+      else timer = window.setTimeout(() => setAsked(false), 2000);
+    };
+    addEventListener("keydown", key);
+    return () => {
+      clearTimeout(timer);
+      removeEventListener("keydown", key);
+    };
+  }, [stop]);
+  return { asked };
+}
+
+/** useGrow fits the height of a text area to its content. CSS sets the maximum. */
+function useGrow(area: { current: HTMLTextAreaElement | null }, text: string) {
+  useEffect(() => {
+    const a = area.current;
+    if (!a) return;
+    a.style.height = "auto";
+    a.style.height = `${a.scrollHeight}px`;
+  }, [text]);
+}

@@ -1,0 +1,107 @@
+import { type Signal, signal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import { shownSession } from "../../features/approvals/requests";
+import { api, got, type Schema } from "../../shared/api/client";
+import { me } from "../../shared/api/me";
+import { type Link, watch } from "./eventstream";
+import { put, refreshSessions, rename, sessionOf, titleFrom } from "./sessions";
+import { blank, follow, isBusy, type Transcript } from "./transcript";
+
+/** A conversation on the screen. */
+export interface Conversation {
+  id: string;
+  transcript: Signal<Transcript>;
+  link: Signal<Link>;
+  /** Whether the earlier messages are loaded. */
+  ready: Signal<boolean>;
+}
+
+const kept = new Map<string, Transcript>();
+const most = 8;
+
+function keep(id: string, t: Transcript) {
+  kept.delete(id);
+  kept.set(id, t);
+  if (kept.size > most) kept.delete(kept.keys().next().value!);
+}
+
+/**
+ * useConversation follows a conversation while it is shown. A conversation that was shown before
+ * continues from its last event.
+ */
+export function useConversation(id: string): Conversation {
+  const c = useMemo<Conversation>(() => {
+    const known = kept.get(id);
+    return {
+      id,
+      transcript: signal(known ?? blank),
+      link: signal<Link>({ state: "opening" }),
+      ready: signal(known !== undefined),
+    };
+  }, [id]);
+  useEffect(() => {
+    let quiet = 0;
+    let stop = () => {};
+    let over = false;
+    const settle = () => {
+      clearTimeout(quiet);
+      quiet = window.setTimeout(() => (c.ready.value = true), 150); // no event marks the end of the history, so a pause does
+    };
+    const begin = (mine: boolean) => {
+      if (over) return;
+      stop = watch({
+        session: id,
+        after: () => c.transcript.value.seq,
+        attend: mine,
+        idle: () => !isBusy(c.transcript.value),
+        onLink: (link) => {
+          c.link.value = link;
+          if (link.state === "live") settle();
+        },
+        onEvents: (events) => {
+          const was = c.transcript.value;
+          c.transcript.value = follow(was, events);
+          keep(id, c.transcript.value);
+          if (!c.ready.value) settle();
+          else if (isBusy(was) !== isBusy(c.transcript.value)) void refreshSessions().catch(() => {});
+        },
+      });
+    };
+    shownSession.value = id;
+    void meet(id).then((s) => begin(!s || s.owner === me.value?.user.id));
+    return () => {
+      over = true;
+      clearTimeout(quiet);
+      stop();
+      if (shownSession.value === id) shownSession.value = undefined;
+    };
+  }, [c]);
+  useTitled(c);
+  return c;
+}
+
+/** meet loads a conversation. If that fails, the stream reports the reason. */
+async function meet(id: string): Promise<Schema["Session"] | undefined> {
+  const known = sessionOf(id);
+  if (known) return known;
+  try {
+    const session = await got(api.GET("/api/v1/sessions/{session}", { params: { path: { session: id } } }));
+    put(session);
+    return session;
+  } catch {
+    return undefined;
+  }
+}
+
+/** useTitled sets a missing title from the first message. */
+function useTitled(c: Conversation) {
+  const session = sessionOf(c.id);
+  const said = c.transcript.value.turns.find((t) => t.kind === "message" && t.text)?.text;
+  const wanted = session && !session.title && session.owner === me.value?.user.id && said ? titleFrom(said) : "";
+  useEffect(() => {
+    if (wanted) void rename(c.id, wanted).catch(() => {});
+  }, [c, wanted]);
+}
+
+/** forget drops the state of a deleted conversation. */
+export const forget = (id: string) => kept.delete(id);

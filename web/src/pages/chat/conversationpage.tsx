@@ -1,0 +1,160 @@
+import type { ComponentChildren } from "preact";
+import { useCallback, useState } from "preact/hooks";
+import { BackToDraft } from "../../features/skills/backtodraft";
+import { away, Refusal } from "../../shared/api/client";
+import { me } from "../../shared/api/me";
+import { msg } from "../../shared/i18n/messages";
+import { Button, Empty, Icon, Problem, Tag, Waiting } from "../../shared/ui";
+import { useTitle } from "../../shared/ui/page";
+import { useInForce } from "./activeskills";
+import { agentTitle } from "./agentfield";
+import { Composer } from "./composer";
+import { useConversation } from "./conversation";
+import { keepDraft } from "./drafts";
+import type { Link } from "./eventstream";
+import { Messages } from "./messages";
+import { Panel, useSettled } from "./panel";
+import { cancel, say } from "./send";
+import { SessionMenu, TitleField } from "./sessionrow";
+import { sessionOf } from "./sessions";
+import { isBusy, type Transcript, type Turn, underWay } from "./transcript";
+
+interface TalkProps {
+  id: string;
+  /** The button that opens the list of conversations. */
+  list: ComponentChildren;
+  onPanel: () => void;
+  panelOpen: boolean;
+  /** Shows the panel beside or in front of the conversation. */
+  beside: (panel: ComponentChildren) => ComponentChildren;
+}
+
+/** Talk shows a conversation. */
+export function Talk({ id, list, onPanel, panelOpen, beside }: TalkProps) {
+  const c = useConversation(id);
+  const session = sessionOf(id);
+  const transcript = c.transcript.value;
+  const link = c.link.value;
+  const at = useSettled(c.ready.value ? transcript.changed : -1);
+  const force = useInForce(id, at);
+  useTitle(session?.title || msg("chat.untitled"));
+  const again = useCallback(
+    (turn: Turn) => keepDraft(id, { text: turn.text, skill: turn.skill || undefined, files: [] }),
+    [id],
+  );
+  const stop = useCallback(() => cancel(id), [id]);
+  if (link.state === "over" && link.problem?.status === 404) return <Gone />;
+  const theirs = session && me.value && session.owner !== me.value.user.id;
+  return (
+    <>
+      <section class="chat-talk">
+        <Head id={id} list={list} transcript={transcript} onPanel={onPanel} panelOpen={panelOpen} />
+        <Connection link={link} />
+        {c.ready.value || transcript.turns.length ? (
+          <Messages transcript={transcript} ready={c.ready.value} onAgain={theirs ? undefined : again} />
+        ) : (
+          <div class="chat-scroll">
+            <div class="chat-messages">
+              <Waiting for={msg("chat.opening")} />
+            </div>
+          </div>
+        )}
+        <div class="chat-foot-area">
+          {theirs ? (
+            <p class="small muted">{msg("chat.watching")}</p>
+          ) : (
+            <Composer
+              id={id}
+              busy={isBusy(transcript)}
+              send={(draft) => say(id, draft)}
+              onStop={underWay(transcript) || isBusy(transcript) ? stop : undefined}
+              loaded={(force.data ?? []).map((f) => f.skill.name)}
+              offered={transcript.offered}
+            />
+          )}
+        </div>
+      </section>
+      {beside(at < 0 ? null : <Panel c={c} at={at} force={force} />)}
+    </>
+  );
+}
+
+function Head({ id, list, transcript, onPanel, panelOpen }: Omit<TalkProps, "beside"> & { transcript: Transcript }) {
+  const [renaming, setRenaming] = useState(false);
+  const session = sessionOf(id);
+  return (
+    <header class="chat-head">
+      {list}
+      {renaming && session ? (
+        <TitleField session={session} onDone={() => setRenaming(false)} />
+      ) : (
+        <h1 class="truncate" tabIndex={-1}>
+          {session?.title || msg("chat.untitled")}
+        </h1>
+      )}
+      {session?.agent && (
+        <Tag title={session.agent}>
+          <Icon name="agents" size={14} /> {agentTitle(session.agent)}
+        </Tag>
+      )}
+      {session?.draft && (
+        <BackToDraft session={id} name={session.draft}>
+          <Tag look="warn">{msg("chat.draft", { name: session.draft })}</Tag>
+        </BackToDraft>
+      )}
+      {isBusy(transcript) && <Tag look="accent">{msg("chat.busy")}</Tag>}
+      <span class="push" />
+      {session && <SessionMenu session={session} onRename={() => setRenaming(true)} />}
+      {list && (
+        <a class="button quiet small icon" href="/" aria-label={msg("chat.fresh")} title={msg("chat.fresh")}>
+          <Icon name="plus" size={16} />
+        </a>
+      )}
+      <Button
+        small
+        look="quiet"
+        icon="library"
+        aria-label={panelOpen ? msg("chat.closePanel") : msg("chat.openPanel")}
+        aria-expanded={panelOpen}
+        onClick={onPanel}
+      >
+        <span class="only-wide">{msg("chat.panel")}</span>
+      </Button>
+    </header>
+  );
+}
+
+/** Connection says that the connection is lost, and why. */
+function Connection({ link }: { link: Link }) {
+  if (link.state === "over" && link.problem) {
+    const { status, detail, next } = link.problem;
+    return <Problem error={new Refusal({ status, code: "stream", title: detail, detail, next })} />;
+  }
+  const told = link.state === "again" && !away.value; // otherwise the shell says so
+  return (
+    <div class="chat-link small" role="status" hidden={!told}>
+      {told && (
+        <>
+          {link.bye ? msg("chat.bye") : msg("chat.again")} {link.problem?.detail}
+        </>
+      )}
+    </div>
+  );
+}
+
+function Gone() {
+  return (
+    <section class="chat-talk">
+      <Empty
+        title={msg("chat.gone")}
+        actions={
+          <a class="button primary" href="/">
+            {msg("chat.toNew")}
+          </a>
+        }
+      >
+        {msg("chat.goneText")}
+      </Empty>
+    </section>
+  );
+}

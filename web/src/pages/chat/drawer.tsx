@@ -1,0 +1,44 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { Button, useModal } from "../../shared/ui";
+
+/** useWide reports whether the window has at least this width. */
+export function useWide(px: number): boolean {
+  const query = `(min-width: ${px}px)`;
+  const [wide, setWide] = useState(() => matchMedia(query).matches);
+  useEffect(() => {
+    const media = matchMedia(query);
+    const changed = () => setWide(media.matches);
+    changed();
+    media.addEventListener("change", changed);
+    return () => media.removeEventListener("change", changed);
+  }, [query]);
+  return wide;
+}
+
+interface DrawerProps {
+  label: string;
+  side: "start" | "end";
+  closeLabel: string;
+  onClose: () => void;
+  children: ComponentChildren;
+}
+
+/**
+ * Drawer shows its content beside the conversation, or in front of it on narrow screens. Escape,
+ * the close button and a click outside close it.
+ */
+export function Drawer({ label, side, closeLabel, onClose, children }: DrawerProps) {
+  const modal = useModal(onClose);
+  return (
+    <dialog {...modal} class={`chat-drawer ${side}`} aria-label={label}>
+      <div class="chat-drawer-inside">
+        <div class="chat-drawer-head">
+          <span>{label}</span>
+          <Button look="quiet" icon="close" label={closeLabel} onClick={onClose} />
+        </div>
+        {children}
+      </div>
+    </dialog>
+  );
+}

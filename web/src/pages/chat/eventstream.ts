@@ -1,0 +1,198 @@
+import { handleEvent } from "../../features/approvals/events";
+import { api, type Schema } from "../../shared/api/client";
+import type { Told } from "./transcript";
+
+/** The connection of a conversation to the hub. */
+export interface Link {
+  /** `again` means reconnecting, `over` means it was given up. */
+  state: "opening" | "live" | "again" | "over";
+  /** The reason why it is not live. */
+  problem?: Pick<Schema["Problem"], "status" | "detail" | "next">;
+  /** Whether the hub announced a restart. */
+  bye?: boolean;
+}
+
+interface Watching {
+  session: string;
+  /** Returns the number of the last known event. */
+  after: () => number;
+  /** Whether this page runs the page actions of skills. */
+  attend: boolean;
+  /** Reports whether no events are expected, so that a hidden page needs no connection. */
+  idle: () => boolean;
+  onEvents: (events: Told[]) => void;
+  onLink: (link: Link) => void;
+}
+
+const types = [
+  "said",
+  "begun",
+  "resumed",
+  "ended",
+  "step",
+  "text",
+  "thinking",
+  "tool_call",
+  "tool_progress",
+  "notice",
+  "ask",
+  "answered",
+];
+
+const firstWait = 300;
+const longestWait = 10_000;
+const steady = 5000; // a stream that lasted this long is reopened at once
+const unseen = 60_000; // a hidden page disconnects after this time, because browsers allow few connections
+const slept = 90_000; // browsers run timers of hidden pages once a minute
+
+/**
+ * watch follows the events of a conversation until it is closed. After an interruption it continues
+ * with the next event, so that none is lost or repeated.
+ */
+export function watch(w: Watching): () => void {
+  const hearing = new Hearing(w);
+  whenAwake(hearing.stop.signal, hearing);
+  w.onLink({ state: "opening" });
+  hearing.open();
+  return () => hearing.end();
+}
+
+class Hearing {
+  readonly stop = new AbortController();
+  private source?: EventSource;
+  private last: number;
+  private wait = firstWait;
+  private since = 0; // when it was last open
+  private timer = 0;
+  private batch: Told[] = [];
+  private due = 0;
+
+  constructor(private w: Watching) {
+    this.last = w.after();
+  }
+
+  get isOpen(): boolean {
+    return this.source !== undefined;
+  }
+
+  open() {
+    this.close();
+    if (this.stop.signal.aborted) return;
+    const mine = (this.source = new EventSource(
+      `/api/v1/sessions/${encodeURIComponent(this.w.session)}/events?follow=true&attend=${this.w.attend}&after=${this.last}`,
+    ));
+    let opened = false;
+    const hear = (type: string, f: (data: string) => void) =>
+      mine.addEventListener(type, (e) => mine === this.source && f((e as MessageEvent<string>).data));
+    mine.onopen = () => {
+      opened = true;
+      this.since = Date.now();
+      this.w.onLink({ state: "live" });
+    };
+    mine.onerror = () => mine === this.source && void this.broken(opened);
+    for (const type of types) hear(type, (data) => this.take(JSON.parse(data) as Told));
+    hear("bye", () => this.retry({ bye: true }));
+    hear("problem", (data) => this.refused(JSON.parse(data) as Schema["Problem"]));
+  }
+
+  reopen() {
+    this.wait = firstWait;
+    this.open();
+  }
+
+  /** letGo closes the connection while no events are expected. */
+  letGo() {
+    if (this.w.idle()) this.close();
+  }
+
+  end() {
+    this.stop.abort();
+    this.close();
+    clearTimeout(this.due);
+  }
+
+  private close() {
+    clearTimeout(this.timer);
+    this.source?.close();
+    this.source = undefined;
+  }
+
+  private take(e: Told) {
+    if (e.seq <= this.last) return;
+    if (e.seq > this.last + 1) return this.retry(); // events are missing, so reload from the last known one
+    this.last = e.seq;
+    if (e.ask || e.answer) handleEvent(this.w.session, e);
+    this.batch.push(e);
+    this.due ||= window.setTimeout(() => this.flush(), 16);
+  }
+
+  private flush() {
+    clearTimeout(this.due);
+    this.due = 0;
+    const events = this.batch;
+    this.batch = [];
+    if (events.length) this.w.onEvents(events);
+  }
+
+  private retry(link: Partial<Link> = {}) {
+    if (this.since && Date.now() - this.since > steady) this.wait = firstWait;
+    this.since = 0;
+    this.close();
+    this.flush();
+    this.w.onLink({ state: "again", ...link });
+    this.timer = window.setTimeout(() => this.open(), this.wait * (0.75 + Math.random() / 2));
+    this.wait = Math.min(this.wait * 2, longestWait);
+  }
+
+  private async broken(opened: boolean) {
+    this.retry();
+    const problem = opened ? undefined : await whyNot(this.w.session, this.stop.signal);
+    if (problem && !this.stop.signal.aborted) this.over(problem);
+  }
+
+  private refused(problem: Schema["Problem"]) {
+    if (problem.status >= 500 || problem.status === 429) this.retry({ problem });
+    else this.over(problem);
+  }
+
+  private over(problem: Link["problem"]) {
+    this.close();
+    this.flush();
+    this.w.onLink({ state: "over", problem });
+  }
+}
+
+/** whyNot returns the reason why a conversation cannot be followed, if it is permanent. */
+async function whyNot(session: string, signal: AbortSignal): Promise<Link["problem"] | undefined> {
+  try {
+    const { error, response } = await api.GET("/api/v1/sessions/{session}", { params: { path: { session } }, signal });
+    if (response.ok || response.status >= 500 || response.status === 429) return undefined;
+    return { status: response.status, detail: error?.detail ?? "", next: error?.next };
+  } catch {
+    return undefined; // The hub is unreachable.
+  }
+}
+
+/**
+ * whenAwake reconnects after sleep, a network change or a return to the page, and disconnects a
+ * hidden page.
+ */
+function whenAwake(signal: AbortSignal, hearing: Hearing) {
+  let tick = Date.now();
+  let hidden = 0; // the time the page was hidden
+  const beat = setInterval(() => {
+    const now = Date.now();
+    if (now - tick > slept) hearing.reopen();
+    else if (hidden && now - hidden > unseen) hearing.letGo();
+    tick = now;
+  }, 5000);
+  signal.addEventListener("abort", () => clearInterval(beat));
+  const seen = () => {
+    const was = hidden;
+    hidden = document.visibilityState === "hidden" ? Date.now() : 0;
+    if (!hidden && (!hearing.isOpen || (was && Date.now() - was > unseen))) hearing.reopen();
+  };
+  document.addEventListener("visibilitychange", seen, { signal });
+  addEventListener("pageshow", (e) => e.persisted && hearing.reopen(), { signal });
+  addEventListener("online", () => hearing.reopen(), { signal });
+}

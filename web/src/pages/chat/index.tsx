@@ -1,0 +1,76 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import { msg } from "../../shared/i18n/messages";
+import { store, stored } from "../../shared/i18n/storage";
+import { Button } from "../../shared/ui";
+import { Talk } from "./conversationpage";
+import { Drawer, useWide } from "./drawer";
+import { SessionList } from "./sessionlist";
+import { useFreshSessions } from "./sessions";
+import { Begin } from "./startpage";
+import { useVisibleHeight } from "./visualviewport";
+import "./chat.css";
+
+const key = "loadout.chat.panel";
+
+/** Chat shows the list of conversations, the open conversation and its context. */
+export default function Chat() {
+  const { path } = useLocation();
+  const id = /^\/chat\/([\w-]+)/.exec(path)?.[1] ?? "";
+  const listBeside = useWide(1100);
+  const panelBeside = useWide(1400);
+  const [listOpen, setListOpen] = useState(false);
+  const [panelOpen, setPanelOpen] = useState(() => panelBeside && stored(key) !== "closed");
+  useFreshSessions();
+  useVisibleHeight();
+  useEffect(() => setListOpen(false), [path]);
+  useEffect(() => setPanelOpen(panelBeside && stored(key) !== "closed"), [panelBeside]);
+  const show = (open: boolean) => {
+    setPanelOpen(open);
+    if (panelBeside) store(key, open ? null : "closed");
+  };
+  const beside = (panel: ComponentChildren) => {
+    if (!panelOpen) return null;
+    if (panelBeside) return <div class="chat-beside end">{panel}</div>;
+    return (
+      <Drawer label={msg("chat.panel")} closeLabel={msg("chat.closePanel")} side="end" onClose={() => show(false)}>
+        {panel}
+      </Drawer>
+    );
+  };
+  const list = listBeside ? null : (
+    <Button
+      look="quiet"
+      icon="chat"
+      label={msg("chat.openList")}
+      aria-expanded={listOpen}
+      onClick={() => setListOpen(true)}
+    />
+  );
+  return (
+    <div class="chat">
+      {listBeside ? (
+        <div class="chat-beside start">
+          <SessionList open={id} />
+        </div>
+      ) : (
+        listOpen && (
+          <Drawer
+            label={msg("chat.conversations")}
+            closeLabel={msg("chat.closeList")}
+            side="start"
+            onClose={() => setListOpen(false)}
+          >
+            <SessionList open={id} onOpen={() => setListOpen(false)} />
+          </Drawer>
+        )
+      )}
+      {id ? (
+        <Talk key={id} id={id} list={list} onPanel={() => show(!panelOpen)} panelOpen={panelOpen} beside={beside} />
+      ) : (
+        <Begin list={list} />
+      )}
+    </div>
+  );
+}

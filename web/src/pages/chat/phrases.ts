@@ -1,0 +1,15 @@
+import { msg } from "../../shared/i18n/messages";
+
+/** duration formats a number of seconds. */
+export const duration = (s: number): string =>
+  s < 0.1 ? msg("chat.underSecond") : msg("chat.seconds", { s: s.toFixed(s < 10 ? 1 : 0) });
+
+/** unloaded names a skill that left the context, with the reason if there is one. */
+export const unloaded = (name: string, why: string): string =>
+  why ? msg("chat.unloadedWhy", { name, why }) : msg("chat.unloaded", { name });
+
+/** matches says how many skills a search found. */
+export const matches = (count: number): string => (count ? msg("chat.matches", { count }) : msg("chat.noMatch"));
+
+/** left says when an unused skill is unloaded. */
+export const left = (count: number): string => (count ? msg("chat.left", { count }) : msg("chat.leftNow"));

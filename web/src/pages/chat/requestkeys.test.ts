@@ -1,0 +1,16 @@
+import { holds, same, test } from "../../../test/units/check";
+import { accepted, keyFor } from "./requestkeys";
+
+test("a message has its key until it is accepted", () => {
+  const first = keyFor("a", "hello");
+  holds(first.length > 20, "it is long");
+  same(keyFor("a", "hello"), first);
+  holds(keyFor("b", "hello") !== first, "another conversation, another key");
+  accepted("a");
+  holds(keyFor("a", "hello") !== first, "accepted, and said again");
+});
+
+test("what is changed before it is sent again is another message", () => {
+  const first = keyFor("c", "hello");
+  holds(keyFor("c", "hello there") !== first, "another text, another key");
+});

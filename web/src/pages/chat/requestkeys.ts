@@ -1,0 +1,17 @@
+/** The messages without a confirmed delivery, with their keys. */
+const unsure = new Map<string, { said: string; key: string }>();
+
+/**
+ * keyFor returns the idempotency key of a message. A message that is sent again keeps its key, so
+ * the hub accepts it once.
+ */
+export function keyFor(session: string, said: string): string {
+  const before = unsure.get(session);
+  if (before?.said === said) return before.key;
+  const key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+  unsure.set(session, { said, key });
+  return key;
+}
+
+/** accepted ends the current message, so that the same text is a new message. */
+export const accepted = (session: string) => void unsure.delete(session);

@@ -1,0 +1,71 @@
+import { api, got } from "../../shared/api/client";
+import { limits } from "../../shared/api/limits";
+import { size } from "../../shared/i18n/format";
+import { msg } from "../../shared/i18n/messages";
+import type { Draft } from "./drafts";
+import { accepted, keyFor } from "./requestkeys";
+import { put, titleFrom } from "./sessions";
+
+/** An error after the conversation was created. The unsent message belongs to that conversation. */
+export class Begun extends Error {
+  constructor(
+    readonly session: string,
+    readonly why: unknown,
+  ) {
+    super();
+  }
+}
+
+/** begin creates a conversation with a message, and returns its ID. */
+export async function begin(agent: string, draft: Draft): Promise<string> {
+  const title = titleFrom(draft.text || draft.skill || draft.files[0]?.name || "");
+  const plain = !draft.skill && !draft.files.length;
+  const session = await got(
+    api.POST("/api/v1/sessions", {
+      body: { title, ...(agent && { agent }), ...(plain && { message: draft.text.trim() }) },
+    }),
+  );
+  put(session);
+  try {
+    if (!plain) await say(session.id, draft);
+  } catch (error) {
+    throw new Begun(session.id, error);
+  }
+  return session.id;
+}
+
+/** say uploads the files of a draft and sends it. */
+export async function say(session: string, draft: Draft) {
+  for (const file of draft.files) await keepFile(session, file);
+  const files = draft.files.length
+    ? msg("chat.attachedText", { names: draft.files.map((f) => f.name).join(", ") })
+    : "";
+  const text = [draft.text.trim(), files].filter(Boolean).join("\n\n");
+  const body = { text, ...(draft.skill && { skill: draft.skill }) };
+  const key = keyFor(session, JSON.stringify(body));
+  await got(
+    api.POST("/api/v1/sessions/{session}/messages", {
+      params: { path: { session }, header: { "Idempotency-Key": key } },
+      body,
+    }),
+  );
+  accepted(session);
+}
+
+/** keepFile uploads a file to a conversation. It replaces a file with the same name. */
+export async function keepFile(session: string, file: File) {
+  const most = (await limits()).session_file;
+  if (file.size > most) throw new Error(msg("chat.tooLarge", { name: file.name, most: size(most) }));
+  await got(
+    api.PUT("/api/v1/sessions/{session}/files/{path}", {
+      params: { path: { session, path: file.name } },
+      body: file as unknown as string, // raw bytes; the document does not declare their type
+      bodySerializer: () => file,
+      headers: { "Content-Type": "application/octet-stream" },
+    }),
+  );
+}
+
+/** cancel stops the running turn and removes queued messages. */
+export const cancel = (session: string) =>
+  got(api.POST("/api/v1/sessions/{session}/cancel", { params: { path: { session } } }));

@@ -1,0 +1,120 @@
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import { msg } from "../../shared/i18n/messages";
+import { done, failed, Menu, MenuItem, Tag, useConfirm } from "../../shared/ui";
+import { forget } from "./conversation";
+import { remove, rename, type Session } from "./sessions";
+
+/** SessionRow is a conversation in the list, with its title, state and menu. */
+export function SessionRow({ session, here, onOpen }: { session: Session; here: boolean; onOpen?: () => void }) {
+  const [renaming, setRenaming] = useState(false);
+  return (
+    <li class={here ? "chat-row here" : "chat-row"}>
+      {renaming ? (
+        <TitleField session={session} onDone={() => setRenaming(false)} />
+      ) : (
+        <>
+          <a
+            class="grow truncate"
+            href={`/chat/${session.id}`}
+            aria-current={here ? "page" : undefined}
+            title={session.title}
+            onClick={onOpen}
+          >
+            {session.title || msg("chat.untitled")}
+          </a>
+          {session.busy && <Tag look="accent">{msg("chat.busy")}</Tag>}
+          <SessionMenu session={session} onRename={() => setRenaming(true)} />
+        </>
+      )}
+    </li>
+  );
+}
+
+/** SessionMenu is the menu of a conversation. */
+export function SessionMenu({ session, onRename, place }: { session: Session; onRename: () => void; place?: "start" }) {
+  const { path, route } = useLocation();
+  const confirm = useConfirm();
+  const title = session.title || msg("chat.untitled");
+  const save = (format: string) => `/api/v1/sessions/${session.id}/export?format=${format}`;
+  const drop = async () => {
+    await remove(session.id);
+    forget(session.id);
+    done(msg("chat.removed"));
+    if (path === `/chat/${session.id}`) route("/", true);
+  };
+  return (
+    <>
+      <Menu small label={msg("chat.actions", { title })} place={place}>
+        <MenuItem onClick={onRename}>{msg("chat.rename")}</MenuItem>
+        <MenuItem onClick={() => download(save("markdown"))}>{msg("chat.exportMarkdown")}</MenuItem>
+        <MenuItem onClick={() => download(save("jsonl"))}>{msg("chat.exportLines")}</MenuItem>
+        <MenuItem
+          danger
+          onClick={() =>
+            confirm.ask({
+              title: msg("chat.removeTitle"),
+              children: msg("chat.removeText", { title }),
+              yes: msg("chat.remove"),
+              danger: true,
+              act: drop,
+            })
+          }
+        >
+          {msg("chat.remove")}
+        </MenuItem>
+      </Menu>
+      {confirm.open}
+    </>
+  );
+}
+
+/** download makes the browser save the file at an address, under the name the hub gives. */
+function download(href: string) {
+  const a = document.createElement("a");
+  a.href = href;
+  a.download = "export"; // without it the browser would navigate
+  document.body.append(a);
+  a.click();
+  a.remove();
+}
+
+/** TitleField edits a title in the list. Enter saves, Escape cancels. */
+export function TitleField({ session, onDone }: { session: Session; onDone: () => void }) {
+  const [text, setText] = useState(session.title);
+  const input = useRef<HTMLInputElement>(null);
+  const over = useRef(false);
+  useLayoutEffect(() => {
+    const frame = requestAnimationFrame(() => {
+      input.current?.focus(); // after the menu has returned the focus
+      input.current?.select();
+    });
+    return () => cancelAnimationFrame(frame);
+  }, []);
+  const keep = () => {
+    if (over.current) return;
+    over.current = true;
+    onDone();
+    if (text.trim() && text.trim() !== session.title) void rename(session.id, text.trim()).catch(failed);
+  };
+  return (
+    <input
+      ref={input}
+      class="input"
+      value={text}
+      maxLength={300}
+      aria-label={msg("chat.newTitle")}
+      onInput={(e) => setText(e.currentTarget.value)}
+      onBlur={keep}
+      onKeyDown={(e) => {
+        if (e.isComposing) return;
+        if (e.key === "Enter") keep();
+        if (e.key !== "Escape") return;
+        e.preventDefault();
+        e.stopPropagation();
+        over.current = true;
+        onDone();
+      }}
+    />
+  );
+}

@@ -1,0 +1,200 @@
+import { useMemo } from "preact/hooks";
+import { InlineAsk } from "../../features/approvals/inline";
+import { Markdown } from "../../shared/content";
+import { moment, short } from "../../shared/i18n/format";
+import { language } from "../../shared/i18n/language";
+import { findMsg, msg } from "../../shared/i18n/messages";
+import { Button, Copy, Icon, Tag } from "../../shared/ui";
+import { Fold } from "./disclosure";
+import { AboutLine, CompactedLine, KeptLine, LoadedLine, Quiet, UnloadedLine } from "./noticelines";
+import { duration } from "./phrases";
+import { CallLine } from "./toolcall";
+import { took } from "./toolcalltext";
+import type { Item, Turn, Words } from "./transcript";
+
+interface TurnProps {
+  turn: Turn;
+  number: number;
+  /** Puts the message back into the input. */
+  onAgain?: (turn: Turn) => void;
+}
+
+/** KeptTurn draws a turn, again only after a change. */
+export function KeptTurn({ turn, number, onAgain }: TurnProps) {
+  return useMemo(
+    () => <TurnView turn={turn} number={number} onAgain={onAgain} />,
+    [turn, number, onAgain, language.value],
+  );
+}
+
+/** TurnView shows a message and the response. */
+function TurnView({ turn, number, onAgain }: TurnProps) {
+  const name = turn.text || (turn.skill ? msg("chat.usedSkill", { name: turn.skill }) : "");
+  return (
+    <article
+      class={turn.kind === "message" ? `chat-turn is-${turn.state}` : "chat-turn command"}
+      data-input={turn.input}
+    >
+      {turn.kind === "message" ? (
+        <>
+          <h2 class="visually-hidden">{msg("chat.turn", { n: number, text: name.slice(0, 80) })}</h2>
+          <Said turn={turn} />
+        </>
+      ) : (
+        <Command turn={turn} />
+      )}
+      {turn.items.map((item) => (
+        <KeptItem key={item.key} item={item} />
+      ))}
+      <End turn={turn} onAgain={onAgain} />
+    </article>
+  );
+}
+
+/** Said shows the message as written. */
+function Said({ turn }: { turn: Turn }) {
+  return (
+    <div class="chat-said" title={moment(turn.said)}>
+      {turn.skill && (
+        <div class="small">
+          <Icon name="library" size={14} /> {msg("chat.usedSkill", { name: turn.skill })}
+        </div>
+      )}
+      {turn.text && <div class="text">{turn.text}</div>}
+    </div>
+  );
+}
+
+const tells = ["loaded", "unloaded", "kept", "compacted"];
+
+/** Command shows a manual command. A load is shown by its own line. */
+function Command({ turn }: { turn: Turn }) {
+  const over = turn.state === "done" && turn.items.some((i) => tells.includes(i.type));
+  if (over) return null;
+  const text =
+    turn.kind === "load"
+      ? msg("chat.loading", { name: turn.skill })
+      : turn.kind === "unload"
+        ? msg("chat.unloading", { name: turn.skill })
+        : msg("chat.compacting");
+  return <Quiet icon={turn.kind === "compact" ? "file" : "library"}>{text}</Quiet>;
+}
+
+function KeptItem({ item }: { item: Item }) {
+  return useMemo(() => <ItemView item={item} />, [item, language.value]);
+}
+
+function ItemView({ item }: { item: Item }) {
+  switch (item.type) {
+    case "answer":
+      return <Answer item={item} />;
+    case "thought":
+      return (
+        <Fold
+          class="quiet"
+          line={<span class="words">{item.open ? msg("chat.thinking") + "…" : msg("chat.thought")}</span>}
+        >
+          {() => <Markdown text={item.text} streaming={item.open} level={4} />}
+        </Fold>
+      );
+    case "call":
+      return item.covered && item.state !== "running" ? null : <CallLine call={item} />;
+    case "loaded":
+      return <LoadedLine item={item} />;
+    case "unloaded":
+      return <UnloadedLine item={item} />;
+    case "kept":
+      return <KeptLine item={item} />;
+    case "ask":
+      return <InlineAsk ask={item.ask} outcome={item.outcome} />;
+    case "compacted":
+      return <CompactedLine item={item} />;
+    default:
+      return <AboutLine item={item} />;
+  }
+}
+
+function Answer({ item }: { item: Words }) {
+  return (
+    <div class="chat-answer" aria-busy={item.open}>
+      <Markdown text={item.text} streaming={item.open} level={3} breaks />
+      {item.stop && (
+        <div class="note warn">{findMsg("chat.stops", item.stop) ?? msg("chat.stopped", { why: item.stop })}</div>
+      )}
+    </div>
+  );
+}
+
+/** End shows how a turn ended, or its progress. */
+function End({ turn, onAgain }: Omit<TurnProps, "number">) {
+  const again = onAgain && turn.kind === "message" && (
+    <Button small look="quiet" icon="again" onClick={() => onAgain(turn)}>
+      {msg("chat.resend")}
+    </Button>
+  );
+  switch (turn.state) {
+    case "waiting":
+      return (
+        <div class="chat-end">
+          <Tag>{msg("chat.waitsTurn")}</Tag>
+        </div>
+      );
+    case "running":
+      return turn.items.some((i) => "open" in i && i.open) ? null : <p class="chat-working">{msg("chat.working")}</p>;
+    case "cancelled":
+      return (
+        <div class={turn.begun ? "row" : "chat-end row"}>
+          <Tag look="warn">{turn.begun ? msg("chat.cancelled") : msg("chat.takenBack")}</Tag>
+          {again}
+        </div>
+      );
+    case "failed":
+      return (
+        <div class="note bad">
+          <strong>{msg("chat.failed")}</strong>
+          <div>{turn.error}</div>
+          <div class="muted small">{msg("chat.failedNext")}</div>
+          {again && <div>{again}</div>}
+        </div>
+      );
+    default:
+      return <Done turn={turn} />;
+  }
+}
+
+function Done({ turn }: { turn: Turn }) {
+  const answer = turn.items.findLast((i) => i.type === "answer");
+  const problems = turn.loaded?.problems ?? [];
+  const seconds = took(turn.begun, turn.ended);
+  return (
+    <>
+      {turn.state === "wait" && <Quiet icon="asks">{msg("chat.wait")}</Quiet>}
+      {turn.kind === "load" && turn.loaded?.state === "failed" && (
+        <div class="note bad">
+          <strong>{msg("chat.notLoaded", { name: turn.skill })}</strong>
+          {problems.map((p, i) => (
+            <div key={i}>{p}</div>
+          ))}
+        </div>
+      )}
+      {turn.kind === "message" && (
+        <footer class="chat-foot small muted">
+          {answer && "text" in answer && <Copy text={answer.text} label={msg("chat.copyMessage")} />}
+          <span>
+            {[
+              turn.model,
+              turn.usage &&
+                msg("chat.took", {
+                  input: short(turn.usage.input + turn.usage.cache_read + turn.usage.cache_write),
+                  output: short(turn.usage.output),
+                }),
+              seconds !== undefined && seconds >= 0.1 && duration(seconds),
+            ]
+              .filter(Boolean)
+              .join(" · ")}
+          </span>
+        </footer>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,37 @@
+import { api, got, refusal, type Schema } from "../../shared/api/client";
+import { fileOf, type DraftFile } from "./files";
+
+/** The number of parallel downloads. */
+const atOnce = 6;
+
+/** filesOf loads the files of a version. */
+export async function filesOf(skill: string, version: number | "current", stop: AbortSignal): Promise<DraftFile[]> {
+  const params = { path: { skill, version: String(version) } };
+  const { files } = await got(api.GET("/api/v1/skills/{skill}/versions/{version}/manifest", { params, signal: stop }));
+  const left = [...files],
+    out: DraftFile[] = [];
+  const worker = async () => {
+    for (let f = left.pop(); f; f = left.pop()) out.push(fileOf(f.path, await bytes(skill, version, f.path, stop)));
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  return out;
+}
+
+/** bytes loads a file without the typed client, which would encode the slashes of the path. */
+async function bytes(skill: string, version: number | "current", path: string, stop: AbortSignal): Promise<Uint8Array> {
+  const at = path.split("/").map(encodeURIComponent).join("/");
+  const answer = await fetch(`/api/v1/skills/${encodeURIComponent(skill)}/versions/${version}/files/${at}`, {
+    signal: stop,
+  });
+  if (!answer.ok) throw refusal(answer.status, await answer.json().catch(() => undefined));
+  return new Uint8Array(await answer.arrayBuffer());
+}
+
+/** skillWithFiles loads a skill with the files of its current version. */
+export async function skillWithFiles(
+  id: string,
+  stop: AbortSignal,
+): Promise<{ detail: Schema["SkillDetail"]; files: DraftFile[] }> {
+  const detail = await got(api.GET("/api/v1/skills/{skill}", { params: { path: { skill: id } }, signal: stop }));
+  return { detail, files: await filesOf(id, detail.number, stop) };
+}

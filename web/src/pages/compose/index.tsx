@@ -1,0 +1,80 @@
+import { useEffect } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import { useAsked } from "../../shared/api/client";
+import { decoded } from "../../shared/api/route";
+import { msg } from "../../shared/i18n/messages";
+import { Empty, Shown } from "../../shared/ui";
+import { Page } from "../../shared/ui/page";
+import { Composer } from "./composer";
+import { keep, kept, newKey } from "./drafts";
+import { filesOf, skillWithFiles } from "./fetchskill";
+import { StartPage } from "./startpage";
+import "./compose.css";
+
+/** Compose shows the start page, a draft (?draft=KEY), a copy (?copy=SKILL) or a skill by its ID. */
+export default function Compose() {
+  const { path, query } = useLocation();
+  const id = path.split("/")[2];
+  if (id) return <EditSkill key={id} id={decoded(id)} />;
+  if (query.draft) return <NewSkill key={query.draft} draft={query.draft} />;
+  if (query.copy) return <CopySkill key={query.copy} id={query.copy} />;
+  return <StartPage />;
+}
+
+function EditSkill({ id }: { id: string }) {
+  const asked = useAsked((stop) => skillWithFiles(id, stop), [id]);
+  const earlier = kept(id);
+  if (!asked.data)
+    return (
+      <Page title={msg("compose.compose")}>
+        <Shown asked={asked} waiting={msg("compose.preparing")}>
+          {() => null}
+        </Shown>
+      </Page>
+    );
+  const { detail, files } = asked.data;
+  return (
+    <Composer
+      start={{ key: id, of: detail, base: earlier?.base ?? detail.number, saved: files, kept: earlier }}
+      again={asked.again}
+    />
+  );
+}
+
+function NewSkill({ draft }: { draft: string }) {
+  const earlier = kept(draft);
+  if (earlier) return <Composer start={{ key: draft, saved: earlier.touched ? [] : earlier.files, kept: earlier }} />;
+  return (
+    <Page title={msg("compose.compose")}>
+      <Empty
+        title={msg("compose.gone")}
+        actions={
+          <a class="button primary" href="/compose">
+            {msg("compose.toStart")}
+          </a>
+        }
+      >
+        {msg("compose.goneText")}
+      </Empty>
+    </Page>
+  );
+}
+
+/** CopySkill creates a draft from the files of another skill, and opens it. */
+function CopySkill({ id }: { id: string }) {
+  const { route } = useLocation();
+  const asked = useAsked((stop) => filesOf(id, "current", stop), [id]);
+  useEffect(() => {
+    if (!asked.data) return;
+    const key = newKey();
+    keep({ key, name: "", at: new Date().toISOString(), files: asked.data, touched: true });
+    route(`/compose?draft=${key}`, true);
+  }, [asked.data]);
+  return (
+    <Page title={msg("compose.compose")}>
+      <Shown asked={asked} waiting={msg("compose.preparing")}>
+        {() => null}
+      </Shown>
+    </Page>
+  );
+}

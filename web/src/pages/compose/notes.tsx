@@ -1,0 +1,77 @@
+import { useLocation } from "preact-iso";
+import { away } from "../../shared/api/client";
+import { ago } from "../../shared/i18n/format";
+import { msg } from "../../shared/i18n/messages";
+import { Button, useConfirm } from "../../shared/ui";
+import { forget, keep, newKey } from "./drafts";
+import type { Work } from "./draftstate";
+
+/** Notes shows warnings: an earlier draft, a newer version on the hub, missing permissions. */
+export function Notes({ work, again }: { work: Work; again?: () => Promise<void> }) {
+  const { of, base, kept: earlier } = work;
+  const earlierWork = of && earlier?.touched && work.changed;
+  const { route } = useLocation();
+  const copy = () => {
+    const key = newKey();
+    keep({ key, name: work.name, at: new Date().toISOString(), files: work.files, touched: true });
+    work.settle();
+    forget(work.key);
+    route(`/compose?draft=${key}`);
+  };
+  return (
+    <>
+      {earlierWork && <Earlier work={work} at={earlier.at} again={again} />}
+      {of && base !== undefined && of.number !== base && (
+        <div class="note warn" role="status">
+          {msg("compose.moved", { n: of.number, base })}
+        </div>
+      )}
+      {of && !of.can.includes("skill.change") && (
+        <div class="note warn" role="status">
+          {msg("compose.mayNot")}
+          <div>
+            <Button small icon="copy" onClick={copy}>
+              {msg("compose.saveCopy")}
+            </Button>
+          </div>
+        </div>
+      )}
+      {!work.safe && (
+        <div class="note warn" role="status">
+          {msg("compose.notKept")}
+        </div>
+      )}
+      {away.value && (
+        <div class="note warn" role="status">
+          {msg("compose.awayText")}
+        </div>
+      )}
+    </>
+  );
+}
+
+function Earlier({ work, at, again }: { work: Work; at: string; again?: () => Promise<void> }) {
+  const confirm = useConfirm();
+  const back = async () => {
+    forget(work.key);
+    work.change(() => [...work.saved]);
+    await again?.();
+  };
+  const ask = () =>
+    confirm.ask({
+      title: msg("compose.throwTitle"),
+      children: <p>{msg("compose.throwText", { name: work.name })}</p>,
+      yes: msg("compose.throwAway"),
+      danger: true,
+      act: back,
+    });
+  return (
+    <div class="note compose-earlier" role="status">
+      <span class="grow">{msg("compose.restored", { ago: ago(at) })}</span>
+      <Button small onClick={ask}>
+        {msg("compose.fromSaved")}
+      </Button>
+      {confirm.open}
+    </div>
+  );
+}

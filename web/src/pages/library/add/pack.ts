@@ -1,0 +1,86 @@
+/** A package to upload: a ZIP, named after the skill or its file. */
+export interface Package {
+  name: string;
+  /** Creates the ZIP. It fails if there is no skill in it. */
+  zip: () => Promise<Blob>;
+}
+
+/** The error for files without a skill. */
+export class NoSkill extends Error {}
+
+/** packagesOf returns the packages in files: each ZIP, and each folder with a SKILL.md. */
+export function packagesOf(files: Iterable<File>): Package[] {
+  const packages: Package[] = [];
+  const loose: [string, File][] = [];
+  for (const f of files) {
+    if (f.webkitRelativePath) loose.push([f.webkitRelativePath, f]);
+    else packages.push({ name: f.name, zip: async () => f });
+  }
+  return [...packages, ...folders(loose)];
+}
+
+/** dropped returns the packages of dropped files and folders. */
+export async function dropped(items: DataTransferItemList): Promise<Package[]> {
+  // Read all items before the first await, because they are gone afterwards. Files from another
+  // program may have no file system entry.
+  const all = [...items].map((i) => ({ entry: i.webkitGetAsEntry(), file: i.getAsFile() }));
+  const packages: Package[] = [];
+  for (const { entry, file } of all) {
+    if (!entry) packages.push(...packagesOf(file ? [file] : []));
+    else if (entry.isFile) packages.push(...packagesOf([await fileOf(entry as FileSystemFileEntry)]));
+    else packages.push(...folders(await filesIn(entry as FileSystemDirectoryEntry, entry.name)));
+  }
+  return packages;
+}
+
+/**
+ * folders returns a package for each folder with a SKILL.md. Without any, it returns one that
+ * reports the error.
+ */
+function folders(files: [path: string, File][]): Package[] {
+  const roots = files.filter(([path]) => path.endsWith("/SKILL.md")).map(([path]) => path.slice(0, -"SKILL.md".length));
+  const top = roots.filter((r) => !roots.some((other) => other !== r && r.startsWith(other)));
+  if (!top.length && files.length) {
+    const name = files[0]![0].split("/")[0]!;
+    return [{ name, zip: () => Promise.reject(new NoSkill(name)) }];
+  }
+  return top.map((root) => ({
+    name: root.split("/").at(-2)! + ".zip",
+    zip: () =>
+      pack(
+        files
+          .filter(([path]) => path.startsWith(root))
+          .map(([path, f]) => [root.split("/").at(-2)! + "/" + path.slice(root.length), f]),
+      ),
+  }));
+}
+
+async function pack(files: [path: string, File][]): Promise<Blob> {
+  const { zip } = await import("fflate");
+  const tree: Record<string, Uint8Array> = {};
+  for (const [path, f] of files) tree[path] = new Uint8Array(await f.arrayBuffer());
+  return new Promise((resolve, reject) =>
+    zip(tree, { level: 6 }, (error, data) =>
+      error ? reject(error) : resolve(new Blob([data as Uint8Array<ArrayBuffer>], { type: "application/zip" })),
+    ),
+  );
+}
+
+const fileOf = (entry: FileSystemFileEntry) => new Promise<File>((resolve, reject) => entry.file(resolve, reject));
+
+const maxFiles = 5000; // more files cannot be a folder of skills
+
+async function filesIn(dir: FileSystemDirectoryEntry, path: string): Promise<[string, File][]> {
+  const reader = dir.createReader();
+  const out: [string, File][] = [];
+  for (;;) {
+    const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
+    if (!some.length || out.length > maxFiles) return out;
+    for (const e of some) {
+      if (e.name === ".git" || e.name === "node_modules") continue;
+      const at = `${path}/${e.name}`;
+      if (e.isDirectory) out.push(...(await filesIn(e as FileSystemDirectoryEntry, at)));
+      else out.push([at, await fileOf(e as FileSystemFileEntry)]);
+    }
+  }
+}

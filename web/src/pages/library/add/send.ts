@@ -1,0 +1,30 @@
+import { refusal } from "../../../shared/api/client";
+
+/**
+ * send uploads a package and reports the progress. The API client cannot, because fetch has no
+ * upload progress.
+ */
+export function send<T>(path: string, zip: Blob, progress: (share: number) => void): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("POST", path);
+    request.setRequestHeader("Content-Type", "application/zip");
+    request.upload.onprogress = (e) => progress(e.total ? e.loaded / e.total : 0);
+    request.upload.onload = () => progress(1);
+    request.onload = () => {
+      const body = parsed(request.responseText);
+      if (request.status >= 200 && request.status < 300) resolve(body as T);
+      else reject(refusal(request.status, body));
+    };
+    request.onerror = () => reject(new Error("the hub was not reached, or broke the upload off"));
+    request.send(zip);
+  });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,144 @@
+import { useRef, useState } from "preact/hooks";
+import { useLimits } from "../../../shared/api/limits";
+import { size } from "../../../shared/i18n/format";
+import { msg } from "../../../shared/i18n/messages";
+import { Button, Check, failed, Icon, Problem, Tag } from "../../../shared/ui";
+import { dropped, packagesOf } from "./pack";
+import { asVersion, enqueue, forget, type Upload, uploads } from "./uploads";
+
+/** UploadTab uploads dropped or chosen packages one after the other, and shows their results. */
+export function UploadTab({ namespace }: { namespace: string }) {
+  const most = useLimits()?.package;
+  const [lenient, setLenient] = useState(false);
+  const [over, setOver] = useState(false);
+  const drop = async (e: DragEvent) => {
+    e.preventDefault();
+    setOver(false);
+    if (e.dataTransfer) enqueue(await dropped(e.dataTransfer.items), namespace, lenient);
+  };
+  const choose = (files: FileList | null) => files && enqueue(packagesOf(files), namespace, lenient);
+  return (
+    <div class="stack">
+      <div
+        class={over ? "add-drop over" : "add-drop"}
+        onDragOver={(e) => {
+          e.preventDefault();
+          setOver(true);
+        }}
+        onDragLeave={() => setOver(false)}
+        onDrop={(e) => void drop(e).catch(failed)}
+      >
+        <Icon name="upload" size={28} />
+        <strong>{msg("add.drop")}</strong>
+        <div class="row">
+          <Choose text={msg("add.choose")} accept=".zip,.skill,application/zip" onFiles={choose} />
+          <Choose text={msg("add.folder")} folder onFiles={choose} />
+        </div>
+        <span class="small muted">
+          {most && msg("add.atMost", { most: size(most) })}
+          {msg("add.dropHint")}
+        </span>
+      </div>
+      <Check label={msg("add.lenient")} checked={lenient} onCheck={setLenient} />
+      {uploads.value.length > 0 && (
+        <section class="stack tight" aria-label={msg("add.queue")}>
+          <h2>{msg("add.queue")}</h2>
+          <ul class="stack tight" aria-live="polite">
+            {uploads.value.map((u) => (
+              <li key={u.id}>
+                <Line upload={u} />
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+    </div>
+  );
+}
+
+/** Choose is a button that opens a file dialog. */
+function Choose({
+  text,
+  folder,
+  accept,
+  onFiles,
+}: {
+  text: string;
+  folder?: boolean;
+  accept?: string;
+  onFiles: (files: FileList | null) => void;
+}) {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <Button icon={folder ? "folder" : "file"} look={folder ? "" : "primary"} onClick={() => input.current?.click()}>
+        {text}
+      </Button>
+      <input
+        ref={input}
+        type="file"
+        multiple
+        hidden
+        accept={accept}
+        aria-label={text}
+        {...(folder && { webkitdirectory: true })}
+        onChange={(e) => {
+          onFiles(e.currentTarget.files);
+          e.currentTarget.value = "";
+        }}
+      />
+    </>
+  );
+}
+
+function Line({ upload: u }: { upload: Upload }) {
+  const s = u.state;
+  return (
+    <div class="card stack tight">
+      <div class="row">
+        <strong class="truncate">{u.pack.name}</strong>
+        {s.at === "done" ? (
+          <Tag look="good">
+            <Icon name="check" size={14} />
+            {s.version ? msg("add.version", { n: s.version }) : msg("add.done")}
+          </Tag>
+        ) : s.at === "refused" ? (
+          <Tag look="bad">{msg("add.refused")}</Tag>
+        ) : (
+          <Tag>
+            {s.at === "sending" ? msg("add.sending", { percent: Math.floor(s.share * 100) }) : msg(`add.${s.at}`)}
+          </Tag>
+        )}
+        <span class="push row">
+          {s.at === "done" && (
+            <a class="button small" href={`/library/${s.skill}`}>
+              {msg("add.open")}
+            </a>
+          )}
+          {(s.at === "done" || s.at === "refused") && (
+            <Button small look="quiet" icon="close" label={msg("add.skip")} onClick={() => forget(u.id)} />
+          )}
+        </span>
+      </div>
+      {s.at === "sending" && <progress class="progress" aria-label={u.pack.name} value={s.share} />}
+      {s.at === "done" && s.code && <p class="small muted">{msg("add.reviewNext")}</p>}
+      {s.at === "refused" && (s.exists ? <Taken upload={u} skill={s.exists} /> : <Problem error={s.error} />)}
+    </div>
+  );
+}
+
+function Taken({ upload, skill }: { upload: Upload; skill: string }) {
+  return (
+    <div class="note warn">
+      {msg("add.exists")}
+      <div class="row">
+        <Button small look="primary" onClick={() => void asVersion(upload, skill)}>
+          {msg("add.asVersion")}
+        </Button>
+        <a class="small" href={`/library/${skill}`}>
+          {msg("add.open")}
+        </a>
+      </div>
+    </div>
+  );
+}

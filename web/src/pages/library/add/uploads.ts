@@ -1,0 +1,100 @@
+import { signal } from "@preact/signals";
+import { api, got, Refusal, type Schema } from "../../../shared/api/client";
+import { limits } from "../../../shared/api/limits";
+import { size } from "../../../shared/i18n/format";
+import { msg } from "../../../shared/i18n/messages";
+import { NoSkill, type Package } from "./pack";
+import { send } from "./send";
+
+/** The progress of an upload. */
+type State =
+  | { at: "waits" | "packing" | "checking" }
+  | { at: "sending"; share: number }
+  | { at: "done"; skill: string; code: boolean; version?: number }
+  | { at: "refused"; error: Error; exists?: string };
+
+export interface Upload {
+  id: number;
+  pack: Package;
+  namespace: string;
+  lenient: boolean;
+  state: State;
+}
+
+/** The uploads since the page was loaded, newest last. They continue on other pages. */
+export const uploads = signal<Upload[]>([]);
+
+let last = 0;
+let running = false;
+
+/** enqueue adds packages to the queue. */
+export function enqueue(packages: Package[], namespace: string, lenient: boolean) {
+  uploads.value = [
+    ...uploads.value,
+    ...packages.map((pack) => ({ id: ++last, pack, namespace, lenient, state: { at: "waits" } as State })),
+  ];
+  void run();
+}
+
+export const forget = (id: number) => (uploads.value = uploads.value.filter((u) => u.id !== id));
+
+function put(id: number, state: State) {
+  uploads.value = uploads.value.map((u) => (u.id === id ? { ...u, state } : u));
+}
+
+/** run uploads the queue one by one. */
+async function run() {
+  if (running) return;
+  running = true;
+  for (let next; (next = uploads.value.find((u) => u.state.at === "waits"));) await uploadNew(next);
+  running = false;
+}
+
+async function uploadNew(u: Upload) {
+  const query = new URLSearchParams({ file_name: u.pack.name });
+  if (u.namespace) query.set("namespace", u.namespace);
+  if (u.lenient) query.set("lenient", "true");
+  try {
+    const made = await transfer<Schema["SkillDetail"]>(u, `/api/v1/skills?${query}`);
+    put(u.id, { at: "done", skill: made.id, code: made.code && !made.runnable });
+  } catch (error) {
+    put(u.id, { at: "refused", error: said(error, u), exists: await taken(error, u) });
+  }
+}
+
+/** asVersion uploads a refused package as a new version of the existing skill. */
+export async function asVersion(u: Upload, skill: string) {
+  const query = new URLSearchParams({ file_name: u.pack.name, ...(u.lenient && { lenient: "true" }) });
+  try {
+    const made = await transfer<Schema["SkillVersion"]>(
+      u,
+      `/api/v1/skills/${encodeURIComponent(skill)}/versions?${query}`,
+    );
+    put(u.id, { at: "done", skill, code: made.code && !made.runnable, version: made.number });
+  } catch (error) {
+    put(u.id, { at: "refused", error: said(error, u) });
+  }
+}
+
+async function transfer<T>(u: Upload, path: string): Promise<T> {
+  put(u.id, { at: "packing" });
+  const zip = await u.pack.zip();
+  const most = (await limits()).package;
+  if (zip.size > most) throw new Error(msg("add.tooBig", { name: u.pack.name, most: size(most) }));
+  return send<T>(path, zip, (share) => put(u.id, share < 1 ? { at: "sending", share } : { at: "checking" }));
+}
+
+const said = (error: unknown, u: Upload) =>
+  error instanceof NoSkill ? new Error(msg("add.noFolder", { name: u.pack.name })) : (error as Error);
+
+/** taken returns the skill with the same name, if that is why the upload was refused. */
+async function taken(error: unknown, u: Upload): Promise<string | undefined> {
+  if (!(error instanceof Refusal) || error.problem.code !== "exists") return;
+  const name = u.pack.name.replace(/\.(zip|skill)$/i, "");
+  const { items } = await got(
+    api.GET("/api/v1/skills", {
+      params: { query: { q: name, namespace: u.namespace ? [u.namespace] : undefined, hidden: true, shadowed: true } },
+    }),
+  );
+  return items.find((s) => s.name === name)?.id;
+}

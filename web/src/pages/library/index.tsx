@@ -1,0 +1,24 @@
+import { lazy, Route, Router, useRoute } from "preact-iso";
+import { Detail } from "./detail";
+import { List } from "./list";
+import "./library.css";
+
+const Add = lazy(() => import("./add"));
+
+/** Library shows the list, a skill, or the page to add skills. */
+export default function Library() {
+  return (
+    <Router>
+      <Route path="/" component={List} />
+      <Route path="/add" component={Add} />
+      <Route path="/add/*" component={Add} />
+      <Route path="/:id" component={One} />
+    </Router>
+  );
+}
+
+/** One is a page for each skill. A new skill starts with fresh state. */
+function One() {
+  const id = useRoute().params.id ?? "";
+  return <Detail key={id} id={id} />;
+}

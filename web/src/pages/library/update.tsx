@@ -1,0 +1,56 @@
+import { api, got, useAsked } from "../../shared/api/client";
+import { msg } from "../../shared/i18n/messages";
+import { ActionButton, Button, Dialog, done, Shown } from "../../shared/ui";
+import { Compared, differs } from "./compare";
+import type { Opened } from "./opened";
+import { SourceLink } from "./overview";
+
+/** Update shows what changed at the source of a skill, and updates it. */
+export function Update({ skill, again, onClose }: Opened) {
+  const upgrade = useAsked(
+    (signal) => got(api.GET("/api/v1/skills/{skill}/upgrade", { signal, params: { path: { skill: skill.id } } })),
+    [skill.id],
+  );
+
+  const newer = !!upgrade.data && differs(upgrade.data.diff);
+  const moved = !!upgrade.data && !!upgrade.data.commit && upgrade.data.commit !== skill.source?.commit;
+  const take = async () => {
+    const came = await got(
+      api.POST("/api/v1/skills/update", { body: { namespace: skill.namespace, ids: [skill.id] } }),
+    );
+    const skipped = came.skipped[0]?.reason;
+    if (!newer)
+      done(msg("skill.upToDate")); // only the new commit is stored
+    else
+      done(
+        came.updated.length
+          ? msg("skill.updated", { n: came.updated[0]!.number ?? 0 })
+          : msg("skill.notUpdated", { why: skipped ?? "" }),
+      );
+    onClose();
+    await again();
+  };
+  const actions = (
+    <>
+      <Button onClick={onClose}>{newer ? msg("skill.cancel") : msg("skill.close")}</Button>
+      {(newer || moved) && !skill.source?.pinned && (
+        <ActionButton look="primary" act={take}>
+          {newer ? msg("skill.takeUpdate") : msg("skill.noteCommit")}
+        </ActionButton>
+      )}
+    </>
+  );
+  return (
+    <Dialog wide title={msg("skill.updateTitle")} onClose={onClose} actions={actions}>
+      {skill.source && (
+        <p class="muted">
+          <SourceLink source={{ ...skill.source, commit: upgrade.data?.commit ?? skill.source.commit }} />
+        </p>
+      )}
+      {skill.source?.pinned && <p class="note warn">{msg("skill.updatePinned")}</p>}
+      <Shown asked={upgrade} waiting={msg("skill.waitingPlace")}>
+        {({ diff }) => (newer ? <Compared diff={diff} /> : <p class="note good">{msg("skill.upToDate")}</p>)}
+      </Shown>
+    </Dialog>
+  );
+}

@@ -1,0 +1,169 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { useAddress } from "../../features/skills/skilladdress";
+import { api, got, type Schema } from "../../shared/api/client";
+import { mayReview } from "../../shared/api/me";
+import { msg } from "../../shared/i18n/messages";
+import { ActionButton, Button, done, When } from "../../shared/ui";
+import { can } from "./opened";
+import { Update } from "./update";
+
+type Skill = Schema["SkillDetail"];
+type Version = Schema["SkillVersion"];
+
+/** The newer states of a skill. */
+export interface News {
+  /** A newer version that was not rejected. */
+  version?: Version;
+  /** The newer commit at the source, and when it was seen. */
+  upstream?: { commit: string; since: string };
+}
+
+/** newsOf loads the newer states. It returns nothing if the user has no access. */
+export async function newsOf(skill: Skill, signal: AbortSignal): Promise<News> {
+  const [versions, notices] = await Promise.all([
+    skill.currentVersion
+      ? got(
+          api.GET("/api/v1/skills/{skill}/versions", {
+            signal,
+            params: { path: { skill: skill.id }, query: { limit: 10 } },
+          }),
+        ).catch(() => undefined)
+      : undefined,
+    skill.source && !skill.source.pinned
+      ? got(api.GET("/api/v1/notices", { signal, params: { query: { skill: skill.id, limit: 20 } } })).catch(
+          () => undefined,
+        )
+      : undefined,
+  ]);
+  return {
+    version: versions?.items.find((v) => v.number > skill.number && !(v.code && v.review === "rejected")),
+    upstream: notices?.items
+      .filter(
+        (n) =>
+          n.kind === "skill.upstream" &&
+          n.commit &&
+          n.commit !== skill.source?.commit &&
+          n.created > skill.source!.imported,
+      )
+      .map((n) => ({ commit: n.commit!, since: n.created }))[0],
+  };
+}
+
+interface NewerProps {
+  skill: Skill;
+  news: News;
+  again: () => Promise<void>;
+}
+
+/** Newer shows newer states and the possible actions. */
+export function Newer({ skill, news, again }: NewerProps) {
+  const now = skill.currentVersion;
+  return (
+    <>
+      {news.version ? (
+        <Waits skill={skill} version={news.version} again={again} />
+      ) : (
+        now && unseen(now) && <InUse skill={skill} version={now} />
+      )}
+      {news.upstream && <Upstream skill={skill} told={news.upstream} again={again} />}
+    </>
+  );
+}
+
+const unseen = (v: Version) => v.code && v.review === "pending";
+const review = (skill: Skill, v: Version) => `/review/${encodeURIComponent(skill.id)}/${v.number}`;
+
+function Waits({ skill, version: v, again }: Omit<NewerProps, "news"> & { version: Version }) {
+  const at = useAddress();
+
+  const use = async () => {
+    await got(
+      api.POST("/api/v1/skills/{skill}/versions/{version}/use", {
+        params: { path: { skill: skill.id, version: String(v.number) } },
+      }),
+    );
+    done(msg("skill.madeCurrent", { n: v.number }));
+    await again();
+  };
+  const waits = unseen(v);
+  return (
+    <Line
+      text={
+        waits
+          ? msg("skill.newerWaits", { n: v.number, now: skill.number })
+          : msg("skill.newer", { n: v.number, now: skill.number })
+      }
+      time={v.created}
+    >
+      <a
+        class="button small"
+        href={at.with({
+          tab: "versions",
+          from: String(skill.number),
+          to: String(v.number),
+          version: "",
+          file: "",
+          line: "",
+        })}
+      >
+        {msg("skill.whatChanges")}
+      </a>
+      {waits && mayReview(skill.namespace, v) && (
+        <a class="button small" href={review(skill, v)}>
+          {msg("skill.review")}
+        </a>
+      )}
+      {!waits && can(skill, "skill.change") && (
+        <ActionButton small act={use}>
+          {msg("skill.makeCurrent")}
+        </ActionButton>
+      )}
+    </Line>
+  );
+}
+
+function InUse({ skill, version: v }: { skill: Skill; version: Version }) {
+  return (
+    <Line text={msg("skill.codeWaits")} time={v.created}>
+      {mayReview(skill.namespace, v) && (
+        <a class="button small" href={review(skill, v)}>
+          {msg("skill.review")}
+        </a>
+      )}
+    </Line>
+  );
+}
+
+function Upstream({ skill, told, again }: Omit<NewerProps, "news"> & { told: NonNullable<News["upstream"]> }) {
+  const [open, setOpen] = useState(false);
+
+  return (
+    <>
+      <Line text={msg("skill.newerAtSource", { commit: told.commit.slice(0, 10) })} time={told.since}>
+        {can(skill, "skill.change") && (
+          <Button small onClick={() => setOpen(true)}>
+            {msg("skill.whatIsNew")}
+          </Button>
+        )}
+      </Line>
+      {open && <Update skill={skill} again={again} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function Line({ text, time, children }: { text: string; time: string; children: ComponentChildren }) {
+  return (
+    <div class="note library-news">
+      <div class="row">
+        <span class="grow">
+          {text}{" "}
+          <span class="small muted">
+            <When time={time} />
+          </span>
+        </span>
+        {children}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,182 @@
+import { api, got, type Schema, useAsked } from "../../shared/api/client";
+import { Diff, type Mark } from "../../shared/content";
+import { msg } from "../../shared/i18n/messages";
+import { Shown, Tag } from "../../shared/ui";
+import { FileText } from "./file";
+import { anchor } from "./findings";
+import type { Loaded } from "./loaded";
+
+/** Changes shows the changes from another version, or all files. */
+export function Changes({ all, from, sides }: { all: Loaded; from: number; sides: boolean }) {
+  if (!from) return <Whole all={all} />;
+  return <Against all={all} from={from} sides={sides} />;
+}
+
+/** marksOf returns the findings of a file as marks. */
+function marksOf(scan: Schema["Scan"], path: string): Mark[] {
+  return scan.findings
+    .filter((f) => f.file === path)
+    .map((f) => ({
+      line: f.line,
+      level: f.severity === "high" ? "bad" : f.severity === "medium" ? "warn" : "info",
+      say: (
+        <>
+          {f.message} <span class="muted">{f.advice}</span>
+        </>
+      ),
+    }));
+}
+
+function Whole({ all }: { all: Loaded }) {
+  const { skill, version } = all;
+  const diff = useAsked(
+    (signal) =>
+      got(
+        api.GET("/api/v1/skills/{skill}/versions/{version}/diff", {
+          params: { path: { skill: skill.id, version: String(version.number) }, query: { from: "none" } },
+          signal,
+        }),
+      ),
+    [skill.id, version.number],
+  );
+  return (
+    <section class="stack" aria-labelledby="review-changes">
+      <Shown asked={diff}>{(d) => <Asks asks={d.asks} />}</Shown>
+      <h2 id="review-changes">{msg("review.fileList")}</h2>
+      {all.manifest.files.map((f) => (
+        <details key={f.path} id={anchor(f.path)} class="review-file" open={f.script || f.path === "SKILL.md"}>
+          <summary>
+            <code>{f.path}</code> {f.script && <Tag look="accent">{msg("review.script")}</Tag>}
+          </summary>
+          <FileText skill={all.skill.id} version={all.version.number} path={f.path} marks={marksOf(all.scan, f.path)} />
+        </details>
+      ))}
+    </section>
+  );
+}
+
+function Against({ all, from, sides }: { all: Loaded; from: number; sides: boolean }) {
+  const { skill, version } = all;
+  const diff = useAsked(
+    (signal) =>
+      got(
+        api.GET("/api/v1/skills/{skill}/versions/{version}/diff", {
+          params: { path: { skill: skill.id, version: String(version.number) }, query: { from: String(from) } },
+          signal,
+        }),
+      ),
+    [skill.id, version.number, from],
+  );
+  const approved = all.versions.find((v) => v.number === from)?.review === "approved";
+  return (
+    <section class="stack" aria-labelledby="review-changes">
+      <h2 id="review-changes">
+        {approved ? msg("review.sinceApproved", { number: from }) : msg("review.since", { number: from })}
+      </h2>
+      <Shown asked={diff}>
+        {(d) => (
+          <>
+            {d.problems.map((p) => (
+              <p key={p} class="note warn">
+                {p}
+              </p>
+            ))}
+            <Asks asks={d.asks} />
+            <Fields fields={d.fields} />
+            {d.instructions && (
+              <Changed path="SKILL.md" diff={d.instructions} marks={marksOf(all.scan, "SKILL.md")} sides={sides} />
+            )}
+            {d.files
+              .filter((f) => f.path !== "SKILL.md" || f.diff)
+              .map((f) => (
+                <Changed
+                  key={f.path}
+                  path={f.path}
+                  file={f}
+                  diff={f.diff}
+                  marks={marksOf(all.scan, f.path)}
+                  sides={sides}
+                />
+              ))}
+          </>
+        )}
+      </Shown>
+    </section>
+  );
+}
+
+function Changed({
+  path,
+  file,
+  diff,
+  marks,
+  sides,
+}: {
+  path: string;
+  file?: Schema["DiffFile"];
+  diff?: string;
+  marks: Mark[];
+  sides: boolean;
+}) {
+  return (
+    <details open class="review-file" id={anchor(path)}>
+      <summary>
+        <code>{path}</code>{" "}
+        {file && (
+          <>
+            <Tag>{msg(`review.${file.change}`)}</Tag>
+            {file.script && <Tag look="accent">{msg("review.script")}</Tag>}
+            <span class="small muted">{msg("review.lines", { a: file.added, r: file.removed })}</span>
+          </>
+        )}
+      </summary>
+      {diff ? (
+        <Diff diff={diff} path={path} marks={marks} sides={sides} />
+      ) : (
+        <p class="small muted review-omitted">{file?.omitted ? msg("review.omitted") + file.omitted : file?.from}</p>
+      )}
+    </details>
+  );
+}
+
+function Asks({ asks }: { asks: Schema["DiffAsks"] }) {
+  if (!asks.more.length && !asks.less.length) return null;
+  const list = (title: string, look: "warn" | "good", items: Schema["DiffAsk"][]) =>
+    items.length > 0 && (
+      <div class={`note ${look}`}>
+        <strong>{title}</strong>
+        <ul>
+          {items.map((a, i) => (
+            <li key={i}>
+              {a.kind} <code>{a.name}</code> {a.old && <del>{a.old}</del>} {a.new}
+            </li>
+          ))}
+        </ul>
+      </div>
+    );
+  return (
+    <>
+      {list(msg("review.more"), "warn", asks.more)}
+      {list(msg("review.less"), "good", asks.less)}
+    </>
+  );
+}
+
+function Fields({ fields }: { fields: Schema["DiffField"][] }) {
+  if (!fields.length) return null;
+  return (
+    <div class="card">
+      <h3>{msg("review.fields")}</h3>
+      <dl>
+        {fields.map((f) => (
+          <div key={f.name} class="review-field">
+            <dt>{f.name}</dt>
+            <dd>
+              {f.old && <del class="muted">{f.old}</del>} {f.new}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </div>
+  );
+}

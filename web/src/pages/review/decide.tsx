@@ -1,0 +1,61 @@
+import { useState } from "preact/hooks";
+import { api, got, type Schema } from "../../shared/api/client";
+import { mayReview } from "../../shared/api/me";
+import { msg } from "../../shared/i18n/messages";
+import { ActionButton, AreaField, done } from "../../shared/ui";
+import type { Loaded } from "./loaded";
+
+/** Decide records the decision about a version. It is bound to the digest on the screen. */
+export function Decide({ all: { skill, version: v }, again }: { all: Loaded; again: () => void }) {
+  const [note, setNote] = useState(v.note ?? "");
+  const [missing, setMissing] = useState(false);
+  const decide = async (decision: Schema["Decision"]["decision"], said: string) => {
+    const lacks = decision === "rejected" && !note.trim();
+    setMissing(lacks);
+    if (lacks) return;
+    await got(
+      api.PUT("/api/v1/skills/{skill}/versions/{version}/review", {
+        params: { path: { skill: skill.id, version: String(v.number) } },
+        body: { decision, digest: v.digest, note: note.trim() },
+      }),
+    );
+    done(said);
+    again();
+  };
+  if (!mayReview(skill.namespace, v))
+    return (
+      <div class="card">
+        <p>{msg("review.cannot")}</p>
+      </div>
+    );
+  return (
+    <div class="card stack">
+      <h2>{msg("review.decide")}</h2>
+      <p class="small">{msg("review.means", { count: v.files })}</p>
+      <p class="mono small">{v.digest}</p>
+      <AreaField
+        label={msg("review.note")}
+        hint={msg("review.noteHint")}
+        error={missing ? msg("review.noteNeeded") : undefined}
+        value={note}
+        onText={setNote}
+        rows={3}
+      />
+      <div class="row">
+        {v.review !== "approved" && (
+          <ActionButton look="primary" icon="check" act={() => decide("approved", msg("review.approved"))}>
+            {msg("review.approve")}
+          </ActionButton>
+        )}
+        {v.review !== "rejected" && (
+          <ActionButton look="danger" icon="close" act={() => decide("rejected", msg("review.rejected"))}>
+            {msg("review.reject")}
+          </ActionButton>
+        )}
+        {v.review !== "pending" && (
+          <ActionButton act={() => decide("pending", msg("review.taken"))}>{msg("review.takeBack")}</ActionButton>
+        )}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,143 @@
+import { useState } from "preact/hooks";
+import { useLocation, useRoute } from "preact-iso";
+import { usePeople } from "../../features/skills/namespaces";
+import { api, got, useAsked } from "../../shared/api/client";
+import { findMsg, msg } from "../../shared/i18n/messages";
+import { Check, SelectField, Shown, Tag, When } from "../../shared/ui";
+import { Page } from "../../shared/ui/page";
+import { Changes } from "./changes";
+import { Decide } from "./decide";
+import { Findings } from "./findings";
+import type { Loaded } from "./loaded";
+import { Found } from "./queue";
+
+/** Version shows a version with its changes, findings and decision. */
+export function Version() {
+  const { params } = useRoute();
+  const { query, route, path } = useLocation();
+  const skill = params.skill!;
+  const number = params.number!;
+  const data = useAsked((signal) => load(skill, number, signal), [skill, number]);
+  const title = data.data
+    ? msg("review.of", { name: data.data.skill.name, number: data.data.version.number })
+    : msg("review.title");
+  return (
+    <Page
+      title={title}
+      actions={
+        <a class="button" href="/review">
+          {msg("review.all")}
+        </a>
+      }
+    >
+      <Shown asked={data} waiting={msg("review.waiting")}>
+        {(all) => (
+          <Look
+            all={all}
+            from={query.from}
+            onFrom={(from) => route(`${path}?from=${from}`, true)}
+            again={() => void data.again()}
+          />
+        )}
+      </Shown>
+    </Page>
+  );
+}
+
+async function load(skill: string, version: string, signal: AbortSignal): Promise<Loaded> {
+  const path = { skill, version };
+  const [detail, one, versions, manifest, scan] = await Promise.all([
+    got(api.GET("/api/v1/skills/{skill}", { params: { path: { skill } }, signal })),
+    got(api.GET("/api/v1/skills/{skill}/versions/{version}", { params: { path }, signal })),
+    got(api.GET("/api/v1/skills/{skill}/versions", { params: { path: { skill } }, signal })),
+    got(api.GET("/api/v1/skills/{skill}/versions/{version}/manifest", { params: { path }, signal })),
+    got(api.GET("/api/v1/skills/{skill}/versions/{version}/findings", { params: { path }, signal })),
+  ]);
+  return { skill: detail, version: one, versions: versions.items, manifest, scan };
+}
+
+function Look({
+  all,
+  from,
+  onFrom,
+  again,
+}: {
+  all: Loaded;
+  from?: string;
+  onFrom: (from: string) => void;
+  again: () => void;
+}) {
+  const { version: v, versions } = all;
+  const [sides, setSides] = useState(true);
+  const before = versions.filter((x) => x.number < v.number);
+  // Compare with the last approved version, which a reviewer has read.
+  const basis = from ?? String((before.find((x) => x.review === "approved") ?? before[0])?.number ?? 0);
+  return (
+    <div class="review-columns">
+      <div class="stack loose">
+        <Facts all={all} />
+        <div class="row review-basis">
+          <SelectField
+            label={msg("review.against")}
+            value={basis}
+            onText={onFrom}
+            options={[
+              ...before.map((x): [string, string] => [
+                String(x.number),
+                msg("review.number", { n: x.number }) +
+                  (x.review === "approved" ? ` (${msg("review.approvedMark")})` : ""),
+              ]),
+              ["0", msg("review.nothing")],
+            ]}
+          />
+          <Check label={msg("review.beside")} checked={sides} onCheck={setSides} />
+        </div>
+        <Findings scan={all.scan} />
+        <Changes all={all} from={Number(basis)} sides={sides} />
+      </div>
+      <aside class="review-decision" aria-label={msg("review.decide")}>
+        <Decide all={all} again={again} />
+      </aside>
+    </div>
+  );
+}
+
+function Facts({ all: { version: v, skill } }: { all: Loaded }) {
+  const person = usePeople();
+  return (
+    <dl class="facts">
+      <dt>{msg("review.skill")}</dt>
+      <dd>
+        <a href={`/library/${skill.id}`}>{skill.displayName || skill.name}</a>{" "}
+        <span class="muted">{v.description}</span>
+      </dd>
+      <dt>{msg("review.by")}</dt>
+      <dd>
+        {person(v.createdBy)}, <When time={v.created} />
+      </dd>
+      <dt>{msg("review.digest")}</dt>
+      <dd class="mono">{v.digest}</dd>
+      <dt>{msg("review.findings")}</dt>
+      <dd>
+        <Found version={v} />
+      </dd>
+      <dt>{msg("review.decide")}</dt>
+      <dd>
+        <Tag look={v.review === "approved" ? "good" : v.review === "rejected" ? "bad" : "warn"}>
+          {findMsg("review.state", v.review)}
+        </Tag>{" "}
+        {v.reviewer && (
+          <>
+            {person(v.reviewer)}
+            {v.reviewed && (
+              <>
+                , <When time={v.reviewed} />
+              </>
+            )}
+          </>
+        )}{" "}
+        {v.note}
+      </dd>
+    </dl>
+  );
+}

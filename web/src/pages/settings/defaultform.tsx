@@ -1,0 +1,111 @@
+import { useState } from "preact/hooks";
+import { useSend } from "../../features/users/form";
+import { api, got, useAsked, type Schema } from "../../shared/api/client";
+import { msg } from "../../shared/i18n/messages";
+import { AreaField, Button, Check, Dialog, done, Problem, SelectField, Shown } from "../../shared/ui";
+
+type Exception = Schema["DefaultException"];
+
+const kinds = ["mode", "agent", "project"] as const;
+
+/**
+ * exceptionsOf parses one exception per line, such as mode:plan. Invalid lines are sent as they
+ * are, so that the hub explains them.
+ */
+function exceptionsOf(text: string): Exception[] {
+  return text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean)
+    .map((line) => {
+      const at = line.indexOf(":");
+      const type = line.slice(0, Math.max(at, 0)).trim();
+      return { type: (kinds.find((k) => k === type) ?? type) as Exception["type"], value: line.slice(at + 1).trim() };
+    });
+}
+
+/** DefaultForm adds or changes a default skill. */
+export function DefaultForm({
+  namespace,
+  was,
+  onSet,
+  onClose,
+}: {
+  namespace: string;
+  was?: Schema["Default"];
+  onSet: () => void;
+  onClose: () => void;
+}) {
+  const [skill, setSkill] = useState(was?.skill_id ?? "");
+  const [preload, setPreload] = useState(was?.forcePreload ?? false);
+  const [but, setBut] = useState(was?.exceptions.map((e) => `${e.type}:${e.value}`).join("\n") ?? "");
+  const { send, busy, error } = useSend(async () => {
+    await got(
+      api.PUT("/api/v1/defaults/{skill}", {
+        params: { path: { skill }, query: { namespace: was?.namespace ?? (namespace || undefined) } },
+        body: { forcePreload: preload, exceptions: exceptionsOf(but) },
+      }),
+    );
+    done(msg("settings.defaultSet"));
+    onSet();
+    onClose();
+  });
+  return (
+    <Dialog
+      title={was?.name ?? msg("settings.addDefault")}
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onClose}>{msg("settings.back")}</Button>
+          <Button type="submit" form="set-default" look="primary" disabled={!skill} aria-busy={busy || undefined}>
+            {msg("settings.save")}
+          </Button>
+        </>
+      }
+    >
+      <form id="set-default" class="stack" onSubmit={send}>
+        {!was && <SkillChoice value={skill} onChoose={setSkill} />}
+        <Check
+          label={msg("settings.preload")}
+          hint={msg("settings.preloadHint")}
+          checked={preload}
+          onCheck={setPreload}
+        />
+        <AreaField
+          label={msg("settings.exceptions")}
+          hint={msg("settings.exceptionsHint")}
+          value={but}
+          onText={setBut}
+          rows={3}
+          class="mono"
+        />
+        {error && <Problem error={error} />}
+      </form>
+    </Dialog>
+  );
+}
+
+function SkillChoice({ value, onChoose }: { value: string; onChoose: (id: string) => void }) {
+  const asked = useAsked((signal) => got(api.GET("/api/v1/skills", { params: { query: { limit: 500 } }, signal })), []);
+  return (
+    <Shown asked={asked}>
+      {({ items }) =>
+        items.length === 0 ? (
+          <p class="muted">
+            {msg("settings.nothing")} <a href="/library">{msg("settings.look")}</a>
+          </p>
+        ) : (
+          <SelectField
+            label={msg("settings.skill")}
+            value={value}
+            onText={onChoose}
+            options={[
+              ["", msg("settings.choose")],
+              ...items.map((s): [string, string] => [s.id, s.displayName ? `${s.name} · ${s.displayName}` : s.name]),
+            ]}
+          />
+        )
+      }
+    </Shown>
+  );
+}

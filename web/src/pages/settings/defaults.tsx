@@ -1,0 +1,128 @@
+import { useState } from "preact/hooks";
+import { groupName, usePeople } from "../../features/users/users";
+import { api, got, useAsked, type Schema } from "../../shared/api/client";
+import { hasRole, isAdmin, me } from "../../shared/api/me";
+import { msg } from "../../shared/i18n/messages";
+import { ActionButton, Button, done, Empty, SelectField, Shown, Tag } from "../../shared/ui";
+import { Part } from "../../shared/ui/sections";
+import { DefaultForm } from "./defaultform";
+
+type Default = Schema["Default"];
+
+/** Defaults lists the default skills of the user and of managed groups. */
+export function Defaults() {
+  usePeople();
+
+  const [of, setOf] = useState("");
+  const [editing, edit] = useState<Default | "new">();
+  const asked = useAsked(
+    (signal) => got(api.GET("/api/v1/defaults", { params: { query: { namespace: of || undefined } }, signal })),
+    [of],
+  );
+  const begins = useAsked((signal) => got(api.GET("/api/v1/defaults/choose", { signal })), []);
+  const refresh = () => void Promise.all([asked.again(), begins.again()]);
+  const whose: [string, string][] = [
+    ["", msg("settings.mine")],
+    ...me.value!.groups.map((g): [string, string] => [`group:${g.group}`, groupName(g.group)]),
+    ["public", msg("settings.everybody")],
+  ];
+  const may = of === "" || (of === "public" ? isAdmin.value : hasRole(of.slice("group:".length), "maintainer"));
+  return (
+    <>
+      <Part
+        title={msg("settings.tabs.defaults")}
+        lead={msg("settings.defaultsText")}
+        action={
+          may && (
+            <Button look="primary" icon="plus" onClick={() => edit("new")}>
+              {msg("settings.addDefault")}
+            </Button>
+          )
+        }
+      >
+        <div class="settings-form">
+          <SelectField label={msg("settings.whose")} value={of} onText={setOf} options={whose} />
+        </div>
+        {editing && (
+          <DefaultForm
+            namespace={of}
+            was={editing === "new" ? undefined : editing}
+            onSet={refresh}
+            onClose={() => edit(undefined)}
+          />
+        )}
+        <Shown asked={asked}>
+          {({ items }) =>
+            items.length === 0 ? (
+              <Empty title={msg("settings.noDefaults")}>{msg("settings.noDefaultsText")}</Empty>
+            ) : (
+              <ul class="settings-list-rows">
+                {items.map((d) => (
+                  <Row key={d.skill_id} d={d} may={may} onEdit={() => edit(d)} onGone={refresh} />
+                ))}
+              </ul>
+            )
+          }
+        </Shown>
+      </Part>
+      <Part title={msg("settings.begins2")}>
+        <Shown asked={begins}>
+          {({ items }) =>
+            items.length === 0 ? (
+              <p class="muted">{msg("settings.nothingBegins")}</p>
+            ) : (
+              <p class="row">
+                {items.map((c) => (
+                  <Tag key={c.skill_id} look={c.forcePreload ? "accent" : ""}>
+                    {c.name} · {c.forcePreload ? msg("settings.preloaded") : msg("settings.offered")}
+                  </Tag>
+                ))}
+              </p>
+            )
+          }
+        </Shown>
+      </Part>
+    </>
+  );
+}
+
+function Row({ d, may, onEdit, onGone }: { d: Default; may: boolean; onEdit: () => void; onGone: () => void }) {
+  const remove = async () => {
+    await got(
+      api.DELETE("/api/v1/defaults/{skill}", {
+        params: { path: { skill: d.skill_id }, query: { namespace: d.namespace } },
+      }),
+    );
+    done(msg("settings.defaultGone"));
+    onGone();
+  };
+  return (
+    <li>
+      <div class="grow">
+        {d.name ? (
+          <a href={`/library/${d.skill_id}`}>{d.name}</a>
+        ) : (
+          <span class="muted">{msg("settings.hiddenSkill")}</span>
+        )}{" "}
+        <Tag look={d.forcePreload ? "accent" : ""}>
+          {d.forcePreload ? msg("settings.preloaded") : msg("settings.offered")}
+        </Tag>
+        {d.exceptions.length > 0 && (
+          <p class="small muted">
+            {msg("settings.exceptions")} {d.exceptions.map((e) => `${e.type}:${e.value}`).join(", ")}
+          </p>
+        )}
+      </div>
+      {may && (
+        <div class="row">
+          <Button small onClick={onEdit}>
+            {msg("settings.edit")}
+          </Button>
+          <ActionButton small label={`${msg("settings.remove")}: ${d.name ?? d.skill_id}`} act={remove}>
+            {msg("settings.remove")}
+          </ActionButton>
+        </div>
+      )}
+    </li>
+  );
+}

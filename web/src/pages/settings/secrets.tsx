@@ -1,0 +1,251 @@
+import { useState } from "preact/hooks";
+import { useSend } from "../../features/users/form";
+import { groupName, personName, usePeople } from "../../features/users/users";
+import { api, got, useAsked, type Schema } from "../../shared/api/client";
+import { isAdmin, me } from "../../shared/api/me";
+import { msg } from "../../shared/i18n/messages";
+import {
+  ActionButton,
+  AreaField,
+  Button,
+  Dialog,
+  done,
+  Empty,
+  Problem,
+  SelectField,
+  Shown,
+  TextField,
+  useConfirm,
+  When,
+} from "../../shared/ui";
+import { Part } from "../../shared/ui/sections";
+import { GrantSecret } from "./grantsecret";
+
+/** Secrets lists the secrets and their grants. */
+export function Secrets() {
+  usePeople();
+
+  const [owner, setOwner] = useState("default");
+  const [setting, set] = useState<string>();
+  const asked = useAsked(
+    (signal) => got(api.GET("/api/v1/secrets", { params: { query: { owner } }, signal })),
+    [owner],
+  );
+  const owners: [string, string][] = [
+    ["default", msg("settings.mine")],
+    ...me
+      .value!.groups.filter((g) => g.role === "owner" || g.role === "maintainer")
+      .map((g): [string, string] => [`group:${g.group}`, groupName(g.group)]),
+  ];
+  if (isAdmin.value) owners.push(["public", msg("settings.everybody")]);
+  return (
+    <Part
+      title={msg("settings.tabs.secrets")}
+      lead={msg("settings.secrets")}
+      action={
+        <Button look="primary" icon="plus" onClick={() => set("")}>
+          {msg("settings.addSecret")}
+        </Button>
+      }
+    >
+      {owners.length > 1 && (
+        <div class="settings-form">
+          <SelectField label={msg("settings.owner")} value={owner} onText={setOwner} options={owners} />
+        </div>
+      )}
+      {setting !== undefined && (
+        <SetSecret owner={owner} name={setting} onKept={() => void asked.again()} onClose={() => set(undefined)} />
+      )}
+      <Shown asked={asked}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <Empty title={msg("settings.noSecrets")}>{msg("settings.noSecretsText")}</Empty>
+          ) : (
+            <ul class="settings-list-rows">
+              {items.map((s) => (
+                <Secret
+                  key={owner + s.name}
+                  owner={owner}
+                  secret={s}
+                  onReplace={() => set(s.name)}
+                  onGone={() => void asked.again()}
+                />
+              ))}
+            </ul>
+          )
+        }
+      </Shown>
+    </Part>
+  );
+}
+
+function Secret({
+  owner,
+  secret,
+  onReplace,
+  onGone,
+}: {
+  owner: string;
+  secret: Schema["Secret"];
+  onReplace: () => void;
+  onGone: () => void;
+}) {
+  const confirm = useConfirm();
+  const [granting, grant] = useState(false);
+  const params = { path: { secret: secret.name }, query: { owner } };
+  const grants = useAsked(
+    (signal) => got(api.GET("/api/v1/secrets/{secret}/grants", { params, signal })),
+    [owner, secret.name],
+  );
+  const forget = () =>
+    confirm.ask({
+      title: msg("settings.forgetTitle", { n: secret.name }),
+      children: msg("settings.forgetText"),
+      yes: msg("settings.forget"),
+      danger: true,
+      act: async () => {
+        await got(api.DELETE("/api/v1/secrets/{secret}", { params }));
+        done(msg("settings.forgotten"));
+        onGone();
+      },
+    });
+  return (
+    <li>
+      {confirm.open}
+      {granting && (
+        <GrantSecret
+          owner={owner}
+          name={secret.name}
+          onGranted={() => void grants.again()}
+          onClose={() => grant(false)}
+        />
+      )}
+      <div class="grow">
+        <strong class="mono">{secret.name}</strong>
+        <br />
+        <span class="small muted">
+          {msg("settings.updated")} <When time={secret.updated} /> {msg("settings.by")} {personName(secret.updatedBy)}
+        </span>
+      </div>
+      <div class="row">
+        <Button small onClick={() => grant(true)}>
+          {msg("settings.grant")}
+        </Button>
+        <Button small onClick={onReplace}>
+          {msg("settings.replace")}
+        </Button>
+        <Button small look="danger" icon="trash" label={`${msg("settings.forget")}: ${secret.name}`} onClick={forget} />
+      </div>
+      <Shown asked={grants}>
+        {({ items }) => <GrantedTo owner={owner} grants={items} onTaken={() => void grants.again()} />}
+      </Shown>
+    </li>
+  );
+}
+
+/** GrantedTo lists the grants of a secret. */
+function GrantedTo({
+  owner,
+  grants,
+  onTaken,
+}: {
+  owner: string;
+  grants: Schema["SecretGrant"][];
+  onTaken: () => void;
+}) {
+  if (grants.length === 0) return <p class="settings-granted muted">{msg("settings.notGranted")}</p>;
+  const take = async (g: Schema["SecretGrant"]) => {
+    await got(
+      api.DELETE("/api/v1/secrets/{secret}/grants", {
+        params: { path: { secret: g.secret }, query: { owner, digest: g.digest } },
+      }),
+    );
+    done(msg("settings.takenBack"));
+    onTaken();
+  };
+  return (
+    <div class="settings-granted">
+      <span class="muted">{msg("settings.grantedTo")}</span>
+      <ul class="stack tight">
+        {grants.map((g) => (
+          <li key={g.digest}>
+            <span class="grow">
+              <strong>{g.subject}</strong> <code title={g.digest}>{g.digest.replace("sha256:", "").slice(0, 12)}</code>{" "}
+              <span class="muted small">
+                {msg("settings.by")} {personName(g.by)}, <When time={g.created} />
+              </span>
+            </span>
+            <ActionButton small act={() => take(g)} label={`${msg("settings.takeBack")}: ${g.subject}`}>
+              {msg("settings.takeBack")}
+            </ActionButton>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+/** SetSecret stores a new or replaced value. */
+function SetSecret({
+  owner,
+  name: had,
+  onKept,
+  onClose,
+}: {
+  owner: string;
+  name: string;
+  onKept: () => void;
+  onClose: () => void;
+}) {
+  const [name, setName] = useState(had);
+  const [value, setValue] = useState("");
+  const { send, busy, error } = useSend(async () => {
+    await got(
+      api.PUT("/api/v1/secrets/{secret}", { params: { path: { secret: name }, query: { owner } }, body: { value } }),
+    );
+    done(msg("settings.kept"));
+    onKept();
+    onClose();
+  });
+  return (
+    <Dialog
+      title={had ? `${msg("settings.replace")}: ${had}` : msg("settings.addSecret")}
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onClose}>{msg("settings.back")}</Button>
+          <Button type="submit" form="set-secret" look="primary" aria-busy={busy || undefined}>
+            {msg("settings.keep")}
+          </Button>
+        </>
+      }
+    >
+      <form id="set-secret" class="stack" onSubmit={send} autocomplete="off">
+        {!had && (
+          <TextField
+            label={msg("settings.secretName")}
+            hint={msg("settings.secretNameHint")}
+            value={name}
+            onText={setName}
+            required
+            maxLength={256}
+            autocapitalize="none"
+            spellcheck={false}
+            autofocus
+          />
+        )}
+        <AreaField
+          label={msg("settings.value")}
+          hint={msg("settings.valueHint")}
+          value={value}
+          onText={setValue}
+          rows={3}
+          required
+          maxLength={65536}
+          class="mono"
+        />
+        {error && <Problem error={error} />}
+      </form>
+    </Dialog>
+  );
+}

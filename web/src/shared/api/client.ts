@@ -1,0 +1,141 @@
+import { signal } from "@preact/signals";
+import createClient from "openapi-fetch";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { translateProblem } from "../servertext";
+import type { components, paths } from "./schema";
+
+/** The API schemas by name: `Schema["Skill"]`. */
+export type Schema = components["schemas"];
+
+/**
+ * The client of the public API, typed by its OpenAPI document: `api.GET("/api/v1/skills", {params:
+ * {query: {q}}})`.
+ */
+export const api = createClient<paths>({ baseUrl: location.origin });
+
+/** Whether the hub requires a sign-in. The shell then shows it. */
+export const signedOut = signal(false);
+
+/** Whether the hub is unreachable. The shell then says so. */
+export const away = signal(false);
+
+api.use({
+  async onResponse({ response, request }) {
+    away.value =
+      response.status === 502 || response.status === 504 || (response.status === 503 && !(await isBusy(response)));
+    // the password form shows its own error
+    if (response.status === 401 && !/\/(login|password)$/.test(request.url)) signedOut.value = true;
+  },
+  onError({ error }) {
+    if ((error as Error).name !== "AbortError") away.value = true;
+  },
+});
+
+/** isBusy reports whether the hub only refused this request because of its load. */
+async function isBusy(response: Response): Promise<boolean> {
+  const problem = (await response
+    .clone()
+    .json()
+    .catch(() => undefined)) as Schema["Problem"] | undefined;
+  return problem?.code === "busy";
+}
+
+/** An error response of the hub. */
+export class Refusal extends Error {
+  constructor(readonly problem: Schema["Problem"]) {
+    super();
+    // Translated whenever it is read.
+    Object.defineProperty(this, "message", { get: () => translateProblem(problem).detail || problem.title });
+  }
+}
+
+type Answer<T> = { data?: T; error?: unknown; response: Response };
+
+/** got returns the data of a response, or throws a Refusal: `await got(api.GET(...))`. */
+export async function got<T>(answer: Promise<Answer<T>>): Promise<T> {
+  const { data, error, response } = await answer;
+  if (response.ok) return data as T;
+  throw refusal(response.status, error);
+}
+
+/** refusal creates a Refusal from a status and a body. */
+export function refusal(status: number, body: unknown): Refusal {
+  const problem = body as Schema["Problem"] | undefined;
+  if (problem && typeof problem === "object" && problem.code) return new Refusal(problem);
+  return new Refusal({
+    status,
+    code: "unknown",
+    title: `status ${status}`,
+    detail: typeof body === "string" && body ? body : `the hub answered with status ${status}`,
+  });
+}
+
+/** The state of a request. */
+export interface Asked<T> {
+  /** The last response. It stays during the next request. */
+  data?: T;
+  error?: Error;
+  /** Whether a request is running. */
+  busy: boolean;
+  /** Sends the request again. */
+  again: () => Promise<void>;
+  /** Replaces the data without a request. */
+  set: (data: T) => void;
+}
+
+/**
+ * useAsked sends a request when a component is drawn, and again when deps change. It drops
+ * responses to older requests.
+ */
+export function useAsked<T>(ask: (stop: AbortSignal) => Promise<T>, deps: unknown[]): Asked<T> {
+  const [state, put] = useState<{ data?: T; error?: Error; busy: boolean }>({ busy: true });
+  const current = useRef<AbortController>(undefined);
+  const again = useCallback(async () => {
+    current.current?.abort();
+    const mine = (current.current = new AbortController());
+    put((was) => ({ ...was, busy: true }));
+    try {
+      const data = await ask(mine.signal);
+      if (!mine.signal.aborted) put({ data, busy: false });
+    } catch (error) {
+      if (!mine.signal.aborted) put((was) => ({ data: was.data, error: error as Error, busy: false }));
+    }
+  }, deps);
+  useEffect(() => {
+    void again();
+    return () => current.current?.abort();
+  }, [again]);
+  const set = useCallback((data: T) => put({ data, busy: false }), []);
+  return { ...state, again, set };
+}
+
+/** A list with pages. */
+export interface Pages<T> extends Asked<T[]> {
+  /** Loads the next page, if there is one. */
+  more?: () => Promise<void>;
+}
+
+/** usePages loads a list page by page. `ask` gets the cursor of the page. */
+export function usePages<T>(
+  ask: (after: string | undefined, stop: AbortSignal) => Promise<{ items: T[]; next?: string }>,
+  deps: unknown[],
+): Pages<T> {
+  const [next, setNext] = useState<string>();
+  const asked = useRef<AbortSignal>(undefined); // the request that produced the list
+  const first = useAsked(async (stop) => {
+    asked.current = stop;
+    const page = await ask(undefined, stop);
+    if (!stop.aborted) setNext(page.next);
+    return page.items;
+  }, deps);
+  const more = async () => {
+    const stop = asked.current!;
+    const page = await ask(next, stop).catch((error: unknown) => {
+      if (!stop.aborted) throw error;
+    });
+    if (!page || stop.aborted) return; // another list was requested meanwhile
+    setNext(page.next);
+    first.set([...(first.data ?? []), ...page.items]);
+  };
+  return { ...first, more: next ? more : undefined };
+}

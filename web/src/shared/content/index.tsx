@@ -1,0 +1,10 @@
+/**
+ * Components for hostile content of skills, models, tools and users. Each loads its heavy libraries
+ * when first drawn, and shows plain text until then.
+ */
+export { Markdown } from "./markdown";
+export { Code, type Mark } from "./code";
+export { Mermaid } from "./mermaid";
+export { Diff } from "./diff";
+export { Editor, type Completion } from "./editor";
+export { SchemaForm, type FormSchema } from "./form";

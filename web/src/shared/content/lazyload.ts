@@ -1,0 +1,26 @@
+import { useEffect, useState } from "preact/hooks";
+
+/**
+ * heavy returns a hook that loads a module when a component first needs it. The hook returns
+ * undefined until then. If loading fails, the component works without it and the next component
+ * tries again.
+ */
+export function heavy<T>(get: () => Promise<T>): (wanted?: boolean) => T | undefined {
+  let there: T | undefined;
+  let coming: Promise<void> | undefined;
+  const fetch = () =>
+    (coming ??= get().then(
+      (got) => void (there = got),
+      () => void (coming = undefined),
+    ));
+  return function useHeavy(wanted = true) {
+    const [, draw] = useState(0);
+    useEffect(() => {
+      if (there || !wanted) return;
+      let gone = false;
+      void fetch().then(() => !gone && draw(1));
+      return () => void (gone = true);
+    }, [wanted]);
+    return there;
+  };
+}

@@ -1,0 +1,60 @@
+import { computed } from "@preact/signals";
+import { findMsg, messagesOf } from "../i18n/messages";
+import { diagnosticPatterns, problemPatterns } from "./patterns";
+
+/** A problem that the hub found in a SKILL.md. */
+export interface Diagnosed {
+  code: string;
+  message: string;
+  fix?: string;
+}
+
+/** A refusal of a request by the hub. */
+export interface Refused {
+  code: string;
+  detail: string;
+  next?: string;
+}
+
+/** Whether the language of the page has translations of the hub's texts. English has none: the hub writes English. */
+export const translates = computed(() => messagesOf("diagnostic").length > 0);
+
+const validatorSuffix = "; the reference validator reads only the text between the first two ---, wherever they are";
+const folderSuffix = /; it loads under its folder's name (".*")$/;
+
+/** translateDiagnostic returns a diagnostic in the language of the page, or as it is if there is no translation. */
+export function translateDiagnostic<T extends Diagnosed>(d: T): T {
+  if (findMsg("diagnostic", `${d.code}.message`) === undefined) return d;
+  const key = `diagnostic.${d.code}`;
+  const { message: pattern, fix: fixPattern } = diagnosticPatterns[d.code] ?? {};
+  if (d.message.endsWith(validatorSuffix)) {
+    const text = translate(key, "message", d.message.slice(0, -validatorSuffix.length), pattern);
+    const message = findMsg("diagnostic", "suffix.validator", { text }) ?? d.message;
+    return { ...d, message, fix: findMsg("diagnostic", "suffix.validatorFix") };
+  }
+  const folder = folderSuffix.exec(d.message);
+  const text = translate(key, "message", folder ? d.message.slice(0, folder.index) : d.message, pattern);
+  const message = folder ? (findMsg("diagnostic", "suffix.folder", { text, 1: folder[1]! }) ?? d.message) : text;
+  return { ...d, message, ...(d.fix && { fix: translate(key, "fix", d.fix, fixPattern) }) };
+}
+
+/** translateProblem returns a refusal in the language of the page, or as it is if there is no translation. */
+export function translateProblem<T extends Refused>(p: T): T {
+  const reasons = problemPatterns[p.code] ?? [{}];
+  const at = reasons.findIndex((r) => !r.detail || r.detail.test(p.detail));
+  const key = `problem.${p.code}${at > 0 ? `.${at + 1}` : ""}`;
+  if (at < 0 || findMsg(key, "detail") === undefined) return p;
+  const { detail, next } = reasons[at]!;
+  return {
+    ...p,
+    detail: translate(key, "detail", p.detail, detail),
+    ...(p.next && { next: translate(key, "next", p.next, next) }),
+  };
+}
+
+/** translate fills a translation with the groups of the pattern. Where the pattern does not match, English stays. */
+function translate(key: string, name: string, english: string, pattern?: RegExp): string {
+  const groups = pattern ? pattern.exec(english) : [];
+  if (!groups) return english;
+  return findMsg(key, name, Object.fromEntries([...groups].map((group, i) => [String(i), group ?? ""]))) ?? english;
+}

@@ -1,0 +1,96 @@
+/** Patterns of the texts of a diagnostic. Their groups fill the placeholders of the translation. */
+export interface DiagnosticPatterns {
+  message?: RegExp;
+  fix?: RegExp;
+}
+
+/** Patterns of the texts of a refusal. */
+export interface ProblemPatterns {
+  detail?: RegExp;
+  next?: RegExp;
+}
+
+/** Patterns for the English texts of diagnostics, by code. A code without variable parts has none. */
+export const diagnosticPatterns: Record<string, DiagnosticPatterns> = {
+  "file-name": { message: /named (.+), not/ },
+  "file-too-long": { message: /more than (\d+) bytes/ },
+  "file-special": { message: /^(.+?) (?:is|cannot)\b/ },
+  "file-link": { message: /^(.+?) (?:is|cannot)\b/ },
+  "file-unreadable": { message: /^(.+) cannot be read and is ignored: (.+)$/ },
+  "frontmatter-too-long": { message: /more than (\d+) bytes/ },
+  "yaml-invalid": { message: /frontmatter: (.+)$/ },
+  "yaml-repaired": {
+    message: /frontmatter: (.+); read as if the value of (.+) were quoted$/,
+    fix: /value of (.+) in quotes/,
+  },
+  "yaml-too-large": { message: /frontmatter: (.+)$/ },
+  "duplicate-key": { message: /field (".*") is repeated/ },
+  "control-character": { message: /(U\+[0-9A-F]+)/ },
+  "metadata-values": { message: /not strings: (.+)$/ },
+  "unexpected-fields": { message: /frontmatter: (.+)\. Only \[(.+)\] are allowed/ },
+  "name-missing": { fix: /^add (?:the line name:( \S+)|a line name: with .+)$/ },
+  "name-empty": { fix: /^add (?:the line name:( \S+)|a line name: with .+)$/ },
+  "name-unusable": { message: /^the name (".*?") is/, fix: /^add (?:the line name:( \S+)|a line name: with .+)$/ },
+  "name-folder": {
+    message: /^Directory name '(.*)' must match skill name '(.*)'$/,
+    fix: /folder to (.+), or the skill to (.+)$/,
+  },
+  "name-too-long": { message: /^Skill name '(.*)' exceeds .*\((\d+) chars\)/ },
+  "name-case": { message: /^Skill name '(.*)' must/, fix: /^name it (.+)$/ },
+  "name-hyphen-edge": { fix: /^name it (.+)$/ },
+  "name-hyphen-double": { fix: /^name it (.+)$/ },
+  "name-characters": { message: /^Skill name '(.*)' contains/, fix: /^name it (.+)$/ },
+  "name-not-portable": { message: /^the name (".*") contains/, fix: /^name it (.+)$/ },
+  "name-reserved": { message: /^the name (".*") contains/ },
+  "description-untyped": { message: /meaning for (.+)$/ },
+  "description-too-long": { message: /\((\d+) chars\)/ },
+  "hidden-characters": { message: /(U\+[0-9A-F]+)/ },
+  "compatibility-too-long": { message: /\((\d+) chars\)/ },
+  "mcp-servers": { message: /^(?:mcpServers is ignored: )?(.+)$/ },
+  "not-a-boolean": { message: /^(\S+) is neither.*using (\S+)$/ },
+  "not-a-map": { message: /^(\S+) is not/ },
+  "body-tokens": { message: /about (\d+) tokens/ },
+  "body-lines": { message: /have (\d+) lines/ },
+  "catalog-line-tokens": { message: /about (\d+) tokens/ },
+};
+
+/** Patterns for the English texts of refusals, by code. A code with several reasons has one entry for each. */
+export const problemPatterns: Record<string, ProblemPatterns[]> = {
+  not_found: [{ detail: /^not found/ }],
+  provider_denied: [{ detail: /^(.+)$/ }],
+  provider: [{ detail: /^(.+)$/ }],
+  scope: [{ detail: /needs scope (.+)$/, next: /with the scope (.+)$/ }],
+  forbidden: [{ detail: /^([\w.]+): permission denied/ }],
+  too_often: [{ detail: /try again in (\S+)$/, next: /wait for (\d+) s/ }],
+  exists: [
+    { detail: /^a skill of that name exists already$/ },
+    { detail: /^a version with these files exists already$/ },
+    { detail: /^an item of that name exists already$/ },
+  ],
+  changed: [
+    { detail: /^the files differ from those that you reviewed$/ },
+    { detail: /^another user changed it in the meantime$/ },
+  ],
+  in_use: [{ detail: /^(.+)$/ }],
+  SKILL_REFERENCED: [{ detail: /^skill (".*?") is in use/ }],
+  too_many: [{ detail: /^(.+)$/ }],
+  too_large: [{ detail: /package has more than (\d+) bytes/ }, { detail: /^the request is too large/ }],
+  signin_denied: [{ detail: /^sign-in denied: (.+)$/ }],
+  signin_address: [{ detail: /^(?:.*: )?(\S+) is at no public address/ }],
+  signin_failed: [{ detail: /^(.+)$/ }],
+  not_reviewed: [
+    { detail: /code of skill (".*?") was rejected in review: (.+)$/ },
+    { detail: /code of skill (".*?")/ },
+  ],
+  bad_name: [{ detail: /cannot be named (".*?") here/ }],
+  invalid: [{ detail: /^the request is invalid$/ }, { detail: /^a value cannot be stored/ }],
+  source_invalid: [{ detail: /^invalid location (".*?")/ }, { detail: /^(.+)$/ }],
+  source_not_found: [{ detail: /^(.+)$/, next: /still exists(.*)$/ }],
+  source_denied: [{ detail: /^(.+)$/ }],
+  source_address: [{ detail: /^(.+)$/ }],
+  source_too_large: [{ detail: /^(.+)$/ }],
+  source_digest: [{ detail: /^(.+)$/ }],
+  source_failed: [{ detail: /^(.+)$/ }],
+  no_key: [{ detail: /^(.+)$/ }],
+  server: [{ detail: /^(.+)$/ }],
+};

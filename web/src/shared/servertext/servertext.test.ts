@@ -1,0 +1,89 @@
+import codes from "../../../../skill/testdata/codes.json";
+import { holds, same, test } from "../../../test/units/check";
+import { loadMessages, messagesOf } from "../i18n/messages";
+import { diagnosticPatterns } from "./patterns";
+import { translateDiagnostic, translateProblem } from ".";
+
+/** inChinese runs a test with the page in Chinese. */
+async function inChinese(run: () => void) {
+  await loadMessages("zh-Hans");
+  try {
+    run();
+  } finally {
+    await loadMessages("en");
+  }
+}
+
+test("server texts: each code of a diagnostic has a Chinese text, and no other", () =>
+  inChinese(() => {
+    const texts = new Map(messagesOf("diagnostic"));
+    const known = [...texts.keys()].filter((k) => k.endsWith(".message")).map((k) => k.slice(0, -".message".length));
+    same(known.sort(), [...codes].sort());
+    for (const code of codes)
+      for (const part of ["message", "fix"])
+        holds(/[\u4e00-\u9fff]/.test(texts.get(`${code}.${part}`) ?? ""), `${code}.${part}`);
+    same(
+      Object.keys(diagnosticPatterns).filter((code) => !codes.includes(code)),
+      [],
+    );
+  }));
+
+test("server texts: names and numbers of a diagnostic stay", () =>
+  inChinese(() => {
+    const said = (code: string, message: string, fix: string) => {
+      const d = translateDiagnostic({ code, message, fix });
+      return [d.message, d.fix];
+    };
+    same(said("name-case", "Skill name 'Tides' must be lowercase", "name it tides"), [
+      "技能名 'Tides' 必须是小写",
+      "改名为 tides",
+    ]);
+    same(
+      said(
+        "name-missing",
+        'Missing required field in frontmatter: name; it loads under its folder\'s name "tides"',
+        "add the line name: tides",
+      ),
+      ['前置元数据缺少必需的字段 name；以文件夹名 "tides" 加载', "添加 name: tides 一行"],
+    );
+    same(
+      said("body-tokens", "the instructions have about 7000 tokens, more than 5000", "move")[0],
+      "说明约有 7000 个词元，超过 5000",
+    );
+    same(
+      said(
+        "name-missing",
+        "Missing required field in frontmatter: name",
+        "add a line name: with a name of lowercase letters, digits and hyphens",
+      ),
+      ["前置元数据缺少必需的字段 name", "添加 name: 一行"],
+    );
+  }));
+
+test("server texts: a text without a translation stays English", () =>
+  inChinese(() => {
+    const unknown = { code: "new-thing", message: "it is new", fix: "wait", detail: "it is new" };
+    same(translateDiagnostic(unknown), unknown);
+    same(translateProblem(unknown), unknown);
+    same(translateProblem({ code: "exists", detail: "of another kind", next: "look" }), {
+      code: "exists",
+      detail: "of another kind",
+      next: "look",
+    });
+  }));
+
+test("server texts: a refusal keeps its names and numbers", () =>
+  inChinese(() => {
+    same(
+      translateProblem({ code: "too_often", detail: "too many requests; try again in 30s", next: "wait for 30 s" }),
+      {
+        code: "too_often",
+        detail: "操作太频繁，请在 30s 后再试",
+        next: "等待 30 秒",
+      },
+    );
+    same(
+      translateProblem({ code: "wrong_password", detail: "wrong name or password", next: "try again" }).detail,
+      "用户名或密码错误",
+    );
+  }));

@@ -1,0 +1,12 @@
+/** The components of all pages. */
+export { ActionButton, Button, Copy } from "./button";
+export { Dialog, useConfirm } from "./dialog";
+export { AreaField, Check, Field, SelectField, TextField } from "./field";
+export { Icon, type IconName } from "./icon";
+export { Menu, MenuItem } from "./menu";
+export { useModal } from "./modal";
+export { Empty, More, Problem, Shown, Tag, Waiting, When } from "./status";
+export { TableWrap } from "./table";
+export { Tabs } from "./tabs";
+export { done, failed } from "./notify";
+export { Toasts } from "./toast";
