@@ -19,9 +19,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadout-dev/loadout/internal/client"
+	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/script"
+	"github.com/loadout-dev/loadout/internal/testprogram"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
@@ -29,7 +30,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite outputs in console blocks that are not what the command prints")
 
-// built is the command, built once for all tests.
+// built is the path of the command.
 var built string
 
 func TestMain(m *testing.M) {
@@ -48,10 +49,8 @@ func run(m *testing.M) int {
 	if runtime.GOOS == "windows" {
 		built += ".exe"
 	}
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", built, "./cmd/loadout")
-	build.Dir = ".."
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build the command: %v\n%s", err, out)
+	if err := testprogram.Loadout.Install(built); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
@@ -250,13 +249,19 @@ func commands(t *testing.T) map[string][]string {
 			t.Fatalf("loadout %s --help: %v", strings.Join(words, " "), err)
 		}
 		text := string(help)
+		if !strings.Contains(text, strings.Join(append([]string{"  loadout"}, words...), " ")) {
+			return // not a command: its words are arguments of the one before
+		}
 		flags := []string{"--help"}
 		for _, m := range flagName.FindAllStringSubmatch(text, -1) {
 			flags = append(flags, m[1], m[2])
 		}
 		out[strings.Join(words, " ")] = flags
-		if _, list, ok := strings.Cut(text, "Available Commands:\n"); ok {
-			list, _, _ = strings.Cut(list, "\n\n")
+		for section := range strings.SplitSeq(text, "\n\n") {
+			title, list, _ := strings.Cut(section, "\n")
+			if !strings.HasSuffix(title, ":") || slices.Contains([]string{"Usage:", "Aliases:", "Examples:", "Flags:", "Global Flags:"}, title) {
+				continue // not a list of commands, which has the title of its group
+			}
 			for _, m := range commandName.FindAllStringSubmatch(list, -1) {
 				visit(append(slices.Clone(words), m[1])...)
 			}
@@ -350,7 +355,7 @@ func (p *page) replace(t *testing.T, b block, lines []string) {
 func TestVariablesAreListed(t *testing.T) {
 	text := strings.Join(readPage(t, "docs/terminal.md").lines, "\n") + strings.Join(readPage(t, "docs/configuration.md").lines, "\n")
 	name := regexp.MustCompile(`(?i)(?:getenv\(|env: +)"([A-Z][A-Z_]+)"`)
-	for _, dir := range []string{"../cmd/loadout", "../internal/config", "../internal/client"} {
+	for _, dir := range []string{"../cmd/loadout", "../internal/config", "../internal/clientconfig"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)
@@ -376,13 +381,13 @@ func TestVariablesAreListed(t *testing.T) {
 func TestClientFiles(t *testing.T) {
 	text := strings.Join(readPage(t, "docs/mcp-clients.md").lines, "\n")
 	env := map[string]string{"APPDATA": `%APPDATA%`}
-	for _, c := range client.All() {
+	for _, c := range clientconfig.All() {
 		if !strings.Contains(text, "loadout connect "+c.Name) {
 			t.Errorf("docs/mcp-clients.md does not tell how to connect %s", c.Name)
 		}
 		for _, scope := range c.Scopes {
 			for _, system := range []string{"linux", "darwin", "windows"} {
-				place := client.Place{OS: system, Home: "~", Dir: ".", Getenv: func(name string) string { return env[name] }}
+				place := clientconfig.Place{OS: system, Home: "~", Dir: ".", Getenv: func(name string) string { return env[name] }}
 				file, err := c.Path(place, scope)
 				if err != nil {
 					t.Fatal(err)
@@ -396,7 +401,7 @@ func TestClientFiles(t *testing.T) {
 	}
 }
 
-// The limits that docs/sandbox.md names are those that scripts have.
+// TestLimits compares the limits in docs/sandbox.md with the defaults.
 func TestLimits(t *testing.T) {
 	c, err := config.Load(config.Input{Getenv: func(string) string { return "" }})
 	if err != nil {
@@ -406,16 +411,16 @@ func TestLimits(t *testing.T) {
 	mib := func(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
 	want := map[string]string{
 		"time":                            fmt.Sprintf("%d s (`sandbox.seconds`)", c.Sandbox.Seconds),
-		"memory of all its processes":     fmt.Sprintf("%d MiB (`sandbox.memory_mb`)", c.Sandbox.MemoryMB),
-		"written to `/work`":              fmt.Sprintf("%d MiB (`sandbox.disk_mb`)", c.Sandbox.DiskMB),
-		"processes and threads":           fmt.Sprintf("%d, of Node.js more", l.Processes),
-		"processors":                      fmt.Sprintf("%.0f, where control groups can be had", l.Cores),
-		"written to `/tmp`":               mib(l.Tmp),
-		"one file":                        mib(l.FileSize) + ", no more than `/work`",
+		"memory of all processes":         fmt.Sprintf("%d MiB (`sandbox.memory_mb`)", c.Sandbox.MemoryMB),
+		"data written to `/work`":         fmt.Sprintf("%d MiB (`sandbox.disk_mb`)", c.Sandbox.DiskMB),
+		"processes and threads":           fmt.Sprintf("%d, more for Node.js", l.Processes),
+		"processors":                      fmt.Sprintf("%.0f, if control groups are available", l.Cores),
+		"data written to `/tmp`":          mib(l.Tmp),
+		"size of one file":                mib(l.FileSize) + ", at most the limit of `/work`",
 		"files in `/work`, and in `/tmp`": fmt.Sprint(l.Inodes),
 		"open files":                      fmt.Sprint(l.OpenFiles),
-		"output kept, of each of the two": mib(l.Output),
-		"processor time":                  "as long",
+		"captured output, per stream":     mib(l.Output),
+		"processor time":                  "the same",
 	}
 	found := 0
 	for i, line := range readPage(t, "docs/sandbox.md").lines {
@@ -434,7 +439,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// What a page says that a skill may ask of a sandbox is what is understood.
+// TestAsks checks that Loadout understands the requests that docs/sandbox.md describes.
 func TestAsks(t *testing.T) {
 	p := readPage(t, "docs/sandbox.md")
 	asks := 0
@@ -451,14 +456,14 @@ func TestAsks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, problems := policy.ParseAsk(front); len(problems) > 0 {
+		if _, problems := policy.ParseRequestedBounds(front); len(problems) > 0 {
 			t.Errorf("%s: %v", p.at(b.first), problems)
 		}
 	}
 	if asks == 0 {
-		t.Error("docs/sandbox.md has no example of what a skill asks for")
+		t.Error("docs/sandbox.md has no example of requests")
 	}
-	for name := range p.section("What a skill can ask for").rows("key", "meaning") {
+	for name := range p.section("What a skill can request").rows("key", "meaning") {
 		value := map[string]any{"network": "example.com", "secrets": "KEY", "workspace_write": true, "inject": []map[string]string{{"secret": "KEY", "host": "example.com"}}}[name]
 		if value == nil {
 			value = 2
@@ -467,7 +472,7 @@ func TestAsks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, problems := policy.ParseAsk(front); len(problems) > 0 {
+		if _, problems := policy.ParseRequestedBounds(front); len(problems) > 0 {
 			t.Errorf("docs/sandbox.md: %s: %v", name, problems)
 		}
 	}

@@ -26,7 +26,7 @@ func connect(t *testing.T, compat string) *mcp.ClientSession {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scripts := &loadout.Scripts{Folders: t.TempDir(), Getenv: os.Getenv,
+	scripts := &loadout.Scripts{FolderDir: t.TempDir(), Getenv: os.Getenv,
 		Sandbox: auto.New(&auto.Options{Candidates: auto.Candidates(&auto.Settings{Stage: built})})}
 	rt, err := loadout.New(ctx, &loadout.Options{Sources: sources, Scripts: scripts})
 	if err != nil {
