@@ -17,53 +17,53 @@ import (
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 )
 
-// commandTime bounds one command.
-const commandTime = 5 * time.Minute
+// commandTimeout is the maximum time of one command.
+const commandTimeout = 5 * time.Minute
 
-// cost is what a command took.
+// cost is the time and memory of a command.
 type cost struct {
-	measure.Cost       // CPU with that of all that it started
-	peak         int64 // bytes of the largest of its processes
+	measure.Cost       // CPU includes child processes
+	peak         int64 // bytes of the largest process
 }
 
-// command is a program that is run as a person does, in a home that is not theirs.
+// command is a command line with its own home directory.
 type command struct {
 	home string
-	dir  string // current; default home
+	dir  string // working directory; default home
 	env  []string
-	code int // with which it ends
+	code int // expected exit code
 	args []string
 }
 
-// run runs a command to its end. What was written before is on the disk when it
-// starts: who waits for the disk does not wait for what another wrote.
+// run runs a command and waits for its end. It syncs the disk first, so that the command does
+// not wait for earlier writes.
 func (b *bench) run(c command) (cost, error) {
 	if err := syncDisk(b.dir); err != nil {
 		return cost{}, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
-	// A shell is between: the peak that the kernel tells of a child is at least that
-	// of who started it.
+	// Start it through a shell: the kernel reports at least the memory of the parent as the
+	// peak of a child.
 	cmd := exec.CommandContext(ctx, "/bin/sh", append([]string{"-c", `"$@"; exit $?`, "sh"}, c.args...)...)
 	cmd.Env = append([]string{"HOME=" + c.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + filepath.Join(b.dir, "tmp")}, c.env...)
 	cmd.Dir = c.dir
 	if c.dir == "" {
 		cmd.Dir = c.home
 	}
-	var said bytes.Buffer
-	cmd.Stderr, cmd.Stdout = &said, &said
+	var output bytes.Buffer
+	cmd.Stderr, cmd.Stdout = &output, &output
 	start := time.Now()
 	err := cmd.Run()
 	wall := time.Since(start)
 	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != c.code {
-		return cost{}, fmt.Errorf("%s: ended with %v, not with %d: %.2000s", c.args, err, c.code, said.Bytes()[max(0, said.Len()-2000):])
+		return cost{}, fmt.Errorf("run %s: %v, want exit code %d: %.2000s", c.args, err, c.code, output.Bytes()[max(0, output.Len()-2000):])
 	}
 	s := cmd.ProcessState
 	return cost{measure.Cost{Wall: wall, CPU: s.UserTime() + s.SystemTime()}, s.SysUsage().(*syscall.Rusage).Maxrss << 10}, nil
 }
 
-// syncDisk waits until all of the file system of a directory is on the disk.
+// syncDisk writes the file system of a directory to the disk.
 func syncDisk(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/loadout-dev/loadout/bench/internal/measure"
-	"github.com/loadout-dev/loadout/scan"
+	"github.com/loadout-dev/loadout/internal/scan"
 )
 
 // hashFiles reads and hashes every file of the skills.
@@ -44,8 +44,9 @@ func (r *repository) scanSkills() error {
 	return nil
 }
 
-// settle is how long the disk takes for a copy of the skills, after they were written.
-func (b *bench) settle() (measure.Cost, error) {
+// syncCopy measures how long the disk takes to write a copy of the skills. The copying itself
+// does not count.
+func (b *bench) syncCopy() (measure.Cost, error) {
 	dir := filepath.Join(b.dir, "copy")
 	defer os.RemoveAll(dir)
 	if err := syncDisk(b.dir); err != nil {
@@ -54,5 +55,5 @@ func (b *bench) settle() (measure.Cost, error) {
 	if err := os.CopyFS(dir, os.DirFS(b.repo.work)); err != nil {
 		return measure.Cost{}, err
 	}
-	return measure.Of(func() error { return syncDisk(b.dir) })
+	return measure.Run(func() error { return syncDisk(b.dir) })
 }

@@ -1,16 +1,16 @@
 //go:build linux
 
-// Command add measures what it costs to get skills from a repository: `loadout add`,
-// add --frozen, list, update --check and verify, beside git alone and beside the
-// program that people use for it with npm:
+// Command add measures the installation of skills from a repository with `loadout add`, and
+// add --frozen, list, update --check and verify. It compares them with git alone and with
+// the npm program skills:
 //
-//	go run ./bench/add -skills DIR [-n 400] [-peer DIR]
+//	go run ./add -skills DIR [-n 400] [-peer DIR]
 //
-// The skills are committed to a repository that this program serves on a loopback
-// address by git http-backend, and that is read as file:// too. Each command runs in
-// a home of its own, and the commands of a round alternate. What is served is not part
-// of the figures, but for file:// git serves it to itself. How to get the peer is in
-// bench/README.md; without it the rows of it are left out.
+// The program commits the skills to a repository and serves it on a loopback address with
+// git http-backend. It reads the repository as file:// too. Each command has its own home
+// directory, and the commands of a round alternate. The figures do not include the server,
+// except with file://, where git itself serves. bench/README.md says how to install the peer.
+// Without it, its rows are missing.
 package main
 
 import (
@@ -24,14 +24,14 @@ import (
 )
 
 func main() {
-	skills := flag.String("skills", "", "`directory` with skills, of which -n are served")
-	n := flag.Int("n", 400, "how many skills")
-	program := flag.String("loadout", "", "measure this `program`, in place of one that is built from here")
-	peer := flag.String("peer", "", "`prefix` that npm has installed skills and node in")
-	rounds := flag.Int("rounds", 7, "rounds")
+	skills := flag.String("skills", "", "`directory` with skills")
+	n := flag.Int("n", 400, "number of skills to serve")
+	program := flag.String("loadout", "", "`program` to measure instead of one built from this repository")
+	peer := flag.String("peer", "", "npm `prefix` with the packages skills and node")
+	rounds := flag.Int("rounds", 7, "number of rounds")
 	measure.Main("add", false, func() error {
 		if *skills == "" || *n < 1 || *rounds < 1 {
-			return errors.New("-skills names a directory with skills; -n and -rounds are at least 1")
+			return errors.New("usage: -skills DIR, with -n and -rounds of at least 1")
 		}
 		return run(*skills, *n, *program, *peer, *rounds)
 	})
@@ -45,7 +45,7 @@ func run(skills string, n int, program, peerDir string, rounds int) (err error) 
 	defer os.RemoveAll(dir)
 	b := &bench{dir: dir}
 	if program == "" {
-		b.loadout, err = measure.Build(dir, "./cmd/loadout")
+		b.loadout, err = measure.BuildLoadout(dir)
 	} else {
 		b.loadout, err = filepath.Abs(program)
 	}
@@ -57,36 +57,36 @@ func run(skills string, n int, program, peerDir string, rounds int) (err error) 
 	}
 	defer b.repo.close()
 	if b.peer, err = findPeer(peerDir); err != nil {
-		fmt.Fprintf(os.Stderr, "add: without a peer: %v\n", err)
+		fmt.Fprintf(os.Stderr, "add: no peer: %v\n", err)
 	}
 	ways := []*way{b.newWay("http", b.repo.http), b.newWay("file", b.repo.file)}
 	for i := range rounds + 1 {
 		for _, w := range ways {
-			if err := w.round(i > 0); err != nil { // the first fills the page cache
+			if err := w.runRound(i > 0); err != nil { // the first round fills the page cache
 				return fmt.Errorf("%s: %w", w.name, err)
 			}
 		}
 	}
-	fmt.Printf("%s; %d skills, %d files, %s MB\n", measure.Where(), b.repo.skills, b.repo.files, measure.Number(float64(b.repo.bytes)/1e6))
+	fmt.Printf("%s; %d skills, %d files, %s MB\n", measure.Environment(), b.repo.skills, b.repo.files, measure.FormatNumber(float64(b.repo.bytes)/1e6))
 	if b.peer != nil {
 		fmt.Printf("peer: skills %s\n", b.peer.version)
 	}
 	for _, w := range ways {
 		fmt.Printf("\nFrom %s, %d rounds:\n\n", w.name, rounds)
-		w.print()
+		w.printTable()
 	}
 	return nil
 }
 
-// bench is what all ways of getting the skills have in common.
+// bench is one run, shared by all ways to reach the repository.
 type bench struct {
 	dir, loadout string
 	repo         *repository
-	peer         *peer // nil where there is none
+	peer         *peer // nil for none
 }
 
-// home makes a directory for one user of a program.
-func (b *bench) home() (string, error) {
+// newHome creates a home directory.
+func (b *bench) newHome() (string, error) {
 	if err := os.MkdirAll(filepath.Join(b.dir, "tmp"), 0o700); err != nil {
 		return "", err
 	}

@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// peer is the program skills of npm, and a node that runs it.
+// peer is the npm program skills and the node to run it with.
 type peer struct{ node, program, version string }
 
-// findPeer looks for what npm has installed below a prefix; the node of that is used,
-// or else that of the machine. The error says what is missing.
+// findPeer finds the peer below an npm prefix. It prefers the node below the prefix over the
+// one on PATH.
 func findPeer(prefix string) (*peer, error) {
 	if prefix == "" {
-		return nil, errors.New("-peer names none")
+		return nil, errors.New("no -peer given")
 	}
 	prefix, err := filepath.Abs(prefix)
 	if err != nil {
@@ -41,7 +41,7 @@ func findPeer(prefix string) (*peer, error) {
 	return p, nil
 }
 
-// command is one of the peer in the project that home is, with its telemetry off.
+// command returns a command of the peer without telemetry. Its project is home.
 func (p *peer) command(home string, args ...string) command {
 	return command{home: home, env: []string{"DISABLE_TELEMETRY=1", "DO_NOT_TRACK=1", "NO_COLOR=1"}, args: append([]string{p.node, p.program}, args...)}
 }

@@ -18,12 +18,12 @@ import (
 	"time"
 )
 
-// repository is one with skills, in two states, and the server of it.
+// repository is a Git repository with skills, in two states, and its server.
 type repository struct {
 	http, file    string // URLs
-	skill         string // name of the directory of a skill
-	work, bare    string // what the commits are of, and where they are
-	before, after string // commits: that which main names, and one with one skill changed
+	skill         string // directory name of the skill that changes
+	work, bare    string // working tree and repository
+	before, after string // commits; after has one skill changed
 	skills, files int
 	bytes         int64
 
@@ -31,8 +31,7 @@ type repository struct {
 	server *http.Server
 }
 
-// newRepository commits the first n skills of a directory, and serves them until it is
-// closed.
+// newRepository commits the first n skills of a directory and serves them until close.
 func newRepository(dir, skills string, n int) (*repository, error) {
 	program, err := exec.LookPath("git")
 	if err != nil {
@@ -41,19 +40,19 @@ func newRepository(dir, skills string, n int) (*repository, error) {
 	root := filepath.Join(dir, "served")
 	r := &repository{git: program, skills: n, work: filepath.Join(dir, "work"), bare: filepath.Join(root, "skills.git")}
 	r.file = (&url.URL{Scheme: "file", Path: r.bare}).String()
-	if err := r.copy(skills, n); err != nil {
+	if err := r.copySkills(skills, n); err != nil {
 		return nil, fmt.Errorf("copy skills: %w", err)
 	}
 	if err := os.Mkdir(root, 0o755); err != nil {
 		return nil, err
 	}
-	if err := r.fill(); err != nil {
+	if err := r.commit(); err != nil {
 		return nil, err
 	}
 	return r, r.serve(root)
 }
 
-func (r *repository) copy(skills string, n int) error {
+func (r *repository) copySkills(skills string, n int) error {
 	entries, err := os.ReadDir(skills)
 	if err != nil {
 		return err
@@ -72,7 +71,7 @@ func (r *repository) copy(skills string, n int) error {
 		}
 	}
 	if n > 0 {
-		return fmt.Errorf("there are %d too few in %s", n, skills)
+		return fmt.Errorf("not enough skills in %s (%d missing)", skills, n)
 	}
 	return filepath.WalkDir(r.work, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -86,12 +85,12 @@ func (r *repository) copy(skills string, n int) error {
 	})
 }
 
-// fill makes both commits, in one pack as a host keeps them.
-func (r *repository) fill() error {
+// commit creates both commits in one pack, as hosts do.
+func (r *repository) commit() error {
 	if _, err := r.run("init", "--quiet", "--bare", "--template=", "--initial-branch=main"); err != nil {
 		return err
 	}
-	commit := func() (string, error) {
+	commitAll := func() (string, error) {
 		if _, err := r.run("--work-tree="+r.work, "add", "--all"); err != nil {
 			return "", err
 		}
@@ -101,28 +100,28 @@ func (r *repository) fill() error {
 		return r.run("rev-parse", "HEAD")
 	}
 	var err error
-	if r.before, err = commit(); err != nil {
+	if r.before, err = commitAll(); err != nil {
 		return err
 	}
 	if err := appendTo(filepath.Join(r.work, "skills", r.skill, "SKILL.md"), "\nOne line more.\n"); err != nil {
 		return err
 	}
-	if r.after, err = commit(); err != nil {
+	if r.after, err = commitAll(); err != nil {
 		return err
 	}
 	if _, err := r.run("repack", "-a", "-d", "--quiet"); err != nil {
 		return err
 	}
-	return r.set(r.before)
+	return r.setMain(r.before)
 }
 
-// set has main name a commit.
-func (r *repository) set(commit string) error {
+// setMain moves the branch main to a commit.
+func (r *repository) setMain(commit string) error {
 	_, err := r.run("update-ref", "refs/heads/main", commit)
 	return err
 }
 
-// run runs git on the repository, and returns what it prints.
+// run runs git on the repository and returns its output.
 func (r *repository) run(args ...string) (string, error) {
 	cmd := exec.Command(r.git, append([]string{"--git-dir=" + r.bare, "-c", "user.name=bench", "-c", "user.email=bench@example.com", "-c", "gc.auto=0"}, args...)...)
 	cmd.Env = gitEnvironment()
@@ -133,7 +132,7 @@ func (r *repository) run(args ...string) (string, error) {
 	return string(bytes.TrimSpace(out)), nil
 }
 
-// serve answers on a loopback address, as a host of repositories does.
+// serve serves the repositories below root on a loopback address.
 func (r *repository) serve(root string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -153,7 +152,7 @@ func (r *repository) serve(root string) error {
 
 func (r *repository) close() error { return r.server.Close() }
 
-// gitEnvironment is one without the settings of the person who measures.
+// gitEnvironment returns an environment without the user's Git settings.
 func gitEnvironment() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull}
 }

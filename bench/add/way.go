@@ -11,25 +11,25 @@ import (
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 )
 
-// row is one thing that is measured.
+// row is one measured command or limit.
 type row struct {
 	name      string
 	limit     *row
-	goal      float64 // × limit of wall time, at most; 0 for none
+	goal      float64 // maximum × limit of wall time; 0 for none
 	wall, cpu *measure.Row
 	peak      *measure.Row
 }
 
-// way is one way to reach the repository, and what was measured of it.
+// way is one way to reach the repository, and its measurements.
 type way struct {
 	*bench
 	name, url string
 	rows      []*row
-	keep      bool // of this round
+	record    bool // whether the current round counts
 
-	clone, refs, version, hash, scan, settle, budget, question *row
-	addAll, addOne, list, current, changed, verify, frozen     *row
-	peerAll, peerOne, peerList, peerCurrent                    *row
+	clone, refs, version, hash, scan, sync, budget, question *row
+	addAll, addOne, list, current, changed, verify, frozen   *row
+	peerAll, peerOne, peerList, peerCurrent                  *row
 }
 
 func (b *bench) newWay(name, url string) *way {
@@ -37,11 +37,11 @@ func (b *bench) newWay(name, url string) *way {
 	w.clone = w.row("limit: git clone --depth 1", nil)
 	w.refs = w.row("limit: git ls-remote", nil)
 	w.version = w.row("limit: loadout version", nil)
-	w.question = w.row("limit: these two", nil)
+	w.question = w.row("limit: the two above together", nil)
 	w.hash = w.row("limit: read and hash every file", nil)
 	w.scan = w.row("limit: scan every skill", nil)
-	w.settle = w.row("limit: wait for the disk, once they are written", nil)
-	w.budget = w.row("limit: twice git clone, and the three above", nil)
+	w.sync = w.row("limit: sync the written files to the disk", nil)
+	w.budget = w.row("limit: twice git clone plus the three above", nil)
 	w.addAll = w.row("`loadout add --all`", w.budget)
 	w.addAll.goal = 1
 	w.peerAll = w.row("peer: add all", w.budget)
@@ -68,34 +68,34 @@ func (w *way) row(name string, limit *row) *row {
 	return r
 }
 
-// round does everything once; keep is whether the figures count.
-func (w *way) round(keep bool) error {
-	w.keep = keep
-	limits, err := w.limits()
+// runRound runs everything once. If record is not set, the figures do not count.
+func (w *way) runRound(record bool) error {
+	w.record = record
+	limits, err := w.measureLimits()
 	if err != nil {
 		return err
 	}
-	return errors.Join(w.inHome(func(home string) error { return w.git(home, limits) }), w.inHome(w.all), w.inHome(w.one), w.peers())
+	return errors.Join(w.withHome(func(home string) error { return w.measureGit(home, limits) }), w.withHome(w.installAll), w.withHome(w.installOne), w.measurePeer())
 }
 
-// inHome does something with a new home.
-func (w *way) inHome(do func(home string) error) error {
-	home, err := w.home()
+// withHome calls do with a new home directory and removes it afterwards.
+func (w *way) withHome(do func(home string) error) error {
+	home, err := w.newHome()
 	if err != nil {
 		return err
 	}
 	return errors.Join(do(home), os.RemoveAll(home))
 }
 
-// limits measures what there is to do with the files in any case, in this process.
-func (w *way) limits() (all measure.Cost, err error) {
+// measureLimits measures, in this process, the work that any program must do with the files.
+func (w *way) measureLimits() (all measure.Cost, err error) {
 	for _, part := range []struct {
 		row *row
 		of  func() (measure.Cost, error)
 	}{
-		{w.hash, func() (measure.Cost, error) { return measure.OfClean(w.repo.hashFiles) }},
-		{w.scan, func() (measure.Cost, error) { return measure.OfClean(w.repo.scanSkills) }},
-		{w.settle, w.bench.settle},
+		{w.hash, func() (measure.Cost, error) { return measure.RunClean(w.repo.hashFiles) }},
+		{w.scan, func() (measure.Cost, error) { return measure.RunClean(w.repo.scanSkills) }},
+		{w.sync, w.bench.syncCopy},
 	} {
 		c, err := part.of()
 		if err != nil {
@@ -107,9 +107,9 @@ func (w *way) limits() (all measure.Cost, err error) {
 	return all, nil
 }
 
-// git measures git alone, and a start of loadout that does nothing: by these and by
-// limits, what getting all skills may take, and asking for newer ones.
-func (w *way) git(home string, limits measure.Cost) error {
+// measureGit measures git alone and a start of loadout that does nothing. These and limits
+// give the budgets for installing all skills and for checking for updates.
+func (w *way) measureGit(home string, limits measure.Cost) error {
 	clone, err := w.run(command{home: home, args: []string{w.repo.git, "clone", "--quiet", "--depth", "1", w.url, "clone"}})
 	if err != nil {
 		return err
@@ -130,8 +130,8 @@ func (w *way) git(home string, limits measure.Cost) error {
 	return nil
 }
 
-// all gets all skills, and does with them what a person does later.
-func (w *way) all(home string) error {
+// installAll installs all skills, then lists, verifies and checks them for updates.
+func (w *way) installAll(home string) error {
 	do := func(r *row, code int, args ...string) error {
 		return w.measure(r, command{home: home, code: code, args: append([]string{w.loadout}, args...)})
 	}
@@ -139,23 +139,23 @@ func (w *way) all(home string) error {
 	if err := do(w.addAll, 0, "add", w.url, "--all", "--yes"); err != nil {
 		return err
 	}
-	if err := w.complete(installed); err != nil {
+	if err := w.checkComplete(installed); err != nil {
 		return err
 	}
 	if err := errors.Join(do(w.list, 0, "list"), do(w.verify, 0, "verify"), do(w.current, 0, "update", "--check")); err != nil {
 		return err
 	}
-	if err := w.repo.set(w.repo.after); err != nil {
+	if err := w.repo.setMain(w.repo.after); err != nil {
 		return err
 	}
-	if err := errors.Join(do(w.changed, 1, "update", "--check"), w.repo.set(w.repo.before)); err != nil {
+	if err := errors.Join(do(w.changed, 1, "update", "--check"), w.repo.setMain(w.repo.before)); err != nil {
 		return err
 	}
-	return w.inHome(func(other string) error { return w.again(other, filepath.Join(installed, "loadout.lock")) })
+	return w.withHome(func(other string) error { return w.installFrozen(other, filepath.Join(installed, "loadout.lock")) })
 }
 
-// again gets the skills of a lock in a home without them.
-func (w *way) again(home, lock string) error {
+// installFrozen installs the skills of a lockfile into another home.
+func (w *way) installFrozen(home, lock string) error {
 	text, err := os.ReadFile(lock)
 	if err != nil {
 		return err
@@ -167,46 +167,46 @@ func (w *way) again(home, lock string) error {
 	if err := w.measure(w.frozen, command{home: home, args: []string{w.loadout, "add", "--frozen"}}); err != nil {
 		return err
 	}
-	return w.complete(dir)
+	return w.checkComplete(dir)
 }
 
-// one gets one skill.
-func (w *way) one(home string) error {
+// installOne installs one skill.
+func (w *way) installOne(home string) error {
 	return w.measure(w.addOne, command{home: home, args: []string{w.loadout, "add", w.url, "--skill", w.repo.skill}})
 }
 
-// peers does the same with the peer, in a project, which is where it keeps what it got
-// from where of repositories of any host. It has nothing that only looks for what is
-// newer.
-func (w *way) peers() error {
+// measurePeer does the same with the peer. It installs into a project, because only there the
+// peer records the repositories of any host. The peer cannot check for updates without
+// installing them.
+func (w *way) measurePeer() error {
 	if w.peer == nil {
 		return nil
 	}
 	add := func(home string, r *row, skills string) error {
 		return w.measure(r, w.peer.command(home, "add", w.url, "--agent", "claude-code", "--skill", skills, "--copy", "--yes"))
 	}
-	return errors.Join(w.inHome(func(home string) error {
+	return errors.Join(w.withHome(func(home string) error {
 		if err := add(home, w.peerAll, "*"); err != nil {
 			return err
 		}
-		if err := w.complete(filepath.Join(home, ".claude", "skills")); err != nil {
+		if err := w.checkComplete(filepath.Join(home, ".claude", "skills")); err != nil {
 			return err
 		}
 		return errors.Join(w.measure(w.peerList, w.peer.command(home, "list")),
 			w.measure(w.peerCurrent, w.peer.command(home, "update", "--project", "--yes")))
-	}), w.inHome(func(home string) error { return add(home, w.peerOne, w.repo.skill) }))
+	}), w.withHome(func(home string) error { return add(home, w.peerOne, w.repo.skill) }))
 }
 
-// complete checks that all skills are in a directory.
-func (w *way) complete(dir string) error {
+// checkComplete checks that a directory has all skills.
+func (w *way) checkComplete(dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*", "SKILL.md"))
 	if err == nil && len(files) != w.repo.skills {
-		err = fmt.Errorf("%s has %d skills, not %d", dir, len(files), w.repo.skills)
+		err = fmt.Errorf("wrong number of skills in %s: want %d, got %d", dir, w.repo.skills, len(files))
 	}
 	return err
 }
 
-// measure runs a command for a row.
+// measure runs a command and adds its cost to a row.
 func (w *way) measure(r *row, c command) error {
 	took, err := w.run(c)
 	if err == nil {
@@ -216,7 +216,7 @@ func (w *way) measure(r *row, c command) error {
 }
 
 func (w *way) add(r *row, c cost) {
-	if !w.keep {
+	if !w.record {
 		return
 	}
 	r.wall.AddTime(c.Wall)
@@ -224,26 +224,26 @@ func (w *way) add(r *row, c cost) {
 	r.peak.Add(float64(c.peak) / 1e6)
 }
 
-// print writes the table. Ratios are by the limit of the same round.
-func (w *way) print() {
+// printTable writes the table. Ratios compare with the limit of the same round.
+func (w *way) printTable() {
 	out := [][]string{{"what", "wall", "range", "× limit", "CPU", "× limit", "largest process", "goal"}}
 	for _, r := range w.rows {
 		if r.wall.Median() == 0 {
 			continue
 		}
-		text := []string{r.name, ms(r.wall), measure.Number(r.wall.Quantile(0)) + "–" + measure.Number(r.wall.Quantile(1)), "", ms(r.cpu), "", "", ""}
+		text := []string{r.name, formatMillis(r.wall), measure.FormatNumber(r.wall.Quantile(0)) + "–" + measure.FormatNumber(r.wall.Quantile(1)), "", formatMillis(r.cpu), "", "", ""}
 		if r.limit != nil {
-			text[3], text[5] = measure.Number(r.wall.Ratio()), measure.Number(r.cpu.Ratio())
+			text[3], text[5] = measure.FormatNumber(r.wall.Ratio()), measure.FormatNumber(r.cpu.Ratio())
 		}
 		if peak := r.peak.Median(); peak > 0 {
-			text[6] = measure.Number(peak) + " MB"
+			text[6] = measure.FormatNumber(peak) + " MB"
 		}
 		if r.goal > 0 {
-			text[7] = measure.Verdict(fmt.Sprintf("≤ %s × limit", measure.Number(r.goal)), r.wall.Ratio() <= r.goal)
+			text[7] = measure.FormatVerdict(fmt.Sprintf("≤ %s × limit", measure.FormatNumber(r.goal)), r.wall.Ratio() <= r.goal)
 		}
 		out = append(out, text)
 	}
-	measure.Markdown(os.Stdout, out)
+	measure.WriteMarkdown(os.Stdout, out)
 }
 
-func ms(r *measure.Row) string { return measure.Number(r.Median()) + " ms" }
+func formatMillis(r *measure.Row) string { return measure.FormatNumber(r.Median()) + " ms" }

@@ -1,10 +1,10 @@
 //go:build linux
 
-// Command build measures what a newcomer waits for: a build of cmd/loadout
-// with an empty build cache and the modules downloaded, beside a program that
-// only links the standard HTTP server, and the size of what comes out:
+// Command build measures a build of cmd/loadout with an empty build cache and downloaded
+// modules, and the size of the program. It compares them with a program that only links the
+// standard HTTP server:
 //
-//	go run ./bench/build
+//	go run ./build
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 )
 
 func main() {
-	rounds := flag.Int("rounds", 3, "rounds")
+	rounds := flag.Int("rounds", 3, "number of rounds")
 	measure.Main("build", false, func() error { return run(*rounds) })
 }
 
@@ -31,15 +31,15 @@ import "net/http"
 func main() { panic(http.ListenAndServe("127.0.0.1:0", nil)) }
 `
 
-// bench holds the directories of one run and its rows.
+// bench holds the directories of one run and its tables.
 type bench struct {
-	tmp, work        string
+	tmp, root        string
 	wall, cpu, sizes measure.Table
 }
 
 func run(rounds int) (err error) {
 	b := &bench{}
-	if b.work, err = os.Getwd(); err != nil {
+	if b.root, err = measure.Root(); err != nil {
 		return err
 	}
 	if b.tmp, err = os.MkdirTemp("", "loadout-bench-*"); err != nil {
@@ -51,13 +51,13 @@ func run(rounds int) (err error) {
 		os.WriteFile(filepath.Join(peer, "go.mod"), []byte("module peer\n\ngo 1.26\n"), 0o600)); err != nil {
 		return err
 	}
-	if err := b.coldBuilds(peer, rounds); err != nil {
+	if err := b.measureColdBuilds(peer, rounds); err != nil {
 		return err
 	}
-	if err := b.binaries(peer); err != nil {
+	if err := b.measureSizes(peer); err != nil {
 		return err
 	}
-	fmt.Println(measure.Where())
+	fmt.Println(measure.Environment())
 	fmt.Printf("\nCold build, %d rounds, wall time:\n\n", rounds)
 	b.wall.Print(os.Stdout)
 	fmt.Printf("\nCPU time:\n\n")
@@ -67,7 +67,7 @@ func run(rounds int) (err error) {
 	return nil
 }
 
-func (b *bench) coldBuilds(peer string, rounds int) error {
+func (b *bench) measureColdBuilds(peer string, rounds int) error {
 	names := []string{"limit: a program that links net/http", "loadout"}
 	var wall, cpu [2]*measure.Row
 	for i, name := range names {
@@ -80,7 +80,7 @@ func (b *bench) coldBuilds(peer string, rounds int) error {
 			if err != nil {
 				return err
 			}
-			took, err := build([]string{peer, b.work}[i], pkg, filepath.Join(b.tmp, "cold"), []string{"GOCACHE=" + cache})
+			took, err := build([]string{peer, b.root}[i], pkg, filepath.Join(b.tmp, "cold"), []string{"GOCACHE=" + cache})
 			if err := errors.Join(err, os.RemoveAll(cache)); err != nil {
 				return err
 			}
@@ -91,13 +91,13 @@ func (b *bench) coldBuilds(peer string, rounds int) error {
 	return nil
 }
 
-// binaries measures the size of each program, plain and as it is released.
-func (b *bench) binaries(peer string) error {
+// measureSizes measures the size of each program, with default and with release flags.
+func (b *bench) measureSizes(peer string) error {
 	for _, flags := range [][]string{nil, {"-trimpath", "-ldflags=-s -w"}} {
 		var limit *measure.Row
 		for i, pkg := range []string{".", "./cmd/loadout"} {
 			out := filepath.Join(b.tmp, fmt.Sprint("size", i, len(flags)))
-			if _, err := build([]string{peer, b.work}[i], pkg, out, []string{"CGO_ENABLED=0"}, flags...); err != nil {
+			if _, err := build([]string{peer, b.root}[i], pkg, out, []string{"CGO_ENABLED=0"}, flags...); err != nil {
 				return err
 			}
 			fi, err := os.Stat(out)

@@ -15,10 +15,10 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 )
 
-// bench is the measurements of one directory.
+// bench holds the measurements of one directory.
 type bench struct {
 	dir, tmp string
-	names    []string // of the skills' directories
+	names    []string // of the directories of skills
 	skills   int
 	text     int // bytes of names and descriptions
 
@@ -49,7 +49,7 @@ func newBench(dir string) (*bench, error) {
 
 func (b *bench) close() { os.RemoveAll(b.tmp) }
 
-// addRows lists what is measured. The goals are for 10,000 skills.
+// addRows adds the rows. Goals apply to 10,000 skills only.
 func (b *bench) addRows() {
 	goal := func(ms float64) float64 {
 		if b.skills != 10_000 {
@@ -64,20 +64,20 @@ func (b *bench) addRows() {
 		return b.table.Row(r)
 	}
 	b.read = row(measure.Row{Name: "limit: open, read 4 KiB, close each SKILL.md"})
-	b.parse = row(measure.Row{Name: "limit: the same, and cut out name and description"})
+	b.parse = row(measure.Row{Name: "limit: the same, and find name and description"})
 	b.stat = row(measure.Row{Name: "limit: stat each SKILL.md"})
 	b.scan = row(measure.Row{Name: "first scan", Limit: b.parse, Goal: goal(160)})
-	b.saved = row(measure.Row{Name: "first scan, and saving the index", Limit: b.parse})
+	b.saved = row(measure.Row{Name: "first scan and saving the index", Limit: b.parse})
 	b.restart = row(measure.Row{Name: "restart from the saved index", Limit: b.stat, Goal: goal(50)})
 	b.rescan = row(measure.Row{Name: "scan again after one change", Limit: b.stat, Goal: goal(40)})
 	b.full = row(measure.Row{Name: "catalog text of everything", Goal: goal(10)})
 	b.bounded = row(measure.Row{Name: "catalog text in 2,000 characters"})
 	b.body = row(measure.Row{Name: "limit: read a SKILL.md of about 15 KB", Unit: "µs"})
-	b.load = row(measure.Row{Name: "activation of it, its tokens counted before", Unit: "µs", Limit: b.body, Goal: 60, Over: true})
+	b.load = row(measure.Row{Name: "activation of it, with known token count", Unit: "µs", Limit: b.body, Goal: 60, Over: true})
 	b.first = row(measure.Row{Name: "activation of it for the first time", Unit: "µs", Limit: b.body})
 }
 
-func (b *bench) round(ctx context.Context) error {
+func (b *bench) runRound(ctx context.Context) error {
 	index := filepath.Join(b.tmp, "index")
 	if err := os.RemoveAll(index); err != nil {
 		return err
@@ -87,33 +87,33 @@ func (b *bench) round(ctx context.Context) error {
 		row *measure.Row
 		do  func() error
 	}{
-		{b.read, b.readAll},
+		{b.read, b.readHeads},
 		{b.parse, func() error { _, err := b.parseAll(); return err }},
 		{b.stat, b.statAll},
-		{b.scan, func() error { _, err := b.open(ctx, ""); return err }},
-		{b.saved, func() error { _, err := b.open(ctx, index); return err }},
-		{b.restart, func() (err error) { c, err = b.open(ctx, index); return err }},
+		{b.scan, func() error { _, err := b.openCatalog(ctx, ""); return err }},
+		{b.saved, func() error { _, err := b.openCatalog(ctx, index); return err }},
+		{b.restart, func() (err error) { c, err = b.openCatalog(ctx, index); return err }},
 	}
 	for _, s := range steps {
-		took, err := measure.OfClean(s.do)
+		took, err := measure.RunClean(s.do)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.row.Name, err)
 		}
 		s.row.AddTime(took.CPU)
 	}
 	if n := len(c.Snapshot().Skills()); n != b.skills {
-		return fmt.Errorf("%d of the %d skills of %s were found", n, b.skills, b.dir)
+		return fmt.Errorf("wrong number of skills in %s: want %d, got %d", b.dir, b.skills, n)
 	}
-	if err := b.change(ctx, c); err != nil {
+	if err := b.measureRescan(ctx, c); err != nil {
 		return err
 	}
-	if err := b.texts(c.Snapshot().Offered()); err != nil {
+	if err := b.measureTexts(c.Snapshot().ForModel()); err != nil {
 		return err
 	}
-	return b.activate(ctx, c)
+	return b.measureActivation(ctx, c)
 }
 
-func (b *bench) open(ctx context.Context, index string) (*catalog.Catalog, error) {
+func (b *bench) openCatalog(ctx context.Context, index string) (*catalog.Catalog, error) {
 	c, err := catalog.New([]catalog.Source{catalog.NewDir("bench", catalog.User, b.dir, &catalog.DirOptions{IndexFile: index})}, nil)
 	if err != nil {
 		return nil, err
@@ -121,8 +121,8 @@ func (b *bench) open(ctx context.Context, index string) (*catalog.Catalog, error
 	return c, c.Reload(ctx)
 }
 
-// change edits one skill, scans again, and restores the skill.
-func (b *bench) change(ctx context.Context, c *catalog.Catalog) (err error) {
+// measureRescan edits one skill, scans again and restores the skill.
+func (b *bench) measureRescan(ctx context.Context, c *catalog.Catalog) (err error) {
 	file := filepath.Join(b.dir, b.names[len(b.names)/2], "SKILL.md")
 	old, err := os.ReadFile(file)
 	if err != nil {
@@ -136,21 +136,21 @@ func (b *bench) change(ctx context.Context, c *catalog.Catalog) (err error) {
 	if err := os.WriteFile(file, append(slices.Clone(old), '\n'), 0o644); err != nil {
 		return err
 	}
-	took, err := measure.OfClean(func() error { return c.Reload(ctx) })
+	took, err := measure.RunClean(func() error { return c.Reload(ctx) })
 	b.rescan.AddTime(took.CPU)
 	return err
 }
 
-func (b *bench) texts(all []*catalog.Entry) error {
+func (b *bench) measureTexts(all []*catalog.Entry) error {
 	b.text = 0
 	for _, e := range all {
 		b.text += len(e.Name) + len(e.Description)
 	}
 	for _, t := range []struct {
 		row  *measure.Row
-		opts catalog.TextOptions
-	}{{b.full, catalog.TextOptions{}}, {b.bounded, catalog.TextOptions{Characters: 2000}}} {
-		took, err := measure.OfClean(func() error { catalog.Text(all, t.opts); return nil })
+		opts catalog.FormatOptions
+	}{{b.full, catalog.FormatOptions{}}, {b.bounded, catalog.FormatOptions{Characters: 2000}}} {
+		took, err := measure.RunClean(func() error { catalog.Format(all, t.opts); return nil })
 		if err != nil {
 			return err
 		}
@@ -159,9 +159,9 @@ func (b *bench) texts(all []*catalog.Entry) error {
 	return nil
 }
 
-// activate loads skills of about 15 KB, a new one each time, and reads as many
-// in the barest way.
-func (b *bench) activate(ctx context.Context, c *catalog.Catalog) error {
+// measureActivation loads skills of about 15 KB, a new one each time, and reads the same files
+// with bare system calls.
+func (b *bench) measureActivation(ctx context.Context, c *catalog.Catalog) error {
 	rt, err := loadout.New(ctx, &loadout.Options{Sources: c.Sources()})
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func (b *bench) activate(ctx context.Context, c *catalog.Catalog) error {
 		}
 	}
 	if len(chosen) == 0 {
-		return fmt.Errorf("%s has no skill of about 15 KB", b.dir)
+		return fmt.Errorf("no skill of about 15 KB in %s", b.dir)
 	}
 	fetch := func(e *catalog.Entry) error { _, err := rt.Fetch(ctx, e.Name); return err }
 	buf := make([]byte, 64<<10)
@@ -183,7 +183,7 @@ func (b *bench) activate(ctx context.Context, c *catalog.Catalog) error {
 		row *measure.Row
 		do  func(*catalog.Entry) error
 	}{{nil, read}, {b.body, read}, {b.first, fetch}, {b.load, fetch}} {
-		took, err := measure.OfClean(func() error {
+		took, err := measure.RunClean(func() error {
 			for _, e := range chosen {
 				if err := step.do(e); err != nil {
 					return err

@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// The barest way to do the same: system calls, one buffer, no checks.
+// The limits: bare system calls with one buffer and no checks.
 
 const headSize = 4 << 10
 
-// eachHead reads the beginning of every SKILL.md.
+// eachHead calls do with the first 4 KiB of every SKILL.md.
 func (b *bench) eachHead(do func(head []byte)) error {
 	root, err := syscall.Open(b.dir, syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -34,21 +34,21 @@ func (b *bench) eachHead(do func(head []byte)) error {
 	return nil
 }
 
-func (b *bench) readAll() error { return b.eachHead(func([]byte) {}) }
+func (b *bench) readHeads() error { return b.eachHead(func([]byte) {}) }
 
-// level1 is the least that a catalog holds of a skill.
+// level1 is the minimum that a catalog keeps of a skill.
 type level1 struct{ name, description string }
 
-// parseAll finds name and description by the beginning of their lines.
+// parseAll finds name and description by the start of their lines.
 func (b *bench) parseAll() ([]level1, error) {
 	all := make([]level1, 0, len(b.names))
 	err := b.eachHead(func(head []byte) {
-		all = append(all, level1{value(head, "\nname: "), value(head, "\ndescription: ")})
+		all = append(all, level1{lineValue(head, "\nname: "), lineValue(head, "\ndescription: ")})
 	})
 	return all, err
 }
 
-func value(head []byte, key string) string {
+func lineValue(head []byte, key string) string {
 	_, rest, _ := bytes.Cut(head, []byte(key))
 	v, _, _ := bytes.Cut(rest, []byte("\n"))
 	return string(v)

@@ -1,21 +1,22 @@
 //go:build linux
 
-// Command catalog measures what it costs to know many skills, beside the bare
-// system calls that nobody can do without, in one process and interleaved:
+// Command catalog measures a catalog of many skills. It compares it with the bare system
+// calls that every implementation needs, interleaved in one process:
 //
 //	genskills -n 10000 -out /tmp/sk-10000
 //	genskills -n 50000 -bundle-scale 0.05 -out /tmp/sk-50000
-//	go run ./bench/catalog -dir /tmp/sk-10000 -dir /tmp/sk-50000
+//	go run ./catalog -dir /tmp/sk-10000 -dir /tmp/sk-50000
 //
-// Times are CPU time of the process. With several directories, their rounds
-// alternate, and what each row grows by from the first to the last is printed.
-// Memory is that of a process of its own, which scans once and does nothing
-// else. One skill of each directory is changed and restored.
+// Times are CPU time of the process. With several directories, the rounds alternate, and the
+// program prints the growth of each row from the first directory to the last. It measures
+// memory in a separate process that scans once. It changes and restores one skill of each
+// directory.
 package main
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -27,13 +28,13 @@ import (
 )
 
 func main() {
-	dirs := measure.Dirs("dir", "`directory` of skills, as genskills makes (repeatable)")
-	rounds := flag.Int("rounds", 7, "rounds")
-	once := flag.String("once", "", "print the memory after a scan of -dir: \"catalog\" or \"limit\"; for the program itself")
+	dirs := measure.DirsFlag("dir", "`directory` of skills (repeatable)")
+	rounds := flag.Int("rounds", 7, "number of rounds")
+	once := flag.String("once", "", "print the memory after a scan of -dir: \"catalog\" or \"limit\"; for internal use")
 	measure.Main("catalog", true, func() error {
 		switch {
 		case len(*dirs) == 0:
-			return fmt.Errorf("give -dir")
+			return errors.New("missing -dir")
 		case *once != "":
 			return scanOnce(*once, (*dirs)[0])
 		}
@@ -54,12 +55,12 @@ func run(dirs []string, rounds int) error {
 	ctx := context.Background()
 	for range rounds {
 		for _, b := range benches {
-			if err := b.round(ctx); err != nil {
+			if err := b.runRound(ctx); err != nil {
 				return err
 			}
 		}
 	}
-	fmt.Println(measure.Where())
+	fmt.Println(measure.Environment())
 	for _, b := range benches {
 		fmt.Printf("\n%d skills, %d rounds, CPU time:\n\n", b.skills, rounds)
 		b.table.Print(os.Stdout)
@@ -73,27 +74,27 @@ func run(dirs []string, rounds int) error {
 	return nil
 }
 
-// printGrowth says how much more the larger directory takes than the smaller
-// in the same round.
+// printGrowth prints how much more the larger directory costs than the smaller one in the
+// same round.
 func printGrowth(small, large *bench) {
 	n := float64(large.skills) / float64(small.skills)
-	fmt.Printf("\nGrowth from %d to %d skills, which is %.1f times:\n\n", small.skills, large.skills, n)
+	fmt.Printf("\nGrowth from %d to %d skills (%.1f times):\n\n", small.skills, large.skills, n)
 	rows := [][]string{{"what", "growth", "goal"}}
 	for i, r := range large.table.Rows() {
 		goal := ""
 		if r == large.scan {
 			goal = fmt.Sprintf("≤ %.1f", n*1.1)
 		}
-		grown := r.Times(small.table.Rows()[i])
+		grown := r.RatioTo(small.table.Rows()[i])
 		if goal != "" {
-			goal = measure.Verdict(goal, grown <= n*1.1)
+			goal = measure.FormatVerdict(goal, grown <= n*1.1)
 		}
-		rows = append(rows, []string{r.Name, measure.Number(grown), goal})
+		rows = append(rows, []string{r.Name, measure.FormatNumber(grown), goal})
 	}
-	measure.Markdown(os.Stdout, rows)
+	measure.WriteMarkdown(os.Stdout, rows)
 }
 
-// memory is what a process that scans once ends with, in bytes.
+// memory is the memory in bytes of a process that scanned once.
 type memory struct{ heap, peak float64 }
 
 func (b *bench) printMemory() error {
@@ -101,7 +102,7 @@ func (b *bench) printMemory() error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\nMemory after one scan in a process of its own (%.1f MB of names and descriptions):\n\n", float64(b.text)/1e6)
+	fmt.Printf("\nMemory after one scan in a separate process (%.1f MB of names and descriptions):\n\n", float64(b.text)/1e6)
 	var t measure.Table
 	heap := [2]*measure.Row{
 		t.Row(measure.Row{Name: "limit: heap of names and descriptions", Unit: "MB"}),
@@ -114,7 +115,7 @@ func (b *bench) printMemory() error {
 	heap[1].Limit, peak[1].Limit = heap[0], peak[0]
 	for range 5 {
 		for i, mode := range []string{"limit", "catalog"} {
-			m, err := memoryOnce(self, mode, b.dir)
+			m, err := measureMemory(self, mode, b.dir)
 			if err != nil {
 				return err
 			}
@@ -126,35 +127,35 @@ func (b *bench) printMemory() error {
 	return nil
 }
 
-func memoryOnce(self, mode, dir string) (m memory, err error) {
+func measureMemory(self, mode, dir string) (m memory, err error) {
 	out, err := exec.Command(self, "-once", mode, "-dir", dir).Output()
 	if err != nil {
-		return m, fmt.Errorf("scan in a process of its own: %w", err)
+		return m, fmt.Errorf("scan in a separate process: %w", err)
 	}
 	_, err = fmt.Sscan(strings.TrimSpace(string(out)), &m.heap, &m.peak)
 	return m, err
 }
 
-// scanOnce scans and prints what that added to the heap, and the peak before
-// anything was collected on purpose.
+// scanOnce scans and prints the growth of the heap and the peak before a forced garbage
+// collection.
 func scanOnce(mode, dir string) error {
 	b, err := newBench(dir)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	before := measure.Heap()
+	before := measure.HeapInUse()
 	var kept any
 	if mode == "limit" {
 		kept, err = b.parseAll()
 	} else {
-		kept, err = b.open(context.Background(), "")
+		kept, err = b.openCatalog(context.Background(), "")
 	}
 	after, errMemory := measure.MemoryOf(os.Getpid())
 	if err := cmp.Or(err, errMemory); err != nil {
 		return err
 	}
-	fmt.Println(measure.Heap()-before, after.Peak)
+	fmt.Println(measure.HeapInUse()-before, after.Peak)
 	runtime.KeepAlive(kept)
 	return nil
 }

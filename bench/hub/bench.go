@@ -14,7 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 )
 
-// bench is a hub on one database, and what is measured of it.
+// bench measures a hub on one database.
 type bench struct {
 	size
 	program, home, database string
@@ -22,7 +22,7 @@ type bench struct {
 	admin                   string
 	node                    *node
 	client                  *http.Client
-	again                   atomic.Int64 // uploads that had to be sent again
+	retries                 atomic.Int64 // of uploads
 }
 
 func (b *bench) run(name, skills string) (err error) {
@@ -31,7 +31,7 @@ func (b *bench) run(name, skills string) (err error) {
 	}
 	b.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: b.chats + 50}, Timeout: 10 * time.Minute}
 	defer b.client.CloseIdleConnections()
-	if err := b.settle(); err != nil {
+	if err := b.createUsers(); err != nil {
 		return err
 	}
 	if b.node, err = b.start(); err != nil {
@@ -46,54 +46,54 @@ func (b *bench) run(name, skills string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := b.node.stop(); err != nil { // and is measured without what uploads left
+	if err := b.node.stop(); err != nil { // measure without garbage of the uploads
 		return err
 	}
 	if b.node, err = b.start(); err != nil {
 		return err
 	}
-	fmt.Printf("\n%s: %d skills were uploaded by %d clients in %s s, %s a second; %d were sent again, as the database was busy.\n\n", name, b.skills, uploads,
-		measure.Number(took.Seconds()), measure.Number(float64(b.skills)/took.Seconds()), b.again.Load())
-	if err := b.look(); err != nil {
+	fmt.Printf("\n%s: %d skills uploaded by %d clients in %s s, %s per second; %d retries because the database was busy.\n\n", name, b.skills, uploads,
+		measure.FormatNumber(took.Seconds()), measure.FormatNumber(float64(b.skills)/took.Seconds()), b.retries.Load())
+	if err := b.measureReads(); err != nil {
 		return err
 	}
-	looked, err := measure.MemoryOf(b.node.pid())
+	afterReads, err := measure.MemoryOf(b.node.pid())
 	if err != nil {
 		return err
 	}
-	if err := b.talk(); err != nil {
+	if err := b.measureChats(); err != nil {
 		return err
 	}
-	talked, err := measure.MemoryOf(b.node.pid())
+	afterChats, err := measure.MemoryOf(b.node.pid())
 	if err != nil {
 		return err
 	}
 	fmt.Println()
-	measure.Markdown(os.Stdout, [][]string{
-		{"memory of the node", "resident", "of these its own", "most so far"},
-		inMB("empty, idle", empty), inMB("all looked at", looked), inMB("behind the conversations", talked),
+	measure.WriteMarkdown(os.Stdout, [][]string{
+		{"memory of the node", "resident", "anonymous", "peak"},
+		memoryRow("empty, idle", empty), memoryRow("after the reads", afterReads), memoryRow("after the conversations", afterChats),
 	})
 	return nil
 }
 
-func inMB(name string, m measure.Memory) []string {
+func memoryRow(name string, m measure.Memory) []string {
 	out := []string{name}
 	for _, n := range []int64{m.Resident, m.Anonymous, m.Peak} {
-		out = append(out, measure.Number(float64(n)/1e6)+" MB")
+		out = append(out, measure.FormatNumber(float64(n)/1e6)+" MB")
 	}
 	return out
 }
 
-// send sends a request with a token, reads the answer, and says how long that took. An
-// answer other than 2xx is a [*refusal].
-func (b *bench) send(token, method, url, kind string, body io.Reader) ([]byte, time.Duration, error) {
+// send sends a request with a token and returns the response body and the time it took. It
+// fails with a [*statusError] if the status is not 2xx.
+func (b *bench) send(token, method, url, contentType string, body io.Reader) ([]byte, time.Duration, error) {
 	req, err := http.NewRequest(method, url, body)
 	if err != nil {
 		return nil, 0, err
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
 	if body != nil {
-		req.Header.Set("Content-Type", kind)
+		req.Header.Set("Content-Type", contentType)
 	}
 	start := time.Now()
 	res, err := b.client.Do(req)
@@ -104,15 +104,15 @@ func (b *bench) send(token, method, url, kind string, body io.Reader) ([]byte, t
 	data, err := io.ReadAll(res.Body)
 	took := time.Since(start)
 	if err == nil && res.StatusCode/100 != 2 {
-		err = &refusal{res.StatusCode, fmt.Sprintf("%s %s: %s: %.300s", method, req.URL.Path, res.Status, data)}
+		err = &statusError{res.StatusCode, fmt.Sprintf("%s %s: %s: %.300s", method, req.URL.Path, res.Status, data)}
 	}
 	return data, took, err
 }
 
-// refusal is an answer that is not the one that was wanted.
-type refusal struct {
+// statusError is a response with a status other than 2xx.
+type statusError struct {
 	status int
-	says   string
+	text   string
 }
 
-func (r *refusal) Error() string { return r.says }
+func (e *statusError) Error() string { return e.text }

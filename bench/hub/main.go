@@ -1,16 +1,15 @@
 //go:build linux
 
-// Command hub measures what a hub costs a team: lists, searches and downloads of many
-// skills by many users, conversations at once on the demonstration, and memory.
+// Command hub measures a hub with many users: lists, searches and downloads of many skills,
+// concurrent conversations with the built-in demo model, and memory.
 //
-//	go run ./bench/hub -skills DIR [-n 10000] [-users 200] [-groups 20] [-chats 200]
+//	go run ./hub -skills DIR [-n 10000] [-users 200] [-groups 20] [-chats 200]
 //
-// The hub is a process of `loadout serve`, once on SQLite and once on a PostgreSQL server
-// that the program starts. Skills are uploaded through the API: half of them public, a
-// quarter of groups, a quarter of the users' own. Each figure stands beside one of the
-// same run: an indexed SELECT of as many rows from the same database, answered over HTTP
-// too; http.ServeFile of the same package; and the same bytes from memory. They are taken
-// in turns.
+// The hub is a process of `loadout serve`, once with SQLite and once with a PostgreSQL server
+// that the program starts. The program uploads skills through the API: half of them public, a
+// quarter to groups, a quarter to users. It compares each figure with one of the same run: an
+// indexed SELECT of as many rows from the same database, served over HTTP; http.ServeFile of
+// the same package; and the same bytes from memory. The measurements alternate.
 package main
 
 import (
@@ -24,22 +23,22 @@ import (
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
-// size is how much there is of everything.
+// size holds the numbers of objects and rounds.
 type size struct{ skills, users, groups, chats, rounds int }
 
 func main() {
 	dir := flag.String("skills", "", "`directory` with skills")
-	program := flag.String("loadout", "", "measure this `program`, in place of one that is built from here")
-	only := flag.String("on", "", "SQLite or PostgreSQL alone")
+	program := flag.String("loadout", "", "`program` to measure instead of one built from this repository")
+	only := flag.String("on", "", "only `DATABASE`: SQLite or PostgreSQL")
 	var s size
-	flag.IntVar(&s.skills, "n", 10000, "how many skills")
-	flag.IntVar(&s.users, "users", 200, "how many users")
-	flag.IntVar(&s.groups, "groups", 20, "how many groups")
-	flag.IntVar(&s.chats, "chats", 200, "how many conversations at once")
-	flag.IntVar(&s.rounds, "rounds", 7, "rounds")
+	flag.IntVar(&s.skills, "n", 10000, "number of skills")
+	flag.IntVar(&s.users, "users", 200, "number of users")
+	flag.IntVar(&s.groups, "groups", 20, "number of groups")
+	flag.IntVar(&s.chats, "chats", 200, "number of concurrent conversations")
+	flag.IntVar(&s.rounds, "rounds", 7, "number of rounds")
 	measure.Main("hub", false, func() error {
 		if *dir == "" || min(s.skills, s.users, s.groups, s.chats, s.rounds) < 1 {
-			return errors.New("-skills names a directory with skills; all numbers are at least 1")
+			return errors.New("usage: -skills DIR, with all numbers of at least 1")
 		}
 		return run(*dir, *program, *only, s)
 	})
@@ -52,14 +51,14 @@ func run(skills, program, only string, s size) (err error) {
 	}
 	defer os.RemoveAll(dir)
 	if program == "" {
-		program, err = measure.Build(dir, "./cmd/loadout")
+		program, err = measure.BuildLoadout(dir)
 	} else {
 		program, err = filepath.Abs(program)
 	}
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s; %d skills, %d users in %d groups\n", measure.Where(), s.skills, s.users, s.groups)
+	fmt.Printf("%s; %d skills, %d users in %d groups\n", measure.Environment(), s.skills, s.users, s.groups)
 	if only != "PostgreSQL" {
 		home := filepath.Join(dir, "sqlite")
 		if err := (&bench{size: s, program: program, home: home, database: "sqlite:" + filepath.Join(home, "hub.db")}).run("SQLite", skills); err != nil {

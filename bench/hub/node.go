@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// key seals what is secret of a hub that is thrown away.
+// key encrypts the secrets of the temporary hub.
 const key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
-// node is a process that serves the hub.
+// node is a process of `loadout serve`.
 type node struct {
 	cmd *exec.Cmd
 	log bytes.Buffer
@@ -37,7 +37,7 @@ func (b *bench) start() (*node, error) {
 	if err := json.NewDecoder(out).Decode(&greeting); err != nil {
 		n.cmd.Process.Kill()
 		n.cmd.Wait()
-		return nil, fmt.Errorf("the hub says nothing: %w\n%s", err, &n.log)
+		return nil, fmt.Errorf("read the URL of the hub: %w\n%s", err, &n.log)
 	}
 	n.url = greeting.URL
 	return n, nil
@@ -54,7 +54,7 @@ func (n *node) stop() error {
 		return err
 	}
 	if err := n.cmd.Wait(); err != nil {
-		return fmt.Errorf("the hub: %w\n%.2000s", err, &n.log)
+		return fmt.Errorf("hub exited: %w\n%.2000s", err, &n.log)
 	}
 	return nil
 }

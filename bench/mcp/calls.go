@@ -21,14 +21,13 @@ import (
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
-// A call is one kind of call. Its limit is the barest way to do the same, or a
-// call of nothing where there is none.
+// call is one kind of call.
 type call struct {
-	name   string
-	method string
-	params func(i int) any
-	barest func(i int) error
-	goal   float64 // of the wall time in ms, 0 for none
+	name    string
+	method  string
+	params  func(i int) any
+	minimum func(i int) error // the limit; nil for a tool call that does nothing
+	goal    float64           // wall time in ms; 0 for none
 }
 
 type args = map[string]any
@@ -40,23 +39,23 @@ func measureCalls(ctx context.Context, tmp, program, self, dir string, n int) (e
 		return err
 	}
 	defer rt.Close()
-	if err := rt.Catalog().Warm(ctx); err != nil { // as the command does when it has started
+	if err := rt.Catalog().Warm(ctx); err != nil { // as the command does after its start
 		return err
 	}
 	server := mcpserver.New(rt, nil)
 	defer server.Close()
-	child, err := start(tmp, program, "mcp", "--skills", dir)
+	child, err := startServer(tmp, program, "mcp", "--skills", dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, child.Close()) }()
-	child.Settle()
-	empty, err := start(tmp, self, "-serve-empty")
+	child.WaitIdle()
+	empty, err := startServer(tmp, self, "-serve-empty")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, empty.Close()) }()
-	bareSDK := emptyServer()
+	bareSDK := newEmptyServer()
 	nothing := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return bareSDK }, &mcp.StreamableHTTPOptions{Stateless: true})
 	ways := []*way{
 		{name: "stdio", to: child, nothing: empty},
@@ -64,31 +63,31 @@ func measureCalls(ctx context.Context, tmp, program, self, dir string, n int) (e
 	}
 	r := &report{rows: [][]string{{"call", "over", "wall p50", "p95", "CPU p50", "limit CPU p50", "× limit", "goal"}}}
 	const pageCount = 20
-	if err := touch(rt.Catalog().Snapshot(), pageCount*60); err != nil { // more than are on them
+	if err := warmFiles(rt.Catalog().Snapshot(), pageCount*60); err != nil { // more than the pages list
 		return err
 	}
-	pages, err := coldPages(r, ways, dir, pageCount)
+	pages, err := measureColdPages(r, ways, dir, pageCount)
 	if err != nil {
 		return err
 	}
-	for _, c := range callsOf(rt, pages, n) {
+	for _, c := range newCalls(rt, pages, n) {
 		if err := r.measure(c, ways, n); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 	}
 	fmt.Printf("\n%d skills, %d calls of each kind, %d pages of skills/list:\n\n", len(rt.Catalog().Snapshot().Skills()), n, len(pages))
-	measure.Markdown(os.Stdout, r.rows)
+	measure.WriteMarkdown(os.Stdout, r.rows)
 	return nil
 }
 
-// page is a page of skills/list, and the files whose hashes are on it.
+// page is a page of skills/list and the files whose hashes it lists.
 type page struct {
 	cursor string
 	files  []string
 }
 
-// coldPages walks through skills/list for the first time.
-func coldPages(r *report, ways []*way, dir string, n int) (pages []page, err error) {
+// measureColdPages pages through skills/list for the first time.
+func measureColdPages(r *report, ways []*way, dir string, n int) (pages []page, err error) {
 	var cost [2]costs
 	var limit measure.Row
 	next := make([]string, len(ways))
@@ -99,12 +98,12 @@ func coldPages(r *report, ways []*way, dir string, n int) (pages []page, err err
 			if err != nil {
 				return nil, err
 			}
-			cost[k].add(took)
+			cost[k].addSample(took)
 			if p.files, next[k], err = readPage(res, dir); err != nil {
 				return nil, err
 			}
 		}
-		took, err := measure.Of(func() error { return hashEach(p.files) })
+		took, err := measure.Run(func() error { return hashEach(p.files) })
 		if err != nil {
 			return nil, err
 		}
@@ -115,12 +114,12 @@ func coldPages(r *report, ways []*way, dir string, n int) (pages []page, err err
 		}
 	}
 	for k, w := range ways {
-		r.add("skills/list, a page for the first time", w.name, &cost[k], &limit, 0)
+		r.addRow("skills/list, a page, first time", w.name, &cost[k], &limit, 0)
 	}
 	return pages, nil
 }
 
-// readPage takes the files and the next cursor out of a page.
+// readPage returns the files and the next cursor of a page.
 func readPage(res json.RawMessage, dir string) (files []string, next string, err error) {
 	var list struct {
 		Skills     []struct{ Resources []struct{ URI string } }
@@ -141,9 +140,8 @@ func readPage(res json.RawMessage, dir string) (files []string, next string, err
 	return files, list.NextCursor, nil
 }
 
-// touch reads all files of the first skills, so that the disk has no part in
-// what is measured.
-func touch(s *catalog.Snapshot, n int) error {
+// warmFiles reads all files of the first n skills into the page cache.
+func warmFiles(s *catalog.Snapshot, n int) error {
 	for e := range s.All() {
 		if n--; n < 0 {
 			break
@@ -155,8 +153,8 @@ func touch(s *catalog.Snapshot, n int) error {
 	return nil
 }
 
-// callsOf are the calls on skills of about 15 KB, on each skill once.
-func callsOf(rt *loadout.Runtime, pages []page, n int) []call {
+// newCalls returns the kinds of calls. They use up to n skills of about 15 KB in turn.
+func newCalls(rt *loadout.Runtime, pages []page, n int) []call {
 	var chosen []*catalog.Entry
 	for _, e := range rt.Catalog().Snapshot().Skills() {
 		if fi, err := os.Stat(e.Path + "/SKILL.md"); err == nil && fi.Size() > 13_000 && fi.Size() < 17_000 && len(chosen) < n {
@@ -174,27 +172,27 @@ func callsOf(rt *loadout.Runtime, pages []page, n int) []call {
 		return strings.Join(words[:min(len(words), 5)], " ")
 	}
 	return []call{
-		{name: "skills/list, a page again", method: "skills/list", goal: 20,
-			params: func(i int) any { return args{"cursor": pages[i%len(pages)].cursor} },
-			barest: func(i int) error { return statEach(pages[i%len(pages)].files) }},
-		{name: "skills/get for the first time", method: "skills/get",
-			params: func(i int) any { return args{"uri": uri(i)} },
-			barest: func(i int) error { return hashTree(skill(i).Path) }},
-		{name: "skills/get again", method: "skills/get",
-			params: func(i int) any { return args{"uri": uri(i)} },
-			barest: func(i int) error { return statTree(skill(i).Path) }},
+		{name: "skills/list, a page, again", method: "skills/list", goal: 20,
+			params:  func(i int) any { return args{"cursor": pages[i%len(pages)].cursor} },
+			minimum: func(i int) error { return statEach(pages[i%len(pages)].files) }},
+		{name: "skills/get, first time", method: "skills/get",
+			params:  func(i int) any { return args{"uri": uri(i)} },
+			minimum: func(i int) error { return hashTree(skill(i).Path) }},
+		{name: "skills/get, again", method: "skills/get",
+			params:  func(i int) any { return args{"uri": uri(i)} },
+			minimum: func(i int) error { return statTree(skill(i).Path) }},
 		{name: "resources/read of a 15 KB SKILL.md", method: "resources/read",
-			params: func(i int) any { return args{"uri": uri(i)} },
-			barest: func(i int) error { _, err := read(md(i)); return err }},
-		{name: "load_skill of 15 KB for the first time", method: "tools/call",
-			params: tool("load_skill", func(i int) args { return args{"name": skill(i).Name} }),
-			barest: func(i int) error { return hash(md(i)) }},
-		{name: "load_skill of 15 KB again", method: "tools/call",
-			params: tool("load_skill", func(i int) args { return args{"name": skill(i).Name} }),
-			barest: func(i int) error { return hash(md(i)) }},
+			params:  func(i int) any { return args{"uri": uri(i)} },
+			minimum: func(i int) error { _, err := readFile(md(i)); return err }},
+		{name: "load_skill of 15 KB, first time", method: "tools/call",
+			params:  tool("load_skill", func(i int) args { return args{"name": skill(i).Name} }),
+			minimum: func(i int) error { return hashFile(md(i)) }},
+		{name: "load_skill of 15 KB, again", method: "tools/call",
+			params:  tool("load_skill", func(i int) args { return args{"name": skill(i).Name} }),
+			minimum: func(i int) error { return hashFile(md(i)) }},
 		{name: "read_skill_file of 15 KB", method: "tools/call",
-			params: tool("read_skill_file", func(i int) args { return args{"skill": skill(i).Name, "path": "SKILL.md"} }),
-			barest: func(i int) error { return hash(md(i)) }},
+			params:  tool("read_skill_file", func(i int) args { return args{"skill": skill(i).Name, "path": "SKILL.md"} }),
+			minimum: func(i int) error { return hashFile(md(i)) }},
 		{name: "search_skills, 5 words, 10 hits", method: "tools/call",
 			params: tool("search_skills", func(i int) args { return args{"query": query(i)} })},
 		{name: "tools/list", method: "tools/list", params: func(int) any { return args{} }},

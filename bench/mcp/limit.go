@@ -9,11 +9,12 @@ import (
 	"syscall"
 )
 
-// The barest way to do the same: system calls, one buffer, no checks.
+// The limits: bare system calls with one buffer and no checks.
 
 var buffer = make([]byte, 1<<20)
 
-func read(file string) ([]byte, error) {
+// readFile reads a file of up to 1 MiB. The result is valid until the next call.
+func readFile(file string) ([]byte, error) {
 	fd, err := syscall.Open(file, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -26,21 +27,21 @@ func read(file string) ([]byte, error) {
 	return buffer[:n], nil
 }
 
-func hash(file string) error {
-	data, err := read(file)
+func hashFile(file string) error {
+	data, err := readFile(file)
 	sha256.Sum256(data)
 	return err
 }
 
-func stat(file string) error {
+func statFile(file string) error {
 	var st syscall.Stat_t
 	return syscall.Stat(file, &st)
 }
 
-func hashEach(files []string) error { return each(files, hash) }
-func statEach(files []string) error { return each(files, stat) }
+func hashEach(files []string) error { return forEach(files, hashFile) }
+func statEach(files []string) error { return forEach(files, statFile) }
 
-func each(files []string, do func(string) error) error {
+func forEach(files []string, do func(string) error) error {
 	for _, f := range files {
 		if err := do(f); err != nil {
 			return err
@@ -49,10 +50,10 @@ func each(files []string, do func(string) error) error {
 	return nil
 }
 
-func hashTree(dir string) error { return eachBelow(dir, hash) }
-func statTree(dir string) error { return eachBelow(dir, stat) }
+func hashTree(dir string) error { return forEachBelow(dir, hashFile) }
+func statTree(dir string) error { return forEachBelow(dir, statFile) }
 
-func eachBelow(dir string, do func(string) error) error {
+func forEachBelow(dir string, do func(string) error) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err

@@ -1,16 +1,15 @@
 //go:build linux
 
-// Command mcp measures what clients of `loadout mcp` wait for with many skills:
-// pages of skills/list, skills/get, files, the list of tools, loading and
-// searching, over standard input and output (the older era, a child process)
-// and through the HTTP handler (the modern era, in this process); and what the
-// idle server holds in memory:
+// Command mcp measures the calls of `loadout mcp` with many skills: pages of skills/list,
+// skills/get, files, the list of tools, loading and searching. It calls a child process over
+// standard input and output (protocol 2025-11-25) and the HTTP handler in its own process
+// (protocol 2026-07-28). It also measures the memory of the idle server:
 //
-//	go run ./bench/mcp -skills DIR [-idle DIR]…
+//	go run ./mcp -skills DIR [-idle DIR]…
 //
-// Beside each stands a limit of the same run: reading and hashing, or asking
-// for, the same files in the barest way; where no file is read, a call of a
-// tool that does nothing on a server of the bare SDK over the same transport.
+// Each call has a limit of the same run: reading and hashing the same files with bare system
+// calls. If a call reads no file, the limit is a tool call that does nothing on a server of
+// the bare SDK over the same transport.
 package main
 
 import (
@@ -28,23 +27,23 @@ import (
 )
 
 func main() {
-	dir := flag.String("skills", "", "`directory` with many skills, as genskills makes")
-	idle := measure.Dirs("idle", "`directory` with skills for idle memory besides (repeatable)")
-	calls := flag.Int("calls", 200, "calls of each kind")
-	empty := flag.Bool("serve-empty", false, "serve a tool that does nothing on stdio; for the program itself")
+	dir := flag.String("skills", "", "`directory` with many skills")
+	idle := measure.DirsFlag("idle", "another `directory` with skills to measure idle memory with (repeatable)")
+	calls := flag.Int("calls", 200, "number of calls of each kind")
+	empty := flag.Bool("serve-empty", false, "serve a tool that does nothing on stdio; for internal use")
 	measure.Main("mcp", true, func() error {
 		switch {
 		case *empty:
-			return emptyServer().Run(context.Background(), &mcp.StdioTransport{})
+			return newEmptyServer().Run(context.Background(), &mcp.StdioTransport{})
 		case *dir == "":
-			return errors.New("give -skills")
+			return errors.New("missing -skills")
 		}
 		return run(context.Background(), *dir, *idle, *calls)
 	})
 }
 
-// emptyServer is what the SDK costs by itself.
-func emptyServer() *mcp.Server {
+// newEmptyServer returns a server of the bare SDK with one tool.
+func newEmptyServer() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "empty", Version: "1"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "nothing", Description: "Does nothing."},
 		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
@@ -62,7 +61,7 @@ func run(ctx context.Context, dir string, idle []string, calls int) (err error) 
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	program, err := measure.Build(tmp, "./cmd/loadout")
+	program, err := measure.BuildLoadout(tmp)
 	if err != nil {
 		return err
 	}
@@ -70,16 +69,16 @@ func run(ctx context.Context, dir string, idle []string, calls int) (err error) 
 	if err != nil {
 		return err
 	}
-	fmt.Println(measure.Where())
+	fmt.Println(measure.Environment())
 	if err := measureCalls(ctx, tmp, program, self, dir, calls); err != nil {
 		return err
 	}
 	return measureIdle(tmp, program, self, append(idle, dir))
 }
 
-// start runs a server as a child, without the settings of the person who
-// measures, and opens the connection.
-func start(tmp, program string, args ...string) (*measure.Process, error) {
+// startServer starts a server as a child process without the user's settings and opens the
+// connection.
+func startServer(tmp, program string, args ...string) (*measure.Process, error) {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = tmp
 	cmd.Env = []string{"HOME=" + tmp, "PATH=" + os.Getenv("PATH"), "LOADOUT_CACHE=" + filepath.Join(tmp, "cache")}
@@ -93,22 +92,21 @@ func start(tmp, program string, args ...string) (*measure.Process, error) {
 	return p, nil
 }
 
-// measureIdle starts a server for each directory, asks for the tools, waits
-// until it rests, and looks at its memory. The first start saves the index
-// that the others find.
+// measureIdle starts a server for each directory, lists the tools, waits until the server is
+// idle, and reads its memory. The first start saves the index for the others.
 func measureIdle(tmp, program, self string, dirs []string) error {
 	var t measure.Table
 	limit := t.Row(measure.Row{Name: "limit: a server of the bare SDK with one tool", Unit: "MB"})
-	limitOwn := t.Row(measure.Row{Name: "of that, not pages of the program's file", Unit: "MB"})
+	limitOwn := t.Row(measure.Row{Name: "of that, anonymous", Unit: "MB"})
 	add := func(resident, own *measure.Row, program string, args ...string) error {
-		p, err := start(tmp, program, args...)
+		p, err := startServer(tmp, program, args...)
 		if err != nil {
 			return err
 		}
 		if _, err := p.Call("tools/list", struct{}{}); err != nil {
 			return errors.Join(err, p.Close())
 		}
-		p.Settle()
+		p.WaitIdle()
 		m, err := measure.MemoryOf(p.PID())
 		resident.Add(float64(m.Resident) / 1e6)
 		own.Add(float64(m.Anonymous) / 1e6)
@@ -116,13 +114,13 @@ func measureIdle(tmp, program, self string, dirs []string) error {
 	}
 	rows := map[string][2]*measure.Row{}
 	for _, dir := range dirs {
-		n, err := skills(dir)
+		n, err := countSkills(dir)
 		if err != nil {
 			return err
 		}
 		name := fmt.Sprintf("loadout mcp, %d skills", n)
 		rows[dir] = [2]*measure.Row{t.Row(measure.Row{Name: name, Unit: "MB", Limit: limit}),
-			t.Row(measure.Row{Name: "of that, not pages of the program's file", Unit: "MB", Limit: limitOwn})}
+			t.Row(measure.Row{Name: "of that, anonymous", Unit: "MB", Limit: limitOwn})}
 	}
 	for range 5 {
 		if err := add(limit, limitOwn, self, "-serve-empty"); err != nil {
@@ -143,8 +141,8 @@ func measureIdle(tmp, program, self string, dirs []string) error {
 	return nil
 }
 
-// skills is how many directories with a SKILL.md there are in dir.
-func skills(dir string) (int, error) {
+// countSkills returns the number of directories in dir with a SKILL.md.
+func countSkills(dir string) (int, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*", "SKILL.md"))
 	return len(files), err
 }

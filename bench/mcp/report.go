@@ -10,46 +10,46 @@ import (
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 )
 
-// way is a transport: our server behind it, and one that does nothing.
+// way is a transport with our server and an empty server.
 type way struct {
 	name        string
 	to, nothing target
 }
 
-// costs are those of one kind of call over one transport.
+// costs are the costs of one kind of call over one transport.
 type costs struct{ wall, cpu measure.Row }
 
-func (c *costs) add(took measure.Cost) {
+func (c *costs) addSample(took measure.Cost) {
 	c.wall.AddTime(took.Wall)
 	c.cpu.AddTime(took.CPU)
 }
 
-// report collects rows of the table; times are in µs.
+// report collects rows of the table. Times are in µs.
 type report struct{ rows [][]string }
 
-func (r *report) add(name, over string, c *costs, limit *measure.Row, goalMillis float64) {
+func (r *report) addRow(name, over string, c *costs, limit *measure.Row, goalMillis float64) {
 	goal := ""
 	if goalMillis > 0 {
-		goal = measure.Verdict(fmt.Sprintf("≤ %s ms", measure.Number(goalMillis)), c.wall.Median() <= goalMillis*1000)
+		goal = measure.FormatVerdict(fmt.Sprintf("≤ %s ms", measure.FormatNumber(goalMillis)), c.wall.Median() <= goalMillis*1000)
 	}
-	r.rows = append(r.rows, []string{name, over, micros(c.wall.Median()), micros(c.wall.Quantile(0.95)), micros(c.cpu.Median()),
-		micros(limit.Median()), measure.Number(c.cpu.Times(limit)), goal})
+	r.rows = append(r.rows, []string{name, over, formatMicros(c.wall.Median()), formatMicros(c.wall.Quantile(0.95)), formatMicros(c.cpu.Median()),
+		formatMicros(limit.Median()), measure.FormatNumber(c.cpu.RatioTo(limit)), goal})
 }
 
-func micros(v float64) string {
+func formatMicros(v float64) string {
 	if v >= 1000 {
-		return measure.Number(v/1000) + " ms"
+		return measure.FormatNumber(v/1000) + " ms"
 	}
-	return measure.Number(v) + " µs"
+	return measure.FormatNumber(v) + " µs"
 }
 
-// measure makes the call n times over each transport, its limit beside it.
+// measure makes the call and its limit n times over each transport.
 func (r *report) measure(c call, ways []*way, n int) error {
 	cost := make([]costs, len(ways))
 	limit := make([]measure.Row, len(ways))
 	for i := range n {
 		for k, w := range ways {
-			took, err := bare(c, w, i)
+			took, err := measureLimit(c, w, i)
 			if err != nil {
 				return fmt.Errorf("limit: %w", err)
 			}
@@ -58,35 +58,35 @@ func (r *report) measure(c call, ways []*way, n int) error {
 			if err != nil {
 				return err
 			}
-			if err := refused(res); err != nil {
+			if err := checkToolResult(res); err != nil {
 				return err
 			}
-			cost[k].add(took)
+			cost[k].addSample(took)
 		}
 	}
 	for k, w := range ways {
-		r.add(c.name, w.name, &cost[k], &limit[k], c.goal)
+		r.addRow(c.name, w.name, &cost[k], &limit[k], c.goal)
 	}
 	return nil
 }
 
-// bare takes the call's limit.
-func bare(c call, w *way, i int) (measure.Cost, error) {
-	if c.barest != nil {
-		return measure.Of(func() error { return c.barest(i) })
+// measureLimit measures the limit of a call.
+func measureLimit(c call, w *way, i int) (measure.Cost, error) {
+	if c.minimum != nil {
+		return measure.Run(func() error { return c.minimum(i) })
 	}
 	took, _, err := w.nothing.Measure("tools/call", args{"name": "nothing", "arguments": args{}})
 	return took, err
 }
 
-// refused reports a tool's own error, which is a result.
-func refused(res json.RawMessage) error {
+// checkToolResult returns the error of a tool, which the protocol reports as a result.
+func checkToolResult(res json.RawMessage) error {
 	var r struct {
 		IsError bool
 		Content []struct{ Text string }
 	}
 	if err := json.Unmarshal(res, &r); err != nil || !r.IsError {
-		return nil // other methods have other results
+		return nil // a success, or the result of another method
 	}
 	return errors.New(r.Content[0].Text)
 }

@@ -12,34 +12,35 @@ import (
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 )
 
-// A target is a server that answers calls.
+// target is a server that answers calls.
 type target interface {
-	// Measure makes one call and returns what the server took to answer.
+	// Measure makes one call and returns its cost and result.
 	Measure(method string, params any) (measure.Cost, json.RawMessage, error)
 }
 
 var _ target = (*measure.Process)(nil)
 
-// handler is a server behind its HTTP handler, without a network: the cost
-// includes net/http's part of a request only where the handler does it.
+// handler calls an HTTP handler without a network. The cost includes only the work of the
+// handler.
 type handler struct{ http.Handler }
 
-const modern = "2026-07-28"
+const protocolVersion = "2026-07-28"
 
-// meta is what every request of the modern era says of its client.
+// meta is the metadata of every request: its version and client.
 var meta = map[string]any{
-	"io.modelcontextprotocol/protocolVersion":    modern,
+	"io.modelcontextprotocol/protocolVersion":    protocolVersion,
 	"io.modelcontextprotocol/clientCapabilities": struct{}{},
 	"io.modelcontextprotocol/clientInfo":         map[string]string{"name": "bench", "version": "1"},
 }
 
+// Measure implements [target].
 func (h handler) Measure(method string, params any) (measure.Cost, json.RawMessage, error) {
-	req, err := request(method, params)
+	req, err := newRequest(method, params)
 	if err != nil {
 		return measure.Cost{}, nil, err
 	}
 	w := httptest.NewRecorder()
-	took, _ := measure.Of(func() error { h.ServeHTTP(w, req); return nil })
+	took, _ := measure.Run(func() error { h.ServeHTTP(w, req); return nil })
 	answer := w.Body.Bytes()
 	if _, data, ok := bytes.Cut(answer, []byte("data: ")); ok && w.Header().Get("Content-Type") == "text/event-stream" {
 		answer = data
@@ -54,8 +55,8 @@ func (h handler) Measure(method string, params any) (measure.Cost, json.RawMessa
 	return took, res, nil
 }
 
-// request is a call as a client of the modern era sends it.
-func request(method string, params any) (*http.Request, error) {
+// newRequest returns a call as an HTTP request.
+func newRequest(method string, params any) (*http.Request, error) {
 	fields, err := toMap(params)
 	if err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func request(method string, params any) (*http.Request, error) {
 	req := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/mcp", bytes.NewReader(body))
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
-	req.Header.Set("MCP-Protocol-Version", modern)
+	req.Header.Set("MCP-Protocol-Version", protocolVersion)
 	req.Header.Set("Mcp-Method", method)
 	for _, key := range []string{"name", "uri"} {
 		if name, ok := fields[key].(string); ok && (method == "tools/call" || method == "resources/read") {

@@ -1,18 +1,18 @@
 //go:build linux
 
-// Command routing measures whether a question leads to the right skill: one of the
-// bundled ones, alone and among others.
+// Command routing measures whether a question leads to the right skill. It asks about the
+// bundled skills, alone and among others.
 //
-//	go run ./bench/routing [-skills DIR]…
-//	go run ./bench/routing -model anthropic:NAME [-record DIR] [-skills DIR]…
+//	go run ./routing [-skills DIR]…
+//	go run ./routing -model anthropic:NAME [-record DIR] [-skills DIR]…
 //
-// Without a model it is the search that is asked, once for each set of skills: the
-// bundled ones, and with each directory one set more. With a model it is the loop of a
-// conversation, which is told of the skills and asked each question once; what it loads
-// first is its answer. Keys are in ANTHROPIC_API_KEY and OPENAI_API_KEY.
+// Without a model it asks the search, once for each set of skills: the bundled ones, then with
+// each directory added. With a model it asks each question once, in a conversation of its own
+// that lists all skills; the answer is the first skill that the model loads. Keys are read
+// from ANTHROPIC_API_KEY and OPENAI_API_KEY.
 //
-// -record keeps what the model was asked and answered as files, from which
-// -model replay:DIR answers again, without a key and for nothing.
+// -record stores the requests and responses of the model in files. -model replay:DIR answers
+// from them, without a key.
 package main
 
 import (
@@ -32,36 +32,36 @@ import (
 
 func main() {
 	var o modelFlags
-	file := flag.String("questions", "", "`file` of other questions, as questions.json")
-	every := flag.Int("every", 1, "ask only one in `n` questions")
-	verbose := flag.Bool("v", false, "print each question that led elsewhere")
-	flag.StringVar(&o.model, "model", "", "ask `MODEL`: anthropic:NAME, openai:NAME, demo, or replay:DIR")
-	flag.StringVar(&o.record, "record", "", "keep what the model is asked and answers in `DIR`")
-	flag.StringVar(&o.baseURL, "base-url", "", "the server of the model, where that is not its vendor's `URL`")
-	flag.StringVar(&o.key, "key", "", "the `NAME` of the variable with the key for -base-url")
-	dirs := measure.Dirs("skills", "`directory` with more skills (repeatable)")
+	file := flag.String("questions", "", "`file` of questions in the format of questions.json")
+	every := flag.Int("every", 1, "ask only every `n`th question")
+	verbose := flag.Bool("v", false, "print each question with a wrong answer")
+	flag.StringVar(&o.model, "model", "", "`MODEL` to ask: anthropic:NAME, openai:NAME, demo or replay:DIR")
+	flag.StringVar(&o.record, "record", "", "record requests and responses of the model in `DIR`")
+	flag.StringVar(&o.baseURL, "base-url", "", "base `URL` of the model's server")
+	flag.StringVar(&o.key, "key", "", "`NAME` of the environment variable with the key for -base-url")
+	dirs := measure.DirsFlag("skills", "`directory` with more skills (repeatable)")
 	measure.Main("routing", true, func() error {
 		questions, err := readQuestions(*file)
 		if err != nil {
 			return err
 		}
 		if *every < 1 {
-			return errors.New("give -every a number of at least 1")
+			return errors.New("-every must be at least 1")
 		}
 		var asked []question
 		for i := 0; i < len(questions); i += *every {
 			asked = append(asked, questions[i])
 		}
-		fmt.Println(measure.Where())
+		fmt.Println(measure.Environment())
 		if o.model == "" {
-			return bySearch(context.Background(), asked, *dirs, *verbose)
+			return runSearch(context.Background(), asked, *dirs, *verbose)
 		}
-		return byModel(context.Background(), &o, asked, *dirs, *verbose)
+		return runModel(context.Background(), &o, asked, *dirs, *verbose)
 	})
 }
 
-// open knows the bundled skills, and those of directories.
-func open(ctx context.Context, dirs []string) (*loadout.Runtime, error) {
+// openRuntime opens the bundled skills and those of directories.
+func openRuntime(ctx context.Context, dirs []string) (*loadout.Runtime, error) {
 	sources := []catalog.Source{catalog.NewFS("bundled", catalog.Bundled, bundled.FS())}
 	for i, dir := range dirs {
 		dir, err := filepath.Abs(dir)

@@ -17,20 +17,20 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/bench/internal/measure"
+	"github.com/loadout-dev/loadout/internal/llm/demo"
+	"github.com/loadout-dev/loadout/internal/llm/replay"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/llm/anthropic"
-	"github.com/loadout-dev/loadout/llm/demo"
 	"github.com/loadout-dev/loadout/llm/openai"
-	"github.com/loadout-dev/loadout/llm/replay"
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
-// modelFlags say which model is asked.
+// modelFlags select the model.
 type modelFlags struct{ model, record, baseURL, key string }
 
-// open returns the model of the flags. The key of a vendor goes to the vendor alone:
-// another server gets the one that is named for it, or none.
-func (o *modelFlags) open() (llm.Model, error) {
+// openModel returns the model of the flags. It sends the key of a vendor to the vendor only:
+// another server gets the key named with -key, or none.
+func (o *modelFlags) openModel() (llm.Model, error) {
 	vendor, name, _ := strings.Cut(o.model, ":")
 	variable := map[string]string{"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}[vendor]
 	if o.baseURL != "" {
@@ -49,7 +49,7 @@ func (o *modelFlags) open() (llm.Model, error) {
 	case vendor == "openai" && name != "":
 		m, err = openai.New(name, &openai.Options{Key: key, BaseURL: o.baseURL})
 	default:
-		err = fmt.Errorf("%q names no model; give anthropic:NAME, openai:NAME, demo or replay:DIR", o.model)
+		err = fmt.Errorf("unknown model %q: want anthropic:NAME, openai:NAME, demo or replay:DIR", o.model)
 	}
 	if err != nil {
 		return nil, err
@@ -60,20 +60,20 @@ func (o *modelFlags) open() (llm.Model, error) {
 	return replay.Record(m, o.record, &replay.Options{Secrets: []string{key}})
 }
 
-// choice is what a model did with a question.
+// choice is the answer of a model to a question.
 type choice struct {
 	question
-	loaded string // first, "" for nothing
+	loaded string // the first skill loaded, "" for none
 	usage  llm.Usage
-	steps  int // answers of the model
+	steps  int // model responses
 }
 
-func byModel(ctx context.Context, o *modelFlags, questions []question, dirs []string, verbose bool) error {
-	m, err := o.open()
+func runModel(ctx context.Context, o *modelFlags, questions []question, dirs []string, verbose bool) error {
+	m, err := o.openModel()
 	if err != nil {
 		return err
 	}
-	rt, err := open(ctx, dirs)
+	rt, err := openRuntime(ctx, dirs)
 	if err != nil {
 		return err
 	}
@@ -82,11 +82,11 @@ func byModel(ctx context.Context, o *modelFlags, questions []question, dirs []st
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\n%s, %d skills, %d questions; the answer is the skill that it loads first:\n\n", m.Name(), len(rt.Catalog().Snapshot().Offered()), len(all))
-	measure.Markdown(os.Stdout, choices(all))
+	fmt.Printf("\n%s, %d skills, %d questions; the answer is the first skill loaded:\n\n", m.Name(), len(rt.Catalog().Snapshot().ForModel()), len(all))
+	measure.WriteMarkdown(os.Stdout, choiceRows(all))
 	if verbose {
 		fmt.Println()
-		measure.Markdown(os.Stdout, mistaken(all))
+		measure.WriteMarkdown(os.Stdout, wrongRows(all))
 	}
 	return nil
 }
@@ -102,20 +102,21 @@ func askModel(ctx context.Context, m llm.Model, rt *loadout.Runtime, questions [
 	defer client.Close()
 	var out []choice
 	for _, q := range questions {
-		c, err := ask(ctx, m, rt, client, q)
+		c, err := askOne(ctx, m, rt, client, q)
 		if err != nil {
-			return nil, fmt.Errorf("asking %q: %w", q.Ask, err)
+			return nil, fmt.Errorf("ask %q: %w", q.Ask, err)
 		}
 		out = append(out, c)
 	}
 	return out, nil
 }
 
-const maxSteps = 4 // answers of the model; a search and a load take two
+const maxSteps = 4 // model responses; a search and a load take two
 
-var errLoaded = errors.New("a skill is loaded")
+var errLoaded = errors.New("skill loaded")
 
-func ask(ctx context.Context, m llm.Model, rt *loadout.Runtime, client *agent.Connection, q question) (choice, error) {
+// askOne asks one question and stops at the first load.
+func askOne(ctx context.Context, m llm.Model, rt *loadout.Runtime, client *agent.Connection, q question) (choice, error) {
 	c := choice{question: q}
 	tools, err := client.Tools(ctx, "load_skill")
 	if err != nil {
@@ -129,24 +130,23 @@ func ask(ctx context.Context, m llm.Model, rt *loadout.Runtime, client *agent.Co
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	a := agent.New(m, s, &agent.Options{Instructions: instructions(rt), Tools: tools, MaxSteps: maxSteps})
-	err = a.Turn(ctx, q.Ask, func(e agent.Event) {
+	err = a.RunTurn(ctx, q.Ask, func(e agent.Event) {
 		switch {
 		case e.Type == agent.Usage:
 			c.steps++
 			c.usage = c.usage.Add(llm.Usage{Input: e.Usage.Input, CacheRead: e.Usage.CacheRead, CacheWrite: e.Usage.CacheWrite, Output: e.Usage.Output})
 		case e.Type == agent.ToolResult && e.Call.Name == "load_skill":
-			stop(errLoaded) // all that is asked is known
+			stop(errLoaded) // the answer is known
 		}
 	})
 	c.loaded = firstLoad(s)
-	if err != nil && !errors.Is(err, agent.ErrSteps) && !errors.Is(context.Cause(ctx), errLoaded) {
+	if err != nil && !errors.Is(err, agent.ErrTooManySteps) && !errors.Is(context.Cause(ctx), errLoaded) {
 		return c, err
 	}
 	return c, nil
 }
 
-// firstLoad is the skill that the first load of a conversation names, in the order of
-// the model, "" where there was none.
+// firstLoad returns the skill that the first load_skill call of a conversation names, or "".
 func firstLoad(s *loadout.Session) string {
 	for _, e := range s.Events(0) {
 		if e.Message == nil {
@@ -163,27 +163,28 @@ func firstLoad(s *loadout.Session) string {
 	return ""
 }
 
-// instructions are what a model is told first, as loadout chat does.
+// instructions returns the system prompt with the list of skills, as in `loadout chat`.
 func instructions(rt *loadout.Runtime) string {
 	return "You help the person you talk to. Skills are instructions for kinds of tasks: before a task that one of them is for, load it with load_skill and go by it. Load none where none is for the task.\n\nSkills:\n" +
 		rt.CatalogText(loadout.TextOptions{Tokens: 4000})
 }
 
-// choices is the table of what a model did, all together and by language.
-func choices(all []choice) [][]string {
-	rows := [][]string{{"questions", "right skill", "another", "none", "loads where no skill is for it", "answers a question", "prompt tokens a question", "output"}}
-	rows = append(rows, tally("all", all))
+// choiceRows returns a table of the answers of a model, in total and by language.
+func choiceRows(all []choice) [][]string {
+	rows := [][]string{{"questions", "right skill", "wrong skill", "none", "loads for questions without a skill", "responses per question", "prompt tokens per question", "output"}}
+	rows = append(rows, tallyRow("all", all))
 	byLanguage := map[string][]choice{}
 	for _, c := range all {
 		byLanguage[c.Language] = append(byLanguage[c.Language], c)
 	}
 	for _, l := range slices.Sorted(maps.Keys(byLanguage)) {
-		rows = append(rows, tally(l, byLanguage[l]))
+		rows = append(rows, tallyRow(l, byLanguage[l]))
 	}
 	return rows
 }
 
-func tally(name string, all []choice) []string {
+// tallyRow returns a row with the shares of answers.
+func tallyRow(name string, all []choice) []string {
 	var with, right, another, idle, without, loads, steps int
 	var u llm.Usage
 	for _, c := range all {
@@ -206,12 +207,12 @@ func tally(name string, all []choice) []string {
 		with++
 	}
 	n := float64(len(all))
-	return []string{fmt.Sprintf("%s, %d", name, len(all)), share(right, with), share(another, with), share(idle, with), share(loads, without),
-		fmt.Sprintf("%.1f", float64(steps)/n), measure.Number(float64(u.Prompt()) / n), measure.Number(float64(u.Output) / n)}
+	return []string{fmt.Sprintf("%s, %d", name, len(all)), formatShare(right, with), formatShare(another, with), formatShare(idle, with), formatShare(loads, without),
+		fmt.Sprintf("%.1f", float64(steps)/n), measure.FormatNumber(float64(u.Prompt()) / n), measure.FormatNumber(float64(u.Output) / n)}
 }
 
-// mistaken are the questions with another skill than is for them.
-func mistaken(all []choice) [][]string {
+// wrongRows returns a table of the questions with a wrong answer.
+func wrongRows(all []choice) [][]string {
 	rows := [][]string{{"question", "skill", "loaded"}}
 	for _, c := range all {
 		if c.loaded != c.Want {

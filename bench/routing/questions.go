@@ -9,22 +9,22 @@ import (
 	"os"
 )
 
-// question is what a person asks, and the skill that is for it, "" where none is.
+// question is a question of a user and the skill for it, "" if there is none.
 type question struct {
 	Ask      string `json:"ask"`
 	Want     string `json:"want"`
 	Language string `json:"language"`
 }
 
-// ours are about the bundled skills: written from tasks, in the words of people who
-// have not read a description.
+// bundledQuestions are about the bundled skills. They were written from tasks, without the
+// words of the descriptions.
 //
 //go:embed questions.json
-var ours []byte
+var bundledQuestions []byte
 
-// readQuestions reads a file of questions, ours for "".
+// readQuestions reads a file of questions. For "" it returns those about the bundled skills.
 func readQuestions(file string) ([]question, error) {
-	data := ours
+	data := bundledQuestions
 	if file != "" {
 		var err error
 		if data, err = os.ReadFile(file); err != nil {
@@ -33,11 +33,11 @@ func readQuestions(file string) ([]question, error) {
 	}
 	var all []question
 	if err := json.Unmarshal(data, &all); err != nil {
-		return nil, fmt.Errorf("questions: %w", err)
+		return nil, fmt.Errorf("read questions: %w", err)
 	}
 	for i, q := range all {
 		if q.Ask == "" {
-			return nil, fmt.Errorf("question %d asks nothing", i+1)
+			return nil, fmt.Errorf("question %d has no text", i+1)
 		}
 	}
 	return all, nil

@@ -15,15 +15,15 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/llm/replay"
 	"github.com/loadout-dev/loadout/llm"
-	"github.com/loadout-dev/loadout/llm/replay"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func bundledSkills(t *testing.T) *loadout.Runtime {
 	t.Helper()
-	rt, err := open(t.Context(), nil)
+	rt, err := openRuntime(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,8 +40,8 @@ func allQuestions(t *testing.T) []question {
 	return all
 }
 
-// Every bundled skill is asked for often enough, in several languages, and there are
-// questions that none is for; each of them once.
+// Every bundled skill has enough questions in several languages. There are questions without a
+// skill, and no question is asked twice.
 func TestQuestionsCoverTheBundledSkills(t *testing.T) {
 	of, languages, seen := map[string]int{}, map[string]int{}, map[string]bool{}
 	for _, q := range allQuestions(t) {
@@ -53,15 +53,15 @@ func TestQuestionsCoverTheBundledSkills(t *testing.T) {
 		seen[q.Ask] = true
 	}
 	known := map[string]bool{"": true}
-	for _, e := range bundledSkills(t).Catalog().Snapshot().Offered() {
+	for _, e := range bundledSkills(t).Catalog().Snapshot().ForModel() {
 		known[e.Name] = true
 		if of[e.Name] < 10 {
-			t.Errorf("%s is asked for %d times", e.Name, of[e.Name])
+			t.Errorf("%s has %d questions, want 10", e.Name, of[e.Name])
 		}
 	}
 	for name := range of {
 		if !known[name] {
-			t.Errorf("there is no skill %s", name)
+			t.Errorf("question for an unknown skill %s", name)
 		}
 	}
 	if of[""] < 15 || languages["zh"] < 10 || len(languages) < 4 {
@@ -69,28 +69,26 @@ func TestQuestionsCoverTheBundledSkills(t *testing.T) {
 	}
 }
 
-// Search finds the bundled skill for what people ask. A little below what it does, so
-// that a word in a description may change.
+// The limits are a little below the figures, so that words of a description may change.
 func TestSearchFindsTheBundledSkills(t *testing.T) {
 	all, err := askSearch(t.Context(), bundledSkills(t), allQuestions(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var english []found
+	var english []searchResult
 	for _, f := range all {
 		if f.Language == "en" {
 			english = append(english, f)
 		}
 	}
-	q, en := quality(all), quality(english)
+	q, en := measureQuality(all), measureQuality(english)
 	if float64(q.hit1) < 0.7*float64(q.asked) || float64(en.hit1) < 0.75*float64(en.asked) || float64(en.hit3) < 0.9*float64(en.asked) {
-		t.Errorf("of %d at the first place %d; of %d in English at the first %d, among three %d", q.asked, q.hit1, en.asked, en.hit1, en.hit3)
+		t.Errorf("of %d questions %d hit@1; of %d in English %d hit@1, %d hit@3", q.asked, q.hit1, en.asked, en.hit1, en.hit3)
 	}
 }
 
-// What a model did is the same from its recording, which is asked nothing that it does
-// not know.
-func TestARunIsReplayed(t *testing.T) {
+// A replayed run gives the same answers and fails on unknown questions.
+func TestReplay(t *testing.T) {
 	rt, dir := bundledSkills(t), t.TempDir()
 	var asked []question
 	for i, q := range allQuestions(t) {
@@ -100,7 +98,7 @@ func TestARunIsReplayed(t *testing.T) {
 	}
 	run := func(o modelFlags) []choice {
 		t.Helper()
-		m, err := o.open()
+		m, err := o.openModel()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,19 +113,19 @@ func TestARunIsReplayed(t *testing.T) {
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(choice{})); d != "" {
 		t.Errorf("replayed (-recorded +replayed):\n%s", d)
 	}
-	if right := tally("", want)[1]; right == "0.00" {
-		t.Error("the demonstration loads nothing right")
+	if right := tallyRow("", want)[1]; right == "0.00" {
+		t.Error("demo model loads no right skill")
 	}
-	m, err := (&modelFlags{model: "replay:" + dir}).open()
+	m, err := (&modelFlags{model: "replay:" + dir}).openModel()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := askModel(t.Context(), m, rt, []question{{Ask: "Who was never asked?"}}); !errors.As(err, new(*replay.UnknownError)) {
-		t.Errorf("of a question that was not recorded it says %v", err)
+		t.Errorf("error for an unrecorded question is %v", err)
 	}
 }
 
-// script is a model that gives answers in their order.
+// script is a model that returns its answers in order.
 type script []llm.Answer
 
 func (script) Name() string { return "script:1" }
@@ -135,7 +133,7 @@ func (script) Name() string { return "script:1" }
 func (s *script) Stream(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		if len(*s) == 0 {
-			yield(nil, errors.New("the script is over"))
+			yield(nil, errors.New("no answer left in the script"))
 			return
 		}
 		a := (*s)[0]
@@ -156,9 +154,8 @@ func load(id, arguments string) llm.Call {
 	return llm.Call{ID: id, Name: "load_skill", Arguments: arguments}
 }
 
-// The answer of a model is what it loads first, in its own order; nothing is asked
-// after that.
-func TestTheFirstLoadIsTheAnswer(t *testing.T) {
+// The answer of a model is the first skill it loads. The model is not asked again after that.
+func TestFirstLoadIsTheAnswer(t *testing.T) {
 	search := calls(llm.Call{ID: "s", Name: "search_skills", Arguments: `{"query":"draw"}`})
 	words := llm.Answer{Stop: llm.StopEnd, Message: llm.Message{Role: llm.Assistant, Parts: []llm.Part{llm.Text("I know that.")}}, Usage: llm.Usage{Input: 10, Output: 3}}
 	for _, tt := range []struct {
@@ -172,7 +169,7 @@ func TestTheFirstLoadIsTheAnswer(t *testing.T) {
 		{name: "after a search", script: script{search, calls(load("1", `{"name":"mermaid-diagrams"}`))}, want: "mermaid-diagrams", steps: 2},
 		{name: "two at once", script: script{calls(load("1", `{"name":"skill-creator"}`), load("2", `{"name":"mermaid-diagrams"}`))}, want: "skill-creator", steps: 1},
 		{name: "with origin and version", script: script{calls(load("1", `{"name":"bundled/csv-analysis@^1.0"}`))}, want: "csv-analysis", steps: 1},
-		{name: "what is not there", script: script{calls(load("1", `{"name":"drawing"}`))}, want: "drawing", steps: 1},
+		{name: "a missing skill", script: script{calls(load("1", `{"name":"drawing"}`))}, want: "drawing", steps: 1},
 		{name: "nothing", script: script{words}, steps: 1},
 		{name: "searching for ever", script: script{search, search, search, search, search}, steps: maxSteps},
 		{name: "a model that fails", script: script{}, fails: true},
@@ -180,8 +177,8 @@ func TestTheFirstLoadIsTheAnswer(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			all, err := askModel(t.Context(), &tt.script, bundledSkills(t), []question{{Ask: "Draw it."}})
 			if tt.fails {
-				if err == nil || !strings.Contains(err.Error(), `asking "Draw it."`) {
-					t.Errorf("it says %v", err)
+				if err == nil || !strings.Contains(err.Error(), `ask "Draw it."`) {
+					t.Errorf("error is %v", err)
 				}
 				return
 			}
@@ -189,7 +186,7 @@ func TestTheFirstLoadIsTheAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c := all[0]; c.loaded != tt.want || c.steps != tt.steps || c.usage.Input != 10*tt.steps {
-				t.Errorf("loaded %q after %d answers, usage %+v", c.loaded, c.steps, c.usage)
+				t.Errorf("loaded %q after %d responses, usage %+v", c.loaded, c.steps, c.usage)
 			}
 		})
 	}
@@ -201,16 +198,16 @@ func TestModelFlags(t *testing.T) {
 		o    modelFlags
 		want string
 	}{
-		{modelFlags{model: "gpt"}, "names no model"},
-		{modelFlags{model: "openai:"}, "names no model"},
+		{modelFlags{model: "gpt"}, "unknown model"},
+		{modelFlags{model: "openai:"}, "unknown model"},
 		{modelFlags{model: "anthropic:claude-x"}, "ANTHROPIC_API_KEY"},
 		{modelFlags{model: "replay:" + filepath.Join(t.TempDir(), "none")}, "no such file"},
 	} {
-		if _, err := tt.o.open(); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := tt.o.openModel(); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v", tt.o, err)
 		}
 	}
-	m, err := (&modelFlags{model: "openai:small", baseURL: "http://127.0.0.1:1/v1"}).open()
+	m, err := (&modelFlags{model: "openai:small", baseURL: "http://127.0.0.1:1/v1"}).openModel()
 	if err != nil || !strings.HasSuffix(m.Name(), ":small") {
 		t.Errorf("%v, %v", m, err)
 	}
@@ -218,7 +215,7 @@ func TestModelFlags(t *testing.T) {
 
 func TestReadQuestions(t *testing.T) {
 	dir := t.TempDir()
-	for text, want := range map[string]string{`[{"ask":"Hello?"}]`: "", `[{"want":"pdf"}]`: "question 1 asks nothing", `{`: "unexpected end"} {
+	for text, want := range map[string]string{`[{"ask":"Hello?"}]`: "", `[{"want":"pdf"}]`: "question 1 has no text", `{`: "unexpected end"} {
 		file := filepath.Join(dir, "questions.json")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

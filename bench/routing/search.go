@@ -14,34 +14,34 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 )
 
-// found is what a search came to for a question that a skill is for, or not.
-type found struct {
+// searchResult is the result of the search for a question.
+type searchResult struct {
 	question
-	rank  int     // of the right skill, from 1; 0 where it is not among the hits
+	rank  int     // of the right skill, from 1; 0 if it is not among the hits
 	first string  // the best hit, "" for none
-	score float64 // of the first
+	score float64 // of the best hit
 }
 
-// depth is how many hits are looked at.
+// depth is the maximum number of hits.
 const depth = 10
 
-// bySearch asks the search of ever larger sets. Verbose, it prints what led elsewhere in
-// the largest.
-func bySearch(ctx context.Context, questions []question, dirs []string, verbose bool) error {
-	fmt.Printf("\nSearch, %d questions for which there is a skill:\n\n", len(questions)-none(questions))
+// runSearch asks the search, adding the skills of one directory at a time. If verbose is set, it
+// prints the wrong answers with all skills.
+func runSearch(ctx context.Context, questions []question, dirs []string, verbose bool) error {
+	fmt.Printf("\nSearch, %d questions with a skill:\n\n", len(questions)-countWithoutSkill(questions))
 	rows := [][]string{{"skills", "questions", "hit@1", "hit@3", "MRR", "nothing found"}}
-	var alone, last []found
+	var alone, last []searchResult
 	for n := range len(dirs) + 1 {
-		rt, err := open(ctx, dirs[:n])
+		rt, err := openRuntime(ctx, dirs[:n])
 		if err != nil {
 			return err
 		}
-		name := "the bundled"
+		name := "bundled"
 		if n > 0 {
-			name = "and those of " + dirs[n-1]
+			name = "plus " + dirs[n-1]
 		}
 		all, err := askSearch(ctx, rt, questions)
-		name = fmt.Sprintf("%s, %d", name, len(rt.Catalog().Snapshot().Offered()))
+		name = fmt.Sprintf("%s, %d", name, len(rt.Catalog().Snapshot().ForModel()))
 		rt.Close()
 		if err != nil {
 			return err
@@ -49,28 +49,29 @@ func bySearch(ctx context.Context, questions []question, dirs []string, verbose 
 		if last = all; n == 0 {
 			alone = all
 		}
-		rows = append(rows, quality(all).row(name, "all"))
-		byLanguage := map[string][]found{}
+		rows = append(rows, measureQuality(all).row(name, "all"))
+		byLanguage := map[string][]searchResult{}
 		for _, f := range all {
 			byLanguage[f.Language] = append(byLanguage[f.Language], f)
 		}
 		for _, l := range slices.Sorted(maps.Keys(byLanguage)) {
-			if q := quality(byLanguage[l]); q.asked > 0 {
+			if q := measureQuality(byLanguage[l]); q.asked > 0 {
 				rows = append(rows, q.row("", l))
 			}
 		}
 	}
-	measure.Markdown(os.Stdout, rows)
+	measure.WriteMarkdown(os.Stdout, rows)
 	fmt.Printf("\nConfidence, the bundled skills alone:\n\n")
-	measure.Markdown(os.Stdout, confidence(alone))
+	measure.WriteMarkdown(os.Stdout, confidenceRows(alone))
 	if verbose {
 		fmt.Println()
-		measure.Markdown(os.Stdout, elsewhere(last))
+		measure.WriteMarkdown(os.Stdout, wrongSearchRows(last))
 	}
 	return nil
 }
 
-func none(all []question) int {
+// countWithoutSkill returns the number of questions without a skill.
+func countWithoutSkill(all []question) int {
 	n := 0
 	for _, q := range all {
 		if q.Want == "" {
@@ -80,14 +81,14 @@ func none(all []question) int {
 	return n
 }
 
-func askSearch(ctx context.Context, rt *loadout.Runtime, questions []question) ([]found, error) {
-	var out []found
+func askSearch(ctx context.Context, rt *loadout.Runtime, questions []question) ([]searchResult, error) {
+	var out []searchResult
 	for _, q := range questions {
 		hits, err := rt.Catalog().Search(ctx, q.Ask, catalog.SearchOptions{Limit: depth, ForModel: true})
 		if err != nil {
 			return nil, err
 		}
-		f := found{question: q, rank: 1 + slices.IndexFunc(hits, func(h catalog.Hit) bool { return h.Name == q.Want })}
+		f := searchResult{question: q, rank: 1 + slices.IndexFunc(hits, func(h catalog.Hit) bool { return h.Name == q.Want })}
 		if len(hits) > 0 {
 			f.first, f.score = hits[0].Name, hits[0].Score
 		}
@@ -96,14 +97,15 @@ func askSearch(ctx context.Context, rt *loadout.Runtime, questions []question) (
 	return out, nil
 }
 
-// figures are those of questions that a skill is for.
+// figures count the results of questions with a skill.
 type figures struct {
 	asked             int
 	hit1, hit3, empty int
 	reciprocal        float64 // sum
 }
 
-func quality(all []found) figures {
+// measureQuality computes the figures of questions with a skill.
+func measureQuality(all []searchResult) figures {
 	var q figures
 	for _, f := range all {
 		if f.Want == "" {
@@ -128,25 +130,24 @@ func quality(all []found) figures {
 
 func (q figures) row(set, language string) []string {
 	n := float64(q.asked)
-	return []string{set, fmt.Sprintf("%s, %d", language, q.asked), share(q.hit1, q.asked), share(q.hit3, q.asked), fmt.Sprintf("%.2f", q.reciprocal/n), share(q.empty, q.asked)}
+	return []string{set, fmt.Sprintf("%s, %d", language, q.asked), formatShare(q.hit1, q.asked), formatShare(q.hit3, q.asked), fmt.Sprintf("%.2f", q.reciprocal/n), formatShare(q.empty, q.asked)}
 }
 
-func share(n, of int) string {
+func formatShare(n, of int) string {
 	if of == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%.2f", float64(n)/float64(of))
 }
 
-// confidence says how far scores tell questions that a skill is for from those that
-// none is: the shares of both with something found, and with a best hit that has at
-// least a score.
-func confidence(all []found) [][]string {
-	rows := [][]string{{"the best hit", "of questions with a skill", "right", "of questions without one"}}
-	for _, least := range []float64{0, 0.5, 1, 2, 3} {
+// confidenceRows shows how well scores separate questions with a skill from those without: the
+// share of both with any hit, and with a best hit of at least some score.
+func confidenceRows(all []searchResult) [][]string {
+	rows := [][]string{{"best hit", "questions with a skill", "right skill", "questions without a skill"}}
+	for _, minScore := range []float64{0, 0.5, 1, 2, 3} {
 		var fits, right, not, with, without int
 		for _, f := range all {
-			sure := f.first != "" && f.score >= least
+			sure := f.first != "" && f.score >= minScore
 			switch {
 			case f.Want == "":
 				without++
@@ -163,18 +164,17 @@ func confidence(all []found) [][]string {
 				}
 			}
 		}
-		name := fmt.Sprintf("has a score of %.1f", least)
-		if least == 0 {
-			name = "is there"
+		name := fmt.Sprintf("score of at least %.1f", minScore)
+		if minScore == 0 {
+			name = "any score"
 		}
-		rows = append(rows, []string{name, share(fits, with), share(right, with), share(not, without)})
+		rows = append(rows, []string{name, formatShare(fits, with), formatShare(right, with), formatShare(not, without)})
 	}
 	return rows
 }
 
-// elsewhere are the questions that did not lead to their skill, or to one though none
-// is for them.
-func elsewhere(all []found) [][]string {
+// wrongSearchRows returns a table of the questions with a wrong first hit.
+func wrongSearchRows(all []searchResult) [][]string {
 	rows := [][]string{{"question", "skill", "rank", "first", "score"}}
 	for _, f := range all {
 		if f.rank != 1 && (f.Want != "" || f.first != "") {

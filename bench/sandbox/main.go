@@ -1,16 +1,15 @@
 //go:build linux
 
-// Command sandbox measures what isolation costs: commands run plainly, by a
-// plain bubblewrap as people write it, and by our back ends, each from nothing
-// and in a sandbox that is prepared; WebAssembly from its cache; and the memory
-// that the first process of a sandbox adds.
+// Command sandbox measures the cost of isolation. It runs commands without a sandbox, with a
+// common bubblewrap command line, and with our back ends, each in a new and in a prepared
+// sandbox. It also measures WebAssembly modules from the cache, and the memory of the first
+// process of a sandbox.
 //
-//	go run ./bench/sandbox [-rounds 101]
+//	go run ./sandbox [-rounds 101]
 //
-// The stage is the whole loadout program as it is released (CGO_ENABLED=0),
-// built by this run; -cgo builds it as go build does. The rounds of all rows
-// alternate. It runs as root and as any other user, which differ: as root there
-// are control groups, as a user usually none.
+// The run builds the loadout program as it is released, with CGO_ENABLED=0; -cgo builds it with
+// the defaults of go build. The rounds of all rows alternate. Run it as root and as another
+// user: control groups usually exist for root only.
 package main
 
 import (
@@ -26,27 +25,27 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/bench/internal/measure"
+	"github.com/loadout-dev/loadout/internal/sandbox/bwrap"
+	"github.com/loadout-dev/loadout/internal/sandbox/native"
 	"github.com/loadout-dev/loadout/sandbox"
-	"github.com/loadout-dev/loadout/sandbox/bwrap"
-	"github.com/loadout-dev/loadout/sandbox/native"
 )
 
 func main() {
-	rounds := flag.Int("rounds", 101, "rounds")
-	cgo := flag.Bool("cgo", false, "build with cgo, as go build does where there is a C compiler")
+	rounds := flag.Int("rounds", 101, "number of rounds")
+	cgo := flag.Bool("cgo", false, "build with cgo, the default of go build if there is a C compiler")
 	measure.Main("sandbox", false, func() error { return run(*rounds, *cgo) })
 }
 
-// bench holds the rows and what they need.
+// bench holds the rows and the resources of a run.
 type bench struct {
 	tmp, loadout string
 	table        measure.Table
-	cases        []one
+	cases        []benchmark
 	closers      []func() error
 }
 
-// one is a row and what it measures.
-type one struct {
+// benchmark is a row and the operation it measures.
+type benchmark struct {
 	row *measure.Row
 	do  func() error
 }
@@ -66,13 +65,13 @@ func run(rounds int, cgo bool) error {
 	if !cgo {
 		os.Setenv("CGO_ENABLED", "0")
 	}
-	if b.loadout, err = measure.Build(tmp, "./cmd/loadout"); err != nil {
+	if b.loadout, err = measure.BuildLoadout(tmp); err != nil {
 		return err
 	}
 	if err := errors.Join(os.Chmod(tmp, 0o755), os.Chmod(b.loadout, 0o755)); err != nil {
 		return err
 	}
-	if err := b.plan(); err != nil {
+	if err := b.addAll(); err != nil {
 		return err
 	}
 	for i := range rounds + 1 {
@@ -81,25 +80,25 @@ func run(rounds int, cgo bool) error {
 			if err := c.do(); err != nil {
 				return fmt.Errorf("%s: %w", c.row.Name, err)
 			}
-			if took := time.Since(began); i > 0 { // the first fills caches
+			if took := time.Since(began); i > 0 { // the first round fills caches
 				c.row.AddTime(took)
 			}
 		}
 	}
-	fmt.Println(measure.Where())
+	fmt.Println(measure.Environment())
 	fmt.Printf("\nWall time, %d rounds, as user %d:\n\n", rounds, os.Getuid())
 	b.table.Print(os.Stdout)
-	return b.memory()
+	return b.printMemory()
 }
 
 func (b *bench) add(name string, limit *measure.Row, goal float64, do func() error) *measure.Row {
 	row := b.table.Row(measure.Row{Name: name, Unit: "ms", Limit: limit, Goal: goal, Over: true})
-	b.cases = append(b.cases, one{row, do})
+	b.cases = append(b.cases, benchmark{row, do})
 	return row
 }
 
-// plan lists what is measured.
-func (b *bench) plan() error {
+// addAll adds all rows.
+func (b *bench) addAll() error {
 	ungrouped := native.New(&native.Options{Stage: b.loadout, NoGroups: true})
 	grouped := native.New(&native.Options{Stage: b.loadout})
 	hardened := bwrap.New(&bwrap.Options{Stage: b.loadout})
@@ -108,27 +107,27 @@ func (b *bench) plan() error {
 		return err
 	}
 	for _, args := range [][]string{{"/bin/true"}, {python, "-c", "pass"}} {
-		what := filepath.Base(args[0])
-		plain := b.add(what+": plain exec", nil, 0, func() error { return exec.Command(args[0], args[1:]...).Run() })
+		name := filepath.Base(args[0])
+		plain := b.add(name+": plain exec", nil, 0, func() error { return exec.Command(args[0], args[1:]...).Run() })
 		if path, err := exec.LookPath("bwrap"); err == nil {
-			b.add(what+": plain bwrap", plain, 0, func() error { return plainBwrap(path, args) })
-			b.add(what+": back end bwrap", plain, 0, func() error { return once(hardened, args) })
+			b.add(name+": plain bwrap", plain, 0, func() error { return runPlainBwrap(path, args) })
+			b.add(name+": back end bwrap", plain, 0, func() error { return runNew(hardened, args) })
 		}
-		b.add(what+": native", plain, 8, func() error { return once(ungrouped, args) })
+		b.add(name+": native", plain, 8, func() error { return runNew(ungrouped, args) })
 		if os.Getuid() == 0 {
-			b.add(what+": native with control groups (v1)", plain, 0, func() error { return once(grouped, args) })
+			b.add(name+": native with control groups (v1)", plain, 0, func() error { return runNew(grouped, args) })
 		}
-		s, spec, err := b.prepared(ungrouped, &sandbox.Spec{})
+		s, spec, err := b.prepare(ungrouped, &sandbox.Spec{})
 		if err != nil {
 			return err
 		}
-		b.add(what+": in a prepared sandbox", plain, 1, func() error { return again(s, spec, args) })
+		b.add(name+": in a prepared sandbox", plain, 1, func() error { return runIn(s, spec, args) })
 	}
-	return b.planWASM(ungrouped)
+	return b.addWASM(ungrouped)
 }
 
-// prepared is a sandbox that stays until the end.
-func (b *bench) prepared(be sandbox.Backend, spec *sandbox.Spec) (sandbox.Sandbox, *sandbox.Spec, error) {
+// prepare starts a sandbox that runs until the end.
+func (b *bench) prepare(be sandbox.Backend, spec *sandbox.Spec) (sandbox.Sandbox, *sandbox.Spec, error) {
 	s, err := be.Start(context.Background(), spec)
 	if err != nil {
 		return nil, nil, err
@@ -137,39 +136,42 @@ func (b *bench) prepared(be sandbox.Backend, spec *sandbox.Spec) (sandbox.Sandbo
 	return s, spec, nil
 }
 
-func once(be sandbox.Backend, args []string) error {
+// runNew runs a command in a new sandbox.
+func runNew(be sandbox.Backend, args []string) error {
 	res, err := sandbox.Run(context.Background(), be, &sandbox.Spec{}, &sandbox.Cmd{Args: args}, nil)
-	return ok(res, err)
+	return checkResult(res, err)
 }
 
-func again(s sandbox.Sandbox, spec *sandbox.Spec, args []string) error {
+// runIn runs a command in a prepared sandbox.
+func runIn(s sandbox.Sandbox, spec *sandbox.Spec, args []string) error {
 	res, err := sandbox.RunIn(context.Background(), s, spec, &sandbox.Cmd{Args: args}, nil)
-	return ok(res, err)
+	return checkResult(res, err)
 }
 
-func ok(res *sandbox.Result, err error) error {
+// checkResult returns an error if the command failed.
+func checkResult(res *sandbox.Result, err error) error {
 	if err == nil && res.Reason != sandbox.OK {
 		err = fmt.Errorf("%s, exit code %d: %s%s", res.Reason, res.ExitCode, res.Detail, res.Stderr)
 	}
 	return err
 }
 
-// plainBwrap is bubblewrap as people write it: the whole system read-only,
-// every namespace, no seccomp, no limits. As root it is no boundary, and is
-// measured only.
-func plainBwrap(path string, args []string) error {
+// runPlainBwrap runs a command with a common bubblewrap command line: the whole system
+// read-only, all namespaces, no seccomp filter and no limits. For root it is no security
+// boundary.
+func runPlainBwrap(path string, args []string) error {
 	return exec.Command(path, append([]string{"--unshare-all", "--die-with-parent", "--new-session", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev",
 		"--tmpfs", "/tmp", "--clearenv", "--"}, args...)...).Run()
 }
 
-// memory tells what the first process of a sandbox adds, of which much is the
-// program's file and shared.
-func (b *bench) memory() error {
-	s, spec, err := b.prepared(native.New(&native.Options{Stage: b.loadout, NoGroups: true}), &sandbox.Spec{})
+// printMemory prints the memory of the first process of a sandbox. Much of it is the program
+// file and shared.
+func (b *bench) printMemory() error {
+	s, spec, err := b.prepare(native.New(&native.Options{Stage: b.loadout, NoGroups: true}), &sandbox.Spec{})
 	if err != nil {
 		return err
 	}
-	if err := again(s, spec, []string{"/bin/true"}); err != nil {
+	if err := runIn(s, spec, []string{"/bin/true"}); err != nil {
 		return err
 	}
 	pid, err := newestChild()
@@ -180,11 +182,11 @@ func (b *bench) memory() error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\nMemory of the first process of a native sandbox: %s KiB in proportion (Pss), %s KiB of its own\n", field(data, "Pss"), field(data, "Private_Dirty"))
+	fmt.Printf("\nMemory of the first process of a native sandbox: %s KiB proportional (Pss), %s KiB private\n", findField(data, "Pss"), findField(data, "Private_Dirty"))
 	return nil
 }
 
-// newestChild is the process that this one started last.
+// newestChild returns the highest process ID among the children of this process.
 func newestChild() (newest int, err error) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", os.Getpid()))
 	for _, f := range files {
@@ -196,12 +198,12 @@ func newestChild() (newest int, err error) {
 		}
 	}
 	if newest == 0 && err == nil {
-		err = errors.New("the first process of the sandbox is not found")
+		err = errors.New("no child process found")
 	}
 	return newest, err
 }
 
-func field(data []byte, name string) string {
+func findField(data []byte, name string) string {
 	for line := range strings.Lines(string(data)) {
 		if rest, ok := strings.CutPrefix(line, name+":"); ok {
 			return strings.Fields(rest)[0]

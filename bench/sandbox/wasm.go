@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// hello is a module that a compiler makes, with a runtime of 2 MB.
+// hello is the source of a module with a runtime of 2 MB.
 const hello = `package main
 
 import "fmt"
@@ -20,11 +20,11 @@ import "fmt"
 func main() { fmt.Println("hello") }
 `
 
-// tiny is a module that returns at once: the cost of everything around it.
+// tiny is a module that returns at once. It shows the cost of everything around a module.
 var tiny = []byte("\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\x02\x01\x00\x05\x03\x01\x00\x01\x07\x13\x02\x06memory\x02\x00\x06_start\x00\x00\x0a\x04\x01\x02\x00\x0b")
 
-// planWASM measures modules from the cache, in the process that a sandbox runs.
-func (b *bench) planWASM(be sandbox.Backend) error {
+// addWASM adds rows for modules from the cache, run by the process inside a sandbox.
+func (b *bench) addWASM(be sandbox.Backend) error {
 	modules := filepath.Join(b.tmp, "modules")
 	if err := os.Mkdir(modules, 0o755); err != nil {
 		return err
@@ -36,17 +36,17 @@ func (b *bench) planWASM(be sandbox.Backend) error {
 	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(modules, "hello.wasm"), src)
 	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
 	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build a module: %w\n%s", err, out)
+		return fmt.Errorf("build hello.wasm: %w\n%s", err, out)
 	}
 	if err := os.WriteFile(filepath.Join(modules, "tiny.wasm"), tiny, 0o644); err != nil {
 		return err
 	}
 	spec := &sandbox.Spec{Mounts: []sandbox.Mount{{Host: b.loadout, Path: b.loadout}, {Host: modules, Path: modules}}}
-	s, spec, err := b.prepared(be, spec)
+	s, spec, err := b.prepare(be, spec)
 	if err != nil {
 		return err
 	}
-	start := b.add("loadout version, in a prepared sandbox", nil, 0, func() error { return again(s, spec, []string{b.loadout, "version"}) })
+	start := b.add("loadout version, in a prepared sandbox", nil, 0, func() error { return runIn(s, spec, []string{b.loadout, "version"}) })
 	for _, name := range []string{"tiny", "hello"} {
 		file := filepath.Join(modules, name+".wasm")
 		code, err := os.ReadFile(file)
@@ -57,19 +57,20 @@ func (b *bench) planWASM(be sandbox.Backend) error {
 		if out, err := exec.Command(b.loadout, loadout.WASMCommand, "--compile", "--cache", cache, "--", file).CombinedOutput(); err != nil {
 			return fmt.Errorf("compile %s: %w\n%s", file, err, out)
 		}
-		if err := open(cache); err != nil {
+		if err := makeReadable(cache); err != nil {
 			return err
 		}
 		goal := map[string]float64{"tiny": 5}[name]
 		b.add(fmt.Sprintf("%s.wasm (%d KB) from the cache", name, len(code)>>10), start, goal, func() error {
-			return again(s, spec, []string{b.loadout, loadout.WASMCommand, "--cache", cache, "--", file})
+			return runIn(s, spec, []string{b.loadout, loadout.WASMCommand, "--cache", cache, "--", file})
 		})
 	}
 	return nil
 }
 
-// open lets every user read what is below dir: code is another user for root.
-func open(dir string) error {
+// makeReadable lets every user read the files below dir: started by root, a sandbox runs code
+// as another user.
+func makeReadable(dir string) error {
 	return filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err

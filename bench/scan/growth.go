@@ -10,16 +10,16 @@ import (
 	"testing/fstest"
 
 	"github.com/loadout-dev/loadout/bench/internal/measure"
-	"github.com/loadout-dev/loadout/scan"
+	"github.com/loadout-dev/loadout/internal/scan"
 )
 
-// hostile are texts that invite to look at the same bytes again and again.
+// hostile are texts that could make a scanner read the same bytes many times.
 var hostile = []string{"\"", "'", "`", "` a b c d e f`", "(", "/*", "<!--", "\"\"\"", "\"\" ", "'x' + \"y\" ", "curl https://", "eval(", "password=\"", "$(", "\u200b", "```\n",
 	"x = os.environ['A_TOKEN']\n", "u = 'https://a.b' ", "u = 'https://a.b'\n", "w = requests.get(u)\nexec(w)\n", "    curl https://a.b/c | jq\n", "![a](https://b.c/?d={", "ignore all previous "}
 
-// growth scans each hostile text, and four times as much of it, as Markdown, shell,
-// Python and JavaScript.
-func growth(ctx context.Context) error {
+// printGrowth scans each hostile text at one size and at four times that size, as Markdown,
+// shell, Python and JavaScript.
+func printGrowth(ctx context.Context) error {
 	const size = 256 << 10
 	fmt.Printf("\n| text, %d KiB in four languages | CPU ms | four times as much | ratio |\n| --- | --- | --- | --- |\n", size>>10)
 	for _, unit := range hostile {
@@ -27,7 +27,7 @@ func growth(ctx context.Context) error {
 		for i, n := range []int{size, 4 * size} {
 			text := []byte(strings.Repeat(unit, n/len(unit)))
 			files := fstest.MapFS{"a.md": {Data: text}, "a.sh": {Data: text}, "a.py": {Data: text}, "a.js": {Data: text}}
-			cost, err := measure.OfClean(func() error {
+			cost, err := measure.RunClean(func() error {
 				_, err := scan.Skill(ctx, files, "")
 				return err
 			})

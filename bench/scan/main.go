@@ -1,16 +1,15 @@
 //go:build linux
 
-// Command scan measures the scan of skills: how long it takes beside reading the
-// same files, how many real skills it finds something serious in, and how many
-// attacks of a labelled set it finds at that severity.
+// Command scan measures the scan of skills: its time compared with reading the same files, the
+// share of real skills with high findings, and the share of attacks in a labelled set with
+// high findings.
 //
-//	go run ./bench/scan -speed DIR -real DIR… -labelled SET… -growth
+//	go run ./scan -speed DIR -real DIR… -labelled SET… -growth
 //
 // A labelled set is the directory benchmarks of github.com/qualixar/skillfortify, or
-// bench/scan/testdata/ours.txtar: with a manifest.json that says of each folder
-// whether it is malicious. -list names every real skill with a finding, and every
-// attack without one. -growth compares the time for a hostile text with that for
-// four times as much.
+// bench/scan/testdata/ours.txtar. Its manifest.json says which directories are malicious.
+// -list prints every real skill with a finding and every attack without one. -growth compares
+// the times of hostile texts at two sizes.
 package main
 
 import (
@@ -21,44 +20,44 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/bench/internal/measure"
-	"github.com/loadout-dev/loadout/scan"
+	"github.com/loadout-dev/loadout/internal/scan"
 )
 
 func main() {
 	speed := flag.String("speed", "", "`directory` of skills to time")
-	rounds := flag.Int("rounds", 3, "rounds of timing")
-	real := measure.Dirs("real", "`directory` with skills that are no attack (repeatable)")
-	labelled := measure.Dirs("labelled", "`set` with a manifest.json that labels skills (repeatable)")
-	growing := flag.Bool("growth", false, "compare hostile texts with longer ones")
-	list := flag.Bool("list", false, "name what was found, and what was not")
+	rounds := flag.Int("rounds", 3, "number of timing rounds")
+	real := measure.DirsFlag("real", "`directory` with harmless skills (repeatable)")
+	labelled := measure.DirsFlag("labelled", "`set` with a manifest.json that labels skills (repeatable)")
+	growing := flag.Bool("growth", false, "measure how the time grows with hostile texts")
+	list := flag.Bool("list", false, "print findings and missed attacks")
 	measure.Main("scan", true, func() error {
 		ctx := context.Background()
-		fmt.Println(measure.Where())
+		fmt.Println(measure.Environment())
 		if *speed != "" {
-			if err := timing(ctx, *speed, *rounds); err != nil {
+			if err := measureTime(ctx, *speed, *rounds); err != nil {
 				return err
 			}
 		}
 		if len(*real) > 0 {
-			if err := realSkills(ctx, *real, *list); err != nil {
+			if err := countRealSkills(ctx, *real, *list); err != nil {
 				return err
 			}
 		}
 		for _, set := range *labelled {
-			if err := recall(ctx, set, *list); err != nil {
+			if err := measureRecall(ctx, set, *list); err != nil {
 				return err
 			}
 		}
 		if *growing {
-			return growth(ctx)
+			return printGrowth(ctx)
 		}
 		return nil
 	})
 }
 
-// timing compares a scan of every skill with reading its files.
-func timing(ctx context.Context, dir string, rounds int) error {
-	skills, err := skillsIn(dir)
+// measureTime compares a scan of every skill with reading its files.
+func measureTime(ctx context.Context, dir string, rounds int) error {
+	skills, err := findSkills(dir)
 	if err != nil {
 		return err
 	}
@@ -67,15 +66,15 @@ func timing(ctx context.Context, dir string, rounds int) error {
 	scanned := t.Row(measure.Row{Name: "scan", Unit: "ms", Limit: limit, Goal: 2})
 	found := 0
 	for range rounds {
-		took, err := measure.OfClean(func() error { return each(skills, readFiles) })
+		took, err := measure.RunClean(func() error { return forEach(skills, readFiles) })
 		if err != nil {
 			return err
 		}
 		limit.AddTime(took.CPU / time.Duration(len(skills)))
 		found = 0
-		took, err = measure.OfClean(func() error {
-			return each(skills, func(dir string) error {
-				r, err := scanDir(ctx, dir)
+		took, err = measure.RunClean(func() error {
+			return forEach(skills, func(dir string) error {
+				r, err := scanSkill(ctx, dir)
 				if err == nil {
 					found += len(r.Findings)
 				}
@@ -87,24 +86,24 @@ func timing(ctx context.Context, dir string, rounds int) error {
 		}
 		scanned.AddTime(took.CPU / time.Duration(len(skills)))
 	}
-	fmt.Printf("\n%d skills, %d findings; CPU time a skill, %d rounds:\n\n", len(skills), found, rounds)
+	fmt.Printf("\n%d skills, %d findings; CPU time per skill, %d rounds:\n\n", len(skills), found, rounds)
 	t.Print(os.Stdout)
 	return nil
 }
 
-// realSkills counts skills by the worst that is found in them.
-func realSkills(ctx context.Context, dirs []string, list bool) error {
+// countRealSkills counts skills by the severity of their worst finding.
+func countRealSkills(ctx context.Context, dirs []string, list bool) error {
 	fmt.Println("\n| skills | high | medium | low or less | none |\n| --- | --- | --- | --- | --- |")
 	total, high := 0, 0
 	for _, dir := range dirs {
-		skills, err := skillsIn(dir)
+		skills, err := findSkills(dir)
 		if err != nil {
 			return err
 		}
 		var worst [4]int
 		none := 0
 		for _, d := range skills {
-			r, err := scanDir(ctx, d)
+			r, err := scanSkill(ctx, d)
 			if err != nil {
 				return err
 			}
@@ -115,17 +114,18 @@ func realSkills(ctx context.Context, dirs []string, list bool) error {
 			}
 			worst[w]++
 			if list {
-				show(d, r, scan.Medium)
+				printFindings(d, r, scan.Medium)
 			}
 		}
 		total, high = total+len(skills), high+worst[scan.High]
 		fmt.Printf("| %s: %d | %d | %d | %d | %d |\n", dir, len(skills), worst[scan.High], worst[scan.Medium], worst[scan.Low]+worst[scan.Info], none)
 	}
-	fmt.Printf("\nhigh in %d of %d skills, %.1f %%\n", high, total, 100*float64(high)/float64(max(total, 1)))
+	fmt.Printf("\nHigh in %d of %d skills, %.1f %%\n", high, total, 100*float64(high)/float64(max(total, 1)))
 	return nil
 }
 
-func show(dir string, r *scan.Report, from scan.Severity) {
+// printFindings prints the findings of at least a severity.
+func printFindings(dir string, r *scan.Report, from scan.Severity) {
 	for _, f := range r.Findings {
 		if f.Severity >= from {
 			fmt.Printf("  %s/%s:%d: %s %s: %s\n", dir, f.File, f.Line, f.Severity, f.Rule, f.Excerpt)

@@ -18,13 +18,13 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/loadout-dev/loadout/internal/pattern"
-	"github.com/loadout-dev/loadout/scan"
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// skillsIn finds the directories of skills below one.
-func skillsIn(dir string) ([]string, error) {
+// findSkills returns the directories of skills below dir.
+func findSkills(dir string) ([]string, error) {
 	var out []string
 	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && skill.IsFileName(d.Name()) {
@@ -33,12 +33,12 @@ func skillsIn(dir string) ([]string, error) {
 		return err
 	})
 	if err == nil && len(out) == 0 {
-		err = fmt.Errorf("no skill below %s", dir)
+		err = fmt.Errorf("no skills below %s", dir)
 	}
 	return out, err
 }
 
-func scanDir(ctx context.Context, dir string) (*scan.Report, error) {
+func scanSkill(ctx context.Context, dir string) (*scan.Report, error) {
 	b, err := skill.OpenDir(dir)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func scanDir(ctx context.Context, dir string) (*scan.Report, error) {
 	return scan.Skill(ctx, b.FS, b.Folder)
 }
 
-func each(dirs []string, do func(string) error) error {
+func forEach(dirs []string, do func(string) error) error {
 	for _, d := range dirs {
 		if err := do(d); err != nil {
 			return fmt.Errorf("%s: %w", d, err)
@@ -56,7 +56,7 @@ func each(dirs []string, do func(string) error) error {
 	return nil
 }
 
-// readFiles is the least that looking at every byte costs.
+// readFiles reads every byte, the minimum work of a scan.
 func readFiles(dir string) error {
 	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -74,30 +74,29 @@ func readFiles(dir string) error {
 
 var buffer = make([]byte, 64<<10)
 
-// openSet opens a labelled set: a directory, or a txtar archive in which
-// \u{HEX} stands for a character.
+// openSet opens a labelled set: a directory, or a txtar archive with \u{HEX} for characters.
 func openSet(name string) (fs.FS, error) {
 	if filepath.Ext(name) != ".txtar" {
 		return os.DirFS(name), nil
 	}
 	archive, err := txtar.ParseFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("read the set: %w", err)
+		return nil, fmt.Errorf("read labelled set: %w", err)
 	}
 	files := fstest.MapFS{}
 	for _, f := range archive.Files {
 		files[f.Name] = &fstest.MapFile{Data: escaped().ReplaceAllFunc(f.Data, func(m []byte) []byte {
-			r, _ := strconv.ParseUint(string(m[3:len(m)-1]), 16, 21) // the pattern lets pass no other
+			r, _ := strconv.ParseUint(string(m[3:len(m)-1]), 16, 21) // always valid because of the pattern
 			return utf8.AppendRune(nil, rune(r))
 		})}
 	}
 	return files, nil
 }
 
-var escaped = pattern.New(`\\u\{[0-9a-f]{1,5}\}`)
+var escaped = lazyregexp.New(`\\u\{[0-9a-f]{1,5}\}`)
 
-// recall counts the attacks that are found at the highest severity.
-func recall(ctx context.Context, name string, list bool) error {
+// measureRecall counts the attacks with a high finding.
+func measureRecall(ctx context.Context, name string, list bool) error {
 	set, err := openSet(name)
 	if err != nil {
 		return err
@@ -115,7 +114,7 @@ func recall(ctx context.Context, name string, list bool) error {
 		} `json:"entries"`
 	}
 	if err := json.Unmarshal(data, &manifest); err != nil {
-		return fmt.Errorf("read the labels: %w", err)
+		return fmt.Errorf("read manifest.json: %w", err)
 	}
 	type score struct{ found, all int }
 	by, wrong := map[string]*score{}, 0
@@ -146,7 +145,7 @@ func recall(ctx context.Context, name string, list bool) error {
 			add("harmless, "+e.Format, found)
 			if found {
 				wrong++
-				show(e.Path, r, scan.High)
+				printFindings(e.Path, r, scan.High)
 			}
 			continue
 		}
@@ -154,8 +153,8 @@ func recall(ctx context.Context, name string, list bool) error {
 		add("attack "+e.Attack, found)
 		add("attacks", found)
 		if list && !found {
-			fmt.Println("  not found:", e.Path)
-			show(e.Path, r, scan.Low)
+			fmt.Println("  missed:", e.Path)
+			printFindings(e.Path, r, scan.Low)
 		}
 	}
 	keys := []string{}

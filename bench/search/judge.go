@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// A question is what is asked for one end, and the names that are right.
+// question is one or more queries for one goal, with the names of the right skills.
 type question struct {
 	id      string
 	queries []string
 	want    map[string]bool
 }
 
-// single asks each query by itself.
-func single(asked []question) []question {
+// splitQueries returns a question for each single query.
+func splitQueries(asked []question) []question {
 	var out []question
 	for _, q := range asked {
 		for _, s := range q.queries {
@@ -35,13 +35,13 @@ func readQueries(file string, c *corpus) ([]question, error) {
 	}
 	var f struct{ Queries map[string][]string }
 	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("read queries: %s: %w", file, err)
 	}
 	var asked []question
 	for task, queries := range f.Queries {
-		want := c.namesBelow(task)
+		want := c.taskSkills(task)
 		if len(want) == 0 {
-			return nil, fmt.Errorf("task %s has no skills", task)
+			return nil, fmt.Errorf("no skills for task %s", task)
 		}
 		asked = append(asked, question{task, queries, want})
 	}
@@ -52,31 +52,33 @@ func readQueries(file string, c *corpus) ([]question, error) {
 // figures are means over questions.
 type figures struct{ hit1, mrr, r5, r10, r20 float64 }
 
-func (f figures) cells() []string {
+func (f figures) formatCells() []string {
 	return []string{fmt.Sprintf("%.2f", f.hit1), fmt.Sprintf("%.3f", f.mrr), fmt.Sprintf("%.2f", f.r5), fmt.Sprintf("%.2f", f.r10), fmt.Sprintf("%.2f", f.r20)}
 }
 
-func (f figures) plus(g figures) figures {
+func (f figures) add(g figures) figures {
 	return figures{f.hit1 + g.hit1, f.mrr + g.mrr, f.r5 + g.r5, f.r10 + g.r10, f.r20 + g.r20}
 }
 
-func (f figures) over(n float64) figures {
+func (f figures) divide(n float64) figures {
 	return figures{f.hit1 / n, f.mrr / n, f.r5 / n, f.r10 / n, f.r20 / n}
 }
 
+// judge returns the mean figures of a way over all questions.
 func judge(w way, c *corpus, asked []question, depth int) (sum figures, err error) {
 	search, err := w.build(c)
 	if err != nil {
 		return sum, err
 	}
 	for _, q := range asked {
-		sum = sum.plus(judgeOne(ranks(search, c, q, depth), len(q.want)))
+		sum = sum.add(score(findRanks(search, c, q, depth), len(q.want)))
 	}
-	return sum.over(float64(len(asked))), nil
+	return sum.divide(float64(len(asked))), nil
 }
 
-// judgeOne has the places at which some of the wanted skills were found.
-func judgeOne(at []int, wanted int) figures {
+// score computes the figures of one question from the ranks of the wanted skills that were
+// found.
+func score(at []int, wanted int) figures {
 	within := func(k int) float64 {
 		n := 0
 		for _, r := range at {
@@ -96,10 +98,10 @@ func judgeOne(at []int, wanted int) figures {
 	return f
 }
 
-// ranks are the places, from 1, that the skills wanted have in the fused list.
-func ranks(search searcher, c *corpus, q question, depth int) []int {
+// findRanks returns the ranks of the wanted skills in the fused list, from 1.
+func findRanks(search searcher, c *corpus, q question, depth int) []int {
 	var at []int
-	for i, doc := range answer(search, q, depth) {
+	for i, doc := range searchFused(search, q, depth) {
 		if q.want[c.docs[doc].Name] {
 			at = append(at, i+1)
 		}
@@ -107,10 +109,11 @@ func ranks(search searcher, c *corpus, q question, depth int) []int {
 	return at
 }
 
-func answer(search searcher, q question, depth int) []int {
+// searchFused searches for each query of a question and fuses the lists.
+func searchFused(search searcher, q question, depth int) []int {
 	var lists [][]int
 	for _, s := range q.queries {
 		lists = append(lists, search(s, depth))
 	}
-	return fuse(lists, 1000)
+	return fuseByReciprocalRank(lists, 1000)
 }

@@ -12,27 +12,26 @@ import (
 	"github.com/loadout-dev/loadout/internal/bm25"
 )
 
-// A searcher returns the places of the best skills for a query.
+// searcher returns the indexes of the best skills for a query.
 type searcher func(query string, limit int) []int
 
-// A way to search. The last is what ships; the others differ in what they
-// index and are here to be compared.
+// way is a way to search. The last way ships; the others serve for comparison.
 type way struct {
 	name  string
 	build func(*corpus) (searcher, error)
 }
 
 var ways = []way{
-	{"count of words contained", contained},
-	{"BM25, name + description", meta},
-	{"BM25, with the body in one text", full},
-	{"both, fused by rank", fusedByRank},
-	{"both, added: as it ships", shipped},
+	{"number of words contained", countWords},
+	{"BM25, name + description", indexMetadata},
+	{"BM25, with the body in one text", indexAll},
+	{"both, fused by rank", fuseByRank},
+	{"both, added: the shipped way", searchCatalog},
 }
 
-// shipped searches the catalog. Building it includes reading the beginning of
-// every skill, which the other ways are given.
-func shipped(c *corpus) (searcher, error) {
+// searchCatalog searches the catalog. Its build includes reading the start of every skill; the
+// other ways get the texts.
+func searchCatalog(c *corpus) (searcher, error) {
 	ctx := context.Background()
 	if err := c.catalog.Warm(ctx); err != nil {
 		return nil, err
@@ -40,17 +39,17 @@ func shipped(c *corpus) (searcher, error) {
 	return func(query string, limit int) []int {
 		hits, err := c.catalog.Search(ctx, query, catalog.SearchOptions{Limit: limit})
 		if err != nil {
-			return nil // ctx never ends
+			return nil // cannot happen: ctx is never cancelled
 		}
 		out := make([]int, len(hits))
 		for i, h := range hits {
-			out[i] = c.place[h.Name]
+			out[i] = c.index[h.Name]
 		}
 		return out
 	}, nil
 }
 
-func bm25Of(docs []bm25.Doc) searcher {
+func newBM25(docs []bm25.Doc) searcher {
 	x := bm25.New(slices.Values(docs))
 	return func(query string, limit int) []int {
 		hits := x.Search(query, limit)
@@ -62,19 +61,21 @@ func bm25Of(docs []bm25.Doc) searcher {
 	}
 }
 
-func meta(c *corpus) (searcher, error) {
-	return bm25Of(changed(c.docs, func(d *bm25.Doc) { d.Body = "" })), nil
+// indexMetadata indexes name, description and tags.
+func indexMetadata(c *corpus) (searcher, error) {
+	return newBM25(mapDocs(c.docs, func(d *bm25.Doc) { d.Body = "" })), nil
 }
 
-func full(c *corpus) (searcher, error) {
-	return bm25Of(changed(c.docs, func(d *bm25.Doc) {
+// indexAll indexes the same and the start of the body as one text.
+func indexAll(c *corpus) (searcher, error) {
+	return newBM25(mapDocs(c.docs, func(d *bm25.Doc) {
 		head := []rune(d.Body)
 		head = head[:min(len(head), bm25.BodyHead)]
 		d.Tags, d.Body = append(slices.Clip(d.Tags), string(head)), ""
 	})), nil
 }
 
-func changed(docs []bm25.Doc, change func(*bm25.Doc)) []bm25.Doc {
+func mapDocs(docs []bm25.Doc, change func(*bm25.Doc)) []bm25.Doc {
 	docs = slices.Clone(docs)
 	for i := range docs {
 		change(&docs[i])
@@ -82,20 +83,20 @@ func changed(docs []bm25.Doc, change func(*bm25.Doc)) []bm25.Doc {
 	return docs
 }
 
-func fusedByRank(c *corpus) (searcher, error) {
-	m, err := meta(c)
+// fuseByRank fuses the results of indexMetadata and indexAll.
+func fuseByRank(c *corpus) (searcher, error) {
+	m, err := indexMetadata(c)
 	if err != nil {
 		return nil, err
 	}
-	f, err := full(c)
+	f, err := indexAll(c)
 	return func(query string, limit int) []int {
-		return fuse([][]int{m(query, max(limit, 100)), f(query, max(limit, 100))}, limit)
+		return fuseByReciprocalRank([][]int{m(query, max(limit, 100)), f(query, max(limit, 100))}, limit)
 	}, err
 }
 
-// contained ranks by how many words of the query occur anywhere in name and
-// description.
-func contained(c *corpus) (searcher, error) {
+// countWords ranks by the number of query words that occur in name and description.
+func countWords(c *corpus) (searcher, error) {
 	texts := make([]string, len(c.docs))
 	for i, d := range c.docs {
 		texts[i] = strings.ToLower(d.Name + " " + d.Description)
@@ -109,22 +110,23 @@ func contained(c *corpus) (searcher, error) {
 				}
 			}
 		}
-		return best(score, limit)
+		return topScores(score, limit)
 	}, nil
 }
 
-// fuse orders texts by the sum of 1/(60 + rank) over the lists.
-func fuse(lists [][]int, limit int) []int {
+// fuseByReciprocalRank ranks documents by the sum of 1/(60 + rank) over the lists.
+func fuseByReciprocalRank(lists [][]int, limit int) []int {
 	score := map[int]float64{}
 	for _, list := range lists {
 		for i, doc := range list {
 			score[doc] += 1 / float64(60+i+1)
 		}
 	}
-	return best(score, limit)
+	return topScores(score, limit)
 }
 
-func best[S cmp.Ordered](score map[int]S, limit int) []int {
+// topScores returns the documents with the highest scores.
+func topScores[S cmp.Ordered](score map[int]S, limit int) []int {
 	var docs []int
 	for doc := range score {
 		docs = append(docs, doc)

@@ -1,15 +1,15 @@
 //go:build linux
 
-// Command start measures how long a newcomer and every client wait: for
-// `loadout version`, and for `loadout mcp` from exec to its first answers over
-// standard input and output, with no skills and with those of each directory,
-// with and without a saved index, beside a Go program that does nothing:
+// Command start measures the time of `loadout version`, and of `loadout mcp` from exec to its
+// first answers over standard input and output. It starts the server without skills and with
+// those of each directory, with and without a saved index. It compares the times with a Go
+// program that does nothing:
 //
-//	go run ./bench/start -skills DIR [-skills DIR]…
+//	go run ./start -skills DIR [-skills DIR]…
 //
-// Both are built by this run, and the rounds of all rows alternate. What a
-// program does after its answer (it reads the skills for searching) is not
-// part of the figures, but may run at the same time.
+// The run builds both programs, and the rounds of all rows alternate. The figures do not
+// include work after the answer, such as indexing skills for the search, but that work may
+// run at the same time.
 package main
 
 import (
@@ -25,12 +25,12 @@ import (
 )
 
 func main() {
-	dirs := measure.Dirs("skills", "`directory` with skills (repeatable; the first is the usual catalog)")
-	rounds := flag.Int("rounds", 21, "rounds")
+	dirs := measure.DirsFlag("skills", "`directory` with skills (repeatable; goals are for the first)")
+	rounds := flag.Int("rounds", 21, "number of rounds")
 	measure.Main("start", false, func() error { return run(*dirs, *rounds) })
 }
 
-// trivial is the least that a Go program can do.
+// trivial is the source of a minimal Go program.
 const trivial = `package main
 
 import "os"
@@ -38,7 +38,7 @@ import "os"
 func main() { os.Stdout.WriteString("trivial\n") }
 `
 
-// bench holds the two programs, and where they keep what they keep.
+// bench holds the programs, their directory and the tables.
 type bench struct {
 	tmp, loadout, trivial string
 
@@ -46,10 +46,10 @@ type bench struct {
 	cases     []*start
 }
 
-// start is one way to start, and its rows.
+// start is one way to start a program, and its rows.
 type start struct {
 	name string
-	// once starts the program and returns what each row took.
+	// once starts the program and returns the cost of each row.
 	once func() ([]measure.Cost, error)
 	wall []*measure.Row
 	cpu  []*measure.Row
@@ -62,13 +62,13 @@ func run(dirs []string, rounds int) error {
 	}
 	defer os.RemoveAll(tmp)
 	b := &bench{tmp: tmp}
-	if b.loadout, err = measure.Build(tmp, "./cmd/loadout"); err != nil {
+	if b.loadout, err = measure.BuildLoadout(tmp); err != nil {
 		return err
 	}
 	if b.trivial, err = measure.BuildSource(tmp, "trivial", trivial); err != nil {
 		return err
 	}
-	if err := b.plan(dirs); err != nil {
+	if err := b.addAll(dirs); err != nil {
 		return err
 	}
 	for i := range rounds + 1 {
@@ -78,7 +78,7 @@ func run(dirs []string, rounds int) error {
 				return fmt.Errorf("%s: %w", c.name, err)
 			}
 			if i == 0 {
-				continue // fills the page cache and saves the indexes
+				continue // the first round fills the page cache and saves the indexes
 			}
 			for k, t := range took {
 				c.wall[k].AddTime(t.Wall)
@@ -86,7 +86,7 @@ func run(dirs []string, rounds int) error {
 			}
 		}
 	}
-	fmt.Println(measure.Where())
+	fmt.Println(measure.Environment())
 	fmt.Printf("\nFrom exec to the answer, %d rounds, wall time:\n\n", rounds)
 	b.wall.Print(os.Stdout)
 	fmt.Printf("\nCPU time until then:\n\n")
@@ -94,11 +94,11 @@ func run(dirs []string, rounds int) error {
 	return nil
 }
 
-// plan lists what is started. Goals are for wall time; that of `loadout mcp`
-// is for the first directory and beyond `loadout version`.
-func (b *bench) plan(dirs []string) error {
-	limit := b.add("limit: a Go program that prints a word", nil, func() ([]measure.Cost, error) { return b.exec(b.trivial) })
-	version := b.add("loadout version", limit, func() ([]measure.Cost, error) { return b.exec(b.loadout, "version") })
+// addAll adds all ways to start. Goals are for wall time; the goal of `loadout mcp` is for the
+// first directory, as excess over `loadout version`.
+func (b *bench) addAll(dirs []string) error {
+	limit := b.add("limit: a Go program that prints a word", nil, func() ([]measure.Cost, error) { return b.runProgram(b.trivial) })
+	version := b.add("loadout version", limit, func() ([]measure.Cost, error) { return b.runProgram(b.loadout, "version") })
 	version.wall[0].Goal = 10
 	empty := filepath.Join(b.tmp, "empty")
 	if err := os.Mkdir(empty, 0o700); err != nil {
@@ -108,7 +108,7 @@ func (b *bench) plan(dirs []string) error {
 		return err
 	}
 	for i, dir := range dirs {
-		n, err := count(dir)
+		n, err := countSkills(dir)
 		if err != nil {
 			return err
 		}
@@ -133,13 +133,13 @@ func (b *bench) addMCP(dir string, skills int, version *start) error {
 	}
 	saved := filepath.Join(b.tmp, fmt.Sprintf("cache%d", len(b.cases)))
 	name := fmt.Sprintf("loadout mcp, %d skills", skills)
-	b.addTwo(name+", saved index", version, func() ([]measure.Cost, error) { return b.mcp(dir, saved) })
-	b.addTwo(name+", no index", version, func() ([]measure.Cost, error) {
+	b.addPair(name+", saved index", version, func() ([]measure.Cost, error) { return b.startMCP(dir, saved) })
+	b.addPair(name+", no index", version, func() ([]measure.Cost, error) {
 		fresh, err := os.MkdirTemp(b.tmp, "fresh")
 		if err != nil {
 			return nil, err
 		}
-		took, err := b.mcp(dir, fresh)
+		took, err := b.startMCP(dir, fresh)
 		return took, errors.Join(err, os.RemoveAll(fresh))
 	})
 	return nil
@@ -152,7 +152,7 @@ func (b *bench) add(name string, limit *start, once func() ([]measure.Cost, erro
 	return s
 }
 
-func (b *bench) addTwo(name string, limit *start, once func() ([]measure.Cost, error)) {
+func (b *bench) addPair(name string, limit *start, once func() ([]measure.Cost, error)) {
 	s := b.add(name+": initialize", limit, once)
 	b.addRow(s, name+": initialize, tools/list", limit)
 }
@@ -165,8 +165,8 @@ func (b *bench) addRow(s *start, name string, limit *start) {
 	s.wall, s.cpu = append(s.wall, b.wall.Row(wall)), append(s.cpu, b.cpu.Row(cpu))
 }
 
-// exec runs a program to its end.
-func (b *bench) exec(program string, args ...string) ([]measure.Cost, error) {
+// runProgram runs a program and waits for its end.
+func (b *bench) runProgram(program string, args ...string) ([]measure.Cost, error) {
 	cmd := b.command(filepath.Join(b.tmp, "cache"), program, args...)
 	start := time.Now()
 	_, err := cmd.Output()
@@ -176,15 +176,15 @@ func (b *bench) exec(program string, args ...string) ([]measure.Cost, error) {
 	return []measure.Cost{{Wall: time.Since(start), CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}}, nil
 }
 
-// mcp starts the server and asks two questions.
-func (b *bench) mcp(dir, cache string) (took []measure.Cost, err error) {
+// startMCP starts the server and sends two requests.
+func (b *bench) startMCP(dir, cache string) (took []measure.Cost, err error) {
 	p, err := measure.Start(b.command(cache, b.loadout, "mcp", "--skills", dir))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	for _, ask := range []func() error{p.Initialize, func() error { _, err := p.Call("tools/list", struct{}{}); return err }} {
-		if err := ask(); err != nil {
+	for _, call := range []func() error{p.Initialize, func() error { _, err := p.Call("tools/list", struct{}{}); return err }} {
+		if err := call(); err != nil {
 			return nil, err
 		}
 		took = append(took, measure.Cost{Wall: time.Since(p.Started), CPU: p.CPU()})
@@ -192,7 +192,7 @@ func (b *bench) mcp(dir, cache string) (took []measure.Cost, err error) {
 	return took, nil
 }
 
-// command is a program without the settings of the person who measures.
+// command returns a command without the user's settings.
 func (b *bench) command(cache, program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = b.tmp
@@ -200,8 +200,8 @@ func (b *bench) command(cache, program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// count is how many directories with a SKILL.md there are in dir.
-func count(dir string) (n int, err error) {
+// countSkills returns the number of directories in dir with a SKILL.md.
+func countSkills(dir string) (n int, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		if _, err := os.Stat(filepath.Join(dir, e.Name(), "SKILL.md")); err == nil {

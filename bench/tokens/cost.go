@@ -11,56 +11,54 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// The conversation: a turn is a message of the user, some calls of other tools
-// and an answer, with so many tokens each, after a base prompt. Every call is
-// a request to the model with all that came before. A turn needs two skills;
-// each of the two stays from turn to turn with a chance.
+// After a base prompt, a turn has a message of the user, some tool calls and an answer. Every
+// call is a request with the whole history. A turn needs two skills; each of them stays for
+// the next turn with the probability sticky.
 const (
 	turns       = 10
-	seeds       = 4000 // the mean of 40 is uncertain by 7,000
+	seeds       = 4000 // with 40 the mean has an error of 7,000
 	baseTokens  = 6000
 	userTokens  = 150
 	toolCalls   = 3
-	callTokens  = 60 // what the model writes to call a tool
+	callTokens  = 60 // written by the model
 	toolTokens  = 700
 	replyTokens = 400
 	slots       = 2
 	sticky      = 0.7
 )
 
-// The prompt cache: what was not in the request before is written to it.
+// Prices of tokens that are written to the prompt cache and read from it.
 const (
-	write = 1.25
-	read  = 0.1
+	writePrice = 1.25
+	readPrice  = 0.1
 )
 
-// prompt is a conversation as the model's provider bills it.
+// prompt is a conversation as the vendor bills it.
 type prompt struct {
 	size, cached int
 	tokens       int     // of all requests together
-	cost         float64 // in input tokens at the plain price
+	cost         float64 // in input tokens without a cache
 }
 
 func (p *prompt) add(tokens int) { p.size += tokens }
 
-// request sends everything there is. Nothing before was changed, so what was
-// sent is cached.
-func (p *prompt) request() {
+// sendRequest sends the whole history. Nothing in it changes, so the cache has all of the previous
+// request.
+func (p *prompt) sendRequest() {
 	p.tokens += p.size
-	p.cost += write*float64(p.size-p.cached) + read*float64(p.cached)
+	p.cost += writePrice*float64(p.size-p.cached) + readPrice*float64(p.cached)
 	p.cached = p.size
 }
 
-// A strategy is how skills get into a conversation: what the base prompt holds
-// of them, and what a load of each adds, nil where nothing is loaded.
+// strategy is a way to deliver skills in a conversation.
 type strategy struct {
 	name   string
-	system int
-	load   []int
+	system int   // tokens in the base prompt
+	load   []int // tokens of a load of each skill; nil if nothing is loaded
 	goal   float64
 }
 
-func strategies(n count, all []loaded) []strategy {
+func newStrategies(n count, all []deliveredSkill) []strategy {
 	var bare, rendered []int
 	var entries []*catalog.Entry
 	everything, names := 0, 0
@@ -74,42 +72,42 @@ func strategies(n count, all []loaded) []strategy {
 	return []strategy{
 		{name: "static: every body in the base prompt", system: everything},
 		{name: "limit: bare bodies as tool results, names and descriptions in the base prompt", system: names, load: bare},
-		{name: "tool result as rendered, catalog text in the base prompt", system: n(catalog.Text(entries, catalog.TextOptions{})), load: rendered, goal: 230},
+		{name: "tool result as rendered, catalog text in the base prompt", system: n(catalog.Format(entries, catalog.FormatOptions{})), load: rendered, goal: 230},
 	}
 }
 
-// converse plays one conversation.
-func (s strategy) converse(seed uint64, skills int) prompt {
+// play plays one conversation.
+func (s strategy) play(seed uint64, skills int) prompt {
 	r := rand.New(rand.NewPCG(seed, 0))
 	p := prompt{size: baseTokens + s.system}
-	in := map[int]bool{} // loaded; it stays in the history
-	needed := choose(r, nil, skills)
+	inHistory := map[int]bool{}
+	needed := chooseSkills(r, nil, skills)
 	for turn := range turns {
 		if turn > 0 {
-			needed = choose(r, needed, skills)
+			needed = chooseSkills(r, needed, skills)
 		}
 		p.add(userTokens)
 		for _, k := range needed {
-			if s.load == nil || in[k] {
+			if s.load == nil || inHistory[k] {
 				continue
 			}
-			in[k] = true
-			p.request() // answered by a call of load_skill
+			inHistory[k] = true
+			p.sendRequest() // the answer is a load_skill call
 			p.add(callTokens + s.load[k])
 		}
 		for range toolCalls {
-			p.request()
+			p.sendRequest()
 			p.add(callTokens + toolTokens)
 		}
-		p.request()
+		p.sendRequest()
 		p.add(replyTokens)
 	}
 	return p
 }
 
-// choose is what the next turn needs: what the last did, each by chance
-// replaced by any other.
-func choose(r *rand.Rand, last []int, skills int) []int {
+// chooseSkills returns the skills of the next turn: those of the last turn, each replaced at
+// random by any other.
+func chooseSkills(r *rand.Rand, last []int, skills int) []int {
 	var next []int
 	used := map[int]bool{}
 	for slot := range slots {
@@ -126,15 +124,15 @@ func choose(r *rand.Rand, last []int, skills int) []int {
 	return next
 }
 
-// conversations plays every strategy with the same seeds.
-func conversations(n count, all []loaded) [][]string {
+// strategyRows plays every strategy with the same seeds and returns a table.
+func strategyRows(n count, all []deliveredSkill) [][]string {
 	rows := [][]string{{"strategy", "prompt tokens, median", "cost, mean", "range", "against static", "goal"}}
 	static := 0.0
-	for _, s := range strategies(n, all) {
+	for _, s := range newStrategies(n, all) {
 		var tokens, costs []float64
 		sum := 0.0
 		for seed := range seeds {
-			p := s.converse(uint64(seed), len(all))
+			p := s.play(uint64(seed), len(all))
 			tokens, costs = append(tokens, float64(p.tokens)/1e3), append(costs, p.cost/1e3)
 			sum += p.cost / 1e3
 		}
@@ -144,10 +142,10 @@ func conversations(n count, all []loaded) [][]string {
 		}
 		goal := ""
 		if s.goal > 0 {
-			goal = measure.Verdict(fmt.Sprintf("≤ %s", measure.Number(s.goal)), mean <= s.goal)
+			goal = measure.FormatVerdict(fmt.Sprintf("≤ %s", measure.FormatNumber(s.goal)), mean <= s.goal)
 		}
-		rows = append(rows, []string{s.name, measure.Number(measure.Quantile(tokens, 0.5)), measure.Number(mean),
-			measure.Number(measure.Quantile(costs, 0)) + "–" + measure.Number(measure.Quantile(costs, 1)),
+		rows = append(rows, []string{s.name, measure.FormatNumber(measure.Quantile(tokens, 0.5)), measure.FormatNumber(mean),
+			measure.FormatNumber(measure.Quantile(costs, 0)) + "–" + measure.FormatNumber(measure.Quantile(costs, 1)),
 			fmt.Sprintf("%+.0f %%", 100*(mean/static-1)), goal})
 	}
 	return rows

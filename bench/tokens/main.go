@@ -1,15 +1,12 @@
 //go:build linux
 
-// Command tokens counts what a language model is charged for, with the real
-// o200k vocabulary: the catalog text, the delivery of instructions, the list
-// of tools, how far skill.Tokens is off, and what a conversation costs with a
-// prompt cache. It is a module of its own, so that the tokenizer is no
-// dependency of Loadout:
+// Command tokens counts tokens with the real o200k vocabulary: the catalog text, delivered
+// instructions and the list of tools. It also measures the error of skill.EstimateTokens, and the cost
+// of a conversation with a prompt cache:
 //
-//	cd bench/tokens && go run . -cost DIR [-skills DIR]…
+//	go run ./tokens -cost DIR [-skills DIR]…
 //
-// The conversation has the skills of -cost; everything else is counted over
-// these and those of -skills.
+// The conversation uses the skills of -cost. Everything else covers those of -skills too.
 package main
 
 import (
@@ -32,16 +29,16 @@ import (
 
 func main() {
 	cost := flag.String("cost", "", "`directory` with the skills of the conversation")
-	dirs := measure.Dirs("skills", "`directory` with more real skills (repeatable)")
+	dirs := measure.DirsFlag("skills", "`directory` with more skills (repeatable)")
 	measure.Main("tokens", true, func() error {
 		if *cost == "" {
-			return errors.New("give -cost")
+			return errors.New("missing -cost")
 		}
 		return run(context.Background(), *cost, *dirs)
 	})
 }
 
-// count is how many tokens a text has.
+// count returns the number of tokens of a text.
 type count func(text string) int
 
 func newCount() (count, error) {
@@ -53,13 +50,13 @@ func newCount() (count, error) {
 	return func(text string) int { return len(enc.EncodeOrdinary(text)) }, nil
 }
 
-// loaded is a skill as it is known and as it is delivered.
-type loaded struct {
+// deliveredSkill is a skill in the catalog and as delivered to a model.
+type deliveredSkill struct {
 	entry    *catalog.Entry
-	material *session.Material
+	material *session.Skill
 }
 
-func load(ctx context.Context, dirs []string) ([]loaded, error) {
+func loadSkills(ctx context.Context, dirs []string) ([]deliveredSkill, error) {
 	var sources []catalog.Source
 	for i, dir := range dirs {
 		dir, err := filepath.Abs(dir)
@@ -73,13 +70,13 @@ func load(ctx context.Context, dirs []string) ([]loaded, error) {
 		return nil, err
 	}
 	defer rt.Close()
-	var all []loaded
-	for _, e := range rt.Catalog().Snapshot().Offered() {
+	var all []deliveredSkill
+	for _, e := range rt.Catalog().Snapshot().ForModel() {
 		ms, err := rt.Fetch(ctx, e.Key())
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, loaded{e, ms[len(ms)-1]})
+		all = append(all, deliveredSkill{e, ms[len(ms)-1]})
 	}
 	return all, nil
 }
@@ -89,26 +86,26 @@ func run(ctx context.Context, costDir string, dirs []string) error {
 	if err != nil {
 		return err
 	}
-	few, err := load(ctx, []string{costDir})
+	few, err := loadSkills(ctx, []string{costDir})
 	if err != nil {
 		return err
 	}
-	all, err := load(ctx, append([]string{costDir}, dirs...))
+	all, err := loadSkills(ctx, append([]string{costDir}, dirs...))
 	if err != nil {
 		return err
 	}
-	fmt.Println(measure.Where())
+	fmt.Println(measure.Environment())
 	fmt.Printf("\nTokens of the o200k vocabulary, %d skills:\n\n", len(all))
 	r := &report{rows: [][]string{{"what", "value", "limit", "× limit", "goal"}}}
-	r.catalog(n, all)
-	r.delivery(n, all)
-	if err := r.tools(ctx, n); err != nil {
+	r.addCatalog(n, all)
+	r.addDelivery(n, all)
+	if err := r.addTools(ctx, n); err != nil {
 		return err
 	}
-	measure.Markdown(os.Stdout, r.rows)
-	fmt.Printf("\nskill.Tokens less the real count, in %% of it:\n\n")
-	measure.Markdown(os.Stdout, accuracy(n, all))
-	fmt.Printf("\nA conversation with %d skills, the mean of %d, in thousands of tokens:\n\n", len(few), seeds)
-	measure.Markdown(os.Stdout, conversations(n, few))
+	measure.WriteMarkdown(os.Stdout, r.rows)
+	fmt.Printf("\nError of skill.EstimateTokens in %% of the real count:\n\n")
+	measure.WriteMarkdown(os.Stdout, accuracyRows(n, all))
+	fmt.Printf("\nA conversation with %d skills, mean of %d, in thousands of tokens:\n\n", len(few), seeds)
+	measure.WriteMarkdown(os.Stdout, strategyRows(n, few))
 	return nil
 }

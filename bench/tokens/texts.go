@@ -22,35 +22,35 @@ import (
 // report collects rows of the table.
 type report struct{ rows [][]string }
 
-// add adds a value beside its limit, 0 for none, with its goal if it has one.
-func (r *report) add(what string, value, limit float64, goal string) {
-	row := []string{what, measure.Number(value), "", "", goal}
+// addRow adds a value with its limit, 0 for none, and its goal, "" for none.
+func (r *report) addRow(what string, value, limit float64, goal string) {
+	row := []string{what, measure.FormatNumber(value), "", "", goal}
 	if limit > 0 {
-		row[2], row[3] = measure.Number(limit), fmt.Sprintf("%.3f", value/limit)
+		row[2], row[3] = measure.FormatNumber(limit), fmt.Sprintf("%.3f", value/limit)
 	}
 	r.rows = append(r.rows, row)
 }
 
-// catalog counts the text that tells a model of all skills.
-func (r *report) catalog(n count, all []loaded) {
+// addCatalog counts the catalog text.
+func (r *report) addCatalog(n count, all []deliveredSkill) {
 	var entries []*catalog.Entry
 	bare := 0
 	for _, s := range all {
 		entries = append(entries, s.entry)
 		bare += n(s.entry.Name) + n(s.entry.Description)
 	}
-	text := n(catalog.Text(entries, catalog.TextOptions{}))
+	text := n(catalog.Format(entries, catalog.FormatOptions{}))
 	frame := float64(text-bare) / float64(len(all))
-	r.add("catalog text of all skills; limit: names and descriptions", float64(text), float64(bare), "")
-	r.add("catalog text a skill beyond name and description", frame, 0, measure.Verdict("≤ 3", frame <= 3))
+	r.addRow("catalog text of all skills; limit: names and descriptions", float64(text), float64(bare), "")
+	r.addRow("catalog text per skill beyond name and description", frame, 0, measure.FormatVerdict("≤ 3", frame <= 3))
 	for _, budget := range []int{1000, 2000, 5000} {
-		bounded := n(catalog.Text(entries, catalog.TextOptions{Tokens: budget}))
-		r.add("catalog text in a budget", float64(bounded), float64(budget), "")
+		bounded := n(catalog.Format(entries, catalog.FormatOptions{Tokens: budget}))
+		r.addRow("catalog text with a budget", float64(bounded), float64(budget), "")
 	}
 }
 
-// delivery counts what a load adds to the instructions.
-func (r *report) delivery(n count, all []loaded) {
+// addDelivery counts instructions as delivered.
+func (r *report) addDelivery(n count, all []deliveredSkill) {
 	var bodies, rendered, plain int
 	for _, s := range all {
 		m := *s.material
@@ -60,12 +60,12 @@ func (r *report) delivery(n count, all []loaded) {
 		plain += n(session.Render(&m))
 	}
 	ratio := float64(plain) / float64(bodies)
-	r.add("instructions as delivered, without the names of files; limit: as written", float64(plain), float64(bodies), measure.Verdict("≤ 1.02", ratio <= 1.02))
-	r.add("instructions as delivered, with the names of files; limit: as written", float64(rendered), float64(bodies), "")
+	r.addRow("delivered instructions without file names; limit: as written", float64(plain), float64(bodies), measure.FormatVerdict("≤ 1.02", ratio <= 1.02))
+	r.addRow("delivered instructions with file names; limit: as written", float64(rendered), float64(bodies), "")
 }
 
-// tools counts what a client of the server is told without any skill.
-func (r *report) tools(ctx context.Context, n count) error {
+// addTools counts the list of tools of a server without skills.
+func (r *report) addTools(ctx context.Context, n count) error {
 	list, err := listTools(ctx)
 	if err != nil {
 		return err
@@ -81,8 +81,8 @@ func (r *report) tools(ctx context.Context, n count) error {
 	if err != nil {
 		return err
 	}
-	r.add("tools/list without catalog text", float64(n(string(whole))), 0, measure.Verdict("≤ 1,500", n(string(whole)) <= 1500))
-	r.add("of that, what clients show a model: name, description, input schema", float64(n(string(part))), 0, "")
+	r.addRow("tools/list without catalog text", float64(n(string(whole))), 0, measure.FormatVerdict("≤ 1,500", n(string(whole)) <= 1500))
+	r.addRow("of that, the parts that clients show to a model: name, description, input schema", float64(n(string(part))), 0, "")
 	return nil
 }
 
@@ -95,11 +95,11 @@ func listTools(ctx context.Context) ([]*mcp.Tool, error) {
 	s := mcpserver.New(rt, nil)
 	defer s.Close()
 	ctx, stop := context.WithCancel(ctx)
-	here, there := mcp.NewInMemoryTransports()
+	clientSide, serverSide := mcp.NewInMemoryTransports()
 	ended := make(chan struct{})
-	go func() { defer close(ended); _ = s.Run(ctx, there) }() // it is stopped
+	go func() { defer close(ended); _ = s.Run(ctx, serverSide) }() // returns the cause of its stop
 	defer func() { stop(); <-ended }()
-	c, err := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil).Connect(ctx, here, nil)
+	c, err := mcp.NewClient(&mcp.Implementation{Name: "bench", Version: "1"}, nil).Connect(ctx, clientSide, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -111,16 +111,18 @@ func listTools(ctx context.Context) ([]*mcp.Tool, error) {
 	return res.Tools, nil
 }
 
-// accuracy compares the estimate with the count.
-func accuracy(n count, all []loaded) [][]string {
-	rows := [][]string{{"texts", "of all together", "mean", "mean without sign", "p90", "p99", "worst"}}
+// accuracyRows compares the estimates of skill.EstimateTokens with the counts.
+func accuracyRows(n count, all []deliveredSkill) [][]string {
+	rows := [][]string{{"texts", "of the total", "mean", "mean absolute", "p90", "p99", "worst"}}
 	for _, kind := range []struct {
 		name string
-		text func(loaded) string
+		text func(deliveredSkill) string
 	}{
-		{"instructions", func(s loaded) string { return s.material.Instructions }},
-		{"catalog lines", func(s loaded) string { return catalog.Text([]*catalog.Entry{s.entry}, catalog.TextOptions{}) }},
-		{"catalog lines with the name only", func(s loaded) string { return "- " + s.entry.Name + "\n" }},
+		{"instructions", func(s deliveredSkill) string { return s.material.Instructions }},
+		{"catalog lines", func(s deliveredSkill) string {
+			return catalog.Format([]*catalog.Entry{s.entry}, catalog.FormatOptions{})
+		}},
+		{"catalog lines with the name only", func(s deliveredSkill) string { return "- " + s.entry.Name + "\n" }},
 	} {
 		var total, estimated, signed, unsigned float64
 		var errors []float64
@@ -129,7 +131,7 @@ func accuracy(n count, all []loaded) [][]string {
 			if strings.TrimSpace(text) == "" {
 				continue
 			}
-			want, got := float64(n(text)), float64(skill.Tokens(text))
+			want, got := float64(n(text)), float64(skill.EstimateTokens(text))
 			total, estimated = total+want, estimated+got
 			off := (got - want) / want
 			signed, unsigned = signed+off, unsigned+math.Abs(off)

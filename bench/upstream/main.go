@@ -1,18 +1,17 @@
 //go:build linux
 
-// Command upstream measures what Loadout costs in front of other MCP servers. A
-// server that says again what it is told is called directly and through `loadout
-// mcp`: by one caller after another, and by sixteen at a time. Then memory and
-// processes are counted with fifty servers configured of which three are used, and
-// the time to the first result of a tool, with and without what an earlier start has
-// kept:
+// Command upstream measures the cost of Loadout in front of other MCP servers. It calls an echo
+// server directly and through `loadout mcp`, from one caller and from sixteen concurrent
+// ones. It also measures memory and processes with fifty configured servers, three of them
+// used, and the time to the first result of a tool, with and without the saved listing of an
+// earlier start:
 //
-//	go run ./bench/upstream [-peer "COMMAND" -peer-url URL] [-gc 100,400]
+//	go run ./upstream [-peer "COMMAND" -peer-url URL] [-gc 100,400]
 //
-// All ways are connected at once, and their rounds alternate. A peer is another
-// gateway: its command has {config} in place of a file with mcpServers and {port} of
-// a free port, and it speaks on standard input and output, or at the URL over HTTP
-// with SSE. How to get one is in bench/README.md.
+// All ways stay connected, and their rounds alternate. A peer is another gateway. In its
+// command, {config} stands for a file with mcpServers and {port} for a free port. It serves
+// on standard input and output, or at the URL over HTTP with SSE. bench/README.md says how to
+// install one.
 package main
 
 import (
@@ -28,7 +27,7 @@ import (
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 )
 
-// flags are what a person can choose.
+// flags are the options of a run.
 type flags struct {
 	peer, peerURL, peerTool string
 	gc                      string
@@ -37,44 +36,44 @@ type flags struct {
 
 func main() {
 	var f flags
-	flag.StringVar(&f.peer, "peer", "", "`command` of another gateway, with {config} and {port} in it")
-	flag.StringVar(&f.peerURL, "peer-url", "", "`URL` of the peer's SSE endpoint, with {port} in it; none is stdio")
-	flag.StringVar(&f.peerTool, "peer-tool", "e0__echo", "`name` of the tool echo of server e0 at the peer")
-	flag.StringVar(&f.gc, "gc", "", "also measure these `percents` of garbage collection, as 100,200")
-	flag.IntVar(&f.rounds, "rounds", 11, "rounds")
-	flag.IntVar(&f.calls, "calls", 300, "calls of one caller in a round; sixteen make four times as many")
-	flag.IntVar(&f.starts, "starts", 11, "starts of each way to its first result")
+	flag.StringVar(&f.peer, "peer", "", "`command` of another gateway, with {config} and {port}")
+	flag.StringVar(&f.peerURL, "peer-url", "", "`URL` of the SSE endpoint of the peer, with {port}; default stdio")
+	flag.StringVar(&f.peerTool, "peer-tool", "e0__echo", "`name` that the peer gives to the tool echo of server e0")
+	flag.StringVar(&f.gc, "gc", "", "GC `percentages` to measure as well, such as 100,200")
+	flag.IntVar(&f.rounds, "rounds", 11, "number of rounds")
+	flag.IntVar(&f.calls, "calls", 300, "calls of one caller per round; sixteen callers make four times as many")
+	flag.IntVar(&f.starts, "starts", 11, "number of starts of each way")
 	measure.Main("upstream", false, func() error { return run(f) })
 }
 
-// site is where everything of a run lies.
+// site holds the programs and files of a run.
 type site struct {
 	dir, echo, loadout, empty string
-	one, fifty                string // configurations
+	one, fifty                string // configuration files
 }
 
 func newSite(dir string) (*site, error) {
 	s := &site{dir: dir, empty: filepath.Join(dir, "none"), one: filepath.Join(dir, "one.json"), fifty: filepath.Join(dir, "fifty.json")}
 	var err error
-	if s.echo, err = measure.Build(dir, "./bench/upstream/echo"); err != nil {
+	if s.echo, err = measure.Build(dir, "./upstream/echo"); err != nil {
 		return nil, err
 	}
-	if s.loadout, err = measure.Build(dir, "./cmd/loadout"); err != nil {
+	if s.loadout, err = measure.BuildLoadout(dir); err != nil {
 		return nil, err
 	}
 	if err := os.Mkdir(s.empty, 0o755); err != nil {
 		return nil, err
 	}
 	for file, n := range map[string]int{s.one: 1, s.fifty: servers} {
-		if err := s.configure(file, n); err != nil {
+		if err := s.writeConfig(file, n); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
 }
 
-// configure writes a configuration of n servers, which differ.
-func (s *site) configure(file string, n int) error {
+// writeConfig writes a configuration of n different servers.
+func (s *site) writeConfig(file string, n int) error {
 	all := map[string]any{}
 	for i := range n {
 		all["e"+strconv.Itoa(i)] = map[string]any{"command": s.echo, "args": []string{strconv.Itoa(i)}}
@@ -86,25 +85,27 @@ func (s *site) configure(file string, n int) error {
 	return os.WriteFile(file, text, 0o600)
 }
 
-func arguments(tool string) map[string]any {
+func echoParams(tool string) map[string]any {
 	return map[string]any{"name": tool, "arguments": map[string]any{"text": "hello"}}
 }
 
-func metaCall(tool string) map[string]any {
-	return map[string]any{"name": "call_tool", "arguments": arguments(tool)}
+func callToolParams(tool string) map[string]any {
+	return map[string]any{"name": "call_tool", "arguments": echoParams(tool)}
 }
 
-func (s *site) direct() *way {
-	return &way{name: "direct", args: []string{s.echo}, call: func(int) map[string]any { return arguments("echo") }}
+// newDirect returns the way without a gateway.
+func (s *site) newDirect() *way {
+	return &way{name: "direct", args: []string{s.echo}, call: func(int) map[string]any { return echoParams("echo") }}
 }
 
-func (s *site) ours(name, config string, more ...string) *way {
+// newOurs returns the way through `loadout mcp`.
+func (s *site) newOurs(name, config string, more ...string) *way {
 	return &way{name: name, args: append([]string{s.loadout, "mcp", "--skills", s.empty, "--mcp-config", config}, more...),
-		call: func(i int) map[string]any { return metaCall(fmt.Sprintf("e%d__echo", i)) }}
+		call: func(i int) map[string]any { return callToolParams(fmt.Sprintf("e%d__echo", i)) }}
 }
 
-// peer is nil where none was given.
-func (s *site) peer(f flags, config string) (*way, error) {
+// newPeer returns the way through the peer, or nil if there is none.
+func (s *site) newPeer(f flags, config string) (*way, error) {
 	if f.peer == "" {
 		return nil, nil
 	}
@@ -120,14 +121,14 @@ func (s *site) peer(f flags, config string) (*way, error) {
 	fill := strings.NewReplacer("{config}", config, "{port}", port).Replace
 	words := strings.Fields(fill(f.peer))
 	name := "peer"
-	for _, w := range words { // behind node and the like
+	for _, w := range words { // skip node and its flags
 		if b := filepath.Base(w); !strings.HasPrefix(b, "-") && b != "node" && b != "npx" {
 			name = "peer: " + b
 			break
 		}
 	}
 	return &way{name: name, args: words, url: fill(f.peerURL),
-		call: func(i int) map[string]any { return arguments(strings.Replace(f.peerTool, "0", strconv.Itoa(i), 1)) }}, nil
+		call: func(i int) map[string]any { return echoParams(strings.Replace(f.peerTool, "0", strconv.Itoa(i), 1)) }}, nil
 }
 
 func run(f flags) error {
@@ -140,8 +141,8 @@ func run(f flags) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(measure.Where())
-	for _, part := range []func(flags) error{s.calls, s.many, s.first} {
+	fmt.Println(measure.Environment())
+	for _, part := range []func(flags) error{s.measureCalls, s.measureMemory, s.measureStarts} {
 		fmt.Println()
 		if err := part(f); err != nil {
 			return err
@@ -150,18 +151,18 @@ func run(f flags) error {
 	return nil
 }
 
-// calls prints the latency of one caller and the throughput of sixteen.
-func (s *site) calls(f flags) error {
-	ways := []*way{s.direct(), s.ours("`loadout mcp`, call_tool", s.one)}
-	exposed := s.ours("`loadout mcp --expose direct`", s.one, "--expose", "direct")
-	exposed.call = func(int) map[string]any { return arguments("e0__echo") }
+// measureCalls prints the latency of one caller and the throughput of sixteen.
+func (s *site) measureCalls(f flags) error {
+	ways := []*way{s.newDirect(), s.newOurs("`loadout mcp`, call_tool", s.one)}
+	exposed := s.newOurs("`loadout mcp --expose direct`", s.one, "--expose", "direct")
+	exposed.call = func(int) map[string]any { return echoParams("e0__echo") }
 	ways = append(ways, exposed)
 	for _, percent := range strings.FieldsFunc(f.gc, func(r rune) bool { return r == ',' }) {
-		w := s.ours("call_tool, GOGC="+percent, s.one)
+		w := s.newOurs("call_tool, GOGC="+percent, s.one)
 		w.env = []string{"GOGC=" + percent}
 		ways = append(ways, w)
 	}
-	peer, err := s.peer(f, s.one)
+	peer, err := s.newPeer(f, s.one)
 	if err != nil {
 		return err
 	}
@@ -173,15 +174,15 @@ func (s *site) calls(f flags) error {
 		if err := w.start(filepath.Join(s.dir, fmt.Sprint("calls", i)), 0); err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
-		for range 50 { // connected, and warm
-			if err := w.tool(0); err != nil {
+		for range 50 { // warm up
+			if err := w.callTool(0); err != nil {
 				return fmt.Errorf("%s: %w", w.name, err)
 			}
 		}
 	}
 	for range f.rounds {
 		for _, w := range ways {
-			if err := w.round(f.calls); err != nil {
+			if err := w.runRound(f.calls); err != nil {
 				return fmt.Errorf("%s: %w", w.name, err)
 			}
 		}
@@ -194,10 +195,10 @@ func (s *site) calls(f flags) error {
 		if err != nil {
 			return err
 		}
-		rows = append(rows, []string{w.name, measure.Number(p50) + " ms", measure.Number(measure.Quantile(w.one, 0.99)) + " ms",
-			measure.Number(p50-measure.Quantile(base.one, 0.5)) + " ms", measure.Number(p50 / measure.Quantile(base.one, 0.5)),
-			measure.Number(measure.Quantile(w.many, 0.5)) + " calls/s", measure.Number(float64(memory.Resident)/1e6) + " MB"})
+		rows = append(rows, []string{w.name, measure.FormatNumber(p50) + " ms", measure.FormatNumber(measure.Quantile(w.one, 0.99)) + " ms",
+			measure.FormatNumber(p50-measure.Quantile(base.one, 0.5)) + " ms", measure.FormatNumber(p50 / measure.Quantile(base.one, 0.5)),
+			measure.FormatNumber(measure.Quantile(w.many, 0.5)) + " calls/s", measure.FormatNumber(float64(memory.Resident)/1e6) + " MB"})
 	}
-	measure.Markdown(os.Stdout, rows)
+	measure.WriteMarkdown(os.Stdout, rows)
 	return nil
 }

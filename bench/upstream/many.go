@@ -19,59 +19,59 @@ const (
 	used    = 3
 )
 
-// many prints memory and processes with many servers, of which few are used.
-func (s *site) many(f flags) error {
-	ways := []*way{s.ours("`loadout mcp`", s.fifty)}
-	peer, err := s.peer(f, s.fifty)
+// measureMemory prints memory and processes with many configured servers, few of them used.
+func (s *site) measureMemory(f flags) error {
+	ways := []*way{s.newOurs("`loadout mcp`", s.fifty)}
+	peer, err := s.newPeer(f, s.fifty)
 	if err != nil {
 		return err
 	}
 	if peer != nil {
 		ways = append(ways, peer)
 	}
-	rows := [][]string{{fmt.Sprintf("%d servers configured, %d used", servers, used), "processes", "its own Pss", "Pss with its servers"}}
+	rows := [][]string{{fmt.Sprintf("%d servers configured, %d used", servers, used), "processes", "Pss of the gateway", "Pss with its servers"}}
 	for i, w := range ways {
-		row, err := w.footprint(filepath.Join(s.dir, fmt.Sprint("many", i)))
+		row, err := w.measureFootprint(filepath.Join(s.dir, fmt.Sprint("many", i)))
 		w.close()
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
 		rows = append(rows, row)
 	}
-	measure.Markdown(os.Stdout, rows)
+	measure.WriteMarkdown(os.Stdout, rows)
 	return nil
 }
 
-func (w *way) footprint(home string) ([]string, error) {
+func (w *way) measureFootprint(home string) ([]string, error) {
 	for i := range used {
 		var err error
 		if i == 0 {
 			err = w.start(home, i)
 		} else {
-			err = w.tool(i)
+			err = w.callTool(i)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	time.Sleep(2 * time.Second) // what is begun in the background has ended
-	own, err := pss(w.cmd.Process.Pid)
+	time.Sleep(2 * time.Second) // background work ends
+	own, err := readPss(w.cmd.Process.Pid)
 	if err != nil {
 		return nil, err
 	}
 	whole, processes := own, 1
 	for _, pid := range descendants(w.cmd.Process.Pid) {
-		if n, err := pss(pid); err == nil { // else it has ended
+		if n, err := readPss(pid); err == nil { // else the process has ended
 			whole += n
 			processes++
 		}
 	}
-	mb := func(n int64) string { return measure.Number(float64(n)/1e6) + " MB" }
+	mb := func(n int64) string { return measure.FormatNumber(float64(n)/1e6) + " MB" }
 	return []string{w.name, strconv.Itoa(processes), mb(own), mb(whole)}, nil
 }
 
-// pss is the memory of a process, with its share of what others have too.
-func pss(pid int) (int64, error) {
+// readPss returns the memory of a process, with its proportional share of shared pages.
+func readPss(pid int) (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
 		return 0, err
@@ -82,8 +82,8 @@ func pss(pid int) (int64, error) {
 	return kb << 10, err
 }
 
-// descendants are the processes that one has started, and theirs.
-func descendants(of int) []int {
+// descendants returns all direct and indirect child processes.
+func descendants(parent int) []int {
 	children := map[int][]int{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range stats {
@@ -94,29 +94,29 @@ func descendants(of int) []int {
 		rest := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		if len(rest) > 1 {
-			parent, _ := strconv.Atoi(rest[1])
-			children[parent] = append(children[parent], pid)
+			ppid, _ := strconv.Atoi(rest[1])
+			children[ppid] = append(children[ppid], pid)
 		}
 	}
 	var all []int
-	for next := children[of]; len(next) > 0; next = next[1:] {
+	for next := children[parent]; len(next) > 0; next = next[1:] {
 		all = append(all, next[0])
 		next = append(next, children[next[0]]...)
 	}
 	return all
 }
 
-// first prints the time from the start of a program to the first result of a tool.
-func (s *site) first(f flags) error {
+// measureStarts prints the time from the start of a program to the first result of a tool.
+func (s *site) measureStarts(f flags) error {
 	var table measure.Table
 	direct := table.Row(measure.Row{Name: "limit: the server itself", Unit: "ms"})
 	row := func(name string) *measure.Row { return table.Row(measure.Row{Name: name, Unit: "ms", Limit: direct}) }
-	cold, warm := row("`loadout mcp`, nothing kept"), row("`loadout mcp`, the listing kept")
-	fiftyCold, fiftyWarm := row("the same with 50 servers, nothing kept"), row("the same with 50 servers, the listing kept")
-	var theirs *measure.Row
+	cold, warm := row("`loadout mcp`, nothing saved"), row("`loadout mcp`, saved listing")
+	fiftyCold, fiftyWarm := row("the same with 50 servers, nothing saved"), row("the same with 50 servers, saved listing")
+	var peerRow *measure.Row
 	for i := range f.starts {
 		home := func(name string) string { return filepath.Join(s.dir, name+strconv.Itoa(i)) }
-		peer, err := s.peer(f, s.one)
+		peer, err := s.newPeer(f, s.one)
 		if err != nil {
 			return err
 		}
@@ -125,21 +125,21 @@ func (s *site) first(f flags) error {
 			way  *way
 			home string
 		}{
-			{direct, s.direct(), home("direct")},
-			{cold, s.ours("loadout", s.one), home("one")},
-			{warm, s.ours("loadout", s.one), home("one")},
-			{fiftyCold, s.ours("loadout", s.fifty), home("fifty")},
-			{fiftyWarm, s.ours("loadout", s.fifty), home("fifty")},
+			{direct, s.newDirect(), home("direct")},
+			{cold, s.newOurs("loadout", s.one), home("one")},
+			{warm, s.newOurs("loadout", s.one), home("one")},
+			{fiftyCold, s.newOurs("loadout", s.fifty), home("fifty")},
+			{fiftyWarm, s.newOurs("loadout", s.fifty), home("fifty")},
 		}
 		if peer != nil {
-			if theirs == nil {
-				theirs = row(peer.name)
+			if peerRow == nil {
+				peerRow = row(peer.name)
 			}
 			runs = append(runs, struct {
 				row  *measure.Row
 				way  *way
 				home string
-			}{theirs, peer, home("peer")})
+			}{peerRow, peer, home("peer")})
 		}
 		for _, r := range runs {
 			began := time.Now()

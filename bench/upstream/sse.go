@@ -13,21 +13,21 @@ import (
 	"time"
 )
 
-// overSSE starts the program and connects to its SSE endpoint once there is one.
-func (w *way) overSSE() error {
+// connectSSE starts the program and connects to its SSE endpoint, waiting until it exists.
+func (w *way) connectSSE() error {
 	if err := w.cmd.Start(); err != nil {
 		return err
 	}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32}}
 	var res *http.Response
 	var err error
-	for end := time.Now().Add(answerTime); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(answerTimeout); ; time.Sleep(5 * time.Millisecond) {
 		if res, err = client.Get(w.url); err == nil && res.StatusCode == http.StatusOK {
 			break
 		}
 		if err == nil {
 			res.Body.Close()
-			err = fmt.Errorf("it answers %s", res.Status)
+			err = fmt.Errorf("status %s", res.Status)
 		}
 		if time.Now().After(end) {
 			return fmt.Errorf("connect to %s: %w", w.url, err)
@@ -35,12 +35,12 @@ func (w *way) overSSE() error {
 	}
 	w.hangUp = func() { res.Body.Close(); client.CloseIdleConnections() }
 	at := make(chan string, 1)
-	go w.events(bufio.NewReaderSize(res.Body, 1<<20), at)
+	go w.readEvents(bufio.NewReaderSize(res.Body, 1<<20), at)
 	var endpoint string
 	select {
 	case endpoint = <-at:
-	case <-time.After(answerTime):
-		return fmt.Errorf("connect to %s: it names no endpoint for messages", w.url)
+	case <-time.After(answerTimeout):
+		return fmt.Errorf("connect to %s: no endpoint event within %s", w.url, answerTimeout)
 	}
 	base, err := url.Parse(w.url)
 	if err != nil {
@@ -56,22 +56,22 @@ func (w *way) overSSE() error {
 			return err
 		}
 		defer res.Body.Close()
-		_, _ = io.Copy(io.Discard, res.Body) // so that the connection is used again
+		_, _ = io.Copy(io.Discard, res.Body) // so that the connection can be reused
 		if res.StatusCode/100 != 2 {
-			return fmt.Errorf("it answers %s", res.Status)
+			return fmt.Errorf("status %s", res.Status)
 		}
 		return nil
 	}
 	return nil
 }
 
-// events hands on what a stream says, first where messages go.
-func (w *way) events(in *bufio.Reader, at chan<- string) {
+// readEvents dispatches the events of a stream. It sends the endpoint for messages to at.
+func (w *way) readEvents(in *bufio.Reader, at chan<- string) {
 	kind := ""
 	for {
 		line, err := in.ReadString('\n')
 		if err != nil {
-			w.lost()
+			w.failRequests()
 			return
 		}
 		name, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
@@ -82,7 +82,7 @@ func (w *way) events(in *bufio.Reader, at chan<- string) {
 		case name == "data" && kind == "endpoint":
 			at <- value
 		case name == "data":
-			w.got([]byte(value))
+			w.deliverAnswer([]byte(value))
 		}
 	}
 }

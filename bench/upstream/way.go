@@ -15,30 +15,29 @@ import (
 	"time"
 )
 
-// answerTime bounds the wait for one answer.
-const answerTime = 30 * time.Second
+// answerTimeout is the maximum time of one answer.
+const answerTimeout = 30 * time.Second
 
-// way is one way to call the tool.
+// way is one way to call the echo tool.
 type way struct {
 	name string
 	args []string
 	env  []string
-	url  string                   // of SSE; "" is standard input and output
-	call func(int) map[string]any // parameters of a call of the tool of server i
+	url  string                   // SSE endpoint; "" for standard input and output
+	call func(int) map[string]any // parameters of a call to the tool of server i
 
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	send    func(line []byte) error
 	hangUp  func()
-	mu      sync.Mutex // guards what follows, and the order of what is sent
+	mu      sync.Mutex // guards id, waiting and the order of sent messages
 	id      int
 	waiting map[int]chan error
 
-	one, many []float64 // milliseconds, calls a second
+	one, many []float64 // milliseconds, calls per second
 }
 
-// start runs the program with a home of its own, connects, and calls the tool of
-// server i for the first time.
+// start starts the program with its own home, connects, and calls the tool of server i once.
 func (w *way) start(home string, i int) error {
 	w.cmd = exec.Command(w.args[0], w.args[1:]...)
 	w.cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_STATE_HOME="+home, "XDG_DATA_HOME="+home, "XDG_CACHE_HOME="+home,
@@ -53,27 +52,27 @@ func (w *way) start(home string, i int) error {
 	}
 	w.id, w.waiting = 0, map[int]chan error{}
 	if w.url == "" {
-		err = w.overPipes()
+		err = w.connectPipes()
 	} else {
-		err = w.overSSE()
+		err = w.connectSSE()
 	}
 	if err != nil {
 		return err
 	}
-	if err := w.request("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": struct{}{}, "clientInfo": map[string]string{"name": "bench", "version": "1"}}); err != nil {
+	if err := w.sendRequest("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": struct{}{}, "clientInfo": map[string]string{"name": "bench", "version": "1"}}); err != nil {
 		return err
 	}
 	if err := w.send([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")); err != nil {
 		return err
 	}
-	err = w.tool(i)
-	for end := time.Now().Add(answerTime); err != nil && w.url != "" && time.Now().Before(end); err = w.tool(i) {
-		time.Sleep(5 * time.Millisecond) // it answers before it has connected its servers
+	err = w.callTool(i)
+	for end := time.Now().Add(answerTimeout); err != nil && w.url != "" && time.Now().Before(end); err = w.callTool(i) {
+		time.Sleep(5 * time.Millisecond) // the peer answers before it has connected its servers
 	}
 	return err
 }
 
-func (w *way) overPipes() error {
+func (w *way) connectPipes() error {
 	out, err := w.cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -83,22 +82,23 @@ func (w *way) overPipes() error {
 	if err := w.cmd.Start(); err != nil {
 		return err
 	}
-	go w.read(bufio.NewReaderSize(out, 1<<20))
+	go w.readLines(bufio.NewReaderSize(out, 1<<20))
 	return nil
 }
 
-func (w *way) read(out *bufio.Reader) {
+func (w *way) readLines(out *bufio.Reader) {
 	for {
 		line, err := out.ReadBytes('\n')
 		if err != nil {
-			w.lost()
+			w.failRequests()
 			return
 		}
-		w.got(line)
+		w.deliverAnswer(line)
 	}
 }
 
-// close ends the program as a client does, or as a person where it has none.
+// close closes the input of the program, and interrupts it if it serves SSE. It kills the
+// program after ten seconds.
 func (w *way) close() {
 	if w.cmd == nil || w.cmd.Process == nil {
 		return
@@ -116,8 +116,8 @@ func (w *way) close() {
 	w.cmd = nil
 }
 
-// got hands an answer to who waits for it.
-func (w *way) got(line []byte) {
+// deliverAnswer passes an answer to its request.
+func (w *way) deliverAnswer(line []byte) {
 	var m struct {
 		ID     int
 		Method string
@@ -134,13 +134,14 @@ func (w *way) got(line []byte) {
 	switch {
 	case c == nil:
 	case m.Error != nil || m.Result.IsError:
-		c <- fmt.Errorf("it answered %.500s", line)
+		c <- fmt.Errorf("server returned %.500s", line)
 	default:
 		c <- nil
 	}
 }
 
-func (w *way) lost() {
+// failRequests fails all requests after the connection is lost.
+func (w *way) failRequests() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.waiting {
@@ -149,10 +150,10 @@ func (w *way) lost() {
 	clear(w.waiting)
 }
 
-// tool calls the tool of server i.
-func (w *way) tool(i int) error { return w.request("tools/call", w.call(i)) }
+// callTool calls the tool of server i.
+func (w *way) callTool(i int) error { return w.sendRequest("tools/call", w.call(i)) }
 
-func (w *way) request(method string, params any) error {
+func (w *way) sendRequest(method string, params any) error {
 	text, err := json.Marshal(params)
 	if err != nil {
 		return err
@@ -166,7 +167,7 @@ func (w *way) request(method string, params any) error {
 		err = w.send(line)
 	}
 	w.mu.Unlock()
-	if w.url != "" { // each has a connection of its own
+	if w.url != "" { // each message has its own connection
 		err = w.send(line)
 	}
 	if err != nil {
@@ -175,17 +176,16 @@ func (w *way) request(method string, params any) error {
 	select {
 	case err := <-c:
 		return err
-	case <-time.After(answerTime):
+	case <-time.After(answerTimeout):
 		return context.DeadlineExceeded
 	}
 }
 
-// round calls the tool so many times one after another, and four times as often by
-// sixteen callers.
-func (w *way) round(calls int) error {
+// runRound calls the tool from one caller, then four times as often from sixteen.
+func (w *way) runRound(calls int) error {
 	for range calls {
 		began := time.Now()
-		if err := w.tool(0); err != nil {
+		if err := w.callTool(0); err != nil {
 			return err
 		}
 		w.one = append(w.one, time.Since(began).Seconds()*1e3)
@@ -198,7 +198,7 @@ func (w *way) round(calls int) error {
 	for i := range callers {
 		all.Go(func() {
 			for range each {
-				if errs[i] = w.tool(0); errs[i] != nil {
+				if errs[i] = w.callTool(0); errs[i] != nil {
 					return
 				}
 			}

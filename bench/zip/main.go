@@ -1,13 +1,12 @@
 //go:build linux
 
-// Command zip measures the check of a skill archive from a stranger (every
-// entry's name and size, SKILL.md read and parsed) beside the barest check
-// that a host could do. Real skills are packed first, each into an archive of
-// its own:
+// Command zip measures the check of an untrusted skill archive: names and sizes of all
+// entries, and parsing SKILL.md. It compares the check with the minimum that any host must
+// do. It packs each skill into an archive first:
 //
-//	go run ./bench/zip -skills DIR [-skills DIR]…
+//	go run ./zip -skills DIR [-skills DIR]…
 //
-// Times are CPU time for one package, over all packages of a round.
+// Times are CPU time per package, the mean over all packages of a round.
 package main
 
 import (
@@ -31,11 +30,11 @@ import (
 )
 
 func main() {
-	dirs := measure.Dirs("skills", "`directory` with skills to pack (repeatable)")
-	rounds := flag.Int("rounds", 15, "rounds")
+	dirs := measure.DirsFlag("skills", "`directory` with skills to pack (repeatable)")
+	rounds := flag.Int("rounds", 15, "number of rounds")
 	measure.Main("zip", true, func() error {
 		if len(*dirs) == 0 {
-			return fmt.Errorf("give -skills")
+			return errors.New("missing -skills")
 		}
 		return run(context.Background(), *dirs, *rounds)
 	})
@@ -51,27 +50,27 @@ func run(ctx context.Context, dirs []string, rounds int) error {
 	if err != nil {
 		return err
 	}
-	packages, refused := acceptable(files)
+	packages, refused := splitByCheck(files)
 	if len(packages) == 0 {
-		return fmt.Errorf("no skill was found")
+		return fmt.Errorf("no valid skill below %s", strings.Join(dirs, ", "))
 	}
 	var t measure.Table
 	limit := t.Row(measure.Row{Name: "limit: archive/zip, names, inflate SKILL.md, sha256 of the package", Unit: "ms"})
-	check := t.Row(measure.Row{Name: "check: OpenZIP, and parse SKILL.md", Unit: "ms", Limit: limit, Goal: 0.3})
-	whole := t.Row(measure.Row{Name: "the same, and inflate and hash every file", Unit: "ms", Limit: limit})
+	check := t.Row(measure.Row{Name: "check: OpenZIP and parse SKILL.md", Unit: "ms", Limit: limit, Goal: 0.3})
+	whole := t.Row(measure.Row{Name: "the same, inflate and hash every file", Unit: "ms", Limit: limit})
 	for range rounds {
 		for _, step := range []struct {
 			row *measure.Row
 			do  func(string) error
-		}{{limit, barest}, {check, parse}, {whole, hashAll}} {
-			took, err := measure.OfClean(func() error { return each(packages, step.do) })
+		}{{limit, readMinimum}, {check, checkPackage}, {whole, hashFiles}} {
+			took, err := measure.RunClean(func() error { return forEach(packages, step.do) })
 			if err != nil {
 				return fmt.Errorf("%s: %w", step.row.Name, err)
 			}
 			step.row.AddTime(took.CPU / time.Duration(len(packages)))
 		}
 	}
-	fmt.Println(measure.Where())
+	fmt.Println(measure.Environment())
 	fmt.Printf("\n%d packages of %.0f KB on average, %d more refused; %d rounds, CPU time a package:\n\n",
 		len(packages), float64(size)/float64(len(files))/1e3, len(refused), rounds)
 	t.Print(os.Stdout)
@@ -82,8 +81,8 @@ func run(ctx context.Context, dirs []string, rounds int) error {
 	return nil
 }
 
-// packAll packs every skill below the directories and returns the archives
-// and their size together.
+// packAll packs every skill below the directories. It returns the archives and their total
+// size.
 func packAll(ctx context.Context, dirs []string, into string) (files []string, size int64, err error) {
 	var sources []catalog.Source
 	for i, dir := range dirs {
@@ -121,10 +120,10 @@ func packAll(ctx context.Context, dirs []string, into string) (files []string, s
 	return files, size, nil
 }
 
-// acceptable leaves out the packages that the default limits refuse.
-func acceptable(files []string) (ok, refused []string) {
+// splitByCheck separates packages that the default limits refuse.
+func splitByCheck(files []string) (ok, refused []string) {
 	for _, f := range files {
-		if err := parse(f); err != nil {
+		if err := checkPackage(f); err != nil {
 			refused = append(refused, filepath.Base(f)+": "+err.Error())
 			continue
 		}
@@ -133,7 +132,7 @@ func acceptable(files []string) (ok, refused []string) {
 	return ok, refused
 }
 
-func each(files []string, do func(string) error) error {
+func forEach(files []string, do func(string) error) error {
 	for _, f := range files {
 		if err := do(f); err != nil {
 			return fmt.Errorf("%s: %w", filepath.Base(f), err)
@@ -142,8 +141,8 @@ func each(files []string, do func(string) error) error {
 	return nil
 }
 
-// barest does what nobody can leave out, and refuses nothing.
-func barest(file string) error {
+// readMinimum does what every implementation must do. It refuses nothing.
+func readMinimum(file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -167,17 +166,18 @@ func barest(file string) error {
 	return errors.New("no SKILL.md")
 }
 
-func parse(file string) error { return withBundle(file, func(*skill.Bundle) error { return nil }) }
+func checkPackage(file string) error {
+	return withBundle(file, func(*skill.Bundle) error { return nil })
+}
 
-func hashAll(file string) error {
+func hashFiles(file string) error {
 	return withBundle(file, func(b *skill.Bundle) error {
 		_, _, err := skill.ReadManifest(b.FS)
 		return err
 	})
 }
 
-// withBundle checks a package as `loadout inspect` does and calls do with its
-// files.
+// withBundle checks a package as `loadout inspect` does and calls do with its files.
 func withBundle(file string, do func(*skill.Bundle) error) error {
 	f, err := os.Open(file)
 	if err != nil {

@@ -7,40 +7,39 @@ import (
 	"fmt"
 )
 
-// The prompt cache of a vendor: what was not at the same place in the request before
-// is written to it, the rest is read.
+// Prices of tokens in a prompt cache, relative to a token without a cache. A block is read
+// from the cache if the previous request had it in the same position, else it is written.
 const (
-	write = 1.25
-	read  = 0.1
+	writePrice = 1.25
+	readPrice  = 0.1
 )
 
-// Bill is what requests come to.
+// Bill is the cost of some requests.
 type Bill struct {
 	Requests int
 	Tokens   int     // of all prompts together
-	Cost     float64 // in tokens at the price of one that is neither read nor written
-	// Rewritten are the tokens that were written again although the request before had
-	// as many in their place.
+	Cost     float64 // in tokens at the price without a cache
+	// Rewritten counts tokens that were written to the cache because they replaced others.
 	Rewritten int
 }
 
-// Meter reads requests, counting each text once.
+// Meter computes bills. It remembers the token count of each block.
 type Meter struct {
 	count Count
-	known map[string]int // tokens of blocks
+	known map[string]int // token counts by block
 }
 
-// NewMeter returns a meter that counts tokens in one way.
+// NewMeter returns a meter that counts tokens with count.
 func NewMeter(count Count) *Meter { return &Meter{count, map[string]int{}} }
 
-// Bill is what the requests of one conversation come to: of each, what the one before
-// began with as well, block by block in the order tools, system, messages, is read, and
-// the rest is written.
+// Bill returns the cost of the requests of one conversation. It compares each request with
+// the previous one block by block, in the order tools, system, messages. The common prefix
+// is read from the cache, and the rest is written to it.
 func (m *Meter) Bill(bodies [][]byte) (Bill, error) {
 	var b Bill
 	var before []string
 	for i, body := range bodies {
-		blocks, err := prompt(body)
+		blocks, err := promptBlocks(body)
 		if err != nil {
 			return b, fmt.Errorf("request %d: %w", i+1, err)
 		}
@@ -48,22 +47,22 @@ func (m *Meter) Bill(bodies [][]byte) (Bill, error) {
 		for same < min(len(blocks), len(before)) && blocks[same] == before[same] {
 			same++
 		}
-		cached, fresh, lost := m.sum(blocks[:same]), m.sum(blocks[same:]), m.sum(before[same:])
+		cached, fresh, lost := m.sumTokens(blocks[:same]), m.sumTokens(blocks[same:]), m.sumTokens(before[same:])
 		b.Requests++
 		b.Tokens += cached + fresh
-		b.Cost += read*float64(cached) + write*float64(fresh)
+		b.Cost += readPrice*float64(cached) + writePrice*float64(fresh)
 		b.Rewritten += min(lost, fresh)
 		before = blocks
 	}
 	return b, nil
 }
 
-func (m *Meter) sum(blocks []string) int {
+func (m *Meter) sumTokens(blocks []string) int {
 	n := 0
 	for _, b := range blocks {
 		tokens, ok := m.known[b]
 		if !ok {
-			tokens = m.tokens(b)
+			tokens = m.countTokens(b)
 			m.known[b] = tokens
 		}
 		n += tokens
@@ -71,9 +70,9 @@ func (m *Meter) sum(blocks []string) int {
 	return n
 }
 
-// tokens are those of the texts in a block: names, descriptions, schemas, arguments,
-// words. What a vendor puts around them is not known, and left out.
-func (m *Meter) tokens(block string) int {
+// countTokens counts the texts in a block: names, descriptions, schemas, arguments and content.
+// The framing that a vendor adds is unknown and not counted.
+func (m *Meter) countTokens(block string) int {
 	_, data, _ := bytes.Cut([]byte(block), []byte(" "))
 	var b struct {
 		Name        string          `json:"name"`
@@ -86,7 +85,7 @@ func (m *Meter) tokens(block string) int {
 		} `json:"content"`
 	}
 	if err := json.Unmarshal(data, &b); err != nil {
-		panic(err) // it was read as JSON before
+		panic(err) // promptBlocks has parsed it before
 	}
 	n := m.count(b.Name) + m.count(b.Description) + m.count(string(b.Schema)) + m.count(string(b.Input)) + m.count(b.Text)
 	for _, c := range b.Content {
@@ -95,9 +94,9 @@ func (m *Meter) tokens(block string) int {
 	return n
 }
 
-// prompt are the blocks of a request in the order in which the vendor keeps them, each
-// behind the role that says it, without the marks for the cache.
-func prompt(body []byte) ([]string, error) {
+// promptBlocks returns the blocks of a request in the order of the vendor's cache. Each is
+// prefixed with its role and has no cache_control.
+func promptBlocks(body []byte) ([]string, error) {
 	var r struct {
 		Tools    []json.RawMessage `json:"tools"`
 		System   []json.RawMessage `json:"system"`
@@ -112,7 +111,7 @@ func prompt(body []byte) ([]string, error) {
 	var out []string
 	add := func(role string, blocks []json.RawMessage) error {
 		for _, b := range blocks {
-			plain, err := unmark(b)
+			plain, err := removeCacheControl(b)
 			if err != nil {
 				return err
 			}
@@ -127,13 +126,13 @@ func prompt(body []byte) ([]string, error) {
 	return out, err
 }
 
-// unmark takes the mark for the cache out of a block.
-func unmark(block []byte) ([]byte, error) {
+// removeCacheControl returns a block without its cache_control.
+func removeCacheControl(block []byte) ([]byte, error) {
 	const mark = `"cache_control":{"type":"ephemeral"}`
 	block = bytes.Replace(block, []byte(mark+","), nil, 1)
 	block = bytes.Replace(block, []byte(","+mark), nil, 1)
 	if bytes.Contains(block, []byte(`"cache_control":`)) {
-		return nil, fmt.Errorf("a mark for the cache in another form: %.300s", block)
+		return nil, fmt.Errorf("unexpected cache_control: %.300s", block)
 	}
 	return block, nil
 }

@@ -1,14 +1,16 @@
-// Package conversation plays one conversation, the same for every way to tell a model
-// the instructions of skills, with the loop and the Anthropic client of this project,
-// and says what its requests come to at a vendor that keeps prompts in a cache.
+// Package conversation plays one conversation with each way to deliver the instructions of
+// skills to a model, and computes what its requests cost with a prompt cache. It uses the
+// agent loop and the Anthropic client of this project.
 //
-// The conversation: a turn is a message of 150 tokens, three calls of a tool of 60 with
-// results of 700, and an answer of 400, after a base prompt of 6,000. A turn needs two
-// skills; each of the two stays for the next turn with a chance of 0.7. A skill that is
-// needed and not in force is loaded by a call and a request of its own.
+// After a base prompt of 6,000 tokens, a turn has a message of 150, three tool calls of 60
+// with results of 700, and an answer of 400. A turn needs two skills; each of them stays for
+// the next turn with a probability of 0.7. A skill that is needed but not active is loaded
+// by a call in a request of its own.
 //
-// It opens no connection: what stands for the vendor answers in its wire format inside
-// of the process. How tokens are counted is the caller's.
+// The package opens no connection: a scripted vendor answers in its wire format inside the
+// process. The caller chooses how to count tokens.
+//
+// Start reading at [Play] and [Meter.Bill].
 package conversation
 
 import (
@@ -37,13 +39,13 @@ const (
 	sticky      = 0.7
 )
 
-// Count is how many tokens a text has.
+// Count returns the number of tokens of a text.
 type Count func(text string) int
 
-// Play has one conversation of so many turns, and returns the bodies of its requests.
-// The same seed needs the same skills in every way. c is not used by others meanwhile.
+// Play plays one conversation and returns the bodies of its requests. The same seed needs the
+// same skills with every way. c must not be used concurrently.
 func Play(ctx context.Context, c *Corpus, w *Way, turns int, seed uint64) ([][]byte, error) {
-	s, err := c.runtime.NewSession(ctx, &loadout.SessionOptions{Retention: w.retention})
+	s, err := c.runtime.NewSession(ctx, &loadout.SessionOptions{RetentionTurns: w.retention})
 	if err != nil {
 		return nil, err
 	}
@@ -53,37 +55,37 @@ func Play(ctx context.Context, c *Corpus, w *Way, turns int, seed uint64) ([][]b
 	if err != nil {
 		return nil, err
 	}
-	a := agent.New(&rewriting{model, p}, s, &agent.Options{Instructions: c.base + w.instructions(c), Tools: []agent.Tool{look(c)}})
+	a := agent.New(&rewritingModel{model, p}, s, &agent.Options{Instructions: c.base + w.instructions(c), Tools: []agent.Tool{lookTool(c)}})
 	r := rand.New(rand.NewPCG(seed, 0))
 	for turn := range turns {
-		p.needed, p.made = choose(r, p.needed, len(c.Skills)), 0
-		if err := a.Turn(ctx, c.text(fmt.Sprintf("message %d", turn), userTokens), nil); err != nil {
+		p.needed, p.made = chooseSkills(r, p.needed, len(c.Skills)), 0
+		if err := a.RunTurn(ctx, c.text(fmt.Sprintf("message %d", turn), userTokens), nil); err != nil {
 			return nil, fmt.Errorf("turn %d of a conversation with %s: %w", turn+1, w.Name, err)
 		}
 	}
 	return p.bodies, nil
 }
 
-// play is a conversation under way, and the vendor in it.
+// play is a running conversation and its scripted vendor.
 type play struct {
 	corpus  *Corpus
 	way     *Way
 	session *loadout.Session
-	needed  []int // in this turn, by their place in the corpus
-	made    int   // calls of this turn, but for loads
-	calls   int   // of all turns
+	needed  []int // skills of this turn, as indexes in the corpus
+	made    int   // tool calls of this turn without loads
+	calls   int   // calls of all turns
 	bodies  [][]byte
 }
 
-// next is what the model says to a request: it loads what it needs, calls its tool,
-// and answers.
-func (p *play) next() llm.Answer {
+// nextAnswer returns the answer of the model to the next request. The model first loads the
+// skills that it needs, then calls its tool, then answers.
+func (p *play) nextAnswer() llm.Answer {
 	p.calls++
 	call := func(name string, args map[string]string) llm.Answer {
-		text, _ := json.Marshal(args) // texts always can be
+		text, _ := json.Marshal(args) // a map of strings always encodes
 		return llm.Answer{Stop: llm.StopTools, Message: llm.Message{Parts: []llm.Part{llm.Call{ID: fmt.Sprintf("toolu_%d", p.calls), Name: name, Arguments: string(text)}}}}
 	}
-	if name := p.missing(); name != "" {
+	if name := p.missingSkill(); name != "" {
 		return call("load_skill", map[string]string{"name": name})
 	}
 	if p.made < toolCalls {
@@ -94,37 +96,37 @@ func (p *play) next() llm.Answer {
 	return llm.Answer{Stop: llm.StopEnd, Message: llm.Message{Parts: []llm.Part{llm.Text(p.corpus.text(fmt.Sprintf("answer %d", p.calls), replyTokens))}}}
 }
 
-// missing is a skill that this turn needs and that is not in force, "" for none.
-func (p *play) missing() string {
+// missingSkill returns a skill that this turn needs and that is not active, or "".
+func (p *play) missingSkill() string {
 	if p.way.static {
 		return ""
 	}
 	active := p.session.Active()
 	for _, k := range p.needed {
 		name := p.corpus.Skills[k].Name
-		if !slices.ContainsFunc(active, func(a session.Active) bool { return a.Skill.Name == name }) {
+		if !slices.ContainsFunc(active, func(a session.ActiveSkill) bool { return a.Skill.Name == name }) {
 			return name
 		}
 	}
 	return ""
 }
 
-// look is the tool that stands for all that a model does besides loading skills. It is
-// of the skill that a call names, which is thereby in use.
-func look(c *Corpus) agent.Tool {
+// lookTool returns the tool that stands for all work of the model except loading skills. A
+// call names a skill and so keeps it in use.
+func lookTool(c *Corpus) agent.Tool {
 	return agent.Tool{
 		Tool: llm.Tool{Name: "look", Description: "Look something up by the rules of a skill.",
 			InputSchema: json.RawMessage(`{"type":"object","properties":{"skill":{"type":"string"},"question":{"type":"string"}},"required":["skill","question"]}`)},
-		Reads: true, Repeatable: true,
+		ReadOnly: true, Repeatable: true,
 		Call: func(_ context.Context, args json.RawMessage) (*agent.Outcome, error) {
 			return &agent.Outcome{Text: c.text("result of "+string(args), toolTokens)}, nil
 		},
 	}
 }
 
-// choose is what the next turn needs: what the last did, each by chance replaced by
-// any other.
-func choose(r *rand.Rand, last []int, skills int) []int {
+// chooseSkills returns the skills of the next turn: those of the last turn, each replaced at
+// random by any other.
+func chooseSkills(r *rand.Rand, last []int, skills int) []int {
 	var next []int
 	for slot := range slots {
 		k := -1

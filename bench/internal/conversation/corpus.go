@@ -12,27 +12,28 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 )
 
-// Sizes are the tokens of the instructions of 17 skills, spread as those of a real
-// collection: median 1,972, mean 3,260, nine of ten up to 7,171, together 55,435.
+// Sizes are the token counts of the instructions of 17 skills, distributed as in a real
+// collection: median 1,972, mean 3,260, p90 7,171, total 55,435.
 var Sizes = []int{420, 610, 780, 950, 1130, 1310, 1520, 1740, 1972, 2210, 2520, 2890, 3340, 3950, 4586, 7171, 18336}
 
-const descriptionTokens = 60 // a median one
+const descriptionTokens = 60 // the median of real ones
 
-// Skill is a skill of a corpus.
+// Skill is a generated skill.
 type Skill struct{ Name, Description, Instructions string }
 
-// Corpus is what conversations are about: made-up skills, and what is said. Texts of
-// one subject are the same in all of them. It is not safe for concurrent use.
+// Corpus holds generated skills and the texts of conversations. A subject always has the same
+// text. It is not safe for concurrent use.
 type Corpus struct {
 	Skills []Skill
 
 	count   Count
 	runtime *loadout.Runtime
-	base    string // what a model is told first, in every way
+	base    string // start of the instructions, the same with every way
 	texts   map[string]string
 }
 
-// NewCorpus makes skills whose instructions have so many tokens. Close it when done.
+// NewCorpus generates one skill for each size, the token count of its instructions. Close the
+// corpus when done.
 func NewCorpus(ctx context.Context, sizes []int, count Count) (*Corpus, error) {
 	c := &Corpus{count: count, texts: map[string]string{}}
 	files := fstest.MapFS{}
@@ -46,19 +47,19 @@ func NewCorpus(ctx context.Context, sizes []int, count Count) (*Corpus, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := len(c.runtime.Catalog().Snapshot().Offered()); n != len(sizes) {
+	if n := len(c.runtime.Catalog().Snapshot().ForModel()); n != len(sizes) {
 		c.Close()
-		return nil, fmt.Errorf("of %d made-up skills %d are offered", len(sizes), n)
+		return nil, fmt.Errorf("the catalog offers %d of %d generated skills", n, len(sizes))
 	}
-	tool := look(c)
+	tool := lookTool(c)
 	c.base = c.text("base", baseTokens-count(tool.Name+tool.Description+string(tool.InputSchema)))
 	return c, nil
 }
 
-// Close lets go of the skills.
+// Close releases the skills.
 func (c *Corpus) Close() error { return c.runtime.Close() }
 
-// Tokens are those of all instructions together.
+// Tokens returns the token count of all instructions.
 func (c *Corpus) Tokens() int {
 	n := 0
 	for _, s := range c.Skills {
@@ -76,8 +77,8 @@ func (c *Corpus) instructions(skill string) string {
 	return ""
 }
 
-// text is a text about a subject of about so many tokens, off by less than a hundredth
-// or a word.
+// text returns a text about a subject with about so many tokens. It is off by less than one
+// percent or one word.
 func (c *Corpus) text(subject string, tokens int) string {
 	key := fmt.Sprint(tokens, " ", subject)
 	if text, ok := c.texts[key]; ok {
@@ -86,39 +87,39 @@ func (c *Corpus) text(subject string, tokens int) string {
 	h := fnv.New64a()
 	h.Write([]byte(key))
 	low, high := 0, 2*tokens+8 // words; a word is at least half a token
-	said := make([]string, high)
+	generated := make([]string, high)
 	r := rand.New(rand.NewPCG(h.Sum64(), 0))
-	for i := range said {
-		said[i] = words[r.IntN(len(words))]
+	for i := range generated {
+		generated[i] = vocabulary[r.IntN(len(vocabulary))]
 	}
 	for low+1 < high {
 		middle := (low + high) / 2
-		if c.count(lines(said[:middle])) <= tokens {
+		if c.count(sentences(generated[:middle])) <= tokens {
 			low = middle
 		} else {
 			high = middle
 		}
 	}
-	text := lines(said[:low])
+	text := sentences(generated[:low])
 	c.texts[key] = text
 	return text
 }
 
-// lines are words as sentences, one a line of a list where there are several.
-func lines(said []string) string {
+// sentences joins words to sentences of up to 14 words.
+func sentences(words []string) string {
 	var out []string
-	for len(said) > 0 {
-		n := min(14, len(said))
-		out = append(out, strings.Join(said[:n], " ")+".")
-		said = said[n:]
+	for len(words) > 0 {
+		n := min(14, len(words))
+		out = append(out, strings.Join(words[:n], " ")+".")
+		words = words[n:]
 	}
 	return strings.Join(out, " ")
 }
 
 var (
-	nouns = strings.Fields("invoice report schedule recipe contract survey ledger manual atlas diary budget poster archive quiz garden timetable glossary menu")
-	verbs = strings.Fields("review planner check maker reader editor sorter")
-	words = strings.Fields(`the a of to in and is for with each when before after only never always first last check read write open close count compare
+	nouns      = strings.Fields("invoice report schedule recipe contract survey ledger manual atlas diary budget poster archive quiz garden timetable glossary menu")
+	verbs      = strings.Fields("review planner check maker reader editor sorter")
+	vocabulary = strings.Fields(`the a of to in and is for with each when before after only never always first last check read write open close count compare
 		sort keep drop list name date amount total column row table page file folder image chart label note rule step question answer person team order
 		price tax month year week number text line word title header footer section paragraph example template default value field format version change
 		result error warning reason source target group part whole small large empty missing double single common rare old new clear short long plain exact

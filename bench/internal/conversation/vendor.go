@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// RoundTrip is the vendor: it keeps what it is sent, and answers as a stream of the
-// Messages API.
+// RoundTrip implements [http.RoundTripper] as the scripted vendor. It stores the request and
+// answers with an event stream of the Messages API.
 func (p *play) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -19,28 +19,28 @@ func (p *play) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	r.Body.Close()
 	p.bodies = append(p.bodies, body)
-	a := p.next()
+	a := p.nextAnswer()
 	return &http.Response{
 		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
 		Header: http.Header{"Content-Type": {"text/event-stream"}},
-		Body:   io.NopCloser(strings.NewReader(stream(&a))),
+		Body:   io.NopCloser(strings.NewReader(encodeStream(&a))),
 	}, nil
 }
 
-// stream is an answer as the events of the vendor.
-func stream(a *llm.Answer) string {
+// encodeStream returns an answer as server-sent events of the vendor.
+func encodeStream(a *llm.Answer) string {
 	var b strings.Builder
-	say := func(name string, members map[string]any) {
+	emit := func(name string, members map[string]any) {
 		members["type"] = name
 		data, err := json.Marshal(members)
 		if err != nil {
-			panic(err) // there are texts and numbers alone
+			panic(err) // texts and numbers always encode
 		}
 		fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", name, data)
 	}
 	type object = map[string]any
 	usage := object{"input_tokens": 1, "output_tokens": 1}
-	say("message_start", object{"message": object{"id": "msg_1", "type": "message", "role": "assistant", "model": "scripted", "content": []any{}, "usage": usage}})
+	emit("message_start", object{"message": object{"id": "msg_1", "type": "message", "role": "assistant", "model": "scripted", "content": []any{}, "usage": usage}})
 	for i, part := range a.Message.Parts {
 		begin, delta := object{"type": "text", "text": ""}, object{"type": "text_delta"}
 		switch part := part.(type) {
@@ -50,12 +50,12 @@ func stream(a *llm.Answer) string {
 			begin = object{"type": "tool_use", "id": part.ID, "name": part.Name, "input": object{}}
 			delta = object{"type": "input_json_delta", "partial_json": part.Arguments}
 		}
-		say("content_block_start", object{"index": i, "content_block": begin})
-		say("content_block_delta", object{"index": i, "delta": delta})
-		say("content_block_stop", object{"index": i})
+		emit("content_block_start", object{"index": i, "content_block": begin})
+		emit("content_block_delta", object{"index": i, "delta": delta})
+		emit("content_block_stop", object{"index": i})
 	}
 	reason := map[llm.Stop]string{llm.StopTools: "tool_use", llm.StopEnd: "end_turn"}[a.Stop]
-	say("message_delta", object{"delta": object{"stop_reason": reason}, "usage": usage})
-	say("message_stop", object{})
+	emit("message_delta", object{"delta": object{"stop_reason": reason}, "usage": usage})
+	emit("message_stop", object{})
 	return b.String()
 }

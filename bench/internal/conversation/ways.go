@@ -10,30 +10,28 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Way is how the instructions of skills get to a model.
+// Way is a way to deliver the instructions of skills to a model.
 type Way struct {
 	Name string
 
-	static    bool // all of them are told first
-	retention int  // of the session, in turns: 0 is what ships, less is for good
-	// rewrite makes the requests of other ways from ours, nil leaves them.
-	rewrite func(p *play, r *llm.Request) []llm.Message
-	// unlisted says that the names of the skills are not told first.
-	unlisted bool
+	static    bool // all instructions are in the system prompt
+	retention int  // of the session in turns; 0 is the default, negative keeps skills active
+	// rewrite turns the messages of our requests into those of the way. nil keeps them.
+	rewrite  func(p *play, r *llm.Request) []llm.Message
+	unlisted bool // the system prompt has no list of skills
 }
 
-// Ours is what Loadout does.
-var Ours = &Way{Name: "tool result, as it ships: in force for 5 turns after its last use"}
+// Ours is the way of Loadout.
+var Ours = &Way{Name: "tool result, the default: active for 5 turns after its last use"}
 
-// Ways are those that are compared, the first of which is what the others are measured
-// by.
+// Ways are the ways to compare. The first is the baseline.
 var Ways = []*Way{
 	{Name: "static: all instructions in the system prompt", static: true},
 	Ours,
-	{Name: "tool result, in force for good", retention: -1},
-	{Name: "tool result, taken out when it is no longer in force", rewrite: cut},
-	{Name: "message: hidden messages after a short result", rewrite: message},
-	{Name: "system: a block before the history, made anew for each request", rewrite: block, unlisted: true},
+	{Name: "tool result, always active", retention: -1},
+	{Name: "tool result, removed when no longer active", rewrite: removeInactive},
+	{Name: "message: hidden messages after a short result", rewrite: useMessages},
+	{Name: "system: a block before the history, replaced in each request", rewrite: useBlock, unlisted: true},
 }
 
 func (w *Way) instructions(c *Corpus) string {
@@ -50,14 +48,14 @@ func (w *Way) instructions(c *Corpus) string {
 	return "\n\nSkills:\n" + c.runtime.CatalogText(loadout.TextOptions{})
 }
 
-// rewriting is a model that is sent requests in the form of another way.
-type rewriting struct {
+// rewritingModel rewrites requests into the form of another way.
+type rewritingModel struct {
 	llm.Model
 	*play
 }
 
 // Stream implements [llm.Model].
-func (m *rewriting) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
+func (m *rewritingModel) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	if m.way.rewrite != nil {
 		other := *r
 		other.Messages = m.way.rewrite(m.play, r)
@@ -66,8 +64,8 @@ func (m *rewriting) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Ev
 	return m.Model.Stream(ctx, r)
 }
 
-// loads are the skills that calls of a conversation load, by the ID of the call.
-func loads(all []llm.Message) map[string]string {
+// loadedSkills returns the skills that load_skill calls name, by call ID.
+func loadedSkills(all []llm.Message) map[string]string {
 	out := map[string]string{}
 	for _, m := range all {
 		for _, p := range m.Parts {
@@ -79,77 +77,77 @@ func loads(all []llm.Message) map[string]string {
 	return out
 }
 
-// told gives the results of loads another text, "" leaves one, and puts messages
-// behind the message that they are in.
-func told(all []llm.Message, of func(call, skill string) (text string, behind []llm.Message)) []llm.Message {
-	loaded := loads(all)
+// replaceResults replaces the texts of load_skill results. For each, replace returns the new
+// text, or "" to keep it, and messages to insert after the message of the result.
+func replaceResults(all []llm.Message, replace func(call, skill string) (text string, after []llm.Message)) []llm.Message {
+	loaded := loadedSkills(all)
 	var out []llm.Message
 	for _, m := range all {
 		var parts []llm.Part
-		var behind []llm.Message
+		var after []llm.Message
 		for _, p := range m.Parts {
 			if r, ok := p.(llm.Result); ok && loaded[r.Call] != "" {
-				text, more := of(r.Call, loaded[r.Call])
+				text, more := replace(r.Call, loaded[r.Call])
 				if text != "" {
 					r.Parts = []llm.Part{llm.Text(text)}
 				}
-				p, behind = r, append(behind, more...)
+				p, after = r, append(after, more...)
 			}
 			parts = append(parts, p)
 		}
-		out = append(append(out, llm.Message{Role: m.Role, Parts: parts}), behind...)
+		out = append(append(out, llm.Message{Role: m.Role, Parts: parts}), after...)
 	}
 	return out
 }
 
-// cut takes the instructions of skills that are not in force out of the conversation,
-// and those of one that was loaded again from where it was loaded before.
-func cut(p *play, r *llm.Request) []llm.Message {
-	last := map[string]string{} // the call that loaded a skill last
-	told(r.Messages, func(call, skill string) (string, []llm.Message) {
+// removeInactive removes the instructions of skills that are not active, and earlier copies
+// of skills that were loaded again.
+func removeInactive(p *play, r *llm.Request) []llm.Message {
+	last := map[string]string{} // the last call that loaded each skill
+	replaceResults(r.Messages, func(call, skill string) (string, []llm.Message) {
 		last[skill] = call
 		return "", nil
 	})
-	inForce := map[string]bool{}
+	active := map[string]bool{}
 	for _, a := range p.session.Active() {
-		inForce[last[a.Skill.Name]] = true
+		active[last[a.Skill.Name]] = true
 	}
-	return told(r.Messages, func(call, skill string) (string, []llm.Message) {
-		if inForce[call] { // also where it was a short note, as what that is about was taken out
+	return replaceResults(r.Messages, func(call, skill string) (string, []llm.Message) {
+		if active[call] { // even if the result was a note about an earlier copy, which was removed
 			return p.corpus.instructions(skill), nil
 		}
-		return "Skill " + skill + " was loaded here. Its instructions were taken out, as it was not used for 5 turns.", nil
+		return "Skill " + skill + " was loaded here. Its instructions were removed because it was not used for 5 turns.", nil
 	})
 }
 
-// message tells instructions as the messages of [session.Activation].
-func message(p *play, r *llm.Request) []llm.Message {
-	return told(r.Messages, func(_, skill string) (string, []llm.Message) {
-		a := session.NewActivation(&session.Material{ID: session.ID{Name: skill}}, p.corpus.instructions(skill))
-		var behind []llm.Message
+// useMessages delivers instructions as the messages of [session.Activation].
+func useMessages(p *play, r *llm.Request) []llm.Message {
+	return replaceResults(r.Messages, func(_, skill string) (string, []llm.Message) {
+		a := session.NewActivation(&session.Skill{ID: session.ID{Name: skill}}, p.corpus.instructions(skill))
+		var after []llm.Message
 		for _, m := range a.Messages {
-			if text, ok := m.Content.(string); ok { // permissions are not for a model
-				behind = append(behind, llm.Message{Role: llm.User, Parts: []llm.Part{llm.Text(text)}})
+			if text, ok := m.Content.(string); ok { // other content, such as permissions, is not for the model
+				after = append(after, llm.Message{Role: llm.User, Parts: []llm.Part{llm.Text(text)}})
 			}
 		}
-		return "The skill " + skill + " is loading.", behind
+		return "The skill " + skill + " is loading.", after
 	})
 }
 
-// block tells all skills and the instructions of those in force as one block before
-// everything that was said.
-func block(p *play, r *llm.Request) []llm.Message {
-	var available []session.Listed
+// useBlock delivers the list of skills and the instructions of active ones as one block
+// before the history.
+func useBlock(p *play, r *llm.Request) []llm.Message {
+	var available []session.ListedSkill
 	for _, s := range p.corpus.Skills {
-		available = append(available, session.Listed{Name: s.Name, Description: s.Description})
+		available = append(available, session.ListedSkill{Name: s.Name, Description: s.Description})
 	}
 	active := p.session.Active()
 	for i := range active {
 		active[i].Text = p.corpus.instructions(active[i].Skill.Name)
 	}
 	_, text := session.BlockMessage(session.RenderBlock(available, active), false)
-	said := told(r.Messages, func(_, skill string) (string, []llm.Message) {
+	said := replaceResults(r.Messages, func(_, skill string) (string, []llm.Message) {
 		return "Skill '" + skill + "' has been loaded. Its instructions were added to the context of the conversation; follow them.", nil
 	})
-	return session.WithBlock(said, func(llm.Message) bool { return false }, llm.Message{Role: llm.User, Parts: []llm.Part{llm.Text(text)}})
+	return session.InsertBlock(said, func(llm.Message) bool { return false }, llm.Message{Role: llm.User, Parts: []llm.Part{llm.Text(text)}})
 }

@@ -1,8 +1,10 @@
 //go:build linux
 
-// Package measure is what the programs under bench share: CPU clocks, memory
-// of a process, samples with their median and range beside a limit of the same
-// run, and the table they are printed as.
+// Package measure provides what the programs under bench share: CPU clocks, memory of a
+// process, samples with median and range, and tables that compare them with a limit of the
+// same run. It measures on Linux only.
+//
+// Start reading at [Main] and [Table].
 package measure
 
 import (
@@ -20,16 +22,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPU is the CPU time of this process so far, user and system.
-func CPU() time.Duration { return clock(unix.CLOCK_PROCESS_CPUTIME_ID) }
+// CPU returns the user and system CPU time of this process.
+func CPU() time.Duration { return readClock(unix.CLOCK_PROCESS_CPUTIME_ID) }
 
-// CPUOf is the CPU time of a running process so far, 0 where there is none.
+// CPUOf returns the CPU time of a running process, or 0 if there is none with that ID.
 func CPUOf(pid int) time.Duration {
-	const cpuClockSched = 2 // the kernel's clock of a process is ~pid<<3 | this
-	return clock(int32(^pid<<3 | cpuClockSched))
+	const cpuClockSched = 2 // the kernel numbers the clock of a process ~pid<<3 | cpuClockSched
+	return readClock(int32(^pid<<3 | cpuClockSched))
 }
 
-func clock(id int32) time.Duration {
+func readClock(id int32) time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(id, &ts); err != nil {
 		return 0
@@ -37,32 +39,32 @@ func clock(id int32) time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// Cost is what something took.
+// Cost is the time that an operation took.
 type Cost struct{ Wall, CPU time.Duration }
 
-// Of runs f and returns what it took.
-func Of(f func() error) (Cost, error) {
+// Run runs f and returns its cost.
+func Run(f func() error) (Cost, error) {
 	start, cpu := time.Now(), CPU()
 	err := f()
 	return Cost{time.Since(start), CPU() - cpu}, err
 }
 
-// OfClean is Of after a garbage collection, so that f does not pay for what
-// came before it.
-func OfClean(f func() error) (Cost, error) {
+// RunClean collects garbage, then runs f and returns its cost. Thus f does not pay for the
+// garbage of earlier operations.
+func RunClean(f func() error) (Cost, error) {
 	runtime.GC()
-	return Of(f)
+	return Run(f)
 }
 
-// Memory is what a process holds, in bytes.
+// Memory is the memory of a process in bytes.
 type Memory struct {
-	Resident  int64 // with the pages of the program's file
-	Anonymous int64 // of these, what is the process's own
-	Peak      int64 // most that was resident since exec
+	Resident  int64 // includes pages of the program file
+	Anonymous int64 // the part of Resident without pages of files
+	Peak      int64 // maximum of Resident since exec
 }
 
-// MemoryOf reads the memory of a running process. Unlike the maximum that a
-// parent is told, which begins with the parent's own, it is that of the process.
+// MemoryOf reads the memory of a running process. Its Peak counts the process only; the
+// maximum in an exit status starts with the memory of the parent.
 func MemoryOf(pid int) (Memory, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -80,17 +82,17 @@ func MemoryOf(pid int) (Memory, error) {
 	return Memory{field("VmRSS"), field("RssAnon"), field("VmHWM")}, nil
 }
 
-// Heap is what is in use after a garbage collection, in bytes.
-func Heap() int64 {
+// HeapInUse collects garbage and returns the bytes of the heap in use.
+func HeapInUse() int64 {
 	runtime.GC()
-	runtime.GC() // what finalizers and pools let go
+	runtime.GC() // frees what finalizers and pools released
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// Dirs is a flag that can be repeated.
-func Dirs(name, usage string) *[]string {
+// DirsFlag defines a flag that can be repeated and returns its values.
+func DirsFlag(name, usage string) *[]string {
 	var dirs []string
 	flag.Func(name, usage, func(s string) error {
 		dirs = append(dirs, s)
@@ -99,9 +101,9 @@ func Dirs(name, usage string) *[]string {
 	return &dirs
 }
 
-// Main reads the flags and runs a program that prints a table. collect is
-// whether it runs with the garbage collector as `loadout mcp` sets it.
-func Main(name string, collect bool, run func() error) {
+// Main parses the flags, calls run, and exits with its error if there is one. If asMCP is
+// set, the garbage collector is tuned as in `loadout mcp`.
+func Main(name string, asMCP bool, run func() error) {
 	log.SetFlags(0)
 	log.SetPrefix(name + ": ")
 	flag.Parse()
@@ -109,7 +111,7 @@ func Main(name string, collect bool, run func() error) {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if collect {
+	if asMCP {
 		debug.SetGCPercent(400)
 	}
 	if err := run(); err != nil {
@@ -117,14 +119,14 @@ func Main(name string, collect bool, run func() error) {
 	}
 }
 
-// Where is the line that says what was measured on what.
-func Where() string {
-	return fmt.Sprintf("%s, %d CPUs, load %s, %s", runtime.Version(), runtime.NumCPU(), load(), time.Now().Format(time.DateOnly))
+// Environment returns a line about the Go version, the machine, its load and the date.
+func Environment() string {
+	return fmt.Sprintf("%s, %d CPUs, load %s, %s", runtime.Version(), runtime.NumCPU(), loadAverage(), time.Now().Format(time.DateOnly))
 }
 
-// load is how many processes of the machine wanted to run of late: what a
-// figure on a shared machine is to be read with.
-func load() string {
+// loadAverage returns the load of the last minute. On a shared machine it says how far to
+// trust a figure.
+func loadAverage() string {
 	data, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return "unknown"

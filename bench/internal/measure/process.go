@@ -12,15 +12,34 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
-// Build builds a program of this module into dir and returns its path.
+// Build builds a package of the module bench into dir and returns the path of the program.
 func Build(dir, pkg string) (string, error) {
 	return build("", filepath.Join(dir, filepath.Base(pkg)), pkg)
 }
 
-// BuildSource builds a program of one file into dir and returns its path.
+// BuildLoadout builds the loadout program of this repository into dir and returns its path.
+func BuildLoadout(dir string) (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	return build(root, filepath.Join(dir, "loadout"), "./cmd/loadout")
+}
+
+// Root returns the root directory of this repository. The working directory must be in it.
+func Root() (string, error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/loadout-dev/loadout").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the repository: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// BuildSource builds a program from one source file into dir and returns its path.
 func BuildSource(dir, name, source string) (string, error) {
 	src := filepath.Join(dir, name+".src")
 	if err := os.Mkdir(src, 0o755); err != nil {
@@ -42,8 +61,8 @@ func build(workDir, out, pkg string) (string, error) {
 	return out, nil
 }
 
-// Process is an MCP server that runs as a child, spoken to over its standard
-// input and output, one call at a time.
+// Process is an MCP server that runs as a child process. It is called over standard input
+// and output, one call at a time.
 type Process struct {
 	Started time.Time // just before exec
 
@@ -53,7 +72,7 @@ type Process struct {
 	id  int
 }
 
-// Start runs an MCP server; close it when done.
+// Start starts an MCP server. Close it when done.
 func Start(cmd *exec.Cmd) (*Process, error) {
 	p := &Process{cmd: cmd}
 	var err error
@@ -72,13 +91,13 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// PID is the id of the process.
+// PID returns the process ID.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// CPU is what the process used so far.
+// CPU returns the CPU time of the process.
 func (p *Process) CPU() time.Duration { return CPUOf(p.PID()) }
 
-// Initialize opens the connection as a client of the older era does.
+// Initialize performs the handshake of the protocol version 2025-11-25.
 func (p *Process) Initialize() error {
 	if _, err := p.Call("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": struct{}{},
 		"clientInfo": map[string]string{"name": "bench", "version": "1"}}); err != nil {
@@ -102,7 +121,7 @@ func (p *Process) Call(method string, params any) (json.RawMessage, error) {
 	return Result(answer)
 }
 
-// Measure sends a request and returns what the process took to answer it.
+// Measure sends a request and returns the cost of the answer.
 func (p *Process) Measure(method string, params any) (Cost, json.RawMessage, error) {
 	p.id++
 	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": p.id, "method": method, "params": params})
@@ -117,7 +136,7 @@ func (p *Process) Measure(method string, params any) (Cost, json.RawMessage, err
 	return c, res, err
 }
 
-// exchange writes a request and waits for the line that is its answer.
+// exchange writes a request and reads lines up to its answer.
 func (p *Process) exchange(line []byte) (Cost, []byte, error) {
 	line = append(line, '\n')
 	start, cpu := time.Now(), p.CPU()
@@ -136,7 +155,7 @@ func (p *Process) exchange(line []byte) (Cost, []byte, error) {
 	}
 }
 
-// Result takes the result out of an answer.
+// Result returns the result of a JSON-RPC response, or its error as an error.
 func Result(answer []byte) (json.RawMessage, error) {
 	var m struct {
 		Result json.RawMessage
@@ -146,21 +165,21 @@ func Result(answer []byte) (json.RawMessage, error) {
 		return nil, err
 	}
 	if m.Error != nil {
-		return nil, fmt.Errorf("the server answers %s", m.Error)
+		return nil, fmt.Errorf("server returned the error %s", m.Error)
 	}
 	return m.Result, nil
 }
 
-// Settle waits until the process has not run for a while.
-func (p *Process) Settle() {
+// WaitIdle waits until the process uses no CPU time for half a second.
+func (p *Process) WaitIdle() {
 	for before := time.Duration(-1); p.CPU()-before > time.Millisecond; time.Sleep(500 * time.Millisecond) {
 		before = p.CPU()
 	}
 }
 
-// Close ends the process as a client does, by closing its standard input.
+// Close closes the standard input of the process, as clients do, and waits for its end.
 func (p *Process) Close() error {
 	p.in.Close()
-	_, _ = io.Copy(io.Discard, p.out) // until it ends
+	_, _ = io.Copy(io.Discard, p.out) // until the process ends
 	return p.cmd.Wait()
 }

@@ -10,14 +10,13 @@ import (
 	"time"
 )
 
-// Row is one thing that is measured again and again.
+// Row is one measurement with its samples.
 type Row struct {
 	Name  string
-	Unit  string  // as µs, ms, MB
-	Limit *Row    // what it is compared with
-	Goal  float64 // at most; 0 for none
-	// Over says that the goal is for what goes beyond the limit.
-	Over bool
+	Unit  string  // such as µs, ms or MB
+	Limit *Row    // the row to compare with
+	Goal  float64 // maximum; 0 for none
+	Over  bool    // the goal is for the excess over the limit
 
 	samples []float64
 }
@@ -25,7 +24,7 @@ type Row struct {
 // Add adds a sample.
 func (r *Row) Add(v float64) { r.samples = append(r.samples, v) }
 
-// AddTime adds a time in the row's unit, ms or µs.
+// AddTime adds a time as a sample in the unit of the row, ms or µs.
 func (r *Row) AddTime(d time.Duration) {
 	if r.Unit == "ms" {
 		r.Add(d.Seconds() * 1e3)
@@ -34,14 +33,14 @@ func (r *Row) AddTime(d time.Duration) {
 	}
 }
 
-// Median is the median of the samples.
+// Median returns the median of the samples.
 func (r *Row) Median() float64 { return r.Quantile(0.5) }
 
-// Quantile is the smallest sample that is not below a share q of all.
+// Quantile returns the smallest sample that is not below a share q of all.
 func (r *Row) Quantile(q float64) float64 { return Quantile(r.samples, q) }
 
-// Quantile is the smallest of values that is not below a share q of all, 0 of
-// none.
+// Quantile returns the smallest value that is not below a share q of all values, or 0 if
+// there are none.
 func Quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -50,11 +49,11 @@ func Quantile(values []float64, q float64) float64 {
 	return s[min(int(q*float64(len(s))), len(s)-1)]
 }
 
-// Ratio is the median over the rounds of r by its limit in the same round.
-func (r *Row) Ratio() float64 { return r.Times(r.Limit) }
+// Ratio returns the median over the rounds of r divided by its limit.
+func (r *Row) Ratio() float64 { return r.RatioTo(r.Limit) }
 
-// Times is the median over the rounds of r by o in the same round.
-func (r *Row) Times(o *Row) float64 {
+// RatioTo returns the median over the rounds of r divided by o.
+func (r *Row) RatioTo(o *Row) float64 {
 	if len(r.samples) != len(o.samples) {
 		return r.Median() / o.Median()
 	}
@@ -65,8 +64,8 @@ func (r *Row) Times(o *Row) float64 {
 	return Quantile(ratios, 0.5)
 }
 
-// Beyond is the median over the rounds of r less its limit in the same round.
-func (r *Row) Beyond() float64 {
+// Excess returns the median over the rounds of r minus its limit.
+func (r *Row) Excess() float64 {
 	if len(r.samples) != len(r.Limit.samples) {
 		return r.Median() - r.Limit.Median()
 	}
@@ -77,40 +76,40 @@ func (r *Row) Beyond() float64 {
 	return Quantile(d, 0.5)
 }
 
-// Verdict compares the median with the goal, "" where there is none.
+// Verdict compares the median with the goal. It returns "" if there is no goal.
 func (r *Row) Verdict() string {
 	if r.Goal == 0 {
 		return ""
 	}
 	got, of := r.Median(), ""
 	if r.Over {
-		got, of = r.Beyond(), " over the limit"
+		got, of = r.Excess(), " over the limit"
 	}
-	return Verdict(fmt.Sprintf("≤ %s %s%s", Number(r.Goal), r.Unit, of), got <= r.Goal)
+	return FormatVerdict(fmt.Sprintf("≤ %s %s%s", FormatNumber(r.Goal), r.Unit, of), got <= r.Goal)
 }
 
-// Verdict is a goal and whether it was met.
-func Verdict(goal string, met bool) string {
+// FormatVerdict returns the goal and whether it was met.
+func FormatVerdict(goal string, met bool) string {
 	if met {
 		return goal + ": met"
 	}
 	return goal + ": **missed**"
 }
 
-// Table is rows in the order in which they came.
+// Table is a list of rows.
 type Table struct{ rows []*Row }
 
-// Row adds a row.
+// Row appends a row and returns it.
 func (t *Table) Row(r Row) *Row {
 	t.rows = append(t.rows, &r)
 	return &r
 }
 
-// Rows are the rows in the order in which they were added.
+// Rows returns the rows in the order of their addition.
 func (t *Table) Rows() []*Row { return t.rows }
 
-// Print writes the table as Markdown: the median of each row, its range, and
-// how often it holds its limit.
+// Print writes the table as Markdown with the median, the range and the ratio to the limit
+// of each row. It skips rows without samples.
 func (t *Table) Print(w io.Writer) {
 	rows := [][]string{{"what", "median", "range", "× limit", "goal"}}
 	for _, r := range t.rows {
@@ -121,14 +120,14 @@ func (t *Table) Print(w io.Writer) {
 		if r.Limit != nil {
 			ratio = fmt.Sprintf("%.2f", r.Ratio())
 		}
-		rows = append(rows, []string{r.Name, Number(r.Median()) + " " + r.Unit,
-			Number(slices.Min(r.samples)) + "–" + Number(slices.Max(r.samples)), ratio, r.Verdict()})
+		rows = append(rows, []string{r.Name, FormatNumber(r.Median()) + " " + r.Unit,
+			FormatNumber(slices.Min(r.samples)) + "–" + FormatNumber(slices.Max(r.samples)), ratio, r.Verdict()})
 	}
-	Markdown(w, rows)
+	WriteMarkdown(w, rows)
 }
 
-// Markdown writes a table; the first row is its head.
-func Markdown(w io.Writer, rows [][]string) {
+// WriteMarkdown writes a table. The first row is its header.
+func WriteMarkdown(w io.Writer, rows [][]string) {
 	for i, r := range rows {
 		fmt.Fprintf(w, "| %s |\n", strings.Join(r, " | "))
 		if i == 0 {
@@ -137,8 +136,8 @@ func Markdown(w io.Writer, rows [][]string) {
 	}
 }
 
-// Number renders a value with three digits that say something.
-func Number(v float64) string {
+// FormatNumber formats a value with three significant digits.
+func FormatNumber(v float64) string {
 	switch {
 	case v >= 100 || v <= -100 || v == float64(int(v)):
 		return fmt.Sprintf("%.0f", v)

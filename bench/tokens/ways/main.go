@@ -1,10 +1,10 @@
 //go:build linux
 
-// Command ways says what each way to tell a model the instructions of skills costs,
-// from the requests of conversations that the loop of this project has with a scripted
-// vendor, in tokens of the real o200k vocabulary:
+// Command ways computes the cost of each way to deliver the instructions of skills to a model.
+// It plays conversations of the agent loop with a scripted vendor and counts the tokens of
+// the requests with the real o200k vocabulary:
 //
-//	cd bench/tokens && go run ./ways
+//	go run ./tokens/ways
 package main
 
 import (
@@ -24,19 +24,19 @@ import (
 )
 
 func main() {
-	seeds := flag.Int("seeds", 20, "conversations of each kind, `n`")
-	turns := flag.String("turns", "10,30", "lengths of conversations, `n,n`")
+	seeds := flag.Int("seeds", 20, "`number` of conversations of each kind")
+	turns := flag.String("turns", "10,30", "`lengths` of conversations in turns")
 	measure.Main("ways", true, func() error {
 		var lengths []int
 		for s := range strings.SplitSeq(*turns, ",") {
 			n, err := strconv.Atoi(s)
 			if err != nil || n < 1 {
-				return errors.New("give -turns as 10,30")
+				return fmt.Errorf("invalid -turns %q: want numbers such as 10,30", *turns)
 			}
 			lengths = append(lengths, n)
 		}
 		if *seeds < 1 {
-			return errors.New("give -seeds a number of at least 1")
+			return errors.New("-seeds must be at least 1")
 		}
 		return run(context.Background(), lengths, *seeds)
 	})
@@ -54,24 +54,24 @@ func run(ctx context.Context, lengths []int, seeds int) error {
 		return err
 	}
 	defer c.Close()
-	fmt.Println(measure.Where())
+	fmt.Println(measure.Environment())
 	for _, turns := range lengths {
-		fmt.Printf("\n%d skills of %d tokens, %d turns, the means of %d conversations:\n\n", len(c.Skills), c.Tokens(), turns, seeds)
-		rows, err := table(ctx, c, count, turns, seeds)
+		fmt.Printf("\n%d skills of %d tokens, %d turns, means of %d conversations:\n\n", len(c.Skills), c.Tokens(), turns, seeds)
+		rows, err := wayRows(ctx, c, count, turns, seeds)
 		if err != nil {
 			return err
 		}
-		measure.Markdown(os.Stdout, rows)
+		measure.WriteMarkdown(os.Stdout, rows)
 	}
 	return nil
 }
 
-// goal is what our way should save over 10 turns.
+// goal is the cost of our way over 10 turns relative to the static way, in percent.
 const goal = -40
 
-func table(ctx context.Context, c *conversation.Corpus, count conversation.Count, turns, seeds int) ([][]string, error) {
+func wayRows(ctx context.Context, c *conversation.Corpus, count conversation.Count, turns, seeds int) ([][]string, error) {
 	meter := conversation.NewMeter(count)
-	rows := [][]string{{"way", "requests", "prompt tokens", "cost", "range", "against static", "written again", "goal"}}
+	rows := [][]string{{"way", "requests", "prompt tokens", "cost", "range", "against static", "rewritten", "goal"}}
 	static := 0.0
 	for i, w := range conversation.Ways {
 		var requests, tokens, again, cost float64
@@ -94,12 +94,12 @@ func table(ctx context.Context, c *conversation.Corpus, count conversation.Count
 		}
 		saved, verdict := 100*(cost/static-1), ""
 		if w == conversation.Ours && turns == 10 {
-			verdict = measure.Verdict(fmt.Sprintf("≤ %d %%", goal), saved <= goal)
+			verdict = measure.FormatVerdict(fmt.Sprintf("≤ %d %%", goal), saved <= goal)
 		}
-		rows = append(rows, []string{w.Name, measure.Number(requests), thousands(tokens), thousands(cost),
-			thousands(measure.Quantile(costs, 0)) + "–" + thousands(measure.Quantile(costs, 1)), fmt.Sprintf("%+.0f %%", saved), thousands(again), verdict})
+		rows = append(rows, []string{w.Name, measure.FormatNumber(requests), formatThousands(tokens), formatThousands(cost),
+			formatThousands(measure.Quantile(costs, 0)) + "–" + formatThousands(measure.Quantile(costs, 1)), fmt.Sprintf("%+.0f %%", saved), formatThousands(again), verdict})
 	}
 	return rows, nil
 }
 
-func thousands(v float64) string { return fmt.Sprintf("%.0fk", v/1e3) }
+func formatThousands(v float64) string { return fmt.Sprintf("%.0fk", v/1e3) }

@@ -1,5 +1,4 @@
-// Command echo is the server behind in bench/upstream: as little as an MCP server
-// can be, of the version of the protocol that it is asked for.
+// Command echo is a minimal MCP server for bench/upstream. It accepts any protocol version.
 package main
 
 import (

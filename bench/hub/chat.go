@@ -16,20 +16,20 @@ import (
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 )
 
-// spoken is what a turn took, from when it was asked for.
-type spoken struct {
-	taken time.Duration // until that was answered
-	word  time.Duration // until the first event of the model came: words, or a call
-	end   time.Duration
+// turnTimes are times since the message of a turn was sent.
+type turnTimes struct {
+	accepted time.Duration // the response to the message
+	first    time.Duration // the first event of the model: text or a tool call
+	end      time.Duration
 }
 
-// talk measures conversations on the demonstration, which answers at once, so that what
-// they take is the hub's: one after the other, and all at once. In a turn it searches for
-// a skill once, by a tool, and then says that it found none, or one.
-func (b *bench) talk() error {
+// measureChats measures conversations, first one at a time, then all concurrently. The demo
+// model answers at once, so that the times are those of the hub. In each turn it searches for
+// a skill with a tool and reports the result.
+func (b *bench) measureChats() error {
 	var all []*chat
 	for i := range b.chats {
-		c, err := b.begin(b.tokens[i%len(b.tokens)])
+		c, err := b.startChat(b.tokens[i%len(b.tokens)])
 		if err != nil {
 			return err
 		}
@@ -40,12 +40,12 @@ func (b *bench) talk() error {
 	row := func(name string, limit *measure.Row) *measure.Row {
 		return table.Row(measure.Row{Name: name, Unit: "ms", Limit: limit})
 	}
-	cold := row("a user's first turn, which reads all that he reaches: it is over", nil)
-	taken := row("limit: a message is taken, which is kept at once", nil)
-	word, end := row("one at a time: the first event of the model", taken), row("one at a time: the turn is over", taken)
+	cold := row("first turn of a user, which reads all visible skills: end", nil)
+	accepted := row("limit: a message is stored", nil)
+	first, end := row("one at a time: first event of the model", accepted), row("one at a time: end of the turn", accepted)
 	for pass := range 2 {
 		for _, c := range all {
-			s, err := c.say(b)
+			s, err := c.sendMessage(b)
 			if err != nil {
 				return err
 			}
@@ -53,24 +53,24 @@ func (b *bench) talk() error {
 				cold.AddTime(s.end)
 				continue
 			}
-			taken.AddTime(s.taken)
-			word.AddTime(s.word)
+			accepted.AddTime(s.accepted)
+			first.AddTime(s.first)
 			end.AddTime(s.end)
 		}
 	}
-	word.Goal = 5
-	many := fmt.Sprintf("%d at once", len(all))
+	first.Goal = 5
+	many := fmt.Sprintf("%d concurrent", len(all))
 	rows := map[string]*measure.Row{}
 	for _, q := range []string{"p50", "p95"} {
-		rows["word "+q] = row(many+": the first event of the model, "+q, word)
-		rows["end "+q] = row(many+": the turn is over, "+q, end)
+		rows["first "+q] = row(many+": first event of the model, "+q, first)
+		rows["end "+q] = row(many+": end of the turn, "+q, end)
 	}
-	rate := table.Row(measure.Row{Name: many + ": turns", Unit: "a second"})
-	each := table.Row(measure.Row{Name: many + ": a turn, CPU time of the node", Unit: "ms"})
+	rate := table.Row(measure.Row{Name: many + ": turns", Unit: "per second"})
+	each := table.Row(measure.Row{Name: many + ": CPU time of the node per turn", Unit: "ms"})
 	peak := int64(0)
 	for round := range b.rounds + 1 {
 		start, cpu := time.Now(), measure.CPUOf(b.node.pid())
-		spoke, err := b.allAtOnce(all)
+		times, err := b.sendToAll(all)
 		if err != nil {
 			return err
 		}
@@ -78,12 +78,12 @@ func (b *bench) talk() error {
 			continue
 		}
 		took := time.Since(start)
-		var words, ends []float64
-		for _, s := range spoke {
-			words, ends = append(words, s.word.Seconds()*1e3), append(ends, s.end.Seconds()*1e3)
+		var firsts, ends []float64
+		for _, s := range times {
+			firsts, ends = append(firsts, s.first.Seconds()*1e3), append(ends, s.end.Seconds()*1e3)
 		}
 		for name, q := range map[string]float64{"p50": 0.5, "p95": 0.95} {
-			rows["word "+name].Add(measure.Quantile(words, q))
+			rows["first "+name].Add(measure.Quantile(firsts, q))
 			rows["end "+name].Add(measure.Quantile(ends, q))
 		}
 		rate.Add(float64(len(all)) / took.Seconds())
@@ -94,28 +94,29 @@ func (b *bench) talk() error {
 	}
 	fmt.Print("Conversations:\n\n")
 	table.Print(os.Stdout)
-	fmt.Printf("\nWith %d conversations open the node has %s MB.\n", len(all), measure.Number(float64(peak)/1e6))
+	fmt.Printf("\nResident memory of the node with %d open conversations: %s MB.\n", len(all), measure.FormatNumber(float64(peak)/1e6))
 	return nil
 }
 
-func (b *bench) allAtOnce(all []*chat) ([]spoken, error) {
-	out, errs := make([]spoken, len(all)), make([]error, len(all))
+// sendToAll plays one turn in all conversations concurrently.
+func (b *bench) sendToAll(all []*chat) ([]turnTimes, error) {
+	out, errs := make([]turnTimes, len(all)), make([]error, len(all))
 	var talking sync.WaitGroup
 	for i, c := range all {
-		talking.Go(func() { out[i], errs[i] = c.say(b) })
+		talking.Go(func() { out[i], errs[i] = c.sendMessage(b) })
 	}
 	talking.Wait()
 	return out, errors.Join(errs...)
 }
 
-// chat is a conversation that is watched.
+// chat is a conversation and its event stream.
 type chat struct {
 	token, url string
 	events     *bufio.Reader
 	body       io.Closer
 }
 
-func (b *bench) begin(token string) (*chat, error) {
+func (b *bench) startChat(token string) (*chat, error) {
 	data, _, err := b.send(token, "POST", b.node.url+"/api/v1/sessions", "application/json", strings.NewReader("{}"))
 	if err != nil {
 		return nil, err
@@ -134,7 +135,7 @@ func (b *bench) begin(token string) (*chat, error) {
 	}
 	if res.StatusCode != http.StatusOK {
 		res.Body.Close()
-		return nil, fmt.Errorf("watch %s: %s", id, res.Status)
+		return nil, fmt.Errorf("watch conversation %s: %s", id, res.Status)
 	}
 	c.events, c.body = bufio.NewReader(res.Body), res.Body
 	return c, nil
@@ -142,31 +143,31 @@ func (b *bench) begin(token string) (*chat, error) {
 
 func (c *chat) close() { c.body.Close() }
 
-// say says something, and waits until the turn is over.
-func (c *chat) say(b *bench) (s spoken, err error) {
+// sendMessage sends a message and waits for the end of the turn.
+func (c *chat) sendMessage(b *bench) (s turnTimes, err error) {
 	start := time.Now()
-	asked := make(chan error, 1)
+	sent := make(chan error, 1)
 	go func() {
 		_, took, err := b.send(c.token, "POST", c.url+"/messages", "application/json", strings.NewReader(`{"text":"hello there"}`))
-		s.taken = took
-		asked <- err
+		s.accepted = took
+		sent <- err
 	}()
 	for {
 		line, err := c.events.ReadString('\n')
 		if err != nil {
-			return s, errors.Join(err, <-asked)
+			return s, errors.Join(err, <-sent)
 		}
 		switch strings.TrimSpace(line) {
 		case "event: text", "event: tool_call":
-			if s.word == 0 {
-				s.word = time.Since(start)
+			if s.first == 0 {
+				s.first = time.Since(start)
 			}
 		case "event: ended":
 			s.end = time.Since(start)
-			return s, <-asked
+			return s, <-sent
 		case "event: problem", "event: bye":
 			line, _ = c.events.ReadString('\n')
-			return s, errors.Join(errors.New(line), <-asked)
+			return s, errors.Join(errors.New(line), <-sent)
 		}
 	}
 }

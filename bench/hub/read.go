@@ -16,50 +16,48 @@ import (
 	"sync"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the drivers of the limit
+	_ "github.com/jackc/pgx/v5/stdlib" // drivers for the limits
 	_ "modernc.org/sqlite"
 
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// each is how many requests of a kind are sent in a round, and atOnce by how many clients
-// where it is many.
 const (
-	each   = 100
-	atOnce = 16
+	perRound    = 100 // requests of each kind
+	manyClients = 16
 )
 
-// question is one kind of request: url makes the one with a number.
+// question is one kind of request.
 type question struct {
 	name  string
-	limit string // the name of another
-	url   func(i int) string
-	token string // "" is that of one user after the other
+	limit string             // the name of another question
+	url   func(i int) string // of request i
+	token string             // "" for the tokens of all users in turn
 }
 
-// listed is as much of a list as counts here.
-type listed struct {
+// skillPage is the part of a page of skills that the measurements need.
+type skillPage struct {
 	Items []struct{ ID, Name string }
 	Next  string
 }
 
-// look measures lists, searches and downloads.
-func (b *bench) look() error {
+// measureReads measures lists, searches and downloads.
+func (b *bench) measureReads() error {
 	data, first, err := b.send(b.tokens[0], "GET", b.node.url+"/api/v1/search?q=pdf+tables", "", nil)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("The first search, which reads all skills, took %s ms.\n\n", measure.Number(first.Seconds()*1e3))
+	fmt.Printf("First search, which indexes all skills: %s ms.\n\n", measure.FormatNumber(first.Seconds()*1e3))
 	page, _, err := b.send(b.tokens[0], "GET", b.node.url+"/api/v1/skills?namespace=public&limit=50", "", nil)
 	if err != nil {
 		return err
 	}
-	var public listed
+	var public skillPage
 	if err := json.Unmarshal(page, &public); err != nil {
 		return err
 	}
-	limits, err := b.limits(public.Items[0].ID, map[string][]byte{"/hits": data, "/page": page})
+	limits, err := b.serveLimits(public.Items[0].ID, map[string][]byte{"/hits": data, "/page": page})
 	if err != nil {
 		return err
 	}
@@ -73,7 +71,7 @@ func (b *bench) look() error {
 		{name: mem, url: func(int) string { return limits.URL + "/page" }},
 		{name: hits, url: func(int) string { return limits.URL + "/hits" }},
 		{name: file, url: func(int) string { return limits.URL + "/package" }},
-		{name: "list: the first 50 that a user reaches", limit: sel, url: func(int) string { return at("/skills?limit=50") }},
+		{name: "list: the first 50 that a user can see", limit: sel, url: func(int) string { return at("/skills?limit=50") }},
 		{name: "list: 50 public ones", limit: sel, url: func(int) string { return at("/skills?limit=50&namespace=public") }},
 		{name: "list: 50 with a word", limit: sel, url: func(i int) string { return at("/skills?limit=50&q=%s", words[i%len(words)]) }},
 		{name: "search: 10", limit: hits, url: func(i int) string {
@@ -83,20 +81,20 @@ func (b *bench) look() error {
 			return at("/skills/%s/versions/1/package", public.Items[i%len(public.Items)].ID)
 		}},
 	}
-	for _, clients := range []int{1, atOnce} {
-		if err := b.ask(questions, clients); err != nil {
+	for _, clients := range []int{1, manyClients} {
+		if err := b.measureQuestions(questions, clients); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ask sends all questions in turns, and prints what they took.
-func (b *bench) ask(questions []question, clients int) error {
+// measureQuestions sends all questions in turn and prints their times.
+func (b *bench) measureQuestions(questions []question, clients int) error {
 	var table measure.Table
-	middle, high, cpu := map[string]*measure.Row{}, map[string]*measure.Row{}, map[string]*measure.Row{}
+	median, high, cpu := map[string]*measure.Row{}, map[string]*measure.Row{}, map[string]*measure.Row{}
 	for _, q := range questions {
-		middle[q.name] = table.Row(measure.Row{Name: q.name + ", p50", Unit: "ms", Limit: middle[q.limit]})
+		median[q.name] = table.Row(measure.Row{Name: q.name + ", p50", Unit: "ms", Limit: median[q.limit]})
 		high[q.name] = table.Row(measure.Row{Name: q.name + ", p95", Unit: "ms", Limit: high[q.limit]})
 		if q.limit != "" {
 			cpu[q.name] = table.Row(measure.Row{Name: q.name + ", CPU time of the node", Unit: "ms"})
@@ -105,39 +103,39 @@ func (b *bench) ask(questions []question, clients int) error {
 	for round := range b.rounds + 1 {
 		for _, q := range questions {
 			before := measure.CPUOf(b.node.pid())
-			took, err := b.many(q, round, clients)
+			took, err := b.sendMany(q, round, clients)
 			if err != nil {
 				return fmt.Errorf("%s: %w", q.name, err)
 			}
-			if round == 0 { // it fills caches
+			if round == 0 { // fills the caches
 				continue
 			}
-			middle[q.name].Add(measure.Quantile(took, 0.5))
+			median[q.name].Add(measure.Quantile(took, 0.5))
 			high[q.name].Add(measure.Quantile(took, 0.95))
 			if row := cpu[q.name]; row != nil {
-				row.AddTime((measure.CPUOf(b.node.pid()) - before) / each)
+				row.AddTime((measure.CPUOf(b.node.pid()) - before) / perRound)
 			}
 		}
 	}
-	fmt.Printf("%d clients at once:\n\n", clients)
+	fmt.Printf("%d concurrent clients:\n\n", clients)
 	table.Print(os.Stdout)
 	fmt.Println()
 	return nil
 }
 
-// many sends a question again and again, by some clients, and returns what each took.
-func (b *bench) many(q question, round, clients int) (ms []float64, failed error) {
+// sendMany sends a question perRound times from several clients and returns each time in ms.
+func (b *bench) sendMany(q question, round, clients int) (ms []float64, failed error) {
 	var mu sync.Mutex
 	var sending sync.WaitGroup
 	for c := range clients {
 		sending.Go(func() {
-			for i := c; i < each; i += clients {
-				n := round*each + i
+			for i := c; i < perRound; i += clients {
+				n := round*perRound + i
 				token := q.token
 				if token == "" {
 					token = b.tokens[n*7%len(b.tokens)]
 				}
-				_, took, err := b.send(token, "GET", b.url(&mu, q, n), "", nil)
+				_, took, err := b.send(token, "GET", questionURL(&mu, q, n), "", nil)
 				mu.Lock()
 				ms = append(ms, took.Seconds()*1e3)
 				if err != nil {
@@ -151,15 +149,16 @@ func (b *bench) many(q question, round, clients int) (ms []float64, failed error
 	return ms, failed
 }
 
-func (b *bench) url(mu *sync.Mutex, q question, n int) string {
+// questionURL calls q.url under a lock, as some use a random source.
+func questionURL(mu *sync.Mutex, q question, n int) string {
 	mu.Lock()
 	defer mu.Unlock()
 	return q.url(n)
 }
 
-// limits serves what the figures are compared with: rows of the same database as JSON, a
-// package from a file, and answers from memory.
-func (b *bench) limits(skill string, from map[string][]byte) (*limit, error) {
+// serveLimits serves the limits: rows of the same database as JSON, a package from a file, and
+// responses from memory by path.
+func (b *bench) serveLimits(skill string, responses map[string][]byte) (*limitServer, error) {
 	pkg, _, err := b.send(b.admin, "GET", b.node.url+"/api/v1/skills/"+skill+"/versions/1/package", "", nil)
 	if err != nil {
 		return nil, err
@@ -177,33 +176,33 @@ func (b *bench) limits(skill string, from map[string][]byte) (*limit, error) {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	for path, data := range from {
+	for path, data := range responses {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { w.Write(data) })
 	}
 	mux.HandleFunc("/package", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, file) })
 	mux.HandleFunc("/select", func(w http.ResponseWriter, r *http.Request) {
-		rows, err := fifty(r.Context(), db)
+		rows, err := selectSkills(r.Context(), db)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
 		json.NewEncoder(w).Encode(rows)
 	})
-	return &limit{httptest.NewServer(mux), db}, nil
+	return &limitServer{httptest.NewServer(mux), db}, nil
 }
 
-type limit struct {
+type limitServer struct {
 	*httptest.Server
 	db *sql.DB
 }
 
-func (l *limit) Close() {
+func (l *limitServer) Close() {
 	l.Server.Close()
 	l.db.Close()
 }
 
-// fifty are the first skills that everybody sees, by name: an index has them.
-func fifty(ctx context.Context, db *sql.DB) ([]any, error) {
+// selectSkills returns the first 50 public skills by name, using an index.
+func selectSkills(ctx context.Context, db *sql.DB) ([]any, error) {
 	rows, err := db.QueryContext(ctx, "SELECT id, namespace, name, created_by, created, updated FROM skills WHERE namespace = 'public' ORDER BY name LIMIT 50")
 	if err != nil {
 		return nil, err

@@ -13,21 +13,21 @@ import (
 	"sync"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/account"
-	"github.com/loadout-dev/loadout/internal/hub/people"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/users"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// settle makes the users, their groups and their tokens.
-func (b *bench) settle() (err error) {
+// createUsers creates the users, their groups and their tokens.
+func (b *bench) createUsers() (err error) {
 	ctx := context.Background()
 	db, err := store.Open(ctx, b.database, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	who := people.New(db, people.Options{})
+	accounts := users.New(db, users.Options{})
 	var groups []string
 	for i := range b.groups {
 		g, err := db.Groups.Create(ctx, store.Group{Name: groupName(i)})
@@ -36,13 +36,13 @@ func (b *bench) settle() (err error) {
 		}
 		groups = append(groups, g.ID)
 	}
-	for i := range b.users + 1 { // the last one administers the hub
+	for i := range b.users + 1 { // the last one is an administrator
 		u, err := db.Users.Create(ctx, store.User{Name: fmt.Sprint("user", i), Admin: i == b.users})
 		if err != nil {
 			return err
 		}
 		p := account.Principal{User: account.UserID(u.ID), Name: u.Name, Admin: u.Admin, Scopes: account.AllScopes}
-		token, _, err := who.Tokens.Make(ctx, p, "bench", account.AllScopes, 0)
+		token, _, err := accounts.Tokens.Create(ctx, p, "bench", account.AllScopes, 0)
 		if err != nil {
 			return err
 		}
@@ -60,17 +60,17 @@ func (b *bench) settle() (err error) {
 
 func groupName(i int) string { return fmt.Sprint("group", i) }
 
-// uploads is how many skills are uploaded at once.
+// uploads is the number of concurrent uploads.
 const uploads = 4
 
-// upload puts skills on the hub, and says how long that took.
+// upload uploads the skills of a directory and returns the time it took.
 func (b *bench) upload(dir string) (time.Duration, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return 0, err
 	}
 	if len(entries) < b.skills {
-		return 0, fmt.Errorf("%s has %d skills, fewer than %d", dir, len(entries), b.skills)
+		return 0, fmt.Errorf("not enough skills in %s (%d, want %d)", dir, len(entries), b.skills)
 	}
 	next := make(chan int)
 	errs := make(chan error, uploads)
@@ -81,7 +81,7 @@ func (b *bench) upload(dir string) (time.Duration, error) {
 			var failed error
 			for i := range next {
 				if failed == nil {
-					failed = b.put(filepath.Join(dir, entries[i].Name()), i)
+					failed = b.uploadSkill(filepath.Join(dir, entries[i].Name()), i)
 				}
 			}
 			errs <- failed
@@ -99,25 +99,26 @@ func (b *bench) upload(dir string) (time.Duration, error) {
 	return took, err
 }
 
-// put uploads one skill to where it belongs by its number.
-func (b *bench) put(dir string, i int) error {
+// uploadSkill uploads skill i: two of four to the public namespace, one to a group, one to a
+// user.
+func (b *bench) uploadSkill(dir string, i int) error {
 	var data bytes.Buffer
 	if _, _, err := skill.WriteZIP(&data, os.DirFS(dir), filepath.Base(dir)); err != nil {
 		return err
 	}
 	user := i / 4 % len(b.tokens)
-	token, in := b.tokens[user], "default"
+	token, namespace := b.tokens[user], "default"
 	switch i % 4 {
 	case 0, 1:
-		token, in = b.admin, "public"
+		token, namespace = b.admin, "public"
 	case 2:
-		in = groupName(user % b.groups)
+		namespace = groupName(user % b.groups)
 	}
 	for {
-		_, _, err := b.send(token, "POST", b.node.url+"/api/v1/skills?namespace="+in+"&file_name="+url.QueryEscape(filepath.Base(dir)+".zip"), "application/zip", bytes.NewReader(data.Bytes()))
-		if r, ok := errors.AsType[*refusal](err); !ok || r.status != 503 {
+		_, _, err := b.send(token, "POST", b.node.url+"/api/v1/skills?namespace="+namespace+"&file_name="+url.QueryEscape(filepath.Base(dir)+".zip"), "application/zip", bytes.NewReader(data.Bytes()))
+		if r, ok := errors.AsType[*statusError](err); !ok || r.status != 503 {
 			return err
 		}
-		b.again.Add(1)
+		b.retries.Add(1)
 	}
 }
