@@ -6,17 +6,16 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/loadout-dev/loadout/internal/stage/stagetest"
+	"github.com/loadout-dev/loadout/internal/sandbox/sandboxtest"
+	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
+	"github.com/loadout-dev/loadout/internal/testprogram"
 	"github.com/loadout-dev/loadout/sandbox"
-	"github.com/loadout-dev/loadout/sandbox/sandboxtest"
 )
 
 //go:embed testdata/programs
@@ -164,10 +163,8 @@ func buildProgram(t *testing.T) {
 		return
 	}
 	to := filepath.Join(stagetest.OpenDir(t), "program")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", to, "./goprogram")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatal(fmt.Errorf("build goprogram: %w: %s", err, out))
+	if err := (testprogram.Program{Package: "test/compat/goprogram"}).Install(to); err != nil {
+		t.Fatal(err)
 	}
 	t.Setenv(programVariable, to)
 }

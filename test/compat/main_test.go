@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/loadout-dev/loadout/internal/stage/stagetest"
+	"github.com/loadout-dev/loadout/internal/sandbox/native"
+	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/sandbox"
-	"github.com/loadout-dev/loadout/sandbox/native"
 )
 
 var stage string

@@ -42,7 +42,9 @@ conformance() {
 	"$node" "$suite/node_modules/@modelcontextprotocol/conformance/dist/index.js" "$@"
 }
 
-(cd "$repo" && go build -o "$work/" ./cmd/loadout ./test/conformance/{server,report,proxy,client} \
+export CGO_ENABLED=0
+ln -s "$(cd "$repo" && go run ./internal/testprogram/build cmd/loadout)" "$work/loadout"
+(cd "$repo" && go build -buildvcs=false -ldflags='-s -w' -o "$work/" ./test/conformance/{server,report,proxy,client} \
 	github.com/modelcontextprotocol/go-sdk/conformance/everything-server)
 rm -rf "$results"
 mkdir -p "$results" "$work/home"

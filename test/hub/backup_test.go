@@ -42,7 +42,7 @@ func TestBackupInTheMiddleOfATurn(t *testing.T) {
 		t.Errorf("it has what came later: %s", r.body)
 	}
 	w := n.watch(session, "")
-	if end := n.until(w, isType(chat.Ended)); end.Reason != chat.Done {
+	if end := n.until(w, isType(chat.TurnEnded)); end.Reason != chat.Done {
 		t.Errorf("it ended as %+v", end)
 	}
 	if err := inOrder(w.seen); err != nil {
@@ -54,7 +54,7 @@ func TestBackupInTheMiddleOfATurn(t *testing.T) {
 			t.Errorf("%s was done %d times, and of it came %q", what, l.all()[what], got[what])
 		}
 	}
-	if code, said := n.run("serve", "--check"); code != 0 || !strings.Contains(said, "All is in order") {
+	if code, said := n.run("serve", "--check"); code != 0 || !strings.Contains(said, "No problems found") {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 	n.stop()

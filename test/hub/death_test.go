@@ -87,7 +87,7 @@ func TestATurnOutlivesItsNode(t *testing.T) {
 	w := two.watch(session, "")
 	input := one.say(session, calls("burn", "a boat"), calls("write", "first"), calls("hold", "dear"), calls("write", "last"))
 
-	asked := two.until(w, isType(chat.Asked)).Ask
+	asked := two.until(w, isType(chat.ApprovalRequested)).Ask
 	if got := l.all(); len(got) > 0 {
 		t.Errorf("it did not wait for the answer: %v", got)
 	}
@@ -105,10 +105,10 @@ func TestATurnOutlivesItsNode(t *testing.T) {
 		t.Fatalf("it holds %q", what)
 	}
 	one.kill()
-	if ev := two.until(w, isType(chat.Resumed, chat.Ended)); ev.Type != chat.Resumed {
+	if ev := two.until(w, isType(chat.TurnResumed, chat.TurnEnded)); ev.Type != chat.TurnResumed {
 		t.Errorf("nobody died: %+v", ev)
 	}
-	end := two.until(w, isType(chat.Ended))
+	end := two.until(w, isType(chat.TurnEnded))
 	if end.Reason != chat.Done || end.Input != input {
 		t.Errorf("it ended as %+v", end)
 	}
@@ -206,7 +206,7 @@ func (k *talk) what(n int) string { return fmt.Sprintf("%s-%d", k.name, n) }
 func (k *talk) watch(w *watched, moment chan<- struct{}) {
 	for {
 		ev, err := w.next()
-		if err != nil || ev.Type == chat.Ended {
+		if err != nil || ev.Type == chat.TurnEnded {
 			k.err, k.watched = err, w.seen
 			close0(moment)
 			return
@@ -235,7 +235,7 @@ func (k *talk) check(t *testing.T, all []chat.Event, written map[string]int) (re
 	t.Helper()
 	last := all[len(all)-1]
 	err := errors.Join(k.err, inOrder(all), inOrder(k.watched))
-	if err != nil || last.Type != chat.Ended || last.Reason != chat.Done {
+	if err != nil || last.Type != chat.TurnEnded || last.Reason != chat.Done {
 		t.Errorf("%s: %v; it ended as %+v", k.name, err, last)
 		return 0, 0
 	}
@@ -245,7 +245,7 @@ func (k *talk) check(t *testing.T, all []chat.Event, written map[string]int) (re
 	if n := sayings(all, k.what(0)); n != 1 {
 		t.Errorf("%s: the message is there %d times", k.name, n)
 	}
-	if n := count(all, isType(chat.Begun)); n != 1 {
+	if n := count(all, isType(chat.TurnStarted)); n != 1 {
 		t.Errorf("%s: it began %d times", k.name, n)
 	}
 	got := results(all)
@@ -265,7 +265,7 @@ func (k *talk) check(t *testing.T, all []chat.Event, written map[string]int) (re
 	answers := slices.ContainsFunc(all, func(ev chat.Event) bool {
 		return ev.Step != nil && ev.Step.Message != nil && strings.HasPrefix(ev.Step.Message.Text, "That was all")
 	})
-	resumed = count(all, isType(chat.Resumed))
+	resumed = count(all, isType(chat.TurnResumed))
 	switch {
 	case !answers:
 		t.Errorf("%s: there is no answer", k.name)

@@ -33,12 +33,12 @@ func TestRedisIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range []*node{one, two} {
-		n.eventually("it says that Redis is away", func() bool { ok, said := n.ready(); return ok && strings.Contains(said, "bus: away") })
+		n.eventually("it reports that Redis is disconnected", func() bool { ok, said := n.ready(); return ok && strings.Contains(said, "bus: disconnected") })
 	}
 	l.letGo()
-	asked := two.until(w, isType(chat.Asked)).Ask
+	asked := two.until(w, isType(chat.ApprovalRequested)).Ask
 	two.send("POST", "/api/v1/asks/"+asked.ID, map[string]string{"outcome": "accepted"}).want(t, 204)
-	if end := two.until(w, isType(chat.Ended)); end.Reason != chat.Done {
+	if end := two.until(w, isType(chat.TurnEnded)); end.Reason != chat.Done {
 		t.Errorf("it ended as %+v", end)
 	}
 	if err := inOrder(w.seen); err != nil {
@@ -97,7 +97,7 @@ func TestDatabaseIsGoneAndComesBack(t *testing.T) {
 	}
 	var all []chat.Event
 	for ended := false; !ended; {
-		end, err := w.until(isType(chat.Ended))
+		end, err := w.until(isType(chat.TurnEnded))
 		all, ended = append(all, w.seen...), err == nil
 		switch {
 		case ended && end.Reason != chat.Done:

@@ -13,7 +13,7 @@ import (
 // The tests that the documentation names for each fault are there.
 func TestFaultsThatAreListed(t *testing.T) {
 	page := string(must(os.ReadFile("../../docs/hub.md"))(t))
-	_, section, ok := strings.Cut(page, "\n## When something fails\n")
+	_, section, ok := strings.Cut(page, "\n## Fault tests\n")
 	if !ok {
 		t.Fatal("there is no such list")
 	}

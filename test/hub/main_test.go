@@ -8,23 +8,19 @@ package hub_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/loadout-dev/loadout/internal/store/storetest"
+	"github.com/loadout-dev/loadout/internal/testprogram"
 )
 
 func TestMain(m *testing.M) {
 	// The race detector makes every process of a command wait for a second.
 	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	code := storetest.Main(m)
-	if built != "" {
-		os.RemoveAll(built)
-	}
 	if err := goleak.Find(); code == 0 && err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -32,26 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// built is the directory of the command, once it is built.
-var built string
-
-// command is the command, built once, with the race detector where the tests have it.
-var command = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "loadout-test-hub-")
-	if err != nil {
-		return "", err
-	}
-	built = dir
-	exe := filepath.Join(dir, "loadout")
-	args := []string{"build", "-buildvcs=false", "-ldflags=-s -w", "-o", exe} // without what only debuggers need
-	if raced {
-		args = append(args, "-race")
-	}
-	if out, err := exec.Command("go", append(args, "../../cmd/loadout")...).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build: %w\n%s", err, out)
-	}
-	return exe, nil
-})
+// command returns the path of the command, with the race detector if the tests have it.
+var command = sync.OnceValues(testprogram.Program{Package: testprogram.Loadout.Package, Race: raced}.Build)
 
 // must returns a result, or ends the test.
 func must[T any](v T, err error) func(testing.TB) T {

@@ -28,7 +28,7 @@ func TestANodeThatEndsLetsItsTurnsEnd(t *testing.T) {
 	seen := w.seen
 	w = two.watch(session, w.last)
 	l.letGo()
-	if end := two.until(w, isType(chat.Ended)); end.Reason != chat.Done {
+	if end := two.until(w, isType(chat.TurnEnded)); end.Reason != chat.Done {
 		t.Errorf("it ended as %+v", end)
 	}
 	one.exit()
@@ -42,7 +42,7 @@ func TestANodeThatEndsLetsItsTurnsEnd(t *testing.T) {
 			t.Errorf("%s was done %d times: %s", what, l.all()[what], got[what])
 		}
 	}
-	if n := count(all, isType(chat.Resumed)); n != 0 {
+	if n := count(all, isType(chat.TurnResumed)); n != 0 {
 		t.Errorf("%d other nodes went on with it", n)
 	}
 }
@@ -57,13 +57,13 @@ func TestANodeThatEndsHandsItsTurnsOver(t *testing.T) {
 	one.say(session, calls("hold", "for ever"), calls("write", "behind"))
 	<-l.begun
 	one.stop()
-	if end := two.until(w, isType(chat.Ended)); end.Reason != chat.Done {
+	if end := two.until(w, isType(chat.TurnEnded)); end.Reason != chat.Done {
 		t.Errorf("it ended as %+v", end)
 	}
 	if err := inOrder(w.seen); err != nil {
 		t.Error(err)
 	}
-	if n := count(w.seen, isType(chat.Resumed)); n != 1 {
+	if n := count(w.seen, isType(chat.TurnResumed)); n != 1 {
 		t.Errorf("it was resumed %d times", n)
 	}
 	if got, all := results(w.seen), l.all(); !strings.Contains(got["for ever"], unknown) || all["for ever"] != 1 || all["behind"] != 1 {
@@ -88,7 +88,7 @@ func TestKillSwitchOfAllNodes(t *testing.T) {
 		one.send("PUT", "/api/v1/settings/skills", map[string]any{"enabled": enabled, "allow": []string{}, "generation": now["generation"]}).want(t, 200)
 	}
 	set(false)
-	end := one.until(w, isType(chat.Ended))
+	end := one.until(w, isType(chat.TurnEnded))
 	if end.Reason == chat.Done || !strings.Contains(end.Text, "switched off") {
 		t.Errorf("it ended as %+v", end)
 	}
@@ -101,7 +101,7 @@ func TestKillSwitchOfAllNodes(t *testing.T) {
 		w := one.watch(session, "")
 		defer w.close()
 		n.say(session, text)
-		return one.until(w, isType(chat.Ended))
+		return one.until(w, isType(chat.TurnEnded))
 	}
 	for _, n := range []*node{one, two} {
 		if end := ended(n, calls("write", "while it is off")); end.Reason != chat.Failed || !strings.Contains(end.Text, "switched off") {

@@ -74,7 +74,7 @@ func TestAThousandClientsVanish(t *testing.T) {
 	}
 	n.eventually("all sockets have ended", func() bool { return open() == "0" })
 	l.letGo()
-	if end := n.until(w, isType(chat.Ended)); end.Reason != chat.Done {
+	if end := n.until(w, isType(chat.TurnEnded)); end.Reason != chat.Done {
 		t.Errorf("the turn ended as %+v", end)
 	}
 	n.stop()

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/testprogram"
 )
 
 var names = []string{"everything", "filesystem", "memory"}
@@ -28,12 +30,9 @@ func loadout(t *testing.T, args ...string) (*mcp.ClientSession, string) {
 		t.Skip("LOADOUT_TEST_SERVERS names no directory with servers: ./test/run installs them")
 	}
 	work := t.TempDir()
-	exe := filepath.Join(work, "loadout-test")
-	if runtime.GOOS == "windows" {
-		exe += ".exe"
-	}
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", exe, "../../cmd/loadout").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	exe, err := testprogram.Loadout.Build()
+	if err != nil {
+		t.Fatal(err)
 	}
 	servers := map[string]any{}
 	for _, n := range names {

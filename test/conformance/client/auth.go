@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
-	"github.com/loadout-dev/loadout/upstream"
+	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
 // redirect is where the authorization server sends a browser back to; nobody

@@ -17,7 +17,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loadout-dev/loadout/upstream"
+	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
 func main() {
