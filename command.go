@@ -10,25 +10,25 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Command is a command of this machine that runs in the sandbox on a folder of the
-// person, which is where it starts.
+// Command is a command of this machine that runs in the sandbox on a folder of
+// the user. It starts in that folder.
 type Command struct {
 	Args     []string
-	Folder   string // absolute; what Loadout decides by is in none that is accepted
-	Writable bool   // it may write there, but not to what is [Guarded] at its top already
+	Folder   string // absolute; must not contain Loadout's own state
+	Writable bool   // whether it may write to Folder, except to top-level names that are [IsProtected]
 	Timeout  time.Duration
-	Stdout   io.Writer // besides the result; may be nil
+	Stdout   io.Writer // also receives the output; may be nil
 	Stderr   io.Writer
 }
 
-// Command runs a command. It has no network, no secrets and no environment of the
-// person; the folder is given to it, and nothing else of theirs. A command that
-// fails, or is ended, is a result; an error says that nothing ran. It matches
-// [ErrWorkspace] where the folder is not accepted. Nobody is asked: whoever calls it
-// has leave.
-func (r *Runtime) Command(ctx context.Context, c Command) (*Ran, error) {
+// Command runs a command without network, secrets and the user's environment.
+// The sandbox gets the folder and no other files of the user. A command that
+// fails or is killed is a result; an error means that nothing ran. The error
+// matches [ErrWorkspace] if the folder is not accepted. Command asks for no
+// approval.
+func (r *Runtime) Command(ctx context.Context, c Command) (*RunResult, error) {
 	if len(c.Args) == 0 {
-		return nil, errors.New("run a command: it has no words")
+		return nil, errors.New("run a command: no program named")
 	}
 	if !r.RunsScripts() {
 		return nil, ErrNoScripts
@@ -38,7 +38,7 @@ func (r *Runtime) Command(ctx context.Context, c Command) (*Ran, error) {
 	}
 	spec := &sandbox.Spec{}
 	mountWorkspace(spec, c.Folder, c.Writable)
-	run := &Run{Typed: true, Stdout: c.Stdout, Stderr: c.Stderr}
+	run := &Run{ByUser: true, Stdout: c.Stdout, Stderr: c.Stderr}
 	out, err := execute(ctx, r.scripts.Sandbox, "", run, spec, &sandbox.Cmd{Args: c.Args, Dir: sandbox.WorkspaceDir, Timeout: c.Timeout})
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", c.Args[0], err)

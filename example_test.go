@@ -10,14 +10,14 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/stage/stagetest"
+	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox/auto"
 	"github.com/loadout-dev/loadout/session"
 )
 
-// tree is a set of skills in memory; embed.FS and os.DirFS are as good.
-var tree = fstest.MapFS{
+// skillTree is a set of skills in memory; embed.FS and os.DirFS work as well.
+var skillTree = fstest.MapFS{
 	"tides/SKILL.md": {Data: []byte(`---
 name: tides
 description: Reads tide tables. Use it when someone asks for high or low water.
@@ -27,12 +27,12 @@ Look the harbour up in references/harbours.md, then add one hour in summer.
 	"tides/references/harbours.md": {Data: []byte("# Harbours\n\nCuxhaven: 12:10\n")},
 }
 
-// The whole of an embedding: what there is for the system prompt, and a load
-// for the answer to the model's call of a tool.
+// This example is a complete embedding: the catalog for the system prompt, and
+// a load for the model's tool call.
 func Example() {
 	ctx := context.Background()
 	rt, err := loadout.New(ctx, &loadout.Options{
-		Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, tree)},
+		Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, skillTree)},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -60,12 +60,12 @@ func Example() {
 	// Files of this skill: references/harbours.md
 }
 
-// Zero options mean enabled, with the skills of the default places. Start
-// closed by saying which sources there are, and which of their skills count.
+// Zero options enable the skills in the default locations. To start with none,
+// set the sources and the allowed skills.
 func ExampleNew_closed() {
 	ctx := context.Background()
 	rt, err := loadout.New(ctx, &loadout.Options{
-		Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, tree)},
+		Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, skillTree)},
 		Filter:  catalog.Filter{Allow: []string{"weather-*"}},
 	})
 	if err != nil {
@@ -78,15 +78,15 @@ func ExampleNew_closed() {
 	// 0 skill "tides" is not available: not on the allow-list (skills.allow)
 }
 
-// Skills in a directory are watched on demand; {baseDir} in their instructions
-// becomes the place where they are.
+// Skills in a directory are read on demand. {baseDir} in their instructions is
+// replaced with their directory.
 func ExampleNew_directory() {
 	dir, err := os.MkdirTemp("", "skills")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	if err := os.CopyFS(dir, tree); err != nil {
+	if err := os.CopyFS(dir, skillTree); err != nil {
 		log.Fatal(err)
 	}
 	ctx := context.Background()
@@ -108,7 +108,7 @@ func ExampleNew_directory() {
 
 func ExampleRuntime_ReadFile() {
 	ctx := context.Background()
-	rt, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, tree)}})
+	rt, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, skillTree)}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -129,14 +129,14 @@ func ExampleRuntime_ReadFile() {
 	// skill tides has no file harbours.md; did you mean references/harbours.md?
 }
 
-// A script runs in a sandbox, for an agent only where a person approved these
-// very files.
+// This example runs a script in a sandbox. An agent can run it only if the user
+// approved exactly these files.
 func ExampleRuntime_Run() {
 	ctx := context.Background()
-	// In a program of yours auto.New(nil) is enough; a test names another
-	// executable for the first process of a sandbox.
+	// Your program can use auto.New(nil); a test needs another executable for
+	// the first process of a sandbox.
 	box := auto.New(&auto.Options{Candidates: auto.Candidates(&auto.Settings{Stage: os.Getenv(stagetest.Variable)})})
-	grants := &policy.Memory{} // policy.NewFiles keeps them
+	grants := &policy.MemoryStore{} // policy.NewFileStore stores them on disk
 	rt, err := loadout.New(ctx, &loadout.Options{
 		Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, fstest.MapFS{
 			"greet/SKILL.md": {Data: []byte("---\nname: greet\ndescription: Greets.\n---\n")},
@@ -149,18 +149,18 @@ func ExampleRuntime_Run() {
 	}
 	defer rt.Close()
 
-	agent := policy.Principal{ID: "assistant", Kind: policy.Agent}
+	agent := policy.Principal{ID: "assistant", Kind: policy.AgentPrincipal}
 	run := loadout.Run{Skill: "greet", Script: "greet.sh", Args: []string{"morning"}, Principal: agent,
 		Inputs: []loadout.Input{loadout.TextInput("list.txt", []byte("Ada\nGrace\n"))}}
 	_, err = rt.Run(ctx, run)
 	fmt.Println(err)
 
-	wish, err := rt.Wish(ctx, "greet") // show it to a person, who says yes
+	wish, err := rt.ReadApprovalRequest(ctx, "greet") // show it to the user, who approves
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = grants.Put(ctx, policy.Grant{Principal: agent, By: policy.Local(), Scope: policy.Always,
-		Subject: wish.Digest, Needs: wish.Needs, Name: wish.Entry.Name, Allows: wish.Ask.Allows()})
+	_, err = grants.Put(ctx, policy.Grant{Principal: agent, By: policy.LocalUser(), Scope: policy.Always,
+		Subject: wish.Digest, Needs: wish.Needs, Name: wish.Entry.Name, Permissions: wish.Requested.Permissions()})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func ExampleRuntime_Run() {
 	// ok 0
 }
 
-// A conversation that is kept in a file goes on where it ended.
+// A conversation in a file continues where it ended.
 func ExampleRuntime_NewSession() {
 	dir, err := os.MkdirTemp("", "sessions")
 	if err != nil {
@@ -188,13 +188,13 @@ func ExampleRuntime_NewSession() {
 	}
 	defer os.RemoveAll(dir)
 	ctx := context.Background()
-	rt, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, tree)}})
+	rt, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, skillTree)}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer rt.Close()
 	for range 2 { // yesterday and today
-		events, err := session.OpenFile(filepath.Join(dir, "1.jsonl"))
+		events, err := session.OpenFileLog(filepath.Join(dir, "1.jsonl"))
 		if err != nil {
 			log.Fatal(err)
 		}

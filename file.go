@@ -15,41 +15,42 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// MaxRead is the most of a text file that one [Runtime.ReadFile] returns.
-const MaxRead = 64 << 10
+// MaxReadBytes is the most text that one [Runtime.ReadFile] call returns.
+const MaxReadBytes = 64 << 10
 
 const (
-	maxWhole = 16 << 20 // the most of a file that is looked into
-	maxImage = 5 << 20  // the most of an image that is returned
+	maxWhole = 16 << 20 // size limit of a file whose content is read
+	maxImage = 5 << 20  // size limit of a returned image
 )
 
 // Content is a file of a skill, or a part of it.
 type Content struct {
 	Path   string
 	Size   int64  // of the whole file
-	SHA256 string // "" where the file has more than [skill.MaxBytes]
+	SHA256 string // empty if the file is larger than [skill.MaxBytes]
 	MIME   string
-	// Text is the part of a text file that was asked for; Next is the offset
-	// to go on from, 0 where it is complete.
+	// Text is the requested part of a text file. Next is the offset of the next
+	// part, or 0 at the end of the file.
 	Text         string
 	Offset, Next int64
-	// Data is an image as a whole, nil for other files that are no text. It
-	// is of a kind that models take: PNG, JPEG, GIF or WebP.
+	// Data is a complete image in a format that models accept: PNG, JPEG, GIF
+	// or WebP. It is nil for other binary files.
 	Data []byte
-	// Binary says that the file is not text.
+	// Binary is set if the file is not text.
 	Binary bool
-	// TooLarge says that the file was hashed and not looked into.
+	// TooLarge is set if the file is too large to be read.
 	TooLarge bool
 }
 
-// ErrNotText says that an offset was given for a file that is not text.
+// ErrNotText is returned for an offset in a file that is not text.
 var ErrNotText = errors.New("the file is not text, so it cannot be read in parts")
 
-// ReadFile returns a file of a skill by its path inside the skill: up to limit
-// bytes of text from offset on (at most [MaxRead], which 0 stands for), cut
-// between characters; an image as a whole; of another file what it is. The
-// error matches [fs.ErrNotExist] for a path that is not there, [fs.ErrInvalid]
-// for one that leaves the skill or is no file, or [ErrNotText].
+// ReadFile returns a file of a skill by its path inside the skill. For a text
+// file, it returns up to limit bytes from offset, cut between characters; a
+// limit of 0 means [MaxReadBytes], which is also the maximum. It returns an
+// image in whole, and only the metadata of other files. The error matches
+// [fs.ErrNotExist] if the file does not exist, [fs.ErrInvalid] if the path
+// leaves the skill or is not a file, or [ErrNotText].
 func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, offset, limit int64) (*Content, error) {
 	clean, err := cleanPath(name)
 	if err != nil {
@@ -74,8 +75,8 @@ func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, o
 	return nil, fmt.Errorf("skill %s: %w", e.Name, err)
 }
 
-// pathError is what is wrong with a path, for whoever asked for it, and the
-// kind of error that is.
+// pathError is an error in a path, with a text for the caller and a kind for
+// [errors.Is].
 type pathError struct {
 	text string
 	kind error
@@ -90,7 +91,7 @@ func fileError(kind error, format string, args ...any) error {
 
 var errDirectory = errors.New("it is a directory")
 
-// hasLink reports whether a part of the path is a link.
+// hasLink reports whether a part of the path is a symbolic link.
 func hasLink(fsys fs.FS, name string) bool {
 	for p := name; p != "."; p = path.Dir(p) {
 		if fi, err := fs.Lstat(fsys, p); err == nil && fi.Mode()&fs.ModeSymlink != 0 {
@@ -100,14 +101,14 @@ func hasLink(fsys fs.FS, name string) bool {
 	return false
 }
 
-// cleanPath refuses what is no plain path inside a skill.
+// cleanPath cleans a path and rejects paths that are not inside a skill.
 func cleanPath(name string) (string, error) {
 	clean := path.Clean(strings.ReplaceAll(strings.TrimSpace(name), `\`, "/"))
 	if !fs.ValidPath(clean) || clean == "." || strings.ContainsRune(clean, 0) {
 		return "", fileError(fs.ErrInvalid, "%q is no path inside the skill; give one of its files, as references/guide.md", name)
 	}
 	for part := range strings.SplitSeq(clean, "/") {
-		if skill.Ignored(part) {
+		if skill.IsIgnored(part) {
 			return "", fileError(fs.ErrNotExist, "%s is no part of the skill", clean)
 		}
 	}
@@ -115,7 +116,7 @@ func cleanPath(name string) (string, error) {
 }
 
 func readContent(fsys fs.FS, name string, offset, limit int64) (*Content, error) {
-	// A look before it is opened: opening a pipe would wait for a writer.
+	// Stat first: opening a named pipe would wait for a writer.
 	switch fi, err := fs.Stat(fsys, name); {
 	case err != nil:
 		return nil, err
@@ -138,7 +139,7 @@ func readContent(fsys fs.FS, name string, offset, limit int64) (*Content, error)
 	}
 	c := &Content{Path: name, Size: int64(len(data)), SHA256: skill.Hash(data), MIME: mimeType(name, data)}
 	if IsText(data) {
-		if err := c.part(data, offset, limit); err != nil {
+		if err := c.setPart(data, offset, limit); err != nil {
 			return nil, err
 		}
 		return c, nil
@@ -153,8 +154,8 @@ func readContent(fsys fs.FS, name string, offset, limit int64) (*Content, error)
 	return c, nil
 }
 
-// tooLarge is what can be said of a file that is not returned: its size, and
-// its hash where it is not too large for that as well.
+// tooLarge returns the metadata of a file that is not returned: its size and,
+// up to skill.MaxBytes, its hash.
 func tooLarge(fsys fs.FS, f fs.File, name string, head []byte) (*Content, error) {
 	fi, err := f.Stat()
 	if err != nil {
@@ -167,8 +168,9 @@ func tooLarge(fsys fs.FS, f fs.File, name string, head []byte) (*Content, error)
 	return c, err
 }
 
-// imageType tells the images that models take by how they begin: a name may
-// say another kind, and then the whole request is refused.
+// imageType returns the format of an image that models accept, by its first
+// bytes. The file name is not used: a vendor rejects the request if the type is
+// wrong.
 func imageType(data []byte) string {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
@@ -183,11 +185,11 @@ func imageType(data []byte) string {
 	return ""
 }
 
-// part takes the text between offset and offset+limit, moved to the borders
-// of characters.
-func (c *Content) part(data []byte, offset, limit int64) error {
-	if limit <= 0 || limit > MaxRead {
-		limit = MaxRead
+// setPart sets the text between offset and offset+limit, aligned to whole
+// characters.
+func (c *Content) setPart(data []byte, offset, limit int64) error {
+	if limit <= 0 || limit > MaxReadBytes {
+		limit = MaxReadBytes
 	}
 	if offset < 0 || offset > c.Size {
 		return fileError(fs.ErrInvalid, "offset %d is outside %s, which has %d bytes", offset, c.Path, c.Size)
@@ -199,7 +201,7 @@ func (c *Content) part(data []byte, offset, limit int64) error {
 	for end < c.Size && end > offset && !utf8.RuneStart(data[end]) {
 		end--
 	}
-	if end == offset && end < c.Size { // the limit is less than one character
+	if end == offset && end < c.Size { // the limit is shorter than one character
 		_, n := utf8.DecodeRune(data[offset:])
 		end += int64(n)
 	}
@@ -210,14 +212,14 @@ func (c *Content) part(data []byte, offset, limit int64) error {
 	return nil
 }
 
-// IsText reports whether data is UTF-8 text without NUL: all of it, as what is
-// not would be changed by putting it into JSON.
+// IsText reports whether data is UTF-8 text without NUL. It checks all of data,
+// because JSON would change any other bytes.
 func IsText(data []byte) bool {
 	return bytes.IndexByte(data, 0) < 0 && utf8.Valid(data)
 }
 
-// types are the types of files by extension. The tables of systems differ, and
-// the same skill must be served alike everywhere.
+// types are the MIME types by extension. The tables of operating systems
+// differ, but a skill must be served the same way everywhere.
 var types = map[string]string{
 	".md": "text/markdown", ".markdown": "text/markdown", ".txt": "text/plain", ".mmd": "text/plain", ".csv": "text/csv", ".tsv": "text/tab-separated-values",
 	".html": "text/html", ".htm": "text/html", ".css": "text/css", ".xml": "application/xml", ".svg": "image/svg+xml",
@@ -232,10 +234,10 @@ var types = map[string]string{
 	".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
 }
 
-// MIMEType is the type of a file by its name, "" where the name does not tell.
+// MIMEType returns the type of a file by its extension, or "" if unknown.
 func MIMEType(name string) string { return types[strings.ToLower(path.Ext(name))] }
 
-// mimeType is MIMEType, or a look at the content.
+// mimeType returns the type by the extension or else by the content.
 func mimeType(name string, data []byte) string {
 	switch t := MIMEType(name); {
 	case t != "":
@@ -246,10 +248,10 @@ func mimeType(name string, data []byte) string {
 	return "application/octet-stream"
 }
 
-// maxNear bounds the files that an error names.
+// maxNear is the number of files that an error names.
 const maxNear = 20
 
-// nearFiles names files that were perhaps meant.
+// nearFiles suggests files for a path that does not exist.
 func nearFiles(fsys fs.FS, name string) string {
 	files, _, err := skill.List(fsys)
 	if err != nil || len(files) == 0 {
@@ -262,10 +264,10 @@ func nearFiles(fsys fs.FS, name string) string {
 		}
 		all = append(all, f.Path)
 	}
-	return "; it has " + some(all)
+	return "; it has " + joinNames(all)
 }
 
-// filesBelow names the files in a directory, as far down as they are.
+// filesBelow lists the files in a directory and below.
 func filesBelow(fsys fs.FS, dir string) string {
 	files, _, err := skill.List(fsys)
 	if err != nil {
@@ -280,10 +282,10 @@ func filesBelow(fsys fs.FS, dir string) string {
 	if len(below) == 0 {
 		return "it has no files"
 	}
-	return "its files are " + some(below)
+	return "its files are " + joinNames(below)
 }
 
-func some(names []string) string {
+func joinNames(names []string) string {
 	text := strings.Join(names[:min(len(names), maxNear)], ", ")
 	if rest := len(names) - maxNear; rest > 0 {
 		text += fmt.Sprintf(" and %d more", rest)

@@ -90,7 +90,7 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// K7: what is read is a file of the skill, whatever the path says.
+// K7: for any path, only a file of the skill is read.
 func TestK7ReadFileStaysInsideTheSkill(t *testing.T) {
 	rt, dir := runtimeOf(t, fileTree())
 	pdf := entry(t, rt, "pdf")
@@ -220,12 +220,12 @@ func TestReadFileCannotReadWhatTheUserCannot(t *testing.T) {
 func TestReadFileInParts(t *testing.T) {
 	const text = "aé指😀b" // 1, 2, 3, 4 and 1 bytes
 	rt, _ := runtimeOf(t, files{"pdf/SKILL.md": skillText("pdf", "x"), "pdf/t.txt": text, "pdf/b.bin": "\x00\x01",
-		"pdf/long.txt": strings.Repeat("x", loadout.MaxRead+10)})
+		"pdf/long.txt": strings.Repeat("x", loadout.MaxReadBytes+10)})
 	pdf := entry(t, rt, "pdf")
 	for _, tt := range []struct {
 		name          string
 		offset, limit int64
-		from          int64 // where it begins in fact
+		from          int64 // actual start
 		text          string
 		next          int64
 	}{
@@ -256,12 +256,12 @@ func TestReadFileInParts(t *testing.T) {
 		t.Errorf("an offset into a binary file: got %v", err)
 	}
 	c, err := rt.ReadFile(t.Context(), pdf, "long.txt", 0, 1<<40)
-	if err != nil || len(c.Text) != loadout.MaxRead || c.Next != loadout.MaxRead {
-		t.Errorf("one part has %d bytes, next %d, %v; want %d at most", len(c.Text), c.Next, err, loadout.MaxRead)
+	if err != nil || len(c.Text) != loadout.MaxReadBytes || c.Next != loadout.MaxReadBytes {
+		t.Errorf("one part has %d bytes, next %d, %v; want %d at most", len(c.Text), c.Next, err, loadout.MaxReadBytes)
 	}
 }
 
-// The parts of a file put together are the file, wherever the cuts are.
+// The concatenated parts of a file are the file, for any limit.
 func TestPartsOfAFileAreTheFile(t *testing.T) {
 	rt, dir := runtimeOf(t, files{"pdf/SKILL.md": skillText("pdf", "x")})
 	pdf := entry(t, rt, "pdf")

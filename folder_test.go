@@ -21,7 +21,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// sh is a skill whose scripts do what their arguments say.
+// sh returns a skill whose scripts run their arguments.
 func sh() files {
 	return files{"sh/SKILL.md": skillText("sh", "x"), "sh/do.sh": `eval "$1"` + "\n"}
 }
@@ -89,13 +89,13 @@ func TestInputs(t *testing.T) {
 		{"absolute", []loadout.Input{loadout.TextInput("/x", nil)}, `"/x" cannot be the name`},
 		{"none", []loadout.Input{loadout.TextInput("", nil)}, `"" cannot be the name`},
 		{"the directory itself", []loadout.Input{loadout.TextInput(".", nil)}, `"." cannot be the name`},
-		{"with a zero byte", []loadout.Input{loadout.TextInput("a\x00", nil)}, "is not a path inside it"},
+		{"with a zero byte", []loadout.Input{loadout.TextInput("a\x00", nil)}, "invalid path"},
 		{"missing", []loadout.Input{{Name: "a", FS: at, Path: "no.csv"}}, "input a: stat no.csv"},
 		{"a pipe", []loadout.Input{{Name: "a", FS: at, Path: "pipe"}}, "no regular file"},
 	} {
 		t.Run("refused: "+tt.name, func(t *testing.T) {
 			run := do("echo ran")
-			run.Inputs, run.Typed = tt.inputs, true
+			run.Inputs, run.ByUser = tt.inputs, true
 			if res, err := s.try(t, run); err == nil || res != nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %+v, %v; want %q", res, err, tt.want)
 			}
@@ -103,7 +103,7 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// tree reads a directory as files, with links as "-> target".
+// tree reads a directory as files, with symbolic links as "-> target".
 func readTree(t *testing.T, dir string) files {
 	t.Helper()
 	out := files{}
@@ -159,7 +159,7 @@ func TestOutReceivesWhatIsHandedOver(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := make(t, tt.was, tt.links)
 			run := do(tt.script)
-			run.Out = dir
+			run.OutputDir = dir
 			s.says(t, run)
 			if diff := cmp.Diff(tt.want, readTree(t, dir)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -176,7 +176,7 @@ func TestOutReceivesWhatIsHandedOver(t *testing.T) {
 		}
 		defer os.Chmod(filepath.Dir(dir), 0o755)
 		run := do("echo a > out/a")
-		run.Out = dir
+		run.OutputDir = dir
 		s.says(t, run)
 		if diff := cmp.Diff(files{"a": "a\n"}, readTree(t, dir)); diff != "" {
 			t.Error(diff)
@@ -188,7 +188,7 @@ func TestOutReceivesWhatIsHandedOver(t *testing.T) {
 	t.Run("a file where a directory of the person is", func(t *testing.T) {
 		dir := make(t, files{"d/x": "x"}, nil)
 		run := do("echo a > out/d; echo said")
-		run.Out, run.Typed = dir, true
+		run.OutputDir, run.ByUser = dir, true
 		res, err := s.try(t, run)
 		if err == nil || !strings.Contains(err.Error(), "keep its files") || res == nil || res.Stdout != "said\n" {
 			t.Errorf("got %+v, %v; want the result with the error", res, err)
@@ -200,7 +200,7 @@ func TestOutReceivesWhatIsHandedOver(t *testing.T) {
 	t.Run("modes", func(t *testing.T) {
 		dir := make(t, nil, nil)
 		run := do("echo a > out/a; echo b > out/b; chmod 4777 out/b 2>/dev/null || chmod 777 out/b")
-		run.Out = dir
+		run.OutputDir = dir
 		s.says(t, run)
 		for name, exec := range map[string]bool{"a": false, "b": true} {
 			fi, err := os.Stat(filepath.Join(dir, name))
@@ -218,25 +218,25 @@ func TestOutReceivesWhatIsHandedOver(t *testing.T) {
 				t.Errorf("%+v", f)
 			}
 		}
-		if !slices.Equal(names, []string{"a", "d/b"}) || res.Left != 2 || res.Folder != "" {
-			t.Errorf("files %q, %d left, folder %q", names, res.Left, res.Folder)
+		if !slices.Equal(names, []string{"a", "d/b"}) || res.UnsavedFiles != 2 || res.Folder != "" {
+			t.Errorf("files %q, %d left, folder %q", names, res.UnsavedFiles, res.Folder)
 		}
 	})
 }
 
 func TestAWorkingFolderPersists(t *testing.T) {
 	s := newShop(t, sh(), nil)
-	in := func(folder, script string) *loadout.Ran {
+	in := func(folder, script string) *loadout.RunResult {
 		t.Helper()
 		run := do(script)
-		run.Folder, run.Keep = folder, true
+		run.Folder, run.NewFolder = folder, true
 		res := s.ran(t, run)
 		if res.Reason != sandbox.OK {
 			t.Fatalf("got %+v", res)
 		}
 		return res
 	}
-	names := func(r *loadout.Ran) string {
+	names := func(r *loadout.RunResult) string {
 		var out []string
 		for _, f := range r.Files {
 			out = append(out, f.Path)
@@ -246,7 +246,7 @@ func TestAWorkingFolderPersists(t *testing.T) {
 	res := in("", "echo one > a; mkdir -p out/d; echo two > out/d/b; echo dot > .rc; printf '#!/bin/sh\necho run\n' > x; chmod +x x")
 	folder := res.Folder
 	dir, err := s.FolderPath(folder)
-	if err != nil || names(res) != ".rc a out/d/b x" || res.Left != 0 {
+	if err != nil || names(res) != ".rc a out/d/b x" || res.UnsavedFiles != 0 {
 		t.Fatalf("got %+v, %v", res, err)
 	}
 	if diff := cmp.Diff(files{".rc": "dot\n", "a": "one\n", "out/d/b": "two\n", "x": "#!/bin/sh\necho run\n"}, readTree(t, dir)); diff != "" {
@@ -274,11 +274,10 @@ func TestAWorkingFolderPersists(t *testing.T) {
 	if res := in("", "echo nothing left"); res.Folder != "" {
 		t.Errorf("a folder of nothing is kept: %+v", res)
 	}
-	leftovers(t, s.scripts.Folders, folder)
+	leftovers(t, s.scripts.FolderDir, folder)
 }
 
-// leftovers checks that there are the folders with these handles and nothing
-// of others.
+// leftovers checks that only the folders with these handles exist.
 func leftovers(t *testing.T, dir string, handles ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -295,12 +294,12 @@ func leftovers(t *testing.T, dir string, handles ...string) {
 func TestARunThatFailsLeavesAFolderAsItWas(t *testing.T) {
 	s := newShop(t, sh(), nil)
 	run := do("echo one > a")
-	run.Keep = true
+	run.NewFolder = true
 	folder := s.ran(t, run).Folder
 	files{"sh/do.sh": "echo other\n"}.write(t, s.dir)
 	for _, handle := range []string{folder, ""} {
 		run = do("echo two > a")
-		run.Folder, run.Keep, run.Typed = handle, true, true
+		run.Folder, run.NewFolder, run.ByUser = handle, true, true
 		run.Progress = func(string) { files{"sh/do.sh": "echo swapped\n"}.write(t, s.dir) }
 		if res, err := s.try(t, run); err == nil {
 			t.Fatalf("got %+v", res)
@@ -311,8 +310,8 @@ func TestARunThatFailsLeavesAFolderAsItWas(t *testing.T) {
 	if diff := cmp.Diff(files{"a": "one\n"}, readTree(t, dir)); diff != "" {
 		t.Error(diff)
 	}
-	leftovers(t, s.scripts.Folders, folder)
-	// A script that fails is no such run: what it did stays.
+	leftovers(t, s.scripts.FolderDir, folder)
+	// A script that fails is different: its files stay.
 	run = do("echo two > a; exit 3")
 	run.Folder = folder
 	if res := s.ran(t, run); res.ExitCode != 3 || res.Reason != sandbox.Exited || res.Folder != folder {
@@ -327,18 +326,18 @@ func TestAHandleThatNobodyGaveOut(t *testing.T) {
 	s := newShop(t, sh(), nil)
 	for _, handle := range []string{"..", "../../etc", "abcdefghijklmnop", strings.Repeat("a", 17), "ABCDEFGHIJKLMNOP", "abcdefghijklmn/.", "abcdefghijklmnop.lock"} {
 		run := do("echo ran")
-		run.Folder, run.Typed = handle, true
+		run.Folder, run.ByUser = handle, true
 		if res, err := s.try(t, run); !errors.Is(err, loadout.ErrNoFolder) || res != nil {
 			t.Errorf("%q: %+v, %v", handle, res, err)
 		}
 	}
-	leftovers(t, s.scripts.Folders)
+	leftovers(t, s.scripts.FolderDir)
 	if _, err := s.FolderPath("../x"); !errors.Is(err, loadout.ErrNoFolder) {
 		t.Errorf("its path: %v", err)
 	}
-	s.scripts.Folders = ""
+	s.scripts.FolderDir = ""
 	run := do("echo ran")
-	run.Keep, run.Typed = true, true
+	run.NewFolder, run.ByUser = true, true
 	if res, err := s.try(t, run); !errors.Is(err, loadout.ErrNoFolder) {
 		t.Errorf("without a place for folders: %+v, %v", res, err)
 	}
@@ -348,13 +347,13 @@ func TestOldFoldersAreSwept(t *testing.T) {
 	s := newShop(t, sh(), nil)
 	keep := func() string {
 		run := do("echo one > a")
-		run.Keep = true
+		run.NewFolder = true
 		return s.ran(t, run).Folder
 	}
 	old, used, busy := keep(), keep(), keep()
 	long := time.Now().Add(-8 * 24 * time.Hour)
 	for _, name := range []string{old, old + ".lock", used + ".lock", busy, busy + ".lock"} {
-		if err := os.Chtimes(filepath.Join(s.scripts.Folders, name), long, long); err != nil {
+		if err := os.Chtimes(filepath.Join(s.scripts.FolderDir, name), long, long); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -362,19 +361,19 @@ func TestOldFoldersAreSwept(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		run := do("echo began; exec sleep 600")
-		run.Folder, run.Typed, run.Stdout = busy, true, began
+		run.Folder, run.ByUser, run.Stdout = busy, true, began
 		_, err := s.Run(ctx, run)
 		sleeping <- err
 	}()
 	<-began.c
 	fresh := keep()
-	arriving, _ := filepath.Glob(filepath.Join(s.scripts.Folders, ".loadout-out-*")) // of the one that runs
+	arriving, _ := filepath.Glob(filepath.Join(s.scripts.FolderDir, ".loadout-out-*")) // of the running script
 	if len(arriving) != 1 {
 		t.Fatalf("there arrive %q", arriving)
 	}
-	leftovers(t, s.scripts.Folders, used, busy, fresh, filepath.Base(arriving[0]))
+	leftovers(t, s.scripts.FolderDir, used, busy, fresh, filepath.Base(arriving[0]))
 	for _, name := range []string{used + ".lock", busy, busy + ".lock"} {
-		if _, err := os.Stat(filepath.Join(s.scripts.Folders, name)); err != nil {
+		if _, err := os.Stat(filepath.Join(s.scripts.FolderDir, name)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -394,7 +393,7 @@ func child() int {
 	folders, folder, _ := strings.Cut(rest, "|")
 	ctx := context.Background()
 	rt, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{catalog.NewDir("local", catalog.User, skills, nil)},
-		Scripts: &loadout.Scripts{Sandbox: backend(), Folders: folders}})
+		Scripts: &loadout.Scripts{Sandbox: backend(), FolderDir: folders}})
 	if err != nil {
 		fmt.Println(err)
 		return 1
@@ -402,7 +401,7 @@ func child() int {
 	defer rt.Close()
 	for range 3 {
 		run := do(count)
-		run.Folder, run.Typed = folder, true
+		run.Folder, run.ByUser = folder, true
 		if res, err := rt.Run(ctx, run); err != nil || res.ExitCode != 0 {
 			fmt.Println(res, err)
 			return 1
@@ -414,13 +413,13 @@ func child() int {
 func TestRunsInOneFolderWaitForEachOther(t *testing.T) {
 	s := newShop(t, sh(), nil)
 	run := do(count)
-	run.Keep = true
+	run.NewFolder = true
 	folder := s.ran(t, run).Folder
 	var running sync.WaitGroup
 	for range 2 {
 		running.Go(func() {
 			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), childVariable+"="+s.dir+"|"+s.scripts.Folders+"|"+folder)
+			cmd.Env = append(os.Environ(), childVariable+"="+s.dir+"|"+s.scripts.FolderDir+"|"+folder)
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("another process: %v\n%s", err, out)
 			}
@@ -429,7 +428,7 @@ func TestRunsInOneFolderWaitForEachOther(t *testing.T) {
 	for range 3 {
 		running.Go(func() {
 			run := do(count)
-			run.Folder, run.Typed = folder, true
+			run.Folder, run.ByUser = folder, true
 			if res, err := s.try(t, run); err != nil || res.ExitCode != 0 {
 				t.Errorf("got %+v, %v", res, err)
 			}
@@ -441,19 +440,19 @@ func TestRunsInOneFolderWaitForEachOther(t *testing.T) {
 	if out := s.says(t, run); out != "10\n" {
 		t.Errorf("after 10 runs it counts %q", out)
 	}
-	leftovers(t, s.scripts.Folders, folder)
+	leftovers(t, s.scripts.FolderDir, folder)
 }
 
 func TestWaitingForAFolderCanBeGivenUp(t *testing.T) {
 	s := newShop(t, sh(), nil)
 	run := do("echo one > a")
-	run.Keep = true
+	run.NewFolder = true
 	folder := s.ran(t, run).Folder
 	began, first := newSignal(), make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		run := do("echo began; exec sleep 600")
-		run.Folder, run.Typed, run.Stdout = folder, true, began
+		run.Folder, run.ByUser, run.Stdout = folder, true, began
 		_, err := s.Run(ctx, run)
 		first <- err
 	}()
@@ -461,7 +460,7 @@ func TestWaitingForAFolderCanBeGivenUp(t *testing.T) {
 	second, giveUp := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer giveUp()
 	run = do("echo ran")
-	run.Folder, run.Typed = folder, true
+	run.Folder, run.ByUser = folder, true
 	if res, err := s.Run(second, run); !errors.Is(err, context.DeadlineExceeded) || res != nil {
 		t.Errorf("got %+v, %v", res, err)
 	}
@@ -471,13 +470,13 @@ func TestWaitingForAFolderCanBeGivenUp(t *testing.T) {
 	}
 }
 
-// In a directory of the person, names that begin with a dot make other programs
-// do things.
+// In a directory of the user, names that begin with a dot make other programs
+// run code.
 func TestOutReceivesNoHiddenNames(t *testing.T) {
 	s := newShop(t, files{"a/SKILL.md": skillText("a", "x"), "a/do.sh": "mkdir -p out/.git/hooks out/sub; echo x > out/.git/hooks/pre-commit; echo x > out/.bashrc; echo x > out/sub/.keep; echo x > out/plain\n"}, nil)
 	s.approve(t, "a")
 	dir := t.TempDir()
-	res, err := s.try(t, loadout.Run{Skill: "a", Script: "do.sh", Out: dir})
+	res, err := s.try(t, loadout.Run{Skill: "a", Script: "do.sh", OutputDir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

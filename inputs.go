@@ -13,32 +13,33 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Input is a file or a directory that a run is given, below /work/in.
+// Input is a file or a directory that a run gets below /work/in.
 type Input struct {
 	// Name is the path below /work/in.
 	Name string
-	// FS and Path say where it is.
+	// FS and Path are the source of the input.
 	FS   fs.FS
 	Path string
 }
 
-// TextInput is an input of these bytes.
+// TextInput returns an input with the given content.
 func TextInput(name string, data []byte) Input {
-	return Input{Name: name, FS: oneFile{data}, Path: "data"}
+	return Input{Name: name, FS: singleFile{data}, Path: "data"}
 }
 
-// Bounds on what a run is given.
+// Limits of the inputs of a run.
 const (
 	maxInputs     = 10_000
 	maxInputBytes = 512 << 20
 )
 
-// inputTrees lists the inputs: one tree, in which each file knows where it is.
+// inputTrees returns the inputs as one tree, in which each file has its own
+// source.
 func inputTrees(inputs []Input) ([]sandbox.Tree, error) {
 	if len(inputs) == 0 {
 		return nil, nil
 	}
-	all, dirs := gathered{}, map[string]bool{}
+	all, dirs := mergedFS{}, map[string]bool{}
 	var size int64
 	var files []sandbox.File
 	add := func(name string, fsys fs.FS, p string, fi fs.FileInfo) error {
@@ -57,7 +58,7 @@ func inputTrees(inputs []Input) ([]sandbox.Tree, error) {
 		if size += fi.Size(); len(files) == maxInputs || size > maxInputBytes {
 			return fmt.Errorf("more than %d files or %d MiB are given", maxInputs, maxInputBytes>>20)
 		}
-		all[name] = place{fsys, p}
+		all[name] = fileLocation{fsys, p}
 		files = append(files, sandbox.File{Path: name, Size: fi.Size(), Exec: fi.Mode()&0o111 != 0})
 		return nil
 	}
@@ -70,7 +71,7 @@ func inputTrees(inputs []Input) ([]sandbox.Tree, error) {
 				return err
 			}
 			if d.Type()&fs.ModeSymlink != 0 && p != in.Path {
-				return nil // what is meant is there by its own name, or outside
+				return nil // the target has its own entry or is outside
 			}
 			fi, err := fs.Stat(in.FS, p)
 			if err != nil {
@@ -96,16 +97,16 @@ func inputTrees(inputs []Input) ([]sandbox.Tree, error) {
 	return []sandbox.Tree{{Path: sandbox.InDir, FS: all, Files: files}}, nil
 }
 
-// gathered are files from several places.
-type gathered map[string]place
+// mergedFS is a file system with files from several sources.
+type mergedFS map[string]fileLocation
 
-type place struct {
+type fileLocation struct {
 	fsys fs.FS
 	path string
 }
 
-// Open opens a file by its name among the gathered ones.
-func (g gathered) Open(name string) (fs.File, error) {
+// Open opens a file by its name in the merged file system.
+func (g mergedFS) Open(name string) (fs.File, error) {
 	p, ok := g[name]
 	if !ok {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -113,22 +114,22 @@ func (g gathered) Open(name string) (fs.File, error) {
 	return p.fsys.Open(p.path)
 }
 
-// oneFile is a file system of one file in memory.
-type oneFile struct{ data []byte }
+// singleFile is a file system of one file in memory.
+type singleFile struct{ data []byte }
 
-// Open opens the file, whatever its name.
-func (o oneFile) Open(string) (fs.File, error) {
-	return &memory{Reader: bytes.NewReader(o.data), info: memoryInfo{name: "data", size: int64(len(o.data)), mode: 0o444}}, nil
+// Open opens the file under any name.
+func (o singleFile) Open(string) (fs.File, error) {
+	return &memoryFile{Reader: bytes.NewReader(o.data), info: memoryInfo{name: "data", size: int64(len(o.data)), mode: 0o444}}, nil
 }
 
-// memory is an open file in memory.
-type memory struct {
+// memoryFile is an open file in memory.
+type memoryFile struct {
 	*bytes.Reader
 	info fs.FileInfo
 }
 
-func (m *memory) Stat() (fs.FileInfo, error) { return m.info, nil }
-func (m *memory) Close() error               { return nil }
+func (m *memoryFile) Stat() (fs.FileInfo, error) { return m.info, nil }
+func (m *memoryFile) Close() error               { return nil }
 
 type memoryInfo struct {
 	name string

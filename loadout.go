@@ -1,9 +1,9 @@
-// Package loadout gives an AI agent the right skill at the right moment: it
-// finds skills, tells an agent only what it needs to choose, and loads their
-// instructions and files on demand.
+// Package loadout gives an AI agent the right skill at the right moment. It
+// finds skills, lists them for the agent, and loads their instructions and
+// files on demand.
 //
-// A [Runtime] knows the skills; a [Session] is one conversation that loads
-// them:
+// A [Runtime] finds and delivers skills; a [Session] is one conversation that
+// loads them:
 //
 //	rt, err := loadout.New(ctx, nil)
 //	if err != nil { … }
@@ -13,13 +13,15 @@
 //	res, err := s.Load(ctx, "pdf")
 //	fmt.Println(res.Text) // for the model
 //
-// With zero options skills are enabled, from the default places of the working
-// directory, the home directory and the program itself. To start closed, set
-// [Options.Filter].Disabled, or give Sources: then there is nothing but those.
+// With zero options, skills from the default locations in the working
+// directory, the home directory and the program itself are enabled. To start
+// with no skills, set [Options.Filter].Disabled. To use only your own sources,
+// set Sources.
 //
-// The package opens no network connection and prints nothing. It runs scripts of
-// skills in the sandbox that [Options.Scripts] gives it, and nowhere else. It asks the system for the home and the working directory where it
-// is not told them, and reads no environment variable of its own.
+// The package opens no network connection and prints nothing. It runs scripts
+// of skills only in the sandbox of [Options.Scripts]. It reads no environment
+// variables of its own; it only gets the home and the working directory from
+// the system if they are not set.
 package loadout
 
 import (
@@ -36,22 +38,23 @@ import (
 
 // Options adjust a runtime. The zero value is ready to use.
 type Options struct {
-	// Sources are where skills come from, in order of preference within each
+	// Sources are the sources of skills, in order of preference within each
 	// scope; nil means [DefaultSources] with no options.
 	Sources []catalog.Source
-	// Filter decides which of the skills are available.
+	// Filter decides which skills are available.
 	Filter catalog.Filter
-	// Search ranks many skills in place of the catalog, as [catalog.Options.Search].
+	// Search replaces the catalog's ranking of search results: see
+	// [catalog.Options.Search].
 	Search func(ctx context.Context, query string, limit int) ([]string, error)
 	// Watch keeps the catalog up to date until the runtime is closed.
 	Watch bool
-	// Scripts is what running scripts of skills needs; nil runs none.
+	// Scripts configures running scripts of skills; nil runs none.
 	Scripts *Scripts
-	// Logger receives what goes on in the background; nil discards it.
+	// Logger receives log messages of background work; nil discards them.
 	Logger *slog.Logger
 }
 
-// Runtime knows skills and delivers them. It is safe for concurrent use.
+// Runtime finds skills and delivers them. It is safe for concurrent use.
 type Runtime struct {
 	catalog *catalog.Catalog
 	stop    context.CancelFunc
@@ -60,8 +63,8 @@ type Runtime struct {
 	scripts *Scripts
 }
 
-// New reads the sources and returns the runtime; close it when done. A source
-// that cannot be read is a problem of the catalog, not an error.
+// New reads the sources and returns a runtime. The caller must close it. A
+// source that cannot be read is a problem of the catalog, not an error.
 func New(ctx context.Context, opts *Options) (*Runtime, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -89,24 +92,24 @@ func New(ctx context.Context, opts *Options) (*Runtime, error) {
 	return r, nil
 }
 
-// Close stops what the runtime started and waits for it. It is safe to call
-// twice.
+// Close stops the background work and waits for it to end. It may be called
+// more than once.
 func (r *Runtime) Close() error {
 	r.stop()
 	r.running.Wait()
 	return nil
 }
 
-// Catalog returns the catalog: what there is, why, and how to find it.
+// Catalog returns the catalog of skills.
 func (r *Runtime) Catalog() *catalog.Catalog { return r.catalog }
 
-// TextOptions bound the catalog text.
-type TextOptions = catalog.TextOptions
+// TextOptions limit the catalog text.
+type TextOptions = catalog.FormatOptions
 
-// CatalogText tells a model which skills there are, one line each, within the
-// bounds. It is empty where there is none.
+// CatalogText lists the available skills for a model, one per line, within the
+// limits of o. It is empty if there are none.
 func (r *Runtime) CatalogText(o TextOptions) string {
-	return catalog.Text(r.catalog.Snapshot().Offered(), o)
+	return catalog.Format(r.catalog.Snapshot().ForModel(), o)
 }
 
 // Session is a conversation that loads skills from a runtime.
@@ -115,8 +118,8 @@ type Session = session.Session
 // SessionOptions adjust a session. The zero value is ready to use.
 type SessionOptions = session.Options
 
-// NewSession opens the conversation in the log of the options, which may hold
-// events of earlier days. Close it when done.
+// NewSession opens the conversation in o.Log, which may contain earlier events.
+// The caller must close it.
 func (r *Runtime) NewSession(ctx context.Context, o *SessionOptions) (*Session, error) {
 	if o == nil {
 		o = &SessionOptions{}
@@ -128,13 +131,12 @@ func (r *Runtime) NewSession(ctx context.Context, o *SessionOptions) (*Session, 
 	return s, nil
 }
 
-// Preload loads the skills that are marked preload into a session that has not
-// loaded them yet, with the tools that they bring. What cannot be loaded is a
-// result that says so. For a model, the texts of the results are part of what it is
-// told first.
-func (r *Runtime) Preload(ctx context.Context, s *Session) ([]*session.Result, error) {
-	var out []*session.Result
-	for _, e := range r.catalog.Snapshot().Offered() {
+// Preload loads the skills that are marked preload and not yet active in the
+// session, with their tools. A skill that cannot be loaded has a failed result.
+// The texts of the results belong to the model's first instructions.
+func (r *Runtime) Preload(ctx context.Context, s *Session) ([]*session.LoadResult, error) {
+	var out []*session.LoadResult
+	for _, e := range r.catalog.Snapshot().ForModel() {
 		if !e.Preload {
 			continue
 		}
@@ -142,14 +144,14 @@ func (r *Runtime) Preload(ctx context.Context, s *Session) ([]*session.Result, e
 		if err != nil {
 			return out, err
 		}
-		if res.State != session.StateAlready {
+		if res.State != session.StateAlreadyLoaded {
 			out = append(out, res)
 		}
 	}
 	return out, nil
 }
 
-// sessionSkills is what a session sees of a runtime.
+// sessionSkills is the source of a session's skills in a runtime.
 type sessionSkills struct {
 	r       *Runtime
 	session string // its ID
@@ -160,11 +162,11 @@ var (
 	_ session.Lister = sessionSkills{}
 )
 
-func (s sessionSkills) Fetch(ctx context.Context, ref string) ([]*session.Material, error) {
+func (s sessionSkills) Fetch(ctx context.Context, ref string) ([]*session.Skill, error) {
 	all, err := s.r.Fetch(ctx, ref)
 	for _, m := range all {
 		wants := len(m.AllowedTools) > 0 || m.Model != ""
-		if wants && !s.r.WouldLeave(ctx, m.ID.Key(), policy.Principal{}, s.session) {
+		if wants && !s.r.CanAcquireLease(ctx, m.ID.Key(), policy.Principal{}, s.session) {
 			m.AllowedTools, m.Model = nil, ""
 		}
 	}
@@ -182,14 +184,14 @@ func (s sessionSkills) Digest(ctx context.Context, id session.ID) (string, error
 
 func (s sessionSkills) Names() []string {
 	var names []string
-	for _, e := range s.r.catalog.Snapshot().Offered() {
+	for _, e := range s.r.catalog.Snapshot().ForModel() {
 		names = append(names, e.Name)
 	}
 	return names
 }
 
-// ErrNotFound says that no skill answers to a name.
+// ErrNotFound is matched by errors for unknown skill names.
 var ErrNotFound = catalog.ErrNotFound
 
-// IsNotFound reports whether err says that a skill or file is not there.
+// IsNotFound reports whether err means that a skill or file was not found.
 func IsNotFound(err error) bool { return errors.Is(err, ErrNotFound) || catalog.IsNotFound(err) }

@@ -127,7 +127,7 @@ func TestFetch(t *testing.T) {
 	t.Run("no such skill", func(t *testing.T) {
 		_, err := rt.Fetch(t.Context(), "reprot")
 		var missing *catalog.NotFoundError
-		if !errors.As(err, &missing) || !slices.Contains(missing.Near, "report") || !errors.Is(err, loadout.ErrNotFound) || !errors.Is(err, fs.ErrNotExist) {
+		if !errors.As(err, &missing) || !slices.Contains(missing.Suggestions, "report") || !errors.Is(err, loadout.ErrNotFound) || !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("got %v, want a NotFoundError with what is near", err)
 		}
 	})
@@ -173,7 +173,7 @@ func TestSessionOnARuntime(t *testing.T) {
 		"pdf/SKILL.md": skillText("pdf", "# PDF\nRun {baseDir}/scripts/fill.py.\n"), "pdf/scripts/fill.py": "print()",
 		"person/SKILL.md": "---\nname: person\ndescription: For people.\ndisable-model-invocation: true\n---\nx",
 	})
-	l := &session.Memory{}
+	l := &session.MemoryLog{}
 	s, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Log: l})
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func TestSessionOnARuntime(t *testing.T) {
 	}
 }
 
-// A conversation begins with the skills that are marked preload, once.
+// A session loads the skills marked preload once.
 func TestPreload(t *testing.T) {
 	rt, _ := runtimeOf(t, files{
 		"a/SKILL.md": "---\nname: a\ndescription: A.\npreload: true\n---\nAlways.\n",
@@ -212,7 +212,7 @@ func TestPreload(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := rt.Preload(t.Context(), s)
-	if err != nil || len(all) != 1 || all[0].Material.ID.Name != "a" || !strings.Contains(all[0].Text, "Always.") {
+	if err != nil || len(all) != 1 || all[0].Skill.ID.Name != "a" || !strings.Contains(all[0].Text, "Always.") {
 		t.Errorf("%+v, %v", all, err)
 	}
 	if again, err := rt.Preload(t.Context(), s); err != nil || len(again) > 0 {
@@ -224,7 +224,7 @@ func TestPreload(t *testing.T) {
 }
 
 // failing is a log that cannot be read.
-type failing struct{ session.Memory }
+type failing struct{ session.MemoryLog }
 
 func (*failing) Read(context.Context, int64) ([]session.Event, error) { return nil, fs.ErrPermission }
 
@@ -235,8 +235,8 @@ func TestNewSessionSaysThatTheLogCannotBeRead(t *testing.T) {
 	}
 }
 
-// A runtime that watches sees changes, and ends what it started when closed;
-// TestMain looks for what is left.
+// A runtime with Watch sees changes. Close ends its background work; TestMain
+// checks for leaks.
 func TestWatchEndsWithClose(t *testing.T) {
 	dir := t.TempDir()
 	rt, err := loadout.New(t.Context(), &loadout.Options{Watch: true, Sources: []catalog.Source{
@@ -264,5 +264,52 @@ func TestWatchEndsWithClose(t *testing.T) {
 		if err := rt.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// bareSource lists only names and omits the fields that decide.
+type bareSource fstest.MapFS
+
+func (b bareSource) Origin() string       { return "bare" }
+func (b bareSource) Scope() catalog.Scope { return catalog.User }
+
+func (b bareSource) List(context.Context) (catalog.Listing, error) {
+	var l catalog.Listing
+	for file := range b {
+		dir := filepath.Dir(file)
+		l.Entries = append(l.Entries, &catalog.Entry{Name: dir, Origin: b.Origin(), Scope: b.Scope(), Dir: dir})
+	}
+	return l, nil
+}
+
+func (b bareSource) Open(_ context.Context, e *catalog.Entry) (*skill.Bundle, error) {
+	sub, err := fs.Sub(fstest.MapFS(b), e.Dir)
+	return skill.NewBundle(sub, e.Dir, nil), err
+}
+
+func TestASourceCannotLeaveOutWhatDecides(t *testing.T) {
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{bareSource{
+		"secret/SKILL.md": {Data: []byte("---\nname: secret\ndescription: For users.\ndisable-model-invocation: true\n---\nDo it.\n")},
+		"needy/SKILL.md":  {Data: []byte("---\nname: needy\ndescription: Needs more.\ndependencies: [gone, secret]\n---\nDo it.\n")},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	s, err := rt.NewSession(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r, err := s.LoadAs(t.Context(), "secret", session.LoadOptions{ByModel: true})
+	if err != nil || r.State != session.StateFailed {
+		t.Errorf("a model loads what is disabled for models: %v, %v", r.State, err)
+	}
+	all, err := rt.Fetch(t.Context(), "needy")
+	if err != nil || len(all) != 2 || all[0].ID.Name != "secret" {
+		t.Fatalf("fetched %v, %v", all, err)
+	}
+	if p := all[1].Problems; len(p) != 1 || !strings.Contains(p[0], `"gone"`) {
+		t.Errorf("problems: %q", p)
 	}
 }

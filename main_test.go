@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(staged{m})
 }
 
-// files is a tree by path.
+// files maps paths to contents.
 type files map[string]string
 
 func (f files) write(t *testing.T, dir string) {
@@ -38,7 +38,7 @@ func skillText(name, body string) string {
 	return "---\nname: " + name + "\ndescription: What " + name + " is for.\n---\n" + body
 }
 
-// runtimeOf returns a runtime of the skills in a new directory.
+// runtimeOf returns a runtime with the skills in a new directory.
 func runtimeOf(t *testing.T, tree files) (*loadout.Runtime, string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -17,7 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// prober answers questions about what a command can do where it runs.
+// prober answers questions about the permissions of a command.
 const prober = `#!/usr/bin/env python3
 import os, socket, sys
 
@@ -44,7 +44,7 @@ for line in sys.stdin:
         print("no:", type(e).__name__, flush=True)
 `
 
-// trustedProject is a project on disk, and a switch for whether it is trusted.
+// trustedProject is a project on disk whose trust can be revoked.
 type trustedProject struct {
 	*loadout.Project
 	withdrawn atomic.Bool
@@ -121,7 +121,7 @@ func TestServeOfAProject(t *testing.T) {
 func TestServeOfAProjectBeginsBelowIt(t *testing.T) {
 	s := newShop(t, files{}, nil)
 	p := newProject(t)
-	p.Sub = "sub"
+	p.Subdir = "sub"
 	served, err := s.serve(t, loadout.Service{Project: p.Project, Command: []string{"../server.py"}})
 	if err != nil {
 		t.Fatal(err)
@@ -131,11 +131,11 @@ func TestServeOfAProjectBeginsBelowIt(t *testing.T) {
 	}
 }
 
-// A running command is told nothing more once trust is withdrawn, and ends.
+// When trust is revoked, a running command gets no more input and ends.
 func TestServeOfAProjectEndsWithTrust(t *testing.T) {
 	s := newShop(t, files{}, nil)
 	p := newProject(t)
-	start := func() *loadout.Served {
+	start := func() *loadout.RunningService {
 		t.Helper()
 		served, err := s.serve(t, loadout.Service{Project: p.Project, Command: []string{"python3", "server.py"}})
 		if err != nil {
@@ -144,13 +144,13 @@ func TestServeOfAProjectEndsWithTrust(t *testing.T) {
 		say(t, served, bufio.NewReader(served), "begun")
 		return served
 	}
-	for name, next := range map[string]func(*loadout.Served){
-		"at the next call": func(served *loadout.Served) {
+	for name, next := range map[string]func(*loadout.RunningService){
+		"at the next call": func(served *loadout.RunningService) {
 			if _, err := io.WriteString(served, "more\n"); !errors.Is(err, errWithdrawn) {
 				t.Errorf("written: %v", err)
 			}
 		},
-		"by itself": func(*loadout.Served) {},
+		"by itself": func(*loadout.RunningService) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p.withdrawn.Store(false)
@@ -202,11 +202,11 @@ func TestServeOfAProjectRefuses(t *testing.T) {
 		}
 	}
 	for name, bad := range map[string]*loadout.Project{
-		"outside":        {Dir: p.Dir, Sub: "../other", Digest: p.Digest, Check: p.Check},
+		"outside":        {Dir: p.Dir, Subdir: "../other", Digest: p.Digest, Check: p.Check},
 		"everything":     {Dir: "/", Digest: p.Digest, Check: p.Check},
 		"not absolute":   {Dir: "x", Digest: p.Digest, Check: p.Check},
 		"nobody to say":  {Dir: p.Dir, Digest: p.Digest},
-		"what decides":   {Dir: filepath.Dir(s.scripts.Folders), Digest: p.Digest, Check: p.Check},
+		"what decides":   {Dir: filepath.Dir(s.scripts.FolderDir), Digest: p.Digest, Check: p.Check},
 		"is not a place": {Dir: filepath.Join(p.Dir, "gone"), Digest: p.Digest, Check: p.Check},
 	} {
 		if served, err := s.serve(t, loadout.Service{Project: bad, Command: []string{"python3", "server.py"}}); err == nil {
@@ -216,7 +216,7 @@ func TestServeOfAProjectRefuses(t *testing.T) {
 	}
 }
 
-// What npx starts is installed first; what node finds beside a file is used.
+// The package of npx is installed first; node uses the modules beside a file.
 func TestServeOfAProjectWithPackages(t *testing.T) {
 	if _, err := exec.LookPath("npm"); err != nil {
 		t.Skip("there is no npm here")

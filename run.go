@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/install"
-	"github.com/loadout-dev/loadout/internal/pattern"
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/packages"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -22,12 +22,13 @@ import (
 )
 
 // Run runs a script of a skill in the sandbox and waits for its end. A script
-// that fails, or is ended, is a result. The error is a [*RefusedError] where
-// policy says no, one of the catalog where there is no such skill, and one that
-// says what is missing where the script, its interpreter, its packages or the
-// sandbox are; nothing has run then, and there is no result. Where a script ran
-// and ctx ended, or its files could not be kept, the error comes with the result.
-func (r *Runtime) Run(ctx context.Context, run Run) (*Ran, error) {
+// that fails or is killed returns a result. The error is a [*RefusedError] if
+// policy denies the run, or an error of the catalog if the skill is not found.
+// Other errors say that the script, its interpreter, its packages or the
+// sandbox is missing. In these cases nothing ran, and there is no result. If
+// ctx ended during the run, or the files could not be saved, both the result
+// and the error are returned.
+func (r *Runtime) Run(ctx context.Context, run Run) (*RunResult, error) {
 	if !r.RunsScripts() {
 		return nil, ErrNoScripts
 	}
@@ -39,32 +40,32 @@ func (r *Runtime) Run(ctx context.Context, run Run) (*Ran, error) {
 	if err := j.open(ctx); err != nil {
 		return nil, err
 	}
-	ctx, release, err := j.permit(ctx)
+	ctx, release, err := j.authorize(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	if err := j.plan(); err != nil {
+	if err := j.planScript(); err != nil {
 		return nil, err
 	}
 	ran, err := j.execute(ctx)
 	if ran != nil {
 		j.recordEnd(ctx, ran)
 	}
-	if cause := context.Cause(ctx); err != nil && ran == nil && errors.Is(cause, sandbox.ErrDisabled) { // before it began
-		return nil, j.refuse(ctx, cause)
+	if cause := context.Cause(ctx); err != nil && ran == nil && errors.Is(cause, sandbox.ErrDisabled) { // before the start
+		return nil, j.refusal(ctx, cause)
 	}
 	return ran, err
 }
 
-// recordEnd keeps how the run ended. That it began is recorded before; where this
-// cannot be, the run has been all the same.
-func (j *job) recordEnd(ctx context.Context, ran *Ran) {
+// recordEnd records the end of a run. A failure becomes a note of the result,
+// because the script has already run.
+func (j *job) recordEnd(ctx context.Context, ran *RunResult) {
 	if j.scripts.Audit == nil {
 		return
 	}
 	err := j.scripts.Audit.Append(context.WithoutCancel(ctx), policy.Record{
-		Principal: j.run.Principal, Action: "ran", Subject: policy.Digest(ran.Digest), Name: ran.Skill, Decision: policy.Allowed, Reason: string(ran.Reason),
+		Principal: j.run.Principal, Action: "ran", Subject: policy.Digest(ran.Digest), Name: ran.Skill, Decision: policy.VerdictAllow, Reason: string(ran.Reason),
 		Details: map[string]string{"script": ran.Script, "backend": ran.Backend, "exit_code": strconv.Itoa(ran.ExitCode), "denied_hosts": strings.Join(ran.DeniedHosts, " ")},
 	})
 	if err != nil {
@@ -72,32 +73,32 @@ func (j *job) recordEnd(ctx context.Context, ran *Ran) {
 	}
 }
 
-// job is one run on its way.
+// job is one run in progress.
 type job struct {
 	rt      *Runtime
 	scripts *Scripts
 	run     Run
 
-	entry    *catalog.Entry
-	skill    *skill.Skill
-	parts    []part    // the skill is the last, after what it needs
-	files    *verified // of the skill, for what is decided by them
-	script   string
-	how      *script.Plan
-	asked    policy.Request
-	effect   policy.Bounds
-	inject   []policy.Injection
-	host     bool // the machine's network
-	granted  *policy.Grant
-	notes    []string
-	closers  []func() error
-	packages *install.Packages
-	service  *service     // what is served; nil for a run to an end
-	project  *Project     // whose command is served, in place of a skill
-	check    func() error // asks whether that is trusted still, and ends it where not
+	entry         *catalog.Entry
+	skill         *skill.Skill
+	parts         []part      // the skill is last, after its dependencies
+	files         *verifiedFS // the skill's files, for decisions based on them
+	script        string
+	scriptPlan    *script.Plan
+	policyRequest policy.Request
+	effective     policy.Bounds
+	inject        []policy.Injection
+	hostNetwork   bool // use the machine's network
+	granted       *policy.Grant
+	notes         []string
+	closers       []func() error
+	packages      *packages.Packages
+	service       *service     // service to start; nil for a script run
+	project       *Project     // project of the command, instead of a skill
+	checkTrust    func() error // checks trust in the project, and cancels the service if it is revoked
 }
 
-// part is a skill whose files the sandbox gets.
+// part is a skill whose files are in the sandbox.
 type part struct {
 	entry    *catalog.Entry
 	bundle   *skill.Bundle
@@ -120,59 +121,56 @@ func (j *job) note(format string, args ...any) {
 	j.notes = append(j.notes, fmt.Sprintf(format, args...))
 }
 
-// open finds the skill, the script, and all files that will be in the sandbox.
+// open finds the skill, the script and all files for the sandbox.
 func (j *job) open(ctx context.Context) error {
 	if err := j.openSkill(ctx); err != nil {
 		return err
 	}
-	return j.find(j.run.Script)
+	return j.findScript(j.run.Script)
 }
 
-// find finds the script that a name stands for.
-func (j *job) find(name string) error {
+// findScript finds a script by its path or name.
+func (j *job) findScript(name string) error {
 	var err error
-	j.script, err = script.Find(j.files, j.own().manifest, name)
-	return j.unchanged(err)
+	j.script, err = script.Find(j.files, j.mainPart().manifest, name)
+	return j.checkUnchanged(err)
 }
 
-// openSkill finds the skill and all files that will be in the sandbox.
+// openSkill finds the skill and all files for the sandbox.
 func (j *job) openSkill(ctx context.Context) error {
 	e, err := j.rt.catalog.Resolve(ctx, j.run.Skill)
 	if err != nil {
 		return err
 	}
-	order, err := j.rt.catalog.Snapshot().LoadOrder(e)
+	order, err := j.rt.catalog.LoadOrder(ctx, e)
 	if err != nil {
 		return err
 	}
-	j.entry = e
-	var src []byte
-	if j.skill, src, err = j.rt.catalog.Read(ctx, e); err != nil {
-		return err
-	}
-	for _, e := range order {
-		b, err := j.rt.catalog.Open(ctx, e)
+	last := order[len(order)-1]
+	j.entry, j.skill = e, last.Skill
+	for _, l := range order {
+		b, err := j.rt.catalog.Open(ctx, l.Entry)
 		if err != nil {
 			return err
 		}
 		j.closers = append(j.closers, b.Close)
-		m, err := j.rt.catalog.WholeManifest(ctx, e)
+		m, err := j.rt.catalog.CompleteManifest(ctx, l.Entry)
 		if err != nil {
 			return err
 		}
-		j.parts = append(j.parts, part{e, b, m})
+		j.parts = append(j.parts, part{l.Entry, b, m})
 	}
-	own := j.own()
-	if err := sameText(own.manifest, src); err != nil {
+	own := j.mainPart()
+	if err := checkInManifest(own.manifest, last.Source); err != nil {
 		return fmt.Errorf("skill %s: %w", e.Name, err)
 	}
-	j.files = &verified{fsys: own.bundle.FS, files: own.manifest}
+	j.files = &verifiedFS{fsys: own.bundle.FS, files: own.manifest}
 	return nil
 }
 
-// unchanged is err, or that a file on which it may rest is not the one that the
-// manifest names.
-func (j *job) unchanged(err error) error {
+// checkUnchanged returns an error if a file differs from the manifest, since
+// err may be a consequence of that. Otherwise it returns err with the owner.
+func (j *job) checkUnchanged(err error) error {
 	if j.files.changed != nil {
 		err = j.files.changed
 	}
@@ -182,9 +180,10 @@ func (j *job) unchanged(err error) error {
 	return nil
 }
 
-// sameText reports whether what was read of a SKILL.md, and decides on what the
-// skill is given, is in the manifest that an approval names.
-func sameText(m skill.Manifest, src []byte) error {
+// checkInManifest reports an error unless src, the parsed SKILL.md, is in the
+// manifest. The manifest is part of an approval, and SKILL.md decides what a
+// skill may do.
+func checkInManifest(m skill.Manifest, src []byte) error {
 	hash := skill.Hash(src)
 	for _, f := range m {
 		if skill.IsFileName(f.Path) && f.SHA256 == hash {
@@ -194,17 +193,18 @@ func sameText(m skill.Manifest, src []byte) error {
 	return &sandbox.ChangedError{Tree: sandbox.SkillDir, Path: skill.FileName}
 }
 
-func (j *job) own() *part { return &j.parts[len(j.parts)-1] }
+func (j *job) mainPart() *part { return &j.parts[len(j.parts)-1] }
 
-// digest is the one that was approved, of the skill or the project's configuration.
+// digest returns the approved digest, of the skill or the project's
+// configuration.
 func (j *job) digest() string {
 	if j.project != nil {
 		return string(j.project.Digest)
 	}
-	return j.own().manifest.Digest()
+	return j.mainPart().manifest.Digest()
 }
 
-// needs are the dependencies as an approval names them.
+// needs returns the dependencies as an approval lists them.
 func (j *job) needs() []policy.Need {
 	var out []policy.Need
 	for _, p := range j.parts[:len(j.parts)-1] {
@@ -213,48 +213,48 @@ func (j *job) needs() []policy.Need {
 	return out
 }
 
-// plan finds out how to run the script.
-func (j *job) plan() error {
+// planScript determines how to run the script.
+func (j *job) planScript() error {
 	host := script.Host{}
 	if j.scripts.Getenv != nil {
 		host = script.HostOf(j.scripts.Getenv)
 	}
 	var err error
-	if j.how, err = script.Resolve(j.files, j.script, host); err != nil || j.files.changed != nil {
-		return j.unchanged(err)
+	if j.scriptPlan, err = script.Resolve(j.files, j.script, host); err != nil || j.files.changed != nil {
+		return j.checkUnchanged(err)
 	}
-	if j.how.Kind == script.WASM && j.scripts.Command == "" {
+	if j.scriptPlan.Kind == script.WASM && j.scripts.Executable == "" {
 		return fmt.Errorf("skill %s: %s is WebAssembly: %w", j.entry.Name, j.script, ErrNoScripts)
 	}
 	return nil
 }
 
 // execute prepares the sandbox and runs the script in it.
-func (j *job) execute(ctx context.Context) (*Ran, error) {
-	if j.how.Needs != nil {
+func (j *job) execute(ctx context.Context) (*RunResult, error) {
+	if j.scriptPlan.Needs != nil {
 		var err error
-		if j.packages, err = j.install(ctx); err != nil {
+		if j.packages, err = j.installPackages(ctx); err != nil {
 			return nil, fmt.Errorf("skill %s: %s: %w", j.entry.Name, j.script, err)
 		}
 	}
-	b, err := j.backend(ctx)
+	b, err := j.chooseBackend(ctx)
 	if err != nil {
 		return nil, err
 	}
-	spec, err := j.spec(ctx, b.Tier())
+	spec, err := j.sandboxSpec(ctx, b.Tier())
 	if err != nil {
 		return nil, err
 	}
-	cmd, err := j.command(ctx, spec)
+	cmd, err := j.scriptCommand(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
 	j.progress("running %s", j.script)
-	out, err := execute(ctx, b, j.scripts.Folders, &j.run, spec, cmd)
+	out, err := execute(ctx, b, j.scripts.FolderDir, &j.run, spec, cmd)
 	if out != nil {
 		out.Skill, out.Script, out.Digest = j.entry.Name, j.script, j.digest()
 		out.Notes = append(j.notes, out.Notes...)
-		if name := undeclared(j.how, out); name != "" {
+		if name := missingModuleName(j.scriptPlan, out); name != "" {
 			out.Notes = append(out.Notes, fmt.Sprintf("it needs the package that has the module %s, and does not say so: name it in a requirements.txt, or in a # /// script block", name))
 		}
 	}
@@ -264,11 +264,12 @@ func (j *job) execute(ctx context.Context) (*Ran, error) {
 	return out, nil
 }
 
-// missingModule is how Python says that a package is not there.
-var missingModule = pattern.New(`ModuleNotFoundError: No module named '([A-Za-z0-9_]+)`)
+// missingModule matches Python's error for a missing package.
+var missingModule = lazyregexp.New(`ModuleNotFoundError: No module named '([A-Za-z0-9_]+)`)
 
-// undeclared is the module that a script missed, where it names no packages.
-func undeclared(how *script.Plan, out *Ran) string {
+// missingModuleName returns the module that was missing, if the script declares
+// no packages.
+func missingModuleName(how *script.Plan, out *RunResult) string {
 	if how.Kind != script.Python || how.Needs != nil || out.ExitCode == 0 {
 		return ""
 	}
@@ -278,11 +279,11 @@ func undeclared(how *script.Plan, out *Ran) string {
 	return ""
 }
 
-// RunCommand runs a command of this machine in a sandbox, for people who want
-// to see what scripts see. Of the run its files, streams and times count.
-func RunCommand(ctx context.Context, b sandbox.Backend, args []string, run Run) (*Ran, error) {
+// RunCommand runs a command of this machine in a sandbox, to show users what
+// scripts can see. From run it uses only the files, streams and times.
+func RunCommand(ctx context.Context, b sandbox.Backend, args []string, run Run) (*RunResult, error) {
 	spec := &sandbox.Spec{}
-	run.Typed = true
+	run.ByUser = true
 	var err error
 	if spec.Trees, err = inputTrees(run.Inputs); err != nil {
 		return nil, err
@@ -294,14 +295,14 @@ func RunCommand(ctx context.Context, b sandbox.Backend, args []string, run Run) 
 	return out, nil
 }
 
-// execute runs a command and keeps its files.
-func execute(ctx context.Context, b sandbox.Backend, folders string, run *Run, spec *sandbox.Spec, cmd *sandbox.Cmd) (*Ran, error) {
-	files, err := newOutlet(ctx, run, folders, spec)
+// execute runs a command and saves its files.
+func execute(ctx context.Context, b sandbox.Backend, folders string, run *Run, spec *sandbox.Spec, cmd *sandbox.Cmd) (*RunResult, error) {
+	files, err := newRunOutput(ctx, run, folders, spec)
 	if err != nil {
 		return nil, err
 	}
 	res, err := sandbox.Run(ctx, b, spec, cmd, &sandbox.RunOptions{
-		Stdin: run.Stdin, Stdout: run.Stdout, Stderr: run.Stderr, Whole: run.Typed && run.Stdout != nil, Collect: files.collect})
+		Stdin: run.Stdin, Stdout: run.Stdout, Stderr: run.Stderr, Unlimited: run.ByUser && run.Stdout != nil, Collect: files.collect})
 	switch {
 	case err != nil:
 		files.discard()
@@ -310,14 +311,14 @@ func execute(ctx context.Context, b sandbox.Backend, folders string, run *Run, s
 		}
 		files.handle, res.Files = "", nil
 	default:
-		if err = files.keep(res); err != nil {
+		if err = files.commit(res); err != nil {
 			err = fmt.Errorf("keep its files: %w", err)
 		}
 	}
-	out := &Ran{
-		ExitCode: res.ExitCode, Stdout: text(res.Stdout), Stderr: text(res.Stderr), DurationMS: res.Duration.Milliseconds(), Killed: res.Killed,
+	out := &RunResult{
+		ExitCode: res.ExitCode, Stdout: validUTF8(res.Stdout), Stderr: validUTF8(res.Stderr), DurationMS: res.Duration.Milliseconds(), Killed: res.Killed,
 		Truncated: res.Truncated, Reason: res.Reason, Detail: res.Detail, Backend: res.Backend, Tier: int(res.Tier), Limits: res.Enforced,
-		DeniedHosts: append([]string{}, res.Denied...), Files: append([]sandbox.File{}, res.Files...), Folder: files.handle, Left: files.left,
+		DeniedHosts: append([]string{}, res.Denied...), Files: append([]sandbox.File{}, res.Files...), Folder: files.handle, UnsavedFiles: files.unsaved,
 	}
 	if files.hidden > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("%d of its files were not handed over, as their names begin with a dot", files.hidden))
@@ -328,11 +329,12 @@ func execute(ctx context.Context, b sandbox.Backend, folders string, run *Run, s
 	return out, err
 }
 
-// text is output as JSON can hold it.
-func text(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
+// validUTF8 returns output in a form that JSON can hold.
+func validUTF8(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
 
-// backend is the back end that this run has: one that chooses is asked now.
-func (j *job) backend(ctx context.Context) (sandbox.Backend, error) {
+// chooseBackend returns the back end of this run. A choosing back end decides
+// now.
+func (j *job) chooseBackend(ctx context.Context) (sandbox.Backend, error) {
 	if c, ok := j.scripts.Sandbox.(interface {
 		Choose(context.Context) (sandbox.Backend, *sandbox.Report, error)
 	}); ok {
@@ -342,15 +344,15 @@ func (j *job) backend(ctx context.Context) (sandbox.Backend, error) {
 	return j.scripts.Sandbox, nil
 }
 
-// spec is the sandbox of this run.
-func (j *job) spec(ctx context.Context, tier sandbox.Tier) (*sandbox.Spec, error) {
+// sandboxSpec returns the specification of the sandbox.
+func (j *job) sandboxSpec(ctx context.Context, tier sandbox.Tier) (*sandbox.Spec, error) {
 	s := &sandbox.Spec{Env: map[string]string{}, Limits: j.limits(), Digest: j.digest()}
 	for _, p := range j.parts {
 		at := sandbox.SkillDir
 		if p.entry != j.entry {
 			at = sandbox.NeedsDir + "/" + strings.ReplaceAll(p.entry.Name, "/", "_")
 		}
-		s.Trees = append(s.Trees, tree(at, p.bundle.FS, p.manifest))
+		s.Trees = append(s.Trees, skillTree(at, p.bundle.FS, p.manifest))
 	}
 	inputs, err := inputTrees(j.run.Inputs)
 	if err != nil {
@@ -360,33 +362,33 @@ func (j *job) spec(ctx context.Context, tier sandbox.Tier) (*sandbox.Spec, error
 	if j.service != nil {
 		s.Trees = append(s.Trees, j.service.trees()...)
 	}
-	for _, p := range j.how.Prefixes {
+	for _, p := range j.scriptPlan.Prefixes {
 		s.Mounts = append(s.Mounts, sandbox.Mount{Host: p, Path: p})
 	}
 	if j.run.Workspace != "" {
 		if err := j.rt.CheckWorkspace(j.run.Workspace); err != nil {
 			return nil, err
 		}
-		mountWorkspace(s, j.run.Workspace, j.effect.WorkspaceWrite)
+		mountWorkspace(s, j.run.Workspace, j.effective.WorkspaceWrite)
 	}
-	if len(j.how.Bin) > 0 {
-		s.Env["PATH"] = strings.Join(j.how.Bin, ":") + ":/usr/local/bin:/usr/bin:/bin"
+	if len(j.scriptPlan.Bin) > 0 {
+		s.Env["PATH"] = strings.Join(j.scriptPlan.Bin, ":") + ":/usr/local/bin:/usr/bin:/bin"
 	}
-	maps.Copy(s.Env, j.how.Env)
+	maps.Copy(s.Env, j.scriptPlan.Env)
 	if j.packages != nil {
 		s.Mounts = append(s.Mounts, j.packages.Mounts...)
 		maps.Copy(s.Env, j.packages.Env)
 	}
-	if j.how.Kind == script.Python && j.project == nil {
-		// Scripts that import each other by way of the skill's own directory are
-		// meant to be started from there.
+	if j.scriptPlan.Kind == script.Python && j.project == nil {
+		// Scripts that import each other through the skill's directory expect
+		// to be started from there.
 		s.Env["PYTHONPATH"] = strings.TrimPrefix(s.Env["PYTHONPATH"]+":"+sandbox.SkillDir, ":")
 	}
-	return s, j.network(ctx, s, tier)
+	return s, j.configureNetwork(ctx, s, tier)
 }
 
-// tree is a skill as a tree of files.
-func tree(at string, fsys fs.FS, m skill.Manifest) sandbox.Tree {
+// skillTree returns the files of a skill as a tree.
+func skillTree(at string, fsys fs.FS, m skill.Manifest) sandbox.Tree {
 	t := sandbox.Tree{Path: at, FS: fsys}
 	for _, f := range m {
 		t.Files = append(t.Files, sandbox.File{Path: f.Path, Size: f.Size, SHA256: f.SHA256, Exec: f.Script})
@@ -394,15 +396,16 @@ func tree(at string, fsys fs.FS, m skill.Manifest) sandbox.Tree {
 	return t
 }
 
-// nodeProcesses is how many times as many threads Node is given, which has some
-// of its own.
+// nodeProcesses multiplies the process limit for Node, which starts its own
+// threads.
 const nodeProcesses = 2
 
-// limits are those of the sandbox's defaults that the bounds change. See
-// [Runtime.ask] for why none is wider than the operator's, or the default.
+// limits returns the default limits of the sandbox, adjusted by the bounds.
+// [Runtime.requestedBounds] ensures that none exceeds the operator's limit or
+// the default.
 func (j *job) limits() sandbox.Limits {
 	l := sandbox.DefaultLimits()
-	b := j.effect
+	b := j.effective
 	if b.MemoryMB > 0 {
 		l.Memory = int64(b.MemoryMB) << 20
 	}
@@ -410,7 +413,7 @@ func (j *job) limits() sandbox.Limits {
 		l.Wall = time.Duration(b.Seconds) * time.Second
 		l.CPU = l.Wall
 	}
-	if j.how.Kind == script.Node || j.how.Kind == script.TypeScript {
+	if j.scriptPlan.Kind == script.Node || j.scriptPlan.Kind == script.TypeScript {
 		l.Processes *= nodeProcesses
 	}
 	if b.Processes > 0 && (j.scripts.Bounds.Processes > 0 || b.Processes < l.Processes) {
@@ -424,15 +427,15 @@ func (j *job) limits() sandbox.Limits {
 		l.Wall = t
 	}
 	if j.service != nil {
-		l.Wall, l.CPU = endless, endless
+		l.Wall, l.CPU = noTimeLimit, noTimeLimit
 	}
 	return l
 }
 
-// network gives the sandbox what was granted of hosts and secrets.
-func (j *job) network(ctx context.Context, s *sandbox.Spec, tier sandbox.Tier) error {
+// configureNetwork gives the sandbox the granted hosts and secrets.
+func (j *job) configureNetwork(ctx context.Context, s *sandbox.Spec, tier sandbox.Tier) error {
 	added := map[string]bool{}
-	secrets, err := j.secrets(ctx)
+	secrets, err := j.secretValues(ctx)
 	if err != nil {
 		return err
 	}
@@ -441,39 +444,40 @@ func (j *job) network(ctx context.Context, s *sandbox.Spec, tier sandbox.Tier) e
 		if !ok {
 			continue
 		}
-		// Approved was that the proxy adds it; code never gets it in place of that.
+		// Only injection by the proxy was approved, so the code never gets the
+		// secret instead.
 		added[in.Secret] = true
-		if j.host || !policy.MatchHost(j.effect.Network, in.Host, in.Port) {
+		if j.hostNetwork || !policy.MatchHost(j.effective.Network, in.Host, in.Port) {
 			j.note("secret %s is not added to requests to %s, which do not go through our proxy", in.Secret, in.Pattern())
 			continue
 		}
 		s.Network.Inject = append(s.Network.Inject, sandbox.Injection{Host: in.Pattern(), Header: in.Header, Prefix: in.Prefix, Secret: sec})
 	}
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
-		if !added[name] { // what the proxy adds, code need not hold
+		if !added[name] { // code needs no secrets that the proxy adds
 			s.Secrets = append(s.Secrets, secrets[name])
 		}
 	}
 	switch {
-	case tier == sandbox.Limited: // it cannot be kept from it
+	case tier == sandbox.Limited: // this tier cannot restrict the network
 		s.Network.Mode = sandbox.HostNetwork
-	case j.host:
+	case j.hostNetwork:
 		s.Network.Mode = sandbox.HostNetwork
 		j.note("it had all of this machine's network")
-	case len(j.effect.Network) > 0:
-		s.Network.Mode, s.Network.Allow = sandbox.ProxyNetwork, j.effect.Network
-		s.Network.Private, s.Network.Log = j.scripts.Private, j.scripts.Logger
+	case len(j.effective.Network) > 0:
+		s.Network.Mode, s.Network.Allow = sandbox.ProxyNetwork, j.effective.Network
+		s.Network.Private, s.Network.Log = j.scripts.PrivateNetworks, j.scripts.Logger
 	}
 	return nil
 }
 
-// secrets are the values of the secrets that were granted.
-func (j *job) secrets(ctx context.Context) (map[string]sandbox.Secret, error) {
+// secretValues returns the values of the granted secrets.
+func (j *job) secretValues(ctx context.Context) (map[string]sandbox.Secret, error) {
 	out := map[string]sandbox.Secret{}
 	for _, s := range j.run.Secrets {
 		out[s.Name] = s
 	}
-	for _, name := range j.effect.Secrets {
+	for _, name := range j.effective.Secrets {
 		if _, ok := out[name]; ok {
 			continue
 		}
@@ -490,11 +494,11 @@ func (j *job) secrets(ctx context.Context) (map[string]sandbox.Secret, error) {
 	return out, nil
 }
 
-// command is what runs in the sandbox.
-func (j *job) command(ctx context.Context, s *sandbox.Spec) (*sandbox.Cmd, error) {
+// scriptCommand returns the command that runs the script in the sandbox.
+func (j *job) scriptCommand(ctx context.Context, s *sandbox.Spec) (*sandbox.Cmd, error) {
 	file := path.Join(sandbox.SkillDir, j.script)
-	if j.how.Kind == script.WASM {
-		return j.module(ctx, s, file)
+	if j.scriptPlan.Kind == script.WASM {
+		return j.wasmCommand(ctx, s, file)
 	}
-	return &sandbox.Cmd{Args: j.how.Command(file, j.run.Args...)}, nil
+	return &sandbox.Cmd{Args: j.scriptPlan.Command(file, j.run.Args...)}, nil
 }

@@ -70,7 +70,7 @@ func TestRunSaysWhatCame(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("gone")
 		run := do("echo began; sleep 600")
-		run.Typed, run.Stdout = true, writer(func([]byte) { cancel(gone) })
+		run.ByUser, run.Stdout = true, writer(func([]byte) { cancel(gone) })
 		res, err := s.Run(ctx, run)
 		if !errors.Is(err, gone) || res == nil || res.Stdout != "began\n" || !res.Killed {
 			t.Errorf("got %+v, %v", res, err)
@@ -92,7 +92,7 @@ func TestRunSaysWhatCame(t *testing.T) {
 		{loadout.Run{Skill: "sh", Script: "../do.sh"}, new(*script.OutsideError), "do.sh"},
 		{loadout.Run{Skill: "sh", Script: "/bin/sh"}, new(*script.OutsideError), "/bin/sh"},
 	} {
-		tt.run.Typed = true
+		tt.run.ByUser = true
 		s.audit.take()
 		res, err := s.try(t, tt.run)
 		if res != nil || !errors.As(err, tt.want) || !strings.Contains(err.Error(), tt.text) {
@@ -104,12 +104,12 @@ func TestRunSaysWhatCame(t *testing.T) {
 	}
 }
 
-// writer is a function as a writer.
+// writer is a function as an io.Writer.
 type writer func([]byte)
 
 func (w writer) Write(b []byte) (int, error) { w(b); return len(b), nil }
 
-// What was hashed is what runs, or nothing does.
+// A script runs only with the bytes that were hashed.
 func TestAFileThatIsSwappedIsNeverRun(t *testing.T) {
 	tree := files{
 		"sh/SKILL.md": "---\nname: sh\ndescription: x\ndependencies: [need]\n---\n", "sh/do.sh": "echo good; . ./../skill/lib/part.sh\n", "sh/lib/part.sh": "echo part\n",
@@ -118,7 +118,7 @@ func TestAFileThatIsSwappedIsNeverRun(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		swap func(t *testing.T, dir string) error
-		path string // what is named
+		path string // path in the error
 	}{
 		{"the script, as long", func(_ *testing.T, dir string) error {
 			return os.WriteFile(filepath.Join(dir, "sh/do.sh"), []byte(strings.Replace(tree["sh/do.sh"], "good", "evil", 1)), 0o644)
@@ -166,8 +166,8 @@ func TestAFileThatIsSwappedIsNeverRun(t *testing.T) {
 	}
 }
 
-// An embedding program's own files may change between any two openings, with
-// nothing of their size or time to tell.
+// The files of an embedding program may change between two openings, with the
+// same size and time.
 func TestASourceThatLiesIsNotBelieved(t *testing.T) {
 	for n := range 12 {
 		t.Run(fmt.Sprintf("opening %d", n), func(t *testing.T) {
@@ -192,8 +192,8 @@ func TestASourceThatLiesIsNotBelieved(t *testing.T) {
 	}
 }
 
-// liar has another text in one file after some openings, or in the next one
-// alone.
+// liar changes the text of one file after some openings, or for the next one
+// only.
 type liar struct {
 	files         fstest.MapFS
 	name          string
@@ -213,7 +213,8 @@ func (l *liar) Open(name string) (fs.File, error) {
 	return fstest.MapFS{name: {Data: []byte(text)}}.Open(name)
 }
 
-// The same files are the same skill and run the same, wherever they come from.
+// The same files are the same skill and run in the same way, whatever their
+// source.
 func TestScriptsOfEverySourceRun(t *testing.T) {
 	tree := files{"tool/SKILL.md": skillText("tool", "x"), "tool/scripts/show.sh": "cat \"$LOADOUT_SKILL/data/a b.txt\"; cd /skill; find . -type f | sort; touch new 2>/dev/null || echo read-only\n", "tool/data/a b.txt": "data\n"}
 	const want = "data\n./SKILL.md\n./data/a b.txt\n./scripts/show.sh\nread-only\n"
@@ -278,7 +279,7 @@ func ask(what string) files {
 	return files{"sh/SKILL.md": "---\nname: sh\ndescription: x\nsandbox: " + what + "\n---\n", "sh/do.sh": `eval "$1"` + "\n", "sh/do.mjs": "1"}
 }
 
-// What a skill asks for narrows what it is given, and never widens it.
+// The requested bounds of a skill reduce what it gets and never extend it.
 func TestBounds(t *testing.T) {
 	d := sandbox.DefaultLimits()
 	wall := func(n time.Duration) func(*sandbox.Limits) {
@@ -289,7 +290,7 @@ func TestBounds(t *testing.T) {
 		bounds policy.Bounds
 		ask    string
 		run    loadout.Run
-		change func(*sandbox.Limits) // of the defaults
+		change func(*sandbox.Limits) // relative to the defaults
 	}{
 		{"nothing", policy.Bounds{}, "{}", loadout.Run{}, func(*sandbox.Limits) {}},
 		{"less time", policy.Bounds{}, "{seconds: 7}", loadout.Run{}, wall(7)},
@@ -317,7 +318,7 @@ func TestBounds(t *testing.T) {
 			want := d
 			tt.change(&want)
 			run := tt.run
-			if run.Skill, run.Typed = "sh", true; run.Script == "" {
+			if run.Skill, run.ByUser = "sh", true; run.Script == "" {
 				run.Script = "do.sh"
 			}
 			if _, err := s.try(t, run); errors.As(err, new(*script.MissingError)) {
@@ -354,7 +355,7 @@ func TestIsolationThatIsDemanded(t *testing.T) {
 		b := &spy{tier: tt.tier}
 		s := anyShop(t, ask(tt.ask), func(s *shop, o *loadout.Options) { o.Scripts.Sandbox, o.Scripts.Bounds = b, tt.bounds })
 		run := do("true")
-		run.Typed = true
+		run.ByUser = true
 		_, err := s.try(t, run)
 		if _, weak := errors.AsType[*sandbox.UnsupportedError](err); tt.ok != errors.Is(err, errSpied) || tt.ok == weak || tt.ok != (b.spec != nil) {
 			t.Errorf("tier %v, bounds %+v, ask %s: %v", tt.tier, tt.bounds, tt.ask, err)
@@ -362,8 +363,8 @@ func TestIsolationThatIsDemanded(t *testing.T) {
 	}
 }
 
-// What the network and secrets of a run are, by what is asked, granted and
-// bounded.
+// Check the network and the secrets of a run for requested, granted and limited
+// permissions.
 func TestNetworkAndSecretsNeedAllThree(t *testing.T) {
 	const asks = "{network: [a.example, 'b.example:443'], secrets: [KEY], inject: [{secret: TOKEN, host: c.example, header: X-Key}]}"
 	all := policy.Bounds{Network: []string{"*"}, Secrets: []string{"*"}}
@@ -384,14 +385,14 @@ func TestNetworkAndSecretsNeedAllThree(t *testing.T) {
 	}{
 		{"all of it", all, func(g *policy.Grant) {}, loadout.Run{}, got{sandbox.ProxyNetwork, "a.example b.example:443 c.example:443", "KEY", "X-Key c.example:443 TOKEN"}, ""},
 		{"no bounds: nothing", policy.Bounds{}, func(g *policy.Grant) {}, loadout.Run{}, got{}, ""},
-		{"granted is less", all, func(g *policy.Grant) { g.Allows.Network, g.Allows.Secrets = []string{"a.example:80"}, nil }, loadout.Run{}, got{sandbox.ProxyNetwork, "a.example:80", "", ""}, "not granted: secret KEY"},
-		{"granted is more", all, func(g *policy.Grant) { g.Allows.Network = append(g.Allows.Network, "evil.example") }, loadout.Run{}, got{sandbox.ProxyNetwork, "a.example b.example:443 c.example:443", "KEY", "X-Key c.example:443 TOKEN"}, ""},
-		{"granted without them", all, func(g *policy.Grant) { g.Allows = policy.Allows{Run: true} }, loadout.Run{}, got{}, "not granted: network a.example"},
-		{"what is to be added is not handed over instead", all, func(g *policy.Grant) { g.Allows.Network = []string{"a.example"} }, loadout.Run{}, got{sandbox.ProxyNetwork, "a.example", "KEY", ""}, "secret TOKEN is not added"},
+		{"granted is less", all, func(g *policy.Grant) { g.Permissions.Network, g.Permissions.Secrets = []string{"a.example:80"}, nil }, loadout.Run{}, got{sandbox.ProxyNetwork, "a.example:80", "", ""}, "not granted: secret KEY"},
+		{"granted is more", all, func(g *policy.Grant) { g.Permissions.Network = append(g.Permissions.Network, "evil.example") }, loadout.Run{}, got{sandbox.ProxyNetwork, "a.example b.example:443 c.example:443", "KEY", "X-Key c.example:443 TOKEN"}, ""},
+		{"granted without them", all, func(g *policy.Grant) { g.Permissions = policy.Permissions{Run: true} }, loadout.Run{}, got{}, "not granted: network a.example"},
+		{"what is to be added is not handed over instead", all, func(g *policy.Grant) { g.Permissions.Network = []string{"a.example"} }, loadout.Run{}, got{sandbox.ProxyNetwork, "a.example", "KEY", ""}, "secret TOKEN is not added"},
 		{"typed: as asked", all, nil, loadout.Run{}, got{sandbox.ProxyNetwork, "a.example b.example:443 c.example:443", "KEY", "X-Key c.example:443 TOKEN"}, ""},
 		{"typed with the machine's network", all, nil, loadout.Run{HostNetwork: true}, got{sandbox.HostNetwork, "", "KEY", ""}, "all of this machine's network"},
 		{"an agent cannot ask for that", all, func(g *policy.Grant) {}, loadout.Run{HostNetwork: true}, got{sandbox.ProxyNetwork, "a.example b.example:443 c.example:443", "KEY", "X-Key c.example:443 TOKEN"}, ""},
-		{"granted the machine's network", all, func(g *policy.Grant) { g.Allows.HostNetwork = true }, loadout.Run{}, got{sandbox.HostNetwork, "", "KEY", ""}, "all of this machine's network"},
+		{"granted the machine's network", all, func(g *policy.Grant) { g.Permissions.HostNetwork = true }, loadout.Run{}, got{sandbox.HostNetwork, "", "KEY", ""}, "all of this machine's network"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := &spy{tier: sandbox.Isolated}
@@ -399,7 +400,7 @@ func TestNetworkAndSecretsNeedAllThree(t *testing.T) {
 				o.Scripts.Sandbox, o.Scripts.Bounds, o.Scripts.Secret = b, tt.bounds, value
 			})
 			run := tt.run
-			run.Skill, run.Script, run.Typed = "sh", "do.sh", tt.grant == nil
+			run.Skill, run.Script, run.ByUser = "sh", "do.sh", tt.grant == nil
 			if tt.grant != nil {
 				s.approve(t, "sh", tt.grant)
 			}
@@ -467,7 +468,7 @@ func TestNetworkGoesThroughTheAllowList(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		seen = append(seen, r.URL.Path)
-		io.WriteString(w, "answer"+r.Header.Get("X-Key")) // which is added to TLS alone
+		io.WriteString(w, "answer"+r.Header.Get("X-Key")) // added to TLS requests only
 	}))
 	defer srv.Close()
 	tls := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "sealed") }))
@@ -492,13 +493,13 @@ func TestNetworkGoesThroughTheAllowList(t *testing.T) {
 			o.Scripts.Secret = func(context.Context, string) (string, error) { return "s3cr3t-value", nil }
 			o.Scripts.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			if private {
-				o.Scripts.Private = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+				o.Scripts.PrivateNetworks = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 			}
 		})
 		s.approve(t, "sh", grant)
 		return s
 	}
-	get := func(t *testing.T, s *shop, urls ...string) *loadout.Ran {
+	get := func(t *testing.T, s *shop, urls ...string) *loadout.RunResult {
 		t.Helper()
 		run := do("for u in " + strings.Join(urls, " ") + "; do curl -sSk --noproxy '' -m 20 -o - $u; echo \" $?\"; done")
 		res, err := s.try(t, run)
@@ -528,7 +529,7 @@ func TestNetworkGoesThroughTheAllowList(t *testing.T) {
 		}
 	})
 	t.Run("not granted: no network", func(t *testing.T) {
-		res := get(t, open(true, func(g *policy.Grant) { g.Allows.Network = nil }), srv.URL)
+		res := get(t, open(true, func(g *policy.Grant) { g.Permissions.Network = nil }), srv.URL)
 		if strings.HasSuffix(res.Stdout, " 0\n") || !slices.Contains(res.Notes, "not granted: network "+at(srv)) {
 			t.Errorf("got %+v", res)
 		}
@@ -548,16 +549,16 @@ func TestWorkspace(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		ask   string
-		grant func(*policy.Grant) // nil: typed
-		write bool                // with the command
-		bound bool                // the operator lets no skill write
+		grant func(*policy.Grant) // nil if the user typed the command
+		write bool                // set with the command
+		bound bool                // the operator allows no skill to write
 		want  string
 	}{
 		{"is read-only", "{}", func(*policy.Grant) {}, false, false, "read-only"},
-		{"even where asked for", "{workspace_write: true}", func(g *policy.Grant) { g.Allows.WorkspaceWrite = false }, false, false, "read-only"},
+		{"even where asked for", "{workspace_write: true}", func(g *policy.Grant) { g.Permissions.WorkspaceWrite = false }, false, false, "read-only"},
 		{"until it is granted", "{workspace_write: true}", func(*policy.Grant) {}, false, false, "written"},
-		{"also where it is not asked for", "{}", func(g *policy.Grant) { g.Allows.WorkspaceWrite = true }, false, false, "written"},
-		{"but not beyond the operator's bounds", "{workspace_write: true}", func(g *policy.Grant) { g.Allows.WorkspaceWrite = true }, false, true, "read-only"},
+		{"also where it is not asked for", "{}", func(g *policy.Grant) { g.Permissions.WorkspaceWrite = true }, false, false, "written"},
+		{"but not beyond the operator's bounds", "{workspace_write: true}", func(g *policy.Grant) { g.Permissions.WorkspaceWrite = true }, false, true, "read-only"},
 		{"or typed", "{}", nil, true, false, "written"},
 		{"not by an agent", "{}", func(*policy.Grant) {}, true, false, "read-only"},
 		{"typing the run alone gives none", "{workspace_write: true}", nil, false, false, "read-only"},
@@ -565,7 +566,7 @@ func TestWorkspace(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newShop(t, ask(tt.ask), func(s *shop, o *loadout.Options) { o.Scripts.Bounds.WorkspaceWrite = !tt.bound })
 			run := do(line)
-			run.Workspace, run.WriteWorkspace, run.Typed = dir, tt.write, tt.grant == nil
+			run.Workspace, run.WriteWorkspace, run.ByUser = dir, tt.write, tt.grant == nil
 			if tt.grant != nil {
 				s.approve(t, "sh", tt.grant)
 			}
@@ -586,7 +587,7 @@ func TestRunCommand(t *testing.T) {
 	needSandbox(t)
 	out := t.TempDir()
 	res, err := loadout.RunCommand(t.Context(), backend(), []string{"sh", "-c", "cat in/a; pwd; ls /; echo b > out/b; exit 4"},
-		loadout.Run{Inputs: []loadout.Input{loadout.TextInput("a", []byte("given\n"))}, Out: out})
+		loadout.Run{Inputs: []loadout.Input{loadout.TextInput("a", []byte("given\n"))}, OutputDir: out})
 	if err != nil || res.ExitCode != 4 || !strings.HasPrefix(res.Stdout, "given\n/work\n") || strings.Contains(res.Stdout, "\nhome\n") && strings.Contains(res.Stdout, "\nroot\n") {
 		t.Errorf("got %+v, %v", res, err)
 	}

@@ -14,23 +14,24 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/stage/stagetest"
+	"github.com/loadout-dev/loadout/internal/sandbox/native"
+	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
-	"github.com/loadout-dev/loadout/sandbox/native"
 )
 
-// staged runs the tests with a stage of their own: a test binary is one too, but
-// with -race it needs more memory than a sandbox allows its first process.
+// staged runs the tests with a separate executable for the first process of
+// sandboxes. A test binary would work too, but with -race it needs more memory
+// than a sandbox allows that process.
 type staged struct{ *testing.M }
 
 func (m staged) Run() int {
-	var exe string // is in the environment too
+	var exe string // also in the environment
 	return stagetest.Run(m.run, &exe)
 }
 
-// run passes over the example that needs a sandbox where there is none, which
-// examples cannot do for themselves.
+// run skips the example that needs a sandbox if there is none, because examples
+// cannot skip themselves.
 func (m staged) run() int {
 	flag.Parse()
 	if skip := flag.Lookup("test.skip"); skip.Value.String() == "" {
@@ -46,7 +47,7 @@ func backend() sandbox.Backend {
 	return native.New(&native.Options{Stage: os.Getenv(stagetest.Variable)})
 }
 
-// usable is whether this machine has what the native back end needs.
+// usable reports whether this machine supports the native back end.
 var usable = sync.OnceValue(func() error {
 	_, err := backend().Probe(context.Background())
 	return err
@@ -60,8 +61,8 @@ func needSandbox(t testing.TB) {
 }
 
 var (
-	ann   = policy.Principal{ID: "ann", Kind: policy.Person}
-	robot = policy.Principal{ID: "robot", Kind: policy.Agent}
+	ann   = policy.Principal{ID: "ann", Kind: policy.UserPrincipal}
+	robot = policy.Principal{ID: "robot", Kind: policy.AgentPrincipal}
 )
 
 // shop is a runtime that runs scripts.
@@ -69,23 +70,24 @@ type shop struct {
 	*loadout.Runtime
 	dir     string // of the skills
 	scripts *loadout.Scripts
-	grants  *policy.Memory
+	grants  *policy.MemoryStore
 	audit   *records
 }
 
-// newShop returns a runtime of the skills in a new directory; change adjusts it.
+// newShop returns a runtime with the skills in a new directory; change adjusts
+// its options.
 func newShop(t testing.TB, tree files, change func(*shop, *loadout.Options)) *shop {
 	t.Helper()
 	needSandbox(t)
 	return anyShop(t, tree, change)
 }
 
-// anyShop is newShop for tests in which nothing gets to the sandbox.
+// anyShop is newShop for tests that do not start the sandbox.
 func anyShop(t testing.TB, tree files, change func(*shop, *loadout.Options)) *shop {
 	t.Helper()
-	s := &shop{dir: t.TempDir(), grants: &policy.Memory{}, audit: &records{}}
+	s := &shop{dir: t.TempDir(), grants: &policy.MemoryStore{}, audit: &records{}}
 	tree.put(t, s.dir)
-	s.scripts = &loadout.Scripts{Sandbox: backend(), Grants: s.grants, Audit: s.audit, Folders: filepath.Join(t.TempDir(), "work"), Servers: servers}
+	s.scripts = &loadout.Scripts{Sandbox: backend(), Grants: s.grants, Audit: s.audit, FolderDir: filepath.Join(t.TempDir(), "work"), ReadServers: servers}
 	o := &loadout.Options{Sources: []catalog.Source{catalog.NewDir("local", catalog.User, s.dir, nil)}, Scripts: s.scripts}
 	if change != nil {
 		change(s, o)
@@ -99,7 +101,7 @@ func anyShop(t testing.TB, tree files, change func(*shop, *loadout.Options)) *sh
 	return s
 }
 
-// put is write for tests and benchmarks alike.
+// put is like write, for tests and benchmarks.
 func (f files) put(t testing.TB, dir string) {
 	t.Helper()
 	for name, text := range f {
@@ -110,14 +112,14 @@ func (f files) put(t testing.TB, dir string) {
 	}
 }
 
-// approve lets the agent run the skill as it is now.
+// approve approves the current form of the skill for the agent.
 func (s *shop) approve(t testing.TB, name string, change ...func(*policy.Grant)) policy.Grant {
 	t.Helper()
-	w, err := s.Wish(t.Context(), name)
+	w, err := s.ReadApprovalRequest(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := policy.Grant{Principal: robot, By: ann, Subject: w.Digest, Name: w.Entry.Name, Origin: w.Entry.Origin, Allows: w.Ask.Allows(), Needs: w.Needs, Scope: policy.Always}
+	g := policy.Grant{Principal: robot, By: ann, Subject: w.Digest, Name: w.Entry.Name, Origin: w.Entry.Origin, Permissions: w.Requested.Permissions(), Needs: w.Needs, Scope: policy.Always}
 	for _, f := range change {
 		f(&g)
 	}
@@ -128,20 +130,20 @@ func (s *shop) approve(t testing.TB, name string, change ...func(*policy.Grant))
 }
 
 // try runs a script for an agent.
-func (s *shop) try(t testing.TB, run loadout.Run) (*loadout.Ran, error) {
+func (s *shop) try(t testing.TB, run loadout.Run) (*loadout.RunResult, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	if run.Principal == (policy.Principal{}) && !run.Typed {
+	if run.Principal == (policy.Principal{}) && !run.ByUser {
 		run.Principal = robot
 	}
 	return s.Run(ctx, run)
 }
 
-// ran is try for a script that a person runs and that has to begin.
-func (s *shop) ran(t testing.TB, run loadout.Run) *loadout.Ran {
+// ran runs a script for the user and requires that it starts.
+func (s *shop) ran(t testing.TB, run loadout.Run) *loadout.RunResult {
 	t.Helper()
-	run.Typed = true
+	run.ByUser = true
 	res, err := s.try(t, run)
 	if err != nil {
 		t.Fatalf("run %s of %s: %v", run.Script, run.Skill, err)
@@ -149,7 +151,8 @@ func (s *shop) ran(t testing.TB, run loadout.Run) *loadout.Ran {
 	return res
 }
 
-// says runs a script that a person runs, and has to end well, for its output.
+// says runs a script for the user, requires that it succeeds and returns its
+// output.
 func (s *shop) says(t testing.TB, run loadout.Run) string {
 	t.Helper()
 	res := s.ran(t, run)
@@ -159,15 +162,15 @@ func (s *shop) says(t testing.TB, run loadout.Run) string {
 	return res.Stdout
 }
 
-// refused checks that a run was refused, and why.
-func refused(t testing.TB, res *loadout.Ran, err error, code policy.Code, reason, next string) {
+// refused checks that a run was refused, and the reason.
+func refused(t testing.TB, res *loadout.RunResult, err error, code policy.Code, reason, next string) {
 	t.Helper()
 	no, ok := errors.AsType[*loadout.RefusedError](err)
 	if !ok || res != nil {
 		t.Fatalf("got %+v, %v; want a refusal", res, err)
 	}
-	if d := no.Decision; d.Allow || d.Code != code || !strings.Contains(err.Error(), reason) || d.Next != next {
-		t.Errorf("refused as %s, %q, next %q; want %s, %q, %q", d.Code, err, d.Next, code, reason, next)
+	if d := no.Decision; d.Allow || d.Code != code || !strings.Contains(err.Error(), reason) || d.Hint != next {
+		t.Errorf("refused as %s, %q, next %q; want %s, %q, %q", d.Code, err, d.Hint, code, reason, next)
 	}
 }
 
@@ -188,7 +191,7 @@ func (r *records) Append(_ context.Context, rec policy.Record) error {
 	return nil
 }
 
-// take returns the decisions since the last call, and how the runs ended.
+// take returns the decisions since the last call and the ends of the runs.
 func (r *records) take() (decisions, ends []policy.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -203,7 +206,7 @@ func (r *records) take() (decisions, ends []policy.Record) {
 	return decisions, ends
 }
 
-// signal is a writer that says when something is written to it.
+// signal is a writer that reports when data is written to it.
 type signal struct {
 	once sync.Once
 	c    chan struct{}
@@ -216,8 +219,8 @@ func (s *signal) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// spy is a back end that remembers what it was asked for, and starts nothing
-// where it is given no other.
+// spy is a back end that records its calls. It starts nothing unless it wraps
+// another back end.
 type spy struct {
 	sandbox.Backend
 	tier sandbox.Tier

@@ -12,66 +12,70 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/redact"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// endless is the time that a service has. Its other limits are those of a
+// noTimeLimit is the time limit of a service. Its other limits are those of a
 // script.
-const endless = math.MaxInt32 * time.Second
+const noTimeLimit = math.MaxInt32 * time.Second
 
-// Service asks for one long-lived command of a skill or a project, such as an MCP
-// server that speaks on standard input and output.
+// Service describes a long-lived command of a skill or a project, such as an
+// MCP server on standard input and output.
 type Service struct {
-	Skill string // reference to the skill, "" for a command of a project
-	// Project, where it is not nil, has the command in its own configuration. It is
-	// started in the directory of the project; of the other fields only Command, Env,
-	// Principal, Session and Progress count.
+	Skill string // reference to the skill; "" for a command of a project
+	// Project, if not nil, is the project whose configuration contains the
+	// command. The command starts in the directory of the project. Of the other
+	// fields, only Command, Env, Redact, Principal, Session and Progress are
+	// used.
 	Project *Project
-	// Digest, where it is not empty, is the one that the skill has to have: the
-	// command was read from the skill as it was then.
+	// Digest, if not empty, is the required digest of the skill: the digest at
+	// the time the command was read.
 	Digest policy.Digest
-	// Command is the program and its arguments. The program is a path inside the
-	// skill, an interpreter or another program of this machine (python3, node),
-	// or npx or uvx with a package. No shell reads it. The folder of the skill is
-	// the working directory, and may be written ${SKILL_DIR} or {baseDir}.
+	// Command is the program and its arguments. The program is a path inside
+	// the skill, an interpreter or another program of this machine (python3,
+	// node), or npx or uvx with a package. It does not run in a shell. The
+	// working directory is that of the skill, which may be written as
+	// ${SKILL_DIR} or {baseDir}.
 	Command []string
-	Env     map[string]string // values may name the folder too
-	// Files are put into [ServiceDir], read-only and by base name: for a program
-	// that the caller brings for the skill.
+	Env     map[string]string // values may contain the skill's directory too
+	// Files are added to [ServiceDir], read-only and by base name. They are for
+	// a program that the caller provides for the skill.
 	Files map[string][]byte
-	// Hosts narrows the hosts that the skill asked for and was granted; nil is
-	// all of these.
+	// Hosts limits the hosts that were requested and granted; nil means all of
+	// them.
 	Hosts []string
-	// Redact are values that it is told in another way, as in Env: what it says does
-	// not have them.
+	// Redact are additional secret values, for example from Env. They are
+	// removed from the output of the service.
 	Redact []sandbox.Secret
 
-	// Principal is for whom it runs, the zero value for the person who runs this
-	// program. Typed says that a person typed the command, as in [Run].
+	// Principal is the principal of the service; the zero value is that of
+	// [Scripts]. ByUser is set if the user typed the command, as in [Run].
 	Principal policy.Principal
-	Typed     bool
+	ByUser    bool
 	Session   string
 
-	// Workspace is a directory of the person, as in [Run].
+	// Workspace is a directory of the user, as in [Run].
 	Workspace string
-	Progress  func(what string) // is told what is being done; may be nil
+	Progress  func(what string) // receives progress messages; may be nil
 }
 
-// ServiceDir is where [Service.Files] are in the sandbox.
+// ServiceDir is the directory of [Service.Files] in the sandbox.
 const ServiceDir = sandbox.NeedsDir + "/.loadout"
 
-// Serve starts a long-lived command of a skill or a project in the sandbox. It asks
-// for the same leave as [Runtime.Run], or [Project.Check], and the command ends when
-// leave is withdrawn. ctx bounds the start only; close what is returned.
+// Serve starts a long-lived command of a skill or a project in the sandbox. It
+// requires the same approval as [Runtime.Run], or the trust that
+// [Project.Check] reports. The command is killed when the permission is
+// revoked. ctx limits only the start; the caller must close the service.
 //
-// Memory, processes and disk are bounded as in a run; time is not. The error is a
-// [*RefusedError] where policy says no, a [*CommandError] where the command is
-// none that can be served, a [*ServersError] or [ErrNoServers] where the servers of
-// the skill cannot be told, one of the catalog where there is no such skill, and
-// one that says what is missing where the program, its packages or the sandbox
-// are.
-func (r *Runtime) Serve(ctx context.Context, s Service) (*Served, error) {
+// Memory, processes and disk are limited as in a run; time is not. The error is
+// a [*RefusedError] if policy denies the start, a [*CommandError] if the
+// command cannot be served, a [*ServersError] or [ErrNoServers] if the servers
+// of the skill cannot be read, or an error of the catalog if the skill is not
+// found. Other errors say that the program, its packages or the sandbox is
+// missing.
+func (r *Runtime) Serve(ctx context.Context, s Service) (*RunningService, error) {
 	if !r.RunsScripts() {
 		return nil, ErrNoScripts
 	}
@@ -81,10 +85,10 @@ func (r *Runtime) Serve(ctx context.Context, s Service) (*Served, error) {
 	if s.Project != nil {
 		s = s.Project.only(s)
 	}
-	j := &job{rt: r, scripts: r.scripts, service: &service{asked: s}, project: s.Project, run: Run{Skill: s.Skill, Principal: s.Principal, Typed: s.Typed, Session: s.Session,
+	j := &job{rt: r, scripts: r.scripts, service: &service{asked: s}, project: s.Project, run: Run{Skill: s.Skill, Principal: s.Principal, ByUser: s.ByUser, Session: s.Session,
 		Workspace: s.Workspace, Progress: s.Progress}}
-	defer j.close() // a sandbox has copies
-	// What is started outlives ctx, and its start does not.
+	defer j.close() // the sandbox has copies
+	// The service outlives ctx, but its start does not.
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	begun := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
 	served, err := j.serve(life)
@@ -99,11 +103,11 @@ func (r *Runtime) Serve(ctx context.Context, s Service) (*Served, error) {
 	return served, nil
 }
 
-// serve is Serve with a ctx for all of the service's life.
-func (j *job) serve(ctx context.Context) (*Served, error) {
-	open, permit, refuse := j.openServed, j.permit, j.refuse
+// serve is like Serve, with a ctx for the whole life of the service.
+func (j *job) serve(ctx context.Context) (*RunningService, error) {
+	open, permit, refuse := j.openService, j.authorize, j.refusal
 	if j.project != nil {
-		open, permit, refuse = j.openProject, j.trusted, j.distrusted
+		open, permit, refuse = j.openProject, j.authorizeProject, j.projectRefusal
 	}
 	if err := open(ctx); err != nil {
 		return nil, err
@@ -116,7 +120,7 @@ func (j *job) serve(ctx context.Context) (*Served, error) {
 		return nil, err
 	}
 	if hosts := j.service.asked.Hosts; hosts != nil {
-		j.effect.Network = policy.Intersect(j.effect, policy.Bounds{Network: hosts}).Network
+		j.effective.Network = policy.Intersect(j.effective, policy.Bounds{Network: hosts}).Network
 	}
 	served, err := j.start(held)
 	if err != nil {
@@ -126,38 +130,39 @@ func (j *job) serve(ctx context.Context) (*Served, error) {
 		}
 		return nil, err
 	}
-	served.hold(held, release)
+	served.watch(held, release)
 	return served, nil
 }
 
-// openServed finds the skill, as it was when its command was read.
-func (j *job) openServed(ctx context.Context) error {
+// openService finds the skill and checks that it has not changed since its
+// command was read.
+func (j *job) openService(ctx context.Context) error {
 	if err := j.openSkill(ctx); err != nil {
 		return err
 	}
 	if was, now := j.service.asked.Digest, policy.Digest(j.digest()); was != "" && was != now {
 		return fmt.Errorf("skill %s changed since its command was read: it was %s and is %s", j.entry.Name, was.Short(), now.Short())
 	}
-	_, err := j.rt.services(j.entry, j.skill)
+	_, err := j.rt.requestedServices(j.entry, j.skill)
 	return err
 }
 
 // start prepares the sandbox and starts the command in it.
-func (j *job) start(ctx context.Context) (*Served, error) {
+func (j *job) start(ctx context.Context) (*RunningService, error) {
 	if err := j.planService(); err != nil {
 		return nil, err
 	}
-	if j.how.Needs != nil {
+	if j.scriptPlan.Needs != nil {
 		var err error
-		if j.packages, err = j.install(ctx); err != nil {
+		if j.packages, err = j.installPackages(ctx); err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", j.owner(), j.service.name(), err)
 		}
 	}
-	b, err := j.backend(ctx)
+	b, err := j.chooseBackend(ctx)
 	if err != nil {
 		return nil, err
 	}
-	spec, err := j.spec(ctx, b.Tier())
+	spec, err := j.sandboxSpec(ctx, b.Tier())
 	if err != nil {
 		return nil, err
 	}
@@ -178,12 +183,12 @@ func (j *job) start(ctx context.Context) (*Served, error) {
 		box.Close()
 		return nil, fmt.Errorf("serve %s of %s: %w", j.service.name(), j.owner(), err)
 	}
-	s := &Served{Digest: j.digest(), Backend: b.Name(), Package: j.service.built, Notes: j.notes, box: box, process: p, ended: make(chan struct{}),
-		stderr: tail{most: maxStderr}}
+	s := &RunningService{Digest: j.digest(), Backend: b.Name(), Package: j.service.built, Notes: j.notes, box: box, process: p, ended: make(chan struct{}),
+		stderr: tailBuffer{most: maxStderr}}
 	if j.project == nil {
 		s.Skill = j.entry.Name
 	} else {
-		s.check = j.check
+		s.check = j.checkTrust
 	}
 	s.secrets = slices.Concat(j.service.asked.Redact, spec.Secrets)
 	for _, in := range spec.Network.Inject {
@@ -191,14 +196,14 @@ func (j *job) start(ctx context.Context) (*Served, error) {
 	}
 	s.stdout = p.Stdout()
 	if len(s.secrets) > 0 {
-		s.stdout = newHiding(s.stdout, s.secrets)
+		s.stdout = redact.Lines(s.stdout, func(line []byte) []byte { return sandbox.Redact(line, s.secrets...) })
 	}
 	s.record = func(reason string) { j.recordServed(s, reason) }
 	return s, nil
 }
 
-// recordServed keeps how a service ended. That it began is recorded before.
-func (j *job) recordServed(s *Served, reason string) {
+// recordServed records the end of a service. Its start is already recorded.
+func (j *job) recordServed(s *RunningService, reason string) {
 	if j.scripts.Audit == nil {
 		return
 	}
@@ -206,36 +211,37 @@ func (j *job) recordServed(s *Served, reason string) {
 	if p := s.Package; p != nil {
 		details["package"], details["integrity"] = p.Name+"@"+p.Version, p.Integrity
 	}
-	j.scripts.Audit.Append(context.Background(), policy.Record{ // nobody is left to be told
-		Principal: j.run.Principal, Action: "served", Subject: policy.Digest(s.Digest), Name: j.name(), Decision: policy.Allowed, Reason: reason, Details: details})
+	j.scripts.Audit.Append(context.Background(), policy.Record{ // no caller is left to get an error
+		Principal: j.run.Principal, Action: "served", Subject: policy.Digest(s.Digest), Name: j.recordName(), Decision: policy.VerdictAllow, Reason: reason, Details: details})
 }
 
 const (
 	maxStderr = 64 << 10
-	// closeGrace is how long a service has to end after its input did.
+	// closeGrace is the time that a service has to exit after its input is closed.
 	closeGrace = 2 * time.Second
 )
 
-// Served is a running service. Read and Write are its standard output and input;
-// one goroutine may read while another writes, and all else is safe for
-// concurrent use. Close it when done, also when it has ended by itself.
-type Served struct {
+// RunningService is a running service. Read and Write access its standard
+// output and input. One goroutine may read while another writes; all other
+// methods are safe for concurrent use. The caller must close it, even after it
+// has ended.
+type RunningService struct {
 	Skill   string   // "" for a command of a project
-	Digest  string   // of the skill, or the configuration of the project, that was started
-	Backend string   // of the sandbox
-	Package *Package // what npx or uvx started; nil for what the skill has itself
-	Notes   []string // for people, as of what was not granted
+	Digest  string   // digest of the started skill, or of the project's configuration
+	Backend string   // name of the sandbox back end
+	Package *Package // package that npx or uvx started; nil for other commands
+	Notes   []string // for users, for example about permissions not granted
 
 	box     sandbox.Sandbox
 	process sandbox.Process
 	stdout  io.Reader
 	secrets []sandbox.Secret
-	held    context.Context // ends when leave is withdrawn
+	held    context.Context // ends when the permission is revoked
 	record  func(reason string)
-	check   func() error // before each write; nil asks nothing
+	check   func() error // called before each write; may be nil
 
 	ended chan struct{} // closed when the command has ended
-	exit  sandbox.Exit  // before ended is closed
+	exit  sandbox.Exit  // set before ended is closed
 	err   error
 
 	closing sync.Once
@@ -244,11 +250,11 @@ type Served struct {
 	asked   chan struct{} // closed by Close
 	drained chan struct{} // closed when all of standard error was read, after ended
 
-	stderr tail
+	stderr tailBuffer
 }
 
-// hold watches over the service until it has ended.
-func (s *Served) hold(held context.Context, release func()) {
+// watch monitors the service until it has ended.
+func (s *RunningService) watch(held context.Context, release func()) {
 	s.held, s.asked, s.drained = held, make(chan struct{}), make(chan struct{})
 	unwatch := context.AfterFunc(held, func() {
 		s.process.Kill()
@@ -259,7 +265,7 @@ func (s *Served) hold(held context.Context, release func()) {
 	go func() {
 		s.exit = s.process.Wait()
 		unwatch()
-		s.err = s.cause()
+		s.err = s.endReason()
 		reason := string(s.exit.Reason)
 		if s.err == nil {
 			reason = "closed"
@@ -274,8 +280,8 @@ func (s *Served) hold(held context.Context, release func()) {
 	}()
 }
 
-// cause is why it ended: nothing where it was closed.
-func (s *Served) cause() error {
+// endReason returns why the service ended, or nil if it was closed.
+func (s *RunningService) endReason() error {
 	if cause := context.Cause(s.held); errors.Is(cause, sandbox.ErrDisabled) {
 		return fmt.Errorf("it was ended: %w", cause)
 	}
@@ -294,9 +300,9 @@ func (s *Served) cause() error {
 	return errors.New(why)
 }
 
-// Read reads from standard output. At its end the error is [io.EOF], and
-// [sandbox.ErrDisabled] where leave was withdrawn.
-func (s *Served) Read(b []byte) (int, error) {
+// Read reads from standard output. At the end it returns [io.EOF], or an error
+// that matches [sandbox.ErrDisabled] if the permission was revoked.
+func (s *RunningService) Read(b []byte) (int, error) {
 	n, err := s.stdout.Read(b)
 	if err != nil {
 		if cause := context.Cause(s.held); errors.Is(cause, sandbox.ErrDisabled) {
@@ -306,9 +312,9 @@ func (s *Served) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write writes to standard input. To a command of a project nothing is written once
-// its configuration is not trusted any more.
-func (s *Served) Write(b []byte) (int, error) {
+// Write writes to standard input. For a command of a project, it fails once the
+// configuration is no longer trusted.
+func (s *RunningService) Write(b []byte) (int, error) {
 	if s.check != nil {
 		if err := s.check(); err != nil {
 			return 0, err
@@ -317,9 +323,9 @@ func (s *Served) Write(b []byte) (int, error) {
 	return s.process.Stdin().Write(b)
 }
 
-// Close ends the service: its input ends, it has two seconds, and then it and all
-// that it started is killed. It waits for the end.
-func (s *Served) Close() error {
+// Close closes the input of the service and waits up to two seconds. It then
+// kills the service and its child processes, and waits for the end.
+func (s *RunningService) Close() error {
 	s.closing.Do(func() {
 		close(s.asked)
 		s.process.Stdin().Close()
@@ -338,27 +344,27 @@ func (s *Served) Close() error {
 	return err
 }
 
-// closeBox removes the sandbox, with what the command left running in it.
-func (s *Served) closeBox() error {
+// closeBox removes the sandbox and kills the processes left in it.
+func (s *RunningService) closeBox() error {
 	s.closed.Do(func() {
 		s.boxErr = s.box.Close()
-		io.Copy(io.Discard, s.process.Stdout()) // what nobody read, up to the end that is there now
+		io.Copy(io.Discard, s.process.Stdout()) // discard unread output, up to its current end
 	})
 	return s.boxErr
 }
 
-// Stderr is the last of what it wrote to standard error, at most 64 KiB, with
-// secrets replaced.
-func (s *Served) Stderr() string {
+// Stderr returns the last 64 KiB of standard error, with secrets redacted.
+func (s *RunningService) Stderr() string {
 	return strings.ToValidUTF8(string(sandbox.Redact(s.stderr.bytes(), s.secrets...)), "\uFFFD")
 }
 
-// Done is closed when the service has ended.
-func (s *Served) Done() <-chan struct{} { return s.ended }
+// Done returns a channel that is closed when the service has ended.
+func (s *RunningService) Done() <-chan struct{} { return s.ended }
 
-// Err is why the service ended: [sandbox.ErrDisabled] where leave was withdrawn.
-// It is nil while it runs, and where it was closed.
-func (s *Served) Err() error {
+// Err returns why the service ended; the error matches [sandbox.ErrDisabled] if
+// the permission was revoked. It is nil while the service runs and after it was
+// closed.
+func (s *RunningService) Err() error {
 	select {
 	case <-s.ended:
 		return s.err

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,7 +16,8 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout"
-	"github.com/loadout-dev/loadout/internal/stage/stagetest"
+	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
+	"github.com/loadout-dev/loadout/internal/testprogram"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -35,12 +35,12 @@ for line in sys.stdin:
         sys.exit(3)
 `
 
-// What connects to servers takes a service for a process of its own.
+// Clients of servers use a service like a process of their own.
 var _ interface {
 	io.Reader
 	io.WriteCloser
 	Stderr() string
-} = (*loadout.Served)(nil)
+} = (*loadout.RunningService)(nil)
 
 func echo() files {
 	return files{
@@ -54,11 +54,11 @@ func echo() files {
 }
 
 // serve starts a service for an agent.
-func (s *shop) serve(t testing.TB, svc loadout.Service) (*loadout.Served, error) {
+func (s *shop) serve(t testing.TB, svc loadout.Service) (*loadout.RunningService, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel() // it bounds the start only
-	if svc.Principal == (policy.Principal{}) && !svc.Typed {
+	defer cancel() // it limits the start only
+	if svc.Principal == (policy.Principal{}) && !svc.ByUser {
 		svc.Principal = robot
 	}
 	if s.scripts.Getenv == nil {
@@ -71,8 +71,8 @@ func (s *shop) serve(t testing.TB, svc loadout.Service) (*loadout.Served, error)
 	return served, err
 }
 
-// say writes a line and returns the next one.
-func say(t *testing.T, s *loadout.Served, r *bufio.Reader, line string) string {
+// say writes a line and returns the next line of output.
+func say(t *testing.T, s *loadout.RunningService, r *bufio.Reader, line string) string {
 	t.Helper()
 	if _, err := io.WriteString(s, line+"\n"); err != nil {
 		t.Fatal(err)
@@ -179,7 +179,7 @@ func isRefused(err error) bool {
 func TestServedEnds(t *testing.T) {
 	s := newShop(t, echo(), nil)
 	s.approve(t, "echo")
-	start := func() (*loadout.Served, *bufio.Reader) {
+	start := func() (*loadout.RunningService, *bufio.Reader) {
 		t.Helper()
 		served, err := s.serve(t, loadout.Service{Skill: "echo", Command: []string{"server.py"}})
 		if err != nil {
@@ -252,8 +252,8 @@ func TestServedSecretsAreNotShown(t *testing.T) {
 	}
 }
 
-// What a service is told by its environment is in nothing that it says, and it gets
-// no more for that.
+// The output of a service does not contain the secrets in its environment, and
+// the service gets no other permissions because of them.
 func TestServedRedactsWhatItWasTold(t *testing.T) {
 	tree := echo()
 	tree["echo/server.py"] = "import os, sys\nprint(os.environ['KEY'], os.path.exists('/run/secrets/KEY'), flush=True)\nsys.stdin.read()\n"
@@ -281,7 +281,7 @@ mcpServers:
 provider: {module: provider, class: P}
 ---
 `, "w/server.py": "", "w/provider.py": ""}, nil)
-	w, err := s.Wish(t.Context(), "w")
+	w, err := s.ReadApprovalRequest(t.Context(), "w")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +314,7 @@ for line in sys.stdin:
         print(e.code, flush=True)
 `}, func(s *shop, o *loadout.Options) {
 		s.scripts.Bounds.Network = []string{at(a), at(b)} // of the operator
-		s.scripts.Private = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		s.scripts.PrivateNetworks = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	})
 	s.approve(t, "net")
 	for _, tt := range []struct {
@@ -343,13 +343,13 @@ for line in sys.stdin:
 	if _, err := io.WriteString(served, a.URL+"\n"); err != nil {
 		t.Fatal(err)
 	}
-	<-served.Done() // there is no network at all, which the program does not expect
+	<-served.Done() // the program fails because it has no network
 	if !strings.Contains(served.Stderr(), "URLError") {
 		t.Errorf("without hosts: %s", served.Stderr())
 	}
 }
 
-// A module that answers lines, on the sandboxed runner of the command.
+// A WebAssembly module that answers lines runs in the sandboxed runner.
 func TestServeWASM(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds two programs")
@@ -357,27 +357,18 @@ func TestServeWASM(t *testing.T) {
 	needSandbox(t)
 	dir := stagetest.OpenDir(t)
 	exe, module := filepath.Join(dir, "loadout"), filepath.Join(dir, "echo.wasm")
-	src := filepath.Join(dir, "echo.go")
-	text := "package main\n\nimport (\n\t\"bufio\"\n\t\"fmt\"\n\t\"os\"\n)\n\nfunc main() {\n\tfor in := bufio.NewScanner(os.Stdin); in.Scan(); {\n\t\tfmt.Println(os.Getenv(\"GREETING\"), len(os.Args), in.Text())\n\t}\n}\n"
-	if err := os.WriteFile(src, []byte(text), 0o644); err != nil {
+	if err := (testprogram.Program{Package: "testdata/wasmrunner"}).Install(exe); err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range []struct{ out, what, env string }{{exe, "./testdata/wasmrunner", "CGO_ENABLED=0"}, {module, src, "GOOS=wasip1"}} {
-		cmd := exec.Command("go", "build", "-o", b.out, b.what)
-		cmd.Env = append(os.Environ(), b.env)
-		if b.env == "GOOS=wasip1" {
-			cmd.Env = append(cmd.Env, "GOARCH=wasm")
-		}
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("build %s: %v: %s", b.what, err, out)
-		}
+	if err := (testprogram.Program{Package: "testdata/echo", Env: []string{"GOOS=wasip1", "GOARCH=wasm"}}).Install(module); err != nil {
+		t.Fatal(err)
 	}
 	data, err := os.ReadFile(module)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := newShop(t, files{"w/SKILL.md": skillText("w", "x"), "w/echo.wasm": string(data)}, func(s *shop, _ *loadout.Options) {
-		s.scripts.Command, s.scripts.Cache = exe, filepath.Join(dir, "cache")
+		s.scripts.Executable, s.scripts.CacheDir = exe, filepath.Join(dir, "cache")
 	})
 	s.approve(t, "w")
 	served, err := s.serve(t, loadout.Service{Skill: "w", Command: []string{"/skill/echo.wasm", "a"}, Env: map[string]string{"GREETING": "hi"}})

@@ -15,45 +15,45 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// SourceOptions say where skills are looked for. The zero value means the
-// default places.
+// SourceOptions say where to search for skills. The zero value means the
+// default locations.
 type SourceOptions struct {
-	// WorkDir is the directory whose project is meant; default: the current.
+	// WorkDir is the working directory; default: the current one.
 	WorkDir string
-	// Home is the home directory; default: the user's. NoHome leaves the
-	// places below it out.
+	// Home is the home directory; default: the user's. NoHome omits the
+	// locations below it.
 	Home   string
 	NoHome bool
-	// NoProject and NoBundled leave out those skills.
+	// NoProject and NoBundled omit these skills.
 	NoProject, NoBundled bool
-	// Extra are further places, preferred to the default ones of the same
-	// scope.
-	Extra []Place
-	// Depth is how deep directories are searched; default 6.
+	// Extra are additional locations. They take precedence over the default
+	// locations of the same scope.
+	Extra []SourceLocation
+	// Depth limits how deep directories are searched; default 6.
 	Depth int
-	// CacheDir, where set, keeps the index of each directory.
+	// CacheDir, if set, is the directory for the indexes of directories.
 	CacheDir string
 }
 
-// Place is a directory, archive or SKILL.md that holds skills.
-type Place struct {
+// SourceLocation is a directory, archive or SKILL.md that holds skills.
+type SourceLocation struct {
 	Path  string // relative to the working directory, or absolute
 	Scope catalog.Scope
-	// Label is the origin of its skills, of lower-case letters, digits, dots
-	// and hyphens; default: made from the path. Where it is taken, a number
-	// is added.
+	// Label is the origin of its skills. It consists of lower-case letters,
+	// digits, dots and hyphens; default: derived from the path. If another
+	// location has the same label, a number is added.
 	Label string
-	// Optional says that it need not exist.
+	// Optional means that it need not exist.
 	Optional bool
 }
 
-// clientDirs are the directories in which programs for agents keep skills,
-// most specific to this program first.
+// clientDirs are the directories in which agent programs store skills.
+// Loadout's own is first.
 var clientDirs = []string{".loadout/skills", ".agents/skills", ".claude/skills", ".codex/skills", ".gemini/skills", ".cursor/skills", ".github/skills"}
 
-// DefaultSources returns the sources of the default places: those of the
-// project from the working directory up to the root of its repository, those
-// of the home directory and installed plugins, and the bundled skills.
+// DefaultSources returns the sources in the default locations: the project's,
+// from the working directory up to the root of its repository; those of the
+// home directory and of installed plugins; and the bundled skills.
 func DefaultSources(o *SourceOptions) ([]catalog.Source, error) {
 	if o == nil {
 		o = &SourceOptions{}
@@ -69,9 +69,9 @@ func DefaultSources(o *SourceOptions) ([]catalog.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the working directory: %w", err)
 	}
-	// No place may take the label of what comes with the program.
+	// No location may use the label of the bundled skills.
 	b := sourceBuilder{opts: o, workDir: workDir, used: map[string]bool{bundledLabel: true},
-		sources: []catalog.Source{}} // not nil, which New takes for the default places
+		sources: []catalog.Source{}} // not nil, which would mean the default locations to New
 	for _, p := range append(slices.Clone(o.Extra), defaultPlaces(o, workDir)...) {
 		b.add(p)
 	}
@@ -86,7 +86,7 @@ const bundledLabel = "bundled"
 type sourceBuilder struct {
 	opts    *SourceOptions
 	workDir string
-	used    map[string]bool // labels
+	used    map[string]bool // used labels
 	sources []catalog.Source
 }
 
@@ -99,7 +99,7 @@ func (b *sourceBuilder) label(want string) string {
 	return label
 }
 
-func (b *sourceBuilder) add(p Place) {
+func (b *sourceBuilder) add(p SourceLocation) {
 	if !filepath.IsAbs(p.Path) {
 		p.Path = filepath.Join(b.workDir, p.Path)
 	}
@@ -113,7 +113,7 @@ func (b *sourceBuilder) add(p Place) {
 	case err == nil && fi.IsDir():
 	case skill.IsFileName(filepath.Base(p.Path)):
 		p.Path = filepath.Dir(p.Path)
-	case err == nil && !p.Optional, err != nil && isArchive(p.Path): // perhaps it comes later
+	case err == nil && !p.Optional, err != nil && isArchive(p.Path): // it may be created later
 		b.sources = append(b.sources, catalog.NewArchive(label, p.Scope, p.Path))
 		return
 	}
@@ -124,7 +124,7 @@ func (b *sourceBuilder) add(p Place) {
 	b.sources = append(b.sources, catalog.NewDir(label, p.Scope, p.Path, &o))
 }
 
-// labelOf makes a label from the last parts of a path that say something.
+// labelOf derives a label from the last descriptive part of a path.
 func labelOf(path string) string {
 	base := filepath.Base(path)
 	switch {
@@ -143,11 +143,11 @@ func isArchive(path string) bool {
 	return strings.EqualFold(ext, ".zip") || strings.EqualFold(ext, ".skill")
 }
 
-func defaultPlaces(o *SourceOptions, workDir string) []Place {
-	var places []Place
+func defaultPlaces(o *SourceOptions, workDir string) []SourceLocation {
+	var places []SourceLocation
 	home := o.Home
 	if home == "" {
-		home, _ = os.UserHomeDir() // without one there is nothing to look in
+		home, _ = os.UserHomeDir() // without a home directory, there are no locations below it
 	}
 	if !o.NoProject {
 		places = projectPlaces(workDir, home)
@@ -156,7 +156,7 @@ func defaultPlaces(o *SourceOptions, workDir string) []Place {
 		return places
 	}
 	for _, dir := range clientDirs {
-		places = append(places, Place{Path: filepath.Join(home, filepath.FromSlash(dir)), Scope: catalog.User, Label: "user." + clientName(dir), Optional: true})
+		places = append(places, SourceLocation{Path: filepath.Join(home, filepath.FromSlash(dir)), Scope: catalog.User, Label: "user." + clientName(dir), Optional: true})
 	}
 	return append(places, pluginPlaces(home, workDir, o.NoProject)...)
 }
@@ -165,28 +165,29 @@ func clientName(dir string) string {
 	return strings.TrimPrefix(strings.TrimSuffix(dir, "/skills"), ".")
 }
 
-// projectPlaces walks from the working directory to the root of its
-// repository, or looks in the working directory only where there is none.
-func projectPlaces(workDir, home string) []Place {
-	var places []Place
+// projectPlaces returns the locations from the working directory up to the root
+// of its repository, or only those of the working directory if it is not in
+// one.
+func projectPlaces(workDir, home string) []SourceLocation {
+	var places []SourceLocation
 	for level, dir := range projectDirs(workDir) {
 		prefix := "project."
 		if level > 0 {
 			prefix = fmt.Sprintf("project.up%d.", level)
 		}
-		places = append(places, Place{Path: filepath.Join(dir, "skills"), Scope: catalog.Project, Label: prefix + "skills", Optional: true})
-		if same(dir, home) {
-			continue // its dotted directories are the user's
+		places = append(places, SourceLocation{Path: filepath.Join(dir, "skills"), Scope: catalog.Project, Label: prefix + "skills", Optional: true})
+		if sameDir(dir, home) {
+			continue // the dotted directories belong to the user scope
 		}
 		for _, name := range clientDirs {
-			places = append(places, Place{Path: filepath.Join(dir, filepath.FromSlash(name)), Scope: catalog.Project, Label: prefix + clientName(name), Optional: true})
+			places = append(places, SourceLocation{Path: filepath.Join(dir, filepath.FromSlash(name)), Scope: catalog.Project, Label: prefix + clientName(name), Optional: true})
 		}
 	}
 	return places
 }
 
-// same reports whether two paths are of one directory.
-func same(a, b string) bool {
+// sameDir reports whether two paths refer to the same directory.
+func sameDir(a, b string) bool {
 	if a == b {
 		return true
 	}
@@ -198,8 +199,8 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// projectDirs lists dir and the directories above it up to the one that holds
-// .git; only dir where none does.
+// projectDirs lists dir and its parents up to the one that contains .git, or
+// only dir if none does.
 func projectDirs(dir string) []string {
 	var dirs []string
 	for d := dir; ; d = filepath.Dir(d) {
@@ -213,9 +214,9 @@ func projectDirs(dir string) []string {
 	}
 }
 
-// pluginPlaces are the skills of installed Claude plugins: those for the
-// project of the working directory, then those for all.
-func pluginPlaces(home, workDir string, noProject bool) []Place {
+// pluginPlaces returns the locations of installed Claude plugins: those for the
+// project of the working directory first, then those for all projects.
+func pluginPlaces(home, workDir string, noProject bool) []SourceLocation {
 	b, err := readSmall(filepath.Join(home, ".claude", "plugins", "installed_plugins.json"))
 	if err != nil {
 		return nil
@@ -230,7 +231,7 @@ func pluginPlaces(home, workDir string, noProject bool) []Place {
 		InstallPath string `json:"installPath"`
 		ProjectPath string `json:"projectPath"`
 	}
-	var here, all []Place
+	var here, all []SourceLocation
 	for name, raw := range file.Plugins {
 		var many []install
 		if json.Unmarshal(raw, &many) != nil {
@@ -242,7 +243,7 @@ func pluginPlaces(home, workDir string, noProject bool) []Place {
 		}
 		plugin, _, _ := strings.Cut(name, "@")
 		for _, in := range many {
-			p := Place{Path: filepath.Join(in.InstallPath, "skills"), Scope: catalog.User, Label: "plugin." + skill.Slug(plugin), Optional: true}
+			p := SourceLocation{Path: filepath.Join(in.InstallPath, "skills"), Scope: catalog.User, Label: "plugin." + skill.Slug(plugin), Optional: true}
 			switch {
 			case !filepath.IsAbs(in.InstallPath):
 			case in.ProjectPath == "":
@@ -252,8 +253,8 @@ func pluginPlaces(home, workDir string, noProject bool) []Place {
 			}
 		}
 	}
-	for _, places := range [][]Place{here, all} {
-		slices.SortFunc(places, func(a, b Place) int {
+	for _, places := range [][]SourceLocation{here, all} {
+		slices.SortFunc(places, func(a, b SourceLocation) int {
 			return cmp.Or(strings.Compare(a.Label, b.Label), strings.Compare(a.Path, b.Path))
 		})
 	}
@@ -266,7 +267,7 @@ func within(path, root string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// readSmall reads a file that another program wrote for itself.
+// readSmall reads a small file written by another program.
 func readSmall(path string) ([]byte, error) {
 	const most = 4 << 20
 	fi, err := os.Stat(path)

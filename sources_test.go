@@ -14,7 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 )
 
-// places are "label scope path" of the sources, paths relative to root.
+// places returns "label scope path" of the sources, with paths relative to
+// root.
 func places(t *testing.T, root string, o loadout.SourceOptions) []string {
 	t.Helper()
 	sources, err := loadout.DefaultSources(&o)
@@ -43,7 +44,7 @@ func places(t *testing.T, root string, o loadout.SourceOptions) []string {
 	return out
 }
 
-// skillNames are the skills that the sources offer, by name.
+// skillNames returns the names of the skills that the sources offer.
 func skillNames(t *testing.T, o loadout.SourceOptions) []string {
 	t.Helper()
 	sources, err := loadout.DefaultSources(&o)
@@ -109,7 +110,7 @@ func TestDefaultPlaces(t *testing.T) {
 	}
 }
 
-// A home directory that is also known by another path is still the home.
+// A home directory that is also reached by another path is still the home.
 func TestTheHomeDirectoryByAnotherPath(t *testing.T) {
 	root := t.TempDir()
 	files{"users/ann/x": ""}.write(t, root)
@@ -148,7 +149,7 @@ func TestWhatIsFoundInTheDefaultPlaces(t *testing.T) {
 		"home/.agents/skills/far/SKILL.md":           skillText("far", ""),
 		"home/.agents/skills/own/SKILL.md":           skillText("own", ""),
 		"home/.codex/skills/own/SKILL.md":            skillText("own", ""),
-		"home/skills/other/SKILL.md":                 skillText("other", ""), // no default place
+		"home/skills/other/SKILL.md":                 skillText("other", ""), // not a default location
 	}.write(t, root)
 	o := loadout.SourceOptions{WorkDir: filepath.Join(root, "home", "repo", "pkg"), Home: filepath.Join(root, "home"), NoBundled: true}
 	if diff := cmp.Diff([]string{"project.up1.skills/far", "project.claude/near", "user.agents/own"}, skillNames(t, o)); diff != "" {
@@ -163,9 +164,9 @@ func TestFurtherPlaces(t *testing.T) {
 		"three/SKILL.md": skillText("three", ""), "文档/four/SKILL.md": skillText("four", ""), "bundled/five/SKILL.md": skillText("five", ""),
 	}.write(t, root)
 	at := func(p string) string { return filepath.Join(root, filepath.FromSlash(p)) }
-	extra := func(paths ...string) (out []loadout.Place) {
+	extra := func(paths ...string) (out []loadout.SourceLocation) {
 		for _, p := range paths {
-			out = append(out, loadout.Place{Path: p, Scope: catalog.User})
+			out = append(out, loadout.SourceLocation{Path: p, Scope: catalog.User})
 		}
 		return out
 	}
@@ -173,12 +174,12 @@ func TestFurtherPlaces(t *testing.T) {
 	t.Run("are labelled by what their paths say", func(t *testing.T) {
 		o := only
 		o.Extra = append(extra(at("a/skills"), at("b/skills"), at("B Dir"), at("three/SKILL.md"), at("文档"), at("bundled"), "a/skills", at("x/pack.zip"), at("pack.SKILL"), "/"),
-			loadout.Place{Path: at("missing"), Scope: catalog.Group, Label: "team.one"}, loadout.Place{Path: at("missing2"), Label: "team.one"})
+			loadout.SourceLocation{Path: at("missing"), Scope: catalog.Group, Label: "team.one"}, loadout.SourceLocation{Path: at("missing2"), Label: "team.one"})
 		o.NoBundled = false
 		want := []string{"a user a/skills", "b user b/skills", "b-dir user B Dir", "three user three", "skill user 文档", "bundled-2 user bundled", "a-2 user a/skills",
 			"pack user x/pack.zip", "pack-2 user pack.SKILL", "skill-2 user /", "team.one group missing", "team.one-2 bundled missing2", "bundled bundled -"}
 		got := places(t, root, o)
-		got[9] = "skill-2 user /" // relative to root it is a long way
+		got[9] = "skill-2 user /" // long relative to root
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -263,12 +264,12 @@ func TestPluginPlaces(t *testing.T) {
 	}
 }
 
-// Each directory has an index of its own, in the place that was given.
+// Each directory has its own index in the configured cache directory.
 func TestDepthAndIndexReachTheSources(t *testing.T) {
 	root := t.TempDir()
 	files{"s/1/2/deep/SKILL.md": skillText("deep", ""), "s/top/SKILL.md": skillText("top", "")}.write(t, root)
 	cache := filepath.Join(root, "cache")
-	o := loadout.SourceOptions{NoHome: true, NoProject: true, NoBundled: true, Depth: 1, CacheDir: cache, Extra: []loadout.Place{{Path: filepath.Join(root, "s")}, {Path: filepath.Join(root, "s", "1")}}}
+	o := loadout.SourceOptions{NoHome: true, NoProject: true, NoBundled: true, Depth: 1, CacheDir: cache, Extra: []loadout.SourceLocation{{Path: filepath.Join(root, "s")}, {Path: filepath.Join(root, "s", "1")}}}
 	sources, err := loadout.DefaultSources(&o)
 	if err != nil {
 		t.Fatal(err)

@@ -25,9 +25,9 @@ func (c counting) Open(name string) (fs.File, error) {
 	return c.files.Open(name)
 }
 
-// W17: a skill is called by its display name, or its name where it has none: in listings,
-// in what a load came to, and of what is in force, also in a conversation that is opened
-// again; for the last nothing is read.
+// W17: listings, load results and active skills use the display name of a
+// skill, or its name if it has none. In a reopened conversation, active skills
+// need no reading of files.
 func TestW17DisplayNames(t *testing.T) {
 	files := counting{fstest.MapFS{
 		"tides/SKILL.md": {Data: []byte("---\nname: tides\ndescription: Reads tide tables.\ndisplayName: Tide tables\n---\nAdd one hour.\n")},
@@ -38,7 +38,7 @@ func TestW17DisplayNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rt.Close()
-	log := &session.Memory{}
+	log := &session.MemoryLog{}
 	s, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Log: log, ID: "s"})
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestW17DisplayNames(t *testing.T) {
 		if err != nil || e.Title() != title {
 			t.Errorf("listed is %q, %v; want %q", e.Title(), err, title)
 		}
-		if r, err := s.Load(t.Context(), name); err != nil || r.Material.Title != title {
+		if r, err := s.Load(t.Context(), name); err != nil || r.Skill.Title != title {
 			t.Errorf("loaded is %+v, %v; want %q", r, err, title)
 		}
 	}
@@ -61,7 +61,7 @@ func TestW17DisplayNames(t *testing.T) {
 	defer s.Close()
 	for range 2 {
 		for _, a := range s.Active() {
-			if got := a.Called(); got != want[a.Skill.Name] {
+			if got := a.DisplayName(); got != want[a.Skill.Name] {
 				t.Errorf("%s in force is called %q", a.Skill.Name, got)
 			}
 		}

@@ -16,26 +16,26 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// WASMCommand is the first argument by which [Scripts.Command] runs a
-// WebAssembly module instead of being the command that people type.
+// WASMCommand is the first argument with which [Scripts.Executable] runs a
+// WebAssembly module instead of a user's command.
 const WASMCommand = "loadout-wasm"
 
-// compileTime bounds the compilation of a module.
+// compileTime limits the compilation of a module.
 const compileTime = 2 * time.Minute
 
-// module is the command for a WebAssembly script: our own executable, in the
-// sandbox like any interpreter, with the module's compiled code where there is
-// a place to keep it.
-func (j *job) module(ctx context.Context, s *sandbox.Spec, file string) (*sandbox.Cmd, error) {
-	s.Mounts = append(s.Mounts, sandbox.Mount{Host: j.scripts.Command, Path: j.scripts.Command})
+// wasmCommand returns the command for a WebAssembly script. It runs our own
+// executable in the sandbox like any interpreter, with the compiled code of the
+// module if there is a cache.
+func (j *job) wasmCommand(ctx context.Context, s *sandbox.Spec, file string) (*sandbox.Cmd, error) {
+	s.Mounts = append(s.Mounts, sandbox.Mount{Host: j.scripts.Executable, Path: j.scripts.Executable})
 	l := s.Limits
 	timeout, output := l.Wall, 5*l.Output
 	if j.service != nil {
 		timeout, output = 0, 0
 	}
-	args := []string{j.scripts.Command, WASMCommand, "--memory", strconv.FormatInt(l.Memory/2, 10), "--timeout", timeout.String(),
+	args := []string{j.scripts.Executable, WASMCommand, "--memory", strconv.FormatInt(l.Memory/2, 10), "--timeout", timeout.String(),
 		"--output", strconv.FormatInt(output, 10)}
-	dir, err := j.compiled(ctx, s, file)
+	dir, err := j.compiledDir(ctx, s, file)
 	if err != nil {
 		return nil, err
 	}
@@ -62,25 +62,25 @@ func (j *job) module(ctx context.Context, s *sandbox.Spec, file string) (*sandbo
 	return &sandbox.Cmd{Args: append(args, j.run.Args...)}, nil
 }
 
-// compiled is the directory with the compiled code of the module, made in a
-// sandbox of its own where there is none. It is "" where none can be kept, or
-// the module is none: the run then says so.
-func (j *job) compiled(ctx context.Context, run *sandbox.Spec, file string) (string, error) {
-	if j.scripts.Cache == "" {
+// compiledDir returns the directory with the compiled code of the module. It
+// compiles the module in a separate sandbox if necessary. It returns "" if
+// there is no cache or the module is invalid; the run then reports that.
+func (j *job) compiledDir(ctx context.Context, run *sandbox.Spec, file string) (string, error) {
+	if j.scripts.CacheDir == "" {
 		return "", nil
 	}
-	f, ok := j.own().manifest.Find(j.script)
+	f, ok := j.mainPart().manifest.Find(j.script)
 	if !ok {
 		return "", fmt.Errorf("%s is not in the manifest", j.script)
 	}
-	// Compiled code is a program that runs unchecked: each module has a directory
-	// that only its own compilation wrote.
-	// It is for the program that compiled it, which looks for its own alone.
-	by, err := os.Stat(j.scripts.Command)
+	// Compiled code runs unchecked, so each module has its own directory,
+	// written only by its compilation. The name includes the compiling program,
+	// which accepts only its own code.
+	by, err := os.Stat(j.scripts.Executable)
 	if err != nil {
 		return "", fmt.Errorf("the program that runs WebAssembly: %w", err)
 	}
-	dir := filepath.Join(j.scripts.Cache, "wasm", fmt.Sprintf("%s-%x-%x", f.SHA256, by.Size(), by.ModTime().UnixNano()))
+	dir := filepath.Join(j.scripts.CacheDir, "wasm", fmt.Sprintf("%s-%x-%x", f.SHA256, by.Size(), by.ModTime().UnixNano()))
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
 	}
@@ -93,7 +93,7 @@ func (j *job) compiled(ctx context.Context, run *sandbox.Spec, file string) (str
 		return "", err
 	}
 	if err := os.Rename(fresh, dir); err != nil && !errors.Is(err, fs.ErrExist) {
-		if _, there := os.Stat(dir); there != nil { // else another process was first
+		if _, there := os.Stat(dir); there != nil { // otherwise another process was first
 			return "", fmt.Errorf("keep the compiled code of %s: %w", file, err)
 		}
 	}
@@ -116,13 +116,13 @@ func compileInto(ctx context.Context, sc *Scripts, dir string, run *sandbox.Spec
 	}
 	defer root.Close()
 	spec := &sandbox.Spec{Limits: sandbox.Limits{Memory: 1 << 30, Work: 256 << 20, FileSize: 128 << 20, Wall: compileTime, CPU: compileTime},
-		Digest: run.Digest, Mounts: []sandbox.Mount{{Host: sc.Command, Path: sc.Command}}}
+		Digest: run.Digest, Mounts: []sandbox.Mount{{Host: sc.Executable, Path: sc.Executable}}}
 	for _, t := range run.Trees {
 		if t.Path == sandbox.SkillDir {
 			spec.Trees = append(spec.Trees, t)
 		}
 	}
-	res, err := sandbox.Run(ctx, sc.Sandbox, spec, &sandbox.Cmd{Args: []string{sc.Command, WASMCommand, "--compile", "--cache", sandbox.OutDir, "--", file}},
+	res, err := sandbox.Run(ctx, sc.Sandbox, spec, &sandbox.Cmd{Args: []string{sc.Executable, WASMCommand, "--compile", "--cache", sandbox.OutDir, "--", file}},
 		&sandbox.RunOptions{Collect: func(f sandbox.File, r io.Reader) (bool, error) { return keepCompiled(root, f, r) }})
 	if err != nil {
 		return fresh, fmt.Errorf("compile %s: %w", file, err)

@@ -11,32 +11,32 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// ErrWorkspace says that a directory cannot be given to scripts.
-var ErrWorkspace = errors.New("it cannot be given to scripts")
+// ErrWorkspace means that a directory cannot be given to scripts.
+var ErrWorkspace = errors.New("directory cannot be given to scripts")
 
 // CheckWorkspace reports whether scripts may be given a directory. The error
-// matches [ErrWorkspace]: the whole file system, and whatever holds what this
-// program decides by, stay out of their reach.
+// matches [ErrWorkspace] for the whole file system and for any directory that
+// overlaps Loadout's own state.
 func (r *Runtime) CheckWorkspace(dir string) error {
 	if !filepath.IsAbs(dir) {
-		return fmt.Errorf("workspace %s: %w: its path is not absolute", dir, ErrWorkspace)
+		return fmt.Errorf("workspace %s: %w: path is not absolute", dir, ErrWorkspace)
 	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return fmt.Errorf("workspace: %w", err)
 	}
 	if filepath.Dir(real) == real {
-		return fmt.Errorf("workspace %s: %w: it is the whole file system", dir, ErrWorkspace)
+		return fmt.Errorf("workspace %s: %w: whole file system", dir, ErrWorkspace)
 	}
 	if !r.RunsScripts() {
 		return ErrNoScripts
 	}
-	for _, p := range append([]string{r.scripts.Folders}, r.scripts.Protected...) {
+	for _, p := range append([]string{r.scripts.FolderDir}, r.scripts.ProtectedDirs...) {
 		if p == "" {
 			continue
 		}
-		if inside(real, existing(p)) || inside(existing(p), real) {
-			return fmt.Errorf("workspace %s: %w: Loadout keeps what it decides by in %s; name a directory beside it", dir, ErrWorkspace, p)
+		if inside(real, resolveExisting(p)) || inside(resolveExisting(p), real) {
+			return fmt.Errorf("workspace %s: %w: Loadout keeps its state in %s; choose another directory", dir, ErrWorkspace, p)
 		}
 	}
 	return nil
@@ -48,8 +48,8 @@ func inside(dir, path string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// existing is path with the links resolved of as much of it as is there.
-func existing(path string) string {
+// resolveExisting resolves the symbolic links in the part of path that exists.
+func resolveExisting(path string) string {
 	path = filepath.Clean(path)
 	for p, rest := path, ""; ; {
 		if real, err := filepath.EvalSymlinks(p); err == nil {
@@ -63,13 +63,13 @@ func existing(path string) string {
 	}
 }
 
-// guarded are what in a directory makes other programs run something when they
-// are used there: in a workspace that may be written, they may not.
+// guarded lists names that make other programs run code when they are used in a
+// directory. A writable workspace keeps them read-only.
 var guarded = []string{".git", ".hg", ".vscode", ".idea", ".claude", ".cursor", ".codex", ".gemini", ".mcp.json", ".envrc", ".husky", ".loadout", "loadout.yaml"}
 
-// Guarded reports whether a path in a workspace is, or is in, one by which other
-// programs run something when they are used there: nothing may be written to it.
-func Guarded(name string) bool {
+// IsProtected reports whether a path in a workspace is, or is below, a name
+// that makes other programs run code. Nothing may be written to it.
+func IsProtected(name string) bool {
 	for part := range strings.SplitSeq(filepath.ToSlash(name), "/") {
 		if slices.Contains(guarded, strings.ToLower(part)) {
 			return true
@@ -78,7 +78,7 @@ func Guarded(name string) bool {
 	return false
 }
 
-// mountWorkspace gives the sandbox the directory of the person.
+// mountWorkspace mounts a directory of the user into the sandbox.
 func mountWorkspace(s *sandbox.Spec, dir string, writable bool) {
 	s.Mounts = append(s.Mounts, sandbox.Mount{Host: dir, Path: sandbox.WorkspaceDir, Writable: writable})
 	if !writable {

@@ -22,7 +22,7 @@ func TestAWorkspaceHoldsNothingThatDecides(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := anyShop(t, files{"a/SKILL.md": skillText("a", "x")}, func(_ *shop, o *loadout.Options) {
-		o.Scripts.Protected = []string{state, filepath.Join(home, "config", "loadout.yaml"), ""}
+		o.Scripts.ProtectedDirs = []string{state, filepath.Join(home, "config", "loadout.yaml"), ""}
 	})
 	for dir, ok := range map[string]bool{
 		project: true, home: false, filepath.Dir(state): false, state: false, link: false, "/": false, "project": false, filepath.Join(home, "none"): false,

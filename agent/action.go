@@ -10,16 +10,16 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/internal/approval"
 )
 
-// ActionKey is the member of an elicitation's _meta by which the server of a tool asks
-// for something that only a client can do: an [ActionRequest]. The answer is of the
-// action accept, and its content has success, and result or error, as the client gave
-// them; where no client did it, success is false.
+// ActionKey is the key in an elicitation's _meta that marks an [ActionRequest]:
+// a request for an action that only a client can perform. The reply has the
+// action accept, and its content has success, and result or error, as sent by
+// the client. If no client performed the action, success is false.
 const ActionKey = "loadout/action"
 
-// ActionRequest is what a server wants of a client.
+// ActionRequest is a server's request for an action of the client.
 type ActionRequest struct {
 	Skill   string          `json:"skill_name"`
 	Action  string          `json:"action"`
@@ -27,11 +27,11 @@ type ActionRequest struct {
 	Timeout float64         `json:"timeout,omitempty"` // seconds; 0 is that of the [Client]
 }
 
-// maxActionTime bounds how long a server may have a client take.
+// maxActionTime is the longest timeout that a server can set for an action.
 const maxActionTime = 10 * time.Minute
 
-// Elicit answers elicitations that are marked with [ActionKey] by what a client does,
-// and hands all others to next.
+// Elicit returns an elicitation handler. It passes elicitations marked with
+// [ActionKey] to a client, and all others to next.
 func (c *Client) Elicit(next func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	return func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		marked, ok := req.Params.Meta[ActionKey]
@@ -43,15 +43,16 @@ func (c *Client) Elicit(next func(context.Context, *mcp.ElicitRequest) (*mcp.Eli
 		if err == nil {
 			err = json.Unmarshal(raw, &r)
 		}
-		if err != nil || r.Action == "" || len(raw) > ask.MaxPayload {
+		if err != nil || r.Action == "" || len(raw) > approval.MaxPayload {
 			return nil, errors.New("the action that a client is asked for cannot be read: write skill_name, action and data")
 		}
-		return c.act(ctx, &r)
+		return c.askClient(ctx, &r)
 	}
 }
 
-// act has a client do something for a server.
-func (c *Client) act(ctx context.Context, r *ActionRequest) (*mcp.ElicitResult, error) {
+// askClient passes an action request of a server to a client and waits for the
+// result.
+func (c *Client) askClient(ctx context.Context, r *ActionRequest) (*mcp.ElicitResult, error) {
 	timeout := cmp.Or(c.Timeout, 30*time.Second)
 	if r.Timeout > 0 {
 		timeout = time.Duration(min(r.Timeout, maxActionTime.Seconds()) * float64(time.Second))
@@ -61,16 +62,16 @@ func (c *Client) act(ctx context.Context, r *ActionRequest) (*mcp.ElicitResult, 
 	if err != nil {
 		return nil, err
 	}
-	answer, err := askIn(ctx, c.Desk, ask.Ask{ID: id, Kind: ask.Action, Session: c.Session, Principal: c.Principal, Payload: payload,
-		Message: bounded(fmt.Sprintf("%.100s of %.100s", r.Action, r.Skill)), Deadline: time.Now().Add(timeout)})
+	answer, err := submitAndWait(ctx, c.Approvals, approval.Request{ID: id, Kind: approval.KindAction, Session: c.Session, Principal: c.Principal, Payload: payload,
+		Message: truncateMiddle(fmt.Sprintf("%.100s of %.100s", r.Action, r.Skill)), Deadline: time.Now().Add(timeout)})
 	if err != nil {
 		return nil, err
 	}
 	content := map[string]any{}
 	switch {
-	case answer.Outcome == ask.Expired:
+	case answer.Outcome == approval.Expired:
 		content = map[string]any{"success": false, "error": fmt.Sprintf("Request %s timed out after %v: no client answered.", r.Action, timeout)}
-	case answer.Outcome != ask.Accepted || json.Unmarshal(answer.Content, &content) != nil:
+	case answer.Outcome != approval.Accepted || json.Unmarshal(answer.Content, &content) != nil:
 		content = map[string]any{"success": false, "error": "The client did not do it."}
 	}
 	return &mcp.ElicitResult{Action: "accept", Content: content}, nil

@@ -11,23 +11,23 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/agent"
-	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// W27: an elicitation that is marked is done by a client, for so long as the server says,
-// and any other is handed on.
+// W27: a client performs a marked elicitation, within the timeout of the
+// server. Other elicitations are passed on.
 func TestW27ElicitedActions(t *testing.T) {
-	ann := policy.Principal{ID: "ann", Kind: policy.Person}
+	ann := policy.Principal{ID: "ann", Kind: policy.UserPrincipal}
 	for name, c := range map[string]struct {
 		meta    mcp.Meta
-		answer  *ask.Answer // nil is that nobody answers
+		answer  *approval.Answer // nil means no answer
 		content string
 		fails   string
 	}{
 		"handed on":   {meta: nil, content: `{"by":"a person"}`},
-		"done":        {meta: mcp.Meta{agent.ActionKey: map[string]any{"skill_name": "s", "action": "draw", "data": 1}}, answer: &ask.Answer{Outcome: ask.Accepted, Content: []byte(`{"success":true,"result":"x"}`)}, content: `{"result":"x","success":true}`},
-		"not done":    {meta: mcp.Meta{agent.ActionKey: map[string]any{"skill_name": "s", "action": "draw"}}, answer: &ask.Answer{Outcome: ask.Declined}, content: `{"error":"The client did not do it.","success":false}`},
+		"done":        {meta: mcp.Meta{agent.ActionKey: map[string]any{"skill_name": "s", "action": "draw", "data": 1}}, answer: &approval.Answer{Outcome: approval.Accepted, Content: []byte(`{"success":true,"result":"x"}`)}, content: `{"result":"x","success":true}`},
+		"not done":    {meta: mcp.Meta{agent.ActionKey: map[string]any{"skill_name": "s", "action": "draw"}}, answer: &approval.Answer{Outcome: approval.Declined}, content: `{"error":"The client did not do it.","success":false}`},
 		"in no time":  {meta: mcp.Meta{agent.ActionKey: map[string]any{"skill_name": "s", "action": "draw", "timeout": 7}}, content: `{"error":"Request draw timed out after 7s: no client answered.","success":false}`},
 		"nothing":     {meta: mcp.Meta{agent.ActionKey: map[string]any{"skill_name": "s"}}, fails: "cannot be read"},
 		"unreadable":  {meta: mcp.Meta{agent.ActionKey: "draw"}, fails: "cannot be read"},
@@ -35,15 +35,15 @@ func TestW27ElicitedActions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				desk := ask.New(&ask.Memory{})
-				defer desk.Watch(func(e ask.Event) {
+				desk := approval.NewQueue(&approval.MemoryStore{})
+				defer desk.Subscribe(func(e approval.Event) {
 					if e.Answer == nil && c.answer != nil {
 						answer := *c.answer
 						answer.By = ann
-						go desk.Answer(context.Background(), e.Ask.ID, answer)
+						go desk.Resolve(context.Background(), e.Request.ID, answer)
 					}
 				})()
-				elicit := (&agent.Client{Desk: desk, Session: "c", Principal: ann, Timeout: time.Minute}).Elicit(func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				elicit := (&agent.Client{Approvals: desk, Session: "c", Principal: ann, Timeout: time.Minute}).Elicit(func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"by": "a person"}}, nil
 				})
 				res, err := elicit(t.Context(), &mcp.ElicitRequest{Params: &mcp.ElicitParams{Message: "m", Meta: c.meta}})

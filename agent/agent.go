@@ -1,15 +1,16 @@
-// Package agent is the loop of a conversation: it asks a model, calls the tools that
-// the model wants, and goes on until the model is done. What happens is appended to
-// a session and told as it happens.
+// Package agent runs a conversation: it sends requests to a model, calls the
+// tools that the model asks for, and repeats until the model is done. Events
+// are appended to a session and passed to the caller as they happen.
 //
-// What a model is sent is rendered from the session's events, which are only ever
-// added to: each request begins with the one before, until the conversation is
-// compacted. Its tools are the same for the whole conversation. A call is recorded
-// before it is made, so that after a crash nothing is repeated of which it is not
-// known whether it ran.
+// Requests are rendered from the session's events. Events are only ever added,
+// so each request begins with the previous one until the conversation is
+// compacted. The tools stay the same for the whole conversation. A call is
+// recorded before it is made. After a crash, a call that may have run is
+// therefore not repeated.
 //
-// The package has no tools of its own but those that load and unload skills, and
-// knows no vendor, no terminal and no configuration.
+// The package has no tools of its own except those that load and unload skills.
+// It depends on no vendor, terminal or configuration. Start reading at
+// [Agent.RunTurn].
 package agent
 
 import (
@@ -19,106 +20,108 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Tool is something that the agent can do.
+// Tool is a tool that the agent can call.
 type Tool struct {
 	llm.Tool
-	// Repeatable says that calling it twice does no harm: it only reads, or comes to
-	// the same. Such a call is made again after a crash.
+	// Repeatable says that calling it twice does no harm: it only reads, or is
+	// idempotent. Such a call is repeated after a crash.
 	Repeatable bool
-	// Reads says that it changes nothing: such calls are made at once, others one
-	// after the other.
-	Reads bool
-	// Begins says that Call tells by [Begin] when it begins to have an effect; what
-	// it does before, as asking a person, is done again after a crash. Else a call
-	// has begun when it is made.
-	Begins bool
-	// Call does it. What goes wrong in doing it is an outcome, for the model; an error
-	// ends the turn. It may be called several times at once.
+	// ReadOnly says that it changes nothing. Such calls run concurrently,
+	// others one after the other.
+	ReadOnly bool
+	// ReportsStart says that Call calls [ReportStart] when it begins to have an
+	// effect. What it does before that, such as asking the user, is repeated
+	// after a crash. Otherwise a call counts as started when it is made.
+	ReportsStart bool
+	// Call runs the tool. A failure is an outcome for the model; an error ends
+	// the turn. Call must be safe for concurrent use.
 	Call func(ctx context.Context, args json.RawMessage) (*Outcome, error)
 }
 
-// Outcome is what came of a call, for the model.
+// Outcome is the result of a call, for the model.
 type Outcome struct {
 	Text   string
 	Images []session.Image
 	Error  bool
-	// Denied says that the call was not made, as policy or a person did not let it.
+	// Denied says that the call was not made, because policy or the user denied
+	// it.
 	Denied bool
-	// Instructions are what holds for the rest of the conversation. They are told
-	// after the results of all calls, as a message of the program.
+	// Instructions apply for the rest of the conversation. They follow the
+	// results of all calls, as a message of the program.
 	Instructions string
-	// Wait ends the turn: what is wanted comes with the next message of the person.
+	// Wait ends the turn. The next message of the user continues it.
 	Wait bool
 }
 
-// Options adjust an agent.
+// Options configure an agent.
 type Options struct {
-	// Instructions are what the model is told first, in a conversation that begins.
-	// One that goes on has its own.
+	// Instructions are the system instructions of a new conversation. A resumed
+	// one keeps its own.
 	Instructions string
-	// Folder is kept in the log of a conversation that begins, for who opens it again;
-	// the model is not told of it.
+	// Folder is recorded in the log of a new conversation, for programs that
+	// resume it. The model does not see it.
 	Folder string
-	// Renew returns the instructions as they are now, for a conversation that was
-	// compacted; nil keeps those that it has.
-	Renew func() string
-	// Skills are those that the model may load, as it was told first: what comes and
-	// goes after that is told to it when a turn begins. Nil tells nothing.
-	Skills func() []Offer
-	// Tools are what the agent can do, in this order, besides what it does with
+	// RenewInstructions returns the current instructions after a compaction;
+	// nil keeps the old ones.
+	RenewInstructions func() string
+	// Skills returns the skills that the model may load. Changes are reported
+	// to the model at the start of a turn. If nil, none are reported.
+	Skills func() []OfferedSkill
+	// Tools are the tools of the agent in this order, in addition to those for
 	// skills.
 	Tools []Tool
-	// Before is called before each call of a tool, so that what was withdrawn by then
-	// counts; where it fails, nothing is called. Nil does nothing.
-	Before func(context.Context) error
-	// Load is called for each load of a model and calls load, or returns what came of
-	// it otherwise: a place to ask a person, before it, for what the skill will need.
-	// Nil calls load.
-	Load func(ctx context.Context, skill string, load func() (*session.Result, error)) (*session.Result, error)
-	// Model returns the model that a skill names, for the time in which the skill is
-	// in force; nil, and an error, leave the conversation's own.
-	Model func(name string) (llm.Model, error)
-	// Desk is where this conversation's questions are asked, so that they are told as
-	// events; nil tells none. Approvals and elicitations that are open when a turn
-	// begins are of calls that nobody makes any more, and taken back.
-	Desk *ask.Desk
-	// MaxSteps bounds the answers of the model in one turn; default 50.
+	// BeforeCall is called before each tool call, so that revoked permissions
+	// take effect. If it fails, the call is not made. It may be nil.
+	BeforeCall func(context.Context) error
+	// LoadSkill is called for each load by the model and calls load, or returns
+	// another result. It can ask the user first for what the skill will need.
+	// If nil, load is called directly.
+	LoadSkill func(ctx context.Context, skill string, load func() (*session.LoadResult, error)) (*session.LoadResult, error)
+	// SkillModel returns the model that a skill names, used while the skill is
+	// active. If it is nil or fails, the conversation's model is used.
+	SkillModel func(name string) (llm.Model, error)
+	// Approvals holds the approval requests of the conversation, which are
+	// emitted as events; nil emits none. Approvals and elicitations that are
+	// still pending when a turn begins belong to abandoned calls and are
+	// cancelled.
+	Approvals *approval.Queue
+	// MaxSteps limits the answers of the model in one turn; default 50.
 	MaxSteps int
-	// TurnTokens bounds what the answers of one turn may take together, prompts
-	// included; 0 is no bound.
+	// TurnTokens limits the tokens of all answers of one turn, including
+	// prompts; 0 means no limit.
 	TurnTokens int
-	// MaxTokens bounds each answer, and Thinking the tokens to think before it; 0 is
-	// the model's default.
+	// MaxTokens limits each answer, and Thinking the tokens for thinking before
+	// it; 0 is the model's default.
 	MaxTokens, Thinking int
-	// Window is how many tokens the model takes at once. Before a request comes near
-	// to it, the conversation is compacted; 0 is never.
-	Window int
-	// Attach bounds the tokens of instructions that a compaction keeps; default
-	// 25,000.
-	Attach int
+	// ContextWindow is the model's context window in tokens. The conversation
+	// is compacted before a request comes near it; 0 means never.
+	ContextWindow int
+	// AttachTokens limits the tokens of skill instructions that a compaction
+	// keeps; default 25,000.
+	AttachTokens int
 }
 
-// Agent leads one conversation. Its methods may be called at once; turns come one
-// after the other.
+// Agent runs one conversation. Its methods are safe for concurrent use; turns
+// run one after the other.
 type Agent struct {
 	session *session.Session
 	opts    Options
 	tools   []Tool
 
 	mu    sync.Mutex
-	own   llm.Model       // that was chosen
-	noted map[string]bool // models of skills that there are not, which the person knows
+	own   llm.Model       // model of the conversation
+	noted map[string]bool // notices that were shown already
 
 	turns sync.Mutex // held for a turn
 }
 
-// New returns an agent that leads the conversation of a session with a model. The
-// session is not closed by it.
+// New returns an agent that runs the conversation of a session with a model.
+// The agent does not close the session.
 func New(model llm.Model, s *session.Session, o *Options) *Agent {
 	a := &Agent{own: model, session: s, noted: map[string]bool{}}
 	if o != nil {
@@ -127,28 +130,30 @@ func New(model llm.Model, s *session.Session, o *Options) *Agent {
 	if a.opts.MaxSteps == 0 {
 		a.opts.MaxSteps = 50
 	}
-	if a.opts.Attach == 0 {
-		a.opts.Attach = 25_000
+	if a.opts.AttachTokens == 0 {
+		a.opts.AttachTokens = 25_000
 	}
 	a.tools = append(slices.Clone(a.opts.Tools), a.loadTool(), a.unloadTool())
 	return a
 }
 
-// Model is the model of the conversation, but for skills that want another one.
+// Model returns the model of the conversation. Active skills may use another
+// one.
 func (a *Agent) Model() llm.Model {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.own
 }
 
-// SetModel chooses another model, from the next request on.
+// SetModel changes the model from the next request on.
 func (a *Agent) SetModel(m llm.Model) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.own = m
 }
 
-// Tools are what the model can call, the same for the whole conversation.
+// Tools returns the tools that the model can call. They stay the same for the
+// whole conversation.
 func (a *Agent) Tools() []llm.Tool {
 	out := make([]llm.Tool, len(a.tools))
 	for i, t := range a.tools {
@@ -157,8 +162,9 @@ func (a *Agent) Tools() []llm.Tool {
 	return out
 }
 
-// Spent is what the models of the conversation have taken, by their names.
-func (a *Agent) Spent() map[string]llm.Usage {
+// UsageByModel returns the tokens that the conversation used so far, by name of
+// the model.
+func (a *Agent) UsageByModel() map[string]llm.Usage {
 	out := map[string]llm.Usage{}
 	for _, e := range a.session.Events(0) {
 		if model, u := usageOf(e); u != nil {
@@ -168,7 +174,7 @@ func (a *Agent) Spent() map[string]llm.Usage {
 	return out
 }
 
-// usageOf is what a step of a conversation took of a model, or nil.
+// usageOf returns the model and the usage recorded in an event, or nil.
 func usageOf(e session.Event) (model string, u *session.Usage) {
 	switch {
 	case e.Message != nil:
@@ -181,8 +187,8 @@ func usageOf(e session.Event) (model string, u *session.Usage) {
 
 // Errors that end a turn.
 var (
-	ErrSteps  = errors.New("the turn took as many steps as it may; say whether it is to go on")
-	ErrTokens = errors.New("the turn took as many tokens as it may; say whether it is to go on")
+	ErrTooManySteps  = errors.New("turn reached the limit of steps; send a message to continue")
+	ErrTooManyTokens = errors.New("turn reached the limit of tokens; send a message to continue")
 )
 
 func (a *Agent) tool(name string) *Tool {

@@ -25,8 +25,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// script is a model that gives answers in their order, and keeps what it was sent.
-// A nil answer is a stream that breaks off after half a word.
+// script is a model that returns fixed answers in order and records its
+// requests. A nil answer is a stream that breaks off in the middle of a word.
 type script struct {
 	mu       sync.Mutex
 	answers  []*llm.Answer
@@ -92,8 +92,8 @@ func newTalk(t *testing.T, log session.Log, answers ...*llm.Answer) *talk {
 	return newTalkWith(t, log, &agent.Options{}, answers...)
 }
 
-// newTalkWith has options, whose instructions, tools and steps are those of all
-// conversations here where they are not given.
+// newTalkWith returns a talk with options. It fills in the instructions, tools
+// and steps that are not set.
 func newTalkWith(t *testing.T, log session.Log, o *agent.Options, answers ...*llm.Answer) *talk {
 	t.Helper()
 	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, tides)}})
@@ -125,19 +125,19 @@ func (tk *talk) tell(e agent.Event) {
 
 func (tk *talk) turn(t *testing.T, text string) {
 	t.Helper()
-	if err := tk.Turn(t.Context(), text, tk.tell); err != nil {
+	if err := tk.RunTurn(t.Context(), text, tk.tell); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// prefixes fails where a request does not begin with the one before, or has other
-// instructions or tools.
+// prefixes fails the test if a request does not begin with the previous one, or
+// has other instructions or tools.
 func (tk *talk) prefixes(t *testing.T) {
 	t.Helper()
 	tk.prefixesBut(t, -1)
 }
 
-// prefixesBut is prefixes, but for the request after a compaction.
+// prefixesBut is like prefixes, except for the request after a compaction.
 func (tk *talk) prefixesBut(t *testing.T, compacted int) {
 	t.Helper()
 	for i, r := range tk.model.requests[1:] {
@@ -154,8 +154,8 @@ func (tk *talk) prefixesBut(t *testing.T, compacted int) {
 	}
 }
 
-// B: the tool that loads a skill really brings its instructions to the model, and what
-// happens is told in its order.
+// B: the tool that loads a skill returns its instructions to the model, and
+// events are emitted in order.
 func TestTurnLoadsASkillAndUsesIt(t *testing.T) {
 	tk := newTalk(t, nil, calls(load("1", "tides")), calls(llm.Call{ID: "2", Name: "count", Arguments: `{"n":1}`}), says("High water is at 12:10."))
 	tk.turn(t, "When is high water?")
@@ -173,8 +173,8 @@ func TestTurnLoadsASkillAndUsesIt(t *testing.T) {
 	}
 }
 
-// Calls of one answer are made at once, and their results are in the order of the
-// calls; two loads of one skill do the work once.
+// Calls of one answer run concurrently, and their results follow the order of
+// the calls. Two loads of one skill do the work once.
 func TestParallelCalls(t *testing.T) {
 	tk := newTalk(t, nil, calls(load("a", "tides"), load("b", "tides"), load("c", "ships"), llm.Call{ID: "d", Name: "count"}), says("done"))
 	tk.turn(t, "Load them.")
@@ -193,7 +193,7 @@ func TestParallelCalls(t *testing.T) {
 	}
 }
 
-// What goes wrong with a call is told to the model, and the turn goes on.
+// The model gets the errors of calls, and the turn continues.
 func TestBadCallsAreToldToTheModel(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -220,7 +220,8 @@ func TestBadCallsAreToldToTheModel(t *testing.T) {
 	}
 }
 
-// A call that was cut by the limit of tokens is not made, and the model is told.
+// A call that the token limit truncated is not made, and the model gets an
+// error.
 func TestCutCallIsNotMade(t *testing.T) {
 	cut := calls(llm.Call{ID: "1", Name: "count", Arguments: `{}`})
 	cut.Stop = llm.StopLength
@@ -236,11 +237,11 @@ func TestCutCallIsNotMade(t *testing.T) {
 	}
 }
 
-// An answer that broke off is kept as far as it came, without its calls, and the
-// conversation goes on after it.
+// The received part of an interrupted answer is recorded without its calls, and
+// the conversation continues after it.
 func TestBrokenAnswerIsKept(t *testing.T) {
 	tk := newTalk(t, nil, nil, says("whole"))
-	if err := tk.Turn(t.Context(), "Say it.", tk.tell); !errors.As(err, new(*llm.CutError)) {
+	if err := tk.RunTurn(t.Context(), "Say it.", tk.tell); !errors.As(err, new(*llm.CutError)) {
 		t.Fatal(err)
 	}
 	tk.turn(t, "Again.")
@@ -254,22 +255,22 @@ func TestBrokenAnswerIsKept(t *testing.T) {
 	}
 }
 
-// After a crash a call that may have been made is not made again, one that was not
-// begun and one that may be repeated are, and the turn goes on.
+// After a crash, a call that may have run is not repeated. Calls that did not
+// start or are repeatable are made, and the turn continues.
 func TestResumeRepeatsNothingUnknown(t *testing.T) {
-	log := &session.Memory{}
+	log := &session.MemoryLog{}
 	before := newTalk(t, log)
 	at := func(e session.Event) {
 		if err := before.session.Append(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	at(session.Event{Type: session.TypeBegun, Begun: &session.Begun{Instructions: "Help, as yesterday."}})
+	at(session.Event{Type: session.TypeStart, Start: &session.Start{Instructions: "Help, as yesterday."}})
 	at(session.Event{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleUser, Text: "Do it."}})
 	at(session.Event{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleAssistant, Calls: []session.Call{
 		{ID: "1", Name: "count", Arguments: `{"n":1}`}, {ID: "2", Name: "count", Arguments: `{"n":2}`}, {ID: "3", Name: "load_skill", Arguments: `{"name":"tides"}`}}}})
-	at(session.Event{Type: session.TypeStarted, Started: &session.Started{Call: "1"}})
-	at(session.Event{Type: session.TypeStarted, Started: &session.Started{Call: "3"}})
+	at(session.Event{Type: session.TypeCallStarted, CallStarted: &session.CallStart{Call: "1"}})
+	at(session.Event{Type: session.TypeCallStarted, CallStarted: &session.CallStart{Call: "3"}})
 
 	tk := newTalk(t, log, says("done"))
 	if err := tk.Resume(t.Context(), tk.tell); err != nil {
@@ -294,20 +295,20 @@ func TestResumeRepeatsNothingUnknown(t *testing.T) {
 	}
 }
 
-// A turn ends after so many steps.
+// A turn ends after the maximum number of steps.
 func TestStepsAreBounded(t *testing.T) {
 	var endless []*llm.Answer
 	for i := range 20 {
 		endless = append(endless, calls(llm.Call{ID: fmt.Sprint(i), Name: "count"}))
 	}
 	tk := newTalk(t, nil, endless...)
-	if err := tk.Turn(t.Context(), "Count.", tk.tell); !errors.Is(err, agent.ErrSteps) || len(tk.counted) != 8 {
+	if err := tk.RunTurn(t.Context(), "Count.", tk.tell); !errors.Is(err, agent.ErrTooManySteps) || len(tk.counted) != 8 {
 		t.Errorf("%v after %d calls", err, len(tk.counted))
 	}
 }
 
-// A skill whose files, scripts or tools are used stays in force; one that is not goes,
-// and the model is told.
+// A skill whose files, scripts or tools are used stays active. An unused one is
+// unloaded, and the model gets a notice.
 func TestUseKeepsASkillInForce(t *testing.T) {
 	about := func(i int) *llm.Answer {
 		return calls(llm.Call{ID: fmt.Sprint("u", i), Name: "count", Arguments: `{"skill":"tides","path":"a.md"}`})
@@ -340,7 +341,7 @@ func TestUseKeepsASkillInForce(t *testing.T) {
 	}
 }
 
-// What changes something is done in the order of the model.
+// Calls that change something run in the order of the model.
 func TestCallsThatChangeComeInOrder(t *testing.T) {
 	var all []llm.Call
 	for i := range 8 {
@@ -353,16 +354,16 @@ func TestCallsThatChangeComeInOrder(t *testing.T) {
 	}
 }
 
-// A load that is in the log, and whose result is not, is told as it was: its
+// A load in the log without its result is returned from the log, because its
 // instructions are nowhere else.
 func TestCrashAfterALoadLosesNoInstructions(t *testing.T) {
-	log := &session.Memory{}
+	log := &session.MemoryLog{}
 	before := newTalk(t, log)
 	for _, e := range []session.Event{
-		{Type: session.TypeBegun, Begun: &session.Begun{Instructions: "Help."}},
+		{Type: session.TypeStart, Start: &session.Start{Instructions: "Help."}},
 		{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleUser, Text: "Load it."}},
 		{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleAssistant, Calls: []session.Call{{ID: "1", Name: "load_skill", Arguments: `{"name":"tides"}`}}}},
-		{Type: session.TypeStarted, Started: &session.Started{Call: "1"}},
+		{Type: session.TypeCallStarted, CallStarted: &session.CallStart{Call: "1"}},
 	} {
 		if err := before.session.Append(t.Context(), e); err != nil {
 			t.Fatal(err)
@@ -381,13 +382,13 @@ func TestCrashAfterALoadLosesNoInstructions(t *testing.T) {
 	}
 }
 
-// Where the configuration cannot be read nothing is called.
+// If the configuration cannot be read, no tool is called.
 func TestNothingIsCalledWithoutAConfiguration(t *testing.T) {
 	tk := newTalk(t, nil, calls(llm.Call{ID: "1", Name: "count"}), says("sorry"))
 	tk.Agent = agent.New(tk.model, tk.session, &agent.Options{Tools: []agent.Tool{{Tool: llm.Tool{Name: "count"}, Call: func(context.Context, json.RawMessage) (*agent.Outcome, error) {
 		t.Error("it was called")
 		return &agent.Outcome{}, nil
-	}}}, Before: func(context.Context) error { return errors.New("loadout.yaml:3: no such key") }})
+	}}}, BeforeCall: func(context.Context) error { return errors.New("loadout.yaml:3: no such key") }})
 	tk.turn(t, "Count.")
 	r := tk.model.requests[1].Messages[2].Parts[0].(llm.Result)
 	if text := string(r.Parts[0].(llm.Text)); !r.Error || !strings.Contains(text, "no such key") {

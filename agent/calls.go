@@ -12,16 +12,16 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// openCall is a call without a result.
-type openCall struct {
+// pendingCall is a call without a result.
+type pendingCall struct {
 	session.Call
-	message int64 // the event that it is of: vendors use IDs of calls again
-	started bool  // and maybe made
+	message int64 // sequence number of its message; vendors reuse call IDs
+	started bool  // it may have run
 }
 
-// open are the calls that have no result yet, in their order.
-func (t *turn) open() []openCall {
-	var out []openCall
+// pendingCalls returns the calls that have no result yet, in order.
+func (t *turn) pendingCalls() []pendingCall {
+	var out []pendingCall
 	for _, e := range t.session.Events(0) {
 		switch {
 		case e.Compacted != nil:
@@ -29,11 +29,11 @@ func (t *turn) open() []openCall {
 		case e.Message != nil && e.Message.Role == session.RoleAssistant:
 			out = nil
 			for _, c := range e.Message.Calls {
-				out = append(out, openCall{Call: c, message: e.Seq})
+				out = append(out, pendingCall{Call: c, message: e.Seq})
 			}
-		case e.Started != nil:
+		case e.CallStarted != nil:
 			for i := range out {
-				out[i].started = out[i].started || out[i].ID == e.Started.Call
+				out[i].started = out[i].started || out[i].ID == e.CallStarted.Call
 			}
 		case e.Result != nil:
 			for i := range out {
@@ -47,11 +47,11 @@ func (t *turn) open() []openCall {
 	return out
 }
 
-// finish makes the calls that have no result: those that only read at once, and
-// others one after the other, in the order of the model. waits says that one of them
-// ends the turn.
-func (t *turn) finish(ctx context.Context) (waits bool, err error) {
-	calls := t.open()
+// runPendingCalls makes the calls that have no result: read-only calls
+// concurrently, others one after the other, in the order of the model. waits
+// reports whether a call ended the turn.
+func (t *turn) runPendingCalls(ctx context.Context) (waits bool, err error) {
+	calls := t.pendingCalls()
 	for len(calls) > 0 {
 		n := 0
 		for n < len(calls) && t.reads(calls[n]) {
@@ -62,7 +62,7 @@ func (t *turn) finish(ctx context.Context) (waits bool, err error) {
 		errs := make([]error, n)
 		wait := make([]bool, n)
 		for i, c := range calls[:n] {
-			running.Go(func() { wait[i], errs[i] = t.make(ctx, c) })
+			running.Go(func() { wait[i], errs[i] = t.runCall(ctx, c) })
 		}
 		running.Wait()
 		waits = waits || slices.Contains(wait, true)
@@ -74,31 +74,31 @@ func (t *turn) finish(ctx context.Context) (waits bool, err error) {
 	return waits, nil
 }
 
-func (t *turn) reads(c openCall) bool {
+func (t *turn) reads(c pendingCall) bool {
 	tool := t.tool(c.Name)
-	return tool != nil && tool.Reads
+	return tool != nil && tool.ReadOnly
 }
 
-// make makes one call, and records what came of it.
-func (t *turn) make(ctx context.Context, c openCall) (waits bool, err error) {
-	out, err := t.call(ctx, c)
+// runCall makes one call and records its result.
+func (t *turn) runCall(ctx context.Context, c pendingCall) (waits bool, err error) {
+	out, err := t.callTool(ctx, c)
 	if err != nil {
 		return false, fmt.Errorf("call %s: %w", c.Name, err)
 	}
-	res := &session.Returned{Call: c.ID, Text: bounded(out.Text), Images: out.Images, Error: out.Error, Denied: out.Denied, Instructions: out.Instructions, Wait: out.Wait}
+	res := &session.CallResult{Call: c.ID, Text: truncateMiddle(out.Text), Images: out.Images, Error: out.Error, Denied: out.Denied, Instructions: out.Instructions, Wait: out.Wait}
 	if err := t.session.Append(context.WithoutCancel(ctx), session.Event{Type: session.TypeResult, Result: res}); err != nil {
 		return false, err
 	}
-	t.announce()
-	t.say(Event{Type: ToolResult, Call: &c.Call, Result: res})
+	t.emitSkillEvents()
+	t.emit(Event{Type: ToolResult, Call: &c.Call, Result: res})
 	return out.Wait, nil
 }
 
-// MaxResult bounds the text of a result that a model is given, in bytes.
+// MaxResult limits the text of a result that the model gets, in bytes.
 const MaxResult = 256 << 10
 
-// bounded is a text without its middle where it is too long.
-func bounded(text string) string {
+// truncateMiddle cuts the middle of a text that exceeds MaxResult.
+func truncateMiddle(text string) string {
 	if len(text) <= MaxResult {
 		return text
 	}
@@ -107,7 +107,7 @@ func bounded(text string) string {
 		strings.ToValidUTF8(text[:half], ""), len(text)-2*half, strings.ToValidUTF8(text[len(text)-half:], ""))
 }
 
-func (t *turn) call(ctx context.Context, c openCall) (*Outcome, error) {
+func (t *turn) callTool(ctx context.Context, c pendingCall) (*Outcome, error) {
 	tool := t.tool(c.Name)
 	switch {
 	case tool == nil:
@@ -115,7 +115,7 @@ func (t *turn) call(ctx context.Context, c openCall) (*Outcome, error) {
 	case c.started && !tool.Repeatable:
 		return &Outcome{Text: "It is not known whether this call was made: the program ended before it came back. It was not made again. See whether it had an effect, and ask the person before you repeat it.", Error: true}, nil
 	}
-	if loaded := t.loadedBy(c); loaded != "" {
+	if loaded := t.recoveredLoad(c); loaded != "" {
 		return &Outcome{Text: loaded}, nil
 	}
 	args := json.RawMessage(c.Arguments)
@@ -125,76 +125,77 @@ func (t *turn) call(ctx context.Context, c openCall) (*Outcome, error) {
 	if !json.Valid(args) {
 		return &Outcome{Text: "The arguments are no JSON. The call was not made.", Error: true}, nil
 	}
-	if t.opts.Before != nil {
-		if err := t.opts.Before(ctx); err != nil {
+	if t.opts.BeforeCall != nil {
+		if err := t.opts.BeforeCall(ctx); err != nil {
 			return &Outcome{Text: "Nothing is called while the configuration cannot be read: " + err.Error() + ".", Error: true}, nil
 		}
 	}
-	made := &making{turn: t, call: c.Call, id: fmt.Sprintf("%d.%s", c.message, c.ID)}
-	if outer := CallID(ctx); outer != "" { // of an agent that is the tool of another
+	made := &runningCall{turn: t, call: c.Call, id: fmt.Sprintf("%d.%s", c.message, c.ID)}
+	if outer := CallID(ctx); outer != "" { // of an agent that is a tool of another one
 		made.id = outer + "." + made.id
 	}
-	t.say(Event{Type: ToolCall, Call: &c.Call})
-	if !tool.Begins {
-		if err := made.begin(ctx); err != nil {
+	t.emit(Event{Type: ToolCall, Call: &c.Call})
+	if !tool.ReportsStart {
+		if err := made.reportStart(ctx); err != nil {
 			return nil, err
 		}
 	}
-	out, err := tool.Call(context.WithValue(ctx, makingKey{}, made), args)
+	out, err := tool.Call(context.WithValue(ctx, runningCallKey{}, made), args)
 	if err == nil {
-		err = t.use(ctx, args)
+		err = t.recordSkillUse(ctx, args)
 	}
 	return out, err
 }
 
-// making is a call under way, which the contexts of tools have.
-type making struct {
+// runningCall is a call in progress. Contexts of tools carry it.
+type runningCall struct {
 	turn *turn
 	call session.Call
-	id   string // in the conversation
+	id   string // unique in the conversation
 	once sync.Once
 	err  error
 }
 
-type makingKey struct{}
+type runningCallKey struct{}
 
-// begin records that the call may have an effect from here on.
-func (m *making) begin(ctx context.Context) error {
+// reportStart records that the call may have an effect from now on.
+func (m *runningCall) reportStart(ctx context.Context) error {
 	m.once.Do(func() {
-		m.err = m.turn.session.Append(ctx, session.Event{Type: session.TypeStarted, Started: &session.Started{Call: m.call.ID}})
+		m.err = m.turn.session.Append(ctx, session.Event{Type: session.TypeCallStarted, CallStarted: &session.CallStart{Call: m.call.ID}})
 	})
 	return m.err
 }
 
-// Begin is called by a tool with [Tool.Begins] right before its call has an effect.
-// Where it fails, nothing may be done. Outside a call of an agent it does nothing.
-func Begin(ctx context.Context) error {
-	if m, ok := ctx.Value(makingKey{}).(*making); ok {
-		return m.begin(ctx)
+// ReportStart must be called by a tool with [Tool.ReportsStart] right before
+// its call has an effect. If it fails, the tool must do nothing. Outside a call
+// of an agent it does nothing.
+func ReportStart(ctx context.Context) error {
+	if m, ok := ctx.Value(runningCallKey{}).(*runningCall); ok {
+		return m.reportStart(ctx)
 	}
 	return nil
 }
 
-// Progress tells how far a call is, as a tool knows it. Outside a call of an agent it
+// ReportProgress reports the progress of a call. Outside a call of an agent it
 // does nothing.
-func Progress(ctx context.Context, text string) {
-	if m, ok := ctx.Value(makingKey{}).(*making); ok && text != "" {
-		m.turn.say(Event{Type: ToolProgress, Call: &m.call, Text: text})
+func ReportProgress(ctx context.Context, text string) {
+	if m, ok := ctx.Value(runningCallKey{}).(*runningCall); ok && text != "" {
+		m.turn.emit(Event{Type: ToolProgress, Call: &m.call, Text: text})
 	}
 }
 
-// CallID names the call that a context is of in its conversation, the same after a
-// crash; "" is none.
+// CallID returns the ID of the call that ctx belongs to, or "". It is unique in
+// the conversation and the same after a crash.
 func CallID(ctx context.Context) string {
-	if m, ok := ctx.Value(makingKey{}).(*making); ok {
+	if m, ok := ctx.Value(runningCallKey{}).(*runningCall); ok {
 		return m.id
 	}
 	return ""
 }
 
-// loadedBy is what a load told that came into the log before the program ended, and
-// whose result did not. Other loads of the same message may have come in between.
-func (t *turn) loadedBy(c openCall) string {
+// recoveredLoad returns the text of a load that was logged before a crash but
+// whose result was not, or "". Loads of the same message may be interleaved.
+func (t *turn) recoveredLoad(c pendingCall) string {
 	if !c.started || c.Name != "load_skill" {
 		return ""
 	}
@@ -202,32 +203,32 @@ func (t *turn) loadedBy(c openCall) string {
 	if out != nil {
 		return ""
 	}
-	var loads []*session.Loaded // since the call began
+	var loads []*session.SkillLoad // since the call started
 	begun := false
 	for _, e := range t.session.Events(0) {
 		switch {
-		case e.Started != nil && e.Started.Call == c.ID:
+		case e.CallStarted != nil && e.CallStarted.Call == c.ID:
 			begun, loads = true, nil
 		case begun && e.Loaded != nil && !e.Loaded.Direct:
 			loads = append(loads, e.Loaded)
 		}
 	}
-	i := slices.IndexFunc(loads, func(l *session.Loaded) bool { return l.For == "" && l.Skill.Answers(wanted) })
+	i := slices.IndexFunc(loads, func(l *session.SkillLoad) bool { return l.RequiredBy == "" && l.Skill.Matches(wanted) })
 	if i < 0 {
 		return ""
 	}
 	var texts []string
 	for _, l := range loads[:i+1] {
-		if l.For == loads[i].Skill.Name || l == loads[i] {
+		if l.RequiredBy == loads[i].Skill.Name || l == loads[i] {
 			texts = append(texts, l.Text)
 		}
 	}
 	return strings.Join(texts, "\n")
 }
 
-// use notes which skill a call was about, so that it stays in force: one whose file
-// or script was named, or that brought the tool that was called.
-func (t *turn) use(ctx context.Context, args json.RawMessage) error {
+// recordSkillUse records the use of the skill that a call is about, so that the
+// skill stays active: its file or script was named, or it provided the tool.
+func (t *turn) recordSkillUse(ctx context.Context, args json.RawMessage) error {
 	var about struct {
 		Skill string `json:"skill"`
 		Name  string `json:"name"` // of a tool
@@ -237,7 +238,7 @@ func (t *turn) use(ctx context.Context, args json.RawMessage) error {
 	}
 	for _, a := range t.session.Active() {
 		if about.Skill != "" && a.Skill.Name == about.Skill || about.Name != "" && slices.Contains(a.Tools, about.Name) {
-			if err := t.session.Use(ctx, a.Skill); err != nil {
+			if err := t.session.RecordUse(ctx, a.Skill); err != nil {
 				return err
 			}
 		}

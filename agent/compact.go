@@ -13,31 +13,31 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Compact puts a short text in the place of all that was said: the model is asked what
-// it came to, and the instructions of the skills used last are told again, as far as
-// [Options.Attach] goes; other skills go out of force. With it the vendor's cache of
-// the conversation is lost.
+// Compact replaces the conversation with a summary that the model writes. It
+// attaches the instructions of the last used skills, up to
+// [Options.AttachTokens]; other skills become inactive. The vendor can no
+// longer use its cache of the conversation.
 func (a *Agent) Compact(ctx context.Context, tell func(Event)) error {
-	return a.lead(tell, func(t *turn) error {
+	return a.withTurn(tell, func(t *turn) error {
 		if err := t.start(ctx); err != nil {
 			return err
 		}
-		if !t.answered() {
+		if !t.hasAnswer() {
 			return errors.New("there is nothing to compact")
 		}
 		return t.compact(ctx)
 	})
 }
 
-// full reports whether the next request comes near to what the model takes, and
-// compacting can help.
-func (t *turn) full() bool {
-	return t.opts.Window > 0 && t.answered() && t.size() > t.opts.Window/5*4
+// needsCompaction reports whether the next request comes close to the context
+// window, and compacting can help.
+func (t *turn) needsCompaction() bool {
+	return t.opts.ContextWindow > 0 && t.hasAnswer() && t.requestTokens() > t.opts.ContextWindow/5*4
 }
 
-// answered reports whether the model said something since the conversation began or
-// was compacted.
-func (t *turn) answered() bool {
+// hasAnswer reports whether the model has answered since the conversation began
+// or was last compacted.
+func (t *turn) hasAnswer() bool {
 	for _, e := range slices.Backward(t.session.Events(0)) {
 		switch {
 		case e.Compacted != nil:
@@ -49,28 +49,29 @@ func (t *turn) answered() bool {
 	return false
 }
 
-// size is how many tokens the next request has, about: what the vendor counted last,
-// and what came after that.
-func (t *turn) size() int {
+// requestTokens estimates the tokens of the next request: those that the vendor
+// counted last, plus an estimate for later events.
+func (t *turn) requestTokens() int {
 	total := 0
 	compacted, begun := false, false
 	for _, e := range slices.Backward(t.session.Events(0)) {
 		switch u := usageSum(e); {
-		case e.Begun != nil && !begun: // the instructions are sent also after a compaction
-			total += tokens(e)
+		case e.Start != nil && !begun: // the instructions are also sent after a compaction
+			total += eventTokens(e)
 			begun = true
-		case e.Begun != nil || compacted: // is not sent any more
+		case e.Start != nil || compacted: // no longer sent
 		case u > 0:
 			return total + u
 		default:
-			total += tokens(e)
+			total += eventTokens(e)
 			compacted = e.Compacted != nil
 		}
 	}
 	return total
 }
 
-// usageSum is the size of a conversation up to an answer, 0 where nobody counted it.
+// usageSum returns the size of a conversation up to an answer, or 0 if the
+// vendor did not report it.
 func usageSum(e session.Event) int {
 	if e.Message == nil || e.Message.Usage == nil {
 		return 0
@@ -82,95 +83,95 @@ func usageSum(e session.Event) int {
 	return u.Prompt() + u.Output
 }
 
-// tokens estimates what an event adds to a request.
-func tokens(e session.Event) int {
+// eventTokens estimates the tokens that an event adds to a request.
+func eventTokens(e session.Event) int {
 	const picture = 1500
 	switch {
-	case e.Begun != nil:
-		return skill.Tokens(e.Begun.Instructions)
+	case e.Start != nil:
+		return skill.EstimateTokens(e.Start.Instructions)
 	case e.Message != nil:
-		n := skill.Tokens(e.Message.Text)
+		n := skill.EstimateTokens(e.Message.Text)
 		for _, c := range e.Message.Calls {
-			n += skill.Tokens(c.Arguments)
+			n += skill.EstimateTokens(c.Arguments)
 		}
 		return n
 	case e.Result != nil:
-		return skill.Tokens(e.Result.Text) + picture*len(e.Result.Images)
+		return skill.EstimateTokens(e.Result.Text) + picture*len(e.Result.Images)
 	case e.Notice != nil:
-		return skill.Tokens(e.Notice.Text)
+		return skill.EstimateTokens(e.Notice.Text)
 	case e.Compacted != nil:
-		return skill.Tokens(e.Compacted.Text)
+		return skill.EstimateTokens(e.Compacted.Text)
 	case e.Loaded != nil && e.Loaded.Direct:
-		return skill.Tokens(e.Loaded.Text)
+		return skill.EstimateTokens(e.Loaded.Text)
 	}
 	return 0
 }
 
-// inShort is what a model is asked to do with a conversation.
-const inShort = `The conversation has become too long and is put in short now. Write what has to be known to go on with it, and nothing else: what the person wants, in their own words where these matter; what was found and decided, with names, paths and figures; what was done to which files; what is open, and what comes next. Call no tool. What skills say need not be repeated.`
+// compactPrompt asks the model for a summary of the conversation.
+const compactPrompt = `The conversation has become too long and is put in short now. Write what has to be known to go on with it, and nothing else: what the person wants, in their own words where these matter; what was found and decided, with names, paths and figures; what was done to which files; what is open, and what comes next. Call no tool. What skills say need not be repeated.`
 
-// compact does it.
+// compact replaces the conversation with a summary and the kept skills.
 func (t *turn) compact(ctx context.Context) error {
-	model := t.model()
+	model := t.currentModel()
 	req := t.request()
-	req.Messages = append(req.Messages, llm.Message{Role: llm.User, Parts: []llm.Part{llm.Text(inShort)}})
-	c := session.Compacted{Model: model.Name()}
+	req.Messages = append(req.Messages, llm.Message{Role: llm.User, Parts: []llm.Part{llm.Text(compactPrompt)}})
+	c := session.Compaction{Model: model.Name()}
 	answer, err := llm.Ask(ctx, model, req, nil)
 	status := (*llm.StatusError)(nil)
 	switch {
 	case errors.As(err, &status) && status.Code >= 400 && status.Code < 500 && status.Code != 401 && status.Code != 403 && status.Code != 429:
-		c.Text = lastWords(t.session.Events(0)) // it is too long already, as vendors say in many ways
+		c.Text = lastMessages(t.session.Events(0)) // the request is too long already; vendors report that in many ways
 	case err != nil:
 		return fmt.Errorf("compact the conversation: %w", err)
 	default:
-		c.Text, c.Usage = strings.TrimSpace(answer.Message.Words()), usage(answer.Usage)
+		c.Text, c.Usage = strings.TrimSpace(answer.Message.Words()), sessionUsage(answer.Usage)
 		if c.Text == "" {
-			c.Text = lastWords(t.session.Events(0))
+			c.Text = lastMessages(t.session.Events(0))
 		}
 	}
-	kept, events, text := t.attach()
+	kept, events, text := t.chooseSkills()
 	c.Skills, c.Text = kept, "The conversation so far, in short:\n\n"+c.Text+"\n"+text
-	if said := t.unanswered(); said != "" {
+	if said := t.unansweredMessage(); said != "" {
 		c.Text += "\nThe person said last, and you are about to do it:\n\n" + said + "\n"
 	}
-	if t.opts.Renew != nil {
-		events = append(events, t.begun(t.opts.Renew()))
+	if t.opts.RenewInstructions != nil {
+		events = append(events, t.startEvent(t.opts.RenewInstructions()))
 	}
 	events = append(events, session.Event{Type: session.TypeCompacted, Compacted: &c})
 	if err := t.session.Append(ctx, events...); err != nil {
 		return err
 	}
-	t.announce()
-	t.say(Event{Type: Compacted, Text: c.Text, Usage: c.Usage, Model: c.Model})
+	t.emitSkillEvents()
+	t.emit(Event{Type: Compacted, Text: c.Text, Usage: c.Usage, Model: c.Model})
 	return nil
 }
 
-// unanswered is what the person said last, where the model did not come to an end with
-// it: it is told again as it was, whatever the model wrote of it.
-func (t *turn) unanswered() string {
+// unansweredMessage returns the last message of the user if the model has not
+// finished with it. It is repeated literally after the summary.
+func (t *turn) unansweredMessage() string {
 	for _, e := range slices.Backward(t.session.Events(0)) {
 		switch {
 		case e.Message == nil:
 		case e.Message.Role == session.RoleUser:
 			return e.Message.Text
-		case !goesOn(e.Message):
+		case !continuesTurn(e.Message):
 			return ""
 		}
 	}
 	return ""
 }
 
-// attach chooses the skills that stay in force, those first that were used last, and
-// returns their text, and the ends of the others.
-func (t *turn) attach() (kept []session.ID, gone []session.Event, text string) {
+// chooseSkills selects the skills that stay active, the last used first. It
+// returns them with their text, and the unloads of the others.
+func (t *turn) chooseSkills() (kept []session.ID, gone []session.Event, text string) {
 	active := t.session.Active()
-	byUse := slices.SortedStableFunc(slices.Values(active), func(a, b session.Active) int {
+	byUse := slices.SortedStableFunc(slices.Values(active), func(a, b session.ActiveSkill) int {
 		return cmp.Or(cmp.Compare(b.Used, a.Used), cmp.Compare(b.Seq, a.Seq))
 	})
 	stays := map[session.ID]bool{}
-	left := t.opts.Attach
+	left := t.opts.AttachTokens
 	for _, a := range byUse {
-		if n := skill.Tokens(a.Text); n <= left {
+		if n := skill.EstimateTokens(a.Text); n <= left {
 			left -= n
 			stays[a.Skill] = true
 		}
@@ -182,15 +183,15 @@ func (t *turn) attach() (kept []session.ID, gone []session.Event, text string) {
 			b.WriteString("\n" + a.Text + "\n")
 			continue
 		}
-		gone = append(gone, session.Event{Type: session.TypeUnloaded, Unloaded: &session.Unloaded{Skill: a.Skill, Reason: "the conversation was put in short, and its instructions found no room"}})
+		gone = append(gone, session.Event{Type: session.TypeUnloaded, Unloaded: &session.SkillUnload{Skill: a.Skill, Reason: "the conversation was put in short, and its instructions found no room"}})
 		fmt.Fprintf(&b, "\nThe skill %s is not loaded any more. Load it again where it is needed.\n", a.Skill.Name)
 	}
 	return kept, gone, b.String()
 }
 
-// lastWords are the last things that were said, where nobody can put all of it in
-// short.
-func lastWords(events []session.Event) string {
+// lastMessages returns the last messages of the conversation, for use when no
+// summary is available.
+func lastMessages(events []session.Event) string {
 	const most = 8000 // bytes
 	var parts []string
 	size := 0

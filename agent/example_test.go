@@ -9,15 +9,15 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
-	"github.com/loadout-dev/loadout/ask"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/llm/demo"
 	"github.com/loadout-dev/loadout/llm"
-	"github.com/loadout-dev/loadout/llm/demo"
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// A conversation with the demonstration, which is no language model: another model is
-// another first argument of New.
+// This example runs a conversation with the built-in demo. Pass another first
+// argument to New to use another model.
 func ExampleAgent() {
 	ctx := context.Background()
 	rt, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, fstest.MapFS{
@@ -33,8 +33,8 @@ func ExampleAgent() {
 	}
 	defer s.Close()
 	clock := agent.Tool{
-		Tool:  llm.Tool{Name: "clock", Description: "What time it is.", InputSchema: json.RawMessage(`{"type":"object"}`)},
-		Reads: true, Repeatable: true,
+		Tool:     llm.Tool{Name: "clock", Description: "What time it is.", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		ReadOnly: true, Repeatable: true,
 		Call: func(context.Context, json.RawMessage) (*agent.Outcome, error) {
 			return &agent.Outcome{Text: "12:10"}, nil
 		},
@@ -43,7 +43,7 @@ func ExampleAgent() {
 		Instructions: "Help the person. Skills:\n" + rt.CatalogText(loadout.TextOptions{Tokens: 2000}),
 		Tools:        []agent.Tool{clock},
 	})
-	err = a.Turn(ctx, "use the skill tides", func(e agent.Event) {
+	err = a.RunTurn(ctx, "use the skill tides", func(e agent.Event) {
 		switch e.Type {
 		case agent.ToolCall:
 			fmt.Println("calls", e.Call.Name, e.Call.Arguments)
@@ -57,7 +57,7 @@ func ExampleAgent() {
 		log.Fatal(err)
 	}
 	for _, active := range s.Active() {
-		left, _ := s.Left(active.Skill)
+		left, _ := s.TurnsLeft(active.Skill)
 		fmt.Println(active.Skill.Name, "stays for", left, "more turns")
 	}
 	// Output:
@@ -67,22 +67,23 @@ func ExampleAgent() {
 	// tides stays for 5 more turns
 }
 
-// A tool that only the client of the person can carry out: here, who watches the desk.
+// This example has a tool that only a client can perform: here, a subscriber of
+// the approval queue.
 func ExampleClient() {
 	ctx := context.Background()
-	person := policy.Principal{ID: "ann", Kind: policy.Person}
-	desk := ask.New(&ask.Memory{})
-	defer desk.Watch(func(e ask.Event) {
-		if e.Answer == nil && e.Ask.Kind == ask.Action {
+	person := policy.Principal{ID: "ann", Kind: policy.UserPrincipal}
+	desk := approval.NewQueue(&approval.MemoryStore{})
+	defer desk.Subscribe(func(e approval.Event) {
+		if e.Answer == nil && e.Request.Kind == approval.KindAction {
 			var do agent.Action
-			if err := json.Unmarshal(e.Ask.Payload, &do); err != nil {
+			if err := json.Unmarshal(e.Request.Payload, &do); err != nil {
 				log.Fatal(err)
 			}
 			fmt.Println(do.Skill, do.Action, string(do.Data))
-			go desk.Answer(ctx, e.Ask.ID, ask.Answer{Outcome: ask.Accepted, By: person, Content: json.RawMessage(`{"success":true,"result":{"svg":"<svg/>"}}`)})
+			go desk.Resolve(ctx, e.Request.ID, approval.Answer{Outcome: approval.Accepted, By: person, Content: json.RawMessage(`{"success":true,"result":{"svg":"<svg/>"}}`)})
 		}
 	})()
-	client := &agent.Client{Desk: desk, Session: "42", Principal: person}
+	client := &agent.Client{Approvals: desk, Session: "42", Principal: person}
 	draw := client.Tool("mermaid", llm.Tool{Name: "render", InputSchema: json.RawMessage(`{"type":"object"}`)})
 	out, err := draw.Call(ctx, json.RawMessage(`{"code":"a---b"}`))
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// words are the texts of what a model was sent.
-func words(r *llm.Request) []string {
+// jsonText returns the texts of a request.
+func jsonText(r *llm.Request) []string {
 	var out []string
 	for _, m := range r.Messages {
 		for _, p := range m.Parts {
@@ -34,13 +34,13 @@ func holds(all []string, part string) bool {
 	return slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, part) })
 }
 
-// A conversation that comes near to what the model takes is put in short, by the
-// model: the instructions in force are told again, the catalog is told anew, and
-// nothing else of what was said is sent any more.
+// A conversation close to the context window is compacted. The request then has
+// the summary, the active instructions and the current catalog, and nothing
+// else of the earlier conversation.
 func TestCompactionKeepsLoadedSkills(t *testing.T) {
 	big := says("loaded")
 	big.Usage = llm.Usage{Input: 900, Output: 10}
-	tk := newTalkWith(t, nil, &agent.Options{Window: 1000, Renew: func() string { return "Help, with new skills." }},
+	tk := newTalkWith(t, nil, &agent.Options{ContextWindow: 1000, RenewInstructions: func() string { return "Help, with new skills." }},
 		calls(load("1", "tides")), big, says("They asked for tides."), says("It is at noon."))
 	tk.turn(t, "Load the tides.")
 	tk.turn(t, "When is noon?")
@@ -49,7 +49,7 @@ func TestCompactionKeepsLoadedSkills(t *testing.T) {
 	if got := asked.Messages[len(asked.Messages)-1].Words(); !strings.Contains(got, "put in short") {
 		t.Errorf("the model is asked %q", got)
 	}
-	got := words(after)
+	got := jsonText(after)
 	if !holds(got, "They asked for tides.") || !holds(got, "Add one hour in summer.") || holds(got, "Load the tides.") {
 		t.Errorf("after the compaction the model is sent %q", got)
 	}
@@ -59,29 +59,29 @@ func TestCompactionKeepsLoadedSkills(t *testing.T) {
 	if !slices.Contains(tk.told, "compacted") || slices.Contains(tk.told, "skill_unloaded tides") {
 		t.Errorf("told %v", tk.told)
 	}
-	if spent := tk.Spent()["script:1"]; spent.Input != 900+10+10 {
+	if spent := tk.UsageByModel()["script:1"]; spent.Input != 900+10+10 {
 		t.Errorf("spent %+v", spent)
 	}
-	// What is loaded is still so: its text is in the conversation.
+	// Loaded skills stay active: their text is in the conversation.
 	res, err := tk.session.Load(t.Context(), "tides")
-	if err != nil || res.State != session.StateAlready {
+	if err != nil || res.State != session.StateAlreadyLoaded {
 		t.Errorf("loaded again: %v, %v", res.State, err)
 	}
 }
 
-// What finds no room goes out of force, the newest use stays; a model that can say
-// nothing any more is no end of the conversation.
+// Skills beyond the limit become inactive, the last used stay. If the model
+// cannot write a summary, the conversation still continues.
 func TestCompactionWithinABudget(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		answer *llm.Answer // to the request to put it in short
+		answer *llm.Answer // answer to the request for a summary
 		want   string
 	}{
 		{"a summary", says("Two skills."), "Two skills."},
 		{"an answer of nothing", says(""), "user: Load both."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tk := newTalkWith(t, nil, &agent.Options{Attach: 40},
+			tk := newTalkWith(t, nil, &agent.Options{AttachTokens: 40},
 				calls(load("1", "tides")), calls(load("2", "ships")), says("loaded"), tt.answer, says("fine"))
 			tk.turn(t, "Load both.")
 			if err := tk.Compact(t.Context(), tk.tell); err != nil {
@@ -92,7 +92,7 @@ func TestCompactionWithinABudget(t *testing.T) {
 			for _, a := range tk.session.Active() {
 				force = append(force, a.Skill.Name)
 			}
-			got := words(tk.model.requests[len(tk.model.requests)-1])
+			got := jsonText(tk.model.requests[len(tk.model.requests)-1])
 			if !slices.Equal(force, []string{"ships"}) || !holds(got, tt.want) || !holds(got, "tides is not loaded any more") || holds(got, "Add one hour") {
 				t.Errorf("in force are %v; the model is sent %q", force, got)
 			}
@@ -115,17 +115,18 @@ type named struct {
 
 func (n *named) Name() string { return n.name }
 
-// B: the model that a skill wants answers while the skill is in force, and then the
-// conversation's own again; one that is not configured is ignored with one notice.
+// B: the model that a skill names answers while the skill is active, and then
+// the conversation's own again. A model that is not configured is ignored, with
+// one notice.
 func TestModelOfASkill(t *testing.T) {
 	wants := func(id, dir, model string) session.Event {
-		return session.Event{Type: session.TypeLoaded, Loaded: &session.Loaded{Skill: session.ID{Name: id, Origin: "mine", Dir: dir}, Text: "x", Model: model}}
+		return session.Event{Type: session.TypeLoaded, Loaded: &session.SkillLoad{Skill: session.ID{Name: id, Origin: "mine", Dir: dir}, Text: "x", Model: model}}
 	}
 	var asked []string
 	tk := newTalkWith(t, nil, &agent.Options{})
 	own := &named{tk.model, "script:own"}
 	small := &named{tk.model, "script:small"}
-	a := agent.New(own, tk.session, &agent.Options{Model: func(name string) (llm.Model, error) {
+	a := agent.New(own, tk.session, &agent.Options{SkillModel: func(name string) (llm.Model, error) {
 		asked = append(asked, name)
 		if name == "small" {
 			return small, nil
@@ -135,7 +136,7 @@ func TestModelOfASkill(t *testing.T) {
 	turn := func(text, want string) {
 		t.Helper()
 		tk.model.answers = append(tk.model.answers, says("yes"))
-		if err := a.Turn(t.Context(), text, func(e agent.Event) {
+		if err := a.RunTurn(t.Context(), text, func(e agent.Event) {
 			tk.told = append(tk.told, string(e.Type)+" "+e.Text)
 			if e.Type == agent.Usage && e.Model != want {
 				t.Errorf("%s: %s answered, want %s", text, e.Model, want)
@@ -161,29 +162,29 @@ func TestModelOfASkill(t *testing.T) {
 	turn("chosen", "script:small")
 }
 
-// disable-model-invocation hides a skill from the model and not from the person, whose
-// arguments are put where the author wants them.
+// disable-model-invocation hides a skill from the model but not from the user,
+// whose arguments replace the placeholders.
 func TestPersonInvokesASkill(t *testing.T) {
 	tk := newTalk(t, nil, calls(load("1", "secret")), says("I may not."), says("psst"), says("again"))
 	tk.turn(t, "Load it.")
-	if got := words(tk.model.requests[1]); !holds(got, "for a person to load") || holds(got, "Whisper") {
+	if got := jsonText(tk.model.requests[1]); !holds(got, "only users can load") || holds(got, "Whisper") {
 		t.Errorf("the model is told %q", got)
 	}
-	if err := tk.Invoke(t.Context(), "secret", "the time", tk.tell); err != nil {
+	if err := tk.InvokeSkill(t.Context(), "secret", "the time", tk.tell); err != nil {
 		t.Fatal(err)
 	}
-	got := words(tk.model.requests[2])
+	got := jsonText(tk.model.requests[2])
 	if !holds(got, "Whisper the time.") || got[len(got)-1] != "/secret the time" {
 		t.Errorf("the model is told %q", got)
 	}
-	if err := tk.Invoke(t.Context(), "secret", "again", tk.tell); err != nil {
+	if err := tk.InvokeSkill(t.Context(), "secret", "again", tk.tell); err != nil {
 		t.Fatal(err)
 	}
-	if got := words(tk.model.requests[3]); got[len(got)-1] != "/secret again" || !holds(got, "Whisper again.") {
+	if got := jsonText(tk.model.requests[3]); got[len(got)-1] != "/secret again" || !holds(got, "Whisper again.") {
 		t.Errorf("the model is told %q", got)
 	}
 	tk.prefixes(t)
-	if err := tk.Invoke(t.Context(), "nobody", "", tk.tell); err == nil || !strings.Contains(err.Error(), "nobody") {
+	if err := tk.InvokeSkill(t.Context(), "nobody", "", tk.tell); err == nil || !strings.Contains(err.Error(), "nobody") {
 		t.Errorf("got %v", err)
 	}
 	if n := len(tk.model.requests); n != 4 {
@@ -191,24 +192,24 @@ func TestPersonInvokesASkill(t *testing.T) {
 	}
 }
 
-// Loading by the person is told to the model with what is said next.
+// The model gets a skill that the user loaded with the next message.
 func TestPersonLoadsASkill(t *testing.T) {
 	tk := newTalk(t, nil, says("first"), says("second"))
 	tk.turn(t, "Hello.")
-	if r, err := tk.Load(t.Context(), "tides", session.KeepPinned); err != nil || r.State != session.StateLoaded {
+	if r, err := tk.LoadSkill(t.Context(), "tides", session.RetainPinned); err != nil || r.State != session.StateLoaded {
 		t.Fatal(r, err)
 	}
 	tk.turn(t, "Go.")
 	tk.prefixes(t)
-	if got := words(tk.model.requests[1]); !holds(got, "Add one hour in summer.") {
+	if got := jsonText(tk.model.requests[1]); !holds(got, "Add one hour in summer.") {
 		t.Errorf("the model is told %q", got)
 	}
 }
 
-// A tool of the program may say what holds from then on: it is told behind the results,
-// and nothing that was sent is changed.
+// Instructions of a tool apply from then on. They follow the results, and
+// earlier messages do not change.
 func TestInstructionsOfAToolAreAppended(t *testing.T) {
-	rules := agent.Tool{Tool: llm.Tool{Name: "rules"}, Reads: true, Call: func(context.Context, json.RawMessage) (*agent.Outcome, error) {
+	rules := agent.Tool{Tool: llm.Tool{Name: "rules"}, ReadOnly: true, Call: func(context.Context, json.RawMessage) (*agent.Outcome, error) {
 		return &agent.Outcome{Text: "read", Instructions: "Answer in French."}, nil
 	}}
 	tk := newTalkWith(t, nil, &agent.Options{Tools: []agent.Tool{rules}}, calls(llm.Call{ID: "1", Name: "rules"}, llm.Call{ID: "2", Name: "count"}), says("oui"), says("non"))
@@ -221,7 +222,7 @@ func TestInstructionsOfAToolAreAppended(t *testing.T) {
 	}
 }
 
-// W28: a tool whose answer comes with the person's next message ends the turn.
+// W28: a tool whose answer is the user's next message ends the turn.
 func TestW28DeferredInputEndsTheTurn(t *testing.T) {
 	form := agent.Tool{Tool: llm.Tool{Name: "form"}, Call: func(context.Context, json.RawMessage) (*agent.Outcome, error) {
 		return &agent.Outcome{Text: "The person fills it in.", Wait: true}, nil
@@ -238,11 +239,11 @@ func TestW28DeferredInputEndsTheTurn(t *testing.T) {
 	tk.prefixes(t)
 }
 
-// A turn whose results are there and whose answer is not goes on; so does one of which
-// nothing but the question is there.
+// A turn without its last answer continues, whether it has results already or
+// only the question.
 func TestResumeGoesOnAfterResults(t *testing.T) {
 	tk := newTalk(t, nil, calls(llm.Call{ID: "1", Name: "count"}))
-	if err := tk.Turn(t.Context(), "Count.", tk.tell); err == nil {
+	if err := tk.RunTurn(t.Context(), "Count.", tk.tell); err == nil {
 		t.Fatal("the script was not over")
 	}
 	if last := tk.told[len(tk.told)-1]; last != "error" {
@@ -258,19 +259,19 @@ func TestResumeGoesOnAfterResults(t *testing.T) {
 	}
 }
 
-// A tool that says itself when it begins is called again after a crash before that, and
-// not after it.
+// A tool that reports its start is called again after a crash before the start,
+// but not after it.
 func TestBegin(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		t.Run(fmt.Sprint(begun), func(t *testing.T) {
-			log, made := &session.Memory{}, 0
+			log, made := &session.MemoryLog{}, 0
 			crash := errors.New("the machine is off")
 			slow := func(asks error) agent.Tool {
-				return agent.Tool{Tool: llm.Tool{Name: "slow"}, Begins: true, Call: func(ctx context.Context, _ json.RawMessage) (*agent.Outcome, error) {
+				return agent.Tool{Tool: llm.Tool{Name: "slow"}, ReportsStart: true, Call: func(ctx context.Context, _ json.RawMessage) (*agent.Outcome, error) {
 					if asks != nil && !begun {
 						return nil, asks
 					}
-					if err := agent.Begin(ctx); err != nil {
+					if err := agent.ReportStart(ctx); err != nil {
 						return nil, err
 					}
 					if made++; asks != nil {
@@ -280,7 +281,7 @@ func TestBegin(t *testing.T) {
 				}}
 			}
 			tk := newTalkWith(t, log, &agent.Options{Tools: []agent.Tool{slow(crash)}}, calls(llm.Call{ID: "1", Name: "slow"}))
-			if err := tk.Turn(t.Context(), "Do it.", nil); !errors.Is(err, crash) {
+			if err := tk.RunTurn(t.Context(), "Do it.", nil); !errors.Is(err, crash) {
 				t.Fatal(err)
 			}
 			made = 0
@@ -295,7 +296,7 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// A turn takes no more tokens than it may.
+// A turn ends when it exceeds its token limit.
 func TestTokensAreBounded(t *testing.T) {
 	var endless []*llm.Answer
 	for i := range 20 {
@@ -304,43 +305,43 @@ func TestTokensAreBounded(t *testing.T) {
 		endless = append(endless, a)
 	}
 	tk := newTalkWith(t, nil, &agent.Options{TurnTokens: 250, MaxSteps: 20}, endless...)
-	if err := tk.Turn(t.Context(), "Count.", tk.tell); !errors.Is(err, agent.ErrTokens) || len(tk.counted) != 3 {
+	if err := tk.RunTurn(t.Context(), "Count.", tk.tell); !errors.Is(err, agent.ErrTooManyTokens) || len(tk.counted) != 3 {
 		t.Errorf("%v after %d calls", err, len(tk.counted))
 	}
 }
 
-// K18: of a result that is longer than a model bears the beginning and the end are told.
+// K18: the model gets the beginning and the end of a result that is too long.
 func TestK18OutputIsBounded(t *testing.T) {
 	flood := agent.Tool{Tool: llm.Tool{Name: "flood"}, Call: func(context.Context, json.RawMessage) (*agent.Outcome, error) {
 		return &agent.Outcome{Text: "begin" + strings.Repeat("é", agent.MaxResult) + "end"}, nil
 	}}
 	tk := newTalkWith(t, nil, &agent.Options{Tools: []agent.Tool{flood}}, calls(llm.Call{ID: "1", Name: "flood"}), says("much"))
 	tk.turn(t, "Flood me.")
-	text := words(tk.model.requests[1])[1]
+	text := jsonText(tk.model.requests[1])[1]
 	if len(text) > agent.MaxResult+100 || !strings.HasPrefix(text, "begin") || !strings.HasSuffix(text, "end") || !strings.Contains(text, "are left out") {
 		t.Errorf("%d bytes: %.20q … %q", len(text), text, text[len(text)-20:])
 	}
 }
 
-// K23: what a tool tells of its progress is told with its call.
+// K23: the progress of a tool is reported with its call.
 func TestK23Progress(t *testing.T) {
 	slow := agent.Tool{Tool: llm.Tool{Name: "slow"}, Call: func(ctx context.Context, _ json.RawMessage) (*agent.Outcome, error) {
-		agent.Progress(ctx, "half")
+		agent.ReportProgress(ctx, "half")
 		return &agent.Outcome{Text: "whole"}, nil
 	}}
 	tk := newTalkWith(t, nil, &agent.Options{Tools: []agent.Tool{slow}}, calls(llm.Call{ID: "7", Name: "slow"}), says("done"))
 	var got []string
-	if err := tk.Turn(t.Context(), "Go.", func(e agent.Event) {
+	if err := tk.RunTurn(t.Context(), "Go.", func(e agent.Event) {
 		if e.Type == agent.ToolProgress {
 			got = append(got, e.Call.ID+" "+e.Text)
 		}
 	}); err != nil || !slices.Equal(got, []string{"7 half"}) {
 		t.Errorf("%v, %q", err, got)
 	}
-	agent.Progress(t.Context(), "nobody listens")
+	agent.ReportProgress(t.Context(), "nobody listens")
 }
 
-// Calls of one message that have the same ID are two calls, each with its result.
+// Two calls with the same ID in one message each get a result.
 func TestCallsWithOneID(t *testing.T) {
 	tk := newTalk(t, nil, calls(llm.Call{ID: "a", Name: "count", Arguments: `{"n":1}`}, llm.Call{ID: "a", Name: "count", Arguments: `{"n":2}`}), says("done"))
 	tk.turn(t, "Count.")
@@ -355,18 +356,18 @@ func TestCallsWithOneID(t *testing.T) {
 	}
 }
 
-// Of loads at the same time of which a crash left one in the log, that one is told as it
-// was and the other is made: nothing is told as loaded that is not.
+// If a crash left one of several concurrent loads in the log, that one is
+// returned from the log and the others are made.
 func TestCrashBetweenParallelLoads(t *testing.T) {
-	log := &session.Memory{}
+	log := &session.MemoryLog{}
 	before := newTalk(t, log)
 	for _, e := range []session.Event{
-		{Type: session.TypeBegun, Begun: &session.Begun{Instructions: "Help."}},
+		{Type: session.TypeStart, Start: &session.Start{Instructions: "Help."}},
 		{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleUser, Text: "Load them."}},
 		{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleAssistant, Calls: []session.Call{
 			{ID: "a", Name: "load_skill", Arguments: `{"name":"tides"}`}, {ID: "b", Name: "load_skill", Arguments: `{"name":"mine/ships"}`}}}},
-		{Type: session.TypeStarted, Started: &session.Started{Call: "a"}},
-		{Type: session.TypeStarted, Started: &session.Started{Call: "b"}},
+		{Type: session.TypeCallStarted, CallStarted: &session.CallStart{Call: "a"}},
+		{Type: session.TypeCallStarted, CallStarted: &session.CallStart{Call: "b"}},
 	} {
 		if err := before.session.Append(t.Context(), e); err != nil {
 			t.Fatal(err)

@@ -18,32 +18,33 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Server is an MCP server of this program, as [mcp.Server] and
-// github.com/loadout-dev/loadout/mcpserver have it.
+// Server is an MCP server in this process, such as [mcp.Server] or a server of
+// package github.com/loadout-dev/loadout/mcpserver.
 type Server interface {
 	// Run serves one connection until it ends.
 	Run(ctx context.Context, t mcp.Transport) error
 }
 
-// Connection is one to a server of this program. It is safe for concurrent use; close
-// it when done: the server's end of it ends with it.
+// Connection is a connection to a server in this process. It is safe for
+// concurrent use. The caller must close it, which also ends the server's side.
 type Connection struct {
 	*mcp.ClientSession
-	calls sync.Map // contexts of calls, by their progress token
+	calls sync.Map // contexts of calls, by progress token
 	last  atomic.Int64
 }
 
-// Connect connects to a server of this program, in memory, with a client that asks
-// a person by elicit; nil is a client that cannot.
+// Connect connects to a server in this process, in memory. elicit answers the
+// server's questions to the user; nil means that the client does not support
+// them.
 func Connect(ctx context.Context, s Server, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) (*Connection, error) {
 	here, there := mcp.NewInMemoryTransports()
-	go s.Run(context.WithoutCancel(ctx), there) // ends with its client
+	go s.Run(context.WithoutCancel(ctx), there) // ends when its client closes
 	c := &Connection{}
 	client := mcp.NewClient(&mcp.Implementation{Name: "loadout", Title: "Loadout", Version: "devel"}, &mcp.ClientOptions{ElicitationHandler: elicit,
 		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
 			token, _ := req.Params.ProgressToken.(string)
 			if call, ok := c.calls.Load(token); ok {
-				Progress(call.(context.Context), progress(req.Params))
+				ReportProgress(call.(context.Context), progressText(req.Params))
 			}
 		}})
 	var err error
@@ -53,7 +54,7 @@ func Connect(ctx context.Context, s Server, elicit func(context.Context, *mcp.El
 	return c, nil
 }
 
-// Tools returns the tools of the server, but for those that are named.
+// Tools returns the tools of the server, except those named in without.
 func (c *Connection) Tools(ctx context.Context, without ...string) ([]Tool, error) {
 	var out []Tool
 	for t, err := range c.ClientSession.Tools(ctx, nil) {
@@ -70,14 +71,14 @@ func (c *Connection) Tools(ctx context.Context, without ...string) ([]Tool, erro
 		a := t.Annotations
 		out = append(out, Tool{
 			Tool:       llm.Tool{Name: t.Name, Description: t.Description, InputSchema: schema},
-			Repeatable: a != nil && (a.ReadOnlyHint || a.IdempotentHint), Reads: a != nil && a.ReadOnlyHint,
+			Repeatable: a != nil && (a.ReadOnlyHint || a.IdempotentHint), ReadOnly: a != nil && a.ReadOnlyHint,
 			Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) { return c.call(ctx, t.Name, args) },
 		})
 	}
 	return out, nil
 }
 
-// call calls a tool of the server, telling how far it is.
+// call calls a tool of the server and reports its progress.
 func (c *Connection) call(ctx context.Context, name string, args json.RawMessage) (*Outcome, error) {
 	token := "call-" + strconv.FormatInt(c.last.Add(1), 10)
 	c.calls.Store(token, ctx)
@@ -91,20 +92,20 @@ func (c *Connection) call(ctx context.Context, name string, args json.RawMessage
 	if err != nil {
 		return nil, err
 	}
-	return outcome(res), nil
+	return resultOutcome(res), nil
 }
 
-// Bounds of the pictures of one result, which every request after it has again.
+// Limits of the images of one result, which are part of every later request.
 const (
 	maxImages     = 8
-	maxImageBytes = 5 << 20 // together
+	maxImageBytes = 5 << 20 // total size
 )
 
-// pictures are the kinds that models take.
-var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+// imageTypes are the image types that models accept.
+var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// outcome is what a model is given of a result.
-func outcome(res *mcp.CallToolResult) *Outcome {
+// resultOutcome converts a result for the model.
+func resultOutcome(res *mcp.CallToolResult) *Outcome {
 	out := &Outcome{Error: res.IsError}
 	var texts []string
 	size := 0
@@ -113,7 +114,7 @@ func outcome(res *mcp.CallToolResult) *Outcome {
 		case *mcp.TextContent:
 			texts = append(texts, c.Text)
 		case *mcp.ImageContent:
-			if size += len(c.Data); len(out.Images) == maxImages || size > maxImageBytes || !slices.Contains(pictures, c.MIMEType) {
+			if size += len(c.Data); len(out.Images) == maxImages || size > maxImageBytes || !slices.Contains(imageTypes, c.MIMEType) {
 				texts = append(texts, fmt.Sprintf("(a picture of %d bytes, of type %.40q, that is not shown)", len(c.Data), c.MIMEType))
 				continue
 			}

@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// A server of the program tells how far a call is, and its pictures are bounded: each
-// request after them has them again.
+// A server of the program reports the progress of calls. Its images are
+// limited, because each later request includes them.
 func TestToolsOfAServer(t *testing.T) {
 	told := make(chan string, 1)
 	heard := make(chan struct{})
@@ -22,7 +22,7 @@ func TestToolsOfAServer(t *testing.T) {
 		if err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: req.Params.GetProgressToken(), Progress: 1, Message: "focusing"}); err != nil {
 			return nil, nil, err
 		}
-		<-heard // or the result may be there first
+		<-heard // otherwise the result may arrive first
 		res := &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{MIMEType: "text/html,<script>", Data: []byte("x")}}}
 		for range 12 {
 			res.Content = append(res.Content, &mcp.ImageContent{MIMEType: "image/png", Data: bytes.Repeat([]byte("x"), 400<<10)})
@@ -42,7 +42,7 @@ func TestToolsOfAServer(t *testing.T) {
 		t.Fatal(all, err)
 	}
 	tk := newTalkWith(t, nil, &agent.Options{Tools: all}, calls(llm.Call{ID: "1", Name: "shoot"}), says("done"))
-	if err := tk.Turn(t.Context(), "Shoot.", func(e agent.Event) {
+	if err := tk.RunTurn(t.Context(), "Shoot.", func(e agent.Event) {
 		if e.Type == agent.ToolProgress {
 			told <- e.Text
 			close(heard)
@@ -67,7 +67,7 @@ func TestToolsOfAServer(t *testing.T) {
 	}
 }
 
-// connected is a server as this package takes one.
+// connected is a server that implements agent.Server.
 type connected struct{ *mcp.Server }
 
 func (c connected) Run(ctx context.Context, t mcp.Transport) error { return c.Server.Run(ctx, t) }

@@ -7,26 +7,26 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Render makes the request of a conversation from its events. The request of more
-// events begins with that of fewer, but where the conversation was compacted: results
-// of tools are part of it once all calls of a message have one.
+// Render returns the request of a conversation from its events. As events are
+// added, each request begins with the previous one until the conversation is
+// compacted. Tool results are included once all calls of a message have one.
 func Render(events []session.Event) (instructions string, messages []llm.Message) {
 	r := renderer{}
 	for _, e := range events {
 		switch {
-		case e.Begun != nil:
-			instructions = e.Begun.Instructions
+		case e.Start != nil:
+			instructions = e.Start.Instructions
 		case e.Compacted != nil:
 			r = renderer{}
 			r.add(llm.User, llm.Text(e.Compacted.Text))
 		case e.Loaded != nil && e.Loaded.Direct:
 			r.add(llm.Notice, llm.Text(e.Loaded.Text))
 		case e.Message != nil && e.Message.Role == session.RoleAssistant:
-			r.answer(e.Message)
+			r.addAnswer(e.Message)
 		case e.Message != nil:
 			r.add(llm.User, llm.Text(e.Message.Text))
 		case e.Result != nil:
-			r.result(e.Result)
+			r.addResult(e.Result)
 		case e.Notice != nil:
 			r.add(llm.Notice, llm.Text(e.Notice.Text))
 		case e.Unloaded != nil:
@@ -38,25 +38,25 @@ func Render(events []session.Event) (instructions string, messages []llm.Message
 	return instructions, r.messages
 }
 
-// renderer collects messages. While calls wait for results, what is said besides
-// waits behind them: vendors want results right after the calls.
+// renderer collects messages. While calls wait for results, other messages are
+// deferred: vendors require the results right after the calls.
 type renderer struct {
 	messages []llm.Message
-	waiting  []string              // IDs of calls, in their order
-	results  map[string]llm.Result // by the ID of the call
-	behind   []llm.Message
+	waiting  []string              // IDs of calls without a result, in order
+	results  map[string]llm.Result // by call ID
+	deferred []llm.Message
 }
 
 func (r *renderer) add(role llm.Role, parts ...llm.Part) {
 	m := llm.Message{Role: role, Parts: parts}
 	if len(r.waiting) > 0 {
-		r.behind = append(r.behind, m)
+		r.deferred = append(r.deferred, m)
 		return
 	}
 	r.messages = append(r.messages, m)
 }
 
-func (r *renderer) answer(m *session.Message) {
+func (r *renderer) addAnswer(m *session.Message) {
 	var parts []llm.Part
 	for _, t := range m.Thinking {
 		parts = append(parts, llm.Thinking{Vendor: t.Vendor, Text: t.Text, Signature: t.Signature, Redacted: t.Redacted})
@@ -68,9 +68,9 @@ func (r *renderer) answer(m *session.Message) {
 		parts = append(parts, llm.Call{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
 	}
 	if len(parts) == 0 {
-		return // an answer of nothing is none
+		return // skip empty answers
 	}
-	r.settle() // what has no result by now gets none
+	r.flush() // earlier calls without a result get an error
 	r.add(llm.Assistant, parts...)
 	r.results = map[string]llm.Result{}
 	for _, c := range m.Calls {
@@ -80,7 +80,7 @@ func (r *renderer) answer(m *session.Message) {
 	}
 }
 
-func (r *renderer) result(res *session.Returned) {
+func (r *renderer) addResult(res *session.CallResult) {
 	if !slices.Contains(r.waiting, res.Call) {
 		return
 	}
@@ -93,12 +93,12 @@ func (r *renderer) result(res *session.Returned) {
 		r.add(llm.Notice, llm.Text(res.Instructions))
 	}
 	if len(r.results) == len(r.waiting) {
-		r.settle()
+		r.flush()
 	}
 }
 
-// settle gives the model the results of its calls, and what was said meanwhile.
-func (r *renderer) settle() {
+// flush adds the results of the calls, then the deferred messages.
+func (r *renderer) flush() {
 	if len(r.waiting) == 0 {
 		return
 	}
@@ -111,6 +111,6 @@ func (r *renderer) settle() {
 		parts = append(parts, res)
 	}
 	r.waiting = nil
-	r.messages = append(append(r.messages, llm.Message{Role: llm.User, Parts: parts}), r.behind...)
-	r.behind = nil
+	r.messages = append(append(r.messages, llm.Message{Role: llm.User, Parts: parts}), r.deferred...)
+	r.deferred = nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// anyEvent is something that can be in a log, also where it makes no sense.
+// anyEvent returns any event that a log can contain, even if it makes no sense.
 func anyEvent() *rapid.Generator[session.Event] {
 	id := rapid.Custom(func(t *rapid.T) string { return fmt.Sprint(rapid.IntRange(1, 4).Draw(t, "id")) })
 	text := rapid.SampledFrom([]string{"", "a", "words"})
@@ -28,16 +28,16 @@ func anyEvent() *rapid.Generator[session.Event] {
 			}
 			return session.Event{Message: m}
 		case 3, 4:
-			return session.Event{Result: &session.Returned{Call: id.Draw(t, "call"), Text: text.Draw(t, "text")}}
+			return session.Event{Result: &session.CallResult{Call: id.Draw(t, "call"), Text: text.Draw(t, "text")}}
 		case 5:
 			return session.Event{Notice: &session.Notice{Text: text.Draw(t, "text")}}
 		}
-		return session.Event{Unloaded: &session.Unloaded{Skill: skill, Reason: "over"}}
+		return session.Event{Unloaded: &session.SkillUnload{Skill: skill, Reason: "over"}}
 	})
 }
 
-// Every prompt is a prefix of the next, whatever happens; and each call of a message
-// has one result, right behind it.
+// For any events, each request begins with the previous one, and each call of a
+// message has one result right after it.
 func TestEveryPromptIsAPrefixOfTheNext(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := rapid.SliceOfN(anyEvent(), 0, 30).Draw(t, "events")

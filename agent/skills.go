@@ -12,9 +12,9 @@ import (
 
 const skillSchema = `{"type":"object","properties":{"name":{"type":"string","description":"of the skill"}},"required":["name"]}`
 
-// loadTool brings skills into force in the conversation.
+// loadTool returns the tool that loads skills in the conversation.
 func (a *Agent) loadTool() Tool {
-	return Tool{Repeatable: true, Reads: true, Tool: llm.Tool{
+	return Tool{Repeatable: true, ReadOnly: true, Tool: llm.Tool{
 		Name: "load_skill", InputSchema: json.RawMessage(skillSchema),
 		Description: "Load a skill: its instructions, and the tools that it brings. Do so before a task that one of the available skills is for.",
 	}, Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) {
@@ -22,13 +22,13 @@ func (a *Agent) loadTool() Tool {
 		if out != nil {
 			return out, nil
 		}
-		load := func() (*session.Result, error) {
+		load := func() (*session.LoadResult, error) {
 			return a.session.LoadAs(ctx, name, session.LoadOptions{ByModel: true})
 		}
-		var r *session.Result
+		var r *session.LoadResult
 		var err error
-		if a.opts.Load != nil {
-			r, err = a.opts.Load(ctx, name, load)
+		if a.opts.LoadSkill != nil {
+			r, err = a.opts.LoadSkill(ctx, name, load)
 		} else {
 			r, err = load()
 		}
@@ -36,14 +36,14 @@ func (a *Agent) loadTool() Tool {
 			return nil, err
 		}
 		text := r.Text
-		if r.State == session.StateAlready && len(r.Problems) > 0 {
+		if r.State == session.StateAlreadyLoaded && len(r.Problems) > 0 {
 			text += "\nNot everything of it works: " + strings.Join(r.Problems, "; ")
 		}
 		return &Outcome{Text: text, Error: r.State == session.StateFailed}, nil
 	}}
 }
 
-// unloadTool takes skills out of force.
+// unloadTool returns the tool that unloads skills.
 func (a *Agent) unloadTool() Tool {
 	return Tool{Repeatable: true, Tool: llm.Tool{
 		Name: "unload_skill", InputSchema: json.RawMessage(skillSchema),
@@ -54,7 +54,7 @@ func (a *Agent) unloadTool() Tool {
 			return out, nil
 		}
 		gone, err := a.session.Unload(ctx, name, "the agent is done with it", false)
-		if needed := (*session.NeededError)(nil); errors.Is(err, session.ErrNotLoaded) || errors.As(err, &needed) {
+		if needed := (*session.NeededByOthersError)(nil); errors.Is(err, session.ErrNotLoaded) || errors.As(err, &needed) {
 			return &Outcome{Text: err.Error(), Error: true}, nil
 		}
 		if err != nil {
@@ -64,7 +64,8 @@ func (a *Agent) unloadTool() Tool {
 	}}
 }
 
-// skillName reads the argument of both, or says what is wrong with it.
+// skillName parses the arguments of both tools. It returns an outcome if they
+// are invalid.
 func skillName(args json.RawMessage) (string, *Outcome) {
 	var in struct {
 		Name  string `json:"name"`

@@ -7,36 +7,37 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Turn takes what a person says, and returns when the model is done with it. tell is
-// given each event, one at a time; it may be nil. The error is [ErrSteps],
-// [ErrTokens], a [*llm.CutError] or [*llm.StatusError] of the model, or says that the
-// session could not be written or ctx ended; what happened before stays in the
-// session, and [Agent.Resume] goes on from there.
-func (a *Agent) Turn(ctx context.Context, text string, tell func(Event)) error {
-	return a.lead(tell, func(t *turn) error {
+// RunTurn answers a message of the user and returns when the model is done.
+// tell receives the events one at a time; it may be nil. The error is
+// [ErrTooManySteps], [ErrTooManyTokens], a [*llm.CutError] or
+// [*llm.StatusError] of the model, or says that the session could not be
+// written or that ctx ended. Earlier events stay in the session, and
+// [Agent.Resume] continues from there.
+func (a *Agent) RunTurn(ctx context.Context, text string, tell func(Event)) error {
+	return a.withTurn(tell, func(t *turn) error {
 		if err := t.start(ctx); err != nil {
 			return err
 		}
-		if err := t.session.Say(ctx, session.RoleUser, text); err != nil {
+		if err := t.session.AddMessage(ctx, session.RoleUser, text); err != nil {
 			return err
 		}
 		return t.run(ctx)
 	})
 }
 
-// Resume goes on with a turn that was broken off, if there is one.
+// Resume continues an interrupted turn, if there is one.
 func (a *Agent) Resume(ctx context.Context, tell func(Event)) error {
-	return a.lead(tell, func(t *turn) error {
-		if !t.broken() {
+	return a.withTurn(tell, func(t *turn) error {
+		if !t.isInterrupted() {
 			return nil
 		}
-		waits, err := t.finish(ctx)
+		waits, err := t.runPendingCalls(ctx)
 		if err != nil || waits {
 			return err
 		}
@@ -44,34 +45,34 @@ func (a *Agent) Resume(ctx context.Context, tell func(Event)) error {
 	})
 }
 
-// turn is one turn under way.
+// turn is a turn in progress.
 type turn struct {
 	*Agent
-	tell func(Event)
+	onEvent func(Event)
 
-	mu   sync.Mutex // one event at a time
-	told int64      // the last event of the session that was looked at for it
-	over bool       // nothing is told any more
+	mu      sync.Mutex // serializes events
+	lastSeq int64      // last session event that was checked for skill events
+	over    bool       // no more events are emitted
 }
 
-// lead does something as a turn, and tells of its error.
-func (a *Agent) lead(tell func(Event), do func(*turn) error) error {
+// withTurn runs do as a turn and emits its error.
+func (a *Agent) withTurn(tell func(Event), do func(*turn) error) error {
 	a.turns.Lock()
 	defer a.turns.Unlock()
-	t := &turn{Agent: a, tell: tell}
+	t := &turn{Agent: a, onEvent: tell}
 	if events := a.session.Events(0); len(events) > 0 {
-		t.told = events[len(events)-1].Seq
+		t.lastSeq = events[len(events)-1].Seq
 	}
-	if a.opts.Desk != nil {
-		defer a.opts.Desk.Watch(func(e ask.Event) {
-			if e.Answer == nil && e.Ask.Session == a.session.ID() {
-				t.say(Event{Type: Ask, Ask: &e.Ask})
+	if a.opts.Approvals != nil {
+		defer a.opts.Approvals.Subscribe(func(e approval.Event) {
+			if e.Answer == nil && e.Request.Session == a.session.ID() {
+				t.emit(Event{Type: ApprovalNeeded, ApprovalRequest: &e.Request})
 			}
 		})()
 	}
 	err := do(t)
 	if err != nil {
-		t.say(Event{Type: Error, Text: err.Error(), Session: a.session.ID()})
+		t.emit(Event{Type: Error, Text: err.Error(), Session: a.session.ID()})
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -79,57 +80,56 @@ func (a *Agent) lead(tell func(Event), do func(*turn) error) error {
 	return err
 }
 
-func (t *turn) say(e Event) {
-	if t.tell == nil {
+func (t *turn) emit(e Event) {
+	if t.onEvent == nil {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.over {
-		t.tell(e)
+		t.onEvent(e)
 	}
 }
 
-// start records what the model is told first, once in a conversation, and makes the
-// calls that a crash left.
+// start records the instructions of a new conversation and makes the calls that
+// a crash left pending.
 func (t *turn) start(ctx context.Context) error {
-	begun := slices.ContainsFunc(t.session.Events(0), func(e session.Event) bool { return e.Begun != nil })
+	begun := slices.ContainsFunc(t.session.Events(0), func(e session.Event) bool { return e.Start != nil })
 	if !begun {
-		if err := t.session.Append(ctx, t.begun(t.opts.Instructions)); err != nil {
+		if err := t.session.Append(ctx, t.startEvent(t.opts.Instructions)); err != nil {
 			return err
 		}
 	}
-	if _, err := t.finish(ctx); err != nil {
+	if _, err := t.runPendingCalls(ctx); err != nil {
 		return err
 	}
-	t.forget(ctx)
-	return t.renew(ctx)
+	t.cancelStaleRequests(ctx)
+	return t.notifySkillChanges(ctx)
 }
 
-// forget takes back questions of calls that nobody makes any more, as those of a
-// program that ended in the middle of one.
-func (t *turn) forget(ctx context.Context) {
-	if t.opts.Desk == nil {
+// cancelStaleRequests cancels approval requests of calls that a crash
+// abandoned.
+func (t *turn) cancelStaleRequests(ctx context.Context) {
+	if t.opts.Approvals == nil {
 		return
 	}
-	open, err := t.opts.Desk.Open(ctx, t.session.ID(), policy.Principal{})
+	open, err := t.opts.Approvals.Pending(ctx, t.session.ID(), policy.Principal{})
 	for _, q := range open {
-		if q.Kind == ask.Approval || q.Kind == ask.Elicitation {
-			err = errors.Join(err, t.opts.Desk.Cancel(ctx, q.ID))
+		if q.Kind == approval.KindApproval || q.Kind == approval.KindElicitation {
+			err = errors.Join(err, t.opts.Approvals.Cancel(ctx, q.ID))
 		}
 	}
 	if err != nil {
-		t.say(Event{Type: Notice, Text: "old questions could not be taken back: " + err.Error()})
+		t.emit(Event{Type: Notice, Text: "old questions could not be taken back: " + err.Error()})
 	}
 }
 
-// broken reports whether the last turn did not come to its end: somebody waits for
-// an answer of the model.
-func (t *turn) broken() bool {
+// isInterrupted reports whether the last turn is incomplete.
+func (t *turn) isInterrupted() bool {
 	for _, e := range slices.Backward(t.session.Events(0)) {
 		switch {
 		case e.Message != nil && e.Message.Role == session.RoleAssistant:
-			return goesOn(e.Message)
+			return continuesTurn(e.Message)
 		case e.Result != nil:
 			return !e.Result.Wait
 		case e.Message != nil:
@@ -139,25 +139,26 @@ func (t *turn) broken() bool {
 	return false
 }
 
-// goesOn reports whether a message of the model is not the end of its turn.
-func goesOn(m *session.Message) bool {
+// continuesTurn reports whether a message of the model is not the end of its
+// turn.
+func continuesTurn(m *session.Message) bool {
 	return len(m.Calls) > 0 || m.Stop == string(llm.StopPause) || m.Stop == stopCut
 }
 
-// run asks the model until it wants no more tools.
+// run asks the model until it calls no more tools.
 func (t *turn) run(ctx context.Context) error {
-	t.announce()
+	t.emitSkillEvents()
 	took := 0
 	for range t.opts.MaxSteps {
 		if t.opts.TurnTokens > 0 && took >= t.opts.TurnTokens {
-			return ErrTokens
+			return ErrTooManyTokens
 		}
-		if t.full() {
+		if t.needsCompaction() {
 			if err := t.compact(ctx); err != nil {
 				return err
 			}
 		}
-		answer, err := t.ask(ctx)
+		answer, err := t.askModel(ctx)
 		if err != nil {
 			return err
 		}
@@ -166,52 +167,52 @@ func (t *turn) run(ctx context.Context) error {
 		case answer.Stop == llm.StopPause:
 			continue
 		case len(answer.Calls()) > 0:
-			waits, err := t.finish(ctx)
+			waits, err := t.runPendingCalls(ctx)
 			if err != nil {
 				return err
 			}
 			if waits {
-				t.done("wait")
+				t.emitDone("wait")
 				return nil
 			}
 			continue
-		case answer.Stop == llm.StopLength && wanted(answer):
-			continue // it was told that its call was cut
+		case answer.Stop == llm.StopLength && hasCall(answer):
+			continue // the model was told that its call was truncated
 		}
-		t.done(string(answer.Stop))
+		t.emitDone(string(answer.Stop))
 		return nil
 	}
-	return ErrSteps
+	return ErrTooManySteps
 }
 
-// done tells that the turn is over.
-func (t *turn) done(reason string) {
-	t.say(Event{Type: Done, Reason: reason, Session: t.session.ID()})
+// emitDone emits the end of the turn.
+func (t *turn) emitDone(reason string) {
+	t.emit(Event{Type: Done, Reason: reason, Session: t.session.ID()})
 }
 
-// request is the conversation as a model is sent it.
+// request returns the next request of the conversation.
 func (t *turn) request() *llm.Request {
 	req := &llm.Request{Tools: t.Tools(), MaxTokens: t.opts.MaxTokens, Thinking: t.opts.Thinking}
 	req.Instructions, req.Messages = Render(t.session.Events(0))
 	return req
 }
 
-// stopCut is why a message ends of which only a part came.
+// stopCut is the stop reason of a message that was received only in part.
 const stopCut = "cut"
 
-// ask has the model answer, and records what it says.
-func (t *turn) ask(ctx context.Context) (*llm.Answer, error) {
-	model := t.model()
+// askModel sends a request to the model and records the answer.
+func (t *turn) askModel(ctx context.Context) (*llm.Answer, error) {
+	model := t.currentModel()
 	answer, err := llm.Ask(ctx, model, t.request(), func(e llm.Event) {
 		switch e := e.(type) {
 		case llm.TextDelta:
-			t.say(Event{Type: Text, Text: string(e)})
+			t.emit(Event{Type: Text, Text: string(e)})
 		case llm.ThinkingDelta:
-			t.say(Event{Type: Thinking, Text: string(e)})
+			t.emit(Event{Type: Thinking, Text: string(e)})
 		}
 	})
 	if cut := (*llm.CutError)(nil); errors.As(err, &cut) {
-		if m := message(&cut.Answer, model.Name()); m.Text != "" { // what a person has seen
+		if m := sessionMessage(&cut.Answer, model.Name()); m.Text != "" { // the user has seen this part
 			m.Stop = stopCut
 			err = errors.Join(err, t.session.Append(context.WithoutCancel(ctx), session.Event{Type: session.TypeMessage, Message: m}))
 		}
@@ -219,30 +220,30 @@ func (t *turn) ask(ctx context.Context) (*llm.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	events := []session.Event{{Type: session.TypeMessage, Message: message(answer, model.Name())}}
-	if answer.Stop == llm.StopLength && wanted(answer) {
+	events := []session.Event{{Type: session.TypeMessage, Message: sessionMessage(answer, model.Name())}}
+	if answer.Stop == llm.StopLength && hasCall(answer) {
 		events = append(events, session.Event{Type: session.TypeNotice, Notice: &session.Notice{
 			Text: "Your last message was cut by its limit of tokens in the middle of a call. The call was not made. Make it again in fewer words, or in parts."}})
 	}
 	if err := t.session.Append(ctx, events...); err != nil {
 		return nil, err
 	}
-	t.say(Event{Type: Usage, Usage: usage(answer.Usage), Model: model.Name()})
+	t.emit(Event{Type: Usage, Usage: sessionUsage(answer.Usage), Model: model.Name()})
 	return answer, nil
 }
 
-// wanted says whether there is a call in an answer, also one that may not be made.
-func wanted(a *llm.Answer) bool {
+// hasCall reports whether an answer has a call, even one that must not be made.
+func hasCall(a *llm.Answer) bool {
 	return slices.ContainsFunc(a.Message.Parts, func(p llm.Part) bool { _, call := p.(llm.Call); return call })
 }
 
-// message is an answer as the session keeps it, with the calls that may be made;
-// what was thought only where the answer came to its end.
-func message(a *llm.Answer, model string) *session.Message {
-	m := &session.Message{Role: session.RoleAssistant, Text: a.Message.Words(), Model: model, Stop: string(a.Stop), Usage: usage(a.Usage)}
+// sessionMessage converts an answer for the session, with the calls that may be
+// made. It includes the thinking only if the answer is complete.
+func sessionMessage(a *llm.Answer, model string) *session.Message {
+	m := &session.Message{Role: session.RoleAssistant, Text: a.Message.Words(), Model: model, Stop: string(a.Stop), Usage: sessionUsage(a.Usage)}
 	seen := map[string]bool{}
 	for i, c := range a.Calls() {
-		if seen[c.ID] { // or one of them would have no result
+		if seen[c.ID] { // otherwise one of them would get no result
 			c.ID = fmt.Sprintf("%s_%d", c.ID, i+1)
 		}
 		seen[c.ID] = true
@@ -256,25 +257,26 @@ func message(a *llm.Answer, model string) *session.Message {
 	return m
 }
 
-func usage(u llm.Usage) *session.Usage {
+func sessionUsage(u llm.Usage) *session.Usage {
 	own := session.Usage(u)
 	return &own
 }
 
-// announce tells of skills that came into force or went out of it, once each.
-func (t *turn) announce() {
-	if t.tell == nil {
+// emitSkillEvents emits an event for each skill that was loaded or unloaded
+// since the last time.
+func (t *turn) emitSkillEvents() {
+	if t.onEvent == nil {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, e := range t.session.Events(t.told) {
-		t.told = e.Seq
+	for _, e := range t.session.Events(t.lastSeq) {
+		t.lastSeq = e.Seq
 		switch {
 		case e.Loaded != nil:
-			t.tell(Event{Type: SkillLoaded, Skill: e.Loaded.Skill.Name})
+			t.onEvent(Event{Type: SkillLoaded, Skill: e.Loaded.Skill.Name})
 		case e.Unloaded != nil:
-			t.tell(Event{Type: SkillUnloaded, Skill: e.Unloaded.Skill.Name, Reason: e.Unloaded.Reason})
+			t.onEvent(Event{Type: SkillUnloaded, Skill: e.Unloaded.Skill.Name, Reason: e.Unloaded.Reason})
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// What the person wants right now is told as they said it when the conversation is put
-// in short in the middle of a turn, whatever the model wrote of it.
+// If the conversation is compacted in the middle of a turn, the user's last
+// message is repeated literally, whatever the summary says.
 func TestCompactionKeepsWhatIsToBeDone(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -19,14 +19,14 @@ func TestCompactionKeepsWhatIsToBeDone(t *testing.T) {
 		{"between calls", []*llm.Answer{says("fine"), full(calls(llm.Call{ID: "1", Name: "count"}))}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tk := newTalkWith(t, nil, &agent.Options{Window: 1000}, append(tt.answers, says("Nothing of note."), says("done"))...)
+			tk := newTalkWith(t, nil, &agent.Options{ContextWindow: 1000}, append(tt.answers, says("Nothing of note."), says("done"))...)
 			tk.turn(t, "Hello.")
 			tk.turn(t, "Count the ships of Dover.")
-			got := words(tk.model.requests[len(tk.model.requests)-1])
+			got := jsonText(tk.model.requests[len(tk.model.requests)-1])
 			if len(got) != 1 || !strings.HasPrefix(got[0], "The conversation so far, in short:\n\nNothing of note.") || !strings.Contains(got[0], "Count the ships of Dover.") || strings.Contains(got[0], "Hello.") {
 				t.Errorf("the model is sent %q", got)
 			}
-			if err := tk.Compact(t.Context(), nil); err == nil { // the script is over
+			if err := tk.Compact(t.Context(), nil); err == nil { // the script has ended
 				t.Fatal("it was compacted")
 			}
 			tk.model.answers = []*llm.Answer{says("They counted.")}
@@ -35,24 +35,24 @@ func TestCompactionKeepsWhatIsToBeDone(t *testing.T) {
 			}
 			tk.model.answers = []*llm.Answer{says("fine")}
 			tk.turn(t, "Thanks.")
-			if got := words(tk.model.requests[len(tk.model.requests)-1]); holds(got, "Count the ships of Dover.") {
+			if got := jsonText(tk.model.requests[len(tk.model.requests)-1]); holds(got, "Count the ships of Dover.") {
 				t.Errorf("what is done is told again: %q", got)
 			}
 		})
 	}
 }
 
-// full is an answer after which the conversation is as long as the model takes.
+// full returns an answer that fills the context window.
 func full(a *llm.Answer) *llm.Answer {
 	a.Usage = llm.Usage{Input: 990, Output: 10}
 	return a
 }
 
-// A turn that ends right behind a compaction goes on.
+// A turn that ends right after a compaction continues.
 func TestResumeAfterACompaction(t *testing.T) {
-	tk := newTalkWith(t, nil, &agent.Options{Window: 1000}, full(says("fine")), says("Nothing of note."))
+	tk := newTalkWith(t, nil, &agent.Options{ContextWindow: 1000}, full(says("fine")), says("Nothing of note."))
 	tk.turn(t, "Hello.")
-	if err := tk.Turn(t.Context(), "Count.", tk.tell); err == nil {
+	if err := tk.RunTurn(t.Context(), "Count.", tk.tell); err == nil {
 		t.Fatal("the script was not over")
 	}
 	tk.model.answers = []*llm.Answer{calls(llm.Call{ID: "1", Name: "count"}), says("one")}

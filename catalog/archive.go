@@ -22,7 +22,8 @@ type Archive struct {
 
 var _ Source = (*Archive)(nil)
 
-// NewArchive returns the source of the archive in file, an absolute path.
+// NewArchive returns a source for the archive at path file, which must be
+// absolute.
 func NewArchive(origin string, scope Scope, file string) *Archive {
 	return &Archive{origin: origin, scope: scope, file: filepath.Clean(file)}
 }
@@ -36,7 +37,8 @@ func (a *Archive) Scope() Scope { return a.scope }
 // Root returns the path of the archive.
 func (a *Archive) Root() string { return a.file }
 
-// List reads level 1 of the skill, again only if the file changed.
+// List reads the frontmatter of the skill. It reads it again only after the
+// file changed.
 func (a *Archive) List(context.Context) (Listing, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -56,7 +58,7 @@ func (a *Archive) List(context.Context) (Listing, error) {
 			a.last.problems[i].Origin = a.origin
 		}
 		if old != nil {
-			a.last.settle(old)
+			a.last.reuseEntry(old)
 		}
 	}
 	l := Listing{Problems: append([]Problem(nil), a.last.problems...)}

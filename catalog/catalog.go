@@ -1,10 +1,10 @@
-// Package catalog knows which skills there are: it lists sources, decides
-// what every name stands for, and publishes the result as one immutable
-// [Snapshot] at a time.
+// Package catalog finds the available skills. It lists sources, resolves names
+// to skills, and publishes the result as an immutable [Snapshot].
 //
-// It keeps level 1 of each skill only, never a body: instructions and files
-// are read from their source when they are asked for, as they are then. It
-// executes nothing and sends nothing to a model.
+// A catalog stores only the frontmatter of each skill. Instructions and files
+// are read from their source on demand, in their current state. The package
+// executes nothing and sends nothing to a model. Start reading at [Catalog] and
+// [Source].
 package catalog
 
 import (
@@ -27,21 +27,22 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Options adjust a catalog. The zero value is ready to use.
+// Options configure a catalog. The zero value is ready to use.
 type Options struct {
 	Filter Filter
-	// Poll is how often sources that cannot be watched are read again;
-	// default 1.5 seconds, and at least twenty times what reading took.
+	// Poll is the interval at which sources that cannot be watched are read
+	// again. The default is 1.5 seconds, and at least twenty times the duration
+	// of a read.
 	Poll time.Duration
-	// Search, where set, ranks skills in place of an index of the catalog's own where
-	// there are more than [MaxIndexed]: it returns their names, the best first, at most
-	// as many as limit. Those that the catalog does not show are passed over.
+	// Search, if set, ranks skills instead of the catalog's own index if there
+	// are more than [MaxIndexed] skills. It returns at most limit names, best
+	// first. The catalog ignores names of skills that it does not show.
 	Search func(ctx context.Context, query string, limit int) ([]string, error)
-	// Logger receives what goes on in the background; nil discards it.
+	// Logger receives messages about background work; nil discards them.
 	Logger *slog.Logger
 }
 
-// Catalog is a set of sources and what they offer. It is safe for concurrent
+// Catalog combines the skills of several sources. It is safe for concurrent
 // use.
 type Catalog struct {
 	sources []Source
@@ -51,12 +52,12 @@ type Catalog struct {
 	log     *slog.Logger
 	current atomic.Pointer[Snapshot]
 
-	reload   sync.Mutex // held while building a snapshot; guards what follows
-	listings []Listing  // by source, of the last good read
-	failed   []error    // by source
-	took     []time.Duration
+	reload    sync.Mutex // held while building a snapshot; guards the fields below
+	listings  []Listing  // by source, from the last successful read
+	failed    []error    // by source
+	durations []time.Duration
 
-	mu          sync.Mutex // guards what follows; never held while calling out
+	mu          sync.Mutex // guards the fields below; never held during callbacks
 	subscribers map[int]func(old, new *Snapshot)
 	nextID      int
 	hashers     map[*Entry]*skill.Hasher
@@ -64,8 +65,8 @@ type Catalog struct {
 	index searchCache
 }
 
-// New returns a catalog of the sources, which are in order of preference
-// within each scope. It reads nothing yet: call [Catalog.Reload].
+// New returns a catalog of the sources, in order of preference within each
+// scope. It reads nothing until [Catalog.Reload] is called.
 func New(sources []Source, opts *Options) (*Catalog, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -77,10 +78,10 @@ func New(sources []Source, opts *Options) (*Catalog, error) {
 	origins := map[string]bool{}
 	for _, s := range sources {
 		if !isLabel(s.Origin()) {
-			return nil, fmt.Errorf("a skill source has the label %q; make it of lower-case letters, digits, dots and hyphens", s.Origin())
+			return nil, fmt.Errorf("invalid label of a skill source: %q (want lower-case letters, digits, dots and hyphens)", s.Origin())
 		}
 		if origins[s.Origin()] {
-			return nil, fmt.Errorf("two skill sources have the label %s; give one another name", s.Origin())
+			return nil, fmt.Errorf("duplicate label of a skill source: %s", s.Origin())
 		}
 		origins[s.Origin()] = true
 	}
@@ -91,7 +92,7 @@ func New(sources []Source, opts *Options) (*Catalog, error) {
 		log:         opts.Logger,
 		listings:    make([]Listing, len(sources)),
 		failed:      make([]error, len(sources)),
-		took:        make([]time.Duration, len(sources)),
+		durations:   make([]time.Duration, len(sources)),
 		subscribers: map[int]func(old, new *Snapshot){},
 		hashers:     map[*Entry]*skill.Hasher{},
 	}
@@ -113,15 +114,15 @@ func isLabel(s string) bool {
 	})
 }
 
-// Snapshot returns the current state, empty before the first reload.
+// Snapshot returns the current state, which is empty before the first reload.
 func (c *Catalog) Snapshot() *Snapshot { return c.current.Load() }
 
 // Sources returns the sources in order.
 func (c *Catalog) Sources() []Source { return slices.Clone(c.sources) }
 
-// Reload reads all sources and publishes what they offer. A source that
-// cannot be read keeps what it last offered and becomes a problem of the
-// snapshot. The error is that of ctx; nothing is published then.
+// Reload reads all sources and publishes a new snapshot. A source that cannot
+// be read keeps its previous skills and becomes a problem of the snapshot.
+// Reload returns an error only if ctx ends; it then publishes nothing.
 func (c *Catalog) Reload(ctx context.Context) error {
 	all := make([]int, len(c.sources))
 	for i := range all {
@@ -130,7 +131,7 @@ func (c *Catalog) Reload(ctx context.Context) error {
 	return c.refresh(ctx, all)
 }
 
-// refresh reads the named sources, at most four at a time.
+// refresh reads the given sources, at most four at a time.
 func (c *Catalog) refresh(ctx context.Context, which []int) error {
 	c.reload.Lock()
 	defer c.reload.Unlock()
@@ -141,7 +142,7 @@ func (c *Catalog) refresh(ctx context.Context, which []int) error {
 			return fmt.Errorf("read skill sources: %w", context.Cause(ctx))
 		}
 		for at, i := range which {
-			changed = c.take(i, read[at]) || changed
+			changed = c.storeResult(i, read[at]) || changed
 		}
 	}
 	if changed {
@@ -150,15 +151,15 @@ func (c *Catalog) refresh(ctx context.Context, which []int) error {
 	return nil
 }
 
-// answer is what a source said.
-type answer struct {
+// listResult is the result of listing a source.
+type listResult struct {
 	listing Listing
 	err     error
 	took    time.Duration
 }
 
-func (c *Catalog) read(ctx context.Context, which []int) []answer {
-	out := make([]answer, len(which))
+func (c *Catalog) read(ctx context.Context, which []int) []listResult {
+	out := make([]listResult, len(which))
 	gate := make(chan struct{}, 4)
 	var wg sync.WaitGroup
 	for at, i := range which {
@@ -167,30 +168,49 @@ func (c *Catalog) read(ctx context.Context, which []int) []answer {
 			defer func() { <-gate }()
 			start := time.Now()
 			l, err := c.sources[i].List(ctx)
-			out[at] = answer{l, err, time.Since(start)}
+			out[at] = listResult{l, err, time.Since(start)}
 		})
 	}
 	wg.Wait()
 	return out
 }
 
-// take keeps the answer of source i, and reports whether it differs from what
-// is known of it.
-func (c *Catalog) take(i int, a answer) bool {
+// storeResult stores the result of source i and reports whether it differs from
+// the previous one.
+func (c *Catalog) storeResult(i int, a listResult) bool {
 	before, failed := c.listings[i], c.failed[i]
-	c.took[i], c.failed[i] = a.took, a.err
+	c.durations[i], c.failed[i] = a.took, a.err
 	if a.err != nil {
 		return failed == nil || failed.Error() != a.err.Error()
 	}
 	if !slices.IsSortedFunc(a.listing.Entries, byDir) {
 		slices.SortStableFunc(a.listing.Entries, byDir)
 	}
+	reuse(before.Entries, a.listing.Entries)
 	c.listings[i] = a.listing
 	return failed != nil || !slices.Equal(before.Entries, a.listing.Entries) || !slices.Equal(before.Problems, a.listing.Problems)
 }
 
-// byDir orders the skills of one source as a walk over its directories meets
-// them, whatever order the source gives them in.
+// reuse replaces entries of now by equal entries of before. Both slices are
+// sorted by directory.
+func reuse(before, now []*Entry) {
+	for i, j := 0, 0; i < len(before) && j < len(now); {
+		switch c := byDir(before[i], now[j]); {
+		case c < 0:
+			i++
+		case c > 0:
+			j++
+		default:
+			if before[i].equal(now[j]) {
+				now[j] = before[i]
+			}
+			i, j = i+1, j+1
+		}
+	}
+}
+
+// byDir compares skills of one source by directory, in the order of a walk over
+// the directory tree.
 func byDir(a, b *Entry) int {
 	x, y := a.Dir, b.Dir
 	if x == "." || y == "." {
@@ -218,24 +238,25 @@ func (c *Catalog) build() *Snapshot {
 		entries = append(entries, l.Entries...)
 		problems = append(problems, l.Problems...)
 		if err := c.failed[i]; err != nil {
-			problems = append(problems, Problem{Path: place(c.sources[i]), Origin: c.sources[i].Origin(), Diagnostic: unreadable(err)})
+			problems = append(problems, Problem{Path: sourcePath(c.sources[i]), Origin: c.sources[i].Origin(), Diagnostic: unreadable(err)})
 		}
 	}
 	return newSnapshot(entries, problems, c.filter.Load())
 }
 
-// place is where a person finds a source.
-func place(s Source) string {
+// sourcePath returns the path or, if there is none, the label of a source, for
+// messages.
+func sourcePath(s Source) string {
 	if at, ok := s.(interface{ Root() string }); ok {
 		return at.Root()
 	}
 	return s.Origin()
 }
 
-// SetFilter changes which skills are available, from the next [Catalog.Snapshot]
-// on. Subscribers are told. What was never read, as skills were switched off,
-// is read by the next [Catalog.Reload]. A pattern that cannot be read is an
-// error, and changes nothing.
+// SetFilter changes which skills are available, starting with the next
+// [Catalog.Snapshot]. It notifies subscribers. If skills were disabled, sources
+// that were never read are read by the next [Catalog.Reload]. An invalid
+// pattern is an error and changes nothing.
 func (c *Catalog) SetFilter(f Filter) error {
 	compiled, err := f.compile()
 	if err != nil {
@@ -248,7 +269,7 @@ func (c *Catalog) SetFilter(f Filter) error {
 	return nil
 }
 
-// publish makes s current and tells subscribers.
+// publish makes s the current snapshot and notifies subscribers.
 func (c *Catalog) publish(s *Snapshot) {
 	old := c.current.Load()
 	s.Version = old.Version + 1
@@ -273,10 +294,10 @@ func (c *Catalog) publish(s *Snapshot) {
 	}
 }
 
-// Subscribe calls fn after every change, with the state before and after it,
-// until cancel is called; a call that has begun may outlast cancel. Calls come
-// one at a time, to subscribers in the order they came. fn must not block and
-// must not call [Catalog.Reload].
+// Subscribe calls fn after every change, with the snapshots before and after
+// it, until cancel is called. A call in progress may continue after cancel
+// returns. Calls never overlap, and subscribers are called in the order of
+// their subscriptions. fn must not block and must not call [Catalog.Reload].
 func (c *Catalog) Subscribe(fn func(old, new *Snapshot)) (cancel func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -290,9 +311,9 @@ func (c *Catalog) Subscribe(fn func(old, new *Snapshot)) (cancel func()) {
 	}
 }
 
-// Run keeps the catalog up to date until ctx ends: sources that can tell are
-// watched, the others polled. It returns nil when ctx ends, and blocks until
-// everything it started has ended.
+// Run keeps the catalog up to date until ctx ends. It watches the sources that
+// support watching and polls the others. It returns nil after ctx ended and
+// everything it started has stopped.
 func (c *Catalog) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	poll := func(i int, reason error) {
@@ -300,14 +321,14 @@ func (c *Catalog) Run(ctx context.Context) error {
 		wg.Go(func() { c.pollSource(ctx, i) })
 	}
 	var dirs []*Dir
-	var at []int // their places among the sources
+	var at []int // indexes of dirs in c.sources
 	for i, s := range c.sources {
 		switch s := s.(type) {
 		case *Dir:
 			dirs, at = append(dirs, s), append(at, i)
 		case Watcher:
 			wg.Go(func() {
-				if err := s.Watch(ctx, func() { _ = c.refresh(ctx, []int{i}) }); err != nil { // fails with ctx only
+				if err := s.Watch(ctx, func() { _ = c.refresh(ctx, []int{i}) }); err != nil { // fails only if ctx ends
 					poll(i, err)
 				}
 			})
@@ -322,7 +343,7 @@ func (c *Catalog) Run(ctx context.Context) error {
 				for j, i := range which {
 					changed[j] = at[i]
 				}
-				_ = c.refresh(ctx, changed) // fails with ctx only
+				_ = c.refresh(ctx, changed) // fails only if ctx ends
 			}, func(i int, err error) { poll(at[i], err) })
 		})
 	}
@@ -334,7 +355,7 @@ func (c *Catalog) Run(ctx context.Context) error {
 func (c *Catalog) pollSource(ctx context.Context, i int) {
 	for !c.filter.Load().disabled {
 		c.reload.Lock()
-		wait := max(c.poll, 20*c.took[i])
+		wait := max(c.poll, 20*c.durations[i])
 		c.reload.Unlock()
 		select {
 		case <-ctx.Done():
@@ -357,8 +378,7 @@ func (c *Catalog) source(e *Entry) (Source, error) {
 	return nil, fmt.Errorf("skill %s: its source %s is not in this catalog", e.Name, e.Origin)
 }
 
-// Open returns the files of a skill as they are now. The caller closes the
-// bundle.
+// Open returns the current files of a skill. The caller closes the bundle.
 func (c *Catalog) Open(ctx context.Context, e *Entry) (*skill.Bundle, error) {
 	s, err := c.source(e)
 	if err != nil {
@@ -371,9 +391,9 @@ func (c *Catalog) Open(ctx context.Context, e *Entry) (*skill.Bundle, error) {
 	return b, nil
 }
 
-// Read returns the skill and the bytes of its SKILL.md as they are now, which
-// may be newer than the entry. The error is a [*BrokenError] where it does not
-// load any more, and a [*NotFoundError] where the filter hides it now.
+// Read returns the current skill and the bytes of its SKILL.md, which may be
+// newer than the entry. It returns a [*BrokenError] if the skill no longer
+// loads, and a [*NotFoundError] if the filter now hides it.
 func (c *Catalog) Read(ctx context.Context, e *Entry) (*skill.Skill, []byte, error) {
 	src, ok := readDirect(e)
 	file, folder := e.file, path.Base(filepath.ToSlash(e.Path))
@@ -392,16 +412,16 @@ func (c *Catalog) Read(ctx context.Context, e *Entry) (*skill.Skill, []byte, err
 	if s == nil || !ds.Loads() {
 		return nil, nil, &BrokenError{Name: e.Name, Path: e.Path, Diagnostics: ds}
 	}
-	if f := c.filter.Load(); e.file != "" && f.selects() { // what the entry says was read from there, and may have changed
-		if why := f.hides(&Entry{Name: s.Name, Version: s.Version, BindShells: s.BindShells}); why != "" {
-			return nil, nil, &NotFoundError{Ref: e.Name, Reason: "it has changed, and is " + why}
+	if f := c.filter.Load(); e.file != "" && f.selects() { // the file may have changed since the entry was read
+		if why := f.reason(&Entry{Name: s.Name, Version: s.Version, BindShells: s.BindShells}); why != "" {
+			return nil, nil, &NotFoundError{Ref: e.Name, Reason: "changed, and now " + why}
 		}
 	}
 	return s, src, nil
 }
 
-// readSkill reads the SKILL.md of a skill, in the spelling that is known or
-// that it has now.
+// readSkill reads the SKILL.md of a skill, in the known spelling or the one it
+// has now.
 func readSkill(fsys fs.FS, known string) (src []byte, file string, err error) {
 	if known != "" {
 		if src, err = readFile(fsys, known); !errors.Is(err, fs.ErrNotExist) {
@@ -420,8 +440,8 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !fi.Mode().IsRegular() { // opening a pipe would wait for a writer
-		return nil, fmt.Errorf("%s is not a regular file", name)
+	if !fi.Mode().IsRegular() { // opening a pipe would block
+		return nil, fmt.Errorf("not a regular file: %s", name)
 	}
 	f, err := fsys.Open(name)
 	if err != nil {
@@ -434,7 +454,7 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 		buf = buf[:len(buf)+n]
 		switch {
 		case len(buf) > skill.MaxFileBytes:
-			return nil, fmt.Errorf("%s has more than %d bytes", name, skill.MaxFileBytes)
+			return nil, fmt.Errorf("%s too large (limit %d bytes)", name, skill.MaxFileBytes)
 		case errors.Is(err, io.EOF):
 			return buf, nil
 		case err != nil:
@@ -445,7 +465,7 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 	}
 }
 
-// BrokenError says that a skill was listed and does not load any more.
+// BrokenError is returned for a skill that was listed but no longer loads.
 type BrokenError struct {
 	Name, Path  string
 	Diagnostics skill.Diagnostics
@@ -461,17 +481,17 @@ func (e *BrokenError) Error() string {
 	return s
 }
 
-// Manifest returns the files of a skill with their hashes as they are now,
-// reading only files that changed since it was last asked. Files that cannot be
-// read are left out.
+// Manifest returns the current files of a skill with their hashes. It hashes
+// only files that changed since the last call. It leaves out files that cannot
+// be read.
 func (c *Catalog) Manifest(ctx context.Context, e *Entry) (skill.Manifest, error) {
 	m, _, err := c.manifest(ctx, e)
 	return m, err
 }
 
-// WholeManifest is [Catalog.Manifest], and fails where a file cannot be read: for
-// those who act on all that a digest stands for.
-func (c *Catalog) WholeManifest(ctx context.Context, e *Entry) (skill.Manifest, error) {
+// CompleteManifest works like [Catalog.Manifest], but fails if a file cannot be
+// read. Use it if the digest must cover all files.
+func (c *Catalog) CompleteManifest(ctx context.Context, e *Entry) (skill.Manifest, error) {
 	m, ds, err := c.manifest(ctx, e)
 	if err != nil {
 		return nil, err
@@ -504,8 +524,8 @@ func (c *Catalog) manifest(ctx context.Context, e *Entry) (skill.Manifest, skill
 	return m, ds, nil
 }
 
-// Resolve is [Snapshot.Get], and also finds a skill by the exact digest of its
-// files, which reads all skills the first time.
+// Resolve works like [Snapshot.Get], but also accepts the digest of a skill's
+// files. The first lookup by digest reads all skills.
 func (c *Catalog) Resolve(ctx context.Context, ref string) (*Entry, error) {
 	s := c.Snapshot()
 	ref = strings.TrimSpace(ref)

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,9 +13,9 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// DependencyError says why the skills that a skill needs cannot be loaded.
+// DependencyError explains why the dependencies of a skill cannot be loaded.
 type DependencyError struct {
-	Path   []string // from the skill that was asked for to the one at fault
+	Path   []string // from the requested skill to the one at fault
 	Reason string
 }
 
@@ -23,24 +24,113 @@ func (e *DependencyError) Error() string {
 }
 
 const (
-	// maxDependencies bounds how many skills one load can bring.
+	// maxDependencies is the maximum number of skills in one load.
 	maxDependencies = 64
-	// maxRounds bounds how often the choice of versions is begun again.
+	// maxRounds is the maximum number of attempts to choose versions.
 	maxRounds = 16
 )
 
-// LoadOrder returns the skills that e needs and e itself, each after those it
-// needs. Where several skills need one, it is the first version that suits all
-// of them. A cycle, a skill that is hidden and needs that exclude each other are
-// a [*DependencyError] that names the way to it. What no skill answers to is
-// left out, as real files name packages of other systems there; see
-// [Snapshot.Missing].
-func (s *Snapshot) LoadOrder(e *Entry) ([]*Entry, error) {
-	o := ordering{s: s, needs: map[string][]need{}}
-	var err error
+// Loaded is a skill with the current content of its SKILL.md.
+type Loaded struct {
+	Entry  *Entry
+	Skill  *skill.Skill
+	Source []byte // the bytes of SKILL.md
+	// Needs lists the names of the skills it depends on. Missing lists the
+	// dependencies for which the catalog has no skill.
+	Needs, Missing []string
+}
+
+// LoadOrder reads e and the skills it depends on, and returns each after its own
+// dependencies. It uses the dependencies of both the entry and the SKILL.md, so
+// that a source cannot omit one. If several skills depend on one name, LoadOrder
+// returns the first version that satisfies all of them.
+//
+// A cycle, a hidden skill or conflicting version constraints are a
+// [*DependencyError] that contains the path to them. A dependency without a
+// skill is not an error, because published skills list packages of other systems
+// there. It is listed in Missing. Other errors are those of [Catalog.Read].
+func (c *Catalog) LoadOrder(ctx context.Context, e *Entry) ([]*Loaded, error) {
+	s := c.Snapshot()
+	read := map[*Entry]*Loaded{}
+	o := ordering{s: s, needs: map[string][]need{}, dependencies: func(e *Entry) ([]string, error) {
+		l := read[e]
+		if l == nil {
+			sk, src, err := c.Read(ctx, e)
+			if err != nil {
+				return nil, err
+			}
+			l = &Loaded{Entry: e, Skill: sk, Source: src}
+			read[e] = l
+		}
+		return l.dependencies(), nil
+	}}
+	order, err := o.run(e)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*Loaded, len(order))
+	for i, e := range order {
+		out[i] = read[e]
+		out[i].resolve(s)
+	}
+	return out, nil
+}
+
+// dependencies returns the dependencies of the entry and of its SKILL.md.
+func (l *Loaded) dependencies() []string {
+	all := slices.Clip(l.Entry.Dependencies)
+	for _, ref := range l.Skill.Dependencies {
+		if !slices.Contains(l.Entry.Dependencies, ref) {
+			all = append(all, ref)
+		}
+	}
+	return all
+}
+
+// resolve sets Needs and Missing.
+func (l *Loaded) resolve(s *Snapshot) {
+	for _, ref := range l.dependencies() {
+		q := s.parseRef(ref)
+		if dep := s.find(q); dep != nil {
+			l.Needs = append(l.Needs, dep.Name)
+		} else if !q.bad && len(q.candidates) == 0 {
+			l.Missing = append(l.Missing, ref)
+		}
+	}
+}
+
+// need is the dependency of one skill on another.
+type need struct {
+	by, ref string
+	want    *semver.Constraints
+}
+
+func (n need) String() string   { return n.by + " requires " + n.ref }
+func (n need) same(m need) bool { return n.by == m.by && n.ref == m.ref }
+
+type ordering struct {
+	s *Snapshot
+	// dependencies returns the dependencies of a skill. It may be called several
+	// times per skill.
+	dependencies func(*Entry) ([]string, error)
+
+	root   *Entry
+	needs  map[string][]need // by name, of this round and earlier ones
+	chosen map[string]*Entry // by name
+	seen   map[*Entry]bool
+	order  []*Entry
+}
+
+// errAgain is returned if a new constraint requires another version to be
+// chosen from the start.
+var errAgain = errors.New("choose again")
+
+// run returns the load order for e.
+func (o *ordering) run(e *Entry) ([]*Entry, error) {
 	for range maxRounds {
 		o.root, o.chosen, o.seen, o.order = e, map[string]*Entry{}, map[*Entry]bool{}, nil
-		if err = o.add(e, nil); err == nil {
+		err := o.add(e, nil)
+		if err == nil {
 			return o.order, nil
 		}
 		if err != errAgain {
@@ -50,51 +140,22 @@ func (s *Snapshot) LoadOrder(e *Entry) ([]*Entry, error) {
 	return nil, &DependencyError{[]string{e.Name}, "no versions were found that suit each other; relax a version constraint"}
 }
 
-// Missing returns the dependencies of e that no skill answers to.
-func (s *Snapshot) Missing(e *Entry) []string {
-	var out []string
-	for _, ref := range e.Dependencies {
-		if q := s.question(ref); !q.bad && len(q.candidates) == 0 {
-			out = append(out, ref)
-		}
-	}
-	return out
-}
-
-// need is what one skill asks of another.
-type need struct {
-	by, ref string
-	want    *semver.Constraints
-}
-
-func (n need) String() string   { return n.by + " asks for " + n.ref }
-func (n need) same(m need) bool { return n.by == m.by && n.ref == m.ref }
-
-type ordering struct {
-	s      *Snapshot
-	root   *Entry
-	needs  map[string][]need // by name, of this round and those before
-	chosen map[string]*Entry // by name
-	seen   map[*Entry]bool
-	order  []*Entry
-}
-
-// errAgain says that a need came up for which another version has to be chosen
-// from the start.
-var errAgain = errors.New("choose again")
-
 func (o *ordering) add(e *Entry, way []*Entry) error {
 	if slices.Contains(way, e) {
-		return &DependencyError{pathOf(way, e.Name), "the skills need each other in a circle; remove one of the dependencies"}
+		return &DependencyError{dependencyPath(way, e.Name), "circular dependency; remove one of the dependencies"}
 	}
 	if o.seen[e] {
 		return nil
 	}
 	if o.seen[e] = true; len(o.seen) > maxDependencies {
-		return &DependencyError{pathOf(way, e.Name), fmt.Sprintf("more than %d skills are needed", maxDependencies)}
+		return &DependencyError{dependencyPath(way, e.Name), fmt.Sprintf("too many dependencies (limit %d)", maxDependencies)}
 	}
 	way = append(slices.Clip(way), e)
-	for _, ref := range e.Dependencies {
+	needs, err := o.dependencies(e)
+	if err != nil {
+		return err
+	}
+	for _, ref := range needs {
 		dep, err := o.choose(ref, way)
 		if err != nil {
 			return err
@@ -110,15 +171,15 @@ func (o *ordering) add(e *Entry, way []*Entry) error {
 	return nil
 }
 
-// choose returns the skill that a dependency stands for, the same one for
-// every skill that needs it.
+// choose returns the skill for a dependency. It is the same one for every skill
+// that depends on it.
 func (o *ordering) choose(ref string, way []*Entry) (*Entry, error) {
-	q := o.s.question(ref)
+	q := o.s.parseRef(ref)
 	fault := func(format string, args ...any) error {
-		return &DependencyError{pathOf(way, ref), fmt.Sprintf(format, args...)}
+		return &DependencyError{dependencyPath(way, ref), fmt.Sprintf(format, args...)}
 	}
 	if q.bad {
-		return nil, fault("%q is no version constraint", q.constraint)
+		return nil, fault("invalid version constraint %q", q.constraint)
 	}
 	name := skill.NormalizeName(q.name)
 	n := need{way[len(way)-1].Name, ref, q.want}
@@ -127,17 +188,17 @@ func (o *ordering) choose(ref string, way []*Entry) (*Entry, error) {
 	}
 	dep := o.chosen[name]
 	switch {
-	case name == o.root.Name: // what is loaded answers to its own name
+	case name == o.root.Name: // the requested skill keeps its own name
 		dep = o.root
 	case dep == nil:
-		if dep = o.suits(q.candidates, o.needs[name]); dep == nil {
+		if dep = o.firstSatisfying(q.candidates, o.needs[name]); dep == nil {
 			if len(q.candidates) == 0 {
 				return nil, nil
 			}
-			if o.s.answer(q) == nil {
+			if o.s.find(q) == nil {
 				return nil, fault("%v", o.s.notFound(q))
 			}
-			return nil, fault("no version suits all: %s", needTexts(o.needs[name]))
+			return nil, fault("no version satisfies all of: %s", needTexts(o.needs[name]))
 		}
 		o.chosen[name] = dep
 		return dep, nil
@@ -145,7 +206,7 @@ func (o *ordering) choose(ref string, way []*Entry) (*Entry, error) {
 	if satisfies(dep.Version, q.want) {
 		return dep, nil
 	}
-	if dep != o.root && o.suits(q.candidates, o.needs[name]) != nil {
+	if dep != o.root && o.firstSatisfying(q.candidates, o.needs[name]) != nil {
 		return nil, errAgain
 	}
 	if others := slices.DeleteFunc(slices.Clone(o.needs[name]), n.same); len(others) > 0 {
@@ -154,9 +215,9 @@ func (o *ordering) choose(ref string, way []*Entry) (*Entry, error) {
 	return nil, fault("%s, but %s is %s", n, name, versionText(dep))
 }
 
-// suits returns the first of the candidates that is available and satisfies
-// all needs.
-func (o *ordering) suits(candidates []*Entry, needs []need) *Entry {
+// firstSatisfying returns the first candidate that is available and satisfies
+// all constraints.
+func (o *ordering) firstSatisfying(candidates []*Entry, needs []need) *Entry {
 	for _, e := range candidates {
 		if o.s.hidden[e] == "" && !slices.ContainsFunc(needs, func(n need) bool { return !satisfies(e.Version, n.want) }) {
 			return e
@@ -173,7 +234,7 @@ func needTexts(needs []need) string {
 	return strings.Join(out, ", ")
 }
 
-func pathOf(way []*Entry, last string) []string {
+func dependencyPath(way []*Entry, last string) []string {
 	var out []string
 	for _, e := range way {
 		out = append(out, e.Name)
@@ -188,13 +249,13 @@ func versionText(e *Entry) string {
 	return "version " + e.Version
 }
 
-// Dependents are the skills that need e, directly or through others, in order
-// of their names.
+// Dependents returns the skills that depend on e, directly or indirectly,
+// sorted by name.
 func (s *Snapshot) Dependents(e *Entry) []*Entry {
-	needs := map[*Entry][]*Entry{} // who names it
+	needs := map[*Entry][]*Entry{} // by skill: the skills that depend on it
 	for _, other := range s.shown {
 		for _, ref := range other.Dependencies {
-			if dep := s.answer(s.question(ref)); dep != nil {
+			if dep := s.find(s.parseRef(ref)); dep != nil {
 				needs[dep] = append(needs[dep], other)
 			}
 		}

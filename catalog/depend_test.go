@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -33,14 +34,14 @@ func TestLoadOrder(t *testing.T) {
 		{"unknown ones further on too", []*memory{m("m", 0).add("a", "b").add("b", "nope")}, "a", "m/b m/a"},
 		{"of no such version", []*memory{m("m", 0).add("a", "b@^2").add("b@1.0.0")}, "a", `a → b@^2: skill "b@^2" is not available: m/b has version 1.0.0`},
 		{"of no version at all", []*memory{m("m", 0).add("a", "b@^2").add("b")}, "a", `a → b@^2: skill "b@^2" is not available: m/b has no version, so it satisfies no constraint`},
-		{"a constraint that is none", []*memory{m("m", 0).add("a", "b@new").add("b@1")}, "a", `a → b@new: "new" is no version constraint`},
-		{"itself", []*memory{m("m", 0).add("a", "a")}, "a", "a → a: the skills need each other in a circle; remove one of the dependencies"},
-		{"a circle", []*memory{m("m", 0).add("a", "b").add("b", "c").add("c", "a")}, "a", "a → b → c → a: the skills need each other in a circle; remove one of the dependencies"},
-		{"a circle further on", []*memory{m("m", 0).add("a", "b").add("b", "c").add("c", "b")}, "a", "a → b → c → b: the skills need each other in a circle; remove one of the dependencies"},
+		{"a constraint that is none", []*memory{m("m", 0).add("a", "b@new").add("b@1")}, "a", `a → b@new: invalid version constraint "new"`},
+		{"itself", []*memory{m("m", 0).add("a", "a")}, "a", "a → a: circular dependency; remove one of the dependencies"},
+		{"a circle", []*memory{m("m", 0).add("a", "b").add("b", "c").add("c", "a")}, "a", "a → b → c → a: circular dependency; remove one of the dependencies"},
+		{"a circle further on", []*memory{m("m", 0).add("a", "b").add("b", "c").add("c", "b")}, "a", "a → b → c → b: circular dependency; remove one of the dependencies"},
 		{
 			"needs that exclude each other",
 			[]*memory{m("m", 0).add("a", "b", "c").add("b", "x@^1").add("c", "x@^2").add("x@1.5.0")}, "a",
-			"a → c → x@^2: c asks for x@^2, but x is version 1.5.0, chosen because b asks for x@^1",
+			"a → c → x@^2: c requires x@^2, but x is version 1.5.0, chosen because b requires x@^1",
 		},
 		{
 			"needs that one version suits, not the first",
@@ -49,10 +50,10 @@ func TestLoadOrder(t *testing.T) {
 		{
 			"needs that exclude each other whatever the version",
 			[]*memory{m("u", 1).add("x@1.0.0"), m("g", 0).add("a", "b", "c", "d").add("b", "x").add("c", "x@^2").add("d", "x@^1").add("x@2.0.0")}, "a",
-			"a → d → x@^1: d asks for x@^1, but x is version 2.0.0, chosen because b asks for x, c asks for x@^2",
+			"a → d → x@^1: d requires x@^1, but x is version 2.0.0, chosen because b requires x, c requires x@^2",
 		},
-		{"what is loaded answers to its name", []*memory{m("u", 1).add("a@1.0.0"), m("g", 0).add("a@2.0.0", "b").add("b", "a@^2")}, "g/a", "a → b → a: the skills need each other in a circle; remove one of the dependencies"},
-		{"what is loaded is of the wrong version", []*memory{m("m", 0).add("a@1.0.0", "b").add("b", "a@^2")}, "a", "a → b → a@^2: b asks for a@^2, but a is version 1.0.0"},
+		{"what is loaded answers to its name", []*memory{m("u", 1).add("a@1.0.0"), m("g", 0).add("a@2.0.0", "b").add("b", "a@^2")}, "g/a", "a → b → a: circular dependency; remove one of the dependencies"},
+		{"what is loaded is of the wrong version", []*memory{m("m", 0).add("a@1.0.0", "b").add("b", "a@^2")}, "a", "a → b → a@^2: b requires a@^2, but a is version 1.0.0"},
 		{"the one that it shadows", []*memory{m("p", 2).add("a", "u/a"), m("u", 1).add("a")}, "a", "u/a p/a"},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
@@ -63,8 +64,7 @@ func TestLoadOrder(t *testing.T) {
 				}
 				sources = append(sources, s)
 			}
-			s := open(t, sources...).Snapshot()
-			order, err := s.LoadOrder(get(t, s, tt.load))
+			order, err := loadOrder(t, open(t, sources...), tt.load)
 			got := strings.Join(keys(order), " ")
 			if err != nil {
 				if _, ok := errors.AsType[*catalog.DependencyError](err); !ok {
@@ -79,18 +79,52 @@ func TestLoadOrder(t *testing.T) {
 	}
 }
 
+// loadOrder returns the entries of a load of ref.
+func loadOrder(t testing.TB, c *catalog.Catalog, ref string) ([]*catalog.Entry, error) {
+	t.Helper()
+	order, err := c.LoadOrder(t.Context(), get(t, c.Snapshot(), ref))
+	return entriesOf(order), err
+}
+
+func entriesOf(order []*catalog.Loaded) []*catalog.Entry {
+	var out []*catalog.Entry
+	for _, l := range order {
+		out = append(out, l.Entry)
+	}
+	return out
+}
+
 func TestMissingNamesWhatNoSkillAnswersTo(t *testing.T) {
-	s := filtered(t, catalog.Filter{}, (&memory{origin: "m"}).add("a", "nope", "b", "gone@^1").add("b")).Snapshot()
-	if got := strings.Join(s.Missing(get(t, s, "a")), " "); got != "nope gone@^1" {
+	c := filtered(t, catalog.Filter{}, (&memory{origin: "m"}).add("a", "nope", "b", "gone@^1").add("b"))
+	order, err := c.LoadOrder(t.Context(), get(t, c.Snapshot(), "a"))
+	must(t, err)
+	a := order[len(order)-1]
+	if got := strings.Join(a.Missing, " ") + "; " + strings.Join(a.Needs, " "); got != "nope gone@^1; b" {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestADependencyThatIsHiddenIsAnError(t *testing.T) {
-	s := filtered(t, catalog.Filter{Allow: []string{"a"}}, (&memory{origin: "m"}).add("a", "b").add("b")).Snapshot()
-	_, err := s.LoadOrder(get(t, s, "a"))
+	_, err := loadOrder(t, filtered(t, catalog.Filter{Allow: []string{"a"}}, (&memory{origin: "m"}).add("a", "b").add("b")), "a")
 	if err == nil || err.Error() != `a → b: skill "b" is not available: not on the allow-list (skills.allow)` {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A source that lists no dependencies cannot hide those of SKILL.md.
+func TestLoadOrderReadsDependenciesFromTheSkill(t *testing.T) {
+	m := &memory{origin: "m", files: fstest.MapFS{
+		"a/SKILL.md": {Data: []byte("---\nname: a\ndescription: Does a.\ndependencies: [b, gone]\n---\nDo a.\n")},
+		"b/SKILL.md": {Data: []byte("---\nname: b\ndescription: Does b.\n---\nDo b.\n")},
+	}}
+	c := open(t, m.add("a").add("b"))
+	order, err := c.LoadOrder(t.Context(), get(t, c.Snapshot(), "a"))
+	must(t, err)
+	if got := strings.Join(keys(entriesOf(order)), " "); got != "m/b m/a" {
+		t.Errorf("got %s", got)
+	}
+	if got := order[1].Missing; !slices.Equal(got, []string{"gone"}) {
+		t.Errorf("missing: %q", got)
 	}
 }
 
@@ -105,13 +139,13 @@ func TestTooManyDependencies(t *testing.T) {
 		leaves = append(leaves, fmt.Sprint("leaf", i))
 	}
 	m.add("chain100").add("wide", leaves...).add("just", leaves[:63]...)
-	s := open(t, m).Snapshot()
+	c := open(t, m)
 	for _, name := range []string{"chain0", "wide"} {
-		if _, err := s.LoadOrder(get(t, s, name)); err == nil || !strings.HasSuffix(err.Error(), "more than 64 skills are needed") {
+		if _, err := loadOrder(t, c, name); err == nil || !strings.HasSuffix(err.Error(), "too many dependencies (limit 64)") {
 			t.Errorf("%s: %.80v", name, err)
 		}
 	}
-	if order, err := s.LoadOrder(get(t, s, "just")); err != nil || len(order) != 64 {
+	if order, err := loadOrder(t, c, "just"); err != nil || len(order) != 64 {
 		t.Errorf("64 skills: %d, %v", len(order), err)
 	}
 }
@@ -128,8 +162,7 @@ func TestHostileConstraintsAreBounded(t *testing.T) {
 		needs = append(needs, fmt.Sprintf("x@>=1.%d", i))
 	}
 	m.add("a", needs...)
-	s := open(t, m).Snapshot()
-	if _, err := s.LoadOrder(get(t, s, "a")); err == nil {
+	if _, err := loadOrder(t, open(t, m), "a"); err == nil {
 		t.Error("no error")
 	}
 }
@@ -146,10 +179,13 @@ func TestLoadOrderHoldsForAnyDependencies(t *testing.T) {
 			}
 			sources = append(sources, m)
 		}
-		s := open(t, sources...).Snapshot()
+		c := open(t, sources...)
+		s := c.Snapshot()
 		for e := range s.All() {
-			order, err := s.LoadOrder(e)
-			again, err2 := s.LoadOrder(e)
+			loaded, err := c.LoadOrder(t.Context(), e)
+			order := entriesOf(loaded)
+			repeated, err2 := c.LoadOrder(t.Context(), e)
+			again := entriesOf(repeated)
 			if fmt.Sprint(keys(order), err) != fmt.Sprint(keys(again), err2) {
 				rt.Fatalf("%s: %v, %v and then %v, %v", e.Key(), keys(order), err, keys(again), err2)
 			}
@@ -169,7 +205,7 @@ func TestLoadOrderHoldsForAnyDependencies(t *testing.T) {
 				}
 				for _, need := range x.Dependencies {
 					name, constraint, _ := strings.Cut(need, "@")
-					if slices.Contains(s.Missing(x), need) {
+					if slices.Contains(loaded[i].Missing, need) {
 						continue
 					}
 					if !slices.ContainsFunc(order[:i], func(d *catalog.Entry) bool {

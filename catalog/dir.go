@@ -16,36 +16,38 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// DirOptions adjust a directory source. The zero value is ready to use.
+// DirOptions configure a directory source. The zero value is ready to use.
 type DirOptions struct {
-	// MaxDepth is how many levels below the root are searched; default 6.
+	// MaxDepth is the number of levels below the root to search; default 6.
 	MaxDepth int
-	// MaxDirs bounds the directories that are looked into; default 250,000.
+	// MaxDirs is the maximum number of directories to search; default 250,000.
 	MaxDirs int
-	// IndexFile, where set, keeps what a scan found, so that the next
-	// process stats files it knows instead of reading them.
+	// IndexFile, if set, stores the result of a scan. The next process then
+	// compares file stamps instead of reading the files.
 	IndexFile string
-	// Optional says that the directory need not exist: a default location.
+	// Optional says that the directory need not exist, because it is a default
+	// location.
 	Optional bool
 }
 
-// Dir is the source of a directory tree: every SKILL.md in it, also one below
-// another, is a skill; every .skill file outside a skill is an archive. The
-// directory may itself be a link.
+// Dir is the source of a directory tree. Every SKILL.md in it is a skill, even
+// below another skill. Every .skill file outside a skill is an archive. The
+// directory itself may be a symlink.
 type Dir struct {
 	origin string
 	scope  Scope
 	root   string
 	opts   DirOptions
 
-	mu      sync.Mutex // held while listing; guards what follows
+	mu      sync.Mutex // held while listing; guards the fields below
 	tree    *node
-	indexed bool // the index was read, or found missing
+	indexed bool // the index was read or is missing
 }
 
 var _ Watcher = (*Dir)(nil)
 
-// NewDir returns the source of the directory root, an absolute path.
+// NewDir returns a source for the directory root, which must be an absolute
+// path.
 func NewDir(origin string, scope Scope, root string, opts *DirOptions) *Dir {
 	d := &Dir{origin: origin, scope: scope, root: filepath.Clean(root)}
 	if opts != nil {
@@ -66,10 +68,10 @@ func (d *Dir) Origin() string { return d.origin }
 // Scope returns the scope of the skills.
 func (d *Dir) Scope() Scope { return d.scope }
 
-// Root returns the directory.
+// Root returns the path of the directory.
 func (d *Dir) Root() string { return d.root }
 
-// List scans the tree, reading only what has changed since the last scan.
+// List scans the tree. It reads only files that changed since the last scan.
 func (d *Dir) List(ctx context.Context) (Listing, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -96,7 +98,7 @@ func (d *Dir) List(ctx context.Context) (Listing, error) {
 	}
 	if s.cut {
 		s.problem(d.root, skill.Diagnostic{Severity: skill.Warning, Code: "directory-limit",
-			Message: fmt.Sprintf("it has more than %d directories; the rest is not searched", d.opts.MaxDirs),
+			Message: fmt.Sprintf("more than %d directories; the rest is not searched", d.opts.MaxDirs),
 			Fix:     "point a source at a smaller directory"})
 	}
 	if s.tooDeep > 0 {
@@ -109,15 +111,15 @@ func (d *Dir) List(ctx context.Context) (Listing, error) {
 	if changed && d.opts.IndexFile != "" {
 		if err := writeIndex(d.opts.IndexFile, d.root, tree); err != nil {
 			s.problem(d.opts.IndexFile, skill.Diagnostic{Severity: skill.Warning, Code: "index-not-saved",
-				Message: "what was found cannot be saved, so the next start reads it again: " + cause(err).Error(),
-				Fix:     "make room or rights for it, or set LOADOUT_CACHE to another directory"})
+				Message: "cannot save the index, so the next start scans again: " + cause(err).Error(),
+				Fix:     "free some space or grant write permission, or set LOADOUT_CACHE to another directory"})
 		}
 	}
 	return d.listing(tree, s.problems), nil
 }
 
-// absent reports whether there is nothing at the root that could be meant as a
-// directory of skills: a link that leads nowhere is, a file of that name is not.
+// absent reports whether the root does not exist or is a regular file. A
+// dangling symlink is meant to be a directory of skills, so it is not absent.
 func (d *Dir) absent() bool {
 	fi, err := os.Lstat(d.root)
 	if err != nil {
@@ -171,13 +173,13 @@ func (d *Dir) Open(_ context.Context, e *Entry) (*skill.Bundle, error) {
 	return skill.OpenDir(e.Path)
 }
 
-// openArchive opens a skill archive that lies in a file.
+// openArchive opens a skill archive in a file.
 func openArchive(file string) (*skill.Bundle, error) {
 	fi, err := os.Stat(file)
 	if err != nil {
 		return nil, fmt.Errorf("open skill archive: %w", err)
 	}
-	if !fi.Mode().IsRegular() { // opening a pipe would wait for a writer
+	if !fi.Mode().IsRegular() { // opening a pipe would block
 		return nil, fmt.Errorf("open skill archive %s: not a regular file", file)
 	}
 	f, err := os.Open(file)
@@ -188,7 +190,7 @@ func openArchive(file string) (*skill.Bundle, error) {
 		f.Close()
 		return nil, fmt.Errorf("open skill archive: %w", err)
 	}
-	b, err := skill.OpenZIP(f, fi.Size(), file, skill.Limits{AnyFolder: true})
+	b, err := skill.OpenZIP(f, fi.Size(), file, skill.Limits{AllowFolderMismatch: true})
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("open %s: %w", file, err)
@@ -196,7 +198,8 @@ func openArchive(file string) (*skill.Bundle, error) {
 	return skill.NewBundle(b.FS, b.Folder, f.Close), nil
 }
 
-// readPack reads level 1 of an archive, or keeps what is known of it.
+// readPack reads the frontmatter of an archive, or returns f if the file has
+// not changed.
 func (s *scan) readPack(d *dirfd, f *found, rel string) *found {
 	st, _, err := d.stat(f.file)
 	if err == nil && st == f.stamp && f.seen != 0 && !f.stamp.racy(f.seen) {
@@ -210,16 +213,16 @@ func (s *scan) readPack(d *dirfd, f *found, rel string) *found {
 	if e := fresh.entry; e != nil {
 		e.Origin, e.Scope, e.Dir, e.id = s.origin, s.scope, path.Join(rel, f.file), st.id
 	}
-	fresh.settle(f)
+	fresh.reuseEntry(f)
 	return fresh
 }
 
-// readArchive reads level 1 of the archive in a file.
+// readArchive reads the frontmatter of the archive in a file.
 func readArchive(file string) *found {
 	f := &found{seen: time.Now().UnixNano()}
 	b, err := openArchive(file)
 	if err != nil {
-		if refusals, ok := skill.IsRefused(err); ok {
+		if refusals, ok := skill.Refusals(err); ok {
 			for _, r := range refusals {
 				f.problems = append(f.problems, Problem{Path: file, Diagnostic: skill.Diagnostic{Severity: skill.Error, Code: r.Code,
 					Message: r.String(), Fix: "pack the skill with: loadout pack DIR"}})
@@ -236,7 +239,7 @@ func readArchive(file string) *found {
 		return f
 	}
 	sk, ds, _ := skill.ParseHead(src, true, name, b.Folder)
-	for _, diag := range ds.Noteworthy() {
+	for _, diag := range ds.Problems() {
 		f.problems = append(f.problems, Problem{Path: file, Diagnostic: diag})
 	}
 	if sk != nil && ds.Loads() {

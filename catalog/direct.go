@@ -14,13 +14,12 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Most skills are plain directories without links. What is asked of them most
-// often, their instructions and the names of their files, is read here with
-// few system calls. Whatever is not that plain goes the way of [Bundle], which
-// confines links to the skill.
+// Most skills are plain directories without symlinks. The functions below read
+// their instructions and list their files with few system calls. Other skills
+// are read through [skill.Bundle], which confines symlinks to the skill.
 
-// readLinked reads the beginning of a file that is a link, if it leads to a
-// place inside the same directory.
+// readLinked reads the beginning of a symlinked file if the link stays inside
+// the same directory.
 func readLinked(path string, buf []byte) (int, stamp, error) {
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
@@ -29,9 +28,9 @@ func readLinked(path string, buf []byte) (int, stamp, error) {
 	defer root.Close()
 	fi, err := root.Stat(filepath.Base(path))
 	if err != nil {
-		return 0, stamp{}, &fs.PathError{Op: "open", Path: path, Err: errors.New("a link that leads out of the skill or nowhere")}
+		return 0, stamp{}, &fs.PathError{Op: "open", Path: path, Err: errors.New("symbolic link to a missing file or to a file outside the skill")}
 	}
-	if !fi.Mode().IsRegular() { // opening a pipe would wait for a writer
+	if !fi.Mode().IsRegular() { // opening a pipe would block
 		return 0, stamp{}, fmt.Errorf("read %s: not a regular file", path)
 	}
 	f, err := root.Open(filepath.Base(path))
@@ -49,10 +48,10 @@ func readLinked(path string, buf []byte) (int, stamp, error) {
 	return n, stampOfInfo(fi), err
 }
 
-// readDirect returns the bytes of the SKILL.md of a skill in a directory, and
-// false where it has to be read another way.
+// readDirect returns the bytes of a skill's SKILL.md. It returns false if the
+// skill must be read in another way.
 func readDirect(e *Entry) ([]byte, bool) {
-	if e.file == "" || e.Location() == "" { // not of a directory source
+	if e.file == "" || e.Location() == "" { // not from a directory source
 		return nil, false
 	}
 	d, err := openDir(e.Path)
@@ -75,8 +74,8 @@ func readDirect(e *Entry) ([]byte, bool) {
 	}
 }
 
-// Files lists the files of a skill as they are now without reading them.
-func (c *Catalog) Files(ctx context.Context, e *Entry) (skill.Manifest, error) {
+// ListFiles returns the current files of a skill without reading them.
+func (c *Catalog) ListFiles(ctx context.Context, e *Entry) (skill.Manifest, error) {
 	if m, ok := listDirect(e); ok {
 		return m, nil
 	}

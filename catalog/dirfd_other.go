@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// dirfd is a directory, by path where the system has no cheaper way.
+// dirfd is a directory, addressed by path.
 type dirfd struct{ path string }
 
 func openDir(path string) (*dirfd, error) {
@@ -57,10 +57,10 @@ func (d *dirfd) stat(name string) (stamp, kind, error) {
 	return stampOfInfo(fi), infoKind(fi), nil
 }
 
-// look tells nothing: links are not counted alike on these systems.
-func (d *dirfd) look(string) (stamp, uint64) { return stamp{}, 0 }
+// statDir returns no stamp: these systems count links differently.
+func (d *dirfd) statDir(string) (stamp, uint64) { return stamp{}, 0 }
 
-func (d *dirfd) holdsDir(string) bool { return false }
+func (d *dirfd) hasDir(string) bool { return false }
 
 func (d *dirfd) self() (stamp, error) {
 	fi, err := os.Stat(d.path)
@@ -78,7 +78,7 @@ func (d *dirfd) readHead(name string, buf []byte) (int, stamp, error) {
 		return 0, stamp{}, err
 	case fi.Mode()&fs.ModeSymlink != 0:
 		return readLinked(path, buf)
-	case !fi.Mode().IsRegular(): // opening a pipe would wait for a writer
+	case !fi.Mode().IsRegular(): // opening a pipe would block
 		return 0, stamp{}, fmt.Errorf("read %s: not a regular file", path)
 	}
 	f, err := os.Open(path)
@@ -96,7 +96,7 @@ func (d *dirfd) readHead(name string, buf []byte) (int, stamp, error) {
 	return n, stampOfInfo(fi), err
 }
 
-// files leaves it to the caller to list in the portable way.
+// files returns false, so that the caller lists files in the portable way.
 func (d *dirfd) files(string, []byte, func(string, int64, fs.FileMode) bool) (bool, error) {
 	return false, nil
 }

@@ -3,36 +3,37 @@ package catalog
 import (
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Scope says whose skill it is. A skill of a higher scope is preferred to one
-// of the same name in a lower scope.
+// Scope says whom a skill belongs to. A skill of a higher scope takes
+// precedence over one of the same name in a lower scope.
 type Scope uint8
 
 // Scopes, lowest first.
 const (
-	Bundled Scope = iota // comes with the program
-	Public               // offered to everybody, as by a hub
-	Group                // of a team
-	User                 // the person's own
-	Project              // of the repository that is worked on
+	Bundled Scope = iota // ships with the program
+	Public               // offered to everyone, for example by a hub
+	Group                // belongs to a team
+	User                 // belongs to the user
+	Project              // belongs to the repository the user works on
 )
 
 var scopeNames = []string{"bundled", "public", "group", "user", "project"}
 
 func (s Scope) String() string { return scopeNames[s] }
 
-// Scopes lists all scopes, highest first.
+// Scopes returns all scopes, highest first.
 func Scopes() []Scope { return []Scope{Project, User, Group, Public, Bundled} }
 
-// MarshalText renders the scope by name.
+// MarshalText returns the name of the scope.
 func (s Scope) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads a scope's name.
+// UnmarshalText parses the name of a scope.
 func (s *Scope) UnmarshalText(b []byte) error {
 	i := slices.Index(scopeNames, string(b))
 	if i < 0 {
@@ -42,8 +43,8 @@ func (s *Scope) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Entry is level 1 of one skill that a source offers: what is needed to
-// choose it. Entries are immutable and shared; do not change them.
+// Entry holds the metadata of one skill from a source, as needed to choose it.
+// Entries are immutable and shared; do not modify them.
 type Entry struct {
 	Name         string
 	DisplayName  string
@@ -54,36 +55,55 @@ type Entry struct {
 	BindShells   []string
 	Dependencies []string
 
-	DisableModelInvocation bool // hidden from the model, usable by a person
+	DisableModelInvocation bool // hidden from the model, but users can invoke it
 	UserInvocable          bool
 	Preload                bool
-	// Brings says that it defines MCP servers, has a provider, or tools of one.
-	Brings bool
-	// Named is false where the skill goes by its folder's name.
-	Named bool
-	// Verbatim is false where the frontmatter was repaired to be read.
+	// ProvidesTools says that the skill defines MCP servers, has a provider, or
+	// declares tools of a provider.
+	ProvidesTools bool
+	// HasOwnName is false if the name is the folder's.
+	HasOwnName bool
+	// Verbatim is false if the frontmatter needed a repair.
 	Verbatim bool
 	archive  bool // Path is an archive, not a directory
 
 	Scope  Scope
 	Origin string // label of the source
-	// Dir is the slashed path of the skill within its source, "." for a
-	// source that is one skill; with Origin it identifies the skill.
+	// Dir is the slashed path of the skill within its source, or "." if the
+	// source is a single skill. Together with Origin it identifies the skill.
 	Dir string
-	// Path tells a person where the skill is: the path of its directory or
+	// Path shows the user where the skill is: the path of its directory or
 	// archive, or another address.
 	Path string
-	// Warnings counts the findings about the skill that are worth mending.
+	// Warnings is the number of errors and warnings about the skill.
 	Warnings int
 
-	file string // spelling of SKILL.md
-	id   fileID // of the directory or archive, zero where there is none
+	file    string // spelling of SKILL.md
+	id      fileID // of the directory or archive; zero if there is none
+	content string // hash of the text passed to EntryOf; "" for sources of this package
 }
 
-// Key identifies the skill among all sources: "origin/dir".
+// EntryOf returns the entry of a skill for a custom source. It includes a hash of
+// the skill's text, so that listing the same text again is not a change. dir is
+// the slashed path of the skill within the source, or "." if the source is a
+// single skill. Set Path if users find the skill elsewhere, and set Warnings from
+// its diagnostics.
+func EntryOf(src Source, s *skill.Skill, dir string) *Entry {
+	e := newEntry(s, nil)
+	e.Origin, e.Scope, e.Dir, e.Path = src.Origin(), src.Scope(), dir, dir
+	e.content = skill.Hash(slices.Concat(s.Frontmatter, []byte{0}, []byte(s.Instructions)))
+	return e
+}
+
+// equal reports whether other is e or an equal entry made by [EntryOf].
+func (e *Entry) equal(other *Entry) bool {
+	return e == other || e.content != "" && e.content == other.content && reflect.DeepEqual(e, other)
+}
+
+// Key returns the identifier of the skill among all sources: "origin/dir".
 func (e *Entry) Key() string { return e.Origin + "/" + e.Dir }
 
-// Title is the display name, or the name where there is none.
+// Title returns the display name, or the name if there is none.
 func (e *Entry) Title() string {
 	if e.DisplayName != "" {
 		return e.DisplayName
@@ -91,7 +111,7 @@ func (e *Entry) Title() string {
 	return e.Name
 }
 
-// share lets strings that are parts of the path use its memory.
+// share lets strings that are parts of the path share its memory.
 func (e *Entry) share() {
 	for _, s := range []*string{&e.Dir, &e.Name} {
 		if before, ok := strings.CutSuffix(e.Path, *s); ok {
@@ -100,8 +120,8 @@ func (e *Entry) share() {
 	}
 }
 
-// newEntry copies what a catalog keeps of a skill, and no more: its strings
-// share no memory with the file they were read from.
+// newEntry copies the metadata of a skill. The strings do not share memory with
+// the file that was parsed.
 func newEntry(s *skill.Skill, ds skill.Diagnostics) *Entry {
 	return &Entry{
 		Name:                   strings.Clone(s.Name),
@@ -115,10 +135,10 @@ func newEntry(s *skill.Skill, ds skill.Diagnostics) *Entry {
 		DisableModelInvocation: s.DisableModelInvocation,
 		UserInvocable:          s.UserInvocable,
 		Preload:                s.Preload,
-		Brings:                 s.MCPServers.Configs != nil || s.Provider != nil || slices.ContainsFunc(s.Tools, func(t skill.Tool) bool { return t.Provider != "" }),
-		Named:                  s.Named(),
+		ProvidesTools:          s.MCPServers.Configs != nil || s.Provider != nil || slices.ContainsFunc(s.Tools, func(t skill.Tool) bool { return t.Provider != "" }),
+		HasOwnName:             s.HasOwnName(),
 		Verbatim:               s.Verbatim(),
-		Warnings:               len(ds.Noteworthy()),
+		Warnings:               len(ds.Problems()),
 	}
 }
 
@@ -133,8 +153,8 @@ func cloneAll(ss []string) []string {
 	return out
 }
 
-// Problem is a finding about a place where a skill was expected: one that did
-// not load, one that was repaired, a directory that cannot be read.
+// Problem is a finding at a location where a skill was expected. The skill did
+// not load or was repaired, or its directory cannot be read.
 type Problem struct {
 	Path   string `json:"path"`
 	Origin string `json:"origin,omitempty"`
@@ -153,8 +173,8 @@ func (p Problem) String() string {
 	return s
 }
 
-// Location is where a reader of the skill on this machine finds its files: the
-// path of its directory, "" where the files are not in one.
+// Location returns the path of the skill's directory on this machine, or "" if
+// the files are not in a directory.
 func (e *Entry) Location() string {
 	if e.archive || e.id == (fileID{}) && !filepath.IsAbs(e.Path) {
 		return ""
@@ -162,7 +182,7 @@ func (e *Entry) Location() string {
 	return e.Path
 }
 
-// File is the name of the skill's SKILL.md, as it is spelled there.
+// File returns the name of the skill's SKILL.md in its actual spelling.
 func (e *Entry) File() string {
 	if e.file == "" {
 		return skill.FileName

@@ -30,15 +30,14 @@ func Example() {
 		return
 	}
 	s := c.Snapshot()
-	fmt.Print(catalog.Text(s.Offered(), catalog.TextOptions{Characters: 2000}))
+	fmt.Print(catalog.Format(s.ForModel(), catalog.FormatOptions{Characters: 2000}))
 	for _, x := range s.Explain("pdf") {
 		fmt.Printf("%s/%s %s: %s\n", x.Origin, x.Name, x.Version, x.Reason)
 	}
 	e, _ := s.Get("report")
-	order, _ := s.LoadOrder(e)
-	for _, e := range order {
-		sk, _, _ := c.Read(ctx, e)
-		fmt.Printf("%s: %s", e.Name, sk.Instructions)
+	order, _ := c.LoadOrder(ctx, e)
+	for _, l := range order {
+		fmt.Printf("%s: %s", l.Entry.Name, l.Skill.Instructions)
 	}
 	for _, p := range s.Problems() {
 		fmt.Println(p.Path, p.Code)

@@ -11,25 +11,25 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Filter decides which of the known skills are available. It is the one place
-// where that is checked. The zero Filter lets everything through.
+// Filter decides which of the known skills are available. It is the only place
+// that checks this. The zero Filter allows all skills.
 type Filter struct {
-	// Disabled switches skills off.
+	// Disabled switches all skills off.
 	Disabled bool
-	// Allow, where not empty, names the only skills that are available:
-	// names, globs (docs-*), or either with a version constraint
-	// (pdf@>=1.2).
+	// Allow, if not empty, lists the only available skills as names, globs
+	// (docs-*), or either with a version constraint (pdf@>=1.2).
 	Allow []string
-	// Select, where not nil, names the skills that an agent was given: of what
-	// Allow lets through only these are available, by name or "origin/name".
+	// Select, if not nil, lists the skills that were assigned to an agent, by
+	// name or "origin/name". A skill must also be in Allow to be available.
 	Select []string
-	// Shell is the kind of face that asks, for skills bound to some kinds
-	// by bindShells; "" hides none.
+	// Shell is the kind of user interface, which decides about skills that are
+	// bound to some kinds by bindShells. If empty, it hides no skill.
 	Shell string
 }
 
-// Matcher returns what says of a skill why the filter hides it, "" where it does not: for
-// who wraps a source. A pattern that cannot be read is an error.
+// Matcher returns a function that returns the reason why the filter hides a
+// skill, or "" if it does not. It is for sources that wrap another source. An
+// invalid pattern is an error.
 func (f Filter) Matcher() (hides func(*Entry) string, err error) {
 	compiled, err := f.compile()
 	if err != nil {
@@ -39,36 +39,36 @@ func (f Filter) Matcher() (hides func(*Entry) string, err error) {
 		if compiled.disabled {
 			return "skills are switched off"
 		}
-		return compiled.hides(e)
+		return compiled.reason(e)
 	}, nil
 }
 
 type filter struct {
 	disabled bool
 	shell    string
-	allow    []allowed
-	chosen   []string // names, or origin and name; nil chooses all
+	allow    []allowRule
+	chosen   []string // names, or origin and name; nil allows all
 }
 
-type allowed struct {
+type allowRule struct {
 	pattern string
 	want    *semver.Constraints
 }
 
-// compile checks the patterns. A pattern that cannot be read is an error: an
-// allow-list must not let more through than was meant.
+// compile checks the patterns. An invalid pattern is an error, because an
+// allow-list must not allow more than intended.
 func (f Filter) compile() (*filter, error) {
 	out := &filter{disabled: f.Disabled, shell: f.Shell}
 	for _, a := range f.Allow {
 		pattern, constraint, versioned := strings.Cut(strings.TrimSpace(a), "@")
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			return nil, fmt.Errorf("allow-list: %q is no name and no pattern; write names, or globs as docs-*", a)
+			return nil, fmt.Errorf("allow-list: invalid pattern %q; write names, or globs such as docs-*", a)
 		}
-		rule := allowed{pattern: skill.NormalizeName(pattern)}
+		rule := allowRule{pattern: skill.NormalizeName(pattern)}
 		if versioned {
 			want, err := semver.NewConstraint(constraint)
 			if err != nil {
-				return nil, fmt.Errorf("allow-list: %q has no valid version constraint; write for example %s@>=1.2", a, pattern)
+				return nil, fmt.Errorf("allow-list: invalid version constraint in %q; write for example %s@>=1.2", a, pattern)
 			}
 			rule.want = want
 		}
@@ -83,12 +83,12 @@ func (f Filter) compile() (*filter, error) {
 	return out, nil
 }
 
-// selects reports whether there is anything that some skills are hidden for.
+// selects reports whether the filter can hide some skills but not others.
 func (f *filter) selects() bool { return len(f.allow) > 0 || f.chosen != nil || f.shell != "" }
 
-// hides returns why a skill is not available, "" where it is.
-func (f *filter) hides(e *Entry) string {
-	if len(f.allow) > 0 && !slices.ContainsFunc(f.allow, func(a allowed) bool {
+// reason returns the reason why a skill is not available, or "" if it is.
+func (f *filter) reason(e *Entry) string {
+	if len(f.allow) > 0 && !slices.ContainsFunc(f.allow, func(a allowRule) bool {
 		ok, _ := path.Match(a.pattern, e.Name)
 		return ok && satisfies(e.Version, a.want)
 	}) {
@@ -98,7 +98,7 @@ func (f *filter) hides(e *Entry) string {
 		return "not among the skills of this profile"
 	}
 	if f.shell != "" && len(e.BindShells) > 0 && !slices.ContainsFunc(e.BindShells, func(s string) bool { return strings.EqualFold(s, f.shell) }) {
-		return fmt.Sprintf("bound to %s (bindShells), and this is %s", strings.Join(e.BindShells, ", "), f.shell)
+		return fmt.Sprintf("bound to %s (bindShells), but this is %s", strings.Join(e.BindShells, ", "), f.shell)
 	}
 	return ""
 }

@@ -45,7 +45,7 @@ func TestK2EveryEntryChecksTheSwitchAndTheAllowList(t *testing.T) {
 					t.Errorf("resolve %s: %v, want the reason: %s", ref, err, tt.reason)
 				}
 			}
-			lists := map[string][]string{"Skills": names(s.Skills()), "All": names(slices.Collect(s.All())), "Offered": names(s.Offered())}
+			lists := map[string][]string{"Skills": names(s.Skills()), "All": names(slices.Collect(s.All())), "Offered": names(s.ForModel())}
 			for _, query := range []string{"", "pdf", "does pdf things"} {
 				hits, err := c.Search(t.Context(), query, catalog.SearchOptions{})
 				must(t, err)
@@ -53,7 +53,7 @@ func TestK2EveryEntryChecksTheSwitchAndTheAllowList(t *testing.T) {
 					lists["Search "+query] = append(lists["Search "+query], h.Name)
 				}
 			}
-			lists["Text"] = strings.Fields(catalog.Text(s.Offered(), catalog.TextOptions{}))
+			lists["Text"] = strings.Fields(catalog.Format(s.ForModel(), catalog.FormatOptions{}))
 			for what, got := range lists {
 				if slices.Contains(got, "pdf") || slices.Contains(got, "pdf:") || tt.filter.Disabled && len(got) > 0 {
 					t.Errorf("%s has %q", what, got)
@@ -75,10 +75,10 @@ func TestK2AnEditDoesNotGetAroundTheFilter(t *testing.T) {
 	e := get(t, c.Snapshot(), "pdf")
 	for _, tt := range []struct{ content, want string }{
 		{doc("pdf", "version: 1.9.0\n"), ""},
-		{doc("pdf", "version: 2.0.0\n"), `skill "pdf" is not available: it has changed, and is not on the allow-list (skills.allow)`},
-		{doc("pdf", ""), `skill "pdf" is not available: it has changed, and is not on the allow-list (skills.allow)`},
-		{doc("other", "version: 1.0.0\n"), `skill "pdf" is not available: it has changed, and is not on the allow-list (skills.allow)`},
-		{doc("pdf", "version: 1.0.0\nbindShells: [Code]\n"), `skill "pdf" is not available: it has changed, and is bound to Code (bindShells), and this is Chat`},
+		{doc("pdf", "version: 2.0.0\n"), `skill "pdf" is not available: changed, and now not on the allow-list (skills.allow)`},
+		{doc("pdf", ""), `skill "pdf" is not available: changed, and now not on the allow-list (skills.allow)`},
+		{doc("other", "version: 1.0.0\n"), `skill "pdf" is not available: changed, and now not on the allow-list (skills.allow)`},
+		{doc("pdf", "version: 1.0.0\nbindShells: [Code]\n"), `skill "pdf" is not available: changed, and now bound to Code (bindShells), but this is Chat`},
 	} {
 		write(t, root, map[string]string{"pdf/SKILL.md": tt.content})
 		_, _, err := c.Read(t.Context(), e)
@@ -161,7 +161,7 @@ func TestBindShells(t *testing.T) {
 	}
 	s := filtered(t, catalog.Filter{Shell: "Chat"}, dir(root)).Snapshot()
 	got := s.Explain("code")
-	if len(got) != 1 || got[0].Chosen || got[0].Reason != "bound to ClaudeCode (bindShells), and this is Chat" || got[0].Path != filepath.Join(root, "code") {
+	if len(got) != 1 || got[0].Chosen || got[0].Reason != "bound to ClaudeCode (bindShells), but this is Chat" || got[0].Path != filepath.Join(root, "code") {
 		t.Errorf("explain: %+v", got)
 	}
 }

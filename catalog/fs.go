@@ -12,19 +12,19 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// FS is the source of a tree that does not change by itself: embedded skills,
-// or a tree that a program made in memory. Every directory that holds a
-// SKILL.md is a skill. It is read again by [Catalog.Reload] only.
+// FS is the source of a tree that does not change by itself, such as embedded
+// skills or a tree in memory. Every directory with a SKILL.md is a skill. Only
+// [Catalog.Reload] reads it again.
 type FS struct {
 	origin string
 	scope  Scope
 	fsys   fs.FS
 
-	mu    sync.Mutex          // held while listing; guards what follows
-	known map[string]*fsSkill // by directory, as of the last listing
+	mu    sync.Mutex          // held while listing; guards the fields below
+	known map[string]*fsSkill // by directory, from the last listing
 }
 
-// fsSkill is a skill and the hash of the bytes that it was read from.
+// fsSkill is a skill with the hash of the bytes that it was parsed from.
 type fsSkill struct {
 	sum      string
 	entry    *Entry
@@ -33,7 +33,7 @@ type fsSkill struct {
 
 var _ Watcher = (*FS)(nil)
 
-// NewFS returns the source of the skills in fsys.
+// NewFS returns a source for the skills in fsys.
 func NewFS(origin string, scope Scope, fsys fs.FS) *FS {
 	return &FS{origin: origin, scope: scope, fsys: fsys}
 }
@@ -67,7 +67,7 @@ type fsWalk struct {
 	*FS
 	listing Listing
 	known   map[string]*fsSkill
-	inside  map[string]bool // directories that are part of a skill
+	inside  map[string]bool // directories that belong to a skill
 }
 
 func (w *fsWalk) visit(p string, d fs.DirEntry, err error) error {
@@ -86,11 +86,11 @@ func (w *fsWalk) visit(p string, d fs.DirEntry, err error) error {
 	return nil
 }
 
-// skill reads the skill in dir, and reports whether there is one.
+// skill reads the skill in dir and reports whether there is one.
 func (w *fsWalk) skill(dir string) bool {
 	b, err := w.open(dir)
 	if err != nil {
-		return false // the walk will say so
+		return false // the walk reports the error
 	}
 	src, file, err := readSkill(b.FS, "")
 	switch {
@@ -116,7 +116,7 @@ func (w *fsWalk) skill(dir string) bool {
 
 func (w *fsWalk) problem(dir string, d skill.Diagnostic) {
 	p := Problem{Path: w.path(dir), Origin: w.origin, Diagnostic: d}
-	if !slices.Contains(w.listing.Problems, p) { // a directory may fail twice for one reason
+	if !slices.Contains(w.listing.Problems, p) { // a directory may fail twice for the same reason
 		w.listing.Problems = append(w.listing.Problems, p)
 	}
 }
@@ -124,7 +124,7 @@ func (w *fsWalk) problem(dir string, d skill.Diagnostic) {
 func (f *FS) parse(src []byte, file, dir, folder string) *fsSkill {
 	out := &fsSkill{}
 	s, ds, _ := skill.ParseHead(src, true, file, folder)
-	for _, d := range ds.Noteworthy() {
+	for _, d := range ds.Problems() {
 		out.problems = append(out.problems, Problem{Path: f.path(dir), Origin: f.origin, Diagnostic: d})
 	}
 	if s != nil && ds.Loads() {
@@ -137,7 +137,7 @@ func (f *FS) parse(src []byte, file, dir, folder string) *fsSkill {
 
 func (f *FS) path(dir string) string { return f.origin + ":" + dir }
 
-// Watch waits: the tree does not change.
+// Watch waits until ctx ends: the tree does not change.
 func (f *FS) Watch(ctx context.Context, _ func()) error {
 	<-ctx.Done()
 	return nil

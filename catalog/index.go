@@ -13,18 +13,18 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// The saved index is the tree of a directory source, so that the next process
-// need only compare stamps. It is a cache: one that cannot be read, is of
-// another version or another directory is as good as none.
+// The saved index holds the tree of a directory source, so that the next
+// process only compares stamps. It is a cache: an index that is unreadable or
+// that belongs to another version or directory is ignored.
 
 const (
 	maxIndex = 512 << 20
-	// maxAhead bounds the items for which room is made before they are read,
-	// as a damaged number may promise any.
+	// maxAhead is the maximum number of items to allocate before reading them,
+	// because a damaged file may contain any number.
 	maxAhead = 1 << 10
 )
 
-// readIndex returns the tree saved for root, nil where there is none of use.
+// readIndex returns the saved tree of root, or nil if there is no usable one.
 func readIndex(file, root, origin string, scope Scope) *node {
 	if file == "" {
 		return nil
@@ -44,7 +44,7 @@ func readIndex(file, root, origin string, scope Scope) *node {
 	return tree
 }
 
-// writeIndex replaces the file in one step.
+// writeIndex replaces the file atomically.
 func writeIndex(file, root string, tree *node) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (e *encoder) found(f *found) {
 	e.strs(t.Tags)
 	e.strs(t.BindShells)
 	e.strs(t.Dependencies)
-	for _, b := range []bool{t.DisableModelInvocation, t.UserInvocable, t.Preload, t.Brings, t.Named, t.Verbatim, t.archive} {
+	for _, b := range []bool{t.DisableModelInvocation, t.UserInvocable, t.Preload, t.ProvidesTools, t.HasOwnName, t.Verbatim, t.archive} {
 		e.bool(b)
 	}
 	e.int(int64(t.Warnings))
@@ -157,8 +157,8 @@ func (e *encoder) problems(ps []Problem) {
 	}
 }
 
-// indexMagic begins an index. What was found depends on the rules of the
-// program that looked, so an index is of use to the same build only.
+// indexMagic is the first line of an index. The content depends on the rules of
+// the program, so an index is valid only for the same build.
 var indexMagic = "loadout index 6 " + buildRevision() + "\n"
 
 func buildRevision() string {
@@ -184,7 +184,7 @@ func decodeIndex(b []byte, root, origin string, scope Scope) (*node, error) {
 	}
 	d := decoder{b: rest, origin: origin, scope: scope}
 	if saved := d.str(); saved != root {
-		return nil, fmt.Errorf("%w: it is of %q", errIndex, saved)
+		return nil, fmt.Errorf("%w: belongs to directory %q", errIndex, saved)
 	}
 	tree := d.node(0)
 	if d.bad || len(d.b) > 0 {
@@ -202,7 +202,7 @@ type decoder struct {
 
 func (d *decoder) int() int64 {
 	v, n := binary.Varint(d.b)
-	if n <= 0 || n > 1 && d.b[n-1] == 0 { // not as it was written
+	if n <= 0 || n > 1 && d.b[n-1] == 0 { // not in the form in which it was written
 		d.fail()
 		return 0
 	}
@@ -212,7 +212,7 @@ func (d *decoder) int() int64 {
 
 func (d *decoder) fail() { d.bad, d.b = true, nil }
 
-// count reads the number of items that follow, each of at least one byte.
+// count reads the number of items that follow. Each has at least one byte.
 func (d *decoder) count() int {
 	n := d.int()
 	if n < 0 || n > int64(len(d.b)) {
@@ -269,7 +269,7 @@ func (d *decoder) node(depth int) *node {
 	}
 	n.other = d.problems()
 	if n.skill != nil && n.skill.entry != nil && path.Base(n.skill.entry.Path) == n.name {
-		n.name = path.Base(n.skill.entry.Path) // one copy in memory
+		n.name = path.Base(n.skill.entry.Path) // share one copy in memory
 	}
 	if count := d.count(); count > 0 {
 		n.subs = make([]*node, 0, min(count, maxAhead))
@@ -290,7 +290,7 @@ func (d *decoder) found(id fileID) *found {
 		*s = d.str()
 	}
 	t.Tags, t.BindShells, t.Dependencies = d.strs(), d.strs(), d.strs()
-	for _, b := range []*bool{&t.DisableModelInvocation, &t.UserInvocable, &t.Preload, &t.Brings, &t.Named, &t.Verbatim, &t.archive} {
+	for _, b := range []*bool{&t.DisableModelInvocation, &t.UserInvocable, &t.Preload, &t.ProvidesTools, &t.HasOwnName, &t.Verbatim, &t.archive} {
 		*b = d.bool()
 	}
 	t.Warnings = int(d.int())

@@ -326,7 +326,7 @@ func FuzzIndex(f *testing.F) {
 	st := stamp{1, 2, fileID{3, 4}}
 	flaw := []Problem{{Path: "p", Diagnostic: skill.Diagnostic{Severity: skill.Warning, Code: "c", Message: "m", Fix: "f", Line: 1, Column: 2, Rule: 3}}}
 	entry := &Entry{Name: "n", DisplayName: "N", Description: "d", Version: "1", ArgumentHint: "h", Dir: "n", Path: "/n", file: "SKILL.md", id: st.id,
-		Tags: []string{"t", "u"}, BindShells: []string{"b"}, Dependencies: []string{"x@1"}, Preload: true, Named: true, Warnings: 1}
+		Tags: []string{"t", "u"}, BindShells: []string{"b"}, Dependencies: []string{"x@1"}, Preload: true, HasOwnName: true, Warnings: 1}
 	packed := &Entry{Name: "q", Dir: "q.skill", Path: "/q.skill", archive: true, id: st.id}
 	tree := &node{name: "r", stamp: st, seen: 5, other: flaw, packs: []*found{{file: "q.skill", stamp: st, seen: 6, entry: packed}},
 		subs: []*node{{name: "n", stamp: st, skill: &found{file: "SKILL.md", stamp: st, entry: entry, problems: flaw}}, {name: "z"}}}
@@ -361,7 +361,7 @@ func TestAFileThatVanishesDuringAScan(t *testing.T) {
 	must(t, err)
 	defer d.close()
 	s := &scan{ctx: t.Context(), opts: &DirOptions{}, origin: "dir", head: make([]byte, fullHead), visited: map[fileID]bool{}}
-	f := s.read(spot{d, ""}, &found{file: skill.FileName}, "gone", fileID{})
+	f := s.read(location{d, ""}, &found{file: skill.FileName}, "gone", fileID{})
 	if f.entry != nil || f.seen != 0 || len(f.problems) != 1 || f.problems[0].Code != "not-found" || f.problems[0].Path != filepath.Join(root, skill.FileName) {
 		t.Errorf("a SKILL.md: %+v", f)
 	}

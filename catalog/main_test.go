@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -191,7 +193,7 @@ func (m *memory) List(ctx context.Context) (catalog.Listing, error) {
 
 func (m *memory) Open(_ context.Context, e *catalog.Entry) (*skill.Bundle, error) {
 	if m.files == nil {
-		return nil, fmt.Errorf("%s: %w", e.Dir, fs.ErrNotExist)
+		return m.bundle(e)
 	}
 	sub, err := fs.Sub(m.files, e.Dir)
 	if err != nil {
@@ -200,12 +202,25 @@ func (m *memory) Open(_ context.Context, e *catalog.Entry) (*skill.Bundle, error
 	return skill.NewBundle(sub, path.Base(e.Dir), nil), nil
 }
 
+// bundle makes the SKILL.md that an entry of add stands for.
+func (m *memory) bundle(e *catalog.Entry) (*skill.Bundle, error) {
+	if !slices.Contains(m.entries, e) {
+		return nil, fmt.Errorf("%s: %w", e.Dir, fs.ErrNotExist)
+	}
+	needs, err := json.Marshal(e.Dependencies)
+	if err != nil {
+		return nil, err
+	}
+	text := fmt.Sprintf("---\nname: %s\ndescription: Does it.\ndependencies: %s\n---\nDo it.\n", e.Name, needs)
+	return skill.NewBundle(fstest.MapFS{"SKILL.md": {Data: []byte(text)}}, path.Base(e.Dir), nil), nil
+}
+
 // entries makes skills of a source: "name", or "name@version" with the
 // skills it needs.
 func (m *memory) add(ref string, needs ...string) *memory {
 	name, version, _ := strings.Cut(ref, "@")
 	m.entries = append(m.entries, &catalog.Entry{Name: name, Version: version, Description: "Does " + name + " things.", Dependencies: needs,
-		UserInvocable: true, Named: true, Verbatim: true, Origin: m.origin, Scope: m.scope, Dir: name, Path: m.origin + ":" + name})
+		UserInvocable: true, HasOwnName: true, Verbatim: true, Origin: m.origin, Scope: m.scope, Dir: name, Path: m.origin + ":" + name})
 	return m
 }
 

@@ -93,7 +93,7 @@ func TestK5ASkillAnswersToItsNameNotItsFolder(t *testing.T) {
 func TestASkillWithoutANameGoesByItsFolder(t *testing.T) {
 	root := tree(t, map[string]string{"pdf/SKILL.md": "---\ndescription: d\n---\n"})
 	s := scan(t, root)
-	if e := get(t, s, "pdf"); e.Named {
+	if e := get(t, s, "pdf"); e.HasOwnName {
 		t.Error("it says that it names itself")
 	}
 	if got := codes(root, s.Problems()); !slices.Equal(got, []string{"pdf/SKILL.md name-missing"}) {
@@ -222,7 +222,7 @@ func TestResolutionIsDeterministic(t *testing.T) {
 			}
 			s := open(t, sources["a"], sources["b"], sources["c"], sources["d"]).Snapshot()
 			out := fmt.Sprint(keys(s.Skills()), keys(slices.Collect(s.All())), s.Shadowed(), s.Explain("y@^2"), s.Explain("x"))
-			return out + catalog.Text(s.Offered(), catalog.TextOptions{})
+			return out + catalog.Format(s.ForModel(), catalog.FormatOptions{})
 		}
 		want := view()
 		for range 3 {
@@ -302,7 +302,7 @@ func TestExplain(t *testing.T) {
 		}},
 		{"pdf@latest", []string{
 			"p: not on the allow-list (skills.allow)",
-			`u1: "latest" is no version constraint`, `u2: "latest" is no version constraint`, `g: "latest" is no version constraint`,
+			`u1: invalid version constraint "latest"`, `u2: invalid version constraint "latest"`, `g: invalid version constraint "latest"`,
 		}},
 		{"u2/pdf", []string{"* u2: the only skill of this name"}},
 		{"nothing", nil},
@@ -326,27 +326,27 @@ func TestWhatIsNotFoundIsExplained(t *testing.T) {
 		source("u", catalog.User, "pdf@1.0.0", "pdf-forms@1.0.0", "csv", "hidden", "数据分析", "skills"),
 		source("g", catalog.Group, "pdf@1.5.0")).Snapshot()
 	for _, tt := range []struct{ ref, want string }{
-		{"PDF", `no skill answers to "PDF"; did you mean pdf?`},
-		{"pfd", `no skill answers to "pfd"; did you mean pdf?`},
-		{"pdf_forms", `no skill answers to "pdf_forms"; did you mean pdf-forms?`},
-		{"pdfforms@^1", `no skill answers to "pdfforms@^1"; did you mean pdf-forms?`},
-		{"u/pfd", `no skill answers to "u/pfd"; did you mean pdf?`},
-		{"something", `no skill answers to "something"`},
-		{"数据分折", `no skill answers to "数据分折"; did you mean 数据分析?`},
-		{"天气", `no skill answers to "天气"`},
-		{"", `no skill answers to ""`},
-		{"@", `no skill answers to "@"`},
+		{"PDF", `skill "PDF" not found; did you mean pdf?`},
+		{"pfd", `skill "pfd" not found; did you mean pdf?`},
+		{"pdf_forms", `skill "pdf_forms" not found; did you mean pdf-forms?`},
+		{"pdfforms@^1", `skill "pdfforms@^1" not found; did you mean pdf-forms?`},
+		{"u/pfd", `skill "u/pfd" not found; did you mean pdf?`},
+		{"something", `skill "something" not found`},
+		{"数据分折", `skill "数据分折" not found; did you mean 数据分析?`},
+		{"天气", `skill "天气" not found`},
+		{"", `skill "" not found`},
+		{"@", `skill "@" not found`},
 		{"hidden", `skill "hidden" is not available: not on the allow-list (skills.allow)`},
 		{"pdf@^2", `skill "pdf@^2" is not available: u/pdf has version 1.0.0; g/pdf has version 1.5.0`},
 		{"csv@1", `skill "csv@1" is not available: u/csv has no version, so it satisfies no constraint`},
-		{"pdf@new", `skill "pdf@new" is not available: "new" is no version constraint; write for example pdf@^1.2`},
-		{"nope@new", `no skill answers to "nope@new"`},
-		{"../pdf", `no skill answers to "../pdf"; did you mean pdf?`},
-		{"../../etc/passwd", `no skill answers to "../../etc/passwd"`},
-		{"u/../g/pdf", `no skill answers to "u/../g/pdf"; did you mean pdf?`},
-		{"/etc", `no skill answers to "/etc"`},
-		{"a\x00b\x1b[31m\n", `no skill answers to "a\x00b\x1b[31m"`},
-		{strings.Repeat("x", 1<<16), `no skill answers to "` + strings.Repeat("x", 200) + `…"`},
+		{"pdf@new", `skill "pdf@new" is not available: invalid version constraint "new"; write for example pdf@^1.2`},
+		{"nope@new", `skill "nope@new" not found`},
+		{"../pdf", `skill "../pdf" not found; did you mean pdf?`},
+		{"../../etc/passwd", `skill "../../etc/passwd" not found`},
+		{"u/../g/pdf", `skill "u/../g/pdf" not found; did you mean pdf?`},
+		{"/etc", `skill "/etc" not found`},
+		{"a\x00b\x1b[31m\n", `skill "a\x00b\x1b[31m" not found`},
+		{strings.Repeat("x", 1<<16), `skill "` + strings.Repeat("x", 200) + `…" not found`},
 	} {
 		_, err := s.Get(tt.ref)
 		if err == nil || err.Error() != tt.want {
@@ -356,8 +356,8 @@ func TestWhatIsNotFoundIsExplained(t *testing.T) {
 		nf, ok := errors.AsType[*catalog.NotFoundError](err)
 		if !ok || !errors.Is(err, catalog.ErrNotFound) || !errors.Is(err, fs.ErrNotExist) || !catalog.IsNotFound(err) {
 			t.Errorf("%q: %T is no not-found error", tt.ref, err)
-		} else if len(nf.Near) > 3 {
-			t.Errorf("%q: %d near names", tt.ref, len(nf.Near))
+		} else if len(nf.Suggestions) > 3 {
+			t.Errorf("%q: %d near names", tt.ref, len(nf.Suggestions))
 		}
 	}
 }
@@ -410,7 +410,7 @@ func TestK6WhatIsReturnedIsTheCallersOwn(t *testing.T) {
 		return fmt.Sprint(keys(s.Skills()), keys(slices.Collect(s.All())), s.Shadowed(), s.Explain("a"), s.Version)
 	}
 	want := view(before)
-	clear(before.Offered())
+	clear(before.ForModel())
 	clear(before.Shadowed())
 	clear(before.Explain("a"))
 	clear(c.Sources())

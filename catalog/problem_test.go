@@ -154,7 +154,7 @@ func TestL16CodeManifestIsOfferedAsASkillToBeMade(t *testing.T) {
 func TestL16DuplicatesAreReported(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": doc("pdf", ""), "b/SKILL.md": doc("pdf", "")})
 	got := scan(t, root).Shadowed()
-	want := []catalog.Shadow{{Name: "pdf", Origin: "dir", Path: filepath.Join(root, "b"), By: "dir/a", Reason: "b comes after a in the same source"}}
+	want := []catalog.Shadow{{Name: "pdf", Origin: "dir", Path: filepath.Join(root, "b"), Winner: "dir/a", Reason: "b comes after a in the same source"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("shadowed (-want +got):\n%s", diff)
 	}
@@ -251,7 +251,7 @@ func TestASkillThatVanishesOrBreaksAfterItWasListed(t *testing.T) {
 			be, ok := errors.AsType[*catalog.BrokenError](err)
 			return ok && be.Name == "pdf" && strings.Contains(err.Error(), "description")
 		}},
-		{"it becomes huge", func(dir string) error { return os.Truncate(filepath.Join(dir, "SKILL.md"), skill.MaxFileBytes+1) }, func(err error) bool { return strings.Contains(err.Error(), "more than") }},
+		{"it becomes huge", func(dir string) error { return os.Truncate(filepath.Join(dir, "SKILL.md"), skill.MaxFileBytes+1) }, func(err error) bool { return strings.Contains(err.Error(), "too large") }},
 		{"it becomes a directory", func(dir string) error {
 			return errors.Join(os.Remove(filepath.Join(dir, "SKILL.md")), os.Mkdir(filepath.Join(dir, "SKILL.md"), 0o755))
 		}, func(err error) bool { return strings.Contains(err.Error(), "not a regular file") }},

@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -71,7 +72,7 @@ func TestADirectoryAnArchiveAndATreeInMemoryAreOneSkill(t *testing.T) {
 			if diff := cmp.Diff(first, m); diff != "" || m.Digest() != first.Digest() {
 				t.Errorf("%s: the manifest differs (-first +this):\n%s", s.Origin(), diff)
 			}
-			listed, err := c.Files(t.Context(), e)
+			listed, err := c.ListFiles(t.Context(), e)
 			must(t, err)
 			for i := range listed {
 				listed[i].SHA256 = m[i].SHA256
@@ -117,7 +118,7 @@ func TestALinkOutOfASkillIsRefused(t *testing.T) {
 	}
 	m, err := c.Manifest(t.Context(), e)
 	must(t, err)
-	listed, err := c.Files(t.Context(), e)
+	listed, err := c.ListFiles(t.Context(), e)
 	must(t, err)
 	for _, list := range []skill.Manifest{m, listed} {
 		var got []string
@@ -235,10 +236,10 @@ func TestASourceOfAProgramDeliversItsOwnFiles(t *testing.T) {
 	if s, _, err := c.Read(t.Context(), e); err != nil || !strings.HasSuffix(s.Instructions, "from the program\n") {
 		t.Errorf("read: %v, %v", s, err)
 	}
-	if files, err := c.Files(t.Context(), e); err != nil || len(files) != 1 || files[0].Path != "skill.md" {
+	if files, err := c.ListFiles(t.Context(), e); err != nil || len(files) != 1 || files[0].Path != "skill.md" {
 		t.Errorf("files: %v, %v", files, err)
 	}
-	m.files = nil
+	m.files = fstest.MapFS{}
 	if _, _, err := c.Read(t.Context(), e); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("gone: %v", err)
 	}
@@ -280,5 +281,40 @@ func TestAnArchiveThatIsMissingOrComesLater(t *testing.T) {
 	get(t, c.Snapshot(), "pdf")
 	if a.Root() != file || a.Scope() != catalog.User {
 		t.Errorf("root %s, scope %s", a.Root(), a.Scope())
+	}
+}
+
+// parsed is a source of a program that parses its texts anew for each listing.
+type parsed map[string]string
+
+func (p parsed) Origin() string       { return "parsed" }
+func (p parsed) Scope() catalog.Scope { return catalog.User }
+
+func (p parsed) List(context.Context) (catalog.Listing, error) {
+	var l catalog.Listing
+	for name, text := range p {
+		s, _ := skill.ParseBytes([]byte(text), skill.FileName, name)
+		l.Entries = append(l.Entries, catalog.EntryOf(p, s, name))
+	}
+	return l, nil
+}
+
+func (p parsed) Open(_ context.Context, e *catalog.Entry) (*skill.Bundle, error) {
+	return skill.NewBundle(fstest.MapFS{skill.FileName: {Data: []byte(p[e.Dir])}}, e.Dir, nil), nil
+}
+
+func TestEqualEntriesOfEntryOfAreNoChange(t *testing.T) {
+	p := parsed{"a": doc("a", "") + "one\n", "b": doc("b", "")}
+	c := open(t, p)
+	a, b := get(t, c.Snapshot(), "a"), get(t, c.Snapshot(), "b")
+	before := c.Snapshot().Version
+	must(t, c.Reload(t.Context()))
+	if now := c.Snapshot(); now.Version != before || get(t, now, "a") != a {
+		t.Errorf("the same texts made version %d of %d", now.Version, before)
+	}
+	p["a"] = doc("a", "") + "two\n"
+	must(t, c.Reload(t.Context()))
+	if now := c.Snapshot(); now.Version != before+1 || get(t, now, "a") == a || get(t, now, "b") != b {
+		t.Errorf("another text made version %d of %d", now.Version, before)
 	}
 }

@@ -8,31 +8,31 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Hit is a skill that a search found.
+// Hit is a skill found by a search.
 type Hit struct {
 	*Entry
-	Score float64 // more is better; comparable within one search only
+	Score float64 // higher is better; comparable only within one search
 }
 
-// SearchOptions adjust a search. The zero value finds the best ten among all
+// SearchOptions configure a search. The zero value returns the best ten of all
 // skills.
 type SearchOptions struct {
 	Limit int // default 10
-	// ForModel leaves out skills that are for people only.
+	// ForModel leaves out skills that only users may invoke.
 	ForModel bool
 }
 
-// searchCache is the index of the snapshot that was last searched.
+// searchCache holds the index of the snapshot that was searched last.
 type searchCache struct {
-	mu      sync.Mutex // held while building, so that it is done once
+	mu      sync.Mutex // held while building the index, so that it is built once
 	of      *Snapshot
 	index   *bm25.Index
 	entries []*Entry
 }
 
 // Search ranks the skills by how well their names, descriptions, tags and the
-// head of their instructions fit the query; an empty query lists all by name.
-// The first search of a snapshot reads those heads.
+// beginning of their instructions match the query. An empty query lists all
+// skills by name. The first search of a snapshot reads the instructions.
 func (c *Catalog) Search(ctx context.Context, query string, o SearchOptions) ([]Hit, error) {
 	if o.Limit <= 0 {
 		o.Limit = 10
@@ -69,24 +69,24 @@ func (c *Catalog) Search(ctx context.Context, query string, o SearchOptions) ([]
 			}
 		}
 		if len(found) < limit || limit == len(entries) {
-			return hits, nil // what is missing was left out, and there are no more
+			return hits, nil // hits were filtered out, and there are no more
 		}
 	}
 }
 
-// MaxIndexed is the most skills that a catalog with [Options.Search] has an index of
-// its own for.
+// MaxIndexed is the maximum number of skills that a catalog with
+// [Options.Search] indexes itself.
 const MaxIndexed = 200
 
-// ranked finds skills by the function that ranks them.
+// ranked finds skills with the function from [Options.Search].
 func (c *Catalog) ranked(ctx context.Context, s *Snapshot, query string, o SearchOptions) ([]Hit, error) {
-	names, err := c.rank(ctx, query, 2*o.Limit) // some of which may be left out
+	names, err := c.rank(ctx, query, 2*o.Limit) // some may be filtered out
 	if err != nil {
 		return nil, err
 	}
 	var hits []Hit
 	for i, name := range names {
-		e := s.winner(s.of(name))
+		e := s.winner(s.withName(name))
 		if e == nil || o.ForModel && e.DisableModelInvocation {
 			continue
 		}
@@ -97,7 +97,7 @@ func (c *Catalog) ranked(ctx context.Context, s *Snapshot, query string, o Searc
 	return hits, nil
 }
 
-// Warm builds the search index now, so that the first search need not.
+// Warm builds the search index in advance of the first search.
 func (c *Catalog) Warm(ctx context.Context) error {
 	_, _, err := c.searchIndex(ctx, c.Snapshot())
 	return err
@@ -127,8 +127,8 @@ func (c *Catalog) searchIndex(ctx context.Context, s *Snapshot) (*bm25.Index, []
 	return index, s.shown, nil
 }
 
-// bodyHead returns the beginning of a skill's instructions, "" where they
-// cannot be read: the skill is then found by its description alone.
+// bodyHead returns the beginning of a skill's instructions. It returns "" if
+// they cannot be read, so that the skill is found by its description alone.
 func (c *Catalog) bodyHead(ctx context.Context, e *Entry, buf []byte) string {
 	if e.archive || e.id == (fileID{}) {
 		s, _, err := c.Read(ctx, e)

@@ -177,7 +177,7 @@ func TestB10Queries(t *testing.T) {
 	if got := search(t, c, "spreadsheet", catalog.SearchOptions{}); !slices.Equal(got, []string{"csv"}) {
 		t.Errorf("by a tag: %q", got)
 	}
-	if got := names(c.Snapshot().Offered()); slices.Contains(got, "mine") || len(got) != 4 {
+	if got := names(c.Snapshot().ForModel()); slices.Contains(got, "mine") || len(got) != 4 {
 		t.Errorf("for a model: %q", got)
 	}
 	must(t, c.Reload(t.Context())) // until it is told to

@@ -11,40 +11,38 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
-	"github.com/loadout-dev/loadout/internal/near"
+	"github.com/loadout-dev/loadout/internal/editdistance"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Snapshot is one immutable state of the catalog. It is safe for concurrent
-// use.
+// Snapshot is an immutable state of the catalog. It is safe for concurrent use.
 type Snapshot struct {
-	// Version grows by one with every snapshot that differs from the one
-	// before it.
+	// Version increases by one with every published snapshot.
 	Version uint64
-	// Disabled says that skills are switched off: there are no entries.
+	// Disabled says that skills are disabled: there are no entries.
 	Disabled bool
 
 	entries  []*Entry // in order of precedence
 	problems []Problem
-	named    []*Entry          // the same by name, then in order of precedence
-	hidden   map[*Entry]string // reason
-	twins    []twin            // reached another way
-	runs     [][]*Entry        // parts of entries that are of one source and scope
-	shown    []*Entry          // what wins its name and is not hidden, by name
+	byName   []*Entry          // entries by name, then in order of precedence
+	hidden   map[*Entry]string // reason by hidden entry
+	twins    []twin            // duplicates by another path
+	runs     [][]*Entry        // consecutive entries of one source and scope
+	shown    []*Entry          // the visible skill of each name, by name
 }
 
-// twin is a skill whose directory or archive is also that of another, which
-// stands for both.
+// twin is a skill with the same directory or archive as an earlier one, which
+// represents both.
 type twin struct{ entry, first *Entry }
 
-// ErrNotFound says that no skill answers to a name.
-var ErrNotFound = fmt.Errorf("no such skill: %w", fs.ErrNotExist)
+// ErrNotFound is matched by errors for unknown skill names.
+var ErrNotFound = fmt.Errorf("skill not found: %w", fs.ErrNotExist)
 
-// NotFoundError names what was looked for and what comes close.
+// NotFoundError is returned for a reference without an available skill.
 type NotFoundError struct {
-	Ref    string
-	Reason string   // why a known skill is not available, or ""
-	Near   []string // names that are spelled alike, at most 3
+	Ref         string
+	Reason      string   // why a known skill is not available; otherwise empty
+	Suggestions []string // at most 3 similar names
 }
 
 func (e *NotFoundError) Error() string {
@@ -52,12 +50,12 @@ func (e *NotFoundError) Error() string {
 	if r := []rune(ref); len(r) > 200 {
 		ref = string(r[:200]) + "…"
 	}
-	s := fmt.Sprintf("no skill answers to %q", ref)
+	s := fmt.Sprintf("skill %q not found", ref)
 	switch {
 	case e.Reason != "":
 		s = fmt.Sprintf("skill %q is not available: %s", ref, e.Reason)
-	case len(e.Near) > 0:
-		s += "; did you mean " + strings.Join(e.Near, ", ") + "?"
+	case len(e.Suggestions) > 0:
+		s += "; did you mean " + strings.Join(e.Suggestions, ", ") + "?"
 	}
 	return s
 }
@@ -67,8 +65,8 @@ func (e *NotFoundError) Is(target error) bool {
 	return target == ErrNotFound || target == fs.ErrNotExist
 }
 
-// newSnapshot orders entries, which come grouped by source in the order of
-// the sources, and decides what every name stands for.
+// newSnapshot orders entries and resolves names. The entries are grouped by
+// source, in the order of the sources.
 func newSnapshot(entries []*Entry, problems []Problem, f *filter) *Snapshot {
 	s := &Snapshot{problems: problems, Disabled: f.disabled}
 	if f.disabled {
@@ -84,7 +82,7 @@ func newSnapshot(entries []*Entry, problems []Problem, f *filter) *Snapshot {
 		}
 		seen[e.id] = e
 		s.entries = append(s.entries, e)
-		if why := f.hides(e); why != "" {
+		if why := f.reason(e); why != "" {
 			if s.hidden == nil {
 				s.hidden = map[*Entry]string{}
 			}
@@ -92,11 +90,11 @@ func newSnapshot(entries []*Entry, problems []Problem, f *filter) *Snapshot {
 		}
 	}
 	s.runs = runs(s.entries)
-	s.named = slices.Clone(s.entries)
-	slices.SortStableFunc(s.named, func(a, b *Entry) int { return cmp.Compare(a.Name, b.Name) })
-	s.shown = make([]*Entry, 0, len(s.named))
-	for i := 0; i < len(s.named); {
-		candidates := s.of(s.named[i].Name)
+	s.byName = slices.Clone(s.entries)
+	slices.SortStableFunc(s.byName, func(a, b *Entry) int { return cmp.Compare(a.Name, b.Name) })
+	s.shown = make([]*Entry, 0, len(s.byName))
+	for i := 0; i < len(s.byName); {
+		candidates := s.withName(s.byName[i].Name)
 		if e := s.winner(candidates); e != nil {
 			s.shown = append(s.shown, e)
 		}
@@ -118,14 +116,15 @@ func runs(entries []*Entry) [][]*Entry {
 	return out
 }
 
-// of returns the skills of a name, visible and hidden, in order of precedence.
-func (s *Snapshot) of(name string) []*Entry {
-	i, _ := slices.BinarySearchFunc(s.named, name, func(e *Entry, name string) int { return cmp.Compare(e.Name, name) })
+// withName returns the skills with a name, visible and hidden, in order of
+// precedence.
+func (s *Snapshot) withName(name string) []*Entry {
+	i, _ := slices.BinarySearchFunc(s.byName, name, func(e *Entry, name string) int { return cmp.Compare(e.Name, name) })
 	j := i
-	for j < len(s.named) && s.named[j].Name == name {
+	for j < len(s.byName) && s.byName[j].Name == name {
 		j++
 	}
-	return s.named[i:j]
+	return s.byName[i:j]
 }
 
 func (s *Snapshot) winner(candidates []*Entry) *Entry {
@@ -137,12 +136,12 @@ func (s *Snapshot) winner(candidates []*Entry) *Entry {
 	return nil
 }
 
-// Skills are the skills that answer to their names, sorted by name. The slice
-// must not be changed.
+// Skills returns the visible skill of each name, sorted by name. The slice must
+// not be modified.
 func (s *Snapshot) Skills() []*Entry { return s.shown }
 
-// All yields every skill that is not hidden in order of precedence, also those
-// that are shadowed by a skill of the same name.
+// All yields every visible skill in order of precedence, including shadowed
+// ones.
 func (s *Snapshot) All() iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		for _, e := range s.entries {
@@ -153,9 +152,8 @@ func (s *Snapshot) All() iter.Seq[*Entry] {
 	}
 }
 
-// Offered are the skills a model may be told of: those of [Snapshot.Skills]
-// that are not for people only.
-func (s *Snapshot) Offered() []*Entry {
+// ForModel returns the skills of [Snapshot.Skills] that a model may load.
+func (s *Snapshot) ForModel() []*Entry {
 	out := make([]*Entry, 0, len(s.shown))
 	for _, e := range s.shown {
 		if !e.DisableModelInvocation {
@@ -165,32 +163,32 @@ func (s *Snapshot) Offered() []*Entry {
 	return out
 }
 
-// Problems are the findings about all sources. The slice must not be changed.
+// Problems returns the problems of all sources. The slice must not be modified.
 func (s *Snapshot) Problems() []Problem { return s.problems }
 
-// Shadow is a skill that its name does not reach.
+// Shadow is a skill whose name resolves to another skill.
 type Shadow struct {
 	Name   string `json:"name"`
 	Origin string `json:"origin"`
 	Path   string `json:"path"`
-	By     string `json:"by"`     // key of the skill that the name stands for
-	Reason string `json:"reason"` // why it lost
+	Winner string `json:"by"`     // key of the skill that the name resolves to
+	Reason string `json:"reason"` // why the other skill takes precedence
 }
 
-// Shadowed are all skills that lost their name to another, by name.
+// Shadowed returns all skills that are shadowed by another, sorted by name.
 func (s *Snapshot) Shadowed() []Shadow {
 	var out []Shadow
 	for _, e := range s.shown {
-		for _, c := range s.of(e.Name) {
+		for _, c := range s.withName(e.Name) {
 			if c != e && s.hidden[c] == "" {
-				out = append(out, Shadow{c.Name, c.Origin, c.Path, e.Key(), lost(c, e)})
+				out = append(out, Shadow{c.Name, c.Origin, c.Path, e.Key(), precedenceReason(c, e)})
 			}
 		}
 	}
 	return out
 }
 
-func lost(loser, winner *Entry) string {
+func precedenceReason(loser, winner *Entry) string {
 	switch {
 	case loser.Scope != winner.Scope:
 		return fmt.Sprintf("scope %s comes after %s", loser.Scope, winner.Scope)
@@ -201,43 +199,43 @@ func lost(loser, winner *Entry) string {
 	}
 }
 
-// Get returns the skill that a reference stands for: its key "origin/dir",
-// "name", "origin/name", or a name with a semantic version constraint,
-// "name@^1.2". The error is a [*NotFoundError]. For references by digest see
+// Get returns the skill for a reference: its key "origin/dir", "name",
+// "origin/name", or a name with a semantic version constraint, "name@^1.2". It
+// returns a [*NotFoundError] if there is none. For references by digest see
 // [Catalog.Resolve].
 func (s *Snapshot) Get(ref string) (*Entry, error) {
 	if s.Disabled {
 		return nil, &NotFoundError{Ref: ref, Reason: "skills are switched off (skills.enabled)"}
 	}
-	q := s.question(ref)
-	if e := s.answer(q); e != nil {
+	q := s.parseRef(ref)
+	if e := s.find(q); e != nil {
 		return e, nil
 	}
 	return nil, s.notFound(q)
 }
 
-// question is a reference taken apart.
-type question struct {
+// query is a parsed reference.
+type query struct {
 	ref        string
 	name       string // without the constraint
 	constraint string
 	want       *semver.Constraints
-	bad        bool     // the constraint is none
+	bad        bool     // the constraint is invalid
 	candidates []*Entry // in order of precedence
 }
 
-func (s *Snapshot) question(ref string) question {
-	q := question{ref: strings.TrimSpace(ref)}
+func (s *Snapshot) parseRef(ref string) query {
+	q := query{ref: strings.TrimSpace(ref)}
 	q.name = q.ref
-	if e := s.at(q.ref); e != nil {
+	if e := s.byKey(q.ref); e != nil {
 		q.candidates = []*Entry{e}
 		return q
 	}
 	if at := strings.LastIndexByte(q.ref, '@'); at > 0 {
 		q.name, q.constraint = strings.TrimSpace(q.ref[:at]), strings.TrimSpace(q.ref[at+1:])
 		if q.candidates = s.candidates(q.name); len(q.candidates) == 0 {
-			// A name may hold an @; it comes last, so that no skill can take
-			// the place of another's version by calling itself that.
+			// A name may contain an @. This case comes last, so that a skill
+			// cannot take over a version of another skill by its name.
 			if q.candidates = s.candidates(q.ref); len(q.candidates) > 0 {
 				q.name, q.constraint = q.ref, ""
 			}
@@ -253,9 +251,9 @@ func (s *Snapshot) question(ref string) question {
 	return q
 }
 
-// answer is the first candidate that is available and of a version that will
-// do, nil for none.
-func (s *Snapshot) answer(q question) *Entry {
+// find returns the first candidate that is available and satisfies the
+// constraint, or nil.
+func (s *Snapshot) find(q query) *Entry {
 	for _, e := range q.candidates {
 		if !q.bad && s.hidden[e] == "" && satisfies(e.Version, q.want) {
 			return e
@@ -264,9 +262,9 @@ func (s *Snapshot) answer(q question) *Entry {
 	return nil
 }
 
-// candidates are the skills of a name, or of a name in one source.
+// candidates returns the skills with a name, or with a name in one source.
 func (s *Snapshot) candidates(name string) []*Entry {
-	if found := s.of(skill.NormalizeName(name)); len(found) > 0 {
+	if found := s.withName(skill.NormalizeName(name)); len(found) > 0 {
 		return found
 	}
 	origin, rest, ok := strings.Cut(name, "/")
@@ -274,7 +272,7 @@ func (s *Snapshot) candidates(name string) []*Entry {
 		return nil
 	}
 	var found []*Entry
-	for _, e := range s.of(skill.NormalizeName(rest)) {
+	for _, e := range s.withName(skill.NormalizeName(rest)) {
 		if e.Origin == origin {
 			found = append(found, e)
 		}
@@ -290,8 +288,8 @@ func (s *Snapshot) candidates(name string) []*Entry {
 	return nil
 }
 
-// at returns the skill of a key.
-func (s *Snapshot) at(key string) *Entry {
+// byKey returns the skill with a key.
+func (s *Snapshot) byKey(key string) *Entry {
 	origin, dir, ok := strings.Cut(key, "/")
 	if !ok {
 		return nil
@@ -307,10 +305,9 @@ func (s *Snapshot) at(key string) *Entry {
 	return nil
 }
 
-// Hidden reports whether the skill with that [Entry.Key] is there and may not be
-// used.
-func (s *Snapshot) Hidden(key string) bool {
-	e := s.at(key)
+// IsHidden reports whether the filter hides the skill with that [Entry.Key].
+func (s *Snapshot) IsHidden(key string) bool {
+	e := s.byKey(key)
 	return e != nil && s.hidden[e] != ""
 }
 
@@ -322,14 +319,14 @@ func satisfies(version string, want *semver.Constraints) bool {
 	return err == nil && want.Check(v)
 }
 
-func (s *Snapshot) notFound(q question) error {
+func (s *Snapshot) notFound(q query) error {
 	err := &NotFoundError{Ref: q.ref}
 	if len(q.candidates) == 0 {
-		err.Near = s.near(q.name)
+		err.Suggestions = s.similarNames(q.name)
 		return err
 	}
 	if q.bad {
-		err.Reason = fmt.Sprintf("%q is no version constraint; write for example %s@^1.2", q.constraint, q.name)
+		err.Reason = fmt.Sprintf("invalid version constraint %q; write for example %s@^1.2", q.constraint, q.name)
 		return err
 	}
 	var reasons []string
@@ -350,8 +347,9 @@ func (s *Snapshot) notFound(q question) error {
 	return err
 }
 
-// near finds names that differ from name in case, punctuation or two letters.
-func (s *Snapshot) near(name string) []string {
+// similarNames finds names that differ from name in case, punctuation or two
+// letters.
+func (s *Snapshot) similarNames(name string) []string {
 	type match struct {
 		name string
 		far  int
@@ -360,10 +358,10 @@ func (s *Snapshot) near(name string) []string {
 	if _, rest, ok := strings.Cut(name, "/"); ok {
 		name = rest
 	}
-	asked := near.Letters(name)
+	asked := editdistance.Normalize(name)
 	most := min(2, (len(asked)+1)/2)
 	for _, e := range s.shown {
-		if far := near.Distance(asked, near.Letters(e.Name), most); far <= most {
+		if far := editdistance.Distance(asked, editdistance.Normalize(e.Name), most); far <= most {
 			found = append(found, match{e.Name, far})
 		}
 	}
@@ -375,7 +373,8 @@ func (s *Snapshot) near(name string) []string {
 	return out
 }
 
-// Candidate is one skill that a name could stand for, and its fate.
+// Candidate is a skill that a reference could resolve to, with the reason why
+// it does or does not.
 type Candidate struct {
 	Name    string `json:"name"`
 	Origin  string `json:"origin"`
@@ -386,11 +385,11 @@ type Candidate struct {
 	Reason  string `json:"reason"`
 }
 
-// Explain lists every skill that a reference could stand for, in order of
-// precedence, with why it was chosen or not.
+// Explain lists every skill that a reference could resolve to, in order of
+// precedence, with the reason why it was chosen or not.
 func (s *Snapshot) Explain(ref string) []Candidate {
-	q := s.question(ref)
-	chosen := s.answer(q)
+	q := s.parseRef(ref)
+	chosen := s.find(q)
 	var out []Candidate
 	for _, e := range q.candidates {
 		c := Candidate{Name: e.Name, Origin: e.Origin, Scope: e.Scope, Path: e.Path, Version: e.Version, Chosen: e == chosen}
@@ -402,11 +401,11 @@ func (s *Snapshot) Explain(ref string) []Candidate {
 		case s.hidden[e] != "":
 			c.Reason = s.hidden[e]
 		case q.bad:
-			c.Reason = fmt.Sprintf("%q is no version constraint", q.constraint)
+			c.Reason = fmt.Sprintf("invalid version constraint %q", q.constraint)
 		case !satisfies(e.Version, q.want):
 			c.Reason = fmt.Sprintf("version %q does not satisfy %s", e.Version, q.constraint)
 		default:
-			c.Reason = lost(e, chosen)
+			c.Reason = precedenceReason(e, chosen)
 		}
 		out = append(out, c)
 		for _, t := range s.twins {
@@ -419,5 +418,5 @@ func (s *Snapshot) Explain(ref string) []Candidate {
 	return out
 }
 
-// IsNotFound reports whether err says that a skill or file is not there.
+// IsNotFound reports whether err says that a skill or file does not exist.
 func IsNotFound(err error) bool { return errors.Is(err, fs.ErrNotExist) }

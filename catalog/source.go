@@ -6,35 +6,36 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Source is a place skills come from. Its methods are called by one catalog,
-// List by one goroutine at a time and Open by many.
+// Source provides skills. A catalog calls List from one goroutine at a time,
+// and Open from many goroutines.
 type Source interface {
-	// Origin is the label the host gave the source: unique in a catalog, of
-	// lower-case letters, digits, dots and hyphens, never taken from the
-	// source's own content.
+	// Origin returns the label that the host gave the source. It is unique in a
+	// catalog and consists of lower-case letters, digits, dots and hyphens. It
+	// must not come from the content of the source.
 	Origin() string
-	// Scope is the scope of its skills.
+	// Scope returns the scope of the skills.
 	Scope() Scope
-	// List returns all skills of the source. The entry of a skill that has not
-	// changed is the one that was returned before, and no other: that is how
-	// changes are told. A skill that cannot be read is a problem, not an
-	// error. An error means that the source as a whole could not be read; the
-	// catalog then keeps what it knew of it.
+	// List returns all skills of the source, with entries made by [EntryOf]. A
+	// skill is unchanged if List returns the same entry as before, or an equal
+	// one made by EntryOf. A skill that cannot be read is a problem, not an error.
+	// An error means that the whole source could not be read; the catalog then
+	// keeps the previous listing.
 	List(ctx context.Context) (Listing, error)
-	// Open returns the files of a skill as they are now. The caller closes
-	// the bundle. The error wraps [fs.ErrNotExist] where the skill is gone.
+	// Open returns the current files of a skill. The caller closes the bundle.
+	// The error wraps [fs.ErrNotExist] if the skill no longer exists.
 	Open(ctx context.Context, e *Entry) (*skill.Bundle, error)
 }
 
-// Watcher is a source that can tell when it may have changed.
+// Watcher is a source that reports possible changes.
 type Watcher interface {
 	Source
-	// Watch calls changed after changes until ctx ends, then returns nil.
-	// Any other return means that the source has to be polled.
+	// Watch calls changed after changes until ctx ends, and then returns nil.
+	// If it returns earlier or with an error, the source must be polled.
 	Watch(ctx context.Context, changed func()) error
 }
 
-// Listing is what a source offers. Both slices belong to the caller.
+// Listing holds the skills and problems of a source. The caller owns both
+// slices.
 type Listing struct {
 	Entries  []*Entry
 	Problems []Problem

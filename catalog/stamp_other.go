@@ -4,9 +4,9 @@ package catalog
 
 import "io/fs"
 
-// stampOfInfo has no identity to give. A directory that is reached twice is
-// listed twice there, and a link that leads back is followed down to the
-// deepest level that is searched.
+// stampOfInfo returns a stamp without a file identity. On these systems a
+// directory that is reached twice is listed twice, and a symlink cycle is
+// followed down to the maximum depth.
 func stampOfInfo(fi fs.FileInfo) stamp {
 	return stamp{size: fi.Size(), mtime: fi.ModTime().UnixNano()}
 }

@@ -11,28 +11,29 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// TextOptions bound the catalog text. Zero means no bound.
-type TextOptions struct {
-	Tokens     int // as [skill.Tokens] counts
+// FormatOptions limit the catalog text. Zero means no limit.
+type FormatOptions struct {
+	Tokens     int // as estimated by [skill.EstimateTokens]
 	Characters int
-	// More ends the text where skills are left out; %d is their number.
+	// More is the last line if skills are left out; %d is their number.
 	// Default: "… and %d more: find them with search_skills".
 	More string
 }
 
 const (
 	defaultMore = "… and %d more: find them with search_skills"
-	// shortest is the least of a description that is worth its tokens.
+	// shortest is the shortest description in bytes that is worth its tokens.
 	shortest = 20
 )
 
-// Text tells a model which skills there are: a line "- name: description" for
-// each, those of the highest scope first, else by name. Where that is beyond
-// the bounds, descriptions are shortened alike; then only names are given;
-// then as many names as fit, and how many are left out, which is told even
-// where that alone is beyond the bounds. The same skills give the same bytes.
-// It is empty for no skills.
-func Text(entries []*Entry, o TextOptions) string {
+// Format returns a list of skills for a model. It has a line "- name:
+// description" for each skill, highest scope first, then by name. If the list
+// exceeds the limits, all descriptions are shortened to the same length. If
+// that is not enough, Format lists only names. If those do not fit either, it
+// lists some of the names and the number of the others. That number is printed
+// even if it alone exceeds the limits. The same skills give the same bytes.
+// Without skills the text is empty.
+func Format(entries []*Entry, o FormatOptions) string {
 	if len(entries) == 0 {
 		return ""
 	}
@@ -52,7 +53,7 @@ func Text(entries []*Entry, o TextOptions) string {
 			return text
 		}
 	}
-	// The longest cut of all descriptions that fits; none fits above best.
+	// Find the longest length of descriptions that fits.
 	best := sort.Search(t.longest-shortest+1, func(i int) bool { return !o.fits(t.lines(shortest + i)) }) - 1
 	if best >= 0 {
 		return t.lines(shortest + best)
@@ -62,10 +63,10 @@ func Text(entries []*Entry, o TextOptions) string {
 
 const maxInt = int(^uint(0) >> 1)
 
-func (o TextOptions) bounded() bool { return o.Tokens > 0 || o.Characters > 0 }
+func (o FormatOptions) bounded() bool { return o.Tokens > 0 || o.Characters > 0 }
 
-// limit is a rough number of characters that the bounds allow at most.
-func (o TextOptions) limit() int {
+// limit returns an upper bound for the number of characters that fit.
+func (o FormatOptions) limit() int {
 	n := maxInt / 8
 	if o.Tokens > 0 {
 		n = o.Tokens * 8
@@ -76,9 +77,9 @@ func (o TextOptions) limit() int {
 	return n
 }
 
-func (o TextOptions) fits(s string) bool {
+func (o FormatOptions) fits(s string) bool {
 	return (o.Characters == 0 || utf8.RuneCountInString(s) <= o.Characters) &&
-		(o.Tokens == 0 || skill.Tokens(s) <= o.Tokens)
+		(o.Tokens == 0 || skill.EstimateTokens(s) <= o.Tokens)
 }
 
 type row struct {
@@ -88,11 +89,11 @@ type row struct {
 
 type rows struct {
 	rows    []row
-	total   int // characters of everything
-	longest int // description, at least shortest
+	total   int // total number of characters
+	longest int // longest description, at least shortest
 }
 
-// newListing orders the skills: the highest scope first, then by name.
+// newListing sorts the skills: highest scope first, then by name.
 func newListing(entries []*Entry) *rows {
 	t := &rows{rows: make([]row, len(entries)), longest: shortest}
 	for i, e := range entries {
@@ -119,7 +120,7 @@ func (t *rows) describe() {
 	}
 }
 
-// lines renders every skill with at most most bytes of its description.
+// lines formats every skill with at most most bytes of its description.
 func (t *rows) lines(most int) string {
 	var b strings.Builder
 	b.Grow(min(t.total, (min(most, t.longest)+64)*len(t.rows)))
@@ -145,7 +146,7 @@ func (t *rows) names(n int) string {
 	return b.String()
 }
 
-func (t *rows) someNames(o TextOptions) string {
+func (t *rows) someNames(o FormatOptions) string {
 	text := func(n int) string {
 		return t.names(n) + fmt.Sprintf(o.More, len(t.rows)-n) + "\n"
 	}
@@ -153,7 +154,7 @@ func (t *rows) someNames(o TextOptions) string {
 	return text(max(n-1, 0))
 }
 
-// shorten cuts a text to at most most bytes, at a word where there is one.
+// shorten cuts a text to at most most bytes, at a word boundary if possible.
 func shorten(s string, most int) string {
 	if len(s) <= most {
 		return s

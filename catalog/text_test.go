@@ -29,26 +29,26 @@ func TestTextInSteps(t *testing.T) {
 		offer(catalog.Project, "zzz", "Comes first,\nas it is of the project."),
 	}
 	for _, tt := range []struct {
-		o    catalog.TextOptions
+		o    catalog.FormatOptions
 		want string
 	}{
-		{catalog.TextOptions{}, "- zzz: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: " + long + "\n- aaa: Comes last, as it comes with the program.\n"},
-		{catalog.TextOptions{Characters: 1000, Tokens: 1000}, "- zzz: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: " + long + "\n- aaa: Comes last, as it comes with the program.\n"},
-		{catalog.TextOptions{Characters: 200}, "- zzz: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: Reads, fills in, merges and splits PDF files. Use when a PDF is to be…\n- aaa: Comes last, as it comes with the program.\n"},
-		{catalog.TextOptions{Characters: 160}, "- zzz: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: Reads, fills in, merges and splits…\n- aaa: Comes last, as it comes with the…\n"},
-		{catalog.TextOptions{Characters: 100}, "- zzz: Comes first, as…\n- csv: Reads CSV files.\n- pdf: Reads, fills in…\n- aaa: Comes last, as it…\n"},
-		{catalog.TextOptions{Characters: 90}, "- zzz\n- csv\n- pdf\n- aaa\n"},
-		{catalog.TextOptions{Characters: 24}, "- zzz\n- csv\n- pdf\n- aaa\n"},
-		{catalog.TextOptions{Characters: 23, More: "+%d"}, "- zzz\n- csv\n- pdf\n+1\n"},
-		{catalog.TextOptions{Characters: 15, More: "+%d"}, "- zzz\n- csv\n+2\n"},
-		{catalog.TextOptions{Characters: 1}, "… and 4 more: find them with search_skills\n"},
-		{catalog.TextOptions{Tokens: 14}, "- zzz\n- csv\n- pdf\n- aaa\n"},
+		{catalog.FormatOptions{}, "- zzz: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: " + long + "\n- aaa: Comes last, as it comes with the program.\n"},
+		{catalog.FormatOptions{Characters: 1000, Tokens: 1000}, "- zzz: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: " + long + "\n- aaa: Comes last, as it comes with the program.\n"},
+		{catalog.FormatOptions{Characters: 200}, "- zzz: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: Reads, fills in, merges and splits PDF files. Use when a PDF is to be…\n- aaa: Comes last, as it comes with the program.\n"},
+		{catalog.FormatOptions{Characters: 160}, "- zzz: Comes first, as it is of the project.\n- csv: Reads CSV files.\n- pdf: Reads, fills in, merges and splits…\n- aaa: Comes last, as it comes with the…\n"},
+		{catalog.FormatOptions{Characters: 100}, "- zzz: Comes first, as…\n- csv: Reads CSV files.\n- pdf: Reads, fills in…\n- aaa: Comes last, as it…\n"},
+		{catalog.FormatOptions{Characters: 90}, "- zzz\n- csv\n- pdf\n- aaa\n"},
+		{catalog.FormatOptions{Characters: 24}, "- zzz\n- csv\n- pdf\n- aaa\n"},
+		{catalog.FormatOptions{Characters: 23, More: "+%d"}, "- zzz\n- csv\n- pdf\n+1\n"},
+		{catalog.FormatOptions{Characters: 15, More: "+%d"}, "- zzz\n- csv\n+2\n"},
+		{catalog.FormatOptions{Characters: 1}, "… and 4 more: find them with search_skills\n"},
+		{catalog.FormatOptions{Tokens: 14}, "- zzz\n- csv\n- pdf\n- aaa\n"},
 	} {
-		if diff := cmp.Diff(tt.want, catalog.Text(entries, tt.o)); diff != "" {
+		if diff := cmp.Diff(tt.want, catalog.Format(entries, tt.o)); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", tt.o, diff)
 		}
 	}
-	if got := catalog.Text(nil, catalog.TextOptions{Characters: 10}); got != "" {
+	if got := catalog.Format(nil, catalog.FormatOptions{Characters: 10}); got != "" {
 		t.Errorf("of nothing: %q", got)
 	}
 }
@@ -57,7 +57,7 @@ func TestTextInSteps(t *testing.T) {
 func TestB2TheTextListsAllSkillsForTheModel(t *testing.T) {
 	root := tree(t, map[string]string{"a/SKILL.md": doc("a", ""), "b/SKILL.md": doc("b", "disable-model-invocation: true\n"), "c/SKILL.md": doc("c", "user-invocable: false\n")})
 	s := scan(t, root)
-	if got, want := catalog.Text(s.Offered(), catalog.TextOptions{}), "- a: Does a things.\n- c: Does c things.\n"; got != want {
+	if got, want := catalog.Format(s.ForModel(), catalog.FormatOptions{}), "- a: Does a things.\n- c: Does c things.\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := names(s.Skills()); !slices.Equal(got, []string{"a", "b", "c"}) {
@@ -74,7 +74,7 @@ func TestHostileSkillsStayOnTheirLine(t *testing.T) {
 		offer(catalog.User, "bytes", "\xff\xfe"),
 		offer(catalog.User, "%d%s%n", "%d more"),
 	}
-	got := catalog.Text(entries, catalog.TextOptions{})
+	got := catalog.Format(entries, catalog.FormatOptions{})
 	lines := strings.Split(strings.TrimSuffix(got, "\n"), "\n")
 	if len(lines) != len(entries) {
 		t.Fatalf("%d lines for %d skills:\n%s", len(lines), len(entries), got)
@@ -91,9 +91,9 @@ func TestHostileSkillsStayOnTheirLine(t *testing.T) {
 
 func TestDescriptionsAreCutBetweenCharacters(t *testing.T) {
 	description := strings.Repeat("处理表格和文档", 40) + "🙂🙂🙂"
-	full := catalog.Text([]*catalog.Entry{offer(catalog.User, "表", description)}, catalog.TextOptions{})
+	full := catalog.Format([]*catalog.Entry{offer(catalog.User, "表", description)}, catalog.FormatOptions{})
 	for n := 30; n < utf8.RuneCountInString(full); n++ {
-		got := catalog.Text([]*catalog.Entry{offer(catalog.User, "表", description)}, catalog.TextOptions{Characters: n})
+		got := catalog.Format([]*catalog.Entry{offer(catalog.User, "表", description)}, catalog.FormatOptions{Characters: n})
 		if !utf8.ValidString(got) || strings.ContainsRune(got, utf8.RuneError) || utf8.RuneCountInString(got) > n {
 			t.Fatalf("%d characters: %q", n, got)
 		}
@@ -112,9 +112,9 @@ func TestTheFrameOfALineIsCheap(t *testing.T) {
 	for i := range 200 {
 		name, description := fmt.Sprintf("skill-%d", i), strings.Repeat("Reads, writes or merges files of kind "+fmt.Sprint(i)+". ", 1+i%5)
 		entries = append(entries, offer(catalog.User, name, description))
-		words += skill.Tokens(name) + skill.Tokens(strings.TrimSpace(description))
+		words += skill.EstimateTokens(name) + skill.EstimateTokens(strings.TrimSpace(description))
 	}
-	if frame := skill.Tokens(catalog.Text(entries, catalog.TextOptions{})) - words; frame > 3*len(entries) {
+	if frame := skill.EstimateTokens(catalog.Format(entries, catalog.FormatOptions{})) - words; frame > 3*len(entries) {
 		t.Errorf("%d tokens for %d lines", frame, len(entries))
 	}
 }
@@ -136,11 +136,11 @@ func anyCatalog(rt *rapid.T) []*catalog.Entry {
 func TestTextHoldsItsBoundsForAnyCatalog(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		entries := anyCatalog(rt)
-		o := catalog.TextOptions{Characters: rapid.IntRange(0, 2000).Draw(rt, "characters"), Tokens: rapid.IntRange(0, 500).Draw(rt, "tokens")}
-		got := catalog.Text(entries, o)
+		o := catalog.FormatOptions{Characters: rapid.IntRange(0, 2000).Draw(rt, "characters"), Tokens: rapid.IntRange(0, 500).Draw(rt, "tokens")}
+		got := catalog.Format(entries, o)
 		shuffled := slices.Clone(entries)
 		rand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		if again := catalog.Text(shuffled, o); again != got {
+		if again := catalog.Format(shuffled, o); again != got {
 			rt.Fatalf("in another order:\n%s\nand\n%s", got, again)
 		}
 		if len(entries) == 0 {
@@ -160,7 +160,7 @@ func TestTextHoldsItsBoundsForAnyCatalog(t *testing.T) {
 		if len(lines)+left != len(entries) || left < 0 {
 			rt.Fatalf("%d lines and %d left out of %d skills:\n%s", len(lines), left, len(entries), got)
 		}
-		within := (o.Characters == 0 || utf8.RuneCountInString(got) <= o.Characters) && (o.Tokens == 0 || skill.Tokens(got) <= o.Tokens)
+		within := (o.Characters == 0 || utf8.RuneCountInString(got) <= o.Characters) && (o.Tokens == 0 || skill.EstimateTokens(got) <= o.Tokens)
 		if !within && len(lines) > 0 {
 			rt.Fatalf("beyond %+v:\n%s", o, got)
 		}

@@ -16,11 +16,11 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// kind is what a name in a directory stands for.
+// kind is the kind of a directory entry.
 type kind uint8
 
 const (
-	kindUnknown kind = iota // a link, or a system that does not say
+	kindUnknown kind = iota // a symlink, or a system that does not report the kind
 	kindDir
 	kindFile
 	kindOther
@@ -31,46 +31,47 @@ type dirent struct {
 	kind kind
 }
 
-// interesting reports whether a scan looks at a file of this name.
+// interesting reports whether a scan uses files with this name.
 func interesting[S string | []byte](name S) bool {
 	n := len(name)
 	return n == len(skill.FileName) && name[n-3] == '.' || n > 3 && string(name[n-3:]) == ".py" || n > 6 && name[n-6] == '.'
 }
 
-// fileID is the identity of a file on its system, zero where there is none.
+// fileID identifies a file on its system. It is zero if the system has no file
+// identities.
 type fileID struct{ dev, ino uint64 }
 
-// stamp tells whether a file or directory may have changed.
+// stamp shows whether a file or directory may have changed.
 type stamp struct {
 	size  int64
 	mtime int64
 	id    fileID
 }
 
-// racy reports whether a change right after seen could leave the stamp as it
-// is, because file times tick slower than programs write.
+// racy reports whether a change right after seen could leave the stamp
+// unchanged, because file times have a low resolution.
 func (s stamp) racy(seen int64) bool { return s.mtime > seen-int64(2*time.Second) }
 
-// node is one directory below a source's root, as it was at the last scan. A
-// scan reuses what the stamps say has not changed.
+// node is a directory below a source's root, in the state of the last scan. A
+// scan reuses nodes whose stamps have not changed.
 type node struct {
 	name  string
 	stamp stamp
-	seen  int64 // when the directory was last listed, Unix nanoseconds
+	seen  int64 // when the directory was last listed, in Unix nanoseconds
 	skill *found
 	packs []*found // archives
-	subs  []*node  // directories to look into, sorted by name
+	subs  []*node  // subdirectories to search, sorted by name
 	other []Problem
 }
 
-// found is a SKILL.md or an archive, and what was read from it.
+// found is a SKILL.md or an archive with its parsed content.
 type found struct {
 	file     string
 	stamp    stamp
 	seen     int64
-	entry    *Entry // nil where it does not load
+	entry    *Entry // nil if it does not load
 	problems []Problem
-	missing  bool // it is not there; never kept
+	missing  bool // the file does not exist; never stored
 }
 
 // scan is one walk over a tree.
@@ -79,11 +80,11 @@ type scan struct {
 	opts     *DirOptions
 	origin   string
 	scope    Scope
-	head     []byte // for the beginnings of files
+	head     []byte // buffer for the beginnings of files
 	dirents  []byte
 	dirs     int
 	parsed   int
-	visited  map[fileID]bool // directories reached, so that links make no loops
+	visited  map[fileID]bool // visited directories, to detect symlink cycles
 	problems []Problem
 	cut      bool
 
@@ -91,24 +92,24 @@ type scan struct {
 	firstDeep string
 }
 
-// skipped are directories in which no skills are looked for: version control,
-// dependencies, caches.
+// skipped reports whether a directory is never searched for skills: version
+// control data, dependencies and caches.
 func skipped(name string) bool {
 	switch name {
 	case "node_modules", "vendor", ".venv", "venv", "site-packages", ".tox", ".cache", ".terraform", ".idea", ".vscode":
 		return true
 	}
-	return skill.Ignored(name)
+	return skill.IsIgnored(name)
 }
 
-// ownMaterial are the directories that the specification gives a skill for
-// its own files. A SKILL.md in one of them is a template or a sample.
+// ownMaterial reports whether the specification reserves a directory name for a
+// skill's own files. A SKILL.md in such a directory is a template or a sample.
 func ownMaterial(name string) bool {
 	return name == "scripts" || name == "references" || name == "assets"
 }
 
-// visit brings old, which may be nil, up to date with the open directory d at
-// rel. It returns nil where the directory is not to be searched now.
+// visit updates old, which may be nil, from the open directory d at rel. It
+// returns nil if the directory must not be searched now.
 func (s *scan) visit(d *dirfd, old *node, name, rel string, at level) (*node, error) {
 	if err := s.ctx.Err(); err != nil {
 		return nil, err
@@ -135,7 +136,7 @@ func (s *scan) visit(d *dirfd, old *node, name, rel string, at level) (*node, er
 		return nil, err
 	}
 	if n.skill != nil {
-		n.skill = s.read(spot{d, ""}, n.skill, rel, st.id)
+		n.skill = s.read(location{d, ""}, n.skill, rel, st.id)
 		below.inside = true
 	}
 	for i, p := range n.packs {
@@ -145,15 +146,15 @@ func (s *scan) visit(d *dirfd, old *node, name, rel string, at level) (*node, er
 	return n, nil
 }
 
-// level is where a directory is: how deep below the root, and whether a
-// directory above it holds a skill, or did at the last scan.
+// level describes a directory in the tree: its depth below the root, and
+// whether a directory above it contains a skill, now and at the last scan.
 type level struct {
 	depth       int
 	inside, was bool
 }
 
-// list reads the names in a directory, keeping what old knew of those that
-// are still there.
+// list reads the names in a directory and reuses the nodes of old that still
+// exist.
 func (s *scan) list(d *dirfd, n, old *node, rel string, inside bool) error {
 	n.seen = time.Now().UnixNano()
 	names, err := d.list(s.dirents)
@@ -165,7 +166,7 @@ func (s *scan) list(d *dirfd, n, old *node, rel string, inside bool) error {
 	for _, e := range names {
 		switch {
 		case skill.IsFileName(e.name) && e.kind != kindDir:
-			if n.skill == nil || e.name == skill.FileName { // that spelling wins
+			if n.skill == nil || e.name == skill.FileName { // this spelling takes precedence
 				n.skill = &found{file: e.name}
 			}
 		case e.kind == kindDir || e.kind == kindUnknown && s.isDir(d, e.name):
@@ -184,13 +185,13 @@ func (s *scan) list(d *dirfd, n, old *node, rel string, inside bool) error {
 	if inside || n.skill != nil {
 		n.packs = nil // files of the skill
 		n.subs = slices.DeleteFunc(n.subs, func(sub *node) bool {
-			return ownMaterial(sub.name) || slices.Contains(links, sub.name) && !d.holdsDir(sub.name) // may lead out of the skill
+			return ownMaterial(sub.name) || slices.Contains(links, sub.name) && !d.hasDir(sub.name) // may lead out of the skill
 		})
 	} else {
 		s.codeManifest(d, n, python, rel)
 	}
 	if old != nil {
-		n.keep(old)
+		n.reuse(old)
 	}
 	return nil
 }
@@ -200,8 +201,8 @@ func (s *scan) isDir(d *dirfd, name string) bool {
 	return err == nil && k == kindDir
 }
 
-// keep takes over from old what a fresh listing has under the same names.
-func (n *node) keep(old *node) {
+// reuse replaces nodes by those of old with the same names.
+func (n *node) reuse(old *node) {
 	if n.skill != nil && old.skill != nil && n.skill.file == old.skill.file {
 		n.skill = old.skill
 	}
@@ -232,11 +233,11 @@ func (s *scan) descend(d *dirfd, n *node, rel string, at level) {
 		sub, err := s.descendInto(d, old, path.Join(rel, old.name), at)
 		switch {
 		case err != nil && s.ctx.Err() != nil:
-			subs = append(subs, old) // interrupted: nothing is known to be gone
+			subs = append(subs, old) // interrupted: keep the known state
 		case err != nil:
 			s.problem(d.path+"/"+old.name, unreadable(err))
 			subs = append(subs, &node{name: old.name})
-		case sub == nil: // by another way, or beyond the bound: perhaps not next time
+		case sub == nil: // reached by another path, or beyond the limit; the next scan may visit it
 			subs = append(subs, &node{name: old.name})
 		default:
 			subs = append(subs, sub)
@@ -257,12 +258,12 @@ func (s *scan) descendInto(d *dirfd, old *node, rel string, at level) (*node, er
 	return s.visit(sub, old, old.name, rel, at)
 }
 
-// leaf visits a directory without opening it, where that is enough: it holds a
-// SKILL.md and no directories but those for the skill's own files. That is
-// most of them, and opening and listing each would take as long as reading
-// the skills. ok is false where the directory has to be visited.
+// leaf visits a directory without opening it, if possible. That works if it
+// contains a SKILL.md and no subdirectories except those for the skill's own
+// files. Most skills are like that, and opening and listing each of them would
+// take as long as reading them. ok is false if the directory must be visited.
 func (s *scan) leaf(d *dirfd, old *node, rel string) (n *node, ok bool) {
-	st, links := d.look(old.name)
+	st, links := d.statDir(old.name)
 	if links < 2 || s.visited[st.id] || s.dirs >= s.opts.MaxDirs {
 		return nil, false
 	}
@@ -278,7 +279,7 @@ func (s *scan) leaf(d *dirfd, old *node, rel string) (n *node, ok bool) {
 		f = old.skill
 	}
 	seen := time.Now().UnixNano()
-	f = s.read(spot{d, old.name + "/"}, f, rel, st.id)
+	f = s.read(location{d, old.name + "/"}, f, rel, st.id)
 	if f.missing {
 		return nil, false
 	}
@@ -289,33 +290,33 @@ func (s *scan) leaf(d *dirfd, old *node, rel string) (n *node, ok bool) {
 	}
 	name := old.name
 	if f.entry != nil {
-		name = path.Base(f.entry.Path) // one copy in memory
+		name = path.Base(f.entry.Path) // share one copy in memory
 	}
 	return &node{name: name, stamp: st, seen: seen, skill: f}, true
 }
 
-// onlyOwnMaterial reports whether a directory with that many directories in it
-// has none but those that are not searched.
+// onlyOwnMaterial reports whether all of the given number of subdirectories are
+// reserved for the skill's own files.
 func (s *scan) onlyOwnMaterial(d *dirfd, name string, dirs uint64) bool {
 	for _, m := range [...]string{"references", "scripts", "assets"} {
-		if dirs > 0 && d.holdsDir(name+"/"+m) {
+		if dirs > 0 && d.hasDir(name+"/"+m) {
 			dirs--
 		}
 	}
 	return dirs == 0
 }
 
-// spot is a directory by an open directory and a way down from it, "" or
-// ending in a slash.
-type spot struct {
+// location is a path below an open directory. down is empty or ends in a slash.
+type location struct {
 	d    *dirfd
 	down string
 }
 
-func (p spot) path() string { return strings.TrimSuffix(p.d.path+"/"+p.down, "/") }
+func (p location) path() string { return strings.TrimSuffix(p.d.path+"/"+p.down, "/") }
 
-// read parses level 1 of a SKILL.md, or keeps what is known of it.
-func (s *scan) read(at spot, f *found, rel string, id fileID) *found {
+// read parses the frontmatter of a SKILL.md, or returns f if the file has not
+// changed.
+func (s *scan) read(at location, f *found, rel string, id fileID) *found {
 	if f.seen != 0 && !f.stamp.racy(f.seen) {
 		if st, _, err := at.d.stat(at.down + f.file); err == nil && st == f.stamp {
 			return f
@@ -337,9 +338,9 @@ func (s *scan) read(at spot, f *found, rel string, id fileID) *found {
 	}
 	s.parsed++
 	if f.file != skill.FileName && slices.ContainsFunc(ds, func(d skill.Diagnostic) bool { return d.Code == "frontmatter-missing" }) {
-		return fresh // some other document that happens to be named skill.md
+		return fresh // another document that happens to be named skill.md
 	}
-	for _, diag := range ds.Noteworthy() {
+	for _, diag := range ds.Problems() {
 		fresh.problems = append(fresh.problems, Problem{Path: where, Diagnostic: diag})
 	}
 	if sk != nil && ds.Loads() {
@@ -348,13 +349,13 @@ func (s *scan) read(at spot, f *found, rel string, id fileID) *found {
 		e.share()
 		fresh.entry = e
 	}
-	fresh.settle(f)
+	fresh.reuseEntry(f)
 	return fresh
 }
 
-// settle keeps the entry that is known where a second look found the same, so
-// that nobody is told of a change.
-func (f *found) settle(old *found) {
+// reuseEntry keeps the old entry if the new one is equal, so that no change is
+// reported.
+func (f *found) reuseEntry(old *found) {
 	if old.entry != nil && f.stamp == old.stamp && reflect.DeepEqual(f.entry, old.entry) {
 		f.entry = old.entry
 	}
@@ -365,7 +366,7 @@ const (
 	fullHead  = skill.MaxFrontmatterBytes + 4<<10
 )
 
-func (s *scan) parseHead(at spot, file, folder string) (*skill.Skill, skill.Diagnostics, stamp, error) {
+func (s *scan) parseHead(at location, file, folder string) (*skill.Skill, skill.Diagnostics, stamp, error) {
 	n, st, err := at.d.readHead(at.down+file, s.head[:firstRead])
 	if err != nil {
 		return nil, nil, st, err
@@ -378,14 +379,14 @@ func (s *scan) parseHead(at spot, file, folder string) (*skill.Skill, skill.Diag
 		return nil, nil, st, err
 	}
 	sk, ds, more = skill.ParseHead(s.head[:n], int64(n) >= st.size, file, folder)
-	if more { // the file grew while it was read, or has no end in sight
+	if more { // the file grew while it was read, or its frontmatter does not end
 		sk, ds, _ = skill.ParseHead(s.head[:n], true, file, folder)
 	}
 	return sk, ds, st, nil
 }
 
-// codeManifest reports Python modules that declare a skill in code, as one of
-// the systems before this one did. They are read as text, never run.
+// codeManifest reports Python modules that declare a skill in code, a format of
+// an earlier system. It reads them as text and never runs them.
 func (s *scan) codeManifest(d *dirfd, n *node, files []string, rel string) {
 	for _, name := range files[:min(len(files), 20)] {
 		size, _, err := d.readHead(name, s.head[:fullHead])
@@ -393,7 +394,7 @@ func (s *scan) codeManifest(d *dirfd, n *node, files []string, rel string) {
 			continue
 		}
 		if i := bytes.Index(s.head[:size], []byte("SKILL_MANIFEST")); i > 0 && s.head[i-1] != '\n' {
-			continue // mentioned, not assigned at the top level
+			continue // mentioned, but not assigned at the top level
 		}
 		n.other = append(n.other, Problem{Path: d.path + "/" + name, Diagnostic: skill.Diagnostic{
 			Severity: skill.Warning, Code: "code-manifest",
@@ -408,18 +409,18 @@ func (s *scan) problem(where string, d skill.Diagnostic) {
 
 func unreadable(err error) skill.Diagnostic {
 	d := skill.Diagnostic{Severity: skill.Error, Code: "unreadable", Message: "cannot be read: " + cause(err).Error(),
-		Fix: "check that it exists and that you have the right to read it"}
+		Fix: "check that it exists and that you have permission to read it"}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		d.Fix = "give the user who runs this the right to read it"
+		d.Fix = "give the user who runs this program permission to read it"
 	case errors.Is(err, fs.ErrNotExist):
-		d.Code, d.Fix = "not-found", "check the path; a link may lead nowhere"
+		d.Code, d.Fix = "not-found", "check the path; it may be a dangling symlink"
 	}
 	return d
 }
 
-// cause is the reason of a file error without its path, which the problem
-// around it has.
+// cause returns the cause of a file error without its path, which the
+// surrounding problem already has.
 func cause(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err

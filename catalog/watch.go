@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// maxWatched bounds the directories that are watched; a source beyond it
-	// is polled, as the system's watches are shared by all its programs.
+	// maxWatched is the maximum number of watched directories. A larger source
+	// is polled, because all programs share the system's watches.
 	maxWatched = 4_000
-	// settle is how long a source must be quiet before it is read again, so
-	// that a checkout is one change and no file is read half written.
-	settle = 150 * time.Millisecond
-	// settleMost bounds the wait where changes never stop.
-	settleMost = time.Second
+	// quietTime is how long a source must be quiet before it is read again. A
+	// checkout is thus one change, and no file is read while it is written.
+	quietTime = 150 * time.Millisecond
+	// maxQuietWait limits the wait if changes do not stop.
+	maxQuietWait = time.Second
 )
 
-// errPoll says that a source cannot be watched and has to be polled.
-var errPoll = errors.New("the source has to be polled")
+// errPoll is returned for a source that cannot be watched and must be polled.
+var errPoll = errors.New("source must be polled")
 
 // Watch calls changed after changes in the tree until ctx ends.
 func (d *Dir) Watch(ctx context.Context, changed func()) error {
@@ -35,9 +35,9 @@ func (d *Dir) Watch(ctx context.Context, changed func()) error {
 }
 
 // watchDirs watches several directory sources until ctx ends. It calls changed
-// with the sources that may have changed, and giveUp once for a source that
-// cannot be watched any more. They share one instance of the system's
-// facility: Linux has 128 of these for all programs of a user.
+// with the sources that may have changed, and giveUp once for a source that can
+// no longer be watched. The sources share one inotify instance: Linux allows
+// 128 for all programs of a user.
 func watchDirs(ctx context.Context, dirs []*Dir, changed func(which []int), giveUp func(i int, err error)) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -73,31 +73,31 @@ func watchDirs(ctx context.Context, dirs []*Dir, changed func(which []int), give
 			}
 			x.event(ev)
 		case <-due:
-			changed(x.take())
+			changed(x.popDue())
 			x.update()
 		}
 	}
 }
 
-// watching is what is watched for whom.
+// watching holds the state of watchDirs.
 type watching struct {
 	w      *fsnotify.Watcher
 	giveUp func(i int, err error)
 	trees  []*watchedTree
 	at     map[string][]watcher // by path of a watched directory
-	have   map[string]bool      // paths that are watched
-	gone   map[string]bool      // paths of these that were removed or renamed
+	have   map[string]bool      // watched paths
+	gone   map[string]bool      // watched paths that were removed or renamed
 }
 
-// watchedTree is one source.
+// watchedTree is the state of one source.
 type watchedTree struct {
 	dir        *Dir
-	given      bool      // up
-	first, due time.Time // of the changes that are not read yet, zero for none
+	failed     bool      // giveUp was called
+	first, due time.Time // times of the unread changes; zero if there are none
 }
 
-// watcher is a source that wants to know of a directory. Above says that it
-// lies above the root, and only what happens on the way to that matters.
+// watcher is a source that watches a directory. If above is set, the directory
+// is above the source's root, and only events on the path to the root matter.
 type watcher struct {
 	tree  int
 	above bool
@@ -105,7 +105,7 @@ type watcher struct {
 
 func (x *watching) left() bool {
 	for _, t := range x.trees {
-		if !t.given {
+		if !t.failed {
 			return true
 		}
 	}
@@ -122,8 +122,8 @@ func (x *watching) due() time.Time {
 	return first
 }
 
-// take returns the sources that have been quiet for long enough.
-func (x *watching) take() []int {
+// popDue returns the sources that have been quiet for long enough.
+func (x *watching) popDue() []int {
 	now := time.Now()
 	var which []int
 	for i, t := range x.trees {
@@ -137,14 +137,14 @@ func (x *watching) take() []int {
 
 func (x *watching) mark(i int) {
 	t, now := x.trees[i], time.Now()
-	if t.given {
+	if t.failed {
 		return
 	}
 	if t.first.IsZero() {
 		t.first = now
 	}
-	t.due = now.Add(settle)
-	if most := t.first.Add(settleMost); t.due.After(most) {
+	t.due = now.Add(quietTime)
+	if most := t.first.Add(maxQuietWait); t.due.After(most) {
 		t.due = most
 	}
 }
@@ -156,8 +156,8 @@ func (x *watching) markAll() {
 }
 
 func (x *watching) fail(i int, err error) {
-	if t := x.trees[i]; !t.given {
-		t.given, t.first, t.due = true, time.Time{}, time.Time{}
+	if t := x.trees[i]; !t.failed {
+		t.failed, t.first, t.due = true, time.Time{}, time.Time{}
 		x.giveUp(i, fmt.Errorf("%w: %w", errPoll, err))
 	}
 }
@@ -184,21 +184,22 @@ func (x *watching) event(ev fsnotify.Event) {
 	}
 }
 
-// leadsTo reports whether path is target or above it.
+// leadsTo reports whether path is target or a directory above it.
 func leadsTo(path, target string) bool {
 	const sep = string(filepath.Separator)
 	return path == target || strings.HasPrefix(target, strings.TrimSuffix(path, sep)+sep)
 }
 
-// update watches the directories of the last scans, and no others. What it
-// did not watch before may have changed since the scan, so it is read again.
+// update watches the directories of the last scans and stops watching others.
+// Newly watched directories may have changed since the scan, so their sources
+// are read again.
 func (x *watching) update() {
 	wanted := x.wanted()
 	for p := range x.have {
 		if x.vanished(p) {
-			delete(x.have, p) // the system has dropped it
+			delete(x.have, p) // the system removed the watch
 		} else if x.at[p] == nil {
-			_ = x.w.Remove(p) // it was there, or is gone
+			_ = x.w.Remove(p) // an error means that the watch is gone already
 			delete(x.have, p)
 		}
 	}
@@ -233,18 +234,18 @@ func (x *watching) vanished(path string) bool {
 	return false
 }
 
-// wanted fills in x.at and returns its paths in order.
+// wanted sets x.at and returns its paths in order.
 func (x *watching) wanted() []string {
 	x.at = map[string][]watcher{}
 	var order []string
 	byID := map[fileID]string{}
 	want := func(p string, id fileID, w watcher) {
-		if id != (fileID{}) { // one directory by two paths is watched by the first
+		if id != (fileID{}) { // a directory with two paths is watched by the first
 			first, ok := byID[id]
 			if !ok {
 				first, byID[id] = p, p
 			}
-			w.above = w.above && first == p // else events have other paths
+			w.above = w.above && first == p // otherwise events have other paths
 			p = first
 		}
 		if x.at[p] == nil {
@@ -253,12 +254,12 @@ func (x *watching) wanted() []string {
 		x.at[p] = append(x.at[p], w)
 	}
 	for i, t := range x.trees {
-		if t.given {
+		if t.failed {
 			continue
 		}
 		places := t.dir.watched(maxWatched - len(order))
 		if places == nil {
-			x.fail(i, fmt.Errorf("there are more than %d directories", maxWatched))
+			x.fail(i, fmt.Errorf("too many directories (limit %d)", maxWatched))
 			continue
 		}
 		for _, p := range places {
@@ -268,15 +269,16 @@ func (x *watching) wanted() []string {
 	return order
 }
 
-// watchedDir is a directory that a source wants to have watched.
+// watchedDir is a directory that a source wants to watch.
 type watchedDir struct {
 	path  string
 	id    fileID
 	above bool
 }
 
-// watched returns the directories of the last scan, or the nearest one above
-// the root where that does not exist; nil where there are more than most.
+// watched returns the directories of the last scan. If the root does not exist,
+// it returns the nearest existing directory above it. It returns nil if there
+// are more than most.
 func (d *Dir) watched(most int) []watchedDir {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -294,7 +296,7 @@ func (d *Dir) watched(most int) []watchedDir {
 	return out
 }
 
-// above is the nearest directory above path that exists.
+// above returns the nearest existing directory above path.
 func above(path string) watchedDir {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		if fi, err := os.Stat(dir); err == nil && fi.IsDir() || dir == filepath.Dir(dir) {
@@ -309,7 +311,7 @@ func above(path string) watchedDir {
 
 func (n *node) watched(out []watchedDir, path string, most int) []watchedDir {
 	if n.stamp == (stamp{}) || len(out) > most {
-		return out // not searched, or enough
+		return out // not searched, or too many
 	}
 	out = append(out, watchedDir{path: path, id: n.stamp.id})
 	for _, s := range n.subs {

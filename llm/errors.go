@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// CutError says that an answer broke off: what had come by then is there, and may
-// be shown; its calls must not be made.
+// CutError reports an answer that broke off. The part that arrived may be
+// shown, but its calls must not be made.
 type CutError struct {
-	Answer Answer // as far as it came
-	Err    error  // why, nil where the stream just ended
+	Answer Answer // the part that arrived
+	Err    error  // the cause; nil if the stream just ended
 }
 
 func (e *CutError) Error() string {
@@ -21,14 +21,14 @@ func (e *CutError) Error() string {
 
 func (e *CutError) Unwrap() error { return e.Err }
 
-// StatusError says that a vendor refused a request, in its own words. Keys are in
-// none of them.
+// StatusError reports that a vendor refused a request. Its texts are the
+// vendor's and never contain keys.
 type StatusError struct {
 	Vendor  string
-	Code    int    // of HTTP
-	Kind    string // the vendor's name for it, "" for none
+	Code    int    // HTTP status
+	Kind    string // the vendor's name for the error; "" if it has none
 	Message string
-	After   time.Duration // the vendor asks to wait for so long; 0 is nothing
+	After   time.Duration // how long the vendor asks to wait; 0 if it does not ask
 }
 
 func (e *StatusError) Error() string {
@@ -39,7 +39,7 @@ func (e *StatusError) Error() string {
 	return msg + "): " + e.Message
 }
 
-// Again says whether the same request may succeed later.
+// Again reports whether the same request may succeed later.
 func (e *StatusError) Again() bool {
 	switch e.Code {
 	case 408, 409, 425, 429, 500, 502, 503, 504, 529:

@@ -1,14 +1,15 @@
-// Package llm is how a conversation reaches a language model: one request in neutral
-// form, and a stream of what comes back. Each vendor has a package below this one;
-// the agent knows none of them.
+// Package llm sends conversations to language models. It defines a
+// vendor-neutral request and the events of the answer. Each vendor has a
+// subpackage; the agent depends on none of them.
 //
-// A conversation is sent whole each time, and only ever added to: what was sent
-// before is the beginning of what is sent next, byte for byte, so that vendors find
-// it in their cache. What changes in the middle of a conversation is said in a
-// message of its own ([Notice]), and each vendor puts it where it costs least.
+// Every request contains the whole conversation, and a conversation only grows
+// at its end. Each request therefore begins with the same bytes as the one
+// before, so that vendors find them in their caches. Changes during a
+// conversation are sent as a separate message ([Notice]), which each vendor's
+// package puts where it costs least.
 //
-// The package reads no environment, keeps no conversation, calls no tool and
-// repeats nothing of which something was shown.
+// The package reads no environment variables, stores no conversation and calls
+// no tools. It never repeats a request after part of its answer was shown.
 package llm
 
 import (
@@ -19,28 +20,31 @@ import (
 
 // Model is a language model. It is safe for concurrent use.
 type Model interface {
-	// Name is the vendor and the vendor's name of the model, as "anthropic:NAME".
+	// Name returns the vendor and the vendor's name for the model, such as
+	// "anthropic:NAME".
 	Name() string
-	// Stream sends a request, and yields what comes back as it comes. The last value
-	// is a [Done], or an error: [*CutError] where an event was yielded before,
-	// [*StatusError] where the vendor refused, else what kept it from being reached.
-	// After ctx has ended the error is or wraps its cause. It ends early where its
-	// consumer stops. The request must not be changed before it has ended; it may be
-	// streamed again.
+	// Stream sends a request and yields the events of the answer as they
+	// arrive. The last value is a [Done] or an error: a [*CutError] if an event
+	// was yielded before, a [*StatusError] if the vendor refused, otherwise the
+	// reason why the vendor could not be reached. After ctx ends, the error is
+	// or wraps its cause. The stream ends early if its consumer stops. The
+	// caller must not change the request until the stream has ended, and may
+	// stream it again.
 	Stream(ctx context.Context, r *Request) iter.Seq2[Event, error]
 }
 
-// Request is a conversation, and what is wanted of its next message.
+// Request is a conversation with the options for its next message.
 type Request struct {
-	// Instructions are what the model is told first, for the whole conversation.
+	// Instructions is the system prompt of the whole conversation.
 	Instructions string
-	// Tools are those it may call. They do not change in a conversation.
+	// Tools lists the tools that the model may call. It must not change during
+	// a conversation.
 	Tools    []Tool
 	Messages []Message
-	// MaxTokens bounds the answer; 0 is what the vendor's package says.
+	// MaxTokens limits the answer; 0 means the default of the vendor's package.
 	MaxTokens int
-	// Thinking is how many tokens the model may think before it answers, where it
-	// can; 0 is none.
+	// Thinking is the number of tokens that the model may think before it
+	// answers, if it can think; 0 disables thinking.
 	Thinking int
 }
 
@@ -48,23 +52,23 @@ type Request struct {
 type Tool struct {
 	Name        string
 	Description string
-	InputSchema json.RawMessage // a JSON schema of an object, sent as it is
+	InputSchema json.RawMessage // a JSON schema of an object, sent unchanged
 }
 
-// Role says whose message it is.
+// Role is the author of a message.
 type Role string
 
 // The roles of messages.
 const (
 	User      Role = "user"
 	Assistant Role = "assistant"
-	// Notice is of the program: from here on, what it says is so. It is no person's
-	// and no answer is expected to it alone.
+	// Notice is a message of the program. Its content applies from here on. It
+	// does not come from the user and needs no answer of its own.
 	Notice Role = "notice"
 )
 
-// Message is one step of a conversation. Results of tools are parts of the user's
-// message after the calls.
+// Message is one step of a conversation. Tool results are parts of the user
+// message that follows the calls.
 type Message struct {
 	Role  Role
 	Parts []Part
@@ -73,36 +77,36 @@ type Message struct {
 // Part is a part of a message: [Text], [Image], [Thinking], [Call] or [Result].
 type Part interface{ part() }
 
-// Text is words.
+// Text is a text part.
 type Text string
 
-// Image is a picture, of a user or of a tool's result.
+// Image is an image from a user or a tool result.
 type Image struct {
 	MIMEType string
 	Data     []byte
 }
 
-// Thinking is what a model thought before it answered. It goes back to the vendor
-// that it came from, as it was; another one never sees it.
+// Thinking is what a model thought before it answered. It is returned unchanged
+// to the vendor that produced it and never sent to another.
 type Thinking struct {
 	Vendor    string // the part of [Model.Name] before the colon
 	Text      string
-	Signature string // of the vendor
-	Redacted  string // what the vendor keeps from us, opaque
+	Signature string // the vendor's signature of Text
+	Redacted  string // thinking that the vendor encrypted; opaque
 }
 
-// Call asks for a tool to be called.
+// Call is a model's request to call a tool.
 type Call struct {
 	ID        string
 	Name      string
-	Arguments string // JSON as the model wrote it, which may be none
+	Arguments string // JSON as the model wrote it; may be invalid
 }
 
-// Result is what came of a call.
+// Result is the result of a tool call.
 type Result struct {
 	Call  string // the ID of the call
 	Parts []Part // texts and images
-	Error bool   // it failed
+	Error bool   // the call failed
 }
 
 func (Text) part()     {}
@@ -111,24 +115,25 @@ func (Thinking) part() {}
 func (Call) part()     {}
 func (Result) part()   {}
 
-// Event is something that comes back: [TextDelta], [ThinkingDelta], [CallDelta], and
-// in the end [Done].
+// Event is an event of a streamed answer: [TextDelta], [ThinkingDelta] or
+// [CallDelta], and finally [Done].
 type Event interface{ event() }
 
-// TextDelta is more of the answer.
+// TextDelta is the next piece of the answer's text.
 type TextDelta string
 
-// ThinkingDelta is more of what the model thinks.
+// ThinkingDelta is the next piece of the model's thinking.
 type ThinkingDelta string
 
-// CallDelta is more of a call: the first one of each has its ID and name.
+// CallDelta is the next piece of a tool call. The first piece of each call has
+// its ID and name.
 type CallDelta struct {
-	Index     int // among the calls of the answer
+	Index     int // position among the calls of the answer
 	ID, Name  string
-	Arguments string // the next piece of them
+	Arguments string // the next piece of the arguments
 }
 
-// Done is the whole answer.
+// Done is the last event and holds the whole answer.
 type Done struct{ Answer }
 
 func (TextDelta) event()     {}
@@ -136,29 +141,30 @@ func (ThinkingDelta) event() {}
 func (CallDelta) event()     {}
 func (Done) event()          {}
 
-// Answer is a message of a model, and what it cost.
+// Answer is a message of a model with its token usage.
 type Answer struct {
 	Message Message
 	Stop    Stop
 	Usage   Usage
-	// Model is what the vendor says has answered; "" says nothing.
+	// Model is the model that answered, as the vendor reports it; "" if it does
+	// not.
 	Model string
 }
 
-// Stop is why an answer ended.
+// Stop is the reason why an answer ended.
 type Stop string
 
-// Why answers end.
+// The reasons why answers end.
 const (
 	StopEnd    Stop = "end"    // the model is done
-	StopTools  Stop = "tools"  // it waits for results of its calls
-	StopLength Stop = "length" // it was cut by a limit of tokens: its last call may be cut too, and must not be made
-	StopRefuse Stop = "refuse" // the vendor or the model refuses
-	StopPause  Stop = "pause"  // the vendor wants to be asked to go on with the same conversation
+	StopTools  Stop = "tools"  // the model waits for the results of its calls
+	StopLength Stop = "length" // a token limit was reached; the last call may be truncated and must not be made
+	StopRefuse Stop = "refuse" // the vendor or the model refused
+	StopPause  Stop = "pause"  // the vendor wants the same conversation again to continue
 )
 
-// Calls are the calls of an answer that may be made: none where it did not come to
-// its end, as what looks whole may not be.
+// Calls returns the calls of the answer that may be made. It returns none if
+// the answer is incomplete, because a call that looks whole may be truncated.
 func (a *Answer) Calls() []Call {
 	if a.Stop != StopTools && a.Stop != StopEnd {
 		return nil
@@ -172,7 +178,7 @@ func (a *Answer) Calls() []Call {
 	return out
 }
 
-// Words are the texts of a message as one.
+// Words returns the concatenated text parts of a message.
 func (m *Message) Words() string {
 	var out string
 	for _, p := range m.Parts {
@@ -183,8 +189,8 @@ func (m *Message) Words() string {
 	return out
 }
 
-// Ask streams a request to its end, giving each event before the last to tell,
-// which may be nil.
+// Ask streams a request to its end and returns the answer. It passes every
+// event except [Done] to tell, which may be nil.
 func Ask(ctx context.Context, m Model, r *Request, tell func(Event)) (*Answer, error) {
 	for e, err := range m.Stream(ctx, r) {
 		if err != nil {

@@ -10,23 +10,26 @@ import (
 	"time"
 )
 
-// RetryOptions are how patient [Retry] is. The zero value is twice more, after about
-// one and two seconds.
+// RetryOptions are the limits of [Retry]. The zero value retries twice, after
+// about one and two seconds.
 type RetryOptions struct {
-	// Times is how often a request is repeated; 0 is 2, below 0 never.
+	// Times is the maximum number of retries; 0 means 2, and a negative value
+	// disables retries.
 	Times int
-	// Wait is what the first wait is about, each further one twice as long; 0 is a second.
+	// Wait is the approximate delay before the first retry; 0 means one second.
+	// The delay doubles with each retry.
 	Wait time.Duration
-	// Longest is the longest wait; 0 is a minute. Where the vendor asks for more, its
-	// refusal stands.
+	// Longest is the maximum delay; 0 means one minute. If the vendor asks for
+	// a longer one, its error is returned without a retry.
 	Longest time.Duration
-	// Tell is told of each failure that is followed by another try; nil is none.
+	// Tell is called before each retry with the error and the delay; it may be
+	// nil.
 	Tell func(err error, wait time.Duration)
 }
 
-// Retry returns a model that repeats a request that failed before anything of an
-// answer came: where the vendor refused but may not the next time, or the network
-// failed. What came in part is never repeated, as it has been shown.
+// Retry returns a model that repeats requests that failed before the first
+// event, if the vendor's refusal or the network failure may be temporary. It
+// never repeats a request after part of its answer was yielded.
 func Retry(m Model, o *RetryOptions) Model {
 	r := &retrying{Model: m}
 	if o != nil {
@@ -74,8 +77,9 @@ func (m *retrying) Stream(ctx context.Context, r *Request) iter.Seq2[Event, erro
 	}
 }
 
-// once streams a request, and returns the error of one that failed before its first
-// event. All else has been told when it returns nil.
+// once streams a request. It returns the error if the request failed before the
+// first event. All other events and errors have been yielded when it returns
+// nil.
 func (m *retrying) once(ctx context.Context, r *Request, yield func(Event, error) bool) error {
 	begun := false
 	for e, err := range m.Model.Stream(ctx, r) {
@@ -90,14 +94,14 @@ func (m *retrying) once(ctx context.Context, r *Request, yield func(Event, error
 	return nil
 }
 
-// wait is how long to wait after the failure of a try, the first of which is 0, and
-// whether there is to be another one.
+// wait returns the delay after failed attempt n, counted from 0, and whether to
+// retry.
 func (m *retrying) wait(err error, n int) (time.Duration, bool) {
 	if n >= m.Times || !passing(err) {
 		return 0, false
 	}
 	d := m.Wait << min(n, 20)
-	d = min(d/2+rand.N(d), m.Longest) // apart from others that failed at the same time
+	d = min(d/2+rand.N(d), m.Longest) // spread retries of requests that failed at the same time
 	var refused *StatusError
 	if errors.As(err, &refused) && refused.After > d {
 		d = refused.After

@@ -14,7 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// tries is a model that does one thing after the other.
+// tries is a model whose attempts have scripted results.
 type tries struct {
 	script []func(yield func(llm.Event, error) bool)
 	at     []time.Time
@@ -99,7 +99,8 @@ func TestRetryWaitsAsLongAsTheVendorAsks(t *testing.T) {
 	})
 }
 
-// An hour is not waited for, and not cut short either: the vendor would refuse again.
+// A delay of an hour is neither waited for nor shortened, because the vendor
+// would refuse again.
 func TestRetryGivesUpWhereTheVendorAsksForTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &tries{script: []func(func(llm.Event, error) bool){fails(&llm.StatusError{Code: 429, After: time.Hour})}}

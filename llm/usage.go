@@ -1,43 +1,44 @@
 package llm
 
-// Usage is what an answer took, in tokens, as the vendor counts them. The three
-// kinds of input do not overlap.
+// Usage is the number of tokens of an answer, as counted by the vendor. The
+// three kinds of input do not overlap.
 type Usage struct {
-	Input      int `json:"input"`       // read anew, and not kept
-	CacheRead  int `json:"cache_read"`  // found in the cache
-	CacheWrite int `json:"cache_write"` // read anew, and kept
-	Output     int `json:"output"`      // thinking included
+	Input      int `json:"input"`       // neither read from the cache nor written to it
+	CacheRead  int `json:"cache_read"`  // read from the cache
+	CacheWrite int `json:"cache_write"` // written to the cache
+	Output     int `json:"output"`      // includes thinking
 }
 
-// Add returns both together.
+// Add returns the sum of u and v.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{u.Input + v.Input, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite, u.Output + v.Output}
 }
 
-// Prompt is all that was sent.
+// Prompt returns the number of all input tokens.
 func (u Usage) Prompt() int { return u.Input + u.CacheRead + u.CacheWrite }
 
-// Price is what a model costs, in US dollars a million tokens. The zero value is
-// not known.
+// Price is the price of a model in US dollars per million tokens. The zero
+// value means an unknown price.
 type Price struct{ Input, CacheRead, CacheWrite, Output float64 }
 
-// Known reports whether there is a price.
+// Known reports whether the price is known.
 func (p Price) Known() bool { return p != Price{} }
 
-// Cost is what a usage costs in US dollars, and what it would without a cache.
+// Cost returns the cost of a usage in US dollars, and the cost without a cache.
 func (p Price) Cost(u Usage) (cost, uncached float64) {
 	const million = 1e6
 	cost, uncached = p.weigh(u)
 	return cost / million, uncached / million
 }
 
-// equivalent is what tokens weigh against one that is read anew, about as vendors
-// price them.
+// equivalent holds the weights of tokens relative to an uncached input token.
+// They approximate the vendors' prices.
 var equivalent = Price{Input: 1, CacheRead: 0.1, CacheWrite: 1.25, Output: 5}
 
-// Equivalents is what a usage weighs in tokens of input that are read anew, for where
-// no price is known: a token out of the cache a tenth, one into it a quarter more, one
-// of output five. The other is what it would weigh without a cache.
+// Equivalents returns the weight of a usage in uncached input tokens, for
+// models without a known price. A cache read counts a tenth, a cache write
+// 1.25, and an output token five. The second value is the weight without a
+// cache.
 func (u Usage) Equivalents() (tokens, uncached float64) { return equivalent.weigh(u) }
 
 func (p Price) weigh(u Usage) (weight, uncached float64) {

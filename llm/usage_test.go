@@ -9,8 +9,8 @@ import (
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 
-// What is read from the cache and written to it has prices of its own; without a
-// cache all of it would be input.
+// Cache reads and writes have prices of their own. Without a cache all of them
+// would be input.
 func TestCostWithAndWithoutACache(t *testing.T) {
 	p := llm.Price{Input: 3, CacheRead: 0.3, CacheWrite: 3.75, Output: 15}
 	for _, tt := range []struct {

@@ -21,20 +21,20 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// approvals asks a person about calls through the client, and knows the answer
-// again: the state that the client sends back is signed, for one tool with one
-// set of arguments and a short time, so that nothing is kept here meanwhile. What
-// they allow beyond the call is the tools' to keep.
+// approvals asks users about calls through the client and verifies their
+// answers. The state that travels with a question is signed for one tool, one
+// set of arguments and a short time, so nothing is stored meanwhile. Grants
+// beyond the call are stored by the tools.
 type approvals struct {
 	key    [32]byte
-	shared *Answers // nil is this server alone
+	shared *SharedAnswers // nil is this server alone
 
 	mu       sync.Mutex
 	used     map[string]time.Time          // answers that counted, until they expire
 	sessions map[*mcp.ServerSession]string // names of connections
 }
 
-func newApprovals(shared *Answers) *approvals {
+func newApprovals(shared *SharedAnswers) *approvals {
 	a := &approvals{shared: shared, used: map[string]time.Time{}}
 	if shared == nil { // else what is sealed needs no other proof
 		rand.Read(a.key[:]) // never fails
@@ -42,23 +42,24 @@ func newApprovals(shared *Answers) *approvals {
 	return a
 }
 
-// Answers let a person answer at one server what another one asked, as where clients
-// reach several by one address. Its functions are called by several goroutines at once.
-type Answers struct {
-	// Seal and Open keep a question from being read, changed or made by others, who
-	// carry it. What is sealed for one person and one endpoint does not open for
+// SharedAnswers lets a user answer at one server what another asked, if clients
+// reach several by one address. Its functions are called by several goroutines
+// at once.
+type SharedAnswers struct {
+	// Encrypt and Open keep a question from being read, changed or made by others, who
+	// carry it. What is encrypted for one user and endpoint does not decrypt for
 	// another.
-	Seal func(question []byte) []byte
-	Open func(sealed []byte) ([]byte, error)
-	// Use reports whether an answer, by its name, is used for the first time anywhere,
+	Encrypt func(question []byte) []byte
+	Decrypt func(sealed []byte) ([]byte, error)
+	// MarkUsed reports whether an answer, by its name, is used for the first time anywhere,
 	// and false where that cannot be known. It need not be remembered after until.
-	Use func(ctx context.Context, answer string, until time.Time) bool
+	MarkUsed func(ctx context.Context, answer string, until time.Time) bool
 }
 
-// question is the name of ours among the questions of a result.
-const question = "loadout/approve"
+// questionKey is the key of our question among the questions of a result.
+const questionKey = "loadout/approve"
 
-// answerTime is how long a question may wait for its answer.
+// answerTime is how long a question waits for its answer.
 const answerTime = 15 * time.Minute
 
 type verdict int
@@ -69,7 +70,7 @@ const (
 	denied
 )
 
-// state is what travels with a question.
+// state travels with a question and comes back with the answer.
 type state struct {
 	Expires  int64         `json:"exp"`
 	Nonce    string        `json:"n"`
@@ -88,7 +89,8 @@ func (a *approvals) sign(tool string, args json.RawMessage, st *state) []byte {
 	return m.Sum(nil)
 }
 
-// compact is JSON without the blanks that a client may have changed.
+// compact removes insignificant blanks from JSON, which a client may have
+// changed.
 func compact(args json.RawMessage) []byte {
 	var b bytes.Buffer
 	if json.Compact(&b, args) != nil {
@@ -107,13 +109,12 @@ func (a *approvals) encode(tool string, args json.RawMessage, st *state) string 
 		panic(err) // it is data
 	}
 	if a.shared != nil {
-		b = a.shared.Seal(b)
+		b = a.shared.Encrypt(b)
 	}
 	return stateMark + base64.RawURLEncoding.EncodeToString(b)
 }
 
-// decode returns the state of a question of ours about the call, nil if it is
-// none.
+// decode returns the state of one of our questions about the call, or nil.
 func (a *approvals) decode(tool string, args json.RawMessage, text string) *state {
 	rest, ok := strings.CutPrefix(text, stateMark)
 	if !ok {
@@ -129,11 +130,11 @@ func (a *approvals) decode(tool string, args json.RawMessage, text string) *stat
 	return &st
 }
 
-// unpack reads what encode wrote behind the mark.
+// unpack reads what encode wrote after the mark.
 func (a *approvals) unpack(text string, st *state) error {
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil && a.shared != nil {
-		b, err = a.shared.Open(b)
+		b, err = a.shared.Decrypt(b)
 	}
 	if err != nil {
 		return err
@@ -141,10 +142,10 @@ func (a *approvals) unpack(text string, st *state) error {
 	return json.Unmarshal(b, st)
 }
 
-// use reports whether an answer counts: it does once.
-func (a *approvals) use(ctx context.Context, st *state) bool {
+// markUsed reports whether an answer is used for the first time.
+func (a *approvals) markUsed(ctx context.Context, st *state) bool {
 	if a.shared != nil {
-		return a.shared.Use(ctx, st.Nonce, time.Unix(st.Expires+1, 0))
+		return a.shared.MarkUsed(ctx, st.Nonce, time.Unix(st.Expires+1, 0))
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -161,26 +162,26 @@ func (a *approvals) use(ctx context.Context, st *state) bool {
 	return true
 }
 
-// maxUsed bounds the answers that are remembered: beyond it a person is asked
-// again.
+// maxUsed bounds the remembered answers; beyond it answers do not count, and
+// the user is asked again.
 const maxUsed = 10_000
 
-// answer is what a person said about a call.
+// answer is a user's answer about a call.
 type answer struct {
 	verdict
 	subject policy.Digest // the tool that they were asked about
 	keep    policy.Scope  // of further calls of it; "" for none
 }
 
-// read says what the person answered about a call.
-func (a *approvals) read(ctx context.Context, tool string, args json.RawMessage, text string, responses mcp.InputResponseMap) answer {
+// readAnswer returns the user's answer about a call, the zero value for none.
+func (a *approvals) readAnswer(ctx context.Context, tool string, args json.RawMessage, text string, responses mcp.InputResponseMap) answer {
 	st := a.decode(tool, args, text)
 	if st == nil {
 		return answer{}
 	}
 	out := answer{subject: st.Subject}
 	if !st.Approved {
-		given, ok := responses[question].(*mcp.ElicitResult)
+		given, ok := responses[questionKey].(*mcp.ElicitResult)
 		if !ok {
 			return answer{}
 		}
@@ -193,20 +194,20 @@ func (a *approvals) read(ctx context.Context, tool string, args json.RawMessage,
 			out.keep = scope
 		}
 	}
-	if !a.use(ctx, st) {
+	if !a.markUsed(ctx, st) {
 		return answer{}
 	}
 	out.verdict = approved
 	return out
 }
 
-// scopes are the answers that are a yes.
+// scopes maps the affirmative answers to their scope.
 var scopes = map[string]policy.Scope{"once": policy.Once, "session": policy.ForSession, "always": policy.Always}
 
-// session names the connection of a request for as long as it lasts, "" where it
-// ends with the request.
-func (a *approvals) session(sdk *mcp.Server, req *mcp.CallToolRequest) string {
-	ss := lasting(req)
+// sessionName names the connection of a request for as long as it lasts, "" if
+// it ends with the request.
+func (a *approvals) sessionName(sdk *mcp.Server, req *mcp.CallToolRequest) string {
+	ss := lastingSession(req)
 	if ss == nil {
 		return ""
 	}
@@ -225,28 +226,29 @@ func (a *approvals) session(sdk *mcp.Server, req *mcp.CallToolRequest) string {
 	return alive[ss]
 }
 
-// inner is what of a state and the answers is for the server of the tool.
-func (a *approvals) inner(text string, responses mcp.InputResponseMap) (string, mcp.InputResponseMap) {
+// innerState returns the state and answers that are meant for the tool's
+// server.
+func (a *approvals) innerState(text string, responses mcp.InputResponseMap) (string, mcp.InputResponseMap) {
 	rest, ok := strings.CutPrefix(text, stateMark)
 	if !ok {
 		return text, responses
 	}
 	var st state
 	_ = a.unpack(rest, &st) // what cannot be read has no inner state
-	if _, ours := responses[question]; ours {
+	if _, ours := responses[questionKey]; ours {
 		responses = nil
 	}
 	return st.Inner, responses
 }
 
-// wrap keeps the approval of a call beside a question of its server.
-func (a *approvals) wrap(tool string, args json.RawMessage, subject policy.Digest, inner string) string {
+// wrapState adds our approval of a call to the state of its server's question.
+func (a *approvals) wrapState(tool string, args json.RawMessage, subject policy.Digest, inner string) string {
 	return a.encode(tool, args, &state{Approved: true, Subject: subject, Inner: inner})
 }
 
-// question asks a person about a call. What they may allow beyond it is offered
-// where that is kept, for a session where there is one.
-func (s *Server) question(r *tools.RefusedError, c *tools.Call) *mcp.CallToolResult {
+// askUser asks the user about a call. It offers a longer scope if grants are
+// stored, and "session" if there is one.
+func (s *Server) askUser(ctx context.Context, r *tools.RefusedError, c *tools.Call) *mcp.CallToolResult {
 	shown := string(compact(c.Arguments))
 	if runes := []rune(shown); len(runes) > 1200 { // what is dangerous may be at the end
 		shown = string(runes[:600]) + fmt.Sprintf(" … (%d bytes in all) … ", len(c.Arguments)) + string(runes[len(runes)-600:])
@@ -254,68 +256,68 @@ func (s *Server) question(r *tools.RefusedError, c *tools.Call) *mcp.CallToolRes
 	if shown == "" {
 		shown = "{}"
 	}
-	msg := fmt.Sprintf("Call %s of %s?\n%s\n\nYou are asked because: %s.", r.Tool.Name, r.Tool.Owner(), shown, r.Reason)
-	if !s.opts.Tools.Keeps() || r.Tool.Subject() == "" {
-		return s.asks(r, c, msg, decisionSchema("once: this call", "once"))
+	msg := fmt.Sprintf("Run %s of %s?\n%s\n\nReason: %s.", r.Tool.Name, r.Tool.Owner(), shown, r.Reason)
+	if !s.tools(ctx).StoresGrants() || r.Tool.Subject() == "" {
+		return s.elicit(r, c, msg, decisionSchema("once: this call", "once"))
 	}
 	choices, says := []any{"once"}, "once: this call; "
 	if c.Session != "" {
 		choices, says = append(choices, "session"), says+"session: this tool until this connection ends; "
 	}
 	says += "always: this tool as it is now, also after a restart, until "
-	if s.opts.Allow == nil {
+	if s.opts.HowToApprove == nil {
 		says += "loadout approve --revoke " + r.Tool.Name
 	} else {
-		says += "you withdraw it"
+		says += "you revoke it"
 	}
-	return s.asks(r, c, msg, decisionSchema(says, append(choices, "always")...))
+	return s.elicit(r, c, msg, decisionSchema(says, append(choices, "always")...))
 }
 
-func (s *Server) asks(r *tools.RefusedError, c *tools.Call, msg string, schema *jsonschema.Schema) *mcp.CallToolResult {
+func (s *Server) elicit(r *tools.RefusedError, c *tools.Call, msg string, schema *jsonschema.Schema) *mcp.CallToolResult {
 	return &mcp.CallToolResult{
-		InputRequests: mcp.InputRequestMap{question: &mcp.ElicitParams{Message: msg, RequestedSchema: schema}},
+		InputRequests: mcp.InputRequestMap{questionKey: &mcp.ElicitParams{Message: msg, RequestedSchema: schema}},
 		RequestState:  s.approvals.encode(r.Tool.Name, c.Arguments, &state{Subject: r.Tool.Subject()}),
 	}
 }
 
-// decisionSchema demands nothing: an answer without a decision is no approval, and
-// not an error of the protocol.
+// decisionSchema requires nothing: an answer without a decision is a refusal,
+// not a protocol error.
 func decisionSchema(says string, choices ...any) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{
-		"decision": {Type: "string", Title: "Call it?", Enum: append(choices, "no"), Description: says + "; no: not at all"},
+		"decision": {Type: "string", Title: "Run it?", Enum: append(choices, "no"), Description: says + "; no: not at all"},
 	}}
 }
 
-// take makes what the person answered part of a call, and keeps what they allowed
-// beyond it. It returns the answer in place of the call where they said no.
-func (s *Server) take(ctx context.Context, c *tools.Call, name string, a answer) *mcp.CallToolResult {
+// applyAnswer applies the user's answer to a call and stores a longer grant. It
+// returns the result of a declined call, else nil.
+func (s *Server) applyAnswer(ctx context.Context, c *tools.Call, name string, a answer) *mcp.CallToolResult {
 	c.Approved, c.Subject = a.verdict == approved, a.subject
 	full := *c
 	full.Name = name
 	switch {
 	case a.verdict == denied:
-		if err := s.opts.Tools.Declined(ctx, &full); err != nil {
-			s.log.Error("a refusal could not be recorded", "tool", name, "error", err)
+		if err := s.tools(ctx).RecordDecline(ctx, &full); err != nil {
+			s.log.Error("could not record a refusal", "tool", name, "error", err)
 		}
 		return notApproved(name)
 	case a.keep == "" || a.keep == policy.ForSession && c.Session == "":
 		return nil
 	}
-	if err := s.opts.Tools.Grant(ctx, &full, a.keep, false, s.opts.Person); err != nil && !errors.Is(err, tools.ErrKeepsNothing) {
-		s.log.Warn("leave for a tool was not kept, and the person is asked again", "tool", name, "error", err)
+	if err := s.tools(ctx).Grant(ctx, &full, a.keep, false, c.Principal); err != nil && !errors.Is(err, tools.ErrNoGrantStore) {
+		s.log.Warn("could not store a grant; the user will be asked again", "tool", name, "error", err)
 	}
 	return nil
 }
 
-// allowing says how a person allows what err refused, "" where err says it best.
-func (s *Server) allowing(err error) string {
-	if s.opts.Allow == nil {
+// howToApprove returns how a user approves what err refused, "" if err says it.
+func (s *Server) howToApprove(err error) string {
+	if s.opts.HowToApprove == nil {
 		return ""
 	}
-	return s.opts.Allow(err)
+	return s.opts.HowToApprove(err)
 }
 
-// canElicit reports whether the client of a request can ask a person.
+// canElicit reports whether the client of a request can ask its user.
 func canElicit(req *mcp.CallToolRequest) bool {
 	caps := req.ClientCapabilities()
 	return caps != nil && caps.Elicitation != nil

@@ -66,7 +66,7 @@ func (p *person) times(t *testing.T, c *client, decision, want string) int {
 func TestL13AlwaysOutlivesTheServer(t *testing.T) {
 	for _, how := range ways {
 		t.Run(how.String(), func(t *testing.T) {
-			store, p := &policy.Memory{}, &person{}
+			store, p := &policy.MemoryStore{}, &person{}
 			s := setup{servers: []string{"a"}, rules: []string{"ask a__change"}, grants: store}
 			c := newWorld(t, s).connect(t, how, p.options(t))
 			if n := p.times(t, c, "always", "changed"); n != 1 {
@@ -82,7 +82,7 @@ func TestL13AlwaysOutlivesTheServer(t *testing.T) {
 			if _, err := store.Revoke(t.Context(), "a__change"); err != nil {
 				t.Fatal(err)
 			}
-			if n := p.times(t, later, "no", "did not approve"); n != 1 {
+			if n := p.times(t, later, "no", "declined"); n != 1 {
 				t.Errorf("asked %d times after it was withdrawn", n)
 			}
 		})
@@ -95,7 +95,7 @@ func TestL13SessionEndsWithTheConnection(t *testing.T) {
 	for _, how := range ways {
 		t.Run(how.String(), func(t *testing.T) {
 			p := &person{}
-			s := setup{servers: []string{"a"}, rules: []string{"ask a__change"}, grants: &policy.Memory{}}
+			s := setup{servers: []string{"a"}, rules: []string{"ask a__change"}, grants: &policy.MemoryStore{}}
 			w := newWorld(t, s)
 			c := w.connect(t, how, p.options(t))
 			answer, lasts := "session", how != way{"http", modern}
@@ -111,7 +111,7 @@ func TestL13SessionEndsWithTheConnection(t *testing.T) {
 			if n := p.times(t, c, "once", "changed"); (n == 0) != lasts {
 				t.Errorf("asked %d times in the session", n)
 			}
-			if n := p.times(t, w.connect(t, how, p.options(t)), "no", "did not approve"); n != 1 {
+			if n := p.times(t, w.connect(t, how, p.options(t)), "no", "declined"); n != 1 {
 				t.Errorf("asked %d times in another session", n)
 			}
 		})
@@ -121,14 +121,14 @@ func TestL13SessionEndsWithTheConnection(t *testing.T) {
 // A server that is for one conversation has its session, whatever the connection.
 func TestSessionOfTheHost(t *testing.T) {
 	p := &person{}
-	s := setup{servers: []string{"a"}, rules: []string{"ask a__change"}, grants: &policy.Memory{}}
+	s := setup{servers: []string{"a"}, rules: []string{"ask a__change"}, grants: &policy.MemoryStore{}}
 	s.options.Session = "talk"
 	p.times(t, newWorld(t, s).connect(t, ways[0], p.options(t)), "session", "changed")
 	if n := p.times(t, newWorld(t, s).connect(t, ways[0], p.options(t)), "no", "changed"); n != 0 {
 		t.Errorf("asked %d times when the conversation goes on", n)
 	}
 	s.options.Session = "another"
-	if n := p.times(t, newWorld(t, s).connect(t, ways[0], p.options(t)), "no", "did not approve"); n != 1 {
+	if n := p.times(t, newWorld(t, s).connect(t, ways[0], p.options(t)), "no", "declined"); n != 1 {
 		t.Errorf("asked %d times in another", n)
 	}
 }
@@ -147,7 +147,7 @@ func TestNothingIsOfferedThatIsNotKept(t *testing.T) {
 // The hint that a model plans by is of the decision that a call meets.
 func TestL12HintsReachThePlanner(t *testing.T) {
 	p := &person{}
-	c := newWorld(t, setup{servers: []string{"a"}, rules: []string{"ask a__change"}, grants: &policy.Memory{}, tree: files{"x/SKILL.md": front("x", "mcpServers: [a]")}}).connect(t, ways[0], p.options(t))
+	c := newWorld(t, setup{servers: []string{"a"}, rules: []string{"ask a__change"}, grants: &policy.MemoryStore{}, tree: files{"x/SKILL.md": front("x", "mcpServers: [a]")}}).connect(t, ways[0], p.options(t))
 	hinted := func(want bool) {
 		t.Helper()
 		for _, res := range []*mcp.CallToolResult{c.call("find_tools", args{}), c.call("load_skill", args{"name": "x"})} {
@@ -183,11 +183,11 @@ func TestL13DecisionsAreRecorded(t *testing.T) {
 			var mu sync.Mutex
 			var got []string
 			p := &person{}
-			w := newWorld(t, setup{servers: []string{"a"}, rules: []string{"ask a__change", "deny a__fail"}, grants: &policy.Memory{}, audit: func(_ context.Context, r policy.Record) error {
+			w := newWorld(t, setup{servers: []string{"a"}, rules: []string{"ask a__change", "deny a__fail"}, grants: &policy.MemoryStore{}, audit: func(_ context.Context, r policy.Record) error {
 				mu.Lock()
 				defer mu.Unlock()
 				got = append(got, strings.Join([]string{r.Action, r.Name, r.Decision, r.Details["code"]}, " "))
-				if r.Principal != policy.Local() {
+				if r.Principal != policy.LocalUser() {
 					t.Errorf("by %s", r.Principal)
 				}
 				return nil
@@ -195,7 +195,7 @@ func TestL13DecisionsAreRecorded(t *testing.T) {
 			c := w.connect(t, how, p.options(t))
 			c.call("call_tool", args{"name": "a__none"})
 			c.call("call_tool", args{"name": "a__fail"})
-			p.times(t, c, "no", "did not approve")
+			p.times(t, c, "no", "declined")
 			p.times(t, c, "once", "changed")
 			p.times(t, c, "always", "changed")
 			p.times(t, c, "no", "changed")

@@ -12,10 +12,12 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Compats are the names of the earlier systems whose tools can be served.
-func Compats() []string { return []string{"weknora", "ba-agent", "wegent"} }
+// CompatSystems returns the names of the earlier systems whose tools
+// [Options.Compat] can serve.
+func CompatSystems() []string { return []string{"weknora", "ba-agent", "wegent"} }
 
-// compatTool is the tool of an earlier system by which skills are loaded.
+// compatTool returns the name of the tool that loads skills in an earlier
+// system.
 func compatTool(system string) string {
 	switch system {
 	case "weknora":
@@ -25,13 +27,12 @@ func compatTool(system string) string {
 	case "wegent":
 		return "load_skill"
 	}
-	panic(fmt.Sprintf("mcpserver: unknown Compat %q, want one of %s", system, strings.Join(Compats(), ", ")))
+	panic(fmt.Sprintf("mcpserver: unknown Compat %q, want one of %s", system, strings.Join(CompatSystems(), ", ")))
 }
 
-// addCompatTool adds the tool of an earlier system, but not where skills are
-// switched off. Where there is no skill to tell of it is not listed, as it was
-// not there; see compatTold.
-func (s *Server) addCompatTool(t told) {
+// addCompatTool adds the tool of an earlier system unless skills are disabled.
+// Without any skill the tool is hidden; see compatCatalogText.
+func (s *Server) addCompatTool(t catalogText) {
 	if s.view().snap.Disabled {
 		return
 	}
@@ -46,33 +47,33 @@ func (s *Server) addCompatTool(t told) {
 	}
 }
 
-// compatTold tells of a catalog as an earlier system did: all of it in the
-// description of the one tool.
-func (s *Server) compatTold(snap *catalog.Snapshot) told {
+// compatCatalogText returns the whole catalog in the description of the one
+// tool, as the earlier systems did.
+func (s *Server) compatCatalogText(snap *catalog.Snapshot) catalogText {
 	const skills = "Skills are instructions and files for particular kinds of work. Before a task that a skill fits, call "
-	offered := snap.Offered()
-	t := told{hidden: snap.Disabled || len(offered) == 0}
+	offered := snap.ForModel()
+	t := catalogText{hidden: snap.Disabled || len(offered) == 0}
 	switch {
 	case snap.Disabled:
-		t.instructions = off
+		t.instructions = skillsDisabled
 	case s.opts.Compat == "weknora":
-		t.instructions = skills + "read_skill with its name and follow what it says; its files are read by the same tool with file_path."
-		t.description = "Read the instructions of a skill, or with file_path one of its files."
+		t.instructions = skills + "read_skill with its name and follow its instructions; the same tool reads its files with file_path."
+		t.description = "Read the instructions of a skill, or one of its files with file_path."
 	case s.opts.Compat == "ba-agent":
-		t.instructions = skills + "activate_skill with its name and follow what it says."
+		t.instructions = skills + "activate_skill with its name and follow its instructions."
 		t.description = "Activate a skill: 1. compare the task with the list; 2. call this tool with the name of the skill that fits; 3. read the instructions it returns; 4. follow them."
 	default:
-		t.instructions = skills + "load_skill with its name and follow what it says."
+		t.instructions = skills + "load_skill with its name and follow its instructions."
 		t.description = "Load the instructions of a skill before starting work that it fits."
 	}
 	if !t.hidden {
-		t.description += " Skills:\n" + catalog.Text(offered, catalog.TextOptions{Characters: s.opts.TextBudget, More: "… and %d more"})
+		t.description += " Skills:\n" + catalog.Format(offered, catalog.FormatOptions{Characters: s.opts.TextBudget, More: "… and %d more"})
 	}
 	return t
 }
 
-// available names the skills that a model may know of.
-func (s *Server) available() string { return namesOf(s.view().snap.Offered(), 50) }
+// available names the skills that models may load.
+func (s *Server) available() string { return namesOf(s.view().snap.ForModel(), 50) }
 
 // weknora
 
@@ -100,9 +101,9 @@ func (s *Server) compatRead(ctx context.Context, in compatReadArgs) (*mcp.CallTo
 	if err != nil {
 		return s.compatFailed(ctx, err), nil, ctx.Err()
 	}
-	s.usedLoad(all)
+	s.reportLoad(all)
 	m := all[len(all)-1]
-	body, instructions := rendered(all)
+	body, instructions := renderAll(all)
 	out := &compatReadResult{SkillName: m.ID.Name, Description: m.Description, Instructions: instructions, InstructionsLength: len(instructions)}
 	for _, f := range m.Files {
 		if skill.IsFileName(f.Path) {
@@ -113,7 +114,7 @@ func (s *Server) compatRead(ctx context.Context, in compatReadArgs) (*mcp.CallTo
 		}
 		out.Files = append(out.Files, f.Path)
 	}
-	return text(m.Description + "\n\n" + body), out, nil
+	return textResult(m.Description + "\n\n" + body), out, nil
 }
 
 func (s *Server) compatReadFile(ctx context.Context, in compatReadArgs) (*mcp.CallToolResult, *compatReadResult, error) {
@@ -123,9 +124,9 @@ func (s *Server) compatReadFile(ctx context.Context, in compatReadArgs) (*mcp.Ca
 	}
 	out := &compatReadResult{SkillName: e.Name, FilePath: c.Path, Content: c.Text, ContentLength: len(c.Text)}
 	switch content := s.fileContent(e, c); {
-	case c.Next > 0: // the tool had no way to go on
-		out.Content += fmt.Sprintf("\n[cut: %d of %d bytes]", c.Next, c.Size)
-		return text(out.Content), out, nil
+	case c.Next > 0: // the earlier tool had no offset
+		out.Content += fmt.Sprintf("\n[truncated: %d of %d bytes]", c.Next, c.Size)
+		return textResult(out.Content), out, nil
 	case c.Binary:
 		return &mcp.CallToolResult{Content: content}, nil, nil
 	default:
@@ -137,11 +138,11 @@ func (s *Server) compatFailed(ctx context.Context, err error) *mcp.CallToolResul
 	if ctx.Err() != nil {
 		return nil
 	}
-	msg := strings.TrimSuffix(s.explain(err), ".")
+	msg := strings.TrimSuffix(s.errorText(err), ".")
 	if !strings.HasSuffix(msg, "?") {
 		msg += "."
 	}
-	return failed(msg + " Available skills: " + s.available())
+	return errorResult(msg + " Available skills: " + s.available())
 }
 
 // ba-agent
@@ -150,9 +151,9 @@ type compatActivateArgs struct {
 	SkillName string `json:"skill_name" jsonschema:"name of the skill"`
 }
 
-// compatActivate answers with the messages that the system it stands for puts
-// into its conversation. Permissions and a model that a skill asks for are no
-// business of a server and are left out.
+// compatActivate answers with the messages that ba-agent adds to its
+// conversation. It omits the skill's permissions and model, which a server
+// cannot apply.
 func (s *Server) compatActivate(ctx context.Context, in compatActivateArgs) (*mcp.CallToolResult, *session.Activation, error) {
 	all, err := s.fetch(ctx, in.SkillName)
 	if err != nil {
@@ -162,11 +163,11 @@ func (s *Server) compatActivate(ctx context.Context, in compatActivateArgs) (*mc
 		}
 		return res, session.FailedActivation(in.SkillName, res.Content[0].(*mcp.TextContent).Text), nil
 	}
-	s.usedLoad(all)
+	s.reportLoad(all)
 	m := *all[len(all)-1]
 	m.AllowedTools, m.Model = nil, ""
-	body, instructions := rendered(all)
-	return text(body), session.NewActivation(&m, instructions), nil
+	body, instructions := renderAll(all)
+	return textResult(body), session.NewActivation(&m, instructions), nil
 }
 
 // wegent
@@ -181,16 +182,16 @@ func (s *Server) compatLoad(ctx context.Context, _ *mcp.CallToolRequest, in comp
 	case ctx.Err() != nil:
 		return nil, nil, ctx.Err()
 	case err != nil:
-		return failed(fmt.Sprintf("Error: Skill '%s' is not available. Available skills: %s", in.SkillName, s.available())), nil, nil
+		return errorResult(fmt.Sprintf("Error: Skill '%s' is not available. Available skills: %s", in.SkillName, s.available())), nil, nil
 	}
-	s.usedLoad(all)
+	s.reportLoad(all)
 	m := all[len(all)-1]
-	if session.Body(m) == "" {
-		return failed(fmt.Sprintf("Error: Skill '%s' has no prompt content.", m.ID.Name)), nil, nil
+	if session.RenderBody(m) == "" {
+		return errorResult(fmt.Sprintf("Error: Skill '%s' has no prompt content.", m.ID.Name)), nil, nil
 	}
-	_, body := rendered(all)
-	if rest := session.Appendix(m); rest != "" {
+	_, body := renderAll(all)
+	if rest := session.RenderAppendix(m); rest != "" {
 		body += "\n\n" + rest
 	}
-	return text(fmt.Sprintf("Skill '%s' has been loaded. These are its instructions; follow them strictly.\n\n%s", m.ID.Name, body)), nil, nil
+	return textResult(fmt.Sprintf("Skill '%s' has been loaded. These are its instructions; follow them strictly.\n\n%s", m.ID.Name, body)), nil, nil
 }

@@ -119,7 +119,7 @@ func TestK10ReadSkill(t *testing.T) {
 	})
 	t.Run("a long file is cut, and says so", func(t *testing.T) {
 		res := c.call("read_skill", args{"skill_name": "pdf", "file_path": "long.txt"})
-		if !strings.HasSuffix(textOf(res), "\n[cut: 65536 of 70000 bytes]") || structured[result](t, res).Content != textOf(res) {
+		if !strings.HasSuffix(textOf(res), "\n[truncated: 65536 of 70000 bytes]") || structured[result](t, res).Content != textOf(res) {
 			t.Errorf("got …%q", textOf(res)[65_000:])
 		}
 	})
@@ -253,7 +253,7 @@ func TestCompatListsStayAsTheyWere(t *testing.T) {
 }
 
 func TestCompatsAreThree(t *testing.T) {
-	if got := strings.Join(mcpserver.Compats(), ", "); got != "weknora, ba-agent, wegent" {
+	if got := strings.Join(mcpserver.CompatSystems(), ", "); got != "weknora, ba-agent, wegent" {
 		t.Errorf("got %s", got)
 	}
 	rt := newWorld(t, setup{}).rt

@@ -17,24 +17,24 @@ func TestServerOfAConversation(t *testing.T) {
 		tree[name+"/SKILL.md"] = "---\nname: " + name + "\ndescription: Deploys.\ndisable-model-invocation: true\n---\n"
 		tree[name+"/do.sh"] = "echo ran"
 	}
-	s := newWorkshop(t, tree, mcpserver.Options{Session: "s1", Quiet: true, Invoked: func(e *catalog.Entry) bool { return e.Name == "deploy" }})
+	s := newWorkshop(t, tree, mcpserver.Options{Session: "s1", WithoutNotices: true, InvokedByUser: func(e *catalog.Entry) bool { return e.Name == "deploy" }})
 	c := s.connect(t, way{"stdio", legacy}, nil)
 	if res := c.call("run_skill_script", args{"skill": "deploy", "script": "do.sh"}); res.IsError || structured[ran](t, res).Stdout != "ran\n" {
 		t.Errorf("a script of what the person brought: %s", textOf(res))
 	}
-	if res := c.call("run_skill_script", args{"skill": "undeploy", "script": "do.sh"}); !res.IsError || !strings.Contains(textOf(res), "is for people to start") {
+	if res := c.call("run_skill_script", args{"skill": "undeploy", "script": "do.sh"}); !res.IsError || !strings.Contains(textOf(res), "only users can load skill") {
 		t.Errorf("a script of what they did not bring: %s", textOf(res))
 	}
 
-	wish, err := s.rt.Wish(t.Context(), "sh")
+	wish, err := s.rt.ReadApprovalRequest(t.Context(), "sh")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for session, allowed := range map[string]bool{"s2": false, "s1": true} {
 		s.grants.Revoke(t.Context(), "sh")
-		g := policy.Grant{Principal: policy.Local(), By: policy.Local(), Subject: wish.Digest, Name: "sh", Origin: wish.Entry.Origin,
-			Allows: wish.Ask.Allows(), Scope: policy.ForSession, Session: session}
-		g.Allows.Run = true
+		g := policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: wish.Digest, Name: "sh", Origin: wish.Entry.Origin,
+			Permissions: wish.Requested.Permissions(), Scope: policy.ForSession, Session: session}
+		g.Permissions.Run = true
 		if _, err := s.grants.Put(t.Context(), g); err != nil {
 			t.Fatal(err)
 		}

@@ -31,6 +31,6 @@ func (s *Server) Connections() int {
 
 // SDK is the server of the SDK.
 // RanText is the text of the result of a run.
-func (s *Server) RanText(r *loadout.Ran) string { return s.ranText(r) }
+func (s *Server) RanText(r *loadout.RunResult) string { return s.scriptResultText(r) }
 
 func (s *Server) SDK() *mcp.Server { return s.sdk }

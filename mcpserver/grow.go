@@ -11,53 +11,53 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// Limits of the tools that are listed for one connection. What is beyond them is
-// called with call_tool, as all of them may be.
+// Limits of the tools that are listed for one connection. Further tools can be
+// called with call_tool, as all can.
 const (
 	maxGrown      = 256
 	maxGrownBytes = 1 << 20
 )
 
-// growth lists the tools that loads bring to connections of the older era, each
-// its own: the SDK's server has one list for all. A connection of the modern era
-// sees none of it, as its list may not depend on what was called before.
-type growth struct {
+// toolGrowth lists the tools that loads provide, per connection of the older
+// era; the SDK's server has one list for all. Connections of the modern era see
+// none of it, as their list must not depend on earlier calls.
+type toolGrowth struct {
 	sdk  *mcp.Server
-	send mcp.MethodHandler // to one connection
+	send mcp.MethodHandler // sends to one connection
 
 	mu    sync.Mutex
-	conns map[*mcp.ServerSession]*grown
+	conns map[*mcp.ServerSession]*grownTools
 }
 
-// grown is what was listed for one connection. It is only added to: a tool that
-// is gone stays, and a call of it says what is wrong.
-type grown struct {
+// grownTools are the tools that were listed for one connection. Tools are only
+// added; a call of a removed one reports the reason.
+type grownTools struct {
 	mu    sync.Mutex
-	tools []*mcp.Tool // by our names, in the order of loading
+	tools []*mcp.Tool // by our names, in load order
 	bytes int
 }
 
-// newGrowth lets the lists of tools grow. It comes before the middleware that
-// tells of the catalog, which is then around it.
-func (s *Server) newGrowth() *growth {
-	g := &growth{sdk: s.sdk, conns: map[*mcp.ServerSession]*grown{}}
-	// The SDK announces a list to all connections or to none; what sends its
-	// notifications sends ours to one.
+// newGrowth installs the middleware that extends tool lists. It must run before
+// the catalog text middleware is added, which then wraps it.
+func (s *Server) newGrowth() *toolGrowth {
+	g := &toolGrowth{sdk: s.sdk, conns: map[*mcp.ServerSession]*grownTools{}}
+	// The SDK announces a list to all connections or to none; its sending
+	// handler announces ours to one.
 	s.sdk.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { g.send = next; return next })
 	s.sdk.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if method == "initialize" {
 				g.forget()
 			}
-			if !growing(req) {
+			if !mayGrow(req) {
 				return next(ctx, method, req)
 			}
 			if call, ok := req.(*mcp.CallToolRequest); ok {
-				return s.growCall(ctx, next, call)
+				return s.callWithGrowth(ctx, next, call)
 			}
 			res, err := next(ctx, method, req)
 			if list, ok := res.(*mcp.ListToolsResult); ok && err == nil && list.NextCursor == "" {
-				list.Tools = append(list.Tools, g.of(lasting(req)).listed()...)
+				list.Tools = append(list.Tools, g.of(lastingSession(req)).listed()...)
 			}
 			return res, err
 		}
@@ -65,19 +65,19 @@ func (s *Server) newGrowth() *growth {
 	return g
 }
 
-// growing reports whether a request is of a connection whose list may grow.
-func growing(req mcp.Request) bool {
-	ss := lasting(req)
+// mayGrow reports whether a request's connection may get a longer list.
+func mayGrow(req mcp.Request) bool {
+	ss := lastingSession(req)
 	versioned, ok := req.(interface{ ProtocolVersion() string })
 	return ok && ss != nil && ss.InitializeParams() != nil && versioned.ProtocolVersion() < modernVersion
 }
 
-// growCall turns the call of a tool that was listed into one of call_tool, and
-// lists what a load brings.
-func (s *Server) growCall(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) (mcp.Result, error) {
+// callWithGrowth routes calls of listed tools through call_tool, and lists the
+// tools that a load provides.
+func (s *Server) callWithGrowth(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) (mcp.Result, error) {
 	const method = "tools/call"
 	if s.growth.of(req.Session).has(req.Params.Name) {
-		routed, err := throughCallTool(req)
+		routed, err := asCallTool(req)
 		if err != nil {
 			return nil, err
 		}
@@ -90,22 +90,22 @@ func (s *Server) growCall(ctx context.Context, next mcp.MethodHandler, req *mcp.
 	res, err := next(context.WithValue(ctx, broughtKey{}, &brought), method, req)
 	if err == nil && s.growth.add(req.Session, brought.tools) {
 		if err := s.growth.announce(ctx, req.Session); err != nil {
-			s.log.Warn("tools are listed and the client was not told", "error", err)
+			s.log.Warn("a client was not notified of new tools", "error", err)
 		}
 	}
 	return res, err
 }
 
-// announce tells a connection that its list has grown, where the answer to the
-// request of ctx goes and before it: not all clients of HTTP listen elsewhere.
-func (g *growth) announce(ctx context.Context, ss *mcp.ServerSession) error {
+// announce notifies a connection of its longer list, on the stream of ctx's
+// request and before its answer: not all HTTP clients listen elsewhere.
+func (g *toolGrowth) announce(ctx context.Context, ss *mcp.ServerSession) error {
 	note := &mcp.ServerRequest[*mcp.ToolListChangedParams]{Session: ss, Params: &mcp.ToolListChangedParams{}}
 	_, err := g.send(ctx, "notifications/tools/list_changed", note)
 	return err
 }
 
-// throughCallTool is a request for call_tool that means the same.
-func throughCallTool(req *mcp.CallToolRequest) (*mcp.CallToolRequest, error) {
+// asCallTool returns the same call as a request for call_tool.
+func asCallTool(req *mcp.CallToolRequest) (*mcp.CallToolRequest, error) {
 	args, err := json.Marshal(struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments,omitempty"`
@@ -121,45 +121,45 @@ func throughCallTool(req *mcp.CallToolRequest) (*mcp.CallToolRequest, error) {
 
 type broughtKey struct{}
 
-// broughtTools are those that the load of a request brought.
+// broughtTools collects the tools that the load of a request provides.
 type broughtTools struct{ tools []tools.Tool }
 
-// noteBrought remembers them where the list of the connection may grow.
+// noteBrought records tools for the connection of ctx, if its list may grow.
 func noteBrought(ctx context.Context, brought []tools.Tool) {
 	if b, ok := ctx.Value(broughtKey{}).(*broughtTools); ok {
 		b.tools = append(b.tools, brought...)
 	}
 }
 
-// of returns what was listed for a connection, an empty one for nothing.
-func (g *growth) of(ss *mcp.ServerSession) *grown {
+// of returns the listed tools of a connection, empty if there are none.
+func (g *toolGrowth) of(ss *mcp.ServerSession) *grownTools {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if have := g.conns[ss]; have != nil {
 		return have
 	}
-	return &grown{}
+	return &grownTools{}
 }
 
-// add lists tools for a connection, and reports whether one of them is new.
-func (g *growth) add(ss *mcp.ServerSession, all []tools.Tool) bool {
+// add lists tools for a connection and reports whether any is new.
+func (g *toolGrowth) add(ss *mcp.ServerSession, all []tools.Tool) bool {
 	if len(all) == 0 {
 		return false
 	}
 	g.mu.Lock()
 	have := g.conns[ss]
 	if have == nil {
-		have = &grown{}
+		have = &grownTools{}
 		g.conns[ss] = have
 	}
 	g.mu.Unlock()
-	g.forget() // it too, if it has ended meanwhile
+	g.forget() // including g's own, if it has ended
 	return have.add(all)
 }
 
-// forget drops connections that have ended, as others begin or have tools to list:
-// until then what was listed for one is kept.
-func (g *growth) forget() {
+// forget drops ended connections. It runs when another connection starts or
+// lists tools.
+func (g *toolGrowth) forget() {
 	alive := map[*mcp.ServerSession]bool{}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -173,24 +173,24 @@ func (g *growth) forget() {
 	}
 }
 
-func (c *grown) listed() []*mcp.Tool {
+func (c *grownTools) listed() []*mcp.Tool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.tools)
 }
 
-func (c *grown) has(name string) bool {
+func (c *grownTools) has(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.find(name)
 }
 
 // find is has with c.mu held.
-func (c *grown) find(name string) bool {
+func (c *grownTools) find(name string) bool {
 	return slices.ContainsFunc(c.tools, func(t *mcp.Tool) bool { return t.Name == name })
 }
 
-func (c *grown) add(all []tools.Tool) bool {
+func (c *grownTools) add(all []tools.Tool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := len(c.tools)
@@ -198,8 +198,8 @@ func (c *grown) add(all []tools.Tool) bool {
 		if c.find(t.Name) || len(c.tools) == maxGrown {
 			continue
 		}
-		own := *t.Definition // as its server defines it, but for the name
-		own.Name, own.Description = t.Name, shortened(own.Description, maxToolText)
+		own := *t.Definition // a copy with our name
+		own.Name, own.Description = t.Name, truncate(own.Description, maxToolText)
 		b, err := json.Marshal(&own)
 		if err != nil || len(b) > pageBytes || c.bytes+len(b) > maxGrownBytes {
 			continue

@@ -13,10 +13,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
 const listChanged = "notifications/tools/list_changed"
@@ -24,7 +24,7 @@ const listChanged = "notifications/tools/list_changed"
 // older and newer are the ways of the two eras.
 var older, newer = []way{ways[0], ways[2]}, []way{ways[1], ways[3]}
 
-func growing(s setup) setup {
+func mayGrow(s setup) setup {
 	s.options.Grow = true
 	return s
 }
@@ -70,7 +70,7 @@ func (c *wire) announced() int {
 func TestGrowListsWhatALoadBrings(t *testing.T) {
 	for _, how := range older {
 		t.Run(how.String(), func(t *testing.T) {
-			s := growing(bringing)
+			s := mayGrow(bringing)
 			s.rules = []string{"allow x_own__fail"} // nobody can be asked here
 			w := newWorld(t, s)
 			c, other := w.begin(t, how), w.begin(t, how)
@@ -165,11 +165,11 @@ func TestListsThatDoNotGrow(t *testing.T) {
 func TestGrownToolsAsk(t *testing.T) {
 	for _, how := range older {
 		t.Run(how.String(), func(t *testing.T) {
-			s := growing(bringing)
-			s.rules, s.grants = []string{"ask x_own__change", "deny x_own__fail"}, &policy.Memory{}
+			s := mayGrow(bringing)
+			s.rules, s.grants = []string{"ask x_own__change", "deny x_own__fail"}, &policy.MemoryStore{}
 			answer, asked := "once", 0
 			c := newWorld(t, s).connect(t, how, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-				if asked++; !strings.Contains(req.Params.Message, "Call x_own__change of the skill x?") {
+				if asked++; !strings.Contains(req.Params.Message, "Run x_own__change of the skill x?") {
 					t.Errorf("asked %q", req.Params.Message)
 				}
 				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": answer}}, nil
@@ -187,7 +187,7 @@ func TestGrownToolsAsk(t *testing.T) {
 				asked              int
 			}{
 				{"once", "x_own__change", "changed", 1},
-				{"no", "x_own__change", "did not approve", 2},
+				{"no", "x_own__change", "declined", 2},
 				{"always", "x_own__change", "changed", 3},
 				{"no", "x_own__change", "changed", 3},
 				{"no", "call_tool", "changed", 3},
@@ -215,13 +215,13 @@ func TestGrownListOnlyGrows(t *testing.T) {
 			go upstreamServer(c.Name).Run(context.Background(), there) // ends with its client
 			return here, nil
 		}}}})
-	set := tools.New(&tools.Options{Skills: w.rt, Pool: pool, Permit: func(ctx context.Context, e *catalog.Entry) (*tools.Leave, error) {
-		m, err := w.rt.Catalog().WholeManifest(ctx, e)
+	set := tools.New(&tools.Options{Skills: w.rt, Pool: pool, AcquirePermission: func(ctx context.Context, e *catalog.Entry) (*tools.Permission, error) {
+		m, err := w.rt.Catalog().CompleteManifest(ctx, e)
 		if err != nil {
 			return nil, err
 		}
 		ended := make(chan struct{})
-		return &tools.Leave{Digest: policy.Digest(m.Digest()), Ended: ended, Release: once(func() { close(ended) })}, nil
+		return &tools.Permission{Digest: policy.Digest(m.Digest()), Done: ended, Release: once(func() { close(ended) })}, nil
 	}})
 	grown := &world{dir: w.dir, rt: w.rt, server: mcpserver.New(w.rt, &mcpserver.Options{Grow: true, Tools: set})}
 	t.Cleanup(func() {
@@ -241,13 +241,13 @@ func TestGrownListOnlyGrows(t *testing.T) {
 	if got := c.called("x_new__echo", args{"text": "hi"}); got != "x_new: hi" {
 		t.Errorf("the new tool: %q", got)
 	}
-	if got := c.called("x_own__echo", args{"text": "hi"}); !strings.Contains(got, `there is no tool "x_own__echo"`) {
+	if got := c.called("x_own__echo", args{"text": "hi"}); !strings.Contains(got, `tool "x_own__echo" not found`) {
 		t.Errorf("the tool that is gone: %q", got)
 	}
 }
 
 func TestGrowthIsBoundedAndForgotten(t *testing.T) {
-	s := growing(bringing)
+	s := mayGrow(bringing)
 	s.tree = files{"x/SKILL.md": front("x", "mcpServers: {many: {command: many}}")}
 	w := newWorld(t, s)
 	c := w.begin(t, older[0])

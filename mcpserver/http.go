@@ -11,52 +11,68 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/policy"
 )
 
-// HTTPOptions adjust the HTTP handler. The zero value is for loopback.
+// HTTPOptions configure the HTTP handler. The zero value serves loopback
+// addresses only.
 type HTTPOptions struct {
-	// Token, where set, must come with every request as a bearer token.
+	// Token, if set, is required in every request as a bearer token.
 	Token string
-	// Hosts are names under which the server may be reached besides
-	// loopback ones; with a token, any name is accepted where this is empty.
+	// Hosts are host names of this server besides loopback. If empty and Token
+	// is set, any host is accepted.
 	Hosts []string
 	// SessionTimeout ends idle sessions of the older era; default 30 minutes.
 	SessionTimeout time.Duration
-	// EventStore keeps what was sent on streams of the older era, for a client
-	// that lost one and comes back; nil keeps nothing.
+	// EventStore stores sent events of the older era's streams, so that a
+	// client can resume a lost one; nil stores none.
 	EventStore mcp.EventStore
-	// Stateless keeps no sessions for clients of the older era either, so that any of
-	// several nodes answers any request; nothing is asked or told of them in between.
+	// Stateless keeps no sessions for the older era either, so that any node
+	// can answer a request. Servers then cannot ask or notify such clients
+	// between requests.
 	Stateless bool
-	// Mount are further handlers by their path, as /mcp/p/NAME, behind the same
-	// checks.
+	// Authenticate returns the principal of a request, for which scripts run
+	// and tools are called (see [Options.ToolsFor]). An error is answered with
+	// 401 and its text. A session of the older era belongs to the principal
+	// that started it. With nil, all requests are of [Options.Principal]. It is
+	// called by several goroutines at once.
+	Authenticate func(*http.Request) (policy.Principal, error)
+	// Mount adds handlers by path, such as /mcp/p/NAME, behind the same checks.
 	Mount map[string]http.Handler
 }
 
-// Handler returns the server as an HTTP handler: the MCP endpoint of both
-// eras at /mcp, /healthz, and a page that says so at /. Requests whose Host or
-// Origin is not the server's own are refused on every path, so that a page in
-// a browser cannot reach it by a name that it made point here.
+// Handler returns an HTTP handler with the MCP endpoint of both eras at /mcp,
+// /healthz, and a page at /. It refuses requests for other hosts and from other
+// origins on every path, so that a web page cannot reach the server through DNS
+// rebinding.
 func (s *Server) Handler(o *HTTPOptions) http.Handler {
 	if o == nil {
 		o = &HTTPOptions{}
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", o.Endpoint(s.sdk, s.opts.Logger))
+	mux.Handle("/mcp", s.Endpoint(o))
 	for path, h := range o.Mount {
 		mux.Handle(path, h)
 	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		fmt.Fprintf(w, "Loadout serves skills here over MCP.\n\nPoint an MCP client at http://%s/mcp\n", r.Host)
+		prefix, _, _ := strings.Cut(r.RequestURI, "?") // the URL of the request lacks what StripPrefix removed
+		fmt.Fprintf(w, "Loadout serves skills here over MCP.\n\nPoint an MCP client at http://%s%s/mcp\n", r.Host, strings.TrimSuffix(prefix, "/"))
 	})
 	return o.Protect(mux)
 }
 
-// Endpoint serves both eras of a server of the SDK at one address, without the
-// checks of [HTTPOptions.Protect]. A nil o is the zero value, a nil logger
-// discards.
+// Endpoint returns the MCP endpoint of both eras alone, for a mux of your own.
+// It does not check Host, Origin or Token: pass only authenticated requests to
+// it, or set [HTTPOptions.Authenticate].
+func (s *Server) Endpoint(o *HTTPOptions) http.Handler {
+	return o.Endpoint(s.sdk, s.opts.Logger)
+}
+
+// Endpoint serves an SDK server in both eras at one path, without the checks of
+// [HTTPOptions.Protect]. A nil o is the zero value; a nil logger discards.
 func (o *HTTPOptions) Endpoint(sdk *mcp.Server, logger *slog.Logger) http.Handler {
 	if o == nil {
 		o = &HTTPOptions{}
@@ -68,34 +84,34 @@ func (o *HTTPOptions) Endpoint(sdk *mcp.Server, logger *slog.Logger) http.Handle
 	get := func(*http.Request) *mcp.Server { return sdk }
 	modern := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true, Logger: logger})
 	if o.Stateless {
-		return modern
+		return o.authenticated(modern)
 	}
 	legacy := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{SessionTimeout: timeout, EventStore: o.EventStore, DisableLocalhostProtection: true, Logger: logger})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return o.authenticated(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isModern(r) {
 			modern.ServeHTTP(w, r)
 		} else {
 			legacy.ServeHTTP(w, r)
 		}
-	})
+	}))
 }
 
-// isModern tells the eras apart: a client of the modern one names it in every
-// request, and keeps no session.
+// isModern reports whether a request is of the modern era, whose clients send
+// the version with each request and no session ID.
 func isModern(r *http.Request) bool {
 	return r.Header.Get("MCP-Protocol-Version") >= modernVersion && r.Header.Get("Mcp-Session-Id") == ""
 }
 
-// Protect refuses requests that are not meant for this server: those whose Host
-// or Origin is another's, and those without the token.
+// Protect refuses requests with a foreign Host or Origin, and those without the
+// token.
 func (o *HTTPOptions) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !o.host(r.Host) {
-			http.Error(w, fmt.Sprintf("refused: %q is not a name of this server", r.Host), http.StatusForbidden)
+			http.Error(w, fmt.Sprintf("forbidden host %q: not a name of this server", r.Host), http.StatusForbidden)
 			return
 		}
 		if origin := r.Header.Get("Origin"); origin != "" && !o.origin(origin, r.Host) {
-			http.Error(w, fmt.Sprintf("refused: requests from pages of %s are not accepted", origin), http.StatusForbidden)
+			http.Error(w, fmt.Sprintf("forbidden origin %s", origin), http.StatusForbidden)
 			return
 		}
 		if o.Token != "" && r.URL.Path != "/healthz" {
@@ -127,7 +143,8 @@ func (o *HTTPOptions) host(hostport string) bool {
 	return o.Token != "" && len(o.Hosts) == 0
 }
 
-// origin accepts pages of the server itself, and with loopback of any port.
+// origin reports whether an Origin is the server itself, or any port of
+// loopback.
 func (o *HTTPOptions) origin(origin, host string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" {
@@ -136,7 +153,7 @@ func (o *HTTPOptions) origin(origin, host string) bool {
 	return strings.EqualFold(u.Host, host) || IsLoopback(u.Hostname()) || o.host(u.Hostname()) && len(o.Hosts) > 0
 }
 
-// IsLoopback reports whether a host name or address stays on this machine.
+// IsLoopback reports whether a host name or address is a loopback one.
 func IsLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

@@ -12,23 +12,23 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// promptName is the name of a skill as a command can have it.
+// promptName returns the skill's name as a command name, without spaces.
 func promptName(e *catalog.Entry) string { return strings.Join(strings.Fields(e.Name), "-") }
 
-// hinted matches the arguments in a hint such as "[issue] <priority>".
-var hinted = regexp.MustCompile(`\[([^\[\]<>]+)\]|<([^\[\]<>]+)>`)
+// hintedArgument matches an argument in a hint such as "[issue] <priority>".
+var hintedArgument = regexp.MustCompile(`\[([^\[\]<>]+)\]|<([^\[\]<>]+)>`)
 
-// promptArguments are those that the hint of a skill names, where there are
-// several, else one for all: clients that split what a person types at spaces
-// fill one after another, and drop what is left.
+// promptArguments returns the arguments that the skill's hint names if there
+// are several, else one for all. Clients that split input at spaces fill
+// arguments in order and drop the rest.
 func promptArguments(e *catalog.Entry) []*mcp.PromptArgument {
 	hint := e.ArgumentHint
 	if hint == "" {
 		hint = "what to do with the skill"
 	}
 	all := []*mcp.PromptArgument{{Name: "arguments", Description: hint}}
-	parts := hinted.FindAllStringSubmatch(e.ArgumentHint, -1)
-	if len(parts) < 2 || strings.TrimSpace(hinted.ReplaceAllString(e.ArgumentHint, "")) != "" {
+	parts := hintedArgument.FindAllStringSubmatch(e.ArgumentHint, -1)
+	if len(parts) < 2 || strings.TrimSpace(hintedArgument.ReplaceAllString(e.ArgumentHint, "")) != "" {
 		return all
 	}
 	var each []*mcp.PromptArgument
@@ -44,8 +44,9 @@ func promptArguments(e *catalog.Entry) []*mcp.PromptArgument {
 	return each
 }
 
-// typed is what a person gave for the arguments of a prompt, in order.
-func typed(p *mcp.Prompt, given map[string]string) []string {
+// typedArguments returns the given values in the order of the prompt's
+// arguments.
+func typedArguments(p *mcp.Prompt, given map[string]string) []string {
 	if one, ok := given["arguments"]; ok {
 		return []string{one}
 	}
@@ -59,16 +60,16 @@ func typed(p *mcp.Prompt, given map[string]string) []string {
 	return out
 }
 
-// prompt is a skill that a person chose, with what they typed after its name.
-func (s *Server) prompt(ctx context.Context, e *catalog.Entry, arguments []string) (*mcp.GetPromptResult, error) {
+// getPrompt returns the text of a skill that a user invoked with arguments.
+func (s *Server) getPrompt(ctx context.Context, e *catalog.Entry, arguments []string) (*mcp.GetPromptResult, error) {
 	all, err := s.fetchEntry(ctx, e)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, invalid("%s", s.explain(err))
+		return nil, invalidParams("%s", s.errorText(err))
 	}
-	s.usedLoad(all)
+	s.reportLoad(all)
 	m := all[len(all)-1]
 	var rest string
 	m.Instructions, rest = session.FillArguments(m.Instructions, arguments, e.ArgumentHint != "")

@@ -22,17 +22,17 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// addScriptTool adds the tool that runs scripts, where this runtime runs any.
+// addScriptTool adds the tool that runs scripts, if the runtime runs any.
 func (s *Server) addScriptTool() {
 	if !s.rt.RunsScripts() {
 		return
 	}
 	switch s.opts.Compat {
 	case "":
-		addCallTool(s.sdk, &mcp.Tool{Name: "run_skill_script", Title: "Run a script of a skill", Annotations: changing,
-			InputSchema: schemaOf[scriptArgs](), OutputSchema: ranSchema, Description: "Run a script of a skill in a sandbox and get its output and the files it left in /work/out."}, s.runScript)
+		addCallTool(s.sdk, &mcp.Tool{Name: "run_skill_script", Title: "Run a script of a skill", Annotations: destructive,
+			InputSchema: schemaOf[scriptArgs](), OutputSchema: scriptResultSchema, Description: "Run a script of a skill in a sandbox and get its output and the files it left in /work/out."}, s.runScript)
 	case "weknora":
-		addCallTool(s.sdk, &mcp.Tool{Name: "execute_skill_script", Annotations: changing,
+		addCallTool(s.sdk, &mcp.Tool{Name: "execute_skill_script", Annotations: destructive,
 			InputSchema: schemaOf[compatScriptArgs](), OutputSchema: extensible(schemaOf[compatScriptResult]()),
 			Description: "Run a script of a skill in an isolated environment and get its output."}, s.compatExecute)
 	default:
@@ -41,12 +41,12 @@ func (s *Server) addScriptTool() {
 	s.addFolders()
 }
 
-// changing is a tool of which nobody knows what it will do.
-var changing = &mcp.ToolAnnotations{DestructiveHint: ptr(true), OpenWorldHint: ptr(true)}
+// destructive annotates tools with unknown effects.
+var destructive = &mcp.ToolAnnotations{DestructiveHint: ptr(true), OpenWorldHint: ptr(true)}
 
 func ptr[T any](v T) *T { return &v }
 
-// addCallTool is addTool for a handler that needs the request, to tell of
+// addCallTool is addTool for a handler that needs the request, to report
 // progress.
 func addCallTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Context, *mcp.CallToolRequest, In) (*mcp.CallToolResult, *Out, error)) {
 	mcp.AddTool(sdk, t, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
@@ -58,16 +58,16 @@ func addCallTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Conte
 	})
 }
 
-// lenient brings arguments that models give to what the schemas say, which are
-// strict and of one type each for clients that know no others: args may be one
-// string, which is split as a shell splits it, and name may be skill_name.
-func (s *Server) lenient(call *mcp.CallToolParamsRaw) error {
+// normalizeArguments adapts arguments that models send to the strict schemas,
+// which have one type per value for clients that support no more: args may be
+// one string, split like a shell does, and name may be skill_name.
+func (s *Server) normalizeArguments(call *mcp.CallToolParamsRaw) error {
 	var change func(map[string]json.RawMessage) error
 	switch runs := s.rt.RunsScripts(); {
 	case s.opts.Compat == "" && call.Name == "load_skill":
-		change = nameOfSkill
+		change = renameSkillName
 	case runs && s.opts.Compat == "" && call.Name == "run_skill_script", runs && s.opts.Compat == "weknora" && call.Name == "execute_skill_script":
-		change = wordsOfLine
+		change = splitArgs
 	default:
 		return nil
 	}
@@ -85,7 +85,7 @@ func (s *Server) lenient(call *mcp.CallToolParamsRaw) error {
 	return err
 }
 
-func nameOfSkill(in map[string]json.RawMessage) error {
+func renameSkillName(in map[string]json.RawMessage) error {
 	other, ok := in["skill_name"]
 	if ok {
 		delete(in, "skill_name")
@@ -96,7 +96,7 @@ func nameOfSkill(in map[string]json.RawMessage) error {
 	return nil
 }
 
-func wordsOfLine(in map[string]json.RawMessage) error {
+func splitArgs(in map[string]json.RawMessage) error {
 	raw, ok := in["args"]
 	var line *string
 	if !ok || json.Unmarshal(raw, &line) != nil || line == nil {
@@ -126,30 +126,30 @@ type scriptInput struct {
 	Path   string  `json:"path,omitempty" jsonschema:"or a path in the workspace"`
 }
 
-// ranScript is [loadout.Ran] as a model gets it: all that it returns fills the
-// model's context.
-type ranScript struct {
-	loadout.Ran
+// scriptResult is [loadout.RunResult] for a model, without what only fills its
+// context.
+type scriptResult struct {
+	loadout.RunResult
 	Limits    *struct{} `json:"limits,omitempty"` // in place of that of Ran: nothing that a model can act on
 	MoreFiles int       `json:"more_files,omitempty"`
 	News      string    `json:"news,omitempty"`
 }
 
-func newRanScript(r *loadout.Ran) *ranScript {
-	out := &ranScript{Ran: *r}
+func newScriptResult(r *loadout.RunResult) *scriptResult {
+	out := &scriptResult{RunResult: *r}
 	if rest := len(r.Files) - maxFiles; rest > 0 {
 		out.Files, out.MoreFiles = r.Files[:maxFiles], rest
 	}
 	return out
 }
 
-// ranSchema tells of what a model acts on; the rest is there without it.
-var ranSchema = func() *jsonschema.Schema {
+// scriptResultSchema lists the fields that a model acts on.
+var scriptResultSchema = func() *jsonschema.Schema {
 	type file struct {
 		Path string `json:"path"`
 		Size int64  `json:"size"`
 	}
-	type told struct {
+	type shape struct {
 		ExitCode int    `json:"exit_code"`
 		Stdout   string `json:"stdout"`
 		Stderr   string `json:"stderr"`
@@ -157,79 +157,80 @@ var ranSchema = func() *jsonschema.Schema {
 		Files    []file `json:"files"`
 		Folder   string `json:"folder,omitempty" jsonschema:"where its files are, for the next run"`
 	}
-	return extensible(schemaOf[told]())
+	return extensible(schemaOf[shape]())
 }()
 
-func (s *Server) runScript(ctx context.Context, req *mcp.CallToolRequest, in scriptArgs) (*mcp.CallToolResult, *ranScript, error) {
-	run := loadout.Run{Skill: in.Skill, Script: in.Script, Args: in.Args, Folder: in.Folder, Keep: true}
+func (s *Server) runScript(ctx context.Context, req *mcp.CallToolRequest, in scriptArgs) (*mcp.CallToolResult, *scriptResult, error) {
+	run := loadout.Run{Skill: in.Skill, Script: in.Script, Args: in.Args, Folder: in.Folder, NewFolder: true}
 	if in.Stdin != "" {
 		run.Stdin = strings.NewReader(in.Stdin)
 	}
 	for _, i := range in.Inputs {
-		input, closer, err := s.input(i)
+		input, closer, err := s.openInput(i)
 		if err != nil {
-			return failed(err.Error()), nil, nil
+			return errorResult(err.Error()), nil, nil
 		}
 		defer closer()
 		run.Inputs = append(run.Inputs, input)
 	}
-	res, bad, err := s.run(ctx, req, run)
+	res, bad, err := s.runSkillScript(ctx, req, run)
 	if res == nil {
 		return bad, nil, err
 	}
-	out := text(s.ranText(res))
+	out := textResult(s.scriptResultText(res))
 	out.IsError = res.ExitCode != 0
-	out.Content = append(out.Content, s.links(res)...)
-	return out, newRanScript(res), nil
+	out.Content = append(out.Content, s.folderLinks(res)...)
+	return out, newScriptResult(res), nil
 }
 
-// run runs a script and tells of progress. Of a run that was refused or could
-// not begin it returns the result that says so.
-func (s *Server) run(ctx context.Context, req *mcp.CallToolRequest, run loadout.Run) (*loadout.Ran, *mcp.CallToolResult, error) {
+// runSkillScript runs a script and reports progress. If it was refused or could
+// not start, it returns the result that says so.
+func (s *Server) runSkillScript(ctx context.Context, req *mcp.CallToolRequest, run loadout.Run) (*loadout.RunResult, *mcp.CallToolResult, error) {
 	if s.opts.Refresh != nil {
 		if err := s.opts.Refresh(ctx); err != nil {
-			return nil, failed("Nothing was run, as the configuration cannot be read: " + s.explain(err)), nil
+			return nil, errorResult("Nothing was run, as the configuration cannot be read: " + s.errorText(err)), nil
 		}
 	}
 	if s.view().snap.Disabled || s.rt.Catalog().Snapshot().Disabled {
-		return nil, failed(off), nil
+		return nil, errorResult(skillsDisabled), nil
 	}
 	e, err := s.rt.Catalog().Resolve(ctx, run.Skill)
 	if err != nil {
 		e = nil // Run says so
 	}
-	if e != nil && e.DisableModelInvocation && (s.opts.Invoked == nil || !s.opts.Invoked(e)) {
-		s.used(useOf(UseScript, e, UseRefused))
-		return nil, failed((&peopleOnlyError{e}).Error()), nil
+	if e != nil && e.DisableModelInvocation && (s.opts.InvokedByUser == nil || !s.opts.InvokedByUser(e)) {
+		s.reportUse(useOf(UseScript, e, UseRefused))
+		return nil, errorResult((&userOnlyError{e}).Error()), nil
 	}
 	if e != nil {
-		run.Script = inside(e, run.Script)
+		run.Script = pathInSkill(e, run.Script)
 	}
 	run.Workspace, run.Session = s.opts.Workspace, s.opts.Session
-	done := s.tell(ctx, req, &run)
+	run.Principal, _ = requestPrincipal(ctx) // the zero value is that of the runtime
+	done := s.reportProgress(ctx, req, &run)
 	began := time.Now()
 	res, err := s.rt.Run(ctx, run)
 	took := time.Since(began)
 	done()
 	if ctx.Err() == nil {
-		s.usedScript(e, res, err, took)
+		s.reportScript(e, res, err, took)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return nil, nil, context.Cause(ctx)
 	case err != nil && res == nil:
-		return nil, failed(s.runError(err)), nil
+		return nil, errorResult(s.runError(err)), nil
 	}
-	res.Stdout, res.Stderr = cut(res.Stdout), cut(res.Stderr)
+	res.Stdout, res.Stderr = truncateMiddle(res.Stdout), truncateMiddle(res.Stderr)
 	if err != nil { // it ran, and something went wrong with its files
-		return nil, failed(strings.TrimSuffix(s.explain(err), ".") + ". " + s.ranText(res)), nil
+		return nil, errorResult(strings.TrimSuffix(s.errorText(err), ".") + ". " + s.scriptResultText(res)), nil
 	}
 	return res, nil, nil
 }
 
-// inside is the path of a file inside a skill, also where it is given as instructions
-// name it: with the place of the skill before it.
-func inside(e *catalog.Entry, name string) string {
+// pathInSkill returns the path of a file within a skill. Instructions may give
+// an absolute one.
+func pathInSkill(e *catalog.Entry, name string) string {
 	place := e.Location()
 	if place == "" || !filepath.IsAbs(name) {
 		return name
@@ -241,8 +242,9 @@ func inside(e *catalog.Entry, name string) string {
 	return filepath.ToSlash(rel)
 }
 
-// tell sends progress while a script runs, to a client that asked for it.
-func (s *Server) tell(ctx context.Context, req *mcp.CallToolRequest, run *loadout.Run) (done func()) {
+// reportProgress sends progress notifications while a script runs, to a client
+// that asked for them.
+func (s *Server) reportProgress(ctx context.Context, req *mcp.CallToolRequest, run *loadout.Run) (done func()) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
 		return func() {}
@@ -253,7 +255,7 @@ func (s *Server) tell(ctx context.Context, req *mcp.CallToolRequest, run *loadou
 	run.Progress = func(what string) {
 		select {
 		case says <- what:
-		default: // what is missed is told with the next
+		default: // the next message replaces it
 		}
 	}
 	ended := make(chan struct{})
@@ -281,41 +283,41 @@ func (s *Server) tell(ctx context.Context, req *mcp.CallToolRequest, run *loadou
 	return func() { cancel(); <-ended }
 }
 
-// runError says what to do where nothing was run.
+// runError returns the next step after a run that did not start.
 func (s *Server) runError(err error) string {
 	if e, ok := errors.AsType[*loadout.RefusedError](err); ok {
 		if e.Decision.Code == policy.Unreadable && s.opts.Remote {
 			return fmt.Sprintf("skill %s may not run scripts: what was approved cannot be read.", e.Skill)
 		}
 		msg := e.Error() + "."
-		if how := s.allowing(err); how != "" {
-			return msg + " Ask the person to do this: " + how + "."
+		if how := s.howToApprove(err); how != "" {
+			return msg + " The user can " + how + "."
 		}
-		switch next := e.Decision.Next; {
+		switch next := e.Decision.Hint; {
 		case strings.HasPrefix(next, "loadout "):
-			msg += " Ask the person to look at it, and to allow it by typing: " + next + s.opts.Flags
+			msg += " The user can run `" + next + s.opts.CommandFlags + "` in their own terminal, after a review."
 		case next != "":
-			msg += " Ask the person to " + next + "."
+			msg += " The user can " + next + "."
 		}
 		return msg
 	}
 	if e, ok := errors.AsType[*sandbox.UnavailableError](err); ok && e.Fix != "" {
-		return strings.TrimSuffix(s.explain(err), ".") + ". Ask the person to do this: " + e.Fix
+		return strings.TrimSuffix(s.errorText(err), ".") + ". Fix: " + e.Fix
 	}
 	if loadout.IsNotFound(err) {
 		return s.loadError(err)
 	}
 	if errors.Is(err, loadout.ErrNoFolder) {
-		return s.explain(err) + "; leave folder out to begin a new one"
+		return s.errorText(err) + "; omit folder to start a new one"
 	}
-	return s.explain(err)
+	return s.errorText(err)
 }
 
-// maxOutput is how much of each output a model is shown.
+// maxOutput is the number of characters of each output that a model is shown.
 const maxOutput = 24_000
 
-// cut keeps the beginning and the end of an output that is too long.
-func cut(text string) string {
+// truncateMiddle keeps the beginning and the end of a long output.
+func truncateMiddle(text string) string {
 	runes := []rune(text)
 	if len(runes) <= maxOutput {
 		return text
@@ -323,26 +325,26 @@ func cut(text string) string {
 	return string(runes[:maxOutput/2]) + fmt.Sprintf("\n[… %d characters are left out …]\n", len(runes)-maxOutput) + string(runes[len(runes)-maxOutput/2:])
 }
 
-// why says for what reason a script ended, or nothing where its code says it all.
-func why(r *loadout.Ran) string {
+// endReason returns why a script ended, "" if its exit code says it.
+func endReason(r *loadout.RunResult) string {
 	detail := r.Detail
 	switch {
 	case detail != "":
 	case r.Reason == sandbox.OK || r.Reason == sandbox.Exited:
 		return ""
 	case r.Reason == sandbox.Disabled:
-		detail = "its leave to run was withdrawn while it ran"
+		detail = "its grant was revoked"
 	default:
 		return string(r.Reason)
 	}
 	return fmt.Sprintf("%s: %s", r.Reason, detail)
 }
 
-// ranText is the result of a run for a model that sees text alone.
-func (s *Server) ranText(r *loadout.Ran) string {
+// scriptResultText renders a run for models that see text only.
+func (s *Server) scriptResultText(r *loadout.RunResult) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Exit code %d", r.ExitCode)
-	if why := why(r); why != "" {
+	if why := endReason(r); why != "" {
 		fmt.Fprintf(&b, " (%s)", why)
 	}
 	b.WriteString(".\n")
@@ -382,8 +384,9 @@ func (s *Server) ranText(r *loadout.Ran) string {
 	return b.String()
 }
 
-// input is a file that a client gives with a call, and what closes it.
-func (s *Server) input(in scriptInput) (loadout.Input, func(), error) {
+// openInput opens a file that a client passes with a call, and returns a
+// function that closes it.
+func (s *Server) openInput(in scriptInput) (loadout.Input, func(), error) {
 	value := func(s *string) string {
 		if s == nil {
 			return ""
@@ -451,11 +454,11 @@ type compatScriptResult struct {
 }
 
 func (s *Server) compatExecute(ctx context.Context, req *mcp.CallToolRequest, in compatScriptArgs) (*mcp.CallToolResult, *compatScriptResult, error) {
-	run := loadout.Run{Skill: in.SkillName, Script: in.ScriptPath, Args: in.Args, Keep: true}
+	run := loadout.Run{Skill: in.SkillName, Script: in.ScriptPath, Args: in.Args, NewFolder: true}
 	if in.Input != "" {
 		run.Stdin = strings.NewReader(in.Input)
 	}
-	res, bad, err := s.run(ctx, req, run)
+	res, bad, err := s.runSkillScript(ctx, req, run)
 	if res == nil {
 		return bad, nil, err
 	}
@@ -463,12 +466,12 @@ func (s *Server) compatExecute(ctx context.Context, req *mcp.CallToolRequest, in
 		Stdout: res.Stdout, Stderr: res.Stderr, DurationMS: res.DurationMS, Killed: res.Killed}
 	if res.Reason != sandbox.OK {
 		out.Error = fmt.Sprintf("Script exited with code %d", res.ExitCode)
-		if why := why(res); why != "" {
+		if why := endReason(res); why != "" {
 			out.Error += " (" + why + ")"
 		}
 	}
-	result := text(fmt.Sprintf("Script %s of skill %s took %d ms. %s", res.Script, res.Skill, res.DurationMS, s.ranText(res)))
-	result.Content = append(result.Content, s.links(res)...)
+	result := textResult(fmt.Sprintf("Script %s of skill %s took %d ms. %s", res.Script, res.Skill, res.DurationMS, s.scriptResultText(res)))
+	result.Content = append(result.Content, s.folderLinks(res)...)
 	result.IsError = res.ExitCode != 0
 	return result, out, nil
 }

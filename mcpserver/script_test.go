@@ -16,11 +16,11 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/stage/stagetest"
+	"github.com/loadout-dev/loadout/internal/sandbox/native"
+	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
-	"github.com/loadout-dev/loadout/sandbox/native"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -89,7 +89,7 @@ var usable = sync.OnceValue(func() error {
 type workshop struct {
 	*world
 	box    *box
-	grants *policy.Memory
+	grants *policy.MemoryStore
 }
 
 // newWorkshop returns one in which all skills of the tree are approved.
@@ -98,8 +98,8 @@ func newWorkshop(t testing.TB, tree files, o mcpserver.Options) *workshop {
 	if err := usable(); err != nil {
 		t.Skipf("no sandbox here: %v", err)
 	}
-	s := &workshop{box: newBox(), grants: &policy.Memory{}}
-	s.world = newWorld(t, setup{tree: tree, options: o, scripts: &loadout.Scripts{Sandbox: s.box, Grants: s.grants, Folders: filepath.Join(t.TempDir(), "work")}})
+	s := &workshop{box: newBox(), grants: &policy.MemoryStore{}}
+	s.world = newWorld(t, setup{tree: tree, options: o, scripts: &loadout.Scripts{Sandbox: s.box, Grants: s.grants, FolderDir: filepath.Join(t.TempDir(), "work")}})
 	for name := range tree {
 		if dir, ok := strings.CutSuffix(name, "/SKILL.md"); ok {
 			s.approve(t, dir)
@@ -110,10 +110,10 @@ func newWorkshop(t testing.TB, tree files, o mcpserver.Options) *workshop {
 
 func (s *workshop) approve(t testing.TB, name string) {
 	t.Helper()
-	w, err := s.rt.Wish(t.Context(), name)
+	w, err := s.rt.ReadApprovalRequest(t.Context(), name)
 	if err == nil {
-		_, err = s.grants.Put(t.Context(), policy.Grant{Principal: policy.Local(), By: policy.Local(), Scope: policy.Always,
-			Subject: w.Digest, Needs: w.Needs, Name: w.Entry.Name, Origin: w.Entry.Origin, Allows: w.Ask.Allows()})
+		_, err = s.grants.Put(t.Context(), policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Scope: policy.Always,
+			Subject: w.Digest, Needs: w.Needs, Name: w.Entry.Name, Origin: w.Entry.Origin, Permissions: w.Requested.Permissions()})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -328,7 +328,7 @@ func TestWhatIsNotRunSaysWhatToDo(t *testing.T) {
 	tree["deploy/SKILL.md"] = "---\nname: deploy\ndescription: Deploys.\ndisable-model-invocation: true\n---\n"
 	tree["deploy/do.sh"] = "echo ran"
 	tree["fresh/SKILL.md"], tree["fresh/do.sh"] = skillText("fresh", "x"), "echo ran"
-	s := newWorkshop(t, tree, mcpserver.Options{Flags: " --skills '/my skills'"})
+	s := newWorkshop(t, tree, mcpserver.Options{CommandFlags: " --skills '/my skills'"})
 	s.grants.Revoke(t.Context(), "fresh")
 	c := s.connect(t, way{"http", modern}, nil)
 	for _, tt := range []struct {
@@ -336,14 +336,14 @@ func TestWhatIsNotRunSaysWhatToDo(t *testing.T) {
 		args args
 		want string
 	}{
-		{"not approved", args{"skill": "fresh", "script": "do.sh"}, "skill fresh may not run scripts: not approved. Ask the person to look at it, and to allow it by typing: loadout approve fresh --skills '/my skills'"},
-		{"for people", args{"skill": "deploy", "script": "do.sh"}, "is for people to start"},
+		{"not approved", args{"skill": "fresh", "script": "do.sh"}, "skill fresh may not run scripts: not approved. The user can run `loadout approve fresh --skills '/my skills'` in their own terminal, after a review."},
+		{"for people", args{"skill": "deploy", "script": "do.sh"}, "only users can load skill"},
 		{"no such skill", args{"skill": "shh", "script": "do.sh"}, "did you mean sh?"},
 		{"no such script", args{"skill": "sh", "script": "scripts/do.sh"}, "did you mean do.sh?"},
 		{"no script", args{"skill": "sh", "script": "notes.txt"}, "notes.txt is not a script; its scripts are do.sh"},
 		{"outside", args{"skill": "sh", "script": "../fresh/do.sh"}, "is not a path inside the skill"},
-		{"no such folder", line("echo ran", "folder", "abcdefghijklmnop"), "there is no working folder of that handle; leave folder out to begin a new one"},
-		{"no folder", line("echo ran", "folder", "../../etc"), "there is no working folder of that handle; leave folder out to begin a new one"},
+		{"no such folder", line("echo ran", "folder", "abcdefghijklmnop"), "there is no working folder of that handle; omit folder to start a new one"},
+		{"no folder", line("echo ran", "folder", "../../etc"), "there is no working folder of that handle; omit folder to start a new one"},
 	} {
 		if res := c.call("run_skill_script", tt.args); !res.IsError || !strings.Contains(textOf(res), tt.want) || res.StructuredContent != nil {
 			t.Errorf("%s: got %q, want %q", tt.name, textOf(res), tt.want)
@@ -384,11 +384,11 @@ func TestAResultSaysWhyAScriptEnded(t *testing.T) {
 		{0, sandbox.OK, "", "Exit code 0.\n"},
 		{3, sandbox.Exited, "", "Exit code 3.\n"},
 		{139, sandbox.Exited, "killed by SIGSEGV", "Exit code 139 (exit: killed by SIGSEGV).\n"},
-		{137, sandbox.Timeout, "it took longer than 1s", "Exit code 137 (timeout: it took longer than 1s).\n"},
+		{137, sandbox.Timeout, "timeout of 1s exceeded", "Exit code 137 (timeout: timeout of 1s exceeded).\n"},
 		{137, sandbox.OOM, "", "Exit code 137 (oom).\n"},
-		{137, sandbox.Disabled, "", "Exit code 137 (disabled: its leave to run was withdrawn while it ran).\n"},
+		{137, sandbox.Disabled, "", "Exit code 137 (disabled: its grant was revoked).\n"},
 	} {
-		r := &loadout.Ran{}
+		r := &loadout.RunResult{}
 		r.ExitCode, r.Reason, r.Detail = tt.code, tt.reason, tt.detail
 		if got := w.server.RanText(r); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.reason, got, tt.want)
@@ -399,7 +399,7 @@ func TestAResultSaysWhyAScriptEnded(t *testing.T) {
 // Clients differ in what of JSON Schema they understand: some refuse schemas that
 // are true or false, or lists of types.
 func TestSchemasAreOnesThatAllClientsUnderstand(t *testing.T) {
-	for _, compat := range append(mcpserver.Compats(), "") {
+	for _, compat := range append(mcpserver.CompatSystems(), "") {
 		w := newWorld(t, setup{tree: shell(), scripts: &loadout.Scripts{Sandbox: newBox()}, options: mcpserver.Options{Compat: compat}})
 		c := w.connect(t, way{"stdio", modern}, nil)
 		list, err := c.ListTools(c.ctx, nil)
@@ -638,7 +638,7 @@ func TestFourToolsWithScriptsCostAtMost1500Tokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := skill.Tokens(string(js))
+	n := skill.EstimateTokens(string(js))
 	t.Logf("the tools cost %d tokens", n)
 	if n > 1500 {
 		t.Errorf("the tools cost %d tokens, want 1,500 at most:\n%s", n, js)
@@ -648,7 +648,7 @@ func TestFourToolsWithScriptsCostAtMost1500Tokens(t *testing.T) {
 // K13: where scripts are off there is no tool, and a call of it is one of no
 // tool.
 func TestK13WithoutASandboxThereIsNoTool(t *testing.T) {
-	for _, compat := range append(mcpserver.Compats(), "") {
+	for _, compat := range append(mcpserver.CompatSystems(), "") {
 		for _, scripts := range []*loadout.Scripts{nil, {}} {
 			w := newWorld(t, setup{tree: shell(), scripts: scripts, options: mcpserver.Options{Compat: compat}})
 			c := w.connect(t, way{"stdio", modern}, nil)
@@ -753,7 +753,7 @@ func TestK11ATimeoutIsAResult(t *testing.T) {
 	c := s.connect(t, way{"stdio", legacy}, nil)
 	res := c.call("execute_skill_script", args{"skill_name": "sh", "script_path": "do.sh", "args": []string{"echo part; sleep 600"}})
 	got := structured[executed](t, res)
-	if !res.IsError || !got.Killed || got.ExitCode == 0 || got.Stdout != "part\n" || got.DurationMS < 900 || !strings.Contains(got.Error, "took longer than 1s") || !strings.Contains(textOf(res), "part") {
+	if !res.IsError || !got.Killed || got.ExitCode == 0 || got.Stdout != "part\n" || got.DurationMS < 900 || !strings.Contains(got.Error, "timeout of 1s exceeded") || !strings.Contains(textOf(res), "part") {
 		t.Errorf("got %+v, %q", got, textOf(res))
 	}
 	res = c.call("execute_skill_script", args{"skill_name": "sh", "script_path": "do.sh", "args": []string{"echo bad >&2; exit 7"}})

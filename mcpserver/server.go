@@ -1,12 +1,13 @@
-// Package mcpserver is a runtime as an MCP server: the tools by which any
-// client finds, loads and reads skills, prompts for people, and the Skills
-// extension (SEP-2640) for clients that know it.
+// Package mcpserver serves a runtime as an MCP server: tools that find, load
+// and read skills, a prompt for each skill that users may invoke, and the
+// Skills extension (SEP-2640).
 //
 // One server speaks both eras of the protocol, over stdio ([Server.Run]) and
-// HTTP ([Server.Handler]). It keeps no state of a conversation: behind an MCP
-// client there are no turns, and one process may serve many of them. It never
-// changes a byte that it told a connection before: what is new in the catalog
-// is told in the next result. Only [Options.Grow] lets a list become longer.
+// HTTP ([Server.Handler], [Server.Endpoint]). It keeps no conversation state:
+// MCP clients expose no turns, and one process may serve many chats. It never
+// changes bytes that it sent to a connection before; catalog changes are
+// reported in the next tool result. Only [Options.Grow] lets a list become
+// longer. Start reading at [New].
 package mcpserver
 
 import (
@@ -26,92 +27,99 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// Options adjust a server. The zero value is ready to use.
+// Options configure a server. The zero value is ready to use.
 type Options struct {
-	// TextBudget is how many characters of catalog text the instructions and
-	// the description of load_skill hold together; default 2,000.
+	// TextBudget is the size of the catalog text in characters, for the
+	// instructions and the description of load_skill together; default 2,000.
 	TextBudget int
-	// Lead is said before the instructions, as by a profile; at most 8,000
-	// characters of it.
-	Lead string
-	// Compat serves the tools of an earlier system by their old names and
-	// arguments in place of our own: weknora, ba-agent or wegent.
+	// Preamble precedes the instructions, for example the text of a profile; at
+	// most 8,000 characters are used.
+	Preamble string
+	// Compat serves the tools of an earlier system with their old names and
+	// arguments instead of ours: weknora, ba-agent or wegent.
 	Compat string
-	// Extend adds tools, resources and prompts of the host to the server.
+	// Extend adds tools, resources and prompts of the embedding program.
 	Extend func(*mcp.Server)
-	// Server adjusts the SDK's server, for what Extend needs beyond adding
-	// features; Instructions, Capabilities and SetCacheable are ours.
+	// Server configures the SDK's server for what Extend needs. The server sets
+	// Instructions, Capabilities and SetCacheable itself.
 	Server *mcp.ServerOptions
-	// Remote says that clients run on other machines, where paths of this
-	// one mean nothing: skills then name their files by URI.
+	// Remote says that clients run on other machines, where local paths mean
+	// nothing. Skills then name their files by URI.
 	Remote bool
-	// Workspace is a directory of the person that scripts may read as
-	// /workspace, and write where that was approved; "" gives none.
+	// Workspace is a directory of the user that scripts may read as /workspace,
+	// and write if a grant allows it; "" mounts none.
 	Workspace string
-	// Tools are those of other MCP servers, and those that skills bring; nil is
-	// none. The server does not close it.
+	// Tools are those of other MCP servers and of skills; nil for none. The
+	// server does not close it.
 	Tools *tools.Set
-	// Session is the conversation that the server is for, where it is for one alone:
-	// what a person allows for a session is for that. "" is that of each connection.
+	// ToolsFor returns the tools of a principal named by
+	// [HTTPOptions.Authenticate], nil for none. Tools is not used for such a
+	// principal, as a set belongs to one. It is called for each request, by
+	// several goroutines at once, and must return the same set while the
+	// principal has connections. The server does not close the set.
+	ToolsFor func(policy.Principal) *tools.Set
+	// Session is the ID of the conversation if the server is for one alone:
+	// grants for a session apply to it. With "", each connection is a session.
 	Session string
-	// Person is who the server is for: for them tools are called, and what they allow
-	// counts; the zero value is the person of this machine.
-	Person policy.Principal
-	// Answers has questions of this server answered by others too; nil is by it alone.
-	Answers *Answers
-	// Allow says how a person allows what err refused, where that is by no command of
-	// this program; nil or "" is what err itself says.
-	Allow func(err error) string
-	// ToolsOnly offers neither prompts nor resources of skills, and tells nothing of the
-	// catalog, for an agent of this program that has no use for that.
+	// Principal makes the requests that name no other (see
+	// [HTTPOptions.Authenticate]); the zero value is the local user.
+	Principal policy.Principal
+	// SharedAnswers lets other servers accept answers to questions of this one;
+	// nil lets none.
+	SharedAnswers *SharedAnswers
+	// HowToApprove returns how a user approves what err refused, for programs
+	// without our command; with nil or "", the error says it.
+	HowToApprove func(err error) string
+	// ToolsOnly serves neither prompts nor resources of skills, and no catalog
+	// text, for an agent of this program.
 	ToolsOnly bool
-	// Quiet says nothing, in results, of skills that came or went: who leads the
-	// conversation tells of them.
-	Quiet bool
-	// Invoked reports whether a person brought a skill into the conversation that is
-	// not for models, whose scripts may then be run; nil is that none was.
-	Invoked func(*catalog.Entry) bool
-	// Grow lists the tools that load_skill brings as tools of this server too, for
-	// connections of the older era only, each its own. It has no effect with Compat.
+	// WithoutNotices omits notices about new and removed skills from results,
+	// if the owner of the conversation reports them.
+	WithoutNotices bool
+	// InvokedByUser reports whether the user loaded a skill that models may not
+	// load; its scripts may then run. With nil none was.
+	InvokedByUser func(*catalog.Entry) bool
+	// Grow also lists the tools that load_skill provides as tools of this
+	// server, per connection and for the older era only. Compat disables it.
 	Grow bool
-	// Flags are what a person adds to a command that they are told to type, so
-	// that it finds the same skills; "" is nothing.
-	Flags string
-	// Refresh is called before each run of a script, so that what was withdrawn
-	// by then counts; nil does nothing. Where it fails nothing is run.
+	// CommandFlags are appended to commands that a user is told to run, so that
+	// these find the same skills.
+	CommandFlags string
+	// Refresh is called before each run of a script and each tool call, to
+	// apply revocations. An error prevents the run. Nil does nothing.
 	Refresh func(context.Context) error
-	// Used is told of each use of a skill, for who counts them; nil does nothing. It is
-	// called by several goroutines at once and must not wait.
-	Used func(Use)
-	// Version is what the server says of itself; default: of the build.
+	// OnUse receives each use of a skill. It is called by several goroutines at
+	// once and must not block. Nil ignores uses.
+	OnUse func(Use)
+	// Version is the version that the server reports; default: the build's.
 	Version string
-	// Logger receives what goes on; nil discards it.
+	// Logger receives background events; nil discards them.
 	Logger *slog.Logger
 }
 
-// Server serves a runtime. It is safe for concurrent use; close it when done.
+// Server serves a runtime. It is safe for concurrent use; the caller closes it.
 type Server struct {
 	rt      *loadout.Runtime
 	opts    Options
 	log     *slog.Logger
 	sdk     *mcp.Server
-	texts   texts
+	texts   catalogTexts
 	current atomic.Pointer[view]
-	cancel  func() // of the subscription
+	cancel  func() // ends the subscription to the catalog
 	entries entryCache
-	// approvals asks people about calls of other servers' tools.
+	// approvals asks users about calls of other servers' tools.
 	approvals *approvals
-	growth    *growth // nil without Options.Grow
-	// loadTool is the name of the tool that loads skills, whose description
+	growth    *toolGrowth // nil without Options.Grow
+	// loadTool is the name of the tool that loads skills; its description
 	// carries the catalog text.
 	loadTool string
 
-	mu      sync.Mutex // guards what the SDK's server has been given
+	mu      sync.Mutex // guards what the SDK's server was given
 	offered map[string]*offer
 }
 
-// New returns a server of the runtime. It panics for an unknown Compat, which
-// a program is expected to check with [Compats].
+// New returns a server of the runtime; nil opts are the zero value. It panics
+// for an unknown Compat, which callers check with [CompatSystems].
 func New(rt *loadout.Runtime, opts *Options) *Server {
 	s := &Server{rt: rt, loadTool: "load_skill", offered: map[string]*offer{}}
 	if opts != nil {
@@ -130,10 +138,10 @@ func New(rt *loadout.Runtime, opts *Options) *Server {
 	if s.opts.Compat != "" {
 		s.loadTool = compatTool(s.opts.Compat)
 	}
-	if s.opts.Person == (policy.Principal{}) {
-		s.opts.Person = policy.Local()
+	if s.opts.Principal == (policy.Principal{}) {
+		s.opts.Principal = policy.LocalUser()
 	}
-	s.approvals = newApprovals(s.opts.Answers)
+	s.approvals = newApprovals(s.opts.SharedAnswers)
 	s.sdk = mcp.NewServer(&mcp.Implementation{Name: "loadout", Title: "Loadout", Version: s.opts.Version}, s.sdkOptions())
 	s.addTools()
 	s.addScriptTool()
@@ -176,21 +184,21 @@ func (s *Server) sdkOptions() *mcp.ServerOptions {
 		}
 	}
 	if o.Logger == nil {
-		o.Logger = slog.New(calm{s.log.Handler()})
+		o.Logger = slog.New(quietHandler{s.log.Handler()})
 	}
 	return &o
 }
 
-// Freshness of lists: changes are announced, so this only bounds how long a
-// client that does not listen is behind. What a person has is theirs. Files and
-// the entry of one skill are as they are now: a client that finds a digest
-// wrong asks again, and must not be answered out of its own cache.
+// Freshness of lists. Changes are announced, so this only bounds how far a
+// client that does not listen lags behind. Lists are private to a user. Files
+// and the entry of one skill are not cached: a client that finds a wrong digest
+// asks again and must not get its own cached answer.
 const (
 	cacheMillis = 30_000
 	cacheScope  = "private"
 )
 
-// Run serves one connection until it ends or ctx does.
+// Run serves one connection until the connection or ctx ends.
 func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 	if err := s.sdk.Run(ctx, t); err != nil {
 		return fmt.Errorf("serve MCP: %w", err)
@@ -198,9 +206,8 @@ func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 	return nil
 }
 
-// Close ends the connections that are left, of clients that said no goodbye
-// too, and detaches the server from its runtime. It waits for requests under
-// way. It is safe to call twice.
+// Close ends all connections, detaches the server from its runtime, and waits
+// for running requests. It is safe to call twice.
 func (s *Server) Close() error {
 	s.cancel()
 	var errs []error
@@ -210,8 +217,8 @@ func (s *Server) Close() error {
 	return errors.Join(errs...)
 }
 
-// sync gives the SDK's server what the snapshot has, so that lists are
-// complete and clients are told of changes. What comes late is passed over.
+// sync updates the lists of the SDK's server to the snapshot, which announces
+// changes to clients. An older snapshot than the current one is ignored.
 func (s *Server) sync(snap *catalog.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,17 +234,17 @@ func (s *Server) sync(snap *catalog.Snapshot) {
 	if !s.opts.ToolsOnly {
 		s.syncOffers(v)
 	}
-	if before == nil || s.toldOf(before) != s.toldOf(v) {
-		// Its description is part of the list of tools; adding the tool again
-		// is how the SDK is told to announce a change.
-		s.addLoadTool(s.toldOf(v))
+	if before == nil || s.catalogTextOf(before) != s.catalogTextOf(v) {
+		// The description is part of the list of tools; adding the tool again
+		// makes the SDK announce a change.
+		s.addLoadTool(s.catalogTextOf(v))
 	}
-	s.texts.drop(s)
+	s.texts.dropEnded(s)
 }
 
 func (s *Server) view() *view { return s.current.Load() }
 
-// buildVersion is the version of the module the program was built from.
+// buildVersion returns the module version of the build, or "devel".
 func buildVersion() string {
 	if bi, ok := debug.ReadBuildInfo(); ok && bi.Main.Version != "" && bi.Main.Version != "(devel)" {
 		return bi.Main.Version
@@ -245,14 +252,15 @@ func buildVersion() string {
 	return "devel"
 }
 
-// middleware gives every connection the catalog text it was first told, and
-// what is new with the next result of a tool.
+// middleware gives each connection the catalog text that it got first, and
+// appends catalog changes to tool results.
 func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		growStack(len(method))
+		ctx = withRequestPrincipal(ctx, req)
 		if call, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok {
-			if err := s.lenient(call); err != nil {
-				return failed(err.Error()), nil
+			if err := s.normalizeArguments(call); err != nil {
+				return errorResult(err.Error()), nil
 			}
 		}
 		res, err := next(ctx, method, req)
@@ -261,27 +269,27 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		switch r := res.(type) {
 		case *mcp.InitializeResult:
-			r.Instructions = s.texts.of(s, req).instructions
+			r.Instructions = s.texts.get(s, req).instructions
 		case *mcp.DiscoverResult:
-			r.Instructions = s.texts.of(s, req).instructions
+			r.Instructions = s.texts.get(s, req).instructions
 		case *mcp.ListToolsResult:
-			s.describe(r, s.texts.of(s, req))
+			s.setDescription(r, s.texts.get(s, req))
 		case *mcp.CallToolResult:
 			if r.NeedsInput() { // a question has no content
 				break
 			}
-			if news := s.texts.news(s, req); news != "" {
+			if news := s.texts.changesSince(s, req); news != "" {
 				call, _ := req.GetParams().(*mcp.CallToolParamsRaw)
-				return withNews(r, news, call != nil && s.ours(call.Name)), nil
+				return withNotice(r, news, call != nil && s.isOurTool(call.Name)), nil
 			}
 		}
 		return res, nil
 	}
 }
 
-// growStack makes the stack of a goroutine large enough for a request while there
-// is little on it. The SDK begins a goroutine for each: grown step by step, with
-// all that lies on it, it was a tenth of the time of a call.
+// growStack grows the goroutine's stack for a request while it is nearly empty.
+// The SDK starts a goroutine for each request; growing its stack step by step
+// took a tenth of the time of a call.
 //
 //go:noinline
 func growStack(i int) byte {

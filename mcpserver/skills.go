@@ -22,11 +22,11 @@ import (
 
 // The Skills extension: specification/stable/skills.mdx of ext-skills.
 
-// pageSize is how many skills a page of skills/list holds: an entry names all
-// files of its skill with their hashes.
+// pageSize is the number of skills in a page of skills/list; each entry lists
+// all files with their hashes.
 const pageSize = 50
 
-// dirPageSize is how many children a page of resources/directory/read holds.
+// dirPageSize is the number of children in a page of resources/directory/read.
 const dirPageSize = 500
 
 type listSkillsParams struct {
@@ -40,7 +40,7 @@ type uriParams struct {
 	Cursor string `json:"cursor,omitempty"`
 }
 
-// skillEntry is the entry of one skill.
+// skillEntry describes one skill.
 type skillEntry struct {
 	URI         string          `json:"uri"`
 	Frontmatter json.RawMessage `json:"frontmatter"`
@@ -53,7 +53,7 @@ type skillResource struct {
 	Size   int64  `json:"size"`
 }
 
-// cacheable holds the fields that results have from 2026-07-28 on.
+// cacheable holds the fields that results have since 2026-07-28.
 type cacheable struct {
 	TTLMs      *int   `json:"ttlMs,omitempty"`
 	CacheScope string `json:"cacheScope,omitempty"`
@@ -96,7 +96,7 @@ func (s *Server) addSkillMethods() {
 
 const modernVersion = "2026-07-28"
 
-// freshness fills in the fields that the era of the request knows.
+// freshness returns the cache fields for the era of the request.
 func freshness(ss *mcp.ServerSession, meta map[string]any) cacheable {
 	version, _ := meta[mcp.MetaKeyProtocolVersion].(string)
 	if version == "" {
@@ -111,7 +111,7 @@ func freshness(ss *mcp.ServerSession, meta map[string]any) cacheable {
 	return cacheable{&ttl, cacheScope}
 }
 
-func invalid(format string, args ...any) error {
+func invalidParams(format string, args ...any) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 }
 
@@ -121,7 +121,7 @@ func (s *Server) listSkills(ctx context.Context, ss *mcp.ServerSession, p *listS
 	}
 	at, err := decodeCursor(p.Cursor)
 	if err != nil {
-		return nil, invalid("%v", err)
+		return nil, invalidParams("%v", err)
 	}
 	v := s.view()
 	res := &listSkillsResult{ResultType: "complete", Skills: []*skillEntry{}, cacheable: freshness(ss, p.GetMeta())}
@@ -145,22 +145,22 @@ func (s *Server) listSkills(ctx context.Context, ss *mcp.ServerSession, p *listS
 
 func (s *Server) getSkill(ctx context.Context, ss *mcp.ServerSession, p *uriParams) (*getSkillResult, error) {
 	if p == nil || p.URI == "" {
-		return nil, invalid("skills/get needs the uri of a skill's SKILL.md")
+		return nil, invalidParams("skills/get needs the uri of a skill's SKILL.md")
 	}
 	v := s.view()
 	e, inside, ok := v.find(p.URI)
 	if !ok || !skill.IsFileName(inside) {
-		return nil, invalid("no skill is served at %s", p.URI)
+		return nil, invalidParams("no skill is served at %s", p.URI)
 	}
 	entry, err := s.entry(ctx, v, e)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, invalid("the skill at %s cannot be served: %s", p.URI, s.explain(err))
+		return nil, invalidParams("the skill at %s cannot be served: %s", p.URI, s.errorText(err))
 	}
 	if entry.URI != p.URI {
-		return nil, invalid("no skill is served at %s", p.URI)
+		return nil, invalidParams("no skill is served at %s", p.URI)
 	}
 	res := &getSkillResult{ResultType: "complete", Skill: entry, cacheable: freshness(ss, p.GetMeta())}
 	if res.TTLMs != nil {
@@ -169,7 +169,7 @@ func (s *Server) getSkill(ctx context.Context, ss *mcp.ServerSession, p *uriPara
 	return res, nil
 }
 
-// entryCache keeps the rendered frontmatter by the hash of its SKILL.md.
+// entryCache caches rendered frontmatter by the hash of SKILL.md.
 type entryCache struct {
 	mu          sync.Mutex
 	frontmatter map[string]json.RawMessage
@@ -177,33 +177,33 @@ type entryCache struct {
 
 const maxFrontmatters = 20_000
 
-// entry describes a skill as it is now: what it lists and the frontmatter it
-// gives are of the same bytes of SKILL.md.
+// entry describes a skill as it is now; its resources and frontmatter are of
+// the same bytes of SKILL.md.
 func (s *Server) entry(ctx context.Context, v *view, e *catalog.Entry) (*skillEntry, error) {
 	for tries := 1; ; tries++ {
 		out, err := s.entryNow(ctx, v, e)
-		if !errors.Is(err, errChanging) || tries == 3 {
+		if !errors.Is(err, errSkillChanging) || tries == 3 {
 			return out, err
 		}
 	}
 }
 
-// errChanging says that SKILL.md changed between two looks at it.
-var errChanging = errors.New("it is being changed just now")
+// errSkillChanging means that SKILL.md changed between two reads.
+var errSkillChanging = errors.New("SKILL.md is being changed")
 
 func (s *Server) entryNow(ctx context.Context, v *view, e *catalog.Entry) (*skillEntry, error) {
-	files, err := s.rt.Catalog().Files(ctx, e) // which reads none of them
+	files, err := s.rt.Catalog().ListFiles(ctx, e) // which reads none of them
 	if err != nil {
 		return nil, err
 	}
-	if err := portable(files); err != nil {
+	if err := checkPortable(files); err != nil {
 		return nil, err
 	}
 	m, err := s.rt.Catalog().Manifest(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	if err := portable(m); err != nil {
+	if err := checkPortable(m); err != nil {
 		return nil, err
 	}
 	root := v.uriOf(e.Key())
@@ -216,16 +216,16 @@ func (s *Server) entryNow(ctx context.Context, v *view, e *catalog.Entry) (*skil
 		out.Resources = append(out.Resources, skillResource{root + "/" + escapePath(f.Path), "sha256:" + f.SHA256, f.Size})
 	}
 	if md < 0 {
-		return nil, fmt.Errorf("it has no file named %s in this spelling", skill.FileName)
+		return nil, fmt.Errorf("no file named %s in this spelling", skill.FileName)
 	}
 	out.Frontmatter, err = s.frontmatter(ctx, e, m[md].SHA256)
 	return out, err
 }
 
-// portable refuses skills that no host has to accept.
-func portable(m skill.Manifest) error {
+// checkPortable refuses skills that hosts need not accept.
+func checkPortable(m skill.Manifest) error {
 	if len(m) > skill.PortableFiles || m.Size() > skill.PortableBytes {
-		return fmt.Errorf("it has %d files and %d bytes; every host must accept only %d and %d", len(m), m.Size(), skill.PortableFiles, skill.PortableBytes)
+		return fmt.Errorf("too large to serve: %d files, %d bytes (limits %d and %d)", len(m), m.Size(), skill.PortableFiles, skill.PortableBytes)
 	}
 	return nil
 }
@@ -243,7 +243,7 @@ func (s *Server) frontmatter(ctx context.Context, e *catalog.Entry, sum string) 
 		return nil, err
 	}
 	if skill.Hash(src) != sum {
-		return nil, errChanging
+		return nil, errSkillChanging
 	}
 	js, err = sk.FrontmatterJSON()
 	if err != nil {
@@ -263,16 +263,16 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	uri := req.Params.URI
 	e, inside, ok := s.view().find(uri)
 	if !ok || inside == "" {
-		return nil, invalid("no file of a skill is served at %s", uri)
+		return nil, invalidParams("no file of a skill is served at %s", uri)
 	}
 	b, err := s.rt.Catalog().Open(ctx, e)
 	if err != nil {
-		return nil, invalid("%s cannot be read: %s", uri, s.explain(err))
+		return nil, invalidParams("%s cannot be read: %s", uri, s.errorText(err))
 	}
 	defer b.Close()
 	data, err := readWhole(b.FS, inside)
 	if err != nil {
-		return nil, invalid("%s is not served: %v", uri, err)
+		return nil, invalidParams("%s is not served: %v", uri, err)
 	}
 	c := &mcp.ResourceContents{URI: uri, MIMEType: resourceType(inside, data)}
 	if loadout.IsText(data) {
@@ -284,16 +284,16 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	if skill.IsFileName(inside) {
 		kind = UseLoad
 	}
-	s.usedFile(e, kind, c.Text)
+	s.reportFile(e, kind, c.Text)
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{c}}, nil
 }
 
-// readWhole reads a file of a skill whose size every host accepts.
+// readWhole reads a file of at most skill.PortableBytes.
 func readWhole(fsys fs.FS, name string) ([]byte, error) {
-	if !fs.ValidPath(name) || slices.ContainsFunc(strings.Split(name, "/"), skill.Ignored) {
+	if !fs.ValidPath(name) || slices.ContainsFunc(strings.Split(name, "/"), skill.IsIgnored) {
 		return nil, errors.New("no such file")
 	}
-	// A look before it is opened: opening a pipe would wait for a writer.
+	// Stat first: opening a pipe would wait for a writer.
 	fi, err := fs.Stat(fsys, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -301,11 +301,11 @@ func readWhole(fsys fs.FS, name string) ([]byte, error) {
 	case err != nil:
 		return nil, errUnreadable
 	case fi.IsDir():
-		return nil, errors.New("it is a directory")
+		return nil, errors.New("is a directory")
 	case !fi.Mode().IsRegular():
-		return nil, errors.New("it is not a regular file")
+		return nil, errors.New("not a regular file")
 	case fi.Size() > skill.PortableBytes:
-		return nil, fmt.Errorf("it has %d bytes, more than %d", fi.Size(), skill.PortableBytes)
+		return nil, fmt.Errorf("file too large (%d bytes, limit %d)", fi.Size(), skill.PortableBytes)
 	}
 	f, err := fsys.Open(name)
 	if err != nil {
@@ -317,14 +317,13 @@ func readWhole(fsys fs.FS, name string) ([]byte, error) {
 	case err != nil:
 		return nil, errUnreadable
 	case len(data) > skill.PortableBytes:
-		return nil, fmt.Errorf("it has more than %d bytes", skill.PortableBytes)
+		return nil, fmt.Errorf("file too large (limit %d bytes)", skill.PortableBytes)
 	}
 	return data, nil
 }
 
-// errUnreadable is all that is said of a file that the system refuses: how it
-// words that tells places of this machine.
-var errUnreadable = errors.New("it is not a readable file inside the skill")
+// errUnreadable replaces the system's errors, which name paths of this machine.
+var errUnreadable = errors.New("not a readable file inside the skill")
 
 func resourceType(name string, data []byte) string {
 	if t := loadout.MIMEType(name); t != "" {
@@ -336,14 +335,14 @@ func resourceType(name string, data []byte) string {
 	return "application/octet-stream"
 }
 
-// readDirectory lists the direct children of a directory of a skill.
+// readDirectory lists the direct children of a skill's directory.
 func (s *Server) readDirectory(ctx context.Context, _ *mcp.ServerSession, p *uriParams) (*readDirectoryResult, error) {
 	if p == nil || p.URI == "" {
-		return nil, invalid("resources/directory/read needs the uri of a directory")
+		return nil, invalidParams("resources/directory/read needs the uri of a directory")
 	}
 	at, err := decodeCursor(p.Cursor)
 	if err != nil {
-		return nil, invalid("%v", err)
+		return nil, invalidParams("%v", err)
 	}
 	children, err := s.children(ctx, p.URI)
 	if err != nil {
@@ -360,16 +359,16 @@ func (s *Server) children(ctx context.Context, uri string) ([]*mcp.Resource, err
 	v := s.view()
 	e, inside, ok := v.find(uri)
 	if !ok {
-		return nil, invalid("%s is not a directory resource", uri)
+		return nil, invalidParams("%s is not a directory resource", uri)
 	}
 	b, err := s.rt.Catalog().Open(ctx, e)
 	if err != nil {
-		return nil, invalid("%s cannot be read: %s", uri, s.explain(err))
+		return nil, invalidParams("%s cannot be read: %s", uri, s.errorText(err))
 	}
 	defer b.Close()
 	files, _, err := skill.List(b.FS)
 	if err != nil {
-		return nil, invalid("%s cannot be read: %s", uri, s.explain(err))
+		return nil, invalidParams("%s cannot be read: %s", uri, s.errorText(err))
 	}
 	root := v.uriOf(e.Key()) + "/"
 	if inside != "" {
@@ -394,7 +393,7 @@ func (s *Server) children(ctx context.Context, uri string) ([]*mcp.Resource, err
 		out = append(out, child)
 	}
 	if len(out) == 0 && inside != "" {
-		return nil, invalid("%s is not a directory resource", uri)
+		return nil, invalidParams("%s is not a directory resource", uri)
 	}
 	return out, nil
 }

@@ -343,7 +343,7 @@ func TestWhatTheExtensionCannotServeIsReported(t *testing.T) {
 	w := newWorld(t, setup{tree: tree})
 	c := w.connect(t, way{"stdio", legacy}, nil)
 	reasons := map[string]string{}
-	for _, u := range w.server.Unserved() {
+	for _, u := range w.server.NotServed() {
 		reasons[u.Name] = u.Reason
 		if !strings.HasPrefix(u.Path, w.dir) {
 			t.Errorf("%s is at %s", u.Name, u.Path)
@@ -411,9 +411,9 @@ func TestSkillsBeyondTheLimitsAreLeftOutWithAReason(t *testing.T) {
 	if len(entries[0].Resources) != 512 {
 		t.Errorf("%d resources, want 512", len(entries[0].Resources))
 	}
-	for name, want := range map[string]string{"large": "it has 2 files and 167772", "many": "it has 513 files"} {
+	for name, want := range map[string]string{"large": "2 files, 167772", "many": "513 files"} {
 		_, err := c.custom("skills/get", &rawParams{URI: "skill://" + name + "/SKILL.md"})
-		if code(err) != -32602 || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "every host must accept only 512 and 16777216") {
+		if code(err) != -32602 || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "(limits 512 and 16777216)") {
 			t.Errorf("skills/get %s: %v", name, err)
 		}
 		if !strings.Contains(log.String(), "skill="+name) {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/loadout-dev/loadout/internal/testprogram"
 )
 
 var update = flag.Bool("update", false, "write what the server answers into the transcripts")
@@ -34,7 +36,10 @@ func TestTranscripts(t *testing.T) {
 	if err != nil || len(transcripts) == 0 {
 		t.Fatalf("no transcripts: %v", err)
 	}
-	program := built(t)
+	program, err := testprogram.Loadout.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, file := range transcripts {
 		for _, transport := range []string{"stdio", "http"} {
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar")+" over "+transport, func(t *testing.T) {
@@ -57,17 +62,6 @@ func TestTranscripts(t *testing.T) {
 			})
 		}
 	}
-}
-
-// built makes the program.
-func built(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "loadout")
-	out, err := exec.Command("go", "build", "-o", program, "github.com/loadout-dev/loadout/cmd/loadout").CombinedOutput()
-	if err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return program
 }
 
 func part(a *txtar.Archive, name string) *txtar.File {

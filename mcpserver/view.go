@@ -17,24 +17,23 @@ const (
 	extensionID = "io.modelcontextprotocol/skills"
 )
 
-// view is a snapshot as the Skills extension serves it: flat, every skill at
-// a URI of its own that ends in its name. It also keeps what is told of the
-// snapshot, once somebody asked.
+// view is a snapshot as the Skills extension serves it: every skill has a URI
+// of its own that ends in its name. It caches the catalog text of the snapshot.
 type view struct {
 	snap     *catalog.Snapshot
 	entries  []*catalog.Entry          // served, in order of precedence
 	uris     map[string]string         // key of the skill → root URI
 	byPath   map[string]*catalog.Entry // skill-path → skill
 	inside   map[string]bool           // every path above a skill-path
-	unserved []Unserved
+	unserved []NotServed
 
 	once sync.Once
-	told told
+	text catalogText
 }
 
-// Unserved is a skill that the Skills extension cannot serve. It works through
-// the tools all the same.
-type Unserved struct {
+// NotServed is a skill that the Skills extension cannot serve. It still works
+// through the tools.
+type NotServed struct {
 	Name   string `json:"name"`
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
@@ -52,11 +51,11 @@ func newView(snap *catalog.Snapshot) *view {
 	}
 	for e := range snap.All() {
 		if why := unportable(e); why != "" {
-			v.unserved = append(v.unserved, Unserved{e.Name, e.Path, why})
+			v.unserved = append(v.unserved, NotServed{e.Name, e.Path, why})
 			continue
 		}
 		v.entries = append(v.entries, e)
-		p := v.place(e, winners, at)
+		p := v.choosePath(e, winners, at)
 		v.byPath[p], v.uris[e.Key()] = e, scheme+escapePath(p)
 		for up := path.Dir(p); up != "."; up = path.Dir(up) {
 			v.inside[up] = true
@@ -65,13 +64,13 @@ func newView(snap *catalog.Snapshot) *view {
 	return v
 }
 
-// unportable says why a skill cannot be served: the extension demands that it
-// conforms to the specification, as every consumer would check.
+// unportable returns why a skill cannot be served, "" if it can: the extension
+// requires conformance to the specification, which every client would check.
 func unportable(e *catalog.Entry) string {
 	switch {
-	case !e.Named:
+	case !e.HasOwnName:
 		return "its frontmatter has no name; see loadout validate"
-	case !skill.PortableName(e.Name):
+	case !skill.IsPortableName(e.Name):
 		return fmt.Sprintf("its name is not 1 to 64 lower-case letters, digits and single hyphens; name it %s", skill.Slug(e.Name))
 	case !e.Verbatim:
 		return "its frontmatter had to be repaired, so it cannot be served as it is written; see loadout validate"
@@ -81,14 +80,14 @@ func unportable(e *catalog.Entry) string {
 	return ""
 }
 
-// place chooses the skill-path: below the path of a skill that encloses it,
-// else its name, else its name below its origin, made unique. No skill is
-// placed inside another one that does not hold its files.
-func (v *view) place(e *catalog.Entry, winners, at map[string]*catalog.Entry) string {
-	if p := v.nested(e, at); p != "" && v.byPath[p] == nil {
+// choosePath chooses the unique skill path: below the enclosing skill, else its
+// name, else its name below its origin. No skill is placed inside another that
+// does not contain its files.
+func (v *view) choosePath(e *catalog.Entry, winners, at map[string]*catalog.Entry) string {
+	if p := v.nestedPath(e, at); p != "" && v.byPath[p] == nil {
 		return p
 	}
-	if winners[e.Name] == e && v.free(e.Name) {
+	if winners[e.Name] == e && v.isFree(e.Name) {
 		return e.Name
 	}
 	top := e.Origin
@@ -96,20 +95,20 @@ func (v *view) place(e *catalog.Entry, winners, at map[string]*catalog.Entry) st
 		top = "from." + top
 	}
 	for _, p := range []string{top, path.Join(top, path.Dir(e.Dir)), path.Join(top, e.Dir)} {
-		if p += "/" + e.Name; v.free(p) {
+		if p += "/" + e.Name; v.isFree(p) {
 			return p
 		}
 	}
 	for i := 2; ; i++ {
-		if p := fmt.Sprintf("%s/%d/%s", top, i, e.Name); v.free(p) {
+		if p := fmt.Sprintf("%s/%d/%s", top, i, e.Name); v.isFree(p) {
 			return p
 		}
 	}
 }
 
-// nested is the path of a skill below the one whose directory encloses it, ""
-// where there is none or it would not end in its name.
-func (v *view) nested(e *catalog.Entry, at map[string]*catalog.Entry) string {
+// nestedPath returns the path of a skill below the enclosing skill, "" if there
+// is none or the path would not end in the skill's name.
+func (v *view) nestedPath(e *catalog.Entry, at map[string]*catalog.Entry) string {
 	if path.Base(e.Dir) != e.Name || e.Dir == "." {
 		return ""
 	}
@@ -129,8 +128,8 @@ func (v *view) nested(e *catalog.Entry, at map[string]*catalog.Entry) string {
 	}
 }
 
-// free reports whether nothing is at p, above it or below it.
-func (v *view) free(p string) bool {
+// isFree reports whether no skill is at p, above it or below it.
+func (v *view) isFree(p string) bool {
 	if v.inside[p] {
 		return false
 	}
@@ -142,11 +141,11 @@ func (v *view) free(p string) bool {
 	return true
 }
 
-// uriOf returns the root URI of a skill, "" where it is not served.
+// uriOf returns the root URI of a skill, "" if it is not served.
 func (v *view) uriOf(key string) string { return v.uris[key] }
 
-// find splits a URI into the skill that holds it, the longest one that does,
-// and the path inside; "" is the skill's root.
+// find splits a URI into the innermost skill that contains it and the path
+// within; "" is the skill's root.
 func (v *view) find(uri string) (*catalog.Entry, string, bool) {
 	rest, ok := strings.CutPrefix(uri, scheme)
 	if !ok || len(rest) > 4096 {
@@ -166,7 +165,7 @@ func (v *view) find(uri string) (*catalog.Entry, string, bool) {
 	return nil, "", false
 }
 
-// escapePath writes a path as part of a URI.
+// escapePath escapes a path for a URI.
 func escapePath(p string) string {
 	parts := strings.Split(p, "/")
 	for i, s := range parts {
@@ -175,8 +174,8 @@ func escapePath(p string) string {
 	return strings.Join(parts, "/")
 }
 
-// unescapePath is the inverse. It refuses what is no plain path, escaped or
-// not: parts that are empty, dots or hold a separator, and a query.
+// unescapePath reverses escapePath. It refuses anything but a plain path: empty
+// or dot elements, separators, and queries.
 func unescapePath(p string) (string, bool) {
 	if strings.ContainsAny(p, "?#") {
 		return "", false
@@ -192,5 +191,6 @@ func unescapePath(p string) (string, bool) {
 	return strings.Join(parts, "/"), true
 }
 
-// Unserved lists the skills that the Skills extension cannot serve, and why.
-func (s *Server) Unserved() []Unserved { return s.view().unserved }
+// NotServed returns the skills that the Skills extension cannot serve, with
+// reasons.
+func (s *Server) NotServed() []NotServed { return s.view().unserved }

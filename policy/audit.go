@@ -17,17 +17,17 @@ import (
 	"github.com/loadout-dev/loadout/internal/filelock"
 )
 
-// Verdicts of records.
+// Verdicts of audit records.
 const (
-	Allowed = "allow"
-	Denied  = "deny"
-	Asked   = "ask" // a person was asked, whose answer is a record of its own
+	VerdictAllow = "allow"
+	VerdictDeny  = "deny"
+	VerdictAsk   = "ask" // the user was asked; the answer is a record of its own
 )
 
-// Record is one entry of the audit log. Whoever makes one sees to it that no
-// value of a secret is in it, only names.
+// Record is one entry of the audit log. Callers must not put the values of
+// secrets into it, only their names.
 type Record struct {
-	Time      time.Time         `json:"time"` // set by Append where it is zero
+	Time      time.Time         `json:"time"` // set by Append if zero
 	Principal Principal         `json:"principal"`
 	Action    string            `json:"action"` // "run", "approve", "revoke" …
 	Subject   Digest            `json:"subject,omitempty"`
@@ -37,7 +37,8 @@ type Record struct {
 	Details   map[string]string `json:"details,omitempty"`
 }
 
-// Limits of what is kept of a record; of each string in bytes.
+// Limits of one record and of reading the log. maxText is the limit of each
+// string in bytes.
 const (
 	maxText      = 1024
 	maxDetails   = 32
@@ -45,32 +46,31 @@ const (
 	readBlock    = 64 << 10
 )
 
-// Audit is a file of records, one JSON document a line, to which any number of
-// processes of one user append at once. It is readable by the user only, and
-// refused with an [*UnsafeError] where it is a symbolic link, or it or its
-// directory belongs to another user or can be written by others. The file stays
-// open between appends; one that was moved away or removed by then is left, and
-// the next record begins another at the path. It is safe for concurrent use.
+// Audit is a log file with one JSON record a line. Any number of processes of
+// one user can append to it at the same time. Only the user can read it. An
+// [*UnsafeFileError] is returned if it is a symbolic link, or if it or its
+// directory belongs to another user or is writable by others. The file stays
+// open between appends. If it was moved or removed, the next append creates a
+// new one. Audit is safe for concurrent use.
 //
-// A record survives the end of the process at any time; one that the system
-// has not written to disk yet may be lost with the power.
+// A record survives the end of the process. It may be lost in a power failure,
+// because appends are not synced to disk.
 type Audit struct {
 	path string
-	turn chan struct{} // held while a record is appended; guards what follows
-	file *os.File      // opened last; nil before, and after a failure
-	info fs.FileInfo   // which file that is
+	sem  chan struct{} // held while a record is appended; guards the fields below
+	file *os.File      // nil before the first append and after a failure
+	info fs.FileInfo   // identifies file
 }
 
-// NewAudit returns the log in the file at path, which Append makes where it is
-// missing.
-func NewAudit(path string) *Audit { return &Audit{path: path, turn: make(chan struct{}, 1)} }
+// NewAudit returns the log at path. Append creates the file if necessary.
+func NewAudit(path string) *Audit { return &Audit{path: path, sem: make(chan struct{}, 1)} }
 
-// Append adds a record, of which long texts are cut with a note, and
-// characters that do not show are spelled out. Of more than 32 details the
-// first 32 by name are kept. It fails where the verdict is none.
+// Append adds a record. It truncates long strings, escapes unprintable
+// characters, and keeps the first 32 details by name. It returns an error if
+// the verdict is invalid.
 func (a *Audit) Append(ctx context.Context, r Record) error {
-	if r.Decision != Allowed && r.Decision != Denied && r.Decision != Asked {
-		return fmt.Errorf("append to the audit log: %.50q is no verdict", r.Decision)
+	if r.Decision != VerdictAllow && r.Decision != VerdictDeny && r.Decision != VerdictAsk {
+		return fmt.Errorf("append to the audit log: unknown verdict %.50q", r.Decision)
 	}
 	if err := a.append(ctx, r.bounded()); err != nil {
 		return fmt.Errorf("append to the audit log: %w", err)
@@ -80,8 +80,8 @@ func (a *Audit) Append(ctx context.Context, r Record) error {
 
 func (a *Audit) append(ctx context.Context, r Record) error {
 	select {
-	case a.turn <- struct{}{}:
-		defer func() { <-a.turn }()
+	case a.sem <- struct{}{}:
+		defer func() { <-a.sem }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -94,28 +94,27 @@ func (a *Audit) append(ctx context.Context, r Record) error {
 		err = filelock.Unlock(a.file)
 	}
 	if err != nil {
-		a.drop() // and the lock with it
+		a.closeFile() // also releases the lock
 	}
 	return err
 }
 
-// lock takes the file that is at the path now, and returns its size. Without an
-// error the lock is held.
+// lock opens and locks the file that is at the path now, and returns its size.
 func (a *Audit) lock(ctx context.Context) (int64, error) {
-	for range 100 { // each time it was moved away in between
+	for range 100 { // each time the file was replaced meanwhile
 		if a.file == nil {
-			if err := a.begin(); err != nil {
+			if err := a.reopen(); err != nil {
 				return 0, err
 			}
 		}
-		err := filelock.Wait(ctx, a.file)
+		err := filelock.Lock(ctx, a.file)
 		if err == nil {
 			var now fs.FileInfo
-			if now, err = a.look(); err == nil && os.SameFile(now, a.info) {
+			if now, err = a.statLog(); err == nil && os.SameFile(now, a.info) {
 				return now.Size(), nil
 			}
 		}
-		a.drop()
+		a.closeFile()
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return 0, err
 		}
@@ -123,8 +122,8 @@ func (a *Audit) lock(ctx context.Context) (int64, error) {
 	return 0, errReplaced
 }
 
-// begin opens the file, and makes it where it is missing.
-func (a *Audit) begin() error {
+// reopen opens the file and creates it if necessary.
+func (a *Audit) reopen() error {
 	if err := os.MkdirAll(filepath.Dir(a.path), 0o700); err != nil {
 		return err
 	}
@@ -140,8 +139,9 @@ func (a *Audit) begin() error {
 	return nil
 }
 
-// look says what is at the path, where that and its directory can be trusted.
-func (a *Audit) look() (fs.FileInfo, error) {
+// statLog checks the directory and the file at the path and returns the file's
+// info.
+func (a *Audit) statLog() (fs.FileInfo, error) {
 	dir := filepath.Dir(a.path)
 	info, err := os.Lstat(dir)
 	if err == nil {
@@ -156,25 +156,25 @@ func (a *Audit) look() (fs.FileInfo, error) {
 	return info, checkInfo(a.path, info, 0)
 }
 
-func (a *Audit) drop() {
+func (a *Audit) closeFile() {
 	if a.file != nil {
 		a.file.Close()
 		a.file = nil
 	}
 }
 
-// write adds a record to the file, which has size bytes, with one write.
+// write appends a record to the file of the given size in a single write.
 func (a *Audit) write(r Record, size int64) error {
 	if r.Time.IsZero() {
-		r.Time = time.Now() // with the lock: lines are in the order of time
+		r.Time = time.Now() // under the lock, so lines are in order of time
 	}
 	r.Time = r.Time.UTC().Round(0)
 	var line bytes.Buffer
-	torn, err := endsTorn(a.file, size)
+	torn, err := endsMidLine(a.file, size)
 	if err != nil {
 		return err
 	}
-	if torn { // what a process left that was killed, or had no room, stays a line of its own
+	if torn { // a partial line left by a killed process or a full disk stays a line of its own
 		line.WriteByte('\n')
 	}
 	enc := json.NewEncoder(&line)
@@ -195,7 +195,7 @@ func (a *Audit) open(flag int) (*os.File, error) {
 	return openFile(root, filepath.Base(a.path), a.path, flag)
 }
 
-func endsTorn(f *os.File, size int64) (bool, error) {
+func endsMidLine(f *os.File, size int64) (bool, error) {
 	if size == 0 {
 		return false, nil
 	}
@@ -205,7 +205,7 @@ func endsTorn(f *os.File, size int64) (bool, error) {
 }
 
 func (r Record) bounded() Record {
-	cut := func(s string) string { return visible(s, maxText) }
+	cut := func(s string) string { return escapeText(s, maxText) }
 	r.Principal = Principal{ID: cut(r.Principal.ID), Kind: cut(r.Principal.Kind)}
 	r.Action, r.Subject, r.Name, r.Reason = cut(r.Action), Digest(cut(string(r.Subject))), cut(r.Name), cut(r.Reason)
 	details := make(map[string]string, min(len(r.Details), maxDetails))
@@ -213,16 +213,15 @@ func (r Record) bounded() Record {
 		if i == maxDetails {
 			break
 		}
-		details[visible(key, 100)] = cut(r.Details[key])
+		details[escapeText(key, 100)] = cut(r.Details[key])
 	}
 	r.Details = details
 	return r
 }
 
-// Read returns the last n records, the oldest first, and what is wrong with
-// lines between them. A last line that is not whole is being written, or was
-// when its process was killed, and is left out. Where there is no log there
-// are no records.
+// Read returns the last n records, oldest first, and a problem for each damaged
+// line among them. It ignores an incomplete last line. Without a log file it
+// returns no records.
 func (a *Audit) Read(ctx context.Context, n int) ([]Record, []Problem, error) {
 	f, err := a.open(os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -232,7 +231,7 @@ func (a *Audit) Read(ctx context.Context, n int) ([]Record, []Problem, error) {
 		return nil, nil, fmt.Errorf("read the audit log: %w", err)
 	}
 	defer f.Close()
-	t := tail{path: a.path, want: n}
+	t := tailReader{path: a.path, want: n}
 	if err := t.read(ctx, f); err != nil {
 		return nil, nil, fmt.Errorf("read the audit log: %w", err)
 	}
@@ -241,18 +240,18 @@ func (a *Audit) Read(ctx context.Context, n int) ([]Record, []Problem, error) {
 	return t.records, t.problems, nil
 }
 
-// tail reads a log from its end.
-type tail struct {
-	path     string
-	want     int
-	rest     []byte // of a line whose beginning was not read yet
-	rested   bool   // rest follows by the end of its line
-	long     bool   // rest is more than a line can be, and dropped
-	records  []Record
-	problems []Problem
+// tailReader reads a log from its end.
+type tailReader struct {
+	path      string
+	want      int
+	rest      []byte // end of a line whose beginning is not read yet
+	lineEnded bool   // rest is followed by a newline
+	tooLong   bool   // the line exceeds maxAuditLine and is dropped
+	records   []Record
+	problems  []Problem
 }
 
-func (t *tail) read(ctx context.Context, f *os.File) error {
+func (t *tailReader) read(ctx context.Context, f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -266,45 +265,46 @@ func (t *tail) read(ctx context.Context, f *os.File) error {
 		if _, err := f.ReadAt(block, begin); err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		t.block(block)
+		t.addBlock(block)
 		if end = begin; end == 0 {
-			t.line(t.rest)
+			t.addLine(t.rest)
 		}
 	}
 	return nil
 }
 
-// block takes the bytes before those it was given last.
-func (t *tail) block(b []byte) {
+// addBlock processes the block of bytes before the previous one.
+func (t *tailReader) addBlock(b []byte) {
 	for len(t.records) < t.want {
 		i := bytes.LastIndexByte(b, '\n')
 		if i < 0 {
 			break
 		}
-		t.line(append(bytes.Clone(b[i+1:]), t.rest...))
-		t.rest, t.long, t.rested = nil, false, true
+		t.addLine(append(bytes.Clone(b[i+1:]), t.rest...))
+		t.rest, t.tooLong, t.lineEnded = nil, false, true
 		b = b[:i]
 	}
-	if t.long = t.long || len(b)+len(t.rest) > maxAuditLine; t.long {
+	if t.tooLong = t.tooLong || len(b)+len(t.rest) > maxAuditLine; t.tooLong {
 		t.rest = nil
 	} else {
 		t.rest = append(bytes.Clone(b), t.rest...)
 	}
 }
 
-// line takes a line, which is whole where it is not the last.
-func (t *tail) line(line []byte) {
-	if !t.rested || len(t.records) >= t.want || len(line) == 0 && !t.long {
+// addLine parses a line. It ignores the last line unless that ends with a
+// newline.
+func (t *tailReader) addLine(line []byte) {
+	if !t.lineEnded || len(t.records) >= t.want || len(line) == 0 && !t.tooLong {
 		return
 	}
 	var r Record
 	err := json.Unmarshal(line, &r)
-	if t.long {
-		err = fmt.Errorf("it has more than %d bytes", maxAuditLine)
+	if t.tooLong {
+		err = fmt.Errorf("line too long (limit %d bytes)", maxAuditLine)
 	}
 	if err != nil {
 		if len(t.problems) < maxList {
-			t.problems = append(t.problems, Problem{Where: t.path, Message: "a line is damaged: " + visible(err.Error(), 300)})
+			t.problems = append(t.problems, Problem{Where: t.path, Message: "damaged line: " + escapeText(err.Error(), 300)})
 		}
 		return
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 func record(reason string) policy.Record {
-	return policy.Record{Principal: policytest.Robot, Action: "run", Subject: policytest.Digest("a"), Name: "pdf", Decision: policy.Denied, Reason: reason}
+	return policy.Record{Principal: policytest.Robot, Action: "run", Subject: policytest.Digest("a"), Name: "pdf", Decision: policy.VerdictDeny, Reason: reason}
 }
 
 func audit(t *testing.T) (*policy.Audit, string) {

@@ -81,7 +81,7 @@ func TestWaitingForTheLogEndsWithItsContext(t *testing.T) {
 	try(t, a.Append(t.Context(), record("one")))
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	try(t, err)
-	try(t, filelock.Wait(t.Context(), f))
+	try(t, filelock.Lock(t.Context(), f))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 2)
 	for range 2 {

@@ -2,14 +2,14 @@ package policy
 
 import "slices"
 
-// Bounds is the most that a sandbox gives to a skill. What runs is given the
-// intersection of the hub's default, the operator's rule, and what the skill
-// asks for, and of these no more host or secret than was approved.
+// Bounds limits what a sandbox gives to a skill. A run gets the intersection of
+// the operator's bounds and what the skill requests, and of these only the
+// hosts and secrets that were approved.
 //
-// A host pattern is a name, an address (IPv6 in brackets), "*.domain" for what
-// is below a domain, or "*" for all, each with ":port" or for any port that
-// the sandbox opens. A secret is a name, or "*" for all. A list without
-// entries permits nothing; a limit of 0 is no limit of these bounds.
+// A host pattern is a name, an address (IPv6 in brackets), "*.domain" for all
+// subdomains, or "*" for all hosts. Each may end in ":port". A secret is a
+// name, or "*" for all. An empty list permits nothing. A numeric limit of 0
+// sets no limit.
 type Bounds struct {
 	Network        []string `json:"network,omitempty"`
 	Secrets        []string `json:"secrets,omitempty"`
@@ -17,65 +17,64 @@ type Bounds struct {
 	Seconds        int      `json:"seconds,omitempty"`
 	Processes      int      `json:"processes,omitempty"`
 	DiskMB         int      `json:"disk_mb,omitempty"`
-	MinTier        int      `json:"min_tier,omitempty"` // of isolation; higher is stronger
+	MinTier        int      `json:"min_tier,omitempty"` // isolation tier; higher is stronger
 	WorkspaceWrite bool     `json:"workspace_write,omitempty"`
 }
 
-// Unbounded is the widest bounds: intersected with it, bounds stay what they
-// are.
+// Unbounded returns the widest bounds. Intersecting bounds with it leaves them
+// unchanged.
 func Unbounded() Bounds {
 	return Bounds{Network: []string{"*"}, Secrets: []string{anyName}, WorkspaceWrite: true}
 }
 
-// Intersect returns what both bounds give, never more than one of them. Its
-// lists are sorted and hold nothing twice; a host that cannot be read is
-// left out.
+// Intersect returns what both bounds permit. Its lists are sorted and without
+// duplicates. Invalid host patterns are dropped.
 func Intersect(a, b Bounds) Bounds {
 	return Bounds{
-		Network:        meetHosts(a.Network, b.Network),
-		Secrets:        meetNames(a.Secrets, b.Secrets),
-		MemoryMB:       tighter(a.MemoryMB, b.MemoryMB),
-		Seconds:        tighter(a.Seconds, b.Seconds),
-		Processes:      tighter(a.Processes, b.Processes),
-		DiskMB:         tighter(a.DiskMB, b.DiskMB),
+		Network:        intersectHosts(a.Network, b.Network),
+		Secrets:        intersectNames(a.Secrets, b.Secrets),
+		MemoryMB:       minLimit(a.MemoryMB, b.MemoryMB),
+		Seconds:        minLimit(a.Seconds, b.Seconds),
+		Processes:      minLimit(a.Processes, b.Processes),
+		DiskMB:         minLimit(a.DiskMB, b.DiskMB),
 		MinTier:        max(a.MinTier, b.MinTier),
 		WorkspaceWrite: a.WorkspaceWrite && b.WorkspaceWrite,
 	}
 }
 
-// Covers reports whether b is no more than a in any respect.
+// Covers reports whether b is within a in every respect.
 func (a Bounds) Covers(b Bounds) bool {
 	return !slices.ContainsFunc(b.Network, func(h string) bool { return !coversHost(a.Network, h) }) &&
 		!slices.ContainsFunc(b.Secrets, func(n string) bool { return !coversName(a.Secrets, n) }) &&
-		within(b.MemoryMB, a.MemoryMB) && within(b.Seconds, a.Seconds) &&
-		within(b.Processes, a.Processes) && within(b.DiskMB, a.DiskMB) &&
+		withinLimit(b.MemoryMB, a.MemoryMB) && withinLimit(b.Seconds, a.Seconds) &&
+		withinLimit(b.Processes, a.Processes) && withinLimit(b.DiskMB, a.DiskMB) &&
 		b.MinTier >= a.MinTier && (a.WorkspaceWrite || !b.WorkspaceWrite)
 }
 
-// Allows returns what has to be approved for a script of a skill that asks for
-// these bounds.
-func (a Bounds) Allows() Allows {
-	return Allows{Run: true, Network: slices.Clone(a.Network), Secrets: slices.Clone(a.Secrets), WorkspaceWrite: a.WorkspaceWrite}
+// Permissions returns the permissions that a script of a skill with these
+// requested bounds needs.
+func (a Bounds) Permissions() Permissions {
+	return Permissions{Run: true, Network: slices.Clone(a.Network), Secrets: slices.Clone(a.Secrets), WorkspaceWrite: a.WorkspaceWrite}
 }
 
-// tighter returns the limit that is reached first; less than 0 counts as 1, as
-// nobody means it and 0 would be no limit.
-func tighter(a, b int) int {
-	a, b = limit(a), limit(b)
+// minLimit returns the smaller limit, where 0 is no limit. Negative values
+// count as 1, because 0 would remove the limit.
+func minLimit(a, b int) int {
+	a, b = clampLimit(a), clampLimit(b)
 	if a == 0 || b != 0 && b < a {
 		return b
 	}
 	return a
 }
 
-func limit(n int) int {
+func clampLimit(n int) int {
 	if n < 0 {
 		return 1
 	}
 	return n
 }
 
-func within(n, most int) bool {
-	n, most = limit(n), limit(most)
+func withinLimit(n, most int) bool {
+	n, most = clampLimit(n), clampLimit(most)
 	return most == 0 || n != 0 && n <= most
 }

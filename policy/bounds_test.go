@@ -71,8 +71,8 @@ func TestIntersectNeverWidens(t *testing.T) {
 		if free := policy.Intersect(got, policy.Unbounded()); !cmp.Equal(free, got) {
 			t.Fatalf("intersected with everything %+v becomes %+v", got, free)
 		}
-		within(t, got, a)
-		within(t, got, b)
+		withinLimit(t, got, a)
+		withinLimit(t, got, b)
 	})
 }
 
@@ -89,8 +89,8 @@ func TestWhatIsCoveredByBothIsInTheIntersection(t *testing.T) {
 	})
 }
 
-// within compares numbers as a sandbox reads them.
-func within(t *rapid.T, got, most policy.Bounds) {
+// withinLimit compares numbers as a sandbox reads them.
+func withinLimit(t *rapid.T, got, most policy.Bounds) {
 	for _, n := range [][2]int{{got.MemoryMB, most.MemoryMB}, {got.Seconds, most.Seconds}, {got.Processes, most.Processes}, {got.DiskMB, most.DiskMB}} {
 		if n[0] < 0 || n[1] > 0 && (n[0] == 0 || n[0] > n[1]) {
 			t.Fatalf("a limit of %d became %d", n[1], n[0])
@@ -167,24 +167,24 @@ func TestParseAsk(t *testing.T) {
 		{in: `{"metadata":{"sandbox":{"network":"b.example, a.example\tc.example","secrets":"B A"}}}`,
 			want: policy.Bounds{Network: []string{"a.example", "b.example", "c.example"}, Secrets: []string{"A", "B"}}},
 		{in: `{"metadata":"text","sandbox":{"seconds":1}}`, want: policy.Bounds{Seconds: 1}},
-		{in: `{"sandbox":{"seconds":1},"metadata":{"sandbox":{"seconds":2}}}`, problems: []string{"sandbox: it is given at the top level and under metadata"}},
-		{in: `{"sandbox":{"netwrok":["a.example"],"secrets":["A"]}}`, want: policy.Bounds{Secrets: []string{"A"}}, problems: []string{"sandbox.netwrok: nothing of this name"}},
-		{in: `{"metadata":{"sandbox":{"Network":["a.example"]}}}`, problems: []string{"metadata.sandbox.Network: nothing"}},
-		{in: `{"sandbox":{"unsandboxed":true,"host_network":true}}`, problems: []string{"sandbox.host_network: nothing", "sandbox.unsandboxed: nothing"}},
+		{in: `{"sandbox":{"seconds":1},"metadata":{"sandbox":{"seconds":2}}}`, problems: []string{"sandbox: set both at the top level and under metadata"}},
+		{in: `{"sandbox":{"netwrok":["a.example"],"secrets":["A"]}}`, want: policy.Bounds{Secrets: []string{"A"}}, problems: []string{"sandbox.netwrok: unknown field"}},
+		{in: `{"metadata":{"sandbox":{"Network":["a.example"]}}}`, problems: []string{"metadata.sandbox.Network: unknown field"}},
+		{in: `{"sandbox":{"unsandboxed":true,"host_network":true}}`, problems: []string{"sandbox.host_network: unknown field", "sandbox.unsandboxed: unknown field"}},
 		{in: `{"sandbox":{"network":["a.example","b/c"],"secrets":["A","B C","*"]}}`, want: policy.Bounds{Network: []string{"a.example"}, Secrets: []string{"A"}},
-			problems: []string{`sandbox.network: "b/c" is no host`, `sandbox.secrets: "B C" cannot`, `sandbox.secrets: "*" cannot`}},
+			problems: []string{`sandbox.network: invalid host pattern "b/c"`, `sandbox.secrets: invalid secret name "B C"`, `sandbox.secrets: invalid secret name "*"`}},
 		{in: `{"sandbox":{"network":[1],"secrets":{"a":1},"seconds":0,"memory_mb":-1,"disk_mb":1.5,"processes":"x","min_tier":99,"workspace_write":"yes"}}`,
 			problems: []string{"sandbox.disk_mb: ", "sandbox.memory_mb: ", "sandbox.min_tier: ", "sandbox.network: ", "sandbox.processes: ", "sandbox.seconds: ", "sandbox.secrets: ", "sandbox.workspace_write: "}},
 		{in: `{"sandbox":{"seconds":99999999999999999999}}`, problems: []string{"sandbox.seconds: "}},
-		{in: `{"sandbox":{"network":` + list(257) + `}}`, problems: []string{"sandbox.network: it has 257 entries"}},
-		{in: `{"sandbox":["network"]}`, problems: []string{"sandbox: it has to be a mapping"}},
-		{in: `{"sandbox":{"\u001b[2J":1}}`, problems: []string{`sandbox.\x1b[2J: nothing`}},
-		{in: `[]`, problems: []string{"frontmatter: it is no mapping"}},
-		{in: `{`, problems: []string{"frontmatter: it is no mapping"}},
-		{in: `{"a":"` + strings.Repeat("x", 1<<20) + `"}`, problems: []string{"frontmatter: it has more than"}},
+		{in: `{"sandbox":{"network":` + list(257) + `}}`, problems: []string{"sandbox.network: too many entries (257"}},
+		{in: `{"sandbox":["network"]}`, problems: []string{"sandbox: not a mapping"}},
+		{in: `{"sandbox":{"\u001b[2J":1}}`, problems: []string{`sandbox.\x1b[2J: unknown field`}},
+		{in: `[]`, problems: []string{"frontmatter: not a mapping"}},
+		{in: `{`, problems: []string{"frontmatter: not a mapping"}},
+		{in: `{"a":"` + strings.Repeat("x", 1<<20) + `"}`, problems: []string{"frontmatter: too large"}},
 	} {
 		name := tt.in[:min(len(tt.in), 80)]
-		got, problems := policy.ParseAsk(json.RawMessage(tt.in))
+		got, problems := policy.ParseRequestedBounds(json.RawMessage(tt.in))
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

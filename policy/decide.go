@@ -8,186 +8,188 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/pattern"
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
 // Request asks whether a script of a skill may run.
 type Request struct {
 	Principal Principal
-	Session   string // "" for none
-	Subject   Digest // of the skill, as it is now
-	Name      string // of the skill
+	Session   string // may be empty
+	Subject   Digest // current digest of the skill
+	Name      string // name of the skill
 	Origin    string
-	Needs     []Need // all that runs along, as it is now
-	// Ask is what the run would be given. Ask.Run is taken as set.
-	Ask Allows
+	Needs     []Need // everything that runs along, as it is now
+	// Requested is what the run would be given. Requested.Run is always treated
+	// as set.
+	Requested Permissions
 
-	Enabled bool // skills are switched on, and this one is
-	Bundled bool // the skill and all it needs came with this program
-	Typed   bool // a person typed the command that runs it; only for a [Person]
+	Enabled bool // skills are enabled, and so is this one
+	Bundled bool // the skill and all its dependencies are part of this program
+	ByUser  bool // the user typed the command; counts only for a [UserPrincipal]
 }
 
-// Code is why a decision is as it is, for programs.
+// Code is a machine-readable reason of a decision.
 type Code string
 
-// The codes of decisions. The first three allow, the others deny; a person who
-// approves can change [NotApproved], [Changed] and [Expired].
+// Codes of decisions. The first three allow, the others deny. A user can
+// resolve [NotApproved], [Changed] and [Expired] by approving.
 const (
 	Bundled     Code = "bundled"
-	Typed       Code = "typed"   // for this run: nothing is kept
+	ByUser      Code = "typed"   // for this run; nothing is stored
 	Granted     Code = "granted" // by Decision.Grant
 	Disabled    Code = "disabled"
 	NotApproved Code = "not-approved"
 	Changed     Code = "changed" // other bytes were approved
 	Expired     Code = "expired"
-	Unreadable  Code = "unreadable" // whether it was approved cannot be known
-	Malformed   Code = "malformed"  // the principal, the digest or what is asked for has no usable form
+	Unreadable  Code = "unreadable" // the grants cannot be read
+	Malformed   Code = "malformed"  // the principal, the digest or the request is invalid
 )
 
-// Decision answers a [Request].
+// Decision is the answer to a [Request].
 type Decision struct {
 	Allow  bool
 	Code   Code
-	Reason string // for people
-	Next   string // what a person can do about it; "" for nothing
-	// Grant is what permits the run where Code is Granted; else a grant of
-	// the same skill that does not permit it, where there is one.
+	Reason string // for users
+	Hint   string // what the user can do about it; may be empty
+	// Grant permits the run if Code is Granted. Otherwise it is a grant for the
+	// same skill that does not permit the run, or nil.
 	Grant *Grant
-	// Effective is what the run may be given: what is asked and approved.
-	Effective Allows
-	// Denied names what was asked for beyond that. The run is not given it.
+	// Effective is what the run may be given: requested and approved.
+	Effective Permissions
+	// Denied names requested permissions that are not approved.
 	Denied []string
 }
 
-// Decide answers a request by the grants of r. It fails closed: where they
-// cannot be read the answer is no. It records nothing. A run that is granted
-// begins with [Hold], as other processes may withdraw the grant or use it up.
+// Decide answers a request with the grants of r. It fails closed: if the grants
+// cannot be read, it denies. It records nothing. A granted run begins with
+// [AcquireGrant], because another process may revoke or consume the grant
+// meanwhile.
 func Decide(ctx context.Context, r Reader, q Request) Decision {
-	q.Ask.Run = true
-	ask, badAsk := q.Ask.normal()
-	q.Ask = ask
+	q.Requested.Run = true
+	ask, badAsk := q.Requested.normalize()
+	q.Requested = ask
 	_, badSubject := ParseDigest(string(q.Subject))
 	switch bad := errors.Join(badAsk, badSubject, q.Principal.check()); {
 	case bad != nil:
-		return q.deny(Malformed, "the request cannot be decided: "+visible(bad.Error(), 500), "")
+		return q.deny(Malformed, "invalid request: "+escapeText(bad.Error(), 500), "")
 	case !q.Enabled:
-		return q.deny(Disabled, "it is disabled", "enable it in the configuration")
+		return q.deny(Disabled, "disabled", "enable it in the configuration")
 	case q.Bundled:
-		return q.allow(Bundled, "it came with this program", q.Ask)
-	case q.Typed && q.Principal.Kind == Person:
-		return q.allow(Typed, "a person runs it", q.Ask)
+		return q.allow(Bundled, "bundled with this program", q.Requested)
+	case q.ByUser && q.Principal.Kind == UserPrincipal:
+		return q.allow(ByUser, "started by the user", q.Requested)
 	}
 	g, err := findWith(ctx, r, q.Principal, q.Subject, q.Session, q.Needs)
 	why, said := errors.AsType[*NotGrantedError](err)
 	switch {
 	case said:
-		return q.deny(NotApproved, visible(why.Reason, 1000), why.Next)
+		return q.deny(NotApproved, escapeText(why.Reason, 1000), why.Hint)
 	case errors.Is(err, ErrNotGranted):
-		return q.notGranted(ctx, r)
+		return q.explainMissing(ctx, r)
 	case err != nil:
-		return q.unreadable(err)
+		return q.denyUnreadable(err)
 	case g == nil || g.Principal != q.Principal || g.Subject != q.Subject:
-		return q.unreadable(errors.New("it answered with a grant of something else"))
+		return q.denyUnreadable(errors.New("grant store returned a grant for something else"))
 	case !g.NeedsExactly(q.Needs):
-		d := q.deny(Changed, changedNeeds(g.Needs, q.Needs), q.approve())
+		d := q.deny(Changed, describeChangedNeeds(g.Needs, q.Needs), q.approveCommand())
 		d.Grant = g
 		return d
-	case !g.Allows.Run:
-		d := q.deny(NotApproved, "it was approved, but not to run scripts", q.approve())
+	case !g.Permissions.Run:
+		d := q.deny(NotApproved, "approved, but not to run scripts", q.approveCommand())
 		d.Grant = g
 		return d
 	}
-	d := q.allow(Granted, "approved by "+g.By.String(), g.Allows.Intersect(q.Ask))
+	d := q.allow(Granted, "approved by "+g.By.String(), g.Permissions.Intersect(q.Requested))
 	d.Grant = g
-	if d.Denied = g.Allows.missing(q.Ask); len(d.Denied) > 0 {
+	if d.Denied = g.Permissions.missing(q.Requested); len(d.Denied) > 0 {
 		d.Reason += ", but not " + strings.Join(d.Denied, ", ")
-		d.Next = q.approve()
+		d.Hint = q.approveCommand()
 	}
 	return d
 }
 
-// notGranted looks for why nothing applies.
-func (q *Request) notGranted(ctx context.Context, r Reader) Decision {
+// explainMissing returns a denial that says why no grant applies.
+func (q *Request) explainMissing(ctx context.Context, r Reader) Decision {
 	grants, problems, err := r.List(ctx)
 	if err != nil {
-		return q.unreadable(err)
+		return q.denyUnreadable(err)
 	}
 	now := time.Now()
 	for _, g := range slices.Backward(grants) {
-		if g.Allows.Call || g.Principal != q.Principal || g.Name != q.Name || g.Origin != q.Origin || g.Session != "" && g.Session != q.Session {
+		if g.Permissions.Call || g.Principal != q.Principal || g.Name != q.Name || g.Origin != q.Origin || g.Session != "" && g.Session != q.Session {
 			continue
 		}
 		var d Decision
 		if g.Subject == q.Subject && g.Expired(now) {
-			d = q.deny(Expired, "its approval expired at "+g.Expires.Format(time.RFC3339), q.approve())
+			d = q.deny(Expired, "approval expired at "+g.Expires.Format(time.RFC3339), q.approveCommand())
 		} else if g.Subject != q.Subject {
-			d = q.deny(Changed, "changed since it was approved: it was "+g.Subject.Short()+" and is "+q.Subject.Short(), q.approve())
+			d = q.deny(Changed, "changed since it was approved (was "+g.Subject.Short()+", is "+q.Subject.Short()+")", q.approveCommand())
 		} else {
-			continue // given between Find and List
+			continue // stored between Find and List
 		}
 		d.Grant = &g
 		return d
 	}
-	d := q.deny(NotApproved, "not approved", q.approve())
+	d := q.deny(NotApproved, "not approved", q.approveCommand())
 	if len(problems) > 0 {
-		d.Reason += fmt.Sprintf("; %d grants cannot be read, the first: %s", len(problems), problems[0])
+		d.Reason += fmt.Sprintf("; %d grants are unreadable, the first: %s", len(problems), problems[0])
 	}
 	return d
 }
 
-func (q *Request) allow(code Code, reason string, effective Allows) Decision {
+func (q *Request) allow(code Code, reason string, effective Permissions) Decision {
 	return Decision{Allow: true, Code: code, Reason: reason, Effective: effective}
 }
 
 func (q *Request) deny(code Code, reason, next string) Decision {
-	return Decision{Code: code, Reason: reason, Next: next, Denied: Allows{}.missing(q.Ask)}
+	return Decision{Code: code, Reason: reason, Hint: next, Denied: Permissions{}.missing(q.Requested)}
 }
 
-func (q *Request) unreadable(err error) Decision {
+func (q *Request) denyUnreadable(err error) Decision {
 	next := ""
-	if u, ok := errors.AsType[*UnsafeError](err); ok {
-		next = "look at " + visible(u.Path, 500) + ", who owns it and who can write it"
+	if u, ok := errors.AsType[*UnsafeFileError](err); ok {
+		next = "check the owner and permissions of " + escapeText(u.Path, 500)
 	}
-	return q.deny(Unreadable, "policy cannot be read: "+visible(err.Error(), 1000), next)
+	return q.deny(Unreadable, "cannot read grants: "+escapeText(err.Error(), 1000), next)
 }
 
-var plain = pattern.New(`\A[A-Za-z0-9_][A-Za-z0-9._/@-]*\z`)
+var plainName = lazyregexp.New(`\A[A-Za-z0-9_][A-Za-z0-9._/@-]*\z`)
 
-// approve is the command that changes the answer.
-func (q *Request) approve() string {
-	if plain().MatchString(q.Name) {
+// approveCommand returns the command by which the user can approve the skill.
+func (q *Request) approveCommand() string {
+	if plainName().MatchString(q.Name) {
 		return "loadout approve " + q.Name
 	}
-	return "loadout approve " + string(q.Subject) // a name that a shell could take for more
+	return "loadout approve " + string(q.Subject) // a shell could interpret the name
 }
 
-// changedNeeds says what is different.
-func changedNeeds(approved, now []Need) string {
+// describeChangedNeeds says how the dependencies differ from the approved ones.
+func describeChangedNeeds(approved, now []Need) string {
 	for _, n := range sortedNeeds(now) {
 		if !slices.Contains(approved, n) {
-			return fmt.Sprintf("changed since it was approved: it needs %s as %s, which was not approved with it", visible(n.Name, 300), n.Digest.Short())
+			return fmt.Sprintf("changed since it was approved: dependency %s (%s) was not approved", escapeText(n.Name, 300), n.Digest.Short())
 		}
 	}
 	for _, n := range sortedNeeds(approved) {
 		if !slices.Contains(now, n) {
-			return fmt.Sprintf("changed since it was approved: it no longer needs %s as %s", visible(n.Name, 300), n.Digest.Short())
+			return fmt.Sprintf("changed since it was approved: dependency %s (%s) was removed", escapeText(n.Name, 300), n.Digest.Short())
 		}
 	}
-	return "changed since it was approved: it needs other skills"
+	return "changed since it was approved: other dependencies"
 }
 
-// Record returns what the audit log keeps of the answer to q.
+// Record returns the audit record of the answer to q.
 func (d Decision) Record(q Request) Record {
-	r := Record{Principal: q.Principal, Action: "run", Subject: q.Subject, Name: q.Name, Decision: Denied, Reason: d.Reason,
+	r := Record{Principal: q.Principal, Action: "run", Subject: q.Subject, Name: q.Name, Decision: VerdictDeny, Reason: d.Reason,
 		Details: map[string]string{"code": string(d.Code)}}
 	if d.Allow {
-		r.Decision = Allowed
+		r.Decision = VerdictAllow
 	}
 	for key, value := range map[string]string{
 		"origin":  q.Origin,
 		"session": q.Session,
 		"network": strings.Join(d.Effective.Network, " "),
-		"secrets": strings.Join(d.Effective.Secrets, " "), // names
+		"secrets": strings.Join(d.Effective.Secrets, " "), // names only
 		"denied":  strings.Join(d.Denied, ", "),
 	} {
 		if value != "" {

@@ -40,29 +40,29 @@ func TestDecide(t *testing.T) {
 		"approved":                    {grants: approved(), allow: true, code: policy.Granted, reason: "person ann"},
 		"disabled though approved":    {grants: approved(), change: func(q *policy.Request) { q.Enabled = false }, code: policy.Disabled, reason: "disabled", next: "enable it in the configuration"},
 		"disabled though bundled":     {change: func(q *policy.Request) { q.Enabled, q.Bundled = false, true }, code: policy.Disabled, reason: "disabled", next: "enable it in the configuration"},
-		"disabled though typed":       {change: func(q *policy.Request) { q.Enabled, q.Typed, q.Principal = false, true, policytest.Ann }, code: policy.Disabled, reason: "disabled", next: "enable it in the configuration"},
-		"bundled":                     {change: func(q *policy.Request) { q.Bundled = true }, allow: true, code: policy.Bundled, reason: "came with"},
-		"a person types":              {change: func(q *policy.Request) { q.Typed, q.Principal = true, policytest.Ann }, allow: true, code: policy.Typed, reason: "a person"},
-		"an agent types":              {change: func(q *policy.Request) { q.Typed = true }, code: policy.NotApproved, reason: "not approved", next: "loadout approve pdf"},
-		"a byte changed":              {grants: approved(), change: func(q *policy.Request) { q.Subject = policytest.Digest("b") }, code: policy.Changed, reason: "changed since it was approved: it was sha256:aaaaaaaaaaaa and is sha256:bbbbbbbbbbbb", next: "loadout approve pdf"},
+		"disabled though typed":       {change: func(q *policy.Request) { q.Enabled, q.ByUser, q.Principal = false, true, policytest.Ann }, code: policy.Disabled, reason: "disabled", next: "enable it in the configuration"},
+		"bundled":                     {change: func(q *policy.Request) { q.Bundled = true }, allow: true, code: policy.Bundled, reason: "bundled with"},
+		"a person types":              {change: func(q *policy.Request) { q.ByUser, q.Principal = true, policytest.Ann }, allow: true, code: policy.ByUser, reason: "started by"},
+		"an agent types":              {change: func(q *policy.Request) { q.ByUser = true }, code: policy.NotApproved, reason: "not approved", next: "loadout approve pdf"},
+		"a byte changed":              {grants: approved(), change: func(q *policy.Request) { q.Subject = policytest.Digest("b") }, code: policy.Changed, reason: "changed since it was approved (was sha256:aaaaaaaaaaaa, is sha256:bbbbbbbbbbbb)", next: "loadout approve pdf"},
 		"another origin of the name":  {grants: approved(), change: func(q *policy.Request) { q.Subject, q.Origin = policytest.Digest("b"), "git" }, code: policy.NotApproved, reason: "not approved", next: "loadout approve pdf"},
 		"approved for another":        {grants: approved(func(g *policy.Grant) { g.Principal = policytest.Ann }), code: policy.NotApproved, reason: "not approved", next: "loadout approve pdf"},
 		"approved in another session": {grants: approved(func(g *policy.Grant) { g.Scope, g.Session = policy.ForSession, "s1" }), change: func(q *policy.Request) { q.Session = "s2" }, code: policy.NotApproved, reason: "not approved", next: "loadout approve pdf"},
 		"approved in the session":     {grants: approved(func(g *policy.Grant) { g.Scope, g.Session = policy.ForSession, "s1" }), change: func(q *policy.Request) { q.Session = "s1" }, allow: true, code: policy.Granted, reason: "person ann"},
-		"approved, but not to run":    {grants: approved(func(g *policy.Grant) { g.Allows.Run = false }), code: policy.NotApproved, reason: "not to run", next: "loadout approve pdf"},
+		"approved, but not to run":    {grants: approved(func(g *policy.Grant) { g.Permissions.Run = false }), code: policy.NotApproved, reason: "not to run", next: "loadout approve pdf"},
 		"with the same needs":         {grants: approved(func(g *policy.Grant) { g.Needs = csv("c") }), change: func(q *policy.Request) { q.Needs = csv("c") }, allow: true, code: policy.Granted, reason: "person ann"},
-		"a need changed":              {grants: approved(func(g *policy.Grant) { g.Needs = csv("c") }), change: func(q *policy.Request) { q.Needs = csv("d") }, code: policy.Changed, reason: "changed since it was approved: it needs csv as sha256:dddddddddddd", next: "loadout approve pdf"},
-		"a need more":                 {grants: approved(), change: func(q *policy.Request) { q.Needs = csv("c") }, code: policy.Changed, reason: "changed since it was approved: it needs csv", next: "loadout approve pdf"},
-		"a need less":                 {grants: approved(func(g *policy.Grant) { g.Needs = csv("c") }), code: policy.Changed, reason: "changed since it was approved: it no longer needs csv", next: "loadout approve pdf"},
-		"no digest":                   {grants: approved(), change: func(q *policy.Request) { q.Subject = "" }, code: policy.Malformed, reason: "no digest"},
-		"no digest though bundled":    {change: func(q *policy.Request) { q.Subject, q.Bundled = "", true }, code: policy.Malformed, reason: "no digest"},
-		"no principal":                {grants: approved(), change: func(q *policy.Request) { q.Principal = policy.Principal{} }, code: policy.Malformed, reason: "a principal is"},
-		"an ask that is none":         {grants: approved(), change: func(q *policy.Request) { q.Ask.Network = []string{"a/b"} }, code: policy.Malformed, reason: "host pattern"},
+		"a need changed":              {grants: approved(func(g *policy.Grant) { g.Needs = csv("c") }), change: func(q *policy.Request) { q.Needs = csv("d") }, code: policy.Changed, reason: "changed since it was approved: dependency csv (sha256:dddddddddddd) was not approved", next: "loadout approve pdf"},
+		"a need more":                 {grants: approved(), change: func(q *policy.Request) { q.Needs = csv("c") }, code: policy.Changed, reason: "changed since it was approved: dependency csv (sha256:cccccccccccc) was not approved", next: "loadout approve pdf"},
+		"a need less":                 {grants: approved(func(g *policy.Grant) { g.Needs = csv("c") }), code: policy.Changed, reason: "changed since it was approved: dependency csv (sha256:cccccccccccc) was removed", next: "loadout approve pdf"},
+		"no digest":                   {grants: approved(), change: func(q *policy.Request) { q.Subject = "" }, code: policy.Malformed, reason: "invalid digest"},
+		"no digest though bundled":    {change: func(q *policy.Request) { q.Subject, q.Bundled = "", true }, code: policy.Malformed, reason: "invalid digest"},
+		"no principal":                {grants: approved(), change: func(q *policy.Request) { q.Principal = policy.Principal{} }, code: policy.Malformed, reason: "unknown kind of principal"},
+		"an ask that is none":         {grants: approved(), change: func(q *policy.Request) { q.Requested.Network = []string{"a/b"} }, code: policy.Malformed, reason: "host pattern"},
 		"a name for the shell":        {change: func(q *policy.Request) { q.Name = "pdf; rm -rf ~" }, code: policy.NotApproved, reason: "not approved", next: "loadout approve " + string(policytest.Digest("a"))},
 		"a name that is an option":    {change: func(q *policy.Request) { q.Name = "--all" }, code: policy.NotApproved, reason: "not approved", next: "loadout approve " + string(policytest.Digest("a"))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &policy.Memory{}
+			s := &policy.MemoryStore{}
 			for _, g := range tt.grants {
 				_, err := s.Put(t.Context(), g)
 				try(t, err)
@@ -73,7 +73,7 @@ func TestDecide(t *testing.T) {
 			}
 			before, _, _ := s.List(t.Context())
 			d := policy.Decide(t.Context(), s, q)
-			if d.Allow != tt.allow || d.Code != tt.code || !strings.Contains(d.Reason, tt.reason) || d.Next != tt.next {
+			if d.Allow != tt.allow || d.Code != tt.code || !strings.Contains(d.Reason, tt.reason) || d.Hint != tt.next {
 				t.Errorf("decided %+v\nwant allow %v, %s, %q, next %q", d, tt.allow, tt.code, tt.reason, tt.next)
 			}
 			if d.Allow != d.Effective.Run {
@@ -88,15 +88,15 @@ func TestDecide(t *testing.T) {
 }
 
 func TestARunIsGivenWhatIsAskedAndApproved(t *testing.T) {
-	s := &policy.Memory{}
+	s := &policy.MemoryStore{}
 	g := policytest.Grant(policytest.Digest("a"))
-	g.Allows = policy.Allows{Run: true, Network: []string{"*.example.com", "unasked.example"}, Secrets: []string{"KEY", "UNASKED"}, WorkspaceWrite: true}
+	g.Permissions = policy.Permissions{Run: true, Network: []string{"*.example.com", "unasked.example"}, Secrets: []string{"KEY", "UNASKED"}, WorkspaceWrite: true}
 	_, err := s.Put(t.Context(), g)
 	try(t, err)
 	q := request()
-	q.Ask = policy.Allows{Network: []string{"api.example.com:443", "evil.example"}, Secrets: []string{"KEY", "OTHER"}, Unsandboxed: true, HostNetwork: true}
+	q.Requested = policy.Permissions{Network: []string{"api.example.com:443", "evil.example"}, Secrets: []string{"KEY", "OTHER"}, Unsandboxed: true, HostNetwork: true}
 	d := policy.Decide(t.Context(), s, q)
-	if want := (policy.Allows{Run: true, Network: []string{"api.example.com:443"}, Secrets: []string{"KEY"}}); !d.Allow || !cmp.Equal(d.Effective, want) {
+	if want := (policy.Permissions{Run: true, Network: []string{"api.example.com:443"}, Secrets: []string{"KEY"}}); !d.Allow || !cmp.Equal(d.Effective, want) {
 		t.Errorf("allow %v with %+v, want %+v", d.Allow, d.Effective, want)
 	}
 	if want := []string{"network evil.example", "secret OTHER", "running without a sandbox", "the network of the host"}; !cmp.Equal(d.Denied, want) {
@@ -107,14 +107,14 @@ func TestARunIsGivenWhatIsAskedAndApproved(t *testing.T) {
 			t.Errorf("the reason %q does not name %s", d.Reason, what)
 		}
 	}
-	if d.Next != "loadout approve pdf" || d.Grant == nil || d.Grant.Name != "pdf" {
-		t.Errorf("next %q, grant %+v", d.Next, d.Grant)
+	if d.Hint != "loadout approve pdf" || d.Grant == nil || d.Grant.Name != "pdf" {
+		t.Errorf("next %q, grant %+v", d.Hint, d.Grant)
 	}
 }
 
 func TestAnApprovalThatExpiredIsSaidToBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &policy.Memory{}
+		s := &policy.MemoryStore{}
 		g := policytest.Grant(policytest.Digest("a"))
 		g.Expires = time.Now().Add(time.Hour)
 		_, err := s.Put(t.Context(), g)
@@ -132,7 +132,7 @@ func TestAnApprovalThatExpiredIsSaidToBe(t *testing.T) {
 
 // faulty is a store that answers as it is told.
 type faulty struct {
-	policy.Memory
+	policy.MemoryStore
 	find, list error
 	grant      *policy.Grant
 }
@@ -170,7 +170,7 @@ func TestDecideTrustsNoFaultyStore(t *testing.T) {
 		"both are impossible": &faulty{find: broken, list: broken, grant: &other},
 	} {
 		d := policy.Decide(t.Context(), r, request())
-		if d.Allow || d.Code != policy.Unreadable || !strings.HasPrefix(d.Reason, "policy cannot be read: ") || strings.Contains(d.Reason, "\x1b") {
+		if d.Allow || d.Code != policy.Unreadable || !strings.HasPrefix(d.Reason, "cannot read grants: ") || strings.Contains(d.Reason, "\x1b") {
 			t.Errorf("%s: decided %+v", name, d)
 		}
 	}
@@ -181,7 +181,7 @@ func TestHoldingEndsWhereTheGrantCannotBeRead(t *testing.T) {
 		g := policytest.Grant(policytest.Digest("a"))
 		broken := errors.New("disk on fire")
 		s := &breaking{faulty: faulty{grant: &g}, by: broken}
-		ctx, stop, err := policy.Hold(t.Context(), s, g, time.Second)
+		ctx, stop, err := policy.AcquireGrant(t.Context(), s, g, time.Second)
 		try(t, err)
 		defer stop()
 		time.Sleep(10 * time.Second)
@@ -194,15 +194,15 @@ func TestHoldingEndsWhereTheGrantCannotBeRead(t *testing.T) {
 }
 
 func TestARecordSaysWhatWasDecided(t *testing.T) {
-	s := &policy.Memory{}
+	s := &policy.MemoryStore{}
 	g := policytest.Grant(policytest.Digest("a"))
-	g.Allows.Network = []string{"example.com"}
+	g.Permissions.Network = []string{"example.com"}
 	g, err := s.Put(t.Context(), g)
 	try(t, err)
 	q := request()
-	q.Session, q.Ask = "s1", policy.Allows{Network: []string{"example.com", "example.org"}, Unsandboxed: true}
+	q.Session, q.Requested = "s1", policy.Permissions{Network: []string{"example.com", "example.org"}, Unsandboxed: true}
 	got := policy.Decide(t.Context(), s, q).Record(q)
-	want := policy.Record{Principal: policytest.Robot, Action: "run", Subject: q.Subject, Name: "pdf", Decision: policy.Allowed,
+	want := policy.Record{Principal: policytest.Robot, Action: "run", Subject: q.Subject, Name: "pdf", Decision: policy.VerdictAllow,
 		Reason: "approved by person ann, but not network example.org, running without a sandbox",
 		Details: map[string]string{"code": "granted", "origin": "user", "session": "s1", "network": "example.com",
 			"denied": "network example.org, running without a sandbox", "grant": g.ID}}
@@ -210,7 +210,7 @@ func TestARecordSaysWhatWasDecided(t *testing.T) {
 		t.Errorf("the record (-want +got):\n%s", diff)
 	}
 	q.Subject = policytest.Digest("b")
-	if got := policy.Decide(t.Context(), s, q).Record(q); got.Decision != policy.Denied || got.Details["code"] != "changed" {
+	if got := policy.Decide(t.Context(), s, q).Record(q); got.Decision != policy.VerdictDeny || got.Details["code"] != "changed" {
 		t.Errorf("the record of a refusal is %+v", got)
 	}
 }

@@ -11,26 +11,26 @@ import (
 
 func Example() {
 	ctx := context.Background()
-	grants := &policy.Memory{} // policy.NewFiles(dir) keeps them
-	ask, _ := policy.ParseAsk(json.RawMessage(`{"name": "weather", "sandbox": {"network": ["api.weather.example:443"]}}`))
+	grants := &policy.MemoryStore{} // policy.NewFileStore(dir) keeps them
+	ask, _ := policy.ParseRequestedBounds(json.RawMessage(`{"name": "weather", "sandbox": {"network": ["api.weather.example:443"]}}`))
 
 	request := policy.Request{
-		Principal: policy.Principal{ID: "claude", Kind: policy.Agent},
+		Principal: policy.Principal{ID: "claude", Kind: policy.AgentPrincipal},
 		Subject:   policy.Digest("sha256:" + strings.Repeat("a", 64)),
 		Name:      "weather",
-		Ask:       ask.Allows(),
+		Requested: ask.Permissions(),
 		Enabled:   true,
 	}
 	d := policy.Decide(ctx, grants, request)
-	fmt.Println(d.Allow, d.Reason, "->", d.Next)
+	fmt.Println(d.Allow, d.Reason, "->", d.Hint)
 
 	_, err := grants.Put(ctx, policy.Grant{
-		Principal: request.Principal,
-		Subject:   request.Subject,
-		Name:      request.Name,
-		Allows:    request.Ask,
-		Scope:     policy.Always,
-		By:        policy.Principal{ID: "ann", Kind: policy.Person},
+		Principal:   request.Principal,
+		Subject:     request.Subject,
+		Name:        request.Name,
+		Permissions: request.Requested,
+		Scope:       policy.Always,
+		By:          policy.Principal{ID: "ann", Kind: policy.UserPrincipal},
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -4,7 +4,7 @@ package policy
 var DecodeGrant = decodeGrant
 
 // Path is the file of a grant.
-func (s *Files) Path(id string) string { return s.path(id) }
+func (s *FileStore) Path(id string) string { return s.path(id) }
 
 // GrantID is the id that a grant has to have.
 func GrantID(g Grant) string { return grantID(g.Principal, g.Subject, g.Scope, g.Session) }

@@ -18,12 +18,12 @@ const idHere = "$ID"
 // A grant is for what its file says, read by another reader of JSON, and says
 // it once.
 func FuzzGrant(f *testing.F) {
-	s := policy.NewFiles(f.TempDir())
+	s := policy.NewFileStore(f.TempDir())
 	for _, change := range []func(*policy.Grant){
 		func(*policy.Grant) {},
 		func(g *policy.Grant) { g.Scope, g.Session = policy.ForSession, "s1" },
 		func(g *policy.Grant) {
-			g.Allows.Network, g.Allows.Secrets = []string{"*.a.com:443", "b.com"}, []string{"A"}
+			g.Permissions.Network, g.Permissions.Secrets = []string{"*.a.com:443", "b.com"}, []string{"A"}
 		},
 		func(g *policy.Grant) { g.Needs = []policy.Need{{Name: "csv", Digest: policytest.Digest("c")}} },
 	} {
@@ -57,7 +57,7 @@ func FuzzGrant(f *testing.F) {
 			t.Error(err)
 		}
 		said := members(t, data)
-		for key, want := range map[string]any{"subject": g.Subject, "principal": g.Principal, "scope": g.Scope, "by": g.By, "allows": g.Allows} {
+		for key, want := range map[string]any{"subject": g.Subject, "principal": g.Principal, "scope": g.Scope, "by": g.By, "allows": g.Permissions} {
 			text, err := json.Marshal(want)
 			if err != nil {
 				t.Fatal(err)
@@ -104,15 +104,15 @@ func FuzzParseAsk(f *testing.F) {
 	f.Add([]byte(`{"sandbox":{"network":["A.com","*.b.com:443","[::1]:80","10.0.0.1"],"secrets":"A, B","memory_mb":"1","min_tier":2}}`))
 	f.Add([]byte(`{"metadata":{"sandbox":{"network":"*","workspace_write":true,"x":1}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		ask, _ := policy.ParseAsk(data)
+		ask, _ := policy.ParseRequestedBounds(data)
 		if same := policy.Intersect(ask, policy.Unbounded()); !cmp.Equal(same, ask) {
 			t.Errorf("asked for %+v, which intersected with everything is %+v", ask, same)
 		}
 		g := policytest.Grant(policytest.Digest("a"))
-		g.Allows = ask.Allows()
-		kept, err := (&policy.Memory{}).Put(t.Context(), g)
-		if err != nil || !cmp.Equal(kept.Allows, g.Allows) {
-			t.Errorf("asked for %+v, granted %+v, %v", g.Allows, kept.Allows, err)
+		g.Permissions = ask.Permissions()
+		kept, err := (&policy.MemoryStore{}).Put(t.Context(), g)
+		if err != nil || !cmp.Equal(kept.Permissions, g.Permissions) {
+			t.Errorf("asked for %+v, granted %+v, %v", g.Permissions, kept.Permissions, err)
 		}
 	})
 }

@@ -14,59 +14,60 @@ import (
 
 // Limits of a grant.
 const (
-	MaxGrantBytes = 64 << 10 // of the file of one
+	MaxGrantBytes = 64 << 10 // size of one file
 	maxID         = 256
 	maxLabel      = 1024 // bytes of a name or an origin
-	maxList       = 256  // needs, hosts, secrets
+	maxList       = 256  // dependencies, hosts, secrets
 )
 
-// grantVersion is the form of grants that this program writes and understands.
-// A field that narrows what a grant permits comes with another version, so
-// that programs which do not know the field ignore the grant.
+// grantVersion is the version of grants that this program reads and writes. A
+// new field that narrows a grant needs a new version, so that programs that do
+// not know the field ignore the grant.
 const grantVersion = 1
 
-// Scope says for how long a grant is meant.
+// Scope says how long a grant lasts.
 type Scope string
 
-// The scopes of grants.
+// Scopes of grants.
 const (
 	Always        Scope = "always"  // until it expires or is revoked
-	ForSession    Scope = "session" // in the session that it names
-	Once          Scope = "once"    // for one run or call, of the session where it names one
+	ForSession    Scope = "session" // in one session
+	Once          Scope = "once"    // for one run or call, of one session if it names one
 	sessionExpiry       = 24 * time.Hour
 )
 
-// Grant is a recorded permission, given by a person, for a principal to use
-// exactly the bytes that Subject and Needs name: to run the scripts of a skill, or
-// to call a tool. The subject of a tool is of its definition and its server, and,
-// where the grant is for certain arguments, of those too ([Digest.With]).
+// Grant is a recorded permission. A user gave it to a principal to use exactly
+// the bytes that Subject and Needs identify: to run the scripts of a skill, or
+// to call a tool. The subject of a tool covers its definition and its server,
+// and for a grant for specific arguments also those (see
+// [Digest.WithArguments]).
 type Grant struct {
-	Version   int       `json:"version"` // set by Put
-	ID        string    `json:"id"`      // set by Put; the same for the same principal, subject, scope and session
-	Principal Principal `json:"principal"`
-	Subject   Digest    `json:"subject"`
-	Name      string    `json:"name"`             // of the skill or tool, a label
-	Origin    string    `json:"origin,omitempty"` // of the skill, or whose the tool is; a label
-	Allows    Allows    `json:"allows"`
-	Needs     []Need    `json:"needs,omitempty"` // everything that runs along
-	Created   time.Time `json:"created"`         // set by Put
-	Expires   time.Time `json:"expires,omitzero"`
-	Scope     Scope     `json:"scope"`
-	Session   string    `json:"session,omitempty"`
-	By        Principal `json:"by"` // the person who approved
+	Version     int         `json:"version"` // set by Put
+	ID          string      `json:"id"`      // set by Put; determined by principal, subject, scope and session
+	Principal   Principal   `json:"principal"`
+	Subject     Digest      `json:"subject"`
+	Name        string      `json:"name"`             // label of the skill or tool
+	Origin      string      `json:"origin,omitempty"` // label of the skill's origin or the tool's owner
+	Permissions Permissions `json:"allows"`
+	Needs       []Need      `json:"needs,omitempty"` // everything that runs along
+	Created     time.Time   `json:"created"`         // set by Put
+	Expires     time.Time   `json:"expires,omitzero"`
+	Scope       Scope       `json:"scope"`
+	Session     string      `json:"session,omitempty"`
+	By          Principal   `json:"by"` // the user who approved
 }
 
-// Need is a skill that a skill depends on, with the digest it was approved as.
+// Need is a dependency of a skill, with the digest that was approved.
 type Need struct {
 	Name   string `json:"name"`
 	Digest Digest `json:"digest"`
 }
 
-// Expired reports whether the grant is over at that time.
+// Expired reports whether the grant has expired at the given time.
 func (g *Grant) Expired(at time.Time) bool { return !g.Expires.IsZero() && !at.Before(g.Expires) }
 
-// NeedsExactly reports whether the grant was given with these dependencies, no
-// more and no less, each with this digest.
+// NeedsExactly reports whether the grant was given for exactly these
+// dependencies and digests.
 func (g *Grant) NeedsExactly(needs []Need) bool {
 	return slices.Equal(sortedNeeds(g.Needs), sortedNeeds(needs))
 }
@@ -79,91 +80,92 @@ func sortedNeeds(needs []Need) []Need {
 }
 
 func (g Grant) clone() Grant {
-	g.Allows.Network = slices.Clone(g.Allows.Network)
-	g.Allows.Secrets = slices.Clone(g.Allows.Secrets)
+	g.Permissions.Network = slices.Clone(g.Permissions.Network)
+	g.Permissions.Secrets = slices.Clone(g.Permissions.Secrets)
 	g.Needs = slices.Clone(g.Needs)
 	return g
 }
 
-// fresh returns the grant as it is kept when it is given at that time, or all
-// that is wrong with it.
-func (g Grant) fresh(now time.Time) (Grant, error) {
+// prepare returns the grant as it is stored at the given time, or an error that
+// lists everything that is wrong with it.
+func (g Grant) prepare(now time.Time) (Grant, error) {
 	g = g.clone()
 	g.Version = grantVersion
 	g.Created = now.UTC().Round(0)
 	if g.Expires.IsZero() && g.Scope != Always {
-		g.Expires = g.Created.Add(sessionExpiry) // or what nobody will ask for again stays for ever
+		g.Expires = g.Created.Add(sessionExpiry) // otherwise unused grants would pile up
 	}
 	if !g.Expires.IsZero() {
 		g.Expires = g.Expires.UTC().Round(0)
 	}
 	g.ID = grantID(g.Principal, g.Subject, g.Scope, g.Session)
 	g.Needs = sortedNeeds(g.Needs)
-	allows, err := g.Allows.normal()
-	g.Allows = allows
+	allows, err := g.Permissions.normalize()
+	g.Permissions = allows
 	err = errors.Join(err, g.check())
 	if g.Expired(now) {
-		err = errors.Join(err, fmt.Errorf("it expires at %s, which is over", g.Expires.Format(time.RFC3339)))
+		err = errors.Join(err, fmt.Errorf("already expired at %s", g.Expires.Format(time.RFC3339)))
 	}
 	return g, err
 }
 
-// check returns everything that is wrong with a grant that is kept.
+// check returns everything that is wrong with a stored grant.
 func (g *Grant) check() error {
 	errs := []error{
 		g.Principal.check(),
 		g.By.check(),
-		checkText("the name", g.Name, 1, maxLabel),
-		checkText("the origin", g.Origin, 0, maxLabel),
-		checkText("the session", g.Session, 0, maxID),
+		checkText("name", g.Name, 1, maxLabel),
+		checkText("origin", g.Origin, 0, maxLabel),
+		checkText("session", g.Session, 0, maxID),
 	}
 	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if g.By.Kind != Person {
-		add("only a person approves, not %q", g.By.Kind)
+	if g.By.Kind != UserPrincipal {
+		add("only a user can approve, not %q", g.By.Kind)
 	}
 	if _, err := ParseDigest(string(g.Subject)); err != nil {
 		add("subject: %w", err)
 	}
 	if len(g.Needs) > maxList {
-		add("it needs %d skills, more than %d", len(g.Needs), maxList)
+		add("too many dependencies (%d, limit %d)", len(g.Needs), maxList)
 	}
 	for _, n := range g.Needs {
-		errs = append(errs, checkText("the name of a need", n.Name, 1, maxLabel))
+		errs = append(errs, checkText("dependency name", n.Name, 1, maxLabel))
 		if _, err := ParseDigest(string(n.Digest)); err != nil {
-			add("needs %.100q: %w", n.Name, err)
+			add("dependency %.100q: %w", n.Name, err)
 		}
 	}
 	switch {
 	case g.Scope != Always && g.Scope != ForSession && g.Scope != Once:
-		add("scope is always, session or once, not %q", g.Scope)
+		add("unknown scope %q: want always, session or once", g.Scope)
 	case g.Scope == ForSession && g.Session == "":
-		add("a grant for a session has to name it")
+		add("scope session requires a session")
 	case g.Scope == Always && g.Session != "":
-		add("a grant for always is for no session")
+		add("scope always excludes a session")
 	}
 	if g.Created.IsZero() {
 		add("created is missing")
 	}
 	if want := grantID(g.Principal, g.Subject, g.Scope, g.Session); g.ID != want {
-		add("its id is %.100q, not %s as its principal, subject, scope and session make it", g.ID, want)
+		add("id mismatch: got %.100q, want %s", g.ID, want)
 	}
 	return errors.Join(errs...)
 }
 
-// grantID makes one grant for one principal, subject, scope and session, also
-// where two processes give it at the same time.
+// grantID returns the ID of a grant. It is the same for the same principal,
+// subject, scope and session, so that two processes cannot store two such
+// grants.
 func grantID(p Principal, subject Digest, scope Scope, session string) string {
 	key, err := json.Marshal([]string{p.Kind, p.ID, string(subject), string(scope), session})
 	if err != nil {
-		panic(err) // strings always have a form
+		panic(err) // strings always marshal
 	}
 	sum := sha256.Sum256(key)
 	return hex.EncodeToString(sum[:10])
 }
 
-// candidates are the ids that a grant can have which permits p to use subject
-// in the session.
-func candidates(p Principal, subject Digest, session string) []string {
+// candidateIDs returns the IDs that a grant for p, subject and session can
+// have.
+func candidateIDs(p Principal, subject Digest, session string) []string {
 	ids := []string{grantID(p, subject, Always, ""), grantID(p, subject, Once, "")}
 	if session != "" {
 		ids = append(ids, grantID(p, subject, ForSession, session), grantID(p, subject, Once, session))
@@ -171,7 +173,7 @@ func candidates(p Principal, subject Digest, session string) []string {
 	return ids
 }
 
-// encode renders a grant as it is kept.
+// encode returns the stored form of a grant.
 func (g *Grant) encode() ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -181,44 +183,44 @@ func (g *Grant) encode() ([]byte, error) {
 		return nil, err
 	}
 	if buf.Len() > MaxGrantBytes {
-		return nil, fmt.Errorf("it has %d bytes, more than %d", buf.Len(), MaxGrantBytes)
+		return nil, fmt.Errorf("grant too large (%d bytes, limit %d)", buf.Len(), MaxGrantBytes)
 	}
 	return buf.Bytes(), nil
 }
 
-// decodeGrant reads a grant as encode wrote it. Nothing else is taken, white
-// space aside: a field that is unknown, given twice or spelled in another case
-// may be what somebody meant to narrow the grant by.
+// decodeGrant reads a grant as encode wrote it. Apart from white space it
+// accepts nothing else, because an unknown, duplicate or misspelled field may
+// have been meant to narrow the grant.
 func decodeGrant(data []byte) (Grant, error) {
 	if len(data) > MaxGrantBytes {
-		return Grant{}, fmt.Errorf("it has more than %d bytes", MaxGrantBytes)
+		return Grant{}, fmt.Errorf("grant too large (limit %d bytes)", MaxGrantBytes)
 	}
 	var v struct {
 		Version int `json:"version"`
 	}
 	if err := json.Unmarshal(data, &v); err != nil {
-		return Grant{}, fmt.Errorf("it is damaged: %w", err)
+		return Grant{}, fmt.Errorf("damaged: %w", err)
 	}
 	if v.Version != grantVersion {
-		return Grant{}, fmt.Errorf("it has version %d, and this program knows version %d only", v.Version, grantVersion)
+		return Grant{}, fmt.Errorf("unsupported version %d (this program supports version %d)", v.Version, grantVersion)
 	}
 	var g Grant
 	if err := json.Unmarshal(data, &g); err != nil {
-		return Grant{}, fmt.Errorf("it is damaged: %w", err)
+		return Grant{}, fmt.Errorf("damaged: %w", err)
 	}
 	if err := g.check(); err != nil {
-		return Grant{}, fmt.Errorf("it is damaged: %w", err)
+		return Grant{}, fmt.Errorf("damaged: %w", err)
 	}
-	if n, err := g.Allows.normal(); err != nil || !n.equal(g.Allows) {
-		return Grant{}, errors.Join(errors.New("it is damaged: its hosts or secrets are not as a grant has them"), err)
+	if n, err := g.Permissions.normalize(); err != nil || !n.equal(g.Permissions) {
+		return Grant{}, errors.Join(errors.New("damaged: hosts or secrets are not in normal form"), err)
 	}
 	again, err := g.encode()
 	var a, b bytes.Buffer
 	if err := errors.Join(err, json.Compact(&a, data), json.Compact(&b, again)); err != nil {
-		return Grant{}, fmt.Errorf("it is damaged: %w", err)
+		return Grant{}, fmt.Errorf("damaged: %w", err)
 	}
 	if !bytes.Equal(bytes.TrimSpace(a.Bytes()), bytes.TrimSpace(b.Bytes())) {
-		return Grant{}, errors.New("it is not as this program writes grants: a field is unknown, given twice or spelled otherwise")
+		return Grant{}, errors.New("unknown, duplicate or misspelled field")
 	}
 	return g, nil
 }

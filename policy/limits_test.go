@@ -19,7 +19,7 @@ import (
 const most = 4096 // grants in a store
 
 func TestMemoryIsBounded(t *testing.T) {
-	s := &policy.Memory{}
+	s := &policy.MemoryStore{}
 	for i := range most {
 		_, err := s.Put(t.Context(), policytest.Grant(policytest.Digest(fmt.Sprintf("%04x", i))))
 		try(t, err)
@@ -68,7 +68,7 @@ func TestChangesWaitForTheLock(t *testing.T) {
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
 		try(t, err)
 		defer f.Close()
-		if err := filelock.Try(f); err != nil {
+		if err := filelock.TryLock(f); err != nil {
 			t.Skip(err)
 		}
 	}
@@ -90,16 +90,16 @@ func TestChangesWaitForTheLock(t *testing.T) {
 }
 
 func TestWhatBothAllow(t *testing.T) {
-	all := policy.Allows{Run: true, Network: []string{"a.com"}, Secrets: []string{"A"}, WorkspaceWrite: true, Unsandboxed: true, HostNetwork: true}
-	for _, pair := range [][2]policy.Allows{{all, {}}, {{}, all}} {
-		if got := pair[0].Intersect(pair[1]); !cmp.Equal(got, policy.Allows{}) || !pair[0].Covers(got) || !pair[1].Covers(got) {
+	all := policy.Permissions{Run: true, Network: []string{"a.com"}, Secrets: []string{"A"}, WorkspaceWrite: true, Unsandboxed: true, HostNetwork: true}
+	for _, pair := range [][2]policy.Permissions{{all, {}}, {{}, all}} {
+		if got := pair[0].Intersect(pair[1]); !cmp.Equal(got, policy.Permissions{}) || !pair[0].Covers(got) || !pair[1].Covers(got) {
 			t.Errorf("all and nothing have in common %+v", got)
 		}
 	}
 	if got := all.Intersect(all); !cmp.Equal(got, all) {
 		t.Errorf("all and all have in common %+v", got)
 	}
-	if (policy.Allows{}).Covers(all) || !all.Covers(policy.Allows{}) {
+	if (policy.Permissions{}).Covers(all) || !all.Covers(policy.Permissions{}) {
 		t.Error("nothing is not less than all")
 	}
 }

@@ -9,27 +9,27 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/loadout-dev/loadout/internal/pattern"
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// host is a pattern of places on a network.
+// host is a pattern that matches hosts and ports.
 type host struct {
-	name string // lower case; "" is any
-	sub  bool   // what is below name, and not name itself
-	port int    // 0 is any
+	name string // lower case; "" matches any
+	sub  bool   // matches subdomains of name only
+	port int    // 0 matches any
 }
 
 var (
 	label   = `[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?`
-	dnsName = pattern.New(`\A` + label + `(\.` + label + `)*\z`)
-	// Programs take these for an IPv4 address, in more forms than one.
-	numeric = pattern.New(`(\A|\.)([0-9]+|0x[0-9a-f]*)\z`)
+	dnsName = lazyregexp.New(`\A` + label + `(\.` + label + `)*\z`)
+	// Programs read such names as IPv4 addresses, in several notations.
+	numeric = lazyregexp.New(`(\A|\.)([0-9]+|0x[0-9a-f]*)\z`)
 )
 
-// parseHost reads a pattern: host, host:port, *.domain, *.domain:port, * and
+// parseHost parses a pattern: host, host:port, *.domain, *.domain:port, * or
 // *:port. A host is a DNS name in ASCII or an IP address, IPv6 in brackets.
 func parseHost(s string) (host, error) {
-	bad := func(why string) (host, error) { return host{}, fmt.Errorf("%.300q is no host pattern: %s", s, why) }
+	bad := func(why string) (host, error) { return host{}, fmt.Errorf("invalid host pattern %.300q: %s", s, why) }
 	var h host
 	name := strings.ToLower(s)
 	end := strings.LastIndexByte(name, ':')
@@ -44,12 +44,12 @@ func parseHost(s string) (host, error) {
 		return h, nil
 	}
 	if name, h.sub = strings.CutPrefix(name, "*."); h.sub && strings.HasPrefix(name, "[") {
-		return bad("an address has nothing below it")
+		return bad("an address has no subdomains")
 	}
 	if inner, ok := strings.CutPrefix(name, "["); ok {
 		a, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
 		if err != nil || !strings.HasSuffix(inner, "]") || !a.Is6() || a.Is4In6() || a.Zone() != "" {
-			return bad("brackets hold an IPv6 address without a zone")
+			return bad("brackets need an IPv6 address without a zone")
 		}
 		h.name = "[" + a.String() + "]"
 		return h, nil
@@ -60,11 +60,11 @@ func parseHost(s string) (host, error) {
 		h.name = a.String()
 		return h, nil
 	case err == nil:
-		return bad("an IPv6 address has to be in brackets, and an address has nothing below it")
+		return bad("an IPv6 address needs brackets, and an address has no subdomains")
 	case len(name) > 253 || !dnsName().MatchString(name):
-		return bad("a host is a DNS name in ASCII or an address, with * only in front of a domain")
+		return bad("want a DNS name in ASCII or an address, with * only in front of a domain")
 	case numeric().MatchString(name):
-		return bad("an IPv4 address has four decimal numbers")
+		return bad("an IPv4 address needs four decimal numbers")
 	}
 	h.name = name
 	return h, nil
@@ -73,7 +73,7 @@ func parseHost(s string) (host, error) {
 func parsePort(s string) (int, error) {
 	n, err := strconv.ParseUint(s, 10, 16)
 	if err != nil || n == 0 || strconv.FormatUint(n, 10) != s {
-		return 0, errors.New("a port is a number from 1 to 65535")
+		return 0, errors.New("port must be a number from 1 to 65535")
 	}
 	return int(n), nil
 }
@@ -92,7 +92,7 @@ func (h host) String() string {
 	return s
 }
 
-// covers reports whether every place of o is one of h.
+// covers reports whether h matches everything that o matches.
 func (h host) covers(o host) bool { return (h.port == 0 || h.port == o.port) && h.coversName(o) }
 
 func (h host) coversName(o host) bool {
@@ -106,9 +106,9 @@ func (h host) coversName(o host) bool {
 	}
 }
 
-// meet returns the places of both, and whether there are any. The names of two
-// patterns overlap only where one covers the other.
-func (h host) meet(o host) (host, bool) {
+// intersect returns a pattern for what both match, and false if that is
+// nothing. The names of two patterns overlap only if one covers the other.
+func (h host) intersect(o host) (host, bool) {
 	m := h
 	switch {
 	case h.coversName(o):
@@ -123,10 +123,10 @@ func (h host) meet(o host) (host, bool) {
 	return m, true
 }
 
-// MatchHost reports whether a pattern of the list covers the host, a name or
-// an address without brackets, and the port. What cannot be read matches
-// nothing. It does not look names up: whoever connects has to connect to the
-// name that was checked.
+// MatchHost reports whether a pattern of the list matches the host (a name, or
+// an address without brackets) and the port. Invalid patterns and hosts never
+// match. MatchHost does not resolve names: the caller must connect to the name
+// that was checked.
 func MatchHost(patterns []string, name string, port int) bool {
 	if port <= 0 || strings.HasPrefix(name, "*") {
 		return false
@@ -145,20 +145,20 @@ func coversHost(patterns []string, asked string) bool {
 	return slices.ContainsFunc(parseHosts(patterns), func(h host) bool { return h.covers(o) })
 }
 
-func meetHosts(a, b []string) []string {
+func intersectHosts(a, b []string) []string {
 	var out []host
 	bs := parseHosts(b)
 	for _, x := range parseHosts(a) {
 		for _, y := range bs {
-			if m, ok := x.meet(y); ok {
+			if m, ok := x.intersect(y); ok {
 				out = append(out, m)
 			}
 		}
 	}
-	return hostList(out)
+	return normalizeHosts(out)
 }
 
-// parseHosts leaves out what cannot be read: it permits nothing.
+// parseHosts parses patterns. It drops invalid ones, which permit nothing.
 func parseHosts(patterns []string) []host {
 	var out []host
 	for _, p := range patterns {
@@ -169,11 +169,11 @@ func parseHosts(patterns []string) []host {
 	return out
 }
 
-// hostList renders patterns sorted, each once; nil for none. What another of
-// them covers stays out.
-func hostList(hosts []host) []string {
-	// A pattern can only be covered by one with no port and as long a name, so
-	// the kept ones of this order are the ones that can cover.
+// normalizeHosts returns the patterns sorted, without those that another one
+// covers, or nil if there are none.
+func normalizeHosts(hosts []host) []string {
+	// Only a pattern without a port and with a name that is not longer can
+	// cover another one, so patterns come after all that can cover them.
 	slices.SortFunc(hosts, func(a, b host) int {
 		return cmp.Or(cmp.Compare(len(a.name), len(b.name)), cmp.Compare(a.port, b.port), strings.Compare(a.String(), b.String()))
 	})

@@ -7,9 +7,9 @@ import (
 	"os"
 )
 
-// exposed knows nothing here: who may write is in access lists, which the
-// folder has from the profile of the user it lies in.
-func exposed(fs.FileInfo) string { return "" }
+// unsafeReason returns "". On this system access control lists decide who can
+// write, and a directory inherits them from the user's profile.
+func unsafeReason(fs.FileInfo) string { return "" }
 
-// syncDir does nothing: a directory cannot be synchronised here.
+// syncDir does nothing: this system cannot sync directories.
 func syncDir(*os.Root) error { return nil }

@@ -11,12 +11,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxArguments is how much of the arguments of a call is compared with
-// patterns. Longer ones are denied by any pattern, and allowed by none.
+// maxArguments limits the arguments of a call that are compared with patterns,
+// in bytes. For longer arguments every denying pattern matches and no allowing
+// pattern does.
 const maxArguments = 1 << 20
 
-// glob is text in which * stands for any number of any characters, and \* for
-// itself. It is matched in time linear in the text for each of its parts.
+// glob is a pattern in which * matches any text and \* matches a star. Matching
+// takes time linear in the text for each part.
 type glob struct {
 	parts []string // between the stars
 }
@@ -42,11 +43,11 @@ func parseGlob(s string) glob {
 	return glob{append(parts, b.String())}
 }
 
-// plain reports whether it stands for one text only.
-func (g glob) plain() bool { return len(g.parts) == 1 }
+// isLiteral reports whether the pattern matches only one text.
+func (g glob) isLiteral() bool { return len(g.parts) == 1 }
 
 func (g glob) match(s string) bool {
-	if g.plain() {
+	if g.isLiteral() {
 		return s == g.parts[0]
 	}
 	last := len(g.parts) - 1
@@ -72,62 +73,63 @@ func (g glob) lower() glob {
 	return glob{out}
 }
 
-// matches matches the way a rule needs that may err on one side only: a rule
-// that allows by the letter, others in any case.
+// matches reports whether the pattern matches s. With loose set, case is
+// ignored.
 func (g glob) matches(s string, loose bool) bool {
 	return g.match(s) || loose && g.lower().match(strings.ToLower(s))
 }
 
-// target is what the name in a rule may mean: tools of servers.
-type target struct {
+// toolTarget is one reading of the name in a rule: tools of servers.
+type toolTarget struct {
 	server glob
 	tool   glob
-	own    bool // no server at all: a tool of the agent itself
-	loose  bool // taken so only where the rule does not allow
+	own    bool // a tool of the agent itself, not of a server
+	loose  bool // ignored by rules that allow
 }
 
-// targets reads the name of a rule: mcp.server.tool, mcp.tool, server__tool,
-// mcp__server__tool, mcp__server, or the name of a tool of the agent itself.
-func targets(name string) []target {
+// parseTargets returns all readings of the name of a rule: mcp.server.tool,
+// mcp.tool, server__tool, mcp__server__tool, mcp__server, or a tool of the
+// agent itself.
+func parseTargets(name string) []toolTarget {
 	any := parseGlob("*")
 	if name == "*" {
-		return []target{{server: any, tool: any}, {tool: any, own: true}}
+		return []toolTarget{{server: any, tool: any}, {tool: any, own: true}}
 	}
 	if rest, ok := strings.CutPrefix(name, "mcp."); ok {
-		out := []target{{server: any, tool: parseGlob(rest)}}
+		out := []toolTarget{{server: any, tool: parseGlob(rest)}}
 		if strings.Contains(rest, ".") {
-			out[0].loose = true // a server may call a tool as another server's is named
+			out[0].loose = true // a server may name its tool like a tool of another server
 		} else {
-			out = append(out, target{server: parseGlob(rest), tool: any, loose: true})
+			out = append(out, toolTarget{server: parseGlob(rest), tool: any, loose: true})
 		}
 		for i, at := 0, 0; at < len(rest); at++ {
 			if rest[at] == '.' && at > 0 && at+1 < len(rest) {
-				out = append(out, target{server: parseGlob(rest[:at]), tool: parseGlob(rest[at+1:]), loose: i > 0})
+				out = append(out, toolTarget{server: parseGlob(rest[:at]), tool: parseGlob(rest[at+1:]), loose: i > 0})
 				i++
 			}
 		}
 		return out
 	}
-	var out []target
+	var out []toolTarget
 	rest, prefixed := strings.CutPrefix(name, "mcp__")
 	if prefixed {
-		out = append(out, target{server: parseGlob(rest), tool: any, loose: strings.Contains(rest, "__")})
+		out = append(out, toolTarget{server: parseGlob(rest), tool: any, loose: strings.Contains(rest, "__")})
 	}
 	for i, at := 0, 0; at+2 < len(rest); at++ {
 		if at > 0 && strings.HasPrefix(rest[at:], "__") {
-			out = append(out, target{server: parseGlob(rest[:at]), tool: parseGlob(rest[at+2:]), loose: i > 0})
+			out = append(out, toolTarget{server: parseGlob(rest[:at]), tool: parseGlob(rest[at+2:]), loose: i > 0})
 			i++
 		}
 	}
 	if !prefixed {
-		own := target{tool: parseGlob(name), own: true}
-		out = append(out, own, target{server: any, tool: own.tool, loose: true})
+		own := toolTarget{tool: parseGlob(name), own: true}
+		out = append(out, own, toolTarget{server: any, tool: own.tool, loose: true})
 	}
 	return out
 }
 
-// builtins are the names that skills use for the tools of the agent's own
-// working folder, with the argument that their patterns are about.
+// builtins maps tools of the agent's working folder to the names that skills
+// use for them, and to the arguments that their patterns apply to.
 var builtins = map[string]struct {
 	name string
 	args []string
@@ -145,16 +147,16 @@ var builtins = map[string]struct {
 	"WebFetch":    {"WebFetch", []string{"url"}},
 }
 
-// argumentText is what the patterns of rules are compared with.
+// argumentText holds the texts that the patterns of rules are compared with.
 type argumentText struct {
-	values  []string // of which each has to match, for a rule that allows
-	all     []string // of which one has to match, for others
-	command bool     // values are for a shell
-	broken  bool     // it cannot be read: no rule with a pattern allows it
+	values  []string // an allowing rule must match all of these
+	all     []string // other rules must match one of these
+	command bool     // values are shell commands
+	broken  bool     // unreadable: no rule with a pattern allows it
 }
 
-// texts reads the arguments of a call.
-func (c *ToolCall) texts() argumentText {
+// argumentTexts returns the texts in the arguments of a call.
+func (c *ToolCall) argumentTexts() argumentText {
 	args := bytes.TrimSpace(c.Arguments)
 	if len(args) == 0 || bytes.Equal(args, []byte("null")) {
 		return argumentText{values: []string{""}, all: []string{""}}
@@ -162,7 +164,7 @@ func (c *ToolCall) texts() argumentText {
 	if len(args) > maxArguments || !utf8.Valid(args) {
 		return argumentText{broken: true}
 	}
-	strs, others, top, err := leaves(args)
+	strs, others, top, err := jsonScalars(args)
 	if err != nil {
 		return argumentText{broken: true}
 	}
@@ -187,11 +189,12 @@ func (c *ToolCall) texts() argumentText {
 	return t
 }
 
-// leaves returns the texts and the other scalars of a JSON document, at any
-// depth, and the texts of its own members by name; of members given twice, both.
-func leaves(doc []byte) (strs, others []string, top map[string][]string, err error) {
+// jsonScalars returns the strings and the other scalars of a JSON document at
+// any depth, and the strings of its top-level members by name. For duplicate
+// members it returns both.
+func jsonScalars(doc []byte) (strs, others []string, top map[string][]string, err error) {
 	if !json.Valid(doc) {
-		return nil, nil, nil, errors.New("it is no JSON document")
+		return nil, nil, nil, errors.New("invalid JSON")
 	}
 	top = map[string][]string{}
 	dec := json.NewDecoder(bytes.NewReader(doc))
@@ -237,17 +240,17 @@ func leaves(doc []byte) (strs, others []string, top map[string][]string, err err
 	}
 }
 
-// argument is the part of a rule in parentheses.
-type argument struct {
+// argumentPattern is the part of a rule in parentheses.
+type argumentPattern struct {
 	whole glob
-	parts []argument // git add:*, git commit:*
-	start string     // of git:*
-	site  string     // of domain:example.com
+	parts []argumentPattern // such as git add:*, git commit:*
+	start string            // git, in git:*
+	site  string            // example.com, in domain:example.com
 }
 
-func parseArgument(s string) argument {
+func parseArgument(s string) argumentPattern {
 	s = strings.TrimSpace(s)
-	a := argument{whole: parseGlob(s)}
+	a := argumentPattern{whole: parseGlob(s)}
 	if start, ok := strings.CutSuffix(s, ":*"); ok && !strings.Contains(start, ",") {
 		a.start = strings.TrimSpace(start)
 	}
@@ -257,7 +260,7 @@ func parseArgument(s string) argument {
 	if parts := strings.Split(s, ","); len(parts) > 1 {
 		for _, p := range parts {
 			if !strings.HasSuffix(p, ":*") {
-				return a // the comma belongs to the text
+				return a // the comma is part of the text
 			}
 		}
 		for _, p := range parts {
@@ -267,55 +270,53 @@ func parseArgument(s string) argument {
 	return a
 }
 
-// allows reports whether every value is what the pattern stands for, and
-// nothing else comes with it.
-func (a argument) allows(t argumentText) bool {
+// allows reports whether the pattern matches every value as a whole.
+func (a argumentPattern) allows(t argumentText) bool {
 	return !t.broken && !slices.ContainsFunc(t.values, func(v string) bool { return !a.covers(v, t.command) })
 }
 
-func (a argument) covers(v string, command bool) bool {
-	if slices.ContainsFunc(a.parts, func(p argument) bool { return p.covers(v, command) }) {
+func (a argumentPattern) covers(v string, command bool) bool {
+	if slices.ContainsFunc(a.parts, func(p argumentPattern) bool { return p.covers(v, command) }) {
 		return true
 	}
 	switch {
-	case a.whole.plain() && a.whole.match(v):
+	case a.whole.isLiteral() && a.whole.match(v):
 		return true
 	case a.site != "":
-		h := siteOf(v)
+		h := hostOfURL(v)
 		return h == a.site || strings.HasSuffix(h, "."+a.site)
 	case command && strings.ContainsAny(v, ";&|<>`$(){}\n\r"):
-		return len(a.whole.parts) == 2 && a.whole.parts[0] == "" && a.whole.parts[1] == "" // only * covers several commands in one
-	case climbs(v) && !slices.ContainsFunc(a.whole.parts, climbs) && !a.everything():
-		return false // /home/me/* is not what /home/me/../you is
+		return len(a.whole.parts) == 2 && a.whole.parts[0] == "" && a.whole.parts[1] == "" // only * matches a line with several commands
+	case hasParentDir(v) && !slices.ContainsFunc(a.whole.parts, hasParentDir) && !a.matchesAll():
+		return false // /home/me/* does not match /home/me/../you
 	case a.start != "":
 		return v == a.start || strings.HasPrefix(v, a.start+" ")
 	}
 	return a.whole.match(v)
 }
 
-func (a argument) everything() bool {
+func (a argumentPattern) matchesAll() bool {
 	return len(a.whole.parts) == 2 && a.whole.parts[0] == "" && a.whole.parts[1] == ""
 }
 
-// catches reports whether any of the values could be what the pattern stands
-// for.
-func (a argument) catches(t argumentText) bool {
-	if t.broken || a.everything() {
+// matchesAny reports whether the pattern may match any of the values.
+func (a argumentPattern) matchesAny(t argumentText) bool {
+	if t.broken || a.matchesAll() {
 		return true
 	}
-	return slices.ContainsFunc(slices.Concat(t.values, t.all), func(v string) bool { return a.caught(v) })
+	return slices.ContainsFunc(slices.Concat(t.values, t.all), func(v string) bool { return a.matchesLoosely(v) })
 }
 
-func (a argument) caught(v string) bool {
-	if slices.ContainsFunc(a.parts, func(p argument) bool { return p.caught(v) }) || a.whole.matches(v, true) {
+func (a argumentPattern) matchesLoosely(v string) bool {
+	if slices.ContainsFunc(a.parts, func(p argumentPattern) bool { return p.matchesLoosely(v) }) || a.whole.matches(v, true) {
 		return true
 	}
 	if a.site != "" {
-		h := siteOf(v)
+		h := hostOfURL(v)
 		return h == a.site || strings.HasSuffix(h, "."+a.site)
 	}
 	low, start := strings.ToLower(v), strings.ToLower(a.start)
-	for _, s := range append(commands(low), low) {
+	for _, s := range append(splitCommands(low), low) {
 		if start != "" && (s == start || strings.HasPrefix(s, start+" ") || strings.HasPrefix(s, start+"\t")) || a.whole.lower().match(s) {
 			return true
 		}
@@ -323,8 +324,9 @@ func (a argument) caught(v string) bool {
 	return false
 }
 
-// commands are the single commands of a line for a shell, as far as they show.
-func commands(line string) []string {
+// splitCommands returns the single commands of a shell command line, as far as
+// they can be recognized.
+func splitCommands(line string) []string {
 	var out []string
 	for _, c := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(";&|<>`$(){}\n\r\"'", r) }) {
 		words := strings.Fields(c)
@@ -336,19 +338,19 @@ func commands(line string) []string {
 		}
 		text := strings.Join(words, " ")
 		out = append(out, text)
-		if i := strings.LastIndexByte(words[0], '/'); i >= 0 { // /bin/rm
+		if i := strings.LastIndexByte(words[0], '/'); i >= 0 { // such as /bin/rm
 			out = append(out, text[i+1:])
 		}
 	}
 	return out
 }
 
-func climbs(s string) bool {
+func hasParentDir(s string) bool {
 	return slices.Contains(strings.FieldsFunc(s, func(r rune) bool { return r == '/' || r == '\\' || unicode.IsSpace(r) }), "..")
 }
 
-// siteOf is the host of a URL, in lower case without its port.
-func siteOf(s string) string {
+// hostOfURL returns the host of a URL in lower case, without the port.
+func hostOfURL(s string) string {
 	_, rest, ok := strings.Cut(s, "://")
 	if !ok || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == '\\' }) {
 		return ""

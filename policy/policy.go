@@ -1,16 +1,19 @@
-// Package policy decides what may be done, and remembers what a person allowed.
+// Package policy decides which scripts may run and which tools may be called,
+// and stores the permissions that users gave.
 //
-// A permission is a [Grant]: a principal may use a subject, which is named by
-// the digest of its bytes, with the grant's hosts, secrets and so on. Grants
-// are kept in a [Store]: [Files] for processes that share a machine, [Memory]
-// for one process. [Decide] answers whether a script of a skill may run;
-// [Hold] ends a run whose grant was withdrawn. [Rules] answer whether a tool may
-// be called, and [ToolDecision.WithGrants] whether a person allowed that before.
-// [Audit] records decisions.
-// [Bounds] is what a sandbox may give, and [Intersect] never widens it.
+// A permission is a [Grant]: a principal may use a subject, identified by the
+// digest of its bytes, with the hosts, secrets and so on that the grant lists.
+// A [Store] holds grants: [FileStore] for processes that share a machine,
+// [MemoryStore] for one process. [Decide] answers whether a script of a skill
+// may run, and [AcquireGrant] ends a run whose grant is revoked. [Rules] answer
+// whether a tool may be called, and [ToolDecision.WithGrants] whether a user
+// approved the call before. [Audit] records decisions. [Bounds] limits what a
+// sandbox may give.
 //
-// Everything here fails closed: what cannot be read, is damaged, or belongs to
-// somebody else permits nothing.
+// Everything here fails closed: a file that is unreadable, damaged or owned by
+// another user permits nothing.
+//
+// Start reading at [Decide] and [Rules.Decide].
 package policy
 
 import (
@@ -22,31 +25,31 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loadout-dev/loadout/internal/pattern"
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
 // Kinds of principals.
 const (
-	Person  = "person"
-	Agent   = "agent"   // a program led by a model
-	Service = "service" // a program that is not
+	UserPrincipal    = "person"
+	AgentPrincipal   = "agent"   // a program led by a model
+	ServicePrincipal = "service" // any other program
 )
 
-// Principal is who is acting. Two principals are the same where both fields
-// are; a person and an agent may have the same ID.
+// Principal identifies who acts. Principals are equal if both fields are. A
+// user and an agent may have the same ID.
 type Principal struct {
 	ID   string `json:"id"`   // 1 to 256 bytes of printable characters
 	Kind string `json:"kind"` // one of the kinds above
 }
 
-// Local is the person who runs this program: by the name that the system's
-// user database has for the user, else by the number of the user.
-func Local() Principal {
-	p := Principal{Kind: Person, ID: "uid:" + strconv.Itoa(os.Getuid())}
+// LocalUser returns the user who runs this program. Its ID is the name in the
+// system's user database, or the number of the user if there is none.
+func LocalUser() Principal {
+	p := Principal{Kind: UserPrincipal, ID: "uid:" + strconv.Itoa(os.Getuid())}
 	var u *user.User
 	var err error
 	if uid := os.Getuid(); uid >= 0 {
-		u, err = user.LookupId(strconv.Itoa(uid)) // user.Current may believe $USER
+		u, err = user.LookupId(strconv.Itoa(uid)) // user.Current may trust $USER
 	} else {
 		u, err = user.Current()
 	}
@@ -56,55 +59,55 @@ func Local() Principal {
 	return p
 }
 
-// String renders the principal for people.
+// String formats the principal for users.
 func (p Principal) String() string { return p.Kind + " " + p.ID }
 
 func (p Principal) check() error {
 	switch p.Kind {
-	case Person, Agent, Service:
-		return checkText("the id of a principal", p.ID, 1, maxID)
+	case UserPrincipal, AgentPrincipal, ServicePrincipal:
+		return checkText("principal ID", p.ID, 1, maxID)
 	}
-	return fmt.Errorf("a principal is a person, an agent or a service, not %q", p.Kind)
+	return fmt.Errorf("unknown kind of principal %q: want person, agent or service", p.Kind)
 }
 
-// Digest names bytes: "sha256:" and 64 lower-case hexadecimal digits.
+// Digest identifies bytes: "sha256:" and 64 lower-case hexadecimal digits.
 type Digest string
 
-var digestForm = pattern.New(`\Asha256:[0-9a-f]{64}\z`)
+var digestForm = lazyregexp.New(`\Asha256:[0-9a-f]{64}\z`)
 
-// ParseDigest returns s as a digest, or an error where it has another form.
+// ParseDigest returns s as a digest, or an error if its form is wrong.
 func ParseDigest(s string) (Digest, error) {
 	if !digestForm().MatchString(s) {
-		return "", fmt.Errorf("%.100q is no digest: it is sha256: and 64 digits of 0-9 and a-f", s)
+		return "", fmt.Errorf("invalid digest %.100q: want sha256: and 64 lower-case hexadecimal digits", s)
 	}
 	return Digest(s), nil
 }
 
-// Short is the beginning of the digest, for people to tell digests apart.
+// Short returns the beginning of the digest, for display.
 func (d Digest) Short() string { return string(d[:min(len(d), len("sha256:")+12)]) }
 
-// Problem is something that was left out because it cannot be used: a grant
-// that is damaged, a line of the audit log, a field of what a skill asks.
+// Problem reports something that was ignored because it is invalid, such as a
+// damaged grant, a line of the audit log or a requested permission.
 type Problem struct {
-	Where   string `json:"where"` // a path, or a field
+	Where   string `json:"where"` // a path or a field
 	Message string `json:"message"`
 }
 
-// String renders the problem in one line.
+// String formats the problem on one line.
 func (p Problem) String() string { return p.Where + ": " + p.Message }
 
-// checkText refuses text that is too long or too short in bytes, or that shows
-// a reader something else than it is.
+// checkText returns an error if s is too short or too long in bytes, or has
+// characters that are not printable.
 func checkText(what, s string, least, most int) error {
 	switch {
 	case len(s) < least:
 		return fmt.Errorf("%s is missing", what)
 	case len(s) > most:
-		return fmt.Errorf("%s has %d bytes, more than %d", what, len(s), most)
+		return fmt.Errorf("%s too long (%d bytes, limit %d)", what, len(s), most)
 	case !utf8.ValidString(s):
 		return fmt.Errorf("%s is not UTF-8", what)
 	case strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return fmt.Errorf("%s %+q has characters that do not show", what, s)
+		return fmt.Errorf("%s %+q has unprintable characters", what, s)
 	}
 	return nil
 }

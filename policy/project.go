@@ -15,57 +15,56 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of what a project's configuration may be.
+// Limits of a project's configuration.
 const (
 	maxProjectFiles = 1000
 	maxProjectBytes = 16 << 20
 	maxProjectDepth = 16
 )
 
-// ProjectFile is a file that a project's configuration consists of.
+// ProjectFile is a file of a project's configuration.
 type ProjectFile struct {
-	Path   string `json:"path"` // below the directory, with slashes
+	Path   string `json:"path"` // relative to the project directory, with slashes
 	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256"` // in hexadecimal
+	SHA256 string `json:"sha256"` // hexadecimal
 }
 
-// projectFiles are what a project's configuration consists of, files and
-// directories.
+// projectFiles lists the files and directories of a project's configuration.
 var projectFiles = []string{"loadout.yaml", ".mcp.json", ".loadout"}
 
-// apartFromProject is below .loadout, and no configuration: skills are approved
-// by digests of their own.
-const apartFromProject = ".loadout/skills"
+// projectSkillsDir is not part of the configuration: skills are approved by
+// their own digests.
+const projectSkillsDir = ".loadout/skills"
 
-// ProjectDigest returns the digest of the configuration in a project's
-// directory, and the files it is of, by path: loadout.yaml, .mcp.json, and what
-// is below .loadout but its skills. Another byte or name in them is another
-// digest; modes and times do not count. Without such files there is a digest
-// too, and no file.
+// ProjectDigest returns the digest of the configuration in a project directory,
+// and its files sorted by path: loadout.yaml, .mcp.json, and everything below
+// .loadout except skills. The digest depends on names and content, not on modes
+// and times. A project without such files has a digest and no files.
 //
-// It fails where there is more than 1,000 files, 16 MiB or 16 levels of it, and
-// where one of them is a link, a pipe or the like, as what that leads to could
-// change without the digest.
+// ProjectDigest returns an error if the configuration has more than 1,000
+// files, 16 MiB or 16 levels. It also rejects symbolic links, pipes and the
+// like, because their content could change without changing the digest.
 func ProjectDigest(root *os.Root) (Digest, []ProjectFile, error) {
 	w := projectWalk{root: root}
 	for _, name := range projectFiles {
 		if err := w.add(name, 0); err != nil {
-			return "", nil, fmt.Errorf("the configuration of the project: %w", err)
+			return "", nil, fmt.Errorf("project configuration: %w", err)
 		}
 	}
 	slices.SortFunc(w.files, func(a, b ProjectFile) int { return strings.Compare(a.Path, b.Path) })
-	list, err := json.Marshal(w.files) // names can hold any character
+	list, err := json.Marshal(w.files) // names can contain any character
 	if err != nil {
-		return "", nil, fmt.Errorf("the configuration of the project: %w", err)
+		return "", nil, fmt.Errorf("project configuration: %w", err)
 	}
 	sum := sha256.Sum256(list)
 	return Digest("sha256:" + hex.EncodeToString(sum[:])), w.files, nil
 }
 
-// Covers reports whether name, a path with slashes below the project's
-// directory, is among files with exactly these bytes. Whoever uses a file of a
-// trusted project asks it of the bytes that it read: those may be others by now.
-func Covers(files []ProjectFile, name string, data []byte) bool {
+// ContainsProjectFile reports whether files has an entry with this name
+// (relative to the project directory, with slashes) and exactly these bytes.
+// Callers must pass the bytes that they use, because the file may have changed
+// since it was trusted.
+func ContainsProjectFile(files []ProjectFile, name string, data []byte) bool {
 	sum := sha256.Sum256(data)
 	want := ProjectFile{Path: name, Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:])}
 	return slices.Contains(files, want)
@@ -79,11 +78,11 @@ type projectWalk struct {
 }
 
 func (w *projectWalk) add(name string, depth int) error {
-	if name == apartFromProject {
+	if name == projectSkillsDir {
 		return nil
 	}
 	if !utf8.ValidString(name) {
-		return fmt.Errorf("the name %s is not UTF-8: rename it", visible(name, 300))
+		return fmt.Errorf("name %s is not UTF-8", escapeText(name, 300))
 	}
 	info, err := w.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,20 +92,20 @@ func (w *projectWalk) add(name string, depth int) error {
 		return err
 	}
 	if w.seen++; w.seen > maxProjectFiles {
-		return fmt.Errorf("there are more than %d files", maxProjectFiles)
+		return fmt.Errorf("too many files (limit %d)", maxProjectFiles)
 	}
 	switch {
 	case info.IsDir():
-		return w.directory(name, depth)
+		return w.addDirectory(name, depth)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is a link or no regular file: replace it by what it leads to", visible(name, 300))
+		return fmt.Errorf("not a regular file: %s", escapeText(name, 300))
 	}
-	return w.file(name, info)
+	return w.addFile(name, info)
 }
 
-func (w *projectWalk) directory(name string, depth int) error {
+func (w *projectWalk) addDirectory(name string, depth int) error {
 	if depth >= maxProjectDepth {
-		return fmt.Errorf("%s has more than %d levels", visible(name, 300), maxProjectDepth)
+		return fmt.Errorf("%s: too many directory levels (limit %d)", escapeText(name, 300), maxProjectDepth)
 	}
 	d, err := w.root.Open(name)
 	if err != nil {
@@ -125,7 +124,7 @@ func (w *projectWalk) directory(name string, depth int) error {
 	return nil
 }
 
-func (w *projectWalk) file(name string, before fs.FileInfo) error {
+func (w *projectWalk) addFile(name string, before fs.FileInfo) error {
 	f, err := w.root.Open(name)
 	if err != nil {
 		return err
@@ -136,7 +135,7 @@ func (w *projectWalk) file(name string, before fs.FileInfo) error {
 		return err
 	}
 	if !os.SameFile(before, now) {
-		return fmt.Errorf("%s was replaced while it was read: try again", visible(name, 300))
+		return fmt.Errorf("%s was replaced while being read; try again", escapeText(name, 300))
 	}
 	h := sha256.New()
 	n, err := io.Copy(h, io.LimitReader(f, maxProjectBytes-w.bytes+1))
@@ -144,7 +143,7 @@ func (w *projectWalk) file(name string, before fs.FileInfo) error {
 		return err
 	}
 	if w.bytes += n; w.bytes > maxProjectBytes {
-		return fmt.Errorf("it has more than %d bytes", int64(maxProjectBytes))
+		return fmt.Errorf("too large (limit %d bytes)", int64(maxProjectBytes))
 	}
 	w.files = append(w.files, ProjectFile{Path: name, Size: n, SHA256: hex.EncodeToString(h.Sum(nil))})
 	return nil

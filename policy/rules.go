@@ -12,41 +12,42 @@ import (
 // Limits of rules.
 const (
 	maxRules     = 1024
-	maxRuleBytes = 4096 // of one text
+	maxRuleBytes = 4096 // bytes of one text
 )
 
-// Effects of rules and of decisions about tools.
+// Effects of rules and of tool decisions.
 const (
-	Allow = Allowed
-	Ask   = Asked // denied until a person says otherwise
-	Deny  = Denied
+	Allow = VerdictAllow
+	Ask   = VerdictAsk // needs approval
+	Deny  = VerdictDeny
 )
 
-// Rule allows, denies or asks about the calls of tools. Its text is
+// Rule allows or denies tool calls, or makes them need approval. Its text is
 //
 //	allow | ask | deny TOOL or TOOL(PATTERN)
 //
 // TOOL is mcp.SERVER.TOOL, mcp.TOOL, SERVER__TOOL, mcp__SERVER__TOOL,
-// mcp__SERVER for all tools of a server, or a tool of the agent itself, as
-// Bash; each * in it is any text. PATTERN is compared with the arguments: * is
-// any text, git:* is git alone or with more words, domain:example.com is a host
-// and what is below it. What else is there has to be the same.
+// mcp__SERVER for all tools of a server, or a tool of the agent itself, such as
+// Bash. Each * in it matches any text. PATTERN is compared with the arguments:
+// * matches any text, git:* matches git alone or followed by more words, and
+// domain:example.com matches the host and its subdomains. Other text must match
+// literally.
 //
-// A rule that allows is read narrowly: every text in the arguments has to
-// match, a path that climbs (..) matches no *, and a command line with more
-// than one command in it matches no git:*. The others are read widely: one text
-// is enough, in any case, and each command of a line is looked at. That is no
-// boundary for code, which is what a sandbox is for.
+// An allowing rule is matched strictly: every text in the arguments must match,
+// a path with .. matches no *, and a command line with several commands matches
+// no git:*. Other rules are matched loosely: one text is enough, case is
+// ignored, and each command of a line is checked. Rules do not confine code;
+// that is what a sandbox is for.
 type Rule struct {
 	Effect  string // Allow, Ask or Deny
 	Tool    string
-	Pattern string // "" is any arguments
+	Pattern string // "" matches any arguments
 
-	targets  []target
-	argument argument
+	targets  []toolTarget
+	argument argumentPattern
 }
 
-// String is the text of the rule.
+// String returns the text of the rule.
 func (r Rule) String() string { return strings.TrimSpace(r.Effect + " " + r.spec()) }
 
 func (r Rule) spec() string {
@@ -56,28 +57,29 @@ func (r Rule) spec() string {
 	return r.Tool + "(" + r.Pattern + ")"
 }
 
-// matches reports whether the rule is about the call.
+// matches reports whether the rule applies to the call.
 func (r *Rule) matches(c *ToolCall, t argumentText) bool {
 	loose := r.Effect != Allow
-	if !slices.ContainsFunc(r.targets, func(t target) bool { return t.matches(c, loose) }) && !r.names(c, loose) {
+	if !slices.ContainsFunc(r.targets, func(t toolTarget) bool { return t.matches(c, loose) }) && !r.matchesName(c, loose) {
 		return false
 	}
 	switch {
 	case r.Pattern == "":
 		return true
 	case loose:
-		return r.argument.catches(t)
+		return r.argument.matchesAny(t)
 	}
 	return r.argument.allows(t)
 }
 
-// names reports whether the rule spells the name under which the tool is shown.
-func (r *Rule) names(c *ToolCall, loose bool) bool {
+// matchesName reports whether the rule contains the name under which the model
+// sees the tool.
+func (r *Rule) matchesName(c *ToolCall, loose bool) bool {
 	g := parseGlob(r.Tool)
-	return c.Name != "" && (g.plain() || loose) && g.matches(c.Name, loose)
+	return c.Name != "" && (g.isLiteral() || loose) && g.matches(c.Name, loose)
 }
 
-func (t target) matches(c *ToolCall, loose bool) bool {
+func (t toolTarget) matches(c *ToolCall, loose bool) bool {
 	if t.loose && !loose {
 		return false
 	}
@@ -91,21 +93,21 @@ func (t target) matches(c *ToolCall, loose bool) bool {
 	return c.Server != "" && t.server.matches(c.Server, loose) && t.tool.matches(c.Tool, loose)
 }
 
-// Rules decide about calls of tools. The zero value has no rule of its own, and
-// only the defaults of [Rules.Decide] hold. Rules are not changed once they are
-// made, and safe for concurrent use.
+// Rules decide about tool calls. The zero value has no rules, so only the
+// defaults of [Rules.Decide] apply. Rules are immutable and safe for concurrent
+// use.
 type Rules struct {
 	list []Rule
 	bad  []Problem
-	// Threshold is the level from which a person is asked where no rule says
-	// otherwise; Unknown is High.
+	// Threshold is the safety level from which calls need approval if no rule
+	// matches. Unknown means High.
 	Threshold Level
 }
 
-// ParseRules reads rules, each text an effect and one or more tools, separated
-// by blanks or commas outside parentheses. The problems name the number of the
-// text and the byte in it. Rules with a problem deny every call: what cannot be
-// read may have been meant to deny.
+// ParseRules parses rules. Each text is an effect and one or more tools,
+// separated by spaces or by commas outside parentheses. Problems name the rule
+// and the column. Rules with a problem deny every call, because the unreadable
+// rule may have been meant to deny.
 func ParseRules(texts []string) (Rules, []Problem) {
 	var r Rules
 	add := func(i, at int, format string, args ...any) {
@@ -115,29 +117,29 @@ func ParseRules(texts []string) (Rules, []Problem) {
 	}
 	for i, text := range texts {
 		if i >= maxRules {
-			add(i, 0, "there are more than %d rules", maxRules)
+			add(i, 0, "too many rules (limit %d)", maxRules)
 			break
 		}
 		start := len(text) - len(strings.TrimLeftFunc(text, unicode.IsSpace))
 		end := start + strings.IndexFunc(text[start:]+" ", func(r rune) bool { return unicode.IsSpace(r) || r == ':' })
 		effect := strings.ToLower(text[start:end])
 		if effect != Allow && effect != Ask && effect != Deny {
-			add(i, start, "a rule begins with allow, ask or deny, not %.50q", text[start:end])
+			add(i, start, "unknown effect %.50q: want allow, ask or deny", text[start:end])
 			continue
 		}
 		body := end
 		if body < len(text) && text[body] == ':' {
-			body++ // deny: x
+			body++ // "deny: x"
 		}
 		rules, bad := parseTools(effect, text, body)
 		if len(rules) == 0 && len(bad) == 0 {
-			bad = []fault{{body, "it names no tool: write " + effect + " mcp.SERVER.TOOL"}}
+			bad = []ruleError{{body, "no tool named: write " + effect + " mcp.SERVER.TOOL"}}
 		}
 		for _, f := range bad {
 			add(i, f.at, "%s", f.message)
 		}
 		if len(r.list)+len(rules) > maxRules {
-			add(i, 0, "there are more than %d rules", maxRules)
+			add(i, 0, "too many rules (limit %d)", maxRules)
 			break
 		}
 		r.list = append(r.list, rules...)
@@ -145,15 +147,15 @@ func ParseRules(texts []string) (Rules, []Problem) {
 	return r, slices.Clone(r.bad)
 }
 
-// AllowTools makes rules that allow what a skill's allowed-tools names, for
-// [Rules.Then]. What cannot be read is left out, and is a problem.
+// AllowTools returns rules that allow the allowed-tools of a skill, for
+// [Rules.Append]. Invalid entries are dropped and reported as problems.
 func AllowTools(texts []string) (Rules, []Problem) {
 	var r Rules
 	var problems []Problem
 	for i, text := range texts {
 		rules, bad := parseTools(Allow, text, 0)
 		if len(r.list)+len(rules) > maxRules {
-			return r, append(problems, Problem{fmt.Sprintf("tool %d", i+1), fmt.Sprintf("there are more than %d", maxRules)})
+			return r, append(problems, Problem{fmt.Sprintf("tool %d", i+1), fmt.Sprintf("too many tools (limit %d)", maxRules)})
 		}
 		r.list = append(r.list, rules...)
 		for _, f := range bad {
@@ -163,37 +165,38 @@ func AllowTools(texts []string) (Rules, []Problem) {
 	return r, problems
 }
 
-// Then returns the rules of r and behind them those of more, which can only
-// allow what r says nothing about, but deny anything. The threshold stays.
-func (r Rules) Then(more Rules) Rules {
+// Append returns the rules of r followed by those of more. The rules of more
+// can allow only calls that r does not decide, but can deny any call. The
+// threshold of r stays.
+func (r Rules) Append(more Rules) Rules {
 	r.list = slices.Concat(r.list, more.list)
 	r.bad = slices.Concat(r.bad, more.bad)
 	return r
 }
 
-// Denials returns only what denies, which anybody may add, as a project that is
-// not trusted. What cannot be read denies still.
+// Denials returns only the denying rules. Even an untrusted project may add
+// those. Unreadable rules still deny.
 func (r Rules) Denials() Rules {
 	r.list = slices.DeleteFunc(slices.Clone(r.list), func(r Rule) bool { return r.Effect != Deny })
 	return r
 }
 
-// List returns the rules in their order. The slice is the caller's.
+// List returns a copy of the rules in their order.
 func (r Rules) List() []Rule { return slices.Clone(r.list) }
 
-// fault is what is wrong at an offset of a text.
-type fault struct {
+// ruleError is an error at an offset of a text.
+type ruleError struct {
 	at      int
 	message string
 }
 
-// parseTools reads the tools of a text from an offset on.
-func parseTools(effect, text string, from int) (rules []Rule, bad []fault) {
+// parseTools parses the tools in a text from an offset.
+func parseTools(effect, text string, from int) (rules []Rule, bad []ruleError) {
 	if len(text) > maxRuleBytes {
-		return nil, []fault{{0, fmt.Sprintf("it has %d bytes, more than %d", len(text), maxRuleBytes)}}
+		return nil, []ruleError{{0, fmt.Sprintf("too long (%d bytes, limit %d)", len(text), maxRuleBytes)}}
 	}
 	if !utf8.ValidString(text) {
-		return nil, []fault{{0, "it is not UTF-8"}}
+		return nil, []ruleError{{0, "not UTF-8"}}
 	}
 	for at := from; at < len(text); {
 		r, size := utf8.DecodeRuneInString(text[at:])
@@ -201,13 +204,13 @@ func parseTools(effect, text string, from int) (rules []Rule, bad []fault) {
 			at += size
 			continue
 		}
-		end, open, message := word(text, at)
+		end, open, message := scanTool(text, at)
 		if message != "" {
-			return rules, append(bad, fault{end, message}) // where the next one begins is not known
+			return rules, append(bad, ruleError{end, message}) // the start of the next tool is unknown
 		}
 		rule, f := newRule(effect, text[at:end], open-at)
 		if f != nil {
-			bad = append(bad, fault{at + f.at, f.message})
+			bad = append(bad, ruleError{at + f.at, f.message})
 		} else {
 			rules = append(rules, rule)
 		}
@@ -216,9 +219,9 @@ func parseTools(effect, text string, from int) (rules []Rule, bad []fault) {
 	return rules, bad
 }
 
-// word finds the end of TOOL(PATTERN), and its first parenthesis, end where
-// there is none.
-func word(text string, at int) (end, open int, message string) {
+// scanTool returns the end of TOOL(PATTERN) and its first parenthesis, or end
+// if there is none.
+func scanTool(text string, at int) (end, open int, message string) {
 	open = -1
 	depth := 0
 	for i, r := range text[at:] {
@@ -229,7 +232,7 @@ func word(text string, at int) (end, open int, message string) {
 				open = i
 			}
 		case r == ')' && depth == 0:
-			return i, 0, "a ) without a ("
+			return i, 0, "unmatched )"
 		case r == ')':
 			depth--
 		case depth == 0 && (r == ',' || unicode.IsSpace(r)):
@@ -240,7 +243,7 @@ func word(text string, at int) (end, open int, message string) {
 		}
 	}
 	if depth > 0 {
-		return open, 0, "the ( is not closed"
+		return open, 0, "unmatched ("
 	}
 	if open < 0 {
 		open = len(text)
@@ -248,38 +251,37 @@ func word(text string, at int) (end, open int, message string) {
 	return len(text), open, ""
 }
 
-// newRule makes a rule of TOOL(PATTERN), of which the first parenthesis is at
-// open.
-func newRule(effect, text string, open int) (Rule, *fault) {
+// newRule makes a rule from TOOL(PATTERN), whose first parenthesis is at open.
+func newRule(effect, text string, open int) (Rule, *ruleError) {
 	r := Rule{Effect: effect, Tool: text[:open]}
 	if i := strings.IndexFunc(r.Tool, func(c rune) bool {
 		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("_-.*/:@$", c)
 	}); i >= 0 {
-		return r, &fault{i, fmt.Sprintf("%.100q cannot be the name of a tool", r.Tool)}
+		return r, &ruleError{i, fmt.Sprintf("invalid tool name %.100q", r.Tool)}
 	}
 	if strings.Trim(r.Tool, ".") == "" || r.Tool == "mcp." || r.Tool == "mcp__" {
-		return r, &fault{0, "the name of a tool is missing"}
+		return r, &ruleError{0, "tool name is missing"}
 	}
 	if open < len(text) {
-		if !strings.HasSuffix(text, ")") || closes(text[open:]) != len(text)-open-1 {
-			return r, &fault{open, "nothing may follow the )"}
+		if !strings.HasSuffix(text, ")") || closingParen(text[open:]) != len(text)-open-1 {
+			return r, &ruleError{open, "unexpected text after )"}
 		}
 		r.Pattern = strings.TrimSpace(text[open+1 : len(text)-1])
 		if i := strings.IndexFunc(r.Pattern, func(c rune) bool { return !unicode.IsPrint(c) && c != '\t' }); i >= 0 {
-			return r, &fault{open + 1, "the pattern has characters that do not show"}
+			return r, &ruleError{open + 1, "pattern has unprintable characters"}
 		}
 		if r.Pattern == "" {
-			return r, &fault{open, "the pattern is empty: leave the parentheses out, or write (*)"}
+			return r, &ruleError{open, "empty pattern: omit the parentheses or write (*)"}
 		}
 	}
-	r.targets = targets(r.Tool)
+	r.targets = parseTargets(r.Tool)
 	r.argument = parseArgument(r.Pattern)
 	return r, nil
 }
 
-// closes is where the parenthesis that a text begins with is closed, -1 for
-// nowhere.
-func closes(s string) int {
+// closingParen returns the index of the parenthesis that closes the first one,
+// or -1.
+func closingParen(s string) int {
 	depth := 0
 	for i, r := range s {
 		switch r {
@@ -296,24 +298,24 @@ func closes(s string) int {
 
 // ToolCall asks whether a tool may be called.
 type ToolCall struct {
-	Server    string          // "" is the agent itself
-	Tool      string          // as its server calls it
-	Name      string          // as it is shown to the model, where that is another
-	Arguments json.RawMessage // a JSON object, or nothing
-	// Subject identifies the tool for grants: its definition and its server; ""
-	// where these are not known, and then nothing is granted.
+	Server    string          // "" for the agent itself
+	Tool      string          // name on its server
+	Name      string          // name that the model sees, if different
+	Arguments json.RawMessage // a JSON object, or empty
+	// Subject identifies the tool in grants: its definition and its server. If
+	// it is "", no grant applies.
 	Subject Digest
 
-	ReadOnly bool  // its server says that it changes nothing
-	Own      bool  // its server is in the person's own configuration
-	Ask      bool  // its server is marked to be asked about
-	Safety   Level // Unknown where nobody set it: then it is not allowed
+	ReadOnly  bool  // its server declares it read-only
+	OwnServer bool  // its server is in the user's own configuration
+	AlwaysAsk bool  // its server is configured to need approval
+	Safety    Level // Unknown needs approval
 }
 
-// builtin reports whether the tool is one of the agent's own working folder.
-func (c *ToolCall) builtin() bool { return c.Server == "" || c.Server == "workspace" && c.Own }
+// builtin reports whether the tool belongs to the agent's own working folder.
+func (c *ToolCall) builtin() bool { return c.Server == "" || c.Server == "workspace" && c.OwnServer }
 
-// Permission is the name by which a rule and the audit log know the tool:
+// Permission returns the name of the tool in rules and the audit log:
 // mcp.SERVER.TOOL, or TOOL for the agent itself.
 func (c *ToolCall) Permission() string {
 	if c.Server == "" {
@@ -322,127 +324,127 @@ func (c *ToolCall) Permission() string {
 	return "mcp." + c.Server + "." + c.Tool
 }
 
-// Codes of decisions about tools, besides those of [Decision].
+// Codes of tool decisions, in addition to those of [Decision].
 const (
-	ByRule    Code = "rule"
-	ReadOnly  Code = "read-only"
-	OwnServer Code = "own-server"
-	NotSaid   Code = "unknown-safety"
-	AtLevel   Code = "level"
-	MarkedAsk Code = "marked"
-	MayChange Code = "may-change"
-	BadRules  Code = "unreadable-rules"
-	NoTool    Code = "unknown-tool"
-	Withdrawn Code = "withdrawn" // the leave to use its server ended
-	Declined  Code = "declined"  // a person was asked, and said no
+	ByRule         Code = "rule"
+	ReadOnly       Code = "read-only"
+	OwnServer      Code = "own-server"
+	UnknownSafety  Code = "unknown-safety"
+	AboveThreshold Code = "level"
+	MarkedToAsk    Code = "marked"
+	MayModify      Code = "may-change"
+	InvalidRules   Code = "unreadable-rules"
+	UnknownTool    Code = "unknown-tool"
+	LeaseRevoked   Code = "withdrawn" // the lease for its server was revoked
+	Declined       Code = "declined"  // the user declined
 )
 
-// ToolDecision answers a [ToolCall].
+// ToolDecision is the answer to a [ToolCall].
 type ToolDecision struct {
 	Effect string // Allow, Ask or Deny
 	Code   Code
-	Reason string // for people
-	Next   string // what a person can do about it
-	Rule   *Rule  // that decided, nil for a default
-	Grant  *Grant // that allows it, where Code is [Granted]
+	Reason string // for users
+	Hint   string // what the user can do about it
+	Rule   *Rule  // the rule that decided, or nil for a default
+	Grant  *Grant // the grant that allows it, if Code is [Granted]
 }
 
-// Allow reports whether the call may be made now.
-func (d ToolDecision) Allow() bool { return d.Effect == Allow }
+// Allowed reports whether the call may be made now.
+func (d ToolDecision) Allowed() bool { return d.Effect == Allow }
 
-// NeedsPerson reports whether a person can allow it when asked.
-func (d ToolDecision) NeedsPerson() bool { return d.Effect == Ask }
+// NeedsApproval reports whether the user can allow the call.
+func (d ToolDecision) NeedsApproval() bool { return d.Effect == Ask }
 
-// Decide answers a call. A rule that denies counts wherever it is; of the
-// others the first that matches. Without one, a person is asked about a tool of
-// unknown safety, of a level at or above the threshold, of a server marked so,
-// and about a tool that may change something, unless its server is the person's
-// own. Rules that could not be read deny. It records nothing.
+// Decide answers a call. A denying rule always wins; otherwise the first
+// matching rule decides. Without one, calls need approval if the tool's safety
+// is unknown or at or above the threshold, if its server is configured so, or
+// if the tool may modify something and its server is not the user's own.
+// Invalid rules deny every call. Decide records nothing.
 func (r Rules) Decide(c ToolCall) ToolDecision {
 	if len(r.bad) > 0 {
-		return ToolDecision{Effect: Deny, Code: BadRules, Reason: "the rules of policy cannot be read: " + visible(r.bad[0].String(), 500),
-			Next: "mend the rule; see where it is: loadout config show"}
+		return ToolDecision{Effect: Deny, Code: InvalidRules, Reason: "cannot read the policy rules: " + escapeText(r.bad[0].String(), 500),
+			Hint: "fix the rule; to find it: loadout config show"}
 	}
 	var first *Rule
-	t := c.texts()
+	t := c.argumentTexts()
 	for i := range r.list {
 		rule := &r.list[i]
 		if rule.Effect != Deny && first != nil || !rule.matches(&c, t) {
 			continue
 		}
 		if rule.Effect == Deny {
-			return byRule(rule, &c)
+			return decideByRule(rule, &c)
 		}
 		first = rule
 	}
 	if first != nil {
-		return byRule(first, &c)
+		return decideByRule(first, &c)
 	}
 	threshold := r.Threshold
 	if threshold == Unknown {
 		threshold = High
 	}
-	name := visible(c.Permission(), 200)
+	name := escapeText(c.Permission(), 200)
 	ask := func(code Code, format string, args ...any) ToolDecision {
-		return ToolDecision{Effect: Ask, Code: code, Reason: fmt.Sprintf(format, args...), Next: next(&c)}
+		return ToolDecision{Effect: Ask, Code: code, Reason: fmt.Sprintf(format, args...), Hint: hintFor(&c)}
 	}
 	switch {
 	case c.Safety <= Unknown || c.Safety > Critical:
-		return ask(NotSaid, "how safe %s is was never said", name)
+		return ask(UnknownSafety, "the safety of %s is unknown", name)
 	case c.Safety >= threshold:
-		return ask(AtLevel, "%s is %s, and a person is asked from %s on", name, c.Safety, threshold)
-	case c.Ask:
-		return ask(MarkedAsk, "%s is of a server that a person is asked about", name)
+		return ask(AboveThreshold, "%s is rated %s (approval needed from %s)", name, c.Safety, threshold)
+	case c.AlwaysAsk:
+		return ask(MarkedToAsk, "calls of %s need approval, because its server is configured so", name)
 	case c.ReadOnly:
-		return ToolDecision{Effect: Allow, Code: ReadOnly, Reason: name + " only reads"}
-	case c.Own:
-		return ToolDecision{Effect: Allow, Code: OwnServer, Reason: name + " is of a server of the person's own"}
+		return ToolDecision{Effect: Allow, Code: ReadOnly, Reason: name + " is read-only"}
+	case c.OwnServer:
+		return ToolDecision{Effect: Allow, Code: OwnServer, Reason: name + " belongs to one of your own servers"}
 	}
-	return ask(MayChange, "%s may change something, and no rule allows it", name)
+	return ask(MayModify, "%s may modify data, and no rule allows it", name)
 }
 
-func byRule(r *Rule, c *ToolCall) ToolDecision {
-	d := ToolDecision{Effect: r.Effect, Code: ByRule, Rule: r, Reason: "by the rule " + visible(r.String(), 300)}
+func decideByRule(r *Rule, c *ToolCall) ToolDecision {
+	d := ToolDecision{Effect: r.Effect, Code: ByRule, Rule: r, Reason: "by the rule " + escapeText(r.String(), 300)}
 	if r.Effect != Allow {
-		d.Next = "see where the rule is: loadout config show"
+		d.Hint = "to find the rule: loadout config show"
 	}
 	return d
 }
 
-// next is the rule that would let a tool be called without asking.
-func next(c *ToolCall) string {
-	if !plain().MatchString(c.Permission()) {
+// hintFor returns how to allow the tool without approval.
+func hintFor(c *ToolCall) string {
+	if !plainName().MatchString(c.Permission()) {
 		return "add a rule that allows it to policy.rules; see: loadout config example"
 	}
-	return `to be asked no more, add the rule "allow ` + c.Permission() + `" to policy.rules`
+	return `to allow it always, add the rule "allow ` + c.Permission() + `" to policy.rules`
 }
 
-// DecideWith answers a call by r and behind it the rules of more, as of skills in
-// force: those allow only what r says nothing about, and neither what a server is
-// marked to be asked about, nor what nobody said the safety of, nor what is CRITICAL.
-// Their denials count.
+// DecideWith answers a call by r followed by the rules of more, such as those
+// of active skills. The rules of more can allow only calls that r does not
+// decide. They cannot allow calls of tools that are marked to need approval,
+// have an unknown safety or are CRITICAL. Their denials always apply.
 func (r Rules) DecideWith(more Rules, c ToolCall) ToolDecision {
 	d := r.Decide(c)
 	if len(more.list)+len(more.bad) == 0 || d.Effect == Deny {
 		return d
 	}
-	if d.Code == MarkedAsk || d.Code == NotSaid || c.Safety >= Critical {
+	if d.Code == MarkedToAsk || d.Code == UnknownSafety || c.Safety >= Critical {
 		more = more.Denials()
 	}
-	return r.Then(more).Decide(c)
+	return r.Append(more).Decide(c)
 }
 
-// Record returns what the audit log keeps of the answer to c, and of that a
-// person was asked then and approved. Of the arguments there is only a digest,
-// as they may hold anything.
+// Record returns the audit record of the answer to c, and whether the user
+// approved it. It contains only a digest of the arguments, because they may
+// hold secrets.
 func (d ToolDecision) Record(c ToolCall, p Principal, approved bool) Record {
 	r := Record{Principal: p, Action: "call", Subject: c.Subject, Name: c.Permission(), Decision: d.Effect, Reason: d.Reason, Details: map[string]string{
 		"code": string(d.Code), "safety": c.Safety.String(), "arguments": string(ArgumentsDigest(c.Arguments))}}
 	switch {
 	case r.Decision == "":
-		r.Decision = Denied
-	case r.Decision == Asked && approved:
-		r.Decision = Allowed
+		r.Decision = VerdictDeny
+	case r.Decision == VerdictAsk && approved:
+		r.Decision = VerdictAllow
 		r.Details["answer"] = "approved"
 	}
 	if d.Rule != nil {

@@ -56,7 +56,7 @@ func TestL9NamesOfTools(t *testing.T) {
 		{"mcp.GitHub.search", "github", "search", false},
 		{"mcp.*", "", "Bash", false},
 	} {
-		got := rules(t, "allow "+tt.name).Decide(call(tt.server, tt.tool, "")).Allow()
+		got := rules(t, "allow "+tt.name).Decide(call(tt.server, tt.tool, "")).Allowed()
 		if got != tt.want {
 			t.Errorf("allow %s: %s %s is %v, want %v", tt.name, tt.server, tt.tool, got, tt.want)
 		}
@@ -68,13 +68,13 @@ func TestL9DenialsCatchEverySpelling(t *testing.T) {
 	for _, name := range []string{"mcp.github.delete", "mcp.delete", "github__delete", "mcp__github__delete", "delete", "mcp.github", "mcp__github",
 		"MCP.github.delete", "mcp.GITHUB.Delete", "GitHub__*", "mcp.*.del*", "*"} {
 		name = strings.Replace(name, "MCP.", "mcp.", 1)
-		if d := rules(t, "allow *", "deny "+name).Decide(call("github", "delete", "")); d.Effect != policy.Denied {
+		if d := rules(t, "allow *", "deny "+name).Decide(call("github", "delete", "")); d.Effect != policy.VerdictDeny {
 			t.Errorf("deny %s: %+v", name, d)
 		}
 	}
 	named := call("git hub", "dele te", "")
 	named.Name = "git_hub__dele_te"
-	if d := rules(t, "deny git_hub__dele_te").Decide(named); d.Effect != policy.Denied {
+	if d := rules(t, "deny git_hub__dele_te").Decide(named); d.Effect != policy.VerdictDeny {
 		t.Errorf("by the name that is shown: %+v", d)
 	}
 }
@@ -95,7 +95,7 @@ func TestRulesFirstMatchAndDenyBeatsAll(t *testing.T) {
 	if len(problems) != 1 || problems[0].Where != "tool 2, column 4" {
 		t.Error(problems)
 	}
-	more := r.Then(skill)
+	more := r.Append(skill)
 	for name, want := range map[string]string{"a.x": "ask", "a.y": "deny", "b.x": "allow"} {
 		server, tool, _ := strings.Cut(name, ".")
 		if d := more.Decide(call(server, tool, "")); d.Effect != want {
@@ -117,7 +117,7 @@ func TestB2Patterns(t *testing.T) {
 		return call("fs", "read", string(args))
 	}
 	workspace := call("workspace", "run_command", `{"command":"git status"}`)
-	workspace.Own = true
+	workspace.OwnServer = true
 	for _, tt := range []struct {
 		rule        string
 		call        policy.ToolCall
@@ -163,7 +163,7 @@ func TestB2Patterns(t *testing.T) {
 		if got := rules(t, "allow "+tt.rule).Decide(tt.call).Rule != nil; got != tt.allow {
 			t.Errorf("allow %s: %.100s is %v, want %v", tt.rule, tt.call.Arguments, got, tt.allow)
 		}
-		if got := rules(t, "deny "+tt.rule).Decide(tt.call).Effect == policy.Denied; got != tt.deny {
+		if got := rules(t, "deny "+tt.rule).Decide(tt.call).Effect == policy.VerdictDeny; got != tt.deny {
 			t.Errorf("deny %s: %.100s is %v, want %v", tt.rule, tt.call.Arguments, got, tt.deny)
 		}
 	}
@@ -192,28 +192,28 @@ func TestB9SpellingsOfTools(t *testing.T) {
 
 func TestRulesThatCannotBeReadDeny(t *testing.T) {
 	for _, tt := range []struct{ text, where, message string }{
-		{"", "rule 2, column 1", "a rule begins with"},
-		{"permit x", "rule 2, column 1", "a rule begins with"},
-		{"  forbid x", "rule 2, column 3", `not "forbid"`},
-		{"deny", "rule 2, column 5", "names no tool"},
-		{"deny a b(", "rule 2, column 9", "not closed"},
-		{"deny a)", "rule 2, column 7", "without a ("},
-		{"deny a(b)c", "rule 2, column 7", "nothing may follow"},
+		{"", "rule 2, column 1", "want allow, ask or deny"},
+		{"permit x", "rule 2, column 1", "want allow, ask or deny"},
+		{"  forbid x", "rule 2, column 3", `unknown effect "forbid"`},
+		{"deny", "rule 2, column 5", "no tool named"},
+		{"deny a b(", "rule 2, column 9", "unmatched ("},
+		{"deny a)", "rule 2, column 7", "unmatched )"},
+		{"deny a(b)c", "rule 2, column 7", "unexpected text"},
 		{"deny a()", "rule 2, column 7", "empty"},
-		{"deny a;b", "rule 2, column 7", "cannot be the name"},
+		{"deny a;b", "rule 2, column 7", "invalid tool name"},
 		{"deny (x)", "rule 2, column 6", "missing"},
-		{"deny a(\x00)", "rule 2, column 8", "do not show"},
+		{"deny a(\x00)", "rule 2, column 8", "unprintable"},
 		{"deny \xff", "rule 2, column 1", "UTF-8"},
-		{"deny " + strings.Repeat("a", 5000), "rule 2, column 1", "more than 4096"},
+		{"deny " + strings.Repeat("a", 5000), "rule 2, column 1", "limit 4096"},
 	} {
 		r, problems := policy.ParseRules([]string{"allow *", tt.text})
 		if len(problems) != 1 || problems[0].Where != tt.where || !strings.Contains(problems[0].Message, tt.message) {
 			t.Errorf("%.50q: %v, want %s: %s", tt.text, problems, tt.where, tt.message)
 		}
-		if d := r.Decide(call("a", "b", "")); d.Effect != policy.Denied || d.Code != policy.BadRules || d.Next == "" {
+		if d := r.Decide(call("a", "b", "")); d.Effect != policy.VerdictDeny || d.Code != policy.InvalidRules || d.Hint == "" {
 			t.Errorf("%.50q: %+v", tt.text, d)
 		}
-		if d := (policy.Rules{}).Then(r.Denials()).Decide(call("a", "b", "")); d.Effect != policy.Denied {
+		if d := (policy.Rules{}).Append(r.Denials()).Decide(call("a", "b", "")); d.Effect != policy.VerdictDeny {
 			t.Errorf("%.50q, as denials: %+v", tt.text, d)
 		}
 	}
@@ -237,26 +237,26 @@ func TestL10DefaultsAndThreshold(t *testing.T) {
 		want      string
 		code      policy.Code
 	}{
-		{"a tool that may change something asks", policy.ToolCall{Safety: policy.Medium}, 0, "ask", policy.MayChange},
-		{"even a safe one", policy.ToolCall{Safety: policy.Safe}, 0, "ask", policy.MayChange},
+		{"a tool that may change something asks", policy.ToolCall{Safety: policy.Medium}, 0, "ask", policy.MayModify},
+		{"even a safe one", policy.ToolCall{Safety: policy.Safe}, 0, "ask", policy.MayModify},
 		{"one that only reads does not", policy.ToolCall{Safety: policy.Medium, ReadOnly: true}, 0, "allow", policy.ReadOnly},
-		{"of the person's own server neither", policy.ToolCall{Safety: policy.Medium, Own: true}, 0, "allow", policy.OwnServer},
-		{"unless it is marked", policy.ToolCall{Safety: policy.Medium, Own: true, Ask: true}, 0, "ask", policy.MarkedAsk},
-		{"marked, and only reads", policy.ToolCall{Safety: policy.Low, ReadOnly: true, Ask: true}, 0, "ask", policy.MarkedAsk},
-		{"from HIGH on", policy.ToolCall{Safety: policy.High, Own: true, ReadOnly: true}, 0, "ask", policy.AtLevel},
-		{"CRITICAL", policy.ToolCall{Safety: policy.Critical, Own: true}, 0, "ask", policy.AtLevel},
-		{"another threshold", policy.ToolCall{Safety: policy.High, Own: true}, policy.Critical, "allow", policy.OwnServer},
-		{"a lower one", policy.ToolCall{Safety: policy.Low, Own: true, ReadOnly: true}, policy.Low, "ask", policy.AtLevel},
-		{"unknown is denied, and asked about", policy.ToolCall{Own: true, ReadOnly: true}, 0, "ask", policy.NotSaid},
-		{"what is no level too", policy.ToolCall{Own: true, ReadOnly: true, Safety: 99}, policy.Critical, "ask", policy.NotSaid},
+		{"of the person's own server neither", policy.ToolCall{Safety: policy.Medium, OwnServer: true}, 0, "allow", policy.OwnServer},
+		{"unless it is marked", policy.ToolCall{Safety: policy.Medium, OwnServer: true, AlwaysAsk: true}, 0, "ask", policy.MarkedToAsk},
+		{"marked, and only reads", policy.ToolCall{Safety: policy.Low, ReadOnly: true, AlwaysAsk: true}, 0, "ask", policy.MarkedToAsk},
+		{"from HIGH on", policy.ToolCall{Safety: policy.High, OwnServer: true, ReadOnly: true}, 0, "ask", policy.AboveThreshold},
+		{"CRITICAL", policy.ToolCall{Safety: policy.Critical, OwnServer: true}, 0, "ask", policy.AboveThreshold},
+		{"another threshold", policy.ToolCall{Safety: policy.High, OwnServer: true}, policy.Critical, "allow", policy.OwnServer},
+		{"a lower one", policy.ToolCall{Safety: policy.Low, OwnServer: true, ReadOnly: true}, policy.Low, "ask", policy.AboveThreshold},
+		{"unknown is denied, and asked about", policy.ToolCall{OwnServer: true, ReadOnly: true}, 0, "ask", policy.UnknownSafety},
+		{"what is no level too", policy.ToolCall{OwnServer: true, ReadOnly: true, Safety: 99}, policy.Critical, "ask", policy.UnknownSafety},
 	} {
 		tt.call.Server, tt.call.Tool = "s", "t"
 		d := policy.Rules{Threshold: tt.threshold}.Decide(tt.call)
-		if d.Effect != tt.want || d.Code != tt.code || d.Allow() != (tt.want == "allow") || d.NeedsPerson() != (tt.want == "ask") || d.Reason == "" {
+		if d.Effect != tt.want || d.Code != tt.code || d.Allowed() != (tt.want == "allow") || d.NeedsApproval() != (tt.want == "ask") || d.Reason == "" {
 			t.Errorf("%s: %+v", tt.name, d)
 		}
-		if d.NeedsPerson() && d.Next != `to be asked no more, add the rule "allow mcp.s.t" to policy.rules` {
-			t.Errorf("%s: the next step is %q", tt.name, d.Next)
+		if d.NeedsApproval() && d.Hint != `to allow it always, add the rule "allow mcp.s.t" to policy.rules` {
+			t.Errorf("%s: the next step is %q", tt.name, d.Hint)
 		}
 	}
 }
@@ -288,13 +288,13 @@ func TestL13ToolDecisionIsRecorded(t *testing.T) {
 	c := call("s", "t", `{"token":"s3cr3t"}`)
 	for _, r := range []policy.Rules{{}, rules(t, "deny mcp.s.t"), rules(t, "allow s__t"), {Threshold: policy.Low}} {
 		d := r.Decide(c)
-		rec := d.Record(c, policy.Local(), false)
+		rec := d.Record(c, policy.LocalUser(), false)
 		b, err := json.Marshal(rec)
 		if err != nil || strings.Contains(string(b), "s3cr3t") || rec.Decision != d.Effect || rec.Name != "mcp.s.t" || rec.Action != "call" ||
 			rec.Details["code"] != string(d.Code) || !strings.HasPrefix(rec.Details["arguments"], "sha256:") {
 			t.Errorf("%s %v", b, err)
 		}
-		if yes := d.Record(c, policy.Local(), true); (yes.Decision == policy.Allowed) != (d.Effect != policy.Deny) {
+		if yes := d.Record(c, policy.LocalUser(), true); (yes.Decision == policy.VerdictAllow) != (d.Effect != policy.Deny) {
 			t.Errorf("approved, it is %+v", yes)
 		}
 	}
@@ -323,12 +323,12 @@ func FuzzRules(f *testing.F) {
 		if diff := cmp.Diff(fmt.Sprint(allow.List()), fmt.Sprint(back.List())); diff != "" || len(more) > 0 {
 			t.Fatalf("%q: %v, again %v\n%s", text, problems, more, diff)
 		}
-		c := policy.ToolCall{Server: server, Tool: tool, Name: tool, Own: true, Arguments: json.RawMessage(arguments)}
+		c := policy.ToolCall{Server: server, Tool: tool, Name: tool, OwnServer: true, Arguments: json.RawMessage(arguments)}
 		denials, bad := policy.ParseRules(deny)
 		if len(bad) > 0 {
 			t.Fatalf("%q: %v", deny, bad)
 		}
-		if allow.Decide(c).Allow() && denials.Decide(c).Effect != policy.Denied {
+		if allow.Decide(c).Allowed() && denials.Decide(c).Effect != policy.VerdictDeny {
 			t.Errorf("%q allows what it does not deny: %+v", text, c)
 		}
 	})

@@ -11,33 +11,32 @@ import (
 	"time"
 )
 
-// ErrNotGranted says that there is no grant of what was asked for.
+// ErrNotGranted means that no grant applies.
 var ErrNotGranted = errors.New("not granted")
 
-// Reader looks grants up. Implementations are safe for concurrent use, and
-// share nothing with their callers that can be changed.
+// Reader finds grants. Implementations must be safe for concurrent use and must
+// not share mutable data with callers.
 type Reader interface {
-	// Find returns the grant given last of those that permit the principal
-	// to use the subject in the session, "" for none, and that have not
-	// expired. It fails with [ErrNotGranted] where there is none, and with
-	// another error where that cannot be known.
+	// Find returns the newest unexpired grant that permits the principal to use
+	// the subject in the session ("" for none). It returns [ErrNotGranted] if
+	// there is none, and another error if that cannot be determined.
 	Find(ctx context.Context, p Principal, subject Digest, session string) (*Grant, error)
-	// List returns all grants, those that have expired too, in the order in
-	// which they were given, and what is wrong with others. It fails where
-	// none can be read.
+	// List returns all grants, including expired ones, oldest first, and a
+	// problem for each unreadable grant. It returns an error if no grant can be
+	// read.
 	List(ctx context.Context) ([]Grant, []Problem, error)
 }
 
-// NeedsReader is a [Reader] of approvals that are of each skill by itself, so that what
-// permits a run is known with what runs along.
+// NeedsReader is a [Reader] for stores that approve each skill by itself. Such
+// a store needs to know the dependencies of a run.
 type NeedsReader interface {
 	Reader
-	// FindWith is Find for a run with these needs: the grant names them where all of
-	// them are approved.
+	// FindWith is like Find for a run with these dependencies. If all of them
+	// are approved, the grant names them.
 	FindWith(ctx context.Context, p Principal, subject Digest, session string, needs []Need) (*Grant, error)
 }
 
-// findWith looks up a grant for a run.
+// findWith finds a grant for a run with these dependencies.
 func findWith(ctx context.Context, r Reader, p Principal, subject Digest, session string, needs []Need) (*Grant, error) {
 	if n, ok := r.(NeedsReader); ok {
 		return n.FindWith(ctx, p, subject, session, needs)
@@ -45,69 +44,69 @@ func findWith(ctx context.Context, r Reader, p Principal, subject Digest, sessio
 	return r.Find(ctx, p, subject, session)
 }
 
-// NotGrantedError is an [ErrNotGranted] of a [Reader] that knows better than [Decide]
-// why, and what a person can do about it.
-type NotGrantedError struct{ Reason, Next string }
+// NotGrantedError is an [ErrNotGranted] of a [Reader] that knows why no grant
+// applies and what the user can do about it.
+type NotGrantedError struct{ Reason, Hint string }
 
 func (e *NotGrantedError) Error() string { return e.Reason }
 
-// Is makes the error match [ErrNotGranted].
+// Is reports whether target is [ErrNotGranted].
 func (e *NotGrantedError) Is(target error) bool { return target == ErrNotGranted }
 
-// Store keeps grants. What holds for a [Reader] holds for it.
+// Store is a [Reader] that can store and revoke grants.
 type Store interface {
 	Reader
-	// Put keeps a grant given now, in place of one with the same principal,
-	// subject, scope and session, and returns it as it is kept, with its ID.
-	// A grant for a session or a run expires after a day unless it says when.
-	// Put forgets grants that expired 30 days ago.
+	// Put stores a grant as of now and returns it with its ID. It replaces a
+	// grant with the same principal, subject, scope and session. A grant for a
+	// session or a single use expires after a day unless it has an expiry. Put
+	// deletes grants that expired 30 days ago.
 	Put(ctx context.Context, g Grant) (Grant, error)
-	// Revoke withdraws the grant with that ID, or else all of the skill or tool
-	// with that name, or else all whose subject begins with that digest, of which
-	// at least 8 digits are given, with or without "sha256:". It returns what
-	// it withdrew, in the order in which it was given, and fails with
-	// [ErrNotGranted] where that is nothing. Of a grant that cannot be read
-	// only the ID is known, and only by that it can be withdrawn. Of callers
-	// that revoke the same grant at the same time, one gets it.
+	// Revoke deletes the grant with that ID, or else all grants for the skill
+	// or tool with that name, or else all grants whose subject begins with that
+	// digest. A digest needs at least 8 digits, with or without "sha256:".
+	// Revoke returns the deleted grants, oldest first, or [ErrNotGranted] if
+	// there were none. An unreadable grant can be revoked only by its ID. Among
+	// concurrent callers that revoke the same grant, exactly one gets it.
 	Revoke(ctx context.Context, what string) ([]Grant, error)
 }
 
 const (
-	forgetAfter     = 30 * 24 * time.Hour
-	maxGrants       = 4096 // in one store
-	leastHex        = 8    // digits of a digest that can be revoked by
-	defaultInterval = 200 * time.Millisecond
+	expiredRetention = 30 * 24 * time.Hour
+	maxGrants        = 4096 // per store
+	minDigestDigits  = 8    // digits that Revoke needs to match a digest
+	defaultInterval  = 200 * time.Millisecond
 )
 
-var errTooMany = fmt.Errorf("there are %d grants already: revoke some", maxGrants)
+var errTooMany = fmt.Errorf("too many grants (limit %d): revoke some", maxGrants)
 
-// Memory keeps grants until the process ends. The zero value is empty.
-type Memory struct {
+// MemoryStore stores grants until the process ends. The zero value is an empty
+// store.
+type MemoryStore struct {
 	mu     sync.Mutex
 	grants map[string]Grant // by ID
 }
 
-var _ Store = (*Memory)(nil)
+var _ Store = (*MemoryStore)(nil)
 
-// Put keeps a grant.
-func (m *Memory) Put(_ context.Context, g Grant) (Grant, error) {
+// Put stores a grant.
+func (m *MemoryStore) Put(_ context.Context, g Grant) (Grant, error) {
 	now := time.Now()
-	g, err := g.fresh(now)
+	g, err := g.prepare(now)
 	if err == nil {
-		_, err = g.encode() // for its size
+		_, err = g.encode() // checks the size
 	}
 	if err != nil {
-		return Grant{}, fmt.Errorf("keep a grant: %w", err)
+		return Grant{}, fmt.Errorf("store grant: %w", err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for id, old := range m.grants {
-		if old.forgettable(now) {
+		if old.isForgettable(now) {
 			delete(m.grants, id)
 		}
 	}
 	if _, ok := m.grants[g.ID]; !ok && len(m.grants) >= maxGrants {
-		return Grant{}, fmt.Errorf("keep a grant: %w", errTooMany)
+		return Grant{}, fmt.Errorf("store grant: %w", errTooMany)
 	}
 	if m.grants == nil {
 		m.grants = map[string]Grant{}
@@ -117,26 +116,26 @@ func (m *Memory) Put(_ context.Context, g Grant) (Grant, error) {
 }
 
 // Find returns the newest grant that applies.
-func (m *Memory) Find(_ context.Context, p Principal, subject Digest, session string) (*Grant, error) {
+func (m *MemoryStore) Find(_ context.Context, p Principal, subject Digest, session string) (*Grant, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var found []Grant
-	for _, id := range candidates(p, subject, session) {
+	for _, id := range candidateIDs(p, subject, session) {
 		if g, ok := m.grants[id]; ok {
 			found = append(found, g.clone())
 		}
 	}
-	return newest(found, p, subject, session)
+	return newestGrant(found, p, subject, session)
 }
 
 // List returns all grants.
-func (m *Memory) List(context.Context) ([]Grant, []Problem, error) {
+func (m *MemoryStore) List(context.Context) ([]Grant, []Problem, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.list(), nil, nil
 }
 
-func (m *Memory) list() []Grant {
+func (m *MemoryStore) list() []Grant {
 	var out []Grant
 	for _, g := range m.grants {
 		out = append(out, g.clone())
@@ -145,8 +144,8 @@ func (m *Memory) list() []Grant {
 	return out
 }
 
-// Revoke withdraws grants.
-func (m *Memory) Revoke(_ context.Context, what string) ([]Grant, error) {
+// Revoke deletes grants.
+func (m *MemoryStore) Revoke(_ context.Context, what string) ([]Grant, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	gone := selectGrants(m.list(), what)
@@ -159,13 +158,13 @@ func (m *Memory) Revoke(_ context.Context, what string) ([]Grant, error) {
 	return gone, nil
 }
 
-func (g *Grant) forgettable(now time.Time) bool {
-	return !g.Expires.IsZero() && now.Sub(g.Expires) >= forgetAfter
+func (g *Grant) isForgettable(now time.Time) bool {
+	return !g.Expires.IsZero() && now.Sub(g.Expires) >= expiredRetention
 }
 
-// newest returns the last grant of those which permit p to use the subject in
-// the session now.
-func newest(grants []Grant, p Principal, subject Digest, session string) (*Grant, error) {
+// newestGrant returns the newest grant that permits p to use the subject in the
+// session now.
+func newestGrant(grants []Grant, p Principal, subject Digest, session string) (*Grant, error) {
 	now := time.Now()
 	sortGrants(grants)
 	for _, g := range slices.Backward(grants) {
@@ -182,15 +181,15 @@ func sortGrants(grants []Grant) {
 	})
 }
 
-// selectGrants returns those that are meant by an ID, else by a name, else by
-// the beginning of a digest.
+// selectGrants returns the grants that match by ID, else by name, else by the
+// beginning of the digest.
 func selectGrants(grants []Grant, what string) []Grant {
 	hex := strings.TrimPrefix(what, "sha256:")
 	for _, is := range []func(Grant) bool{
 		func(g Grant) bool { return g.ID == what },
 		func(g Grant) bool { return g.Name == what },
 		func(g Grant) bool {
-			return len(hex) >= leastHex && strings.HasPrefix(string(g.Subject), "sha256:"+hex)
+			return len(hex) >= minDigestDigits && strings.HasPrefix(string(g.Subject), "sha256:"+hex)
 		},
 	} {
 		if found := slices.DeleteFunc(slices.Clone(grants), func(g Grant) bool { return !is(g) }); len(found) > 0 {

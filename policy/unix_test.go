@@ -69,7 +69,7 @@ func swapKind(t *testing.T, path string) {
 
 func isUnsafe(t *testing.T, what string, err error, path string) {
 	t.Helper()
-	if u, ok := errors.AsType[*policy.UnsafeError](err); !ok || u.Path != path {
+	if u, ok := errors.AsType[*policy.UnsafeFileError](err); !ok || u.Path != path {
 		t.Errorf("%s: %v, want an error that %s cannot be trusted", what, err, path)
 	}
 }
@@ -146,7 +146,7 @@ func TestDecideFailsClosedWherePolicyCannotBeRead(t *testing.T) {
 	s, dir, _ := kept(t)
 	chmod(t, dir, 0o002)
 	d := policy.Decide(t.Context(), s, request())
-	if d.Allow || d.Code != policy.Unreadable || !strings.HasPrefix(d.Reason, "policy cannot be read: ") || !strings.Contains(d.Next, dir) {
+	if d.Allow || d.Code != policy.Unreadable || !strings.HasPrefix(d.Reason, "cannot read grants: ") || !strings.Contains(d.Hint, dir) {
 		t.Errorf("decided %+v, want a refusal that names %s", d, dir)
 	}
 }

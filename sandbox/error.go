@@ -6,18 +6,19 @@ import (
 )
 
 // ErrDisabled is the cause with which a caller of [Run] cancels its context
-// when leave to run has been withdrawn: the result then has reason disabled.
-var ErrDisabled = errors.New("leave to run was withdrawn")
+// when the permission to run was revoked. The result then has reason
+// [Disabled].
+var ErrDisabled = errors.New("permission to run was revoked")
 
-// ErrEnded says that a sandbox has ended before what was asked of it.
-var ErrEnded = errors.New("the sandbox has ended")
+// ErrEnded reports that a sandbox ended before an operation finished.
+var ErrEnded = errors.New("sandbox has ended")
 
-// UnavailableError says that a back end cannot be used here.
+// UnavailableError reports that a back end cannot be used on this machine.
 type UnavailableError struct {
 	Backend string
-	Missing string // what is missing: "user namespaces", "bwrap", …
-	Err     error  // what the system said; may be nil
-	Fix     string // how to get it
+	Missing string // such as "user namespaces" or "bwrap"
+	Err     error  // from the system; may be nil
+	Fix     string // how to make it available
 }
 
 func (e *UnavailableError) Error() string {
@@ -30,35 +31,35 @@ func (e *UnavailableError) Error() string {
 
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// UnsupportedError says that a back end cannot do what a spec asks for.
+// UnsupportedError reports that a back end does not support a part of a spec.
 type UnsupportedError struct {
 	Backend string
-	What    string // "a network by proxy", …
+	What    string // such as "a proxy network"
 	Fix     string
 }
 
 func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("sandbox %s cannot give %s", e.Backend, e.What)
+	return fmt.Sprintf("sandbox %s does not support %s", e.Backend, e.What)
 }
 
-// ChangedError says that a file is not the one that its manifest names, so
-// that nothing was run.
+// ChangedError reports that a file does not match its manifest. Nothing was
+// run.
 type ChangedError struct {
 	Path string // inside the tree
 	Tree string
-	Err  error // what the system said; nil where the bytes differ
+	Err  error // from the system; nil if the content differs
 }
 
 func (e *ChangedError) Error() string {
 	if e.Err != nil {
-		return fmt.Sprintf("%s/%s cannot be read as its manifest names it: %v", e.Tree, e.Path, e.Err)
+		return fmt.Sprintf("cannot read %s/%s as listed in its manifest: %v", e.Tree, e.Path, e.Err)
 	}
 	return fmt.Sprintf("%s/%s changed after it was hashed", e.Tree, e.Path)
 }
 
 func (e *ChangedError) Unwrap() error { return e.Err }
 
-// StartError says that a command could not be started.
+// StartError reports that a command could not be started.
 type StartError struct {
 	Program string
 	Err     error
@@ -67,23 +68,23 @@ type StartError struct {
 func (e *StartError) Error() string { return fmt.Sprintf("start %s: %v", e.Program, e.Err) }
 func (e *StartError) Unwrap() error { return e.Err }
 
-// Report is what a probe found.
+// Report is the result of a probe.
 type Report struct {
 	Backend string  `json:"backend"`
-	Tier    Tier    `json:"tier"` // what this machine really gives
+	Tier    Tier    `json:"tier"` // of this machine, without the missing layers
 	Version string  `json:"version,omitempty"`
 	Layers  []Layer `json:"layers"`
 }
 
-// Layer is one thing that a back end enforces, or would.
+// Layer is one protection that a back end enforces or lacks.
 type Layer struct {
 	Name     string `json:"name"`
 	Enforced bool   `json:"enforced"`
 	By       string `json:"by,omitempty"`  // the mechanism, or why there is none
-	Fix      string `json:"fix,omitempty"` // how to get it where it is missing
+	Fix      string `json:"fix,omitempty"` // how to make it available
 }
 
-// Missing names the layers that are not enforced.
+// Missing returns the names of the layers that are not enforced.
 func (r *Report) Missing() []string {
 	var out []string
 	for _, l := range r.Layers {

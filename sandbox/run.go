@@ -10,18 +10,20 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/loadout-dev/loadout/internal/redact"
 )
 
-// Result is what came of one command.
+// Result is the result of one command.
 type Result struct {
 	ExitCode  int
 	Signal    string
 	Reason    Reason
-	Detail    string // more on the reason, for people
+	Detail    string // explains Reason, for display
 	Stdout    []byte // at most Limits.Output
 	Stderr    []byte
-	Truncated bool // more was written than is kept
-	Killed    bool // it did not end by itself
+	Truncated bool // output beyond the limit was dropped
+	Killed    bool // did not end by itself
 	Duration  time.Duration
 	CPU       time.Duration
 	MaxRSS    int64
@@ -29,29 +31,29 @@ type Result struct {
 	Tier      Tier
 	Enforced  map[string]string
 	Denied    []string
-	Files     []File // what was collected
+	Files     []File // collected files
 }
 
-// RunOptions adjust [Run]. The zero value gives no input, keeps the output and
-// collects nothing.
+// RunOptions configure [Run]. The zero value means no input, no streaming and
+// no collected files.
 type RunOptions struct {
 	Stdin io.Reader
-	// Stdout and Stderr receive the output as it comes, as much as is kept and
-	// with secrets replaced. What they return is passed over.
+	// Stdout and Stderr receive the output while the command runs, up to
+	// Limits.Output and with secrets replaced. Their errors are ignored.
 	Stdout, Stderr io.Writer
-	// Whole gives them all of it, and lets a command write without end: for a
-	// person, who reads it or has it written to a file. What the result keeps is
-	// bounded all the same.
-	Whole bool
-	// Collect receives the files that the command left, see [Sandbox.Collect].
-	// Those for which it returns true are in the result.
+	// Unlimited streams all output to Stdout and Stderr and never ends a
+	// command for its output, for use in a terminal. The output in the result
+	// is limited all the same.
+	Unlimited bool
+	// Collect receives the files in the output of the command, see
+	// [Sandbox.Collect]. The result lists those for which it returns true.
 	Collect func(File, io.Reader) (bool, error)
 }
 
-// Run prepares a sandbox, runs one command to its end, collects its files and
-// removes the sandbox. A command that fails or is ended is a result. An error is
-// of the start, of the collection, or the cause of ctx's end; with the latter
-// comes the result as far as there is one.
+// Run starts a sandbox, runs one command to its end, collects its files and
+// closes the sandbox. A command that fails or is killed is a result, not an
+// error. Errors come from the start or the collection. If ctx ends, the error
+// is its cause and the result is partial, or nil.
 func Run(ctx context.Context, b Backend, spec *Spec, cmd *Cmd, opts *RunOptions) (*Result, error) {
 	s, err := b.Start(ctx, spec)
 	if err != nil {
@@ -65,7 +67,8 @@ func Run(ctx context.Context, b Backend, spec *Spec, cmd *Cmd, opts *RunOptions)
 	return res, err
 }
 
-// RunIn is [Run] in a sandbox that was started with spec and is kept.
+// RunIn is like [Run] in a running sandbox that was started with spec. It does
+// not close the sandbox.
 func RunIn(ctx context.Context, s Sandbox, spec *Spec, cmd *Cmd, opts *RunOptions) (*Result, error) {
 	if opts == nil {
 		opts = &RunOptions{}
@@ -79,12 +82,12 @@ func RunIn(ctx context.Context, s Sandbox, spec *Spec, cmd *Cmd, opts *RunOption
 		}
 		return nil, err
 	}
-	r := &running{p: p}
-	secrets := spec.secrets()
-	stdout := &capture{max: limits.Output, tee: opts.Stdout, whole: opts.Whole, redact: newRedactor(secrets), full: func() { r.kill(Output) }}
-	stderr := &capture{max: limits.Output, tee: opts.Stderr, whole: opts.Whole, redact: newRedactor(secrets), full: func() { r.kill(Output) }}
+	r := &killable{p: p}
+	redactor := spec.redactor()
+	stdout := &capture{max: limits.Output, tee: opts.Stdout, unlimited: opts.Unlimited, redact: redactor.Stream(), full: func() { r.kill(Output) }}
+	stderr := &capture{max: limits.Output, tee: opts.Stderr, unlimited: opts.Unlimited, redact: redactor.Stream(), full: func() { r.kill(Output) }}
 
-	stopWatching := context.AfterFunc(ctx, func() { r.kill(reasonOf(ctx)) })
+	stopWatching := context.AfterFunc(ctx, func() { r.kill(cancelReason(ctx)) })
 	defer stopWatching()
 	timeout := cmd.Timeout
 	if timeout == 0 {
@@ -94,26 +97,26 @@ func RunIn(ctx context.Context, s Sandbox, spec *Spec, cmd *Cmd, opts *RunOption
 		t := time.AfterFunc(timeout, func() { r.kill(Timeout) })
 		defer t.Stop()
 	}
-	feed(p, opts.Stdin)
+	feedInput(p, opts.Stdin)
 	var reading sync.WaitGroup
-	reading.Go(func() { stdout.read(p.Stdout()) })
-	reading.Go(func() { stderr.read(p.Stderr()) })
+	reading.Go(func() { stdout.readFrom(p.Stdout()) })
+	reading.Go(func() { stderr.readFrom(p.Stderr()) })
 	exit := p.Wait()
 	reading.Wait()
 
 	res := &Result{
 		ExitCode: exit.Code, Signal: exit.Signal, Reason: exit.Reason, Detail: exit.Detail, CPU: exit.CPU, MaxRSS: exit.MaxRSS,
-		Stdout: stdout.kept, Stderr: stderr.kept, Truncated: !opts.Whole && (stdout.cut || stderr.cut), Duration: time.Since(began),
+		Stdout: stdout.kept, Stderr: stderr.kept, Truncated: !opts.Unlimited && (stdout.cut || stderr.cut), Duration: time.Since(began),
 	}
-	// What ended by itself just before it was to be ended has not been, but for one
-	// that wrote too much: it has.
-	if why := r.why(); why == Output || why != "" && (exit.Signal != "" || exit.Code != 0) {
+	// A command that succeeded just before it was killed counts as a success,
+	// unless it exceeded the output limit.
+	if why := r.killReason(); why == Output || why != "" && (exit.Signal != "" || exit.Code != 0) {
 		res.Reason, res.Killed = why, true
 		switch why {
 		case Timeout:
-			res.Detail = fmt.Sprintf("it took longer than %v", timeout)
+			res.Detail = fmt.Sprintf("timeout of %v exceeded", timeout)
 		case Output:
-			res.Detail = fmt.Sprintf("it wrote more than %d bytes of output", 4*limits.Output)
+			res.Detail = fmt.Sprintf("output limit exceeded (%d bytes)", 4*limits.Output)
 		}
 	} else if exit.Reason != OK && exit.Reason != Exited {
 		res.Killed = true
@@ -122,9 +125,9 @@ func RunIn(ctx context.Context, s Sandbox, spec *Spec, cmd *Cmd, opts *RunOption
 		fillState(res, s, spec)
 		return res, err
 	}
-	err = collect(context.WithoutCancel(ctx), s, opts, res)
+	err = collectFiles(context.WithoutCancel(ctx), s, opts, res)
 	if errors.Is(err, ErrEnded) && res.Reason != OK {
-		err, res.Files = nil, nil // it took the sandbox with it
+		err, res.Files = nil, nil // the command ended the sandbox
 	}
 	fillState(res, s, spec)
 	return res, err
@@ -134,29 +137,30 @@ func fillState(res *Result, s Sandbox, spec *Spec) {
 	st := s.State()
 	res.Enforced = st.Enforced
 	for _, host := range st.Denied {
-		res.Denied = append(res.Denied, spec.Hide(host))
+		res.Denied = append(res.Denied, spec.Redact(host))
 	}
 }
 
-// running is a process that may be ended for a reason of ours; the first counts.
-type running struct {
+// killable is a process that can be killed for a reason. The first reason
+// counts.
+type killable struct {
 	p      Process
 	reason atomic.Pointer[Reason]
 }
 
-func (r *running) kill(why Reason) {
+func (r *killable) kill(why Reason) {
 	r.reason.CompareAndSwap(nil, &why)
 	r.p.Kill()
 }
 
-func (r *running) why() Reason {
+func (r *killable) killReason() Reason {
 	if p := r.reason.Load(); p != nil {
 		return *p
 	}
 	return ""
 }
 
-func reasonOf(ctx context.Context) Reason {
+func cancelReason(ctx context.Context) Reason {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrDisabled):
 		return Disabled
@@ -166,20 +170,20 @@ func reasonOf(ctx context.Context) Reason {
 	return Exited
 }
 
-// feed gives a command its input. It goes on by itself: a reader that blocks,
-// as a terminal does, must not hold up the end of the command.
-func feed(p Process, in io.Reader) {
+// feedInput copies the input of a command in the background. A reader that
+// blocks, such as a terminal, must not delay the end of the command.
+func feedInput(p Process, in io.Reader) {
 	if in == nil {
 		p.Stdin().Close()
 		return
 	}
 	go func() {
-		io.Copy(p.Stdin(), in) // a command need not read
+		io.Copy(p.Stdin(), in) // the command may ignore its input
 		p.Stdin().Close()
 	}()
 }
 
-func collect(ctx context.Context, s Sandbox, opts *RunOptions, res *Result) error {
+func collectFiles(ctx context.Context, s Sandbox, opts *RunOptions, res *Result) error {
 	if opts.Collect == nil {
 		return nil
 	}
@@ -203,38 +207,38 @@ func collect(ctx context.Context, s Sandbox, opts *RunOptions, res *Result) erro
 	return nil
 }
 
-// capture keeps the beginning of an output.
+// capture stores the beginning of an output.
 type capture struct {
-	max    int64
-	tee    io.Writer
-	whole  bool // give the tee all
-	redact *redactor
-	full   func()
+	max       int64
+	tee       io.Writer
+	unlimited bool // write everything to tee
+	redact    *redact.Stream
+	full      func()
 
 	total int64
 	kept  []byte
 	cut   bool
 }
 
-func (c *capture) read(r io.Reader) {
+func (c *capture) readFrom(r io.Reader) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := r.Read(buf)
 		c.total += int64(n)
-		c.keep(c.redact.write(buf[:n]))
-		if c.total > 4*c.max && c.full != nil && !c.whole {
+		c.store(c.redact.Write(buf[:n]))
+		if c.total > 4*c.max && c.full != nil && !c.unlimited {
 			c.full()
 			c.full = nil
 		}
 		if err != nil {
-			c.keep(c.redact.flush())
+			c.store(c.redact.Flush())
 			return
 		}
 	}
 }
 
-func (c *capture) keep(b []byte) {
-	if c.whole && c.tee != nil && len(b) > 0 {
+func (c *capture) store(b []byte) {
+	if c.unlimited && c.tee != nil && len(b) > 0 {
 		c.tee.Write(b)
 	}
 	if room := c.max - int64(len(c.kept)); int64(len(b)) > room {
@@ -244,7 +248,7 @@ func (c *capture) keep(b []byte) {
 		return
 	}
 	c.kept = append(c.kept, b...)
-	if c.tee != nil && !c.whole {
+	if c.tee != nil && !c.unlimited {
 		c.tee.Write(b)
 	}
 }

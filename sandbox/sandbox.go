@@ -1,25 +1,23 @@
-// Package sandbox runs code that nobody here wrote so that it can harm
-// nothing: it says what a sandbox is ([Backend], [Sandbox], [Process]), what one
-// is asked for ([Spec], [Cmd], [Limits], [Network]), and what came of it
-// ([Result]). [Run] is the way to run one command to its end.
+// Package sandbox runs untrusted code in isolation. A [Backend] starts a
+// [Sandbox] as a [Spec] describes, with [Limits] and a [Network]. [Run] is the
+// simplest way to run one [Cmd] and get its [Result]. Start reading there.
 //
-// The back ends are packages below this one, each another way to isolate;
-// sandbox/auto probes and chooses. Whatever the back end, code finds the same
-// layout:
+// Each back end isolates in another way; package sandbox/auto probes and
+// chooses one. Code sees the same layout in all of them:
 //
 //	/skill      the whole skill, read-only, a copy verified against its manifest
-//	/work       working directory and HOME, empty at first, limited in size
-//	/work/in    files that were given
-//	/work/out   files to hand over
-//	/workspace  the person's directory, read-only unless granted
+//	/work       working directory and HOME, initially empty, limited in size
+//	/work/in    input files
+//	/work/out   output files
+//	/workspace  the user's directory, read-only unless granted
 //	/tmp        limited in size
-//	/run/secrets  one file a granted secret
+//	/run/secrets  one file for each granted secret
 //
-// and LOADOUT_SKILL, LOADOUT_WORK, LOADOUT_OUT, LOADOUT_IN name the places, which
-// back ends without a mount namespace have elsewhere.
+// The variables LOADOUT_SKILL, LOADOUT_WORK, LOADOUT_OUT and LOADOUT_IN hold
+// these paths. Back ends without a mount namespace use other paths.
 //
-// The package never passes a string to a shell, never chooses a weaker back end
-// than it was given, and knows nothing of skills, policy or people.
+// The package never passes a string to a shell and never chooses a weaker back
+// end than requested. It does not know skills, policy or users.
 package sandbox
 
 import (
@@ -29,7 +27,7 @@ import (
 	"time"
 )
 
-// Places of the layout.
+// Paths of the layout.
 const (
 	SkillDir     = "/skill"
 	WorkDir      = "/work"
@@ -38,20 +36,20 @@ const (
 	WorkspaceDir = "/workspace"
 	TmpDir       = "/tmp"
 	SecretsDir   = "/run/secrets"
-	NeedsDir     = "/needs" // dependencies of a skill, one directory a name
-	BuildDir     = "/deps"  // packages that were installed for a script
+	NeedsDir     = "/needs" // dependencies of a skill, one directory each
+	BuildDir     = "/deps"  // packages installed for a script
 )
 
-// Tier says how much a back end isolates. A missing layer lowers it.
+// Tier is the degree of isolation of a back end. A missing layer lowers it.
 type Tier int
 
 // The tiers.
 const (
-	None     Tier = 0 // nothing that counts
-	Limited  Tier = 1 // limits and a clean environment, on the host as its user
-	Confined Tier = 2 // access rules on the host's own view: Landlock, Seatbelt
-	Isolated Tier = 3 // a view of its own: namespaces, containers
-	Virtual  Tier = 4 // a kernel of its own
+	None     Tier = 0 // no effective isolation
+	Limited  Tier = 1 // limits and a clean environment, on the host as the same user
+	Confined Tier = 2 // access rules in the host's file system: Landlock, Seatbelt
+	Isolated Tier = 3 // an own view of the system: namespaces, containers
+	Virtual  Tier = 4 // an own kernel
 )
 
 func (t Tier) String() string {
@@ -68,73 +66,74 @@ func (t Tier) String() string {
 	return strconv.Itoa(int(t)) + " (none)"
 }
 
-// Backend is one way to isolate code. Implementations are safe for concurrent
-// use and hold nothing that must be closed.
+// Backend isolates code in one way. Implementations are safe for concurrent use
+// and need no closing.
 type Backend interface {
-	// Name is the back end's name in configuration and results: native, bwrap,
-	// container, landlock, process, seatbelt.
+	// Name returns the name in configuration and results: native, bwrap,
+	// container, landlock, process or seatbelt.
 	Name() string
-	// Tier is what the back end gives where nothing is missing.
+	// Tier returns the tier with all layers available.
 	Tier() Tier
-	// Probe sets up a sandbox as Start does and tries what must not work in it.
-	// The report's tier is what this machine really gives. The error is an
-	// [*UnavailableError] where it gives nothing.
+	// Probe starts a sandbox and tests its isolation from inside. The report
+	// has the tier of this machine. The error is an [*UnavailableError] if the
+	// back end cannot be used.
 	Probe(ctx context.Context) (*Report, error)
-	// Start prepares a sandbox. ctx bounds the start only. The error is an
-	// [*UnavailableError], [*ChangedError] or [*UnsupportedError] where these
-	// are to blame. Close the sandbox when done.
+	// Start starts a sandbox. ctx limits the start only. The error may be an
+	// [*UnavailableError], [*ChangedError] or [*UnsupportedError]. The caller
+	// closes the sandbox.
 	Start(ctx context.Context, spec *Spec) (Sandbox, error)
 }
 
-// Sandbox is a prepared place in which commands run one after another or at
-// once. It is safe for concurrent use; close it when done.
+// Sandbox runs commands in isolation, one after another or concurrently. It is
+// safe for concurrent use. The caller closes it.
 type Sandbox interface {
-	// Exec starts a command. ctx bounds the start only.
+	// Exec starts a command. ctx limits the start only.
 	Exec(ctx context.Context, cmd *Cmd) (Process, error)
-	// Collect hands over each regular file below /work but not below /work/in,
-	// with its path relative to /work, in order. It follows no link, and leaves
-	// out names that are not UTF-8 or longer than 4096 bytes. A visit
-	// that returns an error ends it with that error.
+	// Collect calls visit for each regular file below /work except /work/in,
+	// sorted by the path relative to /work. It does not follow symlinks. It
+	// skips names that are not UTF-8 or longer than 4096 bytes. It stops at the
+	// first error of visit and returns it.
 	Collect(ctx context.Context, visit func(File, io.Reader) error) error
-	// State says what is enforced in this very sandbox, and what was refused.
+	// State describes what this sandbox enforces and what it refused.
 	State() State
-	// Close ends everything that runs in the sandbox and removes what there is
-	// of it. It is safe to call twice.
+	// Close ends all processes of the sandbox and removes its files. It may be
+	// called twice.
 	Close() error
 }
 
 // Process is a running command. It is safe for concurrent use.
 type Process interface {
-	// Stdin is the command's input; close it to end it.
+	// Stdin returns the command's input. Closing it means end of input.
 	Stdin() io.WriteCloser
-	// Stdout and Stderr end when the command and whatever holds them have.
-	// Both must be read, or the command may wait for ever.
+	// Stdout and Stderr return the command's output. They end when the command
+	// and all holders of the descriptors have ended. Both must be read, or the
+	// command may block.
 	Stdout() io.Reader
 	Stderr() io.Reader
-	// Wait waits for the command to end. Every call returns the same.
+	// Wait waits for the end of the command. All calls return the same value.
 	Wait() Exit
-	// Kill ends the command and what it started as far as the back end can
-	// tell. It does not wait.
+	// Kill ends the command and, as far as the back end knows them, its child
+	// processes. It does not wait.
 	Kill()
 }
 
-// State is what is true of one sandbox.
+// State is the state of one sandbox.
 type State struct {
-	// Enforced names each limit and layer with the mechanism that enforces it,
-	// "" where nothing does.
+	// Enforced maps each limit and layer to the mechanism that enforces it, ""
+	// for none.
 	Enforced map[string]string
-	// Denied are the hosts, with ports, that were refused, sorted.
+	// Denied are the refused hosts with ports, sorted.
 	Denied []string
 }
 
-// Exit is how a command ended.
+// Exit describes how a command ended.
 type Exit struct {
-	Code   int    // 128 + the signal's number where a signal ended it
-	Signal string // as SIGKILL; "" where it exited
+	Code   int    // 128 + signal number after a signal
+	Signal string // such as SIGKILL; "" after an exit
 	Reason Reason
-	CPU    time.Duration // of the command and the children it waited for
-	MaxRSS int64         // bytes, of the largest of them
-	Detail string        // more on the reason, for people
+	CPU    time.Duration // of the command and its reaped children
+	MaxRSS int64         // bytes, of the largest of these processes
+	Detail string        // explains Reason, for display
 }
 
 // Reason says why a command ended.
@@ -142,14 +141,14 @@ type Reason string
 
 // The reasons.
 const (
-	OK          Reason = "ok"           // it exited with 0
-	Exited      Reason = "exit"         // it exited with another code, or by a signal of its own
-	Timeout     Reason = "timeout"      // it took longer than it may
-	CPU         Reason = "cpu"          // it used more processor time than it may
-	OOM         Reason = "oom"          // it used more memory than it may
-	Output      Reason = "output"       // it wrote far more output than is kept
-	FileSize    Reason = "fsize"        // it wrote a larger file than it may
-	Denied      Reason = "denied"       // it did what ends a process here
-	StartFailed Reason = "start_failed" // it could not be started
-	Disabled    Reason = "disabled"     // leave to run was withdrawn while it ran
+	OK          Reason = "ok"           // exit code 0
+	Exited      Reason = "exit"         // another exit code, or a signal that the code sent
+	Timeout     Reason = "timeout"      // time limit exceeded
+	CPU         Reason = "cpu"          // CPU time limit exceeded
+	OOM         Reason = "oom"          // memory limit exceeded
+	Output      Reason = "output"       // far more output than the limit
+	FileSize    Reason = "fsize"        // file size limit exceeded
+	Denied      Reason = "denied"       // a forbidden operation killed it
+	StartFailed Reason = "start_failed" // could not be started
+	Disabled    Reason = "disabled"     // permission was revoked while it ran
 )

@@ -36,8 +36,8 @@ func TestSpecReportsAllFaultsAtOnce(t *testing.T) {
 	if err == nil {
 		t.Fatal("nothing is wrong")
 	}
-	for _, want := range []string{`"/etc"`, `"/needs/a/b"`, `"/skill/../x"`, `"../x" is not a path`, "b has no SHA-256", "a is out of order", "x has no size",
-		"two trees for /work/in", `at "/"`, `mount of "" at "/a"`, `at "rel"`, `"A=B"`, `"N"`, `"../x" cannot be the name of a secret`, `"some"`} {
+	for _, want := range []string{`"/etc"`, `"/needs/a/b"`, `"/skill/../x"`, `invalid path "../x"`, "b has no SHA-256", "a is out of order", "x has a negative size",
+		"two trees for /work/in", `at "/"`, `mount of "" at "/a"`, `at "rel"`, `"A=B"`, `"N"`, `invalid secret name "../x"`, `"some"`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}
@@ -124,7 +124,7 @@ func TestSecretsThatOverlapAreHiddenHoweverTheyCome(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{"xabcdefx.test:443": "x[secret A]x.test:443", "other.test": "other.test"} {
-		if got := spec.Hide(text); got != want {
+		if got := spec.Redact(text); got != want {
 			t.Errorf("%s: %s", text, got)
 		}
 	}
@@ -257,7 +257,7 @@ func TestOutputIsKeptUpToItsLimit(t *testing.T) {
 func TestAPersonGetsAllOfTheOutput(t *testing.T) {
 	var tee bytes.Buffer
 	text := strings.Repeat("0123456789", 100)
-	res, err := sandbox.RunIn(t.Context(), &scripted{stdout: text, chunk: 7}, &sandbox.Spec{Limits: sandbox.Limits{Output: 10}}, &sandbox.Cmd{Args: []string{"x"}}, &sandbox.RunOptions{Stdout: &tee, Whole: true})
+	res, err := sandbox.RunIn(t.Context(), &scripted{stdout: text, chunk: 7}, &sandbox.Spec{Limits: sandbox.Limits{Output: 10}}, &sandbox.Cmd{Args: []string{"x"}}, &sandbox.RunOptions{Stdout: &tee, Unlimited: true})
 	if err != nil || res.Reason != sandbox.OK || res.Killed || res.Truncated || string(res.Stdout) != "0123456789" || tee.String() != text {
 		t.Errorf("%+v %v, and on the way %d bytes", res, err, tee.Len())
 	}

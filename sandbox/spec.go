@@ -11,51 +11,52 @@ import (
 	"time"
 )
 
-// Spec is what a sandbox is to have: data, in which only the trees of files
-// hold something open.
+// Spec describes a sandbox. It is plain data, except for the file systems of
+// its trees.
 type Spec struct {
-	// Trees are files that are copied into the sandbox, read-only ones verified.
+	// Trees are copied into the sandbox. Read-only ones are verified.
 	Trees []Tree
-	// Mounts are directories of the host.
+	// Mounts are files and directories of the host.
 	Mounts []Mount
-	// Env is all of the environment besides what the layout sets. Nothing is
-	// inherited.
+	// Env is the environment, added to the variables of the layout. Nothing is
+	// inherited from the host.
 	Env     map[string]string
 	Limits  Limits // zero fields mean [DefaultLimits]
 	Network Network
-	// Secrets are put into /run/secrets, one file each.
+	// Secrets become files in /run/secrets.
 	Secrets []Secret
-	// Digest names the code, for back ends that demand an opt-in by digest.
+	// Digest identifies the code, for back ends that need an opt-in for each
+	// digest.
 	Digest string
 }
 
-// Tree is a tree of files for one place of the layout.
+// Tree is a tree of files to copy to one path of the layout.
 type Tree struct {
-	// Path is the place: /skill, /needs/NAME, /deps, or /work and below.
+	// Path is /skill, /needs/NAME, /deps, /work or a path below /work.
 	Path string
 	// FS holds the files. It is read while the sandbox starts.
 	FS fs.FS
-	// Files are the files to copy, sorted. Those with a SHA256 are copied only
-	// if their bytes have it.
+	// Files are the files to copy, sorted by path. A file with a SHA256 is only
+	// copied if its content matches.
 	Files []File
 }
 
-// Writable reports whether the tree is for the sandbox to change.
+// Writable reports whether code in the sandbox may change the tree.
 func (t *Tree) Writable() bool { return t.Path == WorkDir || strings.HasPrefix(t.Path, WorkDir+"/") }
 
-// File is one file of a tree, or one that a sandbox left.
+// File is one file of a tree, or one that Collect found.
 type File struct {
-	Path   string `json:"path"` // relative, slashed
+	Path   string `json:"path"` // relative, with slashes
 	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256"` // hex; "" in a tree that is not verified
-	Exec   bool   `json:"-"`      // may be executed
+	SHA256 string `json:"sha256"` // hex; "" if not verified
+	Exec   bool   `json:"-"`      // executable
 }
 
 // Mount is a directory or file of the host.
 type Mount struct {
 	Host string // absolute path on the host
-	// Path is where it is in the sandbox: the same as Host for runtimes,
-	// /workspace for the person's own directory.
+	// Path is the path in the sandbox: the same as Host for interpreters,
+	// /workspace for the user's directory.
 	Path     string
 	Writable bool
 }
@@ -63,48 +64,48 @@ type Mount struct {
 // Cmd is a command to run.
 type Cmd struct {
 	// Args are the program and its arguments. The program is an absolute path
-	// or found in the PATH of the sandbox. A word that is a path of the layout,
-	// or ends in =PATH, is given as the place that it has in this sandbox.
+	// or is looked up in the sandbox's PATH. An argument that is a path of the
+	// layout, or ends in =PATH, is translated to the path in this sandbox.
 	Args []string
-	Env  map[string]string // besides the sandbox's
-	Dir  string            // of the layout; default /work
-	// Timeout ends the command; 0 means the sandbox's Limits.Wall, less than
-	// zero means none, for servers.
+	Env  map[string]string // added to the sandbox's variables
+	Dir  string            // path of the layout; default /work
+	// Timeout kills the command. Zero means the sandbox's Limits.Wall, a
+	// negative value no timeout, for servers.
 	Timeout time.Duration
 }
 
-// NetworkMode says what of a network there is.
+// NetworkMode selects the network access of a sandbox.
 type NetworkMode string
 
 // The network modes.
 const (
 	NoNetwork    NetworkMode = ""      // not even the host's loopback
-	ProxyNetwork NetworkMode = "proxy" // what the allow-list has, by HTTP proxy
-	HostNetwork  NetworkMode = "host"  // all of the host's
+	ProxyNetwork NetworkMode = "proxy" // allowed hosts only, through an HTTP proxy
+	HostNetwork  NetworkMode = "host"  // the host's network without restrictions
 )
 
-// Network says what a sandbox may reach.
+// Network describes the network access of a sandbox.
 type Network struct {
 	Mode  NetworkMode
 	Allow []string // host, host:port, *.domain, *.domain:port
-	// Private are addresses that the operator lists though they are private.
+	// Private are non-public addresses that the operator allows.
 	Private []netip.Prefix
-	// Inject are secrets that the proxy adds to requests, so that code never
-	// holds them.
+	// Inject are headers with secrets that the proxy adds to requests, so that
+	// code never sees the secrets.
 	Inject []Injection
-	// Log receives each decision; nil discards them.
+	// Log receives each decision. Nil discards them.
 	Log *slog.Logger
 }
 
-// Injection is a header that is added to requests to one host.
+// Injection is a header that the proxy adds to requests to one host.
 type Injection struct {
-	Host   string // as in Allow
-	Header string // as Authorization
-	Prefix string // before the secret, as "Bearer "
+	Host   string // as in Network.Allow
+	Header string // such as Authorization
+	Prefix string // prepended to the secret, such as "Bearer "
 	Secret Secret
 }
 
-// Secret is a value that is never shown: it prints as its name.
+// Secret is a named value that prints as its name.
 type Secret struct {
 	Name  string
 	value string
@@ -113,7 +114,7 @@ type Secret struct {
 // NewSecret returns a secret.
 func NewSecret(name, value string) Secret { return Secret{name, value} }
 
-// Reveal returns the value, for the place where it is needed.
+// Reveal returns the value.
 func (s Secret) Reveal() string { return s.value }
 
 func (s Secret) String() string               { return "secret " + s.Name }
@@ -122,12 +123,12 @@ func (s Secret) Format(f fmt.State, _ rune)   { fmt.Fprint(f, s.String()) }
 func (s Secret) LogValue() slog.Value         { return slog.StringValue(s.String()) }
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Limits bound what a sandbox uses. Sizes are bytes.
+// Limits bound the resources of a sandbox. Sizes are in bytes.
 type Limits struct {
 	Memory    int64         // of all processes together
-	Processes int           // and threads
+	Processes int           // including threads
 	CPU       time.Duration // of one process
-	Cores     float64       // share of processors, where it can be enforced
+	Cores     float64       // number of CPU cores, if the back end can limit it
 	Wall      time.Duration // of one command
 	FileSize  int64
 	OpenFiles int
@@ -135,10 +136,10 @@ type Limits struct {
 	Tmp       int64 // size of /tmp
 	Shm       int64 // size of /dev/shm
 	Inodes    int   // of /work and /tmp each
-	Output    int64 // kept of stdout and stderr each; at four times that the command ends
+	Output    int64 // stored for stdout and stderr each; at four times that the command is killed
 }
 
-// DefaultLimits are the limits of a script.
+// DefaultLimits returns the limits of a script.
 func DefaultLimits() Limits {
 	return Limits{
 		Memory: 512 << 20, Processes: 64, CPU: 30 * time.Second, Cores: 1, Wall: time.Minute,
@@ -146,40 +147,40 @@ func DefaultLimits() Limits {
 	}
 }
 
-// WithDefaults fills in the fields that are zero.
+// WithDefaults returns l with zero fields set to the values of [DefaultLimits].
 func (l Limits) WithDefaults() Limits {
 	d := DefaultLimits()
-	fill(&l.Memory, d.Memory)
-	fill(&l.Processes, d.Processes)
-	fill(&l.CPU, d.CPU)
-	fill(&l.Cores, d.Cores)
-	fill(&l.Wall, d.Wall)
-	fill(&l.FileSize, d.FileSize)
-	fill(&l.OpenFiles, d.OpenFiles)
-	fill(&l.Work, d.Work)
-	fill(&l.Tmp, d.Tmp)
-	fill(&l.Shm, d.Shm)
-	fill(&l.Inodes, d.Inodes)
-	fill(&l.Output, d.Output)
+	setDefault(&l.Memory, d.Memory)
+	setDefault(&l.Processes, d.Processes)
+	setDefault(&l.CPU, d.CPU)
+	setDefault(&l.Cores, d.Cores)
+	setDefault(&l.Wall, d.Wall)
+	setDefault(&l.FileSize, d.FileSize)
+	setDefault(&l.OpenFiles, d.OpenFiles)
+	setDefault(&l.Work, d.Work)
+	setDefault(&l.Tmp, d.Tmp)
+	setDefault(&l.Shm, d.Shm)
+	setDefault(&l.Inodes, d.Inodes)
+	setDefault(&l.Output, d.Output)
 	return l
 }
 
-func fill[T comparable](v *T, d T) {
+func setDefault[T comparable](v *T, d T) {
 	var zero T
 	if *v == zero {
 		*v = d
 	}
 }
 
-// Check reports everything that is wrong with the spec. Back ends call it
+// Check returns an error that lists all faults of the spec. Back ends call it
 // first.
 func (s *Spec) Check() error {
 	var faults []string
 	bad := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	seen := map[string]bool{}
 	for _, t := range s.Trees {
-		if !placeable(t.Path) {
-			bad("no tree can be put at %q", t.Path)
+		if !isTreePath(t.Path) {
+			bad("no tree can be at %q", t.Path)
 		}
 		if seen[t.Path] {
 			bad("two trees for %s", t.Path)
@@ -188,9 +189,9 @@ func (s *Spec) Check() error {
 		for i, f := range t.Files {
 			switch {
 			case !fs.ValidPath(f.Path) || f.Path == "." || strings.ContainsRune(f.Path, 0):
-				bad("%s: %q is not a path inside it", t.Path, f.Path)
+				bad("%s: invalid path %q", t.Path, f.Path)
 			case f.Size < 0:
-				bad("%s: %s has no size", t.Path, f.Path)
+				bad("%s: %s has a negative size", t.Path, f.Path)
 			case !t.Writable() && len(f.SHA256) != 64:
 				bad("%s: %s has no SHA-256", t.Path, f.Path)
 			case i > 0 && t.Files[i-1].Path >= f.Path:
@@ -200,7 +201,7 @@ func (s *Spec) Check() error {
 	}
 	for _, m := range s.Mounts {
 		if !path.IsAbs(m.Path) || path.Clean(m.Path) != m.Path || m.Path == "/" || m.Host == "" {
-			bad("mount of %q at %q", m.Host, m.Path)
+			bad("invalid mount of %q at %q", m.Host, m.Path)
 		}
 	}
 	for k, v := range s.Env {
@@ -210,13 +211,13 @@ func (s *Spec) Check() error {
 	}
 	for _, sec := range s.Secrets {
 		if !fs.ValidPath(sec.Name) || strings.ContainsAny(sec.Name, "/\x00") {
-			bad("%q cannot be the name of a secret", sec.Name)
+			bad("invalid secret name %q", sec.Name)
 		}
 	}
 	switch s.Network.Mode {
 	case NoNetwork, ProxyNetwork, HostNetwork:
 	default:
-		bad("no network mode is called %q", s.Network.Mode)
+		bad("unknown network mode %q", s.Network.Mode)
 	}
 	if len(faults) > 0 {
 		return fmt.Errorf("sandbox: %s", strings.Join(faults, "; "))
@@ -224,7 +225,7 @@ func (s *Spec) Check() error {
 	return nil
 }
 
-func placeable(p string) bool {
+func isTreePath(p string) bool {
 	if path.Clean(p) != p {
 		return false
 	}
@@ -237,17 +238,17 @@ func placeable(p string) bool {
 	return false
 }
 
-// checkVariable refuses what cannot be a variable.
+// checkVariable checks the name and value of an environment variable.
 func checkVariable(name, value string) error {
 	if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
-		return fmt.Errorf("%q cannot be a variable", name)
+		return fmt.Errorf("invalid environment variable %q", name)
 	}
 	return nil
 }
 
-// Environment is the environment of commands in a sandbox in which the layout
-// is at the given places: what the layout sets, the spec's and the command's
-// variables, as "name=value".
+// Environment returns the environment of a command as "name=value": the
+// variables of the layout, of the spec and of the command. The func at returns
+// the path in the sandbox for a path of the layout.
 func (s *Spec) Environment(cmd *Cmd, at func(string) string) []string {
 	env := map[string]string{
 		"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": at(WorkDir), "TMPDIR": at(TmpDir), "LANG": "C.UTF-8", "USER": "loadout", "LOGNAME": "loadout",
@@ -259,7 +260,7 @@ func (s *Spec) Environment(cmd *Cmd, at func(string) string) []string {
 		}
 		if name, ok := strings.CutPrefix(t.Path, NeedsDir+"/"); ok {
 			variable := NeedVariable(name)
-			for n := 2; env[variable] != ""; n++ { // other names may give the same
+			for n := 2; env[variable] != ""; n++ { // different names may have the same variable
 				variable = NeedVariable(name) + "_" + strconv.Itoa(n)
 			}
 			env[variable] = at(t.Path)
@@ -275,7 +276,7 @@ func (s *Spec) Environment(cmd *Cmd, at func(string) string) []string {
 	}
 	for _, vars := range []map[string]string{s.Env, cmd.Env} {
 		for k, v := range vars {
-			env[k] = place(v, at)
+			env[k] = translatePath(v, at)
 		}
 	}
 	out := make([]string, 0, len(env))
@@ -285,8 +286,9 @@ func (s *Spec) Environment(cmd *Cmd, at func(string) string) []string {
 	return out
 }
 
-// NeedVariable is the variable that names the place of a dependency; of several
-// that would have the same, the later ones have _2, _3 and so on behind it.
+// NeedVariable returns the variable with the path of a dependency. If several
+// dependencies have the same variable, later ones get the suffix _2, _3 and so
+// on.
 func NeedVariable(name string) string {
 	return "LOADOUT_SKILL_" + strings.Map(func(r rune) rune {
 		switch {
@@ -299,19 +301,19 @@ func NeedVariable(name string) string {
 	}, name)
 }
 
-// Arguments are the arguments of cmd in a sandbox in which the layout is at the
-// given places.
+// Arguments returns the arguments of the command. The func at returns the path
+// in the sandbox for a path of the layout.
 func (c *Cmd) Arguments(at func(string) string) []string {
 	out := make([]string, len(c.Args))
 	for i, a := range c.Args {
-		out[i] = place(a, at)
+		out[i] = translatePath(a, at)
 	}
 	return out
 }
 
-// place translates a word that is a path of the layout, or ends in =PATH; a
-// colon ends a path.
-func place(word string, at func(string) string) string {
+// translatePath translates an argument that is a path of the layout, or ends in
+// =PATH. A colon ends a path.
+func translatePath(word string, at func(string) string) string {
 	before, p, ok := strings.Cut(word, "=")
 	if !ok {
 		before, p = "", word
@@ -326,5 +328,6 @@ func place(word string, at func(string) string) string {
 	return word
 }
 
-// InPlace is the translation of back ends that have the layout where it says.
-func InPlace(p string) string { return p }
+// SamePath returns p. It is the translation for back ends with the paths of the
+// layout.
+func SamePath(p string) string { return p }

@@ -4,17 +4,18 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/loadout-dev/loadout/internal/pattern"
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// argumentPlace matches where an author wants what was typed: all of it, or
-// the first to ninth word.
-var argumentPlace = pattern.New(`\$(?:ARGUMENTS\b|[1-9]\b)`)
+// argumentPlaceholder matches a placeholder for the user's arguments: all of
+// them, or the first to ninth word.
+var argumentPlaceholder = lazyregexp.New(`\$(?:ARGUMENTS\b|[1-9]\b)`)
 
-// FillArguments puts what a person typed where the author wrote $ARGUMENTS, $1
-// and so on, and returns what the author left no place for. A lone $1 is also
-// what shells and awk write: unless the author says that the skill takes
-// arguments, it stays in code, and everywhere where nothing was typed.
+// FillArguments replaces $ARGUMENTS, $1 and so on with the user's arguments. If
+// body has no placeholder, it returns the arguments as rest. Shell and awk code
+// uses $1 too: without hint or $ARGUMENTS, which show that the skill takes
+// arguments, numbered placeholders in code stay. Without arguments, numbered
+// placeholders stay everywhere.
 func FillArguments(body string, arguments []string, hint bool) (filled, rest string) {
 	all := strings.TrimSpace(strings.Join(arguments, " "))
 	words := arguments
@@ -26,7 +27,7 @@ func FillArguments(body string, arguments []string, hint bool) (filled, rest str
 	var b strings.Builder
 	code := codeSpans(body)
 	last := 0
-	for _, at := range argumentPlace().FindAllStringIndex(body, -1) {
+	for _, at := range argumentPlaceholder().FindAllStringIndex(body, -1) {
 		place := body[at[0]:at[1]]
 		if place != "$ARGUMENTS" && (all == "" || !hint && code(at[0])) {
 			continue
@@ -47,7 +48,7 @@ func FillArguments(body string, arguments []string, hint bool) (filled, rest str
 	return body, all
 }
 
-// splitWords splits at spaces that are not within quotes.
+// splitWords splits s at spaces outside quotes.
 func splitWords(s string) []string {
 	var words []string
 	var word strings.Builder
@@ -76,8 +77,8 @@ func splitWords(s string) []string {
 	return words
 }
 
-// codeSpans returns a function that tells whether an offset of Markdown text is
-// in code: between fences, or between backquotes on a line.
+// codeSpans returns a function that reports whether an offset of Markdown text
+// is in code: in a fenced block, or between backquotes on one line.
 func codeSpans(body string) func(int) bool {
 	type span struct{ from, to int }
 	var spans []span

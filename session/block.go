@@ -9,30 +9,29 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Listed is a skill as a block lists it.
-type Listed struct {
+// ListedSkill is an available skill in a block.
+type ListedSkill struct {
 	Name        string
 	Description string // may be empty
 }
 
-// Bounds of a block.
+// Limits of a block.
 const (
 	maxBlockSkills = 200
 	maxBlockRunes  = 1024 // of a name or a description
 )
 
-// RenderBlock is the skills that there are and those in force as one text between
-// <skill> and </skill>, in the orders in which they are given, for a program that
-// tells them with every request of a model, and not as results of tools: see
-// [WithBlock]. It is empty where there is neither. The instructions are as they were
-// delivered, but for end tags that would end the block or one of its parts.
+// RenderBlock renders the available and the active skills as one text between
+// <skill> and </skill>, each list in the given order. It is for programs that
+// send this text with every model request instead of returning tool results:
+// see [InsertBlock]. The block is empty if both lists are. Instructions are
+// unchanged, except that end tags of the block or its parts are escaped.
 //
-// The block changes with each load and with each end of one, so that a request is no
-// prefix of the next one, and a vendor's cache of prompts is of no use for what is
-// behind the block. That makes it the dearest of the renderings as soon as a
-// conversation is long: a result of a tool is told once, and read from the cache
-// from then on.
-func RenderBlock(available []Listed, active []Active) string {
+// The block changes with each load and unload. A vendor's prompt cache then
+// cannot reuse anything after the block. In a long conversation, this makes the
+// block the most expensive way to render skills: a tool result is sent once and
+// read from the cache from then on.
+func RenderBlock(available []ListedSkill, active []ActiveSkill) string {
 	if len(available) == 0 && len(active) == 0 {
 		return ""
 	}
@@ -46,20 +45,20 @@ func RenderBlock(available []Listed, active []Active) string {
 			b.WriteByte('\n')
 		}
 		b.WriteString("## Loaded Skill Instructions\n")
-		tags := tagsOf(active)
+		tags := tagNames(active)
 		for i, a := range active {
-			fmt.Fprintf(&b, "\n<%s>\n%s\n</%[1]s>\n", tags[i], keepTags(strings.TrimRight(a.Text, "\n"), tags))
+			fmt.Fprintf(&b, "\n<%s>\n%s\n</%[1]s>\n", tags[i], escapeEndTags(strings.TrimRight(a.Text, "\n"), tags))
 		}
 	}
 	b.WriteString("</skill>\n")
 	return b.String()
 }
 
-func writeAvailable(b *strings.Builder, available []Listed) {
+func writeAvailable(b *strings.Builder, available []ListedSkill) {
 	b.WriteString("## Available Skills\n\nLoad a skill before a task that it fits; its instructions then follow below.\n\n")
 	for _, l := range available[:min(len(available), maxBlockSkills)] {
-		b.WriteString("- " + escaped(l.Name))
-		if d := escaped(l.Description); d != "" {
+		b.WriteString("- " + escapeLine(l.Name))
+		if d := escapeLine(l.Description); d != "" {
 			b.WriteString(": " + d)
 		}
 		b.WriteByte('\n')
@@ -69,8 +68,9 @@ func writeAvailable(b *strings.Builder, available []Listed) {
 	}
 }
 
-// escaped is a text within a line that makes no tag.
-func escaped(text string) string {
+// escapeLine returns text on one line, truncated to maxBlockRunes and without
+// tags.
+func escapeLine(text string) string {
 	runes := []rune(skill.OneLine(text))
 	if len(runes) > maxBlockRunes {
 		runes = append(runes[:maxBlockRunes-1], '…')
@@ -78,9 +78,9 @@ func escaped(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(string(runes))
 }
 
-// tagsOf are the tags of the skills, each another one: the name with "_" for what is
-// no letter and no digit.
-func tagsOf(active []Active) []string {
+// tagNames returns a unique tag for each skill: its name, with "_" for each
+// character that is neither a letter nor a digit.
+func tagNames(active []ActiveSkill) []string {
 	tags := make([]string, 0, len(active))
 	for _, a := range active {
 		name := strings.Map(func(r rune) rune {
@@ -101,8 +101,8 @@ func tagsOf(active []Active) []string {
 	return tags
 }
 
-// keepTags takes the end tags of a block out of a text: their "<" is written "&lt;".
-func keepTags(text string, tags []string) string {
+// escapeEndTags replaces the "<" of the block's end tags in text with "&lt;".
+func escapeEndTags(text string, tags []string) string {
 	var b strings.Builder
 	last := 0
 	for i := range len(text) {
@@ -114,8 +114,8 @@ func keepTags(text string, tags []string) string {
 	return b.String() + text[last:]
 }
 
-// endsBlock reports that what follows a "<" makes it the end tag of the block, of a
-// part of it, or of what is around it.
+// endsBlock reports whether rest, the text after a "<", completes an end tag of
+// the block, of one of its parts or of the context tag around it.
 func endsBlock(rest string, tags []string) bool {
 	const spaces = " \t\r\n"
 	rest, ok := strings.CutPrefix(strings.TrimLeft(rest, spaces), "/")
@@ -131,12 +131,12 @@ func endsBlock(rest string, tags []string) bool {
 	return is("skill") || is(contextTag) || slices.ContainsFunc(tags, is)
 }
 
-// contextTag is around a block that a model would take for words of a person.
+// contextTag encloses a block that a model could mistake for the user's text.
 const contextTag = "application_skill_context"
 
-// BlockMessage is the role and the text by which a block is told: "developer" where
-// the model knows that role, else "user", with the text marked as not the person's. It
-// is not for an empty block.
+// BlockMessage returns the role and the text of a message with a block. The
+// role is "developer" if the model supports it. Otherwise it is "user", and the
+// text is marked as not written by the user. The block must not be empty.
 func BlockMessage(block string, developer bool) (role, text string) {
 	if developer {
 		return "developer", block
@@ -145,10 +145,10 @@ func BlockMessage(block string, developer bool) (role, text string) {
 		strings.TrimRight(block, "\n") + "\n</" + contextTag + ">\n"
 }
 
-// WithBlock returns the messages of a request with that of a block after the leading
-// ones of the system. The messages that it is given stay as they are: a block is made
-// anew for each request, and never part of a history.
-func WithBlock[M any](messages []M, system func(M) bool, block M) []M {
+// InsertBlock returns the messages of a request with a block after the leading
+// system messages. It does not change messages: a program renders the block for
+// each request and does not add it to the history.
+func InsertBlock[M any](messages []M, system func(M) bool, block M) []M {
 	at := slices.IndexFunc(messages, func(m M) bool { return !system(m) })
 	if at < 0 {
 		at = len(messages)

@@ -11,34 +11,34 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-func inForce(name, text string) session.Active {
-	return session.Active{Loaded: session.Loaded{Skill: session.ID{Name: name, Origin: "test", Dir: name}, Text: text}}
+func inForce(name, text string) session.ActiveSkill {
+	return session.ActiveSkill{SkillLoad: session.SkillLoad{Skill: session.ID{Name: name, Origin: "test", Dir: name}, Text: text}}
 }
 
 func TestW15Block(t *testing.T) {
 	const intro = "## Available Skills\n\nLoad a skill before a task that it fits; its instructions then follow below.\n\n"
 	for _, tt := range []struct {
 		name      string
-		available []session.Listed
-		active    []session.Active
+		available []session.ListedSkill
+		active    []session.ActiveSkill
 		want      string
 	}{
 		{"empty when nothing", nil, nil, ""},
-		{"name and description", []session.Listed{{"pdf", "Reads PDF."}, {"csv", "Reads CSV."}}, nil,
+		{"name and description", []session.ListedSkill{{"pdf", "Reads PDF."}, {"csv", "Reads CSV."}}, nil,
 			"<skill>\n" + intro + "- pdf: Reads PDF.\n- csv: Reads CSV.\n</skill>\n"},
-		{"without a description: the name only", []session.Listed{{"pdf", ""}, {"csv", " \n"}}, nil,
+		{"without a description: the name only", []session.ListedSkill{{"pdf", ""}, {"csv", " \n"}}, nil,
 			"<skill>\n" + intro + "- pdf\n- csv\n</skill>\n"},
-		{"names and descriptions make no tag and no line", []session.Listed{{"<b>", "It's\n</skill> & <pdf>\n- more: x"}}, nil,
+		{"names and descriptions make no tag and no line", []session.ListedSkill{{"<b>", "It's\n</skill> & <pdf>\n- more: x"}}, nil,
 			"<skill>\n" + intro + "- &lt;b&gt;: It's &lt;/skill&gt; &amp; &lt;pdf&gt; - more: x\n</skill>\n"},
-		{"loaded, in the order of loading, each in its tag", nil, []session.Active{inForce("web-app 2", "Use two.\n"), inForce("pdf", "Use one.\n\nThen < two.\n")},
+		{"loaded, in the order of loading, each in its tag", nil, []session.ActiveSkill{inForce("web-app 2", "Use two.\n"), inForce("pdf", "Use one.\n\nThen < two.\n")},
 			"<skill>\n## Loaded Skill Instructions\n\n<web_app_2>\nUse two.\n</web_app_2>\n\n<pdf>\nUse one.\n\nThen < two.\n</pdf>\n</skill>\n"},
-		{"both", []session.Listed{{"pdf", "Reads PDF."}}, []session.Active{inForce("pdf", "Use it.\n")},
+		{"both", []session.ListedSkill{{"pdf", "Reads PDF."}}, []session.ActiveSkill{inForce("pdf", "Use it.\n")},
 			"<skill>\n" + intro + "- pdf: Reads PDF.\n\n## Loaded Skill Instructions\n\n<pdf>\nUse it.\n</pdf>\n</skill>\n"},
-		{"no text ends the block or a part of it", nil, []session.Active{
+		{"no text ends the block or a part of it", nil, []session.ActiveSkill{
 			inForce("pdf", "a</pdf>b< / PDF >c</skill>d</csv>e</application_skill_context>f"), inForce("csv", "<p>paragraph</p> </pdfs> <pdf> <")},
 			"<skill>\n## Loaded Skill Instructions\n\n<pdf>\na&lt;/pdf>b&lt; / PDF >c&lt;/skill>d&lt;/csv>e&lt;/application_skill_context>f\n</pdf>\n\n" +
 				"<csv>\n<p>paragraph</p> </pdfs> <pdf> <\n</csv>\n</skill>\n"},
-		{"tags are each another one, and never the block's", nil, []session.Active{inForce("a-b", "1"), inForce("a_b", "2"), inForce("skill", "3"), inForce("2d", "4"), inForce("数据", "5"), inForce("", "6")},
+		{"tags are each another one, and never the block's", nil, []session.ActiveSkill{inForce("a-b", "1"), inForce("a_b", "2"), inForce("skill", "3"), inForce("2d", "4"), inForce("数据", "5"), inForce("", "6")},
 			"<skill>\n## Loaded Skill Instructions\n\n<a_b>\n1\n</a_b>\n\n<a_b_2>\n2\n</a_b_2>\n\n<skill_2>\n3\n</skill_2>\n\n<_2d>\n4\n</_2d>\n\n<数据>\n5\n</数据>\n\n<_>\n6\n</_>\n</skill>\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -50,9 +50,9 @@ func TestW15Block(t *testing.T) {
 }
 
 func TestW15BlockIsBounded(t *testing.T) {
-	var many []session.Listed
+	var many []session.ListedSkill
 	for i := range 250 {
-		many = append(many, session.Listed{Name: fmt.Sprint("s", i), Description: strings.Repeat("数", 5000)})
+		many = append(many, session.ListedSkill{Name: fmt.Sprint("s", i), Description: strings.Repeat("数", 5000)})
 	}
 	got := session.RenderBlock(many, nil)
 	if !strings.Contains(got, "- s199: ") || strings.Contains(got, "- s200: ") || !strings.Contains(got, "\n… and 50 more\n") {
@@ -63,9 +63,9 @@ func TestW15BlockIsBounded(t *testing.T) {
 	}
 }
 
-// The block of a conversation has what is in force, in the order of loading, from its log alone.
+// A block lists the active skills in load order, derived from the log alone.
 func TestW15BlockOfASession(t *testing.T) {
-	sh, l := pasts(), &session.Memory{}
+	sh, l := pasts(), &session.MemoryLog{}
 	s := open(t, l, sh)
 	for _, name := range []string{"c", "report", "a"} {
 		load(t, s, name)
@@ -84,7 +84,8 @@ func TestW15BlockOfASession(t *testing.T) {
 	}
 }
 
-// Whatever skills contain, a block begins and ends once, and each part of it.
+// For any content of skills, a block and each of its parts begins and ends
+// once.
 func TestNothingEndsABlock(t *testing.T) {
 	text := rapid.StringOf(rapid.SampledFrom([]rune("</ >skilpdfcv-_&\n\tSKILPDF")))
 	pieces := rapid.SampledFrom([]string{"</skill>", "</pdf>", "</ c_v >", "< /c_v>", "</PDF", "<pdf>", "text", "</application_skill_context>", "<", "/"})
@@ -92,7 +93,7 @@ func TestNothingEndsABlock(t *testing.T) {
 		hostile := func(label string) string {
 			return strings.Join(rapid.SliceOf(pieces).Draw(rt, label), rapid.SampledFrom([]string{"", " ", "\n"}).Draw(rt, "between")) + text.Draw(rt, label)
 		}
-		block := session.RenderBlock([]session.Listed{{hostile("name"), hostile("description")}}, []session.Active{inForce("pdf", hostile("first")), inForce("c-v", hostile("second"))})
+		block := session.RenderBlock([]session.ListedSkill{{hostile("name"), hostile("description")}}, []session.ActiveSkill{inForce("pdf", hostile("first")), inForce("c-v", hostile("second"))})
 		_, whole := session.BlockMessage(block, false)
 		folded := strings.ToLower(strings.Join(strings.FieldsFunc(whole, func(r rune) bool { return strings.ContainsRune(" \t\n", r) }), ""))
 		for _, end := range []string{"</skill>", "</pdf>", "</c_v>", "</application_skill_context>"} {
@@ -103,8 +104,8 @@ func TestNothingEndsABlock(t *testing.T) {
 	})
 }
 
-// W16: after the messages of the system, in a role that the model knows, and never a
-// part of the history.
+// W16: the block follows the system messages, in a role that the model
+// supports, and is never part of the history.
 func TestW16BlockIsASeparateMessage(t *testing.T) {
 	isSystem := func(m string) bool { return strings.HasPrefix(m, "system") }
 	for _, tt := range []struct{ messages, want []string }{
@@ -114,7 +115,7 @@ func TestW16BlockIsASeparateMessage(t *testing.T) {
 		{[]string{"system 1", "user", "system 2", "user"}, []string{"system 1", "block", "user", "system 2", "user"}},
 	} {
 		messages := append(make([]string, 0, 10), tt.messages...)
-		if got := session.WithBlock(messages, isSystem, "block"); !slices.Equal(got, tt.want) {
+		if got := session.InsertBlock(messages, isSystem, "block"); !slices.Equal(got, tt.want) {
 			t.Errorf("%q: got %q, want %q", tt.messages, got, tt.want)
 		}
 		if room := messages[:cap(messages)]; !slices.Equal(messages, tt.messages) || slices.Contains(room, "block") {

@@ -1,10 +1,10 @@
-// Package session is the transcript of one conversation and what it implies:
-// which skills are in force, and what their loads look like to a model.
+// Package session records the transcript of one conversation and derives its
+// active skills and the text of their loads for a model.
 //
-// An [Event] is appended and never changed; everything else is a fold over
-// the events ([State]), so that a conversation goes on where its log ends.
-// The package keeps no skills itself: it asks [Skills] for them. It runs
-// nothing and talks to no model.
+// An [Event] is appended and never changed. All other state is derived from the
+// events ([State]), so a conversation continues where its log ends. The package
+// stores no skills: it fetches them from [Skills]. It runs nothing and calls no
+// model.
 package session
 
 import (
@@ -15,36 +15,37 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Type is the kind of an event.
+// Type is the type of an event.
 type Type string
 
-// The kinds of events.
+// The types of events.
 const (
-	// TypeBegun says what a model is told before all else, for the whole conversation.
-	TypeBegun Type = "begun"
-	// TypeMessage is text of a person or a model; a person's begins a turn.
+	// TypeStart holds the instructions for the whole conversation.
+	TypeStart Type = "begun"
+	// TypeMessage is a message of the user or a model. A message of the user
+	// begins a turn.
 	TypeMessage Type = "message"
-	// TypeLoaded brings a skill into force.
+	// TypeLoaded makes a skill active.
 	TypeLoaded Type = "skill_loaded"
-	// TypeUnloaded takes a skill out of force.
+	// TypeUnloaded makes a skill inactive.
 	TypeUnloaded Type = "skill_unloaded"
-	// TypeUsed says that a skill in force was used.
+	// TypeUsed records the use of an active skill.
 	TypeUsed Type = "skill_used"
-	// TypeStarted says that a tool is about to be called. Where no result follows, as
-	// the process ended, it is not known whether the tool ran.
-	TypeStarted Type = "call_started"
-	// TypeResult is what came of a call.
+	// TypeCallStarted precedes a tool call. If the process ended before the
+	// result, it is unknown whether the tool ran.
+	TypeCallStarted Type = "call_started"
+	// TypeResult is the result of a tool call.
 	TypeResult Type = "tool_result"
-	// TypeNotice is what the program tells the model from there on.
+	// TypeNotice is a notice of the program to the model.
 	TypeNotice Type = "notice"
-	// TypeCompacted puts a short text in the place of all that was said before.
+	// TypeCompacted replaces the earlier conversation with a summary.
 	TypeCompacted Type = "compacted"
-	// TypeUpdated says that the instructions of a skill in force are no
-	// longer those that were loaded.
+	// TypeUpdated records that the instructions of an active skill changed
+	// since it was loaded.
 	TypeUpdated Type = "skill_updated"
 )
 
-// Role says whose message it is.
+// Role is the author of a message.
 type Role string
 
 // The roles of messages.
@@ -53,48 +54,47 @@ const (
 	RoleAssistant Role = "assistant"
 )
 
-// Event is one step of a conversation. Exactly the field that its type names
-// is set.
+// Event is one step of a conversation. Only the field for its type is set.
 type Event struct {
-	Seq  int64     `json:"seq"` // from 1, without gaps; set by the log
+	Seq  int64     `json:"seq"` // starts at 1, without gaps; set by the log
 	Time time.Time `json:"time"`
 	Type Type      `json:"type"`
 
-	Begun    *Begun    `json:"begun,omitempty"`
-	Message  *Message  `json:"message,omitempty"`
-	Loaded   *Loaded   `json:"loaded,omitempty"`
-	Unloaded *Unloaded `json:"unloaded,omitempty"`
-	Used     *Used     `json:"used,omitempty"`
-	Started  *Started  `json:"started,omitempty"`
-	Result   *Returned `json:"result,omitempty"`
-	Notice   *Notice   `json:"notice,omitempty"`
-	Updated  *Updated  `json:"updated,omitempty"`
+	Start       *Start       `json:"begun,omitempty"`
+	Message     *Message     `json:"message,omitempty"`
+	Loaded      *SkillLoad   `json:"loaded,omitempty"`
+	Unloaded    *SkillUnload `json:"unloaded,omitempty"`
+	Used        *SkillUse    `json:"used,omitempty"`
+	CallStarted *CallStart   `json:"started,omitempty"`
+	Result      *CallResult  `json:"result,omitempty"`
+	Notice      *Notice      `json:"notice,omitempty"`
+	Updated     *SkillUpdate `json:"updated,omitempty"`
 
-	Compacted *Compacted `json:"compacted,omitempty"`
+	Compacted *Compaction `json:"compacted,omitempty"`
 }
 
-// Begun is what a model is told first.
-type Begun struct {
+// Start holds the instructions at the start of a conversation.
+type Start struct {
 	Instructions string `json:"instructions"`
-	// Skills are the names of those that could be loaded then.
+	// Skills are the names of the skills available at the start.
 	Skills []string `json:"skills,omitempty"`
-	// Folder is the one that the conversation is about, where there is one.
+	// Folder is the working directory of the conversation, if any.
 	Folder string `json:"folder,omitempty"`
 }
 
-// Message is what was said: by a person text, by a model also what it thought, and
-// the tools that it wants to be called.
+// Message is a message of the user or a model. Only a model's message has
+// thinking and tool calls.
 type Message struct {
 	Role     Role       `json:"role"`
 	Text     string     `json:"text"`
 	Thinking []Thinking `json:"thinking,omitempty"`
 	Calls    []Call     `json:"calls,omitempty"`
-	Model    string     `json:"model,omitempty"` // that said it, as "vendor:name"
-	Stop     string     `json:"stop,omitempty"`  // why it ended there
+	Model    string     `json:"model,omitempty"` // author of the message, as "vendor:name"
+	Stop     string     `json:"stop,omitempty"`  // why the message ended
 	Usage    *Usage     `json:"usage,omitempty"`
 }
 
-// Thinking is what a model thought, in the form in which its vendor wants it back.
+// Thinking is a model's reasoning, in the form that its vendor expects it back.
 type Thinking struct {
 	Vendor    string `json:"vendor"`
 	Text      string `json:"text,omitempty"`
@@ -102,14 +102,14 @@ type Thinking struct {
 	Redacted  string `json:"redacted,omitempty"`
 }
 
-// Call is a tool that a model wants to be called.
+// Call is a tool call that a model requests.
 type Call struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"` // JSON, as the model wrote it
 }
 
-// Usage is what a message of a model took, in tokens.
+// Usage is the number of tokens of a model's message.
 type Usage struct {
 	Input      int `json:"input"`
 	CacheRead  int `json:"cache_read"`
@@ -117,170 +117,178 @@ type Usage struct {
 	Output     int `json:"output"`
 }
 
-// Started is a call that is about to be made.
-type Started struct {
-	Call string `json:"call"` // its ID
+// CallStart records that a tool call is about to start.
+type CallStart struct {
+	Call string `json:"call"` // ID of the call
 }
 
-// Returned is what a call came to.
-type Returned struct {
-	Call   string  `json:"call"` // its ID
+// CallResult is the result of a tool call.
+type CallResult struct {
+	Call   string  `json:"call"` // ID of the call
 	Text   string  `json:"text"`
 	Images []Image `json:"images,omitempty"`
 	Error  bool    `json:"error,omitempty"`
-	// Denied says that the call was not made, as policy or a person did not let it.
+	// Denied is set if policy or the user denied the call.
 	Denied bool `json:"denied,omitempty"`
-	// Instructions are what holds from then on; they are told behind the results of
-	// all calls.
+	// Instructions apply from here on. The model receives them after the
+	// results of all calls.
 	Instructions string `json:"instructions,omitempty"`
-	// Wait says that what is wanted comes with the next message of the person.
+	// Wait is set if the user's next message brings the requested data.
 	Wait bool `json:"wait,omitempty"`
 }
 
-// Image is a picture that a tool returned.
+// Image is an image that a tool returned.
 type Image struct {
 	MIMEType string `json:"mime_type"`
 	Data     []byte `json:"data"`
 }
 
-// Notice is what a program tells a model.
+// Notice is a notice of the program to the model.
 type Notice struct {
 	Text string `json:"text"`
-	// Skills are the names of those that could be loaded then, where it is about that.
+	// Skills are the names of the available skills, if the notice lists them.
 	Skills []string `json:"skills,omitempty"`
 }
 
-// Loaded is a skill that came into force, with the text as it was delivered,
+// SkillLoad records that a skill became active. It includes the delivered text,
 // so that a request can be rendered from the log alone.
-type Loaded struct {
+type SkillLoad struct {
 	Skill   ID           `json:"skill"`
-	Title   string       `json:"title,omitempty"`   // what people call it, where that is not its name
+	Title   string       `json:"title,omitempty"`   // display name, if it differs from the name
 	Digest  string       `json:"digest"`            // of SKILL.md
-	Version string       `json:"version,omitempty"` // that the skill states
+	Version string       `json:"version,omitempty"` // the skill's own version
 	Text    string       `json:"text"`
 	Files   []skill.File `json:"files,omitempty"`
 	Tokens  int          `json:"tokens"`
-	// For names the skill that needed this one, "" where it was asked for.
-	For string `json:"for,omitempty"`
-	// Needs are the names of the skills it needs.
+	// RequiredBy names the skill that needs this one; "" if it was loaded by
+	// request.
+	RequiredBy string `json:"for,omitempty"`
+	// Needs are the names of the skills that it depends on.
 	Needs []string `json:"needs,omitempty"`
-	// Tools are the names of the tools that it brought.
+	// Tools are the names of the tools that it provides.
 	Tools []string `json:"tools,omitempty"`
-	// Keep is for how long it stays in force.
-	Keep Keep `json:"keep,omitempty"`
-	// Direct says that no call of the model loaded it, so that its text is told
-	// where this event is.
+	// Retention says how long it stays active.
+	Retention RetentionMode `json:"keep,omitempty"`
+	// Direct marks a load without a tool call of the model. Its text is part of
+	// the conversation at this event.
 	Direct bool `json:"direct,omitempty"`
-	// AllowedTools are the calls that it wants to be made unasked, and Model is the
-	// model that it wants, where it was approved when it was loaded.
+	// AllowedTools are the tool calls that need no approval while it is active,
+	// and Model is the model it requests. Both are set only if the skill was
+	// approved when it was loaded.
 	AllowedTools []string `json:"allowed_tools,omitempty"`
 	Model        string   `json:"model,omitempty"`
-	// Unused is for how many turns it was not used before, where it was restored from a
-	// conversation that another program kept.
-	Unused int `json:"unused,omitempty"`
-	// Description is what it said that it is for.
+	// UnusedTurns is the number of turns without use before this event. It is
+	// set for skills restored from the conversation of another program.
+	UnusedTurns int `json:"unused,omitempty"`
+	// Description is the skill's own description.
 	Description string `json:"description,omitempty"`
-	// By is who brought it into force, "" where that is not known, and Why is the reason
-	// where it is none of the conversation.
+	// By says who made it active, "" if unknown. Why is the reason, if it does
+	// not follow from the conversation.
 	By  Cause  `json:"by,omitempty"`
 	Why string `json:"why,omitempty"`
 }
 
-// Cause is who brought a skill into force.
+// Cause says who made a skill active.
 type Cause string
 
-// Who brings skills into force.
+// The causes of loads.
 const (
 	ByModel      Cause = "model"
-	ByPerson     Cause = "person"
-	ByPreload    Cause = "preload"    // it is in force from the start
-	ByDependency Cause = "dependency" // another one needs it: see [Loaded.For]
+	ByUser       Cause = "person"
+	ByPreload    Cause = "preload"    // active from the start
+	ByDependency Cause = "dependency" // needed by another skill: see [SkillLoad.RequiredBy]
 )
 
-// Keep is for how long a skill stays in force.
-type Keep string
+// RetentionMode says how long a skill stays active.
+type RetentionMode string
 
-// For how long skills stay in force.
+// The retention modes.
 const (
-	KeepUsed   Keep = ""       // for some turns after its last use
-	KeepPinned Keep = "pinned" // until it is unloaded
-	KeepOnce   Keep = "once"   // for the turn in which it was loaded, or the one after a load by hand
+	RetainUsed   RetentionMode = ""       // for some turns after its last use
+	RetainPinned RetentionMode = "pinned" // until it is unloaded
+	RetainOnce   RetentionMode = "once"   // for the turn of the load, or the next one if the user loaded it
 )
 
-// Unloaded is a skill that went out of force.
-type Unloaded struct {
+// SkillUnload records that a skill became inactive.
+type SkillUnload struct {
 	Skill  ID     `json:"skill"`
 	Reason string `json:"reason"`
 }
 
-// Used is a skill that was used: a file, a script or a tool of it.
-type Used struct {
+// SkillUse records a use of a skill: of one of its files, scripts or tools.
+type SkillUse struct {
 	Skill ID `json:"skill"`
-	// Keep is for how long it stays from here on, and no less than before, but where Set
-	// says that a person wants it so.
-	Keep Keep `json:"keep,omitempty"`
-	Set  bool `json:"set,omitempty"`
+	// Retention says how long the skill stays active from here on. It never
+	// shortens the current retention, unless Exact is set because the user
+	// chose it.
+	Retention RetentionMode `json:"keep,omitempty"`
+	Exact     bool          `json:"set,omitempty"`
+	// Tools are the names of tools that the skill provides since this use, for
+	// example after an approval.
+	Tools []string `json:"tools,omitempty"`
 }
 
-// Compacted is what is told in place of all that was said before it: what it came
-// to, and the instructions that are still in force.
-type Compacted struct {
+// Compaction replaces the earlier conversation. It holds a summary and the
+// instructions that are still active.
+type Compaction struct {
 	Text string `json:"text"`
-	// Skills are those whose instructions are part of the text, in the order of
-	// loading; what else was in force is not any more.
+	// Skills are the skills whose instructions are part of the text, in load
+	// order. All other skills became inactive.
 	Skills []ID   `json:"skills,omitempty"`
-	Model  string `json:"model,omitempty"` // that said what it came to, as "vendor:name"
+	Model  string `json:"model,omitempty"` // wrote the summary, as "vendor:name"
 	Usage  *Usage `json:"usage,omitempty"`
 }
 
-// Updated is a skill whose SKILL.md changed while it is in force.
-type Updated struct {
+// SkillUpdate records that the SKILL.md of an active skill changed.
+type SkillUpdate struct {
 	Skill  ID     `json:"skill"`
 	Old    string `json:"old"`
 	Digest string `json:"digest"`
 }
 
-// ID is the identity of a skill in a session.
+// ID identifies a skill in a session.
 type ID struct {
 	Name   string `json:"name"`
 	Origin string `json:"origin"`
 	Dir    string `json:"dir"`
 }
 
-// Key is the identity as one text.
+// Key returns the origin and the directory of the skill as one string.
 func (id ID) Key() string { return id.Origin + "/" + id.Dir }
 
-// Answers reports whether a reference, as a model gives it, is of this skill: by its
-// name, with a version or an origin or without.
-func (id ID) Answers(ref string) bool {
+// Matches reports whether ref, a reference written by a model, names this
+// skill: its name, with or without an origin or a version, or its key.
+func (id ID) Matches(ref string) bool {
 	name, _, _ := strings.Cut(ref, "@")
 	return name == id.Name || ref == id.Key() || name == id.Origin+"/"+id.Name
 }
 
-// clone returns a copy that shares nothing that can be changed.
+// clone returns a copy that shares no mutable data.
 func (e Event) clone() Event {
-	if e.Message = copied(e.Message); e.Message != nil {
+	if e.Message = clonePointer(e.Message); e.Message != nil {
 		e.Message.Thinking = slices.Clone(e.Message.Thinking)
 		e.Message.Calls = slices.Clone(e.Message.Calls)
-		e.Message.Usage = copied(e.Message.Usage)
+		e.Message.Usage = clonePointer(e.Message.Usage)
 	}
-	if e.Result = copied(e.Result); e.Result != nil {
-		e.Result.Images = slices.Clone(e.Result.Images) // their bytes are never changed
+	if e.Result = clonePointer(e.Result); e.Result != nil {
+		e.Result.Images = slices.Clone(e.Result.Images) // image bytes are never changed
 	}
-	if e.Begun = copied(e.Begun); e.Begun != nil {
-		e.Begun.Skills = slices.Clone(e.Begun.Skills)
+	if e.Start = clonePointer(e.Start); e.Start != nil {
+		e.Start.Skills = slices.Clone(e.Start.Skills)
 	}
-	e.Started = copied(e.Started)
-	if e.Notice = copied(e.Notice); e.Notice != nil {
+	e.CallStarted = clonePointer(e.CallStarted)
+	if e.Notice = clonePointer(e.Notice); e.Notice != nil {
 		e.Notice.Skills = slices.Clone(e.Notice.Skills)
 	}
-	if e.Compacted = copied(e.Compacted); e.Compacted != nil {
+	if e.Compacted = clonePointer(e.Compacted); e.Compacted != nil {
 		e.Compacted.Skills = slices.Clone(e.Compacted.Skills)
-		e.Compacted.Usage = copied(e.Compacted.Usage)
+		e.Compacted.Usage = clonePointer(e.Compacted.Usage)
 	}
-	e.Unloaded = copied(e.Unloaded)
-	e.Used = copied(e.Used)
-	e.Updated = copied(e.Updated)
+	e.Unloaded = clonePointer(e.Unloaded)
+	if e.Used = clonePointer(e.Used); e.Used != nil {
+		e.Used.Tools = slices.Clone(e.Used.Tools)
+	}
+	e.Updated = clonePointer(e.Updated)
 	if e.Loaded != nil {
 		l := e.Loaded.clone()
 		e.Loaded = &l
@@ -288,15 +296,15 @@ func (e Event) clone() Event {
 	return e
 }
 
-// Called is what people call the skill: its display name, or its name.
-func (l Loaded) Called() string {
+// DisplayName returns the title of the skill, or its name if it has none.
+func (l SkillLoad) DisplayName() string {
 	if l.Title != "" {
 		return l.Title
 	}
 	return l.Skill.Name
 }
 
-func (l Loaded) clone() Loaded {
+func (l SkillLoad) clone() SkillLoad {
 	l.Files = slices.Clone(l.Files)
 	l.Needs = slices.Clone(l.Needs)
 	l.Tools = slices.Clone(l.Tools)
@@ -304,7 +312,7 @@ func (l Loaded) clone() Loaded {
 	return l
 }
 
-func copied[T any](p *T) *T {
+func clonePointer[T any](p *T) *T {
 	if p == nil {
 		return nil
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// message is one of a request in the examples, as vendors have it: Load is a call of
-// the tool by which the model loads a skill.
+// message is a message of a request in the examples. Load is a call of the tool
+// that loads a skill.
 type message struct{ Role, Text, Load string }
 
-// script stands for a language model: it answers one after another.
+// script simulates a language model with fixed answers.
 type script []message
 
 func (s *script) answer(request []message) message {
@@ -26,7 +26,7 @@ func (s *script) answer(request []message) message {
 	return next
 }
 
-// harbour is a runtime with one skill.
+// harbour returns a runtime with one skill.
 func harbour(ctx context.Context) *loadout.Runtime {
 	rt, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, fstest.MapFS{
 		"tides/SKILL.md": {Data: []byte("---\nname: tides\ndescription: Reads tide tables.\ndisplayName: Tide tables\n---\nIn summer add one hour.\n")},
@@ -37,9 +37,9 @@ func harbour(ctx context.Context) *loadout.Runtime {
 	return rt
 }
 
-// A load as the result of a tool: what was sent once does not change, so that a
-// vendor's cache of prompts serves all of it the next time. This is the protocol to
-// take where there is a choice.
+// This example returns a load as a tool result. Sent messages never change, so
+// a vendor's prompt cache serves all of them the next time. Prefer this
+// protocol if you have a choice.
 func Example_toolResult() {
 	ctx := context.Background()
 	rt := harbour(ctx)
@@ -53,7 +53,7 @@ func Example_toolResult() {
 
 	request := []message{{Role: "system", Text: "Skills:\n" + rt.CatalogText(loadout.TextOptions{Tokens: 2000})}}
 	for _, question := range []string{"When is high water?", "And low water?"} {
-		if err := s.Say(ctx, session.RoleUser, question); err != nil {
+		if err := s.AddMessage(ctx, session.RoleUser, question); err != nil {
 			log.Fatal(err)
 		}
 		request = append(request, message{Role: "user", Text: question})
@@ -63,14 +63,14 @@ func Example_toolResult() {
 			if answer.Load == "" {
 				break
 			}
-			// A skill that cannot be loaded is a text, too, that says why.
+			// For a skill that cannot be loaded, the text is the reason.
 			r, err := s.LoadAs(ctx, answer.Load, session.LoadOptions{ByModel: true})
 			if err != nil {
 				log.Fatal(err)
 			}
 			request = append(request, message{Role: "tool", Text: r.Text})
 		}
-		if err := s.Say(ctx, session.RoleAssistant, request[len(request)-1].Text); err != nil {
+		if err := s.AddMessage(ctx, session.RoleAssistant, request[len(request)-1].Text); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -85,10 +85,11 @@ func Example_toolResult() {
 	// assistant: At 19:20.
 }
 
-// A load as messages that the program puts into its conversation: one that the person
-// sees, one with the instructions that only the model does, and one with permissions
-// that only the program does. It is appended as well, and costs about the same.
-func ExampleResult_Activation() {
+// This example adds a load to the conversation as messages: one that the user
+// sees, one with the instructions for the model only, and one with permissions
+// for the program only. The messages are appended too, and the cost is about
+// the same.
+func ExampleLoadResult_Activation() {
 	ctx := context.Background()
 	rt := harbour(ctx)
 	defer rt.Close()
@@ -98,9 +99,9 @@ func ExampleResult_Activation() {
 	}
 	defer s.Close()
 	model := &script{{Load: "tides"}, {Text: "At 13:10."}}
-	var unasked []string // calls that are made without asking, while the skill is in force
+	var unasked []string // tool calls that need no approval while the skill is active
 
-	if err := s.Say(ctx, session.RoleUser, "When is high water?"); err != nil {
+	if err := s.AddMessage(ctx, session.RoleUser, "When is high water?"); err != nil {
 		log.Fatal(err)
 	}
 	request := []message{{Role: "user", Text: "When is high water?"}}
@@ -123,7 +124,7 @@ func ExampleResult_Activation() {
 		for _, m := range a.Messages {
 			text, ok := m.Content.(string)
 			if !ok {
-				continue // permissions: the context modifier has them, too
+				continue // skip permissions: the context modifier has them too
 			}
 			if !m.IsMeta {
 				fmt.Println("shown:", text)
@@ -148,23 +149,23 @@ func ExampleResult_Activation() {
 	// 0 calls are made unasked
 }
 
-// A block with what is in force, made anew for each request of a model. The program
-// keeps the conversation by itself: all that it stores of skills are their names, and
-// the session is made from these for each message of a person. Every load and every
-// end of one changes the request near its beginning, which makes this the dearest
-// protocol with vendors that cache prompts.
+// This example renders the active skills in a block for each request. The
+// program stores the conversation itself: of skills it stores only the names,
+// and restores the session from them for each message of the user. Every load
+// and unload changes the request near its beginning. With vendors that cache
+// prompts, this makes it the most expensive protocol.
 func ExampleRenderBlock() {
 	ctx := context.Background()
 	rt := harbour(ctx)
 	defer rt.Close()
-	var available []session.Listed
-	for _, e := range rt.Catalog().Snapshot().Offered() {
-		available = append(available, session.Listed{Name: e.Name, Description: e.Description})
+	var available []session.ListedSkill
+	for _, e := range rt.Catalog().Snapshot().ForModel() {
+		available = append(available, session.ListedSkill{Name: e.Name, Description: e.Description})
 	}
 	model := &script{{Load: "tides"}, {Text: "At 13:10."}, {Text: "At 19:20."}}
 	isSystem := func(m message) bool { return m.Role == "system" }
 
-	var stored []session.Past
+	var stored []session.PastMessage
 	for _, question := range []string{"When is high water?", "And low water?"} {
 		s, err := rt.NewSession(ctx, nil)
 		if err != nil {
@@ -173,7 +174,7 @@ func ExampleRenderBlock() {
 		if err := s.Restore(ctx, stored, nil); err != nil {
 			log.Fatal(err)
 		}
-		if err := s.Say(ctx, session.RoleUser, question); err != nil {
+		if err := s.AddMessage(ctx, session.RoleUser, question); err != nil {
 			log.Fatal(err)
 		}
 		conversation := []message{{Role: "system", Text: "You help sailors."}}
@@ -183,13 +184,13 @@ func ExampleRenderBlock() {
 		conversation = append(conversation, message{Role: "user", Text: question})
 		for {
 			role, text := session.BlockMessage(session.RenderBlock(available, s.Active()), true)
-			request := session.WithBlock(conversation, isSystem, message{Role: role, Text: text})
+			request := session.InsertBlock(conversation, isSystem, message{Role: role, Text: text})
 			answer := model.answer(request)
 			conversation = append(conversation, answer)
 			if answer.Load == "" {
 				show(request)
-				stored = append(stored, session.Past{Role: session.RoleUser, Text: question},
-					session.Past{Role: session.RoleAssistant, Text: answer.Text, LoadedSkills: s.LoadedSkills()})
+				stored = append(stored, session.PastMessage{Role: session.RoleUser, Text: question},
+					session.PastMessage{Role: session.RoleAssistant, Text: answer.Text, LoadedSkills: s.LoadedSkills()})
 				fmt.Printf("stored: %q with %q\n\n", answer.Text, s.LoadedSkills())
 				break
 			}
@@ -221,7 +222,7 @@ func ExampleRenderBlock() {
 	// stored: "At 19:20." with []
 }
 
-// show prints messages, each on a line.
+// show prints messages, one per line.
 func show(messages []message) {
 	for _, m := range messages {
 		text := strings.Join(strings.Fields(m.Text), " ")

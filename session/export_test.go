@@ -2,11 +2,11 @@ package session
 
 import "runtime"
 
-// WaitForCallers returns when as many callers as n wait for the load of ref.
+// WaitForCallers returns when n callers wait for the load of ref.
 func WaitForCallers(s *Session, ref string, n int) {
 	for {
 		s.mu.Lock()
-		f := s.flights[flightKey{ref: ref}]
+		f := s.inflight[loadKey{ref: ref}]
 		ok := f != nil && f.waiting >= n
 		s.mu.Unlock()
 		if ok {

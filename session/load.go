@@ -11,231 +11,239 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Skills is where a session gets its skills from. It is safe for concurrent
-// use.
+// Skills is the source of a session's skills. Implementations are safe for
+// concurrent use.
 type Skills interface {
-	// Fetch resolves a reference and returns the skill and those it needs,
-	// each after those it needs, as they are now. The error matches
-	// [fs.ErrNotExist] where no skill answers to the reference.
-	Fetch(ctx context.Context, ref string) ([]*Material, error)
-	// Digest returns the digest of a skill's SKILL.md as it is now.
+	// Fetch resolves a reference and returns the current form of the skill and
+	// its dependencies. Each skill follows those it needs, so the requested one
+	// is last. The error matches [fs.ErrNotExist] if the skill is not found.
+	Fetch(ctx context.Context, ref string) ([]*Skill, error)
+	// Digest returns the current digest of a skill's SKILL.md.
 	Digest(ctx context.Context, id ID) (string, error)
 }
 
-// Lister may be implemented by [Skills] that can say which skills there are: a
-// load of something else then names them.
+// Lister is an optional interface of [Skills] that can list their skills. A
+// failed load then names the available skills.
 type Lister interface {
-	// Names are the names of the skills that a model may be told of.
+	// Names returns the names of the skills that a model may see.
 	Names() []string
 }
 
-// Material is a skill as it is delivered: level 2, and the names of level 3.
-type Material struct {
+// Skill is a skill as delivered to a model: its instructions and the names of
+// its files.
+type Skill struct {
 	ID           ID
 	Title        string
 	Description  string
 	Version      string
 	Digest       string // "sha256:" and the hex SHA-256 of SKILL.md
 	Instructions string // as written
-	Location     string // where its reader finds its files
+	Location     string // path of its directory for the reader of its files
 	Files        []skill.File
-	Tokens       int // of the instructions, estimated
+	Tokens       int // estimated tokens of the instructions
 	Needs        []string
 	Problems     []string
-	// Hidden says that only a person may load it, and ArgumentHint what may follow
-	// its name then.
+	// Hidden is set if only the user may load the skill. ArgumentHint describes
+	// the arguments that the user may type after its name.
 	Hidden       bool
 	ArgumentHint string
-	// AllowedTools and Model are what it wants for the time in which it is in force.
-	// [Skills] leave them out where it is not approved as it is.
+	// AllowedTools and Model apply while the skill is active. [Skills] omit
+	// them if the current form of the skill is not approved.
 	AllowedTools []string
 	Model        string
 }
 
-// called is what people call the skill, "" where that is its name.
-func (m *Material) called() string {
+// distinctTitle returns the title of the skill, or "" if it equals the name.
+func (m *Skill) distinctTitle() string {
 	if m.Title == m.ID.Name {
 		return ""
 	}
 	return m.Title
 }
 
-// LoadState is what a load came to.
+// LoadState is the outcome of a load.
 type LoadState string
 
 // The outcomes of a load.
 const (
-	StateLoaded   LoadState = "loaded"   // everything works
-	StateAlready  LoadState = "already"  // it was in force, and is unchanged
-	StateDegraded LoadState = "degraded" // in force, but not all of it works
-	StateFailed   LoadState = "failed"   // not in force
+	StateLoaded        LoadState = "loaded"   // everything works
+	StateAlreadyLoaded LoadState = "already"  // was active before, and is unchanged
+	StateDegraded      LoadState = "degraded" // active, but with problems
+	StateFailed        LoadState = "failed"   // not active
 )
 
-// Result is what a load came to, for the model and for the person.
-type Result struct {
-	State    LoadState
-	Material *Material // nil where it failed; shared, do not change it
-	Text     string    // what the model is given
-	Tools    []Tool    // that can be called now, of all skills that were loaded
-	Problems []string
-	Brought  []string // names of skills that were loaded because it needs them
+// LoadResult is the result of a load, for the model and the user.
+type LoadResult struct {
+	State        LoadState
+	Skill        *Skill // nil if the load failed; shared, do not change it
+	Text         string // text for the model
+	Tools        []Tool // available tools of all skills of this load
+	Problems     []string
+	Dependencies []string // names of skills loaded as dependencies
 }
 
-// LoadOptions say how a skill is loaded. The zero value is for a program.
+// LoadOptions adjust a load. The zero value is for a load by the program.
 type LoadOptions struct {
-	// Keep is for how long it stays in force, and no less than it does already, but where
-	// Set says that a person wants it so: then also what it brought along stays so.
-	Keep Keep
-	Set  bool
-	// ByModel says that a model asks: what only a person may load is refused.
+	// Retention says how long the skill stays active. It never shortens the
+	// current retention, unless Exact is set because the user chose it. Exact
+	// also applies to the dependencies loaded for the skill.
+	Retention RetentionMode
+	Exact     bool
+	// ByModel is set if a model requested the load. Hidden skills are then
+	// refused.
 	ByModel bool
-	// Direct says that the result is not told to the model by the caller: the text
-	// becomes a part of the conversation by itself.
+	// Direct is set if the caller does not send the result to the model. The
+	// text becomes part of the conversation at its event.
 	Direct bool
-	// Arguments are what a person typed after the name: see [FillArguments]. Of a direct
-	// load the author's places for them are filled also where there are none.
+	// Arguments are the user's arguments: see [FillArguments]. A direct load
+	// fills the placeholders even without arguments.
 	Arguments string
-	// By is who brings it into force, where neither ByModel nor Direct says it, and Why is
-	// the reason, where that is none of the conversation.
+	// By says who requested the load, if neither ByModel nor Direct does. Why
+	// is the reason, if it does not follow from the conversation.
 	By  Cause
 	Why string
 }
 
-// by is who brings a skill into force, "" where that is some program.
-func (o LoadOptions) by() Cause {
+// cause says who requested the load; "" for another program.
+func (o LoadOptions) cause() Cause {
 	switch {
 	case o.By != "":
 		return o.By
 	case o.ByModel:
 		return ByModel
 	case o.Direct:
-		return ByPerson
+		return ByUser
 	}
 	return ""
 }
 
-// keep is for how long a skill stays in force that is so already, and whether that is what
-// a person wants.
-func (o LoadOptions) keep(main *Material, a Active) (k Keep, set bool) {
-	if o.Set && (a.Skill == main.ID || a.For == main.ID.Name) {
-		return o.Keep, true
+// retentionOf returns the retention of an active skill after this load, and
+// whether the user set it.
+func (o LoadOptions) retentionOf(main *Skill, a ActiveSkill) (k RetentionMode, set bool) {
+	if o.Exact && (a.Skill == main.ID || a.RequiredBy == main.ID.Name) {
+		return o.Retention, true
 	}
-	return longer(o.Keep, a.Keep), false
+	return longerRetention(o.Retention, a.Retention), false
 }
 
-// flightKey is what loads at the same time have in common to be one.
-type flightKey struct {
+// loadKey identifies loads that are joined if they run at the same time.
+type loadKey struct {
 	ref string
 	o   LoadOptions
 }
 
-// flight is one load in progress and those who wait for it. Session.mu guards
-// its fields until done is closed, and taken after that too.
-type flight struct {
+// inflightLoad is a load in progress, with the number of callers that wait for
+// it. Session.mu guards its fields until done is closed, and taken even after
+// that.
+type inflightLoad struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 	waiting int
-	decided bool // what it came to stands, and is in the log
-	taken   bool // somebody was given its text
-	result  *Result
+	decided bool // the outcome is final and in the log
+	taken   bool // a caller has received the text
+	result  *LoadResult
 	err     error
 }
 
-// Load brings a skill and those it needs into force. Calls for one reference
-// at the same time are one load, and one of them is given its text; to the
-// others it is loaded already. The load goes on while somebody waits for it;
-// where nobody does any more, nothing is loaded.
+// Load makes a skill and its dependencies active. Concurrent calls with the
+// same reference share one load. One of them gets the text; the others get
+// [StateAlreadyLoaded]. The load is cancelled if no caller waits for it any
+// more; then nothing is loaded.
 //
-// A load that cannot be done is a result with [StateFailed] and its reason, not
-// an error; an error means that the log could not be written or ctx ended.
-func (s *Session) Load(ctx context.Context, ref string) (*Result, error) {
+// A load that fails returns a result with [StateFailed] and the reason, not an
+// error. An error means that the log could not be written, the session is
+// closed or ctx ended.
+func (s *Session) Load(ctx context.Context, ref string) (*LoadResult, error) {
 	return s.LoadAs(ctx, ref, LoadOptions{})
 }
 
-// LoadAs is [Session.Load] with options. Calls are one where these are the same.
-func (s *Session) LoadAs(ctx context.Context, ref string, o LoadOptions) (*Result, error) {
-	key := flightKey{ref, o}
+// LoadAs is like [Session.Load], with options. Concurrent calls share a load
+// only if their options are equal.
+func (s *Session) LoadAs(ctx context.Context, ref string, o LoadOptions) (*LoadResult, error) {
+	key := loadKey{ref, o}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	f := s.join(ctx, key)
+	f := s.joinLoad(ctx, key)
 	if f == nil {
 		return nil, ErrClosed
 	}
 	select {
 	case <-f.done:
 	case <-ctx.Done():
-		if s.leave(key, f) {
+		if s.leaveLoad(key, f) {
 			return nil, context.Cause(ctx)
 		}
-		<-f.done // too late to leave: it is in the log, so it must be told
+		<-f.done // the load is already in the log, so the caller must get its text
 	}
-	return s.take(f)
+	return s.takeResult(f)
 }
 
-// join waits for a load, starting it where there is none; nil is that the
-// session is closed.
-func (s *Session) join(ctx context.Context, key flightKey) *flight {
+// joinLoad joins the load in progress for key or starts one. It returns nil if
+// the session is closed.
+func (s *Session) joinLoad(ctx context.Context, key loadKey) *inflightLoad {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil
 	}
-	if f := s.flights[key]; f != nil {
+	if f := s.inflight[key]; f != nil {
 		f.waiting++
 		return f
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f := &flight{cancel: cancel, done: make(chan struct{}), waiting: 1}
-	s.flights[key] = f
-	s.running.Go(func() { s.fly(ctx, key, f) })
+	f := &inflightLoad{cancel: cancel, done: make(chan struct{}), waiting: 1}
+	s.inflight[key] = f
+	s.running.Go(func() { s.runLoad(ctx, key, f) })
 	return f
 }
 
-// leave stops waiting. It reports false where the load is decided already.
-func (s *Session) leave(key flightKey, f *flight) bool {
+// leaveLoad stops waiting for a load. It reports false if the load is already
+// decided.
+func (s *Session) leaveLoad(key loadKey, f *inflightLoad) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f.decided {
 		return false
 	}
 	if f.waiting--; f.waiting == 0 {
-		delete(s.flights, key)
+		delete(s.inflight, key)
 		f.cancel()
 	}
 	return true
 }
 
-func (s *Session) fly(ctx context.Context, key flightKey, f *flight) {
+func (s *Session) runLoad(ctx context.Context, key loadKey, f *inflightLoad) {
 	defer close(f.done)
 	defer f.cancel()
 	all, err := s.fetch(ctx, key)
-	b := s.bring(ctx, all)
+	provided := s.connectTools(ctx, all)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f.waiting > 0 { // else it was taken out of flights when the last one left
-		delete(s.flights, key)
+	if f.waiting > 0 { // otherwise leaveLoad removed it from s.inflight
+		delete(s.inflight, key)
 		f.decided = true
 		if f.err = ErrClosed; !s.closed {
-			f.result, f.err = s.enter(ctx, key, all, b, err)
+			f.result, f.err = s.finishLoad(ctx, key.o, all, provided, err)
 		}
 	}
-	s.release(s.notInForce(all))
+	s.releaseTools(s.inactive(all))
 }
 
-// take hands out what a flight came to; the text to the first who asks.
-func (s *Session) take(f *flight) (*Result, error) {
+// takeResult returns the result of a finished load. Only the first caller gets
+// its text.
+func (s *Session) takeResult(f *inflightLoad) (*LoadResult, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := *f.result
-	if r.State == StateFailed || r.State == StateAlready {
+	if r.State == StateFailed || r.State == StateAlreadyLoaded {
 		return &r, nil
 	}
 	if f.taken {
-		again := already(r.Material)
+		again := alreadyLoaded(r.Skill)
 		again.Tools, again.Problems = r.Tools, r.Problems
 		return again, nil
 	}
@@ -243,78 +251,123 @@ func (s *Session) take(f *flight) (*Result, error) {
 	return &r, nil
 }
 
-// enter brings what was fetched into force. s.mu is held.
-func (s *Session) enter(ctx context.Context, key flightKey, all []*Material, b brought, err error) (*Result, error) {
+// finishLoad makes the fetched skills active. A skill that could not be fetched is a
+// failed result. s.mu is held.
+func (s *Session) finishLoad(ctx context.Context, o LoadOptions, all []*Skill, provided providedTools, err error) (*LoadResult, error) {
 	if err != nil {
-		return &Result{State: StateFailed, Text: s.failure(err), Problems: []string{err.Error()}}, nil
+		return &LoadResult{State: StateFailed, Text: s.failureText(err), Problems: []string{err.Error()}}, nil
 	}
+	return s.commitLoad(ctx, s.planLoad(o, all, provided), all)
+}
+
+// loadPlan holds the changes of a load: events for the log and texts for the
+// model.
+type loadPlan struct {
+	session  *Session
+	options  LoadOptions
+	provided providedTools
+
+	events   []Event
+	texts    []string
+	loads    int    // skills that were not active in this form
+	previous string // earlier text of the last skill that is still in the conversation, or ""
+	result   LoadResult
+}
+
+// planLoad compares skills in load order, the requested one last, with the state
+// of the session. s.mu is held.
+func (s *Session) planLoad(o LoadOptions, all []*Skill, provided providedTools) *loadPlan {
 	main := all[len(all)-1]
-	r := &Result{State: StateLoaded, Material: main, Tools: b.tools}
-	var events []Event
-	var texts []string
-	loads, before := 0, "" // of the last load, what the conversation has of it
+	p := &loadPlan{session: s, options: o, provided: provided, result: LoadResult{State: StateLoaded, Skill: main, Tools: provided.tools}}
 	for _, m := range all {
-		filled := m == main && key.o.Arguments != "" // its text is another one each time
-		if a, ok := s.state.Find(m.ID); ok && a.Digest == m.Digest && !filled && a.Model == m.Model && slices.Equal(a.AllowedTools, m.AllowedTools) {
-			if m == main {
-				texts = append(texts, RenderAlready(m))
-			}
-			u := Used{Skill: m.ID}
-			u.Keep, u.Set = key.o.keep(main, a)
-			if u.Set || a.Used != s.state.Turn || u.Keep != a.Keep {
-				events = append(events, Event{Type: TypeUsed, Used: &u})
-			}
-			continue
-		}
-		loads++
-		l := Loaded{Skill: m.ID, Title: m.called(), Digest: m.Digest, Version: m.Version, Text: Render(m), Files: m.Files, Tokens: m.Tokens, Needs: m.Needs, Tools: b.names(m.ID),
-			Keep: key.o.Keep, Direct: key.o.Direct, AllowedTools: m.AllowedTools, Model: m.Model, Description: m.Description, By: key.o.by(), Why: key.o.Why}
-		if old, ok := s.state.Find(m.ID); ok {
-			l.Keep, _ = key.o.keep(main, old)
-		}
-		if m != main {
-			l.For, l.By, l.Why = main.ID.Name, ByDependency, ""
-			r.Brought = append(r.Brought, m.ID.Name)
-		}
-		events = append(events, Event{Type: TypeLoaded, Loaded: &l})
-		if before = s.told(&l); before != "" {
-			texts = append(texts, RenderAgain(m))
+		if active, ok := p.activeForm(m); ok {
+			p.reuse(m, active)
 		} else {
-			texts = append(texts, l.Text)
+			p.load(m)
 		}
-		r.Problems = append(r.Problems, m.Problems...)
 	}
-	if len(events) > 0 {
-		if rest := b.text(); rest != "" && loads > 0 { // part of what the model was told
-			if !strings.HasSuffix(before, "\n"+rest) {
-				texts = append(texts, rest)
-			}
-			lastLoad(events).Text += "\n" + rest
+	return p
+}
+
+// activeForm returns the active skill if loading m again would change nothing.
+func (p *loadPlan) activeForm(m *Skill) (ActiveSkill, bool) {
+	filled := m == p.result.Skill && p.options.Arguments != "" // the text differs for each load
+	a, ok := p.session.state.Find(m.ID)
+	return a, ok && a.Digest == m.Digest && !filled && a.Model == m.Model && slices.Equal(a.AllowedTools, m.AllowedTools)
+}
+
+// reuse records the use of an active skill, and the tools that it provides
+// since it was loaded, for example after an approval.
+func (p *loadPlan) reuse(m *Skill, active ActiveSkill) {
+	use := SkillUse{Skill: m.ID}
+	use.Retention, use.Exact = p.options.retentionOf(p.result.Skill, active)
+	added := p.provided.without(m.ID, active.Tools)
+	use.Tools = added.names(m.ID)
+	if m == p.result.Skill {
+		p.texts = append(p.texts, RenderAlreadyLoaded(m))
+	}
+	if text := added.text(); text != "" {
+		p.texts = append(p.texts, text)
+	}
+	if use.Exact || active.Used != p.session.state.Turn || use.Retention != active.Retention || len(use.Tools) > 0 {
+		p.events = append(p.events, Event{Type: TypeUsed, Used: &use})
+	}
+}
+
+// load records the load of a skill.
+func (p *loadPlan) load(m *Skill) {
+	p.loads++
+	o, main := p.options, p.result.Skill
+	l := SkillLoad{Skill: m.ID, Title: m.distinctTitle(), Digest: m.Digest, Version: m.Version, Text: Render(m), Files: m.Files, Tokens: m.Tokens, Needs: m.Needs, Tools: p.provided.names(m.ID),
+		Retention: o.Retention, Direct: o.Direct, AllowedTools: m.AllowedTools, Model: m.Model, Description: m.Description, By: o.cause(), Why: o.Why}
+	if old, ok := p.session.state.Find(m.ID); ok {
+		l.Retention, _ = o.retentionOf(main, old)
+	}
+	if m != main {
+		l.RequiredBy, l.By, l.Why = main.ID.Name, ByDependency, ""
+		p.result.Dependencies = append(p.result.Dependencies, m.ID.Name)
+	}
+	p.events = append(p.events, Event{Type: TypeLoaded, Loaded: &l})
+	if p.previous = p.session.deliveredText(&l); p.previous != "" {
+		p.texts = append(p.texts, RenderReloaded(m))
+	} else {
+		p.texts = append(p.texts, l.Text)
+	}
+	p.result.Problems = append(p.result.Problems, m.Problems...)
+}
+
+// commitLoad appends the events of a plan and returns the result. s.mu is held.
+func (s *Session) commitLoad(ctx context.Context, p *loadPlan, all []*Skill) (*LoadResult, error) {
+	main := p.result.Skill
+	if rest := p.provided.text(); rest != "" && p.loads > 0 { // part of the text for the model
+		if !strings.HasSuffix(p.previous, "\n"+rest) {
+			p.texts = append(p.texts, rest)
 		}
-		events = append(events, s.beyond(all, events)...)
+		lastLoad(p.events).Text += "\n" + rest
+	}
+	if len(p.events) > 0 {
+		events := append(p.events, s.evictions(all, p.events)...)
 		if err := s.append(ctx, events...); err != nil {
 			return nil, fmt.Errorf("load %s: %w", main.ID.Name, err)
 		}
 	}
-	if loads == 0 {
-		r := already(main)
-		r.Tools, r.Problems = b.tools, slices.Concat(r.Problems, b.problems)
-		return r, nil
-	}
-	r.Problems = append(r.Problems, b.problems...)
-	if len(r.Problems) > 0 {
+	r := p.result
+	r.Text = strings.Join(p.texts, "\n")
+	r.Problems = append(r.Problems, p.provided.problems...)
+	switch {
+	case p.loads == 0:
+		r.State, r.Problems = StateAlreadyLoaded, slices.Concat(main.Problems, p.provided.problems)
+	case len(r.Problems) > 0:
 		r.State = StateDegraded
 	}
-	r.Text = strings.Join(texts, "\n")
-	return r, nil
+	return &r, nil
 }
 
-// told is the text with which the instructions of a load were told before, where that
-// is in the conversation still; "" where it is not, or they are others now. s.mu is
-// held.
-func (s *Session) told(l *Loaded) string {
+// deliveredText returns the earlier text of a load if the conversation still
+// contains it with the same instructions, or "". s.mu is held.
+func (s *Session) deliveredText(l *SkillLoad) string {
 	if l.Direct {
-		return "" // it is told where it is
+		return "" // its text is part of the conversation at this event
 	}
 	for _, e := range slices.Backward(s.events) {
 		switch {
@@ -330,8 +383,8 @@ func (s *Session) told(l *Loaded) string {
 	return ""
 }
 
-// fetch gets the material of a load.
-func (s *Session) fetch(ctx context.Context, key flightKey) ([]*Material, error) {
+// fetch returns the skills of a load, with the arguments filled in.
+func (s *Session) fetch(ctx context.Context, key loadKey) ([]*Skill, error) {
 	all, err := s.skills.Fetch(ctx, key.ref)
 	if err == nil && len(all) == 0 {
 		err = fmt.Errorf("skill %s: %w", key.ref, fs.ErrNotExist)
@@ -341,10 +394,10 @@ func (s *Session) fetch(ctx context.Context, key flightKey) ([]*Material, error)
 	}
 	main := all[len(all)-1]
 	if main.Hidden && key.o.ByModel {
-		return nil, fmt.Errorf("the skill %s is for a person to load: it does not let a model do so", main.ID.Name)
+		return nil, fmt.Errorf("only users can load skill %s (disable-model-invocation)", main.ID.Name)
 	}
 	if key.o.Direct || key.o.Arguments != "" {
-		filled := *main // it may be shared
+		filled := *main // main may be shared
 		rest := ""
 		filled.Instructions, rest = FillArguments(main.Instructions, []string{key.o.Arguments}, main.ArgumentHint != "")
 		if rest != "" {
@@ -356,8 +409,8 @@ func (s *Session) fetch(ctx context.Context, key flightKey) ([]*Material, error)
 	return all, nil
 }
 
-// lastLoad is the last of the loads in events, of which there is one.
-func lastLoad(events []Event) *Loaded {
+// lastLoad returns the last load in events, which must contain one.
+func lastLoad(events []Event) *SkillLoad {
 	for _, e := range slices.Backward(events) {
 		if e.Loaded != nil {
 			return e.Loaded
@@ -366,15 +419,16 @@ func lastLoad(events []Event) *Loaded {
 	panic("no skill was loaded")
 }
 
-func already(m *Material) *Result {
-	return &Result{State: StateAlready, Material: m, Text: RenderAlready(m), Problems: m.Problems}
+func alreadyLoaded(m *Skill) *LoadResult {
+	return &LoadResult{State: StateAlreadyLoaded, Skill: m, Text: RenderAlreadyLoaded(m), Problems: m.Problems}
 }
 
-// maxNamed bounds the skills that a failed load names.
+// maxNamed is the number of available skills that a failed load names.
 const maxNamed = 20
 
-// failure is a failed load for the model: why, and what there is instead.
-func (s *Session) failure(err error) string {
+// failureText describes a failed load to the model: the reason and, if the
+// skill was not found, the available skills.
+func (s *Session) failureText(err error) string {
 	l, ok := s.skills.(Lister)
 	if !ok || !errors.Is(err, fs.ErrNotExist) {
 		return err.Error()
@@ -390,7 +444,7 @@ func (s *Session) failure(err error) string {
 	return text
 }
 
-// sentence is the text of an error with a mark at its end.
+// sentence returns the error text with a full stop, unless it is a question.
 func sentence(err error) string {
 	if text := err.Error(); strings.HasSuffix(text, "?") {
 		return text
@@ -398,11 +452,11 @@ func sentence(err error) string {
 	return err.Error() + "."
 }
 
-// Refresh compares every skill in force with what it is now and appends
-// [TypeUpdated] for each that changed since it was last looked at. A skill
-// that is gone is left as it is: its text is in the conversation already.
-func (s *Session) Refresh(ctx context.Context) ([]Updated, error) {
-	var updated []Updated
+// Refresh compares every active skill with its current digest and appends
+// [TypeUpdated] for each that changed since the last check. A skill that no
+// longer exists stays active: its text is already in the conversation.
+func (s *Session) Refresh(ctx context.Context) ([]SkillUpdate, error) {
+	var updated []SkillUpdate
 	for _, a := range s.Active() {
 		now, err := s.skills.Digest(ctx, a.Skill)
 		if ctx.Err() != nil {
@@ -422,16 +476,16 @@ func (s *Session) Refresh(ctx context.Context) ([]Updated, error) {
 	return updated, nil
 }
 
-// update records that a skill has another digest now, unless that is known by
-// now or the skill went out of force meanwhile.
-func (s *Session) update(ctx context.Context, id ID, now string) (*Updated, error) {
+// update records the new digest of a skill. It returns nil if that digest is
+// already recorded or the skill is no longer active.
+func (s *Session) update(ctx context.Context, id ID, now string) (*SkillUpdate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, ok := s.state.Find(id)
 	if !ok || a.Current == now {
 		return nil, nil
 	}
-	u := Updated{Skill: id, Old: a.Current, Digest: now}
+	u := SkillUpdate{Skill: id, Old: a.Current, Digest: now}
 	if err := s.append(ctx, Event{Type: TypeUpdated, Updated: &u}); err != nil {
 		return nil, err
 	}

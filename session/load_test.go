@@ -16,20 +16,20 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// The four outcomes of a load.
+// Check the four outcomes of a load.
 func TestW11LoadOutcomes(t *testing.T) {
 	sh := &shelf{}
 	sh.put("pdf", "# PDF\nUse pypdf.\n")
 	sh.put("empty", "\n\n").Problems = []string{"it has no instructions"}
-	l := &session.Memory{}
+	l := &session.MemoryLog{}
 	s := open(t, l, sh)
 
 	t.Run("a name that is not available: failed, and the answer names what there is", func(t *testing.T) {
 		r := load(t, s, "pfd")
-		if r.State != session.StateFailed || r.Material != nil || len(r.Problems) != 1 {
+		if r.State != session.StateFailed || r.Skill != nil || len(r.Problems) != 1 {
 			t.Errorf("got %+v, want failed with one problem", r)
 		}
-		if want := `no skill answers to "pfd"`; !strings.Contains(r.Text, want) || !strings.HasSuffix(r.Text, "Available skills: pdf, empty") {
+		if want := `skill "pfd" not found`; !strings.Contains(r.Text, want) || !strings.HasSuffix(r.Text, "Available skills: pdf, empty") {
 			t.Errorf("text %q says neither %q nor which there are", r.Text, want)
 		}
 	})
@@ -50,10 +50,10 @@ func TestW11LoadOutcomes(t *testing.T) {
 	})
 	t.Run("a repeat: already, in one line", func(t *testing.T) {
 		r := load(t, s, "pdf")
-		if r.State != session.StateAlready || strings.Contains(r.Text, "pypdf") || strings.Count(r.Text, "\n") > 0 {
+		if r.State != session.StateAlreadyLoaded || strings.Contains(r.Text, "pypdf") || strings.Count(r.Text, "\n") > 0 {
 			t.Errorf("got %s %q, want already without the instructions", r.State, r.Text)
 		}
-		if r.Material == nil || r.Material.ID.Name != "pdf" {
+		if r.Skill == nil || r.Skill.ID.Name != "pdf" {
 			t.Errorf("the result does not say of which skill: %+v", r)
 		}
 	})
@@ -63,7 +63,7 @@ func TestW11LoadOutcomes(t *testing.T) {
 }
 
 func TestAFailedLoadWithoutAnySkillSaysSo(t *testing.T) {
-	if r := load(t, open(t, &session.Memory{}, &shelf{}), "pdf"); !strings.HasSuffix(r.Text, ". There are no skills.") {
+	if r := load(t, open(t, &session.MemoryLog{}, &shelf{}), "pdf"); !strings.HasSuffix(r.Text, ". There are no skills.") {
 		t.Errorf("text %q", r.Text)
 	}
 }
@@ -73,7 +73,7 @@ func TestAFailedLoadNamesTwentySkillsAtMost(t *testing.T) {
 	for i := range 25 {
 		sh.put(fmt.Sprintf("skill-%02d", i), "x")
 	}
-	r := load(t, open(t, &session.Memory{}, sh), "none")
+	r := load(t, open(t, &session.MemoryLog{}, sh), "none")
 	if !strings.Contains(r.Text, "skill-19 and 5 more") || strings.Contains(r.Text, "skill-20") {
 		t.Errorf("text %q does not end after twenty names", r.Text)
 	}
@@ -84,11 +84,11 @@ func TestDependenciesAreLoadedFirstAndNamed(t *testing.T) {
 	sh.put("base", "# Base\n")
 	sh.put("csv", "# CSV\n", "base")
 	sh.put("report", "# Report\n", "csv")
-	l := &session.Memory{}
+	l := &session.MemoryLog{}
 	s := open(t, l, sh)
 	r := load(t, s, "report")
-	if r.State != session.StateLoaded || !slices.Equal(r.Brought, []string{"base", "csv"}) {
-		t.Errorf("got %s, brought %q; want loaded, base and csv", r.State, r.Brought)
+	if r.State != session.StateLoaded || !slices.Equal(r.Dependencies, []string{"base", "csv"}) {
+		t.Errorf("got %s, brought %q; want loaded, base and csv", r.State, r.Dependencies)
 	}
 	if i, j, k := strings.Index(r.Text, "# Base"), strings.Index(r.Text, "# CSV"), strings.Index(r.Text, "# Report"); i < 0 || j < i || k < j {
 		t.Errorf("bodies are not in the order of need:\n%s", r.Text)
@@ -98,11 +98,11 @@ func TestDependenciesAreLoadedFirstAndNamed(t *testing.T) {
 		t.Fatalf("events %q, want %q", got, want)
 	}
 	for i, want := range []string{"report", "report", ""} {
-		if es[i].Loaded.For != want {
-			t.Errorf("event %d says that it was loaded for %q, want %q", i+1, es[i].Loaded.For, want)
+		if es[i].Loaded.RequiredBy != want {
+			t.Errorf("event %d says that it was loaded for %q, want %q", i+1, es[i].Loaded.RequiredBy, want)
 		}
 	}
-	if r := load(t, s, "csv"); r.State != session.StateAlready {
+	if r := load(t, s, "csv"); r.State != session.StateAlreadyLoaded {
 		t.Errorf("a skill that another brought is %s when it is asked for, want already", r.State)
 	}
 }
@@ -111,7 +111,7 @@ func TestAProblemOfADependencyDegradesTheLoad(t *testing.T) {
 	sh := &shelf{}
 	sh.put("csv", "# CSV\n").Problems = []string{"its files cannot be listed"}
 	sh.put("report", "# Report\n", "csv")
-	r := load(t, open(t, &session.Memory{}, sh), "report")
+	r := load(t, open(t, &session.MemoryLog{}, sh), "report")
 	if r.State != session.StateDegraded || len(r.Problems) != 1 {
 		t.Errorf("got %s with %q", r.State, r.Problems)
 	}
@@ -120,7 +120,7 @@ func TestAProblemOfADependencyDegradesTheLoad(t *testing.T) {
 func TestAFailedLoadChangesNothing(t *testing.T) {
 	sh := &shelf{}
 	sh.put("report", "# Report\n", "missing")
-	l := &session.Memory{}
+	l := &session.MemoryLog{}
 	s := open(t, l, sh)
 	if r := load(t, s, "report"); r.State != session.StateFailed {
 		t.Errorf("got %s, want failed", r.State)
@@ -134,36 +134,36 @@ func TestAChangedSkillIsLoadedAgain(t *testing.T) {
 	sh := &shelf{}
 	sh.put("csv", "# CSV\n")
 	sh.put("report", "# Report\n", "csv")
-	s := open(t, &session.Memory{}, sh)
+	s := open(t, &session.MemoryLog{}, sh)
 	load(t, s, "report")
 
 	sh.put("report", "# Report, second edition\n", "csv")
 	r := load(t, s, "report")
-	if r.State != session.StateLoaded || !strings.Contains(r.Text, "second edition") || len(r.Brought) != 0 {
-		t.Errorf("got %s, brought %q: %q", r.State, r.Brought, r.Text)
+	if r.State != session.StateLoaded || !strings.Contains(r.Text, "second edition") || len(r.Dependencies) != 0 {
+		t.Errorf("got %s, brought %q: %q", r.State, r.Dependencies, r.Text)
 	}
 	sh.put("csv", "# CSV, second edition\n")
 	r = load(t, s, "report")
-	if r.State != session.StateLoaded || !slices.Equal(r.Brought, []string{"csv"}) || !strings.Contains(r.Text, "CSV, second edition") {
-		t.Errorf("a changed dependency: got %s, brought %q: %q", r.State, r.Brought, r.Text)
+	if r.State != session.StateLoaded || !slices.Equal(r.Dependencies, []string{"csv"}) || !strings.Contains(r.Text, "CSV, second edition") {
+		t.Errorf("a changed dependency: got %s, brought %q: %q", r.State, r.Dependencies, r.Text)
 	}
 	if strings.Contains(r.Text, "# Report") || !strings.Contains(r.Text, "report is already loaded") {
 		t.Errorf("what did not change is given again: %q", r.Text)
 	}
 }
 
-// A body that came back to what the conversation holds need not be sent.
+// Instructions that are still in the conversation are not sent again.
 func TestASkillThatWasChangedBackIsAlreadyLoaded(t *testing.T) {
 	sh := &shelf{}
 	sh.put("pdf", "one")
-	s := open(t, &session.Memory{}, sh)
+	s := open(t, &session.MemoryLog{}, sh)
 	load(t, s, "pdf")
 	sh.put("pdf", "two")
 	if _, err := s.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	sh.put("pdf", "one")
-	if r := load(t, s, "pdf"); r.State != session.StateAlready {
+	if r := load(t, s, "pdf"); r.State != session.StateAlreadyLoaded {
 		t.Errorf("got %s, want already", r.State)
 	}
 }
@@ -172,14 +172,14 @@ func TestRefreshRecordsAChangeOnce(t *testing.T) {
 	sh := &shelf{}
 	old := sh.put("pdf", "one")
 	sh.put("csv", "same")
-	l := &session.Memory{}
+	l := &session.MemoryLog{}
 	s := open(t, l, sh)
 	load(t, s, "pdf")
 	load(t, s, "csv")
 	now := sh.put("pdf", "two")
 
 	var mu sync.Mutex
-	var all []session.Updated
+	var all []session.SkillUpdate
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -193,7 +193,7 @@ func TestRefreshRecordsAChangeOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	want := []session.Updated{{Skill: old.ID, Old: old.Digest, Digest: now.Digest}}
+	want := []session.SkillUpdate{{Skill: old.ID, Old: old.Digest, Digest: now.Digest}}
 	if diff := cmp.Diff(want, all); diff != "" {
 		t.Errorf("eight refreshes at once (-want +got):\n%s", diff)
 	}
@@ -209,7 +209,7 @@ func TestRefreshRecordsAChangeOnce(t *testing.T) {
 func TestRefreshLeavesASkillThatIsGone(t *testing.T) {
 	sh := &shelf{}
 	sh.put("pdf", "one")
-	s := open(t, &session.Memory{}, sh)
+	s := open(t, &session.MemoryLog{}, sh)
 	load(t, s, "pdf")
 	delete(sh.skills, "pdf")
 	got, err := s.Refresh(t.Context())
@@ -223,10 +223,10 @@ func TestParallelLoadsAreOne(t *testing.T) {
 	sh.put("pdf", "# PDF\n")
 	release := sh.holdFetches()
 	defer release()
-	l := &session.Memory{}
+	l := &session.MemoryLog{}
 	s := open(t, l, sh)
 	const callers = 16
-	results := make(chan *session.Result, callers)
+	results := make(chan *session.LoadResult, callers)
 	var wg sync.WaitGroup
 	for range callers {
 		wg.Go(func() {
@@ -252,7 +252,7 @@ func TestParallelLoadsAreOne(t *testing.T) {
 	if sh.fetches != 1 {
 		t.Errorf("%d fetches, want 1", sh.fetches)
 	}
-	if got[session.StateLoaded] != 1 || got[session.StateAlready] != callers-1 || bodies != 1 {
+	if got[session.StateLoaded] != 1 || got[session.StateAlreadyLoaded] != callers-1 || bodies != 1 {
 		t.Errorf("outcomes %v with %d bodies; want the body to be given once", got, bodies)
 	}
 	if es := events(t, l); len(es) != 1 {
@@ -265,7 +265,7 @@ func TestOneWaiterThatGivesUpDoesNotEndTheLoad(t *testing.T) {
 	sh.put("pdf", "# PDF\n")
 	release := sh.holdFetches()
 	defer release()
-	s := open(t, &session.Memory{}, sh)
+	s := open(t, &session.MemoryLog{}, sh)
 
 	impatient, giveUp := context.WithCancelCause(t.Context())
 	first := make(chan error, 1)
@@ -274,7 +274,7 @@ func TestOneWaiterThatGivesUpDoesNotEndTheLoad(t *testing.T) {
 		first <- err
 	}()
 	<-sh.began
-	second := make(chan *session.Result, 1)
+	second := make(chan *session.LoadResult, 1)
 	go func() {
 		r, err := s.Load(t.Context(), "pdf")
 		if err != nil {
@@ -294,13 +294,13 @@ func TestOneWaiterThatGivesUpDoesNotEndTheLoad(t *testing.T) {
 	}
 }
 
-// Nothing may count as loaded that nobody was told of.
+// A skill counts as loaded only if a caller got the result.
 func TestALoadThatNobodyWaitsForLeavesNothing(t *testing.T) {
 	sh := &shelf{}
 	sh.put("pdf", "# PDF\n")
 	release := sh.holdFetches()
 	defer release()
-	l := &session.Memory{}
+	l := &session.MemoryLog{}
 	s := open(t, l, sh)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -325,18 +325,18 @@ func TestALoadThatNobodyWaitsForLeavesNothing(t *testing.T) {
 	}
 }
 
-// late is a log whose reader gives up while it is written.
+// late is a log whose reader gives up during a write.
 type late struct {
-	session.Memory
+	session.MemoryLog
 	giveUp context.CancelFunc
 }
 
 func (l *late) Append(ctx context.Context, events ...*session.Event) error {
 	l.giveUp()
-	return l.Memory.Append(ctx, events...)
+	return l.MemoryLog.Append(ctx, events...)
 }
 
-// Once it is in the log it is told, also to who gives up at that moment.
+// A load in the log is returned, even if the caller gives up at that moment.
 func TestALoadThatIsInTheLogIsTold(t *testing.T) {
 	sh := &shelf{}
 	sh.put("pdf", "# PDF\n")
@@ -356,13 +356,13 @@ func TestALoadIsNotBegunForACallerThatIsGone(t *testing.T) {
 	sh.put("pdf", "x")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := open(t, &session.Memory{}, sh).Load(ctx, "pdf"); !errors.Is(err, context.Canceled) || sh.fetches != 0 {
+	if _, err := open(t, &session.MemoryLog{}, sh).Load(ctx, "pdf"); !errors.Is(err, context.Canceled) || sh.fetches != 0 {
 		t.Errorf("got %v after %d fetches", err, sh.fetches)
 	}
 }
 
-// full is a log that has no room.
-type full struct{ session.Memory }
+// full is a log without space.
+type full struct{ session.MemoryLog }
 
 var errFull = errors.New("no space left on device")
 
@@ -375,7 +375,7 @@ func TestALogThatCannotBeWrittenIsAnErrorAndChangesNothing(t *testing.T) {
 	if _, err := s.Load(t.Context(), "pdf"); !errors.Is(err, errFull) || !strings.Contains(err.Error(), "load pdf") {
 		t.Errorf("got %v", err)
 	}
-	if err := s.Say(t.Context(), session.RoleUser, "hello"); !errors.Is(err, errFull) || s.Turn() != 0 {
+	if err := s.AddMessage(t.Context(), session.RoleUser, "hello"); !errors.Is(err, errFull) || s.Turn() != 0 {
 		t.Errorf("got %v, turn %d", err, s.Turn())
 	}
 	if len(s.Active()) != 0 {
@@ -390,7 +390,7 @@ func TestUnload(t *testing.T) {
 		sh.put("csv", "c", "base")
 		sh.put("report", "r", "csv", "base")
 		sh.put("pdf", "p")
-		l := &session.Memory{}
+		l := &session.MemoryLog{}
 		s := open(t, l, sh)
 		load(t, s, "report")
 		load(t, s, "pdf")
@@ -411,7 +411,7 @@ func TestUnload(t *testing.T) {
 		s, l := setup(t)
 		before := len(events(t, l))
 		_, err := s.Unload(t.Context(), "base", "done", false)
-		var needed *session.NeededError
+		var needed *session.NeededByOthersError
 		if !errors.As(err, &needed) || !slices.Equal(needed.By, []string{"report", "csv"}) {
 			t.Errorf("got %v, want a NeededError that names report and csv", err)
 		}
@@ -460,34 +460,34 @@ func TestUnload(t *testing.T) {
 func TestTurnsAreCountedByWhatAPersonSays(t *testing.T) {
 	sh := &shelf{}
 	sh.put("pdf", "p")
-	s := open(t, &session.Memory{}, sh)
-	s.Say(t.Context(), session.RoleUser, "one")
-	s.Say(t.Context(), session.RoleAssistant, "answer")
-	s.Say(t.Context(), session.RoleUser, "two")
+	s := open(t, &session.MemoryLog{}, sh)
+	s.AddMessage(t.Context(), session.RoleUser, "one")
+	s.AddMessage(t.Context(), session.RoleAssistant, "answer")
+	s.AddMessage(t.Context(), session.RoleUser, "two")
 	load(t, s, "pdf")
-	s.Say(t.Context(), session.RoleUser, "three")
+	s.AddMessage(t.Context(), session.RoleUser, "three")
 	if s.Turn() != 3 || s.Active()[0].Turn != 2 {
 		t.Errorf("turn %d, loaded in turn %d; want 3 and 2", s.Turn(), s.Active()[0].Turn)
 	}
 }
 
-// The state that a session gives away is the caller's own.
+// The caller owns the state that a session returns.
 func TestStateIsACopy(t *testing.T) {
 	sh := &shelf{}
 	sh.put("base", "b")
 	sh.put("pdf", "p", "base")
-	s := open(t, &session.Memory{}, sh)
+	s := open(t, &session.MemoryLog{}, sh)
 	load(t, s, "pdf")
 	st := s.State()
-	st.Apply(session.Event{Seq: 99, Unloaded: &session.Unloaded{Skill: session.ID{Name: "pdf", Origin: "test", Dir: "pdf"}}})
+	st.Apply(session.Event{Seq: 99, Unloaded: &session.SkillUnload{Skill: session.ID{Name: "pdf", Origin: "test", Dir: "pdf"}}})
 	s.Active()[1].Needs[0] = "spoilt"
 	if got := s.Active(); len(got) != 2 || got[1].Needs[0] != "base" {
 		t.Errorf("the session changed: %+v", got)
 	}
 }
 
-// Whatever is done with a session, what its log held before stays as it was, and
-// reading the log gives its state.
+// No operation of a session changes earlier events, and reading the log yields
+// the same state.
 func TestEventsAreAppendedAndNeverChange(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		sh := &shelf{}
@@ -496,7 +496,7 @@ func TestEventsAreAppendedAndNeverChange(t *testing.T) {
 		sh.put("b", "b0", "a")
 		sh.put("c", "c0", "b", "a")
 		sh.put("d", "d0")
-		l := &session.Memory{}
+		l := &session.MemoryLog{}
 		s := open(t, l, sh)
 		name := rapid.SampledFrom(names)
 		var before []session.Event
@@ -529,7 +529,7 @@ func TestEventsAreAppendedAndNeverChange(t *testing.T) {
 				if r.State == session.StateFailed {
 					rt.Fatalf("loading %s failed: %s", n, r.Text)
 				}
-				if again := load(t, s, n); again.State != session.StateAlready {
+				if again := load(t, s, n); again.State != session.StateAlreadyLoaded {
 					rt.Fatalf("loading %s twice gives %s", n, again.State)
 				}
 			},
@@ -557,7 +557,7 @@ func TestEventsAreAppendedAndNeverChange(t *testing.T) {
 				}
 			},
 			"say": func(rt *rapid.T) {
-				s.Say(t.Context(), rapid.SampledFrom([]session.Role{session.RoleUser, session.RoleAssistant}).Draw(rt, "role"), "text")
+				s.AddMessage(t.Context(), rapid.SampledFrom([]session.Role{session.RoleUser, session.RoleAssistant}).Draw(rt, "role"), "text")
 			},
 		})
 	})

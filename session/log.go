@@ -15,26 +15,26 @@ import (
 	"github.com/loadout-dev/loadout/internal/filelock"
 )
 
-// Log keeps the events of one session in order. Implementations are safe for
-// concurrent use, and share nothing with their callers that can be changed.
+// Log stores the events of one session in order. Implementations are safe for
+// concurrent use and share no mutable data with their callers.
 type Log interface {
-	// Append adds events, giving each its sequence number in place. Where it
-	// returns an error, none of them is kept.
+	// Append adds events and sets their sequence numbers. If it returns an
+	// error, no event is stored.
 	Append(ctx context.Context, events ...*Event) error
 	// Read returns the events after the sequence number, in order.
 	Read(ctx context.Context, after int64) ([]Event, error)
 }
 
-// Memory is a log that ends with the process. The zero value is empty.
-type Memory struct {
+// MemoryLog is a log in memory. The zero value is empty.
+type MemoryLog struct {
 	mu     sync.Mutex
 	events []Event
 }
 
-var _ Log = (*Memory)(nil)
+var _ Log = (*MemoryLog)(nil)
 
 // Append adds events.
-func (m *Memory) Append(_ context.Context, events ...*Event) error {
+func (m *MemoryLog) Append(_ context.Context, events ...*Event) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range events {
@@ -45,7 +45,7 @@ func (m *Memory) Append(_ context.Context, events ...*Event) error {
 }
 
 // Read returns the events after the sequence number.
-func (m *Memory) Read(_ context.Context, after int64) ([]Event, error) {
+func (m *MemoryLog) Read(_ context.Context, after int64) ([]Event, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []Event
@@ -55,27 +55,28 @@ func (m *Memory) Read(_ context.Context, after int64) ([]Event, error) {
 	return out, nil
 }
 
-// maxLine bounds one event in a file.
+// maxLine is the size limit of one event in a file, in bytes.
 const maxLine = 64 << 20
 
-// ErrInUse says that a log is open already, here or in another process.
+// ErrInUse is returned for a log that is already open, in this process or
+// another.
 var ErrInUse = errors.New("the session is open in another place")
 
-// File is a log in a file with one JSON document a line. What a crash left of a
-// last line is dropped when the file is opened again; where several events
-// were being appended, the first of them may be kept.
-type File struct {
+// FileLog is a log in a file with one JSON document per line. Opening the file
+// drops an incomplete last line that a crash left. If the crash happened while
+// several events were appended, the first of them may survive.
+type FileLog struct {
 	mu   sync.Mutex
 	f    *os.File
 	seq  int64
-	size int64 // of what is known to be whole
+	size int64 // size of the complete events
 }
 
-var _ Log = (*File)(nil)
+var _ Log = (*FileLog)(nil)
 
-// OpenFile opens or creates the log at path, readable by its owner only. It
-// fails with [ErrInUse] where the log is open already. Close it when done.
-func OpenFile(path string) (*File, error) {
+// OpenFileLog opens or creates the log at path, readable by its owner only. It
+// returns [ErrInUse] if the log is already open. The caller must close the log.
+func OpenFileLog(path string) (*FileLog, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("open session log: %w", err)
 	}
@@ -83,7 +84,7 @@ func OpenFile(path string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open session log: %w", err)
 	}
-	l := &File{f: f}
+	l := &FileLog{f: f}
 	if err := l.recover(); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("open session log %s: %w", path, err)
@@ -91,12 +92,13 @@ func OpenFile(path string) (*File, error) {
 	return l, nil
 }
 
-// recover finds the end of the last whole event and drops what is after it.
-func (l *File) recover() error {
-	switch err := filelock.Try(l.f); {
+// recover locks the file, finds the end of the last complete event and
+// truncates the rest.
+func (l *FileLog) recover() error {
+	switch err := filelock.TryLock(l.f); {
 	case errors.Is(err, filelock.ErrLocked):
 		return ErrInUse
-	case errors.Is(err, errors.ErrUnsupported): // then its owner has to see to it
+	case errors.Is(err, errors.ErrUnsupported): // without locks, the caller must prevent concurrent use
 	case err != nil:
 		return err
 	}
@@ -111,8 +113,8 @@ func (l *File) recover() error {
 	return l.f.Truncate(size)
 }
 
-// Append adds events and does not return before the system has them.
-func (l *File) Append(_ context.Context, events ...*Event) error {
+// Append adds events and writes them to the file before it returns.
+func (l *FileLog) Append(_ context.Context, events ...*Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var buf bytes.Buffer
@@ -141,7 +143,7 @@ func (l *File) Append(_ context.Context, events ...*Event) error {
 }
 
 // Read returns the events after the sequence number.
-func (l *File) Read(_ context.Context, after int64) ([]Event, error) {
+func (l *FileLog) Read(_ context.Context, after int64) ([]Event, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	events, _, err := readEvents(io.NewSectionReader(l.f, 0, l.size), after)
@@ -152,10 +154,10 @@ func (l *File) Read(_ context.Context, after int64) ([]Event, error) {
 }
 
 // Close closes the file.
-func (l *File) Close() error { return l.f.Close() }
+func (l *FileLog) Close() error { return l.f.Close() }
 
-// readEvents reads whole lines until one that is cut off, and returns the
-// events after the sequence number and the size of the whole lines.
+// readEvents reads complete lines and stops at an incomplete one. It returns
+// the events after the sequence number and the size of the complete lines.
 func readEvents(r io.Reader, after int64) ([]Event, int64, error) {
 	br := bufio.NewReaderSize(r, 64<<10)
 	var events []Event
@@ -163,7 +165,7 @@ func readEvents(r io.Reader, after int64) ([]Event, int64, error) {
 	for {
 		line, err := readLine(br)
 		if errors.Is(err, io.EOF) {
-			return events, size, nil // what is left is no whole line
+			return events, size, nil // the rest is an incomplete line
 		}
 		var e Event
 		if err == nil {
@@ -183,7 +185,8 @@ func readEvents(r io.Reader, after int64) ([]Event, int64, error) {
 	}
 }
 
-// readLine returns a line with its end; [io.EOF] where it has none.
+// readLine returns a line with its line break; [io.EOF] if the line is
+// incomplete.
 func readLine(br *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {

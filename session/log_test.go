@@ -15,16 +15,16 @@ import (
 )
 
 func TestMemory(t *testing.T) {
-	sessiontest.Log(t, func(*testing.T) session.Log { return &session.Memory{} })
+	sessiontest.Log(t, func(*testing.T) session.Log { return &session.MemoryLog{} })
 }
 
 func TestFile(t *testing.T) {
 	sessiontest.Log(t, func(t *testing.T) session.Log { return openFile(t, filepath.Join(t.TempDir(), "sessions", "1.jsonl")) })
 }
 
-func openFile(t *testing.T, path string) *session.File {
+func openFile(t *testing.T, path string) *session.FileLog {
 	t.Helper()
-	l, err := session.OpenFile(path)
+	l, err := session.OpenFileLog(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,13 +87,13 @@ func TestFileIsItsOwnersOnly(t *testing.T) {
 	}
 }
 
-// A crash may leave any part of the last line; the rest is kept, and the log
-// goes on as if it had never been begun.
+// A crash may leave any part of the last line. The other events are preserved,
+// and new ones can be appended.
 func TestFileDropsATornLastLine(t *testing.T) {
 	path, lines := fileWith(t)
 	last := lines[2]
 	for _, cut := range []int{0, 1, len(last) / 2, len(last) - 1, len(last)} {
-		write(t, path, lines[0]+lines[1]+last[:cut]) // without the end of the line
+		write(t, path, lines[0]+lines[1]+last[:cut]) // without a complete last line
 		l := openFile(t, path)
 		if got := events(t, l); len(got) != 2 {
 			t.Errorf("cut after %d bytes: %d events are left, want 2", cut, len(got))
@@ -120,7 +120,7 @@ func TestFileRefusesWhatIsDamagedWithin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			write(t, path, tt.text)
-			l, err := session.OpenFile(path)
+			l, err := session.OpenFileLog(path)
 			if err == nil {
 				l.Close()
 				t.Fatal("the damaged log opens")
@@ -138,13 +138,13 @@ func TestFileRefusesWhatIsDamagedWithin(t *testing.T) {
 func TestFileOpensOnceAtATime(t *testing.T) {
 	path, _ := fileWith(t)
 	first := openFile(t, path)
-	if l, err := session.OpenFile(path); !errors.Is(err, session.ErrInUse) {
+	if l, err := session.OpenFileLog(path); !errors.Is(err, session.ErrInUse) {
 		if err == nil {
 			l.Close()
 		}
 		t.Fatalf("opening an open log: %v, want ErrInUse", err)
 	}
-	say(t, first, "four") // the other attempt did it no harm
+	say(t, first, "four") // the failed attempt did not affect the open log
 	first.Close()
 	second := openFile(t, path)
 	if got := events(t, second); len(got) != 4 {
@@ -164,7 +164,7 @@ func TestOpenFileSaysWhatIsWrong(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "file"), "")
 	for _, path := range []string{dir, filepath.Join(dir, "file", "1.jsonl")} {
-		if l, err := session.OpenFile(path); err == nil {
+		if l, err := session.OpenFileLog(path); err == nil {
 			l.Close()
 			t.Errorf("%s opens", path)
 		} else if !strings.HasPrefix(err.Error(), "open session log") {
@@ -173,7 +173,7 @@ func TestOpenFileSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// The state of a conversation is what its log says, on any log.
+// The state of a conversation is the same for every log implementation.
 func TestStateIsTheFoldOfTheLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "1.jsonl")
 	l := openFile(t, path)
@@ -182,10 +182,10 @@ func TestStateIsTheFoldOfTheLog(t *testing.T) {
 	sh.put("report", "# Report\n", "csv")
 	sh.put("pdf", "# PDF\n")
 	s := open(t, l, sh)
-	s.Say(t.Context(), session.RoleUser, "hello")
+	s.AddMessage(t.Context(), session.RoleUser, "hello")
 	load(t, s, "report")
-	s.Say(t.Context(), session.RoleAssistant, "done")
-	s.Say(t.Context(), session.RoleUser, "and now?")
+	s.AddMessage(t.Context(), session.RoleAssistant, "done")
+	s.AddMessage(t.Context(), session.RoleUser, "and now?")
 	load(t, s, "pdf")
 	sh.put("csv", "# CSV, new\n")
 	if _, err := s.Refresh(t.Context()); err != nil {
@@ -202,10 +202,10 @@ func TestStateIsTheFoldOfTheLog(t *testing.T) {
 	if diff := cmp.Diff(before.Active(), after.Active()); diff != "" || before.Seq != after.Seq || before.Turn != after.Turn {
 		t.Errorf("after a restart the state is another (-before +after):\n%s", diff)
 	}
-	if r := load(t, again, "report"); r.State != session.StateLoaded || len(r.Brought) != 1 {
-		t.Errorf("csv changed, so loading report again gives %s and brings %v; want csv loaded", r.State, r.Brought)
+	if r := load(t, again, "report"); r.State != session.StateLoaded || len(r.Dependencies) != 1 {
+		t.Errorf("csv changed, so loading report again gives %s and brings %v; want csv loaded", r.State, r.Dependencies)
 	}
-	if r := load(t, again, "report"); r.State != session.StateAlready {
+	if r := load(t, again, "report"); r.State != session.StateAlreadyLoaded {
 		t.Errorf("then it is %s, want already", r.State)
 	}
 }

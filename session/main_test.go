@@ -16,15 +16,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shelf is a set of skills in memory. Its fetches can be counted and held.
+// shelf is a set of skills in memory. It counts fetches and can block them.
 type shelf struct {
 	mu      sync.Mutex
-	skills  map[string]*session.Material
+	skills  map[string]*session.Skill
 	order   []string
 	fetches int
-	hold    chan struct{} // where not nil, a fetch waits for it to be closed
-	began   chan struct{} // a fetch that waits says so here
-	ended   chan error    // and how its waiting ended here
+	hold    chan struct{} // if not nil, a fetch waits until it is closed
+	began   chan struct{} // receives when a fetch begins to wait
+	ended   chan error    // receives the result of the wait
 }
 
 var (
@@ -32,20 +32,20 @@ var (
 	_ session.Lister = (*shelf)(nil)
 )
 
-// put adds or replaces a skill that needs others.
-func (s *shelf) put(name, body string, needs ...string) *session.Material {
-	m := &session.Material{
+// put adds or replaces a skill with dependencies.
+func (s *shelf) put(name, body string, needs ...string) *session.Skill {
+	m := &session.Skill{
 		ID:           session.ID{Name: name, Origin: "test", Dir: name},
 		Title:        name,
 		Digest:       "sha256:" + skill.Hash([]byte(body)),
 		Instructions: body,
-		Tokens:       skill.Tokens(body),
+		Tokens:       skill.EstimateTokens(body),
 		Needs:        needs,
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.skills == nil {
-		s.skills = map[string]*session.Material{}
+		s.skills = map[string]*session.Skill{}
 	}
 	if s.skills[name] == nil {
 		s.order = append(s.order, name)
@@ -54,13 +54,13 @@ func (s *shelf) put(name, body string, needs ...string) *session.Material {
 	return m
 }
 
-// holdFetches makes fetches wait until release is called.
+// holdFetches blocks fetches until release is called.
 func (s *shelf) holdFetches() (release func()) {
 	s.hold, s.began, s.ended = make(chan struct{}), make(chan struct{}, 16), make(chan error, 16)
 	return sync.OnceFunc(func() { close(s.hold) })
 }
 
-func (s *shelf) Fetch(ctx context.Context, ref string) ([]*session.Material, error) {
+func (s *shelf) Fetch(ctx context.Context, ref string) ([]*session.Skill, error) {
 	if s.hold != nil {
 		s.began <- struct{}{}
 		select {
@@ -74,13 +74,13 @@ func (s *shelf) Fetch(ctx context.Context, ref string) ([]*session.Material, err
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fetches++
-	var out []*session.Material
+	var out []*session.Skill
 	done := map[string]bool{}
 	var add func(name string) error
 	add = func(name string) error {
 		m := s.skills[name]
 		if m == nil {
-			return fmt.Errorf("no skill answers to %q: %w", name, fs.ErrNotExist)
+			return fmt.Errorf("skill %q not found: %w", name, fs.ErrNotExist)
 		}
 		if done[name] {
 			return nil
@@ -121,7 +121,7 @@ func open(t *testing.T, log session.Log, skills session.Skills) *session.Session
 	return s
 }
 
-func load(t *testing.T, s *session.Session, ref string) *session.Result {
+func load(t *testing.T, s *session.Session, ref string) *session.LoadResult {
 	t.Helper()
 	r, err := s.Load(t.Context(), ref)
 	if err != nil {
@@ -139,7 +139,7 @@ func events(t *testing.T, l session.Log) []session.Event {
 	return es
 }
 
-// kinds are the types of events with the skill they are of.
+// kinds returns the types of events, each with its skill.
 func kinds(es []session.Event) []string {
 	var out []string
 	for _, e := range es {

@@ -8,18 +8,17 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// maxMarkdown bounds what is written of the result of a call, in bytes.
+// maxMarkdown is the number of bytes shown of a call's result.
 const maxMarkdown = 4000
 
-// Markdown is one step of a transcript as people read it: what was said, what was
-// called and what came of it (its first 4,000 bytes), which skills came and went. It is
-// "" for steps that only programs need. What others wrote means nothing to Markdown
-// where it is a name, is a block of code where it is an argument or a result, and
-// drives no terminal.
-func Markdown(e *Event) string {
+// EventMarkdown renders one event of a transcript as Markdown: messages, tool
+// calls and their results (the first 4,000 bytes), loads and unloads. It
+// returns "" for events that only programs need. Names are escaped, arguments
+// and results are code blocks, and control characters are removed.
+func EventMarkdown(e *Event) string {
 	switch {
 	case e.Message != nil && e.Message.Role == RoleUser:
-		return fmt.Sprintf("\n## You, %s\n\n%s\n", e.Time.Format("2006-01-02 15:04"), shown(e.Message.Text))
+		return fmt.Sprintf("\n## You, %s\n\n%s\n", e.Time.Format("2006-01-02 15:04"), stripControls(e.Message.Text))
 	case e.Message != nil:
 		return answerMarkdown(e.Message)
 	case e.Result != nil:
@@ -31,11 +30,11 @@ func Markdown(e *Event) string {
 		if e.Result.Error {
 			what = "It failed"
 		}
-		return fmt.Sprintf("\n%s:\n\n%s\n", what, Fenced(text))
+		return fmt.Sprintf("\n%s:\n\n%s\n", what, FencedBlock(text))
 	case e.Loaded != nil:
-		return fmt.Sprintf("\nThe skill %s was loaded.\n", Literal(e.Loaded.Skill.Name))
+		return fmt.Sprintf("\nThe skill %s was loaded.\n", EscapeMarkdown(e.Loaded.Skill.Name))
 	case e.Unloaded != nil:
-		return fmt.Sprintf("\nThe skill %s was unloaded: %s.\n", Literal(e.Unloaded.Skill.Name), Literal(e.Unloaded.Reason))
+		return fmt.Sprintf("\nThe skill %s was unloaded: %s.\n", EscapeMarkdown(e.Unloaded.Skill.Name), EscapeMarkdown(e.Unloaded.Reason))
 	case e.Compacted != nil:
 		return "\nWhat was said before was put in short.\n"
 	}
@@ -45,16 +44,17 @@ func Markdown(e *Event) string {
 func answerMarkdown(m *Message) string {
 	var b strings.Builder
 	if m.Text != "" {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", skill.OneLine(m.Model), shown(m.Text))
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", skill.OneLine(m.Model), stripControls(m.Text))
 	}
 	for _, c := range m.Calls {
-		fmt.Fprintf(&b, "\nCalled %s:\n\n%s\n", Literal(c.Name), Fenced(c.Arguments))
+		fmt.Fprintf(&b, "\nCalled %s:\n\n%s\n", EscapeMarkdown(c.Name), FencedBlock(c.Arguments))
 	}
 	return b.String()
 }
 
-// Literal is a text of others on one line, in which nothing means anything to Markdown.
-func Literal(text string) string {
+// EscapeMarkdown returns untrusted text on one line, with its Markdown
+// characters escaped.
+func EscapeMarkdown(text string) string {
 	var b strings.Builder
 	for _, r := range skill.OneLine(text) {
 		if strings.ContainsRune("\\`*_{}[]<>()#+-.!|~&", r) {
@@ -65,8 +65,8 @@ func Literal(text string) string {
 	return b.String()
 }
 
-// Fenced is a text of others as a block of code in Markdown.
-func Fenced(text string) string {
+// FencedBlock returns untrusted text as a fenced code block.
+func FencedBlock(text string) string {
 	longest, run := 2, 0
 	for _, r := range text {
 		if run++; r != '`' {
@@ -75,11 +75,11 @@ func Fenced(text string) string {
 		longest = max(longest, run)
 	}
 	fence := strings.Repeat("`", longest+1)
-	return fence + "\n" + strings.TrimSuffix(shown(text), "\n") + "\n" + fence
+	return fence + "\n" + strings.TrimSuffix(stripControls(text), "\n") + "\n" + fence
 }
 
-// shown is a text without what would steer a terminal.
-func shown(text string) string {
+// stripControls removes control characters that could steer a terminal.
+func stripControls(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
 			return -1

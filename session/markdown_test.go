@@ -8,8 +8,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// A transcript is written for people: names of others mean nothing to Markdown, results
-// stay in their block, and nothing drives a terminal.
+// A transcript escapes untrusted names, fences results and removes terminal
+// controls.
 func TestMarkdown(t *testing.T) {
 	for _, tt := range []struct {
 		what string
@@ -20,15 +20,15 @@ func TestMarkdown(t *testing.T) {
 			"\n## You, 2026-01-02 03:04\n\nhi[2J\n"},
 		{"what was answered and called", session.Event{Message: &session.Message{Role: session.RoleAssistant, Model: "demo:rules", Text: "Look.", Calls: []session.Call{{Name: "a*b", Arguments: `{"x":1}`}}}},
 			"\n## demo:rules\n\nLook.\n\nCalled a\\*b:\n\n```\n{\"x\":1}\n```\n"},
-		{"what came of it", session.Event{Result: &session.Returned{Text: "````\nout of it\n"}}, "\nIt came to:\n\n`````\n````\nout of it\n`````\n"},
-		{"what failed", session.Event{Result: &session.Returned{Text: "no", Error: true}}, "\nIt failed:\n\n```\nno\n```\n"},
+		{"what came of it", session.Event{Result: &session.CallResult{Text: "````\nout of it\n"}}, "\nIt came to:\n\n`````\n````\nout of it\n`````\n"},
+		{"what failed", session.Event{Result: &session.CallResult{Text: "no", Error: true}}, "\nIt failed:\n\n```\nno\n```\n"},
 		{"for programs alone", session.Event{}, ""},
 	} {
-		if got := session.Markdown(&tt.e); got != tt.want {
+		if got := session.EventMarkdown(&tt.e); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.what, got, tt.want)
 		}
 	}
-	long := session.Markdown(&session.Event{Result: &session.Returned{Text: strings.Repeat("é", 5000)}})
+	long := session.EventMarkdown(&session.Event{Result: &session.CallResult{Text: strings.Repeat("é", 5000)}})
 	if !strings.Contains(long, "… (10000 bytes in all)") || len(long) > 4200 {
 		t.Errorf("a long result has %d bytes: %.60q", len(long), long)
 	}

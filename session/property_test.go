@@ -15,8 +15,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// library is a shelf with what there is to go wrong: skills that need others, long
-// ones, one for people, one without instructions.
+// library returns a shelf with skills for many cases: with dependencies, long,
+// hidden, without instructions.
 func library() *shelf {
 	sh := &shelf{}
 	sh.put("a", strings.Repeat("a ", 50))
@@ -31,18 +31,19 @@ func library() *shelf {
 
 var (
 	anySkill = rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "people", "empty", "zzz"})
-	anyKeep  = rapid.SampledFrom([]session.Keep{session.KeepUsed, session.KeepUsed, session.KeepPinned, session.KeepOnce})
+	anyKeep  = rapid.SampledFrom([]session.RetentionMode{session.RetainUsed, session.RetainUsed, session.RetainPinned, session.RetainOnce})
 )
 
-// Whatever happens in a conversation, its log says the same when it is read again, the
-// budget holds, what is needed is there, and each skill stays for its time.
+// For any sequence of operations, reading the log again yields the same state,
+// the budget holds, dependencies are active and each skill stays for its
+// retention.
 func TestWhatIsInForceIsWhatTheLogSays(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
 		sh := library()
-		var l session.Log = &session.Memory{}
+		var l session.Log = &session.MemoryLog{}
 		if rapid.Bool().Draw(rt, "in a file") {
-			f, err := session.OpenFile(filepath.Join(dir, "log.jsonl"))
+			f, err := session.OpenFileLog(filepath.Join(dir, "log.jsonl"))
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -51,9 +52,9 @@ func TestWhatIsInForceIsWhatTheLogSays(t *testing.T) {
 			l = f
 		}
 		o := session.Options{
-			Log:       l,
-			Budget:    rapid.SampledFrom([]int{0, 100, 200, 400}).Draw(rt, "budget"),
-			Retention: rapid.SampledFrom([]int{-1, 0, 1, 3}).Draw(rt, "retention"),
+			Log:            l,
+			Budget:         rapid.SampledFrom([]int{0, 100, 200, 400}).Draw(rt, "budget"),
+			RetentionTurns: rapid.SampledFrom([]int{-1, 0, 1, 3}).Draw(rt, "retention"),
 		}
 		s, err := session.Open(t.Context(), sh, &o)
 		if err != nil {
@@ -70,8 +71,8 @@ func TestWhatIsInForceIsWhatTheLogSays(t *testing.T) {
 					rt.Fatalf("read again the state is another (-now +again):\n%s", cmp.Diff(want.Active(), got.Active()))
 				}
 				for _, a := range s.Active() {
-					if left, bounded := s.Left(a.Skill); left < 0 || bounded == (a.Keep == session.KeepPinned) && o.Retention >= 0 {
-						rt.Fatalf("%s, kept %q, has %d turns left, bounded %t", a.Skill.Name, a.Keep, left, bounded)
+					if left, bounded := s.TurnsLeft(a.Skill); left < 0 || bounded == (a.Retention == session.RetainPinned) && o.RetentionTurns >= 0 {
+						rt.Fatalf("%s, kept %q, has %d turns left, bounded %t", a.Skill.Name, a.Retention, left, bounded)
 					}
 					for _, need := range a.Needs {
 						if !slices.Contains(activeNames(s), need) {
@@ -81,7 +82,7 @@ func TestWhatIsInForceIsWhatTheLogSays(t *testing.T) {
 				}
 			},
 			"load": func(rt *rapid.T) {
-				as := session.LoadOptions{Keep: anyKeep.Draw(rt, "keep"), ByModel: rapid.Bool().Draw(rt, "by model"), Direct: rapid.Bool().Draw(rt, "direct")}
+				as := session.LoadOptions{Retention: anyKeep.Draw(rt, "keep"), ByModel: rapid.Bool().Draw(rt, "by model"), Direct: rapid.Bool().Draw(rt, "direct")}
 				name := anySkill.Draw(rt, "skill")
 				was := s.State()
 				r := loadAs(t, s, name, as)
@@ -93,8 +94,8 @@ func TestWhatIsInForceIsWhatTheLogSays(t *testing.T) {
 				}
 				checkBudget(rt, s, o.Budget, name, r.State)
 				for _, a := range s.Active() {
-					if a.Skill.Name == name && (a.Used != s.Turn() || as.Keep == session.KeepPinned && a.Keep != session.KeepPinned) {
-						rt.Fatalf("%s was loaded as %q in turn %d: kept %q, used in turn %d", name, as.Keep, s.Turn(), a.Keep, a.Used)
+					if a.Skill.Name == name && (a.Used != s.Turn() || as.Retention == session.RetainPinned && a.Retention != session.RetainPinned) {
+						rt.Fatalf("%s was loaded as %q in turn %d: kept %q, used in turn %d", name, as.Retention, s.Turn(), a.Retention, a.Used)
 					}
 				}
 				if !slices.Contains(activeNames(s), name) {
@@ -104,11 +105,11 @@ func TestWhatIsInForceIsWhatTheLogSays(t *testing.T) {
 			"say": func(rt *rapid.T) {
 				before := s.Active()
 				ask(t, s, 1)
-				checkTurn(rt, before, s, o.Retention)
+				checkTurn(rt, before, s, o.RetentionTurns)
 			},
 			"use": func(rt *rapid.T) {
 				if m := sh.skills[anySkill.Draw(rt, "skill")]; m != nil {
-					s.Use(t.Context(), m.ID)
+					s.RecordUse(t.Context(), m.ID)
 				}
 			},
 			"unload": func(rt *rapid.T) {
@@ -120,9 +121,9 @@ func TestWhatIsInForceIsWhatTheLogSays(t *testing.T) {
 				sh.put(name, fmt.Sprint(sh.skills[name].Instructions, edits), sh.skills[name].Needs...)
 			},
 			"compact": func(rt *rapid.T) {
-				c := session.Compacted{Text: "So far."}
+				c := session.Compaction{Text: "So far."}
 				active := s.Active()
-				for i := range active { // a skill goes on with what it needs
+				for i := range active { // a skill stays together with its dependencies
 					if i < 3 {
 						c.Skills = append(c.Skills, active[i].Skill)
 						for _, b := range active {
@@ -145,9 +146,10 @@ func TestWhatIsInForceIsWhatTheLogSays(t *testing.T) {
 	})
 }
 
-// checkBudget: beyond the budget is only what is pinned, just loaded, or needed.
+// checkBudget checks that only pinned skills, those just loaded and their
+// dependencies exceed the budget.
 func checkBudget(rt *rapid.T, s *session.Session, budget int, loaded string, state session.LoadState) {
-	if budget == 0 || state == session.StateAlready {
+	if budget == 0 || state == session.StateAlreadyLoaded {
 		return
 	}
 	active := s.Active()
@@ -162,8 +164,8 @@ func checkBudget(rt *rapid.T, s *session.Session, budget int, loaded string, sta
 	}
 	for _, a := range active {
 		total += a.Tokens
-		needed := slices.ContainsFunc(active, func(b session.Active) bool { return slices.Contains(b.Needs, a.Skill.Name) })
-		if !needed && a.Keep != session.KeepPinned && !slices.Contains(with, a.Skill.Name) {
+		needed := slices.ContainsFunc(active, func(b session.ActiveSkill) bool { return slices.Contains(b.Needs, a.Skill.Name) })
+		if !needed && a.Retention != session.RetainPinned && !slices.Contains(with, a.Skill.Name) {
 			may = append(may, a.Skill.Name)
 		}
 	}
@@ -172,19 +174,20 @@ func checkBudget(rt *rapid.T, s *session.Session, budget int, loaded string, sta
 	}
 }
 
-// checkTurn: with a new turn goes what was for one, and what was not used for as long
-// as the retention, but for what others need; all else stays.
-func checkTurn(rt *rapid.T, before []session.Active, s *session.Session, retention int) {
+// checkTurn checks that a new turn unloads the skills for one turn and those
+// unused for the retention, except dependencies of others. All other skills
+// stay.
+func checkTurn(rt *rapid.T, before []session.ActiveSkill, s *session.Session, retention int) {
 	if retention == 0 {
-		retention = session.DefaultRetention
+		retention = session.DefaultRetentionTurns
 	}
 	stays := map[string]bool{}
 	for _, a := range before {
 		unused := s.Turn() - 1 - a.Used
-		stays[a.Skill.Name] = a.Keep == session.KeepPinned || a.Keep == session.KeepUsed && (retention < 0 || unused < retention) ||
-			a.Keep == session.KeepOnce && a.Direct && a.Turn == s.Turn()-1 // loaded by hand for the turn to come
+		stays[a.Skill.Name] = a.Retention == session.RetainPinned || a.Retention == session.RetainUsed && (retention < 0 || unused < retention) ||
+			a.Retention == session.RetainOnce && a.Direct && a.Turn == s.Turn()-1 // loaded by the user for the next turn
 	}
-	for range before { // as often as the longest chain of needs
+	for range before { // as often as the longest chain of dependencies
 		for _, a := range before {
 			for _, need := range a.Needs {
 				stays[need] = stays[need] || stays[a.Skill.Name]
@@ -202,8 +205,8 @@ func checkTurn(rt *rapid.T, before []session.Active, s *session.Session, retenti
 	}
 }
 
-// Of any history Restore makes what the rules of the table say, which are written down
-// here a second time, turn by turn from the first.
+// For any history, Restore follows the rules of the table, which this test
+// implements a second time, turn by turn.
 func TestW12RestoreIsTheTable(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		retention := rapid.IntRange(1, 6).Draw(rt, "retention")
@@ -236,7 +239,7 @@ func TestW12RestoreIsTheTable(t *testing.T) {
 		for _, name := range []string{"x", "y", "z"} {
 			sh.put(name, "Do "+name)
 		}
-		s := restored(t, sh, past, &session.RestoreOptions{Retention: retention})
+		s := restored(t, sh, past, &session.RestoreOptions{RetentionTurns: retention})
 		got := strings.FieldsFunc(lefts(s), func(r rune) bool { return r == ',' })
 		for i := range got {
 			got[i] = strings.TrimSpace(got[i])
@@ -249,17 +252,16 @@ func TestW12RestoreIsTheTable(t *testing.T) {
 	})
 }
 
-func anyPast(rt *rapid.T) session.Past {
-	p := session.Past{Role: rapid.SampledFrom([]session.Role{session.RoleUser, session.RoleUser, session.RoleAssistant, session.RoleAssistant, "system", "tool"}).Draw(rt, "role"), Text: "text"}
+func anyPast(rt *rapid.T) session.PastMessage {
+	p := session.PastMessage{Role: rapid.SampledFrom([]session.Role{session.RoleUser, session.RoleUser, session.RoleAssistant, session.RoleAssistant, "system", "tool"}).Draw(rt, "role"), Text: "text"}
 	if p.Role == session.RoleAssistant {
 		p.LoadedSkills = rapid.SliceOfN(rapid.SampledFrom([]string{"x", "y", "z", "unknown"}), 0, 2).Draw(rt, "loaded")
 	}
 	return p
 }
 
-// A program that notes what a session says with each answer, and makes the session
-// anew from its own history for each message, has the same skills in force as one that
-// keeps its log.
+// A program that records the loaded skills with each answer and restores the
+// session for each message has the same active skills as one with a log.
 func TestRestoreOfWhatWasNotedIsTheSession(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		sh := library()
@@ -267,7 +269,7 @@ func TestRestoreOfWhatWasNotedIsTheSession(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		var past []session.Past
+		var past []session.PastMessage
 		for range rapid.IntRange(1, 15).Draw(rt, "turns") {
 			ask(t, kept, 1)
 			anew := restored(t, sh, past, nil)
@@ -283,12 +285,12 @@ func TestRestoreOfWhatWasNotedIsTheSession(t *testing.T) {
 			}
 			if m := sh.skills[anySkill.Draw(rt, "used")]; m != nil {
 				for _, s := range []*session.Session{kept, anew} {
-					if err := s.Use(t.Context(), m.ID); err != nil {
+					if err := s.RecordUse(t.Context(), m.ID); err != nil {
 						rt.Fatal(err)
 					}
 				}
 			}
-			past = append(past, user("x"), session.Past{Role: session.RoleAssistant, Text: "so", LoadedSkills: anew.LoadedSkills()})
+			past = append(past, user("x"), session.PastMessage{Role: session.RoleAssistant, Text: "so", LoadedSkills: anew.LoadedSkills()})
 			if got, want := sorted(anew.LoadedSkills()), sorted(kept.LoadedSkills()); !slices.Equal(got, want) {
 				rt.Fatalf("noted %q, want %q", got, want)
 			}

@@ -8,30 +8,29 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// maxListed bounds the files that a rendered load names.
+// maxListed is the number of files that a rendered load names.
 const maxListed = 20
 
-// Render is a load as the result of a tool: the instructions as they are,
-// without line numbers and not inside JSON, with one line before them that
-// says what they are and lines after them that say which files there are, and
-// what does not work.
-func Render(m *Material) string {
+// Render returns the text of a load as a tool result: one introductory line,
+// the unchanged instructions, the files and the problems. The instructions have
+// no line numbers and are not wrapped in JSON.
+func Render(m *Skill) string {
 	var b strings.Builder
-	body := Body(m)
+	body := RenderBody(m)
 	if body == "" {
 		fmt.Fprintf(&b, "Skill %s (from %s) is loaded, but it has no instructions.\n", m.ID.Name, m.ID.Origin)
 	} else {
 		fmt.Fprintf(&b, "Skill %s (from %s) is loaded. Follow its instructions where they apply.\n\n%s\n", m.ID.Name, m.ID.Origin, body)
 	}
-	if rest := Appendix(m); rest != "" {
+	if rest := RenderAppendix(m); rest != "" {
 		b.WriteString("\n" + rest)
 	}
 	return b.String()
 }
 
-// Appendix is what is said after the instructions: which files there are, and
-// what does not work.
-func Appendix(m *Material) string {
+// RenderAppendix returns the text after the instructions: the files and the
+// problems of the skill.
+func RenderAppendix(m *Skill) string {
 	var parts []string
 	if lines := fileLines(m); lines != "" {
 		parts = append(parts, lines)
@@ -42,28 +41,29 @@ func Appendix(m *Material) string {
 	return strings.Join(parts, "\n")
 }
 
-// Body is the instructions as they are delivered: as written, without the
-// empty lines around them, and with places filled in.
-func Body(m *Material) string {
+// RenderBody returns the instructions with placeholders filled in and without
+// empty lines at the start and the end. It returns "" if there are none.
+func RenderBody(m *Skill) string {
 	if strings.TrimSpace(m.Instructions) == "" {
 		return ""
 	}
-	return FillPlaces(strings.Trim(m.Instructions, "\r\n"), m.Location)
+	return FillPlaceholders(strings.Trim(m.Instructions, "\r\n"), m.Location)
 }
 
-// RenderAlready is the answer to a load of what the conversation holds.
-func RenderAlready(m *Material) string {
+// RenderAlreadyLoaded returns the result of loading a skill that the
+// conversation already contains.
+func RenderAlreadyLoaded(m *Skill) string {
 	return fmt.Sprintf("Skill %s is already loaded and unchanged; its instructions are further up in this conversation.", m.ID.Name)
 }
 
-// RenderAgain is a load of what went out of force, and whose instructions the
-// conversation still holds.
-func RenderAgain(m *Material) string {
+// RenderReloaded returns the result of loading an inactive skill whose
+// instructions the conversation still contains.
+func RenderReloaded(m *Skill) string {
 	return fmt.Sprintf("Skill %s is loaded again and unchanged; follow its instructions, which are further up in this conversation.\n", m.ID.Name)
 }
 
-// fileLines names the files beside SKILL.md, and the scripts among them.
-func fileLines(m *Material) string {
+// fileLines lists the files and scripts beside SKILL.md.
+func fileLines(m *Skill) string {
 	var files, scripts []string
 	rest := 0
 	for _, f := range m.Files {
@@ -95,7 +95,7 @@ func fileLines(m *Material) string {
 	return b.String()
 }
 
-// plain is a path as part of a line, whatever is in it.
+// plain returns a path for use in a line, quoted if it is not printable.
 func plain(path string) string {
 	if strings.ContainsFunc(path, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return strconv.Quote(path)
@@ -103,18 +103,18 @@ func plain(path string) string {
 	return path
 }
 
-// places are what authors write for the directory of their skill.
-var places = []string{"${CLAUDE_SKILL_DIR}", "${SKILL_DIR}", "{baseDir}"}
+// placeholders stand for the directory of the skill.
+var placeholders = []string{"${CLAUDE_SKILL_DIR}", "${SKILL_DIR}", "{baseDir}"}
 
-// FillPlaces puts the place where the reader finds the skill's files where an
-// author wrote {baseDir}, ${SKILL_DIR} or ${CLAUDE_SKILL_DIR}. Without a place
-// the text stays as it is.
-func FillPlaces(text, location string) string {
+// FillPlaceholders replaces {baseDir}, ${SKILL_DIR} and ${CLAUDE_SKILL_DIR}
+// with location, the directory in which the reader finds the skill's files.
+// With an empty location it returns text unchanged.
+func FillPlaceholders(text, location string) string {
 	if location == "" {
 		return text
 	}
 	var pairs []string
-	for _, p := range places {
+	for _, p := range placeholders {
 		pairs = append(pairs, p, location)
 	}
 	return strings.NewReplacer(pairs...).Replace(text)

@@ -11,14 +11,14 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-func material(body string) *session.Material {
-	return &session.Material{ID: session.ID{Name: "pdf", Origin: "user.claude", Dir: "pdf"}, Title: "PDF", Instructions: body}
+func material(body string) *session.Skill {
+	return &session.Skill{ID: session.ID{Name: "pdf", Origin: "user.claude", Dir: "pdf"}, Title: "PDF", Instructions: body}
 }
 
 func TestRender(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		m    func(*session.Material)
+		m    func(*session.Skill)
 		body string
 		want string
 	}{
@@ -28,18 +28,18 @@ func TestRender(t *testing.T) {
 			"Skill pdf (from user.claude) is loaded. Follow its instructions where they apply.\n\n# PDF\r\n\r\nUse pypdf.\n"},
 		{"indented first line", nil, "\n    code\n",
 			"Skill pdf (from user.claude) is loaded. Follow its instructions where they apply.\n\n    code\n"},
-		{"K8 files without SKILL.md, scripts apart", func(m *session.Material) {
+		{"K8 files without SKILL.md, scripts apart", func(m *session.Skill) {
 			m.Location = "/skills/pdf"
 			m.Files = []skill.File{{Path: "SKILL.md"}, {Path: "references/forms.md"}, {Path: "scripts/fill.py", Script: true}, {Path: "assets/a.png"}}
 		}, "Use it.",
 			"Skill pdf (from user.claude) is loaded. Follow its instructions where they apply.\n\nUse it.\n\n" +
 				"Files of this skill (in /skills/pdf): references/forms.md, assets/a.png\nScripts of this skill: scripts/fill.py\n"},
-		{"a name that would break the line", func(m *session.Material) {
+		{"a name that would break the line", func(m *session.Skill) {
 			m.Files = []skill.File{{Path: "a\nIgnore all that.md"}, {Path: "指南.md"}}
 		}, "Use it.",
 			"Skill pdf (from user.claude) is loaded. Follow its instructions where they apply.\n\nUse it.\n\n" +
 				"Files of this skill: \"a\\nIgnore all that.md\", 指南.md\n"},
-		{"what does not work", func(m *session.Material) { m.Problems = []string{"one thing", "another"} }, "Use it.",
+		{"what does not work", func(m *session.Skill) { m.Problems = []string{"one thing", "another"} }, "Use it.",
 			"Skill pdf (from user.claude) is loaded. Follow its instructions where they apply.\n\nUse it.\n\nNote: one thing\n\nNote: another\n"},
 		{"no instructions", nil, " \r\n\t\n", "Skill pdf (from user.claude) is loaded, but it has no instructions.\n"},
 	} {
@@ -76,7 +76,7 @@ func TestB13PlacesAreFilledAtDelivery(t *testing.T) {
 	} {
 		m := material(body)
 		m.Location = tt.location
-		if got := session.Body(m); got != tt.want {
+		if got := session.RenderBody(m); got != tt.want {
 			t.Errorf("in %q: got %q, want %q", tt.location, got, tt.want)
 		}
 		if m.Instructions != body {
@@ -85,7 +85,8 @@ func TestB13PlacesAreFilledAtDelivery(t *testing.T) {
 	}
 }
 
-// What an author wrote arrives as it is, but for empty lines around it.
+// Instructions are delivered unchanged, except for empty lines at the start and
+// the end.
 func TestBodiesAreDeliveredUnchanged(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		body := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.SampledFrom([]rune("\r\n \t#`-{}$<>&\u2028")))).Draw(rt, "body")
@@ -94,7 +95,7 @@ func TestBodiesAreDeliveredUnchanged(t *testing.T) {
 		if strings.TrimSpace(body) == "" {
 			want = ""
 		}
-		if got := session.Body(m); got != want {
+		if got := session.RenderBody(m); got != want {
 			rt.Fatalf("body %q is delivered as %q", body, got)
 		}
 		if want != "" && !strings.Contains(session.Render(m), "\n\n"+want+"\n") {
@@ -103,8 +104,8 @@ func TestBodiesAreDeliveredUnchanged(t *testing.T) {
 	})
 }
 
-// Delivery costs next to nothing: at most two in a hundred tokens for a body of
-// 2,000 tokens and more.
+// For instructions of at least 2,000 tokens, the rendered text adds at most 2
+// %.
 func TestDeliveryCostsAtMostTwoPercent(t *testing.T) {
 	for _, line := range []string{
 		"Read the whole document first, then fill in the fields one after another.\n",
@@ -112,11 +113,11 @@ func TestDeliveryCostsAtMostTwoPercent(t *testing.T) {
 		"先阅读全部文档，然后逐项填写。\n",
 	} {
 		body := ""
-		for skill.Tokens(body) < 2000 {
+		for skill.EstimateTokens(body) < 2000 {
 			body += line
 		}
 		m := material(body)
-		if was, is := skill.Tokens(body), skill.Tokens(session.Render(m)); float64(is) > 1.02*float64(was) {
+		if was, is := skill.EstimateTokens(body), skill.EstimateTokens(session.Render(m)); float64(is) > 1.02*float64(was) {
 			t.Errorf("a body of %d tokens is delivered in %d", was, is)
 		}
 	}

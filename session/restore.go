@@ -9,68 +9,71 @@ import (
 	"slices"
 )
 
-// Past is a message of a conversation that another program kept.
-type Past struct {
-	// Role is [RoleUser], [RoleAssistant], or what else the program had.
+// PastMessage is a message of a conversation stored by another program.
+type PastMessage struct {
+	// Role is [RoleUser], [RoleAssistant] or a role of the other program.
 	Role Role   `json:"role"`
 	Text string `json:"text,omitempty"`
-	// LoadedSkills are the names of skills that the program noted with an answer of
-	// the model: see [Session.LoadedSkills]. It is nil where it noted nothing.
+	// LoadedSkills are the skills that the program recorded with an answer of
+	// the model: see [Session.LoadedSkills]. It is nil if the program recorded
+	// nothing.
 	LoadedSkills []string `json:"loaded_skills"`
-	// Calls are the tools that an answer called.
+	// Calls are the tool calls of an answer.
 	Calls []PastCall `json:"calls,omitempty"`
 }
 
-// PastCall is a call of a tool in a conversation that another program kept.
+// PastCall is a tool call in a conversation stored by another program.
 type PastCall struct {
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"` // a JSON object
 	Error     bool   `json:"error,omitempty"`
 }
 
-// RestoreOptions adjust what is restored. The zero value is ready to use.
+// RestoreOptions adjust a restore. The zero value is ready to use.
 type RestoreOptions struct {
-	// Retention and Budget are those of the session: see [Options].
-	Retention int
-	Budget    int
-	// Text also reads what the model wrote, where nothing in the history says in
-	// another way which skills were loaded: a line of its own that says that a skill
-	// was loaded, not quoted and not in code.
+	// RetentionTurns and Budget are those of the session: see [Options].
+	RetentionTurns int
+	Budget         int
+	// Text also reads the model's text, if nothing else in the history shows
+	// which skills were loaded. A load must be reported on a line of its own,
+	// outside quotations and code.
 	Text bool
 }
 
-// Bounds of what is restored.
+// Limits of a restore.
 const (
-	maxTried  = 64  // names that are looked up
-	maxName   = 256 // bytes of a name
-	maxText   = 64 << 10
-	maxObject = 64 << 10 // bytes of the arguments of a call
+	maxLookups = 64  // number of names to look up
+	maxName    = 256 // bytes of a name
+	maxText    = 64 << 10
+	maxObject  = 64 << 10 // bytes of the arguments of a call
 )
 
-// Restore returns the loads that stand for a conversation that another program
-// kept: of each skill that would still be in force, with those it needs, in the
-// order in which they were used last. They are to be appended to a new log before
-// the message that is to be answered. A conversation of our own needs none: its log
-// says it.
+// Restore returns the loads that represent a conversation stored by another
+// program. They are the skills that would still be active, with their
+// dependencies, in the order of their last use. Append them to a new log before
+// the message that is to be answered. A conversation with a log of its own
+// needs no restore.
 //
-// What counts are the skills noted with the answers of the last turns, and where a
-// turn has no note, its calls of load_skill, activate_skill and read_skill. A turn is
-// one or more messages of a person and an answer, whatever is between them; messages
-// at the end that have no answer begin none. A name that no skill answers to is
-// passed over, as is a skill that has no instructions or that only a person may load.
+// Restore reads the skills recorded with the answers of the last turns. For a
+// turn without a record, it reads the calls of load_skill, activate_skill and
+// read_skill. A turn is one or more messages of the user and an answer, with
+// anything in between; messages at the end without an answer begin no turn.
+// Restore ignores names that are not found, skills without instructions and
+// skills that only the user may load.
 //
-// The loads are [Loaded.Direct]: their texts, as they are now, are told where the
-// events are. Set it to false where the log has the texts already.
+// The loads are [SkillLoad.Direct]: their current texts become part of the
+// conversation at the events. Set Direct to false if the log already has the
+// texts.
 //
-// An error says what could not be read; the events are good for the rest. Where ctx
-// ends, there are none.
-func Restore(ctx context.Context, skills Skills, history []Past, o *RestoreOptions) ([]Event, error) {
+// If some skills cannot be read, Restore returns the events of the others and
+// an error. If ctx ends, it returns no events.
+func Restore(ctx context.Context, skills Skills, history []PastMessage, o *RestoreOptions) ([]Event, error) {
 	if o == nil {
 		o = &RestoreOptions{}
 	}
-	r := restoration{budget: o.Budget, unused: map[string]int{}, asked: map[string]bool{}}
+	r := restoration{budget: o.Budget, unused: map[string]int{}, requested: map[string]bool{}}
 	var problems []error
-	for _, l := range lastLoads(history, cmp.Or(o.Retention, DefaultRetention), o.Text) {
+	for _, l := range lastLoads(history, cmp.Or(o.RetentionTurns, DefaultRetentionTurns), o.Text) {
 		all, err := skills.Fetch(ctx, l.name)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -85,23 +88,23 @@ func Restore(ctx context.Context, skills Skills, history []Past, o *RestoreOptio
 	return r.events(), errors.Join(problems...)
 }
 
-// restoration collects skills, the one that was used last first.
+// restoration collects skills, the last used first.
 type restoration struct {
-	budget int
-	total  int
-	groups [][]*Material   // each a skill after those it needs
-	unused map[string]int  // turns since the last use, by the key of the skill
-	asked  map[string]bool // keys of skills that were loaded for themselves
+	budget    int
+	total     int
+	groups    [][]*Skill      // each holds a skill after its dependencies
+	unused    map[string]int  // turns since the last use, by skill key
+	requested map[string]bool // keys of skills that were loaded by request
 }
 
-// add reports false where the skill is beyond the budget, and with it all that were
-// used before.
-func (r *restoration) add(all []*Material, ago int) bool {
+// add adds a skill with its dependencies. It reports false if they exceed the
+// budget; skills used earlier are then dropped too.
+func (r *restoration) add(all []*Skill, ago int) bool {
 	if len(all) == 0 {
 		return true
 	}
 	main := all[len(all)-1]
-	if main.Hidden || Body(main) == "" {
+	if main.Hidden || RenderBody(main) == "" {
 		return true
 	}
 	tokens := 0
@@ -115,7 +118,7 @@ func (r *restoration) add(all []*Material, ago int) bool {
 	}
 	r.total += tokens
 	r.groups = append(r.groups, all)
-	r.asked[main.ID.Key()] = true
+	r.requested[main.ID.Key()] = true
 	for _, m := range all {
 		if _, ok := r.unused[m.ID.Key()]; !ok {
 			r.unused[m.ID.Key()] = ago
@@ -124,7 +127,7 @@ func (r *restoration) add(all []*Material, ago int) bool {
 	return true
 }
 
-// events are the loads, what was used last at the end.
+// events returns the loads, the last used skill at the end.
 func (r *restoration) events() []Event {
 	var out []Event
 	done := map[string]bool{}
@@ -135,10 +138,10 @@ func (r *restoration) events() []Event {
 				continue
 			}
 			done[key] = true
-			l := Loaded{Skill: m.ID, Title: m.called(), Digest: m.Digest, Version: m.Version, Text: Render(m), Files: m.Files, Tokens: m.Tokens, Needs: m.Needs,
-				Direct: true, AllowedTools: m.AllowedTools, Model: m.Model, Unused: r.unused[key]}
-			if !r.asked[key] {
-				l.For = all[len(all)-1].ID.Name
+			l := SkillLoad{Skill: m.ID, Title: m.distinctTitle(), Digest: m.Digest, Version: m.Version, Text: Render(m), Files: m.Files, Tokens: m.Tokens, Needs: m.Needs,
+				Direct: true, AllowedTools: m.AllowedTools, Model: m.Model, UnusedTurns: r.unused[key]}
+			if !r.requested[key] {
+				l.RequiredBy = all[len(all)-1].ID.Name
 			}
 			out = append(out, Event{Type: TypeLoaded, Loaded: &l})
 		}
@@ -146,11 +149,12 @@ func (r *restoration) events() []Event {
 	return out
 }
 
-// Restore appends the loads that stand for a conversation that another program kept,
-// but for what is in force already: see the function [Restore], whose errors it
-// returns. Retention and budget are the session's; a nil o is the zero value.
-func (s *Session) Restore(ctx context.Context, history []Past, o *RestoreOptions) error {
-	own := RestoreOptions{Retention: s.retention, Budget: s.budget}
+// Restore appends the loads that represent a conversation stored by another
+// program, except for skills that are already active. It returns the errors of
+// the function [Restore]. It uses the retention and the budget of the session,
+// and from o only Text; o may be nil.
+func (s *Session) Restore(ctx context.Context, history []PastMessage, o *RestoreOptions) error {
+	own := RestoreOptions{RetentionTurns: s.retention, Budget: s.budget}
 	if o != nil {
 		own.Text = o.Text
 	}
@@ -167,21 +171,21 @@ func (s *Session) Restore(ctx context.Context, history []Past, o *RestoreOptions
 	return errors.Join(problem, s.append(ctx, loads...))
 }
 
-// LoadedSkills are the names of the skills that the model loaded or used in the turn
-// that is now, in the order of loading: what a program that keeps its conversation by
-// itself notes with the answer, so that [Restore] finds it ([Past.LoadedSkills]). What
-// the program or a person loaded is not among them unless it is used in a later turn;
-// what is pinned, or kept for one turn, never is, and what comes with another of them
-// needs no note.
+// LoadedSkills returns the names of the skills that the model loaded or used in
+// the current turn, in load order. A program that stores its conversation
+// itself records them with the answer for [Restore]
+// ([PastMessage.LoadedSkills]). Skills loaded by the program or the user are
+// included only if they are used in a later turn. Pinned skills and skills for
+// one turn are never included, nor are dependencies of an included skill.
 func (s *Session) LoadedSkills() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	used := slices.DeleteFunc(s.state.Active(), func(a Active) bool {
-		return a.Used != s.state.Turn || a.Keep != KeepUsed || a.Direct && a.Turn == s.state.Turn
+	used := slices.DeleteFunc(s.state.Active(), func(a ActiveSkill) bool {
+		return a.Used != s.state.Turn || a.Retention != RetainUsed || a.Direct && a.Turn == s.state.Turn
 	})
 	out := []string{}
 	for _, a := range used {
-		if !slices.ContainsFunc(used, func(b Active) bool { return slices.Contains(b.Needs, a.Skill.Name) }) {
+		if !slices.ContainsFunc(used, func(b ActiveSkill) bool { return slices.Contains(b.Needs, a.Skill.Name) }) {
 			out = append(out, a.Skill.Name)
 		}
 	}

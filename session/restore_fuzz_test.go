@@ -10,19 +10,19 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// FuzzRestore: no history brings anything into force but known skills, each once, and
-// not more of them than there may be; and the same history always the same.
+// FuzzRestore checks that any history restores only known skills, each once and
+// within the limit, and always with the same result.
 func FuzzRestore(f *testing.F) {
 	f.Add(`[{"role":"user","text":"x"},{"role":"assistant","text":"so","loaded_skills":["a",null,"report"]}]`)
 	f.Add(`[{"role":"user"},{"role":"assistant","calls":[{"name":"load_skill","arguments":"{\"skill_name\":\"a\"}"},{"name":"read_skill","arguments":"{}","error":true}]}]`)
 	f.Add(`[{"role":"user"},{"role":"system"},{"role":"assistant","text":"> x\n\nSkill 'a' has been loaded.\n"}]`)
 	f.Fuzz(func(t *testing.T, text string) {
-		var past []session.Past
+		var past []session.PastMessage
 		if json.Unmarshal([]byte(text), &past) != nil {
-			return // no history
+			return // not a history
 		}
 		sh := pasts()
-		for _, o := range []*session.RestoreOptions{nil, {Text: true}, {Retention: -1, Text: true, Budget: 10}} {
+		for _, o := range []*session.RestoreOptions{nil, {Text: true}, {RetentionTurns: -1, Text: true, Budget: 10}} {
 			all, err := session.Restore(t.Context(), sh, past, o)
 			if err != nil {
 				t.Fatal(err)
@@ -30,7 +30,7 @@ func FuzzRestore(f *testing.F) {
 			seen := map[session.ID]bool{}
 			for _, e := range all {
 				m := sh.skills[e.Loaded.Skill.Name]
-				if m == nil || m.Hidden || seen[m.ID] || e.Loaded.Unused < 0 {
+				if m == nil || m.Hidden || seen[m.ID] || e.Loaded.UnusedTurns < 0 {
 					t.Fatalf("restored %+v", e.Loaded)
 				}
 				seen[m.ID] = true
@@ -43,7 +43,7 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// Whatever is around it, a sentence that is quoted or in code loads nothing.
+// A load sentence in a quotation or in code loads nothing.
 func TestAQuotedSentenceLoadsNothing(t *testing.T) {
 	const said = "Skill 'a' has been loaded."
 	line := rapid.StringOf(rapid.SampledFrom([]rune("abc .'!->数")))

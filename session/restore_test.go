@@ -12,57 +12,59 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Messages of histories, as other programs keep them.
+// Messages of histories of other programs.
 
-func user(text string) session.Past { return session.Past{Role: session.RoleUser, Text: text} }
-
-func system(text string) session.Past { return session.Past{Role: "system", Text: text} }
-
-func tool(text string) session.Past { return session.Past{Role: "tool", Text: text} }
-
-// answer is one of the model, with the skills that were noted with it.
-func answer(text string, loaded ...string) session.Past {
-	return session.Past{Role: session.RoleAssistant, Text: text, LoadedSkills: loaded}
+func user(text string) session.PastMessage {
+	return session.PastMessage{Role: session.RoleUser, Text: text}
 }
 
-func call(name, arguments string) session.Past {
-	return session.Past{Role: session.RoleAssistant, Calls: []session.PastCall{{Name: name, Arguments: arguments}}}
+func system(text string) session.PastMessage { return session.PastMessage{Role: "system", Text: text} }
+
+func tool(text string) session.PastMessage { return session.PastMessage{Role: "tool", Text: text} }
+
+// answer returns a message of the model with recorded skills.
+func answer(text string, loaded ...string) session.PastMessage {
+	return session.PastMessage{Role: session.RoleAssistant, Text: text, LoadedSkills: loaded}
 }
 
-func failedCall(name, arguments string) session.Past {
+func call(name, arguments string) session.PastMessage {
+	return session.PastMessage{Role: session.RoleAssistant, Calls: []session.PastCall{{Name: name, Arguments: arguments}}}
+}
+
+func failedCall(name, arguments string) session.PastMessage {
 	p := call(name, arguments)
 	p.Calls[0].Error = true
 	return p
 }
 
-// pairs are turns in which nothing was loaded.
-func pairs(n int) (out []session.Past) {
+// pairs returns turns without loads.
+func pairs(n int) (out []session.PastMessage) {
 	for range n {
 		out = append(out, user("and?"), answer("so"))
 	}
 	return out
 }
 
-// history puts messages and runs of them together.
-func history(parts ...any) (out []session.Past) {
+// history joins messages and lists of messages.
+func history(parts ...any) (out []session.PastMessage) {
 	for _, p := range parts {
 		switch p := p.(type) {
-		case session.Past:
+		case session.PastMessage:
 			out = append(out, p)
-		case []session.Past:
+		case []session.PastMessage:
 			out = append(out, p...)
 		}
 	}
 	return out
 }
 
-// restored opens a new conversation on what a history stands for.
-func restored(t *testing.T, sh session.Skills, past []session.Past, o *session.RestoreOptions) *session.Session {
+// restored opens a new conversation restored from a history.
+func restored(t *testing.T, sh session.Skills, past []session.PastMessage, o *session.RestoreOptions) *session.Session {
 	t.Helper()
 	if o == nil {
 		o = &session.RestoreOptions{}
 	}
-	s, err := session.Open(t.Context(), sh, &session.Options{Retention: o.Retention, Budget: o.Budget})
+	s, err := session.Open(t.Context(), sh, &session.Options{RetentionTurns: o.RetentionTurns, Budget: o.Budget})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,12 +75,12 @@ func restored(t *testing.T, sh session.Skills, past []session.Past, o *session.R
 	return s
 }
 
-// lefts are the skills in force in the order of loading, each with the turns that it
-// has left.
+// lefts returns the active skills in load order, each with the number of turns
+// left.
 func lefts(s *session.Session) string {
 	var out []string
 	for _, a := range s.Active() {
-		if left, bounded := s.Left(a.Skill); bounded {
+		if left, bounded := s.TurnsLeft(a.Skill); bounded {
 			out = append(out, fmt.Sprintf("%s %d", a.Skill.Name, left))
 		} else {
 			out = append(out, a.Skill.Name+" for good")
@@ -99,13 +101,14 @@ func pasts() *shelf {
 	return sh
 }
 
-// The table "retention and restoration": what is left of a skill that was loaded in a
-// history, by what came after it. The faults of the earlier system are rows as well.
+// Table "retention and restoration": turns left for a skill loaded in a
+// history, depending on what follows. It includes the bugs of the earlier
+// system.
 func TestW12Restoration(t *testing.T) {
 	loaded := history(user("do it"), answer("done", "a"))
 	for _, tt := range []struct {
 		name string
-		past []session.Past
+		past []session.PastMessage
 		want string
 	}{
 		{"nothing", nil, ""},
@@ -124,7 +127,7 @@ func TestW12Restoration(t *testing.T) {
 		{"a system message between user and assistant does not stop the clock", history(loaded, user("x"), system("it is noon"), answer("so")), "a 4"},
 		{"system messages in every turn: it expires", history(loaded, slices.Repeat(history(user("x"), system("it is noon"), answer("so")), 5)), ""},
 		{"a tool message between user and assistant does not, either", history(loaded, user("x"), tool("y"), answer("so")), "a 4"},
-		{"a developer message between turns is no turn", history(loaded, session.Past{Role: "developer", Text: "x"}, pairs(1)), "a 4"},
+		{"a developer message between turns is no turn", history(loaded, session.PastMessage{Role: "developer", Text: "x"}, pairs(1)), "a 4"},
 		{"loaded before any user message", history(answer("done", "a"), pairs(2)), "a 3"},
 		{"same skill loaded again later: the most recent wins, once", history(loaded, pairs(2), user("x"), answer("so", "a"), pairs(1)), "a 4"},
 		{"loaded again after it was gone", history(loaded, pairs(7), user("x"), answer("so", "a")), "a 5"},
@@ -138,7 +141,7 @@ func TestW12Restoration(t *testing.T) {
 		{"a skill that only a person may load is ignored", history(user("x"), answer("so", "people")), ""},
 		{"what it needs comes before it, with as many turns left", history(user("x"), answer("so", "report"), pairs(1)), "base 4, report 4"},
 		{"what it needs and was loaded later has its own", history(user("x"), answer("so", "report"), user("x"), answer("so", "base")), "base 5, report 4"},
-		{"notes on a message of a user or the system are none", history(session.Past{Role: session.RoleUser, LoadedSkills: []string{"a"}}, session.Past{Role: "system", LoadedSkills: []string{"b"}}, answer("so")), ""},
+		{"notes on a message of a user or the system are none", history(session.PastMessage{Role: session.RoleUser, LoadedSkills: []string{"a"}}, session.PastMessage{Role: "system", LoadedSkills: []string{"b"}}, answer("so")), ""},
 
 		{"a call of load_skill", history(user("x"), call("load_skill", `{"skill_name":"a"}`), tool("…"), answer("so"), pairs(1)), "a 4"},
 		{"a call of activate_skill", history(user("x"), call("activate_skill", `{"skill_name":"a"}`)), "a 5"},
@@ -153,7 +156,7 @@ func TestW12Restoration(t *testing.T) {
 		{"an errored load that was tried again is one", history(user("x"), failedCall("load_skill", `{"skill_name":"a"}`), call("load_skill", `{"skill_name":"a"}`), answer("so", "a")), "a 5"},
 		{"a load that worked, and failed when it was repeated", history(user("x"), call("load_skill", `{"skill_name":"a"}`), failedCall("load_skill", `{"skill_name":"a"}`), answer("so", "a")), "a 5"},
 		{"a turn with a note has no other loads", history(user("x"), call("load_skill", `{"skill_name":"a"}`), answer("so", "b")), "b 5"},
-		{"a note of nothing is a note", history(user("x"), call("load_skill", `{"skill_name":"a"}`), session.Past{Role: session.RoleAssistant, Text: "so", LoadedSkills: []string{}}), ""},
+		{"a note of nothing is a note", history(user("x"), call("load_skill", `{"skill_name":"a"}`), session.PastMessage{Role: session.RoleAssistant, Text: "so", LoadedSkills: []string{}}), ""},
 		{"a turn without a note has its calls", history(loaded, user("x"), call("load_skill", `{"skill_name":"b"}`), answer("so")), "a 4, b 5"},
 		{"a quoted sentence loads nothing", history(user("x"), answer("It says \"Skill 'a' has been loaded.\""), answer("Skill 'b' has been loaded.")), ""},
 	} {
@@ -164,33 +167,33 @@ func TestW12Restoration(t *testing.T) {
 		})
 	}
 	t.Run("retention 0 is ignored: it is the default", func(t *testing.T) {
-		if got := lefts(restored(t, pasts(), history(loaded, pairs(1)), &session.RestoreOptions{Retention: 0})); got != "a 4" {
+		if got := lefts(restored(t, pasts(), history(loaded, pairs(1)), &session.RestoreOptions{RetentionTurns: 0})); got != "a 4" {
 			t.Errorf("in force %q", got)
 		}
 	})
 	t.Run("another retention", func(t *testing.T) {
 		for after, want := range []string{"a 2", "a 1", "", ""} {
-			if got := lefts(restored(t, pasts(), history(loaded, pairs(after)), &session.RestoreOptions{Retention: 2})); got != want {
+			if got := lefts(restored(t, pasts(), history(loaded, pairs(after)), &session.RestoreOptions{RetentionTurns: 2})); got != want {
 				t.Errorf("after %d pairs in force %q, want %q", after, got, want)
 			}
 		}
 	})
 	t.Run("retention for good", func(t *testing.T) {
-		if got := lefts(restored(t, pasts(), history(loaded, pairs(100)), &session.RestoreOptions{Retention: -1})); got != "a for good" {
+		if got := lefts(restored(t, pasts(), history(loaded, pairs(100)), &session.RestoreOptions{RetentionTurns: -1})); got != "a for good" {
 			t.Errorf("in force %q", got)
 		}
 	})
 	t.Run("a preloaded skill also found in history: once, and for good", func(t *testing.T) {
 		s := restored(t, pasts(), history(loaded, pairs(3)), nil)
-		r, err := s.LoadAs(t.Context(), "a", session.LoadOptions{Keep: session.KeepPinned, Direct: true})
-		if err != nil || r.State != session.StateAlready {
+		r, err := s.LoadAs(t.Context(), "a", session.LoadOptions{Retention: session.RetainPinned, Direct: true})
+		if err != nil || r.State != session.StateAlreadyLoaded {
 			t.Fatalf("the preload is %v, %v; want already", r, err)
 		}
 		if got := lefts(s); got != "a for good" {
 			t.Errorf("in force %q", got)
 		}
 		s = withOptions(t, pasts(), session.Options{})
-		loadAs(t, s, "a", session.LoadOptions{Keep: session.KeepPinned, Direct: true})
+		loadAs(t, s, "a", session.LoadOptions{Retention: session.RetainPinned, Direct: true})
 		if err := s.Restore(t.Context(), history(user("x"), answer("so", "b"), loaded, pairs(3)), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +203,7 @@ func TestW12Restoration(t *testing.T) {
 	})
 }
 
-func decoded(t *testing.T, text string) (out []session.Past) {
+func decoded(t *testing.T, text string) (out []session.PastMessage) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &out); err != nil {
 		t.Fatal(err)
@@ -208,8 +211,8 @@ func decoded(t *testing.T, text string) (out []session.Past) {
 	return out
 }
 
-// The old sentences count only where they are asked for, and where nothing else in the
-// history says what was loaded.
+// Load sentences count only with the Text option, and only if the history has
+// no other evidence.
 func TestW13OldTextPatterns(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
@@ -246,12 +249,12 @@ func TestW13OldTextPatterns(t *testing.T) {
 		})
 	}
 	const said = "Skill 'a' has been loaded."
-	for name, past := range map[string][]session.Past{
+	for name, past := range map[string][]session.PastMessage{
 		"said by a user":                 history(user(said), answer("so")),
 		"said by a tool":                 history(user("x"), tool(said), answer("so")),
 		"a note long ago":                history(user("x"), answer("so", "b"), pairs(50), user("x"), answer(said)),
 		"a call that failed long ago":    history(user("x"), failedCall("load_skill", `{"skill_name":"b"}`), pairs(50), user("x"), answer(said)),
-		"a note of nothing":              history(user("x"), session.Past{Role: session.RoleAssistant, Text: said, LoadedSkills: []string{}}),
+		"a note of nothing":              history(user("x"), session.PastMessage{Role: session.RoleAssistant, Text: said, LoadedSkills: []string{}}),
 		"an answer too long to be read":  history(user("x"), answer(said+strings.Repeat("\nand so on", 10_000))),
 		"said, and its time is over now": history(user("x"), answer(said), pairs(5)),
 	} {
@@ -261,7 +264,8 @@ func TestW13OldTextPatterns(t *testing.T) {
 	}
 }
 
-// What was restored is told once, by the event itself, and goes on as what was loaded.
+// A restored skill is rendered once, by its event, and then behaves like a
+// loaded one.
 func TestRestoredSkillsGoOn(t *testing.T) {
 	s := restored(t, pasts(), history(user("x"), answer("so", "report", "a"), pairs(3)), nil)
 	var told []string
@@ -274,17 +278,17 @@ func TestRestoredSkillsGoOn(t *testing.T) {
 	if text := strings.Join(told, "\n"); strings.Count(text, "Report.") != 1 || strings.Count(text, "Do a.") != 1 {
 		t.Errorf("told is %q", text)
 	}
-	if l := s.Events(0)[0].Loaded; l.For != "report" {
-		t.Errorf("%s is loaded for %q, want report", l.Skill.Name, l.For)
+	if l := s.Events(0)[0].Loaded; l.RequiredBy != "report" {
+		t.Errorf("%s is loaded for %q, want report", l.Skill.Name, l.RequiredBy)
 	}
-	if r := load(t, s, "a"); r.State != session.StateAlready {
+	if r := load(t, s, "a"); r.State != session.StateAlreadyLoaded {
 		t.Errorf("a load of what was restored is %s, want already", r.State)
 	}
 	if got := lefts(s); got != "base 2, report 2, a 5" {
 		t.Errorf("in force %q: a load begins the time again", got)
 	}
 	for range 3 {
-		if err := s.Say(t.Context(), session.RoleUser, "x"); err != nil {
+		if err := s.AddMessage(t.Context(), session.RoleUser, "x"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -346,13 +350,13 @@ func TestRestoreIsBounded(t *testing.T) {
 	})
 }
 
-// unreadable is a shelf of which one skill cannot be read.
+// unreadable is a shelf with one skill that cannot be read.
 type unreadable struct {
 	*shelf
 	name string
 }
 
-func (u unreadable) Fetch(ctx context.Context, ref string) ([]*session.Material, error) {
+func (u unreadable) Fetch(ctx context.Context, ref string) ([]*session.Skill, error) {
 	if ref == u.name {
 		return nil, errors.New("disk on fire")
 	}
@@ -379,10 +383,11 @@ func TestRestoreGoesOnWhereASkillCannotBeRead(t *testing.T) {
 	}
 }
 
-// W13, W14: what is noted with an answer is what the model loaded or used in its turn.
+// W13, W14: an answer records the skills that the model loaded or used in its
+// turn.
 func TestW13LoadedSkillsOfATurn(t *testing.T) {
 	sh := pasts()
-	s := open(t, &session.Memory{}, sh)
+	s := open(t, &session.MemoryLog{}, sh)
 	turn := func(want ...string) {
 		t.Helper()
 		got := s.LoadedSkills()
@@ -392,7 +397,7 @@ func TestW13LoadedSkillsOfATurn(t *testing.T) {
 		if got == nil {
 			t.Error("none is null, not an empty list: a note of nothing would be no note")
 		}
-		if err := s.Say(t.Context(), session.RoleUser, "next"); err != nil {
+		if err := s.AddMessage(t.Context(), session.RoleUser, "next"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -402,18 +407,18 @@ func TestW13LoadedSkillsOfATurn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	as("c", session.LoadOptions{Keep: session.KeepPinned, Direct: true}) // W14: preloaded
+	as("c", session.LoadOptions{Retention: session.RetainPinned, Direct: true}) // W14: preloaded
 	turn()
 	load(t, s, "report")
-	load(t, s, "zzz") // no load
-	turn("report")    // and not base, which comes with it
+	load(t, s, "zzz") // fails
+	turn("report")    // without its dependency base
 	turn()
-	load(t, s, "report") // a repeat counts
+	load(t, s, "report") // a repeated load counts
 	as("a", session.LoadOptions{Direct: true})
-	as("b", session.LoadOptions{Keep: session.KeepOnce})
+	as("b", session.LoadOptions{Retention: session.RetainOnce})
 	turn("report")
-	for _, name := range []string{"a", "c"} { // the model uses what others loaded
-		if err := s.Use(t.Context(), sh.skills[name].ID); err != nil {
+	for _, name := range []string{"a", "c"} { // the model uses skills loaded by others
+		if err := s.RecordUse(t.Context(), sh.skills[name].ID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -427,15 +432,15 @@ func TestW13LoadedSkillsOfATurn(t *testing.T) {
 	turn("base")
 }
 
-// A history as long as any, of which the last turns count: the goal of facts/cost.md is
-// a millisecond.
+// Restoring from a history of any length reads only the last turns. The goal in
+// facts/cost.md is one millisecond.
 func BenchmarkRestore20000(b *testing.B) {
 	sh := pasts()
-	for name, past := range map[string][]session.Past{
+	for name, past := range map[string][]session.PastMessage{
 		"notes": history(pairs(9_990), user("x"), answer("so", "a", "b"), pairs(3), user("x"), call("load_skill", `{"skill_name":"c"}`), answer("so")),
 		"text":  history(pairs(9_990), user("x"), answer("Skill 'a' has been loaded.\nNow this."), pairs(4)),
 		"none":  pairs(10_000),
-		"users": slices.Repeat([]session.Past{user("x")}, 20_000),
+		"users": slices.Repeat([]session.PastMessage{user("x")}, 20_000),
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -12,26 +12,26 @@ import (
 
 // Options adjust a session. The zero value is ready to use.
 type Options struct {
-	// Log has the conversation so far, which may be none; nil is a new one that
-	// ends with the process. While the session is in use, nothing else may append
-	// to it.
+	// Log holds the conversation so far, which may be empty; nil is a new log
+	// in memory. Nothing else may append to it while the session is in use.
 	Log Log
-	// Tools brings the tools of skills; nil brings none.
+	// Tools provides the tools of skills; nil provides none.
 	Tools Tools
-	// Retention says for how many turns after its last use a skill stays in force;
-	// 0 is [DefaultRetention], less is for good.
-	Retention int
-	// Budget bounds the tokens of all instructions in force together: where a load
-	// goes beyond it, what was used least recently goes out of force, but for what is
-	// pinned. 0 is no bound.
+	// RetentionTurns is the number of turns that a skill stays active after its
+	// last use. 0 means [DefaultRetentionTurns], a negative number means no
+	// limit.
+	RetentionTurns int
+	// Budget limits the tokens of all active instructions together. If a load
+	// exceeds it, the least recently used skills are unloaded, except pinned
+	// ones. 0 means no limit.
 	Budget int
-	// ID names the conversation, for grants that are given for it.
+	// ID identifies the conversation, for grants that apply to it only.
 	ID string
 }
 
-// DefaultRetention is the number of turns that a skill stays in force without
-// being used.
-const DefaultRetention = 5
+// DefaultRetentionTurns is the number of turns that a skill stays active
+// without use.
+const DefaultRetentionTurns = 5
 
 // Session is one conversation. It is safe for concurrent use; close it when done.
 type Session struct {
@@ -42,27 +42,27 @@ type Session struct {
 	budget    int
 	id        string
 
-	mu      sync.Mutex // guards what follows; held while appending, so that log and state agree
-	events  []Event    // all of the log
-	state   State
-	flights map[flightKey]*flight // loads that are not decided
-	closed  bool
-	running sync.WaitGroup // loads
+	mu       sync.Mutex // guards the fields below; held while appending, so that log and state agree
+	events   []Event    // all events of the log
+	state    State
+	inflight map[loadKey]*inflightLoad // loads that are not decided
+	closed   bool
+	running  sync.WaitGroup // running loads
 }
 
-// ErrClosed says that the session was closed.
+// ErrClosed is returned by operations on a closed session.
 var ErrClosed = errors.New("the session is closed")
 
-// Open continues the conversation in the log of the options, with the skills that
-// were in force at its end. Nothing of them is started before it is needed: see
-// [Session.Tools].
+// Open continues the conversation in o.Log with the skills that were active at
+// its end. Their servers are started when they are needed: see [Session.Tools].
+// The caller must close the session.
 func Open(ctx context.Context, skills Skills, o *Options) (*Session, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	s := &Session{log: o.Log, skills: skills, tools: o.Tools, retention: cmp.Or(o.Retention, DefaultRetention), budget: o.Budget, id: o.ID, flights: map[flightKey]*flight{}}
+	s := &Session{log: o.Log, skills: skills, tools: o.Tools, retention: cmp.Or(o.RetentionTurns, DefaultRetentionTurns), budget: o.Budget, id: o.ID, inflight: map[loadKey]*inflightLoad{}}
 	if s.log == nil {
-		s.log = &Memory{}
+		s.log = &MemoryLog{}
 	}
 	events, err := s.log.Read(ctx, 0)
 	if err != nil {
@@ -75,22 +75,22 @@ func Open(ctx context.Context, skills Skills, o *Options) (*Session, error) {
 	return s, nil
 }
 
-// Close ends loads that are on their way, waits for them, and releases what the
-// skills in force brought. They stay in force: the log can be opened again. It is
-// safe to call twice.
+// Close cancels loads in progress, waits for them and releases the tools of the
+// active skills. The skills stay active in the log, which can be opened again.
+// Close may be called more than once and does not close the log.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	s.closed = true
-	for _, f := range s.flights {
+	for _, f := range s.inflight {
 		f.cancel()
 	}
 	s.mu.Unlock()
 	s.running.Wait()
-	s.release(ids(s.Active()))
+	s.releaseTools(activeIDs(s.Active()))
 	return nil
 }
 
-// Append adds events to the log and to the state.
+// Append adds events to the log and the state.
 func (s *Session) Append(ctx context.Context, events ...Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,122 +115,124 @@ func (s *Session) append(ctx context.Context, events ...Event) error {
 		switch {
 		case e.Unloaded != nil:
 			ended = append(ended, e.Unloaded.Skill)
-		case e.Compacted != nil: // what it does not carry on
-			ended = append(ended, ids(s.state.Active())...)
+		case e.Compacted != nil: // skills that the summary does not include
+			ended = append(ended, activeIDs(s.state.Active())...)
 		}
 		s.events = append(s.events, e.clone())
 		s.state.Apply(e)
 	}
-	s.release(s.without(ended))
+	s.releaseTools(s.inactiveIDs(ended))
 	return nil
 }
 
-// Say adds a message. One of a person begins a turn, with which skills go out of
-// force that were not used for long enough.
-func (s *Session) Say(ctx context.Context, role Role, text string) error {
+// AddMessage adds a message. A message of the user begins a turn and unloads
+// skills that were not used for longer than the retention.
+func (s *Session) AddMessage(ctx context.Context, role Role, text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	events := []Event{{Type: TypeMessage, Message: &Message{Role: role, Text: text}}}
 	if role == RoleUser {
-		events = append(events, s.expired()...)
+		events = append(events, s.expirations()...)
 	}
 	return s.append(ctx, events...)
 }
 
-// Use notes that a skill in force is used: a file of it is read, or a script or
-// tool of it is called. It says so once a turn; for one that is not in force it
-// does nothing.
-func (s *Session) Use(ctx context.Context, id ID) error {
+// RecordUse records the use of an active skill: a file was read, or a script or
+// tool was called. It appends at most one event per turn, and none if the skill
+// is not active.
+func (s *Session) RecordUse(ctx context.Context, id ID) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, ok := s.state.Find(id)
 	if !ok || a.Used == s.state.Turn {
 		return nil
 	}
-	return s.append(ctx, Event{Type: TypeUsed, Used: &Used{Skill: id, Keep: a.Keep}})
+	return s.append(ctx, Event{Type: TypeUsed, Used: &SkillUse{Skill: id, Retention: a.Retention}})
 }
 
-// expired are the ends of skills whose time is over with the turn to come. One
-// that another needs stays as long as that. s.mu is held.
-func (s *Session) expired() []Event {
+// expirations returns the unloads of skills whose retention ends with the next
+// turn. A skill stays as long as one that needs it. s.mu is held.
+func (s *Session) expirations() []Event {
 	active := s.state.Active()
-	var stay []Active
+	var stay []ActiveSkill
 	for _, a := range active {
-		if left, bounded := s.left(a); !bounded || left > 0 {
+		if left, bounded := s.turnsLeft(a); !bounded || left > 0 {
 			stay = append(stay, a)
 		}
 	}
-	for i := 0; i < len(stay); i++ { // and what they need
+	for i := 0; i < len(stay); i++ { // add their dependencies
 		for _, a := range active {
-			if slices.Contains(stay[i].Needs, a.Skill.Name) && !slices.ContainsFunc(stay, func(b Active) bool { return b.Skill == a.Skill }) {
+			if slices.Contains(stay[i].Needs, a.Skill.Name) && !slices.ContainsFunc(stay, func(b ActiveSkill) bool { return b.Skill == a.Skill }) {
 				stay = append(stay, a)
 			}
 		}
 	}
 	var events []Event
-	for _, a := range slices.Backward(active) { // those that need others first
-		if !slices.ContainsFunc(stay, func(b Active) bool { return b.Skill == a.Skill }) {
+	for _, a := range slices.Backward(active) { // dependents before their dependencies
+		if !slices.ContainsFunc(stay, func(b ActiveSkill) bool { return b.Skill == a.Skill }) {
 			reason := fmt.Sprintf("not used for %d turns", s.retention)
-			if a.Keep == KeepOnce {
+			if a.Retention == RetainOnce {
 				reason = "it was for one turn"
 			}
-			events = append(events, Event{Type: TypeUnloaded, Unloaded: &Unloaded{a.Skill, reason}})
+			events = append(events, Event{Type: TypeUnloaded, Unloaded: &SkillUnload{a.Skill, reason}})
 		}
 	}
 	return events
 }
 
-// left is for how many turns after this one a skill stays in force without being
-// used, where that is bounded. s.mu is held.
-func (s *Session) left(a Active) (turns int, bounded bool) {
+// turnsLeft returns the number of turns after this one that a skill stays
+// active without use. It reports false if there is no limit. s.mu is held.
+func (s *Session) turnsLeft(a ActiveSkill) (turns int, bounded bool) {
 	switch {
-	case a.Keep == KeepPinned:
+	case a.Retention == RetainPinned:
 		return 0, false
-	case a.Keep == KeepOnce:
-		return max(a.Once-s.state.Turn, 0), true
+	case a.Retention == RetainOnce:
+		return max(a.OnceUntil-s.state.Turn, 0), true
 	case s.retention < 0:
 		return 0, false
 	}
 	return max(s.retention-(s.state.Turn-a.Used), 0), true
 }
 
-// Left is for how many turns after this one a skill in force stays so without being
-// used; bounded is false where it does for good, or is not in force.
-func (s *Session) Left(id ID) (turns int, bounded bool) {
+// TurnsLeft returns the number of turns after this one that a skill stays
+// active without use. It reports false if there is no limit or the skill is not
+// active.
+func (s *Session) TurnsLeft(id ID) (turns int, bounded bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, ok := s.state.Find(id)
 	if !ok {
 		return 0, false
 	}
-	return s.left(a)
+	return s.turnsLeft(a)
 }
 
-// ID is that of the options.
+// ID returns the ID of the options.
 func (s *Session) ID() string { return s.id }
 
-// Events are those after a sequence number, 0 for all. Do not change them.
+// Events returns the events after a sequence number; 0 returns all. The caller
+// must not change them.
 func (s *Session) Events(after int64) []Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clip(s.events[min(max(after, 0), int64(len(s.events))):])
 }
 
-// Active returns the skills in force in the order in which they were loaded.
-func (s *Session) Active() []Active {
+// Active returns the active skills in load order.
+func (s *Session) Active() []ActiveSkill {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state.Active()
 }
 
-// Turn is the number of the current turn, 0 before the first message.
+// Turn returns the number of the current turn, 0 before the first message.
 func (s *Session) Turn() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state.Turn
 }
 
-// State returns what the conversation amounts to now.
+// State returns a copy of the current state.
 func (s *Session) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()

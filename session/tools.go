@@ -10,77 +10,77 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Tools brings the tools of skills: MCP servers and providers. It is safe for
-// concurrent use; each session has one of its own, so that what one session
-// releases stays with the others.
+// Tools connects the tools of skills: MCP servers and providers.
+// Implementations are safe for concurrent use. Each session has its own Tools,
+// so a release in one session does not affect others.
 type Tools interface {
-	// Bring starts and connects what the skills bring, where that is not done yet,
-	// and returns the tools that can be called now, and what is wrong with others.
-	// It bounds its own time.
-	Bring(ctx context.Context, skills []ID) ([]Tool, []string)
-	// Release says that this session does not need what the skills brought. It
-	// does not wait. A skill of which nothing was brought is passed over.
+	// Connect starts and connects the servers of the skills, if that has not
+	// been done. It returns the available tools and the problems of others. It
+	// limits its own duration.
+	Connect(ctx context.Context, skills []ID) ([]Tool, []string)
+	// Release ends this session's use of the servers of the skills. It does not
+	// wait. It ignores skills without servers.
 	Release(skills []ID)
 }
 
-// States of servers that a model is told of, as upstream has them.
+// Server states that a model sees, as in package upstream.
 const (
-	Degraded = "DEGRADED" // it does not answer now
-	Dead     = "DEAD"     // it failed for good
+	ServerDegraded = "DEGRADED" // does not respond at the moment
+	ServerDead     = "DEAD"     // failed permanently
 )
 
-// Tool is a tool as a model is told of it.
+// Tool is a tool as described to a model.
 type Tool struct {
-	Name        string          `json:"name"` // by which it is called
-	Title       string          `json:"title,omitempty"`
-	Description string          `json:"description"`
-	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
-	Server      string          `json:"server"`
-	Skill       ID              `json:"skill"` // that brings it, or names its server
-	State       string          `json:"state"` // of its server
-	NeedsPerson bool            `json:"requires_approval"`
+	Name          string          `json:"name"` // name for calls
+	Title         string          `json:"title,omitempty"`
+	Description   string          `json:"description"`
+	InputSchema   json.RawMessage `json:"inputSchema,omitempty"`
+	Server        string          `json:"server"`
+	Skill         ID              `json:"skill"` // provides the tool, or names its server
+	State         string          `json:"state"` // state of the server
+	NeedsApproval bool            `json:"requires_approval"`
 }
 
-// Tools are the tools of the skills in force, in the order of loading, and what is
-// wrong with others. What is not connected is: a conversation that is opened again
-// has its tools without loading a skill a second time.
+// Tools returns the tools of the active skills, in load order, and the problems
+// of others. It connects servers that are not connected: a session that is
+// opened again has its tools without loading skills a second time.
 func (s *Session) Tools(ctx context.Context) ([]Tool, []string) {
 	if s.tools == nil {
 		return nil, nil
 	}
-	wanted := ids(s.Active())
+	wanted := activeIDs(s.Active())
 	if len(wanted) == 0 {
 		return nil, nil
 	}
-	found, problems := s.tools.Bring(ctx, wanted)
+	found, problems := s.tools.Connect(ctx, wanted)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		s.release(wanted)
+		s.releaseTools(wanted)
 	}
-	s.release(s.without(wanted)) // what was unloaded meanwhile
+	s.releaseTools(s.inactiveIDs(wanted)) // skills unloaded in the meantime
 	return found, problems
 }
 
-// brought is what the skills of one load brought.
-type brought struct {
+// providedTools are the tools that the skills of one load provide.
+type providedTools struct {
 	tools    []Tool
 	problems []string
 }
 
-func (s *Session) bring(ctx context.Context, all []*Material) brought {
+func (s *Session) connectTools(ctx context.Context, all []*Skill) providedTools {
 	if s.tools == nil || len(all) == 0 || ctx.Err() != nil {
-		return brought{}
+		return providedTools{}
 	}
 	var wanted []ID
 	for _, m := range all {
 		wanted = append(wanted, m.ID)
 	}
-	found, problems := s.tools.Bring(ctx, wanted)
-	return brought{found, problems}
+	found, problems := s.tools.Connect(ctx, wanted)
+	return providedTools{found, problems}
 }
 
-func (b brought) names(id ID) []string {
+func (b providedTools) names(id ID) []string {
 	var out []string
 	for _, t := range b.tools {
 		if t.Skill == id {
@@ -90,11 +90,22 @@ func (b brought) names(id ID) []string {
 	return out
 }
 
-// text is what a load says of the tools that came with it.
-func (b brought) text() string {
+// without returns the tools of a skill whose names are not among known.
+func (b providedTools) without(id ID, known []string) providedTools {
+	var out providedTools
+	for _, t := range b.tools {
+		if t.Skill == id && !slices.Contains(known, t.Name) {
+			out.tools = append(out.tools, t)
+		}
+	}
+	return out
+}
+
+// text describes the tools of a load to a model.
+func (b providedTools) text() string {
 	var out strings.Builder
 	if len(b.tools) > 0 {
-		schemas := few(b.tools)
+		schemas := schemasFit(b.tools)
 		out.WriteString("Tools of this skill:\n")
 		WriteTools(&out, b.tools, schemas)
 		if !schemas {
@@ -107,11 +118,11 @@ func (b brought) text() string {
 	return out.String()
 }
 
-// SchemaBytes is how much of schemas fits an answer that was not asked for them:
-// about 2,000 tokens.
+// SchemaBytes is the size limit of schemas in an answer that did not request
+// them, about 2,000 tokens.
 const SchemaBytes = 8000
 
-func few(all []Tool) bool {
+func schemasFit(all []Tool) bool {
 	size := 0
 	for _, t := range all {
 		size += len(t.InputSchema)
@@ -119,15 +130,15 @@ func few(all []Tool) bool {
 	return size <= SchemaBytes
 }
 
-// WriteTools tells a model of tools, one a line, with the schema of their
-// arguments on another where schemas are wanted.
+// WriteTools writes the tools for a model, one per line. If schemas is set,
+// another line has the schema of the arguments.
 func WriteTools(b *strings.Builder, all []Tool, schemas bool) {
 	for _, t := range all {
 		fmt.Fprintf(b, "- %s: %s", t.Name, skill.OneLine(t.Description))
-		if t.State == Degraded || t.State == Dead {
+		if t.State == ServerDegraded || t.State == ServerDead {
 			fmt.Fprintf(b, " [server %s is %s]", t.Server, t.State)
 		}
-		if t.NeedsPerson {
+		if t.NeedsApproval {
 			b.WriteString(" [a person is asked]")
 		}
 		b.WriteByte('\n')
@@ -137,31 +148,31 @@ func WriteTools(b *strings.Builder, all []Tool, schemas bool) {
 	}
 }
 
-// release gives back what skills brought.
-func (s *Session) release(gone []ID) {
+// releaseTools releases the tools of skills.
+func (s *Session) releaseTools(gone []ID) {
 	if s.tools != nil && len(gone) > 0 {
 		s.tools.Release(gone)
 	}
 }
 
-// notInForce are those of the skills that are not. s.mu is held.
-func (s *Session) notInForce(all []*Material) []ID {
+// inactive returns the IDs of the skills that are not active. s.mu is held.
+func (s *Session) inactive(all []*Skill) []ID {
 	var out []ID
 	for _, m := range all {
 		out = append(out, m.ID)
 	}
-	return s.without(out)
+	return s.inactiveIDs(out)
 }
 
-// without are those that are not in force. s.mu is held.
-func (s *Session) without(all []ID) []ID {
+// inactiveIDs returns the IDs that are not active. s.mu is held.
+func (s *Session) inactiveIDs(all []ID) []ID {
 	return slices.DeleteFunc(slices.Clone(all), func(id ID) bool {
 		_, ok := s.state.Find(id)
 		return ok
 	})
 }
 
-func ids(active []Active) []ID {
+func activeIDs(active []ActiveSkill) []ID {
 	var out []ID
 	for _, a := range active {
 		out = append(out, a.Skill)

@@ -13,18 +13,18 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// rack brings one tool for each skill that it has, and knows what is held.
+// rack provides one tool per skill and records which are in use.
 type rack struct {
 	mu     sync.Mutex
-	has    map[string]string // schema by the name of the skill
-	broken map[string]string // what is wrong, by the name of the skill
+	has    map[string]string // schema by skill name
+	broken map[string]string // problem by skill name
 	held   []string
 	hook   func()
 }
 
 var _ session.Tools = (*rack)(nil)
 
-func (r *rack) Bring(_ context.Context, skills []session.ID) (out []session.Tool, problems []string) {
+func (r *rack) Connect(_ context.Context, skills []session.ID) (out []session.Tool, problems []string) {
 	if r.hook != nil {
 		r.hook()
 	}
@@ -37,7 +37,7 @@ func (r *rack) Bring(_ context.Context, skills []session.ID) (out []session.Tool
 		if p := r.broken[id.Name]; p != "" {
 			problems = append(problems, p)
 		} else if schema, ok := r.has[id.Name]; ok {
-			out = append(out, session.Tool{Name: id.Name + "__do", Description: "Does\nit.", InputSchema: json.RawMessage(schema), Skill: id, NeedsPerson: true})
+			out = append(out, session.Tool{Name: id.Name + "__do", Description: "Does\nit.", InputSchema: json.RawMessage(schema), Skill: id, NeedsApproval: true})
 		}
 	}
 	return out, problems
@@ -66,8 +66,8 @@ func withTools(t *testing.T, log session.Log, sh *shelf, r *rack) *session.Sessi
 	return s
 }
 
-// W20: a load says which tools can be called, and why others cannot; what the model
-// is told is what the log keeps.
+// W20: a load lists the available tools and the problems of others. The log
+// contains the text that the model gets.
 func TestW20LoadTellsOfTools(t *testing.T) {
 	sh, r := &shelf{}, &rack{has: map[string]string{"pdf": `{"type":"object"}`, "big": `{"title":"` + strings.Repeat("x", 9000) + `"}`}, broken: map[string]string{"web": "MCP server web is dead"}}
 	for _, name := range []string{"pdf", "big", "web"} {
@@ -83,7 +83,7 @@ func TestW20LoadTellsOfTools(t *testing.T) {
 		{"big", session.StateLoaded, "- big__do: Does it. [a person is asked]\nAsk for the arguments", "xxx", []string{"big__do"}},
 		{"web", session.StateDegraded, "Not everything of it works:\n- MCP server web is dead\n", "Tools of this skill", nil},
 	} {
-		l := &session.Memory{}
+		l := &session.MemoryLog{}
 		s := withTools(t, l, sh, r)
 		got := load(t, s, tt.skill)
 		if got.State != tt.state || !strings.Contains(got.Text, tt.has) || strings.Contains(got.Text, tt.not) || len(got.Tools) != len(tt.tools) {
@@ -96,22 +96,57 @@ func TestW20LoadTellsOfTools(t *testing.T) {
 	}
 }
 
-// A repeated load still says what the tools are, and what is wrong by now.
+// A repeated load still lists the tools and the current problems.
 func TestRepeatedLoadHasTheTools(t *testing.T) {
 	sh, r := &shelf{}, &rack{has: map[string]string{"pdf": "{}"}, broken: map[string]string{}}
 	sh.put("pdf", "Do it.\n")
 	s := withTools(t, nil, sh, r)
 	load(t, s, "pdf")
-	if again := load(t, s, "pdf"); again.State != session.StateAlready || len(again.Tools) != 1 {
+	if again := load(t, s, "pdf"); again.State != session.StateAlreadyLoaded || len(again.Tools) != 1 {
 		t.Errorf("%+v", again)
 	}
 	r.broken["pdf"] = "it is dead"
-	if again := load(t, s, "pdf"); again.State != session.StateAlready || len(again.Tools) != 0 || !slices.Equal(again.Problems, []string{"it is dead"}) {
+	if again := load(t, s, "pdf"); again.State != session.StateAlreadyLoaded || len(again.Tools) != 0 || !slices.Equal(again.Problems, []string{"it is dead"}) {
 		t.Errorf("%+v", again)
 	}
 }
 
-// Who waited for a load of another learns what is wrong with it, too.
+// After the servers of a skill are approved, the next load lists the new tools
+// once, even in a reopened conversation.
+func TestALaterLoadNamesToolsThatWereApprovedMeanwhile(t *testing.T) {
+	sh, r := &shelf{}, &rack{has: map[string]string{}, broken: map[string]string{"pdf": "its MCP servers are not approved"}}
+	sh.put("pdf", "Do it.\n")
+	log := &session.MemoryLog{}
+	s := withTools(t, log, sh, r)
+	first, err := s.Load(t.Context(), "pdf")
+	if err != nil || first.State != session.StateDegraded {
+		t.Fatalf("first load: %v, %v", first, err)
+	}
+	r.mu.Lock()
+	r.has["pdf"], r.broken = `{"type":"object"}`, nil
+	r.mu.Unlock()
+	for i, want := range []bool{true, false} {
+		got, err := s.Load(t.Context(), "pdf")
+		if err != nil || got.State != session.StateAlreadyLoaded || len(got.Tools) != 1 {
+			t.Fatalf("load %d: %v, %v", i+2, got, err)
+		}
+		if named := strings.Contains(got.Text, "pdf__do"); named != want {
+			t.Errorf("load %d: %q", i+2, got.Text)
+		}
+	}
+	if a := s.Active(); len(a) != 1 || !slices.Equal(a[0].Tools, []string{"pdf__do"}) {
+		t.Errorf("active: %v", a)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = withTools(t, log, sh, r)
+	defer s.Close()
+	if got, err := s.Load(t.Context(), "pdf"); err != nil || strings.Contains(got.Text, "pdf__do") {
+		t.Errorf("after reopening: %q, %v", got.Text, err)
+	}
+}
+
 func TestSecondCallerLearnsWhatIsWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sh, r := &shelf{}, &rack{broken: map[string]string{"web": "it is dead"}}
@@ -119,7 +154,7 @@ func TestSecondCallerLearnsWhatIsWrong(t *testing.T) {
 		s := withTools(t, nil, sh, r)
 		go1 := make(chan struct{})
 		r.hook = func() { <-go1 }
-		results := make(chan *session.Result, 2)
+		results := make(chan *session.LoadResult, 2)
 		for range 2 {
 			go func() {
 				res, err := s.Load(t.Context(), "web")
@@ -139,7 +174,7 @@ func TestSecondCallerLearnsWhatIsWrong(t *testing.T) {
 	})
 }
 
-// What a load brought is taken back where it comes to nothing.
+// The tools of a failed or abandoned load are released.
 func TestFailedLoadTakesToolsBack(t *testing.T) {
 	sh, r := &shelf{}, &rack{has: map[string]string{"pdf": "{}"}}
 	sh.put("pdf", "Do it.\n")
@@ -154,7 +189,7 @@ func TestFailedLoadTakesToolsBack(t *testing.T) {
 			if !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
-			synctest.Wait() // for the load that was left
+			synctest.Wait() // wait for the abandoned load
 			r.hook = nil
 			if got := r.holds(); len(got) > 0 {
 				t.Errorf("held are %v", got)
@@ -175,7 +210,7 @@ func TestFailedLoadTakesToolsBack(t *testing.T) {
 		closed := make(chan struct{})
 		go func() { s.Close(); close(closed) }()
 		close(end)
-		if err := <-failed; err != nil && !errors.Is(err, session.ErrClosed) { // none: the load was faster
+		if err := <-failed; err != nil && !errors.Is(err, session.ErrClosed) { // no error: the load was faster
 			t.Error(err)
 		}
 		<-closed
@@ -197,12 +232,12 @@ func TestFailedLoadTakesToolsBack(t *testing.T) {
 	})
 }
 
-// "retention and restoration": a skill stays in force for the turn of its last use
-// and five more, and a skill that another needs as long as that.
+// "retention and restoration": a skill stays active for the turn of its last
+// use and five more, and a dependency as long as the skill that needs it.
 func TestRetentionCountsTurnsSinceLastUse(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		turns int // that end before it is used again; 0 is never
+		turns int // turns that end before its next use; 0 means none
 		want  string
 	}{
 		{"never used again: gone with the sixth message", 0, "111110"},
@@ -213,19 +248,19 @@ func TestRetentionCountsTurnsSinceLastUse(t *testing.T) {
 			sh.put("base", "It.\n")
 			pdf := sh.put("pdf", "Do it.\n", "base")
 			s := withTools(t, nil, sh, &rack{})
-			if err := s.Say(t.Context(), session.RoleUser, "do it"); err != nil {
+			if err := s.AddMessage(t.Context(), session.RoleUser, "do it"); err != nil {
 				t.Fatal(err)
 			}
 			load(t, s, "pdf")
 			var got strings.Builder
 			for turn := range len(tt.want) {
 				if tt.turns > 0 && turn == tt.turns {
-					if err := s.Use(t.Context(), pdf.ID); err != nil {
+					if err := s.RecordUse(t.Context(), pdf.ID); err != nil {
 						t.Fatal(err)
 					}
 				}
 				for _, role := range []session.Role{session.RoleAssistant, session.RoleUser} {
-					if err := s.Say(t.Context(), role, "…"); err != nil {
+					if err := s.AddMessage(t.Context(), role, "…"); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -245,20 +280,20 @@ func TestRetentionCountsTurnsSinceLastUse(t *testing.T) {
 	}
 }
 
-// A use is told once a turn, and of a skill in force only.
+// A use is recorded once per turn, and only for active skills.
 func TestUseIsToldOnceATurn(t *testing.T) {
-	sh, l := &shelf{}, &session.Memory{}
+	sh, l := &shelf{}, &session.MemoryLog{}
 	pdf := sh.put("pdf", "Do it.\n")
 	s := withTools(t, l, sh, &rack{})
 	use := func() {
-		if err := s.Use(t.Context(), pdf.ID); err != nil {
+		if err := s.RecordUse(t.Context(), pdf.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
 	use()
 	load(t, s, "pdf")
 	use()
-	if err := s.Say(t.Context(), session.RoleUser, "again"); err != nil {
+	if err := s.AddMessage(t.Context(), session.RoleUser, "again"); err != nil {
 		t.Fatal(err)
 	}
 	use()

@@ -8,33 +8,34 @@ import (
 	"strings"
 )
 
-// NeededError says that a skill cannot be unloaded because others need it.
-type NeededError struct {
+// NeededByOthersError is returned if a skill cannot be unloaded because others
+// need it.
+type NeededByOthersError struct {
 	Name string
 	By   []string
 }
 
-func (e *NeededError) Error() string {
+func (e *NeededByOthersError) Error() string {
 	return fmt.Sprintf("skill %s is needed by %s; unload them too, or all at once", e.Name, strings.Join(e.By, ", "))
 }
 
-// ErrNotLoaded says that a skill is not in force.
+// ErrNotLoaded is returned for a skill that is not active.
 var ErrNotLoaded = errors.New("skill is not loaded")
 
-// Unload takes a skill out of force, by its name or [ID.Key]. Where other
-// skills in force need it, it is a [*NeededError], or with cascade these are
-// unloaded first. It returns the names of what was unloaded.
+// Unload makes a skill inactive, given its name or [ID.Key]. If active skills
+// need it, Unload returns a [*NeededByOthersError]; with cascade it unloads
+// them first. It returns the names of the unloaded skills.
 func (s *Session) Unload(ctx context.Context, name, reason string, cascade bool) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	active := s.state.Active()
-	i := slices.IndexFunc(active, func(a Active) bool { return a.Skill.Name == name || a.Skill.Key() == name })
+	i := slices.IndexFunc(active, func(a ActiveSkill) bool { return a.Skill.Name == name || a.Skill.Key() == name })
 	if i < 0 {
 		return nil, fmt.Errorf("unload %s: %w", name, ErrNotLoaded)
 	}
 	going := dependents(active, active[i].Skill.Name)
 	if len(going) > 0 && !cascade {
-		return nil, &NeededError{name, names(going)}
+		return nil, &NeededByOthersError{name, skillNames(going)}
 	}
 	going = append(going, active[i])
 	var events []Event
@@ -43,19 +44,19 @@ func (s *Session) Unload(ctx context.Context, name, reason string, cascade bool)
 		if a.Skill != active[i].Skill {
 			why = fmt.Sprintf("needs %s, which was unloaded", name)
 		}
-		events = append(events, Event{Type: TypeUnloaded, Unloaded: &Unloaded{a.Skill, why}})
+		events = append(events, Event{Type: TypeUnloaded, Unloaded: &SkillUnload{a.Skill, why}})
 	}
 	if err := s.append(ctx, events...); err != nil {
 		return nil, fmt.Errorf("unload %s: %w", name, err)
 	}
-	return names(going), nil
+	return skillNames(going), nil
 }
 
-// dependents are the active skills that need name, directly or through
-// others, each before those it needs.
-func dependents(active []Active, name string) []Active {
-	needs := func(a Active, name string) bool { return slices.Contains(a.Needs, name) }
-	var out []Active
+// dependents returns the active skills that need name, directly or indirectly.
+// Each precedes the skills it needs.
+func dependents(active []ActiveSkill, name string) []ActiveSkill {
+	needs := func(a ActiveSkill, name string) bool { return slices.Contains(a.Needs, name) }
+	var out []ActiveSkill
 	seen := map[string]bool{name: true}
 	var visit func(name string)
 	visit = func(name string) {
@@ -71,7 +72,7 @@ func dependents(active []Active, name string) []Active {
 	return out
 }
 
-func names(active []Active) []string {
+func skillNames(active []ActiveSkill) []string {
 	var out []string
 	for _, a := range active {
 		out = append(out, a.Skill.Name)

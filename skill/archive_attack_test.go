@@ -46,7 +46,7 @@ func TestArchiveAttacks(t *testing.T) {
 		t.Run(tt.id+" "+tt.what, func(t *testing.T) {
 			b, err := skill.OpenZIP(bytes.NewReader(tt.archive), int64(len(tt.archive)), "pdf.zip", skill.Limits{})
 			if err != nil {
-				if _, ok := skill.IsRefused(err); !ok {
+				if _, ok := skill.Refusals(err); !ok {
 					t.Errorf("not refused with a reason: %v", err)
 				}
 				return

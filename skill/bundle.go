@@ -16,41 +16,42 @@ import (
 	"sync"
 )
 
-// Bounds on the files of one skill. The largest real one seen has 1,104 files
-// and 15 MB.
+// Limits on the files of one skill. The largest published skill we know has
+// 1,104 files and 15 MB.
 const (
 	MaxFiles = 10_000
 	MaxBytes = 256 << 20
 	maxDirs  = 2_000
 )
 
-// What Skills over MCP makes every host accept (SEP-2640, "Limits"); skills
-// beyond it work locally and are not served that way.
+// PortableFiles and PortableBytes are the limits that every host of Skills over
+// MCP accepts (SEP-2640, "Limits"). Larger skills work locally but are not
+// served over MCP.
 const (
 	PortableFiles = 512
 	PortableBytes = 16 << 20
 )
 
-// ErrTooLarge says that a skill has more files or bytes than [MaxFiles] or
-// [MaxBytes].
+// ErrTooLarge is returned for a skill with more than [MaxFiles] files or
+// [MaxBytes] bytes.
 var ErrTooLarge = errors.New("skill is too large")
 
-// Bundle is the files of one version of a skill. Paths are relative, slashed
-// and confined to the skill: a link that leaves it cannot be opened. It is
-// safe for concurrent use; close it when done.
+// Bundle holds the files of one version of a skill. Paths are relative, use
+// slashes and stay inside the skill: opening a symlink that leaves it fails. A
+// Bundle is safe for concurrent use. Close it when done.
 type Bundle struct {
 	fs.FS
-	Folder string // name of the directory or archive folder it was found in
+	Folder string // name of the skill's directory or archive folder
 	close  func() error
 }
 
-// NewBundle makes a bundle of fsys. close may be nil.
+// NewBundle returns a bundle of the files in fsys. close may be nil.
 func NewBundle(fsys fs.FS, folder string, close func() error) *Bundle {
 	return &Bundle{FS: fsys, Folder: folder, close: close}
 }
 
-// OpenDir opens the skill in the directory dir. The directory may be a link;
-// links inside it that leave it are errors when opened.
+// OpenDir opens the skill in directory dir, which may be a symlink. Opening a
+// symlink inside the skill that leads outside fails.
 func OpenDir(dir string) (*Bundle, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -59,7 +60,7 @@ func OpenDir(dir string) (*Bundle, error) {
 	return NewBundle(root.FS(), filepath.Base(dir), root.Close), nil
 }
 
-// Close releases the bundle.
+// Close releases the resources of the bundle.
 func (b *Bundle) Close() error {
 	if b.close == nil {
 		return nil
@@ -69,17 +70,17 @@ func (b *Bundle) Close() error {
 
 // File is one file of a skill.
 type File struct {
-	Path   string `json:"path"` // relative, slashed
+	Path   string `json:"path"` // relative, with slashes
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"` // 64 lower-case hex digits; empty in a plain listing
-	Script bool   `json:"script"` // by its extension or its executable bit
+	Script bool   `json:"script"` // has the extension of a script or an executable bit
 }
 
-// Manifest is the files of a skill, sorted by path, each with its hash.
+// Manifest lists the files of a skill with their hashes, sorted by path.
 type Manifest []File
 
-// Digest identifies the manifest: "sha256:" and the hex SHA-256 over the lines
-// "<hex>  <path>\n". Modes and times do not count.
+// Digest returns an identifier of the manifest: "sha256:" and the hex SHA-256
+// of the lines "<hex> <path>\n". It ignores file modes and times.
 func (m Manifest) Digest() string {
 	h := sha256.New()
 	for _, f := range m {
@@ -88,7 +89,7 @@ func (m Manifest) Digest() string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// Size is the sum of the sizes of the files.
+// Size returns the total size of the files in bytes.
 func (m Manifest) Size() int64 {
 	var n int64
 	for _, f := range m {
@@ -106,15 +107,15 @@ func (m Manifest) Find(path string) (File, bool) {
 	return m[i], true
 }
 
-// List lists the files of the skill without reading them, sorted by path. It
-// passes over what [Ignored] names, and reports links that lead out of the
-// skill, to a directory or nowhere, which are no part of it. The error wraps
-// [ErrTooLarge] where there are more files than [MaxFiles].
+// List returns the files of the skill, sorted by path, without reading them. It
+// skips names that [IsIgnored] reports. It also skips symlinks to a directory,
+// to a file outside the skill or to nothing, and reports them. The error wraps
+// [ErrTooLarge] if there are more than [MaxFiles] files.
 func List(fsys fs.FS) (Manifest, Diagnostics, error) {
 	return walk(fsys, func(*File, fs.FileInfo) {})
 }
 
-// walk is List, with a look at what the system says of each file.
+// walk does the work of [List] and calls found with the file info of each file.
 func walk(fsys fs.FS, found func(*File, fs.FileInfo)) (Manifest, Diagnostics, error) {
 	var files Manifest
 	var ds Diagnostics
@@ -127,10 +128,10 @@ func walk(fsys fs.FS, found func(*File, fs.FileInfo)) (Manifest, Diagnostics, er
 			ds.add(unreadable(p, err))
 			return skipDir(d)
 		}
-		if p != "." && Ignored(d.Name()) {
+		if p != "." && IsIgnored(d.Name()) {
 			return skipDir(d)
 		}
-		look := d.Info
+		stat := d.Info
 		switch {
 		case d.IsDir():
 			if dirs++; dirs > maxDirs {
@@ -138,21 +139,21 @@ func walk(fsys fs.FS, found func(*File, fs.FileInfo)) (Manifest, Diagnostics, er
 			}
 			return nil
 		case d.Type()&fs.ModeSymlink != 0:
-			look = func() (fs.FileInfo, error) { return fs.Stat(fsys, p) } // follows the link inside the root only
+			stat = func() (fs.FileInfo, error) { return fs.Stat(fsys, p) } // follows the symlink inside the root only
 		case !d.Type().IsRegular():
 			ds.add(Diagnostic{Warning, "file-special", 0, 0, p + " is not a regular file and is ignored", "remove it", 0})
 			return nil
 		}
-		info, err := look()
+		info, err := stat()
 		switch {
 		case err != nil && d.Type().IsRegular():
 			ds.add(unreadable(p, err))
 			return nil
 		case err != nil:
-			ds.add(Diagnostic{Warning, "file-link", 0, 0, p + " is a link that leads out of the skill or nowhere, and is ignored", "put the file itself into the skill", 0})
+			ds.add(Diagnostic{Warning, "file-link", 0, 0, p + " is a symbolic link to a missing file or to a file outside the skill, and is ignored", "put the file itself into the skill", 0})
 			return nil
 		case !info.Mode().IsRegular():
-			ds.add(Diagnostic{Warning, "file-link", 0, 0, p + " is a link to something other than a file, and is ignored", "put the files themselves into the skill", 0})
+			ds.add(Diagnostic{Warning, "file-link", 0, 0, p + " is a symbolic link to something other than a file, and is ignored", "put the files themselves into the skill", 0})
 			return nil
 		}
 		if len(files) == MaxFiles {
@@ -170,8 +171,8 @@ func walk(fsys fs.FS, found func(*File, fs.FileInfo)) (Manifest, Diagnostics, er
 	return files, ds, nil
 }
 
-// ReadManifest lists and hashes the files of the skill. It reads every byte;
-// callers with many skills cache what it returns.
+// ReadManifest lists and hashes the files of the skill. It reads every byte, so
+// callers with many skills should cache the result.
 func ReadManifest(fsys fs.FS) (Manifest, Diagnostics, error) {
 	files, ds, err := List(fsys)
 	if err != nil {
@@ -180,11 +181,11 @@ func ReadManifest(fsys fs.FS) (Manifest, Diagnostics, error) {
 	return hashAll(fsys, files, ds)
 }
 
-// hashAll fills in the hashes that are missing.
+// hashAll computes the missing hashes.
 func hashAll(fsys fs.FS, files Manifest, ds Diagnostics) (Manifest, Diagnostics, error) {
 	tooLarge := fmt.Errorf("hash files of skill: %w: more than %d bytes", ErrTooLarge, MaxBytes)
 	if files.Size() > MaxBytes {
-		return nil, ds, tooLarge // known before a byte is read
+		return nil, ds, tooLarge // known before any byte is read
 	}
 	var total int64
 	kept := files[:0]
@@ -211,10 +212,10 @@ func Hash(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// buffers are for reading files, most of which are smaller than one.
+// buffers holds buffers for reading files. Most files fit into one buffer.
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// HashFile returns the size and the hex SHA-256 of the bytes of a file.
+// HashFile returns the size and the hex SHA-256 of a file.
 func HashFile(fsys fs.FS, path string) (int64, string, error) {
 	f, err := fsys.Open(path)
 	if err != nil {
@@ -234,9 +235,10 @@ func HashFile(fsys fs.FS, path string) (int64, string, error) {
 	return n, hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Ignored reports whether a file or directory of this name is no part of any
-// skill: version control, caches, what desktops and editors leave behind.
-func Ignored(name string) bool {
+// IsIgnored reports whether files and directories of this name never belong to
+// a skill: version control data, caches, and files that desktops and editors
+// create.
+func IsIgnored(name string) bool {
 	switch name {
 	case ".git", ".hg", ".svn", "__pycache__", ".DS_Store", "Thumbs.db", "__MACOSX":
 		return true
@@ -253,7 +255,7 @@ func Ignored(name string) bool {
 	return false
 }
 
-// scriptExtensions are the kinds of files that an interpreter runs.
+// scriptExtensions lists the extensions of files that an interpreter runs.
 var scriptExtensions = []string{".py", ".sh", ".bash", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1", ".wasm"}
 
 // IsScript reports whether a path has the extension of a script.
@@ -271,15 +273,15 @@ func skipDir(d fs.DirEntry) error {
 }
 
 func unreadable(path string, err error) Diagnostic {
-	d := Diagnostic{Severity: Warning, Code: "file-unreadable", Message: fmt.Sprintf("%s cannot be read and is ignored: %v", path, reason(err)), Fix: "mend or remove it"}
+	d := Diagnostic{Severity: Warning, Code: "file-unreadable", Message: fmt.Sprintf("%s cannot be read and is ignored: %v", path, reason(err)), Fix: "repair or remove it"}
 	if errors.Is(err, fs.ErrPermission) {
-		d.Fix = "give the user who runs this the right to read it"
+		d.Fix = "give the user who runs this program permission to read it"
 	}
 	return d
 }
 
-// reason is the cause of a file error without the path that the message
-// around it has already.
+// reason returns the cause of a file error without its path, which the
+// surrounding message already has.
 func reason(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err

@@ -149,7 +149,7 @@ func TestIgnoredNamesWhatIsNoPartOfASkill(t *testing.T) {
 		"a~": true, ".#a": true, "#a#": true, ".a.swp": true, ".a.swo": true,
 		".gitignore": false, ".env": false, "#": false, "a.swp": false, ".swift": false, "git": false, "scripts": false, ".swim": false,
 	} {
-		if skill.Ignored(name) != want {
+		if skill.IsIgnored(name) != want {
 			t.Errorf("%s: want %v", name, want)
 		}
 	}

@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// changeTime is zero where we do not know how the system tells it.
+// changeTime returns the zero time: the change time is only read on Linux.
 func changeTime(fs.FileInfo) time.Time { return time.Time{} }

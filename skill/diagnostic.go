@@ -2,42 +2,43 @@ package skill
 
 import "fmt"
 
-// Severity says what a diagnostic means for the person who has the skill.
+// Severity says what a diagnostic means for the user of a skill.
 type Severity string
 
 const (
 	// Error: the skill does not load.
 	Error Severity = "error"
-	// Warning: the skill loads, and something about it was repaired or will
-	// disappoint: its author should mend it.
+	// Warning: the skill loads, but something was repaired or will not work as
+	// its author expects. The author should fix it.
 	Warning Severity = "warning"
-	// Info: the skill loads and works; another program may be stricter.
+	// Info: the skill loads and works, but another program may be stricter.
 	Info Severity = "info"
 )
 
-// Diagnostic is one finding about a skill: what is wrong, where, and how to
-// mend it. It is data, not an error: parsing a bad file succeeds and says so.
+// Diagnostic is one finding about a skill: the fault, its position and the fix.
+// It is data, not an error: parsing a faulty file succeeds and returns
+// diagnostics.
 type Diagnostic struct {
 	Severity Severity `json:"severity"`
-	// Code names the kind of finding, lower-case with hyphens; stable.
+	// Code identifies the kind of finding: lower-case words with hyphens. Codes
+	// are stable.
 	Code string `json:"code"`
-	// Line and Column are 1-based positions in the file, counted in lines and
-	// characters; 0 where the finding is about the file as a whole.
+	// Line and Column are 1-based positions in the file, in lines and
+	// characters. They are 0 if the finding concerns the whole file.
 	Line   int `json:"line"`
 	Column int `json:"column"`
-	// Message says what is wrong. For a broken rule of the reference
-	// validator it begins with that validator's words.
+	// Message describes the fault. For a broken rule of the reference validator
+	// it starts with that validator's message.
 	Message string `json:"message"`
-	// Fix says how to mend it; never empty for an error.
+	// Fix says how to fix the fault. It is never empty for an error.
 	Fix string `json:"fix"`
-	// Rule is the number (1 to 21) of the rule of the reference validator
-	// that is broken, 0 for findings that validator does not make. A byte
-	// that is not UTF-8, at which that validator stops without a word of its
-	// own, breaks rule 6.
+	// Rule is the number (1 to 21) of the broken rule of the reference
+	// validator, or 0 if that validator has no such rule. A byte that is not
+	// UTF-8 breaks rule 6; the validator stops there without a message.
 	Rule int `json:"rule,omitempty"`
 }
 
-// String renders the diagnostic as one line without the file's name.
+// String returns the diagnostic on one line, without the file name.
 func (d Diagnostic) String() string {
 	s := string(d.Severity) + ": " + d.Message + " [" + d.Code + "]"
 	if d.Line > 0 {
@@ -46,15 +47,15 @@ func (d Diagnostic) String() string {
 	return s
 }
 
-// Diagnostics are all findings of one pass over a skill, in file order within
+// Diagnostics lists the findings of one pass over a skill, in file order within
 // each step of the pass.
 type Diagnostics []Diagnostic
 
-// Valid is the strict verdict: no rule of the reference validator is broken.
-// A valid skill of less than [MaxFileBytes] loads, but for two oddities of that
-// validator: it takes any "---" for the end of the frontmatter, even inside a
-// line, and does not look at what follows; and it reads a description of null
-// or ~ as that text.
+// Valid reports whether the skill breaks no rule of the reference validator. A
+// valid skill smaller than [MaxFileBytes] loads, with two exceptions. The
+// validator takes any "---" for the end of the frontmatter, even inside a line,
+// and ignores the text after it. It also reads a description of null or ~ as
+// text.
 func (ds Diagnostics) Valid() bool {
 	for _, d := range ds {
 		if d.Rule > 0 {
@@ -64,7 +65,7 @@ func (ds Diagnostics) Valid() bool {
 	return true
 }
 
-// Loads is the lenient verdict: nothing keeps the skill from being used.
+// Loads reports whether the skill can be used: it has no error.
 func (ds Diagnostics) Loads() bool {
 	for _, d := range ds {
 		if d.Severity == Error {
@@ -74,8 +75,8 @@ func (ds Diagnostics) Loads() bool {
 	return true
 }
 
-// Noteworthy returns the findings that are more than [Info].
-func (ds Diagnostics) Noteworthy() Diagnostics {
+// Problems returns the errors and warnings.
+func (ds Diagnostics) Problems() Diagnostics {
 	var out Diagnostics
 	for _, d := range ds {
 		if d.Severity != Info {
@@ -85,8 +86,8 @@ func (ds Diagnostics) Noteworthy() Diagnostics {
 	return out
 }
 
-// add appends a finding. Names and values in its texts come from a stranger
-// and may end up on a terminal.
+// add appends a finding. It removes control characters, because names and
+// values in the texts are untrusted and may be printed on a terminal.
 func (ds *Diagnostics) add(d Diagnostic) {
 	d.Message, d.Fix = OneLine(d.Message), OneLine(d.Fix)
 	*ds = append(*ds, d)

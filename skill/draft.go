@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// Draft is what a new skill is made from.
+// Draft holds the fields of a new skill.
 type Draft struct {
-	Name        string // a [PortableName], for the skill to be valid
-	Description string // one sentence is made of the name where it is empty
+	Name        string // must satisfy [IsPortableName] for a valid skill
+	Description string // generated from the name if empty
 	Version     string
 	Category    string
-	Tools       []Tool // mentioned in the instructions
-	// Instructions are those of the skill; "" is what a person is to fill in.
+	Tools       []Tool // listed in the default instructions
+	// Instructions is the body of the skill. If empty, a template is used.
 	Instructions string
 }
 
-// Render writes the SKILL.md of a new skill, which is valid as it stands if
-// the name is portable and the description not too long. Every field stays
-// within its line, whatever is in it.
+// Render returns the SKILL.md of the new skill. It is valid if the name is
+// portable and the description is not too long. Line breaks in fields are
+// replaced, so no field can add another.
 func (d Draft) Render() []byte {
 	description := draftText(d.Description)
 	if description == "" {
@@ -51,24 +51,25 @@ func (d Draft) Render() []byte {
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString("## Files\n\nPut long material into files under references/ and name them here with a word on when to\n" +
+	b.WriteString("## Files\n\nPut long material into files under references/ and name them here, with a note on when to\n" +
 		"read each; put programs under scripts/ and templates under assets/.\n")
 	return b.Bytes()
 }
 
-// yamlQuote writes a text as a plain scalar where that is safe, else in double
-// quotes.
+// yamlQuote returns a text as a plain YAML scalar if that is safe, and in
+// double quotes otherwise.
 func yamlQuote(s string) string {
 	if s != "" && (s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z') && fastPlain(s) && strings.TrimSpace(s) == s && coreKind(s) == "str" && !strings.Contains(s, "---") {
 		return s
 	}
 	var r renderer
 	r.string(s) // a JSON string is a YAML string
-	// The reference validator takes any --- for the end of the frontmatter.
+	// The reference validator treats any --- as the end of the frontmatter.
 	return strings.ReplaceAll(string(r.buf), "--", `-\u002d`)
 }
 
-// draftText is a text on one line, without what YAML cannot hold.
+// draftText returns a text on one line, without characters that YAML cannot
+// hold.
 func draftText(s string) string {
 	return OneLine(strings.Map(func(r rune) rune {
 		if r == 0xfeff || r&0xfffe == 0xfffe {

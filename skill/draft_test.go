@@ -11,7 +11,7 @@ import (
 // checkDraft renders a draft and reads it again.
 func checkDraft(t *testing.T, d skill.Draft) {
 	t.Helper()
-	if !skill.PortableName(d.Name) {
+	if !skill.IsPortableName(d.Name) {
 		t.Fatalf("name %q is not portable", d.Name)
 	}
 	if utf8.RuneCountInString(d.Description) > 1024 {

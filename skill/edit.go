@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Edit replaces what is between two places of a text. Lines and columns are
-// counted from 1, columns in characters; what is at the end stays.
+// Edit replaces the text between two positions. Lines and columns are 1-based,
+// and columns count characters. The end position is exclusive.
 type Edit struct {
 	StartLine   int    `json:"startLine"`
 	StartColumn int    `json:"startColumn"`
@@ -17,56 +17,59 @@ type Edit struct {
 	Text        string `json:"text"`
 }
 
-// Bounds on what [Mend] looks at, and on what it puts in place of it.
+// Limits on the input and the output of [SuggestEdit].
 const (
-	maxMended   = 1 << 20
+	maxFixBytes = 1 << 20
 	maxEditText = 256 << 10
 )
 
-// Mend returns an edit that does away with a diagnostic of a SKILL.md, nil
-// where that takes a person. src and folder are what was parsed. Each edit was
-// tried: after it the diagnostic is gone, a skill that loaded still does, and no
-// other rule of the specification is broken; an edit of the form alone leaves
-// what the skill says as it was.
-func Mend(src []byte, folder string, d Diagnostic) *Edit {
-	mend, ok := mends[d.Code]
-	if !ok || len(src) > maxMended || !utf8.Valid(src) {
+// SuggestEdit returns an edit that fixes a diagnostic of a SKILL.md, or nil if
+// only its author can fix it. src and folder are the parameters of the parse
+// that returned the diagnostic.
+//
+// SuggestEdit tests each edit. After the edit the diagnostic is gone, a skill
+// that loaded still loads, and no further rule of the specification is broken.
+// An edit that changes only the form keeps the meaning of the skill.
+func SuggestEdit(src []byte, folder string, d Diagnostic) *Edit {
+	fix, ok := fixes[d.Code]
+	if !ok || len(src) > maxFixBytes || !utf8.Valid(src) {
 		return nil
 	}
-	m := newMending(string(src), folder, d)
-	mended := mend.how(m)
-	if mended == "" || mended == m.src || !m.better(mended, mend.form) {
+	m := newFixer(string(src), folder, d)
+	edited := fix.apply(m)
+	if edited == "" || edited == m.src || !m.improves(edited, fix.formOnly) {
 		return nil
 	}
-	if e := newEdit(m.src, mended); len(e.Text) <= maxEditText {
+	if e := newEdit(m.src, edited); len(e.Text) <= maxEditText {
 		return e
 	}
 	return nil
 }
 
-// mending is a SKILL.md with a diagnostic that is to go.
-type mending struct {
+// fixer applies fixes to a SKILL.md with one diagnostic.
+type fixer struct {
 	src, folder string
 	d           Diagnostic
 	lay         layout
-	skill       *Skill // nil where there is none to read
+	skill       *Skill // nil if it cannot be read
 	ds          Diagnostics
 }
 
-func newMending(src, folder string, d Diagnostic) *mending {
-	m := &mending{src: src, folder: folder, d: d}
+func newFixer(src, folder string, d Diagnostic) *fixer {
+	m := &fixer{src: src, folder: folder, d: d}
 	var ds Diagnostics
-	m.lay = cut([]byte(src), true, &ds)
+	m.lay = findLayout([]byte(src), true, &ds)
 	m.skill, m.ds, _ = ParseHead([]byte(src), true, FileName, folder)
 	return m
 }
 
-// better reports whether a text is one without the diagnostic, and no worse.
-func (m *mending) better(mended string, form bool) bool {
+// improves reports whether the edited text lacks the diagnostic and is no
+// worse.
+func (m *fixer) improves(edited string, form bool) bool {
 	if strings.HasPrefix(m.d.Code, "body-") {
-		return true // which no head is checked for
+		return true // parsing the head does not check the body
 	}
-	s, ds, _ := ParseHead([]byte(mended), true, FileName, m.folder)
+	s, ds, _ := ParseHead([]byte(edited), true, FileName, m.folder)
 	if s == nil || ds.count(m.d.Code) >= m.ds.count(m.d.Code) {
 		return false
 	}
@@ -74,7 +77,7 @@ func (m *mending) better(mended string, form bool) bool {
 		return true
 	}
 	broken := slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Rule > 0 && m.ds.count(d.Code) == 0 })
-	return ds.Loads() && !broken && (!form || s.says(m.skill))
+	return ds.Loads() && !broken && (!form || s.equalContent(m.skill))
 }
 
 func (ds Diagnostics) count(code string) (n int) {
@@ -86,8 +89,9 @@ func (ds Diagnostics) count(code string) (n int) {
 	return n
 }
 
-// says reports whether two skills say the same, however it is written.
-func (s *Skill) says(other *Skill) bool {
+// equalContent reports whether two skills have the same content, regardless of
+// their spelling.
+func (s *Skill) equalContent(other *Skill) bool {
 	if s == nil || other == nil {
 		return s == other
 	}
@@ -99,7 +103,8 @@ func (s *Skill) says(other *Skill) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// newEdit is what makes one text of another: the lines that differ.
+// newEdit returns the edit that turns old into new. It replaces the lines that
+// differ.
 func newEdit(old, new string) *Edit {
 	was, is := strings.SplitAfter(old, "\n"), strings.SplitAfter(new, "\n")
 	head := 0
@@ -111,10 +116,10 @@ func newEdit(old, new string) *Edit {
 		tail++
 	}
 	e := &Edit{StartLine: head + 1, StartColumn: 1, EndLine: len(was) - tail + 1, EndColumn: 1, Text: strings.Join(is[head:len(is)-tail], "")}
-	if tail == 0 { // the last line has no end of its own
+	if tail == 0 { // the last line has no line end
 		e.EndLine, e.EndColumn = len(was), utf8.RuneCountInString(was[len(was)-1])+1
 	}
-	if head == len(was) { // what is added comes after the last line
+	if head == len(was) { // text is appended after the last line
 		e.StartLine, e.StartColumn = e.EndLine, e.EndColumn
 	}
 	return e

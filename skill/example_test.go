@@ -76,7 +76,7 @@ func ExampleOpenZIP() {
 	s, _, err := skill.Parse(b, b.Folder)
 	fmt.Println(s.Name, err)
 	// Output:
-	// archive refused: "pdf/": the folder is named "pdf" and the archive "docx"; name them alike
+	// archive refused: "pdf/": the folder is named "pdf" and the archive "docx"; give them the same name
 	// pdf <nil>
 }
 
@@ -86,11 +86,11 @@ func ExampleSplitTools() {
 	// ["Read" "Bash(git add:*, git commit:*)" "WebFetch"]
 }
 
-func ExampleMend() {
+func ExampleSuggestEdit() {
 	src := []byte("---\nname: Tide Tables\ndescription: Reads tide tables.\n---\nRead the table.\n")
 	_, found := skill.ParseBytes(src, "SKILL.md", "")
 	for _, d := range found {
-		if e := skill.Mend(src, "", d); e != nil {
+		if e := skill.SuggestEdit(src, "", d); e != nil {
 			fmt.Printf("%s: line %d becomes %q\n", d.Code, e.StartLine, e.Text)
 		}
 	}

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// specFields are the fields of the specification, sorted.
+// specFields lists the fields of the specification, sorted.
 var specFields = []string{"allowed-tools", "compatibility", "description", "license", "metadata", "name"}
 
-// decoder turns the mapping of a frontmatter into a Skill. It leaves no field
-// out because of a fault in another.
+// decoder turns the mapping of a frontmatter into a Skill. A fault in one field
+// does not affect the others.
 type decoder struct {
 	ds     *Diagnostics
 	line   int // line of the file that holds the first line of the block
@@ -52,8 +52,8 @@ func (d *decoder) skill(root *yaml.Node) *Skill {
 	return s
 }
 
-// index finds the values of a mapping by their keys, aliases resolved; of a
-// repeated key the last counts.
+// index returns the values of a mapping by key, with aliases resolved. The last
+// of repeated keys wins.
 func index(n *yaml.Node) map[string]*yaml.Node {
 	m := make(map[string]*yaml.Node, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -97,7 +97,7 @@ func (d *decoder) unexpected(root *yaml.Node) bool {
 			first = key
 		}
 		if extra = append(extra, shown(key.Value)); len(extra) == 100 {
-			break // enough to tell
+			break // enough to report
 		}
 	}
 	if first == nil {
@@ -119,29 +119,29 @@ func (d *decoder) name(s *Skill) {
 		d.fallbackName(s, n, 10, "name-empty", "Field 'name' must be a non-empty string")
 		return
 	}
-	name := norm.NFKC.String(trim(n.Value)) // as the reference does
+	name := norm.NFKC.String(trim(n.Value)) // like the reference validator
 	d.nameShape(n, name)
 	if d.folder != "" && norm.NFKC.String(d.folder) != name {
 		d.add(Warning, 16, "name-folder", n, fmt.Sprintf("Directory name '%s' must match skill name '%s'", shown(d.folder), shown(name)),
 			fmt.Sprintf("rename the folder to %s, or the skill to %s", shown(name), shown(d.folder)))
 	}
 	switch {
-	case isNull(n): // the reference reads ~ and null as text
+	case isNull(n): // the reference validator reads ~ and null as text
 		d.fallbackName(s, n, 0, "name-empty", "the name is null")
 		return
 	case !usableName(name):
-		d.fallbackName(s, n, 0, "name-unusable", fmt.Sprintf("the name %s is too long, or holds a path separator or an unprintable character", quote(name)))
+		d.fallbackName(s, n, 0, "name-unusable", fmt.Sprintf("the name %s is too long, or contains a path separator or an unprintable character", quote(name)))
 		return
 	}
 	s.Name = trim(name)
 	if lower := strings.ToLower(name); strings.Contains(lower, "claude") || strings.Contains(lower, "anthropic") {
-		d.add(Info, 0, "name-reserved", n, fmt.Sprintf("the name %s holds a word that some platforms reserve", quote(name)), "choose a name without claude or anthropic")
+		d.add(Info, 0, "name-reserved", n, fmt.Sprintf("the name %s contains a word that some platforms reserve", quote(name)), "choose a name without claude or anthropic")
 	}
 }
 
-// nameShape applies rules 11 to 15, and one of our own on portability.
+// nameShape applies rules 11 to 15 and our own rule on portability.
 func (d *decoder) nameShape(n *yaml.Node, name string) {
-	if PortableName(name) {
+	if IsPortableName(name) {
 		return
 	}
 	rename := "name it " + Slug(name)
@@ -160,11 +160,11 @@ func (d *decoder) nameShape(n *yaml.Node, name string) {
 	if strings.ContainsFunc(name, func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
 		d.add(Warning, 15, "name-characters", n, fmt.Sprintf("Skill name '%s' contains invalid characters. Only letters, digits, and hyphens are allowed.", shown(name)), rename)
 	} else if !isASCII(name) {
-		d.add(Info, 0, "name-not-portable", n, fmt.Sprintf("the name %s holds characters outside a-z, 0-9 and -, which many programs refuse", quote(name)), rename)
+		d.add(Info, 0, "name-not-portable", n, fmt.Sprintf("the name %s contains characters outside a-z, 0-9 and -, which many programs reject", quote(name)), rename)
 	}
 }
 
-// fallbackName takes the folder's name where the skill gives none of use.
+// fallbackName uses the name of the folder if the skill has no usable name.
 func (d *decoder) fallbackName(s *Skill, at *yaml.Node, rule int, code, msg string) {
 	folder := NormalizeName(d.folder)
 	if folder == "" || !usableName(folder) {
@@ -172,7 +172,7 @@ func (d *decoder) fallbackName(s *Skill, at *yaml.Node, rule int, code, msg stri
 		return
 	}
 	s.Name, s.unnamed = folder, true
-	d.add(Warning, rule, code, at, fmt.Sprintf("%s; it is loaded under its folder's name %s", msg, quote(folder)), "add the line name: "+Slug(folder))
+	d.add(Warning, rule, code, at, fmt.Sprintf("%s; it loads under its folder's name %s", msg, quote(folder)), "add the line name: "+Slug(folder))
 }
 
 func (d *decoder) description(s *Skill) {
@@ -187,7 +187,7 @@ func (d *decoder) description(s *Skill) {
 	case trim(raw) == "" || isNull(n) || n.Kind == yaml.MappingNode:
 		rule := 18
 		if isNull(n) && n.Value != "" {
-			rule = 0 // the reference reads ~ and null as text
+			rule = 0 // the reference validator reads ~ and null as text
 		}
 		d.add(Error, rule, "description-empty", n, "Field 'description' must be a non-empty string", fix)
 		return
@@ -199,16 +199,16 @@ func (d *decoder) description(s *Skill) {
 	s.Description = trim(raw)
 	if count := utf8.RuneCountInString(raw); count > 1024 {
 		d.add(Warning, 19, "description-too-long", n, fmt.Sprintf("Description exceeds 1024 character limit (%d chars)", count),
-			"keep what tells when to use the skill and move the rest into the instructions")
+			"keep the text that says when to use the skill and move the rest into the instructions")
 	}
 	if i, j := strings.IndexByte(raw, '<'), strings.IndexByte(raw, '>'); i >= 0 && j > i {
-		d.add(Warning, 0, "description-angle-brackets", n, "the description holds <…>, which some programs refuse or read as markup", "write it without angle brackets")
+		d.add(Warning, 0, "description-angle-brackets", n, "the description contains <…>, which some programs reject or read as markup", "write it without angle brackets")
 	}
 	if placeholder(s.Description) {
 		d.add(Warning, 0, "description-placeholder", n, "the description is a placeholder", "say what the skill does and when to use it")
 	}
 	if r := hidden(raw); r != 0 {
-		d.add(Warning, 0, "hidden-characters", n, fmt.Sprintf("the description holds the invisible character U+%04X", r), "delete it; find out how it came there")
+		d.add(Warning, 0, "hidden-characters", n, fmt.Sprintf("the description contains the invisible character U+%04X", r), "delete it and find out where it came from")
 	}
 }
 
@@ -255,12 +255,12 @@ func (d *decoder) extensions(s *Skill) {
 	s.Model = d.text("model")
 	s.ArgumentHint = d.text("argument-hint", "argument_hint", "argumentHint")
 	s.WhenToUse = d.text("when_to_use", "when-to-use", "whenToUse")
-	s.Tags = d.texts("tags", "keywords")
-	s.BindShells = d.texts("bindShells", "bind_shells", "bind-shells")
-	s.Dependencies = d.texts("dependencies")
-	s.Preload = d.truth(false, "preload")
-	s.DisableModelInvocation = d.truth(false, "disable-model-invocation", "disable_model_invocation", "disableModelInvocation")
-	s.UserInvocable = d.truth(true, "user-invocable", "user_invocable", "userInvocable")
+	s.Tags = d.list("tags", "keywords")
+	s.BindShells = d.list("bindShells", "bind_shells", "bind-shells")
+	s.Dependencies = d.list("dependencies")
+	s.Preload = d.boolean(false, "preload")
+	s.DisableModelInvocation = d.boolean(false, "disable-model-invocation", "disable_model_invocation", "disableModelInvocation")
+	s.UserInvocable = d.boolean(true, "user-invocable", "user_invocable", "userInvocable")
 	s.Config = d.object("config")
 	d.tools(s)
 	d.provider(s)
@@ -273,9 +273,9 @@ func (d *decoder) tools(s *Skill) {
 		return
 	}
 	for _, item := range n.Content[:min(len(n.Content), maxListItems)] {
-		m := d.below(item)
+		m := d.nested(item)
 		t := Tool{Name: m.text("name"), Provider: m.text("provider"), Config: m.object("config"), Description: m.text("description"),
-			Parameters: m.object("parameters"), Category: m.text("category"), ReadOnly: m.truth(false, "read_only", "read-only", "readOnly")}
+			Parameters: m.object("parameters"), Category: m.text("category"), ReadOnly: m.boolean(false, "read_only", "read-only", "readOnly")}
 		if t.Name == "" {
 			d.add(Warning, 0, "tool-without-name", item, "a tool in tools has no name and is ignored", "add name: to it")
 			continue
@@ -290,10 +290,10 @@ func (d *decoder) provider(s *Skill) {
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		d.add(Warning, 0, "provider-not-a-map", n, "provider is not a map and is ignored", "give it module and class, command, or wasm")
+		d.add(Warning, 0, "provider-not-a-map", n, "provider is not a map and is ignored", "set module and class, command, or wasm")
 		return
 	}
-	m := d.below(n)
+	m := d.nested(n)
 	p := &Provider{Module: m.text("module"), Class: m.text("class"), WASM: m.text("wasm")}
 	if c := m.lookup("command"); c != nil {
 		p.Command = stringList(c, false)
@@ -308,7 +308,7 @@ func (d *decoder) provider(s *Skill) {
 		}
 	}
 	if ways != 1 {
-		d.add(Warning, 0, "provider-incomplete", n, "provider must have exactly one of class, command and wasm", "keep the one that is meant")
+		d.add(Warning, 0, "provider-incomplete", n, "provider must have exactly one of class, command and wasm", "keep one of them")
 		return
 	}
 	s.Provider = p
@@ -339,13 +339,13 @@ func (d *decoder) servers(s *Skill) {
 	}
 }
 
-// below returns a decoder for the fields of a map inside the frontmatter.
-func (d *decoder) below(n *yaml.Node) *decoder {
+// nested returns a decoder for a map inside the frontmatter.
+func (d *decoder) nested(n *yaml.Node) *decoder {
 	return &decoder{ds: d.ds, line: d.line, top: index(resolve(n))}
 }
 
-// lookup finds the first of the spellings at the top level, then under
-// metadata.
+// lookup returns the value of the first given name at the top level, and
+// otherwise under metadata.
 func (d *decoder) lookup(names ...string) *yaml.Node {
 	for _, m := range []map[string]*yaml.Node{d.top, d.meta} {
 		for _, name := range names {
@@ -364,14 +364,14 @@ func (d *decoder) text(names ...string) string {
 	return ""
 }
 
-func (d *decoder) texts(names ...string) []string {
+func (d *decoder) list(names ...string) []string {
 	if n := d.lookup(names...); n != nil && !isNull(n) {
 		return stringList(n, true)
 	}
 	return nil
 }
 
-func (d *decoder) truth(def bool, names ...string) bool {
+func (d *decoder) boolean(def bool, names ...string) bool {
 	n := d.lookup(names...)
 	if n == nil || isNull(n) {
 		return def
@@ -382,7 +382,7 @@ func (d *decoder) truth(def bool, names ...string) bool {
 	case "false", "no", "off", "0":
 		return false
 	}
-	d.add(Warning, 0, "not-a-boolean", n, fmt.Sprintf("%s is neither true nor false; it is taken as %v", names[0], def), "write true or false")
+	d.add(Warning, 0, "not-a-boolean", n, fmt.Sprintf("%s is neither true nor false; using %v", names[0], def), "write true or false")
 	return def
 }
 
@@ -396,6 +396,6 @@ func (d *decoder) object(name string) json.RawMessage {
 			return js
 		}
 	}
-	d.add(Warning, 0, "not-a-map", n, name+" is not a map with keys of text and is ignored", "write it as indented lines of the form key: value")
+	d.add(Warning, 0, "not-a-map", n, name+" is not a map with text keys and is ignored", "write it as indented lines of the form key: value")
 	return nil
 }

@@ -20,7 +20,7 @@ func parse(t *testing.T, frontmatter, folder string) (*skill.Skill, skill.Diagno
 
 func codes(ds skill.Diagnostics) []string {
 	var out []string
-	for _, d := range ds.Noteworthy() {
+	for _, d := range ds.Problems() {
 		out = append(out, d.Code)
 	}
 	return out
@@ -199,7 +199,7 @@ func TestB9AllowedToolsInEverySpelling(t *testing.T) {
 		if diff := cmp.Diff(want, s.AllowedTools); diff != "" || len(s.Tools) > 0 {
 			t.Errorf("%s: %s %v", yaml, diff, s.Tools)
 		}
-		if len(ds.Noteworthy()) > 0 {
+		if len(ds.Problems()) > 0 {
 			t.Errorf("%s: %v", yaml, ds)
 		}
 	}

@@ -6,34 +6,34 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on a SKILL.md. Real ones have a body of about 10 KB and frontmatter
-// of about 500 bytes; the largest seen are 73,000 tokens and 4 KB.
+// Limits on a SKILL.md. Typical ones have a body of about 10 KB and frontmatter
+// of about 500 bytes. The largest known have 73,000 tokens and 4 KB.
 const (
-	// MaxFileBytes is the most of a SKILL.md that is read.
+	// MaxFileBytes is the maximum size of a SKILL.md.
 	MaxFileBytes = 10 << 20
-	// MaxFrontmatterBytes bounds the YAML between the fences.
+	// MaxFrontmatterBytes is the maximum size of the YAML between the fences.
 	MaxFrontmatterBytes = 64 << 10
 )
 
-// headSlack is what may lie before the YAML, and after it on the line of the
-// fence, in a head that [ParseHead] asks to have more of.
+// headSlack is the number of bytes that may precede the YAML, and follow it on
+// the line of the fence, when [ParseHead] asks for more.
 const headSlack = 1 << 10
 
-// layout is where the parts of a SKILL.md lie.
+// layout holds the positions of the parts of a SKILL.md.
 type layout struct {
-	front, body int  // offsets: first byte of the YAML, of the body
+	front, body int  // offsets of the first byte of the YAML and of the body
 	end         int  // offset after the last byte of the YAML
 	line        int  // 1-based line of the first byte of the YAML
-	open        bool // what was read ends before it tells; only for a head
+	open        bool // the head ends too early to decide
 }
 
-// cut finds the frontmatter: it begins after the first line, which must be a
-// fence, and ends before the next line that is one. The body is everything
-// after that line, untouched: a later --- is a rule in the Markdown. A byte
-// order mark and blank lines before the first fence are passed over and
-// reported. Where ds holds an error there is no frontmatter to read. Whole
-// says that src is the whole file, so that its end ends a line.
-func cut(src []byte, whole bool, ds *Diagnostics) (lay layout) {
+// findLayout finds the frontmatter. It starts after the first line, which must
+// be a fence, and ends before the next fence. The body is everything after that
+// line, unchanged: a later --- is a rule in the Markdown. A byte order mark and
+// blank lines before the first fence are skipped and reported. If ds contains
+// an error, there is no frontmatter to read. whole says that src is the whole
+// file, so that the end of src ends a line.
+func findLayout(src []byte, whole bool, ds *Diagnostics) (lay layout) {
 	rest := src
 	lay.line = 1
 	if enc := foreignEncoding(src); enc != "" {
@@ -93,7 +93,7 @@ func cut(src []byte, whole bool, ds *Diagnostics) (lay layout) {
 	return lay
 }
 
-// The words of the reference validator for rules 4 and 5.
+// Messages of the reference validator for rules 4 and 5.
 const (
 	msgNoFrontmatter = "SKILL.md must start with YAML frontmatter (---)"
 	msgUnclosed      = "SKILL.md frontmatter not properly closed with ---"
@@ -101,28 +101,28 @@ const (
 
 func tooLong(line int) Diagnostic {
 	return Diagnostic{Error, "frontmatter-too-long", line, 1,
-		msgInvalidYAML + fmt.Sprintf("it has more than %d bytes", MaxFrontmatterBytes), "move long text below the second ---", 6}
+		msgInvalidYAML + fmt.Sprintf("more than %d bytes", MaxFrontmatterBytes), "move long text below the second ---", 6}
 }
 
-// Body returns what follows the frontmatter in the beginning of a SKILL.md,
-// nothing where the frontmatter does not end in it.
+// Body returns the text after the frontmatter in the head of a SKILL.md. It
+// returns nil if the frontmatter does not end in head.
 func Body(head []byte) []byte {
 	var ds Diagnostics
-	if lay := cut(head, true, &ds); ds.Loads() {
+	if lay := findLayout(head, true, &ds); ds.Loads() {
 		return head[lay.body:]
 	}
 	return nil
 }
 
 // isFence reports whether a line, without its line feed, is a fence: three
-// hyphens, and nothing but blanks after them.
+// hyphens followed by blanks only.
 func isFence(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, []byte("---"))
 	return ok && len(bytes.Trim(rest, " \t\r")) == 0
 }
 
-// noFrontmatter says which of the usual forms of "no frontmatter" this is, by
-// the first line that is not blank.
+// noFrontmatter returns the diagnostic for a file without frontmatter, based on
+// its first line that is not blank.
 func noFrontmatter(first []byte, line int) Diagnostic {
 	d := Diagnostic{Severity: Error, Code: "frontmatter-missing", Line: line, Column: 1, Message: msgNoFrontmatter,
 		Fix: "begin the file with ---, a line name: …, a line description: … and a line ---", Rule: 4}
@@ -144,7 +144,8 @@ func noFrontmatter(first []byte, line int) Diagnostic {
 	return d
 }
 
-// foreignEncoding names the encoding of a file that is not UTF-8 text.
+// foreignEncoding returns the name of the encoding if the file is not UTF-8
+// text.
 func foreignEncoding(src []byte) string {
 	if bytes.HasPrefix(src, []byte{0xff, 0xfe}) || bytes.HasPrefix(src, []byte{0xfe, 0xff}) ||
 		bytes.HasPrefix(src, []byte{'-', 0, '-', 0}) || bytes.HasPrefix(src, []byte{0, '-', 0, '-'}) {
@@ -153,8 +154,8 @@ func foreignEncoding(src []byte) string {
 	return ""
 }
 
-// checkBlock refuses frontmatter that no YAML reader should see. It stops at
-// the first such place.
+// checkBlock rejects frontmatter that should not reach a YAML parser. It stops
+// at the first fault.
 func checkBlock(block []byte, line int, ds *Diagnostics) {
 	if len(block) > MaxFrontmatterBytes {
 		ds.add(tooLong(line))
@@ -186,7 +187,7 @@ func checkBlock(block []byte, line int, ds *Diagnostics) {
 	}
 }
 
-// position turns an offset into a 1-based line and column in characters.
+// position converts an offset to a 1-based line and column in characters.
 func position(src []byte, offset int) (line, column int) {
 	head := src[:offset]
 	line = 1 + bytes.Count(head, []byte("\n"))

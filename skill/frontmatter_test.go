@@ -56,7 +56,7 @@ func TestFrontmatterJSONFollowsTheYAMLCoreSchema(t *testing.T) {
 
 func TestFrontmatterJSONRefusesWhatHasNone(t *testing.T) {
 	s, _ := skill.ParseBytes([]byte(doc("name: pdf\ndescription: a: b\n")), skill.FileName, "pdf")
-	if _, err := s.FrontmatterJSON(); !errors.Is(err, skill.ErrNoVerbatim) {
+	if _, err := s.FrontmatterJSON(); !errors.Is(err, skill.ErrRepaired) {
 		t.Errorf("repaired frontmatter: %v", err)
 	}
 	s, _ = skill.ParseBytes([]byte(doc(ok+"? [a, b]\n: c\n")), skill.FileName, "pdf")

@@ -78,7 +78,7 @@ func FuzzOpenZIP(f *testing.F) {
 		limits := skill.Limits{FileBytes: 1 << 20, UnpackedBytes: 2 << 20, Entries: 20}
 		b, err := openZIP(src, "pdf.zip", limits)
 		if err != nil {
-			if refusals, ok := skill.IsRefused(err); !ok || len(refusals) == 0 || refusals[0].Code == "" || err.Error() == "" {
+			if refusals, ok := skill.Refusals(err); !ok || len(refusals) == 0 || refusals[0].Code == "" || err.Error() == "" {
 				t.Errorf("refused without a reason: %v", err)
 			}
 			return
@@ -134,14 +134,14 @@ func FuzzSlug(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		slug := skill.Slug(s)
-		if !skill.PortableName(slug) || skill.Slug(slug) != slug {
+		if !skill.IsPortableName(slug) || skill.Slug(slug) != slug {
 			t.Errorf("%q: slug %q", s, slug)
 		}
 		if name := skill.NormalizeName(s); skill.NormalizeName(name) != name {
 			t.Errorf("%q: name %q is not stable", s, name)
 		}
-		if skill.Tokens(s) > 0 != (s != "") {
-			t.Errorf("%q: %d tokens", s, skill.Tokens(s))
+		if skill.EstimateTokens(s) > 0 != (s != "") {
+			t.Errorf("%q: %d tokens", s, skill.EstimateTokens(s))
 		}
 		if line := skill.OneLine(s); skill.OneLine(line) != line || strings.ContainsAny(line, "\n\r\x00\x1b") {
 			t.Errorf("%q: line %q", s, line)

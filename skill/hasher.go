@@ -8,29 +8,31 @@ import (
 	"time"
 )
 
-// Hasher reads the manifest of one skill again and again, hashing only files
-// whose size, time or identity changed since it last did. The zero value is
-// ready to use. It is safe for concurrent use; callers wait for each other.
+// Hasher reads the manifest of one skill repeatedly. It hashes only files whose
+// size, time or identity changed since the last call. The zero value is ready
+// to use. It is safe for concurrent use; concurrent calls run one after
+// another.
 type Hasher struct {
 	mu    sync.Mutex
-	known map[string]hashed
+	cache map[string]cachedHash
 }
 
-type hashed struct {
+type cachedHash struct {
 	info fs.FileInfo
 	seen time.Time
 	sum  string
 }
 
-// Manifest is [ReadManifest] with a memory.
+// Manifest works like [ReadManifest], but uses cached hashes for unchanged
+// files.
 func (h *Hasher) Manifest(fsys fs.FS) (Manifest, Diagnostics, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
-	infos := make(map[string]fs.FileInfo, len(h.known))
+	infos := make(map[string]fs.FileInfo, len(h.cache))
 	files, ds, err := walk(fsys, func(f *File, info fs.FileInfo) {
 		infos[f.Path] = info
-		if k, ok := h.known[f.Path]; ok && k.unchanged(info) {
+		if k, ok := h.cache[f.Path]; ok && k.unchanged(info) {
 			f.SHA256 = k.sum
 		}
 	})
@@ -41,23 +43,23 @@ func (h *Hasher) Manifest(fsys fs.FS) (Manifest, Diagnostics, error) {
 	if err != nil {
 		return nil, ds, err
 	}
-	known := make(map[string]hashed, len(files))
+	known := make(map[string]cachedHash, len(files))
 	for _, f := range files {
-		if k, ok := h.known[f.Path]; ok && k.sum == f.SHA256 && k.unchanged(infos[f.Path]) {
+		if k, ok := h.cache[f.Path]; ok && k.sum == f.SHA256 && k.unchanged(infos[f.Path]) {
 			known[f.Path] = k
 			continue
 		}
-		known[f.Path] = hashed{infos[f.Path], now, f.SHA256}
+		known[f.Path] = cachedHash{infos[f.Path], now, f.SHA256}
 	}
-	h.known = known
+	h.cache = known
 	return files, ds, nil
 }
 
-// unchanged reports whether the file is surely the one that was hashed. File
-// times tick slowly, so a file that was new when it was hashed may have
-// changed without a trace. The time of change cannot be set back as that of
-// modification can, where the system has it.
-func (k hashed) unchanged(info fs.FileInfo) bool {
+// unchanged reports whether the file is certainly the one that was hashed. File
+// times have a low resolution, so a file modified shortly before hashing may
+// have changed unnoticed. Unlike the modification time, the change time cannot
+// be set back, where the system has one.
+func (k cachedHash) unchanged(info fs.FileInfo) bool {
 	changed := changeTime(info)
 	if !sameFile(k.info, info) || k.info.Size() != info.Size() || !k.info.ModTime().Equal(info.ModTime()) || !changeTime(k.info).Equal(changed) {
 		return false
@@ -74,7 +76,7 @@ func sameFile(a, b fs.FileInfo) bool {
 		return true
 	}
 	switch a.Sys().(type) {
-	case nil, *zip.FileHeader: // not a file of the system: embedded, or in an archive
+	case nil, *zip.FileHeader: // not a system file: embedded, or in an archive
 		return true
 	}
 	return false

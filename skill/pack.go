@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// WriteZIP writes the files of a skill as an archive with the single top
-// folder named folder. The same files give the same bytes, whatever their
-// times and modes. It returns the manifest of what was written; files that
-// [List] reports on are left out, and returned as diagnostics. Paths that
-// [OpenZIP] would refuse are a [*RefusedError] before anything is written; its
-// limits on sizes and numbers are not checked.
+// WriteZIP writes the files of a skill as an archive whose single top folder is
+// named folder. The same files give the same bytes, regardless of their times
+// and modes. WriteZIP returns the manifest of the written files. It leaves out
+// files that [List] reports and returns them as diagnostics. If [OpenZIP] would
+// reject a path, WriteZIP returns a [*RefusedError] before it writes anything.
+// It does not check limits on sizes and counts.
 func WriteZIP(w io.Writer, fsys fs.FS, folder string) (Manifest, Diagnostics, error) {
 	if !usableName(folder) {
-		return nil, nil, fmt.Errorf("pack skill: the folder name %s cannot be used in an archive", quote(folder))
+		return nil, nil, fmt.Errorf("pack skill: folder name %s cannot be used in an archive", quote(folder))
 	}
 	files, ds, err := ReadManifest(fsys)
 	if err != nil {
@@ -50,7 +50,7 @@ func WriteZIP(w io.Writer, fsys fs.FS, folder string) (Manifest, Diagnostics, er
 // epoch is the earliest time that a ZIP entry can have.
 var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-var errChanged = errors.New("the file changed while it was packed")
+var errChanged = errors.New("file changed while it was packed")
 
 func writeEntry(zw *zip.Writer, fsys fs.FS, folder string, f File) error {
 	src, err := fsys.Open(f.Path)
@@ -66,7 +66,7 @@ func writeEntry(zw *zip.Writer, fsys fs.FS, folder string, f File) error {
 	h := &zip.FileHeader{Name: folder + "/" + f.Path, Method: zip.Deflate, Modified: epoch}
 	h.SetMode(0o644)
 	if bytes.HasPrefix(magic[:n], []byte("#!")) || string(magic[:n]) == "\x7fELF" {
-		h.SetMode(0o755) // by content, so that the bytes do not depend on a checkout
+		h.SetMode(0o755) // by content, so that the archive does not depend on file modes
 	}
 	dst, err := zw.CreateHeader(h)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// parser is one pass over one SKILL.md.
+// parser parses one SKILL.md.
 type parser struct {
 	src    []byte
 	whole  bool // src is the whole file
@@ -29,9 +29,9 @@ func (p *parser) fileName(file string) {
 	p.ds.add(d)
 }
 
-// parse reads the frontmatter; nil where there is none to read.
+// parse reads the frontmatter. It returns nil if there is none to read.
 func (p *parser) parse() *Skill {
-	p.lay = cut(p.src, p.whole, &p.ds)
+	p.lay = findLayout(p.src, p.whole, &p.ds)
 	reference, same := p.referenceBlock()
 	var s *Skill
 	if p.ds.Loads() {
@@ -65,7 +65,7 @@ func (p *parser) frontmatter() *Skill {
 	return s
 }
 
-// fields applies the rules to the tree of a block.
+// fields applies the rules on fields to the tree of a block.
 func (p *parser) fields(block []byte, root *yaml.Node) *Skill {
 	check := dialect{ds: &p.ds, line: p.lay.line}
 	check.check(block, root)
@@ -80,21 +80,21 @@ func (p *parser) fields(block []byte, root *yaml.Node) *Skill {
 
 const msgInvalidYAML = "Invalid YAML in frontmatter: "
 
-// tree parses the block, after a repair where it does not parse as it stands.
+// tree parses the block. If that fails, it tries again after a repair.
 func (p *parser) tree(block []byte) (root *yaml.Node, repaired bool) {
 	root, err := parseYAML(block)
 	if err == nil {
 		return root, false
 	}
 	if err.tooLarge {
-		p.ds.add(Diagnostic{Error, "yaml-too-large", p.lay.line, 1, msgInvalidYAML + err.msg, "write the values out, less deep", 6})
+		p.ds.add(Diagnostic{Error, "yaml-too-large", p.lay.line, 1, msgInvalidYAML + err.msg, "write the values out, with less nesting", 6})
 		return nil, false
 	}
 	if fixed, where := repair(block); fixed != nil {
 		if root, again := parseYAML(fixed); again == nil {
 			p.ds.add(Diagnostic{Warning, "yaml-repaired", p.lay.line + where.line - 1, where.column,
-				fmt.Sprintf("%s%s; read as if the value of %s were quoted", msgInvalidYAML, err.msg, where.what),
-				"put the value of " + where.what + " in quotes", 6})
+				fmt.Sprintf("%s%s; read as if the value of %s were quoted", msgInvalidYAML, err.msg, where.name),
+				"put the value of " + where.name + " in quotes", 6})
 			return root, true
 		}
 	}
@@ -102,7 +102,7 @@ func (p *parser) tree(block []byte) (root *yaml.Node, repaired bool) {
 	return nil, false
 }
 
-// lineEndings notes carriage returns: a checkout that changes them changes
+// lineEndings reports carriage returns: a checkout that changes them changes
 // the digest of the file.
 func (p *parser) lineEndings(block []byte) {
 	cr := bytes.Count(block, []byte("\r\n"))
@@ -115,7 +115,7 @@ func (p *parser) lineEndings(block []byte) {
 	}
 }
 
-// body checks the instructions; only where the whole file was read.
+// body checks the instructions. It is called only if the whole file was read.
 func (p *parser) body(s *Skill) {
 	line := 1 + bytes.Count(p.src[:p.lay.body], []byte("\n"))
 	text := s.Instructions
@@ -125,22 +125,22 @@ func (p *parser) body(s *Skill) {
 	}
 	if i := strings.IndexByte(text, 0); i >= 0 {
 		l, c := position(p.src, p.lay.body+i)
-		p.ds.add(Diagnostic{Warning, "body-nul-byte", l, c, "the instructions hold a NUL byte", "delete it", 0})
+		p.ds.add(Diagnostic{Warning, "body-nul-byte", l, c, "the instructions contain a NUL byte", "delete it", 0})
 	}
 	if at := invalidUTF8(text); at >= 0 {
 		l, c := position(p.src, p.lay.body+at)
-		p.ds.add(Diagnostic{Warning, "body-not-utf-8", l, c, "the instructions hold a byte that is not UTF-8", "save the file as UTF-8", 6})
+		p.ds.add(Diagnostic{Warning, "body-not-utf-8", l, c, "the instructions contain a byte that is not UTF-8", "save the file as UTF-8", 6})
 	}
-	if n := Tokens(text); n > 5000 {
+	if n := EstimateTokens(text); n > 5000 {
 		p.ds.add(Diagnostic{Warning, "body-tokens", line, 1, fmt.Sprintf("the instructions have about %d tokens, more than 5000", n),
-			"move what is not always needed into files under references/", 0})
+			"move the parts that are not always needed into files under references/", 0})
 	}
 	if n := strings.Count(text, "\n"); n > 500 {
 		p.ds.add(Diagnostic{Warning, "body-lines", line, 1, fmt.Sprintf("the instructions have %d lines, more than 500", n),
-			"move what is not always needed into files under references/", 0})
+			"move the parts that are not always needed into files under references/", 0})
 	}
-	if n := Tokens("- " + s.Name + ": " + s.Description); n > 100 {
+	if n := EstimateTokens("- " + s.Name + ": " + s.Description); n > 100 {
 		p.ds.add(Diagnostic{Warning, "catalog-line-tokens", p.lay.line, 1, fmt.Sprintf("name and description have about %d tokens, more than 100; every agent pays for them in every conversation", n),
-			"shorten the description to what tells when to use the skill", 0})
+			"shorten the description to the text that says when to use the skill", 0})
 	}
 }

@@ -291,11 +291,11 @@ func TestParseReportsAMissingFileAsAnError(t *testing.T) {
 
 func TestVerdictsOfNoDiagnostics(t *testing.T) {
 	var ds skill.Diagnostics
-	if !ds.Loads() || !ds.Valid() || ds.Noteworthy() != nil {
+	if !ds.Loads() || !ds.Valid() || ds.Problems() != nil {
 		t.Error("nothing found means valid and usable")
 	}
 	ds = skill.Diagnostics{{Severity: skill.Info, Rule: 8}, {Severity: skill.Warning}, {Severity: skill.Error}}
-	if ds.Loads() || ds.Valid() || len(ds.Noteworthy()) != 2 {
+	if ds.Loads() || ds.Valid() || len(ds.Problems()) != 2 {
 		t.Error("the verdicts are independent of each other")
 	}
 	if got := (skill.Diagnostic{Severity: skill.Error, Code: "c", Line: 3, Message: "m"}).String(); got != "3:1: error: m [c]" {

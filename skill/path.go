@@ -12,42 +12,42 @@ const (
 	maxPathPart = 255
 )
 
-// CheckPath says why a slashed path cannot be that of a file of a skill on every
-// system: it leaves the skill, or some system cannot store it or takes it for
-// another. The code is one of those that a refused archive has, lower-case with
-// hyphens and stable; both are empty for a path that has nothing wrong with it.
+// CheckPath explains why a slashed path cannot be the path of a skill's file on
+// every system. Either it leaves the skill, or some system cannot store it or
+// confuses it with another path. The code is stable: lower-case words with
+// hyphens, as in [Refusal]. Both results are empty for a valid path.
 func CheckPath(p string) (code, message string) {
 	switch {
 	case len(p) > maxPath:
-		return "path-too-long", fmt.Sprintf("its path has %d bytes, more than %d", len(p), maxPath)
+		return "path-too-long", fmt.Sprintf("path too long (%d bytes, limit %d)", len(p), maxPath)
 	case !utf8.ValidString(p):
-		return "name-encoding", "its name is not UTF-8"
+		return "name-encoding", "name is not UTF-8"
 	case strings.HasPrefix(p, "/"):
-		return "absolute-path", "its path is absolute"
+		return "absolute-path", "path is absolute"
 	case strings.Contains(p, `\`):
-		return "backslash", "its path has a backslash; use /"
+		return "backslash", "path contains a backslash; use /"
 	case len(p) >= 2 && p[1] == ':':
-		return "drive", "its path names a drive"
+		return "drive", "path contains a drive letter"
 	case strings.ContainsFunc(p, unicode.IsControl):
-		return "name-control", "its name has a control character"
-	case strings.ContainsFunc(p, turns):
-		return "name-control", "its name has a character that changes in which direction it is shown"
+		return "name-control", "name contains a control character"
+	case strings.ContainsFunc(p, isBidiControl):
+		return "name-control", "name contains a character that reverses the text direction"
 	case strings.Contains(p, ":"):
-		return "name-colon", "its name has a colon, which some systems cannot store"
+		return "name-colon", "name contains a colon, which some systems cannot store"
 	}
 	if i := strings.IndexAny(p, `<>"|?*`); i >= 0 {
-		return "name-character", fmt.Sprintf("its name has a %c, which some systems cannot store", p[i])
+		return "name-character", fmt.Sprintf("name contains a %c, which some systems cannot store", p[i])
 	}
 	for part := range strings.SplitSeq(p, "/") {
 		switch {
 		case part == "..":
-			return "path-escape", "its path leads out by .."
+			return "path-escape", "path leads out of the skill with .."
 		case part == "" || part == ".":
-			return "path-unclean", "its path has an empty part or a dot; write it plainly"
+			return "path-unclean", "path has an empty part or a single dot; write it without them"
 		case len(part) > maxPathPart:
-			return "path-too-long", fmt.Sprintf("a part of its path has %d bytes, more than %d", len(part), maxPathPart)
+			return "path-too-long", fmt.Sprintf("part of the path too long (%d bytes, limit %d)", len(part), maxPathPart)
 		case strings.HasSuffix(part, ".") || strings.HasSuffix(part, " "):
-			return "name-end", "a part of its path ends in a dot or a blank, which some systems leave out"
+			return "name-end", "part of the path ends in a dot or a space, which some systems remove"
 		case reserved(part):
 			return "name-reserved", part + " is the name of a device on Windows"
 		}
@@ -55,14 +55,14 @@ func CheckPath(p string) (code, message string) {
 	return "", ""
 }
 
-// turns reports whether a character makes a text be shown in another order
-// than it is written in.
-func turns(r rune) bool {
+// isBidiControl reports whether a character changes the direction in which text
+// is displayed.
+func isBidiControl(r rune) bool {
 	return r == 0x200e || r == 0x200f || r == 0x061c || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// reserved reports whether a file of that name cannot be stored on Windows, where
-// it is a device whatever its extension.
+// reserved reports whether the name stands for a device on Windows, where it
+// cannot be a file, with any extension.
 func reserved(part string) bool {
 	stem, _, _ := strings.Cut(strings.ToUpper(part), ".")
 	switch stem = strings.TrimRight(stem, " "); stem {

@@ -8,44 +8,45 @@ import (
 	"unicode/utf8"
 )
 
-// Some skills of an earlier system are Python modules that declare
+// Skills of an earlier system may be Python modules that declare
 //
 //	SKILL_MANIFEST = SkillManifest(name="…", description="…", tools=[…])
 //
-// or the same as a dict. The declaration is read as text, never executed: what
-// is not a literal is passed over.
+// or the same as a dict. This file reads the declaration as text and never
+// executes it. It skips expressions that are not literals.
 
-// maxPython bounds a Python file, maxNesting the brackets that are looked
-// into.
+// maxPython is the maximum size of a Python file. maxNesting is the maximum
+// depth of brackets.
 const (
 	maxPython  = 1 << 20
 	maxNesting = 50
 )
 
-// ErrNoManifest says that a Python file declares no skill.
-var ErrNoManifest = errors.New("there is no SKILL_MANIFEST = … at the top level")
+// ErrNoManifest is returned for a Python file that declares no skill.
+var ErrNoManifest = errors.New("no SKILL_MANIFEST = … at the top level")
 
-// DraftFromPython reads the literal SKILL_MANIFEST of a Python module. Where
-// there are several it takes the first that has a name. The error is an
-// [ErrNoManifest] if there is none.
+// DraftFromPython reads the literal SKILL_MANIFEST of a Python module. If there
+// are several, it uses the first one with a name. It returns [ErrNoManifest] if
+// there is none.
 func DraftFromPython(src []byte) (*Draft, error) {
 	if len(src) > maxPython {
-		return nil, fmt.Errorf("the file has more than %d bytes", maxPython)
+		return nil, fmt.Errorf("file too large (limit %d bytes)", maxPython)
 	}
 	p := python{src: string(src)}
 	err := ErrNoManifest
 	for p.findManifest() {
-		d := draftOf(p.value(0, ""))
+		d := newDraft(p.value(0, ""))
 		if d != nil {
 			return d, nil
 		}
-		err = errors.New("SKILL_MANIFEST has no name that is a literal text")
+		err = errors.New("the name in SKILL_MANIFEST is missing or not a text literal")
 	}
 	return nil, err
 }
 
-// draftOf makes a draft of a manifest, nil where that has no name.
-func draftOf(v pyValue) *Draft {
+// newDraft makes a draft from a manifest. It returns nil if the manifest has no
+// name.
+func newDraft(v pyValue) *Draft {
 	name := OneLine(v.text("name"))
 	if name == "" {
 		return nil
@@ -66,11 +67,11 @@ func draftOf(v pyValue) *Draft {
 type pyKind uint8
 
 const (
-	pyOpaque pyKind = iota // no literal
+	pyOpaque pyKind = iota // not a literal
 	pyText
 	pyNumber
 	pyList
-	pyFields // a dict, or a call by its keyword arguments
+	pyFields // a dict, or the keyword arguments of a call
 )
 
 type pyValue struct {
@@ -80,7 +81,7 @@ type pyValue struct {
 	fields  map[string]pyValue
 }
 
-// text is a field that is a text or a number.
+// text returns the value of a field that is a text or a number.
 func (v pyValue) text(field string) string {
 	if f := v.fields[field]; f.kind == pyText || f.kind == pyNumber {
 		return f.literal
@@ -88,17 +89,17 @@ func (v pyValue) text(field string) string {
 	return ""
 }
 
-// python walks over the source of a module once.
+// python scans the source of a module once.
 type python struct {
 	src   string
 	pos   int
-	depth int // of brackets that are open; a line's end means nothing in them
+	depth int // number of open brackets, inside which line ends are ignored
 }
 
 func (p *python) more() bool { return p.pos < len(p.src) }
 
-// findManifest moves behind the next "SKILL_MANIFEST =", with or without a
-// type, at the beginning of a line outside of brackets and texts.
+// findManifest moves past the next "SKILL_MANIFEST =", with or without a type
+// annotation, at the beginning of a line outside brackets and text literals.
 func (p *python) findManifest() bool {
 	const word = "SKILL_MANIFEST"
 	for p.depth = 0; p.more(); {
@@ -120,7 +121,7 @@ func (p *python) findManifest() bool {
 	return false
 }
 
-// step moves over one character, text, comment or bracket.
+// step skips one character, text literal, comment or bracket.
 func (p *python) step() {
 	switch c := p.src[p.pos]; c {
 	case '#':
@@ -146,7 +147,7 @@ func (p *python) comment() {
 	}
 }
 
-// space moves over what separates tokens.
+// space skips white space and comments.
 func (p *python) space() {
 	for p.more() {
 		switch c := p.src[p.pos]; {
@@ -164,8 +165,8 @@ func (p *python) space() {
 
 func (p *python) at(c byte) bool { return p.more() && p.src[p.pos] == c }
 
-// ended reports whether an expression ends here: at a comma, a closing
-// bracket, the end of the line or one of the characters in stop.
+// ended reports whether an expression ends here: at a comma, a closing bracket,
+// the end of the line or one of the characters in stop.
 func (p *python) ended(stop string) bool {
 	if !p.more() {
 		return true
@@ -174,7 +175,7 @@ func (p *python) ended(stop string) bool {
 	return strings.IndexByte(",)]}", c) >= 0 || strings.IndexByte(stop, c) >= 0 || p.depth == 0 && (c == '\n' || c == ';')
 }
 
-// skip moves to the end of an expression, past whatever is in it.
+// skip moves to the end of an expression.
 func (p *python) skip(stop string) {
 	outer := p.depth
 	for p.more() && (p.depth > outer || !p.ended(stop)) {
@@ -183,8 +184,8 @@ func (p *python) skip(stop string) {
 	p.depth = outer
 }
 
-// value reads an expression up to its end. It is opaque unless a literal is
-// all there is.
+// value reads an expression up to its end. The result is opaque unless the
+// expression is a single literal.
 func (p *python) value(level int, stop string) pyValue {
 	p.space()
 	v := p.literal(level)
@@ -196,7 +197,7 @@ func (p *python) value(level int, stop string) pyValue {
 	return v
 }
 
-// literal reads a literal, or nothing.
+// literal reads a literal if there is one.
 func (p *python) literal(level int) pyValue {
 	if !p.more() || level > maxNesting {
 		return pyValue{}
@@ -232,7 +233,7 @@ func (p *python) literal(level int) pyValue {
 	return pyValue{}
 }
 
-// sequence reads a list, a tuple, or a value in parentheses.
+// sequence reads a list, a tuple or a value in parentheses.
 func (p *python) sequence(level int) pyValue {
 	round := p.src[p.pos] == '('
 	v, commas := pyValue{kind: pyList}, 0
@@ -245,7 +246,7 @@ func (p *python) sequence(level int) pyValue {
 	return v
 }
 
-// pairs reads a dict; of a key given twice the last counts.
+// pairs reads a dict. The last of repeated keys wins.
 func (p *python) pairs(level int) map[string]pyValue {
 	fields := map[string]pyValue{}
 	p.bracket(func() {
@@ -271,7 +272,7 @@ func (p *python) arguments(level int) map[string]pyValue {
 		}
 		name := p.src[start:p.pos]
 		if p.space(); name == "" || !p.at('=') || strings.HasPrefix(p.src[p.pos:], "==") {
-			p.skip("") // a positional one
+			p.skip("") // a positional argument
 			return
 		}
 		p.pos++
@@ -280,8 +281,7 @@ func (p *python) arguments(level int) map[string]pyValue {
 	return fields
 }
 
-// bracket reads what is between brackets, an item at a time, and counts the
-// commas.
+// bracket calls item for each item between brackets and counts the commas.
 func (p *python) bracket(item func(), commas *int) {
 	p.depth++
 	p.pos++
@@ -299,15 +299,15 @@ func (p *python) bracket(item func(), commas *int) {
 		default:
 			before := p.pos
 			if item(); p.pos == before {
-				p.pos++ // what is no Python
+				p.pos++ // invalid Python
 			}
 		}
 	}
 	p.depth--
 }
 
-// texts reads neighbouring text literals. One that is not plain text, such as
-// an f-string, makes all of it opaque.
+// texts reads adjacent text literals. If one is not plain text, for example an
+// f-string, the whole value is opaque.
 func (p *python) texts() pyValue {
 	v := pyValue{kind: pyText}
 	for {
@@ -333,8 +333,8 @@ func isWord(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c >= utf8.RuneSelf
 }
 
-// quoted moves over a text literal and returns what it says; false if it is
-// not closed.
+// quoted reads a text literal and returns its value. It returns false if the
+// literal is not closed.
 func (p *python) quoted(raw bool) (string, bool) {
 	s := p.src[p.pos:]
 	quote := s[:1]
@@ -367,8 +367,9 @@ func (p *python) quoted(raw bool) (string, bool) {
 	return "", false
 }
 
-// pyEscape is what an escape at the beginning of s, of at least two bytes,
-// stands for, and how long it is. An unknown one stands for itself.
+// pyEscape decodes the escape sequence at the beginning of s, which has at
+// least two bytes, and returns its length. It returns unknown sequences
+// unchanged.
 func pyEscape(s string) (string, int) {
 	const from, to = "abfnrtv\\'\"", "\a\b\f\n\r\t\v\\'\""
 	if i := strings.IndexByte(from, s[1]); i >= 0 {
@@ -395,7 +396,7 @@ func pyEscape(s string) (string, int) {
 	return s[:2], 2
 }
 
-// pyRune is the character with a number, "" where there is none.
+// pyRune returns the character with the given number, or "" if there is none.
 func pyRune(number string, base int) string {
 	n, err := strconv.ParseUint(number, base, 32)
 	if err != nil || n > utf8.MaxRune {

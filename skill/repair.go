@@ -5,33 +5,33 @@ import (
 	"strings"
 )
 
-// place is where a repair was made.
-type place struct {
+// repairPosition is the position of a repaired value.
+type repairPosition struct {
 	line, column int
-	what         string
+	name         string
 }
 
-// maxRepairFields bounds the fields that repair tries one by one.
+// maxRepairFields is the maximum number of fields that repair tries one by one.
 const maxRepairFields = 200
 
-// repair quotes the values of fields and list items that YAML cannot read by
-// themselves: mostly a description with a colon in it (53 of 66 real files
-// that do not parse), else a value that begins with a character of YAML's own,
-// or with a quoted word. It returns nil where it finds nothing to quote. The
-// place is that of the first value it quoted.
-func repair(block []byte) ([]byte, place) {
+// repair quotes the values of fields and list items that are not valid YAML on
+// their own. In 53 of 66 real files that fail to parse, that is a description
+// with a colon. Other such values begin with a character that has a meaning in
+// YAML, or with a quoted word. repair returns nil if it finds nothing to quote.
+// Otherwise it also returns the position of the first value that it quoted.
+func repair(block []byte) ([]byte, repairPosition) {
 	var out bytes.Buffer
-	var where place
+	var where repairPosition
 	lines := strings.SplitAfter(string(block), "\n")
 	for i, tried := 0, 0; i < len(lines); {
-		f, ok := fieldOf(lines[i])
+		f, ok := parseField(lines[i])
 		end := i + 1
 		for ok && end < len(lines) && continues(lines[end], f.indent) {
 			end++
 		}
 		if ok {
 			if tried++; tried > maxRepairFields {
-				return nil, place{}
+				return nil, repairPosition{}
 			}
 		}
 		if !ok || !f.broken(lines[i:end]) {
@@ -40,36 +40,36 @@ func repair(block []byte) ([]byte, place) {
 			}
 			continue
 		}
-		if where.what == "" {
-			where = place{i + 1, f.column, f.what}
+		if where.name == "" {
+			where = repairPosition{i + 1, f.column, f.name}
 		}
 		out.WriteString(lines[i][:f.indent] + f.lead + " '" + strings.ReplaceAll(f.text(lines[i+1:end]), "'", "''") + "'")
-		out.WriteString(strings.Repeat("\n", end-i)) // what follows keeps its line
+		out.WriteString(strings.Repeat("\n", end-i)) // keep the line numbers of the following lines
 		i = end
 	}
-	if where.what == "" {
-		return nil, place{}
+	if where.name == "" {
+		return nil, repairPosition{}
 	}
 	return out.Bytes(), where
 }
 
-// field is a line of the form "key: value" or "- value" that has a value.
+// field is a line of the form "key: value" or "- value" with a non-empty value.
 type field struct {
-	indent int    // blanks before it
+	indent int    // number of spaces before it
 	lead   string // "key:" or "-"
 	value  string
 	column int    // of the value
-	what   string // for a person
+	name   string // name for messages
 }
 
-func fieldOf(line string) (field, bool) {
+func parseField(line string) (field, bool) {
 	line = strings.TrimRight(line, "\r\n")
 	text := strings.TrimLeft(line, " ")
 	f := field{indent: len(line) - len(text)}
 	if item, ok := strings.CutPrefix(text, "- "); ok {
-		f.lead, f.value, f.what = "-", item, "the list item"
+		f.lead, f.value, f.name = "-", item, "the list item"
 	} else if key, value, ok := strings.Cut(text, ":"); ok && plainKey(key) && (strings.HasPrefix(value, " ") || strings.HasPrefix(value, "\t")) {
-		f.lead, f.value, f.what = key+":", value, key
+		f.lead, f.value, f.name = key+":", value, key
 	}
 	f.value = strings.TrimLeft(f.value, " \t")
 	f.column = 1 + len(line) - len(f.value)
@@ -83,20 +83,21 @@ func plainKey(key string) bool {
 	})
 }
 
-// continues reports whether a line belongs to the value of a field above it.
+// continues reports whether a line belongs to the value of the field above it.
 func continues(line string, indent int) bool {
 	text := strings.TrimLeft(line, " \t")
 	return line != "" && (len(line)-len(text) > indent || strings.TrimSpace(text) == "")
 }
 
-// broken reports whether the lines of the field alone are not YAML.
+// broken reports whether the lines of the field are not valid YAML on their
+// own.
 func (f field) broken(lines []string) bool {
 	_, err := parseYAML([]byte(strings.Join(lines, "")))
 	return err != nil
 }
 
-// text is what the author will have meant: the value and the lines that
-// continue it as one line, without quotes around the whole of it.
+// text returns the value that the author probably meant: the value and its
+// continuation lines joined to one line, without quotes around the whole.
 func (f field) text(more []string) string {
 	text := f.value
 	for _, l := range more {
@@ -110,17 +111,17 @@ func (f field) text(more []string) string {
 	return text
 }
 
-// yamlFix says how to mend what repair could not.
+// yamlFix returns a fix for a syntax error that repair could not repair.
 func yamlFix(err *syntaxError) string {
 	switch {
 	case strings.Contains(err.msg, "tab"):
 		return "indent with spaces, not tabs"
 	case strings.Contains(err.msg, "could not find expected ':'"):
-		return "write the line as field: value, or indent it where it goes on with the value above"
+		return "write the line as field: value, or indent it if it continues the value above"
 	case strings.Contains(err.msg, "end of stream"):
-		return "close the quote or bracket that begins there"
+		return "close the quote or bracket that starts there"
 	case strings.Contains(err.msg, "block mapping"), strings.Contains(err.msg, "block collection"):
-		return "indent the fields of one map alike"
+		return "use the same indentation for all fields of a map"
 	}
 	return "put the value in double quotes, or write it under a line ending in |"
 }

@@ -1,11 +1,12 @@
-// Package skill reads Agent Skills: a directory whose SKILL.md holds YAML
-// frontmatter and Markdown instructions, beside any other files.
+// Package skill reads Agent Skills. A skill is a directory with a SKILL.md,
+// which holds YAML frontmatter and Markdown instructions, and any other files.
 //
-// It parses (one pass, two verdicts: strict as the reference validator, and
-// lenient as messy real files need), lists and hashes the files of a skill
-// ([Bundle], [Manifest]), and reads and writes skill archives ([OpenZIP],
-// [WriteZIP]). It never executes anything, never touches the network, and
-// treats every byte as hostile: sizes, counts, depth and paths are bounded.
+// The package parses skills, lists and hashes their files ([Bundle],
+// [Manifest]), and reads and writes skill archives ([OpenZIP], [WriteZIP]). One
+// parse gives two verdicts: strict, like the reference validator, and lenient,
+// for files with common faults. The package never executes anything and never
+// uses the network. It treats all input as hostile and limits sizes, counts,
+// depth and paths. Start reading at [Parse].
 //
 // The format is specified at https://agentskills.io/specification.
 package skill
@@ -25,51 +26,51 @@ const FileName = "SKILL.md"
 // lowerFileName is the other spelling that the reference validator accepts.
 const lowerFileName = "skill.md"
 
-// Skill is what a SKILL.md says. Fields that the file leaves out are zero,
-// except UserInvocable. The zero value is not useful; use [Parse].
+// Skill is the content of a SKILL.md. Fields that the file omits are zero,
+// except UserInvocable. Use [Parse] to create a Skill.
 type Skill struct {
-	Name        string // as given, NFKC-normalised; the folder's where none is given
+	Name        string // as written, in NFKC; the folder's name if missing
 	Description string
 
 	License       string
 	Compatibility string
-	Metadata      map[string]string // values that are no strings, as text
-	AllowedTools  []string          // tool patterns, split as [SplitTools] does
+	Metadata      map[string]string // values that are not strings are converted to text
+	AllowedTools  []string          // tool patterns, split by [SplitTools]
 
-	// Fields beyond the specification that other systems use, at the top
-	// level or under metadata.
+	// The specification lacks the following fields. Other systems use them at
+	// the top level or under metadata.
 	DisplayName  string
-	Version      string // text, also where the file has a number: 1.10 stays 1.10
+	Version      string // as written, even if it is a number: 1.10 stays 1.10
 	Author       string
 	Category     string
 	Tags         []string
-	BindShells   []string // kinds of face the skill is for; empty: all
+	BindShells   []string // kinds of user interfaces that the skill is for; empty means all
 	Dependencies []string // "name" or "name@constraint"
 	Model        string
 	ArgumentHint string
 	WhenToUse    string
 	Preload      bool
 
-	DisableModelInvocation bool // hidden from the model, usable by a person
+	DisableModelInvocation bool // hidden from the model, but users can invoke it
 	UserInvocable          bool // default true
 
-	Tools      []Tool          // tools that a provider of the skill offers
-	Provider   *Provider       // code in the skill that offers tools
-	MCPServers Servers         // MCP servers the skill brings or asks for
+	Tools      []Tool          // tools that a provider of the skill provides
+	Provider   *Provider       // code in the skill that provides tools
+	MCPServers Servers         // MCP servers that the skill defines or requests
 	Config     json.RawMessage // settings shared by the tools; a JSON object or nil
 
 	// Frontmatter is the YAML as written, without the fences. It aliases the
-	// bytes that were parsed.
+	// parsed bytes.
 	Frontmatter []byte
-	// Instructions is everything after the line that closes the frontmatter,
-	// byte for byte. It is empty where only the head of a file was parsed.
+	// Instructions is everything after the closing line of the frontmatter,
+	// byte for byte. It is empty if only the head of a file was parsed.
 	Instructions string
 
-	repaired bool // the YAML as written could not be read
+	repaired bool // the YAML as written is not valid
 	unnamed  bool // the name is the folder's
 }
 
-// Tool is one tool a skill declares.
+// Tool is a tool that a skill declares.
 type Tool struct {
 	Name        string          `json:"name"`
 	Provider    string          `json:"provider,omitempty"`
@@ -80,8 +81,9 @@ type Tool struct {
 	ReadOnly    bool            `json:"readOnly,omitempty"`
 }
 
-// Provider is the code in a skill that offers tools: exactly one of a Python
-// Class (in Module), a Command, or a WASM file, by path inside the skill.
+// Provider is code in a skill that provides tools. It has exactly one of a
+// Python Class (in Module), a Command or a WASM file, with paths inside the
+// skill.
 type Provider struct {
 	Module  string   `json:"module,omitempty"`
 	Class   string   `json:"class,omitempty"`
@@ -89,14 +91,14 @@ type Provider struct {
 	WASM    string   `json:"wasm,omitempty"`
 }
 
-// Servers is what a skill says of MCP servers: names of servers that the host
-// has, or configurations of its own by name.
+// Servers holds the MCP servers that a skill requests. They are either names of
+// servers of the host or configurations by name.
 type Servers struct {
 	Names   []string        // in the order given, or the keys of Configs
-	Configs json.RawMessage // a JSON object by name, nil where only names are given
+	Configs json.RawMessage // a JSON object by name; nil if only names are given
 }
 
-// Title is the display name, or the name where there is none.
+// Title returns the display name, or the name if there is none.
 func (s *Skill) Title() string {
 	if s.DisplayName != "" {
 		return s.DisplayName
@@ -104,23 +106,24 @@ func (s *Skill) Title() string {
 	return s.Name
 }
 
-// Verbatim reports whether the frontmatter could be read as it is written.
+// Verbatim reports whether the frontmatter was valid YAML without a repair.
 func (s *Skill) Verbatim() bool { return !s.repaired }
 
-// Named reports whether the skill names itself, as opposed to going by the
-// name of its folder.
-func (s *Skill) Named() bool { return !s.unnamed }
+// HasOwnName reports whether the file states a name. Otherwise the name is the
+// folder's.
+func (s *Skill) HasOwnName() bool { return !s.unnamed }
 
-// ErrNoVerbatim says that frontmatter has no verbatim JSON form, because it
-// could only be read after a repair.
-var ErrNoVerbatim = errors.New("the frontmatter was repaired to be read, so it has no verbatim form")
+// ErrRepaired is returned for frontmatter that has no verbatim JSON form
+// because it needed a repair.
+var ErrRepaired = errors.New("frontmatter has no verbatim form: it was repaired")
 
-// FrontmatterJSON renders the frontmatter as a JSON object by the YAML 1.2
-// core schema: every field the author wrote, in the author's order, dates and
-// yes/no as strings. It returns [ErrNoVerbatim] for repaired frontmatter.
+// FrontmatterJSON returns the frontmatter as a JSON object by the YAML 1.2 core
+// schema. It has every field that the author wrote, in the same order, with
+// dates and yes/no as strings. It returns [ErrRepaired] for repaired
+// frontmatter.
 func (s *Skill) FrontmatterJSON() (json.RawMessage, error) {
 	if s.repaired {
-		return nil, ErrNoVerbatim
+		return nil, ErrRepaired
 	}
 	root, serr := parseYAML(s.Frontmatter)
 	if serr != nil {
@@ -132,14 +135,14 @@ func (s *Skill) FrontmatterJSON() (json.RawMessage, error) {
 	return toJSON(root)
 }
 
-// Parse reads the SKILL.md of the skill that is rooted at fsys. folder is the
-// name of the skill's directory or archive, against which the name is checked
-// and which stands in for a missing one; "" skips both.
+// Parse reads the SKILL.md of the skill with root fsys. folder is the name of
+// the skill's directory or archive. The name of the skill must match it, and it
+// replaces a missing name. An empty folder skips both.
 //
-// A file with faults is not an error: they come back as diagnostics, and the
-// skill is nil only where nothing could be read of it. Use [Diagnostics.Loads]
-// before using it. An error means the file could not be read; it wraps
-// [fs.ErrNotExist] where there is no SKILL.md in any spelling.
+// Faults in the file are not errors but diagnostics. The skill is nil if
+// nothing could be read. Check [Diagnostics.Loads] before using the skill. An
+// error means that the file could not be read. It wraps [fs.ErrNotExist] if
+// there is no SKILL.md in any spelling.
 func Parse(fsys fs.FS, folder string) (*Skill, Diagnostics, error) {
 	name, err := FindFile(fsys)
 	if err != nil {
@@ -158,8 +161,8 @@ func Parse(fsys fs.FS, folder string) (*Skill, Diagnostics, error) {
 	return s, ds, nil
 }
 
-// FindFile returns the spelling of SKILL.md that fsys has. The error wraps
-// [fs.ErrNotExist] where it has none.
+// FindFile returns the spelling of SKILL.md in fsys. The error wraps
+// [fs.ErrNotExist] if there is none.
 func FindFile(fsys fs.FS) (string, error) {
 	name := FileName
 	info, err := fs.Stat(fsys, name)
@@ -168,21 +171,21 @@ func FindFile(fsys fs.FS) (string, error) {
 			return "", err
 		}
 		if info, err = fs.Stat(fsys, name); err != nil {
-			return "", fmt.Errorf("look at %s: %w", name, err)
+			return "", fmt.Errorf("stat %s: %w", name, err)
 		}
 	}
-	if !info.Mode().IsRegular() { // opening a pipe would wait for a writer
-		return "", fmt.Errorf("%s is not a regular file", name)
+	if !info.Mode().IsRegular() { // opening a pipe would block
+		return "", fmt.Errorf("not a regular file: %s", name)
 	}
 	return name, nil
 }
 
-// otherSpelling finds the file where its name is not quite [FileName], of
-// several the one that the reference validator would take.
+// otherSpelling finds a file with another spelling of [FileName]. If there are
+// several, it returns the one that the reference validator would use.
 func otherSpelling(fsys fs.FS) (string, error) {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
-		return "", fmt.Errorf("look for %s: %w", FileName, err)
+		return "", fmt.Errorf("find %s: %w", FileName, err)
 	}
 	found := ""
 	for _, e := range entries {
@@ -196,14 +199,14 @@ func otherSpelling(fsys fs.FS) (string, error) {
 	return found, nil
 }
 
-// IsFileName reports whether name is SKILL.md in any spelling of case; the
-// reference knows SKILL.md and skill.md, real folders have two more.
+// IsFileName reports whether name is SKILL.md in any letter case. The reference
+// validator knows SKILL.md and skill.md; published skills use two more.
 func IsFileName(name string) bool {
 	return len(name) == len(FileName) && strings.EqualFold(name, FileName)
 }
 
-// ParseBytes parses the content of a SKILL.md. file is its name, for the
-// check of its spelling; folder is as in [Parse]. The skill aliases src.
+// ParseBytes parses the content of a SKILL.md. file is its name, whose spelling
+// is checked. folder is as in [Parse]. The skill aliases src.
 func ParseBytes(src []byte, file, folder string) (*Skill, Diagnostics) {
 	p := parser{src: src, whole: true, folder: folder}
 	p.fileName(file)
@@ -221,11 +224,12 @@ func ParseBytes(src []byte, file, folder string) (*Skill, Diagnostics) {
 	return s, p.ds
 }
 
-// ParseHead parses level 1 from the beginning of a SKILL.md, as a scan of many
-// skills needs it: instructions are not checked, and only kept where complete
-// says that head is the whole file. more reports that the frontmatter does not
-// end within head, and that head is not all there may be (complete is false);
-// read on, up to a few KiB beyond [MaxFrontmatterBytes], and call again.
+// ParseHead parses the frontmatter from the head of a SKILL.md, for callers
+// that read many skills. It does not check instructions, and stores them only
+// if complete is set, which says that head is the whole file. more reports that
+// the frontmatter does not end within head and that the file may be longer. In
+// that case, read up to a few KiB beyond [MaxFrontmatterBytes] and call
+// ParseHead again.
 func ParseHead(head []byte, complete bool, file, folder string) (s *Skill, ds Diagnostics, more bool) {
 	p := parser{src: head, whole: complete, folder: folder}
 	p.fileName(file)

@@ -10,22 +10,23 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// The reference validator reads frontmatter in its own way: it splits the
-// file at the first two places that hold "---", inside a value or not, and
-// reads what is between with a YAML dialect that has only block style and
-// strings. This file reproduces its verdict; parse.go and fields.go hold the
-// rules on fields, which both verdicts share.
+// The reference validator reads frontmatter in its own way. It splits the file
+// at the first two occurrences of "---", even inside a value. It reads the text
+// between them with a YAML dialect that has only block style and strings. This
+// file reproduces its verdict. The rules on fields, which both verdicts share,
+// are in parse.go and fields.go.
 
-// referenceBlock returns what the reference takes for the frontmatter, and
-// whether that is what the parser reads, so that one pass serves both.
+// referenceBlock returns the text that the reference validator takes for the
+// frontmatter. same reports whether the parser reads the same text, so that one
+// pass serves both.
 func (p *parser) referenceBlock() (block []byte, same bool) {
 	rest, ok := bytes.CutPrefix(p.src, []byte("---"))
 	if !ok {
-		return nil, true // rule 4, which cut has reported
+		return nil, true // rule 4, which findLayout reported
 	}
 	block, _, ok = bytes.Cut(rest, []byte("---"))
 	if !ok {
-		p.unclosed()
+		p.useRule5()
 		return nil, true
 	}
 	first := p.src[:p.lay.front]
@@ -34,8 +35,8 @@ func (p *parser) referenceBlock() (block []byte, same bool) {
 	return block, same
 }
 
-// unclosed gives what cut has reported the words of rule 5.
-func (p *parser) unclosed() {
+// useRule5 changes the errors that findLayout reported into errors of rule 5.
+func (p *parser) useRule5() {
 	for i, d := range p.ds {
 		if d.Severity == Error && d.Rule != 5 {
 			what := strings.TrimPrefix(strings.TrimPrefix(d.Message, msgNoFrontmatter+": "), msgInvalidYAML)
@@ -44,8 +45,8 @@ func (p *parser) unclosed() {
 	}
 }
 
-// strictVerdict replaces the rules broken by what the parser read with those
-// broken by what the reference reads.
+// strictVerdict replaces the broken rules of the block that the parser read by
+// those of the block that the reference validator reads.
 func (p *parser) strictVerdict(block []byte) {
 	for i := range p.ds {
 		if p.ds[i].Code != "file-name" {
@@ -69,21 +70,22 @@ func (p *parser) strictVerdict(block []byte) {
 			continue
 		}
 		d.Severity = Info
-		d.Message += "; the reference validator reads only what is between the first two ---, wherever they are"
-		d.Fix = "write --- nowhere but on the lines around the frontmatter"
+		d.Message += "; the reference validator reads only the text between the first two ---, wherever they are"
+		d.Fix = "write --- only on the lines around the frontmatter"
 		p.ds.add(d)
 	}
 }
 
-// dialect finds what YAML allows and the reference's dialect does not.
+// dialect reports constructs that YAML allows and the dialect of the reference
+// validator does not.
 type dialect struct {
 	ds    *Diagnostics
 	line  int  // line of the file that holds the first line of the block
-	found bool // one finding is enough, duplicate keys apart
+	found bool // one finding is enough, except for duplicate keys
 	dups  int
 }
 
-// maxDuplicates bounds how many repeated keys are reported.
+// maxDuplicates is the maximum number of repeated keys to report.
 const maxDuplicates = 20
 
 func (d *dialect) check(block []byte, root *yaml.Node) {
@@ -105,7 +107,7 @@ func (d *dialect) report(line, column int, code, what, fix string) {
 	}
 }
 
-// tree looks at what the nodes tell.
+// tree checks a node and the nodes below it.
 func (d *dialect) tree(n *yaml.Node) {
 	switch {
 	case n.Kind == yaml.AliasNode:
@@ -146,13 +148,14 @@ func (d *dialect) keys(n *yaml.Node) {
 		if seen[key.Value] && d.dups < maxDuplicates {
 			d.dups++
 			d.ds.add(Diagnostic{Warning, "duplicate-key", d.line + key.Line - 1, key.Column,
-				fmt.Sprintf("%sthe field %s is given twice; the last one counts", msgInvalidYAML, quote(key.Value)), "delete one of the two", 6})
+				fmt.Sprintf("%sthe field %s is repeated; the last value counts", msgInvalidYAML, quote(key.Value)), "delete one of the two", 6})
 		}
 		seen[key.Value] = true
 	}
 }
 
-// indentation compares the maps that are values of one map.
+// indentation checks that all maps that are values of one map have the same
+// indentation.
 func (d *dialect) indentation(n *yaml.Node) {
 	column := 0
 	for i := 1; i < len(n.Content); i += 2 {
@@ -164,14 +167,14 @@ func (d *dialect) indentation(n *yaml.Node) {
 			column = c.Column
 		}
 		if c.Column != column {
-			d.report(c.Line, c.Column, "yaml-indentation", "maps beside each other with different indentation", "indent them alike")
+			d.report(c.Line, c.Column, "yaml-indentation", "sibling maps with different indentation", "use the same indentation for them")
 		}
 	}
 }
 
-// tabs finds tabs outside quotes, block scalars and comments. In these any
-// other character may stand in the place of a tab; elsewhere it cannot be read
-// or becomes part of a plain scalar.
+// tabs finds tabs outside quotes, block scalars and comments. It parses the
+// block with another character in place of each tab. A tab outside those either
+// breaks the parse or becomes part of a plain scalar.
 func (d *dialect) tabs(block []byte) {
 	const stand = "\ufdd3"
 	const code, what, fix = "yaml-tab", "a tab outside quotes", "write spaces instead of tabs"

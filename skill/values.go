@@ -9,20 +9,21 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxListItems bounds lists in frontmatter; more are cut off.
+// maxListItems is the maximum length of lists in frontmatter. Further items are
+// dropped.
 const maxListItems = 1000
 
-// NormalizeName is the form in which names are compared: trimmed and NFKC.
+// NormalizeName returns the form in which names are compared: trimmed, in NFKC.
 func NormalizeName(s string) string { return trim(norm.NFKC.String(trim(s))) }
 
-// trim trims what Python's str.strip does, which the reference uses.
+// trim trims the same characters as Python's str.strip, which the reference
+// validator uses.
 func trim(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f })
 }
 
-// Slug makes a name that the specification allows out of any text:
-// lower-case ASCII letters, digits and single hyphens, at most 64, "skill"
-// where nothing is left.
+// Slug turns any text into a valid name: at most 64 lower-case ASCII letters,
+// digits and single hyphens. It returns "skill" if nothing else is left.
 func Slug(s string) string {
 	var b strings.Builder
 	hyphen := false
@@ -48,9 +49,9 @@ func Slug(s string) string {
 	return strings.TrimRight(b.String(), "-")
 }
 
-// PortableName reports whether every consumer of skills accepts the name: 1 to
-// 64 lower-case ASCII letters, digits and single inner hyphens.
-func PortableName(s string) bool {
+// IsPortableName reports whether every consumer of skills accepts the name: 1
+// to 64 lower-case ASCII letters, digits and single inner hyphens.
+func IsPortableName(s string) bool {
 	if s == "" || len(s) > 64 || s[0] == '-' || s[len(s)-1] == '-' || strings.Contains(s, "--") {
 		return false
 	}
@@ -59,8 +60,8 @@ func PortableName(s string) bool {
 	})
 }
 
-// usableName reports whether a name can be a label: printable, and nothing
-// that could be taken for a path.
+// usableName reports whether a name can be shown as a label: it is printable
+// and cannot be mistaken for a path.
 func usableName(s string) bool {
 	if s == "" || s == "." || s == ".." || utf8.RuneCountInString(s) > 256 || !utf8.ValidString(s) {
 		return false
@@ -93,8 +94,9 @@ func invalidUTF8(s string) int {
 	return -1
 }
 
-// hidden returns the first character of s that a reader cannot see and a
-// model can: tags, bidirectional controls, zero-width characters; else 0.
+// hidden returns the first character of s that is invisible to a reader but not
+// to a model: a tag, a bidirectional control or a zero-width character. It
+// returns 0 if there is none.
 func hidden(s string) rune {
 	if isASCII(s) {
 		return 0
@@ -109,7 +111,8 @@ func hidden(s string) rune {
 	return 0
 }
 
-// placeholder reports whether a description was never written.
+// placeholder reports whether a description is a template that nobody filled
+// in.
 func placeholder(s string) bool {
 	t := strings.ToLower(s[:min(len(s), 40)])
 	for _, p := range []string{"todo", "[todo", "tbd", "fixme", "replace with", "[replace", "your description", "<description", "description here", "lorem ipsum", "placeholder"} {
@@ -120,13 +123,14 @@ func placeholder(s string) bool {
 	return strings.Contains(s, "[TODO:") || strings.Contains(s, "TODO: complete")
 }
 
-// isText reports whether the reference reads a value as text: every scalar but
-// a plain << or =, for which its library has types.
+// isText reports whether the reference validator reads a value as text. That is
+// every scalar except a plain << or =, which have types of their own in its
+// YAML library.
 func isText(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && !(isPlain(n) && (n.Value == "<<" || n.Value == "="))
 }
 
-// scalarText is a value as text: a list joined by ", ", a map as JSON.
+// scalarText returns a value as text: a list joined by ", ", a map as JSON.
 func scalarText(n *yaml.Node) string {
 	if n == nil {
 		return ""
@@ -144,8 +148,8 @@ func scalarText(n *yaml.Node) string {
 	return ""
 }
 
-// stringList reads a list, or one text that holds several, separated by
-// commas where split is set.
+// stringList reads a list, or a single text. If split is set, commas separate
+// several items in the text.
 func stringList(n *yaml.Node, split bool) []string {
 	var items []string
 	switch n.Kind {
@@ -187,9 +191,9 @@ func toolPatterns(n *yaml.Node) []string {
 	return SplitTools(scalarText(n))
 }
 
-// SplitTools splits a list of tool patterns in any real spelling: separated by
-// commas or blanks, outside parentheses only, so that Bash(git add:*, git
-// commit:*) stays one pattern. Unbalanced parentheses end with the text.
+// SplitTools splits a list of tool patterns. Commas or spaces separate them,
+// except inside parentheses, so that Bash(git add:*, git commit:*) is one
+// pattern. Unbalanced parentheses end with the text.
 func SplitTools(s string) []string {
 	var out []string
 	depth, start := 0, 0
@@ -215,7 +219,7 @@ func SplitTools(s string) []string {
 
 func quote(s string) string { return `"` + shown(s) + `"` }
 
-// shown is text from a stranger as part of a message: not too long, and valid.
+// shown shortens an untrusted text for a message and makes it valid UTF-8.
 func shown(s string) string {
 	if len(s) > 80 {
 		s = strings.ToValidUTF8(s[:80], "") + "…"
@@ -231,11 +235,11 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// OneLine folds all white space and control characters of a text into single
-// spaces, so that it stays within its line.
+// OneLine replaces each run of white space and control characters by one space,
+// so that the text fits on one line.
 func OneLine(s string) string {
-	// Nearly all texts are one line already. The test has no branch to
-	// guess wrongly at every space.
+	// Nearly all texts are on one line already. The check avoids a branch that
+	// is mispredicted at every space.
 	odd, space := len(s) == 0, true
 	for i := 0; i < len(s); i++ {
 		blank := s[i] == ' '

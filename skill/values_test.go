@@ -50,7 +50,7 @@ func TestSlugIsAPortableName(t *testing.T) {
 		long(62) + "-yz": long(62) + "-y", "Ⅷ": "viii",
 	} {
 		got := skill.Slug(in)
-		if got != want || !skill.PortableName(got) || skill.Slug(got) != got {
+		if got != want || !skill.IsPortableName(got) || skill.Slug(got) != got {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}
@@ -61,7 +61,7 @@ func TestPortableNamesAreThoseThatAllAccept(t *testing.T) {
 		"pdf": true, "a-1": true, long(64): true,
 		"": false, long(65): false, "-a": false, "a-": false, "a--b": false, "A": false, "a_b": false, "é": false, "a b": false,
 	} {
-		if skill.PortableName(name) != want {
+		if skill.IsPortableName(name) != want {
 			t.Errorf("%q: want %v", name, want)
 		}
 	}
@@ -79,7 +79,7 @@ func TestOneLineStaysWithinItsLine(t *testing.T) {
 }
 
 func TestTokensOfNothingAreZeroAndGrowWithTheText(t *testing.T) {
-	if n := skill.Tokens(""); n != 0 {
+	if n := skill.EstimateTokens(""); n != 0 {
 		t.Errorf("%d tokens in nothing", n)
 	}
 	for _, text := range []string{
@@ -88,7 +88,7 @@ func TestTokensOfNothingAreZeroAndGrowWithTheText(t *testing.T) {
 	} {
 		last := 0
 		for n := 1; n <= len(text); n++ {
-			got := skill.Tokens(text[:n])
+			got := skill.EstimateTokens(text[:n])
 			// The end of a piece may split a character.
 			if valid := strings.ToValidUTF8(text[:n], "") == text[:n]; valid && (got < last || got == 0) {
 				t.Errorf("%q has %d tokens, its beginning has %d", text[:n], got, last)
@@ -111,7 +111,7 @@ func TestTokensAreNearThoseOfAVocabulary(t *testing.T) {
 		{"이 스킬은 오류 보고서를 분석하고 작업 계획을 작성하는 데 도움이 됩니다. 사용자가 로그 확인이나 장애 원인 조사를 요청할 때 사용하세요.", 34},
 		{"✅ Done 🚀 Launch ⚠️ Warning ❌ Failed 📦 Package 🔧 Fix → next ├── file └── other • item — dash … “quoted” ’s", 38},
 	} {
-		if got := skill.Tokens(tt.text); got < tt.want*85/100 || got > tt.want*115/100 {
+		if got := skill.EstimateTokens(tt.text); got < tt.want*85/100 || got > tt.want*115/100 {
 			t.Errorf("%.30q…: %d tokens, the vocabulary has %d", tt.text, got, tt.want)
 		}
 	}
@@ -121,6 +121,6 @@ func BenchmarkTokens15KB(b *testing.B) {
 	text := strings.Repeat("Reads **PDF** files: run `scripts/read.py --all` first, then check the 12 pages.\n", 15_000/81)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		skill.Tokens(text)
+		skill.EstimateTokens(text)
 	}
 }

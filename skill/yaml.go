@@ -14,25 +14,25 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Bounds on YAML from a stranger, its aliases expanded. The library refuses
-// nesting beyond 10,000 levels and keeps aliases as such in nodes.
+// Limits on untrusted YAML with its aliases expanded. The library itself
+// rejects nesting beyond 10,000 levels and keeps aliases as nodes.
 const (
 	maxDepth = 64
 	maxNodes = 100_000
 	maxText  = 1 << 20 // bytes of scalars
 )
 
-// syntaxError is YAML that cannot be read, with its place in the block.
+// syntaxError describes invalid YAML with its position in the block.
 type syntaxError struct {
-	line, column int // 1-based within the block; 0 where unknown
+	line, column int // 1-based within the block; 0 if unknown
 	msg          string
 	tooLarge     bool
 }
 
 func (e *syntaxError) Error() string { return e.msg }
 
-// parseYAML reads one block to its root node, nil for an empty document. What
-// it returns is small enough to be walked with its aliases expanded.
+// parseYAML parses one block and returns its root node, or nil for an empty
+// document. The result is small enough to walk with aliases expanded.
 func parseYAML(block []byte) (*yaml.Node, *syntaxError) {
 	block, hidden := hideBreaks(block)
 	var doc yaml.Node
@@ -46,7 +46,7 @@ func parseYAML(block []byte) (*yaml.Node, *syntaxError) {
 				msg = le.ContextMsg + ": " + msg
 			}
 			if strings.HasPrefix(le.ContextMsg, "while scanning") {
-				at = le.ContextMark // the beginning of what does not end, rather than where that shows
+				at = le.ContextMark // where the unterminated token starts, not where the parser noticed it
 			}
 			return nil, &syntaxError{line: at.Line, column: at.Column, msg: strings.TrimPrefix(msg, "yaml: ")}
 		}
@@ -58,7 +58,7 @@ func parseYAML(block []byte) (*yaml.Node, *syntaxError) {
 	}
 	if _, ok := (measure{}).node(root, 0); !ok {
 		return nil, &syntaxError{line: 1, tooLarge: true, msg: fmt.Sprintf(
-			"it nests deeper than %d levels, or expands to more than %d values or %d bytes", maxDepth, maxNodes, maxText)}
+			"nests deeper than %d levels, or expands to more than %d values or %d bytes", maxDepth, maxNodes, maxText)}
 	}
 	if hidden {
 		showBreaks(root)
@@ -66,8 +66,8 @@ func parseYAML(block []byte) (*yaml.Node, *syntaxError) {
 	return root, nil
 }
 
-// In YAML 1.2 these are ordinary characters; the library ends lines at them.
-// They are read as noncharacters, which no text may hold.
+// These are ordinary characters in YAML 1.2, but the library ends lines at
+// them. They are replaced by noncharacters, which no text may contain.
 var (
 	breakHider = strings.NewReplacer("\u0085", "\ufdd0", "\u2028", "\ufdd1", "\u2029", "\ufdd2")
 	breakShow  = strings.NewReplacer("\ufdd0", "\u0085", "\ufdd1", "\u2028", "\ufdd2", "\u2029")
@@ -95,18 +95,18 @@ type measure map[*yaml.Node]extent
 
 type extent struct{ nodes, text, depth int }
 
-// node returns the extent of n, which lies at the given level, and false where
-// the whole is beyond the bounds.
+// node returns the extent of n at the given level. It returns false if the
+// total exceeds the limits.
 func (m measure) node(n *yaml.Node, level int) (extent, bool) {
 	if level > maxDepth {
 		return extent{}, false
 	}
 	if n.Kind == yaml.AliasNode {
-		e := m[n.Alias] // an anchor comes before its aliases
+		e := m[n.Alias] // an anchor precedes its aliases
 		return e, level+e.depth <= maxDepth
 	}
 	if n.Anchor != "" {
-		m[n] = extent{depth: maxDepth + 1} // an alias inside what it names
+		m[n] = extent{depth: maxDepth + 1} // for an alias inside its own anchor
 	}
 	e := extent{nodes: 1, text: len(n.Value)}
 	for _, c := range n.Content {
@@ -124,7 +124,7 @@ func (m measure) node(n *yaml.Node, level int) (extent, bool) {
 	return e, true
 }
 
-// resolve returns what a node stands for where it is an alias.
+// resolve returns the target of an alias, and any other node unchanged.
 func resolve(n *yaml.Node) *yaml.Node {
 	if n != nil && n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -132,8 +132,8 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// coreKind resolves a plain scalar by the YAML 1.2 core schema: unlike YAML
-// 1.1, dates, yes/no, sexagesimals and merge keys are plain strings.
+// coreKind returns the type of a plain scalar by the YAML 1.2 core schema.
+// Unlike in YAML 1.1, dates, yes/no, sexagesimals and merge keys are strings.
 func coreKind(v string) string {
 	switch v {
 	case "", "~", "null", "Null", "NULL":
@@ -157,8 +157,8 @@ var (
 	coreFloat = regexp.MustCompile(`^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
 )
 
-// isPlain reports whether a scalar was written without quotes, block
-// indicator or tag, so that its type is up to the schema.
+// isPlain reports whether a scalar was written without quotes, block indicator
+// or tag. The schema then decides its type.
 func isPlain(n *yaml.Node) bool {
 	const given = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle | yaml.TaggedStyle
 	return n.Style&given == 0 && n.Tag != "!"
@@ -169,11 +169,11 @@ func isNull(n *yaml.Node) bool {
 	return n == nil || n.Kind == yaml.ScalarNode && isPlain(n) && coreKind(n.Value) == "null"
 }
 
-// renderer writes nodes as JSON by the YAML 1.2 core schema, keys in the
-// order of the source, aliases expanded.
+// renderer writes nodes as JSON by the YAML 1.2 core schema, with keys in
+// source order and aliases expanded.
 type renderer struct{ buf []byte }
 
-// toJSON renders a node that parseYAML returned, or one below it.
+// toJSON renders a node returned by parseYAML, or a node below it.
 func toJSON(n *yaml.Node) (json.RawMessage, error) {
 	var r renderer
 	if err := r.node(n); err != nil {
@@ -204,7 +204,7 @@ func (r *renderer) node(n *yaml.Node) error {
 }
 
 func (r *renderer) mapping(n *yaml.Node) error {
-	last := make(map[string]int, len(n.Content)/2) // a repeated key: the last one counts
+	last := make(map[string]int, len(n.Content)/2) // by key; the last of repeated keys counts
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := resolve(n.Content[i])
 		if key.Kind != yaml.ScalarNode {
@@ -240,7 +240,7 @@ func (r *renderer) scalar(n *yaml.Node) {
 	case "bool":
 		r.buf = append(r.buf, strings.ToLower(n.Value)...)
 	case "int":
-		base := 10 // a leading zero says nothing, 0o and 0x do
+		base := 10 // a leading zero has no meaning, 0o and 0x do
 		if len(n.Value) > 2 && (n.Value[1] == 'o' || n.Value[1] == 'x') {
 			base = 0
 		}
@@ -259,7 +259,7 @@ func (r *renderer) scalar(n *yaml.Node) {
 	}
 }
 
-// scalarKind is the type of a scalar. A tag counts where the value fits it.
+// scalarKind returns the type of a scalar. A tag counts if the value fits it.
 func scalarKind(n *yaml.Node) string {
 	if isPlain(n) {
 		return coreKind(n.Value)

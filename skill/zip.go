@@ -15,21 +15,20 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Limits bound an archive from a stranger. Zero fields mean the defaults.
+// Limits are limits on untrusted archives. Zero fields mean the defaults.
 type Limits struct {
-	PackedBytes   int64 // of the archive; default 10 MiB
-	Entries       int   // files and directories; default 512
-	FileBytes     int64 // of one unpacked file; default 16 MiB
-	UnpackedBytes int64 // of all unpacked files; default 16 MiB
-	Ratio         int64 // of unpacked to packed, for files over 64 KiB; default 200
-	// AnyFolder accepts a top folder whose name is not the archive's.
-	AnyFolder bool
+	PackedBytes   int64 // size of the archive; default 10 MiB
+	Entries       int   // number of files and directories; default 512
+	FileBytes     int64 // size of one unpacked file; default 16 MiB
+	UnpackedBytes int64 // size of all unpacked files; default 16 MiB
+	Ratio         int64 // unpacked to packed size, for files over 64 KiB; default 200
+	// AllowFolderMismatch accepts a top folder with another name than the
+	// archive.
+	AllowFolderMismatch bool
 }
 
-// OrDefaults are the limits with the defaults for those that are not set.
-func (l Limits) OrDefaults() Limits { return l.withDefaults() }
-
-func (l Limits) withDefaults() Limits {
+// WithDefaults returns the limits with defaults in place of zero fields.
+func (l Limits) WithDefaults() Limits {
 	if l.PackedBytes == 0 {
 		l.PackedBytes = 10 << 20
 	}
@@ -48,9 +47,9 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Refusal is one reason why an archive is not accepted.
+// Refusal is one reason for rejecting an archive.
 type Refusal struct {
-	Entry   string `json:"entry"` // as written in the archive; "" for the archive itself
+	Entry   string `json:"entry"` // as written in the archive; empty for the archive itself
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
@@ -62,10 +61,10 @@ func (r Refusal) String() string {
 	return OneLine(quote(r.Entry)) + ": " + r.Message
 }
 
-// RefusedError says that an archive, or files from elsewhere, were refused, with
-// the reasons found, of many the first.
+// RefusedError is returned for a rejected archive or other untrusted files. It
+// has the first reasons found.
 type RefusedError struct {
-	What     string // what was refused, as "skill"; "" is an archive
+	What     string // the kind of object, such as "skill"; empty means archive
 	Refusals []Refusal
 }
 
@@ -77,20 +76,20 @@ func (e *RefusedError) Error() string {
 	return s
 }
 
-// OpenZIP opens a skill archive: SKILL.md at the top or in the single top
-// folder. name is the archive's file name or path, from which the folder of a
-// flat archive is named. Nothing is unpacked: files are inflated as they are
-// read, never beyond the size that was checked. A refused archive is a
-// [*RefusedError]; r must stay readable until the bundle is no longer used.
+// OpenZIP opens a skill archive with SKILL.md at the top or in the single top
+// folder. name is the archive's file name or path, which gives a flat archive
+// its folder name. OpenZIP unpacks nothing: files are decompressed when they
+// are read, never beyond the checked size. A rejected archive is a
+// [*RefusedError]. r must stay readable while the bundle is in use.
 func OpenZIP(r io.ReaderAt, size int64, name string, limits Limits) (*Bundle, error) {
-	limits = limits.withDefaults()
+	limits = limits.WithDefaults()
 	base := archiveBase(name)
 	if size > limits.PackedBytes {
-		return nil, &RefusedError{Refusals: []Refusal{{"", "archive-too-large", fmt.Sprintf("the archive has %d bytes, more than %d", size, limits.PackedBytes)}}}
+		return nil, &RefusedError{Refusals: []Refusal{{"", "archive-too-large", fmt.Sprintf("archive too large (%d bytes, limit %d)", size, limits.PackedBytes)}}}
 	}
 	zr, err := zip.NewReader(r, size)
 	if err != nil {
-		msg := "this is not a ZIP archive, or a damaged one: " + err.Error()
+		msg := "not a valid ZIP archive: " + err.Error()
 		return nil, &RefusedError{Refusals: []Refusal{{"", "not-a-zip", msg}}}
 	}
 	c := newChecker(limits)
@@ -108,7 +107,7 @@ func OpenZIP(r io.ReaderAt, size int64, name string, limits Limits) (*Bundle, er
 	return NewBundle(sub, top, nil), nil
 }
 
-// archiveBase is the name of an archive without directory and extension.
+// archiveBase returns the name of an archive without directory and extension.
 func archiveBase(name string) string {
 	if name == "" {
 		return ""
@@ -122,13 +121,13 @@ func archiveBase(name string) string {
 	return name
 }
 
-// CheckFiles says why files of a stranger are not accepted as those of one skill,
-// by the rules that [OpenZIP] has for an archive: each path plain on every system
-// and like no other, and their number and sizes within Entries, FileBytes and
-// UnpackedBytes of limits. It reads the paths and sizes alone, and gives the first
-// of many reasons; nil where there is none.
+// CheckFiles returns the reasons why untrusted files are not accepted as the
+// files of a skill, or nil if they are. It applies the rules of [OpenZIP]. Each
+// path must be valid on every system and unique. The number and sizes of the
+// files must be within Entries, FileBytes and UnpackedBytes of limits.
+// CheckFiles uses only paths and sizes, and returns the first reasons.
 func CheckFiles(files Manifest, limits Limits) []Refusal {
-	c := newChecker(limits.withDefaults())
+	c := newChecker(limits.WithDefaults())
 	c.what = "skill"
 	for _, f := range files {
 		if !c.count(f.Path) {
@@ -145,13 +144,13 @@ func CheckFiles(files Manifest, limits Limits) []Refusal {
 	return c.refusals
 }
 
-// checker goes over the entries of an archive, or the files of a skill, once.
+// checker checks the entries of an archive or the files of a skill in one pass.
 type checker struct {
 	limits   Limits
-	what     string // that has the entries
+	what     string // the kind of object that has the entries
 	fold     cases.Caser
-	seen     map[string]string // folded path of a file or directory → as written
-	listed   map[string]bool   // directories that have an entry
+	seen     map[string]string // folded path of a file or directory → path as written
+	listed   map[string]bool   // directories with an entry of their own
 	files    []string
 	entries  int
 	total    int64
@@ -164,7 +163,7 @@ func newChecker(limits Limits) *checker {
 	return &checker{limits: limits, what: "archive", seen: map[string]string{}, listed: map[string]bool{}, fold: cases.Fold()}
 }
 
-// refuse notes a reason, and returns false for those who return it in turn.
+// refuse records a reason. It returns false for the convenience of its callers.
 func (c *checker) refuse(entry, code, format string, args ...any) bool {
 	if len(c.refusals) < maxRefusals {
 		c.refusals = append(c.refusals, Refusal{strings.ToValidUTF8(entry, "�"), code, OneLine(fmt.Sprintf(format, args...))})
@@ -182,7 +181,7 @@ func (c *checker) archive(zr *zip.Reader, base string) string {
 	return c.layout(base)
 }
 
-// entry checks one entry and reports whether to go on.
+// entry checks one entry and reports whether to continue.
 func (c *checker) entry(f *zip.File) bool {
 	name := f.Name
 	if !c.count(name) {
@@ -193,28 +192,28 @@ func (c *checker) entry(f *zip.File) bool {
 	}
 	clean := strings.TrimSuffix(name, "/")
 	isDir := strings.HasSuffix(name, "/")
-	if litter(clean) {
+	if isDesktopFile(clean) {
 		return isDir || c.sizes(f)
 	}
 	mode := f.Mode()
 	switch {
 	case mode&fs.ModeSymlink != 0:
-		c.refuse(name, "link", "it is a symbolic link; put the file itself into the archive")
+		c.refuse(name, "link", "symbolic link; put the file itself into the archive")
 		return true
 	case mode&fs.ModeType&^fs.ModeDir != 0:
-		c.refuse(name, "special-file", "it is a device, pipe or socket")
+		c.refuse(name, "special-file", "device, pipe or socket")
 		return true
 	case mode.IsDir() != isDir:
-		c.refuse(name, "directory-mismatch", "its name and its type disagree on whether it is a directory")
+		c.refuse(name, "directory-mismatch", "name and type disagree on whether the entry is a directory")
 		return true
 	case f.Flags&1 != 0:
-		c.refuse(name, "encrypted", "it is encrypted")
+		c.refuse(name, "encrypted", "entry is encrypted")
 		return true
 	case f.Method != zip.Store && f.Method != zip.Deflate:
-		c.refuse(name, "compression", "compression method %d is not supported; use deflate", f.Method)
+		c.refuse(name, "compression", "unsupported compression method %d; use deflate", f.Method)
 		return true
 	}
-	f.SetMode(mode &^ (fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)) // no file of a skill has these
+	f.SetMode(mode &^ (fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)) // files of a skill never have these
 	c.collide(name)
 	if !isDir {
 		c.files = append(c.files, clean)
@@ -223,7 +222,7 @@ func (c *checker) entry(f *zip.File) bool {
 	return true
 }
 
-// count counts an entry, and reports whether there may be as many.
+// count counts an entry and reports whether the number is within the limit.
 func (c *checker) count(name string) bool {
 	if c.entries++; c.entries > c.limits.Entries {
 		return c.refuse(name, "too-many-entries", "the %s has more than %d entries", c.what, c.limits.Entries)
@@ -231,8 +230,8 @@ func (c *checker) count(name string) bool {
 	return true
 }
 
-// name refuses paths that [CheckPath] has something against, and reports whether
-// this is none.
+// name rejects paths that [CheckPath] rejects, and reports whether the path is
+// valid.
 func (c *checker) name(name string) bool {
 	code, message := CheckPath(strings.TrimSuffix(name, "/"))
 	if code == "" {
@@ -244,17 +243,18 @@ func (c *checker) name(name string) bool {
 	return c.refuse(name, code, "%s", message)
 }
 
-// litter reports whether a path is something a desktop adds to archives.
-func litter(p string) bool {
+// isDesktopFile reports whether a path is a file that desktops add to archives.
+func isDesktopFile(p string) bool {
 	return p == "__MACOSX" || strings.HasPrefix(p, "__MACOSX/") || path.Base(p) == ".DS_Store"
 }
 
-// collide refuses two entries that one file system would store in one place:
-// equal names, names equal but for case or composition, and a file that is
-// also a directory of another entry. The name of a directory ends in a slash.
+// collide rejects entries that some file system would store in the same place.
+// These are equal names, names equal except for case or Unicode composition,
+// and a file that is also the directory of another entry. Names of directories
+// end in a slash.
 func (c *checker) collide(name string) {
 	clean, isDir := strings.CutSuffix(name, "/")
-	// Folding works part by part, so that the slashes of both stay in step.
+	// Folding one part at a time keeps the slashes of both in step.
 	key := c.fold.String(norm.NFC.String(clean))
 	for w, k := 0, 0; ; w, k = w+1, k+1 {
 		i := strings.IndexByte(clean[w:], '/')
@@ -264,7 +264,7 @@ func (c *checker) collide(name string) {
 		w, k = w+i, k+strings.IndexByte(key[k:], '/')
 		dir := clean[:w+1]
 		if prev, ok := c.seen[key[:k]]; ok && prev != dir {
-			c.refuse(name, "collision", "its directory collides with the entry %s", quote(prev))
+			c.refuse(name, "collision", "directory collides with the entry %s", quote(prev))
 			return
 		}
 		c.seen[key[:k]] = dir
@@ -275,38 +275,38 @@ func (c *checker) collide(name string) {
 		c.listed[name] = true
 	}
 	if ok {
-		c.refuse(name, "collision", "it collides with the entry %s", quote(prev))
+		c.refuse(name, "collision", "collides with the entry %s", quote(prev))
 		return
 	}
 	c.seen[key] = name
 }
 
-// sizes checks what an entry unpacks to, and reports whether to go on.
+// sizes checks the unpacked size of an entry and reports whether to continue.
 func (c *checker) sizes(f *zip.File) bool {
 	packed, unpacked := f.CompressedSize64, f.UncompressedSize64
 	if packed > math.MaxInt64 || unpacked > math.MaxInt64 {
-		c.refuse(f.Name, "file-too-large", "it unpacks to %d bytes, more than %d", unpacked, c.limits.FileBytes)
+		c.refuse(f.Name, "file-too-large", "unpacked size too large (%d bytes, limit %d)", unpacked, c.limits.FileBytes)
 		return true
 	}
 	if unpacked > 64<<10 && int64(unpacked) <= c.limits.FileBytes && int64(unpacked) > int64(max(packed, 1))*c.limits.Ratio {
-		c.refuse(f.Name, "compression-ratio", "it unpacks to more than %d times its packed size", c.limits.Ratio)
+		c.refuse(f.Name, "compression-ratio", "unpacks to more than %d times its packed size", c.limits.Ratio)
 	}
 	return c.size(f.Name, int64(unpacked))
 }
 
-// size checks the size of a file, and reports whether to go on.
+// size checks the size of a file and reports whether to continue.
 func (c *checker) size(name string, size int64) bool {
 	if size > c.limits.FileBytes {
-		c.refuse(name, "file-too-large", "it has %d bytes, more than %d", size, c.limits.FileBytes)
+		c.refuse(name, "file-too-large", "file too large (%d bytes, limit %d)", size, c.limits.FileBytes)
 		return true
 	}
 	if c.total += size; c.total > c.limits.UnpackedBytes {
-		return c.refuse(name, "archive-unpacked-too-large", "with it the %s has more than %d bytes", c.what, c.limits.UnpackedBytes)
+		return c.refuse(name, "archive-unpacked-too-large", "total size of the %s exceeds the limit of %d bytes", c.what, c.limits.UnpackedBytes)
 	}
 	return true
 }
 
-// layout returns the directory that holds SKILL.md, "." for a flat archive.
+// layout returns the directory that holds SKILL.md, or "." for a flat archive.
 func (c *checker) layout(base string) string {
 	top := ""
 	for _, f := range c.files {
@@ -318,7 +318,7 @@ func (c *checker) layout(base string) string {
 		dir, _, nested := strings.Cut(f, "/")
 		switch {
 		case !nested:
-			c.refuse(f, "beside-folder", "it lies beside the skill's folder; put everything into one folder, or SKILL.md at the top")
+			c.refuse(f, "beside-folder", "file beside the skill's folder; put everything into one folder, or SKILL.md at the top")
 			return "."
 		case top == "":
 			top = dir
@@ -335,15 +335,15 @@ func (c *checker) layout(base string) string {
 	switch {
 	case !found && len(c.refusals) > 0: // perhaps a refused entry is the file
 	case !found:
-		c.refuse("", "no-skill-md", "there is no SKILL.md at the top or in the single top folder")
-	case !c.limits.AnyFolder && base != "" && norm.NFC.String(top) != norm.NFC.String(base):
-		c.refuse(top+"/", "folder-name", "the folder is named %s and the archive %s; name them alike", quote(top), quote(base))
+		c.refuse("", "no-skill-md", "no SKILL.md at the top or in the single top folder")
+	case !c.limits.AllowFolderMismatch && base != "" && norm.NFC.String(top) != norm.NFC.String(base):
+		c.refuse(top+"/", "folder-name", "the folder is named %s and the archive %s; give them the same name", quote(top), quote(base))
 	}
 	return top
 }
 
-// IsRefused returns the refusals where err is a [*RefusedError].
-func IsRefused(err error) ([]Refusal, bool) {
+// Refusals returns the reasons if err is a [*RefusedError].
+func Refusals(err error) ([]Refusal, bool) {
 	if re, ok := errors.AsType[*RefusedError](err); ok {
 		return re.Refusals, true
 	}

@@ -151,7 +151,7 @@ func TestW2EvilArchivesAreRefusedWithTheEntryAndTheReason(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := openZIP(archive(t, tt.entries...), "dir/pdf.zip", skill.Limits{})
-			refusals, ok := skill.IsRefused(err)
+			refusals, ok := skill.Refusals(err)
 			if !ok {
 				t.Fatalf("not refused: %v", err)
 			}
@@ -168,7 +168,7 @@ func TestW2EvilArchivesAreRefusedWithTheEntryAndTheReason(t *testing.T) {
 
 func TestEveryRefusalIsListedWithinReason(t *testing.T) {
 	_, err := openZIP(archive(t, entry{name: "x/SKILL.md"}, entry{name: "x/../a"}, entry{name: "x/b", mode: fs.ModeSymlink}), "pdf.zip", skill.Limits{})
-	refusals, _ := skill.IsRefused(err)
+	refusals, _ := skill.Refusals(err)
 	var got []string
 	for _, r := range refusals {
 		got = append(got, r.Code)
@@ -184,10 +184,10 @@ func TestEveryRefusalIsListedWithinReason(t *testing.T) {
 		evil = append(evil, entry{name: fmt.Sprintf("../%d", i)})
 	}
 	_, err = openZIP(archive(t, evil...), "pdf.zip", skill.Limits{})
-	if refusals, _ := skill.IsRefused(err); len(refusals) != 20 {
+	if refusals, _ := skill.Refusals(err); len(refusals) != 20 {
 		t.Errorf("%d refusals", len(refusals))
 	}
-	if _, ok := skill.IsRefused(io.EOF); ok {
+	if _, ok := skill.Refusals(io.EOF); ok {
 		t.Error("another error is no refusal")
 	}
 }
@@ -199,12 +199,12 @@ func TestWhatIsNoArchiveIsRefused(t *testing.T) {
 		"only the end": good[len(good)-22:], "zeros": make([]byte, 1000), "trailer over nothing": append(make([]byte, 100), good[len(good)-22:]...),
 	} {
 		_, err := openZIP(src, "pdf.zip", skill.Limits{})
-		if refusals, ok := skill.IsRefused(err); !ok || refusals[0].Code != "not-a-zip" {
+		if refusals, ok := skill.Refusals(err); !ok || refusals[0].Code != "not-a-zip" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	_, err := openZIP(good, "pdf.zip", skill.Limits{PackedBytes: int64(len(good)) - 1})
-	if refusals, ok := skill.IsRefused(err); !ok || refusals[0].Code != "archive-too-large" {
+	if refusals, ok := skill.Refusals(err); !ok || refusals[0].Code != "archive-too-large" {
 		t.Errorf("larger than the limit: %v", err)
 	}
 }
@@ -238,7 +238,7 @@ func TestArchivesExactlyAtTheLimitsAreAccepted(t *testing.T) {
 		l := exact
 		less(&l)
 		_, err := openZIP(src, "pdf.zip", l)
-		if refusals, ok := skill.IsRefused(err); !ok || refusals[0].Code != name {
+		if refusals, ok := skill.Refusals(err); !ok || refusals[0].Code != name {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -269,7 +269,7 @@ func TestW3TheFolderOfAnArchive(t *testing.T) {
 		{"what a Mac adds", "pdf.zip", false, []entry{skillMD, {name: "__MACOSX/"}, {name: "__MACOSX/pdf/._SKILL.md"}, {name: "pdf/.DS_Store"}, {name: ".DS_Store"}}, "pdf"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b, err := openZIP(archive(t, tt.entries...), tt.archive, skill.Limits{AnyFolder: tt.any})
+			b, err := openZIP(archive(t, tt.entries...), tt.archive, skill.Limits{AllowFolderMismatch: tt.any})
 			if (err == nil) != (tt.folder != "") {
 				t.Fatal(err)
 			}
@@ -352,7 +352,7 @@ func TestArchivesWithoutDataDescriptorsAreRead(t *testing.T) {
 // does not see.
 func TestOverlappingEntriesAreBoundByWhatTheyUnpackTo(t *testing.T) {
 	_, err := openZIP(overlapping(t), "pdf.zip", skill.Limits{})
-	if refusals, ok := skill.IsRefused(err); !ok || refusals[0].Code != "archive-unpacked-too-large" {
+	if refusals, ok := skill.Refusals(err); !ok || refusals[0].Code != "archive-unpacked-too-large" {
 		t.Error(err)
 	}
 }

@@ -11,50 +11,52 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loadout-dev/loadout/internal/near"
+	"github.com/loadout-dev/loadout/internal/editdistance"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
-// Call is one call of a tool.
+// Call is one tool call.
 type Call struct {
 	Name      string
-	Arguments json.RawMessage // a JSON object; nil is an empty one
-	// Approved says that a person approved this very call, and Subject which tool
-	// they were asked about, of [Tool.Subject]: where it is another by now they are
-	// asked again. "" is whatever the tool is.
+	Arguments json.RawMessage // a JSON object; nil means empty
+	// Approved says that the user approved this call. Subject is the
+	// [Tool.Subject] that the prompt showed; if the tool is another by now, the
+	// call needs approval again. With an empty Subject the approval covers any.
 	Approved bool
 	Subject  policy.Digest
-	// Principal is who calls, and Session the conversation it is in, "" for none:
-	// what a person allowed before is for these.
+	// Principal and Session select the stored grants. Session is "" outside of
+	// a conversation.
 	Principal policy.Principal
 	Session   string
-	// Allow are the rules of skills in force: they allow only what the rules of the
-	// set say nothing about, see [policy.Rules.DecideWith].
+	// Allow are the rules of active skills. They only allow what the rules of
+	// the set do not mention, see [policy.Rules.DecideWith].
 	Allow policy.Rules
-	// What follows goes to the server as it is, and what comes back does too.
+	// The remaining fields are passed to the server unchanged, and their
+	// replies back.
 	Meta           mcp.Meta
 	InputResponses mcp.InputResponseMap
 	RequestState   string
-	Progress       func(*mcp.ProgressNotificationParams) // may be nil; it must not wait
-	// Begin is called right before the call reaches its server, which it does not
-	// where Begin fails; nil does nothing.
+	Progress       func(*mcp.ProgressNotificationParams) // may be nil; must not block
+	// Begin, if set, is called right before the call is sent. If it fails, the
+	// call is not sent.
 	Begin func() error
-	// Elicit answers what a server of the older era asks the person; nil cancels.
+	// Elicit answers requests for user input from servers of the older protocol
+	// era. Nil cancels them.
 	Elicit func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error)
 }
 
-// UnknownToolError says that no tool answers to a name.
+// UnknownToolError reports that no tool has the name.
 type UnknownToolError struct {
 	Name     string
-	Near     []string
-	Problems []string // with servers that may have it
+	Similar  []string
+	Problems []string // with servers that may have the tool
 }
 
 func (e *UnknownToolError) Error() string {
-	msg := fmt.Sprintf("there is no tool %q", e.Name)
-	if len(e.Near) > 0 {
-		msg += "; did you mean " + strings.Join(e.Near, " or ") + "?"
+	msg := fmt.Sprintf("tool %q not found", e.Name)
+	if len(e.Similar) > 0 {
+		msg += "; did you mean " + strings.Join(e.Similar, " or ") + "?"
 	}
 	if len(e.Problems) > 0 {
 		msg += " (" + strings.Join(e.Problems, "; ") + ")"
@@ -62,34 +64,34 @@ func (e *UnknownToolError) Error() string {
 	return msg
 }
 
-// ArgumentsError says everything that is wrong with the arguments of a call.
+// ArgumentsError lists everything that is wrong with the arguments of a call.
 type ArgumentsError struct {
 	Tool     string
 	Problems []string
 }
 
 func (e *ArgumentsError) Error() string {
-	return fmt.Sprintf("the arguments of %s do not fit its schema: %s", e.Tool, strings.Join(e.Problems, "; "))
+	return fmt.Sprintf("invalid arguments for %s: %s", e.Tool, strings.Join(e.Problems, "; "))
 }
 
-// RefusedError says that policy does not let a tool be called, or not without a
-// person: then Ask is true.
+// RefusedError reports that policy refused a call, or that the call needs
+// approval.
 type RefusedError struct {
-	Tool   Tool
-	Ask    bool
-	Reason string
-	Next   string // what a person can do about it
+	Tool          Tool
+	NeedsApproval bool
+	Reason        string
+	Next          string // what the user can do about it
 }
 
 func (e *RefusedError) Error() string {
-	if e.Ask {
-		return fmt.Sprintf("a person has to approve calls of %s: %s", e.Tool.Name, e.Reason)
+	if e.NeedsApproval {
+		return fmt.Sprintf("%s needs approval: %s", e.Tool.Name, e.Reason)
 	}
-	return fmt.Sprintf("%s may not be called: %s", e.Tool.Name, e.Reason)
+	return fmt.Sprintf("%s is not allowed: %s", e.Tool.Name, e.Reason)
 }
 
-// FailedError says that a call did not come to a result of the tool: its server
-// is dead, took too long, or broke off.
+// FailedError reports that a call produced no result: the server is dead,
+// exceeded a timeout or disconnected.
 type FailedError struct {
 	Tool Tool
 	Err  error
@@ -98,23 +100,24 @@ type FailedError struct {
 func (e *FailedError) Error() string { return fmt.Sprintf("%s failed: %v", e.Tool.Name, e.Err) }
 func (e *FailedError) Unwrap() error { return e.Err }
 
-// Call calls a tool. What its server answers is passed through whole, an error
-// of the protocol as a [*jsonrpc.Error] with its code and data. The error is an
-// [*UnknownToolError], [*ArgumentsError], [*RefusedError] or [*FailedError]
-// otherwise; then nothing but a FailedError has reached the server.
+// Call calls a tool and returns the server's result unchanged. A protocol error
+// is a [*jsonrpc.Error] with the server's code and data. Any other error is an
+// [*UnknownToolError], [*ArgumentsError], [*RefusedError] or [*FailedError];
+// only with a FailedError the call may have reached the server. If ctx ends,
+// the error is its cause.
 func (s *Set) Call(ctx context.Context, c *Call) (res *mcp.CallToolResult, err error) {
 	var t *Tool
-	var began time.Time // with the server
-	defer func() { s.ended(ctx, t, began, res, err) }()
-	t, err = s.resolve(ctx, c)
+	var began time.Time // when the call was sent
+	defer func() { s.reportOutcome(ctx, t, began, res, err) }()
+	t, err = s.resolveTool(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	c = t.fitted(c)
+	c = t.fitArguments(c)
 	if problems := t.definition.schema().check(c.Arguments); len(problems) > 0 {
 		return nil, &ArgumentsError{Tool: c.Name, Problems: problems}
 	}
-	if err := s.permit(ctx, t, c); err != nil {
+	if err := s.authorize(ctx, t, c); err != nil {
 		return nil, err
 	}
 	if c.Begin != nil {
@@ -122,7 +125,7 @@ func (s *Set) Call(ctx context.Context, c *Call) (res *mcp.CallToolResult, err e
 			return nil, err
 		}
 	}
-	params := &mcp.CallToolParams{Meta: t.server.settingsFor(t.Definition.Name, c.Meta), Name: t.Definition.Name, InputResponses: c.InputResponses, RequestState: c.RequestState}
+	params := &mcp.CallToolParams{Meta: t.server.withSettings(t.Definition.Name, c.Meta), Name: t.Definition.Name, InputResponses: c.InputResponses, RequestState: c.RequestState}
 	if len(c.Arguments) > 0 {
 		params.Arguments = c.Arguments
 	}
@@ -140,71 +143,71 @@ func (s *Set) Call(ctx context.Context, c *Call) (res *mcp.CallToolResult, err e
 	return nil, &FailedError{Tool: *t, Err: err}
 }
 
-// fitted is a call with arguments of the kinds that the tool wants. What is decided and
-// recorded is about these.
-func (t *Tool) fitted(c *Call) *Call {
+// fitArguments returns the call with arguments converted to the types in the
+// tool's schema. Decisions and records use these arguments.
+func (t *Tool) fitArguments(c *Call) *Call {
 	out := *c
-	out.Arguments = t.definition.schema().fit(c.Arguments)
+	out.Arguments = t.definition.schema().convert(c.Arguments)
 	return &out
 }
 
-// resolve finds the tool of a call, as it is now. That there is none, or none any
-// more, is a decision too, and recorded.
-func (s *Set) resolve(ctx context.Context, c *Call) (*Tool, error) {
-	t, problems := s.find(ctx, c.Name)
+// resolveTool finds the tool of a call in its current form. If there is none,
+// it records that as a refusal.
+func (s *Set) resolveTool(ctx context.Context, c *Call) (*Tool, error) {
+	t, problems := s.findTool(ctx, c.Name)
 	if t == nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, s.unknown(ctx, c, &UnknownToolError{Name: c.Name, Near: s.near(c.Name), Problems: problems})
+		return nil, s.recordUnknown(ctx, c, &UnknownToolError{Name: c.Name, Similar: s.similarNames(c.Name), Problems: problems})
 	}
-	now, err := s.fresh(ctx, t)
+	now, err := s.recheckTool(ctx, t)
 	switch e := err.(type) {
 	case nil:
 	case *UnknownToolError:
-		return nil, s.unknown(ctx, c, e)
+		return nil, s.recordUnknown(ctx, c, e)
 	case *RefusedError:
-		d := policy.ToolDecision{Effect: policy.Deny, Code: policy.Withdrawn, Reason: e.Reason}
-		s.refused(ctx, d, s.call(t, c.Arguments), c)
+		d := policy.ToolDecision{Effect: policy.Deny, Code: policy.LeaseRevoked, Reason: e.Reason}
+		s.recordRefusal(ctx, d, s.policyCall(t, c.Arguments), c)
 	}
 	return now, err
 }
 
-// unknown records that a tool is none, and returns the error of its call.
-func (s *Set) unknown(ctx context.Context, c *Call, e *UnknownToolError) error {
-	d := policy.ToolDecision{Effect: policy.Deny, Code: policy.NoTool, Reason: "there is no such tool"}
-	s.refused(ctx, d, policy.ToolCall{Tool: c.Name, Arguments: c.Arguments}, c)
+// recordUnknown records a call of an unknown tool and returns the error.
+func (s *Set) recordUnknown(ctx context.Context, c *Call, e *UnknownToolError) error {
+	d := policy.ToolDecision{Effect: policy.Deny, Code: policy.UnknownTool, Reason: "no such tool"}
+	s.recordRefusal(ctx, d, policy.ToolCall{Tool: c.Name, Arguments: c.Arguments}, c)
 	return e
 }
 
-// fresh makes sure, of a tool that is not of the person's own server or of one that
-// is held to what it said, that leave stands and that the tool is defined as it
-// was accepted, by what its server says now and not by what it said once.
-func (s *Set) fresh(ctx context.Context, t *Tool) (*Tool, error) {
+// recheckTool checks before a call that the permission of a skill still holds.
+// For tools with pinned definitions it also asks the server for the current
+// definition.
+func (s *Set) recheckTool(ctx context.Context, t *Tool) (*Tool, error) {
 	sv := t.server
-	if b := sv.bundle; b != nil {
-		if err := b.check(ctx); err != nil {
-			s.drop(b.key, b)
-			return nil, &RefusedError{Tool: *t, Reason: err.Error(), Next: "load the skill " + sv.skill + " again, which says what is missing"}
+	if b := sv.group; b != nil {
+		if err := b.checkPermissions(ctx); err != nil {
+			s.removeGroup(b.key, b)
+			return nil, &RefusedError{Tool: *t, Reason: err.Error(), Next: "load the skill " + sv.skill + " again to see what is missing"}
 		}
 	}
-	if !s.strict(sv) {
+	if !s.isStrict(sv) {
 		return t, nil
 	}
 	l, err := sv.Tools(ctx)
 	if err != nil {
 		return nil, &FailedError{Tool: *t, Err: err}
 	}
-	now := s.known(sv, t.Name)
+	now := s.knownTool(sv, t.Name)
 	if now == nil {
-		return nil, &UnknownToolError{Name: t.Name, Problems: []string{problems(s.screen(sv, l).problem)}}
+		return nil, &UnknownToolError{Name: t.Name, Problems: []string{joinProblems(s.screenListing(sv, l).problem)}}
 	}
 	return now, nil
 }
 
-// check asks whether all leaves of a bundle stand.
-func (b *bundle) check(ctx context.Context) error {
-	for _, l := range b.leaves {
+// checkPermissions returns an error if a permission of the group ended.
+func (b *serverGroup) checkPermissions(ctx context.Context) error {
+	for _, l := range b.permissions {
 		if l.Check != nil {
 			if err := l.Check(ctx); err != nil {
 				return err
@@ -214,12 +217,12 @@ func (b *bundle) check(ctx context.Context) error {
 	return nil
 }
 
-// near are names of tools like one that is not there: at most three.
-func (s *Set) near(name string) []string {
+// similarNames returns up to three names of tools similar to name.
+func (s *Set) similarNames(name string) []string {
 	var all, same []string
-	for _, sv := range s.all() {
-		for _, t := range s.tools(sv) {
-			if t.Definition.Name == name { // said without its server
+	for _, sv := range s.allServers() {
+		for _, t := range s.knownTools(sv) {
+			if t.Definition.Name == name { // given without its server
 				same = append(same, t.Name)
 			}
 			all = append(all, t.Name)
@@ -228,9 +231,9 @@ func (s *Set) near(name string) []string {
 	if len(same) > 0 {
 		return same[:min(len(same), 3)]
 	}
-	word, best, distance := near.Letters(name), "", 4
+	word, best, distance := editdistance.Normalize(name), "", 4
 	for _, other := range all {
-		if d := near.Distance(word, near.Letters(other), distance-1); d < distance {
+		if d := editdistance.Distance(word, editdistance.Normalize(other), distance-1); d < distance {
 			best, distance = other, d
 		}
 	}

@@ -19,49 +19,52 @@ const (
 	ToolCapability  = "mcp"
 )
 
-// Capability is one thing that an agent could do, as a planner is told of it.
+// Capability describes one thing that an agent can use, for a planner.
 type Capability struct {
 	ID           string          `json:"id"`   // skill.NAME or mcp.SERVER.TOOL
-	Kind         string          `json:"kind"` // one of the kinds above
-	Name         string          `json:"name"` // by which it is loaded or called
+	Kind         string          `json:"kind"` // [SkillCapability] or [ToolCapability]
+	Name         string          `json:"name"` // to load or call it by
 	Description  string          `json:"description"`
-	InputSchema  json.RawMessage `json:"input_schema"`  // a JSON schema; of a skill that of nothing
-	OutputSchema json.RawMessage `json:"output_schema"` // {} where none is stated
-	// SafetyLevel of a skill is SAFE where it has nothing to run, MEDIUM where what it
-	// runs was approved, in the sandbox, and UNKNOWN where not.
+	InputSchema  json.RawMessage `json:"input_schema"`  // JSON schema; of a skill, an empty object
+	OutputSchema json.RawMessage `json:"output_schema"` // {} if unknown
+	// SafetyLevel of a skill is SAFE if it runs nothing, MEDIUM if its code is
+	// approved and runs in the sandbox, else UNKNOWN.
 	SafetyLevel policy.Level `json:"safety_level"`
-	Permission  string       `json:"permission"` // by which rules and the log know it
-	// WhenToUse is what a skill says of that apart from its description, "" for nothing.
+	Permission  string       `json:"permission"` // its name in rules and the audit log
+	// WhenToUse is the skill's own text, apart from its description. It may be
+	// "".
 	WhenToUse string `json:"when_to_use"`
-	// RequiresApproval says that a person has to agree first: to a call of the tool,
-	// or to what the skill would run; its instructions load without.
+	// RequiresApproval reports whether the user must approve a call of the
+	// tool, or the code of the skill. The instructions of a skill load without
+	// approval.
 	RequiresApproval bool   `json:"requires_approval"`
 	CostHint         string `json:"cost_hint,omitempty"`    // tokens of the instructions
 	LatencyHint      string `json:"latency_hint,omitempty"` // of the server's last answer
 }
 
-// Hints are what a planner is told before anything is done. What it plans is
-// decided again when it is done.
-type Hints struct {
+// PlanningHints lists the capabilities for a planner. Policy decides again when
+// a plan is carried out.
+type PlanningHints struct {
 	Capabilities []Capability `json:"capabilities"`
 }
 
-// Planning is all that there is for an agent: its form is stable.
-type Planning struct {
-	Skills []string `json:"available_skills"`    // names, in order
-	Tools  []string `json:"available_mcp_tools"` // names by which they are called
-	Hints  Hints    `json:"planning_hints"`
-	// Problems are what is missing and why, as servers that were never connected.
+// Inventory lists everything available to an agent. Its JSON form is stable.
+type Inventory struct {
+	Skills []string      `json:"available_skills"`    // names, in order
+	Tools  []string      `json:"available_mcp_tools"` // names to call them by
+	Hints  PlanningHints `json:"planning_hints"`
+	// Problems says what is missing and why, such as servers that were never
+	// connected.
 	Problems []string `json:"problems"`
 }
 
-// Capabilities tells a planner what there is and whether a person would be asked,
-// for who calls as c does: its principal, session and rules count. Tools are those
-// that are known without connecting; what rules deny is not there, nor is a skill that
-// is for people alone. It fails where ctx ends.
-func (s *Set) Capabilities(ctx context.Context, c *Call) (*Planning, error) {
-	out := &Planning{Skills: []string{}, Tools: []string{}, Hints: Hints{Capabilities: []Capability{}}, Problems: []string{}}
-	for _, e := range s.opts.Skills.Catalog().Snapshot().Offered() {
+// Capabilities lists the skills and tools for a planner, and whether they need
+// approval for the principal, session and rules of c. It includes only tools
+// known without connecting, and omits tools that rules deny and skills that
+// only users may load. It fails if ctx ends.
+func (s *Set) Capabilities(ctx context.Context, c *Call) (*Inventory, error) {
+	out := &Inventory{Skills: []string{}, Tools: []string{}, Hints: PlanningHints{Capabilities: []Capability{}}, Problems: []string{}}
+	for _, e := range s.opts.Skills.Catalog().Snapshot().ForModel() {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -73,16 +76,16 @@ func (s *Set) Capabilities(ctx context.Context, c *Call) (*Planning, error) {
 		out.Skills = append(out.Skills, e.Name)
 		out.Hints.Capabilities = append(out.Hints.Capabilities, *k)
 	}
-	s.Recall(ctx)
-	for _, sv := range s.all() {
+	s.OpenPermittedServers(ctx)
+	for _, sv := range s.allServers() {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if p := s.lacks(sv); p != "" {
+		if p := s.unlistedProblem(sv); p != "" {
 			out.Problems = append(out.Problems, p)
 		}
-		all := s.tools(sv)
-		s.Plan(ctx, all, c)
+		all := s.knownTools(sv)
+		s.ResolveApprovals(ctx, all, c)
 		for _, t := range all {
 			out.Tools = append(out.Tools, t.Name)
 			out.Hints.Capabilities = append(out.Hints.Capabilities, s.toolCapability(&t))
@@ -91,18 +94,18 @@ func (s *Set) Capabilities(ctx context.Context, c *Call) (*Planning, error) {
 	return out, nil
 }
 
-// lacks says which tools of a server are not there, and why; "" is none.
-func (s *Set) lacks(sv *server) string {
+// unlistedProblem says why tools of a server are missing. It is "" if none are.
+func (s *Set) unlistedProblem(sv *server) string {
 	switch {
 	case sv.Server == nil:
-		return "MCP server " + sv.name + " is " + missing(sv.unset)
-	case sv.Known() == nil:
+		return "MCP server " + sv.name + " is " + describeUnset(sv.unset)
+	case sv.LastListing() == nil:
 		if wrong := sv.Status().Error; wrong != "" {
-			return "MCP server " + sv.name + " could not be connected, so that its tools are not known: " + wrong
+			return "MCP server " + sv.name + " could not be connected, its tools are unknown: " + wrong
 		}
-		return "MCP server " + sv.name + " was never connected, so that its tools are not known"
+		return "MCP server " + sv.name + " was never connected, its tools are unknown"
 	}
-	return problems(s.screen(sv, sv.Known()).problem)
+	return joinProblems(s.screenListing(sv, sv.LastListing()).problem)
 }
 
 func (s *Set) skillCapability(ctx context.Context, e *catalog.Entry) (*Capability, error) {
@@ -110,55 +113,56 @@ func (s *Set) skillCapability(ctx context.Context, e *catalog.Entry) (*Capabilit
 	if err != nil {
 		return nil, err
 	}
-	files, err := s.opts.Skills.Catalog().Files(ctx, e)
+	files, err := s.opts.Skills.Catalog().ListFiles(ctx, e)
 	if err != nil {
 		return nil, err
 	}
 	level, asks := policy.Safe, false
-	if slices.ContainsFunc(files, isScript) || s.starts(ctx, e, sk) {
+	if slices.ContainsFunc(files, isScript) || s.startsServers(ctx, e, sk) {
 		level = policy.Medium
-		if s.opts.Permits == nil || !s.opts.Permits(ctx, e) {
+		if s.opts.IsPermitted == nil || !s.opts.IsPermitted(ctx, e) {
 			level, asks = policy.Unknown, true
 		}
 	}
 	id := "skill." + e.Name
 	k := Capability{ID: id, Kind: SkillCapability, Name: e.Name, Description: e.Description, InputSchema: noInput, OutputSchema: anything,
 		SafetyLevel: level, Permission: id, WhenToUse: sk.WhenToUse, RequiresApproval: asks,
-		CostHint: fmt.Sprintf("%d tokens", skill.Tokens(sk.Instructions))}
+		CostHint: fmt.Sprintf("%d tokens", skill.EstimateTokens(sk.Instructions))}
 	return &k, nil
 }
 
-// starts reports whether a skill brings servers or tools that need leave, which those
-// of the person and of the program do not.
-func (s *Set) starts(ctx context.Context, e *catalog.Entry, sk *skill.Skill) bool {
-	if !e.Brings {
+// startsServers reports whether a skill has servers or tools that need
+// permission. Those of the user and of the embedding program do not.
+func (s *Set) startsServers(ctx context.Context, e *catalog.Entry, sk *skill.Skill) bool {
+	if !e.ProvidesTools {
 		return false
 	}
-	own, loans, _ := s.borrow(ctx, e, sk)
-	return needsLeave(own, loans)
+	own, loans, _ := s.borrowTools(ctx, e, sk)
+	return needsPermission(own, loans)
 }
 
-// isScript reports whether a file is one that could be run.
+// isScript reports whether a file can be run.
 func isScript(f skill.File) bool { return f.Script }
 
-// Schemas of what says none.
+// Schemas of tools and skills that state none.
 var (
 	noInput  = json.RawMessage(`{"type":"object","properties":{}}`)
 	anything = json.RawMessage(`{}`)
 )
 
 func (s *Set) toolCapability(t *Tool) Capability {
-	d, call := t.Definition, s.call(t, nil)
+	d, call := t.Definition, s.policyCall(t, nil)
 	k := Capability{ID: call.Permission(), Kind: ToolCapability, Name: t.Name, Description: cmp.Or(d.Description, d.Title, d.Name),
 		InputSchema: schemaOr(d.InputSchema, noInput), OutputSchema: schemaOr(d.OutputSchema, anything), SafetyLevel: call.Safety, Permission: call.Permission(),
-		RequiresApproval: t.NeedsPerson}
+		RequiresApproval: t.NeedsApproval}
 	if took := t.server.Status().Latency; took > 0 {
 		k.LatencyHint = took.Round(time.Millisecond / 10).String()
 	}
 	return k
 }
 
-// schemaOr is a schema as a server states it, or another where it states none.
+// schemaOr returns the schema that a server states as JSON, or none if it
+// states none.
 func schemaOr(stated any, none json.RawMessage) json.RawMessage {
 	b, err := json.Marshal(stated)
 	if err != nil || string(b) == "null" {

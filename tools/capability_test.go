@@ -15,13 +15,13 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
 // hints are what a planner is told, by id.
-func hints(t *testing.T, w *world, c *tools.Call) (*tools.Planning, map[string]tools.Capability) {
+func hints(t *testing.T, w *world, c *tools.Call) (*tools.Inventory, map[string]tools.Capability) {
 	t.Helper()
 	p, err := w.Capabilities(t.Context(), c)
 	if err != nil {
@@ -47,7 +47,7 @@ func TestL11Capabilities(t *testing.T) {
   own: {command: own}, low: {command: low, safety: LOW, ask: true}, high: {command: high, safety: CRITICAL},
   odd: {command: odd}, denied: {command: denied}, never: {command: never}, unset: {url: "https://example.com/${NOT_SET}"}}`, func(o *tools.Options, _ *world) {
 		o.Rules, _ = policy.ParseRules([]string{"deny mcp.denied.*", "allow mcp.high.read_note", "ask mcp.own.write_note"})
-		o.Permits = func(_ context.Context, e *catalog.Entry) bool { return e.Name != "closed" }
+		o.IsPermitted = func(_ context.Context, e *catalog.Entry) bool { return e.Name != "closed" }
 		o.Own[3].Safety = "HARMLESS" // as nobody reads it
 	})
 	for _, name := range []string{"own", "low", "high", "odd", "denied"} {
@@ -55,7 +55,7 @@ func TestL11Capabilities(t *testing.T) {
 			t.Fatal(wrong)
 		}
 	}
-	p, all := hints(t, w, &tools.Call{Principal: policy.Local()})
+	p, all := hints(t, w, &tools.Call{Principal: policy.LocalUser()})
 	if want := []string{"brings", "closed", "plain"}; !slices.Equal(p.Skills, want) {
 		t.Errorf("skills %v, want %v", p.Skills, want)
 	}
@@ -99,13 +99,13 @@ func TestL11Capabilities(t *testing.T) {
 
 // What is planned is decided as a call is: leave counts, for whom it is.
 func TestL13PlanningAgreesWithTheCall(t *testing.T) {
-	w := keeping(t, asking, &policy.Memory{})
+	w := keeping(t, asking, &policy.MemoryStore{})
 	w.Connect(t.Context(), "c")
 	session := noteCall("x")
 	session.Session = "s1"
 	grant(t, w, session, policy.ForSession, false)
 	robot := noteCall("x")
-	robot.Principal = policy.Principal{ID: "robot", Kind: policy.Agent}
+	robot.Principal = policy.Principal{ID: "robot", Kind: policy.AgentPrincipal}
 	skills := noteCall("x")
 	skills.Allow, _ = policy.AllowTools([]string{"c__write_note"})
 	for name, c := range map[string]*tools.Call{"in its session": session, "in none": noteCall("x"), "for another": robot, "with a skill": skills} {
@@ -130,7 +130,7 @@ func TestPlanningHasItsForm(t *testing.T) {
 
 // A skill's files are looked at, so that its scripts count.
 func TestSkillsWithScriptsRunSomething(t *testing.T) {
-	w := newWorld(t, texts{"x": skillText("x", "")}, "", func(o *tools.Options, _ *world) { o.Permits = nil })
+	w := newWorld(t, texts{"x": skillText("x", "")}, "", func(o *tools.Options, _ *world) { o.IsPermitted = nil })
 	if _, all := hints(t, w, &tools.Call{}); all["skill.x"].RequiresApproval {
 		t.Error("instructions alone need approval")
 	}
@@ -164,7 +164,7 @@ func ExampleSet_Capabilities() {
 	}
 	defer rt.Close()
 	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){
-		"memory": tools.Memory(map[string]*mcp.Server{"mail": mail}),
+		"memory": tools.MemoryTransport(map[string]*mcp.Server{"mail": mail}),
 	}}})
 	defer pool.Close()
 	rules, _ := policy.ParseRules([]string{"ask mcp.mail.send"})
@@ -172,7 +172,7 @@ func ExampleSet_Capabilities() {
 	defer set.Close()
 	set.Connect(ctx, "")
 
-	p, err := set.Capabilities(ctx, &tools.Call{Principal: policy.Local()})
+	p, err := set.Capabilities(ctx, &tools.Call{Principal: policy.LocalUser()})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/tools"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
 var reports = fstest.MapFS{"report/SKILL.md": {Data: []byte(`---
@@ -42,7 +42,7 @@ func Example() {
 	}
 	defer rt.Close()
 	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){
-		"memory": tools.Memory(map[string]*mcp.Server{"charts": charts}),
+		"memory": tools.MemoryTransport(map[string]*mcp.Server{"charts": charts}),
 	}}})
 	defer pool.Close()
 	set := tools.New(&tools.Options{Skills: rt, Pool: pool, Providers: map[string]*upstream.Config{
@@ -50,7 +50,7 @@ func Example() {
 	}})
 	defer set.Close()
 
-	s, err := rt.NewSession(ctx, &loadout.SessionOptions{Tools: set.Hold()})
+	s, err := rt.NewSession(ctx, &loadout.SessionOptions{Tools: set.NewLease()})
 	if err != nil {
 		log.Fatal(err)
 	}

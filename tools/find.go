@@ -13,87 +13,86 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/bm25"
-	"github.com/loadout-dev/loadout/upstream"
+	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// Query asks for tools.
+// Query selects tools.
 type Query struct {
-	Text   string // what they are for; "" is all
-	Skill  string // only those that this skill brings
-	Server string // only those of this server
+	Text   string // search text; "" selects all
+	Skill  string // only tools of this skill
+	Server string // only tools of this server
 }
 
-// Found is what came of a search.
-type Found struct {
-	Tools    []Tool   // best first, ready ones before the others
-	Problems []string // what kept tools out of it
+// FindResult is the result of a search.
+type FindResult struct {
+	Tools    []Tool   // best first, usable ones before the others
+	Problems []string // reasons why tools are missing
 }
 
-// listAtOnce is how many servers are asked at a time for tools that nobody knows
-// yet.
-const listAtOnce = 4
+// maxConcurrentLists limits how many unknown servers a search lists at a time.
+const maxConcurrentLists = 4
 
-// knownPatience is how long a search waits for servers of which nothing is known,
-// where tools of others are. They go on connecting.
-const knownPatience = 3 * time.Second
+// unknownServerWait is how long a search with some known tools waits for
+// unknown servers. They continue to connect.
+const unknownServerWait = 3 * time.Second
 
-// Find finds tools. Those of servers that were never connected are known from
-// earlier processes; a server of which nothing is known is connected and asked,
-// within the deadline of the set.
-func (s *Set) Find(ctx context.Context, q Query) (*Found, error) {
-	out := &Found{}
+// Find searches tools. The tools of unconnected servers are known from earlier
+// processes. Find connects unknown servers, within the deadline of the set.
+func (s *Set) Find(ctx context.Context, q Query) (*FindResult, error) {
+	out := &FindResult{}
 	var servers []*server
 	if q.Skill != "" {
 		e, err := s.opts.Skills.Catalog().Resolve(ctx, q.Skill)
 		if err == nil && e.DisableModelInvocation {
-			err = fmt.Errorf("skill %s is for people to start, not for a model", e.Name)
+			err = fmt.Errorf("skill %s can only be started by users, not by a model", e.Name)
 		}
 		if err != nil {
 			return nil, err
 		}
 		servers, out.Problems = s.serversOf(ctx, e)
 	} else {
-		s.Recall(ctx)
-		servers = slices.DeleteFunc(s.all(), s.unasked)
+		s.OpenPermittedServers(ctx)
+		servers = slices.DeleteFunc(s.allServers(), s.isUnusedSkillServer)
 	}
 	if q.Server != "" {
 		servers = slices.DeleteFunc(servers, func(sv *server) bool { return sv.name != q.Server })
 		if len(servers) == 0 {
-			return nil, &NoServerError{Name: q.Server, Near: s.names()}
+			return nil, &UnknownServerError{Name: q.Server, Names: s.serverNames()}
 		}
 	}
-	all, problems := s.list(ctx, servers)
+	all, problems := s.listTools(ctx, servers)
 	out.Problems = append(out.Problems, problems...)
-	out.Tools = rank(all, q.Text)
+	out.Tools = rankTools(all, q.Text)
 	return out, nil
 }
 
-// NoServerError says that there is no server of a name.
-type NoServerError struct {
-	Name string
-	Near []string // names that there are
+// UnknownServerError reports that no server has the name.
+type UnknownServerError struct {
+	Name  string
+	Names []string // known servers
 }
 
-func (e *NoServerError) Error() string {
-	if len(e.Near) == 0 {
-		return "there is no MCP server " + e.Name + ": none is configured"
+func (e *UnknownServerError) Error() string {
+	if len(e.Names) == 0 {
+		return "MCP server " + e.Name + " not found: none is configured"
 	}
-	return "there is no MCP server " + e.Name + "; there are " + strings.Join(e.Near, ", ")
+	return "MCP server " + e.Name + " not found; known servers: " + strings.Join(e.Names, ", ")
 }
 
-func (s *Set) names() []string {
+func (s *Set) serverNames() []string {
 	var out []string
-	for _, sv := range s.all() {
+	for _, sv := range s.allServers() {
 		out = append(out, sv.name)
 	}
 	return out
 }
 
-// list are the tools of servers; those of which nothing is known are asked.
-func (s *Set) list(ctx context.Context, servers []*server) ([]Tool, []string) {
+// listTools returns the tools of servers. It asks those whose tools are
+// unknown.
+func (s *Set) listTools(ctx context.Context, servers []*server) ([]Tool, []string) {
 	patience := s.opts.Deadline
-	if slices.ContainsFunc(servers, func(sv *server) bool { return sv.Server != nil && sv.Known() != nil }) {
-		patience = min(patience, knownPatience) // what is known is not kept waiting for what is slow
+	if slices.ContainsFunc(servers, func(sv *server) bool { return sv.Server != nil && sv.LastListing() != nil }) {
+		patience = min(patience, unknownServerWait) // known tools must not wait for slow servers
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -102,11 +101,11 @@ func (s *Set) list(ctx context.Context, servers []*server) ([]Tool, []string) {
 		problem string
 	}
 	answers := make([]answer, len(servers))
-	places := make(chan struct{}, listAtOnce)
+	places := make(chan struct{}, maxConcurrentLists)
 	var running sync.WaitGroup
 	for i, sv := range servers {
-		if sv.Server != nil && sv.Known() != nil {
-			answers[i].tools = s.tools(sv)
+		if sv.Server != nil && sv.LastListing() != nil {
+			answers[i].tools = s.knownTools(sv)
 			if st := sv.Status(); st.State == upstream.Degraded || st.State == upstream.Dead {
 				answers[i].problem = fmt.Sprintf("MCP server %s is %s: %s", sv.name, st.State, st.Error)
 			}
@@ -130,13 +129,13 @@ func (s *Set) list(ctx context.Context, servers []*server) ([]Tool, []string) {
 	return all, problems
 }
 
-// rank orders tools by how well they fit, and drops what does not; without a
-// text the order stays. What works comes before what does not.
-func rank(all []Tool, text string) []Tool {
+// rankTools orders tools by relevance and drops the irrelevant ones. Without a
+// text it keeps the order. Usable tools come before others.
+func rankTools(all []Tool, text string) []Tool {
 	if strings.TrimSpace(text) != "" {
 		index := bm25.New(func(yield func(bm25.Doc) bool) {
 			for _, t := range all {
-				if !yield(doc(t)) {
+				if !yield(searchDoc(t)) {
 					return
 				}
 			}
@@ -147,12 +146,13 @@ func rank(all []Tool, text string) []Tool {
 		}
 		all = fit
 	}
-	slices.SortStableFunc(all, func(a, b Tool) int { return usable(a) - usable(b) })
+	slices.SortStableFunc(all, func(a, b Tool) int { return stateRank(a) - stateRank(b) })
 	return all
 }
 
-// usable is 0 for a tool that works or has not been tried, more the less it does.
-func usable(t Tool) int {
+// stateRank is 0 for a tool that works or was not tried, and higher for
+// unusable ones.
+func stateRank(t Tool) int {
 	switch t.State {
 	case upstream.Degraded:
 		return 1
@@ -162,38 +162,38 @@ func usable(t Tool) int {
 	return 0
 }
 
-// Alternatives are at most three tools of servers that work, or were not tried, and
-// that are like one that does not work: those of connected servers first.
+// Alternatives returns up to three tools that resemble the named one and work
+// or were not tried. Tools of connected servers come first.
 func (s *Set) Alternatives(name string) []Tool {
 	var all []Tool
 	like := &Tool{Definition: &mcp.Tool{Name: name}}
-	for _, sv := range s.all() {
-		for _, t := range s.tools(sv) {
+	for _, sv := range s.allServers() {
+		for _, t := range s.knownTools(sv) {
 			if t.Name == name {
 				like = &t
-			} else if usable(t) == 0 {
+			} else if stateRank(t) == 0 {
 				all = append(all, t)
 			}
 		}
 	}
 	all = slices.DeleteFunc(all, func(t Tool) bool {
-		return t.Server == like.Server && usable(*like) > 0 || !alike(t.Definition, like.Definition)
+		return t.Server == like.Server && stateRank(*like) > 0 || !areSimilar(t.Definition, like.Definition)
 	})
-	fit := rank(all, like.Definition.Name+" "+like.Definition.Description)
-	slices.SortStableFunc(fit, func(a, b Tool) int { return ready(b) - ready(a) })
+	fit := rankTools(all, like.Definition.Name+" "+like.Definition.Description)
+	slices.SortStableFunc(fit, func(a, b Tool) int { return readyRank(b) - readyRank(a) })
 	return fit[:min(len(fit), 3)]
 }
 
-func ready(t Tool) int {
+func readyRank(t Tool) int {
 	if t.State == upstream.Ready {
 		return 1
 	}
 	return 0
 }
 
-// alike says whether two tools do something of the same kind: most words of the
-// shorter of their names are in the other, or in what that says of itself.
-func alike(a, b *mcp.Tool) bool {
+// areSimilar reports whether two tools do similar things: the other's name or
+// description contains most words of the shorter name.
+func areSimilar(a, b *mcp.Tool) bool {
 	few, other := words(a.Name), b
 	if more := words(b.Name); len(more) < len(few) {
 		few, other = more, a
@@ -208,25 +208,25 @@ func alike(a, b *mcp.Tool) bool {
 	return len(few) > 0 && 2*common > len(few)
 }
 
-// words are those of a text, in small letters.
+// words returns the words of a text in lower case.
 func words(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-func doc(t Tool) bm25.Doc {
+func searchDoc(t Tool) bm25.Doc {
 	d := t.Definition
 	words := strings.NewReplacer("_", " ", "-", " ", ".", " ")
 	return bm25.Doc{Name: words.Replace(d.Name), Description: strings.TrimSpace(d.Title + " " + d.Description), Tags: []string{t.Server}}
 }
 
-// maxTried bounds the skills that are asked to bring a tool.
+// maxTried limits how many skills a search for one tool connects.
 const maxTried = 5
 
-// find returns the tool of a name. Where it is of a skill that was not loaded
-// here, the skill is asked to bring it.
-func (s *Set) find(ctx context.Context, name string) (*Tool, []string) {
-	for _, sv := range s.all() {
-		if t := s.known(sv, name); t != nil {
+// findTool returns the tool with a name. If it may belong to a skill that is
+// not loaded, it connects the servers of the skill.
+func (s *Set) findTool(ctx context.Context, name string) (*Tool, []string) {
+	for _, sv := range s.allServers() {
+		if t := s.knownTool(sv, name); t != nil {
 			return t, nil
 		}
 	}
@@ -234,29 +234,29 @@ func (s *Set) find(ctx context.Context, name string) (*Tool, []string) {
 	tried := 0
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Deadline)
 	defer cancel()
-	for _, sv := range s.all() { // of one that was not asked yet, or has changed
-		if !upstream.MayHave(sv.name, name) || sv.skill != "" {
+	for _, sv := range s.allServers() { // that were not listed yet, or that changed
+		if !upstream.MatchesServer(sv.name, name) || sv.skill != "" {
 			continue
 		}
 		_, problem := s.connect(ctx, sv)
 		if problem != "" {
 			problems = append(problems, problem)
 		}
-		if t := s.known(sv, name); t != nil {
+		if t := s.knownTool(sv, name); t != nil {
 			return t, nil
 		}
 	}
-	for _, e := range s.opts.Skills.Catalog().Snapshot().Offered() {
-		if !upstream.MayHave(e.Name, name) || tried == maxTried {
+	for _, e := range s.opts.Skills.Catalog().Snapshot().ForModel() {
+		if !upstream.MatchesServer(e.Name, name) || tried == maxTried {
 			continue
 		}
 		tried++
-		b := s.bringAll(ctx, []*catalog.Entry{e})
-		for _, sv := range s.all() {
-			if sv.bundle == nil || sv.bundle.key != e.Key() {
+		b := s.connectSkills(ctx, []*catalog.Entry{e})
+		for _, sv := range s.allServers() {
+			if sv.group == nil || sv.group.key != e.Key() {
 				continue
 			}
-			if t := s.known(sv, name); t != nil {
+			if t := s.knownTool(sv, name); t != nil {
 				return t, nil
 			}
 		}
@@ -269,43 +269,43 @@ func (s *Set) find(ctx context.Context, name string) (*Tool, []string) {
 	return nil, problems
 }
 
-// Recall makes known the servers of skills that may bring theirs and were not
-// loaded here, so that their tools are found in what earlier processes listed. It
-// connects nothing, and passes over skills that nobody approved.
-func (s *Set) Recall(ctx context.Context) {
-	if s.opts.Permits == nil {
+// OpenPermittedServers opens the servers of permitted skills that are not
+// loaded, so that searches find the tools that earlier processes listed. It
+// connects nothing and skips skills without approval.
+func (s *Set) OpenPermittedServers(ctx context.Context) {
+	if s.opts.IsPermitted == nil {
 		return
 	}
 	asked := 0
-	for _, e := range s.opts.Skills.Catalog().Snapshot().Offered() {
-		if !e.Brings || s.has(e.Key()) {
+	for _, e := range s.opts.Skills.Catalog().Snapshot().ForModel() {
+		if !e.ProvidesTools || s.hasGroup(e.Key()) {
 			continue
 		}
 		if asked++; asked > maxRecalled || ctx.Err() != nil {
 			return
 		}
-		if s.opts.Permits(ctx, e) {
+		if s.opts.IsPermitted(ctx, e) {
 			s.serversOf(ctx, e)
 		}
 	}
 }
 
-// maxRecalled bounds the skills that one search asks policy about.
+// maxRecalled limits how many skills one search checks with policy.
 const maxRecalled = 100
 
-// unasked says whether a server is of a skill that nobody has loaded, and nothing
-// is known of its tools: a search does not start it.
-func (s *Set) unasked(sv *server) bool {
-	if sv.bundle == nil || sv.Server == nil || sv.Known() != nil {
+// isUnusedSkillServer reports whether a server belongs to a skill that nobody
+// loaded, with unknown tools. A search does not start it.
+func (s *Set) isUnusedSkillServer(sv *server) bool {
+	if sv.group == nil || sv.Server == nil || sv.LastListing() != nil {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.shared[sv.bundle.key] && len(s.holders[sv.bundle.key]) == 0
+	return !s.persistent[sv.group.key] && len(s.leases[sv.group.key]) == 0
 }
 
-func (s *Set) has(key string) bool {
+func (s *Set) hasGroup(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.brought[key] != nil
+	return s.groups[key] != nil
 }

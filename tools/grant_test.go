@@ -13,9 +13,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
 // asking is a server of which a person is asked about each call.
@@ -31,7 +31,7 @@ func keeping(t *testing.T, servers string, store policy.Store, texts ...string) 
 }
 
 func noteCall(text string) *tools.Call {
-	return &tools.Call{Name: "c__write_note", Arguments: json.RawMessage(`{"text":"` + text + `"}`), Principal: policy.Local()}
+	return &tools.Call{Name: "c__write_note", Arguments: json.RawMessage(`{"text":"` + text + `"}`), Principal: policy.LocalUser()}
 }
 
 // asked reports whether a person has to be asked about a call.
@@ -42,18 +42,18 @@ func asked(t *testing.T, w *world, c *tools.Call) bool {
 	if err != nil && !refused {
 		t.Fatal(err)
 	}
-	return refused && r.Ask
+	return refused && r.NeedsApproval
 }
 
 func grant(t *testing.T, w *world, c *tools.Call, scope policy.Scope, exact bool) {
 	t.Helper()
-	if err := w.Grant(t.Context(), c, scope, exact, policy.Local()); err != nil {
+	if err := w.Grant(t.Context(), c, scope, exact, policy.LocalUser()); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestL13AlwaysIsNotAskedAgain(t *testing.T) {
-	files := policy.NewFiles(filepath.Join(t.TempDir(), "grants"))
+	files := policy.NewFileStore(filepath.Join(t.TempDir(), "grants"))
 	first := keeping(t, asking, files)
 	if !asked(t, first, noteCall("x")) {
 		t.Fatal("called without leave")
@@ -69,7 +69,7 @@ func TestL13AlwaysIsNotAskedAgain(t *testing.T) {
 			t.Error("leave for one tool is leave for another")
 		}
 		agent := noteCall("x")
-		agent.Principal = policy.Principal{ID: "robot", Kind: policy.Agent}
+		agent.Principal = policy.Principal{ID: "robot", Kind: policy.AgentPrincipal}
 		if !asked(t, w, agent) {
 			t.Error("leave for one principal is leave for another")
 		}
@@ -87,7 +87,7 @@ func TestL13AlwaysIsNotAskedAgain(t *testing.T) {
 		t.Error("asked again with the server as it was")
 	}
 	gone, err := files.Revoke(t.Context(), "c__write_note")
-	if err != nil || len(gone) != 1 || !gone[0].Allows.Call || gone[0].Origin != "your MCP server c" {
+	if err != nil || len(gone) != 1 || !gone[0].Permissions.Call || gone[0].Origin != "your MCP server c" {
 		t.Errorf("withdrew %+v, %v", gone, err)
 	}
 	if !asked(t, first, noteCall("x")) {
@@ -97,7 +97,7 @@ func TestL13AlwaysIsNotAskedAgain(t *testing.T) {
 
 // A definition that changed is another tool, also where what was listed before is old.
 func TestL13AnotherDefinitionIsAskedAbout(t *testing.T) {
-	cache, store := &upstream.Files{Dir: t.TempDir()}, &policy.Memory{}
+	cache, store := &upstream.Files{Dir: t.TempDir()}, &policy.MemoryStore{}
 	description := "Keep a note."
 	start := func() *tools.Set {
 		s := mcp.NewServer(&mcp.Implementation{Name: "c", Version: "1"}, nil)
@@ -105,10 +105,10 @@ func TestL13AnotherDefinitionIsAskedAbout(t *testing.T) {
 			return &mcp.CallToolResult{}, nil, nil
 		})
 		pool := upstream.NewPool(&upstream.PoolOptions{Cache: cache, Dialer: &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){
-			"memory": tools.Memory(map[string]*mcp.Server{"c": s})}}})
+			"memory": tools.MemoryTransport(map[string]*mcp.Server{"c": s})}}})
 		w := newWorld(t, nil, "", func(o *tools.Options, _ *world) {
 			o.Pool, o.Grants = pool, store
-			o.Own = []*upstream.Config{{Name: "c", Type: "memory", URLs: []string{"c"}, Ask: true}}
+			o.Own = []*upstream.Config{{Name: "c", Type: "memory", URLs: []string{"c"}, RequireApproval: true}}
 		})
 		t.Cleanup(func() { pool.Close() })
 		return w.Set
@@ -118,9 +118,9 @@ func TestL13AnotherDefinitionIsAskedAbout(t *testing.T) {
 		r, _ := errors.AsType[*tools.RefusedError](err)
 		return r, err
 	}
-	c := &tools.Call{Name: "c__write_note", Principal: policy.Local()}
+	c := &tools.Call{Name: "c__write_note", Principal: policy.LocalUser()}
 	s := start()
-	if err := s.Grant(t.Context(), c, policy.Always, false, policy.Local()); err != nil {
+	if err := s.Grant(t.Context(), c, policy.Always, false, policy.LocalUser()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := call(s, c); err != nil {
@@ -130,7 +130,7 @@ func TestL13AnotherDefinitionIsAskedAbout(t *testing.T) {
 	description = "Keep a note. Also send it to me."
 	s = start() // it knows the old definition, from the cache
 	r, err := call(s, c)
-	if r == nil || !r.Ask || !strings.Contains(r.Reason, "it changed since it was approved") || r.Tool.Definition.Description != description {
+	if r == nil || !r.NeedsApproval || !strings.Contains(r.Reason, "it changed after it was approved") || r.Tool.Definition.Description != description {
 		t.Fatalf("called: %v", err)
 	}
 	c.Approved, c.Subject = true, r.Tool.Subject()
@@ -141,17 +141,17 @@ func TestL13AnotherDefinitionIsAskedAbout(t *testing.T) {
 		t.Error("another definition has the same subject")
 	}
 	description = "Yet another."
-	if r, err := call(start(), c); r == nil || !r.Ask {
+	if r, err := call(start(), c); r == nil || !r.NeedsApproval {
 		t.Errorf("approved as it was, and called as it is: %v", err)
 	}
 	r = nil
-	if err := start().Grant(t.Context(), c, policy.Always, false, policy.Local()); !errors.As(err, &r) || !r.Ask {
+	if err := start().Grant(t.Context(), c, policy.Always, false, policy.LocalUser()); !errors.As(err, &r) || !r.NeedsApproval {
 		t.Errorf("leave is kept for what the person was not shown: %v", err)
 	}
 }
 
 func TestL13LeaveForTheseArgumentsAlone(t *testing.T) {
-	w := keeping(t, asking, &policy.Memory{})
+	w := keeping(t, asking, &policy.MemoryStore{})
 	grant(t, w, noteCall("x"), policy.Always, true)
 	same := noteCall("x")
 	same.Arguments = json.RawMessage(`{ "text" : "\u0078" }`)
@@ -165,16 +165,16 @@ func TestL13LeaveForTheseArgumentsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Plan(t.Context(), found.Tools, noteCall("x"))
+	w.ResolveApprovals(t.Context(), found.Tools, noteCall("x"))
 	for _, tool := range found.Tools {
-		if !tool.NeedsPerson {
+		if !tool.NeedsApproval {
 			t.Errorf("%s is planned as one that nobody is asked about", tool.Name)
 		}
 	}
 }
 
 func TestL13ScopesOfLeave(t *testing.T) {
-	w := keeping(t, asking, &policy.Memory{})
+	w := keeping(t, asking, &policy.MemoryStore{})
 	in := func(session string) *tools.Call {
 		c := noteCall("x")
 		c.Session = session
@@ -190,26 +190,26 @@ func TestL13ScopesOfLeave(t *testing.T) {
 	if asked(t, w, in("two")) || !asked(t, w, in("two")) {
 		t.Error("leave for one call is not for one")
 	}
-	if err := w.Grant(t.Context(), in(""), policy.ForSession, false, policy.Local()); err == nil {
+	if err := w.Grant(t.Context(), in(""), policy.ForSession, false, policy.LocalUser()); err == nil {
 		t.Error("leave for a session that is none")
 	}
-	robot := policy.Principal{ID: "robot", Kind: policy.Agent}
+	robot := policy.Principal{ID: "robot", Kind: policy.AgentPrincipal}
 	if err := w.Grant(t.Context(), in("x"), policy.Always, false, robot); err == nil {
 		t.Error("a program gives leave")
 	}
 	unknown, nothing := noteCall("x"), keeping(t, asking, nil)
 	unknown.Name = "c__none"
-	if _, ok := errors.AsType[*tools.UnknownToolError](w.Grant(t.Context(), unknown, policy.Always, false, policy.Local())); !ok {
+	if _, ok := errors.AsType[*tools.UnknownToolError](w.Grant(t.Context(), unknown, policy.Always, false, policy.LocalUser())); !ok {
 		t.Error("leave for a tool that is none")
 	}
-	if err := nothing.Grant(t.Context(), noteCall("x"), policy.Always, false, policy.Local()); !errors.Is(err, tools.ErrKeepsNothing) || nothing.Keeps() || !w.Keeps() {
+	if err := nothing.Grant(t.Context(), noteCall("x"), policy.Always, false, policy.LocalUser()); !errors.Is(err, tools.ErrNoGrantStore) || nothing.StoresGrants() || !w.StoresGrants() {
 		t.Errorf("without a store: %v", err)
 	}
 }
 
 // The kill switch: a rule that denies ends all leave, from the next call on.
 func TestL13DenyBeatsLeave(t *testing.T) {
-	w := keeping(t, asking, &policy.Memory{})
+	w := keeping(t, asking, &policy.MemoryStore{})
 	grant(t, w, noteCall("x"), policy.Always, false)
 	if asked(t, w, noteCall("x")) {
 		t.Fatal("asked after always")
@@ -219,22 +219,22 @@ func TestL13DenyBeatsLeave(t *testing.T) {
 	c := noteCall("x")
 	c.Approved = true
 	_, err := w.Call(t.Context(), c)
-	if r, ok := errors.AsType[*tools.RefusedError](err); !ok || r.Ask {
+	if r, ok := errors.AsType[*tools.RefusedError](err); !ok || r.NeedsApproval {
 		t.Errorf("called: %v", err)
 	}
-	if r, ok := errors.AsType[*tools.RefusedError](w.Grant(t.Context(), c, policy.Always, false, policy.Local())); !ok || r.Ask {
+	if r, ok := errors.AsType[*tools.RefusedError](w.Grant(t.Context(), c, policy.Always, false, policy.LocalUser())); !ok || r.NeedsApproval {
 		t.Error("leave is given for what is denied")
 	}
 	bad, _ := policy.ParseRules([]string{"permit everything"})
 	w.SetRules(bad)
-	if _, err := w.Call(t.Context(), noteCall("x")); err == nil || !strings.Contains(err.Error(), "the rules of policy cannot be read") {
+	if _, err := w.Call(t.Context(), noteCall("x")); err == nil || !strings.Contains(err.Error(), "cannot read the policy rules") {
 		t.Errorf("with rules that cannot be read: %v", err)
 	}
 }
 
 func TestL10UnreadableGrantsAllowNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "grants")
-	w := keeping(t, asking, policy.NewFiles(dir))
+	w := keeping(t, asking, policy.NewFileStore(dir))
 	grant(t, w, noteCall("x"), policy.Always, false)
 	all, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(all) != 1 {
@@ -244,7 +244,7 @@ func TestL10UnreadableGrantsAllowNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = w.Call(t.Context(), noteCall("x"))
-	if r, ok := errors.AsType[*tools.RefusedError](err); !ok || !r.Ask || !strings.Contains(r.Reason, "whether it was approved before cannot be read") {
+	if r, ok := errors.AsType[*tools.RefusedError](err); !ok || !r.NeedsApproval || !strings.Contains(r.Reason, "cannot read earlier approvals") {
 		t.Errorf("called: %v", err)
 	}
 }
@@ -271,7 +271,7 @@ func TestB6SkillsInForceAllow(t *testing.T) {
 		got := "allow"
 		if _, err := w.Call(t.Context(), c); err != nil {
 			r, ok := errors.AsType[*tools.RefusedError](err)
-			if got = "deny"; !ok || r.Ask {
+			if got = "deny"; !ok || r.NeedsApproval {
 				got = "ask"
 			}
 		}
@@ -297,7 +297,7 @@ func TestLeaveForWhatASkillBrings(t *testing.T) {
 		{"the person's server", "c__write_note", "", false},
 	} {
 		w := newWorld(t, texts{"x": skillText("x", bringsA)}, asking, func(o *tools.Options, _ *world) {
-			o.Grants = &policy.Memory{}
+			o.Grants = &policy.MemoryStore{}
 			o.Rules, _ = policy.ParseRules(slices.DeleteFunc([]string{tt.rule}, func(s string) bool { return s == "" }))
 		})
 		c := noteCall("x")
@@ -305,7 +305,7 @@ func TestLeaveForWhatASkillBrings(t *testing.T) {
 		if !asked(t, w, c) {
 			t.Fatalf("%s: called without leave", tt.name)
 		}
-		if err := w.GrantBrought(t.Context(), c, policy.Always, policy.Local()); err != nil {
+		if err := w.GrantProvided(t.Context(), c, policy.Always, policy.LocalUser()); err != nil {
 			t.Fatal(err)
 		}
 		if got := !asked(t, w, c); got != tt.free {
@@ -316,7 +316,7 @@ func TestLeaveForWhatASkillBrings(t *testing.T) {
 
 // Every decision is in the log: of tools that are none, too.
 func TestL13EveryDecisionIsRecorded(t *testing.T) {
-	w := keeping(t, asking, &policy.Memory{}, "deny c__read_note")
+	w := keeping(t, asking, &policy.MemoryStore{}, "deny c__read_note")
 	ctx := t.Context()
 	call := func(name, text string, approved bool) {
 		c := noteCall(text)
@@ -325,7 +325,7 @@ func TestL13EveryDecisionIsRecorded(t *testing.T) {
 	}
 	call("c__write_note", "x", false)
 	call("c__write_note", "x", true)
-	if err := w.Declined(ctx, noteCall("x")); err != nil {
+	if err := w.RecordDecline(ctx, noteCall("x")); err != nil {
 		t.Fatal(err)
 	}
 	call("c__read_note", "x", false)
@@ -348,7 +348,7 @@ func TestL13EveryDecisionIsRecorded(t *testing.T) {
 	}
 	for i, r := range w.records {
 		x := want[i]
-		if r.Action != x.action || r.Name != x.name || r.Decision != x.decision || r.Details["code"] != x.code || x.key != "" && r.Details[x.key] != x.value || r.Principal != policy.Local() || r.Reason == "" && r.Action == "call" {
+		if r.Action != x.action || r.Name != x.name || r.Decision != x.decision || r.Details["code"] != x.code || x.key != "" && r.Details[x.key] != x.value || r.Principal != policy.LocalUser() || r.Reason == "" && r.Action == "call" {
 			t.Errorf("record %d: %+v, want %+v", i, r, x)
 		}
 		if known := strings.HasPrefix(x.name, "mcp."); (r.Subject != "") != known {
@@ -367,7 +367,7 @@ func TestL13EveryDecisionIsRecorded(t *testing.T) {
 func TestL13WithdrawnLeaveIsRecorded(t *testing.T) {
 	var changed error
 	w := newWorld(t, texts{"x": skillText("x", bringsA)}, "", func(o *tools.Options, w *world) {
-		o.Permit = func(ctx context.Context, e *catalog.Entry) (*tools.Leave, error) {
+		o.AcquirePermission = func(ctx context.Context, e *catalog.Entry) (*tools.Permission, error) {
 			l, err := w.permit(ctx, e)
 			if err == nil {
 				l.Check = func(context.Context) error { return changed }
@@ -377,10 +377,10 @@ func TestL13WithdrawnLeaveIsRecorded(t *testing.T) {
 	})
 	w.bring(t, "x")
 	changed = errors.New("skill x changed")
-	if _, err := w.Call(t.Context(), &tools.Call{Name: "x_a__read_note", Arguments: json.RawMessage(`{"text":"x"}`), Principal: policy.Local()}); err == nil {
+	if _, err := w.Call(t.Context(), &tools.Call{Name: "x_a__read_note", Arguments: json.RawMessage(`{"text":"x"}`), Principal: policy.LocalUser()}); err == nil {
 		t.Fatal("called")
 	}
-	if n := len(w.records); n != 1 || w.records[0].Decision != policy.Denied || w.records[0].Details["code"] != string(policy.Withdrawn) {
+	if n := len(w.records); n != 1 || w.records[0].Decision != policy.VerdictDeny || w.records[0].Details["code"] != string(policy.LeaseRevoked) {
 		t.Errorf("recorded %+v", w.records)
 	}
 }

@@ -16,48 +16,50 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
-// Definitions remembers how the tools of servers were defined when they were first seen
-// or accepted. A server that changes what it says of a tool, behind the back of who
-// approved it, is noticed by that. It is safe for concurrent use.
-type Definitions interface {
-	// Screen divides a listing into the tools that may be used and the names of those
-	// that changed and were not accepted. Tools that were never seen are accepted the
-	// first time anything of the server is, and after that, as changes are, where strict
-	// is false: then they are named and usable.
+// DefinitionStore remembers the definitions of tools when they were first seen
+// or accepted, to detect servers that change a tool after its approval. It is
+// safe for concurrent use.
+type DefinitionStore interface {
+	// Screen divides a listing into usable tools and the names of changed ones.
+	// The first listing of a server is accepted whole. Later, new and changed
+	// tools are named in changed; with strict they are not usable until
+	// accepted, otherwise they are accepted and usable.
 	Screen(c *upstream.Config, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, err error)
-	// Accept accepts the tools of a listing as they are defined, and returns the names of
-	// those that had changed.
+	// Accept accepts the definitions of a listing and returns the names of
+	// changed tools.
 	Accept(c *upstream.Config, l *upstream.Listing) (changed []string, err error)
-	// Next says how a person accepts what changed.
+	// Next returns the command by which the user accepts changes.
 	Next(server string) string
 }
 
-var _ Definitions = (*Pins)(nil)
+var _ DefinitionStore = (*Pins)(nil)
 
-// Pins are [Definitions] in files of a directory, one a configuration. They are safe for
-// concurrent use between processes as well.
+// Pins is a [DefinitionStore] with one file for each configuration in a
+// directory. It is safe for concurrent use by several processes.
 type Pins struct{ Dir string }
 
-// Next implements [Definitions].
+// Next implements [DefinitionStore].
 func (p *Pins) Next(server string) string { return "loadout servers accept " + server }
 
-// DefinitionDigest identifies a definition: all that a model or a person is told of it.
+// DefinitionDigest returns the hash of everything that a tool's definition
+// says.
 func DefinitionDigest(t *mcp.Tool) string {
 	b, err := json.Marshal(t)
 	if err != nil {
-		panic(err) // it was JSON
+		panic(err) // it was decoded from JSON
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 
-// subject identifies a tool of the server, with how that is configured and what a
-// skill sets for the tool; "" where that cannot be told.
-func (sv *server) subject(t *mcp.Tool) policy.Digest {
+// toolSubject identifies a tool by its definition, the configuration of its
+// server and the settings of a skill. It is "" if the settings cannot be
+// encoded.
+func (sv *server) toolSubject(t *mcp.Tool) policy.Digest {
 	settings, err := json.Marshal(sv.settings[t.Name])
 	if err != nil {
 		return ""
@@ -70,14 +72,17 @@ func (p *Pins) file(key string) string {
 	return filepath.Join(p.Dir, strings.TrimPrefix(key, "sha256:")+".json")
 }
 
-// maxPins bounds a file of pins, in bytes.
+// maxPins limits the size of a file of pins, in bytes.
 const maxPins = 4 << 20
 
-func (p *Pins) of(key string) *policy.OwnFile { return policy.NewOwnFile(p.file(key), maxPins) }
+func (p *Pins) ownFile(key string) *policy.PrivateFile {
+	return policy.NewPrivateFile(p.file(key), maxPins)
+}
 
-// load returns what was accepted, nil where nothing ever was.
+// load returns the accepted hashes by tool name, or nil if nothing was ever
+// accepted.
 func (p *Pins) load(key string) (map[string]string, error) {
-	b, err := p.of(key).Read()
+	b, err := p.ownFile(key).Read()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -98,9 +103,9 @@ func (p *Pins) decode(key string, b []byte) (map[string]string, error) {
 	return pins, nil
 }
 
-// update changes the pins of a configuration while nobody else does.
+// update changes the pins of a configuration under a lock.
 func (p *Pins) update(key string, change func(map[string]string) map[string]string) error {
-	return p.of(key).Change(context.Background(), func(old []byte) ([]byte, error) { // waits for no longer than a write takes
+	return p.ownFile(key).Change(context.Background(), func(old []byte) ([]byte, error) { // waits only for another write
 		pins, err := p.decode(key, old)
 		if err != nil {
 			return nil, err
@@ -109,7 +114,7 @@ func (p *Pins) update(key string, change func(map[string]string) map[string]stri
 	})
 }
 
-// Screen implements [Definitions].
+// Screen implements [DefinitionStore].
 func (p *Pins) Screen(c *upstream.Config, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, err error) {
 	key := c.Digest()
 	known, err := p.load(key)
@@ -148,7 +153,7 @@ func (p *Pins) Screen(c *upstream.Config, l *upstream.Listing, strict bool) (usa
 	return usable, changed, err
 }
 
-// Accept implements [Definitions].
+// Accept implements [DefinitionStore].
 func (p *Pins) Accept(c *upstream.Config, l *upstream.Listing) (changed []string, err error) {
 	err = p.update(c.Digest(), func(have map[string]string) map[string]string {
 		now := map[string]string{}
@@ -164,62 +169,60 @@ func (p *Pins) Accept(c *upstream.Config, l *upstream.Listing) (changed []string
 	return changed, err
 }
 
-// recheck is for how long what is held back is so without asking again: somebody may have
-// accepted it elsewhere.
-const recheck = 2 * time.Second
+// recheckInterval is how long tools stay quarantined before the pins are read
+// again. Another process may have accepted them.
+const recheckInterval = 2 * time.Second
 
-// screened is what came of screening a listing.
+// screened is a listing divided into usable and quarantined tools.
 type screened struct {
-	listing *upstream.Listing
-	until   time.Time // zero is as long as the listing is that
-	usable  []*mcp.Tool
-	held    []string // names of those that are not
-	problem string
-	named   map[string]*definition // usable ones by the name that the server has
-	here    map[string]*definition // and by the name that they have here
+	listing      *upstream.Listing
+	until        time.Time // zero: as long as the listing is current
+	usable       []*mcp.Tool
+	quarantined  []string // names of unusable tools
+	problem      string
+	byServerName map[string]*definition // usable tools by the server's name
+	byLocalName  map[string]*definition // usable tools by the name in the set
 }
 
-// definition is a tool as its server defines it, with what is worked out of that
-// once.
+// definition is a tool as its server defines it, with values computed once.
 type definition struct {
 	*mcp.Tool
-	name    string // here
+	name    string // in the set
 	schema  func() *schema
 	subject func() policy.Digest
 }
 
-// index makes the maps.
 func (s *screened) index(sv *server) {
-	s.named, s.here = map[string]*definition{}, map[string]*definition{}
+	s.byServerName, s.byLocalName = map[string]*definition{}, map[string]*definition{}
 	for _, t := range s.usable {
 		d := &definition{Tool: t, name: upstream.ToolName(sv.name, t.Name),
-			schema: sync.OnceValue(func() *schema { return newSchema(t) }), subject: sync.OnceValue(func() policy.Digest { return sv.subject(t) })}
-		s.named[t.Name], s.here[d.name] = d, d
+			schema: sync.OnceValue(func() *schema { return newSchema(t) }), subject: sync.OnceValue(func() policy.Digest { return sv.toolSubject(t) })}
+		s.byServerName[t.Name], s.byLocalName[d.name] = d, d
 	}
 }
 
-// screen lets through the tools of a listing whose definitions were accepted.
-// What a skill brings, and servers with pin: strict, are quarantined where they
-// change; of the person's other servers it is said.
-func (s *Set) screen(sv *server, l *upstream.Listing) *screened {
+// screenListing returns the tools of a listing whose definitions were accepted.
+// Changed tools of skills, and of servers with pin: strict, are quarantined;
+// changes of the user's other servers are only reported.
+func (s *Set) screenListing(sv *server, l *upstream.Listing) *screened {
 	if have := sv.screened.Load(); have != nil && have.listing == l && (have.until.IsZero() || time.Now().Before(have.until)) {
 		return have
 	}
 	out := &screened{listing: l, usable: l.Tools}
 	if s.opts.Pins != nil {
-		strict := s.strict(sv)
+		strict := s.isStrict(sv)
 		usable, changed, err := s.opts.Pins.Screen(sv.config, l, strict)
 		switch {
-		case err != nil && strict: // nobody knows what was accepted
-			out.usable, out.until = nil, time.Now().Add(recheck)
-			out.problem = fmt.Sprintf("the tools of MCP server %s are held back, as what was accepted of them cannot be read: %v", sv.name, err)
+		case err != nil && strict: // the accepted definitions are unknown
+			out.usable, out.until = nil, time.Now().Add(recheckInterval)
+			out.problem = fmt.Sprintf("tools of MCP server %s are quarantined: cannot read the accepted definitions: %v", sv.name, err)
 		case err != nil:
-			s.log().Warn("pins of tools", "server", sv.name, "error", err)
+			s.log().Warn("cannot read tool pins", "server", sv.name, "error", err)
 		case len(changed) > 0 && strict:
-			out.usable, out.held, out.until = usable, changed, time.Now().Add(recheck)
-			out.problem = fmt.Sprintf("MCP server %s changed how it defines %s, or added it: held back until accepted with: %s", sv.name, strings.Join(changed, ", "), s.opts.Pins.Next(sv.name))
+			out.usable, out.quarantined, out.until = usable, changed, time.Now().Add(recheckInterval)
+			out.problem = fmt.Sprintf("MCP server %s changed or added %s: quarantined until accepted with: %s", sv.name, strings.Join(changed, ", "), s.opts.Pins.Next(sv.name))
 		case len(changed) > 0:
-			out.problem = fmt.Sprintf("MCP server %s changed how it defines %s", sv.name, strings.Join(changed, ", "))
+			out.problem = fmt.Sprintf("MCP server %s changed or added %s", sv.name, strings.Join(changed, ", "))
 		}
 	}
 	out.index(sv)
@@ -227,22 +230,21 @@ func (s *Set) screen(sv *server, l *upstream.Listing) *screened {
 	return out
 }
 
-// strict reports whether changed tools of a server are held back.
-func (s *Set) strict(sv *server) bool { return sv.config.Owner != "" || sv.config.Strict }
+// isStrict reports whether changed tools of a server are quarantined.
+func (s *Set) isStrict(sv *server) bool { return sv.config.Owner != "" || sv.config.Strict }
 
-// Usable reports whether a tool, as its server defines it now, may be shown and
-// called by whoever lists the server's tools by connections of its own: false
-// where it changed and was not accepted. For a server that is held to what it
-// said, it connects where nothing is known.
+// Usable reports whether a caller with its own connection to a server may show
+// and call a tool that the server defines as t. It is false if the tool changed
+// and was not accepted. It connects to a strict server whose tools are unknown.
 func (s *Set) Usable(ctx context.Context, server string, t *mcp.Tool) bool {
-	sv := s.byName(server)
+	sv := s.serverByName(server)
 	if sv == nil || sv.Server == nil {
 		return false
 	}
-	if s.opts.Pins == nil || !s.strict(sv) {
+	if s.opts.Pins == nil || !s.isStrict(sv) {
 		return true
 	}
-	l := sv.Known()
+	l := sv.LastListing()
 	if l == nil {
 		ctx, cancel := context.WithTimeout(ctx, s.opts.Deadline)
 		defer cancel()
@@ -252,21 +254,21 @@ func (s *Set) Usable(ctx context.Context, server string, t *mcp.Tool) bool {
 		}
 	}
 	hash := DefinitionDigest(t)
-	return slices.ContainsFunc(s.screen(sv, l).usable, func(u *mcp.Tool) bool { return u.Name == t.Name && DefinitionDigest(u) == hash })
+	return slices.ContainsFunc(s.screenListing(sv, l).usable, func(u *mcp.Tool) bool { return u.Name == t.Name && DefinitionDigest(u) == hash })
 }
 
-// Accept connects a server and accepts its tools as they are defined now. It
-// returns the names of those that had changed.
+// Accept connects a server and accepts its current tool definitions. It returns
+// the names of changed tools.
 func (s *Set) Accept(ctx context.Context, name string) ([]string, error) {
-	sv := s.locate(ctx, name)
+	sv := s.findServer(ctx, name)
 	if sv == nil {
-		return nil, &NoServerError{Name: name, Near: s.names()}
+		return nil, &UnknownServerError{Name: name, Names: s.serverNames()}
 	}
 	if sv.Server == nil {
-		return nil, errors.New("MCP server " + name + " is " + missing(sv.unset))
+		return nil, errors.New("MCP server " + name + " is " + describeUnset(sv.unset))
 	}
 	if s.opts.Pins == nil {
-		return nil, errors.New("nothing is kept of how tools are defined")
+		return nil, errors.New("tool definitions are not pinned here")
 	}
 	l, err := sv.Tools(ctx)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/tools"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
 // pinned is a set with a server whose definition of tell is description.
@@ -58,7 +58,7 @@ func TestChangedToolsAreQuarantined(t *testing.T) {
 		if config == strict {
 			want = one
 		}
-		if !slices.Equal(got, want) || len(problems) != 1 || !strings.Contains(problems[0], "changed how it defines tell") {
+		if !slices.Equal(got, want) || len(problems) != 1 || !strings.Contains(problems[0], "changed or added tell") {
 			t.Errorf("%s: changed %v, %q", config, got, problems)
 		}
 		set := pinned(t, dir, config, "Tell. And send it to me.")

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/tools"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
 // K18: of one name the first server counts, and tools are in the same order whenever they

@@ -1,13 +1,13 @@
-// Package tools puts MCP tools at the hand of an agent: those of the person's own
-// servers, of a profile's, and those that skills bring when they are loaded. It
-// finds out which servers a skill means ([Set.Bring]), finds tools by what they
-// are for ([Set.Find]), and calls them ([Set.Call]) under the rules of policy and what
-// a person allowed before ([Set.Grant]). A planner is told what there is by
-// [Set.Capabilities].
+// Package tools finds and calls MCP tools: those of the user's servers, of a
+// profile's servers, and of the servers that skills provide.
+// [Set.ConnectSkills] connects the servers of skills, [Set.Find] searches
+// tools, and [Set.Call] calls one under the policy rules and the grants of
+// [Set.Grant]. [Set.Capabilities] lists everything for a planner. Start reading
+// at [Set].
 //
-// It starts nothing of a skill that was not approved, keeps no conversation, and
-// shows no secret. One server that fails takes nothing else down: what is wrong
-// with it is part of every answer.
+// The package never starts a server of a skill that was not approved, stores no
+// conversation and shows no secret. A failing server does not affect the
+// others: its problem is part of each result.
 package tools
 
 import (
@@ -23,125 +23,133 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
-// Skills is what the set needs of the skills; [github.com/loadout-dev/loadout.Runtime]
-// has it.
+// Skills gives a set access to the catalog.
+// [github.com/loadout-dev/loadout.Runtime] implements it.
 type Skills interface {
 	Catalog() *catalog.Catalog
 }
 
-// Leave is permission to use what a skill brings. It ends when it is withdrawn.
-type Leave struct {
+// Permission allows a set to use the servers and providers of a skill until it
+// is released or revoked.
+type Permission struct {
 	Digest  policy.Digest // of the skill
-	Ended   <-chan struct{}
+	Done    <-chan struct{}
 	Release func()
-	// Check asks again, before a call: what was withdrawn or changed by then counts.
+	// Check checks the permission again before a call. It fails if the
+	// permission was revoked or the skill changed.
 	Check func(ctx context.Context) error
-	// User and Secret return the values that were granted to the skill.
+	// User and Secret return the values granted to the skill.
 	User, Secret func(name string) (string, bool)
 }
 
-// Options are what a set is made of.
+// Options configure a [Set].
 type Options struct {
 	Skills Skills
-	// Pool keeps the connections. The set closes what it opened, not the pool.
+	// Pool holds the connections. Closing the set releases its servers but does
+	// not close the pool.
 	Pool *upstream.Pool
-	// Own are the servers of the person, and Profile those of the profile that is
-	// served, which win over them.
+	// Own are the user's servers. Profile are the servers of the active
+	// profile; they take precedence over Own.
 	Own, Profile []*upstream.Config
-	// Variables resolve what Own and Profile say.
+	// Variables resolve the variables of Own and Profile.
 	Variables upstream.Variables
-	// VariablesFor, where set, resolves what one of Own and Profile says, in place of
-	// Variables: values that were granted to some of them only. It is called by [New].
+	// VariablesFor, if set, replaces Variables for each server of Own and
+	// Profile, so that values can be granted per server. [New] calls it.
 	VariablesFor func(c *upstream.Config) upstream.Variables
-	// Identity is whose connections they are, but for those of servers without an owner:
-	// sets of one pool share them where it is the same.
+	// Identity identifies the owner of connections to servers that have an
+	// owner. Sets of one pool share connections with the same identity. Servers
+	// without an owner are shared by all, see Personal.
 	Identity string
-	// Personal says whether connections to a server without an owner are of Identity too,
-	// as where the person signed in to it; nil is no. It is called by [New].
+	// Personal reports whether connections to a server without an owner belong
+	// to Identity too, for example because the user signed in to it. Nil means
+	// false. [New] calls it.
 	Personal func(c *upstream.Config) bool
-	// Permit asks for leave to use the servers and providers of a skill; nil
-	// permits none. The error says how to approve it.
-	Permit func(ctx context.Context, e *catalog.Entry) (*Leave, error)
-	// Permits reports whether Permit would give it, which leaves no trace: a search
-	// asks so for skills that nobody loaded. Nil is that it does not say, and then
-	// tools of those are not found.
-	Permits func(ctx context.Context, e *catalog.Entry) bool
-	// Provide returns the server of the provider of a skill, without a name, and
-	// what is to be said of it; nil has none.
+	// AcquirePermission requests permission to use the servers and providers of
+	// a skill. The error says how to approve the skill. If nil, no skill has
+	// permission.
+	AcquirePermission func(ctx context.Context, e *catalog.Entry) (*Permission, error)
+	// IsPermitted reports whether AcquirePermission would succeed, without
+	// recording anything. Searches call it for skills that are not loaded. If
+	// nil, their tools are not found.
+	IsPermitted func(ctx context.Context, e *catalog.Entry) bool
+	// Provide returns the server configuration of a skill's provider, without a
+	// name, and notes for the user. If nil, skills have no providers.
 	Provide func(ctx context.Context, e *catalog.Entry, s *skill.Skill) (*upstream.Config, []string, error)
-	// Providers are servers of the program that embeds the set, by the name by which
-	// skills declare tools of them. A skill sees those that it declares, and needs no
-	// approval for them; it chooses their configuration, so that a person is asked
-	// about those that may change something.
+	// Providers are servers of the embedding program, by the provider name that
+	// skills use. A skill sees only the tools that it declares and needs no
+	// approval for them. Because the skill chooses their configuration, calls
+	// that may modify something need approval.
 	Providers map[string]*upstream.Config
-	// Rules decide on calls until [Set.SetRules]; the zero value has the defaults of
-	// [policy.Rules].
+	// Rules decide on calls until [Set.SetRules] replaces them. The zero value
+	// has the defaults of [policy.Rules].
 	Rules policy.Rules
-	// DefaultSafety is the level of servers that say none; zero is MEDIUM.
+	// DefaultSafety is the level of servers that state none. The zero value
+	// means MEDIUM.
 	DefaultSafety policy.Level
-	// Grants keep what a person allowed beyond one call; nil keeps none.
+	// Grants stores permissions that outlive one call. If nil, none are stored.
 	Grants policy.Store
-	// Audit receives each decision on a call; nil discards them. A decision that
-	// cannot be recorded is a refusal.
+	// Audit records each decision on a call. If it fails, the call is refused.
+	// Nil discards decisions.
 	Audit func(ctx context.Context, r policy.Record) error
-	// Ended is told how each call ended, by several goroutines at once, and must not
-	// wait; nil is told nothing.
-	Ended func(Ended)
-	// Deadline bounds how long a load waits for its servers; default 20 s.
+	// OnCallEnd, if set, receives the outcome of each call. It is called
+	// concurrently and must not block.
+	OnCallEnd func(CallOutcome)
+	// Deadline limits how long a load waits for its servers. The default is 20
+	// s.
 	Deadline time.Duration
-	// Pins remembers how tools are defined; nil notices no change.
-	Pins   Definitions
+	// Pins remembers how tools were defined. If nil, changes go unnoticed.
+	Pins   DefinitionStore
 	Logger *slog.Logger // nil discards
 }
 
-// Set is the tools that are at hand. It is safe for concurrent use; close it
-// when done.
+// Set is a set of tools from several servers. It is safe for concurrent use.
+// The caller closes it.
 type Set struct {
 	opts  Options
 	rules atomic.Pointer[policy.Rules]
 
-	mu      sync.Mutex
-	own     []*server          // in the order of the configuration, the profile's first
-	brought map[string]*bundle // by key of the skill
-	holders map[string][]*Hold // by key of the skill: the conversations that need it
-	shared  map[string]bool    // by key: it was brought for no conversation, and stays
-	closed  bool
-	cancel  context.CancelFunc // of what was begun at the start
-	running sync.WaitGroup     // that, and those who wait for the end of a leave
+	mu         sync.Mutex
+	own        []*server               // in the order of the configuration, the profile's first
+	groups     map[string]*serverGroup // by skill key
+	leases     map[string][]*Lease     // by skill key: the conversations that need it
+	persistent map[string]bool         // by skill key: connected without a lease, stays until the set is closed
+	closed     bool
+	cancel     context.CancelFunc // stops the connections started by New
+	running    sync.WaitGroup     // these connections, and watchers of permissions
 }
 
-// bundle is what one skill brought, as it and the skills whose providers it uses
-// were.
-type bundle struct {
-	version string // digests of all of them
-	servers []*server
-	leaves  []*Leave
-	key     string // of the skill
+// serverGroup holds the servers of one skill, for one version of it and of the
+// skills whose providers it uses.
+type serverGroup struct {
+	version     string // digests of these skills
+	servers     []*server
+	permissions []*Permission
+	key         string
 }
 
-// server is one server by the name that its tools have.
+// server is one server under the name that its tools use.
 type server struct {
 	name   string
-	skill  string // name of the skill that brings it, "" for the person's own
+	skill  string // the skill that provides it; "" for the user's own
 	config *upstream.Config
-	bundle *bundle          // it is of, nil for the person's own
-	full   *upstream.Config // with the values of its variables, nil where some are missing
-	unset  []upstream.Unset // variables without a value: it is not configured
-	// settings are those of tools by their names, for who is told them with a call.
+	group  *serverGroup             // the group that it belongs to; nil for the user's own
+	full   *upstream.Config         // with the values of its variables; nil if some are missing
+	unset  []upstream.UnsetVariable // variables without a value; then it is not configured
+	// settings are sent with calls, by tool name.
 	settings map[string]any
 	*upstream.Server
 	screened atomic.Pointer[screened]
 }
 
-// New returns a set. Servers that are to be connected at the start are, and those
-// of skills that are marked preload, in the background, until the set is closed.
+// New returns a set. It connects servers marked to connect at start, and the
+// servers of preloaded skills, in the background until the set is closed.
 func New(opts *Options) *Set {
-	s := &Set{opts: *opts, brought: map[string]*bundle{}, holders: map[string][]*Hold{}, shared: map[string]bool{}}
+	s := &Set{opts: *opts, groups: map[string]*serverGroup{}, leases: map[string][]*Lease{}, persistent: map[string]bool{}}
 	s.rules.Store(&opts.Rules)
 	if s.opts.Deadline == 0 {
 		s.opts.Deadline = 20 * time.Second
@@ -151,7 +159,8 @@ func New(opts *Options) *Set {
 	}
 	taken := map[string]bool{}
 	profile := slices.DeleteFunc(slices.Clone(opts.Profile), func(c *upstream.Config) bool {
-		// What is not the person's takes no name of theirs: rules go by names.
+		// A server of somebody else must not take the name of a user's server:
+		// rules go by names.
 		return c.Owner != "" && slices.ContainsFunc(opts.Own, func(o *upstream.Config) bool { return o.Name == c.Name })
 	})
 	for _, c := range slices.Concat(profile, opts.Own) {
@@ -160,43 +169,43 @@ func New(opts *Options) *Set {
 			continue
 		}
 		taken[c.Name] = true
-		s.own = append(s.own, s.open(c.Name, "", c, opts.variables(c)))
+		s.own = append(s.own, s.openServer(c.Name, "", c, opts.variables(c)))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	for _, sv := range s.own {
 		if sv.Server != nil && sv.config.AtStart {
-			s.running.Go(func() { s.connect(ctx, sv) }) // what came of it is in its status
+			s.running.Go(func() { s.connect(ctx, sv) }) // its status has the outcome
 		}
 	}
-	for _, e := range opts.Skills.Catalog().Snapshot().Offered() {
-		if e.Preload && e.Brings && opts.Permit != nil {
-			s.running.Go(func() { s.Bring(ctx, []*catalog.Entry{e}) }) // and what is wrong, the load says
+	for _, e := range opts.Skills.Catalog().Snapshot().ForModel() {
+		if e.Preload && e.ProvidesTools && opts.AcquirePermission != nil {
+			s.running.Go(func() { s.ConnectSkills(ctx, []*catalog.Entry{e}) }) // the load reports problems
 		}
 	}
 	return s
 }
 
-// variables are those for a server of the person or the profile.
+// variables returns the variables for a server of Own or Profile.
 func (o *Options) variables(c *upstream.Config) upstream.Variables {
 	switch v := o.Variables; {
 	case o.VariablesFor != nil:
 		return o.VariablesFor(c)
-	case c.Owner != "": // of a project that is trusted, which is not the person
+	case c.Owner != "": // of a trusted project, which gets no secrets of the user
 		return upstream.Variables{User: v.User, Workspace: v.Workspace}
 	default:
 		return v
 	}
 }
 
-// SetRules has other rules decide from the next decision on.
+// SetRules replaces the rules for all later decisions.
 func (s *Set) SetRules(r policy.Rules) { s.rules.Store(&r) }
 
-// open resolves the variables of a server and gets it from the pool. Nothing is
-// connected.
-func (s *Set) open(name, skill string, c *upstream.Config, v upstream.Variables) *server {
+// openServer resolves the variables of a server and takes it from the pool. It
+// does not connect.
+func (s *Set) openServer(name, skill string, c *upstream.Config, v upstream.Variables) *server {
 	sv := &server{name: name, skill: skill, config: c}
-	resolved, unset := c.Resolve(v) // values make connections of their own
+	resolved, unset := c.Resolve(v) // different values make different connections
 	identity := ""
 	if c.Owner != "" || s.opts.Personal != nil && s.opts.Personal(c) {
 		identity = s.opts.Identity
@@ -207,11 +216,11 @@ func (s *Set) open(name, skill string, c *upstream.Config, v upstream.Variables)
 	return sv
 }
 
-// Close releases the connections of the set.
+// Close releases the connections of the set and waits for its background work.
 func (s *Set) Close() error {
 	s.mu.Lock()
-	brought, own := s.brought, s.own
-	s.brought, s.own, s.closed = map[string]*bundle{}, nil, true
+	brought, own := s.groups, s.own
+	s.groups, s.own, s.closed = map[string]*serverGroup{}, nil, true
 	s.mu.Unlock()
 	s.cancel()
 	for _, b := range brought {
@@ -224,11 +233,11 @@ func (s *Set) Close() error {
 	return nil
 }
 
-func (b *bundle) release() {
+func (b *serverGroup) release() {
 	for _, sv := range b.servers {
 		sv.release()
 	}
-	for _, l := range b.leaves {
+	for _, l := range b.permissions {
 		l.Release()
 	}
 }
@@ -239,36 +248,36 @@ func (sv *server) release() {
 	}
 }
 
-// all are the servers that are known now, own ones first.
-func (s *Set) all() []*server {
+// allServers returns the known servers, own ones first.
+func (s *Set) allServers() []*server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := slices.Clone(s.own)
-	keys := make([]string, 0, len(s.brought))
-	for k := range s.brought {
+	keys := make([]string, 0, len(s.groups))
+	for k := range s.groups {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
 	for _, k := range keys {
-		out = append(out, s.brought[k].servers...)
+		out = append(out, s.groups[k].servers...)
 	}
 	return out
 }
 
-// NotConfigured is the state of a server that lacks the value of a variable.
+// NotConfigured is the state of a server with a variable that has no value.
 const NotConfigured upstream.State = "NOT_CONFIGURED"
 
 func (sv *server) status() upstream.Status {
 	if sv.Server == nil {
-		return upstream.Status{Name: sv.name, Transport: sv.config.Type, State: NotConfigured, Error: missing(sv.unset)}
+		return upstream.Status{Name: sv.name, Transport: sv.config.Type, State: NotConfigured, Error: describeUnset(sv.unset)}
 	}
 	st := sv.Status()
 	st.Name = sv.name
 	return st
 }
 
-// missing says which values are not there, and what to do about it.
-func missing(unset []upstream.Unset) string {
+// describeUnset lists the variables without a value and how to set them.
+func describeUnset(unset []upstream.UnsetVariable) string {
 	var parts []string
 	for _, u := range unset {
 		parts = append(parts, u.String())
@@ -276,21 +285,20 @@ func missing(unset []upstream.Unset) string {
 	return "not configured: " + strings.Join(parts, "; ")
 }
 
-// Tool is a tool that can be called.
+// Tool is a callable tool.
 type Tool struct {
-	Name        string // by which it is called here
-	Server      string // the server's name here
-	Skill       string // that brings it, "" for the person's own
-	State       upstream.State
-	Definition  *mcp.Tool // as its server defines it; do not change it
-	NeedsPerson bool      // a person is asked before it is called; [Set.Plan] says for whom
-	server      *server
-	definition  *definition
+	Name          string // as callers name it
+	Server        string // name of its server in the set
+	Skill         string // the skill that provides it; "" for the user's own
+	State         upstream.State
+	Definition    *mcp.Tool // as its server defines it; read-only
+	NeedsApproval bool      // whether a call needs approval; see [Set.ResolveApprovals]
+	server        *server
+	definition    *definition
 }
 
-// Subject identifies the tool for who remembers a decision about it: its server,
-// as it is configured, and its definition. It is "" where the definition is not
-// known.
+// Subject identifies the tool for remembered decisions: its definition, and its
+// server as configured. It is "" if the definition is unknown.
 func (t *Tool) Subject() policy.Digest {
 	if t.definition == nil {
 		return ""
@@ -298,16 +306,16 @@ func (t *Tool) Subject() policy.Digest {
 	return t.definition.subject()
 }
 
-// SkillKey identifies the skill that brings it, as [catalog.Entry.Key] does; "" is the
-// person's own.
+// SkillKey identifies the skill that provides the tool, as [catalog.Entry.Key]
+// does. It is "" for the user's own tools.
 func (t *Tool) SkillKey() string {
-	if t.server == nil || t.server.bundle == nil {
+	if t.server == nil || t.server.group == nil {
 		return ""
 	}
-	return t.server.bundle.key
+	return t.server.group.key
 }
 
-// Owner says for people whose the tool's server is.
+// Owner describes who provides the tool's server, for display.
 func (t *Tool) Owner() string {
 	switch {
 	case t.Skill != "":
@@ -321,61 +329,61 @@ func (t *Tool) Owner() string {
 	return "your MCP server " + t.Server
 }
 
-// tools are those of a server that are known without connecting.
-func (s *Set) tools(sv *server) []Tool {
+// knownTools returns the tools of a server that are known without connecting.
+func (s *Set) knownTools(sv *server) []Tool {
 	if sv.Server == nil {
 		return nil
 	}
-	return s.listed(sv, sv.Known())
+	return s.listedTools(sv, sv.LastListing())
 }
 
-func (s *Set) listed(sv *server, l *upstream.Listing) []Tool {
+func (s *Set) listedTools(sv *server, l *upstream.Listing) []Tool {
 	if l == nil {
 		return nil
 	}
 	state := sv.Status().State
-	screened := s.screen(sv, l)
+	screened := s.screenListing(sv, l)
 	out := make([]Tool, 0, len(screened.usable))
 	for _, t := range screened.usable {
-		if tool := s.tool(sv, screened.named[t.Name], state); tool != nil {
+		if tool := s.visibleTool(sv, screened.byServerName[t.Name], state); tool != nil {
 			out = append(out, *tool)
 		}
 	}
 	return out
 }
 
-// tool is a tool as agents are told of it, nil where a rule denies all its calls:
-// to them there is none.
-func (s *Set) tool(sv *server, d *definition, state upstream.State) *Tool {
-	t := s.denied(sv, d, state)
+// visibleTool returns the tool for an agent. It is nil if a rule denies all its
+// calls: agents do not see such tools.
+func (s *Set) visibleTool(sv *server, d *definition, state upstream.State) *Tool {
+	t := s.newTool(sv, d, state)
 	decision := s.decide(t, &Call{})
-	t.NeedsPerson = decision.NeedsPerson() // for who has no grant; see Plan
-	if !decision.Allow() && !decision.NeedsPerson() {
+	t.NeedsApproval = decision.NeedsApproval() // without grants; ResolveApprovals considers them
+	if !decision.Allowed() && !decision.NeedsApproval() {
 		return nil
 	}
 	return t
 }
 
-// denied is a tool whatever the rules say.
-func (s *Set) denied(sv *server, d *definition, state upstream.State) *Tool {
+// newTool returns the tool, whatever the rules say.
+func (s *Set) newTool(sv *server, d *definition, state upstream.State) *Tool {
 	return &Tool{Name: d.name, Server: sv.name, Skill: sv.skill, State: state, Definition: d.Tool, server: sv, definition: d}
 }
 
-// known returns the tool of a name here, nil where it is not known to be one of
-// the server's.
-func (s *Set) known(sv *server, name string) *Tool {
+// knownTool returns the tool with a name in the set. It is nil if the server is
+// not known to have it.
+func (s *Set) knownTool(sv *server, name string) *Tool {
 	if sv.Server == nil {
 		return nil
 	}
-	l := sv.Known()
+	l := sv.LastListing()
 	if l == nil {
 		return nil
 	}
-	d := s.screen(sv, l).here[name]
+	d := s.screenListing(sv, l).byLocalName[name]
 	if d == nil {
 		return nil
 	}
-	return s.denied(sv, d, sv.Status().State) // a call of it says which rule
+	return s.newTool(sv, d, sv.Status().State) // the call reports the rule that denies it
 }
 
 func (s *Set) log() *slog.Logger {
@@ -385,19 +393,18 @@ func (s *Set) log() *slog.Logger {
 	return slog.New(slog.DiscardHandler)
 }
 
-// ErrClosed says that the set was closed.
-var ErrClosed = errors.New("the tools are closed")
+// ErrClosed reports that the set was closed.
+var ErrClosed = errors.New("tool set is closed")
 
-// Connect connects the servers that are known, or the one of a name, in parallel
-// and under the deadline of the set. It returns what is wrong, by the name of the
-// server.
+// Connect connects all known servers, or only the named one, in parallel and
+// within the set's deadline. It returns the problems by server name.
 func (s *Set) Connect(ctx context.Context, name string) map[string]string {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Deadline)
 	defer cancel()
-	servers := s.all()
+	servers := s.allServers()
 	if name != "" {
 		servers = nil
-		if sv := s.locate(ctx, name); sv != nil {
+		if sv := s.findServer(ctx, name); sv != nil {
 			servers = []*server{sv}
 		}
 	}
@@ -416,15 +423,16 @@ func (s *Set) Connect(ctx context.Context, name string) map[string]string {
 	return out
 }
 
-// locate returns the server of a name; a skill that may bring it is asked to.
-func (s *Set) locate(ctx context.Context, name string) *server {
-	if sv := s.byName(name); sv != nil {
+// findServer returns the server with a name. If necessary, it opens the servers
+// of the skill that may provide it.
+func (s *Set) findServer(ctx context.Context, name string) *server {
+	if sv := s.serverByName(name); sv != nil {
 		return sv
 	}
 	for _, e := range s.opts.Skills.Catalog().Snapshot().Skills() {
 		if strings.HasPrefix(name, e.Name+"_") {
 			s.serversOf(ctx, e)
-			if sv := s.byName(name); sv != nil {
+			if sv := s.serverByName(name); sv != nil {
 				return sv
 			}
 		}
@@ -432,46 +440,47 @@ func (s *Set) locate(ctx context.Context, name string) *server {
 	return nil
 }
 
-func (s *Set) byName(name string) *server {
-	all := s.all()
+func (s *Set) serverByName(name string) *server {
+	all := s.allServers()
 	if i := slices.IndexFunc(all, func(sv *server) bool { return sv.name == name }); i >= 0 {
 		return all[i]
 	}
 	return nil
 }
 
-// Server is what is known of one server.
+// Server describes one server of a set.
 type Server struct {
 	upstream.Status
-	Skill  string           // that brings it
-	Config *upstream.Config // with its variables, not their values
-	Known  *upstream.Listing
-	// Problem is what is wrong with its tools: they changed and are held back, or
-	// are not those that its configuration names.
+	Skill   string           // the skill that provides it
+	Config  *upstream.Config // with variables, not their values
+	Listing *upstream.Listing
+	// Problem describes quarantined tools, and tools that its configuration
+	// names but it lacks.
 	Problem string
-	// Held are names of tools, as it calls them, that are held back.
-	Held []string
+	// Quarantined are the tools that may not be used until accepted, by the
+	// server's names.
+	Quarantined []string
 }
 
-// Resolved is the configuration of a server with the values of its variables, for
-// a connection beside those of the pool; nil where there is none. It holds
-// secrets.
-func (s *Set) Resolved(name string) *upstream.Config {
-	if sv := s.byName(name); sv != nil {
+// ResolvedConfig returns the configuration of a server with its variables
+// resolved, for a connection outside the pool. It contains secrets. It is nil
+// if there is no such server or a value is missing.
+func (s *Set) ResolvedConfig(name string) *upstream.Config {
+	if sv := s.serverByName(name); sv != nil {
 		return sv.full
 	}
 	return nil
 }
 
-// Servers says what is known of each server. It connects nothing.
+// Servers describes each known server. It connects nothing.
 func (s *Set) Servers() []Server {
 	var out []Server
-	for _, sv := range s.all() {
+	for _, sv := range s.allServers() {
 		one := Server{Status: sv.status(), Skill: sv.skill, Config: sv.config}
 		if sv.Server != nil {
-			if one.Known = sv.Known(); one.Known != nil {
-				screened := s.screen(sv, one.Known)
-				one.Problem, one.Held = problems(screened.problem, s.check(sv, one.Known)), screened.held
+			if one.Listing = sv.LastListing(); one.Listing != nil {
+				screened := s.screenListing(sv, one.Listing)
+				one.Problem, one.Quarantined = joinProblems(screened.problem, s.checkListing(sv, one.Listing)), screened.quarantined
 			}
 		}
 		out = append(out, one)

@@ -17,9 +17,9 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -79,7 +79,7 @@ func newWorld(t *testing.T, skills texts, servers string, change func(*tools.Opt
 	w.dialer = &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){upstream.Stdio: w.dial, upstream.HTTP: w.dial}}
 	w.pool = upstream.NewPool(&upstream.PoolOptions{Dialer: w.dialer})
 	t.Cleanup(func() { w.pool.Close() })
-	o := &tools.Options{Skills: rt, Pool: w.pool, Own: own, Permit: w.permit, Permits: func(context.Context, *catalog.Entry) bool { return true },
+	o := &tools.Options{Skills: rt, Pool: w.pool, Own: own, AcquirePermission: w.permit, IsPermitted: func(context.Context, *catalog.Entry) bool { return true },
 		Audit: func(_ context.Context, r policy.Record) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -95,8 +95,8 @@ func newWorld(t *testing.T, skills texts, servers string, change func(*tools.Opt
 }
 
 // permit lets every skill bring what it has.
-func (w *world) permit(ctx context.Context, e *catalog.Entry) (*tools.Leave, error) {
-	m, err := w.rt.Catalog().WholeManifest(ctx, e)
+func (w *world) permit(ctx context.Context, e *catalog.Entry) (*tools.Permission, error) {
+	m, err := w.rt.Catalog().CompleteManifest(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (w *world) permit(ctx context.Context, e *catalog.Entry) (*tools.Leave, err
 	defer w.mu.Unlock()
 	l := &leave{ended: make(chan struct{})}
 	w.leaves[e.Name] = l
-	return &tools.Leave{Digest: policy.Digest(m.Digest()), Ended: l.ended, Release: l.end}, nil
+	return &tools.Permission{Digest: policy.Digest(m.Digest()), Done: l.ended, Release: l.end}, nil
 }
 
 // lose ends the leave of a skill, and waits until a connection has ended for it.
@@ -163,13 +163,13 @@ func (w *world) names() []string {
 	return slices.Compact(slices.Sorted(slices.Values(w.connected)))
 }
 
-func (w *world) bring(t *testing.T, skill string) *tools.Brought {
+func (w *world) bring(t *testing.T, skill string) *tools.SkillTools {
 	t.Helper()
 	e, err := w.rt.Catalog().Resolve(t.Context(), skill)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w.Bring(t.Context(), []*catalog.Entry{e})
+	return w.ConnectSkills(t.Context(), []*catalog.Entry{e})
 }
 
 func namesOf(all []tools.Tool) []string {
@@ -256,7 +256,7 @@ func TestW23SkillServers(t *testing.T) {
 func TestW20UnapprovedSkillBringsNothing(t *testing.T) {
 	refused := errors.New("skill x is not approved; approve it: loadout approve x")
 	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}")}, "", func(o *tools.Options, _ *world) {
-		o.Permit = func(context.Context, *catalog.Entry) (*tools.Leave, error) { return nil, refused }
+		o.AcquirePermission = func(context.Context, *catalog.Entry) (*tools.Permission, error) { return nil, refused }
 	})
 	b := w.bring(t, "x")
 	if len(b.Tools) > 0 || len(w.names()) > 0 || len(b.Problems) != 1 || !strings.Contains(b.Problems[0], "loadout approve x") {
@@ -361,7 +361,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	_, err := w.Find(t.Context(), tools.Query{Server: "nope"})
-	if _, ok := errors.AsType[*tools.NoServerError](err); !ok {
+	if _, ok := errors.AsType[*tools.UnknownServerError](err); !ok {
 		t.Errorf("an unknown server: %v", err)
 	}
 }
@@ -373,7 +373,7 @@ func TestCallChecksArguments(t *testing.T) {
 	if !ok || len(bad.Problems) != 3 {
 		t.Fatalf("%v", err)
 	}
-	for i, want := range []string{"text is missing", "colour is not an argument", "times: "} {
+	for i, want := range []string{"text is missing", "unknown argument colour", "times: "} {
 		if !strings.HasPrefix(bad.Problems[i], want) {
 			t.Errorf("problem %d: %s", i, bad.Problems[i])
 		}
@@ -397,9 +397,9 @@ func TestL13RulesDecide(t *testing.T) {
 		{[]string{"ask mcp.b.write_note"}, "b__write_note", false, true, true},
 	} {
 		w := newWorld(t, nil, servers, func(o *tools.Options, _ *world) { o.Rules, _ = policy.ParseRules(tt.rules) })
-		_, err := w.Call(t.Context(), &tools.Call{Name: tt.tool, Arguments: json.RawMessage(`{"text":"x"}`), Approved: tt.approved, Principal: policy.Local()})
+		_, err := w.Call(t.Context(), &tools.Call{Name: tt.tool, Arguments: json.RawMessage(`{"text":"x"}`), Approved: tt.approved, Principal: policy.LocalUser()})
 		r, refused := errors.AsType[*tools.RefusedError](err)
-		if refused != tt.refused || refused && r.Ask != tt.ask || !refused && err != nil {
+		if refused != tt.refused || refused && r.NeedsApproval != tt.ask || !refused && err != nil {
 			t.Errorf("%v %s approved %t: %v", tt.rules, tt.tool, tt.approved, err)
 		}
 		if len(w.records) != 1 {
@@ -416,7 +416,7 @@ func TestUnknownToolNamesANearOne(t *testing.T) {
 	for _, name := range []string{"read_note", "b__raed_note"} {
 		_, err := w.Call(t.Context(), &tools.Call{Name: name})
 		u, ok := errors.AsType[*tools.UnknownToolError](err)
-		if !ok || !slices.Equal(u.Near, []string{"b__read_note"}) {
+		if !ok || !slices.Equal(u.Similar, []string{"b__read_note"}) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -434,7 +434,7 @@ func TestStaticToolsAreChecked(t *testing.T) {
 func TestLeaveIsCheckedAtEachCall(t *testing.T) {
 	var changed error
 	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: a}}")}, "", func(o *tools.Options, w *world) {
-		o.Permit = func(ctx context.Context, e *catalog.Entry) (*tools.Leave, error) {
+		o.AcquirePermission = func(ctx context.Context, e *catalog.Entry) (*tools.Permission, error) {
 			l, err := w.permit(ctx, e)
 			if err == nil {
 				l.Check = func(context.Context) error { return changed }
@@ -448,7 +448,7 @@ func TestLeaveIsCheckedAtEachCall(t *testing.T) {
 	}
 	changed = errors.New("skill x changed")
 	_, err := w.Call(t.Context(), call)
-	if r, ok := errors.AsType[*tools.RefusedError](err); !ok || r.Ask || !strings.Contains(err.Error(), "skill x changed") {
+	if r, ok := errors.AsType[*tools.RefusedError](err); !ok || r.NeedsApproval || !strings.Contains(err.Error(), "skill x changed") {
 		t.Errorf("called: %v", err)
 	}
 	if n := len(w.Servers()); n != 0 {
@@ -500,7 +500,7 @@ func TestLaterRulesDecide(t *testing.T) {
 func TestSkillTakesNoNameOfThePerson(t *testing.T) {
 	w := newWorld(t, texts{"x": skillText("x", "mcpServers: {a: {command: theirs}}")}, "mcpServers: {x_a: {command: mine}}", nil)
 	b := w.bring(t, "x")
-	if len(b.Tools) > 0 || len(b.Problems) != 1 || !strings.Contains(b.Problems[0], "x_a is left out") {
+	if len(b.Tools) > 0 || len(b.Problems) != 1 || !strings.Contains(b.Problems[0], "x_a skipped") {
 		t.Errorf("tools %v, problems %q", namesOf(b.Tools), b.Problems)
 	}
 }
@@ -549,5 +549,21 @@ func TestPeopleOnlySkillsBringNothingToAModel(t *testing.T) {
 	}
 	if _, err := w.Call(t.Context(), &tools.Call{Name: "x_a__read_note", Arguments: json.RawMessage(`{"text":"x"}`)}); err == nil || len(w.names()) > 0 {
 		t.Errorf("called: %v, connected %v", err, w.names())
+	}
+}
+
+func TestUnknownToolErrorListsOnlyWhatThereIs(t *testing.T) {
+	for _, c := range []struct {
+		err        tools.UnknownToolError
+		near, list bool
+	}{
+		{err: tools.UnknownToolError{Name: "x"}},
+		{err: tools.UnknownToolError{Name: "x", Similar: []string{"y"}}, near: true},
+		{err: tools.UnknownToolError{Name: "x", Problems: []string{"shop: timeout"}}, list: true},
+	} {
+		got := c.err.Error()
+		if near, list := strings.Contains(got, "did you mean"), strings.Contains(got, "("); near != c.near || list != c.list {
+			t.Errorf("%+v: %q", c.err, got)
+		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// event is what the server sends, as far as it matters.
+// event is an event of the server, with the fields that are used here.
 type event struct {
 	Type    string `json:"type"`
 	Index   int    `json:"index"`
@@ -45,7 +45,7 @@ type usage struct {
 	Output     int `json:"output_tokens"`
 }
 
-// answer is a message as far as it has come.
+// answer is a message that is being received.
 type answer struct {
 	model  string
 	usage  usage
@@ -56,15 +56,15 @@ type answer struct {
 	calls  int
 }
 
-// block is a part of a message as far as it has come.
+// block is a part of a message that is being received.
 type block struct {
 	kind      string
-	text      strings.Builder // words, thoughts, or arguments
+	text      strings.Builder // text, thinking, or arguments
 	signature strings.Builder
 	data      string
 	id, name  string
-	input     string // arguments that came at once
-	call      int    // the place among the calls
+	input     string // arguments that arrived in one piece
+	call      int    // position among the calls
 }
 
 func (a *answer) take(e *event) (llm.Event, error) {
@@ -85,8 +85,8 @@ func (a *answer) take(e *event) (llm.Event, error) {
 	return nil, nil
 }
 
-// add takes a later count. Each is of the whole answer so far, and servers leave out
-// of one what they said in the other.
+// add merges a later count. Each count covers the whole answer so far, and
+// servers may omit fields that they sent before.
 func (u *usage) add(v usage) {
 	u.Input = max(u.Input, v.Input)
 	u.CacheRead = max(u.CacheRead, v.CacheRead)
@@ -109,7 +109,8 @@ func (a *answer) start(e *event) llm.Event {
 		return b.thoughts(e.Block.Thinking)
 	case "tool_use":
 		a.calls++
-		// Anthropic sends {} here and the arguments in pieces; others send all at once.
+		// Anthropic sends {} here and then the arguments in pieces; other
+		// servers send all arguments here.
 		if in := string(e.Block.Input); in != "{}" && in != "null" {
 			b.input = in
 		}
@@ -153,7 +154,8 @@ func (b *block) thoughts(s string) llm.Event {
 	return llm.ThinkingDelta(s)
 }
 
-// part is the block as a part of a message, nil where it is none.
+// part returns the block as a part of a message, or nil for an unknown or empty
+// block.
 func (b *block) part() llm.Part {
 	switch text := b.text.String(); b.kind {
 	case "text":
@@ -170,7 +172,7 @@ func (b *block) part() llm.Part {
 	return nil
 }
 
-// whole is all that has come.
+// whole returns everything received so far.
 func (a *answer) whole() llm.Answer {
 	out := llm.Answer{Model: a.model, Message: llm.Message{Role: llm.Assistant}, Usage: llm.Usage{
 		Input: a.usage.Input, CacheRead: a.usage.CacheRead, CacheWrite: a.usage.CacheWrite, Output: a.usage.Output,
@@ -186,8 +188,8 @@ func (a *answer) whole() llm.Answer {
 	return out
 }
 
-// stopOf is why an answer ended. Where that is not known, its calls are taken for
-// cut: nothing is called on a guess.
+// stopOf translates the server's stop reason. For an unknown reason it treats
+// an answer with calls as truncated, so that no call is made on a guess.
 func stopOf(reason string, calls bool) llm.Stop {
 	switch reason {
 	case "end_turn", "stop_sequence":

@@ -1,13 +1,14 @@
-// Package anthropic reaches Anthropic's models, and servers that speak its Messages
-// API, as an [llm.Model].
+// Package anthropic implements [llm.Model] for Anthropic's models and for
+// servers that support its Messages API.
 //
-// A conversation is sent so that the vendor finds what it has seen in its cache: the
-// tools, the instructions and all earlier messages are the same bytes as before, and
-// marks say up to where they may be kept. No answer is put together by the vendor's
-// library, which loses the arguments of a call that was cut: events are read as they
-// come.
+// The package sends conversations so that the vendor finds earlier parts in its
+// cache: the tools, the instructions and all earlier messages are the same
+// bytes as before, and breakpoints mark what to cache. It reads the event
+// stream itself, because the vendor's library loses the arguments of truncated
+// calls.
 //
-// Nothing is read from the environment but the proxies that Go's transport goes by.
+// The package reads no environment variables, except for the proxy variables
+// that Go's default transport uses.
 package anthropic
 
 import (
@@ -17,12 +18,14 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
 
+	"github.com/loadout-dev/loadout/internal/redact"
 	"github.com/loadout-dev/loadout/llm"
 )
 
@@ -31,52 +34,56 @@ const (
 	home   = "https://api.anthropic.com"
 )
 
-// Notices says how a [llm.Notice] is sent.
+// Notices is the form in which a [llm.Notice] is sent.
 type Notices string
 
-// The ways to send a notice.
+// The forms of a notice.
 const (
-	// NoticesAuto is NoticesSystem where the vendor's own server has a model that is
-	// known to take it, else NoticesUser.
+	// NoticesAuto selects NoticesSystem for models on the vendor's own server
+	// that are known to accept it, and otherwise NoticesUser.
 	NoticesAuto Notices = ""
-	// NoticesSystem is a message of the role "system" inside the conversation.
+	// NoticesSystem sends a message with the role "system" inside the
+	// conversation.
 	NoticesSystem Notices = "system"
-	// NoticesUser is a text of the user between <notice> and </notice>.
+	// NoticesUser sends a user text between <notice> and </notice>.
 	NoticesUser Notices = "user"
 )
 
-// Options are what a model needs beyond its name.
+// Options configure a model.
 type Options struct {
 	Key     string
-	BaseURL string            // "" is Anthropic's own server, which needs a key
-	Headers map[string]string // more of them, as a gateway may want; kept as secret as the key
-	// MaxTokens bounds an answer whose request does not, thinking included; 0 is 16,384.
+	BaseURL string            // "" selects Anthropic's own server, which needs a key
+	Headers map[string]string // additional headers, for example for a gateway; as secret as the key
+	// MaxTokens limits an answer, including thinking, if its request does not;
+	// 0 means 16,384.
 	MaxTokens int
-	// Idle is how long nothing may come before a request is given up; 0 is 10 minutes.
+	// Idle is how long the server may stay silent before the request fails; 0
+	// means 10 minutes.
 	Idle    time.Duration
 	Notices Notices
-	// HTTP sends the requests; nil is a client with Go's default transport. It is
-	// copied, and follows no redirect, which would take the key elsewhere.
+	// HTTP sends the requests; nil means a client with Go's default transport.
+	// New copies it and disables redirects, which would send the key to another
+	// host.
 	HTTP   *http.Client
-	Logger *slog.Logger // nil discards; neither key nor content is ever logged
+	Logger *slog.Logger // nil discards; neither keys nor content are logged
 }
 
-// Model is a model of Anthropic, or of a server that speaks like it.
+// Model is a model of Anthropic or of a compatible server.
 type Model struct {
 	name      string
 	client    sdk.Client
 	maxTokens int
 	idle      time.Duration
-	native    bool // notices are system messages
+	native    bool // send notices as system messages
 	adaptive  bool // the model itself decides how long it thinks
-	secrets   []string
+	redactor  *redact.Redactor
 	log       *slog.Logger
 }
 
 var _ llm.Model = (*Model)(nil)
 
-// New returns the model of a name, as "claude-opus-5". It connects to nothing yet.
-// It fails where the name, the key or the URL cannot be right.
+// New returns the model with a name such as "claude-opus-5". It does not
+// connect yet. It fails if the name, the key or the URL cannot be valid.
 func New(model string, o *Options) (*Model, error) {
 	if o == nil {
 		o = &Options{}
@@ -107,11 +114,11 @@ func New(model string, o *Options) (*Model, error) {
 	return m, nil
 }
 
-// Name is "anthropic:" and the name of the model.
+// Name returns "anthropic:" and the name of the model.
 func (m *Model) Name() string { return vendor + ":" + m.name }
 
-// options are those of the vendor's library: all that it would otherwise take from
-// the environment is said or turned off.
+// options returns the options of the vendor's library. They set or disable
+// everything that the library would otherwise read from the environment.
 func (m *Model) options(base string, o *Options) []option.RequestOption {
 	client := http.Client{}
 	if o.HTTP != nil {
@@ -125,19 +132,21 @@ func (m *Model) options(base string, o *Options) []option.RequestOption {
 		option.WithBaseURL(base),
 		option.WithHTTPClient(&client),
 	}
+	var secrets []string
 	if o.Key != "" {
 		all = append(all, option.WithAPIKey(o.Key))
-		m.secrets = append(m.secrets, o.Key)
+		secrets = append(secrets, o.Key)
 	}
 	for name, value := range o.Headers {
 		all = append(all, option.WithHeader(name, value))
 		_, token, _ := strings.Cut(value, " ")
-		m.secrets = append(m.secrets, value, token)
+		secrets = append(secrets, value, token)
 	}
+	m.redactor = redact.Values(slices.DeleteFunc(secrets, func(s string) bool { return len(s) < 4 })...)
 	return all
 }
 
-// baseURL is the URL that "v1/messages" is below. Many write it with the version.
+// baseURL returns the URL without "/v1", which many users include.
 func baseURL(text string) (string, error) {
 	if text == "" {
 		return home, nil

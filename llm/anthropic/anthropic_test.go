@@ -42,8 +42,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// One who uses this process does not use its keys, and one whose server it is does
-// not get them.
+// Users of a process must not use its keys, and servers must not receive them.
 func TestNothingIsReadFromTheEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	profile := `{"version":"1","base_url":"http://127.0.0.1:1","authentication":{"type":"api_key","api_key":"env-s3cret"}}`
@@ -108,7 +107,7 @@ func TestTheRequest(t *testing.T) {
 	}
 }
 
-// refusal answers with a status, a body, and a header.
+// refusal returns a transport that responds with a status, a body and headers.
 func refusal(code int, body string, header ...string) http.RoundTripper {
 	return answers(func(*http.Request) *http.Response {
 		h := http.Header{}
@@ -182,7 +181,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// refuser fails with words of its own.
+// refuser is a transport that fails with its text.
 type refuser string
 
 func (r refuser) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New(string(r)) }

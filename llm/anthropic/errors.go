@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,27 +16,27 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// fault is an error in the vendor's words.
+// fault is an error as the vendor describes it.
 type fault struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
 }
 
-// codes are what the kinds of errors have as HTTP status, where they come in a
-// stream that began well.
+// codes maps the error types to HTTP statuses, for errors that arrive inside a
+// stream.
 var codes = map[string]int{
 	"invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403,
 	"not_found_error": 404, "request_too_large": 413, "rate_limit_error": 429, "api_error": 500,
 	"timeout_error": 504, "overloaded_error": 529,
 }
 
-// next is what may help.
+// next maps HTTP statuses to hints for the user.
 var next = map[int]string{
 	http.StatusUnauthorized: "the key was not taken: check ANTHROPIC_API_KEY, or the key in the configuration",
 	http.StatusNotFound:     "check the name of the model, and the base URL",
 }
 
-// failed is an error that came as an event.
+// failed returns the error of an error event.
 func (m *Model) failed(e *event) error {
 	f := e.Error
 	if f == nil {
@@ -50,7 +49,7 @@ func (m *Model) failed(e *event) error {
 	return m.status(code, f, 0)
 }
 
-// refused is what a response that is no answer says.
+// refused returns the error of a response that is not an answer.
 func (m *Model) refused(res *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10))
 	var said struct {
@@ -76,8 +75,8 @@ func (m *Model) status(code int, f *fault, wait time.Duration) error {
 	return &llm.StatusError{Vendor: vendor, Code: code, Kind: plain(m.conceal(f.Type), 100), Message: msg, After: wait}
 }
 
-// plain is a text of a server as one line of limited length, without what could
-// move a terminal's cursor.
+// plain returns a server's text as one line of at most limit characters,
+// without control characters.
 func plain(s string, limit int) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
 	if cut := []rune(s); len(cut) > limit {
@@ -86,7 +85,7 @@ func plain(s string, limit int) string {
 	return s
 }
 
-// after is how long the vendor asks to wait.
+// after returns how long the vendor asks to wait.
 func after(h http.Header) time.Duration {
 	for name, unit := range map[string]time.Duration{"Retry-After-Ms": time.Millisecond, "Retry-After": time.Second} {
 		if n, err := strconv.ParseFloat(h.Get(name), 64); err == nil && n > 0 {
@@ -99,7 +98,8 @@ func after(h http.Header) time.Duration {
 	return 0
 }
 
-// why is an error without secrets; the context's cause where that ended it.
+// why returns an error without secrets, or the context's cause if the context
+// ended.
 func (m *Model) why(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -120,16 +120,5 @@ func (m *Model) why(ctx context.Context, err error) error {
 	return err
 }
 
-const concealed = "•••"
-
-// conceal takes what is secret out of a text, the longest first.
-func (m *Model) conceal(text string) string {
-	secrets := slices.Clone(m.secrets)
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
-	for _, s := range secrets {
-		if len(s) >= 4 {
-			text = strings.ReplaceAll(text, s, concealed)
-		}
-	}
-	return text
-}
+// conceal redacts keys and header values in text.
+func (m *Model) conceal(text string) string { return m.redactor.String(text) }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/redact"
 	"github.com/loadout-dev/loadout/llm"
 )
 
@@ -32,14 +33,14 @@ data: {"type":"message_stop"}
 `
 )
 
-// Whatever a server sends, there is one end to it, an answer or an error, and the
-// words that were told are those of the end.
+// Every stream ends once, with an answer or an error, and the yielded text is
+// the text of that end.
 func FuzzStream(f *testing.F) {
 	f.Add(seedText + seedEnd)
 	f.Add(seedText + seedCall)
 	f.Add(seedCall + "event: ping\ndata\n\n: a comment\n\n" + seedEnd)
 	f.Add("event: error\ndata: {\"error\":null}\n\ndata: null\n\n")
-	m := &Model{name: "m", log: slog.New(slog.DiscardHandler)}
+	m := &Model{name: "m", redactor: redact.New(), log: slog.New(slog.DiscardHandler)}
 	f.Fuzz(func(t *testing.T, body string) {
 		ends, told := 0, ""
 		m.read(t.Context(), &http.Response{Body: io.NopCloser(strings.NewReader(body))}, func(e llm.Event, err error) bool {

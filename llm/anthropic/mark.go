@@ -4,13 +4,13 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go"
 )
 
-// mark says up to where the vendor may keep a prompt in its cache: the tools and the
-// instructions, which every conversation of a program shares; the end of this prompt;
-// and the end of the one before, which is at the user's message before the last.
+// mark sets up to three cache breakpoints: after the tools and instructions,
+// which all conversations of a program share, at the end of this prompt, and at
+// the end of the prompt before, which is the last user message but one.
 //
-// The last mark alone would do for short steps: the vendor looks for what it has kept
-// up to 20 blocks before a mark. A step with more calls and results than that is
-// found by the mark where the step before ended.
+// The last breakpoint alone suffices for short steps, because the vendor
+// searches its cache up to 20 blocks before a breakpoint. A step with more
+// calls and results needs the breakpoint at the end of the step before.
 func mark(p *sdk.MessageNewParams) {
 	if n := len(p.System); n > 0 {
 		p.System[n-1].CacheControl = sdk.NewCacheControlEphemeralParam()

@@ -16,8 +16,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// render is the body of a request. The same conversation is the same bytes, but for
-// the marks.
+// render returns the JSON body of a request. The same conversation always gives
+// the same bytes, except for the cache breakpoints.
 func (m *Model) render(r *llm.Request) ([]byte, error) {
 	tools, err := renderTools(r.Tools)
 	if err != nil {
@@ -58,8 +58,8 @@ func renderTools(tools []llm.Tool) ([]sdk.ToolUnionParam, error) {
 	return out, nil
 }
 
-// renderSchema is a schema as it is, but that its type is said, without which the
-// vendor refuses it.
+// renderSchema returns the schema unchanged, or with the member "type" added if
+// it is missing, because the vendor refuses a schema without it.
 func renderSchema(schema json.RawMessage) (json.RawMessage, error) {
 	if len(schema) == 0 {
 		return json.RawMessage(`{"type":"object"}`), nil
@@ -78,15 +78,16 @@ func renderSchema(schema json.RawMessage) (json.RawMessage, error) {
 	return append([]byte(`{"type":"object"`), inner...), nil
 }
 
-// think asks for thinking. What is thought counts as the answer's: the limit holds
-// for both, and a part of it is left for the words.
+// think enables thinking. Thinking tokens count towards the limit of the
+// answer, so a quarter of the limit is reserved for text.
 func (m *Model) think(p *sdk.MessageNewParams, tokens int) {
-	const least = 1024 // of the vendor
+	const least = 1024 // the vendor's minimum
 	budget := min(max(int64(tokens), least), p.MaxTokens*3/4)
 	switch {
 	case tokens <= 0 || !m.adaptive && budget < least:
 	case m.adaptive:
-		// Without being asked, newer models do not show what they think.
+		// Newer models do not show their thinking unless a summary is
+		// requested.
 		p.Thinking.OfAdaptive = &sdk.ThinkingConfigAdaptiveParam{Display: sdk.ThinkingConfigAdaptiveDisplaySummarized}
 		p.OutputConfig.Effort = effort(tokens)
 	default:
@@ -94,7 +95,7 @@ func (m *Model) think(p *sdk.MessageNewParams, tokens int) {
 	}
 }
 
-// effort is what stands for a budget where there is none to give.
+// effort translates a token budget for models that accept only an effort level.
 func effort(tokens int) sdk.OutputConfigEffort {
 	switch {
 	case tokens <= 2048:
@@ -105,9 +106,9 @@ func effort(tokens int) sdk.OutputConfigEffort {
 	return sdk.OutputConfigEffortHigh
 }
 
-// renderMessages puts what is said between two answers into one message of the user,
-// as the vendor wants roles to alternate. Notices in it become one message after it:
-// they may neither come first, nor before a user's.
+// renderMessages merges the messages between two answers into one user message,
+// because the vendor requires alternating roles. It puts notices into one
+// message after it: a notice may come neither first nor before a user message.
 func (m *Model) renderMessages(all []llm.Message) []sdk.MessageParam {
 	var out []sdk.MessageParam
 	all = slices.DeleteFunc(slices.Clone(all), func(msg llm.Message) bool {
@@ -129,8 +130,8 @@ func (m *Model) renderMessages(all []llm.Message) []sdk.MessageParam {
 	return out
 }
 
-// add appends a message, or what it has to the last one of the same role. A message
-// of nothing is refused by the vendor, and left out.
+// add appends a message, or extends the last one if it has the same role. It
+// skips empty messages, which the vendor refuses.
 func add(out []sdk.MessageParam, role sdk.MessageParamRole, blocks []sdk.ContentBlockParamUnion) []sdk.MessageParam {
 	if len(blocks) == 0 {
 		return out
@@ -146,15 +147,16 @@ func (m *Model) addUser(out []sdk.MessageParam, run []llm.Message) []sdk.Message
 	results, rest, notices := userBlocks(run, m.native)
 	blocks := append(results, rest...)
 	if len(blocks) == 0 && len(notices) > 0 {
-		// A system message needs one of the user before it.
+		// A system message must follow a user message.
 		_, blocks, notices = userBlocks(run, false)
 	}
 	out = add(out, sdk.MessageParamRoleUser, blocks)
 	return add(out, sdk.MessageParamRoleSystem, notices)
 }
 
-// userBlocks are the blocks of messages that are not the model's: results of tools,
-// which the vendor wants first, the rest in order, and, where they stand alone, notices.
+// userBlocks returns the blocks of messages that are not the model's: the tool
+// results, which the vendor requires first, the other blocks in order, and, if
+// apart is set, the notices separately.
 func userBlocks(run []llm.Message, apart bool) (results, rest, notices []sdk.ContentBlockParamUnion) {
 	for _, msg := range run {
 		if msg.Role == llm.Notice {
@@ -207,8 +209,8 @@ func assistantBlocks(run []llm.Message) []sdk.ContentBlockParamUnion {
 	return out
 }
 
-// renderThinking is what the vendor signed: thoughts of another one, or that were
-// cut before the signature came, would be refused.
+// renderThinking returns the thinking that this vendor signed. The vendor
+// refuses thinking of other vendors and thinking without a signature.
 func renderThinking(t llm.Thinking) []sdk.ContentBlockParamUnion {
 	switch {
 	case t.Vendor != vendor:
@@ -242,14 +244,14 @@ func renderResult(r llm.Result) *sdk.ToolResultBlockParam {
 	if r.Error {
 		out.IsError = sdk.Bool(true)
 		if len(out.Content) == 0 {
-			text("It failed and said nothing.") // the vendor refuses errors without a word
+			text("It failed and said nothing.") // the vendor refuses errors without a text
 		}
 	}
 	return out
 }
 
-// shown says whether the vendor takes images of a type. One that it does not would
-// make it refuse this conversation for ever.
+// shown reports whether the vendor accepts images of a type. An image that it
+// does not accept would make it refuse every later request of the conversation.
 func shown(mime string) bool {
 	return slices.Contains([]string{"image/jpeg", "image/png", "image/gif", "image/webp"}, mime)
 }
@@ -264,8 +266,9 @@ func renderImage(i llm.Image) *sdk.ImageBlockParam {
 	}}}
 }
 
-// arguments are those of a call as the model wrote them. Where they are no object,
-// as the vendor wants, they are wrapped the way its documentation says.
+// arguments returns the arguments of a call as the model wrote them. It wraps
+// arguments that are not a JSON object in the way that the vendor's
+// documentation describes.
 func arguments(text string) json.RawMessage {
 	if blank(text) {
 		return json.RawMessage("{}")
@@ -277,8 +280,8 @@ func arguments(text string) json.RawMessage {
 	return wrapped
 }
 
-// identifier is the ID of a call as the vendor takes it: those of other vendors may
-// have colons and dots.
+// identifier replaces the characters of a call ID that the vendor refuses. IDs
+// of other vendors may contain colons and dots.
 func identifier(id string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x80 && (r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r)) {

@@ -18,7 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/llm/anthropic"
 )
 
-// sent is the body that a request becomes.
+// sent returns the body of a request.
 func sent(t testing.TB, model string, o *anthropic.Options, r *llm.Request) string {
 	t.Helper()
 	body, err := send(model, o, r)

@@ -18,8 +18,9 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// maxAnswer bounds an answer as it comes, in bytes: the longest that models give,
-// with some 130 bytes around each piece. The vendor's library bounds a line at half.
+// maxAnswer limits the received bytes of an answer. It allows for the longest
+// answers of current models, with about 130 bytes around each piece. The
+// vendor's library limits a line to half of it.
 const maxAnswer = 64 << 20
 
 var (
@@ -27,7 +28,7 @@ var (
 	errLong = fmt.Errorf("the answer is too long: over %d MiB, or half of that in one line", maxAnswer>>20)
 )
 
-// Stream sends a request and yields what comes back; see [llm.Model].
+// Stream sends a request and yields the events of the answer; see [llm.Model].
 func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		body, err := m.render(r)
@@ -50,8 +51,8 @@ func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 	}
 }
 
-// send returns the response of a server that has begun to stream, whose body is
-// bounded and tells of each piece that comes.
+// send returns the response of a server that has started to stream. The body is
+// limited in size and calls alive for each piece received.
 func (m *Model) send(ctx context.Context, body []byte, alive func()) (*http.Response, error) {
 	var res *http.Response
 	admit := func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
@@ -70,7 +71,7 @@ func (m *Model) send(ctx context.Context, body []byte, alive func()) (*http.Resp
 	return res, err
 }
 
-// admit refuses what is no stream of events.
+// admit rejects responses that are not an event stream.
 func (m *Model) admit(res *http.Response) error {
 	if res.StatusCode != http.StatusOK {
 		return m.refused(res)
@@ -82,7 +83,7 @@ func (m *Model) admit(res *http.Response) error {
 	return nil
 }
 
-// bounded is a body that ends in an error where it is too long.
+// bounded is a body that fails with errLong after a number of bytes.
 type bounded struct {
 	io.ReadCloser
 	left  int
@@ -100,7 +101,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read yields the events of a response up to the end of the answer.
+// read yields the events of a response until the answer ends.
 func (m *Model) read(ctx context.Context, res *http.Response, yield func(llm.Event, error) bool) {
 	var a answer
 	begun := false
@@ -136,7 +137,7 @@ func (m *Model) read(ctx context.Context, res *http.Response, yield func(llm.Eve
 		fail(err)
 		return
 	}
-	a.done = true // all has been said but the last event
+	a.done = true // only the final event is missing
 	m.finish(&a, yield)
 }
 
@@ -147,8 +148,8 @@ func (m *Model) finish(a *answer, yield func(llm.Event, error) bool) {
 	yield(llm.Done{Answer: whole}, nil)
 }
 
-// take reads an event into the answer, and returns what is to be told of it, if
-// anything. Events that it does not know are none of its business.
+// take adds an event to the answer and returns the event to yield, or nil. It
+// ignores unknown events.
 func (m *Model) take(a *answer, raw ssestream.Event) (llm.Event, error) {
 	data := strings.TrimSpace(string(raw.Data))
 	if raw.Type == "ping" || data == "" || data == "[DONE]" {

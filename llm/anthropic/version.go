@@ -6,13 +6,15 @@ import (
 	"sync"
 )
 
-// version is a model's family and number, as opus 4.8; zero where the name does not say.
+// version is a model's family and number, such as opus 4.8. It is zero if the
+// name does not contain them.
 type version struct {
 	family string
-	number int // 408 is 4.8
+	number int // 408 means 4.8
 }
 
-// versioned is compiled when a model is made: a program that uses none starts sooner.
+// versioned compiles the pattern on first use, so that programs without such a
+// model start faster.
 var versioned = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`claude-([a-z]+)-(\d{1,2})(?:[-.](\d{1,2}))?(?:\D|$)`)
 })
@@ -27,8 +29,8 @@ func versionOf(model string) version {
 	return version{found[1], 100*major + minor}
 }
 
-// systemMessages are the first models of each family that take messages of the role
-// "system" inside a conversation. Sonnet 5 answers 400 to them.
+// systemMessages maps each family to its first version that accepts messages
+// with the role "system" inside a conversation. Sonnet 5 answers 400 to them.
 var systemMessages = map[string]int{"opus": 408, "fable": 500, "mythos": 500, "sonnet": 505, "haiku": 505}
 
 func (v version) takesSystemMessages() bool {
@@ -36,6 +38,6 @@ func (v version) takesSystemMessages() bool {
 	return ok && v.number >= first
 }
 
-// thinksAdaptively says whether the model decides how long it thinks: from 4.7 on, a
-// budget is refused.
+// thinksAdaptively reports whether the model decides how long it thinks.
+// Version 4.6 and later do; from 4.7 on, the vendor refuses a budget.
 func (v version) thinksAdaptively() bool { return v.number >= 406 }

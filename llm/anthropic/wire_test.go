@@ -9,9 +9,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/loadout-dev/loadout/internal/llm/llmtest"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/llm/anthropic"
-	"github.com/loadout-dev/loadout/llm/llmtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

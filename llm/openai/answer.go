@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// chunk is a piece of an answer. Its id is not read: some servers change it on the
-// way.
+// chunk is a piece of an answer. Its id is ignored, because some servers change
+// it during an answer.
 type chunk struct {
 	Model   string   `json:"model"`
 	Choices []choice `json:"choices"`
@@ -46,13 +46,13 @@ type usage struct {
 		Cached  int `json:"cached_tokens"`
 		Written int `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
-	CacheHit int `json:"prompt_cache_hit_tokens"` // of DeepSeek
+	CacheHit int `json:"prompt_cache_hit_tokens"` // sent by DeepSeek
 }
 
-// answer is what has come of an answer.
+// answer is an answer that is being received.
 type answer struct {
 	vendor string
-	at     int // how many messages there were before it
+	at     int // the number of messages before it
 
 	text, thought strings.Builder
 	refusal       bool
@@ -66,12 +66,12 @@ type answer struct {
 type partialCall struct {
 	index     *int
 	id, name  string
-	made      bool // the id is ours
+	made      bool // the ID was generated here
 	arguments strings.Builder
-	nesting   nesting // of the arguments
+	nesting   nesting // state of the arguments
 }
 
-// What is kept of an answer is bounded.
+// Limits for an answer.
 const (
 	maxAnswer = 32 << 20
 	maxCalls  = 1000
@@ -79,7 +79,7 @@ const (
 
 var errTooLong = errors.New("the answer is longer than any is taken to be")
 
-// add takes a chunk, and returns what is new.
+// add adds a chunk and returns the events to yield.
 func (a *answer) add(data []byte) ([]llm.Event, error) {
 	if bytes.Contains(data, []byte(`"error"`)) {
 		if e := statusError(data); e != nil {
@@ -94,7 +94,7 @@ func (a *answer) add(data []byte) ([]llm.Event, error) {
 		a.model = c.Model
 	}
 	if c.Usage != nil {
-		a.usage = c.Usage.neutral() // the last one is of the whole answer
+		a.usage = c.Usage.neutral() // the last count covers the whole answer
 	}
 	var news []llm.Event
 	for i := range c.Choices {
@@ -113,7 +113,7 @@ func (a *answer) choose(c *choice) []llm.Event {
 	d := &c.Delta
 	thought := d.ReasoningContent
 	if thought == "" {
-		thought = d.Reasoning // some servers send both, with the same words
+		thought = d.Reasoning // some servers send both with the same text
 	}
 	a.size += len(thought) + len(d.Content) + len(d.Refusal)
 	if thought != "" {
@@ -136,8 +136,8 @@ func (a *answer) choose(c *choice) []llm.Event {
 	return news
 }
 
-// call takes a fragment of a call. Nothing is told of a call before its name is
-// known.
+// call adds a fragment of a call. It returns no event for a call before the
+// name is known.
 func (a *answer) call(f *callFragment) []llm.Event {
 	at := a.continued(f)
 	if at < 0 {
@@ -164,19 +164,20 @@ func (a *answer) call(f *callFragment) []llm.Event {
 		}
 		return []llm.Event{llm.CallDelta{Index: at, Arguments: f.Function.Arguments}}
 	}
-	if c.id == "" || a.taken(c) { // the server has none, or one for all: the same at each reading, and no other's in the conversation
+	if c.id == "" || a.taken(c) { // the server sent no ID or a repeated one: generate an ID that is reproducible and unique in the conversation
 		c.id, c.made = fmt.Sprintf("call_%d_%d", a.at, at), true
 	}
 	return []llm.Event{llm.CallDelta{Index: at, ID: c.id, Name: c.name, Arguments: c.arguments.String()}}
 }
 
-// taken reports whether an earlier call of the answer has the ID of c.
+// taken reports whether another call of the answer has the ID of c.
 func (a *answer) taken(c *partialCall) bool {
 	return slices.ContainsFunc(a.calls, func(o *partialCall) bool { return o != c && o.id == c.id })
 }
 
-// continued is the call that a fragment goes on with, or -1 where it begins one.
-// Its index alone says nothing: some servers give none, and others 0 to all calls.
+// continued returns the index of the call that a fragment continues, or -1 if
+// it starts a new call. The fragment's index alone is not enough: some servers
+// send none, and others send 0 for all calls.
 func (a *answer) continued(f *callFragment) int {
 	latest := -1
 	for at := len(a.calls) - 1; at >= 0; at-- {
@@ -198,21 +199,22 @@ func (a *answer) continued(f *callFragment) int {
 	return latest
 }
 
-// isOther reports whether a fragment is of another call than c.
+// isOther reports whether a fragment belongs to another call than c.
 func (c *partialCall) isOther(f *callFragment) bool {
 	switch name := f.Function.Name; {
-	case name == "" || c.name == "": // no call begins without a name
+	case name == "" || c.name == "": // no call starts without a name
 		return false
 	case name != c.name:
 		return true
 	case f.ID != "" && c.id != "" && !c.made:
 		return f.ID != c.id
 	}
-	// The name again: of each fragment, or of a second call like the first.
+	// The same name again is either repeated with each fragment or starts a
+	// second call.
 	return f.Function.Arguments != "" && c.nesting.closed
 }
 
-// nesting follows whether an object has come to its end.
+// nesting tracks whether a JSON object is complete.
 type nesting struct {
 	depth           int
 	quoted, escaped bool
@@ -241,14 +243,14 @@ func (a *answer) begun() bool {
 	return a.text.Len() > 0 || a.thought.Len() > 0 || len(a.calls) > 0
 }
 
-// ended checks an answer whose stream has come to its end.
+// ended checks an answer whose stream has ended.
 func (a *answer) ended() error {
 	switch a.reason {
 	case "":
 		return errors.New("the stream ended without a reason (finish_reason)")
 	case "stop", "tool_calls", "function_call", "length", "max_tokens", "content_filter":
 	default:
-		if len(a.calls) > 0 || a.reason == "error" { // whether they are whole, nobody knows
+		if len(a.calls) > 0 || a.reason == "error" { // the calls may be incomplete
 			return fmt.Errorf("the server ended the answer for the reason %q", a.reason)
 		}
 	}
@@ -260,7 +262,7 @@ func (a *answer) ended() error {
 	return nil
 }
 
-// whole is the answer as far as it came.
+// whole returns everything received so far.
 func (a *answer) whole() llm.Answer {
 	out := llm.Answer{Message: llm.Message{Role: llm.Assistant}, Stop: a.stop(), Usage: a.usage, Model: a.model}
 	var parts []llm.Part
@@ -281,20 +283,20 @@ func (a *answer) whole() llm.Answer {
 
 func (a *answer) stop() llm.Stop {
 	switch {
-	case a.reason == "": // broken off
+	case a.reason == "": // the answer broke off
 		return ""
 	case a.reason == "length" || a.reason == "max_tokens":
 		return llm.StopLength
 	case a.reason == "content_filter" || a.refusal:
 		return llm.StopRefuse
-	case len(a.calls) > 0: // some servers say "stop" then, too
+	case len(a.calls) > 0: // some servers send "stop" in this case too
 		return llm.StopTools
 	}
 	return llm.StopEnd
 }
 
-// neutral is usage as all vendors' is told. Numbers that contradict each other are
-// brought into their bounds.
+// neutral converts the usage to the form of all vendors. It clamps counts that
+// contradict each other.
 func (u *usage) neutral() llm.Usage {
 	prompt := max(u.Prompt, 0)
 	read := min(max(u.Details.Cached, u.CacheHit, 0), prompt)

@@ -1,11 +1,11 @@
-// Package openai reaches models by chat completions: those of OpenAI, and of every
-// server that calls itself compatible. How these differ is in one table, [QuirksOf].
+// Package openai implements [llm.Model] for OpenAI's chat completions API and
+// compatible servers. The table behind [QuirksOf] lists how these servers
+// differ.
 //
-// One request is all there is to the protocol, and it is made here. OpenAI's own
-// library would do no more than send it: what comes back has to be put together in
-// another way than it does, which merges calls that have no index, adds up usage
-// that is told with every chunk, and takes a cut stream for a whole one. It would
-// nearly double the size of the program, and add a quarter to its start.
+// The package makes the requests itself. OpenAI's own library merges calls
+// without an index, adds up usage that is repeated with every chunk, and takes
+// a truncated stream for a whole one. It would also nearly double the size of
+// the program and add a quarter to its start time.
 package openai
 
 import (
@@ -21,27 +21,26 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// Options say where a model is and how its server differs. The zero value is
-// OpenAI without a key.
+// Options configure a model. The zero value selects OpenAI without a key.
 type Options struct {
-	// Key is sent as a bearer token, "" sends none, as servers on this machine
-	// want it.
+	// Key is sent as a bearer token; "" sends none, which suits local servers.
 	Key string
-	// BaseURL is the address before "/chat/completions"; "" is OpenAI's.
+	// BaseURL is the URL before "/chat/completions"; "" selects OpenAI.
 	BaseURL string
-	// MaxTokens bounds the answer where a request does not; 0 leaves it to the
-	// server.
+	// MaxTokens limits the answer if a request does not; 0 leaves the limit to
+	// the server.
 	MaxTokens int
-	// HTTP makes the requests; nil is [http.DefaultClient], which goes through the
-	// machine's proxy. It must have no Timeout, as that would cut long answers.
+	// HTTP sends the requests; nil means [http.DefaultClient], which uses the
+	// proxy of the environment. It must have no Timeout, because that would
+	// truncate long answers.
 	HTTP *http.Client
-	// Quirks of the server; nil is [QuirksOf] the address and the model.
+	// Quirks describe the server; nil means the result of [QuirksOf].
 	Quirks *Quirks
 }
 
-// Model is a model behind chat completions. It is safe for concurrent use.
+// Model is a model with a chat completions API. It is safe for concurrent use.
 type Model struct {
-	name      string // the server's
+	name      string // the server's name for the model
 	key       string
 	maxTokens int
 	quirks    Quirks
@@ -52,9 +51,9 @@ var _ llm.Model = (*Model)(nil)
 
 const openAI = "https://api.openai.com/v1"
 
-// New returns a model by the name that its server has for it. Nothing is sent
-// before [Model.Stream], and no key, address or header comes from the environment,
-// so that whoever shares this process does not share its keys.
+// New returns the model with the given name on its server. It sends nothing
+// before [Model.Stream]. It reads no key, address or header from the
+// environment, so that users who share a process do not share its keys.
 func New(model string, opts *Options) (*Model, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -82,12 +81,12 @@ func New(model string, opts *Options) (*Model, error) {
 	}, nil
 }
 
-// checkBase refuses addresses that would carry a secret in sight, or lose a part.
+// checkBase rejects URLs that contain credentials or parts that would be lost.
 func checkBase(base string) error {
 	u, err := url.Parse(base)
 	switch {
 	case err != nil:
-		return errors.New("the base URL cannot be read; write it as https://HOST/v1") // err repeats it, and what it may hold
+		return errors.New("the base URL cannot be read; write it as https://HOST/v1") // err would repeat the URL with its credentials
 	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
 		return fmt.Errorf("base URL %q is not one of HTTP; write it as https://HOST/v1", u.Redacted())
 	case u.User != nil:
@@ -98,11 +97,11 @@ func checkBase(base string) error {
 	return nil
 }
 
-// Name is the vendor by its quirks, and the server's name of the model.
+// Name returns the vendor of the quirks and the server's name for the model.
 func (m *Model) Name() string { return m.quirks.Vendor + ":" + m.name }
 
-// Stream implements [llm.Model]. A server that is asked for too much answers with
-// [llm.StopLength], and one that goes silent is waited for until ctx ends.
+// Stream implements [llm.Model]. It sets no timeout of its own: it waits for a
+// silent server until ctx ends.
 func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		body, err := m.render(r)
@@ -127,10 +126,10 @@ func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 	}
 }
 
-// errStopped ends a stream whose consumer has gone.
+// errStopped ends a stream whose consumer has stopped.
 var errStopped = errors.New("stopped by the consumer")
 
-// read takes the answer from the stream, handing on what comes.
+// read adds the events of a stream to the answer and yields them.
 func (m *Model) read(res *http.Response, a *answer, yield func(llm.Event) bool) error {
 	events := newEvents(res.Body)
 	for {
@@ -161,8 +160,8 @@ func (m *Model) read(res *http.Response, a *answer, yield func(llm.Event) bool) 
 
 var errNoDone = fmt.Errorf("the stream ended without [DONE]: %w", io.ErrUnexpectedEOF)
 
-// broken is the error of a stream that did not come to its end: that of a cut
-// answer, unless nothing of one had come.
+// broken returns the error of a stream that failed. It is a CutError if part of
+// the answer had arrived.
 func (m *Model) broken(ctx context.Context, a *answer, err error) error {
 	refused, ok := errors.AsType[*llm.StatusError](err)
 	switch {

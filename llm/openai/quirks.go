@@ -5,60 +5,62 @@ import (
 	"strings"
 )
 
-// Quirks are how a server differs from others that speak the same protocol.
+// Quirks describe how a server differs from other servers with the same
+// protocol.
 type Quirks struct {
-	// Vendor is the part of [Model.Name] before the colon. Thinking goes back to
-	// the vendor that it came from alone.
+	// Vendor is the part of [Model.Name] before the colon. Thinking is returned
+	// only to the vendor that produced it.
 	Vendor string
-	// System is where instructions and notices are put.
+	// System is the position of instructions and notices.
 	System Placement
-	// MaxTokens is the parameter that bounds an answer; "" is max_tokens.
+	// MaxTokens is the name of the parameter that limits an answer; "" means
+	// max_tokens.
 	MaxTokens string
-	// Replay sends thinking back as reasoning_content, and an empty one where there
-	// was none: of a turn with calls it is demanded with every message
-	// (anomalyco/opencode#24722), and of others it is not read.
+	// Replay returns thinking as reasoning_content, which is empty if the model
+	// did not think. Servers require it with every message of a turn with calls
+	// (anomalyco/opencode#24722) and ignore it elsewhere.
 	Replay bool
-	// Effort tells how much to think as reasoning_effort, where thinking is wanted.
+	// Effort sends the amount of thinking as reasoning_effort if thinking is
+	// enabled.
 	Effort bool
-	// Switch tells whether to think at all, by the parameter "thinking".
+	// Switch enables or disables thinking with the parameter "thinking".
 	Switch bool
-	// NoUsage leaves out stream_options, which some old servers refuse. No usage is
-	// known then.
+	// NoUsage omits stream_options, which some old servers refuse. The usage is
+	// unknown then.
 	NoUsage bool
-	// NoDone takes the end of a stream for the end of the answer, where its reason
-	// has come: the server is known to send no [DONE].
+	// NoDone accepts the end of a stream without [DONE] as the end of the
+	// answer, if a finish reason has arrived.
 	NoDone bool
 }
 
-// Placement is where system messages may be.
+// Placement is a position of system messages.
 type Placement string
 
 const (
-	// SystemInline puts notices where they were said, so that what was sent before
-	// is the beginning of what is sent next.
+	// SystemInline keeps notices at their position in the conversation, so that
+	// each request begins with the bytes of the one before.
 	SystemInline Placement = ""
-	// SystemFirst merges instructions and all notices into the first message, for
-	// servers that refuse any other. A notice then changes the beginning of all
-	// that was sent before, and nothing of it is found in a cache.
+	// SystemFirst merges the instructions and all notices into the first
+	// message, for servers that refuse any other system message. A notice then
+	// changes the beginning of the request, and no cache matches it.
 	SystemFirst Placement = "first"
 )
 
 const maxCompletionTokens = "max_completion_tokens"
 
-// hosts are the servers that are known, by the end of their host name, or by host
-// and port for those on this machine. Where nothing but the name is there, no
-// difference is known.
+// hosts lists the known servers by the end of their host name, or by host and
+// port for local servers. Servers with only a vendor have no known differences.
 var hosts = []struct {
 	host   string
-	local  bool // serves models with the templates that these bring along
+	local  bool // the server may run any model with that model's own chat template
 	quirks Quirks
 }{
-	// Its newer models refuse max_tokens (anomalyco/opencode#37964 has it for
+	// Its newer models refuse max_tokens (see anomalyco/opencode#37964 for
 	// Azure), and compatible servers refuse max_completion_tokens
 	// (yazinsai/OpenOats#319).
 	{host: "api.openai.com", quirks: Quirks{Vendor: "openai", MaxTokens: maxCompletionTokens, Effort: true}},
 	{host: "openai.azure.com", quirks: Quirks{Vendor: "azure", MaxTokens: maxCompletionTokens, Effort: true}},
-	// It thinks unless it is told not to.
+	// It thinks unless thinking is disabled.
 	{host: "api.deepseek.com", quirks: Quirks{Vendor: "deepseek", Replay: true, Switch: true}},
 	{host: "openrouter.ai", quirks: Quirks{Vendor: "openrouter", MaxTokens: maxCompletionTokens, Effort: true}},
 	{host: "aliyuncs.com", quirks: Quirks{Vendor: "dashscope"}},
@@ -69,8 +71,8 @@ var hosts = []struct {
 	{host: "localhost:1234", local: true, quirks: Quirks{Vendor: "lmstudio"}},
 }
 
-// QuirksOf are the quirks of a server by its address, and of a model by its name.
-// A server that is not known has its host for a vendor.
+// QuirksOf returns the quirks for the URL of a server and the name of a model.
+// The vendor of an unknown server is its host.
 func QuirksOf(baseURL, model string) Quirks {
 	host := hostOf(baseURL)
 	q, local := Quirks{Vendor: strings.ReplaceAll(host, ":", "-")}, true
@@ -80,19 +82,20 @@ func QuirksOf(baseURL, model string) Quirks {
 		}
 	}
 	model = strings.ToLower(model)
-	// Thinking models of DeepSeek demand what they thought from those who pass
-	// requests on, too (anomalyco/opencode#24569).
+	// DeepSeek's thinking models need their thinking back from other servers
+	// too (anomalyco/opencode#24569).
 	q.Replay = q.Replay || (local || q.Vendor == "openrouter") && strings.Contains(model, "deepseek")
-	// The template of Qwen 3.5 and later refuses system messages further down under
-	// vLLM (vllm-project/vllm#41114), llama.cpp and Ollama (QwenLM/Qwen3.8#244).
+	// The template of Qwen 3.5 and later refuses system messages after the
+	// first under vLLM (vllm-project/vllm#41114), llama.cpp and Ollama
+	// (QwenLM/Qwen3.8#244).
 	if local && strings.Contains(model, "qwen") {
 		q.System = SystemFirst
 	}
 	return q
 }
 
-// hostOf is the host of an address, with its port unless that is the usual one,
-// and one name for this machine.
+// hostOf returns the host of a URL, with its port unless that is the default.
+// Loopback addresses become localhost.
 func hostOf(baseURL string) string {
 	u, err := url.Parse(baseURL)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// request is a request on the wire. What does not change in a conversation comes
-// before its messages.
+// request is the JSON body of a request. Fields that stay the same during a
+// conversation come before the messages.
 type request struct {
 	Model               string         `json:"model"`
 	Stream              bool           `json:"stream"`
@@ -72,9 +72,9 @@ type imageURL struct {
 	URL string `json:"url"`
 }
 
-// render is the request as its server gets it. A message is rendered by itself and
-// what came before it, never by what comes later, so that a longer conversation
-// begins with the bytes of the shorter one.
+// render returns the JSON body of a request. The JSON of a message depends only
+// on itself and the messages before it, so that a longer conversation begins
+// with the bytes of the shorter one.
 func (m *Model) render(r *llm.Request) ([]byte, error) {
 	out := request{Model: m.name, Stream: true}
 	if !m.quirks.NoUsage {
@@ -101,7 +101,7 @@ func (m *Model) render(r *llm.Request) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), nil
 }
 
-// bound says how long the answer and the thinking may be.
+// bound sets the limits for the answer and the thinking.
 func (m *Model) bound(out *request, r *llm.Request) {
 	limit := r.MaxTokens
 	if limit == 0 {
@@ -123,7 +123,8 @@ func (m *Model) bound(out *request, r *llm.Request) {
 	}
 }
 
-// effort is a number of tokens in the three words that servers know.
+// effort translates a number of tokens to one of the three levels that servers
+// support.
 func effort(tokens int) string {
 	switch {
 	case tokens <= 2048:
@@ -140,19 +141,19 @@ func (m *Model) messages(r *llm.Request) []message {
 	for i := range r.Messages {
 		w.add(&r.Messages[i])
 	}
-	w.settle() // a conversation that ends in calls is no request, and yet sent whole
+	w.settle() // send unanswered calls with a result, because servers refuse them without one
 	if w.out == nil {
 		return []message{}
 	}
 	return w.out
 }
 
-// writer writes the messages of a conversation.
+// writer converts the messages of a conversation.
 type writer struct {
 	quirks Quirks
 	out    []message
-	// open are the calls of the last message that have no result yet. Servers
-	// refuse anything between calls and results, so notices wait until then.
+	// open holds the IDs of calls without a result. Servers refuse any message
+	// between calls and results, so notices wait until the results are written.
 	open    []string
 	waiting []string
 }
@@ -208,8 +209,9 @@ func (w *writer) assistant(m *llm.Message) {
 	w.out = append(w.out, out)
 }
 
-// object is arguments as servers take them: some parse those of earlier calls and
-// fail on what is no object. What was wrong with them is in the call's result.
+// object returns the arguments of a call, or an empty object if they are not a
+// JSON object: some servers parse earlier arguments and fail. The result of the
+// call already reports the mistake.
 func object(arguments string) string {
 	var any map[string]json.RawMessage
 	if json.Unmarshal([]byte(arguments), &any) != nil || any == nil {
@@ -218,9 +220,9 @@ func object(arguments string) string {
 	return arguments
 }
 
-// user writes results, then what the person said. Images of results go to the
-// person's message: a message of a tool is text alone (openai/openai-openapi#523,
-// vllm-project/vllm#43203).
+// user writes the results and then the user's message. Images of results are
+// moved to the user's message, because a tool message contains only text
+// (openai/openai-openapi#523, vllm-project/vllm#43203).
 func (w *writer) user(m *llm.Message) {
 	var parts []part
 	for _, p := range m.Parts {
@@ -242,7 +244,7 @@ func (w *writer) user(m *llm.Message) {
 	}
 }
 
-// result writes the message of one result, and returns its images.
+// result writes the message of a result and returns its images.
 func (w *writer) result(r llm.Result) (images []part) {
 	var text strings.Builder
 	if r.Error {
@@ -270,8 +272,8 @@ func (w *writer) result(r llm.Result) (images []part) {
 	return images
 }
 
-// settle answers the calls that nobody made, as servers refuse a call without a
-// result, and says the notices that waited for results.
+// settle adds an error result for each call that has no result, because servers
+// refuse such calls. It then writes the notices that waited for results.
 func (w *writer) settle() {
 	for _, id := range w.open {
 		w.out = append(w.out, message{Role: "tool", Content: "Error: this call was not made.", ToolCallID: id})
@@ -287,7 +289,8 @@ func image(i llm.Image) part {
 	return part{Type: "image_url", ImageURL: &imageURL{"data:" + i.MIMEType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)}}
 }
 
-// content is parts as one string where they are texts, which every server takes.
+// content returns parts as one string if all of them are texts, because every
+// server accepts a string.
 func content(parts []part) any {
 	var text strings.Builder
 	for _, p := range parts {

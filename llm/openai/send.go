@@ -16,9 +16,10 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// poster sends the body of a request once: what may have been answered is repeated
-// by nobody but the caller. A server that points elsewhere is not followed, as
-// neither key nor conversation is meant for another.
+// poster returns a function that sends the body of a request once. Only the
+// caller may retry a request that may have been answered. It does not follow
+// redirects, because another host must receive neither the key nor the
+// conversation.
 func poster(base, key string, client *http.Client) func(context.Context, []byte) (*http.Response, error) {
 	once := http.Client{}
 	if client != nil {
@@ -44,7 +45,7 @@ func poster(base, key string, client *http.Client) func(context.Context, []byte)
 	}
 }
 
-// send returns the response whose body is the stream.
+// send returns the response with the stream as its body.
 func (m *Model) send(ctx context.Context, body []byte) (*http.Response, error) {
 	res, err := m.post(ctx, body)
 	switch e, ok := errors.AsType[*llm.StatusError](err); {
@@ -62,7 +63,7 @@ func (m *Model) send(ctx context.Context, body []byte) (*http.Response, error) {
 	return res, nil
 }
 
-// clean is what a server says without our key, which some repeat.
+// clean removes the key from a server's text, because some servers repeat it.
 func (m *Model) clean(text string) string {
 	if m.key != "" {
 		text = strings.ReplaceAll(text, m.key, "[key]")
@@ -71,18 +72,18 @@ func (m *Model) clean(text string) string {
 }
 
 const (
-	maxRefusal = 64 << 10 // that is read of a refusal
-	maxMessage = 500      // that is told of a text that is no error of the protocol
+	maxRefusal = 64 << 10 // bytes read from an error response
+	maxMessage = 500      // characters shown of a text that is not a protocol error
 )
 
-// streaming turns every response that is no stream into an error.
+// streaming returns an error for every response that is not a stream.
 func streaming(res *http.Response) (*http.Response, error) {
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if res.StatusCode == http.StatusOK && kind != "text/html" && kind != "application/json" {
 		return res, nil // some servers send streams as plain text
 	}
 	defer res.Body.Close()
-	b, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal)) // what there is says more than that it broke off
+	b, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal)) // ignore read errors: a partial text explains more
 	e := statusError(b)
 	if e == nil {
 		e = &llm.StatusError{Message: plain(kind, b)}
@@ -97,8 +98,8 @@ func streaming(res *http.Response) (*http.Response, error) {
 	return nil, e
 }
 
-// plain is what can be told of an answer that is neither a stream nor an error of
-// the protocol.
+// plain returns a message for a response that is neither a stream nor a
+// protocol error.
 func plain(kind string, b []byte) string {
 	if kind == "text/html" {
 		return "it answered with a web page; check the base URL, which mostly ends in /v1"
@@ -113,13 +114,13 @@ func plain(kind string, b []byte) string {
 	return text
 }
 
-// statusError reads the error of an answer or of a chunk, in the forms that servers
-// have for it; nil is none.
+// statusError parses the error of a response or a chunk in any of the forms
+// that servers use. It returns nil if there is none.
 func statusError(data []byte) *llm.StatusError {
 	var reply struct {
 		Error   json.RawMessage `json:"error"`
 		Object  string          `json:"object"`
-		Message string          `json:"message"` // of vLLM, beside object "error"
+		Message string          `json:"message"` // sent by vLLM beside object "error"
 		Type    string          `json:"type"`
 		Code    json.RawMessage `json:"code"`
 	}
@@ -144,8 +145,8 @@ func statusError(data []byte) *llm.StatusError {
 	return newStatusError(detail.Message, detail.Type, detail.Code)
 }
 
-// newStatusError is an error by its own account: the code is a status of HTTP at
-// some servers, and a name at others.
+// newStatusError returns an error with the given fields. The code is an HTTP
+// status on some servers and a name on others.
 func newStatusError(msg, kind string, code json.RawMessage) *llm.StatusError {
 	e := &llm.StatusError{Kind: kind, Message: plain("", []byte(msg))}
 	name := string(bytes.Trim(code, `"`))
@@ -160,19 +161,18 @@ func newStatusError(msg, kind string, code json.RawMessage) *llm.StatusError {
 	return e
 }
 
-// codes are the statuses that kinds of error have where they come as such, for
-// those that come inside a stream.
+// codes maps the kinds of errors to HTTP statuses, for errors inside a stream.
 var codes = map[string]int{
 	"server_error": 500, "internal_server_error": 500, "overloaded_error": 503, "service_unavailable_error": 503,
 	"rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 429,
 	"invalid_request_error": 400, "authentication_error": 401,
 }
 
-// maxAfter bounds how long a server may ask to be left alone.
+// maxAfter limits the delay that a server may ask for.
 const maxAfter = 24 * time.Hour
 
-// after is how long to wait before asking again; a date is left alone, as clocks
-// differ.
+// after returns how long the server asks to wait. It ignores dates, because
+// clocks differ.
 func after(h http.Header) time.Duration {
 	for _, unit := range []struct {
 		header string

@@ -7,18 +7,19 @@ import (
 	"io"
 )
 
-// How much of a stream is read: a line holds at most a whole call, and all of it
-// the longest answer that models give, with what each word is wrapped in.
+// Limits for a stream in bytes. A line holds at most a whole call. The whole
+// stream holds the longest answers of current models, including the JSON around
+// each word.
 const (
 	maxLine   = 8 << 20
 	maxStream = 256 << 20
 )
 
-// events are the events of a stream, as far as chat completions use them.
+// events reads server-sent events, as far as chat completions use them.
 type events struct {
 	lines *bufio.Reader
 	whole *io.LimitedReader
-	limit int // of a line
+	limit int // maximum length of a line
 }
 
 func newEvents(r io.Reader) *events { return limitedEvents(r, maxLine, maxStream) }
@@ -28,9 +29,9 @@ func limitedEvents(r io.Reader, line int, stream int64) *events {
 	return &events{bufio.NewReader(whole), whole, line}
 }
 
-// next returns the data of the next event, or nil at the end. Data is one line:
-// no server splits it, and some leave out the blank line between two. Comments,
-// which keep connections alive, and other fields are left out.
+// next returns the data of the next event, or nil at the end. Data is one line,
+// because no server splits it and some omit the blank line between events. next
+// skips comments, which keep connections alive, and other fields.
 func (e *events) next() ([]byte, error) {
 	for {
 		line, err := e.line()

@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/llm/llmtest"
 	"github.com/loadout-dev/loadout/llm"
-	"github.com/loadout-dev/loadout/llm/llmtest"
 	"github.com/loadout-dev/loadout/llm/openai"
 )
 

@@ -1,5 +1,5 @@
-// Package policytest holds the tests that every implementation of
-// [policy.Store] has to pass.
+// Package policytest provides conformance tests for implementations of
+// [policy.Store].
 package policytest
 
 import (
@@ -17,25 +17,25 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// People and agents of the tests.
+// Ann and Robot are the principals of the tests.
 var (
-	Ann   = policy.Principal{ID: "ann", Kind: policy.Person}
-	Robot = policy.Principal{ID: "robot", Kind: policy.Agent}
+	Ann   = policy.Principal{ID: "ann", Kind: policy.UserPrincipal}
+	Robot = policy.Principal{ID: "robot", Kind: policy.AgentPrincipal}
 )
 
-// Digest returns a digest of which the hexadecimal digits repeat s.
+// Digest returns a digest whose hexadecimal digits repeat s.
 func Digest(s string) policy.Digest {
 	return policy.Digest("sha256:" + strings.Repeat(s, 64/len(s)))
 }
 
-// Grant returns a grant by Ann for Robot, always, to run the skill pdf with
-// that digest.
+// Grant returns a grant with scope Always that Ann gave to Robot. It permits
+// running the skill pdf with the given digest.
 func Grant(subject policy.Digest) policy.Grant {
-	return policy.Grant{Principal: Robot, Subject: subject, Name: "pdf", Origin: "user", Allows: policy.Allows{Run: true}, Scope: policy.Always, By: Ann}
+	return policy.Grant{Principal: Robot, Subject: subject, Name: "pdf", Origin: "user", Permissions: policy.Permissions{Run: true}, Scope: policy.Always, By: Ann}
 }
 
-// Store runs the tests against new, empty stores from open. Some run in a
-// bubble of [synctest].
+// Store tests a store implementation. It calls open for a new, empty store for
+// each test. Some tests run in a [synctest] bubble.
 func Store(t *testing.T, open func(t *testing.T) policy.Store) {
 	tests := map[string]func(*testing.T, policy.Store){
 		"a new store is empty":                                emptyStore,
@@ -90,7 +90,7 @@ func emptyStore(t *testing.T, s policy.Store) {
 func roundTrip(t *testing.T, s policy.Store) {
 	g := Grant(Digest("a"))
 	g.Name, g.Origin = "指南 <&> \"quoted\"", "user.claude"
-	g.Allows = policy.Allows{Run: true, Call: true, Network: []string{"*.example.com:443", "example.org"}, Secrets: []string{"KEY", "TOKEN"}, WorkspaceWrite: true, Unsandboxed: true, HostNetwork: true}
+	g.Permissions = policy.Permissions{Run: true, Call: true, Network: []string{"*.example.com:443", "example.org"}, Secrets: []string{"KEY", "TOKEN"}, WorkspaceWrite: true, Unsandboxed: true, HostNetwork: true}
 	g.Needs = []policy.Need{{Name: "csv", Digest: Digest("c")}, {Name: "xml", Digest: Digest("d")}}
 	g.Expires = time.Now().Add(time.Hour).UTC().Round(0)
 	before := time.Now()
@@ -122,12 +122,12 @@ func exactly(t *testing.T, s policy.Store) {
 
 func kinds(t *testing.T, s policy.Store) {
 	put(t, s, Grant(Digest("a")))
-	missing(t, s, policy.Principal{ID: Robot.ID, Kind: policy.Person}, Digest("a"), "")
+	missing(t, s, policy.Principal{ID: Robot.ID, Kind: policy.UserPrincipal}, Digest("a"), "")
 }
 
 func replace(t *testing.T, s policy.Store) {
 	first := Grant(Digest("a"))
-	first.Allows.Network = []string{"example.com"}
+	first.Permissions.Network = []string{"example.com"}
 	one := put(t, s, first)
 	two := put(t, s, Grant(Digest("a")))
 	if one.ID != two.ID {
@@ -187,8 +187,8 @@ func refused(t *testing.T, s policy.Store) {
 		"always in a session":     func(g *policy.Grant) { g.Session = "s1" },
 		"by nobody":               func(g *policy.Grant) { g.By = policy.Principal{} },
 		"by an agent":             func(g *policy.Grant) { g.By = Robot },
-		"a host that is none":     func(g *policy.Grant) { g.Allows.Network = []string{"http://example.com/"} },
-		"any secret":              func(g *policy.Grant) { g.Allows.Secrets = []string{"*"} },
+		"a host that is none":     func(g *policy.Grant) { g.Permissions.Network = []string{"http://example.com/"} },
+		"any secret":              func(g *policy.Grant) { g.Permissions.Secrets = []string{"*"} },
 		"a need without digest":   func(g *policy.Grant) { g.Needs = []policy.Need{{Name: "csv"}} },
 		"too much of it":          func(g *policy.Grant) { g.Needs = many(1000) },
 		"too many bytes": func(g *policy.Grant) {
@@ -219,12 +219,12 @@ func many(n int) []policy.Need {
 
 func normal(t *testing.T, s policy.Store) {
 	g := Grant(Digest("a"))
-	g.Allows.Network = []string{"B.example.com.", "a.example.com:443", "b.example.com:80", "*.EXAMPLE.org", "x.example.org"}
-	g.Allows.Secrets = []string{"B", "A", "B"}
+	g.Permissions.Network = []string{"B.example.com.", "a.example.com:443", "b.example.com:80", "*.EXAMPLE.org", "x.example.org"}
+	g.Permissions.Secrets = []string{"B", "A", "B"}
 	g.Needs = []policy.Need{{Name: "b", Digest: Digest("b")}, {Name: "a", Digest: Digest("c")}, {Name: "b", Digest: Digest("b")}}
 	kept := put(t, s, g)
-	want := policy.Allows{Run: true, Network: []string{"*.example.org", "a.example.com:443", "b.example.com"}, Secrets: []string{"A", "B"}}
-	if diff := cmp.Diff(want, kept.Allows); diff != "" {
+	want := policy.Permissions{Run: true, Network: []string{"*.example.org", "a.example.com:443", "b.example.com"}, Secrets: []string{"A", "B"}}
+	if diff := cmp.Diff(want, kept.Permissions); diff != "" {
 		t.Errorf("what is allowed (-want +kept):\n%s", diff)
 	}
 	if want := []policy.Need{{Name: "a", Digest: Digest("c")}, {Name: "b", Digest: Digest("b")}}; !slices.Equal(kept.Needs, want) {
@@ -267,7 +267,7 @@ func revoke(t *testing.T, s policy.Store) {
 }
 
 func revokeNothing(t *testing.T, s policy.Store) {
-	for range 2 { // with no grant, and with one
+	for range 2 { // without a grant, then with one
 		for _, what := range []string{"", "nope", "sha256:", "../escape", string(Digest("f"))} {
 			if got, err := s.Revoke(t.Context(), what); !errors.Is(err, policy.ErrNotGranted) || len(got) > 0 {
 				t.Errorf("revoke %q: %v, %v; want %v", what, got, err, policy.ErrNotGranted)
@@ -304,7 +304,7 @@ func nameLikeID(t *testing.T, s policy.Store) {
 	other = Grant(Digest("c"))
 	other.Name = run.ID
 	put(t, s, other)
-	if _, _, err := policy.Hold(t.Context(), s, run, time.Hour); !errors.Is(err, policy.ErrNotGranted) {
+	if _, _, err := policy.AcquireGrant(t.Context(), s, run, time.Hour); !errors.Is(err, policy.ErrNotGranted) {
 		t.Errorf("a run that was used up, beside a skill with its id for a name: %v, want %v", err, policy.ErrNotGranted)
 	}
 }
@@ -353,10 +353,10 @@ func putRace(t *testing.T, s policy.Store) {
 
 func shared(t *testing.T, s policy.Store) {
 	g := Grant(Digest("a"))
-	g.Allows.Network, g.Allows.Secrets = []string{"example.com"}, []string{"KEY"}
+	g.Permissions.Network, g.Permissions.Secrets = []string{"example.com"}, []string{"KEY"}
 	g.Needs = []policy.Need{{Name: "csv", Digest: Digest("c")}}
 	spoil := func(g policy.Grant) {
-		g.Allows.Network[0], g.Allows.Secrets[0], g.Needs[0].Name = "evil.example", "EVIL", "evil"
+		g.Permissions.Network[0], g.Permissions.Secrets[0], g.Needs[0].Name = "evil.example", "EVIL", "evil"
 	}
 	kept := put(t, s, g)
 	want := *find(t, s, Robot, g.Subject, "")
@@ -364,7 +364,7 @@ func shared(t *testing.T, s policy.Store) {
 	spoil(kept)
 	spoil(list(t, s)[0])
 	got := find(t, s, Robot, g.Subject, "")
-	if got.Allows.Network[0] != "example.com" || got.Allows.Secrets[0] != "KEY" || got.Needs[0].Name != "csv" {
+	if got.Permissions.Network[0] != "example.com" || got.Permissions.Secrets[0] != "KEY" || got.Needs[0].Name != "csv" {
 		t.Errorf("the kept grant was changed:\n%s", cmp.Diff(want, *got))
 	}
 }

@@ -83,7 +83,7 @@ func holdExpired(t *testing.T, s policy.Store) {
 
 func holdStopped(t *testing.T, s policy.Store) {
 	g := put(t, s, Grant(Digest("a")))
-	ctx, stop, err := policy.Hold(t.Context(), s, g, 0)
+	ctx, stop, err := policy.AcquireGrant(t.Context(), s, g, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,23 +114,23 @@ func once(t *testing.T, s policy.Store) {
 	g = put(t, s, g)
 	hold(t, s, g, time.Hour)
 	missing(t, s, Robot, g.Subject, "")
-	if _, _, err := policy.Hold(t.Context(), s, g, time.Hour); !errors.Is(err, policy.ErrNotGranted) {
+	if _, _, err := policy.AcquireGrant(t.Context(), s, g, time.Hour); !errors.Is(err, policy.ErrNotGranted) {
 		t.Errorf("a second run: %v, want %v", err, policy.ErrNotGranted)
 	}
-	put(t, s, Grant(Digest("a"))) // for always, so that what is left to use up is the run alone
-	if _, _, err := policy.Hold(t.Context(), s, g, time.Hour); !errors.Is(err, policy.ErrNotGranted) {
+	put(t, s, Grant(Digest("a"))) // with scope Always, so that only the single run is used up
+	if _, _, err := policy.AcquireGrant(t.Context(), s, g, time.Hour); !errors.Is(err, policy.ErrNotGranted) {
 		t.Errorf("a second run beside a grant for always: %v, want %v", err, policy.ErrNotGranted)
 	}
 }
 
 func holdLess(t *testing.T, s policy.Store) {
 	g := Grant(Digest("a"))
-	g.Allows.Network = []string{"example.com"}
+	g.Permissions.Network = []string{"example.com"}
 	wide := put(t, s, g)
 	ctx := hold(t, s, wide, time.Millisecond)
-	g.Allows.Network = []string{"example.com", "example.org"}
+	g.Permissions.Network = []string{"example.com", "example.org"}
 	put(t, s, g)
-	if err := policy.Valid(t.Context(), s, wide); err != nil {
+	if err := policy.CheckGrant(t.Context(), s, wide); err != nil {
 		t.Errorf("after it was approved for more: %v", err)
 	}
 	put(t, s, Grant(Digest("a")))
@@ -142,18 +142,18 @@ func needs(t *testing.T, s policy.Store) {
 	g := Grant(Digest("a"))
 	g.Needs = []policy.Need{{Name: "csv", Digest: Digest("c")}}
 	g = put(t, s, g)
-	if err := policy.Valid(t.Context(), s, g); err != nil {
+	if err := policy.CheckGrant(t.Context(), s, g); err != nil {
 		t.Error(err)
 	}
 	put(t, s, Grant(Digest("a")))
-	if err := policy.Valid(t.Context(), s, g); !errors.Is(err, policy.ErrNotGranted) {
+	if err := policy.CheckGrant(t.Context(), s, g); !errors.Is(err, policy.ErrNotGranted) {
 		t.Errorf("after it was approved without needs: %v, want %v", err, policy.ErrNotGranted)
 	}
 }
 
 func hold(t *testing.T, s policy.Store, g policy.Grant, interval time.Duration) context.Context {
 	t.Helper()
-	ctx, stop, err := policy.Hold(t.Context(), s, g, interval)
+	ctx, stop, err := policy.AcquireGrant(t.Context(), s, g, interval)
 	if err != nil {
 		t.Fatal(err)
 	}

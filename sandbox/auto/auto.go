@@ -1,7 +1,7 @@
-// Package auto chooses the back end: the first of those that isolate enough
-// and whose probe succeeds on this machine, or the one that the operator names.
-// It never takes a weaker one than was asked for, and what it refuses it says
-// with the reason and the way out.
+// Package auto chooses a sandbox back end: the first that isolates enough and
+// whose probe succeeds on this machine, or the one that the operator names. It
+// never falls back to a weaker back end than requested. Its errors give the
+// reason and a fix.
 package auto
 
 import (
@@ -15,43 +15,43 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Options say what to choose from.
+// Options configure a [Backend].
 type Options struct {
-	// Candidates are back ends in order of preference; nil means those that
-	// this package knows, see [Candidates].
+	// Candidates are the back ends in order of preference. Nil means
+	// [Candidates].
 	Candidates []sandbox.Backend
-	// Name is the one back end to use, "" or "auto" for the first that serves.
+	// Name selects one back end. "" or "auto" means the first usable one.
 	Name string
-	// MinTier is the least isolation; 0 means [sandbox.Isolated]. A back end
-	// that is named needs no more than [sandbox.Limited].
+	// MinTier is the lowest acceptable tier. Zero means [sandbox.Isolated], or
+	// [sandbox.Limited] if Name selects a back end.
 	MinTier sandbox.Tier
 }
 
-// Outcome is what came of one candidate.
+// Outcome is the result of probing one candidate.
 type Outcome struct {
 	Backend sandbox.Backend
-	Report  *sandbox.Report // nil where it cannot be used
-	Err     error           // why not
+	Report  *sandbox.Report // nil if it cannot be used
+	Err     error           // why it cannot be used
 }
 
-// NoneError says that no back end serves, and why none does.
-type NoneError struct {
+// NoBackendError reports that no back end is usable, with the reason for each.
+type NoBackendError struct {
 	Outcomes []Outcome
 }
 
-func (e *NoneError) Error() string {
+func (e *NoBackendError) Error() string {
 	var why []string
 	for _, o := range e.Outcomes {
 		why = append(why, o.Err.Error())
 	}
 	if len(why) == 0 {
-		why = []string{"no back end isolates as much as was asked for"}
+		why = []string{"no back end has the requested tier"}
 	}
-	return "no sandbox can be had here, so nothing was run: " + strings.Join(why, "; ")
+	return "no usable sandbox, nothing was run: " + strings.Join(why, "; ")
 }
 
-// Fixes are ways to get a back end that was missing, best first.
-func (e *NoneError) Fixes() []string {
+// Fixes returns ways to make a back end usable, best first.
+func (e *NoBackendError) Fixes() []string {
 	var out []string
 	for _, o := range e.Outcomes {
 		if u, ok := errors.AsType[*sandbox.UnavailableError](o.Err); ok && u.Fix != "" {
@@ -61,39 +61,38 @@ func (e *NoneError) Fixes() []string {
 	return out
 }
 
-// failureLasts is for how long it is taken that there is no back end still: what a
-// machine was short of for a moment may be there again.
-const failureLasts = 30 * time.Second
+// failureTTL is how long a failed choice is cached. The machine may only lack a
+// resource for a moment.
+const failureTTL = 30 * time.Second
 
-// Chosen is a back end that probes when it is first needed, and once more only
-// where there was none. It is safe for concurrent use.
-type Chosen struct {
+// Backend chooses a back end on first use. It chooses again only after a
+// failure. It is safe for concurrent use.
+type Backend struct {
 	opts   Options
 	mu     sync.Mutex
 	b      sandbox.Backend
 	rep    *sandbox.Report
 	err    error
-	failed time.Time // when there was none
+	failed time.Time // time of the last failure
 }
 
-var _ sandbox.Backend = (*Chosen)(nil)
+var _ sandbox.Backend = (*Backend)(nil)
 
-// New returns a back end that chooses when it is first used.
-func New(opts *Options) *Chosen {
-	c := &Chosen{}
+// New returns a back end that chooses on first use. opts may be nil.
+func New(opts *Options) *Backend {
+	c := &Backend{}
 	if opts != nil {
 		c.opts = *opts
 	}
 	return c
 }
 
-// Choose probes and chooses; every call after the first that did returns the
-// same. That there is none is remembered for half a minute, and an end of ctx
-// is not.
-func (c *Chosen) Choose(ctx context.Context) (sandbox.Backend, *sandbox.Report, error) {
+// Choose probes the candidates and chooses one. Later calls return the same. A
+// failure is cached for 30 seconds, but not if ctx ended.
+func (c *Backend) Choose(ctx context.Context) (sandbox.Backend, *sandbox.Report, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.b != nil || c.err != nil && time.Since(c.failed) < failureLasts {
+	if c.b != nil || c.err != nil && time.Since(c.failed) < failureTTL {
 		return c.b, c.rep, c.err
 	}
 	b, rep, err := choose(ctx, &c.opts)
@@ -109,7 +108,7 @@ func choose(ctx context.Context, o *Options) (sandbox.Backend, *sandbox.Report, 
 	if err != nil {
 		return nil, nil, err
 	}
-	none := &NoneError{}
+	none := &NoBackendError{}
 	for _, b := range all {
 		rep, err := o.probe(ctx, b)
 		if err == nil {
@@ -120,8 +119,7 @@ func choose(ctx context.Context, o *Options) (sandbox.Backend, *sandbox.Report, 
 	return nil, nil, none
 }
 
-// candidates are those that may be chosen: the named one, or all that isolate
-// enough where nothing is missing.
+// candidates returns the named back end, or all whose full tier is high enough.
 func (o *Options) candidates() ([]sandbox.Backend, error) {
 	all := o.Candidates
 	if all == nil {
@@ -131,40 +129,40 @@ func (o *Options) candidates() ([]sandbox.Backend, error) {
 	var names []string
 	for _, b := range all {
 		names = append(names, b.Name())
-		if o.named() && b.Name() == o.Name || !o.named() && b.Tier() >= o.least() {
+		if o.isNamed() && b.Name() == o.Name || !o.isNamed() && b.Tier() >= o.minTier() {
 			out = append(out, b)
 		}
 	}
-	if o.named() && len(out) == 0 {
-		return nil, fmt.Errorf("no sandbox is called %q; there are %s", o.Name, strings.Join(names, ", "))
+	if o.isNamed() && len(out) == 0 {
+		return nil, fmt.Errorf("unknown sandbox %q; known: %s", o.Name, strings.Join(names, ", "))
 	}
 	return out, nil
 }
 
-func (o *Options) named() bool { return o.Name != "" && o.Name != "auto" }
+func (o *Options) isNamed() bool { return o.Name != "" && o.Name != "auto" }
 
-func (o *Options) least() sandbox.Tier {
+func (o *Options) minTier() sandbox.Tier {
 	switch {
 	case o.MinTier != 0:
 		return o.MinTier
-	case o.named():
+	case o.isNamed():
 		return sandbox.Limited
 	}
 	return sandbox.Isolated
 }
 
-// probe is the back end's own, and what is asked of its tier.
+// probe probes a back end and checks its tier on this machine.
 func (o *Options) probe(ctx context.Context, b sandbox.Backend) (*sandbox.Report, error) {
 	rep, err := b.Probe(ctx)
-	if err == nil && rep.Tier < o.least() {
-		return nil, &sandbox.UnavailableError{Backend: b.Name(), Missing: fmt.Sprintf("tier %v is asked for and it has %v here: %s missing",
-			o.least(), rep.Tier, strings.Join(rep.Missing(), ", "))}
+	if err == nil && rep.Tier < o.minTier() {
+		return nil, &sandbox.UnavailableError{Backend: b.Name(), Missing: fmt.Sprintf("tier %v required, but this machine has %v: %s missing",
+			o.minTier(), rep.Tier, strings.Join(rep.Missing(), ", "))}
 	}
 	return rep, err
 }
 
-// Survey probes every candidate, whatever its tier, for people who want to see.
-func Survey(ctx context.Context, candidates []sandbox.Backend) []Outcome {
+// ProbeAll probes every candidate, whatever its tier, for a report.
+func ProbeAll(ctx context.Context, candidates []sandbox.Backend) []Outcome {
 	var out []Outcome
 	for _, b := range candidates {
 		rep, err := b.Probe(ctx)
@@ -173,36 +171,37 @@ func Survey(ctx context.Context, candidates []sandbox.Backend) []Outcome {
 	return out
 }
 
-// Name is the chosen back end's, or auto before there is one.
-func (c *Chosen) Name() string {
+// Name returns the name of the chosen back end, or "auto" before the choice.
+func (c *Backend) Name() string {
 	if b := c.chosen(); b != nil {
 		return b.Name()
 	}
 	return "auto"
 }
 
-// Tier is the chosen back end's, or [sandbox.None] before there is one.
-func (c *Chosen) Tier() sandbox.Tier {
+// Tier returns the tier of the chosen back end, or [sandbox.None] before the
+// choice.
+func (c *Backend) Tier() sandbox.Tier {
 	if b := c.chosen(); b != nil {
 		return b.Tier()
 	}
 	return sandbox.None
 }
 
-func (c *Chosen) chosen() sandbox.Backend {
+func (c *Backend) chosen() sandbox.Backend {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.b
 }
 
-// Probe chooses and returns the report of what was chosen.
-func (c *Chosen) Probe(ctx context.Context) (*sandbox.Report, error) {
+// Probe chooses a back end and returns its report.
+func (c *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
 	_, rep, err := c.Choose(ctx)
 	return rep, err
 }
 
-// Start starts a sandbox of the chosen back end.
-func (c *Chosen) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
+// Start starts a sandbox with the chosen back end.
+func (c *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	b, _, err := c.Choose(ctx)
 	if err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func TestChoose(t *testing.T) {
 		{what: "never one that isolates less", errors: []string{"nothing was run", "native: user namespaces"}, opts: auto.Options{Candidates: []sandbox.Backend{
 			&backend{name: "native", tier: sandbox.Isolated, err: missing("native", "user namespaces", "x")},
 			&backend{name: "landlock", tier: sandbox.Confined}, &backend{name: "process", tier: sandbox.Limited}}}},
-		{what: "not one whose tier is lower here", errors: []string{"tier 3 (isolated) is asked for", "2 (confined)", "syscalls missing"}, opts: auto.Options{Candidates: []sandbox.Backend{
+		{what: "not one whose tier is lower here", errors: []string{"tier 3 (isolated) required", "2 (confined)", "syscalls missing"}, opts: auto.Options{Candidates: []sandbox.Backend{
 			&backend{name: "native", tier: sandbox.Isolated, report: &sandbox.Report{Tier: sandbox.Confined, Layers: []sandbox.Layer{{Name: "syscalls"}}}}}}},
 		{what: "a lower tier where it is accepted", want: "landlock", opts: auto.Options{MinTier: sandbox.Confined, Candidates: []sandbox.Backend{
 			&backend{name: "native", tier: sandbox.Isolated, err: missing("native", "x", "")}, &backend{name: "landlock", tier: sandbox.Confined}}}},
@@ -141,7 +141,7 @@ func TestNoneErrorSaysHowToGetOne(t *testing.T) {
 		&backend{name: "native", tier: sandbox.Isolated, err: missing("native", "user namespaces", "allow them")},
 		&backend{name: "bwrap", tier: sandbox.Isolated, err: missing("bwrap", "the program", "install it")}}})
 	_, err := c.Probe(t.Context())
-	none, ok := errors.AsType[*auto.NoneError](err)
+	none, ok := errors.AsType[*auto.NoBackendError](err)
 	if !ok || strings.Join(none.Fixes(), "|") != "allow them|install it" {
 		t.Errorf("%v", err)
 	}

@@ -1,31 +1,33 @@
 package auto
 
 import (
+	"github.com/loadout-dev/loadout/internal/sandbox/bwrap"
+	"github.com/loadout-dev/loadout/internal/sandbox/container"
+	"github.com/loadout-dev/loadout/internal/sandbox/landlock"
+	"github.com/loadout-dev/loadout/internal/sandbox/native"
+	"github.com/loadout-dev/loadout/internal/sandbox/process"
+	"github.com/loadout-dev/loadout/internal/sandbox/seatbelt"
 	"github.com/loadout-dev/loadout/sandbox"
-	"github.com/loadout-dev/loadout/sandbox/bwrap"
-	"github.com/loadout-dev/loadout/sandbox/container"
-	"github.com/loadout-dev/loadout/sandbox/landlock"
-	"github.com/loadout-dev/loadout/sandbox/native"
-	"github.com/loadout-dev/loadout/sandbox/process"
-	"github.com/loadout-dev/loadout/sandbox/seatbelt"
 )
 
-// Settings are what the back ends are told besides a spec.
+// Settings configure the back ends.
 type Settings struct {
-	// Stage is an executable that links internal/stage; default is this one.
+	// Stage is an executable that links internal/sandbox/stage. The default is
+	// this executable.
 	Stage string
-	// Cache is the directory for verified copies of skills; default is one in
+	// Cache is the directory for verified copies of skills. The default is in
 	// the user's cache directory.
 	Cache string
-	// Image is what the container back end makes containers of.
+	// Image is the image of the container back end.
 	Image string
-	// Allow is the opt-in to the process back end for a digest; nil allows none.
+	// Allow reports whether the process back end may run code with a digest.
+	// Nil allows none.
 	Allow func(digest string) bool
 }
 
-// Candidates are the back ends, in order of preference: native, bwrap and
-// container isolate; landlock and seatbelt confine; process does neither. Each
-// is there on every system, and says by its probe where it cannot be used.
+// Candidates returns the back ends in order of preference. native, bwrap and
+// container isolate, landlock and seatbelt confine, process does neither. All
+// exist on every system; their probes report where they cannot be used.
 func Candidates(s *Settings) []sandbox.Backend {
 	if s == nil {
 		s = &Settings{}

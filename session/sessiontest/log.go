@@ -1,5 +1,5 @@
-// Package sessiontest holds the tests that every implementation of
-// [session.Log] has to pass.
+// Package sessiontest provides conformance tests for implementations of
+// [session.Log].
 package sessiontest
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Log runs the tests against new, empty logs from open, which sees to it that
-// they are closed.
+// Log tests a log implementation. It calls open for a new, empty log for each
+// test; open also arranges for the log to be closed.
 func Log(t *testing.T, open func(t *testing.T) session.Log) {
 	tests := map[string]func(*testing.T, session.Log){
 		"a new log is empty":                         emptyLog,
@@ -52,10 +52,10 @@ func roundTrip(t *testing.T, l session.Log) {
 	at := time.Date(2026, 11, 20, 10, 11, 12, 123456789, time.UTC)
 	want := []session.Event{
 		{Time: at, Type: session.TypeMessage, Message: &session.Message{Role: session.RoleUser, Text: "line\nline \u2028 <b> \"quoted\" 指南"}},
-		{Time: at, Type: session.TypeLoaded, Loaded: &session.Loaded{Skill: id, Digest: "sha256:1", Text: "body\n", Tokens: 3, For: "report", Needs: []string{"csv"},
+		{Time: at, Type: session.TypeLoaded, Loaded: &session.SkillLoad{Skill: id, Digest: "sha256:1", Text: "body\n", Tokens: 3, RequiredBy: "report", Needs: []string{"csv"},
 			Files: []skill.File{{Path: "scripts/run.py", Size: 5, Script: true}}}},
-		{Time: at, Type: session.TypeUpdated, Updated: &session.Updated{Skill: id, Old: "sha256:1", Digest: "sha256:2"}},
-		{Time: at, Type: session.TypeUnloaded, Unloaded: &session.Unloaded{Skill: id, Reason: "no longer needed"}},
+		{Time: at, Type: session.TypeUpdated, Updated: &session.SkillUpdate{Skill: id, Old: "sha256:1", Digest: "sha256:2"}},
+		{Time: at, Type: session.TypeUnloaded, Unloaded: &session.SkillUnload{Skill: id, Reason: "no longer needed"}},
 		{Time: at, Type: "a kind of another day"},
 	}
 	ptrs := make([]*session.Event, len(want))
@@ -148,7 +148,7 @@ func appendsStayTogether(t *testing.T, l session.Log) {
 }
 
 func eventsDoNotChange(t *testing.T, l session.Log) {
-	e := &session.Event{Type: session.TypeLoaded, Loaded: &session.Loaded{Text: "body", Needs: []string{"a"}, Files: []skill.File{{Path: "x"}}}}
+	e := &session.Event{Type: session.TypeLoaded, Loaded: &session.SkillLoad{Text: "body", Needs: []string{"a"}, Files: []skill.File{{Path: "x"}}}}
 	if err := l.Append(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}

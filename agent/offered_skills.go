@@ -1,0 +1,91 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// OfferedSkill is a skill that the model may load.
+type OfferedSkill struct{ Name, Description string }
+
+// maxOffers is the number of skills that a notice of changes names.
+const maxOffers = 20
+
+// startEvent returns the event with the instructions and the available skills.
+func (a *Agent) startEvent(instructions string) session.Event {
+	return session.Event{Type: session.TypeStart, Start: &session.Start{Instructions: instructions, Skills: a.offeredNames(), Folder: a.opts.Folder}}
+}
+
+// offeredNames returns the names of the available skills.
+func (a *Agent) offeredNames() []string {
+	if a.opts.Skills == nil {
+		return nil
+	}
+	var names []string
+	for _, o := range a.opts.Skills() {
+		names = append(names, o.Name)
+	}
+	return names
+}
+
+// notifySkillChanges tells the model which skills were added and removed since
+// it last got a list. The first instructions never change.
+func (t *turn) notifySkillChanges(ctx context.Context) error {
+	if t.opts.Skills == nil {
+		return nil
+	}
+	var told []string
+	lost := false // a compaction removed earlier notices
+	for _, e := range slices.Backward(t.session.Events(0)) {
+		lost = lost || e.Compacted != nil
+		if e.Start != nil {
+			told = e.Start.Skills
+			break
+		}
+		if e.Notice != nil && e.Notice.Skills != nil && !lost {
+			told = e.Notice.Skills
+			break
+		}
+	}
+	if told == nil {
+		return nil // the last list is unknown
+	}
+	var came, gone, now []string
+	was, is := map[string]bool{}, map[string]bool{}
+	for _, name := range told {
+		was[name] = true
+	}
+	for _, o := range t.opts.Skills() {
+		if now, is[o.Name] = append(now, o.Name), true; !was[o.Name] {
+			came = append(came, "- "+o.Name+": "+skill.OneLine(o.Description))
+		}
+	}
+	for _, name := range told {
+		if !is[name] {
+			gone = append(gone, name)
+		}
+	}
+	if len(came)+len(gone) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	if len(came) > 0 {
+		b.WriteString("These skills can be loaded now, too:\n" + strings.Join(came[:min(len(came), maxOffers)], "\n") + "\n")
+		if rest := len(came) - maxOffers; rest > 0 {
+			fmt.Fprintf(&b, "and %d more: search_skills finds them.\n", rest)
+		}
+	}
+	if len(gone) > 0 {
+		b.WriteString("These skills are not there any more: " + strings.Join(gone[:min(len(gone), maxOffers)], ", "))
+		if rest := len(gone) - maxOffers; rest > 0 {
+			fmt.Fprintf(&b, " and %d more", rest)
+		}
+		b.WriteString("\n")
+	}
+	return t.session.Append(ctx, session.Event{Type: session.TypeNotice, Notice: &session.Notice{Text: strings.TrimSpace(b.String()), Skills: now}})
+}

@@ -1,0 +1,49 @@
+package agent
+
+import (
+	"context"
+	"slices"
+
+	"github.com/loadout-dev/loadout/llm"
+)
+
+// currentModel returns the model of the next request: the one requested by the
+// most recently loaded active skill that names one, or the conversation's own.
+func (t *turn) currentModel() llm.Model {
+	if t.opts.SkillModel == nil {
+		return t.Model()
+	}
+	for _, a := range slices.Backward(t.session.Active()) {
+		if a.Model == "" || a.Model == "inherit" {
+			continue
+		}
+		m, err := t.opts.SkillModel(a.Model)
+		if err == nil && m != nil {
+			return m
+		}
+		text := "the skill " + a.Skill.Name + " wants the model " + a.Model + ", which is not configured"
+		if err != nil {
+			text += ": " + err.Error()
+		}
+		t.noteOnce(text)
+	}
+	return t.Model()
+}
+
+// noteOnce shows a notice to the user, once per conversation.
+func (t *turn) noteOnce(text string) {
+	t.Agent.mu.Lock()
+	known := t.noted[text]
+	t.noted[text] = true
+	t.Agent.mu.Unlock()
+	if !known {
+		t.emit(Event{Type: Notice, Text: text})
+	}
+}
+
+// emitNotice shows a notice in the conversation of the running call in ctx.
+func emitNotice(ctx context.Context, text string) {
+	if m, ok := ctx.Value(runningCallKey{}).(*runningCall); ok {
+		m.turn.emit(Event{Type: Notice, Text: text})
+	}
+}

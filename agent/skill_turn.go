@@ -1,0 +1,53 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/loadout-dev/loadout/session"
+)
+
+// LoadSkill loads a skill for the user, including skills that the model cannot
+// load. The model gets the skill before the next message. The result reports
+// success or failure.
+func (a *Agent) LoadSkill(ctx context.Context, skill string, keep session.RetentionMode) (*session.LoadResult, error) {
+	return a.session.LoadAs(ctx, skill, session.LoadOptions{Retention: keep, Direct: true})
+}
+
+// SetRetention is like [Agent.LoadSkill], but sets exactly the given retention,
+// even if it is shorter than the current one.
+func (a *Agent) SetRetention(ctx context.Context, skill string, keep session.RetentionMode) (*session.LoadResult, error) {
+	return a.session.LoadAs(ctx, skill, session.LoadOptions{Retention: keep, Exact: true, Direct: true})
+}
+
+// PreloadSkill loads a skill at the start of a conversation and pins it. why
+// says who requested it.
+func (a *Agent) PreloadSkill(ctx context.Context, skill, why string) (*session.LoadResult, error) {
+	return a.session.LoadAs(ctx, skill, session.LoadOptions{Retention: session.RetainPinned, Direct: true, By: session.ByPreload, Why: why})
+}
+
+// InvokeSkill runs a turn in which the user invokes a skill with arguments. It
+// returns the errors of [Agent.RunTurn], or the reason why the skill cannot be
+// loaded.
+func (a *Agent) InvokeSkill(ctx context.Context, skill, arguments string, tell func(Event)) error {
+	return a.withTurn(tell, func(t *turn) error {
+		if err := t.start(ctx); err != nil {
+			return err
+		}
+		r, err := t.session.LoadAs(ctx, skill, session.LoadOptions{Direct: true, Arguments: arguments})
+		if err != nil {
+			return err
+		}
+		if r.State == session.StateFailed {
+			return errors.New(strings.Join(r.Problems, "; "))
+		}
+		if err := t.session.AddMessage(ctx, session.RoleUser, strings.TrimSpace("/"+r.Skill.ID.Name+" "+arguments)); err != nil {
+			return err
+		}
+		if err := t.session.RecordUse(ctx, r.Skill.ID); err != nil {
+			return err
+		}
+		return t.run(ctx)
+	})
+}

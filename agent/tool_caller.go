@@ -1,0 +1,183 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/tools"
+)
+
+// ToolCaller calls the tools of a set for a conversation, and requests approval
+// if a call needs it. It is safe for concurrent use and must not be changed
+// once in use.
+type ToolCaller struct {
+	Set *tools.Set
+	// Session is the conversation. The allowed tools of its active skills and
+	// the approvals for it apply to the calls.
+	Session   *session.Session
+	Principal policy.Principal
+	// IsApproved reports whether the current form of a skill is approved;
+	// otherwise its allowed tools do not apply. If nil, the approval at the
+	// time of the load applies.
+	IsApproved func(ctx context.Context, skill session.ID) bool
+	// Approve requests approval; nil denies calls that need it.
+	Approve Approver
+	// Elicit answers questions of servers during a call; nil cancels them.
+	Elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)
+}
+
+// ServerTools returns the tools of one server under their own names, for a
+// model that has them available all the time. It connects the server; the error
+// is the reason if that fails.
+func (c *ToolCaller) ServerTools(ctx context.Context, server string) ([]Tool, error) {
+	if wrong := c.Set.Connect(ctx, server); wrong[server] != "" {
+		return nil, errors.New(wrong[server])
+	}
+	var out []Tool
+	for _, s := range c.Set.Servers() {
+		if s.Name != server || s.Listing == nil {
+			continue
+		}
+		for _, t := range s.Listing.Tools {
+			schema, err := json.Marshal(t.InputSchema)
+			if err != nil {
+				return nil, fmt.Errorf("tool %s: %w", t.Name, err)
+			}
+			a := t.Annotations
+			name := upstream.ToolName(server, t.Name)
+			out = append(out, Tool{
+				Tool:       llm.Tool{Name: t.Name, Description: t.Description, InputSchema: schema},
+				Repeatable: a != nil && (a.ReadOnlyHint || a.IdempotentHint), ReadOnly: a != nil && a.ReadOnlyHint, ReportsStart: true,
+				Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) {
+					return c.call(ctx, name, args)
+				},
+			})
+		}
+	}
+	return out, nil
+}
+
+// CallTool returns the tool with which a model calls all other tools of the
+// set. The model gets their names from a load or a search.
+func (c *ToolCaller) CallTool() Tool {
+	return Tool{ReportsStart: true, Tool: llm.Tool{
+		Name: "call_tool", Description: "Call a tool that load_skill or find_tools told you of, with the arguments of its schema.",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","description":"of the tool"},"arguments":{"type":"object"}},"required":["name"]}`),
+	}, Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) {
+		var in struct {
+			Name      string          `json:"name"`
+			Arguments json.RawMessage `json:"arguments"`
+		}
+		if err := json.Unmarshal(args, &in); err != nil || in.Name == "" {
+			return &Outcome{Text: "Give the name of a tool, and its arguments as an object.", Error: true}, nil
+		}
+		var text string // some models write the object as a string
+		if json.Unmarshal(in.Arguments, &text) == nil && json.Valid([]byte(text)) {
+			in.Arguments = json.RawMessage(text)
+		}
+		return c.call(ctx, in.Name, in.Arguments)
+	}}
+}
+
+// call calls a tool and requests approval if it is needed.
+func (c *ToolCaller) call(ctx context.Context, name string, args json.RawMessage) (*Outcome, error) {
+	call := &tools.Call{Name: name, Arguments: args, Principal: c.Principal, Session: c.Session.ID(), Allow: c.skillRules(ctx),
+		Begin:    func() error { return ReportStart(ctx) },
+		Progress: func(p *mcp.ProgressNotificationParams) { ReportProgress(ctx, progressText(p)) }}
+	if c.Elicit != nil {
+		call.Elicit = func(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			return c.Elicit(ctx, &mcp.ElicitRequest{Params: p})
+		}
+	}
+	res, err := c.Set.Call(ctx, call)
+	if refused, ok := errors.AsType[*tools.RefusedError](err); ok && refused.NeedsApproval && c.Approve != nil {
+		approval, asked := c.Approve(ctx, refused, args)
+		switch {
+		case asked != nil && ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case asked != nil:
+			return &Outcome{Text: "Nobody could be asked about the call: " + asked.Error() + ".", Error: true, Denied: true}, nil
+		case !approval.Approved:
+			if err := c.Set.RecordDecline(ctx, call); err != nil {
+				emitNotice(ctx, "that the call was not approved could not be recorded: "+err.Error())
+			}
+			text := "The user declined the call of " + name + ". Do not try it again unless they ask for it."
+			if approval.Feedback != "" {
+				text += " They say: " + approval.Feedback
+			}
+			return &Outcome{Text: text, Error: true, Denied: true}, nil
+		}
+		res, err = c.callApproved(ctx, call, refused, approval)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		_, denied := errors.AsType[*tools.RefusedError](err)
+		return &Outcome{Text: strings.TrimSuffix(err.Error(), ".") + ".", Error: true, Denied: denied}, nil
+	}
+	return resultOutcome(res), nil
+}
+
+// callApproved makes an approved call and saves the approval if its scope is
+// more than this call. For a tool that may destroy data, the saved approval
+// applies to the same arguments only.
+func (c *ToolCaller) callApproved(ctx context.Context, call *tools.Call, about *tools.RefusedError, a Approval) (*mcp.CallToolResult, error) {
+	if len(a.Arguments) > 0 {
+		call.Arguments = a.Arguments
+	}
+	call.Approved, call.Subject = true, about.Tool.Subject()
+	if a.Scope != "" && a.Scope != policy.Once {
+		if err := c.Set.Grant(ctx, call, a.Scope, NeedsSameArguments(&about.Tool), c.Principal); err != nil {
+			emitNotice(ctx, "the approval holds for this call only: "+err.Error())
+		}
+	}
+	return c.Set.Call(ctx, call)
+}
+
+// NeedsSameArguments reports whether an approval for more than one call of t
+// applies to the same arguments only, because the tool may destroy data. A tool
+// of the user's own server counts as destructive only if it says so; a tool of
+// a skill, unless it denies it.
+func NeedsSameArguments(t *tools.Tool) bool {
+	a := t.Definition.Annotations
+	switch {
+	case a != nil && a.DestructiveHint != nil:
+		return *a.DestructiveHint
+	case a != nil && a.ReadOnlyHint:
+		return false
+	}
+	return t.Skill != ""
+}
+
+// skillRules returns the rules of the active skills.
+func (c *ToolCaller) skillRules(ctx context.Context) policy.Rules {
+	var texts []string
+	for _, a := range c.Session.Active() {
+		if len(a.AllowedTools) > 0 && (c.IsApproved == nil || c.IsApproved(ctx, a.Skill)) {
+			texts = append(texts, a.AllowedTools...)
+		}
+	}
+	rules, _ := policy.AllowTools(texts) // invalid rules allow nothing
+	return rules
+}
+
+// progressText returns the text of a progress notification.
+func progressText(p *mcp.ProgressNotificationParams) string {
+	switch {
+	case p.Message != "":
+		return p.Message
+	case p.Total > 0:
+		return fmt.Sprintf("%.0f of %.0f", p.Progress, p.Total)
+	}
+	return fmt.Sprintf("%.0f", p.Progress)
+}

@@ -1,0 +1,402 @@
+package loadout_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/loadout-dev/loadout"
+
+// banned lists the imports that a package must not reach, directly or
+// indirectly, each with the reason. A key that ends in a slash is a prefix.
+var banned = map[string]map[string]string{
+	"skill": {
+		module + "/":              "skill is the lowest package",
+		"net":                     "parsing a skill needs no network",
+		"os/exec":                 "parsing a skill runs none of its code",
+		"database/sql":            "a skill is files",
+		"github.com/spf13/":       "a library does not know the command line",
+		"github.com/fsnotify/":    "the catalog watches files",
+		"github.com/Masterminds/": "the catalog resolves versions",
+	},
+	"internal/scan": {
+		module + "/": "a scan is independent of catalogs, policies and users",
+		"net/http":   "a scan needs no network",
+		"os/exec":    "a scan starts no process",
+	},
+	"catalog": {
+		module + "/session":   "a catalog is independent of sessions",
+		module + "/mcpserver": "imports point down only",
+		"net/http":            "sources that need HTTP have their own package",
+		"os/exec":             "a catalog starts no process",
+		"github.com/spf13/":   "a library does not know the command line",
+	},
+	"session": {
+		module + "/catalog":   "a session uses its Skills interface, which a hub implements too",
+		module + "/mcpserver": "imports point down only",
+		"net/http":            "a transcript needs no network",
+		"os/exec":             "a session starts no process",
+	},
+	".": {
+		module + "/mcpserver":              "the embedding program chooses what to serve",
+		module + "/internal/config":        "the library reads no configuration",
+		module + "/internal/clientconfig":  "the library writes no other program's configuration",
+		module + "/sandbox/":               "the embedding program chooses a back end and links no other",
+		module + "/internal/sandbox/":      "the embedding program chooses a back end and links no other",
+		"net/http":                         "the library opens no connection",
+		"os/exec":                          "the library starts no process; its back end does",
+		"database/sql":                     "embedders choose their own store",
+		"html/template":                    "the library serves no page",
+		"github.com/modelcontextprotocol/": "a program that does not serve MCP does not link it",
+		"github.com/spf13/":                "a library does not know the command line",
+		"github.com/anthropics/":           "no vendor is reachable from the library",
+		"github.com/openai/":               "no vendor is reachable from the library",
+	},
+	"mcpserver": {
+		module + "/internal/config":       "a server takes options, not configuration files",
+		module + "/internal/clientconfig": "a server writes no client's configuration",
+		"github.com/spf13/":               "a library does not know the command line",
+	},
+	"internal/config": {
+		module + "/": "configuration is data; the command wires it",
+		"net/http":   "configuration is local",
+	},
+	"internal/clientconfig": {
+		module + "/": "client configuration files are data; the command wires it",
+		"net/http":   "configuration is local",
+	},
+	"internal/bm25": {
+		module + "/": "ranking is independent of skills",
+		"net":        "ranking needs no network",
+	},
+	"policy": {
+		module + "/": "policy decides by digests and names, not by skills or sandboxes",
+		"net":        "host names are compared, never resolved",
+		"os/exec":    "decisions start no process",
+	},
+	"agent": {
+		module + "/mcpserver":       "callers pass tools",
+		module + "/internal/config": "a library takes options, not configuration files",
+		"github.com/anthropics/":    "an agent is independent of model vendors",
+		"github.com/openai/":        "an agent is independent of model vendors",
+		"github.com/spf13/":         "a library does not know the command line",
+	},
+	"internal/terminal": {
+		module + "/mcpserver":       "the screen is independent of servers",
+		module + "/internal/config": "takes options, not configuration files",
+		"github.com/anthropics/":    "independent of model vendors",
+		"github.com/openai/":        "independent of model vendors",
+		"github.com/spf13/":         "the chat does not parse command lines",
+	},
+	"internal/workspace": {
+		module + "/mcpserver": "imports point down only",
+		module + "/tools":     "calls are authorized before they get here",
+		"github.com/spf13/":   "a library does not know the command line",
+	},
+	"internal/approval": {
+		module + "/": "requests and answers are data; callers show them",
+		"net":        "callers pass answers",
+		"os/exec":    "approval starts no process",
+	},
+	"sandbox": {
+		module + "/": "the interface is independent of its implementations and of skills",
+		"net/http":   "a back end chooses the proxy",
+		"os/exec":    "back ends start processes",
+	},
+	"sandbox/auto":               backEnd,
+	"internal/sandbox/native":    backEnd,
+	"internal/sandbox/bwrap":     backEnd,
+	"internal/sandbox/container": backEnd,
+	"internal/sandbox/landlock":  backEnd,
+	"internal/sandbox/process":   backEnd,
+	"internal/sandbox/seatbelt":  backEnd,
+	"internal/sandbox/proxy": {
+		module + "/": "the proxy enforces a list, whatever its origin",
+		"os/exec":    "a proxy starts no process",
+	},
+	"internal/sandbox/stage": {
+		module + "/": "runs before any other package is initialized",
+		notStandard:  "the runtime initialises a package when what it imports is: anything else delays every run",
+		"net":        "the first code in a sandbox must stay small",
+		"net/http":   "the first code in a sandbox must stay small",
+		"os/exec":    "starts commands by system calls",
+	},
+	"internal/filelock": {
+		module + "/": "locking a file needs no other package",
+		"net":        "reads local files only",
+	},
+	"internal/script": {
+		module + "/": "plans depend on the skill and the host only",
+		"net/http":   "reports what is missing, and installs nothing",
+		"os/exec":    "plans how a script runs, and runs none",
+	},
+	"internal/packages": {
+		module + "/": "installing packages needs a sandbox and a list",
+		"net/http":   "registries are reached from within a sandbox, through its proxy",
+		"os/exec":    "installers run in a sandbox",
+	},
+	"internal/upstream": {
+		module + "/":        "connections are independent of skills, policy and users",
+		"github.com/spf13/": "a library does not know the command line",
+		"database/sql":      "callers store listings",
+	},
+	"internal/spawn": {
+		module + "/":        "processes are started from a configuration; callers check permission",
+		"github.com/spf13/": "a library does not know the command line",
+	},
+	"tools": {
+		module + "/mcpserver":       "imports point down only",
+		module + "/internal/spawn":  "the pool gets a function that starts commands",
+		module + "/internal/config": "a library takes options, not configuration files",
+		"github.com/spf13/":         "a library does not know the command line",
+	},
+	"internal/profile": {
+		module + "/":        "a profile is data",
+		"github.com/spf13/": "a library does not know the command line",
+	},
+	"internal/provider": {
+		module + "/internal/upstream": "a provider is a command line, whatever connects to it",
+		"net/http":                    "plans how code is started, and starts none",
+		"os/exec":                     "plans how code is started, and starts none",
+	},
+	"internal/address": {
+		module + "/": "checking an address needs no other package",
+		notStandard:  "checking an address needs no other package",
+	},
+	"internal/configfile": {
+		module + "/": "parsing is independent of skills",
+		"net":        "reads local files only",
+		"os/exec":    "parsing starts no process",
+	},
+	"internal/remote": {
+		module + "/": "fetches files; other packages install and run them",
+	},
+	"internal/installed": {
+		module + "/": "installed files are independent of their source",
+	},
+	"internal/signature": {
+		module + "/": "signatures need manifests and keys only",
+		"net":        "callers pass keys",
+		"os/exec":    "checking starts no process",
+	},
+	"internal/skilldiff": {
+		module + "/": "comparison is independent of installation and approval",
+		"net/http":   "a comparison needs no network",
+		"os/exec":    "a comparison starts no process",
+	},
+	"internal/store": {
+		module + "/": "rows are plain data",
+		"net/http":   "connects to databases only",
+	},
+	"internal/bus": {
+		module + "/": "notifications carry no content",
+		"net/http":   "connects to Redis only",
+	},
+	"internal/encryption": {
+		module + "/": "encryption is independent of its content",
+		"net/http":   "keys are local files",
+		"os/exec":    "encryption starts no process",
+	},
+	"internal/telemetry": {
+		module + "/":   "spans are made from arguments",
+		"database/sql": "spans are made from arguments",
+		"os/exec":      "starts no process",
+	},
+	"internal/hub/account": {
+		module + "/store":   "callers pass rows of any database",
+		module + "/catalog": "authorization is independent of skills",
+		"database/sql":      "callers pass rows of any database",
+		"os/exec":           "decisions start no process",
+	},
+	"internal/linediff": {
+		module + "/": "compares two texts only",
+	},
+	"internal/editdistance": {
+		module + "/": "edit distance needs no other package",
+		notStandard:  "edit distance needs no other package",
+	},
+	"internal/lazyregexp": {
+		module + "/": "compiling needs no other package of ours",
+		notStandard:  "compiling needs the standard library only",
+	},
+	"internal/redact": {
+		module + "/": "replacing text needs no other package of ours",
+		notStandard:  "replacing text needs the standard library only",
+	},
+	"internal/rpcmessage": {
+		module + "/": "messages are parsed independent of their content",
+		"os/exec":    "parsing starts no process",
+	},
+	"internal/oauth": {
+		module + "/":        "sign-in is independent of skills",
+		"github.com/spf13/": "a library does not know the command line",
+		"os/exec":           "the command opens the browser",
+	},
+	"internal/usage": {
+		module + "/": "usage is counted by name",
+		"net/http":   "usage data is not sent anywhere",
+		"os/exec":    "counting starts no process",
+	},
+	"internal/serverstate": {
+		module + "/": "states are plain data",
+		"net":        "reads local files only",
+		"os/exec":    "inspects processes, and starts none",
+	},
+	"llm": {
+		module + "/":            "models are independent of skills and tools",
+		"net/http":              "vendors' packages connect to them",
+		"github.com/anthropics": "a vendor has a package of its own",
+		"github.com/openai":     "a vendor has a package of its own",
+	},
+	"llm/anthropic": {
+		module + "/":        "a vendor's package depends on the model interface only",
+		"github.com/openai": "each vendor has its own package",
+	},
+	"llm/openai": {
+		module + "/":            "a vendor's package depends on the model interface only",
+		"github.com/anthropics": "each vendor has its own package",
+	},
+	"internal/llm/demo": {
+		module + "/": "the demo depends on the model interface only",
+		"net/http":   "needs no network",
+	},
+	"internal/llm/replay": {
+		module + "/": "a recording depends on the model interface only",
+		"net/http":   "replay needs no network",
+		"os/exec":    "a recording is files",
+	},
+	"internal/wasm": {
+		module + "/": "runs a module in its own process, inside a sandbox",
+		"net/http":   "a module has no network",
+		"os/exec":    "a module starts no process",
+	},
+}
+
+// backEnd are the bans for all sandbox back ends.
+var backEnd = map[string]string{
+	module:                      "a sandbox is below the runtime",
+	module + "/skill":           "a sandbox gets files and hashes",
+	module + "/catalog":         "a sandbox is independent of the catalog",
+	module + "/session":         "a sandbox is independent of sessions",
+	module + "/policy":          "the spec says what is allowed; a sandbox only enforces it",
+	module + "/mcpserver":       "imports point down only",
+	module + "/internal/script": "a sandbox gets a command line",
+	"github.com/spf13/":         "a library does not know the command line",
+	"database/sql":              "a sandbox stores nothing",
+}
+
+// notStandard bans all packages outside the standard library.
+const notStandard = "…"
+
+// excepted lists our packages that a ban of the whole module still allows.
+var excepted = map[string][]string{
+	"sandbox":                {"internal/redact"},
+	"internal/sandbox/proxy": {"internal/address"},
+	"internal/upstream":      {"skill", "internal/configfile", "internal/address", "internal/rpcmessage", "internal/lazyregexp", "internal/redact"},
+	"internal/spawn":         {"skill", "internal/configfile", "internal/address", "internal/rpcmessage", "internal/upstream", "internal/lazyregexp", "internal/redact"},
+	"internal/profile":       {"skill", "internal/upstream", "internal/configfile", "internal/address", "internal/rpcmessage", "internal/lazyregexp", "internal/redact"},
+	"policy":                 {"internal/filelock", "internal/lazyregexp"},
+	"internal/oauth":         {"internal/filelock", "internal/address", "policy", "internal/lazyregexp"},
+	"internal/usage":         {"internal/filelock", "llm"},
+	"internal/serverstate":   {"internal/filelock", "policy", "internal/lazyregexp"},
+	"internal/approval":      {"internal/filelock", "policy", "internal/lazyregexp"},
+	"llm/anthropic":          {"llm", "internal/redact"},
+	"llm/openai":             {"llm"},
+	"internal/llm/demo":      {"llm", "internal/lazyregexp"},
+	"internal/llm/replay":    {"llm", "internal/lazyregexp"},
+	"internal/script":        {"skill", "internal/editdistance", "internal/lazyregexp"},
+	"internal/packages":      {"skill", "sandbox", "internal/script", "internal/editdistance", "internal/filelock", "internal/lazyregexp", "internal/redact"},
+	"internal/clientconfig":  {"internal/linediff", "internal/lazyregexp", "internal/redact"},
+	"internal/scan":          {"skill", "internal/lazyregexp"},
+	"internal/encryption":    {"sandbox", "policy", "internal/filelock", "internal/lazyregexp", "internal/redact"},
+
+	"internal/telemetry": {"llm", "session", "skill", "internal/filelock", "internal/lazyregexp"},
+
+	"internal/remote":    {"skill", "policy", "catalog", "internal/bm25", "internal/editdistance", "internal/address", "internal/filelock", "internal/lazyregexp"},
+	"internal/installed": {"skill", "policy", "catalog", "internal/remote", "internal/bm25", "internal/editdistance", "internal/address", "internal/filelock", "internal/lazyregexp"},
+	"internal/signature": {"skill", "policy", "internal/filelock", "internal/lazyregexp"},
+	"internal/skilldiff": {"skill", "internal/scan", "policy", "internal/linediff", "internal/filelock", "internal/lazyregexp"},
+}
+
+// reaches reports whether a ban applies to a dependency.
+func reaches(pkg, dep, ban string) bool {
+	switch {
+	case ban == notStandard:
+		first, _, _ := strings.Cut(dep, "/")
+		return strings.Contains(first, ".")
+	case strings.HasSuffix(ban, "/"):
+		return strings.HasPrefix(dep, ban) && !slices.Contains(excepted[pkg], strings.TrimPrefix(dep, module+"/"))
+	}
+	return dep == ban
+}
+
+func TestImportsPointDown(t *testing.T) {
+	args := []string{"list", "-f", `{{.ImportPath}} {{join .Deps " "}}`}
+	for pkg := range banned {
+		args = append(args, "./"+pkg)
+	}
+	out, err := exec.Command("go", args...).Output() // one call loads all packages once
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	deps := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		deps[words[0]] = words[1:]
+	}
+	for pkg, bans := range banned {
+		t.Run(pkg, func(t *testing.T) {
+			self := path.Join(module, pkg)
+			if len(deps[self]) == 0 {
+				t.Fatalf("go list did not list %s", self)
+			}
+			for _, dep := range deps[self] {
+				if pkg != "." && strings.HasPrefix(dep, self+"/internal") {
+					continue
+				}
+				for ban, reason := range bans {
+					if reaches(pkg, dep, ban) {
+						t.Errorf("%s reaches %s: %s", pkg, dep, reason)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Every package has a doc comment.
+func TestEveryPackageIsDocumented(t *testing.T) {
+	documented := map[string]bool{}
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && p != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules"):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(p, ".go") || strings.HasSuffix(p, "_test.go"):
+			return nil
+		}
+		dir := filepath.Dir(p)
+		f, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.PackageClauseOnly|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		documented[dir] = documented[dir] || f.Doc != nil && len(f.Doc.Text()) > 40
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, ok := range documented {
+		if !ok {
+			t.Errorf("package in %s has no comment that says what it is for", dir)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package loadout
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Fetch resolves a reference and returns the current form of the skill and its
+// dependencies. Each skill follows those it needs. The error is a
+// [*catalog.NotFoundError], [*catalog.DependencyError] or
+// [*catalog.BrokenError] if the skill is the cause.
+func (r *Runtime) Fetch(ctx context.Context, ref string) ([]*session.Skill, error) {
+	e, err := r.catalog.Resolve(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return r.FetchEntry(ctx, e)
+}
+
+// FetchEntry is like [Runtime.Fetch] for a resolved skill.
+func (r *Runtime) FetchEntry(ctx context.Context, e *catalog.Entry) ([]*session.Skill, error) {
+	order, err := r.catalog.LoadOrder(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*session.Skill, len(order))
+	for i, l := range order {
+		out[i] = r.material(ctx, l)
+	}
+	return out, nil
+}
+
+func (r *Runtime) material(ctx context.Context, l *catalog.Loaded) *session.Skill {
+	e, s := l.Entry, l.Skill
+	m := &session.Skill{
+		ID:           session.ID{Name: e.Name, Origin: e.Origin, Dir: e.Dir},
+		Title:        s.Title(),
+		Description:  s.Description,
+		Version:      s.Version,
+		Digest:       digest(l.Source),
+		Instructions: s.Instructions,
+		Location:     e.Location(),
+		Hidden:       e.DisableModelInvocation || s.DisableModelInvocation, // a source may have omitted it
+		ArgumentHint: e.ArgumentHint,
+		AllowedTools: s.AllowedTools,
+		Model:        s.Model,
+		Needs:        l.Needs,
+	}
+	m.Tokens = r.tokens.count(m.Digest, s.Instructions)
+	for _, ref := range l.Missing {
+		m.Problems = append(m.Problems, fmt.Sprintf("it asks for the skill %q, which is not here", ref))
+	}
+	if strings.TrimSpace(s.Instructions) == "" {
+		m.Problems = append(m.Problems, "it has no instructions: SKILL.md says nothing after its frontmatter")
+	}
+	files, err := r.catalog.ListFiles(ctx, e)
+	if err != nil {
+		m.Problems = append(m.Problems, "the files of the skill cannot be listed: "+err.Error())
+	}
+	m.Files = files
+	return m
+}
+
+// digest returns the digest of a file's content.
+func digest(b []byte) string {
+	return "sha256:" + skill.Hash(b)
+}
+
+// tokenCache caches the token counts of instructions by digest, because
+// counting is slower than reading.
+type tokenCache struct {
+	mu sync.Mutex
+	n  map[string]int
+}
+
+func (c *tokenCache) count(digest, text string) int {
+	c.mu.Lock()
+	n, ok := c.n[digest]
+	c.mu.Unlock()
+	if ok {
+		return n
+	}
+	n = skill.EstimateTokens(text)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n == nil || len(c.n) >= 4096 {
+		c.n = map[string]int{}
+	}
+	c.n[digest] = n
+	return n
+}
+
+// Digest returns "sha256:" and the hex SHA-256 of a skill's current SKILL.md,
+// as recorded in a load.
+func (r *Runtime) Digest(ctx context.Context, e *catalog.Entry) (string, error) {
+	_, src, err := r.catalog.Read(ctx, e)
+	if err != nil {
+		return "", err
+	}
+	return digest(src), nil
+}

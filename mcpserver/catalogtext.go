@@ -1,0 +1,240 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/catalog"
+)
+
+// catalogText is the text about the catalog that a connection gets when it
+// starts.
+type catalogText struct {
+	instructions string // of the server
+	description  string // of the tool that loads skills
+	hidden       bool   // that tool is not listed
+}
+
+// catalogTextOf returns the catalog text of a view.
+func (s *Server) catalogTextOf(v *view) catalogText {
+	v.once.Do(func() {
+		switch {
+		case s.opts.ToolsOnly:
+			v.text = catalogText{description: "Load a skill."}
+		case s.opts.Compat != "":
+			v.text = s.compatCatalogText(v.snap)
+		default:
+			v.text = catalogText{instructions: s.instructions(v.snap), description: s.loadDescription(v.snap)}
+		}
+	})
+	return v.text
+}
+
+// catalogTexts remembers the catalog text of each lasting connection. Requests
+// without a session (HTTP of the modern era) get the current one.
+type catalogTexts struct {
+	mu    sync.Mutex
+	conns map[*mcp.ServerSession]*conn
+}
+
+type conn struct {
+	text catalogText
+	seen *catalog.Snapshot // what the connection knows of
+}
+
+// get returns the catalog text for the sender of req.
+func (t *catalogTexts) get(s *Server, req mcp.Request) catalogText {
+	now := s.view()
+	ss := lastingSession(req)
+	if ss == nil {
+		return s.catalogTextOf(now)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.conns[ss]; c != nil {
+		return c.text
+	}
+	t.dropEndedLocked(s)
+	c := &conn{text: s.catalogTextOf(now), seen: now.snap}
+	t.conns[ss] = c
+	return c.text
+}
+
+// dropEnded removes connections that have ended.
+func (t *catalogTexts) dropEnded(s *Server) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.dropEndedLocked(s)
+}
+
+// dropEndedLocked is dropEnded with t.mu held.
+func (t *catalogTexts) dropEndedLocked(s *Server) {
+	alive := map[*mcp.ServerSession]*conn{}
+	for ss := range s.sdk.Sessions() {
+		if c := t.conns[ss]; c != nil {
+			alive[ss] = c
+		}
+	}
+	t.conns = alive
+}
+
+// changesSince describes catalog changes since the sender of req was last
+// notified, once.
+func (t *catalogTexts) changesSince(s *Server, req mcp.Request) string {
+	if s.opts.WithoutNotices {
+		return ""
+	}
+	ss := lastingSession(req)
+	if ss == nil {
+		return ""
+	}
+	now := s.view().snap
+	t.mu.Lock()
+	c := t.conns[ss]
+	if c == nil || c.seen.Version >= now.Version {
+		t.mu.Unlock()
+		return ""
+	}
+	before := c.seen
+	c.seen = now
+	t.mu.Unlock()
+	return describeChanges(before, now, s.opts.Compat == "")
+}
+
+// withNotice appends a notice to a tool's result, and to the structured content
+// of our own tools: some clients show the model only one of the two.
+func withNotice(res *mcp.CallToolResult, news string, ours bool) *mcp.CallToolResult {
+	out := *res
+	out.Content = append(slices.Clip(res.Content), &mcp.TextContent{Text: news})
+	raw, ok := res.StructuredContent.(json.RawMessage)
+	if body, isObject := strings.CutSuffix(string(raw), "}"); ours && ok && isObject {
+		if js, err := json.Marshal(news); err == nil {
+			out.StructuredContent = json.RawMessage(body + `,"news":` + string(js) + "}")
+		}
+	}
+	return &out
+}
+
+// describeChanges lists the skills that are new, removed or changed in their
+// description.
+func describeChanges(before, now *catalog.Snapshot, search bool) string {
+	old := map[string]*catalog.Entry{}
+	for _, e := range before.ForModel() {
+		old[e.Name] = e
+	}
+	var lines []string
+	for _, e := range now.ForModel() {
+		was := old[e.Name]
+		delete(old, e.Name)
+		if was == nil || was.Description != e.Description {
+			lines = append(lines, catalog.Format([]*catalog.Entry{e}, catalog.FormatOptions{Characters: 300}))
+		}
+	}
+	var gone []string
+	for name := range old {
+		gone = append(gone, name)
+	}
+	slices.Sort(gone)
+	const most = 20
+	var b strings.Builder
+	if len(lines) > 0 {
+		b.WriteString("New or changed skills:\n")
+		b.WriteString(strings.Join(lines[:min(len(lines), most)], ""))
+		if rest := len(lines) - most; rest > 0 {
+			fmt.Fprintf(&b, "… and %d more", rest)
+			if search {
+				b.WriteString(": find them with search_skills")
+			}
+			b.WriteByte('\n')
+		}
+	}
+	if len(gone) > 0 {
+		b.WriteString("Removed skills: " + strings.Join(gone[:min(len(gone), most)], ", "))
+		if rest := len(gone) - most; rest > 0 {
+			fmt.Fprintf(&b, " and %d more", rest)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// lastingSession returns the connection of a request if it outlives the
+// request.
+func lastingSession(req mcp.Request) *mcp.ServerSession {
+	ss, ok := req.GetSession().(*mcp.ServerSession)
+	if !ok || ss == nil {
+		return nil
+	}
+	if extra := req.GetExtra(); extra != nil && extra.Header != nil && ss.ID() == "" {
+		return nil
+	}
+	return ss
+}
+
+const (
+	guide          = "Skills are instructions and files for particular kinds of work. Before a task that a skill fits, call load_skill with its name and follow what it says; read its files with read_skill_file. If none of those listed fits, try search_skills."
+	skillsDisabled = "Skills are switched off by the configuration (skills.enabled)."
+)
+
+// instructions returns the server's instructions: how to use the tools, and
+// part of the catalog text. Clients differ in which of the two texts a model
+// sees, and cut both at about 2,000 characters.
+func (s *Server) instructions(snap *catalog.Snapshot) string {
+	if s.opts.Preamble != "" {
+		return truncate(s.opts.Preamble, 8000) + "\n\n" + s.guideText(snap)
+	}
+	return s.guideText(snap)
+}
+
+func (s *Server) guideText(snap *catalog.Snapshot) string {
+	offered := snap.ForModel()
+	switch {
+	case snap.Disabled:
+		return skillsDisabled
+	case len(offered) == 0:
+		return guide
+	}
+	return guide + "\n\nSkills:\n" + catalog.Format(offered, catalog.FormatOptions{Characters: s.textShare(offered, 2)})
+}
+
+// loadDescription returns the description of load_skill.
+func (s *Server) loadDescription(snap *catalog.Snapshot) string {
+	const lead = "Load the instructions of a skill. Do this before starting work that a skill fits."
+	offered := snap.ForModel()
+	if snap.Disabled || len(offered) == 0 {
+		return lead
+	}
+	return lead + " Skills:\n" + catalog.Format(offered, catalog.FormatOptions{Characters: s.textShare(offered, 3)})
+}
+
+// textShare returns the characters of catalog text for one of the two places,
+// in fifths of the budget. Both get the whole text if it fits twice.
+func (s *Server) textShare(offered []*catalog.Entry, fifths int) int {
+	full := 0
+	for _, e := range offered {
+		full += len(e.Name) + len(e.Description) + len("- : \n")
+		if 2*full > s.opts.TextBudget {
+			return max(s.opts.TextBudget*fifths/5, 1)
+		}
+	}
+	return s.opts.TextBudget / 2
+}
+
+// setDescription puts a connection's catalog text into a list of tools.
+func (s *Server) setDescription(list *mcp.ListToolsResult, t catalogText) {
+	i := slices.IndexFunc(list.Tools, func(tool *mcp.Tool) bool { return tool.Name == s.loadTool })
+	switch {
+	case i < 0:
+	case t.hidden:
+		list.Tools = slices.Delete(list.Tools, i, i+1)
+	default:
+		tool := *list.Tools[i]
+		tool.Description = t.description
+		list.Tools[i] = &tool
+	}
+}

@@ -1,0 +1,284 @@
+package mcpserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/mcpserver"
+)
+
+// lasts reports whether connections of a kind are more than one request.
+func (w way) lasts() bool { return w != way{"http", modern} }
+
+// catalogText is what a connection is told of the catalog at its beginning.
+type catalogText struct{ instructions, tools string }
+
+func (c *wire) told() catalogText {
+	c.t.Helper()
+	var begin struct {
+		Instructions string `json:"instructions"`
+	}
+	if c.version >= modern { // it may ask again at any time
+		if err := json.Unmarshal(c.ok("server/discover", nil), &begin); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	return catalogText{begin.Instructions, string(c.ok("tools/list", nil))}
+}
+
+// tool calls a tool and returns its text and structured content.
+func (c *wire) tool(name string, arguments args) (text string, content json.RawMessage) {
+	c.t.Helper()
+	var res struct {
+		Content           []struct{ Text string }
+		StructuredContent json.RawMessage
+	}
+	if err := json.Unmarshal(c.ok("tools/call", args{"name": name, "arguments": arguments}), &res); err != nil {
+		c.t.Fatal(err)
+	}
+	var texts []string
+	for _, part := range res.Content {
+		texts = append(texts, part.Text)
+	}
+	return strings.Join(texts, "|"), res.StructuredContent
+}
+
+// What a connection was told of the catalog stays, byte for byte; what is new
+// is told with the next result of a tool, once, and to new connections.
+func TestWhatAConnectionWasToldStays(t *testing.T) {
+	for _, how := range ways {
+		if !how.lasts() {
+			continue
+		}
+		t.Run(how.String(), func(t *testing.T) {
+			w := newWorld(t, setup{tree: basic()})
+			c := w.begin(t, how)
+			before := c.told()
+
+			w.change(t, files{"new/SKILL.md": skillText("new", "# New\n"), "csv/SKILL.md": skillText("csv", "# CSV, another body\n")})
+			w.change(t, files{"pdf/SKILL.md": strings.Replace(basic()["pdf/SKILL.md"], "What pdf is for.", "Another description.", 1)})
+			w.remove(t, "hollow")
+			if after := c.told(); after != before {
+				t.Errorf("before the change:\n%+v\nafter it:\n%+v", before, after)
+			}
+			const news = "New or changed skills:\n- new: What new is for.\n- pdf: Another description.\nRemoved skills: hollow\n"
+			text, content := c.tool("search_skills", args{"query": "csv"})
+			if !strings.HasSuffix(text, "|"+news) {
+				t.Errorf("the next result is %q, without %q", text, news)
+			}
+			var structured struct{ News string }
+			if err := json.Unmarshal(content, &structured); err != nil || structured.News != news {
+				t.Errorf("its structured content %s does not say it: %v", content, err)
+			}
+			if text, content := c.tool("search_skills", args{"query": "csv"}); strings.Contains(text, "What new is for") || strings.Contains(string(content), "news") {
+				t.Errorf("it is told twice: %q, %s", text, content)
+			}
+
+			later := w.begin(t, how)
+			if now := later.told(); !strings.Contains(now.tools, "- new: What new is for.") || strings.Contains(now.tools, "hollow") {
+				t.Errorf("a new connection is told %+v", now)
+			}
+			if text, _ := later.tool("search_skills", args{"query": "csv"}); strings.Contains(text, "What new is for.") {
+				t.Errorf("a new connection is told what it knows: %q", text)
+			}
+			if after := c.told(); after != before {
+				t.Error("a new connection changed what the old one is told")
+			}
+		})
+	}
+}
+
+// A request without a connection is told what is.
+func TestAModernHTTPRequestIsToldWhatIs(t *testing.T) {
+	w := newWorld(t, setup{tree: basic()})
+	c := w.begin(t, way{"http", modern})
+	before := c.told()
+	w.change(t, files{"new/SKILL.md": skillText("new", "# New\n")})
+	after := c.told()
+	if before == after || !strings.Contains(after.tools, "- new: What new is for.") || !strings.Contains(after.instructions, "- new: What new is for.") {
+		t.Errorf("after the change: %+v", after)
+	}
+	if text, _ := c.tool("search_skills", args{"query": "csv"}); strings.Contains(text, "new") {
+		t.Errorf("news in a result, where there is no connection to be told anew: %q", text)
+	}
+}
+
+// Errors carry news too, and every tool does.
+func TestNewsComeWithAnyResult(t *testing.T) {
+	for tool, a := range map[string]args{
+		"search_skills":   {"cursor": "!"},
+		"load_skill":      {"name": "csv"},
+		"read_skill_file": {"skill": "csv", "path": "SKILL.md"},
+	} {
+		t.Run(tool, func(t *testing.T) {
+			w := newWorld(t, setup{tree: basic()})
+			c := w.begin(t, way{"stdio", legacy})
+			w.change(t, files{"new/SKILL.md": skillText("new", "# New\n")})
+			text, content := c.tool(tool, a)
+			if !strings.Contains(text, "- new: What new is for.\n") {
+				t.Errorf("got %q", text)
+			}
+			if len(content) > 0 && !strings.Contains(string(content), `"news":"New or changed skills`) {
+				t.Errorf("structured content %s", content)
+			}
+		})
+	}
+}
+
+func TestNewsAreShort(t *testing.T) {
+	w := newWorld(t, setup{tree: basic()})
+	c := w.begin(t, way{"stdio", modern})
+	many := files{}
+	for i := range 30 {
+		name := fmt.Sprintf("new-%02d", i)
+		many[name+"/SKILL.md"] = "---\nname: " + name + "\ndescription: " + strings.Repeat("long ", 190) + "\n---\nx"
+	}
+	w.change(t, many)
+	text, _ := c.tool("search_skills", args{"query": "csv"})
+	if len(text) > 8000 || !strings.Contains(text, "… and 10 more: find them with search_skills") || !strings.Contains(text, "- new-19: long") {
+		t.Errorf("%d bytes: %q", len(text), text)
+	}
+	for name := range many {
+		w.remove(t, strings.TrimSuffix(name, "/SKILL.md"))
+	}
+	if text, _ := c.tool("search_skills", args{"query": "csv"}); !strings.Contains(text, "new-19 and 10 more") {
+		t.Errorf("got %q", text)
+	}
+}
+
+// What goes and comes back between two calls is no news.
+func TestNoNewsWhereNothingIsNew(t *testing.T) {
+	w := newWorld(t, setup{tree: basic()})
+	c := w.begin(t, way{"http", legacy})
+	w.remove(t, "csv")
+	w.change(t, files{"csv/SKILL.md": basic()["csv/SKILL.md"]})
+	if text, content := c.tool("search_skills", args{"query": "pdf"}); strings.Contains(text, "|") || strings.Contains(string(content), "news") {
+		t.Errorf("got %q, %s", text, content)
+	}
+}
+
+func TestCatalogTextKeepsToItsBudget(t *testing.T) {
+	tree := files{}
+	for i := range 100 {
+		name := fmt.Sprintf("skill-%02d", i)
+		tree[name+"/SKILL.md"] = "---\nname: " + name + "\ndescription: " + strings.Repeat("words ", 30) + "\n---\nx"
+	}
+	for _, budget := range []int{0, 300, 2000, 100_000} {
+		w := newWorld(t, setup{tree: tree, options: mcpserver.Options{TextBudget: budget}})
+		c := w.connect(t, way{"stdio", legacy}, nil)
+		list, err := c.ListTools(c.ctx, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, inTool, _ := strings.Cut(list.Tools[0].Description, "Skills:\n")
+		_, inGuide, _ := strings.Cut(c.InitializeResult().Instructions, "Skills:\n")
+		if budget == 0 {
+			budget = 2000
+		}
+		if n := len([]rune(inTool + inGuide)); n > budget || inTool == "" || inGuide == "" {
+			t.Errorf("with a budget of %d the catalog text has %d characters:\n%s\n%s", budget, n, inTool, inGuide)
+		}
+		if budget < 1000 && !strings.Contains(inTool, "more: find them with search_skills") {
+			t.Errorf("what is left out is not said: %q", inTool)
+		}
+	}
+}
+
+// Changes are announced: in the older era on the connection, in the newer to
+// who listens.
+func TestChangesAreAnnounced(t *testing.T) {
+	for _, how := range ways {
+		t.Run(how.String(), func(t *testing.T) {
+			w := newWorld(t, setup{tree: basic()})
+			c := w.begin(t, how)
+			if how.version >= modern {
+				c.start("subscriptions/listen", args{"notifications": args{"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true}})
+				c.wait("notifications/subscriptions/acknowledged")
+			}
+			c.told()
+			w.change(t, files{"new/SKILL.md": skillText("new", "# New\n")})
+			for _, method := range []string{"notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed"} {
+				c.wait(method)
+			}
+			if got := string(c.ok("prompts/list", nil)); !strings.Contains(got, `"new"`) {
+				t.Errorf("prompts/list %s", got)
+			}
+			if got := string(c.ok("resources/list", nil)); !strings.Contains(got, `"skill://new/SKILL.md"`) {
+				t.Errorf("resources/list %s", got)
+			}
+		})
+	}
+}
+
+// The clients of the SDK hear of it as well, whatever they keep.
+func TestTheClientOfTheSDKHearsOfChanges(t *testing.T) {
+	for _, how := range ways {
+		t.Run(how.String(), func(t *testing.T) {
+			w := newWorld(t, setup{tree: basic()})
+			heard := make(chan struct{}, 16)
+			c := w.connect(t, how, &mcp.ClientOptions{PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) { heard <- struct{}{} }})
+			if _, err := c.ListPrompts(c.ctx, nil); err != nil {
+				t.Fatal(err)
+			}
+			w.change(t, files{"new/SKILL.md": skillText("new", "# New\n")})
+			select {
+			case <-heard:
+			case <-c.ctx.Done():
+				t.Fatal("nothing is heard of the change")
+			}
+			list, err := c.ListPrompts(c.ctx, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := false
+			for _, p := range list.Prompts {
+				found = found || p.Name == "new"
+			}
+			if !found {
+				t.Errorf("the new prompt is not in the list")
+			}
+		})
+	}
+}
+
+// A change that no list shows is not announced: clients fetch lists again when
+// it is.
+func TestAnEditedBodyIsNotAnnouncedAsAnotherListOfTools(t *testing.T) {
+	w := newWorld(t, setup{tree: basic()})
+	c := w.begin(t, way{"stdio", legacy})
+	c.told()
+	w.change(t, files{"csv/SKILL.md": skillText("csv", "# CSV, another body\n")})
+	w.change(t, files{"new/SKILL.md": skillText("new", "# New\n")})
+	c.wait("notifications/tools/list_changed")
+	c.ok("ping", nil)
+	for _, m := range c.notes {
+		if m.Method == "notifications/tools/list_changed" {
+			t.Error("it is announced twice")
+		}
+	}
+}
+
+func TestTextsOfEndedConnectionsAreDropped(t *testing.T) {
+	w := newWorld(t, setup{tree: basic()})
+	kept := w.begin(t, way{"stdio", legacy})
+	for _, how := range ways {
+		t.Run(how.String(), func(t *testing.T) {
+			c := w.connect(t, how, nil) // which says goodbye at the end
+			if _, err := c.ListTools(c.ctx, nil); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	w.change(t, files{"new/SKILL.md": skillText("new", "# New\n")})
+	if got, there := w.server.Told(), w.server.Connections(); got != 1 || there != 1 {
+		t.Errorf("%d connections are remembered and %d are there, want one", got, there)
+	}
+	if text, _ := kept.tool("search_skills", args{"query": "csv"}); !strings.Contains(text, "- new: What new is for.") {
+		t.Errorf("the one that is left is not told the news: %q", text)
+	}
+}

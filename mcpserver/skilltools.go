@@ -1,0 +1,550 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Claude Code shows a model only the structured content of a result, and only
+// the text of an error (anthropics/claude-code#79944, #86032); other clients
+// show only the text. So both carry everything they can, and an error says
+// everything in its text.
+
+var readOnly = &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)}
+
+func (s *Server) addTools() {
+	if s.opts.Compat != "" {
+		return // sync adds the one there is
+	}
+	addTool(s.sdk, &mcp.Tool{Name: "search_skills", Title: "Search skills", Annotations: readOnly,
+		Description: "Find skills by what they are for. An empty query lists all."}, s.searchSkills)
+	addTool(s.sdk, &mcp.Tool{Name: "read_skill_file", Title: "Read a file of a skill", Annotations: readOnly,
+		Description: "Read a file of a skill by its path, as a skill's instructions name it."}, s.readSkillFile)
+}
+
+var ourTools = []string{"search_skills", "load_skill", "read_skill_file", "run_skill_script", "find_tools", "call_tool"}
+
+// isOurTool reports whether a tool is ours; our results have a field for
+// notices.
+func (s *Server) isOurTool(tool string) bool {
+	return s.opts.Compat == "" && slices.Contains(ourTools, tool)
+}
+
+// addLoadTool adds the tool that loads skills, or replaces it.
+func (s *Server) addLoadTool(t catalogText) {
+	if s.opts.Compat != "" {
+		s.addCompatTool(t)
+		return
+	}
+	addTool(s.sdk, &mcp.Tool{Name: s.loadTool, Title: "Load a skill", Annotations: readOnly,
+		InputSchema: schemaOf[loadArgs](), Description: t.description}, s.loadSkill)
+}
+
+// addTool is [mcp.AddTool] for a handler that may return no structured content.
+func addTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Context, In) (*mcp.CallToolResult, *Out, error)) {
+	out := extensible(schemaOf[Out]())
+	if tools := out.Properties["tools"]; tools != nil && t.Name == "load_skill" {
+		tools.Items = &jsonschema.Schema{Type: "object"} // find_tools says more of them
+	}
+	if messages := out.Properties["messages"]; messages != nil { // permissions, the other kind, are no business of a server
+		messages.Items.Properties["content"] = &jsonschema.Schema{Type: "string"}
+	}
+	t.OutputSchema = out
+	mcp.AddTool(sdk, t, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+		res, out, err := h(ctx, in)
+		if out == nil {
+			return res, nil, err
+		}
+		return res, out, err
+	})
+}
+
+// extensible allows objects to have properties that the schema does not name:
+// clients check results against the schema that they got first, and later
+// versions of ours add fields. Arguments are strict, so that a model learns of
+// a wrong one.
+func extensible(sch *jsonschema.Schema) *jsonschema.Schema {
+	top := sch.Required
+	walkSchema(sch, func(sch *jsonschema.Schema) { sch.AdditionalProperties, sch.Required = nil, nil }) // a list of schemas costs tokens at each start
+	sch.Required = top
+	return sch
+}
+
+// singleTypes gives every value one type: nothing is null, and some clients do
+// not support lists of types.
+func singleTypes(sch *jsonschema.Schema) *jsonschema.Schema {
+	return walkSchema(sch, func(sch *jsonschema.Schema) {
+		if i := slices.Index(sch.Types, "null"); i >= 0 && len(sch.Types) == 2 {
+			sch.Type, sch.Types = sch.Types[1-i], nil
+		}
+	})
+}
+
+// walkSchema applies a function to a schema and all schemas below it.
+func walkSchema(sch *jsonschema.Schema, do func(*jsonschema.Schema)) *jsonschema.Schema {
+	do(sch)
+	for _, p := range sch.Properties {
+		walkSchema(p, do)
+	}
+	if sch.Items != nil {
+		walkSchema(sch.Items, do)
+	}
+	return sch
+}
+
+func schemaOf[T any]() *jsonschema.Schema {
+	sch, err := jsonschema.For[T](nil)
+	if err != nil {
+		panic(err)
+	}
+	return singleTypes(sch)
+}
+
+type searchArgs struct {
+	Query  string `json:"query,omitempty" jsonschema:"a few words on the task"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"default 10, at most 50"`
+	Cursor string `json:"cursor,omitempty" jsonschema:"next of the page before"`
+}
+
+type searchHit struct {
+	Name        string  `json:"name"`
+	Origin      string  `json:"origin"`
+	Description string  `json:"description"`
+	Score       float64 `json:"score"`
+}
+
+type searchResult struct {
+	Hits []searchHit `json:"hits"`
+	Next string      `json:"next,omitempty"`
+	News string      `json:"news,omitempty"`
+}
+
+func (s *Server) searchSkills(ctx context.Context, in searchArgs) (*mcp.CallToolResult, *searchResult, error) {
+	if s.view().snap.Disabled {
+		return errorResult(skillsDisabled), nil, nil
+	}
+	limit := in.Limit
+	if limit <= 0 {
+		limit = 10
+	}
+	limit = min(limit, 50)
+	skip, err := decodeCursor(in.Cursor)
+	if err != nil {
+		return errorResult(err.Error()), nil, nil
+	}
+	hits, err := s.rt.Catalog().Search(ctx, in.Query, catalog.SearchOptions{Limit: skip + limit + 1, ForModel: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	out := &searchResult{Hits: []searchHit{}}
+	hits = hits[min(skip, len(hits)):]
+	if len(hits) > limit {
+		hits, out.Next = hits[:limit], encodeCursor(skip+limit)
+	}
+	var b strings.Builder
+	for _, h := range hits {
+		out.Hits = append(out.Hits, searchHit{h.Name, h.Origin, h.Description, math.Round(1000*h.Score) / 1000})
+		fmt.Fprintf(&b, "- %s: %s\n", h.Name, skill.OneLine(h.Description))
+	}
+	switch {
+	case len(hits) > 0:
+	case skip > 0:
+		b.WriteString("There are no more.\n")
+	case skill.OneLine(in.Query) == "":
+		b.WriteString("There are no skills.\n")
+	default:
+		b.WriteString("No skill fits. Try other words, or an empty query for the whole list.\n")
+	}
+	if out.Next != "" {
+		fmt.Fprintf(&b, "There are more: search again with cursor %q.\n", out.Next)
+	}
+	return textResult(b.String()), out, nil
+}
+
+func encodeCursor(n int) string { return base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(n))) }
+
+func decodeCursor(c string) (int, error) {
+	if c == "" {
+		return 0, nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(c)
+	if err == nil {
+		if n, err := strconv.Atoi(string(b)); err == nil && n >= 0 && n <= 1_000_000 {
+			return n, nil
+		}
+	}
+	return 0, fmt.Errorf("cursor %q is not one that was given out; start again without it", c)
+}
+
+type loadArgs struct {
+	Name string `json:"name,omitempty" jsonschema:"name of the skill"`
+	Have string `json:"have,omitempty" jsonschema:"digest of what you hold; if current, the answer is short"`
+}
+
+type loadFile struct {
+	Path   string `json:"path"`
+	Size   int64  `json:"size"`
+	Script bool   `json:"script,omitempty"`
+}
+
+type loadResult struct {
+	State        session.LoadState `json:"state" jsonschema:"loaded, already, degraded, failed"`
+	Name         string            `json:"name"`
+	Origin       string            `json:"origin,omitempty"`
+	Digest       string            `json:"digest,omitempty"`
+	Instructions string            `json:"instructions,omitempty"`
+	Location     string            `json:"location,omitempty" jsonschema:"where its files are"`
+	Files        []loadFile        `json:"files,omitempty"`
+	MoreFiles    int               `json:"more_files,omitempty"`
+	Tools        []toolInfo        `json:"tools,omitempty" jsonschema:"to call with call_tool"`
+	Problems     []string          `json:"problems,omitempty"`
+	Tokens       int               `json:"tokens,omitempty"`
+	News         string            `json:"news,omitempty"`
+}
+
+// maxFiles bounds the files that a load lists, as they use the model's context.
+const maxFiles = 100
+
+func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResult, *loadResult, error) {
+	if in.Name == "" && !s.view().snap.Disabled {
+		return errorResult("Give the name of a skill, as search_skills lists them."), nil, nil
+	}
+	all, err := s.fetch(ctx, in.Name)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, nil, err
+		}
+		msg := s.loadError(err)
+		return errorResult(msg), &loadResult{State: session.StateFailed, Name: in.Name, Problems: []string{msg}}, nil
+	}
+	m := all[len(all)-1]
+	out := &loadResult{State: session.StateLoaded, Name: m.ID.Name, Origin: m.ID.Origin, Digest: m.Digest}
+	if matchesDigest(in.Have, m.Digest) {
+		s.reportUse(Use{Kind: UseLoad, Skill: m.ID.Name, Key: m.ID.Key(), Outcome: UseOK})
+		out.State, out.Problems = session.StateAlreadyLoaded, m.Problems
+		return textResult(unchangedText(m)), out, nil
+	}
+	for _, m := range all {
+		out.Problems = append(out.Problems, m.Problems...)
+		out.Tokens += m.Tokens
+	}
+	s.reportLoad(all)
+	var body string
+	body, out.Instructions = renderAll(all)
+	body += s.connectTools(ctx, all, out)
+	if len(out.Problems) > 0 {
+		out.State = session.StateDegraded
+	}
+	out.Location = m.Location
+	for _, f := range m.Files {
+		switch {
+		case skill.IsFileName(f.Path):
+		case len(out.Files) == maxFiles:
+			out.MoreFiles++
+		default:
+			out.Files = append(out.Files, loadFile{f.Path, f.Size, f.Script})
+		}
+	}
+	return textResult(body + "\nDigest of these instructions: " + shortenDigest(m.Digest) + "\n"), out, nil
+}
+
+// connectTools connects the servers of the skills and returns the text about
+// their tools.
+func (s *Server) connectTools(ctx context.Context, all []*session.Skill, out *loadResult) string {
+	set := s.tools(ctx)
+	if set == nil {
+		return ""
+	}
+	var entries []*catalog.Entry
+	for _, m := range all {
+		if e, err := s.view().snap.Get(m.ID.Key()); err == nil {
+			entries = append(entries, e)
+		}
+	}
+	brought := set.ConnectSkills(ctx, entries)
+	s.markApprovals(ctx, brought.Tools)
+	noteBrought(ctx, brought.Tools)
+	out.Problems = append(out.Problems, brought.Problems...)
+	var b strings.Builder
+	if len(brought.Tools) > 0 {
+		var schemas bool
+		out.Tools, schemas = toolInfos(brought.Tools, nil)
+		b.WriteString("\nTools of this skill, to be called with call_tool:\n")
+		writeTools(&b, out.Tools)
+		if !schemas {
+			fmt.Fprintf(&b, "For their arguments: find_tools with a query and skill %q.\n", out.Name)
+		}
+	}
+	if len(brought.Problems) > 0 {
+		b.WriteString("\nNot everything of it works:\n- " + strings.Join(brought.Problems, "\n- ") + "\n")
+	}
+	return b.String()
+}
+
+// renderAll renders a load as one text, and returns the instructions alone:
+// those of the dependencies as rendered, then the skill's own.
+func renderAll(all []*session.Skill) (text, instructions string) {
+	var texts []string
+	for _, m := range all {
+		texts = append(texts, session.Render(m))
+	}
+	bodies := slices.Clone(texts)
+	bodies[len(bodies)-1] = session.RenderBody(all[len(all)-1])
+	return strings.Join(texts, "\n"), strings.Join(bodies, "\n")
+}
+
+// fetch is [loadout.Runtime.Fetch] for a model: it refuses skills that only
+// users may load. Each skill has the location where the client finds it.
+func (s *Server) fetch(ctx context.Context, name string) ([]*session.Skill, error) {
+	e, err := s.rt.Catalog().Resolve(ctx, name)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.reportUse(useOf(UseLoad, nil, UseFailed))
+		}
+		return nil, err
+	}
+	if e.DisableModelInvocation {
+		s.reportUse(useOf(UseLoad, e, UseRefused))
+		return nil, &userOnlyError{e}
+	}
+	return s.fetchEntry(ctx, e)
+}
+
+func (s *Server) fetchEntry(ctx context.Context, e *catalog.Entry) ([]*session.Skill, error) {
+	all, err := s.rt.FetchEntry(ctx, e)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.reportUse(useOf(UseLoad, e, UseFailed))
+		}
+		return nil, err
+	}
+	for _, m := range all {
+		m.Location = s.location(m)
+	}
+	return all, nil
+}
+
+// userOnlyError means that a model may not load a skill.
+type userOnlyError struct{ e *catalog.Entry }
+
+func (p *userOnlyError) Error() string {
+	s := fmt.Sprintf("only users can load skill %s (disable-model-invocation)", p.e.Name)
+	if p.e.UserInvocable {
+		s += fmt.Sprintf("; the user can choose the prompt %s of this server", promptName(p.e))
+	}
+	return s
+}
+
+// shortDigest is the number of digits that distinguish versions of one file. A
+// whole digest would cost a model 40 tokens a load.
+const shortDigest = 16
+
+func shortenDigest(digest string) string {
+	return strings.TrimPrefix(digest, "sha256:")[:shortDigest]
+}
+
+// matchesDigest reports whether have is the digest, whole or shortened.
+func matchesDigest(have, digest string) bool {
+	have = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(have), "sha256:"))
+	return len(have) >= shortDigest && strings.HasPrefix(strings.TrimPrefix(digest, "sha256:"), have)
+}
+
+func unchangedText(m *session.Skill) string {
+	s := fmt.Sprintf("Skill %s is unchanged: what you hold is current.", m.ID.Name)
+	if len(m.Needs) > 0 {
+		s += " It needs " + strings.Join(m.Needs, ", ") + ": load what you do not hold of these."
+	}
+	return s
+}
+
+// maxNamed is the number of skills up to which an error lists all names.
+const maxNamed = 20
+
+// loadError returns the next step after a failed load.
+func (s *Server) loadError(err error) string {
+	snap := s.view().snap
+	if snap.Disabled {
+		return skillsDisabled
+	}
+	msg := strings.TrimSuffix(s.errorText(err), ".")
+	if !loadout.IsNotFound(err) {
+		return msg + "."
+	}
+	if !strings.HasSuffix(msg, "?") {
+		msg += "."
+	}
+	offered := snap.ForModel()
+	if missing, ok := errors.AsType[*catalog.NotFoundError](err); ok && len(missing.Suggestions) == 0 && len(offered) > 0 && len(offered) <= maxNamed {
+		return msg + " Available skills: " + namesOf(offered, maxNamed) + "."
+	}
+	return msg + " Find skills with search_skills."
+}
+
+// errorText returns the text of an error for a client; a remote client is not
+// shown local paths.
+func (s *Server) errorText(err error) string {
+	msg := err.Error()
+	if !s.opts.Remote {
+		return msg
+	}
+	if b, ok := errors.AsType[*catalog.BrokenError](err); ok {
+		msg = strings.ReplaceAll(msg, " at "+b.Path, "")
+	}
+	if p, ok := errors.AsType[*fs.PathError](err); ok && p.Path != "" {
+		msg = strings.ReplaceAll(msg, p.Op+" "+p.Path+": ", "")
+	}
+	return msg
+}
+
+// namesOf lists at most most names.
+func namesOf(entries []*catalog.Entry, most int) string {
+	var names []string
+	for _, e := range entries[:min(len(entries), most)] {
+		names = append(names, e.Name)
+	}
+	s := strings.Join(names, ", ")
+	if rest := len(entries) - most; rest > 0 {
+		s += fmt.Sprintf(" and %d more", rest)
+	}
+	return s
+}
+
+// location returns where the model's client finds a skill's files: a path on
+// the same machine, else the skill's URI.
+func (s *Server) location(m *session.Skill) string {
+	if m.Location != "" && !s.opts.Remote {
+		return m.Location
+	}
+	return s.view().uriOf(m.ID.Key())
+}
+
+type readArgs struct {
+	Skill  string `json:"skill" jsonschema:"name of the skill"`
+	Path   string `json:"path" jsonschema:"as references/guide.md"`
+	Offset int64  `json:"offset,omitempty" jsonschema:"byte to start from"`
+	Limit  int64  `json:"limit,omitempty" jsonschema:"bytes, at most 65536"`
+	Digest string `json:"digest,omitempty" jsonschema:"digest that the skill was loaded with"`
+}
+
+type readResult struct {
+	Path     string `json:"path"`
+	Size     int64  `json:"size"`
+	SHA256   string `json:"sha256"`
+	Type     string `json:"type"`
+	Offset   int64  `json:"offset"`
+	Next     int64  `json:"next,omitempty" jsonschema:"offset to go on from"`
+	Text     string `json:"text,omitempty"`
+	Location string `json:"location,omitempty" jsonschema:"location of a binary file"`
+	News     string `json:"news,omitempty"`
+}
+
+func (s *Server) readSkillFile(ctx context.Context, in readArgs) (*mcp.CallToolResult, *readResult, error) {
+	e, c, res, err := s.readFile(ctx, in)
+	if c == nil {
+		return res, nil, err
+	}
+	out := &readResult{Path: c.Path, Size: c.Size, SHA256: c.SHA256, Type: c.MIME, Offset: c.Offset, Next: c.Next, Text: c.Text}
+	if c.Binary {
+		out.Location = s.fileLocation(e, c)
+	}
+	return &mcp.CallToolResult{Content: s.fileContent(e, c)}, out, nil
+}
+
+// readFile reads a file, or returns the result or error that says why not.
+func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *loadout.Content, *mcp.CallToolResult, error) {
+	if s.view().snap.Disabled {
+		return nil, nil, errorResult(skillsDisabled), nil
+	}
+	e, err := s.rt.Catalog().Resolve(ctx, in.Skill)
+	if err != nil {
+		s.reportUse(useOf(UseFile, nil, UseFailed))
+		return nil, nil, errorResult(s.loadError(err)), nil
+	}
+	if in.Digest != "" {
+		now, err := s.rt.Digest(ctx, e)
+		switch {
+		case ctx.Err() != nil:
+			return nil, nil, nil, ctx.Err()
+		case err != nil:
+			return nil, nil, errorResult(s.loadError(err)), nil
+		case !matchesDigest(in.Digest, now):
+			return nil, nil, errorResult(fmt.Sprintf("Skill %s has changed since it was loaded: load it again, then read its files.", e.Name)), nil
+		}
+	}
+	c, err := s.rt.ReadFile(ctx, e, pathInSkill(e, in.Path), in.Offset, in.Limit)
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, nil, ctx.Err()
+	case err != nil:
+		s.reportUse(useOf(UseFile, e, UseFailed))
+		return nil, nil, errorResult(s.errorText(err)), nil
+	}
+	s.reportFile(e, UseFile, c.Text)
+	return e, c, nil, nil
+}
+
+// fileContent returns a file as content of a tool's result.
+func (s *Server) fileContent(e *catalog.Entry, c *loadout.Content) []mcp.Content {
+	switch {
+	case !c.Binary && c.Next > 0:
+		return []mcp.Content{&mcp.TextContent{Text: c.Text},
+			&mcp.TextContent{Text: fmt.Sprintf("[%d of %d bytes; go on with offset %d]", c.Next, c.Size, c.Next)}}
+	case !c.Binary && c.Text == "": // clients choke on text without any
+		return []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf("[%s ends at byte %d]", c.Path, c.Size)}}
+	case !c.Binary:
+		return []mcp.Content{&mcp.TextContent{Text: c.Text}}
+	case c.Data != nil:
+		return []mcp.Content{&mcp.ImageContent{Data: c.Data, MIMEType: c.MIME}}
+	}
+	what := "is not text"
+	if c.TooLarge {
+		what = "is too large to be read here"
+	}
+	msg := fmt.Sprintf("%s %s: %s, %d bytes", c.Path, what, c.MIME, c.Size)
+	if at := s.fileLocation(e, c); at != "" {
+		msg += ", at " + at
+	}
+	out := []mcp.Content{&mcp.TextContent{Text: msg}}
+	if uri := s.view().uriOf(e.Key()); uri != "" {
+		out = append(out, &mcp.ResourceLink{URI: uri + "/" + escapePath(c.Path), Name: c.Path, MIMEType: c.MIME, Size: &c.Size})
+	}
+	return out
+}
+
+// fileLocation returns where the model's client finds a file; see location.
+func (s *Server) fileLocation(e *catalog.Entry, c *loadout.Content) string {
+	if dir := e.Location(); dir != "" && !s.opts.Remote {
+		return filepath.Join(dir, filepath.FromSlash(c.Path))
+	}
+	if uri := s.view().uriOf(e.Key()); uri != "" {
+		return uri + "/" + escapePath(c.Path)
+	}
+	return ""
+}
+
+func textResult(s string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
+}
+
+// errorResult returns a tool error for the model to read.
+func errorResult(s string) *mcp.CallToolResult {
+	res := textResult(s)
+	res.IsError = true
+	return res
+}

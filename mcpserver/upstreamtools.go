@@ -1,0 +1,360 @@
+package mcpserver
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/tools"
+)
+
+// addUpstreamTools adds the tools that find and call those of other servers.
+func (s *Server) addUpstreamTools() {
+	if s.opts.Tools == nil && s.opts.ToolsFor == nil || s.opts.Compat != "" {
+		return
+	}
+	addTool(s.sdk, &mcp.Tool{Name: "find_tools", Title: "Find tools", Annotations: readOnly, InputSchema: schemaOf[findArgs](),
+		Description: "Find tools of MCP servers and loaded skills, to call with call_tool."}, s.findTools)
+	s.sdk.AddTool(&mcp.Tool{Name: "call_tool", Title: "Call a tool", Annotations: destructive, InputSchema: callSchema,
+		Description: "Call a tool that load_skill or find_tools named."}, s.callTool)
+}
+
+var callSchema = &jsonschema.Schema{Type: "object", Required: []string{"name"}, Properties: map[string]*jsonschema.Schema{
+	"name": {Type: "string"}, "arguments": {Type: "object", Description: "by the tool's inputSchema"},
+}, PropertyOrder: []string{"name", "arguments"}}
+
+type findArgs struct {
+	Query   string `json:"query,omitempty" jsonschema:"a few words; none lists all"`
+	Skill   string `json:"skill,omitempty" jsonschema:"only of this skill"`
+	Server  string `json:"server,omitempty" jsonschema:"only of this server"`
+	Schemas *bool  `json:"schemas,omitempty" jsonschema:"default: for few tools"`
+	Cursor  string `json:"cursor,omitempty"`
+}
+
+// toolInfo describes a tool to clients.
+type toolInfo struct {
+	Name             string `json:"name"`
+	Title            string `json:"title,omitempty"`
+	Description      string `json:"description"`
+	InputSchema      any    `json:"inputSchema,omitempty"`
+	Server           string `json:"server"`
+	State            string `json:"state"`
+	RequiresApproval bool   `json:"requires_approval"`
+}
+
+type findResult struct {
+	Tools    []toolInfo `json:"tools"`
+	Next     string     `json:"next,omitempty"`
+	Problems []string   `json:"problems,omitempty"`
+	News     string     `json:"news,omitempty"`
+}
+
+const (
+	toolPage = 50
+	// maxToolText is the longest description in characters, and pageBytes the
+	// size of a page: servers may send anything.
+	maxToolText = 4000
+	pageBytes   = 64 << 10
+)
+
+func (s *Server) findTools(ctx context.Context, in findArgs) (*mcp.CallToolResult, *findResult, error) {
+	if s.view().snap.Disabled && in.Skill != "" {
+		return errorResult(skillsDisabled), nil, nil
+	}
+	skip, err := decodeCursor(in.Cursor)
+	if err != nil {
+		return errorResult(err.Error()), nil, nil
+	}
+	set := s.tools(ctx)
+	if set == nil {
+		return errorResult(noToolsText), nil, nil
+	}
+	found, err := set.Find(ctx, tools.Query{Text: in.Query, Skill: in.Skill, Server: in.Server})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		return errorResult(s.errorText(err) + "."), nil, nil
+	}
+	out := &findResult{Problems: found.Problems}
+	page := found.Tools[min(skip, len(found.Tools)):]
+	if fit := pageLength(page); fit < len(page) {
+		page, out.Next = page[:fit], encodeCursor(skip+fit)
+	}
+	s.markApprovals(ctx, page)
+	var schemas bool
+	out.Tools, schemas = toolInfos(page, in.Schemas)
+	return textResult(toolText(page, out, schemas)), out, nil
+}
+
+// markApprovals marks the tools that need approval, apart from grants of one
+// connection.
+func (s *Server) markApprovals(ctx context.Context, all []tools.Tool) {
+	s.tools(ctx).ResolveApprovals(ctx, all, &tools.Call{Principal: s.principal(ctx), Session: s.opts.Session})
+}
+
+// pageLength returns the number of tools in a page.
+func pageLength(all []tools.Tool) int {
+	size := 0
+	for i, t := range all {
+		b, _ := json.Marshal(t.Definition.InputSchema)
+		if size += len(b) + min(len(t.Definition.Description), maxToolText); i > 0 && size > pageBytes || i == toolPage {
+			return i
+		}
+	}
+	return len(all)
+}
+
+// toolInfos describes tools to clients. Schemas are included if want is true,
+// or if it is nil and they fit.
+func toolInfos(page []tools.Tool, want *bool) ([]toolInfo, bool) {
+	out := make([]toolInfo, 0, len(page))
+	size := 0
+	for _, t := range page {
+		d := t.Definition
+		b, _ := json.Marshal(d.InputSchema)
+		if size += len(b); len(b) > pageBytes {
+			b = nil // no model reads that
+		}
+		out = append(out, toolInfo{Name: t.Name, Title: truncate(d.Title, 200), Description: truncate(d.Description, maxToolText), InputSchema: json.RawMessage(b), Server: t.Server, State: string(t.State), RequiresApproval: t.NeedsApproval})
+	}
+	schemas := size <= session.SchemaBytes
+	if want != nil {
+		schemas = *want
+	}
+	if !schemas {
+		for i := range out {
+			out[i].InputSchema, out[i].Title = nil, ""
+			out[i].Description = oneLine(out[i].Description)
+		}
+	}
+	return out, schemas
+}
+
+// oneLine returns the beginning of a description in one line.
+func oneLine(s string) string {
+	return truncate(skill.OneLine(s), 160)
+}
+
+// truncate returns at most most characters of a text.
+func truncate(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most-1]) + "…"
+	}
+	return s
+}
+
+// toolText describes a page of tools to a model.
+func toolText(page []tools.Tool, out *findResult, schemas bool) string {
+	var b strings.Builder
+	writeTools(&b, out.Tools)
+	switch {
+	case len(page) == 0 && len(out.Problems) == 0:
+		b.WriteString("No tool fits. Try other words, or none for the whole list.\n")
+	case !schemas && len(page) > 0:
+		b.WriteString("For their arguments: find_tools with schemas true and a narrower query.\n")
+	}
+	for _, p := range out.Problems {
+		b.WriteString("Problem: " + p + "\n")
+	}
+	if out.Next != "" {
+		fmt.Fprintf(&b, "There are more: search again with cursor %q.\n", out.Next)
+	}
+	return b.String()
+}
+
+func writeTools(b *strings.Builder, infos []toolInfo) {
+	all := make([]session.Tool, len(infos))
+	for i, t := range infos {
+		raw, _ := t.InputSchema.(json.RawMessage)
+		all[i] = session.Tool{Name: t.Name, Description: t.Description, InputSchema: raw, Server: t.Server, State: t.State, NeedsApproval: t.RequiresApproval}
+	}
+	session.WriteTools(b, all, true)
+}
+
+// callTool forwards a call; the tool's answer is the result.
+func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	var in struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := json.Unmarshal(req.Params.Arguments, &in); err != nil || in.Name == "" {
+		return errorResult("Give the name of a tool, as find_tools lists them, and its arguments as an object."), nil
+	}
+	if slices.Contains(ourTools, in.Name) {
+		return errorResult(in.Name + " is a tool of this server: call it directly."), nil
+	}
+	if string(in.Arguments) == "null" {
+		in.Arguments = nil
+	}
+	return s.call(ctx, req, in.Name, in.Arguments)
+}
+
+// call calls a tool of another server. It asks the user if policy requires it
+// and the client can.
+func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string, args json.RawMessage) (*mcp.CallToolResult, error) {
+	p := req.Params
+	if s.opts.Refresh != nil { // what was switched off by now is
+		if err := s.opts.Refresh(ctx); err != nil {
+			return errorResult("Nothing is called while the configuration cannot be read: " + s.errorText(err) + "."), nil
+		}
+	}
+	set := s.tools(ctx)
+	if set == nil {
+		return errorResult(noToolsText), nil
+	}
+	c := s.caller(ctx, req)
+	c.Name, c.Arguments, c.Meta = name, args, p.Meta
+	if no := s.applyAnswer(ctx, c, name, s.approvals.readAnswer(ctx, name, args, p.RequestState, p.InputResponses)); no != nil {
+		return no, nil
+	}
+	c.RequestState, c.InputResponses = s.approvals.innerState(p.RequestState, p.InputResponses)
+	if token := p.GetProgressToken(); token != nil {
+		tell, done := progressTo(ctx, req.Session, token)
+		defer done()
+		c.Progress = tell
+	}
+	if lastingSession(req) != nil && canElicit(req) && req.ProtocolVersion() < modernVersion {
+		c.Elicit = req.Session.Elicit
+	}
+	res, err := set.Call(ctx, c)
+	if err == nil {
+		if res.NeedsInput() && c.Approved { // its own question, after ours was answered
+			res.RequestState = s.approvals.wrapState(name, args, c.Subject, res.RequestState)
+		}
+		return res, nil
+	}
+	if refused, ok := errors.AsType[*tools.RefusedError](err); ok && refused.NeedsApproval && canElicit(req) {
+		return s.askUser(ctx, refused, c), nil
+	}
+	return s.callError(ctx, err)
+}
+
+// caller returns the call's principal and session.
+func (s *Server) caller(ctx context.Context, req *mcp.CallToolRequest) *tools.Call {
+	return &tools.Call{Principal: s.principal(ctx), Session: cmp.Or(s.opts.Session, s.approvals.sessionName(s.sdk, req))}
+}
+
+func notApproved(tool string) *mcp.CallToolResult {
+	return errorResult("The user declined the call of " + tool + ". Do not try it again unless they ask for it.")
+}
+
+// progressTo forwards progress notifications to a client without blocking: a
+// slow client misses some. done waits for those being sent.
+func progressTo(ctx context.Context, client *mcp.ServerSession, token any) (tell func(*mcp.ProgressNotificationParams), done func()) {
+	queue := make(chan *mcp.ProgressNotificationParams, 32)
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		for n := range queue {
+			_ = client.NotifyProgress(ctx, n) // the client may be gone
+		}
+	}()
+	var mu sync.Mutex // no progress after done
+	open := true
+	tell = func(n *mcp.ProgressNotificationParams) {
+		mu.Lock()
+		defer mu.Unlock()
+		n.ProgressToken = token
+		if open {
+			select {
+			case queue <- n:
+			default:
+			}
+		}
+	}
+	return tell, func() {
+		mu.Lock()
+		open = false
+		close(queue)
+		mu.Unlock()
+		<-told
+	}
+}
+
+// Authorize decides on a call of another server's tool by its own name, for a
+// server that lists such tools directly. A nil result allows the call; another
+// one answers it. It asks the user through the client if policy requires it,
+// and removes our own state from the request. keep adds a given approval to the
+// state of a question that the tool's server asks.
+func (s *Server) Authorize(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (res *mcp.CallToolResult, keep func(state string) string, err error) {
+	p, name := req.Params, upstream.ToolName(server, tool)
+	if s.opts.Refresh != nil {
+		if err := s.opts.Refresh(ctx); err != nil {
+			return errorResult("Nothing is called while the configuration cannot be read: " + s.errorText(err) + "."), nil, nil
+		}
+	}
+	c := s.caller(ctx, req)
+	c.Name, c.Arguments = tool, p.Arguments
+	if no := s.applyAnswer(ctx, c, name, s.approvals.readAnswer(ctx, name, p.Arguments, p.RequestState, p.InputResponses)); no != nil {
+		return no, nil, nil
+	}
+	p.RequestState, p.InputResponses = s.approvals.innerState(p.RequestState, p.InputResponses)
+	if c.Approved {
+		keep = func(state string) string { return s.approvals.wrapState(name, c.Arguments, c.Subject, state) }
+	}
+	err = s.tools(ctx).Authorize(ctx, server, c)
+	if err == nil {
+		return nil, keep, nil
+	}
+	if refused, ok := errors.AsType[*tools.RefusedError](err); ok && refused.NeedsApproval && canElicit(req) {
+		return s.askUser(ctx, refused, c), nil, nil
+	}
+	res, err = s.callError(ctx, err)
+	return res, nil, err
+}
+
+// callError returns what a model reads after a failed call. Protocol errors
+// keep their code and data.
+func (s *Server) callError(ctx context.Context, err error) (*mcp.CallToolResult, error) {
+	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return nil, wire
+	}
+	msg := err.Error()
+	if !strings.HasSuffix(msg, "?") {
+		msg += "."
+	}
+	var name string
+	switch e := err.(type) {
+	case *tools.RefusedError:
+		name = e.Tool.Name
+		if e.NeedsApproval {
+			msg += " This client cannot ask the user; " + cmp.Or(s.howToApprove(e), e.Next) + "."
+		}
+	case *tools.FailedError:
+		name = e.Tool.Name
+	case *tools.UnknownToolError:
+		return errorResult(msg + " Find tools with find_tools."), nil
+	case *tools.ArgumentsError:
+		return errorResult(msg), nil
+	default:
+		return nil, err
+	}
+	others := s.tools(ctx).Alternatives(name)
+	s.markApprovals(ctx, others)
+	if refused, ok := err.(*tools.RefusedError); ok && refused.NeedsApproval { // those could not be approved either
+		others = slices.DeleteFunc(others, func(t tools.Tool) bool { return t.NeedsApproval })
+	}
+	if len(others) > 0 {
+		var b strings.Builder
+		infos, _ := toolInfos(others, ptr(false))
+		writeTools(&b, infos)
+		msg += "\nTools that may do instead:\n" + b.String()
+	}
+	return errorResult(msg), nil
+}

@@ -1,0 +1,313 @@
+package mcpserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/tools"
+)
+
+// newTools makes servers in memory, by name; one named dead cannot be connected,
+// and one named many has 300 tools. Of a skill all is approved but of closed.
+func newTools(t testing.TB, rt *loadout.Runtime, s *setup) *tools.Set {
+	t.Helper()
+	dial := func(c *upstream.Config, _ string) (mcp.Transport, error) {
+		name := c.Name[strings.LastIndexByte(c.Name, '_')+1:]
+		if name == "dead" {
+			return nil, errors.New("nobody is there")
+		}
+		here, there := mcp.NewInMemoryTransports()
+		go upstreamServer(name).Run(context.Background(), there) // ends with its client
+		return here, nil
+	}
+	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){upstream.Stdio: dial}}})
+	var own []*upstream.Config
+	for _, name := range s.servers {
+		own = append(own, &upstream.Config{Name: name, Type: upstream.Stdio, Command: name})
+	}
+	rules, problems := policy.ParseRules(s.rules)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	set := tools.New(&tools.Options{Skills: rt, Pool: pool, Own: own, Rules: rules, Grants: s.grants, Audit: s.audit, AcquirePermission: func(_ context.Context, e *catalog.Entry) (*tools.Permission, error) {
+		if e.Name == "closed" {
+			return nil, errors.New("skill closed is not approved; approve it with: loadout approve closed")
+		}
+		ended := make(chan struct{})
+		return &tools.Permission{Digest: "sha256:" + policy.Digest(strings.Repeat("0", 64)), Done: ended, Release: once(func() { close(ended) })}, nil
+	}})
+	t.Cleanup(func() {
+		if err := errors.Join(set.Close(), pool.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return set
+}
+
+// once is f, once.
+func once(f func()) func() {
+	done := false
+	return func() {
+		if !done {
+			done = true
+			f()
+		}
+	}
+}
+
+func upstreamServer(name string) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, nil)
+	type in struct {
+		Text string `json:"text" jsonschema:"what to say"`
+	}
+	mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "Say it again.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+		func(_ context.Context, req *mcp.CallToolRequest, a in) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Meta: mcp.Meta{"example.com/trace": req.Params.Meta["example.com/trace"]}, Content: []mcp.Content{
+				&mcp.TextContent{Text: name + ": " + a.Text}, &mcp.ImageContent{Data: []byte("png"), MIMEType: "image/png"}}}, map[string]any{"said": a.Text}, nil
+		})
+	mcp.AddTool(s, &mcp.Tool{Name: "change", Description: "Change the world."}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "changed"}}}, nil, nil
+	})
+	s.AddTool(&mcp.Tool{Name: "fail", Description: "Fail by the protocol.", InputSchema: &jsonschema.Schema{Type: "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return nil, &jsonrpc.Error{Code: -32042, Message: "not today", Data: json.RawMessage(`{"retry":7}`)}
+	})
+	if name == "many" {
+		for i := range 300 {
+			mcp.AddTool(s, &mcp.Tool{Name: fmt.Sprintf("tool%03d", i), Description: strings.Repeat("It does something. ", 20)}, func(context.Context, *mcp.CallToolRequest, in) (*mcp.CallToolResult, any, error) {
+				return &mcp.CallToolResult{}, nil, nil
+			})
+		}
+	}
+	return s
+}
+
+type foundTools struct {
+	Tools []struct {
+		Name             string
+		Description      string
+		InputSchema      json.RawMessage
+		Server, State    string
+		RequiresApproval bool `json:"requires_approval"`
+	}
+	Next     string
+	Problems []string
+}
+
+func (f foundTools) names() []string {
+	out := []string{}
+	for _, t := range f.Tools {
+		out = append(out, t.Name)
+	}
+	return out
+}
+
+func front(name, lines string) string {
+	return "---\nname: " + name + "\ndescription: What " + name + " is for.\n" + lines + "\n---\nUse it.\n"
+}
+
+type loaded struct {
+	State    string
+	Tools    []struct{ Name string }
+	Problems []string
+}
+
+func loadedOf(t *testing.T, res *mcp.CallToolResult) (l loaded) {
+	t.Helper()
+	js, err := json.Marshal(res.StructuredContent)
+	if err == nil {
+		err = json.Unmarshal(js, &l)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestW18LoadBringsTools(t *testing.T) {
+	everyWay(t, setup{servers: []string{"notes"}, tree: files{"x/SKILL.md": front("x", "mcpServers: {own: {command: own}, dead: {command: dead}}"), "y/SKILL.md": front("y", "mcpServers: [notes]")}},
+		func(t *testing.T, w *world, c *client) {
+			res := c.call("load_skill", args{"name": "x"})
+			got := loadedOf(t, res)
+			if got.State != "degraded" || len(got.Tools) != 3 || got.Tools[0].Name != "x_own__change" || len(got.Problems) != 1 || !strings.Contains(got.Problems[0], "nobody is there") {
+				t.Errorf("got %+v", got)
+			}
+			if text := textOf(res); !strings.Contains(text, "- x_own__echo: Say it again.") || !strings.Contains(text, "nobody is there") {
+				t.Errorf("the text is %s", text)
+			}
+			if text := textOf(c.call("call_tool", args{"name": "x_own__echo", "arguments": args{"text": "hello"}})); text != "own: hello" {
+				t.Errorf("called: %q", text)
+			}
+			if got := loadedOf(t, c.call("load_skill", args{"name": "y"})); got.State != "loaded" {
+				t.Errorf("y is %s", got.State)
+			}
+		})
+}
+
+func TestLoadSaysHowToApprove(t *testing.T) {
+	w := newWorld(t, setup{servers: []string{}, tree: files{"closed/SKILL.md": front("closed", "mcpServers: {own: {command: own}}")}})
+	res := w.connect(t, ways[0], nil).call("load_skill", args{"name": "closed"})
+	if text := textOf(res); res.IsError || !strings.Contains(text, "Use it.") || !strings.Contains(text, "loadout approve closed") {
+		t.Errorf("got %s", text)
+	}
+}
+
+func TestFindTools(t *testing.T) {
+	everyWay(t, setup{servers: []string{"a", "b", "dead"}}, func(t *testing.T, _ *world, c *client) {
+		for _, tt := range []struct {
+			args args
+			want []string
+		}{
+			{args{"query": "say again"}, []string{"a__echo", "b__echo"}},
+			{args{"server": "b"}, []string{"b__change", "b__echo", "b__fail"}},
+			{args{"query": "quantum chromodynamics"}, []string{}},
+		} {
+			got := structured[foundTools](t, c.call("find_tools", tt.args))
+			if !slices.Equal(got.names(), tt.want) {
+				t.Errorf("%v: %v, want %v", tt.args, got.names(), tt.want)
+			}
+		}
+		got := structured[foundTools](t, c.call("find_tools", args{"query": "say", "schemas": false}))
+		if len(got.Tools) != 2 || got.Tools[0].InputSchema != nil || len(got.Problems) != 1 {
+			t.Errorf("got %+v", got)
+		}
+		if res := c.call("find_tools", args{"server": "nope"}); !res.IsError || !strings.Contains(textOf(res), "known servers: a, b, dead") {
+			t.Errorf("an unknown server: %s", textOf(res))
+		}
+	})
+}
+
+func TestManyToolsComeAsNames(t *testing.T) {
+	w := newWorld(t, setup{servers: []string{"many"}, tree: files{"x/SKILL.md": front("x", "mcpServers: [many]")}})
+	c := w.connect(t, ways[0], nil)
+	res := c.call("load_skill", args{"name": "x"})
+	if n := skill.EstimateTokens(textOf(res)); n > 15_000 || strings.Contains(textOf(res), `"type":"object"`) {
+		t.Errorf("the load costs %d tokens", n)
+	}
+	seen := map[string]bool{}
+	for cursor := ""; ; {
+		got := structured[foundTools](t, c.call("find_tools", args{"cursor": cursor}))
+		for _, n := range got.names() {
+			seen[n] = true
+		}
+		if cursor = got.Next; cursor == "" {
+			break
+		}
+	}
+	if len(seen) != 303 {
+		t.Errorf("%d tools", len(seen))
+	}
+}
+
+// What a tool answers is passed through whole.
+func TestCallToolPassesResultsThrough(t *testing.T) {
+	everyWay(t, setup{servers: []string{"a"}}, func(t *testing.T, _ *world, c *client) {
+		res, err := c.CallTool(c.ctx, &mcp.CallToolParams{Meta: mcp.Meta{"example.com/trace": "t1"}, Name: "call_tool", Arguments: args{"name": "a__echo", "arguments": args{"text": "hi"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		js, _ := json.Marshal(res.StructuredContent)
+		if len(res.Content) != 2 || string(js) != `{"said":"hi"}` || res.Meta["example.com/trace"] != "t1" {
+			t.Errorf("got %+v", res)
+		}
+		_, err = c.CallTool(c.ctx, &mcp.CallToolParams{Name: "call_tool", Arguments: args{"name": "a__fail"}})
+		wire, ok := errors.AsType[*jsonrpc.Error](err)
+		if !ok || wire.Code != -32042 || !strings.Contains(string(wire.Data), "7") {
+			t.Errorf("an error of the protocol: %v", err)
+		}
+		for _, tt := range []struct {
+			args args
+			want string
+		}{
+			{args{"name": "a__echo", "arguments": args{"txt": 1}}, "text is missing"},
+			{args{"name": "a__ecco"}, "did you mean a__echo"},
+			{args{}, "Give the name of a tool"},
+			{args{"name": "load_skill"}, "call it directly"},
+		} {
+			if res := c.call("call_tool", tt.args); !res.IsError || !strings.Contains(textOf(res), tt.want) {
+				t.Errorf("%v: %s", tt.args, textOf(res))
+			}
+		}
+	})
+}
+
+// A person is asked through the client, where it can.
+func TestCallToolAsks(t *testing.T) {
+	for _, how := range ways {
+		for _, tt := range []struct {
+			action   string
+			decision string
+			asks     int // for two calls
+			want     string
+		}{
+			{"accept", "once", 2, "changed"},
+			{"accept", "always", 1, "changed"},
+			{"accept", "no", 2, "declined"},
+			{"decline", "", 2, "declined"},
+		} {
+			t.Run(how.String()+" "+tt.action+" "+tt.decision, func(t *testing.T) {
+				asked := 0
+				w := newWorld(t, setup{servers: []string{"a"}, rules: []string{"ask a__change"}, grants: &policy.MemoryStore{}})
+				c := w.connect(t, how, &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					asked++
+					if !strings.Contains(req.Params.Message, "Run a__change of your MCP server a?") {
+						t.Errorf("asked %q", req.Params.Message)
+					}
+					res := &mcp.ElicitResult{Action: tt.action}
+					if tt.decision != "" {
+						res.Content = map[string]any{"decision": tt.decision}
+					}
+					return res, nil
+				}})
+				for range 2 {
+					if res := c.call("call_tool", args{"name": "a__change"}); !strings.Contains(textOf(res), tt.want) {
+						t.Errorf("got %s", textOf(res))
+					}
+				}
+				if asked != tt.asks {
+					t.Errorf("asked %d times, want %d", asked, tt.asks)
+				}
+			})
+		}
+	}
+}
+
+func TestClientThatCannotAskIsToldWhatToDo(t *testing.T) {
+	w := newWorld(t, setup{servers: []string{"a", "b"}, rules: []string{"ask a__change", "deny a__echo"}})
+	c := w.connect(t, ways[0], nil)
+	if res := c.call("call_tool", args{"name": "a__change"}); !res.IsError || !strings.Contains(textOf(res), "This client cannot ask the user; to find the rule: loadout config show") {
+		t.Errorf("got %s", textOf(res))
+	}
+	c.call("find_tools", args{})
+	if res := c.call("call_tool", args{"name": "a__echo", "arguments": args{"text": "x"}}); !res.IsError || !strings.Contains(textOf(res), "b__echo") {
+		t.Errorf("denied, without an alternative: %s", textOf(res))
+	}
+}
+
+func TestSixToolsCostAtMost1500Tokens(t *testing.T) {
+	w := newWorld(t, setup{tree: shell(), scripts: &loadout.Scripts{Sandbox: newBox()}, servers: []string{}})
+	c := w.connect(t, ways[0], nil)
+	list, err := c.ListTools(c.ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	js, _ := json.Marshal(list.Tools)
+	n := skill.EstimateTokens(string(js))
+	t.Logf("%d tools cost %d tokens", len(list.Tools), n)
+	if n > 1500 || len(list.Tools) != 6 {
+		t.Errorf("%d tools cost %d tokens, want 6 for 1,500 at most:\n%s", len(list.Tools), n, js)
+	}
+}

@@ -1,0 +1,99 @@
+package mcpserver
+
+import (
+	"errors"
+	"time"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Use is one use of a skill by a client, for counting. It names existing skills
+// only and has no arguments, results or texts. Tool calls are reported by
+// [tools.Options].
+type Use struct {
+	Kind UseKind
+	// Skill and Key are the name of the skill and its [catalog.Entry.Key], "" where
+	// there is none of the name that was given.
+	Skill, Key string
+	Script     string        // its path in the skill, of one that was run
+	Tokens     int           // of what was delivered, estimated
+	Took       time.Duration // of a run; 0 is not known
+	Outcome    UseOutcome
+}
+
+// UseKind is the kind of a use.
+type UseKind string
+
+// Kinds of uses.
+const (
+	UseLoad   UseKind = "load"
+	UseFile   UseKind = "file"
+	UseScript UseKind = "script"
+)
+
+// UseOutcome is the outcome of a use.
+type UseOutcome string
+
+// Outcomes of uses.
+const (
+	UseOK      UseOutcome = "ok"
+	UseFailed  UseOutcome = "failed"
+	UseRefused UseOutcome = "refused" // by policy or the user; nothing was done
+)
+
+func (s *Server) reportUse(u Use) {
+	if s.opts.OnUse != nil {
+		s.opts.OnUse(u)
+	}
+}
+
+// useOf returns the use of a skill; a nil e is an unknown one.
+func useOf(kind UseKind, e *catalog.Entry, outcome UseOutcome) Use {
+	u := Use{Kind: kind, Outcome: outcome}
+	if e != nil {
+		u.Skill, u.Key = e.Name, e.Key()
+	}
+	return u
+}
+
+// reportLoad reports a load of skills.
+func (s *Server) reportLoad(all []*session.Skill) {
+	for _, m := range all {
+		s.reportUse(Use{Kind: UseLoad, Skill: m.ID.Name, Key: m.ID.Key(), Tokens: m.Tokens, Outcome: UseOK})
+	}
+}
+
+// reportFile reports the delivery of a file's text.
+func (s *Server) reportFile(e *catalog.Entry, kind UseKind, text string) {
+	if s.opts.OnUse == nil {
+		return
+	}
+	u := useOf(kind, e, UseOK)
+	u.Tokens = skill.EstimateTokens(text)
+	s.reportUse(u)
+}
+
+// reportScript reports a run; res is nil if nothing ran.
+func (s *Server) reportScript(e *catalog.Entry, res *loadout.RunResult, err error, took time.Duration) {
+	u := useOf(UseScript, e, UseOK)
+	switch {
+	case res != nil:
+		u.Script, u.Took = res.Script, took
+		if err != nil || res.ExitCode != 0 {
+			u.Outcome = UseFailed
+		}
+	case isRefusedRun(err):
+		u.Outcome = UseRefused
+	default:
+		u.Outcome = UseFailed
+	}
+	s.reportUse(u)
+}
+
+func isRefusedRun(err error) bool {
+	_, refused := errors.AsType[*loadout.RefusedError](err)
+	return refused
+}

@@ -1,0 +1,160 @@
+package policy
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// WithGrants returns the decision d with the grants of r taken into account. If
+// call c needs approval and principal p approved the tool or these exact
+// arguments before, for the session or for good, the call is allowed by that
+// grant. A call without arguments, as in planning, matches grants for the tool
+// only. Denials stay. If the grants cannot be read, d stays and its reason says
+// so. WithGrants consumes nothing; see [ConsumeGrant].
+func (d ToolDecision) WithGrants(ctx context.Context, r Reader, c ToolCall, p Principal, session string) ToolDecision {
+	if !d.NeedsApproval() || r == nil || c.Subject == "" {
+		return d
+	}
+	g, err := c.findGrant(ctx, r, p, session)
+	switch {
+	case err == nil:
+		return ToolDecision{Effect: Allow, Code: Granted, Reason: "approved by " + g.By.String(), Rule: d.Rule, Grant: g}
+	case errors.Is(err, ErrNotGranted):
+		return d
+	}
+	d.Reason += "; cannot read earlier approvals: " + escapeText(err.Error(), 1000)
+	if u, ok := errors.AsType[*UnsafeFileError](err); ok {
+		d.Hint = "check the owner and permissions of " + escapeText(u.Path, 500)
+	}
+	return d
+}
+
+// findGrant returns a grant for the call. It prefers lasting grants to those
+// for a single call.
+func (c *ToolCall) findGrant(ctx context.Context, r Reader, p Principal, session string) (*Grant, error) {
+	subjects := []Digest{c.Subject}
+	if len(c.Arguments) > 0 {
+		subjects = append(subjects, c.Subject.WithArguments(c.Arguments))
+	}
+	var once *Grant
+	var unread error
+	for _, subject := range subjects {
+		g, err := r.Find(ctx, p, subject, session)
+		switch {
+		case errors.Is(err, ErrNotGranted):
+		case err != nil:
+			unread = errors.Join(unread, err)
+		case g == nil || g.Principal != p || g.Subject != subject:
+			unread = errors.Join(unread, errors.New("grant store returned a grant for something else"))
+		case !g.Permissions.Call: // not a grant for a tool
+		case g.Scope != Once:
+			return g, nil
+		default:
+			once = g
+		}
+	}
+	switch {
+	case once != nil:
+		return once, nil
+	case unread != nil:
+		return nil, unread
+	}
+	return nil, ErrNotGranted
+}
+
+// WithArguments returns the subject of a grant for a tool with exactly these
+// arguments.
+func (d Digest) WithArguments(arguments json.RawMessage) Digest {
+	return hashParts("call", string(d), string(ArgumentsDigest(arguments)))
+}
+
+// ArgumentsDigest returns a digest of the arguments of a call, a JSON object.
+// Missing arguments equal an empty object. The order of members and white space
+// do not matter. Ambiguous JSON, such as duplicate members, is digested byte by
+// byte.
+func ArgumentsDigest(arguments json.RawMessage) Digest {
+	text := bytes.TrimSpace(arguments)
+	if len(text) == 0 || string(text) == "null" {
+		text = []byte("{}")
+	}
+	if same, ok := canonicalJSON(text); ok {
+		return hashParts("arguments", same)
+	}
+	return hashParts("bytes", string(arguments))
+}
+
+// hashParts returns a digest of a list of strings.
+func hashParts(parts ...string) Digest {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s,", len(p), p)
+	}
+	return Digest("sha256:" + hex.EncodeToString(h.Sum(nil)))
+}
+
+// maxNesting limits the depth of arguments that are canonicalized.
+const maxNesting = 200
+
+// canonicalJSON returns the canonical form of a JSON text. It returns false if
+// the text is ambiguous.
+func canonicalJSON(text []byte) (string, bool) {
+	if !utf8.Valid(text) || !json.Valid(text) {
+		return "", false
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	return canonicalValue(dec, 0)
+}
+
+func canonicalValue(dec *json.Decoder, depth int) (string, bool) {
+	t, err := dec.Token()
+	if err != nil || depth > maxNesting {
+		return "", false
+	}
+	delim, nested := t.(json.Delim)
+	if !nested {
+		if s, ok := t.(string); ok && strings.ContainsRune(s, utf8.RuneError) {
+			return "", false // may have replaced another character
+		}
+		js, err := json.Marshal(t)
+		return string(js), err == nil
+	}
+	var parts []string
+	var names []string
+	for dec.More() {
+		name := ""
+		if delim == '{' {
+			var ok bool
+			if name, ok = canonicalValue(dec, depth+1); !ok {
+				return "", false
+			}
+			names = append(names, name)
+			name += ":"
+		}
+		value, ok := canonicalValue(dec, depth+1)
+		if !ok {
+			return "", false
+		}
+		parts = append(parts, name+value)
+	}
+	if _, err := dec.Token(); err != nil {
+		return "", false
+	}
+	if delim == '[' {
+		return "[" + strings.Join(parts, ",") + "]", true
+	}
+	slices.Sort(names)
+	if len(slices.Compact(names)) < len(parts) {
+		return "", false // duplicate member
+	}
+	slices.Sort(parts)
+	return "{" + strings.Join(parts, ",") + "}", true
+}

@@ -1,0 +1,163 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxFrontmatterBytes limits the frontmatter that is read.
+const maxFrontmatterBytes = 1 << 20
+
+// numericLimits lists the numeric fields that a skill can request, with their
+// largest values.
+var numericLimits = map[string]struct {
+	most  int
+	field func(*Bounds) *int
+}{
+	"memory_mb": {1 << 20, func(b *Bounds) *int { return &b.MemoryMB }},
+	"seconds":   {86_400, func(b *Bounds) *int { return &b.Seconds }},
+	"processes": {1 << 16, func(b *Bounds) *int { return &b.Processes }},
+	"disk_mb":   {1 << 20, func(b *Bounds) *int { return &b.DiskMB }},
+	"min_tier":  {9, func(b *Bounds) *int { return &b.MinTier }},
+}
+
+// ParseRequestedBounds returns the bounds that a skill requests in its
+// frontmatter, a JSON object. They are in the mapping "sandbox" at the top
+// level or under "metadata", with these fields:
+//
+// - network and secrets: a list, or a string with commas or spaces between entries
+// - memory_mb, seconds, processes, disk_mb, min_tier: integers from 1
+// - workspace_write: true or false
+// - inject: see [ParseInjections]
+//
+// A field that is missing is zero: no host, no secret, and no limit beyond
+// those of the operator. A field that is unknown or invalid is ignored and
+// reported as a problem.
+func ParseRequestedBounds(frontmatter json.RawMessage) (Bounds, []Problem) {
+	p := boundsParser{}
+	where, ask := p.findSandbox(frontmatter)
+	for _, key := range slices.Sorted(maps.Keys(ask)) {
+		p.position = where + "." + escapeText(key, 100)
+		p.parseEntry(key, ask[key])
+	}
+	p.out.Network, p.out.Secrets = normalizeHosts(parseHosts(p.out.Network)), normalizeNames(p.out.Secrets)
+	return p.out, p.problems
+}
+
+type boundsParser struct {
+	out      Bounds
+	position string
+	problems []Problem
+}
+
+func (p *boundsParser) addProblem(format string, args ...any) {
+	p.problems = append(p.problems, Problem{Where: p.position, Message: escapeText(fmt.Sprintf(format, args...), 1000)})
+}
+
+// findSandbox returns the sandbox mapping and its position in the frontmatter.
+func (p *boundsParser) findSandbox(frontmatter json.RawMessage) (string, map[string]json.RawMessage) {
+	p.position = "frontmatter"
+	if len(frontmatter) == 0 {
+		return "", nil
+	}
+	if len(frontmatter) > maxFrontmatterBytes {
+		p.addProblem("too large (limit %d bytes)", maxFrontmatterBytes)
+		return "", nil
+	}
+	top, ok := decodeObject(frontmatter)
+	if !ok {
+		p.addProblem("not a mapping")
+		return "", nil
+	}
+	below, _ := decodeObject(top["metadata"])
+	raw, ok := top["sandbox"]
+	p.position = "sandbox"
+	switch nested, two := below["sandbox"]; {
+	case ok && two:
+		p.addProblem("set both at the top level and under metadata; both are ignored")
+		return "", nil
+	case two:
+		raw, p.position = nested, "metadata.sandbox"
+	case !ok:
+		return "", nil
+	}
+	ask, ok := decodeObject(raw)
+	if !ok && string(raw) != "null" {
+		p.addProblem("not a mapping, such as {network: [example.com]}")
+	}
+	return p.position, ask
+}
+
+func decodeObject(raw json.RawMessage) (map[string]json.RawMessage, bool) {
+	var m map[string]json.RawMessage
+	err := json.Unmarshal(raw, &m)
+	return m, err == nil && m != nil
+}
+
+func (p *boundsParser) parseEntry(key string, raw json.RawMessage) {
+	if l, ok := numericLimits[key]; ok {
+		if n, ok := parseNumber(raw); !ok || n < 1 || n > l.most {
+			p.addProblem("not an integer from 1 to %d", l.most)
+		} else {
+			*l.field(&p.out) = n
+		}
+		return
+	}
+	switch key {
+	case "network":
+		p.out.Network = append(p.out.Network, p.parseList(raw, func(s string) error { _, err := parseHost(s); return err })...)
+	case "secrets":
+		p.out.Secrets = append(p.out.Secrets, p.parseList(raw, checkSecretName)...)
+	case "inject":
+		for _, in := range p.parseInjections(raw) {
+			p.out.Network, p.out.Secrets = append(p.out.Network, in.Pattern()), append(p.out.Secrets, in.Secret)
+		}
+	case "workspace_write":
+		if json.Unmarshal(raw, &p.out.WorkspaceWrite) != nil {
+			p.addProblem("not true or false")
+		}
+	default:
+		p.addProblem("unknown field")
+	}
+}
+
+// parseNumber reads an integer, which may be in quotes.
+func parseNumber(raw json.RawMessage) (int, bool) {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		s = string(bytes.TrimSpace(raw))
+	}
+	n, err := strconv.ParseInt(s, 10, 32)
+	return int(n), err == nil
+}
+
+// parseList reads a list of strings, or one string with several entries, and
+// returns the valid entries.
+func (p *boundsParser) parseList(raw json.RawMessage, check func(string) error) []string {
+	var all []string
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		all = strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' })
+	} else if json.Unmarshal(raw, &all) != nil {
+		p.addProblem("not a list of strings")
+		return nil
+	}
+	if len(all) > maxList {
+		p.addProblem("too many entries (%d, limit %d); all are ignored", len(all), maxList)
+		return nil
+	}
+	var good []string
+	for _, s := range all {
+		if err := check(s); err != nil {
+			p.addProblem("%v", err)
+		} else {
+			good = append(good, s)
+		}
+	}
+	return good
+}

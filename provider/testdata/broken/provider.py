@@ -1,1 +1,0 @@
-import shelf_that_is_not_there

@@ -1,1 +1,0 @@
-from . import shelf  # as packages of providers do

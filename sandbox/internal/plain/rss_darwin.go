@@ -1,4 +1,0 @@
-package plain
-
-// rssUnit is the unit of the memory in what a process has used.
-const rssUnit = 1

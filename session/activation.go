@@ -1,0 +1,111 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Activation is a load in the form of messages. It is for programs that add
+// messages to their conversation instead of returning a tool result. Its JSON
+// form follows that protocol.
+type Activation struct {
+	SkillName string `json:"skill_name"`
+	Success   bool   `json:"success"`
+	Error     string `json:"error,omitempty"` // the reason if Success is false
+	// Messages are appended in this order, after the model's answer that
+	// requested the skill and after its tool result.
+	Messages []InjectedMessage `json:"messages,omitempty"`
+	// ContextModifier lists the changes while the skill is active; nil for
+	// none.
+	ContextModifier *ContextModifier `json:"context_modifier,omitempty"`
+}
+
+// InjectedMessage is a message that a program adds to its conversation for a
+// skill.
+type InjectedMessage struct {
+	Role string `json:"role"` // always "user"
+	// Content is a string or a [CommandPermissions]. Permissions are for the
+	// program and are not sent to a model.
+	Content any `json:"content"`
+	// IsMeta marks a message for the model that the user does not see.
+	IsMeta bool `json:"isMeta,omitempty"`
+}
+
+// CommandPermissions is the content of a message that lists what a skill may do
+// without approval.
+type CommandPermissions struct {
+	Type         string   `json:"type"` // always "command_permissions"
+	AllowedTools []string `json:"allowed_tools"`
+	Model        *string  `json:"model"` // nil if the skill names no model
+}
+
+// ContextModifier lists what a skill changes while it is active. The JSON form
+// omits fields that are not set.
+type ContextModifier struct {
+	AllowedTools           []string `json:"allowed_tools,omitempty"` // tool calls that need no approval
+	Model                  string   `json:"model,omitempty"`         // answers while the skill is active
+	DisableModelInvocation bool     `json:"disable_model_invocation,omitempty"`
+}
+
+// NewActivation returns a skill as messages: one that the user sees, one with
+// the instructions for the model only and, if the skill has allowed tools, one
+// with its permissions. The instructions are the skill's [RenderBody],
+// optionally with more text around it.
+func NewActivation(m *Skill, instructions string) *Activation {
+	title := m.Title
+	if title == "" {
+		title = m.ID.Name
+	}
+	a := &Activation{SkillName: m.ID.Name, Success: true, ContextModifier: modifier(m), Messages: []InjectedMessage{
+		{Role: "user", Content: fmt.Sprintf("<command-message>The \"%s\" skill is loading</command-message>\n<command-name>%s</command-name>", title, m.ID.Name)},
+		{Role: "user", Content: "# " + title + " Skill\n\n" + instructions, IsMeta: true},
+	}}
+	if len(m.AllowedTools) > 0 {
+		p := CommandPermissions{Type: "command_permissions", AllowedTools: m.AllowedTools}
+		if m.Model != "" {
+			p.Model = &m.Model
+		}
+		a.Messages = append(a.Messages, InjectedMessage{Role: "user", Content: p})
+	}
+	return a
+}
+
+func modifier(m *Skill) *ContextModifier {
+	if len(m.AllowedTools) == 0 && m.Model == "" && !m.Hidden {
+		return nil
+	}
+	return &ContextModifier{AllowedTools: m.AllowedTools, Model: m.Model, DisableModelInvocation: m.Hidden}
+}
+
+// FailedActivation returns the activation of a skill that could not be loaded.
+func FailedActivation(ref, reason string) *Activation {
+	return &Activation{SkillName: ref, Error: reason}
+}
+
+// Activation returns the result of a load as messages; ref is the requested
+// skill. For an already loaded skill it has one message that says so. A program
+// that uses these messages must not send r.Text too.
+func (r *LoadResult) Activation(ref string) *Activation {
+	switch r.State {
+	case StateFailed:
+		return FailedActivation(ref, r.Text)
+	case StateAlreadyLoaded:
+		return &Activation{SkillName: r.Skill.ID.Name, Success: true, ContextModifier: modifier(r.Skill),
+			Messages: []InjectedMessage{{Role: "user", Content: r.Text, IsMeta: true}}}
+	}
+	// Dependencies come before the skill, tools and problems after it.
+	before, after, whole := strings.Cut(r.Text, Render(r.Skill))
+	if !whole {
+		return NewActivation(r.Skill, r.Text)
+	}
+	parts := []string{RenderBody(r.Skill)}
+	if before != "" {
+		parts = []string{strings.TrimRight(before, "\n"), parts[0]}
+	}
+	for _, rest := range []string{RenderAppendix(r.Skill), strings.TrimLeft(after, "\n")} {
+		if rest != "" {
+			parts = append(parts, strings.TrimRight(rest, "\n"))
+		}
+	}
+	return NewActivation(r.Skill, strings.Join(parts, "\n\n"))
+}

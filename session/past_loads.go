@@ -1,0 +1,191 @@
+package session
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
+)
+
+// pastLoad is a skill that was loaded in the history of another program.
+type pastLoad struct {
+	name string
+	ago  int // turns since the load
+}
+
+// lastLoads returns the skills loaded in the last turns of a history, the
+// latest first and each once. A negative number means all turns. If text is set
+// and the history has no other evidence, it reads the model's text.
+func lastLoads(history []PastMessage, turns int, text bool) []pastLoad {
+	text = text && !hasEvidence(history)
+	var out []pastLoad
+	seen := map[string]bool{}
+	for ago, turn := range lastTurns(history, turns) {
+		loaded := turnLoads(turn)
+		if text {
+			loaded = writtenLoads(turn)
+		}
+		for _, name := range slices.Backward(loaded) {
+			if len(seen) == maxLookups {
+				return out
+			}
+			if name != "" && len(name) <= maxName && !seen[name] {
+				seen[name] = true
+				out = append(out, pastLoad{name, ago})
+			}
+		}
+	}
+	return out
+}
+
+// lastTurns returns the last turns of a history, the latest first. Each begins
+// with an answered message of the user.
+func lastTurns(history []PastMessage, most int) [][]PastMessage {
+	var out [][]PastMessage
+	end, answered := len(history), false
+	for i := len(history) - 1; i >= 0 && len(out) != most; i-- {
+		switch p := &history[i]; {
+		case p.isAnswer():
+			answered = true
+		case p.Role == RoleUser && answered:
+			out = append(out, history[i:end])
+			end, answered = i, false
+		}
+	}
+	if answered {
+		out = append(out, history[:end])
+	}
+	return out
+}
+
+// isAnswer reports whether the message is a non-empty message of the model.
+func (p *PastMessage) isAnswer() bool {
+	return p.Role == RoleAssistant && (p.Text != "" || len(p.Calls) > 0 || len(p.LoadedSkills) > 0)
+}
+
+// turnLoads returns the names of the skills loaded in a turn: those recorded
+// with the answers, or those of the load calls if nothing was recorded. It
+// omits skills whose load calls all failed, even if they were recorded.
+func turnLoads(turn []PastMessage) []string {
+	var noted, called []string
+	hasNote, worked := false, map[string]bool{} // worked is by the name in the call
+	for _, p := range turn {
+		if p.Role != RoleAssistant {
+			continue
+		}
+		hasNote = hasNote || p.LoadedSkills != nil
+		noted = append(noted, lastEntries(p.LoadedSkills)...)
+		for _, c := range lastEntries(p.Calls) {
+			name := c.skill()
+			if name == "" {
+				continue
+			}
+			if !c.Error {
+				called = append(called, name)
+			}
+			worked[name] = worked[name] || !c.Error
+		}
+	}
+	if !hasNote {
+		return called
+	}
+	return slices.DeleteFunc(noted, func(name string) bool {
+		ok, known := worked[name]
+		return known && !ok
+	})
+}
+
+// lastEntries returns at most the last maxLookups entries of a list.
+func lastEntries[T any](list []T) []T { return list[max(0, len(list)-maxLookups):] }
+
+// hasEvidence reports whether a history records loaded skills or has calls that
+// load skills.
+func hasEvidence(history []PastMessage) bool {
+	for i := range history {
+		p := &history[i]
+		if p.Role == RoleAssistant && (p.LoadedSkills != nil || slices.ContainsFunc(p.Calls, func(c PastCall) bool { return c.skill() != "" })) {
+			return true
+		}
+	}
+	return false
+}
+
+// skill returns the name of the skill that the call loads, or "" for other
+// calls.
+func (c *PastCall) skill() string {
+	switch c.Name {
+	case "load_skill", "activate_skill", "read_skill":
+	default:
+		return ""
+	}
+	if len(c.Arguments) > maxObject {
+		return ""
+	}
+	var in struct {
+		SkillName string `json:"skill_name"`
+		Name      string `json:"name"`
+		Skill     string `json:"skill"`
+		FilePath  string `json:"file_path"` // with a path, read_skill reads a file
+	}
+	if json.Unmarshal([]byte(c.Arguments), &in) != nil || in.FilePath != "" {
+		return ""
+	}
+	for _, name := range []string{in.SkillName, in.Name, in.Skill} {
+		if name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// loadSentence matches a line that an earlier system wrote into its answers.
+var loadSentence = lazyregexp.New(`^Skill '([^']+)' (?:has been loaded|is already active(?: in this conversation turn)?)(?:[.…].*)?$`)
+
+// writtenLoads returns the names of the skills that the model's text in a turn
+// reports as loaded.
+func writtenLoads(turn []PastMessage) []string {
+	var out []string
+	for _, p := range turn {
+		if p.Role == RoleAssistant && len(p.Text) <= maxText && strings.Contains(p.Text, "Skill '") {
+			out = append(out, loadSentences(p.Text)...)
+		}
+	}
+	return out
+}
+
+// loadSentences returns the skill names of the lines that report a load. It
+// ignores lines in code and in quotations.
+func loadSentences(text string) []string {
+	var out []string
+	code := codeSpans(text)
+	at, open, block := 0, 0, false // open is the state of openQuotes, block is set in a Markdown quotation
+	for line := range strings.SplitAfterSeq(text, "\n") {
+		plain := strings.TrimRight(line, " \t\r\n")
+		block = plain != "" && (block || strings.HasPrefix(strings.TrimLeft(plain, " \t"), ">"))
+		if m := loadSentence().FindStringSubmatch(plain); m != nil && open == 0 && !block && !code(at) {
+			out = append(out, m[1])
+		}
+		open = openQuotes(open, line)
+		at += len(line)
+	}
+	return out
+}
+
+// openQuotes returns the quotation marks that are open after a line, given
+// those open before it: bit 0 for a straight one, the higher bits count the
+// others.
+func openQuotes(open int, line string) int {
+	straight, curly := open&1, open>>1
+	for _, r := range line {
+		switch r {
+		case '"':
+			straight ^= 1
+		case '“', '«', '「':
+			curly++
+		case '”', '»', '」':
+			curly = max(0, curly-1)
+		}
+	}
+	return curly<<1 | straight
+}

@@ -1,0 +1,261 @@
+package skill
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// fixes maps the codes of diagnostics to the fixes for them.
+var fixes = map[string]fix{
+	"byte-order-mark":        {(*fixer).removeByteOrderMark, true},
+	"leading-blank-lines":    {(*fixer).removeLeadingBlankLines, true},
+	"line-endings-crlf":      {(*fixer).useLineFeeds, true},
+	"line-endings-mixed":     {(*fixer).useLineFeeds, true},
+	"body-nul-byte":          {(*fixer).removeNUL, true},
+	"nul-byte":               {(*fixer).removeControls, false},
+	"control-character":      {(*fixer).removeControls, false},
+	"file-empty":             {(*fixer).addFrontmatter, false},
+	"frontmatter-missing":    {(*fixer).addFrontmatter, false},
+	"frontmatter-code-block": {(*fixer).unwrapCodeBlock, false},
+	"frontmatter-unfenced":   {(*fixer).addFences, false},
+	"frontmatter-fence":      {(*fixer).isolateFence, false},
+	"frontmatter-unclosed":   {(*fixer).addClosingFence, false},
+
+	"yaml-repaired":        {(*fixer).applyRepair, true},
+	"yaml-invalid":         {(*fixer).fixSyntax, false},
+	"yaml-tab":             {(*fixer).replaceTabs, true},
+	"yaml-document-end":    {(*fixer).deleteLine, true},
+	"yaml-flow":            {(*fixer).expandFlow, true},
+	"duplicate-key":        {(*fixer).removeEarlierKey, true},
+	"metadata-values":      {(*fixer).quoteMetadata, true},
+	"unexpected-fields":    {(*fixer).moveToMetadata, true},
+	"tools-field":          {(*fixer).renameToolsField, true},
+	"allowed-tools-commas": {(*fixer).joinAllowedTools, true},
+	"allowed-tools-list":   {(*fixer).joinAllowedTools, true},
+
+	"name-missing":       {(*fixer).addName, false},
+	"name-empty":         {(*fixer).addName, false},
+	"name-folder":        {(*fixer).useFolderName, false},
+	"name-unusable":      {(*fixer).makeNamePortable, false},
+	"name-too-long":      {(*fixer).makeNamePortable, false},
+	"name-case":          {(*fixer).makeNamePortable, false},
+	"name-hyphen-edge":   {(*fixer).makeNamePortable, false},
+	"name-hyphen-double": {(*fixer).makeNamePortable, false},
+	"name-characters":    {(*fixer).makeNamePortable, false},
+	"name-not-portable":  {(*fixer).makeNamePortable, false},
+
+	"description-list":           {(*fixer).rewriteDescription, true},
+	"description-untyped":        {(*fixer).rewriteDescription, true},
+	"description-angle-brackets": {(*fixer).removeAngleBrackets, false},
+	"description-too-long":       {(*fixer).shortenDescription, false},
+	"hidden-characters":          {(*fixer).removeHiddenCharacters, false},
+	"compatibility-type":         {(*fixer).quoteCompatibility, true},
+}
+
+// fix returns the text of a SKILL.md without a diagnostic, or "" if it cannot
+// fix it.
+type fix struct {
+	apply    func(*fixer) string
+	formOnly bool
+}
+
+func (m *fixer) removeByteOrderMark() string { return strings.TrimPrefix(m.src, "\ufeff") }
+func (m *fixer) useLineFeeds() string        { return strings.ReplaceAll(m.src, "\r\n", "\n") }
+func (m *fixer) removeNUL() string           { return strings.ReplaceAll(m.src, "\x00", "") }
+
+func (m *fixer) removeLeadingBlankLines() string {
+	mark := ""
+	rest, ok := strings.CutPrefix(m.src, "\ufeff")
+	if ok {
+		mark = "\ufeff"
+	}
+	return mark + rest[strings.Index(rest, strings.TrimLeft(rest, " \t\r\n")):]
+}
+
+// removeControls deletes characters that YAML does not allow.
+func (m *fixer) removeControls() string {
+	return m.replaceBlock(strings.Map(func(r rune) rune {
+		if r != '\t' && r != '\n' && r != '\r' && r != 0x85 && (r < ' ' || 0x7f <= r && r < 0xa0 || r == 0xfffe || r == 0xffff) {
+			return -1
+		}
+		return r
+	}, m.block()))
+}
+
+// addFrontmatter prepends fields for the author to fill in.
+func (m *fixer) addFrontmatter() string {
+	name := m.guessName(m.src)
+	if name == "" {
+		name = "my-skill"
+	}
+	return "---\nname: " + yamlQuote(name) + "\ndescription: \"\"\n---\n\n" + strings.TrimLeft(m.src, " \t\r\n")
+}
+
+// unwrapCodeBlock removes the code block around the frontmatter.
+func (m *fixer) unwrapCodeBlock() string {
+	lines := strings.SplitAfter(strings.TrimLeft(m.src, " \t\r\n"), "\n")
+	for i := 1; i < len(lines); i++ {
+		if strings.TrimSpace(lines[i]) != "```" {
+			continue
+		}
+		if isFence([]byte(strings.TrimRight(lines[1], "\r\n"))) {
+			return strings.Join(lines[1:i], "") + strings.Join(lines[i+1:], "")
+		}
+		lines[0], lines[i] = "---\n", "---\n"
+		return strings.Join(lines, "")
+	}
+	return ""
+}
+
+// addFences puts fences around the fields at the beginning.
+func (m *fixer) addFences() string {
+	text := strings.TrimLeft(m.src, " \t\r\n")
+	return "---\n" + closeFields(text)
+}
+
+// addClosingFence puts a fence after the fields.
+func (m *fixer) addClosingFence() string {
+	_, rest, _ := strings.Cut(strings.TrimLeft(strings.TrimPrefix(m.src, "\ufeff"), " \t\r\n"), "\n")
+	return m.src[:len(m.src)-len(rest)] + closeFields(rest)
+}
+
+// isolateFence moves other text on the line of the first fence to a line of its
+// own.
+func (m *fixer) isolateFence() string {
+	text := strings.TrimLeft(m.src, " \t\r\n")
+	first, rest, _ := strings.Cut(text, "\n")
+	if more := strings.TrimSpace(strings.Trim(strings.TrimRight(first, "\r"), "-")); more != "" {
+		rest = more + "\n" + rest
+	}
+	return "---\n" + rest
+}
+
+var fieldLine = regexp.MustCompile(`^([A-Za-z0-9_-]+:(\s|$)|[ \t]+\S|- )`)
+
+// closeFields takes a text that starts with fields, and adds a fence after the
+// last one.
+func closeFields(text string) string {
+	lines := strings.SplitAfter(text, "\n")
+	n := 0
+	for n < len(lines) && fieldLine.MatchString(lines[n]) {
+		n++
+	}
+	if n == 0 {
+		return ""
+	}
+	if n < len(lines) && isFence([]byte(strings.TrimRight(lines[n], "\r\n"))) {
+		return text
+	}
+	head := strings.TrimRight(strings.Join(lines[:n], ""), "\r\n")
+	return head + "\n---\n" + strings.Join(lines[n:], "")
+}
+
+// guessName returns a name for a skill that has none, made from its folder, its
+// title or the first heading. It returns "" if there is nothing to use.
+func (m *fixer) guessName(text string) string {
+	from := m.folder
+	if from == "" && m.skill != nil {
+		from = m.skill.DisplayName
+	}
+	for line := range strings.Lines(text) {
+		if heading := strings.TrimLeft(line, "#"); from == "" && len(heading) < len(line) && strings.HasPrefix(heading, " ") {
+			from = strings.TrimSpace(heading)
+		}
+	}
+	if strings.Trim(Slug(from), "-") == "skill" && !strings.Contains(strings.ToLower(from), "skill") {
+		return ""
+	}
+	return Slug(from)
+}
+
+func (m *fixer) addName() string {
+	name := m.guessName(m.src[m.lay.body:])
+	if name == "" {
+		return ""
+	}
+	if m.d.Code == "name-missing" {
+		return m.replaceBlock("name: " + yamlQuote(name) + "\n" + m.block())
+	}
+	return m.replaceField("name", yamlQuote(name))
+}
+
+func (m *fixer) useFolderName() string { return m.replaceField("name", yamlQuote(draftText(m.folder))) }
+
+func (m *fixer) makeNamePortable() string {
+	name, ok := m.value("name")
+	if !ok {
+		return ""
+	}
+	return m.replaceField("name", yamlQuote(Slug(name)))
+}
+
+func (m *fixer) rewriteDescription() string {
+	if m.skill == nil {
+		return ""
+	}
+	return m.replaceField("description", quoteString(m.skill.Description))
+}
+
+func (m *fixer) quoteCompatibility() string {
+	if m.skill == nil || m.skill.Compatibility == "" {
+		return ""
+	}
+	return m.replaceField("compatibility", quoteString(m.skill.Compatibility))
+}
+
+var inBrackets = regexp.MustCompile(`<([^<>\s][^<>]*)>`)
+
+func (m *fixer) removeAngleBrackets() string {
+	text, ok := m.value("description")
+	if !ok {
+		return ""
+	}
+	return m.replaceField("description", quoteString(inBrackets.ReplaceAllString(text, "$1")))
+}
+
+func (m *fixer) removeHiddenCharacters() string {
+	text, ok := m.value("description")
+	if !ok {
+		return ""
+	}
+	return m.replaceField("description", quoteString(strings.Map(func(r rune) rune {
+		if hidden(string(r)) != 0 {
+			return -1
+		}
+		return r
+	}, text)))
+}
+
+// shortenDescription moves the end of a long description to the beginning of
+// the instructions.
+func (m *fixer) shortenDescription() string {
+	text, ok := m.value("description")
+	if !ok {
+		return ""
+	}
+	head, rest := splitText(OneLine(text), 1024)
+	described := m.replaceField("description", quoteString(head))
+	if described == "" || rest == "" {
+		return ""
+	}
+	body := m.src[m.lay.body:]
+	return strings.TrimSuffix(described, body) + "\n" + rest + "\n" + body
+}
+
+// splitText splits a text after a sentence, or else before a word. The first
+// part has at most the given number of characters.
+func splitText(text string, most int) (head, rest string) {
+	if utf8.RuneCountInString(text) <= most {
+		return text, ""
+	}
+	end := len(string([]rune(text)[:most]))
+	at := strings.LastIndex(text[:end], ". ") + 1
+	if at < end/2 {
+		at = strings.LastIndexByte(text[:end], ' ')
+	}
+	if at <= 0 {
+		at = end
+	}
+	return strings.TrimSpace(text[:at]), strings.TrimSpace(text[at:])
+}

@@ -1,0 +1,32 @@
+package loadout
+
+import "sync"
+
+// tailBuffer stores the last bytes written to it.
+type tailBuffer struct {
+	most int
+
+	mu   sync.Mutex
+	kept []byte
+}
+
+// Write appends b and drops the oldest bytes beyond the limit.
+func (t *tailBuffer) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := len(b)
+	if over := len(b) - t.most; over > 0 {
+		b = b[over:]
+	}
+	if over := len(t.kept) + len(b) - t.most; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[over:]...)
+	}
+	t.kept = append(t.kept, b...)
+	return n, nil
+}
+
+func (t *tailBuffer) bytes() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]byte{}, t.kept...)
+}

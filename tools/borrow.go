@@ -1,0 +1,145 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/provider"
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// SettingsKey is the _meta key of a call with the tool's configuration as
+// declared by the skill, for providers of the embedding program.
+const SettingsKey = "loadout/config"
+
+// borrowedTools are tools that a skill declares from another provider: of a
+// skill that it depends on, or of the embedding program.
+type borrowedTools struct {
+	provider   string
+	tools      []skill.Tool
+	entry      *catalog.Entry // the skill with the provider; nil for the program's
+	owner      *skill.Skill
+	permission *Permission      // to use that skill
+	config     *upstream.Config // of the program's server
+}
+
+// borrowTools finds the providers of the tools that a skill declares. Its own
+// provider comes first, then those of its dependencies, then the program's. It
+// returns the skill with only the tools of its own provider, the borrowed
+// tools, and problems with skipped ones.
+func (s *Set) borrowTools(ctx context.Context, e *catalog.Entry, sk *skill.Skill) (*skill.Skill, []borrowedTools, []string) {
+	var loans []borrowedTools
+	var problems []string
+	own := *sk
+	own.Tools = nil
+	for _, t := range sk.Tools {
+		if t.Provider == "" || sk.Provider != nil && t.Provider == sk.Name {
+			own.Tools = append(own.Tools, t)
+			continue
+		}
+		if i := slices.IndexFunc(loans, func(l borrowedTools) bool { return l.provider == t.Provider }); i >= 0 {
+			loans[i].tools = append(loans[i].tools, t)
+			continue
+		}
+		l := borrowedTools{provider: t.Provider, tools: []skill.Tool{t}}
+		switch {
+		case s.findLender(ctx, e, &l):
+			loans = append(loans, l)
+		case sk.Provider != nil: // the name may be an alias that only the provider knows
+			own.Tools = append(own.Tools, t)
+		default:
+			problems = append(problems, fmt.Sprintf("tool %s skipped: provider %s not found; add the skill that has it to the dependencies", t.Name, t.Provider))
+		}
+	}
+	if len(own.Tools) == 0 && len(sk.Tools) > 0 {
+		own.Provider = nil // without a list it would provide all its tools
+	}
+	return &own, loans, problems
+}
+
+// findLender finds the skill or server with the provider of b, and reports
+// whether there is one.
+func (s *Set) findLender(ctx context.Context, e *catalog.Entry, l *borrowedTools) bool {
+	order, _ := s.opts.Skills.Catalog().LoadOrder(ctx, e) // the load reports an error
+	for _, d := range order {
+		if d.Entry != e && provider.Offers(d.Skill, l.provider) {
+			l.entry, l.owner = d.Entry, d.Skill
+			return true
+		}
+	}
+	l.config = s.opts.Providers[l.provider]
+	return l.config != nil
+}
+
+// toolNames returns the names of the borrowed tools, without duplicates.
+func (l *borrowedTools) toolNames() []string {
+	var out []string
+	for _, t := range l.tools {
+		if !slices.Contains(out, t.Name) {
+			out = append(out, t.Name)
+		}
+	}
+	return out
+}
+
+// borrowedConfig returns the server for borrowed tools. A server of the program
+// gets the settings with each call, since its process is not started for them.
+func (s *Set) borrowedConfig(ctx context.Context, l *borrowedTools, to *skill.Skill) (c *upstream.Config, settings map[string]any, notes []string, err error) {
+	if l.entry == nil {
+		c := *l.config
+		c.Include, c.Tools = l.toolNames(), l.toolNames()
+		settings = map[string]any{}
+		for _, t := range l.tools {
+			if settings[t.Name], err = provider.Settings(to, t); err != nil {
+				return nil, nil, nil, err
+			}
+		}
+		return &c, settings, nil, nil
+	}
+	if s.opts.Provide == nil {
+		return nil, nil, nil, fmt.Errorf("providers are disabled")
+	}
+	lent, err := provider.Lend(l.owner, to, l.tools)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	c, notes, err = s.opts.Provide(ctx, l.entry, lent)
+	return c, nil, notes, err
+}
+
+// withSettings adds the settings of the tool to the _meta of a call.
+func (sv *server) withSettings(tool string, meta mcp.Meta) mcp.Meta {
+	settings, ok := sv.settings[tool]
+	if !ok {
+		return meta
+	}
+	meta = maps.Clone(meta)
+	if meta == nil {
+		meta = mcp.Meta{}
+	}
+	meta[SettingsKey] = settings
+	return meta
+}
+
+// MemoryTransport returns a transport for servers of this program, by the URL
+// in their configuration. Assign it to [upstream.Dialer.Transports]. The server
+// side of a connection ends with the client side.
+func MemoryTransport(all map[string]*mcp.Server) func(c *upstream.Config, url string) (mcp.Transport, error) {
+	return func(_ *upstream.Config, url string) (mcp.Transport, error) {
+		s := all[url]
+		if s == nil {
+			return nil, fmt.Errorf("no in-process server %q", url)
+		}
+		here, there := mcp.NewInMemoryTransports()
+		if _, err := s.Connect(context.Background(), there, nil); err != nil {
+			return nil, fmt.Errorf("in-process server %q: %w", url, err)
+		}
+		return here, nil
+	}
+}

@@ -1,0 +1,198 @@
+package tools_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/tools"
+)
+
+const bringsA = "mcpServers: {a: {command: a}}"
+
+// conversation is a session that has tools of the world.
+func (w *world) conversation(t *testing.T, log session.Log) *loadout.Session {
+	t.Helper()
+	s, err := w.rt.NewSession(t.Context(), &loadout.SessionOptions{Log: log, Tools: w.NewLease()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func told(all []session.Tool) []string {
+	var out []string
+	for _, t := range all {
+		out = append(out, t.Name)
+	}
+	return out
+}
+
+func (w *world) brought() []string {
+	var out []string
+	for _, s := range w.Servers() {
+		if s.Skill != "" {
+			out = append(out, s.Name)
+		}
+	}
+	return out
+}
+
+// W18: a skill's tools come with its load, and go when it is unloaded or was not
+// used for long enough. A conversation that another one shares them with keeps
+// them.
+func TestW18ToolsComeAndGoWithTheSkill(t *testing.T) {
+	w := newWorld(t, texts{"x": skillText("x", bringsA)}, "", nil)
+	first, second := w.conversation(t, nil), w.conversation(t, nil)
+	r, err := first.Load(t.Context(), "x")
+	if err != nil || r.State != session.StateLoaded || !slices.Equal(told(r.Tools), []string{"x_a__read_note", "x_a__write_note"}) {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if _, err := second.Load(t.Context(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.Unload(t.Context(), "x", "not needed", false); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.brought(); !slices.Equal(got, []string{"x_a"}) {
+		t.Errorf("with one of two conversations that need it there are %v", got)
+	}
+	for range session.DefaultRetentionTurns + 1 {
+		if got := w.brought(); !slices.Equal(got, []string{"x_a"}) {
+			t.Errorf("while it is in force there are %v", got)
+		}
+		if err := second.AddMessage(t.Context(), session.RoleUser, "something else"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := w.brought(); len(got) > 0 {
+		t.Errorf("after its time there are %v", got)
+	}
+}
+
+// W18: a conversation that is opened again has its tools without a load.
+func TestW18RestoredSessionRegainsItsTools(t *testing.T) {
+	w := newWorld(t, texts{"x": skillText("x", bringsA)}, "", nil)
+	log := &session.MemoryLog{}
+	yesterday := w.conversation(t, log)
+	if _, err := yesterday.Load(t.Context(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	yesterday.Close()
+	if got := w.brought(); len(got) > 0 {
+		t.Errorf("after the conversation there are %v", got)
+	}
+	today := w.conversation(t, log)
+	if got := w.brought(); len(got) > 0 {
+		t.Errorf("before they are needed there are %v", got)
+	}
+	found, problems := today.Tools(t.Context())
+	if got := told(found); !slices.Equal(got, []string{"x_a__read_note", "x_a__write_note"}) || len(problems) > 0 {
+		t.Errorf("tools %v, problems %v", got, problems)
+	}
+	if found[0].Skill != today.Active()[0].Skill {
+		t.Errorf("the tool is of %+v", found[0].Skill)
+	}
+}
+
+// What a client brought without a conversation is not taken from it by one.
+func TestConversationLeavesWhatAClientLoaded(t *testing.T) {
+	w := newWorld(t, texts{"x": skillText("x", bringsA)}, "", nil)
+	w.bring(t, "x")
+	s := w.conversation(t, nil)
+	if _, err := s.Load(t.Context(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if got := w.brought(); !slices.Equal(got, []string{"x_a"}) {
+		t.Errorf("there are %v", got)
+	}
+}
+
+// Tools of a skill that is approved and was not loaded in this process are found
+// where an earlier one listed them; nothing is started for that.
+func TestFindKnowsSkillsThatWereNotLoadedHere(t *testing.T) {
+	cache := &upstream.Files{Dir: t.TempDir()}
+	keep := func(o *tools.Options, w *world) {
+		w.pool = upstream.NewPool(&upstream.PoolOptions{Dialer: w.dialer, Cache: cache})
+		o.Pool = w.pool
+		t.Cleanup(func() { o.Pool.Close() })
+	}
+	skills := texts{"x": skillText("x", bringsA), "never": skillText("never", "mcpServers: {b: {command: b}}")}
+	before := newWorld(t, skills, "", keep)
+	before.bring(t, "x")
+	before.pool.Close() // by then its tools are kept
+
+	w := newWorld(t, skills, "", keep)
+	found, err := w.Find(t.Context(), tools.Query{Text: "note"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := namesOf(found.Tools)
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"x_a__read_note", "x_a__write_note"}) || len(found.Problems) > 0 {
+		t.Errorf("found %v, problems %v", got, found.Problems)
+	}
+	if got := w.names(); len(got) > 0 {
+		t.Errorf("connected %v", got)
+	}
+}
+
+// A search asks for no leave: what nobody approved is passed over without a trace.
+func TestFindAsksForNoLeave(t *testing.T) {
+	asked := 0
+	w := newWorld(t, texts{"x": skillText("x", bringsA)}, "", func(o *tools.Options, _ *world) {
+		o.AcquirePermission = func(context.Context, *catalog.Entry) (*tools.Permission, error) {
+			asked++
+			return nil, errors.New("not approved")
+		}
+		o.IsPermitted = func(context.Context, *catalog.Entry) bool { return false }
+	})
+	if found, err := w.Find(t.Context(), tools.Query{}); err != nil || len(found.Tools)+len(found.Problems) > 0 || asked > 0 {
+		t.Errorf("%+v, %v; asked %d times", found, err, asked)
+	}
+}
+
+// What is found of a server that does not answer comes with the reason.
+func TestFindSaysWhyAServerIsDead(t *testing.T) {
+	cache := &upstream.Files{Dir: t.TempDir()}
+	keep := func(o *tools.Options, w *world) {
+		w.pool = upstream.NewPool(&upstream.PoolOptions{Dialer: w.dialer, Cache: cache})
+		o.Pool = w.pool
+		t.Cleanup(func() { o.Pool.Close() })
+	}
+	const servers = "mcpServers: {notes: {command: notes}}"
+	before := newWorld(t, nil, servers, keep)
+	before.Connect(t.Context(), "notes")
+	before.pool.Close() // by then its tools are kept
+	w := newWorld(t, nil, servers, keep)
+	w.broken["notes"] = errors.New("out of paper")
+	w.Connect(t.Context(), "notes")
+	found, err := w.Find(t.Context(), tools.Query{Server: "notes"})
+	if err != nil || len(found.Tools) != 2 || len(found.Problems) != 1 || !strings.Contains(found.Problems[0], "notes is DEAD") || !strings.Contains(found.Problems[0], "out of paper") {
+		t.Errorf("%v, %v, %v", namesOf(found.Tools), found.Problems, err)
+	}
+}
+
+// In place of a tool that does not work others are named that do the same kind of
+// thing, those of connected servers first; never what only is there.
+func TestAlternativesAreAlike(t *testing.T) {
+	w := newWorld(t, nil, "mcpServers: {a: {command: a}, b: {command: b}, c: {command: c}}", nil)
+	w.Connect(t.Context(), "")
+	w.mu.Lock()
+	w.broken["a"] = errors.New("gone")
+	w.mu.Unlock()
+	if got := namesOf(w.Alternatives("a__read_note")); !slices.Equal(got, []string{"b__read_note", "c__read_note"}) {
+		t.Errorf("for reading a note: %v", got)
+	}
+	if got := namesOf(w.Alternatives("a__fly_to_moon")); len(got) > 0 {
+		t.Errorf("for flying to the moon: %v", got)
+	}
+}

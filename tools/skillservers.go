@@ -1,0 +1,367 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// SkillTools is the result of connecting the servers of skills.
+type SkillTools struct {
+	Tools    []Tool
+	Problems []string // failed servers and reasons, for the model and the user
+}
+
+// ConnectSkills connects the servers and providers of skills in parallel and
+// returns the callable tools. It waits until the deadline of the set; slower
+// servers continue to connect in the background. Failures of single servers are
+// in the problems of the result.
+//
+// Concurrent calls for one skill share its connections. The servers stay until
+// the permission ends. Conversations that load and unload skills use a [Lease]
+// instead.
+func (s *Set) ConnectSkills(ctx context.Context, entries []*catalog.Entry) *SkillTools {
+	s.mu.Lock()
+	for _, e := range entries {
+		s.persistent[e.Key()] = true
+	}
+	s.mu.Unlock()
+	return s.connectSkills(ctx, entries)
+}
+
+func (s *Set) connectSkills(ctx context.Context, entries []*catalog.Entry) *SkillTools {
+	out := &SkillTools{}
+	var wanted []*server
+	for _, e := range entries {
+		servers, problems := s.serversOf(ctx, e)
+		out.Problems = append(out.Problems, problems...)
+		wanted = append(wanted, servers...)
+	}
+	if len(wanted) == 0 {
+		return out
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Deadline)
+	defer cancel()
+	type answer struct {
+		tools   []Tool
+		problem string
+	}
+	answers := make([]answer, len(wanted))
+	var running sync.WaitGroup
+	for i, sv := range wanted {
+		running.Go(func() {
+			if sv.Server != nil {
+				sv.Retry() // the user loads the skill again: the server may work by now
+			}
+			answers[i].tools, answers[i].problem = s.connect(ctx, sv)
+		})
+	}
+	running.Wait()
+	for _, a := range answers {
+		out.Tools = append(out.Tools, a.tools...)
+		if a.problem != "" {
+			out.Problems = append(out.Problems, a.problem)
+		}
+	}
+	return out
+}
+
+// connect connects a server and lists its tools. The problem is "" on success.
+func (s *Set) connect(ctx context.Context, sv *server) ([]Tool, string) {
+	if sv.Server == nil {
+		return nil, "MCP server " + sv.name + " is " + describeUnset(sv.unset)
+	}
+	began := time.Now()
+	l, err := sv.Tools(ctx)
+	if err != nil {
+		problem := fmt.Sprintf("MCP server %s: %v", sv.name, err)
+		if ctx.Err() != nil {
+			problem = fmt.Sprintf("MCP server %s did not answer within %v; still connecting: search for its tools later with find_tools", sv.name, time.Since(began).Round(time.Second))
+		}
+		return nil, problem
+	}
+	return s.listedTools(sv, l), joinProblems(s.screenListing(sv, l).problem, s.checkListing(sv, l))
+}
+
+// joinProblems joins the problems that are not empty.
+func joinProblems(all ...string) string {
+	return strings.Join(slices.DeleteFunc(all, func(p string) bool { return p == "" }), "; ")
+}
+
+// checkListing returns the problems of a listing: those that the server
+// reported, and configured tools that it lacks.
+func (s *Set) checkListing(sv *server, l *upstream.Listing) string {
+	var gone []string
+	for _, name := range sv.config.Tools {
+		if !slices.ContainsFunc(l.Tools, func(t *mcp.Tool) bool { return t.Name == name }) {
+			gone = append(gone, name)
+		}
+	}
+	odd := slices.Clone(l.Problems)
+	if len(gone) > 0 {
+		odd = append(odd, "tools named in its configuration are missing: "+strings.Join(gone, ", "))
+	}
+	if len(odd) == 0 {
+		return ""
+	}
+	return "MCP server " + sv.name + ": " + strings.Join(odd, "; ")
+}
+
+// serversOf returns the servers of a skill: those that it names in the user's
+// configuration or the profile, those that it defines, and its provider.
+func (s *Set) serversOf(ctx context.Context, e *catalog.Entry) ([]*server, []string) {
+	sk, src, err := s.opts.Skills.Catalog().Read(ctx, e)
+	if err != nil {
+		return nil, []string{err.Error()}
+	}
+	var servers []*server
+	var problems []string
+	if sk.MCPServers.Configs == nil {
+		for _, name := range sk.MCPServers.Names {
+			sv := s.ownServer(name)
+			if sv == nil {
+				problems = append(problems, fmt.Sprintf("MCP server %q is not defined: add it to your configuration (loadout servers --help)", name))
+				continue
+			}
+			servers = append(servers, sv)
+		}
+	}
+	sk, loans, skipped := s.borrowTools(ctx, e, sk)
+	problems = append(problems, skipped...)
+	if sk.MCPServers.Configs == nil && sk.Provider == nil && len(loans) == 0 {
+		return servers, problems
+	}
+	own, more := s.openSkillServers(ctx, e, sk, loans, skill.Hash(src))
+	return append(servers, own...), append(problems, more...)
+}
+
+func (s *Set) ownServer(name string) *server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sv := range s.own {
+		if sv.name == name {
+			return sv
+		}
+	}
+	return nil
+}
+
+// openSkillServers returns the servers that a skill defines and those of its
+// borrowed tools. They need permission for the current skills, and end with it.
+// hash is the hash of the skill's SKILL.md.
+func (s *Set) openSkillServers(ctx context.Context, e *catalog.Entry, sk *skill.Skill, loans []borrowedTools, hash string) ([]*server, []string) {
+	b := &serverGroup{key: e.Key(), version: hash}
+	problems := s.acquirePermissions(ctx, b, e, sk, &loans)
+	if len(problems) > 0 && len(b.permissions) == 0 && len(loans) == 0 {
+		s.removeGroup(e.Key(), nil)
+		return nil, problems
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		b.release()
+		return nil, []string{ErrClosed.Error()}
+	}
+	if have := s.groups[e.Key()]; have != nil && have.version == b.version {
+		s.mu.Unlock()
+		b.release()
+		return have.servers, problems
+	}
+	s.mu.Unlock()
+	problems = append(problems, s.openServers(ctx, b, e, sk, loans)...)
+	kept, clashes := s.storeGroup(e.Key(), b)
+	return kept.servers, append(problems, clashes...)
+}
+
+// needsPermission reports whether the skill has servers, a provider or borrowed
+// tools that belong neither to the user nor to the program.
+func needsPermission(sk *skill.Skill, loans []borrowedTools) bool {
+	return sk.MCPServers.Configs != nil || sk.Provider != nil || slices.ContainsFunc(loans, func(l borrowedTools) bool { return l.entry != nil })
+}
+
+// acquirePermissions requests permission for the servers that the skill defines
+// and for the providers that it uses. It removes borrowed tools without
+// permission.
+func (s *Set) acquirePermissions(ctx context.Context, b *serverGroup, e *catalog.Entry, sk *skill.Skill, loans *[]borrowedTools) []string {
+	if !needsPermission(sk, *loans) {
+		return nil // all of it belongs to the program
+	}
+	if s.opts.AcquirePermission == nil {
+		*loans = nil
+		return []string{"its servers are not started: skills cannot start servers here"}
+	}
+	leave, err := s.opts.AcquirePermission(ctx, e)
+	if err != nil {
+		*loans = nil
+		return []string{"its MCP servers and providers are not started: " + err.Error()}
+	}
+	b.permissions, b.version = append(b.permissions, leave), b.version+" "+string(leave.Digest)
+	var problems []string
+	var usable []borrowedTools
+	for _, l := range *loans {
+		if l.entry != nil {
+			if l.permission, err = s.opts.AcquirePermission(ctx, l.entry); err != nil {
+				problems = append(problems, fmt.Sprintf("tools of provider %s of skill %s skipped: %v", l.provider, l.entry.Name, err))
+				continue
+			}
+			b.permissions, b.version = append(b.permissions, l.permission), b.version+" "+string(l.permission.Digest)
+		}
+		usable = append(usable, l)
+	}
+	*loans = usable
+	return problems
+}
+
+// openServers opens the servers of a group and returns the problems. The first
+// permission of the group, if any, is that of the skill itself.
+func (s *Set) openServers(ctx context.Context, b *serverGroup, e *catalog.Entry, sk *skill.Skill, loans []borrowedTools) []string {
+	var problems []string
+	add := func(c *upstream.Config, of string, leave *Permission, settings map[string]any) {
+		name := e.Name
+		if of != "" {
+			name += "_" + of
+		}
+		if s.ownServer(name) != nil {
+			problems = append(problems, fmt.Sprintf("MCP server %s skipped: you have a server of that name, and your rules apply to yours", name))
+			return
+		}
+		c.Name = name
+		v := upstream.Variables{Skill: sandbox.SkillDir}
+		if leave != nil {
+			v.User, v.Secret = leave.User, leave.Secret
+		}
+		sv := s.openServer(name, e.Name, c, v)
+		sv.group, sv.settings = b, settings
+		b.servers = append(b.servers, sv)
+	}
+	if sk.MCPServers.Configs != nil || sk.Provider != nil {
+		configs, wrong := s.definedServers(ctx, e, sk)
+		problems = append(problems, wrong...)
+		for _, c := range configs {
+			c.Owner = e.Key() + "@" + string(b.permissions[0].Digest)
+			add(c, c.Name, b.permissions[0], nil)
+		}
+	}
+	for _, l := range loans {
+		c, settings, notes, err := s.borrowedConfig(ctx, &l, sk)
+		problems = append(problems, notes...)
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("tools of provider %s: %v", l.provider, err))
+			continue
+		}
+		if l.entry != nil {
+			c.Owner = l.entry.Key() + "@" + string(l.permission.Digest)
+		}
+		add(c, l.provider, l.permission, settings)
+	}
+	return problems
+}
+
+// definedServers returns the servers in a skill's frontmatter and the server of
+// its provider.
+func (s *Set) definedServers(ctx context.Context, e *catalog.Entry, sk *skill.Skill) ([]*upstream.Config, []string) {
+	var configs []*upstream.Config
+	var problems []string
+	if sk.MCPServers.Configs != nil {
+		f, findings := upstream.ParseMap(sk.MCPServers.Configs, e.File())
+		for _, d := range findings {
+			if d.Severity == skill.Error {
+				problems = append(problems, d.Message)
+			}
+		}
+		configs = slices.DeleteFunc(f.Servers, func(c *upstream.Config) bool { return c.Disabled })
+	}
+	if sk.Provider != nil && s.opts.Provide != nil {
+		c, notes, err := s.opts.Provide(ctx, e, sk)
+		problems = append(problems, notes...)
+		if err != nil {
+			return configs, append(problems, "provider: "+err.Error())
+		}
+		configs = append(configs, c)
+	}
+	return configs, problems
+}
+
+// storeGroup makes g the group of the skill and returns the current one: the
+// group of a concurrent load if that was first. The group is removed when its
+// permission ends. Servers whose name another skill already uses are skipped,
+// because rules go by names.
+func (s *Set) storeGroup(key string, b *serverGroup) (*serverGroup, []string) {
+	s.mu.Lock()
+	problems := s.removeNameClashes(b)
+	old := s.groups[key]
+	if s.closed || old != nil && old.version == b.version {
+		s.mu.Unlock()
+		b.release()
+		if old == nil {
+			old = &serverGroup{}
+		}
+		return old, problems
+	}
+	s.groups[key] = b
+	for _, l := range b.permissions {
+		if l.Done != nil {
+			s.running.Go(func() {
+				<-l.Done // Release closes it too
+				s.removeGroup(key, b)
+			})
+		}
+	}
+	s.mu.Unlock()
+	if old != nil { // of another version
+		old.close()
+	}
+	return b, problems
+}
+
+// removeNameClashes removes the servers of g whose names other skills use. The
+// caller holds s.mu.
+func (s *Set) removeNameClashes(b *serverGroup) []string {
+	var problems []string
+	b.servers = slices.DeleteFunc(b.servers, func(sv *server) bool {
+		for key, other := range s.groups {
+			if key == b.key || !slices.ContainsFunc(other.servers, func(o *server) bool { return o.name == sv.name }) {
+				continue
+			}
+			problems = append(problems, fmt.Sprintf("MCP server %s skipped: skill %s has a server of that name", sv.name, other.servers[0].skill))
+			sv.release()
+			return true
+		}
+		return false
+	})
+	return problems
+}
+
+// removeGroup removes the group of a skill: g, or any if g is nil.
+func (s *Set) removeGroup(key string, b *serverGroup) {
+	s.mu.Lock()
+	have := s.groups[key]
+	if have == nil || b != nil && have != b {
+		s.mu.Unlock()
+		return
+	}
+	delete(s.groups, key)
+	s.mu.Unlock()
+	have.close()
+}
+
+// close ends the connections of the group, for all their users, and releases
+// it.
+func (b *serverGroup) close() {
+	for _, sv := range b.servers {
+		if sv.Server != nil {
+			sv.Close()
+		}
+	}
+	b.release()
+}
