@@ -5,64 +5,64 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// aboutJSON is what a hub says of itself.
+// aboutJSON describes a hub.
 type aboutJSON struct {
 	Version string     `json:"version"`
 	Mode    string     `json:"mode" enum:"single,accounts"`
-	Node    string     `json:"node" doc:"Which node answers: another one at each start"`
-	URL     string     `json:"url" doc:"By which people reach the hub"`
-	MCP     string     `json:"mcp" doc:"The MCP endpoint; /p/GHOST behind it is that of one Ghost"`
+	Node    string     `json:"node" doc:"ID of the answering node; new at each start"`
+	URL     string     `json:"url" doc:"Address at which users reach the hub"`
+	MCP     string     `json:"mcp" doc:"MCP endpoint; append /p/GHOST for the endpoint of one Ghost"`
 	Sandbox bool       `json:"sandbox" doc:"Whether code of skills can run"`
 	Limits  limitsJSON `json:"limits"`
 }
 
-// limitsJSON are the most that is taken, in bytes where nothing else is said.
+// limitsJSON holds the limits of requests, in bytes unless stated otherwise.
 type limitsJSON struct {
-	Package         int64 `json:"package" doc:"An uploaded skill, packed"`
-	PackageFiles    int   `json:"package_files" doc:"How many files and directories it may have"`
-	PackageFile     int64 `json:"package_file" doc:"One of its files, unpacked"`
-	PackageUnpacked int64 `json:"package_unpacked" doc:"All of its files, unpacked"`
-	Message         int   `json:"message" doc:"What is said in a conversation"`
+	Package         int64 `json:"package" doc:"An uploaded skill, compressed"`
+	PackageFiles    int   `json:"package_files" doc:"Files and directories of an uploaded skill"`
+	PackageFile     int64 `json:"package_file" doc:"A file of an uploaded skill, uncompressed"`
+	PackageUnpacked int64 `json:"package_unpacked" doc:"All files of an uploaded skill, uncompressed"`
+	Message         int   `json:"message" doc:"A message"`
 	SessionFile     int   `json:"session_file" doc:"A file of a conversation"`
-	Body            int   `json:"body" doc:"Of any request"`
-	Rate            int   `json:"rate,omitempty" doc:"Requests a second for long; not there where they are not bounded"`
+	Body            int   `json:"body" doc:"A request body"`
+	Rate            int   `json:"rate,omitempty" doc:"Sustained requests per second; absent if unlimited"`
 }
 
 func (h *Hub) aboutAPI(api huma.API) {
-	add(h, api, operation("get-about", "GET", "/about", "What this hub is, where it is, and how much it takes"), h.about)
+	add(h, api, operation("get-about", "GET", "/about", "Get the version, the addresses and the limits of this hub"), h.about)
 }
 
-func (h *Hub) about(ctx context.Context, _ *nothing) (*body[aboutJSON], error) {
+func (h *Hub) about(ctx context.Context, _ *noBody) (*body[aboutJSON], error) {
 	limits := h.library.Limits()
-	out := aboutJSON{Version: h.opts.Version, Mode: "accounts", Node: h.node, URL: h.origin(visitOf(ctx).request), Sandbox: h.opts.Sandbox != nil,
+	out := aboutJSON{Version: h.opts.Version, Mode: "accounts", Node: h.node, URL: h.origin(requestInfoFrom(ctx).request), Sandbox: h.opts.Sandbox != nil,
 		Limits: limitsJSON{Package: limits.PackedBytes, PackageFiles: limits.Entries, PackageFile: limits.FileBytes, PackageUnpacked: limits.UnpackedBytes,
 			Message: chat.MaxText, SessionFile: chat.MaxFile, Body: maxBody, Rate: max(h.opts.Rate, 0)}}
 	if h.Single() {
 		out.Mode = "single"
 	}
 	out.MCP = out.URL + "/mcp"
-	return answered(out, nil)
+	return bodyOf(out, nil)
 }
 
-// canJSON is what somebody may do here by this way in, coarsely: for what a page shows.
+// canJSON tells a page which actions to offer to the current user.
 type canJSON struct {
-	Admin     bool     `json:"admin" doc:"Change settings, and manage users"`
-	Chat      bool     `json:"chat" doc:"Hold conversations"`
-	Upload    []string `json:"upload" nullable:"false" doc:"Where he may upload skills and make agents: default, public, and ids of groups"`
-	Review    []string `json:"review" nullable:"false" doc:"Where he may review what others uploaded: public, and ids of groups; * is everywhere"`
-	Servers   []string `json:"servers" nullable:"false" doc:"Where he may make Models and MCP servers"`
-	Members   []string `json:"members" nullable:"false" doc:"Groups in which he may say who is in them; * is all"`
-	NewGroups bool     `json:"new_groups" doc:"Make groups"`
+	Admin     bool     `json:"admin" doc:"May change settings and manage users"`
+	Chat      bool     `json:"chat" doc:"May chat"`
+	Upload    []string `json:"upload" nullable:"false" doc:"Namespaces where the user may upload skills and create agents: default, public, and ids of groups"`
+	Review    []string `json:"review" nullable:"false" doc:"Namespaces where the user may review uploads of others: public, and ids of groups; * for all"`
+	Servers   []string `json:"servers" nullable:"false" doc:"Namespaces where the user may create Models and MCP servers"`
+	Members   []string `json:"members" nullable:"false" doc:"Groups whose members the user may manage; * for all"`
+	NewGroups bool     `json:"new_groups" doc:"May create groups"`
 }
 
-// canOf asks the rules.
+// canOf returns what the rules allow a principal.
 func canOf(p account.Principal) canJSON {
-	own, public := account.Of(p.User), account.Resource{Shared: true}
+	own, public := account.OwnedBy(p.User), account.Resource{Shared: true}
 	can := func(a account.Action, r account.Resource) bool { return account.Can(p, a, r) }
 	in := func(a account.Action, everywhere string) []string {
 		out := []string{}
@@ -73,11 +73,11 @@ func canOf(p account.Principal) canJSON {
 			out = append(out, string(store.Public))
 		}
 		for _, m := range memberships(p) {
-			if can(a, account.In(account.GroupID(m.Group), "somebody else")) {
+			if can(a, account.OwnedByGroup(account.GroupID(m.Group), "somebody else")) {
 				out = append(out, m.Group)
 			}
 		}
-		if everywhere != "" && p.Admin && can(a, account.In("another", "somebody else")) {
+		if everywhere != "" && p.Admin && can(a, account.OwnedByGroup("another", "somebody else")) {
 			out = append(out, everywhere)
 		}
 		return out

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/llm"
 )
@@ -15,7 +15,7 @@ import (
 // The models that somebody may choose are the hub's own and those that he sees, with what
 // is known of them and nothing else.
 func TestModels(t *testing.T) {
-	n := start(t, hub.Options{First: &hub.First{Name: "root", Password: secret}, Accounts: true,
+	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true,
 		Price: func(model string) (llm.Price, bool) {
 			return llm.Price{Input: 3, Output: 15}, model == "anthropic:big"
 		}})
@@ -74,7 +74,7 @@ func TestModels(t *testing.T) {
 
 // A hub says what it is, and what somebody may do there.
 func TestAboutAndCan(t *testing.T) {
-	n := start(t, hub.Options{First: &hub.First{Name: "root", Password: secret}, Accounts: true, Public: "https://hub.example.com"})
+	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Public: "https://hub.example.com"})
 	root := n.signIn(t, "root", secret)
 	adaID, ada := n.newUser(t, root, "ada")
 	var about struct {

@@ -15,19 +15,20 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/web"
 )
 
 const (
 	base = "/api/v1"
-	// operationTime is how long an operation may take, but for its body and its answer.
+	// operationTime limits an operation, without reading its body and writing
+	// its response.
 	operationTime = 30 * time.Second
 )
 
-// routes puts all that is served where it is. Each group of the API is a method and a
-// file of its own.
+// routes registers all handlers. Each group of the API has a method and a file
+// of its own.
 func (h *Hub) routes() error {
 	h.mux = http.NewServeMux()
 	api := humago.New(h.mux, h.apiConfig())
@@ -40,7 +41,7 @@ func (h *Hub) routes() error {
 	h.settings(api)
 	for _, group := range []func(huma.API){
 		h.skillsAPI, h.versionsAPI, h.reviewsAPI, h.searchAPI, // skills.go, versions.go, reviews.go, search.go
-		h.draftsAPI, h.importsAPI, h.defaultsAPI, h.ratingsAPI, h.skillUsageAPI, h.totalsAPI, h.noticesAPI, h.wellKnown,
+		h.draftsAPI, h.importsAPI, h.defaultsAPI, h.ratingsAPI, h.skillUsageAPI, h.totalsAPI, h.notificationsAPI, h.wellKnown,
 		h.kindsAPI, h.modelsAPI, h.serversAPI, h.secretsAPI, h.grantsAPI, h.capabilitiesAPI, h.skillSettingsAPI,
 		h.sessionsAPI, h.asksAPI, h.aboutAPI,
 	} {
@@ -49,7 +50,7 @@ func (h *Hub) routes() error {
 	h.mountMCP()
 	spec, err := json.MarshalIndent(api.OpenAPI(), "", "  ")
 	if err != nil {
-		return fmt.Errorf("write the OpenAPI document: %w", err)
+		return fmt.Errorf("write OpenAPI document: %w", err)
 	}
 	h.spec = append(spec, '\n')
 	h.mux.HandleFunc("GET /openapi.json", h.serveSpec)
@@ -60,16 +61,16 @@ func (h *Hub) routes() error {
 	if err != nil {
 		return err
 	}
-	h.mux.HandleFunc("GET /{$}", site.open(h.welcome))
+	h.mux.HandleFunc("GET /{$}", site.orPage(h.welcome))
 	if h.opts.Accounts {
-		h.mux.HandleFunc("GET /setup/{link}", site.open(h.setupPage))
+		h.mux.HandleFunc("GET /setup/{link}", site.orPage(h.setupPage))
 	}
-	if h.door.oidc != nil {
-		h.mux.HandleFunc("GET /login/oidc", h.toProvider)
-		h.mux.HandleFunc("GET "+callbackPath, h.fromProvider)
+	if h.gate.oidc != nil {
+		h.mux.HandleFunc("GET /login/oidc", h.redirectToProvider)
+		h.mux.HandleFunc("GET "+callbackPath, h.finishProviderSignIn)
 	}
-	h.mux.HandleFunc("GET "+serverCallback, h.fromServer)
-	h.mux.HandleFunc("/", site.open(h.nowhere))
+	h.mux.HandleFunc("GET "+serverCallback, h.finishServerSignIn)
+	h.mux.HandleFunc("/", site.orPage(h.notFound))
 	return nil
 }
 
@@ -81,20 +82,20 @@ func (h *Hub) apiConfig() huma.Config {
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
 			Info: &huma.Info{Title: "Loadout hub", Version: "1", License: &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
-				Description: "People, skills, agents and conversations of a hub. Lists come in pages: pass what is in next as after. Errors are as in RFC 9457, with a code that never changes."},
+				Description: "Users, skills, agents and conversations of a hub. Lists are paginated: pass next as after to get the next page. Errors follow RFC 9457, with a stable code."},
 			Components: &huma.Components{Schemas: schemas, SecuritySchemes: map[string]*huma.SecurityScheme{
 				"token":  {Type: "http", Scheme: "bearer", Description: "An API token: POST " + base + "/tokens"},
-				"cookie": {Type: "apiKey", In: "cookie", Name: h.door.logins.CookieName(), Description: "A browser that signed in: POST " + base + "/login"},
+				"cookie": {Type: "apiKey", In: "cookie", Name: h.gate.logins.CookieName(), Description: "A browser that signed in: POST " + base + "/login"},
 			}},
 		},
-		Formats:       map[string]huma.Format{"application/json": format, "json": format}, // the latter is whatever ends in +json
+		Formats:       map[string]huma.Format{"application/json": format, "json": format}, // json also matches types that end in +json
 		DefaultFormat: "application/json",
-		Transformers:  []huma.Transformer{retell},
+		Transformers:  []huma.Transformer{rewriteErrors},
 	}
 }
 
-// schemaName is the name of a type without the words that ours end with, and with that
-// of its package where it is not ours: two packages may have types of one name.
+// schemaName returns the name of a type without our suffixes, prefixed with the
+// name of its package if that is not this one.
 func schemaName(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "JSON"), "Struct")
@@ -108,7 +109,8 @@ func schemaName(t reflect.Type, hint string) string {
 	return name
 }
 
-// marshal writes an answer at once, or none of it. Whom it does not reach has gone.
+// marshal writes a response at once or not at all. It ignores write errors: the
+// client has gone.
 func marshal(w io.Writer, v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -120,43 +122,43 @@ func marshal(w io.Writer, v any) error {
 	return nil
 }
 
-// operation is an operation for who signed in. Its id is what the table of authority
-// calls it.
+// operation returns an operation for signed-in users. The table of permissions
+// in the tests uses its id.
 func operation(id, method, path, summary string) huma.Operation {
 	tag, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return huma.Operation{OperationID: id, Method: method, Path: base + path, Summary: summary, Tags: []string{tag},
 		Security: []map[string][]string{{"token": {}}, {"cookie": {}}}}
 }
 
-// public is an operation for anybody.
+// public returns an operation for everyone.
 func public(id, method, path, summary string) huma.Operation {
 	op := operation(id, method, path, summary)
 	op.Security = []map[string][]string{}
 	return op
 }
 
-// add adds an operation to the API. It has [operationTime], and its errors are told as
-// [Hub.problem] says. Unless it is public, who has not signed in does not get as far
-// as f, which decides by itself what others may.
+// add adds an operation to the API with a limit of [operationTime].
+// [Hub.problem] converts its errors. Unless the operation is public, anonymous
+// requests are rejected before f; f itself authorizes all others.
 func add[I, O any](h *Hub, api huma.API, op huma.Operation, f func(ctx context.Context, in *I) (*O, error)) {
 	addFor(h, api, op, operationTime, f)
 }
 
-// addFor is add for an operation that may take as long as limit.
+// addFor is like add with another time limit.
 func addFor[I, O any](h *Hub, api huma.API, op huma.Operation, limit time.Duration, f func(ctx context.Context, in *I) (*O, error)) {
-	mustShow(reflect.TypeFor[I]())
-	mustShow(reflect.TypeFor[O]())
+	checkEmbedded(reflect.TypeFor[I]())
+	checkEmbedded(reflect.TypeFor[O]())
 	if len(op.Security) > 0 {
-		op.Middlewares = append(op.Middlewares, h.signedIn)
+		op.Middlewares = append(op.Middlewares, h.requireSignIn)
 	}
 	if limit > operationTime {
-		op.Middlewares = append(op.Middlewares, unhurried(limit))
+		op.Middlewares = append(op.Middlewares, withLimit(limit))
 	}
-	if op.DefaultStatus == 0 && reflect.TypeFor[O]() == reflect.TypeFor[nothing]() {
+	if op.DefaultStatus == 0 && reflect.TypeFor[O]() == reflect.TypeFor[noBody]() {
 		op.DefaultStatus = http.StatusNoContent
 	}
 	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
-		ctx, stop := context.WithTimeoutCause(ctx, limit, errSlow)
+		ctx, stop := context.WithTimeoutCause(ctx, limit, errTimeout)
 		defer stop()
 		out, err := f(ctx, in)
 		if err != nil {
@@ -166,21 +168,22 @@ func addFor[I, O any](h *Hub, api huma.API, op huma.Operation, limit time.Durati
 	})
 }
 
-// unhurried lets an answer be written as long after an operation has ended as others are.
-func unhurried(limit time.Duration) func(huma.Context, func(huma.Context)) {
+// withLimit extends the write deadline of a response to the limit of its
+// operation.
+func withLimit(limit time.Duration) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		_, w := humago.Unwrap(ctx)
-		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit + answerTime)) // not with every server
+		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit + responseTimeout)) // not supported by every server
 		next(ctx)
 	}
 }
 
-// mustShow panics for a type of this package, or without a name, that embeds one which is
-// not exported: the API library would pass over its fields without a word.
-func mustShow(t reflect.Type) {
+// checkEmbedded panics if a type of this package embeds an unexported struct:
+// the API library would silently skip its fields.
+func checkEmbedded(t reflect.Type) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice:
-		mustShow(t.Elem())
+		checkEmbedded(t.Elem())
 	case reflect.Struct:
 		if t.Name() != "" && t.PkgPath() != reflect.TypeFor[Hub]().PkgPath() {
 			return
@@ -188,84 +191,84 @@ func mustShow(t reflect.Type) {
 		for i := range t.NumField() {
 			f := t.Field(i)
 			if f.Anonymous && !f.IsExported() {
-				panic(fmt.Sprintf("hub: %s embeds %s, which has to be exported to be seen", t, f.Type))
+				panic(fmt.Sprintf("hub: %s embeds unexported %s, whose fields would be missing", t, f.Type))
 			}
-			mustShow(f.Type)
+			checkEmbedded(f.Type)
 		}
 	}
 }
 
-// signedIn stops who has not signed in before a body is read.
-func (h *Hub) signedIn(ctx huma.Context, next func(huma.Context)) {
+// requireSignIn rejects anonymous requests before their body is read.
+func (h *Hub) requireSignIn(ctx huma.Context, next func(huma.Context)) {
 	if account.FromContext(ctx.Context()).Anonymous() {
 		r, w := humago.Unwrap(ctx)
-		h.refuse(w, r, &account.DeniedError{SignIn: true})
+		h.writeProblem(w, r, &account.DeniedError{SignIn: true})
 		return
 	}
 	next(ctx)
 }
 
-// created makes an operation one that answers with 201.
-func created(op huma.Operation) huma.Operation {
+// withCreated makes an operation respond with 201.
+func withCreated(op huma.Operation) huma.Operation {
 	op.DefaultStatus = http.StatusCreated
 	return op
 }
 
-// nothing is an answer without a body, and the input of an operation that needs none.
-type nothing struct{}
+// noBody is a response without a body, or an empty input.
+type noBody struct{}
 
-// body is an answer with one.
+// body is a response with a body.
 type body[T any] struct{ Body T }
 
-func answered[T any](v T, err error) (*body[T], error) {
+func bodyOf[T any](v T, err error) (*body[T], error) {
 	if err != nil {
 		return nil, err
 	}
 	return &body[T]{v}, nil
 }
 
-// made is an answer with what was made, and where it is.
-type made[T any] struct {
+// createdBody is the response for a created item, with its location.
+type createdBody[T any] struct {
 	Location string `header:"Location"`
 	Body     T
 }
 
-// madeAt is the answer with what was made, in a list of the API.
-func madeAt[T any](id, list string, v T, err error) (*made[T], error) {
+// createdAt returns the response for an item created in a list of the API.
+func createdAt[T any](id, list string, v T, err error) (*createdBody[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &made[T]{base + "/" + list + "/" + id, v}, nil
+	return &createdBody[T]{base + "/" + list + "/" + id, v}, nil
 }
 
-// Paging asks for a page of a list.
+// Paging selects a page of a list.
 type Paging struct {
-	After string `query:"after" maxLength:"2000" doc:"What the page before had as next"`
-	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many at most"`
+	After string `query:"after" maxLength:"2000" doc:"Value of next on the previous page"`
+	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Maximum number of items"`
 }
 
 func (p Paging) page() store.Page { return store.Page{After: p.After, Limit: p.Limit} }
 
-// listed is a page of a list.
-type listed[T any] struct {
+// listBody is a page of a list.
+type listBody[T any] struct {
 	Items []T    `json:"items" nullable:"false"`
-	Next  string `json:"next,omitempty" doc:"Where the next page begins; not there on the last"`
+	Next  string `json:"next,omitempty" doc:"Pass as after to get the next page; absent on the last page"`
 }
 
-// page makes an answer of a page of rows.
-func page[R, T any](rows []R, next string, err error, shape func(R) T) (*body[listed[T]], error) {
+// pageOf returns the response for a page of rows.
+func pageOf[R, T any](rows []R, next string, err error, shape func(R) T) (*body[listBody[T]], error) {
 	if err != nil {
 		return nil, err
 	}
-	out := listed[T]{Items: make([]T, len(rows)), Next: next}
+	out := listBody[T]{Items: make([]T, len(rows)), Next: next}
 	for i, r := range rows {
 		out.Items[i] = shape(r)
 	}
-	return &body[listed[T]]{out}, nil
+	return &body[listBody[T]]{out}, nil
 }
 
-// when is a time that is left out where it is zero.
-func when(t time.Time) *time.Time {
+// optionalTime returns nil for a zero time.
+func optionalTime(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
@@ -277,8 +280,9 @@ func (h *Hub) serveSpec(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(h.spec))
 }
 
-// nowhere answers what no route is for: with 405 where another method is served there.
-func (h *Hub) nowhere(w http.ResponseWriter, r *http.Request) {
+// notFound responds to requests without a route: with 405 if another method has
+// one, else with 404.
+func (h *Hub) notFound(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
 		other := r.Clone(r.Context())
@@ -288,10 +292,10 @@ func (h *Hub) nowhere(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if len(allowed) == 0 {
-		h.refuse(w, r, status(404, "nothing is served at this path", "see what there is: GET /openapi.json"))
+		h.writeProblem(w, r, status(404, "no resource at this path", "list the paths: GET /openapi.json"))
 		return
 	}
-	p := status(405, "%s is not served at this path", "use "+strings.Join(allowed, " or "), r.Method)
+	p := status(405, "%s is not allowed at this path", "use "+strings.Join(allowed, " or "), r.Method)
 	p.header = http.Header{"Allow": {strings.Join(allowed, ", ")}}
-	h.refuse(w, r, p)
+	h.writeProblem(w, r, p)
 }

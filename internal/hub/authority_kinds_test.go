@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
 var authorityOfKinds = []row{

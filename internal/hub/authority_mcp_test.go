@@ -3,9 +3,9 @@ package hub_test
 import (
 	"strings"
 
-	"github.com/loadout-dev/loadout/internal/account"
-	"github.com/loadout-dev/loadout/internal/hub/kinds"
-	"github.com/loadout-dev/loadout/internal/hub/kit"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -52,13 +52,13 @@ func myLeave(s *scene) map[string]string {
 func (s *scene) groupGhost() string {
 	owner := must(s.node.People().SignIns.Principal(s.t.Context(), account.UserID(s.owner)))(s.t)
 	name := s.name("mcpghost")
-	s.node.write(s.t, owner, "apiVersion: "+kinds.Own+"\nkind: Ghost\nmetadata: {name: "+name+", namespace: \"group:"+s.group+"\"}\nspec: {systemPrompt: Hello.}\n")
+	s.node.write(s.t, owner, "apiVersion: "+agents.Own+"\nkind: Ghost\nmetadata: {name: "+name+", namespace: \"group:"+s.group+"\"}\nspec: {systemPrompt: Hello.}\n")
 	return name
 }
 
 // leave is that a user gave for a tool, by its id.
 func (s *scene) leave(user string) string {
-	p := policy.Principal{ID: user, Kind: policy.Person}
-	g := policy.Grant{Principal: p, By: p, Subject: policy.Digest("sha256:" + strings.Repeat("a", 64)), Name: "till__pay", Allows: policy.Allows{Call: true}, Scope: policy.Always}
-	return must(kit.NewGrants(s.node.DB(), p).Put(s.t.Context(), g))(s.t).ID
+	p := policy.Principal{ID: user, Kind: policy.UserPrincipal}
+	g := policy.Grant{Principal: p, By: p, Subject: policy.Digest("sha256:" + strings.Repeat("a", 64)), Name: "till__pay", Permissions: policy.Permissions{Call: true}, Scope: policy.Always}
+	return must(assembly.NewGrants(s.node.DB(), p).Put(s.t.Context(), g))(s.t).ID
 }

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/loadout-dev/loadout/ask"
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -106,7 +106,7 @@ func (s *scene) talkOf(user string) map[string]string {
 	s.t.Helper()
 	ctx, chats := s.t.Context(), s.node.Chat()
 	p := account.Principal{User: account.UserID(user), Scopes: account.AllScopes}
-	c := must(chats.Begin(ctx, p, "", "Tides"))(s.t)
+	c := must(chats.Create(ctx, p, "", "Tides"))(s.t)
 	if err := chats.WriteFile(ctx, p, c.ID, "notes/tides.txt", []byte("high water")); err != nil {
 		s.t.Fatal(err)
 	}
@@ -117,9 +117,9 @@ func (s *scene) talkOf(user string) map[string]string {
 func (n *node) ask(t testing.TB, session, user string) (id string) {
 	t.Helper()
 	id = session + ".request"
-	data, err := json.Marshal(ask.Ask{ID: id, Kind: ask.Action, Session: session, Principal: policy.Principal{Kind: policy.Person, ID: user}, Message: "render"})
+	data, err := json.Marshal(approval.Request{ID: id, Kind: approval.KindAction, Session: session, Principal: policy.Principal{Kind: policy.UserPrincipal, ID: user}, Message: "render"})
 	if err == nil {
-		err = n.DB().Asks.Put(t.Context(), store.Ask{ID: id, Session: session, Principal: policy.Person + ":" + user, Data: data})
+		err = n.DB().ApprovalRequests.Add(t.Context(), store.ApprovalRequest{ID: id, Session: session, Principal: policy.UserPrincipal + ":" + user, Data: data})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/hub"
-	"github.com/loadout-dev/loadout/internal/hub/people"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/users"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -160,7 +160,7 @@ func (s *scene) member(user string, role store.Role) {
 }
 
 func (s *scene) token(user string, scopes account.Scopes) (text, id string) {
-	text, token, err := account.NewTokens(people.TokenRows(s.node.DB())).Make(s.t.Context(), account.Principal{User: account.UserID(user), Scopes: account.AllScopes}, "test", scopes, time.Hour)
+	text, token, err := account.NewTokens(users.NewTokenStore(s.node.DB())).Create(s.t.Context(), account.Principal{User: account.UserID(user), Scopes: account.AllScopes}, "test", scopes, time.Hour)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ var roles = []string{"anonymous", "outsider", "reporter", "developer", "maintain
 // Every operation that the OpenAPI document has is tried as everybody. One that is not
 // in the table is missing here. Each answer is what the document says.
 func TestAuthorityOfEveryOperation(t *testing.T) {
-	n := start(t, hub.Options{First: &hub.First{Name: "root", Password: secret}, Accounts: true, Proxies: []string{"127.0.0.1"}})
+	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Proxies: []string{"127.0.0.1"}})
 	doc := readDocument(t, n)
 	paths := doc.operations()
 	for id := range paths {

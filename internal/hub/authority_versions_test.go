@@ -20,7 +20,7 @@ var authorityOfVersions = []row{
 	{"get-package", "of a published skill", thePublicSkill, nil, "401 403 200 200 200 200 200", "200 read"},
 	{"get-package", "of a user's skill", theirSkill, nil, "401 404 404 404 404 404 200", "200 read"},
 	{"get-file", "", itsFile, nil, "401 404 200 200 200 200 200", "200 read chat mcp"},
-	{"review-version", "", theVersion, approval, "401 404 403 403 204 204 204", "204 review"},
+	{"review-version", "", theVersion, decideApproval, "401 404 403 403 204 204 204", "204 review"},
 	{"list-held-tools", "", theSkill, nil, "401 404 200 200 200 200 200", "200 read chat mcp"},
 	{"accept-skill-tools", "", theSkill, toolsOfTheSkill, "401 404 403 403 200 200 200", "200 review"},
 	{"list-reviews", "", nil, nil, "401 403 403 403 200 200 200", "200 review"},
@@ -48,7 +48,7 @@ func itsFile(s *scene) map[string]string {
 	return map[string]string{"skill": s.skill().ID, "version": "1", "path": "scripts/run.sh"}
 }
 
-func approval(s *scene) any {
+func decideApproval(s *scene) any {
 	return map[string]string{"decision": string(store.Approved), "digest": s.skill().Digest}
 }
 

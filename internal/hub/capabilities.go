@@ -6,14 +6,15 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// planningJSON is what a planner is told: its form is that of [tools.Planning].
+// planningJSON describes capabilities to a planner, in the form of
+// [tools.Inventory].
 type planningJSON struct {
-	Skills   []string  `json:"available_skills" nullable:"false" doc:"Names, in order"`
-	Tools    []string  `json:"available_mcp_tools" nullable:"false" doc:"Names by which they are called"`
+	Skills   []string  `json:"available_skills" nullable:"false" doc:"Names, sorted"`
+	Tools    []string  `json:"available_mcp_tools" nullable:"false" doc:"Names for calls"`
 	Hints    hintsJSON `json:"planning_hints"`
 	Problems []string  `json:"problems" nullable:"false" doc:"What is missing, and why"`
 }
@@ -25,14 +26,14 @@ type hintsJSON struct {
 type capabilityJSON struct {
 	ID               string          `json:"id" doc:"skill.NAME or mcp.SERVER.TOOL"`
 	Kind             string          `json:"kind" enum:"skill,mcp"`
-	Name             string          `json:"name" doc:"By which it is loaded or called"`
+	Name             string          `json:"name" doc:"Name for loading or calling"`
 	Description      string          `json:"description"`
 	InputSchema      json.RawMessage `json:"input_schema"`
 	OutputSchema     json.RawMessage `json:"output_schema"`
 	SafetyLevel      string          `json:"safety_level" enum:"UNKNOWN,SAFE,LOW,MEDIUM,HIGH,CRITICAL"`
-	Permission       string          `json:"permission" doc:"By which rules and the audit log know it"`
+	Permission       string          `json:"permission" doc:"Name in rules and the audit log"`
 	WhenToUse        string          `json:"when_to_use"`
-	RequiresApproval bool            `json:"requires_approval" doc:"Whether a person has to agree first: to a call, or to what a skill would run"`
+	RequiresApproval bool            `json:"requires_approval" doc:"Whether a user has to approve a call, or the code of a skill"`
 	CostHint         string          `json:"cost_hint,omitempty"`
 	LatencyHint      string          `json:"latency_hint,omitempty"`
 }
@@ -43,45 +44,45 @@ func capabilityOf(c tools.Capability) capabilityJSON {
 		CostHint: c.CostHint, LatencyHint: c.LatencyHint}
 }
 
-// Agent names what conversations are held with, in a query; without a kind it is all that
-// somebody reaches.
+// Agent selects an agent in a query, or without a kind everything that the user
+// can access.
 type Agent struct {
-	Kind      string `query:"kind" enum:"Ghost,Bot,Team" doc:"Without it, it is all that you reach"`
-	Namespace string `query:"namespace" maxLength:"128" doc:"Without it, the nearest that has one of the name"`
+	Kind      string `query:"kind" enum:"Ghost,Bot,Team" doc:"Without it, everything that you can access"`
+	Namespace string `query:"namespace" maxLength:"128" doc:"Without it, the nearest namespace with an agent of the name"`
 	Name      string `query:"name" maxLength:"512"`
 }
 
-func (a Agent) place() (place, error) {
+func (a Agent) position() (agentRef, error) {
 	if (a.Kind == "") != (a.Name == "") || a.Kind == "" && a.Namespace != "" {
-		return place{}, &Problem{Status: 422, Code: "invalid", Detail: "kind and name go together", Next: "give both, or none"}
+		return agentRef{}, &Problem{Status: 422, Code: "invalid", Detail: "kind and name must be given together", Next: "send both or neither"}
 	}
-	return place{kind: a.Kind, namespace: a.Namespace, name: a.Name}, nil
+	return agentRef{kind: a.Kind, namespace: a.Namespace, name: a.Name}, nil
 }
 
 func (h *Hub) capabilitiesAPI(api huma.API) {
-	add(h, api, operation("list-capabilities", "GET", "/capabilities", "What an agent of yours could do, how safe that is, and what you would be asked about. It is decided again when it is done"), h.capabilities)
+	add(h, api, operation("list-capabilities", "GET", "/capabilities", "List what an agent of yours can do, with risk levels and required approvals. Permissions are checked again on use"), h.capabilities)
 }
 
 func (h *Hub) capabilities(ctx context.Context, in *struct {
 	Agent
-	Connect bool `query:"connect" doc:"Connect MCP servers whose tools are not known, and ask them"`
+	Connect bool `query:"connect" doc:"Connect to MCP servers whose tools are unknown"`
 }) (*body[planningJSON], error) {
-	at, err := in.place()
+	at, err := in.position()
 	if err != nil {
 		return nil, err
 	}
 	p := account.FromContext(ctx)
-	e, err := h.endpoints.enter(ctx, p.Limited(mcpScopes|account.ScopeChat), at)
+	e, err := h.endpoints.acquire(ctx, p.LimitedTo(mcpScopes|account.ScopeChat), at)
 	if err != nil {
 		return nil, err
 	}
-	defer h.endpoints.leave(e)
+	defer h.endpoints.release(e)
 	set := e.kit.Tools
 	if in.Connect {
-		set.Recall(ctx)
-		set.Connect(ctx, "") // what is wrong is among the problems
+		set.OpenPermittedServers(ctx)
+		set.Connect(ctx, "") // failures are reported as problems
 	}
-	plan, err := set.Capabilities(ctx, &tools.Call{Principal: personOf(p.User)})
+	plan, err := set.Capabilities(ctx, &tools.Call{Principal: userPrincipal(p.User)})
 	if err != nil {
 		return nil, err
 	}
@@ -89,5 +90,5 @@ func (h *Hub) capabilities(ctx context.Context, in *struct {
 	for _, c := range plan.Hints.Capabilities {
 		out.Hints.Capabilities = append(out.Hints.Capabilities, capabilityOf(c))
 	}
-	return answered(out, nil)
+	return bodyOf(out, nil)
 }

@@ -6,22 +6,22 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/loadout-dev/loadout/internal/account"
-	"github.com/loadout-dev/loadout/internal/hub/kinds"
-	"github.com/loadout-dev/loadout/internal/seal"
+	"github.com/loadout-dev/loadout/internal/encryption"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/remote"
 )
 
-// credentialPrefix begins the names of secrets that are shown to hosts which skills are
-// imported from.
+// credentialPrefix starts the names of secrets that hold credentials for hosts
+// of imports.
 const credentialPrefix = "git_"
 
-// credentialName is the name of the secret for a host, "" for one that can have none. No
-// two hosts have one name, as each would be shown the other's: a dot is _, a hyphen is
-// __, and the colon before a port ___, and a host that does not follow from that, as
-// a.-b, has none.
+// credentialName returns the name of the secret for a host, "" if the host
+// cannot have one. Names are unique, so that no host gets the credential of
+// another: a dot becomes _, a hyphen __, and the colon before a port ___. A
+// host for which this is ambiguous, such as a.-b, cannot have a secret.
 func credentialName(host string) string {
 	host = strings.ToLower(host)
 	name := credentialPrefix + strings.NewReplacer(".", "_", "-", "__", ":", "___").Replace(host)
@@ -31,8 +31,8 @@ func credentialName(host string) string {
 	return name
 }
 
-// hostOfName is the host that a name of a secret is read as: of a run of _, an even number
-// is hyphens, one is a dot, and three are a colon.
+// hostOfName returns the host that belongs to the name of a secret. In a run of
+// _, one is a dot, three are a colon, and an even number are hyphens.
 func hostOfName(name string) string {
 	var host strings.Builder
 	for rest := strings.TrimPrefix(name, credentialPrefix); rest != ""; {
@@ -61,15 +61,15 @@ func hostOfName(name string) string {
 	return host.String()
 }
 
-// credential is what a user keeps for a host that skills are imported from, as a secret of
-// his own: user:password, or a token alone. It is nil where there is none, or the user
-// is disabled.
+// credential returns the credential of a user for a host of imports, stored as
+// a secret of the user: user:password or a token. It returns nil if there is
+// none or the user is disabled.
 func (h *Hub) credential(ctx context.Context, user account.UserID, host string) (*remote.Credential, error) {
 	name := credentialName(host)
 	if name == "" {
 		return nil, nil
 	}
-	owner := string(kinds.NamespaceOwner(store.UserNamespace(string(user))))
+	owner := string(agents.NamespaceOwner(store.UserNamespace(string(user))))
 	kept, err := h.db.Secrets.Get(ctx, owner, name)
 	if err == nil {
 		var who store.User
@@ -83,14 +83,14 @@ func (h *Hub) credential(ctx context.Context, user account.UserID, host string) 
 	if err != nil {
 		return nil, fmt.Errorf("secret %s: %w", name, err)
 	}
-	value, err := h.sealer.Open(string(kept.Sealed), seal.Label{Owner: owner, Name: name})
+	value, err := h.cipher.Decrypt(string(kept.Encrypted), encryption.Label{Owner: owner, Name: name})
 	if err != nil {
 		return nil, fmt.Errorf("secret %s: %w", name, err)
 	}
 	return readCredential(string(value)), nil
 }
 
-// readCredential reads user:password, or a token.
+// readCredential parses user:password or a token.
 func readCredential(value string) *remote.Credential {
 	value = strings.TrimSpace(value)
 	if user, password, ok := strings.Cut(value, ":"); ok {

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/loadout-dev/loadout/internal/hub/library"
-	"github.com/loadout-dev/loadout/remote"
+	"github.com/loadout-dev/loadout/internal/remote"
 )
 
 func TestCredentialNames(t *testing.T) {
@@ -71,11 +71,11 @@ func TestProblemsOfSources(t *testing.T) {
 		status int
 		code   string
 	}{
-		{place(&remote.LocationError{Text: "x", Why: "y"}), 422, "source_invalid"},
+		{place(&remote.LocationError{Text: "x", Reason: "y"}), 422, "source_invalid"},
 		{place(&remote.NotFoundError{What: "skill"}), 422, "source_not_found"},
 		{place(&remote.DeniedError{Host: "github.com"}), 422, "source_denied"},
-		{place(&remote.AddressError{Host: "x", Why: "loopback"}), 422, "source_address"},
-		{place(&remote.UntrustedError{Why: "x"}), 422, "source_address"},
+		{place(&remote.AddressError{Host: "x", Reason: "loopback"}), 422, "source_address"},
+		{place(&remote.UntrustedError{Reason: "x"}), 422, "source_address"},
 		{place(&remote.TooLargeError{What: "x", Limit: 1}), 422, "source_too_large"},
 		{place(&remote.DigestError{Name: "x"}), 502, "source_digest"},
 		{place(&remote.StatusError{URL: "x", Code: 503}), 502, "source_failed"},
@@ -83,7 +83,7 @@ func TestProblemsOfSources(t *testing.T) {
 		{place(errors.New("connection refused")), 502, "source_failed"},
 		{place(context.DeadlineExceeded), 504, "slow"},
 		{place(context.Canceled), 503, "ended"},
-		{place(errSlow), 504, "slow"},
+		{place(errTimeout), 504, "slow"},
 		{&library.InvalidError{Why: "it was uploaded"}, 422, "invalid"},
 	} {
 		p := problemOf(tt.err)
@@ -99,11 +99,11 @@ func TestProblemsOfSources(t *testing.T) {
 // What was done before an import failed is said.
 func TestUnfinishedImport(t *testing.T) {
 	done := &library.Imported{Created: make([]library.Change, 2), Updated: make([]library.Change, 1)}
-	p, ok := errors.AsType[*Problem](unfinished(done, errSlow))
+	p, ok := errors.AsType[*Problem](partialImport(done, errTimeout))
 	if !ok || p.Code != "slow" || !strings.Contains(p.Detail, "2 skills were created and 1 updated") {
 		t.Errorf("it is told as %+v", p)
 	}
-	if err := unfinished(&library.Imported{}, errSlow); !errors.Is(err, errSlow) {
+	if err := partialImport(&library.Imported{}, errTimeout); !errors.Is(err, errTimeout) {
 		t.Errorf("where nothing was done it is %v", err)
 	}
 }
@@ -130,9 +130,9 @@ func TestLongOperationsHaveTheirTime(t *testing.T) {
 		method, path, body string
 		most               time.Duration
 	}{
-		{"POST", "/api/v1/skills/import/look", `{"source": "./x"}`, importTime + answerTime},
-		{"POST", "/api/v1/skills/update", `{}`, importTime + answerTime},
-		{"GET", "/api/v1/defaults", "", answerTime},
+		{"POST", "/api/v1/skills/import/look", `{"source": "./x"}`, importTimeout + responseTimeout},
+		{"POST", "/api/v1/skills/update", `{}`, importTimeout + responseTimeout},
+		{"GET", "/api/v1/defaults", "", responseTimeout},
 	} {
 		r := httptest.NewRequest(tt.method, "http://127.0.0.1"+tt.path, strings.NewReader(tt.body))
 		r.RemoteAddr = "127.0.0.1:1234"

@@ -6,21 +6,21 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// defaultJSON is a skill that the people of a namespace have without asking.
+// defaultJSON is a default skill of a namespace.
 type defaultJSON struct {
 	Namespace  string             `json:"namespace" doc:"user:ID, group:ID or public"`
 	SkillID    string             `json:"skill_id"`
-	Name       string             `json:"name,omitempty" doc:"Of the skill; not there where you do not see it any more"`
+	Name       string             `json:"name,omitempty" doc:"Name of the skill; absent if you may not see it"`
 	Preload    bool               `json:"forcePreload" doc:"Whether it is loaded from the start"`
-	Exceptions []defaultException `json:"exceptions" nullable:"false" doc:"Conversations that do not have it"`
+	Exceptions []defaultException `json:"exceptions" nullable:"false" doc:"Conversations without it"`
 }
 
-// defaultException is a kind of conversation.
+// defaultException selects conversations.
 type defaultException struct {
 	Type  string `json:"type" enum:"mode,agent,project"`
 	Value string `json:"value" minLength:"1" maxLength:"128"`
@@ -31,26 +31,26 @@ type defaultChange struct {
 	Exceptions []defaultException `json:"exceptions,omitempty" nullable:"false" maxItems:"100"`
 }
 
-// chosenJSON is a skill that a conversation begins with.
+// chosenJSON is a default skill of a conversation.
 type chosenJSON struct {
 	SkillID string `json:"skill_id"`
 	Name    string `json:"name"`
 	Preload bool   `json:"forcePreload" doc:"Whether it is loaded from the start"`
 }
 
-// DefaultsOf names whose defaults are meant, in a query.
+// DefaultsOf selects a namespace in a query.
 type DefaultsOf struct {
-	Namespace string `query:"namespace" maxLength:"100" doc:"public, the name of a group, user:ID or group:ID; without, your own"`
+	Namespace string `query:"namespace" maxLength:"100" doc:"public, the name of a group, user:ID or group:ID; default your own"`
 }
 
 func (h *Hub) defaultsAPI(api huma.API) {
-	add(h, api, operation("list-defaults", "GET", "/defaults", "The skills that the people of a namespace have without asking"), h.listDefaults)
-	add(h, api, operation("choose-defaults", "GET", "/defaults/choose", "The skills that a conversation of yours begins with: of your own defaults, your groups', and everybody's"), h.chooseDefaults)
-	add(h, api, operation("set-default", "PUT", "/defaults/{skill}", "Make a skill a default, in place of what was said of it before"), h.setDefault)
-	add(h, api, operation("remove-default", "DELETE", "/defaults/{skill}", "Take a skill out of the defaults of a namespace"), h.removeDefault)
+	add(h, api, operation("list-defaults", "GET", "/defaults", "List the default skills of a namespace"), h.listDefaults)
+	add(h, api, operation("choose-defaults", "GET", "/defaults/choose", "List the default skills for a new conversation of yours: your own, your groups', and public ones"), h.chooseDefaults)
+	add(h, api, operation("set-default", "PUT", "/defaults/{skill}", "Make a skill a default, or change it"), h.setDefault)
+	add(h, api, operation("remove-default", "DELETE", "/defaults/{skill}", "Remove a skill from the defaults of a namespace"), h.removeDefault)
 }
 
-func (h *Hub) listDefaults(ctx context.Context, in *DefaultsOf) (*body[listed[defaultJSON]], error) {
+func (h *Hub) listDefaults(ctx context.Context, in *DefaultsOf) (*body[listBody[defaultJSON]], error) {
 	p := account.FromContext(ctx)
 	namespace, err := h.kinds.Namespace(ctx, p, in.Namespace)
 	if err != nil {
@@ -66,10 +66,11 @@ func (h *Hub) listDefaults(ctx context.Context, in *DefaultsOf) (*body[listed[de
 			return nil, err
 		}
 	}
-	return page(out, "", nil, func(d defaultJSON) defaultJSON { return d })
+	return pageOf(out, "", nil, func(d defaultJSON) defaultJSON { return d })
 }
 
-// defaultOf is a default with the name of its skill, where somebody may know of that.
+// defaultOf converts a default and adds the name of its skill if the principal
+// may see it.
 func (h *Hub) defaultOf(ctx context.Context, p account.Principal, d library.Default) (defaultJSON, error) {
 	out := defaultJSON{Namespace: string(d.Namespace), SkillID: d.SkillID, Preload: d.Preload, Exceptions: []defaultException{}}
 	for _, e := range d.Exceptions {
@@ -102,13 +103,13 @@ func (h *Hub) setDefault(ctx context.Context, in *struct {
 	if err := h.library.SetDefault(ctx, p, d); err != nil {
 		return nil, err
 	}
-	return answered(h.defaultOf(ctx, p, d))
+	return bodyOf(h.defaultOf(ctx, p, d))
 }
 
 func (h *Hub) removeDefault(ctx context.Context, in *struct {
 	SkillPath
 	DefaultsOf
-}) (*nothing, error) {
+}) (*noBody, error) {
 	p := account.FromContext(ctx)
 	namespace, err := h.kinds.Namespace(ctx, p, in.Namespace)
 	if err != nil {
@@ -118,15 +119,16 @@ func (h *Hub) removeDefault(ctx context.Context, in *struct {
 }
 
 func (h *Hub) chooseDefaults(ctx context.Context, in *struct {
-	Mode    string `query:"mode" maxLength:"128" doc:"As exceptions name it"`
+	Mode    string `query:"mode" maxLength:"128" doc:"As in exceptions"`
 	Agent   string `query:"agent" maxLength:"128"`
 	Project string `query:"project" maxLength:"128"`
-}) (*body[listed[chosenJSON]], error) {
+}) (*body[listBody[chosenJSON]], error) {
 	chosen, err := h.library.Choose(ctx, account.FromContext(ctx), library.Situation{Mode: in.Mode, Agent: in.Agent, Project: in.Project})
-	return page(chosen, "", err, func(c library.Chosen) chosenJSON { return chosenJSON{c.ID, c.Name, c.Preload} })
+	return pageOf(chosen, "", err, func(c library.Chosen) chosenJSON { return chosenJSON{c.ID, c.Name, c.Preload} })
 }
 
-// isHidden reports whether an error is that something is not there, or not for who asks.
+// isHidden reports whether an error means that an item does not exist or the
+// principal may not see it.
 func isHidden(err error) bool {
 	_, denied := errors.AsType[*account.DeniedError](err)
 	return denied || errors.Is(err, store.ErrNotFound)

@@ -2,5 +2,5 @@
 
 package hub
 
-// diskFree is not known here.
+// diskFree is not implemented for this system.
 func diskFree(string) (free uint64, known bool) { return 0, false }

@@ -4,8 +4,8 @@ package hub
 
 import "golang.org/x/sys/unix"
 
-// diskFree is how many bytes may still be written where a directory is, as far as the
-// system says.
+// diskFree returns the free bytes on the disk of a directory, if the system
+// reports them.
 func diskFree(dir string) (free uint64, known bool) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

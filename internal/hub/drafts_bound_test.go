@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
@@ -23,7 +23,7 @@ func noise(size int) string {
 // many begin at once. What is deleted makes room, and others have their own.
 func TestDraftsOfConversationsAreBounded(t *testing.T) {
 	onEach(t, func(t *testing.T, o hub.Options) {
-		o.First, o.Accounts = &hub.First{Name: "root", Password: secret}, true
+		o.FirstAdmin, o.Accounts = &hub.FirstAdmin{Name: "root", Password: secret}, true
 		n := start(t, o)
 		talker(t, n, func(o *chat.Options, _ *chat.Setup) { o.Drafts, o.DraftBytes = 3, 20_000 })
 		body := func(size int) map[string]any {
@@ -44,7 +44,7 @@ func TestDraftsOfConversationsAreBounded(t *testing.T) {
 				continue
 			}
 			r.wantProblem(t, 409, "too_many_drafts")
-			if !strings.Contains(r.body, "3 of your conversations") || !strings.Contains(r.body, "delete") {
+			if !strings.Contains(r.body, "limit 3") || !strings.Contains(r.body, "delete") {
 				t.Errorf("it says %s", r.body)
 			}
 		}
@@ -58,7 +58,7 @@ func TestDraftsOfConversationsAreBounded(t *testing.T) {
 		ada.send(t, "DELETE", begun[0], nil).want(t, 204)
 		large := ada.send(t, "POST", "/api/v1/sessions", body(30_000))
 		large.wantProblem(t, 409, "too_many_drafts")
-		if !strings.Contains(large.body, "more than 20000") {
+		if !strings.Contains(large.body, "limit 20000") {
 			t.Errorf("of a large one it says %s", large.body)
 		}
 		ada.send(t, "POST", "/api/v1/sessions", body(10)).want(t, 201)

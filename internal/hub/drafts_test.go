@@ -66,7 +66,7 @@ func TestDraftIsChecked(t *testing.T) {
 		if got.Name != "tides" || got.DisplayName != "Tide tables" || got.Description != "Reads tide tables." || got.Valid || !got.Loads || !got.Saves || !got.MaySave || got.Taken != nil || !got.Code || got.Runnable {
 			t.Errorf("it is %+v", got)
 		}
-		if got.Instructions != "# Tides\nRead the table.\n" || got.CatalogLine != "- tides: Reads tide tables." || got.Tokens.CatalogLine != skill.Tokens(got.CatalogLine) || got.Tokens.Instructions != skill.Tokens(got.Instructions) {
+		if got.Instructions != "# Tides\nRead the table.\n" || got.CatalogLine != "- tides: Reads tide tables." || got.Tokens.CatalogLine != skill.EstimateTokens(got.CatalogLine) || got.Tokens.Instructions != skill.EstimateTokens(got.Instructions) {
 			t.Errorf("it tells a model %q and %q, %+v", got.CatalogLine, got.Instructions, got.Tokens)
 		}
 		wantSame(t, "tools", got.Asks.AllowedTools, []string{"Read", "Grep"})
@@ -338,12 +338,12 @@ func TestDraftIsTried(t *testing.T) {
 		}
 		c.another.send(t, "GET", at, nil).wantProblem(t, 404, "not_found")
 		c.root.send(t, "GET", at, nil).wantProblem(t, 403, "forbidden")
-		if n := len(answer[skillList](t, c.developer, "/skills?q=tides").Items); n != 1 {
+		if n := len(responseRecorder[skillList](t, c.developer, "/skills?q=tides").Items); n != 1 {
 			t.Errorf("there are %d skills of that name", n)
 		}
 		c.developer.send(t, "DELETE", at, nil).want(t, 204)
 
-		before := len(answer[skillList](t, c.developer, "/sessions").Items)
+		before := len(responseRecorder[skillList](t, c.developer, "/sessions").Items)
 		for what, tt := range map[string]struct {
 			draft  map[string]any
 			status int
@@ -361,7 +361,7 @@ func TestDraftIsTried(t *testing.T) {
 				t.Errorf("%s: %d %.300s", what, r.status, r.body)
 			}
 		}
-		if n := len(answer[skillList](t, c.developer, "/sessions").Items); n != before {
+		if n := len(responseRecorder[skillList](t, c.developer, "/sessions").Items); n != before {
 			t.Errorf("%d conversations began", n-before)
 		}
 	})
@@ -382,11 +382,11 @@ func TestDraftOfManyValues(t *testing.T) {
 			return p
 		}
 		for _, path := range []string{"/api/v1/drafts/check", "/api/v1/drafts/package", "/api/v1/drafts/find"} {
-			if p := tell(path, map[string]any{"files": many}, 400); p.Code != "malformed" || !strings.Contains(p.Detail, "more values") || len(p.Errors) > 0 {
+			if p := tell(path, map[string]any{"files": many}, 400); p.Code != "malformed" || !strings.Contains(p.Detail, "too many values") || len(p.Errors) > 0 {
 				t.Errorf("%s: %+v", path, p)
 			}
 		}
-		if p := tell("/api/v1/sessions", map[string]any{"draft": map[string]any{"files": many}}, 400); !strings.Contains(p.Detail, "more values") {
+		if p := tell("/api/v1/sessions", map[string]any{"draft": map[string]any{"files": many}}, 400); !strings.Contains(p.Detail, "too many values") {
 			t.Errorf("a conversation: %+v", p)
 		}
 		if p := tell("/api/v1/drafts/check", map[string]any{"files": many[:2000]}, 422); len(p.Errors) != 100 {

@@ -14,38 +14,38 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
-// Bounds of streams of events.
+// Limits of event streams.
 const (
-	streamsEach = 50
-	streamsAll  = 5000
-	streamBeat  = 15 * time.Second // proxies close what is silent for longer
+	maxStreamsEach = 50
+	maxStreams     = 5000
+	streamInterval = 15 * time.Second // proxies close connections that are silent for longer
 )
 
-const eventsSummary = `What is told of a conversation, as server-sent events: id is the number of an event, event its type, and data the event as in the schema ChatEvent.
-A client that comes back with the number of the last one, as Last-Event-ID or after, on any node, misses nothing. The event bye says that the node ends, and problem, as in the schema Problem, why the stream does.`
+const eventsSummary = `The events of a conversation as server-sent events: id is the number of an event, event its type, and data the event as in the schema ChatEvent.
+A client that reconnects to any node with the number of the last event, as Last-Event-ID or after, misses nothing. The event bye says that the node shuts down, and problem, as in the schema Problem, why the stream ends.`
 
-// sessionStreams adds the operations that go on.
+// sessionStreams adds the operations that stream.
 func (h *Hub) sessionStreams(api huma.API) {
-	h.streams = newCrowd("streams of events", streamsEach, streamsAll, streamBeat, slowTime)
-	h.sockets = newCrowd("WebSockets", socketsEach, socketsAll, socketBeat, slowTime)
+	h.streams = newStreamLimiter("streams of events", maxStreamsEach, maxStreams, streamInterval, slowClientTimeout)
+	h.sockets = newStreamLimiter("WebSockets", socketsEach, socketsAll, socketBeat, slowClientTimeout)
 	api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[chat.Event](), true, "")
-	watch := operation("watch-session", "GET", "/sessions/{session}/events", "What is told of a conversation, as it happens")
+	watch := operation("watch-session", "GET", "/sessions/{session}/events", "Stream the events of a conversation")
 	watch.Description = eventsSummary
-	watch.Responses = streamed("200", "text/event-stream")
+	watch.Responses = streamResponses("200", "text/event-stream")
 	add(h, api, watch, h.watchSession)
 	add(h, api, socketOperation(), h.openSocket)
 }
 
 type watchInput struct {
 	SessionPath
-	After  string `query:"after" maxLength:"20" doc:"The number of the last event that is known"`
-	Last   string `header:"Last-Event-ID" maxLength:"20" doc:"Likewise, as browsers send it; it counts more"`
-	Follow bool   `query:"follow" default:"true" doc:"Whether to go on; else it ends where nothing more was told as yet"`
-	Attend bool   `query:"attend" doc:"Whether the client carries out skill:requests, which are events of the type ask and the kind action, and says what came of them: POST /api/v1/skill-responses"`
+	After  string `query:"after" maxLength:"20" doc:"Number of the last known event"`
+	Last   string `header:"Last-Event-ID" maxLength:"20" doc:"Same as after, sent by browsers; takes precedence"`
+	Follow bool   `query:"follow" default:"true" doc:"Whether to wait for more events"`
+	Attend bool   `query:"attend" doc:"Whether the client executes skill:requests (events of type ask and kind action) and sends their results to POST /api/v1/skill-responses"`
 }
 
 func (h *Hub) watchSession(ctx context.Context, in *watchInput) (*huma.StreamResponse, error) {
@@ -54,7 +54,7 @@ func (h *Hub) watchSession(ctx context.Context, in *watchInput) (*huma.StreamRes
 	if text == "" {
 		where, text = "query.after", in.After
 	}
-	after, err := number(where, text)
+	after, err := parseEventNumber(where, text)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (h *Hub) watchSession(ctx context.Context, in *watchInput) (*huma.StreamRes
 		return nil, err
 	}
 	if in.Attend {
-		if err := account.Check(p, account.AskAnswer, account.Of(p.User)); err != nil {
+		if err := account.Check(p, account.ApprovalAnswer, account.OwnedBy(p.User)); err != nil {
 			return nil, err
 		}
 	}
@@ -70,62 +70,64 @@ func (h *Hub) watchSession(ctx context.Context, in *watchInput) (*huma.StreamRes
 		r, w := humago.Unwrap(ctx)
 		leave, err := h.streams.enter(p.User)
 		if err != nil {
-			h.refuse(w, r, err)
+			h.writeProblem(w, r, err)
 			return
 		}
 		defer leave()
 		h.stream(w, r, func(ctx context.Context) iter.Seq2[chat.Event, error] {
 			switch {
 			case !in.Follow:
-				return h.chat.Told(ctx, p, in.Session, after)
+				return h.chat.ReadEvents(ctx, p, in.Session, after)
 			case in.Attend:
-				return h.chat.Attend(ctx, p, in.Session, after)
+				return h.chat.WatchAsClient(ctx, p, in.Session, after)
 			}
 			return h.chat.Watch(ctx, p, in.Session, after)
 		})
 	}}, nil
 }
 
-// told is what a watch yields.
-type told struct {
+// watchedEvent is an event or an error of a watch.
+type watchedEvent struct {
 	event chat.Event
 	err   error
 }
 
-// stream sends events until there are no more, the client is gone, or the node ends.
+// stream sends events until there are no more, the client disconnects, or the
+// node shuts down.
 func (h *Hub) stream(w http.ResponseWriter, r *http.Request, watch func(context.Context) iter.Seq2[chat.Event, error]) {
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // proxies are to pass on what there is
+	w.Header().Set("X-Accel-Buffering", "no") // disable buffering in proxies
 	if r.Method == http.MethodHead {
 		return
 	}
-	out := &patient{w, h.streams.slow}
-	if out.say(": events\n\n") != nil {
+	out := &deadlineWriter{w, h.streams.slow}
+	if out.writeText(": events\n\n") != nil {
 		return
 	}
 	ctx, stop := context.WithCancel(r.Context())
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer stop()
-	events := make(chan told)
+	events := make(chan watchedEvent)
 	watching.Go(func() {
 		defer close(events)
 		for event, err := range watch(ctx) {
 			select {
-			case events <- told{event, err}:
+			case events <- watchedEvent{event, err}:
 			case <-ctx.Done():
 				return
 			}
 		}
 	})
-	h.pass(ctx, out, events)
+	h.forwardEvents(ctx, out, events)
 }
 
-// pass sends what comes, and a sign of life where nothing does.
-func (h *Hub) pass(ctx context.Context, out *patient, events <-chan told) {
+// forwardEvents sends events, and a comment as a heartbeat while there are
+// none.
+func (h *Hub) forwardEvents(ctx context.Context, out *deadlineWriter, events <-chan watchedEvent) {
 	beat := time.NewTicker(h.streams.beat)
 	defer beat.Stop()
-	ended, forget := h.inUse.hold(account.FromContext(ctx))
+	ended, forget := h.tokenWatch.watch(account.FromContext(ctx))
 	defer forget()
 	for {
 		var err error
@@ -135,37 +137,37 @@ func (h *Hub) pass(ctx context.Context, out *patient, events <-chan told) {
 		case <-h.Draining():
 			err = chat.ErrClosed
 		case <-beat.C:
-			if err = h.still(ctx, visitOf(ctx)); err == nil {
-				err = out.say(":\n\n")
+			if err = h.checkValid(ctx, requestInfoFrom(ctx)); err == nil {
+				err = out.writeText(":\n\n")
 			}
 		case t, ok := <-events:
 			if !ok {
 				return
 			}
 			if err = t.err; err == nil {
-				err = out.event(string(t.event.Type), t.event.Seq, t.event)
+				err = out.writeEvent(string(t.event.Type), t.event.Seq, t.event)
 			}
 		}
 		if err != nil {
-			h.sayWhy(ctx, out, err)
+			h.sendEnd(ctx, out, err)
 			return
 		}
 	}
 }
 
-// sayWhy says why a stream ends before its time, where anybody is there to hear it.
-func (h *Hub) sayWhy(ctx context.Context, out *patient, err error) {
+// sendEnd tells a connected client why the stream ends early.
+func (h *Hub) sendEnd(ctx context.Context, out *deadlineWriter, err error) {
 	switch {
 	case ctx.Err() != nil:
 	case errors.Is(err, chat.ErrClosed):
-		out.event("bye", 0, struct{}{})
+		out.writeEvent("bye", 0, struct{}{})
 	default:
-		out.event("problem", 0, h.problem(ctx, err))
+		out.writeEvent("problem", 0, h.problem(ctx, err))
 	}
 }
 
-// event sends an event, without a number where that is 0.
-func (p *patient) event(name string, seq int64, v any) error {
+// writeEvent sends an event, without an id if seq is 0.
+func (p *deadlineWriter) writeEvent(name string, seq int64, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -174,5 +176,5 @@ func (p *patient) event(name string, seq int64, v any) error {
 	if seq > 0 {
 		id = fmt.Sprintf("id: %d\n", seq)
 	}
-	return p.say(fmt.Sprintf("%sevent: %s\ndata: %s\n\n", id, name, data))
+	return p.writeText(fmt.Sprintf("%sevent: %s\ndata: %s\n\n", id, name, data))
 }

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/bus/bustest"
+	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
-	"github.com/loadout-dev/loadout/internal/seal"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
@@ -122,7 +122,7 @@ func eventOf(t testing.TB, e sent) (ev chat.Event) {
 // ended waits for the end of what has a number.
 func (c caller) ended(t testing.TB, session string, input int64) chat.Event {
 	t.Helper()
-	all := c.until(t, session+"/events", func(ev chat.Event) bool { return ev.Type == chat.Ended && ev.Input == input })
+	all := c.until(t, session+"/events", func(ev chat.Event) bool { return ev.Type == chat.TurnEnded && ev.Input == input })
 	return all[len(all)-1]
 }
 
@@ -135,7 +135,7 @@ func TestEventsGoOn(t *testing.T) {
 	}
 	ended := 0
 	whole := ada.until(t, session+"/events", func(ev chat.Event) bool {
-		if ev.Type == chat.Ended {
+		if ev.Type == chat.TurnEnded {
 			ended++
 		}
 		return ended == 3
@@ -177,7 +177,7 @@ func TestEventsEnd(t *testing.T) {
 	for e, ok := s.next(); ok; e, ok = s.next() {
 		told = append(told, e)
 	}
-	if len(told) == 0 || told[len(told)-1].name != string(chat.Ended) {
+	if len(told) == 0 || told[len(told)-1].name != string(chat.TurnEnded) {
 		t.Errorf("what was told is %+v", told)
 	}
 	after := fmt.Sprint("/events?after=", len(told))
@@ -268,7 +268,7 @@ func eventually(t testing.TB, is func() bool) {
 
 // pair is a hub with two nodes.
 func pair(t *testing.T, o hub.Options) (one, two *node) {
-	o.Keys, o.Accounts, o.First = []seal.Key{seal.NewKey()}, true, &hub.First{Name: "root", Password: secret}
+	o.Keys, o.Accounts, o.FirstAdmin = []encryption.Key{encryption.NewKey()}, true, &hub.FirstAdmin{Name: "root", Password: secret}
 	one = start(t, o)
 	two = start(t, o)
 	talker(t, one)
@@ -302,7 +302,7 @@ func TestEventsOfAnotherNode(t *testing.T) {
 				}
 			}
 			here.say(t, session, "hello")
-			for e, ok := s.next(); e.name != string(chat.Ended); e, ok = s.next() {
+			for e, ok := s.next(); e.name != string(chat.TurnEnded); e, ok = s.next() {
 				if !ok {
 					t.Fatal("the stream ended")
 				}

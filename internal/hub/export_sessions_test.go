@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
-	"github.com/loadout-dev/loadout/internal/hub/kinds"
 )
 
 // ChangeChat has conversations run in another way. Nothing was asked of them as yet.
@@ -13,7 +13,7 @@ func (h *Hub) ChangeChat(change func(o *chat.Options)) error {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	err := h.chat.Close(ctx)
-	o := chat.Options{Setup: h.kits.Setup, Principal: h.principal, Token: h.tokenNow, Bus: h.bus, Logger: h.log}
+	o := chat.Options{Setup: h.assemblies.Setup, Principal: h.principal, Token: h.currentScopes, Bus: h.bus, Logger: h.log}
 	change(&o)
 	h.chat = chat.New(h.db, o)
 	return err
@@ -23,11 +23,11 @@ func (h *Hub) ChangeChat(change func(o *chat.Options)) error {
 func (h *Hub) Chat() *chat.Engine { return h.chat }
 
 // Kinds are those of a hub.
-func (h *Hub) Kinds() *kinds.Registry { return h.kinds }
+func (h *Hub) Kinds() *agents.Registry { return h.kinds }
 
 // BoundStreams sets other bounds for what stays open.
 func (h *Hub) BoundStreams(each, all int, beat, slow time.Duration) {
-	for _, c := range []*crowd{h.streams, h.sockets} {
+	for _, c := range []*streamLimiter{h.streams, h.sockets} {
 		c.each, c.all, c.beat, c.slow = each, all, beat, slow
 	}
 }

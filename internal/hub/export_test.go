@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/loadout-dev/loadout/internal/hub/library"
-	"github.com/loadout-dev/loadout/internal/hub/people"
+	"github.com/loadout-dev/loadout/internal/hub/users"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -17,7 +17,7 @@ import (
 func (h *Hub) DB() *store.DB { return h.db }
 
 // People are those of a hub.
-func (h *Hub) People() *people.People { return h.people }
+func (h *Hub) People() *users.Directory { return h.directory }
 
 // MetricNames are the names of what a hub counts.
 func (h *Hub) MetricNames() []string {
@@ -36,7 +36,9 @@ func (h *Hub) MetricNames() []string {
 }
 
 // SetDiskFree has a hub believe that so many bytes are free on its disk.
-func (h *Hub) SetDiskFree(bytes uint64) { h.free = func(string) (uint64, bool) { return bytes, true } }
+func (h *Hub) SetDiskFree(bytes uint64) {
+	h.diskFree = func(string) (uint64, bool) { return bytes, true }
+}
 
 // Library are the skills of a hub.
 func (h *Hub) Library() *library.Library { return h.library }
@@ -49,13 +51,13 @@ func (h *Hub) Mount(pattern string, f http.HandlerFunc) { h.mux.HandleFunc(patte
 
 // MountError adds a route that fails.
 func (h *Hub) MountError(pattern string, err error) {
-	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { h.refuse(w, r, err) })
+	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { h.writeProblem(w, r, err) })
 }
 
 // MustShow panics for types of which the API would show a part only.
-var MustShow = mustShow
+var MustShow = checkEmbedded
 
 // Alone does a work of all nodes.
 func (h *Hub) Alone(ctx context.Context, work string, every time.Duration, f func(context.Context) error) error {
-	return h.alone(ctx, work, every, f)
+	return h.withLease(ctx, work, every, f)
 }

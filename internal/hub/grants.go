@@ -10,58 +10,57 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/loadout-dev/loadout/internal/account"
-	"github.com/loadout-dev/loadout/internal/hub/kit"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// grantJSON is leave that somebody gave: what would be done for him is done without
-// asking him again.
+// grantJSON is a saved permission to call a tool without further approval.
 type grantJSON struct {
 	ID      string     `json:"id"`
-	User    string     `json:"user" doc:"The id of the user whose calls it is for"`
-	Name    string     `json:"name" doc:"Of the tool, for people"`
-	Origin  string     `json:"origin,omitempty" doc:"Whose tool it is, for people"`
-	Subject string     `json:"subject" doc:"The digest of the tool as it is defined and its server configured; for another one it does not count"`
+	User    string     `json:"user" doc:"ID of the user"`
+	Name    string     `json:"name" doc:"Name of the tool, for display"`
+	Origin  string     `json:"origin,omitempty" doc:"Origin of the tool, for display"`
+	Subject string     `json:"subject" doc:"Digest of the tool definition and the server configuration; a change invalidates the grant"`
 	Scope   string     `json:"scope" enum:"once,session,always"`
-	Session string     `json:"session,omitempty" doc:"The conversation that it is for"`
+	Session string     `json:"session,omitempty" doc:"Conversation that it is valid for"`
 	Created time.Time  `json:"created"`
 	Expires *time.Time `json:"expires,omitempty"`
 }
 
 func grantOf(g policy.Grant) grantJSON {
 	return grantJSON{ID: g.ID, User: g.Principal.ID, Name: g.Name, Origin: g.Origin, Subject: string(g.Subject), Scope: string(g.Scope),
-		Session: g.Session, Created: g.Created, Expires: when(g.Expires)}
+		Session: g.Session, Created: g.Created, Expires: optionalTime(g.Expires)}
 }
 
-// grantRequest gives leave for a tool, as one finds it with an agent.
+// grantRequest asks for a permission to call a tool of an agent.
 type grantRequest struct {
-	Tool      string          `json:"tool" minLength:"1" maxLength:"256" doc:"The name by which it is called"`
-	Kind      string          `json:"kind,omitempty" enum:"Ghost,Bot,Team" doc:"Of the agent that has the tool; without it, it is all that you reach"`
+	Tool      string          `json:"tool" minLength:"1" maxLength:"256" doc:"Name for calls"`
+	Kind      string          `json:"kind,omitempty" enum:"Ghost,Bot,Team" doc:"Agent with the tool; default everything that you can access"`
 	Namespace string          `json:"namespace,omitempty" maxLength:"128"`
 	Name      string          `json:"name,omitempty" maxLength:"512"`
-	Arguments json.RawMessage `json:"arguments,omitempty" doc:"An object: leave for calls with these arguments and no others"`
-	Subject   string          `json:"subject,omitempty" maxLength:"100" doc:"The digest of the tool that you looked at; another one is refused"`
+	Arguments json.RawMessage `json:"arguments,omitempty" doc:"An object; grants only calls with exactly these arguments"`
+	Subject   string          `json:"subject,omitempty" maxLength:"100" doc:"Digest of the tool that you inspected; any other is rejected"`
 	Scope     policy.Scope    `json:"scope" enum:"once,session,always"`
-	Session   string          `json:"session,omitempty" maxLength:"64" doc:"The conversation that it is for, where its scope is that"`
-	Expires   *time.Time      `json:"expires,omitempty" doc:"Without it, leave for always never does, and other leave after a day"`
+	Session   string          `json:"session,omitempty" maxLength:"64" doc:"Conversation, for scope session"`
+	Expires   *time.Time      `json:"expires,omitempty" doc:"Default never for scope always, otherwise a day"`
 }
 
 func (h *Hub) grantsAPI(api huma.API) {
-	add(h, api, operation("list-grants", "GET", "/grants", "What tools somebody is not asked about, in the order in which he said so"), h.listGrants)
-	add(h, api, created(operation("give-grant", "POST", "/grants", "Be asked no more about a tool that you use, as it is now. What a rule denies stays denied")), h.giveGrant)
-	add(h, api, operation("withdraw-grant", "DELETE", "/grants/{grant}", "Be asked again"), h.withdrawGrant)
+	add(h, api, operation("list-grants", "GET", "/grants", "List the saved permissions of a user, oldest first"), h.listGrants)
+	add(h, api, withCreated(operation("give-grant", "POST", "/grants", "Save a permission for a tool as it is now. Rules that deny still apply")), h.createGrant)
+	add(h, api, operation("withdraw-grant", "DELETE", "/grants/{grant}", "Revoke a saved permission"), h.revokeGrant)
 }
 
 func (h *Hub) listGrants(ctx context.Context, in *struct {
 	TokenOwner
 	Paging
-}) (*body[listed[grantJSON]], error) {
+}) (*body[listBody[grantJSON]], error) {
 	p := account.FromContext(ctx)
 	user := userID(p, in.User)
-	if err := h.mayGrant(ctx, p, account.GrantRead, user); err != nil {
+	if err := h.authorizeGrants(ctx, p, account.GrantRead, user); err != nil {
 		return nil, err
 	}
 	var after int64
@@ -86,58 +85,60 @@ func (h *Hub) listGrants(ctx context.Context, in *struct {
 			grants = append(grants, g)
 		}
 	}
-	return page(grants, next, nil, grantOf)
+	return pageOf(grants, next, nil, grantOf)
 }
 
-// toolGrant is a row as leave for a tool, where it is that.
+// toolGrant converts a row. It reports false if the row is not a grant for a
+// tool.
 func toolGrant(r store.Grant) (policy.Grant, bool) {
 	g, err := policy.ReadGrant(r.Data)
-	return g, err == nil && g.Allows.Call
+	return g, err == nil && g.Permissions.Call
 }
 
-// grantee is a user as the rows of grants have him.
-func grantee(u account.UserID) string { return policy.Person + ":" + string(u) }
+// grantee returns a user as stored in the rows of grants.
+func grantee(u account.UserID) string { return policy.UserPrincipal + ":" + string(u) }
 
-func (h *Hub) giveGrant(ctx context.Context, in *struct{ Body grantRequest }) (*body[grantJSON], error) {
+func (h *Hub) createGrant(ctx context.Context, in *struct{ Body grantRequest }) (*body[grantJSON], error) {
 	p, want := account.FromContext(ctx), in.Body
-	if err := h.mayGrant(ctx, p, account.GrantWrite, p.User); err != nil {
+	if err := h.authorizeGrants(ctx, p, account.GrantWrite, p.User); err != nil {
 		return nil, err
 	}
 	if err := want.check(time.Now()); err != nil {
 		return nil, err
 	}
-	at, err := Agent{Kind: want.Kind, Namespace: want.Namespace, Name: want.Name}.place()
+	at, err := Agent{Kind: want.Kind, Namespace: want.Namespace, Name: want.Name}.position()
 	if err != nil {
 		return nil, err
 	}
-	// It is found as the person has it, whatever else the token may do.
+	// The agent is opened with all scopes of the user, whatever the token
+	// allows.
 	p.Scopes = mcpScopes | account.ScopeChat
-	e, err := h.endpoints.enter(ctx, p, at)
+	e, err := h.endpoints.acquire(ctx, p, at)
 	if err != nil {
 		return nil, err
 	}
-	defer h.endpoints.leave(e)
-	c := &tools.Call{Name: want.Tool, Arguments: want.Arguments, Subject: policy.Digest(want.Subject), Principal: personOf(p.User), Session: want.Session}
+	defer h.endpoints.release(e)
+	c := &tools.Call{Name: want.Tool, Arguments: want.Arguments, Subject: policy.Digest(want.Subject), Principal: userPrincipal(p.User), Session: want.Session}
 	if err := e.kit.Tools.Grant(ctx, c, want.Scope, len(want.Arguments) > 0, c.Principal); err != nil {
-		return nil, refusedGrant(err)
+		return nil, grantProblem(err)
 	}
-	g, err := h.given(ctx, p.User, want)
-	return answered(grantOf(g), err)
+	g, err := h.findGranted(ctx, p.User, want)
+	return bodyOf(grantOf(g), err)
 }
 
-// check refuses leave that means nothing.
+// check rejects invalid requests.
 func (g *grantRequest) check(now time.Time) error {
 	var faults []Fault
 	add := func(field, why string) { faults = append(faults, Fault{"body." + field, why}) }
 	if (g.Session != "") != (g.Scope == policy.ForSession) {
-		add("session", "it is given with the scope session, and with no other")
+		add("session", "is needed with scope session, and only then")
 	}
 	var object map[string]json.RawMessage
 	if len(g.Arguments) > 0 && json.Unmarshal(g.Arguments, &object) != nil {
-		add("arguments", "they are an object")
+		add("arguments", "must be an object")
 	}
 	if g.Expires != nil && !g.Expires.After(now) {
-		add("expires", "it is over")
+		add("expires", "must be in the future")
 	}
 	if g.Subject != "" {
 		if _, err := policy.ParseDigest(g.Subject); err != nil {
@@ -145,49 +146,50 @@ func (g *grantRequest) check(now time.Time) error {
 		}
 	}
 	if len(faults) > 0 {
-		return &Problem{Status: 422, Code: "invalid", Detail: "the request cannot be taken as it is", Next: "mend what is in errors", Errors: faults}
+		return &Problem{Status: 422, Code: "invalid", Detail: "the request is invalid", Next: "fix the fields in errors", Errors: faults}
 	}
 	return nil
 }
 
-// refusedGrant is why leave for a tool was not kept, over HTTP.
-func refusedGrant(err error) error {
+// grantProblem converts an error of granting a permission.
+func grantProblem(err error) error {
 	if e, ok := errors.AsType[*tools.UnknownToolError](err); ok {
-		return &Problem{Status: 404, Code: "not_found", Detail: e.Error(), Next: "see what there is: GET " + base + "/capabilities?connect=true"}
+		return &Problem{Status: 404, Code: "not_found", Detail: e.Error(), Next: "list the tools: GET " + base + "/capabilities?connect=true"}
 	}
-	if e, ok := errors.AsType[*tools.RefusedError](err); ok && e.Ask {
-		return &Problem{Status: 409, Code: "changed", Detail: e.Error(), Next: "look at the tool again, and send the subject that it has now"}
+	if e, ok := errors.AsType[*tools.RefusedError](err); ok && e.NeedsApproval {
+		return &Problem{Status: 409, Code: "changed", Detail: e.Error(), Next: "inspect the tool again and send its current subject"}
 	} else if ok {
-		return &Problem{Status: 403, Code: "by_rule", Detail: e.Error(), Next: "ask who keeps the rules of the agent"}
+		return &Problem{Status: 403, Code: "by_rule", Detail: e.Error(), Next: "ask the owner of the agent's rules"}
 	}
 	if e, ok := errors.AsType[*tools.FailedError](err); ok {
-		return &Problem{Status: 502, Code: "server", Detail: e.Error(), Next: "try again when the MCP server answers"}
+		return &Problem{Status: 502, Code: "server", Detail: e.Error(), Next: "try again when the MCP server responds"}
 	}
 	return err
 }
 
-// given is the leave that was just kept, until when it was wanted.
-func (h *Hub) given(ctx context.Context, u account.UserID, want grantRequest) (policy.Grant, error) {
+// findGranted returns the grant that was just stored, with the requested
+// expiry.
+func (h *Hub) findGranted(ctx context.Context, u account.UserID, want grantRequest) (policy.Grant, error) {
 	var g policy.Grant
 	err := h.eachGrant(ctx, u, func(r store.Grant) bool {
 		if one, ok := toolGrant(r); ok && one.Name == want.Tool && one.Scope == want.Scope && one.Session == want.Session {
-			g = one // the last one counts
+			g = one // the last one wins
 		}
 		return true
 	})
 	switch {
 	case err != nil:
 		return g, err
-	case g.ID == "": // it was used up, or withdrawn, at once
-		return g, fmt.Errorf("leave for %s: %w", want.Tool, store.ErrNotFound)
+	case g.ID == "": // already used up or revoked
+		return g, fmt.Errorf("grant for %s: %w", want.Tool, store.ErrNotFound)
 	case want.Expires == nil:
 		return g, nil
 	}
 	g.Expires = *want.Expires
-	return kit.NewGrants(h.db, g.Principal).Put(ctx, g)
+	return assembly.NewGrants(h.db, g.Principal).Put(ctx, g)
 }
 
-// eachGrant calls f with the grants of a user until it returns false.
+// eachGrant calls f with each grant of a user until f returns false.
 func (h *Hub) eachGrant(ctx context.Context, u account.UserID, f func(store.Grant) bool) error {
 	for after := int64(0); ; {
 		rows, err := h.db.Grants.List(ctx, grantee(u), after)
@@ -202,11 +204,11 @@ func (h *Hub) eachGrant(ctx context.Context, u account.UserID, f func(store.Gran
 	}
 }
 
-func (h *Hub) withdrawGrant(ctx context.Context, in *struct {
-	Grant string `path:"grant" maxLength:"256" doc:"The id of a grant"`
-}) (*nothing, error) {
+func (h *Hub) revokeGrant(ctx context.Context, in *struct {
+	Grant string `path:"grant" maxLength:"256" doc:"ID of a grant"`
+}) (*noBody, error) {
 	p := account.FromContext(ctx)
-	if err := h.mayGrant(ctx, p, account.GrantWrite, p.User); err != nil {
+	if err := h.authorizeGrants(ctx, p, account.GrantWrite, p.User); err != nil {
 		return nil, err
 	}
 	var g policy.Grant
@@ -231,19 +233,19 @@ func (h *Hub) withdrawGrant(ctx context.Context, in *struct {
 	})
 }
 
-// mayGrant decides about the grants of a user, and records where it may not be.
-func (h *Hub) mayGrant(ctx context.Context, p account.Principal, action account.Action, of account.UserID) error {
-	err := account.Check(p, action, account.Of(of))
+// authorizeGrants checks access to the grants of a user and records a denial.
+func (h *Hub) authorizeGrants(ctx context.Context, p account.Principal, action account.Action, of account.UserID) error {
+	err := account.Check(p, action, account.OwnedBy(of))
 	if err == nil {
 		return nil
 	}
 	return errors.Join(err, h.db.Audit.Append(ctx, grantRecord(p, action, of, "denied", nil)))
 }
 
-func grantRecord(p account.Principal, action account.Action, of account.UserID, decision string, details map[string]string) store.Record {
-	r := store.Record{Actor: string(p.User), Action: string(action), Namespace: store.UserNamespace(string(of)), Decision: decision}
+func grantRecord(p account.Principal, action account.Action, of account.UserID, decision string, details map[string]string) store.AuditRecord {
+	r := store.AuditRecord{Actor: string(p.User), Action: string(action), Namespace: store.UserNamespace(string(of)), Decision: decision}
 	if details != nil {
-		r.Details, _ = json.Marshal(details) // it is text
+		r.Details, _ = json.Marshal(details) // cannot fail for strings
 	}
 	return r
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
 type grantsPage struct {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/loadout-dev/loadout/internal/account"
-	"github.com/loadout-dev/loadout/internal/hub/people"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/users"
 )
 
 // groupJSON is a group.
@@ -17,22 +17,22 @@ type groupJSON struct {
 	Display     string    `json:"display"`
 	Description string    `json:"description"`
 	Created     time.Time `json:"created"`
-	Role        string    `json:"role" enum:"outsider,reporter,developer,maintainer,owner" doc:"What you are in it"`
+	Role        string    `json:"role" enum:"outsider,reporter,developer,maintainer,owner" doc:"Your role"`
 }
 
-func groupOf(g people.Group) groupJSON {
+func groupOf(g users.Group) groupJSON {
 	return groupJSON{ID: string(g.ID), Name: g.Name, Display: g.Display, Description: g.Description, Created: g.Created, Role: g.Role.String()}
 }
 
-// GroupPath names a group in a path.
+// GroupPath holds the ID of a group in a path.
 type GroupPath struct {
-	Group string `path:"group" maxLength:"64" doc:"The id of a group"`
+	Group string `path:"group" maxLength:"64" doc:"ID of a group"`
 }
 
 func (o GroupPath) id() account.GroupID { return account.GroupID(o.Group) }
 
 type newGroup struct {
-	Name        string  `json:"name" maxLength:"64" doc:"It never changes"`
+	Name        string  `json:"name" maxLength:"64" doc:"Cannot be changed"`
 	Display     *string `json:"display,omitempty" maxLength:"200"`
 	Description *string `json:"description,omitempty" maxLength:"4000"`
 }
@@ -43,42 +43,42 @@ type groupChange struct {
 }
 
 func (h *Hub) groups(api huma.API) {
-	add(h, api, operation("list-groups", "GET", "/groups", "Your groups by name; to administrators all"), h.listGroups)
-	add(h, api, created(operation("make-group", "POST", "/groups", "Make a group, of which you are the owner; administrators do")), h.makeGroup)
-	add(h, api, operation("get-group", "GET", "/groups/{group}", "A group"), h.getGroup)
-	add(h, api, operation("change-group", "PATCH", "/groups/{group}", "Change what a group is called"), h.changeGroup)
-	add(h, api, operation("delete-group", "DELETE", "/groups/{group}", "Delete a group that has no skills and agents"), h.deleteGroup)
+	add(h, api, operation("list-groups", "GET", "/groups", "List your groups by name; administrators see all"), h.listGroups)
+	add(h, api, withCreated(operation("make-group", "POST", "/groups", "Create a group that you own; for administrators")), h.createGroup)
+	add(h, api, operation("get-group", "GET", "/groups/{group}", "Get a group"), h.getGroup)
+	add(h, api, operation("change-group", "PATCH", "/groups/{group}", "Change the display name or the description of a group"), h.changeGroup)
+	add(h, api, operation("delete-group", "DELETE", "/groups/{group}", "Delete a group without skills and agents"), h.deleteGroup)
 }
 
-func (h *Hub) listGroups(ctx context.Context, in *Paging) (*body[listed[groupJSON]], error) {
-	groups, next, err := h.people.Groups.List(ctx, account.FromContext(ctx), in.page())
-	return page(groups, next, err, groupOf)
+func (h *Hub) listGroups(ctx context.Context, in *Paging) (*body[listBody[groupJSON]], error) {
+	groups, next, err := h.directory.Groups.List(ctx, account.FromContext(ctx), in.page())
+	return pageOf(groups, next, err, groupOf)
 }
 
-func (h *Hub) makeGroup(ctx context.Context, in *struct{ Body newGroup }) (*made[groupJSON], error) {
-	text := people.GroupText{Display: in.Body.Display, Description: in.Body.Description}
-	group, err := h.people.Groups.Create(ctx, account.FromContext(ctx), in.Body.Name, text)
-	return madeAt(string(group.ID), "groups", groupOf(group), err)
+func (h *Hub) createGroup(ctx context.Context, in *struct{ Body newGroup }) (*createdBody[groupJSON], error) {
+	text := users.GroupText{Display: in.Body.Display, Description: in.Body.Description}
+	group, err := h.directory.Groups.Create(ctx, account.FromContext(ctx), in.Body.Name, text)
+	return createdAt(string(group.ID), "groups", groupOf(group), err)
 }
 
 func (h *Hub) getGroup(ctx context.Context, in *GroupPath) (*body[groupJSON], error) {
-	group, err := h.people.Groups.Get(ctx, account.FromContext(ctx), in.id())
-	return answered(groupOf(group), err)
+	group, err := h.directory.Groups.Get(ctx, account.FromContext(ctx), in.id())
+	return bodyOf(groupOf(group), err)
 }
 
 func (h *Hub) changeGroup(ctx context.Context, in *struct {
 	GroupPath
 	Body groupChange
 }) (*body[groupJSON], error) {
-	group, err := h.people.Groups.Change(ctx, account.FromContext(ctx), in.id(), people.GroupText(in.Body))
-	return answered(groupOf(group), err)
+	group, err := h.directory.Groups.Change(ctx, account.FromContext(ctx), in.id(), users.GroupText(in.Body))
+	return bodyOf(groupOf(group), err)
 }
 
-func (h *Hub) deleteGroup(ctx context.Context, in *GroupPath) (*nothing, error) {
-	return nil, h.people.Groups.Delete(ctx, account.FromContext(ctx), in.id())
+func (h *Hub) deleteGroup(ctx context.Context, in *GroupPath) (*noBody, error) {
+	return nil, h.directory.Groups.Delete(ctx, account.FromContext(ctx), in.id())
 }
 
-// memberJSON is a user in a group.
+// memberJSON is a member of a group.
 type memberJSON struct {
 	User  userJSON  `json:"user"`
 	Role  string    `json:"role" enum:"reporter,developer,maintainer,owner"`
@@ -89,41 +89,41 @@ type memberRole struct {
 	Role string `json:"role" enum:"reporter,developer,maintainer,owner"`
 }
 
-func memberOf(m people.Member) memberJSON {
+func memberOf(m users.Member) memberJSON {
 	return memberJSON{User: userOf(m.User), Role: m.Role.String(), Since: m.Since}
 }
 
 func (h *Hub) members(api huma.API) {
-	add(h, api, operation("list-members", "GET", "/groups/{group}/members", "Who is in a group"), h.listMembers)
-	add(h, api, operation("set-member", "PUT", "/groups/{group}/members/{user}", "Make a user a member, or give a member another role"), h.setMember)
-	add(h, api, operation("remove-member", "DELETE", "/groups/{group}/members/{user}", "Take a user out of a group, or leave it"), h.removeMember)
+	add(h, api, operation("list-members", "GET", "/groups/{group}/members", "List the members of a group"), h.listMembers)
+	add(h, api, operation("set-member", "PUT", "/groups/{group}/members/{user}", "Add a member, or change the role of one"), h.setMember)
+	add(h, api, operation("remove-member", "DELETE", "/groups/{group}/members/{user}", "Remove a member from a group, or leave it"), h.removeMember)
 }
 
 func (h *Hub) listMembers(ctx context.Context, in *struct {
 	GroupPath
 	Paging
-}) (*body[listed[memberJSON]], error) {
-	members, next, err := h.people.Groups.Members(ctx, account.FromContext(ctx), in.id(), in.page())
-	return page(members, next, err, memberOf)
+}) (*body[listBody[memberJSON]], error) {
+	members, next, err := h.directory.Groups.Members(ctx, account.FromContext(ctx), in.id(), in.page())
+	return pageOf(members, next, err, memberOf)
 }
 
 func (h *Hub) setMember(ctx context.Context, in *struct {
 	GroupPath
 	UserPath
 	Body memberRole
-}) (*nothing, error) {
+}) (*noBody, error) {
 	role, err := account.ParseRole(in.Body.Role)
 	if err != nil {
-		return nil, &people.InvalidError{Field: "role", Why: err.Error()}
+		return nil, &users.InvalidError{Field: "role", Reason: err.Error()}
 	}
 	p := account.FromContext(ctx)
-	return nil, h.people.Groups.SetRole(ctx, p, in.GroupPath.id(), in.UserPath.id(p), role)
+	return nil, h.directory.Groups.SetRole(ctx, p, in.GroupPath.id(), in.UserPath.id(p), role)
 }
 
 func (h *Hub) removeMember(ctx context.Context, in *struct {
 	GroupPath
 	UserPath
-}) (*nothing, error) {
+}) (*noBody, error) {
 	p := account.FromContext(ctx)
-	return nil, h.people.Groups.SetRole(ctx, p, in.GroupPath.id(), in.UserPath.id(p), account.Outsider)
+	return nil, h.directory.Groups.SetRole(ctx, p, in.GroupPath.id(), in.UserPath.id(p), account.Outsider)
 }

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub"
-	"github.com/loadout-dev/loadout/internal/seal"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
@@ -17,7 +17,7 @@ func TestFullDisk(t *testing.T) {
 		status   int
 	}{"SQLite": {storetest.SQLite, 200}, "PostgreSQL": {storetest.Postgres, 503}} {
 		t.Run(name, func(t *testing.T) {
-			n := start(t, hub.Options{Database: tt.database(t), Keys: []seal.Key{seal.NewKey()}})
+			n := start(t, hub.Options{Database: tt.database(t), Keys: []encryption.Key{encryption.NewKey()}})
 			if got := n.anybody().send(t, "GET", "/readyz", nil).want(t, 200).body; !strings.Contains(got, "disk: ok") {
 				t.Errorf("it says %q", got)
 			}

@@ -1,12 +1,12 @@
-// Package hub is the program a team runs: people, skills, agents and conversations over
-// HTTP, on one database, by one process or many.
+// Package hub is the server for a team: users, skills, agents and conversations
+// over HTTP, on one database and any number of nodes.
 //
-// It is the outermost layer of a hub, and decides nothing: each domain package below,
-// as people, takes the principal who acts and checks what he may do. This package finds
-// out who that is, reads requests, writes answers, and turns typed errors into statuses
-// at one place. It keeps no state that another node would have to know.
+// It is the outermost layer of a hub. The packages below authorize each
+// principal themselves. This package authenticates requests, decodes them,
+// encodes responses, and maps errors to statuses in one table. It holds no
+// state that another node needs.
 //
-// Neither requests nor their bodies, tokens, cookies, passwords and queries are logged.
+// It does not log requests' bodies, tokens, cookies, passwords or queries.
 package hub
 
 import (
@@ -24,150 +24,156 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout"
-	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/bus"
+	"github.com/loadout-dev/loadout/internal/encryption"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
-	"github.com/loadout-dev/loadout/internal/hub/kinds"
-	"github.com/loadout-dev/loadout/internal/hub/kit"
 	"github.com/loadout-dev/loadout/internal/hub/library"
-	"github.com/loadout-dev/loadout/internal/hub/people"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
-	"github.com/loadout-dev/loadout/internal/hub/signin"
-	"github.com/loadout-dev/loadout/internal/seal"
+	"github.com/loadout-dev/loadout/internal/hub/serverauth"
+	"github.com/loadout-dev/loadout/internal/hub/users"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/telemetry"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
-// Options are the settings of [Open]. Data has to be set.
+// Options are the settings of [Open]. Data is required.
 type Options struct {
-	// Data is the directory of this node, made where it is missing, for its owner only:
-	// of the SQLite database and the key, where these are nowhere else.
+	// Data is the directory of this node, for the SQLite database and the key.
+	// It is created if missing, readable by its owner only.
 	Data string
-	// Database is an address as [store.Open] reads it; "" is hub.db in Data.
+	// Database is an address as for [store.Open]; "" means hub.db in Data.
 	Database string
-	// Redis is the redis:// URL by which nodes wake each other; "" is one node.
+	// Redis is the redis:// URL through which nodes notify each other; "" for a
+	// single node.
 	Redis string
-	// Keys seal secrets; the first one seals. None is the file key in Data, which with
-	// SQLite is made where it is missing, and with PostgreSQL has to be the same for
-	// all nodes and so is not looked for.
-	Keys []seal.Key
+	// Keys encrypt secrets; the first one is used for new ones. Without keys
+	// the file key in Data is used. With SQLite it is created if missing. With
+	// PostgreSQL all nodes need the same keys, so Keys is required.
+	Keys []encryption.Key
 
-	// Accounts asks people to sign in. Without, the hub serves one person at this
-	// machine, unless it has an administrator already.
+	// Accounts requires users to sign in. Without it the hub serves one user on
+	// this machine, unless it has an administrator.
 	Accounts bool
-	// First is the administrator who is made where there is none, instead of by a link.
-	First *First
-	// Public is the address by which people reach the hub, as https://hub.example.com.
+	// FirstAdmin is created if there is no administrator, instead of printing a
+	// link.
+	FirstAdmin *FirstAdmin
+	// Public is the address at which users reach the hub, for example
+	// https://hub.example.com.
 	Public string
-	// Proxies are the addresses and networks of reverse proxies, whose word is taken for
-	// who is behind them.
+	// Proxies are the addresses and networks of trusted reverse proxies.
 	Proxies []string
-	// Provider signs people in by OpenID Connect; it needs Public.
+	// Provider signs users in through OpenID Connect. It needs Public.
 	Provider *Provider
 
-	// Model returns the model of a choice with its key, the hub's own where the choice is
-	// nil. Default: the demonstration for all that need none other.
-	Model func(choice *kinds.ModelChoice, key string) (llm.Model, error)
-	// Price returns what a model costs, by its name as vendor:name, where that is known; nil
-	// knows of none.
+	// Model returns the model of a choice with its key, or the model of the hub
+	// if choice is nil. The default is the built-in demo.
+	Model func(choice *agents.ModelChoice, key string) (llm.Model, error)
+	// Price returns the price of a model by its name vendor:name, if known. Nil
+	// knows none.
 	Price func(model string) (llm.Price, bool)
-	// Window returns how many tokens a model takes at once, 0 where that is not known; nil
-	// knows of none.
+	// Window returns the context window of a model in tokens, 0 if unknown. Nil
+	// knows none.
 	Window func(model string) int
-	// Servers are the MCP servers of the operator's own configuration, for everybody.
+	// Servers are the MCP servers that the operator configured for all users.
 	Servers []*upstream.Config
-	// Private are addresses that skills, servers and imports may have though they are
-	// not public.
+	// Private are nonpublic addresses that skills, servers and imports may use.
 	Private []netip.Prefix
-	// Sandbox is where code of skills runs; nil runs none.
+	// Sandbox runs code of skills. Nil disables code.
 	Sandbox sandbox.Backend
-	// Bounds are the most that code of skills is given, Packages installs what it needs
-	// and Getenv finds interpreters: see [kit.Options].
+	// Bounds limits code of skills, Packages installs its dependencies, and
+	// Getenv finds interpreters; see [assembly.Options].
 	Bounds   policy.Bounds
 	Packages *loadout.Packages
 	Getenv   func(string) string
-	// Runs is how many pieces of code run at once on this node; 0 is 4.
+	// Runs limits the code that runs at once on this node; 0 means 4.
 	Runs int
-	// Command is an executable of the command loadout, as in [loadout.Scripts].
+	// Command is the path of the loadout program, as in [loadout.Scripts].
 	Command string
 
-	// Rate is how many requests a second a user, or a network without one, may make for
-	// long, and four times as many at once; 0 is 100, below 0 any number.
+	// Rate limits the sustained requests per second of a user, or of a network
+	// without one. Bursts may be four times as large. 0 means 100, a negative
+	// value no limit.
 	Rate int
-	// Cost is that of password hashes; the zero value is [account.DefaultCost].
+	// Cost is the cost of password hashes; the zero value means
+	// [account.DefaultCost].
 	Cost account.Cost
-	// Drain is how long requests that are under way may take to end; 0 is 10 s.
+	// Drain is how long running requests may take to finish at shutdown; 0
+	// means 10 s.
 	Drain time.Duration
-	// Tracer takes spans of requests, turns and what is in them; nil takes none. It is the
-	// caller's to close, behind the hub.
+	// Tracer traces requests and turns; nil disables traces. The caller closes
+	// it after the hub.
 	Tracer *telemetry.Tracer
-	// Version is what the hub says it is.
+	// Version is the version that the hub reports.
 	Version string
-	// Logger gets one line a request at info, and what goes wrong; nil discards.
+	// Logger logs one line for each request at level info, and errors. Nil
+	// discards.
 	Logger *slog.Logger
 }
 
 // DatabaseFile is the name of the SQLite database in [Options.Data].
 const DatabaseFile = "hub.db"
 
-// First is an administrator to begin with.
-type First struct{ Name, Password string }
+// FirstAdmin is the initial administrator.
+type FirstAdmin struct{ Name, Password string }
 
-// Provider is an OpenID provider.
+// Provider configures an OpenID Connect provider.
 type Provider struct {
 	Issuer, ClientID, ClientSecret string
-	Scopes                         []string // "" asks for profile and email
+	Scopes                         []string // empty requests profile and email
 	NameClaim, GroupsClaim         string   // see [account.OIDCOptions]
-	// Everyone gives an account to whoever the provider knows, and not only to who is in
-	// a group that a rule names.
+	// Everyone gives an account to every user of the provider, not only to
+	// members of groups that a rule names.
 	Everyone bool
 }
 
 // Hub is an open hub. It is safe for concurrent use.
 type Hub struct {
-	opts      Options
-	log       *slog.Logger
-	db        *store.DB
-	bus       bus.Bus
-	sealer    *seal.Sealer
-	people    *people.People
-	library   *library.Library
-	kinds     *kinds.Registry
-	runs      *queue.Queue    // places for code that runs
-	drafts    *queue.Queue    // places for large skills that are being written
-	signIns   *signin.Servers // of people to MCP servers
-	kits      *kit.Kits
-	chat      *chat.Engine
-	endpoints *endpoints                                  // for MCP clients
-	inUse     *heldTokens                                 // by requests that go on
-	free      func(dir string) (bytes uint64, known bool) // of a disk
-	node      string                                      // the name of this process among the nodes
-	unlock    func() error                                // gives the directory back
-	door      *door
-	metrics   *metrics
-	mux       *http.ServeMux
-	spec      []byte // the OpenAPI document
-	streams   *crowd // of events
-	sockets   *crowd
+	opts       Options
+	log        *slog.Logger
+	db         *store.DB
+	bus        bus.Bus
+	cipher     *encryption.Cipher
+	directory  *users.Directory
+	library    *library.Library
+	kinds      *agents.Registry
+	runs       *queue.Queue        // slots for running code
+	drafts     *queue.Queue        // slots for large drafts
+	signIns    *serverauth.Servers // of users to MCP servers
+	assemblies *assembly.Kits
+	chat       *chat.Engine
+	endpoints  *endpoints                                  // for MCP clients
+	tokenWatch *tokenWatch                                 // tokens of long requests
+	diskFree   func(dir string) (bytes uint64, known bool) // of the disk of a directory
+	node       string                                      // name of this process among the nodes
+	unlock     func() error                                // unlocks the directory
+	gate       *gate
+	metrics    *metrics
+	mux        *http.ServeMux
+	spec       []byte         // OpenAPI document
+	streams    *streamLimiter // event streams
+	sockets    *streamLimiter
 
-	looking     sync.WaitGroup // at tokens
-	stopLooking func()
+	tokenChecks     sync.WaitGroup // checks of tokens
+	stopTokenChecks func()
 
 	drain    sync.Once
-	draining chan struct{} // closed when the hub is about to end
+	draining chan struct{} // closed when shutdown starts
 }
 
-// Open opens the database of a hub, and its key, and makes the administrator of
-// [Options.First] where there is none. What it fails with is a [*KeyError], or errors of
-// packages store, account and people. The caller closes it.
+// Open opens the database and the key of a hub, and creates
+// [Options.FirstAdmin] if there is no administrator. It fails with a
+// [*KeyError], or with errors of packages store, account and users. The caller
+// closes the hub.
 func Open(ctx context.Context, o Options) (*Hub, error) {
 	h, err := open(ctx, o)
 	if err != nil {
-		return nil, fmt.Errorf("open the hub: %w", err)
+		return nil, fmt.Errorf("open hub: %w", err)
 	}
 	return h, nil
 }
@@ -175,12 +181,12 @@ func Open(ctx context.Context, o Options) (*Hub, error) {
 func open(ctx context.Context, o Options) (_ *Hub, err error) {
 	o = o.orDefaults()
 	if o.Data == "" {
-		return nil, errors.New("a directory is needed")
+		return nil, errors.New("no data directory")
 	}
 	if err := os.MkdirAll(o.Data, 0o700); err != nil {
 		return nil, err
 	}
-	h := &Hub{opts: o, log: o.Logger, node: rand.Text(), free: diskFree, draining: make(chan struct{})}
+	h := &Hub{opts: o, log: o.Logger, node: rand.Text(), diskFree: diskFree, draining: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.Close())
@@ -192,19 +198,19 @@ func open(ctx context.Context, o Options) (_ *Hub, err error) {
 	if h.bus, err = openBus(o); err != nil {
 		return nil, err
 	}
-	if h.sealer, err = openSealer(ctx, h.db, o); err != nil {
+	if h.cipher, err = openCipher(ctx, h.db, o); err != nil {
 		return nil, err
 	}
 	passwords := account.NewPasswords(o.Cost, passwordsAtOnce)
-	h.people = people.New(h.db, people.Options{Passwords: passwords, Sealer: h.sealer})
-	if err := h.settle(ctx); err != nil {
+	h.directory = users.New(h.db, users.Options{Passwords: passwords, Cipher: h.cipher})
+	if err := h.setUpAccounts(ctx); err != nil {
 		return nil, err
 	}
-	if h.door, err = newDoor(h); err != nil {
+	if h.gate, err = newGate(h); err != nil {
 		return nil, err
 	}
 	h.metrics = newMetrics(o.Version)
-	if err := h.openParts(ctx); err != nil {
+	if err := h.openServices(ctx); err != nil {
 		return nil, err
 	}
 	if err := h.metrics.registry.Register(state{h}); err != nil {
@@ -213,7 +219,8 @@ func open(ctx context.Context, o Options) (_ *Hub, err error) {
 	return h, h.routes()
 }
 
-// passwordsAtOnce bounds how many passwords are hashed at once: each takes 64 MiB.
+// passwordsAtOnce limits the passwords that are hashed at once; each takes 64
+// MiB.
 const passwordsAtOnce = 2
 
 func (o Options) orDefaults() Options {
@@ -236,7 +243,7 @@ func (o Options) orDefaults() Options {
 		o.Runs = defaultRuns
 	}
 	if o.Model == nil {
-		o.Model = demonstration
+		o.Model = demoModel
 	}
 	o.Public = strings.TrimSuffix(o.Public, "/")
 	return o
@@ -249,46 +256,47 @@ func openBus(o Options) (bus.Bus, error) {
 	return bus.Dial(o.Redis, &bus.Options{Logger: o.Logger})
 }
 
-// settle decides whether people sign in, and sees to the one who is there first.
-func (h *Hub) settle(ctx context.Context) error {
-	vacant, err := h.people.SignIns.Vacant(ctx)
+// setUpAccounts decides whether users sign in, and creates the first user.
+func (h *Hub) setUpAccounts(ctx context.Context) error {
+	vacant, err := h.directory.SignIns.HasNoAdmin(ctx)
 	if err != nil {
 		return err
 	}
 	h.opts.Accounts = h.opts.Accounts || !vacant
 	if !h.opts.Accounts {
-		return h.people.SignIns.Local(ctx)
+		return h.directory.SignIns.EnsureLocalUser(ctx)
 	}
-	if f := h.opts.First; vacant && f != nil {
-		_, err := h.people.SignIns.Found(ctx, f.Name, f.Password)
-		if err != nil && !errors.Is(err, people.ErrHasAdmin) { // another node was first
-			return fmt.Errorf("make the first administrator: %w", err)
+	if f := h.opts.FirstAdmin; vacant && f != nil {
+		_, err := h.directory.SignIns.CreateFirstAdminAsOperator(ctx, f.Name, f.Password)
+		if err != nil && !errors.Is(err, users.ErrHasAdmin) { // another node was faster
+			return fmt.Errorf("create first administrator: %w", err)
 		}
 	}
 	return nil
 }
 
-// Single reports whether the hub serves one person who signs in nowhere. It must listen
-// on loopback only then.
+// Single reports whether the hub serves one user without sign-in. Such a hub
+// must listen on loopback only.
 func (h *Hub) Single() bool { return !h.opts.Accounts }
 
-// SetupPath is the path of the page with which the first administrator is made, "" where
-// there is one or nobody signs in. It is a secret of the operator, good for a day.
+// SetupPath returns the path of the page that creates the first administrator,
+// or "" if there is one or nobody signs in. The path is secret and valid for a
+// day.
 func (h *Hub) SetupPath(ctx context.Context) (string, error) {
 	if h.Single() {
 		return "", nil
 	}
-	vacant, err := h.people.SignIns.Vacant(ctx)
+	vacant, err := h.directory.SignIns.HasNoAdmin(ctx)
 	if err != nil || !vacant {
 		return "", err
 	}
-	text, err := h.people.SignIns.Setup()
+	text, err := h.directory.SignIns.NewSetupToken()
 	return "/setup/" + text, err
 }
 
-// Close closes what the hub opened. [Hub.Serve] has returned before.
+// Close closes the hub. Call it after [Hub.Serve] has returned.
 func (h *Hub) Close() error {
-	errs := []error{h.closeParts()}
+	errs := []error{h.closeServices()}
 	if h.bus != nil {
 		errs = append(errs, h.bus.Close())
 	}

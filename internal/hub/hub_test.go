@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub"
-	"github.com/loadout-dev/loadout/internal/seal"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
@@ -137,7 +137,7 @@ func TestHeadersOfEveryAnswer(t *testing.T) {
 }
 
 func TestPublicAddressOfHTTPSMakesCookiesSecure(t *testing.T) {
-	n := start(t, hub.Options{Accounts: true, First: &hub.First{Name: "root", Password: secret}, Public: "https://hub.example.com/"})
+	n := start(t, hub.Options{Accounts: true, FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Public: "https://hub.example.com/"})
 	r := n.anybody().with("Origin", "https://hub.example.com").send(t, "POST", "/api/v1/login", map[string]string{"name": "root", "password": secret}).want(t, 200)
 	if c := cookieOf(t, r); !c.Secure || !strings.HasPrefix(c.Name, "__Host-") {
 		t.Errorf("the cookie is %v", c)
@@ -169,7 +169,7 @@ func TestWordOfProxies(t *testing.T) {
 }
 
 func TestRequestsAreLimited(t *testing.T) {
-	n := start(t, hub.Options{Accounts: true, First: &hub.First{Name: "root", Password: secret}, Rate: 1})
+	n := start(t, hub.Options{Accounts: true, FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Rate: 1})
 	root := n.signIn(t, "root", secret)
 	for range 10 {
 		if r := n.anybody().send(t, "GET", "/", nil); r.status == 429 {
@@ -207,9 +207,9 @@ func TestMetrics(t *testing.T) {
 func TestTwoNodes(t *testing.T) {
 	for name, address := range map[string]func(testing.TB) string{"SQLite": storetest.SQLite, "PostgreSQL": storetest.Postgres} {
 		t.Run(name, func(t *testing.T) {
-			o := hub.Options{Database: address(t), Keys: []seal.Key{seal.NewKey()}, Accounts: true, First: &hub.First{Name: "root", Password: secret}}
+			o := hub.Options{Database: address(t), Keys: []encryption.Key{encryption.NewKey()}, Accounts: true, FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}}
 			one := start(t, o)
-			o.First = &hub.First{Name: "root", Password: "of another node"}
+			o.FirstAdmin = &hub.FirstAdmin{Name: "root", Password: "of another node"}
 			two := start(t, o)
 			root := one.signIn(t, "root", secret)
 			there := caller{node: two, cookie: root.cookie}
@@ -233,28 +233,28 @@ func TestPostgresNeedsAKey(t *testing.T) {
 
 func TestKeys(t *testing.T) {
 	ctx := t.Context()
-	open := func(dir string, keys ...seal.Key) (*hub.Hub, error) {
+	open := func(dir string, keys ...encryption.Key) (*hub.Hub, error) {
 		return hub.Open(ctx, hub.Options{Data: dir, Keys: keys, Cost: cheap})
 	}
 	dir := t.TempDir()
 	h := must(open(dir))(t)
-	keys := must(seal.LoadKeys(filepath.Join(dir, hub.KeyFile)))(t)
-	sealed := must(must(seal.New(keys...))(t).Seal([]byte("x"), seal.Label{Owner: "user/1", Name: "n"}))(t)
-	err := h.DB().Secrets.Put(ctx, store.Secret{Owner: "user:1", Name: "n", Sealed: []byte(sealed), KeyID: keys[0].ID()})
+	keys := must(encryption.LoadKeys(filepath.Join(dir, hub.KeyFile)))(t)
+	sealed := must(must(encryption.New(keys...))(t).Encrypt([]byte("x"), encryption.Label{Owner: "user/1", Name: "n"}))(t)
+	err := h.DB().Secrets.Put(ctx, store.Secret{Owner: "user:1", Name: "n", Encrypted: []byte(sealed), KeyID: keys[0].ID()})
 	if err := errors.Join(err, h.Close()); err != nil {
 		t.Fatal(err)
 	}
 
-	newer := seal.NewKey()
+	newer := encryption.NewKey()
 	for _, tt := range []struct {
 		name  string
-		keys  []seal.Key
+		keys  []encryption.Key
 		gone  bool
 		works bool
 	}{
 		{"the file", nil, false, true},
-		{"another key", []seal.Key{newer}, false, false},
-		{"a new key before the old one", []seal.Key{newer, keys[0]}, false, true},
+		{"another key", []encryption.Key{newer}, false, false},
+		{"a new key before the old one", []encryption.Key{newer, keys[0]}, false, true},
 		{"the file is gone", nil, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -373,7 +373,7 @@ func TestWhatExpiredIsRemoved(t *testing.T) {
 		l.Hash, l.UserID = []byte{byte(i)}, who.User.ID
 		must(n.DB().Logins.Create(ctx, l))(t)
 	}
-	old := store.Record{At: now.AddDate(0, 0, -31), Actor: "someone", Action: "long-ago"}
+	old := store.AuditRecord{At: now.AddDate(0, 0, -31), Actor: "someone", Action: "long-ago"}
 	if err := n.DB().Audit.Append(ctx, old); err != nil {
 		t.Fatal(err)
 	}
@@ -381,7 +381,7 @@ func TestWhatExpiredIsRemoved(t *testing.T) {
 	if err := n.RemoveExpired(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if left := must(n.DB().Logins.Of(ctx, who.User.ID))(t); len(left) != 1 {
+	if left := must(n.DB().Logins.ListByUser(ctx, who.User.ID))(t); len(left) != 1 {
 		t.Errorf("%d sign-ins are left", len(left))
 	}
 	if !strings.Contains(records(), "long-ago") {

@@ -6,52 +6,52 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/internal/skilldiff"
 	"github.com/loadout-dev/loadout/internal/store"
-	"github.com/loadout-dev/loadout/remote"
-	"github.com/loadout-dev/loadout/skilldiff"
 )
 
-// importTime is how long an operation may take that gets skills from elsewhere.
-const importTime = 5 * time.Minute
+// importTimeout limits operations that download skills.
+const importTimeout = 5 * time.Minute
 
-// SourceRequest says where skills are, and where they are to be.
+// SourceRequest names the source of skills and the namespace to import them to.
 type SourceRequest struct {
-	Source    string `json:"source" minLength:"1" maxLength:"4096" doc:"As owner/repo, owner/repo/dir@ref, https://host/repo.git//dir@ref, https://host/x.zip, or https://host for what a site publishes"`
-	Namespace string `json:"namespace,omitempty" maxLength:"100" doc:"Where they are to be: public, the name of a group, user:ID or group:ID; without, your own"`
-	Ref       string `json:"ref,omitempty" maxLength:"250" doc:"A branch, tag or commit of a repository, in place of the one in source"`
+	Source    string `json:"source" minLength:"1" maxLength:"4096" doc:"owner/repo, owner/repo/dir@ref, https://host/repo.git//dir@ref, https://host/x.zip, or https://host of a site that publishes skills"`
+	Namespace string `json:"namespace,omitempty" maxLength:"100" doc:"Target: public, the name of a group, user:ID or group:ID; default your own"`
+	Ref       string `json:"ref,omitempty" maxLength:"250" doc:"Branch, tag or commit of a repository, instead of the one in source"`
 }
 
 type importRequest struct {
 	SourceRequest
-	Commit    string   `json:"commit,omitempty" maxLength:"64" doc:"The commit that was looked at; without, what is there now"`
-	Dirs      []string `json:"dirs,omitempty" nullable:"false" maxItems:"2000" doc:"The skills to take, by their directories; none is all"`
-	Overwrite []string `json:"overwrite,omitempty" nullable:"false" maxItems:"2000" doc:"Names of skills that are there already, and get a new version"`
+	Commit    string   `json:"commit,omitempty" maxLength:"64" doc:"Commit that was inspected; default the current one"`
+	Dirs      []string `json:"dirs,omitempty" nullable:"false" maxItems:"2000" doc:"Directories of the skills to import; default all"`
+	Overwrite []string `json:"overwrite,omitempty" nullable:"false" maxItems:"2000" doc:"Names of existing skills that get a new version"`
 }
 
 type updateRequest struct {
-	Namespace string   `json:"namespace,omitempty" maxLength:"100" doc:"Without, your own"`
-	IDs       []string `json:"ids,omitempty" nullable:"false" maxItems:"1000" doc:"The skills to update; none is all that were imported"`
+	Namespace string   `json:"namespace,omitempty" maxLength:"100" doc:"Default your own"`
+	IDs       []string `json:"ids,omitempty" nullable:"false" maxItems:"1000" doc:"Skills to update; default all that were imported"`
 }
 
-// offerJSON is what there is at a place.
+// offerJSON lists the skills of a source.
 type offerJSON struct {
-	Source   string        `json:"source" doc:"To be imported from"`
-	Ref      string        `json:"ref,omitempty" doc:"The branch or tag that was followed"`
-	Commit   string        `json:"commit,omitempty" doc:"Import with it takes what is shown here"`
+	Source   string        `json:"source" doc:"Source for the import"`
+	Ref      string        `json:"ref,omitempty" doc:"Resolved branch or tag"`
+	Commit   string        `json:"commit,omitempty" doc:"Pass it to the import to get exactly these skills"`
 	Skills   []offeredJSON `json:"skills" nullable:"false"`
-	Problems []string      `json:"problems" nullable:"false" doc:"What there cannot be had, and why"`
+	Problems []string      `json:"problems" nullable:"false" doc:"What cannot be imported, and why"`
 }
 
-// offeredJSON is a skill of a place.
+// offeredJSON is a skill of a source.
 type offeredJSON struct {
-	Dir         string     `json:"dir" doc:"By which it is chosen"`
+	Dir         string     `json:"dir" doc:"Identifies the skill in the source"`
 	Name        string     `json:"name"`
 	Description string     `json:"description"`
-	Version     string     `json:"version,omitempty" doc:"As its author calls it"`
-	Here        *SkillJSON `json:"here,omitempty" doc:"The skill of that name that the namespace has already"`
-	Same        bool       `json:"same" doc:"Whether that one has the same files"`
+	Version     string     `json:"version,omitempty" doc:"Version given by the author"`
+	Here        *SkillJSON `json:"here,omitempty" doc:"Existing skill of the same name in the namespace"`
+	Same        bool       `json:"same" doc:"Whether the existing skill has the same files"`
 	Problem     string     `json:"problem,omitempty" doc:"Why it cannot be imported"`
 }
 
@@ -67,7 +67,7 @@ func offerOf(o *library.Offer) offerJSON {
 	return out
 }
 
-// importedJSON is what became of the skills of a place.
+// importedJSON is the result of an import.
 type importedJSON struct {
 	Created []importedSkill `json:"created" nullable:"false"`
 	Updated []importedSkill `json:"updated" nullable:"false"`
@@ -75,10 +75,10 @@ type importedJSON struct {
 }
 
 type importedSkill struct {
-	ID     string `json:"id,omitempty" doc:"Not there where the hub has no such skill"`
+	ID     string `json:"id,omitempty" doc:"Absent if the hub has no such skill"`
 	Name   string `json:"name"`
-	Dir    string `json:"dir" doc:"In the place"`
-	Number int64  `json:"number,omitempty" doc:"Of the version that is current now"`
+	Dir    string `json:"dir" doc:"In the source"`
+	Number int64  `json:"number,omitempty" doc:"Number of the current version"`
 	Reason string `json:"reason,omitempty" doc:"Why it was skipped"`
 }
 
@@ -93,20 +93,20 @@ func importedOf(i *library.Imported) importedJSON {
 	return importedJSON{list(i.Created), list(i.Updated), list(i.Skipped)}
 }
 
-// upgradeJSON is what an update of a skill would bring.
+// upgradeJSON describes what an update of a skill would change.
 type upgradeJSON struct {
-	Commit string        `json:"commit,omitempty" doc:"The state of its place that was compared"`
-	Diff   skillDiffJSON `json:"diff" doc:"Of the current version and what is there"`
+	Commit string        `json:"commit,omitempty" doc:"Compared commit of the source"`
+	Diff   skillDiffJSON `json:"diff" doc:"Between the current version and the source"`
 }
 
 func (h *Hub) importsAPI(api huma.API) {
-	addFor(h, api, operation("look-at-source", "POST", "/skills/import/look", "What skills there are at a place, and which of them a namespace has"), importTime, h.lookAtSource)
-	addFor(h, api, operation("import-skills", "POST", "/skills/import", "Take skills from a place: created, updated, or skipped with the reason"), importTime, h.importSkills)
-	addFor(h, api, operation("update-skills", "POST", "/skills/update", "Take the newest state of imported skills from their places"), importTime, h.updateSkills)
-	addFor(h, api, operation("get-upgrade", "GET", "/skills/{skill}/upgrade", "How an imported skill differs from what is at its place now"), importTime, h.getUpgrade)
+	addFor(h, api, operation("look-at-source", "POST", "/skills/import/look", "List the skills of a source, and which of them a namespace has"), importTimeout, h.inspectSource)
+	addFor(h, api, operation("import-skills", "POST", "/skills/import", "Import skills from a source"), importTimeout, h.importSkills)
+	addFor(h, api, operation("update-skills", "POST", "/skills/update", "Update imported skills from their sources"), importTimeout, h.updateSkills)
+	addFor(h, api, operation("get-upgrade", "GET", "/skills/{skill}/upgrade", "Compare an imported skill with its source"), importTimeout, h.getUpgrade)
 }
 
-func (h *Hub) lookAtSource(ctx context.Context, in *struct{ Body SourceRequest }) (*body[offerJSON], error) {
+func (h *Hub) inspectSource(ctx context.Context, in *struct{ Body SourceRequest }) (*body[offerJSON], error) {
 	p := account.FromContext(ctx)
 	namespace, source, err := h.sourceOf(ctx, p, in.Body)
 	if err != nil {
@@ -114,12 +114,13 @@ func (h *Hub) lookAtSource(ctx context.Context, in *struct{ Body SourceRequest }
 	}
 	offer, err := h.library.Look(ctx, p, namespace, source)
 	if err != nil {
-		return nil, besideSource(source, err)
+		return nil, withSource(source, err)
 	}
-	return answered(offerOf(offer), nil)
+	return bodyOf(offerOf(offer), nil)
 }
 
-// sourceOf is the namespace of a request, and its source with the ref.
+// sourceOf returns the namespace of a request, and its source including the
+// ref.
 func (h *Hub) sourceOf(ctx context.Context, p account.Principal, r SourceRequest) (store.Namespace, string, error) {
 	in, err := h.kinds.Namespace(ctx, p, r.Namespace)
 	if err != nil || r.Ref == "" {
@@ -127,10 +128,10 @@ func (h *Hub) sourceOf(ctx context.Context, p account.Principal, r SourceRequest
 	}
 	at, err := remote.Parse(r.Source, "/")
 	if err != nil {
-		return in, r.Source, nil // the library says so, to those who may import there
+		return in, r.Source, nil // the library reports it to users who may import
 	}
 	if at.Kind != remote.Git {
-		return in, "", &Problem{Status: 422, Code: "invalid", Detail: "a ref is one of a repository, and the source is none", Next: "leave ref out"}
+		return in, "", &Problem{Status: 422, Code: "invalid", Detail: "ref needs a repository, but the source is not one", Next: "omit ref"}
 	}
 	at.Ref = r.Ref
 	return in, at.String(), nil
@@ -144,7 +145,7 @@ func (h *Hub) importSkills(ctx context.Context, in *struct{ Body importRequest }
 	}
 	choice := library.Choice{Commit: in.Body.Commit, Dirs: in.Body.Dirs, Overwrite: in.Body.Overwrite}
 	done, err := h.library.Import(ctx, p, namespace, source, choice)
-	return imported(done, besideSource(source, err))
+	return importResult(done, withSource(source, err))
 }
 
 func (h *Hub) updateSkills(ctx context.Context, in *struct{ Body updateRequest }) (*body[importedJSON], error) {
@@ -154,15 +155,15 @@ func (h *Hub) updateSkills(ctx context.Context, in *struct{ Body updateRequest }
 		return nil, err
 	}
 	done, err := h.library.Update(ctx, p, namespace, in.Body.IDs...)
-	return imported(done, err)
+	return importResult(done, err)
 }
 
-// imported is what was done, or why not all of it.
-func imported(done *library.Imported, err error) (*body[importedJSON], error) {
+// importResult returns the response for an import, complete or not.
+func importResult(done *library.Imported, err error) (*body[importedJSON], error) {
 	if err != nil {
-		return nil, unfinished(done, err)
+		return nil, partialImport(done, err)
 	}
-	return answered(importedOf(done), nil)
+	return bodyOf(importedOf(done), nil)
 }
 
 func (h *Hub) getUpgrade(ctx context.Context, in *SkillPath) (*body[upgradeJSON], error) {
@@ -170,5 +171,5 @@ func (h *Hub) getUpgrade(ctx context.Context, in *SkillPath) (*body[upgradeJSON]
 	if err != nil {
 		return nil, err
 	}
-	return answered(upgradeJSON{u.Commit, skillDiffOf(u.Diff)}, nil)
+	return bodyOf(upgradeJSON{u.Commit, skillDiffOf(u.Diff)}, nil)
 }

@@ -12,10 +12,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub"
-	"github.com/loadout-dev/loadout/internal/seal"
+	"github.com/loadout-dev/loadout/internal/remote/remotetest"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
-	"github.com/loadout-dev/loadout/remote/remotetest"
 )
 
 // thisMachine are addresses that a hub of these tests imports from, as there are no others.
@@ -24,14 +24,14 @@ var thisMachine = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 // importer is a hub that imports from this machine.
 func importer(t testing.TB) *node {
 	t.Helper()
-	return start(t, hub.Options{First: &hub.First{Name: "root", Password: secret}, Accounts: true, Private: thisMachine})
+	return start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Private: thisMachine})
 }
 
 // importers runs a test with such a hub on each database.
 func importers(t *testing.T, test func(t *testing.T, n *node)) {
 	for name, address := range map[string]func(testing.TB) string{"SQLite": storetest.SQLite, "PostgreSQL": storetest.Postgres} {
 		t.Run(name, func(t *testing.T) {
-			test(t, start(t, hub.Options{First: &hub.First{Name: "root", Password: secret}, Accounts: true, Private: thisMachine, Database: address(t), Keys: []seal.Key{seal.NewKey()}}))
+			test(t, start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Private: thisMachine, Database: address(t), Keys: []encryption.Key{encryption.NewKey()}}))
 		})
 	}
 }
@@ -52,7 +52,7 @@ func (o outcome) texts() map[string][]string {
 	return out
 }
 
-func imported(t testing.TB, c caller, path string, body any) outcome {
+func importResult(t testing.TB, c caller, path string, body any) outcome {
 	t.Helper()
 	var out outcome
 	c.send(t, "POST", path, body).want(t, 200).into(t, &out)
@@ -100,15 +100,15 @@ func TestW29ImportFromGit(t *testing.T) {
 		}
 
 		both := map[string]any{"source": o.Source, "commit": o.Commit, "dirs": []string{"skills/pdf", "skills/docx"}}
-		wantOutcome(t, imported(t, ada, "/api/v1/skills/import", both).texts(),
-			map[string][]string{"created": {"docx"}, "skipped": {"pdf: there is a skill of that name; name it to be overwritten"}})
+		wantOutcome(t, importResult(t, ada, "/api/v1/skills/import", both).texts(),
+			map[string][]string{"created": {"docx"}, "skipped": {"pdf: a skill of that name exists; select it to overwrite it"}})
 		both["overwrite"] = []string{"pdf", "docx"}
-		done := imported(t, ada, "/api/v1/skills/import", both)
-		wantOutcome(t, done.texts(), map[string][]string{"updated": {"pdf"}, "skipped": {"docx: it is as it is there"}})
+		done := importResult(t, ada, "/api/v1/skills/import", both)
+		wantOutcome(t, done.texts(), map[string][]string{"updated": {"pdf"}, "skipped": {"docx: already up to date"}})
 		pdf := done.Updated[0].ID
 
-		wantOutcome(t, imported(t, ada, "/api/v1/skills/update", map[string]string{}).texts(),
-			map[string][]string{"skipped": {"docx: it is as it is there", "pdf: it is as it is there"}})
+		wantOutcome(t, importResult(t, ada, "/api/v1/skills/update", map[string]string{}).texts(),
+			map[string][]string{"skipped": {"docx: already up to date", "pdf: already up to date"}})
 		second := g.Push(remotetest.Change{Files: map[string]string{"skills/pdf/SKILL.md": skillText("pdf", "Two.")}, Remove: []string{"skills/docx"}})
 		var upgrade struct {
 			Commit string
@@ -119,9 +119,9 @@ func TestW29ImportFromGit(t *testing.T) {
 			t.Errorf("the upgrade is %+v", upgrade)
 		}
 		ada.send(t, "GET", "/api/v1/skills/"+done.Skipped[0].ID+"/upgrade", nil).wantProblem(t, 422, "source_not_found")
-		wantOutcome(t, imported(t, ada, "/api/v1/skills/update", map[string]any{"ids": []string{pdf}}).texts(), map[string][]string{"updated": {"pdf"}})
-		wantOutcome(t, imported(t, ada, "/api/v1/skills/update", map[string]string{}).texts(),
-			map[string][]string{"skipped": {"docx: it is not there any more", "pdf: it is as it is there"}})
+		wantOutcome(t, importResult(t, ada, "/api/v1/skills/update", map[string]any{"ids": []string{pdf}}).texts(), map[string][]string{"updated": {"pdf"}})
+		wantOutcome(t, importResult(t, ada, "/api/v1/skills/update", map[string]string{}).texts(),
+			map[string][]string{"skipped": {"docx: it is not there any more", "pdf: already up to date"}})
 
 		var records struct {
 			Items []struct{ Action, Decision, Subject string }
@@ -169,7 +169,7 @@ func TestB11Sources(t *testing.T) {
 			names = append(names, s.Name)
 		}
 		wantOutcome(t, names, tt.names)
-		for _, c := range imported(t, root, "/api/v1/skills/import", map[string]string{"source": o.Source, "commit": o.Commit}).Created {
+		for _, c := range importResult(t, root, "/api/v1/skills/import", map[string]string{"source": o.Source, "commit": o.Commit}).Created {
 			var s struct {
 				Source struct{ Kind, URL, Commit string }
 			}
@@ -213,7 +213,7 @@ func TestB12PrivateRepository(t *testing.T) {
 		bob.send(t, "POST", "/api/v1/skills/import/look", request).wantProblem(t, 422, "source_not_found")
 		done := ada.send(t, "POST", "/api/v1/skills/import", request).want(t, 200)
 		again := ada.send(t, "POST", "/api/v1/skills/import", request).want(t, 200)
-		if !strings.Contains(again.body, "there is a skill of that name") {
+		if !strings.Contains(again.body, "a skill of that name exists") {
 			t.Errorf("a second import is %s", again.body)
 		}
 		answers = append(answers, done, again, root.send(t, "GET", "/api/v1/audit", nil).want(t, 200), ada.send(t, "GET", "/api/v1/skills", nil).want(t, 200))

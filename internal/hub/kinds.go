@@ -10,43 +10,44 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/loadout-dev/loadout/internal/account"
-	"github.com/loadout-dev/loadout/internal/hub/kinds"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
 
-// kindJSON is a thing of a hub, as a document that can be applied again: what is in
-// status is not read then.
+// kindJSON is a resource as a document that can be applied again. Apply ignores
+// its status.
 type kindJSON struct {
 	APIVersion string          `json:"apiVersion"`
 	Kind       string          `json:"kind"`
 	Metadata   kindMetaJSON    `json:"metadata"`
-	Spec       json.RawMessage `json:"spec,omitempty" doc:"What it consists of; not there where that is damaged. In lists a Skill has no prompt"`
+	Spec       json.RawMessage `json:"spec,omitempty" doc:"Content; absent if it is damaged. In lists a Skill has no prompt"`
 	Status     kindStatusJSON  `json:"status"`
 }
 
 type kindMetaJSON struct {
 	Name        string `json:"name"`
-	Namespace   string `json:"namespace" doc:"default is your own, public is everybody's, else the name of a group"`
+	Namespace   string `json:"namespace" doc:"default for your own, public, or the name of a group"`
 	Description string `json:"description,omitempty"`
 }
 
 type kindStatusJSON struct {
 	ID         string           `json:"id"`
-	Generation int64            `json:"generation" doc:"It grows with each change"`
-	Digest     string           `json:"digest,omitempty" doc:"Of a Model or a Skill as it is now: what secrets are granted to"`
+	Generation int64            `json:"generation" doc:"Grows with each change"`
+	Digest     string           `json:"digest,omitempty" doc:"Of a Model or Skill as it is now; secrets are granted to it"`
 	CreatedBy  string           `json:"createdBy"`
 	ChangedBy  string           `json:"changedBy,omitempty"`
 	Created    time.Time        `json:"created"`
 	Updated    time.Time        `json:"updated"`
-	Findings   []diagnosticJSON `json:"findings,omitempty" doc:"What is wrong with it"`
+	Findings   []diagnosticJSON `json:"findings,omitempty" doc:"Problems"`
 }
 
-// ownNamespace is how a person's own namespace is written in paths, where "" cannot be.
+// ownNamespace stands for the user's own namespace in paths, where "" is
+// impossible.
 const ownNamespace = "default"
 
-// kindOf is a resource as JSON. What has no spec is damaged.
-func kindOf(r *kinds.Resource) (kindJSON, error) {
+// kindOf converts a resource. A damaged one has no spec.
+func kindOf(r *agents.Resource) (kindJSON, error) {
 	out := kindJSON{APIVersion: r.APIVersion, Kind: r.Kind, Metadata: kindMetaJSON{r.Name, r.Namespace, r.Description},
 		Status: kindStatusJSON{ID: r.ID, Generation: r.Generation, CreatedBy: r.CreatedBy, ChangedBy: r.ChangedBy, Created: r.Created, Updated: r.Updated}}
 	if len(r.Findings) > 0 {
@@ -68,65 +69,65 @@ func kindOf(r *kinds.Resource) (kindJSON, error) {
 	return out, err
 }
 
-// KindPath names a kind in a path.
+// KindPath holds a kind in a path.
 type KindPath struct {
 	Kind string `path:"kind" enum:"Skill,Ghost,Bot,Team,Model,MCPServer"`
 }
 
-// ThingPath names a thing in a path.
-type ThingPath struct {
+// ResourcePath names a resource in a path.
+type ResourcePath struct {
 	KindPath
-	Namespace string `path:"namespace" minLength:"1" maxLength:"150" doc:"default is your own, public is everybody's, else the name of a group, or user:ID or group:ID"`
+	Namespace string `path:"namespace" minLength:"1" maxLength:"150" doc:"default for your own, public, the name of a group, user:ID or group:ID"`
 	Name      string `path:"name" minLength:"1" maxLength:"1024"`
 }
 
-func (t ThingPath) String() string { return t.Kind + "/" + t.Namespace + "/" + t.Name }
+func (t ResourcePath) String() string { return t.Kind + "/" + t.Namespace + "/" + t.Name }
 
-// Dry asks for a trial.
+// Dry selects a dry run.
 type Dry struct {
-	Dry bool `query:"dry" doc:"Only say what would be done"`
+	Dry bool `query:"dry" doc:"Report the changes without making them"`
 }
 
 func (h *Hub) kindsAPI(api huma.API) {
 	h.applyAPI(api)
-	add(h, api, operation("list-kinds", "GET", "/kinds/{kind}", "Things of a kind that you see, by name"), h.listKinds)
-	add(h, api, operation("get-kind", "GET", "/kinds/{kind}/{namespace}/{name}", "A thing as a document"), h.getKind)
-	add(h, api, operation("delete-kind", "DELETE", "/kinds/{kind}/{namespace}/{name}", "Delete a thing that nothing names"), h.deleteKind)
-	add(h, api, operation("list-referrers", "GET", "/kinds/{kind}/{namespace}/{name}/referrers", "What names a thing"), h.listReferrers)
-	add(h, api, operation("get-profile", "GET", "/kinds/{kind}/{namespace}/{name}/profile", "What a Ghost, Bot or Team consists of for you, now"), h.getProfile)
+	add(h, api, operation("list-kinds", "GET", "/kinds/{kind}", "List the resources of a kind by name"), h.listKinds)
+	add(h, api, operation("get-kind", "GET", "/kinds/{kind}/{namespace}/{name}", "Get a resource as a document"), h.getKind)
+	add(h, api, operation("delete-kind", "DELETE", "/kinds/{kind}/{namespace}/{name}", "Delete a resource without references to it"), h.deleteKind)
+	add(h, api, operation("list-referrers", "GET", "/kinds/{kind}/{namespace}/{name}/referrers", "List the references to a resource"), h.listReferrers)
+	add(h, api, operation("get-profile", "GET", "/kinds/{kind}/{namespace}/{name}/profile", "Get the resolved skills, servers, model and members of a Ghost, Bot or Team"), h.getProfile)
 }
 
 func (h *Hub) listKinds(ctx context.Context, in *struct {
 	KindPath
-	Namespace string `query:"namespace" maxLength:"150" doc:"That one alone; without it all that you see"`
+	Namespace string `query:"namespace" maxLength:"150" doc:"Only this namespace; default all that you can see"`
 	Paging
-}) (*body[listed[kindJSON]], error) {
+}) (*body[listBody[kindJSON]], error) {
 	p := account.FromContext(ctx)
-	if in.Kind == kinds.SkillKind {
+	if in.Kind == agents.SkillKind {
 		return h.listSkillDocuments(ctx, p, in.Namespace, in.Paging)
 	}
 	found, next, err := h.kinds.List(ctx, p, in.Kind, in.Namespace, in.page())
 	if err != nil {
 		return nil, err
 	}
-	out := listed[kindJSON]{Items: make([]kindJSON, len(found)), Next: next}
+	out := listBody[kindJSON]{Items: make([]kindJSON, len(found)), Next: next}
 	for i, r := range found {
 		if out.Items[i], err = kindOf(r); err != nil {
 			return nil, err
 		}
 	}
-	return answered(out, nil)
+	return bodyOf(out, nil)
 }
 
-// readKind is a thing as it is read.
+// readKind is the response with a resource.
 type readKind struct {
-	ETag string `header:"ETag" doc:"Of its generation, for If-Match where it is changed; a Skill has none"`
+	ETag string `header:"ETag" doc:"Generation, for If-Match; absent for a Skill"`
 	Body kindJSON
 }
 
-func (h *Hub) getKind(ctx context.Context, in *ThingPath) (*readKind, error) {
+func (h *Hub) getKind(ctx context.Context, in *ResourcePath) (*readKind, error) {
 	p := account.FromContext(ctx)
-	if in.Kind == kinds.SkillKind {
+	if in.Kind == agents.SkillKind {
 		doc, err := h.skillDocument(ctx, p, in.Namespace, in.Name)
 		return &readKind{Body: doc}, err
 	}
@@ -135,27 +136,27 @@ func (h *Hub) getKind(ctx context.Context, in *ThingPath) (*readKind, error) {
 		return nil, err
 	}
 	out, err := kindOf(r)
-	if err == nil && in.Kind == kinds.ModelKind {
-		digest, failed := h.kinds.Digest(ctx, p, kinds.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name})
+	if err == nil && in.Kind == agents.ModelKind {
+		digest, failed := h.kinds.Digest(ctx, p, agents.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name})
 		out.Status.Digest, err = string(digest), failed
 	}
 	return &readKind{etagOf(r.Generation), out}, err
 }
 
 func (h *Hub) deleteKind(ctx context.Context, in *struct {
-	ThingPath
+	ResourcePath
 	Dry
-}) (*nothing, error) {
+}) (*noBody, error) {
 	p := account.FromContext(ctx)
-	if in.Kind == kinds.SkillKind {
-		return nil, h.deleteNamed(ctx, p, in.ThingPath, in.Dry.Dry)
+	if in.Kind == agents.SkillKind {
+		return nil, h.deleteNamed(ctx, p, in.ResourcePath, in.Dry.Dry)
 	}
-	return nil, stillNamed(in.ThingPath, h.kinds.Delete(ctx, p, in.Kind, in.Namespace, in.Name, in.Dry.Dry))
+	return nil, stillReferenced(in.ResourcePath, h.kinds.Delete(ctx, p, in.Kind, in.Namespace, in.Name, in.Dry.Dry))
 }
 
-// stillNamed says what keeps a thing from going.
-func stillNamed(t ThingPath, err error) error {
-	e, ok := errors.AsType[*kinds.ReferencedError](err)
+// stillReferenced converts the error for a resource that others refer to.
+func stillReferenced(t ResourcePath, err error) error {
+	e, ok := errors.AsType[*agents.ReferencedError](err)
 	if !ok {
 		return err
 	}
@@ -166,11 +167,11 @@ func stillNamed(t ThingPath, err error) error {
 	if e.Hidden > 0 {
 		names = append(names, fmt.Sprintf("%d of others", e.Hidden))
 	}
-	return &Problem{Status: 409, Code: "in_use", Detail: fmt.Sprintf("%s %q is named by %s", t.Kind, t.Name, strings.Join(names, ", ")),
-		References: referrersOf(e.By, e.Hidden), Next: "change or delete what is in references first"}
+	return &Problem{Status: 409, Code: "in_use", Detail: fmt.Sprintf("%s %q is referenced by %s", t.Kind, t.Name, strings.Join(names, ", ")),
+		References: referrersOf(e.By, e.Hidden), Next: "change or delete the items in references first"}
 }
 
-func referrersOf(by []kinds.Referrer, hidden int) *referencesJSON {
+func referrersOf(by []agents.Referrer, hidden int) *referencesJSON {
 	out := &referencesJSON{Seen: make([]referenceJSON, len(by)), Others: hidden}
 	for i, r := range by {
 		if r.Namespace == "" {
@@ -181,9 +182,9 @@ func referrersOf(by []kinds.Referrer, hidden int) *referencesJSON {
 	return out
 }
 
-func (h *Hub) listReferrers(ctx context.Context, in *ThingPath) (*body[referencesJSON], error) {
+func (h *Hub) listReferrers(ctx context.Context, in *ResourcePath) (*body[referencesJSON], error) {
 	p := account.FromContext(ctx)
-	if in.Kind == kinds.SkillKind {
+	if in.Kind == agents.SkillKind {
 		id, err := h.skillID(ctx, p, in.Namespace, in.Name)
 		if err != nil {
 			return nil, err
@@ -192,13 +193,14 @@ func (h *Hub) listReferrers(ctx context.Context, in *ThingPath) (*body[reference
 		if err != nil {
 			return nil, err
 		}
-		return answered(*referencesOf(refs), nil)
+		return bodyOf(*referencesOf(refs), nil)
 	}
 	by, hidden, err := h.kinds.Referrers(ctx, p, in.Kind, in.Namespace, in.Name)
-	return answered(*referrersOf(by, hidden), err)
+	return bodyOf(*referrersOf(by, hidden), err)
 }
 
-// skillID is the id of the skill of a name in a namespace as documents write it.
+// skillID returns the id of a skill by its name and its namespace as documents
+// write it.
 func (h *Hub) skillID(ctx context.Context, p account.Principal, namespace, name string) (string, error) {
 	in, err := h.kinds.Namespace(ctx, p, namespace)
 	if err != nil {
@@ -207,7 +209,7 @@ func (h *Hub) skillID(ctx context.Context, p account.Principal, namespace, name 
 	return h.library.ID(ctx, p, in, name)
 }
 
-func (h *Hub) deleteNamed(ctx context.Context, p account.Principal, t ThingPath, dry bool) error {
+func (h *Hub) deleteNamed(ctx context.Context, p account.Principal, t ResourcePath, dry bool) error {
 	id, err := h.skillID(ctx, p, t.Namespace, t.Name)
 	if err != nil {
 		return err

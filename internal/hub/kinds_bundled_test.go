@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
 // Skills that come with the hub are there for each Ghost that names them, and are said to
 // be: when it is written, of what it consists of, and over MCP.
 func TestAGhostOfBundledSkills(t *testing.T) {
-	n := start(t, hub.Options{First: &hub.First{Name: "root", Password: secret}, Accounts: true})
+	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true})
 	_, token := n.newcomer(t, "ada", account.AllScopes)
 	ada := n.wired(token)
 	const ghost = "kind: Ghost\nmetadata: {name: x}\nspec: {skills: [csv-analysis, loadout-guide, none], preload_skills: [loadout-guide]}\n"

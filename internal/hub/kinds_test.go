@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub"
-	"github.com/loadout-dev/loadout/internal/seal"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
-	"github.com/loadout-dev/loadout/upstream"
+	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
 // applied is what a hub answers about documents.
@@ -34,7 +34,7 @@ type applied struct {
 func onEach(t *testing.T, test func(t *testing.T, o hub.Options)) {
 	t.Run("SQLite", func(t *testing.T) { test(t, hub.Options{}) })
 	t.Run("PostgreSQL", func(t *testing.T) {
-		test(t, hub.Options{Database: storetest.Postgres(t), Keys: []seal.Key{seal.NewKey()}})
+		test(t, hub.Options{Database: storetest.Postgres(t), Keys: []encryption.Key{encryption.NewKey()}})
 	})
 }
 
@@ -72,7 +72,7 @@ func wantEqual(t testing.TB, got, want any) {
 // rootAndAda are an administrator, and a user.
 func rootAndAda(t *testing.T, o hub.Options) (n *node, root, ada caller) {
 	t.Helper()
-	o.First, o.Accounts = &hub.First{Name: "root", Password: secret}, true
+	o.FirstAdmin, o.Accounts = &hub.FirstAdmin{Name: "root", Password: secret}, true
 	n = start(t, o)
 	root = n.signIn(t, "root", secret)
 	_, ada = n.newUser(t, root, "ada")
@@ -375,7 +375,7 @@ func TestW23PrecedenceOverHTTP(t *testing.T) {
 	wantEqual(t, targets("Ghost/default/g"), map[string]string{"mail": "ghost.example.com", "maps": "ghost.example.com"})
 	wantEqual(t, targets("Bot/default/b"), map[string]string{"mail": "ghost.example.com", "maps": "bot.example.com"})
 
-	if r := ada.send(t, "GET", "/api/v1/servers?after=zzz/1", nil); r.text(t, "code") != "invalid" || !strings.Contains(r.text(t, "next"), "as next") {
+	if r := ada.send(t, "GET", "/api/v1/servers?after=zzz/1", nil); r.text(t, "code") != "invalid" || !strings.Contains(r.text(t, "next"), "send next of") {
 		t.Errorf("of a page that there is not it is told %s", r.body)
 	}
 
@@ -436,8 +436,8 @@ func TestW25ServersAreTested(t *testing.T) {
 		"environment":  {config(map[string]any{"url": web.URL, "headers": map[string]string{"X": "${HOME}"}}), "not configured"},
 		"nobody there": {config(map[string]any{"url": "http://127.0.0.1:1/mcp"}), "refused"},
 		"metadata":     {config(map[string]any{"url": "http://169.254.169.254/"}), "not public"},
-		"no such host": {config(map[string]any{"url": "http://nowhere.invalid/mcp"}), `its host "nowhere.invalid" is not found: check`},
-		"a command":    {config(map[string]any{"command": "sh"}), "its command is not run, as it is pending"},
+		"no such host": {config(map[string]any{"url": "http://nowhere.invalid/mcp"}), `host "nowhere.invalid" not found: check`},
+		"a command":    {config(map[string]any{"command": "sh"}), "command not run, because it is pending"},
 		"no server":    {config(map[string]any{}), "neither a command nor a url"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/hub"
-	"github.com/loadout-dev/loadout/internal/stage/stagetest"
-	"github.com/loadout-dev/loadout/sandbox/native"
+	"github.com/loadout-dev/loadout/internal/sandbox/native"
+	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 )
 
 // pythonServer is an MCP server with one tool, which says what it sees.

@@ -14,8 +14,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
@@ -107,7 +107,7 @@ func start(t testing.TB, o hub.Options) *node {
 // team is a hub with accounts, and an administrator.
 func team(t testing.TB) *node {
 	t.Helper()
-	return start(t, hub.Options{First: &hub.First{Name: "root", Password: secret}, Accounts: true})
+	return start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true})
 }
 
 // reply is an answer that was read.

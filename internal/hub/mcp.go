@@ -5,26 +5,27 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/loadout-dev/loadout/internal/account"
-	"github.com/loadout-dev/loadout/internal/hub/kinds"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
 )
 
-// Paths of the MCP endpoints: of all that somebody reaches, and of a Ghost, by its name
-// or by its namespace and its name.
+// The paths of the MCP endpoints: for everything that a user can access, and
+// for a Ghost, by its name or by its namespace and name.
 const (
 	mcpPath     = "/mcp"
 	profilePath = "/mcp/p/"
-	// resourcePath is where RFC 9728 wants what is said of an endpoint, before its path.
+	// resourcePath is the prefix for the metadata of an endpoint according to
+	// RFC 9728.
 	resourcePath = "/.well-known/oauth-protected-resource"
 )
 
-// mcpScopes are what of a principal's scopes an MCP client has: it finds, loads and
-// calls, and runs code of skills where the token has that too.
+// mcpScopes are the scopes of a principal that apply to MCP clients. Running
+// code also needs the scope in the token.
 const mcpScopes = account.ScopeMCP | account.ScopeRun
 
-// mountMCP serves MCP clients. They send a token with each request, a cookie of a browser
-// lets none in. Both eras of the protocol are served without sessions, so that any node
-// answers any request.
+// mountMCP registers the MCP endpoints. Clients send a token with each request;
+// cookies are not accepted. Both versions of the protocol are served without
+// sessions, so any node can answer any request.
 func (h *Hub) mountMCP() {
 	h.endpoints = newEndpoints(h)
 	for _, path := range []string{mcpPath, profilePath + "{name}", profilePath + "{namespace}/{name}"} {
@@ -35,69 +36,70 @@ func (h *Hub) mountMCP() {
 }
 
 func (h *Hub) serveMCP(w http.ResponseWriter, r *http.Request) {
-	p, err := h.admitMCP(r)
+	p, err := h.authenticateMCP(r)
 	if err != nil {
-		h.refuse(w, r, err)
+		h.writeProblem(w, r, err)
 		return
 	}
-	at := place{name: r.PathValue("name"), namespace: r.PathValue("namespace")}
+	at := agentRef{name: r.PathValue("name"), namespace: r.PathValue("namespace")}
 	if at.name != "" {
-		at.kind = kinds.GhostKind
+		at.kind = agents.GhostKind
 	}
 	crowd := h.endpoints.calls
-	if listens(r) {
+	if isListener(r) {
 		crowd = h.endpoints.listeners
 	}
 	leave, err := crowd.enter(p.User)
 	if err != nil {
-		h.refuse(w, r, err)
+		h.writeProblem(w, r, err)
 		return
 	}
 	defer leave()
-	e, err := h.endpoints.enter(r.Context(), p, at)
+	e, err := h.endpoints.acquire(r.Context(), p, at)
 	if err != nil {
-		h.refuse(w, r, err)
+		h.writeProblem(w, r, err)
 		return
 	}
-	defer h.endpoints.leave(e)
-	slow := &slowAnswer{w}
-	slow.within(false)      // a call takes as long as its tool
-	defer slow.within(true) // and what is left to be sent then does not
-	defer h.keepUses(r.Context(), e.uses)
-	if !listens(r) {
+	defer h.endpoints.release(e)
+	slow := &timeoutWriter{w}
+	slow.withTimeout(false)      // a call takes as long as its tool
+	defer slow.withTimeout(true) // the rest of the response does not
+	defer h.saveUses(r.Context(), e.uses)
+	if !isListener(r) {
 		e.handler.ServeHTTP(slow, r)
 		return
 	}
-	ctx, stop := h.whileAdmitted(r, e)
+	ctx, stop := h.withAdmission(r, e)
 	defer stop()
 	e.handler.ServeHTTP(slow, r.WithContext(ctx))
 }
 
-// admitMCP returns who makes a request, if he may make one to an MCP endpoint at all.
-// Pages of others are turned away whatever they send, as the protocol demands.
-func (h *Hub) admitMCP(r *http.Request) (account.Principal, error) {
-	v := visitOf(r.Context())
-	p := v.by
+// authenticateMCP returns the principal of a request to an MCP endpoint. It
+// rejects pages of other sites regardless of their credentials, as the protocol
+// demands.
+func (h *Hub) authenticateMCP(r *http.Request) (account.Principal, error) {
+	v := requestInfoFrom(r.Context())
+	p := v.principal
 	if v.login != nil {
 		p = account.Principal{}
 	}
-	if err := h.door.pages.Check(r); err != nil {
+	if err := h.gate.origins.Check(r); err != nil {
 		return p, err
 	}
-	if err := account.Check(p, account.MCPConnect, account.Of(p.User)); err != nil {
+	if err := account.Check(p, account.MCPConnect, account.OwnedBy(p.User)); err != nil {
 		return p, err
 	}
-	return p.Limited(mcpScopes), nil
+	return p.LimitedTo(mcpScopes), nil
 }
 
-// listens reports whether a request is for changes that are told as they come, for as
-// long as the client listens.
-func listens(r *http.Request) bool { return r.Header.Get("Mcp-Method") == "subscriptions/listen" }
+// isListener reports whether a request subscribes to changes.
+func isListener(r *http.Request) bool { return r.Header.Get("Mcp-Method") == "subscriptions/listen" }
 
-// isMCP reports whether a path is that of an MCP endpoint.
+// isMCP reports whether a path belongs to an MCP endpoint.
 func isMCP(path string) bool { return path == mcpPath || strings.HasPrefix(path, profilePath) }
 
-// mcpChallenge tells an MCP client how to be let in: see RFC 6750 and RFC 9728.
+// mcpChallenge tells an MCP client how to authenticate; see RFC 6750 and RFC
+// 9728.
 func (h *Hub) mcpChallenge(r *http.Request, p *Problem) string {
 	says := `Bearer realm="loadout", resource_metadata="` + h.origin(r) + resourcePath + quotable(r.URL.EscapedPath()) + `", scope="mcp"`
 	switch p.Code {
@@ -109,13 +111,13 @@ func (h *Hub) mcpChallenge(r *http.Request, p *Problem) string {
 	return says
 }
 
-// quotable is a path that can stand between quotes.
+// quotable escapes a path for a quoted string.
 func quotable(path string) string {
 	return strings.NewReplacer(`"`, "%22", `\`, "%5C").Replace(path)
 }
 
-// resource is what RFC 9728 has a client know of an endpoint. Tokens are made here, and
-// so no server is named that would give others.
+// resource is the metadata of an endpoint in RFC 9728. It names no
+// authorization server, because the hub creates tokens itself.
 type resource struct {
 	Resource      string   `json:"resource"`
 	Name          string   `json:"resource_name"`
@@ -124,8 +126,8 @@ type resource struct {
 	Documentation string   `json:"resource_documentation"`
 }
 
-// serveResource tells what of an endpoint everybody may know, and so the same of one
-// that there is not.
+// serveResource serves the metadata of an endpoint. It is the same for
+// endpoints that do not exist.
 func (h *Hub) serveResource(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.EscapedPath(), resourcePath)
 	if path == "" {
@@ -133,7 +135,7 @@ func (h *Hub) serveResource(w http.ResponseWriter, r *http.Request) {
 	}
 	at := h.origin(r)
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Access-Control-Allow-Origin", "*") // a client in a browser looks here first
+	w.Header().Set("Access-Control-Allow-Origin", "*") // browser-based clients read this first
 	json.NewEncoder(w).Encode(resource{Resource: at + path, Name: "Loadout", Scopes: mcpScopes.Names(),
-		Methods: []string{"header"}, Documentation: at + "/openapi.json"}) // whom it does not reach has gone
+		Methods: []string{"header"}, Documentation: at + "/openapi.json"}) // the client has gone if this fails
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
 // The kill switch ends what is called, and lets nothing more be called.
@@ -101,7 +101,7 @@ func TestMCPListeners(t *testing.T) {
 	running.Go(func() { n.Library().Run(ctx) })
 	n.put(t, p, ownPlace(p), "pdf", "Read the PDF.")
 	<-told
-	for _, tok := range must(n.DB().Tokens.Of(t.Context(), string(p.User)))(t) {
+	for _, tok := range must(n.DB().Tokens.ListByUser(t.Context(), string(p.User)))(t) {
 		if err := n.DB().Tokens.Delete(t.Context(), string(p.User), tok.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestMCPListeners(t *testing.T) {
 // A hub that closes ends streams, and calls that are under way.
 func TestMCPEndsWithItsHub(t *testing.T) {
 	shop := newShop(t)
-	h := must(hub.Open(t.Context(), hub.Options{Data: t.TempDir(), First: &hub.First{Name: "root", Password: secret}, Accounts: true,
+	h := must(hub.Open(t.Context(), hub.Options{Data: t.TempDir(), FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true,
 		Servers: shop.configs(), Private: localhost, Cost: cheap, Rate: -1}))(t)
 	n := &node{Hub: h, Server: httptest.NewServer(h.Handler())}
 	defer n.Server.Close()

@@ -12,71 +12,71 @@ import (
 	"sync"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/account"
-	"github.com/loadout-dev/loadout/internal/hub/kit"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
 const (
-	maxEndpoints = 256              // kept on a node, besides those that are in use
-	endpointIdle = 10 * time.Minute // for which one is kept that nobody asks
+	maxEndpoints = 256              // cached on a node, in addition to those in use
+	endpointIdle = 10 * time.Minute // after which an unused one is closed
 )
 
-// place is what an endpoint serves: a Ghost, or without a kind all that somebody reaches.
-type place struct{ kind, namespace, name string }
+// agentRef names the agent of an endpoint: a Ghost, or without a kind
+// everything that the user can access.
+type agentRef struct{ kind, namespace, name string }
 
-func (at place) String() string {
+func (at agentRef) String() string {
 	if at.kind == "" {
 		return "mcp"
 	}
 	return strings.Join([]string{at.kind, at.namespace, at.name}, "/")
 }
 
-// endpoint is what one user has at one place, as long as it would be made the same.
+// endpoint serves one user and agent as long as their state does not change.
 type endpoint struct {
 	user    account.UserID
 	scopes  account.Scopes
-	at      place
-	made    string // from what: see endpoints.made
-	kit     *kit.Kit
-	uses    *tally
+	at      agentRef
+	made    string // its state; see endpoints.created
+	kit     *assembly.Kit
+	uses    *usageTally
 	server  *mcpserver.Server
 	handler http.Handler
-	gone    chan struct{} // closed when it is kept no longer
+	gone    chan struct{} // closed on removal
 
 	// Guarded by endpoints.
-	users int // requests under way
+	users int // running requests
 	kept  bool
 	idle  *time.Timer
 	entry *list.Element
 }
 
-// slot is where an endpoint is kept: there is one for a user, with what his tokens may do,
-// and a place.
-type slot struct {
+// slotKey identifies an endpoint: user, scopes and agent.
+type slotKey struct {
 	user   account.UserID
 	scopes account.Scopes
-	at     place
+	at     agentRef
 }
 
-// endpoints keeps those that were asked lately. It is safe for concurrent use.
+// endpoints caches recently used endpoints. It is safe for concurrent use.
 type endpoints struct {
 	h                *Hub
-	calls, listeners *crowd
+	calls, listeners *streamLimiter
 
-	mu      sync.Mutex // guards what follows, and the users of each
-	kept    map[slot]*endpoint
-	recent  *list.List // of kept, the last asked first
-	opening map[slot]*opening
+	mu      sync.Mutex // guards the fields below and the users of each endpoint
+	kept    map[slotKey]*endpoint
+	recent  *list.List // of kept, most recently used first
+	opening map[slotKey]*opening
 	closed  bool
-	running sync.WaitGroup // requests, and what is being opened or closed
+	running sync.WaitGroup // requests, and endpoints being opened or closed
 
-	cut  context.Context // of what is under way; ended by stop
+	cut  context.Context // canceled by stop; ends running calls
 	stop func()
 }
 
-// opening is an endpoint that is being put together for all who wait for it.
+// opening is an endpoint that is being opened and that requests wait for.
 type opening struct {
 	made string
 	done chan struct{}
@@ -84,17 +84,17 @@ type opening struct {
 }
 
 func newEndpoints(h *Hub) *endpoints {
-	s := &endpoints{h: h, kept: map[slot]*endpoint{}, recent: list.New(), opening: map[slot]*opening{}}
-	s.calls = &crowd{what: "MCP requests", each: maxCalls, all: maxAllCalls, by: map[account.UserID]int{}}
-	s.listeners = &crowd{what: "MCP streams", each: maxListeners, all: maxAllListeners, beat: admittedEvery, by: map[account.UserID]int{}}
+	s := &endpoints{h: h, kept: map[slotKey]*endpoint{}, recent: list.New(), opening: map[slotKey]*opening{}}
+	s.calls = &streamLimiter{what: "MCP requests", each: maxCalls, all: maxAllCalls, by: map[account.UserID]int{}}
+	s.listeners = &streamLimiter{what: "MCP streams", each: maxListeners, all: maxAllListeners, beat: admittedEvery, by: map[account.UserID]int{}}
 	s.cut, s.stop = context.WithCancel(context.Background())
 	return s
 }
 
-// made is a text that is another one once a principal would get another endpoint: his
-// rights, the kinds, the settings, his secrets or what he is signed in to changed. What
-// changes of the skills is told to who is connected, and makes none anew.
-func (s *endpoints) made(ctx context.Context, p account.Principal) (string, error) {
+// created returns a text that changes when the principal would get a different
+// endpoint: after a change of rights, kinds, settings, secrets or sign-ins.
+// Changes of skills are sent to connected clients and need no new endpoint.
+func (s *endpoints) created(ctx context.Context, p account.Principal) (string, error) {
 	revisions, err := s.h.db.Revisions(ctx)
 	if err != nil {
 		return "", err
@@ -103,7 +103,7 @@ func (s *endpoints) made(ctx context.Context, p account.Principal) (string, erro
 	if err != nil {
 		return "", err
 	}
-	signIns, err := s.h.signIns.Stamp(ctx, p.User)
+	signIns, err := s.h.signIns.Fingerprint(ctx, p.User)
 	if err != nil {
 		return "", err
 	}
@@ -115,13 +115,14 @@ func (s *endpoints) made(ctx context.Context, p account.Principal) (string, erro
 	return b.String(), nil
 }
 
-// enter returns the endpoint of a principal, for a request that ends with leave.
-func (s *endpoints) enter(ctx context.Context, p account.Principal, at place) (*endpoint, error) {
-	made, err := s.made(ctx, p)
+// acquire returns the endpoint of a principal. The caller calls release at the
+// end of the request.
+func (s *endpoints) acquire(ctx context.Context, p account.Principal, at agentRef) (*endpoint, error) {
+	made, err := s.created(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	key := slot{p.User, p.Scopes, at}
+	key := slotKey{p.User, p.Scopes, at}
 	for {
 		e, wait, err := s.find(ctx, p, key, made)
 		if e != nil || err != nil {
@@ -138,11 +139,11 @@ func (s *endpoints) enter(ctx context.Context, p account.Principal, at place) (*
 	}
 }
 
-var errClosing = &Problem{Status: 503, Code: "closing", Detail: "this node of the hub is about to end", Next: "try again",
+var errClosing = &Problem{Status: 503, Code: "closing", Detail: "this node is shutting down", Next: "try again",
 	header: http.Header{"Retry-After": {"1"}}}
 
-// find returns an endpoint that is kept, or what to wait for.
-func (s *endpoints) find(ctx context.Context, p account.Principal, key slot, made string) (*endpoint, *opening, error) {
+// find returns a cached endpoint, or one that is being opened.
+func (s *endpoints) find(ctx context.Context, p account.Principal, key slotKey, made string) (*endpoint, *opening, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.kept[key]
@@ -150,18 +151,18 @@ func (s *endpoints) find(ctx context.Context, p account.Principal, key slot, mad
 	case s.closed:
 		return nil, nil, errClosing
 	case e != nil && e.made == made:
-		s.use(e)
+		s.markUsed(e)
 		return e, nil, nil
 	case e != nil:
-		s.drop(e)
+		s.remove(e)
 	}
 	if o := s.opening[key]; o != nil {
 		return nil, o, nil
 	}
 	o := &opening{made: made, done: make(chan struct{})}
 	s.opening[key] = o
-	// Others wait for it too, and so it goes on where who asked first has gone.
-	ctx, stop := context.WithTimeoutCause(context.WithoutCancel(ctx), operationTime, errSlow)
+	// Other requests wait for it too, so it continues if this one is cancelled.
+	ctx, stop := context.WithTimeoutCause(context.WithoutCancel(ctx), operationTime, errTimeout)
 	s.running.Go(func() {
 		defer stop()
 		s.open(ctx, p, key, o)
@@ -169,7 +170,7 @@ func (s *endpoints) find(ctx context.Context, p account.Principal, key slot, mad
 	return nil, o, nil
 }
 
-func (s *endpoints) open(ctx context.Context, p account.Principal, key slot, o *opening) {
+func (s *endpoints) open(ctx context.Context, p account.Principal, key slotKey, o *opening) {
 	e, err := s.h.newEndpoint(ctx, p, key, o.made)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,26 +181,26 @@ func (s *endpoints) open(ctx context.Context, p account.Principal, key slot, o *
 		return
 	}
 	s.kept[key], e.kept, e.entry = e, true, s.recent.PushFront(e)
-	e.idle = time.AfterFunc(endpointIdle, func() { s.tire(e) })
+	e.idle = time.AfterFunc(endpointIdle, func() { s.closeIdle(e) })
 	if s.closed {
-		s.drop(e)
+		s.remove(e)
 		return
 	}
 	for old := s.recent.Back(); s.recent.Len() > maxEndpoints && old != nil; old = s.recent.Back() {
-		s.drop(old.Value.(*endpoint))
+		s.remove(old.Value.(*endpoint))
 	}
 }
 
-// use notes that a request begins. mu is held.
-func (s *endpoints) use(e *endpoint) {
+// markUsed records the start of a request. The caller holds mu.
+func (s *endpoints) markUsed(e *endpoint) {
 	s.running.Add(1)
 	e.users++
 	e.idle.Stop()
 	s.recent.MoveToFront(e.entry)
 }
 
-// leave notes that a request has ended.
-func (s *endpoints) leave(e *endpoint) {
+// release records the end of a request.
+func (s *endpoints) release(e *endpoint) {
 	defer s.running.Done()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,19 +214,19 @@ func (s *endpoints) leave(e *endpoint) {
 	}
 }
 
-// tire drops an endpoint that nobody asked for long.
-func (s *endpoints) tire(e *endpoint) {
+// closeIdle removes an endpoint that was unused for long.
+func (s *endpoints) closeIdle(e *endpoint) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.users == 0 && e.kept {
-		s.drop(e)
+		s.remove(e)
 	}
 }
 
-// drop keeps an endpoint no longer. Requests that are under way end first, and who listens
-// is sent away. mu is held.
-func (s *endpoints) drop(e *endpoint) {
-	delete(s.kept, slot{e.user, e.scopes, e.at})
+// remove removes an endpoint. Running requests may finish, and subscriptions
+// are closed. The caller holds mu.
+func (s *endpoints) remove(e *endpoint) {
+	delete(s.kept, slotKey{e.user, e.scopes, e.at})
 	s.recent.Remove(e.entry)
 	e.idle.Stop()
 	e.kept = false
@@ -235,20 +236,21 @@ func (s *endpoints) drop(e *endpoint) {
 	}
 }
 
-// end closes an endpoint that no request uses.
+// end closes an endpoint without requests.
 func (s *endpoints) end(e *endpoint) {
 	if err := errors.Join(e.server.Close(), e.kit.Close()); err != nil {
-		s.h.log.Warn("an MCP endpoint was not closed well", "at", e.at.String(), "error", err)
+		s.h.log.Warn("couldn't close an MCP endpoint", "at", e.at.String(), "error", err)
 	}
 }
 
-// close drops all, and returns when they have ended. Requests under way fail.
+// close removes all endpoints and waits for their end. It cancels running
+// calls.
 func (s *endpoints) close() {
 	s.stop()
 	s.mu.Lock()
 	s.closed = true
 	for _, e := range s.kept {
-		s.drop(e)
+		s.remove(e)
 	}
 	s.mu.Unlock()
 	s.running.Wait()

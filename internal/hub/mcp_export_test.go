@@ -3,11 +3,11 @@ package hub
 import (
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/hub/kinds"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
 )
 
 // Registry are the kinds of a hub.
-func (h *Hub) Registry() *kinds.Registry { return h.kinds }
+func (h *Hub) Registry() *agents.Registry { return h.kinds }
 
 // LookAtListeners sets how often who listens by MCP has to be let in again.
 func (h *Hub) LookAtListeners(every time.Duration) { h.endpoints.listeners.beat = every }

@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// used counts what an MCP client did with a skill.
-func (m *metrics) used(u mcpserver.Use) {
+// countUses counts the use of a skill by an MCP client.
+func (m *metrics) countUses(u mcpserver.Use) {
 	if u.Kind == mcpserver.UseLoad && u.Outcome == mcpserver.UseOK {
 		m.loads.WithLabelValues().Inc()
 	}
@@ -19,28 +19,29 @@ func (m *metrics) used(u mcpserver.Use) {
 
 type verdictKey struct{}
 
-// noteDecision keeps, for whoever counts a call, that policy did not let it through: the
-// answer to a client says that in words only. A tool that there is not is an error.
-func noteDecision(ctx context.Context, r policy.Record) {
-	noteRefused(ctx, r.Decision != policy.Allowed && r.Details["code"] != string(policy.NoTool))
+// recordDecision records for the metrics that the policy denied a call: the
+// result of the call says so only in its text. A call of an unknown tool counts
+// as an error.
+func recordDecision(ctx context.Context, r policy.Record) {
+	recordRefusal(ctx, r.Decision != policy.VerdictAllow && r.Details["code"] != string(policy.UnknownTool))
 }
 
-// noteRefused keeps whether the call that ctx is of was refused, as it is known so far.
-func noteRefused(ctx context.Context, is bool) {
+// recordRefusal records whether the call of ctx was denied so far.
+func recordRefusal(ctx context.Context, is bool) {
 	if refused, ok := ctx.Value(verdictKey{}).(*atomic.Bool); ok {
 		refused.Store(is)
 	}
 }
 
-// counted makes a call of an MCP client and counts it. One that waits for what a person
-// says is counted when it is made again, with the answer.
-func (m *metrics) counted(ctx context.Context, call func(context.Context) (mcp.Result, error)) (mcp.Result, error) {
+// instrument makes a call of an MCP client and counts it. A call that needs an
+// answer of the user is counted when it is repeated with the answer.
+func (m *metrics) instrument(ctx context.Context, call func(context.Context) (mcp.Result, error)) (mcp.Result, error) {
 	refused := new(atomic.Bool)
 	res, err := call(context.WithValue(ctx, verdictKey{}, refused))
 	switch r, _ := res.(*mcp.CallToolResult); {
 	case err != nil || r == nil:
 		m.calls.WithLabelValues("error").Inc()
-	case r.NeedsInput() || len(r.InputRequests) > 0: // the one is set when it is sent
+	case r.NeedsInput() || len(r.InputRequests) > 0: // the former is set on sending
 	case !r.IsError:
 		m.calls.WithLabelValues("ok").Inc()
 	case refused.Load():

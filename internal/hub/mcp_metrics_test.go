@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loadout-dev/loadout/internal/account"
-	"github.com/loadout-dev/loadout/internal/hub/people"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/users"
 )
 
 // counts are the numbers of some metrics of a node that are not 0, by name and labels.
@@ -36,7 +36,7 @@ func TestMCPCounts(t *testing.T) {
 		t.Run(era, func(t *testing.T) {
 			n, _ := withShop(t)
 			p, token := n.newcomer(t, "ada", account.ScopeMCP)
-			operator, _, err := account.NewTokens(people.TokenRows(n.DB())).Make(t.Context(), n.root(t), "test", account.ScopeAdmin, time.Hour)
+			operator, _, err := account.NewTokens(users.NewTokenStore(n.DB())).Create(t.Context(), n.root(t), "test", account.ScopeAdmin, time.Hour)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,15 +15,15 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub"
-	"github.com/loadout-dev/loadout/internal/hub/kinds"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/library"
-	"github.com/loadout-dev/loadout/internal/hub/people"
-	"github.com/loadout-dev/loadout/internal/seal"
+	"github.com/loadout-dev/loadout/internal/hub/users"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
-	"github.com/loadout-dev/loadout/upstream"
+	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
 // Versions of the protocol, of each era.
@@ -82,7 +82,7 @@ func (s *shop) begun(t testing.TB) {
 func (s *shop) configs() []*upstream.Config {
 	return []*upstream.Config{
 		{Name: "shop", Type: upstream.HTTP, URLs: []string{s.URL}, Exclude: []string{"pay"}},
-		{Name: "till", Type: upstream.HTTP, URLs: []string{s.URL}, Include: []string{"pay"}, Ask: true},
+		{Name: "till", Type: upstream.HTTP, URLs: []string{s.URL}, Include: []string{"pay"}, RequireApproval: true},
 	}
 }
 
@@ -91,13 +91,13 @@ var localhost = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 // withShop is a hub with accounts, and a shop for everybody.
 func withShop(t testing.TB) (*node, *shop) {
 	s := newShop(t)
-	return start(t, hub.Options{First: &hub.First{Name: "root", Password: secret}, Accounts: true, Servers: s.configs(), Private: localhost}), s
+	return start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Servers: s.configs(), Private: localhost}), s
 }
 
 // twoNodes are hubs on one database, and an address at which they answer by turns.
 func twoNodes(t *testing.T, address string) (a, b *node, url string, s *shop) {
 	s = newShop(t)
-	o := hub.Options{Database: address, First: &hub.First{Name: "root", Password: secret}, Accounts: true, Servers: s.configs(), Private: localhost, Keys: []seal.Key{seal.NewKey()}}
+	o := hub.Options{Database: address, FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Servers: s.configs(), Private: localhost, Keys: []encryption.Key{encryption.NewKey()}}
 	a, b = start(t, o), start(t, o)
 	var turn atomic.Int64
 	balancer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -118,7 +118,7 @@ func (n *node) newcomer(t testing.TB, name string, scopes account.Scopes) (accou
 	t.Helper()
 	u := must(n.DB().Users.Create(t.Context(), store.User{Name: name}))(t)
 	p := must(n.People().SignIns.Principal(t.Context(), account.UserID(u.ID)))(t)
-	text, _, err := account.NewTokens(people.TokenRows(n.DB())).Make(t.Context(), p, "test", scopes, time.Hour)
+	text, _, err := account.NewTokens(users.NewTokenStore(n.DB())).Create(t.Context(), p, "test", scopes, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func ownPlace(p account.Principal) store.Namespace { return store.UserNamespace(
 
 func (n *node) write(t testing.TB, p account.Principal, docs string) {
 	t.Helper()
-	if res := must(n.Registry().Apply(t.Context(), p, kinds.Parse([]byte(docs), "test.yaml"), false))(t); res.Refused() {
+	if res := must(n.Registry().Apply(t.Context(), p, agents.Parse([]byte(docs), "test.yaml"), false))(t); res.Refused() {
 		t.Fatalf("refused: %+v", res)
 	}
 }

@@ -6,21 +6,20 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
-// How much is done at once on a node, by MCP, and how often who listens has to be let in
-// again.
+// Limits of MCP requests on a node, and the interval of renewed authentication.
 const (
-	maxCalls, maxAllCalls         = 64, 4096 // of a user, and of all
+	maxCalls, maxAllCalls         = 64, 4096 // for a user, and in total
 	maxListeners, maxAllListeners = 32, 8192
 	admittedEvery                 = 10 * time.Second
 )
 
-// whileAdmitted returns a context for who listens: it ends when the endpoint is put
-// together anew, the hub is about to end, or the same request would not be let in any
-// more. The client then asks again, and finds out.
-func (h *Hub) whileAdmitted(r *http.Request, e *endpoint) (context.Context, func()) {
+// withAdmission returns a context for a subscription. It is canceled when the
+// endpoint changes, the node shuts down, or the request would no longer be
+// accepted. The client then subscribes again.
+func (h *Hub) withAdmission(r *http.Request, e *endpoint) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(r.Context())
 	done := make(chan struct{})
 	go func() {
@@ -28,7 +27,7 @@ func (h *Hub) whileAdmitted(r *http.Request, e *endpoint) (context.Context, func
 		defer cancel()
 		look := time.NewTicker(h.endpoints.listeners.beat)
 		defer look.Stop()
-		ended, forget := h.inUse.hold(visitOf(ctx).by)
+		ended, forget := h.tokenWatch.watch(requestInfoFrom(ctx).principal)
 		defer forget()
 		for {
 			select {
@@ -41,7 +40,7 @@ func (h *Hub) whileAdmitted(r *http.Request, e *endpoint) (context.Context, func
 			case <-ended:
 				return
 			case <-look.C:
-				if h.stillAdmitted(r.WithContext(ctx), e) {
+				if h.isAdmitted(r.WithContext(ctx), e) {
 					continue
 				}
 				return
@@ -51,46 +50,46 @@ func (h *Hub) whileAdmitted(r *http.Request, e *endpoint) (context.Context, func
 	return ctx, func() { cancel(); <-done }
 }
 
-// stillAdmitted reports whether a request would come to the same endpoint now. Where that
-// cannot be known it would.
-func (h *Hub) stillAdmitted(r *http.Request, e *endpoint) bool {
+// isAdmitted reports whether a request would get the same endpoint now. If
+// that is unknown, it reports true.
+func (h *Hub) isAdmitted(r *http.Request, e *endpoint) bool {
 	ctx := r.Context()
-	if err := h.still(ctx, visitOf(ctx)); err != nil {
+	if err := h.checkValid(ctx, requestInfoFrom(ctx)); err != nil {
 		return false
 	}
 	p, err := h.principal(ctx, e.user)
 	if err != nil {
-		return !errors.Is(err, account.ErrRefused)
+		return !errors.Is(err, account.ErrInvalidCredentials)
 	}
-	made, err := h.endpoints.made(ctx, p)
+	made, err := h.endpoints.created(ctx, p)
 	return err != nil || made == e.made
 }
 
-// slowAnswer is written for as long as there is something to say, where each part has the
-// time that other answers have as a whole.
-type slowAnswer struct{ http.ResponseWriter }
+// timeoutWriter limits each write of a response, instead of the response as a
+// whole.
+type timeoutWriter struct{ http.ResponseWriter }
 
-// within has what is written next be taken in the time of an answer, or in any.
-func (a *slowAnswer) within(limited bool) {
+// withTimeout sets or removes the deadline of writes.
+func (a *timeoutWriter) withTimeout(limited bool) {
 	at := time.Time{}
 	if limited {
-		at = time.Now().Add(answerTime)
+		at = time.Now().Add(responseTimeout)
 	}
-	http.NewResponseController(a.ResponseWriter).SetWriteDeadline(at) // not with every server
+	http.NewResponseController(a.ResponseWriter).SetWriteDeadline(at) // not supported by every server
 }
 
-func (a *slowAnswer) Write(b []byte) (int, error) {
-	a.within(true)
-	defer a.within(false)
+func (a *timeoutWriter) Write(b []byte) (int, error) {
+	a.withTimeout(true)
+	defer a.withTimeout(false)
 	return a.ResponseWriter.Write(b)
 }
 
-// FlushError is for [http.ResponseController].
-func (a *slowAnswer) FlushError() error {
-	a.within(true)
-	defer a.within(false)
+// FlushError is used by [http.ResponseController].
+func (a *timeoutWriter) FlushError() error {
+	a.withTimeout(true)
+	defer a.withTimeout(false)
 	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 
-// Unwrap is for [http.ResponseController].
-func (a *slowAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+// Unwrap is used by [http.ResponseController].
+func (a *timeoutWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }

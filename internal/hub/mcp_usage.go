@@ -9,22 +9,22 @@ import (
 	"sync"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/hub/kit"
+	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/session"
 )
 
-// tally counts what an endpoint uses of skills until it is kept.
-type tally struct {
-	kit *kit.Kit
+// usageTally counts the use of skills through an endpoint until it is saved.
+type usageTally struct {
+	kit *assembly.Kit
 
 	mu  sync.Mutex
-	all map[string]*store.Use // by the id of the skill
+	all map[string]*store.SkillUsage // by skill id
 }
 
-// add counts one use of a skill that is in the library.
-func (t *tally) add(u mcpserver.Use) {
+// add counts one use of a skill of the library.
+func (t *usageTally) add(u mcpserver.Use) {
 	e, err := t.kit.Runtime.Catalog().Snapshot().Get(u.Key)
 	if err != nil {
 		return
@@ -36,13 +36,13 @@ func (t *tally) add(u mcpserver.Use) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.all == nil {
-		t.all = map[string]*store.Use{}
+		t.all = map[string]*store.SkillUsage{}
 	}
 	if t.all[id] == nil {
-		t.all[id] = &store.Use{SkillID: id}
+		t.all[id] = &store.SkillUsage{SkillID: id}
 	}
 	use := t.all[id]
-	use.Used = time.Now()
+	use.LastUsed = time.Now()
 	use.Tokens += int64(u.Tokens)
 	if u.Kind == mcpserver.UseLoad {
 		use.Loads++
@@ -54,11 +54,11 @@ func (t *tally) add(u mcpserver.Use) {
 	}
 }
 
-// take returns what was counted since it was asked last.
-func (t *tally) take() []store.Use {
+// drain returns and resets the counts.
+func (t *usageTally) drain() []store.SkillUsage {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var out []store.Use
+	var out []store.SkillUsage
 	for _, id := range slices.Sorted(maps.Keys(t.all)) {
 		out = append(out, *t.all[id])
 	}
@@ -66,28 +66,29 @@ func (t *tally) take() []store.Use {
 	return out
 }
 
-// spent is what was used as it counts for the person, by whose model nobody knows.
-func (t *tally) spent(uses []store.Use) store.Spent {
-	s := store.Spent{Date: time.Now(), Owner: t.kit.Person.ID}
+// entries returns the consumption of the user. The model of an MCP client is
+// unknown.
+func (t *usageTally) entries(uses []store.SkillUsage) store.MeterEntry {
+	s := store.MeterEntry{Date: time.Now(), Owner: t.kit.Person.ID}
 	if p := t.kit.Profile; p != nil {
-		s.Namespace, s.Agent = p.In, kit.AgentName(p.Kind, cmp.Or(p.Namespace, ownNamespace), p.Name)
+		s.Namespace, s.Agent = p.In, assembly.AgentName(p.Kind, cmp.Or(p.Namespace, ownNamespace), p.Name)
 	}
 	for _, u := range uses {
-		s.Add(store.Spent{Loads: u.Loads, Calls: u.Calls, Errors: u.Errors})
+		s.Add(store.MeterEntry{Loads: u.Loads, Calls: u.Calls, Errors: u.Errors})
 	}
 	return s
 }
 
-// keepUses keeps what an endpoint used, when its client has the answer.
-func (h *Hub) keepUses(ctx context.Context, t *tally) {
-	uses := t.take()
+// saveUses saves the use of skills through an endpoint.
+func (h *Hub) saveUses(ctx context.Context, t *usageTally) {
+	uses := t.drain()
 	if len(uses) == 0 {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), operationTime)
 	defer stop()
-	err := errors.Join(h.library.Record(ctx, uses...), h.db.Meter.Add(ctx, t.spent(uses)))
+	err := errors.Join(h.library.Record(ctx, uses...), h.db.Meter.Add(ctx, t.entries(uses)))
 	if err != nil {
-		h.log.Warn("what was used of skills could not be kept", "error", err)
+		h.log.Warn("couldn't save the use of skills", "error", err)
 	}
 }

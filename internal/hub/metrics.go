@@ -9,11 +9,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
-// metrics are what a node counts. They are of this process alone. Their labels have few
-// values, which nobody outside can add to: no names of skills, tools and people.
+// metrics holds the metrics of this process. Labels have few values that
+// outsiders cannot extend: no names of skills, tools or users.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -41,31 +41,31 @@ func newMetrics(version string) *metrics {
 	}
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
-		requests: count("loadout_http_requests_total", "Requests that were answered.", "route", "status"),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "loadout_http_request_seconds", Help: "How long requests took that were no streams.",
+		requests: count("loadout_http_requests_total", "HTTP requests served.", "route", "status"),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "loadout_http_request_seconds", Help: "Duration of requests other than streams.",
 			Buckets: requestBuckets}, []string{"route"}),
-		under:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "loadout_http_requests_under_way", Help: "Requests that are being answered."}),
-		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "loadout_http_streams", Help: "Answers that come bit by bit and are not at their end."}, []string{"route"}),
-		signIns: count("loadout_sign_ins_total", "Attempts to sign in.", "by", "result"),
+		under:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "loadout_http_requests_under_way", Help: "Requests in progress."}),
+		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "loadout_http_streams", Help: "Streaming responses in progress."}, []string{"route"}),
+		signIns: count("loadout_sign_ins_total", "Sign-in attempts.", "by", "result"),
 
-		turns:       count("loadout_turns_total", "Turns of conversations that ended on this node, by what they were and why they ended.", "kind", "reason"),
-		turnSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "loadout_turn_seconds", Help: "How long turns took.", Buckets: turnBuckets}),
-		loads:       count("loadout_skill_loads_total", "Skills that came into force in conversations, or were given to MCP clients."),
-		calls:       count("loadout_tool_calls_total", "Calls of tools in conversations and by MCP clients, by what came of them.", "outcome"),
+		turns:       count("loadout_turns_total", "Turns of conversations that ended on this node, by kind and reason.", "kind", "reason"),
+		turnSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "loadout_turn_seconds", Help: "Duration of turns.", Buckets: turnBuckets}),
+		loads:       count("loadout_skill_loads_total", "Skills loaded in conversations or by MCP clients."),
+		calls:       count("loadout_tool_calls_total", "Tool calls in conversations and by MCP clients, by outcome.", "outcome"),
 		answers:     count("loadout_model_requests_total", "Requests to language models.", "vendor", "outcome"),
-		tokens:      count("loadout_model_tokens_total", "Tokens that language models took.", "vendor", "kind"),
+		tokens:      count("loadout_model_tokens_total", "Tokens used by language models.", "vendor", "kind"),
 	}
-	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "loadout_build_info", Help: "Which program this is."}, []string{"version"})
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "loadout_build_info", Help: "Version of the program."}, []string{"version"})
 	build.WithLabelValues(version).Set(1)
 	m.registry.MustRegister(m.requests, m.seconds, m.under, m.streams, m.signIns, build, m.turns, m.turnSeconds, m.loads, m.calls, m.answers, m.tokens,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.loads.WithLabelValues() // it is there before the first one
+	m.loads.WithLabelValues() // exports a zero before the first load
 	return m
 }
 
-// answered notes a request. Routes and methods are those that there are, so that nobody
-// can make the hub remember others.
-func (m *metrics) answered(route string, status int, took time.Duration, stream bool) {
+// countAnswer counts a request. Unknown routes are counted together, so that
+// clients cannot create labels.
+func (m *metrics) countAnswer(route string, status int, took time.Duration, stream bool) {
 	route = routeLabel(route)
 	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
 	if !stream {
@@ -73,8 +73,8 @@ func (m *metrics) answered(route string, status int, took time.Duration, stream 
 	}
 }
 
-// streaming notes that the answer to a request comes bit by bit, until done is called.
-func (m *metrics) streaming(route string) (done func()) {
+// countStream notes that the answer to a request comes bit by bit, until done is called.
+func (m *metrics) countStream(route string) (done func()) {
 	g := m.streams.WithLabelValues(routeLabel(route))
 	g.Inc()
 	return g.Dec
@@ -87,8 +87,8 @@ func routeLabel(route string) string {
 	return route
 }
 
-// signedIn notes an attempt.
-func (m *metrics) signedIn(by string, err error) {
+// countSignIn counts an attempt to sign in.
+func (m *metrics) countSignIn(by string, err error) {
 	result := "ok"
 	if err != nil {
 		result = "refused"
@@ -96,12 +96,12 @@ func (m *metrics) signedIn(by string, err error) {
 	m.signIns.WithLabelValues(by, result).Inc()
 }
 
-// serveMetrics is for who operates the hub: routes and counts tell what people do.
+// serveMetrics serves the metrics to operators, because they reveal activity.
 func (h *Hub) serveMetrics() http.Handler {
 	metrics := promhttp.HandlerFor(h.metrics.registry, promhttp.HandlerOpts{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := account.Check(account.FromContext(r.Context()), account.HubOperate, account.Resource{}); err != nil {
-			h.refuse(w, r, err)
+			h.writeProblem(w, r, err)
 			return
 		}
 		metrics.ServeHTTP(w, r)

@@ -7,12 +7,12 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/loadout-dev/loadout/internal/account"
-	"github.com/loadout-dev/loadout/internal/hub/kinds"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// priceJSON is what a model costs.
+// priceJSON is the price of a model.
 type priceJSON struct {
 	Input      float64 `json:"input"`
 	Output     float64 `json:"output"`
@@ -20,28 +20,28 @@ type priceJSON struct {
 	CacheWrite float64 `json:"cache_write"`
 }
 
-// modelJSON is a model that somebody may choose.
+// modelJSON is a model that a user may choose.
 type modelJSON struct {
-	Own       bool       `json:"own,omitempty" doc:"The hub's own, which an agent without a Model has"`
-	Name      string     `json:"name,omitempty" doc:"Of the Model, for the modelRef of a Bot; not there for the hub's own"`
+	Own       bool       `json:"own,omitempty" doc:"The hub's own model, for agents without a Model"`
+	Name      string     `json:"name,omitempty" doc:"Name of the Model, for modelRef of a Bot; absent for the hub's own"`
 	Namespace string     `json:"namespace,omitempty" doc:"Of the Model"`
 	ID        string     `json:"id,omitempty"`
-	Vendor    string     `json:"vendor" doc:"Whose language it speaks: anthropic, openai or demo"`
-	Model     string     `json:"model,omitempty" doc:"As the vendor calls it"`
-	BaseURL   string     `json:"base_url,omitempty" doc:"Where it answers; not there where that is the vendor's own address, or the operator's"`
-	Digest    string     `json:"digest,omitempty" doc:"Of the Model as it is now, to which a secret is granted as its key"`
-	Key       string     `json:"key" enum:"operator,none,granted,missing" doc:"operator: the hub has it; none: it names none; granted: you have one for it; missing: it names one that is not there for you"`
-	Price     *priceJSON `json:"price,omitempty" doc:"In US dollars a million tokens; not there where it is not known"`
-	Window    int        `json:"window,omitempty" doc:"How many tokens it takes at once; not there where that is not known"`
+	Vendor    string     `json:"vendor" doc:"API of the model: anthropic, openai or demo"`
+	Model     string     `json:"model,omitempty" doc:"Name at the vendor"`
+	BaseURL   string     `json:"base_url,omitempty" doc:"Absent for the address of the vendor or the operator"`
+	Digest    string     `json:"digest,omitempty" doc:"Of the Model as it is now; a secret is granted to it as its key"`
+	Key       string     `json:"key" enum:"operator,none,granted,missing" doc:"operator: provided by the hub; none: not needed; granted: you have one; missing: needed, but you have none"`
+	Price     *priceJSON `json:"price,omitempty" doc:"US dollars per million tokens; absent if unknown"`
+	Window    int        `json:"window,omitempty" doc:"Context window in tokens; absent if unknown"`
 }
 
 func (h *Hub) modelsAPI(api huma.API) {
-	add(h, api, operation("list-models", "GET", "/models", "Models that you may choose: the hub's own, on the first page, then those that people defined, by name"), h.listModels)
+	add(h, api, operation("list-models", "GET", "/models", "List the models that you may choose: the hub's own on the first page, then the defined ones by name"), h.listModels)
 }
 
-func (h *Hub) listModels(ctx context.Context, in *Paging) (*body[listed[modelJSON]], error) {
+func (h *Hub) listModels(ctx context.Context, in *Paging) (*body[listBody[modelJSON]], error) {
 	found, next, err := h.kinds.Models(ctx, account.FromContext(ctx), in.page())
-	out, err := page(found, next, err, h.modelOf)
+	out, err := pageOf(found, next, err, h.modelOf)
 	if err != nil || in.After != "" {
 		return out, err
 	}
@@ -50,12 +50,12 @@ func (h *Hub) listModels(ctx context.Context, in *Paging) (*body[listed[modelJSO
 		return nil, err
 	}
 	vendor, name, _ := strings.Cut(own.Name(), ":")
-	first := h.worth(own.Name(), modelJSON{Own: true, Vendor: vendor, Model: name, Key: "operator"})
+	first := h.priceFor(own.Name(), modelJSON{Own: true, Vendor: vendor, Model: name, Key: "operator"})
 	out.Body.Items = append([]modelJSON{first}, out.Body.Items...)
 	return out, nil
 }
 
-func (h *Hub) modelOf(m kinds.OfferedModel) modelJSON {
+func (h *Hub) modelOf(m agents.OfferedModel) modelJSON {
 	out := modelJSON{Name: m.Name, Namespace: cmp.Or(m.Namespace, ownNamespace), ID: m.ID, Vendor: m.Vendor, Model: m.Model.Model, BaseURL: m.BaseURL, Digest: string(m.Digest), Key: "none"}
 	switch {
 	case m.HasKey:
@@ -63,11 +63,11 @@ func (h *Hub) modelOf(m kinds.OfferedModel) modelJSON {
 	case m.NeedsKey:
 		out.Key = "missing"
 	}
-	return h.worth(m.Vendor+":"+m.Model.Model, out)
+	return h.priceFor(m.Vendor+":"+m.Model.Model, out)
 }
 
-// worth adds what is known of a model by its name, as it is counted.
-func (h *Hub) worth(name string, m modelJSON) modelJSON {
+// priceFor adds the price and the context window of a model.
+func (h *Hub) priceFor(name string, m modelJSON) modelJSON {
 	m.Window = h.window(name)
 	if h.opts.Price == nil {
 		return m

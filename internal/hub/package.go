@@ -15,33 +15,34 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// downloadTime is how long a package or a file may take to be written.
+// downloadTime limits writing a package or a file.
 const downloadTime = 5 * time.Minute
 
-// fileRest is how the mux writes the rest of a path, and fileParam how the document does.
+// fileRest is the rest of a path for the mux, and fileParam for the OpenAPI
+// document.
 const (
 	fileRest  = "{path...}"
 	fileParam = "{path}"
 )
 
-// versionFiles are the operations that answer with files.
+// versionFiles adds the operations that return files.
 func (h *Hub) versionFiles(api huma.API) {
-	download := operation("get-package", "GET", "/skills/{skill}/versions/{version}/package", "The package of a version: a ZIP of one folder, the same bytes each time")
+	download := operation("get-package", "GET", "/skills/{skill}/versions/{version}/package", "Download the package of a version: a ZIP of one folder, always with the same bytes")
 	add(h, api, download, func(_ context.Context, in *VersionPath) (*huma.StreamResponse, error) {
-		return h.written(func(w http.ResponseWriter, r *http.Request) error { return h.servePackage(w, r, in) })
+		return h.streamFile(func(w http.ResponseWriter, r *http.Request) error { return h.servePackage(w, r, in) })
 	})
-	file := operation("get-file", "GET", "/skills/{skill}/versions/{version}/files/"+fileRest, "A file of a version: text as text/plain, pictures as they are, and all else to be saved")
+	file := operation("get-file", "GET", "/skills/{skill}/versions/{version}/files/"+fileRest, "Get a file of a version: text as text/plain, images as such, and all others as a download")
 	add(h, api, file, func(_ context.Context, in *FilePath) (*huma.StreamResponse, error) {
-		return h.written(func(w http.ResponseWriter, r *http.Request) error { return h.serveFile(w, r, in) })
+		return h.streamFile(func(w http.ResponseWriter, r *http.Request) error { return h.serveFile(w, r, in) })
 	})
 	paths := api.OpenAPI().Paths
-	answers(paths[download.Path].Get, map[string]string{"200": "The package", "304": "The caller has it"}, "application/zip")
-	answers(paths[file.Path].Get, map[string]string{"200": "The file", "206": "The part of it that was asked for", "304": "The caller has it"},
+	documentResponses(paths[download.Path].Get, map[string]string{"200": "The package", "304": "The caller has it"}, "application/zip")
+	documentResponses(paths[file.Path].Get, map[string]string{"200": "The file", "206": "The part of it that was asked for", "304": "The caller has it"},
 		"text/plain", "application/octet-stream", "image/png", "image/jpeg", "image/gif", "image/webp")
 	paths[strings.Replace(file.Path, fileRest, fileParam, 1)] = paths[file.Path]
 	delete(paths, file.Path)
@@ -50,11 +51,11 @@ func (h *Hub) versionFiles(api huma.API) {
 // FilePath names a file of a version in a path.
 type FilePath struct {
 	VersionPath
-	Path string `path:"path" maxLength:"1024" doc:"As the manifest has it, with its slashes"`
+	Path string `path:"path" maxLength:"1024" doc:"Path in the manifest, with slashes"`
 }
 
-// answers says what an operation answers with besides errors, as some kinds of bytes.
-func answers(op *huma.Operation, statuses map[string]string, kinds ...string) {
+// documentResponses documents the binary responses of an operation.
+func documentResponses(op *huma.Operation, statuses map[string]string, kinds ...string) {
 	for status, what := range statuses {
 		op.Responses[status] = &huma.Response{Description: what, Content: map[string]*huma.MediaType{}}
 		if status == "304" {
@@ -66,15 +67,16 @@ func answers(op *huma.Operation, statuses map[string]string, kinds ...string) {
 	}
 }
 
-// written is an answer that f writes. Where f fails it has written nothing.
-func (h *Hub) written(f func(http.ResponseWriter, *http.Request) error) (*huma.StreamResponse, error) {
+// streamFile returns a response that f writes. If f fails, it must not have
+// written anything.
+func (h *Hub) streamFile(f func(http.ResponseWriter, *http.Request) error) (*huma.StreamResponse, error) {
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		r, w := humago.Unwrap(ctx)
-		bounded, stop := context.WithTimeoutCause(r.Context(), downloadTime, errSlow)
+		bounded, stop := context.WithTimeoutCause(r.Context(), downloadTime, errTimeout)
 		defer stop()
 		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(downloadTime)) // not with every server
 		if err := f(w, r.WithContext(bounded)); err != nil {
-			h.refuse(w, r, err)
+			h.writeProblem(w, r, err)
 		}
 	}}, nil
 }
@@ -85,19 +87,19 @@ func (h *Hub) servePackage(w http.ResponseWriter, r *http.Request, in *VersionPa
 		return err
 	}
 	defer a.Close()
-	kept(w.Header(), a.ETag)
-	if holds(r, a.ETag) {
+	setCaching(w.Header(), a.ETag)
+	if matchesETag(r, a.ETag) {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
 	w.Header().Set("Content-Type", "application/zip")
-	w.Header().Set("Content-Disposition", saved(a.FileName))
+	w.Header().Set("Content-Disposition", attachmentHeader(a.FileName))
 	if r.Method == http.MethodHead {
 		return nil
 	}
 	n, err := a.WriteTo(w)
 	if err != nil && n > 0 {
-		panic(http.ErrAbortHandler) // half of a package is not to look like a whole one
+		panic(http.ErrAbortHandler) // abort, so that the client does not accept a partial package
 	}
 	if err != nil {
 		for _, name := range []string{"Etag", "Content-Disposition"} {
@@ -122,17 +124,17 @@ func (h *Hub) serveFile(w http.ResponseWriter, r *http.Request, in *FilePath) er
 	if err != nil {
 		return err
 	}
-	kind, shown := kindOfFile(data)
-	kept(w.Header(), `"sha256:`+at.SHA256+`"`)
+	kind, shown := contentType(data)
+	setCaching(w.Header(), `"sha256:`+at.SHA256+`"`)
 	w.Header().Set("Content-Type", kind)
 	if !shown {
-		w.Header().Set("Content-Disposition", saved(path.Base(at.Path)))
+		w.Header().Set("Content-Disposition", attachmentHeader(path.Base(at.Path)))
 	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
 	return nil
 }
 
-// readFile reads a file of a version that has these files.
+// readFile reads a file of a version with the given manifest.
 func (h *Hub) readFile(ctx context.Context, p account.Principal, in *FilePath, files skill.Manifest) ([]byte, error) {
 	b, err := h.library.Open(ctx, p, in.Skill, in.number())
 	if err != nil {
@@ -141,14 +143,14 @@ func (h *Hub) readFile(ctx context.Context, p account.Principal, in *FilePath, f
 	defer b.Close()
 	data, err := fs.ReadFile(b.FS, in.Path)
 	if at, _ := files.Find(in.Path); err == nil && skill.Hash(data) != at.SHA256 {
-		err = fmt.Errorf("file %.100q: %w", in.Path, store.ErrConflict) // another version is current by now
+		err = fmt.Errorf("file %.100q: %w", in.Path, store.ErrConflict) // the current version has changed
 	}
 	return data, err
 }
 
-// kindOfFile is what a file is served as, and whether a browser may show it. Nothing is
-// ever a page or a script of the hub, whatever is in it.
-func kindOfFile(data []byte) (kind string, shown bool) {
+// contentType returns the type of a file and whether a browser may display it.
+// Files never become pages or scripts of the hub.
+func contentType(data []byte) (kind string, shown bool) {
 	switch kind := http.DetectContentType(data); kind {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
 		return kind, true
@@ -159,14 +161,14 @@ func kindOfFile(data []byte) (kind string, shown bool) {
 	return "application/octet-stream", false
 }
 
-// kept lets a caller keep an answer, and ask each time whether it is still the one.
-func kept(header http.Header, tag string) {
+// setCaching allows caching with revalidation.
+func setCaching(header http.Header, tag string) {
 	header.Set("ETag", tag)
 	header.Set("Cache-Control", "private, no-cache")
 }
 
-// holds reports whether the caller of a request has what a tag is of.
-func holds(r *http.Request, tag string) bool {
+// matchesETag reports whether the client has the content of an ETag.
+func matchesETag(r *http.Request, tag string) bool {
 	for _, line := range r.Header.Values("If-None-Match") {
 		for one := range strings.SplitSeq(line, ",") {
 			if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == tag || one == "*" {
@@ -177,9 +179,9 @@ func holds(r *http.Request, tag string) bool {
 	return false
 }
 
-// saved has a browser save a file under a name, as RFC 6266 writes it: with any
-// characters, and for old programs without the special ones.
-func saved(name string) string {
+// attachmentHeader makes a browser save a file under a name. RFC 6266 allows
+// any characters; old programs get a name without special ones.
+func attachmentHeader(name string) string {
 	plain := strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || strings.ContainsRune(`"\%/`, r) {
 			return '_'

@@ -20,7 +20,7 @@ func TestW4DownloadsOverHTTP(t *testing.T) {
 		id := c.developer.upload(t, c.in, "pdf", "one", "scripts/run.sh", "#!/bin/sh\n")
 		at := "/api/v1/skills/" + id + "/versions/current/package"
 		first := c.reporter.send(t, "GET", at, nil).want(t, 200)
-		digest := answer[skillAnswer](t, c.reporter, "/skills/"+id).Digest
+		digest := responseRecorder[skillAnswer](t, c.reporter, "/skills/"+id).Digest
 		for name, want := range map[string]string{"Content-Type": "application/zip", "Etag": `"` + digest + `"`, "Cache-Control": "private, no-cache",
 			"Content-Disposition": `attachment; filename="pdf-1.zip"`, "X-Content-Type-Options": "nosniff"} {
 			if got := first.header.Get(name); got != want {

@@ -14,19 +14,19 @@ import (
 	"sync"
 )
 
-// pagePolicy is the content security policy of the web page: what it runs and loads comes
-// from the hub alone. Styles may be inline as editors and diagrams write them; a style can
-// load nothing from elsewhere either.
+// pagePolicy is the content security policy of the web page. Everything comes
+// from the hub itself. Editors and diagrams need inline styles, which cannot
+// load anything from elsewhere either.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; " +
 	"manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// site serves the web page: its files, and index.html wherever a person goes with a
-// browser that nothing else is at. Its program finds out which view that is.
+// site serves the files of the web page, and index.html for all other paths
+// that a browser visits. The page itself selects the view.
 type site struct {
 	files fs.FS
 	index *asset
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	packed map[string]*asset
 }
 
@@ -41,12 +41,12 @@ func newSite(files fs.FS) (*site, error) {
 	s := &site{files: files, packed: map[string]*asset{}}
 	var err error
 	if s.index, err = s.asset("index.html"); err != nil {
-		return nil, fmt.Errorf("the web page is not built in: %w", err)
+		return nil, fmt.Errorf("web page not built in: %w", err)
 	}
 	return s, nil
 }
 
-// asset is a file of the page; packing it is done once, when it is first asked for.
+// asset returns a file of the page. It compresses each file once.
 func (s *site) asset(name string) (*asset, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *site) asset(name string) (*asset, error) {
 		a.kind = "text/plain; charset=utf-8"
 	}
 	var packed bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is good
+	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is valid
 	w.Write(data)
 	w.Close()
 	if packed.Len() < len(data) {
@@ -72,7 +72,7 @@ func (s *site) asset(name string) (*asset, error) {
 	return a, nil
 }
 
-// serve answers with a file of the page, and reports whether there is one at that path.
+// serve serves a file of the page and reports whether it exists.
 func (s *site) serve(w http.ResponseWriter, r *http.Request) bool {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	if !fs.ValidPath(name) || name == "." || name == "index.html" {
@@ -83,7 +83,7 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	if strings.HasPrefix(name, "assets/") {
-		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable") // its name has its hash
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable") // the name contains a hash
 	} else {
 		w.Header().Set("Cache-Control", "public, max-age=300")
 	}
@@ -91,8 +91,8 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// show answers with the page itself.
-func (s *site) show(w http.ResponseWriter, r *http.Request) {
+// serveIndex serves index.html.
+func (s *site) serveIndex(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Security-Policy", pagePolicy)
 	w.Header().Set("Cache-Control", "no-cache")
 	s.index.send(w, r)
@@ -124,7 +124,7 @@ func takesGzip(r *http.Request) bool {
 	return false
 }
 
-// wantsPage reports whether a request is of a person who goes somewhere with a browser.
+// wantsPage reports whether a browser visits a page.
 func wantsPage(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
@@ -132,12 +132,12 @@ func wantsPage(r *http.Request) bool {
 	return strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/html")
 }
 
-// notPages are the first parts of paths that no view of the page has: what is wrong there
-// is said as to programs.
+// notPages lists the first elements of paths without views. Errors there are
+// sent as for programs.
 var notPages = map[string]bool{"api": true, "mcp": true, "ws": true, "assets": true, ".well-known": true, "metrics": true, "healthz": true, "readyz": true, "openapi.json": true}
 
-// open serves the web page where it is wanted, else goes on to next.
-func (s *site) open(next http.HandlerFunc) http.HandlerFunc {
+// orPage serves the web page to browsers, and next to others.
+func (s *site) orPage(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 		switch {
@@ -145,7 +145,7 @@ func (s *site) open(next http.HandlerFunc) http.HandlerFunc {
 			next(w, r)
 		case s.serve(w, r):
 		case wantsPage(r) && !notPages[first]:
-			s.show(w, r)
+			s.serveIndex(w, r)
 		default:
 			next(w, r)
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/web"
 )
 
-// visit asks for a path as a browser does.
-func visit(t *testing.T, url, accept string) (*http.Response, string) {
+// requestInfo asks for a path as a browser does.
+func requestInfo(t *testing.T, url, accept string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequest("GET", url, nil)
 	if err != nil {
@@ -53,7 +53,7 @@ func TestPageIsWherePeopleGo(t *testing.T) {
 		{"/assets/nothing.js", browsers, 404, false},
 		{"/.well-known/nothing", browsers, 404, false},
 	} {
-		res, body := visit(t, n.URL+test.path, test.accept)
+		res, body := requestInfo(t, n.URL+test.path, test.accept)
 		if page := strings.Contains(body, `<div id="app">`); res.StatusCode != test.status || page != test.page {
 			t.Errorf("%s for %s: %d, the page: %v; want %d, %v", test.path, test.accept, res.StatusCode, page, test.status, test.page)
 		}
@@ -62,7 +62,7 @@ func TestPageIsWherePeopleGo(t *testing.T) {
 
 func TestPolicyOfThePage(t *testing.T) {
 	n := start(t, hub.Options{})
-	res, body := visit(t, n.URL+"/", browsers)
+	res, body := requestInfo(t, n.URL+"/", browsers)
 	policy := res.Header.Get("Content-Security-Policy")
 	for _, want := range []string{"default-src 'none'", "script-src 'self';", "connect-src 'self'", "base-uri 'none'", "frame-ancestors 'none'"} {
 		if !strings.Contains(policy, want) {

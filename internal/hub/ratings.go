@@ -6,13 +6,13 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
 
-// ratingJSON is what a user thinks of a skill.
+// ratingJSON is the rating of a skill by a user.
 type ratingJSON struct {
-	User    string    `json:"user" doc:"The id of the user"`
+	User    string    `json:"user" doc:"ID of the user"`
 	Stars   int64     `json:"stars" minimum:"1" maximum:"5"`
 	Words   string    `json:"words"`
 	Updated time.Time `json:"updated"`
@@ -24,30 +24,30 @@ func ratingOf(r library.Rating) ratingJSON {
 
 type newRating struct {
 	Stars int    `json:"stars" minimum:"1" maximum:"5"`
-	Words string `json:"words,omitempty" maxLength:"8192" doc:"Why"`
+	Words string `json:"words,omitempty" maxLength:"8192" doc:"Reason"`
 }
 
 func (h *Hub) ratingsAPI(api huma.API) {
-	add(h, api, operation("list-ratings", "GET", "/skills/{skill}/ratings", "What users think of a skill"), h.listRatings)
-	add(h, api, operation("rate-skill", "PUT", "/skills/{skill}/rating", "Say what you think of a skill that is not your own, in place of what you said before"), h.rateSkill)
-	add(h, api, operation("unrate-skill", "DELETE", "/skills/{skill}/rating", "Take your rating back"), h.unrateSkill)
+	add(h, api, operation("list-ratings", "GET", "/skills/{skill}/ratings", "List the ratings of a skill"), h.listRatings)
+	add(h, api, operation("rate-skill", "PUT", "/skills/{skill}/rating", "Rate a skill of another user, or change your rating"), h.rateSkill)
+	add(h, api, operation("unrate-skill", "DELETE", "/skills/{skill}/rating", "Delete your rating"), h.unrateSkill)
 }
 
 func (h *Hub) listRatings(ctx context.Context, in *struct {
 	SkillPath
 	Paging
-}) (*body[listed[ratingJSON]], error) {
+}) (*body[listBody[ratingJSON]], error) {
 	ratings, next, err := h.library.Ratings(ctx, account.FromContext(ctx), in.Skill, in.page())
-	return page(ratings, next, err, ratingOf)
+	return pageOf(ratings, next, err, ratingOf)
 }
 
 func (h *Hub) rateSkill(ctx context.Context, in *struct {
 	SkillPath
 	Body newRating
-}) (*nothing, error) {
+}) (*noBody, error) {
 	return nil, h.library.Rate(ctx, account.FromContext(ctx), in.Skill, in.Body.Stars, in.Body.Words)
 }
 
-func (h *Hub) unrateSkill(ctx context.Context, in *SkillPath) (*nothing, error) {
+func (h *Hub) unrateSkill(ctx context.Context, in *SkillPath) (*noBody, error) {
 	return nil, h.library.Unrate(ctx, account.FromContext(ctx), in.Skill)
 }

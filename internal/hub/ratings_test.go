@@ -57,8 +57,8 @@ func TestUsage(t *testing.T) {
 		ada.send(t, "POST", "/api/v1/skills", zipped(t, "young", "Do it.")).want(t, 201)
 		now := time.Now()
 		for _, u := range []library.Use{
-			{SkillID: used, Loads: 1, Tokens: 10, Used: now.AddDate(0, 0, -5)},
-			{SkillID: used, Loads: 2, Calls: 3, Errors: 1, Tokens: 20, Used: now},
+			{SkillID: used, Loads: 1, Tokens: 10, LastUsed: now.AddDate(0, 0, -5)},
+			{SkillID: used, Loads: 2, Calls: 3, Errors: 1, Tokens: 20, LastUsed: now},
 		} {
 			if err := n.Library().Record(t.Context(), u); err != nil {
 				t.Fatal(err)

@@ -5,26 +5,26 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
 
-// referenceJSON is one thing that would lose a skill.
+// referenceJSON is an item that refers to a skill.
 type referenceJSON struct {
-	Kind      string `json:"kind" doc:"Ghost and the like, Skill for one that needs it, Default, or Listing for a namespace that shows it"`
-	ID        string `json:"id" doc:"Of the kind or skill; of defaults and listings their namespace"`
+	Kind      string `json:"kind" doc:"Ghost, Bot or Team; Skill for a dependent skill; Default; or Listing for a namespace that lists it"`
+	ID        string `json:"id" doc:"Of the kind or skill; for defaults and listings the namespace"`
 	Name      string `json:"name,omitempty"`
-	Namespace string `json:"namespace" doc:"Whose it is"`
-	Slot      string `json:"slot,omitempty" doc:"Where in the thing it is named"`
-	Precise   bool   `json:"precise" doc:"By the id of the skill, not by its name"`
-	Digest    string `json:"content_hash,omitempty" doc:"Of the version that it names"`
+	Namespace string `json:"namespace" doc:"Owner"`
+	Slot      string `json:"slot,omitempty" doc:"Field with the reference"`
+	Precise   bool   `json:"precise" doc:"Whether it refers to the ID of the skill, not to its name"`
+	Digest    string `json:"content_hash,omitempty" doc:"Digest of the referenced version"`
 }
 
-// referencesJSON are all that would lose a skill.
+// referencesJSON lists the items that refer to a skill.
 type referencesJSON struct {
 	Seen   []referenceJSON `json:"seen" nullable:"false"`
-	Others int             `json:"others" doc:"How many there are besides, which you may not see"`
-	More   bool            `json:"more" doc:"Whether there are more than were looked at"`
+	Others int             `json:"others" doc:"Number of others that you may not see"`
+	More   bool            `json:"more" doc:"Whether there are more than were counted"`
 }
 
 func referencesOf(refs *library.References) *referencesJSON {
@@ -36,9 +36,9 @@ func referencesOf(refs *library.References) *referencesJSON {
 }
 
 func (h *Hub) references(api huma.API) {
-	add(h, api, operation("list-references", "GET", "/skills/{skill}/references", "What would lose a skill if it were deleted"), h.listReferences)
-	add(h, api, operation("remove-references", "DELETE", "/skills/{skill}/references", "Take a skill out of all that refers to it, and say what is left"), h.removeReferences)
-	add(h, api, operation("remove-reference", "DELETE", "/skills/{skill}/references/{kind}/{reference}", "Take a skill out of one thing that refers to it"), h.removeReference)
+	add(h, api, operation("list-references", "GET", "/skills/{skill}/references", "List the references to a skill"), h.listReferences)
+	add(h, api, operation("remove-references", "DELETE", "/skills/{skill}/references", "Remove all references to a skill, and return those that are left"), h.removeReferences)
+	add(h, api, operation("remove-reference", "DELETE", "/skills/{skill}/references/{kind}/{reference}", "Remove one reference to a skill"), h.removeReference)
 }
 
 func (h *Hub) listReferences(ctx context.Context, in *SkillPath) (*body[referencesJSON], error) {
@@ -46,7 +46,7 @@ func (h *Hub) listReferences(ctx context.Context, in *SkillPath) (*body[referenc
 	if err != nil {
 		return nil, err
 	}
-	return answered(*referencesOf(refs), nil)
+	return bodyOf(*referencesOf(refs), nil)
 }
 
 func (h *Hub) removeReferences(ctx context.Context, in *SkillPath) (*body[referencesJSON], error) {
@@ -54,13 +54,13 @@ func (h *Hub) removeReferences(ctx context.Context, in *SkillPath) (*body[refere
 	if err != nil {
 		return nil, err
 	}
-	return answered(*referencesOf(left), nil)
+	return bodyOf(*referencesOf(left), nil)
 }
 
 func (h *Hub) removeReference(ctx context.Context, in *struct {
 	SkillPath
-	Kind      string `path:"kind" maxLength:"64" doc:"As a reference has it"`
-	Reference string `path:"reference" maxLength:"100" doc:"Its id"`
-}) (*nothing, error) {
+	Kind      string `path:"kind" maxLength:"64" doc:"As in a reference"`
+	Reference string `path:"reference" maxLength:"100" doc:"ID of the reference"`
+}) (*noBody, error) {
 	return nil, h.library.Unbind(ctx, account.FromContext(ctx), in.Skill, library.Reference{Kind: in.Kind, ID: in.Reference})
 }

@@ -10,31 +10,33 @@ import (
 	"sync"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
-// cutTime is how long requests that were cut may take to notice.
-const cutTime = 5 * time.Second
+// closeTimeout limits the wait for cancelled requests.
+const closeTimeout = 5 * time.Second
 
-// upkeepEvery is how often what has expired is removed.
-const upkeepEvery = time.Hour
+// maintenanceInterval is the interval at which expired data is deleted.
+const maintenanceInterval = time.Hour
 
-// Serve serves the hub on a listener, which it closes, until ctx ends. Then the node says
-// that it is not ready, takes no more connections, and gives what is under way
-// [Options.Drain] to end. What has not ended then is cut. It returns when all of that is
-// over, or cutTime after the cut: nil, unless serving failed.
+// Serve serves the hub on a listener until ctx is done, and closes the
+// listener. At shutdown it reports that it is not ready, accepts no more
+// connections, and gives running requests [Options.Drain] to finish before it
+// cancels them. It returns when all have ended, at the latest closeTimeout
+// after the cancellation. The error is nil unless serving failed.
 func (h *Hub) Serve(ctx context.Context, l net.Listener) error {
-	// Requests end by themselves, and with this when their time is over.
+	// The context of requests outlives ctx and is canceled after the drain
+	// time.
 	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	var under visits
-	server := &http.Server{Handler: under.counted(h.Handler()), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+	var under requestCounter
+	server := &http.Server{Handler: under.wrap(h.Handler()), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return requests }, ErrorLog: slog.NewLogLogger(h.log.Handler(), slog.LevelDebug)}
 	work, end := context.WithCancel(ctx)
 	var workers sync.WaitGroup
 	defer workers.Wait()
 	defer end()
-	for _, f := range []func(context.Context){h.keepUp, h.follow, h.lookAfter} {
+	for _, f := range []func(context.Context){h.runMaintenance, h.follow, h.maintain} {
 		workers.Go(func() { f(work) })
 	}
 
@@ -42,46 +44,47 @@ func (h *Hub) Serve(ctx context.Context, l net.Listener) error {
 	go func() { ended <- server.Serve(l) }()
 	select {
 	case err := <-ended:
-		return fmt.Errorf("serve the hub: %w", err)
+		return fmt.Errorf("serve hub: %w", err)
 	case <-ctx.Done():
 	}
 	h.drain.Do(func() { close(h.draining) })
 	bye, stop := context.WithTimeout(requests, h.opts.Drain)
 	defer stop()
 	if err := server.Shutdown(bye); err != nil {
-		h.log.Warn("requests were cut, as they did not end in time", "after", h.opts.Drain)
+		h.log.Warn("canceled requests that did not finish in time", "after", h.opts.Drain)
 		cut()
 		server.Close()
-		if !under.wait(cutTime) {
-			h.log.Warn("requests that were cut go on", "after", cutTime)
+		if !under.wait(closeTimeout) {
+			h.log.Warn("canceled requests are still running", "after", closeTimeout)
 		}
 	}
 	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve the hub: %w", err)
+		return fmt.Errorf("serve hub: %w", err)
 	}
 	return nil
 }
 
-// visits counts requests, as a server that is closed waits for none.
-type visits struct {
+// requestCounter counts running requests, because closing a server does not
+// wait for them.
+type requestCounter struct {
 	open sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the field below
 	closed bool
 }
 
-// counted is a handler whose requests are counted.
-func (v *visits) counted(next http.Handler) http.Handler {
+// wrap returns a handler that counts its requests.
+func (v *requestCounter) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !v.enter() {
-			panic(http.ErrAbortHandler) // its connection is closed
+			panic(http.ErrAbortHandler) // the connection is closed
 		}
 		defer v.open.Done()
 		next.ServeHTTP(w, r)
 	})
 }
 
-func (v *visits) enter() bool {
+func (v *requestCounter) enter() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.closed {
@@ -90,8 +93,9 @@ func (v *visits) enter() bool {
 	return !v.closed
 }
 
-// wait lets no more in and reports whether those that are there left in time.
-func (v *visits) wait(atMost time.Duration) bool {
+// wait admits no more requests and reports whether all running ones ended in
+// time.
+func (v *requestCounter) wait(atMost time.Duration) bool {
 	v.mu.Lock()
 	v.closed = true
 	v.mu.Unlock()
@@ -108,17 +112,18 @@ func (v *visits) wait(atMost time.Duration) bool {
 	}
 }
 
-// Draining is closed when the hub is about to end: who streams says good-bye then.
+// Draining returns a channel that is closed when shutdown starts. Streams end
+// then.
 func (h *Hub) Draining() <-chan struct{} { return h.draining }
 
-// keepUp removes what has expired, now and then, until ctx ends. All nodes do so, as it
-// is the same whoever does it.
-func (h *Hub) keepUp(ctx context.Context) {
-	tick := time.NewTicker(upkeepEvery)
+// runMaintenance deletes expired data periodically until ctx is done. It is
+// safe on all nodes at once.
+func (h *Hub) runMaintenance(ctx context.Context) {
+	tick := time.NewTicker(maintenanceInterval)
 	defer tick.Stop()
 	for {
 		if err := h.removeExpired(ctx); err != nil && ctx.Err() == nil {
-			h.log.Error("what has expired could not be removed", "error", err)
+			h.log.Error("couldn't delete expired data", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -131,6 +136,6 @@ func (h *Hub) keepUp(ctx context.Context) {
 func (h *Hub) removeExpired(ctx context.Context) error {
 	now := time.Now()
 	_, logins := h.db.Logins.Prune(ctx, now, now.Add(-account.DefaultIdle))
-	_, records := h.people.Audit.Expire(ctx)
+	_, records := h.directory.Audit.Prune(ctx)
 	return errors.Join(logins, records)
 }

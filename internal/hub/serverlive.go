@@ -9,57 +9,57 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/loadout-dev/loadout/internal/account"
-	"github.com/loadout-dev/loadout/internal/hub/kinds"
-	"github.com/loadout-dev/loadout/internal/hub/kit"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// serverLiveJSON is how it is with a server on the node that answers.
+// serverLiveJSON is the state of a server on the answering node.
 type serverLiveJSON struct {
-	Node          string    `json:"node" doc:"Which node says so: others have connections of their own"`
-	State         string    `json:"state" enum:"INIT,READY,DEGRADED,DEAD" doc:"INIT is not connected yet, or on the way; DEGRADED has lost its connection and keeps the tools that it had; DEAD could not be connected, or again and again"`
+	Node          string    `json:"node" doc:"The answering node; other nodes have their own connections"`
+	State         string    `json:"state" enum:"INIT,READY,DEGRADED,DEAD" doc:"INIT: not connected yet; DEGRADED: disconnected, its tools are still listed; DEAD: failed to connect, possibly several times"`
 	Since         time.Time `json:"since"`
-	Error         string    `json:"error,omitempty" doc:"What went wrong last; not there while it is connected"`
-	Tools         int       `json:"tools" doc:"How many it has"`
-	Era           string    `json:"era,omitempty" enum:"modern,legacy" doc:"Of the protocol that it speaks"`
+	Error         string    `json:"error,omitempty" doc:"Last error; absent while connected"`
+	Tools         int       `json:"tools" doc:"Number of tools"`
+	Era           string    `json:"era,omitempty" enum:"modern,legacy" doc:"Version of the protocol"`
 	Transport     string    `json:"transport,omitempty"`
 	Latency       float64   `json:"latency_ms,omitempty" doc:"Of the last health check or call"`
 	Warnings      []string  `json:"warnings,omitempty"`
-	Connections   int       `json:"connections" doc:"That are open, yours and those that all share; for administrators all"`
-	Conversations int       `json:"conversations" doc:"Under way on this node that have it at hand, yours; for administrators all"`
+	Connections   int       `json:"connections" doc:"Open connections, yours and shared ones; for administrators all"`
+	Conversations int       `json:"conversations" doc:"Your active conversations on this node that have it; for administrators all"`
 }
 
-func (h *Hub) liveOf(l kit.Live) *serverLiveJSON {
+func (h *Hub) liveOf(l assembly.Live) *serverLiveJSON {
 	return &serverLiveJSON{Node: h.node, State: string(l.State), Since: l.Since, Error: l.Error, Tools: l.Tools, Era: l.Era, Transport: l.Transport,
 		Latency: float64(l.Latency.Microseconds()) / 1000, Warnings: l.Warnings, Connections: l.Connections, Conversations: l.Conversations}
 }
 
-// heldToolJSON is a tool that is defined differently from what was accepted, or is new.
+// heldToolJSON is a new or changed tool that is pending acceptance.
 type heldToolJSON struct {
-	Name   string          `json:"name" doc:"As the server calls it"`
-	Digest string          `json:"digest" doc:"Of its definition now, which is what is accepted"`
-	Seen   time.Time       `json:"seen" doc:"For the first time"`
-	New    json.RawMessage `json:"new,omitempty" doc:"Its definition now; with one thing that defines servers"`
-	Old    json.RawMessage `json:"old,omitempty" doc:"As it was accepted last; not there where it is new"`
+	Name   string          `json:"name" doc:"Name at the server"`
+	Digest string          `json:"digest" doc:"Of the current definition, to accept it"`
+	Seen   time.Time       `json:"seen" doc:"First time"`
+	New    json.RawMessage `json:"new,omitempty" doc:"Current definition; only when listing the servers of one item"`
+	Old    json.RawMessage `json:"old,omitempty" doc:"Last accepted definition; absent for a new tool"`
 }
 
 func (h *Hub) serverLive(api huma.API) {
-	add(h, api, operation("restart-server", "POST", "/servers/{kind}/{namespace}/{name}/restart", "End the connections of this node to a server and forget its failures: the next need connects again"), h.restartServer)
-	add(h, api, operation("restart-operators-server", "POST", "/servers/operator/{name}/restart", "The same for a server of the operator"), h.restartOperators)
-	add(h, api, operation("accept-tools", "POST", "/servers/{kind}/{namespace}/{name}/accept-tools", "Accept tools of a server that it defines differently by now, or did not have: until then they are held back"), h.acceptTools)
+	add(h, api, operation("restart-server", "POST", "/servers/{kind}/{namespace}/{name}/restart", "Close the connections of this node to a server and reset its failures; the next use reconnects"), h.restartServer)
+	add(h, api, operation("restart-operators-server", "POST", "/servers/operator/{name}/restart", "Restart a server of the operator"), h.restartOperators)
+	add(h, api, operation("accept-tools", "POST", "/servers/{kind}/{namespace}/{name}/accept-tools", "Accept new or changed tools of a server, which are unavailable until then"), h.acceptTools)
 	h.skillTools(api)
-	add(h, api, operation("accept-operators-tools", "POST", "/servers/operator/{name}/accept-tools", "The same for a server of the operator with pin: strict"), h.acceptOperators)
+	add(h, api, operation("accept-operators-tools", "POST", "/servers/operator/{name}/accept-tools", "Accept tools of a server of the operator with pin: strict"), h.acceptOperators)
 }
 
 func (h *Hub) skillTools(api huma.API) {
-	add(h, api, operation("list-held-tools", "GET", "/skills/{skill}/held-tools", "Tools of servers that a skill brings which changed, or are new, and are held back"), h.listHeldTools)
-	add(h, api, operation("accept-skill-tools", "POST", "/skills/{skill}/accept-tools", "Accept tools of servers that a skill brings"), h.acceptSkillTools)
+	add(h, api, operation("list-held-tools", "GET", "/skills/{skill}/held-tools", "List new or changed tools of the servers that a skill provides"), h.listPendingTools)
+	add(h, api, operation("accept-skill-tools", "POST", "/skills/{skill}/accept-tools", "Accept tools of the servers that a skill provides"), h.acceptSkillTools)
 }
 
-func (h *Hub) listHeldTools(ctx context.Context, in *SkillPath) (*body[listed[heldToolJSON]], error) {
+func (h *Hub) listPendingTools(ctx context.Context, in *SkillPath) (*body[listBody[heldToolJSON]], error) {
 	all, err := h.library.HeldTools(ctx, account.FromContext(ctx), in.Skill)
-	return page(heldTools(all), "", err, func(t heldToolJSON) heldToolJSON { return t })
+	return pageOf(pendingTools(all), "", err, func(t heldToolJSON) heldToolJSON { return t })
 }
 
 func (h *Hub) acceptSkillTools(ctx context.Context, in *struct {
@@ -67,10 +67,10 @@ func (h *Hub) acceptSkillTools(ctx context.Context, in *struct {
 	Body definitionsToAccept
 }) (*body[acceptedJSON], error) {
 	names, err := h.library.AcceptTools(ctx, account.FromContext(ctx), in.Skill, in.Body.Digests)
-	return answered(acceptedJSON{names}, err)
+	return bodyOf(acceptedJSON{names}, err)
 }
 
-// withLive adds to servers what this node and the database know of them.
+// withLive adds the state on this node and the pending tools to servers.
 func (h *Hub) withLive(ctx context.Context, p account.Principal, servers []serverJSON) error {
 	digests := make([]string, len(servers))
 	for i, s := range servers {
@@ -80,7 +80,7 @@ func (h *Hub) withLive(ctx context.Context, p account.Principal, servers []serve
 	if err != nil {
 		return err
 	}
-	live := h.kits.Live(p)
+	live := h.assemblies.Live(p)
 	for i := range servers {
 		s := &servers[i]
 		if l, ok := live[s.Digest]; ok {
@@ -93,7 +93,7 @@ func (h *Hub) withLive(ctx context.Context, p account.Principal, servers []serve
 	return nil
 }
 
-// withChanges adds to the tools of a server that are held back how they are defined.
+// withChanges adds the definitions of pending tools to a server.
 func (h *Hub) withChanges(ctx context.Context, s *serverJSON) error {
 	if len(s.Held) == 0 {
 		return nil
@@ -102,13 +102,13 @@ func (h *Hub) withChanges(ctx context.Context, s *serverJSON) error {
 	if err != nil {
 		return err
 	}
-	s.Held = heldTools(all)
+	s.Held = pendingTools(all)
 	return nil
 }
 
-// heldTools are changes as they are told, of what was accepted and what is there now.
-func heldTools(all []store.Definition) (out []heldToolJSON) {
-	var old *store.Definition // of the tool
+// pendingTools pairs pending definitions with the accepted ones before them.
+func pendingTools(all []store.ToolDefinition) (out []heldToolJSON) {
+	var old *store.ToolDefinition // of the tool
 	for i, d := range all {
 		if d.Accepted {
 			old = &all[i]
@@ -123,22 +123,22 @@ func heldTools(all []store.Definition) (out []heldToolJSON) {
 	return out
 }
 
-// serverRestart says which server is meant.
+// serverRestart selects a server.
 type serverRestart struct {
 	Server string `json:"server,omitempty" maxLength:"256" doc:"Which one, of a Ghost or Bot"`
 }
 
-// restartedJSON is what a restart came to.
+// restartedJSON is the result of a restart.
 type restartedJSON struct {
-	Node    string `json:"node" doc:"Where: other nodes keep their connections"`
-	Servers int    `json:"servers" doc:"How many were ended, one for each who has values of his own; 0 where nobody had needed it here"`
+	Node    string `json:"node" doc:"The answering node; other nodes keep their connections"`
+	Servers int    `json:"servers" doc:"Closed connections, one for each set of values; 0 if none was open"`
 }
 
 func (h *Hub) restartServer(ctx context.Context, in *struct {
 	DefiningPath
 	Body serverRestart
 }) (*body[restartedJSON], error) {
-	return h.restart(ctx, kinds.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, Server: in.Body.Server})
+	return h.restart(ctx, agents.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, Server: in.Body.Server})
 }
 
 // OperatorsPath names a server of the operator.
@@ -147,28 +147,28 @@ type OperatorsPath struct {
 }
 
 func (h *Hub) restartOperators(ctx context.Context, in *OperatorsPath) (*body[restartedJSON], error) {
-	return h.restart(ctx, kinds.Subject{Server: in.Name})
+	return h.restart(ctx, agents.Subject{Server: in.Name})
 }
 
-func (h *Hub) restart(ctx context.Context, of kinds.Subject) (*body[restartedJSON], error) {
+func (h *Hub) restart(ctx context.Context, of agents.Subject) (*body[restartedJSON], error) {
 	digest, err := h.kinds.Restart(ctx, account.FromContext(ctx), of)
 	if err != nil {
 		return nil, err
 	}
-	return answered(restartedJSON{h.node, h.kits.Restart(digest)}, nil)
+	return bodyOf(restartedJSON{h.node, h.assemblies.Restart(digest)}, nil)
 }
 
-// definitionsToAccept are tools that somebody looked at.
+// definitionsToAccept lists inspected tool definitions.
 type definitionsToAccept struct {
-	Digests []string `json:"digests" minItems:"1" maxItems:"500" nullable:"false" doc:"Of the definitions that were looked at, as in held"`
+	Digests []string `json:"digests" minItems:"1" maxItems:"500" nullable:"false" doc:"Of the inspected definitions, as in held"`
 }
 
 type serverAcceptance struct {
 	Server  string   `json:"server,omitempty" maxLength:"256" doc:"Which one, of a Ghost or Bot"`
-	Digests []string `json:"digests" minItems:"1" maxItems:"500" nullable:"false" doc:"Of the definitions that were looked at, as in held"`
+	Digests []string `json:"digests" minItems:"1" maxItems:"500" nullable:"false" doc:"Of the inspected definitions, as in held"`
 }
 
-// acceptedJSON are the tools that may be used now.
+// acceptedJSON lists the tools that are available now.
 type acceptedJSON struct {
 	Tools []string `json:"tools" nullable:"false"`
 }
@@ -177,20 +177,20 @@ func (h *Hub) acceptTools(ctx context.Context, in *struct {
 	DefiningPath
 	Body serverAcceptance
 }) (*body[acceptedJSON], error) {
-	return h.accept(ctx, kinds.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, Server: in.Body.Server}, in.Body.Digests)
+	return h.accept(ctx, agents.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, Server: in.Body.Server}, in.Body.Digests)
 }
 
 func (h *Hub) acceptOperators(ctx context.Context, in *struct {
 	OperatorsPath
 	Body definitionsToAccept
 }) (*body[acceptedJSON], error) {
-	return h.accept(ctx, kinds.Subject{Server: in.Name}, in.Body.Digests)
+	return h.accept(ctx, agents.Subject{Server: in.Name}, in.Body.Digests)
 }
 
-func (h *Hub) accept(ctx context.Context, of kinds.Subject, digests []string) (*body[acceptedJSON], error) {
+func (h *Hub) accept(ctx context.Context, of agents.Subject, digests []string) (*body[acceptedJSON], error) {
 	names, err := h.kinds.AcceptTools(ctx, account.FromContext(ctx), of, digests)
 	if errors.Is(err, store.ErrConflict) {
-		err = fmt.Errorf("%w; look at the server again", err)
+		err = fmt.Errorf("%w; inspect the server again", err)
 	}
-	return answered(acceptedJSON{names}, err)
+	return bodyOf(acceptedJSON{names}, err)
 }

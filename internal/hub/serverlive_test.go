@@ -13,8 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -49,7 +49,7 @@ func (c caller) server(t testing.TB, path, name string) listedServer {
 // The list of servers says how it is with them on this node; one is restarted, and what it
 // changed is accepted by the digest that was looked at.
 func TestLiveServersOverHTTP(t *testing.T) {
-	n := start(t, hub.Options{First: &hub.First{Name: "root", Password: secret}, Accounts: true, Private: localhost, Servers: newShop(t).configs()})
+	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Private: localhost, Servers: newShop(t).configs()})
 	server := mcp.NewServer(&mcp.Implementation{Name: "wiki", Version: "1"}, nil)
 	says := func(tool, description string) {
 		mcp.AddTool(server, &mcp.Tool{Name: tool, Description: description, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
@@ -126,18 +126,18 @@ func TestLiveServersOverHTTP(t *testing.T) {
 
 // heldTool has a server of the group define a tool that waits to be accepted.
 func (s *scene) heldTool(kind, name string) string {
-	return s.hold(store.Definition{Server: s.digestOf(kind, name)})
+	return s.hold(store.ToolDefinition{Server: s.digestOf(kind, name)})
 }
 
-func (s *scene) hold(d store.Definition) string {
+func (s *scene) hold(d store.ToolDefinition) string {
 	s.t.Helper()
 	d.Tool, d.Digest, d.Definition = "look", "sha256:1", []byte(`{"name":"look"}`)
-	if err := s.node.DB().Definitions.Add(s.t.Context(), d); err != nil {
+	if err := s.node.DB().ToolDefinitions.Add(s.t.Context(), d); err != nil {
 		s.t.Fatal(err)
 	}
 	return d.Digest
 }
 
 func toolsOfTheSkill(s *scene) any {
-	return map[string]any{"digests": []string{s.hold(store.Definition{Server: "of " + s.skill().ID, Of: s.skill().ID})}}
+	return map[string]any{"digests": []string{s.hold(store.ToolDefinition{Server: "of " + s.skill().ID, OwnerID: s.skill().ID})}}
 }

@@ -5,33 +5,33 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/loadout-dev/loadout/internal/account"
-	"github.com/loadout-dev/loadout/internal/hub/kinds"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
-// serverJSON is an MCP server as it is configured, with variables in place of their
-// values. Of the operator's own no more is told than where it is.
+// serverJSON is the configuration of an MCP server, with variables instead of
+// their values. For servers of the operator it only has the address.
 type serverJSON struct {
 	Name      string            `json:"name"`
-	Kind      string            `json:"kind,omitempty" doc:"Of what defines it; not there for the operator's own"`
+	Kind      string            `json:"kind,omitempty" doc:"Of the defining item; absent for servers of the operator"`
 	Namespace string            `json:"namespace,omitempty"`
-	Thing     string            `json:"thing,omitempty" doc:"The name of what defines it"`
-	Digest    string            `json:"digest" doc:"What is reviewed, and what secrets are granted to"`
-	Target    string            `json:"target" doc:"The hosts or the command, without what may be secret"`
-	Command   []string          `json:"command,omitempty" doc:"With its arguments"`
+	Thing     string            `json:"thing,omitempty" doc:"Name of the defining item"`
+	Digest    string            `json:"digest" doc:"Reviews and grants of secrets apply to it"`
+	Target    string            `json:"target" doc:"Hosts or command, without secrets"`
+	Command   []string          `json:"command,omitempty" doc:"With arguments"`
 	Env       map[string]string `json:"env,omitempty"`
 	URLs      []string          `json:"urls,omitempty"`
-	Uses      []serverUseJSON   `json:"uses,omitempty" doc:"Variables, and what gets their values"`
-	State     string            `json:"state" enum:"ready,not_configured,waits_for_review,rejected,disabled" doc:"Whether it would be connected; only a profile says whether values are missing"`
+	Uses      []serverUseJSON   `json:"uses,omitempty" doc:"Variables, and where their values go"`
+	State     string            `json:"state" enum:"ready,not_configured,waits_for_review,rejected,disabled" doc:"Whether it can be connected; missing values are reported by profiles only"`
 	Missing   []string          `json:"missing,omitempty" doc:"Variables without a value for you, and what to do"`
-	Review    *serverReviewJSON `json:"review,omitempty" doc:"Of a command that is not the operator's own"`
-	By        string            `json:"by,omitempty" doc:"The id of who applied it as it is now, and so does not review it"`
-	Live      *serverLiveJSON   `json:"live,omitempty" doc:"How it is with it on this node; not there where nobody has needed it here"`
-	SignIn    *serverSignInJSON `json:"signIn,omitempty" doc:"How it is with your sign-in to it; not there where none is needed, as far as is known"`
-	Held      []heldToolJSON    `json:"held,omitempty" doc:"Tools that changed, or are new, and are held back until somebody accepts them"`
+	Review    *serverReviewJSON `json:"review,omitempty" doc:"Of the command; absent for servers of the operator"`
+	By        string            `json:"by,omitempty" doc:"ID of the last user who changed it, and who cannot review it"`
+	Live      *serverLiveJSON   `json:"live,omitempty" doc:"State on this node; absent if unused here"`
+	SignIn    *serverSignInJSON `json:"signIn,omitempty" doc:"Your sign-in; absent if none is known to be needed"`
+	Held      []heldToolJSON    `json:"held,omitempty" doc:"New or changed tools that are unavailable until accepted"`
 }
 
 type serverReviewJSON struct {
@@ -41,21 +41,21 @@ type serverReviewJSON struct {
 }
 
 type serverUseJSON struct {
-	Kind   string `json:"kind" doc:"As user or secret"`
+	Kind   string `json:"kind" doc:"For example user or secret"`
 	Name   string `json:"name"`
-	Where  string `json:"where" doc:"As: header Authorization"`
-	Target string `json:"target" doc:"The host or command that its value goes to"`
+	Where  string `json:"where" doc:"For example header Authorization"`
+	Target string `json:"target" doc:"Host or command that receives the value"`
 }
 
 const (
-	serverReady    = "ready"
-	serverUnset    = "not_configured"
-	serverWaits    = "waits_for_review"
-	serverRejected = "rejected"
-	serverDisabled = "disabled"
+	serverReady         = "ready"
+	serverNotConfigured = "not_configured"
+	serverPending       = "waits_for_review"
+	serverRejected      = "rejected"
+	serverDisabled      = "disabled"
 )
 
-func serverOf(s kinds.Server) serverJSON {
+func serverOf(s agents.Server) serverJSON {
 	out := serverJSON{Name: s.Name, Kind: s.Kind, Digest: s.Digest(), Target: s.Target(), State: serverState(s), By: s.By}
 	if s.ID == "" && s.Owner == "" {
 		return out
@@ -64,7 +64,7 @@ func serverOf(s kinds.Server) serverJSON {
 	if s.Command != "" {
 		out.Command = append([]string{s.Command}, s.Args...)
 	}
-	for _, u := range s.Uses() {
+	for _, u := range s.Variables() {
 		out.Uses = append(out.Uses, serverUseJSON(u))
 	}
 	if s.Review != "" {
@@ -73,19 +73,19 @@ func serverOf(s kinds.Server) serverJSON {
 	return out
 }
 
-func serverState(s kinds.Server) string {
+func serverState(s agents.Server) string {
 	switch {
 	case s.Disabled:
 		return serverDisabled
 	case s.Review == store.Rejected:
 		return serverRejected
 	case !s.Usable():
-		return serverWaits
+		return serverPending
 	}
 	return serverReady
 }
 
-func missing(unset []upstream.Unset) []string {
+func missing(unset []upstream.UnsetVariable) []string {
 	out := make([]string, len(unset))
 	for i, u := range unset {
 		out[i] = u.String()
@@ -94,18 +94,18 @@ func missing(unset []upstream.Unset) []string {
 }
 
 func (h *Hub) serversAPI(api huma.API) {
-	add(h, api, operation("list-servers", "GET", "/servers", "MCP servers: those of the operator, then those that Ghosts, Bots and MCPServers which you see define"), h.listServers)
-	add(h, api, operation("get-servers", "GET", "/servers/{kind}/{namespace}/{name}", "The MCP servers that one thing defines"), h.getServers)
-	add(h, api, operation("review-server", "PUT", "/servers/{kind}/{namespace}/{name}/review", "Say whether the command of a server may run, as it is now"), h.reviewServer)
+	add(h, api, operation("list-servers", "GET", "/servers", "List MCP servers: those of the operator, then those defined by Ghosts, Bots and MCPServers"), h.listServers)
+	add(h, api, operation("get-servers", "GET", "/servers/{kind}/{namespace}/{name}", "List the MCP servers that an item defines"), h.getServers)
+	add(h, api, operation("review-server", "PUT", "/servers/{kind}/{namespace}/{name}/review", "Approve or reject the command of a server, as it is now"), h.reviewServer)
 	h.serverTests(api)
 	h.serverLive(api)
 	h.serverSignIns(api)
 }
 
-func (h *Hub) listServers(ctx context.Context, in *Paging) (*body[listed[serverJSON]], error) {
+func (h *Hub) listServers(ctx context.Context, in *Paging) (*body[listBody[serverJSON]], error) {
 	p := account.FromContext(ctx)
 	found, next, err := h.kinds.AllServers(ctx, p, in.page())
-	out, err := page(found, next, err, definitionOf)
+	out, err := pageOf(found, next, err, definitionOf)
 	if err == nil {
 		err = h.withLive(ctx, p, out.Body.Items)
 	}
@@ -115,7 +115,7 @@ func (h *Hub) listServers(ctx context.Context, in *Paging) (*body[listed[serverJ
 	return out, err
 }
 
-func definitionOf(d kinds.Definition) serverJSON {
+func definitionOf(d agents.Definition) serverJSON {
 	out := serverOf(d.Server)
 	out.Thing = d.Thing
 	if d.Kind != "" {
@@ -126,26 +126,26 @@ func definitionOf(d kinds.Definition) serverJSON {
 	return out
 }
 
-func definitions(found []kinds.Server) []kinds.Definition {
-	out := make([]kinds.Definition, len(found))
+func definitions(found []agents.Server) []agents.Definition {
+	out := make([]agents.Definition, len(found))
 	for i, s := range found {
 		out[i].Server = s
 	}
 	return out
 }
 
-// DefiningPath names what may define servers.
+// DefiningPath names an item that may define servers.
 type DefiningPath struct {
 	Kind      string `path:"kind" enum:"MCPServer,Ghost,Bot"`
 	Namespace string `path:"namespace" minLength:"1" maxLength:"150" doc:"As in /kinds"`
 	Name      string `path:"name" minLength:"1" maxLength:"1024"`
 }
 
-func (h *Hub) getServers(ctx context.Context, in *DefiningPath) (*body[listed[serverJSON]], error) {
+func (h *Hub) getServers(ctx context.Context, in *DefiningPath) (*body[listBody[serverJSON]], error) {
 	p := account.FromContext(ctx)
 	found, err := h.kinds.Servers(ctx, p, in.Kind, in.Namespace, in.Name)
-	out, err := page(found, "", err, func(s kinds.Server) serverJSON {
-		return definitionOf(kinds.Definition{Server: s, Namespace: in.Namespace, Thing: in.Name})
+	out, err := pageOf(found, "", err, func(s agents.Server) serverJSON {
+		return definitionOf(agents.Definition{Server: s, Namespace: in.Namespace, Thing: in.Name})
 	})
 	if err == nil {
 		err = h.withLive(ctx, p, out.Body.Items)
@@ -169,7 +169,7 @@ type serverDecision struct {
 func (h *Hub) reviewServer(ctx context.Context, in *struct {
 	DefiningPath
 	Body serverDecision
-}) (*nothing, error) {
-	of := kinds.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, Server: in.Body.Server}
+}) (*noBody, error) {
+	of := agents.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, Server: in.Body.Server}
 	return nil, h.kinds.Review(ctx, account.FromContext(ctx), of, policy.Digest(in.Body.Digest), store.Review(in.Body.Decision), in.Body.Note)
 }

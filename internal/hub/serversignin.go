@@ -14,94 +14,94 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
-	"github.com/loadout-dev/loadout/internal/account"
-	"github.com/loadout-dev/loadout/internal/hub/kinds"
-	"github.com/loadout-dev/loadout/internal/hub/signin"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/serverauth"
 	"github.com/loadout-dev/loadout/internal/oauth"
-	"github.com/loadout-dev/loadout/upstream"
+	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// serverCallback is where people come back who signed in to an MCP server.
+// serverCallback is the path to which MCP servers send users back.
 const serverCallback = "/servers/callback"
 
-// serverSignInJSON is how it is with somebody's sign-in to a server.
+// serverSignInJSON is the state of a user's sign-in to a server.
 type serverSignInJSON struct {
-	State   string     `json:"state" enum:"needed,signed_in,ended" doc:"ended is that it was refused, or is over: sign in again"`
+	State   string     `json:"state" enum:"needed,signed_in,ended" doc:"ended: refused or expired, sign in again"`
 	Since   *time.Time `json:"since,omitempty"`
-	Issuer  string     `json:"issuer,omitempty" doc:"Where the token is from"`
+	Issuer  string     `json:"issuer,omitempty" doc:"Issuer of the token"`
 	Scopes  []string   `json:"scopes,omitempty"`
-	Expires *time.Time `json:"expires,omitempty" doc:"Of the token that there is"`
-	Renewed bool       `json:"renewed,omitempty" doc:"Whether it is renewed without you"`
+	Expires *time.Time `json:"expires,omitempty" doc:"Expiry of the current token"`
+	Renewed bool       `json:"renewed,omitempty" doc:"Whether it is renewed automatically"`
 }
 
-// beginSignIn says which server is meant, and where the browser returns to.
+// beginSignIn selects a server and the page to return to.
 type beginSignIn struct {
 	Server string `json:"server,omitempty" maxLength:"256" doc:"Which one, of a Ghost or Bot"`
-	Back   string `json:"back,omitempty" maxLength:"1000" doc:"A path of the page to return to; with signin it is told there what became of it"`
+	Back   string `json:"back,omitempty" maxLength:"1000" doc:"Path of the page to return to; the result is in the parameter signin"`
 }
 
 type beginOperatorsSignIn struct {
-	Back string `json:"back,omitempty" maxLength:"1000" doc:"A path of the page to return to; with signin it is told there what became of it"`
+	Back string `json:"back,omitempty" maxLength:"1000" doc:"Path of the page to return to; the result is in the parameter signin"`
 }
 
-type signInBegunJSON struct {
-	URL  string    `json:"url" doc:"The page to open in the browser that has the cookie of this answer"`
-	Ends time.Time `json:"ends" doc:"Until when the browser has to come back"`
+type signInStartedJSON struct {
+	URL  string    `json:"url" doc:"Page to open in the browser that received the cookie of this response"`
+	Ends time.Time `json:"ends" doc:"Deadline for the browser to come back"`
 }
 
-type signInBegun struct {
+type signInStarted struct {
 	SetCookie http.Cookie `header:"Set-Cookie"`
-	Body      signInBegunJSON
+	Body      signInStartedJSON
 }
 
 type signedOutJSON struct {
-	SignedOut bool `json:"signedOut" doc:"false where nobody was signed in"`
-	Revoked   bool `json:"revoked" doc:"Whether the token is good for nothing any more where it is from; else it may be until it ends"`
+	SignedOut bool `json:"signedOut" doc:"false if you were not signed in"`
+	Revoked   bool `json:"revoked" doc:"Whether the issuer revoked the token; otherwise it may work until it expires"`
 }
 
 func (h *Hub) serverSignIns(api huma.API) {
-	add(h, api, operation("begin-server-sign-in", "POST", "/servers/{kind}/{namespace}/{name}/sign-in", "Begin to sign in to a server that wants it: the answer has the page to open in a browser"), h.beginServerSignIn)
-	add(h, api, operation("begin-operators-sign-in", "POST", "/servers/operator/{name}/sign-in", "The same for a server of the operator"), h.beginOperators)
-	add(h, api, operation("end-server-sign-in", "DELETE", "/servers/{kind}/{namespace}/{name}/sign-in", "Sign out of a server: the token is forgotten here, and revoked where it is from"), h.endServerSignIn)
-	add(h, api, operation("list-server-sign-ins", "GET", "/servers/sign-ins", "The servers that you are signed in to, also those that are gone or defined differently by now"), h.listServerSignIns)
-	add(h, api, operation("forget-server-sign-in", "DELETE", "/servers/sign-ins/{id}", "Sign out by the id of a sign-in, whatever became of its server"), h.forgetServerSignIn)
-	add(h, api, operation("end-operators-sign-in", "DELETE", "/servers/operator/{name}/sign-in", "The same for a server of the operator"), h.endOperators)
+	add(h, api, operation("begin-server-sign-in", "POST", "/servers/{kind}/{namespace}/{name}/sign-in", "Start a sign-in to a server; the response has the page to open"), h.beginServerSignIn)
+	add(h, api, operation("begin-operators-sign-in", "POST", "/servers/operator/{name}/sign-in", "Start a sign-in to a server of the operator"), h.beginOperators)
+	add(h, api, operation("end-server-sign-in", "DELETE", "/servers/{kind}/{namespace}/{name}/sign-in", "Sign out of a server: delete the token and revoke it"), h.endServerSignIn)
+	add(h, api, operation("list-server-sign-ins", "GET", "/servers/sign-ins", "List the servers that you are signed in to, including deleted and changed ones"), h.listServerSignIns)
+	add(h, api, operation("forget-server-sign-in", "DELETE", "/servers/sign-ins/{id}", "Sign out by the ID of a sign-in, even if its server is gone"), h.forgetServerSignIn)
+	add(h, api, operation("end-operators-sign-in", "DELETE", "/servers/operator/{name}/sign-in", "Sign out of a server of the operator"), h.endOperators)
 }
 
 func (h *Hub) beginServerSignIn(ctx context.Context, in *struct {
 	DefiningPath
 	Body beginSignIn
-}) (*signInBegun, error) {
-	return h.toServer(ctx, kinds.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, Server: in.Body.Server}, in.Body.Back)
+}) (*signInStarted, error) {
+	return h.startServerSignIn(ctx, agents.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, Server: in.Body.Server}, in.Body.Back)
 }
 
 func (h *Hub) beginOperators(ctx context.Context, in *struct {
 	OperatorsPath
 	Body beginOperatorsSignIn
-}) (*signInBegun, error) {
-	return h.toServer(ctx, kinds.Subject{Server: in.Name}, in.Body.Back)
+}) (*signInStarted, error) {
+	return h.startServerSignIn(ctx, agents.Subject{Server: in.Name}, in.Body.Back)
 }
 
-// toServer begins a sign-in, for the browser that asks.
-func (h *Hub) toServer(ctx context.Context, of kinds.Subject, back string) (*signInBegun, error) {
-	v := visitOf(ctx)
+// startServerSignIn starts a sign-in for the calling browser.
+func (h *Hub) startServerSignIn(ctx context.Context, of agents.Subject, back string) (*signInStarted, error) {
+	v := requestInfoFrom(ctx)
 	redirect, err := h.redirect(v.request)
 	if err == nil {
-		err = h.door.attempt(v, "")
+		err = h.gate.countSignIn(v, "")
 	}
 	if err != nil {
 		return nil, err
 	}
 	cookie := h.browser(v.request)
-	page, err := h.signIns.Begin(ctx, v.by, of, signin.Coming{Redirect: redirect, Browser: cookie.Value, Back: back})
+	page, err := h.signIns.Begin(ctx, v.principal, of, serverauth.Redirection{URL: redirect, Browser: cookie.Value, ReturnPath: back})
 	if err != nil {
 		return nil, err
 	}
-	return &signInBegun{*cookie, signInBegunJSON{page, time.Now().Add(signin.Time)}}, nil
+	return &signInStarted{*cookie, signInStartedJSON{page, time.Now().Add(serverauth.Timeout)}}, nil
 }
 
-// redirect is where a browser comes back to: at the public address of the hub, or where it
-// is, on its own machine.
+// redirect returns the URL that a browser comes back to: at the public address
+// of the hub, or at its loopback address.
 func (h *Hub) redirect(r *http.Request) (string, error) {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -109,16 +109,16 @@ func (h *Hub) redirect(r *http.Request) (string, error) {
 	}
 	at, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	if h.opts.Public == "" && host != "localhost" && (err != nil || !at.IsLoopback()) {
-		return "", &Problem{Status: 409, Code: "no_public", Detail: "the hub does not know by which address browsers reach it, and servers have to send them back there",
+		return "", &Problem{Status: 409, Code: "no_public", Detail: "the public address of the hub is not set, but servers have to send browsers back there",
 			Next: "ask the operator to set the public address of the hub"}
 	}
 	return h.origin(r) + serverCallback, nil
 }
 
-// browser is the cookie by which a browser is known that comes back: the one that it has,
-// where it began another sign-in before.
+// browser returns the cookie that identifies a browser, or the existing one if
+// it started another sign-in before.
 func (h *Hub) browser(r *http.Request) *http.Cookie {
-	c := &http.Cookie{Name: "loadout-servers", Path: "/", MaxAge: int(signin.Time.Seconds()), Secure: h.door.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode}
+	c := &http.Cookie{Name: "loadout-servers", Path: "/", MaxAge: int(serverauth.Timeout.Seconds()), Secure: h.gate.secure, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if c.Secure {
 		c.Name = "__Host-" + c.Name
 	}
@@ -129,38 +129,38 @@ func (h *Hub) browser(r *http.Request) *http.Cookie {
 	return c
 }
 
-// fromServer signs in who comes back, and tells the page what became of it by a code: what
-// stands in an address may be anybody's words.
-func (h *Hub) fromServer(w http.ResponseWriter, r *http.Request) {
-	back, err := h.cameFromServer(r)
+// finishServerSignIn signs the returning user in. The page gets only a code:
+// details in an address could be anyone's text.
+func (h *Hub) finishServerSignIn(w http.ResponseWriter, r *http.Request) {
+	back, err := h.completeServerSignIn(r)
 	if err != nil && !wantsPage(r) {
-		h.refuse(w, r, err)
+		h.writeProblem(w, r, err)
 		return
 	}
 	said := "done"
 	if err != nil {
 		p := h.problem(r.Context(), err)
-		h.log.Warn("a sign-in to a server failed", "request", p.Request, "code", p.Code, "error", p.Detail)
+		h.log.Warn("sign-in to a server failed", "request", p.Request, "code", p.Code, "error", p.Detail)
 		said = p.Code
 	}
-	http.Redirect(w, r, telling(back, said), http.StatusSeeOther)
+	http.Redirect(w, r, signInMessage(back, said), http.StatusSeeOther)
 }
 
-func (h *Hub) cameFromServer(r *http.Request) (back string, err error) {
-	v, browser := visitOf(r.Context()), ""
-	if had, err := r.Cookie(h.browser(r).Name); err == nil { // any page can send a browser here without
-		if err := h.door.attempt(v, ""); err != nil {
+func (h *Hub) completeServerSignIn(r *http.Request) (back string, err error) {
+	v, browser := requestInfoFrom(r.Context()), ""
+	if had, err := r.Cookie(h.browser(r).Name); err == nil { // any page can send a browser here without the cookie
+		if err := h.gate.countSignIn(v, ""); err != nil {
 			return "", err
 		}
 		browser = had.Value
 	}
-	ctx, stop := context.WithTimeoutCause(r.Context(), operationTime, errSlow)
+	ctx, stop := context.WithTimeoutCause(r.Context(), operationTime, errTimeout)
 	defer stop()
-	return h.signIns.Finish(ctx, v.by, browser, r.URL.Query())
+	return h.signIns.Finish(ctx, v.principal, browser, r.URL.Query())
 }
 
-// telling is a path of the page with what is told there.
-func telling(back, said string) string {
+// signInMessage adds a code to a path of the page.
+func signInMessage(back, said string) string {
 	u, err := url.Parse(back)
 	if err != nil || back == "" {
 		u = &url.URL{Path: "/servers"}
@@ -175,33 +175,35 @@ func (h *Hub) endServerSignIn(ctx context.Context, in *struct {
 	DefiningPath
 	Server string `query:"server" maxLength:"256" doc:"Which one, of a Ghost or Bot"`
 }) (*body[signedOutJSON], error) {
-	return h.leaveServer(ctx, kinds.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, Server: in.Server})
+	return h.signOutOfServer(ctx, agents.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, Server: in.Server})
 }
 
 func (h *Hub) endOperators(ctx context.Context, in *OperatorsPath) (*body[signedOutJSON], error) {
-	return h.leaveServer(ctx, kinds.Subject{Server: in.Name})
+	return h.signOutOfServer(ctx, agents.Subject{Server: in.Name})
 }
 
-func (h *Hub) leaveServer(ctx context.Context, of kinds.Subject) (*body[signedOutJSON], error) {
+func (h *Hub) signOutOfServer(ctx context.Context, of agents.Subject) (*body[signedOutJSON], error) {
 	p := account.FromContext(ctx)
 	digest, found, revoked, err := h.signIns.SignOut(ctx, p, of)
 	if err != nil {
 		return nil, err
 	}
-	h.kits.SignedOut(p.User, digest)
-	return answered(signedOutJSON{found, revoked}, nil)
+	h.assemblies.SignedOut(p.User, digest)
+	return bodyOf(signedOutJSON{found, revoked}, nil)
 }
 
-// mySignInJSON is one of somebody's sign-ins.
+// mySignInJSON is a sign-in of the current user.
 type mySignInJSON struct {
 	ID     string           `json:"id"`
-	Server string           `json:"server,omitempty" doc:"Its address; not there where what is kept cannot be read"`
+	Server string           `json:"server,omitempty" doc:"Address; absent if the stored data cannot be read"`
 	SignIn serverSignInJSON `json:"signIn"`
 }
 
-func (h *Hub) listServerSignIns(ctx context.Context, _ *struct{}) (*body[listed[mySignInJSON]], error) {
-	all, err := h.signIns.Mine(ctx, account.FromContext(ctx))
-	return page(all, "", err, func(m signin.Mine) mySignInJSON { return mySignInJSON{m.ID, m.Server, *standingOf(m.Standing)} })
+func (h *Hub) listServerSignIns(ctx context.Context, _ *struct{}) (*body[listBody[mySignInJSON]], error) {
+	all, err := h.signIns.List(ctx, account.FromContext(ctx))
+	return pageOf(all, "", err, func(m serverauth.UserSignIn) mySignInJSON {
+		return mySignInJSON{m.ID, m.Server, *signInStatusOf(m.Status)}
+	})
 }
 
 func (h *Hub) forgetServerSignIn(ctx context.Context, in *struct {
@@ -212,21 +214,21 @@ func (h *Hub) forgetServerSignIn(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	h.kits.SignedOut(p.User, "")
-	return answered(signedOutJSON{true, revoked}, nil)
+	h.assemblies.SignedOut(p.User, "")
+	return bodyOf(signedOutJSON{true, revoked}, nil)
 }
 
-// standingOf is how it is with a sign-in.
-func standingOf(now signin.Standing) *serverSignInJSON {
-	out := &serverSignInJSON{State: string(now.State), Since: when(now.Since)}
-	if g := now.Granted; g != nil {
-		out.Issuer, out.Scopes, out.Expires, out.Renewed = g.Issuer, g.Scopes, when(g.Expiry), g.Renewed
+// signInStatusOf converts the status of a sign-in.
+func signInStatusOf(now serverauth.Status) *serverSignInJSON {
+	out := &serverSignInJSON{State: string(now.State), Since: optionalTime(now.Since)}
+	if g := now.Info; g != nil {
+		out.Issuer, out.Scopes, out.Expires, out.Renewed = g.Issuer, g.Scopes, optionalTime(g.Expiry), g.Renewed
 	}
 	return out
 }
 
-// withSignIns adds to servers how it is with somebody's sign-ins.
-func (h *Hub) withSignIns(ctx context.Context, p account.Principal, found []kinds.Definition, servers []serverJSON) error {
+// withSignIns adds the sign-ins of the user to servers.
+func (h *Hub) withSignIns(ctx context.Context, p account.Principal, found []agents.Definition, servers []serverJSON) error {
 	configs := make([]*upstream.Config, len(found))
 	for i, d := range found {
 		configs[i] = d.Config
@@ -238,48 +240,48 @@ func (h *Hub) withSignIns(ctx context.Context, p account.Principal, found []kind
 	for i := range servers {
 		s := &servers[i]
 		now, ok := states[s.Digest]
-		if !ok || now.State == signin.Needed && s.Live != nil && s.Live.State == string(upstream.Ready) {
-			continue // it lets us in as we are
+		if !ok || now.State == serverauth.Needed && s.Live != nil && s.Live.State == string(upstream.Ready) {
+			continue // it works without a sign-in
 		}
-		if now.State == signin.SignedIn && s.Live != nil && s.Live.State == string(upstream.Dead) && now.Since.After(s.Live.Since) {
-			s.Live = nil // it was refused before
+		if now.State == serverauth.SignedIn && s.Live != nil && s.Live.State == string(upstream.Dead) && now.Since.After(s.Live.Since) {
+			s.Live = nil // the failure was before the sign-in
 		}
-		s.SignIn = standingOf(now)
+		s.SignIn = signInStatusOf(now)
 	}
 	return nil
 }
 
-// trialSignIn gives the connection of a trial the token of who tries.
-func (h *Hub) trialSignIn(ctx context.Context, s kinds.Server) func(*upstream.Config, string) auth.OAuthHandler {
+// trialSignIn makes the connection of a trial use the token of the user.
+func (h *Hub) trialSignIn(ctx context.Context, s agents.Server) func(*upstream.Config, string) auth.OAuthHandler {
 	return func(c *upstream.Config, at string) auth.OAuthHandler {
 		if isDraft(s) {
-			return oauth.Refuse("where it wants a sign-in, keep it first, and sign in then")
+			return oauth.NewRefusingHandler("if it needs a sign-in, save it first and then sign in")
 		}
 		return h.signIns.Handler(account.FromContext(ctx).User, c, at)
 	}
 }
 
-// isDraft says whether a server was written down to be tried, and is not kept.
-func isDraft(s kinds.Server) bool { return s.ID == "" && s.Owner != "" }
+// isDraft reports whether a server is a draft that is only tried.
+func isDraft(s agents.Server) bool { return s.ID == "" && s.Owner != "" }
 
-// signInProblem is why somebody could not sign in to a server.
+// signInProblem converts the error of a sign-in to a server.
 func signInProblem(err error) *Problem {
-	failed, ok := errors.AsType[*signin.FailedError](err)
+	failed, ok := errors.AsType[*serverauth.FailedError](err)
 	if !ok {
 		return nil
 	}
 	if denied, ok := errors.AsType[*oauth.DeniedError](err); ok {
-		return &Problem{Status: 403, Code: "signin_denied", Detail: denied.Error(), Next: "begin again, and agree there"}
+		return &Problem{Status: 403, Code: "signin_denied", Detail: denied.Error(), Next: "start again, and agree there"}
 	}
 	if other, ok := errors.AsType[*oauth.IssuerError](err); ok {
-		return &Problem{Status: 409, Code: "signin_issuer", Detail: other.Error(), Next: "ask who runs the server whether it moved; if so, sign out of it, and sign in again"}
+		return &Problem{Status: 409, Code: "signin_issuer", Detail: other.Error(), Next: "ask the operator of the server whether it moved; if so, sign out and sign in again"}
 	}
-	if private, ok := errors.AsType[*oauth.AddressError](err); ok {
-		return &Problem{Status: 422, Code: "signin_address", Detail: private.Error(), Next: "if it may go there, ask the operator of the hub to list it in sandbox.private"}
+	if private, ok := errors.AsType[*oauth.PrivateAddressError](err); ok {
+		return &Problem{Status: 422, Code: "signin_address", Detail: private.Error(), Next: "to allow it, ask the operator of the hub to list it in sandbox.private"}
 	}
-	if unwanted, ok := errors.AsType[*oauth.UnwantedError](err); ok {
+	if unwanted, ok := errors.AsType[*oauth.NotRequiredError](err); ok {
 		return &Problem{Status: 409, Code: "signin_unwanted", Detail: unwanted.Error(), Next: "use the server as it is"}
 	}
 	return &Problem{Status: 502, Code: "signin_failed", Detail: failed.Error(),
-		Next: "try again; if it goes on, ask who runs the server: a client that was registered there by hand goes into its configuration, as oauth: {clientId: …}"}
+		Next: "try again; if it keeps failing, ask the operator of the server: add a manually registered client to its configuration, as oauth: {clientId: …}"}
 }

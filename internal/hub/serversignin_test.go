@@ -14,12 +14,12 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/oauth/oauthtest"
-	"github.com/loadout-dev/loadout/internal/seal"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
-	"github.com/loadout-dev/loadout/upstream"
+	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
 const guardedSignIn = "/api/v1/servers/MCPServer/default/guarded/sign-in"
@@ -28,7 +28,7 @@ const guardedSignIn = "/api/v1/servers/MCPServer/default/guarded/sign-in"
 func withIssuer(t testing.TB, o hub.Options) (*node, *oauthtest.Issuer, string) {
 	t.Helper()
 	issuer := oauthtest.New(t)
-	o.First, o.Accounts, o.Private = &hub.First{Name: "root", Password: secret}, true, localhost
+	o.FirstAdmin, o.Accounts, o.Private = &hub.FirstAdmin{Name: "root", Password: secret}, true, localhost
 	return start(t, o), issuer, issuer.Serve(t)
 }
 
@@ -36,9 +36,9 @@ func withIssuer(t testing.TB, o hub.Options) (*node, *oauthtest.Issuer, string) 
 func onTwoNodes(t *testing.T, f func(t *testing.T, n, other *node, issuer *oauthtest.Issuer, server string)) {
 	for name, address := range map[string]func(testing.TB) string{"SQLite": storetest.SQLite, "PostgreSQL": storetest.Postgres} {
 		t.Run(name, func(t *testing.T) {
-			o := hub.Options{Database: address(t), Keys: []seal.Key{seal.NewKey()}}
+			o := hub.Options{Database: address(t), Keys: []encryption.Key{encryption.NewKey()}}
 			n, issuer, server := withIssuer(t, o)
-			o.First, o.Accounts, o.Private = &hub.First{Name: "root", Password: secret}, true, localhost
+			o.FirstAdmin, o.Accounts, o.Private = &hub.FirstAdmin{Name: "root", Password: secret}, true, localhost
 			f(t, n, start(t, o), issuer, server)
 		})
 	}
@@ -294,7 +294,7 @@ func TestK22RenewedByOneNode(t *testing.T) {
 // K22: a server of the operator is for everybody, and each is there as himself.
 func TestK22OperatorsServerIsCalledAsOneself(t *testing.T) {
 	issuer := oauthtest.New(t)
-	n := start(t, hub.Options{First: &hub.First{Name: "root", Password: secret}, Accounts: true, Servers: []*upstream.Config{{Name: "guarded", URLs: []string{issuer.Serve(t)}}}})
+	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Servers: []*upstream.Config{{Name: "guarded", URLs: []string{issuer.Serve(t)}}}})
 	path := "/api/v1/servers/operator/guarded/sign-in"
 	said := map[string]bool{}
 	for _, name := range []string{"ada", "bob"} {
@@ -390,7 +390,7 @@ func TestSignInsGoToPublicAddresses(t *testing.T) {
 	var reached atomic.Int64
 	private := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
 	t.Cleanup(private.Close)
-	o := hub.Options{Database: storetest.SQLite(t), Keys: []seal.Key{seal.NewKey()}}
+	o := hub.Options{Database: storetest.SQLite(t), Keys: []encryption.Key{encryption.NewKey()}}
 	n, _, _ := withIssuer(t, o)
 	ada, token := n.newcomer(t, "ada", account.AllScopes)
 	n.has(t, ada, "guarded", private.URL+"/mcp") // which was let through then

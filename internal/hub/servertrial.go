@@ -16,23 +16,23 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/account"
-	"github.com/loadout-dev/loadout/internal/hub/kinds"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
 const (
-	trialTime   = 15 * time.Second
-	trialsMax   = 8 // at once on a node
-	trialErrors = 2000
+	trialTimeout = 15 * time.Second
+	maxTrials    = 8 // at once on a node
+	trialErrors  = 2000
 )
 
-// serverTrial asks for a server to be tried: one that is defined somewhere, one of the
-// operator by its name alone, or one that is written here.
+// serverTrial selects a server to try: a defined one, one of the operator by
+// name, or the given draft.
 type serverTrial struct {
 	Kind      string          `json:"kind,omitempty" enum:"MCPServer,Ghost,Bot"`
 	Namespace string          `json:"namespace,omitempty" maxLength:"150"`
@@ -41,7 +41,7 @@ type serverTrial struct {
 	Config    json.RawMessage `json:"config,omitempty" doc:"A server as the spec of an MCPServer, which is not kept and gets no values of variables"`
 }
 
-// serverTried is what came of it.
+// serverTried is the result of a trial.
 type serverTried struct {
 	Success bool              `json:"success"`
 	Error   string            `json:"error,omitempty" doc:"Why not, and what to do"`
@@ -54,20 +54,21 @@ type serverTriedTool struct {
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
 	InputSchema any    `json:"inputSchema,omitempty" doc:"A JSON Schema of its arguments"`
-	// Annotations are what it says of itself, as that it only reads.
+	// Annotations are hints of the server, for example that the tool is
+	// read-only.
 	Annotations *mcp.ToolAnnotations `json:"annotations,omitempty" doc:"What it says of itself"`
 }
 
 func (h *Hub) serverTests(api huma.API) {
-	turns := make(chan struct{}, trialsMax)
-	add(h, api, operation("test-server", "POST", "/servers/test", "Connect to an MCP server, for 15 s at most, and say which tools it has"),
+	turns := make(chan struct{}, maxTrials)
+	add(h, api, operation("test-server", "POST", "/servers/test", "Connect to an MCP server, for 15 s at most, and list its tools"),
 		func(ctx context.Context, in *struct{ Body serverTrial }) (*body[serverTried], error) {
-			s, v, found, err := h.toTry(ctx, account.FromContext(ctx), in.Body)
+			s, v, found, err := h.trialConfig(ctx, account.FromContext(ctx), in.Body)
 			if err != nil {
 				return nil, err
 			}
 			if found != "" {
-				return answered(serverFailed(found), nil)
+				return bodyOf(serverFailed(found), nil)
 			}
 			select {
 			case turns <- struct{}{}:
@@ -75,24 +76,25 @@ func (h *Hub) serverTests(api huma.API) {
 			case <-ctx.Done():
 				return nil, context.Cause(ctx)
 			}
-			return answered(h.tryServer(ctx, s, v), nil)
+			return bodyOf(h.tryServer(ctx, s, v), nil)
 		})
 }
 
-// toTry is the server of a trial with its values, or what is wrong with how it is written.
-func (h *Hub) toTry(ctx context.Context, p account.Principal, t serverTrial) (kinds.Server, upstream.Variables, string, error) {
+// trialConfig returns the server of a trial with its values, or the problem of
+// a draft.
+func (h *Hub) trialConfig(ctx context.Context, p account.Principal, t serverTrial) (agents.Server, upstream.Variables, string, error) {
 	if t.Config != nil {
 		s, findings, err := h.kinds.Draft(p, t.called(), t.Config)
 		if err == nil && !findings.Loads() {
-			return s, upstream.Variables{}, worst(findings), nil
+			return s, upstream.Variables{}, firstError(findings), nil
 		}
 		return s, upstream.Variables{}, "", err
 	}
 	if t.Kind == "" && t.Server == "" {
-		return kinds.Server{}, upstream.Variables{}, "", &Problem{Status: 422, Code: "invalid", Detail: "it does not say which server", Next: "send kind, namespace and name, or a config",
-			Errors: []Fault{{"body.kind", "it is missing"}}}
+		return agents.Server{}, upstream.Variables{}, "", &Problem{Status: 422, Code: "invalid", Detail: "no server given", Next: "send kind, namespace and name, or a config",
+			Errors: []Fault{{"body.kind", "missing"}}}
 	}
-	s, v, err := h.kinds.Trial(ctx, p, kinds.Subject{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name, Server: t.Server})
+	s, v, err := h.kinds.Trial(ctx, p, agents.Subject{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name, Server: t.Server})
 	return s, v, "", err
 }
 
@@ -103,8 +105,8 @@ func (t serverTrial) called() string {
 	return t.Name
 }
 
-// worst is the first finding for which a document is refused.
-func worst(ds skill.Diagnostics) string {
+// firstError returns the first finding with severity error.
+func firstError(ds skill.Diagnostics) string {
 	for _, d := range ds {
 		if d.Severity == skill.Error {
 			return d.Message + "; " + d.Fix
@@ -117,24 +119,24 @@ func serverFailed(why string) serverTried {
 	return serverTried{Error: skill.OneLine(why), Tools: []serverTriedTool{}}
 }
 
-// tryServer connects to a server and asks for its tools. A command of anybody but the
-// operator runs in the sandbox, and only where it was approved.
-func (h *Hub) tryServer(ctx context.Context, s kinds.Server, v upstream.Variables) serverTried {
+// tryServer connects to a server and lists its tools. Only commands of the
+// operator run outside of the sandbox, and all others need an approval.
+func (h *Hub) tryServer(ctx context.Context, s agents.Server, v upstream.Variables) serverTried {
 	switch {
 	case !s.Usable():
-		return serverFailed(fmt.Sprintf("its command is not run, as it is %s: somebody else than who applied it has to review it: PUT %s/servers/{kind}/{namespace}/{name}/review", s.Review, base))
+		return serverFailed(fmt.Sprintf("command not run, because it is %s: another user has to review it: PUT %s/servers/{kind}/{namespace}/{name}/review", s.Review, base))
 	case s.Sandboxed() && h.opts.Sandbox == nil:
-		return serverFailed("its command is not run, as this hub has no sandbox: ask the operator for one")
+		return serverFailed("command not run, because this hub has no sandbox: ask the operator for one")
 	}
 	c, unset := s.Resolve(v)
 	if len(unset) > 0 {
-		return serverFailed("it is not configured: " + strings.Join(missing(unset), "; "))
+		return serverFailed("not configured: " + strings.Join(missing(unset), "; "))
 	}
-	ctx, stop := context.WithTimeoutCause(ctx, trialTime, errTrial)
+	ctx, stop := context.WithTimeoutCause(ctx, trialTimeout, errTrial)
 	defer stop()
 	start, end, err := h.starter(ctx, s)
 	if err != nil {
-		h.log.Error("a server cannot be tried", "request", visitOf(ctx).id, "error", err)
+		h.log.Error("couldn't start the trial of a server", "request", requestInfoFrom(ctx).id, "error", err)
 		return serverFailed("the hub cannot start it: tell the operator")
 	}
 	defer end()
@@ -157,20 +159,20 @@ func (h *Hub) tryServer(ctx context.Context, s kinds.Server, v upstream.Variable
 	return out
 }
 
-// starter starts the command of one server: plainly where it is the operator's own, else
-// in a sandbox with nothing in it.
-func (h *Hub) starter(ctx context.Context, s kinds.Server) (upstream.Spawner, func(), error) {
+// starter returns a function that starts the command of a server: directly for
+// the operator, otherwise in an empty sandbox.
+func (h *Hub) starter(ctx context.Context, s agents.Server) (upstream.Spawner, func(), error) {
 	if !s.Sandboxed() {
 		return spawn.New(nil).Start, func() {}, nil
 	}
-	leave, err := h.runs.Enter(ctx, string(account.FromContext(ctx).User))
+	leave, err := h.runs.Acquire(ctx, string(account.FromContext(ctx).User))
 	if err != nil {
 		return nil, nil, err
 	}
 	dir, err := os.MkdirTemp("", "loadout-trial-")
 	end := func() { os.RemoveAll(dir); leave() }
 	if err == nil {
-		err = os.Chmod(dir, 0o755) // a sandbox may be another user, and nothing is in it
+		err = os.Chmod(dir, 0o755) // the sandbox may run as another user; the directory is empty
 	}
 	if err != nil {
 		end()
@@ -185,7 +187,7 @@ func (h *Hub) starter(ctx context.Context, s kinds.Server) (upstream.Spawner, fu
 	of := &loadout.Project{Dir: dir, Name: "MCP server " + s.Name, Digest: s.Subject(), Check: func(ctx context.Context) error { return h.stillApproved(ctx, s) }}
 	start := func(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
 		service := loadout.Service{Project: of, Command: append([]string{c.Command}, c.Args...), Env: c.Env}
-		for _, v := range c.Hidden() {
+		for _, v := range c.SecretValues() {
 			service.Redact = append(service.Redact, sandbox.NewSecret("of its configuration", v))
 		}
 		return rt.Serve(ctx, service)
@@ -193,20 +195,20 @@ func (h *Hub) starter(ctx context.Context, s kinds.Server) (upstream.Spawner, fu
 	return start, func() { rt.Close(); end() }, nil
 }
 
-// stillApproved is nil as long as the command of a server may run.
-func (h *Hub) stillApproved(ctx context.Context, s kinds.Server) error {
+// stillApproved fails once the approval of a command was revoked.
+func (h *Hub) stillApproved(ctx context.Context, s agents.Server) error {
 	said, err := h.kinds.Reviewed(ctx, s.Subject())
 	if err == nil && said != store.Approved {
-		err = errors.New("the approval of its command was taken back")
+		err = errors.New("approval of the command was revoked")
 	}
 	return err
 }
 
-var errTrial = errors.New("it did not answer within 15 s")
+var errTrial = errors.New("no answer within 15 s")
 
-// trialError is why a server cannot be connected to, without the values that its
-// configuration was given: it may repeat them. Whom the hub asks for addresses, and what
-// it is told of a network that is not public, is left out.
+// trialError describes why a server could not be connected, without configured
+// values, which the error may repeat. It omits the DNS server and details of
+// nonpublic networks.
 func trialError(ctx context.Context, c *upstream.Config, err error) string {
 	text := err.Error()
 	name, private := (*net.DNSError)(nil), (*upstream.PrivateAddressError)(nil)
@@ -214,11 +216,11 @@ func trialError(ctx context.Context, c *upstream.Config, err error) string {
 	case ctx.Err() != nil:
 		text = context.Cause(ctx).Error()
 	case errors.As(err, &private):
-		text = fmt.Sprintf("connecting to server %q: its host %q is at no public address: if it may go there, ask the operator to list it in sandbox.private", c.Name, private.Host)
+		text = fmt.Sprintf("connect to server %q: host %q has no public address: to allow it, ask the operator to list it in sandbox.private", c.Name, private.Host)
 	case errors.As(err, &name):
-		text = fmt.Sprintf("connecting to server %q: its host %q is not found: check how it is spelled, and try again", c.Name, name.Name)
+		text = fmt.Sprintf("connect to server %q: host %q not found: check the spelling and try again", c.Name, name.Name)
 	}
-	for _, secret := range c.Hidden() {
+	for _, secret := range c.SecretValues() {
 		text = strings.ReplaceAll(text, secret, "…")
 	}
 	if len(text) > trialErrors {

@@ -8,22 +8,22 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/loadout-dev/loadout/internal/hub/kinds"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
 )
 
-// agentName says who is spoken to in a conversation.
+// agentName names the agent of a conversation.
 type agentName struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 
-	wrong bool // it was written as no agent is
+	wrong bool // malformed
 }
 
-var agentKinds = []string{kinds.GhostKind, kinds.BotKind, kinds.TeamKind}
+var agentKinds = []string{agents.GhostKind, agents.BotKind, agents.TeamKind}
 
-// UnmarshalJSON reads a name as one text, as Bot/NAMESPACE/NAME or Bot/NAME, or in parts.
-// What is none of them is told by [agentName.Resolve].
+// UnmarshalJSON accepts Bot/NAMESPACE/NAME, Bot/NAME, or an object.
+// [agentName.Resolve] reports malformed names.
 func (a *agentName) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) == nil {
@@ -55,11 +55,11 @@ func (a *agentName) Resolve(_ huma.Context, at *huma.PathBuffer) []error {
 	if !a.wrong {
 		return nil
 	}
-	return []error{&huma.ErrorDetail{Location: at.String(), Message: "it is no agent: write it as Bot/NAMESPACE/NAME, with Ghost, Bot or Team, or as {kind, namespace, name}"}}
+	return []error{&huma.ErrorDetail{Location: at.String(), Message: "not an agent: write Bot/NAMESPACE/NAME, with Ghost, Bot or Team, or {kind, namespace, name}"}}
 }
 
-// Schema implements [huma.SchemaProvider]. It is told and not checked: what does not fit
-// one of two schemas is refused without a word about either.
+// Schema implements [huma.SchemaProvider]. It is documentation only: checking
+// oneOf would yield no useful message.
 func (agentName) Schema(huma.Registry) *huma.Schema {
 	bound := func(n int) *int { return &n }
 	var all []any

@@ -14,35 +14,35 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
 // SessionFilePath names a file of a conversation in a path.
 type SessionFilePath struct {
 	SessionPath
-	Path string `path:"path" maxLength:"2048" doc:"The path of the file in the folder of the session; it may have slashes"`
+	Path string `path:"path" maxLength:"2048" doc:"Path in the directory of the session; may contain slashes"`
 }
 
 func (h *Hub) sessionFiles(api huma.API) {
-	add(h, api, operation("list-session-files", "GET", "/sessions/{session}/files", "The files of a conversation, by path"), h.listSessionFiles)
-	read := operation("read-session-file", "GET", "/sessions/{session}/files/{path...}", "What is in a file of a conversation")
-	write := operation("write-session-file", "PUT", "/sessions/{session}/files/{path...}", "Keep a file in a conversation, in place of the one of its path")
+	add(h, api, operation("list-session-files", "GET", "/sessions/{session}/files", "List the files of a conversation by path"), h.listSessionFiles)
+	read := operation("read-session-file", "GET", "/sessions/{session}/files/{path...}", "Read a file of a conversation")
+	write := operation("write-session-file", "PUT", "/sessions/{session}/files/{path...}", "Write a file of a conversation")
 	remove := operation("delete-session-file", "DELETE", "/sessions/{session}/files/{path...}", "Delete a file of a conversation")
-	read.Responses = streamed("200", "application/octet-stream")
+	read.Responses = streamResponses("200", "application/octet-stream")
 	write.MaxBodyBytes, write.BodyReadTimeout, write.RequestBody = chat.MaxFile, operationTime, &huma.RequestBody{}
 	add(h, api, read, h.readSessionFile)
 	add(h, api, write, h.writeSessionFile)
-	write.RequestBody.Required = false // a file may be empty
+	write.RequestBody.Required = false // files may be empty
 	add(h, api, remove, h.deleteSessionFile)
-	deep(api, read.Path)
-	export := operation("export-session", "GET", "/sessions/{session}/export", "A conversation as a file")
-	export.Responses = streamed("200", "text/markdown", "application/jsonl")
+	documentPath(api, read.Path)
+	export := operation("export-session", "GET", "/sessions/{session}/export", "Export a conversation as a file")
+	export.Responses = streamResponses("200", "text/markdown", "application/jsonl")
 	add(h, api, export, h.exportSession)
 }
 
-// streamed are the answers of an operation that are no JSON.
-func streamed(status string, types ...string) map[string]*huma.Response {
+// streamResponses documents responses other than JSON.
+func streamResponses(status string, types ...string) map[string]*huma.Response {
 	content := map[string]*huma.MediaType{}
 	for _, t := range types {
 		content[t] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}
@@ -50,17 +50,16 @@ func streamed(status string, types ...string) map[string]*huma.Response {
 	return map[string]*huma.Response{status: {Description: http.StatusText(http.StatusOK), Content: content}}
 }
 
-// deep writes a path that the mux knows as one with any number of parts as the OpenAPI
-// document knows paths.
-func deep(api huma.API, path string) {
+// documentPath converts a wildcard path of the mux to the form of the OpenAPI document.
+func documentPath(api huma.API, path string) {
 	paths := api.OpenAPI().Paths
 	paths[strings.Replace(path, "...}", "}", 1)] = paths[path]
 	delete(paths, path)
 }
 
-func (h *Hub) listSessionFiles(ctx context.Context, in *SessionPath) (*body[listed[chat.File]], error) {
+func (h *Hub) listSessionFiles(ctx context.Context, in *SessionPath) (*body[listBody[chat.File]], error) {
 	files, err := h.chat.Files(ctx, account.FromContext(ctx), in.Session)
-	return page(files, "", err, func(f chat.File) chat.File { return f })
+	return pageOf(files, "", err, func(f chat.File) chat.File { return f })
 }
 
 func (h *Hub) readSessionFile(ctx context.Context, in *SessionFilePath) (*huma.StreamResponse, error) {
@@ -71,13 +70,13 @@ func (h *Hub) readSessionFile(ctx context.Context, in *SessionFilePath) (*huma.S
 	sum := sha256.Sum256(data)
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		r, w := humago.Unwrap(ctx)
-		attach(w, path.Base(in.Path), "application/octet-stream") // whatever a model wrote is no page of ours
+		attach(w, path.Base(in.Path), "application/octet-stream") // never a page of the hub, whatever a model wrote
 		w.Header().Set("ETag", `"`+hex.EncodeToString(sum[:])+`"`)
 		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(string(data)))
 	}}, nil
 }
 
-// attach has an answer be a file to keep.
+// attach makes a browser save the response as a file.
 func attach(w http.ResponseWriter, name, kind string) {
 	w.Header().Set("Content-Type", kind)
 	disposition := mime.FormatMediaType("attachment", map[string]string{"filename": name})
@@ -90,23 +89,23 @@ func attach(w http.ResponseWriter, name, kind string) {
 func (h *Hub) writeSessionFile(ctx context.Context, in *struct {
 	SessionFilePath
 	RawBody []byte `contentType:"application/octet-stream"`
-}) (*nothing, error) {
+}) (*noBody, error) {
 	return nil, h.chat.WriteFile(ctx, account.FromContext(ctx), in.Session, in.Path, in.RawBody)
 }
 
-func (h *Hub) deleteSessionFile(ctx context.Context, in *SessionFilePath) (*nothing, error) {
+func (h *Hub) deleteSessionFile(ctx context.Context, in *SessionFilePath) (*noBody, error) {
 	return nil, h.chat.DeleteFile(ctx, account.FromContext(ctx), in.Session, in.Path)
 }
 
-// exports are how a conversation can be exported.
+// exports lists the export formats.
 var exports = map[chat.Format]struct{ kind, ending string }{
 	chat.Markdown: {"text/markdown; charset=utf-8", ".md"},
-	chat.Lines:    {"application/jsonl", ".jsonl"},
+	chat.JSONL:    {"application/jsonl", ".jsonl"},
 }
 
 func (h *Hub) exportSession(ctx context.Context, in *struct {
 	SessionPath
-	Format string `query:"format" enum:"markdown,jsonl" default:"markdown" doc:"markdown is for people; jsonl has all, an event a line"`
+	Format string `query:"format" enum:"markdown,jsonl" default:"markdown" doc:"markdown for reading; jsonl with all events, one per line"`
 }) (*huma.StreamResponse, error) {
 	p := account.FromContext(ctx)
 	c, err := h.chat.Get(ctx, p, in.Session)
@@ -120,14 +119,14 @@ func (h *Hub) exportSession(ctx context.Context, in *struct {
 		if r.Method == http.MethodHead {
 			return
 		}
-		if err := h.chat.Export(r.Context(), p, in.Session, format, &patient{w, slowTime}); err != nil {
-			h.log.Debug("an export ended before its time", "request", visitOf(r.Context()).id, "error", err)
-			panic(http.ErrAbortHandler) // what came is not taken for the whole
+		if err := h.chat.Export(r.Context(), p, in.Session, format, &deadlineWriter{w, slowClientTimeout}); err != nil {
+			h.log.Debug("export ended early", "request", requestInfoFrom(r.Context()).id, "error", err)
+			panic(http.ErrAbortHandler) // abort, so that the client does not accept a partial file
 		}
 	}}, nil
 }
 
-// fileName is what a conversation is called as a file.
+// fileName returns the file name of an exported conversation.
 func fileName(c chat.Conversation) string {
 	name := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`/\:*?"<>|`, r) {
@@ -141,19 +140,19 @@ func fileName(c chat.Conversation) string {
 	return name
 }
 
-// patient is an answer that may take long, but no part of it.
-type patient struct {
+// deadlineWriter limits the time of each write, but not of the whole response.
+type deadlineWriter struct {
 	to   http.ResponseWriter
 	slow time.Duration // how long that may take
 }
 
-func (p *patient) Write(b []byte) (int, error) {
-	http.NewResponseController(p.to).SetWriteDeadline(time.Now().Add(p.slow)) // not with every server
+func (p *deadlineWriter) Write(b []byte) (int, error) {
+	http.NewResponseController(p.to).SetWriteDeadline(time.Now().Add(p.slow)) // not supported by every server
 	return p.to.Write(b)
 }
 
-// say writes a part, and has it leave at once.
-func (p *patient) say(text string) error {
+// writeText writes and flushes a text.
+func (p *deadlineWriter) writeText(text string) error {
 	if _, err := io.WriteString(p, text); err != nil {
 		return err
 	}

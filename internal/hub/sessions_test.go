@@ -17,10 +17,10 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
-	"github.com/loadout-dev/loadout/internal/hub/kinds"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/tools"
 )
@@ -102,8 +102,8 @@ func talker(t testing.TB, n *node, change ...func(*chat.Options, *chat.Setup)) {
 			if err != nil {
 				return nil, err
 			}
-			s := &chat.Setup{Runtime: rt, Model: echo{}, Close: rt.Close, Tools: func(_ context.Context, talk *chat.Talk) ([]agent.Tool, error) {
-				client := &agent.Client{Desk: talk.Desk, Session: talk.ID, Principal: talk.Person}
+			s := &chat.Setup{Runtime: rt, Model: echo{}, Close: rt.Close, Tools: func(_ context.Context, talk *chat.ToolContext) ([]agent.Tool, error) {
+				client := &agent.Client{Approvals: talk.Approvals, Session: talk.ID, Principal: talk.User}
 				return []agent.Tool{burn(talk), client.Tool("mermaid", llm.Tool{Name: "render", InputSchema: json.RawMessage(`{"type":"object"}`)})}, nil
 			}}
 			set(s)
@@ -116,11 +116,11 @@ func talker(t testing.TB, n *node, change ...func(*chat.Options, *chat.Setup)) {
 }
 
 // burn is a tool that nobody may call without having asked.
-func burn(talk *chat.Talk) agent.Tool {
-	approve := agent.Approve(talk.Desk, talk.ID, talk.Person)
-	return agent.Tool{Begins: true, Tool: llm.Tool{Name: "burn", InputSchema: json.RawMessage(`{"type":"object"}`)},
+func burn(talk *chat.ToolContext) agent.Tool {
+	approve := agent.NewApprover(talk.Approvals, talk.ID, talk.User)
+	return agent.Tool{ReportsStart: true, Tool: llm.Tool{Name: "burn", InputSchema: json.RawMessage(`{"type":"object"}`)},
 		Call: func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
-			about := &tools.RefusedError{Reason: "it destroys", Ask: true}
+			about := &tools.RefusedError{Reason: "it destroys", NeedsApproval: true}
 			about.Tool.Name, about.Tool.Skill, about.Tool.Definition = "burn", "shelf", &mcp.Tool{Name: "burn"}
 			yes, err := approve(ctx, about, args)
 			if err != nil {
@@ -129,7 +129,7 @@ func burn(talk *chat.Talk) agent.Tool {
 			if !yes.Approved {
 				return &agent.Outcome{Text: "not burned: " + yes.Feedback, Error: true, Denied: true}, nil
 			}
-			if err := agent.Begin(ctx); err != nil {
+			if err := agent.ReportStart(ctx); err != nil {
 				return nil, err
 			}
 			if yes.Arguments == nil {
@@ -267,7 +267,7 @@ func TestSessionProblems(t *testing.T) {
 		})
 	}
 	r := ada.send(t, "POST", "/api/v1/sessions", map[string]string{"agent": "Bot/default/helper"})
-	if method, path, _ := strings.Cut(strings.TrimPrefix(r.text(t, "next"), "see which there are: "), " "); method != "GET" || ada.send(t, method, path, nil).status != 200 {
+	if method, path, _ := strings.Cut(strings.TrimPrefix(r.text(t, "next"), "list them: "), " "); method != "GET" || ada.send(t, method, path, nil).status != 200 {
 		t.Errorf("the next step is none: %s", r.body)
 	}
 	var list struct{ Items []any }
@@ -281,8 +281,8 @@ func TestTooMuchWaits(t *testing.T) {
 	_, ada, _ := hall(t)
 	session := ada.begin(t)
 	first := ada.say(t, session, "wait")
-	ada.until(t, session+"/events", func(ev chat.Event) bool { return ev.Type == chat.Begun })
-	for range chat.MaxWaiting {
+	ada.until(t, session+"/events", func(ev chat.Event) bool { return ev.Type == chat.TurnStarted })
+	for range chat.MaxQueued {
 		ada.say(t, session, "hello")
 	}
 	r := ada.send(t, "POST", session+"/messages", map[string]string{"text": "one more"})
@@ -345,8 +345,8 @@ func (c caller) inForce(t testing.TB, session string) []string {
 	out := []string{}
 	for _, f := range list.Items {
 		left := "for good"
-		if f.Left != nil {
-			left = fmt.Sprint(*f.Left)
+		if f.TurnsLeft != nil {
+			left = fmt.Sprint(*f.TurnsLeft)
 		}
 		out = append(out, f.Skill.Name+" "+left)
 	}
@@ -358,14 +358,14 @@ func TestSkillsByHand(t *testing.T) {
 	session := ada.begin(t)
 	var loaded chat.Loaded
 	ada.send(t, "POST", session+"/skills", map[string]string{"name": "harbour", "keep": "pinned"}).want(t, 200).into(t, &loaded)
-	if loaded.State != "loaded" || !slices.Equal(loaded.Brought, []string{"tides"}) {
+	if loaded.State != "loaded" || !slices.Equal(loaded.Dependencies, []string{"tides"}) {
 		t.Errorf("the load came to %+v", loaded)
 	}
 	ada.send(t, "POST", session+"/skills", map[string]string{"name": "ships"}).want(t, 200)
 	if got := ada.inForce(t, session); !slices.Equal(got, []string{"tides for good", "harbour for good", "ships 5"}) {
 		t.Errorf("in force are %q", got)
 	}
-	if r := ada.send(t, "POST", session+"/skills", map[string]string{"name": "nothing"}).want(t, 200); !strings.Contains(r.body, `"state":"failed","problems":["no skill answers`) {
+	if r := ada.send(t, "POST", session+"/skills", map[string]string{"name": "nothing"}).want(t, 200); !strings.Contains(r.body, `"state":"failed","problems":["skill \"nothing\" not found`) {
 		t.Errorf("a load of what is not there came to %s", r.body)
 	}
 	ada.send(t, "DELETE", session+"/skills/tides", nil).wantProblem(t, 409, "failed") // harbour needs it
@@ -436,7 +436,7 @@ func TestAgentOfASession(t *testing.T) {
 	apply := func(c caller, document string) {
 		t.Helper()
 		who := c.send(t, "GET", c.begin(t), nil).want(t, 200).text(t, "owner")
-		result, err := n.Kinds().Apply(t.Context(), account.Principal{User: account.UserID(who), Scopes: account.AllScopes}, kinds.Parse([]byte(document), "x.yaml"), false)
+		result, err := n.Kinds().Apply(t.Context(), account.Principal{User: account.UserID(who), Scopes: account.AllScopes}, agents.Parse([]byte(document), "x.yaml"), false)
 		if err != nil || len(result.Changes) != 1 || result.Changes[0].Outcome != "created" {
 			t.Fatalf("%+v, %v", result, err)
 		}

@@ -3,34 +3,34 @@ package hub
 import (
 	"context"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// spentJSON is what models have taken in a conversation.
+// spentJSON is the consumption of a conversation.
 type spentJSON struct {
-	Models   map[string]llm.Usage `json:"models" doc:"By the name of the model; one that told no tokens is not in it"`
-	Untold   map[string]int       `json:"untold,omitempty" doc:"How many answers each model gave without telling their tokens, which are not known"`
-	Costs    map[string]float64   `json:"costs" doc:"In US dollars, of the models whose price is known"`
-	Cost     *float64             `json:"cost,omitempty" doc:"Of all of these; not there where no price is known"`
-	Unpriced int                  `json:"unpriced,omitempty" doc:"Tokens of models whose price is not known, which cost has not"`
-	Context  *contextJSON         `json:"context,omitempty" doc:"What is in use of what the model takes at once; not there before the first answer, after the conversation was put in short, and where the model does not tell it"`
+	Models   map[string]llm.Usage `json:"models" doc:"By model; models without token counts are left out"`
+	Untold   map[string]int       `json:"untold,omitempty" doc:"Answers without token counts, by model"`
+	Costs    map[string]float64   `json:"costs" doc:"In US dollars, for models with a known price"`
+	Cost     *float64             `json:"cost,omitempty" doc:"Total of costs; absent if no price is known"`
+	Unpriced int                  `json:"unpriced,omitempty" doc:"Tokens of models without a known price, not included in cost"`
+	Context  *contextJSON         `json:"context,omitempty" doc:"Use of the context window; absent before the first answer, after compaction, and if the model does not report tokens"`
 }
 
-// contextJSON is how much a model was sent last.
+// contextJSON is the size of the last request to a model.
 type contextJSON struct {
 	Model   string `json:"model"`
 	Request int    `json:"request" doc:"Tokens of the last request"`
-	Answer  int    `json:"answer" doc:"Tokens of its answer, which are part of the next request"`
-	Window  int    `json:"window,omitempty" doc:"How many tokens the model takes at once; not there where that is not known"`
+	Answer  int    `json:"answer" doc:"Tokens of its answer, included in the next request"`
+	Window  int    `json:"window,omitempty" doc:"Context window in tokens; absent if unknown"`
 }
 
 func (h *Hub) getSessionUsage(ctx context.Context, in *SessionPath) (*body[spentJSON], error) {
-	spent, err := h.chat.Spent(ctx, account.FromContext(ctx), in.Session)
+	spent, err := h.chat.ModelUsage(ctx, account.FromContext(ctx), in.Session)
 	if err != nil {
 		return nil, err
 	}
-	out := spentJSON{Models: spent.Models, Untold: spent.Untold, Costs: map[string]float64{}}
+	out := spentJSON{Models: spent.Models, Untold: spent.Unreported, Costs: map[string]float64{}}
 	sum := 0.0
 	for model, u := range spent.Models {
 		cost, known := h.cost(model, u)
@@ -47,10 +47,10 @@ func (h *Hub) getSessionUsage(ctx context.Context, in *SessionPath) (*body[spent
 	if spent.Last != nil {
 		out.Context = &contextJSON{spent.Model, spent.Last.Prompt(), spent.Last.Output, h.window(spent.Model)}
 	}
-	return answered(out, nil)
+	return bodyOf(out, nil)
 }
 
-// window is how many tokens a model takes at once, 0 where that is not known.
+// window returns the context window of a model in tokens, 0 if unknown.
 func (h *Hub) window(model string) int {
 	if h.opts.Window == nil {
 		return 0

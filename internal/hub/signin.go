@@ -8,128 +8,129 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
-// waysJSON is how people sign in here.
+// waysJSON lists the ways to sign in.
 type waysJSON struct {
-	Mode     string `json:"mode" enum:"single,accounts" doc:"single: one person, who signs in nowhere"`
+	Mode     string `json:"mode" enum:"single,accounts" doc:"single: one user, without sign-in"`
 	Setup    bool   `json:"setup" doc:"Whether there is no administrator yet"`
 	Password bool   `json:"password" doc:"By name and password: POST /api/v1/login"`
-	Provider string `json:"provider,omitempty" doc:"By OpenID Connect: the address to open in a browser, with back for the path to return to"`
+	Provider string `json:"provider,omitempty" doc:"Address to open in a browser for OpenID Connect, with the path to return to as back"`
 }
 
-// meJSON is who is signed in.
+// meJSON describes the current user.
 type meJSON struct {
 	User   userJSON         `json:"user"`
 	Groups []membershipJSON `json:"groups" nullable:"false"`
-	Scopes []string         `json:"scopes" nullable:"false" doc:"What this way in is good for: all for a browser, some for a token"`
-	Can    canJSON          `json:"can" doc:"What a page may show him"`
+	Scopes []string         `json:"scopes" nullable:"false" doc:"All for a browser; a token may have fewer"`
+	Can    canJSON          `json:"can" doc:"Actions that a page should offer"`
 }
 
 type membershipJSON struct {
-	Group string `json:"group" doc:"The id of the group"`
+	Group string `json:"group" doc:"ID of the group"`
 	Role  string `json:"role" enum:"reporter,developer,maintainer,owner"`
 }
 
-// Credentials are what somebody signs in with.
+// Credentials are a name and a password.
 type Credentials struct {
 	Name     string `json:"name" minLength:"1" maxLength:"256"`
 	Password string `json:"password" minLength:"1" maxLength:"1024"`
 }
 
-// setupRequest makes the first administrator.
+// setupRequest asks to create the first administrator.
 type setupRequest struct {
-	Link string `json:"link" minLength:"1" maxLength:"1000" doc:"What stands behind /setup/ in the address that the hub printed"`
+	Link string `json:"link" minLength:"1" maxLength:"1000" doc:"The part after /setup/ of the address that the hub printed"`
 	Credentials
 }
 
-// withCookie is an answer that signs a browser in.
+// withCookie is a response that signs a browser in.
 type withCookie[T any] struct {
 	SetCookie http.Cookie `header:"Set-Cookie"`
 	Body      T
 }
 
 func (h *Hub) signIn(api huma.API) {
-	add(h, api, public("get-ways-to-sign-in", "GET", "/login", "How people sign in"), h.ways)
+	add(h, api, public("get-ways-to-sign-in", "GET", "/login", "Get the ways to sign in"), h.signInMethods)
 	add(h, api, public("sign-in", "POST", "/login", "Sign a browser in by name and password"), h.login)
-	add(h, api, public("make-first-admin", "POST", "/setup", "Make the first administrator, with the link that the hub printed"), h.setup)
+	add(h, api, public("make-first-admin", "POST", "/setup", "Create the first administrator, with the link that the hub printed"), h.setup)
 	add(h, api, public("sign-out", "POST", "/logout", "Sign this browser out"), h.logout)
-	add(h, api, operation("get-me", "GET", "/me", "Who is signed in, and what he may"), h.me)
+	add(h, api, operation("get-me", "GET", "/me", "Get the current user and their permissions"), h.me)
 }
 
-func (h *Hub) ways(ctx context.Context, _ *nothing) (*body[waysJSON], error) {
+func (h *Hub) signInMethods(ctx context.Context, _ *noBody) (*body[waysJSON], error) {
 	if h.Single() {
-		return answered(waysJSON{Mode: "single"}, nil)
+		return bodyOf(waysJSON{Mode: "single"}, nil)
 	}
-	vacant, err := h.people.SignIns.Vacant(ctx)
+	vacant, err := h.directory.SignIns.HasNoAdmin(ctx)
 	w := waysJSON{Mode: "accounts", Setup: vacant, Password: true}
-	if h.door.oidc != nil {
+	if h.gate.oidc != nil {
 		w.Provider = h.opts.Public + "/login/oidc"
 	}
-	return answered(w, err)
+	return bodyOf(w, err)
 }
 
 func (h *Hub) login(ctx context.Context, in *struct{ Body Credentials }) (*withCookie[meJSON], error) {
 	if err := h.hasAccounts(); err != nil {
 		return nil, err
 	}
-	if err := h.door.attempt(visitOf(ctx), in.Body.Name); err != nil {
+	if err := h.gate.countSignIn(requestInfoFrom(ctx), in.Body.Name); err != nil {
 		return nil, err
 	}
-	user, err := h.people.SignIns.ByPassword(ctx, in.Body.Name, in.Body.Password)
-	h.metrics.signedIn("password", err)
+	user, err := h.directory.SignIns.ByPassword(ctx, in.Body.Name, in.Body.Password)
+	h.metrics.countSignIn("password", err)
 	if err != nil {
 		return nil, err
 	}
-	return h.begin(ctx, user)
+	return h.startSignIn(ctx, user)
 }
 
 func (h *Hub) setup(ctx context.Context, in *struct{ Body setupRequest }) (*withCookie[meJSON], error) {
 	if err := h.hasAccounts(); err != nil {
 		return nil, err
 	}
-	if err := h.door.attempt(visitOf(ctx), ""); err != nil {
+	if err := h.gate.countSignIn(requestInfoFrom(ctx), ""); err != nil {
 		return nil, err
 	}
-	user, err := h.people.SignIns.FirstAdmin(ctx, in.Body.Link, in.Body.Name, in.Body.Password)
-	h.metrics.signedIn("setup", err)
+	user, err := h.directory.SignIns.CreateFirstAdmin(ctx, in.Body.Link, in.Body.Name, in.Body.Password)
+	h.metrics.countSignIn("setup", err)
 	if err != nil {
 		return nil, err
 	}
-	return h.begin(ctx, user)
+	return h.startSignIn(ctx, user)
 }
 
-// hasAccounts refuses to sign in where nobody does.
+// hasAccounts fails on a hub without accounts.
 func (h *Hub) hasAccounts() error {
 	if !h.Single() {
 		return nil
 	}
-	return &Problem{Status: 409, Code: "single", Detail: "this hub serves one person, who signs in nowhere", Next: "to have accounts, start it as: loadout serve --accounts"}
+	return &Problem{Status: 409, Code: "single", Detail: "this hub serves one user, without sign-in", Next: "to have accounts, start it with: loadout serve --accounts"}
 }
 
-// begin signs the browser of a request in, and out of what it was before.
-func (h *Hub) begin(ctx context.Context, user account.UserID) (*withCookie[meJSON], error) {
-	v := visitOf(ctx)
-	if _, err := h.door.logins.End(ctx, v.request); err != nil {
+// startSignIn signs the browser of a request in, and out of its previous
+// sign-in.
+func (h *Hub) startSignIn(ctx context.Context, user account.UserID) (*withCookie[meJSON], error) {
+	v := requestInfoFrom(ctx)
+	if _, err := h.gate.logins.End(ctx, v.request); err != nil {
 		return nil, err
 	}
-	cookie, err := h.door.logins.Begin(ctx, user, v.request.UserAgent())
+	cookie, err := h.gate.logins.Start(ctx, user, v.request.UserAgent())
 	if err != nil {
 		return nil, err
 	}
-	p, err := h.people.SignIns.Principal(ctx, user)
+	p, err := h.directory.SignIns.Principal(ctx, user)
 	if err != nil {
 		return nil, err
 	}
-	me, err := h.whoIs(ctx, p)
+	me, err := h.currentUser(ctx, p)
 	return &withCookie[meJSON]{*cookie, me}, err
 }
 
-func (h *Hub) logout(ctx context.Context, _ *nothing) (*struct {
+func (h *Hub) logout(ctx context.Context, _ *noBody) (*struct {
 	SetCookie http.Cookie `header:"Set-Cookie"`
 }, error) {
-	gone, err := h.door.logins.End(ctx, visitOf(ctx).request)
+	gone, err := h.gate.logins.End(ctx, requestInfoFrom(ctx).request)
 	if err != nil {
 		return nil, err
 	}
@@ -138,22 +139,22 @@ func (h *Hub) logout(ctx context.Context, _ *nothing) (*struct {
 	}{*gone}, nil
 }
 
-func (h *Hub) me(ctx context.Context, _ *nothing) (*body[meJSON], error) {
-	return answered(h.whoIs(ctx, account.FromContext(ctx)))
+func (h *Hub) me(ctx context.Context, _ *noBody) (*body[meJSON], error) {
+	return bodyOf(h.currentUser(ctx, account.FromContext(ctx)))
 }
 
-// whoIs tells somebody of himself, whatever his way in allows.
-func (h *Hub) whoIs(ctx context.Context, p account.Principal) (meJSON, error) {
+// currentUser describes a principal, regardless of the scopes of the request.
+func (h *Hub) currentUser(ctx context.Context, p account.Principal) (meJSON, error) {
 	whole := p
 	whole.Scopes = account.AllScopes
-	user, err := h.people.Users.Get(ctx, whole, p.User)
+	user, err := h.directory.Users.Get(ctx, whole, p.User)
 	if err != nil {
 		return meJSON{}, err
 	}
 	return meJSON{User: userOf(user), Groups: memberships(p), Scopes: p.Scopes.Names(), Can: canOf(p)}, nil
 }
 
-// memberships are the groups that somebody is in.
+// memberships returns the groups of a principal.
 func memberships(p account.Principal) []membershipJSON {
 	out := []membershipJSON{}
 	for _, g := range slices.Sorted(maps.Keys(p.Groups)) {

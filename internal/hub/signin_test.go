@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadout-dev/loadout/internal/account/oidctest"
 	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/hub/account/oidctest"
 )
 
 func TestSignInAndOut(t *testing.T) {
@@ -72,7 +72,7 @@ func TestSignInRefused(t *testing.T) {
 // Whoever guesses is stopped, by the name that he tries and by where he comes from,
 // without stopping others.
 func TestAttemptsToSignInAreLimited(t *testing.T) {
-	n := start(t, hub.Options{First: &hub.First{Name: "root", Password: secret}, Accounts: true, Proxies: []string{"127.0.0.1"}})
+	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Proxies: []string{"127.0.0.1"}})
 	guess := func(from, name string) reply {
 		return n.anybody().with("X-Forwarded-For", from).send(t, "POST", "/api/v1/login", map[string]string{"name": name, "password": "a guess"})
 	}
@@ -196,7 +196,7 @@ func TestFirstAdminIsOne(t *testing.T) {
 			t.Errorf("status %d", s)
 		}
 	}
-	if n := must(n.DB().Users.Admins(t.Context()))(t); made != 1 || n != 1 {
+	if n := must(n.DB().Users.CountAdmins(t.Context()))(t); made != 1 || n != 1 {
 		t.Errorf("%d were made, and there are %d", made, n)
 	}
 }
@@ -239,7 +239,7 @@ func TestAccountsEndTheSingleUser(t *testing.T) {
 	db := "sqlite:" + filepath.Join(t.TempDir(), "hub.db")
 	before := start(t, hub.Options{Database: db})
 	before.anybody().send(t, "GET", "/api/v1/me", nil).want(t, 200)
-	start(t, hub.Options{Database: db, Accounts: true, First: &hub.First{Name: "root", Password: secret}})
+	start(t, hub.Options{Database: db, Accounts: true, FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}})
 	before.anybody().send(t, "GET", "/api/v1/me", nil).wantProblem(t, 409, "has_admin")
 	after := start(t, hub.Options{Database: db})
 	if after.Single() {
@@ -266,11 +266,11 @@ func get(t *testing.T, b *http.Client, page string) (status int, body string, at
 
 func TestSignInByAProvider(t *testing.T) {
 	p := oidctest.New(t)
-	n := start(t, hub.Options{Accounts: true, First: &hub.First{Name: "root", Password: secret},
+	n := start(t, hub.Options{Accounts: true, FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret},
 		Provider: &hub.Provider{Issuer: p.URL, ClientID: p.ClientID, ClientSecret: p.ClientSecret}})
 	root := n.signIn(t, "root", secret)
 	group := root.send(t, "POST", "/api/v1/groups", map[string]string{"name": "web"}).want(t, 201).text(t, "id")
-	p.Be("ann-1", map[string]any{"preferred_username": "Ann.Lee@example.com", "email": "ann@example.com", "email_verified": true, "groups": []string{"eng"}})
+	p.SetUser("ann-1", map[string]any{"preferred_username": "Ann.Lee@example.com", "email": "ann@example.com", "email_verified": true, "groups": []string{"eng"}})
 
 	if status, body, _ := get(t, browser(t), n.URL+"/login/oidc"); status != 403 || !strings.Contains(body, "no_account") {
 		t.Fatalf("who has no account: %d %s", status, body)
@@ -283,7 +283,7 @@ func TestSignInByAProvider(t *testing.T) {
 	if status != 200 || at.Path != "/api/v1/me" || !strings.Contains(body, `"name":"ann.lee"`) || !strings.Contains(body, group) || !strings.Contains(body, `"role":"developer"`) {
 		t.Errorf("she is %d %s at %s", status, body, at.Path)
 	}
-	p.Be("ann-1", map[string]any{"preferred_username": "renamed", "groups": []string{"it"}}) // she is found by her subject
+	p.SetUser("ann-1", map[string]any{"preferred_username": "renamed", "groups": []string{"it"}}) // she is found by her subject
 	if _, body, _ = get(t, ann, n.URL+"/login/oidc?back=/api/v1/me"); !strings.Contains(body, `"name":"ann.lee"`) || strings.Contains(body, group) || !strings.Contains(body, `"admin":true`) {
 		t.Errorf("with other groups she is %s", body)
 	}
@@ -306,14 +306,14 @@ func TestProviderOpenToEveryone(t *testing.T) {
 	names := map[string]string{"1": "", "2": "Ann", "3": "ann", "4": "hub", "5": "Änne Ö", "6": "..", "7": strings.Repeat("x", 300)}
 	seen := map[string]bool{}
 	for subject, name := range names {
-		p.Be(subject, map[string]any{"preferred_username": name})
+		p.SetUser(subject, map[string]any{"preferred_username": name})
 		status, body, _ := get(t, browser(t), n.URL+"/login/oidc?back=/api/v1/me")
 		if status != 200 || seen[body] {
 			t.Errorf("who wants to be called %q: %d %s", name, status, body)
 		}
 		seen[body] = true
 	}
-	p.Down(true)
+	p.SetDown(true)
 	if status, body, _ := get(t, browser(t), n.URL+"/login/oidc"); status == 200 {
 		t.Errorf("without a provider: %s", body)
 	}

@@ -6,62 +6,62 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// SkillPath names a skill in a path.
+// SkillPath holds the ID of a skill in a path.
 type SkillPath struct {
-	Skill string `path:"skill" maxLength:"64" doc:"The id of a skill"`
+	Skill string `path:"skill" maxLength:"64" doc:"ID of a skill"`
 }
 
-// skillDetail is a skill, and what a page about it shows.
+// skillDetail is a skill with the details for its page.
 type skillDetail struct {
 	SkillJSON
-	Listings []string          `json:"listings" nullable:"false" doc:"The namespaces in which it is seen, of those that you may know of"`
-	Version  *SkillVersionJSON `json:"currentVersion,omitempty" doc:"The current version; not there where you may not read it"`
-	Can      []string          `json:"can" nullable:"false" doc:"What you may do with it, as skill.change"`
+	Listings []string          `json:"listings" nullable:"false" doc:"Namespaces that list it, of those that you may see"`
+	Version  *SkillVersionJSON `json:"currentVersion,omitempty" doc:"Current version; absent if you may not read it"`
+	Can      []string          `json:"can" nullable:"false" doc:"Actions that you may do, for example skill.change"`
 }
 
 type skillChange struct {
-	Hidden *bool `json:"hidden,omitempty" doc:"Out of lists and of what names find; what names it already goes on using it"`
-	Pinned *bool `json:"pinned,omitempty" doc:"Whether updates leave an imported skill as it is"`
+	Hidden *bool `json:"hidden,omitempty" doc:"Exclude it from lists and names; existing references keep working"`
+	Pinned *bool `json:"pinned,omitempty" doc:"Whether updates skip an imported skill"`
 }
 
-// skillChanged is what changing a skill did.
+// skillChanged is the result of changing a skill.
 type skillChanged struct {
-	References *referencesJSON `json:"references,omitempty" doc:"Who uses a skill that was hidden or shown"`
+	References *referencesJSON `json:"references,omitempty" doc:"References to a skill that was hidden or shown"`
 }
 
 func (h *Hub) skillsAPI(api huma.API) {
-	add(h, api, operation("list-skills", "GET", "/skills", "Skills by name, of each name the nearest"), h.listSkills)
+	add(h, api, operation("list-skills", "GET", "/skills", "List skills by name, for each name the nearest"), h.listSkills)
 	h.uploads(api)
-	add(h, api, operation("get-skill", "GET", "/skills/{skill}", "A skill, with what you may do with it"), h.getSkill)
-	add(h, api, operation("change-skill", "PATCH", "/skills/{skill}", "Hide or show a skill, or keep it from updates"), h.changeSkill)
-	add(h, api, operation("delete-skill", "DELETE", "/skills/{skill}", "Delete a skill that nothing refers to, with all its versions"), h.deleteSkill)
-	add(h, api, operation("publish-skill", "PUT", "/skills/{skill}/listings/{namespace}", "Show a skill to a group, or to everybody"), h.publishSkill)
-	add(h, api, operation("withdraw-skill", "DELETE", "/skills/{skill}/listings/{namespace}", "Take a skill out of a namespace that it was published to"), h.withdrawSkill)
+	add(h, api, operation("get-skill", "GET", "/skills/{skill}", "Get a skill, with the actions that you may do"), h.getSkill)
+	add(h, api, operation("change-skill", "PATCH", "/skills/{skill}", "Hide or show a skill, or exclude it from updates"), h.changeSkill)
+	add(h, api, operation("delete-skill", "DELETE", "/skills/{skill}", "Delete a skill without references to it, with all versions"), h.deleteSkill)
+	add(h, api, operation("publish-skill", "PUT", "/skills/{skill}/listings/{namespace}", "Publish a skill to a group or to everyone"), h.publishSkill)
+	add(h, api, operation("withdraw-skill", "DELETE", "/skills/{skill}/listings/{namespace}", "Unpublish a skill from a namespace"), h.withdrawSkill)
 	h.references(api)
 }
 
 func (h *Hub) listSkills(ctx context.Context, in *struct {
 	Paging
-	Namespace []string `query:"namespace,explode" maxItems:"500" doc:"default is your own, public is everybody's, else the name of a group, user:ID or group:ID; without, all that you reach by name"`
+	Namespace []string `query:"namespace,explode" maxItems:"500" doc:"default for your own, public, the name of a group, user:ID or group:ID; default all that you can access by name"`
 	Text      string   `query:"q" maxLength:"1000" doc:"Part of the name, the title, the tags or the description"`
-	Hidden    bool     `query:"hidden" doc:"Also hidden ones, of those that you manage"`
-	Shadowed  bool     `query:"shadowed" doc:"Also those whose name a nearer namespace has"`
-}) (*body[listed[SkillJSON]], error) {
+	Hidden    bool     `query:"hidden" doc:"Include hidden skills that you manage"`
+	Shadowed  bool     `query:"shadowed" doc:"Include skills whose name a nearer namespace has"`
+}) (*body[listBody[SkillJSON]], error) {
 	p := account.FromContext(ctx)
 	namespaces, err := h.namespaces(ctx, p, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	skills, next, err := h.library.List(ctx, p, library.Query{In: namespaces, Text: in.Text, Hidden: in.Hidden, Shadowed: in.Shadowed, Page: in.page()})
-	return page(skills, next, err, skillOf)
+	return pageOf(skills, next, err, skillOf)
 }
 
-// namespaces are those that somebody means, each once.
+// namespaces resolves the given namespaces, without duplicates.
 func (h *Hub) namespaces(ctx context.Context, p account.Principal, written []string) ([]store.Namespace, error) {
 	var out []store.Namespace
 	for _, w := range written {
@@ -82,17 +82,17 @@ func (h *Hub) getSkill(ctx context.Context, in *SkillPath) (*body[skillDetail], 
 	if err != nil {
 		return nil, err
 	}
-	return answered(h.skillDetail(ctx, p, s))
+	return bodyOf(h.skillDetail(ctx, p, s))
 }
 
-// skillDetail is a skill with what somebody may know of it.
+// skillDetail returns a skill with what the principal may see.
 func (h *Hub) skillDetail(ctx context.Context, p account.Principal, s *library.Skill) (skillDetail, error) {
-	out := skillDetail{SkillJSON: skillOf(s), Listings: texts(s.Listings)}
+	out := skillDetail{SkillJSON: skillOf(s), Listings: toStrings(s.Listings)}
 	rights, err := h.library.Rights(ctx, p, s.ID)
 	if err != nil {
 		return out, err
 	}
-	out.Can = texts(rights)
+	out.Can = toStrings(rights)
 	if !slices.Contains(rights, account.SkillRead) {
 		return out, nil
 	}
@@ -109,8 +109,8 @@ func (h *Hub) skillDetail(ctx context.Context, p account.Principal, s *library.S
 	return out, err
 }
 
-// texts are names of some type as they are written.
-func texts[T ~string](all []T) []string {
+// toStrings converts values of a string type.
+func toStrings[T ~string](all []T) []string {
 	out := make([]string, len(all))
 	for i, one := range all {
 		out[i] = string(one)
@@ -124,7 +124,7 @@ func (h *Hub) changeSkill(ctx context.Context, in *struct {
 }) (*body[skillChanged], error) {
 	p := account.FromContext(ctx)
 	out := skillChanged{}
-	if pinned := in.Body.Pinned; pinned != nil { // first, as it is what may not be possible
+	if pinned := in.Body.Pinned; pinned != nil { // first, because it may fail
 		if err := h.library.Pin(ctx, p, in.Skill, *pinned); err != nil {
 			return nil, err
 		}
@@ -136,34 +136,34 @@ func (h *Hub) changeSkill(ctx context.Context, in *struct {
 		}
 		out.References = referencesOf(refs)
 	}
-	return answered(out, nil)
+	return bodyOf(out, nil)
 }
 
-// deletionJSON is what deleting a skill did, or would do.
+// deletionJSON is the result of deleting a skill, or of a dry run.
 type deletionJSON struct {
 	Deleted    bool           `json:"deleted"`
-	References referencesJSON `json:"references" doc:"What keeps it, or what was removed with it"`
+	References referencesJSON `json:"references" doc:"References that prevent the deletion, or that were removed"`
 }
 
 func (h *Hub) deleteSkill(ctx context.Context, in *struct {
 	SkillPath
-	Dry    bool `query:"dry" doc:"Change nothing, and say what would keep it"`
-	Unbind bool `query:"unbind" doc:"Take it out of all that refers to it"`
+	Dry    bool `query:"dry" doc:"Report the references without deleting"`
+	Unbind bool `query:"unbind" doc:"Remove all references to it"`
 }) (*body[deletionJSON], error) {
 	d, err := h.library.Delete(ctx, account.FromContext(ctx), in.Skill, in.Dry, in.Unbind)
 	if err != nil {
 		return nil, err
 	}
-	return answered(deletionJSON{d.Deleted, *referencesOf(&d.References)}, nil)
+	return bodyOf(deletionJSON{d.Deleted, *referencesOf(&d.References)}, nil)
 }
 
-// ListingPath names a skill and a namespace that shows it, in a path.
+// ListingPath names a skill and a namespace that lists it.
 type ListingPath struct {
 	SkillPath
 	Namespace string `path:"namespace" maxLength:"100" doc:"public, the name of a group, or group:ID"`
 }
 
-func (h *Hub) publishSkill(ctx context.Context, in *ListingPath) (*nothing, error) {
+func (h *Hub) publishSkill(ctx context.Context, in *ListingPath) (*noBody, error) {
 	p := account.FromContext(ctx)
 	n, err := h.kinds.Namespace(ctx, p, in.Namespace)
 	if err != nil {
@@ -174,7 +174,7 @@ func (h *Hub) publishSkill(ctx context.Context, in *ListingPath) (*nothing, erro
 
 func (h *Hub) withdrawSkill(ctx context.Context, in *struct {
 	ListingPath
-	Force bool `query:"force" doc:"Also where something reaches it there, and does no longer then"`
+	Force bool `query:"force" doc:"Even if items then lose access to it"`
 }) (*body[referencesJSON], error) {
 	p := account.FromContext(ctx)
 	n, err := h.kinds.Namespace(ctx, p, in.Namespace)
@@ -185,5 +185,5 @@ func (h *Hub) withdrawSkill(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return answered(*referencesOf(lost), nil)
+	return bodyOf(*referencesOf(lost), nil)
 }

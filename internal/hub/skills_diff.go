@@ -3,18 +3,18 @@ package hub
 import (
 	"context"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
-	"github.com/loadout-dev/loadout/scan"
-	"github.com/loadout-dev/loadout/skilldiff"
+	"github.com/loadout-dev/loadout/internal/scan"
+	"github.com/loadout-dev/loadout/internal/skilldiff"
 )
 
-// findingJSON is one place in a skill that somebody should look at.
+// findingJSON is a finding of a scan.
 type findingJSON struct {
 	Rule     string `json:"rule"`
 	Severity string `json:"severity" enum:"info,low,medium,high"`
 	File     string `json:"file"`
-	Line     int    `json:"line" doc:"0 is the file as a whole"`
+	Line     int    `json:"line" doc:"0 for the whole file"`
 	Column   int    `json:"column"`
 	Excerpt  string `json:"excerpt"`
 	Message  string `json:"message"`
@@ -29,12 +29,12 @@ func findingsOf(found []scan.Finding) []findingJSON {
 	return out
 }
 
-// scanJSON is what a scan found in a version.
+// scanJSON is the result of scanning a version.
 type scanJSON struct {
 	Findings  []findingJSON `json:"findings" nullable:"false"`
-	Files     int           `json:"files" doc:"How many were looked at"`
-	Bytes     int64         `json:"bytes" doc:"How many were read"`
-	Truncated bool          `json:"truncated" doc:"Whether something was not looked at, or not kept"`
+	Files     int           `json:"files" doc:"Scanned files"`
+	Bytes     int64         `json:"bytes" doc:"Scanned bytes"`
+	Truncated bool          `json:"truncated" doc:"Whether something was not scanned or not stored"`
 }
 
 func (h *Hub) getFindings(ctx context.Context, in *VersionPath) (*body[scanJSON], error) {
@@ -43,27 +43,27 @@ func (h *Hub) getFindings(ctx context.Context, in *VersionPath) (*body[scanJSON]
 		return nil, err
 	}
 	if report == nil {
-		report = &scan.Report{Truncated: true} // nothing is kept of a scan
+		report = &scan.Report{Truncated: true} // no scan is stored
 	}
-	return answered(scanJSON{findingsOf(report.Findings), report.Files, report.Bytes, report.Truncated}, nil)
+	return bodyOf(scanJSON{findingsOf(report.Findings), report.Files, report.Bytes, report.Truncated}, nil)
 }
 
-// skillDiffJSON is what differs between two versions of a skill.
+// skillDiffJSON compares two versions of a skill.
 type skillDiffJSON struct {
 	Name         string          `json:"name"`
 	Old          *diffSideJSON   `json:"old,omitempty"`
 	New          *diffSideJSON   `json:"new,omitempty"`
-	Files        []diffFileJSON  `json:"files" nullable:"false" doc:"Those that differ, by path"`
-	Same         int             `json:"same" doc:"How many files do not differ"`
-	Instructions string          `json:"instructions,omitempty" doc:"The lines of SKILL.md that differ, in the unified form"`
-	Fields       []diffFieldJSON `json:"fields" nullable:"false" doc:"What the skill says of itself"`
+	Files        []diffFileJSON  `json:"files" nullable:"false" doc:"Changed files by path"`
+	Same         int             `json:"same" doc:"Number of unchanged files"`
+	Instructions string          `json:"instructions,omitempty" doc:"Unified diff of SKILL.md"`
+	Fields       []diffFieldJSON `json:"fields" nullable:"false" doc:"Metadata of the skill"`
 	Asks         diffAsksJSON    `json:"asks"`
 	Findings     diffFoundJSON   `json:"findings"`
 	Problems     []string        `json:"problems" nullable:"false" doc:"What could not be compared"`
 }
 
 type diffSideJSON struct {
-	Version string `json:"version,omitempty" doc:"As the skill states it"`
+	Version string `json:"version,omitempty" doc:"As stated by the skill"`
 	Digest  string `json:"digest"`
 	Files   int    `json:"files"`
 	Bytes   int64  `json:"bytes"`
@@ -72,18 +72,18 @@ type diffSideJSON struct {
 
 type diffFileJSON struct {
 	Path      string `json:"path"`
-	From      string `json:"from,omitempty" doc:"Where it was"`
+	From      string `json:"from,omitempty" doc:"Previous path"`
 	Change    string `json:"change" enum:"added,removed,changed,renamed,mode"`
 	Script    bool   `json:"script"`
-	Text      bool   `json:"text" doc:"Whether it was compared by lines"`
-	Added     int    `json:"added" doc:"Lines that come"`
-	Removed   int    `json:"removed" doc:"Lines that go"`
+	Text      bool   `json:"text" doc:"Whether lines were compared"`
+	Added     int    `json:"added" doc:"Added lines"`
+	Removed   int    `json:"removed" doc:"Removed lines"`
 	OldSize   int64  `json:"old_size"`
 	NewSize   int64  `json:"new_size"`
 	OldSHA256 string `json:"old_sha256,omitempty"`
 	NewSHA256 string `json:"new_sha256,omitempty"`
-	Diff      string `json:"diff,omitempty" doc:"The lines that differ, in the unified form; those of SKILL.md are in instructions"`
-	Omitted   string `json:"omitted,omitempty" doc:"What is not shown of it, and why"`
+	Diff      string `json:"diff,omitempty" doc:"Unified diff; that of SKILL.md is in instructions"`
+	Omitted   string `json:"omitted,omitempty" doc:"What is omitted, and why"`
 }
 
 type diffFieldJSON struct {
@@ -92,9 +92,9 @@ type diffFieldJSON struct {
 	New  string `json:"new"`
 }
 
-// diffAsksJSON is what one version asks for and the other does not.
+// diffAsksJSON holds the changes of the requested permissions.
 type diffAsksJSON struct {
-	More []diffAskJSON `json:"more" nullable:"false" doc:"What a person is to look at"`
+	More []diffAskJSON `json:"more" nullable:"false" doc:"To be reviewed"`
 	Less []diffAskJSON `json:"less" nullable:"false"`
 }
 
@@ -105,7 +105,7 @@ type diffAskJSON struct {
 	New  string `json:"new,omitempty"`
 }
 
-// diffFoundJSON is what a scan says of the two versions.
+// diffFoundJSON compares the findings of two scans.
 type diffFoundJSON struct {
 	New       []findingJSON `json:"new" nullable:"false"`
 	Gone      int           `json:"gone"`
@@ -113,12 +113,12 @@ type diffFoundJSON struct {
 	Truncated bool          `json:"truncated"`
 }
 
-// skillDiffOf is a comparison as it is told.
+// skillDiffOf converts a diff.
 func skillDiffOf(d *skilldiff.Diff) skillDiffJSON {
-	out := skillDiffJSON{Name: d.Name, Old: diffSideOf(d.Old), New: diffSideOf(d.New), Files: make([]diffFileJSON, len(d.Files)), Same: d.Same,
+	out := skillDiffJSON{Name: d.Name, Old: diffSideOf(d.Old), New: diffSideOf(d.New), Files: make([]diffFileJSON, len(d.Files)), Same: d.Unchanged,
 		Instructions: d.Instructions, Fields: make([]diffFieldJSON, len(d.Fields)), Problems: filled(d.Problems),
-		Asks:     diffAsksJSON{diffAsksOf(d.Asks.More), diffAsksOf(d.Asks.Less)},
-		Findings: diffFoundJSON{findingsOf(d.Findings.New), d.Findings.Gone, d.Findings.Kept, d.Findings.Truncated}}
+		Asks:     diffAsksJSON{diffAsksOf(d.Permissions.More), diffAsksOf(d.Permissions.Less)},
+		Findings: diffFoundJSON{findingsOf(d.Findings.New), d.Findings.Removed, d.Findings.Unchanged, d.Findings.Truncated}}
 	for i, f := range d.Files {
 		out.Files[i] = diffFileJSON{f.Path, f.From, string(f.Change), f.Script, f.Text, f.Added, f.Removed, f.OldSize, f.NewSize, f.OldSHA256, f.NewSHA256, f.Diff, f.Omitted}
 	}
@@ -135,7 +135,7 @@ func diffSideOf(v *skilldiff.Version) *diffSideJSON {
 	return &diffSideJSON{v.Version, v.Digest, v.Files, v.Bytes, v.Scripts}
 }
 
-func diffAsksOf(asks []skilldiff.Ask) []diffAskJSON {
+func diffAsksOf(asks []skilldiff.PermissionChange) []diffAskJSON {
 	out := make([]diffAskJSON, len(asks))
 	for i, a := range asks {
 		out[i] = diffAskJSON(a)
@@ -145,8 +145,8 @@ func diffAsksOf(asks []skilldiff.Ask) []diffAskJSON {
 
 func (h *Hub) getDiff(ctx context.Context, in *struct {
 	VersionPath
-	From  string `query:"from" pattern:"^(current|none|[1-9][0-9]{0,17})$" patternDescription:"a number, current, or none" doc:"The number of the older version, or current; none tells all that the version says of itself and asks for; without, the one before"`
-	Brief bool   `query:"brief" doc:"Without the lines of files other than SKILL.md, and without findings"`
+	From  string `query:"from" pattern:"^(current|none|[1-9][0-9]{0,17})$" patternDescription:"a number, current, or none" doc:"Number of the older version, or current; none lists all metadata and permissions of the version; default the previous version"`
+	Brief bool   `query:"brief" doc:"Without findings and without diffs of files other than SKILL.md"`
 }) (*body[skillDiffJSON], error) {
 	p := account.FromContext(ctx)
 	from := versionNumber(in.From)
@@ -163,12 +163,12 @@ func (h *Hub) getDiff(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return answered(skillDiffOf(d), nil)
+	return bodyOf(skillDiffOf(d), nil)
 }
 
-// before is the number of the version that came before one.
+// before returns the number of the previous version.
 func (h *Hub) before(ctx context.Context, p account.Principal, v *VersionPath) (int64, error) {
-	number, err := h.chosen(ctx, p, v)
+	number, err := h.resolveNumber(ctx, p, v)
 	if err != nil {
 		return 0, err
 	}
@@ -177,7 +177,7 @@ func (h *Hub) before(ctx context.Context, p account.Principal, v *VersionPath) (
 		return 0, err
 	}
 	if len(earlier) == 0 {
-		return 0, &Problem{Status: 422, Code: "invalid", Detail: "there is no version before this one", Next: "say which to compare it with: from=NUMBER", Errors: []Fault{{"query.from", "is needed"}}}
+		return 0, &Problem{Status: 422, Code: "invalid", Detail: "there is no previous version", Next: "name a version to compare with: from=NUMBER", Errors: []Fault{{"query.from", "is needed"}}}
 	}
 	return earlier[0].Number, nil
 }

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/loadout-dev/loadout/internal/hub/kinds"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// fromLibrary is an error of the library that says more than that.
+// fromLibrary converts errors of the library that carry details.
 func fromLibrary(err error) *Problem {
 	for _, of := range []func(error) *Problem{badPackage, referenced, notReviewed} {
 		if p := of(err); p != nil {
@@ -20,20 +20,20 @@ func fromLibrary(err error) *Problem {
 	return nil
 }
 
-// badPackage is what is wrong with a package, all of it.
+// badPackage reports all problems of a package at once.
 func badPackage(err error) *Problem {
 	if e, ok := errors.AsType[*library.TooLargeError](err); ok {
-		return &Problem{Status: 413, Code: "too_large", Detail: e.Error(), Next: "leave out what the skill does not need"}
+		return &Problem{Status: 413, Code: "too_large", Detail: e.Error(), Next: "remove files that the skill does not need"}
 	}
 	if e, ok := errors.AsType[*skill.RefusedError](err); ok {
-		p := &Problem{Status: 400, Code: "bad_package", Detail: e.Error(), Next: "mend what is in errors, and pack it again: loadout pack DIR"}
+		p := &Problem{Status: 400, Code: "bad_package", Detail: e.Error(), Next: "fix the errors and pack it again: loadout pack DIR"}
 		for _, r := range e.Refusals {
 			p.Errors = append(p.Errors, Fault{Where: cmp.Or(r.Entry, "package"), Message: r.Message})
 		}
 		return p
 	}
 	if e, ok := errors.AsType[*library.BrokenError](err); ok {
-		return &Problem{Status: 400, Code: "bad_skill", Detail: e.Error(), Next: "mend what is in diagnostics: loadout validate DIR", Diagnostics: diagnosticsOf(e.Diagnostics)}
+		return &Problem{Status: 400, Code: "bad_skill", Detail: e.Error(), Next: "fix the diagnostics: loadout validate DIR", Diagnostics: diagnosticsOf(e.Diagnostics)}
 	}
 	if e, ok := errors.AsType[*library.NameError](err); ok {
 		return &Problem{Status: 422, Code: "bad_name", Detail: e.Error(), Next: "give the skill another name in its SKILL.md"}
@@ -41,41 +41,41 @@ func badPackage(err error) *Problem {
 	return nil
 }
 
-// referenced says who keeps a skill from going.
+// referenced converts the error for a skill with references to it.
 func referenced(err error) *Problem {
 	e, ok := errors.AsType[*library.ReferencedError](err)
 	if !ok {
 		return nil
 	}
 	return &Problem{Status: 400, Code: "SKILL_REFERENCED", Detail: e.Error(), References: referencesOf(&e.References),
-		Next: fmt.Sprintf("remove what is in references: DELETE %s/skills/%s/references", base, e.Skill)}
+		Next: fmt.Sprintf("remove the references first: DELETE %s/skills/%s/references", base, e.Skill)}
 }
 
-// notReviewed says why nothing of a skill runs.
+// notReviewed converts the errors for code that may not run.
 func notReviewed(err error) *Problem {
 	if e, ok := errors.AsType[*library.ReviewError](err); ok {
-		return &Problem{Status: 403, Code: "not_reviewed", Detail: e.Error(), Next: "ask somebody who reviews its code to look at it"}
+		return &Problem{Status: 403, Code: "not_reviewed", Detail: e.Error(), Next: "ask a reviewer to review its code"}
 	}
-	if e, ok := errors.AsType[*kinds.DisabledError](err); ok {
+	if e, ok := errors.AsType[*agents.DisabledError](err); ok {
 		return &Problem{Status: 403, Code: "disabled_skills", Detail: e.Error(), Next: "ask an administrator, or a maintainer of your group"}
 	}
 	return nil
 }
 
-// taken tells that a namespace has a skill of the name of an upload.
+// taken converts the error for an upload whose name is taken.
 func taken(err error) error {
 	if !errors.Is(err, library.ErrExists) {
 		return err
 	}
-	return &Problem{Status: 409, Code: "exists", Detail: "there is a skill of that name already",
+	return &Problem{Status: 409, Code: "exists", Detail: "a skill of that name exists already",
 		Next: "to add a version to it: POST " + base + "/skills/{skill}/versions, with its id of GET " + base + "/skills; else give the skill another name"}
 }
 
-// already tells that a skill has the files that were uploaded.
+// already converts the error for an upload of an existing version.
 func (p SkillPath) already(err error) error {
 	if !errors.Is(err, library.ErrExists) {
 		return err
 	}
-	return &Problem{Status: 409, Code: "exists", Detail: "a version of the skill has these files already",
+	return &Problem{Status: 409, Code: "exists", Detail: "a version with these files exists already",
 		Next: fmt.Sprintf("to go back to that version: POST %s/skills/%s/versions/{version}/use", base, p.Skill)}
 }

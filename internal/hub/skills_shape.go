@@ -7,27 +7,27 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// SkillJSON is a skill, and what its current version says of it.
+// SkillJSON is a skill with data of its current version.
 type SkillJSON struct {
 	ID          string           `json:"id"`
-	Namespace   string           `json:"namespace" doc:"Where it is at home: user:ID, group:ID or public"`
+	Namespace   string           `json:"namespace" doc:"Its own namespace: user:ID, group:ID or public"`
 	Name        string           `json:"name"`
 	DisplayName string           `json:"displayName,omitempty"`
 	Description string           `json:"description"`
 	Tags        []string         `json:"tags" nullable:"false"`
 	Number      int64            `json:"number" doc:"Of the current version"`
-	Label       string           `json:"version,omitempty" doc:"The current version as its author calls it"`
+	Label       string           `json:"version,omitempty" doc:"Version given by the author"`
 	Digest      string           `json:"digest" doc:"Of the files of the current version"`
 	Review      string           `json:"review" enum:"pending,approved,rejected"`
-	Code        bool             `json:"code" doc:"Whether it has scripts, servers or a provider, which a review is about"`
-	Runnable    bool             `json:"runnable" doc:"Whether a reviewer approved these files, so that code in them may run; without, it is instructions alone"`
-	Tokens      int              `json:"tokens" doc:"Of the instructions, about"`
-	LineTokens  int              `json:"catalogTokens" doc:"Of the line by which models are told of it in every conversation, about; 0 where they are not"`
-	Rating      *skillScore      `json:"rating,omitempty" doc:"Not there where nobody has rated it, nor in answers that are neither a list, a search nor the skill alone"`
-	Size        int64            `json:"size" doc:"Of all files, in bytes"`
-	Files       int64            `json:"files" doc:"How many there are"`
+	Code        bool             `json:"code" doc:"Whether it has scripts, servers or a provider that need a review"`
+	Runnable    bool             `json:"runnable" doc:"Whether its code may run, because a reviewer approved these files"`
+	Tokens      int              `json:"tokens" doc:"Estimate for the instructions"`
+	LineTokens  int              `json:"catalogTokens" doc:"Estimate for its line in the context of every conversation; 0 if there is none"`
+	Rating      *skillScore      `json:"rating,omitempty" doc:"Absent without ratings; only in lists, searches and details"`
+	Size        int64            `json:"size" doc:"Total size in bytes"`
+	Files       int64            `json:"files" doc:"Number of files"`
 	Hidden      bool             `json:"hidden"`
-	Source      *skillSourceJSON `json:"source,omitempty" doc:"Where it was imported from; not there for an upload"`
+	Source      *skillSourceJSON `json:"source,omitempty" doc:"Source of the import; absent for an upload"`
 	CreatedBy   string           `json:"createdBy"`
 	Created     time.Time        `json:"created"`
 	Updated     time.Time        `json:"updated"`
@@ -41,10 +41,10 @@ func skillOf(s *library.Skill) SkillJSON {
 	}
 }
 
-// skillScore is the ratings of a skill together.
+// skillScore sums up the ratings of a skill.
 type skillScore struct {
 	Count int64   `json:"count"`
-	Stars float64 `json:"stars" doc:"Of 5, the mean"`
+	Stars float64 `json:"stars" doc:"Mean, of 5"`
 }
 
 func skillScoreOf(s *library.Score) *skillScore {
@@ -54,16 +54,16 @@ func skillScoreOf(s *library.Score) *skillScore {
 	return &skillScore{Count: s.Count, Stars: float64(s.Stars) / float64(s.Count)}
 }
 
-// skillSourceJSON is where a skill was imported from.
+// skillSourceJSON is the source of an imported skill.
 type skillSourceJSON struct {
 	Kind     string    `json:"kind"`
 	URL      string    `json:"url"`
-	Dir      string    `json:"dir" doc:"In the place; . is the whole"`
+	Dir      string    `json:"dir" doc:"In the source; . for all of it"`
 	Ref      string    `json:"ref,omitempty"`
 	Commit   string    `json:"commit,omitempty"`
 	Imported time.Time `json:"imported"`
-	By       string    `json:"by" doc:"The user whose credential is used"`
-	Pinned   bool      `json:"pinned" doc:"Whether updates leave it as it is"`
+	By       string    `json:"by" doc:"User whose credential is used"`
+	Pinned   bool      `json:"pinned" doc:"Whether updates skip it"`
 }
 
 func skillSourceOf(s *library.Source) *skillSourceJSON {
@@ -73,46 +73,46 @@ func skillSourceOf(s *library.Source) *skillSourceJSON {
 	return &skillSourceJSON{s.Kind, s.URL, s.Dir, s.Ref, s.Commit, s.Imported, s.By, s.Pinned}
 }
 
-// SkillVersionJSON is one state of the files of a skill.
+// SkillVersionJSON is a version of a skill.
 type SkillVersionJSON struct {
 	SkillID     string           `json:"skill_id"`
-	Number      int64            `json:"number" doc:"1 is the first"`
-	Label       string           `json:"version,omitempty" doc:"As its author calls it"`
+	Number      int64            `json:"number" doc:"Starts at 1"`
+	Label       string           `json:"version,omitempty" doc:"Version given by the author"`
 	Digest      string           `json:"digest"`
 	Current     bool             `json:"current"`
 	Description string           `json:"description"`
-	Size        int64            `json:"size" doc:"Of all files, in bytes"`
-	Files       int64            `json:"files" doc:"How many there are"`
-	Scripts     int              `json:"scripts" doc:"How many of them can be run"`
-	Code        bool             `json:"code" doc:"Whether it has scripts, servers or a provider, which a review is about"`
-	Tokens      int              `json:"tokens" doc:"Of the instructions, about"`
+	Size        int64            `json:"size" doc:"Total size in bytes"`
+	Files       int64            `json:"files" doc:"Number of files"`
+	Scripts     int              `json:"scripts" doc:"Number of executable files"`
+	Code        bool             `json:"code" doc:"Whether it has scripts, servers or a provider that need a review"`
+	Tokens      int              `json:"tokens" doc:"Estimate for the instructions"`
 	Review      string           `json:"review" enum:"pending,approved,rejected"`
-	Runnable    bool             `json:"runnable" doc:"Whether a reviewer approved these files, so that code in them may run; without, it is instructions alone"`
+	Runnable    bool             `json:"runnable" doc:"Whether its code may run, because a reviewer approved these files"`
 	Reviewer    string           `json:"reviewer,omitempty"`
 	Reviewed    *time.Time       `json:"reviewed,omitempty"`
-	Note        string           `json:"note,omitempty" doc:"Of the reviewer"`
+	Note        string           `json:"note,omitempty" doc:"Comment of the reviewer"`
 	CreatedBy   string           `json:"createdBy"`
 	Created     time.Time        `json:"created"`
-	Source      *skillSourceJSON `json:"source,omitempty" doc:"Where it was imported from; not there for an upload"`
-	Findings    map[string]int   `json:"findings,omitempty" doc:"How many a scan found of each severity"`
-	Unscanned   bool             `json:"unscanned" doc:"Whether the scan took too long, or failed"`
-	Diagnostics []diagnosticJSON `json:"diagnostics" nullable:"false" doc:"What was repaired or is unusual in SKILL.md"`
+	Source      *skillSourceJSON `json:"source,omitempty" doc:"Source of the import; absent for an upload"`
+	Findings    map[string]int   `json:"findings,omitempty" doc:"Number of findings by severity"`
+	Unscanned   bool             `json:"unscanned" doc:"Whether the scan failed or timed out"`
+	Diagnostics []diagnosticJSON `json:"diagnostics" nullable:"false" doc:"Repaired or unusual parts of SKILL.md"`
 }
 
 func skillVersionOf(v *library.Version) SkillVersionJSON {
 	return SkillVersionJSON{
 		SkillID: v.SkillID, Number: v.Number, Label: v.Label, Digest: v.Digest, Current: v.Current, Description: v.Description,
 		Size: v.Size, Files: v.Files, Scripts: v.Scripts, Code: v.Code, Tokens: v.Tokens, Review: string(v.Review), Runnable: library.Runnable(v),
-		Reviewer: v.Reviewer, Reviewed: when(v.Reviewed), Note: v.Note, CreatedBy: v.CreatedBy, Created: v.Created,
+		Reviewer: v.Reviewer, Reviewed: optionalTime(v.Reviewed), Note: v.Note, CreatedBy: v.CreatedBy, Created: v.Created,
 		Source: skillSourceOf(v.Source), Findings: v.Findings, Unscanned: v.Unscanned, Diagnostics: diagnosticsOf(v.Diagnostics),
 	}
 }
 
-// diagnosticJSON is a finding about a SKILL.md.
+// diagnosticJSON is a diagnostic about a SKILL.md.
 type diagnosticJSON struct {
 	Severity string `json:"severity"`
 	Code     string `json:"code"`
-	Line     int    `json:"line" doc:"0 is the file as a whole"`
+	Line     int    `json:"line" doc:"0 for the whole file"`
 	Column   int    `json:"column"`
 	Message  string `json:"message"`
 	Fix      string `json:"fix"`
@@ -126,7 +126,7 @@ func diagnosticsOf(ds []skill.Diagnostic) []diagnosticJSON {
 	return out
 }
 
-// filled is a list that is written as one also where there is nothing in it.
+// filled returns an empty list instead of nil, for JSON.
 func filled[T any](list []T) []T {
 	if list == nil {
 		return []T{}

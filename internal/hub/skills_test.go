@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub"
-	"github.com/loadout-dev/loadout/internal/hub/kinds"
-	"github.com/loadout-dev/loadout/internal/seal"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
@@ -29,7 +29,7 @@ type crew struct {
 func newCrew(t testing.TB, database string) *crew {
 	t.Helper()
 	data := t.TempDir()
-	n := start(t, hub.Options{Data: data, Database: database, Keys: []seal.Key{seal.NewKey()}, Accounts: true, First: &hub.First{Name: "root", Password: secret}})
+	n := start(t, hub.Options{Data: data, Database: database, Keys: []encryption.Key{encryption.NewKey()}, Accounts: true, FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}})
 	c := &crew{node: n, data: data, root: n.signIn(t, "root", secret), ids: map[string]string{}}
 	c.group = c.root.send(t, "POST", "/api/v1/groups", map[string]string{"name": "team"}).want(t, 201).text(t, "id")
 	c.in = "group:" + c.group
@@ -60,8 +60,8 @@ func (c caller) upload(t testing.TB, namespace, name, text string, more ...strin
 	return c.send(t, "POST", "/api/v1/skills?namespace="+namespace, zipped(t, name, text, more...)).want(t, 201).text(t, "id")
 }
 
-// answer reads an answer of 200.
-func answer[T any](t testing.TB, c caller, path string) T {
+// responseRecorder reads an answer of 200.
+func responseRecorder[T any](t testing.TB, c caller, path string) T {
 	t.Helper()
 	var v T
 	c.send(t, "GET", "/api/v1"+path, nil).want(t, 200).into(t, &v)
@@ -132,18 +132,18 @@ func TestW6ScopesOverHTTP(t *testing.T) {
 			{c.eve, "/skills/explain?name=pdf", []string{all}, "those that she may know of"},
 			{c.reporter, "/search?q=pdf", []string{ours}, "a search"},
 		} {
-			wantSame(t, tt.which, answer[skillList](t, tt.who, tt.path).ids(), tt.want)
+			wantSame(t, tt.which, responseRecorder[skillList](t, tt.who, tt.path).ids(), tt.want)
 		}
-		shadowed := answer[skillList](t, c.developer, "/skills?shadowed=true")
+		shadowed := responseRecorder[skillList](t, c.developer, "/skills?shadowed=true")
 		if len(shadowed.Items) != 4 {
 			t.Errorf("with shadowed ones: %v", shadowed.ids())
 		}
-		why := answer[skillList](t, c.developer, "/skills/explain?name=pdf").Items
+		why := responseRecorder[skillList](t, c.developer, "/skills/explain?name=pdf").Items
 		if !why[0].Chosen || why[1].Chosen || why[1].Reason == "" {
 			t.Errorf("the reasons are %+v", why)
 		}
-		if first := answer[skillList](t, c.developer, "/skills?limit=1"); len(first.Items) != 1 || first.Next == "" ||
-			len(answer[skillList](t, c.developer, "/skills?limit=5&after="+url.QueryEscape(first.Next)).Items) == 0 {
+		if first := responseRecorder[skillList](t, c.developer, "/skills?limit=1"); len(first.Items) != 1 || first.Next == "" ||
+			len(responseRecorder[skillList](t, c.developer, "/skills?limit=5&after="+url.QueryEscape(first.Next)).Items) == 0 {
 			t.Errorf("the first page is %+v", first)
 		}
 		for _, namespace := range []string{"team", c.in, "user:" + c.ids["developer"]} {
@@ -156,7 +156,7 @@ func TestW6ScopesOverHTTP(t *testing.T) {
 // skill and files for ever.
 func TestW7PreciseReferencesWin(t *testing.T) {
 	eachCrew(t, func(t *testing.T, c *crew) {
-		all := answer[skillAnswer](t, c.root, "/skills/"+c.root.upload(t, "public", "pdf", "everybody's"))
+		all := responseRecorder[skillAnswer](t, c.root, "/skills/"+c.root.upload(t, "public", "pdf", "everybody's"))
 		mine := c.developer.upload(t, "", "pdf", "mine")
 		c.root.send(t, "POST", "/api/v1/skills/"+all.ID+"/versions", zipped(t, "pdf", "newer")).want(t, 201)
 		type resolved struct {
@@ -178,7 +178,7 @@ func TestW7PreciseReferencesWin(t *testing.T) {
 			{"skill_id=" + all.ID, all.ID, 2, "public"},
 			{"name=pdf&skill_id=" + all.ID + "&content_hash=" + all.Digest, all.ID, 1, "public"},
 		} {
-			r := answer[resolved](t, c.developer, "/resolve?"+tt.query)
+			r := responseRecorder[resolved](t, c.developer, "/resolve?"+tt.query)
 			if r.Skill.ID != tt.id || r.Version.Number != tt.number || r.In != tt.in || r.Version.Runnable {
 				t.Errorf("%s stands for %+v", tt.query, r)
 			}
@@ -202,7 +202,7 @@ func (c *crew) ghost(t testing.TB, user, namespace, name, skill string) {
 	t.Helper()
 	p := must(c.People().SignIns.Principal(t.Context(), account.UserID(c.ids[user])))(t)
 	text := fmt.Sprintf("apiVersion: loadout/v1\nkind: Ghost\nmetadata: {name: %s, namespace: %q}\nspec: {systemPrompt: Help., skills: [%s]}\n", name, namespace, skill)
-	result := must(kinds.New(c.DB(), nil).Apply(t.Context(), p, kinds.Parse([]byte(text), "ghost.yaml"), false))(t)
+	result := must(agents.New(c.DB(), nil).Apply(t.Context(), p, agents.Parse([]byte(text), "ghost.yaml"), false))(t)
 	if data := must(json.Marshal(result))(t); !strings.Contains(string(data), "created") {
 		t.Fatalf("the agent is not made: %s", data)
 	}
@@ -245,7 +245,7 @@ func TestW8DeletionIsBlockedByReferences(t *testing.T) {
 		if next := r.text(t, "next"); !strings.HasSuffix(next, "DELETE "+at+"/references") {
 			t.Errorf("what is next is %q", next)
 		}
-		left := answer[struct {
+		left := responseRecorder[struct {
 			Seen   []any
 			Others int
 		}](t, c.maintainer, "/skills/"+id+"/references")
@@ -286,7 +286,7 @@ func TestW9RolesOfAGroup(t *testing.T) {
 		{c.maintainer, "a maintainer", slices.Concat(reads, manages, []string{"skill.bind", "skill.publish", "skill.review"})},
 		{c.root, "an admin", slices.Concat(reads, manages, []string{"skill.bind", "skill.publish", "skill.review"})},
 	} {
-		can := answer[skillAnswer](t, tt.who, "/skills/"+id).Can
+		can := responseRecorder[skillAnswer](t, tt.who, "/skills/"+id).Can
 		slices.Sort(can)
 		slices.Sort(tt.want)
 		wantSame(t, tt.role, can, tt.want)
@@ -307,17 +307,17 @@ func TestW30HiddenSkillsOverHTTP(t *testing.T) {
 			t.Errorf("it is not said who uses it: %s", r.body)
 		}
 		for _, path := range []string{"/skills", "/skills?hidden=true", "/search?q=pdf", "/skills/explain?name=pdf"} {
-			wantSame(t, path, answer[skillList](t, c.eve, path).ids(), []string{})
+			wantSame(t, path, responseRecorder[skillList](t, c.eve, path).ids(), []string{})
 		}
 		for _, path := range []string{"", "/versions", "/versions/1", "/versions/1/manifest", "/versions/1/package", "/versions/1/files/SKILL.md"} {
 			c.eve.send(t, "GET", "/api/v1/skills/"+id+path, nil).wantProblem(t, 404, "not_found")
 		}
-		if got := answer[struct{ Skill skillAnswer }](t, c.eve, "/resolve?name=pdf"); got.Skill.ID != id || !got.Skill.Hidden {
+		if got := responseRecorder[struct{ Skill skillAnswer }](t, c.eve, "/resolve?name=pdf"); got.Skill.ID != id || !got.Skill.Hidden {
 			t.Errorf("what names it finds %+v", got)
 		}
-		wantSame(t, "to an admin", answer[skillList](t, c.root, "/skills?hidden=true").ids(), []string{id})
+		wantSame(t, "to an admin", responseRecorder[skillList](t, c.root, "/skills?hidden=true").ids(), []string{id})
 		c.root.send(t, "PATCH", "/api/v1/skills/"+id, map[string]bool{"hidden": false}).want(t, 200)
-		wantSame(t, "shown again", answer[skillList](t, c.eve, "/skills").ids(), []string{id})
+		wantSame(t, "shown again", responseRecorder[skillList](t, c.eve, "/skills").ids(), []string{id})
 	})
 }
 
@@ -328,7 +328,7 @@ func TestPublishedSkills(t *testing.T) {
 		for range 2 {
 			c.developer.send(t, "PUT", at+"/listings/team", nil).want(t, 204)
 		}
-		wantSame(t, "listings", answer[skillAnswer](t, c.reporter, "/skills/"+id).Listings, []string{c.in})
+		wantSame(t, "listings", responseRecorder[skillAnswer](t, c.reporter, "/skills/"+id).Listings, []string{c.in})
 		c.another.send(t, "POST", "/api/v1/skills?namespace=team", zipped(t, "pdf", "another")).wantProblem(t, 409, "exists")
 		c.developer.send(t, "PUT", at+"/listings/default", nil).wantProblem(t, 422, "invalid")
 		c.developer.send(t, "PATCH", at, map[string]bool{"pinned": true}).wantProblem(t, 422, "invalid") // it was uploaded
@@ -350,12 +350,12 @@ func TestDetailOfASkill(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := answer[skillAnswer](t, c.reporter, "/skills/"+id)
+	s := responseRecorder[skillAnswer](t, c.reporter, "/skills/"+id)
 	if s.Rating == nil || s.Rating.Stars != 3.5 || s.Namespace != c.in || s.CurrentVersion.Findings["high"] == 0 || s.CurrentVersion.Scripts != 1 {
 		t.Errorf("the skill is %+v", s)
 	}
 	for _, path := range []string{"/skills", "/search?q=pdf"} {
-		if listed := answer[skillList](t, c.reporter, path).Items; len(listed) != 1 || listed[0].Rating == nil || listed[0].Rating.Stars != 3.5 || listed[0].Tokens == 0 || listed[0].CatalogTokens == 0 {
+		if listed := responseRecorder[skillList](t, c.reporter, path).Items; len(listed) != 1 || listed[0].Rating == nil || listed[0].Rating.Stars != 3.5 || listed[0].Tokens == 0 || listed[0].CatalogTokens == 0 {
 			t.Errorf("%s has %+v", path, listed)
 		}
 	}

@@ -14,52 +14,53 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
 
-// uploadTime is how long a package may take to arrive and to be checked.
+// uploadTime limits receiving and checking a package.
 const uploadTime = 5 * time.Minute
 
-// PackageQuery says how an uploaded package is to be read.
+// PackageQuery says how to read an uploaded package.
 type PackageQuery struct {
-	FileName string `query:"file_name" maxLength:"255" doc:"What the archive is called, as pdf.zip, where neither Content-Disposition nor the part of a form says so"`
-	Lenient  bool   `query:"lenient" doc:"Let the folder in the archive have another name than the archive"`
+	FileName string `query:"file_name" maxLength:"255" doc:"Name of the archive, for example pdf.zip, if neither Content-Disposition nor the form has it"`
+	Lenient  bool   `query:"lenient" doc:"Accept packages that break the specification: the folder may have another name than the archive"`
 }
 
-// skillCreated is a skill that was made, and where it is.
+// skillCreated is the response for a created skill, with its location.
 type skillCreated struct {
 	Location string `header:"Location"`
 	Body     skillDetail
 }
 
-// versionCreated is a version that was made, and where it is.
+// versionCreated is the response for a created version, with its location.
 type versionCreated struct {
 	Location string `header:"Location"`
 	Body     SkillVersionJSON
 }
 
 func (h *Hub) uploads(api huma.API) {
-	takesPackage(h, api, operation("create-skill", "POST", "/skills", "Upload a new skill as a ZIP. Its code runs once a reviewer approved it"), h.createSkill)
-	takesPackage(h, api, operation("add-version", "POST", "/skills/{skill}/versions", "Upload another version of a skill, which becomes the current one"), h.addVersion)
+	addUploadOperation(h, api, operation("create-skill", "POST", "/skills", "Upload a new skill as a ZIP. Its code runs after a review"), h.createSkill)
+	addUploadOperation(h, api, operation("add-version", "POST", "/skills/{skill}/versions", "Upload a version of a skill, which becomes the current one"), h.addVersion)
 }
 
-// takesPackage adds an operation that reads the body of its request by itself, as it
-// comes in: the API library would read it into memory first.
-func takesPackage[I, O any](h *Hub, api huma.API, op huma.Operation, f func(context.Context, *I) (*O, error)) {
-	op.Middlewares = append(op.Middlewares, untilUploaded)
-	addFor(h, api, created(op), uploadTime, f)
+// addUploadOperation adds an operation that reads its body as a stream. The API
+// library would read it into memory.
+func addUploadOperation[I, O any](h *Hub, api huma.API, op huma.Operation, f func(context.Context, *I) (*O, error)) {
+	op.Middlewares = append(op.Middlewares, withUploadLimit)
+	addFor(h, api, withCreated(op), uploadTime, f)
 	zip := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary", Description: "A ZIP of one folder with a SKILL.md, or of its files alone"}}
 	form := &huma.Schema{Type: huma.TypeObject, Required: []string{"file"}, Properties: map[string]*huma.Schema{"file": zip.Schema}}
-	// Said after the operation was added, as it would be read otherwise.
+	// Set after the registration, because the API library would read the body
+	// otherwise.
 	api.OpenAPI().Paths[op.Path].Post.RequestBody = &huma.RequestBody{Required: true,
 		Content: map[string]*huma.MediaType{"application/zip": zip, "application/octet-stream": zip, "multipart/form-data": {Schema: form}}}
 }
 
-// untilUploaded bounds the reading of a body, which nothing else does.
-func untilUploaded(ctx huma.Context, next func(huma.Context)) {
+// withUploadLimit limits reading the body.
+func withUploadLimit(ctx huma.Context, next func(huma.Context)) {
 	_, w := humago.Unwrap(ctx)
-	http.NewResponseController(w).SetReadDeadline(time.Now().Add(uploadTime)) // not with every server
+	http.NewResponseController(w).SetReadDeadline(time.Now().Add(uploadTime)) // not supported by every server
 	next(ctx)
 }
 
@@ -102,31 +103,31 @@ func (h *Hub) addVersion(ctx context.Context, in *struct {
 	return &versionCreated{fmt.Sprintf("%s/skills/%s/versions/%d", base, v.SkillID, v.Number), skillVersionOf(v)}, nil
 }
 
-// receive calls keep with the package that a request brings, while it comes in.
+// receive passes the package in a request to keep while it arrives.
 func receive(ctx context.Context, q PackageQuery, keep func(library.Package) error) error {
-	r := visitOf(ctx).request
+	r := requestInfoFrom(ctx).request
 	data, name, err := attached(r)
 	if err != nil {
 		return err
 	}
 	pkg := library.Package{FileName: cmp.Or(q.FileName, name), AnyFolder: q.Lenient}
 	if pkg.FileName == "" && !q.Lenient {
-		return &Problem{Status: 422, Code: "invalid", Detail: "it is not said what the archive is called, and so not what its folder has to be",
+		return &Problem{Status: 422, Code: "invalid", Detail: "the name of the archive is missing, which its folder has to match",
 			Next: "send file_name=NAME.zip, or lenient=true", Errors: []Fault{{"query.file_name", "is needed"}}}
 	}
-	in := &incoming{from: data}
+	in := &uploadReader{from: data}
 	pkg.Data = in
 	err = keep(pkg)
 	if in.failed != nil {
-		return cutShort(in.failed)
+		return wasInterrupted(in.failed)
 	}
 	if _, large := errors.AsType[*library.TooLargeError](err); large {
-		io.Copy(io.Discard, r.Body) // who is still sending does not read the answer yet
+		io.Copy(io.Discard, r.Body) // clients read no response while they send
 	}
 	return err
 }
 
-// attached is the package in the body of a request, and what it is called there.
+// attached returns the package in the body of a request and its name.
 func attached(r *http.Request) (io.Reader, string, error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch kind {
@@ -136,23 +137,23 @@ func attached(r *http.Request) (io.Reader, string, error) {
 	case "multipart/form-data":
 		return filePart(r)
 	}
-	return nil, "", status(415, "a package is not sent as %.100q", "send it as Content-Type: application/zip, or as file of a form", kind)
+	return nil, "", status(415, "unsupported content type %.100q for a package", "send it as Content-Type: application/zip, or as file of a form", kind)
 }
 
-// filePart is the part of a form that has the package.
+// filePart returns the part of a form that holds the package.
 func filePart(r *http.Request) (io.Reader, string, error) {
 	form, err := r.MultipartReader()
 	if err != nil {
-		return nil, "", cutShort(err)
+		return nil, "", wasInterrupted(err)
 	}
 	for {
 		part, err := form.NextPart()
 		if err == io.EOF {
-			return nil, "", &Problem{Status: 422, Code: "invalid", Detail: "the form has no part that is named file", Errors: []Fault{{"body.file", "is needed"}},
+			return nil, "", &Problem{Status: 422, Code: "invalid", Detail: "the form has no part named file", Errors: []Fault{{"body.file", "is needed"}},
 				Next: "send the package as file: curl -F file=@NAME.zip"}
 		}
 		if err != nil {
-			return nil, "", cutShort(err)
+			return nil, "", wasInterrupted(err)
 		}
 		if part.FormName() == "file" {
 			return part, part.FileName(), nil
@@ -160,13 +161,13 @@ func filePart(r *http.Request) (io.Reader, string, error) {
 	}
 }
 
-// incoming is what is read of a request, and why that ended where it should not have.
-type incoming struct {
+// uploadReader records why reading a request failed.
+type uploadReader struct {
 	from   io.Reader
 	failed error
 }
 
-func (in *incoming) Read(p []byte) (int, error) {
+func (in *uploadReader) Read(p []byte) (int, error) {
 	n, err := in.from.Read(p)
 	if err != nil && err != io.EOF {
 		in.failed = err
@@ -174,13 +175,13 @@ func (in *incoming) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// cutShort is why a body could not be read to its end.
-func cutShort(err error) *Problem {
+// wasInterrupted converts an error of reading a body.
+func wasInterrupted(err error) *Problem {
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return status(413, "the request has more than %d bytes", "send less", large.Limit)
+		return status(413, "the request is too large (limit %d bytes)", "send less", large.Limit)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return status(408, "the package took longer than %s to arrive", "send it by a faster line", uploadTime)
+		return status(408, "upload timeout (limit %s)", "use a faster connection", uploadTime)
 	}
-	return status(400, "the body ends in the middle, or is no form", "send it again")
+	return status(400, "the body is incomplete or not a form", "send it again")
 }

@@ -225,7 +225,7 @@ func TestTwoUploadsOfOneNameAtOnce(t *testing.T) {
 		}
 		slices.Sort(statuses)
 		wantSame(t, "statuses", statuses, []int{201, 409})
-		if list := answer[skillList](t, c.reporter, "/skills?namespace=team"); len(list.Items) != 1 {
+		if list := responseRecorder[skillList](t, c.reporter, "/skills?namespace=team"); len(list.Items) != 1 {
 			t.Errorf("the skills are %v", list.ids())
 		}
 	})
@@ -255,7 +255,7 @@ func TestUploadIsCutInTheMiddle(t *testing.T) {
 				t.Errorf("%s: the answer is %s", body.kind, resp.Status)
 			}
 		}
-		if list := answer[skillList](t, c.developer, "/skills"); len(list.Items) != 0 {
+		if list := responseRecorder[skillList](t, c.developer, "/skills"); len(list.Items) != 0 {
 			t.Errorf("the skills are %v", list.ids())
 		}
 		c.wantNoUploads(t)

@@ -6,35 +6,35 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/loadout-dev/loadout/internal/account"
-	"github.com/loadout-dev/loadout/internal/hub/kinds"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// skillSettingsJSON say which skills there are.
+// skillSettingsJSON says which skills are enabled.
 type skillSettingsJSON struct {
-	Enabled    bool     `json:"enabled" doc:"false is the kill switch: no skill is there, and what runs is stopped, on all nodes"`
-	Allow      []string `json:"allow" nullable:"false" maxItems:"500" doc:"The only skills there are, as NAME, a pattern, or NAME@>=1.0.0; none is all"`
+	Enabled    bool     `json:"enabled" doc:"false is the kill switch: it disables all skills and stops running ones on all nodes"`
+	Allow      []string `json:"allow" nullable:"false" maxItems:"500" doc:"The only available skills, as NAME, a pattern, or NAME@>=1.0.0; empty for all"`
 	Generation int64    `json:"generation" minimum:"0" doc:"As it was read"`
 }
 
-func skillSettingsOf(s kinds.SkillSettings) skillSettingsJSON {
+func skillSettingsOf(s agents.SkillSettings) skillSettingsJSON {
 	return skillSettingsJSON{Enabled: !s.Disabled, Allow: filled(s.Allow), Generation: s.Generation}
 }
 
-// SettingScope says whose settings are meant.
+// SettingScope selects the scope of settings.
 type SettingScope struct {
-	Scope string `query:"scope" maxLength:"150" default:"hub" doc:"hub, or the name of a group or group:ID"`
+	Scope string `query:"scope" maxLength:"150" default:"hub" doc:"hub, the name of a group, or group:ID"`
 }
 
 func (h *Hub) skillSettingsAPI(api huma.API) {
-	add(h, api, operation("get-skill-settings", "GET", "/settings/skills", "Which skills are switched on and allowed, on the hub or in a group"), h.getSkillSettings)
-	add(h, api, operation("set-skill-settings", "PUT", "/settings/skills", "Switch skills on or off, or allow some alone"), h.setSkillSettings)
+	add(h, api, operation("get-skill-settings", "GET", "/settings/skills", "Get which skills are enabled and allowed, on the hub or in a group"), h.getSkillSettings)
+	add(h, api, operation("set-skill-settings", "PUT", "/settings/skills", "Enable or disable skills, or restrict them to an allow-list"), h.setSkillSettings)
 }
 
 func (h *Hub) getSkillSettings(ctx context.Context, in *SettingScope) (*body[skillSettingsJSON], error) {
 	s, err := h.kinds.SkillSettings(ctx, account.FromContext(ctx), in.Scope)
-	return answered(skillSettingsOf(s), err)
+	return bodyOf(skillSettingsOf(s), err)
 }
 
 func (h *Hub) setSkillSettings(ctx context.Context, in *struct {
@@ -42,13 +42,14 @@ func (h *Hub) setSkillSettings(ctx context.Context, in *struct {
 	Body skillSettingsJSON
 }) (*body[skillSettingsJSON], error) {
 	p := account.FromContext(ctx)
-	err := h.kinds.SetSkillSettings(ctx, p, in.Scope, kinds.SkillSettings{Disabled: !in.Body.Enabled, Allow: in.Body.Allow, Generation: in.Body.Generation})
+	err := h.kinds.SetSkillSettings(ctx, p, in.Scope, agents.SkillSettings{Disabled: !in.Body.Enabled, Allow: in.Body.Allow, Generation: in.Body.Generation})
 	if errors.Is(err, store.ErrInvalid) {
-		return nil, &Problem{Status: 422, Code: "invalid", Detail: err.Error(), Next: "mend the allow-list, or the scope"}
+		return nil, &Problem{Status: 422, Code: "invalid", Detail: err.Error(), Next: "fix the allow-list or the scope"}
 	}
 	if err != nil {
 		return nil, err
 	}
-	// One who may change them need not be one who may read them: a token for one thing.
-	return answered(skillSettingsJSON{in.Body.Enabled, filled(in.Body.Allow), in.Body.Generation + 1}, nil)
+	// Users with the right to change settings may lack the right to read them,
+	// for example with a limited token.
+	return bodyOf(skillSettingsJSON{in.Body.Enabled, filled(in.Body.Allow), in.Body.Generation + 1}, nil)
 }

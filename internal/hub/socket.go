@@ -15,45 +15,45 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/loadout-dev/loadout/agent"
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
-// Bounds of WebSockets.
+// Limits of WebSockets.
 const (
-	socketsEach = 50
-	socketsAll  = 5000
-	socketBeat  = 30 * time.Second
-	maxAttached = 50      // conversations of one
-	maxHeard    = 1 << 20 // bytes of one message
-	byeTime     = 2 * time.Second
+	socketsEach       = 50
+	socketsAll        = 5000
+	socketBeat        = 30 * time.Second
+	maxAttached       = 50      // conversations of one socket
+	maxMessage        = 1 << 20 // bytes of a message
+	closeFrameTimeout = 2 * time.Second
 )
 
-// The subprotocols of a socket. A page that has a token and no cookie offers the first
-// and, as it can set no header, its token after the second. A token is never in an
-// address, which is logged on the way.
+// The subprotocols of a socket. A page with a token but no cookie offers the
+// first one, and its token appended to the second, because it cannot set
+// headers. Tokens are never in addresses, which proxies log.
 const (
 	socketProtocol = "loadout"
 	tokenProtocol  = "loadout.token."
 )
 
-const socketSummary = `Conversations both ways, as JSON objects in text messages.
+const socketSummary = `Conversations in both directions, as JSON objects in text messages.
 
-A client sends {type: attach, session, after}, {type: detach, session}, {type: message, session, text, skill, key}, {type: cancel, session}, {type: answer, ask, outcome, content, feedback, scope} and {type: skill:response, request_id, skill_name, action, success, result, error}. Each is answered with {type: ok} or {type: error, code, detail, next}; one that has an id, with that as to. A message that is sent again with the same key is not said twice.
+A client sends {type: attach, session, after}, {type: detach, session}, {type: message, session, text, skill, key}, {type: cancel, session}, {type: answer, ask, outcome, content, feedback, scope} and {type: skill:response, request_id, skill_name, action, success, result, error}. The server answers each with {type: ok} or {type: error, code, detail, next}, and repeats its id as to. A message with the key of an earlier one is not sent twice.
 
-The server sends {type: event, session, event} for what is told of conversations that are attached, as in the schema ChatEvent, {type: skill:request, session, request_id, skill_name, action, data} for what the client is to do, {type: error, session, …} where an attached conversation is no longer told of, and {type: bye} when the node ends.
+The server sends {type: event, session, event} for events of attached conversations, as in the schema ChatEvent, {type: skill:request, session, request_id, skill_name, action, data} for actions of the client, {type: error, session, …} if an attached conversation ends early, and {type: bye} when the node shuts down.
 
-A browser signs in by its cookie, or, with the subprotocol loadout, by the subprotocol loadout.token.TOKEN beside it.`
+A browser authenticates with its cookie, or with the subprotocols loadout and loadout.token.TOKEN.`
 
 func socketOperation() huma.Operation {
-	op := operation("open-socket", "GET", "/ws", "Conversations both ways over a WebSocket")
+	op := operation("open-socket", "GET", "/ws", "Open a WebSocket for conversations")
 	op.Path, op.Description = "/ws", socketSummary
 	op.DefaultStatus = http.StatusSwitchingProtocols
 	return op
 }
 
-// socketToken is the token that a request to open a socket offers as a subprotocol, ""
-// where it does not.
+// socketToken returns the token that a request offers as a subprotocol, "" if
+// there is none.
 func socketToken(r *http.Request) string {
 	if r.URL.Path != "/ws" {
 		return ""
@@ -68,98 +68,97 @@ func socketToken(r *http.Request) string {
 	return ""
 }
 
-func (h *Hub) openSocket(ctx context.Context, _ *nothing) (*huma.StreamResponse, error) {
+func (h *Hub) openSocket(ctx context.Context, _ *noBody) (*huma.StreamResponse, error) {
 	p := account.FromContext(ctx)
-	if err := account.Check(p, account.SessionRead, account.Of(p.User)); err != nil {
+	if err := account.Check(p, account.SessionRead, account.OwnedBy(p.User)); err != nil {
 		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		r, w := humago.Unwrap(ctx)
 		if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-			h.refuse(w, r, &Problem{Status: 426, Code: "upgrade", Detail: "this is a WebSocket", Next: "open it as one", header: http.Header{"Upgrade": {"websocket"}, "Connection": {"Upgrade"}}})
+			h.writeProblem(w, r, &Problem{Status: 426, Code: "upgrade", Detail: "a WebSocket is required", Next: "open a WebSocket", header: http.Header{"Upgrade": {"websocket"}, "Connection": {"Upgrade"}}})
 			return
 		}
 		leave, err := h.sockets.enter(p.User)
 		if err != nil {
-			h.refuse(w, r, err)
+			h.writeProblem(w, r, err)
 			return
 		}
 		defer leave()
-		// Of which page it is was looked at when the request came in.
+		// The origin was checked when the request came in.
 		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, Subprotocols: []string{socketProtocol}})
 		if err != nil {
-			return // it is answered
+			return // the response was sent
 		}
 		serveSocket(h, conn, context.WithoutCancel(r.Context()), p)
 	}}, nil
 }
 
-// socket is a client that is connected. One goroutine reads, one for each conversation
-// that is attached waits for what is told of it and sends that, and one sees to the end.
-// Who sends waits for the client, so that nothing is queued here; nobody else waits for
-// who sends.
+// socket is a connected client. One goroutine reads messages, one for each
+// attached conversation sends its events, and one monitors the connection.
+// Senders wait for the client, so nothing is queued.
 type socket struct {
 	h    *Hub
 	conn *websocket.Conn
-	open context.Context // of the connection; it does not end
-	ctx  context.Context // of what is done for it, until it ends
+	open context.Context // lasts as long as the connection
+	ctx  context.Context // context of work for the client, until it ends
 	end  context.CancelCauseFunc
-	turn chan struct{} // holds who sends
+	turn chan struct{} // held while sending
 
 	work sync.WaitGroup
 
-	mu       sync.Mutex        // guards what follows
-	p        account.Principal // as it was at the last beat
+	mu       sync.Mutex        // guards the fields below
+	p        account.Principal // as of the last check
 	attached map[string]*attachment
 }
 
 // attachment is a conversation that a client watches.
 type attachment struct {
 	stop context.CancelFunc
-	done chan struct{} // closed when nothing more of it is sent
+	done chan struct{} // closed when no more of it is sent
 }
 
-// ending is why a socket is closed by the hub.
-type ending struct {
+// closeError is the reason for which the hub closes a socket.
+type closeError struct {
 	code   websocket.StatusCode
 	reason string
 }
 
-func (e *ending) Error() string { return e.reason }
+func (e *closeError) Error() string { return e.reason }
 
-var errGone = errors.New("the client is gone")
+var errGone = errors.New("client disconnected")
 
-// serveSocket serves a connection until it ends. What it began has ended then.
+// serveSocket serves a connection until it ends and waits for its goroutines.
 func serveSocket(h *Hub, conn *websocket.Conn, open context.Context, p account.Principal) {
 	s := &socket{h: h, conn: conn, p: p, open: open, turn: make(chan struct{}, 1), attached: map[string]*attachment{}}
 	s.ctx, s.end = context.WithCancelCause(open)
-	conn.SetReadLimit(maxHeard)
+	conn.SetReadLimit(maxMessage)
 	s.work.Go(s.read)
-	s.work.Go(s.stayAlive)
+	s.work.Go(s.ping)
 	select {
 	case <-s.ctx.Done():
 	case <-h.Draining():
-		s.bye()
-		s.end(&ending{websocket.StatusGoingAway, "the node ends"})
+		s.closeWith()
+		s.end(&closeError{websocket.StatusGoingAway, "node is shutting down"})
 	}
-	if why, ok := errors.AsType[*ending](context.Cause(s.ctx)); ok {
+	if why, ok := errors.AsType[*closeError](context.Cause(s.ctx)); ok {
 		conn.Close(why.code, why.reason)
 	}
 	conn.CloseNow()
 	s.work.Wait()
 }
 
-func (s *socket) bye() {
-	ctx, stop := context.WithTimeout(s.open, byeTime)
+func (s *socket) closeWith() {
+	ctx, stop := context.WithTimeout(s.open, closeFrameTimeout)
 	defer stop()
 	s.write(ctx, reply{Type: "bye"})
 }
 
-// stayAlive finds out that the client is gone, or may be here no longer.
-func (s *socket) stayAlive() {
+// ping detects a disconnected client, or one whose access was revoked.
+func (s *socket) ping() {
 	beat := time.NewTicker(s.h.sockets.beat)
 	defer beat.Stop()
-	ended, forget := s.h.inUse.hold(s.principal())
+	ended, forget := s.h.tokenWatch.watch(s.principal())
 	defer forget()
 	for {
 		p, err := s.principal(), error(nil)
@@ -169,18 +168,18 @@ func (s *socket) stayAlive() {
 		case <-ended:
 			err = errTokenEnded
 		case <-beat.C:
-			p, err = s.h.now(s.ctx, visitOf(s.ctx))
+			p, err = s.h.currentPrincipal(s.ctx, requestInfoFrom(s.ctx))
 		}
 		if err != nil {
 			s.send(s.refusal("", err))
-			s.end(&ending{websocket.StatusPolicyViolation, "you are signed in no longer"})
+			s.end(&closeError{websocket.StatusPolicyViolation, "signed out"})
 			return
 		}
 		s.mu.Lock()
 		s.p = p
 		s.mu.Unlock()
-		// What is read before the answer may take its time.
-		ctx, stop := context.WithTimeout(s.ctx, operationTime+slowTime)
+		// Messages may arrive before the answer.
+		ctx, stop := context.WithTimeout(s.ctx, operationTime+slowClientTimeout)
 		err = s.conn.Ping(ctx)
 		stop()
 		if err != nil {
@@ -190,14 +189,14 @@ func (s *socket) stayAlive() {
 	}
 }
 
-// principal is who the client is now.
+// principal returns the current principal of the client.
 func (s *socket) principal() account.Principal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.p
 }
 
-// read does what the client says, one thing after the other.
+// read handles the messages of the client in order.
 func (s *socket) read() {
 	for {
 		kind, data, err := s.conn.Read(s.open)
@@ -206,10 +205,10 @@ func (s *socket) read() {
 			s.end(errGone)
 			return
 		case kind != websocket.MessageText:
-			s.end(&ending{websocket.StatusUnsupportedData, "messages are text"})
+			s.end(&closeError{websocket.StatusUnsupportedData, "messages must be text"})
 			return
 		}
-		answer, then := s.heed(data)
+		answer, then := s.handleMessages(data)
 		s.send(answer)
 		if s.ctx.Err() != nil {
 			return
@@ -223,12 +222,12 @@ func (s *socket) read() {
 // send sends a message, unless the socket ends.
 func (s *socket) send(v any) { s.write(s.open, v) }
 
-// write sends a message when its turn comes. A client that takes too long to take it is
-// closed.
+// write sends a message when no other one is being sent. It closes the socket
+// of a client that is too slow.
 func (s *socket) write(ctx context.Context, v any) {
 	data, err := json.Marshal(v)
 	if err != nil {
-		s.h.log.Error("a message to a client cannot be written", "error", err)
+		s.h.log.Error("couldn't encode a message to a client", "error", err)
 		return
 	}
 	select {
@@ -239,14 +238,15 @@ func (s *socket) write(ctx context.Context, v any) {
 	case <-ctx.Done():
 		return
 	}
-	slow := time.AfterFunc(s.h.sockets.slow, func() { s.end(&ending{websocket.StatusPolicyViolation, "messages are not taken in time"}) })
+	slow := time.AfterFunc(s.h.sockets.slow, func() { s.end(&closeError{websocket.StatusPolicyViolation, "client is too slow"}) })
 	defer slow.Stop()
 	if s.conn.Write(ctx, websocket.MessageText, data) != nil {
 		s.end(errGone)
 	}
 }
 
-// attach returns what begins to send what is told of a conversation after a number.
+// attach attaches a conversation and returns a function that starts sending its
+// events after a number.
 func (s *socket) attach(ctx context.Context, id string, after int64) (begin func(), err error) {
 	if _, err := s.h.chat.Get(ctx, s.principal(), id); err != nil {
 		return nil, err
@@ -255,12 +255,12 @@ func (s *socket) attach(ctx context.Context, id string, after int64) (begin func
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.attached) >= maxAttached {
-		return nil, &Problem{Status: 409, Code: "too_many", Detail: "as many conversations are attached as may be", Next: "detach some"}
+		return nil, &Problem{Status: 409, Code: "too_many", Detail: "too many conversations attached", Next: "detach some"}
 	}
 	return func() { s.begin(id, after) }, nil
 }
 
-// begin is for the goroutine that reads.
+// begin runs in the goroutine that reads.
 func (s *socket) begin(id string, after int64) {
 	ctx, stop := context.WithCancel(s.ctx)
 	a := &attachment{stop, make(chan struct{})}
@@ -275,7 +275,7 @@ func (s *socket) begin(id string, after int64) {
 	})
 }
 
-// detach ends that, and returns when nothing more of the conversation is sent.
+// detach stops sending events of a conversation and waits until none is sent.
 func (s *socket) detach(id string) {
 	s.mu.Lock()
 	a := s.attached[id]
@@ -286,15 +286,15 @@ func (s *socket) detach(id string) {
 	}
 }
 
-// watch sends what is told of a conversation, and has the client do what it is asked to.
+// watch sends the events of a conversation, and requests to the client.
 func (s *socket) watch(ctx context.Context, id string, after int64) {
-	p, watch := s.principal(), s.h.chat.Attend
-	if !account.Can(p, account.AskAnswer, account.Of(p.User)) {
+	p, watch := s.principal(), s.h.chat.WatchAsClient
+	if !account.Can(p, account.ApprovalAnswer, account.OwnedBy(p.User)) {
 		watch = s.h.chat.Watch
 	}
 	for event, err := range watch(ctx, p, id, after) {
 		switch {
-		case ctx.Err() != nil, errors.Is(err, chat.ErrClosed): // the node says so itself
+		case ctx.Err() != nil, errors.Is(err, chat.ErrClosed): // the end of the node is reported elsewhere
 			return
 		case err != nil:
 			refused := s.refusal("", err)
@@ -303,13 +303,13 @@ func (s *socket) watch(ctx context.Context, id string, after int64) {
 			return
 		}
 		s.send(eventMessage{"event", id, event})
-		if event.Wanted {
+		if event.NeedsResponse {
 			s.request(id, event)
 		}
 	}
 }
 
-// forget has a conversation be attached no longer, unless it is so anew.
+// forget removes an attachment, unless the conversation was attached again.
 func (s *socket) forget(id string, a *attachment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -318,18 +318,18 @@ func (s *socket) forget(id string, a *attachment) {
 	}
 }
 
-// request sends what the client is to do.
+// request sends a skill:request to the client.
 func (s *socket) request(id string, event chat.Event) {
 	r := requestMessage{Type: "skill:request", Session: id}
 	if err := json.Unmarshal(event.Ask.Payload, &r.Action); err != nil {
-		s.h.log.Warn("a request to clients cannot be read", "ask", event.Ask.ID, "error", err)
+		s.h.log.Warn("couldn't read a request to clients", "ask", event.Ask.ID, "error", err)
 		return
 	}
 	r.Request = cmp.Or(r.Request, event.Ask.ID)
 	s.send(r)
 }
 
-// What the hub says.
+// Messages of the hub.
 type (
 	eventMessage struct {
 		Type    string     `json:"type"`
@@ -343,7 +343,7 @@ type (
 	}
 	reply struct {
 		Type    string `json:"type"`
-		To      string `json:"to,omitempty"` // the id of what it answers
+		To      string `json:"to,omitempty"` // id of the answered message
 		Session string `json:"session,omitempty"`
 		Input   int64  `json:"input,omitempty"`
 		Success bool   `json:"success,omitempty"`
@@ -353,7 +353,7 @@ type (
 	}
 )
 
-// refusal tells an error.
+// refusal returns the message for an error.
 func (s *socket) refusal(to string, err error) reply {
 	p := s.h.problem(s.ctx, err)
 	return reply{Type: "error", To: to, Code: p.Code, Detail: p.Detail, Next: p.Next}

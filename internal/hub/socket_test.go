@@ -14,9 +14,9 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/loadout-dev/loadout/internal/bus/bustest"
+	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
-	"github.com/loadout-dev/loadout/internal/seal"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
@@ -149,7 +149,7 @@ func TestSocket(t *testing.T) {
 			if seq++; m.Event.Seq != seq || m.Session != id(session) {
 				t.Errorf("event %d is %+v", seq, m)
 			}
-			if m.Event.Type == chat.Ended {
+			if m.Event.Type == chat.TurnEnded {
 				ended = m.Event
 			}
 		}
@@ -166,11 +166,11 @@ func TestSocket(t *testing.T) {
 		t.Errorf("the answer is %+v", m)
 	}
 	w.say(map[string]any{"type": "message", "session": id(session), "text": "wait"})
-	other.until(event(chat.Begun))
+	other.until(event(chat.TurnStarted))
 	if m := w.answered(map[string]any{"type": "cancel", "session": id(session)}); m.Type != "ok" { // and no event before it
 		t.Errorf("the answer is %+v", m)
 	}
-	if m := other.until(event(chat.Ended)); m.Event.Reason != chat.Cancelled {
+	if m := other.until(event(chat.TurnEnded)); m.Event.Reason != chat.Cancelled {
 		t.Errorf("it ended as %+v", m)
 	}
 	ada.send(t, "DELETE", session, nil).want(t, 204)
@@ -274,7 +274,7 @@ func TestWhoOpensASocket(t *testing.T) {
 // A token that may only read watches, and changes nothing; it is no client that does what
 // is asked for.
 func TestSocketOfAReader(t *testing.T) {
-	n, ada, _ := hall(t, func(o *chat.Options, _ *chat.Setup) { o.Patience = 50 * time.Millisecond })
+	n, ada, _ := hall(t, func(o *chat.Options, _ *chat.Setup) { o.ClientTimeout = 50 * time.Millisecond })
 	token := ada.send(t, "POST", "/api/v1/tokens", map[string]any{"name": "r", "scopes": []string{"read"}}).want(t, 201).text(t, "token")
 	session := ada.begin(t)
 	w := caller{node: n, token: token}.socket(t)
@@ -288,7 +288,7 @@ func TestSocketOfAReader(t *testing.T) {
 		if m.Type == "skill:request" {
 			t.Error("it is asked to do something")
 		}
-		if m.Event.Type == chat.Ended {
+		if m.Event.Type == chat.TurnEnded {
 			break
 		}
 	}
@@ -318,7 +318,7 @@ func TestW27OverASocket(t *testing.T) {
 	}
 	other := ada.socket(t)
 	other.say(map[string]any{"type": "attach", "session": id(session)})
-	for m := other.next(); m.Event.Type != chat.Ended; m = other.next() {
+	for m := other.next(); m.Event.Type != chat.TurnEnded; m = other.next() {
 		if m.Type == "skill:request" {
 			t.Error("what was answered is asked again")
 		}
@@ -337,7 +337,7 @@ func TestW27AcrossNodes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := hub.Options{Keys: []seal.Key{seal.NewKey()}}
+			o := hub.Options{Keys: []encryption.Key{encryption.NewKey()}}
 			more(t, &o)
 			one, two := pair(t, o)
 			here := one.signIn(t, "root", secret)
@@ -350,13 +350,13 @@ func TestW27AcrossNodes(t *testing.T) {
 			if m := w.answered(map[string]any{"type": "skill:response", "request_id": r.Request, "success": true, "result": "drawn"}); m.Type != "ok" {
 				t.Errorf("the answer is %+v", m)
 			}
-			w.until(event(chat.Ended))
+			w.until(event(chat.TurnEnded))
 			here.say(t, session, "call burn")
-			q := w.until(event(chat.Asked)).Event.Ask
+			q := w.until(event(chat.ApprovalRequested)).Event.Ask
 			if m := w.answered(map[string]any{"type": "answer", "ask": q.ID, "outcome": "declined", "feedback": "not today"}); m.Type != "ok" {
 				t.Errorf("the answer is %+v", m)
 			}
-			w.until(event(chat.Ended))
+			w.until(event(chat.TurnEnded))
 			if got := fmt.Sprint(there.lines(t, session)); !strings.Contains(got, "result: drawn") || !strings.Contains(got, "not burned: not today") {
 				t.Errorf("it has %s", got)
 			}
@@ -418,7 +418,7 @@ func TestSocketsEnd(t *testing.T) {
 // what is asked for.
 func TestVanishedClients(t *testing.T) {
 	const clients = 200
-	n, ada, _ := hall(t, func(o *chat.Options, _ *chat.Setup) { o.Patience = 50 * time.Millisecond })
+	n, ada, _ := hall(t, func(o *chat.Options, _ *chat.Setup) { o.ClientTimeout = 50 * time.Millisecond })
 	n.BoundStreams(clients, clients, patience, patience)
 	session := ada.begin(t)
 	for range clients {

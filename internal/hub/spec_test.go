@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -59,19 +60,33 @@ func readDocument(t testing.TB, n *node) *document {
 	return d
 }
 
-// resolve is a schema of the document, with those that it names.
+// componentRef is a reference to a schema of the document.
+var componentRef = regexp.MustCompile(`"#/components/schemas/([^"]+)"`)
+
+// addSchemas adds to defs the schemas that a schema refers to, directly or not.
+func (d *document) addSchemas(defs map[string]json.RawMessage, schema json.RawMessage) {
+	for _, ref := range componentRef.FindAllSubmatch(schema, -1) {
+		name := string(ref[1])
+		if s, ok := d.Components.Schemas[name]; ok && defs[name] == nil {
+			defs[name] = localRefs(s)
+			d.addSchemas(defs, s)
+		}
+	}
+}
+
+// localRefs returns a schema whose references are to $defs.
+func localRefs(schema json.RawMessage) json.RawMessage {
+	return json.RawMessage(strings.ReplaceAll(string(schema), "#/components/schemas/", "#/$defs/"))
+}
+
+// resolve returns a schema of the document together with the schemas that it refers to.
 func (d *document) resolve(raw json.RawMessage) (*jsonschema.Resolved, error) {
 	if s, ok := d.resolved[string(raw)]; ok {
 		return s, nil
 	}
 	defs := map[string]json.RawMessage{}
-	rename := func(s json.RawMessage) json.RawMessage {
-		return json.RawMessage(strings.ReplaceAll(string(s), "#/components/schemas/", "#/$defs/"))
-	}
-	for name, s := range d.Components.Schemas {
-		defs[name] = rename(s)
-	}
-	data, err := json.Marshal(map[string]any{"$defs": defs, "allOf": []json.RawMessage{rename(raw)}})
+	d.addSchemas(defs, raw)
+	data, err := json.Marshal(map[string]any{"$defs": defs, "allOf": []json.RawMessage{localRefs(raw)}})
 	if err != nil {
 		return nil, err
 	}

@@ -8,30 +8,30 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
-	"github.com/loadout-dev/loadout/internal/hub/kinds"
 	"github.com/loadout-dev/loadout/internal/telemetry"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
-// traceOf are the headers that say which trace a request is part of: those of a proxy of
-// ours, as anybody else could fill traces, or have them all kept.
+// traceOf returns the trace headers of a request from a trusted proxy. Other
+// clients could otherwise add to traces or force their collection.
 func (h *Hub) traceOf(r *http.Request) http.Header {
-	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && h.door.proxies.Trusts(at.Addr()) {
+	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && h.gate.proxies.Trusts(at.Addr()) {
 		return r.Header
 	}
 	return nil
 }
 
-// followTurn counts what happens in a turn, and traces it.
+// followTurn counts and traces the events of a turn.
 func (h *Hub) followTurn(ctx context.Context, c chat.Conversation, kind chat.InputKind) (context.Context, chat.Trace) {
 	ctx, span := h.opts.Tracer.Turn(ctx, c.ID, c.Agent)
-	return ctx, &followed{metrics: h.metrics, span: span, kind: kind, began: time.Now()}
+	return ctx, &turnObserver{metrics: h.metrics, span: span, kind: kind, began: time.Now()}
 }
 
-// followed is a turn under way.
-type followed struct {
+// turnObserver observes a running turn.
+type turnObserver struct {
 	metrics *metrics
 	span    *telemetry.Turn
 	kind    chat.InputKind
@@ -39,7 +39,7 @@ type followed struct {
 }
 
 // Step implements [chat.Trace].
-func (f *followed) Step(e *session.Event) {
+func (f *turnObserver) Step(e *session.Event) {
 	f.span.Step(e)
 	switch {
 	case e.Loaded != nil:
@@ -49,7 +49,7 @@ func (f *followed) Step(e *session.Event) {
 	}
 }
 
-func outcome(r *session.Returned) string {
+func outcome(r *session.CallResult) string {
 	switch {
 	case r.Denied:
 		return "denied"
@@ -60,7 +60,7 @@ func outcome(r *session.Returned) string {
 }
 
 // End implements [chat.Trace].
-func (f *followed) End(reason chat.Reason, err error) {
+func (f *turnObserver) End(reason chat.Reason, err error) {
 	if err != nil {
 		reason = "handed_over"
 	}
@@ -69,26 +69,26 @@ func (f *followed) End(reason chat.Reason, err error) {
 	f.metrics.turnSeconds.Observe(time.Since(f.began).Seconds())
 }
 
-// model is [Options.Model], whose models are counted and traced.
-func (h *Hub) model(choice *kinds.ModelChoice, key string) (llm.Model, error) {
+// model returns a model of [Options.Model] with metrics and traces.
+func (h *Hub) model(choice *agents.ModelChoice, key string) (llm.Model, error) {
 	m, err := h.opts.Model(choice, key)
 	if err != nil {
 		return nil, err
 	}
-	return h.opts.Tracer.Model(counted{m, h.metrics}), nil
+	return h.opts.Tracer.Model(countedModel{m, h.metrics}), nil
 }
 
-// counted is a model whose answers are counted, by its vendor.
-type counted struct {
+// countedModel counts the requests to a model by vendor.
+type countedModel struct {
 	llm.Model
 	metrics *metrics
 }
 
 // Stream implements [llm.Model].
-func (c counted) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
+func (c countedModel) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		vendor, _, _ := strings.Cut(c.Name(), ":")
-		outcome := "stopped" // by who asked
+		outcome := "stopped" // by the caller
 		defer func() { c.metrics.answers.WithLabelValues(vendor, outcome).Inc() }()
 		for e, err := range c.Model.Stream(ctx, r) {
 			if err != nil {
@@ -96,7 +96,7 @@ func (c counted) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event
 			}
 			if done, ok := e.(llm.Done); ok {
 				outcome = "ok"
-				c.metrics.took(vendor, done.Usage)
+				c.metrics.countTokens(vendor, done.Usage)
 			}
 			if !yield(e, err) {
 				return
@@ -105,8 +105,8 @@ func (c counted) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event
 	}
 }
 
-// took notes the tokens of an answer.
-func (m *metrics) took(vendor string, u llm.Usage) {
+// countTokens counts the tokens of a request.
+func (m *metrics) countTokens(vendor string, u llm.Usage) {
 	for kind, n := range map[string]int{"input": u.Input, "cache_read": u.CacheRead, "cache_write": u.CacheWrite, "output": u.Output} {
 		m.tokens.WithLabelValues(vendor, kind).Add(float64(max(n, 0)))
 	}

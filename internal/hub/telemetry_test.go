@@ -12,12 +12,11 @@ import (
 	"sync"
 	"testing"
 
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	pb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/telemetry"
 )
@@ -34,7 +33,7 @@ func (s *spans) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		in, _ = gzip.NewReader(in)
 	}
 	data, err := io.ReadAll(in)
-	var m collector.ExportTraceServiceRequest
+	var m pb.TracesData // the wire form of ExportTraceServiceRequest
 	if err != nil || proto.Unmarshal(data, &m) != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
@@ -106,18 +105,18 @@ func TestTracesAndCounts(t *testing.T) {
 func talk(t *testing.T, n *node, text string) {
 	t.Helper()
 	engine, who := n.Chat(), account.Single()
-	c, err := engine.Begin(t.Context(), who, "", "")
+	c, err := engine.Create(t.Context(), who, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := engine.Say(t.Context(), who, c.ID, chat.Message{Text: text}); err != nil {
+	if _, err := engine.SendMessage(t.Context(), who, c.ID, chat.Message{Text: text}); err != nil {
 		t.Fatal(err)
 	}
 	for ev, err := range engine.Watch(t.Context(), who, c.ID, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ev.Type == chat.Ended {
+		if ev.Type == chat.TurnEnded {
 			if ev.Reason != chat.Done {
 				t.Errorf("the turn ended with %s: %s", ev.Reason, ev.Text)
 			}

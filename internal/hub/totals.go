@@ -8,58 +8,58 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// SumJSON is what conversations took.
+// SumJSON sums up the consumption of conversations.
 type SumJSON struct {
 	Turns      int64    `json:"turns"`
 	Loads      int64    `json:"loads" doc:"Of skills"`
-	Calls      int64    `json:"calls" doc:"Of tools, but for loading and unloading"`
-	Errors     int64    `json:"errors" doc:"Calls that failed, or were not allowed"`
-	Input      *int64   `json:"input,omitempty" doc:"Tokens that were read anew and not kept; like the others not there where models took some and told none"`
-	Output     *int64   `json:"output,omitempty" doc:"Tokens that were written"`
+	Calls      int64    `json:"calls" doc:"Of tools, without loading and unloading skills"`
+	Errors     int64    `json:"errors" doc:"Failed or denied calls"`
+	Input      *int64   `json:"input,omitempty" doc:"Tokens read and not cached; like the other counts absent if unknown"`
+	Output     *int64   `json:"output,omitempty" doc:"Tokens written"`
 	CacheRead  *int64   `json:"cache_read,omitempty"`
 	CacheWrite *int64   `json:"cache_write,omitempty"`
-	Untold     int64    `json:"untold,omitempty" doc:"Answers of models that told no tokens, which are not known and in no sum"`
-	Cost       *float64 `json:"cost,omitempty" doc:"In US dollars, of what has a price; not there where nothing has"`
-	Unpriced   int64    `json:"unpriced,omitempty" doc:"Tokens of models whose price is not known, which cost has not"`
+	Untold     int64    `json:"untold,omitempty" doc:"Model answers without token counts, which are in no sum"`
+	Cost       *float64 `json:"cost,omitempty" doc:"In US dollars; absent if no price is known"`
+	Unpriced   int64    `json:"unpriced,omitempty" doc:"Tokens of models without a known price, not included in cost"`
 }
 
-// totalJSON is what was taken on a day, or of a model, by a user, or with an agent.
+// totalJSON is the consumption for one day, model, user or agent.
 type totalJSON struct {
 	Day       string `json:"day,omitempty" format:"date" doc:"In UTC"`
-	Model     string `json:"model,omitempty" doc:"As vendor:name; not there for what MCP clients took, by whose models nobody knows"`
-	User      string `json:"user,omitempty" doc:"An id"`
-	UserName  string `json:"user_name,omitempty" doc:"Not there where he is gone"`
-	Agent     string `json:"agent,omitempty" doc:"As in sessions; not there where it is nobody in particular"`
+	Model     string `json:"model,omitempty" doc:"As vendor:name; absent for MCP clients, whose model is unknown"`
+	User      string `json:"user,omitempty" doc:"ID"`
+	UserName  string `json:"user_name,omitempty" doc:"Absent if the user was deleted"`
+	Agent     string `json:"agent,omitempty" doc:"As in sessions; absent for the default agent"`
 	Namespace string `json:"namespace,omitempty" doc:"Of the agent"`
 	SumJSON
 }
 
 type totalsJSON struct {
 	By    string      `json:"by"`
-	Since string      `json:"since" format:"date" doc:"The first day"`
-	Total SumJSON     `json:"total" doc:"Of all items, also those that are left out"`
-	Items []totalJSON `json:"items" nullable:"false" doc:"Days in their order, else those with most tokens first"`
-	More  bool        `json:"more,omitempty" doc:"There are more items than are told"`
+	Since string      `json:"since" format:"date" doc:"First day"`
+	Total SumJSON     `json:"total" doc:"Of all items, including omitted ones"`
+	Items []totalJSON `json:"items" nullable:"false" doc:"Days in order, otherwise most tokens first"`
+	More  bool        `json:"more,omitempty" doc:"Whether items were omitted"`
 }
 
 func (h *Hub) totalsAPI(api huma.API) {
-	add(h, api, operation("get-usage-totals", "GET", "/usage/totals", "What conversations took: yours; for administrators those of all, and for maintainers of a group those with its agents"), h.getTotals)
+	add(h, api, operation("get-usage-totals", "GET", "/usage/totals", "Get the consumption of conversations: your own; for administrators all, for maintainers of a group those with its agents"), h.getTotals)
 }
 
 func (h *Hub) getTotals(ctx context.Context, in *struct {
 	UsageDays
 	By        string `query:"by" enum:"day,model,user,agent" default:"day"`
-	Namespace string `query:"namespace" maxLength:"150" doc:"Only conversations with agents there: default is your own, public is everybody's, else the name of a group, user:ID or group:ID"`
-	User      string `query:"user" maxLength:"64" doc:"Only those of a user: an id, or me"`
+	Namespace string `query:"namespace" maxLength:"150" doc:"Only conversations with agents of this namespace: default for your own, public, the name of a group, user:ID or group:ID"`
+	User      string `query:"user" maxLength:"64" doc:"Only conversations of this user: an ID, or me"`
 }) (*body[totalsJSON], error) {
 	p := account.FromContext(ctx)
-	q := chat.TotalsQuery{By: store.By(in.By), Since: in.since()}
+	q := chat.TotalsQuery{By: store.GroupBy(in.By), Since: in.since()}
 	if in.User != "" {
 		q.User = userID(p, in.User)
 	}
@@ -78,11 +78,11 @@ func (h *Hub) getTotals(ctx context.Context, in *struct {
 	if len(out.Items) > store.MaxPage {
 		out.Items, out.More = out.Items[:store.MaxPage], true
 	}
-	return answered(out, h.nameUsers(ctx, out.Items))
+	return bodyOf(out, h.nameUsers(ctx, out.Items))
 }
 
-// totals puts together what was taken by several models.
-func (h *Hub) totals(found []store.Spent, by store.By) ([]totalJSON, SumJSON) {
+// totals sums up entries of several models.
+func (h *Hub) totals(found []store.MeterEntry, by store.GroupBy) ([]totalJSON, SumJSON) {
 	type key struct{ day, model, user, in, agent string }
 	at := map[key]int{}
 	items, total := []totalJSON{}, SumJSON{}
@@ -103,9 +103,9 @@ func (h *Hub) totals(found []store.Spent, by store.By) ([]totalJSON, SumJSON) {
 		h.spend(&items[i].SumJSON, s)
 		h.spend(&total, s)
 	}
-	total.told()
+	total.reported()
 	for i := range items {
-		items[i].told()
+		items[i].reported()
 	}
 	slices.SortStableFunc(items, func(a, b totalJSON) int {
 		if a.Day != b.Day {
@@ -128,13 +128,14 @@ func (s *SumJSON) tokens() (n int64) {
 	return n
 }
 
-// parts are the tokens, each nil where none is known.
+// parts returns the token counts, nil for unknown ones.
 func (s *SumJSON) parts() []**int64 {
 	return []**int64{&s.Input, &s.Output, &s.CacheRead, &s.CacheWrite}
 }
 
-// told leaves out tokens of which nothing is known, as 0 would say that there were none.
-func (s *SumJSON) told() {
+// reported removes token counts of which nothing is known, because 0 would be
+// wrong.
+func (s *SumJSON) reported() {
 	unknown := s.Untold > 0 && s.tokens() == 0
 	for _, part := range s.parts() {
 		switch {
@@ -146,12 +147,12 @@ func (s *SumJSON) told() {
 	}
 }
 
-// spend adds what one model took.
-func (h *Hub) spend(to *SumJSON, s store.Spent) {
+// spend adds an entry of one model.
+func (h *Hub) spend(to *SumJSON, s store.MeterEntry) {
 	for _, n := range []struct {
 		to *int64
 		by int64
-	}{{&to.Turns, s.Turns}, {&to.Loads, s.Loads}, {&to.Calls, s.Calls}, {&to.Errors, s.Errors}, {&to.Untold, s.Untold}} {
+	}{{&to.Turns, s.Turns}, {&to.Loads, s.Loads}, {&to.Calls, s.Calls}, {&to.Errors, s.Errors}, {&to.Untold, s.Unreported}} {
 		*n.to += n.by
 	}
 	for i, n := range []int64{s.Input, s.Output, s.CacheRead, s.CacheWrite} {
@@ -174,7 +175,7 @@ func (h *Hub) spend(to *SumJSON, s store.Spent) {
 	}
 }
 
-// cost is what a usage of a model costs, where its price is known.
+// cost returns the cost of a usage, if the price of the model is known.
 func (h *Hub) cost(model string, u llm.Usage) (float64, bool) {
 	if h.opts.Price == nil {
 		return 0, false
@@ -195,7 +196,7 @@ func (h *Hub) nameUsers(ctx context.Context, items []totalJSON) error {
 			ids = append(ids, i.User)
 		}
 	}
-	users, err := h.db.Users.Some(ctx, ids)
+	users, err := h.db.Users.GetMany(ctx, ids)
 	if err != nil {
 		return err
 	}

@@ -6,15 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/llm"
 )
 
 // priced is a hub that knows what echo:1 costs and takes at once, and nothing of others.
 func priced(t testing.TB) *node {
-	n := start(t, hub.Options{First: &hub.First{Name: "root", Password: secret}, Accounts: true,
+	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true,
 		Price: func(model string) (llm.Price, bool) {
 			return llm.Price{Input: 3, CacheRead: 1, CacheWrite: 4, Output: 15}, model == "echo:1"
 		},
@@ -78,8 +78,8 @@ func TestUsageTotals(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := n.DB().Meter.Add(t.Context(),
-		store.Spent{Date: time.Now(), Owner: bobID, Namespace: store.GroupNamespace(group.ID), Agent: "Ghost/crew/sea", Model: "other:1", Turns: 1, Input: 100, Output: 7},
-		store.Spent{Date: time.Now().AddDate(0, 0, -40), Owner: adaID, Model: "other:1", Turns: 5})
+		store.MeterEntry{Date: time.Now(), Owner: bobID, Namespace: store.GroupNamespace(group.ID), Agent: "Ghost/crew/sea", Model: "other:1", Turns: 1, Input: 100, Output: 7},
+		store.MeterEntry{Date: time.Now().AddDate(0, 0, -40), Owner: adaID, Model: "other:1", Turns: 5})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,43 +6,43 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/loadout-dev/loadout/internal/account"
-	"github.com/loadout-dev/loadout/internal/hub/people"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/users"
 )
 
-// userJSON is somebody.
+// userJSON is a user.
 type userJSON struct {
 	ID       string       `json:"id"`
 	Name     string       `json:"name"`
 	Display  string       `json:"display"`
 	Disabled bool         `json:"disabled"`
-	Account  *accountJSON `json:"account,omitempty" doc:"What the user and administrators see"`
+	Account  *accountJSON `json:"account,omitempty" doc:"Only for the user and administrators"`
 }
 
 type accountJSON struct {
 	Email    string     `json:"email"`
 	Admin    bool       `json:"admin"`
-	Password bool       `json:"password" doc:"Whether there is one to sign in with"`
+	Password bool       `json:"password" doc:"Whether the user has a password"`
 	Created  time.Time  `json:"created"`
-	Seen     *time.Time `json:"seen,omitempty" doc:"Last, to about a minute"`
+	Seen     *time.Time `json:"seen,omitempty" doc:"Accurate to about a minute"`
 }
 
-func userOf(u people.User) userJSON {
+func userOf(u users.User) userJSON {
 	out := userJSON{ID: string(u.ID), Name: u.Name, Display: u.Display, Disabled: u.Disabled}
-	if u.Whole {
-		out.Account = &accountJSON{Email: u.Email, Admin: u.Admin, Password: u.Password, Created: u.Created, Seen: when(u.Seen)}
+	if u.Full {
+		out.Account = &accountJSON{Email: u.Email, Admin: u.Admin, Password: u.Password, Created: u.Created, Seen: optionalTime(u.LastSeen)}
 	}
 	return out
 }
 
-// UserPath names a user in a path.
+// UserPath holds the ID of a user in a path.
 type UserPath struct {
-	User string `path:"user" maxLength:"64" doc:"The id of a user, or me"`
+	User string `path:"user" maxLength:"64" doc:"ID of a user, or me"`
 }
 
 func (o UserPath) id(p account.Principal) account.UserID { return userID(p, o.User) }
 
-// userID is the id of a user as it is written in requests.
+// userID resolves me to the ID of the principal.
 func userID(p account.Principal, written string) account.UserID {
 	if written == "me" {
 		return p.User
@@ -51,67 +51,67 @@ func userID(p account.Principal, written string) account.UserID {
 }
 
 type newUser struct {
-	Name     string `json:"name" maxLength:"64" doc:"What the user signs in as; it never changes"`
+	Name     string `json:"name" maxLength:"64" doc:"Name for signing in; cannot be changed"`
 	Display  string `json:"display,omitempty" maxLength:"200"`
 	Email    string `json:"email,omitempty" maxLength:"254"`
-	Password string `json:"password,omitempty" maxLength:"1024" doc:"At least 10 characters; without, the user signs in by a provider"`
+	Password string `json:"password,omitempty" maxLength:"1024" doc:"At least 10 characters; without it, the user signs in through a provider"`
 	Admin    bool   `json:"admin,omitempty"`
 }
 
 type userChange struct {
 	Display  *string `json:"display,omitempty" maxLength:"200"`
 	Email    *string `json:"email,omitempty" maxLength:"254"`
-	Admin    *bool   `json:"admin,omitempty" doc:"For administrators"`
-	Disabled *bool   `json:"disabled,omitempty" doc:"For administrators: signs the user out everywhere"`
+	Admin    *bool   `json:"admin,omitempty" doc:"For administrators only"`
+	Disabled *bool   `json:"disabled,omitempty" doc:"For administrators only; ends all sign-ins of the user"`
 }
 
 type passwordChange struct {
-	Current  string `json:"current,omitempty" maxLength:"1024" doc:"Needed for one's own, where there is one"`
+	Current  string `json:"current,omitempty" maxLength:"1024" doc:"Required for your own password, if you have one"`
 	Password string `json:"password" maxLength:"1024"`
 }
 
-// loginJSON is a browser that is signed in.
+// loginJSON is a browser sign-in.
 type loginJSON struct {
-	Agent   string    `json:"agent" doc:"What the browser calls itself"`
+	Agent   string    `json:"agent" doc:"User-Agent of the browser"`
 	Began   time.Time `json:"began"`
 	Seen    time.Time `json:"seen"`
 	Ends    time.Time `json:"ends"`
-	Current bool      `json:"current" doc:"Whether it is this one"`
+	Current bool      `json:"current" doc:"Whether it is the calling browser"`
 }
 
 func (h *Hub) users(api huma.API) {
-	add(h, api, operation("list-users", "GET", "/users", "Users by name, or the one with a name"), h.listUsers)
-	add(h, api, created(operation("make-user", "POST", "/users", "Make a user")), h.makeUser)
-	add(h, api, operation("get-user", "GET", "/users/{user}", "A user"), h.getUser)
+	add(h, api, operation("list-users", "GET", "/users", "List users by name, or find one by name"), h.listUsers)
+	add(h, api, withCreated(operation("make-user", "POST", "/users", "Create a user")), h.createUser)
+	add(h, api, operation("get-user", "GET", "/users/{user}", "Get a user"), h.getUser)
 	add(h, api, operation("change-user", "PATCH", "/users/{user}", "Change a user"), h.changeUser)
-	add(h, api, operation("delete-user", "DELETE", "/users/{user}", "Delete a user who has no skills, agents and conversations"), h.deleteUser)
-	add(h, api, operation("set-password", "PUT", "/users/{user}/password", "Set a password, and sign the user out everywhere else"), h.setPassword)
-	add(h, api, operation("list-sign-ins", "GET", "/users/{user}/sign-ins", "Where a user is signed in"), h.listSignIns)
-	add(h, api, operation("end-sign-ins", "DELETE", "/users/{user}/sign-ins", "Sign a user out everywhere else"), h.endSignIns)
+	add(h, api, operation("delete-user", "DELETE", "/users/{user}", "Delete a user without skills, agents and conversations"), h.deleteUser)
+	add(h, api, operation("set-password", "PUT", "/users/{user}/password", "Set a password and end all other sign-ins of the user"), h.setPassword)
+	add(h, api, operation("list-sign-ins", "GET", "/users/{user}/sign-ins", "List the browser sign-ins of a user"), h.listSignIns)
+	add(h, api, operation("end-sign-ins", "DELETE", "/users/{user}/sign-ins", "End all other sign-ins of a user"), h.endSignIns)
 }
 
 func (h *Hub) listUsers(ctx context.Context, in *struct {
 	Paging
-	Name string `query:"name" maxLength:"64" doc:"Only the user who is called that"`
-}) (*body[listed[userJSON]], error) {
+	Name string `query:"name" maxLength:"64" doc:"Only the user with this name"`
+}) (*body[listBody[userJSON]], error) {
 	p := account.FromContext(ctx)
 	if in.Name == "" {
-		users, next, err := h.people.Users.List(ctx, p, in.page())
-		return page(users, next, err, userOf)
+		users, next, err := h.directory.Users.List(ctx, p, in.page())
+		return pageOf(users, next, err, userOf)
 	}
-	user, err := h.people.Users.Named(ctx, p, in.Name)
-	return page([]people.User{user}, "", err, userOf)
+	user, err := h.directory.Users.ByName(ctx, p, in.Name)
+	return pageOf([]users.User{user}, "", err, userOf)
 }
 
-func (h *Hub) makeUser(ctx context.Context, in *struct{ Body newUser }) (*made[userJSON], error) {
-	user, err := h.people.Users.Create(ctx, account.FromContext(ctx), people.NewUser(in.Body))
-	return madeAt(string(user.ID), "users", userOf(user), err)
+func (h *Hub) createUser(ctx context.Context, in *struct{ Body newUser }) (*createdBody[userJSON], error) {
+	user, err := h.directory.Users.Create(ctx, account.FromContext(ctx), users.NewUser(in.Body))
+	return createdAt(string(user.ID), "users", userOf(user), err)
 }
 
 func (h *Hub) getUser(ctx context.Context, in *UserPath) (*body[userJSON], error) {
 	p := account.FromContext(ctx)
-	user, err := h.people.Users.Get(ctx, p, in.id(p))
-	return answered(userOf(user), err)
+	user, err := h.directory.Users.Get(ctx, p, in.id(p))
+	return bodyOf(userOf(user), err)
 }
 
 func (h *Hub) changeUser(ctx context.Context, in *struct {
@@ -119,37 +119,37 @@ func (h *Hub) changeUser(ctx context.Context, in *struct {
 	Body userChange
 }) (*body[userJSON], error) {
 	p := account.FromContext(ctx)
-	user, err := h.people.Users.Change(ctx, p, in.id(p), people.UserChange(in.Body))
-	return answered(userOf(user), err)
+	user, err := h.directory.Users.Change(ctx, p, in.id(p), users.UserChange(in.Body))
+	return bodyOf(userOf(user), err)
 }
 
-func (h *Hub) deleteUser(ctx context.Context, in *UserPath) (*nothing, error) {
+func (h *Hub) deleteUser(ctx context.Context, in *UserPath) (*noBody, error) {
 	p := account.FromContext(ctx)
-	return nil, h.people.Users.Delete(ctx, p, in.id(p))
+	return nil, h.directory.Users.Delete(ctx, p, in.id(p))
 }
 
 func (h *Hub) setPassword(ctx context.Context, in *struct {
 	UserPath
 	Body passwordChange
-}) (*nothing, error) {
-	p, v := account.FromContext(ctx), visitOf(ctx)
+}) (*noBody, error) {
+	p, v := account.FromContext(ctx), requestInfoFrom(ctx)
 	if in.id(p) == p.User {
-		if err := h.door.guess(v); err != nil {
+		if err := h.gate.countPasswordGuess(v); err != nil {
 			return nil, err
 		}
 	}
-	return nil, h.people.Users.SetPassword(ctx, p, in.id(p), in.Body.Current, in.Body.Password, v.login)
+	return nil, h.directory.Users.SetPassword(ctx, p, in.id(p), in.Body.Current, in.Body.Password, v.login)
 }
 
-func (h *Hub) listSignIns(ctx context.Context, in *UserPath) (*body[listed[loginJSON]], error) {
-	p, v := account.FromContext(ctx), visitOf(ctx)
-	logins, err := h.people.SignIns.Of(ctx, p, in.id(p))
-	return page(logins, "", err, func(l account.Login) loginJSON {
-		return loginJSON{Agent: l.Agent, Began: l.Began, Seen: l.Seen, Ends: l.Ends, Current: string(l.Hash) == string(v.login)}
+func (h *Hub) listSignIns(ctx context.Context, in *UserPath) (*body[listBody[loginJSON]], error) {
+	p, v := account.FromContext(ctx), requestInfoFrom(ctx)
+	logins, err := h.directory.SignIns.List(ctx, p, in.id(p))
+	return pageOf(logins, "", err, func(l account.Login) loginJSON {
+		return loginJSON{Agent: l.Agent, Began: l.Created, Seen: l.LastSeen, Ends: l.Expires, Current: string(l.Hash) == string(v.login)}
 	})
 }
 
-func (h *Hub) endSignIns(ctx context.Context, in *UserPath) (*nothing, error) {
-	p, v := account.FromContext(ctx), visitOf(ctx)
-	return nil, h.people.SignIns.End(ctx, p, in.id(p), v.login)
+func (h *Hub) endSignIns(ctx context.Context, in *UserPath) (*noBody, error) {
+	p, v := account.FromContext(ctx), requestInfoFrom(ctx)
+	return nil, h.directory.SignIns.SignOut(ctx, p, in.id(p), v.login)
 }

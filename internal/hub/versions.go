@@ -6,20 +6,20 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/skill"
 )
 
 // VersionPath names a version of a skill in a path.
 type VersionPath struct {
 	SkillPath
-	Version string `path:"version" pattern:"^(current|[1-9][0-9]{0,17})$" patternDescription:"a number, or current" doc:"The number of a version, or current"`
+	Version string `path:"version" pattern:"^(current|[1-9][0-9]{0,17})$" patternDescription:"a number, or current" doc:"Number of a version, or current"`
 }
 
-// number is that of the version, as the library takes it: 0 is the current one.
+// number returns the number of the version, 0 for the current one.
 func (v VersionPath) number() int64 { return versionNumber(v.Version) }
 
-// versionNumber reads what has the form of a [VersionPath].
+// versionNumber parses the version in a [VersionPath].
 func versionNumber(written string) int64 {
 	n, err := strconv.ParseInt(written, 10, 64)
 	if err != nil {
@@ -28,10 +28,10 @@ func versionNumber(written string) int64 {
 	return n
 }
 
-// manifestJSON is the files of a version.
+// manifestJSON lists the files of a version.
 type manifestJSON struct {
 	Digest string             `json:"digest"`
-	Size   int64              `json:"size" doc:"Of all of them, in bytes"`
+	Size   int64              `json:"size" doc:"Total size in bytes"`
 	Files  []manifestFileJSON `json:"files" nullable:"false"`
 }
 
@@ -39,31 +39,31 @@ type manifestFileJSON struct {
 	Path   string `json:"path"`
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
-	Script bool   `json:"script" doc:"Whether it can be run"`
+	Script bool   `json:"script" doc:"Whether it is executable"`
 }
 
 func (h *Hub) versionsAPI(api huma.API) {
-	add(h, api, operation("list-versions", "GET", "/skills/{skill}/versions", "The versions of a skill, the newest first"), h.listVersions)
-	add(h, api, operation("get-version", "GET", "/skills/{skill}/versions/{version}", "A version of a skill"), h.getVersion)
-	add(h, api, operation("delete-version", "DELETE", "/skills/{skill}/versions/{version}", "Delete a version that is not the current one, and that nothing names by its digest"), h.deleteVersion)
-	add(h, api, operation("use-version", "POST", "/skills/{skill}/versions/{version}/use", "Make a version the current one, as to go back to it"), h.useVersion)
-	add(h, api, operation("get-manifest", "GET", "/skills/{skill}/versions/{version}/manifest", "The files of a version, with their hashes"), h.getManifest)
-	add(h, api, operation("get-findings", "GET", "/skills/{skill}/versions/{version}/findings", "What a scan found in a version. It is advice"), h.getFindings)
-	add(h, api, operation("get-diff", "GET", "/skills/{skill}/versions/{version}/diff", "How a version differs from another"), h.getDiff)
+	add(h, api, operation("list-versions", "GET", "/skills/{skill}/versions", "List the versions of a skill, newest first"), h.listVersions)
+	add(h, api, operation("get-version", "GET", "/skills/{skill}/versions/{version}", "Get a version of a skill"), h.getVersion)
+	add(h, api, operation("delete-version", "DELETE", "/skills/{skill}/versions/{version}", "Delete a version that is neither current nor referenced by its digest"), h.deleteVersion)
+	add(h, api, operation("use-version", "POST", "/skills/{skill}/versions/{version}/use", "Make a version the current one"), h.useVersion)
+	add(h, api, operation("get-manifest", "GET", "/skills/{skill}/versions/{version}/manifest", "List the files of a version with their hashes"), h.getManifest)
+	add(h, api, operation("get-findings", "GET", "/skills/{skill}/versions/{version}/findings", "Get the findings of the scan of a version; advice only"), h.getFindings)
+	add(h, api, operation("get-diff", "GET", "/skills/{skill}/versions/{version}/diff", "Compare two versions"), h.getDiff)
 	h.versionFiles(api)
 }
 
 func (h *Hub) listVersions(ctx context.Context, in *struct {
 	SkillPath
-	After string `query:"after" pattern:"^[1-9][0-9]{0,17}$" patternDescription:"what a page had as next" doc:"What the page before had as next"`
-	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many at most"`
-}) (*body[listed[SkillVersionJSON]], error) {
+	After string `query:"after" pattern:"^[1-9][0-9]{0,17}$" patternDescription:"what a page had as next" doc:"Value of next on the previous page"`
+	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Maximum number of items"`
+}) (*body[listBody[SkillVersionJSON]], error) {
 	versions, err := h.library.Versions(ctx, account.FromContext(ctx), in.Skill, versionNumber(in.After), in.Limit)
 	next := ""
 	if n := len(versions); n == in.Limit && versions[n-1].Number > 1 {
 		next = strconv.FormatInt(versions[n-1].Number, 10)
 	}
-	return page(versions, next, err, skillVersionOf)
+	return pageOf(versions, next, err, skillVersionOf)
 }
 
 func (h *Hub) getVersion(ctx context.Context, in *VersionPath) (*body[SkillVersionJSON], error) {
@@ -71,29 +71,29 @@ func (h *Hub) getVersion(ctx context.Context, in *VersionPath) (*body[SkillVersi
 	if err != nil {
 		return nil, err
 	}
-	return answered(skillVersionOf(v), nil)
+	return bodyOf(skillVersionOf(v), nil)
 }
 
-func (h *Hub) deleteVersion(ctx context.Context, in *VersionPath) (*nothing, error) {
+func (h *Hub) deleteVersion(ctx context.Context, in *VersionPath) (*noBody, error) {
 	p := account.FromContext(ctx)
-	number, err := h.chosen(ctx, p, in)
+	number, err := h.resolveNumber(ctx, p, in)
 	if err != nil {
 		return nil, err
 	}
 	return nil, h.library.DeleteVersion(ctx, p, in.Skill, number)
 }
 
-func (h *Hub) useVersion(ctx context.Context, in *VersionPath) (*nothing, error) {
+func (h *Hub) useVersion(ctx context.Context, in *VersionPath) (*noBody, error) {
 	p := account.FromContext(ctx)
-	number, err := h.chosen(ctx, p, in)
+	number, err := h.resolveNumber(ctx, p, in)
 	if err != nil {
 		return nil, err
 	}
 	return nil, h.library.Use(ctx, p, in.Skill, number)
 }
 
-// chosen is the number of a version that is to be changed.
-func (h *Hub) chosen(ctx context.Context, p account.Principal, in *VersionPath) (int64, error) {
+// resolveNumber returns the number of a version to change.
+func (h *Hub) resolveNumber(ctx context.Context, p account.Principal, in *VersionPath) (int64, error) {
 	if n := in.number(); n != 0 {
 		return n, nil
 	}
@@ -109,7 +109,7 @@ func (h *Hub) getManifest(ctx context.Context, in *VersionPath) (*body[manifestJ
 	if err != nil {
 		return nil, err
 	}
-	return answered(manifestOf(files), nil)
+	return bodyOf(manifestOf(files), nil)
 }
 
 func manifestOf(files skill.Manifest) manifestJSON {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
@@ -20,13 +20,13 @@ import (
 const (
 	indexPath   = "/.well-known/agent-skills/index.json"
 	indexSchema = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
-	// maxIndexed bounds the skills of an index, as those who read it bound its bytes.
+	// maxIndexed limits the skills of an index, because readers limit its size.
 	maxIndexed = 2000
-	// maxPacked bounds of how many packages a node remembers the digest.
+	// maxPacked limits the package digests that a node caches.
 	maxPacked = 20_000
 )
 
-// indexJSON is what a hub publishes, in the form of which version 0.2.0 says what it is.
+// indexJSON is an index of skills in version 0.2.0 of the format.
 type indexJSON struct {
 	Schema  string        `json:"$schema"`
 	Skills  []indexedJSON `json:"skills" nullable:"false"`
@@ -42,21 +42,21 @@ type indexedJSON struct {
 	Digest      string `json:"digest" doc:"Of the archive"`
 }
 
-// wellKnown adds the index of skills, by which programs add skills of the hub as those of
-// any site. Who asks has to say who he is, as for all there is here, and finds what he may
-// download.
+// wellKnown adds the index of skills, through which programs install skills of
+// the hub like those of any site. It requires authentication and lists the
+// skills that the user may download.
 func (h *Hub) wellKnown(api huma.API) {
 	op := operation("get-skill-index", "GET", "/skills", "The skills that you may download, as sites publish theirs")
 	op.Path = indexPath
 	add(h, api, op, newSkillIndex(h.library).get)
 }
 
-// skillIndex makes indexes. It remembers the digests of packages, which are the same bytes
-// each time: to find one takes reading all files of a skill. It is safe for concurrent
-// use.
+// skillIndex creates indexes. It caches the digests of packages, because
+// computing one reads all files of a skill and the result never changes. It is
+// safe for concurrent use.
 type skillIndex struct {
 	library *library.Library
-	turn    chan struct{} // held while a package is read: one at a time is enough for a list
+	turn    chan struct{} // held while a package is read; one at a time is enough
 
 	mu    sync.Mutex
 	known map[string]string // by the digest of the files and the name
@@ -66,7 +66,7 @@ func newSkillIndex(l *library.Library) *skillIndex {
 	return &skillIndex{library: l, turn: make(chan struct{}, 1), known: map[string]string{}}
 }
 
-func (x *skillIndex) get(ctx context.Context, _ *nothing) (*body[indexJSON], error) {
+func (x *skillIndex) get(ctx context.Context, _ *noBody) (*body[indexJSON], error) {
 	p := account.FromContext(ctx)
 	in, err := downloadable(p)
 	if err != nil {
@@ -85,13 +85,13 @@ func (x *skillIndex) get(ctx context.Context, _ *nothing) (*body[indexJSON], err
 			}
 		}
 		if q.After = next; next == "" {
-			return answered(out, nil)
+			return bodyOf(out, nil)
 		}
 	}
 }
 
-// downloadable are the namespaces of which somebody may download what they list, nearest
-// first.
+// downloadable returns the namespaces whose skills a principal may download,
+// nearest first.
 func downloadable(p account.Principal) ([]store.Namespace, error) {
 	var may []store.Namespace
 	take := func(n store.Namespace, r account.Resource) {
@@ -99,23 +99,23 @@ func downloadable(p account.Principal) ([]store.Namespace, error) {
 			may = append(may, n)
 		}
 	}
-	take(store.UserNamespace(string(p.User)), account.Of(p.User))
+	take(store.UserNamespace(string(p.User)), account.OwnedBy(p.User))
 	for i, g := range slices.Sorted(maps.Keys(p.Groups)) {
 		if i == store.MaxNamespaces-2 {
 			break // the newest, as everywhere
 		}
-		take(store.GroupNamespace(string(g)), account.In(g, ""))
+		take(store.GroupNamespace(string(g)), account.OwnedByGroup(g, ""))
 	}
 	take(store.Public, account.Resource{Shared: true})
 	if len(may) == 0 {
-		return nil, account.Check(p, account.SkillDownload, account.Of(p.User))
+		return nil, account.Check(p, account.SkillDownload, account.OwnedBy(p.User))
 	}
 	return may, nil
 }
 
-// add adds a skill to an index, unless its name is none that an index can have.
+// add adds a skill to an index, unless its name is invalid there.
 func (x *skillIndex) add(ctx context.Context, p account.Principal, s *library.Skill, out *indexJSON) error {
-	if !skill.PortableName(s.Name) {
+	if !skill.IsPortableName(s.Name) {
 		return nil
 	}
 	if len(out.Skills) == maxIndexed {
@@ -124,20 +124,20 @@ func (x *skillIndex) add(ctx context.Context, p account.Principal, s *library.Sk
 	}
 	digest, err := x.digest(ctx, p, s)
 	if isHidden(err) {
-		return nil // it went meanwhile
+		return nil // deleted meanwhile
 	}
 	if err != nil {
 		return err
 	}
 	out.Skills = append(out.Skills, indexedJSON{
-		Name: s.Name, Type: "archive", Description: shortened(s.Description), Digest: digest,
+		Name: s.Name, Type: "archive", Description: shortDescription(s.Description), Digest: digest,
 		URL: fmt.Sprintf("%s/skills/%s/versions/%d/package", base, s.ID, s.Number),
 	})
 	return nil
 }
 
-// shortened is as much of a description as a valid one has.
-func shortened(description string) string {
+// shortDescription truncates a description to the valid length.
+func shortDescription(description string) string {
 	const most = 1024
 	if r := []rune(description); len(r) > most {
 		return string(r[:most])
@@ -145,8 +145,8 @@ func shortened(description string) string {
 	return description
 }
 
-// digest is that of the package of a skill. Where ctx ends before all of an index are
-// found, those that were are known the next time.
+// digest returns the digest of the package of a skill. If ctx ends early, the
+// digests computed so far stay cached.
 func (x *skillIndex) digest(ctx context.Context, p account.Principal, s *library.Skill) (string, error) {
 	key := s.Digest + " " + s.Name
 	if d, ok := x.find(key); ok {
@@ -158,7 +158,7 @@ func (x *skillIndex) digest(ctx context.Context, p account.Principal, s *library
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
-	if d, ok := x.find(key); ok { // somebody else waited for the same
+	if d, ok := x.find(key); ok { // another request computed it
 		return d, nil
 	}
 	a, err := x.library.Download(ctx, p, s.ID, s.Number)
@@ -171,7 +171,7 @@ func (x *skillIndex) digest(ctx context.Context, p account.Principal, s *library
 		return "", fmt.Errorf("the package of skill %s: %w", s.ID, err)
 	}
 	d := "sha256:" + hex.EncodeToString(sum.Sum(nil))
-	x.keep(key, d)
+	x.store(key, d)
 	return d, nil
 }
 
@@ -182,11 +182,11 @@ func (x *skillIndex) find(key string) (string, bool) {
 	return d, ok
 }
 
-func (x *skillIndex) keep(key, digest string) {
+func (x *skillIndex) store(key, digest string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if len(x.known) >= maxPacked {
-		clear(x.known) // of skills that are gone, too; the others are found anew
+		clear(x.known) // drops deleted skills too
 	}
 	x.known[key] = digest
 }

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadout-dev/loadout/remote"
+	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/skill"
 )
 
 // hubIndex looks at the index of a hub, as a program does that adds skills.
-func hubIndex(t testing.TB, n *node, token string) (*remote.Offer, error) {
+func hubIndex(t testing.TB, n *node, token string) (*remote.Collection, error) {
 	t.Helper()
 	c := remote.New(&remote.Options{
 		TempDir: t.TempDir(), Private: func(host string) bool { return host == "127.0.0.1" },
@@ -23,7 +23,7 @@ func hubIndex(t testing.TB, n *node, token string) (*remote.Offer, error) {
 			return &remote.Credential{Password: token}, nil
 		},
 	})
-	return c.Look(t.Context(), must(remote.Parse(n.URL, ""))(t))
+	return c.Open(t.Context(), must(remote.Parse(n.URL, ""))(t))
 }
 
 // A hub is a site that publishes skills: package remote adds one from it, whose digest is
@@ -49,7 +49,7 @@ func TestSkillsAreAddedFromTheIndex(t *testing.T) {
 			offer := must(hubIndex(t, n, token))(t)
 			var got []string
 			for _, s := range offer.Skills {
-				b := must(offer.Open(t.Context(), s))(t)
+				b := must(offer.OpenSkill(t.Context(), s))(t)
 				parsed, _, err := skill.Parse(b.FS, s.Name)
 				if err != nil {
 					t.Fatal(err)
@@ -71,11 +71,11 @@ func TestSkillsAreAddedFromTheIndex(t *testing.T) {
 func TestIndexIsNotForStrangers(t *testing.T) {
 	n := team(t)
 	_, err := hubIndex(t, n, "")
-	if denied, ok := errors.AsType[*remote.DeniedError](err); !ok || denied.Shown {
+	if denied, ok := errors.AsType[*remote.DeniedError](err); !ok || denied.CredentialSent {
 		t.Errorf("error %v, want that a credential is asked for", err)
 	}
 	_, err = hubIndex(t, n, "lo_wrong")
-	if denied, ok := errors.AsType[*remote.DeniedError](err); !ok || !denied.Shown {
+	if denied, ok := errors.AsType[*remote.DeniedError](err); !ok || !denied.CredentialSent {
 		t.Errorf("error %v, want that the credential is refused", err)
 	}
 	r := n.anybody().send(t, http.MethodGet, "/.well-known/agent-skills/index.json", nil)

@@ -5,8 +5,8 @@ import (
 	"io"
 	"testing"
 
-	"github.com/loadout-dev/loadout/ask"
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
@@ -17,7 +17,7 @@ import (
 func TestAuthority(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	e := node(t, db, kit{})
-	reader, talker := ada.Limited(account.ScopeRead), ada.Limited(account.ScopeChat)
+	reader, talker := ada.LimitedTo(account.ScopeRead), ada.LimitedTo(account.ScopeChat)
 	const (
 		yes = iota
 		hidden
@@ -28,7 +28,7 @@ func TestAuthority(t *testing.T) {
 	verdict := func(err error) int {
 		var denied *account.DeniedError
 		switch {
-		case errors.Is(err, store.ErrNotFound), errors.Is(err, ask.ErrUnknown):
+		case errors.Is(err, store.ErrNotFound), errors.Is(err, approval.ErrNotFound):
 			return hidden
 		case errors.As(err, &denied) && denied.SignIn:
 			return signIn
@@ -50,7 +50,7 @@ func TestAuthority(t *testing.T) {
 	}{
 		{"Get", func(p account.Principal, id string) error { _, err := e.Get(t.Context(), p, id); return err }, yes, yes, yes, hidden, refused},
 		{"Say", func(p account.Principal, id string) error {
-			_, err := e.Say(t.Context(), p, id, chat.Message{Text: "x"})
+			_, err := e.SendMessage(t.Context(), p, id, chat.Message{Text: "x"})
 			return err
 		}, yes, scope, yes, hidden, refused},
 		{"Compact", func(p account.Principal, id string) error { _, err := e.Compact(t.Context(), p, id); return err }, yes, scope, yes, hidden, refused},
@@ -62,18 +62,18 @@ func TestAuthority(t *testing.T) {
 			return nil
 		}, yes, yes, yes, hidden, refused},
 		{"Told", func(p account.Principal, id string) error {
-			for _, err := range e.Told(t.Context(), p, id, 0) {
+			for _, err := range e.ReadEvents(t.Context(), p, id, 0) {
 				return err
 			}
 			return nil
 		}, yes, yes, yes, hidden, refused},
 		{"Attend", func(p account.Principal, id string) error {
-			for _, err := range e.Attend(t.Context(), p, id, 0) {
+			for _, err := range e.WatchAsClient(t.Context(), p, id, 0) {
 				return err
 			}
 			return nil
 		}, yes, scope, yes, hidden, refused},
-		{"Skills", func(p account.Principal, id string) error { _, err := e.Skills(t.Context(), p, id); return err }, yes, yes, yes, hidden, refused},
+		{"Skills", func(p account.Principal, id string) error { _, err := e.ActiveSkills(t.Context(), p, id); return err }, yes, yes, yes, hidden, refused},
 		{"Load", func(p account.Principal, id string) error {
 			_, err := e.Load(t.Context(), p, id, "tides", "")
 			return err
@@ -86,9 +86,9 @@ func TestAuthority(t *testing.T) {
 			_, err := e.History(t.Context(), p, id, 0, 0)
 			return err
 		}, yes, yes, yes, hidden, refused},
-		{"Spent", func(p account.Principal, id string) error { _, err := e.Spent(t.Context(), p, id); return err }, yes, yes, yes, hidden, refused},
+		{"Spent", func(p account.Principal, id string) error { _, err := e.ModelUsage(t.Context(), p, id); return err }, yes, yes, yes, hidden, refused},
 		{"Export", func(p account.Principal, id string) error {
-			return e.Export(t.Context(), p, id, chat.Lines, io.Discard)
+			return e.Export(t.Context(), p, id, chat.JSONL, io.Discard)
 		}, yes, yes, yes, hidden, refused},
 		{"Files", func(p account.Principal, id string) error { _, err := e.Files(t.Context(), p, id); return err }, yes, yes, yes, hidden, refused},
 		{"ReadFile", func(p account.Principal, id string) error {
@@ -101,14 +101,14 @@ func TestAuthority(t *testing.T) {
 		{"DeleteFile", func(p account.Principal, id string) error { return e.DeleteFile(t.Context(), p, id, "there") }, yes, scope, yes, hidden, refused},
 		{"Rename", func(p account.Principal, id string) error { return e.Rename(t.Context(), p, id, "x") }, yes, scope, yes, hidden, refused},
 		{"Answer", func(p account.Principal, id string) error {
-			return e.Answer(t.Context(), p, id+".q", ask.Answer{Outcome: ask.Accepted})
+			return e.AnswerApproval(t.Context(), p, id+".q", approval.Answer{Outcome: approval.Accepted})
 		}, yes, scope, yes, hidden, refused},
 		{"List", func(p account.Principal, _ string) error {
 			_, _, err := e.List(t.Context(), p, p.User, store.Page{})
 			return err
 		}, yes, yes, yes, yes, yes},
-		{"Begin", func(p account.Principal, _ string) error { _, err := e.Begin(t.Context(), p, "", ""); return err }, yes, scope, yes, yes, yes},
-		{"Asks", func(p account.Principal, _ string) error { _, err := e.Asks(t.Context(), p); return err }, yes, scope, yes, yes, yes},
+		{"Begin", func(p account.Principal, _ string) error { _, err := e.Create(t.Context(), p, "", ""); return err }, yes, scope, yes, yes, yes},
+		{"Asks", func(p account.Principal, _ string) error { _, err := e.ListApprovals(t.Context(), p); return err }, yes, scope, yes, yes, yes},
 		{"Delete", func(p account.Principal, id string) error { return e.Delete(t.Context(), p, id) }, yes, scope, yes, hidden, refused},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestAuthority(t *testing.T) {
 				if _, err := e.Load(t.Context(), ada, id, "ships", ""); err != nil {
 					t.Fatal(err)
 				}
-				put(t, ask.New(chat.Asks(e)), question(id, "q"))
+				put(t, approval.NewQueue(chat.Asks(e)), question(id, "q"))
 				if got := verdict(tt.do(who.p, id)); got != who.want {
 					t.Errorf("%s: %d, want %d", who.name, got, who.want)
 				}
@@ -154,8 +154,8 @@ func TestAudit(t *testing.T) {
 	if _, err := e.Get(t.Context(), bob, id); err == nil {
 		t.Error("bob may")
 	}
-	put(t, ask.New(chat.Asks(e)), question(id, "q"))
-	if err := e.Answer(t.Context(), ada, id+".q", ask.Answer{Outcome: ask.Declined}); err != nil {
+	put(t, approval.NewQueue(chat.Asks(e)), question(id, "q"))
+	if err := e.AnswerApproval(t.Context(), ada, id+".q", approval.Answer{Outcome: approval.Declined}); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.Delete(t.Context(), ada, id); err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/bus"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
-	"github.com/loadout-dev/loadout/llm/demo"
+	"github.com/loadout-dev/loadout/internal/llm/demo"
 )
 
 // 200 conversations at the same time, on two nodes, each watched on the other one. An
@@ -43,7 +43,7 @@ func Benchmark200Conversations(b *testing.B) {
 					after := int64(0)
 					for n := range turns {
 						begun := time.Now()
-						in, err := nodes[i%2].Say(b.Context(), ada, id, chat.Message{Text: fmt.Sprintf("%d: load tides", n)})
+						in, err := nodes[i%2].SendMessage(b.Context(), ada, id, chat.Message{Text: fmt.Sprintf("%d: load tides", n)})
 						if err != nil {
 							b.Error(err)
 							return
@@ -55,10 +55,10 @@ func Benchmark200Conversations(b *testing.B) {
 								return
 							}
 							after = ev.Seq
-							if ev.Type == chat.Begun && first == 0 {
+							if ev.Type == chat.TurnStarted && first == 0 {
 								first = time.Since(begun)
 							}
-							if ev.Type == chat.Ended && ev.Input == in {
+							if ev.Type == chat.TurnEnded && ev.Input == in {
 								break
 							}
 						}
@@ -102,7 +102,7 @@ func BenchmarkTurn(b *testing.B) {
 					if after = ev.Seq; ev.Type == chat.Text {
 						first += time.Since(begun)
 					}
-					if ev.Type == chat.Ended && ev.Input == in {
+					if ev.Type == chat.TurnEnded && ev.Input == in {
 						break
 					}
 				}

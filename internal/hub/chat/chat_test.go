@@ -32,23 +32,23 @@ func TestWatchedOnAnotherNode(t *testing.T) {
 		a, b := node(t, open(), kit{}), node(t, open(), kit{})
 		id := begin(t, a)
 		n := say(t, a, id, "hello there")
-		got := until(t, b, id, 0, isType(chat.Ended))
+		got := until(t, b, id, 0, isType(chat.TurnEnded))
 		want := "said, begun, begun, user, text you said: hello there, assistant, done"
-		if told(got) != want {
-			t.Errorf("told\n%s\nwant\n%s", told(got), want)
+		if isReported(got) != want {
+			t.Errorf("told\n%s\nwant\n%s", isReported(got), want)
 		}
 		for i, ev := range got {
 			if ev.Seq != int64(i)+1 || ev.Time.IsZero() || ev.Input != n {
 				t.Errorf("event %d is %+v", i, ev)
 			}
-			if ev.Step != nil && ev.Step.Begun != nil && ev.Step.Begun.Instructions != "" {
+			if ev.Step != nil && ev.Step.Start != nil && ev.Step.Start.Instructions != "" {
 				t.Error("the instructions are told")
 			}
 		}
 		// The second message is answered by the node that it was said to.
 		m := say(t, b, id, "again")
 		if ev := end(t, a, id, m); ev.Reason != chat.Done {
-			t.Errorf("it ended as %+v", ev)
+			t.Errorf("turn ended as %+v", ev)
 		}
 		if got := transcript(t, a, id); got != "user: hello there\nassistant: you said: hello there\nuser: again\nassistant: you said: again" {
 			t.Errorf("the transcript is\n%s", got)
@@ -79,7 +79,7 @@ func TestOneTurnAtATime(t *testing.T) {
 		for i := range many {
 			all.Go(func() {
 				text := fmt.Sprint("message ", i)
-				n, err := nodes[i%2].Say(t.Context(), ada, id, chat.Message{Text: text})
+				n, err := nodes[i%2].SendMessage(t.Context(), ada, id, chat.Message{Text: text})
 				mu.Lock()
 				defer mu.Unlock()
 				if err != nil {
@@ -117,7 +117,7 @@ func TestCancelFromAnotherNode(t *testing.T) {
 				}
 				return echo(ctx, r)
 			}),
-			tools: func(*chat.Talk) []agent.Tool {
+			tools: func(*chat.ToolContext) []agent.Tool {
 				return []agent.Tool{
 					tool("wait", func(ctx context.Context, _ json.RawMessage) (*agent.Outcome, error) {
 						<-ctx.Done()
@@ -132,7 +132,7 @@ func TestCancelFromAnotherNode(t *testing.T) {
 		a, b := node(t, open(), k), node(t, open(), k)
 		id := begin(t, a)
 		first := say(t, a, id, "both")
-		until(t, b, id, 0, isType(chat.Calling))
+		until(t, b, id, 0, isType(chat.ToolCall))
 		second := say(t, b, id, "and this")
 		if err := b.Cancel(t.Context(), ada, id); err != nil {
 			t.Fatal(err)
@@ -156,10 +156,10 @@ func TestCancelFromAnotherNode(t *testing.T) {
 			t.Errorf("a cancel of nothing cancelled what came after: %+v", ev)
 		}
 		var out strings.Builder
-		if err := a.Export(t.Context(), ada, id, chat.Lines, &out); err != nil {
+		if err := a.Export(t.Context(), ada, id, chat.JSONL, &out); err != nil {
 			t.Fatal(err)
 		}
-		if n := strings.Count(out.String(), "The person cancelled the turn."); n != 2 || !strings.Contains(out.String(), "The call was not made.") || !strings.Contains(out.String(), "It is not known whether") {
+		if n := strings.Count(out.String(), "The user cancelled the turn."); n != 2 || !strings.Contains(out.String(), "The call was not made.") || !strings.Contains(out.String(), "It may have had an effect") {
 			t.Errorf("of the two calls it says\n%s", &out)
 		}
 	})
@@ -181,7 +181,7 @@ func TestSetupFails(t *testing.T) {
 	})
 	id := begin(t, e)
 	if ev := end(t, e, id, say(t, e, id, "first")); ev.Reason != chat.Failed || ev.Text != "there is no such model" {
-		t.Errorf("it ended as %+v", ev)
+		t.Errorf("turn ended as %+v", ev)
 	}
 	fail.Store(false)
 	end(t, e, id, say(t, e, id, "second"))
@@ -201,7 +201,7 @@ func TestModelFails(t *testing.T) {
 	})})
 	id := begin(t, e)
 	if ev := end(t, e, id, say(t, e, id, "first")); ev.Reason != chat.Failed || !strings.Contains(ev.Text, "overloaded") {
-		t.Errorf("it ended as %+v", ev)
+		t.Errorf("turn ended as %+v", ev)
 	}
 	if ev := end(t, e, id, say(t, e, id, "second")); ev.Reason != chat.Done {
 		t.Errorf("the next one ended as %+v", ev)
@@ -221,23 +221,23 @@ func TestBoundsOfMessages(t *testing.T) {
 	})})
 	id := begin(t, e)
 	for name, text := range map[string]string{"nothing": "", "too long": strings.Repeat("x", chat.MaxText+1), "no text": "\xff"} {
-		if _, err := e.Say(t.Context(), ada, id, chat.Message{Text: text}); !errors.Is(err, chat.ErrInvalid) {
+		if _, err := e.SendMessage(t.Context(), ada, id, chat.Message{Text: text}); !errors.Is(err, chat.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	say(t, e, id, "the one under way")
-	until(t, e, id, 0, isType(chat.Begun))
-	for range chat.MaxWaiting {
+	until(t, e, id, 0, isType(chat.TurnStarted))
+	for range chat.MaxQueued {
 		say(t, e, id, "x")
 	}
-	if _, err := e.Say(t.Context(), ada, id, chat.Message{Text: "one more"}); !errors.Is(err, chat.ErrWaiting) {
+	if _, err := e.SendMessage(t.Context(), ada, id, chat.Message{Text: "one more"}); !errors.Is(err, chat.ErrQueueFull) {
 		t.Errorf("one more than may wait: %v", err)
 	}
 	if err := e.Cancel(t.Context(), ada, id); err != nil { // there is always room for that
 		t.Fatal(err)
 	}
 	close(hold)
-	if ev := end(t, e, id, chat.MaxWaiting+1); ev.Reason != chat.Cancelled {
+	if ev := end(t, e, id, chat.MaxQueued+1); ev.Reason != chat.Cancelled {
 		t.Errorf("the last that waited ended as %+v", ev)
 	}
 }
@@ -247,7 +247,7 @@ func TestListRenameDelete(t *testing.T) {
 		e := node(t, open(), kit{})
 		var ids []string
 		for i := range 5 {
-			c, err := e.Begin(t.Context(), ada, "Bot/public/b", fmt.Sprint("no. ", i))
+			c, err := e.Create(t.Context(), ada, "Bot/public/b", fmt.Sprint("no. ", i))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -282,7 +282,7 @@ func TestListRenameDelete(t *testing.T) {
 			t.Errorf("a long title: %v", err)
 		}
 		say(t, e, ids[0], "hello")
-		after := until(t, e, ids[0], 0, isType(chat.Ended))
+		after := until(t, e, ids[0], 0, isType(chat.TurnEnded))
 		gone := make(chan error)
 		go func() {
 			for _, err := range e.Watch(t.Context(), ada, ids[0], after[len(after)-1].Seq) {
@@ -333,7 +333,7 @@ func TestStop(t *testing.T) {
 	})})
 	var ids []string
 	for _, agent := range []string{"Bot/public/a", "Bot/public/b"} {
-		c, err := e.Begin(t.Context(), ada, agent, "")
+		c, err := e.Create(t.Context(), ada, agent, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -341,9 +341,9 @@ func TestStop(t *testing.T) {
 		say(t, e, c.ID, "hello")
 		until(t, e, c.ID, 0, func(ev chat.Event) bool { return ev.Step != nil && ev.Step.Message != nil })
 	}
-	e.Stop(func(c chat.Conversation) bool { return c.Agent == "Bot/public/a" }, "the bot was switched off")
+	e.StopTurns(func(c chat.Conversation) bool { return c.Agent == "Bot/public/a" }, "the bot was switched off")
 	if ev := end(t, e, ids[0], 1); ev.Reason != chat.Failed || ev.Text != "the bot was switched off" {
-		t.Errorf("it ended as %+v", ev)
+		t.Errorf("turn ended as %+v", ev)
 	}
 	if c, err := e.Get(t.Context(), ada, ids[1]); err != nil || !c.Busy {
 		t.Errorf("the other one is %+v, %v", c, err)
@@ -351,12 +351,12 @@ func TestStop(t *testing.T) {
 }
 
 func TestExport(t *testing.T) {
-	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{tools: func(*chat.Talk) []agent.Tool {
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{tools: func(*chat.ToolContext) []agent.Tool {
 		return []agent.Tool{tool("look", func(context.Context, json.RawMessage) (*agent.Outcome, error) {
 			return &agent.Outcome{Text: "\x1b[31mred ``` fence"}, nil
 		})}
 	}})
-	c, err := e.Begin(t.Context(), ada, "", "A *bold* title")
+	c, err := e.Create(t.Context(), ada, "", "A *bold* title")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,27 +378,27 @@ func TestExport(t *testing.T) {
 	}
 	// The lines are a log that a session of one machine goes on with.
 	out.Reset()
-	if err := e.Export(t.Context(), ada, c.ID, chat.Lines, &out); err != nil {
+	if err := e.Export(t.Context(), ada, c.ID, chat.JSONL, &out); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "1.jsonl")
 	if err := os.WriteFile(path, []byte(out.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	log, err := session.OpenFile(path)
+	log, err := session.OpenFileLog(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
 	events, err := log.Read(t.Context(), 0)
-	if err != nil || len(events) == 0 || events[0].Begun == nil || events[0].Begun.Instructions != "" {
+	if err != nil || len(events) == 0 || events[0].Start == nil || events[0].Start.Instructions != "" {
 		t.Errorf("%d events, %v", len(events), err)
 	}
 	if err := e.Export(t.Context(), ada, c.ID, "pdf", &out); !errors.Is(err, chat.ErrInvalid) {
 		t.Errorf("another format: %v", err)
 	}
 	broken := errors.New("the client is gone")
-	if err := e.Export(t.Context(), ada, c.ID, chat.Lines, failing{broken}); !errors.Is(err, broken) {
+	if err := e.Export(t.Context(), ada, c.ID, chat.JSONL, failing{broken}); !errors.Is(err, broken) {
 		t.Errorf("a writer that fails: %v", err)
 	}
 }

@@ -10,86 +10,90 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Conversation is one as it is listed.
+// Conversation describes a conversation.
 type Conversation struct {
 	ID      string         `json:"id"`
 	Owner   account.UserID `json:"owner"`
 	Title   string         `json:"title"`
-	Agent   string         `json:"agent,omitempty"` // who is spoken to; "" is nobody in particular
-	Draft   string         `json:"draft,omitempty"` // the name of the skill that is tried in it
-	Busy    bool           `json:"busy"`            // a turn is under way, or waits for a node
+	Agent   string         `json:"agent,omitempty"` // "" without an agent
+	Draft   string         `json:"draft,omitempty"` // the name of the draft skill under test
+	Busy    bool           `json:"busy"`            // a turn is running or waits for a node
 	Created time.Time      `json:"created"`
-	Updated time.Time      `json:"updated"` // when a turn began or ended for the last time
+	Updated time.Time      `json:"updated"` // when a turn last started or ended
 }
 
-// state is what is kept with a conversation.
+// state is the stored state of a conversation.
 //
-// Whoever puts something into the inbox changes it, and so does the node that finds
-// nothing left there and gives the lease back: of two that do so at the same time, one
-// sees what the other did. That a lease was found to be held is nothing that
-// PostgreSQL would hold against the other one.
+// Every writer to the inbox updates it, and so does a node that finds the inbox
+// empty and releases the lease. Of two concurrent transactions, one therefore
+// sees the other's change. PostgreSQL would not detect a conflict from reading
+// the lease alone.
 type state struct {
-	// Wanted is the number of the last input, and Taken of the last that was taken.
+	// Wanted is the number of the last input, and Taken that of the last input
+	// processed.
 	Wanted int64 `json:"wanted"`
 	Taken  int64 `json:"taken"`
-	// Running says that its turn is not over, and Tries how many nodes began it.
+	// Running reports that a turn has not ended. Tries counts the nodes that
+	// started it.
 	Running bool `json:"running,omitempty"`
 	Tries   int  `json:"tries,omitempty"`
-	// Draft is the name of the skill that is tried in it.
+	// Draft names the draft skill under test.
 	Draft string `json:"draft,omitempty"`
 }
 
 func conversation(s store.Session) Conversation {
 	var st state
-	_ = json.Unmarshal(s.Data, &st) // one that is damaged fails where it matters
+	_ = json.Unmarshal(s.Data, &st) // damaged state fails where it is needed
 	return Conversation{ID: s.ID, Owner: account.UserID(s.Owner), Title: s.Title, Agent: s.Agent, Draft: st.Draft, Busy: st.Running, Created: s.Created, Updated: s.Updated}
 }
 
-// Begin begins a conversation of one's own with an agent, as its kind and name say it;
-// "" is with nobody in particular.
-func (e *Engine) Begin(ctx context.Context, p account.Principal, agent, title string) (Conversation, error) {
-	return e.begin(ctx, p, agent, title, nil)
+// Create creates a conversation of the principal with an agent, given as kind
+// and name; "" is no agent.
+func (e *Engine) Create(ctx context.Context, p account.Principal, agent, title string) (Conversation, error) {
+	return e.create(ctx, p, agent, title, nil)
 }
 
-// Draft is a skill that is tried in a conversation.
+// Draft is a draft skill to test in a conversation.
 type Draft struct {
 	Name    string
 	Digest  string // of its files
 	Package []byte
 }
 
-// DraftsError says that so much is kept of drafts of a person that no more may be.
-type DraftsError struct {
-	Count, MostCount int64
-	Bytes, MostBytes int64 // with the one that is refused
+// DraftLimitError reports that a user has too many drafts or that they are too
+// large.
+type DraftLimitError struct {
+	Count, MaxCount int64
+	Bytes, MaxBytes int64 // including the refused draft
 }
 
-func (e *DraftsError) Error() string {
-	if e.Count > e.MostCount {
-		return fmt.Sprintf("%d of your conversations try a draft, which is as many as may", e.Count-1)
+func (e *DraftLimitError) Error() string {
+	if e.Count > e.MaxCount {
+		return fmt.Sprintf("too many conversations with a draft (%d, limit %d)", e.Count, e.MaxCount)
 	}
-	return fmt.Sprintf("the drafts that your conversations try would have %d bytes, more than %d", e.Bytes, e.MostBytes)
+	return fmt.Sprintf("the drafts of your conversations are too large (%d bytes, limit %d)", e.Bytes, e.MaxBytes)
 }
 
-// Try is [Engine.Begin] with a draft, which is kept as long as the conversation. Where
-// there are too many of the person it fails with a [*DraftsError].
-func (e *Engine) Try(ctx context.Context, p account.Principal, agent, title string, d Draft) (Conversation, error) {
-	return e.begin(ctx, p, agent, title, &d)
+// CreateWithDraft is like [Engine.Create] with a draft, which is stored as long
+// as the conversation. It returns a [*DraftLimitError] if the drafts of the
+// user exceed a limit.
+func (e *Engine) CreateWithDraft(ctx context.Context, p account.Principal, agent, title string, d Draft) (Conversation, error) {
+	return e.create(ctx, p, agent, title, &d)
 }
 
-// begun is what the audit log says of a conversation with a draft.
-type begun struct {
+// draftDetails are the audit details of a conversation with a draft.
+type draftDetails struct {
 	Draft  string `json:"draft"`
 	Digest string `json:"digest"`
 }
 
-func (e *Engine) begin(ctx context.Context, p account.Principal, agent, title string, d *Draft) (Conversation, error) {
-	if err := account.Check(p, account.SessionWrite, account.Of(p.User)); err != nil {
+func (e *Engine) create(ctx context.Context, p account.Principal, agent, title string, d *Draft) (Conversation, error) {
+	if err := account.Check(p, account.SessionWrite, account.OwnedBy(p.User)); err != nil {
 		return Conversation{}, err
 	}
 	title, err := checkTitle(title)
@@ -99,7 +103,7 @@ func (e *Engine) begin(ctx context.Context, p account.Principal, agent, title st
 	var first state
 	var details any
 	if d != nil {
-		first.Draft, details = d.Name, begun{d.Name, d.Digest}
+		first.Draft, details = d.Name, draftDetails{d.Name, d.Digest}
 	}
 	data, err := json.Marshal(first)
 	if err != nil {
@@ -111,29 +115,30 @@ func (e *Engine) begin(ctx context.Context, p account.Principal, agent, title st
 			return err
 		}
 		if d != nil {
-			if err := e.roomFor(ctx, tx, p.User, int64(len(d.Package))); err != nil {
+			if err := e.checkDraftLimits(ctx, tx, p.User, int64(len(d.Package))); err != nil {
 				return err
 			}
 			if err := tx.Drafts.Add(ctx, store.Draft{Session: made.ID, Name: d.Name, Digest: d.Digest}, d.Package); err != nil {
 				return err
 			}
 		}
-		return tx.Audit.Append(ctx, record(p.User, "session.begin", made.ID, details))
+		return tx.Audit.Append(ctx, auditRecord(p.User, "session.begin", made.ID, details))
 	})
 	if err != nil {
-		return Conversation{}, fmt.Errorf("begin a conversation: %w", err)
+		return Conversation{}, fmt.Errorf("create conversation: %w", err)
 	}
 	return conversation(made), nil
 }
 
-// roomFor fails where a person has as many drafts as may be kept of one.
-func (e *Engine) roomFor(ctx context.Context, tx *store.Tx, user account.UserID, bytes int64) error {
-	has, err := tx.Drafts.Of(ctx, string(user))
+// checkDraftLimits returns a [*DraftLimitError] if another draft would exceed
+// the user's limits.
+func (e *Engine) checkDraftLimits(ctx context.Context, tx *store.Tx, user account.UserID, bytes int64) error {
+	has, err := tx.Drafts.Total(ctx, string(user))
 	if err != nil {
 		return err
 	}
-	with := &DraftsError{has.Count + 1, e.opts.Drafts, has.Bytes + bytes, e.opts.DraftBytes}
-	if with.Count > with.MostCount || with.Bytes > with.MostBytes {
+	with := &DraftLimitError{has.Count + 1, e.opts.Drafts, has.Bytes + bytes, e.opts.DraftBytes}
+	if with.Count > with.MaxCount || with.Bytes > with.MaxBytes {
 		return with
 	}
 	return nil
@@ -141,17 +146,17 @@ func (e *Engine) roomFor(ctx context.Context, tx *store.Tx, user account.UserID,
 
 // Get returns a conversation.
 func (e *Engine) Get(ctx context.Context, p account.Principal, id string) (Conversation, error) {
-	s, err := e.may(ctx, p, account.SessionRead, id)
+	s, err := e.authorize(ctx, p, account.SessionRead, id)
 	if err != nil {
 		return Conversation{}, err
 	}
 	return conversation(s), nil
 }
 
-// List returns the conversations of a user, those begun last first, and how to ask for
-// more, "" where there are none.
+// List returns a page of a user's conversations, newest first, and the cursor
+// of the next page, "" at the end.
 func (e *Engine) List(ctx context.Context, p account.Principal, owner account.UserID, page store.Page) ([]Conversation, string, error) {
-	if err := account.Check(p, account.SessionRead, account.Of(owner)); err != nil {
+	if err := account.Check(p, account.SessionRead, account.OwnedBy(owner)); err != nil {
 		return nil, "", err
 	}
 	found, next, err := e.db.Sessions.List(ctx, string(owner), page)
@@ -165,16 +170,16 @@ func (e *Engine) List(ctx context.Context, p account.Principal, owner account.Us
 	return out, next, nil
 }
 
-// Rename gives a conversation another title.
+// Rename changes the title of a conversation.
 func (e *Engine) Rename(ctx context.Context, p account.Principal, id, title string) error {
 	title, err := checkTitle(title)
 	if err != nil {
 		return err
 	}
-	if _, err := e.may(ctx, p, account.SessionWrite, id); err != nil {
+	if _, err := e.authorize(ctx, p, account.SessionWrite, id); err != nil {
 		return err
 	}
-	return e.change(ctx, id, func(c *change) error {
+	return e.update(ctx, id, func(c *conversationTx) error {
 		s, err := c.Sessions.Get(ctx, id)
 		if err != nil {
 			return err
@@ -183,27 +188,27 @@ func (e *Engine) Rename(ctx context.Context, p account.Principal, id, title stri
 		if _, err := c.Sessions.Update(ctx, s); err != nil {
 			return err
 		}
-		return c.Audit.Append(ctx, record(p.User, "session.rename", id, nil))
+		return c.Audit.Append(ctx, auditRecord(p.User, "session.rename", id, nil))
 	})
 }
 
-// Delete removes a conversation with all that was said, its questions and its files.
-// What runs in it is broken off, and those who watch are told that it is gone.
+// Delete removes a conversation with its transcript, approval requests and
+// files. It stops a running turn and ends all watchers.
 func (e *Engine) Delete(ctx context.Context, p account.Principal, id string) error {
-	if _, err := e.may(ctx, p, account.SessionDelete, id); err != nil {
+	if _, err := e.authorize(ctx, p, account.SessionDelete, id); err != nil {
 		return err
 	}
-	err := e.change(ctx, id, func(c *change) error {
-		for _, stream := range []string{inboxOf(id), toldOf(id)} {
+	err := e.update(ctx, id, func(c *conversationTx) error {
+		for _, stream := range []string{inboxStream(id), eventStream(id)} {
 			if err := c.Events.Delete(ctx, stream); err != nil {
 				return err
 			}
-			c.grown[stream] = math.MaxInt64 // there is something to see: that it is gone
+			c.appended[stream] = math.MaxInt64 // wakes watchers, who then see the deletion
 		}
 		if err := c.Sessions.Delete(ctx, id); err != nil {
 			return err
 		}
-		return c.Audit.Append(ctx, record(p.User, "session.delete", id, nil))
+		return c.Audit.Append(ctx, auditRecord(p.User, "session.delete", id, nil))
 	})
 	if err != nil {
 		return fmt.Errorf("delete conversation %q: %w", id, err)
@@ -211,52 +216,52 @@ func (e *Engine) Delete(ctx context.Context, p account.Principal, id string) err
 	return nil
 }
 
-// may decides whether somebody may do something with a conversation, at the one place
-// where that is decided, and returns it. A refusal is recorded.
-func (e *Engine) may(ctx context.Context, p account.Principal, a account.Action, id string) (store.Session, error) {
-	if p.Anonymous() { // who learns nothing of what there is
-		return store.Session{}, account.Check(p, a, account.Of(p.User))
+// authorize checks whether a principal may perform an action on a conversation,
+// and returns the conversation. A refusal is recorded in the audit log.
+func (e *Engine) authorize(ctx context.Context, p account.Principal, a account.Action, id string) (store.Session, error) {
+	if p.Anonymous() { // reveals nothing to anonymous callers
+		return store.Session{}, account.Check(p, a, account.OwnedBy(p.User))
 	}
 	s, err := e.db.Sessions.Get(ctx, id)
 	if err != nil {
 		return store.Session{}, err
 	}
-	err = account.Check(p, a, account.Of(account.UserID(s.Owner)))
+	err = account.Check(p, a, account.OwnedBy(account.UserID(s.Owner)))
 	if err == nil {
 		return s, nil
 	}
-	r := record(p.User, string(a), id, nil)
+	r := auditRecord(p.User, string(a), id, nil)
 	r.Decision = "denied"
 	if failed := e.db.Audit.Append(ctx, r); failed != nil {
 		return store.Session{}, failed
 	}
-	if denied, ok := errors.AsType[*account.DeniedError](err); ok && denied.Unseen {
+	if denied, ok := errors.AsType[*account.DeniedError](err); ok && denied.Hidden {
 		err = fmt.Errorf("session %q: %w", id, store.ErrNotFound)
 	}
 	return store.Session{}, err
 }
 
-// record is what the audit log keeps of a change of a conversation: never what was
-// said.
-func record(by account.UserID, action, id string, details any) store.Record {
-	r := store.Record{Actor: string(by), Action: action, Namespace: store.UserNamespace(string(by)), Subject: "session/" + id, Decision: "allowed"}
+// auditRecord returns the audit record of a change to a conversation. It never
+// contains messages.
+func auditRecord(by account.UserID, action, id string, details any) store.AuditRecord {
+	r := store.AuditRecord{Actor: string(by), Action: action, Namespace: store.UserNamespace(string(by)), Subject: "session/" + id, Decision: "allowed"}
 	if details != nil {
-		r.Details, _ = json.Marshal(details) // of texts and numbers, which cannot fail
+		r.Details, _ = json.Marshal(details) // strings and numbers only, which cannot fail
 	}
 	return r
 }
 
-// checkTitle is a title on one line.
+// checkTitle returns the title on one line.
 func checkTitle(title string) (string, error) {
 	title = strings.TrimSpace(skill.OneLine(title))
 	if len(title) > MaxTitle || !utf8.ValidString(title) {
-		return "", fmt.Errorf("title: %w: it has %d bytes, more than %d, or is no text", ErrInvalid, len(title), MaxTitle)
+		return "", fmt.Errorf("title: %w: %d bytes (limit %d), or not UTF-8", ErrInvalid, len(title), MaxTitle)
 	}
 	return title, nil
 }
 
-// state reads what is kept with a conversation, in a transaction.
-func (c *change) state(ctx context.Context) (store.Session, state, error) {
+// state reads the conversation and its state.
+func (c *conversationTx) state(ctx context.Context) (store.Session, state, error) {
 	s, err := c.Sessions.Get(ctx, c.id)
 	if err != nil {
 		return s, state{}, err
@@ -268,8 +273,8 @@ func (c *change) state(ctx context.Context) (store.Session, state, error) {
 	return s, st, nil
 }
 
-// setState keeps it.
-func (c *change) setState(ctx context.Context, s store.Session, st state) error {
+// setState stores the state.
+func (c *conversationTx) setState(ctx context.Context, s store.Session, st state) error {
 	data, err := json.Marshal(st)
 	if err != nil {
 		return err

@@ -7,125 +7,129 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Type is the kind of an event.
+// Type is the type of an event.
 type Type string
 
-// The kinds of events.
+// The types of events.
 const (
-	Said     Type = "said"     // a message or a command came, and waits for its turn
-	Begun    Type = "begun"    // its turn began
-	Resumed  Type = "resumed"  // another node goes on with it; words of an answer that came since the last step are void
-	Ended    Type = "ended"    // its turn is over
-	Step     Type = "step"     // the transcript has one step more
-	Text     Type = "text"     // words of an answer, as they come; the step has them all
-	Thinking Type = "thinking" // what the model thinks, likewise
-	Calling  Type = "tool_call"
-	Progress Type = "tool_progress"
-	Notice   Type = "notice" // something that the person should know
-	Asked    Type = "ask"    // a person or a client is asked
-	Answered Type = "answered"
+	MessageReceived   Type = "said"     // a message or command arrived and waits for its turn
+	TurnStarted       Type = "begun"    // its turn started
+	TurnResumed       Type = "resumed"  // another node continues the turn; partial answers since the last step are void
+	TurnEnded         Type = "ended"    // its turn ended
+	Step              Type = "step"     // the transcript has one more step
+	Text              Type = "text"     // part of an answer; the step has the whole
+	Thinking          Type = "thinking" // part of the model's thinking
+	ToolCall          Type = "tool_call"
+	ToolProgress      Type = "tool_progress"
+	Notice            Type = "notice" // a notice for the user
+	ApprovalRequested Type = "ask"    // a user or a client is asked
+	ApprovalResolved  Type = "answered"
 )
 
-// Event is something that is told of a conversation. The fields that go with its type
-// are set. Its form as JSON is stable: fields are added and never renamed.
+// Event is an event of a conversation. The fields of its type are set. Its JSON
+// form is stable: fields are added and never renamed.
 type Event struct {
-	Seq  int64     `json:"seq"` // from 1, none left out
+	Seq  int64     `json:"seq"` // from 1, without gaps
 	Time time.Time `json:"time"`
 	Type Type      `json:"type"`
-	// Input is the number of the message or command that it is about.
+	// Input is the number of the message or command that the event is about.
 	Input int64 `json:"input,omitempty"`
-	// Kind is that of the input, where it was said.
+	// Kind is the kind of the input, set on [MessageReceived].
 	Kind InputKind `json:"kind,omitempty"`
 	Text string    `json:"text,omitempty"`
-	// Skill is the one that a message invokes, or a command loads or unloads.
-	Skill string         `json:"skill,omitempty"`
-	Step  *session.Event `json:"step,omitempty"`
-	Call  *session.Call  `json:"call,omitempty"`
-	Ask   *ask.Ask       `json:"ask,omitempty"`
-	// Answer says how a question was settled, without what was said.
+	// Skill is the skill that a message invokes or a command loads or unloads.
+	Skill string            `json:"skill,omitempty"`
+	Step  *session.Event    `json:"step,omitempty"`
+	Call  *session.Call     `json:"call,omitempty"`
+	Ask   *approval.Request `json:"ask,omitempty"`
+	// Answer is how an approval request was resolved, without the content of
+	// the answer.
 	Answer *Settled `json:"answer,omitempty"`
-	// Reason is why a turn is over: see [Reason]. Text then says what went wrong.
+	// Reason is why a turn ended: see [Reason]. Text then describes the
+	// failure.
 	Reason Reason `json:"reason,omitempty"`
-	// Loaded is what a load by hand came to, and Unloaded who went out of force with
-	// an unload.
+	// Loaded is the result of a load command, and Unloaded the skills that an
+	// unload command removed.
 	Loaded   *Loaded  `json:"loaded,omitempty"`
 	Unloaded []string `json:"unloaded,omitempty"`
-	// Wanted says that it is a request which waits for the client that attends.
-	Wanted bool `json:"-"`
+	// NeedsResponse reports that the event is a request that the watching
+	// client must answer.
+	NeedsResponse bool `json:"-"`
 }
 
-// Reason is why a turn is over.
+// Reason is why a turn ended.
 type Reason string
 
-// Why turns are over.
+// The reasons why turns end.
 const (
-	Done      Reason = "done"      // the model, or the command, is done
-	Waits     Reason = "wait"      // what is wanted comes with the next message
-	Cancelled Reason = "cancelled" // somebody cancelled it
-	Failed    Reason = "failed"    // it ended before its time
+	Done            Reason = "done"      // the model or the command finished
+	WaitingForInput Reason = "wait"      // the turn needs input from the next message
+	Cancelled       Reason = "cancelled" // a user cancelled it
+	Failed          Reason = "failed"    // it failed
 )
 
-// Settled is how a question was settled.
+// Settled is the resolution of an approval request.
 type Settled struct {
-	ID      string      `json:"id"`
-	Outcome ask.Outcome `json:"outcome"`
+	ID      string           `json:"id"`
+	Outcome approval.Outcome `json:"outcome"`
 }
 
-// row is an event as it is kept: of a step its number in the transcript, so that it
-// is kept once.
-type row struct {
+// eventRow is a stored event. A step holds only its number in the transcript,
+// so that it is stored once.
+type eventRow struct {
 	Event
-	Of int64 `json:"of,omitempty"`
+	TranscriptSeq int64 `json:"of,omitempty"`
 }
 
-// The streams of a conversation; its transcript is the one that has its id.
-func inboxOf(id string) string { return id + "/in" }
-func toldOf(id string) string  { return id + "/out" }
+// The streams of a conversation. The transcript is the stream named by its ID.
+func inboxStream(id string) string { return id + "/in" }
+func eventStream(id string) string { return id + "/out" }
 
-// change is a transaction in a conversation.
-type change struct {
+// conversationTx is a transaction in a conversation.
+type conversationTx struct {
 	*store.Tx
-	id    string
-	grown map[string]int64 // streams that it added to
+	id       string
+	appended map[string]int64 // streams that it appended to, with their last numbers
 }
 
-// errLost says that the conversation is not this node's any more.
-var errLost = errors.New("another node goes on with the conversation")
+// errLeaseLost reports that this node no longer has the conversation.
+var errLeaseLost = errors.New("another node continues the conversation")
 
-// commits bounds how often a change is tried where others add to the same stream.
-const commits = 20
+// maxCommitAttempts limits retries after conflicting appends to a stream.
+const maxCommitAttempts = 20
 
-// change makes a change, again where another one added to a stream at the same moment,
-// and then wakes who waits for the streams that it added to. f has no effects but those
-// on its argument.
-func (e *Engine) change(ctx context.Context, id string, f func(c *change) error) error {
+// update runs f in a transaction and then wakes the listeners of the streams
+// that it appended to. It retries if another writer appended to a stream at the
+// same time, so f must have no effects outside the transaction.
+func (e *Engine) update(ctx context.Context, id string, f func(c *conversationTx) error) error {
 	for try := 1; ; try++ {
-		c := &change{id: id}
+		c := &conversationTx{id: id}
 		err := e.db.Tx(ctx, func(tx *store.Tx) error {
-			c.Tx, c.grown = tx, map[string]int64{}
+			c.Tx, c.appended = tx, map[string]int64{}
 			return f(c)
 		})
-		if errors.Is(err, store.ErrConflict) && try < commits {
+		if errors.Is(err, store.ErrConflict) && try < maxCommitAttempts {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		for stream, seq := range c.grown {
+		for stream, seq := range c.appended {
 			e.opts.Bus.Publish(stream, seq)
 		}
 		return nil
 	}
 }
 
-// add adds to a stream that others add to as well, and returns the number of the last.
-func (c *change) add(ctx context.Context, stream string, rows ...store.Event) (int64, error) {
-	last, ok := c.grown[stream]
+// appendEvents appends to a stream with concurrent writers and returns the last
+// number.
+func (c *conversationTx) appendEvents(ctx context.Context, stream string, rows ...store.Event) (int64, error) {
+	last, ok := c.appended[stream]
 	if !ok {
 		var err error
 		if last, err = c.Events.Last(ctx, stream); err != nil {
@@ -140,12 +144,12 @@ func (c *change) add(ctx context.Context, stream string, rows ...store.Event) (i
 		}
 		rows = rows[n:]
 	}
-	c.grown[stream] = last
+	c.appended[stream] = last
 	return last, nil
 }
 
-// tell adds to what is told of the conversation.
-func (c *change) tell(ctx context.Context, told ...row) error {
+// publish appends events to the event stream of the conversation.
+func (c *conversationTx) publish(ctx context.Context, told ...eventRow) error {
 	if len(told) == 0 {
 		return nil
 	}
@@ -153,37 +157,36 @@ func (c *change) tell(ctx context.Context, told ...row) error {
 	for i, r := range told {
 		data, err := json.Marshal(r)
 		if err != nil {
-			return fmt.Errorf("tell of a conversation: %w", err)
+			return fmt.Errorf("publish events: %w", err)
 		}
 		rows[i] = store.Event{Kind: string(r.Type), Data: data}
 	}
-	_, err := c.add(ctx, toldOf(c.id), rows...)
+	_, err := c.appendEvents(ctx, eventStream(c.id), rows...)
 	return err
 }
 
-// readTold returns what is told of a conversation after a number, with its steps, a
-// page at a time.
-func (e *Engine) readTold(ctx context.Context, id string, after int64) ([]Event, error) {
-	const page = 32 // a step may have pictures
-	rows, err := e.db.Events.Read(ctx, toldOf(id), after, page)
+// readEventPage returns a page of events after a number, including their steps.
+func (e *Engine) readEventPage(ctx context.Context, id string, after int64) ([]Event, error) {
+	const page = 32 // a step may contain images
+	rows, err := e.db.Events.Read(ctx, eventStream(id), after, page)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]Event, len(rows))
-	first, last := int64(0), int64(0) // steps of the page
+	first, last := int64(0), int64(0) // range of the steps
 	of := make([]int64, len(rows))
 	for i, r := range rows {
-		var kept row
+		var kept eventRow
 		if err := json.Unmarshal(r.Data, &kept); err != nil {
 			return nil, fmt.Errorf("event %d of conversation %q: %w", r.Seq, id, store.ErrCorrupt)
 		}
-		out[i], of[i] = kept.Event, kept.Of
+		out[i], of[i] = kept.Event, kept.TranscriptSeq
 		out[i].Seq, out[i].Time, out[i].Type = r.Seq, r.Created, Type(r.Kind)
-		if kept.Of > 0 {
+		if kept.TranscriptSeq > 0 {
 			if first == 0 {
-				first = kept.Of
+				first = kept.TranscriptSeq
 			}
-			last = kept.Of
+			last = kept.TranscriptSeq
 		}
 	}
 	if first == 0 {
@@ -205,17 +208,18 @@ func (e *Engine) readTold(ctx context.Context, id string, after int64) ([]Event,
 		if err != nil {
 			return nil, err
 		}
-		out[i].Step = public(&step.Event)
+		out[i].Step = redactStart(&step.Event)
 	}
 	return out, nil
 }
 
-// public is a step without what a model is told first, which is its author's.
-func public(e *session.Event) *session.Event {
-	if e.Begun != nil {
-		begun := *e.Begun
+// redactStart removes the instructions and the folder from a start event. They
+// belong to the author of the agent.
+func redactStart(e *session.Event) *session.Event {
+	if e.Start != nil {
+		begun := *e.Start
 		begun.Instructions, begun.Folder = "", ""
-		e.Begun = &begun
+		e.Start = &begun
 	}
 	return e
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/internal/llm/demo"
 	"github.com/loadout-dev/loadout/internal/store"
-	"github.com/loadout-dev/loadout/llm/demo"
 )
 
 func ExampleEngine() {
@@ -47,12 +47,12 @@ func ExampleEngine() {
 		Principal: func(context.Context, account.UserID) (account.Principal, error) { return me, nil },
 	})
 	defer e.Close(ctx)
-	c, err := e.Begin(ctx, me, "", "Tides")
+	c, err := e.Create(ctx, me, "", "Tides")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	if _, err := e.Say(ctx, me, c.ID, chat.Message{Text: "Please load the skill tides."}); err != nil {
+	if _, err := e.SendMessage(ctx, me, c.ID, chat.Message{Text: "Please load the skill tides."}); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -64,7 +64,7 @@ func ExampleEngine() {
 		if ev.Step != nil && ev.Step.Loaded != nil {
 			fmt.Println("loaded", ev.Step.Loaded.Skill.Name)
 		}
-		if ev.Type == chat.Ended {
+		if ev.Type == chat.TurnEnded {
 			fmt.Println(ev.Reason)
 			break
 		}

@@ -6,29 +6,29 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Format is how a conversation is written out.
+// Format is an export format.
 type Format string
 
 // The formats.
 const (
-	Markdown Format = "markdown" // what was said and called, for people
-	Lines    Format = "jsonl"    // the transcript, one event a line, as [session.File] reads it
+	Markdown Format = "markdown" // messages and calls, for reading
+	JSONL    Format = "jsonl"    // the transcript, one event a line, readable by [session.FileLog]
 )
 
-// Export writes a conversation out, a part of it at a time. An error of w is returned
-// as it is.
+// Export writes a conversation to w in parts. An error of w is returned
+// unchanged.
 func (e *Engine) Export(ctx context.Context, p account.Principal, id string, f Format, w io.Writer) error {
-	s, err := e.may(ctx, p, account.SessionRead, id)
+	s, err := e.authorize(ctx, p, account.SessionRead, id)
 	if err != nil {
 		return err
 	}
 	var write func(io.Writer, *session.Event) error
 	switch f {
-	case Lines:
+	case JSONL:
 		write = writeLine
 	case Markdown:
 		write = writeMarkdown
@@ -36,14 +36,14 @@ func (e *Engine) Export(ctx context.Context, p account.Principal, id string, f F
 		if title == "" {
 			title = "Conversation " + s.ID
 		}
-		if _, err := fmt.Fprintf(w, "# %s\n", session.Literal(title)); err != nil {
+		if _, err := fmt.Fprintf(w, "# %s\n", session.EscapeMarkdown(title)); err != nil {
 			return err
 		}
 	default:
-		return fmt.Errorf("export: %w: %.40q is no format; there are markdown and jsonl", ErrInvalid, f)
+		return fmt.Errorf("export: %w: unknown format %.40q (want markdown or jsonl)", ErrInvalid, f)
 	}
 	for after := int64(0); ; {
-		const page = 32 // a step may have pictures
+		const page = 32 // a step may contain images
 		rows, err := e.db.Events.Read(ctx, id, after, page)
 		if err != nil {
 			return err
@@ -53,7 +53,7 @@ func (e *Engine) Export(ctx context.Context, p account.Principal, id string, f F
 			if err != nil {
 				return err
 			}
-			if err := write(w, public(&s.Event)); err != nil {
+			if err := write(w, redactStart(&s.Event)); err != nil {
 				return err
 			}
 			after = r.Seq
@@ -71,6 +71,6 @@ func writeLine(w io.Writer, e *session.Event) error {
 }
 
 func writeMarkdown(w io.Writer, e *session.Event) error {
-	_, err := io.WriteString(w, session.Markdown(e))
+	_, err := io.WriteString(w, session.EventMarkdown(e))
 	return err
 }

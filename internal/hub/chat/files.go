@@ -13,15 +13,15 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Bounds of the files of one conversation.
+// Limits of the files of one conversation.
 const (
 	MaxFile      = 8 << 20  // bytes of a file
 	MaxFiles     = 200      // files
-	MaxFileBytes = 64 << 20 // bytes together
+	MaxFileBytes = 64 << 20 // total bytes
 	maxPath      = 512      // bytes
 )
 
@@ -33,9 +33,10 @@ type File struct {
 	Updated time.Time `json:"updated"`
 }
 
-// Files returns the files of a conversation by path, at most [MaxFiles].
+// Files returns the files of a conversation, sorted by path, at most
+// [MaxFiles].
 func (e *Engine) Files(ctx context.Context, p account.Principal, id string) ([]File, error) {
-	if _, err := e.may(ctx, p, account.SessionRead, id); err != nil {
+	if _, err := e.authorize(ctx, p, account.SessionRead, id); err != nil {
 		return nil, err
 	}
 	kept, err := e.db.Attachments.List(ctx, id)
@@ -49,48 +50,48 @@ func (e *Engine) Files(ctx context.Context, p account.Principal, id string) ([]F
 	return out, nil
 }
 
-// ReadFile returns what is in a file of a conversation.
+// ReadFile returns the contents of a file of a conversation.
 func (e *Engine) ReadFile(ctx context.Context, p account.Principal, id, path string) ([]byte, error) {
-	if _, err := e.may(ctx, p, account.SessionRead, id); err != nil {
+	if _, err := e.authorize(ctx, p, account.SessionRead, id); err != nil {
 		return nil, err
 	}
 	return e.db.Attachments.Read(ctx, id, path)
 }
 
-// WriteFile keeps a file in a conversation, in place of the one of that path. A turn
-// that is under way finds it when the next one begins.
+// WriteFile creates or replaces a file of a conversation. A running turn does
+// not see it; the next turn does.
 func (e *Engine) WriteFile(ctx context.Context, p account.Principal, id, path string, data []byte) error {
-	if _, err := e.may(ctx, p, account.SessionWrite, id); err != nil {
+	if _, err := e.authorize(ctx, p, account.SessionWrite, id); err != nil {
 		return err
 	}
-	return e.change(ctx, id, func(c *change) error {
-		if err := c.putFile(ctx, path, data); err != nil {
+	return e.update(ctx, id, func(c *conversationTx) error {
+		if err := c.storeFile(ctx, path, data); err != nil {
 			return err
 		}
-		return c.Audit.Append(ctx, record(p.User, "session.file.write", id, map[string]any{"path": path, "size": len(data)}))
+		return c.Audit.Append(ctx, auditRecord(p.User, "session.file.write", id, map[string]any{"path": path, "size": len(data)}))
 	})
 }
 
 // DeleteFile removes a file of a conversation.
 func (e *Engine) DeleteFile(ctx context.Context, p account.Principal, id, path string) error {
-	if _, err := e.may(ctx, p, account.SessionWrite, id); err != nil {
+	if _, err := e.authorize(ctx, p, account.SessionWrite, id); err != nil {
 		return err
 	}
-	return e.change(ctx, id, func(c *change) error {
+	return e.update(ctx, id, func(c *conversationTx) error {
 		if err := c.Attachments.Delete(ctx, id, path); err != nil {
 			return err
 		}
-		return c.Audit.Append(ctx, record(p.User, "session.file.delete", id, map[string]any{"path": path}))
+		return c.Audit.Append(ctx, auditRecord(p.User, "session.file.delete", id, map[string]any{"path": path}))
 	})
 }
 
-// putFile keeps a file within the bounds; what is beyond is [ErrInvalid].
-func (c *change) putFile(ctx context.Context, path string, data []byte) error {
+// storeFile stores a file. It returns [ErrInvalid] if the file exceeds a limit.
+func (c *conversationTx) storeFile(ctx context.Context, path string, data []byte) error {
 	if err := checkPath(path); err != nil {
 		return err
 	}
 	if len(data) > MaxFile {
-		return fmt.Errorf("file %q: %w: it has more than %d bytes", path, ErrInvalid, MaxFile)
+		return fmt.Errorf("file %q: %w: too large (limit %d bytes)", path, ErrInvalid, MaxFile)
 	}
 	kept, err := c.Attachments.List(ctx, c.id)
 	if err != nil {
@@ -102,27 +103,28 @@ func (c *change) putFile(ctx context.Context, path string, data []byte) error {
 			continue
 		}
 		if strings.HasPrefix(a.Path, path+"/") || strings.HasPrefix(path, a.Path+"/") {
-			return fmt.Errorf("file %q: %w: there is %q already, and one of them has to be a directory", path, ErrInvalid, a.Path)
+			return fmt.Errorf("file %q: %w: conflicts with %q (one of them must be a directory)", path, ErrInvalid, a.Path)
 		}
 		n, size = n+1, size+a.Size
 	}
 	if n > MaxFiles || size > MaxFileBytes {
-		return fmt.Errorf("file %q: %w: the conversation has %d files of %d bytes with it, more than %d of %d", path, ErrInvalid, n, size, MaxFiles, MaxFileBytes)
+		return fmt.Errorf("file %q: %w: too many files in the conversation (%d files, %d bytes; limit %d files, %d bytes)", path, ErrInvalid, n, size, MaxFiles, MaxFileBytes)
 	}
 	sum := sha256.Sum256(data)
 	return c.Attachments.Put(ctx, store.Attachment{Session: c.id, Path: path, SHA256: hex.EncodeToString(sum[:])}, data)
 }
 
-// checkPath says whether a path is one of a file inside a folder, on any system.
+// checkPath checks that path names a file inside a directory, on any operating
+// system.
 func checkPath(path string) error {
 	var why error
 	switch {
 	case len(path) > maxPath:
-		why = fmt.Errorf("it has %d bytes, more than %d", len(path), maxPath)
+		why = fmt.Errorf("too long (%d bytes, limit %d)", len(path), maxPath)
 	case !fs.ValidPath(path) || path == "." || !filepath.IsLocal(path) || strings.ContainsAny(path, `\:`):
-		why = errors.New("it is none inside a folder")
+		why = errors.New("not a relative path inside the folder")
 	case !utf8.ValidString(path) || strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }):
-		why = errors.New("it has characters that do not show")
+		why = errors.New("contains unprintable characters")
 	default:
 		return nil
 	}

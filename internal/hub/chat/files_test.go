@@ -17,7 +17,7 @@ import (
 )
 
 // folderTools read, write and remove files of the folder of a conversation.
-func folderTools(talk *chat.Talk) []agent.Tool {
+func folderTools(talk *chat.ToolContext) []agent.Tool {
 	type file struct{ Path, Text string }
 	do := func(name string, f func(file) (string, error)) agent.Tool {
 		return tool(name, func(_ context.Context, args json.RawMessage) (*agent.Outcome, error) {
@@ -94,7 +94,7 @@ func TestFileOfAToolTooLarge(t *testing.T) {
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{tools: folderTools})
 	id := begin(t, e)
 	n := say(t, e, id, `call fill {"path": "big"}`)
-	got := until(t, e, id, 0, func(ev chat.Event) bool { return ev.Type == chat.Ended && ev.Input == n })
+	got := until(t, e, id, 0, func(ev chat.Event) bool { return ev.Type == chat.TurnEnded && ev.Input == n })
 	notice := ""
 	for _, ev := range got {
 		if ev.Type == chat.Notice {
@@ -102,7 +102,7 @@ func TestFileOfAToolTooLarge(t *testing.T) {
 		}
 	}
 	if lastOf(got).Reason != chat.Done || !strings.Contains(notice, `file "big"`) {
-		t.Errorf("the notice is %q: %s", notice, told(got))
+		t.Errorf("the notice is %q: %s", notice, isReported(got))
 	}
 	if files, err := e.Files(t.Context(), ada, id); err != nil || len(files) > 0 {
 		t.Errorf("the files are %v, %v", files, err)

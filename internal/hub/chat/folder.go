@@ -19,40 +19,40 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// folder is where the files of a conversation are while it is open on a node. They are
-// kept in the database: fetched before each input, and what was changed is kept before
-// the result of a call is.
+// folder holds the files of a conversation while it is active on a node. It is
+// synchronized with the database: fetched before each input, and saved before
+// the result of each call.
 type folder struct {
 	w    *worker
 	dir  string
 	root *os.Root
 
-	mu    sync.Mutex // guards what follows, and is held while files are looked at
-	known map[string]fileState
-	told  map[string]bool // files that are not kept, of which the person knows
+	mu       sync.Mutex // guards the fields below; held during file access
+	synced   map[string]fileState
+	reported map[string]bool // refused files that the user was notified about
 }
 
-// fileState is a file as it was when it was last looked at.
+// fileState is the last known state of a file.
 type fileState struct {
 	sha256 string
 	size   int64
 	time   time.Time
 }
 
-// maxLooked bounds the files and directories that are looked at.
-const maxLooked = 10_000
+// maxFolderEntries limits the files and directories that are scanned.
+const maxFolderEntries = 10_000
 
 func newFolder(ctx context.Context, w *worker) (*folder, error) {
 	dir, err := os.MkdirTemp(w.e.opts.Dir, "loadout-session-")
 	if err != nil {
-		return nil, fmt.Errorf("make the folder of the conversation: %w", err)
+		return nil, fmt.Errorf("create the folder of the conversation: %w", err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	f := &folder{w: w, dir: dir, root: root, known: map[string]fileState{}, told: map[string]bool{}}
-	if err := f.fetch(ctx); err != nil {
+	f := &folder{w: w, dir: dir, root: root, synced: map[string]fileState{}, reported: map[string]bool{}}
+	if err := f.sync(ctx); err != nil {
 		return nil, errors.Join(err, f.close())
 	}
 	return f, nil
@@ -62,8 +62,8 @@ func (f *folder) close() error {
 	return errors.Join(f.root.Close(), os.RemoveAll(f.dir))
 }
 
-// fetch brings the folder to what is kept, where others changed that.
-func (f *folder) fetch(ctx context.Context) error {
+// sync fetches files that others changed in the database.
+func (f *folder) sync(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	kept, err := f.w.e.db.Attachments.List(ctx, f.w.id)
@@ -73,18 +73,18 @@ func (f *folder) fetch(ctx context.Context) error {
 	there := map[string]bool{}
 	for _, a := range kept {
 		there[a.Path] = true
-		if f.known[a.Path].sha256 == a.SHA256 {
+		if f.synced[a.Path].sha256 == a.SHA256 {
 			continue
 		}
-		if err := f.write(ctx, a); err != nil {
+		if err := f.fetchFile(ctx, a); err != nil {
 			return fmt.Errorf("file %q of the conversation: %w", a.Path, err)
 		}
 	}
-	for name := range f.known {
+	for name := range f.synced {
 		if there[name] {
 			continue
 		}
-		delete(f.known, name)
+		delete(f.synced, name)
 		if err := f.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("file %q of the conversation: %w", name, err)
 		}
@@ -92,10 +92,10 @@ func (f *folder) fetch(ctx context.Context) error {
 	return nil
 }
 
-func (f *folder) write(ctx context.Context, a store.Attachment) error {
+func (f *folder) fetchFile(ctx context.Context, a store.Attachment) error {
 	data, err := f.w.e.db.Attachments.Read(ctx, a.Session, a.Path)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil // it was deleted at this moment
+		return nil // deleted meanwhile
 	}
 	if err != nil {
 		return err
@@ -103,35 +103,36 @@ func (f *folder) write(ctx context.Context, a store.Attachment) error {
 	if err := f.root.MkdirAll(path.Dir(a.Path), 0o700); err != nil {
 		return err
 	}
-	if fi, err := f.root.Lstat(a.Path); err == nil && !fi.Mode().IsRegular() { // code made it
+	if fi, err := f.root.Lstat(a.Path); err == nil && !fi.Mode().IsRegular() { // created by code
 		if err := f.root.RemoveAll(a.Path); err != nil {
 			return err
 		}
 	}
-	if err := f.put(a.Path, data); err != nil {
+	if err := f.writeFile(a.Path, data); err != nil {
 		return err
 	}
 	info, err := f.root.Stat(a.Path)
 	if err != nil {
 		return err
 	}
-	f.known[a.Path] = fileState{a.SHA256, info.Size(), info.ModTime()}
+	f.synced[a.Path] = fileState{a.SHA256, info.Size(), info.ModTime()}
 	return nil
 }
 
-// keep keeps what was changed in the folder. What cannot be kept is told, once.
-func (f *folder) keep(ctx context.Context) error {
+// save stores the changed files of the folder. It reports each file that cannot
+// be stored once.
+func (f *folder) save(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	changed, gone, err := f.changes()
+	changed, gone, err := f.findChanges()
 	if err != nil {
-		return fmt.Errorf("look at the folder of the conversation: %w", err)
+		return fmt.Errorf("scan the folder of the conversation: %w", err)
 	}
 	if len(changed)+len(gone) == 0 {
 		return nil
 	}
 	var refused map[string]error
-	err = f.w.locked(ctx, func(c *change) error {
+	err = f.w.update(ctx, func(c *conversationTx) error {
 		refused = map[string]error{}
 		for name := range gone {
 			if err := c.Attachments.Delete(ctx, f.w.id, name); err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -140,7 +141,7 @@ func (f *folder) keep(ctx context.Context) error {
 		}
 		for _, name := range slices.Sorted(maps.Keys(changed)) {
 			one := changed[name]
-			err := c.putFile(ctx, name, one.data)
+			err := c.storeFile(ctx, name, one.data)
 			if errors.Is(err, ErrInvalid) {
 				refused[name] = err
 			} else if err != nil {
@@ -150,73 +151,73 @@ func (f *folder) keep(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("keep the files of the conversation: %w", err)
+		return fmt.Errorf("save the files of the conversation: %w", err)
 	}
 	for name := range gone {
-		delete(f.known, name)
+		delete(f.synced, name)
 	}
 	for name, one := range changed {
-		f.known[name] = one.fileState
-		if err := refused[name]; err != nil && !f.told[name] {
-			f.told[name] = true
-			f.w.journal.note(row{Event: Event{Type: Notice, Text: "it is in the folder until the turn ends, and is not kept: " + err.Error()}})
+		f.synced[name] = one.fileState
+		if err := refused[name]; err != nil && !f.reported[name] {
+			f.reported[name] = true
+			f.w.journal.queueEvent(eventRow{Event: Event{Type: Notice, Text: "not saved; available in the folder until the turn ends: " + err.Error()}})
 		}
 	}
 	return nil
 }
 
-// changedFile is a file that is not as it was.
+// changedFile is a file that differs from its last known state.
 type changedFile struct {
 	fileState
 	data []byte
 }
 
-// changes are the regular files that changed, and those that are gone. Links are not
-// followed.
-func (f *folder) changes() (changed map[string]changedFile, gone map[string]bool, err error) {
+// findChanges returns the regular files that changed or were removed. It does
+// not follow symlinks.
+func (f *folder) findChanges() (changed map[string]changedFile, gone map[string]bool, err error) {
 	changed, gone = map[string]changedFile{}, map[string]bool{}
-	for name := range f.known {
+	for name := range f.synced {
 		gone[name] = true
 	}
 	looked := 0
 	err = fs.WalkDir(f.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		if looked++; looked > maxLooked {
+		if looked++; looked > maxFolderEntries {
 			return fs.SkipAll
 		}
 		if err != nil || !d.Type().IsRegular() {
-			return nil // what cannot be read is not kept
+			return nil // unreadable files are not saved
 		}
 		info, err := d.Info()
 		if err != nil {
 			return nil
 		}
 		delete(gone, name)
-		old, was := f.known[name]
+		old, was := f.synced[name]
 		if was && old.size == info.Size() && old.time.Equal(info.ModTime()) {
 			return nil
 		}
-		data, err := f.read(name)
+		data, err := f.readFile(name)
 		if err != nil {
 			return nil
 		}
 		sum := sha256.Sum256(data)
 		now := fileState{hex.EncodeToString(sum[:]), info.Size(), info.ModTime()}
 		if was && now.sha256 == old.sha256 {
-			f.known[name] = now
+			f.synced[name] = now
 			return nil
 		}
 		changed[name] = changedFile{now, data}
 		return nil
 	})
-	if looked > maxLooked {
-		clear(gone) // nobody knows
+	if looked > maxFolderEntries {
+		clear(gone) // the scan is incomplete
 	}
 	return changed, gone, err
 }
 
-// put writes a file. Where code has put a pipe there by now it fails, as read does: to
-// open one may wait for ever, for nobody at the other end.
-func (f *folder) put(name string, data []byte) error {
+// writeFile writes a file. Like readFile it opens without blocking, because
+// code may have replaced the file by a pipe that nothing reads.
+func (f *folder) writeFile(name string, data []byte) error {
 	file, err := f.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return err
@@ -225,8 +226,8 @@ func (f *folder) put(name string, data []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// read returns a file, of a large one a little more than may be kept.
-func (f *folder) read(name string) ([]byte, error) {
+// readFile reads a file, at most one byte more than the size limit.
+func (f *folder) readFile(name string) ([]byte, error) {
 	file, err := f.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err

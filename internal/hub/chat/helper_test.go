@@ -19,8 +19,8 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/bus"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
@@ -120,7 +120,7 @@ func firstText(parts []llm.Part) string {
 // kit is what the conversations of a node run with.
 type kit struct {
 	model   llm.Model
-	tools   func(t *chat.Talk) []agent.Tool
+	tools   func(t *chat.ToolContext) []agent.Tool
 	preload []string
 	skillID func(name string) string
 }
@@ -136,7 +136,7 @@ func (k kit) setup(ctx context.Context, r chat.Request) (*chat.Setup, error) {
 	}
 	s := &chat.Setup{Runtime: rt, Model: k.model, Preload: k.preload, Close: rt.Close, Agent: agent.Options{Instructions: "Help " + string(r.Principal.User) + "."}}
 	if k.tools != nil {
-		s.Tools = func(_ context.Context, t *chat.Talk) ([]agent.Tool, error) { return k.tools(t), nil }
+		s.Tools = func(_ context.Context, t *chat.ToolContext) ([]agent.Tool, error) { return k.tools(t), nil }
 	}
 	if k.skillID != nil {
 		s.SkillID = skillIDs(k.skillID)
@@ -148,7 +148,7 @@ func (k kit) setup(ctx context.Context, r chat.Request) (*chat.Setup, error) {
 // it unless the test gives them one.
 func node(t testing.TB, db *store.DB, k kit, change ...func(*chat.Options)) *chat.Engine {
 	t.Helper()
-	o := chat.Options{Setup: k.setup, Principal: principals, Bus: bus.New(), Poll: 10 * time.Millisecond, Lease: time.Minute, Patience: time.Minute, Dir: t.TempDir()}
+	o := chat.Options{Setup: k.setup, Principal: principals, Bus: bus.New(), Poll: 10 * time.Millisecond, Lease: time.Minute, ClientTimeout: time.Minute, Dir: t.TempDir()}
 	for _, f := range change {
 		f(&o)
 	}
@@ -202,7 +202,7 @@ func openAt(t testing.TB, address string) *store.DB {
 
 func begin(t testing.TB, e *chat.Engine) string {
 	t.Helper()
-	c, err := e.Begin(t.Context(), ada, "", "")
+	c, err := e.Create(t.Context(), ada, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func begin(t testing.TB, e *chat.Engine) string {
 
 func say(t testing.TB, e *chat.Engine, id, text string) int64 {
 	t.Helper()
-	n, err := e.Say(t.Context(), ada, id, chat.Message{Text: text})
+	n, err := e.SendMessage(t.Context(), ada, id, chat.Message{Text: text})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,9 +225,9 @@ func until(t testing.TB, e *chat.Engine, id string, after int64, is func(chat.Ev
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	var out []chat.Event
-	for ev, err := range e.Attend(ctx, ada, id, after) {
+	for ev, err := range e.WatchAsClient(ctx, ada, id, after) {
 		if err != nil {
-			t.Fatalf("%v after %s", err, told(out))
+			t.Fatalf("%v after %s", err, isReported(out))
 		}
 		if out = append(out, ev); is(ev) {
 			break
@@ -239,7 +239,7 @@ func until(t testing.TB, e *chat.Engine, id string, after int64, is func(chat.Ev
 // end waits for the end of an input and returns how it ended.
 func end(t testing.TB, e *chat.Engine, id string, in int64) chat.Event {
 	t.Helper()
-	all := until(t, e, id, 0, func(ev chat.Event) bool { return ev.Type == chat.Ended && ev.Input == in })
+	all := until(t, e, id, 0, func(ev chat.Event) bool { return ev.Type == chat.TurnEnded && ev.Input == in })
 	return all[len(all)-1]
 }
 
@@ -248,8 +248,8 @@ func isType(want chat.Type) func(chat.Event) bool {
 	return func(ev chat.Event) bool { return ev.Type == want }
 }
 
-// told is events in short: steps by what they are of, and words of answers together.
-func told(events []chat.Event) string {
+// isReported is events in short: steps by what they are of, and words of answers together.
+func isReported(events []chat.Event) string {
 	var out []string
 	for _, e := range events {
 		s := string(e.Type)
@@ -265,7 +265,7 @@ func told(events []chat.Event) string {
 			if m := e.Step.Message; m != nil {
 				s = string(m.Role)
 			}
-		case e.Type == chat.Ended:
+		case e.Type == chat.TurnEnded:
 			s = string(e.Reason)
 		case e.Answer != nil:
 			s = string(e.Answer.Outcome)
@@ -283,7 +283,7 @@ func transcript(t testing.TB, e *chat.Engine, id string) string {
 		t.Fatal(err)
 	}
 	var out []string
-	for _, l := range h.Lines {
+	for _, l := range h.Messages {
 		out = append(out, fmt.Sprintf("%s: %s", l.Role, l.Text))
 	}
 	return strings.Join(out, "\n")

@@ -5,73 +5,73 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Line is a message of a conversation, as another program takes it: an answer has the
-// names of the skills that were loaded or used for it.
+// Line is a message of a conversation in the form of other programs. An answer
+// lists the skills that were loaded or used for it.
 type Line struct {
 	Seq   int64     `json:"seq"` // of the step
 	Time  time.Time `json:"time"`
 	Model string    `json:"model,omitempty"`
-	session.Past
+	session.PastMessage
 }
 
-// History is a part of what was said.
+// History is a page of messages.
 type History struct {
-	Lines []Line `json:"lines"`
-	// Next is the number after which there is more, 0 where there is none.
+	Messages []Line `json:"lines"`
+	// Next is the number to continue after, 0 at the end.
 	Next int64 `json:"next,omitempty"`
-	// Told is the number of the last event that was told before it was read: who
-	// watches from there sees all that is not in the history.
-	Told int64 `json:"told"`
+	// LastEvent is the number of the last event before the history was read.
+	// Watch from it to see everything that follows the history.
+	LastEvent int64 `json:"told"`
 }
 
-// maxLines bounds the lines of one part.
-const maxLines = 200
+// maxHistoryMessages limits the messages of one page.
+const maxHistoryMessages = 200
 
-// History returns what was said after a step, 0 for the beginning, at most limit lines
-// and no more than 200. The last answer of each turn that is over has its
-// loaded_skills, from which [session.Restore] makes what was in force.
+// History returns the messages after a step, at most limit and no more than
+// 200; 0 starts at the beginning. The last answer of each finished turn has its
+// loaded_skills, from which [session.Restore] computes the active skills.
 func (e *Engine) History(ctx context.Context, p account.Principal, id string, after int64, limit int) (*History, error) {
-	if _, err := e.may(ctx, p, account.SessionRead, id); err != nil {
+	if _, err := e.authorize(ctx, p, account.SessionRead, id); err != nil {
 		return nil, err
 	}
-	if limit <= 0 || limit > maxLines {
-		limit = maxLines
+	if limit <= 0 || limit > maxHistoryMessages {
+		limit = maxHistoryMessages
 	}
-	told, err := e.db.Events.Last(ctx, toldOf(id))
+	told, err := e.db.Events.Last(ctx, eventStream(id))
 	if err != nil {
 		return nil, err
 	}
-	steps, err := readSteps(ctx, e.db.Events, id, 0) // what is in force depends on all before
+	steps, err := readSteps(ctx, e.db.Events, id, 0) // active skills depend on all earlier steps
 	if err != nil {
 		return nil, err
 	}
-	out := &History{Told: told}
-	all := lines(steps)
+	out := &History{LastEvent: told}
+	all := historyMessages(steps)
 	from := slices.IndexFunc(all, func(l Line) bool { return l.Seq > after })
 	if from < 0 {
 		return out, nil
 	}
-	out.Lines = all[from:min(from+limit, len(all))]
+	out.Messages = all[from:min(from+limit, len(all))]
 	if from+limit < len(all) {
-		out.Next = out.Lines[limit-1].Seq
+		out.Next = out.Messages[limit-1].Seq
 	}
 	return out, nil
 }
 
-// lines are the messages of a transcript. What was loaded in a turn is noted with its
-// last answer (W13).
-func lines(steps []step) []Line {
+// historyMessages returns the messages of a transcript. The last answer of a
+// turn lists the skills loaded in it (W13).
+func historyMessages(steps []step) []Line {
 	var (
 		out    []Line
 		state  session.State
-		answer = -1 // the last of the turn
+		answer = -1 // index of the turn's last answer
 		calls  = map[string]*session.PastCall{}
-		named  []session.ID // that the person loaded for the turn
-		next   []session.ID // likewise, for the turn that is to come
+		named  []session.ID // loaded by the user for this turn
+		next   []session.ID // loaded by the user for the next turn
 	)
 	note := func() {
 		if answer >= 0 {
@@ -82,7 +82,7 @@ func lines(steps []step) []Line {
 	for _, s := range steps {
 		switch {
 		case s.Message != nil && s.Message.Role == session.RoleUser:
-			note() // before its turn is another one
+			note() // before the turn changes
 			named, next = next, nil
 		case s.Loaded != nil && s.Loaded.Direct:
 			next = append(next, s.Loaded.Skill)
@@ -94,10 +94,10 @@ func lines(steps []step) []Line {
 		if s.Message == nil {
 			continue
 		}
-		l := line(s)
+		l := historyMessage(s)
 		if s.Message.Role == session.RoleAssistant {
 			answer = len(out)
-			clear(calls) // vendors use IDs of calls again
+			clear(calls) // providers reuse call IDs
 			for i, c := range s.Message.Calls {
 				calls[c.ID] = &l.Calls[i]
 			}
@@ -108,9 +108,9 @@ func lines(steps []step) []Line {
 	return out
 }
 
-func line(s step) Line {
+func historyMessage(s step) Line {
 	m := s.Message
-	l := Line{Seq: s.Seq, Time: s.Time, Model: m.Model, Past: session.Past{Role: m.Role, Text: m.Text}}
+	l := Line{Seq: s.Seq, Time: s.Time, Model: m.Model, PastMessage: session.PastMessage{Role: m.Role, Text: m.Text}}
 	if m.Role == session.RoleAssistant {
 		l.LoadedSkills = []string{}
 	}
@@ -120,15 +120,16 @@ func line(s step) Line {
 	return l
 }
 
-// loadedSkills are the skills that the model loaded or used in the turn that is now: see
-// [session.Session.LoadedSkills]. Those that the person named for it are not (W14).
+// loadedSkills returns the skills that the model loaded or used in the current
+// turn: see [session.Session.LoadedSkills]. It omits skills that the user named
+// (W14).
 func loadedSkills(s *session.State, named []session.ID) []string {
-	used := slices.DeleteFunc(s.Active(), func(a session.Active) bool {
-		return slices.Contains(named, a.Skill) || a.Used != s.Turn || a.Keep != session.KeepUsed || a.Direct && a.Turn == s.Turn
+	used := slices.DeleteFunc(s.Active(), func(a session.ActiveSkill) bool {
+		return slices.Contains(named, a.Skill) || a.Used != s.Turn || a.Retention != session.RetainUsed || a.Direct && a.Turn == s.Turn
 	})
 	out := []string{}
 	for _, a := range used {
-		if !slices.ContainsFunc(used, func(b session.Active) bool { return slices.Contains(b.Needs, a.Skill.Name) }) {
+		if !slices.ContainsFunc(used, func(b session.ActiveSkill) bool { return slices.Contains(b.Needs, a.Skill.Name) }) {
 			out = append(out, a.Skill.Name)
 		}
 	}

@@ -9,102 +9,104 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/session"
 )
 
-// InputKind is what is wanted of a conversation.
+// InputKind is the kind of an input to a conversation.
 type InputKind string
 
-// The kinds of inputs. Those that are no message are commands.
+// The kinds of inputs. All but messages are commands.
 const (
 	MessageInput InputKind = "message"
 	LoadInput    InputKind = "load"
 	UnloadInput  InputKind = "unload"
 	CompactInput InputKind = "compact"
 
-	// Notes to the turn under way.
+	// Notes to the running turn.
 	cancelNote InputKind = "cancel"
-	answerNote InputKind = "answer" // a question was settled
-	seenNote   InputKind = "seen"   // a client has a request
+	answerNote InputKind = "answer" // an approval request was resolved
+	seenNote   InputKind = "seen"   // a client received a request
 )
 
-// note reports whether an input is no turn of its own.
-func (k InputKind) note() bool { return k == cancelNote || k == answerNote || k == seenNote }
+// isNote reports whether an input has no turn of its own.
+func (k InputKind) isNote() bool { return k == cancelNote || k == answerNote || k == seenNote }
 
-// input is one thing that is wanted, as the inbox keeps it.
+// input is an entry of the inbox.
 type input struct {
 	seq  int64
 	Kind InputKind `json:"-"`
-	// Scopes are those of the way in by which it came.
-	Scopes  string       `json:"scopes,omitempty"`
-	Token   string       `json:"token,omitempty"` // the ID of the API token that is that way
-	Text    string       `json:"text,omitempty"`
-	Skill   string       `json:"skill,omitempty"`
-	Keep    session.Keep `json:"keep,omitempty"`
-	Set     bool         `json:"set,omitempty"` // exactly that long
-	Cascade bool         `json:"cascade,omitempty"`
-	Ask     string       `json:"ask,omitempty"` // of a note
+	// Scopes are the scopes of the session or token that sent it.
+	Scopes       string                `json:"scopes,omitempty"`
+	Token        string                `json:"token,omitempty"` // ID of the API token, if any
+	Text         string                `json:"text,omitempty"`
+	Skill        string                `json:"skill,omitempty"`
+	Retention    session.RetentionMode `json:"keep,omitempty"`
+	SetRetention bool                  `json:"set,omitempty"` // replaces the retention, even a longer one
+	Cascade      bool                  `json:"cascade,omitempty"`
+	Approval     string                `json:"ask,omitempty"` // approval request of a note
 }
 
-// Message is what a person says.
+// Message is a message of a user.
 type Message struct {
 	Text string
-	// Skill is one that the person says is to be used; then the text is what follows
-	// its name. "" leaves it to the model.
+	// Skill is the skill that the user names for the message; Text is then what
+	// follows its name. "" lets the model choose.
 	Skill string
-	// Key is the client's own name for the message, of at most [MaxKey] bytes: sent again
-	// with it, by the same person to the same conversation, it is that message and no
-	// second one. "" names none.
+	// Key is the client's name for the message, at most [MaxKey] bytes. Sending
+	// it again with the same key, user and conversation does not add a second
+	// message. "" is no key.
 	Key string
 }
 
-// Say puts a message at the end of what waits in a conversation, and returns its
-// number, which its events have. It does not wait for its turn. More than
-// [MaxWaiting] is [ErrWaiting], and a key that another message has [ErrKeyUsed].
-func (e *Engine) Say(ctx context.Context, p account.Principal, id string, m Message) (int64, error) {
+// SendMessage adds a message to the inbox of a conversation and returns its
+// number, which its events carry. It does not wait for the turn. It returns
+// [ErrQueueFull] if [MaxQueued] inputs wait, and [ErrKeyUsed] if a different
+// message has the key.
+func (e *Engine) SendMessage(ctx context.Context, p account.Principal, id string, m Message) (int64, error) {
 	switch {
 	case m.Text == "" && m.Skill == "":
-		return 0, fmt.Errorf("message: %w: there is nothing in it", ErrInvalid)
+		return 0, fmt.Errorf("message: %w: empty", ErrInvalid)
 	case len(m.Text)+len(m.Skill) > MaxText:
-		return 0, fmt.Errorf("message: %w: it has %d bytes, more than %d", ErrInvalid, len(m.Text)+len(m.Skill), MaxText)
+		return 0, fmt.Errorf("message: %w: too long (%d bytes, limit %d)", ErrInvalid, len(m.Text)+len(m.Skill), MaxText)
 	case !utf8.ValidString(m.Text) || !utf8.ValidString(m.Skill):
-		return 0, fmt.Errorf("message: %w: it is no text", ErrInvalid)
+		return 0, fmt.Errorf("message: %w: not UTF-8", ErrInvalid)
 	case len(m.Key) > MaxKey || !utf8.ValidString(m.Key):
-		return 0, fmt.Errorf("message: %w: its key has %d bytes, more than %d, or is no text", ErrInvalid, len(m.Key), MaxKey)
+		return 0, fmt.Errorf("message: %w: key has %d bytes (limit %d), or is not UTF-8", ErrInvalid, len(m.Key), MaxKey)
 	}
 	in := input{Kind: MessageInput, Text: m.Text, Skill: m.Skill}
 	if m.Key == "" {
-		return e.want(ctx, p, id, in, nil)
+		return e.submit(ctx, p, id, in, nil)
 	}
-	return e.sayOnce(ctx, p, id, in, m.Key)
+	return e.sendOnce(ctx, p, id, in, m.Key)
 }
 
-// sayOnce says what was not said with its key before, and returns the number that it has.
-func (e *Engine) sayOnce(ctx context.Context, p account.Principal, id string, in input, key string) (int64, error) {
-	s := store.Sent{Session: id, Principal: string(p.User), Label: key, Digest: in.digest()}
-	if seq, err := e.saidBefore(ctx, p, s); !errors.Is(err, store.ErrNotFound) {
+// sendOnce sends a message unless its key was sent before, and returns its
+// number.
+func (e *Engine) sendOnce(ctx context.Context, p account.Principal, id string, in input, key string) (int64, error) {
+	s := store.SentMessage{Session: id, Principal: string(p.User), Label: key, Digest: in.digest()}
+	if seq, err := e.findSentMessage(ctx, p, s); !errors.Is(err, store.ErrNotFound) {
 		return seq, err
 	}
-	seq, err := e.want(ctx, p, id, in, func(c *change, seq int64) error {
+	seq, err := e.submit(ctx, p, id, in, func(c *conversationTx, seq int64) error {
 		s.Input = seq
-		return c.Sent.Add(ctx, s)
+		return c.SentMessages.Add(ctx, s)
 	})
-	if errors.Is(err, store.ErrExists) { // it was sent twice at once
-		return e.saidBefore(ctx, p, s)
+	if errors.Is(err, store.ErrExists) { // sent twice at the same time
+		return e.findSentMessage(ctx, p, s)
 	}
 	return seq, err
 }
 
-// saidBefore is the number of what was said with a key. None is [store.ErrNotFound], also
-// for who may not say anything there.
-func (e *Engine) saidBefore(ctx context.Context, p account.Principal, s store.Sent) (int64, error) {
-	before, err := e.db.Sent.Get(ctx, s.Session, s.Principal, s.Label)
+// findSentMessage returns the number of the message sent with a key. It returns
+// [store.ErrNotFound] if there is none.
+func (e *Engine) findSentMessage(ctx context.Context, p account.Principal, s store.SentMessage) (int64, error) {
+	before, err := e.db.SentMessages.Get(ctx, s.Session, s.Principal, s.Label)
 	if err != nil {
 		return 0, err
 	}
-	if _, err := e.may(ctx, p, account.SessionWrite, s.Session); err != nil {
+	if _, err := e.authorize(ctx, p, account.SessionWrite, s.Session); err != nil {
 		return 0, err
 	}
 	if before.Digest != s.Digest {
@@ -113,76 +115,77 @@ func (e *Engine) saidBefore(ctx context.Context, p account.Principal, s store.Se
 	return before.Input, nil
 }
 
-// digest is equal for inputs that say the same.
+// digest returns a hash that is equal for inputs with the same text and skill.
 func (in input) digest() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", in.Text, in.Skill))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Compact puts a short text in the place of what was said, when its turn comes: see
+// Compact replaces the messages so far with a summary, when its turn comes: see
 // [agent.Agent.Compact].
 func (e *Engine) Compact(ctx context.Context, p account.Principal, id string) (int64, error) {
-	return e.want(ctx, p, id, input{Kind: CompactInput}, nil)
+	return e.submit(ctx, p, id, input{Kind: CompactInput}, nil)
 }
 
-// Cancel ends the turn that is under way, and takes back what waits. Where there is
-// neither it changes nothing. It does not wait for the end.
+// Cancel ends the running turn and removes waiting inputs. It has no effect if
+// there are none. It does not wait for the turn to end.
 func (e *Engine) Cancel(ctx context.Context, p account.Principal, id string) error {
-	if _, err := e.may(ctx, p, account.SessionStop, id); err != nil {
+	if _, err := e.authorize(ctx, p, account.SessionStop, id); err != nil {
 		return err
 	}
-	_, err := e.put(ctx, id, input{Kind: cancelNote}, func(c *change, _ int64) error {
-		return c.Audit.Append(ctx, record(p.User, "session.cancel", id, nil))
+	_, err := e.enqueue(ctx, id, input{Kind: cancelNote}, func(c *conversationTx, _ int64) error {
+		return c.Audit.Append(ctx, auditRecord(p.User, "session.cancel", id, nil))
 	})
 	return err
 }
 
-// want puts what somebody wants into the inbox, with what belongs to its number.
-func (e *Engine) want(ctx context.Context, p account.Principal, id string, in input, with func(c *change, seq int64) error) (int64, error) {
-	if _, err := e.may(ctx, p, account.SessionWrite, id); err != nil {
+// submit authorizes an input, enqueues it and records it in the audit log. with
+// runs in the same transaction.
+func (e *Engine) submit(ctx context.Context, p account.Principal, id string, in input, with func(c *conversationTx, seq int64) error) (int64, error) {
+	if _, err := e.authorize(ctx, p, account.SessionWrite, id); err != nil {
 		return 0, err
 	}
 	in.Scopes, in.Token = p.Scopes.String(), p.Token
-	return e.put(ctx, id, in, func(c *change, seq int64) error {
+	return e.enqueue(ctx, id, in, func(c *conversationTx, seq int64) error {
 		if with != nil {
 			if err := with(c, seq); err != nil {
 				return err
 			}
 		}
-		return c.Audit.Append(ctx, record(p.User, "session."+string(in.Kind), id, nil))
+		return c.Audit.Append(ctx, auditRecord(p.User, "session."+string(in.Kind), id, nil))
 	})
 }
 
-// put puts something into the inbox, with what belongs to it, and has this node do it
-// where no node has the conversation: the lease is taken in the same transaction, so
-// that there is never something to do and nobody who has to.
-func (e *Engine) put(ctx context.Context, id string, in input, with func(c *change, seq int64) error) (int64, error) {
-	if !e.enter() {
+// enqueue adds an input to the inbox, and runs with in the same transaction. If
+// no node has the conversation, the transaction also acquires its lease for
+// this node, so no input is left without a worker.
+func (e *Engine) enqueue(ctx context.Context, id string, in input, with func(c *conversationTx, seq int64) error) (int64, error) {
+	if !e.addWorker() {
 		return 0, ErrClosed
 	}
 	var (
 		seq   int64
 		lease *store.Lease
 	)
-	err := e.change(ctx, id, func(c *change) (err error) {
+	err := e.update(ctx, id, func(c *conversationTx) (err error) {
 		lease = nil
-		// First, as workers do: else two wait for each other.
-		switch taken, err := c.Leases.Take(ctx, id, e.node, e.opts.Lease); {
-		case errors.Is(err, store.ErrHeld): // who has it finds it
+		// Acquire the lease first, as workers do, to avoid a deadlock.
+		switch taken, err := c.Leases.Acquire(ctx, id, e.node, e.opts.Lease); {
+		case errors.Is(err, store.ErrLeaseHeld): // its holder finds the input
 		case err != nil:
 			return err
 		default:
 			lease = &taken
 		}
-		if seq, err = c.putInput(ctx, in); err != nil {
+		if seq, err = c.addInput(ctx, in); err != nil {
 			return err
 		}
 		return with(c, seq)
 	})
 	if err != nil || lease == nil {
-		e.leave()
+		e.removeWorker()
 	} else {
-		e.start(id, *lease)
+		e.startWorker(id, *lease)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("%s in conversation %q: %w", in.Kind, id, err)
@@ -190,44 +193,44 @@ func (e *Engine) put(ctx context.Context, id string, in input, with func(c *chan
 	return seq, nil
 }
 
-// putInput puts something into the inbox and tells of it.
-func (c *change) putInput(ctx context.Context, in input) (int64, error) {
+// addInput adds an input to the inbox and publishes it.
+func (c *conversationTx) addInput(ctx context.Context, in input) (int64, error) {
 	s, st, err := c.state(ctx)
 	if err != nil {
 		return 0, err
 	}
-	return c.putIn(ctx, s, st, in)
+	return c.appendInput(ctx, s, st, in)
 }
 
-// noteTo notes something for the turn under way; where there is none nobody cares.
-func (c *change) noteTo(ctx context.Context, kind InputKind, about string) error {
+// notifyTurn adds a note for the running turn. It does nothing if no turn runs.
+func (c *conversationTx) notifyTurn(ctx context.Context, kind InputKind, about string) error {
 	s, st, err := c.state(ctx)
 	if err == nil && st.Running {
-		_, err = c.putIn(ctx, s, st, input{Kind: kind, Ask: about})
+		_, err = c.appendInput(ctx, s, st, input{Kind: kind, Approval: about})
 	}
 	return err
 }
 
-func (c *change) putIn(ctx context.Context, s store.Session, st state, in input) (int64, error) {
-	if n := st.Wanted - st.Taken; n >= maxNotes || !in.Kind.note() && n >= MaxWaiting {
-		return 0, ErrWaiting
+func (c *conversationTx) appendInput(ctx context.Context, s store.Session, st state, in input) (int64, error) {
+	if n := st.Wanted - st.Taken; n >= maxNotes || !in.Kind.isNote() && n >= MaxQueued {
+		return 0, ErrQueueFull
 	}
 	data, err := json.Marshal(in)
 	if err != nil {
 		return 0, err
 	}
-	if st.Wanted, err = c.add(ctx, inboxOf(c.id), store.Event{Kind: string(in.Kind), Data: data}); err != nil {
+	if st.Wanted, err = c.appendEvents(ctx, inboxStream(c.id), store.Event{Kind: string(in.Kind), Data: data}); err != nil {
 		return 0, err
 	}
-	if err := c.setState(ctx, s, st); err != nil || in.Kind.note() {
+	if err := c.setState(ctx, s, st); err != nil || in.Kind.isNote() {
 		return st.Wanted, err
 	}
-	return st.Wanted, c.tell(ctx, row{Event: Event{Type: Said, Input: st.Wanted, Kind: in.Kind, Text: in.Text, Skill: in.Skill}})
+	return st.Wanted, c.publish(ctx, eventRow{Event: Event{Type: MessageReceived, Input: st.Wanted, Kind: in.Kind, Text: in.Text, Skill: in.Skill}})
 }
 
-// inputs returns what is in the inbox after a number.
-func inputs(ctx context.Context, from store.Events, id string, after int64) ([]input, error) {
-	rows, err := from.Read(ctx, inboxOf(id), after, store.MaxRead)
+// readInputs returns the inputs after a number.
+func readInputs(ctx context.Context, from store.Events, id string, after int64) ([]input, error) {
+	rows, err := from.Read(ctx, inboxStream(id), after, store.MaxRead)
 	if err != nil {
 		return nil, err
 	}

@@ -13,12 +13,13 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// step is an event of the transcript as it is kept.
+// step is a stored event of the transcript.
 type step struct {
 	session.Event
-	// Input is the message that a person's words are, so that it is said once.
+	// Input is the number of the message that a user step holds. It prevents
+	// storing a message twice.
 	Input int64 `json:"input,omitempty"`
-	// SkillID is the id in the store of a skill that is loaded.
+	// SkillID is the store ID of a loaded skill.
 	SkillID string `json:"skill_id,omitempty"`
 }
 
@@ -30,7 +31,7 @@ func readStep(r store.Event) (step, error) {
 	return s, nil
 }
 
-// readSteps returns the transcript after a number, to its end.
+// readSteps returns the transcript after a number.
 func readSteps(ctx context.Context, from store.Events, id string, after int64) ([]step, error) {
 	var out []step
 	for {
@@ -52,34 +53,35 @@ func readSteps(ctx context.Context, from store.Events, id string, after int64) (
 	}
 }
 
-// writing bounds how long one change of a turn takes. What was begun is finished,
-// whatever ends the turn: or it is not known what is kept.
-const writing = 20 * time.Second
+// writeTimeout limits one write of a turn. A write that has started completes
+// even if the turn is cancelled; otherwise its outcome would be unknown.
+const writeTimeout = 20 * time.Second
 
-// journal is the transcript of a conversation and what is told of it, while a node has
-// its lease. It keeps words of an answer back for a moment, so that not each of them is
-// a transaction, and in the order of all else.
+// journal writes the transcript and the events of a conversation while a node
+// has its lease. It batches partial answers for a moment to save transactions,
+// and preserves the order of events.
 type journal struct {
 	e     *Engine
 	id    string
 	lease func() store.Lease
-	// before is done before results of calls are added; nil is nothing.
-	before func(ctx context.Context) error
-	uses   *uses  // nil counts nothing
-	meter  *meter // likewise
+	// beforeResults runs before results of calls are appended; nil does
+	// nothing.
+	beforeResults func(ctx context.Context) error
+	uses          *usageCounter // nil counts nothing
+	meter         *meter        // nil counts nothing
 
-	mu     sync.Mutex // held while writing; guards what follows
-	last   int64      // of the transcript
-	said   int64      // the last message that is in it
-	saying int64      // the message that the next words of a person are; 0 is none
-	broken error      // why nothing is written any more
-	trace  Trace      // of the turn; nil follows none
+	mu             sync.Mutex // held while writing; guards the fields below
+	last           int64      // of the transcript
+	lastMessage    int64      // last message in the transcript
+	pendingMessage int64      // message that the next user step holds; 0 is none
+	broken         error      // first fatal write error; stops all writes
+	trace          Trace      // of the turn; nil traces nothing
 
-	telling sync.Mutex // taken after mu; guards what follows
-	input   int64      // of the turn; changed with mu held as well
-	pending []row
-	size    int // bytes of the pending words
-	woken   chan struct{}
+	pendingMu sync.Mutex // locked after mu; guards the fields below
+	input     int64      // of the turn; changed with mu held as well
+	pending   []eventRow
+	size      int // bytes of pending text
+	wakeup    chan struct{}
 }
 
 var _ session.Log = (*journal)(nil)
@@ -95,10 +97,10 @@ func (j *journal) Read(ctx context.Context, after int64) ([]session.Event, error
 	var out []session.Event
 	for _, s := range steps {
 		out = append(out, s.Event)
-		j.last, j.said = s.Seq, max(j.said, s.Input)
+		j.last, j.lastMessage = s.Seq, max(j.lastMessage, s.Input)
 	}
-	if j.said >= j.saying {
-		j.saying = 0
+	if j.lastMessage >= j.pendingMessage {
+		j.pendingMessage = 0
 	}
 	return out, nil
 }
@@ -108,18 +110,18 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	if j.before != nil && anyResult(events) {
-		if err := j.before(ctx); err != nil {
+	if j.beforeResults != nil && hasResult(events) {
+		if err := j.beforeResults(ctx); err != nil {
 			return err
 		}
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	rows, told := make([]store.Event, len(events)), make([]row, len(events))
-	said, saying := j.said, j.saying
+	rows, told := make([]store.Event, len(events)), make([]eventRow, len(events))
+	said, saying := j.lastMessage, j.pendingMessage
 	for i, ev := range events {
 		ev.Seq = j.last + int64(i) + 1
-		s := step{Event: *ev, SkillID: j.uses.idOf(ev.Loaded)}
+		s := step{Event: *ev, SkillID: j.uses.storeID(ev.Loaded)}
 		if ev.Message != nil && ev.Message.Role == session.RoleUser && saying > 0 {
 			s.Input, said, saying = saying, saying, 0
 		}
@@ -128,14 +130,14 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 			return fmt.Errorf("append to the transcript: %w", err)
 		}
 		rows[i] = store.Event{Kind: string(ev.Type), Data: data, Created: ev.Time}
-		told[i] = row{Event: Event{Type: Step, Input: j.input}, Of: ev.Seq}
+		told[i] = eventRow{Event: Event{Type: Step, Input: j.input}, TranscriptSeq: ev.Seq}
 	}
-	count, spent := j.uses.of(events), j.meter.of(events)
-	err := j.write(ctx, func(c *change) error {
+	count, spent := j.uses.countUses(events), j.meter.countTokens(events)
+	err := j.write(ctx, func(c *conversationTx) error {
 		for at := 0; at < len(rows); at += store.MaxAppend {
 			_, err := c.Events.Append(ctx, j.id, j.last+int64(at), rows[at:min(at+store.MaxAppend, len(rows))]...)
-			if errors.Is(err, store.ErrConflict) { // somebody else had the lease meanwhile
-				return errLost
+			if errors.Is(err, store.ErrConflict) { // another node had the lease meanwhile
+				return errLeaseLost
 			}
 			if err != nil {
 				return err
@@ -144,13 +146,13 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 		if err := errors.Join(c.Usage.Add(ctx, count...), c.Meter.Add(ctx, spent...)); err != nil {
 			return err
 		}
-		return c.tell(ctx, told...)
+		return c.publish(ctx, told...)
 	})
 	if err != nil {
 		return fmt.Errorf("append to the transcript: %w", err)
 	}
 	j.last += int64(len(events))
-	j.said, j.saying = said, saying
+	j.lastMessage, j.pendingMessage = said, saying
 	j.uses.apply(events)
 	j.meter.apply(events)
 	if j.trace != nil {
@@ -161,14 +163,14 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 	return nil
 }
 
-// traced has what follows be told to whoever follows the turn, nil to nobody.
-func (j *journal) traced(t Trace) {
+// setTrace sets the trace of the following steps; nil ends tracing.
+func (j *journal) setTrace(t Trace) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.trace = t
 }
 
-func anyResult(events []*session.Event) bool {
+func hasResult(events []*session.Event) bool {
 	for _, e := range events {
 		if e.Result != nil {
 			return true
@@ -177,42 +179,42 @@ func anyResult(events []*session.Event) bool {
 	return false
 }
 
-// write makes a change of the turn under the lease: what is pending is told before what
-// f does, where there is an f. j.mu is held.
-func (j *journal) write(ctx context.Context, f func(c *change) error) error {
+// write runs f under the lease, after publishing pending events. f may be nil.
+// The caller holds j.mu.
+func (j *journal) write(ctx context.Context, f func(c *conversationTx) error) error {
 	if j.broken != nil {
 		return j.broken
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), writing)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer stop()
-	words := j.take()
-	err := j.e.change(ctx, j.id, func(c *change) error {
-		if err := c.Leases.Check(ctx, j.lease()); errors.Is(err, store.ErrHeld) {
-			return errLost
+	words := j.takePending()
+	err := j.e.update(ctx, j.id, func(c *conversationTx) error {
+		if err := c.Leases.Check(ctx, j.lease()); errors.Is(err, store.ErrLeaseHeld) {
+			return errLeaseLost
 		} else if err != nil {
 			return err
 		}
-		if err := c.tell(ctx, words...); err != nil || f == nil {
+		if err := c.publish(ctx, words...); err != nil || f == nil {
 			return err
 		}
 		return f(c)
 	})
 	if err != nil {
-		j.putBack(words)
-		if handOver(err) {
+		j.restorePending(words)
+		if mustHandOver(err) {
 			j.broken = err
 		}
 	}
 	return err
 }
 
-// handOver reports whether an error is one of the database, or of the lease, after which
-// the turn is for whoever finds the conversation in order.
-func handOver(err error) bool {
-	for _, e := range []error{errLost, store.ErrConflict, store.ErrBusy, store.ErrFull, store.ErrUnavailable, store.ErrNotFound, context.DeadlineExceeded} {
+// mustHandOver reports whether err is an error of the database or the lease
+// after which another node must continue the turn.
+func mustHandOver(err error) bool {
+	for _, e := range []error{errLeaseLost, store.ErrConflict, store.ErrBusy, store.ErrFull, store.ErrUnavailable, store.ErrNotFound, context.DeadlineExceeded} {
 		if errors.Is(err, e) {
 			return true
 		}
@@ -220,113 +222,114 @@ func handOver(err error) bool {
 	return false
 }
 
-// failure is why nothing can be written any more, or nil.
+// failure returns the error that stopped all writes, or nil.
 func (j *journal) failure() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.broken
 }
 
-// begin says which input all that follows is of.
-func (j *journal) begin(in int64) {
+// setInput sets the input that the following events belong to.
+func (j *journal) setInput(in int64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.saying = in
-	if j.said >= in {
-		j.saying = 0
+	j.pendingMessage = in
+	if j.lastMessage >= in {
+		j.pendingMessage = 0
 	}
-	j.telling.Lock()
-	defer j.telling.Unlock()
+	j.pendingMu.Lock()
+	defer j.pendingMu.Unlock()
 	j.input = in
 }
 
-// hasSaid reports whether the words of a message are in the transcript.
-func (j *journal) hasSaid(in int64) bool {
+// hasMessage reports whether a message is in the transcript.
+func (j *journal) hasMessage(in int64) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.said >= in
+	return j.lastMessage >= in
 }
 
-// Bounds of words that wait to be told.
+// Limits of pending events.
 const (
-	maxWords   = 32 << 10 // bytes in one event
-	maxPending = 1 << 20  // bytes; what is more comes with the step alone
-	pause      = 50 * time.Millisecond
+	maxWords      = 32 << 10 // bytes in one event
+	maxPending    = 1 << 20  // bytes; further text is published with the step only
+	flushInterval = 50 * time.Millisecond
 )
 
-// tell takes what an agent tells. What is also a step of the transcript is told there.
-func (j *journal) tell(a agent.Event) {
-	r := row{Event: Event{Text: a.Text}}
+// queueAgentEvent queues an event of the agent. It skips events that are also
+// steps of the transcript.
+func (j *journal) queueAgentEvent(a agent.Event) {
+	r := eventRow{Event: Event{Text: a.Text}}
 	switch a.Type {
 	case agent.Text:
 		r.Type = Text
 	case agent.Thinking:
 		r.Type = Thinking
 	case agent.ToolCall:
-		r.Type, r.Call = Calling, a.Call
+		r.Type, r.Call = ToolCall, a.Call
 	case agent.ToolProgress:
-		r.Type, r.Call = Progress, a.Call
+		r.Type, r.Call = ToolProgress, a.Call
 	case agent.Notice:
 		r.Type = Notice
 	default:
 		return
 	}
-	j.note(r)
+	j.queueEvent(r)
 }
 
-// note takes something to be told soon.
-func (j *journal) note(r row) {
-	j.telling.Lock()
-	defer j.telling.Unlock()
-	words := r.Type == Text || r.Type == Thinking || r.Type == Progress
+// queueEvent queues an event to be published soon.
+func (j *journal) queueEvent(r eventRow) {
+	j.pendingMu.Lock()
+	defer j.pendingMu.Unlock()
+	words := r.Type == Text || r.Type == Thinking || r.Type == ToolProgress
 	if words && j.size+len(r.Text) > maxPending {
 		return
 	}
 	r.Input = j.input
 	j.size += len(r.Text)
-	if last := len(j.pending) - 1; words && r.Type != Progress && last >= 0 && j.pending[last].Type == r.Type && len(j.pending[last].Text)+len(r.Text) <= maxWords {
+	if last := len(j.pending) - 1; words && r.Type != ToolProgress && last >= 0 && j.pending[last].Type == r.Type && len(j.pending[last].Text)+len(r.Text) <= maxWords {
 		j.pending[last].Text += r.Text
 	} else {
 		j.pending = append(j.pending, r)
 	}
 	select {
-	case j.woken <- struct{}{}:
+	case j.wakeup <- struct{}{}:
 	default:
 	}
 }
 
-func (j *journal) take() []row {
-	j.telling.Lock()
-	defer j.telling.Unlock()
+func (j *journal) takePending() []eventRow {
+	j.pendingMu.Lock()
+	defer j.pendingMu.Unlock()
 	words := j.pending
 	j.pending, j.size = nil, 0
 	return words
 }
 
-// waits reports whether something is pending.
-func (j *journal) waits() bool {
-	j.telling.Lock()
-	defer j.telling.Unlock()
+// hasPending reports whether events are pending.
+func (j *journal) hasPending() bool {
+	j.pendingMu.Lock()
+	defer j.pendingMu.Unlock()
 	return len(j.pending) > 0
 }
 
-func (j *journal) putBack(words []row) {
-	j.telling.Lock()
-	defer j.telling.Unlock()
+func (j *journal) restorePending(words []eventRow) {
+	j.pendingMu.Lock()
+	defer j.pendingMu.Unlock()
 	j.pending = append(words, j.pending...)
 	for _, w := range words {
 		j.size += len(w.Text)
 	}
 }
 
-// flush tells what is pending: the first words at once, and more of them a moment
-// later, until ctx ends.
+// flush publishes pending events until ctx ends: the first at once, further
+// ones in batches.
 func (j *journal) flush(ctx context.Context) {
 	wait := time.NewTimer(0)
 	defer wait.Stop()
 	for {
 		select {
-		case <-j.woken:
+		case <-j.wakeup:
 		case <-ctx.Done():
 			return
 		}
@@ -336,10 +339,10 @@ func (j *journal) flush(ctx context.Context) {
 			return
 		}
 		j.mu.Lock()
-		if j.waits() {
-			_ = j.write(ctx, nil) // then it is told with what comes next, or nothing is
+		if j.hasPending() {
+			_ = j.write(ctx, nil) // on failure it is published with the next write
 		}
 		j.mu.Unlock()
-		wait.Reset(pause)
+		wait.Reset(flushInterval)
 	}
 }

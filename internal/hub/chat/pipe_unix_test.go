@@ -21,7 +21,7 @@ func TestPipesHoldNothingUp(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	var e *chat.Engine
 	var id string
-	e = node(t, db, kit{tools: func(talk *chat.Talk) []agent.Tool {
+	e = node(t, db, kit{tools: func(talk *chat.ToolContext) []agent.Tool {
 		pipe := tool("pipe", func(ctx context.Context, _ json.RawMessage) (*agent.Outcome, error) {
 			if err := syscall.Mkfifo(filepath.Join(talk.Folder.Name(), "note"), 0o600); err != nil {
 				return nil, err
@@ -30,7 +30,7 @@ func TestPipesHoldNothingUp(t *testing.T) {
 			if err := e.WriteFile(ctx, ada, id, "note", []byte("mine")); err != nil {
 				return nil, err
 			}
-			_, err := e.Say(ctx, ada, id, chat.Message{Text: `call read {"path":"note"}`})
+			_, err := e.SendMessage(ctx, ada, id, chat.Message{Text: `call read {"path":"note"}`})
 			return &agent.Outcome{Text: "made"}, err
 		})
 		return append(folderTools(talk), pipe)
@@ -38,7 +38,7 @@ func TestPipesHoldNothingUp(t *testing.T) {
 	id = begin(t, e)
 	first := say(t, e, id, "call pipe")
 	end(t, e, id, first)
-	all := until(t, e, id, 0, func(ev chat.Event) bool { return ev.Type == chat.Ended && ev.Input > first })
+	all := until(t, e, id, 0, func(ev chat.Event) bool { return ev.Type == chat.TurnEnded && ev.Input > first })
 	if last := all[len(all)-1]; last.Reason != chat.Done {
 		t.Errorf("the next turn: %s %s", last.Reason, last.Text)
 	}

@@ -5,23 +5,21 @@ import (
 	"errors"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Why turns end whose person may do less than when they began.
-const (
-	refusedReason = "the person may hold no conversation any more"
-	lessReason    = "the person may do less than when it began; say it again for what is allowed now"
-	narrowReason  = "the API token by which it came may do less than when it began; say it again for what is allowed now"
+// Reasons for which a turn fails when its user loses rights. A turn fails with the same
+// text whether the loss is found when it starts or while it runs.
+var (
+	errUserRefused   = errors.New("the user may no longer hold conversations")
+	errUserNarrowed  = errors.New("the user has fewer rights than when the turn started; send the message again to use the current rights")
+	errTokenNarrowed = errors.New("the API token of this message has fewer scopes than before; send the message again to use the current scopes")
+	errTokenEnded    = errors.New("the API token of this message was revoked or has expired; send the message again with another token")
 )
 
-// errTokenEnded is why a turn ends, or does not begin, whose way in is closed.
-var errTokenEnded = errors.New("the API token by which it came was withdrawn, or has expired; say it again with another one")
-
-// watchRights ends a turn whose person may do less than when it began: who was disabled,
-// or left a group, goes on with nothing that was under way, and neither does who came by
-// a token that is good no longer.
+// watchRights ends the turn of j when its user or its token loses rights that it had when
+// the turn started. It returns when ctx ends.
 func (w *worker) watchRights(ctx context.Context, j *job, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(min(w.e.opts.Poll, time.Minute))
 	defer tick.Stop()
@@ -33,35 +31,35 @@ func (w *worker) watchRights(ctx context.Context, j *job, cancel context.CancelC
 		}
 		then := j.actor.Load()
 		if then == nil {
-			continue // it asks itself first
+			continue // open checks the rights first
 		}
-		if reason := w.lessThan(ctx, j, *then); reason != "" {
-			cancel(&stoppedError{Failed, reason, "The turn was ended: " + reason + "."})
+		if err := w.checkRights(ctx, j, *then); err != nil {
+			cancel(&stoppedError{Failed, err.Error(), "The turn was ended: " + err.Error() + "."})
 			return
 		}
 	}
 }
 
-// lessThan says why a turn is not to go on, "" where it may. Where what is allowed cannot
-// be known it goes on.
-func (w *worker) lessThan(ctx context.Context, j *job, then account.Principal) (reason string) {
+// checkRights returns why a turn that started with the rights of then has to end, or nil.
+// It returns nil if the current rights cannot be read.
+func (w *worker) checkRights(ctx context.Context, j *job, then account.Principal) error {
 	now, err := w.principal(ctx, j)
 	switch {
 	case ctx.Err() != nil, errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrBusy):
-		return ""
-	case errors.Is(err, errTokenEnded):
-		return errTokenEnded.Error()
-	case now.User != "" && then.Scopes&^now.Scopes != 0: // which tokens alone bound
-		return narrowReason
+		return nil
+	case errors.Is(err, errTokenEnded), errors.Is(err, errTokenNarrowed):
+		return err
 	case err != nil:
-		return refusedReason
+		return errUserRefused
+	case then.Scopes&^now.Scopes != 0: // only a token limits scopes
+		return errTokenNarrowed
 	case then.Admin && !now.Admin:
-		return lessReason
+		return errUserNarrowed
 	}
 	for group, role := range then.Groups {
 		if now.Groups[group] < role {
-			return lessReason
+			return errUserNarrowed
 		}
 	}
-	return ""
+	return nil
 }

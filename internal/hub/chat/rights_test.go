@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
@@ -44,10 +44,10 @@ func TestRightsAreThoseOfTheMoment(t *testing.T) {
 		err       error
 		want      string
 	}{
-		"disabled":     {err: account.ErrRefused, want: "may hold no conversation"},
-		"left a group": {then: account.Principal{Groups: map[account.GroupID]account.Role{group: account.Reporter}}, want: "may do less"},
-		"a lower role": {then: account.Principal{Groups: map[account.GroupID]account.Role{group: account.Owner}}, now: account.Principal{Groups: map[account.GroupID]account.Role{group: account.Reporter}}, want: "may do less"},
-		"no admin":     {then: account.Principal{Admin: true}, want: "may do less"},
+		"disabled":     {err: account.ErrInvalidCredentials, want: "may no longer hold conversations"},
+		"left a group": {then: account.Principal{Groups: map[account.GroupID]account.Role{group: account.Reporter}}, want: "fewer rights"},
+		"a lower role": {then: account.Principal{Groups: map[account.GroupID]account.Role{group: account.Owner}}, now: account.Principal{Groups: map[account.GroupID]account.Role{group: account.Reporter}}, want: "fewer rights"},
+		"no admin":     {then: account.Principal{Admin: true}, want: "fewer rights"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var changed atomic.Bool
@@ -68,7 +68,7 @@ func TestRightsAreThoseOfTheMoment(t *testing.T) {
 				t.Errorf("what was under way ended: %s %s", got.Reason, got.Text)
 			}
 			if c.err != nil {
-				if got := end(t, e, id, waits); got.Reason != chat.Failed {
+				if got := end(t, e, id, waits); got.Reason != chat.Failed || !strings.Contains(got.Text, c.want) {
 					t.Errorf("what waited ended: %s %s", got.Reason, got.Text)
 				}
 			}

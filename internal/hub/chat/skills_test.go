@@ -19,15 +19,15 @@ import (
 // inForce are the skills in force with the turns that they have left.
 func inForce(t *testing.T, e *chat.Engine, id string) []string {
 	t.Helper()
-	all, err := e.Skills(t.Context(), ada, id)
+	all, err := e.ActiveSkills(t.Context(), ada, id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out []string
 	for _, s := range all {
 		left := "for good"
-		if s.Left != nil {
-			left = fmt.Sprint(*s.Left)
+		if s.TurnsLeft != nil {
+			left = fmt.Sprint(*s.TurnsLeft)
 		}
 		out = append(out, s.Skill.Name+" "+left)
 	}
@@ -85,9 +85,9 @@ func TestW13LoadedSkillsInHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	var past []session.Past
-	for _, l := range h.Lines {
-		past = append(past, l.Past)
+	var past []session.PastMessage
+	for _, l := range h.Messages {
+		past = append(past, l.PastMessage)
 		if l.Role == session.RoleAssistant {
 			got = append(got, fmt.Sprint(l.LoadedSkills, len(l.Calls)))
 		}
@@ -132,25 +132,25 @@ func TestHistoryInParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, l := range h.Lines {
+		for _, l := range h.Messages {
 			got = append(got, l.Text)
 		}
-		told = h.Told
+		told = h.LastEvent
 		if after = h.Next; after == 0 {
 			break
 		}
-		if len(h.Lines) != 3 {
-			t.Errorf("a part that is not the last has %d lines", len(h.Lines))
+		if len(h.Messages) != 3 {
+			t.Errorf("a part that is not the last has %d lines", len(h.Messages))
 		}
 	}
 	if len(got) != 8 || got[0] != "message 0" || got[7] != "you said: message 3" {
 		t.Errorf("the parts are %q", got)
 	}
 	say(t, e, id, "more")
-	if next := until(t, e, id, told, isType(chat.Ended))[0]; next.Text != "more" {
+	if next := until(t, e, id, told, isType(chat.TurnEnded))[0]; next.Text != "more" {
 		t.Errorf("after the history comes %+v", next)
 	}
-	if spent, err := e.Spent(t.Context(), ada, id); err != nil || spent.Models["script:1"].Input != 50 || spent.Models["script:1"].Output != 10 || spent.Last.Prompt() != 10 || spent.Model != "script:1" {
+	if spent, err := e.ModelUsage(t.Context(), ada, id); err != nil || spent.Models["script:1"].Input != 50 || spent.Models["script:1"].Output != 10 || spent.Last.Prompt() != 10 || spent.Model != "script:1" {
 		t.Errorf("spent %v, %v", spent, err)
 	}
 }
@@ -161,8 +161,8 @@ func TestW14Preload(t *testing.T) {
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{preload: []string{"tides", "nothing"}})
 	id := begin(t, e)
 	n := say(t, e, id, "hello")
-	all := until(t, e, id, 0, func(ev chat.Event) bool { return ev.Type == chat.Ended && ev.Input == n })
-	if text := told(all); !strings.HasPrefix(text, "said, begun, skill_loaded, notice, begun, user") {
+	all := until(t, e, id, 0, func(ev chat.Event) bool { return ev.Type == chat.TurnEnded && ev.Input == n })
+	if text := isReported(all); !strings.HasPrefix(text, "said, begun, skill_loaded, notice, begun, user") {
 		t.Errorf("told %s", text)
 	}
 	wantSkills(t, e, id, "tides for good")
@@ -174,12 +174,12 @@ func TestLoadByHand(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		a, b := node(t, open(), kit{}), node(t, open(), kit{})
 		id := begin(t, a)
-		l, err := b.Load(t.Context(), ada, id, "harbour", session.KeepPinned)
-		if err != nil || l.State != session.StateLoaded || l.Skill != "harbour" || !slices.Equal(l.Brought, []string{"tides"}) {
+		l, err := b.Load(t.Context(), ada, id, "harbour", session.RetainPinned)
+		if err != nil || l.State != session.StateLoaded || l.Skill != "harbour" || !slices.Equal(l.Dependencies, []string{"tides"}) {
 			t.Fatalf("loaded %+v, %v", l, err)
 		}
 		wantSkills(t, a, id, "tides for good", "harbour for good")
-		if l, err := a.Load(t.Context(), ada, id, "harbour", session.KeepPinned); err != nil || l.State != session.StateAlready {
+		if l, err := a.Load(t.Context(), ada, id, "harbour", session.RetainPinned); err != nil || l.State != session.StateAlreadyLoaded {
 			t.Errorf("again: %+v, %v", l, err)
 		}
 		if l, err := a.Load(t.Context(), ada, id, "nothing", ""); err != nil || l.State != session.StateFailed || len(l.Problems) == 0 {
@@ -210,7 +210,7 @@ func TestLoadByHand(t *testing.T) {
 func TestInvokedSkill(t *testing.T) {
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{})
 	id := begin(t, e)
-	n, err := e.Say(t.Context(), ada, id, chat.Message{Skill: "tides", Text: "of Rome"})
+	n, err := e.SendMessage(t.Context(), ada, id, chat.Message{Skill: "tides", Text: "of Rome"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,11 +218,11 @@ func TestInvokedSkill(t *testing.T) {
 		t.Errorf("it ended as %+v\n%s", ev, transcript(t, e, id))
 	}
 	wantSkills(t, e, id, "tides 5")
-	if n, err = e.Say(t.Context(), ada, id, chat.Message{Skill: "nothing", Text: "x"}); err != nil {
+	if n, err = e.SendMessage(t.Context(), ada, id, chat.Message{Skill: "nothing", Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	if ev := end(t, e, id, n); ev.Reason != chat.Failed || !strings.Contains(ev.Text, "nothing") {
-		t.Errorf("it ended as %+v", ev)
+		t.Errorf("turn ended as %+v", ev)
 	}
 }
 
@@ -236,7 +236,7 @@ func TestCompact(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ev := end(t, e, id, n); ev.Reason != chat.Done {
-		t.Errorf("it ended as %+v", ev)
+		t.Errorf("turn ended as %+v", ev)
 	}
 	if n, err = e.Compact(t.Context(), ada, id); err != nil {
 		t.Fatal(err)

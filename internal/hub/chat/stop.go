@@ -7,58 +7,58 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// stoppedError is why a turn ends that somebody ended.
+// stoppedError is the cause of a turn that was ended on purpose.
 type stoppedError struct {
-	reason Reason
-	text   string // for who watches
-	told   string // to the model, of calls that were not made
+	reason  Reason
+	text    string // for watchers
+	toModel string // for the model, about calls that were not made
 }
 
 func (e *stoppedError) Error() string { return "the turn was stopped" }
 
-// errCancelled is why a turn ends that its person cancelled.
-var errCancelled = &stoppedError{reason: Cancelled, told: "The person cancelled the turn."}
+// errCancelled is the cause of a turn that its user cancelled.
+var errCancelled = &stoppedError{reason: Cancelled, toModel: "The user cancelled the turn."}
 
-// Stop ends the turns under way on this node for which which says so, as those of an
-// agent that was switched off: they have failed, for the reason that is given. What
-// waits behind them begins, and is for Setup to refuse.
-func (e *Engine) Stop(which func(Conversation) bool, reason string) {
+// StopTurns ends the turns on this node that which selects, for example those
+// of a disabled agent. They fail with the given reason. Queued inputs then
+// start, and Setup may refuse them.
+func (e *Engine) StopTurns(which func(Conversation) bool, reason string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, t := range e.live {
+	for _, t := range e.liveTurns {
 		if which(t.conversation) {
 			t.cancel(&stoppedError{Failed, reason, "The turn was ended: " + reason + "."})
 		}
 	}
 }
 
-// Turns is how many turns are under way on this node, and how many wait for a place.
-func (e *Engine) Turns() (running, waiting int) { return e.turns.State() }
+// TurnStats returns the numbers of running and waiting turns on this node.
+func (e *Engine) TurnStats() (running, waiting int) { return e.turns.Stats() }
 
-// liveTurn is a turn under way.
+// liveTurn is a running turn.
 type liveTurn struct {
 	conversation Conversation
 	cancel       context.CancelCauseFunc
 }
 
-// underWay notes a turn until done is called.
-func (e *Engine) underWay(c Conversation, cancel context.CancelCauseFunc) (done func()) {
+// registerTurn registers a running turn until done is called.
+func (e *Engine) registerTurn(c Conversation, cancel context.CancelCauseFunc) (done func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.live[c.ID] = liveTurn{c, cancel}
+	e.liveTurns[c.ID] = liveTurn{c, cancel}
 	return func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		delete(e.live, c.ID)
+		delete(e.liveTurns, c.ID)
 	}
 }
 
-// closeCalls says of calls that have no result what came of them, so that no later turn
-// makes them.
+// closeCalls records a result for each call without one, so that no later turn
+// makes the call.
 func (w *worker) closeCalls(ctx context.Context, why string) error {
 	var events []session.Event
-	if w.talk != nil {
-		events = w.talk.session.Events(0)
+	if w.active != nil {
+		events = w.active.session.Events(0)
 	} else {
 		var err error
 		if events, err = w.journal.Read(ctx, 0); err != nil {
@@ -69,16 +69,16 @@ func (w *worker) closeCalls(ctx context.Context, why string) error {
 	for _, c := range openCalls(events) {
 		text := why + " The call was not made."
 		if c.started {
-			text = why + " The call was under way then. It is not known whether it had an effect."
+			text = why + " The call was in progress. It may have had an effect."
 		}
 		results = append(results, &session.Event{Time: time.Now().UTC(), Type: session.TypeResult,
-			Result: &session.Returned{Call: c.id, Text: text, Error: true, Denied: !c.started}})
+			Result: &session.CallResult{Call: c.id, Text: text, Error: true, Denied: !c.started}})
 	}
-	if w.talk == nil {
+	if w.active == nil {
 		return w.journal.Append(ctx, results...)
 	}
 	for _, r := range results {
-		if err := w.talk.session.Append(ctx, *r); err != nil {
+		if err := w.active.session.Append(ctx, *r); err != nil {
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ type openCall struct {
 	started bool
 }
 
-// openCalls are the calls of the last message of a model that have no result.
+// openCalls returns the calls of the model's last message that have no result.
 func openCalls(events []session.Event) []openCall {
 	var out []openCall
 	for _, e := range events {
@@ -102,9 +102,9 @@ func openCalls(events []session.Event) []openCall {
 			for _, c := range e.Message.Calls {
 				out = append(out, openCall{id: c.ID})
 			}
-		case e.Started != nil:
+		case e.CallStarted != nil:
 			for i := range out {
-				out[i].started = out[i].started || out[i].id == e.Started.Call
+				out[i].started = out[i].started || out[i].id == e.CallStarted.Call
 			}
 		case e.Result != nil:
 			for i := range out {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
@@ -58,7 +58,7 @@ func TestTranscriptIsFenced(t *testing.T) {
 			t.Fatal(err)
 		}
 		for { // until the clock of the database says that it is over
-			if _, err = db.Leases.Take(t.Context(), id, "another", time.Hour); !errors.Is(err, store.ErrHeld) {
+			if _, err = db.Leases.Acquire(t.Context(), id, "another", time.Hour); !errors.Is(err, store.ErrLeaseHeld) {
 				break
 			}
 		}
@@ -75,21 +75,21 @@ func TestTranscriptIsFenced(t *testing.T) {
 }
 
 // question is one in a conversation.
-func question(session, id string) ask.Ask {
-	return ask.Ask{ID: session + "." + id, Kind: ask.Approval, Session: session, Principal: chat.Person("ada"), Message: "Delete it?", Payload: json.RawMessage(`{"tool": "rm"}`)}
+func question(session, id string) approval.Request {
+	return approval.Request{ID: session + "." + id, Kind: approval.KindApproval, Session: session, Principal: chat.Person("ada"), Message: "Delete it?", Payload: json.RawMessage(`{"tool": "rm"}`)}
 }
 
 // eachDesk runs a test with two nodes on each database, and a conversation.
-func eachDesk(t *testing.T, test func(t *testing.T, here, there *ask.Desk, session string)) {
+func eachDesk(t *testing.T, test func(t *testing.T, here, there *approval.Queue, session string)) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		a, b := node(t, open(), kit{}), node(t, open(), kit{})
-		test(t, ask.New(chat.Asks(a)), ask.New(chat.Asks(b)), begin(t, a))
+		test(t, approval.NewQueue(chat.Asks(a)), approval.NewQueue(chat.Asks(b)), begin(t, a))
 	})
 }
 
-func put(t *testing.T, d *ask.Desk, a ask.Ask) {
+func put(t *testing.T, d *approval.Queue, a approval.Request) {
 	t.Helper()
-	if _, err := d.Put(t.Context(), a); err != nil {
+	if _, err := d.Submit(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -97,29 +97,29 @@ func put(t *testing.T, d *ask.Desk, a ask.Ask) {
 // What package ask promises of a store: the first answer stands, and who comes later
 // learns of it.
 func TestAsksFirstAnswerWins(t *testing.T) {
-	eachDesk(t, func(t *testing.T, here, there *ask.Desk, session string) {
+	eachDesk(t, func(t *testing.T, here, there *approval.Queue, session string) {
 		put(t, here, question(session, "q"))
 		const several = 8
 		errs := make([]error, several)
 		var all sync.WaitGroup
 		for i := range several {
 			all.Go(func() {
-				errs[i] = []*ask.Desk{here, there}[i%2].Answer(t.Context(), session+".q", ask.Answer{Outcome: ask.Accepted, By: chat.Person("ada"), Content: json.RawMessage(fmt.Sprint(i))})
+				errs[i] = []*approval.Queue{here, there}[i%2].Resolve(t.Context(), session+".q", approval.Answer{Outcome: approval.Accepted, By: chat.Person("ada"), Content: json.RawMessage(fmt.Sprint(i))})
 			})
 		}
 		all.Wait()
 		got, err := here.Wait(t.Context(), session+".q")
-		if err != nil || got.Outcome != ask.Accepted || got.By != chat.Person("ada") {
+		if err != nil || got.Outcome != approval.Accepted || got.By != chat.Person("ada") {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		for i, err := range errs {
-			settled := (*ask.SettledError)(nil)
+			settled := (*approval.ResolvedError)(nil)
 			first := string(got.Content) == fmt.Sprint(i)
 			if first != (err == nil) || !first && (!errors.As(err, &settled) || string(settled.Answer.Content) != string(got.Content)) {
 				t.Errorf("%d got %v, where %s stands", i, err, got.Content)
 			}
 		}
-		if left, err := there.Open(t.Context(), session, policy.Principal{}); err != nil || len(left) > 0 {
+		if left, err := there.Pending(t.Context(), session, policy.Principal{}); err != nil || len(left) > 0 {
 			t.Errorf("there wait %v, %v", left, err)
 		}
 	})
@@ -127,19 +127,19 @@ func TestAsksFirstAnswerWins(t *testing.T) {
 
 // What waits survives who asked, whole, and is asked once.
 func TestAsksSurviveWhoAsked(t *testing.T) {
-	eachDesk(t, func(t *testing.T, yesterday, today *ask.Desk, session string) {
+	eachDesk(t, func(t *testing.T, yesterday, today *approval.Queue, session string) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("the process ends")
-		defer yesterday.Watch(func(ask.Event) { cancel(gone) })()
-		if _, err := yesterday.Ask(ctx, question(session, "q")); !errors.Is(err, gone) {
+		defer yesterday.Subscribe(func(approval.Event) { cancel(gone) })()
+		if _, err := yesterday.SubmitAndWait(ctx, question(session, "q")); !errors.Is(err, gone) {
 			t.Fatal(err)
 		}
-		waiting, err := today.Open(t.Context(), session, chat.Person("ada"))
+		waiting, err := today.Pending(t.Context(), session, chat.Person("ada"))
 		if err != nil || len(waiting) != 1 {
 			t.Fatalf("there wait %v, %v", waiting, err)
 		}
 		want := question(session, "q")
-		want.Asked = waiting[0].Asked
+		want.Created = waiting[0].Created
 		var raw json.RawMessage // JSON is kept, not its blanks
 		if err := json.Unmarshal([]byte(`{"tool":"rm"}`), &raw); err != nil {
 			t.Fatal(err)
@@ -148,13 +148,13 @@ func TestAsksSurviveWhoAsked(t *testing.T) {
 		if d := cmp.Diff(want, waiting[0]); d != "" {
 			t.Error(d)
 		}
-		if err := today.Answer(t.Context(), session+".q", ask.Answer{Outcome: ask.Declined, By: chat.Person("bob")}); !errors.As(err, new(*ask.NotYoursError)) {
+		if err := today.Resolve(t.Context(), session+".q", approval.Answer{Outcome: approval.Declined, By: chat.Person("bob")}); !errors.As(err, new(*approval.NotAllowedError)) {
 			t.Errorf("bob: %v", err)
 		}
-		if err := today.Answer(t.Context(), session+".q", ask.Answer{Outcome: ask.Declined, By: chat.Person("ada")}); err != nil {
+		if err := today.Resolve(t.Context(), session+".q", approval.Answer{Outcome: approval.Declined, By: chat.Person("ada")}); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := yesterday.Wait(t.Context(), session+".q"); err != nil || got.Outcome != ask.Declined {
+		if got, err := yesterday.Wait(t.Context(), session+".q"); err != nil || got.Outcome != approval.Declined {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
@@ -163,29 +163,29 @@ func TestAsksSurviveWhoAsked(t *testing.T) {
 // What was answered can be forgotten, and nothing else is; what cannot be asked is
 // refused.
 func TestAsksForgetAndRefuse(t *testing.T) {
-	eachDesk(t, func(t *testing.T, here, there *ask.Desk, session string) {
+	eachDesk(t, func(t *testing.T, here, there *approval.Queue, session string) {
 		put(t, here, question(session, "q"))
 		put(t, here, question(session, "r"))
 		other := question(session, "q")
 		other.Message = "Another?"
-		if _, err := there.Put(t.Context(), other); err == nil {
+		if _, err := there.Submit(t.Context(), other); err == nil {
 			t.Error("an ID was used for another question")
 		}
-		if err := there.Answer(t.Context(), session+".q", ask.Answer{Outcome: ask.Accepted, By: chat.Person("ada"), Content: json.RawMessage(`"secret"`)}); err != nil {
+		if err := there.Resolve(t.Context(), session+".q", approval.Answer{Outcome: approval.Accepted, By: chat.Person("ada"), Content: json.RawMessage(`"secret"`)}); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if err := here.Forget(t.Context(), session+".q"); err != nil {
+			if err := here.Delete(t.Context(), session+".q"); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := there.Wait(t.Context(), session+".q"); !errors.Is(err, ask.ErrUnknown) {
+		if _, err := there.Wait(t.Context(), session+".q"); !errors.Is(err, approval.ErrNotFound) {
 			t.Errorf("got %v", err)
 		}
-		if left, err := there.Open(t.Context(), session, chat.Person("ada")); err != nil || len(left) != 1 {
+		if left, err := there.Pending(t.Context(), session, chat.Person("ada")); err != nil || len(left) != 1 {
 			t.Errorf("left are %v, %v", left, err)
 		}
-		if err := there.Answer(t.Context(), "nothing", ask.Answer{By: chat.Person("ada")}); !errors.Is(err, ask.ErrUnknown) {
+		if err := there.Resolve(t.Context(), "nothing", approval.Answer{By: chat.Person("ada")}); !errors.Is(err, approval.ErrNotFound) {
 			t.Errorf("an ask that is not there: %v", err)
 		}
 	})
@@ -193,14 +193,14 @@ func TestAsksForgetAndRefuse(t *testing.T) {
 
 func TestAsksAreBounded(t *testing.T) {
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), kit{})
-	d, id := ask.New(chat.Asks(e)), begin(t, e)
-	for i := range ask.MaxOpen {
+	d, id := approval.NewQueue(chat.Asks(e)), begin(t, e)
+	for i := range approval.MaxOpen {
 		put(t, d, question(id, fmt.Sprint(i)))
 	}
-	if _, err := d.Put(t.Context(), question(id, "more")); !errors.Is(err, store.ErrTooMany) {
+	if _, err := d.Submit(t.Context(), question(id, "more")); !errors.Is(err, store.ErrTooMany) {
 		t.Errorf("got %v", err)
 	}
-	if err := d.Answer(t.Context(), id+".0", ask.Answer{Outcome: ask.Accepted, By: chat.Person("ada"), Feedback: strings.Repeat("x", ask.MaxPayload)}); err != nil {
+	if err := d.Resolve(t.Context(), id+".0", approval.Answer{Outcome: approval.Accepted, By: chat.Person("ada"), Feedback: strings.Repeat("x", approval.MaxPayload)}); err != nil {
 		t.Errorf("the largest answer: %v", err)
 	}
 }

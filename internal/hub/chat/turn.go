@@ -9,50 +9,50 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/agent"
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/session"
 )
 
-// do does an input to its end and returns what is to be told of that. The error says
-// that it is not at its end, and another node's.
-func (w *worker) do(ctx context.Context, j *job) (ended *Event, err error) {
-	leave, err := w.e.turns.Enter(ctx, string(j.owner))
+// runInput processes an input to its end and returns the final event. An error
+// means that another node must continue the input.
+func (w *worker) runInput(ctx context.Context, j *job) (ended *Event, err error) {
+	leave, err := w.e.turns.Acquire(ctx, string(j.owner))
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	if w.e.opts.Trace == nil {
-		return w.doNow(ctx, j)
+		return w.runTurn(ctx, j)
 	}
 	ctx, trace := w.e.opts.Trace(ctx, conversation(j.session), j.Kind)
-	w.journal.traced(trace)
+	w.journal.setTrace(trace)
 	defer func() {
-		w.journal.traced(nil)
+		w.journal.setTrace(nil)
 		var reason Reason
 		if ended != nil {
 			reason = ended.Reason
 		}
 		trace.End(reason, err)
 	}()
-	return w.doNow(ctx, j)
+	return w.runTurn(ctx, j)
 }
 
-// doNow is do, once this node has a place for one more turn.
-func (w *worker) doNow(ctx context.Context, j *job) (*Event, error) {
-	w.journal.begin(j.seq)
+// runTurn runs a turn for which this node has a free slot.
+func (w *worker) runTurn(ctx context.Context, j *job) (*Event, error) {
+	w.journal.setInput(j.seq)
 	turn, cancel := context.WithCancelCause(ctx)
-	defer w.e.underWay(conversation(j.session), cancel)()
-	heeded, err := w.heed(turn, j.seq, cancel) // also what came while nobody had it
+	defer w.e.registerTurn(conversation(j.session), cancel)()
+	heeded, err := w.handleNotes(turn, j.seq, cancel) // includes notes that arrived while no node had it
 	if err != nil {
 		cancel(nil)
 		return nil, err
 	}
 	var beside sync.WaitGroup
-	beside.Go(func() { w.follow(turn, heeded, cancel) })
+	beside.Go(func() { w.followInbox(turn, heeded, cancel) })
 	beside.Go(func() { w.journal.flush(turn) })
 	beside.Go(func() { w.watchRights(turn, j, cancel) })
-	ended, err := w.perform(turn, j)
+	ended, err := w.executeInput(turn, j)
 	broken := context.Cause(turn)
 	cancel(nil)
 	beside.Wait()
@@ -63,7 +63,7 @@ func (w *worker) doNow(ctx context.Context, j *job) (*Event, error) {
 	case err == nil:
 	case ok:
 		ended = Event{Reason: stopped.reason, Text: stopped.text}
-		if err := w.closeCalls(ctx, stopped.told); err != nil {
+		if err := w.closeCalls(ctx, stopped.toModel); err != nil {
 			return nil, err
 		}
 	case broken != nil:
@@ -71,22 +71,22 @@ func (w *worker) doNow(ctx context.Context, j *job) (*Event, error) {
 	default:
 		ended.Reason, ended.Text = Failed, err.Error()
 	}
-	ended.Type, ended.Input = Ended, j.seq
+	ended.Type, ended.Input = TurnEnded, j.seq
 	return &ended, nil
 }
 
-// follow heeds notes in the inbox that are for the turn under way.
-func (w *worker) follow(ctx context.Context, heeded int64, cancel context.CancelCauseFunc) {
-	l := w.e.bell.listen(inboxOf(w.id), heeded)
+// followInbox handles notes for the running turn until ctx ends.
+func (w *worker) followInbox(ctx context.Context, heeded int64, cancel context.CancelCauseFunc) {
+	l := w.e.notifier.listen(inboxStream(w.id), heeded)
 	defer l.close()
 	for woken := false; ; woken = true {
-		last, err := w.heed(ctx, heeded, cancel)
+		last, err := w.handleNotes(ctx, heeded, cancel)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			w.e.opts.Logger.Debug("the inbox of a conversation cannot be read", "conversation", w.id, "error", err)
-		case err == nil && last == heeded && woken && errors.Is(w.e.db.Leases.Check(ctx, w.held()), store.ErrHeld):
+			w.e.opts.Logger.Debug("cannot read inbox", "conversation", w.id, "error", err)
+		case err == nil && last == heeded && woken && errors.Is(w.e.db.Leases.Check(ctx, w.currentLease()), store.ErrLeaseHeld):
 			w.lost.Store(true) // the conversation is deleted
-			cancel(errLost)
+			cancel(errLeaseLost)
 			return
 		}
 		heeded = max(heeded, last)
@@ -96,83 +96,85 @@ func (w *worker) follow(ctx context.Context, heeded int64, cancel context.Cancel
 	}
 }
 
-// heed does what notes after a number say, and returns that of the last.
-func (w *worker) heed(ctx context.Context, after int64, cancel context.CancelCauseFunc) (int64, error) {
-	all, err := inputs(ctx, w.e.db.Events, w.id, after) // all there can be: see maxNotes
+// handleNotes handles the notes after a number and returns the number of the
+// last.
+func (w *worker) handleNotes(ctx context.Context, after int64, cancel context.CancelCauseFunc) (int64, error) {
+	all, err := readInputs(ctx, w.e.db.Events, w.id, after) // at most maxNotes
 	for _, in := range all {
 		after = in.seq
 		switch in.Kind {
 		case cancelNote:
 			cancel(errCancelled)
 		case answerNote:
-			w.desk.Recheck(in.Ask)
+			w.approvals.WakeWaiters(in.Approval)
 		case seenNote:
-			w.desk.saw(in.Ask)
+			w.approvals.markDelivered(in.Approval)
 		}
 	}
 	return after, err
 }
 
-// perform does an input. Where there is no error the event says what came of it.
-func (w *worker) perform(ctx context.Context, j *job) (Event, error) {
-	if j.givenUp {
-		err := fmt.Errorf("it was broken off %d times", maxTries)
-		return Event{}, errors.Join(err, w.closeCalls(ctx, "The turn was broken off again and again."))
+// executeInput carries out an input. If the error is nil, the event holds the
+// result.
+func (w *worker) executeInput(ctx context.Context, j *job) (Event, error) {
+	if j.abandoned {
+		err := fmt.Errorf("interrupted %d times", maxTries)
+		return Event{}, errors.Join(err, w.closeCalls(ctx, "The turn was interrupted too often."))
 	}
 	if err := w.open(ctx, j); err != nil {
 		if j.Kind == MessageInput && ctx.Err() == nil && w.journal.failure() == nil {
-			err = errors.Join(err, w.sayAlone(ctx, j)) // what was said is not lost with it
+			err = errors.Join(err, w.recordMessage(ctx, j)) // so that the message is not lost
 		}
 		return Event{}, err
 	}
 	switch j.Kind {
 	case MessageInput:
-		return w.answer(ctx, j)
+		return w.answerMessage(ctx, j)
 	case CompactInput:
-		return Event{Reason: Done}, w.talk.agent.Compact(ctx, w.journal.tell)
+		return Event{Reason: Done}, w.active.agent.Compact(ctx, w.journal.queueAgentEvent)
 	case LoadInput:
-		return w.load(ctx, j)
+		return w.loadSkill(ctx, j)
 	case UnloadInput:
-		gone, err := w.talk.session.Unload(ctx, j.Skill, "the person unloaded it", j.Cascade)
+		gone, err := w.active.session.Unload(ctx, j.Skill, "the person unloaded it", j.Cascade)
 		return Event{Reason: Done, Unloaded: gone}, err
 	}
 	return Event{}, fmt.Errorf("input of kind %q: %w", j.Kind, ErrInvalid)
 }
 
-// answer has the agent answer a message.
-func (w *worker) answer(ctx context.Context, j *job) (Event, error) {
+// answerMessage runs the agent on a message.
+func (w *worker) answerMessage(ctx context.Context, j *job) (Event, error) {
 	ended := Event{Reason: Done}
 	tell := func(e agent.Event) {
 		if e.Type == agent.Done && e.Reason == "wait" {
-			ended.Reason = Waits
+			ended.Reason = WaitingForInput
 		}
-		w.journal.tell(e)
+		w.journal.queueAgentEvent(e)
 	}
 	var err error
-	switch a := w.talk.agent; {
-	case w.journal.hasSaid(j.seq):
+	switch a := w.active.agent; {
+	case w.journal.hasMessage(j.seq):
 		err = a.Resume(ctx, tell)
 	case j.Skill != "":
-		err = a.Invoke(ctx, j.Skill, j.Text, tell)
+		err = a.InvokeSkill(ctx, j.Skill, j.Text, tell)
 	default:
-		err = a.Turn(ctx, j.Text, tell)
+		err = a.RunTurn(ctx, j.Text, tell)
 	}
 	return ended, err
 }
 
-// load loads a skill for the person.
-func (w *worker) load(ctx context.Context, j *job) (Event, error) {
-	load := w.talk.agent.Load
-	if j.Set {
-		load = w.talk.agent.Keep
+// loadSkill loads a skill for the user.
+func (w *worker) loadSkill(ctx context.Context, j *job) (Event, error) {
+	load := w.active.agent.LoadSkill
+	if j.SetRetention {
+		load = w.active.agent.SetRetention
 	}
-	r, err := load(ctx, j.Skill, j.Keep)
+	r, err := load(ctx, j.Skill, j.Retention)
 	if err != nil {
 		return Event{}, err
 	}
-	out := &Loaded{State: r.State, Problems: r.Problems, Brought: r.Brought}
-	if r.Material != nil {
-		out.Skill, out.Title, out.Tokens = r.Material.ID.Name, r.Material.Title, r.Material.Tokens
+	out := &Loaded{State: r.State, Problems: r.Problems, Dependencies: r.Dependencies}
+	if r.Skill != nil {
+		out.Skill, out.Title, out.Tokens = r.Skill.ID.Name, r.Skill.Title, r.Skill.Tokens
 	}
 	for _, t := range r.Tools {
 		out.Tools = append(out.Tools, t.Name)
@@ -180,12 +182,12 @@ func (w *worker) load(ctx context.Context, j *job) (Event, error) {
 	return Event{Reason: Done, Loaded: out}, nil
 }
 
-// sayAlone keeps the words of a message that no agent takes.
-func (w *worker) sayAlone(ctx context.Context, j *job) error {
-	if _, err := w.journal.Read(ctx, 0); err != nil { // which words it has
+// recordMessage stores a message that no agent answers.
+func (w *worker) recordMessage(ctx context.Context, j *job) error {
+	if _, err := w.journal.Read(ctx, 0); err != nil { // updates hasMessage
 		return err
 	}
-	if w.journal.hasSaid(j.seq) {
+	if w.journal.hasMessage(j.seq) {
 		return nil
 	}
 	text := j.Text
@@ -195,27 +197,40 @@ func (w *worker) sayAlone(ctx context.Context, j *job) error {
 	return w.journal.Append(ctx, &session.Event{Time: time.Now().UTC(), Type: session.TypeMessage, Message: &session.Message{Role: session.RoleUser, Text: text}})
 }
 
-// principal is who acts in an input, as of now.
+// principal returns the user of an input with the rights that the user and the token have
+// now. It returns errUserRefused, errTokenEnded or errTokenNarrowed if they no longer
+// permit the turn.
 func (w *worker) principal(ctx context.Context, j *job) (account.Principal, error) {
 	p, err := w.e.opts.Principal(ctx, j.owner)
+	if errors.Is(err, account.ErrInvalidCredentials) {
+		return account.Principal{}, errUserRefused
+	}
 	if err != nil {
-		return account.Principal{}, fmt.Errorf("who the conversation is of: %w", err)
+		return account.Principal{}, fmt.Errorf("look up the owner of the conversation: %w", err)
 	}
 	scopes, err := account.ParseScopes(j.Scopes)
 	if err != nil {
 		return account.Principal{}, err
 	}
+	limits := scopes
 	if j.Token != "" && w.e.opts.Token != nil {
 		now, err := w.e.opts.Token(ctx, j.Token)
-		if errors.Is(err, account.ErrRefused) {
+		if errors.Is(err, account.ErrInvalidCredentials) {
 			return account.Principal{}, errTokenEnded
 		}
 		if err != nil {
-			return account.Principal{}, fmt.Errorf("the API token by which it came: %w", err)
+			return account.Principal{}, fmt.Errorf("look up the API token of the message: %w", err)
 		}
-		scopes &= now
+		limits &= now
 	}
-	p = p.Limited(scopes)
-	p.Token = j.Token
-	return p, account.Check(p, account.SessionWrite, account.Of(j.owner))
+	limited := p.LimitedTo(limits)
+	limited.Token = j.Token
+	own := account.OwnedBy(j.owner)
+	switch {
+	case account.Can(limited, account.SessionWrite, own):
+		return limited, nil
+	case account.Can(p.LimitedTo(scopes), account.SessionWrite, own):
+		return account.Principal{}, errTokenNarrowed
+	}
+	return account.Principal{}, errUserRefused
 }

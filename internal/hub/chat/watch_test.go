@@ -28,7 +28,7 @@ func TestWatchResumesWithoutGap(t *testing.T) {
 		var all sync.WaitGroup
 		all.Go(func() {
 			for i := range messages {
-				if _, err := nodes[i%2].Say(t.Context(), ada, id, chat.Message{Text: fmt.Sprint("message ", i)}); err != nil {
+				if _, err := nodes[i%2].SendMessage(t.Context(), ada, id, chat.Message{Text: fmt.Sprint("message ", i)}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -45,7 +45,7 @@ func TestWatchResumesWithoutGap(t *testing.T) {
 					rt.Fatal(err)
 				}
 				got, last = append(got, ev), ev.Seq
-				if ev.Type == chat.Ended {
+				if ev.Type == chat.TurnEnded {
 					ended++
 				}
 				if left--; left == 0 || ended == messages {
@@ -63,8 +63,8 @@ func TestWatchResumesWithoutGap(t *testing.T) {
 				break
 			}
 		}
-		if told(got) != told(whole) || len(got) != len(whole) {
-			rt.Errorf("in pieces:\n%s\nat once:\n%s", told(got), told(whole))
+		if isReported(got) != isReported(whole) || len(got) != len(whole) {
+			rt.Errorf("in pieces:\n%s\nat once:\n%s", isReported(got), isReported(whole))
 		}
 		for i, ev := range got {
 			if ev.Seq != int64(i)+1 {
@@ -84,7 +84,7 @@ func TestBusWakes(t *testing.T) {
 	for i := range 3 {
 		n := say(t, []*chat.Engine{a, b}[i%2], id, "hello")
 		if ev := end(t, b, id, n); ev.Reason != chat.Done {
-			t.Errorf("it ended as %+v", ev)
+			t.Errorf("turn ended as %+v", ev)
 		}
 	}
 }
@@ -95,16 +95,16 @@ func TestTold(t *testing.T) {
 	id := begin(t, e)
 	end(t, e, id, say(t, e, id, "hello"))
 	var got []chat.Event
-	for ev, err := range e.Told(t.Context(), ada, id, 1) {
+	for ev, err := range e.ReadEvents(t.Context(), ada, id, 1) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, ev)
 	}
-	if len(got) == 0 || got[0].Seq != 2 || got[len(got)-1].Type != chat.Ended {
-		t.Errorf("what was told is %s", told(got))
+	if len(got) == 0 || got[0].Seq != 2 || got[len(got)-1].Type != chat.TurnEnded {
+		t.Errorf("what was told is %s", isReported(got))
 	}
-	for ev := range e.Told(t.Context(), ada, id, got[len(got)-1].Seq) {
+	for ev := range e.ReadEvents(t.Context(), ada, id, got[len(got)-1].Seq) {
 		t.Errorf("then comes %+v", ev)
 	}
 }
@@ -115,7 +115,7 @@ func TestWatchEnds(t *testing.T) {
 	e := node(t, db, kit{})
 	id := begin(t, e)
 	say(t, e, id, "hello")
-	last := lastOf(until(t, e, id, 0, isType(chat.Ended))).Seq
+	last := lastOf(until(t, e, id, 0, isType(chat.TurnEnded))).Seq
 	why := errors.New("the client is gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	ends := make(chan error, 2)

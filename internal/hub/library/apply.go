@@ -5,47 +5,47 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Text is a skill that is no more than its SKILL.md.
+// Text is a skill that consists of its SKILL.md only.
 type Text struct {
 	In   Namespace
 	Name string
 	File []byte
-	// Same reports whether another SKILL.md says the same; nil compares bytes.
+	// Same reports whether another SKILL.md has the same content; nil compares
+	// bytes.
 	Same func(other []byte) bool
 }
 
-// Applied is what came of a [Text].
+// Applied is the result of applying a [Text].
 type Applied string
 
-// What may come of one.
+// The results of applying a [Text].
 const (
 	TextCreated   Applied = "created"
 	TextUpdated   Applied = "updated"
 	TextUnchanged Applied = "unchanged"
 )
 
-// MoreFilesError says that a skill has files besides its SKILL.md, which one that is no
-// more than that would lose.
+// MoreFilesError reports that a skill has files that a [Text] would remove.
 type MoreFilesError struct {
 	Name  string
 	Files int64
 }
 
 func (e *MoreFilesError) Error() string {
-	return fmt.Sprintf("skill %q has %d files, which it would lose but for its SKILL.md", e.Name, e.Files)
+	return fmt.Sprintf("skill %q has %d files and cannot be replaced by a SKILL.md alone", e.Name, e.Files)
 }
 
-// Apply makes a skill or a version of one in a transaction, as [Library.Upload] and
-// [Library.AddVersion] do: its errors are theirs, and a [*MoreFilesError]. It returns
-// what SKILL.md said before, nil where there was none. Whose the transaction is calls
-// [Library.Changed] once it holds.
+// Apply creates a skill or adds a version in a transaction, like
+// [Library.Upload] and [Library.AddVersion], with their errors or a
+// [*MoreFilesError]. It returns the previous SKILL.md, nil if there was none.
+// The caller calls [Library.Changed] after the commit.
 func (l *Library) Apply(ctx context.Context, tx *store.Tx, p account.Principal, t Text) (Applied, []byte, error) {
-	h, err := l.homed(ctx, &tx.Tables, t.In, t.Name)
+	h, err := l.findInNamespace(ctx, &tx.Tables, t.In, t.Name)
 	if isNotFound(err) {
 		return l.applyNew(ctx, tx, p, t)
 	}
@@ -73,7 +73,7 @@ func (l *Library) Apply(ctx context.Context, tx *store.Tx, p account.Principal, 
 }
 
 func (l *Library) applyNew(ctx context.Context, tx *store.Tx, p account.Principal, t Text) (Applied, []byte, error) {
-	if err := inPlace(p, account.SkillUpload, t.In); err != nil {
+	if err := checkNamespace(p, account.SkillUpload, t.In); err != nil {
 		return "", nil, err
 	}
 	taken, err := tx.Skills.Find(ctx, t.Name, []Namespace{t.In})
@@ -81,7 +81,7 @@ func (l *Library) applyNew(ctx context.Context, tx *store.Tx, p account.Principa
 		return "", nil, err
 	}
 	if len(taken) > 0 {
-		return "", nil, &NameError{Name: t.Name, Why: "a skill of that name was published there"}
+		return "", nil, &NameError{Name: t.Name, Why: "a skill of that name is published there"}
 	}
 	c, err := l.textContent(ctx, tx, t)
 	if err != nil {
@@ -91,30 +91,31 @@ func (l *Library) applyNew(ctx context.Context, tx *store.Tx, p account.Principa
 	return TextCreated, nil, err
 }
 
-// applyVersion adds a version, or goes back to the one that has these files.
-func (l *Library) applyVersion(ctx context.Context, tx *store.Tx, p account.Principal, h *held, t Text) error {
+// applyVersion adds a version, or makes the existing version with these files
+// current.
+func (l *Library) applyVersion(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, t Text) error {
 	c, err := l.textContent(ctx, tx, t)
 	if err != nil {
 		return err
 	}
-	v, err := tx.Versions.OfDigest(ctx, h.ID, c.manifest.Digest())
+	v, err := tx.Versions.GetByDigest(ctx, h.ID, c.manifest.Digest())
 	switch {
 	case err == nil:
 		if err := l.setCurrent(ctx, tx, v); err != nil {
 			return err
 		}
-		return record(ctx, tx.Audit, p, account.SkillChange, h.Namespace, h.ID, "allowed", used{h.Name, h.Number, v.Number})
+		return appendAudit(ctx, tx.Audit, p, account.SkillChange, h.Namespace, h.ID, "allowed", used{h.Name, h.Number, v.Number})
 	case !isNotFound(err):
 		return err
 	}
 	if v, err = l.extendIn(ctx, tx, p, h, c, nil); err != nil {
 		return err
 	}
-	return record(ctx, tx.Audit, p, account.SkillChange, h.Namespace, h.ID, "allowed", uploaded{h.Name, v.Number, v.Digest, nil})
+	return appendAudit(ctx, tx.Audit, p, account.SkillChange, h.Namespace, h.ID, "allowed", uploaded{h.Name, v.Number, v.Digest, nil})
 }
 
-// textContent reads a text as an upload is read, and keeps its file. It waits for none of
-// the turns of packages: who has one may wait for this transaction to end.
+// textContent reads a text like an upload and stores its file. It does not wait
+// for a package slot: the holder of one may wait for this transaction.
 func (l *Library) textContent(ctx context.Context, tx *store.Tx, t Text) (*content, error) {
 	only := skill.Manifest{{Path: skill.FileName, Size: int64(len(t.File)), SHA256: skill.Hash(t.File)}}
 	files, err := newTree(only, func(skill.File) ([]byte, error) { return t.File, nil })
@@ -126,7 +127,7 @@ func (l *Library) textContent(ctx context.Context, tx *store.Tx, t Text) (*conte
 		return nil, err
 	}
 	if c.skill.Name != t.Name {
-		return nil, &NameError{Name: c.skill.Name, Why: fmt.Sprintf("the document is of %q", t.Name)}
+		return nil, &NameError{Name: c.skill.Name, Why: fmt.Sprintf("the document names %q", t.Name)}
 	}
 	if err := l.scan(ctx, c); err != nil {
 		return nil, err
@@ -135,21 +136,21 @@ func (l *Library) textContent(ctx context.Context, tx *store.Tx, t Text) (*conte
 	return c, err
 }
 
-// homed is the skill of a name that is at home in a namespace.
-func (l *Library) homed(ctx context.Context, t *store.Tables, in Namespace, name string) (*held, error) {
+// findInNamespace returns the skill of a name that a namespace owns.
+func (l *Library) findInNamespace(ctx context.Context, t *store.Tables, in Namespace, name string) (*skillRecord, error) {
 	found, err := t.Skills.Find(ctx, name, []Namespace{in})
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range found {
 		if c.Namespace == in {
-			return l.held(ctx, t, c.ID)
+			return l.getSkill(ctx, t, c.ID)
 		}
 	}
 	return nil, notFound(name)
 }
 
-// skillFile is the SKILL.md of a version.
+// skillFile returns the SKILL.md of a version.
 func (l *Library) skillFile(ctx context.Context, t store.Tables, v store.Version) ([]byte, error) {
 	name := readMeta(v.Meta).File
 	if name == "" {
@@ -162,11 +163,11 @@ func (l *Library) skillFile(ctx context.Context, t store.Tables, v store.Version
 	return t.Blobs.Read(ctx, f.SHA256)
 }
 
-// Changed tells others that skills were changed here, by [Library.Apply].
-func (l *Library) Changed() { l.changed() }
+// Changed notifies other nodes of changes made by [Library.Apply].
+func (l *Library) Changed() { l.notifyChanged() }
 
-// ID is the id of the skill of a name that a namespace has, or that was published there,
-// if the principal may know of it, whatever the way in allows.
+// ID returns the ID of a skill that a namespace owns or that is published to
+// it. The principal must be allowed to see the skill; token scopes are ignored.
 func (l *Library) ID(ctx context.Context, p account.Principal, in Namespace, name string) (string, error) {
 	found, err := l.db.Skills.Find(ctx, name, []Namespace{in})
 	if err != nil {
@@ -175,8 +176,8 @@ func (l *Library) ID(ctx context.Context, p account.Principal, in Namespace, nam
 	if len(found) == 0 {
 		return "", notFound(name)
 	}
-	h, err := l.held(ctx, &l.db.Tables, found[0].ID)
-	if err == nil && !h.seen(p) {
+	h, err := l.getSkill(ctx, &l.db.Tables, found[0].ID)
+	if err == nil && !h.isVisible(p) {
 		err = notFound(name)
 	}
 	if err != nil {
@@ -185,8 +186,8 @@ func (l *Library) ID(ctx context.Context, p account.Principal, in Namespace, nam
 	return h.ID, nil
 }
 
-// Instructions returns the SKILL.md of a version of a skill as it was written, 0 being
-// the current one.
+// Instructions returns the SKILL.md of a version unchanged; version 0 is the
+// current one.
 func (l *Library) Instructions(ctx context.Context, p account.Principal, id string, number int64) ([]byte, error) {
 	_, v, err := l.readable(ctx, p, id, number)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
@@ -41,7 +41,7 @@ func newCrowd(b *testing.B, address string) *crowd {
 			for i := done; i < done+500; i++ {
 				in := store.Public
 				if i%2 == 1 {
-					in = own(c.users[i/2%manyUsers])
+					in = ownNamespace(c.users[i/2%manyUsers])
 				}
 				s, err := tx.Skills.Create(w.ctx, store.Skill{Namespace: in, Name: fmt.Sprintf("%s-%05d", subjects[i%len(subjects)], i), CreatedBy: "x"})
 				if err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// manifest is the files of a version, which have to have its digest.
+// manifest returns the files of a version. It fails if they do not match the
+// version's digest.
 func (l *Library) manifest(ctx context.Context, v store.Version) (skill.Manifest, error) {
 	rows, err := l.db.Versions.Manifest(ctx, v.ID)
 	if err != nil {
@@ -31,12 +32,12 @@ func (l *Library) manifest(ctx context.Context, v store.Version) (skill.Manifest
 	return files, nil
 }
 
-// bundle is the files of a version. ctx bounds the reading of all of them.
+// bundle returns the files of a version. ctx bounds reads from the bundle.
 func (l *Library) bundle(ctx context.Context, name string, v store.Version) (*skill.Bundle, error) {
 	return l.bundleBy(ctx, name, v, func(f skill.File) ([]byte, error) { return l.files.read(ctx, f.SHA256, f.Size) })
 }
 
-// bundleBy is bundle where read reads each of the files.
+// bundleBy is like bundle, with read to read each file.
 func (l *Library) bundleBy(ctx context.Context, name string, v store.Version, read func(skill.File) ([]byte, error)) (*skill.Bundle, error) {
 	files, err := l.manifest(ctx, v)
 	if err != nil {
@@ -49,20 +50,20 @@ func (l *Library) bundleBy(ctx context.Context, name string, v store.Version, re
 	return skill.NewBundle(t, name, nil), nil
 }
 
-// tree is the files of a manifest as a file system, each read when it is opened. It is
-// safe for concurrent use.
-type tree struct {
+// manifestFS presents a manifest as a file system. It reads each file when it
+// is opened. It is safe for concurrent use.
+type manifestFS struct {
 	read  func(skill.File) ([]byte, error)
 	nodes map[string]*node
 }
 
 var (
-	_ fs.ReadDirFS  = (*tree)(nil)
-	_ fs.ReadFileFS = (*tree)(nil)
-	_ fs.StatFS     = (*tree)(nil)
+	_ fs.ReadDirFS  = (*manifestFS)(nil)
+	_ fs.ReadFileFS = (*manifestFS)(nil)
+	_ fs.StatFS     = (*manifestFS)(nil)
 )
 
-// node is a file or a directory, and what is told of it.
+// node is a file or a directory. It implements [fs.FileInfo] and [fs.DirEntry].
 type node struct {
 	name  string
 	file  skill.File
@@ -70,15 +71,15 @@ type node struct {
 	below []fs.DirEntry // of a directory, by name
 }
 
-func newTree(files skill.Manifest, read func(skill.File) ([]byte, error)) (*tree, error) {
-	t := &tree{read: read, nodes: map[string]*node{".": {name: ".", dir: true}}}
+func newTree(files skill.Manifest, read func(skill.File) ([]byte, error)) (*manifestFS, error) {
+	t := &manifestFS{read: read, nodes: map[string]*node{".": {name: ".", dir: true}}}
 	for _, f := range files {
 		if !fs.ValidPath(f.Path) || f.Path == "." || t.nodes[f.Path] != nil {
 			return nil, fmt.Errorf("path %q: %w", f.Path, store.ErrCorrupt)
 		}
 		n := &node{name: path.Base(f.Path), file: f}
 		t.nodes[f.Path] = n
-		if !t.hang(n, f.Path) {
+		if !t.addToParent(n, f.Path) {
 			return nil, fmt.Errorf("path %q: %w", f.Path, store.ErrCorrupt)
 		}
 	}
@@ -88,9 +89,9 @@ func newTree(files skill.Manifest, read func(skill.File) ([]byte, error)) (*tree
 	return t, nil
 }
 
-// hang puts a node below its directory, which is made where it is missing; false where
-// that is a file.
-func (t *tree) hang(n *node, at string) bool {
+// addToParent adds a node to its directory and creates missing directories. It
+// returns false if a parent is a file.
+func (t *manifestFS) addToParent(n *node, at string) bool {
 	for at != "." {
 		at = path.Dir(at)
 		parent := t.nodes[at]
@@ -104,7 +105,7 @@ func (t *tree) hang(n *node, at string) bool {
 	return true
 }
 
-func (t *tree) find(op, name string) (*node, error) {
+func (t *manifestFS) find(op, name string) (*node, error) {
 	n := t.nodes[name]
 	switch {
 	case !fs.ValidPath(name):
@@ -115,8 +116,8 @@ func (t *tree) find(op, name string) (*node, error) {
 	return n, nil
 }
 
-// Open opens a file, which is read whole and checked, or a directory.
-func (t *tree) Open(name string) (fs.File, error) {
+// Open opens a directory, or a file after reading and verifying all of it.
+func (t *manifestFS) Open(name string) (fs.File, error) {
 	n, err := t.find("open", name)
 	if err != nil {
 		return nil, err
@@ -131,8 +132,8 @@ func (t *tree) Open(name string) (fs.File, error) {
 	return &openFile{node: n, Reader: bytes.NewReader(data)}, nil
 }
 
-// ReadFile returns what is in a file.
-func (t *tree) ReadFile(name string) ([]byte, error) {
+// ReadFile returns the contents of a file.
+func (t *manifestFS) ReadFile(name string) ([]byte, error) {
 	n, err := t.find("read", name)
 	if err != nil {
 		return nil, err
@@ -148,7 +149,7 @@ func (t *tree) ReadFile(name string) ([]byte, error) {
 }
 
 // Stat describes a file without reading it.
-func (t *tree) Stat(name string) (fs.FileInfo, error) {
+func (t *manifestFS) Stat(name string) (fs.FileInfo, error) {
 	n, err := t.find("stat", name)
 	if err != nil {
 		return nil, err
@@ -156,8 +157,8 @@ func (t *tree) Stat(name string) (fs.FileInfo, error) {
 	return n, nil
 }
 
-// ReadDir lists a directory by name.
-func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
+// ReadDir lists a directory, sorted by name.
+func (t *manifestFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	n, err := t.find("readdir", name)
 	if err != nil {
 		return nil, err
@@ -169,11 +170,9 @@ func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 var (
-	errIsDir  = fmt.Errorf("%w: it is a directory", fs.ErrInvalid)
-	errNotDir = fmt.Errorf("%w: it is no directory", fs.ErrInvalid)
+	errIsDir  = fmt.Errorf("%w: is a directory", fs.ErrInvalid)
+	errNotDir = fmt.Errorf("%w: not a directory", fs.ErrInvalid)
 )
-
-// A node is its own fs.FileInfo and fs.DirEntry.
 
 func (n *node) Name() string               { return n.name }
 func (n *node) Size() int64                { return n.file.Size }
@@ -213,7 +212,7 @@ func (d *openDir) Read([]byte) (int, error) {
 	return 0, &fs.PathError{Op: "read", Path: d.name, Err: errIsDir}
 }
 
-// ReadDir lists what is left, or at most n of it.
+// ReadDir lists the remaining entries, at most n if n is positive.
 func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
 	left := d.below[d.at:]
 	if n > 0 && len(left) == 0 {

@@ -8,22 +8,22 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Swept is what was removed.
-type Swept = store.Swept
+// Swept is the result of a sweep.
+type Swept = store.SweepResult
 
-// Sweep removes the files that no version has named for the time of [Options.Grace].
-// It is the hub's own work: any node does it, now and then.
+// Sweep removes the files that no version has named for [Options.Grace]. Each
+// node of the hub calls it from time to time.
 func (l *Library) Sweep(ctx context.Context) (Swept, error) {
 	return l.db.Blobs.Sweep(ctx, l.opts.Grace)
 }
 
-// Report is what a check found. Problems is empty where all is well.
+// Report is the result of a check. Problems is empty if none were found.
 type Report = store.Report
 
-// Check reads through all that is kept, every file too, and reports what does not fit
-// together: what [store.DB.Check] does, and versions whose files are not those of their
-// digest. Orphans are files that no version names; [Library.Sweep] removes them. It
-// changes nothing, and takes as long as reading the database does.
+// Check verifies the whole database, including every file. It does the checks
+// of [store.DB.Check] and compares the files of each version with its digest.
+// Orphans are files that no version names; [Library.Sweep] removes them. Check
+// changes nothing and takes as long as reading the database.
 func (l *Library) Check(ctx context.Context) (Report, error) {
 	r, err := l.db.Check(ctx)
 	if err != nil {
@@ -60,9 +60,9 @@ func (l *Library) checkSkill(ctx context.Context, s *store.Skill, r *Report) err
 			_, err := l.manifest(ctx, v)
 			if errors.Is(err, store.ErrCorrupt) {
 				if _, err := l.db.Versions.Get(ctx, s.ID, v.Number); isNotFound(err) {
-					continue // it was deleted meanwhile
+					continue // deleted meanwhile
 				}
-				problem(r, "version %d of skill %q has other files than its digest says", v.Number, s.ID)
+				problem(r, "version %d of skill %q: files do not match the digest", v.Number, s.ID)
 			} else if err != nil {
 				return err
 			}
@@ -70,7 +70,7 @@ func (l *Library) checkSkill(ctx context.Context, s *store.Skill, r *Report) err
 	}
 }
 
-// problem adds one, of many the first.
+// problem adds a problem to the report, up to a limit.
 func problem(r *Report, format string, args ...any) {
 	if len(r.Problems) < store.MaxPage {
 		r.Problems = append(r.Problems, fmt.Sprintf(format, args...))

@@ -10,12 +10,12 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/store"
-	"github.com/loadout-dev/loadout/scan"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// content is the files of one skill, checked and read.
+// content holds the verified files of one skill.
 type content struct {
 	skill    *skill.Skill
 	fsys     fs.FS
@@ -24,14 +24,15 @@ type content struct {
 	findings json.RawMessage
 }
 
-// readContent reads the skill in a bundle, and refuses what is none.
+// readContent reads the skill in a bundle. It returns an error if the skill is
+// invalid.
 func (l *Library) readContent(ctx context.Context, b *skill.Bundle) (*content, error) {
 	s, ds, err := skill.Parse(b.FS, b.Folder)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &skill.RefusedError{What: "skill", Refusals: []skill.Refusal{{Code: "no-skill", Message: "there is no SKILL.md in it"}}}
+		return nil, &skill.RefusedError{What: "skill", Refusals: []skill.Refusal{{Code: "no-skill", Message: "no SKILL.md in the package"}}}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read SKILL.md: %w", full(err))
+		return nil, fmt.Errorf("read SKILL.md: %w", asFull(err))
 	}
 	if s == nil || !ds.Loads() {
 		return nil, &BrokenError{Diagnostics: ds}
@@ -45,7 +46,7 @@ func (l *Library) readContent(ctx context.Context, b *skill.Bundle) (*content, e
 	}
 	files, _, err := skill.ReadManifest(b.FS)
 	if err != nil {
-		return nil, fmt.Errorf("read skill %q: %w", s.Name, full(err))
+		return nil, fmt.Errorf("read skill %q: %w", s.Name, asFull(err))
 	}
 	if found := skill.CheckFiles(files, l.opts.Limits); found != nil {
 		return nil, &skill.RefusedError{What: "skill", Refusals: found}
@@ -53,13 +54,13 @@ func (l *Library) readContent(ctx context.Context, b *skill.Bundle) (*content, e
 	return &content{skill: s, fsys: b.FS, manifest: files, meta: newMeta(s, ds, file, files)}, ctx.Err()
 }
 
-// keep scans the files and puts them into the database, where no version names them
-// yet.
-func (l *Library) keep(ctx context.Context, c *content) error {
+// storeFiles scans the files and stores them in the database, before any
+// version names them.
+func (l *Library) storeFiles(ctx context.Context, c *content) error {
 	if err := l.scan(ctx, c); err != nil {
 		return err
 	}
-	const atOnce = 4 << 20 // in one transaction, so that others get their turn
+	const atOnce = 4 << 20 // bytes in one transaction, to let other writers in
 	var (
 		batch [][]byte
 		held  int64
@@ -87,27 +88,27 @@ func (l *Library) keep(ctx context.Context, c *content) error {
 	return put()
 }
 
-// readFile reads a file that the manifest knows.
+// readFile reads a file and verifies it against the manifest.
 func readFile(fsys fs.FS, want skill.File) ([]byte, error) {
 	f, err := fsys.Open(want.Path)
 	if err != nil {
-		return nil, fmt.Errorf("read %q: %w", want.Path, full(err))
+		return nil, fmt.Errorf("read %q: %w", want.Path, asFull(err))
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, want.Size+1))
 	if err != nil {
-		return nil, fmt.Errorf("read %q: %w", want.Path, full(err))
+		return nil, fmt.Errorf("read %q: %w", want.Path, asFull(err))
 	}
 	if int64(len(data)) != want.Size || skill.Hash(data) != want.SHA256 {
-		return nil, fmt.Errorf("read %q: it changed meanwhile", want.Path)
+		return nil, fmt.Errorf("read %q: changed while reading", want.Path)
 	}
 	return data, nil
 }
 
-// maxFindings bounds the findings that are kept, in bytes of JSON.
+// maxFindings limits the stored findings, in bytes of JSON.
 const maxFindings = 2 << 20
 
-// scan looks through the files for a bounded time.
+// scan scans the files for at most [Options.ScanTime].
 func (l *Library) scan(ctx context.Context, c *content) error {
 	limited, stop := context.WithTimeout(ctx, l.opts.ScanTime)
 	defer stop()
@@ -115,7 +116,7 @@ func (l *Library) scan(ctx context.Context, c *content) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case err != nil: // it took too long, or met what it cannot read: advice is what is missing
+	case err != nil: // timeout or unreadable file: findings are advisory
 		report = &scan.Report{Name: c.skill.Name, Truncated: true}
 		c.meta.Unscanned = true
 	}
@@ -137,7 +138,7 @@ func (l *Library) scan(ctx context.Context, c *content) error {
 	return nil
 }
 
-// version is the content as a row, and its files.
+// version returns the content as a database row with its files.
 func (c *content) version(skillID, by string, source json.RawMessage) (store.Version, []store.File, error) {
 	data, err := json.Marshal(c.meta)
 	if err != nil {
@@ -154,26 +155,26 @@ func (c *content) version(skillID, by string, source json.RawMessage) (store.Ver
 	}, files, nil
 }
 
-// full makes the end of a disk an error that callers know.
-func full(err error) error {
+// asFull turns a full disk into [ErrFull].
+func asFull(err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
-		return fmt.Errorf("the disk for temporary files: %w", ErrFull)
+		return fmt.Errorf("temporary files: %w", ErrFull)
 	}
 	return err
 }
 
-// spool writes an upload to a temporary file, which is removed when it is closed.
+// spool writes an upload to a temporary file, which Close removes.
 func (l *Library) spool(r io.Reader) (*spooled, error) {
 	f, err := os.CreateTemp(l.opts.TempDir, "upload-")
 	if err != nil {
-		return nil, fmt.Errorf("keep an upload: %w", full(err))
+		return nil, fmt.Errorf("store upload: %w", asFull(err))
 	}
 	s := &spooled{File: f}
 	most := l.opts.Limits.PackedBytes
 	s.size, err = io.Copy(f, io.LimitReader(r, most+1))
 	switch {
 	case err != nil:
-		err = fmt.Errorf("read the upload: %w", full(err))
+		err = fmt.Errorf("read the upload: %w", asFull(err))
 	case s.size > most:
 		err = &TooLargeError{Limit: most}
 	}

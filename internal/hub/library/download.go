@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Archive is the package of a version, to be downloaded: a ZIP with one folder, the same
-// bytes each time.
+// Archive is the downloadable package of a version: a reproducible ZIP archive
+// with one folder.
 type Archive struct {
 	Name     string // of the skill
-	FileName string // as pdf-3.zip; it may have any characters that can be seen
-	ETag     string // the digest of the files in quotes, as HTTP writes it
+	FileName string // such as pdf-3.zip; may contain any printable characters
+	ETag     string // the quoted digest of the files, as in HTTP
 	Version  *Version
 
 	bundle *skill.Bundle
@@ -22,11 +22,12 @@ type Archive struct {
 	failed error // why a file could not be read
 }
 
-// Download returns the package of a version, 0 being the current one, without reading a
-// file yet. Who may load a skill may not for that have its package: that is a matter of
-// [account.SkillDownload]. The context bounds the writing too. Close it when done.
+// Download returns the package of a version without reading its files; version
+// 0 is the current one. It needs the permission [account.SkillDownload], which
+// loading a skill does not. ctx also bounds writing. Close the archive when
+// done.
 func (l *Library) Download(ctx context.Context, p account.Principal, id string, number int64) (*Archive, error) {
-	h, err := l.may(ctx, p, account.SkillDownload, id)
+	h, err := l.authorize(ctx, p, account.SkillDownload, id)
 	if err != nil {
 		return nil, err
 	}
@@ -51,29 +52,29 @@ func (l *Library) Download(ctx context.Context, p account.Principal, id string, 
 	return a, nil
 }
 
-// WriteTo writes the package. Each file is read and checked before anything is written;
-// on an error what was written is no package.
+// WriteTo writes the package. Each file is read and verified before it is
+// written. After an error the output is not a valid package.
 func (a *Archive) WriteTo(w io.Writer) (int64, error) {
-	out := &packing{to: w, of: a}
+	out := &archiveWriter{to: w, of: a}
 	_, _, err := skill.WriteZIP(out, a.bundle.FS, a.folder)
-	if a.failed != nil { // which packing takes for a file that is not to be packed
+	if a.failed != nil { // skill.WriteZIP takes the failed read for an excluded file
 		err = a.failed
 	}
 	return out.n, err
 }
 
-// Close lets go of the files.
+// Close releases the files.
 func (a *Archive) Close() error { return a.bundle.Close() }
 
-// packing counts what is written of an archive, and ends it at the first file that cannot
-// be read.
-type packing struct {
+// archiveWriter counts the bytes of an archive and stops at the first file that
+// cannot be read.
+type archiveWriter struct {
 	to io.Writer
 	of *Archive
 	n  int64
 }
 
-func (w *packing) Write(p []byte) (int, error) {
+func (w *archiveWriter) Write(p []byte) (int, error) {
 	if w.of.failed != nil {
 		return 0, w.of.failed
 	}

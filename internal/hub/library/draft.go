@@ -10,14 +10,15 @@ import (
 	"path"
 	"slices"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Draft is a skill that somebody writes, and that is not kept in the library.
+// Draft is an unsaved skill that a user is writing.
 type Draft struct {
 	Files []DraftFile
-	// Of is the id of the skill that it is to be a version of, "" of a new one.
+	// Of is the ID of the skill that the draft is a version of, "" for a new
+	// skill.
 	Of string
 }
 
@@ -27,25 +28,25 @@ type DraftFile struct {
 	Data []byte
 }
 
-// draft is a draft that is looked at.
+// draft is an opened draft.
 type draft struct {
-	of       *held // nil of a new skill
+	of       *skillRecord // nil for a new skill
 	folder   string
-	fsys     fs.FS // without what is refused
+	fsys     fs.FS // without refused files
 	refusals []skill.Refusal
 }
 
-// openDraft looks at the files of a draft. One that has more or larger files than an
-// upload may have is a [*skill.RefusedError].
+// openDraft opens the files of a draft. If they exceed the limits of an upload,
+// it returns a [*skill.RefusedError].
 func (l *Library) openDraft(ctx context.Context, p account.Principal, d Draft) (*draft, error) {
 	out := &draft{}
 	if d.Of != "" {
-		h, err := l.may(ctx, p, account.SkillRead, d.Of)
+		h, err := l.authorize(ctx, p, account.SkillRead, d.Of)
 		if err != nil {
 			return nil, err
 		}
 		out.of, out.folder = h, h.Name
-	} else if err := inPlace(p, account.SkillRead, own(p)); err != nil {
+	} else if err := checkNamespace(p, account.SkillRead, ownNamespace(p)); err != nil {
 		return nil, err
 	}
 	listed := make(skill.Manifest, len(d.Files))
@@ -53,21 +54,22 @@ func (l *Library) openDraft(ctx context.Context, p account.Principal, d Draft) (
 		listed[i] = skill.File{Path: f.Path, Size: int64(len(f.Data))}
 	}
 	out.refusals = skill.CheckFiles(listed, l.opts.Limits)
-	if slices.ContainsFunc(out.refusals, tooMuch) {
-		return nil, &skill.RefusedError{What: "skill", Refusals: slices.DeleteFunc(out.refusals, func(r skill.Refusal) bool { return !tooMuch(r) })}
+	if slices.ContainsFunc(out.refusals, isLimitRefusal) {
+		return nil, &skill.RefusedError{What: "skill", Refusals: slices.DeleteFunc(out.refusals, func(r skill.Refusal) bool { return !isLimitRefusal(r) })}
 	}
 	var err error
 	out.fsys, err = draftFiles(d.Files)
 	return out, err
 }
 
-// tooMuch reports whether files are refused for how many or how large they are.
-func tooMuch(r skill.Refusal) bool {
+// isLimitRefusal reports whether files are refused because of their number or
+// size.
+func isLimitRefusal(r skill.Refusal) bool {
 	return slices.Contains([]string{"too-many-entries", "file-too-large", "archive-unpacked-too-large"}, r.Code)
 }
 
-// draftFiles are files in memory as a file system, without those whose paths stand in the
-// way of each other, or are none.
+// draftFiles returns files in memory as a file system, without invalid or
+// conflicting paths.
 func draftFiles(files []DraftFile) (fs.FS, error) {
 	data, dirs := map[string][]byte{}, map[string]bool{}
 	var listed skill.Manifest
@@ -87,7 +89,7 @@ func draftFiles(files []DraftFile) (fs.FS, error) {
 	return newTree(listed, func(f skill.File) ([]byte, error) { return data[f.Path], nil })
 }
 
-// below reports whether a path leads through a file.
+// below reports whether a parent of a path is a file.
 func below(p string, files map[string][]byte) bool {
 	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
 		if files[dir] != nil {
@@ -97,13 +99,14 @@ func below(p string, files map[string][]byte) bool {
 	return false
 }
 
-// content is what an upload of the draft would keep; it fails as an upload does.
+// content returns what an upload of the draft would store. It fails like an
+// upload.
 func (d *draft) content(ctx context.Context, l *Library) (*content, error) {
 	if len(d.refusals) > 0 {
 		return nil, &skill.RefusedError{What: "skill", Refusals: d.refusals}
 	}
-	if _, err := skill.FindFile(d.fsys); err != nil { // it is not there, or is a folder
-		return nil, &skill.RefusedError{What: "skill", Refusals: []skill.Refusal{{Code: "no-skill", Message: "there is no SKILL.md in it"}}}
+	if _, err := skill.FindFile(d.fsys); err != nil { // missing, or a directory
+		return nil, &skill.RefusedError{What: "skill", Refusals: []skill.Refusal{{Code: "no-skill", Message: "no SKILL.md in the package"}}}
 	}
 	c, err := l.readContent(ctx, skill.NewBundle(d.fsys, d.folder, nil))
 	if err == nil && d.of != nil {
@@ -112,9 +115,9 @@ func (d *draft) content(ctx context.Context, l *Library) (*content, error) {
 	return c, err
 }
 
-// readDraft is what an upload of a draft would keep.
+// readDraft opens a draft and returns what an upload of it would store.
 func (l *Library) readDraft(ctx context.Context, p account.Principal, d Draft) (*draft, *content, error) {
-	done, err := turn(ctx, l.turns)
+	done, err := acquireSlot(ctx, l.turns)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -127,31 +130,31 @@ func (l *Library) readDraft(ctx context.Context, p account.Principal, d Draft) (
 	return opened, c, err
 }
 
-// Packed is a draft as a package that [Library.Upload] takes.
+// Packed is a draft as a package for [Library.Upload].
 type Packed struct {
 	Name     string // of the skill
 	FileName string
-	Digest   string // of the files, which an upload of it has too
-	Of       string // the id of the skill that it is to be a version of
+	Digest   string // of the files, the same as after an upload
+	Of       string // the ID of the skill that it is a version of
 	Data     []byte
 }
 
-// Pack makes a package of a draft. It fails as an upload of it would, but for what there
-// is already.
+// Pack creates a package of a draft. It fails like an upload, except for
+// existing skills and versions.
 func (l *Library) Pack(ctx context.Context, p account.Principal, d Draft) (*Packed, error) {
 	_, c, err := l.readDraft(ctx, p, d)
 	if err != nil {
-		return nil, fmt.Errorf("pack a draft: %w", err)
+		return nil, fmt.Errorf("pack draft: %w", err)
 	}
 	var out bytes.Buffer
-	if _, _, err := skill.WriteZIP(&limited{to: &out, left: l.opts.Limits.PackedBytes}, c.fsys, c.skill.Name); err != nil {
+	if _, _, err := skill.WriteZIP(&limitedWriter{to: &out, left: l.opts.Limits.PackedBytes}, c.fsys, c.skill.Name); err != nil {
 		if errors.Is(err, errPackedLarge) {
 			err = &TooLargeError{Limit: l.opts.Limits.PackedBytes}
 		}
-		return nil, fmt.Errorf("pack a draft: %w", err)
+		return nil, fmt.Errorf("pack draft: %w", err)
 	}
 	if b, err := skill.OpenZIP(bytes.NewReader(out.Bytes()), int64(out.Len()), c.skill.Name+".zip", l.opts.Limits); err != nil {
-		return nil, fmt.Errorf("pack a draft: %w", err)
+		return nil, fmt.Errorf("pack draft: %w", err)
 	} else if err := b.Close(); err != nil {
 		return nil, err
 	}
@@ -160,13 +163,13 @@ func (l *Library) Pack(ctx context.Context, p account.Principal, d Draft) (*Pack
 
 var errPackedLarge = errors.New("the package is too large")
 
-// limited fails where more is written than may be.
-type limited struct {
+// limitedWriter fails once more than left bytes are written.
+type limitedWriter struct {
 	to   io.Writer
 	left int64
 }
 
-func (w *limited) Write(p []byte) (int, error) {
+func (w *limitedWriter) Write(p []byte) (int, error) {
 	if w.left -= int64(len(p)); w.left < 0 {
 		return 0, errPackedLarge
 	}

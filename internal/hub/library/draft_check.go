@@ -9,54 +9,55 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/scan"
+	"github.com/loadout-dev/loadout/internal/skilldiff"
 	"github.com/loadout-dev/loadout/internal/store"
-	"github.com/loadout-dev/loadout/scan"
 	"github.com/loadout-dev/loadout/skill"
-	"github.com/loadout-dev/loadout/skilldiff"
 )
 
-// draftScanTime bounds the scan of a draft: somebody waits for it while he writes.
+// draftScanTime limits the scan of a draft, because the author waits for it.
 const draftScanTime = 5 * time.Second
 
-// Checked is what there is to know of a draft. What cannot be told is left empty.
+// Checked is the result of checking a draft. Unknown values are empty.
 type Checked struct {
-	Skill       *skill.Skill // nil where nothing could be read of it
-	Valid       bool         // by the rules of the specification
+	Skill       *skill.Skill // nil if unreadable
+	Valid       bool         // according to the specification
 	Loads       bool         // it can be used
-	Saves       bool         // an upload of it is taken, where the name is free
+	Saves       bool         // an upload would succeed if the name is free
 	Diagnostics []DraftDiagnostic
 	Findings    []scan.Finding
-	Unscanned   bool // something was not looked at
+	Unscanned   bool // the scan is incomplete
 	Manifest    skill.Manifest
-	Asks        []skilldiff.Ask
-	Code        bool   // it has what a review is about
-	MayRun      bool   // its code may run as it is: these files were approved
-	CatalogLine string // by which a model is told of it, "" where it is not
-	Taken       *Taken // nil where the name is free, or is that of the skill it is a version of
+	Asks        []skilldiff.PermissionChange
+	Code        bool   // it needs a review
+	MayRun      bool   // these files were approved, so their code may run
+	CatalogLine string // shown to models; "" if hidden from them
+	Taken       *Taken // nil if the name is free, or belongs to the skill that this is a version of
 	MayAdd      bool   // the principal may save it
 }
 
-// DraftDiagnostic is what is wrong with a file of a draft.
+// DraftDiagnostic is a problem in a file of a draft.
 type DraftDiagnostic struct {
 	skill.Diagnostic
 	File string
-	// Edit mends it, nil where that takes a person; Rename is what the file has to be
-	// called, "" where its name is right.
+	// Edit fixes the problem, nil if it needs manual work. Rename is the
+	// required file name, "" if the name is right.
 	Edit   *skill.Edit
 	Rename string
 }
 
-// Taken is a skill that has the name of a draft.
+// Taken is the skill that already has the name of a draft.
 type Taken struct {
 	ID     string // "" where the principal may not know of it
-	MayAdd bool   // he may add a version to it
+	MayAdd bool   // the principal may add a version
 }
 
-// CheckDraft looks at a draft that is to be kept in a namespace; "" is where the skill is
-// that it is a version of, or else the principal's own.
+// CheckDraft checks a draft that is to be saved in a namespace. "" is the
+// namespace of the skill that it is a version of, otherwise the principal's
+// own.
 func (l *Library) CheckDraft(ctx context.Context, p account.Principal, d Draft, in Namespace) (*Checked, error) {
-	done, err := turn(ctx, l.turns)
+	done, err := acquireSlot(ctx, l.turns)
 	if err != nil {
 		return nil, err
 	}
@@ -69,16 +70,16 @@ func (l *Library) CheckDraft(ctx context.Context, p account.Principal, d Draft, 
 	case opened.of != nil:
 		in = opened.of.Namespace
 	case in == "":
-		in = own(p)
+		in = ownNamespace(p)
 	default:
-		if err := inPlace(p, account.SkillRead, in); err != nil {
+		if err := checkNamespace(p, account.SkillRead, in); err != nil {
 			return nil, err
 		}
 	}
 	out := &Checked{}
-	for _, step := range []func(context.Context, *draft) error{out.read, out.list, out.scan, out.askFor} {
+	for _, step := range []func(context.Context, *draft) error{out.read, out.list, out.scan, out.readPermissions} {
 		if err := step(ctx, opened); err != nil {
-			return nil, fmt.Errorf("check a draft: %w", err)
+			return nil, fmt.Errorf("check draft: %w", err)
 		}
 	}
 	out.Loads = out.Loads && out.Skill != nil
@@ -87,13 +88,13 @@ func (l *Library) CheckDraft(ctx context.Context, p account.Principal, d Draft, 
 		return out, nil
 	}
 	out.name(opened)
-	return out, l.placeDraft(ctx, p, out, opened, in)
+	return out, l.checkDraftTarget(ctx, p, out, opened, in)
 }
 
-// own is the namespace of a principal.
-func own(p account.Principal) Namespace { return store.UserNamespace(string(p.User)) }
+// ownNamespace returns the namespace of a principal.
+func ownNamespace(p account.Principal) Namespace { return store.UserNamespace(string(p.User)) }
 
-// maxEdits bounds the diagnostics for which an edit is looked for.
+// maxEdits limits the diagnostics that get a suggested edit.
 const maxEdits = 50
 
 // read reads SKILL.md.
@@ -103,9 +104,9 @@ func (c *Checked) read(_ context.Context, d *draft) error {
 			Severity: skill.Error, Code: r.Code, Message: skill.OneLine(r.Message), Fix: "rename the file"}})
 	}
 	file, err := skill.FindFile(d.fsys)
-	if err != nil { // it is not there, or is a folder
+	if err != nil { // missing, or a directory
 		c.Diagnostics = append(c.Diagnostics, DraftDiagnostic{File: skill.FileName, Diagnostic: skill.Diagnostic{
-			Severity: skill.Error, Code: "no-skill-md", Message: "there is no SKILL.md", Fix: "add a file SKILL.md at the top"}})
+			Severity: skill.Error, Code: "no-skill-md", Message: "no SKILL.md", Fix: "add a file SKILL.md at the top"}})
 		return nil
 	}
 	src, err := fs.ReadFile(d.fsys, file)
@@ -119,7 +120,7 @@ func (c *Checked) read(_ context.Context, d *draft) error {
 		if found.Code == "file-name" {
 			said.Rename = skill.FileName
 		} else if i < maxEdits {
-			said.Edit = skill.Mend(src, d.folder, found)
+			said.Edit = skill.SuggestEdit(src, d.folder, found)
 		}
 		c.Diagnostics = append(c.Diagnostics, said)
 	}
@@ -132,7 +133,7 @@ func (c *Checked) list(_ context.Context, d *draft) (err error) {
 	return err
 }
 
-// scan looks through the files for a bounded time.
+// scan scans the files for at most draftScanTime.
 func (c *Checked) scan(ctx context.Context, d *draft) error {
 	limited, stop := context.WithTimeout(ctx, draftScanTime)
 	defer stop()
@@ -140,7 +141,7 @@ func (c *Checked) scan(ctx context.Context, d *draft) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case err != nil: // it took too long, or met what it cannot read: advice is what is missing
+	case err != nil: // timeout or unreadable file: findings are advisory
 		c.Unscanned = true
 	default:
 		c.Findings, c.Unscanned = report.Findings, report.Truncated
@@ -148,8 +149,9 @@ func (c *Checked) scan(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// askFor finds out what the skill asks for, which is more than nothing does.
-func (c *Checked) askFor(ctx context.Context, d *draft) error {
+// readPermissions determines the requested permissions by comparing the draft
+// with an empty skill.
+func (c *Checked) readPermissions(ctx context.Context, d *draft) error {
 	if c.Skill == nil {
 		return nil
 	}
@@ -157,14 +159,14 @@ func (c *Checked) askFor(ctx context.Context, d *draft) error {
 	if err != nil {
 		return err
 	}
-	c.Asks = diff.Asks.More
+	c.Asks = diff.Permissions.More
 	return nil
 }
 
-// name says why a skill cannot have its name here.
+// name adds a diagnostic if the skill cannot have its name here.
 func (c *Checked) name(d *draft) {
 	if c.Skill.Name == "" {
-		return // which is an error of its SKILL.md
+		return // already reported for SKILL.md
 	}
 	err := checkName(c.Skill.Name)
 	if err == nil && d.of != nil {
@@ -179,25 +181,25 @@ func (c *Checked) name(d *draft) {
 	c.Diagnostics = append(c.Diagnostics, DraftDiagnostic{Diagnostic: found, File: skill.FileName})
 }
 
-// placeDraft finds out what an upload of the draft would meet.
-func (l *Library) placeDraft(ctx context.Context, p account.Principal, c *Checked, d *draft, in Namespace) error {
+// checkDraftTarget determines what an upload of the draft would meet.
+func (l *Library) checkDraftTarget(ctx context.Context, p account.Principal, c *Checked, d *draft, in Namespace) error {
 	m := newMeta(c.Skill, nil, skill.FileName, c.Manifest)
 	c.Code = m.code()
 	if c.Loads && !c.Skill.DisableModelInvocation {
 		row := newDraftEntry(c.Skill, m)
-		c.CatalogLine = strings.TrimSuffix(catalog.Text([]*catalog.Entry{row}, catalog.TextOptions{}), "\n")
+		c.CatalogLine = strings.TrimSuffix(catalog.Format([]*catalog.Entry{row}, catalog.FormatOptions{}), "\n")
 	}
 	switch err := l.MayRun(ctx, p, c.Manifest.Digest()); {
 	case err == nil:
 		c.MayRun = true
-	case !decided(err):
+	case !isReviewDecision(err):
 		return err
 	}
 	if d.of != nil {
 		c.MayAdd = d.of.check(p, account.SkillChange, d.of.CreatedBy) == nil
 		return nil
 	}
-	c.MayAdd = account.Can(p, account.SkillUpload, place(in, ""))
+	c.MayAdd = account.Can(p, account.SkillUpload, resourceOf(in, ""))
 	if c.Skill.Name == "" {
 		return nil
 	}
@@ -206,10 +208,10 @@ func (l *Library) placeDraft(ctx context.Context, p account.Principal, c *Checke
 		return err
 	}
 	c.Taken = &Taken{}
-	h, err := l.held(ctx, &l.db.Tables, found[0].ID)
+	h, err := l.getSkill(ctx, &l.db.Tables, found[0].ID)
 	if err != nil {
 		if isNotFound(err) {
-			c.Taken = nil // it went meanwhile
+			c.Taken = nil // deleted meanwhile
 			return nil
 		}
 		return err
@@ -217,20 +219,20 @@ func (l *Library) placeDraft(ctx context.Context, p account.Principal, c *Checke
 	switch {
 	case h.check(p, account.SkillRead, h.CreatedBy) == nil:
 		c.Taken.ID, c.Taken.MayAdd = h.ID, h.check(p, account.SkillChange, h.CreatedBy) == nil
-	case !c.MayAdd: // who could not learn it by an upload is not told either
+	case !c.MayAdd: // an upload would not reveal it either
 		c.Taken = nil
 	}
 	return nil
 }
 
-// decided reports whether an error says that code may not run, and not that this cannot
-// be known.
-func decided(err error) bool {
+// isReviewDecision reports whether err denies running code, as opposed to a
+// failed check.
+func isReviewDecision(err error) bool {
 	_, reviewed := errors.AsType[*ReviewError](err)
 	return reviewed || isNotFound(err) || isDenied(err)
 }
 
-// newDraftEntry is level 1 of a draft, as that of a version is kept.
+// newDraftEntry returns the catalog entry of a draft.
 func newDraftEntry(s *skill.Skill, m *meta) *catalog.Entry {
 	return m.entry(s.Name, plain(s.DisplayName, 1024), cut(s.Description, 16<<10), plain(s.Version, 256), plainAll(s.Tags))
 }

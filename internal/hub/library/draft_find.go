@@ -7,34 +7,34 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/bm25"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
-// Found are the skills that fit a query, with a draft among them.
+// Found is the result of a query with a draft among the skills.
 type Found struct {
 	Query string
 	Hits  []DraftHit
-	Rank  int // of the draft, 1 being the first; 0 where it is not among the best hundred
+	Rank  int // of the draft, from 1; 0 if not among the best hundred
 }
 
-// DraftHit is a skill that a search found, or the draft.
+// DraftHit is a skill or the draft in the result of a query.
 type DraftHit struct {
-	Skill       *Skill // nil of the draft
+	Skill       *Skill // nil for the draft
 	Name        string
 	Namespace   Namespace
 	Description string
 	Score       float64
 }
 
-// FindDraft ranks skills as [Library.Search] does for each of some queries, as if a draft
-// had been uploaded: in place of the skill that it is a version of, or of the one that
-// has its name where the draft is to be kept; "" is the principal's own namespace. Of each
-// answer at most limit hits are returned.
+// FindDraft ranks skills for each query like [Library.Search], as if the draft
+// had been uploaded to a namespace; "" is the principal's own. The draft
+// replaces the skill that it is a version of, or the skill of its name there.
+// Each result has at most limit hits.
 func (l *Library) FindDraft(ctx context.Context, p account.Principal, d Draft, in Namespace, queries []string, limit int) ([]Found, error) {
 	opened, c, err := l.readDraft(ctx, p, d)
 	if err != nil {
-		return nil, fmt.Errorf("search with a draft: %w", err)
+		return nil, fmt.Errorf("search with draft: %w", err)
 	}
 	reached, err := namespaces(p, account.SkillRead)
 	if err != nil {
@@ -43,32 +43,32 @@ func (l *Library) FindDraft(ctx context.Context, p account.Principal, d Draft, i
 	if err := l.shelf.refresh(ctx); err != nil {
 		return nil, err
 	}
-	places := []Namespace{own(p)}
+	places := []Namespace{ownNamespace(p)}
 	switch {
 	case opened.of != nil:
 		places = opened.of.listings
 	case in != "":
-		if err := inPlace(p, account.SkillRead, in); err != nil {
+		if err := checkNamespace(p, account.SkillRead, in); err != nil {
 			return nil, err
 		}
 		places = []Namespace{in}
 	}
-	done, err := turn(ctx, l.turns)
+	done, err := acquireSlot(ctx, l.turns)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	t := l.shelf.tryOut(newDraftEntry(c.skill, c.meta), d.Of, places)
+	t := l.shelf.withDraft(newDraftEntry(c.skill, c.meta), d.Of, places)
 	out := make([]Found, len(queries))
 	for i, q := range queries {
-		if out[i], err = l.findTried(ctx, p, t, q, reached, limit); err != nil {
+		if out[i], err = l.findWithDraft(ctx, p, t, q, reached, limit); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-func (l *Library) findTried(ctx context.Context, p account.Principal, t *tried, query string, in []Namespace, limit int) (Found, error) {
+func (l *Library) findWithDraft(ctx context.Context, p account.Principal, t *draftOverlay, query string, in []Namespace, limit int) (Found, error) {
 	ranks := l.shelf.searchWith(t, query, in, maxHits)
 	out := Found{Query: query, Rank: 1 + slices.IndexFunc(ranks, func(r ranked) bool { return r.id == triedID })}
 	ranks = ranks[:min(limit, len(ranks))]
@@ -79,7 +79,7 @@ func (l *Library) findTried(ctx context.Context, p account.Principal, t *tried, 
 	for _, r := range ranks {
 		if r.id == triedID {
 			e := t.draft.entry
-			seen := slices.IndexFunc(in, func(n Namespace) bool { return slices.Contains(t.in, n) }) // others may not be known of
+			seen := slices.IndexFunc(in, func(n Namespace) bool { return slices.Contains(t.in, n) }) // one of the visible namespaces
 			out.Hits = append(out.Hits, DraftHit{nil, e.Name, in[seen], e.Description, r.score})
 		} else if i := slices.IndexFunc(hits, func(h Hit) bool { return h.ID == r.id }); i >= 0 {
 			h := hits[i]
@@ -89,11 +89,12 @@ func (l *Library) findTried(ctx context.Context, p account.Principal, t *tried, 
 	return out, nil
 }
 
-// triedID is the id of a draft in a search. No skill has it: ids are of letters and digits.
+// triedID is the ID of a draft in a search. Skill IDs have only letters and
+// digits.
 const triedID = "(draft)"
 
-// tried is a draft on the shelves of some namespaces, as a search sees them.
-type tried struct {
+// draftOverlay adds a draft to the search indexes of some namespaces.
+type draftOverlay struct {
 	draft   *known
 	in      []Namespace
 	indexes map[Namespace]searched
@@ -104,10 +105,10 @@ type searched struct {
 	order []*known
 }
 
-// tryOut puts a draft on the shelves of namespaces, for one search, in place of the skill
-// with an id and of the one that has its name.
-func (s *shelves) tryOut(e *catalog.Entry, of string, in []Namespace) *tried {
-	t := &tried{draft: &known{id: triedID, entry: e}, in: in, indexes: map[Namespace]searched{}}
+// withDraft returns an overlay for one search. The draft replaces the skill
+// with the ID of and the skill of its name.
+func (s *skillIndex) withDraft(e *catalog.Entry, of string, in []Namespace) *draftOverlay {
+	t := &draftOverlay{draft: &known{id: triedID, entry: e}, in: in, indexes: map[Namespace]searched{}}
 	for _, n := range in {
 		order := []*known{t.draft}
 		s.mu.Lock()
@@ -125,8 +126,8 @@ func (s *shelves) tryOut(e *catalog.Entry, of string, in []Namespace) *tried {
 	return t
 }
 
-// index is what a namespace is searched by. Without a draft there it is that of all.
-func (t *tried) index(s *shelves, n Namespace) (*bm25.Index, []*known) {
+// index returns the search index of a namespace, with the draft if it is there.
+func (t *draftOverlay) index(s *skillIndex, n Namespace) (*bm25.Index, []*known) {
 	if t != nil {
 		if i, ok := t.indexes[n]; ok {
 			return i.index, i.order
@@ -135,7 +136,7 @@ func (t *tried) index(s *shelves, n Namespace) (*bm25.Index, []*known) {
 	return s.index(n)
 }
 
-// lists reports whether names find the draft in a namespace.
-func (t *tried) lists(n Namespace, name string) bool {
+// lists reports whether a name refers to the draft in a namespace.
+func (t *draftOverlay) lists(n Namespace, name string) bool {
 	return t != nil && name == t.draft.entry.Name && slices.Contains(t.in, n)
 }

@@ -9,12 +9,12 @@ import (
 	"sync"
 
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Tried is the draft of a conversation, as a source for a catalog. Give it to one before
-// all others, so that it is in place of the skills of its name.
+// Tried is the draft of a conversation as a catalog source. Put it before all
+// other sources, so that it overrides skills of the same name.
 type Tried struct {
 	Name   string
 	Digest string // of its files
@@ -24,7 +24,7 @@ type Tried struct {
 	session string
 
 	mu    sync.Mutex
-	entry *catalog.Entry // once it was read
+	entry *catalog.Entry // set after the first read
 }
 
 var _ catalog.Watcher = (*Tried)(nil)
@@ -35,7 +35,7 @@ func (l *Library) Tried(ctx context.Context, p account.Principal, session string
 	if err != nil {
 		return nil, err
 	}
-	if err := account.Check(p, account.SkillUse, account.Of(account.UserID(s.Owner))); err != nil || s.Owner != string(p.User) {
+	if err := account.Check(p, account.SkillUse, account.OwnedBy(account.UserID(s.Owner))); err != nil || s.Owner != string(p.User) {
 		return nil, errors.Join(fmt.Errorf("draft of session %q: %w", session, ErrNotFound), err)
 	}
 	d, err := l.db.Drafts.Get(ctx, session)
@@ -45,7 +45,7 @@ func (l *Library) Tried(ctx context.Context, p account.Principal, session string
 	return &Tried{Name: d.Name, Digest: d.Digest, l: l, p: p, session: session}, nil
 }
 
-// Session returns the id of the conversation.
+// Session returns the ID of the conversation.
 func (t *Tried) Session() string { return t.session }
 
 // Origin returns the label of the source.
@@ -54,7 +54,7 @@ func (t *Tried) Origin() string { return "draft" }
 // Scope returns the scope of the draft.
 func (t *Tried) Scope() catalog.Scope { return catalog.User }
 
-// List returns the draft, which is read the first time.
+// List returns the draft. The first call reads it.
 func (t *Tried) List(ctx context.Context) (catalog.Listing, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -66,7 +66,7 @@ func (t *Tried) List(ctx context.Context) (catalog.Listing, error) {
 		defer b.Close()
 		c, err := t.l.readContent(ctx, b)
 		if err != nil {
-			return catalog.Listing{}, fmt.Errorf("read the draft %q: %w", t.Name, err)
+			return catalog.Listing{}, fmt.Errorf("read draft %q: %w", t.Name, err)
 		}
 		t.entry = placed(newDraftEntry(c.skill, c.meta), t.Origin(), t.Scope())
 	}
@@ -81,24 +81,24 @@ func (t *Tried) Open(ctx context.Context, _ *catalog.Entry) (*skill.Bundle, erro
 func (t *Tried) open(ctx context.Context) (*skill.Bundle, error) {
 	data, err := t.l.db.Drafts.Package(ctx, t.session)
 	if isNotFound(err) {
-		return nil, fmt.Errorf("the draft %q: %w", t.Name, fs.ErrNotExist)
+		return nil, fmt.Errorf("draft %q: %w", t.Name, fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, err
 	}
 	limits := t.l.opts.Limits
-	limits.AnyFolder = true
+	limits.AllowFolderMismatch = true
 	return skill.OpenZIP(bytes.NewReader(data), int64(len(data)), t.Name+".zip", limits)
 }
 
-// Watch waits: a draft never changes.
+// Watch blocks until ctx ends: a draft never changes.
 func (t *Tried) Watch(ctx context.Context, _ func()) error {
 	<-ctx.Done()
 	return nil
 }
 
-// Search ranks the names of skills as [Library.Search] does, with the draft among one's
-// own.
+// Search ranks the names of skills like [Library.Search], with the draft in the
+// principal's namespace.
 func (t *Tried) Search(ctx context.Context, query string, limit int) ([]string, error) {
 	listing, err := t.List(ctx)
 	if err != nil {
@@ -111,8 +111,8 @@ func (t *Tried) Search(ctx context.Context, query string, limit int) ([]string, 
 	if err := t.l.shelf.refresh(ctx); err != nil {
 		return nil, err
 	}
-	with := t.l.shelf.tryOut(listing.Entries[0], "", []Namespace{own(t.p)})
-	found, err := t.l.findTried(ctx, t.p, with, query, in, min(max(limit, 1), maxHits))
+	with := t.l.shelf.withDraft(listing.Entries[0], "", []Namespace{ownNamespace(t.p)})
+	found, err := t.l.findWithDraft(ctx, t.p, with, query, in, min(max(limit, 1), maxHits))
 	names := make([]string, len(found.Hits))
 	for i, h := range found.Hits {
 		names[i] = h.Name

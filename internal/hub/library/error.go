@@ -4,37 +4,37 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// What a caller can act on, besides [account.DeniedError], [skill.RefusedError] for an
-// archive, and those of packages remote and store.
+// Errors that callers can act on, besides [account.DeniedError],
+// [skill.RefusedError] for an archive, and those of packages remote and store.
 var (
-	// ErrNotFound says that there is no such thing, or that the principal may not know
-	// of it.
+	// ErrNotFound reports that something does not exist or that the principal
+	// may not see it.
 	ErrNotFound = store.ErrNotFound
-	// ErrExists says that there is one of that name, or with these files, already.
+	// ErrExists reports a name or a set of files that exists already.
 	ErrExists = store.ErrExists
-	// ErrConflict says that it was changed in the meantime.
+	// ErrConflict reports a concurrent change.
 	ErrConflict = store.ErrConflict
-	// ErrFull says that a disk of the hub is full. Nothing of the change is kept.
+	// ErrFull reports a full disk on the hub. The change is not stored.
 	ErrFull = store.ErrFull
-	// ErrTooMany says that a bound on the number of things is reached.
+	// ErrTooMany reports that a limit on the number of items is reached.
 	ErrTooMany = store.ErrTooMany
-	// ErrInvalid says that what was given cannot be kept as it is.
+	// ErrInvalid reports invalid input.
 	ErrInvalid = store.ErrInvalid
 )
 
-// TooLargeError says that an upload has more bytes than are taken.
+// TooLargeError reports that an upload exceeds the size limit.
 type TooLargeError struct{ Limit int64 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("the package has more than %d bytes", e.Limit)
+	return fmt.Sprintf("package too large (limit %d bytes)", e.Limit)
 }
 
-// BrokenError says that a package holds no skill that loads, and why.
+// BrokenError reports why a package holds no valid skill.
 type BrokenError struct {
 	Diagnostics skill.Diagnostics
 }
@@ -48,7 +48,7 @@ func (e *BrokenError) Error() string {
 	return "the skill does not load"
 }
 
-// NameError says why a skill cannot have the name that it has.
+// NameError reports why a skill cannot have its name.
 type NameError struct {
 	Name string
 	Why  string
@@ -58,8 +58,8 @@ func (e *NameError) Error() string {
 	return fmt.Sprintf("a skill cannot be named %.100q here: %s", e.Name, e.Why)
 }
 
-// ReferencedError says what would lose a skill. Of what the principal may not see, the
-// number alone is told.
+// ReferencedError reports the references to a skill. References that the
+// principal may not see are only counted.
 type ReferencedError struct {
 	Skill      string // its id
 	Name       string
@@ -73,8 +73,7 @@ func (e *ReferencedError) Error() string {
 // Is makes the error match [store.ErrReferenced].
 func (e *ReferencedError) Is(target error) bool { return target == store.ErrReferenced }
 
-// notFound is how everything fails that is not there, or that a principal may not know
-// of.
+// notFound returns the error for a skill that does not exist or is not visible.
 func notFound(id string) error { return fmt.Errorf("skill %.100q: %w", id, ErrNotFound) }
 
 func isNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
@@ -84,7 +83,8 @@ func isDenied(err error) bool {
 	return ok
 }
 
-// orNotFound hides in which step a thing was not found.
+// orNotFound replaces any ErrNotFound by the error for the skill, to hide which
+// step failed.
 func orNotFound(id string, err error) error {
 	if isNotFound(err) {
 		return notFound(id)

@@ -10,7 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/loadout-dev/loadout"
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"

@@ -37,17 +37,17 @@ func TestAFullDiskKeepsNothingOfAnUpload(t *testing.T) {
 	t.Run("of the database", func(t *testing.T) {
 		dir := small(t, "2m")
 		w := newWorld(t, storetest.Open(t, "sqlite:"+filepath.Join(dir, "hub.db")), &library.Options{CacheDir: t.TempDir(), TempDir: t.TempDir()})
-		_, err := w.lib.Upload(w.ctx, w.ada, own(w.ada), pkg())
+		_, err := w.lib.Upload(w.ctx, w.ada, ownNamespace(w.ada), pkg())
 		wantError(t, err, library.ErrFull)
 		if r := must(w.lib.Check(w.ctx))(t); r.Skills != 0 || r.Versions != 0 || len(r.Problems) > 0 {
 			t.Errorf("the report is %+v", r)
 		}
-		w.upload(w.ada, own(w.ada), "pdf", "small")
+		w.upload(w.ada, ownNamespace(w.ada), "pdf", "small")
 	})
 	t.Run("of temporary files", func(t *testing.T) {
 		dir := small(t, "1m")
 		w := sqlite(t, &library.Options{TempDir: dir})
-		_, err := w.lib.Upload(w.ctx, w.ada, own(w.ada), pkg())
+		_, err := w.lib.Upload(w.ctx, w.ada, ownNamespace(w.ada), pkg())
 		wantError(t, err, library.ErrFull)
 		if left := must(os.ReadDir(dir))(t); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
@@ -56,7 +56,7 @@ func TestAFullDiskKeepsNothingOfAnUpload(t *testing.T) {
 	t.Run("of the cache", func(t *testing.T) {
 		dir := small(t, "1m")
 		w := sqlite(t, &library.Options{CacheDir: dir})
-		s := must(w.lib.Upload(w.ctx, w.ada, own(w.ada), pkg()))(t)
+		s := must(w.lib.Upload(w.ctx, w.ada, ownNamespace(w.ada), pkg()))(t)
 		b := must(w.lib.Open(w.ctx, w.ada, s.ID, 0))(t)
 		defer b.Close()
 		if n := len(must(b.FS.(interface{ ReadFile(string) ([]byte, error) }).ReadFile("noise.bin"))(t)); n != 3<<20 {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
@@ -80,7 +80,7 @@ func each(t *testing.T, test func(t *testing.T, w *world)) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) { test(t, newWorld(t, db, nil)) })
 }
 
-func own(p account.Principal) store.Namespace { return store.UserNamespace(string(p.User)) }
+func ownNamespace(p account.Principal) store.Namespace { return store.UserNamespace(string(p.User)) }
 
 // ghost is a kind as the tests have it: the names of its skills.
 type ghost struct {

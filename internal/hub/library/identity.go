@@ -1,11 +1,10 @@
 package library
 
-// Identified is a source of a library, which knows skills of the database by the
-// directories that they have in it. The sources of [Library.Sources] and [Library.Bound]
-// are.
+// Identified is a source that knows the IDs of its skills. [Library.Sources]
+// and [Library.Bound] return such sources.
 type Identified interface {
-	// SkillID is the id of the skill in a directory of the source, "" where there is none.
-	// It waits for nothing.
+	// SkillID returns the ID of the skill in a directory of the source, "" if
+	// there is none. It does not block.
 	SkillID(dir string) string
 }
 
@@ -37,5 +36,5 @@ func (s *boundSource) SkillID(dir string) string {
 	return ""
 }
 
-// Namespace is whose skills the source has.
+// Namespace returns the namespace of the source.
 func (s *shelfSource) Namespace() Namespace { return s.in }

@@ -6,49 +6,51 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/store"
-	"github.com/loadout-dev/loadout/remote"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Offer is what there is at a place.
+// Offer lists the skills at a source.
 type Offer struct {
-	Source string `json:"source"` // as Import takes it
+	Source string `json:"source"` // as passed to Import
 	Ref    string `json:"ref,omitempty"`
-	// Commit is the state that was looked at: Import with it takes what was shown.
+	// Commit is the commit that was inspected. Pass it to Import to import the
+	// same state.
 	Commit   string    `json:"commit,omitempty"`
 	Skills   []Offered `json:"skills"`
 	Problems []string  `json:"problems"`
 }
 
-// Offered is a skill of a place.
+// Offered is a skill at a source.
 type Offered struct {
-	Dir         string `json:"dir"` // by which it is chosen
+	Dir         string `json:"dir"` // selects the skill
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Version     string `json:"version,omitempty"`
-	// Here is the skill of that name that the namespace has already, nil where there is
-	// none. Same is whether its files are the same.
+	// Here is the skill of that name in the namespace, nil if there is none.
+	// Same reports whether its files are equal.
 	Here *Skill `json:"here,omitempty"`
 	Same bool   `json:"same"`
-	// Problem says why it cannot be imported, "" where it can.
+	// Problem says why the skill cannot be imported, "" if it can.
 	Problem string `json:"problem,omitempty"`
 }
 
-// Look says what is at a place, as package remote reads what a person writes, and what of
-// it a namespace has already. The principal may upload there. Places of this machine, of
-// its network and by ssh are refused, but for hosts of [Options.Private]. The errors are
-// those of package remote.
+// Look lists the skills at a source and those that a namespace already has.
+// source is in the syntax of package remote. The principal must be allowed to
+// upload to the namespace. Local paths, private networks and ssh are refused,
+// except for hosts of [Options.Private]. The errors are those of package
+// remote.
 func (l *Library) Look(ctx context.Context, p account.Principal, in Namespace, source string) (*Offer, error) {
 	var out *Offer
-	err := l.visit(ctx, p, in, source, "", func(offer *remote.Offer) error {
+	err := l.openSourceFor(ctx, p, in, source, "", func(offer *remote.Collection) error {
 		out = &Offer{Source: offer.Location.String(), Ref: offer.Revision.Ref, Commit: offer.Revision.Commit, Skills: []Offered{}, Problems: []string{}}
 		for _, pr := range offer.Problems {
 			out.Problems = append(out.Problems, skill.OneLine(pr.Path+": "+pr.Message))
 		}
 		for _, s := range offer.Skills {
-			o, err := l.offered(ctx, in, offer, s)
+			o, err := l.describeOffered(ctx, in, offer, s)
 			if err != nil {
 				return err
 			}
@@ -62,9 +64,9 @@ func (l *Library) Look(ctx context.Context, p account.Principal, in Namespace, s
 	return out, nil
 }
 
-// visit looks at a place for somebody who may upload to a namespace.
-func (l *Library) visit(ctx context.Context, p account.Principal, in Namespace, source, commit string, f func(*remote.Offer) error) error {
-	if err := l.checkPlace(ctx, p, account.SkillUpload, in, "import"); err != nil {
+// openSourceFor opens a source for a principal who may upload to a namespace.
+func (l *Library) openSourceFor(ctx context.Context, p account.Principal, in Namespace, source, commit string, f func(*remote.Collection) error) error {
+	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, "import"); err != nil {
 		return err
 	}
 	at, err := l.parsePlace(source)
@@ -74,30 +76,30 @@ func (l *Library) visit(ctx context.Context, p account.Principal, in Namespace, 
 	if commit != "" && at.Kind == remote.Git {
 		at.Ref = commit
 	}
-	return l.look(ctx, p.User, at, f)
+	return l.openSource(ctx, p.User, at, f)
 }
 
-// look looks at a place as a user.
-func (l *Library) look(ctx context.Context, user account.UserID, at remote.Location, f func(*remote.Offer) error) error {
+// openSource opens a source with the credentials of a user.
+func (l *Library) openSource(ctx context.Context, user account.UserID, at remote.Location, f func(*remote.Collection) error) error {
 	if err := l.checkPlaceOf(at); err != nil {
 		return err
 	}
-	done, err := turn(ctx, l.trips)
+	done, err := acquireSlot(ctx, l.trips)
 	if err != nil {
 		return err
 	}
 	defer done()
-	offer, err := l.client(user, lookTime).Look(ctx, at)
+	offer, err := l.client(user, lookTime).Open(ctx, at)
 	if err != nil {
-		return ofPlace(err)
+		return asSourceError(err)
 	}
 	defer offer.Close()
 	return f(offer)
 }
 
-// offered describes a skill of a place. Its files are read only where a skill of its name
-// is there to compare them with.
-func (l *Library) offered(ctx context.Context, in Namespace, offer *remote.Offer, s remote.Skill) (Offered, error) {
+// describeOffered describes a skill at a source. It reads the files only to
+// compare them with an existing skill.
+func (l *Library) describeOffered(ctx context.Context, in Namespace, offer *remote.Collection, s remote.Skill) (Offered, error) {
 	o := Offered{Dir: s.Dir, Name: s.Name, Description: s.Description, Version: s.Version}
 	if err := checkName(s.Name); err != nil {
 		o.Problem = err.Error()
@@ -108,7 +110,7 @@ func (l *Library) offered(ctx context.Context, in Namespace, offer *remote.Offer
 		return o, err
 	}
 	o.Here = newSkill(found[0].Skill, nil)
-	b, err := offer.Open(ctx, s)
+	b, err := offer.OpenSkill(ctx, s)
 	if err == nil {
 		defer b.Close()
 		var files skill.Manifest
@@ -121,27 +123,28 @@ func (l *Library) offered(ctx context.Context, in Namespace, offer *remote.Offer
 	return o, ctx.Err()
 }
 
-// Choice is what to import. Of directories and of names there are at most 2,000.
+// Choice selects the skills to import. It has at most 2,000 directories and
+// names.
 type Choice struct {
-	Commit string   `json:"commit,omitempty"` // of the [Offer]; "" is what is there now
-	Dirs   []string `json:"dirs"`             // of the skills; none is all
-	// Overwrite are the names of skills that are there already and get a new version.
+	Commit string   `json:"commit,omitempty"` // of the [Offer]; "" is the current state
+	Dirs   []string `json:"dirs"`             // of the skills; empty selects all
+	// Overwrite lists the names of existing skills that get a new version.
 	Overwrite []string `json:"overwrite"`
 }
 
-// Imported is what became of the skills of a place.
+// Imported is the result of an import.
 type Imported struct {
 	Created []Change `json:"created"`
 	Updated []Change `json:"updated"`
 	Skipped []Change `json:"skipped"`
 }
 
-// Change is what became of one skill.
+// Change is the result for one skill.
 type Change struct {
 	ID     string `json:"id,omitempty"`
 	Name   string `json:"name"`
 	Dir    string `json:"dir"`
-	Number int64  `json:"number,omitempty"` // of the version that is current now
+	Number int64  `json:"number,omitempty"` // of the current version
 	Reason string `json:"reason,omitempty"` // why it was skipped
 }
 
@@ -151,27 +154,27 @@ func (i *Imported) skip(id, name, dir, reason string) {
 	i.Skipped = append(i.Skipped, Change{ID: id, Name: skill.OneLine(name), Dir: dir, Reason: reason})
 }
 
-// Import takes skills from a place into a namespace: new ones are created, those in
-// Overwrite get a new version, and the others are skipped, each with the reason. What is
-// wrong with one skill is such a reason. On an error the result says what was done until
-// then.
+// Import imports skills from a source into a namespace. It creates new skills,
+// adds versions to those in Overwrite, and skips the others with a reason. A
+// problem with one skill skips it. On an error the result lists what was done
+// before it.
 func (l *Library) Import(ctx context.Context, p account.Principal, in Namespace, source string, c Choice) (*Imported, error) {
 	out := newImported()
 	if n := max(len(c.Dirs), len(c.Overwrite)); n > maxOffered {
-		return out, invalid("%d skills are chosen, more than %d", n, maxOffered)
+		return out, invalid("too many skills selected (%d, limit %d)", n, maxOffered)
 	}
-	err := l.visit(ctx, p, in, source, c.Commit, func(offer *remote.Offer) error {
+	err := l.openSourceFor(ctx, p, in, source, c.Commit, func(offer *remote.Collection) error {
 		at, err := l.parsePlace(source)
 		if err != nil {
 			return err
 		}
-		names := map[string]string{} // of skills that were taken, with their directories
+		names := map[string]string{} // directories of imported skills, by name
 		for _, s := range offer.Skills {
 			if len(c.Dirs) > 0 && !slices.Contains(c.Dirs, s.Dir) {
 				continue
 			}
 			if other, twice := names[s.Name]; twice {
-				out.skip("", s.Name, s.Dir, "the one in "+other+" has the same name")
+				out.skip("", s.Name, s.Dir, "same name as the skill in "+other)
 				continue
 			}
 			names[s.Name] = s.Dir
@@ -182,7 +185,7 @@ func (l *Library) Import(ctx context.Context, p account.Principal, in Namespace,
 		}
 		for _, dir := range c.Dirs {
 			if !slices.ContainsFunc(offer.Skills, func(s remote.Skill) bool { return s.Dir == dir }) {
-				out.skip("", dir, dir, "there is no such skill")
+				out.skip("", dir, dir, "no such skill")
 			}
 		}
 		return nil
@@ -190,33 +193,33 @@ func (l *Library) Import(ctx context.Context, p account.Principal, in Namespace,
 	return out, err
 }
 
-// newSource is where a skill is from. A ref that was asked for is followed further on,
-// the commit that it named is what was taken.
-func newSource(p account.Principal, at remote.Location, offer *remote.Offer, s remote.Skill) *Source {
+// newSource returns the source record of a skill. Ref is followed in updates;
+// Commit is what was imported.
+func newSource(p account.Principal, at remote.Location, offer *remote.Collection, s remote.Skill) *Source {
 	return &Source{
 		Kind: string(at.Kind), URL: at.URL, Dir: s.Dir, Ref: at.Ref, Commit: offer.Revision.Commit,
 		Imported: time.Now().UTC().Truncate(time.Second), By: string(p.User),
 	}
 }
 
-// importOne takes one skill, and writes into out what became of it.
-func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespace, offer *remote.Offer, s remote.Skill, from *Source, overwrite bool, out *Imported) error {
+// importOne imports one skill and adds the result to out.
+func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespace, offer *remote.Collection, s remote.Skill, from *Source, overwrite bool, out *Imported) error {
 	found, err := l.db.Skills.Find(ctx, s.Name, []Namespace{in})
 	if err != nil {
 		return err
 	}
 	if len(found) > 0 && !overwrite {
-		out.skip(found[0].ID, s.Name, s.Dir, "there is a skill of that name; name it to be overwritten")
+		out.skip(found[0].ID, s.Name, s.Dir, "a skill of that name exists; select it to overwrite it")
 		return nil
 	}
 	change := Change{Name: s.Name, Dir: s.Dir}
 	err = l.withOffered(ctx, offer, s, func(c *content) error {
 		if len(found) > 0 {
 			change.ID = found[0].ID
-			change.Number, err = l.renew(ctx, p, change.ID, c, from)
+			change.Number, err = l.updateFromSource(ctx, p, change.ID, c, from)
 			return err
 		}
-		if err := l.keep(ctx, c); err != nil {
+		if err := l.storeFiles(ctx, c); err != nil {
 			return err
 		}
 		change.Number = 1
@@ -228,7 +231,7 @@ func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespa
 		out.Updated = append(out.Updated, change)
 	case err == nil:
 		out.Created = append(out.Created, change)
-	case isOfSkill(err):
+	case isSkillError(err):
 		out.skip(change.ID, s.Name, s.Dir, err.Error())
 	default:
 		return err
@@ -236,9 +239,10 @@ func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespa
 	return nil
 }
 
-// isOfSkill reports whether an error is about one skill, so that others go on.
-func isOfSkill(err error) bool {
-	if _, ok := skill.IsRefused(err); ok || isNotFound(err) || isDenied(err) || errors.Is(err, ErrExists) || errors.Is(err, ErrInvalid) || errors.Is(err, errSame) {
+// isSkillError reports whether an error concerns one skill only, so that the
+// import continues.
+func isSkillError(err error) bool {
+	if _, ok := skill.Refusals(err); ok || isNotFound(err) || isDenied(err) || errors.Is(err, ErrExists) || errors.Is(err, ErrInvalid) || errors.Is(err, errUnchanged) {
 		return true
 	}
 	if _, ok := errors.AsType[*BrokenError](err); ok {
@@ -251,14 +255,14 @@ func isOfSkill(err error) bool {
 	return ok || errors.Is(err, skill.ErrTooLarge)
 }
 
-// withOffered reads a skill of a place and calls f with what is in it.
-func (l *Library) withOffered(ctx context.Context, offer *remote.Offer, s remote.Skill, f func(*content) error) error {
-	b, err := offer.Open(ctx, s)
+// withOffered reads a skill at a source and calls f with its contents.
+func (l *Library) withOffered(ctx context.Context, offer *remote.Collection, s remote.Skill, f func(*content) error) error {
+	b, err := offer.OpenSkill(ctx, s)
 	if err != nil {
-		return ofPlace(err)
+		return asSourceError(err)
 	}
 	defer b.Close()
-	done, err := turn(ctx, l.turns)
+	done, err := acquireSlot(ctx, l.turns)
 	if err != nil {
 		return err
 	}
@@ -270,13 +274,13 @@ func (l *Library) withOffered(ctx context.Context, offer *remote.Offer, s remote
 	return f(c)
 }
 
-// errSame says that a skill is as it is at its place.
-var errSame = errors.New("it is as it is there")
+// errUnchanged reports that a skill is equal to its source.
+var errUnchanged = errors.New("already up to date")
 
-// renew gives a skill the files that it has at a place: a new version, or an older one
-// that has them. It fails with errSame where the current one has them; that it was looked
-// at is kept.
-func (l *Library) renew(ctx context.Context, p account.Principal, id string, c *content, from *Source) (int64, error) {
+// updateFromSource gives a skill the files of its source: as a new version, or
+// by making an older version with these files current. It returns errUnchanged
+// if they are current already, and still records the check.
+func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id string, c *content, from *Source) (int64, error) {
 	h, err := l.mayChange(ctx, p, id)
 	if err == nil {
 		err = c.isOf(h)
@@ -285,18 +289,18 @@ func (l *Library) renew(ctx context.Context, p account.Principal, id string, c *
 		return 0, err
 	}
 	digest := c.manifest.Digest()
-	v, err := l.db.Versions.OfDigest(ctx, id, digest)
+	v, err := l.db.Versions.GetByDigest(ctx, id, digest)
 	if err != nil && !isNotFound(err) {
 		return 0, err
 	}
 	if isNotFound(err) {
-		if err := l.keep(ctx, c); err != nil {
+		if err := l.storeFiles(ctx, c); err != nil {
 			return 0, err
 		}
 		return l.extend(ctx, p, id, c, from)
 	}
 	same := false
-	err = l.change(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *held) (any, error) {
+	err = l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		if same = h.Number == v.Number; !same {
 			if err := l.setCurrent(ctx, tx, v); err != nil {
 				return nil, err
@@ -305,7 +309,7 @@ func (l *Library) renew(ctx context.Context, p account.Principal, id string, c *
 		return uploaded{h.Name, v.Number, digest, from}, tx.Skills.Update(ctx, id, from.origin(), from.json())
 	})
 	if err == nil && same {
-		err = errSame
+		err = errUnchanged
 	}
 	return v.Number, err
 }

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/internal/remote/remotetest"
 	"github.com/loadout-dev/loadout/internal/store"
-	"github.com/loadout-dev/loadout/remote"
-	"github.com/loadout-dev/loadout/remote/remotetest"
 )
 
 func text(name, body string) string {
@@ -61,7 +61,7 @@ func TestW29Import(t *testing.T) {
 		"created": {"docx@1"}, "updated": {},
 		"skipped": {
 			"con: a skill cannot be named \"con\" here: it cannot name a folder: " + reasonOf(t, done, "con"),
-			"pdf: there is a skill of that name; name it to be overwritten", "nothing: there is no such skill",
+			"pdf: a skill of that name exists; select it to overwrite it", "nothing: no such skill",
 		},
 	})
 	docx := must(w.lib.Skill(w.ctx, w.bob, done.Created[0].ID))(t)
@@ -70,10 +70,10 @@ func TestW29Import(t *testing.T) {
 	}
 
 	done = must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, library.Choice{Dirs: []string{"skills/pdf", "skills/docx", "skills/same"}, Overwrite: []string{"pdf", "docx"}}))(t)
-	wantEqual(t, became(done), map[string][]string{"created": {"same@1"}, "updated": {"pdf@2"}, "skipped": {"docx: it is as it is there"}})
+	wantEqual(t, became(done), map[string][]string{"created": {"same@1"}, "updated": {"pdf@2"}, "skipped": {"docx: already up to date"}})
 
 	same := must(w.lib.Update(w.ctx, w.ada, w.team))(t)
-	wantEqual(t, became(same)["skipped"], []string{"docx: it is as it is there", "pdf: it is as it is there", "same: it is as it is there"})
+	wantEqual(t, became(same)["skipped"], []string{"docx: already up to date", "pdf: already up to date", "same: already up to date"})
 
 	second := g.Push(remotetest.Change{Files: map[string]string{"skills/pdf/SKILL.md": text("pdf", "two"), "skills/docx/SKILL.md": text("docx", "two")}, Remove: []string{"skills/same"}})
 	watched := must(w.lib.AskPlaces(w.ctx))(t)

@@ -1,15 +1,14 @@
-// Package library keeps the skills of a hub: their versions, who reviewed them, who
-// sees them, who refers to them, and where they came from.
+// Package library manages the skills of a hub: versions, reviews, visibility,
+// references and sources.
 //
-// Every method that somebody asks for takes the principal who does, and decides by
-// package account itself, so that no way into the hub can forget it. What a principal
-// may not know of fails as what is not there. Each change writes a record of the audit
-// log in the transaction of the change; a change that was denied writes one too.
+// Each method for users takes the calling principal and authorizes it with
+// package account. Items that a principal may not see are reported as not
+// found. Each change writes an audit record in its transaction; a refused
+// change writes one too.
 //
-// A [Library] holds nothing that another node has to know: what it remembers are files
-// by their digest, and metadata of which the database says whether they are current. It
-// runs no code of a skill, knows no HTTP, and connects to nothing but the places that
-// skills are imported from.
+// A [Library] has no state that other nodes need. It caches files by digest,
+// and metadata whose validity the database tracks. It runs no code of skills,
+// does not depend on HTTP, and connects only to the sources of imported skills.
 package library
 
 import (
@@ -19,70 +18,71 @@ import (
 	"os"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/store"
-	"github.com/loadout-dev/loadout/remote"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Options adjust a library. The zero value is ready to use.
+// Options configures a library. The zero value is ready to use.
 type Options struct {
-	// CacheDir is where files are kept that were read from the database; "" keeps
-	// none. It belongs to the library alone, and is made where it is missing.
+	// CacheDir is the directory of the file cache; "" disables it. No other
+	// program may use it. It is created if missing.
 	CacheDir string
-	// CacheBytes bounds the files in CacheDir together; default 1 GiB.
+	// CacheBytes limits the size of the cache; default 1 GiB.
 	CacheBytes int64
-	// TempDir is where uploads and imports are kept while they are checked; default
+	// TempDir holds uploads and imports while they are checked; default
 	// [os.TempDir].
 	TempDir string
-	// Limits bound an uploaded archive and the files of an imported skill. Zero fields
-	// are the defaults of package skill: 10 MiB packed, 512 files, 16 MiB unpacked. A
-	// file has at most 16 MiB whatever is set, as the database keeps no larger one.
+	// Limits limit uploaded archives and the files of imported skills. Zero
+	// fields are the defaults of package skill: 10 MiB packed, 512 files, 16
+	// MiB unpacked. A file never exceeds 16 MiB, the limit of the database.
 	Limits skill.Limits
-	// AtOnce is how many packages are checked at the same time, by each of which some
-	// 20 MiB are in memory, and how many places are looked at; others wait. Default 4.
+	// AtOnce limits the packages checked and the sources opened at the same
+	// time; further ones wait. Each package takes about 20 MiB of memory.
+	// Default 4.
 	AtOnce int
-	// ScanTime is how long a scan of one package may take; default 20 s. What it did
-	// not get to is said in the findings.
+	// ScanTime limits the scan of one package; default 20 s. The findings say
+	// if the scan is incomplete.
 	ScanTime time.Duration
-	// Grace is how long files that no version names are kept, one hour at least;
-	// default 24 hours.
+	// Grace is how long files that no version names are stored, at least one
+	// hour; default 24 hours.
 	Grace time.Duration
-	// Poll is how often [Library.Run] asks the database what has changed; default 2 s.
+	// Poll is how often [Library.Run] polls the database for changes; default 2
+	// s.
 	Poll time.Duration
-	// Tell, where set, is called after skills were changed here, to wake the other
-	// nodes: there, [Library.Wake] is to be called. It must not block.
+	// Tell, if set, is called after changes to skills, so that other nodes can
+	// call [Library.Wake]. It must not block.
 	Tell func()
-	// Credential returns what a user has stored for a host that refused a request
-	// without; nil where there is nothing. Default: nobody has anything.
+	// Credential returns the stored credential of a user for a host that
+	// requires one; nil if there is none. Default: none.
 	Credential func(ctx context.Context, user account.UserID, host string) (*remote.Credential, error)
-	// Private reports whether skills may be imported from a host at an address that is
-	// not of the public internet; default: from none.
+	// Private reports whether skills may be imported from a host with a
+	// non-public address; default: no host.
 	Private func(host string) bool
-	// Git is the path of the git program; default: looked up in PATH.
+	// Git is the path of the git program; default: found in PATH.
 	Git string
-	// Unbind takes a skill out of what a kind, as a Ghost, says of itself; its
-	// references are removed with it. Without it the references of kinds cannot be
-	// removed from here.
+	// Unbind removes a skill from a resource such as a Ghost, together with its
+	// references. If nil, references of resources cannot be removed here.
 	Unbind func(ctx context.Context, tx *store.Tx, k store.Kind, skillID, name string) error
 }
 
-// Library keeps the skills of a hub. It is safe for concurrent use.
+// Library manages the skills of a hub. It is safe for concurrent use.
 type Library struct {
 	db    *store.DB
 	opts  Options
 	files *fileCache
-	shelf *shelves
-	turns chan struct{} // one in it for each package that is being checked
-	trips chan struct{} // one in it for each look at a place elsewhere
+	shelf *skillIndex
+	turns chan struct{} // one element for each package being checked
+	trips chan struct{} // one element for each open source
 }
 
-// The most that one work may take, whatever a caller waits for. The grace of files is
-// longer.
+// workTime limits one operation, even if its caller waits longer. It is shorter
+// than Grace.
 const workTime = 30 * time.Minute
 
-// New returns the library in a database, which stays the caller's. Of the database
-// nothing is read yet. Close it when done.
+// New returns a library on a database. It does not read the database, and the
+// caller closes it. Close the library when done.
 func New(db *store.DB, o *Options) (*Library, error) {
 	l := &Library{db: db}
 	if o != nil {
@@ -105,7 +105,7 @@ func New(db *store.DB, o *Options) (*Library, error) {
 }
 
 // Limits are those of what is uploaded.
-func (l *Library) Limits() skill.Limits { return l.opts.Limits.OrDefaults() }
+func (l *Library) Limits() skill.Limits { return l.opts.Limits.WithDefaults() }
 
 func (o *Options) setDefaults() {
 	if o.CacheBytes == 0 {
@@ -169,15 +169,15 @@ func (l *Library) Wake() {
 	}
 }
 
-// changed tells others that skills were changed here.
-func (l *Library) changed() {
+// notifyChanged tells others that skills were changed here.
+func (l *Library) notifyChanged() {
 	l.Wake()
 	l.opts.Tell()
 }
 
-// turn waits for one of the turns to check a package, or to look elsewhere, and returns
+// acquireSlot waits for one of the turns to check a package, or to look elsewhere, and returns
 // what ends it.
-func turn(ctx context.Context, turns chan struct{}) (func(), error) {
+func acquireSlot(ctx context.Context, turns chan struct{}) (func(), error) {
 	select {
 	case turns <- struct{}{}:
 		return func() { <-turns }, nil

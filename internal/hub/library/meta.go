@@ -42,8 +42,8 @@ func newMeta(s *skill.Skill, ds skill.Diagnostics, file string, files skill.Mani
 		Author: plain(s.Author, 256), License: plain(s.License, 256), Category: plain(s.Category, 256), ArgumentHint: plain(s.ArgumentHint, 1024),
 		BindShells: plainAll(s.BindShells), Dependencies: plainAll(s.Dependencies),
 		PersonOnly: s.DisableModelInvocation, ModelOnly: !s.UserInvocable,
-		Unnamed: !s.Named(), Repaired: !s.Verbatim(),
-		Tokens: skill.Tokens(s.Instructions),
+		Unnamed: !s.HasOwnName(), Repaired: !s.Verbatim(),
+		Tokens: skill.EstimateTokens(s.Instructions),
 	}
 	m.Brings = s.MCPServers.Configs != nil || s.Provider != nil
 	for _, t := range s.Tools {
@@ -57,7 +57,7 @@ func newMeta(s *skill.Skill, ds skill.Diagnostics, file string, files skill.Mani
 			m.Scripts++
 		}
 	}
-	worth := ds.Noteworthy()
+	worth := ds.Problems()
 	m.Warnings = len(worth)
 	for _, d := range worth[:min(len(worth), maxDiagnostics)] {
 		d.Message, d.Fix = plain(d.Message, 1024), plain(d.Fix, 1024)
@@ -81,8 +81,8 @@ func (m *meta) entry(name, display, description, label string, tags []string) *c
 	return &catalog.Entry{
 		Name: name, DisplayName: display, Description: description, Version: label, Tags: tags,
 		ArgumentHint: m.ArgumentHint, BindShells: m.BindShells, Dependencies: m.Dependencies,
-		DisableModelInvocation: m.PersonOnly, UserInvocable: !m.ModelOnly, Brings: m.Brings,
-		Named: !m.Unnamed, Verbatim: !m.Repaired, Warnings: m.Warnings,
+		DisableModelInvocation: m.PersonOnly, UserInvocable: !m.ModelOnly, ProvidesTools: m.Brings,
+		HasOwnName: !m.Unnamed, Verbatim: !m.Repaired, Warnings: m.Warnings,
 	}
 }
 
@@ -93,7 +93,7 @@ func (m *meta) lineTokens(s store.Skill) int {
 		return 0
 	}
 	e := m.entry(s.Name, s.Display, s.Description, s.Label, s.Tags)
-	return skill.Tokens(catalog.Text([]*catalog.Entry{e}, catalog.TextOptions{}))
+	return skill.EstimateTokens(catalog.Format([]*catalog.Entry{e}, catalog.FormatOptions{}))
 }
 
 // refs are the skills that it names as those it needs.

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -52,7 +52,7 @@ func (l *Library) tell(ctx context.Context, tx *store.Tx, to audience, but accou
 		if id == string(but) {
 			continue
 		}
-		if _, err := tx.Notices.Add(ctx, store.Notice{UserID: id, Kind: kind, Subject: subject, Data: data}); err != nil {
+		if _, err := tx.Notifications.Add(ctx, store.Notification{UserID: id, Kind: kind, Subject: subject, Data: data}); err != nil {
 			return err
 		}
 	}
@@ -60,7 +60,7 @@ func (l *Library) tell(ctx context.Context, tx *store.Tx, to audience, but accou
 }
 
 // tellUsers tells those who have a skill, or look after it, of another version.
-func (l *Library) tellUsers(ctx context.Context, tx *store.Tx, p account.Principal, h *held, v store.Version) error {
+func (l *Library) tellUsers(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version) error {
 	to, err := l.users(ctx, tx, h)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (l *Library) tellUsers(ctx context.Context, tx *store.Tx, p account.Princip
 }
 
 // tellReviewed tells those who look after a skill what was decided.
-func (l *Library) tellReviewed(ctx context.Context, tx *store.Tx, h *held, v store.Version, d Decision) error {
+func (l *Library) tellReviewed(ctx context.Context, tx *store.Tx, h *skillRecord, v store.Version, d Decision) error {
 	if d.Review == Pending {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (l *Library) tellReviewed(ctx context.Context, tx *store.Tx, h *held, v sto
 }
 
 // tellLost tells those who have a skill that it is gone.
-func (l *Library) tellLost(ctx context.Context, tx *store.Tx, p account.Principal, h *held) error {
+func (l *Library) tellLost(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord) error {
 	to, err := l.users(ctx, tx, h)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (l *Library) tellLost(ctx context.Context, tx *store.Tx, p account.Principa
 
 // users are those who look after a skill, who have it as a default, and whose kinds
 // name it.
-func (l *Library) users(ctx context.Context, tx *store.Tx, h *held) (audience, error) {
+func (l *Library) users(ctx context.Context, tx *store.Tx, h *skillRecord) (audience, error) {
 	to := audience{}
 	if err := l.lookAfter(ctx, tx, to, h.Namespace, store.Maintainer); err != nil {
 		return nil, err
@@ -138,23 +138,23 @@ func (l *Library) lookAfter(ctx context.Context, tx *store.Tx, to audience, n Na
 
 // Notice tells a user of something, once.
 type Notice struct {
-	store.Notice
+	store.Notification
 	News News // empty where the notice is of another package
 }
 
 // Notices returns what the principal is told, of one skill or of all, the newest first, and
 // how to ask for more; with unseen that alone which he has not seen.
 func (l *Library) Notices(ctx context.Context, p account.Principal, skill string, unseen bool, page store.Page) ([]Notice, string, error) {
-	if err := account.Check(p, account.NoticeRead, account.Of(p.User)); err != nil {
+	if err := account.Check(p, account.NotificationRead, account.OwnedBy(p.User)); err != nil {
 		return nil, "", err
 	}
-	rows, next, err := l.db.Notices.List(ctx, store.NoticeQuery{UserID: string(p.User), About: skill, Unseen: unseen, Page: page})
+	rows, next, err := l.db.Notifications.List(ctx, store.NotificationQuery{UserID: string(p.User), SubjectPrefix: skill, Unseen: unseen, Page: page})
 	if err != nil {
 		return nil, "", err
 	}
 	out := make([]Notice, len(rows))
 	for i, n := range rows {
-		out[i].Notice = n
+		out[i].Notification = n
 		_ = json.Unmarshal(n.Data, &out[i].News)
 	}
 	return out, next, nil
@@ -162,8 +162,8 @@ func (l *Library) Notices(ctx context.Context, p account.Principal, skill string
 
 // See notes that the principal has seen a notice.
 func (l *Library) See(ctx context.Context, p account.Principal, id string) error {
-	if err := account.Check(p, account.NoticeRead, account.Of(p.User)); err != nil {
+	if err := account.Check(p, account.NotificationRead, account.OwnedBy(p.User)); err != nil {
 		return err
 	}
-	return l.db.Notices.See(ctx, string(p.User), id)
+	return l.db.Notifications.MarkSeen(ctx, string(p.User), id)
 }

@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
@@ -22,7 +22,7 @@ func TestWhateverPeopleDo(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	w := newWorld(t, db, &library.Options{ScanTime: 1}) // findings are not what this is about
 	people := []account.Principal{w.ada, w.bob, w.meg, w.eve, w.root}
-	places := []store.Namespace{own(w.ada), own(w.eve), w.team, store.Public}
+	places := []store.Namespace{ownNamespace(w.ada), ownNamespace(w.eve), w.team, store.Public}
 	round := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		round++
@@ -109,7 +109,7 @@ func TestWhateverPeopleDo(t *testing.T) {
 func (w *world) sound(t *rapid.T, id string) {
 	s, err := w.lib.Skill(w.ctx, w.root, id)
 	if errors.Is(err, library.ErrNotFound) {
-		refs, err := w.db.Refs.To(w.ctx, store.SkillKind, id, "", 0)
+		refs, err := w.db.Refs.ListTo(w.ctx, store.SkillKind, id, "", 0)
 		if err != nil || len(refs) > 0 {
 			t.Fatalf("what is gone is named by %v, %v", refs, err)
 		}
@@ -144,13 +144,13 @@ func (w *world) sound(t *rapid.T, id string) {
 
 func TestSweepRemovesWhatNothingNames(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		s := w.upload(w.ada, own(w.ada), "pdf", "one", "a.txt", "a")
+		s := w.upload(w.ada, ownNamespace(w.ada), "pdf", "one", "a.txt", "a")
 		must(w.lib.Delete(w.ctx, w.ada, s.ID, false, false))(t)
 		if r := must(w.lib.Check(w.ctx))(t); r.Orphans.Files != 2 || len(r.Problems) > 0 {
 			t.Errorf("the report is %+v", r)
 		}
 		wantEqual(t, must(w.lib.Sweep(w.ctx))(t).Files, int64(0)) // their grace has begun
-		w.upload(w.ada, own(w.ada), "pdf", "one", "a.txt", "a")
+		w.upload(w.ada, ownNamespace(w.ada), "pdf", "one", "a.txt", "a")
 		wantEqual(t, must(w.lib.Check(w.ctx))(t).Orphans.Files, int64(0))
 	})
 }
@@ -165,7 +165,7 @@ func FuzzNames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string) {
 		pkg := upload(t, "pdf", "", "SKILL.md", fmt.Sprintf("---\nname: %q\ndescription: x\n---\n", name))
 		pkg.AnyFolder = true
-		s, err := w.lib.Upload(t.Context(), w.ada, own(w.ada), pkg)
+		s, err := w.lib.Upload(t.Context(), w.ada, ownNamespace(w.ada), pkg)
 		if err != nil {
 			return
 		}
@@ -174,7 +174,7 @@ func FuzzNames(f *testing.F) {
 		var out bytes.Buffer
 		must(a.WriteTo(&out))(t)
 		must(w.lib.Delete(t.Context(), w.ada, s.ID, false, false))(t)
-		again := must(w.lib.Upload(t.Context(), w.ada, own(w.ada), library.Package{FileName: s.Name + ".zip", Data: &out}))(t)
+		again := must(w.lib.Upload(t.Context(), w.ada, ownNamespace(w.ada), library.Package{FileName: s.Name + ".zip", Data: &out}))(t)
 		if again.Name != s.Name || again.Digest != s.Digest {
 			t.Errorf("%q became %q", s.Name, again.Name)
 		}

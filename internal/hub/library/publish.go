@@ -5,20 +5,20 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
 // Publish shows a skill in another namespace too, a group's or the public one, where the
 // principal may upload. A namespace that has another skill of that name is [ErrExists].
 func (l *Library) Publish(ctx context.Context, p account.Principal, id string, in Namespace) error {
-	if err := l.checkPlace(ctx, p, account.SkillUpload, in, id); err != nil {
+	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, id); err != nil {
 		return err
 	}
 	if in.User() != "" {
 		return fmt.Errorf("%w: a skill is published to a group, or to everybody", ErrInvalid)
 	}
-	return l.change(ctx, p, account.SkillPublish, id, func(tx *store.Tx, h *held) (any, error) {
+	return l.update(ctx, p, account.SkillPublish, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		if slices.Contains(h.listings, in) {
 			return published{h.Name, in, nil}, nil
 		}
@@ -38,18 +38,18 @@ type published struct {
 // manages the namespace.
 func (l *Library) Withdraw(ctx context.Context, p account.Principal, id string, from Namespace, force bool) (*References, error) {
 	var lost References
-	may := func(_ *store.Tx, h *held) error {
-		if h.seen(p) && account.Can(p, account.SkillPublish, place(from, "")) {
+	may := func(_ *store.Tx, h *skillRecord) error {
+		if h.isVisible(p) && account.Can(p, account.SkillPublish, resourceOf(from, "")) {
 			return nil
 		}
 		return h.check(p, account.SkillPublish, h.CreatedBy)
 	}
-	err := l.changeIf(ctx, p, account.SkillPublish, id, may, func(tx *store.Tx, h *held) (any, error) {
+	err := l.updateIf(ctx, p, account.SkillPublish, id, may, func(tx *store.Tx, h *skillRecord) (any, error) {
 		all, err := l.references(ctx, &tx.Tables, p, h)
 		if err != nil {
 			return nil, err
 		}
-		if err := tx.Skills.Withdraw(ctx, id, from); err != nil {
+		if err := tx.Skills.Unpublish(ctx, id, from); err != nil {
 			return nil, err
 		}
 		if lost, err = l.lost(ctx, tx, h, all, from); err != nil {
@@ -67,7 +67,7 @@ func (l *Library) Withdraw(ctx context.Context, p account.Principal, id string, 
 }
 
 // lost are the references that reach a skill no longer once a namespace does not list it.
-func (l *Library) lost(ctx context.Context, tx *store.Tx, h *held, all References, from Namespace) (References, error) {
+func (l *Library) lost(ctx context.Context, tx *store.Tx, h *skillRecord, all References, from Namespace) (References, error) {
 	listed := map[Namespace]bool{}
 	for _, n := range h.listings {
 		listed[n] = n != from
@@ -94,7 +94,7 @@ func (l *Library) lost(ctx context.Context, tx *store.Tx, h *held, all Reference
 // what refers to it: that goes on using it.
 func (l *Library) Hide(ctx context.Context, p account.Principal, id string, hidden bool) (*References, error) {
 	var refs References
-	err := l.change(ctx, p, account.SkillHide, id, func(tx *store.Tx, h *held) (any, error) {
+	err := l.update(ctx, p, account.SkillHide, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		var err error
 		if refs, err = l.references(ctx, &tx.Tables, p, h); err != nil {
 			return nil, err

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -23,7 +23,7 @@ func (l *Library) Rate(ctx context.Context, p account.Principal, id string, star
 	if len(words) > maxWords {
 		return invalid("the review has more than %d bytes", maxWords)
 	}
-	return l.change(ctx, p, account.SkillRate, id, func(tx *store.Tx, h *held) (any, error) {
+	return l.update(ctx, p, account.SkillRate, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		r := store.Rating{SkillID: id, UserID: string(p.User), Stars: int64(stars), Review: words}
 		return rated{h.Name, stars}, tx.Ratings.Put(ctx, r)
 	})
@@ -36,14 +36,14 @@ type rated struct {
 
 // Unrate takes the principal's rating back. One that is not there is [ErrNotFound].
 func (l *Library) Unrate(ctx context.Context, p account.Principal, id string) error {
-	return l.change(ctx, p, account.SkillRate, id, func(tx *store.Tx, h *held) (any, error) {
+	return l.update(ctx, p, account.SkillRate, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		return rated{Name: h.Name}, tx.Ratings.Delete(ctx, id, string(p.User))
 	})
 }
 
 // Ratings returns the ratings of a skill, and how to ask for more.
 func (l *Library) Ratings(ctx context.Context, p account.Principal, id string, page store.Page) ([]Rating, string, error) {
-	if _, err := l.may(ctx, p, account.SkillRead, id); err != nil {
+	if _, err := l.authorize(ctx, p, account.SkillRead, id); err != nil {
 		return nil, "", err
 	}
 	return l.db.Ratings.List(ctx, id, page)
@@ -84,7 +84,7 @@ func (l *Library) allowed(ctx context.Context, p account.Principal, a account.Ac
 	}
 	var out []string
 	for _, id := range ids {
-		switch _, err := l.may(ctx, p, a, id); {
+		switch _, err := l.authorize(ctx, p, a, id); {
 		case err == nil:
 			out = append(out, id)
 		case !isNotFound(err) && !isDenied(err):

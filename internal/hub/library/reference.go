@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -101,7 +101,7 @@ func (r *References) pinning(digest string) References {
 // name it, precisely or by a name that means it, defaults, and namespaces that it was
 // published to. The principal has to be one who may delete it.
 func (l *Library) References(ctx context.Context, p account.Principal, id string) (*References, error) {
-	h, err := l.may(ctx, p, account.SkillDelete, id)
+	h, err := l.authorize(ctx, p, account.SkillDelete, id)
 	if err != nil {
 		return nil, err
 	}
@@ -119,13 +119,13 @@ func (l *Library) References(ctx context.Context, p account.Principal, id string
 const maxReferences = store.MaxPage
 
 // rows are the references by id, and those by name.
-func (r *References) rows(ctx context.Context, t *store.Tables, h *held) ([]store.Reference, error) {
-	rows, err := t.Refs.To(ctx, store.SkillKind, h.ID, "", maxReferences) // nothing has no name
+func (r *References) rows(ctx context.Context, t *store.Tables, h *skillRecord) ([]store.Reference, error) {
+	rows, err := t.Refs.ListTo(ctx, store.SkillKind, h.ID, "", maxReferences) // nothing has no name
 	if err != nil {
 		return nil, err
 	}
 	r.precise = len(rows) == maxReferences
-	both, err := t.Refs.To(ctx, store.SkillKind, h.ID, h.Name, maxReferences)
+	both, err := t.Refs.ListTo(ctx, store.SkillKind, h.ID, h.Name, maxReferences)
 	r.More = len(both) == maxReferences
 	for _, row := range both {
 		if row.ToID == "" {
@@ -135,7 +135,7 @@ func (r *References) rows(ctx context.Context, t *store.Tables, h *held) ([]stor
 	return rows, err
 }
 
-func (l *Library) references(ctx context.Context, t *store.Tables, p account.Principal, h *held) (References, error) {
+func (l *Library) references(ctx context.Context, t *store.Tables, p account.Principal, h *skillRecord) (References, error) {
 	var out References
 	rows, err := out.rows(ctx, t, h)
 	if err != nil {
@@ -167,7 +167,7 @@ func (l *Library) references(ctx context.Context, t *store.Tables, p account.Pri
 			add(from, seen)
 		}
 	}
-	defaults, err := t.Defaults.Of(ctx, h.ID)
+	defaults, err := t.Defaults.ListBySkill(ctx, h.ID)
 	if err != nil {
 		return out, err
 	}
@@ -189,14 +189,14 @@ func (l *Library) references(ctx context.Context, t *store.Tables, p account.Pri
 }
 
 func sees(p account.Principal, a account.Action, n Namespace) bool {
-	return account.Can(p, a, place(n, ""))
+	return account.Can(p, a, resourceOf(n, ""))
 }
 
 // from describes what a row of references is from, and whether the principal sees that.
 func (l *Library) from(ctx context.Context, t *store.Tables, p account.Principal, row store.Reference) (Reference, bool, error) {
 	out := Reference{Kind: row.FromKind, ID: row.FromID, Slot: row.Slot, Precise: row.ToID != "", Digest: row.Digest}
 	if row.FromKind == store.SkillKind {
-		h, err := l.held(ctx, t, row.FromID)
+		h, err := l.getSkill(ctx, t, row.FromID)
 		if err != nil {
 			return out, false, err
 		}
@@ -205,13 +205,13 @@ func (l *Library) from(ctx context.Context, t *store.Tables, p account.Principal
 	}
 	k, err := t.Kinds.Get(ctx, row.FromID)
 	out.Name, out.Namespace = k.Name, k.Namespace
-	return out, err == nil && account.Can(p, account.KindRead, place(k.Namespace, k.CreatedBy)), err
+	return out, err == nil && account.Can(p, account.KindRead, resourceOf(k.Namespace, k.CreatedBy)), err
 }
 
 // means reports whether a name, written in a namespace, means a skill: it is the first
 // of that name for those who use it there. A name of the public namespace that each
 // person resolves for himself means the public skill.
-func (l *Library) means(ctx context.Context, t *store.Tables, row store.Reference, in Namespace, h *held) (bool, error) {
+func (l *Library) means(ctx context.Context, t *store.Tables, row store.Reference, in Namespace, h *skillRecord) (bool, error) {
 	reach := []Namespace{row.ToNamespace}
 	if row.ToNamespace == "" {
 		var err error
@@ -227,7 +227,7 @@ func (l *Library) means(ctx context.Context, t *store.Tables, row store.Referenc
 func (l *Library) reach(ctx context.Context, t *store.Tables, in Namespace) ([]Namespace, error) {
 	out := []Namespace{in}
 	if in.User() != "" {
-		groups, err := t.Groups.Of(ctx, in.User())
+		groups, err := t.Groups.ListMemberships(ctx, in.User())
 		if err != nil {
 			return nil, err
 		}
@@ -262,7 +262,7 @@ func (l *Library) UnbindAll(ctx context.Context, p account.Principal, id string)
 }
 
 func (l *Library) unbindAll(ctx context.Context, p account.Principal, id string, which func(Reference) bool, must bool) error {
-	return l.change(ctx, p, account.SkillDelete, id, func(tx *store.Tx, h *held) (any, error) {
+	return l.update(ctx, p, account.SkillDelete, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		refs, err := l.references(ctx, &tx.Tables, p, h)
 		if err != nil {
 			return nil, err
@@ -280,7 +280,7 @@ type unbound struct {
 	References []Reference `json:"references"`
 }
 
-func (l *Library) unbind(ctx context.Context, tx *store.Tx, h *held, refs []Reference) error {
+func (l *Library) unbind(ctx context.Context, tx *store.Tx, h *skillRecord, refs []Reference) error {
 	kinds := map[string]bool{} // that are done: one may have several references
 	for _, r := range refs {
 		var err error
@@ -288,7 +288,7 @@ func (l *Library) unbind(ctx context.Context, tx *store.Tx, h *held, refs []Refe
 		case r.Kind == ByDefault:
 			err = tx.Defaults.Delete(ctx, r.Namespace, h.ID)
 		case r.Kind == ByListing:
-			err = tx.Skills.Withdraw(ctx, h.ID, r.Namespace)
+			err = tx.Skills.Unpublish(ctx, h.ID, r.Namespace)
 		case r.Kind == BySkill:
 			err = fmt.Errorf("skill %q needs it, as its files say: %w", r.Name, store.ErrReferenced)
 		case l.opts.Unbind == nil:
@@ -304,7 +304,7 @@ func (l *Library) unbind(ctx context.Context, tx *store.Tx, h *held, refs []Refe
 	return nil
 }
 
-func (l *Library) unbindKind(ctx context.Context, tx *store.Tx, h *held, r Reference) error {
+func (l *Library) unbindKind(ctx context.Context, tx *store.Tx, h *skillRecord, r Reference) error {
 	k, err := tx.Kinds.Get(ctx, r.ID)
 	if err != nil {
 		return err
@@ -349,7 +349,7 @@ func (l *Library) Delete(ctx context.Context, p account.Principal, id string, dr
 		}
 	}
 	out := new(Deletion)
-	err := l.change(ctx, p, account.SkillDelete, id, func(tx *store.Tx, h *held) (any, error) {
+	err := l.update(ctx, p, account.SkillDelete, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		refs, err := l.references(ctx, &tx.Tables, p, h)
 		if err != nil {
 			return nil, err

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
 )
@@ -17,11 +17,11 @@ func TestW8ReferencesProtect(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.upload(w.ada, w.team, "pdf", "body")
 		byName := w.ghost(w.team, "by-name", store.Reference{ToName: "pdf"})
-		w.ghost(own(w.bob), "precise", store.Reference{ToName: "pdf", ToID: s.ID})
-		w.ghost(own(w.eve), "another", store.Reference{ToName: "pdf"}) // she does not reach it
-		mustDo(t, w.lib.SetDefault(w.ctx, w.bob, library.Default{Namespace: own(w.bob), SkillID: s.ID}))
+		w.ghost(ownNamespace(w.bob), "precise", store.Reference{ToName: "pdf", ToID: s.ID})
+		w.ghost(ownNamespace(w.eve), "another", store.Reference{ToName: "pdf"}) // she does not reach it
+		mustDo(t, w.lib.SetDefault(w.ctx, w.bob, library.Default{Namespace: ownNamespace(w.bob), SkillID: s.ID}))
 		mustDo(t, w.lib.Publish(w.ctx, w.root, s.ID, store.Public))
-		w.upload(w.bob, own(w.bob), "forms", "", "SKILL.md", "---\nname: forms\ndescription: Needs another.\ndependencies: [\"pdf@^1.0\"]\n---\n")
+		w.upload(w.bob, ownNamespace(w.bob), "forms", "", "SKILL.md", "---\nname: forms\ndescription: Needs another.\ndependencies: [\"pdf@^1.0\"]\n---\n")
 
 		refs := must(w.lib.References(w.ctx, w.meg, s.ID))(t)
 		kinds := names(refs.Seen, func(r library.Reference) string { return r.Kind + " " + r.Name })
@@ -72,7 +72,7 @@ func TestManyReferencesAreRemoved(t *testing.T) {
 		t.Errorf("there are %d references, and no more", refs.Total())
 	}
 	must(w.lib.Delete(w.ctx, w.meg, s.ID, false, true))(t)
-	if left := must(w.db.Refs.To(w.ctx, store.SkillKind, s.ID, "pdf", 0))(t); len(left) > 0 {
+	if left := must(w.db.Refs.ListTo(w.ctx, store.SkillKind, s.ID, "pdf", 0))(t); len(left) > 0 {
 		t.Errorf("left are %v", left)
 	}
 }
@@ -81,9 +81,9 @@ func TestManyReferencesAreRemoved(t *testing.T) {
 func TestNamesOfOthersHideNoReference(t *testing.T) {
 	w := sqlite(t, nil)
 	s := w.upload(w.ada, w.team, "pdf", "body")
-	w.upload(w.eve, own(w.eve), "pdf", "hers")
+	w.upload(w.eve, ownNamespace(w.eve), "pdf", "hers")
 	for i := range store.MaxPage {
-		w.ghost(own(w.eve), fmt.Sprint("a", i), store.Reference{ToName: "pdf"})
+		w.ghost(ownNamespace(w.eve), fmt.Sprint("a", i), store.Reference{ToName: "pdf"})
 	}
 	k := w.ghost(w.team, "z", store.Reference{ToName: "pdf", ToID: s.ID})
 	_, err := w.lib.Delete(w.ctx, w.meg, s.ID, false, false)
@@ -98,10 +98,10 @@ func TestDefaultsAreBounded(t *testing.T) {
 	w := sqlite(t, nil)
 	var last *library.Skill
 	for i := range library.MaxDefaults + 1 {
-		last = w.upload(w.ada, own(w.ada), fmt.Sprint("s", i), "")
+		last = w.upload(w.ada, ownNamespace(w.ada), fmt.Sprint("s", i), "")
 	}
-	wantEqual(t, len(must(w.lib.Defaults(w.ctx, w.ada, own(w.ada)))(t)), library.MaxDefaults)
-	wantError(t, w.lib.SetDefault(w.ctx, w.ada, library.Default{Namespace: own(w.ada), SkillID: last.ID}), library.ErrTooMany)
+	wantEqual(t, len(must(w.lib.Defaults(w.ctx, w.ada, ownNamespace(w.ada)))(t)), library.MaxDefaults)
+	wantError(t, w.lib.SetDefault(w.ctx, w.ada, library.Default{Namespace: ownNamespace(w.ada), SkillID: last.ID}), library.ErrTooMany)
 }
 
 func TestAPinnedVersionIsNotDeleted(t *testing.T) {
@@ -116,7 +116,7 @@ func TestAPinnedVersionIsNotDeleted(t *testing.T) {
 // loaded from the start.
 func TestW10Defaults(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		mine := w.upload(w.ada, own(w.ada), "pdf", "mine")
+		mine := w.upload(w.ada, ownNamespace(w.ada), "pdf", "mine")
 		all := w.upload(w.root, store.Public, "pdf", "everybody's")
 		ours := w.upload(w.ada, w.team, "docx", "ours")
 		choose := func(p account.Principal, s library.Situation) []string {
@@ -134,7 +134,7 @@ func TestW10Defaults(t *testing.T) {
 		wantEqual(t, choose(w.ada, library.Situation{}), []string{"pdf " + mine.ID + " false", "docx " + ours.ID + " true"})
 
 		// His own word counts before that of the group.
-		mustDo(t, w.lib.SetDefault(w.ctx, w.bob, library.Default{Namespace: own(w.bob), SkillID: ours.ID, Exceptions: []library.Exception{{Type: "project", Value: "p"}}}))
+		mustDo(t, w.lib.SetDefault(w.ctx, w.bob, library.Default{Namespace: ownNamespace(w.bob), SkillID: ours.ID, Exceptions: []library.Exception{{Type: "project", Value: "p"}}}))
 		wantEqual(t, choose(w.bob, library.Situation{Project: "p"}), []string{"pdf " + all.ID + " false"})
 
 		must(w.lib.Hide(w.ctx, w.root, all.ID, true))(t) // who has it goes on
@@ -146,18 +146,18 @@ func TestW10Defaults(t *testing.T) {
 		}{
 			{w.bob, library.Default{Namespace: w.team, SkillID: ours.ID}},
 			{w.ada, library.Default{Namespace: store.Public, SkillID: all.ID}},
-			{w.eve, library.Default{Namespace: own(w.ada), SkillID: mine.ID}},
-			{w.eve, library.Default{Namespace: own(w.eve), SkillID: mine.ID}},
+			{w.eve, library.Default{Namespace: ownNamespace(w.ada), SkillID: mine.ID}},
+			{w.eve, library.Default{Namespace: ownNamespace(w.eve), SkillID: mine.ID}},
 			{w.ada, library.Default{Namespace: w.team, SkillID: mine.ID}}, // which the others do not reach
-			{w.ada, library.Default{Namespace: own(w.ada), SkillID: mine.ID, Exceptions: []library.Exception{{Type: "moon", Value: "full"}}}},
-			{w.ada, library.Default{Namespace: own(w.ada), SkillID: mine.ID, Exceptions: []library.Exception{{Type: "mode"}}}},
+			{w.ada, library.Default{Namespace: ownNamespace(w.ada), SkillID: mine.ID, Exceptions: []library.Exception{{Type: "moon", Value: "full"}}}},
+			{w.ada, library.Default{Namespace: ownNamespace(w.ada), SkillID: mine.ID, Exceptions: []library.Exception{{Type: "mode"}}}},
 		} {
 			if err := w.lib.SetDefault(w.ctx, tt.p, tt.d); err == nil {
 				t.Errorf("%s sets %+v", tt.p.Name, tt.d)
 			}
 		}
-		mustDo(t, w.lib.RemoveDefault(w.ctx, w.bob, own(w.bob), ours.ID))
-		wantError(t, w.lib.RemoveDefault(w.ctx, w.bob, own(w.bob), ours.ID), library.ErrNotFound)
+		mustDo(t, w.lib.RemoveDefault(w.ctx, w.bob, ownNamespace(w.bob), ours.ID))
+		wantError(t, w.lib.RemoveDefault(w.ctx, w.bob, ownNamespace(w.bob), ours.ID), library.ErrNotFound)
 		wantEqual(t, len(must(w.lib.Defaults(w.ctx, w.bob, w.team))(t)), 1)
 	})
 }

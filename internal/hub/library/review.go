@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -31,8 +31,8 @@ func (l *Library) Decide(ctx context.Context, p account.Principal, id string, d 
 		return fmt.Errorf("%w: the note has more than %d bytes", ErrInvalid, maxWords)
 	}
 	var v store.Version
-	may := func(tx *store.Tx, h *held) (err error) {
-		v, err = tx.Versions.OfDigest(ctx, id, d.Digest)
+	may := func(tx *store.Tx, h *skillRecord) (err error) {
+		v, err = tx.Versions.GetByDigest(ctx, id, d.Digest)
 		if err != nil && !isNotFound(err) {
 			return err
 		}
@@ -42,11 +42,11 @@ func (l *Library) Decide(ctx context.Context, p account.Principal, id string, d 
 		}
 		return fmt.Errorf("%w: no version has this digest", ErrConflict)
 	}
-	return l.changeIf(ctx, p, account.SkillReview, id, may, func(tx *store.Tx, h *held) (any, error) {
+	return l.updateIf(ctx, p, account.SkillReview, id, may, func(tx *store.Tx, h *skillRecord) (any, error) {
 		if d.Number != 0 && d.Number != v.Number {
 			return nil, fmt.Errorf("%w: the digest is that of version %d, not of %d", ErrConflict, v.Number, d.Number)
 		}
-		if err := tx.Versions.Decide(ctx, id, d.Digest, d.Review, string(p.User), d.Note); err != nil {
+		if err := tx.Versions.SetReview(ctx, id, d.Digest, d.Review, string(p.User), d.Note); err != nil {
 			return nil, err
 		}
 		return reviewed{h.Name, v.Number, d}, l.tellReviewed(ctx, tx, h, v, d)
@@ -64,7 +64,7 @@ type reviewed struct {
 // is, for an admin, all there are, and else all of his groups in which he does.
 func (l *Library) Waiting(ctx context.Context, p account.Principal, in []Namespace, page store.Page) ([]*Version, string, error) {
 	for _, n := range in {
-		if err := inPlace(p, account.SkillReview, n); err != nil {
+		if err := checkNamespace(p, account.SkillReview, n); err != nil {
 			return nil, "", err
 		}
 	}
@@ -87,23 +87,23 @@ func (l *Library) Waiting(ctx context.Context, p account.Principal, in []Namespa
 
 func (l *Library) waiting(ctx context.Context, p account.Principal, in []Namespace, page store.Page) ([]store.Version, string, error) {
 	if len(in) > 0 {
-		return l.db.Versions.Waiting(ctx, in, page)
+		return l.db.Versions.ListPending(ctx, in, page)
 	}
 	if account.Can(p, account.SkillReview, account.Resource{}) { // the hub's own, which is the admins'
-		return l.db.Versions.AllWaiting(ctx, page)
+		return l.db.Versions.ListAllPending(ctx, page)
 	}
 	in, err := namespaces(p, account.SkillReview)
 	if err != nil {
 		return nil, "", err
 	}
-	return l.db.Versions.Waiting(ctx, in, page)
+	return l.db.Versions.ListPending(ctx, in, page)
 }
 
 // MayRun says whether the principal may run code of these bytes: some skill that he may
 // run has a version with this digest that was approved. It fails with [ErrNotFound]
 // where he reaches none with it, and with a [*ReviewError] where none is approved.
 func (l *Library) MayRun(ctx context.Context, p account.Principal, digest string) error {
-	versions, err := l.db.Versions.ByDigest(ctx, digest)
+	versions, err := l.db.Versions.ListByDigest(ctx, digest)
 	if err != nil {
 		return err
 	}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"slices"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
-// onSkills are the actions that are on a skill which is there.
-var onSkills = []account.Action{
+// skillActions are the actions that are on a skill which is there.
+var skillActions = []account.Action{
 	account.SkillRead, account.SkillUse, account.SkillRun, account.SkillBind, account.SkillRate, account.SkillDownload, account.SkillChange,
 	account.SkillReview, account.SkillPublish, account.SkillHide, account.SkillDelete, account.UsageRead,
 }
@@ -16,18 +16,18 @@ var onSkills = []account.Action{
 // Rights are the actions that a principal may do on a skill, a review being that of its
 // current version. It fails with [ErrNotFound] where he may not know of it.
 func (l *Library) Rights(ctx context.Context, p account.Principal, id string) ([]account.Action, error) {
-	h, err := l.held(ctx, &l.db.Tables, id)
+	h, err := l.getSkill(ctx, &l.db.Tables, id)
 	if err != nil {
 		return nil, err
 	}
-	if !h.seen(p) {
+	if !h.isVisible(p) {
 		return nil, notFound(id)
 	}
 	v, err := l.db.Versions.Get(ctx, id, h.Number)
 	if err != nil {
 		return nil, orNotFound(id, err)
 	}
-	return slices.DeleteFunc(slices.Clone(onSkills), func(a account.Action) bool {
+	return slices.DeleteFunc(slices.Clone(skillActions), func(a account.Action) bool {
 		author := h.CreatedBy
 		if a == account.SkillReview {
 			author = v.CreatedBy

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
 )
@@ -18,11 +18,11 @@ import (
 // one; lists leave out what is shadowed.
 func TestW6Scopes(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		mine := w.upload(w.ada, own(w.ada), "pdf", "mine")
+		mine := w.upload(w.ada, ownNamespace(w.ada), "pdf", "mine")
 		ours := w.upload(w.ada, w.team, "pdf", "ours")
 		all := w.upload(w.root, store.Public, "pdf", "everybody's")
 		w.upload(w.root, store.Public, "docx", "everybody's")
-		w.upload(w.eve, own(w.eve), "secret", "eve's")
+		w.upload(w.eve, ownNamespace(w.eve), "secret", "eve's")
 
 		for _, tt := range []struct {
 			who  account.Principal
@@ -44,7 +44,7 @@ func TestW6Scopes(t *testing.T) {
 		wantEqual(t, len(list(w.ada, library.Query{Shadowed: true})), 4)
 		wantEqual(t, list(w.eve, library.Query{In: []store.Namespace{store.Public}, Text: "DOCX"}), []string{"docx " + docx})
 
-		for _, in := range []store.Namespace{own(w.ada), w.team} {
+		for _, in := range []store.Namespace{ownNamespace(w.ada), w.team} {
 			_, _, err := w.lib.List(w.ctx, w.eve, library.Query{In: []store.Namespace{in}})
 			wantError(t, err, library.ErrNotFound)
 		}
@@ -64,7 +64,7 @@ func TestW7References(t *testing.T) {
 		all := w.upload(w.root, store.Public, "pdf", "everybody's")
 		byName := library.Ref{Name: "pdf"}
 		precise := library.Ref{Name: "pdf", ID: all.ID, Digest: all.Digest}
-		mine := w.upload(w.ada, own(w.ada), "pdf", "mine") // later than the references
+		mine := w.upload(w.ada, ownNamespace(w.ada), "pdf", "mine") // later than the references
 		next := must(w.lib.AddVersion(w.ctx, w.root, all.ID, upload(t, "pdf", "newer")))(t)
 
 		resolve := func(r library.Ref) string {
@@ -85,7 +85,7 @@ func TestW7References(t *testing.T) {
 			{w.ada, library.Ref{ID: "none"}, library.ErrNotFound},
 			{w.ada, library.Ref{ID: all.ID, Digest: mine.Digest}, library.ErrNotFound},
 			{w.eve, library.Ref{ID: mine.ID}, library.ErrNotFound},
-			{w.eve, library.Ref{Name: "pdf", Namespace: own(w.ada)}, library.ErrNotFound},
+			{w.eve, library.Ref{Name: "pdf", Namespace: ownNamespace(w.ada)}, library.ErrNotFound},
 			{w.eve, library.Ref{Name: "pdf", Namespace: "nonsense"}, library.ErrNotFound},
 		} {
 			if _, err := w.lib.Resolve(w.ctx, tt.who, tt.ref); !errors.Is(err, tt.want) && !isDenied(err) {
@@ -105,7 +105,7 @@ func isDenied(err error) bool {
 func TestW30HiddenSkills(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.upload(w.root, store.Public, "pdf", "body")
-		g := w.ghost(own(w.eve), "helper", store.Reference{ToName: "pdf"})
+		g := w.ghost(ownNamespace(w.eve), "helper", store.Reference{ToName: "pdf"})
 		refs := must(w.lib.Hide(w.ctx, w.root, s.ID, true))(t)
 		wantEqual(t, names(refs.Seen, func(r library.Reference) string { return r.ID }), []string{g.ID})
 
@@ -160,7 +160,7 @@ func TestW4Downloads(t *testing.T) {
 		if a.ETag != `"`+s.Digest+`"` || a.FileName != "pdf-1.zip" {
 			t.Errorf("the archive is %+v", a)
 		}
-		again := must(w.lib.Upload(w.ctx, w.eve, own(w.eve), library.Package{FileName: a.FileName, AnyFolder: true, Data: bytes.NewReader(first)}))(t)
+		again := must(w.lib.Upload(w.ctx, w.eve, ownNamespace(w.eve), library.Package{FileName: a.FileName, AnyFolder: true, Data: bytes.NewReader(first)}))(t)
 		wantEqual(t, again.Digest, s.Digest)
 		_, err := w.lib.Download(w.ctx, w.eve, s.ID, 0)
 		wantError(t, err, library.ErrNotFound)
@@ -169,15 +169,15 @@ func TestW4Downloads(t *testing.T) {
 
 func TestPublishedSkillsAreSeenThere(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		s := w.upload(w.ada, own(w.ada), "pdf", "body")
+		s := w.upload(w.ada, ownNamespace(w.ada), "pdf", "body")
 		_, err := w.lib.Skill(w.ctx, w.bob, s.ID)
 		wantError(t, err, library.ErrNotFound)
 		mustDo(t, w.lib.Publish(w.ctx, w.ada, s.ID, w.team))
 		mustDo(t, w.lib.Publish(w.ctx, w.ada, s.ID, w.team)) // it is there
-		other := w.upload(w.root, own(w.root), "pdf", "another")
+		other := w.upload(w.root, ownNamespace(w.root), "pdf", "another")
 		wantError(t, w.lib.Publish(w.ctx, w.root, other.ID, w.team), library.ErrExists)
 		wantDenied(t, w.lib.Publish(w.ctx, w.ada, s.ID, store.Public))
-		wantError(t, w.lib.Publish(w.ctx, w.root, s.ID, own(w.root)), library.ErrInvalid)
+		wantError(t, w.lib.Publish(w.ctx, w.root, s.ID, ownNamespace(w.root)), library.ErrInvalid)
 		seen := must(w.lib.Skill(w.ctx, w.bob, s.ID))(t)
 		wantEqual(t, seen.Listings, []store.Namespace{w.team})
 		_, err = w.lib.AddVersion(w.ctx, w.meg, s.ID, upload(t, "pdf", "hers"))
@@ -185,7 +185,7 @@ func TestPublishedSkillsAreSeenThere(t *testing.T) {
 		_, err = w.lib.Skill(w.ctx, w.eve, s.ID)
 		wantError(t, err, library.ErrNotFound)
 
-		g := w.ghost(own(w.bob), "helper", store.Reference{ToName: "pdf", ToID: s.ID})
+		g := w.ghost(ownNamespace(w.bob), "helper", store.Reference{ToName: "pdf", ToID: s.ID})
 		var used *library.ReferencedError
 		if _, err := w.lib.Withdraw(w.ctx, w.meg, s.ID, w.team, false); !errors.As(err, &used) || used.References.Total() != 1 || used.References.Others != 1 {
 			t.Errorf("error is %v", err)
@@ -206,9 +206,9 @@ func TestPublishedSkillsAreSeenThere(t *testing.T) {
 // says; who may not know of a skill is told that there is none.
 func TestW9Roles(t *testing.T) {
 	w := sqlite(t, nil)
-	homes := map[string]store.Namespace{"own": own(w.ada), "team": w.team, "public": store.Public}
+	homes := map[string]store.Namespace{"own": ownNamespace(w.ada), "team": w.team, "public": store.Public}
 	uploaders := map[string]account.Principal{"own": w.ada, "team": w.ada, "public": w.root}
-	people := []account.Principal{w.ada, w.bob, w.meg, w.eve, w.root, {}, w.ada.Limited(account.ScopeRead), w.root.Limited(account.ScopeMCP)}
+	people := []account.Principal{w.ada, w.bob, w.meg, w.eve, w.root, {}, w.ada.LimitedTo(account.ScopeRead), w.root.LimitedTo(account.ScopeMCP)}
 	n := 0
 	fresh := func(at string, hidden bool) *library.Skill {
 		n++

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -60,7 +60,7 @@ func newSkill(s store.Skill, listings []Namespace) *Skill {
 // Skill returns a skill that the principal sees. Of its listings those are returned that
 // he may see too. One that is hidden is seen by those alone who manage it.
 func (l *Library) Skill(ctx context.Context, p account.Principal, id string) (*Skill, error) {
-	h, err := l.may(ctx, p, account.SkillRead, id)
+	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
 		return nil, err
 	}
@@ -68,10 +68,10 @@ func (l *Library) Skill(ctx context.Context, p account.Principal, id string) (*S
 }
 
 // public is what a principal sees of a skill.
-func (h *held) public(p account.Principal) *Skill {
+func (h *skillRecord) public(p account.Principal) *Skill {
 	all := h.check(p, account.SkillPublish, h.CreatedBy) == nil
 	return newSkill(h.Skill, slices.DeleteFunc(slices.Clone(h.listings), func(n Namespace) bool {
-		return !all && !account.Can(p, account.SkillRead, place(n, h.CreatedBy))
+		return !all && !account.Can(p, account.SkillRead, resourceOf(n, h.CreatedBy))
 	}))
 }
 
@@ -97,7 +97,7 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) ([]*Sk
 	if err != nil {
 		return nil, "", err
 	}
-	rows, next, err := l.db.Skills.List(ctx, store.SkillQuery{In: in, Text: q.Text, Hidden: q.Hidden, Page: q.Page})
+	rows, next, err := l.db.Skills.List(ctx, store.SkillQuery{Namespaces: in, Text: q.Text, Hidden: q.Hidden, Page: q.Page})
 	if err != nil {
 		return nil, "", err
 	}
@@ -118,7 +118,7 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) ([]*Sk
 
 // manages reports whether a principal sees a skill though it is hidden.
 func manages(p account.Principal, s store.Skill) bool {
-	at := place(s.Namespace, s.CreatedBy)
+	at := resourceOf(s.Namespace, s.CreatedBy)
 	at.Hidden = true
 	return account.Can(p, account.SkillRead, at)
 }
@@ -136,7 +136,7 @@ func (l *Library) reached(p account.Principal, in []Namespace, hidden bool) ([]N
 		if hidden {
 			action = account.SkillHide
 		}
-		if err := inPlace(p, action, n); err != nil {
+		if err := checkNamespace(p, action, n); err != nil {
 			return nil, err
 		}
 	}
@@ -176,7 +176,7 @@ func (l *Library) hits(ctx context.Context, p account.Principal, found []ranked)
 	for i, f := range found {
 		ids[i] = f.id
 	}
-	rows, listings, err := l.db.Skills.Several(ctx, ids)
+	rows, listings, err := l.db.Skills.GetMany(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (l *Library) hits(ctx context.Context, p account.Principal, found []ranked)
 		if rows[f.id] == nil {
 			continue // it went meanwhile
 		}
-		h := &held{Skill: *rows[f.id], listings: listings[f.id]}
+		h := &skillRecord{Skill: *rows[f.id], listings: listings[f.id]}
 		if h.check(p, account.SkillRead, h.CreatedBy) == nil { // else it is seen no longer
 			hits = append(hits, Hit{h.public(p), f.score})
 		}
@@ -237,7 +237,7 @@ func (l *Library) resolve(ctx context.Context, p account.Principal, a account.Ac
 		return nil, err
 	}
 	digest := cmp.Or(r.Digest, h.Digest)
-	v, err := l.db.Versions.OfDigest(ctx, h.ID, digest)
+	v, err := l.db.Versions.GetByDigest(ctx, h.ID, digest)
 	if isNotFound(err) {
 		return nil, fmt.Errorf("skill %.100q: there is no version with the digest %.80q: %w", h.Name, digest, ErrNotFound)
 	}
@@ -248,7 +248,7 @@ func (l *Library) resolve(ctx context.Context, p account.Principal, a account.Ac
 }
 
 // named finds the skill that a reference names.
-func (l *Library) named(ctx context.Context, p account.Principal, a account.Action, r Ref, bound bool) (*held, Namespace, error) {
+func (l *Library) named(ctx context.Context, p account.Principal, a account.Action, r Ref, bound bool) (*skillRecord, Namespace, error) {
 	if r.ID != "" {
 		h, err := l.decide(ctx, p, a, r.ID, bound)
 		if err != nil {
@@ -270,7 +270,7 @@ func (l *Library) named(ctx context.Context, p account.Principal, a account.Acti
 	for _, c := range found {
 		h, err := l.decide(ctx, p, a, c.ID, bound)
 		if err == nil || !isNotFound(err) {
-			return h, c.In, err
+			return h, c.ListedIn, err
 		}
 	}
 	return nil, "", notFound(r.Name)
@@ -281,17 +281,17 @@ func reachedBy(p account.Principal, a account.Action, r Ref) ([]Namespace, error
 	if r.Namespace == "" {
 		return namespaces(p, a)
 	}
-	return []Namespace{r.Namespace}, inPlace(p, a, r.Namespace)
+	return []Namespace{r.Namespace}, checkNamespace(p, a, r.Namespace)
 }
 
 // bound is a skill on which a principal may do an action by something that names it,
 // whether or not it is hidden.
-func (l *Library) bound(ctx context.Context, p account.Principal, a account.Action, id string) (*held, error) {
+func (l *Library) bound(ctx context.Context, p account.Principal, a account.Action, id string) (*skillRecord, error) {
 	return l.decide(ctx, p, a, id, true)
 }
 
-func (l *Library) decide(ctx context.Context, p account.Principal, a account.Action, id string, bound bool) (*held, error) {
-	h, err := l.held(ctx, &l.db.Tables, id)
+func (l *Library) decide(ctx context.Context, p account.Principal, a account.Action, id string, bound bool) (*skillRecord, error) {
+	h, err := l.getSkill(ctx, &l.db.Tables, id)
 	if err != nil {
 		return nil, err
 	}
@@ -333,10 +333,10 @@ func (l *Library) Explain(ctx context.Context, p account.Principal, name string)
 			case chosen != "":
 				why = "a skill in " + chosen + " is nearer"
 			}
-			out = append(out, Candidate{In: c.In, Skill: newSkill(c.Skill, nil), Chosen: !c.Hidden && chosen == "", Reason: why})
+			out = append(out, Candidate{In: c.ListedIn, Skill: newSkill(c.Skill, nil), Chosen: !c.Hidden && chosen == "", Reason: why})
 		}
 		if !c.Hidden && chosen == "" {
-			chosen = string(c.In)
+			chosen = string(c.ListedIn)
 		}
 	}
 	return out, nil
@@ -344,10 +344,10 @@ func (l *Library) Explain(ctx context.Context, p account.Principal, name string)
 
 func hiddenPlace(c store.Candidate) account.Resource {
 	author := ""
-	if c.In == c.Namespace {
+	if c.ListedIn == c.Namespace {
 		author = c.CreatedBy
 	}
-	at := place(c.In, author)
+	at := resourceOf(c.ListedIn, author)
 	at.Hidden = c.Hidden
 	return at
 }

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -109,7 +109,7 @@ func gone(origin, name string) error {
 // openDigest opens a version. The bundle may outlive what it was asked for, so the end of
 // ctx does not end it: each file is bounded, and so is waiting for the database.
 func (l *Library) openDigest(ctx context.Context, id, name, digest string) (*skill.Bundle, error) {
-	v, err := l.db.Versions.OfDigest(ctx, id, digest)
+	v, err := l.db.Versions.GetByDigest(ctx, id, digest)
 	if isNotFound(err) {
 		return nil, fmt.Errorf("skill %q: %w", name, fs.ErrNotExist)
 	}
@@ -206,7 +206,7 @@ func (s *boundSource) problem(r Ref, err error) catalog.Problem {
 
 // entry is level 1 of a version that something names.
 func (l *Library) entry(ctx context.Context, k boundKey, origin string) (*catalog.Entry, error) {
-	v, err := l.db.Versions.OfDigest(ctx, k.id, k.digest)
+	v, err := l.db.Versions.GetByDigest(ctx, k.id, k.digest)
 	if err != nil {
 		return nil, err
 	}

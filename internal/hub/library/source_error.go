@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/loadout-dev/loadout/remote"
+	"github.com/loadout-dev/loadout/internal/remote"
 )
 
 // PlaceError says that a place could not be looked at, or a skill of it not be read, for a
@@ -16,17 +16,17 @@ type PlaceError struct{ Err error }
 func (e *PlaceError) Error() string { return e.Err.Error() }
 func (e *PlaceError) Unwrap() error { return e.Err }
 
-// ofPlace makes an error of package remote one of a place, unless it is of this machine:
+// asSourceError makes an error of package remote one of a place, unless it is of this machine:
 // what files are called here is nobody's business.
-func ofPlace(err error) error {
+func asSourceError(err error) error {
 	if err == nil {
 		return nil
 	}
 	if _, here := errors.AsType[*fs.PathError](err); here {
-		return full(err)
+		return asFull(err)
 	}
 	if e, ok := errors.AsType[*remote.NotFoundError](err); ok {
-		err = &remote.NotFoundError{What: e.What, Near: e.Near} // its hint is for who has git and a terminal
+		err = &remote.NotFoundError{What: e.What, Suggestions: e.Suggestions} // its hint is for who has git and a terminal
 	}
 	return &PlaceError{err}
 }

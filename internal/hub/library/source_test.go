@@ -18,7 +18,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
 )
@@ -42,7 +42,7 @@ func keys(rt *loadout.Runtime) []string {
 // W6: what a principal's conversations find is what lists and references say.
 func TestW6SourcesOfAPrincipal(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		w.upload(w.ada, own(w.ada), "pdf", "mine", "ref/a.md", "text")
+		w.upload(w.ada, ownNamespace(w.ada), "pdf", "mine", "ref/a.md", "text")
 		w.upload(w.ada, w.team, "pdf", "ours")
 		w.upload(w.ada, w.team, "docx", "ours")
 		w.upload(w.root, store.Public, "pdf", "everybody's")
@@ -61,7 +61,7 @@ func TestW6SourcesOfAPrincipal(t *testing.T) {
 		}
 		e := must(rt.Catalog().Resolve(w.ctx, x.Digest))(t)
 		wantEqual(t, e.Name, "xlsx")
-		files := must(rt.Catalog().WholeManifest(w.ctx, e))(t)
+		files := must(rt.Catalog().CompleteManifest(w.ctx, e))(t)
 		wantEqual(t, files.Digest(), x.Digest)
 		_, err := w.lib.Sources(w.ctx, account.Principal{})
 		wantDenied(t, err)
@@ -70,11 +70,11 @@ func TestW6SourcesOfAPrincipal(t *testing.T) {
 
 func TestReferencesComeBeforeNames(t *testing.T) {
 	w := sqlite(t, nil)
-	w.upload(w.eve, own(w.eve), "pdf", "hers")
+	w.upload(w.eve, ownNamespace(w.eve), "pdf", "hers")
 	s := w.upload(w.root, store.Public, "pdf", "one")
 	must(w.lib.AddVersion(w.ctx, w.root, s.ID, upload(t, "pdf", "two")))(t)
 	must(w.lib.Hide(w.ctx, w.root, s.ID, true))(t)
-	mine := w.upload(w.ada, own(w.ada), "secret", "ada's")
+	mine := w.upload(w.ada, ownNamespace(w.ada), "secret", "ada's")
 
 	rt := w.runtime(w.eve, library.Ref{ID: s.ID, Digest: s.Digest}, library.Ref{ID: mine.ID}, library.Ref{Name: "nothing"}, library.Ref{Name: "pdf"})
 	wantEqual(t, keys(rt), []string{"agent/pdf"})
@@ -144,10 +144,10 @@ func TestWatchedSourcesAreWoken(t *testing.T) {
 
 func TestSearchFindsWhatIsReached(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		mine := w.upload(w.ada, own(w.ada), "pdf", "")
+		mine := w.upload(w.ada, ownNamespace(w.ada), "pdf", "")
 		w.upload(w.ada, w.team, "pdf", "ours")
 		w.upload(w.root, store.Public, "docx", "")
-		w.upload(w.eve, own(w.eve), "pdf-forms", "")
+		w.upload(w.eve, ownNamespace(w.eve), "pdf-forms", "")
 		hits := must(w.lib.Search(w.ctx, w.ada, "pdf", 0))(t)
 		wantEqual(t, names(hits, func(h library.Hit) string { return h.ID }), []string{mine.ID})
 		hits = must(w.lib.Search(w.ctx, w.eve, "what does docx do", 0))(t)
@@ -155,14 +155,14 @@ func TestSearchFindsWhatIsReached(t *testing.T) {
 			t.Errorf("hits are %v", hits)
 		}
 		wantEqual(t, len(must(w.lib.Search(w.ctx, w.eve, "", 0))(t)), 0)
-		_, err := w.lib.Search(w.ctx, w.eve.Limited(account.ScopeWrite), "pdf", 0)
+		_, err := w.lib.Search(w.ctx, w.eve.LimitedTo(account.ScopeWrite), "pdf", 0)
 		wantDenied(t, err)
 	})
 }
 
 func TestBundlesAreFileSystems(t *testing.T) {
 	w := sqlite(t, nil)
-	s := w.upload(w.ada, own(w.ada), "pdf", "body", "a/b/c.txt", "c", "a/d.txt", "d", "e.txt", "")
+	s := w.upload(w.ada, ownNamespace(w.ada), "pdf", "body", "a/b/c.txt", "c", "a/d.txt", "d", "e.txt", "")
 	b := must(w.lib.Open(w.ctx, w.ada, s.ID, 0))(t)
 	defer b.Close()
 	mustDo(t, fstest.TestFS(b.FS, "SKILL.md", "a/b/c.txt", "a/d.txt", "e.txt"))
@@ -172,7 +172,7 @@ func TestBundlesAreFileSystems(t *testing.T) {
 func TestACachedFileThatWasChangedIsNotUsed(t *testing.T) {
 	dir := t.TempDir()
 	w := sqlite(t, &library.Options{CacheDir: dir})
-	s := w.upload(w.ada, own(w.ada), "pdf", "body")
+	s := w.upload(w.ada, ownNamespace(w.ada), "pdf", "body")
 	read := func(l *library.Library) string {
 		b := must(l.Open(w.ctx, w.ada, s.ID, 0))(t)
 		defer b.Close()
@@ -206,7 +206,7 @@ func TestTheCacheIsBounded(t *testing.T) {
 	for i := range 40 {
 		more = append(more, fmt.Sprintf("f%d.txt", i), strings.Repeat(fmt.Sprint(i, " "), 200))
 	}
-	s := w.upload(w.ada, own(w.ada), "pdf", "body", more...)
+	s := w.upload(w.ada, ownNamespace(w.ada), "pdf", "body", more...)
 	b := must(w.lib.Open(w.ctx, w.ada, s.ID, 0))(t)
 	defer b.Close()
 	mustDo(t, fstest.TestFS(b.FS, "SKILL.md"))
@@ -225,7 +225,7 @@ func TestTheCacheIsBounded(t *testing.T) {
 func TestALostCacheCostsNoAnswer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	w := sqlite(t, &library.Options{CacheDir: dir})
-	s := w.upload(w.ada, own(w.ada), "pdf", "body")
+	s := w.upload(w.ada, ownNamespace(w.ada), "pdf", "body")
 	mustDo(t, os.RemoveAll(dir))
 	for range 2 {
 		b := must(w.lib.Open(w.ctx, w.ada, s.ID, 0))(t)

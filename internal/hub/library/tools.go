@@ -5,25 +5,25 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
 // HeldTools returns the tools of servers that a skill brings which changed and wait to be
-// accepted, and how they were before: see [store.Definitions.Changes].
-func (l *Library) HeldTools(ctx context.Context, p account.Principal, id string) ([]store.Definition, error) {
-	if _, err := l.may(ctx, p, account.SkillRead, id); err != nil {
+// accepted, and how they were before: see [store.Definitions.ListChanges].
+func (l *Library) HeldTools(ctx context.Context, p account.Principal, id string) ([]store.ToolDefinition, error) {
+	if _, err := l.authorize(ctx, p, account.SkillRead, id); err != nil {
 		return nil, err
 	}
-	return l.db.Definitions.ChangesOf(ctx, id)
+	return l.db.ToolDefinitions.ListChangesByOwner(ctx, id)
 }
 
 // AcceptTools accepts definitions of tools of servers that a skill brings, by their
 // digests, and returns the names of the tools. Who may is who may review the skill. Where
 // one is another by now none is accepted, and the error is [ErrConflict].
 func (l *Library) AcceptTools(ctx context.Context, p account.Principal, id string, digests []string) (names []string, err error) {
-	err = l.change(ctx, p, account.SkillReview, id, func(tx *store.Tx, _ *held) (any, error) {
-		names, err = tx.Definitions.AcceptOf(ctx, id, digests, string(p.User))
+	err = l.update(ctx, p, account.SkillReview, id, func(tx *store.Tx, _ *skillRecord) (any, error) {
+		names, err = tx.ToolDefinitions.AcceptByOwner(ctx, id, digests, string(p.User))
 		if errors.Is(err, store.ErrNotFound) {
 			err = fmt.Errorf("tools of skill %q: %w: these definitions are not there any more, or accepted; look at them again", id, ErrConflict)
 		}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -30,7 +30,7 @@ type Package struct {
 // name, [ErrFull], [account.DeniedError], and what reading the package failed with. Nothing is kept then but
 // files, which [Library.Sweep] removes.
 func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace, pkg Package) (*Skill, error) {
-	if err := l.checkPlace(ctx, p, account.SkillUpload, in, pkg.FileName); err != nil {
+	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, pkg.FileName); err != nil {
 		return nil, err
 	}
 	ctx, stop := work(ctx)
@@ -40,7 +40,7 @@ func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace,
 		if err := l.free(ctx, in, c.skill.Name); err != nil {
 			return err
 		}
-		if err := l.keep(ctx, c); err != nil {
+		if err := l.storeFiles(ctx, c); err != nil {
 			return err
 		}
 		var err error
@@ -51,7 +51,7 @@ func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace,
 		return nil, fmt.Errorf("upload a skill: %w", err)
 	}
 	// Who may upload may not for that read: a token for this alone is told what it made.
-	h, err := l.held(ctx, &l.db.Tables, id)
+	h, err := l.getSkill(ctx, &l.db.Tables, id)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (l *Library) AddVersion(ctx context.Context, p account.Principal, id string
 		if err := c.isOf(h); err != nil {
 			return err
 		}
-		if err := l.keep(ctx, c); err != nil {
+		if err := l.storeFiles(ctx, c); err != nil {
 			return err
 		}
 		var err error
@@ -91,19 +91,19 @@ func (l *Library) AddVersion(ctx context.Context, p account.Principal, id string
 }
 
 // mayChange asks before work is done for a change whether it may be made.
-func (l *Library) mayChange(ctx context.Context, p account.Principal, id string) (*held, error) {
-	h, err := l.held(ctx, &l.db.Tables, id)
+func (l *Library) mayChange(ctx context.Context, p account.Principal, id string) (*skillRecord, error) {
+	h, err := l.getSkill(ctx, &l.db.Tables, id)
 	if err != nil {
 		return nil, err
 	}
 	if err := h.check(p, account.SkillChange, h.CreatedBy); err != nil {
-		return nil, l.denied(ctx, p, account.SkillChange, h.Namespace, id, err)
+		return nil, l.recordDenied(ctx, p, account.SkillChange, h.Namespace, id, err)
 	}
 	return h, nil
 }
 
 // isOf fails where the content is that of another skill.
-func (c *content) isOf(h *held) error {
+func (c *content) isOf(h *skillRecord) error {
 	if c.skill.Name == h.Name {
 		return nil
 	}
@@ -117,13 +117,13 @@ func (l *Library) withPackage(ctx context.Context, pkg Package, f func(*content)
 		return err
 	}
 	defer file.Close()
-	done, err := turn(ctx, l.turns)
+	done, err := acquireSlot(ctx, l.turns)
 	if err != nil {
 		return err
 	}
 	defer done()
 	limits := l.opts.Limits
-	limits.AnyFolder = limits.AnyFolder || pkg.AnyFolder
+	limits.AllowFolderMismatch = limits.AllowFolderMismatch || pkg.AnyFolder
 	b, err := skill.OpenZIP(file, file.size, pkg.FileName, limits)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (l *Library) create(ctx context.Context, p account.Principal, in Namespace,
 	if err != nil {
 		return "", err
 	}
-	l.changed()
+	l.notifyChanged()
 	return id, nil
 }
 
@@ -177,7 +177,7 @@ func (l *Library) createIn(ctx context.Context, tx *store.Tx, p account.Principa
 			return "", err
 		}
 	}
-	return s.ID, record(ctx, tx.Audit, p, account.SkillUpload, in, s.ID, "allowed", uploaded{s.Name, v.Number, v.Digest, from})
+	return s.ID, appendAudit(ctx, tx.Audit, p, account.SkillUpload, in, s.ID, "allowed", uploaded{s.Name, v.Number, v.Digest, from})
 }
 
 // uploaded is what the audit log says of new files.
@@ -191,7 +191,7 @@ type uploaded struct {
 // extend adds a version to a skill that is there, and tells those who use it.
 func (l *Library) extend(ctx context.Context, p account.Principal, id string, c *content, from *Source) (int64, error) {
 	var number int64
-	err := l.change(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *held) (any, error) {
+	err := l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		v, err := l.extendIn(ctx, tx, p, h, c, from)
 		number = v.Number
 		return uploaded{h.Name, v.Number, v.Digest, from}, err
@@ -200,7 +200,7 @@ func (l *Library) extend(ctx context.Context, p account.Principal, id string, c 
 }
 
 // extendIn is extend in a transaction that records it.
-func (l *Library) extendIn(ctx context.Context, tx *store.Tx, p account.Principal, h *held, c *content, from *Source) (store.Version, error) {
+func (l *Library) extendIn(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, c *content, from *Source) (store.Version, error) {
 	if err := c.isOf(h); err != nil {
 		return store.Version{}, err
 	}

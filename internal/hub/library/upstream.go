@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/internal/skilldiff"
 	"github.com/loadout-dev/loadout/internal/store"
-	"github.com/loadout-dev/loadout/remote"
-	"github.com/loadout-dev/loadout/skilldiff"
 )
 
 // maxUpdated bounds the skills of one update.
@@ -20,7 +20,7 @@ const maxUpdated = 1000
 // skipped, as are those that are no longer at their place. The result says what became
 // of each; what is wrong with a place is why its skills were skipped.
 func (l *Library) Update(ctx context.Context, p account.Principal, in Namespace, ids ...string) (*Imported, error) {
-	if err := l.checkPlace(ctx, p, account.SkillUpload, in, "update"); err != nil {
+	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, "update"); err != nil {
 		return nil, err
 	}
 	if len(ids) > maxUpdated {
@@ -56,8 +56,8 @@ func (l *Library) imported(ctx context.Context, p account.Principal, in Namespac
 		}
 	}
 	for _, id := range ids {
-		h, err := l.held(ctx, &l.db.Tables, id)
-		if err == nil && (h.Namespace != in || !h.seen(p)) {
+		h, err := l.getSkill(ctx, &l.db.Tables, id)
+		if err == nil && (h.Namespace != in || !h.isVisible(p)) {
 			err = notFound(id)
 		}
 		if err != nil {
@@ -66,7 +66,7 @@ func (l *Library) imported(ctx context.Context, p account.Principal, in Namespac
 		take(newSkill(h.Skill, nil))
 	}
 	for page := (store.Page{Limit: store.MaxPage}); len(ids) == 0; {
-		rows, next, err := l.db.Skills.List(ctx, store.SkillQuery{In: []Namespace{in}, Hidden: true, Page: page})
+		rows, next, err := l.db.Skills.List(ctx, store.SkillQuery{Namespaces: []Namespace{in}, Hidden: true, Page: page})
 		if err != nil {
 			return nil, err
 		}
@@ -107,12 +107,12 @@ func byPlace(skills []*Skill) [][]*Skill {
 func (l *Library) updateFrom(ctx context.Context, p account.Principal, skills []*Skill, out *Imported) error {
 	if l.isCurrent(ctx, p.User, skills) {
 		for _, s := range skills {
-			out.skip(s.ID, s.Name, s.Source.Dir, errSame.Error())
+			out.skip(s.ID, s.Name, s.Source.Dir, errUnchanged.Error())
 		}
 		return nil
 	}
 	var failed error // of the hub, not of the place
-	err := l.look(ctx, p.User, skills[0].Source.at(), func(offer *remote.Offer) error {
+	err := l.openSource(ctx, p.User, skills[0].Source.at(), func(offer *remote.Collection) error {
 		for _, s := range skills {
 			if failed = l.updateOne(ctx, p, offer, s, out); failed != nil {
 				break
@@ -145,7 +145,7 @@ func (l *Library) latest(ctx context.Context, user account.UserID, from *Source)
 	if err := l.checkPlaceOf(at); err != nil {
 		return "", err
 	}
-	done, err := turn(ctx, l.trips)
+	done, err := acquireSlot(ctx, l.trips)
 	if err != nil {
 		return "", err
 	}
@@ -157,7 +157,7 @@ func (l *Library) latest(ctx context.Context, user account.UserID, from *Source)
 	return r.Commit, nil
 }
 
-func (l *Library) updateOne(ctx context.Context, p account.Principal, offer *remote.Offer, s *Skill, out *Imported) error {
+func (l *Library) updateOne(ctx context.Context, p account.Principal, offer *remote.Collection, s *Skill, out *Imported) error {
 	i := slices.IndexFunc(offer.Skills, func(o remote.Skill) bool { return o.Dir == s.Source.Dir })
 	if i < 0 {
 		out.skip(s.ID, s.Name, s.Source.Dir, "it is not there any more")
@@ -165,13 +165,13 @@ func (l *Library) updateOne(ctx context.Context, p account.Principal, offer *rem
 	}
 	change := Change{ID: s.ID, Name: s.Name, Dir: s.Source.Dir}
 	err := l.withOffered(ctx, offer, offer.Skills[i], func(c *content) (err error) {
-		change.Number, err = l.renew(ctx, p, s.ID, c, newSource(p, s.Source.at(), offer, offer.Skills[i]))
+		change.Number, err = l.updateFromSource(ctx, p, s.ID, c, newSource(p, s.Source.at(), offer, offer.Skills[i]))
 		return err
 	})
 	switch {
 	case err == nil:
 		out.Updated = append(out.Updated, change)
-	case isOfSkill(err):
+	case isSkillError(err):
 		out.skip(s.ID, s.Name, s.Source.Dir, err.Error())
 	default:
 		return err
@@ -181,7 +181,7 @@ func (l *Library) updateOne(ctx context.Context, p account.Principal, offer *rem
 
 // Pin keeps an imported skill as it is when others are updated, or lets it go on.
 func (l *Library) Pin(ctx context.Context, p account.Principal, id string, pinned bool) error {
-	return l.change(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *held) (any, error) {
+	return l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		from := readSource(h.Source)
 		if from == nil {
 			return nil, invalid("skill %q was uploaded, not imported", h.Name)
@@ -204,7 +204,7 @@ type Upgrade struct {
 
 // Upgrade compares a skill with what its place has now. The principal may change it.
 func (l *Library) Upgrade(ctx context.Context, p account.Principal, id string, o *skilldiff.Options) (*Upgrade, error) {
-	h, err := l.may(ctx, p, account.SkillChange, id)
+	h, err := l.authorize(ctx, p, account.SkillChange, id)
 	if err != nil {
 		return nil, err
 	}
@@ -222,11 +222,11 @@ func (l *Library) Upgrade(ctx context.Context, p account.Principal, id string, o
 	}
 	defer old.Close()
 	var out Upgrade
-	err = l.look(ctx, p.User, from.at(), func(offer *remote.Offer) error {
+	err = l.openSource(ctx, p.User, from.at(), func(offer *remote.Collection) error {
 		out.Commit = offer.Revision.Commit
 		i := slices.IndexFunc(offer.Skills, func(s remote.Skill) bool { return s.Dir == from.Dir })
 		if i < 0 {
-			return ofPlace(&remote.NotFoundError{What: fmt.Sprintf("skill in %q at %s any more", from.Dir, from.at())})
+			return asSourceError(&remote.NotFoundError{What: fmt.Sprintf("skill in %q at %s any more", from.Dir, from.at())})
 		}
 		return l.withOffered(ctx, offer, offer.Skills[i], func(c *content) (err error) {
 			out.Diff, err = skilldiff.Compare(ctx, old.FS, c.fsys, diffOptions(o, h.Name))
@@ -269,15 +269,15 @@ func (l *Library) AskPlaces(ctx context.Context) (*Asked, error) {
 			}
 		}
 		for _, group := range byPlace(skills) {
-			if err := l.askPlace(ctx, group, out); err != nil {
+			if err := l.checkSource(ctx, group, out); err != nil {
 				return out, err
 			}
 		}
 	}
 }
 
-// askPlace asks the place of some skills, as the one who imported the first of them.
-func (l *Library) askPlace(ctx context.Context, skills []*Skill, out *Asked) error {
+// checkSource asks the place of some skills, as the one who imported the first of them.
+func (l *Library) checkSource(ctx context.Context, skills []*Skill, out *Asked) error {
 	from := skills[0].Source
 	out.Places++
 	commit, err := l.latest(ctx, account.UserID(from.By), from)

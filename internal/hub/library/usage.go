@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
 // Use is how much a skill was used.
-type Use = store.Use
+type Use = store.SkillUsage
 
 // Record adds what conversations used. It is the hub's own work, asked by nobody; what it
 // says of a skill that is gone is left out.
@@ -28,11 +28,11 @@ func (l *Library) Usage(ctx context.Context, p account.Principal, ids []string, 
 
 // UsageDays returns how much a skill was used on each day since that of a time on which
 // it was, the oldest first: at most [store.MaxPage].
-func (l *Library) UsageDays(ctx context.Context, p account.Principal, id string, since time.Time) ([]store.Day, error) {
-	if _, err := l.may(ctx, p, account.UsageRead, id); err != nil {
+func (l *Library) UsageDays(ctx context.Context, p account.Principal, id string, since time.Time) ([]store.UsageDay, error) {
+	if _, err := l.authorize(ctx, p, account.UsageRead, id); err != nil {
 		return nil, err
 	}
-	return l.db.Usage.Days(ctx, id, since)
+	return l.db.Usage.ListDays(ctx, id, since)
 }
 
 // Used is how much a skill was used, with what it is.
@@ -49,7 +49,7 @@ func (l *Library) UsedIn(ctx context.Context, p account.Principal, in []Namespac
 	if err != nil {
 		return nil, "", err
 	}
-	rows, next, err := l.db.Skills.List(ctx, store.SkillQuery{In: in, Hidden: true, Page: page})
+	rows, next, err := l.db.Skills.List(ctx, store.SkillQuery{Namespaces: in, Hidden: true, Page: page})
 	if err != nil {
 		return nil, "", err
 	}
@@ -72,7 +72,7 @@ func (l *Library) UsedIn(ctx context.Context, p account.Principal, in []Namespac
 // asked for, or, where none is, all.
 func measured(p account.Principal, in []Namespace) ([]Namespace, error) {
 	for _, n := range in {
-		if err := inPlace(p, account.UsageRead, n); err != nil {
+		if err := checkNamespace(p, account.UsageRead, n); err != nil {
 			return nil, err
 		}
 	}
@@ -90,7 +90,7 @@ func (l *Library) Unused(ctx context.Context, p account.Principal, in []Namespac
 	if err != nil {
 		return nil, "", err
 	}
-	rows, next, err := l.db.Usage.Unused(ctx, in, since, page)
+	rows, next, err := l.db.Usage.ListUnused(ctx, in, since, page)
 	if err != nil {
 		return nil, "", err
 	}

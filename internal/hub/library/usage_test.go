@@ -18,7 +18,7 @@ func TestRatings(t *testing.T) {
 			wantError(t, w.lib.Rate(w.ctx, w.bob, s.ID, stars, ""), library.ErrInvalid)
 		}
 		wantError(t, w.lib.Rate(w.ctx, w.eve, s.ID, 5, ""), library.ErrNotFound)
-		mine := w.upload(w.ada, own(w.ada), "mine", "")
+		mine := w.upload(w.ada, ownNamespace(w.ada), "mine", "")
 		wantDenied(t, w.lib.Rate(w.ctx, w.ada, mine.ID, 5, "best"))
 		scores := must(w.lib.Scores(w.ctx, w.bob, []string{s.ID, mine.ID, "none"}))(t)
 		wantEqual(t, scores, map[string]library.Score{s.ID: {SkillID: s.ID, Count: 2, Stars: 9}})
@@ -35,10 +35,10 @@ func TestUsage(t *testing.T) {
 		s := w.upload(w.ada, w.team, "pdf", "")
 		w.upload(w.ada, w.team, "docx", "")
 		day := time.Now().UTC().Add(24 * time.Hour).Truncate(time.Second)
-		mustDo(t, w.lib.Record(w.ctx, library.Use{SkillID: s.ID, Loads: 1, Tokens: 100, Used: day}, library.Use{SkillID: "gone", Loads: 1, Used: day}))
-		mustDo(t, w.lib.Record(w.ctx, library.Use{SkillID: s.ID, Calls: 2, Errors: 1, Tokens: 5, Used: day}))
+		mustDo(t, w.lib.Record(w.ctx, library.Use{SkillID: s.ID, Loads: 1, Tokens: 100, LastUsed: day}, library.Use{SkillID: "gone", Loads: 1, LastUsed: day}))
+		mustDo(t, w.lib.Record(w.ctx, library.Use{SkillID: s.ID, Calls: 2, Errors: 1, Tokens: 5, LastUsed: day}))
 		got := must(w.lib.Usage(w.ctx, w.bob, []string{s.ID}, day))(t)
-		wantEqual(t, got, map[string]library.Use{s.ID: {SkillID: s.ID, Loads: 1, Calls: 2, Errors: 1, Tokens: 105, Used: day}})
+		wantEqual(t, got, map[string]library.Use{s.ID: {SkillID: s.ID, Loads: 1, Calls: 2, Errors: 1, Tokens: 105, LastUsed: day}})
 		wantEqual(t, len(must(w.lib.Usage(w.ctx, w.eve, []string{s.ID}, day))(t)), 0)
 		wantEqual(t, len(must(w.lib.UsageDays(w.ctx, w.bob, s.ID, day))(t)), 1)
 		_, err := w.lib.UsageDays(w.ctx, w.eve, s.ID, day)
@@ -55,8 +55,8 @@ func TestUsersAreToldOfVersions(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.upload(w.ada, w.team, "pdf", "one")
 		mustDo(t, w.lib.Publish(w.ctx, w.root, s.ID, store.Public))
-		w.ghost(own(w.eve), "helper", store.Reference{ToName: "pdf"})
-		mustDo(t, w.lib.SetDefault(w.ctx, w.bob, library.Default{Namespace: own(w.bob), SkillID: s.ID}))
+		w.ghost(ownNamespace(w.eve), "helper", store.Reference{ToName: "pdf"})
+		mustDo(t, w.lib.SetDefault(w.ctx, w.bob, library.Default{Namespace: ownNamespace(w.bob), SkillID: s.ID}))
 		w.version(w.ada, s, "two")
 		for _, p := range []struct {
 			name string

@@ -7,11 +7,11 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/account"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/scan"
+	"github.com/loadout-dev/loadout/internal/skilldiff"
 	"github.com/loadout-dev/loadout/internal/store"
-	"github.com/loadout-dev/loadout/scan"
 	"github.com/loadout-dev/loadout/skill"
-	"github.com/loadout-dev/loadout/skilldiff"
 )
 
 // Version is one state of a skill's files.
@@ -66,8 +66,8 @@ func (l *Library) Version(ctx context.Context, p account.Principal, id string, n
 }
 
 // readable is a version of a skill that the principal may read; 0 is the current one.
-func (l *Library) readable(ctx context.Context, p account.Principal, id string, number int64) (*held, store.Version, error) {
-	h, err := l.may(ctx, p, account.SkillRead, id)
+func (l *Library) readable(ctx context.Context, p account.Principal, id string, number int64) (*skillRecord, store.Version, error) {
+	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
 		return nil, store.Version{}, err
 	}
@@ -76,7 +76,7 @@ func (l *Library) readable(ctx context.Context, p account.Principal, id string, 
 }
 
 // row is a version of a skill; 0 is the current one.
-func (l *Library) row(ctx context.Context, h *held, number int64) (store.Version, error) {
+func (l *Library) row(ctx context.Context, h *skillRecord, number int64) (store.Version, error) {
 	if number == 0 {
 		number = h.Number
 	}
@@ -86,7 +86,7 @@ func (l *Library) row(ctx context.Context, h *held, number int64) (store.Version
 // Versions returns the versions of a skill, the newest first, that come before a
 // number, 0 being all: at most limit, and never more than [store.MaxPage].
 func (l *Library) Versions(ctx context.Context, p account.Principal, id string, before int64, limit int) ([]*Version, error) {
-	h, err := l.may(ctx, p, account.SkillRead, id)
+	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ const Nothing = -1
 // Diff compares two versions of a skill; to is 0 for the current one, and from may be
 // [Nothing].
 func (l *Library) Diff(ctx context.Context, p account.Principal, id string, from, to int64, o *skilldiff.Options) (*skilldiff.Diff, error) {
-	h, err := l.may(ctx, p, account.SkillRead, id)
+	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (l *Library) Diff(ctx context.Context, p account.Principal, id string, from
 		defer b.Close()
 		files[i] = b.FS
 	}
-	done, err := turn(ctx, l.turns)
+	done, err := acquireSlot(ctx, l.turns)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func diffOptions(o *skilldiff.Options, name string) *skilldiff.Options {
 // Use makes a version the current one, as to go back to an older one. What was decided
 // about its code still holds.
 func (l *Library) Use(ctx context.Context, p account.Principal, id string, number int64) error {
-	return l.change(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *held) (any, error) {
+	return l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		v, err := tx.Versions.Get(ctx, id, number)
 		if err != nil {
 			return nil, err
@@ -212,7 +212,7 @@ type used struct {
 // DeleteVersion removes a version that is not the current one, and that nothing names by
 // its digest: that is a [*ReferencedError].
 func (l *Library) DeleteVersion(ctx context.Context, p account.Principal, id string, number int64) error {
-	return l.change(ctx, p, account.SkillDelete, id, func(tx *store.Tx, h *held) (any, error) {
+	return l.update(ctx, p, account.SkillDelete, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		v, err := tx.Versions.Get(ctx, id, number)
 		if err != nil {
 			return nil, err

@@ -1,8 +1,8 @@
-// Package queue lets a bounded number of things run at once, and shares what there is
-// between users: where many wait, they have a turn one after the other, however much
-// one of them wants.
+// Package queue limits how many operations run at once and shares the slots
+// fairly between users: users with waiting operations take turns, however many
+// operations each of them has.
 //
-// It is of one process. What runs, and for how long, it does not know.
+// A queue works within one process. It does not know what the operations do.
 package queue
 
 import (
@@ -12,69 +12,69 @@ import (
 	"sync"
 )
 
-// ErrFull says that as many wait as may.
-var ErrFull = errors.New("too much waits for its turn; try again later")
+// ErrFull says that the maximum number of operations is waiting.
+var ErrFull = errors.New("too many operations waiting; try again later")
 
-// Queue shares places between users. It is safe for concurrent use.
+// Queue shares slots between users. It is safe for concurrent use.
 type Queue struct {
-	places, most int // that there are, and for how many more that wait
+	places, maxWaiting int // slots, and waiting operations at most
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	free    int
-	room    int // for how many more that wait
+	room    int // how many more may wait
 	users   map[string]*line
-	waiting list.List // the lines with somebody in them, whose turn is next first
+	waiting list.List // nonempty lines, the next one to serve first
 }
 
-// line is what one user waits for, the first first.
+// line holds the waiting operations of one user, oldest first.
 type line struct {
 	user    string
-	calls   list.List // of chan struct{}, closed with a place
+	calls   list.List // of chan struct{}, closed when a slot is granted
 	element *list.Element
 }
 
-// New returns a queue for places that are taken at once, with room for waiting ones
-// at most. It panics where there is no place, as nothing would ever run.
+// New returns a queue with a number of slots and of waiting operations at most.
+// It panics if places is less than 1.
 func New(places, waiting int) *Queue {
 	if places < 1 {
-		panic("queue: no places")
+		panic("queue: no slots")
 	}
-	return &Queue{places: places, most: max(waiting, 0), free: places, room: max(waiting, 0), users: map[string]*line{}}
+	return &Queue{places: places, maxWaiting: max(waiting, 0), free: places, room: max(waiting, 0), users: map[string]*line{}}
 }
 
-// State is how many places are taken, and how many wait for one.
-func (q *Queue) State() (taken, waiting int) {
+// Stats returns the number of slots in use and of waiting operations.
+func (q *Queue) Stats() (taken, waiting int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.places - q.free, q.most - q.room
+	return q.places - q.free, q.maxWaiting - q.room
 }
 
-// Enter waits for a place, and returns how to leave it, which has to be called and may
-// be called twice. The error is [ErrFull] at once, or the cause of ctx when that
-// ended first.
-func (q *Queue) Enter(ctx context.Context, user string) (leave func(), err error) {
+// Acquire waits for a slot and returns a function that releases it. Call the
+// function at least once. Acquire fails at once with [ErrFull], or with the
+// cause of ctx if ctx is done first.
+func (q *Queue) Acquire(ctx context.Context, user string) (leave func(), err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	called, element, err := q.wait(user)
+	called, element, err := q.acquireOrEnqueue(user)
 	if err != nil {
 		return nil, err
 	}
 	select {
 	case <-called:
 	case <-ctx.Done():
-		q.giveUp(user, element, called)
+		q.cancel(user, element, called)
 		return nil, context.Cause(ctx)
 	}
-	return sync.OnceFunc(q.leave), nil
+	return sync.OnceFunc(q.release), nil
 }
 
-// wait takes a place, or stands in line for one.
-func (q *Queue) wait(user string) (chan struct{}, *list.Element, error) {
+// acquireOrEnqueue takes a free slot or joins the line of the user.
+func (q *Queue) acquireOrEnqueue(user string) (chan struct{}, *list.Element, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	called := make(chan struct{})
-	if q.free > 0 { // then nobody waits
+	if q.free > 0 { // nobody waits
 		q.free--
 		close(called)
 		return called, nil, nil
@@ -92,30 +92,30 @@ func (q *Queue) wait(user string) (chan struct{}, *list.Element, error) {
 	return called, l.calls.PushBack(called), nil
 }
 
-// giveUp leaves the line, or the place that was given meanwhile.
-func (q *Queue) giveUp(user string, element *list.Element, called chan struct{}) {
+// cancel leaves the line, or releases the slot that was granted meanwhile.
+func (q *Queue) cancel(user string, element *list.Element, called chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	select {
 	case <-called:
-		q.next()
+		q.grantNext()
 		return
 	default:
 	}
 	l := q.users[user]
 	l.calls.Remove(element)
 	q.room++
-	q.tidy(l)
+	q.removeEmpty(l)
 }
 
-func (q *Queue) leave() {
+func (q *Queue) release() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.next()
+	q.grantNext()
 }
 
-// next gives a place that became free to the user whose turn it is. q.mu is held.
-func (q *Queue) next() {
+// grantNext passes a released slot to the next user. The caller holds q.mu.
+func (q *Queue) grantNext() {
 	first := q.waiting.Front()
 	if first == nil {
 		q.free++
@@ -125,11 +125,11 @@ func (q *Queue) next() {
 	close(l.calls.Remove(l.calls.Front()).(chan struct{}))
 	q.room++
 	q.waiting.MoveToBack(first)
-	q.tidy(l)
+	q.removeEmpty(l)
 }
 
-// tidy forgets a line with nobody in it. q.mu is held.
-func (q *Queue) tidy(l *line) {
+// removeEmpty removes an empty line. The caller holds q.mu.
+func (q *Queue) removeEmpty(l *line) {
 	if l.calls.Len() == 0 {
 		q.waiting.Remove(l.element)
 		delete(q.users, l.user)

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestUsersTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New(1, 100)
-		leave, err := q.Enter(t.Context(), "somebody")
+		leave, err := q.Acquire(t.Context(), "somebody")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +30,7 @@ func TestUsersTakeTurns(t *testing.T) {
 		var order []string
 		want := func(user string, n int) {
 			go func() {
-				leave, err := q.Enter(t.Context(), user)
+				leave, err := q.Acquire(t.Context(), user)
 				if err != nil {
 					t.Error(err)
 					return
@@ -60,16 +60,16 @@ func TestUsersTakeTurns(t *testing.T) {
 func TestFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New(1, 1)
-		leave, err := q.Enter(t.Context(), "ada")
+		leave, err := q.Acquire(t.Context(), "ada")
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("gone")
 		done := make(chan error)
-		go func() { _, err := q.Enter(ctx, "bob"); done <- err }()
+		go func() { _, err := q.Acquire(ctx, "bob"); done <- err }()
 		synctest.Wait()
-		if _, err := q.Enter(t.Context(), "eve"); !errors.Is(err, queue.ErrFull) {
+		if _, err := q.Acquire(t.Context(), "eve"); !errors.Is(err, queue.ErrFull) {
 			t.Errorf("a full queue says %v", err)
 		}
 		cancel(gone)
@@ -77,7 +77,7 @@ func TestFull(t *testing.T) {
 			t.Errorf("who gave up is told %v", err)
 		}
 		leave()
-		if leave, err = q.Enter(t.Context(), "eve"); err != nil { // nothing of bob is left
+		if leave, err = q.Acquire(t.Context(), "eve"); err != nil { // nothing of bob is left
 			t.Fatal(err)
 		}
 		leave()
@@ -107,7 +107,7 @@ func TestPlacesAreKept(t *testing.T) {
 			entries = append(entries, cancel)
 			user := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "user")
 			all.Go(func() {
-				leave, err := q.Enter(ctx, user)
+				leave, err := q.Acquire(ctx, user)
 				if err != nil {
 					return
 				}
@@ -128,7 +128,7 @@ func TestPlacesAreKept(t *testing.T) {
 		}
 		all.Wait()
 		for range places {
-			if _, err := q.Enter(t.Context(), "last"); err != nil {
+			if _, err := q.Acquire(t.Context(), "last"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -137,7 +137,7 @@ func TestPlacesAreKept(t *testing.T) {
 
 func ExampleQueue() {
 	runs := queue.New(4, 1000) // sandboxes of this node
-	leave, err := runs.Enter(context.Background(), "ada")
+	leave, err := runs.Acquire(context.Background(), "ada")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,0 +1,267 @@
+package account
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Action is an operation that needs authorization, as KIND.VERB.
+type Action string
+
+// The actions. Each applies to a [Resource]: an existing item, or the namespace
+// of a new one.
+const (
+	SkillRead     Action = "skill.read"     // see a skill, its files and its versions
+	SkillUse      Action = "skill.use"      // load it in a conversation
+	SkillRun      Action = "skill.run"      // run code of an approved version
+	SkillBind     Action = "skill.bind"     // name it in an agent or profile
+	SkillRate     Action = "skill.rate"     // rate and review it
+	SkillDownload Action = "skill.download" // download its package
+	SkillUpload   Action = "skill.upload"   // add a new one, also by import
+	SkillChange   Action = "skill.change"   // add a version, choose the current one, change its source
+	SkillReview   Action = "skill.review"   // approve or reject the code of a version
+	SkillPublish  Action = "skill.publish"  // offer it to others; there it counts as an upload
+	SkillHide     Action = "skill.hide"
+	SkillDelete   Action = "skill.delete"
+
+	KindRead    Action = "kind.read"  // see an agent, a team, a model, a server
+	KindUse     Action = "kind.use"   // chat with it, call its tools
+	KindApply   Action = "kind.apply" // create or change a Ghost, Bot or Team
+	KindDelete  Action = "kind.delete"
+	ServerApply Action = "server.apply" // create, change or test a Model or MCPServer
+	MCPConnect  Action = "mcp.connect"  // connect an MCP client to all tools or to a profile
+
+	SessionRead      Action = "session.read"  // read a conversation, its events and files
+	SessionWrite     Action = "session.write" // start one, send messages, load and unload skills
+	SessionStop      Action = "session.stop"  // cancel its turn
+	SessionDelete    Action = "session.delete"
+	ApprovalAnswer   Action = "ask.answer"    // answer its approval requests
+	DefaultWrite     Action = "default.write" // choose the default skills of a user
+	NotificationRead Action = "notice.read"
+
+	GrantRead   Action = "grant.read"
+	GrantWrite  Action = "grant.write"  // grant and revoke permissions of code
+	SecretList  Action = "secret.list"  // names only: values are never read back
+	SecretWrite Action = "secret.write" // set and delete
+	SecretGrant Action = "secret.grant" // let a skill or server use one
+
+	GroupCreate  Action = "group.create"
+	GroupRead    Action = "group.read"    // its members and settings
+	GroupMembers Action = "group.members" // add and remove members, within CanSetRole
+	GroupManage  Action = "group.manage"  // rename it
+	GroupDelete  Action = "group.delete"
+
+	UserList    Action = "user.list"   // names, to find a user
+	UserRead    Action = "user.read"   // all details of a user
+	UserWrite   Action = "user.write"  // own name and password
+	UserManage  Action = "user.manage" // create, disable and delete users, and make them admin
+	TokenList   Action = "token.list"
+	TokenCreate Action = "token.make"
+	TokenRevoke Action = "token.end" // revoke tokens and sign-ins
+
+	SettingsRead  Action = "settings.read"
+	SettingsWrite Action = "settings.write" // kill switch, allow-list and others
+	UsageRead     Action = "usage.read"
+	MeterRead     Action = "meter.read" // consumption of conversations
+	AuditRead     Action = "audit.read"
+	HubOperate    Action = "hub.operate" // metrics, backup, state of a node
+)
+
+// Resource is what an action applies to: its owner and who sees it. It belongs
+// to a user or a group. Without either it belongs to the hub, as the zero value
+// does: admins may do everything with it, and others nothing unless it is
+// shared.
+type Resource struct {
+	Owner  UserID  // owning user, or the user itself
+	Group  GroupID // owning group
+	Author UserID  // creator within a group; for SkillReview the uploader of the version
+	Shared bool    // offered to all users: in the public namespace or published to all
+	// Hidden restricts it to those who manage it. Leave it false if an item in
+	// use already refers to it: that use continues.
+	Hidden bool
+}
+
+// OwnedBy returns the resource that a user owns.
+func OwnedBy(u UserID) Resource { return Resource{Owner: u} }
+
+// OwnedByGroup returns the resource that a group owns and that author created.
+func OwnedByGroup(g GroupID, author UserID) Resource { return Resource{Group: g, Author: author} }
+
+// rule says who may do an action. Everything else is denied.
+type rule struct {
+	action Action
+	scopes Scopes // one of them is needed
+
+	own       bool // the owning user
+	group     Role // the least role in the owning group; Outsider for none
+	author    bool // also a developer of the group who created it
+	notAuthor bool // not the author: another user has to review
+	everyone  bool // every signed-in user if it is shared
+	admin     bool // admins, even if the hub does not own it
+}
+
+const (
+	readScopes = ScopeRead | ScopeChat | ScopeMCP
+	useScopes  = ScopeChat | ScopeMCP
+)
+
+var rules = []rule{
+	{action: SkillRead, scopes: readScopes, own: true, group: Reporter, everyone: true, admin: true},
+	{action: SkillUse, scopes: useScopes, own: true, group: Reporter, everyone: true, admin: true},
+	{action: SkillRun, scopes: ScopeRun, own: true, group: Reporter, everyone: true, admin: true},
+	{action: SkillBind, scopes: ScopeWrite, own: true, group: Developer, everyone: true, admin: true},
+	{action: SkillRate, scopes: ScopeWrite, group: Reporter, everyone: true, admin: true},
+	{action: SkillDownload, scopes: ScopeRead, own: true, group: Reporter, admin: true},
+	{action: SkillUpload, scopes: ScopeWrite, own: true, group: Developer, admin: true},
+	{action: SkillChange, scopes: ScopeWrite, own: true, group: Maintainer, author: true, admin: true},
+	{action: SkillReview, scopes: ScopeReview, group: Maintainer, notAuthor: true, admin: true},
+	{action: SkillPublish, scopes: ScopeWrite, own: true, group: Maintainer, admin: true},
+	{action: SkillHide, scopes: ScopeWrite, own: true, group: Maintainer, author: true, admin: true},
+	{action: SkillDelete, scopes: ScopeWrite, own: true, group: Maintainer, author: true, admin: true},
+
+	{action: KindRead, scopes: readScopes, own: true, group: Reporter, everyone: true, admin: true},
+	{action: KindUse, scopes: useScopes, own: true, group: Reporter, everyone: true},
+	{action: KindApply, scopes: ScopeWrite, own: true, group: Developer, admin: true},
+	{action: KindDelete, scopes: ScopeWrite, own: true, group: Maintainer, author: true, admin: true},
+	{action: ServerApply, scopes: ScopeWrite, own: true, group: Maintainer, admin: true},
+	{action: MCPConnect, scopes: ScopeMCP, own: true, group: Reporter, everyone: true},
+
+	{action: SessionRead, scopes: ScopeRead | ScopeChat, own: true},
+	{action: SessionWrite, scopes: ScopeChat, own: true},
+	{action: SessionStop, scopes: ScopeChat | ScopeAdmin, own: true, admin: true},
+	{action: SessionDelete, scopes: ScopeChat, own: true},
+	{action: ApprovalAnswer, scopes: ScopeChat, own: true},
+	{action: DefaultWrite, scopes: ScopeWrite, own: true},
+	{action: NotificationRead, scopes: ScopeRead, own: true},
+
+	{action: GrantRead, scopes: ScopeRead, own: true, group: Maintainer, admin: true},
+	{action: GrantWrite, scopes: ScopeReview, own: true, group: Maintainer},
+	{action: SecretList, scopes: ScopeRead, own: true, group: Maintainer},
+	{action: SecretWrite, scopes: ScopeWrite, own: true, group: Maintainer},
+	{action: SecretGrant, scopes: ScopeReview, own: true, group: Maintainer},
+
+	{action: GroupCreate, scopes: ScopeAdmin, admin: true}, // members get the group's defaults: nobody may pull others into a group of their own
+	{action: GroupRead, scopes: ScopeRead, group: Reporter, admin: true},
+	{action: GroupMembers, scopes: ScopeAdmin, group: Maintainer, admin: true},
+	{action: GroupManage, scopes: ScopeAdmin, group: Owner, admin: true},
+	{action: GroupDelete, scopes: ScopeAdmin, group: Owner, admin: true},
+
+	{action: UserList, scopes: ScopeRead, everyone: true, admin: true},
+	{action: UserRead, scopes: ScopeRead, own: true, admin: true},
+	{action: UserWrite, scopes: ScopeAdmin, own: true, admin: true},
+	{action: UserManage, scopes: ScopeAdmin, admin: true},
+	{action: TokenList, scopes: ScopeRead, own: true, admin: true},
+	{action: TokenCreate, scopes: ScopeAdmin, own: true},
+	{action: TokenRevoke, scopes: ScopeAdmin, own: true, admin: true},
+
+	{action: SettingsRead, scopes: ScopeRead, own: true, group: Reporter, everyone: true, admin: true},
+	{action: SettingsWrite, scopes: ScopeAdmin, own: true, group: Maintainer, admin: true},
+	{action: UsageRead, scopes: ScopeRead, own: true, group: Reporter, admin: true},
+	{action: MeterRead, scopes: ScopeRead, own: true, group: Maintainer, admin: true},
+	{action: AuditRead, scopes: ScopeRead, own: true, group: Owner, admin: true},
+	{action: HubOperate, scopes: ScopeRead | ScopeAdmin},
+}
+
+// findRule returns the rule of an action, nil if there is none.
+func findRule(a Action) *rule {
+	for i := range rules {
+		if rules[i].action == a {
+			return &rules[i]
+		}
+	}
+	return nil
+}
+
+// Actions returns all actions.
+func Actions() []Action {
+	var all []Action
+	for _, r := range rules {
+		all = append(all, r.action)
+	}
+	return all
+}
+
+// Can reports whether a principal may do an action on a resource. Unknown
+// actions are denied.
+func Can(p Principal, a Action, r Resource) bool {
+	rule := findRule(a)
+	return rule != nil && rule.allowsUser(p, r) && rule.scopes&p.Scopes != 0
+}
+
+// allowsUser reports whether the user may do it, regardless of scopes.
+func (u *rule) allowsUser(p Principal, r Resource) bool {
+	switch hub := r.Owner == "" && r.Group == ""; {
+	case p.Anonymous():
+		return false
+	case p.Admin && (hub || u.admin):
+		return true
+	case u.own && r.Owner == p.User:
+		return true
+	case u.everyone && r.Shared && !r.Hidden:
+		return true
+	}
+	return u.allowsMember(p, r)
+}
+
+// allowsMember reports whether the role of the user in the group is sufficient.
+func (u *rule) allowsMember(p Principal, r Resource) bool {
+	role, made := p.Groups[r.Group], r.Author == p.User
+	manages := role >= Maintainer || made && role >= Developer
+	switch {
+	case r.Group == "", role < Reporter, r.Hidden && !manages, u.notAuthor && made:
+		return false
+	case u.author && manages:
+		return true
+	}
+	return u.group != Outsider && role >= u.group
+}
+
+// CanSetRole reports whether a principal may change the role of a user in a
+// group. Outsider stands for no membership. Users who manage members may set
+// roles up to their own on both sides. Every user may leave.
+func CanSetRole(p Principal, g GroupID, who UserID, from, to Role) bool {
+	if p.Anonymous() || g == "" || from < Outsider || to < Outsider || from > Owner || to > Owner {
+		return false
+	}
+	leaves := who == p.User && to == Outsider && p.Scopes&ScopeAdmin != 0
+	own := p.Groups[g]
+	return leaves || Can(p, GroupMembers, Resource{Group: g}) && (p.Admin || from <= own && to <= own)
+}
+
+// DeniedError says why an action was denied.
+type DeniedError struct {
+	Action Action
+	// SignIn says that the user is not signed in. Answer with 401.
+	SignIn bool
+	// Scopes are set if the user may do it but the token needs one of them.
+	// Answer with 403.
+	Scopes Scopes
+	// Hidden says that the user must not learn whether the resource exists.
+	// Answer with 404; otherwise with 403.
+	Hidden bool
+}
+
+func (e *DeniedError) Error() string {
+	switch {
+	case e.SignIn:
+		return fmt.Sprintf("%s: sign in first", e.Action)
+	case e.Scopes != 0:
+		return fmt.Sprintf("%s: the token needs scope %s", e.Action, strings.Join(e.Scopes.Names(), " or "))
+	}
+	return fmt.Sprintf("%s: permission denied", e.Action)
+}
+
+// Check is like [Can], but returns the reason for a denial as a [*DeniedError].
+func Check(p Principal, a Action, r Resource) error {
+	rule := findRule(a)
+	switch {
+	case Can(p, a, r):
+		return nil
+	case p.Anonymous():
+		return &DeniedError{Action: a, SignIn: true}
+	case rule != nil && rule.allowsUser(p, r):
+		return &DeniedError{Action: a, Scopes: rule.scopes}
+	}
+	kept := r.Owner != "" || r.Group != "" || r.Hidden // settings of the hub are no secret
+	return &DeniedError{Action: a, Hidden: kept && !findRule(SkillRead).allowsUser(p, r)}
+}

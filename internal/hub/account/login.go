@@ -1,0 +1,189 @@
+package account
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Default times of a browser sign-in.
+const (
+	DefaultIdle     = 24 * time.Hour      // without a request
+	DefaultLifetime = 30 * 24 * time.Hour // in total
+	DefaultRotate   = 12 * time.Hour      // until the cookie is replaced
+
+	// loginTouchInterval is the minimum time between recorded requests.
+	loginTouchInterval = time.Minute
+	maxAgent           = 200 // bytes
+)
+
+// Login is the stored part of a browser sign-in.
+type Login struct {
+	Hash     []byte // SHA-256 of the cookie value, unique
+	User     UserID
+	Agent    string    // User-Agent, so that users recognize the browser
+	Created  time.Time // time of the sign-in
+	LastSeen time.Time // last request, accurate to about a minute
+	Expires  time.Time // at the latest
+}
+
+// LoginStore stores browser sign-ins.
+type LoginStore interface {
+	AddLogin(ctx context.Context, l Login) error
+	// GetLogin returns the sign-in with a hash. It fails with [ErrNotFound] if
+	// there is none.
+	GetLogin(ctx context.Context, hash []byte) (Login, error)
+	// TouchLogin records the last request. It ignores a missing sign-in.
+	TouchLogin(ctx context.Context, hash []byte, at time.Time) error
+	// ReplaceLogin changes the hash of a sign-in. It fails with [ErrNotFound]
+	// if old is missing; of concurrent calls, one succeeds.
+	ReplaceLogin(ctx context.Context, old, hash []byte) error
+	// RemoveLogin deletes a sign-in. It ignores a missing one.
+	RemoveLogin(ctx context.Context, hash []byte) error
+}
+
+// LoginOptions configure browser sign-ins. The zero value selects the defaults.
+type LoginOptions struct {
+	Idle, Lifetime, Rotate time.Duration
+	// Secure says that browsers reach the hub over https. The cookie is then
+	// sent over https only.
+	Secure bool
+}
+
+// Logins manages browser sign-ins. It is safe for concurrent use.
+type Logins struct {
+	store LoginStore
+	opts  LoginOptions
+}
+
+// NewLogins returns the sign-ins of a store. Nil options select the defaults.
+func NewLogins(s LoginStore, o *LoginOptions) *Logins {
+	l := &Logins{store: s}
+	if o != nil {
+		l.opts = *o
+	}
+	for _, d := range []struct {
+		at    *time.Duration
+		value time.Duration
+	}{{&l.opts.Idle, DefaultIdle}, {&l.opts.Lifetime, DefaultLifetime}, {&l.opts.Rotate, DefaultRotate}} {
+		if *d.at == 0 {
+			*d.at = d.value
+		}
+	}
+	return l
+}
+
+// Start signs a user in and returns a new cookie. It stores 200 bytes of the
+// User-Agent at most.
+func (l *Logins) Start(ctx context.Context, u UserID, agent string) (*http.Cookie, error) {
+	if u == "" {
+		return nil, errors.New("start sign-in: no user")
+	}
+	now := time.Now().UTC()
+	value := newCookieValue(now)
+	agent = strings.ToValidUTF8(agent[:min(len(agent), maxAgent)], "")
+	row := Login{Hash: hashToken(value), User: u, Agent: agent, Created: now, LastSeen: now, Expires: now.Add(l.opts.Lifetime)}
+	if err := l.store.AddLogin(ctx, row); err != nil {
+		return nil, fmt.Errorf("start sign-in: %w", err)
+	}
+	return l.cookie(value, row.Expires), nil
+}
+
+// newCookieValue returns a random value with its creation time. The time cannot
+// be forged, because sign-ins are found by the hash of the whole value.
+func newCookieValue(now time.Time) string {
+	return rand.Text() + rand.Text() + "." + strconv.FormatInt(now.Unix(), 36)
+}
+
+// cookieTime returns the creation time of a value, or the distant past if it
+// has none.
+func cookieTime(value string) time.Time {
+	_, text, _ := strings.Cut(value, ".")
+	seconds, _ := strconv.ParseInt(text, 36, 64)
+	return time.Unix(seconds, 0)
+}
+
+// Find returns the sign-in of the cookie of a request. If next is not nil, the
+// response must set it: the old cookie is no longer valid. Cookies are replaced
+// only when a user opens a page, not during parallel requests of a page. Find
+// fails with [ErrInvalidCredentials] if there is no valid cookie, and with
+// another error if the store failed.
+func (l *Logins) Find(ctx context.Context, r *http.Request) (row Login, next *http.Cookie, err error) {
+	c, err := r.Cookie(l.CookieName())
+	if err != nil {
+		return Login{}, nil, ErrInvalidCredentials
+	}
+	row, err = l.store.GetLogin(ctx, hashToken(c.Value))
+	if errors.Is(err, ErrNotFound) {
+		return Login{}, nil, ErrInvalidCredentials
+	}
+	if err != nil {
+		return Login{}, nil, fmt.Errorf("find sign-in: %w", err)
+	}
+	now := time.Now().UTC()
+	if !now.Before(row.Expires) || now.Sub(row.LastSeen) >= l.opts.Idle {
+		return Login{}, nil, ErrInvalidCredentials
+	}
+	if now.Sub(row.LastSeen) >= loginTouchInterval {
+		if err := l.store.TouchLogin(ctx, row.Hash, now); err != nil {
+			return Login{}, nil, fmt.Errorf("record request: %w", err)
+		}
+		row.LastSeen = now
+	}
+	if r.Header.Get("Sec-Fetch-Mode") == "navigate" && now.Sub(cookieTime(c.Value)) >= l.opts.Rotate {
+		return l.rotate(ctx, row, now)
+	}
+	return row, nil, nil
+}
+
+func (l *Logins) rotate(ctx context.Context, row Login, now time.Time) (Login, *http.Cookie, error) {
+	value := newCookieValue(now)
+	err := l.store.ReplaceLogin(ctx, row.Hash, hashToken(value))
+	if errors.Is(err, ErrNotFound) { // another request of the browser got the next value
+		return row, nil, nil
+	}
+	if err != nil {
+		return Login{}, nil, fmt.Errorf("replace cookie: %w", err)
+	}
+	row.Hash = hashToken(value)
+	return row, l.cookie(value, row.Expires), nil
+}
+
+// End signs a browser out and returns a cookie that deletes its own. Without a
+// valid cookie it does nothing else.
+func (l *Logins) End(ctx context.Context, r *http.Request) (*http.Cookie, error) {
+	if c, err := r.Cookie(l.CookieName()); err == nil {
+		if err := l.store.RemoveLogin(ctx, hashToken(c.Value)); err != nil {
+			return nil, fmt.Errorf("end sign-in: %w", err)
+		}
+	}
+	gone := l.cookie("", time.Time{})
+	gone.MaxAge = -1
+	return gone, nil
+}
+
+// CookieName returns the name of the cookie. With https, the __Host- prefix
+// makes browsers accept it only from this host and for all paths.
+func (l *Logins) CookieName() string { return cookieName("loadout", l.opts.Secure) }
+
+func cookieName(name string, secure bool) string {
+	if secure {
+		return "__Host-" + name
+	}
+	return name
+}
+
+// cookie is hidden from scripts and from requests of other sites, except for
+// links.
+func (l *Logins) cookie(value string, ends time.Time) *http.Cookie {
+	c := &http.Cookie{Name: l.CookieName(), Value: value, Path: "/", Secure: l.opts.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode}
+	if !ends.IsZero() {
+		c.MaxAge = int(time.Until(ends).Seconds())
+	}
+	return c
+}

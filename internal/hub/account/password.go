@@ -1,0 +1,234 @@
+package account
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+	"golang.org/x/text/unicode/norm"
+)
+
+const (
+	minPassword = 10   // characters
+	maxPassword = 1024 // bytes
+	saltSize    = 16
+	hashSize    = 32
+	// maxWaiting limits the sign-ins that wait for each one in progress.
+	maxWaiting = 16
+)
+
+// Limits of the parameters in a stored hash.
+const (
+	maxMemory = 1 << 20 // KiB
+	maxTime   = 64
+	maxLanes  = 64
+)
+
+// ErrBusy says that too many sign-ins are in progress. Answer with 503 and a
+// Retry-After of some seconds.
+var ErrBusy = errors.New("too many sign-ins at once; try again in a moment")
+
+// ErrWrongPassword says that the password is wrong, or that the user does not
+// exist or has no password.
+var ErrWrongPassword = errors.New("wrong name or password")
+
+// errHash has no details, because they could contain parts of a hash.
+var errHash = errors.New("stored password hash is damaged")
+
+// Cost sets the parameters of argon2id. The zero value is invalid.
+type Cost struct {
+	Memory uint32 // KiB
+	Time   uint32 // passes
+	Lanes  uint8
+}
+
+// DefaultCost returns the second recommendation of RFC 9106, section 4: 64 MiB,
+// three passes, four lanes.
+func DefaultCost() Cost { return Cost{Memory: 64 << 10, Time: 3, Lanes: 4} }
+
+// Passwords hashes and checks passwords, few at a time because of the memory
+// that each takes. It is safe for concurrent use.
+type Passwords struct {
+	cost   Cost
+	slots  chan struct{}
+	queue  chan struct{}
+	absent string // hash that matches no password
+}
+
+// NewPasswords returns a Passwords that computes atOnce hashes in parallel; two
+// at the default cost take 128 MiB. It panics if the cost is invalid or atOnce
+// is less than 1.
+func NewPasswords(cost Cost, atOnce int) *Passwords {
+	if !cost.valid() || atOnce < 1 {
+		panic(fmt.Sprintf("account: invalid password cost %+v or parallelism %d", cost, atOnce))
+	}
+	p := &Passwords{cost: cost, slots: make(chan struct{}, atOnce), queue: make(chan struct{}, atOnce*(1+maxWaiting))}
+	p.absent = phc{cost: cost, salt: make([]byte, saltSize), hash: make([]byte, hashSize)}.String()
+	return p
+}
+
+func (c Cost) valid() bool {
+	return c.Lanes >= 1 && c.Lanes <= maxLanes && c.Time >= 1 && c.Time <= maxTime && c.Memory >= 8*uint32(c.Lanes) && c.Memory <= maxMemory
+}
+
+// Hash returns the hash of a password with its parameters, as a PHC string of
+// at most 130 bytes. It fails with a [*WeakPasswordError] if the password is
+// too weak for the user, and with [ErrBusy].
+func (p *Passwords) Hash(ctx context.Context, user, password string) (string, error) {
+	password = norm.NFKC.String(password)
+	if why := findWeakness(user, password); why != "" {
+		return "", &WeakPasswordError{Reason: why}
+	}
+	h := phc{cost: p.cost, salt: make([]byte, saltSize)}
+	_, _ = rand.Read(h.salt) // never fails
+	var err error
+	h.hash, err = p.derive(ctx, h.cost, h.salt, password, hashSize)
+	if err != nil {
+		return "", err
+	}
+	return h.String(), nil
+}
+
+// Check fails with [ErrWrongPassword] if a password does not match a hash, with
+// [ErrBusy], or with the cause of ctx. For a user who does not exist or has no
+// password, pass the hash "": the check takes as long as for others. If again
+// is true, hash the password anew: the stored hash has a lower cost than the
+// current one.
+func (p *Passwords) Check(ctx context.Context, hash, password string) (again bool, err error) {
+	absent := hash == ""
+	if absent {
+		hash = p.absent
+	}
+	h, err := parsePHC(hash)
+	if err != nil {
+		return false, err
+	}
+	if len(password) > maxPassword {
+		password = "" // matches no password and takes as long
+	}
+	got, err := p.derive(ctx, h.cost, h.salt, norm.NFKC.String(password), len(h.hash))
+	if err != nil {
+		return false, err
+	}
+	if same := subtle.ConstantTimeCompare(got, h.hash) == 1; absent || !same {
+		return false, ErrWrongPassword
+	}
+	c := p.cost
+	return h.cost.Memory < c.Memory || h.cost.Time < c.Time || h.cost.Lanes < c.Lanes, nil
+}
+
+// derive computes a hash as soon as a slot is free.
+func (p *Passwords) derive(ctx context.Context, c Cost, salt []byte, password string, size int) ([]byte, error) {
+	select {
+	case p.queue <- struct{}{}:
+		defer func() { <-p.queue }()
+	default:
+		return nil, ErrBusy
+	}
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	return argon2.IDKey([]byte(password), salt, c.Time, c.Memory, c.Lanes, uint32(size)), nil
+}
+
+// phc is a hash as a PHC string: $argon2id$v=19$m=…,t=…,p=…$SALT$HASH.
+type phc struct {
+	cost       Cost
+	salt, hash []byte
+}
+
+func (h phc) String() string {
+	b := base64.RawStdEncoding
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.cost.Memory, h.cost.Time, h.cost.Lanes, b.EncodeToString(h.salt), b.EncodeToString(h.hash))
+}
+
+func parsePHC(text string) (phc, error) {
+	f := strings.Split(text, "$")
+	if len(text) > 512 || len(f) != 6 || f[0] != "" || f[1] != "argon2id" || f[2] != "v="+strconv.Itoa(argon2.Version) {
+		return phc{}, errHash
+	}
+	var h phc
+	var ok bool
+	if h.cost, ok = parseCost(f[3]); !ok {
+		return phc{}, errHash
+	}
+	var err1, err2 error
+	h.salt, err1 = base64.RawStdEncoding.Strict().DecodeString(f[4])
+	h.hash, err2 = base64.RawStdEncoding.Strict().DecodeString(f[5])
+	if err1 != nil || err2 != nil || len(h.salt) < 8 || len(h.salt) > 64 || len(h.hash) < 16 || len(h.hash) > 64 || h.String() != text {
+		return phc{}, errHash
+	}
+	return h, nil
+}
+
+func parseCost(text string) (Cost, bool) {
+	var n [3]uint64
+	fields := strings.Split(text, ",")
+	if len(fields) != len(n) {
+		return Cost{}, false
+	}
+	for i, name := range []string{"m=", "t=", "p="} {
+		value, ok := strings.CutPrefix(fields[i], name)
+		var err error
+		if n[i], err = strconv.ParseUint(value, 10, 24); !ok || err != nil || n[2] > maxLanes {
+			return Cost{}, false
+		}
+	}
+	c := Cost{Memory: uint32(n[0]), Time: uint32(n[1]), Lanes: uint8(n[2])}
+	return c, c.valid()
+}
+
+// WeakPasswordError says why a password is rejected.
+type WeakPasswordError struct{ Reason string }
+
+func (e *WeakPasswordError) Error() string { return "choose another password: " + e.Reason }
+
+// commonPasswords lists passwords of sufficient length that attackers try
+// first.
+const commonPasswords = ` 0123456789 1234567890 12345678910 123456789a 1234567891 123123123123 1q2w3e4r5t 1qaz2wsx3edc q1w2e3r4t5 qwertyuiop qwerty12345 qwerty123456
+ asdfghjkl1 zxcvbnm123 password12 password123 password1234 password12345 passw0rd123 p@ssw0rd123 p@ssword123 letmein123 letmein1234 welcome123 welcome1234
+ administrator admin12345 admin123456 adminadmin changeme123 changemenow iloveyou12 iloveyou123 sunshine123 football123 superman123 trustno1trustno1 monkey12345
+ abcdefghij abcdefghijk abc1234567 abcd123456 a123456789 aa12345678 1111111111 qazwsxedcrfv loadout123 loadoutloadout passwordpassword secretsecret correcthorsebatterystaple `
+
+// findWeakness says why a password is too weak, "" if it is not.
+func findWeakness(user, password string) string {
+	lower := strings.ToLower(password)
+	switch {
+	case !utf8.ValidString(password):
+		return "not valid text"
+	case utf8.RuneCountInString(password) < minPassword:
+		return fmt.Sprintf("fewer than %d characters", minPassword)
+	case len(password) > maxPassword:
+		return fmt.Sprintf("more than %d bytes", maxPassword)
+	case user != "" && strings.Trim(strings.ReplaceAll(lower, strings.ToLower(user), ""), "0123456789 .-_!") == "":
+		return "too similar to the user name"
+	case isSequence(password):
+		return "a repeated character or a simple sequence"
+	case !strings.ContainsAny(lower, " \n") && strings.Contains(strings.ReplaceAll(commonPasswords, "\n", " "), " "+lower+" "):
+		return "too common"
+	}
+	return ""
+}
+
+// isSequence reports whether all steps between neighboring characters are the
+// same and at most 1.
+func isSequence(s string) bool {
+	runes := []rune(s)
+	step := runes[1] - runes[0]
+	for i := range runes[1:] {
+		if runes[i+1]-runes[i] != step {
+			return false
+		}
+	}
+	return step >= -1 && step <= 1
+}

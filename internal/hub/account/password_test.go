@@ -1,0 +1,231 @@
+package account_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+)
+
+const password = "a good password"
+
+var cheap = account.Cost{Memory: 64, Time: 1, Lanes: 1}
+
+func hash(t testing.TB, p *account.Passwords, password string) string {
+	t.Helper()
+	h, err := p.Hash(t.Context(), "ann", password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestPasswords(t *testing.T) {
+	p := account.NewPasswords(cheap, 2)
+	h := hash(t, p, password)
+	if !strings.HasPrefix(h, "$argon2id$v=19$m=64,t=1,p=1$") || len(h) > 130 || h == hash(t, p, password) {
+		t.Errorf("hash %s", h)
+	}
+	for given, want := range map[string]error{
+		password: nil, "A good password": account.ErrWrongPassword, "": account.ErrWrongPassword, password + " ": account.ErrWrongPassword,
+		strings.Repeat("x", 1<<20): account.ErrWrongPassword,
+	} {
+		if again, err := p.Check(t.Context(), h, given); !errors.Is(err, want) || again {
+			t.Errorf("%.20q: %v, %v, want %v", given, again, err, want)
+		}
+	}
+	// A user without a password has none that can be guessed.
+	for _, given := range []string{"", password, strings.Repeat("\x00", 16)} {
+		if _, err := p.Check(t.Context(), "", given); !errors.Is(err, account.ErrWrongPassword) {
+			t.Errorf("of nobody, %q: %v", given, err)
+		}
+	}
+	// The same characters typed on another system.
+	if _, err := p.Check(t.Context(), hash(t, p, "pässwörter sind lang"), "pa\u0308sswo\u0308rter sind lang"); err != nil {
+		t.Errorf("decomposed: %v", err)
+	}
+}
+
+// Hashes that others made are checked as well: this one is by the reference
+// implementation, of the command line argon2.
+func TestHashesOfOthersAreChecked(t *testing.T) {
+	p := account.NewPasswords(cheap, 1)
+	again, err := p.Check(t.Context(), "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4", "password")
+	if err != nil || again {
+		t.Errorf("%v, %v", again, err)
+	}
+}
+
+func TestHashesAreRenewedWhenTheCostGrows(t *testing.T) {
+	h := hash(t, account.NewPasswords(cheap, 1), password)
+	for _, c := range []account.Cost{{Memory: 128, Time: 1, Lanes: 1}, {Memory: 64, Time: 2, Lanes: 1}, {Memory: 64, Time: 1, Lanes: 2}} {
+		p := account.NewPasswords(c, 1)
+		if again, err := p.Check(t.Context(), h, password); !again || err != nil {
+			t.Errorf("at %+v: %v, %v", c, again, err)
+		}
+		if again, err := p.Check(t.Context(), h, "another password"); again || err == nil {
+			t.Errorf("a wrong one at %+v: %v, %v", c, again, err)
+		}
+		if again, err := account.NewPasswords(cheap, 1).Check(t.Context(), hash(t, p, password), password); again || err != nil {
+			t.Errorf("back from %+v: %v, %v", c, again, err)
+		}
+	}
+}
+
+func TestWeakPasswordsAreRefused(t *testing.T) {
+	p := account.NewPasswords(cheap, 1)
+	for _, weak := range []string{
+		"", "short", "ünmöglich", "aaaaaaaaaaaa", "abcdefghijkl", "0123456789", "9876543210", "password123", "PassWord123", "qwertyuiop", "loadout123",
+		"Annemarie", "annemarie1984", "annemarie-annemarie", "bad\xffbytes\xffhere", strings.Repeat("long ", 300),
+	} {
+		h, err := p.Hash(t.Context(), "Annemarie", weak)
+		e, ok := errors.AsType[*account.WeakPasswordError](err)
+		if !ok || h != "" || e.Reason == "" {
+			t.Errorf("%.30q is taken: %q, %v", weak, h, err)
+		} else if len(weak) > 4 && strings.Contains(err.Error(), weak) {
+			t.Errorf("%q repeats it", err)
+		}
+	}
+	for _, good := range []string{"correct horse battery", "ein langes Wort", "密码密码密码密码密码长密", "annemarie likes tea", "tr0ub4dor&3x"} {
+		if _, err := p.Hash(t.Context(), "Annemarie", good); err != nil {
+			t.Errorf("%q: %v", good, err)
+		}
+	}
+}
+
+func TestDamagedHashesOpenNothing(t *testing.T) {
+	p := account.NewPasswords(cheap, 1)
+	h := hash(t, p, password)
+	for name, bad := range map[string]string{
+		"no hash": password, "another algorithm": strings.Replace(h, "argon2id", "argon2i", 1), "another version": strings.Replace(h, "v=19", "v=16", 1),
+		"too dear": strings.Replace(h, "m=64", "m=16000000", 1), "endless": strings.Replace(h, "t=1", "t=4294967295", 1), "nothing": strings.Replace(h, "t=1", "t=0", 1),
+		"many lanes": strings.Replace(h, "p=1", "p=257", 1), "odd numbers": strings.Replace(h, "t=1", "t=01", 1), "more": h + "$x", "cut": h[:40], "no salt": strings.Replace(h, "$v=19", "$$v=19", 1),
+		"long": h + strings.Repeat("A", 1000),
+	} {
+		if again, err := p.Check(t.Context(), bad, password); err == nil || again || errors.Is(err, account.ErrWrongPassword) {
+			t.Errorf("%s: %v, %v", name, again, err)
+		} else if strings.Contains(err.Error(), h[40:]) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Some wait for their turn, the rest is told to come back; and who waits leaves when
+// his context ends.
+func TestSignInsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := account.NewPasswords(cheap, 1)
+		h := hash(t, p, password)
+		release := p.Hold()
+		const many = 60
+		got := make(chan error, many+1)
+		check := func(ctx context.Context) {
+			_, err := p.Check(ctx, h, password)
+			got <- err
+		}
+		why := errors.New("left")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go check(ctx)
+		synctest.Wait()
+		cancel(why)
+		if err := <-got; !errors.Is(err, why) {
+			t.Errorf("%v, want %v", err, why)
+		}
+		for range many {
+			go check(t.Context())
+		}
+		synctest.Wait()
+		waiting := p.Waiting()
+		if waiting == 0 || waiting >= many {
+			t.Errorf("%d wait", waiting)
+		}
+		release()
+		busy := 0
+		for range many {
+			if err := <-got; errors.Is(err, account.ErrBusy) {
+				busy++
+			} else if err != nil {
+				t.Error(err)
+			}
+		}
+		if busy != many-waiting {
+			t.Errorf("%d were told to come back, and %d waited", busy, waiting)
+		}
+	})
+}
+
+// Of a user that there is not, a password is hashed as well, so that the time does
+// not tell; and so is one that nobody can have.
+func TestNobodyTakesAsLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := account.NewPasswords(cheap, 1)
+		h := hash(t, p, password)
+		release := p.Hold()
+		got := make(chan error, 2)
+		for _, check := range [][2]string{{"", password}, {h, strings.Repeat("x", 1<<20)}} {
+			go func() {
+				_, err := p.Check(t.Context(), check[0], check[1])
+				got <- err
+			}()
+		}
+		synctest.Wait()
+		if n := p.Waiting(); n != 2 {
+			t.Errorf("%d wait for their turn to hash, want 2", n)
+		}
+		release()
+		for range 2 {
+			if err := <-got; !errors.Is(err, account.ErrWrongPassword) {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestMisuseOfPasswordsPanics(t *testing.T) {
+	for _, f := range []func(){
+		func() { account.NewPasswords(account.Cost{}, 1) },
+		func() { account.NewPasswords(cheap, 0) },
+		func() { account.NewLimiter(0, 1, 1) },
+		func() { account.NewLimiter(time.Second, 1, 0) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("nothing is said")
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+// FuzzHash: no hash has anything happen but an answer, and none is taken that would
+// be written otherwise.
+func FuzzHash(f *testing.F) {
+	f.Add("$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4")
+	f.Add("$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA")
+	f.Add("$argon2id$v=19$m=64,t=1,p=1,x=1$$")
+	p := account.NewPasswords(cheap, 64)
+	f.Fuzz(func(t *testing.T, h string) {
+		if strings.Contains(h, "m=") && len(h) > 30 && !strings.Contains(h, "m=64,t=1,p=") && !strings.Contains(h, "m=8,t=1,p=") {
+			return // dear ones are taken, and take their time
+		}
+		if _, err := p.Check(t.Context(), h, password); err == nil {
+			t.Errorf("%q is the hash of %q", h, password)
+		}
+	})
+}
+
+func BenchmarkPassword(b *testing.B) {
+	p := account.NewPasswords(account.DefaultCost(), 1)
+	h := hash(b, p, password)
+	for b.Loop() {
+		if _, err := p.Check(b.Context(), h, password); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package account
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Role is the role of a user in a group. A higher role includes the rights of
+// the lower ones.
+type Role int
+
+// The roles, lowest first. The zero value means no membership.
+const (
+	Outsider   Role = iota
+	Reporter        // reads and uses
+	Developer       // uploads, binds, and manages own items
+	Maintainer      // manages all items of the group, and reviews
+	Owner           // manages the group
+)
+
+var roleNames = []string{"outsider", "reporter", "developer", "maintainer", "owner"}
+
+func (r Role) String() string {
+	if r < 0 || int(r) >= len(roleNames) {
+		return "no role"
+	}
+	return roleNames[r]
+}
+
+// ParseRole returns the role of a member by name.
+func ParseRole(name string) (Role, error) {
+	if i := slices.Index(roleNames, name); i > 0 {
+		return Role(i), nil
+	}
+	return Outsider, fmt.Errorf("unknown role %.40q; want reporter, developer, maintainer or owner", name)
+}
+
+// Scopes limit what a token may be used for. They never add rights.
+type Scopes uint8
+
+// The scopes. Combine them with |.
+const (
+	ScopeRead   Scopes = 1 << iota // read skills, kinds, sessions, usage
+	ScopeWrite                     // upload and change them, and secrets
+	ScopeRun                       // run code of skills
+	ScopeChat                      // chat, and answer approval requests
+	ScopeMCP                       // connect an MCP client
+	ScopeReview                    // approve code, and grant it secrets and hosts
+	ScopeAdmin                     // manage accounts, groups, settings, and tokens themselves
+	endOfScopes
+
+	AllScopes = endOfScopes - 1
+)
+
+var scopeNames = []string{"read", "write", "run", "chat", "mcp", "review", "admin"}
+
+// ParseScopes reads the names of one or more scopes, separated by spaces or
+// commas.
+func ParseScopes(text string) (Scopes, error) {
+	var s Scopes
+	for name := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ' ' || r == ',' }) {
+		i := slices.Index(scopeNames, name)
+		if i < 0 {
+			return 0, fmt.Errorf("unknown scope %.40q; want some of %s", name, strings.Join(scopeNames, ", "))
+		}
+		s |= 1 << i
+	}
+	if s == 0 {
+		return 0, fmt.Errorf("no scopes; want some of %s", strings.Join(scopeNames, ", "))
+	}
+	return s, nil
+}
+
+// Names returns the names of the scopes.
+func (s Scopes) Names() []string {
+	var names []string
+	for i, name := range scopeNames {
+		if s&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// String returns the names in the format of [ParseScopes].
+func (s Scopes) String() string { return strings.Join(s.Names(), " ") }
+
+// Within reports whether others include all of the scopes. A token can only
+// create tokens within its own scopes.
+func (s Scopes) Within(others Scopes) bool { return s&^others == 0 }

@@ -1,0 +1,399 @@
+package agents
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Outcome is what came of a document.
+type Outcome string
+
+// Outcomes.
+const (
+	Created   Outcome = "created"
+	Updated   Outcome = "updated"
+	Unchanged Outcome = "unchanged"
+	Refused   Outcome = "refused"
+	Skipped   Outcome = "skipped" // of a kind that there is none of here
+)
+
+// Change is what came of one document.
+type Change struct {
+	Kind, Namespace, Name string
+	Line                  int
+	Outcome               Outcome
+	// Diff is what is different in the fields; of what is created, all of them.
+	Diff []Field
+	// Findings are those of the document, and what applying it found.
+	Findings skill.Diagnostics
+	// Stale is what there is by now where the document was made from an earlier one, and is
+	// refused for that.
+	Stale *Stale
+}
+
+// Stale is a thing that somebody changed in the meantime.
+type Stale struct {
+	Generation int64 // 0 where it is gone
+	By         account.UserID
+	Name       string // of the user, "" of one who is gone
+	Changed    time.Time
+}
+
+// Result is what came of documents, in their order.
+type Result struct {
+	Changes []Change
+	// Kept says that the changes are in force. They are not after a dry run, or where
+	// one document was refused.
+	Kept bool
+}
+
+// Refused reports whether a document was.
+func (r *Result) Refused() bool {
+	return slices.ContainsFunc(r.Changes, func(c Change) bool { return c.Outcome == Refused })
+}
+
+// Denied reports whether all that is wrong is that the principal may not.
+func (r *Result) Denied() bool {
+	wrong := false
+	for _, c := range r.Changes {
+		for _, d := range c.Findings {
+			if d.Severity == skill.Error && d.Code != codeDenied {
+				return false
+			}
+			wrong = wrong || d.Severity == skill.Error
+		}
+	}
+	return wrong
+}
+
+// Stale reports whether all that is wrong is that somebody changed things in the meantime.
+func (r *Result) Stale() bool {
+	stale := false
+	for _, c := range r.Changes {
+		if c.Outcome == Refused && c.Stale == nil {
+			return false
+		}
+		stale = stale || c.Stale != nil
+	}
+	return stale
+}
+
+// errUndone ends a transaction of which nothing is to stay.
+var errUndone = errors.New("nothing of it is kept")
+
+// Apply makes what documents say, all of it or, where one is refused, nothing; with
+// dry it only says what it would do. Applied again they are unchanged. Documents may
+// stand in any order. References to Ghosts, Bots, Models and servers have to lead
+// somewhere; skills are looked for when they are used, and a finding says that there
+// is none yet.
+//
+// What is wrong with documents, and what the principal may not do, is in the result.
+// The error is about the database, or says that nobody is signed in.
+func (r *Registry) Apply(ctx context.Context, p account.Principal, docs []*Document, dry bool) (*Result, error) {
+	if len(docs) > MaxDocuments+1 { // the last one says that there are more
+		return nil, fmt.Errorf("apply %d documents: %w: more than %d", len(docs), store.ErrTooMany, MaxDocuments)
+	}
+	if err := account.Check(p, account.KindApply, account.OwnedBy(p.User)); err != nil { // for the way in
+		return nil, err
+	}
+	for try := 1; ; try++ {
+		result, err := r.apply(ctx, p, docs, dry)
+		// Somebody made one of the same name at the same time: now it is there.
+		if try < 4 && (errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrConflict)) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("apply: %w", err)
+		}
+		return result, r.denials(ctx, p, result)
+	}
+}
+
+func (r *Registry) apply(ctx context.Context, p account.Principal, docs []*Document, dry bool) (*Result, error) {
+	var a *application
+	err := r.db.Tx(ctx, func(tx *store.Tx) error {
+		a = &application{actor: actor{tx.Tables, p}, r: r, tx: tx, docs: docs,
+			result: &Result{Changes: make([]Change, len(docs))}, homes: make([]store.Namespace, len(docs)), first: map[identity]int{}}
+		if err := a.run(ctx); err != nil {
+			return err
+		}
+		if dry || a.result.Refused() {
+			return errUndone
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errUndone) {
+		return nil, err
+	}
+	a.result.Kept = err == nil
+	return a.result, nil
+}
+
+// identity is what no two things have in common.
+type identity struct {
+	kind string
+	in   store.Namespace
+	name string
+}
+
+// application is one call of Apply, in its transaction.
+type application struct {
+	actor
+	r      *Registry
+	tx     *store.Tx
+	docs   []*Document
+	result *Result
+	homes  []store.Namespace // of each document, "" where it has none
+	first  map[identity]int  // the document that says what a thing is
+}
+
+func (a *application) run(ctx context.Context) error {
+	named := 0
+	for i, d := range a.docs {
+		if d.Spec != nil {
+			named += len(d.Spec.references())
+		}
+		if named > MaxReferences { // each is looked up while others wait to write
+			return fmt.Errorf("%w: the documents name more than %d things", store.ErrTooMany, MaxReferences)
+		}
+		if err := a.enter(ctx, i); err != nil {
+			return err
+		}
+	}
+	for _, kind := range order {
+		for i, d := range a.docs {
+			if d.Kind != kind || a.result.Changes[i].Outcome != "" {
+				continue
+			}
+			if err := a.one(ctx, i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// enter looks at a document by itself: whether it was read, where it belongs, and
+// whether the principal may put it there.
+func (a *application) enter(ctx context.Context, i int) error {
+	d, c := a.docs[i], &a.result.Changes[i]
+	*c = Change{Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, Line: d.Line, Findings: slices.Clone(d.Findings)}
+	if d.Skipped {
+		c.Outcome = Skipped
+		return nil
+	}
+	if d.Name != "" {
+		in, err := a.namespace(ctx, d.Namespace)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			a.refuse(i, "document-namespace", "there is no namespace "+quote(d.Namespace)+" that you may use", "write the name of one of your groups, or leave it out")
+		case err != nil:
+			return err
+		default:
+			a.claim(i, in)
+		}
+	}
+	if d.Spec == nil || !d.Findings.Loads() {
+		c.Outcome = Refused
+	}
+	return nil
+}
+
+// claim notes whose document it is, and refuses one that he may not write.
+func (a *application) claim(i int, in store.Namespace) {
+	d := a.docs[i]
+	id := identity{d.Kind, in, d.Name}
+	if other, twice := a.first[id]; twice {
+		a.refuse(i, "document-twice", fmt.Sprintf("the %s %s is on line %d already", d.Kind, quote(d.Name), a.docs[other].Line), "remove one of them")
+		return
+	}
+	a.first[id], a.homes[i] = i, in
+	if err := account.Check(a.p, applyAction(d.Kind), resource(in, string(a.p.User))); err != nil && d.Kind != SkillKind {
+		a.refuse(i, codeDenied, err.Error(), "ask an owner or maintainer of the namespace")
+	}
+}
+
+// codeDenied is the code of findings that say that the principal may not.
+const codeDenied = "denied"
+
+func applyAction(kind string) account.Action {
+	switch kind {
+	case ModelKind, ServerKind:
+		return account.ServerApply
+	case SkillKind:
+		return account.SkillUpload
+	}
+	return account.KindApply
+}
+
+func (a *application) refuse(i int, code, message, fix string) {
+	a.note(i, skill.Error, code, message, fix)
+	a.result.Changes[i].Outcome = Refused
+}
+
+func (a *application) note(i int, s skill.Severity, code, message, fix string) {
+	d, c := a.docs[i], &a.result.Changes[i]
+	p := &parser{&Document{Findings: c.Findings}}
+	p.add(s, code, &configfile.Node{Line: d.Line, Column: d.Column}, message, fix)
+	c.Findings = p.doc.Findings
+}
+
+// one applies a document that can be.
+func (a *application) one(ctx context.Context, i int) error {
+	d, c := a.docs[i], &a.result.Changes[i]
+	if d.Kind == SkillKind {
+		return a.skill(ctx, i)
+	}
+	old, err := a.Kinds.ByName(ctx, d.Kind, a.homes[i], d.Name)
+	if ignoreMissing(err) != nil {
+		return err
+	}
+	refs, err := a.references(ctx, i, old)
+	if err != nil {
+		return err
+	}
+	a.guard(i)
+	if !c.Findings.Loads() {
+		c.Outcome = Refused
+		return nil
+	}
+	return a.write(ctx, i, old, refs)
+}
+
+// write keeps what a document says, where that is something new.
+func (a *application) write(ctx context.Context, i int, old store.Kind, refs []store.Reference) error {
+	d, c := a.docs[i], &a.result.Changes[i]
+	spec, err := encode(d.Spec)
+	if err != nil {
+		return err
+	}
+	next := row{Description: d.Description, By: string(a.p.User), ServersBy: string(a.p.User), Spec: spec}
+	var before row
+	if old.ID != "" {
+		if before, err = readRow(old); err != nil {
+			return err
+		}
+		if bytes.Equal(before.servers(d.Kind), next.servers(d.Kind)) {
+			next.ServersBy = before.ServersBy
+		}
+	}
+	c.Diff = diff(before.fields(), next.fields())
+	same := old.ID != "" && before.Description == next.Description && bytes.Equal(before.Spec, next.Spec)
+	if d.Made != 0 && d.Made != old.Generation && !same {
+		return a.stale(ctx, i, old, before.By)
+	}
+	switch raw, err := encode(next); {
+	case err != nil:
+		return err
+	case old.ID == "":
+		c.Outcome = Created
+		old, err = a.Kinds.Create(ctx, store.Kind{Kind: d.Kind, Namespace: a.homes[i], Name: d.Name, Spec: raw, CreatedBy: string(a.p.User)})
+		if err != nil {
+			return err
+		}
+	case same:
+		c.Outcome = Unchanged
+		return nil
+	default:
+		c.Outcome = Updated
+		if _, err := a.Kinds.Update(ctx, old.ID, old.Generation, raw); err != nil {
+			return err
+		}
+	}
+	if err := a.Refs.Set(ctx, d.Kind, old.ID, refs); err != nil {
+		return err
+	}
+	return a.record(ctx, applyAction(d.Kind), a.homes[i], d.Kind+"/"+d.Name, map[string]any{"outcome": c.Outcome, "fields": paths(c.Diff)})
+}
+
+// stale refuses a document that was made from what is not there any more, and says who
+// changed it.
+func (a *application) stale(ctx context.Context, i int, now store.Kind, by string) error {
+	d, c := a.docs[i], &a.result.Changes[i]
+	c.Stale = &Stale{Generation: now.Generation, By: account.UserID(by), Changed: now.Updated}
+	if now.ID == "" {
+		a.refuse(i, codeStale, fmt.Sprintf("the %s %s of generation %d is not there any more", d.Kind, quote(d.Name), d.Made), "leave metadata.generation out, to make it anew")
+		return nil
+	}
+	who, err := a.Users.Get(ctx, by)
+	if ignoreMissing(err) != nil {
+		return err
+	}
+	c.Stale.Name = who.Name
+	a.refuse(i, codeStale, fmt.Sprintf("%s changed the %s %s at %s: it is of generation %d, and this was made from %d", cmp.Or(quote(who.Name), "somebody"), d.Kind, quote(d.Name),
+		now.Updated.UTC().Format(time.RFC3339), now.Generation, d.Made), "read it again and change that, or send it with that generation to take its place")
+	return nil
+}
+
+// codeStale is the code of findings that say that somebody was faster.
+const codeStale = "stale"
+
+// skill has a skill applied by who keeps skills.
+func (a *application) skill(ctx context.Context, i int) error {
+	d, c := a.docs[i], &a.result.Changes[i]
+	s, ok := d.Spec.(*Skill)
+	if !ok || a.r.opts.ApplySkill == nil {
+		a.refuse(i, "skill-package", "skills come as packages here", "upload a ZIP with its SKILL.md")
+		return nil
+	}
+	file, err := s.file(d.Name)
+	if err != nil {
+		return err
+	}
+	var was []byte
+	c.Outcome, was, err = a.r.opts.ApplySkill(ctx, a.tx, a.p, SkillFile{In: a.homes[i], Name: d.Name, Data: file, Same: s.sameAs(d.Name)})
+	if denied, ok := errors.AsType[*account.DeniedError](err); ok {
+		a.refuse(i, codeDenied, denied.Error(), "ask an owner or maintainer of the namespace")
+		return nil
+	}
+	if refused, ok := errors.AsType[*SkillError](err); ok {
+		a.refuse(i, "skill-refused", refused.Why, refused.Fix)
+		return nil
+	}
+	if err == nil && c.Outcome != Unchanged {
+		c.Diff = s.diff(d.Name, was)
+	}
+	return err
+}
+
+// record adds to the audit log what is done.
+func (a actor) record(ctx context.Context, action account.Action, in store.Namespace, subject string, details map[string]any) error {
+	return a.decided(ctx, action, in, subject, "allowed", details)
+}
+
+func (a actor) decided(ctx context.Context, action account.Action, in store.Namespace, subject, decision string, details map[string]any) error {
+	raw, err := json.Marshal(details)
+	if err != nil {
+		return err
+	}
+	return a.Audit.Append(ctx, store.AuditRecord{Actor: string(a.p.User), Action: string(action), Namespace: in, Subject: subject, Decision: decision, Details: raw})
+}
+
+// denials adds to the audit log what the principal was refused.
+func (r *Registry) denials(ctx context.Context, p account.Principal, result *Result) error {
+	a := r.actor(p)
+	for _, c := range result.Changes {
+		if !slices.ContainsFunc(c.Findings, func(d skill.Diagnostic) bool { return d.Code == codeDenied }) {
+			continue
+		}
+		in, err := a.namespace(ctx, c.Namespace)
+		if err == nil {
+			err = a.decided(ctx, applyAction(c.Kind), in, c.Kind+"/"+c.Name, "denied", map[string]any{})
+		}
+		if err != nil {
+			return fmt.Errorf("apply: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package agents
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// Field is one value that is different. Old and New are JSON, cut where they are long;
+// "" is none.
+type Field struct {
+	Path     string // as spec.skills[0]
+	Old, New string
+}
+
+// Bounds of a diff.
+const (
+	MaxFields    = 200
+	maxFieldText = 200 // bytes of a value
+)
+
+// row is what is kept of a document.
+type row struct {
+	Description string          `json:"description,omitempty"`
+	By          string          `json:"by"`         // who applied it as it is now
+	ServersBy   string          `json:"servers_by"` // who applied its servers as they are now
+	Spec        json.RawMessage `json:"spec"`
+}
+
+// servers are the servers that it defines, as they are kept.
+func (r row) servers(kind string) json.RawMessage {
+	if kind == ServerKind {
+		return r.Spec
+	}
+	var spec struct {
+		MCPServers json.RawMessage `json:"mcpServers"`
+	}
+	if json.Unmarshal(r.Spec, &spec) != nil {
+		return nil
+	}
+	return spec.MCPServers
+}
+
+func readRow(k store.Kind) (row, error) {
+	var r row
+	if err := json.Unmarshal(k.Spec, &r); err != nil {
+		return r, fmt.Errorf("%s %q: %w: %w", k.Kind, k.Name, store.ErrCorrupt, err)
+	}
+	return r, nil
+}
+
+// fields are the values of a row by their paths.
+func (r row) fields() map[string]string {
+	out := map[string]string{}
+	if r.Description != "" {
+		flatten(out, "description", r.Description)
+	}
+	d := json.NewDecoder(bytes.NewReader(r.Spec))
+	d.UseNumber()
+	var spec any
+	if d.Decode(&spec) == nil {
+		flatten(out, "spec", spec)
+	}
+	return out
+}
+
+// flatten adds the values in v, which has the depth of what package tree reads.
+func flatten(out map[string]string, path string, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			flatten(out, path+"."+short(key), value) // a long one is not repeated for all below it
+		}
+		if len(v) == 0 {
+			out[path] = "{}"
+		}
+	case []any:
+		for i, value := range v {
+			flatten(out, path+"["+strconv.Itoa(i)+"]", value)
+		}
+		if len(v) == 0 {
+			out[path] = "[]"
+		}
+	default:
+		text, err := encode(v)
+		if err == nil {
+			out[path] = string(text)
+		}
+	}
+}
+
+// diff is what is different, by path, at most MaxFields of it.
+func diff(before, after map[string]string) []Field {
+	var out []Field
+	for path, old := range before {
+		if now, there := after[path]; !there || now != old {
+			out = append(out, Field{path, cutText(old), cutText(now)})
+		}
+	}
+	for path, now := range after {
+		if _, there := before[path]; !there {
+			out = append(out, Field{path, "", cutText(now)})
+		}
+	}
+	slices.SortFunc(out, func(a, b Field) int { return strings.Compare(a.Path, b.Path) })
+	return out[:min(len(out), MaxFields)]
+}
+
+func cutText(s string) string {
+	if len(s) <= maxFieldText {
+		return s
+	}
+	n := maxFieldText
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+// paths are those of fields, for the audit log.
+func paths(fields []Field) []string {
+	var out []string
+	for _, f := range fields {
+		out = append(out, cutText(f.Path))
+	}
+	return out
+}

@@ -1,0 +1,32 @@
+package agents
+
+import (
+	"context"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// Global returns the MCP servers that a principal has without an agent: those of the
+// operator, and the nearest MCPServers of each name. Problems are what is wrong with
+// others.
+func (r *Registry) Global(ctx context.Context, p account.Principal) (servers []Server, problems []string, err error) {
+	a := r.actor(p)
+	if err := a.signedIn(account.KindUse); err != nil {
+		return nil, nil, err
+	}
+	global, problems, err := r.global(ctx, a, store.UserNamespace(string(p.User)))
+	if err != nil {
+		return nil, nil, err
+	}
+	servers, more := Resolve(Layers{Global: global})
+	return servers, append(problems, more...), nil
+}
+
+// Reviewed is what was said of the command of a server, by its digest: who starts one
+// asks again, as a review may have been taken back.
+func (r *Registry) Reviewed(ctx context.Context, d policy.Digest) (store.Review, error) {
+	said, err := r.actor(account.Principal{}).reviewed(ctx, d)
+	return said.Decision, err
+}

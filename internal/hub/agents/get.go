@@ -1,0 +1,290 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Resource is a document that is in force.
+type Resource struct {
+	Document
+	ID         string
+	In         store.Namespace
+	Generation int64
+	CreatedBy  string
+	ChangedBy  string // who applied it as it is now
+	// ServersBy is who applied the servers in it as they are now, and so does not review
+	// them.
+	ServersBy string
+	Created   time.Time
+	Updated   time.Time
+}
+
+// Get returns the one thing of a kind and a name, in a namespace as [Registry.Namespace]
+// reads it.
+func (r *Registry) Get(ctx context.Context, p account.Principal, kind, namespace, name string) (*Resource, error) {
+	a := r.actor(p)
+	k, err := a.named(ctx, account.KindRead, kind, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	return a.read(ctx, k)
+}
+
+// named is what a kind, a namespace and a name say, if the actor may do something with
+// it.
+func (a actor) named(ctx context.Context, action account.Action, kind, namespace, name string) (store.Kind, error) {
+	in, err := a.namespace(ctx, namespace)
+	if err != nil {
+		return store.Kind{}, err
+	}
+	k, err := a.Kinds.ByName(ctx, kind, in, name)
+	if err == nil {
+		err = a.check(action, resource(k.Namespace, k.CreatedBy), kind, name)
+	}
+	return k, err
+}
+
+// read is a row as a resource.
+func (a actor) read(ctx context.Context, k store.Kind) (*Resource, error) {
+	kept, err := readRow(k)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := decode(k.Kind, kept.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("%s %q: %w: %w", k.Kind, k.Name, store.ErrCorrupt, err)
+	}
+	in, err := a.written(ctx, k.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	return &Resource{
+		Document: Document{APIVersion: Own, Kind: k.Kind, Namespace: in, Name: k.Name, Description: kept.Description, Spec: spec},
+		ID:       k.ID, In: k.Namespace, Generation: k.Generation, CreatedBy: k.CreatedBy, ChangedBy: kept.By, ServersBy: kept.ServersBy, Created: k.Created, Updated: k.Updated,
+	}, nil
+}
+
+// List returns the things of a kind that somebody sees, by name, and how to ask for
+// more. A namespace, as [Registry.Namespace] reads it, is that one alone; "" is all. One
+// that is damaged has no spec, and a finding that says so.
+func (r *Registry) List(ctx context.Context, p account.Principal, kind, namespace string, page store.Page) ([]*Resource, string, error) {
+	a := r.actor(p)
+	if err := account.Check(p, account.KindRead, account.Resource{Shared: true}); err != nil {
+		return nil, "", err
+	}
+	in := a.visible()
+	if namespace != "" {
+		one, err := a.namespace(ctx, namespace)
+		if err != nil {
+			return nil, "", err
+		}
+		in = []store.Namespace{one}
+	}
+	found, next, err := a.Kinds.List(ctx, kind, in, page)
+	if err != nil {
+		return nil, "", err
+	}
+	var out []*Resource
+	for _, k := range found {
+		if err := a.check(account.KindRead, resource(k.Namespace, k.CreatedBy), kind, k.Name); err != nil {
+			return nil, "", err
+		}
+		one, err := a.read(ctx, k)
+		if errors.Is(err, store.ErrCorrupt) {
+			one, err = damaged(k, err), nil
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		out = append(out, one)
+	}
+	return out, next, nil
+}
+
+// damaged is a row that cannot be read.
+func damaged(k store.Kind, why error) *Resource {
+	return &Resource{
+		Document: Document{APIVersion: Own, Kind: k.Kind, Namespace: string(k.Namespace), Name: k.Name, Findings: skill.Diagnostics{
+			{Severity: skill.Error, Code: "document-damaged", Message: skill.OneLine(why.Error()), Fix: "apply it again, or delete it"}}},
+		ID: k.ID, In: k.Namespace, Generation: k.Generation, CreatedBy: k.CreatedBy, Created: k.Created, Updated: k.Updated,
+	}
+}
+
+// Referrer is something that names another thing.
+type Referrer struct {
+	Kind, ID  string
+	Namespace string // as documents write it
+	Name      string
+	Slot      string // where, as in: ghostRef
+}
+
+// ReferencedError says that a thing was not deleted, as others name it.
+type ReferencedError struct {
+	Kind, Name string
+	By         []Referrer // those that the principal may see
+	Hidden     int        // how many others
+}
+
+func (e *ReferencedError) Error() string {
+	return fmt.Sprintf("%s %q is named by %d others", e.Kind, e.Name, len(e.By)+e.Hidden)
+}
+
+// Is makes it a [store.ErrReferenced].
+func (e *ReferencedError) Is(target error) bool { return target == store.ErrReferenced }
+
+// Delete removes a thing, with the secrets that are its own. While others name it that
+// is a [*ReferencedError]. With dry it only says whether it would be removed.
+func (r *Registry) Delete(ctx context.Context, p account.Principal, kind, namespace, name string, dry bool) error {
+	err := r.db.Tx(ctx, func(tx *store.Tx) error {
+		a := actor{tx.Tables, p}
+		k, err := a.named(ctx, account.KindDelete, kind, namespace, name)
+		if err != nil {
+			return err
+		}
+		by, hidden, err := a.referrers(ctx, k)
+		if err != nil {
+			return err
+		}
+		if len(by)+hidden > 0 {
+			return &ReferencedError{Kind: kind, Name: name, By: by, Hidden: hidden}
+		}
+		if dry {
+			return errUndone
+		}
+		if err := a.Kinds.Delete(ctx, k.ID); err != nil {
+			return err
+		}
+		if _, err := a.Secrets.DeleteByOwner(ctx, string(ServerOwner(k.ID))); err != nil {
+			return err
+		}
+		return a.record(ctx, account.KindDelete, k.Namespace, kind+"/"+name, nil)
+	})
+	if errors.Is(err, errUndone) {
+		return nil
+	}
+	return r.denied(ctx, p, account.KindDelete, kind+"/"+name, err)
+}
+
+// Referrers returns what names a thing, as far as the principal sees it, and how many
+// others there are.
+func (r *Registry) Referrers(ctx context.Context, p account.Principal, kind, namespace, name string) ([]Referrer, int, error) {
+	a := r.actor(p)
+	k, err := a.named(ctx, account.KindRead, kind, namespace, name)
+	if err != nil {
+		return nil, 0, err
+	}
+	return a.referrers(ctx, k)
+}
+
+// referrers are the things that mean a row: by its name they may mean another one that
+// is nearer to them.
+func (a actor) referrers(ctx context.Context, k store.Kind) (by []Referrer, hidden int, err error) {
+	refs, err := a.Refs.ListTo(ctx, k.Kind, k.ID, k.Name, store.MaxPage)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, ref := range refs {
+		from, err := a.Kinds.Get(ctx, ref.FromID)
+		if errors.Is(err, store.ErrNotFound) {
+			continue // of another table
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		means, err := a.means(ctx, from, ref, k)
+		if err != nil {
+			return nil, 0, err
+		}
+		switch in, err := a.written(ctx, from.Namespace); {
+		case err != nil:
+			return nil, 0, err
+		case !means:
+		case account.Can(a.p, account.KindRead, resource(from.Namespace, from.CreatedBy)):
+			by = append(by, Referrer{Kind: from.Kind, ID: from.ID, Namespace: in, Name: from.Name, Slot: ref.Slot})
+		default:
+			hidden++
+		}
+	}
+	return by, hidden, nil
+}
+
+// means reports whether a name in one thing leads to another.
+func (a actor) means(ctx context.Context, from store.Kind, ref store.Reference, to store.Kind) (bool, error) {
+	if ref.ToNamespace != "" {
+		return ref.ToNamespace == to.Namespace, nil
+	}
+	owner := actor{a.Tables, account.Principal{User: account.UserID(from.Namespace.User())}}
+	if from.Namespace.User() != "" {
+		groups, err := a.Groups.ListMemberships(ctx, from.Namespace.User())
+		if err != nil {
+			return false, err
+		}
+		owner.p.Groups = map[account.GroupID]account.Role{}
+		for _, m := range groups {
+			owner.p.Groups[account.GroupID(m.GroupID)] = account.Reporter
+		}
+	}
+	in := owner.around(from.Namespace)
+	if from.Namespace.User() == "" {
+		in = slices.DeleteFunc(in, func(n store.Namespace) bool { return n.User() != "" })
+	}
+	found, err := a.Kinds.Find(ctx, to.Kind, ref.ToName, in)
+	return len(found) > 0 && found[0].ID == to.ID, err
+}
+
+// denied adds a refusal to the audit log, and returns the error.
+func (r *Registry) denied(ctx context.Context, p account.Principal, action account.Action, subject string, err error) error {
+	if _, ok := errors.AsType[*account.DeniedError](err); !ok || p.Anonymous() {
+		return err
+	}
+	return errors.Join(err, r.actor(p).decided(ctx, action, "", subject, "denied", nil))
+}
+
+// Unbind takes a skill out of the selection of a Ghost or Bot, in the transaction in
+// which its references go. It asks and records nothing: who keeps skills lets those do
+// it who may remove the skill. What does not name it is a [store.ErrNotFound].
+func (r *Registry) Unbind(ctx context.Context, tx *store.Tx, k store.Kind, skillID, name string) error {
+	kept, err := readRow(k)
+	if err != nil {
+		return err
+	}
+	spec, err := decode(k.Kind, kept.Spec)
+	if err != nil {
+		return fmt.Errorf("%s %q: %w: %w", k.Kind, k.Name, store.ErrCorrupt, err)
+	}
+	have := selected(spec)
+	if have == nil || !have.drop(skillID, name) {
+		return fmt.Errorf("%s %q: skill %q: %w", k.Kind, k.Name, name, store.ErrNotFound)
+	}
+	if kept.Spec, err = encode(spec); err != nil {
+		return err
+	}
+	raw, err := encode(kept)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Kinds.Update(ctx, k.ID, k.Generation, raw)
+	return err
+}
+
+// drop takes a skill out, and reports whether it was there.
+func (s *Selection) drop(id, name string) bool {
+	if ref := s.SkillRefs[name]; ref.ID != "" && ref.ID != id {
+		return false
+	}
+	before := len(s.Skills)
+	is := func(one string) bool { return one == name }
+	s.Skills, s.Preload = slices.DeleteFunc(s.Skills, is), slices.DeleteFunc(s.Preload, is)
+	delete(s.SkillRefs, name)
+	return len(s.Skills) < before
+}
+
+func isCorrupt(err error) bool { return errors.Is(err, store.ErrCorrupt) }

@@ -1,0 +1,72 @@
+package agents
+
+import (
+	"context"
+	"errors"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// OfferedModel is a Model that somebody may choose.
+type OfferedModel struct {
+	*ModelChoice
+	Namespace string // as documents write it
+	// NeedsKey says that it names a key, and HasKey that there is one for whom it is
+	// offered to.
+	NeedsKey, HasKey bool
+}
+
+// Models returns the Models that somebody may use, by name, and how to ask for more. What
+// is damaged is left out.
+func (r *Registry) Models(ctx context.Context, p account.Principal, page store.Page) ([]OfferedModel, string, error) {
+	a := r.actor(p)
+	if err := account.Check(p, account.KindRead, account.Resource{Shared: true}); err != nil {
+		return nil, "", err
+	}
+	found, next, err := a.Kinds.List(ctx, ModelKind, a.visible(), page)
+	if err != nil {
+		return nil, "", err
+	}
+	// Whether a key is there is told to who may only read as well.
+	user := p
+	user.Scopes |= account.ScopeChat
+	var out []OfferedModel
+	for _, k := range found {
+		if !account.Can(user, account.KindUse, resource(k.Namespace, k.CreatedBy)) {
+			continue
+		}
+		m, err := a.model(ctx, k)
+		if isCorrupt(err) {
+			continue
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		one := OfferedModel{ModelChoice: m, NeedsKey: m.Key != ""}
+		if res, err := a.read(ctx, k); err == nil {
+			one.Namespace = res.Namespace
+		}
+		if one.NeedsKey {
+			if one.HasKey, err = r.hasKey(ctx, user, m); err != nil {
+				return nil, "", err
+			}
+		}
+		out = append(out, one)
+	}
+	return out, next, nil
+}
+
+// hasKey reports whether the key of a Model is there for somebody.
+func (r *Registry) hasKey(ctx context.Context, p account.Principal, m *ModelChoice) (bool, error) {
+	_, err := r.Secrets().Key(ctx, p, m)
+	_, denied := errors.AsType[*account.DeniedError](err)
+	switch {
+	case err == nil:
+		return true, nil
+	case denied, errors.Is(err, store.ErrNotFound), errors.Is(err, ErrNoSealer), errors.Is(err, policy.ErrNotGranted):
+		return false, nil
+	}
+	return false, err
+}

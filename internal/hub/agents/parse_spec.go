@@ -1,0 +1,311 @@
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+func (p *parser) ghost(n *configfile.Node) *Ghost {
+	g := &Ghost{}
+	known := p.selection(&g.Selection)
+	known["description"] = p.into(&p.doc.Description)
+	known["systemPrompt"] = p.into(&g.SystemPrompt)
+	known["expose"] = func(f configfile.Field) {
+		if g.Expose = p.text(f.Key, f.Value); !slices.Contains([]string{"", "meta", "direct"}, g.Expose) {
+			p.fault("ghost-expose", f.Value, "expose is "+quote(g.Expose), "write meta or direct")
+		}
+	}
+	known["policy"] = func(f configfile.Field) { g.Policy = p.rules(f) }
+	known["defaultKnowledgeBaseRefs"] = nil
+	p.fields(n, known)
+	p.check(n, &g.Selection)
+	return g
+}
+
+// rules reads rules about calls of tools: a list, or a map with one as rules.
+func (p *parser) rules(f configfile.Field) []string {
+	list := f.Value
+	if list.Kind == configfile.Map {
+		list = list.Get("rules")
+	}
+	var texts []string
+	if list == nil || list.Kind != configfile.List {
+		p.fault("ghost-policy", f.Value, f.Key+" is not {rules: [...]}", `write rules as "deny mcp.*.delete"`)
+		return nil
+	}
+	for _, item := range list.Items {
+		texts = append(texts, text(item))
+	}
+	_, problems := policy.ParseRules(texts)
+	for _, problem := range problems {
+		p.fault("ghost-policy", list, f.Key+": "+problem.String(), `write rules as "deny mcp.*.delete"`)
+	}
+	return texts
+}
+
+func (p *parser) bot(n *configfile.Node) *Bot {
+	b := &Bot{}
+	known := p.selection(&b.Selection)
+	known["description"] = p.into(&p.doc.Description)
+	ghost := func(f configfile.Field) { b.Ghost = p.ref(f) }
+	model := func(f configfile.Field) {
+		if r := p.ref(f); r.Name != "" {
+			b.Model = &r
+		}
+	}
+	known["ghostRef"], known["ghost"] = ghost, ghost
+	known["modelRef"], known["model"] = model, model
+	known["shellRef"], known["secondaryModelRef"] = nil, nil
+	p.fields(n, known)
+	if b.Ghost.Name == "" && p.doc.Findings.Loads() {
+		p.fault("bot-ghost", n, "the Bot has no Ghost", "write ghostRef: {name: NAME}")
+	}
+	p.check(n, &b.Selection)
+	return b
+}
+
+func (p *parser) team(n *configfile.Node) *Team {
+	t := &Team{}
+	p.fields(n, map[string]func(configfile.Field){
+		"description":        p.into(&p.doc.Description),
+		"collaborationModel": p.into(&t.Collaboration),
+		"members":            func(f configfile.Field) { p.members(t, f) },
+		"bindMode":           nil, "workflow": nil, "icon": nil, "recommended": nil,
+	})
+	if len(t.Members) == 0 && p.doc.Findings.Loads() {
+		p.fault("team-members", n, "the Team has no members", "write members: [{botRef: {name: NAME}}]")
+	}
+	return t
+}
+
+func (p *parser) members(t *Team, f configfile.Field) {
+	if f.Value.Kind != configfile.List {
+		p.fault("team-members", f.Value, fmt.Sprintf("%s is a %s", f.Key, f.Value.Kind), "write a list of maps with botRef")
+		return
+	}
+	leader, bots := false, map[Ref]bool{}
+	for i, item := range f.Value.Items {
+		if i == MaxMembers {
+			p.fault("team-members", item, fmt.Sprintf("there are more than %d members", MaxMembers), "make two teams")
+			return
+		}
+		m, ok := p.member(item)
+		if !ok {
+			continue
+		}
+		if bots[m.Bot] {
+			p.fault("team-member", item, "the Bot "+quote(m.Bot.String())+" is a member twice", "remove one of them")
+		}
+		if m.Role == LeaderRole && leader {
+			p.fault("team-leader", item, "there is a leader already", "give one member the role leader")
+		}
+		bots[m.Bot], leader = true, leader || m.Role == LeaderRole
+		t.Members = append(t.Members, m)
+	}
+}
+
+func (p *parser) member(n *configfile.Node) (m Member, ok bool) {
+	if n.Kind == configfile.String {
+		m.Bot = p.ref(configfile.Field{Key: "members", Value: n})
+		return m, m.Bot.Name != ""
+	}
+	if n.Kind != configfile.Map {
+		p.fault("team-member", n, fmt.Sprintf("a member is a %s", n.Kind), "write a map with botRef")
+		return m, false
+	}
+	bot := func(f configfile.Field) { m.Bot = p.ref(f) }
+	p.fields(n, map[string]func(configfile.Field){
+		"botRef": bot, "bot": bot,
+		"prompt": p.into(&m.Prompt), "role": p.into(&m.Role),
+		"requireConfirmation": func(f configfile.Field) {
+			if f.Value.Kind != configfile.Bool {
+				p.fault("document-value", f.Value, f.Key+" is neither true nor false", "write one of them")
+			}
+			m.Confirm = text(f.Value) == "true"
+		},
+		"contextPassing": nil, "name": nil,
+	})
+	if strings.EqualFold(m.Role, LeaderRole) {
+		m.Role = LeaderRole
+	}
+	if m.Bot.Name == "" {
+		p.fault("team-member", n, "a member has no Bot", "write botRef: {name: NAME}")
+	}
+	return m, m.Bot.Name != ""
+}
+
+// vendors are names of vendors, as written, and ours.
+var vendors = map[string]string{"anthropic": "anthropic", "claude": "anthropic", "openai": "openai", "demo": "demo"}
+
+func (p *parser) model(n *configfile.Node) *Model {
+	m := &Model{}
+	var key, base configfile.Field
+	known := map[string]func(configfile.Field){
+		"description": p.into(&p.doc.Description),
+		"vendor":      func(f configfile.Field) { m.Vendor = p.vendor(f) },
+		"model":       p.into(&m.Model),
+		"baseUrl":     func(f configfile.Field) { base = f },
+		"apiKey":      func(f configfile.Field) { key = f },
+		"protocol":    nil, "isCustomConfig": nil,
+	}
+	known["provider"], known["modelId"] = known["vendor"], known["model"]
+	// Wegent writes all of it into an environment, where model is the vendor.
+	known["modelConfig"] = func(f configfile.Field) {
+		if env := f.Value.Get("env"); env != nil && env.Kind == configfile.Map {
+			p.fields(env, map[string]func(configfile.Field){"model": known["vendor"], "modelId": known["model"], "baseUrl": known["baseUrl"], "apiKey": known["apiKey"]})
+			return
+		}
+		p.fault("model-config", f.Value, f.Key+" has no map env", "write vendor, model, baseUrl and apiKey")
+	}
+	p.fields(n, known)
+	m.BaseURL, m.Key = p.baseURL(base), p.key(key)
+	switch {
+	case !p.doc.Findings.Loads():
+	case m.Vendor == "":
+		p.fault("model-vendor", n, "the Model has no vendor", "write vendor: anthropic, openai or demo")
+	case m.Model == "" && m.Vendor != "demo":
+		p.fault("model-name", n, "the Model does not say which of the vendor's it is", "write model: NAME")
+	case len(m.Model) > 256 || unprintable(m.Model):
+		p.fault("model-name", n, "the model has no usable name", "write model: NAME")
+	}
+	return m
+}
+
+func (p *parser) vendor(f configfile.Field) string {
+	v, ok := vendors[strings.ToLower(text(f.Value))]
+	if !ok {
+		p.fault("model-vendor", f.Value, f.Key+" is "+quote(text(f.Value)), "write anthropic, openai (for all that speak like it) or demo")
+	}
+	return v
+}
+
+func (p *parser) baseURL(f configfile.Field) string {
+	if f.Value == nil {
+		return ""
+	}
+	s := p.text(f.Key, f.Value)
+	u, err := url.Parse(s)
+	if s == "" || err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") && u.User == nil && u.RawQuery == "" && u.Fragment == "" && len(s) <= 2048 {
+		return s
+	}
+	p.fault("model-url", f.Value, f.Key+" is no address of a model", "write https://HOST/PATH, without a name, a password or a query")
+	return ""
+}
+
+// key reads the reference to a key. A key itself is refused.
+func (p *parser) key(f configfile.Field) string {
+	if f.Value == nil {
+		return ""
+	}
+	s := p.text(f.Key, f.Value)
+	if _, ok := secretName(s); !ok && s != "" {
+		p.fault("document-secret", f.Value, f.Key+" is not a reference to a secret", keepSecret)
+		return ""
+	}
+	return s
+}
+
+// secretName is the name in a text that is a reference to a secret and nothing else.
+func secretName(s string) (string, bool) {
+	name, ok := strings.CutPrefix(s, "${{secrets.")
+	name, end := strings.CutSuffix(name, "}}")
+	return name, ok && end && policy.CheckSecretName(name) == nil
+}
+
+func (p *parser) server(n *configfile.Node) *MCPServer {
+	if p.doc.Name == "" {
+		return &MCPServer{}
+	}
+	if d := n.Get("description"); d != nil {
+		p.doc.Description = p.text("description", d)
+	}
+	raw, err := canonical(n.JSON())
+	if err != nil {
+		p.fault("server-shape", n, "the server cannot be kept", "write a command or a url")
+		return &MCPServer{}
+	}
+	f, ds := upstream.ParseNode(below(p.doc.Name, n), upstream.ParseOptions{})
+	p.doc.Findings = append(p.doc.Findings, ds...)
+	s := &MCPServer{Config: raw}
+	if _, again := s.read(p.doc.Name); p.doc.Findings.Loads() && (len(f.Servers) != 1 || again != nil) {
+		p.fault("server-shape", n, "the spec is not one server", "write a command or a url")
+	}
+	p.secrets(n, f.Servers)
+	return s
+}
+
+// below is a map with one server.
+func below(name string, n *configfile.Node) *configfile.Node {
+	return &configfile.Node{Kind: configfile.Map, Line: n.Line, Column: n.Column, Fields: []configfile.Field{{Key: name, Line: n.Line, Column: n.Column, Value: n}}}
+}
+
+// read is the configuration of the server.
+func (s *MCPServer) read(name string) (*upstream.Config, error) {
+	raw, err := encode(map[string]json.RawMessage{name: s.Config})
+	if err != nil {
+		return nil, err
+	}
+	f, ds := upstream.ParseMap(raw, "")
+	for _, d := range ds {
+		if d.Severity == skill.Error {
+			return nil, fmt.Errorf("%s", d.Message)
+		}
+	}
+	if len(f.Servers) != 1 || f.Servers[0].Name != name {
+		return nil, fmt.Errorf("it is not one server")
+	}
+	return f.Servers[0], nil
+}
+
+// skill reads a skill that is written as a document.
+func (p *parser) skill(n *configfile.Node) *Skill {
+	p.twice(n)
+	s := &Skill{Prompt: p.text("prompt", n.Get("prompt"))}
+	fields, _ := n.Unique()
+	kept := &configfile.Node{Kind: configfile.Map}
+	for _, f := range fields {
+		if badKey(f.Key) {
+			p.fault("document-key", at(f), "key "+quote(f.Key)+" cannot be a field of a skill", "write letters, digits, - and _")
+			continue
+		}
+		// The prompt is the body, the name is that of the document, and where a skill came
+		// from and who sees it are not its own to say.
+		if f.Value.Kind != configfile.Null && !slices.Contains([]string{"prompt", "name", "visible", "source", "capability"}, f.Key) {
+			kept.Fields = append(kept.Fields, f)
+		}
+	}
+	if kept.Get("description") == nil && p.doc.Description != "" {
+		kept.Fields = append(kept.Fields, configfile.Field{Key: "description", Value: &configfile.Node{Kind: configfile.String, Text: p.doc.Description}})
+	}
+	raw, err := canonical(kept.JSON())
+	if err != nil {
+		p.fault("document-shape", n, "the fields cannot be kept", "mend them")
+		return s
+	}
+	s.Fields = raw
+	if p.doc.Name == "" {
+		return s
+	}
+	src, err := s.file(p.doc.Name)
+	_, ds := skill.ParseBytes(src, skill.FileName, p.doc.Name)
+	for _, d := range ds { // which are of places in a file that nobody wrote
+		p.add(d.Severity, d.Code, n, d.Message, d.Fix)
+	}
+	if err != nil {
+		p.fault("document-shape", n, "the fields cannot be kept", "mend them")
+	}
+	return s
+}
+
+// badKey reports whether a key cannot stand in a frontmatter as it is.
+func badKey(key string) bool {
+	return key == "" || len(key) > 100 || strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != ""
+}

@@ -1,0 +1,339 @@
+package agents_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+func serverNames(servers []agents.Server) (names []string) {
+	for _, s := range servers {
+		names = append(names, s.Name+" "+s.Target())
+	}
+	return names
+}
+
+// The example of Wegent, from its document to a request with the token of the person
+// who acts, who granted it to this very server.
+func TestWegentExample(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		h := newHub(t, db, nil)
+		ada := h.people["reporter"]
+		wantEqual(t, said(h.apply("reporter", weibo)), "created Ghost/weibo-test; 4:9 skill-missing\n")
+		uploaded := h.upload(h.of("reporter"), "weibo", digestA)
+		p := h.profile("reporter", agents.GhostKind, "", "weibo-test")
+		wantEqual(t, p.SystemPrompt, "You are a Weibo analyst")
+		wantEqual(t, p.Skills, []agents.SkillChoice{{Name: "weibo", ID: uploaded.ID, In: h.of("reporter")}})
+		wantEqual(t, p.Filter.Select, []string{"weibo"})
+		wantEqual(t, serverNames(p.Servers), []string{"weiboServer weibo-api.example.com"})
+		wantEqual(t, len(p.Problems), 0)
+
+		server := p.Servers[0]
+		resolve := func() (*upstream.Config, []upstream.UnsetVariable) {
+			t.Helper()
+			v, err := h.Secrets().Variables(ctx, ada, server)
+			must(t, err)
+			return server.Resolve(v)
+		}
+		if c, unset := resolve(); c != nil || len(unset) != 1 || unset[0].Name != "weibo_token" {
+			t.Errorf("without a token: %v %v", c, unset)
+		}
+		own := agents.NamespaceOwner(h.of("reporter"))
+		must(t, h.Secrets().Set(ctx, ada, own, "weibo_token", "t0ken-of-ada"))
+		if c, _ := resolve(); c != nil {
+			t.Error("a token that was not granted is used")
+		}
+		of := agents.Subject{Kind: agents.GhostKind, Name: "weibo-test", Server: "weiboServer"}
+		must(t, h.Secrets().Grant(ctx, ada, own, "weibo_token", of, server.Subject()))
+		c, unset := resolve()
+		if c == nil || c.Headers["Authorization"] != "Bearer t0ken-of-ada" {
+			t.Fatalf("%v %v", c, unset)
+		}
+
+		// Another address is another server, which nobody granted anything.
+		h.apply("reporter", strings.Replace(weibo, "weibo-api", "evil", 1))
+		server = h.profile("reporter", agents.GhostKind, "", "weibo-test").Servers[0]
+		if c, _ := resolve(); c != nil {
+			t.Errorf("the token goes to %s", c.Target())
+		}
+	})
+}
+
+// W23: of one name, a Bot's server is before its Ghost's, and that before a global one;
+// a skill's have the name of the skill before theirs and take the place of none.
+func TestW23Precedence(t *testing.T) {
+	server := func(name, host string) agents.Server {
+		return agents.Server{Config: &upstream.Config{Name: name, URLs: []string{"https://" + host + ".example.com"}}}
+	}
+	off := server("off", "ghost")
+	off.Disabled = true
+	l := agents.Layers{
+		Global: []agents.Server{server("a", "global"), server("b", "global"), server("c", "global"), server("c", "further"), server("off", "global")},
+		Ghost:  []agents.Server{server("a", "ghost"), server("b", "ghost"), off},
+		Bot:    []agents.Server{server("a", "bot"), server("s_taken", "bot")},
+		Skills: []agents.Brought{
+			{Skill: "s", Defined: []agents.Server{server("a", "skill"), server("taken", "skill")}, Names: []string{"b", "none"}},
+			{Skill: "s_a", Defined: []agents.Server{server("", "other")}},
+			{Skill: "s", Defined: []agents.Server{server("a", "again")}},
+		},
+	}
+	servers, problems := agents.Resolve(l)
+	wantEqual(t, serverNames(servers), []string{"a bot.example.com", "b ghost.example.com", "c global.example.com", "s_a skill.example.com", "s_a_ other.example.com", "s_taken bot.example.com"})
+	wantEqual(t, problems, []string{
+		"skill s: there is no MCP server none",
+		"skill s: its MCP server s_taken is left out: there is one of that name",
+		"skill s: its MCP server s_a is left out: there is one of that name",
+	})
+	wantEqual(t, l.Skills[0].Defined[0].Name, "a") // what was given is not changed
+}
+
+// Which servers a Ghost has: its own, and those around it, the nearest of each name; of
+// these only the ones that it names, where it names some.
+func TestProfileServers(t *testing.T) {
+	h := newHub(t, sqlite(t), &agents.Options{Servers: []*upstream.Config{{Name: "mail", URLs: []string{"https://operator.example.com"}}, {Name: "file", Command: "file"}}})
+	mcp := func(who, where, name string) {
+		h.apply(who, "kind: MCPServer\nmetadata: {name: "+name+", namespace: "+where+"}\nspec: {url: 'https://"+who+".example.com'}\n")
+	}
+	mcp("admin", "public", "mail")
+	mcp("admin", "public", "maps")
+	mcp("maintainer", "team", "maps")
+	mcp("developer", "default", "maps")
+	ghost := head("Ghost") + "spec: {mcpServers: {own: {url: 'https://own.example.com'}}}"
+	h.apply("developer", ghost)
+	h.apply("developer", in("team", ghost))
+	names := func(who, where string) []string {
+		return serverNames(h.profile(who, agents.GhostKind, where, "x").Servers)
+	}
+	wantEqual(t, names("developer", ""), []string{"file file", "mail admin.example.com", "maps developer.example.com", "own own.example.com"})
+	wantEqual(t, names("developer", "team"), []string{"file file", "mail admin.example.com", "maps maintainer.example.com", "own own.example.com"})
+	wantEqual(t, names("reporter", "team"), names("developer", "team"))
+	h.apply("developer", head("Ghost")+"spec: {mcpServers: [maps, file]}")
+	wantEqual(t, names("developer", ""), []string{"file file", "maps developer.example.com"})
+	must(t, h.Delete(t.Context(), h.people["developer"], agents.GhostKind, "", "x", false))
+	h.apply("developer", in("team", head("Ghost")+"spec: {mcpServers: [mail, maps]}"))
+	h.apply("maintainer", in("team", "kind: MCPServer\nmetadata: {name: maps}\nspec: {url: 'https://elsewhere.example.com'}\n"))
+	wantEqual(t, names("reporter", "team"), []string{"mail admin.example.com", "maps elsewhere.example.com"})
+}
+
+// A command that is not the operator's runs in the sandbox, and only once somebody
+// else looked at its digest.
+func TestServersAreReviewed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		h := newHub(t, db, nil)
+		ghost := in("team", head("Ghost")+"spec: {mcpServers: {s: {command: run, args: [it]}}}")
+		h.apply("developer", ghost)
+		of := agents.Subject{Kind: agents.GhostKind, Namespace: "team", Name: "x", Server: "s"}
+		server := func() agents.Server {
+			t.Helper()
+			return h.profile("reporter", agents.GhostKind, "team", "x").Servers[0]
+		}
+		s := server()
+		if s.Usable() || !s.Sandboxed() || s.Review != store.Pending || s.Owner == "" {
+			t.Errorf("%+v", s)
+		}
+		wantEqual(t, h.profile("reporter", agents.GhostKind, "team", "x").Problems, []string{"MCP server s: its command is not run: somebody has to review it first (it is pending)"})
+		for _, who := range []string{"developer", "reporter"} {
+			if _, ok := asDenied(h.Review(ctx, h.people[who], of, s.Subject(), store.Approved, "")); !ok {
+				t.Errorf("the %s may review it", who)
+			}
+		}
+		wantError(t, h.Review(ctx, h.people["maintainer"], of, policy.Digest(digestA), store.Approved, ""), store.ErrConflict)
+		must(t, h.Review(ctx, h.people["maintainer"], of, s.Subject(), store.Approved, "looks well"))
+		if s := server(); !s.Usable() || !s.Sandboxed() {
+			t.Errorf("%+v", s)
+		}
+		h.apply("maintainer", strings.Replace(ghost, "it", "other", 1))
+		if s := server(); s.Usable() {
+			t.Error("another command is approved")
+		}
+		// It is the maintainer's now, who cannot approve it; also not where somebody else
+		// changes something beside it.
+		h.apply("developer", strings.Replace(ghost, "it", "other", 1))
+		h.apply("developer", strings.Replace(strings.Replace(ghost, "it", "other", 1), "spec: {", "spec: {systemPrompt: Be kind., ", 1))
+		if _, ok := asDenied(h.Review(ctx, h.people["maintainer"], of, server().Subject(), store.Approved, "")); !ok {
+			t.Error("who wrote it approves it")
+		}
+		must(t, h.Review(ctx, h.people["owner"], of, server().Subject(), store.Rejected, "no"))
+		if s := server(); s.Usable() || s.Review != store.Rejected {
+			t.Errorf("%+v", s)
+		}
+		h.apply("developer", ghost)
+		if !server().Usable() {
+			t.Error("what was approved is not any more")
+		}
+		must(t, h.Delete(ctx, h.people["owner"], agents.GhostKind, "team", "x", false))
+		h.apply("developer", ghost)
+		if server().Usable() {
+			t.Error("another Ghost of that name has what was approved")
+		}
+	})
+}
+
+// A Bot is its Ghost with a model and more skills; a Team is its leader, who is given a
+// tool to hand tasks to the others.
+func TestProfileOfBotAndTeam(t *testing.T) {
+	ctx := t.Context()
+	h := newHub(t, sqlite(t), nil)
+	h.upload(store.Public, "plans", "sha256:p")
+	prose := h.upload(store.Public, "prose", "sha256:w")
+	h.apply("maintainer", in("team", crew))
+	h.apply("maintainer", in("team", "kind: Bot\nmetadata: {name: writer, description: writes texts}\nspec: {ghostRef: plan, skills: [prose, plans], preload: [plans]}\n"))
+	p := h.profile("reporter", agents.TeamKind, "", "crew")
+	wantEqual(t, p.Kind+" "+p.Namespace+"/"+p.Name+": "+p.SystemPrompt, "Team team/crew: You plan.")
+	wantEqual(t, p.Members, []agents.Colleague{{Name: "writer", Description: "writes texts"}})
+	if p.HandOff == nil || p.HandOff.Name != agents.HandOffName || !strings.Contains(p.HandOff.Description, "- writer: writes texts") {
+		t.Fatalf("%+v", p.HandOff)
+	}
+	var schema struct {
+		Properties struct{ Member struct{ Enum []string } }
+	}
+	must(t, json.Unmarshal(p.HandOff.InputSchema, &schema))
+	wantEqual(t, schema.Properties.Member.Enum, []string{"writer"})
+
+	w, err := h.Member(ctx, h.people["reporter"], p, "writer")
+	must(t, err)
+	wantEqual(t, w.SystemPrompt, "You plan.\n\nBe short.")
+	wantEqual(t, w.Model == nil, true)
+	wantEqual(t, w.Filter.Select, []string{"plans", "prose"})
+	wantEqual(t, []any{w.Skills[0].Preload, w.Skills[1].Preload, w.Skills[1].ID}, []any{true, false, prose.ID})
+	_, err = h.Member(ctx, h.people["reporter"], p, "lead2")
+	wantError(t, err, store.ErrNotFound)
+	_, err = h.Member(ctx, h.people["outsider"], p, "writer")
+	wantError(t, err, store.ErrNotFound)
+
+	// The key of the model is the group's, for this model at this address.
+	team := agents.NamespaceOwner(h.team)
+	_, err = h.Secrets().Key(ctx, h.people["reporter"], p.Model)
+	wantError(t, err, policy.ErrNotGranted)
+	must(t, h.Secrets().Set(ctx, h.people["maintainer"], team, "LLM", "sk-of-the-team"))
+	must(t, h.Secrets().Grant(ctx, h.people["maintainer"], team, "LLM", agents.Subject{Kind: agents.ModelKind, Namespace: "team", Name: "big"}, p.Model.Digest))
+	key, err := h.Secrets().Key(ctx, h.people["reporter"], p.Model)
+	must(t, err)
+	wantEqual(t, key, "sk-of-the-team")
+	h.apply("maintainer", in("team", "kind: Model\nmetadata: {name: big}\nspec: {vendor: openai, model: m-1, baseUrl: 'https://other.example.com', apiKey: '${{secrets.LLM}}'}\n"))
+	_, err = h.Secrets().Key(ctx, h.people["reporter"], h.profile("reporter", agents.BotKind, "team", "lead").Model)
+	wantError(t, err, policy.ErrNotGranted)
+
+	wantEqual(t, h.profile("reporter", agents.BotKind, "team", "lead").HandOff == nil, true)
+	_, err = h.Profile(ctx, h.people["reporter"], agents.ModelKind, "team", "big")
+	wantError(t, err, store.ErrInvalid)
+	_, err = h.Profile(ctx, h.people["outsider"], agents.TeamKind, "", "crew")
+	wantError(t, err, store.ErrNotFound)
+}
+
+// The kill switch of a group counts for what is the group's, whoever uses it in what.
+func TestKillSwitchOfParts(t *testing.T) {
+	h := newHub(t, sqlite(t), nil)
+	h.apply("developer", in("team", head("Ghost")))
+	h.apply("reporter", "kind: Bot\nmetadata: {name: b}\nspec: {ghostRef: {name: x, namespace: team}}\n---\nkind: Team\nmetadata: {name: t}\nspec: {members: [b]}\n---\nkind: Ghost\nmetadata: {name: own}\n")
+	set(t, h, "team", agents.SkillSettings{Disabled: true})
+	for what, want := range map[string]bool{"Bot b": true, "Team t": true, "Ghost own": false} {
+		kind, name, _ := strings.Cut(what, " ")
+		p := h.profile("reporter", kind, "", name)
+		wantEqual(t, p.Filter.Disabled, want)
+		_, stop, err := h.Hold(t.Context(), p.Under...)
+		if _, off := errors.AsType[*agents.DisabledError](err); off != want {
+			t.Errorf("%s: %v", what, err)
+		}
+		if err == nil {
+			stop()
+		}
+	}
+}
+
+// Rules of a Ghost come with its profile.
+func TestProfileRules(t *testing.T) {
+	h := newHub(t, sqlite(t), nil)
+	h.apply("reporter", head("Ghost")+"spec: {policy: {rules: ['deny mcp.*.delete']}, expose: direct}")
+	p := h.profile("reporter", agents.GhostKind, "", "x")
+	wantEqual(t, p.Expose, "direct")
+	if list := p.Rules.List(); len(list) != 1 || list[0].String() != "deny mcp.*.delete" {
+		t.Errorf("%v", list)
+	}
+}
+
+// W30: a hidden skill is not bound anew, but used where it is bound.
+func TestW30Hidden(t *testing.T) {
+	h := newHub(t, sqlite(t), nil)
+	s := h.upload(store.Public, "pdf", digestA)
+	ghost := head("Ghost") + "spec: {skills: [pdf], skill_refs: {pdf: {skill_id: " + s.ID + "}}}"
+	h.apply("reporter", ghost)
+	must(t, h.db.Skills.Hide(t.Context(), s.ID, true))
+	wantEqual(t, h.apply("reporter", ghost).Changes[0].Outcome, agents.Unchanged)
+	p := h.profile("reporter", agents.GhostKind, "", "x")
+	if len(p.Problems) > 0 || p.Skills[0].ID != s.ID {
+		t.Errorf("%+v", p)
+	}
+	wantEqual(t, said(h.try("outsider", ghost)), "refused Ghost/x; 3:18 skill-ref\n")
+}
+
+// W6: a name is looked for with the person first, then with the group, then with
+// everybody; of a group's Ghost that group is before others.
+func TestW6Order(t *testing.T) {
+	h := newHub(t, sqlite(t), nil)
+	h.apply("developer", in("team", head("Ghost")+"spec: {skills: [pdf]}"))
+	skill := func() string {
+		p := h.profile("reporter", agents.GhostKind, "team", "x")
+		return p.Skills[0].ID
+	}
+	wantEqual(t, skill(), "")
+	for _, n := range []store.Namespace{store.Public, h.team, h.of("reporter")} {
+		wantEqual(t, h.upload(n, "pdf", digestA).ID, skill())
+	}
+}
+
+// W21: servers are read however they are written.
+func TestW21Servers(t *testing.T) {
+	h := newHub(t, sqlite(t), nil)
+	for name, servers := range map[string]string{
+		"a map":          "mcpServers: {a: {type: streamable-http, url: 'https://a.example.com'}}",
+		"snake case":     "mcp_servers: {a: {transport: http, url: 'https://a.example.com'}}",
+		"nested twice":   "mcpServers: {mcpServers: {a: {type: sse, url: 'https://a.example.com'}}}",
+		"a list of maps": "mcpServers: [{name: a, url: 'https://a.example.com'}]",
+	} {
+		h.apply("reporter", head("Ghost")+"spec: {"+servers+"}")
+		if diff := cmp.Diff([]string{"a a.example.com"}, serverNames(h.profile("reporter", agents.GhostKind, "", "x").Servers)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// W22: a variable stands for what was granted, and an unknown one for nothing.
+func TestW22Variables(t *testing.T) {
+	ctx := t.Context()
+	h := newHub(t, sqlite(t), nil)
+	h.apply("reporter", head("Ghost")+"spec: {mcpServers: {s: {url: 'https://s.example.com', headers: {A: '${{user.name}}/${{ secrets.S }}', B: '${HOME:-none}'}}}}")
+	me, own := h.people["reporter"], agents.NamespaceOwner(h.of("reporter"))
+	s := h.profile("reporter", agents.GhostKind, "", "x").Servers[0]
+	of := agents.Subject{Kind: agents.GhostKind, Name: "x", Server: "s"}
+	must(t, h.Secrets().Set(ctx, me, own, "S", "${{user.id}}"))
+	must(t, h.Secrets().Grant(ctx, me, own, "S", of, s.Subject()))
+	v, err := h.Secrets().Variables(ctx, me, s)
+	must(t, err)
+	if c, unset := s.Resolve(v); c != nil || len(unset) != 1 || unset[0].Name != "name" {
+		t.Errorf("%v %v", c, unset)
+	}
+	must(t, h.Secrets().Grant(ctx, me, own, "name", of, s.Subject()))
+	v, err = h.Secrets().Variables(ctx, me, s)
+	must(t, err)
+	c, unset := s.Resolve(v)
+	if c == nil || c.Headers["A"] != "reporter/${{user.id}}" || c.Headers["B"] != "none" {
+		t.Errorf("%+v %v", c, unset)
+	}
+}
+
+func asDenied(err error) (*account.DeniedError, bool) {
+	return errors.AsType[*account.DeniedError](err)
+}

@@ -1,0 +1,418 @@
+package agents
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/encryption"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// ErrNoSealer says that a hub keeps no secrets, as it has no key.
+var ErrNoSealer = errors.New("this hub has no key to keep secrets with")
+
+// MaxSecrets bounds the secrets of one owner, and those granted to one subject by it.
+const MaxSecrets = 200
+
+// Owner is whose a secret is: a namespace, or one skill or thing.
+type Owner string
+
+// NamespaceOwner, SkillOwner and ServerOwner are owners. A server's is the id of the
+// MCPServer, or of the Ghost, Bot or Model.
+func NamespaceOwner(in store.Namespace) Owner { return Owner(in) }
+func SkillOwner(id string) Owner              { return Owner("skill:" + id) }
+func ServerOwner(id string) Owner             { return Owner("server:" + id) }
+
+// Subject is what a secret is granted to, or what is reviewed: a skill, a Model, an
+// MCPServer, or one server of a Ghost or Bot.
+type Subject struct {
+	Kind      string
+	Namespace string // as documents write it; not of a skill, which is looked for
+	Name      string
+	Server    string // of a Ghost or Bot
+}
+
+func (s Subject) String() string {
+	parts := []string{s.Kind, s.Namespace, s.Name, s.Server}
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "/")
+}
+
+// Secret is what may be known of a secret.
+type Secret struct {
+	Name      string
+	UpdatedBy string
+	Updated   time.Time
+}
+
+// SecretGrant is leave for a subject to have a secret.
+type SecretGrant struct {
+	Secret  string
+	Subject string        // as it was called then
+	Digest  policy.Digest // of what may have it: nothing else may
+	By      string
+	Created time.Time
+}
+
+// Secrets keeps values that nobody can read again. Only what they are granted to gets
+// them, as it was then. It is safe for concurrent use.
+type Secrets struct{ r *Registry }
+
+// Secrets returns the secrets of the hub.
+func (r *Registry) Secrets() *Secrets { return &Secrets{r} }
+
+// owned is the place of an owner, and what account knows of it.
+func (a actor) owned(ctx context.Context, o Owner) (store.Namespace, account.Resource, error) {
+	in, by := store.Namespace(o), ""
+	if id, ok := strings.CutPrefix(string(o), "skill:"); ok {
+		s, err := a.Skills.Get(ctx, id)
+		if err != nil {
+			return "", account.Resource{}, err
+		}
+		in, by = s.Namespace, s.CreatedBy
+	} else if id, ok := strings.CutPrefix(string(o), "server:"); ok {
+		k, err := a.Kinds.Get(ctx, id)
+		if err != nil {
+			return "", account.Resource{}, err
+		}
+		in, by = k.Namespace, k.CreatedBy
+	} else if in != store.Public && in.User() == "" && in.Group() == "" {
+		return "", account.Resource{}, fmt.Errorf("owner %.100q: %w", string(o), store.ErrInvalid)
+	}
+	return in, resource(in, by), nil
+}
+
+// change does something to the secrets of an owner in a transaction, if the principal
+// may, and records it.
+func (s *Secrets) change(ctx context.Context, p account.Principal, action account.Action, o Owner, name string, do func(actor) (map[string]any, error)) error {
+	subject := "secret/" + string(o) + "/" + name
+	err := s.r.db.Tx(ctx, func(tx *store.Tx) error {
+		a := actor{tx.Tables, p}
+		in, res, err := a.owned(ctx, o)
+		if err == nil {
+			err = a.check(action, res, "secret", name)
+		}
+		if err != nil {
+			return err
+		}
+		details, err := do(a)
+		if err != nil {
+			return err
+		}
+		return a.record(ctx, action, in, subject, details)
+	})
+	return s.r.denied(ctx, p, action, subject, err)
+}
+
+// Set keeps a value, of at most [encryption.MaxValue] bytes, in place of one of that name.
+// What had been granted the old one has the new one.
+func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, value string) error {
+	if s.r.opts.Sealer == nil {
+		return ErrNoSealer
+	}
+	if err := policy.CheckSecretName(name); err != nil {
+		return fmt.Errorf("%w: %w", store.ErrInvalid, err)
+	}
+	if value == "" {
+		return fmt.Errorf("secret %s: %w: it is empty", name, store.ErrInvalid)
+	}
+	sealed, err := s.r.opts.Sealer.Encrypt([]byte(value), encryption.Label{Owner: string(o), Name: name})
+	if err != nil {
+		return fmt.Errorf("secret %s: %w: %w", name, store.ErrInvalid, err)
+	}
+	return s.change(ctx, p, account.SecretWrite, o, name, func(a actor) (map[string]any, error) {
+		have, err := a.Tables.Secrets.List(ctx, string(o))
+		if err != nil {
+			return nil, err
+		}
+		if len(have) >= MaxSecrets && !slices.ContainsFunc(have, func(s store.Secret) bool { return s.Name == name }) {
+			return nil, fmt.Errorf("secret %s: %w: more than %d", name, store.ErrTooMany, MaxSecrets)
+		}
+		return nil, a.Tables.Secrets.Put(ctx, store.Secret{Owner: string(o), Name: name, Encrypted: []byte(sealed), KeyID: s.r.opts.Sealer.KeyID(), UpdatedBy: string(p.User)})
+	})
+}
+
+// List returns the names of the secrets of an owner.
+func (s *Secrets) List(ctx context.Context, p account.Principal, o Owner) ([]Secret, error) {
+	a := s.r.actor(p)
+	_, res, err := a.owned(ctx, o)
+	if err == nil {
+		err = a.check(account.SecretList, res, "secrets of", string(o))
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := a.Tables.Secrets.List(ctx, string(o))
+	var out []Secret
+	for _, f := range found {
+		out = append(out, Secret{f.Name, f.UpdatedBy, f.Updated})
+	}
+	return out, err
+}
+
+// Delete forgets a secret, and who it was granted to.
+func (s *Secrets) Delete(ctx context.Context, p account.Principal, o Owner, name string) error {
+	return s.change(ctx, p, account.SecretWrite, o, name, func(a actor) (map[string]any, error) {
+		if err := a.Tables.Secrets.Delete(ctx, string(o), name); err != nil {
+			return nil, err
+		}
+		grants, err := a.secretGrants(ctx, o)
+		for _, g := range grants {
+			if err == nil && g.Name == name {
+				_, err = a.Tables.Grants.Delete(ctx, g.ID)
+			}
+		}
+		return map[string]any{"deleted": true}, err
+	})
+}
+
+// Grant lets a subject have a secret, as the subject is now: its digest has to be the
+// one that was looked at, or nothing is kept and the error is a [store.ErrConflict].
+// What the secret would be sent to is in [upstream.Config.Variables]. The names name and id
+// of the principal himself need no value: see [Granted].
+func (s *Secrets) Grant(ctx context.Context, p account.Principal, o Owner, name string, to Subject, digest policy.Digest) error {
+	return s.change(ctx, p, account.SecretGrant, o, name, func(a actor) (map[string]any, error) {
+		if !a.himself(o, name) {
+			if _, err := a.Tables.Secrets.Get(ctx, string(o), name); err != nil {
+				return nil, err
+			}
+		}
+		is, err := a.reading().digest(ctx, to)
+		if err != nil {
+			return nil, err
+		}
+		if is != digest {
+			return nil, fmt.Errorf("grant to %s: %w: it is %s now", to, store.ErrConflict, is.Short())
+		}
+		data, err := encode(secretGrant{Secret: name, Subject: to.String(), By: string(p.User)})
+		if err != nil {
+			return nil, err
+		}
+		err = a.Tables.Grants.Put(ctx, store.Grant{ID: grantID(o, name, digest), Principal: grantee(o), Subject: string(digest), Name: name, Data: data})
+		return map[string]any{"granted": to.String(), "digest": digest}, err
+	})
+}
+
+// Revoke takes a grant back.
+func (s *Secrets) Revoke(ctx context.Context, p account.Principal, o Owner, name string, digest policy.Digest) error {
+	return s.change(ctx, p, account.SecretGrant, o, name, func(a actor) (map[string]any, error) {
+		_, err := a.Tables.Grants.Delete(ctx, grantID(o, name, digest))
+		return map[string]any{"revoked": digest}, err
+	})
+}
+
+// Grants returns what the secrets of an owner are granted to, in the order in which
+// they were.
+func (s *Secrets) Grants(ctx context.Context, p account.Principal, o Owner) ([]SecretGrant, error) {
+	a := s.r.actor(p)
+	_, res, err := a.owned(ctx, o)
+	if err == nil {
+		err = a.check(account.SecretList, res, "secrets of", string(o))
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := a.secretGrants(ctx, o)
+	var out []SecretGrant
+	for _, g := range found {
+		var data secretGrant
+		if err := json.Unmarshal(g.Data, &data); err != nil {
+			return nil, fmt.Errorf("grant of secret %s: %w", g.Name, store.ErrCorrupt)
+		}
+		out = append(out, SecretGrant{g.Name, data.Subject, policy.Digest(g.Subject), data.By, g.Created})
+	}
+	return out, err
+}
+
+// secretGrant is what is kept with a grant.
+type secretGrant struct {
+	Secret  string `json:"secret"`
+	Subject string `json:"subject"`
+	By      string `json:"by"`
+}
+
+func grantee(o Owner) string { return "secret:" + string(o) }
+
+func grantID(o Owner, name string, d policy.Digest) string {
+	h := sha256.Sum256([]byte(string(o) + "\n" + name + "\n" + string(d)))
+	return "secret:" + hex.EncodeToString(h[:])
+}
+
+func (a actor) secretGrants(ctx context.Context, o Owner) ([]store.Grant, error) {
+	var out []store.Grant
+	for after := int64(0); ; {
+		found, err := a.Tables.Grants.List(ctx, grantee(o), after)
+		if err != nil || len(found) == 0 {
+			return out, err
+		}
+		out, after = append(out, found...), found[len(found)-1].Seq
+	}
+}
+
+// himself reports whether a name is one that stands for the actor.
+func (a actor) himself(o Owner, name string) bool {
+	return o == NamespaceOwner(store.UserNamespace(string(a.p.User))) && (name == "name" || name == "id")
+}
+
+// Digest is the digest of a subject as it is now, for [Secrets.Grant]; of a skill that
+// of its current version.
+func (r *Registry) Digest(ctx context.Context, p account.Principal, of Subject) (policy.Digest, error) {
+	return r.actor(p).digest(ctx, of)
+}
+
+func (a actor) digest(ctx context.Context, of Subject) (policy.Digest, error) {
+	switch of.Kind {
+	case SkillKind:
+		s, err := a.findSkill(ctx, account.SkillRead, store.UserNamespace(string(a.p.User)), of.Name, SkillRef{Namespace: of.Namespace}, func(string) bool { return true })
+		if err != nil {
+			return "", err
+		}
+		return policy.Digest(s.Digest), nil
+	case ModelKind:
+		k, err := a.named(ctx, account.KindRead, of.Kind, of.Namespace, of.Name)
+		if err != nil {
+			return "", err
+		}
+		m, err := a.model(ctx, k)
+		if err != nil {
+			return "", err
+		}
+		return m.Digest, nil
+	}
+	s, err := a.server(ctx, of)
+	if err != nil {
+		return "", err
+	}
+	return s.Subject(), nil
+}
+
+// Granted are values for one subject.
+type Granted struct{ user, secret map[string]string }
+
+// User returns the value of ${{user.NAME}}: what the person who acts granted of his
+// own; name and id are who he is.
+func (g *Granted) User(name string) (string, bool) { v, ok := g.user[name]; return v, ok }
+
+// Secret returns the value of ${{secrets.NAME}}.
+func (g *Granted) Secret(name string) (string, bool) { v, ok := g.secret[name]; return v, ok }
+
+// Granted returns the values that a digest may have when a principal acts: his own
+// come first, then those of the thing itself, then those of its namespace. What was not
+// granted to this very digest is not among them. Whether the principal may use the
+// thing is asked before.
+func (s *Secrets) Granted(ctx context.Context, p account.Principal, d policy.Digest, thing Owner, in store.Namespace) (*Granted, error) {
+	a := s.r.actor(p)
+	if err := a.signedIn(account.KindUse); err != nil {
+		return nil, err
+	}
+	own := NamespaceOwner(store.UserNamespace(string(p.User)))
+	out := &Granted{map[string]string{}, map[string]string{}}
+	for _, o := range []Owner{NamespaceOwner(in), thing, own} { // a later one is before the others
+		if o == "" {
+			continue
+		}
+		grants, err := a.Tables.Grants.Find(ctx, grantee(o), string(d), "", time.Now())
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range grants {
+			value, err := s.open(ctx, a, o, g.Name)
+			if errors.Is(err, store.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			if o == own {
+				out.user[g.Name] = value
+			}
+			if !a.himself(o, g.Name) {
+				out.secret[g.Name] = value
+			}
+		}
+	}
+	return out, nil
+}
+
+// open is the value of a secret.
+func (s *Secrets) open(ctx context.Context, a actor, o Owner, name string) (string, error) {
+	kept, err := a.Tables.Secrets.Get(ctx, string(o), name)
+	if errors.Is(err, store.ErrNotFound) && a.himself(o, name) {
+		if name == "id" {
+			return string(a.p.User), nil
+		}
+		return a.p.Name, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if s.r.opts.Sealer == nil {
+		return "", fmt.Errorf("secret %s: %w", name, ErrNoSealer)
+	}
+	value, err := s.r.opts.Sealer.Decrypt(string(kept.Encrypted), encryption.Label{Owner: string(o), Name: name})
+	if err != nil {
+		return "", fmt.Errorf("secret %s: %w", name, err)
+	}
+	return string(value), nil
+}
+
+// Variables returns the values for one server, for [upstream.Config.Resolve], when a
+// principal acts, who may use what defines it.
+func (s *Secrets) Variables(ctx context.Context, p account.Principal, server Server) (upstream.Variables, error) {
+	in, thing := server.In, Owner("")
+	if server.ID == "" {
+		in = store.Public
+	} else {
+		k, err := s.r.db.Kinds.Get(ctx, server.ID)
+		if err == nil {
+			err = s.r.actor(p).check(account.KindUse, resource(k.Namespace, k.CreatedBy), k.Kind, k.Name)
+		}
+		if err != nil {
+			return upstream.Variables{}, err
+		}
+		thing = ServerOwner(server.ID)
+	}
+	g, err := s.Granted(ctx, p, server.Subject(), thing, in)
+	if err != nil {
+		return upstream.Variables{}, fmt.Errorf("values for MCP server %s: %w", server.Name, err)
+	}
+	return upstream.Variables{User: g.User, Secret: g.Secret, Hint: howToGive}, nil
+}
+
+// howToGive says how a variable of a server gets a value on a hub.
+func howToGive(_, name string) string {
+	return fmt.Sprintf("PUT /api/v1/secrets/%s, then POST /api/v1/secrets/%s/grants", name, name)
+}
+
+// Key returns the key of a model, "" for one that has none. Where it is not granted to
+// the model the error is a [policy.ErrNotGranted].
+func (s *Secrets) Key(ctx context.Context, p account.Principal, m *ModelChoice) (string, error) {
+	name, ok := secretName(m.Key)
+	if !ok {
+		return "", nil
+	}
+	k, err := s.r.db.Kinds.Get(ctx, m.ID)
+	if err == nil {
+		err = s.r.actor(p).check(account.KindUse, resource(k.Namespace, k.CreatedBy), ModelKind, m.Name)
+	}
+	if err != nil {
+		return "", err
+	}
+	g, err := s.Granted(ctx, p, m.Digest, ServerOwner(m.ID), m.In)
+	if err != nil {
+		return "", fmt.Errorf("key of Model %q: %w", m.Name, err)
+	}
+	if value, ok := g.Secret(name); ok {
+		return value, nil
+	}
+	return "", fmt.Errorf("key of Model %q: secret %s: %w", m.Name, name, policy.ErrNotGranted)
+}

@@ -1,0 +1,36 @@
+package agents
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+)
+
+// Stamp is a text that is another one once a secret of a principal or of one of his
+// groups was set or deleted, or granted to something else: who works with values of
+// secrets then gets them anew.
+func (s *Secrets) Stamp(ctx context.Context, p account.Principal) (string, error) {
+	h := sha256.New()
+	a := s.r.actor(p)
+	for _, in := range a.visible() {
+		owner := NamespaceOwner(in)
+		secrets, err := a.Tables.Secrets.List(ctx, string(owner))
+		if err != nil {
+			return "", err
+		}
+		grants, err := a.Tables.Grants.List(ctx, grantee(owner), 0)
+		if err != nil {
+			return "", err
+		}
+		for _, v := range secrets {
+			fmt.Fprintf(h, "%q %q %d\n", owner, v.Name, v.Updated.UnixNano())
+		}
+		for _, g := range grants {
+			fmt.Fprintf(h, "%d %q\n", g.Seq, g.ID)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,131 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Colleague is a member of a Team to whom a task can be handed.
+type Colleague struct {
+	Name        string // by which the tool knows it
+	Role        string
+	Description string
+	Confirm     bool // a person is asked before
+}
+
+// HandOffName is the name of the tool by which a Team's leader hands a task on.
+const HandOffName = "hand_task"
+
+// Member returns the profile of a member of a Team, by its name in [Profile.Members],
+// when a task is handed to it.
+func (r *Registry) Member(ctx context.Context, p account.Principal, team *Profile, name string) (*Profile, error) {
+	return r.settled(ctx, func() (*Profile, error) {
+		a := r.actor(p)
+		k, err := a.Kinds.Get(ctx, team.ID)
+		if err == nil {
+			err = a.check(account.KindUse, resource(k.Namespace, k.CreatedBy), k.Kind, k.Name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		res, err := a.read(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		spec, ok := res.Spec.(*Team)
+		if !ok {
+			return nil, fmt.Errorf("%s %q: %w: it has no members", k.Kind, k.Name, store.ErrInvalid)
+		}
+		for _, m := range spec.Members {
+			if m.Bot.String() == name {
+				return r.bot(ctx, a, k.Namespace, m)
+			}
+		}
+		return nil, fmt.Errorf("member %q of Team %q: %w", short(name), k.Name, store.ErrNotFound)
+	})
+}
+
+// team is the profile of the leader of a Team, with the others at hand.
+func (r *Registry) team(ctx context.Context, a actor, k store.Kind) (*Profile, error) {
+	res, err := a.read(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	spec, ok := res.Spec.(*Team)
+	if !ok || len(spec.Members) == 0 {
+		return nil, fmt.Errorf("Team %q: %w", k.Name, store.ErrCorrupt)
+	}
+	first := max(slices.IndexFunc(spec.Members, func(m Member) bool { return m.Role == LeaderRole }), 0)
+	p, err := r.bot(ctx, a, k.Namespace, spec.Members[first])
+	if err != nil {
+		return nil, fmt.Errorf("Team %q: %w", k.Name, err)
+	}
+	p.Kind, p.Namespace, p.Name, p.ID, p.In, p.Description = k.Kind, res.Namespace, k.Name, k.ID, k.Namespace, res.Description
+	if err := r.settle(ctx, p, k.Namespace); err != nil {
+		return nil, err
+	}
+	for i, m := range spec.Members {
+		if i == first {
+			continue
+		}
+		bot, err := a.find(ctx, account.KindUse, k.Namespace, BotKind, m.Bot)
+		if errors.Is(err, store.ErrNotFound) {
+			p.problem("member %s: there is no such Bot that you may use", m.Bot)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		kept, err := readRow(bot)
+		if err != nil {
+			return nil, err
+		}
+		p.Members = append(p.Members, Colleague{Name: m.Bot.String(), Role: m.Role, Description: kept.Description, Confirm: m.Confirm})
+	}
+	p.HandOff, err = handOff(p.Members)
+	return p, err
+}
+
+// bot is the profile of a member of something in a namespace.
+func (r *Registry) bot(ctx context.Context, a actor, home store.Namespace, m Member) (*Profile, error) {
+	k, err := a.find(ctx, account.KindUse, home, BotKind, m.Bot)
+	if err != nil {
+		return nil, err
+	}
+	return r.assemble(ctx, a, k, m.Prompt)
+}
+
+// handOff is the tool by which a task is handed to one of some members.
+func handOff(members []Colleague) (*llm.Tool, error) {
+	if len(members) == 0 {
+		return nil, nil
+	}
+	var names []string
+	about := "Hands a task to another member of your team, who works on it alone, with tools of its own, and answers with the result. It sees nothing of this conversation: write down all that it has to know. Members:"
+	for _, m := range members {
+		names = append(names, m.Name)
+		about += "\n- " + m.Name
+		if m.Role != "" {
+			about += " (" + short(skill.OneLine(m.Role)) + ")"
+		}
+		if m.Description != "" {
+			about += ": " + cutText(skill.OneLine(m.Description))
+		}
+	}
+	schema, err := json.Marshal(map[string]any{
+		"type": "object", "additionalProperties": false, "required": []string{"member", "task"},
+		"properties": map[string]any{
+			"member": map[string]any{"type": "string", "enum": names, "description": "who gets the task"},
+			"task":   map[string]any{"type": "string", "description": "what is to be done, with all that is needed for it"},
+		},
+	})
+	return &llm.Tool{Name: HandOffName, Description: about, InputSchema: schema}, err
+}

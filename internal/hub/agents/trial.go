@@ -1,0 +1,148 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Definition is a server, and what defines it as documents name that: nothing where it
+// is the operator's own.
+type Definition struct {
+	Server
+	Namespace, Thing string
+}
+
+// defining are the kinds that define servers, in the order in which they are listed.
+var defining = []string{ServerKind, GhostKind, BotKind}
+
+// maxLooked bounds the pages of things that are read until one of them defines a server.
+const maxLooked = 100
+
+// AllServers returns the servers that somebody sees, and how to ask for more: first
+// those of the operator, then those of MCPServers, Ghosts and Bots. A page is of so many
+// of these, each of which may define several; those that define none are passed over.
+// What is damaged is left out.
+func (r *Registry) AllServers(ctx context.Context, p account.Principal, page store.Page) ([]Definition, string, error) {
+	a := r.actor(p)
+	if err := account.Check(p, account.KindRead, account.Resource{Shared: true}); err != nil {
+		return nil, "", err
+	}
+	kind, after, more := strings.Cut(page.After, "/")
+	var out []Definition
+	if !more {
+		for _, c := range r.opts.Servers {
+			out = append(out, Definition{Server: Server{Config: c}})
+		}
+		kind = defining[0]
+	}
+	at := slices.Index(defining, kind)
+	if at < 0 {
+		return nil, "", fmt.Errorf("servers after %.100q: %w", page.After, store.ErrInvalid)
+	}
+	for looked := 1; ; looked++ {
+		servers, next, err := a.definedBy(ctx, kind, store.Page{After: after, Limit: page.Limit})
+		out = append(out, servers...)
+		switch {
+		case err != nil:
+			return nil, "", err
+		case next != "":
+			next = kind + "/" + next
+		case at+1 < len(defining):
+			next = defining[at+1] + "/"
+		}
+		if next == "" || len(out) > 0 || looked == maxLooked {
+			return out, next, nil
+		}
+		kind, after, _ = strings.Cut(next, "/")
+		at = slices.Index(defining, kind)
+	}
+}
+
+// definedBy are the servers that things of a kind define, those of a page of things.
+func (a actor) definedBy(ctx context.Context, kind string, page store.Page) (out []Definition, next string, err error) {
+	found, next, err := a.Kinds.List(ctx, kind, a.visible(), page)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, k := range found {
+		res, err := a.read(ctx, k)
+		var servers []Server
+		if err == nil {
+			servers, err = a.defined(ctx, res)
+		}
+		if err != nil && !isCorrupt(err) {
+			return nil, "", err
+		}
+		for _, s := range servers {
+			out = append(out, Definition{s, res.Namespace, res.Name})
+		}
+	}
+	return out, next, nil
+}
+
+// Trial is the server of a subject with the values that it has when somebody tries it,
+// who may change what defines it; without a kind it is one of the operator. It may not be
+// [Server.Usable].
+func (r *Registry) Trial(ctx context.Context, p account.Principal, of Subject) (Server, upstream.Variables, error) {
+	a := r.actor(p)
+	s, err := r.tried(ctx, a, of)
+	if err != nil || !account.Can(p, account.KindUse, resource(s.In, "")) && s.ID != "" {
+		return s, upstream.Variables{}, err // what he may not use has no values for him
+	}
+	v, err := r.Secrets().Variables(ctx, p, s)
+	return s, v, err
+}
+
+func (r *Registry) tried(ctx context.Context, a actor, of Subject) (Server, error) {
+	if of.Kind != "" {
+		s, err := a.reading().server(ctx, of)
+		if err == nil {
+			err = a.check(applyAction(of.Kind), resource(s.In, ""), of.Kind, of.Name)
+		}
+		return s, err
+	}
+	return r.operators(a, of.Server)
+}
+
+// Draft is a server that somebody wrote down and did not apply, as it would be applied
+// as an MCPServer of his own, or what is wrong with it. It gets no values, and a command
+// is waiting for a review.
+func (r *Registry) Draft(p account.Principal, name string, config json.RawMessage) (Server, skill.Diagnostics, error) {
+	own := store.UserNamespace(string(p.User))
+	if err := account.Check(p, account.ServerApply, resource(own, "")); err != nil {
+		return Server{}, nil, err
+	}
+	text, err := encode(map[string]any{"apiVersion": Own, "kind": ServerKind, "metadata": map[string]string{"name": name}, "spec": config})
+	if err != nil {
+		return Server{}, nil, fmt.Errorf("%w: %w", store.ErrInvalid, err)
+	}
+	d := Parse(text, "config.json")[0]
+	for _, u := range addresses(d) {
+		if why := r.private(u); why != "" {
+			d.Findings = append(d.Findings, skill.Diagnostic{Severity: skill.Error, Code: "address-private",
+				Message: "it names an address that is not public (" + why + ")", Fix: "have the operator of the hub allow it, or write another one"})
+		}
+	}
+	spec, ok := d.Spec.(*MCPServer)
+	if !ok || !d.Findings.Loads() {
+		return Server{}, d.Findings, nil
+	}
+	c, err := spec.read(name)
+	if err != nil {
+		return Server{}, nil, fmt.Errorf("%w: %w", store.ErrInvalid, err)
+	}
+	c.Owner = "a server that is tried"
+	s := Server{Config: c, In: own, By: string(p.User)}
+	if c.Command != "" {
+		s.Review = store.Pending
+	}
+	return s, d.Findings, nil
+}

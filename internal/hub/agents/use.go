@@ -1,0 +1,34 @@
+package agents
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/upstream"
+)
+
+// Used returns the server of a subject with the values that it has for somebody who may
+// use it, whatever his way in allows; without a kind it is one of the operator.
+func (r *Registry) Used(ctx context.Context, p account.Principal, of Subject) (Server, upstream.Variables, error) {
+	p.Scopes = account.AllScopes
+	a := r.actor(p)
+	if err := a.signedIn(account.KindUse); err != nil {
+		return Server{}, upstream.Variables{}, err
+	}
+	if of.Kind == "" {
+		i := slices.IndexFunc(r.opts.Servers, func(c *upstream.Config) bool { return c.Name == of.Server })
+		if i < 0 {
+			return Server{}, upstream.Variables{}, fmt.Errorf("MCP server %q: %w", short(of.Server), store.ErrNotFound)
+		}
+		return Server{Config: r.opts.Servers[i]}, upstream.Variables{}, nil
+	}
+	s, err := a.server(ctx, of)
+	if err != nil {
+		return Server{}, upstream.Variables{}, err
+	}
+	v, err := r.Secrets().Variables(ctx, p, s)
+	return s, v, err
+}

@@ -1,0 +1,64 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// answerJSON is the answer to an approval request or question.
+type answerJSON struct {
+	Outcome  string          `json:"outcome" enum:"accepted,declined,cancelled"`
+	Content  json.RawMessage `json:"content,omitempty" doc:"The answer in the schema of the question; for an approval, changed arguments"`
+	Feedback string          `json:"feedback,omitempty" maxLength:"16384" doc:"Comment, for example the reason for a denial"`
+	Scope    string          `json:"scope,omitempty" enum:",once,session,always" doc:"How long an approval is valid; default once"`
+}
+
+func (a answerJSON) answer() approval.Answer {
+	return approval.Answer{Outcome: approval.Outcome(a.Outcome), Content: a.Content, Feedback: a.Feedback, Scope: policy.Scope(a.Scope)}
+}
+
+// respondedJSON confirms that a response was accepted.
+type respondedJSON struct {
+	Success bool `json:"success"`
+}
+
+func (h *Hub) asksAPI(api huma.API) {
+	add(h, api, operation("list-asks", "GET", "/asks", "List your pending approval requests in all conversations, oldest first, at most 500"), h.listAsks)
+	add(h, api, operation("answer-ask", "POST", "/asks/{ask}", "Answer an approval request; the first answer counts"), h.answerAsk)
+	add(h, api, operation("respond", "POST", "/skill-responses", "Return the result of a skill:request; the first response counts"), h.respond)
+}
+
+func (h *Hub) listAsks(ctx context.Context, _ *noBody) (*body[listBody[approval.Request]], error) {
+	asks, err := h.chat.ListApprovals(ctx, account.FromContext(ctx))
+	return pageOf(asks, "", err, func(a approval.Request) approval.Request { return a })
+}
+
+func (h *Hub) answerAsk(ctx context.Context, in *struct {
+	Ask  string `path:"ask" maxLength:"512" doc:"ID of an approval request"`
+	Body answerJSON
+}) (*noBody, error) {
+	return nil, h.chat.AnswerApproval(ctx, account.FromContext(ctx), in.Ask, in.Body.answer())
+}
+
+// responseJSON is a skill:response. No field is required here, because package
+// chat reports missing ones with the messages of older systems.
+type responseJSON struct {
+	Request string          `json:"request_id,omitempty" maxLength:"512"`
+	Skill   string          `json:"skill_name,omitempty" maxLength:"1024"`
+	Action  string          `json:"action,omitempty" maxLength:"1024"`
+	Success bool            `json:"success,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty" doc:"Result of the action"`
+	Error   json.RawMessage `json:"error,omitempty" doc:"Error of the action"`
+}
+
+func (h *Hub) respond(ctx context.Context, in *struct{ Body responseJSON }) (*body[respondedJSON], error) {
+	err := h.chat.Respond(ctx, account.FromContext(ctx), chat.Response(in.Body))
+	return bodyOf(respondedJSON{true}, err)
+}

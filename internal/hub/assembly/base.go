@@ -1,0 +1,324 @@
+package assembly
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/tools"
+)
+
+// base is what kits of one person with the same skills, servers and rules have in common:
+// a catalog with its runtime, and the tools. Where one of these is another, so is the
+// base.
+type base struct {
+	kits      *Kits
+	key       string // by which it is found, and whose connections they are
+	principal account.Principal
+	person    policy.Principal
+	plan      *plan
+	rt        *loadout.Runtime
+	set       *tools.Set
+	servers   map[string]agents.Server      // of documents, by name
+	ids       map[string]library.Identified // by label of the source
+	files     sync.Map                      // of providers, by the variant
+
+	ready chan struct{} // closed when it is put together, or err is set
+	err   error
+
+	stop     context.CancelFunc // of what runs
+	running  sync.WaitGroup
+	unfollow []func()
+	changed  chan struct{}                  // has one when settings changed
+	settings atomic.Pointer[catalog.Filter] // as they are now
+	seen     atomic.Int64                   // the revision of skills that the catalog has
+
+	telling sync.Mutex // guards what follows
+	told    string     // the catalog text
+	toldAt  uint64     // of the snapshot that it is of
+
+	// The rest is guarded by the mutex of kits.
+	users    int
+	idle     *time.Timer    // ends it when nobody has used it for a while
+	since    time.Time      // when the last user left
+	talks    map[string]int // conversations under way that have it, and how many kits of each
+	watchers int            // kits whose clients are told of changes
+	unwatch  func()
+}
+
+// newBase is a base that is not put together yet.
+func (k *Kits) newBase(key string, p *plan) *base {
+	return &base{
+		kits: k, key: key, principal: p.principal, person: policy.Principal{ID: string(p.principal.User), Kind: policy.UserPrincipal}, plan: p,
+		servers: map[string]agents.Server{}, ids: map[string]library.Identified{}, ready: make(chan struct{}), stop: func() {}, changed: make(chan struct{}, 1),
+		talks: map[string]int{},
+	}
+}
+
+// open puts a base together.
+func (b *base) open(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, openTime)
+	defer cancel()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.close())
+		}
+	}()
+	err = b.follow(ctx, b.plan.under, func(f catalog.Filter) {
+		b.settings.Store(&f)
+		b.again()
+	})
+	if err != nil {
+		return err
+	}
+	revisions, err := b.kits.o.DB.Revisions(ctx)
+	if err != nil {
+		return err
+	}
+	sources, err := b.sources(ctx, b.plan)
+	if err != nil {
+		return err
+	}
+	select { // what comes from here on is put in force by keepUp
+	case <-b.changed:
+	default:
+	}
+	b.rt, err = loadout.New(ctx, &loadout.Options{Sources: sources, Filter: b.plan.filter(*b.settings.Load()), Search: b.search,
+		Scripts: b.scripts(), Logger: b.kits.o.Logger})
+	if err != nil {
+		return err
+	}
+	b.saw(revisions[store.SkillsRevision])
+	b.set = b.tools()
+	running, stop := context.WithCancel(context.Background())
+	b.stop = stop
+	b.running.Go(func() { b.keepUp(running) })
+	return nil
+}
+
+// close ends what was opened.
+func (b *base) close() error {
+	for _, stop := range b.unfollow {
+		stop()
+	}
+	b.stop()
+	b.running.Wait()
+	var errs []error
+	if b.set != nil {
+		errs = append(errs, b.set.Close())
+	}
+	for _, s := range b.kits.pool.Servers() {
+		if s.Config().Identity() == b.key {
+			s.Close() // nobody else may use it
+		}
+	}
+	if b.rt != nil {
+		errs = append(errs, b.rt.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// follow has f told what settings let through in some namespaces, now and whenever that
+// changes. f does not wait.
+func (b *base) follow(ctx context.Context, in []store.Namespace, f func(catalog.Filter)) error {
+	stop, err := b.kits.o.Kinds.Follow(ctx, in, func(now catalog.Filter, why error) {
+		if why != nil {
+			now = catalog.Filter{Disabled: true} // what cannot be known lets nothing through
+		}
+		f(now)
+	})
+	if err == nil {
+		b.unfollow = append(b.unfollow, stop)
+	}
+	return err
+}
+
+// again has settings put in force.
+func (b *base) again() {
+	select {
+	case b.changed <- struct{}{}:
+	default:
+	}
+}
+
+// keepUp puts settings in force as they change, until ctx ends.
+func (b *base) keepUp(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.changed:
+		}
+		c := b.rt.Catalog()
+		err := c.SetFilter(b.plan.filter(*b.settings.Load()))
+		if err == nil {
+			err = c.Reload(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			b.kits.o.Logger.Error("skills are switched off: settings cannot be put in force", "error", err)
+			_ = c.SetFilter(catalog.Filter{Disabled: true}) // has no pattern that could be wrong
+		}
+	}
+}
+
+// refresh brings the catalog up to what the database has.
+func (b *base) refresh(ctx context.Context) error {
+	revisions, err := b.kits.o.DB.Revisions(ctx)
+	if err != nil {
+		return err
+	}
+	now := revisions[store.SkillsRevision]
+	if b.seen.Load() >= now {
+		return nil
+	}
+	if err := b.rt.Catalog().Reload(ctx); err != nil {
+		return err
+	}
+	b.saw(now)
+	return nil
+}
+
+// saw notes that the catalog has the skills of a revision, unless one of its sources could
+// not be read: then it is read again the next time.
+func (b *base) saw(now int64) {
+	for _, p := range b.rt.Catalog().Snapshot().Problems() {
+		if p.Path == p.Origin { // it is of the whole source
+			return
+		}
+	}
+	for was := b.seen.Load(); was < now && !b.seen.CompareAndSwap(was, now); was = b.seen.Load() {
+	}
+}
+
+// watch keeps the catalog up to date as skills change, for a kit whose clients are told
+// of that, until it calls stop.
+func (b *base) watch() (stop func()) {
+	b.kits.mu.Lock()
+	defer b.kits.mu.Unlock()
+	if b.watchers++; b.watchers == 1 {
+		ctx, cancel := context.WithCancel(context.Background())
+		b.unwatch = cancel
+		b.running.Go(func() { _ = b.rt.Catalog().Run(ctx) }) // returns nil when it is ended
+	}
+	return sync.OnceFunc(func() {
+		b.kits.mu.Lock()
+		defer b.kits.mu.Unlock()
+		if b.watchers--; b.watchers == 0 {
+			b.unwatch()
+		}
+	})
+}
+
+// tools are those of the servers of a plan, and those that skills bring.
+func (b *base) tools() *tools.Set {
+	k := b.kits
+	var configs []*upstream.Config
+	for _, s := range b.plan.servers {
+		b.servers[s.Name] = s
+		configs = append(configs, s.Config)
+	}
+	return tools.New(&tools.Options{
+		Skills: b.rt, Pool: k.pool, Profile: configs, Identity: b.key, Rules: b.plan.rules,
+		Personal:          func(c *upstream.Config) bool { return b.plan.stamps[c.Name] != "" },
+		VariablesFor:      func(c *upstream.Config) upstream.Variables { return b.plan.values[c.Name] },
+		AcquirePermission: b.permit, IsPermitted: b.permits, Provide: b.provide, Providers: k.providers(), Pins: definitions{b},
+		Grants: NewGrants(k.o.DB, b.person), Audit: k.auditing().Append, Logger: k.o.Logger,
+	})
+}
+
+// scripts is what running code of skills needs.
+func (b *base) scripts() *loadout.Scripts {
+	k := b.kits
+	return &loadout.Scripts{
+		Sandbox: newPlaced(k.o.Sandbox, k.o.Runs, string(b.principal.User)), Principal: b.person, Audit: k.auditing(), Bounds: k.o.Bounds,
+		Grants:      &approvals{Grants: NewGrants(k.o.DB, b.person), mayRun: b.mayRun},
+		ReadServers: wished, SecretFor: b.secret, Packages: k.o.Packages, Executable: k.o.Command, PrivateNetworks: k.o.Private, Getenv: k.o.Getenv,
+		FolderDir: k.dir("work"), CacheDir: k.dir("cache"), Logger: k.o.Logger,
+	}
+}
+
+// mayRun says whether code of these bytes may run: what comes with the program, and what
+// was approved.
+func (b *base) mayRun(ctx context.Context, d policy.Digest) error {
+	known, err := b.kits.bundledDigests()
+	if err != nil {
+		return err
+	}
+	if known[string(d)] {
+		return nil
+	}
+	err = b.kits.o.Library.MayRun(ctx, b.principal, string(d))
+	if t := b.plan.draft; t != nil && string(d) == t.Digest && errors.Is(err, library.ErrNotFound) {
+		return &library.ReviewError{Name: t.Name, Review: library.Pending, Draft: true}
+	}
+	return err
+}
+
+// catalogTokens bounds what a model is told of the skills that there are.
+const catalogTokens = 4000
+
+// text tells a model which skills there are. Of many that takes long, and so it is kept.
+func (b *base) text() string {
+	b.telling.Lock()
+	defer b.telling.Unlock()
+	if now := b.rt.Catalog().Snapshot().Version; b.toldAt != now {
+		b.told, b.toldAt = b.rt.CatalogText(loadout.TextOptions{Tokens: catalogTokens}), now
+	}
+	return b.told
+}
+
+// skillID is the id in the store of a skill of a source, "" where it is not of the
+// library.
+func (b *base) skillID(origin, dir string) string {
+	if s := b.ids[origin]; s != nil {
+		return s.SkillID(dir)
+	}
+	return ""
+}
+
+// search ranks many skills by what the library has for all in common. Those that come
+// with the program, of which it does not know, are put between.
+func (b *base) search(ctx context.Context, query string, limit int) ([]string, error) {
+	hits, err := b.ranked(ctx, query, limit)
+	if err != nil {
+		return nil, err
+	}
+	own, err := b.kits.searchBundled(ctx, query, limit)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for i := range max(len(hits), len(own)) {
+		if i < len(hits) {
+			out = append(out, hits[i])
+		}
+		if i < len(own) && !slices.Contains(out, own[i]) {
+			out = append(out, own[i])
+		}
+	}
+	return out, nil
+}
+
+// ranked are the names of skills of the library that fit a query, the best first.
+func (b *base) ranked(ctx context.Context, query string, limit int) ([]string, error) {
+	if b.plan.draft != nil {
+		return b.plan.draft.Search(ctx, query, limit)
+	}
+	hits, err := b.kits.o.Library.Search(ctx, b.principal, query, limit)
+	names := make([]string, len(hits))
+	for i, h := range hits {
+		names[i] = h.Name
+	}
+	return names, err
+}

@@ -1,0 +1,151 @@
+package assembly
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// Grants keeps what people of a hub allow, as a [policy.Store] in its database. What
+// reviewers approve is not in it.
+type Grants struct {
+	db  *store.DB
+	who policy.Principal // whose grants they are; the zero value is everybody
+}
+
+var _ policy.Store = (*Grants)(nil)
+
+// NewGrants returns the grants of a principal, the zero value for those of all.
+func NewGrants(db *store.DB, who policy.Principal) *Grants { return &Grants{db, who} }
+
+// policyPrincipals is how the store's names of principals begin whose grants are those of
+// policy; its table has others too.
+var policyPrincipals = []string{policy.UserPrincipal + ":", policy.AgentPrincipal + ":", policy.ServicePrincipal + ":"}
+
+func principalKey(p policy.Principal) string { return p.Kind + ":" + p.ID }
+
+// Put keeps a grant.
+func (s *Grants) Put(ctx context.Context, g policy.Grant) (policy.Grant, error) {
+	if s.who != (policy.Principal{}) && g.Principal != s.who {
+		return policy.Grant{}, fmt.Errorf("keep a grant for %s: these are the grants of %s", g.Principal, s.who)
+	}
+	g, data, err := policy.PrepareGrant(g)
+	if err != nil {
+		return policy.Grant{}, err
+	}
+	row := store.Grant{ID: g.ID, Principal: principalKey(g.Principal), Subject: string(g.Subject), Name: g.Name, Session: g.Session,
+		Data: data, Created: g.Created, Expires: g.Expires}
+	err = s.db.Tx(ctx, func(tx *store.Tx) error {
+		if _, err := tx.Grants.Prune(ctx, time.Now().Add(time.Millisecond-policy.ExpiredRetention)); err != nil {
+			return err
+		}
+		rows, err := policyRows(ctx, tx.Grants, row.Principal)
+		if err != nil {
+			return err
+		}
+		if len(rows) >= policy.MaxGrants && !slices.ContainsFunc(rows, func(r store.Grant) bool { return r.ID == g.ID }) {
+			return fmt.Errorf("keep a grant: %w: there are %d already; revoke some", store.ErrTooMany, len(rows))
+		}
+		return tx.Grants.Put(ctx, row)
+	})
+	if err != nil {
+		return policy.Grant{}, err
+	}
+	return g, nil
+}
+
+// Find returns the newest grant that applies.
+func (s *Grants) Find(ctx context.Context, p policy.Principal, subject policy.Digest, session string) (*policy.Grant, error) {
+	if s.who != (policy.Principal{}) && p != s.who {
+		return nil, fmt.Errorf("%s for %s: %w", subject.Short(), p, policy.ErrNotGranted)
+	}
+	rows, err := s.db.Grants.Find(ctx, principalKey(p), string(subject), session, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	all, problems := readRows(rows)
+	g, err := policy.NewestGrant(all, p, subject, session)
+	if err != nil && len(problems) > 0 {
+		return nil, errors.New(problems[0].String())
+	}
+	return g, err
+}
+
+// List returns all grants.
+func (s *Grants) List(ctx context.Context) ([]policy.Grant, []policy.Problem, error) {
+	key := ""
+	if s.who != (policy.Principal{}) {
+		key = principalKey(s.who)
+	}
+	rows, err := policyRows(ctx, s.db.Grants, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, problems := readRows(rows)
+	return all, problems, nil
+}
+
+// policyRows are the grants of policy, of a principal or of all for "".
+func policyRows(ctx context.Context, t store.Grants, principal string) ([]store.Grant, error) {
+	var out []store.Grant
+	for after := int64(0); ; {
+		rows, err := t.List(ctx, principal, after)
+		if err != nil || len(rows) == 0 {
+			return out, err
+		}
+		for _, row := range rows {
+			if slices.ContainsFunc(policyPrincipals, func(kind string) bool { return strings.HasPrefix(row.Principal, kind) }) {
+				out = append(out, row)
+			}
+		}
+		after = rows[len(rows)-1].Seq
+	}
+}
+
+// damaged says where a problem of a grant is.
+func damaged(id string) string { return "grant " + id }
+
+func readRows(rows []store.Grant) (all []policy.Grant, problems []policy.Problem) {
+	for _, row := range rows {
+		g, err := policy.ReadGrant(row.Data)
+		if err != nil {
+			problems = append(problems, policy.Problem{Where: damaged(row.ID), Message: err.Error()})
+			continue
+		}
+		all = append(all, g)
+	}
+	return all, problems
+}
+
+// Revoke withdraws grants.
+func (s *Grants) Revoke(ctx context.Context, what string) ([]policy.Grant, error) {
+	all, problems, err := s.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	meant := policy.SelectGrants(all, what)
+	if slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Where == damaged(what) }) {
+		meant = []policy.Grant{{ID: what}}
+	}
+	var gone []policy.Grant
+	for _, g := range meant {
+		_, err := s.db.Grants.Delete(ctx, g.ID)
+		if errors.Is(err, store.ErrNotFound) {
+			continue // somebody was faster
+		}
+		if err != nil {
+			return gone, err
+		}
+		gone = append(gone, g)
+	}
+	if len(gone) == 0 {
+		return nil, fmt.Errorf("revoke %.200q: %w", what, policy.ErrNotGranted)
+	}
+	return gone, nil
+}

@@ -1,0 +1,56 @@
+package assembly_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/hub/assembly"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/policy/policytest"
+)
+
+// The grants of a hub are a store as policy wants one.
+func TestGrantsAreAStore(t *testing.T) {
+	policytest.Store(t, func(t *testing.T) policy.Store {
+		db, err := store.Open(t.Context(), storetest.SQLite(t), nil)
+		must(t, err)
+		t.Cleanup(func() { db.Close() })
+		return assembly.NewGrants(db, policy.Principal{})
+	})
+}
+
+// The grants of a person are theirs alone, and what others keep in the table is none.
+func TestGrantsOfAPerson(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		bob := policy.Principal{ID: "bob", Kind: policy.UserPrincipal}
+		must(t, db.Grants.Put(ctx, store.Grant{ID: "r", Principal: "review:servers", Subject: string(policytest.Digest("a")), Data: []byte(`{}`)}))
+		must(t, db.Grants.Put(ctx, store.Grant{ID: "bad", Principal: "person:ann", Subject: string(policytest.Digest("b")), Data: []byte(`{}`)}))
+		g := policytest.Grant(policytest.Digest("a"))
+		g.Principal = policytest.Ann
+		hers, his := assembly.NewGrants(db, policytest.Ann), assembly.NewGrants(db, bob)
+		kept, err := hers.Put(ctx, g)
+		must(t, err)
+		if _, err := his.Put(ctx, g); err == nil {
+			t.Error("he keeps a grant of hers")
+		}
+		if _, err := his.Find(ctx, policytest.Ann, g.Subject, ""); !errors.Is(err, policy.ErrNotGranted) {
+			t.Errorf("he finds hers: %v", err)
+		}
+		if _, err := his.Revoke(ctx, kept.ID); !errors.Is(err, policy.ErrNotGranted) {
+			t.Errorf("he revokes hers: %v", err)
+		}
+		if _, err := hers.Find(ctx, policytest.Ann, policytest.Digest("b"), ""); err == nil || errors.Is(err, policy.ErrNotGranted) {
+			t.Errorf("of a grant that cannot be read she is told %v", err)
+		}
+		all, problems, err := assembly.NewGrants(db, policy.Principal{}).List(ctx)
+		if err != nil || len(all) != 1 || len(problems) != 1 {
+			t.Errorf("all are %v, %v, %v", all, problems, err)
+		}
+		if gone, err := hers.Revoke(ctx, "bad"); err != nil || len(gone) != 1 {
+			t.Errorf("what cannot be read is revoked: %v, %v", gone, err)
+		}
+	})
+}

@@ -1,0 +1,70 @@
+package assembly_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/hub/agents"
+)
+
+// K23: a model is not told the schemas of all tools that there are: it finds those it
+// needs, and what it is told first is the same with any number of servers.
+func TestK23ToolsAreFoundNotListed(t *testing.T) {
+	w := sqlite(t)
+	server := newRemote(t, "weather", "forecast_for_tomorrow")
+	w.apply(w.meg, fmt.Sprintf(`
+{apiVersion: loadout/v1, kind: Ghost, metadata: {name: without, namespace: team}, spec: {skills: []}}
+---
+{apiVersion: loadout/v1, kind: Ghost, metadata: {name: with, namespace: team}, spec: {skills: [], mcpServers: {weather: {type: streamable-http, url: %s}}}}
+`, server.URL))
+	told := map[string]string{}
+	for _, agent := range []string{"without", "with"} {
+		w.ask(w.ada, w.begin(w.ada, "Ghost/team/"+agent), "hello", "heard: hello")
+		told[agent] = fmt.Sprint(w.model.last().Instructions, w.model.last().Tools)
+	}
+	if told["with"] != told["without"] || strings.Contains(told["with"], "forecast") {
+		t.Errorf("the model is told %q, and without a server %q", told["with"], told["without"])
+	}
+	w.ask(w.ada, w.begin(w.ada, "Ghost/team/with"), `call find_tools {"query":"forecast"}`, "weather__forecast_for_tomorrow")
+}
+
+// K23: while a skill is brought up to date a conversation in which it is loaded keeps what
+// it has, a new one has the new version, and an agent that names a version keeps that.
+func TestK23ServedVersionDuringAnUpgrade(t *testing.T) {
+	w := sqlite(t)
+	skillsOfAWorld(w)
+	first := w.upload(w.ada, own(w.ada), "pdf", tree("pdf", "", "By hand."))
+	id := w.begin(w.ada, "")
+	w.ask(w.ada, id, `call load_skill {"name":"pdf"}`, "By hand.")
+	_, err := w.lib.AddVersion(t.Context(), w.ada, first.ID, w.pack("pdf", tree("pdf", "", "By machine.")))
+	must(t, err)
+	for _, e := range w.say(w.ada, id, "go on") {
+		if e.Step != nil && e.Step.Loaded != nil && strings.Contains(e.Step.Loaded.Text, "By machine.") {
+			t.Error("the text that was delivered is replaced")
+		}
+	}
+	w.ask(w.ada, w.begin(w.ada, ""), `call load_skill {"name":"pdf"}`, "By machine.")
+	w.ask(w.ada, w.begin(w.ada, "Ghost/team/chosen"), `call load_skill {"name":"pinned"}`, "First.")
+}
+
+// K23: variables of a skill are a person's own: each has what he kept, and nobody that of
+// another.
+func TestK23VariablesOfAPerson(t *testing.T) {
+	w := sqlite(t)
+	server := newRemote(t, "mail", "send")
+	w.apply(w.meg, fmt.Sprintf(`{apiVersion: loadout/v1, kind: Ghost, metadata: {name: post, namespace: team}, spec: {mcpServers: {mail: {type: streamable-http, url: %s,
+  headers: {Authorization: "Bearer ${{user.mail}}"}}}}}`, server.URL))
+	to := agents.Subject{Kind: agents.GhostKind, Namespace: "team", Name: "post", Server: "mail"}
+	w.grant(w.ada, "mail", "of-ada", to)
+	w.ask(w.bob, w.begin(w.bob, "Ghost/team/post"), call("mail__send"), "mail")
+	if len(server.auth) > 0 {
+		t.Errorf("without a value of his own bob is served with %v", server.auth)
+	}
+	w.grant(w.bob, "mail", "of-bob", to)
+	w.ask(w.bob, w.begin(w.bob, "Ghost/team/post"), call("mail__send"), "send of mail")
+	w.ask(w.ada, w.begin(w.ada, "Ghost/team/post"), call("mail__send"), "send of mail")
+	if !server.saw("Bearer of-ada") || !server.saw("Bearer of-bob") {
+		t.Errorf("the server saw %v", server.auth)
+	}
+}

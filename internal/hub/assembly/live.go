@@ -1,0 +1,120 @@
+package assembly
+
+import (
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/upstream"
+)
+
+// Live is how it is with a server on this node.
+type Live struct {
+	upstream.Status
+	// Connections are those that there are: people with values of their own have
+	// connections of their own.
+	Connections int
+	// Conversations are those under way that have it at hand.
+	Conversations int
+
+	mine bool
+}
+
+// Live returns how it is with servers on this node, by the digests of their
+// configurations: with connections of the principal and those that all share, in his
+// conversations, and for an administrator with all. Servers that nobody has needed here
+// are not among them.
+func (k *Kits) Live(p account.Principal) map[string]Live {
+	seen := k.seenBy(p)
+	out := map[string]Live{}
+	for _, s := range k.pool.Servers() {
+		identity := s.Config().Identity()
+		whose, ok := seen.bases[identity]
+		if identity != "" && !ok {
+			continue
+		}
+		now := Live{Status: s.Status(), mine: identity == "" || whose == p.User}
+		if now.State == upstream.Ready {
+			now.Connections = 1
+		}
+		if have, ok := out[s.Digest()]; ok {
+			n := now.Connections + have.Connections
+			if have.says(now) {
+				now = have
+			}
+			now.Connections = n
+		}
+		now.Conversations = len(seen.talks[s.Digest()])
+		out[s.Digest()] = now
+	}
+	return out
+}
+
+// says reports whether one connection says more of a server than another: one's own does,
+// and one that works.
+func (l Live) says(other Live) bool {
+	rank := map[upstream.State]int{upstream.Ready: 3, upstream.Degraded: 2, upstream.Dead: 1}
+	switch {
+	case l.mine != other.mine:
+		return l.mine
+	case rank[l.State] != rank[other.State]:
+		return rank[l.State] > rank[other.State]
+	}
+	return l.Since.After(other.Since)
+}
+
+// seen is what somebody may know of the bases of this node.
+type seen struct {
+	bases map[string]account.UserID  // whose they are, by their keys
+	talks map[string]map[string]bool // conversations under way, by the digest of a server
+}
+
+func (k *Kits) seenBy(p account.Principal) seen {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	out := seen{map[string]account.UserID{}, map[string]map[string]bool{}}
+	for key, b := range k.bases {
+		if b.principal.User != p.User && !p.Admin {
+			continue
+		}
+		out.bases[key] = b.principal.User
+		for _, s := range b.plan.servers {
+			d := s.Digest()
+			if out.talks[d] == nil {
+				out.talks[d] = map[string]bool{}
+			}
+			for id := range b.talks {
+				out.talks[d][id] = true
+			}
+		}
+	}
+	return out
+}
+
+// talking counts a conversation that has a base, until it calls over.
+func (b *base) talking(id string) (over func()) {
+	if id == "" {
+		return func() {}
+	}
+	count := func(n int) {
+		b.kits.mu.Lock()
+		defer b.kits.mu.Unlock()
+		if b.talks[id] += n; b.talks[id] == 0 {
+			delete(b.talks, id)
+		}
+	}
+	count(1)
+	return func() { count(-1) }
+}
+
+// Restart ends the connections of this node to the servers of a configuration, and forgets
+// their failures: the next need connects again. It returns how many servers that were,
+// one for each who has values of his own.
+func (k *Kits) Restart(digest string) int {
+	n := 0
+	for _, s := range k.pool.Servers() {
+		if s.Digest() == digest {
+			s.Close()
+			s.Retry()
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,213 @@
+package assembly
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// plan is what a kit is to have, as it was found at one moment.
+type plan struct {
+	principal account.Principal
+	profile   *agents.Profile // nil without an agent
+	draft     *library.Tried  // that is tried, before all others; nil is none
+	refs      []ref           // skills that are named, before all others
+	chosen    []string        // the only skills that there are; nil is all
+	under     []store.Namespace
+	servers   []agents.Server
+	values    map[string]upstream.Variables // by name of the server
+	stamps    map[string]string             // of sign-ins, by name of the server
+	rules     policy.Rules
+	preload   []string
+	because   map[string]string // why skills are preloaded, by their names
+	problems  []string
+}
+
+// ref is a reference to a skill, and where that is at home.
+type ref struct {
+	library.Ref
+	home store.Namespace
+}
+
+// plan finds out what a kit is to have.
+func (k *Kits) plan(ctx context.Context, w Want) (*plan, error) {
+	p := &plan{principal: w.Principal, values: map[string]upstream.Variables{}, stamps: map[string]string{}, because: map[string]string{}}
+	if err := k.planAgent(ctx, p, w); err != nil {
+		return nil, err
+	}
+	if err := k.planDefaults(ctx, p, w); err != nil {
+		return nil, err
+	}
+	if w.Draft {
+		var err error
+		if p.draft, err = k.o.Library.Tried(ctx, w.Principal, w.Session); err != nil {
+			return nil, err
+		}
+		if p.chosen != nil && !slices.Contains(p.chosen, p.draft.Name) {
+			p.chosen = append(p.chosen, p.draft.Name)
+		}
+	}
+	for _, s := range p.servers {
+		if len(s.Variables()) == 0 {
+			continue
+		}
+		values, err := k.o.Kinds.Secrets().Variables(ctx, p.principal, s)
+		switch {
+		case err == nil:
+			p.values[s.Name] = values
+		case errors.Is(err, store.ErrNotFound), errors.Is(err, agents.ErrNoSealer), isDenied(err):
+			p.problems = append(p.problems, err.Error())
+		default:
+			return nil, err
+		}
+	}
+	return p, k.planSignIns(ctx, p)
+}
+
+// planAgent adds what an agent says, or what there is without one.
+func (k *Kits) planAgent(ctx context.Context, p *plan, w Want) error {
+	profile := w.profile
+	var err error
+	switch {
+	case profile != nil:
+	case w.Kind == "":
+		var servers []agents.Server
+		servers, p.problems, err = k.o.Kinds.Global(ctx, w.Principal)
+		p.servers = usable(servers)
+		return err
+	default:
+		if profile, err = k.o.Kinds.Profile(ctx, w.Principal, w.Kind, w.Namespace, w.Name); err != nil {
+			return err
+		}
+	}
+	p.profile, p.under, p.rules, p.servers = profile, profile.Under, profile.Rules, usable(profile.Servers)
+	p.chosen, p.problems = slices.Clone(profile.Filter.Select), slices.Clone(profile.Problems)
+	for _, s := range profile.Skills {
+		if s.Preload {
+			p.preload = append(p.preload, s.Name)
+			p.because[s.Name] = fmt.Sprintf("the %s %s has it so", profile.Kind, profile.Name)
+		}
+		if s.ID != "" {
+			p.refs = append(p.refs, ref{library.Ref{Name: s.Name, ID: s.ID, Digest: s.Digest}, s.In})
+		}
+	}
+	return nil
+}
+
+// usable are the servers that may be connected.
+func usable(servers []agents.Server) []agents.Server {
+	return slices.DeleteFunc(slices.Clone(servers), func(s agents.Server) bool { return !s.Usable() })
+}
+
+// planDefaults adds the skills that people have without asking. What an agent names comes
+// first.
+func (k *Kits) planDefaults(ctx context.Context, p *plan, w Want) error {
+	situation := library.Situation{Mode: "mcp"}
+	if w.Session != "" {
+		situation.Mode = "chat"
+	}
+	if p.profile != nil {
+		situation.Agent = AgentName(p.profile.Kind, p.profile.Namespace, p.profile.Name)
+	}
+	defaults, err := k.o.Library.Choose(ctx, w.Principal, situation)
+	if err != nil {
+		return err
+	}
+	for _, d := range defaults {
+		if slices.ContainsFunc(p.refs, func(r ref) bool { return r.Name == d.Name }) {
+			continue
+		}
+		home, err := k.home(ctx, d.ID)
+		if err != nil {
+			return err
+		}
+		p.refs = append(p.refs, ref{d.Ref, home})
+		if p.chosen != nil && !slices.Contains(p.chosen, d.Name) {
+			p.chosen = append(p.chosen, d.Name)
+		}
+		if d.Preload && !slices.Contains(p.preload, d.Name) {
+			p.preload = append(p.preload, d.Name)
+			p.because[d.Name] = defaultOf(d.For)
+		}
+	}
+	return nil
+}
+
+// defaultOf says whose default a skill is.
+func defaultOf(in store.Namespace) string {
+	switch {
+	case in.User() != "":
+		return "it is a default of one's own"
+	case in.Group() != "":
+		return "it is a default of a group"
+	}
+	return "it is a default of everybody"
+}
+
+// home is where a skill is at home, "" where it went meanwhile.
+func (k *Kits) home(ctx context.Context, id string) (store.Namespace, error) {
+	s, err := k.o.DB.Skills.Get(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return "", nil
+	}
+	return s.Namespace, err
+}
+
+// AgentName is an agent as conversations and exceptions of defaults name it.
+func AgentName(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
+
+// filter is what settings let through of the skills that are chosen.
+func (p *plan) filter(f catalog.Filter) catalog.Filter {
+	f.Select = p.chosen
+	return f
+}
+
+// key is equal for plans of which one base serves both.
+func (p *plan) key() (string, error) {
+	groups := []string{}
+	for _, g := range slices.Sorted(maps.Keys(p.principal.Groups)) {
+		groups = append(groups, string(g)+" "+p.principal.Groups[g].String())
+	}
+	var servers, refs []any
+	for _, s := range p.servers {
+		full, unset := s.Resolve(p.values[s.Name]) // with what secrets are now
+		servers = append(servers, []any{s.Name, s.Digest(), s.Owner, full, unset, p.stamps[s.Name]})
+	}
+	for _, r := range p.refs {
+		refs = append(refs, []any{r.Ref, r.home})
+	}
+	var rules []string
+	for _, r := range p.rules.List() {
+		rules = append(rules, r.String())
+	}
+	var draft []string
+	if p.draft != nil {
+		draft = []string{p.draft.Session(), p.draft.Digest}
+	}
+	bad := p.rules.Decide(policy.ToolCall{}).Code == policy.InvalidRules
+	all, err := json.Marshal([]any{p.principal.User, p.principal.Name, p.principal.Admin, groups, p.principal.Scopes,
+		refs, p.chosen == nil, p.chosen, p.under, servers, rules, bad, draft})
+	if err != nil {
+		return "", fmt.Errorf("put a kit together: %w", err)
+	}
+	sum := sha256.Sum256(all) // values of secrets are in it, and not kept
+	return hex.EncodeToString(sum[:]), nil
+}
+
+func isDenied(err error) bool {
+	_, ok := errors.AsType[*account.DeniedError](err)
+	return ok
+}

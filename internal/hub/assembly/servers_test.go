@@ -1,0 +1,292 @@
+package assembly_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/assembly"
+	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/tools"
+)
+
+// remote is an MCP server over HTTP that keeps what clients said who they are.
+type remote struct {
+	*httptest.Server
+	mu   sync.Mutex
+	auth map[string]bool
+}
+
+// newRemote returns a server with tools that only read, which answer with their name and
+// that of the server, and one that changes something.
+func newRemote(t testing.TB, name string, reading ...string) *remote {
+	t.Helper()
+	s := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, nil)
+	add := func(tool string, reads bool) {
+		mcp.AddTool(s, &mcp.Tool{Name: tool, Description: "Does " + tool + ".", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: reads}},
+			func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: tool + " of " + name}}}, nil, nil
+			})
+	}
+	for _, tool := range reading {
+		add(tool, true)
+	}
+	add("change", false)
+	r := &remote{auth: map[string]bool{}}
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: true})
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		r.mu.Lock()
+		r.auth[req.Header.Get("Authorization")] = true
+		r.mu.Unlock()
+		handler.ServeHTTP(w, req)
+	}))
+	t.Cleanup(func() {
+		r.CloseClientConnections() // the node goes on listening
+		r.Close()
+	})
+	return r
+}
+
+func (r *remote) saw(auth string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.auth[auth]
+}
+
+// call is a line by which the model calls a tool of a server.
+func call(tool string) string { return fmt.Sprintf(`call call_tool {"name":%q}`, tool) }
+
+const weibo = `
+apiVersion: agent.wecode.io/v1
+kind: Ghost
+metadata:
+  name: weibo-test
+spec:
+  systemPrompt: "You are a Weibo analyst"
+  skills:
+    - weibo
+  mcpServers:
+    weiboServer:
+      type: streamable-http
+      url: %s
+      headers:
+        Authorization: Bearer ${{user.weibo_token}}
+    other:
+      type: streamable-http
+      url: %s
+---
+apiVersion: loadout/v1
+kind: Bot
+metadata: {name: weibo}
+spec: {ghostRef: {name: weibo-test}}
+`
+
+// W18, W26: the tools of a skill are there after it is loaded, and in the next step; only
+// the servers that it means are connected, with the token of who acts. Where there is
+// none the load says so, and the skill loads.
+func TestW18W26ToolsOfALoadedSkill(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		w := newWorld(t, db)
+		server, other := newRemote(t, "weibo", "getUserInfo"), newRemote(t, "other", "nothing")
+		w.upload(w.ada, own(w.ada), "weibo", tree("weibo", "description: Reads Weibo.\nmcpServers: [weiboServer]", "Call getUserInfo."))
+		w.apply(w.ada, fmt.Sprintf(weibo, server.URL, other.URL))
+		id := w.begin(w.ada, "Bot/default/weibo")
+		w.ask(w.ada, id, `call load_skill {"name":"weibo"}`, "Call getUserInfo.", "not configured", "weibo_token")
+		if system := w.model.last().Instructions; !strings.Contains(system, "You are a Weibo analyst") {
+			t.Errorf("the model is told first %q", system)
+		}
+		w.grant(w.ada, "weibo_token", "s3cret-token", agents.Subject{Kind: agents.GhostKind, Namespace: "default", Name: "weibo-test", Server: "weiboServer"})
+		id = w.begin(w.ada, "Bot/default/weibo")
+		w.ask(w.ada, id, `call load_skill {"name":"weibo"}`+"\n"+call("weiboServer__getUserInfo"), "getUserInfo of weibo")
+		if !server.saw("Bearer s3cret-token") || len(other.auth) > 0 {
+			t.Errorf("the servers saw %v and %v", server.auth, other.auth)
+		}
+	})
+}
+
+// grant keeps a secret of a person and lets a server have it.
+func (w *world) grant(p account.Principal, name, value string, to agents.Subject) {
+	w.t.Helper()
+	ctx := w.t.Context()
+	owner := agents.NamespaceOwner(own(p))
+	must(w.t, w.kinds.Secrets().Set(ctx, p, owner, name, value))
+	digest, err := w.kinds.Digest(ctx, p, to)
+	must(w.t, err)
+	must(w.t, w.kinds.Secrets().Grant(ctx, p, owner, name, to, digest))
+}
+
+// W23: of one name, a Bot's server is before its Ghost's, and that before a global one;
+// a skill's server is SKILL_SERVER and takes the place of none.
+func TestW23PrecedenceOfServers(t *testing.T) {
+	w := sqlite(t)
+	global, ghost, bot, mine := newRemote(t, "global", "who"), newRemote(t, "ghost", "who"), newRemote(t, "bot", "who"), newRemote(t, "skill", "who")
+	w.apply(w.ada, fmt.Sprintf(`
+{apiVersion: loadout/v1, kind: MCPServer, metadata: {name: a}, spec: {url: %[1]q}}
+---
+{apiVersion: loadout/v1, kind: MCPServer, metadata: {name: b}, spec: {url: %[1]q}}
+---
+{apiVersion: loadout/v1, kind: MCPServer, metadata: {name: c}, spec: {url: %[1]q}}
+---
+{apiVersion: loadout/v1, kind: Ghost, metadata: {name: g}, spec: {mcpServers: {b: {url: %[2]q}, c: {url: %[2]q}}}}
+---
+{apiVersion: loadout/v1, kind: Bot, metadata: {name: bot}, spec: {ghostRef: {name: g}, mcpServers: {c: {url: %[3]q}}}}
+`, global.URL, ghost.URL, bot.URL))
+	s := w.upload(w.ada, own(w.ada), "s", tree("s", "description: Has a server.\nmcpServers: {c: {url: "+mine.URL+"}}", "Use it."))
+	w.review(s, library.Approved)
+	id := w.begin(w.ada, "Bot/default/bot")
+	load := `call load_skill {"name":"s"}` + "\n"
+	for tool, want := range map[string]string{"a__who": "who of global", "b__who": "who of ghost", "c__who": "who of bot", "s_c__who": "who of skill"} {
+		w.ask(w.ada, id, load+call(tool), want)
+	}
+	for tool, want := range map[string]string{"a__who": "who of global", "c__who": "who of global"} {
+		w.ask(w.ada, w.begin(w.ada, ""), call(tool), want) // without an agent
+	}
+	w.ask(w.eve, w.begin(w.eve, ""), call("a__who"), "not found")
+}
+
+// W24: a server that fails takes no other down, and the model is told which and why.
+func TestW24OneServerFails(t *testing.T) {
+	w := sqlite(t)
+	good := newRemote(t, "good", "who")
+	bad := httptest.NewServer(http.NotFoundHandler())
+	bad.Close()
+	w.upload(w.ada, own(w.ada), "s", tree("s", "description: Uses two servers.\nmcpServers: [good, bad]", "Use both."))
+	w.apply(w.ada, fmt.Sprintf(`{apiVersion: loadout/v1, kind: Ghost, metadata: {name: g}, spec: {skills: [s], mcpServers: {good: {url: %q}, bad: {url: %q}}}}`, good.URL, bad.URL))
+	id := w.begin(w.ada, "Ghost/default/g")
+	w.ask(w.ada, id, `call load_skill {"name":"s"}`, "Use both.", "good__who", "MCP server bad")
+	w.ask(w.ada, id, call("good__who"), "who of good")
+	w.ask(w.ada, id, call("bad__who"), "not found")
+}
+
+// W19: a tool of a provider that there is not is skipped with a warning, and the rest
+// goes on.
+func TestW19UnknownProvider(t *testing.T) {
+	w := sqlite(t)
+	good := newRemote(t, "good", "who")
+	w.apply(w.ada, fmt.Sprintf(`{apiVersion: loadout/v1, kind: MCPServer, metadata: {name: good}, spec: {url: %q}}`, good.URL))
+	w.upload(w.ada, own(w.ada), "s", tree("s", "description: Has tools.\nmcpServers: [good]\ntools: [{name: draw, provider: nowhere}]", "Draw."))
+	id := w.begin(w.ada, "")
+	w.ask(w.ada, id, `call load_skill {"name":"s"}`, "Draw.", "draw skipped", "good__who")
+}
+
+// pyServer is an MCP server on standard input and output, with one tool.
+const pyServer = `import sys, json
+for line in sys.stdin:
+    m = json.loads(line)
+    if "id" not in m: continue
+    r = {}
+    if m["method"] == "initialize": r = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "py", "version": "1"}}
+    elif m["method"] == "tools/list": r = {"tools": [{"name": "where", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}]}
+    elif m["method"] == "tools/call":
+        import os, socket
+        try: socket.create_connection(("127.0.0.1", 9), 1); net = "net"
+        except OSError as e: net = type(e).__name__
+        r = {"content": [{"type": "text", "text": "uid %d, home %s, outside %s, token %s" % (os.getuid(), os.environ.get("HOME"), os.path.exists(sys.argv[-1]), os.environ.get("TOKEN"))}]}
+    elif m["method"] != "ping":
+        print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+`
+
+// The command of a document's server runs in the sandbox, once somebody has reviewed it,
+// and no longer than that; what it was given as a secret nobody is told.
+func TestCommandsOfServers(t *testing.T) {
+	w := sqlite(t, sandboxed(t))
+	code, err := json.Marshal(pyServer)
+	must(t, err)
+	outside := filepath.Join(t.TempDir(), "outside") // of the sandbox
+	must(t, os.WriteFile(outside, nil, 0o644))
+	w.apply(w.ada, fmt.Sprintf(`{apiVersion: loadout/v1, kind: Ghost, metadata: {name: g, namespace: team}, spec: {mcpServers: {py: {command: python3, args: ["-c", %s, %q], env: {TOKEN: "${{secrets.T}}"}}}}}`, code, outside))
+	py := agents.Subject{Kind: agents.GhostKind, Namespace: "team", Name: "g", Server: "py"}
+	w.grant(w.bob, "T", "a-secret-value", py)
+	w.ask(w.bob, w.begin(w.bob, "Ghost/team/g"), call("py__where"), "not found")
+
+	w.reviewServer(py, store.Approved)
+	id := w.begin(w.bob, "Ghost/team/g")
+	got := w.ask(w.bob, id, call("py__where"), "uid ", "outside False")
+	if strings.Contains(got, "a-secret-value") || !strings.Contains(got, "token") {
+		t.Errorf("a tool tells the secret of its configuration: %q", got)
+	}
+	k := w.open(assembly.Want{Principal: w.bob, Kind: agents.GhostKind, Namespace: "team", Name: "g"})
+	w.reviewServer(py, store.Rejected)
+	w.ask(w.bob, w.begin(w.bob, "Ghost/team/g"), call("py__where"), "not found")
+	_, err = k.Tools.Call(t.Context(), &tools.Call{Name: "py__where", Principal: k.Person})
+	if err == nil || !strings.Contains(err.Error(), "rejected in review") {
+		t.Errorf("a kit that was open calls it: %v", err)
+	}
+}
+
+// reviewServer keeps a review of a maintainer.
+func (w *world) reviewServer(s agents.Subject, r store.Review) {
+	w.t.Helper()
+	digest, err := w.kinds.Digest(w.t.Context(), w.meg, s)
+	must(w.t, err)
+	must(w.t, w.kinds.Review(w.t.Context(), w.meg, s, digest, r, ""))
+}
+
+// A call that may change something is asked about, at the desk that any node answers,
+// and what the person allows for always is in the database.
+func TestApprovals(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		w := newWorld(t, db)
+		server := newRemote(t, "s", "read")
+		w.apply(w.ada, fmt.Sprintf(`{apiVersion: loadout/v1, kind: Ghost, metadata: {name: g}, spec: {policy: ["deny mcp.s.read"], mcpServers: {s: {url: %q}}}}`, server.URL))
+		id := w.begin(w.ada, "Ghost/default/g")
+		asked := 0
+		answering := func(scope policy.Scope) func(chat.Event) {
+			return func(e chat.Event) {
+				if e.Type == chat.ApprovalRequested {
+					asked++
+					must(t, w.chat.AnswerApproval(t.Context(), w.ada, e.Ask.ID, approval.Answer{Outcome: approval.Accepted, Scope: scope}))
+				}
+			}
+		}
+		if got := answer(w.say(w.ada, id, call("s__change"), onlyNew(answering(policy.Always)))); !strings.Contains(got, "change of s") {
+			t.Errorf("it answers %q", got)
+		}
+		if got := answer(w.say(w.ada, w.begin(w.ada, "Ghost/default/g"), call("s__change"), answering(""))); !strings.Contains(got, "change of s") || asked != 1 {
+			t.Errorf("it answers %q after %d questions", got, asked)
+		}
+		w.ask(w.ada, id, call("s__read"), "is not allowed")
+		all, problems, err := assembly.NewGrants(db, policy.Principal{ID: string(w.ada.User), Kind: policy.UserPrincipal}).List(t.Context())
+		if err != nil || len(problems) > 0 || len(all) != 1 || all[0].Name != "s__change" || all[0].Scope != policy.Always {
+			t.Errorf("kept are %+v, %v, %v", all, problems, err)
+		}
+		records, err := db.Audit.List(t.Context(), store.AuditQuery{Actor: string(w.ada.User), Action: "tool.call"})
+		must(t, err)
+		var decisions []string
+		for _, r := range records {
+			decisions = append(decisions, r.Decision)
+		}
+		if len(records) < 3 || records[0].Decision != "denied" || records[0].Namespace != own(w.ada) {
+			t.Errorf("the audit log has %v: %+v", decisions, records)
+		}
+	})
+}
+
+// onlyNew calls f once for each question.
+func onlyNew(f func(chat.Event)) func(chat.Event) {
+	seen := map[string]bool{}
+	return func(e chat.Event) {
+		if e.Ask != nil && !seen[e.Ask.ID] {
+			seen[e.Ask.ID] = true
+			f(e)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package assembly
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// take returns the base for a plan, with one more user. Who asks at the same time waits
+// for the first.
+func (k *Kits) take(ctx context.Context, p *plan) (*base, error) {
+	key, err := p.key()
+	if err != nil {
+		return nil, err
+	}
+	b, first, err := k.reserve(key, p)
+	if err != nil {
+		return nil, err
+	}
+	if first {
+		b.err = b.open(context.WithoutCancel(ctx)) // others wait for it
+		close(b.ready)
+	}
+	select {
+	case <-b.ready:
+		err = b.err
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err == nil && !first {
+		err = b.refresh(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, k.give(b))
+	}
+	return b, nil
+}
+
+// reserve finds the base of a key, or begins it.
+func (k *Kits) reserve(key string, p *plan) (b *base, first bool, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return nil, false, errClosed
+	}
+	b = k.bases[key]
+	if b == nil {
+		b, first = k.newBase(key, p), true
+		k.bases[key] = b
+	}
+	b.users++
+	if b.idle != nil {
+		b.idle.Stop()
+	}
+	return b, first, nil
+}
+
+// give gives a base back. It stays for a while, for who comes next.
+func (k *Kits) give(b *base) error {
+	over := k.leave(b)
+	if over == nil {
+		return nil
+	}
+	return k.end(over)
+}
+
+// leave counts one user less, and returns a base that is to be ended, or nil.
+func (k *Kits) leave(b *base) *base {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if b.users--; b.users > 0 {
+		return nil
+	}
+	if k.closed || k.o.Linger < 0 || b.failed() {
+		return b
+	}
+	b.since = time.Now()
+	b.idle = time.AfterFunc(k.o.Linger, func() {
+		if err := k.end(b); err != nil {
+			k.o.Logger.Warn("what a kit had is not closed well", "error", err)
+		}
+	})
+	return k.spare()
+}
+
+// failed reports whether a base could not be put together.
+func (b *base) failed() bool {
+	select {
+	case <-b.ready:
+		return b.err != nil
+	default:
+		return false
+	}
+}
+
+// spare is the base that nobody has used for the longest time, where there are too many
+// of them. k.mu is held.
+func (k *Kits) spare() *base {
+	var oldest *base
+	idle := 0
+	for _, b := range k.bases {
+		if b.users > 0 {
+			continue
+		}
+		if idle++; oldest == nil || b.since.Before(oldest.since) {
+			oldest = b
+		}
+	}
+	if idle <= maxIdle {
+		return nil
+	}
+	return oldest
+}
+
+// end ends a base, unless somebody uses it.
+func (k *Kits) end(b *base) error {
+	k.mu.Lock()
+	if b.users > 0 || k.bases[b.key] != b {
+		k.mu.Unlock()
+		return nil
+	}
+	delete(k.bases, b.key)
+	if b.idle != nil {
+		b.idle.Stop()
+	}
+	k.ending.Add(1)
+	k.mu.Unlock()
+	defer k.ending.Done()
+	<-b.ready
+	return b.close()
+}
+
+// baseOf is the base whose connections have an identity, nil where it has ended.
+func (k *Kits) baseOf(identity string) *base {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.bases[identity]
+}

@@ -1,0 +1,161 @@
+package assembly
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/session"
+)
+
+// memberSteps bounds the answers of a member's model to one task.
+const memberSteps = 30
+
+// handOff is the tool by which the leader of a team hands a task to a member, who works
+// on it in a conversation of its own, in the same turn and on the same folder, and hands
+// nothing on.
+func (t *talk) handOff(c *chat.ToolContext) agent.Tool {
+	return agent.Tool{Tool: *t.kit.Profile.HandOff, ReportsStart: true, Call: func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
+		var in struct{ Member, Task string }
+		if err := json.Unmarshal(args, &in); err != nil || strings.TrimSpace(in.Task) == "" {
+			return &agent.Outcome{Text: "Give the name of a member, and the task as text.", Error: true}, nil
+		}
+		members := t.kit.Profile.Members
+		i := slices.IndexFunc(members, func(m agents.Colleague) bool { return m.Name == in.Member })
+		if i < 0 {
+			return &agent.Outcome{Text: fmt.Sprintf("There is no member %.100q. There are: %s.", in.Member, strings.Join(namesOf(members), ", ")), Error: true}, nil
+		}
+		if members[i].Confirm {
+			if denied, err := t.confirm(ctx, c, members[i], in.Task); denied != nil || err != nil {
+				return denied, err
+			}
+		}
+		if err := agent.ReportStart(ctx); err != nil {
+			return nil, err
+		}
+		return t.delegate(ctx, c, members[i], in.Task)
+	}}
+}
+
+func namesOf(members []agents.Colleague) []string {
+	var out []string
+	for _, m := range members {
+		out = append(out, m.Name)
+	}
+	return out
+}
+
+// confirm asks the person whether a member gets a task, and returns what the leader is
+// told where it does not.
+func (t *talk) confirm(ctx context.Context, c *chat.ToolContext, m agents.Colleague, task string) (*agent.Outcome, error) {
+	payload, err := json.Marshal(map[string]string{"tool": agents.HandOffName, "member": m.Name, "task": task})
+	if err != nil {
+		return nil, err
+	}
+	a := approval.Request{ID: c.ID + "." + agent.CallID(ctx), Kind: approval.KindApproval, Session: c.ID, Principal: c.User, Payload: payload,
+		Message: clipped(fmt.Sprintf("Hand this task to %s?\n%s", m.Name, task), approval.MaxMessage)}
+	id, err := c.Approvals.Submit(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := c.Approvals.Wait(ctx, id)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, errors.Join(context.Cause(ctx), c.Approvals.Cancel(context.WithoutCancel(ctx), id))
+	case err != nil:
+		return nil, err
+	case answer.Outcome == approval.Accepted:
+		return nil, nil
+	}
+	text := fmt.Sprintf("The person did not agree that %s gets the task.", m.Name)
+	if answer.Feedback != "" {
+		text += " They say: " + answer.Feedback
+	}
+	return &agent.Outcome{Text: text, Error: true, Denied: true}, nil
+}
+
+// delegate has a member do a task.
+func (t *talk) delegate(ctx context.Context, c *chat.ToolContext, m agents.Colleague, task string) (*agent.Outcome, error) {
+	text, err := t.memberSays(ctx, c, m, task)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil && text == "":
+		return &agent.Outcome{Text: fmt.Sprintf("%s could not do it: %v.", m.Name, err), Error: true}, nil
+	case err != nil:
+		return &agent.Outcome{Text: fmt.Sprintf("%s did not come to an end: %v. It said so far:\n%s", m.Name, err, text), Error: true}, nil
+	}
+	return &agent.Outcome{Text: fmt.Sprintf("%s answers:\n%s", m.Name, text)}, nil
+}
+
+// memberSays opens the conversation with a member, and returns what it says last.
+func (t *talk) memberSays(ctx context.Context, c *chat.ToolContext, m agents.Colleague, task string) (string, error) {
+	profile, err := t.kits.o.Kinds.Member(ctx, t.who, t.kit.Profile, m.Name)
+	if err != nil {
+		return "", unseen(err)
+	}
+	sub, err := t.kits.talk(ctx, Want{Principal: t.who, Session: t.id, Draft: t.kit.base.plan.draft != nil, profile: profile})
+	if err != nil {
+		return "", err
+	}
+	defer sub.close()
+	if err := sub.hold(ctx); err != nil {
+		return "", err
+	}
+	s, err := sub.kit.Runtime.NewSession(ctx, &loadout.SessionOptions{ID: t.id, Tools: sub.kit.Tools.NewLease()})
+	if err != nil {
+		return "", err
+	}
+	defer s.Close()
+	o := sub.agentOptions()
+	o.MaxSteps = memberSteps
+	if o.Tools, err = sub.plainTools(ctx, c, agent.NewApprover(c.Approvals, c.ID, c.User), s); err != nil {
+		return "", err
+	}
+	a := agent.New(sub.model, s, &o)
+	for _, name := range sub.kit.Preload {
+		if _, err := a.PreloadSkill(ctx, name, sub.kit.Because(name)); err != nil {
+			return "", err
+		}
+	}
+	err = a.RunTurn(ctx, task, func(e agent.Event) { tellProgress(ctx, m.Name, e) })
+	return lastWords(s), err
+}
+
+// tellProgress tells how far a member is.
+func tellProgress(ctx context.Context, name string, e agent.Event) {
+	switch e.Type {
+	case agent.ToolCall:
+		agent.ReportProgress(ctx, name+" calls "+e.Call.Name)
+	case agent.SkillLoaded:
+		agent.ReportProgress(ctx, name+" loads the skill "+e.Skill)
+	}
+}
+
+// lastWords is what the model said last.
+func lastWords(s *session.Session) string {
+	for _, e := range slices.Backward(s.Events(0)) {
+		if e.Message != nil && e.Message.Role == session.RoleAssistant && e.Message.Text != "" {
+			return e.Message.Text
+		}
+	}
+	return ""
+}
+
+// unseen is an error about what is not there, or not for the person, in words for a model.
+func unseen(err error) error {
+	if _, denied := errors.AsType[*account.DeniedError](err); denied || errors.Is(err, store.ErrNotFound) {
+		return errors.New("it is not there any more, or not for this person")
+	}
+	return err
+}

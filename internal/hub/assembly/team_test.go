@@ -1,0 +1,131 @@
+package assembly_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/hub/assembly"
+	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
+)
+
+const team = `
+{apiVersion: loadout/v1, kind: Model, metadata: {name: small}, spec: {vendor: demo}}
+---
+{apiVersion: loadout/v1, kind: Ghost, metadata: {name: lead}, spec: {systemPrompt: "You lead."}}
+---
+{apiVersion: loadout/v1, kind: Ghost, metadata: {name: work}, spec: {systemPrompt: "You work."}}
+---
+{apiVersion: loadout/v1, kind: Bot, metadata: {name: lead}, spec: {ghostRef: {name: lead}}}
+---
+{apiVersion: loadout/v1, kind: Bot, metadata: {name: work}, spec: {ghostRef: {name: work}, modelRef: {name: small}}}
+---
+{apiVersion: loadout/v1, kind: Bot, metadata: {name: careful}, spec: {ghostRef: {name: work}, modelRef: {name: small}}}
+---
+{apiVersion: loadout/v1, kind: Team, metadata: {name: crew}, spec: {members: [{botRef: {name: lead}, role: leader}, {botRef: {name: work}}, {botRef: {name: careful}, requireConfirmation: true}]}}
+`
+
+// The leader of a team hands a task to a member, who works with a model and instructions
+// of its own, on the same files, and hands nothing on; the result says who did it. Where
+// a member wants that, the person is asked first.
+func TestTeam(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		w := newWorld(t, db)
+		w.apply(w.ada, team)
+		id := w.begin(w.ada, "Team/default/crew")
+		w.ask(w.ada, id, `call hand_task {"member":"work","task":"count the ships"}`, "result: work answers:", "small  heard: count the ships")
+		w.ask(w.ada, id, `call hand_task {"member":"work","task":"call write_file {\"path\":\"a.txt\",\"content\":\"seven\"}"}`, "work answers:", "Wrote a.txt")
+		w.ask(w.ada, id, `call read_file {"path":"a.txt"}`, "seven")
+		w.ask(w.ada, id, `call hand_task {"member":"work","task":"call hand_task {}"}`, "work answers:", "There is no tool")
+		w.ask(w.ada, id, `call hand_task {"member":"stranger","task":"x"}`, "There is no member", "work, careful")
+
+		for outcome, want := range map[approval.Outcome]string{approval.Declined: "did not agree that careful gets the task", approval.Accepted: "careful answers:"} {
+			got := answer(w.say(w.ada, w.begin(w.ada, "Team/default/crew"), `call hand_task {"member":"careful","task":"sail"}`, onlyNew(func(e chat.Event) {
+				if !strings.Contains(e.Ask.Message, "Hand this task to careful?") {
+					t.Errorf("the person is asked %q", e.Ask.Message)
+				}
+				must(t, w.chat.AnswerApproval(t.Context(), w.ada, e.Ask.ID, approval.Answer{Outcome: outcome}))
+			})))
+			if !strings.Contains(got, want) {
+				t.Errorf("after %s it answers %q", outcome, got)
+			}
+		}
+	})
+}
+
+// W27: a provider of this program, as one in a process, has a client do something by an
+// elicitation that is marked; what the client answers is the result of its tool.
+func TestW27ActionOfAProvider(t *testing.T) {
+	draw := mcp.NewServer(&mcp.Implementation{Name: "draw", Version: "1"}, nil)
+	mcp.AddTool(draw, &mcp.Tool{Name: "draw", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(_ context.Context, req *mcp.CallToolRequest, in struct{ Code string }) (*mcp.CallToolResult, any, error) {
+		if res, ok := req.Params.InputResponses["client"].(*mcp.ElicitResult); ok {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf("drawn: %v %v %v", res.Content["success"], res.Content["result"], res.Content["error"])}}}, nil, nil
+		}
+		action := agent.ActionRequest{Skill: "diagrams", Action: "draw", Data: json.RawMessage(fmt.Sprintf(`{"code":%q}`, in.Code)), Timeout: 2}
+		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"client": &mcp.ElicitParams{Message: "Draw it.",
+			RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{}}, Meta: mcp.Meta{agent.ActionKey: action}}}}, nil, nil
+	})
+	w := sqlite(t, func(o *assembly.Options) { o.Providers = map[string]*mcp.Server{"draw": draw} })
+	w.upload(w.ada, own(w.ada), "diagrams", tree("diagrams", "description: Draws.\ntools: [{name: draw, provider: draw}]", "Draw."))
+	id := w.begin(w.ada, "")
+	w.ask(w.ada, id, `call load_skill {"name":"diagrams"}`, "diagrams_draw__draw")
+	line := `call call_tool {"name":"diagrams_draw__draw","arguments":{"Code":"a-->b"}}`
+	got := answer(w.say(w.ada, id, line, onlyNew(func(e chat.Event) {
+		if e.Ask.Kind != approval.KindAction || !strings.Contains(string(e.Ask.Payload), "a--\\u003eb") && !strings.Contains(string(e.Ask.Payload), "a-->b") {
+			t.Errorf("the client is asked %s", e.Ask.Payload)
+		}
+		must(t, w.chat.Respond(t.Context(), w.ada, chat.Response{Request: e.Ask.ID, Skill: "diagrams", Action: "draw", Success: true, Result: []byte(`"a picture"`)}))
+	})))
+	if !strings.Contains(got, "drawn: true a picture") {
+		t.Errorf("it answers %q", got)
+	}
+	w.ask(w.ada, id, line, "drawn: false", "timed out")
+}
+
+// W27: so does a provider of a skill, in a process in the sandbox, once its code was
+// approved.
+func TestW27ActionOfASkillsProvider(t *testing.T) {
+	w := sqlite(t, sandboxed(t))
+	s := w.upload(w.ada, own(w.ada), "maps", tree("maps", "description: Draws maps.\nprovider: {module: provider, class: Maps}\ntools: [{name: draw, provider: maps, readOnly: true}]", "Draw.",
+		"provider.py", `class Maps:
+    provider_name = "maps"
+    supported_tools = ["draw"]
+
+    def create_tool(self, name, context, config=None):
+        class Draw:
+            name = "draw"
+            description = "Draws."
+
+            def _run(self):
+                answer = context.ask("Draw it.", action={"action": "draw", "data": {"place": "harbour"}})
+                return "drawn: %s" % answer["content"]["result"]
+        return Draw()
+`))
+	id := w.begin(w.ada, "")
+	w.ask(w.ada, id, `call load_skill {"name":"maps"}`, "its code waits for a review")
+	w.review(s, library.Approved)
+	id = w.begin(w.ada, "")
+	w.ask(w.ada, id, `call load_skill {"name":"maps"}`, "maps__draw")
+	got := answer(w.say(w.ada, id, call("maps__draw"), onlyNew(func(e chat.Event) {
+		if e.Ask.Kind == approval.KindApproval {
+			must(t, w.chat.AnswerApproval(t.Context(), w.ada, e.Ask.ID, approval.Answer{Outcome: approval.Accepted}))
+			return
+		}
+		if e.Ask.Kind != approval.KindAction || !strings.Contains(string(e.Ask.Payload), "harbour") || !strings.Contains(string(e.Ask.Payload), `"skill_name":"maps"`) {
+			t.Errorf("the client is asked %s", e.Ask.Payload)
+		}
+		must(t, w.chat.Respond(t.Context(), w.ada, chat.Response{Request: e.Ask.ID, Success: true, Result: []byte(`"a picture"`)}))
+	})))
+	if !strings.Contains(got, "drawn: a picture") {
+		t.Errorf("it answers %q", got)
+	}
+}

@@ -1,0 +1,127 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/session"
+)
+
+// activeConversation is a conversation opened on this node for one input.
+type activeConversation struct {
+	principal account.Principal
+	agentName string // "" without an agent
+	setup     *Setup
+	session   *session.Session
+	agent     *agent.Agent
+	folder    *folder // nil if no tool needs it
+	log       func(msg string, args ...any)
+}
+
+// open opens the conversation for an input. It does so for each input, because
+// rights, agent and secrets may have changed while the input waited.
+func (w *worker) open(ctx context.Context, j *job) error {
+	if w.active != nil {
+		w.active.close()
+		w.active, w.journal.beforeResults, w.journal.uses, w.journal.meter = nil, nil, nil, nil
+	}
+	p, err := w.principal(ctx, j)
+	if err != nil {
+		return err
+	}
+	j.actor.Store(&p)
+	setup, err := w.e.opts.Setup(ctx, Request{Principal: p, Conversation: conversation(j.session)})
+	if err != nil {
+		return err
+	}
+	t := &activeConversation{principal: p, agentName: j.session.Agent, setup: setup, log: w.e.opts.Logger.Warn}
+	if err := w.openSession(ctx, t); err != nil {
+		t.close()
+		return err
+	}
+	w.active = t
+	return w.preload(ctx)
+}
+
+// openSession opens the session with the agent and its tools.
+func (w *worker) openSession(ctx context.Context, t *activeConversation) error {
+	var err error
+	w.journal.uses = newUsageCounter(t.setup.SkillID)
+	t.session, err = t.setup.Runtime.NewSession(ctx, &loadout.SessionOptions{Log: w.journal, ID: w.id, Tools: t.setup.SkillTools,
+		RetentionTurns: w.e.opts.Retention, Budget: w.e.opts.Budget})
+	if err != nil {
+		return err
+	}
+	past := eventPointers(t.session.Events(0))
+	w.journal.uses.apply(past)
+	w.journal.meter = newMeter(string(t.principal.User), t.agentName, t.setup.Namespace, t.setup.Model.Name())
+	w.journal.meter.apply(past)
+	o := t.setup.Agent
+	o.Approvals, o.Folder = w.approvals.Queue, ""
+	if t.setup.Tools != nil {
+		if t.folder, err = newFolder(ctx, w); err != nil {
+			return err
+		}
+		more, err := t.setup.Tools(ctx, &ToolContext{ID: w.id, Session: t.session, Approvals: w.approvals.Queue, User: userPrincipal(t.principal.User), Folder: t.folder.root})
+		if err != nil {
+			return err
+		}
+		o.Tools = slices.Concat(o.Tools, more)
+		w.journal.beforeResults = t.folder.save
+	}
+	t.agent = agent.New(t.setup.Model, t.session, &o)
+	return nil
+}
+
+// preload loads the preloaded skills before the first turn. It publishes a
+// notice for each skill that cannot be loaded and continues.
+func (w *worker) preload(ctx context.Context) error {
+	if w.active.session.Turn() > 0 {
+		return nil
+	}
+	for _, name := range w.active.setup.Preload {
+		why := ""
+		if w.active.setup.PreloadReason != nil {
+			why = w.active.setup.PreloadReason(name)
+		}
+		r, err := w.active.agent.PreloadSkill(ctx, name, why)
+		if err != nil {
+			return err
+		}
+		if len(r.Problems) > 0 {
+			w.journal.queueEvent(eventRow{Event: Event{Type: Notice, Skill: name, Text: fmt.Sprintf("skill %s: %s", name, strings.Join(r.Problems, "; "))}})
+		}
+	}
+	return nil
+}
+
+// close releases what the conversation uses on this node.
+func (t *activeConversation) close() {
+	var err error
+	if t.session != nil {
+		err = t.session.Close()
+	}
+	if t.folder != nil {
+		err = errors.Join(err, t.folder.close())
+	}
+	if t.setup.Close != nil {
+		err = errors.Join(err, t.setup.Close())
+	}
+	if err != nil {
+		t.log("cannot close conversation", "error", err)
+	}
+}
+
+func eventPointers(events []session.Event) []*session.Event {
+	out := make([]*session.Event, len(events))
+	for i := range events {
+		out[i] = &events[i]
+	}
+	return out
+}

@@ -1,0 +1,321 @@
+package chat
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// marshalUnescaped encodes v without HTML escaping. Models read these answers
+// and would take \u003csvg literally.
+func marshalUnescaped(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// answerRetention is how long resolved approval requests are stored.
+const answerRetention = 24 * time.Hour
+
+// approvalStore stores approval requests in the database. Each request and each
+// resolution is published in the conversation and noted in its inbox in the
+// same transaction. The note reaches the node whose turn waits.
+type approvalStore struct {
+	e *Engine
+	// handingOver reports whether another node continues the turn that made the
+	// request. Its requests are then not cancelled. Nil stands for no turn.
+	handingOver func() bool
+}
+
+var _ approval.Store = approvalStore{}
+
+// principalText returns the stored form of a principal.
+func principalText(p policy.Principal) string { return p.Kind + ":" + p.ID }
+
+// Put implements [approval.Store].
+func (k approvalStore) Put(ctx context.Context, a approval.Request) error {
+	data, err := marshalUnescaped(a)
+	if err != nil {
+		return err
+	}
+	return k.e.update(ctx, a.Session, func(c *conversationTx) error {
+		if err := c.ApprovalRequests.Add(ctx, store.ApprovalRequest{ID: a.ID, Session: a.Session, Principal: principalText(a.Principal), Data: data, Created: a.Created, Deadline: a.Deadline}); err != nil {
+			return err
+		}
+		return c.publish(ctx, eventRow{Event: Event{Type: ApprovalRequested, Ask: &a}})
+	})
+}
+
+// Get implements [approval.Store].
+func (k approvalStore) Get(ctx context.Context, id string) (approval.Request, *approval.Answer, error) {
+	kept, err := k.e.db.ApprovalRequests.Get(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return approval.Request{}, nil, approval.ErrNotFound
+	}
+	if err != nil {
+		return approval.Request{}, nil, err
+	}
+	return decodeApproval(kept)
+}
+
+func decodeApproval(kept store.ApprovalRequest) (approval.Request, *approval.Answer, error) {
+	var a approval.Request
+	if err := json.Unmarshal(kept.Data, &a); err != nil {
+		return approval.Request{}, nil, fmt.Errorf("approval request %q: %w", kept.ID, store.ErrCorrupt)
+	}
+	if kept.Resolved.IsZero() {
+		return a, nil, nil
+	}
+	answer := &approval.Answer{}
+	if err := json.Unmarshal(kept.Answer, answer); err != nil {
+		return approval.Request{}, nil, fmt.Errorf("answer to %q: %w", kept.ID, store.ErrCorrupt)
+	}
+	return a, answer, nil
+}
+
+// Resolve implements [approval.Store].
+func (k approvalStore) Resolve(ctx context.Context, id string, answer approval.Answer) (*approval.Answer, error) {
+	if answer.Outcome == approval.Cancelled && answer.By == (policy.Principal{}) && k.handingOver != nil && k.handingOver() {
+		return nil, errLeaseLost
+	}
+	data, err := marshalUnescaped(answer)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := k.e.db.ApprovalRequests.Get(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, approval.ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	var stands *approval.Answer
+	err = k.e.update(ctx, kept.Session, func(c *conversationTx) error {
+		stands = nil
+		settled, first, err := c.ApprovalRequests.Resolve(ctx, id, data)
+		if err != nil {
+			return err
+		}
+		if !first {
+			_, stands, err = decodeApproval(settled)
+			return err
+		}
+		if err := c.notifyTurn(ctx, answerNote, id); err != nil {
+			return err
+		}
+		if by := answer.By; by.ID != "" {
+			err = c.Audit.Append(ctx, auditRecord(account.UserID(by.ID), "ask.answer", kept.Session, Settled{id, answer.Outcome}))
+		}
+		if err != nil {
+			return err
+		}
+		return c.publish(ctx, eventRow{Event: Event{Type: ApprovalResolved, Answer: &Settled{id, answer.Outcome}}})
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		err = approval.ErrNotFound
+	}
+	return stands, err
+}
+
+// Pending implements [approval.Store].
+func (k approvalStore) Pending(ctx context.Context, session string) ([]approval.Request, error) {
+	kept, err := k.e.db.ApprovalRequests.ListPending(ctx, session)
+	return decodeApprovals(kept, err)
+}
+
+func decodeApprovals(kept []store.ApprovalRequest, err error) ([]approval.Request, error) {
+	if err != nil {
+		return nil, err
+	}
+	var out []approval.Request
+	for _, one := range kept {
+		a, _, err := decodeApproval(one)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// Delete implements [approval.Store].
+func (k approvalStore) Delete(ctx context.Context, id string) error {
+	return k.e.db.ApprovalRequests.Delete(ctx, id)
+}
+
+// ListApprovals returns the pending approval requests of the principal's
+// conversations, oldest first, at most [store.MaxPage].
+func (e *Engine) ListApprovals(ctx context.Context, p account.Principal) ([]approval.Request, error) {
+	if err := account.Check(p, account.ApprovalAnswer, account.OwnedBy(p.User)); err != nil {
+		return nil, err
+	}
+	kept, err := e.db.ApprovalRequests.ListPendingFor(ctx, principalText(userPrincipal(p.User)))
+	return decodeApprovals(kept, err)
+}
+
+// AnswerApproval resolves an approval request, whichever node its turn waits
+// on. The error is an [*approval.ResolvedError] if the request is already
+// resolved or expired, and [approval.ErrNotFound] if the principal may see no
+// such request.
+func (e *Engine) AnswerApproval(ctx context.Context, p account.Principal, id string, answer approval.Answer) error {
+	switch answer.Outcome {
+	case approval.Accepted, approval.Declined, approval.Cancelled:
+	default:
+		return fmt.Errorf("answer %.100q: %w: unknown outcome %.40q", id, ErrInvalid, answer.Outcome)
+	}
+	switch answer.Scope {
+	case "", policy.Once, policy.ForSession, policy.Always:
+	default:
+		return fmt.Errorf("answer %.100q: %w: unknown scope %.40q", id, ErrInvalid, answer.Scope)
+	}
+	kept, err := e.db.ApprovalRequests.Get(ctx, id)
+	switch {
+	case p.Anonymous():
+		return account.Check(p, account.ApprovalAnswer, account.OwnedBy(p.User))
+	case errors.Is(err, store.ErrNotFound):
+		return fmt.Errorf("answer %.100q: %w", id, approval.ErrNotFound)
+	case err != nil:
+		return err
+	}
+	if _, err := e.authorize(ctx, p, account.ApprovalAnswer, kept.Session); err != nil {
+		if errors.Is(err, store.ErrNotFound) {
+			err = fmt.Errorf("answer %.100q: %w", id, approval.ErrNotFound)
+		}
+		return err
+	}
+	answer.By = userPrincipal(p.User)
+	return approval.NewQueue(approvalStore{e: e}).Resolve(ctx, id, answer)
+}
+
+// expireApprovals resolves requests past their deadline that no turn resolved,
+// and deletes old ones.
+func (e *Engine) expireApprovals(ctx context.Context) error {
+	overdue, err := e.db.ApprovalRequests.ListOverdue(ctx, time.Now().Add(-e.opts.Poll)) // a waiting turn expires its own requests first
+	if err != nil {
+		return err
+	}
+	for _, one := range overdue {
+		if _, err := (approvalStore{e: e}).Resolve(ctx, one.ID, approval.Answer{Outcome: approval.Expired, ResolvedAt: time.Now().UTC()}); err != nil && !errors.Is(err, approval.ErrNotFound) {
+			return err
+		}
+	}
+	_, err = e.db.ApprovalRequests.Prune(ctx, time.Now().Add(-answerRetention))
+	return err
+}
+
+// approvalQueue holds the approval requests of a conversation while its turn
+// runs on this node.
+type approvalQueue struct {
+	*approval.Queue
+	w *worker
+
+	mu        sync.Mutex // guards delivered
+	delivered map[string]chan struct{}
+}
+
+func newApprovalQueue(w *worker) *approvalQueue {
+	d := &approvalQueue{w: w, delivered: map[string]chan struct{}{}}
+	d.Queue = approval.NewQueue(approvalStore{e: w.e, handingOver: func() bool { return w.lost.Load() || w.e.ctx.Err() != nil }})
+	d.Subscribe(func(ev approval.Event) {
+		if ev.Answer == nil && ev.Request.Kind == approval.KindAction {
+			w.e.running.Go(func() { d.answerUndelivered(ev.Request.ID) })
+		}
+	})
+	return d
+}
+
+// delivery returns a channel that is closed once a client has received the
+// request.
+func (d *approvalQueue) delivery(id string) chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.delivered[id] == nil {
+		d.delivered[id] = make(chan struct{})
+	}
+	return d.delivered[id]
+}
+
+// markDelivered records that a client has received a request.
+func (d *approvalQueue) markDelivered(id string) {
+	c := d.delivery(id)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	select {
+	case <-c:
+	default:
+		close(c)
+	}
+}
+
+// noClientAnswer answers a request that no client received. It has the form of
+// a failed client response.
+var noClientAnswer = json.RawMessage(`{"success":false,"error":"no client of the conversation is open"}`)
+
+// answerUndelivered answers a request that no client receives within
+// [Options.ClientTimeout].
+func (d *approvalQueue) answerUndelivered(id string) {
+	patience := time.NewTimer(d.w.e.opts.ClientTimeout)
+	defer patience.Stop()
+	select {
+	case <-d.delivery(id):
+		return
+	case <-d.w.e.ctx.Done():
+		return
+	case <-patience.C:
+	}
+	_, err := approvalStore{e: d.w.e}.Resolve(d.w.e.ctx, id, approval.Answer{Outcome: approval.Accepted, Content: noClientAnswer, ResolvedAt: time.Now().UTC()})
+	if err != nil {
+		return // already resolved, or about to time out
+	}
+	d.WakeWaiters(id)
+}
+
+// Response is a client's skill:response to a skill:request, an approval request
+// of kind [approval.KindAction].
+type Response struct {
+	Request string          `json:"request_id"`
+	Skill   string          `json:"skill_name"`
+	Action  string          `json:"action"`
+	Success bool            `json:"success"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   json.RawMessage `json:"error,omitempty"`
+}
+
+// Errors of [Engine.Respond]. Clients of older systems know them as "Missing
+// request_id" and "No pending request found".
+var (
+	ErrNoRequestID = errors.New("missing request_id")
+	ErrNoRequest   = errors.New("no pending request found")
+)
+
+// Respond answers a request to a client. The first response wins. It returns
+// [ErrNoRequest] if the request is resolved or the principal may not see it.
+func (e *Engine) Respond(ctx context.Context, p account.Principal, r Response) error {
+	if r.Request == "" {
+		return ErrNoRequestID
+	}
+	content, err := marshalUnescaped(map[string]any{"success": r.Success, "result": r.Result, "error": r.Error})
+	if err != nil {
+		return fmt.Errorf("response to %.100q: %w: %w", r.Request, ErrInvalid, err)
+	}
+	a, _, err := approvalStore{e: e}.Get(ctx, r.Request)
+	if err == nil && a.Kind != approval.KindAction {
+		return ErrNoRequest
+	}
+	err = e.AnswerApproval(ctx, p, r.Request, approval.Answer{Outcome: approval.Accepted, Content: content})
+	if settled := (*approval.ResolvedError)(nil); errors.Is(err, approval.ErrNotFound) || errors.As(err, &settled) {
+		return ErrNoRequest
+	}
+	return err
+}

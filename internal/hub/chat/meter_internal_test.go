@@ -1,0 +1,26 @@
+package chat
+
+import (
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/session"
+)
+
+// An answer whose vendor reports no tokens, or zero, counts as an answer of unknown usage.
+func TestMeterCountsAnswersWithoutUsage(t *testing.T) {
+	for name, c := range map[string]struct {
+		usage *session.Usage
+		want  store.MeterEntry
+	}{
+		"none":   {nil, store.MeterEntry{Model: "m", Unreported: 1}},
+		"zero":   {&session.Usage{}, store.MeterEntry{Model: "m", Unreported: 1}},
+		"tokens": {&session.Usage{Input: 3, Output: 2}, store.MeterEntry{Model: "m", Input: 3, Output: 2}},
+	} {
+		m := newMeter("", "", "", "m")
+		got := m.countTokens([]*session.Event{{Message: &session.Message{Role: session.RoleAssistant, Model: "m", Usage: c.usage}}})
+		if len(got) != 1 || got[0] != c.want {
+			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package chat
+
+import (
+	"context"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/session"
+)
+
+// ModelUsage is the token usage of a conversation.
+type ModelUsage struct {
+	Models map[string]llm.Usage // by model name
+	// Unreported counts the answers without reported usage, by model name.
+	Unreported map[string]int
+	// Last is the usage of the last request, and Model its model. The next
+	// message adds to it. It is nil before the first answer, after compaction,
+	// and if the provider reported no usage.
+	Last  *llm.Usage
+	Model string
+}
+
+// ModelUsage returns the token usage of a conversation.
+func (e *Engine) ModelUsage(ctx context.Context, p account.Principal, id string) (*ModelUsage, error) {
+	if _, err := e.authorize(ctx, p, account.SessionRead, id); err != nil {
+		return nil, err
+	}
+	steps, err := readSteps(ctx, e.db.Events, id, 0)
+	if err != nil {
+		return nil, err
+	}
+	out := &ModelUsage{Models: map[string]llm.Usage{}, Unreported: map[string]int{}}
+	add := func(model string, u *session.Usage) {
+		if !isReported(u) {
+			out.Unreported[model]++
+			return
+		}
+		out.Models[model] = out.Models[model].Add(llm.Usage(*u))
+	}
+	for _, s := range steps {
+		switch {
+		case s.Message != nil && s.Message.Role == session.RoleAssistant:
+			add(s.Message.Model, s.Message.Usage)
+			out.Last, out.Model = nil, ""
+			if isReported(s.Message.Usage) {
+				last := llm.Usage(*s.Message.Usage)
+				out.Last, out.Model = &last, s.Message.Model
+			}
+		case s.Compacted != nil:
+			out.Last, out.Model = nil, ""
+			if s.Compacted.Model != "" {
+				add(s.Compacted.Model, s.Compacted.Usage)
+			}
+		}
+	}
+	return out, nil
+}

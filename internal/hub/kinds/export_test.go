@@ -1,4 +1,0 @@
-package kinds
-
-// Both is what two allow-lists let through.
-var Both = both

@@ -1,0 +1,183 @@
+package library
+
+import (
+	"cmp"
+	"container/list"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// fileCache caches files of the database in a directory, named by their hash.
+// It verifies the hash on each read, so it never returns a changed or truncated
+// file. It is safe for concurrent use.
+//
+// If the directory is full or damaged, reads are slower and still correct.
+type fileCache struct {
+	blobs    store.Blobs
+	root     *os.Root // nil disables the cache
+	maxBytes int64    // bytes
+
+	mu      sync.Mutex
+	entries map[string]*list.Element // elements of used, by hash
+	used    *list.List               // of *cached, most recently used first
+	bytes   int64
+}
+
+type cached struct {
+	hash string
+	size int64
+}
+
+// openFileCache opens the cache in dir. It removes foreign files and shrinks
+// the cache to its limit.
+func openFileCache(blobs store.Blobs, dir string, most int64) (*fileCache, error) {
+	c := &fileCache{blobs: blobs, maxBytes: most, entries: map[string]*list.Element{}, used: list.New()}
+	if dir == "" {
+		return c, nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("create file cache: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open file cache: %w", err)
+	}
+	c.root = root
+	if err := c.scan(); err != nil {
+		return nil, errors.Join(fmt.Errorf("read file cache: %w", err), root.Close())
+	}
+	return c, nil
+}
+
+// scan adds the existing files, ordered by modification time.
+func (c *fileCache) scan() error {
+	dir, err := fs.ReadDir(c.root.FS(), ".")
+	if err != nil {
+		return err
+	}
+	type found struct {
+		cached
+		at time.Time
+	}
+	var files []found
+	for _, d := range dir {
+		fi, err := d.Info()
+		if err != nil {
+			continue // removed meanwhile
+		}
+		if !isHash(d.Name()) || !fi.Mode().IsRegular() {
+			_ = c.root.RemoveAll(d.Name()) // left by a killed process
+			continue
+		}
+		files = append(files, found{cached{d.Name(), fi.Size()}, fi.ModTime()})
+	}
+	slices.SortFunc(files, func(a, b found) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.hash, b.hash)) })
+	for _, f := range files {
+		c.add(f.hash, f.size)
+	}
+	return nil
+}
+
+func isHash(name string) bool {
+	_, err := hex.DecodeString(name)
+	return err == nil && len(name) == 64 && strings.ToLower(name) == name
+}
+
+// close closes the directory.
+func (c *fileCache) close() error {
+	if c.root == nil {
+		return nil
+	}
+	return c.root.Close()
+}
+
+// read returns the contents of a file.
+func (c *fileCache) read(ctx context.Context, hash string, size int64) ([]byte, error) {
+	if data, ok := c.lookup(hash, size); ok {
+		return data, nil
+	}
+	data, err := c.blobs.Read(ctx, hash)
+	if err != nil {
+		return nil, err
+	}
+	c.put(hash, data)
+	return data, nil
+}
+
+// lookup returns a cached file after verifying it.
+func (c *fileCache) lookup(hash string, size int64) ([]byte, bool) {
+	c.mu.Lock()
+	e, ok := c.entries[hash]
+	if ok {
+		c.used.MoveToFront(e)
+	}
+	c.mu.Unlock()
+	if !ok {
+		return nil, false
+	}
+	if fi, err := c.root.Stat(hash); err == nil && fi.Size() == size {
+		if data, err := c.root.ReadFile(hash); err == nil && skill.Hash(data) == hash {
+			return data, true
+		}
+	}
+	c.forget(hash)
+	return nil, false
+}
+
+// forget removes a damaged file.
+func (c *fileCache) forget(hash string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.entries[hash]; ok {
+		c.drop(e)
+	}
+}
+
+// put adds a file if there is space.
+func (c *fileCache) put(hash string, data []byte) {
+	size := int64(len(data))
+	if c.root == nil || size > c.maxBytes/4 { // a single file must not evict all others
+		return
+	}
+	name := "new-" + store.NewID()
+	if err := c.root.WriteFile(name, data, 0o600); err != nil {
+		_ = c.root.Remove(name)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.entries[hash] != nil || c.root.Rename(name, hash) != nil {
+		_ = c.root.Remove(name) // already cached, or the rename failed
+		return
+	}
+	c.add(hash, size)
+}
+
+// add records an existing file and removes the least recently used files over
+// the limit. The caller holds mu.
+func (c *fileCache) add(hash string, size int64) {
+	c.entries[hash] = c.used.PushFront(&cached{hash, size})
+	c.bytes += size
+	for c.bytes > c.maxBytes {
+		c.drop(c.used.Back())
+	}
+}
+
+// drop removes a file. The caller holds mu.
+func (c *fileCache) drop(e *list.Element) {
+	f := c.used.Remove(e).(*cached)
+	delete(c.entries, f.hash)
+	c.bytes -= f.size
+	_ = c.root.Remove(f.hash) // the next scan finds a file that remains
+}

@@ -1,0 +1,109 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+const (
+	sweepEvery          = time.Hour
+	sourceCheckInterval = 6 * time.Hour // the places that skills were imported from
+	maintenanceTimeout  = 10 * time.Minute
+)
+
+// follow applies the changes of other nodes until ctx is done.
+func (h *Hub) follow(ctx context.Context) {
+	var workers sync.WaitGroup
+	for name, f := range map[string]func(context.Context) error{"skills": h.library.Run, "settings": h.kinds.Run, "notes": h.wakeLibrary} {
+		workers.Go(func() {
+			if err := f(ctx); err != nil && ctx.Err() == nil {
+				h.log.Error("couldn't follow changes of other nodes", "what", name, "error", err)
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// wakeLibrary notifies the library when another node changed skills.
+func (h *Hub) wakeLibrary(ctx context.Context) error {
+	notes := h.bus.Subscribe(libraryStream)
+	defer notes.Close()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-notes.Ready():
+			notes.Drain()
+			h.library.Wake()
+		}
+	}
+}
+
+// maintain runs the periodic work that only one node does at a time, until ctx
+// is done.
+func (h *Hub) maintain(ctx context.Context) {
+	var workers sync.WaitGroup
+	workers.Go(func() { h.runPeriodically(ctx, "sweep", sweepEvery, h.sweep) })
+	workers.Go(func() { h.runPeriodically(ctx, "places", sourceCheckInterval, h.checkSources) })
+	workers.Wait()
+}
+
+// runPeriodically runs a piece of work on one of the nodes. Its lease lasts
+// until the work is due again, so that starting another node does not repeat
+// it. After a failure the next node tries again.
+func (h *Hub) runPeriodically(ctx context.Context, work string, every time.Duration, f func(context.Context) error) {
+	tick := time.NewTicker(every / 6)
+	defer tick.Stop()
+	for {
+		err := h.withLease(ctx, work, every, f)
+		if err != nil && ctx.Err() == nil {
+			h.log.Error("maintenance failed", "work", work, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// withLease does a piece of work, unless another node did it since it was due.
+func (h *Hub) withLease(ctx context.Context, work string, every time.Duration, f func(context.Context) error) error {
+	lease, err := h.db.Leases.Acquire(ctx, "upkeep/"+work, h.node, every-every/10)
+	if errors.Is(err, store.ErrLeaseHeld) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	bounded, stop := context.WithTimeout(ctx, maintenanceTimeout)
+	defer stop()
+	if err = f(bounded); err != nil {
+		err = errors.Join(err, h.db.Leases.Release(context.WithoutCancel(ctx), lease)) // so that another node tries again
+	}
+	return err
+}
+
+func (h *Hub) sweep(ctx context.Context) error {
+	swept, err := h.library.Sweep(ctx)
+	if err == nil {
+		h.log.Debug("deleted unreferenced files", "swept", swept)
+	}
+	_, pruned := h.db.ToolDefinitions.Prune(ctx, time.Now().AddDate(0, 0, -1))
+	return errors.Join(err, pruned, h.signIns.Prune(ctx))
+}
+
+func (h *Hub) checkSources(ctx context.Context) error {
+	asked, err := h.library.AskPlaces(ctx)
+	if err != nil {
+		return err
+	}
+	for place, why := range asked.Failed {
+		h.log.Warn("couldn't check the source of imported skills", "place", place, "error", why)
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package hub
+
+import (
+	"context"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/library"
+)
+
+// noticeJSON is a notification, sent once.
+type noticeJSON struct {
+	ID      string     `json:"id"`
+	Kind    string     `json:"kind" doc:"skill.version, skill.upstream, skill.review or skill.removed"`
+	Created time.Time  `json:"created"`
+	Seen    *time.Time `json:"seen,omitempty" doc:"Absent if unseen"`
+	SkillID string     `json:"skill_id,omitempty" doc:"The skill that it is about"`
+	Name    string     `json:"name,omitempty" doc:"Name of the skill"`
+	Number  int64      `json:"number,omitempty" doc:"The new or reviewed version"`
+	From    int64      `json:"from,omitempty" doc:"The previous current version, for a diff"`
+	Commit  string     `json:"commit,omitempty" doc:"Current commit of the source of an imported skill; see its upgrade"`
+	Review  string     `json:"review,omitempty" doc:"The decision"`
+	Note    string     `json:"note,omitempty" doc:"Comment of the reviewer"`
+}
+
+func notificationOf(n library.Notice) noticeJSON {
+	return noticeJSON{
+		ID: n.ID, Kind: n.Kind, Created: n.Created, Seen: optionalTime(n.Seen), SkillID: n.News.SkillID, Name: n.News.Name, Number: n.News.Number,
+		From: n.News.From, Commit: n.News.Commit, Review: string(n.News.Review), Note: n.News.Note,
+	}
+}
+
+func (h *Hub) notificationsAPI(api huma.API) {
+	add(h, api, operation("list-notices", "GET", "/notices", "List your notifications, newest first"), h.listNotifications)
+	add(h, api, operation("see-notice", "POST", "/notices/{notice}/seen", "Mark a notification as seen"), h.markNotificationSeen)
+}
+
+func (h *Hub) listNotifications(ctx context.Context, in *struct {
+	Paging
+	Skill  string `query:"skill" maxLength:"64" doc:"ID of a skill: only notifications about it"`
+	Unseen bool   `query:"unseen" doc:"Only unseen ones"`
+}) (*body[listBody[noticeJSON]], error) {
+	notices, next, err := h.library.Notices(ctx, account.FromContext(ctx), in.Skill, in.Unseen, in.page())
+	return pageOf(notices, next, err, notificationOf)
+}
+
+func (h *Hub) markNotificationSeen(ctx context.Context, in *struct {
+	Notice string `path:"notice" maxLength:"64" doc:"ID of a notification"`
+}) (*noBody, error) {
+	return nil, h.library.See(ctx, account.FromContext(ctx), in.Notice)
+}

@@ -1,0 +1,209 @@
+package hub
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+)
+
+const (
+	// maxBody limits the body of any request; most operations accept much less.
+	maxBody = 32 << 20
+	// responseTimeout limits writing a response. Streams extend it with an
+	// [http.ResponseController].
+	responseTimeout = time.Minute
+	// idleTimeout limits the wait for the rest of an unread body. Without it,
+	// any client could hold a connection forever.
+	idleTimeout = 5 * time.Second
+)
+
+// requestInfo holds data of a request that is not in the request itself.
+type requestInfo struct {
+	id            string
+	began         time.Time
+	request       *http.Request
+	client        netip.Addr // behind trusted proxies
+	route         string     // pattern of the mux, once known
+	principal     account.Principal
+	login         []byte // hash of the browser sign-in, if a cookie authenticated the request
+	tooManyValues bool   // the body had too many values
+}
+
+type requestInfoKey struct{}
+
+// requestInfoFrom returns the info of a context, an empty one if there is none.
+func requestInfoFrom(ctx context.Context) *requestInfo {
+	if v, ok := ctx.Value(requestInfoKey{}).(*requestInfo); ok {
+		return v
+	}
+	return &requestInfo{}
+}
+
+// Handler returns the handler of the hub. Requests that run during [Hub.Close]
+// fail.
+func (h *Hub) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v := &requestInfo{id: h.requestID(r), began: time.Now(), client: h.gate.client(r)}
+		r = r.WithContext(context.WithValue(r.Context(), requestInfoKey{}, v))
+		v.request = r
+		answer := &responseRecorder{ResponseWriter: w}
+		h.setHeaders(answer.Header(), v)
+		http.NewResponseController(w).SetWriteDeadline(v.began.Add(responseTimeout)) // not supported by every server
+		r.Body = http.MaxBytesReader(answer, r.Body, maxBody)
+		answer.streaming = func() func() { return h.metrics.countStream(v.route) }
+		h.metrics.under.Inc()
+		defer h.metrics.under.Dec()
+		ctx, traced := h.opts.Tracer.Request(r.Context(), r.Method, h.traceOf(r))
+		defer func() { traced(v.route, answer.status) }()
+		r = r.WithContext(ctx)
+		defer h.leave(answer, r, v)
+		h.enter(answer, r, v)
+	})
+}
+
+// enter authenticates a request and serves it.
+func (h *Hub) enter(w http.ResponseWriter, r *http.Request, v *requestInfo) {
+	if open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz"; !open {
+		cookie, err := h.gate.admit(r, v)
+		if cookie != nil {
+			http.SetCookie(w, cookie)
+		}
+		if err != nil {
+			h.writeProblem(w, r, err)
+			return
+		}
+	}
+	r = r.WithContext(account.NewContext(r.Context(), v.principal))
+	_, v.route = h.mux.Handler(r)
+	h.mux.ServeHTTP(w, r)
+}
+
+// leave logs a request and converts a panic to an error response if nothing was
+// written.
+func (h *Hub) leave(w *responseRecorder, r *http.Request, v *requestInfo) {
+	cause, begun := recover(), w.status != 0
+	if cause != nil && cause != http.ErrAbortHandler {
+		h.log.Error("a request panicked", "request", v.id, "route", v.route, "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+		if !begun {
+			h.writeProblem(w, r, &Problem{Status: 500, Code: "internal", Detail: "the hub failed", Next: "tell the operator the ID of the request"})
+		}
+	}
+	if r.ContentLength != 0 {
+		setDeadlines(w)
+	}
+	if w.status == 0 {
+		w.status = http.StatusOK // as net/http does
+	}
+	took := time.Since(v.began)
+	h.metrics.countAnswer(v.route, w.status, took, w.ended())
+	h.log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("request", v.id), slog.String("method", r.Method), slog.String("route", v.route),
+		slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("took", took), slog.String("user", string(v.principal.User)), slog.String("client", v.client.String()))
+	if cause == http.ErrAbortHandler || cause != nil && begun {
+		panic(http.ErrAbortHandler) // abort the connection: the response is incomplete
+	}
+}
+
+// setDeadlines limits the wait for the rest of a body.
+func setDeadlines(w http.ResponseWriter) {
+	http.NewResponseController(w).SetReadDeadline(time.Now().Add(idleTimeout)) // not supported by every server
+}
+
+// requestID returns the ID that a trusted proxy gave a request, or a new one.
+func (h *Hub) requestID(r *http.Request) string {
+	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && h.gate.proxies.Trusts(at.Addr()) {
+		if id := r.Header.Get("X-Request-Id"); plainID(id) {
+			return id
+		}
+	}
+	return rand.Text()
+}
+
+func plainID(id string) bool {
+	for _, r := range id {
+		plain := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_'
+		if !plain {
+			return false
+		}
+	}
+	return id != "" && len(id) <= 64
+}
+
+// setHeaders sets the headers of every response. Pages set their own policy.
+func (h *Hub) setHeaders(header http.Header, v *requestInfo) {
+	header.Set("X-Request-Id", v.id)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Frame-Options", "DENY")
+	header.Set("Referrer-Policy", "same-origin")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	header.Set("Cache-Control", "no-store")
+	if h.gate.secure {
+		header.Set("Strict-Transport-Security", "max-age=31536000")
+	}
+}
+
+// responseRecorder records what was written.
+type responseRecorder struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+
+	streaming func() (done func()) // called when the response turns out to be a stream
+	stream    sync.Once
+	done      func()
+}
+
+// FlushError is for [http.ResponseController]: what is flushed before its end is a stream.
+func (a *responseRecorder) FlushError() error {
+	a.stream.Do(func() { a.done = a.streaming() })
+	return http.NewResponseController(a.ResponseWriter).Flush()
+}
+
+// Hijack is for [http.ResponseController]: the connection is a WebSocket from then on.
+func (a *responseRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(a.ResponseWriter).Hijack()
+	if err == nil {
+		a.stream.Do(func() { a.done = a.streaming() })
+	}
+	return conn, rw, err
+}
+
+// ended notes that the answer is over, and reports whether it was a stream.
+func (a *responseRecorder) ended() bool {
+	a.stream.Do(func() {})
+	if a.done == nil {
+		return false
+	}
+	a.done()
+	return true
+}
+
+func (a *responseRecorder) WriteHeader(code int) {
+	if a.status == 0 && code >= 200 || code == http.StatusSwitchingProtocols {
+		a.status = code
+	}
+	a.ResponseWriter.WriteHeader(code)
+}
+
+func (a *responseRecorder) Write(b []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	n, err := a.ResponseWriter.Write(b)
+	a.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap is for [http.ResponseController].
+func (a *responseRecorder) Unwrap() http.ResponseWriter { return a.ResponseWriter }

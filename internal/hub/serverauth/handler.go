@@ -1,0 +1,210 @@
+package serverauth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/oauth"
+	"github.com/loadout-dev/loadout/internal/upstream"
+)
+
+// handler records that a server requires a sign-in.
+type handler struct {
+	*oauth.Handler
+	onRequired func(context.Context)
+}
+
+// Authorize implements [auth.OAuthHandler].
+func (h *handler) Authorize(ctx context.Context, req *http.Request, res *http.Response) error {
+	status := res.StatusCode
+	err := h.Handler.Authorize(ctx, req, res)
+	if err != nil && status == http.StatusUnauthorized {
+		h.onRequired(ctx)
+	}
+	return err
+}
+
+// Handler returns the token source for connections of a user to an address of a
+// server, for [upstream.Dialer.OAuth]. It never prompts: without a sign-in,
+// requests fail with the page where the user can sign in. Connections that
+// users share use no tokens. Handler returns nil if the configuration provides
+// credentials.
+func (s *Servers) Handler(user account.UserID, c *upstream.Config, at string) auth.OAuthHandler {
+	if needsNoSignIn(c) {
+		return nil
+	}
+	next := fmt.Sprintf("sign in to %s at %s/servers?q=%s, then try again", c.Name, s.o.Page, url.QueryEscape(c.Name))
+	if s.o.Page == "" {
+		next = fmt.Sprintf("sign in to %s on the page of the hub, at /servers?q=%s, then try again", c.Name, url.QueryEscape(c.Name))
+	}
+	h := oauth.NewRefusingHandler(next)
+	if user != "" {
+		h = s.store(user, c).Handler(at, next)
+	}
+	return &handler{h, func(ctx context.Context) {
+		if err := s.o.DB.SignIns.MarkRequired(context.WithoutCancel(ctx), rowKey(c.Digest(), oauth.CanonicalURL(at))); err != nil {
+			s.o.Logger.Warn("couldn't record that a server requires a sign-in", "error", err)
+		}
+	}}
+}
+
+// store returns the sign-ins of a user to a server definition. For servers that
+// the operator did not configure, it connects to public addresses only.
+func (s *Servers) store(user account.UserID, c *upstream.Config) *oauth.Store {
+	st := oauth.NewStore(s.newTokenStore(c.Digest()), string(user))
+	if c.Owner != "" {
+		st = st.PublicOnly(s.o.Private)
+	}
+	return st
+}
+
+// needsNoSignIn reports whether users cannot sign in to a server: it does not
+// use HTTP, or its configuration provides credentials.
+func needsNoSignIn(c *upstream.Config) bool {
+	if len(c.URLs) == 0 || c.Type != "" && c.Type != upstream.HTTP {
+		return true
+	}
+	for k := range c.Headers {
+		if strings.EqualFold(k, "Authorization") {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.URLs, func(raw string) bool {
+		u, err := url.Parse(raw)
+		return err != nil || u.User != nil || u.Scheme != "http" && u.Scheme != "https"
+	})
+}
+
+// State is the state of a user's sign-in to a server.
+type State string
+
+// The states. The empty state means that no sign-in is known to be required.
+const (
+	Needed   State = "needed"
+	SignedIn State = "signed_in"
+	Ended    State = "ended" // refused or expired
+)
+
+// Status is a state with its details.
+type Status struct {
+	State State
+	Since time.Time // of the sign-in
+	*oauth.Info
+}
+
+// States returns the status of a user's sign-ins to servers, by digest. Servers
+// that need no sign-in are left out. For several addresses the worst state
+// counts. Servers whose addresses contain variables are ignored.
+func (s *Servers) States(ctx context.Context, user account.UserID, servers []*upstream.Config) (map[string]Status, error) {
+	seen, err := s.readKnown(ctx, user, servers)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]Status{}
+	for _, c := range servers {
+		if st, err := s.state(ctx, user, c, seen); err != nil {
+			return nil, err
+		} else if st.State != "" {
+			out[c.Digest()] = st
+		}
+	}
+	return out, nil
+}
+
+func (s *Servers) state(ctx context.Context, user account.UserID, c *upstream.Config, seen *knownServers) (out Status, err error) {
+	rank := []State{"", SignedIn, Ended, Needed}
+	for _, at := range addresses(c) {
+		now := Status{}
+		key := rowKey(c.Digest(), oauth.CanonicalURL(at))
+		if mine, ok := seen.started[string(key)]; ok {
+			standing, granted, err := s.store(user, c).Status(ctx, at)
+			if err != nil {
+				return out, err
+			}
+			now = Status{map[oauth.Status]State{oauth.SignedIn: SignedIn, oauth.Ended: Ended, oauth.None: Ended}[standing], mine, granted}
+		} else if seen.required[string(key)] {
+			now.State = Needed
+		}
+		if slices.Index(rank, now.State) > slices.Index(rank, out.State) {
+			out = now
+		}
+	}
+	return out, nil
+}
+
+// addresses returns the addresses of a server that users may sign in to.
+func addresses(c *upstream.Config) []string {
+	if needsNoSignIn(c) || slices.ContainsFunc(c.URLs, func(at string) bool { return strings.Contains(at, "${") }) {
+		return nil
+	}
+	return c.URLs
+}
+
+// knownServers holds what is stored about servers, by row key.
+type knownServers struct {
+	started  map[string]time.Time // start of the user's sign-in
+	required map[string]bool
+}
+
+func (s *Servers) readKnown(ctx context.Context, user account.UserID, servers []*upstream.Config) (*knownServers, error) {
+	mine, err := s.o.DB.SignIns.StartTimes(ctx, string(user))
+	if err != nil {
+		return nil, err
+	}
+	out := &knownServers{started: mine}
+	var rows [][]byte
+	for _, c := range servers {
+		for _, at := range addresses(c) {
+			rows = append(rows, rowKey(c.Digest(), oauth.CanonicalURL(at)))
+		}
+	}
+	out.required, err = s.o.DB.SignIns.FilterRequired(ctx, rows)
+	return out, err
+}
+
+// Fingerprints returns, for each server with resolved variables, a text that
+// changes when the user signs in or out, or "" if no sign-in is known to be
+// required. Connections of a user with a fingerprint must not be shared.
+func (s *Servers) Fingerprints(ctx context.Context, user account.UserID, servers []*upstream.Config) ([]string, error) {
+	known, err := s.readKnown(ctx, user, servers)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, len(servers))
+	for i, c := range servers {
+		for _, at := range addresses(c) {
+			key := rowKey(c.Digest(), oauth.CanonicalURL(at))
+			if one, ok := known.started[string(key)]; ok {
+				out[i] += fmt.Sprintf("signed in %d;", one.UnixMilli())
+			} else if known.required[string(key)] {
+				out[i] += "wanted;"
+			}
+		}
+	}
+	return out, nil
+}
+
+// Fingerprint returns a text that changes when the user signs in to any server
+// or out.
+func (s *Servers) Fingerprint(ctx context.Context, user account.UserID) (string, error) {
+	all, err := s.o.DB.SignIns.StartTimes(ctx, string(user))
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	for _, server := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(h, "%x %d\n", server, all[server].UnixMilli())
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

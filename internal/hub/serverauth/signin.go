@@ -1,0 +1,322 @@
+// Package serverauth signs users of a hub in to MCP servers that require it.
+// One request starts a sign-in and another one, on any node, finishes it. Calls
+// of the user to that server then carry the user's own token; see
+// [Servers.Handler].
+//
+// A sign-in is bound to the definition of a server, like a secret granted to
+// it. After a change of the definition, users sign in again. Tokens are
+// encrypted in the database and never appear in errors, logs or answers. Each
+// method takes the acting principal, checks access to the server, and writes to
+// the audit log.
+package serverauth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/encryption"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/oauth"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/upstream"
+)
+
+const (
+	// Timeout is how long a user may take to come back from the sign-in page.
+	Timeout = 10 * time.Minute
+	// MaxPending limits the unfinished sign-ins of a user.
+	MaxPending = 20
+	// MaxServers limits the servers that a user is signed in to.
+	MaxServers = 200
+
+	finishTime = 30 * time.Second
+)
+
+// The actions in the audit log.
+const (
+	signIn  account.Action = "server.sign_in"
+	signOut account.Action = "server.sign_out"
+)
+
+var (
+	// ErrNotNeeded says that users cannot sign in to a server.
+	ErrNotNeeded = errors.New("no sign-in needed: the server does not use HTTP, or its configuration provides credentials")
+	// ErrNoAttempt says that no pending sign-in matches the user who came back.
+	ErrNoAttempt = errors.New("no pending sign-in in this browser: it expired, was used, or was started elsewhere")
+	// ErrNotConfigured says that values for the server are missing.
+	ErrNotConfigured = errors.New("server not configured")
+)
+
+// FailedError says that a server or its authorization server refused a sign-in.
+type FailedError struct{ Err error }
+
+func (e *FailedError) Error() string {
+	if name, ok := errors.AsType[*net.DNSError](e.Err); ok { // without the address of the DNS server
+		return fmt.Sprintf("host %q not found", name.Name)
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *FailedError) Unwrap() error { return e.Err }
+
+// Options configure [New]. All fields except Private, Page and Logger are
+// required.
+type Options struct {
+	DB      *store.DB
+	Kinds   *agents.Registry
+	Cipher  *encryption.Cipher
+	Private []netip.Prefix // nonpublic addresses that servers may have
+	Node    string         // unique among all processes
+	Page    string         // address of the hub, "" if unknown
+	Logger  *slog.Logger   // nil discards
+}
+
+// Servers manages sign-ins to MCP servers. It is safe for concurrent use.
+type Servers struct{ o Options }
+
+// New returns the sign-ins of a hub.
+func New(o Options) *Servers {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Servers{o}
+}
+
+// Redirection says how the browser of a user returns from a sign-in page.
+type Redirection struct {
+	URL        string // of this hub, for the answer
+	Browser    string // a secret of the browser
+	ReturnPath string // path of this hub to return to
+}
+
+// attempt is the stored state of a pending sign-in.
+type attempt struct {
+	Attempt *oauth.Attempt `json:"attempt"`
+	Of      agents.Subject `json:"of"`
+	Digest  string         `json:"digest"`
+	Back    string         `json:"back"`
+}
+
+// authorize checks whether a principal may sign in and out. It takes the same
+// right as storing an own secret.
+func authorize(p account.Principal) error {
+	return account.Check(p, account.SecretWrite, account.OwnedBy(p.User))
+}
+
+// resolveServer returns a server of a subject that the principal may sign in
+// to, with resolved variables.
+func (s *Servers) resolveServer(ctx context.Context, p account.Principal, of agents.Subject) (*upstream.Config, error) {
+	if err := authorize(p); err != nil {
+		return nil, err
+	}
+	server, v, err := s.o.Kinds.Used(ctx, p, of)
+	if err != nil {
+		return nil, err
+	}
+	c, unset := server.Resolve(v)
+	switch {
+	case len(unset) > 0:
+		return nil, fmt.Errorf("%w: %s", ErrNotConfigured, unset[0])
+	case needsNoSignIn(c):
+		return nil, ErrNotNeeded
+	}
+	return c, nil
+}
+
+// resolveAddresses returns a server of a subject with resolved addresses only.
+// Signing out needs no other values.
+func (s *Servers) resolveAddresses(ctx context.Context, p account.Principal, of agents.Subject) (*upstream.Config, error) {
+	if err := authorize(p); err != nil {
+		return nil, err
+	}
+	server, v, err := s.o.Kinds.Used(ctx, p, of)
+	if err != nil {
+		return nil, err
+	}
+	bare := &upstream.Config{Name: server.Name, Type: server.Type, URLs: server.URLs, Owner: server.Owner}
+	c, unset := bare.Resolve(v)
+	switch {
+	case len(unset) > 0:
+		return nil, fmt.Errorf("%w: %s", ErrNotConfigured, unset[0])
+	case needsNoSignIn(c):
+		return nil, ErrNotNeeded
+	}
+	c.Source = server.Digest()
+	return c, nil
+}
+
+// Begin returns the page that the user has to open within [Timeout] to sign in
+// to a server. It fails with [ErrNotNeeded], [ErrNotConfigured], a
+// [*FailedError], or errors of packages agents, store and account.
+func (s *Servers) Begin(ctx context.Context, p account.Principal, of agents.Subject, from Redirection) (page string, err error) {
+	c, err := s.resolveServer(ctx, p, of)
+	if err != nil {
+		return "", err
+	}
+	at, err := s.nextAddress(ctx, p.User, c)
+	if err != nil {
+		return "", err
+	}
+	a, err := s.store(p.User, c).Begin(ctx, target(c, at, from.URL))
+	if err != nil {
+		return "", &FailedError{err}
+	}
+	data, err := json.Marshal(attempt{a, of, c.Digest(), account.LocalPath(from.ReturnPath)})
+	if err != nil {
+		return "", err
+	}
+	state := hashText(a.State)
+	sealed, err := s.encrypt(data, attemptLabel(p.User, state))
+	if err != nil {
+		return "", &FailedError{err}
+	}
+	return a.Page, s.o.DB.SignIns.AddAttempt(ctx, store.SignInAttempt{State: state, UserID: string(p.User), Browser: hashText(from.Browser), Encrypted: []byte(sealed)}, Timeout, MaxPending)
+}
+
+// nextAddress returns the first address of a server where the user is not
+// signed in. Each address counts as a server of its own.
+func (s *Servers) nextAddress(ctx context.Context, user account.UserID, c *upstream.Config) (string, error) {
+	all, err := s.o.DB.SignIns.StartTimes(ctx, string(user))
+	if err != nil {
+		return "", err
+	}
+	for _, at := range c.URLs {
+		if now, _, err := s.store(user, c).Status(ctx, at); err != nil || now != oauth.SignedIn {
+			if len(all) >= MaxServers && now == oauth.None {
+				err = fmt.Errorf("sign in: %w: limit of %d servers", store.ErrTooMany, MaxServers)
+			}
+			return at, err
+		}
+	}
+	return c.URLs[0], nil
+}
+
+func target(c *upstream.Config, at, redirect string) *oauth.Target {
+	t := &oauth.Target{Server: at, Headers: c.Headers, Redirect: redirect}
+	if o := c.OAuth; o != nil {
+		t.ID, t.Secret, t.Scopes, t.Issuer = o.ID, o.Secret, o.Scopes, o.Issuer
+	}
+	return t
+}
+
+func hashText(text string) []byte {
+	sum := sha256.Sum256([]byte(text))
+	return sum[:]
+}
+
+func attemptLabel(user account.UserID, state []byte) encryption.Label {
+	return encryption.Label{Owner: "sign-in-attempt/" + string(user), Name: fmt.Sprintf("%x", state)}
+}
+
+// Finish finishes a sign-in with the parameters of the redirect. It returns the
+// path to return to, for some errors too. It fails with [ErrNoAttempt] and the
+// errors of Begin.
+func (s *Servers) Finish(ctx context.Context, p account.Principal, browser string, answer url.Values) (back string, err error) {
+	b, err := s.useAttempt(ctx, p, browser, answer.Get("state"))
+	if err != nil {
+		return "", err
+	}
+	issuer, err := s.exchangeCode(ctx, p, b, answer)
+	if err != nil {
+		return b.Back, errors.Join(err, s.record(ctx, p, signIn, b.Of, "denied", map[string]any{"digest": b.Digest, "issuer": b.Attempt.Issuer}))
+	}
+	return b.Back, s.record(ctx, p, signIn, b.Of, "allowed", map[string]any{"digest": b.Digest, "issuer": issuer})
+}
+
+func (s *Servers) useAttempt(ctx context.Context, p account.Principal, browser, state string) (*attempt, error) {
+	if err := authorize(p); err != nil {
+		return nil, err
+	}
+	digest := hashText(state)
+	kept, err := s.o.DB.SignIns.UseAttempt(ctx, digest, string(p.User), hashText(browser))
+	if errors.Is(err, store.ErrNotFound) || state == "" || browser == "" {
+		return nil, ErrNoAttempt
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := s.o.Cipher.Decrypt(string(kept.Encrypted), attemptLabel(p.User, digest))
+	if err != nil {
+		return nil, fmt.Errorf("pending sign-in: %w", err)
+	}
+	b := &attempt{}
+	if err := json.Unmarshal(data, b); err != nil || b.Attempt == nil {
+		return nil, fmt.Errorf("pending sign-in: %w", store.ErrCorrupt)
+	}
+	return b, nil
+}
+
+// exchangeCode gets the tokens if the server definition has not changed.
+func (s *Servers) exchangeCode(ctx context.Context, p account.Principal, b *attempt, answer url.Values) (issuer string, err error) {
+	c, err := s.resolveServer(ctx, p, b.Of)
+	if err != nil {
+		return "", err
+	}
+	if c.Digest() != b.Digest {
+		return "", fmt.Errorf("server: %w", store.ErrConflict)
+	}
+	// A code works only once, so do not stop when the caller leaves.
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), finishTime)
+	defer stop()
+	got, err := s.store(p.User, c).Finish(ctx, b.Attempt, answer)
+	if err != nil {
+		return "", &FailedError{err}
+	}
+	return got.Issuer, s.o.DB.SignIns.MarkStarted(ctx, string(p.User), rowKey(c.Digest(), oauth.CanonicalURL(b.Attempt.Server)))
+}
+
+// SignOut deletes the sign-in of a user to a server and revokes its tokens if
+// the issuer supports that. It returns whether there was a sign-in and whether
+// its tokens were revoked.
+func (s *Servers) SignOut(ctx context.Context, p account.Principal, of agents.Subject) (digest string, found, revoked bool, err error) {
+	c, err := s.resolveAddresses(ctx, p, of)
+	if err != nil {
+		return "", false, false, err
+	}
+	revoked = true
+	for _, at := range c.URLs {
+		there, done, err := s.store(p.User, c).Logout(ctx, at)
+		if err != nil {
+			return "", found, false, err
+		}
+		found, revoked = found || there, revoked && (done || !there)
+	}
+	if !found {
+		return c.Digest(), false, false, nil
+	}
+	return c.Digest(), true, revoked, s.record(ctx, p, signOut, of, "allowed", map[string]any{"digest": c.Digest(), "revoked": revoked})
+}
+
+func (s *Servers) record(ctx context.Context, p account.Principal, action account.Action, of agents.Subject, decision string, details map[string]any) error {
+	subject := of.String()
+	if of.Kind == "" {
+		subject = "operator/" + of.Server
+	}
+	return s.appendAudit(ctx, p, action, subject, decision, details)
+}
+
+// appendAudit writes an action to the audit log.
+func (s *Servers) appendAudit(ctx context.Context, p account.Principal, action account.Action, subject, decision string, details map[string]any) error {
+	data, err := json.Marshal(details)
+	if err != nil {
+		return err
+	}
+	return s.o.DB.Audit.Append(context.WithoutCancel(ctx), store.AuditRecord{Actor: string(p.User), Action: string(action), Namespace: store.UserNamespace(string(p.User)),
+		Subject: subject, Decision: decision, Details: data})
+}
+
+// Prune deletes expired attempts and old records of servers that require a
+// sign-in.
+func (s *Servers) Prune(ctx context.Context) error {
+	return s.o.DB.SignIns.Prune(ctx, time.Now().AddDate(0, -1, 0))
+}

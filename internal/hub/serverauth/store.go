@@ -1,0 +1,137 @@
+package serverauth
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/encryption"
+	"github.com/loadout-dev/loadout/internal/oauth"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+const (
+	leaseSpan    = time.Minute // longer than the renewal of a token takes
+	storeTimeout = 10 * time.Second
+	minWait      = 20 * time.Millisecond
+	maxWait      = 500 * time.Millisecond
+)
+
+// tokenStore stores the sign-ins to one server definition in the database. Each
+// change holds a lease, so that no two nodes use the same refresh token.
+type tokenStore struct {
+	s   *Servers
+	key func(at string) []byte // returns the key of the row for an address of the server
+}
+
+// newTokenStore returns the store for the server definition with a digest.
+func (s *Servers) newTokenStore(digest string) *tokenStore {
+	return &tokenStore{s, func(at string) []byte { return rowKey(digest, at) }}
+}
+
+var _ oauth.Storage = (*tokenStore)(nil)
+
+// rowKey returns the hash that identifies one address of a server definition.
+func rowKey(digest, at string) []byte {
+	sum := sha256.Sum256([]byte(digest + "\n" + at))
+	return sum[:]
+}
+
+func label(user string, server []byte) encryption.Label {
+	return encryption.Label{Owner: "sign-in/" + user, Name: hex.EncodeToString(server)}
+}
+
+// Read implements [oauth.Storage].
+func (k *tokenStore) Read(ctx context.Context, of oauth.Key) ([]byte, error) {
+	return k.s.readSignIn(ctx, of.Principal, k.key(of.Server))
+}
+
+// readSignIn returns the decrypted tokens of a user. It returns nil if they are
+// damaged or their key is gone: then the user signs in again.
+func (s *Servers) readSignIn(ctx context.Context, user string, server []byte) ([]byte, error) {
+	kept, err := s.o.DB.SignIns.Get(ctx, user, server)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.decrypt(kept)
+}
+
+func (s *Servers) decrypt(kept store.SignIn) ([]byte, error) {
+	data, err := s.o.Cipher.Decrypt(string(kept.Encrypted), label(kept.UserID, kept.Server))
+	if _, gone := errors.AsType[*encryption.UnknownKeyError](err); gone || errors.Is(err, encryption.ErrAltered) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// encrypt encrypts data from a server, which may be too large.
+func (s *Servers) encrypt(data []byte, l encryption.Label) (string, error) {
+	if len(data) > encryption.MaxValue {
+		return "", fmt.Errorf("tokens too large (%d bytes, limit %d)", len(data), encryption.MaxValue)
+	}
+	return s.o.Cipher.Encrypt(data, l)
+}
+
+// Change implements [oauth.Storage].
+func (k *tokenStore) Change(ctx context.Context, of oauth.Key, edit func([]byte) ([]byte, error)) error {
+	db, server := k.s.o.DB, k.key(of.Server)
+	name := sha256.Sum256(append([]byte(of.Principal+"\n"), server...))
+	lease, err := k.s.acquireLease(ctx, "sign-in/"+hex.EncodeToString(name[:]))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		end, stop := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+		defer stop()
+		_ = db.Leases.Release(end, lease) // otherwise it expires
+	}()
+	old, err := k.s.readSignIn(ctx, of.Principal, server)
+	if err != nil {
+		return err
+	}
+	next, err := edit(old)
+	if err != nil {
+		return err
+	}
+	// Store the new tokens even if the caller has gone: the old ones may be
+	// used up.
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer stop()
+	sealed := ""
+	if next != nil {
+		if sealed, err = k.s.encrypt(next, label(of.Principal, server)); err != nil {
+			return fmt.Errorf("encrypt sign-in: %w", err)
+		}
+	}
+	return db.Tx(ctx, func(tx *store.Tx) error {
+		if err := tx.Leases.Check(ctx, lease); err != nil {
+			return err
+		}
+		if next == nil {
+			return tx.SignIns.Delete(ctx, of.Principal, server)
+		}
+		return tx.SignIns.Put(ctx, store.SignIn{UserID: of.Principal, Server: server, Encrypted: []byte(sealed), KeyID: k.s.o.Cipher.KeyID()})
+	})
+}
+
+// acquireLease waits for a lease. Other nodes hold it only while they request a
+// token.
+func (s *Servers) acquireLease(ctx context.Context, name string) (store.Lease, error) {
+	for wait := minWait; ; wait = min(2*wait, maxWait) {
+		l, err := s.o.DB.Leases.Acquire(ctx, name, s.o.Node, leaseSpan)
+		if !errors.Is(err, store.ErrLeaseHeld) {
+			return l, err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return store.Lease{}, context.Cause(ctx)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package serverauth_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/encryption"
+	"github.com/loadout-dev/loadout/internal/hub/serverauth"
+	"github.com/loadout-dev/loadout/internal/oauth"
+	"github.com/loadout-dev/loadout/internal/oauth/oauthtest"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(storetest.Main(m)) }
+
+// people makes the users that the tests speak of.
+func people(t *testing.T, db *store.DB) {
+	t.Helper()
+	for _, name := range []string{"ada", "bob"} {
+		if _, err := db.Users.Create(t.Context(), store.User{ID: name, Name: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func servers(t *testing.T, db *store.DB, keys ...encryption.Key) *serverauth.Servers {
+	t.Helper()
+	sealer, err := encryption.New(keys...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serverauth.New(serverauth.Options{DB: db, Cipher: sealer, Node: rand.Text()})
+}
+
+func TestDatabaseKeeps(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		people(t, db)
+		key := encryption.NewKey()
+		oauthtest.Keep(t, func() oauth.Storage { return servers(t, db, key).Keep("sha256:1") }) // each a node
+	})
+}
+
+// What is kept can be read with the key alone, where it is, and of a server as it is
+// defined; what was sealed with a key that is gone is gone.
+func TestWhatIsKeptIsSealed(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t))
+	people(t, db)
+	ctx, key := t.Context(), encryption.NewKey()
+	of := oauth.Key{Principal: "ada", Server: "https://a.example.com/mcp"}
+	k := servers(t, db, key).Keep("sha256:1")
+	if err := k.Change(ctx, of, func([]byte) ([]byte, error) { return []byte("access-token"), nil }); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := db.SignIns.ListByUser(ctx, "ada")
+	if err != nil || len(rows) != 1 || bytes.Contains(rows[0].Encrypted, []byte("access")) {
+		t.Fatalf("kept is %q, %v", rows, err)
+	}
+	for name, other := range map[string]oauth.Storage{"as it is defined otherwise": servers(t, db, key).Keep("sha256:2"), "with another key": servers(t, db, encryption.NewKey()).Keep("sha256:1")} {
+		if got, err := other.Read(ctx, of); got != nil || err != nil {
+			t.Errorf("%s it reads %q, %v", name, got, err)
+		}
+	}
+	moved := rows[0]
+	moved.UserID = "bob"
+	if err := db.SignIns.Put(ctx, moved); err != nil {
+		t.Fatal(err)
+	}
+	of.Principal = "bob"
+	if got, err := k.Read(ctx, of); err != nil || got != nil { // he signs in anew
+		t.Errorf("a row of somebody else is read as %q, %v", got, err)
+	}
+}
+
+// What is too much is refused without a word of whose it is.
+func TestTooMuchIsNotKept(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t))
+	people(t, db)
+	of := oauth.Key{Principal: "ada", Server: "https://a.example.com/mcp"}
+	k := servers(t, db, encryption.NewKey()).Keep("sha256:1")
+	err := k.Change(t.Context(), of, func([]byte) ([]byte, error) { return make([]byte, encryption.MaxValue+1), nil })
+	if err == nil || strings.Contains(err.Error(), "ada") || !strings.Contains(err.Error(), "tokens too large") {
+		t.Errorf("the error is %v", err)
+	}
+	if got, err := k.Read(t.Context(), of); got != nil || err != nil {
+		t.Errorf("it reads %q, %v", got, err)
+	}
+}

@@ -1,0 +1,149 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"github.com/loadout-dev/loadout/internal/bundled"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/assembly"
+	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/hub/queue"
+	"github.com/loadout-dev/loadout/internal/hub/serverauth"
+	"github.com/loadout-dev/loadout/internal/llm/demo"
+	"github.com/loadout-dev/loadout/llm"
+)
+
+// libraryStream is the bus stream of changes of skills.
+const libraryStream = "hub/library"
+
+const (
+	defaultRuns = 4   // pieces of code at once on a node
+	maxRuns     = 200 // that wait for a place
+)
+
+// openServices opens the services for skills, kinds and conversations. If it
+// fails, Close closes those that are open.
+func (h *Hub) openServices(ctx context.Context) (err error) {
+	o := h.opts
+	node, err := nodeDir(o.Data)
+	if err != nil {
+		return err
+	}
+	h.unlock = node.unlock
+	h.kinds = agents.New(h.db, &agents.Options{Sealer: h.cipher, Servers: o.Servers, Bundled: bundled.Names(), Private: o.Private, Bus: h.bus, Logger: h.log, ApplySkill: h.applySkill})
+	h.library, err = library.New(h.db, &library.Options{
+		CacheDir: filepath.Join(o.Data, "files"), TempDir: node.temp,
+		Tell:       func() { h.bus.Publish(libraryStream, 0) },
+		Unbind:     h.kinds.Unbind,
+		Credential: h.credential,
+		Private:    func(host string) bool { return privateHost(o.Private, host) },
+	})
+	if err != nil {
+		return err
+	}
+	h.runs, h.drafts = queue.New(o.Runs, maxRuns), queue.New(maxLargeDrafts, maxRuns)
+	h.signIns = serverauth.New(serverauth.Options{DB: h.db, Kinds: h.kinds, Cipher: h.cipher, Private: o.Private, Node: h.node, Page: o.Public, Logger: h.log})
+	h.assemblies = assembly.New(assembly.Options{DB: h.db, Library: h.library, Kinds: h.kinds, Model: h.model, Sandbox: o.Sandbox, Bounds: o.Bounds, Packages: o.Packages, Getenv: o.Getenv, Runs: h.runs,
+		Command: o.Command, Dir: node.kits, Private: o.Private, SignIns: h.signIns, Stop: h.stopTurn, Decided: recordDecision, Version: o.Version, Logger: h.log})
+	h.chat = chat.New(h.db, chat.Options{Setup: h.assemblies.Setup, Principal: h.principal, Token: h.currentScopes, Bus: h.bus, Dir: node.talks, Trace: h.followTurn, Logger: h.log})
+	h.tokenWatch = &tokenWatch{good: h.directory.Tokens.ValidScopes, held: map[string]map[*watchedToken]bool{}}
+	looks, stop := context.WithCancel(context.WithoutCancel(ctx))
+	h.stopTokenChecks = stop
+	h.tokenChecks.Go(func() { h.checkTokens(looks) })
+	return nil
+}
+
+// stopTurn cancels the turn of a conversation on this node.
+func (h *Hub) stopTurn(conversation, reason string) {
+	h.chat.StopTurns(func(c chat.Conversation) bool { return c.ID == conversation }, reason)
+}
+
+// demoModel returns the built-in demo, for hubs without a model.
+func demoModel(choice *agents.ModelChoice, _ string) (llm.Model, error) {
+	if choice != nil && choice.Vendor != "demo" {
+		return nil, fmt.Errorf("the model %s: this program has none of the vendor %s", choice.Name, choice.Vendor)
+	}
+	return demo.New(nil), nil
+}
+
+func (h *Hub) principal(ctx context.Context, user account.UserID) (account.Principal, error) {
+	if h.Single() {
+		return h.directory.SignIns.LocalPrincipal(ctx)
+	}
+	return h.directory.SignIns.Principal(ctx, user)
+}
+
+// closeServices closes what openServices opened. Running turns get
+// [Options.Drain] to finish after clients are disconnected.
+func (h *Hub) closeServices() error {
+	var errs []error
+	h.endStreams()
+	if h.endpoints != nil {
+		h.endpoints.close()
+	}
+	if h.stopTokenChecks != nil {
+		h.stopTokenChecks()
+		h.tokenChecks.Wait()
+	}
+	if h.chat != nil {
+		ctx, stop := context.WithTimeout(context.Background(), h.opts.Drain)
+		defer stop()
+		errs = append(errs, h.chat.Close(ctx))
+	}
+	if h.assemblies != nil {
+		errs = append(errs, h.assemblies.Close())
+	}
+	if h.library != nil {
+		errs = append(errs, h.library.Close())
+	}
+	if h.unlock != nil {
+		errs = append(errs, h.unlock())
+	}
+	return errors.Join(errs...)
+}
+
+// dirs are the directories of a node. Only its process uses them.
+type dirs struct {
+	temp, talks, kits string
+	unlock            func() error
+}
+
+// nodeDir creates the directories of a node and empties them.
+func nodeDir(data string) (dirs, error) {
+	base := filepath.Join(data, "node")
+	unlock, err := lockDir(data)
+	if err != nil {
+		return dirs{}, err
+	}
+	if err := os.RemoveAll(base); err != nil { // left by a killed process
+		return dirs{}, errors.Join(fmt.Errorf("empty node directory: %w", err), unlock())
+	}
+	d := dirs{temp: filepath.Join(base, "temp"), talks: filepath.Join(base, "talks"), kits: filepath.Join(base, "kits"), unlock: unlock}
+	for _, dir := range []string{d.temp, d.talks, d.kits} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return dirs{}, errors.Join(err, unlock())
+		}
+	}
+	return d, nil
+}
+
+// privateHost reports whether a host is an allowed nonpublic address.
+func privateHost(among []netip.Prefix, host string) bool {
+	at, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	for _, p := range among {
+		if p.Contains(at.Unmap()) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,6 +1,0 @@
-package signin
-
-import "github.com/loadout-dev/loadout/internal/oauth"
-
-// Keep is what keeps sign-ins to a server, by the digest of its definition.
-func (s *Servers) Keep(digest string) oauth.Keep { return s.defined(digest) }

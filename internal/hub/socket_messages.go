@@ -1,0 +1,80 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/loadout-dev/loadout/internal/hub/chat"
+)
+
+// clientMessage is a message of a client.
+type clientMessage struct {
+	Type    string `json:"type"`
+	ID      string `json:"id"` // chosen by the client, for the answer
+	Session string `json:"session"`
+	After   int64  `json:"after"`
+	Text    string `json:"text"`
+	Skill   string `json:"skill"`
+	Key     string `json:"key"` // idempotency key of a message
+	Ask     string `json:"ask"`
+	answerJSON
+	responseJSON
+}
+
+// maxHeardID limits the ID that is returned, in bytes.
+const maxHeardID = 200
+
+// handleMessages handles a message. It returns the answer and what to do after
+// sending it, or nil.
+func (s *socket) handleMessages(data []byte) (answer reply, then func()) {
+	ctx, stop := context.WithTimeoutCause(s.ctx, operationTime, errTimeout)
+	defer stop()
+	if err := s.h.gate.countRequest(requestInfoFrom(s.ctx)); err != nil {
+		return s.refusal(idOf(data), err), nil
+	}
+	var m clientMessage
+	if err := json.Unmarshal(data, &m); err != nil || len(m.ID) > maxHeardID {
+		return s.refusal("", &Problem{Status: 400, Code: "malformed", Detail: "malformed message", Next: "see the expected format: GET /openapi.json, path /ws"}), nil
+	}
+	answer = reply{Type: "ok", To: m.ID, Success: m.Type == "skill:response"}
+	var err error
+	switch m.Type {
+	case "attach":
+		then, err = s.attach(ctx, m.Session, m.After)
+	case "message":
+		answer.Input, err = s.h.chat.SendMessage(ctx, s.principal(), m.Session, chat.Message{Text: m.Text, Skill: m.Skill, Key: m.Key})
+	default:
+		err = s.do(ctx, m)
+	}
+	if err != nil {
+		return s.refusal(m.ID, err), nil
+	}
+	return answer, then
+}
+
+// idOf returns the ID of a message that is too large to handle.
+func idOf(data []byte) string {
+	var m struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(data, &m) != nil || len(m.ID) > maxHeardID {
+		return ""
+	}
+	return m.ID
+}
+
+// do handles a message whose answer has no data.
+func (s *socket) do(ctx context.Context, m clientMessage) error {
+	switch m.Type {
+	case "detach":
+		s.detach(m.Session)
+		return nil
+	case "cancel":
+		return s.h.chat.Cancel(ctx, s.principal(), m.Session)
+	case "answer":
+		return s.h.chat.AnswerApproval(ctx, s.principal(), m.Ask, m.answer())
+	case "skill:response":
+		return s.h.chat.Respond(ctx, s.principal(), chat.Response(m.responseJSON))
+	}
+	return &Problem{Status: 400, Code: "malformed", Detail: "unknown type of message", Next: "see the types: GET /openapi.json, path /ws"}
+}

@@ -1,0 +1,126 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// slowClientTimeout limits sending one event or message.
+const slowClientTimeout = 30 * time.Second
+
+// streamLimiter limits long connections of one sort.
+type streamLimiter struct {
+	what string        // for messages
+	each int           // for one user
+	all  int           // for the node
+	beat time.Duration // interval of heartbeats
+	slow time.Duration // limit for sending one message
+
+	open sync.WaitGroup
+
+	mu     sync.Mutex // guards the fields below
+	closed bool
+	n      int
+	by     map[account.UserID]int
+}
+
+func newStreamLimiter(what string, each, all int, beat, slow time.Duration) *streamLimiter {
+	return &streamLimiter{what: what, each: each, all: all, beat: beat, slow: slow, by: map[account.UserID]int{}}
+}
+
+// enter counts a connection. The caller calls leave once.
+func (c *streamLimiter) enter(u account.UserID) (leave func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return nil, chat.ErrClosed
+	case c.by[u] >= c.each:
+		return nil, &Problem{Status: 429, Code: "too_many_open", Detail: "you have too many open " + c.what, Next: "close some that are not needed",
+			header: http.Header{"Retry-After": {"5"}}}
+	case c.n >= c.all:
+		return nil, &Problem{Status: 503, Code: "too_many_open", Detail: "this node has too many open " + c.what, Next: "try again in a few seconds",
+			header: http.Header{"Retry-After": {"5"}}}
+	}
+	c.n++
+	c.by[u]++
+	c.open.Add(1)
+	return func() { c.leave(u) }, nil
+}
+
+func (c *streamLimiter) leave(u account.UserID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n--
+	if c.by[u]--; c.by[u] == 0 {
+		delete(c.by, u)
+	}
+	c.open.Done()
+}
+
+// count returns the number of connections.
+func (c *streamLimiter) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n
+}
+
+// close rejects new connections and waits for the others.
+func (c *streamLimiter) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.open.Wait()
+}
+
+// endStreams ends all long connections and waits for them. Each limits its own
+// end.
+func (h *Hub) endStreams() {
+	h.drain.Do(func() { close(h.draining) })
+	for _, c := range []*streamLimiter{h.streams, h.sockets} {
+		if c != nil {
+			c.close()
+		}
+	}
+}
+
+// checkValid fails if a long request has to end, because its sign-in or token
+// is no longer valid or its permissions changed. If that is unknown, it
+// succeeds.
+func (h *Hub) checkValid(ctx context.Context, v *requestInfo) error {
+	now, err := h.currentPrincipal(ctx, v)
+	if err == nil && (now.Admin != v.principal.Admin || !maps.Equal(now.Groups, v.principal.Groups)) {
+		return &Problem{Status: 403, Code: "rights", Detail: "your permissions have changed", Next: "reconnect"}
+	}
+	return err
+}
+
+// currentPrincipal returns the principal that a long request would have if it
+// started now. It fails like [Hub.checkValid], but ignores changes of groups
+// and of the admin flag. If the current state is unknown, it returns the
+// original principal.
+func (h *Hub) currentPrincipal(ctx context.Context, v *requestInfo) (account.Principal, error) {
+	ctx, stop := context.WithTimeout(ctx, operationTime)
+	defer stop()
+	r := v.request.Clone(ctx)
+	r.Header.Del("Sec-Fetch-Mode") // without it the request would not rotate the cookie
+	now := &requestInfo{client: v.client}
+	_, err := h.gate.identify(r, now)
+	switch {
+	case ctx.Err() != nil, errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrBusy):
+		return v.principal, nil
+	case err != nil:
+		return v.principal, err
+	case now.principal.User != v.principal.User || now.principal.Scopes != v.principal.Scopes:
+		return v.principal, &account.DeniedError{Action: account.SessionRead, SignIn: true}
+	}
+	return now.principal, nil
+}

@@ -1,0 +1,30 @@
+package users
+
+import (
+	"context"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// Audit reads the log of actions on a hub, both allowed and denied.
+type Audit struct{ b *core }
+
+// List returns records, newest first. Admins read all records. Users read those
+// of their own namespace and of their own actions, and owners those of their
+// groups.
+func (l Audit) List(ctx context.Context, p account.Principal, q store.AuditQuery) ([]store.AuditRecord, error) {
+	r := account.Resource{}
+	switch n := q.Namespace; {
+	case n.User() != "":
+		r = account.OwnedBy(account.UserID(n.User()))
+	case n.Group() != "":
+		r = account.OwnedByGroup(account.GroupID(n.Group()), "")
+	case n == "" && q.Actor != "":
+		r = account.OwnedBy(account.UserID(q.Actor))
+	}
+	if err := account.Check(p, account.AuditRead, r); err != nil {
+		return nil, err
+	}
+	return l.b.db.Audit.List(ctx, q)
+}

@@ -1,0 +1,134 @@
+package users
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// Member is a member of a group.
+type Member struct {
+	User  User
+	Role  account.Role
+	Since time.Time
+}
+
+// Members returns the members of a group, in no particular order, and the start
+// of the next page. Every member may call it.
+func (g Groups) Members(ctx context.Context, p account.Principal, id account.GroupID, page store.Page) ([]Member, string, error) {
+	if err := account.Check(p, account.GroupRead, account.OwnedByGroup(id, "")); err != nil {
+		return nil, "", err
+	}
+	if _, err := g.b.db.Groups.Get(ctx, string(id)); err != nil {
+		return nil, "", err
+	}
+	rows, next, err := g.b.db.Groups.Members(ctx, string(id), page)
+	if err != nil {
+		return nil, "", err
+	}
+	ids := make([]string, len(rows))
+	for i, row := range rows {
+		ids[i] = row.UserID
+	}
+	users, err := g.b.db.Users.GetMany(ctx, ids)
+	if err != nil {
+		return nil, "", err
+	}
+	out := make([]Member, 0, len(rows))
+	for _, row := range rows {
+		if u, ok := users[row.UserID]; ok { // skips users deleted meanwhile
+			out = append(out, Member{User: userFor(p, u), Role: accountRole(row.Role), Since: row.Since})
+		}
+	}
+	return out, next, nil
+}
+
+// accountRole converts a role. Unknown roles of a newer program become
+// Outsider.
+func accountRole(r store.Role) account.Role {
+	role, err := account.ParseRole(string(r))
+	if err != nil {
+		return account.Outsider
+	}
+	return role
+}
+
+// SetRole adds a member, changes the role of one, or with [account.Outsider]
+// removes one. It fails with [ErrLastOwner] if the group would lose its last
+// owner.
+func (g Groups) SetRole(ctx context.Context, p account.Principal, id account.GroupID, who account.UserID, to account.Role) error {
+	a := g.newAction(p, account.GroupMembers, id, map[string]any{"user": who, "role": to.String()})
+	if err := g.authorizeChange(ctx, a, id, who, to); err != nil {
+		return err
+	}
+	err := g.b.commit(ctx, &a, func(tx *store.Tx) error {
+		from, err := memberRole(ctx, tx, id, who)
+		switch {
+		case err != nil:
+			return err
+		case !account.CanSetRole(p, id, who, from, to):
+			return &account.DeniedError{Action: account.GroupMembers}
+		}
+		if err := setRole(ctx, tx, id, who, from, to); err != nil {
+			return err
+		}
+		return checkOwnerLeft(ctx, tx, string(id), storeRole(from))
+	})
+	if _, denied := errors.AsType[*account.DeniedError](err); denied {
+		return errors.Join(err, appendAudit(ctx, g.b.db.Audit, a, "denied"))
+	}
+	return err
+}
+
+// authorizeChange checks whether a principal may change memberships of a group
+// at all: managers of members may, and everyone may leave.
+func (g Groups) authorizeChange(ctx context.Context, a auditedAction, id account.GroupID, who account.UserID, to account.Role) error {
+	if who == a.by.User && to == account.Outsider && a.by.Groups[id] != account.Outsider {
+		return nil
+	}
+	return g.b.authorize(ctx, a, account.OwnedByGroup(id, ""))
+}
+
+// memberRole returns the current role of a user in a group.
+func memberRole(ctx context.Context, tx *store.Tx, id account.GroupID, who account.UserID) (account.Role, error) {
+	memberships, err := tx.Groups.ListMemberships(ctx, string(who))
+	if err != nil {
+		return account.Outsider, err
+	}
+	for _, m := range memberships {
+		if m.GroupID == string(id) {
+			return accountRole(m.Role), nil
+		}
+	}
+	return account.Outsider, nil
+}
+
+// setRole changes the role of a user in a group. Removing a user who is not a
+// member fails with [store.ErrNotFound].
+func setRole(ctx context.Context, tx *store.Tx, id account.GroupID, who account.UserID, from, to account.Role) error {
+	if to == account.Outsider {
+		return tx.Groups.RemoveMember(ctx, string(id), string(who))
+	}
+	if from == to {
+		return nil
+	}
+	return tx.Groups.SetMember(ctx, store.Member{GroupID: string(id), UserID: string(who), Role: storeRole(to)})
+}
+
+func storeRole(r account.Role) store.Role { return store.Role(r.String()) }
+
+// checkOwnerLeft fails with [ErrLastOwner] if the change of a member with role
+// was has left the group without an owner.
+func checkOwnerLeft(ctx context.Context, tx *store.Tx, group string, was store.Role) error {
+	if was != store.Owner {
+		return nil
+	}
+	n, err := tx.Groups.CountWithRole(ctx, group, store.Owner)
+	if err == nil && n == 0 {
+		err = ErrLastOwner
+	}
+	return err
+}

@@ -1,0 +1,209 @@
+package users
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// The scope of the hub's settings and the names of two of them.
+const (
+	hubScope     = "hub"
+	rulesSetting = "sign_in"
+	auditSetting = "audit"
+)
+
+// MaxRules limits the rules of [Rules].
+const MaxRules = 500
+
+// Rules assign groups to users at each sign-in through the identity provider.
+// They fully control the groups that they name: a sign-in adds and removes
+// memberships there and overrides manual changes.
+type Rules struct {
+	Rules []account.GroupRule
+	// Generation is the number of changes so far. Pass the generation that was
+	// read to change the rules.
+	Generation int64
+}
+
+// storedRule is the stored form of a rule.
+type storedRule struct {
+	Claimed string `json:"claimed"`
+	Group   string `json:"group,omitempty"`
+	Role    string `json:"role,omitempty"`
+	Admin   bool   `json:"admin,omitempty"`
+}
+
+// Rules returns the current rules to admins.
+func (s SignIns) Rules(ctx context.Context, p account.Principal) (Rules, error) {
+	if err := account.Check(p, account.SettingsRead, account.Resource{}); err != nil {
+		return Rules{}, err
+	}
+	return readRules(ctx, s.b.db.Settings)
+}
+
+// SetRules replaces the rules. It fails with an [*InvalidError], and with
+// [store.ErrConflict] if they changed since they were read.
+func (s SignIns) SetRules(ctx context.Context, p account.Principal, r Rules) (Rules, error) {
+	written := make([]storedRule, len(r.Rules))
+	for i, rule := range r.Rules {
+		written[i] = storedRule{Claimed: rule.Claimed, Group: string(rule.Group), Admin: rule.Admin}
+		if rule.Role != account.Outsider {
+			written[i].Role = rule.Role.String()
+		}
+	}
+	a := auditedAction{by: p, action: account.SettingsWrite, subject: "settings/" + rulesSetting, details: written}
+	err := s.b.changeSetting(ctx, a, store.Setting{Name: rulesSetting, Generation: r.Generation}, written, func(tx *store.Tx) error {
+		return checkRules(ctx, tx, r.Rules)
+	})
+	r.Generation++
+	return r, err
+}
+
+// checkRules rejects rules that have no effect or name an unknown group.
+func checkRules(ctx context.Context, tx *store.Tx, rules []account.GroupRule) error {
+	if len(rules) > MaxRules {
+		return &InvalidError{"rules", fmt.Sprintf("too many rules (limit %d)", MaxRules)}
+	}
+	for i, r := range rules {
+		field := fmt.Sprintf("rules[%d]", i)
+		switch {
+		case strings.TrimSpace(r.Claimed) == "":
+			return &InvalidError{field + ".claimed", "must not be empty"}
+		case r.Group == "" && !r.Admin:
+			return &InvalidError{field, "has no effect: set a group and a role, or admin"}
+		case r.Group != "" && r.Role == account.Outsider:
+			return &InvalidError{field + ".role", "missing; want reporter, developer, maintainer or owner"}
+		}
+		if err := checkText(field+".claimed", r.Claimed, 255); err != nil {
+			return err
+		}
+	}
+	for g := range ruledGroups(rules) {
+		_, err := tx.Groups.Get(ctx, string(g))
+		if errors.Is(err, store.ErrNotFound) {
+			return &InvalidError{"rules", fmt.Sprintf("no group with id %.64q", string(g))}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readRules(ctx context.Context, settings store.Settings) (Rules, error) {
+	var written []storedRule
+	generation, err := readSetting(ctx, settings, rulesSetting, &written)
+	rules := Rules{Generation: generation}
+	for _, w := range written {
+		rules.Rules = append(rules.Rules, account.GroupRule{Claimed: w.Claimed, Group: account.GroupID(w.Group), Role: accountRole(store.Role(w.Role)), Admin: w.Admin})
+	}
+	return rules, err
+}
+
+// activeRules returns the rules without deleted groups.
+func activeRules(ctx context.Context, tx *store.Tx) ([]account.GroupRule, error) {
+	kept, err := readRules(ctx, tx.Settings)
+	if err != nil {
+		return nil, err
+	}
+	there := map[account.GroupID]bool{}
+	for g := range ruledGroups(kept.Rules) {
+		switch _, err := tx.Groups.Get(ctx, string(g)); {
+		case err == nil:
+			there[g] = true
+		case !errors.Is(err, store.ErrNotFound):
+			return nil, err
+		}
+	}
+	for i := range kept.Rules {
+		if !there[kept.Rules[i].Group] {
+			kept.Rules[i].Group = ""
+		}
+	}
+	return kept.Rules, nil
+}
+
+// Retention is the number of days for which audit records are stored, 0 for
+// unlimited.
+type Retention struct {
+	Days       int   `json:"days"`
+	Generation int64 `json:"-"` // like that of [Rules]
+}
+
+// maxDays limits the retention because of the range of time.Duration.
+const maxDays = 36500
+
+// Retention returns the current retention to admins.
+func (l Audit) Retention(ctx context.Context, p account.Principal) (r Retention, err error) {
+	if err := account.Check(p, account.SettingsRead, account.Resource{}); err != nil {
+		return r, err
+	}
+	r.Generation, err = readSetting(ctx, l.b.db.Settings, auditSetting, &r)
+	return r, err
+}
+
+// SetRetention replaces the retention, with the same errors as
+// [SignIns.SetRules].
+func (l Audit) SetRetention(ctx context.Context, p account.Principal, r Retention) (Retention, error) {
+	a := auditedAction{by: p, action: account.SettingsWrite, subject: "settings/" + auditSetting, details: r}
+	err := l.b.changeSetting(ctx, a, store.Setting{Name: auditSetting, Generation: r.Generation}, r, func(*store.Tx) error {
+		if r.Days < 0 || r.Days > maxDays {
+			return &InvalidError{"days", fmt.Sprintf("must be from 0 (unlimited) to %d", maxDays)}
+		}
+		return nil
+	})
+	r.Generation++
+	return r, err
+}
+
+// Prune deletes the records that are older than the retention and returns their
+// number. The hub itself calls it.
+func (l Audit) Prune(ctx context.Context) (int64, error) {
+	var r Retention
+	if _, err := readSetting(ctx, l.b.db.Settings, auditSetting, &r); err != nil || r.Days <= 0 {
+		return 0, err
+	}
+	return l.b.db.Audit.Prune(ctx, time.Now().AddDate(0, 0, -r.Days))
+}
+
+// changeSetting stores a setting of the hub after a check.
+func (b *core) changeSetting(ctx context.Context, a auditedAction, s store.Setting, value any, check func(tx *store.Tx) error) error {
+	if err := b.authorize(ctx, a, account.Resource{}); err != nil {
+		return err
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("set %s: %w", s.Name, err)
+	}
+	s.Scope, s.Value, s.UpdatedBy = hubScope, data, string(a.by.User)
+	return b.commit(ctx, &a, func(tx *store.Tx) error {
+		if err := check(tx); err != nil {
+			return err
+		}
+		_, err := tx.Settings.Set(ctx, s)
+		return err
+	})
+}
+
+// readSetting reads a setting of the hub into v. It leaves v unchanged if the
+// setting is not set.
+func readSetting(ctx context.Context, settings store.Settings, name string, v any) (generation int64, err error) {
+	row, err := settings.Get(ctx, hubScope, name)
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if err := json.Unmarshal(row.Value, v); err != nil {
+		return 0, fmt.Errorf("setting %s: %w: %w", name, store.ErrCorrupt, err)
+	}
+	return row.Generation, nil
+}

@@ -1,0 +1,249 @@
+package users
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// signIn is an action of the audit log only; no rule authorizes it.
+const signIn account.Action = "sign-in"
+
+// SignIns identifies users.
+type SignIns struct{ b *core }
+
+// Principal returns the principal of a user with all scopes and records the
+// activity. It fails with [account.ErrInvalidCredentials] if the user is
+// deleted or disabled.
+func (s SignIns) Principal(ctx context.Context, id account.UserID) (account.Principal, error) {
+	row, err := s.b.db.Users.Get(ctx, string(id))
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && row.Disabled:
+		return account.Principal{}, account.ErrInvalidCredentials
+	case err != nil:
+		return account.Principal{}, err
+	}
+	groups, err := s.groups(ctx, id)
+	if err != nil {
+		return account.Principal{}, err
+	}
+	if now := time.Now(); now.Sub(row.LastSeen) >= time.Minute {
+		if err := s.b.db.Users.Touch(ctx, row.ID, now); err != nil {
+			return account.Principal{}, err
+		}
+	}
+	return account.Principal{User: id, Name: row.Name, Admin: row.Admin, Groups: groups, Scopes: account.AllScopes}, nil
+}
+
+// LocalPrincipal returns the principal of a hub without accounts. It fails with
+// [ErrHasAdmin] once there are accounts, which another process may have
+// created.
+func (s SignIns) LocalPrincipal(ctx context.Context) (account.Principal, error) {
+	p := account.Single()
+	switch vacant, err := s.HasNoAdmin(ctx); {
+	case err != nil:
+		return account.Principal{}, err
+	case !vacant:
+		return account.Principal{}, ErrHasAdmin
+	}
+	var err error
+	p.Groups, err = s.groups(ctx, p.User)
+	return p, err
+}
+
+func (s SignIns) groups(ctx context.Context, id account.UserID) (map[account.GroupID]account.Role, error) {
+	memberships, err := s.b.db.Groups.ListMemberships(ctx, string(id))
+	groups := make(map[account.GroupID]account.Role, len(memberships))
+	for _, m := range memberships {
+		groups[account.GroupID(m.GroupID)] = accountRole(m.Role)
+	}
+	return groups, err
+}
+
+// ByPassword returns the user with a name and a password. It fails with
+// [account.ErrWrongPassword] if either is wrong, and with [ErrDisabled] if both
+// are right. Attempts on existing users are recorded.
+func (s SignIns) ByPassword(ctx context.Context, name, password string) (account.UserID, error) {
+	row, err := s.b.db.Users.ByName(ctx, strings.ToLower(name))
+	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrInvalid) {
+		return "", err
+	}
+	again, err := s.b.passwords.Check(ctx, row.Password, password) // also for unknown users, so that it takes as long
+	a := auditedAction{action: signIn, in: store.UserNamespace(row.ID), subject: row.ID, details: map[string]any{"by": "password"}}
+	switch {
+	case err == nil && row.Disabled:
+		return "", errors.Join(ErrDisabled, appendAudit(ctx, s.b.db.Audit, a, "denied"))
+	case errors.Is(err, account.ErrWrongPassword) && row.ID != "":
+		return "", errors.Join(err, appendAudit(ctx, s.b.db.Audit, a, "denied"))
+	case err != nil:
+		return "", err
+	}
+	var hash string
+	if again { // a password that has become too weak stays valid
+		hash, _ = s.b.passwords.Hash(ctx, row.Name, password)
+	}
+	a.by.User = account.UserID(row.ID)
+	return a.by.User, s.b.commit(ctx, &a, func(tx *store.Tx) error {
+		if hash == "" {
+			return nil
+		}
+		return tx.Users.SetPassword(ctx, row.ID, hash)
+	})
+}
+
+// ByProvider returns the user of an identity and applies [Rules] to the user's
+// groups. A new user gets an account if a rule matches or everyone is set;
+// otherwise ByProvider fails with [ErrNoAccount].
+func (s SignIns) ByProvider(ctx context.Context, id *account.Identity, everyone bool) (account.UserID, error) {
+	a := auditedAction{action: signIn, details: map[string]any{"by": id.Issuer}}
+	err := s.b.commit(ctx, &a, func(tx *store.Tx) error {
+		rules, err := activeRules(ctx, tx)
+		if err != nil {
+			return err
+		}
+		groups, admin := account.MatchGroupRules(rules, id.Groups)
+		row, err := tx.Users.ByIdentity(ctx, id.Issuer, id.Subject)
+		if errors.Is(err, store.ErrNotFound) {
+			if len(groups) == 0 && !admin && !everyone {
+				return ErrNoAccount
+			}
+			row, err = createUser(ctx, tx, id)
+		}
+		switch {
+		case err != nil:
+			return err
+		case row.Disabled:
+			return ErrDisabled
+		}
+		a.by.User, a.in, a.subject = account.UserID(row.ID), store.UserNamespace(row.ID), row.ID
+		return applyRules(ctx, tx, row, rules, groups, admin)
+	})
+	return a.by.User, err
+}
+
+// createUser creates a user for an identity, named as suggested or similarly.
+func createUser(ctx context.Context, tx *store.Tx, id *account.Identity) (store.User, error) {
+	wish := normalizeName(id.Name)
+	name := wish
+	for n := 2; ; n++ {
+		_, err := tx.Users.ByName(ctx, name)
+		if errors.Is(err, store.ErrNotFound) {
+			break
+		}
+		if err != nil {
+			return store.User{}, err
+		}
+		if n > 100 { // bounds the number of tries
+			id := store.NewID()
+			name = wish + "-" + id[len(id)-8:]
+			break
+		}
+		name = fmt.Sprintf("%s-%d", wish, n)
+	}
+	email := id.Email
+	if checkEmail(email) != nil {
+		email = ""
+	}
+	row, err := tx.Users.Create(ctx, store.User{Name: name, Email: email})
+	if err != nil {
+		return store.User{}, err
+	}
+	return row, tx.Users.LinkIdentity(ctx, row.ID, id.Issuer, id.Subject)
+}
+
+// normalizeName converts a suggested name to a valid user name.
+func normalizeName(wish string) string {
+	wish, _, _ = strings.Cut(strings.ToLower(wish), "@")
+	name := strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || strings.ContainsRune("._-", r) {
+			return r
+		}
+		return '-'
+	}, wish)
+	name = strings.Trim(name[:min(len(name), MaxName-20)], "._-")
+	if checkName(name) != nil {
+		return strings.Trim("user-"+name, "-")
+	}
+	return name
+}
+
+// applyRules gives a user the groups that the rules assign and removes the user
+// from other groups that the rules name. It keeps the last owner of a group and
+// the last admin. It changes the admin flag only if some rule assigns it.
+func applyRules(ctx context.Context, tx *store.Tx, row store.User, rules []account.GroupRule, groups map[account.GroupID]account.Role, admin bool) error {
+	for g := range ruledGroups(rules) {
+		from, err := memberRole(ctx, tx, g, account.UserID(row.ID))
+		if err != nil {
+			return err
+		}
+		to := groups[g]
+		if from == to {
+			continue
+		}
+		if from == account.Owner {
+			if n, err := tx.Groups.CountWithRole(ctx, string(g), store.Owner); err != nil || n == 1 {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		if err := setRole(ctx, tx, g, account.UserID(row.ID), from, to); err != nil {
+			return fmt.Errorf("apply group rules: %w", err)
+		}
+	}
+	makes := false
+	for _, r := range rules {
+		makes = makes || r.Admin
+	}
+	if !makes || row.Admin == admin {
+		return nil
+	}
+	if n, err := tx.Users.CountAdmins(ctx); err != nil || n == 1 && !admin {
+		return err
+	}
+	row.Admin = admin
+	return tx.Users.Update(ctx, row)
+}
+
+// ruledGroups returns the groups that rules name.
+func ruledGroups(rules []account.GroupRule) map[account.GroupID]bool {
+	out := map[account.GroupID]bool{}
+	for _, r := range rules {
+		if r.Group != "" {
+			out[r.Group] = true
+		}
+	}
+	return out
+}
+
+// List returns the browser sign-ins of a user, oldest first.
+func (s SignIns) List(ctx context.Context, p account.Principal, user account.UserID) ([]account.Login, error) {
+	if err := account.Check(p, account.TokenList, account.OwnedBy(user)); err != nil {
+		return nil, err
+	}
+	rows, err := s.b.db.Logins.ListByUser(ctx, string(user))
+	out := make([]account.Login, len(rows))
+	for i, row := range rows {
+		out[i] = loginOf(row)
+	}
+	return out, err
+}
+
+// SignOut ends all browser sign-ins of a user except the one with the hash
+// keep.
+func (s SignIns) SignOut(ctx context.Context, p account.Principal, user account.UserID, keep []byte) error {
+	a := auditedAction{by: p, action: account.TokenRevoke, in: store.UserNamespace(string(user)), subject: string(user), details: map[string]any{"change": "sign out"}}
+	if err := s.b.authorize(ctx, a, account.OwnedBy(user)); err != nil {
+		return err
+	}
+	return s.b.commit(ctx, &a, func(tx *store.Tx) error {
+		_, err := tx.Logins.DeleteByUser(ctx, string(user), keep)
+		return err
+	})
+}

@@ -1,0 +1,98 @@
+package users
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// NewTokenStore returns a store for the tokens of package account in a
+// database.
+func NewTokenStore(db *store.DB) account.TokenStore { return tokenStore{db.Tokens} }
+
+// NewLoginStore returns a store for the browser sign-ins of package account in
+// a database.
+func NewLoginStore(db *store.DB) account.LoginStore { return loginStore{db.Logins} }
+
+type tokenStore struct{ rows store.Tokens }
+
+func (t tokenStore) AddToken(ctx context.Context, token account.Token) (account.Token, error) {
+	row, err := t.rows.Create(ctx, store.Token{
+		UserID: string(token.User), Name: token.Name, Prefix: token.Prefix, Hash: token.Hash,
+		Scopes: token.Scopes.Names(), Created: token.Created, Expires: token.Expires,
+	})
+	token.ID = row.ID
+	return token, accountError(err)
+}
+
+func (t tokenStore) GetToken(ctx context.Context, prefix string) (account.Token, error) {
+	row, err := t.rows.ByPrefix(ctx, prefix)
+	if err != nil {
+		return account.Token{}, accountError(err)
+	}
+	return tokenOf(row), nil
+}
+
+func (t tokenStore) TouchToken(ctx context.Context, id string, at time.Time) error {
+	return t.rows.Touch(ctx, id, at)
+}
+
+// tokenOf converts a token. It ignores unknown scopes of a newer program.
+func tokenOf(row store.Token) account.Token {
+	t := account.Token{
+		ID: row.ID, Prefix: row.Prefix, Hash: row.Hash, User: account.UserID(row.UserID), Name: row.Name,
+		Created: row.Created, Expires: row.Expires, LastUsed: row.LastUsed,
+	}
+	for _, name := range row.Scopes {
+		if s, err := account.ParseScopes(name); err == nil {
+			t.Scopes |= s
+		}
+	}
+	return t
+}
+
+type loginStore struct{ rows store.Logins }
+
+func (l loginStore) AddLogin(ctx context.Context, row account.Login) error {
+	_, err := l.rows.Create(ctx, store.Login{
+		Hash: row.Hash, UserID: string(row.User), Agent: row.Agent, Created: row.Created, LastUsed: row.LastSeen, Expires: row.Expires,
+	})
+	return accountError(err)
+}
+
+func (l loginStore) GetLogin(ctx context.Context, hash []byte) (account.Login, error) {
+	row, err := l.rows.Get(ctx, hash)
+	if err != nil {
+		return account.Login{}, accountError(err)
+	}
+	return loginOf(row), nil
+}
+
+func loginOf(row store.Login) account.Login {
+	return account.Login{
+		Hash: row.Hash, User: account.UserID(row.UserID), Agent: row.Agent, Created: row.Created, LastSeen: row.LastUsed, Expires: row.Expires,
+	}
+}
+
+func (l loginStore) TouchLogin(ctx context.Context, hash []byte, at time.Time) error {
+	return l.rows.Touch(ctx, hash, at)
+}
+
+func (l loginStore) ReplaceLogin(ctx context.Context, old, hash []byte) error {
+	return accountError(l.rows.Replace(ctx, old, hash))
+}
+
+func (l loginStore) RemoveLogin(ctx context.Context, hash []byte) error {
+	return l.rows.Delete(ctx, hash)
+}
+
+// accountError converts [store.ErrNotFound] to [account.ErrNotFound].
+func accountError(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return account.ErrNotFound
+	}
+	return err
+}

@@ -1,0 +1,258 @@
+package users
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// User is an account as a principal sees it.
+type User struct {
+	ID       account.UserID
+	Name     string // unique, never changes
+	Display  string
+	Disabled bool
+	// Full says whether the fields below are set: only for the user and for
+	// admins.
+	Full     bool
+	Email    string
+	Admin    bool
+	Password bool // whether the user has a password
+	Created  time.Time
+	LastSeen time.Time // accurate to about a minute
+}
+
+// userFor returns what a principal may see of a user.
+func userFor(p account.Principal, u store.User) User {
+	out := User{ID: account.UserID(u.ID), Name: u.Name, Display: u.Display, Disabled: u.Disabled}
+	if account.Can(p, account.UserRead, account.OwnedBy(out.ID)) {
+		out.Full, out.Email, out.Admin, out.Password, out.Created, out.LastSeen = true, u.Email, u.Admin || p.Admin && p.User == out.ID, u.Password != "", u.Created, u.LastSeen
+	}
+	return out
+}
+
+// Users manages accounts.
+type Users struct{ b *core }
+
+// List returns users by name and the start of the next page. Admins get all
+// details, others only names.
+func (u Users) List(ctx context.Context, p account.Principal, page store.Page) ([]User, string, error) {
+	if err := account.Check(p, account.UserList, account.Resource{Shared: true}); err != nil {
+		return nil, "", err
+	}
+	rows, next, err := u.b.db.Users.List(ctx, page)
+	out := make([]User, len(rows))
+	for i, row := range rows {
+		out[i] = userFor(p, row)
+	}
+	return out, next, err
+}
+
+// ByName returns the user with a name, with the same details as [Users.List].
+func (u Users) ByName(ctx context.Context, p account.Principal, name string) (User, error) {
+	if err := account.Check(p, account.UserList, account.Resource{Shared: true}); err != nil {
+		return User{}, err
+	}
+	row, err := u.b.db.Users.ByName(ctx, name)
+	if err != nil {
+		return User{}, err
+	}
+	return userFor(p, row), nil
+}
+
+// Get returns all details of a user, to the user and to admins.
+func (u Users) Get(ctx context.Context, p account.Principal, id account.UserID) (User, error) {
+	if err := account.Check(p, account.UserRead, account.OwnedBy(id)); err != nil {
+		return User{}, err
+	}
+	row, err := u.b.db.Users.Get(ctx, string(id))
+	if err != nil {
+		return User{}, err
+	}
+	return userFor(p, row), nil
+}
+
+// NewUser describes a user to create.
+type NewUser struct {
+	Name, Display, Email string
+	Password             string // may be empty, for sign-in through a provider or to set later
+	Admin                bool
+}
+
+// Create creates a user. It fails with an [*InvalidError], an
+// [*account.WeakPasswordError], or with [store.ErrExists] if the name is taken.
+func (u Users) Create(ctx context.Context, p account.Principal, n NewUser) (User, error) {
+	row := store.User{ID: store.NewID(), Name: n.Name, Display: n.Display, Email: n.Email, Admin: n.Admin}
+	a := auditedAction{by: p, action: account.UserManage, in: store.UserNamespace(row.ID), subject: row.ID,
+		details: map[string]any{"change": "create", "name": n.Name, "admin": n.Admin}}
+	if err := u.b.authorize(ctx, a, account.Resource{}); err != nil {
+		return User{}, err
+	}
+	if err := errors.Join(checkName(n.Name), checkText("display", n.Display, MaxDisplay), checkEmail(n.Email)); err != nil {
+		return User{}, err
+	}
+	if n.Password != "" {
+		hash, err := u.b.passwords.Hash(ctx, n.Name, n.Password)
+		if err != nil {
+			return User{}, err
+		}
+		row.Password = hash
+	}
+	err := u.b.commit(ctx, &a, func(tx *store.Tx) (err error) {
+		row, err = tx.Users.Create(ctx, row)
+		return err
+	})
+	if err != nil {
+		return User{}, err
+	}
+	return userFor(p, row), nil
+}
+
+// UserChange describes a change of a user. Nil fields stay unchanged.
+type UserChange struct {
+	Display, Email  *string
+	Admin, Disabled *bool // only admins change these
+}
+
+// Change changes a user. Disabling a user ends all browser sign-ins. It fails
+// with [ErrLastAdmin] if no admin would remain.
+func (u Users) Change(ctx context.Context, p account.Principal, id account.UserID, c UserChange) (User, error) {
+	a := auditedAction{by: p, action: account.UserWrite, in: store.UserNamespace(string(id)), subject: string(id), details: c.details()}
+	if c.Admin != nil || c.Disabled != nil {
+		a.action = account.UserManage
+	}
+	if err := u.b.authorize(ctx, a, account.OwnedBy(id)); err != nil {
+		return User{}, err
+	}
+	if err := c.check(); err != nil {
+		return User{}, err
+	}
+	var row store.User
+	err := u.b.commit(ctx, &a, func(tx *store.Tx) (err error) {
+		row, err = c.apply(ctx, tx, id)
+		return err
+	})
+	if err != nil {
+		return User{}, err
+	}
+	return userFor(p, row), nil
+}
+
+func (c UserChange) apply(ctx context.Context, tx *store.Tx, id account.UserID) (store.User, error) {
+	row, err := tx.Users.Get(ctx, string(id))
+	if err != nil {
+		return row, err
+	}
+	had := row.Admin && !row.Disabled
+	row.Display, row.Email = valueOr(c.Display, row.Display), valueOr(c.Email, row.Email)
+	row.Admin, row.Disabled = valueOr(c.Admin, row.Admin), valueOr(c.Disabled, row.Disabled)
+	if err := tx.Users.Update(ctx, row); err != nil {
+		return row, err
+	}
+	if row.Disabled {
+		if _, err := tx.Logins.DeleteByUser(ctx, row.ID, nil); err != nil {
+			return row, err
+		}
+	}
+	return row, checkAdminLeft(ctx, tx, had)
+}
+
+// checkAdminLeft fails with [ErrLastAdmin] if the change of a user has left no
+// admin. Pass whether the user was one.
+func checkAdminLeft(ctx context.Context, tx *store.Tx, was bool) error {
+	if !was {
+		return nil
+	}
+	n, err := tx.Users.CountAdmins(ctx)
+	if err == nil && n == 0 {
+		err = ErrLastAdmin
+	}
+	return err
+}
+
+func (c UserChange) check() error {
+	return errors.Join(checkText("display", valueOr(c.Display, ""), MaxDisplay), checkEmail(valueOr(c.Email, "")))
+}
+
+// details returns the audit details of a change. It leaves out names and email
+// addresses, which users may want forgotten.
+func (c UserChange) details() map[string]any {
+	d := map[string]any{"change": "update"}
+	if c.Admin != nil {
+		d["admin"] = *c.Admin
+	}
+	if c.Disabled != nil {
+		d["disabled"] = *c.Disabled
+	}
+	return d
+}
+
+func valueOr[T any](changed *T, was T) T {
+	if changed != nil {
+		return *changed
+	}
+	return was
+}
+
+// SetPassword changes the password of a user and ends all browser sign-ins
+// except the one with the hash keep. Users who change their own password must
+// pass the current one; otherwise it fails with [account.ErrWrongPassword].
+// Tokens stay valid.
+func (u Users) SetPassword(ctx context.Context, p account.Principal, id account.UserID, current, password string, keep []byte) error {
+	a := auditedAction{by: p, action: account.UserWrite, in: store.UserNamespace(string(id)), subject: string(id), details: map[string]any{"change": "password"}}
+	if err := u.b.authorize(ctx, a, account.OwnedBy(id)); err != nil {
+		return err
+	}
+	row, err := u.b.db.Users.Get(ctx, string(id))
+	if err != nil {
+		return err
+	}
+	if id == p.User && row.Password != "" {
+		if _, err := u.b.passwords.Check(ctx, row.Password, current); err != nil {
+			return err
+		}
+	}
+	hash, err := u.b.passwords.Hash(ctx, row.Name, password)
+	if err != nil {
+		return err
+	}
+	return u.b.commit(ctx, &a, func(tx *store.Tx) error {
+		if err := tx.Users.SetPassword(ctx, row.ID, hash); err != nil {
+			return err
+		}
+		_, err := tx.Logins.DeleteByUser(ctx, row.ID, keep)
+		return err
+	})
+}
+
+// Delete deletes a user with tokens, sign-ins and memberships. It fails with
+// [store.ErrReferenced] while the user has skills, kinds or conversations, and
+// with [ErrLastAdmin] or [ErrLastOwner].
+func (u Users) Delete(ctx context.Context, p account.Principal, id account.UserID) error {
+	a := auditedAction{by: p, action: account.UserManage, in: store.UserNamespace(string(id)), subject: string(id), details: map[string]any{"change": "delete"}}
+	if err := u.b.authorize(ctx, a, account.OwnedBy(id)); err != nil {
+		return err
+	}
+	return u.b.commit(ctx, &a, func(tx *store.Tx) error {
+		row, err := tx.Users.Get(ctx, string(id))
+		if err != nil {
+			return err
+		}
+		memberships, err := tx.Groups.ListMemberships(ctx, row.ID)
+		if err != nil {
+			return err
+		}
+		if err := tx.Users.Delete(ctx, row.ID); err != nil {
+			return err
+		}
+		for _, m := range memberships {
+			if err := checkOwnerLeft(ctx, tx, m.GroupID, m.Role); err != nil {
+				return err
+			}
+		}
+		return checkAdminLeft(ctx, tx, row.Admin && !row.Disabled)
+	})
+}
