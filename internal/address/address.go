@@ -1,7 +1,7 @@
-// Package address tells which addresses are of the public internet, for who
-// connects on behalf of code or configuration that is not the person's, which are
-// of this machine, and which one a request is from behind proxies. It looks up no
-// name and connects to nothing.
+// Package address classifies IP addresses: public addresses, addresses of this
+// machine, and the client address behind reverse proxies. Programs that connect
+// on behalf of untrusted code or configuration use it. It resolves no names and
+// opens no connections.
 package address
 
 import (
@@ -9,8 +9,8 @@ import (
 	"net/netip"
 )
 
-// special holds what no public server has as its address, from the registries
-// of IANA for special-purpose addresses and from the documents of the clouds.
+// special lists addresses that no public server has, from the IANA registries
+// for special-purpose addresses and the documentation of cloud providers.
 var special = []struct {
 	prefix netip.Prefix
 	what   string
@@ -47,12 +47,12 @@ var special = []struct {
 	{netip.MustParsePrefix("3fff::/20"), "documentation"},
 }
 
-// global is all of IPv6 that has been handed out for public use.
+// global is the part of IPv6 that is allocated for public use.
 var global = netip.MustParsePrefix("2000::/3")
 
-// NotPublic says in a word why an address is not one of the public internet; it
-// is empty for one that is. An IPv4 address must not be mapped into IPv6.
-func NotPublic(a netip.Addr) string {
+// NonPublicReason returns a word that says why an address is not public, or ""
+// for a public address. An IPv4 address must not be mapped into IPv6.
+func NonPublicReason(a netip.Addr) string {
 	if !a.IsValid() || a.Zone() != "" {
 		return "not usable"
 	}
@@ -67,10 +67,10 @@ func NotPublic(a netip.Addr) string {
 	return ""
 }
 
-// IsOwn reports whether an address is one of this machine's: what listens on it
-// may trust callers from here more than callers from outside. Where they cannot
-// be listed, every address is.
-func IsOwn(a netip.Addr) bool {
+// IsThisMachine reports whether an address belongs to this machine. A service
+// on such an address may trust local callers more than others. It returns true
+// if the addresses cannot be listed.
+func IsThisMachine(a netip.Addr) bool {
 	own, err := net.InterfaceAddrs()
 	if err != nil {
 		return true

@@ -27,11 +27,11 @@ func TestNetwork(t *testing.T) {
 		"203.0.113.9": "203.0.113.9/32", "::ffff:203.0.113.9": "203.0.113.9/32",
 		"2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64",
 	} {
-		if got := address.Network(netip.MustParseAddr(a)).String(); got != want {
+		if got := address.CustomerNetwork(netip.MustParseAddr(a)).String(); got != want {
 			t.Errorf("%s: %s, want %s", a, got, want)
 		}
 	}
-	if got := address.Network(netip.Addr{}); got.IsValid() {
+	if got := address.CustomerNetwork(netip.Addr{}); got.IsValid() {
 		t.Errorf("of no address: %s", got)
 	}
 }

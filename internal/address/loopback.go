@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// IsLoopback reports whether a host, as it stands in a URL or a Host header, is
-// this machine whoever is asked: localhost, or a loopback address that is written
-// out, with or without brackets and a port. No other name is, wherever it leads:
-// that can change between two looks.
+// IsLoopback reports whether a host, as in a URL or a Host header, always means
+// this machine: localhost or a literal loopback address, with or without
+// brackets and a port. Other names may resolve differently at the next lookup,
+// so they never count.
 func IsLoopback(hostport string) bool {
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {
@@ -24,15 +24,15 @@ func IsLoopback(hostport string) bool {
 	return err == nil && a.Zone() == "" && a.Unmap().IsLoopback()
 }
 
-// Network is what one customer of a provider has at least: the address itself for
-// IPv4, the 64 bits of the network for IPv6, of which everybody has as many
-// addresses as he likes. It is what attempts are counted by.
-func Network(a netip.Addr) netip.Prefix {
+// CustomerNetwork returns the smallest network that a provider gives to one
+// customer: a single IPv4 address, or 64 bits of IPv6. Rate limits count by it,
+// because an IPv6 customer has many addresses.
+func CustomerNetwork(a netip.Addr) netip.Prefix {
 	a = a.Unmap().WithZone("")
 	bits := a.BitLen()
 	if a.Is6() {
 		bits = 64
 	}
-	p, _ := a.Prefix(bits) // of what is no address, no prefix
+	p, _ := a.Prefix(bits) // a zero prefix for an invalid address
 	return p
 }

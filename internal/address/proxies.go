@@ -8,56 +8,54 @@ import (
 	"strings"
 )
 
-// maxHops is how many proxies one behind the other are believed.
+// maxHops limits how many chained proxies are trusted.
 const maxHops = 16
 
-// Proxies are the addresses of reverse proxies whose word is taken for who is
-// behind them. None is the zero value, which takes nobody's. It is safe for
-// concurrent use.
+// Proxies are the addresses of trusted reverse proxies. The zero value trusts
+// none. It is safe for concurrent use.
 type Proxies struct{ trusted []netip.Prefix }
 
-// ParseProxies reads addresses and networks, as 10.0.0.5 and 10.0.0.0/8. It fails
-// for what is neither, and for all of the internet, where everybody is a proxy.
+// ParseProxies parses addresses and networks such as 10.0.0.5 and 10.0.0.0/8.
+// It rejects networks that contain all addresses.
 func ParseProxies(texts []string) (Proxies, error) {
 	var p Proxies
 	for _, text := range texts {
 		prefix, err := parsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			return Proxies{}, fmt.Errorf("%.100q is no address or network of a proxy; write 10.0.0.5 or 10.0.0.0/24", text)
+			return Proxies{}, fmt.Errorf("invalid proxy address or network %.100q; write 10.0.0.5 or 10.0.0.0/24", text)
 		}
 		if prefix.Bits() == 0 {
-			return Proxies{}, fmt.Errorf("%.100q is every address, so that everybody could say to be somebody else; name the proxies", text)
+			return Proxies{}, fmt.Errorf("proxy network %.100q contains every address, so that any client could forge its address; list the proxies", text)
 		}
 		p.trusted = append(p.trusted, prefix)
 	}
 	return p, nil
 }
 
-var errNoPrefix = errors.New("no address or network")
+var errInvalidPrefix = errors.New("not an address or network")
 
 func parsePrefix(text string) (netip.Prefix, error) {
 	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
 		return netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()), nil
 	}
 	p, err := netip.ParsePrefix(text)
-	if err != nil || p.Addr().Is4In6() { // which no address is that was unmapped
-		return p, errNoPrefix
+	if err != nil || p.Addr().Is4In6() { // cannot match, since addresses are compared unmapped
+		return p, errInvalidPrefix
 	}
 	return p.Masked(), nil
 }
 
-// Trusts reports whether an address is one of the proxies.
+// Trusts reports whether an address belongs to a trusted proxy.
 func (p Proxies) Trusts(a netip.Addr) bool {
 	a = a.Unmap()
 	return slices.ContainsFunc(p.trusted, func(t netip.Prefix) bool { return t.Contains(a) })
 }
 
-// Client is the address of who sent a request: remote, which is the address and
-// port at the other end of the connection, unless that is a proxy's. Then it is
-// what the proxies say in the values of X-Forwarded-For, read from the end that
-// ours wrote: the first address that is no proxy of ours. What stands before that
-// was sent by the client and may be anything. It is no address where remote is
-// none.
+// Client returns the address of the client of a request. remote is the address
+// and port of the connection's peer. If the peer is a trusted proxy, Client
+// follows the X-Forwarded-For values from the end to the first address that is
+// not a trusted proxy; anything before it can be forged. It returns the zero
+// Addr if remote is invalid.
 func (p Proxies) Client(remote string, forwardedFor []string) netip.Addr {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -70,7 +68,7 @@ func (p Proxies) Client(remote string, forwardedFor []string) netip.Addr {
 		rest, last = cutLast(rest)
 		next, ok := parseHop(last)
 		if !ok {
-			break // whom a proxy means is not known, but it is behind that one
+			break // the client is unknown, but it is behind this proxy
 		}
 		client = next
 	}
@@ -83,7 +81,7 @@ func cutLast(list string) (rest, last string) {
 	return list[:max(i, 0)], strings.TrimSpace(list[i+1:])
 }
 
-// parseHop reads an address as proxies write it, some with a port.
+// parseHop parses an address as proxies write it, possibly with a port.
 func parseHop(text string) (netip.Addr, bool) {
 	if at, err := netip.ParseAddrPort(text); err == nil {
 		return at.Addr().Unmap().WithZone(""), true

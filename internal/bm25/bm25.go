@@ -1,13 +1,16 @@
-// Package bm25 finds skills by what they say about themselves. It is a search over texts held in memory: no network, no
-// model, the same answer every time.
+// Package bm25 ranks skills by how well they match a query. It searches texts
+// in memory. It uses no network and no model, and the same query always gives
+// the same answer.
 //
-// A text is scored twice by Okapi BM25, once by its name, description and tags alone and once with the head of its body,
-// and the two scores are added. The first keeps skills that are about something ahead of those that mention it, the
-// second finds what a description forgot. Both are known when the index is built, so a posting holds their sum in one
-// byte and a query adds one number for each word and text. A name that is said in full counts for more; a name that is
-// all that is said comes first.
+// Each text has two Okapi BM25 scores: one over its name, description and tags,
+// and one that also includes the head of its body. The search adds the two. The
+// first score ranks skills about a subject above those that only mention it.
+// The second finds words that the description omits. Both are known when the
+// index is built, so a posting stores their sum in one byte and a query adds
+// one number per word and text. A text whose full name occurs in the query
+// scores higher. A text whose name is the whole query comes first.
 //
-// Measured reasons are in bench/search.
+// bench/search has the measurements behind these choices.
 package bm25
 
 import (
@@ -19,44 +22,45 @@ import (
 	"sync"
 )
 
-// BodyHead is how many characters of a body are read. The rest tends to be examples and edge cases: reading it costs time
-// and memory and finds no more.
+// BodyHead is the number of characters of a body that are indexed. The rest is
+// mostly examples and edge cases: reading it costs time and memory, and finds
+// no more skills.
 const BodyHead = 2500
 
 const (
-	maxField = 4096 // characters read of a name, a description or a tag
-	maxTags  = 64
-	maxQuery = 4096 // characters read of a query
-	maxTerms = 64   // different terms of a query that are looked up
-	maxSaid  = 64   // words of a query among which names are looked for
-	maxName  = 8    // words of a name that is looked for
+	maxField     = 4096 // characters read of a name, a description or a tag
+	maxTags      = 64
+	maxQuery     = 4096 // characters read of a query
+	maxTerms     = 64   // distinct terms of a query that are looked up
+	maxNameWords = 64   // words of a query that are searched for names
+	maxName      = 8    // words in a name that a query can match
 
-	maxUnknown = 4 // words of a query that are guessed at, as that goes through many terms
+	maxUnknown = 4 // words of a query that are corrected; each correction scans many terms
 
-	k1 = 1.2  // how soon saying a word again stops helping
-	b  = 0.75 // how much a long text has to say it more often
+	k1 = 1.2  // how soon repeating a word stops helping
+	b  = 0.75 // how strongly long texts are penalised
 
-	nameSaid = 1.2  // factor for a text whose whole name is part of the query
-	floor    = 0.25 // hits below this share of the best are left out
-	guessed  = 0.75 // weight of a word that stands in for one nobody wrote
+	nameBoost        = 1.2  // factor for a text whose whole name is in the query
+	minShare         = 0.25 // hits below this share of the best score are dropped
+	correctionWeight = 0.75 // weight of a correction for an unknown word
 )
 
-// Doc is a text to be found.
+// Doc is a text to index.
 type Doc struct {
 	Name        string
 	Description string
 	Tags        []string
-	Body        string // what follows the description; the first BodyHead characters are read, and it may be empty
+	Body        string // text after the description, may be empty; only the first BodyHead characters are indexed
 }
 
-// Hit is a text that was found.
+// Hit is a text that matches a query.
 type Hit struct {
-	Doc   int     // its place in the sequence given to New
-	Score float64 // more is better; comparable only with other hits of the same query on the same index
+	Doc   int     // index in the sequence passed to New
+	Score float64 // higher is better; comparable only within one search
 }
 
-// Index is an immutable set of texts to search. It is safe for concurrent use, and holds on to none of the strings it was
-// built from.
+// Index is an immutable set of texts to search. It is safe for concurrent use
+// and does not retain the strings it was built from.
 type Index struct {
 	docs  int
 	terms terms
@@ -65,13 +69,15 @@ type Index struct {
 	scratch sync.Pool // of *scratch
 }
 
-// name is the name of a text with its words joined: textToSpeech, text-to-speech and "Text to Speech" are one.
+// name is the name of a text with its words joined, so that textToSpeech,
+// text-to-speech and "Text to Speech" are equal.
 type name struct {
 	key string
 	doc uint32
 }
 
-// New indexes docs in the order given. It takes one at a time, so a caller can read bodies as they are asked for.
+// New indexes docs in order. It takes one text at a time, so the sequence can
+// read bodies on demand.
 func New(docs iter.Seq[Doc]) *Index {
 	bld := builder{ids: map[string]uint32{}, stems: map[string]uint32{}}
 	for d := range docs {
@@ -85,20 +91,20 @@ func New(docs iter.Seq[Doc]) *Index {
 	return x
 }
 
-// Len is the number of texts.
+// Len returns the number of indexed texts.
 func (x *Index) Len() int { return x.docs }
 
-// scratch is what one query needs, kept for the next.
+// scratch holds the buffers of one query for reuse by later queries.
 type scratch struct {
-	lex     lexer
-	terms   []weighted // what is looked up
-	scores  []float32  // of each text
-	said    []byte     // the words of the query, joined
-	ends    []int      // where each of them ends
-	raised  []int      // places of the names that are among them
-	unknown int        // how many of them nobody wrote
-	guesses []uint32
-	stem    []byte
+	lex         lexer
+	terms       []weighted // terms of the query
+	scores      []float32  // by text
+	joined      []byte     // words of the query, joined
+	ends        []int      // end of each word in joined
+	boosted     []int      // indexes of the names found in the query
+	unknown     int        // number of words that are in no text
+	corrections []uint32
+	stem        []byte
 }
 
 type weighted struct {
@@ -106,38 +112,41 @@ type weighted struct {
 	weight float32
 }
 
-// Search returns at most limit texts that share a word with the query, best first; texts of equal score come in their
-// own order. A text whose name is the query comes first, however the name's words are written or joined, and texts whose
-// name the query begins are moved up. Words that nothing was indexed under are read as the beginning or a misspelling of
-// one that was, or ignored. Texts that match far worse than the best are left out. An empty query finds nothing.
+// Search returns at most limit texts that share a word with the query, best
+// first. Texts of equal score keep the order in which they were indexed. A text
+// whose name equals the query comes first, however its words are spelled or
+// joined. Texts whose name starts with the query are ranked higher.
 //
-// Only the head of a very long query is read, so the cost is bounded.
+// A word that occurs in no text is treated as a prefix or misspelling of an
+// indexed word, or ignored. Texts that match much worse than the best one are
+// dropped. An empty query returns nothing. Only the head of a very long query
+// is read, so the cost is bounded.
 func (x *Index) Search(query string, limit int) []Hit {
 	if limit <= 0 || x.docs == 0 {
 		return nil
 	}
 	s := x.scratch.Get().(*scratch)
 	defer x.scratch.Put(s)
-	x.read(s, query)
+	x.parseQuery(s, query)
 	clear(s.scores)
 	for _, w := range s.terms {
-		x.terms.add(s.scores, w)
+		x.terms.addScores(s.scores, w)
 	}
 	best := float32(0)
 	for _, v := range s.scores {
 		best = max(best, v)
 	}
-	x.raiseNames(s, best)
-	return top(s.scores, best*floor, limit)
+	x.boostNames(s, best)
+	return topHits(s.scores, best*minShare, limit)
 }
 
-// read takes the query apart into the terms to look up and the words said.
-func (x *Index) read(s *scratch, query string) {
-	s.terms, s.said, s.ends, s.unknown = s.terms[:0], s.said[:0], s.ends[:0], 0
+// parseQuery splits the query into terms to look up and joins its words.
+func (x *Index) parseQuery(s *scratch, query string) {
+	s.terms, s.joined, s.ends, s.unknown = s.terms[:0], s.joined[:0], s.ends[:0], 0
 	s.lex.reset(query, maxQuery)
 	for s.lex.next() && len(s.terms) < maxTerms {
-		s.said = append(s.said, s.lex.word...)
-		s.ends = append(s.ends, len(s.said))
+		s.joined = append(s.joined, s.lex.word...)
+		s.ends = append(s.ends, len(s.joined))
 		if s.lex.cjk {
 			s.lex.bigrams(func(pair []byte) { x.lookUp(s, pair) })
 			continue
@@ -145,40 +154,41 @@ func (x *Index) read(s *scratch, query string) {
 		if stopWords[string(s.lex.word)] || x.lookUp(s, s.lex.word) {
 			continue
 		}
-		// GitHub is a word of its own if anyone wrote it, and two words otherwise.
+		// GitHub is one word if some text has it, and two words otherwise.
 		known := false
 		s.lex.pieces(func(part []byte) {
 			known = x.lookUp(s, part) || known
 		})
 		if !known {
-			x.guess(s)
+			x.addCorrections(s)
 		}
 	}
 }
 
-// guess adds terms that the unknown word just read may stand for.
-func (x *Index) guess(s *scratch) {
+// addCorrections adds terms that the current unknown word may stand for.
+func (x *Index) addCorrections(s *scratch) {
 	if s.unknown++; s.unknown > maxUnknown {
 		return
 	}
 	s.stem = stem(append(s.stem[:0], s.lex.word...))
-	s.guesses = x.terms.guess(s.guesses[:0], s.lex.word, s.stem)
-	for _, term := range s.guesses {
-		s.use(term, guessed)
+	s.corrections = x.terms.correct(s.corrections[:0], s.lex.word, s.stem)
+	for _, term := range s.corrections {
+		s.addTerm(term, correctionWeight)
 	}
 }
 
-// lookUp adds the term of a word to the query and reports whether the index has it.
+// lookUp adds the term of a word to the query and reports whether the index has
+// it.
 func (x *Index) lookUp(s *scratch, w []byte) bool {
 	s.stem = stem(append(s.stem[:0], w...))
 	term, ok := x.terms.find(s.stem)
 	if ok {
-		s.use(term, 1)
+		s.addTerm(term, 1)
 	}
 	return ok
 }
 
-func (s *scratch) use(term uint32, weight float32) {
+func (s *scratch) addTerm(term uint32, weight float32) {
 	if len(s.terms) == maxTerms {
 		return
 	}
@@ -190,49 +200,49 @@ func (s *scratch) use(term uint32, weight float32) {
 	s.terms = append(s.terms, weighted{term, weight})
 }
 
-// raiseNames gives texts whose names are in the query what they are due.
-func (x *Index) raiseNames(s *scratch, best float32) {
-	s.raised = s.raised[:0]
-	n := min(len(s.ends), maxSaid)
+// boostNames raises the scores of texts whose names occur in the query.
+func (x *Index) boostNames(s *scratch, best float32) {
+	s.boosted = s.boosted[:0]
+	n := min(len(s.ends), maxNameWords)
 	from := 0
 	for i := range n {
 		for j := i; j < min(i+maxName, n); j++ {
-			said := s.said[from:s.ends[j]]
-			at := x.firstName(said)
-			if at == len(x.names) || x.names[at].key != string(said) || slices.Contains(s.raised, at) {
+			joined := s.joined[from:s.ends[j]]
+			at := x.firstName(joined)
+			if at == len(x.names) || x.names[at].key != string(joined) || slices.Contains(s.boosted, at) {
 				continue
 			}
-			s.raised = append(s.raised, at)
-			for ; at < len(x.names) && x.names[at].key == string(said); at++ {
-				s.scores[x.names[at].doc] *= nameSaid
+			s.boosted = append(s.boosted, at)
+			for ; at < len(x.names) && x.names[at].key == string(joined); at++ {
+				s.scores[x.names[at].doc] *= nameBoost
 			}
 		}
 		from = s.ends[i]
 	}
 
-	if len(s.said) == 0 {
+	if len(s.joined) == 0 {
 		return
 	}
-	for _, name := range x.names[x.firstName(s.said):] {
-		share := float32(len(s.said)) / float32(len(name.key))
-		if share > 1 || name.key[:len(s.said)] != string(s.said) {
+	for _, name := range x.names[x.firstName(s.joined):] {
+		share := float32(len(s.joined)) / float32(len(name.key))
+		if share > 1 || name.key[:len(s.joined)] != string(s.joined) {
 			break
 		}
 		if share == 1 {
 			s.scores[name.doc] += 2*best + 1
-		} else if len(s.said) > 1 {
+		} else if len(s.joined) > 1 {
 			s.scores[name.doc] += share * (best + 1) / 2
 		}
 	}
 }
 
-// firstName is the place of the first name that is not before key.
+// firstName returns the index of the first name that is not less than key.
 func (x *Index) firstName(key []byte) int {
 	return sort.Search(len(x.names), func(i int) bool { return x.names[i].key >= string(key) })
 }
 
-// top returns the best of the scores above low, at most limit.
-func top(scores []float32, low float32, limit int) []Hit {
+// topHits returns at most limit hits with a score of at least low, best first.
+func topHits(scores []float32, low float32, limit int) []Hit {
 	found := 0
 	for _, v := range scores {
 		if v > 0 && v >= low {
@@ -242,7 +252,7 @@ func top(scores []float32, low float32, limit int) []Hit {
 	if found == 0 {
 		return nil
 	}
-	// A heap with the worst hit at its root, so that most texts cost one comparison.
+	// A heap with the worst hit at its root: most texts cost one comparison.
 	room := min(found, limit)
 	heap := make([]Hit, 0, room)
 	for doc, v := range scores {
@@ -251,31 +261,31 @@ func top(scores []float32, low float32, limit int) []Hit {
 		}
 		h := Hit{doc, float64(v)}
 		if len(heap) == room {
-			if better(h, heap[0]) < 0 {
+			if compareHits(h, heap[0]) < 0 {
 				heap[0] = h
-				sink(heap, 0)
+				siftDown(heap, 0)
 			}
 			continue
 		}
 		if heap = append(heap, h); len(heap) == room {
 			for i := room/2 - 1; i >= 0; i-- {
-				sink(heap, i)
+				siftDown(heap, i)
 			}
 		}
 	}
-	slices.SortFunc(heap, better)
+	slices.SortFunc(heap, compareHits)
 	return heap
 }
 
-func better(a, b Hit) int {
+func compareHits(a, b Hit) int {
 	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Doc, b.Doc))
 }
 
-func sink(heap []Hit, i int) {
+func siftDown(heap []Hit, i int) {
 	for {
 		worst := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(heap); child++ {
-			if better(heap[child], heap[worst]) > 0 {
+			if compareHits(heap[child], heap[worst]) > 0 {
 				worst = child
 			}
 		}

@@ -2,14 +2,14 @@ package bm25
 
 import "slices"
 
-// Shared returns the words of a text that another one has too, as the first one writes
-// them, each once: in the sense in which a search finds one by the other. Words that say
-// nothing are left out.
-func Shared(text, other string) []string {
+// SharedWords returns the words of text that other contains too, as text spells
+// them and without repetitions. Words are equal if a search for one finds the
+// other. Stop words are left out.
+func SharedWords(text, other string) []string {
 	has := map[string]bool{}
-	each(other, func(_, term string) { has[term] = true })
+	eachTerm(other, func(_, term string) { has[term] = true })
 	var out []string
-	each(text, func(word, term string) {
+	eachTerm(text, func(word, term string) {
 		if has[term] && !slices.Contains(out, word) {
 			out = append(out, word)
 		}
@@ -17,9 +17,9 @@ func Shared(text, other string) []string {
 	return out
 }
 
-// each calls yield with what a text is found by: of each word as it is written its stem,
-// and of a text without spaces each pair of characters.
-func each(text string, yield func(word, term string)) {
+// eachTerm calls yield with each term of a text: the stem of each word together
+// with the word, and each pair of characters of unspaced text.
+func eachTerm(text string, yield func(word, term string)) {
 	var l lexer
 	for l.reset(text, maxQuery); l.next(); {
 		switch {

@@ -17,7 +17,7 @@ func TestShared(t *testing.T) {
 		{"请填写表格", "填写 PDF 表格", []string{"填写", "表格"}},
 		{"", "anything", nil},
 	} {
-		if got := bm25.Shared(tt.text, tt.other); !slices.Equal(got, tt.want) {
+		if got := bm25.SharedWords(tt.text, tt.other); !slices.Equal(got, tt.want) {
 			t.Errorf("%q and %q share %q, want %q", tt.text, tt.other, got, tt.want)
 		}
 	}

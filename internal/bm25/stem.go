@@ -2,11 +2,14 @@ package bm25
 
 import "bytes"
 
-// stem cuts an English word of lower-case letters down to its Porter2 stem, in place, and returns what is left of it.
-// Words with any other byte come back unchanged: digits and other scripts have no English endings.
+// stem reduces an English word in lower case to its Porter2 stem, in place, and
+// returns it. It returns words with any other byte unchanged, because digits
+// and other scripts have no English endings.
 //
-// The algorithm and its names are those of https://snowballstem.org/algorithms/english/stemmer.html. It is finished, so
-// it is written out here rather than imported. A lighter stemmer (plurals, -ing, -ed) found less.
+// The algorithm and its names come from
+// https://snowballstem.org/algorithms/english/stemmer.html. It will not change,
+// so it is written out here instead of imported. A lighter stemmer (plurals,
+// -ing, -ed) found fewer skills.
 func stem(w []byte) []byte {
 	if len(w) <= 2 {
 		return w
@@ -20,7 +23,7 @@ func stem(w []byte) []byte {
 		return append(w[:0], s...)
 	}
 
-	// A y that acts as a consonant is written Y while we work.
+	// A y that acts as a consonant is written Y until the end.
 	for i, c := range w {
 		if c == 'y' && (i == 0 || isVowel(w[i-1])) {
 			w[i] = 'Y'
@@ -29,7 +32,7 @@ func stem(w []byte) []byte {
 	p := word{b: w}
 	p.regions()
 	p.plural()
-	if !unmoved[string(p.b)] {
+	if !unchangedAfter1a[string(p.b)] {
 		p.pastAndGerund()
 		p.finalY()
 		p.replace(step2, p.r1)
@@ -45,8 +48,9 @@ func stem(w []byte) []byte {
 	return p.b
 }
 
-// word is a word being stemmed. r1 and r2 are where its regions R1 and R2 begin: suffixes are only cut inside them, so
-// that a stem keeps something to tell it by.
+// word is a word that is being stemmed. Its regions R1 and R2 begin at r1 and
+// r2. Suffixes are removed only inside them, so that the stem stays
+// recognisable.
 type word struct {
 	b      []byte
 	r1, r2 int
@@ -66,7 +70,8 @@ func (p *word) regions() {
 	p.r2 = afterVowelConsonant(p.b, p.r1)
 }
 
-// afterVowelConsonant is the position after the first consonant that follows a vowel at or after from.
+// afterVowelConsonant returns the position after the first consonant that
+// follows a vowel at or after from.
 func afterVowelConsonant(b []byte, from int) int {
 	for i := from + 1; i < len(b); i++ {
 		if isVowel(b[i-1]) && !isVowel(b[i]) {
@@ -91,8 +96,9 @@ func hasVowel(b []byte) bool {
 	return false
 }
 
-// endsShort reports whether b ends in a short syllable: a vowel between consonants, the last none of w, x, Y; or a
-// vowel that begins the word and one consonant.
+// endsShort reports whether b ends in a short syllable. That is a vowel between
+// two consonants, the last of them not w, x or Y, or an initial vowel followed
+// by one consonant.
 func endsShort(b []byte) bool {
 	n := len(b)
 	if n == 2 {
@@ -104,7 +110,7 @@ func endsShort(b []byte) bool {
 	return b[n-1] != 'w' && b[n-1] != 'x' && b[n-1] != 'Y'
 }
 
-// plural is step 1a.
+// plural does step 1a.
 func (p *word) plural() {
 	n := len(p.b)
 	switch {
@@ -124,7 +130,7 @@ func (p *word) plural() {
 	}
 }
 
-// pastAndGerund is step 1b.
+// pastAndGerund does step 1b.
 func (p *word) pastAndGerund() {
 	for _, s := range []string{"eedly", "eed"} {
 		if p.ends(s) {
@@ -155,7 +161,7 @@ func (p *word) pastAndGerund() {
 	}
 }
 
-// finalY is step 1c.
+// finalY does step 1c.
 func (p *word) finalY() {
 	n := len(p.b)
 	if n > 2 && (p.b[n-1] == 'y' || p.b[n-1] == 'Y') && !isVowel(p.b[n-2]) {
@@ -163,7 +169,7 @@ func (p *word) finalY() {
 	}
 }
 
-// finalEL is step 5.
+// finalEL does step 5.
 func (p *word) finalEL() {
 	n := len(p.b)
 	switch {
@@ -178,11 +184,13 @@ func (p *word) finalEL() {
 	}
 }
 
-// A rule turns one suffix into another. If after is set, one of its letters must stand before the suffix.
+// rule replaces one suffix by another. If after is set, one of its letters must
+// precede the suffix.
 type rule struct{ suffix, with, after string }
 
-// replace applies the first rule whose suffix the word has, if the suffix lies in the region. A suffix that lies outside
-// still ends the step. Rules are ordered so that a longer suffix comes before its own ending.
+// replace applies the first rule whose suffix the word has, if the suffix lies
+// in the region. A suffix outside the region still ends the step. Rules are
+// ordered so that a longer suffix comes before its own ending.
 func (p *word) replace(rules []rule, region int) {
 	for _, r := range rules {
 		if !p.ends(r.suffix) {
@@ -222,14 +230,14 @@ var step4 = []rule{
 	{"ive", "", ""}, {"ize", "", ""}, {"ous", "", ""}, {"al", "", ""}, {"er", "", ""}, {"ic", "", ""},
 }
 
-// irregular words have their stems by decree, unmoved ones are left alone after step 1a.
+// irregular lists words with a fixed stem.
 var irregular = map[string]string{
 	"skis": "ski", "skies": "sky", "dying": "die", "lying": "lie", "tying": "tie", "idly": "idl", "gently": "gentl",
 	"ugly": "ugli", "early": "earli", "only": "onli", "singly": "singl", "sky": "sky", "news": "news", "howe": "howe",
 	"atlas": "atlas", "cosmos": "cosmos", "bias": "bias", "andes": "andes",
 }
 
-var unmoved = map[string]bool{
+var unchangedAfter1a = map[string]bool{
 	"inning": true, "outing": true, "canning": true, "herring": true, "earring": true,
 	"proceed": true, "exceed": true, "succeed": true,
 }

@@ -8,14 +8,15 @@ import (
 	"strings"
 )
 
-// terms maps each stem to the texts that have it. Everything lies in a few flat slices, so that 50,000 texts are a
-// handful of allocations and nothing for the garbage collector to walk.
+// terms maps each stem to the texts that contain it. It uses a few flat slices,
+// so that 50,000 texts need few allocations and cost the garbage collector
+// nothing.
 type terms struct {
-	text  string    // all stems, sorted, one after the other
-	ends  []uint32  // where each ends in text
-	posts []byte    // for each text of a term: distance to the one before it as a varint, then its score in units
-	upto  []uint32  // where the postings of each term end
-	units []float32 // what one unit of a term's scores is worth; negative if the term is only in bodies
+	text  string    // all stems, sorted and joined
+	ends  []uint32  // end of each stem in text
+	posts []byte    // for each text of a term: distance to the previous text as a varint, then the score in units
+	upto  []uint32  // end of the postings of each term
+	units []float32 // score of one unit for each term; negative if the term occurs only in bodies
 }
 
 func (t *terms) len() int { return len(t.ends) }
@@ -27,7 +28,7 @@ func (t *terms) at(i int) string {
 	return t.text[t.ends[i-1]:t.ends[i]]
 }
 
-// search is the place of the first term that is not before w.
+// search returns the index of the first term that is not less than w.
 func (t *terms) search(w []byte) int {
 	return sort.Search(t.len(), func(i int) bool { return t.at(i) >= string(w) })
 }
@@ -37,18 +38,18 @@ func (t *terms) find(w []byte) (uint32, bool) {
 	return uint32(i), i < t.len() && t.at(i) == string(w)
 }
 
-// inMeta reports whether a term is in some name, description or tag.
+// inMeta reports whether a term occurs in a name, description or tag.
 func (t *terms) inMeta(i int) bool { return t.units[i] > 0 }
 
-// add gives each text its score for one term of a query.
-func (t *terms) add(scores []float32, w weighted) {
+// addScores adds the scores of one term of a query to those of its texts.
+func (t *terms) addScores(scores []float32, w weighted) {
 	from := uint32(0)
 	if w.term > 0 {
 		from = t.upto[w.term-1]
 	}
 	unit := w.weight * float32(math.Abs(float64(t.units[w.term])))
 	posts := t.posts[from:t.upto[w.term]]
-	doc := ^uint32(0) // one before the first
+	doc := ^uint32(0) // one before the first text
 	for i := 0; i < len(posts); i++ {
 		if posts[i] < 0x80 {
 			doc += uint32(posts[i])
@@ -62,26 +63,28 @@ func (t *terms) add(scores []float32, w weighted) {
 	}
 }
 
-// maxGuesses is how many terms one unknown word may stand for.
-const maxGuesses = 4
+// maxCorrections is the number of terms that may stand for one unknown word.
+const maxCorrections = 4
 
-// guess returns, in guesses, terms that a word nobody wrote may stand for: those it is the beginning of, else those its
-// stem, root, is a misspelling of. Only terms from names, descriptions and tags are offered, those in most texts first.
-func (t *terms) guess(guesses []uint32, w, root []byte) []uint32 {
+// correct appends to out the terms that an unknown word may stand for. These
+// are terms that start with the word, or else terms of which its stem, root, is
+// a misspelling. Only terms in names, descriptions and tags count, most
+// frequent first.
+func (t *terms) correct(out []uint32, w, root []byte) []uint32 {
 	if len(w) < 3 {
-		return guesses
+		return out
 	}
 	for i := t.search(w); i < t.len() && strings.HasPrefix(t.at(i), string(w)); i++ {
-		guesses = t.offer(guesses, i)
+		out = t.insert(out, i)
 	}
-	allowed := 0 // a short word is too near to others
+	allowed := 0 // short words are too close to others
 	if len(w) >= 9 {
 		allowed = 2
 	} else if len(w) >= 5 {
 		allowed = 1
 	}
-	if len(guesses) > 0 || allowed == 0 {
-		return guesses
+	if len(out) > 0 || allowed == 0 {
+		return out
 	}
 	for i := t.search(root[:1]); i < t.len() && t.at(i)[0] == root[0]; i++ {
 		if d := len(t.at(i)) - len(root); d > allowed || -d > allowed || !t.inMeta(i) {
@@ -89,30 +92,31 @@ func (t *terms) guess(guesses []uint32, w, root []byte) []uint32 {
 		}
 		switch d := distance(t.at(i), root, allowed); {
 		case d < allowed:
-			allowed, guesses = d, t.offer(guesses[:0], i)
+			allowed, out = d, t.insert(out[:0], i)
 		case d == allowed:
-			guesses = t.offer(guesses, i)
+			out = t.insert(out, i)
 		}
 	}
-	return guesses
+	return out
 }
 
-// offer puts a term among the guesses, if it is better than one of them or there is room.
-func (t *terms) offer(guesses []uint32, i int) []uint32 {
+// insert puts a term into out if there is room or if it is more frequent than
+// one of them.
+func (t *terms) insert(out []uint32, i int) []uint32 {
 	if !t.inMeta(i) {
-		return guesses
+		return out
 	}
-	at := len(guesses)
-	for at > 0 && t.size(int(guesses[at-1])) < t.size(i) {
+	at := len(out)
+	for at > 0 && t.size(int(out[at-1])) < t.size(i) {
 		at--
 	}
-	if at == maxGuesses {
-		return guesses
+	if at == maxCorrections {
+		return out
 	}
-	return slices.Insert(guesses[:min(len(guesses), maxGuesses-1)], at, uint32(i))
+	return slices.Insert(out[:min(len(out), maxCorrections-1)], at, uint32(i))
 }
 
-// size is the length of a term's postings.
+// size returns the length of a term's postings.
 func (t *terms) size(i int) uint32 {
 	if i == 0 {
 		return t.upto[0]
@@ -120,8 +124,9 @@ func (t *terms) size(i int) uint32 {
 	return t.upto[i] - t.upto[i-1]
 }
 
-// distance is the number of letters to insert, drop, replace or swap with a neighbour to make one word of the other, or
-// any number above most if it is above most.
+// distance returns the number of letters to insert, delete, replace or swap
+// with a neighbour to turn one word into the other. It returns some number
+// above most if the distance is above most.
 func distance(a string, b []byte, most int) int {
 	if len(a) > maxWord || len(b) > maxWord {
 		return most + 1

@@ -1,6 +1,6 @@
-// Package bundled holds the skills that come with the program. It only
-// embeds them, but for names that begin with a dot or an underscore: it reads
-// nothing from disk and decides nothing about them.
+// Package bundled holds the skills that ship with the program. It embeds their
+// files, except those whose names start with a dot or an underscore. It reads
+// nothing from disk and applies no policy.
 package bundled
 
 import (
@@ -11,11 +11,11 @@ import (
 //go:embed skills
 var files embed.FS
 
-// FS returns the bundled skills, each in a directory of its own.
+// FS returns the bundled skills, one directory each.
 func FS() fs.FS {
 	sub, err := fs.Sub(files, "skills")
 	if err != nil {
-		panic(err) // the pattern above is not a directory
+		panic(err) // cannot happen: the pattern above is a directory
 	}
 	return sub
 }
@@ -24,11 +24,11 @@ func FS() fs.FS {
 func Names() []string {
 	entries, err := fs.ReadDir(FS(), ".")
 	if err != nil {
-		panic(err) // what is embedded can be read
+		panic(err) // cannot happen: embedded files are readable
 	}
 	names := make([]string, len(entries))
 	for i, e := range entries {
-		names[i] = e.Name() // as a skill is named for its directory
+		names[i] = e.Name() // a skill has the name of its directory
 	}
 	return names
 }

@@ -69,7 +69,7 @@ func TestEverySkillIsValidWithoutAnyFinding(t *testing.T) {
 		if len(ds) > 0 || !ds.Valid() || !ds.Loads() {
 			t.Errorf("%s: %v", name, ds)
 		}
-		if n := skill.Tokens(s.Instructions); n > 2500 {
+		if n := skill.EstimateTokens(s.Instructions); n > 2500 {
 			t.Errorf("%s: the instructions have about %d tokens, more than 2,500", name, n)
 		}
 		if s.License == "" || s.Version == "" || s.DisableModelInvocation {
@@ -107,7 +107,7 @@ func TestNothingIsEmbeddedThatIsNoPartOfASkill(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if name := d.Name(); p != "." && (strings.HasPrefix(name, ".") || skill.Ignored(name) || path.Ext(name) == ".pyc") {
+		if name := d.Name(); p != "." && (strings.HasPrefix(name, ".") || skill.IsIgnored(name) || path.Ext(name) == ".pyc") {
 			t.Errorf("%s is embedded; remove it, then build again", p)
 		}
 		return nil

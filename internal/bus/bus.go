@@ -1,43 +1,42 @@
-// Package bus tells the nodes of a hub, and the parts of one, that a stream has grown:
-// nothing but its name and the number of its newest event. What happened is read from
-// where it is kept.
+// Package bus notifies the nodes and parts of a hub that a stream has grown. A
+// notification holds only the name of the stream and the number of its newest
+// event. Subscribers read the events from the database.
 //
-// A note is a hint. Of several about one stream only the newest counts, and one may be
-// lost, as when Redis is away: who waits for a stream reads it after subscribing, when
-// it is told of it, and every few seconds where the bus is not healthy. Then nothing
-// depends on what was lost. Nobody who publishes ever waits for anybody.
+// Notifications are hints. Only the newest one of a stream counts, and any may
+// get lost, for example when Redis is down. A subscriber therefore reads its
+// streams after it subscribes, after each notification, and every few seconds
+// while the bus is not healthy. Publishers never wait for subscribers.
 package bus
 
 import (
 	"sync"
 )
 
-// Note says that a stream has grown.
-type Note struct {
+// Notification says that a stream has grown.
+type Notification struct {
 	Stream string
-	// Seq is the number of its newest event, as far as is known. 0 says that notes may
-	// have been lost: the stream has grown or not.
+	// Seq is the number of the newest known event. 0 means that notifications
+	// may have been lost and that the stream may have grown.
 	Seq int64
 }
 
-// Bus brings notes from those who publish to those who subscribe. Implementations are
-// safe for concurrent use.
+// Bus delivers notifications from publishers to subscribers. Implementations
+// are safe for concurrent use.
 type Bus interface {
-	// Publish tells those who subscribe to a stream, on all nodes, that it has grown to
-	// a number. It does not wait, and does not say whether anybody was told.
+	// Publish notifies the subscribers of a stream, on all nodes, that its
+	// newest event is seq. It does not wait and does not report delivery.
 	Publish(stream string, seq int64)
-	// Subscribe begins to take down notes about streams before it returns. Who
-	// subscribes closes the subscription.
+	// Subscribe returns a subscription that collects notifications about
+	// streams from now on. The caller closes it.
 	Subscribe(streams ...string) *Subscription
-	// Healthy says why notes of other nodes may not arrive at this moment, nil where
-	// they do.
+	// Healthy returns nil, or the reason why notifications of other nodes may
+	// not arrive.
 	Healthy() error
-	// Close ends the bus and what it started. What is published or subscribed to then
-	// is ignored.
+	// Close stops the bus. Later calls of Publish and Subscribe have no effect.
 	Close() error
 }
 
-// Local is the bus of one process. Make one with [New].
+// Local is the bus of one process. Create it with [New].
 type Local struct {
 	mu   sync.Mutex
 	subs map[string]map[*Subscription]struct{} // by stream
@@ -45,7 +44,7 @@ type Local struct {
 
 var _ Bus = (*Local)(nil)
 
-// New returns the bus of one process.
+// New returns a bus for one process.
 func New() *Local { return &Local{subs: map[string]map[*Subscription]struct{}{}} }
 
 // Publish implements [Bus].
@@ -53,7 +52,7 @@ func (l *Local) Publish(stream string, seq int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for s := range l.subs[stream] {
-		s.note(stream, seq)
+		s.add(stream, seq)
 	}
 }
 
@@ -77,24 +76,24 @@ func (l *Local) Subscribe(streams ...string) *Subscription {
 	return s
 }
 
-// Healthy implements [Bus]: within a process notes always arrive.
+// Healthy implements [Bus]. It always returns nil.
 func (l *Local) Healthy() error { return nil }
 
 // Close implements [Bus].
 func (l *Local) Close() error { return nil }
 
-// doubt tells all who subscribe that notes may have been lost.
-func (l *Local) doubt() {
+// notifyLoss tells all subscribers that notifications may have been lost.
+func (l *Local) notifyLoss() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for stream, subs := range l.subs {
 		for s := range subs {
-			s.note(stream, 0)
+			s.add(stream, 0)
 		}
 	}
 }
 
-// remove ends a subscription.
+// remove removes a subscription.
 func (l *Local) remove(s *Subscription) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,41 +105,40 @@ func (l *Local) remove(s *Subscription) {
 	}
 }
 
-// Subscription takes down notes about some streams until it is closed. It keeps one
-// note a stream, however slow its reader is. It is for one reader; [Subscription.Close]
-// may be called by others, any number of times.
+// Subscription collects notifications about some streams until it is closed. It
+// keeps one notification for each stream. It is for one reader, but any
+// goroutine may call [Subscription.Close], and more than once.
 type Subscription struct {
 	bus   *Local
-	ready chan struct{} // has one in it while something is pending
+	ready chan struct{} // holds one value while something is pending
 
-	mu      sync.Mutex // taken after that of the bus
+	mu      sync.Mutex // locked after that of the bus
 	newest  map[string]int64
 	pending map[string]int64
 }
 
-// Ready receives when there is something to [Subscription.Take], and once for any
-// number of notes.
+// Ready returns a channel that receives once when [Subscription.Drain] has
+// something to return, whatever the number of notifications.
 func (s *Subscription) Ready() <-chan struct{} { return s.ready }
 
-// Take returns the notes that came since it was last called, the newest of each
-// stream, in no order. A number that was returned, or a smaller one, does not come
-// again.
-func (s *Subscription) Take() []Note {
+// Drain returns the notifications since the last call, the newest for each
+// stream, in no order. It never returns a number twice or a smaller one later.
+func (s *Subscription) Drain() []Notification {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	notes := make([]Note, 0, len(s.pending))
+	notes := make([]Notification, 0, len(s.pending))
 	for stream, seq := range s.pending {
-		notes = append(notes, Note{stream, seq})
+		notes = append(notes, Notification{stream, seq})
 	}
 	clear(s.pending)
 	return notes
 }
 
-// Close ends the subscription. Ready does not receive because of it.
+// Close ends the subscription. It does not close the channel of Ready.
 func (s *Subscription) Close() { s.bus.remove(s) }
 
-// note takes down a note, unless as much was known.
-func (s *Subscription) note(stream string, seq int64) {
+// add adds a notification unless it is outdated.
+func (s *Subscription) add(stream string, seq int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if seq != 0 && seq <= s.newest[stream] {

@@ -62,14 +62,14 @@ func ready(t *testing.T, sub *bus.Subscription) {
 	}
 }
 
-// until takes notes until one stream is known to have grown to a number, and returns how
+// dialUntil takes notes until one stream is known to have grown to a number, and returns how
 // many notes about it that took.
-func until(t *testing.T, sub *bus.Subscription, stream string, seq int64) int {
+func dialUntil(t *testing.T, sub *bus.Subscription, stream string, seq int64) int {
 	t.Helper()
 	last, notes := int64(0), 0
 	for last < seq {
 		ready(t, sub)
-		for _, n := range sub.Take() {
+		for _, n := range sub.Drain() {
 			if n.Stream != stream || n.Seq == 0 {
 				continue
 			}
@@ -102,12 +102,12 @@ func TestNotesReachThoseWhoSubscribe(t *testing.T) {
 		defer other.Close()
 		here.Publish("a", 1)
 		here.Publish("b c\n", 7)
-		until(t, one, "a", 1)
-		until(t, both, "b c\n", 7)
+		dialUntil(t, one, "a", 1)
+		dialUntil(t, both, "b c\n", 7)
 		there.Publish("other", 1) // is behind those before it, where there is an order
-		until(t, other, "other", 1)
+		dialUntil(t, other, "other", 1)
 		here.Publish("a", 2)
-		until(t, both, "a", 2)
+		dialUntil(t, both, "a", 2)
 	})
 }
 
@@ -116,12 +116,12 @@ func TestOldNotesAreNotTold(t *testing.T) {
 		sub := there.Subscribe("a")
 		defer sub.Close()
 		here.Publish("a", 5)
-		until(t, sub, "a", 5)
+		dialUntil(t, sub, "a", 5)
 		here.Publish("a", 4)
 		here.Publish("a", 5)
 		here.Publish("a", -1)
 		here.Publish("a", 6)
-		until(t, sub, "a", 6)
+		dialUntil(t, sub, "a", 6)
 	})
 }
 
@@ -135,14 +135,14 @@ func TestNotesAreTakenTogether(t *testing.T) {
 	}
 	b.Publish("b", 3)
 	ready(t, slow)
-	notes := slow.Take()
-	slices.SortFunc(notes, func(a, b bus.Note) int { return strings.Compare(a.Stream, b.Stream) })
-	if want := []bus.Note{{Stream: "a", Seq: 99999}, {Stream: "b", Seq: 3}}; !slices.Equal(notes, want) {
+	notes := slow.Drain()
+	slices.SortFunc(notes, func(a, b bus.Notification) int { return strings.Compare(a.Stream, b.Stream) })
+	if want := []bus.Notification{{Stream: "a", Seq: 99999}, {Stream: "b", Seq: 3}}; !slices.Equal(notes, want) {
 		t.Errorf("notes are %v", notes)
 	}
 	select {
 	case <-slow.Ready():
-		t.Errorf("ready again, with %v", slow.Take())
+		t.Errorf("ready again, with %v", slow.Drain())
 	default:
 	}
 }
@@ -164,7 +164,7 @@ func TestManyWhoPublishAndSubscribe(t *testing.T) {
 		}
 		for i, sub := range subs {
 			wg.Go(func() {
-				until(t, sub, fmt.Sprint(i/2), last)
+				dialUntil(t, sub, fmt.Sprint(i/2), last)
 				sub.Close()
 			})
 		}
@@ -179,8 +179,8 @@ func TestClosedSubscriptionIsToldNothing(t *testing.T) {
 		closed.Close()
 		closed.Close()
 		here.Publish("a", 1)
-		until(t, open, "a", 1)
-		if notes := closed.Take(); len(notes) != 0 {
+		dialUntil(t, open, "a", 1)
+		if notes := closed.Drain(); len(notes) != 0 {
 			t.Errorf("told %v", notes)
 		}
 	})
@@ -199,8 +199,8 @@ func TestRedisIsAwayAndComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	here.Publish("a", 1)
-	until(t, own, "a", 1)
-	for line := ""; !strings.Contains(line, "redis is away"); line = <-said {
+	dialUntil(t, own, "a", 1)
+	for line := ""; !strings.Contains(line, "disconnected from redis"); line = <-said {
 	}
 	if there.Healthy() == nil {
 		t.Error("it is healthy without Redis")
@@ -211,7 +211,7 @@ func TestRedisIsAwayAndComesBack(t *testing.T) {
 	told := map[string]int64{} // a may have been told while nobody listened: its 0 stands for that
 	for len(told) < 2 {
 		ready(t, others)
-		for _, n := range others.Take() {
+		for _, n := range others.Drain() {
 			told[n.Stream] = max(n.Seq, told[n.Stream])
 		}
 	}
@@ -232,14 +232,14 @@ func TestWithoutRedis(t *testing.T) {
 	if b.Healthy() == nil {
 		t.Error("it is healthy")
 	}
-	for i := range bus.MaxWaiting + 1000 {
+	for i := range bus.MaxPending + 1000 {
 		b.Publish(fmt.Sprint(i), 1)
 	}
-	if n := b.Waiting(); n > bus.MaxWaiting {
+	if n := b.Waiting(); n > bus.MaxPending {
 		t.Errorf("%d notes wait", n)
 	}
 	b.Publish("a", 1)
-	until(t, sub, "a", 1)
+	dialUntil(t, sub, "a", 1)
 	if err := b.Close(); err != nil {
 		t.Error(err)
 	}
@@ -268,7 +268,7 @@ func TestServerThatIsSilent(t *testing.T) {
 	sub := b.Subscribe("a")
 	defer sub.Close()
 	b.Publish("a", 1)
-	until(t, sub, "a", 1)
+	dialUntil(t, sub, "a", 1)
 	if b.Healthy() == nil {
 		t.Error("it is healthy")
 	}
@@ -294,11 +294,11 @@ func FuzzNote(f *testing.F) {
 	f.Add("", int64(0), "01 a")
 	f.Add("a b", int64(1<<62), "-1 a")
 	f.Fuzz(func(t *testing.T, stream string, seq int64, text string) {
-		n := bus.Note{Stream: stream, Seq: max(seq, 0)}
-		if got, ok := bus.ParseNote(bus.FormatNote(n)); !ok || got != n {
+		n := bus.Notification{Stream: stream, Seq: max(seq, 0)}
+		if got, ok := bus.ParseNotification(bus.FormatNotification(n)); !ok || got != n {
 			t.Errorf("%v is read as %v", n, got)
 		}
-		if n, ok := bus.ParseNote(text); ok && bus.FormatNote(n) != text {
+		if n, ok := bus.ParseNotification(text); ok && bus.FormatNotification(n) != text {
 			t.Errorf("%q is read as %v", text, n)
 		}
 	})
@@ -315,7 +315,7 @@ func Example() {
 	b.Publish("session 1", 42)
 
 	<-sub.Ready()
-	for _, note := range sub.Take() {
+	for _, note := range sub.Drain() {
 		fmt.Println(note.Stream, "has grown to", note.Seq)
 	}
 	// Output: session 1 has grown to 42

@@ -2,16 +2,16 @@ package bus
 
 // For tests.
 var (
-	FormatNote = formatNote
-	ParseNote  = parseNote
+	FormatNotification = formatNotification
+	ParseNotification  = parseNotification
 )
 
-// MaxWaiting bounds what waits to be sent.
-const MaxWaiting = maxWaiting
+// MaxPending bounds what waits to be sent.
+const MaxPending = maxPending
 
 // Waiting is how many notes wait to be sent.
 func (r *Redis) Waiting() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.waiting)
+	return len(r.pending)
 }

@@ -17,30 +17,33 @@ import (
 )
 
 const (
-	// maxWaiting bounds the streams of which notes wait to be sent, as while Redis is
-	// away. Notes about more are lost.
-	maxWaiting = 10000
-	// sendAtOnce bounds the notes of one round trip.
-	sendAtOnce = 500
-	// quietFor is after how long without a word Redis is asked whether it is there; as
-	// long again without an answer it is taken to be away.
-	quietFor = 3 * time.Second
-	// slowest is the longest pause before Redis is tried again.
-	slowest = 2 * time.Second
+	// maxPending limits the streams whose notifications wait to be sent, for
+	// example while Redis is down. Notifications about more streams are
+	// dropped.
+	maxPending = 10000
+	// sendBatch limits the notifications of one round trip.
+	sendBatch = 500
+	// pingAfter is the silence after which Redis is pinged. If the answer takes
+	// as long again, Redis counts as disconnected.
+	pingAfter = 3 * time.Second
+	// maxPause is the longest pause between attempts to reconnect.
+	maxPause = 2 * time.Second
 )
 
 // Options are the settings of [Dial]. The zero value is useful.
 type Options struct {
-	// Channel is what the nodes of one hub have in common; "" is loadout.
+	// Channel is the Redis channel that the nodes of one hub share. "" means
+	// loadout.
 	Channel string
-	// Logger is told when Redis goes away and comes back; nil discards.
+	// Logger logs disconnects and reconnects. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
-// Redis is a bus between nodes, over one channel of a Redis server that every node
-// listens to, and so without a moment in which a new subscription is not listened for.
-// The notes of a node reach its own subscriptions without Redis. When Redis was away
-// all subscriptions get a note of number 0 on its return. Make one with [Dial].
+// Redis is a bus between nodes over one channel of a Redis server. Every node
+// listens to this channel all the time, so a new subscription misses nothing. A
+// node's own subscriptions get its notifications without Redis. After a
+// reconnect, all subscriptions get a notification with number 0. Create it with
+// [Dial].
 type Redis struct {
 	local   *Local
 	client  *redis.Client
@@ -48,35 +51,36 @@ type Redis struct {
 	log     *slog.Logger
 	stop    context.CancelFunc
 	workers sync.WaitGroup
-	wake    chan struct{} // has one in it while something waits
+	wake    chan struct{} // holds one value while something is pending
 
 	mu      sync.Mutex
-	waiting map[string]int64 // notes to send, by stream
-	away    error            // why Redis cannot be listened to
+	pending map[string]int64 // notifications to send, by stream
+	connErr error            // why Redis is disconnected
 }
 
 var _ Bus = (*Redis)(nil)
 
-// errStarting is why a bus is not healthy at first.
-var errStarting = errors.New("redis was not reached yet")
+// errStarting is the error of [Redis.Healthy] before the first connection.
+var errStarting = errors.New("not connected to redis yet")
 
-// Dial returns a bus over the server at a redis://, rediss:// or unix:// URL. It does
-// not wait for the server: it fails only where the URL cannot be read. The caller closes
-// it.
+// Dial returns a bus over the server at a redis://, rediss:// or unix:// URL.
+// It does not wait for the server and fails only if the URL is malformed. The
+// caller closes the bus.
 func Dial(address string, opts *Options) (*Redis, error) {
 	settings, err := redis.ParseURL(address)
 	if err != nil {
-		return nil, errors.New("open the bus: the redis:// URL cannot be read") // what is wrong could repeat it
+		return nil, errors.New("open bus: malformed redis:// URL") // the cause could repeat the URL
 	}
-	// Servers that do not know these messages would be asked for them all the time.
+	// Without this, the client keeps asking servers that do not know these
+	// messages.
 	settings.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	settings.PoolSize = 4
-	settings.DialTimeout = slowest
+	settings.DialTimeout = maxPause
 	settings.DialerRetries = 1
-	logging.Disable()        // it writes to the standard error stream; there is one of it in a process
-	settings.MaxRetries = -1 // what is lost is lost; the sender goes on
+	logging.Disable()        // global; writes to stderr
+	settings.MaxRetries = -1 // the sender tries again itself
 	ctx, stop := context.WithCancel(context.Background())
-	settings.Dialer = until(ctx, redis.NewDialer(settings))
+	settings.Dialer = dialUntil(ctx, redis.NewDialer(settings))
 	if opts == nil {
 		opts = &Options{}
 	}
@@ -87,8 +91,8 @@ func Dial(address string, opts *Options) (*Redis, error) {
 		log:     opts.Logger,
 		stop:    stop,
 		wake:    make(chan struct{}, 1),
-		waiting: map[string]int64{},
-		away:    errStarting,
+		pending: map[string]int64{},
+		connErr: errStarting,
 	}
 	if r.channel == "" {
 		r.channel = "loadout"
@@ -106,7 +110,7 @@ func (r *Redis) Publish(stream string, seq int64) {
 	r.local.Publish(stream, seq)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.wait(Note{stream, seq})
+	r.enqueue(Notification{stream, seq})
 	select {
 	case r.wake <- struct{}{}:
 	default:
@@ -120,75 +124,76 @@ func (r *Redis) Subscribe(streams ...string) *Subscription { return r.local.Subs
 func (r *Redis) Healthy() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.away
+	return r.connErr
 }
 
-// Close implements [Bus]. Notes that were not sent are lost.
+// Close implements [Bus]. Notifications that were not sent are lost.
 func (r *Redis) Close() error {
 	r.stop()
 	r.workers.Wait()
 	err := r.client.Close()
 	if err != nil && !errors.Is(err, redis.ErrClosed) {
-		return fmt.Errorf("close the bus: %w", err)
+		return fmt.Errorf("close bus: %w", err)
 	}
 	return nil
 }
 
-// until lets connections last until ctx ends: who waits for an answer over one would
-// not notice.
-func until(ctx context.Context, dial dialer) dialer {
+// dialUntil wraps dial so that its connections close when ctx is done. A
+// goroutine that waits for an answer would not notice otherwise.
+func dialUntil(ctx context.Context, dial dialer) dialer {
 	return func(c context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(c, network, address)
 		if err != nil {
 			return nil, err
 		}
-		return &tied{conn, context.AfterFunc(ctx, func() { conn.Close() })}, nil
+		return &boundConn{conn, context.AfterFunc(ctx, func() { conn.Close() })}, nil
 	}
 }
 
 type dialer = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// tied is a connection that something else closes too.
-type tied struct {
+// boundConn is a connection that the end of a context also closes.
+type boundConn struct {
 	net.Conn
-	untie func() bool
+	unbind func() bool
 }
 
-func (t *tied) Close() error {
-	if !t.untie() {
-		return nil // it is closed
+func (t *boundConn) Close() error {
+	if !t.unbind() {
+		return nil // closed already
 	}
 	return t.Conn.Close()
 }
 
-// listen hears what other nodes publish, until ctx ends.
+// listen receives what other nodes publish until ctx is done.
 func (r *Redis) listen(ctx context.Context) {
 	for try := 0; ctx.Err() == nil; try++ {
-		heard, err := r.hear(ctx)
+		heard, err := r.receive(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		if heard {
 			try = 0
 		}
-		r.lost(err)
-		pause(ctx, try)
+		r.markDisconnected(err)
+		backOff(ctx, try)
 	}
 }
 
-// hear listens over one connection until that ends, and reports whether it ever began.
-func (r *Redis) hear(ctx context.Context) (heard bool, err error) {
+// receive listens over one connection until it ends. It reports whether it ever
+// subscribed.
+func (r *Redis) receive(ctx context.Context) (heard bool, err error) {
 	sub := r.client.Subscribe(ctx, r.channel)
 	defer sub.Close()
 	asked := false
 	for {
-		msg, err := sub.ReceiveTimeout(ctx, quietFor)
+		msg, err := sub.ReceiveTimeout(ctx, pingAfter)
 		switch m := msg.(type) {
 		case *redis.Subscription:
 			heard = true
-			r.found()
+			r.markConnected()
 		case *redis.Message:
-			r.take(m.Payload)
+			r.handleMessage(m.Payload)
 		}
 		switch {
 		case err == nil:
@@ -204,49 +209,49 @@ func (r *Redis) hear(ctx context.Context) (heard bool, err error) {
 	}
 }
 
-// found says that Redis is listened to from now on.
-func (r *Redis) found() {
+// markConnected records that Redis is connected.
+func (r *Redis) markConnected() {
 	r.mu.Lock()
-	was := r.away
-	r.away = nil
+	was := r.connErr
+	r.connErr = nil
 	r.mu.Unlock()
 	if was != nil {
-		r.log.Info("redis is listened to")
+		r.log.Info("connected to redis")
 	}
-	r.local.doubt()
+	r.local.notifyLoss()
 }
 
-// lost says that Redis is away.
-func (r *Redis) lost(err error) {
+// markDisconnected records that Redis is disconnected.
+func (r *Redis) markDisconnected(err error) {
 	r.mu.Lock()
-	was := r.away
-	r.away = fmt.Errorf("redis is away: %w", err)
+	was := r.connErr
+	r.connErr = fmt.Errorf("disconnected from redis: %w", err)
 	r.mu.Unlock()
 	if was == nil || errors.Is(was, errStarting) {
-		r.log.Warn("redis is away; what it would tell is polled", "error", err)
+		r.log.Warn("disconnected from redis; polling until it returns", "error", err)
 	}
 }
 
-// take reads a note as it was sent: the number, a space, the stream. Others may write
-// to the channel: what is no note is ignored.
-func (r *Redis) take(payload string) {
-	if n, ok := parseNote(payload); ok {
+// handleMessage publishes a notification of another node locally. It ignores
+// messages in other formats.
+func (r *Redis) handleMessage(payload string) {
+	if n, ok := parseNotification(payload); ok {
 		r.local.Publish(n.Stream, n.Seq)
 	}
 }
 
-func formatNote(n Note) string { return strconv.FormatInt(n.Seq, 10) + " " + n.Stream }
+func formatNotification(n Notification) string { return strconv.FormatInt(n.Seq, 10) + " " + n.Stream }
 
-func parseNote(text string) (Note, bool) {
+func parseNotification(text string) (Notification, bool) {
 	number, stream, ok := strings.Cut(text, " ")
 	seq, err := strconv.ParseInt(number, 10, 64)
 	if !ok || err != nil || seq < 0 || number != strconv.FormatInt(seq, 10) {
-		return Note{}, false
+		return Notification{}, false
 	}
-	return Note{stream, seq}, true
+	return Notification{stream, seq}, true
 }
 
-// send sends what waits, until ctx ends.
+// send sends pending notifications until ctx is done.
 func (r *Redis) send(ctx context.Context) {
 	for try := 0; ; {
 		select {
@@ -254,11 +259,11 @@ func (r *Redis) send(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for notes := r.next(); len(notes) > 0 && ctx.Err() == nil; notes = r.next() {
+		for notes := r.nextBatch(); len(notes) > 0 && ctx.Err() == nil; notes = r.nextBatch() {
 			if err := r.publish(ctx, notes); err != nil {
-				r.again(notes)
+				r.requeue(notes)
 				try++
-				pause(ctx, try)
+				backOff(ctx, try)
 				continue
 			}
 			try = 0
@@ -266,57 +271,59 @@ func (r *Redis) send(ctx context.Context) {
 	}
 }
 
-// next takes some of what waits.
-func (r *Redis) next() []Note {
+// nextBatch removes and returns some pending notifications.
+func (r *Redis) nextBatch() []Notification {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var notes []Note
-	for stream, seq := range r.waiting {
-		if len(notes) == sendAtOnce {
+	var notes []Notification
+	for stream, seq := range r.pending {
+		if len(notes) == sendBatch {
 			break
 		}
-		notes = append(notes, Note{stream, seq})
-		delete(r.waiting, stream)
+		notes = append(notes, Notification{stream, seq})
+		delete(r.pending, stream)
 	}
 	return notes
 }
 
-// again lets notes that could not be sent wait, behind newer ones of their streams.
-func (r *Redis) again(notes []Note) {
+// requeue queues notifications again that could not be sent, unless newer ones
+// of their streams are pending.
+func (r *Redis) requeue(notes []Notification) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, n := range notes {
-		r.wait(n)
+		r.enqueue(n)
 	}
 }
 
-// wait lets a note wait, where there is room for one more stream. r.mu is held.
-func (r *Redis) wait(n Note) {
-	if _, ok := r.waiting[n.Stream]; ok || len(r.waiting) < maxWaiting {
-		r.waiting[n.Stream] = max(n.Seq, r.waiting[n.Stream])
+// enqueue queues a notification unless too many streams are pending. The caller
+// holds r.mu.
+func (r *Redis) enqueue(n Notification) {
+	if _, ok := r.pending[n.Stream]; ok || len(r.pending) < maxPending {
+		r.pending[n.Stream] = max(n.Seq, r.pending[n.Stream])
 	}
 }
 
-// publish sends notes in one round trip.
-func (r *Redis) publish(ctx context.Context, notes []Note) error {
+// publish sends notifications in one round trip.
+func (r *Redis) publish(ctx context.Context, notes []Notification) error {
 	_, err := r.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, n := range notes {
-			p.Publish(ctx, r.channel, formatNote(n))
+			p.Publish(ctx, r.channel, formatNotification(n))
 		}
 		return nil
 	})
 	return err
 }
 
-// isTimeout reports whether nothing was heard for some time.
+// isTimeout reports whether err is a timeout.
 func isTimeout(err error) bool {
 	var timeout interface{ Timeout() bool }
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// pause waits for longer with every try.
-func pause(ctx context.Context, try int) {
-	wait := time.NewTimer(min(10*time.Millisecond<<min(try, 10), slowest))
+// backOff waits for a time that grows with each try.
+func backOff(ctx context.Context, try int) {
+	wait := time.NewTimer(min(10*time.Millisecond<<min(try, 10), maxPause))
 	defer wait.Stop()
 	select {
 	case <-wait.C:

@@ -483,6 +483,22 @@ func TestFilesThatSayNothing(t *testing.T) {
 	}
 }
 
+// Fields of the user are texts with a name; an error names the field, never its value.
+func TestUserFields(t *testing.T) {
+	m := newMachine(t)
+	m.write(userFile, "user:\n  name: Ada\n  employee: 0042\n")
+	if diff := cmp.Diff(map[string]string{"name": "Ada", "employee": "0042"}, m.load().User); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for field, where := range map[string]string{"langs: [secret]": "2:3", "deep: {a: secret}": "2:3", `"": secret`: "2:3"} {
+		m.write(userFile, "user:\n  "+field+"\n")
+		got := m.faults()
+		if len(got) != 1 || !strings.HasPrefix(got[0], "ROOT/"+userFile+":"+where+": user.") || strings.Contains(got[0], "secret") {
+			t.Errorf("%s: faults %q", field, got)
+		}
+	}
+}
+
 func TestAllFaultsAreReportedAtOnce(t *testing.T) {
 	file, err := filepath.Abs(filepath.Join("testdata", "faults.yaml"))
 	must(t, err)

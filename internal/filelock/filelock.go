@@ -1,6 +1,6 @@
-// Package filelock locks files between openings of them, in one process or in
-// several. A lock ends with the opening that took it, also when its process is
-// killed, and with [Unlock].
+// Package filelock locks files between open file handles, in one process or in
+// several. A lock lasts until [Unlock], until its handle is closed, or until
+// its process ends.
 package filelock
 
 import (
@@ -10,22 +10,23 @@ import (
 	"time"
 )
 
-// ErrLocked says that another opening holds the lock.
-var ErrLocked = errors.New("the file is locked by another")
+// ErrLocked is returned if another handle holds the lock.
+var ErrLocked = errors.New("file is locked by another process or handle")
 
-// Try takes the file for this opening of it alone, until it is closed. It fails
-// with [ErrLocked] where another has it, and with [errors.ErrUnsupported] where
+// TryLock locks the file for this handle until the handle is closed. It returns
+// [ErrLocked] if another handle holds the lock, and [errors.ErrUnsupported] if
 // the system or the file system has no such locks.
-func Try(f *os.File) error { return try(f) }
+func TryLock(f *os.File) error { return tryLock(f) }
 
-// Unlock gives the lock of this opening back, which stays open.
+// Unlock releases the lock of this handle, which stays open.
 func Unlock(f *os.File) error { return unlock(f) }
 
-// Wait is [Try] that waits while another has the lock, until ctx ends.
-func Wait(ctx context.Context, f *os.File) error {
-	// A system call that waits could not be ended by ctx.
+// Lock locks the file like [TryLock], but waits while another handle holds the
+// lock, until ctx ends.
+func Lock(ctx context.Context, f *os.File) error {
+	// A blocking system call could not be interrupted by ctx.
 	for pause := time.Millisecond; ; pause = min(2*pause, 16*time.Millisecond) {
-		err := try(f)
+		err := tryLock(f)
 		if !errors.Is(err, ErrLocked) {
 			return err
 		}

@@ -23,18 +23,18 @@ func open(t *testing.T, path string) *os.File {
 func TestOneOpeningHasTheLockUntilItIsClosed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	a, b := open(t, path), open(t, path)
-	err := filelock.Try(a)
+	err := filelock.TryLock(a)
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := filelock.Try(b); !errors.Is(err, filelock.ErrLocked) {
+	if err := filelock.TryLock(b); !errors.Is(err, filelock.ErrLocked) {
 		t.Errorf("the second opening got %v, want %v", err, filelock.ErrLocked)
 	}
 	got := make(chan error)
-	go func() { got <- filelock.Wait(t.Context(), b) }()
+	go func() { got <- filelock.Lock(t.Context(), b) }()
 	a.Close()
 	if err := <-got; err != nil {
 		t.Errorf("after the first was closed, waiting ended with %v", err)
@@ -44,13 +44,13 @@ func TestOneOpeningHasTheLockUntilItIsClosed(t *testing.T) {
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	a, b := open(t, path), open(t, path)
-	if err := filelock.Try(a); err != nil {
+	if err := filelock.TryLock(a); err != nil {
 		t.Skip(err)
 	}
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
-	if err := filelock.Wait(ctx, b); !errors.Is(err, why) {
+	if err := filelock.Lock(ctx, b); !errors.Is(err, why) {
 		t.Errorf("got %v, want the cause of the end of the context", err)
 	}
 }
@@ -58,7 +58,7 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 func TestALockThatWasGivenBackIsFree(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	a, b := open(t, path), open(t, path)
-	if err := filelock.Try(a); errors.Is(err, errors.ErrUnsupported) {
+	if err := filelock.TryLock(a); errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	} else if err != nil {
 		t.Fatal(err)
@@ -66,10 +66,10 @@ func TestALockThatWasGivenBackIsFree(t *testing.T) {
 	if err := filelock.Unlock(a); err != nil {
 		t.Fatal(err)
 	}
-	if err := filelock.Try(b); err != nil {
+	if err := filelock.TryLock(b); err != nil {
 		t.Errorf("after it was given back, another got %v", err)
 	}
-	if err := filelock.Try(a); !errors.Is(err, filelock.ErrLocked) {
+	if err := filelock.TryLock(a); !errors.Is(err, filelock.ErrLocked) {
 		t.Errorf("the first got %v again, want %v", err, filelock.ErrLocked)
 	}
 }

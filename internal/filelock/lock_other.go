@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// This system has no locks that end with an opening.
-func try(f *os.File) error { return fmt.Errorf("lock %s: %w", f.Name(), errors.ErrUnsupported) }
+// tryLock fails: this system has no locks that are bound to a file handle.
+func tryLock(f *os.File) error { return fmt.Errorf("lock %s: %w", f.Name(), errors.ErrUnsupported) }
 
 func unlock(f *os.File) error { return fmt.Errorf("unlock %s: %w", f.Name(), errors.ErrUnsupported) }

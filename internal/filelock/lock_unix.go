@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-func try(f *os.File) error {
+func tryLock(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {
 	case errors.Is(err, syscall.EWOULDBLOCK):

@@ -7,15 +7,18 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// place is one byte far behind the end of the file, as locks bind readers here.
-func place() *windows.Overlapped { return &windows.Overlapped{OffsetHigh: 1 << 30} }
+// lockRange returns one byte far beyond the end of the file, because Windows
+// locks also block readers of the range.
+func lockRange() *windows.Overlapped { return &windows.Overlapped{OffsetHigh: 1 << 30} }
 
-func try(f *os.File) error {
-	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, place())
+func tryLock(f *os.File) error {
+	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, lockRange())
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		return ErrLocked
 	}
 	return err
 }
 
-func unlock(f *os.File) error { return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, place()) }
+func unlock(f *os.File) error {
+	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, lockRange())
+}

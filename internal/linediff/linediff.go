@@ -1,20 +1,34 @@
-// Package linediff compares two texts by lines, and finds the parts of the
-// result that are worth showing. It writes to nobody.
+// Package linediff compares two texts by lines and selects the hunks to show. It returns
+// indexes of lines, so that callers can mask, shorten and style the lines themselves; it
+// performs no I/O.
+//
+// Start reading at [Compare] and [Hunks].
 package linediff
 
-import "fmt"
+import (
+	"fmt"
+	"iter"
+)
 
-// Step is one step of the way from one text to another.
+// Step keeps, removes or adds one line.
 type Step struct {
-	Op   byte // ' ' for a line that stays, '-' for one that goes, '+' for one that comes
-	A, B int  // index in the old and in the new text; of a line that comes, A is where it comes before, and B the like of one that goes
+	Op   byte // ' ' keeps, '-' removes, '+' adds
+	A, B int  // indexes in the old and new text; for '+' A is the next old line, for '-' B is the next new line
 }
 
-// Compare finds a short way from a to b. What the two have in common at their
-// ends is skipped, which for one edit is nearly everything; should the rest
-// need a table of more than most entries, it counts as replaced. The table is
-// what takes time and memory: about 3 ns and 4 bytes an entry.
-func Compare(a, b []string, most int) []Step {
+// Line returns the line of the step: from the old text a, or from the new text b if it is
+// added.
+func (s Step) Line(a, b []string) string {
+	if s.Op == '+' {
+		return b[s.B]
+	}
+	return a[s.A]
+}
+
+// Compare returns a shortest list of steps from a to b. It skips the common start and end,
+// which after one edit are nearly everything. It treats the rest as replaced if its table
+// would have more than maxTable entries; each entry takes about 3 ns and 4 bytes.
+func Compare(a, b []string, maxTable int) []Step {
 	steps := make([]Step, 0, max(len(a), len(b)))
 	i, j := 0, 0
 	keep := func() { steps = append(steps, Step{' ', i, j}); i, j = i+1, j+1 }
@@ -29,12 +43,12 @@ func Compare(a, b []string, most int) []Step {
 		tail++
 	}
 	fromA, fromB, endA, endB := i, j, len(a)-tail, len(b)-tail
-	t := newTable(a[i:endA], b[j:endB], most)
+	t := newTable(a[i:endA], b[j:endB], maxTable)
 	for i < endA || j < endB {
 		switch x, y := i-fromA, j-fromB; {
 		case i < endA && j < endB && t != nil && t.a[x] == t.b[y]:
 			keep()
-		case j == endB || i < endA && (t == nil || t.common(x+1, y) >= t.common(x, y+1)):
+		case j == endB || i < endA && (t == nil || t.commonLines(x+1, y) >= t.commonLines(x, y+1)):
 			drop()
 		default:
 			add()
@@ -46,16 +60,16 @@ func Compare(a, b []string, most int) []Step {
 	return steps
 }
 
-// table says how many lines the rests of two texts have in common.
+// table holds the number of common lines for each pair of suffixes of two texts.
 type table struct {
-	a, b   []int32 // the lines, by number: the same line is the same number
-	counts []int32 // of a[i:] and b[j:], at i*(len(b)+1)+j
+	a, b   []int32 // the lines; equal lines have equal numbers
+	counts []int32 // for a[i:] and b[j:], at i*(len(b)+1)+j
 }
 
-// newTable is nil where the table would be too large.
-func newTable(a, b []string, most int) *table {
+// newTable returns nil if the table would have more than maxTable entries.
+func newTable(a, b []string, maxTable int) *table {
 	rows, columns := len(a)+1, len(b)+1
-	if rows > most/columns {
+	if rows > maxTable/columns {
 		return nil
 	}
 	numbers := make(map[string]int32, len(a))
@@ -85,14 +99,13 @@ func newTable(a, b []string, most int) *table {
 	return t
 }
 
-func (t *table) common(i, j int) int32 { return t.counts[i*(len(t.b)+1)+j] }
+func (t *table) commonLines(i, j int) int32 { return t.counts[i*(len(t.b)+1)+j] }
 
-// Hunk is a part of the way from one text to another: lines that change, with
-// some that stay around them.
+// Hunk is a run of steps: changes with their context.
 type Hunk []Step
 
-// Hunks returns the parts of steps that change something, each with so many
-// lines that stay before and behind it. Those that would touch are one.
+// Hunks returns the changes among steps, each with up to context kept lines before and after
+// it. Hunks that touch or overlap become one.
 func Hunks(steps []Step, context int) []Hunk {
 	type span struct{ start, end int }
 	var spans []span
@@ -114,8 +127,51 @@ func Hunks(steps []Step, context int) []Hunk {
 	return out
 }
 
-// Header is the line of the unified form that says where the hunk is, without
-// a line end.
+// Pairs yields each step with the index of its counterpart: where removed lines are followed
+// by added ones, the first removed line and the first added line are counterparts, and so on.
+// The index of a removed line's counterpart is in the new text, that of an added line in the
+// old text, and -1 if there is none.
+func (h Hunk) Pairs() iter.Seq2[Step, int] {
+	return func(yield func(Step, int) bool) {
+		for i := 0; i < len(h); {
+			start := i
+			for i < len(h) && h[i].Op == '-' {
+				i++
+			}
+			removed := h[start:i]
+			start = i
+			for i < len(h) && h[i].Op == '+' {
+				i++
+			}
+			added := h[start:i]
+			for n, s := range removed {
+				other := -1
+				if n < len(added) {
+					other = added[n].B
+				}
+				if !yield(s, other) {
+					return
+				}
+			}
+			for n, s := range added {
+				other := -1
+				if n < len(removed) {
+					other = removed[n].A
+				}
+				if !yield(s, other) {
+					return
+				}
+			}
+			for ; i < len(h) && h[i].Op == ' '; i++ {
+				if !yield(h[i], -1) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Header returns the line of the unified format that locates the hunk, without a line end.
 func (h Hunk) Header() string {
 	var old, new int // lines
 	for _, s := range h {
@@ -126,11 +182,11 @@ func (h Hunk) Header() string {
 			new++
 		}
 	}
-	return fmt.Sprintf("@@ -%s +%s @@", extent(h[0].A, old), extent(h[0].B, new))
+	return fmt.Sprintf("@@ -%s +%s @@", lineRange(h[0].A, old), lineRange(h[0].B, new))
 }
 
-// extent is "first,count", where a count of 0 has the number of the line before.
-func extent(index, count int) string {
+// lineRange returns "first,count". If count is 0, first is the number of the line before.
+func lineRange(index, count int) string {
 	if count > 0 {
 		index++
 	}
@@ -138,16 +194,15 @@ func extent(index, count int) string {
 }
 
 const (
-	maxLine = 160 // characters of a line that Elide leaves as it is
-	kept    = 30  // characters of what two lines have in common that stay, at either end
+	maxLine    = 160 // Elide leaves lines of up to this many characters alone
+	maxContext = 30  // characters of a common prefix or suffix that Elide keeps
 )
 
-// Omitted stands where [Elide] left something out.
-const Omitted = "…"
+// Ellipsis replaces what [Elide] removed.
+const Ellipsis = "…"
 
-// Elide leaves out of two lines, one of which is long, most of what they have
-// in common at their ends, for files that are written on one line. What is
-// different stays.
+// Elide shortens the common prefix and suffix of two lines if one of them is long, as in
+// files written on one line. It keeps everything that differs.
 func Elide(a, b string) (string, string) {
 	x, y := []rune(a), []rune(b)
 	if len(x) <= maxLine && len(y) <= maxLine {
@@ -160,17 +215,18 @@ func Elide(a, b string) (string, string) {
 	for tail < min(len(x), len(y))-head && x[len(x)-1-tail] == y[len(y)-1-tail] {
 		tail++
 	}
-	head, tail = max(0, head-kept), max(0, tail-kept)
-	return middle(x, head, tail), middle(y, head, tail)
+	head, tail = max(0, head-maxContext), max(0, tail-maxContext)
+	return cutEnds(x, head, tail), cutEnds(y, head, tail)
 }
 
-func middle(s []rune, head, tail int) string {
+// cutEnds removes head characters at the start of s and tail at its end.
+func cutEnds(s []rune, head, tail int) string {
 	text := string(s[head : len(s)-tail])
 	if head > 0 {
-		text = Omitted + text
+		text = Ellipsis + text
 	}
 	if tail > 0 {
-		text += Omitted
+		text += Ellipsis
 	}
 	return text
 }

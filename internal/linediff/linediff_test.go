@@ -13,7 +13,7 @@ import (
 
 const enough = 1 << 20
 
-// ops are the signs of the steps.
+// ops returns the operations of the steps.
 func ops(steps []linediff.Step) string {
 	var b strings.Builder
 	for _, s := range steps {
@@ -40,7 +40,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// What needs too large a table counts as replaced, and its ends do not.
+// Texts that need a larger table count as replaced, except for their common ends.
 func TestCompareIsBounded(t *testing.T) {
 	a, b := strings.Fields("x a b c y"), strings.Fields("x b c a y")
 	if got := ops(linediff.Compare(a, b, 16)); strings.Count(got, " ") != 4 {
@@ -54,12 +54,12 @@ func TestCompareIsBounded(t *testing.T) {
 	}
 }
 
-// Whatever the texts and the table are, the steps lead from the one to the other.
-func TestStepsLeadFromOneTextToTheOther(t *testing.T) {
+// The steps transform one text into the other, whatever the limit of the table.
+func TestStepsTransformTheText(t *testing.T) {
 	text := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", ""}), 0, 12)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := text.Draw(t, "a"), text.Draw(t, "b")
-		steps := linediff.Compare(a, b, rapid.SampledFrom([]int{0, 20, enough}).Draw(t, "most"))
+		steps := linediff.Compare(a, b, rapid.SampledFrom([]int{0, 20, enough}).Draw(t, "maxTable"))
 		i, j := 0, 0
 		for _, s := range steps {
 			if s.A != i || s.B != j {
@@ -79,6 +79,18 @@ func TestStepsLeadFromOneTextToTheOther(t *testing.T) {
 			t.Fatalf("the steps end at %d of %d and %d of %d", i, len(a), j, len(b))
 		}
 		hunks := linediff.Hunks(steps, rapid.IntRange(0, 3).Draw(t, "context"))
+		for _, h := range hunks {
+			var pairs linediff.Hunk
+			for s, other := range h.Pairs() {
+				pairs = append(pairs, s)
+				if other >= 0 && (s.Op == ' ' || s.Op == '-' && other >= len(b) || s.Op == '+' && other >= len(a)) {
+					t.Fatalf("step %+v has the counterpart %d", s, other)
+				}
+			}
+			if !slices.Equal(pairs, h) {
+				t.Fatalf("pairs of %v are %v", h, pairs)
+			}
+		}
 		if got, want := ops(slices.Concat(hunks...)), ops(steps); strings.Count(got, "-") != strings.Count(want, "-") || strings.Count(got, "+") != strings.Count(want, "+") {
 			t.Fatalf("hunks %q of %q", got, want)
 		}
@@ -120,6 +132,19 @@ func TestHunks(t *testing.T) {
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
+	}
+}
+
+func TestPairs(t *testing.T) {
+	a, b := strings.Fields("same old1 old2 same old3"), strings.Fields("same new1 same new3 new4")
+	var got []string
+	for _, h := range linediff.Hunks(linediff.Compare(a, b, enough), 1) {
+		for s, other := range h.Pairs() {
+			got = append(got, fmt.Sprintf("%c%s %d", s.Op, s.Line(a, b), other))
+		}
+	}
+	if want := []string{" same -1", "-old1 1", "-old2 -1", "+new1 1", " same -1", "-old3 3", "+new3 4", "+new4 -1"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

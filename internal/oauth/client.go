@@ -19,38 +19,39 @@ import (
 )
 
 const (
-	maxBody      = 1 << 20 // bytes of an answer
-	maxRedirects = 5
-	patience     = 30 * time.Second // for one request
+	maxBody        = 1 << 20 // bytes of a response
+	maxRedirects   = 5
+	requestTimeout = 30 * time.Second // for one request
 )
 
-// A transport carries what signing in to one server takes. A server says itself
-// where its authorization server is: requests go over https, except to this
-// machine, and where the server is public, to public addresses only. With bounds they
-// go to no others in any case.
+// A transport sends the requests of signing in to one server. The server itself
+// names its authorization server. So requests must use HTTPS, except to this
+// machine, and a public server can only name public addresses. With bounds,
+// requests go only to public addresses and those of the bounds.
 type transport struct {
 	server *url.URL
-	bounds *bounds // nil has none
+	bounds *bounds // nil means none
 	direct *http.Transport
 	proxy  *http.Transport
 
 	mu      sync.Mutex
-	met     bool  // whether the server was connected to
-	private bool  // whether it is at an address that is not public
-	failed  error // of the last request, as the SDK hides what some errors are
+	known   bool  // whether the server's address is known
+	private bool  // whether that address is not public
+	failed  error // error of the last request, because the SDK only returns the text of some
 }
 
-// newClient returns a client with a transport for signing in to a server.
+// newClient returns an HTTP client and its transport for signing in to a
+// server.
 func newClient(server string, b *bounds) (*http.Client, *transport, error) {
-	u, err := url.Parse(Canonical(server))
+	u, err := url.Parse(CanonicalURL(server))
 	if err != nil || u.Host == "" {
-		return nil, nil, errors.New("its url cannot be read; correct it")
+		return nil, nil, errors.New("invalid server URL")
 	}
 	t := &transport{server: u, bounds: b}
 	t.proxy = plainTransport()
 	t.direct = plainTransport()
 	t.direct.Proxy, t.direct.DialContext = nil, t.dial
-	return &http.Client{Transport: t, CheckRedirect: redirect, Timeout: patience}, t, nil
+	return &http.Client{Transport: t, CheckRedirect: checkRedirect, Timeout: requestTimeout}, t, nil
 }
 
 func plainTransport() *http.Transport {
@@ -58,27 +59,28 @@ func plainTransport() *http.Transport {
 	if std, ok := http.DefaultTransport.(*http.Transport); ok {
 		t = std.Clone()
 	}
-	t.DisableKeepAlives = true // a few requests, and nothing to close behind them
+	t.DisableKeepAlives = true // there are only a few requests
 	t.MaxResponseHeaderBytes = 64 << 10
 	return t
 }
 
-// redirect follows what only reads: a code or a token is not sent on.
-func redirect(req *http.Request, via []*http.Request) error {
+// checkRedirect follows redirects of GET requests only: codes and tokens are
+// not forwarded.
+func checkRedirect(req *http.Request, via []*http.Request) error {
 	if via[0].Method != http.MethodGet {
 		return http.ErrUseLastResponse
 	}
 	if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https" {
-		return errors.New("a redirect from https to http is not followed")
+		return errors.New("redirect from https to http refused")
 	}
 	if len(via) > maxRedirects {
-		return fmt.Errorf("more than %d redirects", maxRedirects)
+		return fmt.Errorf("too many redirects (limit %d)", maxRedirects)
 	}
 	return nil
 }
 
-// secure says whether nobody on the way reads what is sent to a URL.
-func secure(u *url.URL) bool {
+// isSecure reports whether requests to a URL cannot be read on the way.
+func isSecure(u *url.URL) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())
 }
 
@@ -89,7 +91,7 @@ func isLoopback(host string) bool {
 
 // RoundTrip implements [http.RoundTripper].
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	res, err := t.carry(req)
+	res, err := t.send(req)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.failed = err; err != nil {
@@ -98,23 +100,23 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// why is the failure of the last request, where there is one, in place of an error that
-// only has its text.
-func (t *transport) why(err error) error {
+// originalError returns the error of the last request in place of err, which
+// may have only its text.
+func (t *transport) originalError(err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return cmp.Or(t.failed, err)
 }
 
-func (t *transport) carry(req *http.Request) (*http.Response, error) {
-	if !secure(req.URL) {
-		return nil, fmt.Errorf("%s is not https: what is sent there could be read on the way", req.URL.Host)
+func (t *transport) send(req *http.Request) (*http.Response, error) {
+	if !isSecure(req.URL) {
+		return nil, fmt.Errorf("%s does not use https: requests could be read on the way", req.URL.Host)
 	}
 	through := t.direct
 	if p, err := http.ProxyFromEnvironment(req); t.bounds == nil && (err != nil || p != nil) {
-		through = t.proxy // which connects for us, so that we can look at names only
+		through = t.proxy // the proxy connects, so only host names can be checked here
 		if hostPort(req.URL) == hostPort(t.server) {
-			t.meet(written(t.server))
+			t.setAddress(literalAddr(t.server))
 		}
 		if err := t.check(req.Context(), req.URL); err != nil {
 			return nil, err
@@ -132,63 +134,61 @@ func (t *transport) carry(req *http.Request) (*http.Response, error) {
 }
 
 func (t *transport) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	first := addr == hostPort(t.server) && !t.hasMet()
-	d := net.Dialer{Timeout: patience, Control: func(_, resolved string, _ syscall.RawConn) error {
+	first := addr == hostPort(t.server) && !t.isKnown()
+	d := net.Dialer{Timeout: requestTimeout, Control: func(_, resolved string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(resolved)
 		if err != nil || first && t.bounds == nil {
 			return err
 		}
-		return t.allowed(addr, to.Addr().Unmap())
+		return t.checkAddr(addr, to.Addr().Unmap())
 	}}
 	c, err := d.DialContext(ctx, network, addr)
 	if err == nil && first {
 		to, _ := netip.ParseAddrPort(c.RemoteAddr().String())
-		t.meet(to.Addr().Unmap())
+		t.setAddress(to.Addr().Unmap())
 	}
 	return c, err
 }
 
-// meet notes at which address the server answers: not what its name leads to when
-// it is looked up, which may be something else each time. Once public, it stays so,
-// and so does one at an address that is not known.
-func (t *transport) meet(a netip.Addr) {
+// setAddress records the address of the server. It is the connected address,
+// because name lookups may differ each time. A server at a public or unknown
+// address stays public.
+func (t *transport) setAddress(a netip.Addr) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.private = a.IsValid() && notPublic(a) != "" && (t.private || !t.met)
-	t.met = true
+	t.private = a.IsValid() && nonPublicReason(a) != "" && (t.private || !t.known)
+	t.known = true
 }
 
-func (t *transport) hasMet() bool {
+func (t *transport) isKnown() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.met
+	return t.known
 }
 
-// recall is meet for a server that was met when the person signed in.
-func (t *transport) recall(private bool) {
+// restore sets what setAddress found when the user signed in.
+func (t *transport) restore(private bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.met, t.private = true, private
+	t.known, t.private = true, private
 }
 
-// isPrivate says whether the server is known to be at an address that is not
-// public.
+// isPrivate reports whether the server has a non-public address.
 func (t *transport) isPrivate() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.private
 }
 
-// written is the address that a URL has in place of a name, none where it has a
-// name.
-func written(u *url.URL) netip.Addr {
+// literalAddr returns the address in a URL, or none if it has a host name.
+func literalAddr(u *url.URL) netip.Addr {
 	a, _ := netip.ParseAddr(u.Hostname())
 	return a.Unmap()
 }
 
-// allowed refuses an address that is not public to a server that is, or may be.
-func (t *transport) allowed(host string, a netip.Addr) error {
-	what := notPublic(a)
+// checkAddr refuses non-public addresses, unless the server has one too.
+func (t *transport) checkAddr(host string, a netip.Addr) error {
+	what := nonPublicReason(a)
 	switch {
 	case what == "":
 		return nil
@@ -196,38 +196,39 @@ func (t *transport) allowed(host string, a netip.Addr) error {
 		if a.Zone() == "" && slices.ContainsFunc(t.bounds.private, func(p netip.Prefix) bool { return p.Contains(a) }) {
 			return nil
 		}
-		return &AddressError{host}
+		return &PrivateAddressError{host}
 	case t.isPrivate():
 		return nil
 	}
-	return fmt.Errorf("it names %s, which is at %s (%s), and a public server may not send us there", host, a, what)
+	return fmt.Errorf("it names %s at %s (%s), but a public server may not refer to a non-public address", host, a, what)
 }
 
-// check looks at where the names of a URL lead: what we do not connect to
-// ourselves, as the page that a browser opens.
+// check checks the addresses of a URL that is not fetched here, such as the
+// page for the browser.
 func (t *transport) check(ctx context.Context, u *url.URL) error {
-	if !secure(u) {
-		return fmt.Errorf("it sends us to %s, which is not https", u.Host)
+	if !isSecure(u) {
+		return fmt.Errorf("it refers to %s, which does not use https", u.Host)
 	}
 	if hostPort(u) == hostPort(t.server) && t.bounds == nil {
 		return nil
 	}
 	for _, a := range lookup(ctx, u.Hostname()) {
-		if err := t.allowed(u.Host, a); err != nil {
+		if err := t.checkAddr(u.Host, a); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func notPublic(a netip.Addr) string {
-	if what := address.NotPublic(a); what != "" || !address.IsOwn(a) {
+func nonPublicReason(a netip.Addr) string {
+	if what := address.NonPublicReason(a); what != "" || !address.IsThisMachine(a) {
 		return what
 	}
 	return "this machine's own"
 }
 
-// lookup are the addresses of a host, none where they are not known here.
+// lookup returns the addresses of a host, or none if it cannot be resolved
+// here.
 func lookup(ctx context.Context, host string) []netip.Addr {
 	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {

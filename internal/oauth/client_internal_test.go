@@ -16,7 +16,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-const notThere = "a public server may not send us there"
+const notThere = "a public server may not refer to a non-public address"
 
 // private is a server of this machine, which counts who reaches it.
 func private(t *testing.T) (string, *atomic.Int32) {
@@ -51,11 +51,11 @@ func TestPublicServersSendUsToPublicAddressesOnly(t *testing.T) {
 		ok   bool
 	}{
 		{"not met", func() {}, false},
-		{"at an address that is not known", func() { guard.meet(netip.Addr{}) }, false},
-		{"at first public, then not", func() { guard.recall(true); guard.meet(public); guard.meet(local) }, false},
-		{"met when the person signed in, public", func() { guard.recall(false) }, false},
-		{"met when the person signed in", func() { guard.recall(true) }, true},
-		{"here", func() { guard.met = false; guard.meet(local) }, true},
+		{"at an address that is not known", func() { guard.setAddress(netip.Addr{}) }, false},
+		{"at first public, then not", func() { guard.restore(true); guard.setAddress(public); guard.setAddress(local) }, false},
+		{"met when the person signed in, public", func() { guard.restore(false) }, false},
+		{"met when the person signed in", func() { guard.restore(true) }, true},
+		{"here", func() { guard.known = false; guard.setAddress(local) }, true},
 	} {
 		tt.meet()
 		reached.Store(0)
@@ -97,7 +97,7 @@ func TestNamesDoNotMakeAServerPrivate(t *testing.T) {
 		}
 	}
 	// A public one whose name leads here from now on.
-	guard.meet(netip.MustParseAddr("1.1.1.1"))
+	guard.setAddress(netip.MustParseAddr("1.1.1.1"))
 	if err := get(client, u.String()+"/mcp"); err == nil || !strings.Contains(err.Error(), notThere) {
 		t.Errorf("a name that leads elsewhere by now: %v", err)
 	}
@@ -147,7 +147,7 @@ func TestCanonical(t *testing.T) {
 		"https://example.com:8443/a/?b=c":   "https://example.com:8443/a/?b=c",
 		"wss://example.com/mcp":             "https://example.com/mcp",
 	} {
-		if got := Canonical(in); got != want {
+		if got := CanonicalURL(in); got != want {
 			t.Errorf("Canonical(%q) = %q, want %q", in, got, want)
 		}
 	}
@@ -160,10 +160,10 @@ func TestErrorsAreCleaned(t *testing.T) {
 	}{
 		{&url.Error{Op: "Get", URL: "https://example.com/a?key=s3cret", Err: errors.New("refused")}, "example.com: refused"},
 		{errors.New(`fetch "https://example.com/a?key=s3cret": bad`), `fetch "https://example.com/a": bad`},
-		{&oauth2.RetrieveError{ErrorCode: "invalid_grant", ErrorDescription: "no\n\x1b[2J", Body: []byte("s3cret")}, "the authorization server answers: invalid_grant: no  [2J"},
+		{&oauth2.RetrieveError{ErrorCode: "invalid_grant", ErrorDescription: "no\n\x1b[2J", Body: []byte("s3cret")}, "authorization server: invalid_grant: no  [2J"},
 		{errors.New("failed: 500\nResponse: {\"access_token\": \"s3cret\"}"), "failed: 500"},
 	} {
-		if got := (cleaned{tt.err}).Error(); got != tt.want {
+		if got := (safeError{tt.err}).Error(); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}
@@ -186,9 +186,9 @@ func TestWhereAnAuthorizationServerIsIsNotSaid(t *testing.T) {
 			fmt.Fprintf(w, `{"resource":%q,"authorization_servers":[%q]}`, server.URL+"/mcp", issuer(server.URL))
 		})
 		mux.Handle("/.well-known/oauth-authorization-server", http.RedirectHandler(inside+"/about", http.StatusFound))
-		s := NewStore(Files(t.TempDir()), "ada").Bounded([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")})
+		s := NewStore(FileStorage(t.TempDir()), "ada").PublicOnly([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")})
 		_, err := s.Begin(t.Context(), &Target{Server: server.URL + "/mcp", Redirect: "http://127.0.0.1/callback"})
-		if refused, ok := errors.AsType[*AddressError](err); !ok || refused.Host != "127.0.0.2:1" {
+		if refused, ok := errors.AsType[*PrivateAddressError](err); !ok || refused.Host != "127.0.0.2:1" {
 			t.Errorf("%s: the error is %v", name, err)
 		}
 	}

@@ -15,95 +15,97 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// DeniedError says that the person, or the authorization server, said no.
+// DeniedError reports that the user or the authorization server denied a
+// sign-in.
 type DeniedError struct {
-	Code        string // as access_denied
+	Code        string // such as access_denied
 	Description string
 }
 
 func (e *DeniedError) Error() string {
-	return "the sign-in was refused: " + shown(said(e.Code, e.Description))
+	return "sign-in denied: " + printable(formatReason(e.Code, e.Description))
 }
 
-// IssuerError says that a server names another authorization server than it may.
+// IssuerError reports that a server names an unacceptable authorization server.
 // Nothing was sent there.
 type IssuerError struct {
-	Issuer     string // that the server names
-	Want       string
-	Configured bool // whether Want is written down; else it is of an earlier sign-in
-	Answered   bool // whether it is not the server but the browser that names it
+	Issuer       string // as named
+	Want         string
+	Configured   bool // whether Want is configured, else it is from an earlier sign-in
+	FromCallback bool // whether the callback of the browser named it
 }
 
 func (e *IssuerError) Error() string {
-	const text = "it names the authorization server %s, and %s %s"
-	if e.Answered {
-		return fmt.Sprintf("the browser came back from %s, and the sign-in was begun at %s: nothing was sent", shown(e.Issuer), shown(e.Want))
+	const text = "issuer mismatch: the server names %s, but %s %s"
+	if e.FromCallback {
+		return fmt.Sprintf("issuer mismatch: the browser came back from %s, but the sign-in started at %s", printable(e.Issuer), printable(e.Want))
 	}
 	if e.Configured {
-		return fmt.Sprintf(text, shown(e.Issuer), "oauth.issuer in its configuration is", shown(e.Want))
+		return fmt.Sprintf(text, printable(e.Issuer), "its configuration has", printable(e.Want))
 	}
-	return fmt.Sprintf(text, shown(e.Issuer), "you signed in at", shown(e.Want))
+	return fmt.Sprintf(text, printable(e.Issuer), "the last sign-in was at", printable(e.Want))
 }
 
-// UnwantedError says that a server does not ask for a sign-in, and that there is none.
-type UnwantedError struct {
-	Status int // that it answers
+// NotRequiredError reports that a server does not require a sign-in and has no
+// authorization server.
+type NotRequiredError struct {
+	Status int // of its answer without a token
 	Err    error
 }
 
-func (e *UnwantedError) Error() string {
-	return fmt.Sprintf("it does not ask for a sign-in (it answers %d %s), and none could be found: %v", e.Status, http.StatusText(e.Status), e.Err)
+func (e *NotRequiredError) Error() string {
+	return fmt.Sprintf("sign-in not required (status %d %s), and no authorization server found: %v", e.Status, http.StatusText(e.Status), e.Err)
 }
 
-// Unwrap gives why none could be found.
-func (e *UnwantedError) Unwrap() error { return e.Err }
+// Unwrap returns why no authorization server was found.
+func (e *NotRequiredError) Unwrap() error { return e.Err }
 
-// AddressError says that something is at an address that is not public, and was not
-// connected to. Which one that is is not said.
-type AddressError struct{ Host string }
+// PrivateAddressError reports that a host has a non-public address and was not
+// contacted. It does not reveal the address.
+type PrivateAddressError struct{ Host string }
 
-func (e *AddressError) Error() string {
-	return fmt.Sprintf("%s is at no public address, and nothing is sent there", shown(e.Host))
+func (e *PrivateAddressError) Error() string {
+	return fmt.Sprintf("%s has no public address", printable(e.Host))
 }
 
-func said(code, description string) string {
+func formatReason(code, description string) string {
 	if description == "" {
-		return cmp.Or(code, "no reason is given")
+		return cmp.Or(code, "no reason given")
 	}
 	return code + ": " + description
 }
 
-// cleaned is an error of the flow without what may be secret in it: queries of
-// URLs, and the body of an answer.
-type cleaned struct{ err error }
+// safeError is an error of a sign-in without parts that may be secret: URL
+// queries and response bodies.
+type safeError struct{ err error }
 
-func (c cleaned) Unwrap() error { return c.err }
+func (c safeError) Unwrap() error { return c.err }
 
-func (c cleaned) Error() string {
+func (c safeError) Error() string {
 	if e, ok := errors.AsType[*oauth2.RetrieveError](c.err); ok {
 		if e.ErrorCode != "" {
-			return "the authorization server answers: " + shown(said(e.ErrorCode, e.ErrorDescription))
+			return "authorization server: " + printable(formatReason(e.ErrorCode, e.ErrorDescription))
 		}
 		if e.Response != nil {
-			return "the authorization server answers " + e.Response.Status
+			return "authorization server: " + e.Response.Status
 		}
-		return "the authorization server refuses"
+		return "authorization server refused"
 	}
 	if e, ok := errors.AsType[*url.Error](c.err); ok {
-		host := "a url that cannot be read"
+		host := "an invalid URL"
 		if u, err := url.Parse(e.URL); err == nil {
 			host = u.Host
 		}
-		return fmt.Sprintf("%s: %s", host, shown(e.Err.Error()))
+		return fmt.Sprintf("%s: %s", host, printable(e.Err.Error()))
 	}
 	text, _, _ := strings.Cut(c.err.Error(), "\nResponse:")
-	return shown(text)
+	return printable(text)
 }
 
 var query = regexp.MustCompile(`\?[^\s"'<>]+`)
 
-// shown is text of others that may be printed.
-func shown(text string) string {
+// printable returns untrusted text in a form that is safe to print.
+func printable(text string) string {
 	const most = 300
 	text = query.ReplaceAllString(text, "")
 	text = strings.Map(func(r rune) rune {
@@ -118,15 +120,15 @@ func shown(text string) string {
 	return text
 }
 
-// A resourceful transport says with each form which server the token is for (RFC
-// 8707): package oauth2 cannot when it renews one.
-type resourceful struct {
+// A resourceTransport adds the server that the token is for to each form (RFC
+// 8707), because package oauth2 cannot do so when it renews a token.
+type resourceTransport struct {
 	*transport
 	resource string
 }
 
 // RoundTrip implements [http.RoundTripper].
-func (t *resourceful) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t *resourceTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body == nil || t.resource == "" {
 		return t.transport.RoundTrip(req)
 	}

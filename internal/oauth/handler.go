@@ -13,51 +13,52 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// A Handler gives connections to one server the token that a person signed in
-// for, renewed where it has to be. It asks nobody: without a token it says how to
-// sign in. It is safe for concurrent use; processes that have the same store
-// renew a token once.
+// A Handler provides the access token for connections to one server and renews
+// it. It never prompts the user: without a token, its error says how to sign
+// in. It is safe for concurrent use. Processes that share a store renew a token
+// once.
 type Handler struct {
 	store  *Store
 	server string
 	next   string
 
-	turn    chan struct{} // has who renews
-	renewed string        // the token that came of a refusal; who has the turn looks
+	turn    chan struct{} // held while renewing
+	renewed string        // new token after a refusal, guarded by turn
 }
 
 var _ auth.OAuthHandler = (*Handler)(nil)
 
-// Handler returns the handler for the server at a URL. next is what a person is
-// told to do where there is no token, or none that the server takes.
+// Handler returns the handler for a server. next tells the user what to do
+// without a valid token.
 func (s *Store) Handler(server, next string) *Handler {
 	return &Handler{store: s, server: server, next: next, turn: make(chan struct{}, 1)}
 }
 
-// Refuse returns a handler for a server that nobody is signed in to; next says why.
-func Refuse(next string) *Handler { return &Handler{next: next} }
+// NewRefusingHandler returns a handler without a token for a server that cannot
+// be signed in to. next says why.
+func NewRefusingHandler(next string) *Handler { return &Handler{next: next} }
 
-// Next says what a person can do where the server refuses us.
+// Next returns what the user can do if the server refuses the token.
 func (h *Handler) Next() string { return h.next }
 
-// TokenSource implements [auth.OAuthHandler]. There is no source without a token.
-// It fails where a token has to be renewed and that cannot be tried now.
+// TokenSource implements [auth.OAuthHandler]. It returns nil without a token.
+// It fails if a token cannot be renewed now.
 func (h *Handler) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
-	g, err := h.usable(ctx, "")
+	g, err := h.usableGrant(ctx, "")
 	if err != nil || g == nil {
 		return nil, err
 	}
 	return oauth2.StaticTokenSource(&oauth2.Token{AccessToken: g.Access, TokenType: "Bearer", Expiry: g.Expiry}), nil
 }
 
-// Authorize implements [auth.OAuthHandler]: a token that the server no longer
-// takes is renewed once, or replaced by one that another process has renewed. What
-// a token may not do is asked for at the next sign-in.
+// Authorize implements [auth.OAuthHandler]. It renews a refused token once, or
+// takes one that another process renewed. Missing scopes are requested at the
+// next sign-in.
 func (h *Handler) Authorize(ctx context.Context, req *http.Request, res *http.Response) error {
 	defer res.Body.Close()
 	_, sent, _ := strings.Cut(req.Header.Get("Authorization"), " ")
 	if res.StatusCode == http.StatusUnauthorized && sent != "" {
-		g, err := h.usable(ctx, sent)
+		g, err := h.usableGrant(ctx, sent)
 		if err != nil {
 			return err
 		}
@@ -66,15 +67,15 @@ func (h *Handler) Authorize(ctx context.Context, req *http.Request, res *http.Re
 		}
 	}
 	if res.StatusCode == http.StatusForbidden && h.store != nil {
-		if err := h.store.want(ctx, h.server, missed(res.Header)); err != nil {
-			return fmt.Errorf("note what the server wants: %w; %s", err, h.next)
+		if err := h.store.addWanted(ctx, h.server, missingScopes(res.Header)); err != nil {
+			return fmt.Errorf("record the required scopes: %w; %s", err, h.next)
 		}
 	}
 	return errors.New(h.next)
 }
 
-// want notes scopes that a server missed in a token, for the next sign-in.
-func (s *Store) want(ctx context.Context, server string, scopes []string) error {
+// addWanted records scopes that a token lacked, for the next sign-in.
+func (s *Store) addWanted(ctx context.Context, server string, scopes []string) error {
 	if g, err := s.read(ctx, server); err != nil || g == nil || len(scopes) == 0 {
 		return err
 	}
@@ -88,8 +89,8 @@ func (s *Store) want(ctx context.Context, server string, scopes []string) error 
 	})
 }
 
-// missed are the scopes that an answer asks for.
-func missed(h http.Header) []string {
+// missingScopes returns the scopes that an answer requires.
+func missingScopes(h http.Header) []string {
 	const most, longest = 100, 200
 	all, err := oauthex.ParseWWWAuthenticate(h.Values("WWW-Authenticate"))
 	if err != nil {
@@ -105,24 +106,24 @@ func missed(h http.Header) []string {
 	return nil
 }
 
-// usable returns a grant with a token that can be sent and is not the refused
-// one, nil where there is none.
-func (h *Handler) usable(ctx context.Context, refused string) (*grant, error) {
+// usableGrant returns a grant with a token that can be sent and is not refused.
+// It returns nil if there is none.
+func (h *Handler) usableGrant(ctx context.Context, refused string) (*grant, error) {
 	if h.store == nil {
 		return nil, nil
 	}
-	g, err := h.store.read(ctx, h.server) // each time: whoever signs out is out at once
-	if err == nil && g != nil && !g.fresh(refused) {
+	g, err := h.store.read(ctx, h.server) // read it each time, so that signing out takes effect at once
+	if err == nil && g != nil && !g.isFresh(refused) {
 		g, err = h.renew(ctx, refused)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("use what you signed in with: %w; %s", err, h.next)
+		return nil, fmt.Errorf("use the stored sign-in: %w; %s", err, h.next)
 	}
 	return g, nil
 }
 
-// renew renews what cannot be sent, for one caller after the other. Who waits may go: what
-// was begun comes to its end, as a refresh token may be good for one use.
+// renew renews a token, one caller at a time. If ctx ends, the renewal
+// continues in the background, because a refresh token may only work once.
 func (h *Handler) renew(ctx context.Context, refused string) (*grant, error) {
 	select {
 	case h.turn <- struct{}{}:
@@ -137,9 +138,9 @@ func (h *Handler) renew(ctx context.Context, refused string) (*grant, error) {
 	go func() {
 		defer close(done)
 		defer func() { <-h.turn }()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 		defer cancel()
-		g, err = h.renewInTurn(ctx, refused)
+		g, err = h.renewLocked(ctx, refused)
 	}()
 	select {
 	case <-done:
@@ -149,9 +150,9 @@ func (h *Handler) renew(ctx context.Context, refused string) (*grant, error) {
 	}
 }
 
-func (h *Handler) renewInTurn(ctx context.Context, refused string) (*grant, error) {
+func (h *Handler) renewLocked(ctx context.Context, refused string) (*grant, error) {
 	if refused != "" && refused == h.renewed {
-		return nil, nil // it was renewed for that already, and no other is taken
+		return nil, nil // it was already renewed, and the new token is refused too
 	}
 	g, err := h.store.renew(ctx, h.server, refused)
 	if err == nil && g != nil && refused != "" {
@@ -160,9 +161,9 @@ func (h *Handler) renewInTurn(ctx context.Context, refused string) (*grant, erro
 	return g, err
 }
 
-// renew replaces a grant by what its refresh token gives, unless another has done
-// so. Of one that is refused only the issuer stays, and nil is returned, as where
-// there is none to renew.
+// renew replaces a grant by means of its refresh token, unless another process
+// already did. If the refresh token is refused, it stores only the issuer. It
+// returns nil if there is no usable grant.
 func (s *Store) renew(ctx context.Context, server, refused string) (*grant, error) {
 	client, guard, err := newClient(server, s.bounds)
 	if err != nil {
@@ -171,19 +172,19 @@ func (s *Store) renew(ctx context.Context, server, refused string) (*grant, erro
 	var out *grant
 	err = s.change(ctx, server, func(g *grant) (*grant, error) {
 		switch {
-		case g.fresh(refused):
+		case g.isFresh(refused):
 			out = g
 			return g, nil
 		case g == nil:
 			return nil, nil
 		case g.Refresh == "" && refused != "" && g.Access == refused:
-			return g.ended(), nil
+			return g.withoutTokens(), nil
 		case g.Refresh == "":
 			return g, nil
 		}
 		next, err := g.refresh(ctx, client, guard)
-		if refusal(err) {
-			return g.ended(), nil
+		if isRefusal(err) {
+			return g.withoutTokens(), nil
 		}
 		out = next
 		return next, err
@@ -194,15 +195,15 @@ func (s *Store) renew(ctx context.Context, server, refused string) (*grant, erro
 	return out, nil
 }
 
-// refresh spends the refresh token.
+// refresh uses the refresh token.
 func (g *grant) refresh(ctx context.Context, client *http.Client, guard *transport) (*grant, error) {
-	guard.recall(g.Private)
+	guard.restore(g.Private)
 	own := *client
-	own.Transport = &resourceful{guard, g.Resource}
+	own.Transport = &resourceTransport{guard, g.Resource}
 	c := &oauth2.Config{ClientID: g.ClientID, ClientSecret: g.ClientSecret, Endpoint: oauth2.Endpoint{TokenURL: g.TokenURL, AuthStyle: g.AuthStyle}}
 	t, err := c.TokenSource(context.WithValue(ctx, oauth2.HTTPClient, &own), &oauth2.Token{RefreshToken: g.Refresh}).Token()
 	if err != nil {
-		return nil, cleaned{err}
+		return nil, safeError{err}
 	}
 	if err := checkToken(t); err != nil {
 		return nil, err
@@ -215,8 +216,9 @@ func (g *grant) refresh(ctx context.Context, client *http.Client, guard *transpo
 	return &next, nil
 }
 
-// refusal says whether the authorization server will never take a refresh token.
-func refusal(err error) bool {
+// isRefusal reports whether the authorization server refused the refresh token
+// for good.
+func isRefusal(err error) bool {
 	e, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok {
 		return false
@@ -228,16 +230,16 @@ func refusal(err error) bool {
 	return false
 }
 
-// checkToken refuses what cannot be sent as a bearer token.
+// checkToken checks that a token can be sent as a bearer token.
 func checkToken(t *oauth2.Token) error {
 	const most = 64 << 10
 	switch {
 	case !strings.EqualFold(t.Type(), "Bearer"):
-		return errors.New("the authorization server gave a token that is no bearer token")
+		return errors.New("authorization server returned a token that is not a bearer token")
 	case len(t.AccessToken) > most || len(t.RefreshToken) > most:
-		return errors.New("the authorization server gave a token that is too long")
+		return errors.New("authorization server returned a token that is too long")
 	case strings.ContainsFunc(t.AccessToken, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return errors.New("the authorization server gave a token that cannot be sent")
+		return errors.New("authorization server returned a token with invalid characters")
 	}
 	return nil
 }

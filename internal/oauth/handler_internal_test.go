@@ -24,7 +24,7 @@ func TestWhoWaitsForARenewalMayGo(t *testing.T) {
 		fmt.Fprint(w, `{"access_token":"new","token_type":"Bearer","refresh_token":"next","expires_in":3600}`)
 	}))
 	t.Cleanup(issuer.Close)
-	s, server := NewStore(Files(t.TempDir()), "ada"), issuer.URL+"/mcp"
+	s, server := NewStore(FileStorage(t.TempDir()), "ada"), issuer.URL+"/mcp"
 	over := &grant{Issuer: issuer.URL, TokenURL: issuer.URL + "/token", ClientID: "c", Access: "old", Refresh: "once", Expiry: time.Now().Add(-time.Hour), Private: true}
 	if err := s.write(t.Context(), server, over); err != nil {
 		t.Fatal(err)

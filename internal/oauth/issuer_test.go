@@ -112,7 +112,7 @@ func naming(p *place) func(string) map[string]any {
 
 // comeBack is a person whose browser comes back at once, with a registered client.
 func comeBack(t *testing.T, server string) *oauth.Login {
-	return &oauth.Login{Target: oauth.Target{Server: server, ID: "client", Secret: clientSecret}, Say: func(string) {}, Show: func(page string) {
+	return &oauth.Login{Target: oauth.Target{Server: server, ID: "client", Secret: clientSecret}, Print: func(string) {}, Show: func(page string) {
 		u, err := url.Parse(page)
 		if err != nil {
 			t.Error(err)
@@ -128,7 +128,7 @@ func comeBack(t *testing.T, server string) *oauth.Login {
 }
 
 func newStore(t *testing.T) *oauth.Store {
-	return oauth.NewStore(oauth.Files(filepath.Join(t.TempDir(), "oauth")), "me")
+	return oauth.NewStore(oauth.FileStorage(filepath.Join(t.TempDir(), "oauth")), "me")
 }
 
 // What a server says of an authorization server in a document of its own is not
@@ -174,7 +174,7 @@ func TestRevocationIsAtTheTokenEndpoint(t *testing.T) {
 		at := map[bool]string{true: good.URL, false: other.URL}[same]
 		good.about = func() map[string]any { return good.describes(map[string]any{"revocation_endpoint": at + "/revoke"}) }
 		dir, server := filepath.Join(t.TempDir(), "oauth"), guardedBy(t, naming(good))
-		s := oauth.NewStore(oauth.Files(dir), "me")
+		s := oauth.NewStore(oauth.FileStorage(dir), "me")
 		if _, err := s.Login(t.Context(), comeBack(t, server)); err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +253,7 @@ func TestIssuerOutlivesTheToken(t *testing.T) {
 	named := good
 	server := guardedBy(t, func(server string) map[string]any { return naming(named)(server) })
 	dir := filepath.Join(t.TempDir(), "oauth")
-	s := oauth.NewStore(oauth.Files(dir), "me")
+	s := oauth.NewStore(oauth.FileStorage(dir), "me")
 	if _, err := s.Login(t.Context(), comeBack(t, server)); err != nil {
 		t.Fatal(err)
 	}

@@ -8,36 +8,35 @@ import (
 	"time"
 )
 
-// DefaultWait is how long a person has to sign in.
-const DefaultWait = 5 * time.Minute
+// DefaultTimeout is how long the user has to sign in.
+const DefaultTimeout = 5 * time.Minute
 
-// ErrLate says that nobody signed in within the time there is.
-var ErrLate = errors.New("nobody signed in")
+// ErrTimeout reports that the user did not sign in in time.
+var ErrTimeout = errors.New("sign-in timed out")
 
-// A Login is one sign-in, by a person who is there, with a browser that comes back to
-// this machine: Redirect is where, and "" is a free port.
+// A Login is a sign-in with a browser that returns to this machine. Redirect is
+// the callback URL; "" means a free port.
 type Login struct {
 	Target
 
-	// Show is called once with the page that the person has to open.
+	// Show is called once with the page to open in a browser.
 	Show func(page string)
-	// Paste, where set, gives lines that the person may type: the address that
-	// their browser ended at.
+	// Paste, if set, is read for lines with the callback URL that the user
+	// copied.
 	Paste io.Reader
-	// Say tells the person what is wrong with such a line.
-	Say  func(string)
-	Wait time.Duration // 0 is [DefaultWait]
+	// Print prints why a pasted line is wrong.
+	Print   func(string)
+	Timeout time.Duration // 0 means [DefaultTimeout]
 }
 
-// Login lets a person sign in to a server, and keeps what comes of it in place of
-// an earlier sign-in. The error is as that of [Store.Begin] and [Store.Finish], and
-// [ErrLate] where nobody came back in time.
-func (s *Store) Login(ctx context.Context, l *Login) (*Granted, error) {
-	wait := l.Wait
+// Login signs the user in to a server and replaces an earlier sign-in. Its
+// errors are those of [Store.Begin] and [Store.Finish], and [ErrTimeout].
+func (s *Store) Login(ctx context.Context, l *Login) (*Info, error) {
+	wait := l.Timeout
 	if wait == 0 {
-		wait = DefaultWait
+		wait = DefaultTimeout
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, wait, fmt.Errorf("%w within %v", ErrLate, wait))
+	ctx, cancel := context.WithTimeoutCause(ctx, wait, fmt.Errorf("%w (limit %v)", ErrTimeout, wait))
 	defer cancel()
 	back, err := listen(l.Redirect)
 	if err != nil {
@@ -51,9 +50,9 @@ func (s *Store) Login(ctx context.Context, l *Login) (*Granted, error) {
 		return nil, err
 	}
 	l.Show(a.Page)
-	answer, err := back.wait(ctx, a.State, l.Paste, l.Say)
+	answer, err := back.wait(ctx, a.State, l.Paste, l.Print)
 	if err != nil {
-		return nil, ended(ctx, err)
+		return nil, flowError(ctx, err)
 	}
 	return s.Finish(ctx, a, answer)
 }

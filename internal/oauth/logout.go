@@ -10,11 +10,12 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Logout forgets the sign-in to a server, and tells the authorization server,
-// where that can be told. found is whether there was one; revoked whether it was
-// taken back there too. What was forgotten stays so, whatever the server answers.
+// Logout deletes the sign-in to a server and revokes its tokens at the
+// authorization server, if that supports it. found reports whether there was a
+// sign-in, and revoked whether it was revoked too. The sign-in stays deleted
+// even if revoking fails.
 func (s *Store) Logout(ctx context.Context, server string) (found, revoked bool, err error) {
-	g, found, err := s.take(ctx, server)
+	g, found, err := s.remove(ctx, server)
 	if err == nil && g != nil && g.Access == "" && g.Refresh == "" {
 		return found, true, nil // nothing is good there any more
 	}
@@ -25,8 +26,8 @@ func (s *Store) Logout(ctx context.Context, server string) (found, revoked bool,
 	if err != nil {
 		return found, false, err
 	}
-	guard.recall(g.Private)
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	guard.restore(g.Private)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	revoked = true
 	for _, one := range []struct{ kind, token string }{{"refresh_token", g.Refresh}, {"access_token", g.Access}} {
@@ -37,7 +38,7 @@ func (s *Store) Logout(ctx context.Context, server string) (found, revoked bool,
 	return found, revoked, nil
 }
 
-// revoke is RFC 7009.
+// revoke revokes a token as in RFC 7009.
 func (g *grant) revoke(ctx context.Context, client *http.Client, kind, token string) error {
 	form := url.Values{"token": {token}, "token_type_hint": {kind}}
 	basic := g.ClientSecret != "" && g.AuthStyle != oauth2.AuthStyleInParams

@@ -21,14 +21,14 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/oauth"
 	"github.com/loadout-dev/loadout/internal/oauth/oauthtest"
-	"github.com/loadout-dev/loadout/upstream"
+	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
 const next = "sign in with: loadout servers login guarded"
 
 // signIn is a person at a browser that says yes to all.
 func signIn(t *testing.T, server string) *oauth.Login {
-	return &oauth.Login{Target: oauth.Target{Server: server}, Say: func(string) {}, Show: func(page string) {
+	return &oauth.Login{Target: oauth.Target{Server: server}, Print: func(string) {}, Show: func(page string) {
 		go func() {
 			if _, err := oauthtest.Browse(page); err != nil {
 				t.Error(err)
@@ -37,7 +37,7 @@ func signIn(t *testing.T, server string) *oauth.Login {
 	}}
 }
 
-func login(t *testing.T, s *oauth.Store, server string) *oauth.Granted {
+func login(t *testing.T, s *oauth.Store, server string) *oauth.Info {
 	t.Helper()
 	g, err := s.Login(t.Context(), signIn(t, server))
 	if err != nil {
@@ -56,7 +56,7 @@ func connect(t *testing.T, dir, server string) error {
 
 func pool(t *testing.T, dir string) *upstream.Pool {
 	p := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{OAuth: func(_ *upstream.Config, at string) auth.OAuthHandler {
-		return oauth.NewStore(oauth.Files(dir), "me").Handler(at, next)
+		return oauth.NewStore(oauth.FileStorage(dir), "me").Handler(at, next)
 	}}})
 	t.Cleanup(func() { p.Close() })
 	return p
@@ -100,7 +100,7 @@ func TestLoginLasts(t *testing.T) {
 	if st := s.Status(); st.State != upstream.Dead || !strings.Contains(st.Error, next) {
 		t.Errorf("before the sign-in: %s, %q", st.State, st.Error)
 	}
-	g := login(t, oauth.NewStore(oauth.Files(dir), "me"), server)
+	g := login(t, oauth.NewStore(oauth.FileStorage(dir), "me"), server)
 	if g.Issuer != issuer.URL || !g.Renewed || g.Expiry.IsZero() || len(g.Scopes) != 1 {
 		t.Errorf("granted %+v", g)
 	}
@@ -124,7 +124,7 @@ func TestFilesAreThePersonsOwn(t *testing.T) {
 	issuer := oauthtest.New(t)
 	server := issuer.Serve(t)
 	dir := filepath.Join(t.TempDir(), "oauth")
-	s := oauth.NewStore(oauth.Files(dir), "me")
+	s := oauth.NewStore(oauth.FileStorage(dir), "me")
 	login(t, s, server)
 	for path, want := range map[string]fs.FileMode{dir: 0o700, files(t, dir)[0]: 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
@@ -134,7 +134,7 @@ func TestFilesAreThePersonsOwn(t *testing.T) {
 	if err := os.Chmod(files(t, dir)[0], 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Handler(server, next).TokenSource(t.Context()); err == nil || !strings.Contains(err.Error(), "others can read it") {
+	if _, err := s.Handler(server, next).TokenSource(t.Context()); err == nil || !strings.Contains(err.Error(), "readable by others") {
 		t.Errorf("a file that others can read: %v", err)
 	}
 }
@@ -143,7 +143,7 @@ func TestK22TokensAreForOnePersonAndServer(t *testing.T) {
 	issuer := oauthtest.New(t)
 	one, other := issuer.Serve(t), issuer.Serve(t)
 	dir := filepath.Join(t.TempDir(), "oauth")
-	s := oauth.NewStore(oauth.Files(dir), "me")
+	s := oauth.NewStore(oauth.FileStorage(dir), "me")
 	login(t, s, one)
 	if token(t, s, one) == "" {
 		t.Error("there is no token for the server that was signed in to")
@@ -151,7 +151,7 @@ func TestK22TokensAreForOnePersonAndServer(t *testing.T) {
 	if got := token(t, s, other); got != "" {
 		t.Error("another server of the same issuer gets the token")
 	}
-	if got := token(t, oauth.NewStore(oauth.Files(dir), "you"), one); got != "" {
+	if got := token(t, oauth.NewStore(oauth.FileStorage(dir), "you"), one); got != "" {
 		t.Error("another person gets the token")
 	}
 	// A file under the name of another server is not taken either.
@@ -176,12 +176,12 @@ func TestK22RenewedOnce(t *testing.T) {
 	server := issuer.Serve(t)
 	dir := filepath.Join(t.TempDir(), "oauth")
 	issuer.Life(time.Second) // shorter than a request may take, so that it counts as ended
-	login(t, oauth.NewStore(oauth.Files(dir), "me"), server)
+	login(t, oauth.NewStore(oauth.FileStorage(dir), "me"), server)
 	issuer.Life(time.Hour)
 	tokens := make([]string, 8)
 	var running sync.WaitGroup
 	for i := range tokens {
-		running.Go(func() { tokens[i] = token(t, oauth.NewStore(oauth.Files(dir), "me"), server) })
+		running.Go(func() { tokens[i] = token(t, oauth.NewStore(oauth.FileStorage(dir), "me"), server) })
 	}
 	running.Wait()
 	for _, k := range tokens {
@@ -215,7 +215,7 @@ func TestRenewalRefused(t *testing.T) {
 	server := issuer.Serve(t)
 	dir := filepath.Join(t.TempDir(), "oauth")
 	issuer.Life(time.Second)
-	login(t, oauth.NewStore(oauth.Files(dir), "me"), server)
+	login(t, oauth.NewStore(oauth.FileStorage(dir), "me"), server)
 	issuer.Refuse()
 	s := pool(t, dir).Server(&upstream.Config{Name: "guarded", URLs: []string{server}}, "")
 	err := s.Connect(t.Context())
@@ -238,9 +238,9 @@ func TestRenewalFails(t *testing.T) {
 	server := issuer.Serve(t)
 	dir := filepath.Join(t.TempDir(), "oauth")
 	issuer.Life(time.Second)
-	login(t, oauth.NewStore(oauth.Files(dir), "me"), server)
+	login(t, oauth.NewStore(oauth.FileStorage(dir), "me"), server)
 	issuer.Close()
-	_, err := oauth.NewStore(oauth.Files(dir), "me").Handler(server, next).TokenSource(t.Context())
+	_, err := oauth.NewStore(oauth.FileStorage(dir), "me").Handler(server, next).TokenSource(t.Context())
 	if err == nil || strings.Contains(err.Error(), "refresh-") || strings.Contains(err.Error(), "access-") {
 		t.Errorf("error %v; want one without a token", err)
 	}
@@ -253,7 +253,7 @@ func TestLogout(t *testing.T) {
 	issuer := oauthtest.New(t)
 	server := issuer.Serve(t)
 	dir := filepath.Join(t.TempDir(), "oauth")
-	s := oauth.NewStore(oauth.Files(dir), "me")
+	s := oauth.NewStore(oauth.FileStorage(dir), "me")
 	if found, _, err := s.Logout(t.Context(), server); found || err != nil {
 		t.Errorf("without a sign-in: %v, %v", found, err)
 	}
@@ -282,17 +282,17 @@ func TestLoginFails(t *testing.T) {
 		l    func(*oauth.Login)
 		want string
 	}{
-		{"the person says no", func(*oauth.Login) { issuer.Deny("access_denied") }, "refused: access_denied"},
-		{"nobody comes", func(l *oauth.Login) { l.Show, l.Wait = func(string) {}, time.Millisecond }, "nobody signed in within 1ms"},
-		{"no sign-in is wanted", func(l *oauth.Login) { l.Server = plain.URL + "/mcp" }, "does not ask for a sign-in"},
-		{"not https", func(l *oauth.Login) { l.Server = "http://192.0.2.1/mcp?key=s3cret" }, "not https"},
-		{"a redirect elsewhere", func(l *oauth.Login) { l.Redirect = "https://example.com/callback" }, "not one of this machine"},
+		{"the person says no", func(*oauth.Login) { issuer.Deny("access_denied") }, "sign-in denied: access_denied"},
+		{"nobody comes", func(l *oauth.Login) { l.Show, l.Timeout = func(string) {}, time.Millisecond }, "sign-in timed out (limit 1ms)"},
+		{"no sign-in is wanted", func(l *oauth.Login) { l.Server = plain.URL + "/mcp" }, "sign-in not required"},
+		{"not https", func(l *oauth.Login) { l.Server = "http://192.0.2.1/mcp?key=s3cret" }, "does not use https"},
+		{"a redirect elsewhere", func(l *oauth.Login) { l.Redirect = "https://example.com/callback" }, "not a loopback address"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "oauth")
 			l := signIn(t, server)
 			tt.l(l)
-			_, err := oauth.NewStore(oauth.Files(dir), "me").Login(t.Context(), l)
+			_, err := oauth.NewStore(oauth.FileStorage(dir), "me").Login(t.Context(), l)
 			issuer.Deny("")
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "s3cret") {
 				t.Errorf("error %v, want %q", err, tt.want)
@@ -326,7 +326,7 @@ func TestStateIsChecked(t *testing.T) {
 			}
 		}()
 	}
-	if _, err := oauth.NewStore(oauth.Files(filepath.Join(t.TempDir(), "oauth")), "me").Login(t.Context(), l); err != nil {
+	if _, err := oauth.NewStore(oauth.FileStorage(filepath.Join(t.TempDir(), "oauth")), "me").Login(t.Context(), l); err != nil {
 		t.Error(err)
 	}
 }
@@ -337,7 +337,7 @@ func TestPaste(t *testing.T) {
 	server := issuer.Serve(t)
 	typed, person := pipe(t)
 	var said []string
-	l := &oauth.Login{Target: oauth.Target{Server: server}, Paste: typed, Say: func(s string) { said = append(said, s) }, Show: func(page string) {
+	l := &oauth.Login{Target: oauth.Target{Server: server}, Paste: typed, Print: func(s string) { said = append(said, s) }, Show: func(page string) {
 		client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 		res, err := client.Get(page)
 		if err != nil {
@@ -353,7 +353,7 @@ func TestPaste(t *testing.T) {
 		}
 		go person("\nhttp://127.0.0.1/callback?code=evil&state=other\n" + u.Query().Get("code") + "\n" + at + "\n")
 	}}
-	if _, err := oauth.NewStore(oauth.Files(filepath.Join(t.TempDir(), "oauth")), "me").Login(t.Context(), l); err != nil {
+	if _, err := oauth.NewStore(oauth.FileStorage(filepath.Join(t.TempDir(), "oauth")), "me").Login(t.Context(), l); err != nil {
 		t.Error(err)
 	}
 	if len(said) != 2 {
@@ -376,7 +376,7 @@ func TestLoginIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	l := signIn(t, issuer.Serve(t))
 	l.Show = func(string) { cancel(why) }
-	if _, err := oauth.NewStore(oauth.Files(t.TempDir()), "me").Login(ctx, l); !errors.Is(err, why) {
+	if _, err := oauth.NewStore(oauth.FileStorage(t.TempDir()), "me").Login(ctx, l); !errors.Is(err, why) {
 		t.Errorf("error %v, want the cause", err)
 	}
 }
@@ -385,7 +385,7 @@ func TestLoginIsInterrupted(t *testing.T) {
 func TestMissedScopes(t *testing.T) {
 	issuer := oauthtest.New(t)
 	server := issuer.Serve(t)
-	s := oauth.NewStore(oauth.Files(filepath.Join(t.TempDir(), "oauth")), "me")
+	s := oauth.NewStore(oauth.FileStorage(filepath.Join(t.TempDir(), "oauth")), "me")
 	scopes := func() (out string) {
 		l := signIn(t, server)
 		show := l.Show

@@ -10,7 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/oauth"
 	"github.com/loadout-dev/loadout/internal/oauth/oauthtest"
-	"github.com/loadout-dev/loadout/upstream"
+	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
 // K22: a sign-in registers a client by itself, proves by PKCE that it is the one that
@@ -18,7 +18,7 @@ import (
 func TestK22SignIn(t *testing.T) {
 	issuer := oauthtest.New(t)
 	server := issuer.Serve(t)
-	s := oauth.NewStore(oauth.Files(filepath.Join(t.TempDir(), "oauth")), "me")
+	s := oauth.NewStore(oauth.FileStorage(filepath.Join(t.TempDir(), "oauth")), "me")
 	seen := map[string]bool{}
 	for range 2 {
 		var asked url.Values
@@ -62,11 +62,11 @@ func TestK22ThreeStates(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "oauth")
 	state := func(person string) string {
 		t.Helper()
-		_, err := oauth.NewStore(oauth.Files(dir), person).Handler(server, next).TokenSource(t.Context())
+		_, err := oauth.NewStore(oauth.FileStorage(dir), person).Handler(server, next).TokenSource(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if token(t, oauth.NewStore(oauth.Files(dir), person), server) == "" {
+		if token(t, oauth.NewStore(oauth.FileStorage(dir), person), server) == "" {
 			return "none"
 		}
 		return "signed in"
@@ -74,12 +74,12 @@ func TestK22ThreeStates(t *testing.T) {
 	if got := state("me"); got != "none" {
 		t.Errorf("before the sign-in it is %s", got)
 	}
-	login(t, oauth.NewStore(oauth.Files(dir), "me"), server)
+	login(t, oauth.NewStore(oauth.FileStorage(dir), "me"), server)
 	if got := state("me") + ", " + state("you"); got != "signed in, none" {
 		t.Errorf("after the sign-in it is %s", got)
 	}
 	issuer.Life(time.Second)
-	login(t, oauth.NewStore(oauth.Files(dir), "me"), server)
+	login(t, oauth.NewStore(oauth.FileStorage(dir), "me"), server)
 	issuer.Refuse()
 	err := connect(t, dir, server)
 	if refused, ok := errors.AsType[*upstream.AuthError](err); !ok || refused.Next != next {

@@ -1,12 +1,13 @@
-// Package oauth signs a person in to MCP servers that want it, and keeps what
-// came of it: a token for each person and server, where a [Keep] has it.
+// Package oauth signs users in to MCP servers and stores the tokens of each
+// user and server in a [Storage].
 //
-// A sign-in is begun, which gives a page to open in a browser, and finished with what
-// the browser comes back with: by one process that waits, or by two that share what is
-// between, see [Attempt]. What is kept is renewed and withdrawn here.
+// [Store.Begin] starts a sign-in and returns a page for a browser,
+// [Store.Finish] takes the answer of the browser. They may run in different
+// processes, see [Attempt]. [Store.Login] does both. A [Handler] provides and
+// renews the token.
 //
-// A token goes to the server that it was given for and to no other, and back to
-// the authorization server that gave it. It is in no error and no log.
+// A token is only sent to the server that it is for and to the authorization
+// server that issued it. No error or log contains one.
 package oauth
 
 import (
@@ -24,38 +25,40 @@ import (
 
 const (
 	version = 1
-	// leeway is how long before its end a token is not sent any more: it has to
-	// last until the request is there.
+	// leeway is how long before its expiry a token is no longer sent, so that
+	// it is valid when the request arrives.
 	leeway = 10 * time.Second
 )
 
-// A Store has the sign-ins of one person. Nothing is kept open. It is safe for
-// concurrent use, by any number of processes.
+// A Store manages the sign-ins of one principal. It keeps nothing open. It is
+// safe for concurrent use by several processes.
 type Store struct {
-	keep      Keep
+	storage   Storage
 	principal string
 	bounds    *bounds
 }
 
-// NewStore returns the sign-ins of a person in a keep.
-func NewStore(keep Keep, principal string) *Store { return &Store{keep: keep, principal: principal} }
+// NewStore returns the sign-ins of a principal in a storage.
+func NewStore(keep Storage, principal string) *Store {
+	return &Store{storage: keep, principal: principal}
+}
 
-// bounds are where requests may go: to public addresses, and to some others.
+// bounds limit requests to public addresses and some others.
 type bounds struct{ private []netip.Prefix }
 
-// Bounded is a store that reaches public addresses only, and those that are given: for
-// servers of which others say where they are.
-func (s *Store) Bounded(private []netip.Prefix) *Store {
+// PublicOnly returns a store that connects only to public addresses and the
+// given private ones. Use it for servers whose URL is not trusted.
+func (s *Store) PublicOnly(private []netip.Prefix) *Store {
 	out := *s
 	out.bounds = &bounds{private}
 	return &out
 }
 
-// grant is what a person was given: a token, and all that renewing and revoking
-// it takes. The issuer is not known before a server was asked, so that it is
-// found by person and server; the endpoints in it are those of its issuer alone,
-// and a sign-in at another issuer does not take its place. One that could not be
-// renewed any more has no token.
+// grant is a stored token with the data to renew and revoke it. Grants are
+// found by principal and server, because the issuer is unknown until the server
+// is asked. The endpoints belong to the issuer, and a sign-in at another issuer
+// does not replace the grant. A grant that can no longer be renewed has no
+// token.
 type grant struct {
 	Version       int              `json:"version"`
 	Principal     string           `json:"principal"`
@@ -68,25 +71,25 @@ type grant struct {
 	ClientSecret  string           `json:"client_secret,omitempty"`
 	AuthStyle     oauth2.AuthStyle `json:"auth_style,omitempty"`
 	Scopes        []string         `json:"scopes,omitempty"`
-	Private       bool             `json:"private,omitempty"` // whether the server was at an address that is not public
-	Wanted        []string         `json:"wanted,omitempty"`  // scopes that the server missed
+	Private       bool             `json:"private,omitempty"` // whether the server had a non-public address
+	Wanted        []string         `json:"wanted,omitempty"`  // scopes that the server required in addition
 	Access        string           `json:"access_token"`
 	Refresh       string           `json:"refresh_token,omitempty"`
 	Expiry        time.Time        `json:"expiry,omitzero"`
 }
 
-// fresh says whether the token can be sent, and is not the one that was refused.
-func (g *grant) fresh(refused string) bool {
+// isFresh reports whether the token can be sent and is not refused.
+func (g *grant) isFresh(refused string) bool {
 	return g != nil && g.Access != "" && g.Access != refused && (g.Expiry.IsZero() || time.Until(g.Expiry) > leeway)
 }
 
-// ended is what stays of a grant of which the tokens are good for nothing: who gave them.
-func (g *grant) ended() *grant {
+// withoutTokens returns the rest of a grant with invalid tokens.
+func (g *grant) withoutTokens() *grant {
 	return &grant{Version: g.Version, Principal: g.Principal, Server: g.Server, Issuer: g.Issuer, Wanted: g.Wanted}
 }
 
-// Canonical is a server's URL as sign-ins are found by it.
-func Canonical(server string) string {
+// CanonicalURL returns the form of a server's URL that identifies its sign-ins.
+func CanonicalURL(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
 		return server
@@ -110,7 +113,7 @@ func defaultPort(u *url.URL) string {
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
-// hostPort is where a URL is connected to.
+// hostPort returns the address to connect to for a URL.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -119,32 +122,32 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-func (s *Store) key(server string) Key { return Key{s.principal, Canonical(server)} }
+func (s *Store) key(server string) Key { return Key{s.principal, CanonicalURL(server)} }
 
-// Standing is how it is with a sign-in.
-type Standing string
+// Status is the status of a sign-in.
+type Status string
 
-// The standings: nobody signed in, or somebody did, or his sign-in has ended: it was
-// refused, or is over and is not renewed.
+// Statuses of sign-ins. Ended means that the token was refused, or expired and
+// cannot be renewed.
 const (
-	None     Standing = "none"
-	SignedIn Standing = "signed_in"
-	Ended    Standing = "ended"
+	None     Status = "none"
+	SignedIn Status = "signed_in"
+	Ended    Status = "ended"
 )
 
-// Look says how it is with the sign-in to a server, and what can be shown of it. It asks
-// nobody: what was refused meanwhile is known when it is used.
-func (s *Store) Look(ctx context.Context, server string) (Standing, *Granted, error) {
+// Status returns the status of the sign-in to a server and describes it. It
+// does not contact the server.
+func (s *Store) Status(ctx context.Context, server string) (Status, *Info, error) {
 	g, err := s.read(ctx, server)
 	if err != nil || g == nil {
 		return None, nil, err
 	}
-	return g.standing(), g.shown(), nil
+	return g.status(), g.info(), nil
 }
 
-// Of says of what a keep has of the person to which server it is, and the same of it as
-// Look. What cannot be read is to none.
-func (s *Store) Of(data []byte) (server string, now Standing, shown *Granted) {
+// Inspect decodes the data of a storage. It returns the server and the same as
+// [Store.Status]. The server is "" if the data cannot be read.
+func (s *Store) Inspect(data []byte) (server string, now Status, shown *Info) {
 	var named struct{ Server string }
 	if json.Unmarshal(data, &named) != nil {
 		return "", None, nil
@@ -153,49 +156,50 @@ func (s *Store) Of(data []byte) (server string, now Standing, shown *Granted) {
 	if err != nil || g == nil {
 		return "", None, nil
 	}
-	return g.Server, g.standing(), g.shown()
+	return g.Server, g.status(), g.info()
 }
 
-func (g *grant) standing() Standing {
-	if g.fresh("") || g.Refresh != "" {
+func (g *grant) status() Status {
+	if g.isFresh("") || g.Refresh != "" {
 		return SignedIn
 	}
 	return Ended
 }
 
-func (g *grant) shown() *Granted { return &Granted{g.Issuer, g.Scopes, g.Expiry, g.Refresh != ""} }
+func (g *grant) info() *Info { return &Info{g.Issuer, g.Scopes, g.Expiry, g.Refresh != ""} }
 
-// read returns the grant for a server, nil where there is none.
+// read returns the grant for a server, or nil if there is none.
 func (s *Store) read(ctx context.Context, server string) (*grant, error) {
-	data, err := s.keep.Read(ctx, s.key(server))
+	data, err := s.storage.Read(ctx, s.key(server))
 	if err != nil {
 		return nil, err
 	}
 	return s.decode(server, data)
 }
 
-// decode reads a grant, which has to be for this person and server.
+// decode decodes a grant and checks that it belongs to the principal and
+// server.
 func (s *Store) decode(server string, data []byte) (*grant, error) {
 	if data == nil {
 		return nil, nil
 	}
 	var g grant
-	if json.Unmarshal(data, &g) != nil || g.Version != version || g.Principal != s.principal || g.Server != Canonical(server) {
-		return nil, errors.New("what is kept is damaged or not for this server") // more could be a part of a token
+	if json.Unmarshal(data, &g) != nil || g.Version != version || g.Principal != s.principal || g.Server != CanonicalURL(server) {
+		return nil, errors.New("stored sign-in is damaged or belongs to another server") // details could contain parts of a token
 	}
 	return &g, nil
 }
 
-// write puts a grant in place of any there is, readable or not.
+// write replaces any grant, readable or not.
 func (s *Store) write(ctx context.Context, server string, g *grant) error {
-	g.Version, g.Principal, g.Server = version, s.principal, Canonical(server)
-	return s.keep.Change(ctx, s.key(server), func([]byte) ([]byte, error) { return json.Marshal(g) })
+	g.Version, g.Principal, g.Server = version, s.principal, CanonicalURL(server)
+	return s.storage.Change(ctx, s.key(server), func([]byte) ([]byte, error) { return json.Marshal(g) })
 }
 
-// change replaces a grant by what edit makes of it, nil for none, while no other
-// process does. An error of edit, or the same grant, changes nothing.
+// change replaces a grant by the result of edit under a lock. nil deletes the
+// grant. If edit returns the same grant or an error, nothing changes.
 func (s *Store) change(ctx context.Context, server string, edit func(*grant) (*grant, error)) error {
-	return s.keep.Change(ctx, s.key(server), func(old []byte) ([]byte, error) {
+	return s.storage.Change(ctx, s.key(server), func(old []byte) ([]byte, error) {
 		g, err := s.decode(server, old)
 		if err != nil {
 			return nil, err
@@ -213,13 +217,13 @@ func (s *Store) change(ctx context.Context, server string, edit func(*grant) (*g
 	})
 }
 
-// take removes a grant and returns it, nil where there was none or it could not
-// be read.
-func (s *Store) take(ctx context.Context, server string) (g *grant, found bool, err error) {
-	if data, err := s.keep.Read(ctx, s.key(server)); data == nil && err == nil {
+// remove deletes a grant and returns it. The grant is nil if there was none or
+// it could not be read.
+func (s *Store) remove(ctx context.Context, server string) (g *grant, found bool, err error) {
+	if data, err := s.storage.Read(ctx, s.key(server)); data == nil && err == nil {
 		return nil, false, nil
 	}
-	err = s.keep.Change(ctx, s.key(server), func(old []byte) ([]byte, error) {
+	err = s.storage.Change(ctx, s.key(server), func(old []byte) ([]byte, error) {
 		found = old != nil
 		g, _ = s.decode(server, old)
 		return nil, nil

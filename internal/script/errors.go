@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// NotFoundError: the skill has no such script.
+// NotFoundError reports that the skill has no such script.
 type NotFoundError struct {
-	Name string // as it was typed
-	// Near are scripts that may have been meant, best first: of the same base
-	// name, or spelled nearly so. Scripts are all the skill has.
+	Name string // as typed
+	// Near holds scripts that may have been meant, best first: their base names
+	// are equal or similar. Scripts holds all scripts of the skill.
 	Near, Scripts []string
 }
 
@@ -21,10 +21,10 @@ func (e *NotFoundError) Error() string {
 	return msg + "; " + offer(e.Scripts)
 }
 
-// NotScriptError: the file is there and is not one that can be run.
+// NotScriptError reports that a file exists but cannot be run.
 type NotScriptError struct {
 	Path    string
-	Scripts []string // all the skill has; nil where only the file was looked at
+	Scripts []string // all scripts of the skill; nil if they were not listed
 }
 
 func (e *NotScriptError) Error() string {
@@ -35,9 +35,9 @@ func (e *NotScriptError) Error() string {
 	return msg + "; " + offer(e.Scripts)
 }
 
-// OutsideError: the path leads out of the skill, or is no path.
+// OutsideError reports a path that is invalid or leads out of the skill.
 type OutsideError struct {
-	Name string // as it was typed
+	Name string // as typed
 }
 
 func (e *OutsideError) Error() string {
@@ -56,8 +56,7 @@ func offer(scripts []string) string {
 	return "its scripts are " + strings.Join(scripts, ", ")
 }
 
-// ShebangError: the first line of a script names no interpreter that may be looked
-// for.
+// ShebangError reports a first line that does not name a permitted interpreter.
 type ShebangError struct {
 	Path   string
 	Line   string // the line without "#!"
@@ -68,16 +67,16 @@ func (e *ShebangError) Error() string {
 	return fmt.Sprintf("%s: first line %q: %s", e.Path, "#!"+e.Line, e.Reason)
 }
 
-// MissingError: no interpreter for the script can be had on this host.
+// MissingError reports that the host has no usable interpreter for a script.
 type MissingError struct {
 	Interpreter string // "python3", "deno or bun"
 	For         string // the script
-	Hint        string // how to get it on Debian and macOS
-	// Tried are those that were found and cannot be used.
+	Hint        string // how to install it on Debian and macOS
+	// Tried holds interpreters that were found but cannot be used.
 	Tried []Unusable
 }
 
-// Unusable is an interpreter that was found and cannot be given to a sandbox.
+// Unusable is an interpreter that was found but cannot be mounted in a sandbox.
 type Unusable struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
@@ -96,24 +95,24 @@ func (e *MissingError) Error() string {
 	return b.String() + "; " + e.Hint
 }
 
-// NeedsError: what a script needs is written down in a way that is broken or
-// refused. It holds all findings at once.
+// NeedsError reports invalid or refused requirements of a script. It holds all
+// findings.
 type NeedsError struct {
 	Problems []Problem // at least one, in file order
 }
 
-// Problem is one finding in a file that says what a script needs.
+// Problem is a finding in a file that declares requirements.
 type Problem struct {
 	File string `json:"file"` // path in the skill
-	Line int    `json:"line"` // 1-based; 0 where the file as a whole is meant
-	// Code names the kind of finding: "syntax", "option", "direct", "outside",
-	// "missing", "unsupported".
+	Line int    `json:"line"` // 1-based; 0 for the whole file
+	// Code is the kind of finding: "syntax", "option", "direct", "outside",
+	// "missing" or "unsupported".
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	Fix     string `json:"fix"`
 }
 
-// String renders the problem as "file:line: message; fix".
+// String returns "file:line: message; fix".
 func (p Problem) String() string {
 	at := p.File
 	if p.Line > 0 {
@@ -130,7 +129,7 @@ func (e *NeedsError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// hints say how an interpreter is installed.
+// hints maps interpreters to installation instructions.
 var hints = map[string]string{
 	"python3": "install it with `apt install python3` (Debian), `brew install python` (macOS) or `uv python install`",
 	"python2": "Python 2 is no longer supplied: port the script to Python 3 and change its first line to #!/usr/bin/env python3",
@@ -145,7 +144,7 @@ var hints = map[string]string{
 	"pwsh":    "install PowerShell from https://aka.ms/install-powershell (Debian) or with `brew install powershell` (macOS)",
 }
 
-// otherHint is for interpreters whose packages are not known here.
+// otherHint is the hint for interpreters without an entry in hints.
 const otherHint = "install it system-wide or in a directory of its own that is in PATH, or name another interpreter in the first line of the script"
 
 func hint(interpreter string) string {

@@ -9,23 +9,21 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/loadout-dev/loadout/internal/near"
+	"github.com/loadout-dev/loadout/internal/editdistance"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// mounts are what a path may begin with instead of nothing: where the skill
-// lies in a sandbox, and the names that instructions use for that place.
+// mounts lists prefixes that a path may have: the skill's path in a sandbox,
+// and names for it that instructions use.
 var mounts = []string{"/skill/", "${SKILL_DIR}/", "$SKILL_DIR/", "${CLAUDE_SKILL_DIR}/", "$CLAUDE_SKILL_DIR/",
 	"${LOADOUT_SKILL}/", "$LOADOUT_SKILL/", "{baseDir}/"}
 
-// Find returns the path in the skill of the script that name, as a model or a
-// person typed it, stands for. files is the listing of the skill. A name
-// without a folder that is not at the top of the skill stands for the only
-// script of that base name.
+// Find returns the path of the script that a model or user calls name. files is
+// the listing of the skill. A name without a folder that is not at the top of
+// the skill selects the only script with that base name.
 //
-// The error is an [OutsideError], [NotFoundError] or [NotScriptError]. Files
-// are opened only to look at the first bytes of one without a script's
-// extension.
+// The error is an [OutsideError], [NotFoundError] or [NotScriptError]. Find
+// opens a file only if it lacks a script's extension, to read its first bytes.
 func Find(fsys fs.FS, files skill.Manifest, name string) (string, error) {
 	p, ok := clean(name)
 	if !ok {
@@ -54,8 +52,8 @@ func Find(fsys fs.FS, files skill.Manifest, name string) (string, error) {
 	return "", &NotFoundError{name, guesses(p, scripts), scripts}
 }
 
-// Scripts lists the files of the skill that can be run, in the order of files;
-// never nil.
+// Scripts lists the files of the skill that can be run, in the order of files.
+// The result is never nil.
 func Scripts(fsys fs.FS, files skill.Manifest) []string {
 	out := []string{}
 	for _, f := range files {
@@ -66,8 +64,8 @@ func Scripts(fsys fs.FS, files skill.Manifest) []string {
 	return out
 }
 
-// clean brings a typed path to the form that a listing has. It reports false
-// for one that leads out of the skill or is none.
+// clean converts a typed path to the form of a listing. It returns false for a
+// path that is invalid or leads out of the skill.
 func clean(name string) (string, bool) {
 	p := strings.TrimSpace(name)
 	if n := len(p); n > 1 && (p[0] == '"' || p[0] == '\'' || p[0] == '`') && p[n-1] == p[0] {
@@ -83,7 +81,7 @@ func clean(name string) (string, bool) {
 	if !utf8.ValidString(p) || strings.ContainsFunc(p, unicode.IsControl) || path.IsAbs(p) {
 		return "", false
 	}
-	if len(p) > 1 && p[1] == ':' && (len(p) == 2 || p[2] == '/') { // a drive of Windows
+	if len(p) > 1 && p[1] == ':' && (len(p) == 2 || p[2] == '/') { // a Windows drive
 		return "", false
 	}
 	p = path.Clean(p)
@@ -107,25 +105,25 @@ func isScript(fsys fs.FS, f skill.File) bool {
 	return isELF(first) || shebang && maybeScript(f.Path, mode)
 }
 
-// guesses finds the scripts that a path may have been meant for: of the same base
-// name elsewhere, or spelled the same but for case, punctuation, extension or
-// two letters.
+// guesses returns scripts that p may have meant: scripts with the same base
+// name elsewhere, or with a name that differs in case, punctuation, extension
+// or up to two letters.
 func guesses(p string, scripts []string) []string {
 	type match struct {
 		path string
 		far  int
 	}
-	base := func(p string) []rune { return near.Letters(strings.TrimSuffix(path.Base(p), path.Ext(p))) }
+	base := func(p string) []rune { return editdistance.Normalize(strings.TrimSuffix(path.Base(p), path.Ext(p))) }
 	asked := base(p)
 	most := min(2, len(asked)/3)
 	var found []match
 	for _, s := range scripts {
-		far := near.Distance(asked, base(s), most)
+		far := editdistance.Distance(asked, base(s), most)
 		if far > most {
 			continue
 		}
 		if path.Base(s) != path.Base(p) {
-			far++ // the very name in another folder is the best guess
+			far++ // the same name in another folder is the best guess
 		}
 		found = append(found, match{s, far})
 	}

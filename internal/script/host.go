@@ -11,25 +11,27 @@ import (
 	"strings"
 )
 
-// Host is the machine whose interpreters are used. The zero Host has those of
-// the system directories only.
+// Host is the machine that provides interpreters. The zero Host uses only the
+// system directories.
 type Host struct {
-	// Path is the value of PATH; entries that are not absolute are passed over.
+	// Path is the value of PATH; relative entries are ignored.
 	Path string
-	// Home is the home directory, of which nothing but runtimes is ever named
-	// in a [Plan]. Empty: none is known.
+	// Home is the home directory; "" means unknown. A [Plan] names only
+	// runtimes inside it.
 	Home string
-	// Getenv reads a variable, for the version managers; nil: none is set.
+	// Getenv reads an environment variable of a version manager; nil means that
+	// none is set.
 	Getenv func(string) string
-	// System are the directories that a sandbox has anyway; nil: those usual on
-	// this operating system. Tests give a directory of their own.
+	// System lists the directories that every sandbox contains; nil means the
+	// usual ones of this operating system. Tests use a directory of their own.
 	System []string
-	// Version says the version of an interpreter ("22.18.0", or empty) where
-	// files do not tell; it may run it. Nil: not known.
+	// Version returns the version of an interpreter, such as "22.18.0", or "",
+	// if its files do not contain it. It may run the interpreter. It may be
+	// nil.
 	Version func(exe string) string
 }
 
-// HostOf returns the host as the environment describes it.
+// HostOf returns the host that the environment describes.
 func HostOf(getenv func(string) string) Host {
 	home := getenv("HOME")
 	if runtime.GOOS == "windows" {
@@ -45,7 +47,7 @@ func (h Host) getenv(name string) string {
 	return h.Getenv(name)
 }
 
-// system are the directories that need no mount.
+// system returns the directories that need no mount.
 func (h Host) system() []string {
 	if h.System != nil {
 		return h.System
@@ -71,16 +73,16 @@ func (h Host) inSystem(p string) bool {
 	return slices.ContainsFunc(h.system(), func(dir string) bool { return within(dir, p) })
 }
 
-// found is an interpreter that can be used.
+// found is a usable interpreter.
 type found struct {
-	exe      string   // as it is to be started
-	before   []string // what comes between exe and the arguments: a program in JavaScript
+	exe      string   // the path that starts it
+	before   []string // arguments before all others: the path of a JavaScript program
 	prefixes []string
 	version  string
-	name     string // as it was looked for
+	name     string // the name that was searched for
 }
 
-// complete fills in the part of the plan that the host decides.
+// complete sets the fields of the plan that depend on the host.
 func (h Host) complete(plan *Plan, how recognised, requiresPython string) error {
 	missing := &MissingError{Interpreter: strings.Join(how.interpreters, " or "), For: plan.Script, Hint: hint(how.interpreters[0])}
 	accept := func(found) string { return "" }
@@ -99,7 +101,7 @@ func (h Host) complete(plan *Plan, how recognised, requiresPython string) error 
 	case Other:
 		missing.Hint = otherHint
 		accept = runsAsItself
-		h.Version = nil // a skill does not choose what is run to learn that
+		h.Version = nil // do not run an interpreter chosen by a skill to learn its version
 	case TypeScript:
 		accept = runsTypeScript
 		if how.interpreters[0] == "node" {
@@ -130,8 +132,8 @@ func (h Host) complete(plan *Plan, how recognised, requiresPython string) error 
 	return nil
 }
 
-// runsAsItself says why a program cannot be the interpreter of a script: it gets
-// the rights of another user. Or nothing.
+// runsAsItself returns why a program with the rights of another user cannot be
+// an interpreter, or "".
 func runsAsItself(f found) string {
 	if info, err := os.Stat(f.exe); err == nil && info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
 		return "it takes the rights of another user (setuid or setgid)"
@@ -139,12 +141,13 @@ func runsAsItself(f found) string {
 	return ""
 }
 
-// flags are what stands between an interpreter and the script.
+// flags returns the arguments between interpreter and script.
 func flags(how recognised, f found) []string {
 	args := slices.Clone(how.args)
 	switch {
 	case f.name == "deno" && len(args) == 0:
-		// The sandbox is the boundary; deno would ask a person who is not there.
+		// The sandbox is the boundary; otherwise deno would prompt for
+		// permissions.
 		return []string{"run", "--allow-all"}
 	case how.kind == TypeScript && f.name == "node" && !slices.Contains(args, stripTypes) && typescriptByFlag(f.version):
 		return append(args, stripTypes)
@@ -152,14 +155,14 @@ func flags(how recognised, f found) []string {
 	return append(args, byKind(how.kind).before...)
 }
 
-// find looks for the first usable interpreter: the very path of a shebang, then
-// each name on PATH, in the system directories, and where version managers
-// keep them. accept says why not, or nothing.
+// find returns the first usable interpreter. It tries the path of a shebang,
+// then each name on PATH, in the system directories, and in the directories of
+// version managers. accept returns why an interpreter is unsuitable, or "".
 func (h Host) find(how recognised, accept func(found) string) (found, []Unusable, bool) {
 	var tried []Unusable
 	seen := map[string]bool{}
 	try := func(p, name string) (found, bool) {
-		place := p // but for links of directories, such as /bin to /usr/bin
+		place := p // with directory symlinks resolved, such as /bin to /usr/bin
 		if dir, err := filepath.EvalSymlinks(filepath.Dir(p)); err == nil {
 			place = filepath.Join(dir, filepath.Base(p))
 		}
@@ -201,7 +204,7 @@ func (h Host) find(how recognised, accept func(found) string) (found, []Unusable
 	return found{}, tried, false
 }
 
-// path are the directories to look in.
+// path returns the directories to search.
 func (h Host) path() []string {
 	var dirs []string
 	add := func(dir string) {
@@ -224,8 +227,8 @@ func (h Host) path() []string {
 	return dirs
 }
 
-// use turns an executable file into an interpreter, following links, shims and
-// virtual environments. depth bounds the shims that lead to shims.
+// use returns the interpreter of an executable file. It follows symlinks, shims
+// and virtual environments. depth limits shims that lead to shims.
 func (h Host) use(p, name string, depth int) (found, error) {
 	hops, err := follow(p)
 	if err != nil {
@@ -253,7 +256,7 @@ func (h Host) use(p, name string, depth int) (found, error) {
 	}
 	switch filepath.Base(real) {
 	case "busybox", "toybox", "coreutils":
-		f.exe = hops[0] // one program for all names: the name is what counts
+		f.exe = hops[0] // a program with several names, selected by the name
 		for i := len(hops) - 2; i >= 0 && h.inSystem(hops[i]); i-- {
 			if filepath.Base(hops[i]) == name {
 				f.exe = hops[i]
@@ -268,7 +271,7 @@ func (h Host) use(p, name string, depth int) (found, error) {
 	return f, err
 }
 
-// javascript is for a program that node runs.
+// javascript handles a program that node runs.
 func (h Host) javascript(f found) (found, error) {
 	src, err := os.ReadFile(f.exe)
 	if err != nil {
@@ -289,8 +292,9 @@ func (h Host) javascript(f found) (found, error) {
 	return found{exe: node.exe, before: []string{f.exe}, prefixes: append(node.prefixes, own...), name: f.name}, nil
 }
 
-// follow returns p and every path it leads to by links, the file itself last.
-// Each hop comes also with the links of its directory resolved.
+// follow returns p and every path that its symlinks lead to; the last one is
+// the file itself. It also returns each path with its directory's symlinks
+// resolved.
 func follow(p string) ([]string, error) {
 	var hops []string
 	p = filepath.Clean(p)
@@ -310,7 +314,8 @@ func follow(p string) ([]string, error) {
 		}
 		if !filepath.IsAbs(to) {
 			to = dir + string(filepath.Separator) + to
-			// ".." counts from where links lead, which Clean cannot know.
+			// ".." applies after symlinks are resolved, which Clean cannot
+			// know.
 			if d, err := filepath.EvalSymlinks(filepath.Dir(to)); err == nil {
 				to = filepath.Join(d, filepath.Base(to))
 			}
@@ -322,7 +327,7 @@ func follow(p string) ([]string, error) {
 
 var exeSuffix = map[bool]string{true: ".exe"}[runtime.GOOS == "windows"]
 
-// executable reports whether p is a file that can be run.
+// executable reports whether p is an executable regular file.
 func executable(p string) bool {
 	info, err := os.Stat(p)
 	if err != nil || !info.Mode().IsRegular() {
@@ -331,7 +336,7 @@ func executable(p string) bool {
 	return runtime.GOOS == "windows" || info.Mode()&0o111 != 0
 }
 
-// within reports whether p is dir or lies in it. Both are clean.
+// within reports whether p is dir or inside it. Both must be clean.
 func within(dir, p string) bool {
 	rel, err := filepath.Rel(dir, p)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))

@@ -15,10 +15,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/script"
 )
 
-// fakeHost makes a machine in a temporary directory. A line of layout is
-// "path" for an executable, "path -> target" for a link, "path: text" for a
-// file, "path/" for a directory. In a target, a text and the results "@"
-// stands for the directory of the machine.
+// fakeHost creates a machine in a temporary directory. A line of layout is
+// "path" for an executable, "path -> target" for a symlink, "path: text" for a
+// file, or "path/" for a directory. In targets, texts and results, "@" stands
+// for the directory of the machine.
 func fakeHost(t *testing.T, layout string) (string, script.Host) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -161,7 +161,7 @@ home/.local/share/uv/python/cpython-3.12-linux -> cpython-3.12.3-linux
 home/.local/bin/python3 -> @/home/.local/share/uv/python/cpython-3.12-linux/bin/python3.12
 home/.local/share/keyrings/login: secret`
 
-// checkPrefixes is what holds for every plan.
+// checkPrefixes checks the prefixes of a plan.
 func checkPrefixes(t *testing.T, host script.Host, plan *script.Plan) {
 	t.Helper()
 	for _, p := range plan.Prefixes {
@@ -232,7 +232,8 @@ func TestHostVersionHook(t *testing.T) {
 	}
 }
 
-// An interpreter of any name is used as itself, and is not run to be looked at.
+// An interpreter with any name is used under its own name, and is not run for
+// inspection.
 func TestOtherInterpreters(t *testing.T) {
 	root, host := fakeHost(t, "usr/bin/lua\nusr/bin/awk")
 	host.Version = func(exe string) string { t.Errorf("%s was run", exe); return "" }
@@ -254,7 +255,7 @@ func TestOtherInterpreters(t *testing.T) {
 	}
 }
 
-// A shebang may not choose what of a home is mounted.
+// A shebang must not choose which part of a home directory is mounted.
 func TestShebangOutsidePath(t *testing.T) {
 	root, host := fakeHost(t, "usr/bin/python3\nusr/bin/python3.9\nhome/secret/bin/python3\nhome/v/bin/python3")
 	for shebang, want := range map[string]string{

@@ -8,16 +8,16 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"github.com/loadout-dev/loadout/internal/pattern"
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// inlineBlock is the canonical expression of the specification
-// (packaging.python.org, "Inline script metadata", once PEP 723).
-var inlineBlock = pattern.New(`(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$`)
+// inlineBlock is the canonical pattern of the specification
+// (packaging.python.org, "Inline script metadata", formerly PEP 723).
+var inlineBlock = lazyregexp.New(`(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$`)
 
 // inline is the content of a script block.
 type inline struct {
-	requires     string // versions of Python
+	requires     string // the required Python versions
 	dependencies []dependency
 }
 
@@ -26,9 +26,9 @@ type dependency struct {
 	line int // in the script
 }
 
-// parseInline reads the inline metadata of a Python script. It reports false
-// where there is none; a block without an end is none, as the specification
-// has it. A block that is there and cannot be read is a [NeedsError].
+// parseInline reads the inline metadata of a Python script. It returns false if
+// there is none; the specification ignores a block without an end. The error
+// for an invalid block is a [NeedsError].
 func parseInline(p string, src []byte) (inline, bool, error) {
 	text := plain(src)
 	broken := func(line int, message, fix string) (inline, bool, error) {
@@ -63,7 +63,7 @@ func parseInline(p string, src []byte) (inline, bool, error) {
 	var meta inline
 	var ps []Problem
 	add := func(line int, code, message, fix string) { ps = append(ps, Problem{p, line, code, message, fix}) }
-	where := func(s string) int { // the line of a word of the block
+	where := func(s string) int { // returns the line of a word in the block
 		before, _, ok := strings.Cut(content, s)
 		if !ok {
 			return first
@@ -107,7 +107,7 @@ func parseInline(p string, src []byte) (inline, bool, error) {
 	return meta, true, nil
 }
 
-// uncomment takes the comment signs off the lines of a block.
+// uncomment removes the comment signs from the lines of a block.
 func uncomment(block string) string {
 	var b strings.Builder
 	for line := range strings.Lines(block) {

@@ -11,36 +11,37 @@ import (
 	"strings"
 )
 
-// Needs is what has to be installed before a script runs. Whoever installs it
-// uses nothing else of the skill than Files: a pip.conf, .npmrc or setup.py
-// beside them is not what was looked at here.
+// Needs lists what to install before a script runs. An installer must use no
+// files of the skill except Files, because a pip.conf, .npmrc or setup.py
+// beside them was not checked.
 type Needs struct {
-	// Kind says what installs it: "python" (pip, uv) or "node" (npm).
+	// Kind selects the installer: "python" (pip, uv) or "node" (npm).
 	Kind Kind `json:"kind"`
-	// Requirements are lines of a requirements file that can be passed on as
-	// they are, with their hashes; of Python only, sorted. Constraints are
-	// lines for pip's --constraint.
+	// Requirements holds lines of a requirements file with their hashes, for
+	// Python only. They are sorted and can be passed on unchanged. Constraints
+	// holds lines for pip's --constraint.
 	Requirements []string `json:"requirements,omitempty"`
 	Constraints  []string `json:"constraints,omitempty"`
-	// RequireHashes says that the files ask for hashes to be checked.
+	// RequireHashes is set if the files require hash checks.
 	RequireHashes bool `json:"require_hashes,omitempty"`
-	// RequiresPython is the versions of Python that will do, such as ">=3.11".
+	// RequiresPython holds the supported Python versions, such as ">=3.11".
 	RequiresPython string `json:"requires_python,omitempty"`
-	// Files are the paths in the skill that say so: the script itself, or
-	// requirements files, or package.json and its lock file, which come first
-	// in the order in which they count.
+	// Files holds the paths in the skill that declare the needs, in order of
+	// precedence: the script itself, or requirements files, or package.json and
+	// its lock file.
 	Files []string `json:"files"`
-	// Source is what asked, for a person: "inline metadata of scripts/x.py".
+	// Source describes the origin for the user: "inline metadata of
+	// scripts/x.py".
 	Source string `json:"source"`
-	// Locked says that exact versions are in a lock file, for `npm ci`.
+	// Locked is set if a lock file holds exact versions for `npm ci`.
 	Locked bool `json:"locked,omitempty"`
-	// Digest is "sha256:" and the hash of all of the above that decides what is
-	// installed, so that the same needs of two scripts have the same digest.
-	// Paths, order, comments and line ends do not count.
+	// Digest is "sha256:" and the hash of everything above that decides what is
+	// installed. Two scripts with the same needs have the same digest. Paths,
+	// order, comments and line endings do not affect it.
 	Digest string `json:"digest"`
 }
 
-// seal fills in the digest; content is what counts besides the fields.
+// seal sets the digest over the fields and content.
 func (n *Needs) seal(content ...string) *Needs {
 	data, err := json.Marshal([]any{"loadout needs 1", n.Kind, n.Requirements, n.Constraints, n.RequireHashes, n.RequiresPython, n.Locked, content})
 	if err != nil {
@@ -51,9 +52,9 @@ func (n *Needs) seal(content ...string) *Needs {
 	return n
 }
 
-// pythonNeeds reads what a Python script needs: its inline metadata, else the
-// nearest requirements.txt from its directory up. The string is the versions
-// of Python that will do, whether or not anything has to be installed.
+// pythonNeeds reads the needs of a Python script from its inline metadata, or
+// else from the nearest requirements.txt in its directory or above. The string
+// holds the supported Python versions, even if nothing must be installed.
 func pythonNeeds(fsys fs.FS, p string, src []byte, how recognised) (*Needs, string, error) {
 	meta, ok, err := parseInline(p, src)
 	if err != nil {
@@ -96,7 +97,8 @@ func tidy(lines []string) []string {
 	return slices.Compact(lines)
 }
 
-// nearest finds the file of that name that is beside p or above it and counts.
+// nearest returns the nearest file with that name, beside p or above it, for
+// which counts returns true.
 func nearest(fsys fs.FS, p, name string, counts func([]byte) bool) (string, bool, error) {
 	for dir := path.Dir(p); ; dir = path.Dir(dir) {
 		file := path.Join(dir, name)
@@ -113,7 +115,7 @@ func nearest(fsys fs.FS, p, name string, counts func([]byte) bool) (string, bool
 	}
 }
 
-// cause is the text of a file error without the path.
+// cause returns the text of a file error without the path.
 func cause(err error) string {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err.Error()

@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// needsOf reads what the script at p needs, without looking for interpreters.
+// needsOf returns the needs of the script at p without searching for
+// interpreters.
 func needsOf(fsys fstest.MapFS, p string) (*Needs, error) {
 	src, mode, err := head(fsys, p)
 	if err != nil {

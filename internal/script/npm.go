@@ -12,29 +12,29 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loadout-dev/loadout/internal/pattern"
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
 // dependencyKeys are the members of package.json that npm resolves.
 var dependencyKeys = []string{"dependencies", "optionalDependencies", "peerDependencies", "devDependencies"}
 
-// installKeys are all members that decide what is installed.
+// installKeys are all members that affect what is installed.
 var installKeys = append([]string{"overrides", "bundleDependencies", "bundledDependencies", "peerDependenciesMeta"}, dependencyKeys...)
 
-// lockFiles are what `npm ci` goes by, first to last.
+// lockFiles lists the lock files of `npm ci` in order of precedence.
 var lockFiles = []string{"npm-shrinkwrap.json", "package-lock.json"}
 
 var (
-	npmName  = pattern.New(`^(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*$`)
-	npmRange = pattern.New(`^[A-Za-z0-9.*^~<>=|+ \t-]*$`)
+	npmName  = lazyregexp.New(`^(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*$`)
+	npmRange = lazyregexp.New(`^[A-Za-z0-9.*^~<>=|+ \t-]*$`)
 )
 
-// registries are where a lock file may point; npm asks the registry that the
-// operator has chosen instead of these.
+// registries lists the registries that a lock file may name. npm replaces them
+// with the operator's registry.
 var registries = []string{"https://registry.npmjs.org/", "https://registry.yarnpkg.com/"}
 
-// nodeNeeds reads what a script for Node.js needs: the nearest package.json
-// from its directory up that has dependencies and did not bring them.
+// nodeNeeds reads the needs of a Node.js script from the nearest package.json,
+// in its directory or above, that has dependencies and no installed modules.
 func nodeNeeds(fsys fs.FS, p string) (*Needs, error) {
 	file, found, err := nearest(fsys, p, "package.json", func(text []byte) bool {
 		doc, err := object(text)
@@ -74,7 +74,7 @@ func nodeNeeds(fsys fs.FS, p string) (*Needs, error) {
 	return n.seal(content...), nil
 }
 
-// object decodes a JSON object. Names are matched exactly, as npm does.
+// object decodes a JSON object. Like npm, it matches names exactly.
 func object(text []byte) (map[string]json.RawMessage, error) {
 	var doc map[string]json.RawMessage
 	err := json.Unmarshal(bytes.TrimPrefix(text, utf8BOM), &doc)
@@ -92,8 +92,8 @@ func hasDependencies(doc map[string]json.RawMessage) bool {
 	})
 }
 
-// checkPackage finds what is wrong with a package.json, and returns what of it
-// decides what is installed.
+// checkPackage returns the problems of a package.json, and its members that
+// affect what is installed.
 func checkPackage(file string, text []byte) ([]Problem, []string) {
 	doc, err := object(text)
 	if err != nil {
@@ -134,12 +134,12 @@ func checkPackage(file string, text []byte) ([]Problem, []string) {
 			kept[key] = v
 		}
 	}
-	canonical, _ := json.Marshal(kept) // sorted by key; what was decoded encodes
+	canonical, _ := json.Marshal(kept) // sorted by key; decoded JSON always encodes
 	return inOrder(ps), []string{string(canonical)}
 }
 
-// fromRegistry reports whether a version of package.json is one of a registry:
-// a range, a tag, or those of another name.
+// fromRegistry reports whether a version in package.json comes from a registry:
+// a range, a tag, or an alias with one.
 func fromRegistry(v string) bool {
 	v = strings.TrimSpace(v)
 	if alias, ok := strings.CutPrefix(v, "npm:"); ok {
@@ -149,12 +149,12 @@ func fromRegistry(v string) bool {
 		}
 		return npmName().MatchString(alias[:i]) && npmRange().MatchString(strings.TrimPrefix(alias[i:], "@"))
 	}
-	// npm takes a word that looks like an archive for a file.
+	// npm treats a word that looks like an archive as a file.
 	return npmRange().MatchString(v) && !strings.HasSuffix(v, ".tgz") && !strings.HasSuffix(v, ".tar.gz") && !strings.HasSuffix(v, ".tar") &&
 		!strings.HasPrefix(v, ".") && !strings.HasPrefix(v, "~/")
 }
 
-// leaves are the strings in a JSON value.
+// leaves returns the strings in a JSON value.
 func leaves(v any) []string {
 	var out []string
 	switch v := v.(type) {
@@ -168,8 +168,8 @@ func leaves(v any) []string {
 	return out
 }
 
-// checkLock finds packages in a lock file that do not come from the registry,
-// and returns what of the file decides what is installed.
+// checkLock returns the packages in a lock file that do not come from a
+// registry, and the content that affects what is installed.
 func checkLock(file string, text []byte) ([]Problem, string) {
 	doc, err := object(text)
 	var whole any
@@ -190,7 +190,7 @@ func checkLock(file string, text []byte) ([]Problem, string) {
 			switch s, isString := members[k].(string); {
 			case k == "resolved" && isString && !slices.ContainsFunc(registries, func(r string) bool { return strings.HasPrefix(s, r) }):
 				add(s, "a package comes from "+quoted(s))
-			case k == "version" && isString && !npmRange().MatchString(s) && !fromRegistry(s): // of old lock files
+			case k == "version" && isString && !npmRange().MatchString(s) && !fromRegistry(s): // in old lock files
 				add(s, "a package comes from "+quoted(s))
 			case k == "link" && members[k] == true:
 				add(`"link"`, "a package is a link to a directory")
@@ -214,7 +214,7 @@ func inOrder(ps []Problem) []Problem {
 	return ps
 }
 
-// lineOf is the line in which a word first stands, 0 if it does not.
+// lineOf returns the line of the first occurrence of a word, or 0.
 func lineOf(text []byte, word string) int {
 	before, _, ok := bytes.Cut(text, []byte(word))
 	if !ok {
@@ -223,7 +223,7 @@ func lineOf(text []byte, word string) int {
 	return 1 + bytes.Count(before, []byte("\n"))
 }
 
-// jsonLine is the line of a syntax error.
+// jsonLine returns the line of a syntax error.
 func jsonLine(text []byte, err error) int {
 	if se, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return 1 + bytes.Count(text[:min(int(se.Offset), len(text))], []byte("\n"))

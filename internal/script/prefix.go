@@ -9,26 +9,26 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loadout-dev/loadout/internal/pattern"
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// prefixes returns what of the host the interpreter at exe needs beyond the
-// system directories: the smallest directory that is the runtime and nothing
-// else. exe has no links left in it, or is one hop of a chain.
+// prefixes returns the paths outside the system directories that the
+// interpreter at exe needs. It chooses the smallest directory that contains
+// only the runtime. exe has no symlinks left, or is one hop of a chain.
 func (h Host) prefixes(exe, name string) ([]string, error) {
 	if h.inSystem(exe) {
 		return nil, nil
 	}
 	sep := string(filepath.Separator)
 	if brew, _, ok := strings.Cut(exe, sep+"Cellar"+sep); ok {
-		// A keg is linked against others through opt and adds packages in lib.
+		// A keg links to others through opt and adds packages to lib.
 		return existing(brew, "Cellar", "opt", "lib"), h.place(brew)
 	}
 	if store := sep + filepath.Join("nix", "store"); within(store, exe) {
-		return []string{store}, nil // every package links to others there
+		return []string{store}, nil // every package links to others in the store
 	}
 	if name == "deno" || name == "bun" || name == "uv" {
-		return []string{exe}, nil // one file
+		return []string{exe}, nil // a single file
 	}
 	if modules := sep + filepath.Join("lib", "node_modules"); strings.Contains(exe, modules+sep) {
 		before, _, _ := strings.Cut(exe, modules+sep)
@@ -55,8 +55,9 @@ func existing(dir string, names ...string) []string {
 	return out
 }
 
-// check says why a directory cannot be given to a sandbox: it is in a wrong
-// place, by its name or really, or holds something of a home besides a runtime.
+// check returns why a directory cannot be mounted in a sandbox: its path, as
+// named or resolved, is not allowed, or it contains files of a home directory
+// besides a runtime.
 func (h Host) check(dir string) error {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -75,16 +76,16 @@ func (h Host) check(dir string) error {
 	return nil
 }
 
-// shared are directories below a home that many programs use.
+// shared lists directories in a home that many programs use.
 var shared = []string{".local/share", ".local/state", "Library", "Library/Application Support",
 	"Documents", "Desktop", "Downloads", "AppData", "AppData/Local", "AppData/Roaming"}
 
-// hidden are such directories by whatever home they are in.
+// hidden lists names of such directories in any home.
 var hidden = []string{".local", ".config", ".cache", ".ssh", ".gnupg"}
 
 const ownPlace = "install the interpreter in a directory of its own (pyenv, uv, nvm, mise) or system-wide"
 
-// place says why no directory of that name can be given to a sandbox.
+// place returns why a directory with this path cannot be mounted in a sandbox.
 func (h Host) place(dir string) error {
 	parent := filepath.Dir(dir)
 	if parent == dir || filepath.Dir(parent) == parent && runtime.GOOS != "windows" {
@@ -112,7 +113,7 @@ func (h Host) place(dir string) error {
 	return nil
 }
 
-// homes is the home directory as it is called and as it is.
+// homes returns the home directory as named and with symlinks resolved.
 func (h Host) homes() []string {
 	if !filepath.IsAbs(h.Home) {
 		return nil
@@ -124,17 +125,17 @@ func (h Host) homes() []string {
 	return homes
 }
 
-// parts are the names at the top of an installed runtime.
-var parts = pattern.New(`^(s?bin|lib(32|64|exec)?|include|share|man|docs?|etc|ssl|envs|var|Scripts|Lib|DLLs|Tools|Include|libs|tcl|node_modules` +
+// parts matches the names at the top of an installed runtime.
+var parts = lazyregexp.New(`^(s?bin|lib(32|64|exec)?|include|share|man|docs?|etc|ssl|envs|var|Scripts|Lib|DLLs|Tools|Include|libs|tcl|node_modules` +
 	`|pyvenv\.cfg|pip-selfcheck\.json|CACHEDIR\.TAG|BUILD|install|\.lock|\.gitignore|\.npm|\.mise.*|\.asdf.*|\.DS_Store` +
 	`|(README|LICENSE|CHANGELOG|COPYING|NOTICE|INSTALL|NEWS)(\..*)?|.*\.exe|.*\.dll|npm|npx|corepack|node|.*\.cmd)$`)
 
-// blessed are files and directories that tell what the whole directory is,
-// whatever else lies in it.
+// blessed lists files and directories that identify a runtime, whatever else
+// its directory contains.
 var blessed = []string{"conda-meta", "pwsh.dll"}
 
-// onlyRuntime refuses a directory in a home that holds something other than a
-// runtime, such as a project with a virtual environment at its top.
+// onlyRuntime rejects a directory in a home that contains more than a runtime,
+// such as a project with a virtual environment at its top.
 func onlyRuntime(dir string) error {
 	if managed(dir) {
 		return nil
@@ -156,12 +157,12 @@ func onlyRuntime(dir string) error {
 	return nil
 }
 
-// managed reports whether a version manager made the directory.
+// managed reports whether the directory belongs to a version manager.
 func managed(dir string) bool {
 	return ofManager().MatchString(filepath.ToSlash(dir))
 }
 
-var ofManager = pattern.New(`/(\.?(pyenv|rbenv|nodenv|plenv|nvm|fnm)(/.*)?/versions|(asdf|mise)/installs|uv/python|tools/image)/`)
+var ofManager = lazyregexp.New(`/(\.?(pyenv|rbenv|nodenv|plenv|nvm|fnm)(/.*)?/versions|(asdf|mise)/installs|uv/python|tools/image)/`)
 
 // isVenv reports whether an interpreter belongs to a virtual environment.
 func isVenv(exe string) bool {
@@ -173,13 +174,14 @@ func venvConfig(exe string) string {
 	return filepath.Join(filepath.Dir(filepath.Dir(exe)), "pyvenv.cfg")
 }
 
-// venv uses the interpreter of a virtual environment by its own path, the first
-// of hops, since that is how Python knows where it is. It needs the environment
-// and every directory on the way to the interpreter it was made from.
+// venv returns the interpreter of a virtual environment by its own path, the
+// first of hops, because Python finds the environment by that path. The
+// interpreter needs the environment and every directory on the way to the base
+// interpreter.
 func (h Host) venv(f found, hops []string) (found, error) {
 	exe := hops[0]
 	if len(hops) > 1 && filepath.Base(hops[1]) == filepath.Base(exe) && isVenv(hops[1]) {
-		exe = hops[1] // its directory without links
+		exe = hops[1] // its directory without symlinks
 	}
 	config, err := os.ReadFile(venvConfig(exe))
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loadout-dev/loadout/internal/pattern"
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// Bounds on requirements.
+// Limits for requirements.
 const (
 	maxRequirementFiles = 16
 	maxRequirements     = 2000
@@ -22,17 +22,17 @@ const (
 )
 
 // requirement is a name with extras, versions and a marker (PEP 508 without
-// its URLs).
-var requirement = pattern.New(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?` + ws +
+// URLs).
+var requirement = lazyregexp.New(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?` + ws +
 	`(?:\[[A-Za-z0-9._, \t-]*\])?` + ws + `(?:` + versionList + `|\(` + ws + versionList + ws + `\))?` + ws + `(?:;[A-Za-z0-9_.,<>=!~'"() \t+*-]+)?$`)
 
 var (
-	hashOption = pattern.New(`[ \t]--hash[= \t]*(sha(?:256|384|512):[0-9a-f]+)`)
-	direct     = pattern.New(`(?i)^(?:(?:git|hg|svn|bzr)\+|[a-z][a-z0-9+.-]*://|file:|\.{0,2}/|\.\.?$|~|[a-z]:\\|\\)|[A-Za-z0-9\]][ \t]*@|\.(?:whl|zip|tar\.gz|tgz|tar\.bz2)$|[/\\]`)
-	comment    = pattern.New(`(^|[ \t])#.*$`)
+	hashOption = lazyregexp.New(`[ \t]--hash[= \t]*(sha(?:256|384|512):[0-9a-f]+)`)
+	direct     = lazyregexp.New(`(?i)^(?:(?:git|hg|svn|bzr)\+|[a-z][a-z0-9+.-]*://|file:|\.{0,2}/|\.\.?$|~|[a-z]:\\|\\)|[A-Za-z0-9\]][ \t]*@|\.(?:whl|zip|tar\.gz|tgz|tar\.bz2)$|[/\\]`)
+	comment    = lazyregexp.New(`(^|[ \t])#.*$`)
 )
 
-// requirementsReader gathers requirements and everything wrong with them.
+// requirementsReader collects requirements and their problems.
 type requirementsReader struct {
 	fsys                      fs.FS
 	requirements, constraints []string
@@ -45,7 +45,7 @@ func (r *requirementsReader) problem(file string, line int, code, message, fix s
 	r.problems = append(r.problems, Problem{file, line, code, message, fix})
 }
 
-// file reads a requirements file, or a file of constraints.
+// file reads a requirements or constraints file.
 func (r *requirementsReader) file(file string, constraints bool) {
 	if slices.Contains(r.files, file) {
 		return
@@ -65,8 +65,8 @@ func (r *requirementsReader) file(file string, constraints bool) {
 	}
 }
 
-// logicalLines joins lines that a backslash continues and drops comments and
-// blanks, as pip does.
+// logicalLines joins continued lines and drops comments and blank lines, as pip
+// does.
 func logicalLines(text string) []dependency {
 	var out []dependency
 	var joined strings.Builder
@@ -95,11 +95,12 @@ func logicalLines(text string) []dependency {
 	return out
 }
 
-// asksForSomething reports whether a requirements file has more than comments.
+// asksForSomething reports whether a requirements file contains more than
+// comments.
 func asksForSomething(src []byte) bool { return len(logicalLines(plain(src))) > 0 }
 
-// line reads one line of a requirements file. Options are allowed by name;
-// whatever else pip learns some day is refused.
+// line reads one line of a requirements file. It rejects all options except the
+// listed ones.
 func (r *requirementsReader) line(file string, line int, text string, constraints bool) {
 	if !strings.HasPrefix(text, "-") {
 		r.require(file, line, text, constraints)
@@ -119,8 +120,8 @@ func (r *requirementsReader) line(file string, line int, text string, constraint
 	case "--require-hashes":
 		r.hashes = true
 	case "--prefer-binary", "--pre", "--only-binary":
-		// The installer takes wheels only, whatever a skill would like; a
-		// version before its release has to be named.
+		// Ignore these: the installer takes only wheels, and a prerelease must
+		// be named explicitly.
 	case "-e", "--editable":
 		r.problem(file, line, "direct", "an editable requirement runs code of the skill while it is installed", "name a released package with its version")
 	case "-i", "--index-url", "--pypi-url", "--extra-index-url", "-f", "--find-links", "--no-index", "--trusted-host":
@@ -130,7 +131,7 @@ func (r *requirementsReader) line(file string, line int, text string, constraint
 	}
 }
 
-// include reads a file that another names.
+// include reads a file that another one includes.
 func (r *requirementsReader) include(file string, line int, name string, constraints bool) {
 	p := path.Join(path.Dir(file), name)
 	switch {
@@ -143,7 +144,7 @@ func (r *requirementsReader) include(file string, line int, name string, constra
 	}
 }
 
-// inline takes a requirement that stands alone: options cannot.
+// inline adds a single requirement, which cannot be an option.
 func (r *requirementsReader) inline(file string, line int, text string) {
 	if text = strings.TrimSpace(text); strings.HasPrefix(text, "-") || strings.ContainsAny(text, "\n\r#\\") {
 		r.problem(file, line, "option", "dependency "+quoted(text)+" is not a requirement", `write it like "requests>=2"`)
@@ -152,7 +153,7 @@ func (r *requirementsReader) inline(file string, line int, text string) {
 	r.require(file, line, text, false)
 }
 
-// require takes one requirement with its hashes.
+// require adds one requirement with its hashes.
 func (r *requirementsReader) require(file string, line int, text string, constraints bool) {
 	var hashes []string
 	for _, m := range hashOption().FindAllStringSubmatch(text, -1) {
@@ -183,7 +184,7 @@ func (r *requirementsReader) require(file string, line int, text string, constra
 	}
 }
 
-// quoted is text of a skill for a message.
+// quoted returns text of a skill for a message.
 func quoted(s string) string {
 	if r := []rune(s); len(r) > 80 {
 		s = string(r[:80]) + "…"

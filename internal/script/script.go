@@ -1,26 +1,25 @@
-// Package script says how a script inside a skill is to be run: which
-// interpreter of the host, which directories of the host that interpreter
-// needs, and what has to be installed first.
+// Package script plans how to run a script of a skill: the interpreter on the
+// host, the host directories that it needs, and the packages to install first.
 //
-// [Find] turns a path as a model types it into a file of the skill, [Resolve]
-// turns that file into a [Plan], [Split] turns one string of arguments into
-// words. The package resolves and runs nothing. It reads the skill through
-// [io/fs.FS] only, and of the host what [Host] leads to.
+// [Find] resolves a path that a model typed to a file of the skill, [Resolve]
+// returns the [Plan] for that file, and [Split] splits a string of arguments
+// into words. The package installs and runs nothing. It reads the skill only
+// through [io/fs.FS], and only those parts of the host that [Host] leads to.
 //
 // # Which interpreter
 //
-// A shebang decides where there is one, else the extension (see [Table]). Of a
-// shebang only the base name of the interpreter and its arguments count: its
-// path is honoured where it lies in a system directory or in one of PATH,
-// because a skill must not choose which part of a home directory is mounted. An
-// interpreter of any name is looked for; those without rules of their own are of
-// kind [Other], and run as the kernel would run them.
+// A shebang decides if there is one, else the extension (see [Table]). From a
+// shebang, the package uses the base name of the interpreter and its arguments.
+// It uses the path only if it is in a system directory or in a directory of
+// PATH, because a skill must not choose which part of a home directory is
+// mounted. The interpreter may have any name; those without special rules have
+// the kind [Other] and run as the kernel would run them.
 //
 // # Errors
 //
-// What a program can act on: [NotFoundError], [NotScriptError] and
-// [OutsideError] of a path, [ShebangError] of a first line, [MissingError] of
-// an interpreter, [NeedsError] of requirements. Anything else is I/O.
+// Callers can handle these errors: [NotFoundError], [NotScriptError] and
+// [OutsideError] for paths, [ShebangError] for first lines, [MissingError] for
+// interpreters and [NeedsError] for requirements. All others are I/O errors.
 //
 // All functions are safe for concurrent use.
 package script
@@ -40,8 +39,8 @@ import (
 // Kind is the language of a script.
 type Kind string
 
-// The kinds. A WASM module is run by the caller's own engine, an executable by
-// the kernel; all others have an interpreter.
+// The kinds of scripts. The caller's engine runs a WASM module and the kernel
+// runs an executable; all others have an interpreter.
 const (
 	Python     Kind = "python"
 	Shell      Kind = "shell"
@@ -53,51 +52,51 @@ const (
 	PowerShell Kind = "powershell"
 	WASM       Kind = "wasm"
 	Executable Kind = "executable"
-	Other      Kind = "other" // an interpreter that a first line names: awk, lua, make
+	Other      Kind = "other" // another interpreter in a shebang: awk, lua, make
 )
 
 // Placeholder is the element of [Plan.Argv] that stands for the script.
 const Placeholder = "{script}"
 
-// maxSource bounds what is read of a Python script, a requirements file, a
-// package.json or a lock file to learn what is needed.
+// maxSource limits the size of the files that are read for needs: Python
+// scripts, requirements files, package.json and lock files.
 const maxSource = 8 << 20
 
-// Plan is how one script is to be run. It is the caller's to change.
+// Plan describes how to run one script. The caller may change it.
 type Plan struct {
 	// Kind is the language.
 	Kind Kind `json:"kind"`
 	// Script is the path of the script in the skill.
 	Script string `json:"script"`
-	// Interpreter is the name that was looked for ("python3"), empty for
-	// executables and WASM; Version is what is known of it without running
-	// it ("3.11.7", "3.11" or empty).
+	// Interpreter is the name that was searched for, such as "python3"; it is
+	// empty for executables and WASM. Version is the version as far as it is
+	// known without running it: "3.11.7", "3.11" or empty.
 	Interpreter string `json:"interpreter,omitempty"`
 	Version     string `json:"version,omitempty"`
-	// Argv is the interpreter by its absolute host path, its flags, and
-	// [Placeholder] as its last element. For an executable and a WASM module it is only the
-	// placeholder. Fill it in with [Plan.Command].
+	// Argv is the absolute host path of the interpreter, its flags, and
+	// [Placeholder] as the last element. For executables and WASM modules it is
+	// only the placeholder. Use [Plan.Command] to fill it in.
 	Argv []string `json:"argv"`
-	// Prefixes are the host directories (or, for an interpreter that is one
-	// file, that file) to mount read-only at the same path, sorted. None is
-	// the home directory, lies above it, or is a system directory: those a
-	// sandbox has anyway.
+	// Prefixes lists the host directories to mount read-only at the same paths,
+	// sorted. For a single-file interpreter it is that file. It never contains
+	// the home directory, a parent of it, or a system directory, which every
+	// sandbox has.
 	Prefixes []string `json:"prefixes,omitempty"`
-	// Bin are the directories to put before PATH, so that what the script
-	// starts by name is the same interpreter.
+	// Bin lists the directories to put before PATH, so that programs that the
+	// script starts find the same interpreter.
 	Bin []string `json:"bin,omitempty"`
-	// Env are variables that the run needs; never nil. Some may be from the
-	// first line of the script, but none that loaders and shells obey.
+	// Env holds the variables of the run and is never nil. Some may come from
+	// the shebang, but none that affect loaders and shells.
 	Env map[string]string `json:"env"`
-	// Needs is what has to be installed first; nil for nothing.
+	// Needs lists what to install first; nil means nothing.
 	Needs *Needs `json:"needs,omitempty"`
 }
 
-// Command returns the whole command line for the script, which lies at file as
-// the interpreter sees it, with args.
+// Command returns the command line that runs the script with args. file is the
+// path of the script as the interpreter sees it.
 func (p *Plan) Command(file string, args ...string) []string {
 	out := slices.Grow(slices.Clone(p.Argv), len(args))
-	for i := len(out) - 1; i >= 0; i-- { // the last: a shebang may hold the same word
+	for i := len(out) - 1; i >= 0; i-- { // the last one, because a shebang may contain the same word
 		if out[i] == Placeholder {
 			out[i] = file
 			break
@@ -106,22 +105,24 @@ func (p *Plan) Command(file string, args ...string) []string {
 	return append(out, args...)
 }
 
-// language is what is fixed for a kind of script.
+// language holds the settings of a kind of script.
 type language struct {
 	kind Kind
 	exts []string
-	// interpreters are the names looked for, best first.
+	// interpreters holds the names to search for, best first.
 	interpreters []string
 	before       []string // arguments between interpreter and script
 	env          map[string]string
 }
 
-// languages are the kinds that go by extension.
+// languages lists the kinds that are selected by extension.
 var languages = []language{
 	{kind: Python, exts: []string{".py"}, interpreters: []string{"python3", "python"},
-		// The skill is read-only, and output of a killed script counts.
+		// The skill is read-only, and the output of a killed script must not be
+		// lost.
 		env: map[string]string{"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}},
-	// bash first: scripts without a shebang are written and tried there.
+	// Prefer bash, because authors write and test scripts without a shebang in
+	// it.
 	{kind: Shell, exts: []string{".sh", ".bash"}, interpreters: []string{"bash", "sh"}},
 	{kind: Node, exts: []string{".js", ".mjs", ".cjs"}, interpreters: []string{"node"}},
 	{kind: TypeScript, exts: []string{".ts"}, interpreters: []string{"node", "deno", "bun", "tsx"}},
@@ -138,13 +139,13 @@ var languages = []language{
 type Row struct {
 	Extension string `json:"extension"` // with its dot
 	Kind      Kind   `json:"kind"`
-	// Interpreters are what runs it without a shebang, best first; empty
-	// where none is needed.
+	// Interpreters lists what runs it without a shebang, best first; it is
+	// empty if none is needed.
 	Interpreters []string `json:"interpreters"`
 }
 
-// Table returns which extension is run by what, in a fixed order, for
-// documentation. The slice is the caller's.
+// Table returns the interpreters of all extensions in a fixed order, for
+// documentation. The caller may change the slice.
 func Table() []Row {
 	var rows []Row
 	for _, l := range languages {
@@ -172,9 +173,9 @@ func byKind(k Kind) language {
 	return language{} // Other
 }
 
-// Resolve says how the script at p, a path that [Find] returned, is to be run
-// on host. What a script needs is read before its interpreter is looked for,
-// so that both must be right.
+// Resolve returns the plan for running the script at p, a path returned by
+// [Find], on host. It reads the needs before it searches for the interpreter,
+// so both must be valid.
 func Resolve(fsys fs.FS, p string, host Host) (*Plan, error) {
 	head, mode, err := head(fsys, p)
 	if err != nil {
@@ -188,7 +189,7 @@ func Resolve(fsys fs.FS, p string, host Host) (*Plan, error) {
 	if len(how.interpreters) == 0 {
 		return plan, nil
 	}
-	var requires string // of Python
+	var requires string // the supported Python versions
 	switch how.kind {
 	case Python:
 		var src []byte
@@ -212,19 +213,20 @@ func Resolve(fsys fs.FS, p string, host Host) (*Plan, error) {
 	return plan, nil
 }
 
-// recognised is what the bytes and the name of a script say of running it.
+// recognised is the result of inspecting the name and the first bytes of a
+// script.
 type recognised struct {
 	kind Kind
-	// interpreters are the names to look for, best first; exact is the path
-	// that a shebang names. Both empty: none is needed.
+	// interpreters holds the names to search for, best first; exact is the path
+	// in a shebang. If both are empty, no interpreter is needed.
 	interpreters []string
 	exact        string
-	args         []string // of the shebang
+	args         []string // from the shebang
 	env          map[string]string
-	with         []string // requirements that the shebang names
+	with         []string // requirements in the shebang
 }
 
-// recognise says what a script is by its first bytes.
+// recognise inspects the first bytes of a script.
 func recognise(p string, src []byte, mode fs.FileMode) (recognised, error) {
 	if isELF(src) {
 		return recognised{kind: Executable}, nil
@@ -250,9 +252,9 @@ func recognise(p string, src []byte, mode fs.FileMode) (recognised, error) {
 	return recognised{kind: l.kind, interpreters: l.interpreters}, nil
 }
 
-// maybeScript reports whether a file that has no script's extension can be one
-// by its first bytes: it is executable, or has no extension at all, since
-// archives lose the executable bit.
+// maybeScript reports whether a file without a script's extension may be a
+// script: it is executable, or has no extension at all, because archives lose
+// the executable bit.
 func maybeScript(p string, mode fs.FileMode) bool {
 	return mode&0o111 != 0 || path.Ext(p) == ""
 }
@@ -276,7 +278,8 @@ func open(fsys fs.FS, p string) (fs.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// head returns what the first line is looked for in, and the mode of the file.
+// head returns the first bytes of a file, which hold its first line, and its
+// mode.
 func head(fsys fs.FS, p string) ([]byte, fs.FileMode, error) {
 	f, info, err := open(fsys, p)
 	if err != nil {
@@ -291,7 +294,7 @@ func head(fsys fs.FS, p string) ([]byte, fs.FileMode, error) {
 	return buf[:n], info.Mode(), err
 }
 
-// read reads a file of at most [maxSource].
+// read reads a file of at most [maxSource] bytes.
 func read(fsys fs.FS, p string) ([]byte, error) {
 	f, _, err := open(fsys, p)
 	if err != nil {

@@ -94,7 +94,7 @@ func TestResolveRefuses(t *testing.T) {
 	}
 }
 
-// What is resolved on this machine runs.
+// Plans for this machine can be run.
 func TestRealInterpreters(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("scripts for Unix")
@@ -156,7 +156,7 @@ func TestRealInterpreters(t *testing.T) {
 	}
 }
 
-// The pyenv of whoever runs the tests, where there is one.
+// Uses the pyenv of this machine, if there is one.
 func TestRealPyenv(t *testing.T) {
 	home, err := os.UserHomeDir()
 	if err != nil {

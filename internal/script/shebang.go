@@ -8,31 +8,31 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loadout-dev/loadout/internal/pattern"
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// maxShebang is what Linux reads of a first line, "#!" included
-// (BINPRM_BUF_SIZE); a longer one is cut there and does not run.
+// maxShebang is the maximum length of a first line on Linux, including "#!"
+// (BINPRM_BUF_SIZE). Longer lines are truncated and do not run.
 const maxShebang = 256
 
 var utf8BOM = []byte("\ufeff")
 
-// shebang is the first line of a script, read as the kernel and env(1) do.
+// shebang is the first line of a script, parsed as the kernel and env(1) do.
 type shebang struct {
-	line        string // without "#!" and the space around it
-	interpreter string // absolute path, or a name where env looks it up
+	line        string // without "#!" and surrounding space
+	interpreter string // an absolute path, or a name for env to look up
 	args        []string
 	env         map[string]string
 }
 
-// parseShebang reads the first line of src. It reports false where that is no
-// shebang. A byte order mark before and a carriage return after are passed
-// over. As on Linux everything behind the interpreter is one argument, but env
-// splits it, also without its -S, as it happens on macOS: on Linux such a line
-// could not run at all.
+// parseShebang parses the first line of src. It returns false if that is not a
+// shebang. It ignores a byte order mark before and a carriage return after the
+// line. As on Linux, everything after the interpreter is one argument. But env
+// splits it even without -S, as on macOS; such a line could not run on Linux at
+// all.
 func parseShebang(src []byte) (shebang, bool, error) {
 	src = bytes.TrimPrefix(src, utf8BOM)
-	if !bytes.HasPrefix(src, []byte("#!")) || bytes.HasPrefix(src, []byte("#![")) { // the latter is Rust
+	if !bytes.HasPrefix(src, []byte("#!")) || bytes.HasPrefix(src, []byte("#![")) { // "#![" starts a Rust attribute
 		return shebang{}, false, nil
 	}
 	line, _, whole := bytes.Cut(src[:min(len(src), maxShebang)], []byte("\n"))
@@ -63,21 +63,21 @@ func parseShebang(src []byte) (shebang, bool, error) {
 }
 
 var (
-	assignment = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*=`)
-	// reserved are variables that a script may not set: they are the
-	// sandbox's, or change what runs before the script does.
-	reserved = pattern.New(`^(LD_.*|DYLD_.*|GO[A-Z]*|LOADOUT_.*|PATH|HOME|TMPDIR|ENV|BASH_ENV|IFS|SHELLOPTS|BASHOPTS)$`)
-	uvPython = pattern.New(`^3(\.[0-9]{1,2})?$`)
+	assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	// reserved matches variables that a script may not set, because they belong
+	// to the sandbox or affect what runs before the script.
+	reserved = lazyregexp.New(`^(LD_.*|DYLD_.*|GO[A-Z]*|LOADOUT_.*|PATH|HOME|TMPDIR|ENV|BASH_ENV|IFS|SHELLOPTS|BASHOPTS)$`)
+	uvPython = lazyregexp.New(`^3(\.[0-9]{1,2})?$`)
 )
 
-// throughEnv reads what env(1) is given.
+// throughEnv parses the arguments of env(1).
 func (sb *shebang) throughEnv(rest string) error {
 	words, err := Split(rest)
 	if err != nil {
 		return errors.New("a quotation mark is not closed")
 	}
-	// The kernel gives env one argument: -S and the text of it are one word
-	// for env, several for us.
+	// The kernel passes a single argument to env, so -S and its text may be one
+	// word.
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		w := words[0]
 		words = words[1:]
@@ -93,7 +93,7 @@ func (sb *shebang) throughEnv(rest string) error {
 			break
 		}
 		if w == "-" || w == "-i" || w == "--ignore-environment" || w == "--" {
-			continue // a sandbox begins with an empty environment anyway
+			continue // a sandbox starts with an empty environment anyway
 		}
 		return fmt.Errorf("option %s of env is not supported", w)
 	}
@@ -119,11 +119,11 @@ func (sb *shebang) throughEnv(rest string) error {
 }
 
 var (
-	pythonName = pattern.New(`^(python|pypy)[23]?(\.[0-9]{1,2})?$`)
+	pythonName = lazyregexp.New(`^(python|pypy)[23]?(\.[0-9]{1,2})?$`)
 	shells     = []string{"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish"}
 )
 
-// recognise says what is to run the script at p.
+// recognise returns how to run the script at p.
 func (sb shebang) recognise(p string) (recognised, error) {
 	name := path.Base(sb.interpreter)
 	how := recognised{args: sb.args, env: sb.env, interpreters: []string{name}}
@@ -152,7 +152,7 @@ func (sb shebang) recognise(p string) (recognised, error) {
 	case name == "tsx" || name == "ts-node":
 		how.kind, how.args, how.exact, how.interpreters = TypeScript, nil, "", byKind(TypeScript).interpreters
 	case name == "npx" || name == "bunx":
-		// npx would fetch it now; whatever runs TypeScript here will do.
+		// npx would download it; any program that runs TypeScript will do.
 		if !slices.ContainsFunc(sb.args, func(a string) bool { return a == "tsx" || a == "ts-node" }) {
 			return how, fmt.Errorf("%s would fetch a program; name the interpreter itself", name)
 		}
@@ -180,17 +180,17 @@ func (sb shebang) recognise(p string) (recognised, error) {
 }
 
 var (
-	programName = pattern.New(`^[A-Za-z0-9_][A-Za-z0-9._+-]{0,63}$`)
-	// These start something else: as another user, or what they fetch.
+	programName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._+-]{0,63}$`)
+	// These run a program as another user, or download one.
 	otherUser = []string{"sudo", "sudoedit", "su", "doas", "pkexec", "run0", "runuser", "newgrp", "sg", "gosu", "su-exec"}
 	fetchers  = []string{"uvx", "pnpx"}
 )
 
-// other says why an interpreter that this package has no rules for cannot be
-// looked for, or nothing.
+// other returns why an interpreter without special rules is not allowed, or
+// nil.
 func other(interpreter string) error {
 	name := path.Base(interpreter)
-	lower := strings.ToLower(name) // some file systems do not tell them apart
+	lower := strings.ToLower(name) // some file systems ignore case
 	switch {
 	case slices.Contains(strings.Split(interpreter, "/"), ".."):
 		return errors.New("the path of the interpreter has .. in it; begin the script with #!/usr/bin/env NAME")
@@ -208,8 +208,8 @@ func other(interpreter string) error {
 	return nil
 }
 
-// launcher reads "uv run --script" and "pipx run": they install what the script
-// needs and start Python, which is what we do.
+// launcher handles "uv run --script" and "pipx run". They install the needs of
+// the script and start Python, as this package plans to do.
 func (how recognised) launcher(name string) (recognised, error) {
 	words := how.args
 	how.kind, how.args, how.exact, how.interpreters = Python, nil, "", byKind(Python).interpreters

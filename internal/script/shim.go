@@ -13,21 +13,22 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// shim is a program of a version manager that stands for an interpreter.
-// target says for which, as the manager would outside any project: files of
-// the working directory do not count, for a skill has none of its own.
+// shim is a program of a version manager that starts an interpreter. target
+// returns the interpreter that it starts outside any project. Files of the
+// working directory are ignored, because they do not belong to the skill.
 type shim struct {
 	manager string
 	target  func() (string, error)
 }
 
-// envManagers are pyenv and its kin: one directory a version below versions.
+// envManagers maps languages to the variables of pyenv and similar managers,
+// which have one directory per version below versions.
 var envManagers = map[string]string{"python": "PYENV_VERSION", "ruby": "RBENV_VERSION", "node": "NODENV_VERSION", "perl": "PLENV_VERSION"}
 
-// tools are the names that asdf has for interpreters, where they differ.
+// tools maps interpreters to their names in asdf if they differ.
 var tools = map[string]string{"node": "nodejs"}
 
-// shim says whether one of the hops is a shim.
+// shim reports whether one of the hops is a shim.
 func (h Host) shim(hops []string, name string) (shim, bool) {
 	real := filepath.Base(hops[len(hops)-1])
 	switch strings.TrimSuffix(real, ".exe") {
@@ -56,7 +57,7 @@ func (h Host) shim(hops []string, name string) (shim, bool) {
 	return shim{}, false
 }
 
-// envTarget is what pyenv, rbenv, nodenv or plenv run.
+// envTarget returns the interpreter that pyenv, rbenv, nodenv or plenv runs.
 func (h Host) envTarget(root, name string) (string, error) {
 	wanted := strings.FieldsFunc(h.getenv(envManagers[toolOf(name)]), func(r rune) bool { return r == ':' })
 	if len(wanted) == 0 {
@@ -80,7 +81,7 @@ func (h Host) envTarget(root, name string) (string, error) {
 	return "", fmt.Errorf("the chosen version (%s) does not have it", strings.Join(wanted, " "))
 }
 
-// installTarget is what asdf or mise run.
+// installTarget returns the interpreter that asdf or mise runs.
 func (h Host) installTarget(root, name string) (string, error) {
 	lang := toolOf(name)
 	for _, tool := range []string{lang, cmp.Or(tools[lang], lang)} {
@@ -101,7 +102,7 @@ func (h Host) installTarget(root, name string) (string, error) {
 	return "", fmt.Errorf("no version of %s is chosen for everywhere; run `mise use --global %[1]s` or write it to ~/.tool-versions", lang)
 }
 
-// toolVersions reads ~/.tool-versions, of asdf and mise.
+// toolVersions reads ~/.tool-versions of asdf and mise.
 func (h Host) toolVersions(tool string) []string {
 	text, err := os.ReadFile(filepath.Join(h.Home, ".tool-versions"))
 	if err != nil || h.Home == "" {
@@ -116,7 +117,7 @@ func (h Host) toolVersions(tool string) []string {
 	return nil
 }
 
-// miseConfig reads the configuration of mise that counts everywhere.
+// miseConfig reads mise's global configuration.
 func (h Host) miseConfig(tool string) []string {
 	dir := h.orElse("XDG_CONFIG_HOME", filepath.Join(h.Home, ".config"))
 	var config struct {
@@ -144,7 +145,7 @@ func (h Host) miseConfig(tool string) []string {
 	return versions(config.Tools[tool])
 }
 
-// voltaTarget is what Volta runs outside a project.
+// voltaTarget returns the interpreter that Volta runs outside a project.
 func voltaTarget(root, name string) (string, error) {
 	var platform struct {
 		Node struct {
@@ -162,8 +163,8 @@ func voltaTarget(root, name string) (string, error) {
 	return filepath.Join(dir, "bin", name+exeSuffix), nil
 }
 
-// versionDir returns the directory of a version below root: of that name, or
-// of the newest version that begins with it. A version that is a path is none.
+// versionDir returns the directory below root of a version, or of the newest
+// version with that prefix. It rejects a version that is a path.
 func versionDir(root, version string) (string, bool) {
 	if version == "" || version != filepath.Base(version) || strings.HasPrefix(version, ".") || strings.ContainsAny(version, `/\:`) {
 		return "", false
@@ -184,8 +185,8 @@ func versionDir(root, version string) (string, bool) {
 	return dirs[0], true
 }
 
-// kept are the interpreters that version managers and installers keep without
-// PATH leading there, as it happens to a program that a desktop started.
+// kept returns the interpreters of version managers and installers that are not
+// on PATH, as for a program started from a desktop.
 func (h Host) kept(name string) []string {
 	var out []string
 	add := func(pattern ...string) { out = append(out, newest(filepath.Join(pattern...))...) }
@@ -211,7 +212,7 @@ func (h Host) kept(name string) []string {
 	return out
 }
 
-// newest lists what matches a pattern, higher versions first.
+// newest returns the matches of a pattern, higher versions first.
 func newest(pattern string) []string {
 	found, err := filepath.Glob(pattern)
 	if err != nil {
@@ -223,7 +224,7 @@ func newest(pattern string) []string {
 	return found
 }
 
-// toolOf is the name of the tool that brings an interpreter of this name.
+// toolOf returns the name of the tool that contains the interpreter.
 func toolOf(name string) string {
 	if pythonName().MatchString(name) {
 		return "python"

@@ -5,24 +5,23 @@ import (
 	"strings"
 )
 
-// What [Split] refuses.
+// Errors of [Split].
 var (
 	ErrQuote     = errors.New("arguments: a quotation mark is not closed; give the arguments as a list")
 	ErrBackslash = errors.New("arguments: nothing follows the last backslash; give the arguments as a list")
 )
 
-// Split splits one string of arguments into words as a POSIX shell would, with
-// its quotes and backslashes and nothing else: there are no variables, globs,
-// substitutions, comments, pipes or redirections, and the characters that
-// stand for them in a shell are kept. The error is [ErrQuote] or
-// [ErrBackslash].
+// Split splits a string of arguments into words like a POSIX shell. It handles
+// only quotes and backslashes. It does not expand variables, globs or
+// substitutions, and keeps the characters of comments, pipes and redirections.
+// The error is [ErrQuote] or [ErrBackslash].
 //
-// go-shellwords is not used: it cuts the line at the first of ;&|<>, refuses
-// parentheses, and turns \n and \t into control characters.
+// It does not use go-shellwords, which cuts the line at the first of ;&|<>,
+// rejects parentheses, and turns \n and \t into control characters.
 func Split(s string) ([]string, error) {
 	var words []string
 	var word strings.Builder
-	in := false // a word has begun, be it empty
+	in := false // inside a word, which may be empty
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
 		case ' ', '\t', '\n', '\r':
@@ -50,7 +49,7 @@ func Split(s string) ([]string, error) {
 			if i++; i == len(s) {
 				return nil, ErrBackslash
 			}
-			if s[i] == '\n' { // a line goes on: not even a word begins
+			if s[i] == '\n' { // a continued line does not start a word
 				continue
 			}
 			in = true
@@ -66,8 +65,9 @@ func Split(s string) ([]string, error) {
 	return words, nil
 }
 
-// unquote writes what is between double quotes to word. s begins after the
-// opening one; the number is of bytes up to and with the closing one.
+// unquote appends the text between double quotes to word. s starts after the
+// opening quote. It returns the number of bytes up to and including the closing
+// quote.
 func unquote(word *strings.Builder, s string) (int, bool) {
 	for i := 0; i < len(s); i++ {
 		c := s[i]

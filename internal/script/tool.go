@@ -1,17 +1,17 @@
 package script
 
-// Tool is a program of the host that installs packages. It is the caller's to
-// change.
+// Tool is a program of the host that installs packages. The caller may change
+// it.
 type Tool struct {
-	// Argv starts it: its absolute path, after that of the interpreter where it
-	// needs one.
+	// Argv is the command: the absolute path of the program, after that of its
+	// interpreter if it needs one.
 	Argv []string
-	// Prefixes are what of the host it needs, as in [Plan].
+	// Prefixes lists the host paths that it needs, as in [Plan].
 	Prefixes []string
 }
 
-// Tool looks for uv or npm as interpreters are looked for. It reports false
-// where there is none that can be used, and which were found.
+// Tool searches for uv or npm in the same way as for interpreters. If no usable
+// program exists, it returns false and the unusable ones.
 func (h Host) Tool(name string) (*Tool, []Unusable, bool) {
 	f, tried, ok := h.find(recognised{interpreters: []string{name}}, func(found) string { return "" })
 	if !ok {

@@ -8,24 +8,25 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/loadout-dev/loadout/internal/pattern"
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// release is the number of a version, without what comes before and after.
-var release = pattern.New(`[0-9]{1,6}(\.[0-9]{1,6}){1,3}`)
+// release matches a version number.
+var release = lazyregexp.New(`[0-9]{1,6}(\.[0-9]{1,6}){1,3}`)
 
 var (
-	pythonBase  = pattern.New(`^(?:python|pypy)([0-9]\.[0-9]{1,2})(?:\.exe)?$`)
-	nodeVersion = pattern.New(`(?m)^#define NODE_(MAJOR|MINOR|PATCH)_VERSION ([0-9]+)`)
+	pythonBase  = lazyregexp.New(`^(?:python|pypy)([0-9]\.[0-9]{1,2})(?:\.exe)?$`)
+	nodeVersion = lazyregexp.New(`(?m)^#define NODE_(MAJOR|MINOR|PATCH)_VERSION ([0-9]+)`)
 )
 
-// version is what files tell of the version of the interpreter at exe, a path
-// without links; the host's hook is asked where they do not.
+// version returns the version of the interpreter at exe, a path without
+// symlinks, according to its files. If they do not contain it, it calls the
+// host's Version.
 func (h Host) version(exe, name string) string {
 	root := filepath.Dir(filepath.Dir(exe))
 	byDir := release().FindString(filepath.Base(root))
 	if within("/opt", root) && strings.Count(byDir, ".") < 2 {
-		byDir = "" // the directory of some other program
+		byDir = "" // the directory belongs to another program
 	}
 	switch toolOf(name) {
 	case "python":
@@ -53,7 +54,7 @@ func (h Host) version(exe, name string) string {
 
 const stripTypes = "--experimental-strip-types"
 
-// runsTypeScript says why an interpreter cannot run TypeScript, or nothing.
+// runsTypeScript returns why an interpreter cannot run TypeScript, or "".
 func runsTypeScript(f found) string {
 	if f.name != "node" {
 		return ""
@@ -68,8 +69,8 @@ func runsTypeScript(f found) string {
 	return ""
 }
 
-// typescriptByFlag reports whether a Node.js that can run TypeScript has to be
-// told to.
+// typescriptByFlag reports whether a version of Node.js runs TypeScript only
+// with a flag.
 func typescriptByFlag(version string) bool {
 	v := numbers(version)
 	if len(v) > 0 && v[0] == 22 {
@@ -78,7 +79,7 @@ func typescriptByFlag(version string) bool {
 	return compareRelease(v, []int{23, 6}) < 0
 }
 
-// numbers are the parts of a release.
+// numbers returns the parts of a release.
 func numbers(v string) []int {
 	var out []int
 	for _, p := range strings.Split(v, ".") {
@@ -108,9 +109,9 @@ func compareRelease(a, b []int) int {
 	return 0
 }
 
-var specifier = pattern.New(`^(===|==|!=|<=|>=|~=|<|>)\s*v?([0-9]+(?:\.[0-9]+)*)(\.\*)?(?:(?:a|b|rc|\.dev|\.post)[0-9]+)?$`)
+var specifier = lazyregexp.New(`^(===|==|!=|<=|>=|~=|<|>)\s*v?([0-9]+(?:\.[0-9]+)*)(\.\*)?(?:(?:a|b|rc|\.dev|\.post)[0-9]+)?$`)
 
-// validRequires reports whether a value of requires-python can be read.
+// validRequires reports whether a requires-python value is valid.
 func validRequires(spec string) bool {
 	for part := range strings.SplitSeq(spec, ",") {
 		if part = strings.TrimSpace(part); part != "" && !specifier().MatchString(part) {
@@ -120,8 +121,8 @@ func validRequires(spec string) bool {
 	return true
 }
 
-// satisfies reports whether a version of Python meets a requirement. Of a
-// version that is known in part ("3.11") the benefit of the doubt is given.
+// satisfies reports whether a Python version meets a requirement. A partly
+// known version ("3.11") does if any matching release could.
 func satisfies(version, spec string) bool {
 	have := numbers(version)
 	for part := range strings.SplitSeq(spec, ",") {

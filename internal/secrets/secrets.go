@@ -1,9 +1,9 @@
-// Package secrets keeps values that skills and servers need and nobody should
-// see, in one file of the person's own. It decides nothing: who may have a value
-// is a grant of package policy. Values are in no error and no log.
+// Package secrets stores secret values for skills and servers in one file of
+// the user. Package policy decides who may read a value. No error or log
+// contains a value.
 //
-// The file is not encrypted: its mode 0600 is what protects it, as it protects
-// the keys of ssh, and a file that others can read or write is refused.
+// The file is not encrypted. Its mode 0600 protects it, like the keys of ssh,
+// and a file that other users can read or write is refused.
 package secrets
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Limits of what is kept.
+// Limits of the store.
 const (
 	MaxValue = 64 << 10 // bytes of one value
 	MaxCount = 1000
@@ -29,23 +29,23 @@ const (
 	version  = 1
 )
 
-// ErrNotSet says that there is no secret of that name.
+// ErrNotSet reports that there is no secret with the name.
 var ErrNotSet = errors.New("not set")
 
-// errDamaged says no more, as more could be a part of a value.
-var errDamaged = errors.New("it is damaged: move it away, and set the secrets again")
+// errDamaged has no details, because they could contain a part of a value.
+var errDamaged = errors.New("file is damaged: move it away and set the secrets again")
 
-// Store is the file of secrets. Nothing is kept open or in memory. It is safe
-// for concurrent use, by any number of processes.
+// Store is the file of secrets. It keeps nothing open or in memory. It is safe
+// for concurrent use by several processes.
 type Store struct {
-	file *policy.OwnFile
+	file *policy.PrivateFile
 	path string
 }
 
-// Info is what can be shown of a secret.
+// Info describes a secret without its value.
 type Info struct {
-	Name    string    `json:"name"`
-	Changed time.Time `json:"changed"`
+	Name      string    `json:"name"`
+	ChangedAt time.Time `json:"changed"`
 }
 
 type content struct {
@@ -58,21 +58,19 @@ type entry struct {
 	Changed time.Time `json:"changed"`
 }
 
-// New returns the store in the file at path, which Set makes where it is
-// missing.
-func New(path string) *Store { return &Store{policy.NewOwnFile(path, maxFile), path} }
+// New returns the store in the file at path. Set creates the file if necessary.
+func New(path string) *Store { return &Store{policy.NewPrivateFile(path, maxFile), path} }
 
-// Set keeps a value in place of any there is. It fails for a name that no
-// secret can have, and for a value that is empty, too long, or holds a zero
-// byte or what is not UTF-8.
+// Set stores a value and replaces the old one. It fails for an invalid name,
+// and for a value that is empty, too long, not UTF-8, or contains a zero byte.
 func (s *Store) Set(ctx context.Context, name, value string) error {
 	return s.SetAll(ctx, map[string]string{name: value})
 }
 
-// SetAll is Set for several at once: all of them, or none.
+// SetAll stores several values, or none of them if one is invalid.
 func (s *Store) SetAll(ctx context.Context, values map[string]string) error {
 	for name, value := range values {
-		if err := check(name, value); err != nil {
+		if err := checkSecret(name, value); err != nil {
 			return err
 		}
 	}
@@ -81,13 +79,13 @@ func (s *Store) SetAll(ctx context.Context, values map[string]string) error {
 			c.Secrets[name] = entry{value, time.Now().UTC().Round(0)}
 		}
 		if len(c.Secrets) > MaxCount {
-			return fmt.Errorf("there would be more than %d secrets", MaxCount)
+			return fmt.Errorf("too many secrets (limit %d)", MaxCount)
 		}
 		return nil
 	})
 }
 
-func check(name, value string) error {
+func checkSecret(name, value string) error {
 	if err := policy.CheckSecretName(name); err != nil {
 		return err
 	}
@@ -95,15 +93,15 @@ func check(name, value string) error {
 	case value == "":
 		return fmt.Errorf("secret %s: the value is empty", name)
 	case len(value) > MaxValue:
-		return fmt.Errorf("secret %s: the value has more than %d bytes", name, MaxValue)
+		return fmt.Errorf("secret %s: value too long (limit %d bytes)", name, MaxValue)
 	case strings.ContainsRune(value, 0) || strings.ToValidUTF8(value, "") != value:
-		return fmt.Errorf("secret %s: the value is no text", name)
+		return fmt.Errorf("secret %s: the value is not text", name)
 	}
 	return nil
 }
 
-// Get returns a value. It fails with [ErrNotSet] where there is none, and with
-// another error where that cannot be known.
+// Get returns a value. The error is [ErrNotSet] if there is none, and another
+// error if the file cannot be read.
 func (s *Store) Get(name string) (string, error) {
 	c, err := s.read()
 	if err != nil {
@@ -116,7 +114,7 @@ func (s *Store) Get(name string) (string, error) {
 	return e.Value, nil
 }
 
-// List returns what there is, by name.
+// List returns all secrets, sorted by name.
 func (s *Store) List() ([]Info, error) {
 	c, err := s.read()
 	if err != nil {
@@ -130,7 +128,7 @@ func (s *Store) List() ([]Info, error) {
 	return out, nil
 }
 
-// Remove forgets a secret. It fails with [ErrNotSet] where there is none.
+// Remove removes a secret. The error is [ErrNotSet] if there is none.
 func (s *Store) Remove(ctx context.Context, name string) error {
 	return s.change(ctx, func(c *content) error {
 		if _, ok := c.Secrets[name]; !ok {
@@ -186,20 +184,20 @@ func encode(c *content) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// decode reads what encode wrote.
+// decode decodes and validates the content of a file.
 func decode(data []byte) (*content, error) {
 	var c content
 	if err := json.Unmarshal(data, &c); err != nil {
 		return nil, errDamaged
 	}
 	if c.Version != version {
-		return nil, fmt.Errorf("it has version %d, and this program knows version %d only", c.Version, version)
+		return nil, fmt.Errorf("unsupported version %d (want %d)", c.Version, version)
 	}
 	if c.Secrets == nil {
 		return nil, errDamaged
 	}
 	for name, e := range c.Secrets {
-		if check(name, e.Value) != nil {
+		if checkSecret(name, e.Value) != nil {
 			return nil, errDamaged
 		}
 	}

@@ -36,7 +36,7 @@ func TestStore(t *testing.T) {
 		t.Errorf("%q %v", got, err)
 	}
 	list, err := again.List()
-	if err != nil || len(list) != 2 || list[0].Name != "A" || list[1].Name != "B" || list[0].Changed.IsZero() {
+	if err != nil || len(list) != 2 || list[0].Name != "A" || list[1].Name != "B" || list[0].ChangedAt.IsZero() {
 		t.Errorf("%v %v", list, err)
 	}
 	if b, _ := json.Marshal(list); strings.Contains(string(b), "s3cr3t") {
@@ -104,7 +104,7 @@ func TestAFileThatCannotBeTrustedGivesNothing(t *testing.T) {
 		if err := s.Set(t.Context(), "B", "x"); err == nil {
 			t.Errorf("%s: it was written over", name)
 		}
-		_, unsafe := errors.AsType[*policy.UnsafeError](err)
+		_, unsafe := errors.AsType[*policy.UnsafeFileError](err)
 		if want := name == "readable" || name == "writable" || name == "directory" || name == "link" || name == "endless"; unsafe != want {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// environment is what a process sees: the few variables that programs need to
-// work for a person, and those that its configuration names.
+// environment returns the variables of a process: a few from this program that
+// most programs need, and those of its configuration.
 func environment(from []string, own map[string]string) []string {
 	vars := map[string]string{}
 	for _, e := range from {
 		name, v, ok := strings.Cut(e, "=")
-		if ok && name != "" && inherited(name) {
+		if ok && name != "" && isInherited(name) {
 			vars[name] = v
 		}
 	}
@@ -31,7 +31,7 @@ func environment(from []string, own map[string]string) []string {
 	return env
 }
 
-func inherited(name string) bool {
+func isInherited(name string) bool {
 	for _, n := range inheritedNames {
 		if sameName(name, n) || strings.HasSuffix(n, "*") && strings.HasPrefix(name, n[:len(n)-1]) {
 			return true

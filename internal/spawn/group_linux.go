@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dieWithParent has the kernel kill the process when the thread that starts it
-// ends; the keeper sees to it that this thread lives.
+// dieWithParent makes the kernel kill the process when the thread that started
+// it ends. The starter keeps this thread alive.
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
 
-// await waits for the end of the process and leaves it unreaped, so that its
-// number, and that of its group, is nobody else's yet.
+// await waits for the end of the process without reaping it, so that its PID
+// and group ID are not reused yet.
 func (group) await(cmd *exec.Cmd) (reaped bool, _ error) {
 	for {
 		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)

@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// dieWithParent does nothing: there is no such signal here. The guard does it.
+// dieWithParent does nothing: this system has no such signal. The guard kills
+// the process instead.
 func dieWithParent(*syscall.SysProcAttr) {}
 
-// await reaps the process: there is no portable way to wait without. The number of
-// its group is free for a moment before the group is killed only if nobody is left
-// in it.
+// await reaps the process, because there is no portable way to wait without
+// reaping. The group ID can only be reused at once if the group is empty.
 func (group) await(cmd *exec.Cmd) (reaped bool, _ error) { return true, cmd.Wait() }

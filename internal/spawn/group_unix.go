@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// group is the process group of a command; its number is that of the process.
+// group is the process group of a command. Its ID is the PID of the command.
 type group struct{}
 
 func (group) prepare(cmd *exec.Cmd) {

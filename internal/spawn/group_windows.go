@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// group is a job object that ends its processes when its last handle is closed,
-// which the end of this program does too.
+// group is a job object. Its processes end when its last handle is closed, at
+// the latest when this program ends.
 type group struct{ job windows.Handle }
 
 func (*group) prepare(*exec.Cmd) {}
@@ -39,7 +39,7 @@ func (g *group) started(cmd *exec.Cmd) error {
 	return nil
 }
 
-// terminate has no gentle form here.
+// terminate kills the job: Windows has no gentler way.
 func (g *group) terminate(cmd *exec.Cmd) { g.kill(cmd) }
 
 func (g *group) kill(*exec.Cmd) { windows.TerminateJobObject(g.job, 1) }

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// guardScript kills the groups that it was told of when its input ends, and so
-// when we do, however that comes.
+// guardScript kills the listed process groups when its input ends, which
+// happens even if this program is killed.
 const guardScript = `trap '' HUP INT QUIT TERM
 g=' '
 while read -r op n; do
@@ -22,8 +22,8 @@ done
 for n in $g; do kill -9 "-$n" 2>/dev/null; done
 `
 
-// guard is a shell that outlives us for the moment that it takes to kill what we
-// have left. Without /bin/sh there is none.
+// guard is a shell that survives this program long enough to kill its remaining
+// process groups. There is none without /bin/sh.
 type guard struct {
 	cmd *exec.Cmd
 	in  *os.File
@@ -46,12 +46,12 @@ func newGuard(starts chan<- func()) *guard {
 	return g
 }
 
-func (g *guard) add(group int) { g.tell('+', group) }
+func (g *guard) add(group int) { g.send('+', group) }
 
-func (g *guard) remove(group int) { g.tell('-', group) }
+func (g *guard) remove(group int) { g.send('-', group) }
 
-// tell writes a line; the pipe holds thousands before it could block.
-func (g *guard) tell(op rune, group int) {
+// send writes one line. The pipe buffers thousands of lines before it blocks.
+func (g *guard) send(op rune, group int) {
 	if g.in != nil {
 		fmt.Fprintf(g.in, "%c %d\n", op, group)
 	}

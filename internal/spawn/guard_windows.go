@@ -1,6 +1,6 @@
 package spawn
 
-// guard is not needed where the system ends a job with us.
+// guard does nothing: the system ends the job with this program.
 type guard struct{}
 
 func newGuard(chan<- func()) *guard { return &guard{} }

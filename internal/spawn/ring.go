@@ -7,13 +7,13 @@ import (
 
 const ringSize = 64 << 10
 
-// ring keeps the last of a stream.
+// ring stores the end of a stream.
 type ring struct {
 	mu   sync.Mutex
 	data []byte // at most twice ringSize
 }
 
-func (r *ring) fill(from io.Reader) {
+func (r *ring) readFrom(from io.Reader) {
 	buf := make([]byte, 8<<10)
 	for {
 		n, err := from.Read(buf)

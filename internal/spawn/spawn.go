@@ -1,7 +1,7 @@
-// Package spawn starts the commands of a person's own MCP servers as plain
-// processes: in a process group of their own, with little in their environment,
-// and so that nothing of them is left, however the program ends. What a skill
-// or a project brings does not come here: it runs in a sandbox.
+// Package spawn starts the commands of the user's own MCP servers as processes:
+// in their own process group, with a minimal environment, and so that none
+// survives this program. Servers of skills and projects run in a sandbox
+// instead.
 package spawn
 
 import (
@@ -16,27 +16,28 @@ import (
 	"sync"
 	"time"
 
-	"github.com/loadout-dev/loadout/upstream"
+	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// DefaultGrace is how long each step of ending a process waits.
+// DefaultGrace is the default of Options.Grace.
 const DefaultGrace = 2 * time.Second
 
-// Options are the choices for a [Spawner].
+// Options configure a [Spawner].
 type Options struct {
-	// Environ is the environment to choose from; nil is that of this process.
+	// Environ is the environment to select variables from. Nil means that of
+	// this process.
 	Environ []string
-	// Grace is how long a process has to end after its input was closed, and again
-	// after SIGTERM; 0 is [DefaultGrace].
+	// Grace is how long a process may take to end after its input is closed,
+	// and again after SIGTERM. Zero means [DefaultGrace].
 	Grace time.Duration
 }
 
-// A Spawner starts processes. It needs no Close: what it keeps for them ends with
-// the last one. It is safe for concurrent use.
+// A Spawner starts processes. It needs no closing and is safe for concurrent
+// use.
 type Spawner struct {
 	environ []string
 	grace   time.Duration
-	keeper  keeper
+	starter starter
 }
 
 // New returns a Spawner. o may be nil.
@@ -56,26 +57,26 @@ func New(o *Options) *Spawner {
 
 var _ upstream.Spawner = (*Spawner)(nil).Start
 
-// Start starts the command of a server. The process sees PATH, HOME and their
-// like of our environment, and the variables that c names; its working directory
-// is c.Dir, or ours. ctx bounds the start only.
+// Start starts the command of a server. The process gets PATH, HOME and similar
+// variables, and those of c. Its working directory is c.Dir, or that of this
+// program. ctx limits the start only.
 //
-// When the process ends, whatever is left in its group is killed. When this
-// program is killed, the group is killed too: on Linux the process at once, and
-// the rest of the group on Unix by a shell that waits for our end. A descendant
-// that moves to another session escapes; only a sandbox holds such a one.
+// When the process ends, the rest of its group is killed. When this program is
+// killed, Linux kills the process at once, and on Unix a waiting shell kills
+// the group. A descendant that moves to another session escapes; only a sandbox
+// prevents that.
 func (s *Spawner) Start(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	env := environment(s.environ, c.Env)
-	path, err := lookup(c.Command, c.Dir, env)
+	path, err := lookPath(c.Command, c.Dir, env)
 	if err != nil {
 		return nil, err
 	}
 	if c.Dir != "" {
 		if i, err := os.Stat(c.Dir); err != nil || !i.IsDir() {
-			return nil, fmt.Errorf("its working directory %s is no directory", c.Dir)
+			return nil, fmt.Errorf("working directory %s is not a directory", c.Dir)
 		}
 	}
 	var files []*os.File
@@ -104,24 +105,24 @@ func (s *Spawner) Start(ctx context.Context, c *upstream.Config) (upstream.Proce
 		Stdin: files[0], Stdout: files[3], Stderr: files[5],
 	}
 	p.group.prepare(p.cmd)
-	if err := s.keeper.start(p); err != nil {
+	if err := s.starter.start(p); err != nil {
 		closeAll()
 		if e := errors.Unwrap(err); e != nil && errors.As(err, new(*os.PathError)) {
 			err = e
 		}
-		return nil, fmt.Errorf("the command %q cannot be started: %w", c.Command, err)
+		return nil, fmt.Errorf("start command %q: %w", c.Command, err)
 	}
 	for _, i := range []int{0, 3, 5} {
 		files[i].Close()
 	}
-	p.work.Go(func() { p.ring.fill(p.stderr) })
-	go p.reap(&s.keeper) // Close waits for it: ended
+	p.work.Go(func() { p.ring.readFrom(p.stderr) })
+	go p.reap(&s.starter) // Close waits for it
 	return p, nil
 }
 
-// lookup finds a command as a shell with the environment and directory of the
-// process would.
-func lookup(command, dir string, env []string) (string, error) {
+// lookPath finds a command as a shell would in the directory and environment of
+// the process.
+func lookPath(command, dir string, env []string) (string, error) {
 	if strings.ContainsRune(command, '/') || strings.ContainsRune(command, filepath.Separator) {
 		path := command
 		if !filepath.IsAbs(path) && dir != "" {
@@ -130,9 +131,9 @@ func lookup(command, dir string, env []string) (string, error) {
 		found, err := exec.LookPath(path)
 		if err != nil {
 			if path != command {
-				return "", fmt.Errorf("there is no command %q in %s, where it starts; give its full path, or say where with cwd: %w", command, dir, bare(err))
+				return "", fmt.Errorf("command %q not found in %s, its working directory; give its full path, or set cwd: %w", command, dir, withoutPath(err))
 			}
-			return "", fmt.Errorf("there is no command %q: %w", command, err)
+			return "", fmt.Errorf("command %q not found: %w", command, err)
 		}
 		return filepath.Abs(found)
 	}
@@ -144,17 +145,17 @@ func lookup(command, dir string, env []string) (string, error) {
 	}
 	for _, d := range filepath.SplitList(list) {
 		if !filepath.IsAbs(d) {
-			continue // a directory relative to wherever we are started is nobody's wish
+			continue // never use a path relative to the current directory
 		}
 		if found, err := exec.LookPath(filepath.Join(d, command)); err == nil {
 			return found, nil
 		}
 	}
-	return "", fmt.Errorf("there is no command %q on the PATH; install it, or give its full path: %w", command, exec.ErrNotFound)
+	return "", fmt.Errorf("command %q not found on the PATH; install it, or give its full path: %w", command, exec.ErrNotFound)
 }
 
-// bare is an error of the system without the path, which is said already.
-func bare(err error) error {
+// withoutPath returns a system error without the path, which the caller prints.
+func withoutPath(err error) error {
 	if p, ok := errors.AsType[*os.PathError](err); ok {
 		return p.Err
 	}
@@ -166,23 +167,23 @@ type process struct {
 	cmd    *exec.Cmd
 	group  group
 	grace  time.Duration
-	stdin  *os.File // ours: the writing end
+	stdin  *os.File // the write end
 	stdout *os.File
 	stderr *os.File
 	ring   ring
 	work   sync.WaitGroup // the reader of stderr
 
-	mu     sync.Mutex // of signals, against the number of the group being free
+	mu     sync.Mutex // guards signals against reuse of the group ID
 	reaped bool
 
-	closing sync.Once
-	ended   chan struct{} // closed when it is reaped, its group killed and stderr read
-	how     string        // set before ended is closed
+	closing  sync.Once
+	ended    chan struct{} // closed when reaped, the group is killed and stderr read
+	exitText string        // set before ended is closed
 }
 
 var _ upstream.Process = (*process)(nil)
 
-// Read reads what it writes to standard output.
+// Read reads from the standard output of the process.
 func (p *process) Read(b []byte) (int, error) {
 	n, err := p.stdout.Read(b)
 	if err != nil && errors.Is(err, os.ErrClosed) {
@@ -191,31 +192,32 @@ func (p *process) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write writes to its standard input.
+// Write writes to the standard input of the process.
 func (p *process) Write(b []byte) (int, error) { return p.stdin.Write(b) }
 
-// Stderr is the last 64 KiB of standard error.
+// Stderr returns the last 64 KiB of standard error.
 func (p *process) Stderr() string { return p.ring.String() }
 
-// Exited says how it ended, in words for a person; "" while it runs.
+// Exited describes how the process ended, for display. It is "" while the
+// process runs.
 func (p *process) Exited() string {
 	select {
 	case <-p.ended:
-		return p.how
+		return p.exitText
 	default:
 		return ""
 	}
 }
 
-// Close ends it: its input is closed; after a grace it is asked to end, with its
-// group; after another one the group is killed. It returns when the process is
-// reaped. It may be called more than once, at once too.
+// Close ends the process. It closes the input, then after the grace period
+// terminates the group, and after another one kills it. It returns when the
+// process is reaped. It may be called several times and concurrently.
 func (p *process) Close() error {
 	p.closing.Do(func() {
 		p.stdin.Close()
-		if !p.within() {
+		if !p.waitGrace() {
 			p.signal(p.group.terminate)
-			if !p.within() {
+			if !p.waitGrace() {
 				p.signal(p.group.kill)
 			}
 		}
@@ -233,7 +235,7 @@ func (p *process) signal(how func(*exec.Cmd)) {
 	}
 }
 
-func (p *process) within() bool {
+func (p *process) waitGrace() bool {
 	t := time.NewTimer(p.grace)
 	defer t.Stop()
 	select {
@@ -244,9 +246,9 @@ func (p *process) within() bool {
 	}
 }
 
-// reap waits for the end, kills what is left of the group while its number is
-// still taken, and reads the rest of standard error.
-func (p *process) reap(k *keeper) {
+// reap waits for the end of the process, kills the rest of its group before the
+// group ID is free, and reads the rest of standard error.
+func (p *process) reap(k *starter) {
 	awaited, err := p.group.await(p.cmd)
 	p.signal(p.group.kill)
 	p.mu.Lock()
@@ -256,18 +258,19 @@ func (p *process) reap(k *keeper) {
 		err = p.cmd.Wait()
 	}
 	p.group.close()
-	k.ended(p)
-	// Who left the group may still hold the pipe; nobody waits for that one.
+	k.remove(p)
+	// Descendants outside the group may still hold the pipe. Do not wait for
+	// them.
 	t := time.AfterFunc(p.grace, func() { p.stderr.Close() })
 	p.work.Wait()
 	t.Stop()
 	p.stderr.Close()
-	p.how = "ended (status 0)"
+	p.exitText = "ended (status 0)"
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		p.how = "ended: " + exit.Error()
+		p.exitText = "ended: " + exit.Error()
 	} else if err != nil {
-		p.how = "ended: " + err.Error()
+		p.exitText = "ended: " + err.Error()
 	}
 	close(p.ended)
 }

@@ -21,7 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/loadout-dev/loadout/internal/spawn"
-	"github.com/loadout-dev/loadout/upstream"
+	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
 // childVariable names what the test binary is instead of a test.
@@ -243,8 +243,8 @@ func TestStartFails(t *testing.T) {
 		want string
 	}{
 		{upstream.Config{Command: "no-such-command-of-ours"}, "install it"},
-		{upstream.Config{Command: "./absent", Dir: dir}, `there is no command "./absent"`},
-		{upstream.Config{Command: "sh", Dir: filepath.Join(dir, "absent")}, "is no directory"},
+		{upstream.Config{Command: "./absent", Dir: dir}, `command "./absent" not found`},
+		{upstream.Config{Command: "sh", Dir: filepath.Join(dir, "absent")}, "is not a directory"},
 	} {
 		if _, err := s.Start(t.Context(), &tt.c); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error = %v, want %q in it", tt.c.Command, err, tt.want)

@@ -13,7 +13,7 @@ func TestUsers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		ada := must(db.Users.Create(ctx, store.User{
-			Name: "ada", Display: "Ada ⚙", Email: "ada@example.com", Password: "hash", Admin: true, Created: at(1), Seen: at(2),
+			Name: "ada", Display: "Ada ⚙", Email: "ada@example.com", Password: "hash", Admin: true, Created: at(1), LastSeen: at(2),
 		}))(t)
 		wantEqual(t, must(db.Users.Get(ctx, ada.ID))(t), ada)
 		wantEqual(t, must(db.Users.ByName(ctx, "ada"))(t), ada)
@@ -27,12 +27,12 @@ func TestUsers(t *testing.T) {
 		_, err = db.Users.Get(ctx, "nobody")
 		wantError(t, err, store.ErrNotFound)
 
-		mustDo(t, db.Users.Link(ctx, ada.ID, "https://id.example.com", "42"))
-		wantError(t, db.Users.Link(ctx, ada.ID, "https://id.example.com", "42"), store.ErrExists)
-		wantError(t, db.Users.Link(ctx, "nobody", "https://id.example.com", "43"), store.ErrNotFound)
+		mustDo(t, db.Users.LinkIdentity(ctx, ada.ID, "https://id.example.com", "42"))
+		wantError(t, db.Users.LinkIdentity(ctx, ada.ID, "https://id.example.com", "42"), store.ErrExists)
+		wantError(t, db.Users.LinkIdentity(ctx, "nobody", "https://id.example.com", "43"), store.ErrNotFound)
 		wantEqual(t, must(db.Users.ByIdentity(ctx, "https://id.example.com", "42"))(t), ada)
 
-		if n := must(db.Users.Admins(ctx))(t); n != 1 {
+		if n := must(db.Users.CountAdmins(ctx))(t); n != 1 {
 			t.Errorf("%d administrators", n)
 		}
 		ada.Display, ada.Admin, ada.Disabled = "Ada L.", false, true
@@ -41,14 +41,14 @@ func TestUsers(t *testing.T) {
 		ada.Password = "hash 2"
 		wantEqual(t, must(db.Users.Get(ctx, ada.ID))(t), ada)
 		wantError(t, db.Users.Update(ctx, store.User{ID: "nobody"}), store.ErrNotFound)
-		if n := must(db.Users.Admins(ctx))(t); n != 0 {
+		if n := must(db.Users.CountAdmins(ctx))(t); n != 0 {
 			t.Errorf("%d administrators", n)
 		}
 
 		mustDo(t, db.Users.Touch(ctx, ada.ID, at(2).Add(time.Second))) // too soon
-		wantEqual(t, must(db.Users.Get(ctx, ada.ID))(t).Seen, at(2))
+		wantEqual(t, must(db.Users.Get(ctx, ada.ID))(t).LastSeen, at(2))
 		mustDo(t, db.Users.Touch(ctx, ada.ID, at(3)))
-		wantEqual(t, must(db.Users.Get(ctx, ada.ID))(t).Seen, at(3))
+		wantEqual(t, must(db.Users.Get(ctx, ada.ID))(t).LastSeen, at(3))
 
 		for _, name := range []string{"eve", "bob", "Zoe", "émile"} {
 			newUser(t, db, name)
@@ -65,7 +65,7 @@ func TestDeletedUserLeavesNothingButWhatIsOthers(t *testing.T) {
 		own := store.UserNamespace(ada.ID)
 		team := must(db.Groups.Create(ctx, store.Group{Name: "team"}))(t)
 		mustDo(t, db.Groups.SetMember(ctx, store.Member{GroupID: team.ID, UserID: ada.ID, Role: store.Owner}))
-		mustDo(t, db.Secrets.Put(ctx, store.Secret{Owner: string(own), Name: "key", Sealed: []byte{1}}))
+		mustDo(t, db.Secrets.Put(ctx, store.Secret{Owner: string(own), Name: "key", Encrypted: []byte{1}}))
 		must(db.Tokens.Create(ctx, store.Token{UserID: ada.ID, Prefix: "p", Hash: []byte{1}}))(t)
 		skill := newSkill(t, db, own, "pdf")
 		session := must(db.Sessions.Create(ctx, store.Session{Owner: ada.ID}))(t)
@@ -108,9 +108,9 @@ func TestTokens(t *testing.T) {
 
 		mustDo(t, db.Tokens.Touch(ctx, token.ID, at(3)))
 		mustDo(t, db.Tokens.Touch(ctx, token.ID, at(3).Add(time.Second)))
-		token.Used = at(3)
+		token.LastUsed = at(3)
 		bare := must(db.Tokens.Create(ctx, store.Token{UserID: ada.ID, Prefix: "no scope", Hash: hash[:]}))(t)
-		wantEqual(t, must(db.Tokens.Of(ctx, ada.ID))(t), []store.Token{token, bare})
+		wantEqual(t, must(db.Tokens.ListByUser(ctx, ada.ID))(t), []store.Token{token, bare})
 
 		wantError(t, db.Tokens.Delete(ctx, "another", token.ID), store.ErrNotFound)
 		mustDo(t, db.Tokens.Delete(ctx, ada.ID, token.ID))
@@ -135,15 +135,15 @@ func TestLogins(t *testing.T) {
 		wantError(t, db.Logins.Replace(ctx, one.Hash, []byte{6}), store.ErrNotFound)
 		_, err = db.Logins.Get(ctx, one.Hash)
 		wantError(t, err, store.ErrNotFound)
-		one.Hash, one.Used = []byte{5}, at(2)
+		one.Hash, one.LastUsed = []byte{5}, at(2)
 		two := add(2, at(3), at(9))
-		wantEqual(t, must(db.Logins.Of(ctx, ada.ID))(t), []store.Login{one, two})
+		wantEqual(t, must(db.Logins.ListByUser(ctx, ada.ID))(t), []store.Login{one, two})
 
-		if n := must(db.Logins.DeleteOf(ctx, ada.ID, two.Hash))(t); n != 1 {
+		if n := must(db.Logins.DeleteByUser(ctx, ada.ID, two.Hash))(t); n != 1 {
 			t.Errorf("ended %d", n)
 		}
-		wantEqual(t, must(db.Logins.Of(ctx, ada.ID))(t), []store.Login{two})
-		if n := must(db.Logins.DeleteOf(ctx, ada.ID, nil))(t); n != 1 {
+		wantEqual(t, must(db.Logins.ListByUser(ctx, ada.ID))(t), []store.Login{two})
+		if n := must(db.Logins.DeleteByUser(ctx, ada.ID, nil))(t); n != 1 {
 			t.Errorf("ended %d", n)
 		}
 
@@ -152,7 +152,7 @@ func TestLogins(t *testing.T) {
 		if n := must(db.Logins.Prune(ctx, at(6), at(4)))(t); n != 2 {
 			t.Errorf("removed %d of %v %v", n, idle, over)
 		}
-		wantEqual(t, must(db.Logins.Of(ctx, ada.ID))(t), []store.Login{kept})
+		wantEqual(t, must(db.Logins.ListByUser(ctx, ada.ID))(t), []store.Login{kept})
 		mustDo(t, db.Logins.Delete(ctx, kept.Hash))
 		mustDo(t, db.Logins.Delete(ctx, kept.Hash))
 	})
@@ -169,6 +169,10 @@ func TestGroups(t *testing.T) {
 		team.Description = "all of us"
 		mustDo(t, db.Groups.Update(ctx, team))
 		wantEqual(t, must(db.Groups.Get(ctx, team.ID))(t), team)
+		_, err = db.Groups.Get(ctx, "none")
+		wantError(t, err, store.ErrNotFound)
+		_, err = db.Groups.ByName(ctx, "none")
+		wantError(t, err, store.ErrNotFound)
 
 		mustDo(t, db.Groups.SetMember(ctx, store.Member{GroupID: team.ID, UserID: ada.ID, Role: store.Owner, Since: at(1)}))
 		mustDo(t, db.Groups.SetMember(ctx, store.Member{GroupID: team.ID, UserID: bob.ID, Role: store.Reporter, Since: at(1)}))
@@ -176,10 +180,10 @@ func TestGroups(t *testing.T) {
 		wantError(t, db.Groups.SetMember(ctx, store.Member{GroupID: team.ID, UserID: "nobody", Role: store.Owner}), store.ErrNotFound)
 		wantError(t, db.Groups.SetMember(ctx, store.Member{GroupID: "none", UserID: bob.ID, Role: store.Owner}), store.ErrNotFound)
 		wantError(t, db.Groups.SetMember(ctx, store.Member{GroupID: team.ID, UserID: bob.ID, Role: "king"}), store.ErrInvalid)
-		if n := must(db.Groups.WithRole(ctx, team.ID, store.Owner))(t); n != 2 {
+		if n := must(db.Groups.CountWithRole(ctx, team.ID, store.Owner))(t); n != 2 {
 			t.Errorf("%d owners", n)
 		}
-		wantEqual(t, must(db.Groups.Of(ctx, bob.ID))(t), []store.Member{{GroupID: team.ID, UserID: bob.ID, Role: store.Owner, Since: at(1)}})
+		wantEqual(t, must(db.Groups.ListMemberships(ctx, bob.ID))(t), []store.Member{{GroupID: team.ID, UserID: bob.ID, Role: store.Owner, Since: at(1)}})
 		members := every(t, func(p store.Page) ([]store.Member, string, error) { return db.Groups.Members(ctx, team.ID, p) })
 		wantEqual(t, names(members, func(m store.Member) string { return m.UserID }), []string{ada.ID, bob.ID})
 		mustDo(t, db.Groups.RemoveMember(ctx, team.ID, bob.ID))
@@ -188,7 +192,7 @@ func TestGroups(t *testing.T) {
 		skill := newSkill(t, db, store.Public, "pdf")
 		mustDo(t, db.Skills.Publish(ctx, skill.ID, store.GroupNamespace(team.ID), ada.ID))
 		wantError(t, db.Groups.Delete(ctx, team.ID), store.ErrReferenced)
-		mustDo(t, db.Skills.Withdraw(ctx, skill.ID, store.GroupNamespace(team.ID)))
+		mustDo(t, db.Skills.Unpublish(ctx, skill.ID, store.GroupNamespace(team.ID)))
 		mustDo(t, db.Groups.Delete(ctx, team.ID))
 		groups := every(t, func(p store.Page) ([]store.Group, string, error) { return db.Groups.List(ctx, p) })
 		wantEqual(t, names(groups, func(g store.Group) string { return g.Name }), []string{})

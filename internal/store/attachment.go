@@ -9,8 +9,8 @@ import (
 // Attachment is a file of a conversation.
 type Attachment struct {
 	Session string
-	Path    string // in the folder of the session
-	SHA256  string // of what is in it, in hexadecimal
+	Path    string // relative to the directory of the session
+	SHA256  string // of the content, in hexadecimal
 	Size    int64  // set by Put
 	Updated time.Time
 }
@@ -18,17 +18,18 @@ type Attachment struct {
 const attachmentColumns = "session, path, sha256, size, updated"
 
 func (a *Attachment) fields() []any {
-	return []any{&a.Session, &a.Path, &a.SHA256, &a.Size, (*stamp)(&a.Updated)}
+	return []any{&a.Session, &a.Path, &a.SHA256, &a.Size, (*timestamp)(&a.Updated)}
 }
 
-// Attachments keeps files of conversations. They go with the session.
+// Attachments stores the files of conversations. Deleting a session deletes its
+// files.
 type Attachments struct{ c conn }
 
-// Put keeps a file in place of that of its path: at most [MaxValue] bytes. A session
-// that is not there is [ErrNotFound].
+// Put stores a file of at most [MaxValue] bytes and replaces any file at the
+// same path. It fails with [ErrNotFound] if the session does not exist.
 func (t Attachments) Put(ctx context.Context, a Attachment, data []byte) error {
 	if len(data) > MaxValue {
-		return fmt.Errorf("keep file %.200q: %w: it has %d bytes, more than %d", a.Path, ErrInvalid, len(data), MaxValue)
+		return fmt.Errorf("store file %.200q: %w: %d bytes, limit %d", a.Path, ErrInvalid, len(data), MaxValue)
 	}
 	if data == nil {
 		data = []byte{}
@@ -38,24 +39,24 @@ func (t Attachments) Put(ctx context.Context, a Attachment, data []byte) error {
 		ON CONFLICT (session, path) DO UPDATE SET sha256 = excluded.sha256, size = excluded.size, updated = excluded.updated, data = excluded.data`,
 		append(a.fields(), data)...)
 	if err != nil {
-		return fmt.Errorf("keep file %.200q: %w", a.Path, parentless(err))
+		return fmt.Errorf("store file %.200q: %w", a.Path, missingParent(err))
 	}
 	return nil
 }
 
-// List returns the files of a session by path, without what is in them: at most
+// List returns the files of a session by path, without their content, at most
 // [MaxPage].
 func (t Attachments) List(ctx context.Context, session string) ([]Attachment, error) {
-	found, err := all[Attachment](ctx, t.c, "SELECT "+attachmentColumns+" FROM attachments WHERE session = $1 ORDER BY path LIMIT $2", session, MaxPage)
+	found, err := queryAll[Attachment](ctx, t.c, "SELECT "+attachmentColumns+" FROM attachments WHERE session = $1 ORDER BY path LIMIT $2", session, MaxPage)
 	if err != nil {
 		return nil, fmt.Errorf("files of session %q: %w", session, err)
 	}
 	return found, nil
 }
 
-// Read returns what is in a file.
+// Read returns the content of a file.
 func (t Attachments) Read(ctx context.Context, session, path string) ([]byte, error) {
-	data, err := scalar[[]byte](ctx, t.c, "SELECT data FROM attachments WHERE session = $1 AND path = $2", session, path)
+	data, err := queryScalar[[]byte](ctx, t.c, "SELECT data FROM attachments WHERE session = $1 AND path = $2", session, path)
 	if err != nil {
 		return nil, fmt.Errorf("file %.200q: %w", path, err)
 	}

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Record is one entry of the audit log.
-type Record struct {
+// AuditRecord is one entry of the audit log.
+type AuditRecord struct {
 	Seq       int64 // set by Append
 	At        time.Time
 	Actor     string
 	Action    string
-	Namespace Namespace // "" is none
+	Namespace Namespace // "" for none
 	Subject   string
 	Decision  string
 	Details   json.RawMessage
@@ -22,39 +22,39 @@ type Record struct {
 
 const recordColumns = "at, actor, action, namespace, subject, decision, details"
 
-func (r *Record) fields() []any { return append([]any{&r.Seq}, r.columns()...) }
+func (r *AuditRecord) fields() []any { return append([]any{&r.Seq}, r.columns()...) }
 
-func (r *Record) columns() []any {
-	return []any{(*stamp)(&r.At), &r.Actor, &r.Action, (*string)(&r.Namespace), &r.Subject, &r.Decision, (*document)(&r.Details)}
+func (r *AuditRecord) columns() []any {
+	return []any{(*timestamp)(&r.At), &r.Actor, &r.Action, (*string)(&r.Namespace), &r.Subject, &r.Decision, (*jsonText)(&r.Details)}
 }
 
-// Audit keeps what was done and decided. Nothing changes a record, and none is removed
-// but by [Audit.Prune].
+// Audit stores the audit log. Records never change; only [Audit.Prune] deletes
+// them.
 type Audit struct{ c conn }
 
-// Append adds a record; At is set where it is zero.
-func (t Audit) Append(ctx context.Context, r Record) error {
-	orNow(&r.At)
+// Append adds a record. It sets At if it is zero.
+func (t Audit) Append(ctx context.Context, r AuditRecord) error {
+	setDefaultTime(&r.At)
 	if err := t.c.insert(ctx, "audit", recordColumns, r.columns()); err != nil {
 		return fmt.Errorf("append to the audit log: %w", err)
 	}
 	return nil
 }
 
-// AuditQuery asks for records: those that have all that is set.
+// AuditQuery selects the records that match all of its fields that are set.
 type AuditQuery struct {
 	Actor     string
 	Action    string
 	Namespace Namespace
 	Subject   string
 	Decision  string
-	Before    int64 // a number; 0 is the end of the log
-	Limit     int   // 0 is 50, and more than [MaxPage] is that
+	Before    int64 // a Seq; 0 for the end of the log
+	Limit     int   // 0 means 50; at most [MaxPage]
 }
 
-// List returns records, those added last first. On PostgreSQL one that was being
-// added may come to be seen before, in this order, of one that was seen.
-func (t Audit) List(ctx context.Context, q AuditQuery) ([]Record, error) {
+// List returns records, the latest first. On PostgreSQL a record that commits
+// late can appear behind one that was listed already.
+func (t Audit) List(ctx context.Context, q AuditQuery) ([]AuditRecord, error) {
 	where, args := "seq > 0", []any{Page{Limit: q.Limit}.limit()}
 	add := func(condition string, v any) {
 		args = append(args, v)
@@ -70,19 +70,18 @@ func (t Audit) List(ctx context.Context, q AuditQuery) ([]Record, error) {
 	if q.Before > 0 {
 		add("seq <", q.Before)
 	}
-	found, err := all[Record](ctx, t.c, "SELECT seq, "+recordColumns+" FROM audit WHERE "+where+" ORDER BY seq DESC LIMIT $1", args...)
+	found, err := queryAll[AuditRecord](ctx, t.c, "SELECT seq, "+recordColumns+" FROM audit WHERE "+where+" ORDER BY seq DESC LIMIT $1", args...)
 	if err != nil {
 		return nil, fmt.Errorf("read the audit log: %w", err)
 	}
 	return found, nil
 }
 
-// Prune removes the records that are older than a time, where an operator keeps them
-// for so long only, and returns how many.
+// Prune deletes the records older than a time and returns their number.
 func (t Audit) Prune(ctx context.Context, before time.Time) (int64, error) {
-	n, err := t.c.exec(ctx, "DELETE FROM audit WHERE at < $1", stamp(before))
+	n, err := t.c.exec(ctx, "DELETE FROM audit WHERE at < $1", timestamp(before))
 	if err != nil {
-		return 0, fmt.Errorf("remove old audit records: %w", err)
+		return 0, fmt.Errorf("delete old audit records: %w", err)
 	}
 	return n, nil
 }

@@ -28,7 +28,7 @@ func TestBackupAndRestore(t *testing.T) {
 	mustDo(t, db.Skills.Delete(ctx, skill.ID)) // afterwards
 
 	report := must(store.CheckBackup(ctx, path))(t)
-	wantEqual(t, report, store.Report{Skills: 1, Versions: 1, Files: 2, Bytes: 1<<20 + 4, Orphans: store.Swept{Files: 1, Bytes: 1 << 20}})
+	wantEqual(t, report, store.Report{Skills: 1, Versions: 1, Files: 2, Bytes: 1<<20 + 4, Orphans: store.SweepResult{Files: 1, Bytes: 1 << 20}})
 	if beside := must(filepath.Glob(path + "?*"))(t); len(beside) != 0 {
 		t.Errorf("the check left %v", beside)
 	}

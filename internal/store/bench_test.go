@@ -23,7 +23,7 @@ func eachFilled(b *testing.B, bench func(b *testing.B, db *store.DB)) {
 func BenchmarkListPage(b *testing.B) {
 	eachFilled(b, func(b *testing.B, db *store.DB) {
 		for i := range b.N {
-			skills, _, err := db.Skills.List(b.Context(), store.SkillQuery{In: visible(i % manyUsers)})
+			skills, _, err := db.Skills.List(b.Context(), store.SkillQuery{Namespaces: visible(i % manyUsers)})
 			if err != nil || len(skills) != 50 {
 				b.Fatal(len(skills), err)
 			}
@@ -34,7 +34,7 @@ func BenchmarkListPage(b *testing.B) {
 func BenchmarkSearchPage(b *testing.B) {
 	eachFilled(b, func(b *testing.B, db *store.DB) {
 		for i := range b.N {
-			skills, _, err := db.Skills.List(b.Context(), store.SkillQuery{In: visible(i % manyUsers), Text: "chart-99"})
+			skills, _, err := db.Skills.List(b.Context(), store.SkillQuery{Namespaces: visible(i % manyUsers), Text: "chart-99"})
 			if err != nil || len(skills) == 0 {
 				b.Fatal(len(skills), err)
 			}

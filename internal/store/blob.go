@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// blobPart is how much of a file is read at once.
-const blobPart = 256 << 10
+// blobPartSize is the size of the parts that a file is stored in.
+const blobPartSize = 256 << 10
 
-// Blobs keeps files by the SHA-256, in hexadecimal, of what is in them. The same file
-// is kept once, however many versions have it.
+// Blobs stores files by the SHA-256 of their content, in hexadecimal. Versions
+// with the same file share it.
 type Blobs struct{ c conn }
 
-// Put keeps files that are not there yet, all or none, and returns their hashes. A
-// file that no version names is removed by [Blobs.Sweep] some time after it was last
-// put.
+// Put stores the files that are missing, all or none, and returns their hashes.
+// [Blobs.Sweep] deletes a file that no version refers to some time after its
+// last Put.
 func (t Blobs) Put(ctx context.Context, files ...[]byte) ([]string, error) {
 	hashes := make([]string, len(files))
 	err := t.c.atomic(ctx, func(c conn) error {
@@ -33,14 +33,14 @@ func (t Blobs) Put(ctx context.Context, files ...[]byte) ([]string, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("keep %d files: %w", len(files), err)
+		return nil, fmt.Errorf("store %d files: %w", len(files), err)
 	}
 	return hashes, nil
 }
 
 func (c conn) putBlob(ctx context.Context, hash string, data []byte) error {
 	if len(data) > MaxValue {
-		return fmt.Errorf("%w: a file has %d bytes, more than %d", ErrInvalid, len(data), MaxValue)
+		return fmt.Errorf("%w: file has %d bytes, limit %d", ErrInvalid, len(data), MaxValue)
 	}
 	added, err := c.exec(ctx, `INSERT INTO blobs (sha256, size, touched) VALUES ($1, $2, `+c.db.dialect.now+`)
 		ON CONFLICT (sha256) DO NOTHING`, hash, len(data))
@@ -52,7 +52,7 @@ func (c conn) putBlob(ctx context.Context, hash string, data []byte) error {
 		return err
 	}
 	for part := 0; len(data) > 0; part++ {
-		n := min(blobPart, len(data))
+		n := min(blobPartSize, len(data))
 		if err := c.insert(ctx, "blob_parts", "sha256, part, data", []any{hash, part, data[:n]}); err != nil {
 			return err
 		}
@@ -61,17 +61,17 @@ func (c conn) putBlob(ctx context.Context, hash string, data []byte) error {
 	return nil
 }
 
-// Size returns how many bytes a file has.
+// Size returns the size of a file in bytes.
 func (t Blobs) Size(ctx context.Context, hash string) (int64, error) {
-	n, err := scalar[int64](ctx, t.c, "SELECT size FROM blobs WHERE sha256 = $1", hash)
+	n, err := queryScalar[int64](ctx, t.c, "SELECT size FROM blobs WHERE sha256 = $1", hash)
 	if err != nil {
 		return 0, fmt.Errorf("file %.64q: %w", hash, err)
 	}
 	return n, nil
 }
 
-// Read returns a file whole: at most [MaxValue] bytes. One that is damaged is
-// [ErrCorrupt].
+// Read returns a whole file of at most [MaxValue] bytes. It fails with
+// [ErrCorrupt] if the file is damaged.
 func (t Blobs) Read(ctx context.Context, hash string) ([]byte, error) {
 	var out bytes.Buffer
 	if _, err := t.WriteTo(ctx, &out, hash); err != nil {
@@ -80,10 +80,10 @@ func (t Blobs) Read(ctx context.Context, hash string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// WriteTo writes a file to w, some of it at a time, and returns how much that was.
-// Between the writes nothing of the database is held. That the file is damaged is
-// known at its end only: then it fails with [ErrCorrupt]. An error of w is returned
-// as it is.
+// WriteTo writes a file to w in parts and returns the number of bytes written.
+// It holds no database resource between writes. If the file is damaged, WriteTo
+// fails with [ErrCorrupt] after the last part. It returns errors of w
+// unchanged.
 func (t Blobs) WriteTo(ctx context.Context, w io.Writer, hash string) (int64, error) {
 	size, err := t.Size(ctx, hash)
 	if err != nil {
@@ -92,7 +92,7 @@ func (t Blobs) WriteTo(ctx context.Context, w io.Writer, hash string) (int64, er
 	var written int64
 	sum := sha256.New()
 	for part := 0; written < size; part++ {
-		data, err := scalar[[]byte](ctx, t.c, "SELECT data FROM blob_parts WHERE sha256 = $1 AND part = $2", hash, part)
+		data, err := queryScalar[[]byte](ctx, t.c, "SELECT data FROM blob_parts WHERE sha256 = $1 AND part = $2", hash, part)
 		if err != nil {
 			return written, fmt.Errorf("file %.64q: part %d: %w", hash, part, err)
 		}
@@ -109,47 +109,50 @@ func (t Blobs) WriteTo(ctx context.Context, w io.Writer, hash string) (int64, er
 	return written, nil
 }
 
-// Swept is what was removed.
-type Swept struct {
+// SweepResult counts the files that a sweep deleted.
+type SweepResult struct {
 	Files int64
 	Bytes int64
 }
 
-// sweepAtOnce bounds what one transaction removes, so that others get their turn.
-const sweepAtOnce = 200
+// sweepBatch limits the deletions of one transaction, so that other writers get
+// a turn.
+const sweepBatch = 200
 
-// Sweep removes the files that no version names, and that were put, or named for the
-// last time, before the grace began. By then an upload has to be over.
-func (t Blobs) Sweep(ctx context.Context, grace time.Duration) (Swept, error) {
-	var total Swept
+// Sweep deletes the files that no version refers to and that were last stored
+// or released longer than grace ago. An upload must finish within the grace
+// period.
+func (t Blobs) Sweep(ctx context.Context, grace time.Duration) (SweepResult, error) {
+	var total SweepResult
 	for {
 		removed, err := t.sweep(ctx, grace)
 		if err != nil {
-			return total, fmt.Errorf("remove files that nothing names: %w", err)
+			return total, fmt.Errorf("delete unreferenced files: %w", err)
 		}
 		for _, size := range removed {
 			total.Files++
 			total.Bytes += size.V
 		}
-		if len(removed) < sweepAtOnce {
+		if len(removed) < sweepBatch {
 			return total, nil
 		}
 	}
 }
 
-func (t Blobs) sweep(ctx context.Context, grace time.Duration) (removed []value[int64], err error) {
+func (t Blobs) sweep(ctx context.Context, grace time.Duration) (removed []scalarRow[int64], err error) {
 	err = t.c.atomic(ctx, func(c conn) error {
-		removed, err = changed[value[int64]](ctx, c, `DELETE FROM blobs WHERE sha256 IN (
+		removed, err = execReturning[scalarRow[int64]](ctx, c, `DELETE FROM blobs WHERE sha256 IN (
 			SELECT b.sha256 FROM blobs b WHERE b.touched < `+c.db.dialect.now+` - $1
 			AND NOT EXISTS (SELECT 1 FROM version_files f WHERE f.sha256 = b.sha256)
-			ORDER BY b.touched LIMIT $2) RETURNING size`, grace.Milliseconds(), sweepAtOnce)
+			ORDER BY b.touched LIMIT $2) RETURNING size`, grace.Milliseconds(), sweepBatch)
 		return err
 	})
 	return removed, err
 }
 
-// loosen begins the grace of the files of versions that are about to be removed.
-func (c conn) loosen(ctx context.Context, where string, args ...any) error {
+// startGrace starts the grace period of the files of versions that are about to
+// be deleted.
+func (c conn) startGrace(ctx context.Context, where string, args ...any) error {
 	_, err := c.exec(ctx, "UPDATE blobs SET touched = "+c.db.dialect.now+` WHERE sha256 IN (
 		SELECT f.sha256 FROM version_files f JOIN versions v ON v.id = f.version_id WHERE `+where+")", args...)
 	return err

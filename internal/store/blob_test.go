@@ -70,19 +70,19 @@ func TestFilesThatNothingNamesAreRemovedAfterTheirGrace(t *testing.T) {
 		newVersion(t, db, skill.ID, "used by one")
 		loose := must(db.Blobs.Put(ctx, []byte("loose"), []byte("put again")))(t)
 
-		wantEqual(t, must(db.Blobs.Sweep(ctx, hour))(t), store.Swept{})
+		wantEqual(t, must(db.Blobs.Sweep(ctx, hour))(t), store.SweepResult{})
 		store.ShiftClock(db, 2*hour)
 		must(db.Blobs.Put(ctx, []byte("put again")))(t)
-		wantEqual(t, must(db.Blobs.Sweep(ctx, hour))(t), store.Swept{Files: 1, Bytes: 5})
+		wantEqual(t, must(db.Blobs.Sweep(ctx, hour))(t), store.SweepResult{Files: 1, Bytes: 5})
 		_, err := db.Blobs.Read(ctx, loose[0])
 		wantError(t, err, store.ErrNotFound)
 		must(db.Blobs.Read(ctx, loose[1]))(t)
 
 		// What a version named has its grace from when it no longer does.
 		mustDo(t, db.Skills.Delete(ctx, skill.ID))
-		wantEqual(t, must(db.Blobs.Sweep(ctx, hour))(t), store.Swept{})
+		wantEqual(t, must(db.Blobs.Sweep(ctx, hour))(t), store.SweepResult{})
 		store.ShiftClock(db, 4*hour)
-		wantEqual(t, must(db.Blobs.Sweep(ctx, hour))(t), store.Swept{Files: 2, Bytes: int64(len("put again") + len("used by one"))})
+		wantEqual(t, must(db.Blobs.Sweep(ctx, hour))(t), store.SweepResult{Files: 2, Bytes: int64(len("put again") + len("used by one"))})
 		v := must(db.Versions.Get(ctx, other.ID, 1))(t)
 		must(db.Blobs.Read(ctx, must(db.Versions.File(ctx, v.ID, "SKILL.md"))(t).SHA256))(t)
 	})

@@ -7,24 +7,25 @@ import (
 	"io"
 )
 
-// Report is what a check found. Problems is empty where all is well.
+// Report is the result of a check.
 type Report struct {
 	Skills   int64
 	Versions int64
-	Files    int64 // that are kept, each once
-	Bytes    int64 // of them
-	Orphans  Swept // files that no version names; [Blobs.Sweep] removes them
-	// Problems are what is damaged, each in a sentence, at most [MaxPage].
+	Files    int64       // stored files, each counted once
+	Bytes    int64       // size of these files
+	Orphans  SweepResult // files that no version refers to; [Blobs.Sweep] deletes them
+	// Problems describes each damage in a sentence, at most [MaxPage] of them.
+	// It is empty if the database is intact.
 	Problems []string
 }
 
-// Check reads through all that is kept, every file too, and reports what does not fit
-// together. It changes nothing. It takes as long as reading the database does.
+// Check reads the whole database, including every file, and reports
+// inconsistencies. It changes nothing.
 func (db *DB) Check(ctx context.Context) (Report, error) {
 	var r Report
 	err := db.check(ctx, &r)
 	if err != nil {
-		return Report{}, fmt.Errorf("check the database: %w", err)
+		return Report{}, fmt.Errorf("check database: %w", err)
 	}
 	return r, nil
 }
@@ -36,34 +37,34 @@ func (db *DB) check(ctx context.Context, r *Report) error {
 	if err := db.count(ctx, r); err != nil {
 		return err
 	}
-	if err := db.checkLinks(ctx, r); err != nil {
+	if err := db.checkReferences(ctx, r); err != nil {
 		return err
 	}
 	return db.checkFiles(ctx, r)
 }
 
-// integrity has SQLite look for damage. PostgreSQL finds it when it reads.
+// integrity runs the integrity check of SQLite. PostgreSQL reports damage when
+// it reads.
 func (db *DB) integrity(ctx context.Context) error {
 	if db.path == "" {
 		return nil
 	}
-	said, err := scalars[string](ctx, conn{db: db}, "PRAGMA integrity_check(10)")
+	said, err := queryScalars[string](ctx, conn{db: db}, "PRAGMA integrity_check(10)")
 	if err != nil {
 		return err
 	}
 	if len(said) != 1 || said[0] != "ok" {
 		return fmt.Errorf("%w: %.200q", ErrCorrupt, said)
 	}
-	broken, err := scalars[string](ctx, conn{db: db}, `SELECT DISTINCT "table" FROM pragma_foreign_key_check`)
+	broken, err := queryScalars[string](ctx, conn{db: db}, `SELECT DISTINCT "table" FROM pragma_foreign_key_check`)
 	if err == nil && len(broken) > 0 {
-		err = fmt.Errorf("%w: rows of %q name others that are not there", ErrCorrupt, broken)
+		err = fmt.Errorf("%w: rows of %q refer to missing rows", ErrCorrupt, broken)
 	}
 	return err
 }
 
 const orphans = "FROM blobs b WHERE NOT EXISTS (SELECT 1 FROM version_files f WHERE f.sha256 = b.sha256)"
 
-// count counts what is there.
 func (db *DB) count(ctx context.Context, r *Report) error {
 	for _, q := range []struct {
 		to    *int64
@@ -76,7 +77,7 @@ func (db *DB) count(ctx context.Context, r *Report) error {
 		{&r.Orphans.Files, "SELECT count(*) " + orphans},
 		{&r.Orphans.Bytes, "SELECT CAST(COALESCE(sum(b.size), 0) AS BIGINT) " + orphans},
 	} {
-		n, err := scalar[int64](ctx, conn{db: db}, q.query)
+		n, err := queryScalar[int64](ctx, conn{db: db}, q.query)
 		if err != nil {
 			return err
 		}
@@ -85,22 +86,22 @@ func (db *DB) count(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// checkLinks looks for rows that name others which are not there, where no key of the
-// schema sees to it.
-func (db *DB) checkLinks(ctx context.Context, r *Report) error {
+// checkReferences looks for references to missing rows that no foreign key of
+// the schema covers.
+func (db *DB) checkReferences(ctx context.Context, r *Report) error {
 	for _, q := range []struct{ problem, query string }{
-		{"the current version of skill %q is not there", `SELECT s.id FROM skills s WHERE s.current <> ''
+		{"current version of skill %q not found", `SELECT s.id FROM skills s WHERE s.current <> ''
 			AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.id = s.current AND v.skill_id = s.id) LIMIT $1`},
 		{"skill %q is not listed in its namespace", `SELECT s.id FROM skills s
 			WHERE NOT EXISTS (SELECT 1 FROM listings l WHERE l.skill_id = s.id AND l.namespace = s.namespace AND l.name = s.name) LIMIT $1`},
-		{"version %q has another number of files than it says", `SELECT v.id FROM versions v
+		{"file count of version %q is wrong", `SELECT v.id FROM versions v
 			WHERE v.files <> (SELECT count(*) FROM version_files f WHERE f.version_id = v.id) LIMIT $1`},
-		{"a version has another size of file %q than is kept", `SELECT DISTINCT b.sha256 FROM version_files f
+		{"a version records a wrong size for file %q", `SELECT DISTINCT b.sha256 FROM version_files f
 			JOIN blobs b ON b.sha256 = f.sha256 WHERE f.size <> b.size LIMIT $1`},
-		{"session %q is nobody's", `SELECT s.id FROM sessions s
+		{"session %q has no owner", `SELECT s.id FROM sessions s
 			WHERE NOT EXISTS (SELECT 1 FROM users u WHERE u.id = s.owner) LIMIT $1`},
 	} {
-		found, err := scalars[string](ctx, conn{db: db}, q.query, MaxPage)
+		found, err := queryScalars[string](ctx, conn{db: db}, q.query, MaxPage)
 		if err != nil {
 			return err
 		}
@@ -111,11 +112,11 @@ func (db *DB) checkLinks(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// checkFiles reads every file.
+// checkFiles reads every file and compares its hash.
 func (db *DB) checkFiles(ctx context.Context, r *Report) error {
 	after := ""
 	for {
-		hashes, err := scalars[string](ctx, conn{db: db}, "SELECT sha256 FROM blobs WHERE sha256 > $1 ORDER BY sha256 LIMIT $2", after, MaxPage)
+		hashes, err := queryScalars[string](ctx, conn{db: db}, "SELECT sha256 FROM blobs WHERE sha256 > $1 ORDER BY sha256 LIMIT $2", after, MaxPage)
 		if err != nil || len(hashes) == 0 {
 			return err
 		}
@@ -125,12 +126,12 @@ func (db *DB) checkFiles(ctx context.Context, r *Report) error {
 			case errors.Is(err, ErrCorrupt):
 				r.problem("file %q is damaged", hash)
 			case errors.Is(err, ErrNotFound):
-				there, err := exists(conn{db: db}.there(ctx, "SELECT size FROM blobs WHERE sha256 = $1", hash))
+				there, err := exists(conn{db: db}.mustFind(ctx, "SELECT size FROM blobs WHERE sha256 = $1", hash))
 				if err != nil {
 					return err
 				}
-				if there { // else it was swept meanwhile
-					r.problem("a part of file %q is missing", hash)
+				if there { // otherwise a sweep deleted it meanwhile
+					r.problem("file %q lacks a part", hash)
 				}
 			case err != nil:
 				return err
@@ -140,7 +141,7 @@ func (db *DB) checkFiles(ctx context.Context, r *Report) error {
 	}
 }
 
-// problem adds a problem while there is room.
+// problem adds a problem unless there are [MaxPage] already.
 func (r *Report) problem(format, id string) {
 	if len(r.Problems) < MaxPage {
 		r.Problems = append(r.Problems, fmt.Sprintf(format, id))

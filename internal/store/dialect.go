@@ -2,18 +2,19 @@ package store
 
 import "strings"
 
-// dialect is what differs between the databases; everything else of the SQL is
-// the same. There is one for each, and none is made at run time.
+// dialect holds the differences between the SQL of the databases. All other SQL
+// is the same. There is one value for each database, and none changes.
 type dialect struct {
 	name string
-	// bytes is the collation that compares bytes, and autonumber the type of a key that
-	// counts by itself: what the migrations call COLLATE BYTES and AUTONUMBER.
+	// bytes is the collation that compares bytes, and autonumber the type of an
+	// automatic key. Migrations write COLLATE BYTES and AUTONUMBER for them.
 	bytes, autonumber string
-	// now is the clock of the database in milliseconds since 1970. Leases and the
-	// grace of files are measured by it, so that nodes need not agree on the time.
+	// now is the clock of the database in milliseconds since 1970. It measures
+	// leases and grace periods, so that the clocks of nodes do not matter.
 	now string
-	// find is the function that says where in a text another one is, 0 for nowhere.
-	find string
+	// position is the function that returns the position of one text in
+	// another, 0 for not found.
+	position string
 }
 
 var (
@@ -22,18 +23,18 @@ var (
 		bytes:      "COLLATE BINARY",
 		autonumber: "INTEGER PRIMARY KEY AUTOINCREMENT",
 		now:        "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
-		find:       "instr",
+		position:   "instr",
 	}
 	postgresDialect = dialect{
 		name:       "PostgreSQL",
 		bytes:      `COLLATE "C"`,
 		autonumber: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
 		now:        "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
-		find:       "strpos",
+		position:   "strpos",
 	}
 )
 
-// ddl is a migration in the words of the database.
+// ddl translates a migration for the database.
 func (d dialect) ddl(text string) string {
 	return strings.NewReplacer("COLLATE BYTES", d.bytes, "AUTONUMBER", d.autonumber).Replace(text)
 }

@@ -15,72 +15,76 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// What a program can act on. Errors of this package wrap one of these, that of
-// the context which ended, or else say what the database said of a fault that is
-// no answer.
+// The errors that a program can act on. Errors of this package wrap one of
+// them, or the error of the context that ended. Other errors report unexpected
+// failures of the database.
 var (
-	// ErrNotFound says that there is no such thing, or that what it belongs to is not there.
+	// ErrNotFound says that a row, or one that it belongs to, does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrExists says that there is one of that name, id or digest already.
-	ErrExists = errors.New("it exists already")
-	// ErrConflict says that it is not, or not any more, what the caller took it for.
-	ErrConflict = errors.New("it was changed in the meantime")
-	// ErrHeld says that another node has the lease.
-	ErrHeld = errors.New("another node has it")
-	// ErrReferenced says that other things still refer to it.
-	ErrReferenced = errors.New("others refer to it")
-	// ErrInvalid says that a value cannot be kept: it is too long, or no text, or no JSON.
-	ErrInvalid = errors.New("it cannot be kept as it is")
-	// ErrTooMany says that a bound on the number of things is reached.
-	ErrTooMany = errors.New("there are too many")
-	// ErrBusy says that others kept the database busy; the same may work later.
-	ErrBusy = errors.New("the database is busy")
-	// ErrFull says that the disk of the database is full. Nothing of the change is kept.
-	ErrFull = errors.New("the disk of the database is full")
-	// ErrUnavailable says that the database cannot be reached. Of a change that was
-	// under way it is not known whether it is kept.
-	ErrUnavailable = errors.New("the database cannot be reached")
-	// ErrCorrupt says that what is kept is damaged.
-	ErrCorrupt = errors.New("the data is damaged")
+	// ErrExists says that the name, id or digest is taken.
+	ErrExists = errors.New("already exists")
+	// ErrConflict says that the row changed since the caller read it.
+	ErrConflict = errors.New("changed in the meantime")
+	// ErrLeaseHeld says that another node holds the lease.
+	ErrLeaseHeld = errors.New("lease held by another node")
+	// ErrReferenced says that other rows still refer to the row.
+	ErrReferenced = errors.New("still in use")
+	// ErrInvalid says that a value cannot be stored: it is too long, not valid
+	// text, or not valid JSON.
+	ErrInvalid = errors.New("value cannot be stored")
+	// ErrTooMany says that a limit on the number of items is reached.
+	ErrTooMany = errors.New("too many")
+	// ErrBusy says that other changes kept the database busy. The caller may
+	// try again.
+	ErrBusy = errors.New("database is busy")
+	// ErrFull says that the disk of the database is full. Nothing of the change
+	// is stored.
+	ErrFull = errors.New("database disk is full")
+	// ErrUnavailable says that the database cannot be reached. It is unknown
+	// whether a change in progress was stored.
+	ErrUnavailable = errors.New("database cannot be reached")
+	// ErrCorrupt says that stored data is damaged.
+	ErrCorrupt = errors.New("data is damaged")
 	// ErrTooNew says that a newer program made the schema.
-	ErrTooNew = errors.New("the database was made by a newer version of this program")
-	// ErrUnsupported says that this kind of database does it in another way.
-	ErrUnsupported = errors.New("not with this database")
+	ErrTooNew = errors.New("database was made by a newer version of this program")
+	// ErrUnsupported says that this kind of database does not support the
+	// operation.
+	ErrUnsupported = errors.New("not supported by this database")
 )
 
-// errAgain says that a transaction lost against another and has to begin again.
-var errAgain error = again{}
+// errRetry says that a transaction lost a conflict and must start over.
+var errRetry error = retryError{}
 
-type again struct{}
+type retryError struct{}
 
-func (again) Error() string { return "the database is busy with changes of others" }
-func (again) Unwrap() error { return ErrBusy }
+func (retryError) Error() string { return "database is busy with other changes" }
+func (retryError) Unwrap() error { return ErrBusy }
 
-// classify makes what a driver said one of the errors of this package. What the
-// drivers say of connecting is left out: it names hosts and users.
+// classify converts an error of a driver to one of this package. It drops
+// connection details, because they name hosts and users.
 func classify(ctx context.Context, err error) error {
 	var (
 		pg   *pgconn.PgError
 		lite *sqlite.Error
 	)
 	switch {
-	case err == nil || known(err):
+	case err == nil || isKnown(err):
 		return err
 	case ctx.Err() != nil:
-		return fmt.Errorf("the database was not waited for: %w", context.Cause(ctx))
+		return fmt.Errorf("cancelled while waiting for the database: %w", context.Cause(ctx))
 	case errors.As(err, &pg):
 		return classifyPostgres(pg)
 	case errors.As(err, &lite):
 		return classifySQLite(lite)
-	case errors.Is(err, context.DeadlineExceeded), disconnected(err):
-		return fmt.Errorf("%w: %s", ErrUnavailable, reason(err))
+	case errors.Is(err, context.DeadlineExceeded), isDisconnected(err):
+		return fmt.Errorf("%w: %s", ErrUnavailable, disconnectReason(err))
 	}
-	return fmt.Errorf("the database: %w", err)
+	return fmt.Errorf("database: %w", err)
 }
 
-// known reports whether an error is one of this package already.
-func known(err error) bool {
-	for _, k := range []error{ErrNotFound, ErrExists, ErrConflict, ErrHeld, ErrReferenced, ErrInvalid, ErrTooMany,
+// isKnown reports whether err wraps an error of this package.
+func isKnown(err error) bool {
+	for _, k := range []error{ErrNotFound, ErrExists, ErrConflict, ErrLeaseHeld, ErrReferenced, ErrInvalid, ErrTooMany,
 		ErrBusy, ErrFull, ErrUnavailable, ErrCorrupt, ErrTooNew, ErrUnsupported} {
 		if errors.Is(err, k) {
 			return true
@@ -89,7 +93,7 @@ func known(err error) bool {
 	return false
 }
 
-// classifyPostgres reads the SQLSTATE: its first two characters are a class.
+// classifyPostgres converts an SQLSTATE. Its first two characters are a class.
 func classifyPostgres(err *pgconn.PgError) error {
 	switch err.Code {
 	case "23505":
@@ -97,9 +101,9 @@ func classifyPostgres(err *pgconn.PgError) error {
 	case "23503":
 		return ErrReferenced
 	case "23514", "54000":
-		return fmt.Errorf("%w: the bound %s", ErrInvalid, err.ConstraintName)
+		return fmt.Errorf("%w: constraint %s", ErrInvalid, err.ConstraintName)
 	case "40001", "40P01":
-		return errAgain
+		return errRetry
 	case "53100":
 		return ErrFull
 	case "55P03", "57014":
@@ -109,14 +113,15 @@ func classifyPostgres(err *pgconn.PgError) error {
 	case "22":
 		return fmt.Errorf("%w (%s)", ErrInvalid, err.Code)
 	case "08", "28", "3D", "53", "57":
-		return fmt.Errorf("%w: it answers %s", ErrUnavailable, err.Code)
+		return fmt.Errorf("%w: server returned %s", ErrUnavailable, err.Code)
 	case "XX":
 		return fmt.Errorf("%w (%s)", ErrCorrupt, err.Code)
 	}
-	return fmt.Errorf("the database answers %s: %s", err.Code, err.Message)
+	return fmt.Errorf("database returned %s: %s", err.Code, err.Message)
 }
 
-// classifySQLite reads the extended result code: its lowest byte is the class.
+// classifySQLite converts an extended result code. Its lowest byte is the
+// class.
 func classifySQLite(err *sqlite.Error) error {
 	switch err.Code() {
 	case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
@@ -138,11 +143,11 @@ func classifySQLite(err *sqlite.Error) error {
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
 		return fmt.Errorf("%w: %s", ErrUnavailable, err)
 	}
-	return fmt.Errorf("the database: %s", err)
+	return fmt.Errorf("database: %s", err)
 }
 
-// disconnected reports whether a connection ended or never came about.
-func disconnected(err error) bool {
+// isDisconnected reports whether a connection ended or could not be opened.
+func isDisconnected(err error) bool {
 	var (
 		connect *pgconn.ConnectError
 		network net.Error
@@ -152,14 +157,15 @@ func disconnected(err error) bool {
 		errors.Is(err, sql.ErrConnDone) || pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed")
 }
 
-// reason says why there is no connection, without the address of the server.
-func reason(err error) string {
+// disconnectReason says why there is no connection, without the address of the
+// server.
+func disconnectReason(err error) string {
 	var op *net.OpError
 	switch {
 	case errors.As(err, &op):
 		return fmt.Sprintf("%s: %s", op.Op, op.Err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return "it takes too long"
+		return "timeout"
 	}
-	return "the connection ended"
+	return "connection closed"
 }

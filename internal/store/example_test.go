@@ -45,7 +45,7 @@ func ExampleOpen() {
 		panic(err)
 	}
 
-	skills, _, err := db.Skills.List(ctx, store.SkillQuery{In: []store.Namespace{store.Public}})
+	skills, _, err := db.Skills.List(ctx, store.SkillQuery{Namespaces: []store.Namespace{store.Public}})
 	if err != nil {
 		panic(err)
 	}
@@ -56,7 +56,7 @@ func ExampleOpen() {
 	fmt.Println(errors.Is(err, store.ErrExists), err)
 	// Output:
 	// pdf, version 1: Reads PDF files.
-	// true add skill "pdf": it exists already
+	// true add skill "pdf": already exists
 }
 
 func ExampleEvents_Append() {

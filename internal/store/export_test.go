@@ -48,7 +48,7 @@ func openWith(ctx context.Context, address string, files fs.FS) (*DB, error) {
 
 // Migrations is how many there are.
 func Migrations() int {
-	known, err := steps(migrations)
+	known, err := readMigrations(migrations)
 	if err != nil {
 		panic(err)
 	}
@@ -57,7 +57,7 @@ func Migrations() int {
 
 func first(number int) fstest.MapFS {
 	files := fstest.MapFS{}
-	known, err := steps(migrations)
+	known, err := readMigrations(migrations)
 	if err != nil {
 		panic(err)
 	}
@@ -76,10 +76,10 @@ func Plan(ctx context.Context, db *DB, q SkillQuery) (string, error) {
 // Explain is how the database answers a question.
 func Explain(ctx context.Context, db *DB, query string, args ...any) (string, error) {
 	if db.path == "" {
-		lines, err := scalars[string](ctx, conn{db: db}, "EXPLAIN "+query, args...)
+		lines, err := queryScalars[string](ctx, conn{db: db}, "EXPLAIN "+query, args...)
 		return strings.Join(lines, "\n"), err
 	}
-	steps, err := all[planStep](ctx, conn{db: db}, "EXPLAIN QUERY PLAN "+query, args...)
+	steps, err := queryAll[planStep](ctx, conn{db: db}, "EXPLAIN QUERY PLAN "+query, args...)
 	var lines []string
 	for _, s := range steps {
 		lines = append(lines, s.Detail)

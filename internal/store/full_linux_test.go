@@ -28,7 +28,7 @@ func TestDiskIsFull(t *testing.T) {
 	wantError(t, err, store.ErrFull)
 	wantEqual(t, must(db.Users.Get(ctx, ada.ID))(t), ada)
 	for err = nil; err == nil; {
-		err = db.Audit.Append(ctx, store.Record{Subject: "the last of the room"})
+		err = db.Audit.Append(ctx, store.AuditRecord{Subject: "the last of the room"})
 	}
 	wantError(t, err, store.ErrFull)
 	if err := db.Backup(ctx, filepath.Join(dir, "backup.db")); !errors.Is(err, store.ErrFull) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Role is what a member may do in a group.
+// Role is the role of a member in a group.
 type Role string
 
 // The roles, the most powerful first.
@@ -17,43 +17,43 @@ const (
 	Reporter   Role = "reporter"
 )
 
-// Group is people who share a namespace.
+// Group is a set of users who share a namespace.
 type Group struct {
-	ID          string // set by Create where it is ""
-	Name        string // that no other group has
+	ID          string // set by Create if ""
+	Name        string // unique
 	Display     string
 	Description string
-	Created     time.Time // set by Create where it is zero
+	Created     time.Time // set by Create if zero
 }
 
 const groupColumns = "id, name, display, description, created"
 
 func (g *Group) fields() []any {
-	return []any{&g.ID, &g.Name, &g.Display, &g.Description, (*stamp)(&g.Created)}
+	return []any{&g.ID, &g.Name, &g.Display, &g.Description, (*timestamp)(&g.Created)}
 }
 
-// Member is a user in a group.
+// Member is the membership of a user in a group.
 type Member struct {
 	GroupID string
 	UserID  string
 	Role    Role
-	Since   time.Time // set by SetMember where it is zero
+	Since   time.Time // set by SetMember if zero
 }
 
 const memberColumns = "group_id, user_id, role, since"
 
 func (m *Member) fields() []any {
-	return []any{&m.GroupID, &m.UserID, (*string)(&m.Role), (*stamp)(&m.Since)}
+	return []any{&m.GroupID, &m.UserID, (*string)(&m.Role), (*timestamp)(&m.Since)}
 }
 
-// Groups keeps groups and who is in them.
+// Groups stores groups and their members.
 type Groups struct{ c conn }
 
-// Create adds a group and returns it as it is kept. A name or an id that another
-// one has is [ErrExists].
+// Create adds a group and returns it as stored. It fails with [ErrExists] if
+// the name or the id is taken.
 func (t Groups) Create(ctx context.Context, g Group) (Group, error) {
-	orID(&g.ID)
-	orNow(&g.Created)
+	setDefaultID(&g.ID)
+	setDefaultTime(&g.Created)
 	if err := t.c.insert(ctx, "groups", groupColumns, g.fields()); err != nil {
 		return Group{}, fmt.Errorf("add group %q: %w", g.Name, err)
 	}
@@ -62,7 +62,7 @@ func (t Groups) Create(ctx context.Context, g Group) (Group, error) {
 
 // Get returns the group with an id.
 func (t Groups) Get(ctx context.Context, id string) (Group, error) {
-	g, err := one[Group](ctx, t.c, "SELECT "+groupColumns+" FROM groups WHERE id = $1", id)
+	g, err := queryOne[Group](ctx, t.c, "SELECT "+groupColumns+" FROM groups WHERE id = $1", id)
 	if err != nil {
 		return Group{}, fmt.Errorf("group %q: %w", id, err)
 	}
@@ -71,7 +71,7 @@ func (t Groups) Get(ctx context.Context, id string) (Group, error) {
 
 // ByName returns the group with a name.
 func (t Groups) ByName(ctx context.Context, name string) (Group, error) {
-	g, err := one[Group](ctx, t.c, "SELECT "+groupColumns+" FROM groups WHERE name = $1", name)
+	g, err := queryOne[Group](ctx, t.c, "SELECT "+groupColumns+" FROM groups WHERE name = $1", name)
 	if err != nil {
 		return Group{}, fmt.Errorf("group %q: %w", name, err)
 	}
@@ -87,12 +87,12 @@ func (t Groups) Update(ctx context.Context, g Group) error {
 	return nil
 }
 
-// Delete removes a group with its memberships, and the defaults, settings and secrets
-// of its namespace. It fails with [ErrReferenced] while the namespace has skills or
-// kinds, or others are published to it.
+// Delete deletes a group with its memberships and with the defaults, settings
+// and secrets of its namespace. It fails with [ErrReferenced] while skills or
+// kinds are in the namespace or are published to it.
 func (t Groups) Delete(ctx context.Context, id string) error {
 	err := t.c.atomic(ctx, func(c conn) error {
-		if err := c.clear(ctx, GroupNamespace(id)); err != nil {
+		if err := c.clearNamespace(ctx, GroupNamespace(id)); err != nil {
 			return err
 		}
 		return c.mustChange(ctx, "DELETE FROM groups WHERE id = $1", id)
@@ -103,69 +103,69 @@ func (t Groups) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-// List returns groups by name, and how to ask for more.
+// List returns groups by name and the start of the next page.
 func (t Groups) List(ctx context.Context, p Page) ([]Group, string, error) {
 	keys, err := p.keys(1)
 	if err != nil {
 		return nil, "", fmt.Errorf("list groups: %w", err)
 	}
-	groups, err := all[Group](ctx, t.c, "SELECT "+groupColumns+" FROM groups WHERE name > $1 ORDER BY name LIMIT $2", keys[0], p.limit()+1)
+	groups, err := queryAll[Group](ctx, t.c, "SELECT "+groupColumns+" FROM groups WHERE name > $1 ORDER BY name LIMIT $2", keys[0], p.limit()+1)
 	if err != nil {
 		return nil, "", fmt.Errorf("list groups: %w", err)
 	}
-	groups, next := cut(p, groups, func(g Group) []string { return []string{g.Name} })
+	groups, next := cutPage(p, groups, func(g Group) []string { return []string{g.Name} })
 	return groups, next, nil
 }
 
-// SetMember makes a user a member, or gives a member another role. A group or a
-// user that is not there is [ErrNotFound].
+// SetMember adds a member or changes the role of one. It fails with
+// [ErrNotFound] if the group or the user does not exist.
 func (t Groups) SetMember(ctx context.Context, m Member) error {
-	orNow(&m.Since)
+	setDefaultTime(&m.Since)
 	_, err := t.c.exec(ctx, "INSERT INTO members ("+memberColumns+`) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (group_id, user_id) DO UPDATE SET role = excluded.role`, m.fields()...)
 	if err != nil {
-		return fmt.Errorf("make user %q %s of group %q: %w", m.UserID, m.Role, m.GroupID, parentless(err))
+		return fmt.Errorf("make user %q %s of group %q: %w", m.UserID, m.Role, m.GroupID, missingParent(err))
 	}
 	return nil
 }
 
-// RemoveMember takes a user out of a group. That somebody is left to look after the
-// group, the caller sees to in one transaction.
+// RemoveMember removes a user from a group. The caller checks in the same
+// transaction that an owner remains.
 func (t Groups) RemoveMember(ctx context.Context, groupID, userID string) error {
 	if err := t.c.mustChange(ctx, "DELETE FROM members WHERE group_id = $1 AND user_id = $2", groupID, userID); err != nil {
-		return fmt.Errorf("take user %q out of group %q: %w", userID, groupID, err)
+		return fmt.Errorf("remove user %q from group %q: %w", userID, groupID, err)
 	}
 	return nil
 }
 
-// Members returns the members of a group by the id of the user, and how to ask for
-// more.
+// Members returns the members of a group by user id and the start of the next
+// page.
 func (t Groups) Members(ctx context.Context, groupID string, p Page) ([]Member, string, error) {
 	keys, err := p.keys(1)
 	if err != nil {
 		return nil, "", fmt.Errorf("members of group %q: %w", groupID, err)
 	}
-	members, err := all[Member](ctx, t.c, "SELECT "+memberColumns+` FROM members
+	members, err := queryAll[Member](ctx, t.c, "SELECT "+memberColumns+` FROM members
 		WHERE group_id = $1 AND user_id > $2 ORDER BY user_id LIMIT $3`, groupID, keys[0], p.limit()+1)
 	if err != nil {
 		return nil, "", fmt.Errorf("members of group %q: %w", groupID, err)
 	}
-	members, next := cut(p, members, func(m Member) []string { return []string{m.UserID} })
+	members, next := cutPage(p, members, func(m Member) []string { return []string{m.UserID} })
 	return members, next, nil
 }
 
-// WithRole counts the members of a group that have a role.
-func (t Groups) WithRole(ctx context.Context, groupID string, role Role) (int64, error) {
-	n, err := scalar[int64](ctx, t.c, "SELECT count(*) FROM members WHERE group_id = $1 AND role = $2", groupID, string(role))
+// CountWithRole counts the members of a group that have a role.
+func (t Groups) CountWithRole(ctx context.Context, groupID string, role Role) (int64, error) {
+	n, err := queryScalar[int64](ctx, t.c, "SELECT count(*) FROM members WHERE group_id = $1 AND role = $2", groupID, string(role))
 	if err != nil {
 		return 0, fmt.Errorf("members of group %q: %w", groupID, err)
 	}
 	return n, nil
 }
 
-// Of returns what a user is in groups, by the id of the group.
-func (t Groups) Of(ctx context.Context, userID string) ([]Member, error) {
-	members, err := all[Member](ctx, t.c, "SELECT "+memberColumns+" FROM members WHERE user_id = $1 ORDER BY group_id", userID)
+// ListMemberships returns the memberships of a user by group id.
+func (t Groups) ListMemberships(ctx context.Context, userID string) ([]Member, error) {
+	members, err := queryAll[Member](ctx, t.c, "SELECT "+memberColumns+" FROM members WHERE user_id = $1 ORDER BY group_id", userID)
 	if err != nil {
 		return nil, fmt.Errorf("groups of user %q: %w", userID, err)
 	}

@@ -7,37 +7,37 @@ import (
 	"time"
 )
 
-// Kind is a resource that is applied, as a Ghost, a Bot or a Model.
+// Kind is a resource that is applied, for example a Ghost, a Bot or a Model.
 type Kind struct {
-	ID         string // set by Create where it is ""
+	ID         string // set by Create if ""
 	Kind       string
 	Namespace  Namespace
-	Name       string // that no other one of the kind and namespace has
+	Name       string // unique within its kind and namespace
 	Spec       json.RawMessage
-	Generation int64 // 1 when it is made; every change adds 1
+	Generation int64 // 1 at creation; each change adds 1
 	CreatedBy  string
-	Created    time.Time // set by Create where it is zero
+	Created    time.Time // set by Create if zero
 	Updated    time.Time
 }
 
 const kindColumns = "id, kind, namespace, name, spec, generation, created_by, created, updated"
 
 func (k *Kind) fields() []any {
-	return []any{&k.ID, &k.Kind, (*string)(&k.Namespace), &k.Name, (*document)(&k.Spec), &k.Generation, &k.CreatedBy, (*stamp)(&k.Created), (*stamp)(&k.Updated)}
+	return []any{&k.ID, &k.Kind, (*string)(&k.Namespace), &k.Name, (*jsonText)(&k.Spec), &k.Generation, &k.CreatedBy, (*timestamp)(&k.Created), (*timestamp)(&k.Updated)}
 }
 
-// Kinds keeps resources.
+// Kinds stores resources.
 type Kinds struct{ c conn }
 
-// Create adds a resource and returns it as it is kept. A name that another one of
-// that kind and namespace has is [ErrExists], a user or a group that is not there
-// [ErrNotFound].
+// Create adds a resource and returns it as stored. It fails with [ErrExists] if
+// the name is taken, and with [ErrNotFound] if the user or group of the
+// namespace does not exist.
 func (t Kinds) Create(ctx context.Context, k Kind) (Kind, error) {
-	orID(&k.ID)
-	orNow(&k.Created)
+	setDefaultID(&k.ID)
+	setDefaultTime(&k.Created)
 	k.Updated, k.Generation = k.Created, 1
 	err := t.c.atomic(ctx, func(c conn) error {
-		if err := c.mustExist(ctx, k.Namespace); err != nil {
+		if err := c.checkNamespaceOwner(ctx, k.Namespace); err != nil {
 			return err
 		}
 		if err := c.insert(ctx, "kinds", kindColumns, k.fields()); err != nil {
@@ -52,18 +52,17 @@ func (t Kinds) Create(ctx context.Context, k Kind) (Kind, error) {
 	return k, nil
 }
 
-// Update replaces the spec of the resource with an id, where it is still of the
-// generation that it was read as, and else fails with [ErrConflict]. It returns the
-// new generation.
+// Update replaces the spec of a resource and returns its new generation. It
+// fails with [ErrConflict] if the resource no longer has the given generation.
 func (t Kinds) Update(ctx context.Context, id string, generation int64, spec json.RawMessage) (int64, error) {
 	err := t.c.atomic(ctx, func(c conn) error {
 		n, err := c.exec(ctx, "UPDATE kinds SET spec = $3, generation = generation + 1, updated = $4 WHERE id = $1 AND generation = $2",
-			id, generation, document(spec), stamp(now()))
+			id, generation, jsonText(spec), timestamp(now()))
 		if err != nil {
 			return err
 		}
 		if n == 0 {
-			return c.missedGeneration(ctx, "kinds", id)
+			return c.generationConflict(ctx, "kinds", id)
 		}
 		_, err = c.bump(ctx, KindsRevision)
 		return err
@@ -74,18 +73,18 @@ func (t Kinds) Update(ctx context.Context, id string, generation int64, spec jso
 	return generation + 1, nil
 }
 
-// missedGeneration says why a row was not of the generation that was asked for.
-func (c conn) missedGeneration(ctx context.Context, table, id string) error {
-	is, err := scalar[int64](ctx, c, "SELECT generation FROM "+table+" WHERE id = $1", id)
+// generationConflict returns the error for a row of an unexpected generation.
+func (c conn) generationConflict(ctx context.Context, table, id string) error {
+	is, err := queryScalar[int64](ctx, c, "SELECT generation FROM "+table+" WHERE id = $1", id)
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: it is of generation %d", ErrConflict, is)
+	return fmt.Errorf("%w: current generation is %d", ErrConflict, is)
 }
 
 // Get returns the resource with an id.
 func (t Kinds) Get(ctx context.Context, id string) (Kind, error) {
-	k, err := one[Kind](ctx, t.c, "SELECT "+kindColumns+" FROM kinds WHERE id = $1", id)
+	k, err := queryOne[Kind](ctx, t.c, "SELECT "+kindColumns+" FROM kinds WHERE id = $1", id)
 	if err != nil {
 		return Kind{}, fmt.Errorf("resource %q: %w", id, err)
 	}
@@ -94,15 +93,15 @@ func (t Kinds) Get(ctx context.Context, id string) (Kind, error) {
 
 // ByName returns the resource of a kind with a name.
 func (t Kinds) ByName(ctx context.Context, kind string, in Namespace, name string) (Kind, error) {
-	k, err := one[Kind](ctx, t.c, "SELECT "+kindColumns+" FROM kinds WHERE kind = $1 AND namespace = $2 AND name = $3", kind, string(in), name)
+	k, err := queryOne[Kind](ctx, t.c, "SELECT "+kindColumns+" FROM kinds WHERE kind = $1 AND namespace = $2 AND name = $3", kind, string(in), name)
 	if err != nil {
 		return Kind{}, fmt.Errorf("%s %q: %w", kind, name, err)
 	}
 	return k, nil
 }
 
-// List returns the resources of a kind in namespaces, at most [MaxNamespaces], by
-// name, and how to ask for more.
+// List returns the resources of a kind in at most [MaxNamespaces] namespaces by
+// name, and the start of the next page.
 func (t Kinds) List(ctx context.Context, kind string, in []Namespace, p Page) ([]Kind, string, error) {
 	found, next, err := t.list(ctx, kind, in, p)
 	if err != nil {
@@ -119,21 +118,21 @@ func (t Kinds) list(ctx context.Context, kind string, in []Namespace, p Page) ([
 	if err != nil || len(in) == 0 {
 		return nil, "", err
 	}
-	found, err := all[Kind](ctx, t.c, "SELECT "+kindColumns+` FROM kinds WHERE kind = $1 AND (name, id) > ($2, $3)
-		AND namespace IN (`+places(5, len(in))+") ORDER BY name, id LIMIT $4",
-		append([]any{kind, keys[0], keys[1], p.limit() + 1}, anys(in)...)...)
+	found, err := queryAll[Kind](ctx, t.c, "SELECT "+kindColumns+` FROM kinds WHERE kind = $1 AND (name, id) > ($2, $3)
+		AND namespace IN (`+placeholders(5, len(in))+") ORDER BY name, id LIMIT $4",
+		append([]any{kind, keys[0], keys[1], p.limit() + 1}, toArgs(in)...)...)
 	if err != nil {
 		return nil, "", err
 	}
-	found, next := cut(p, found, func(k Kind) []string { return []string{k.Name, k.ID} })
+	found, next := cutPage(p, found, func(k Kind) []string { return []string{k.Name, k.ID} })
 	return found, next, nil
 }
 
-// Delete removes the resource with an id and what it refers to. Who refers to it is
-// asked before, in the same transaction: see [Refs.To].
+// Delete deletes a resource and its references to others. The caller checks in
+// the same transaction that nothing refers to it; see [Refs.ListTo].
 func (t Kinds) Delete(ctx context.Context, id string) error {
 	err := t.c.atomic(ctx, func(c conn) error {
-		kind, err := scalar[string](ctx, c, "SELECT kind FROM kinds WHERE id = $1", id)
+		kind, err := queryScalar[string](ctx, c, "SELECT kind FROM kinds WHERE id = $1", id)
 		if err != nil {
 			return err
 		}

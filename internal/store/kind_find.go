@@ -5,9 +5,8 @@ import (
 	"fmt"
 )
 
-// Find returns the resources of a kind with a name in namespaces, in the order in
-// which these are given: the first is the nearest. There are at most [MaxNamespaces]
-// of them.
+// Find returns the resources of a kind with a name, in the order of the given
+// namespaces: the first is the nearest. It accepts at most [MaxNamespaces].
 func (t Kinds) Find(ctx context.Context, kind, name string, in []Namespace) ([]Kind, error) {
 	if err := checkNamespaces(in); err != nil {
 		return nil, fmt.Errorf("find %s %q: %w", kind, name, err)
@@ -15,8 +14,8 @@ func (t Kinds) Find(ctx context.Context, kind, name string, in []Namespace) ([]K
 	if len(in) == 0 {
 		return nil, nil
 	}
-	rows, err := all[Kind](ctx, t.c, "SELECT "+kindColumns+" FROM kinds WHERE kind = $1 AND name = $2 AND namespace IN ("+places(3, len(in))+")",
-		append([]any{kind, name}, anys(in)...)...)
+	rows, err := queryAll[Kind](ctx, t.c, "SELECT "+kindColumns+" FROM kinds WHERE kind = $1 AND name = $2 AND namespace IN ("+placeholders(3, len(in))+")",
+		append([]any{kind, name}, toArgs(in)...)...)
 	if err != nil {
 		return nil, fmt.Errorf("find %s %q: %w", kind, name, err)
 	}
@@ -28,7 +27,7 @@ func (t Kinds) Find(ctx context.Context, kind, name string, in []Namespace) ([]K
 	for _, n := range in {
 		if k, ok := found[n]; ok {
 			out = append(out, k)
-			delete(found, n) // of one that is given twice
+			delete(found, n) // a namespace may be given twice
 		}
 	}
 	return out, nil

@@ -86,7 +86,7 @@ func TestW8References(t *testing.T) {
 		set := []store.Reference{precise, byName, missing, byName}
 		mustDo(t, db.Refs.Set(ctx, "Ghost", ghost.ID, []store.Reference{missing}))
 		mustDo(t, db.Refs.Set(ctx, "Ghost", ghost.ID, set))
-		wantEqual(t, must(db.Refs.From(ctx, "Ghost", ghost.ID))(t), set)
+		wantEqual(t, must(db.Refs.ListFrom(ctx, "Ghost", ghost.ID))(t), set)
 
 		dependent := newSkill(t, db, store.Public, "report")
 		mustDo(t, db.Refs.Set(ctx, store.SkillKind, dependent.ID, []store.Reference{{ToKind: store.SkillKind, ToName: "pdf"}}))
@@ -94,16 +94,16 @@ func TestW8References(t *testing.T) {
 		mustDo(t, db.Refs.Set(ctx, store.SkillKind, elsewhere.ID, []store.Reference{{ToKind: store.SkillKind, ToName: "pdf", ToID: "another of that name"}}))
 
 		from := func(r store.Reference) string { return r.FromID }
-		wantEqual(t, names(must(db.Refs.To(ctx, store.SkillKind, skill.ID, "pdf", 0))(t), from), []string{ghost.ID, ghost.ID, ghost.ID, dependent.ID})
+		wantEqual(t, names(must(db.Refs.ListTo(ctx, store.SkillKind, skill.ID, "pdf", 0))(t), from), []string{ghost.ID, ghost.ID, ghost.ID, dependent.ID})
 		if n := must(db.Refs.Remove(ctx, "Ghost", ghost.ID, store.SkillKind, skill.ID, "pdf"))(t); n != 3 {
 			t.Errorf("removed %d", n)
 		}
-		wantEqual(t, must(db.Refs.From(ctx, "Ghost", ghost.ID))(t), []store.Reference{missing})
+		wantEqual(t, must(db.Refs.ListFrom(ctx, "Ghost", ghost.ID))(t), []store.Reference{missing})
 
 		mustDo(t, db.Skills.Delete(ctx, dependent.ID))
 		mustDo(t, db.Kinds.Delete(ctx, ghost.ID))
-		wantEqual(t, must(db.Refs.To(ctx, store.SkillKind, skill.ID, "pdf", 0))(t), []store.Reference(nil))
-		wantEqual(t, must(db.Refs.From(ctx, "Ghost", ghost.ID))(t), []store.Reference(nil))
+		wantEqual(t, must(db.Refs.ListTo(ctx, store.SkillKind, skill.ID, "pdf", 0))(t), []store.Reference(nil))
+		wantEqual(t, must(db.Refs.ListFrom(ctx, "Ghost", ghost.ID))(t), []store.Reference(nil))
 		wantError(t, db.Refs.Set(ctx, "Ghost", "g", make([]store.Reference, store.MaxRefs+1)), store.ErrInvalid)
 	})
 }
@@ -119,7 +119,7 @@ func TestReferenceProtectionHoldsAtOnce(t *testing.T) {
 			var deleted, referred error
 			wg.Go(func() {
 				deleted = db.Tx(ctx, func(tx *store.Tx) error {
-					refs, err := tx.Refs.To(ctx, store.SkillKind, skill.ID, skill.Name, 1)
+					refs, err := tx.Refs.ListTo(ctx, store.SkillKind, skill.ID, skill.Name, 1)
 					if err == nil && len(refs) > 0 {
 						err = store.ErrReferenced
 					}

@@ -6,100 +6,100 @@ import (
 	"time"
 )
 
-// Login is a person signed in with a browser. The value of the cookie is not kept,
-// only its hash.
+// Login is a browser in which a user is signed in. Only the hash of the cookie
+// is stored.
 type Login struct {
-	Hash    []byte // SHA-256 of the cookie
-	UserID  string
-	Agent   string    // what the browser calls itself
-	Created time.Time // set by Create where it is zero; kept when the cookie is replaced
-	Used    time.Time
-	Expires time.Time // whatever happens
+	Hash     []byte // SHA-256 of the cookie
+	UserID   string
+	Agent    string    // User-Agent of the browser
+	Created  time.Time // set by Create if zero; unchanged when the cookie is replaced
+	LastUsed time.Time
+	Expires  time.Time // at the latest
 }
 
 const loginColumns = "hash, user_id, agent, created, used, expires"
 
 func (l *Login) fields() []any {
-	return []any{&l.Hash, &l.UserID, &l.Agent, (*stamp)(&l.Created), (*stamp)(&l.Used), (*stamp)(&l.Expires)}
+	return []any{&l.Hash, &l.UserID, &l.Agent, (*timestamp)(&l.Created), (*timestamp)(&l.LastUsed), (*timestamp)(&l.Expires)}
 }
 
-// Logins keeps who is signed in.
+// Logins stores the browser sign-ins of users.
 type Logins struct{ c conn }
 
-// Create adds a login and returns it as it is kept. A user that is not there is
-// [ErrNotFound].
+// Create adds a login and returns it as stored. It fails with [ErrNotFound] if
+// the user does not exist.
 func (t Logins) Create(ctx context.Context, l Login) (Login, error) {
-	orNow(&l.Created)
-	l.Used, l.Expires = l.Created, moment(millis(l.Expires))
+	setDefaultTime(&l.Created)
+	l.LastUsed, l.Expires = l.Created, fromMillis(toMillis(l.Expires))
 	if err := t.c.insert(ctx, "logins", loginColumns, l.fields()); err != nil {
-		return Login{}, fmt.Errorf("sign in user %q: %w", l.UserID, parentless(err))
+		return Login{}, fmt.Errorf("sign in user %q: %w", l.UserID, missingParent(err))
 	}
 	return l, nil
 }
 
-// Get returns the login of a cookie, also one that has expired.
+// Get returns the login of a cookie, even if it has expired.
 func (t Logins) Get(ctx context.Context, hash []byte) (Login, error) {
-	l, err := one[Login](ctx, t.c, "SELECT "+loginColumns+" FROM logins WHERE hash = $1", hash)
+	l, err := queryOne[Login](ctx, t.c, "SELECT "+loginColumns+" FROM logins WHERE hash = $1", hash)
 	if err != nil {
 		return Login{}, fmt.Errorf("login: %w", err)
 	}
 	return l, nil
 }
 
-// Of returns the logins of a user, the oldest first.
-func (t Logins) Of(ctx context.Context, userID string) ([]Login, error) {
-	logins, err := all[Login](ctx, t.c, "SELECT "+loginColumns+" FROM logins WHERE user_id = $1 ORDER BY created, hash", userID)
+// ListByUser returns the logins of a user, oldest first.
+func (t Logins) ListByUser(ctx context.Context, userID string) ([]Login, error) {
+	logins, err := queryAll[Login](ctx, t.c, "SELECT "+loginColumns+" FROM logins WHERE user_id = $1 ORDER BY created, hash", userID)
 	if err != nil {
 		return nil, fmt.Errorf("logins of user %q: %w", userID, err)
 	}
 	return logins, nil
 }
 
-// Replace gives a login another cookie. Of two that replace the same one, one
-// fails with [ErrNotFound].
+// Replace gives a login another cookie. Of concurrent calls for the same login,
+// one succeeds and the others fail with [ErrNotFound].
 func (t Logins) Replace(ctx context.Context, old, hash []byte) error {
 	if err := t.c.mustChange(ctx, "UPDATE logins SET hash = $2 WHERE hash = $1", old, hash); err != nil {
-		return fmt.Errorf("replace a login: %w", err)
+		return fmt.Errorf("replace login: %w", err)
 	}
 	return nil
 }
 
-// Touch notes that a login was used, at most once a minute.
+// Touch records the use of a login, at most once a minute.
 func (t Logins) Touch(ctx context.Context, hash []byte, at time.Time) error {
-	_, err := t.c.exec(ctx, "UPDATE logins SET used = $2 WHERE hash = $1 AND used < $3", hash, stamp(at), stamp(at.Add(-touchEvery)))
+	_, err := t.c.exec(ctx, "UPDATE logins SET used = $2 WHERE hash = $1 AND used < $3", hash, timestamp(at), timestamp(at.Add(-touchEvery)))
 	if err != nil {
-		return fmt.Errorf("note a login: %w", err)
+		return fmt.Errorf("record use of login: %w", err)
 	}
 	return nil
 }
 
-// Delete ends a login; one that is not there is ended already.
+// Delete ends a login. Deleting a missing login is no error.
 func (t Logins) Delete(ctx context.Context, hash []byte) error {
 	if _, err := t.c.exec(ctx, "DELETE FROM logins WHERE hash = $1", hash); err != nil {
-		return fmt.Errorf("end a login: %w", err)
+		return fmt.Errorf("delete login: %w", err)
 	}
 	return nil
 }
 
-// DeleteOf ends all logins of a user, but that with the hash keep, and returns how
-// many.
-func (t Logins) DeleteOf(ctx context.Context, userID string, keep []byte) (int64, error) {
+// DeleteByUser ends all logins of a user except the one with the hash keep, and
+// returns their number.
+func (t Logins) DeleteByUser(ctx context.Context, userID string, keep []byte) (int64, error) {
 	if keep == nil {
 		keep = []byte{} // no hash is empty
 	}
 	n, err := t.c.exec(ctx, "DELETE FROM logins WHERE user_id = $1 AND hash <> $2", userID, keep)
 	if err != nil {
-		return 0, fmt.Errorf("end the logins of user %q: %w", userID, err)
+		return 0, fmt.Errorf("delete logins of user %q: %w", userID, err)
 	}
 	return n, nil
 }
 
-// Prune removes the logins that had expired by then, or were not used since idle,
-// and returns how many.
+// Prune deletes the logins that expired by the time expired or were unused
+// since idle, and returns their number.
 func (t Logins) Prune(ctx context.Context, expired, idle time.Time) (int64, error) {
-	n, err := t.c.exec(ctx, "DELETE FROM logins WHERE expires <= $1 OR used < $2", stamp(expired), stamp(idle))
+	n, err := t.c.exec(ctx, "DELETE FROM logins WHERE expires <= $1 OR used < $2", timestamp(expired), timestamp(idle))
 	if err != nil {
-		return 0, fmt.Errorf("remove old logins: %w", err)
+		return 0, fmt.Errorf("delete old logins: %w", err)
 	}
 	return n, nil
 }

@@ -9,53 +9,53 @@ import (
 	"time"
 )
 
-// Spent is what conversations took: added to what is kept, or summed up.
-type Spent struct {
+// MeterEntry counts what conversations consumed, as an addition or as a sum.
+type MeterEntry struct {
 	Date      time.Time // the day in UTC
-	Owner     string    // the user
-	Namespace Namespace // of the agent, "" where it is nobody in particular
-	Agent     string    // as a conversation names it
+	Owner     string    // a user id
+	Namespace Namespace // of the agent; "" for the default agent
+	Agent     string    // as the conversation names it
 	Model     string
 
 	Turns, Loads, Calls, Errors          int64
 	Input, Output, CacheRead, CacheWrite int64
-	Untold                               int64 // answers of models whose tokens nobody told
+	Unreported                           int64 // model answers without token counts
 }
 
-// counts are the numbers, in the order of their columns.
-func (s *Spent) counts() []*int64 {
-	return []*int64{&s.Turns, &s.Loads, &s.Calls, &s.Errors, &s.Input, &s.Output, &s.CacheRead, &s.CacheWrite, &s.Untold}
+// counts returns pointers to the numbers in the order of their columns.
+func (s *MeterEntry) counts() []*int64 {
+	return []*int64{&s.Turns, &s.Loads, &s.Calls, &s.Errors, &s.Input, &s.Output, &s.CacheRead, &s.CacheWrite, &s.Unreported}
 }
 
 const meterCounts = "turns, loads, calls, errors, input, output, cache_read, cache_write, untold"
 
-// Add adds the numbers of another one.
-func (s *Spent) Add(other Spent) {
+// Add adds the numbers of another entry.
+func (s *MeterEntry) Add(other MeterEntry) {
 	for i, n := range other.counts() {
 		*s.counts()[i] += *n
 	}
 }
 
-// Tokens are all of a model that were read and written.
-func (s *Spent) Tokens() int64 { return s.Input + s.Output + s.CacheRead + s.CacheWrite }
+// Tokens returns the total of all tokens read and written.
+func (s *MeterEntry) Tokens() int64 { return s.Input + s.Output + s.CacheRead + s.CacheWrite }
 
-// Meter keeps what conversations take, by day, user, agent and model.
+// Meter stores the consumption of conversations by day, user, agent and model.
 type Meter struct{ c conn }
 
-// Add adds what was taken, all or nothing, to the days of its times.
-func (t Meter) Add(ctx context.Context, all ...Spent) error {
+// Add adds entries to the days of their dates, all or none.
+func (t Meter) Add(ctx context.Context, all ...MeterEntry) error {
 	all = slices.Clone(all)
-	// In one order, so that two that add do not wait for each other.
-	slices.SortFunc(all, func(a, b Spent) int {
+	// A fixed order keeps concurrent calls from deadlocks.
+	slices.SortFunc(all, func(a, b MeterEntry) int {
 		return cmp.Or(a.Date.Compare(b.Date), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Model, b.Model))
 	})
 	err := t.c.atomic(ctx, func(c conn) error {
 		for _, s := range all {
-			args := []any{dayOf(s.Date), s.Owner, s.Namespace, s.Agent, s.Model}
+			args := []any{dayNumber(s.Date), s.Owner, s.Namespace, s.Agent, s.Model}
 			for _, n := range s.counts() {
 				args = append(args, *n)
 			}
-			_, err := c.exec(ctx, "INSERT INTO meter (day, owner, namespace, agent, model, "+meterCounts+") VALUES ("+places(1, len(args))+`)
+			_, err := c.exec(ctx, "INSERT INTO meter (day, owner, namespace, agent, model, "+meterCounts+") VALUES ("+placeholders(1, len(args))+`)
 				ON CONFLICT (day, owner, namespace, agent, model) DO UPDATE SET turns = meter.turns + excluded.turns, loads = meter.loads + excluded.loads,
 				calls = meter.calls + excluded.calls, errors = meter.errors + excluded.errors, input = meter.input + excluded.input, output = meter.output + excluded.output,
 				cache_read = meter.cache_read + excluded.cache_read, cache_write = meter.cache_write + excluded.cache_write, untold = meter.untold + excluded.untold`, args...)
@@ -66,49 +66,49 @@ func (t Meter) Add(ctx context.Context, all ...Spent) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("add what was spent: %w", err)
+		return fmt.Errorf("add consumption: %w", err)
 	}
 	return nil
 }
 
-// By is what sums are of.
-type By string
+// GroupBy is the key by which sums are grouped.
+type GroupBy string
 
-// What sums are of.
+// The grouping keys.
 const (
-	ByDay   By = "day"
-	ByModel By = "model"
-	ByUser  By = "user"
-	ByAgent By = "agent"
+	ByDay   GroupBy = "day"
+	ByModel GroupBy = "model"
+	ByUser  GroupBy = "user"
+	ByAgent GroupBy = "agent"
 )
 
-// MeterQuery asks for sums.
+// MeterQuery selects and groups sums.
 type MeterQuery struct {
-	By    By
-	Since time.Time // its day, and those after it
-	Owner string    // of this user; "" is of all
-	In    Namespace // of agents there; "" is of all, and of none
+	GroupBy   GroupBy
+	Since     time.Time // this day and later ones
+	Owner     string    // a user id; "" for all
+	Namespace Namespace // of agents; "" for all
 }
 
-// spentBy is a sum of one key and one model.
-type spentBy struct{ Spent }
+// meterSum is the sum for one key and one model.
+type meterSum struct{ MeterEntry }
 
-// MaxSums bounds the sums of one question.
+// MaxSums limits the sums of one query.
 const MaxSums = 10_000
 
-// Sum returns what was taken, for each of what a query asks and each model: of days the
-// oldest first, else what took most tokens first. There are at most [MaxSums].
-func (t Meter) Sum(ctx context.Context, q MeterQuery) ([]Spent, error) {
-	keys := map[By]string{
+// Sum returns the consumption for each key and model, at most [MaxSums]. Days
+// are sorted from the oldest; other keys by tokens, the most first.
+func (t Meter) Sum(ctx context.Context, q MeterQuery) ([]MeterEntry, error) {
+	keys := map[GroupBy]string{
 		ByDay: "m.day, '', '', ''", ByModel: "CAST(0 AS BIGINT), '', '', ''",
 		ByUser: "CAST(0 AS BIGINT), m.owner, '', ''", ByAgent: "CAST(0 AS BIGINT), '', m.namespace, m.agent",
-	}[q.By]
-	groups := map[By]string{ByDay: "m.day, m.model", ByModel: "m.model", ByUser: "m.owner, m.model", ByAgent: "m.namespace, m.agent, m.model"}[q.By]
+	}[q.GroupBy]
+	groups := map[GroupBy]string{ByDay: "m.day, m.model", ByModel: "m.model", ByUser: "m.owner, m.model", ByAgent: "m.namespace, m.agent, m.model"}[q.GroupBy]
 	if keys == "" {
-		return nil, fmt.Errorf("sum up what was spent: %w: by %.40q", ErrInvalid, q.By)
+		return nil, fmt.Errorf("sum consumption: %w: unknown key %.40q", ErrInvalid, q.GroupBy)
 	}
-	where, args := "m.day >= $1", []any{dayOf(q.Since)}
-	for _, only := range [][2]string{{"owner", q.Owner}, {"namespace", string(q.In)}} {
+	where, args := "m.day >= $1", []any{dayNumber(q.Since)}
+	for _, only := range [][2]string{{"owner", q.Owner}, {"namespace", string(q.Namespace)}} {
 		if only[1] != "" {
 			args = append(args, only[1])
 			where += fmt.Sprintf(" AND m.%s = $%d", only[0], len(args))
@@ -119,23 +119,23 @@ func (t Meter) Sum(ctx context.Context, q MeterQuery) ([]Spent, error) {
 		sums += ", CAST(sum(m." + column + ") AS BIGINT)"
 	}
 	order := "sum(m.input + m.output + m.cache_read + m.cache_write) DESC, sum(m.turns) DESC, " + groups
-	if q.By == ByDay {
+	if q.GroupBy == ByDay {
 		order = groups
 	}
-	found, err := all[spentBy](ctx, t.c, "SELECT "+keys+", m.model"+sums+" FROM meter m WHERE "+where+" GROUP BY "+groups+" ORDER BY "+order+fmt.Sprintf(" LIMIT %d", MaxSums), args...)
+	found, err := queryAll[meterSum](ctx, t.c, "SELECT "+keys+", m.model"+sums+" FROM meter m WHERE "+where+" GROUP BY "+groups+" ORDER BY "+order+fmt.Sprintf(" LIMIT %d", MaxSums), args...)
 	if err != nil {
-		return nil, fmt.Errorf("sum up what was spent: %w", err)
+		return nil, fmt.Errorf("sum consumption: %w", err)
 	}
-	out := make([]Spent, len(found))
+	out := make([]MeterEntry, len(found))
 	for i, s := range found {
-		if out[i] = s.Spent; q.By != ByDay {
+		if out[i] = s.MeterEntry; q.GroupBy != ByDay {
 			out[i].Date = time.Time{}
 		}
 	}
 	return out, nil
 }
 
-func (s *spentBy) fields() []any {
+func (s *meterSum) fields() []any {
 	out := []any{(*date)(&s.Date), &s.Owner, &s.Namespace, &s.Agent, &s.Model}
 	for _, n := range s.counts() {
 		out = append(out, n)

@@ -15,40 +15,40 @@ import (
 	"time"
 )
 
-// migrations are the steps of the schema, numbered from 1 without a gap. One that
-// was released is never changed: another follows it.
+// migrations holds the steps of the schema, numbered from 1 without gaps. A
+// released step never changes; a new step follows it.
 //
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// step is one migration.
-type step struct {
+// migration is one step of the schema.
+type migration struct {
 	number int
 	name   string
 	sql    string
-	sum    string // of sql
+	sum    string // SHA-256 of sql
 }
 
-// applied is a step that a database has.
-type applied struct {
+// appliedMigration is a step that a database has applied.
+type appliedMigration struct {
 	Number int
 	Sum    string
 }
 
-func (a *applied) fields() []any { return []any{&a.Number, &a.Sum} }
+func (a *appliedMigration) fields() []any { return []any{&a.Number, &a.Sum} }
 
-// lockSchema is what nodes that migrate one PostgreSQL database lock: a number that
-// is nobody else's.
+// lockSchema locks the schema of a PostgreSQL database during migration. The
+// number is used for nothing else.
 const lockSchema = "SELECT pg_advisory_xact_lock(7306916068149716736)"
 
-// steps reads the migrations in their order.
-func steps(files fs.FS) ([]step, error) {
+// readMigrations reads the migrations in order.
+func readMigrations(files fs.FS) ([]migration, error) {
 	names, err := fs.Glob(files, "migrations/*.sql")
 	if err != nil {
 		return nil, err
 	}
 	slices.Sort(names)
-	var out []step
+	var out []migration
 	for i, name := range names {
 		text, err := fs.ReadFile(files, name)
 		if err != nil {
@@ -60,33 +60,33 @@ func steps(files fs.FS) ([]step, error) {
 			return nil, fmt.Errorf("migration %s is not number %d", base, i+1)
 		}
 		sum := sha256.Sum256(text)
-		out = append(out, step{i + 1, label, string(text), hex.EncodeToString(sum[:])})
+		out = append(out, migration{i + 1, label, string(text), hex.EncodeToString(sum[:])})
 	}
 	return out, nil
 }
 
-// migrate applies the steps that a database lacks, all or none. Others that do the
-// same at this moment are waited for, as long as ctx lasts.
+// migrate applies the missing steps, all or none. It waits for other nodes that
+// migrate the same database until ctx is done.
 func (db *DB) migrate(ctx context.Context, files fs.FS) error {
-	known, err := steps(files)
+	known, err := readMigrations(files)
 	if err != nil {
 		return err
 	}
 	for try := 1; ; try++ {
-		// Not as if alone: PostgreSQL would not show what was done by the one who had
-		// the lock before.
-		err := conn{db: db}.once(ctx, sql.LevelDefault, func(c conn) error { return c.apply(ctx, known) })
+		// Not serializable: PostgreSQL would hide the changes of the node that
+		// held the lock before.
+		err := conn{db: db}.runTx(ctx, sql.LevelDefault, func(c conn) error { return c.applyMigrations(ctx, known) })
 		if !errors.Is(err, ErrBusy) {
 			return err
 		}
-		if err := pause(ctx, try); err != nil {
+		if err := backOff(ctx, try); err != nil {
 			return err
 		}
 	}
 }
 
-// apply applies in a transaction what is lacking.
-func (c conn) apply(ctx context.Context, known []step) error {
+// applyMigrations applies the missing steps. It needs a transaction.
+func (c conn) applyMigrations(ctx context.Context, known []migration) error {
 	if c.db.path == "" {
 		if _, err := c.exec(ctx, lockSchema); err != nil {
 			return err
@@ -96,32 +96,32 @@ func (c conn) apply(ctx context.Context, known []step) error {
 		number BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, sum TEXT NOT NULL, applied BIGINT NOT NULL)`); err != nil {
 		return err
 	}
-	there, err := all[applied](ctx, c, "SELECT number, sum FROM loadout_schema ORDER BY number")
+	there, err := queryAll[appliedMigration](ctx, c, "SELECT number, sum FROM loadout_schema ORDER BY number")
 	if err != nil {
 		return err
 	}
-	if err := agree(known, there); err != nil {
+	if err := compareMigrations(known, there); err != nil {
 		return err
 	}
 	for _, s := range known[len(there):] {
 		if _, err := c.exec(ctx, c.db.dialect.ddl(s.sql)); err != nil {
 			return fmt.Errorf("migration %d, %s: %w", s.number, s.name, err)
 		}
-		if err := c.insert(ctx, "loadout_schema", "number, name, sum, applied", []any{s.number, s.name, s.sum, stamp(time.Now())}); err != nil {
+		if err := c.insert(ctx, "loadout_schema", "number, name, sum, applied", []any{s.number, s.name, s.sum, timestamp(time.Now())}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// agree compares what a database has with what the program knows.
-func agree(known []step, there []applied) error {
+// compareMigrations compares the steps of a database with those of the program.
+func compareMigrations(known []migration, there []appliedMigration) error {
 	if len(there) > len(known) {
-		return fmt.Errorf("%w: its schema is number %d, this one knows %d", ErrTooNew, len(there), len(known))
+		return fmt.Errorf("%w: schema version %d, this program supports %d", ErrTooNew, len(there), len(known))
 	}
 	for i, a := range there {
 		if a.Number != known[i].number || a.Sum != known[i].sum {
-			return fmt.Errorf("%w: its migration %d is not the one that was released", ErrCorrupt, a.Number)
+			return fmt.Errorf("%w: migration %d differs from the released one", ErrCorrupt, a.Number)
 		}
 	}
 	return nil

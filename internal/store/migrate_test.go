@@ -35,7 +35,7 @@ func TestMigrationFromEveryStep(t *testing.T) {
 				db := storetest.Open(t, address)
 				wantEqual(t, must(db.Users.Get(ctx, ada.ID))(t), ada)
 				newSkill(t, db, store.UserNamespace(ada.ID), "pdf")
-				mustDo(t, db.Audit.Append(ctx, store.Record{Actor: "ada"}))
+				mustDo(t, db.Audit.Append(ctx, store.AuditRecord{Actor: "ada"}))
 			})
 		})
 	}
@@ -84,7 +84,7 @@ func TestNodesThatStartAtOnce(t *testing.T) {
 			wg.Go(func() {
 				db, err := store.Open(t.Context(), address, nil)
 				if err == nil {
-					_, err = db.Users.Admins(t.Context())
+					_, err = db.Users.CountAdmins(t.Context())
 					err = errors.Join(err, db.Close())
 				}
 				if err != nil {

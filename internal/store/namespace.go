@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Namespace is whose something is: a user's, a group's, or everybody's.
+// Namespace names the owner of an item: a user, a group, or the public.
 type Namespace string
 
-// Public is the namespace that everybody sees.
+// Public is the namespace that everyone sees.
 const Public Namespace = "public"
 
 const (
@@ -18,16 +18,16 @@ const (
 	groupPrefix = "group:"
 )
 
-// UserNamespace is that of the user with an id.
+// UserNamespace returns the namespace of a user.
 func UserNamespace(id string) Namespace { return userPrefix + Namespace(id) }
 
-// GroupNamespace is that of the group with an id.
+// GroupNamespace returns the namespace of a group.
 func GroupNamespace(id string) Namespace { return groupPrefix + Namespace(id) }
 
-// User is the id of the user whose namespace it is, "" where it is no user's.
+// User returns the id of the user who owns the namespace, or "".
 func (n Namespace) User() string { return n.id(userPrefix) }
 
-// Group is the id of the group whose namespace it is, "" where it is no group's.
+// Group returns the id of the group that owns the namespace, or "".
 func (n Namespace) Group() string { return n.id(groupPrefix) }
 
 func (n Namespace) id(prefix string) string {
@@ -38,32 +38,33 @@ func (n Namespace) id(prefix string) string {
 	return id
 }
 
-// check says whether it is a namespace at all.
-func (n Namespace) check() error {
+// validate fails if the namespace is malformed.
+func (n Namespace) validate() error {
 	if n != Public && n.User() == "" && n.Group() == "" {
-		return fmt.Errorf("%w: %.100q is no namespace", ErrInvalid, string(n))
+		return fmt.Errorf("%w: malformed namespace %.100q", ErrInvalid, string(n))
 	}
 	return nil
 }
 
-// MaxNamespaces bounds those of one question.
+// MaxNamespaces limits the namespaces of one query.
 const MaxNamespaces = 256
 
-// checkNamespaces says whether a question about namespaces can be asked.
+// checkNamespaces fails if a query has too many namespaces.
 func checkNamespaces(in []Namespace) error {
 	if len(in) > MaxNamespaces {
-		return fmt.Errorf("%w: %d namespaces, more than %d", ErrInvalid, len(in), MaxNamespaces)
+		return fmt.Errorf("%w: %d namespaces, limit %d", ErrInvalid, len(in), MaxNamespaces)
 	}
 	return nil
 }
 
-// clear removes in a transaction what belongs to a namespace, but fails with
-// [ErrReferenced] where it has skills or resources, or others are published to it.
-func (c conn) clear(ctx context.Context, n Namespace) error {
+// clearNamespace deletes the defaults, settings and secrets of a namespace. It
+// fails with [ErrReferenced] while skills or kinds are in the namespace or are
+// published to it. It needs a transaction.
+func (c conn) clearNamespace(ctx context.Context, n Namespace) error {
 	for _, table := range []string{"skills", "listings", "kinds"} {
-		count, err := scalar[int64](ctx, c, "SELECT count(*) FROM "+table+" WHERE namespace = $1", string(n))
+		count, err := queryScalar[int64](ctx, c, "SELECT count(*) FROM "+table+" WHERE namespace = $1", string(n))
 		if err != nil || count > 0 {
-			return referenced(err, "%d %s", count, table)
+			return referencedError(err, "%d %s", count, table)
 		}
 	}
 	for _, query := range []string{
@@ -78,17 +79,18 @@ func (c conn) clear(ctx context.Context, n Namespace) error {
 	return nil
 }
 
-// referenced is err, or an [ErrReferenced] that says by what.
-func referenced(err error, format string, args ...any) error {
+// referencedError returns err, or if it is nil an [ErrReferenced] with a
+// reason.
+func referencedError(err error, format string, args ...any) error {
 	if err != nil {
 		return err
 	}
 	return fmt.Errorf("%w: "+format, append([]any{ErrReferenced}, args...)...)
 }
 
-// parentless says of a row that names another one, and could not be added, that the other
-// one is not there.
-func parentless(err error) error {
+// missingParent converts the [ErrReferenced] of an inserted row whose parent
+// row does not exist to [ErrNotFound].
+func missingParent(err error) error {
 	if errors.Is(err, ErrReferenced) {
 		return ErrNotFound
 	}

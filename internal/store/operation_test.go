@@ -13,7 +13,7 @@ import (
 func TestAudit(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
-		for i, r := range []store.Record{
+		for i, r := range []store.AuditRecord{
 			{Actor: "ada", Action: "upload", Namespace: store.Public, Subject: "pdf", Decision: "allow", Details: json.RawMessage(`{"n":1}`)},
 			{Actor: "bob", Action: "upload", Namespace: store.Public, Subject: "pdf", Decision: "deny"},
 			{Actor: "ada", Action: "run", Subject: "pdf", Decision: "ask"},
@@ -21,7 +21,7 @@ func TestAudit(t *testing.T) {
 			r.At = at(9 - i) // the clock goes back; the order is that of what happened
 			mustDo(t, db.Audit.Append(ctx, r))
 		}
-		what := func(r store.Record) string { return r.Actor + " " + r.Action }
+		what := func(r store.AuditRecord) string { return r.Actor + " " + r.Action }
 		list := func(q store.AuditQuery) []string { return names(must(db.Audit.List(ctx, q))(t), what) }
 		wantEqual(t, list(store.AuditQuery{}), []string{"ada run", "bob upload", "ada upload"})
 		wantEqual(t, list(store.AuditQuery{Actor: "ada"}), []string{"ada run", "ada upload"})
@@ -31,7 +31,7 @@ func TestAudit(t *testing.T) {
 		all := must(db.Audit.List(ctx, store.AuditQuery{}))(t)
 		wantEqual(t, list(store.AuditQuery{Before: all[1].Seq}), []string{"ada upload"})
 		all[2].Seq = 0
-		wantEqual(t, all[2], store.Record{At: at(9), Actor: "ada", Action: "upload", Namespace: store.Public, Subject: "pdf", Decision: "allow", Details: json.RawMessage(`{"n":1}`)})
+		wantEqual(t, all[2], store.AuditRecord{At: at(9), Actor: "ada", Action: "upload", Namespace: store.Public, Subject: "pdf", Decision: "allow", Details: json.RawMessage(`{"n":1}`)})
 		if n := must(db.Audit.Prune(ctx, at(9)))(t); n != 2 {
 			t.Errorf("removed %d", n)
 		}
@@ -44,25 +44,25 @@ func TestUsage(t *testing.T) {
 		a, b, c := newSkill(t, db, store.Public, "a"), newSkill(t, db, store.Public, "b"), newSkill(t, db, store.Public, "c")
 		day := 24 * time.Hour
 		mustDo(t, db.Usage.Add(ctx,
-			store.Use{SkillID: b.ID, Loads: 1, Tokens: 10, Used: at(1)},
-			store.Use{SkillID: a.ID, Loads: 1, Calls: 2, Errors: 1, Tokens: 100, Used: at(5)},
-			store.Use{SkillID: a.ID, Loads: 2, Used: at(3)},
-			store.Use{SkillID: "gone", Loads: 5, Used: at(3)},
-			store.Use{SkillID: a.ID, Loads: 4, Used: at(3).Add(-day)},
+			store.SkillUsage{SkillID: b.ID, Loads: 1, Tokens: 10, LastUsed: at(1)},
+			store.SkillUsage{SkillID: a.ID, Loads: 1, Calls: 2, Errors: 1, Tokens: 100, LastUsed: at(5)},
+			store.SkillUsage{SkillID: a.ID, Loads: 2, LastUsed: at(3)},
+			store.SkillUsage{SkillID: "gone", Loads: 5, LastUsed: at(3)},
+			store.SkillUsage{SkillID: a.ID, Loads: 4, LastUsed: at(3).Add(-day)},
 		))
-		wantEqual(t, must(db.Usage.Sum(ctx, []string{a.ID, b.ID, c.ID}, at(0)))(t), map[string]store.Use{
-			a.ID: {SkillID: a.ID, Loads: 3, Calls: 2, Errors: 1, Tokens: 100, Used: at(5)},
-			b.ID: {SkillID: b.ID, Loads: 1, Tokens: 10, Used: at(1)},
+		wantEqual(t, must(db.Usage.Sum(ctx, []string{a.ID, b.ID, c.ID}, at(0)))(t), map[string]store.SkillUsage{
+			a.ID: {SkillID: a.ID, Loads: 3, Calls: 2, Errors: 1, Tokens: 100, LastUsed: at(5)},
+			b.ID: {SkillID: b.ID, Loads: 1, Tokens: 10, LastUsed: at(1)},
 		})
-		wantEqual(t, must(db.Usage.Days(ctx, a.ID, at(0).Add(-7*day)))(t), []store.Day{
-			{Date: at(0).Add(-day), Use: store.Use{SkillID: a.ID, Loads: 4, Used: at(3).Add(-day)}},
-			{Date: at(0), Use: store.Use{SkillID: a.ID, Loads: 3, Calls: 2, Errors: 1, Tokens: 100, Used: at(5)}},
+		wantEqual(t, must(db.Usage.ListDays(ctx, a.ID, at(0).Add(-7*day)))(t), []store.UsageDay{
+			{Date: at(0).Add(-day), SkillUsage: store.SkillUsage{SkillID: a.ID, Loads: 4, LastUsed: at(3).Add(-day)}},
+			{Date: at(0), SkillUsage: store.SkillUsage{SkillID: a.ID, Loads: 3, Calls: 2, Errors: 1, Tokens: 100, LastUsed: at(5)}},
 		})
 		soon := time.Now().Add(day)
-		mustDo(t, db.Usage.Add(ctx, store.Use{SkillID: b.ID, Loads: 1, Used: soon}))
+		mustDo(t, db.Usage.Add(ctx, store.SkillUsage{SkillID: b.ID, Loads: 1, LastUsed: soon}))
 		unused := func(since time.Time) []string {
 			return skillNames(every(t, func(p store.Page) ([]store.Skill, string, error) {
-				return db.Usage.Unused(ctx, []store.Namespace{store.Public}, since, p)
+				return db.Usage.ListUnused(ctx, []store.Namespace{store.Public}, since, p)
 			}))
 		}
 		wantEqual(t, unused(soon), []string{"a", "c"})
@@ -71,35 +71,35 @@ func TestUsage(t *testing.T) {
 			t.Errorf("removed %d", n)
 		}
 		mustDo(t, db.Skills.Delete(ctx, a.ID))
-		wantEqual(t, len(must(db.Usage.Days(ctx, a.ID, at(0)))(t)), 0)
+		wantEqual(t, len(must(db.Usage.ListDays(ctx, a.ID, at(0)))(t)), 0)
 	})
 }
 
 func TestSecrets(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
-		mustDo(t, db.Secrets.Put(ctx, store.Secret{Owner: "user:a", Name: "token", Sealed: []byte{0, 0xff, 1}, KeyID: "k1", UpdatedBy: "a"}))
-		mustDo(t, db.Secrets.Put(ctx, store.Secret{Owner: "user:b", Name: "token", Sealed: []byte{2}, KeyID: "k2"}))
+		mustDo(t, db.Secrets.Put(ctx, store.Secret{Owner: "user:a", Name: "token", Encrypted: []byte{0, 0xff, 1}, KeyID: "k1", UpdatedBy: "a"}))
+		mustDo(t, db.Secrets.Put(ctx, store.Secret{Owner: "user:b", Name: "token", Encrypted: []byte{2}, KeyID: "k2"}))
 		got := must(db.Secrets.Get(ctx, "user:a", "token"))(t)
-		wantEqual(t, got, store.Secret{Owner: "user:a", Name: "token", Sealed: []byte{0, 0xff, 1}, KeyID: "k1", UpdatedBy: "a", Updated: got.Updated})
+		wantEqual(t, got, store.Secret{Owner: "user:a", Name: "token", Encrypted: []byte{0, 0xff, 1}, KeyID: "k1", UpdatedBy: "a", Updated: got.Updated})
 		list := must(db.Secrets.List(ctx, "user:a"))(t)
-		if len(list) != 1 || list[0].Sealed != nil || list[0].Name != "token" {
+		if len(list) != 1 || list[0].Encrypted != nil || list[0].Name != "token" {
 			t.Errorf("list is %v", list)
 		}
 
-		old := must(db.Secrets.NotSealedBy(ctx, "k2", 0))(t)
+		old := must(db.Secrets.ListByOtherKeys(ctx, "k2", 0))(t)
 		if len(old) != 1 || old[0].Owner != "user:a" {
 			t.Fatalf("sealed by other keys are %v", old)
 		}
-		mustDo(t, db.Secrets.Reseal(ctx, old[0], []byte{9}, "k2"))
-		wantError(t, db.Secrets.Reseal(ctx, old[0], []byte{8}, "k2"), store.ErrConflict)
-		wantEqual(t, must(db.Secrets.Get(ctx, "user:a", "token"))(t).Sealed, []byte{9})
+		mustDo(t, db.Secrets.Reencrypt(ctx, old[0], []byte{9}, "k2"))
+		wantError(t, db.Secrets.Reencrypt(ctx, old[0], []byte{8}, "k2"), store.ErrConflict)
+		wantEqual(t, must(db.Secrets.Get(ctx, "user:a", "token"))(t).Encrypted, []byte{9})
 
 		wantError(t, db.Secrets.Put(ctx, store.Secret{Owner: "o", Name: "n"}), store.ErrInvalid)
-		wantError(t, db.Secrets.Put(ctx, store.Secret{Owner: "o", Name: "n", Sealed: make([]byte, store.MaxSealed+1)}), store.ErrInvalid)
+		wantError(t, db.Secrets.Put(ctx, store.Secret{Owner: "o", Name: "n", Encrypted: make([]byte, store.MaxEncrypted+1)}), store.ErrInvalid)
 		mustDo(t, db.Secrets.Delete(ctx, "user:a", "token"))
 		wantError(t, db.Secrets.Delete(ctx, "user:a", "token"), store.ErrNotFound)
-		if n := must(db.Secrets.DeleteOf(ctx, "user:b"))(t); n != 1 {
+		if n := must(db.Secrets.DeleteByOwner(ctx, "user:b"))(t); n != 1 {
 			t.Errorf("forgot %d", n)
 		}
 	})
@@ -135,33 +135,36 @@ func TestNotices(t *testing.T) {
 		ctx := t.Context()
 		ada := newUser(t, db, "ada")
 		tell := func(subject string) bool {
-			return must(db.Notices.Add(ctx, store.Notice{UserID: ada.ID, Kind: "newer", Subject: subject, Data: json.RawMessage(`{}`)}))(t)
+			return must(db.Notifications.Add(ctx, store.Notification{UserID: ada.ID, Kind: "newer", Subject: subject, Data: json.RawMessage(`{}`)}))(t)
 		}
 		for _, subject := range []string{"pdf@2", "pdf@3", "pdf@4"} {
 			if !tell(subject) || tell(subject) {
 				t.Errorf("%s is not told once", subject)
 			}
 		}
-		_, err := db.Notices.Add(ctx, store.Notice{UserID: "nobody", Kind: "newer"})
+		_, err := db.Notifications.Add(ctx, store.Notification{UserID: "nobody", Kind: "newer"})
 		wantError(t, err, store.ErrNotFound)
-		listed := func(q store.NoticeQuery) []store.Notice {
+		listed := func(q store.NotificationQuery) []store.Notification {
 			q.UserID = ada.ID
-			return every(t, func(p store.Page) ([]store.Notice, string, error) { q.Page = p; return db.Notices.List(ctx, q) })
+			return every(t, func(p store.Page) ([]store.Notification, string, error) {
+				q.Page = p
+				return db.Notifications.List(ctx, q)
+			})
 		}
-		list := func(unseen bool) []store.Notice { return listed(store.NoticeQuery{Unseen: unseen}) }
-		subject := func(n store.Notice) string { return n.Subject }
+		list := func(unseen bool) []store.Notification { return listed(store.NotificationQuery{Unseen: unseen}) }
+		subject := func(n store.Notification) string { return n.Subject }
 		wantEqual(t, names(list(true), subject), []string{"pdf@4", "pdf@3", "pdf@2"})
 		id := list(true)[1].ID
-		wantError(t, db.Notices.See(ctx, "another", id), store.ErrNotFound)
-		mustDo(t, db.Notices.See(ctx, ada.ID, id))
+		wantError(t, db.Notifications.MarkSeen(ctx, "another", id), store.ErrNotFound)
+		mustDo(t, db.Notifications.MarkSeen(ctx, ada.ID, id))
 		wantEqual(t, names(list(true), subject), []string{"pdf@4", "pdf@2"})
 		wantEqual(t, len(list(false)), 3)
-		wantEqual(t, names(listed(store.NoticeQuery{About: "pdf@3"}), subject), []string{"pdf@3"})
-		wantEqual(t, len(listed(store.NoticeQuery{About: "docx"})), 0)
+		wantEqual(t, names(listed(store.NotificationQuery{SubjectPrefix: "pdf@3"}), subject), []string{"pdf@3"})
+		wantEqual(t, len(listed(store.NotificationQuery{SubjectPrefix: "docx"})), 0)
 		if tell("pdf@3") {
 			t.Error("what was seen is told again")
 		}
-		if n := must(db.Notices.Prune(ctx, time.Now().Add(time.Hour)))(t); n != 1 {
+		if n := must(db.Notifications.Prune(ctx, time.Now().Add(time.Hour)))(t); n != 1 {
 			t.Errorf("forgot %d", n)
 		}
 	})
@@ -197,8 +200,8 @@ func TestW10Defaults(t *testing.T) {
 		mustDo(t, db.Defaults.Put(ctx, d))
 		d.Preload = true
 		mustDo(t, db.Defaults.Put(ctx, d))
-		wantEqual(t, must(db.Defaults.In(ctx, []store.Namespace{mine, store.Public}))(t), []store.Default{d})
-		wantEqual(t, must(db.Defaults.Of(ctx, s.ID))(t), []store.Default{d})
+		wantEqual(t, must(db.Defaults.List(ctx, []store.Namespace{mine, store.Public}))(t), []store.Default{d})
+		wantEqual(t, must(db.Defaults.ListBySkill(ctx, s.ID))(t), []store.Default{d})
 		wantError(t, db.Defaults.Put(ctx, store.Default{Namespace: mine, SkillID: "none"}), store.ErrNotFound)
 		wantError(t, db.Defaults.Put(ctx, store.Default{Namespace: "user:nobody", SkillID: s.ID}), store.ErrNotFound)
 		mustDo(t, db.Defaults.Delete(ctx, mine, s.ID))

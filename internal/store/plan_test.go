@@ -104,8 +104,10 @@ func TestQuestionsUseIndexes(t *testing.T) {
 		fill(t, db)
 		ctx := t.Context()
 		plans := map[string]func() (string, error){
-			"a page of what a user sees": func() (string, error) { return store.Plan(ctx, db, store.SkillQuery{In: visible(7)}) },
-			"a search":                   func() (string, error) { return store.Plan(ctx, db, store.SkillQuery{In: visible(7), Text: "chart"}) },
+			"a page of what a user sees": func() (string, error) { return store.Plan(ctx, db, store.SkillQuery{Namespaces: visible(7)}) },
+			"a search": func() (string, error) {
+				return store.Plan(ctx, db, store.SkillQuery{Namespaces: visible(7), Text: "chart"})
+			},
 		}
 		for name, q := range map[string]struct {
 			query string
@@ -146,7 +148,7 @@ func TestQuestionsUseIndexes(t *testing.T) {
 func listAll(ctx context.Context, db *store.DB, in []store.Namespace) ([]store.Skill, error) {
 	var (
 		out []store.Skill
-		q   = store.SkillQuery{In: in, Page: store.Page{Limit: store.MaxPage}}
+		q   = store.SkillQuery{Namespaces: in, Page: store.Page{Limit: store.MaxPage}}
 	)
 	for {
 		skills, next, err := db.Skills.List(ctx, q)

@@ -13,45 +13,47 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// openPostgres opens a PostgreSQL database. Settings of the driver and the server
-// may be in the URL, as search_path, or default_query_exec_mode=exec behind a pooler
-// that gives each transaction another connection.
+// openPostgres opens a PostgreSQL database. The URL may hold settings of the
+// driver and the server, for example search_path, or
+// default_query_exec_mode=exec for a pooler that gives each transaction another
+// connection.
 func openPostgres(address string, opts Options) (*DB, error) {
 	config, err := pgx.ParseConfig(address)
 	if err != nil {
-		return nil, errors.New("open the database: the postgres:// URL cannot be read") // what is wrong would repeat it
+		return nil, errors.New("open database: malformed postgres:// URL") // the cause would repeat the URL
 	}
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = 5 * time.Second
 	}
 	for name, value := range map[string]string{
 		"application_name": "loadout",
-		"random_page_cost": "1.1", // by default it is that of turning disks, and tables are read whole
+		"random_page_cost": "1.1", // the default assumes spinning disks and prefers full scans
 	} {
 		if config.RuntimeParams[name] == "" {
 			config.RuntimeParams[name] = value
 		}
 	}
-	pool := stdlib.OpenDB(*config, stdlib.OptionResetSession(alive))
+	pool := stdlib.OpenDB(*config, stdlib.OptionResetSession(checkConnection))
 	pool.SetMaxOpenConns(opts.Connections)
 	pool.SetMaxIdleConns(opts.Connections)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
 	return &DB{dialect: postgresDialect, writer: pool, reader: pool}, nil
 }
 
-// alive gives up a connection that the server has closed before anything is sent on
-// it, so that a server which was restarted is used at once. The driver itself asks only
-// after a second, and its own check takes a millisecond.
-func alive(_ context.Context, conn *pgx.Conn) error {
-	if !quiet(conn.PgConn().Conn()) {
+// checkConnection gives up a connection that the server has closed before a
+// statement is sent over it, so that a restarted server is used at once. The
+// check of the driver runs only after a second of idleness and takes a
+// millisecond.
+func checkConnection(_ context.Context, conn *pgx.Conn) error {
+	if !isIdle(conn.PgConn().Conn()) {
 		return driver.ErrBadConn
 	}
 	return nil
 }
 
-// quiet reports whether a connection is open and nothing has come in: between answers
-// a server says nothing but goodbye.
-func quiet(conn net.Conn) bool {
+// isIdle reports whether a connection is open and has no unread input. Between
+// answers, a server sends only its goodbye.
+func isIdle(conn net.Conn) bool {
 	if secure, ok := conn.(*tls.Conn); ok {
 		conn = secure.NetConn()
 	}
@@ -64,8 +66,8 @@ func quiet(conn net.Conn) bool {
 		return false
 	}
 	silent := false
-	// Not Read, which waits for other readers: the driver may have left one that waits
-	// for the next answer, since a write of it was slow.
-	err = raw.Control(func(fd uintptr) { silent = nothingToRead(fd) })
+	// Control instead of Read, which waits for other readers: after a slow
+	// write the driver may have a pending Read.
+	err = raw.Control(func(fd uintptr) { silent = hasNoInput(fd) })
 	return err == nil && silent
 }

@@ -8,20 +8,19 @@ import (
 // SkillKind is the kind of skills in references.
 const SkillKind = "Skill"
 
-// Reference is one thing that names another: by its id, or by a name that is
-// resolved when it is used. It is kept as it was asked for, whether or not what it
-// names is there.
+// Reference is one reference of an item to another, by id or by a name that is
+// resolved on use. It is stored as written, whether or not its target exists.
 type Reference struct {
 	FromKind string
 	FromID   string
-	Slot     string // where in the one that refers, as "skills"
+	Slot     string // where in the referring item, for example "skills"
 	ToKind   string
-	// ToNamespace is where ToName is looked for; "" is wherever the one who uses it
-	// looks.
+	// ToNamespace is the namespace that ToName is resolved in. If it is "", the
+	// namespaces of the user are searched.
 	ToNamespace Namespace
 	ToName      string
-	ToID        string // "" is by name
-	Digest      string // that it had to have; "" is any
+	ToID        string // "" for a reference by name
+	Digest      string // required digest; "" for any
 }
 
 const refColumns = "from_kind, from_id, slot, to_kind, to_namespace, to_name, to_id, digest"
@@ -30,16 +29,16 @@ func (r *Reference) fields() []any {
 	return []any{&r.FromKind, &r.FromID, &r.Slot, &r.ToKind, (*string)(&r.ToNamespace), &r.ToName, &r.ToID, &r.Digest}
 }
 
-// MaxRefs bounds the references of one thing.
+// MaxRefs limits the references of one item.
 const MaxRefs = 1000
 
-// Refs keeps what refers to what.
+// Refs stores the references between items.
 type Refs struct{ c conn }
 
-// Set replaces all that a thing refers to, in their order.
+// Set replaces all references of an item and keeps their order.
 func (t Refs) Set(ctx context.Context, fromKind, fromID string, refs []Reference) error {
 	if len(refs) > MaxRefs {
-		return fmt.Errorf("references of %s %q: %w: %d, more than %d", fromKind, fromID, ErrInvalid, len(refs), MaxRefs)
+		return fmt.Errorf("references of %s %q: %w: %d references, limit %d", fromKind, fromID, ErrInvalid, len(refs), MaxRefs)
 	}
 	err := t.c.atomic(ctx, func(c conn) error {
 		if _, err := c.exec(ctx, "DELETE FROM refs WHERE from_kind = $1 AND from_id = $2", fromKind, fromID); err != nil {
@@ -59,31 +58,32 @@ func (t Refs) Set(ctx context.Context, fromKind, fromID string, refs []Reference
 	return nil
 }
 
-// From returns what a thing refers to, in the order in which it was set.
-func (t Refs) From(ctx context.Context, fromKind, fromID string) ([]Reference, error) {
-	found, err := all[Reference](ctx, t.c, "SELECT "+refColumns+" FROM refs WHERE from_kind = $1 AND from_id = $2 ORDER BY position", fromKind, fromID)
+// ListFrom returns the references of an item in the order in which they were
+// set.
+func (t Refs) ListFrom(ctx context.Context, fromKind, fromID string) ([]Reference, error) {
+	found, err := queryAll[Reference](ctx, t.c, "SELECT "+refColumns+" FROM refs WHERE from_kind = $1 AND from_id = $2 ORDER BY position", fromKind, fromID)
 	if err != nil {
 		return nil, fmt.Errorf("references of %s %q: %w", fromKind, fromID, err)
 	}
 	return found, nil
 }
 
-// To returns what refers to a thing: those that name its id, and those that name its
-// name alone, of which some may mean another thing of that name; at most limit, and
-// never more than [MaxPage].
-func (t Refs) To(ctx context.Context, kind, id, name string, limit int) ([]Reference, error) {
-	found, err := all[Reference](ctx, t.c, "SELECT "+refColumns+` FROM refs WHERE to_kind = $1 AND to_id = $2
+// ListTo returns the references to an item: those by its id and those by its
+// name. A reference by name may resolve to another item of the same name.
+// ListTo returns at most limit references and never more than [MaxPage].
+func (t Refs) ListTo(ctx context.Context, kind, id, name string, limit int) ([]Reference, error) {
+	found, err := queryAll[Reference](ctx, t.c, "SELECT "+refColumns+` FROM refs WHERE to_kind = $1 AND to_id = $2
 		UNION ALL SELECT `+refColumns+` FROM refs WHERE to_kind = $1 AND to_name = $3 AND to_id = ''
 		ORDER BY from_kind, from_id, slot LIMIT $4`, kind, id, name, Page{Limit: limit}.limit())
 	if err != nil {
-		return nil, fmt.Errorf("what refers to %s %q: %w", kind, name, err)
+		return nil, fmt.Errorf("references to %s %q: %w", kind, name, err)
 	}
 	return found, nil
 }
 
-// Remove takes the references of one thing to another away, by id or by name, and
-// returns how many there were. What the thing itself says of it, the caller changes in
-// the same transaction.
+// Remove deletes the references of one item to another, by id or by name, and
+// returns their number. The caller updates the item itself in the same
+// transaction.
 func (t Refs) Remove(ctx context.Context, fromKind, fromID, toKind, toID, toName string) (int64, error) {
 	n, err := t.c.exec(ctx, `DELETE FROM refs WHERE from_kind = $1 AND from_id = $2 AND to_kind = $3
 		AND (to_id <> '' AND to_id = $4 OR to_id = '' AND to_name = $5)`, fromKind, fromID, toKind, toID, toName)

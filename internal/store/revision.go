@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Names of what has a revision: see [DB.Revisions].
+// Names of the revisions that [DB.Revisions] returns.
 const (
 	SkillsRevision   = "skills"
 	KindsRevision    = "kinds"
@@ -19,13 +19,13 @@ type revision struct {
 
 func (r *revision) fields() []any { return []any{&r.Name, &r.Value} }
 
-// Revisions returns numbers that grow with every change of the skills, the kinds and
-// the settings: what was read before one of them grew may be old. One that never
-// changed is 0.
+// Revisions returns counters that grow with each change of the skills, the
+// kinds and the settings. Data read before a counter grew may be outdated. A
+// counter starts at 0.
 func (db *DB) Revisions(ctx context.Context) (map[string]int64, error) {
-	found, err := all[revision](ctx, conn{db: db}, "SELECT name, value FROM revisions")
+	found, err := queryAll[revision](ctx, conn{db: db}, "SELECT name, value FROM revisions")
 	if err != nil {
-		return nil, fmt.Errorf("read what has changed: %w", err)
+		return nil, fmt.Errorf("read revisions: %w", err)
 	}
 	out := make(map[string]int64, len(found))
 	for _, r := range found {
@@ -34,10 +34,10 @@ func (db *DB) Revisions(ctx context.Context) (map[string]int64, error) {
 	return out, nil
 }
 
-// bump raises a revision in a transaction, and returns it. Others that do the same
-// wait for its end, so that no smaller number is seen after a bigger one.
+// bump increments a revision in a transaction and returns it. Concurrent
+// transactions wait for each other, so readers never see a counter decrease.
 func (c conn) bump(ctx context.Context, name string) (int64, error) {
-	found, err := changed[value[int64]](ctx, c, `INSERT INTO revisions (name, value) VALUES ($1, 1)
+	found, err := execReturning[scalarRow[int64]](ctx, c, `INSERT INTO revisions (name, value) VALUES ($1, 1)
 		ON CONFLICT (name) DO UPDATE SET value = revisions.value + 1 RETURNING value`, name)
 	if err != nil {
 		return 0, err

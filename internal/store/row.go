@@ -3,34 +3,55 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"database/sql/driver"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
-
-	"github.com/google/uuid"
 )
 
-// NewID returns an id that no other thing has. Those made later sort behind those
-// made before by the same process, and mostly by others.
-func NewID() string { return uuid.Must(uuid.NewV7()).String() }
+// lastID is the time in the last ID: milliseconds and 12 bits of their
+// fraction.
+var lastID atomic.Int64
 
-// row is a struct that is a row of a table or of a question: fields are pointers to
-// what its columns hold, in their order.
+// NewID returns a UUID of version 7. IDs of one process sort in the order of
+// their creation, IDs of several processes by time.
+func NewID() string {
+	now := time.Now().UnixNano()
+	at := now/1e6<<12 | now%1e6>>8
+	for {
+		last := lastID.Load()
+		at = max(at, last+1)
+		if lastID.CompareAndSwap(last, at) {
+			break
+		}
+	}
+	var id [16]byte
+	binary.BigEndian.PutUint64(id[:], uint64(at>>12<<16|7<<12|at&0xfff))
+	rand.Read(id[8:])
+	id[8] = id[8]&0x3f | 0x80 // the variant of RFC 9562
+	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
+}
+
+// row is implemented by pointers to structs that hold one row. Method fields
+// returns pointers to the values of its columns, in order.
 type row[T any] interface {
 	*T
 	fields() []any
 }
 
-// one returns the row that a question has for an answer.
-func one[T any, P row[T]](ctx context.Context, c conn, query string, args ...any) (T, error) {
-	found, err := collect[T, P](ctx, c, false, query, args...)
+// queryOne returns the first row of a query. It fails with [ErrNotFound] if
+// there is none.
+func queryOne[T any, P row[T]](ctx context.Context, c conn, query string, args ...any) (T, error) {
+	found, err := collectRows[T, P](ctx, c, false, query, args...)
 	if err == nil && len(found) == 0 {
 		err = ErrNotFound
 	}
@@ -40,17 +61,17 @@ func one[T any, P row[T]](ctx context.Context, c conn, query string, args ...any
 	return found[0], nil
 }
 
-// all returns the rows that a question has for an answer.
-func all[T any, P row[T]](ctx context.Context, c conn, query string, args ...any) ([]T, error) {
-	return collect[T, P](ctx, c, false, query, args...)
+// queryAll returns all rows of a query.
+func queryAll[T any, P row[T]](ctx context.Context, c conn, query string, args ...any) ([]T, error) {
+	return collectRows[T, P](ctx, c, false, query, args...)
 }
 
-// changed returns the rows that a change returns.
-func changed[T any, P row[T]](ctx context.Context, c conn, query string, args ...any) ([]T, error) {
-	return collect[T, P](ctx, c, true, query, args...)
+// execReturning returns the rows that a changing statement returns.
+func execReturning[T any, P row[T]](ctx context.Context, c conn, query string, args ...any) ([]T, error) {
+	return collectRows[T, P](ctx, c, true, query, args...)
 }
 
-func collect[T any, P row[T]](ctx context.Context, c conn, write bool, query string, args ...any) ([]T, error) {
+func collectRows[T any, P row[T]](ctx context.Context, c conn, write bool, query string, args ...any) ([]T, error) {
 	var out []T
 	err := c.query(ctx, write, func(rows *sql.Rows) error {
 		var r T
@@ -66,18 +87,18 @@ func collect[T any, P row[T]](ctx context.Context, c conn, write bool, query str
 	return out, nil
 }
 
-// value is the answer to a question that has a single one.
-type value[T any] struct{ V T }
+// scalarRow is a row with one column.
+type scalarRow[T any] struct{ V T }
 
-func (v *value[T]) fields() []any { return []any{&v.V} }
+func (v *scalarRow[T]) fields() []any { return []any{&v.V} }
 
-func scalar[T any](ctx context.Context, c conn, query string, args ...any) (T, error) {
-	v, err := one[value[T]](ctx, c, query, args...)
+func queryScalar[T any](ctx context.Context, c conn, query string, args ...any) (T, error) {
+	v, err := queryOne[scalarRow[T]](ctx, c, query, args...)
 	return v.V, err
 }
 
-func scalars[T any](ctx context.Context, c conn, query string, args ...any) ([]T, error) {
-	found, err := all[value[T]](ctx, c, query, args...)
+func queryScalars[T any](ctx context.Context, c conn, query string, args ...any) ([]T, error) {
+	found, err := queryAll[scalarRow[T]](ctx, c, query, args...)
 	out := make([]T, len(found))
 	for i, v := range found {
 		out[i] = v.V
@@ -87,11 +108,12 @@ func scalars[T any](ctx context.Context, c conn, query string, args ...any) ([]T
 
 // insert adds a row.
 func (c conn) insert(ctx context.Context, table, columns string, fields []any) error {
-	_, err := c.exec(ctx, "INSERT INTO "+table+" ("+columns+") VALUES ("+places(1, len(fields))+")", fields...)
+	_, err := c.exec(ctx, "INSERT INTO "+table+" ("+columns+") VALUES ("+placeholders(1, len(fields))+")", fields...)
 	return err
 }
 
-// mustChange is an [ErrNotFound] where a statement changed no row.
+// mustChange executes a statement and fails with [ErrNotFound] if it changed no
+// row.
 func (c conn) mustChange(ctx context.Context, query string, args ...any) error {
 	n, err := c.exec(ctx, query, args...)
 	if err == nil && n == 0 {
@@ -100,8 +122,8 @@ func (c conn) mustChange(ctx context.Context, query string, args ...any) error {
 	return err
 }
 
-// places are n placeholders from $first on.
-func places(first, n int) string {
+// placeholders returns n placeholders, starting with $first.
+func placeholders(first, n int) string {
 	var b strings.Builder
 	for i := range n {
 		if i > 0 {
@@ -112,8 +134,8 @@ func places(first, n int) string {
 	return b.String()
 }
 
-// anys are values as arguments.
-func anys[T any](values []T) []any {
+// toArgs returns values as query arguments.
+func toArgs[T any](values []T) []any {
 	out := make([]any, len(values))
 	for i, v := range values {
 		out[i] = v
@@ -121,9 +143,9 @@ func anys[T any](values []T) []any {
 	return out
 }
 
-// bind makes of arguments what both drivers take the same way, and refuses what
-// one of them would keep and the other not.
-func bind(args []any) ([]any, error) {
+// bindArgs converts arguments so that both drivers handle them alike. It
+// rejects values that only one of the databases would store.
+func bindArgs(args []any) ([]any, error) {
 	out := make([]any, len(args))
 	for i, arg := range args {
 		v, err := driver.DefaultParameterConverter.ConvertValue(arg)
@@ -133,79 +155,80 @@ func bind(args []any) ([]any, error) {
 		switch text, ok := v.(string); {
 		case !ok:
 		case len(text) > MaxValue:
-			return nil, fmt.Errorf("%w: it has %d bytes, more than %d", ErrInvalid, len(text), MaxValue)
+			return nil, fmt.Errorf("%w: %d bytes, limit %d", ErrInvalid, len(text), MaxValue)
 		case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
-			return nil, fmt.Errorf("%w: it is no text", ErrInvalid)
+			return nil, fmt.Errorf("%w: not valid text", ErrInvalid)
 		}
 		out[i] = v
 	}
 	return out, nil
 }
 
-// stamp is a time as it is kept: milliseconds since 1970, 0 for none.
-type stamp time.Time
+// timestamp is a stored time: milliseconds since 1970, 0 for none.
+type timestamp time.Time
 
-func (s stamp) Value() (driver.Value, error) { return millis(time.Time(s)), nil }
+func (s timestamp) Value() (driver.Value, error) { return toMillis(time.Time(s)), nil }
 
-func (s *stamp) Scan(v any) error {
+func (s *timestamp) Scan(v any) error {
 	n, ok := v.(int64)
 	if !ok {
-		return fmt.Errorf("%T is no time", v)
+		return fmt.Errorf("%T is not a timestamp", v)
 	}
-	*s = stamp(moment(n))
+	*s = timestamp(fromMillis(n))
 	return nil
 }
 
-func millis(t time.Time) int64 {
+func toMillis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
 	return t.UnixMilli()
 }
 
-func moment(ms int64) time.Time {
+func fromMillis(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}
 	}
 	return time.UnixMilli(ms).UTC()
 }
 
-// now is the time as it is kept.
+// now returns the current time in the precision that is stored.
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
-// orNow sets a time that was not given, and makes one that was what will be read.
-func orNow(t *time.Time) {
+// setDefaultTime sets t to now if it is zero, and rounds it to the precision
+// that is stored.
+func setDefaultTime(t *time.Time) {
 	if t.IsZero() {
 		*t = now()
 	}
-	*t = moment(millis(*t))
+	*t = fromMillis(toMillis(*t))
 }
 
-// orID sets an id that was not given.
-func orID(id *string) {
+// setDefaultID sets id to a new one if it is empty.
+func setDefaultID(id *string) {
 	if *id == "" {
 		*id = NewID()
 	}
 }
 
-// document is JSON as it is kept: as it was given, "" for none.
-type document json.RawMessage
+// jsonText is stored JSON, unchanged, "" for none.
+type jsonText json.RawMessage
 
-func (d document) Value() (driver.Value, error) {
+func (d jsonText) Value() (driver.Value, error) {
 	if len(d) > 0 && !json.Valid(d) {
-		return nil, fmt.Errorf("%w: it is no JSON", ErrInvalid)
+		return nil, fmt.Errorf("%w: not valid JSON", ErrInvalid)
 	}
 	return string(d), nil
 }
 
-func (d *document) Scan(v any) error {
+func (d *jsonText) Scan(v any) error {
 	switch v := v.(type) {
 	case string:
-		*d = document(v)
+		*d = jsonText(v)
 	case []byte:
 		*d = bytes.Clone(v)
 	default:
-		return fmt.Errorf("%T is no JSON", v)
+		return fmt.Errorf("%T is not JSON", v)
 	}
 	if len(*d) == 0 {
 		*d = nil
@@ -213,10 +236,10 @@ func (d *document) Scan(v any) error {
 	return nil
 }
 
-// list is a list of texts as it is kept: a JSON array, "" for none.
-type list []string
+// stringList is a stored list of texts: a JSON array, "" for none.
+type stringList []string
 
-func (l list) Value() (driver.Value, error) {
+func (l stringList) Value() (driver.Value, error) {
 	if len(l) == 0 {
 		return "", nil
 	}
@@ -224,8 +247,8 @@ func (l list) Value() (driver.Value, error) {
 	return string(data), err
 }
 
-func (l *list) Scan(v any) error {
-	var d document
+func (l *stringList) Scan(v any) error {
+	var d jsonText
 	if err := d.Scan(v); err != nil || d == nil {
 		*l = nil
 		return err
@@ -233,18 +256,19 @@ func (l *list) Scan(v any) error {
 	return json.Unmarshal(d, (*[]string)(l))
 }
 
-// Bounds of a page.
+// Limits of a page.
 const (
 	defaultPage = 50
 	MaxPage     = 500
 )
 
-// Page asks for a part of a list. The zero value is the first.
+// Page selects a part of a list. The zero value selects the first page.
 type Page struct {
-	// After is what the page before returned as next; "" is the beginning. One that is
-	// none is refused with [ErrInvalid].
+	// After is the value that the previous page returned as its next; ""
+	// selects the first page. Any other value fails with [ErrInvalid].
 	After string
-	// Limit is how many to return; 0 is 50, and more than [MaxPage] is that.
+	// Limit is the maximum number of items; 0 means 50. It is never more than
+	// [MaxPage].
 	Limit int
 }
 
@@ -255,8 +279,8 @@ func (p Page) limit() int {
 	return min(p.Limit, MaxPage)
 }
 
-// keys are what the last row of the page before was sorted by, n texts; before the
-// first row they are empty.
+// keys returns the n sort keys of the last row on the previous page. They are
+// empty for the first page.
 func (p Page) keys(n int) ([]string, error) {
 	if p.After == "" {
 		return make([]string, n), nil
@@ -267,19 +291,19 @@ func (p Page) keys(n int) ([]string, error) {
 		err = json.Unmarshal(data, &keys)
 	}
 	if err != nil || len(keys) != n {
-		return nil, fmt.Errorf("%w: %.20q is no place in this list", ErrInvalid, p.After)
+		return nil, fmt.Errorf("%w: %.20q is not a position in this list", ErrInvalid, p.After)
 	}
 	return keys, nil
 }
 
-// cut returns the rows of a page of which one more than it holds was asked for, and
-// how the next one begins, "" where there is none.
-func cut[T any](p Page, rows []T, keys func(T) []string) ([]T, string) {
+// cutPage cuts rows, which may hold one more than the page, to the size of the
+// page. It also returns the After of the next page, "" if there is none.
+func cutPage[T any](p Page, rows []T, keys func(T) []string) ([]T, string) {
 	n := p.limit()
 	if len(rows) <= n {
 		return rows, ""
 	}
 	rows = slices.Clip(rows[:n])
-	data, _ := json.Marshal(keys(rows[n-1])) // of texts, which cannot fail
+	data, _ := json.Marshal(keys(rows[n-1])) // cannot fail for strings
 	return rows, base64.RawURLEncoding.EncodeToString(data)
 }

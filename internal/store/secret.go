@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Secret is a value that only who has the key can read. Which that is, and how the
-// value is bound to owner and name, is the cipher's.
+// Secret is an encrypted value. The cipher decides on the key and binds the
+// value to owner and name.
 type Secret struct {
-	Owner     string // whose it is, as "user:ID" or "skill:ID"
+	Owner     string // for example "user:ID" or "skill:ID"
 	Name      string
-	Sealed    []byte // nil in lists
-	KeyID     string // by which it was sealed
+	Encrypted []byte // nil in lists
+	KeyID     string // of the encryption key
 	UpdatedBy string
 	Updated   time.Time
 }
@@ -20,50 +20,50 @@ type Secret struct {
 const secretColumns = "owner, name, sealed, key_id, updated_by, updated"
 
 func (s *Secret) fields() []any {
-	return []any{&s.Owner, &s.Name, &s.Sealed, &s.KeyID, &s.UpdatedBy, (*stamp)(&s.Updated)}
+	return []any{&s.Owner, &s.Name, &s.Encrypted, &s.KeyID, &s.UpdatedBy, (*timestamp)(&s.Updated)}
 }
 
-// MaxSealed bounds a sealed value, in bytes.
-const MaxSealed = 256 << 10
+// MaxEncrypted limits an encrypted value, in bytes.
+const MaxEncrypted = 256 << 10
 
-// Secrets keeps sealed values.
+// Secrets stores encrypted values.
 type Secrets struct{ c conn }
 
-// Put keeps a secret in place of that of its owner and name.
+// Put stores a secret and replaces any secret of the same owner and name.
 func (t Secrets) Put(ctx context.Context, s Secret) error {
-	if len(s.Sealed) == 0 || len(s.Sealed) > MaxSealed {
-		return fmt.Errorf("keep secret %q: %w: it has %d bytes", s.Name, ErrInvalid, len(s.Sealed))
+	if len(s.Encrypted) == 0 || len(s.Encrypted) > MaxEncrypted {
+		return fmt.Errorf("store secret %q: %w: %d bytes", s.Name, ErrInvalid, len(s.Encrypted))
 	}
 	s.Updated = now()
 	_, err := t.c.exec(ctx, "INSERT INTO secrets ("+secretColumns+`) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (owner, name) DO UPDATE SET sealed = excluded.sealed, key_id = excluded.key_id, updated_by = excluded.updated_by, updated = excluded.updated`,
 		s.fields()...)
 	if err != nil {
-		return fmt.Errorf("keep secret %q: %w", s.Name, err)
+		return fmt.Errorf("store secret %q: %w", s.Name, err)
 	}
 	return nil
 }
 
 // Get returns a secret.
 func (t Secrets) Get(ctx context.Context, owner, name string) (Secret, error) {
-	s, err := one[Secret](ctx, t.c, "SELECT "+secretColumns+" FROM secrets WHERE owner = $1 AND name = $2", owner, name)
+	s, err := queryOne[Secret](ctx, t.c, "SELECT "+secretColumns+" FROM secrets WHERE owner = $1 AND name = $2", owner, name)
 	if err != nil {
 		return Secret{}, fmt.Errorf("secret %q: %w", name, err)
 	}
 	return s, nil
 }
 
-// bare is a secret without its value.
-type bare struct{ Secret }
+// secretInfo is a secret without its value.
+type secretInfo struct{ Secret }
 
-func (b *bare) fields() []any {
-	return []any{&b.Owner, &b.Name, &b.KeyID, &b.UpdatedBy, (*stamp)(&b.Updated)}
+func (b *secretInfo) fields() []any {
+	return []any{&b.Owner, &b.Name, &b.KeyID, &b.UpdatedBy, (*timestamp)(&b.Updated)}
 }
 
-// List returns which secrets an owner has, by name, without what is in them: at most
+// List returns the secrets of an owner by name, without their values, at most
 // [MaxPage].
 func (t Secrets) List(ctx context.Context, owner string) ([]Secret, error) {
-	found, err := all[bare](ctx, t.c, "SELECT owner, name, key_id, updated_by, updated FROM secrets WHERE owner = $1 ORDER BY name LIMIT $2", owner, MaxPage)
+	found, err := queryAll[secretInfo](ctx, t.c, "SELECT owner, name, key_id, updated_by, updated FROM secrets WHERE owner = $1 ORDER BY name LIMIT $2", owner, MaxPage)
 	if err != nil {
 		return nil, fmt.Errorf("secrets of %q: %w", owner, err)
 	}
@@ -74,42 +74,43 @@ func (t Secrets) List(ctx context.Context, owner string) ([]Secret, error) {
 	return out, nil
 }
 
-// NotSealedBy returns secrets that another key than this one sealed, at most limit and
-// never more than [MaxPage]: what is sealed again when keys change.
-func (t Secrets) NotSealedBy(ctx context.Context, keyID string, limit int) ([]Secret, error) {
-	found, err := all[Secret](ctx, t.c, "SELECT "+secretColumns+" FROM secrets WHERE key_id <> $1 ORDER BY owner, name LIMIT $2", keyID, Page{Limit: limit}.limit())
+// ListByOtherKeys returns secrets that are encrypted with another key than this
+// one, to encrypt them again after a change of keys. It returns at most limit
+// and never more than [MaxPage].
+func (t Secrets) ListByOtherKeys(ctx context.Context, keyID string, limit int) ([]Secret, error) {
+	found, err := queryAll[Secret](ctx, t.c, "SELECT "+secretColumns+" FROM secrets WHERE key_id <> $1 ORDER BY owner, name LIMIT $2", keyID, Page{Limit: limit}.limit())
 	if err != nil {
 		return nil, fmt.Errorf("secrets of other keys: %w", err)
 	}
 	return found, nil
 }
 
-// Reseal replaces the sealed form of a secret that nobody has changed since it was
-// read, and else fails with [ErrConflict].
-func (t Secrets) Reseal(ctx context.Context, read Secret, sealed []byte, keyID string) error {
-	n, err := t.c.exec(ctx, "UPDATE secrets SET sealed = $3, key_id = $4 WHERE owner = $1 AND name = $2 AND sealed = $5", read.Owner, read.Name, sealed, keyID, read.Sealed)
+// Reencrypt replaces the encrypted value of a secret. It fails with
+// [ErrConflict] if the secret changed since it was read.
+func (t Secrets) Reencrypt(ctx context.Context, read Secret, sealed []byte, keyID string) error {
+	n, err := t.c.exec(ctx, "UPDATE secrets SET sealed = $3, key_id = $4 WHERE owner = $1 AND name = $2 AND sealed = $5", read.Owner, read.Name, sealed, keyID, read.Encrypted)
 	if err == nil && n == 0 {
 		err = ErrConflict
 	}
 	if err != nil {
-		return fmt.Errorf("seal secret %q again: %w", read.Name, err)
+		return fmt.Errorf("reencrypt secret %q: %w", read.Name, err)
 	}
 	return nil
 }
 
-// Delete forgets a secret.
+// Delete deletes a secret.
 func (t Secrets) Delete(ctx context.Context, owner, name string) error {
 	if err := t.c.mustChange(ctx, "DELETE FROM secrets WHERE owner = $1 AND name = $2", owner, name); err != nil {
-		return fmt.Errorf("forget secret %q: %w", name, err)
+		return fmt.Errorf("delete secret %q: %w", name, err)
 	}
 	return nil
 }
 
-// DeleteOf forgets all secrets of an owner, and returns how many.
-func (t Secrets) DeleteOf(ctx context.Context, owner string) (int64, error) {
+// DeleteByOwner deletes all secrets of an owner and returns their number.
+func (t Secrets) DeleteByOwner(ctx context.Context, owner string) (int64, error) {
 	n, err := t.c.exec(ctx, "DELETE FROM secrets WHERE owner = $1", owner)
 	if err != nil {
-		return 0, fmt.Errorf("forget the secrets of %q: %w", owner, err)
+		return 0, fmt.Errorf("delete secrets of %q: %w", owner, err)
 	}
 	return n, nil
 }

@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// Session is a conversation. What was said is in the stream of events that has its id.
+// Session is a conversation. Its messages are in the event stream with the same
+// id.
 type Session struct {
-	ID         string // set by Create where it is ""
-	Owner      string // the id of a user
+	ID         string // set by Create if ""
+	Owner      string // a user id
 	Title      string
-	Agent      string // who is spoken to; "" is nobody in particular
+	Agent      string // "" for the default agent
 	Data       json.RawMessage
-	Generation int64 // 1 when it is made; every change adds 1
+	Generation int64 // 1 at creation; each change adds 1
 	Created    time.Time
 	Updated    time.Time
 }
@@ -22,17 +23,17 @@ type Session struct {
 const sessionColumns = "id, owner, title, agent, data, generation, created, updated"
 
 func (s *Session) fields() []any {
-	return []any{&s.ID, &s.Owner, &s.Title, &s.Agent, (*document)(&s.Data), &s.Generation, (*stamp)(&s.Created), (*stamp)(&s.Updated)}
+	return []any{&s.ID, &s.Owner, &s.Title, &s.Agent, (*jsonText)(&s.Data), &s.Generation, (*timestamp)(&s.Created), (*timestamp)(&s.Updated)}
 }
 
-// Sessions keeps conversations.
+// Sessions stores conversations.
 type Sessions struct{ c conn }
 
-// Create adds a session and returns it as it is kept. An id that is there is
-// [ErrExists].
+// Create adds a session and returns it as stored. It fails with [ErrExists] if
+// the id is taken.
 func (t Sessions) Create(ctx context.Context, s Session) (Session, error) {
-	orID(&s.ID)
-	orNow(&s.Created)
+	setDefaultID(&s.ID)
+	setDefaultTime(&s.Created)
 	s.Updated, s.Generation = s.Created, 1
 	if err := t.c.insert(ctx, "sessions", sessionColumns, s.fields()); err != nil {
 		return Session{}, fmt.Errorf("add session %q: %w", s.ID, err)
@@ -42,22 +43,22 @@ func (t Sessions) Create(ctx context.Context, s Session) (Session, error) {
 
 // Get returns the session with an id.
 func (t Sessions) Get(ctx context.Context, id string) (Session, error) {
-	s, err := one[Session](ctx, t.c, "SELECT "+sessionColumns+" FROM sessions WHERE id = $1", id)
+	s, err := queryOne[Session](ctx, t.c, "SELECT "+sessionColumns+" FROM sessions WHERE id = $1", id)
 	if err != nil {
 		return Session{}, fmt.Errorf("session %q: %w", id, err)
 	}
 	return s, nil
 }
 
-// Update replaces the title, the agent and the data of a session, where it is still
-// of the generation that it was read as, and else fails with [ErrConflict]. It returns
-// the new generation.
+// Update replaces the title, the agent and the data of a session and returns
+// its new generation. It fails with [ErrConflict] if the session no longer has
+// the generation in s.
 func (t Sessions) Update(ctx context.Context, s Session) (int64, error) {
 	err := t.c.atomic(ctx, func(c conn) error {
 		n, err := c.exec(ctx, `UPDATE sessions SET title = $3, agent = $4, data = $5, updated = $6, generation = generation + 1
-			WHERE id = $1 AND generation = $2`, s.ID, s.Generation, s.Title, s.Agent, document(s.Data), stamp(now()))
+			WHERE id = $1 AND generation = $2`, s.ID, s.Generation, s.Title, s.Agent, jsonText(s.Data), timestamp(now()))
 		if err == nil && n == 0 {
-			return c.missedGeneration(ctx, "sessions", s.ID)
+			return c.generationConflict(ctx, "sessions", s.ID)
 		}
 		return err
 	})
@@ -67,22 +68,24 @@ func (t Sessions) Update(ctx context.Context, s Session) (int64, error) {
 	return s.Generation + 1, nil
 }
 
-// List returns the sessions of a user, those made last first, and how to ask for more.
+// List returns the sessions of a user, latest first, and the start of the next
+// page.
 func (t Sessions) List(ctx context.Context, owner string, p Page) ([]Session, string, error) {
 	keys, err := p.keys(1)
 	if err != nil {
 		return nil, "", fmt.Errorf("sessions of user %q: %w", owner, err)
 	}
-	found, err := all[Session](ctx, t.c, "SELECT "+sessionColumns+` FROM sessions
+	found, err := queryAll[Session](ctx, t.c, "SELECT "+sessionColumns+` FROM sessions
 		WHERE owner = $1 AND ($2 = '' OR id < $2) ORDER BY id DESC LIMIT $3`, owner, keys[0], p.limit()+1)
 	if err != nil {
 		return nil, "", fmt.Errorf("sessions of user %q: %w", owner, err)
 	}
-	found, next := cut(p, found, func(s Session) []string { return []string{s.ID} })
+	found, next := cutPage(p, found, func(s Session) []string { return []string{s.ID} })
 	return found, next, nil
 }
 
-// Delete removes a session with its events, asks, grants, files and lease.
+// Delete deletes a session with its events, approval requests, grants, files
+// and lease.
 func (t Sessions) Delete(ctx context.Context, id string) error {
 	err := t.c.atomic(ctx, func(c conn) error {
 		for _, query := range []string{

@@ -37,10 +37,10 @@ func TestSessions(t *testing.T) {
 		wantEqual(t, names(list, func(s store.Session) string { return s.ID }), append(ids, s.ID))
 
 		must(db.Events.Append(ctx, s.ID, 0, store.Event{Kind: "text"}))(t)
-		mustDo(t, db.Asks.Put(ctx, store.Ask{ID: "q", Session: s.ID}))
+		mustDo(t, db.ApprovalRequests.Add(ctx, store.ApprovalRequest{ID: "q", Session: s.ID}))
 		mustDo(t, db.Sessions.Delete(ctx, s.ID))
 		wantError(t, db.Sessions.Delete(ctx, s.ID), store.ErrNotFound)
-		_, err = db.Asks.Get(ctx, "q")
+		_, err = db.ApprovalRequests.Get(ctx, "q")
 		wantError(t, err, store.ErrNotFound)
 		if n := must(db.Events.Last(ctx, s.ID))(t); n != 0 {
 			t.Errorf("%d events are left", n)
@@ -85,7 +85,7 @@ func TestEvents(t *testing.T) {
 			t.Errorf("%d events", n)
 		}
 		must(db.Events.Append(ctx, "other", 0, store.Event{Kind: "z"}))(t)
-		wantEqual(t, must(db.Events.Lasts(ctx, []string{"s", "other", "none"}))(t), map[string]int64{"s": 4, "other": 1})
+		wantEqual(t, must(db.Events.LastOfEach(ctx, []string{"s", "other", "none"}))(t), map[string]int64{"s": 4, "other": 1})
 		mustDo(t, db.Events.Delete(ctx, "s"))
 		_, err = add(4, "x")
 		wantError(t, err, store.ErrConflict)
@@ -137,34 +137,34 @@ func TestLeases(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		const span = 10 * time.Second
-		one := must(db.Leases.Take(ctx, "turn", "node 1", span))(t)
+		one := must(db.Leases.Acquire(ctx, "turn", "node 1", span))(t)
 		if one.Fence != 1 || one.Node != "node 1" {
 			t.Errorf("lease is %+v", one)
 		}
 		for _, node := range []string{"node 1", "node 2"} {
-			_, err := db.Leases.Take(ctx, "turn", node, span)
-			wantError(t, err, store.ErrHeld)
+			_, err := db.Leases.Acquire(ctx, "turn", node, span)
+			wantError(t, err, store.ErrLeaseHeld)
 		}
 		mustDo(t, db.Leases.Check(ctx, one))
 		store.ShiftClock(db, 8*time.Second)
 		renewed := must(db.Leases.Renew(ctx, one, span))(t)
-		if !renewed.Until.After(one.Until) || renewed.Fence != 1 {
+		if !renewed.Expires.After(one.Expires) || renewed.Fence != 1 {
 			t.Errorf("lease is %+v after %+v", renewed, one)
 		}
-		if lapsed := must(db.Leases.Lapsed(ctx, 0))(t); len(lapsed) != 0 {
+		if lapsed := must(db.Leases.ListExpired(ctx, 0))(t); len(lapsed) != 0 {
 			t.Errorf("over are %v", lapsed)
 		}
 
 		// Its node is gone.
 		store.ShiftClock(db, 30*time.Second)
-		wantEqual(t, names(must(db.Leases.Lapsed(ctx, 0))(t), func(l store.Lease) string { return l.Name }), []string{"turn"})
-		two := must(db.Leases.Take(ctx, "turn", "node 2", span))(t)
+		wantEqual(t, names(must(db.Leases.ListExpired(ctx, 0))(t), func(l store.Lease) string { return l.Name }), []string{"turn"})
+		two := must(db.Leases.Acquire(ctx, "turn", "node 2", span))(t)
 		if two.Fence != 2 {
 			t.Errorf("lease is %+v", two)
 		}
 		_, err := db.Leases.Renew(ctx, one, span)
-		wantError(t, err, store.ErrHeld)
-		wantError(t, db.Leases.Check(ctx, one), store.ErrHeld)
+		wantError(t, err, store.ErrLeaseHeld)
+		wantError(t, db.Leases.Check(ctx, one), store.ErrLeaseHeld)
 		mustDo(t, db.Leases.Release(ctx, one)) // not its own any more
 		mustDo(t, db.Leases.Check(ctx, two))
 
@@ -175,19 +175,19 @@ func TestLeases(t *testing.T) {
 			}
 			return tx.Leases.Check(ctx, one)
 		})
-		wantError(t, err, store.ErrHeld)
+		wantError(t, err, store.ErrLeaseHeld)
 		if n := must(db.Events.Last(ctx, "turn"))(t); n != 0 {
 			t.Errorf("%d events", n)
 		}
 
 		mustDo(t, db.Leases.Release(ctx, two))
-		if lapsed := must(db.Leases.Lapsed(ctx, 0))(t); len(lapsed) != 0 {
+		if lapsed := must(db.Leases.ListExpired(ctx, 0))(t); len(lapsed) != 0 {
 			t.Errorf("over are %v", lapsed)
 		}
-		if three := must(db.Leases.Take(ctx, "turn", "node 1", span))(t); three.Fence != 3 {
+		if three := must(db.Leases.Acquire(ctx, "turn", "node 1", span))(t); three.Fence != 3 {
 			t.Errorf("lease is %+v", three)
 		}
-		_, err = db.Leases.Take(ctx, "turn", "", span)
+		_, err = db.Leases.Acquire(ctx, "turn", "", span)
 		wantError(t, err, store.ErrInvalid)
 	})
 }
@@ -197,16 +197,16 @@ func TestClockIsSetBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		store.ShiftClock(db, 24*time.Hour)
-		lost := must(db.Leases.Take(ctx, "lost", "node 1", 10*time.Second))(t)
+		lost := must(db.Leases.Acquire(ctx, "lost", "node 1", 10*time.Second))(t)
 		store.ShiftClock(db, 24*time.Hour-2*time.Second) // a little
-		_, err := db.Leases.Take(ctx, "lost", "node 2", 10*time.Second)
-		wantError(t, err, store.ErrHeld)
+		_, err := db.Leases.Acquire(ctx, "lost", "node 2", 10*time.Second)
+		wantError(t, err, store.ErrLeaseHeld)
 		store.ShiftClock(db, 0) // a day
-		taken := must(db.Leases.Take(ctx, "lost", "node 2", 10*time.Second))(t)
+		taken := must(db.Leases.Acquire(ctx, "lost", "node 2", 10*time.Second))(t)
 		if taken.Fence != lost.Fence+1 {
 			t.Errorf("lease is %+v", taken)
 		}
-		wantError(t, db.Leases.Check(ctx, lost), store.ErrHeld)
+		wantError(t, db.Leases.Check(ctx, lost), store.ErrLeaseHeld)
 	})
 }
 
@@ -215,7 +215,7 @@ func TestNodesThatTakeALeaseAtOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		errs := make([]error, 16)
 		for i := range errs {
-			wg.Go(func() { _, errs[i] = db.Leases.Take(t.Context(), "turn", fmt.Sprint("node ", i), time.Hour) })
+			wg.Go(func() { _, errs[i] = db.Leases.Acquire(t.Context(), "turn", fmt.Sprint("node ", i), time.Hour) })
 		}
 		wg.Wait()
 		won := 0
@@ -223,7 +223,7 @@ func TestNodesThatTakeALeaseAtOnce(t *testing.T) {
 			if err == nil {
 				won++
 			} else {
-				wantError(t, err, store.ErrHeld)
+				wantError(t, err, store.ErrLeaseHeld)
 			}
 		}
 		if won != 1 {

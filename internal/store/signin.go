@@ -8,84 +8,86 @@ import (
 	"time"
 )
 
-// SignIn is a user who is signed in to an MCP server. What he was given only who has the
-// key can read.
+// SignIn records that a user is signed in to an MCP server. The tokens are
+// encrypted.
 type SignIn struct {
-	UserID string
-	Server []byte // the hash of which one
-	Sealed []byte
-	KeyID  string // by which it was sealed
-	Began  time.Time
+	UserID    string
+	Server    []byte // hash that identifies the server
+	Encrypted []byte
+	KeyID     string // of the encryption key
+	Started   time.Time
 }
 
 const signInColumns = "user_id, server, sealed, key_id, began"
 
 func (s *SignIn) fields() []any {
-	return []any{&s.UserID, &s.Server, &s.Sealed, &s.KeyID, (*stamp)(&s.Began)}
+	return []any{&s.UserID, &s.Server, &s.Encrypted, &s.KeyID, (*timestamp)(&s.Started)}
 }
 
-// Attempt is a sign-in to an MCP server that was begun.
-type Attempt struct {
-	State   []byte // the hash of it
-	UserID  string
-	Browser []byte // the hash of what its cookie has
-	Sealed  []byte
+// SignInAttempt is a sign-in to an MCP server that was started and not
+// finished.
+type SignInAttempt struct {
+	State     []byte // hash of the OAuth state
+	UserID    string
+	Browser   []byte // hash of the browser's cookie
+	Encrypted []byte
 }
 
-func (a *Attempt) fields() []any { return []any{&a.State, &a.UserID, &a.Browser, &a.Sealed} }
+func (a *SignInAttempt) fields() []any { return []any{&a.State, &a.UserID, &a.Browser, &a.Encrypted} }
 
 const attemptColumns = "state, user_id, browser, sealed"
 
-// SignIns keeps who is signed in to which MCP server.
+// SignIns stores the sign-ins of users to MCP servers.
 type SignIns struct{ c conn }
 
-// Put keeps a sign-in in place of that of its user and server, of which Began stays.
+// Put stores a sign-in and replaces any previous one of the same user and
+// server, except for Started.
 func (t SignIns) Put(ctx context.Context, s SignIn) error {
-	if len(s.Sealed) == 0 || len(s.Sealed) > MaxSealed {
-		return fmt.Errorf("keep a sign-in: %w: it has %d bytes", ErrInvalid, len(s.Sealed))
+	if len(s.Encrypted) == 0 || len(s.Encrypted) > MaxEncrypted {
+		return fmt.Errorf("store sign-in: %w: %d bytes", ErrInvalid, len(s.Encrypted))
 	}
-	s.Began = now()
+	s.Started = now()
 	_, err := t.c.exec(ctx, "INSERT INTO signins ("+signInColumns+`) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (user_id, server) DO UPDATE SET sealed = excluded.sealed, key_id = excluded.key_id`, s.fields()...)
 	if err != nil {
-		return fmt.Errorf("keep a sign-in: %w", parentless(err))
+		return fmt.Errorf("store sign-in: %w", missingParent(err))
 	}
 	return nil
 }
 
-// Begun notes that a user signed in anew.
-func (t SignIns) Begun(ctx context.Context, userID string, server []byte) error {
-	if err := t.c.mustChange(ctx, "UPDATE signins SET began = $3 WHERE user_id = $1 AND server = $2", userID, server, stamp(now())); err != nil {
-		return fmt.Errorf("note a sign-in: %w", err)
+// MarkStarted sets Started to now, after a new sign-in.
+func (t SignIns) MarkStarted(ctx context.Context, userID string, server []byte) error {
+	if err := t.c.mustChange(ctx, "UPDATE signins SET began = $3 WHERE user_id = $1 AND server = $2", userID, server, timestamp(now())); err != nil {
+		return fmt.Errorf("record sign-in: %w", err)
 	}
 	return nil
 }
 
 // Get returns the sign-in of a user to a server.
 func (t SignIns) Get(ctx context.Context, userID string, server []byte) (SignIn, error) {
-	s, err := one[SignIn](ctx, t.c, "SELECT "+signInColumns+" FROM signins WHERE user_id = $1 AND server = $2", userID, server)
+	s, err := queryOne[SignIn](ctx, t.c, "SELECT "+signInColumns+" FROM signins WHERE user_id = $1 AND server = $2", userID, server)
 	if err != nil {
 		return SignIn{}, fmt.Errorf("sign-in: %w", err)
 	}
 	return s, nil
 }
 
-// Of returns the sign-ins of a user, at most [MaxPage].
-func (t SignIns) Of(ctx context.Context, userID string) ([]SignIn, error) {
-	found, err := all[SignIn](ctx, t.c, "SELECT "+signInColumns+" FROM signins WHERE user_id = $1 ORDER BY server LIMIT $2", userID, MaxPage)
+// ListByUser returns the sign-ins of a user, at most [MaxPage].
+func (t SignIns) ListByUser(ctx context.Context, userID string) ([]SignIn, error) {
+	found, err := queryAll[SignIn](ctx, t.c, "SELECT "+signInColumns+" FROM signins WHERE user_id = $1 ORDER BY server LIMIT $2", userID, MaxPage)
 	if err != nil {
 		return nil, fmt.Errorf("sign-ins of user %q: %w", userID, err)
 	}
 	return found, nil
 }
 
-// Began returns since when a user is signed in, by the servers' hashes, at most [MaxPage];
-// it does not read what he was given.
-func (t SignIns) Began(ctx context.Context, userID string) (map[string]time.Time, error) {
+// StartTimes returns when a user signed in to which server, by the hash of the
+// server, at most [MaxPage]. It does not read the encrypted tokens.
+func (t SignIns) StartTimes(ctx context.Context, userID string) (map[string]time.Time, error) {
 	out := map[string]time.Time{}
 	err := t.c.query(ctx, false, func(rows *sql.Rows) error {
 		var server []byte
-		var began stamp
+		var began timestamp
 		if err := rows.Scan(&server, &began); err != nil {
 			return err
 		}
@@ -98,19 +100,19 @@ func (t SignIns) Began(ctx context.Context, userID string) (map[string]time.Time
 	return out, nil
 }
 
-// Delete forgets a sign-in; one that is not there is forgotten already.
+// Delete deletes a sign-in. Deleting a missing one is no error.
 func (t SignIns) Delete(ctx context.Context, userID string, server []byte) error {
 	if _, err := t.c.exec(ctx, "DELETE FROM signins WHERE user_id = $1 AND server = $2", userID, server); err != nil {
-		return fmt.Errorf("forget a sign-in: %w", err)
+		return fmt.Errorf("delete sign-in: %w", err)
 	}
 	return nil
 }
 
-// Attempt keeps a sign-in that was begun, for some time. Where the user has so many that
-// wait the error is [ErrTooMany].
-func (t SignIns) Attempt(ctx context.Context, a Attempt, span time.Duration, most int64) error {
+// AddAttempt stores an attempt that expires after span. It fails with
+// [ErrTooMany] if the user has most or more pending attempts.
+func (t SignIns) AddAttempt(ctx context.Context, a SignInAttempt, span time.Duration, most int64) error {
 	d := t.c.db.dialect
-	n, err := scalar[int64](ctx, t.c, "SELECT count(*) FROM signin_attempts WHERE user_id = $1 AND until > "+d.now, a.UserID)
+	n, err := queryScalar[int64](ctx, t.c, "SELECT count(*) FROM signin_attempts WHERE user_id = $1 AND until > "+d.now, a.UserID)
 	if err == nil && n >= most {
 		err = ErrTooMany
 	}
@@ -119,47 +121,48 @@ func (t SignIns) Attempt(ctx context.Context, a Attempt, span time.Duration, mos
 			append(a.fields(), span.Milliseconds())...)
 	}
 	if err != nil {
-		return fmt.Errorf("begin a sign-in: %w", parentless(err))
+		return fmt.Errorf("start sign-in: %w", missingParent(err))
 	}
 	return nil
 }
 
-// Take returns an attempt of a user in a browser and forgets it: once. One that is not
-// there, is late, or is of another user or browser is [ErrNotFound].
-func (t SignIns) Take(ctx context.Context, state []byte, userID string, browser []byte) (Attempt, error) {
-	taken, err := changed[Attempt](ctx, t.c, "DELETE FROM signin_attempts WHERE state = $1 AND user_id = $2 AND browser = $3 AND until > "+t.c.db.dialect.now+
+// UseAttempt returns and deletes the attempt of a user in a browser. It fails
+// with [ErrNotFound] if there is none, if it expired, or if it belongs to
+// another user or browser.
+func (t SignIns) UseAttempt(ctx context.Context, state []byte, userID string, browser []byte) (SignInAttempt, error) {
+	taken, err := execReturning[SignInAttempt](ctx, t.c, "DELETE FROM signin_attempts WHERE state = $1 AND user_id = $2 AND browser = $3 AND until > "+t.c.db.dialect.now+
 		" RETURNING "+attemptColumns, state, userID, browser)
 	if err == nil && len(taken) == 0 {
 		err = ErrNotFound
 	}
 	if err != nil {
-		return Attempt{}, fmt.Errorf("take a sign-in that was begun: %w", err)
+		return SignInAttempt{}, fmt.Errorf("use sign-in attempt: %w", err)
 	}
 	return taken[0], nil
 }
 
-// Wanted notes that a server refused who was not signed in.
-func (t SignIns) Wanted(ctx context.Context, server []byte) error {
+// MarkRequired records that a server requires a sign-in.
+func (t SignIns) MarkRequired(ctx context.Context, server []byte) error {
 	at := now()
 	_, err := t.c.exec(ctx, `INSERT INTO signin_servers (server, seen) VALUES ($1, $2)
-		ON CONFLICT (server) DO UPDATE SET seen = excluded.seen WHERE signin_servers.seen < $3`, server, stamp(at), stamp(at.Add(-time.Hour)))
+		ON CONFLICT (server) DO UPDATE SET seen = excluded.seen WHERE signin_servers.seen < $3`, server, timestamp(at), timestamp(at.Add(-time.Hour)))
 	if err != nil {
-		return fmt.Errorf("note that a server wants a sign-in: %w", err)
+		return fmt.Errorf("record that a server requires a sign-in: %w", err)
 	}
 	return nil
 }
 
-// Wants returns which servers refused who was not signed in, by their hashes.
-func (t SignIns) Wants(ctx context.Context, servers [][]byte) (map[string]bool, error) {
+// FilterRequired returns the servers that require a sign-in, by hash.
+func (t SignIns) FilterRequired(ctx context.Context, servers [][]byte) (map[string]bool, error) {
 	out := map[string]bool{}
 	for some := range slices.Chunk(servers, MaxPage) {
 		args := make([]any, len(some))
 		for i, s := range some {
 			args[i] = s
 		}
-		found, err := scalars[[]byte](ctx, t.c, "SELECT server FROM signin_servers WHERE server IN ("+places(1, len(args))+")", args...)
+		found, err := queryScalars[[]byte](ctx, t.c, "SELECT server FROM signin_servers WHERE server IN ("+placeholders(1, len(args))+")", args...)
 		if err != nil {
-			return nil, fmt.Errorf("servers that want a sign-in: %w", err)
+			return nil, fmt.Errorf("servers that require a sign-in: %w", err)
 		}
 		for _, s := range found {
 			out[string(s)] = true
@@ -168,14 +171,15 @@ func (t SignIns) Wants(ctx context.Context, servers [][]byte) (map[string]bool, 
 	return out, nil
 }
 
-// Prune forgets attempts that are late, and servers that refused nobody since then.
+// Prune deletes expired attempts, and servers that have not asked for a sign-in
+// since a time.
 func (t SignIns) Prune(ctx context.Context, since time.Time) error {
 	_, err := t.c.exec(ctx, "DELETE FROM signin_attempts WHERE until <= "+t.c.db.dialect.now)
 	if err == nil {
-		_, err = t.c.exec(ctx, "DELETE FROM signin_servers WHERE seen < $1", stamp(since))
+		_, err = t.c.exec(ctx, "DELETE FROM signin_servers WHERE seen < $1", timestamp(since))
 	}
 	if err != nil {
-		return fmt.Errorf("forget old sign-ins: %w", err)
+		return fmt.Errorf("delete old sign-ins: %w", err)
 	}
 	return nil
 }

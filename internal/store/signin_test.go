@@ -14,20 +14,20 @@ func TestSignIns(t *testing.T) {
 		must(db.Users.Create(ctx, store.User{ID: "ada", Name: "ada"}))(t)
 		must(db.Users.Create(ctx, store.User{ID: "eve", Name: "eve"}))(t)
 		one, other := []byte{1}, []byte{2}
-		s := store.SignIn{UserID: "ada", Server: one, Sealed: []byte("sealed"), KeyID: "k1"}
+		s := store.SignIn{UserID: "ada", Server: one, Encrypted: []byte("sealed"), KeyID: "k1"}
 		mustDo(t, db.SignIns.Put(ctx, s))
 		first := must(db.SignIns.Get(ctx, "ada", one))(t)
-		s.Sealed, s.KeyID = []byte("renewed"), "k2"
+		s.Encrypted, s.KeyID = []byte("renewed"), "k2"
 		mustDo(t, db.SignIns.Put(ctx, s))
-		s.Began = first.Began // which a renewal does not change
+		s.Started = first.Started // which a renewal does not change
 		wantEqual(t, must(db.SignIns.Get(ctx, "ada", one))(t), s)
-		wantEqual(t, must(db.SignIns.Of(ctx, "ada"))(t), []store.SignIn{s})
-		wantEqual(t, len(must(db.SignIns.Of(ctx, "eve"))(t)), 0)
-		wantEqual(t, must(db.SignIns.Began(ctx, "ada"))(t), map[string]time.Time{string(one): s.Began})
-		wantEqual(t, len(must(db.SignIns.Began(ctx, "eve"))(t)), 0)
-		mustDo(t, db.SignIns.Begun(ctx, "ada", one))
-		wantError(t, db.SignIns.Begun(ctx, "eve", one), store.ErrNotFound)
-		wantError(t, db.SignIns.Put(ctx, store.SignIn{UserID: "none", Server: one, Sealed: []byte{1}}), store.ErrNotFound)
+		wantEqual(t, must(db.SignIns.ListByUser(ctx, "ada"))(t), []store.SignIn{s})
+		wantEqual(t, len(must(db.SignIns.ListByUser(ctx, "eve"))(t)), 0)
+		wantEqual(t, must(db.SignIns.StartTimes(ctx, "ada"))(t), map[string]time.Time{string(one): s.Started})
+		wantEqual(t, len(must(db.SignIns.StartTimes(ctx, "eve"))(t)), 0)
+		mustDo(t, db.SignIns.MarkStarted(ctx, "ada", one))
+		wantError(t, db.SignIns.MarkStarted(ctx, "eve", one), store.ErrNotFound)
+		wantError(t, db.SignIns.Put(ctx, store.SignIn{UserID: "none", Server: one, Encrypted: []byte{1}}), store.ErrNotFound)
 		wantError(t, db.SignIns.Put(ctx, store.SignIn{UserID: "ada", Server: one}), store.ErrInvalid)
 		_, err := db.SignIns.Get(ctx, "ada", other)
 		wantError(t, err, store.ErrNotFound)
@@ -40,10 +40,10 @@ func TestSignIns(t *testing.T) {
 		_, err = db.SignIns.Get(ctx, "ada", one)
 		wantError(t, err, store.ErrNotFound)
 
-		wants := func() map[string]bool { return must(db.SignIns.Wants(ctx, [][]byte{one, other}))(t) }
+		wants := func() map[string]bool { return must(db.SignIns.FilterRequired(ctx, [][]byte{one, other}))(t) }
 		wantEqual(t, wants(), map[string]bool{})
-		mustDo(t, db.SignIns.Wanted(ctx, one))
-		mustDo(t, db.SignIns.Wanted(ctx, one))
+		mustDo(t, db.SignIns.MarkRequired(ctx, one))
+		mustDo(t, db.SignIns.MarkRequired(ctx, one))
 		wantEqual(t, wants(), map[string]bool{string(one): true})
 		mustDo(t, db.SignIns.Prune(ctx, time.Now().Add(time.Hour)))
 		wantEqual(t, wants(), map[string]bool{})
@@ -55,24 +55,24 @@ func TestSignInAttempts(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
 		must(db.Users.Create(ctx, store.User{ID: "ada", Name: "ada"}))(t)
-		a := store.Attempt{State: []byte{1}, UserID: "ada", Browser: []byte{2}, Sealed: []byte("sealed")}
-		mustDo(t, db.SignIns.Attempt(ctx, a, time.Minute, 2))
-		for _, other := range []store.Attempt{{State: []byte{9}, UserID: "ada", Browser: []byte{2}}, {State: []byte{1}, UserID: "eve", Browser: []byte{2}}, {State: []byte{1}, UserID: "ada", Browser: []byte{9}}} {
-			_, err := db.SignIns.Take(ctx, other.State, other.UserID, other.Browser)
+		a := store.SignInAttempt{State: []byte{1}, UserID: "ada", Browser: []byte{2}, Encrypted: []byte("sealed")}
+		mustDo(t, db.SignIns.AddAttempt(ctx, a, time.Minute, 2))
+		for _, other := range []store.SignInAttempt{{State: []byte{9}, UserID: "ada", Browser: []byte{2}}, {State: []byte{1}, UserID: "eve", Browser: []byte{2}}, {State: []byte{1}, UserID: "ada", Browser: []byte{9}}} {
+			_, err := db.SignIns.UseAttempt(ctx, other.State, other.UserID, other.Browser)
 			wantError(t, err, store.ErrNotFound)
 		}
-		wantEqual(t, must(db.SignIns.Take(ctx, a.State, a.UserID, a.Browser))(t), a)
-		_, err := db.SignIns.Take(ctx, a.State, a.UserID, a.Browser)
+		wantEqual(t, must(db.SignIns.UseAttempt(ctx, a.State, a.UserID, a.Browser))(t), a)
+		_, err := db.SignIns.UseAttempt(ctx, a.State, a.UserID, a.Browser)
 		wantError(t, err, store.ErrNotFound)
-		mustDo(t, db.SignIns.Attempt(ctx, a, -time.Minute, 2)) // which is late, and does not count
-		_, err = db.SignIns.Take(ctx, a.State, a.UserID, a.Browser)
+		mustDo(t, db.SignIns.AddAttempt(ctx, a, -time.Minute, 2)) // which is late, and does not count
+		_, err = db.SignIns.UseAttempt(ctx, a.State, a.UserID, a.Browser)
 		wantError(t, err, store.ErrNotFound)
 		for _, state := range []byte{3, 4} {
 			a.State = []byte{state}
-			mustDo(t, db.SignIns.Attempt(ctx, a, time.Minute, 2))
+			mustDo(t, db.SignIns.AddAttempt(ctx, a, time.Minute, 2))
 		}
 		a.State = []byte{5}
-		wantError(t, db.SignIns.Attempt(ctx, a, time.Minute, 2), store.ErrTooMany)
+		wantError(t, db.SignIns.AddAttempt(ctx, a, time.Minute, 2), store.ErrTooMany)
 		mustDo(t, db.SignIns.Prune(ctx, time.Now()))
 	})
 }

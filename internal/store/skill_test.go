@@ -33,8 +33,8 @@ func TestSkillIsWhatItsCurrentVersionSays(t *testing.T) {
 			t.Errorf("version is %+v", first)
 		}
 		wantEqual(t, must(db.Versions.Get(ctx, s.ID, 1))(t), first)
-		wantEqual(t, must(db.Versions.OfDigest(ctx, s.ID, "sha256:1"))(t), first)
-		wantEqual(t, must(db.Versions.ByDigest(ctx, "sha256:1"))(t), []store.Version{first})
+		wantEqual(t, must(db.Versions.GetByDigest(ctx, s.ID, "sha256:1"))(t), first)
+		wantEqual(t, must(db.Versions.ListByDigest(ctx, "sha256:1"))(t), []store.Version{first})
 		wantEqual(t, must(db.Versions.Findings(ctx, first.ID))(t), json.RawMessage(`["x"]`))
 		wantEqual(t, must(db.Versions.Manifest(ctx, first.ID))(t), []store.File{{Path: "SKILL.md", SHA256: hash[0], Size: 3}, {Path: "b", SHA256: hash[1], Size: 3}})
 		wantEqual(t, must(db.Versions.File(ctx, first.ID, "b"))(t), store.File{Path: "b", SHA256: hash[1], Size: 3})
@@ -49,7 +49,7 @@ func TestSkillIsWhatItsCurrentVersionSays(t *testing.T) {
 			t.Errorf("skill is %+v", got)
 		}
 		mustDo(t, db.Skills.SetCurrent(ctx, s.ID, 1)) // and back
-		mustDo(t, db.Versions.Decide(ctx, s.ID, "sha256:1", store.Approved, "rev", "fine"))
+		mustDo(t, db.Versions.SetReview(ctx, s.ID, "sha256:1", store.Approved, "rev", "fine"))
 		got = must(db.Skills.Get(ctx, s.ID))(t)
 		wantEqual(t, got, store.Skill{
 			ID: s.ID, Namespace: store.Public, Name: "pdf", Origin: "git", Source: s.Source, CreatedBy: "ada", Created: at(1), Updated: got.Updated,
@@ -59,8 +59,8 @@ func TestSkillIsWhatItsCurrentVersionSays(t *testing.T) {
 
 		wantError(t, db.Skills.SetCurrent(ctx, s.ID, 3), store.ErrNotFound)
 		wantError(t, db.Skills.SetCurrent(ctx, "none", 1), store.ErrNotFound)
-		wantError(t, db.Versions.Decide(ctx, s.ID, "sha256:9", store.Approved, "", ""), store.ErrNotFound)
-		wantError(t, db.Versions.Decide(ctx, s.ID, "sha256:1", "maybe", "", ""), store.ErrInvalid)
+		wantError(t, db.Versions.SetReview(ctx, s.ID, "sha256:9", store.Approved, "", ""), store.ErrNotFound)
+		wantError(t, db.Versions.SetReview(ctx, s.ID, "sha256:1", "maybe", "", ""), store.ErrInvalid)
 		wantError(t, db.Versions.Delete(ctx, s.ID, 1), store.ErrReferenced)
 		mustDo(t, db.Versions.Delete(ctx, s.ID, 2))
 		wantError(t, db.Versions.Delete(ctx, s.ID, 2), store.ErrNotFound)
@@ -96,14 +96,14 @@ func TestVersionsOfASkill(t *testing.T) {
 
 		other := newSkill(t, db, store.Public, "other")
 		newVersion(t, db, other.ID, "v1") // the same digest in another skill
-		mustDo(t, db.Versions.Decide(ctx, s.ID, "sha256:v1", store.Rejected, "rev", ""))
+		mustDo(t, db.Versions.SetReview(ctx, s.ID, "sha256:v1", store.Rejected, "rev", ""))
 		waiting := every(t, func(p store.Page) ([]store.Version, string, error) {
-			return db.Versions.Waiting(ctx, []store.Namespace{store.Public}, p)
+			return db.Versions.ListPending(ctx, []store.Namespace{store.Public}, p)
 		})
 		wantEqual(t, names(waiting, number), []string{"1", "3", "4", "5", "1"})
 		own := newSkill(t, db, store.UserNamespace(newUser(t, db, "ada").ID), "own")
 		newVersion(t, db, own.ID, "v1")
-		everywhere := every(t, func(p store.Page) ([]store.Version, string, error) { return db.Versions.AllWaiting(ctx, p) })
+		everywhere := every(t, func(p store.Page) ([]store.Version, string, error) { return db.Versions.ListAllPending(ctx, p) })
 		wantEqual(t, names(everywhere, number), []string{"1", "3", "4", "5", "1", "1"})
 	})
 }
@@ -135,7 +135,7 @@ func TestW6Scopes(t *testing.T) {
 		newSkill(t, db, store.UserNamespace(bob.ID), "pdf")
 
 		visible := []store.Namespace{mine, ours, store.Public}
-		in := func(c store.Candidate) string { return string(c.In) + " " + c.ID }
+		in := func(c store.Candidate) string { return string(c.ListedIn) + " " + c.ID }
 		wantEqual(t, names(must(db.Skills.Find(ctx, "pdf", visible))(t), in), []string{string(mine) + " " + own.ID, "public " + public.ID})
 		if found := must(db.Skills.Find(ctx, "PDF", visible))(t); len(found) != 0 {
 			t.Errorf("found %v", found)
@@ -153,8 +153,8 @@ func TestW6Scopes(t *testing.T) {
 		where := names(must(db.Skills.Listings(ctx, own.ID))(t), func(l store.Listing) string { return string(l.Namespace) })
 		wantEqual(t, where, []string{string(ours), string(mine)})
 
-		wantError(t, db.Skills.Withdraw(ctx, own.ID, mine), store.ErrReferenced)
-		wantError(t, db.Skills.Withdraw(ctx, own.ID, store.Public), store.ErrNotFound)
+		wantError(t, db.Skills.Unpublish(ctx, own.ID, mine), store.ErrReferenced)
+		wantError(t, db.Skills.Unpublish(ctx, own.ID, store.Public), store.ErrNotFound)
 		mustDo(t, db.Skills.Delete(ctx, own.ID))
 		wantError(t, db.Skills.Delete(ctx, own.ID), store.ErrNotFound)
 		again := newSkill(t, db, mine, "pdf")
@@ -184,27 +184,27 @@ func TestListOfSkills(t *testing.T) {
 			}))
 		}
 		both := []store.Namespace{mine, store.Public}
-		wantEqual(t, list(store.SkillQuery{In: both}), []string{"Beta", "alpha", "alpha", "common", "mid", "zebra", "数据"})
-		wantEqual(t, list(store.SkillQuery{In: both[1:]}), []string{"alpha", "common", "mid"})
+		wantEqual(t, list(store.SkillQuery{Namespaces: both}), []string{"Beta", "alpha", "alpha", "common", "mid", "zebra", "数据"})
+		wantEqual(t, list(store.SkillQuery{Namespaces: both[1:]}), []string{"alpha", "common", "mid"})
 		wantEqual(t, list(store.SkillQuery{}), []string{})
-		wantEqual(t, list(store.SkillQuery{In: both, Text: "BET"}), []string{"Beta"})
-		wantEqual(t, list(store.SkillQuery{In: both, Text: "0%_s"}), []string{"zebra"})
-		wantEqual(t, list(store.SkillQuery{In: both, Text: "0_s"}), []string{})
-		wantEqual(t, list(store.SkillQuery{In: both, Text: "据"}), []string{"数据"})
-		wantEqual(t, list(store.SkillQuery{In: both, Text: `\`}), []string{})
+		wantEqual(t, list(store.SkillQuery{Namespaces: both, Text: "BET"}), []string{"Beta"})
+		wantEqual(t, list(store.SkillQuery{Namespaces: both, Text: "0%_s"}), []string{"zebra"})
+		wantEqual(t, list(store.SkillQuery{Namespaces: both, Text: "0_s"}), []string{})
+		wantEqual(t, list(store.SkillQuery{Namespaces: both, Text: "据"}), []string{"数据"})
+		wantEqual(t, list(store.SkillQuery{Namespaces: both, Text: `\`}), []string{})
 
 		mustDo(t, db.Skills.Hide(ctx, ids["mid"], true))
-		wantEqual(t, list(store.SkillQuery{In: both[1:]}), []string{"alpha", "common"})
-		wantEqual(t, list(store.SkillQuery{In: both[1:], Hidden: true}), []string{"alpha", "common", "mid"})
+		wantEqual(t, list(store.SkillQuery{Namespaces: both[1:]}), []string{"alpha", "common"})
+		wantEqual(t, list(store.SkillQuery{Namespaces: both[1:], Hidden: true}), []string{"alpha", "common", "mid"})
 		if found := must(db.Skills.Find(ctx, "mid", both))(t); len(found) != 2 { // W30: usable where it is named
 			t.Errorf("found %v", found)
 		}
 
-		_, _, err := db.Skills.List(ctx, store.SkillQuery{In: make([]store.Namespace, store.MaxNamespaces+1)})
+		_, _, err := db.Skills.List(ctx, store.SkillQuery{Namespaces: make([]store.Namespace, store.MaxNamespaces+1)})
 		wantError(t, err, store.ErrInvalid)
-		_, _, err = db.Skills.List(ctx, store.SkillQuery{In: both, Text: strings.Repeat("x", store.MaxText+1)})
+		_, _, err = db.Skills.List(ctx, store.SkillQuery{Namespaces: both, Text: strings.Repeat("x", store.MaxSearchText+1)})
 		wantError(t, err, store.ErrInvalid)
-		_, _, err = db.Skills.List(ctx, store.SkillQuery{In: both, Page: store.Page{After: "nonsense"}})
+		_, _, err = db.Skills.List(ctx, store.SkillQuery{Namespaces: both, Page: store.Page{After: "nonsense"}})
 		wantError(t, err, store.ErrInvalid)
 	})
 }
@@ -216,7 +216,9 @@ func TestSkillsOfAnOrigin(t *testing.T) {
 			must(db.Skills.Create(ctx, store.Skill{Namespace: store.Public, Name: name, Origin: "git example"}))(t)
 		}
 		newSkill(t, db, store.Public, "d")
-		got := every(t, func(p store.Page) ([]store.Skill, string, error) { return db.Skills.ByOrigin(ctx, "git example", p) })
+		got := every(t, func(p store.Page) ([]store.Skill, string, error) {
+			return db.Skills.ListByOrigin(ctx, "git example", p)
+		})
 		wantEqual(t, skillNames(got), []string{"a", "b", "c"})
 	})
 }

@@ -12,39 +12,39 @@ import (
 	"time"
 )
 
-// openSQLite opens a file. One connection writes, so that those who write in this
-// process wait for each other in turn and none is refused; others only read, and
-// cannot write by mistake.
+// openSQLite opens a file. A single connection writes, so that writers of this
+// process take turns instead of failing. The other connections are read-only.
 func openSQLite(path string, opts Options) (*DB, error) {
 	if path == "" || strings.HasPrefix(path, ":") {
-		return nil, errors.New("open the database: sqlite: needs the path of a file")
+		return nil, errors.New("open database: sqlite: needs a file path")
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return nil, fmt.Errorf("open the database: %w", err)
+		return nil, fmt.Errorf("open database: %w", err)
 	}
-	if err := ownFile(path); err != nil {
-		return nil, fmt.Errorf("open the database: %w", err)
+	if err := createPrivate(path); err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
 	}
 	writer, err := openSQL(sqliteURL(path, opts.Wait, "_txlock=immediate"))
 	if err != nil {
-		return nil, fmt.Errorf("open the database: %w", err)
+		return nil, fmt.Errorf("open database: %w", err)
 	}
 	writer.SetMaxOpenConns(1)
 	writer.SetMaxIdleConns(1)
 	reader, err := openSQL(sqliteURL(path, opts.Wait, "_pragma=query_only(1)"))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open the database: %w", err), writer.Close())
+		return nil, errors.Join(fmt.Errorf("open database: %w", err), writer.Close())
 	}
 	reader.SetMaxOpenConns(opts.Connections)
 	reader.SetMaxIdleConns(opts.Connections)
-	reader.SetConnMaxIdleTime(5 * time.Minute) // each has a cache of pages
+	reader.SetConnMaxIdleTime(5 * time.Minute) // each caches pages
 	return &DB{dialect: sqliteDialect, writer: writer, reader: reader, path: path}, nil
 }
 
-// ownFile makes the file, for its owner alone: SQLite would make it readable by
-// others. What SQLite puts beside it has the same mode.
-func ownFile(path string) error {
+// createPrivate creates the file readable by its owner only, unless it exists.
+// SQLite would create it readable by others. Files that SQLite puts beside it
+// get the same mode.
+func createPrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
@@ -55,7 +55,7 @@ func ownFile(path string) error {
 	return f.Close()
 }
 
-// sqliteURL is how the driver is told to open a file, and for how long to wait for
+// sqliteURL returns the URL by which the driver opens a file and waits for
 // other processes.
 func sqliteURL(path string, wait time.Duration, more ...string) string {
 	settings := append([]string{
@@ -67,8 +67,8 @@ func sqliteURL(path string, wait time.Duration, more ...string) string {
 	return "file:" + escapePath(path) + "?" + strings.Join(settings, "&")
 }
 
-// escapePath writes an absolute path as in a URL.
+// escapePath returns an absolute path as part of a URL.
 func escapePath(path string) string {
-	path = "/" + strings.TrimPrefix(filepath.ToSlash(path), "/") // also where paths begin with a drive
+	path = "/" + strings.TrimPrefix(filepath.ToSlash(path), "/") // Windows paths start with a drive
 	return "//" + (&url.URL{Path: path}).EscapedPath()
 }

@@ -6,37 +6,38 @@ import (
 	"database/sql/driver"
 )
 
-// maxStatements bounds what a connection to SQLite keeps of statements that it has read.
-// The hub has about three hundred; a list makes some of its own.
+// maxStatements limits the prepared statements of one SQLite connection. The
+// hub has about three hundred, and lists add some of their own.
 const maxStatements = 512
 
-// openSQL is [sql.Open] of SQLite, with connections that read each statement once: SQLite
-// takes as long to read a short one as to carry it out, and its driver has no cache.
+// openSQL is like [sql.Open] for SQLite, with connections that prepare each
+// statement once. Preparing a short statement takes SQLite as long as executing
+// it, and its driver has no cache.
 func openSQL(url string) (*sql.DB, error) {
 	plain, err := sql.Open("sqlite", url)
 	if err != nil {
 		return nil, err
 	}
-	defer plain.Close() // it has connected to nothing
-	return sql.OpenDB(connector{plain.Driver(), url}), nil
+	defer plain.Close() // has no connections
+	return sql.OpenDB(cachingConnector{plain.Driver(), url}), nil
 }
 
-type connector struct {
+type cachingConnector struct {
 	driver driver.Driver
 	url    string
 }
 
-func (c connector) Driver() driver.Driver { return c.driver }
+func (c cachingConnector) Driver() driver.Driver { return c.driver }
 
-func (c connector) Connect(context.Context) (driver.Conn, error) {
+func (c cachingConnector) Connect(context.Context) (driver.Conn, error) {
 	opened, err := c.driver.Open(c.url)
 	if err != nil {
 		return nil, err
 	}
-	return &connection{sqliteConn: opened.(sqliteConn), known: map[string]*statement{}}, nil
+	return &cachingConn{sqliteConn: opened.(sqliteConn), statements: map[string]*cachedStatement{}}, nil
 }
 
-// sqliteConn is what the driver of SQLite can do.
+// sqliteConn lists the interfaces of a connection of the SQLite driver.
 type sqliteConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -48,21 +49,21 @@ type sqliteConn interface {
 	driver.Validator
 }
 
-// connection keeps the statements that it has read. Like every connection of a driver it
-// is for one goroutine at a time.
-type connection struct {
+// cachingConn is a connection that caches its prepared statements. Like every
+// driver connection, it serves one goroutine at a time.
+type cachingConn struct {
 	sqliteConn
-	known map[string]*statement
+	statements map[string]*cachedStatement
 }
 
-// statement is one that was read. It has one result at a time.
-type statement struct {
+// cachedStatement is a prepared statement. It has at most one open result.
+type cachedStatement struct {
 	driver.Stmt
 	busy bool
 }
 
-func (c *connection) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	s, err := c.statement(ctx, query)
+func (c *cachingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	s, err := c.prepare(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -72,8 +73,8 @@ func (c *connection) ExecContext(ctx context.Context, query string, args []drive
 	return s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
 }
 
-func (c *connection) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	s, err := c.statement(ctx, query)
+func (c *cachingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	s, err := c.prepare(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -85,12 +86,13 @@ func (c *connection) QueryContext(ctx context.Context, query string, args []driv
 		return nil, err
 	}
 	s.busy = true
-	return &result{rows, s}, nil
+	return &cachedRows{rows, s}, nil
 }
 
-// statement is what is kept of a query, nil where it has a result that is still read.
-func (c *connection) statement(ctx context.Context, query string) (*statement, error) {
-	if s := c.known[query]; s != nil {
+// prepare returns the cached statement of a query, or nil if the statement has
+// an open result.
+func (c *cachingConn) prepare(ctx context.Context, query string) (*cachedStatement, error) {
+	if s := c.statements[query]; s != nil {
 		if s.busy {
 			return nil, nil
 		}
@@ -100,38 +102,38 @@ func (c *connection) statement(ctx context.Context, query string) (*statement, e
 	if err != nil {
 		return nil, err
 	}
-	if len(c.known) >= maxStatements {
-		c.forget()
+	if len(c.statements) >= maxStatements {
+		c.closeIdle()
 	}
-	s := &statement{Stmt: read}
-	c.known[query] = s
+	s := &cachedStatement{Stmt: read}
+	c.statements[query] = s
 	return s, nil
 }
 
-// forget drops the statements that have no result.
-func (c *connection) forget() {
-	for query, s := range c.known {
+// closeIdle closes the statements without an open result.
+func (c *cachingConn) closeIdle() {
+	for query, s := range c.statements {
 		if !s.busy {
 			s.Stmt.Close()
-			delete(c.known, query)
+			delete(c.statements, query)
 		}
 	}
 }
 
-func (c *connection) Close() error {
-	for _, s := range c.known {
+func (c *cachingConn) Close() error {
+	for _, s := range c.statements {
 		s.Stmt.Close()
 	}
 	return c.sqliteConn.Close()
 }
 
-// result gives its statement back when it is closed.
-type result struct {
+// cachedRows releases its statement on Close.
+type cachedRows struct {
 	driver.Rows
-	of *statement
+	statement *cachedStatement
 }
 
-func (r *result) Close() error {
-	r.of.busy = false
+func (r *cachedRows) Close() error {
+	r.statement.busy = false
 	return r.Rows.Close()
 }

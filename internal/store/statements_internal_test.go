@@ -133,7 +133,7 @@ func TestStatementsAreKept(t *testing.T) {
 			t.Errorf("%d rows were left, %v; want 3", left, rows.Err())
 		}
 		held.Raw(func(c any) error {
-			if n := len(c.(*connection).known); n > maxStatements {
+			if n := len(c.(*cachingConn).statements); n > maxStatements {
 				t.Errorf("%d are kept", n)
 			}
 			return nil

@@ -1,25 +1,26 @@
-// Package store keeps what a hub knows: people, skills with their versions and
-// files, kinds, conversations, questions, grants, usage. It speaks to SQLite and to
-// PostgreSQL with the same SQL, and promises the same on both.
+// Package store is the database of a hub: users, skills with their versions and
+// files, kinds, conversations, approval requests, grants, usage. It uses the
+// same SQL for SQLite and PostgreSQL and gives the same guarantees on both.
 //
-// A [DB] has one field for each noun, as db.Skills or db.Users, whose methods are
-// single changes or questions. What has to happen together happens in [DB.Tx]. Rows
-// are plain structs; what is JSON in them is kept as it was given.
+// A [DB] has one field for each table or group of tables, for example db.Skills
+// or db.Users. Each method is one change or one query. [DB.Tx] combines
+// several. Rows are plain structs. JSON in them is stored unchanged.
 //
-// The package decides nothing: who may see or change what is asked before. It knows
-// no skill format and no cipher: digests, manifests and sealed bytes are given to
-// it. Names are compared byte by byte; who wants them folded folds them.
+// The package makes no decisions: callers check permissions first. It knows
+// neither the format of skills nor ciphers: callers pass digests, manifests and
+// encrypted bytes. It compares names byte by byte.
 //
 // # Times
 //
-// Times are kept in milliseconds and returned in UTC; the zero time is kept. No order
-// of things that matters is by a clock: it is by sequence numbers, and what expires
-// between nodes expires by the clock of the database.
+// Times are stored in milliseconds and returned in UTC. The zero time stays
+// zero. Sequence numbers, not clocks, define the order of events. Leases expire
+// by the clock of the database.
 //
-// # Bounds
+// # Limits
 //
-// A text or a document has at most [MaxValue] bytes, many have less, as the schema says; what is
-// beyond is refused with [ErrInvalid]. So is text that is not UTF-8 or has a NUL.
+// A text or document has at most [MaxValue] bytes; the schema limits many
+// columns to less. Larger values fail with [ErrInvalid], as does text that is
+// not UTF-8 or contains a NUL.
 package store
 
 import (
@@ -31,15 +32,16 @@ import (
 	"time"
 )
 
-// MaxValue bounds one value, in bytes: a document, a text, a file.
+// MaxValue limits one value, in bytes: a document, a text, a file.
 const MaxValue = 16 << 20
 
 // Options are the settings of [Open]. The zero value is useful.
 type Options struct {
-	// Connections bounds those that are open at once, of SQLite the readers; 0 is 16.
+	// Connections limits the open connections, for SQLite those that read. 0
+	// means 16.
 	Connections int
-	// Wait is for how long a change waits for its turn, or is tried again where others
-	// were in the way, before it fails with [ErrBusy]; 0 is 10 s.
+	// Wait is how long a change waits for its turn, or retries after conflicts,
+	// before it fails with [ErrBusy]. 0 means 10 s.
 	Wait time.Duration
 }
 
@@ -57,52 +59,51 @@ func (o *Options) orDefaults() Options {
 	return out
 }
 
-// DB is an open database. It is safe for concurrent use, also by several processes
-// on one SQLite file of a local disk. One that goes away and comes back is used
-// again without doing anything.
+// DB is an open database. It is safe for concurrent use, also by several
+// processes that use one SQLite file on a local disk. It reconnects by itself.
 //
-// With SQLite a change that has returned survives the end of the process; the last
-// ones may be lost with the power, but never a part of one.
+// With SQLite, a change that has returned survives the end of the process. A
+// power failure may lose the last changes, but never a part of one.
 type DB struct {
 	Tables
 	dialect dialect
 	writer  *sql.DB
-	reader  *sql.DB // the same as writer, but of SQLite
-	path    string  // of the file; "" unless it is SQLite
+	reader  *sql.DB // same as writer for PostgreSQL
+	path    string  // SQLite file; "" for PostgreSQL
 	wait    time.Duration
 }
 
-// Tables are the nouns that are kept. Those of a [DB] make a change of their own of
-// each call; those of a [Tx] are part of it.
+// Tables groups the stored data. In a [DB] each call is a change of its own; in
+// a [Tx] it is part of the transaction.
 type Tables struct {
-	Users    Users
-	Tokens   Tokens
-	Logins   Logins
-	Groups   Groups
-	Blobs    Blobs
-	Skills   Skills
-	Versions Versions
-	Kinds    Kinds
-	Refs     Refs
-	Sessions Sessions
-	Events   Events
-	Leases   Leases
-	Asks     Asks
-	Grants   Grants
-	Audit    Audit
-	Usage    Usage
-	Secrets  Secrets
-	Settings Settings
-	Notices  Notices
-	Ratings  Ratings
-	Defaults Defaults
+	Users            Users
+	Tokens           Tokens
+	Logins           Logins
+	Groups           Groups
+	Blobs            Blobs
+	Skills           Skills
+	Versions         Versions
+	Kinds            Kinds
+	Refs             Refs
+	Sessions         Sessions
+	Events           Events
+	Leases           Leases
+	ApprovalRequests ApprovalRequests
+	Grants           Grants
+	Audit            Audit
+	Usage            Usage
+	Secrets          Secrets
+	Settings         Settings
+	Notifications    Notifications
+	Ratings          Ratings
+	Defaults         Defaults
 
-	Attachments Attachments
-	Meter       Meter
-	Definitions Definitions
-	Drafts      Drafts
-	SignIns     SignIns
-	Sent        SentMessages
+	Attachments     Attachments
+	Meter           Meter
+	ToolDefinitions ToolDefinitions
+	Drafts          Drafts
+	SignIns         SignIns
+	SentMessages    SentMessages
 }
 
 func tables(c conn) Tables {
@@ -110,31 +111,32 @@ func tables(c conn) Tables {
 		Users: Users{c}, Tokens: Tokens{c}, Logins: Logins{c}, Groups: Groups{c},
 		Blobs: Blobs{c}, Skills: Skills{c}, Versions: Versions{c},
 		Kinds: Kinds{c}, Refs: Refs{c},
-		Sessions: Sessions{c}, Events: Events{c}, Leases: Leases{c}, Asks: Asks{c},
+		Sessions: Sessions{c}, Events: Events{c}, Leases: Leases{c}, ApprovalRequests: ApprovalRequests{c},
 		Grants: Grants{c}, Audit: Audit{c}, Usage: Usage{c}, Secrets: Secrets{c}, Settings: Settings{c},
-		Notices: Notices{c}, Ratings: Ratings{c}, Defaults: Defaults{c},
+		Notifications: Notifications{c}, Ratings: Ratings{c}, Defaults: Defaults{c},
 		Attachments: Attachments{c},
-		Meter:       Meter{c}, Definitions: Definitions{c}, Drafts: Drafts{c}, SignIns: SignIns{c}, Sent: SentMessages{c},
+		Meter:       Meter{c}, ToolDefinitions: ToolDefinitions{c}, Drafts: Drafts{c}, SignIns: SignIns{c}, SentMessages: SentMessages{c},
 	}
 }
 
-// Open opens a database and brings its schema to the newest that this program
-// knows. The address is sqlite:PATH, or a path, of a file that is made where it is
-// missing, readable by its owner only; or a postgres:// URL. Nodes that open one
-// at the same time wait for each other. A schema that is newer than the program is
-// refused with [ErrTooNew], one that others changed with [ErrCorrupt]. The caller closes it.
+// Open opens a database and migrates its schema to the newest version that this
+// program knows. The address is sqlite:PATH or a path, or a postgres:// URL.
+// Open creates a missing SQLite file, readable by its owner only. Nodes that
+// open a database at the same time wait for each other. Open fails with
+// [ErrTooNew] if a newer program made the schema, and with [ErrCorrupt] if
+// another one changed it. The caller closes the database.
 func Open(ctx context.Context, address string, opts *Options) (*DB, error) {
 	db, err := open(ctx, address, opts.orDefaults())
 	if err != nil {
 		return nil, err
 	}
 	if err := db.migrate(ctx, migrations); err != nil {
-		return nil, errors.Join(fmt.Errorf("open the %s database: %w", db.dialect.name, err), db.Close())
+		return nil, errors.Join(fmt.Errorf("open %s database: %w", db.dialect.name, err), db.Close())
 	}
 	return db, nil
 }
 
-// open opens a database as it is.
+// open opens a database without migrating it.
 func open(ctx context.Context, address string, opts Options) (*DB, error) {
 	scheme, rest, found := strings.Cut(address, ":")
 	var (
@@ -147,7 +149,7 @@ func open(ctx context.Context, address string, opts Options) (*DB, error) {
 	case scheme == "sqlite" && found:
 		db, err = openSQLite(strings.TrimPrefix(rest, "//"), opts)
 	case strings.Contains(address, "://"):
-		return nil, fmt.Errorf("open the database: %.20q is neither sqlite: nor postgres://", scheme)
+		return nil, fmt.Errorf("open database: unsupported scheme %.20q: want sqlite: or postgres://", scheme)
 	default:
 		db, err = openSQLite(address, opts)
 	}
@@ -157,27 +159,28 @@ func open(ctx context.Context, address string, opts Options) (*DB, error) {
 	db.wait = opts.Wait
 	db.Tables = tables(conn{db: db})
 	if err := db.Ping(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open the %s database: %w", db.dialect.name, err), db.Close())
+		return nil, errors.Join(fmt.Errorf("open %s database: %w", db.dialect.name, err), db.Close())
 	}
 	return db, nil
 }
 
-// Ping asks the database whether it is there: [ErrUnavailable] where it is not.
+// Ping checks the connection. It fails with [ErrUnavailable] if the database
+// cannot be reached.
 func (db *DB) Ping(ctx context.Context) error {
 	return classify(ctx, db.reader.PingContext(ctx))
 }
 
-// Kind names the database: SQLite or PostgreSQL.
+// Kind returns the name of the database: SQLite or PostgreSQL.
 func (db *DB) Kind() string { return db.dialect.name }
 
-// Close waits for what is under way and closes the database.
+// Close waits for running statements and closes the database.
 func (db *DB) Close() error {
 	err := db.reader.Close()
 	if db.writer != db.reader {
 		err = errors.Join(err, db.writer.Close())
 	}
 	if err != nil {
-		return fmt.Errorf("close the database: %w", err)
+		return fmt.Errorf("close database: %w", err)
 	}
 	return nil
 }

@@ -6,85 +6,86 @@ import (
 	"time"
 )
 
-// Token lets a program act for a user. The token itself is not kept, only its hash.
+// Token lets a program act for a user. Only the hash of the token is stored.
 type Token struct {
-	ID      string // set by Create where it is ""
-	UserID  string
-	Name    string // what the person calls it
-	Prefix  string // by which it is found; no other token has it
-	Hash    []byte // SHA-256 of the token
-	Scopes  []string
-	Created time.Time // set by Create where it is zero
-	Expires time.Time // zero is never
-	Used    time.Time // zero is not yet
+	ID       string // set by Create if ""
+	UserID   string
+	Name     string // chosen by the user
+	Prefix   string // identifies the token; unique
+	Hash     []byte // SHA-256 of the token
+	Scopes   []string
+	Created  time.Time // set by Create if zero
+	Expires  time.Time // zero for never
+	LastUsed time.Time // zero if never used
 }
 
 const tokenColumns = "id, user_id, name, prefix, hash, scopes, created, expires, used"
 
 func (t *Token) fields() []any {
-	return []any{&t.ID, &t.UserID, &t.Name, &t.Prefix, &t.Hash, (*list)(&t.Scopes), (*stamp)(&t.Created), (*stamp)(&t.Expires), (*stamp)(&t.Used)}
+	return []any{&t.ID, &t.UserID, &t.Name, &t.Prefix, &t.Hash, (*stringList)(&t.Scopes), (*timestamp)(&t.Created), (*timestamp)(&t.Expires), (*timestamp)(&t.LastUsed)}
 }
 
-// Tokens keeps what programs sign in with.
+// Tokens stores API tokens.
 type Tokens struct{ c conn }
 
-// Create adds a token and returns it as it is kept. A prefix that another one has
-// is [ErrExists], a user that is not there [ErrNotFound].
+// Create adds a token and returns it as stored. It fails with [ErrExists] if
+// the prefix is taken, and with [ErrNotFound] if the user does not exist.
 func (t Tokens) Create(ctx context.Context, token Token) (Token, error) {
-	orID(&token.ID)
-	orNow(&token.Created)
-	token.Expires, token.Used = moment(millis(token.Expires)), time.Time{}
+	setDefaultID(&token.ID)
+	setDefaultTime(&token.Created)
+	token.Expires, token.LastUsed = fromMillis(toMillis(token.Expires)), time.Time{}
 	if err := t.c.insert(ctx, "tokens", tokenColumns, token.fields()); err != nil {
-		return Token{}, fmt.Errorf("add a token of user %q: %w", token.UserID, parentless(err))
+		return Token{}, fmt.Errorf("add a token of user %q: %w", token.UserID, missingParent(err))
 	}
 	return token, nil
 }
 
-// ByPrefix returns the token with a prefix, also one that has expired. Whether the
-// hash is that of the token which was shown, the caller compares.
+// ByPrefix returns the token with a prefix, even if it has expired. The caller
+// compares the hash.
 func (t Tokens) ByPrefix(ctx context.Context, prefix string) (Token, error) {
-	token, err := one[Token](ctx, t.c, "SELECT "+tokenColumns+" FROM tokens WHERE prefix = $1", prefix)
+	token, err := queryOne[Token](ctx, t.c, "SELECT "+tokenColumns+" FROM tokens WHERE prefix = $1", prefix)
 	if err != nil {
 		return Token{}, fmt.Errorf("token: %w", err)
 	}
 	return token, nil
 }
 
-// Some returns the tokens with IDs, at most [MaxPage], as far as they are there, also
-// those that have expired.
-func (t Tokens) Some(ctx context.Context, ids []string) ([]Token, error) {
+// GetMany returns the existing tokens among the given ids, at most [MaxPage],
+// including expired ones.
+func (t Tokens) GetMany(ctx context.Context, ids []string) ([]Token, error) {
 	if len(ids) > MaxPage {
-		return nil, fmt.Errorf("%d tokens: %w: more than %d", len(ids), ErrTooMany, MaxPage)
+		return nil, fmt.Errorf("%d tokens: %w: limit %d", len(ids), ErrTooMany, MaxPage)
 	}
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	tokens, err := all[Token](ctx, t.c, "SELECT "+tokenColumns+" FROM tokens WHERE id IN ("+places(1, len(ids))+")", anys(ids)...)
+	tokens, err := queryAll[Token](ctx, t.c, "SELECT "+tokenColumns+" FROM tokens WHERE id IN ("+placeholders(1, len(ids))+")", toArgs(ids)...)
 	if err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}
 	return tokens, nil
 }
 
-// Of returns the tokens of a user, the oldest first.
-func (t Tokens) Of(ctx context.Context, userID string) ([]Token, error) {
-	tokens, err := all[Token](ctx, t.c, "SELECT "+tokenColumns+" FROM tokens WHERE user_id = $1 ORDER BY id", userID)
+// ListByUser returns the tokens of a user, oldest first.
+func (t Tokens) ListByUser(ctx context.Context, userID string) ([]Token, error) {
+	tokens, err := queryAll[Token](ctx, t.c, "SELECT "+tokenColumns+" FROM tokens WHERE user_id = $1 ORDER BY id", userID)
 	if err != nil {
 		return nil, fmt.Errorf("tokens of user %q: %w", userID, err)
 	}
 	return tokens, nil
 }
 
-// Touch notes that a token was used, at most once a minute.
+// Touch records the use of a token, at most once a minute.
 func (t Tokens) Touch(ctx context.Context, id string, at time.Time) error {
-	_, err := t.c.exec(ctx, "UPDATE tokens SET used = $2 WHERE id = $1 AND used < $3", id, stamp(at), stamp(at.Add(-touchEvery)))
+	_, err := t.c.exec(ctx, "UPDATE tokens SET used = $2 WHERE id = $1 AND used < $3", id, timestamp(at), timestamp(at.Add(-touchEvery)))
 	if err != nil {
-		return fmt.Errorf("note token %q: %w", id, err)
+		return fmt.Errorf("record use of token %q: %w", id, err)
 	}
 	return nil
 }
 
-// Delete revokes a token of a user; that of another one is [ErrNotFound].
+// Delete revokes a token of a user. It fails with [ErrNotFound] if the token is
+// not the user's.
 func (t Tokens) Delete(ctx context.Context, userID, id string) error {
 	if err := t.c.mustChange(ctx, "DELETE FROM tokens WHERE id = $1 AND user_id = $2", id, userID); err != nil {
 		return fmt.Errorf("revoke token %q: %w", id, err)

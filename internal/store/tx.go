@@ -9,66 +9,67 @@ import (
 	"time"
 )
 
-// Tx is a transaction. It is for one goroutine, until the function that got it
-// returns.
+// Tx is a transaction. Only the function that received it may use it, in one
+// goroutine and until it returns.
 type Tx struct{ Tables }
 
-// Tx calls f and keeps everything that it changed through its argument, or, where
-// f or the end of the transaction fails, nothing. What f reads is as if nobody else
-// was at work. Where others were in the way f is called again, for as long as
-// [Options.Wait] says, so that it has no effects but those on tx; then it fails with
-// [ErrBusy]. Once a change failed nothing is kept, even where f returns nil. f uses tx
-// only: a change through db waits for the end of f, and so fails.
+// Tx calls f in a transaction. It stores all changes that f made through tx, or
+// none if f or the commit fails. The transaction is serializable. After a
+// conflict Tx calls f again for up to [Options.Wait], so f must have no other
+// effects; then Tx fails with [ErrBusy]. Once a change failed, nothing is
+// stored, even if f returns nil. f must not use db: a change through db would
+// wait for f and fail.
 func (db *DB) Tx(ctx context.Context, f func(tx *Tx) error) error {
 	return conn{db: db}.atomic(ctx, func(c conn) error { return f(&Tx{tables(c)}) })
 }
 
-// conn is where the SQL of a noun goes: to a transaction, or to the database.
+// conn executes SQL in a transaction or directly on the database.
 type conn struct {
 	db *DB
-	tx *work // nil outside a transaction
+	tx *transaction // nil outside a transaction
 }
 
-// work is a transaction under way.
-type work struct {
+// transaction is a running transaction.
+type transaction struct {
 	*sql.Tx
-	// failed is the first error of a change. PostgreSQL answers nothing after one,
-	// SQLite would go on.
+	// failed is the first error of a change. After an error PostgreSQL rejects
+	// further statements; SQLite would continue.
 	failed error
 }
 
-// querier is what a connection and a transaction have in common.
+// querier is implemented by connections and transactions.
 type querier interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// atomic calls f in the transaction that there is, or in one of its own.
+// atomic calls f in the current transaction, or else in a new one.
 func (c conn) atomic(ctx context.Context, f func(conn) error) error {
 	if c.tx != nil {
 		err := f(c)
 		if err != nil && c.tx.failed == nil {
-			c.tx.failed = err // a part of it may be done
+			c.tx.failed = err // may have made a part of its changes
 		}
 		return err
 	}
-	// Not by a number of tries: PostgreSQL finds a conflict where two only use the same
-	// page of an index, so that a dozen losses in a row are nothing special among many.
+	// The limit is a time, not a number of tries: PostgreSQL reports conflicts
+	// between transactions that only use the same index page. Under load a
+	// dozen in a row are normal.
 	began := time.Now()
 	for try := 1; ; try++ {
-		err := c.once(ctx, sql.LevelSerializable, f)
-		if !errors.Is(err, errAgain) || time.Since(began) > c.db.wait {
+		err := c.runTx(ctx, sql.LevelSerializable, f)
+		if !errors.Is(err, errRetry) || time.Since(began) > c.db.wait {
 			return err
 		}
-		if err := pause(ctx, try); err != nil {
+		if err := backOff(ctx, try); err != nil {
 			return err
 		}
 	}
 }
 
-// once calls f in a transaction of its own.
-func (c conn) once(ctx context.Context, level sql.IsolationLevel, f func(conn) error) error {
-	single, err := c.db.turn(ctx)
+// runTx calls f in a new transaction.
+func (c conn) runTx(ctx context.Context, level sql.IsolationLevel, f func(conn) error) error {
+	single, err := c.db.acquireWriter(ctx)
 	if err != nil {
 		return err
 	}
@@ -77,8 +78,8 @@ func (c conn) once(ctx context.Context, level sql.IsolationLevel, f func(conn) e
 	if err != nil {
 		return classify(ctx, err)
 	}
-	defer tx.Rollback() // without effect after a commit
-	t := &work{Tx: tx}
+	defer tx.Rollback() // no effect after Commit
+	t := &transaction{Tx: tx}
 	if err := f(conn{db: c.db, tx: t}); err != nil {
 		return err
 	}
@@ -88,9 +89,9 @@ func (c conn) once(ctx context.Context, level sql.IsolationLevel, f func(conn) e
 	return classify(ctx, tx.Commit())
 }
 
-// turn returns a connection to write with. It waits for one for a bounded time: who
-// has them may be waiting for this very change.
-func (db *DB) turn(ctx context.Context) (*sql.Conn, error) {
+// acquireWriter returns a connection for writing. The wait is limited, because
+// the holder of the connection may wait for this change.
+func (db *DB) acquireWriter(ctx context.Context) (*sql.Conn, error) {
 	wait, stop := context.WithTimeoutCause(ctx, db.wait, ErrBusy)
 	defer stop()
 	single, err := db.writer.Conn(wait)
@@ -100,8 +101,8 @@ func (db *DB) turn(ctx context.Context) (*sql.Conn, error) {
 	return single, classify(ctx, err)
 }
 
-// pause waits for a moment that grows, and differs between those who wait.
-func pause(ctx context.Context, try int) error {
+// backOff waits for a random time that grows with each try.
+func backOff(ctx context.Context, try int) error {
 	bound := min(time.Millisecond<<min(try, 10), 200*time.Millisecond)
 	select {
 	case <-time.After(rand.N(bound) + bound/4):
@@ -111,9 +112,9 @@ func pause(ctx context.Context, try int) error {
 	}
 }
 
-// exec runs a statement and returns how many rows it changed.
+// exec executes a statement and returns the number of changed rows.
 func (c conn) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	args, err := bind(args)
+	args, err := bindArgs(args)
 	if err != nil {
 		return 0, err
 	}
@@ -129,9 +130,10 @@ func (c conn) exec(ctx context.Context, query string, args ...any) (int64, error
 	return n, err
 }
 
-// query calls each for every row that a question, or with write a change, returns.
+// query calls each for every row of a query, or if write is set, of a changing
+// statement.
 func (c conn) query(ctx context.Context, write bool, each func(*sql.Rows) error, query string, args ...any) error {
-	args, err := bind(args)
+	args, err := bindArgs(args)
 	if err != nil {
 		return err
 	}
@@ -150,7 +152,7 @@ func (c conn) query(ctx context.Context, write bool, each func(*sql.Rows) error,
 	})
 }
 
-// run gives f what it asks.
+// run calls f with the transaction or a suitable connection.
 func (c conn) run(ctx context.Context, write bool, f func(querier) error) error {
 	if c.tx != nil {
 		return c.tx.run(ctx, f)
@@ -158,7 +160,7 @@ func (c conn) run(ctx context.Context, write bool, f func(querier) error) error 
 	if !write {
 		return classify(ctx, f(c.db.reader))
 	}
-	single, err := c.db.turn(ctx)
+	single, err := c.db.acquireWriter(ctx)
 	if err != nil {
 		return err
 	}
@@ -166,8 +168,8 @@ func (c conn) run(ctx context.Context, write bool, f func(querier) error) error 
 	return classify(ctx, f(single))
 }
 
-// run gives f the transaction, unless a statement of it failed before.
-func (t *work) run(ctx context.Context, f func(querier) error) error {
+// run calls f with the transaction, unless an earlier statement failed.
+func (t *transaction) run(ctx context.Context, f func(querier) error) error {
 	if t.failed == nil {
 		t.failed = classify(ctx, f(t.Tx))
 	}

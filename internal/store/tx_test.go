@@ -130,7 +130,7 @@ func TestTransactionsAreAsIfOneAfterTheOther(t *testing.T) {
 			wg.Go(func() {
 				for {
 					err := db.Tx(ctx, func(tx *store.Tx) error {
-						n, err := tx.Groups.WithRole(ctx, team.ID, store.Owner)
+						n, err := tx.Groups.CountWithRole(ctx, team.ID, store.Owner)
 						if err == nil && n == 1 {
 							err = last
 						}
@@ -149,7 +149,7 @@ func TestTransactionsAreAsIfOneAfterTheOther(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if n := must(db.Groups.WithRole(ctx, team.ID, store.Owner))(t); n != 1 {
+		if n := must(db.Groups.CountWithRole(ctx, team.ID, store.Owner))(t); n != 1 {
 			t.Errorf("%d owners are left", n)
 		}
 	})

@@ -8,53 +8,53 @@ import (
 	"time"
 )
 
-// Use is how much a skill was used: added to what is kept, or summed up.
-type Use struct {
-	SkillID string
-	Loads   int64
-	Calls   int64
-	Errors  int64
-	Tokens  int64
-	Used    time.Time // for the last time
+// SkillUsage counts the use of a skill, as an addition or as a sum.
+type SkillUsage struct {
+	SkillID  string
+	Loads    int64
+	Calls    int64
+	Errors   int64
+	Tokens   int64
+	LastUsed time.Time // for the last time
 }
 
-func (u *Use) fields() []any {
-	return []any{&u.SkillID, &u.Loads, &u.Calls, &u.Errors, &u.Tokens, (*stamp)(&u.Used)}
+func (u *SkillUsage) fields() []any {
+	return []any{&u.SkillID, &u.Loads, &u.Calls, &u.Errors, &u.Tokens, (*timestamp)(&u.LastUsed)}
 }
 
-// Day is a use of a skill on one day in UTC.
-type Day struct {
-	Date time.Time // its beginning
-	Use
+// UsageDay is the use of a skill on one day in UTC.
+type UsageDay struct {
+	Date time.Time // start of the day
+	SkillUsage
 }
 
-func (d *Day) fields() []any { return append([]any{(*date)(&d.Date)}, d.Use.fields()...) }
+func (d *UsageDay) fields() []any { return append([]any{(*date)(&d.Date)}, d.SkillUsage.fields()...) }
 
-// date is a day as it is kept: days since 1970.
+// date is a stored day: days since 1970.
 type date time.Time
 
 const daySeconds = 24 * 60 * 60
 
-func dayOf(t time.Time) int64 { return t.Unix() / daySeconds }
+func dayNumber(t time.Time) int64 { return t.Unix() / daySeconds }
 
 func (d *date) Scan(v any) error {
 	n, ok := v.(int64)
 	if !ok {
-		return fmt.Errorf("%T is no day", v)
+		return fmt.Errorf("%T is not a day", v)
 	}
 	*d = date(time.Unix(n*daySeconds, 0).UTC())
 	return nil
 }
 
-// Usage keeps how much skills are used, by day.
+// Usage stores the use of skills by day.
 type Usage struct{ c conn }
 
-// Add adds what was used, all or nothing, to the day of its time. What it says of a
-// skill that is gone is left out.
-func (t Usage) Add(ctx context.Context, uses ...Use) error {
+// Add adds usage to the days of LastUsed, all or none. Usage of deleted skills
+// is ignored.
+func (t Usage) Add(ctx context.Context, uses ...SkillUsage) error {
 	uses = slices.Clone(uses)
-	// In one order, so that two that add do not wait for each other.
-	slices.SortFunc(uses, func(a, b Use) int { return cmp.Compare(a.SkillID, b.SkillID) })
+	// A fixed order keeps concurrent calls from deadlocks.
+	slices.SortFunc(uses, func(a, b SkillUsage) int { return cmp.Compare(a.SkillID, b.SkillID) })
 	err := t.c.atomic(ctx, func(c conn) error {
 		for _, u := range uses {
 			_, err := c.exec(ctx, `INSERT INTO usage (skill_id, day, loads, calls, errors, tokens, used)
@@ -63,7 +63,7 @@ func (t Usage) Add(ctx context.Context, uses ...Use) error {
 				ON CONFLICT (skill_id, day) DO UPDATE SET loads = usage.loads + excluded.loads, calls = usage.calls + excluded.calls,
 				errors = usage.errors + excluded.errors, tokens = usage.tokens + excluded.tokens,
 				used = CASE WHEN usage.used > excluded.used THEN usage.used ELSE excluded.used END`,
-				u.SkillID, dayOf(u.Used), u.Loads, u.Calls, u.Errors, u.Tokens, stamp(u.Used))
+				u.SkillID, dayNumber(u.LastUsed), u.Loads, u.Calls, u.Errors, u.Tokens, timestamp(u.LastUsed))
 			if err != nil {
 				return err
 			}
@@ -76,20 +76,20 @@ func (t Usage) Add(ctx context.Context, uses ...Use) error {
 	return nil
 }
 
-// Sum returns how much skills were used since the day of a time, at most [MaxPage];
-// those that were not are left out.
-func (t Usage) Sum(ctx context.Context, skillIDs []string, since time.Time) (map[string]Use, error) {
+// Sum returns the use of at most [MaxPage] skills since a day, by skill id.
+// Unused skills are left out.
+func (t Usage) Sum(ctx context.Context, skillIDs []string, since time.Time) (map[string]SkillUsage, error) {
 	if len(skillIDs) > MaxPage {
-		return nil, fmt.Errorf("sum up usage: %w: %d skills, more than %d", ErrInvalid, len(skillIDs), MaxPage)
+		return nil, fmt.Errorf("sum usage: %w: %d skills, limit %d", ErrInvalid, len(skillIDs), MaxPage)
 	}
-	out := make(map[string]Use, len(skillIDs))
+	out := make(map[string]SkillUsage, len(skillIDs))
 	if len(skillIDs) == 0 {
 		return out, nil
 	}
-	found, err := all[Use](ctx, t.c, "SELECT u.skill_id, "+castSums+" FROM usage u WHERE u.day >= $1 AND u.skill_id IN ("+
-		places(2, len(skillIDs))+") GROUP BY u.skill_id", append([]any{dayOf(since)}, anys(skillIDs)...)...)
+	found, err := queryAll[SkillUsage](ctx, t.c, "SELECT u.skill_id, "+castSums+" FROM usage u WHERE u.day >= $1 AND u.skill_id IN ("+
+		placeholders(2, len(skillIDs))+") GROUP BY u.skill_id", append([]any{dayNumber(since)}, toArgs(skillIDs)...)...)
 	if err != nil {
-		return nil, fmt.Errorf("sum up usage: %w", err)
+		return nil, fmt.Errorf("sum usage: %w", err)
 	}
 	for _, u := range found {
 		out[u.SkillID] = u
@@ -97,23 +97,24 @@ func (t Usage) Sum(ctx context.Context, skillIDs []string, since time.Time) (map
 	return out, nil
 }
 
-// castSums are sums as integers: PostgreSQL sums them up as decimals.
+// castSums casts sums to integers: PostgreSQL returns decimals.
 const castSums = "CAST(sum(u.loads) AS BIGINT), CAST(sum(u.calls) AS BIGINT), CAST(sum(u.errors) AS BIGINT), CAST(sum(u.tokens) AS BIGINT), max(u.used)"
 
-// Days returns how much a skill was used on each day since that of a time on which it
-// was, the oldest first: at most [MaxPage].
-func (t Usage) Days(ctx context.Context, skillID string, since time.Time) ([]Day, error) {
-	found, err := all[Day](ctx, t.c, `SELECT u.day, u.skill_id, u.loads, u.calls, u.errors, u.tokens, u.used
-		FROM usage u WHERE u.skill_id = $1 AND u.day >= $2 ORDER BY u.day LIMIT $3`, skillID, dayOf(since), MaxPage)
+// ListDays returns the use of a skill for each day since a day on which it was
+// used, oldest first, at most [MaxPage].
+func (t Usage) ListDays(ctx context.Context, skillID string, since time.Time) ([]UsageDay, error) {
+	found, err := queryAll[UsageDay](ctx, t.c, `SELECT u.day, u.skill_id, u.loads, u.calls, u.errors, u.tokens, u.used
+		FROM usage u WHERE u.skill_id = $1 AND u.day >= $2 ORDER BY u.day LIMIT $3`, skillID, dayNumber(since), MaxPage)
 	if err != nil {
 		return nil, fmt.Errorf("usage of skill %q: %w", skillID, err)
 	}
 	return found, nil
 }
 
-// Unused returns skills of namespaces, at most [MaxNamespaces], that were made before
-// a time and not used since its day, by id, and how to ask for more.
-func (t Usage) Unused(ctx context.Context, in []Namespace, since time.Time, p Page) ([]Skill, string, error) {
+// ListUnused returns skills of at most [MaxNamespaces] namespaces that were
+// created before a time and not used since, by id, and the start of the next
+// page.
+func (t Usage) ListUnused(ctx context.Context, in []Namespace, since time.Time, p Page) ([]Skill, string, error) {
 	keys, err := p.keys(1)
 	if err == nil {
 		err = checkNamespaces(in)
@@ -121,22 +122,21 @@ func (t Usage) Unused(ctx context.Context, in []Namespace, since time.Time, p Pa
 	if err != nil || len(in) == 0 {
 		return nil, "", err
 	}
-	found, err := all[Skill](ctx, t.c, skillSelect+`WHERE s.id > $1 AND s.created < $2 AND s.namespace IN (`+places(5, len(in))+`)
+	found, err := queryAll[Skill](ctx, t.c, skillSelect+`WHERE s.id > $1 AND s.created < $2 AND s.namespace IN (`+placeholders(5, len(in))+`)
 		AND NOT EXISTS (SELECT 1 FROM usage u WHERE u.skill_id = s.id AND u.day >= $3) ORDER BY s.id LIMIT $4`,
-		append([]any{keys[0], stamp(since), dayOf(since), p.limit() + 1}, anys(in)...)...)
+		append([]any{keys[0], timestamp(since), dayNumber(since), p.limit() + 1}, toArgs(in)...)...)
 	if err != nil {
-		return nil, "", fmt.Errorf("skills that are not used: %w", err)
+		return nil, "unused skills: %w", fmt.Errorf("skills that are not used: %w", err)
 	}
-	found, next := cut(p, found, func(s Skill) []string { return []string{s.ID} })
+	found, next := cutPage(p, found, func(s Skill) []string { return []string{s.ID} })
 	return found, next, nil
 }
 
-// Prune removes what was counted before the day of a time, and returns how many rows
-// that were.
+// Prune deletes the usage before a day and returns the number of rows.
 func (t Usage) Prune(ctx context.Context, before time.Time) (int64, error) {
-	n, err := t.c.exec(ctx, "DELETE FROM usage WHERE day < $1", dayOf(before))
+	n, err := t.c.exec(ctx, "DELETE FROM usage WHERE day < $1", dayNumber(before))
 	if err != nil {
-		return 0, fmt.Errorf("remove old usage: %w", err)
+		return 0, fmt.Errorf("delete old usage: %w", err)
 	}
 	return n, nil
 }

@@ -6,34 +6,34 @@ import (
 	"time"
 )
 
-// User is a person with an account.
+// User is an account.
 type User struct {
-	ID       string // set by Create where it is ""
-	Name     string // that nobody else has
+	ID       string // set by Create if ""
+	Name     string // unique
 	Display  string
 	Email    string
-	Password string // a hash with its parameters; "" where the person cannot sign in with one
+	Password string // hash with its parameters; "" if the user has no password
 	Admin    bool
 	Disabled bool
-	Created  time.Time // set by Create where it is zero
-	Seen     time.Time // when the person was last there
+	Created  time.Time // set by Create if zero
+	LastSeen time.Time // last activity
 }
 
 const userColumns = "id, name, display, email, password, admin, disabled, created, seen"
 
 func (u *User) fields() []any {
-	return []any{&u.ID, &u.Name, &u.Display, &u.Email, &u.Password, &u.Admin, &u.Disabled, (*stamp)(&u.Created), (*stamp)(&u.Seen)}
+	return []any{&u.ID, &u.Name, &u.Display, &u.Email, &u.Password, &u.Admin, &u.Disabled, (*timestamp)(&u.Created), (*timestamp)(&u.LastSeen)}
 }
 
-// Users keeps the accounts of people.
+// Users stores accounts.
 type Users struct{ c conn }
 
-// Create adds a user and returns it as it is kept. A name or an id that another
-// one has is [ErrExists].
+// Create adds a user and returns it as stored. It fails with [ErrExists] if the
+// name or the id is taken.
 func (t Users) Create(ctx context.Context, u User) (User, error) {
-	orID(&u.ID)
-	orNow(&u.Created)
-	u.Seen = moment(millis(u.Seen))
+	setDefaultID(&u.ID)
+	setDefaultTime(&u.Created)
+	u.LastSeen = fromMillis(toMillis(u.LastSeen))
 	if err := t.c.insert(ctx, "users", userColumns, u.fields()); err != nil {
 		return User{}, fmt.Errorf("add user %q: %w", u.Name, err)
 	}
@@ -42,7 +42,7 @@ func (t Users) Create(ctx context.Context, u User) (User, error) {
 
 // Get returns the user with an id.
 func (t Users) Get(ctx context.Context, id string) (User, error) {
-	u, err := one[User](ctx, t.c, "SELECT "+userColumns+" FROM users WHERE id = $1", id)
+	u, err := queryOne[User](ctx, t.c, "SELECT "+userColumns+" FROM users WHERE id = $1", id)
 	if err != nil {
 		return User{}, fmt.Errorf("user %q: %w", id, err)
 	}
@@ -51,34 +51,36 @@ func (t Users) Get(ctx context.Context, id string) (User, error) {
 
 // ByName returns the user with a name.
 func (t Users) ByName(ctx context.Context, name string) (User, error) {
-	u, err := one[User](ctx, t.c, "SELECT "+userColumns+" FROM users WHERE name = $1", name)
+	u, err := queryOne[User](ctx, t.c, "SELECT "+userColumns+" FROM users WHERE name = $1", name)
 	if err != nil {
 		return User{}, fmt.Errorf("user %q: %w", name, err)
 	}
 	return u, nil
 }
 
-// ByIdentity returns the user that an identity provider knows by subject.
+// ByIdentity returns the user linked to a subject of an identity provider.
 func (t Users) ByIdentity(ctx context.Context, issuer, subject string) (User, error) {
-	u, err := one[User](ctx, t.c, "SELECT "+userColumns+` FROM users
+	u, err := queryOne[User](ctx, t.c, "SELECT "+userColumns+` FROM users
 		WHERE id = (SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2)`, issuer, subject)
 	if err != nil {
-		return User{}, fmt.Errorf("user of the identity provider: %w", err)
+		return User{}, fmt.Errorf("user of identity provider: %w", err)
 	}
 	return u, nil
 }
 
-// Link lets a user be found by what an identity provider calls the person. One
-// that is linked already is [ErrExists], a user that is not there [ErrNotFound].
-func (t Users) Link(ctx context.Context, id, issuer, subject string) error {
+// LinkIdentity links a user to a subject of an identity provider. It fails with
+// [ErrExists] if the subject is linked, and with [ErrNotFound] if the user does
+// not exist.
+func (t Users) LinkIdentity(ctx context.Context, id, issuer, subject string) error {
 	err := t.c.insert(ctx, "identities", "issuer, subject, user_id", []any{issuer, subject, id})
 	if err != nil {
-		return fmt.Errorf("link user %q: %w", id, parentless(err))
+		return fmt.Errorf("link user %q: %w", id, missingParent(err))
 	}
 	return nil
 }
 
-// Update replaces the display name, the address and what the user is allowed.
+// Update replaces the display name, the email address, and the admin and
+// disabled flags.
 func (t Users) Update(ctx context.Context, u User) error {
 	err := t.c.mustChange(ctx, "UPDATE users SET display = $2, email = $3, admin = $4, disabled = $5 WHERE id = $1",
 		u.ID, u.Display, u.Email, u.Admin, u.Disabled)
@@ -88,7 +90,7 @@ func (t Users) Update(ctx context.Context, u User) error {
 	return nil
 }
 
-// SetPassword replaces the hash of the password; "" is none.
+// SetPassword replaces the password hash; "" removes the password.
 func (t Users) SetPassword(ctx context.Context, id, hash string) error {
 	if err := t.c.mustChange(ctx, "UPDATE users SET password = $2 WHERE id = $1", id, hash); err != nil {
 		return fmt.Errorf("set the password of user %q: %w", id, err)
@@ -96,28 +98,29 @@ func (t Users) SetPassword(ctx context.Context, id, hash string) error {
 	return nil
 }
 
-// touchEvery is how often it is noted that something was used.
+// touchEvery is the minimum time between recorded uses.
 const touchEvery = time.Minute
 
-// Touch notes that the user was there, at most once a minute.
+// Touch records activity of a user, at most once a minute.
 func (t Users) Touch(ctx context.Context, id string, at time.Time) error {
-	_, err := t.c.exec(ctx, "UPDATE users SET seen = $2 WHERE id = $1 AND seen < $3", id, stamp(at), stamp(at.Add(-touchEvery)))
+	_, err := t.c.exec(ctx, "UPDATE users SET seen = $2 WHERE id = $1 AND seen < $3", id, timestamp(at), timestamp(at.Add(-touchEvery)))
 	if err != nil {
-		return fmt.Errorf("note user %q: %w", id, err)
+		return fmt.Errorf("record activity of user %q: %w", id, err)
 	}
 	return nil
 }
 
-// Delete removes a user with all that is the user's: tokens, logins, memberships,
-// notices, ratings, and the defaults, settings and secrets of the namespace. It fails with [ErrReferenced] while the user's namespace has skills or kinds, or the
+// Delete deletes a user with tokens, logins, memberships, notifications,
+// ratings, and the defaults, settings and secrets of the user's namespace. It
+// fails with [ErrReferenced] while the namespace has skills or kinds or the
 // user has conversations.
 func (t Users) Delete(ctx context.Context, id string) error {
 	err := t.c.atomic(ctx, func(c conn) error {
-		if err := c.clear(ctx, UserNamespace(id)); err != nil {
+		if err := c.clearNamespace(ctx, UserNamespace(id)); err != nil {
 			return err
 		}
-		if n, err := scalar[int64](ctx, c, "SELECT count(*) FROM sessions WHERE owner = $1", id); err != nil || n > 0 {
-			return referenced(err, "%d conversations", n)
+		if n, err := queryScalar[int64](ctx, c, "SELECT count(*) FROM sessions WHERE owner = $1", id); err != nil || n > 0 {
+			return referencedError(err, "%d conversations", n)
 		}
 		return c.mustChange(ctx, "DELETE FROM users WHERE id = $1", id)
 	})
@@ -127,23 +130,23 @@ func (t Users) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-// List returns users by name, and how to ask for more.
+// List returns users by name and the start of the next page.
 func (t Users) List(ctx context.Context, p Page) ([]User, string, error) {
 	keys, err := p.keys(1)
 	if err != nil {
 		return nil, "", fmt.Errorf("list users: %w", err)
 	}
-	users, err := all[User](ctx, t.c, "SELECT "+userColumns+" FROM users WHERE name > $1 ORDER BY name LIMIT $2", keys[0], p.limit()+1)
+	users, err := queryAll[User](ctx, t.c, "SELECT "+userColumns+" FROM users WHERE name > $1 ORDER BY name LIMIT $2", keys[0], p.limit()+1)
 	if err != nil {
 		return nil, "", fmt.Errorf("list users: %w", err)
 	}
-	users, next := cut(p, users, func(u User) []string { return []string{u.Name} })
+	users, next := cutPage(p, users, func(u User) []string { return []string{u.Name} })
 	return users, next, nil
 }
 
-// Admins counts the users that are administrators and can sign in.
-func (t Users) Admins(ctx context.Context) (int64, error) {
-	n, err := scalar[int64](ctx, t.c, "SELECT count(*) FROM users WHERE admin AND NOT disabled")
+// CountAdmins counts the administrators who can sign in.
+func (t Users) CountAdmins(ctx context.Context) (int64, error) {
+	n, err := queryScalar[int64](ctx, t.c, "SELECT count(*) FROM users WHERE admin AND NOT disabled")
 	if err != nil {
 		return 0, fmt.Errorf("count administrators: %w", err)
 	}

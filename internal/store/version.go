@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Review is what a person decided about the code of a version.
+// Review is the state of the review of a version.
 type Review string
 
 // The states of a review.
@@ -21,61 +21,62 @@ const (
 
 // Version is one state of a skill's files.
 type Version struct {
-	ID          string // set by Add where it is ""
+	ID          string // set by Add if ""
 	SkillID     string
-	Number      int64  // set by Add: 1 is the first
-	Label       string // as its author calls it
-	Digest      string // that no other version of the skill has
-	Size        int64  // set by Add: bytes of all files
-	Files       int64  // set by Add: how many there are
-	Review      Review // "" is Pending
+	Number      int64  // set by Add, starting at 1
+	Label       string // version given by the author
+	Digest      string // unique within the skill
+	Size        int64  // set by Add: size of all files in bytes
+	Files       int64  // set by Add: number of files
+	Review      Review // "" means Pending
 	Reviewer    string
 	Reviewed    time.Time
 	CreatedBy   string
-	Created     time.Time // set by Add where it is zero
+	Created     time.Time // set by Add if zero
 	Display     string
 	Description string
 	Tags        []string
-	Note        string // of the reviewer
+	Note        string // by the reviewer
 	Source      json.RawMessage
 	Meta        json.RawMessage
 }
 
 const versionColumns = "id, skill_id, number, label, digest, size, files, review, reviewer, reviewed, created_by, created, display, description, tags, note, source, meta"
 
-// versionSelect asks for versions; a condition follows. Findings are asked for one at a
-// time: they can be large.
+// versionSelect selects versions. A condition follows. Findings are read
+// separately because they can be large.
 const versionSelect = `SELECT v.id, v.skill_id, v.number, v.label, v.digest, v.size, v.files, v.review, v.reviewer, v.reviewed,
 	v.created_by, v.created, v.display, v.description, v.tags, v.note, v.source, v.meta FROM versions v `
 
 func (v *Version) fields() []any {
-	return []any{&v.ID, &v.SkillID, &v.Number, &v.Label, &v.Digest, &v.Size, &v.Files, (*string)(&v.Review), &v.Reviewer, (*stamp)(&v.Reviewed),
-		&v.CreatedBy, (*stamp)(&v.Created), &v.Display, &v.Description, (*list)(&v.Tags), &v.Note, (*document)(&v.Source), (*document)(&v.Meta)}
+	return []any{&v.ID, &v.SkillID, &v.Number, &v.Label, &v.Digest, &v.Size, &v.Files, (*string)(&v.Review), &v.Reviewer, (*timestamp)(&v.Reviewed),
+		&v.CreatedBy, (*timestamp)(&v.Created), &v.Display, &v.Description, (*stringList)(&v.Tags), &v.Note, (*jsonText)(&v.Source), (*jsonText)(&v.Meta)}
 }
 
 // File is a file of a version.
 type File struct {
 	Path   string
-	SHA256 string // of what is in it; see [Blobs]
+	SHA256 string // of the content; see [Blobs]
 	Size   int64
 }
 
 func (f *File) fields() []any { return []any{&f.Path, &f.SHA256, &f.Size} }
 
-// MaxFiles bounds the files of a version.
+// MaxFiles limits the files of a version.
 const MaxFiles = 10000
 
-// Versions keeps what skills were made of.
+// Versions stores the versions of skills.
 type Versions struct{ c conn }
 
-// Add adds a version with its files, which [Blobs.Put] has kept, and what a scan
-// found in them, and returns it as it is kept. It does not become current: that is
-// [Skills.SetCurrent]. A digest that the skill has already is [ErrExists]; a skill or
-// a file that is not there is [ErrNotFound], and then the files are put again.
+// Add adds a version with its files, which [Blobs.Put] has stored, and the
+// findings of a scan, and returns it as stored. It does not make the version
+// current; see [Skills.SetCurrent]. Add fails with [ErrExists] if the skill has
+// the digest, and with [ErrNotFound] if the skill or a file does not exist;
+// then put the files again.
 func (t Versions) Add(ctx context.Context, v Version, files []File, findings json.RawMessage) (Version, error) {
-	orID(&v.ID)
-	orNow(&v.Created)
-	v.Reviewed = moment(millis(v.Reviewed))
+	setDefaultID(&v.ID)
+	setDefaultTime(&v.Created)
+	v.Reviewed = fromMillis(toMillis(v.Reviewed))
 	if v.Review == "" {
 		v.Review = Pending
 	}
@@ -84,7 +85,7 @@ func (t Versions) Add(ctx context.Context, v Version, files []File, findings jso
 		v.Size += f.Size
 	}
 	if len(files) > MaxFiles {
-		return Version{}, fmt.Errorf("add a version of skill %q: %w: it has %d files, more than %d", v.SkillID, ErrInvalid, len(files), MaxFiles)
+		return Version{}, fmt.Errorf("add a version of skill %q: %w: %d files, limit %d", v.SkillID, ErrInvalid, len(files), MaxFiles)
 	}
 	err := t.c.atomic(ctx, func(c conn) error { return c.addVersion(ctx, &v, files, findings) })
 	if err != nil {
@@ -94,38 +95,38 @@ func (t Versions) Add(ctx context.Context, v Version, files []File, findings jso
 }
 
 func (c conn) addVersion(ctx context.Context, v *Version, files []File, findings json.RawMessage) error {
-	same, err := exists(c.there(ctx, "SELECT number FROM versions WHERE skill_id = $1 AND digest = $2", v.SkillID, v.Digest))
+	same, err := exists(c.mustFind(ctx, "SELECT number FROM versions WHERE skill_id = $1 AND digest = $2", v.SkillID, v.Digest))
 	if err != nil {
 		return err
 	}
 	if same {
 		return fmt.Errorf("digest %q: %w", v.Digest, ErrExists)
 	}
-	last, err := scalar[int64](ctx, c, "SELECT COALESCE(max(number), 0) FROM versions WHERE skill_id = $1", v.SkillID)
+	last, err := queryScalar[int64](ctx, c, "SELECT COALESCE(max(number), 0) FROM versions WHERE skill_id = $1", v.SkillID)
 	if err != nil {
 		return err
 	}
 	v.Number = last + 1
-	err = c.insert(ctx, "versions", versionColumns+", findings", append(v.fields(), document(findings)))
+	err = c.insert(ctx, "versions", versionColumns+", findings", append(v.fields(), jsonText(findings)))
 	if errors.Is(err, ErrExists) {
-		return errAgain // somebody added one since we looked
+		return errRetry // another version was added concurrently
 	}
 	if err != nil {
-		return parentless(err)
+		return missingParent(err)
 	}
 	if err := c.insertFiles(ctx, v.ID, files); err != nil {
 		return err
 	}
-	return c.skillChanged(ctx, v.SkillID)
+	return c.recordSkillChange(ctx, v.SkillID)
 }
 
-// there asks whether a question has an answer.
-func (c conn) there(ctx context.Context, query string, args ...any) error {
-	_, err := scalar[int64](ctx, c, query, args...)
+// mustFind fails with [ErrNotFound] if a query returns no row.
+func (c conn) mustFind(ctx context.Context, query string, args ...any) error {
+	_, err := queryScalar[int64](ctx, c, query, args...)
 	return err
 }
 
-// insertFiles adds the manifest, some hundred rows at a time.
+// insertFiles adds the manifest in batches of 200 rows.
 func (c conn) insertFiles(ctx context.Context, version string, files []File) error {
 	const rows = 200
 	for len(files) > 0 {
@@ -135,12 +136,12 @@ func (c conn) insertFiles(ctx context.Context, version string, files []File) err
 			args   []any
 		)
 		for _, f := range files[:n] {
-			groups = append(groups, "("+places(len(args)+1, 4)+")")
+			groups = append(groups, "("+placeholders(len(args)+1, 4)+")")
 			args = append(args, version, f.Path, f.SHA256, f.Size)
 		}
 		_, err := c.exec(ctx, "INSERT INTO version_files (version_id, path, sha256, size) VALUES "+strings.Join(groups, ", "), args...)
 		if err != nil {
-			return fmt.Errorf("files: %w", parentless(err))
+			return fmt.Errorf("files: %w", missingParent(err))
 		}
 		files = files[n:]
 	}
@@ -149,35 +150,36 @@ func (c conn) insertFiles(ctx context.Context, version string, files []File) err
 
 // Get returns a version of a skill by its number.
 func (t Versions) Get(ctx context.Context, skillID string, number int64) (Version, error) {
-	v, err := one[Version](ctx, t.c, versionSelect+"WHERE v.skill_id = $1 AND v.number = $2", skillID, number)
+	v, err := queryOne[Version](ctx, t.c, versionSelect+"WHERE v.skill_id = $1 AND v.number = $2", skillID, number)
 	if err != nil {
 		return Version{}, fmt.Errorf("version %d of skill %q: %w", number, skillID, err)
 	}
 	return v, nil
 }
 
-// OfDigest returns a version of a skill by its digest.
-func (t Versions) OfDigest(ctx context.Context, skillID, digest string) (Version, error) {
-	v, err := one[Version](ctx, t.c, versionSelect+"WHERE v.skill_id = $1 AND v.digest = $2", skillID, digest)
+// GetByDigest returns a version of a skill by its digest.
+func (t Versions) GetByDigest(ctx context.Context, skillID, digest string) (Version, error) {
+	v, err := queryOne[Version](ctx, t.c, versionSelect+"WHERE v.skill_id = $1 AND v.digest = $2", skillID, digest)
 	if err != nil {
 		return Version{}, fmt.Errorf("version %q of skill %q: %w", digest, skillID, err)
 	}
 	return v, nil
 }
 
-// ByDigest returns the versions with a digest, of all skills, at most [MaxPage].
-func (t Versions) ByDigest(ctx context.Context, digest string) ([]Version, error) {
-	found, err := all[Version](ctx, t.c, versionSelect+"WHERE v.digest = $1 ORDER BY v.id LIMIT $2", digest, MaxPage)
+// ListByDigest returns the versions of all skills with a digest, at most
+// [MaxPage].
+func (t Versions) ListByDigest(ctx context.Context, digest string) ([]Version, error) {
+	found, err := queryAll[Version](ctx, t.c, versionSelect+"WHERE v.digest = $1 ORDER BY v.id LIMIT $2", digest, MaxPage)
 	if err != nil {
 		return nil, fmt.Errorf("versions with digest %q: %w", digest, err)
 	}
 	return found, nil
 }
 
-// List returns the versions of a skill, the newest first, that come before a number;
-// 0 is all. There are at most limit of them, and never more than [MaxPage].
+// List returns the versions of a skill before a number, newest first; before 0
+// means all. It returns at most limit and never more than [MaxPage].
 func (t Versions) List(ctx context.Context, skillID string, before int64, limit int) ([]Version, error) {
-	found, err := all[Version](ctx, t.c, versionSelect+`WHERE v.skill_id = $1 AND (CAST($2 AS BIGINT) = 0 OR v.number < $2)
+	found, err := queryAll[Version](ctx, t.c, versionSelect+`WHERE v.skill_id = $1 AND (CAST($2 AS BIGINT) = 0 OR v.number < $2)
 		ORDER BY v.number DESC LIMIT $3`, skillID, before, Page{Limit: limit}.limit())
 	if err != nil {
 		return nil, fmt.Errorf("versions of skill %q: %w", skillID, err)
@@ -185,9 +187,9 @@ func (t Versions) List(ctx context.Context, skillID string, before int64, limit 
 	return found, nil
 }
 
-// Waiting returns the versions in namespaces that wait for a review, in the order in
-// which they came, and how to ask for more.
-func (t Versions) Waiting(ctx context.Context, in []Namespace, p Page) ([]Version, string, error) {
+// ListPending returns the versions in namespaces that are pending review,
+// oldest first, and the start of the next page.
+func (t Versions) ListPending(ctx context.Context, in []Namespace, p Page) ([]Version, string, error) {
 	keys, err := p.keys(1)
 	if err == nil {
 		err = checkNamespaces(in)
@@ -195,38 +197,38 @@ func (t Versions) Waiting(ctx context.Context, in []Namespace, p Page) ([]Versio
 	if err != nil || len(in) == 0 {
 		return nil, "", err
 	}
-	found, err := all[Version](ctx, t.c, versionSelect+`JOIN skills s ON s.id = v.skill_id
-		WHERE v.review = 'pending' AND v.id > $1 AND s.namespace IN (`+places(3, len(in))+") ORDER BY v.id LIMIT $2",
-		append([]any{keys[0], p.limit() + 1}, anys(in)...)...)
+	found, err := queryAll[Version](ctx, t.c, versionSelect+`JOIN skills s ON s.id = v.skill_id
+		WHERE v.review = 'pending' AND v.id > $1 AND s.namespace IN (`+placeholders(3, len(in))+") ORDER BY v.id LIMIT $2",
+		append([]any{keys[0], p.limit() + 1}, toArgs(in)...)...)
 	if err != nil {
-		return nil, "", fmt.Errorf("versions that wait for a review: %w", err)
+		return nil, "versions pending review: %w", fmt.Errorf("versions that wait for a review: %w", err)
 	}
-	found, next := cut(p, found, func(v Version) []string { return []string{v.ID} })
+	found, next := cutPage(p, found, func(v Version) []string { return []string{v.ID} })
 	return found, next, nil
 }
 
-// AllWaiting is [Versions.Waiting] in all namespaces.
-func (t Versions) AllWaiting(ctx context.Context, p Page) ([]Version, string, error) {
+// ListAllPending is like [Versions.ListPending] for all namespaces.
+func (t Versions) ListAllPending(ctx context.Context, p Page) ([]Version, string, error) {
 	keys, err := p.keys(1)
 	if err != nil {
 		return nil, "", err
 	}
-	found, err := all[Version](ctx, t.c, versionSelect+"WHERE v.review = 'pending' AND v.id > $1 ORDER BY v.id LIMIT $2", keys[0], p.limit()+1)
+	found, err := queryAll[Version](ctx, t.c, versionSelect+"WHERE v.review = 'pending' AND v.id > $1 ORDER BY v.id LIMIT $2", keys[0], p.limit()+1)
 	if err != nil {
-		return nil, "", fmt.Errorf("versions that wait for a review: %w", err)
+		return nil, "versions pending review: %w", fmt.Errorf("versions that wait for a review: %w", err)
 	}
-	found, next := cut(p, found, func(v Version) []string { return []string{v.ID} })
+	found, next := cutPage(p, found, func(v Version) []string { return []string{v.ID} })
 	return found, next, nil
 }
 
-// Decide keeps what a reviewer decided about a digest of a skill.
-func (t Versions) Decide(ctx context.Context, skillID, digest string, review Review, reviewer, note string) error {
+// SetReview stores the decision of a reviewer on a digest of a skill.
+func (t Versions) SetReview(ctx context.Context, skillID, digest string, review Review, reviewer, note string) error {
 	err := t.c.atomic(ctx, func(c conn) error {
 		if err := c.mustChange(ctx, "UPDATE versions SET review = $3, reviewer = $4, note = $5, reviewed = $6 WHERE skill_id = $1 AND digest = $2",
-			skillID, digest, string(review), reviewer, note, stamp(now())); err != nil {
+			skillID, digest, string(review), reviewer, note, timestamp(now())); err != nil {
 			return err
 		}
-		return c.skillChanged(ctx, skillID)
+		return c.recordSkillChange(ctx, skillID)
 	})
 	if err != nil {
 		return fmt.Errorf("review %q of skill %q: %w", digest, skillID, err)
@@ -236,7 +238,7 @@ func (t Versions) Decide(ctx context.Context, skillID, digest string, review Rev
 
 // Manifest returns the files of a version by path.
 func (t Versions) Manifest(ctx context.Context, id string) ([]File, error) {
-	files, err := all[File](ctx, t.c, "SELECT path, sha256, size FROM version_files WHERE version_id = $1 ORDER BY path", id)
+	files, err := queryAll[File](ctx, t.c, "SELECT path, sha256, size FROM version_files WHERE version_id = $1 ORDER BY path", id)
 	if err != nil {
 		return nil, fmt.Errorf("files of version %q: %w", id, err)
 	}
@@ -245,52 +247,53 @@ func (t Versions) Manifest(ctx context.Context, id string) ([]File, error) {
 
 // File returns one file of a version.
 func (t Versions) File(ctx context.Context, id, path string) (File, error) {
-	f, err := one[File](ctx, t.c, "SELECT path, sha256, size FROM version_files WHERE version_id = $1 AND path = $2", id, path)
+	f, err := queryOne[File](ctx, t.c, "SELECT path, sha256, size FROM version_files WHERE version_id = $1 AND path = $2", id, path)
 	if err != nil {
 		return File{}, fmt.Errorf("file %q of version %q: %w", path, id, err)
 	}
 	return f, nil
 }
 
-// Findings returns what a scan found in a version, nil where nothing was kept.
+// Findings returns the findings of the scan of a version, nil if there are
+// none.
 func (t Versions) Findings(ctx context.Context, id string) (json.RawMessage, error) {
-	d, err := scalar[document](ctx, t.c, "SELECT findings FROM versions WHERE id = $1", id)
+	d, err := queryScalar[jsonText](ctx, t.c, "SELECT findings FROM versions WHERE id = $1", id)
 	if err != nil {
 		return nil, fmt.Errorf("findings of version %q: %w", id, err)
 	}
 	return json.RawMessage(d), nil
 }
 
-// SetFindings replaces what a scan found in a version.
+// SetFindings replaces the findings of the scan of a version.
 func (t Versions) SetFindings(ctx context.Context, id string, findings json.RawMessage) error {
-	if err := t.c.mustChange(ctx, "UPDATE versions SET findings = $2 WHERE id = $1", id, document(findings)); err != nil {
+	if err := t.c.mustChange(ctx, "UPDATE versions SET findings = $2 WHERE id = $1", id, jsonText(findings)); err != nil {
 		return fmt.Errorf("set the findings of version %q: %w", id, err)
 	}
 	return nil
 }
 
-// Delete removes a version that is not the current one, which is [ErrReferenced].
-// Its number is not given again while a later one is there.
+// Delete deletes a version. It fails with [ErrReferenced] for the current one.
+// The number is not used again while a later version exists.
 func (t Versions) Delete(ctx context.Context, skillID string, number int64) error {
 	err := t.c.atomic(ctx, func(c conn) error {
-		id, err := scalar[string](ctx, c, "SELECT id FROM versions WHERE skill_id = $1 AND number = $2", skillID, number)
+		id, err := queryScalar[string](ctx, c, "SELECT id FROM versions WHERE skill_id = $1 AND number = $2", skillID, number)
 		if err != nil {
 			return err
 		}
-		current, err := scalar[string](ctx, c, "SELECT current FROM skills WHERE id = $1", skillID)
+		current, err := queryScalar[string](ctx, c, "SELECT current FROM skills WHERE id = $1", skillID)
 		if err != nil {
 			return err
 		}
 		if current == id {
-			return referenced(nil, "it is the current version")
+			return referencedError(nil, "version is current")
 		}
-		if err := c.loosen(ctx, "v.id = $1", id); err != nil {
+		if err := c.startGrace(ctx, "v.id = $1", id); err != nil {
 			return err
 		}
 		if err := c.mustChange(ctx, "DELETE FROM versions WHERE id = $1", id); err != nil {
 			return err
 		}
-		return c.skillChanged(ctx, skillID)
+		return c.recordSkillChange(ctx, skillID)
 	})
 	if err != nil {
 		return fmt.Errorf("delete version %d of skill %q: %w", number, skillID, err)

@@ -13,21 +13,22 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// Model is a model of which each request is a span.
+// Model wraps m so that each request is a span.
 func (t *Tracer) Model(m llm.Model) llm.Model {
 	if t == nil {
 		return m
 	}
-	return traced{m, t.tracer}
+	return tracedModel{m, t.tracer}
 }
 
-type traced struct {
+// tracedModel starts a span for each request to its model.
+type tracedModel struct {
 	llm.Model
 	tracer trace.Tracer
 }
 
 // Stream implements [llm.Model].
-func (m traced) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
+func (m tracedModel) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		vendor, name, _ := strings.Cut(m.Name(), ":")
 		ctx, span := m.tracer.Start(ctx, strings.TrimSpace("chat "+name), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
@@ -35,10 +36,10 @@ func (m traced) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 		defer span.End()
 		for e, err := range m.Model.Stream(ctx, r) {
 			if err != nil {
-				fail(span, failure(err))
+				markFailed(span, errorType(err))
 			}
 			if done, ok := e.(llm.Done); ok {
-				span.SetAttributes(answered(&done.Answer)...)
+				span.SetAttributes(answerAttributes(&done.Answer)...)
 			}
 			if !yield(e, err) {
 				return
@@ -47,7 +48,7 @@ func (m traced) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 	}
 }
 
-func answered(a *llm.Answer) []attribute.KeyValue {
+func answerAttributes(a *llm.Answer) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		attribute.StringSlice("gen_ai.response.finish_reasons", []string{string(a.Stop)}),
 		attribute.Int("gen_ai.usage.input_tokens", a.Usage.Prompt()),
@@ -57,8 +58,8 @@ func answered(a *llm.Answer) []attribute.KeyValue {
 	}
 }
 
-// failure is a word for what kept a model from answering.
-func failure(err error) string {
+// errorType returns one word for an error of a model: an error text may repeat a message.
+func errorType(err error) string {
 	if s, ok := errors.AsType[*llm.StatusError](err); ok {
 		return strconv.Itoa(s.Code)
 	}

@@ -11,15 +11,15 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Request begins the span of a request. The headers of whoever is trusted to say which
-// trace it is part of are read for that; nil is nobody. End takes the route, as the mux
-// has it, and the status.
-func (t *Tracer) Request(ctx context.Context, method string, from http.Header) (of context.Context, end func(route string, status int)) {
+// Request starts the span of an HTTP request. If the caller is trusted, headers are those
+// of the request, and their traceparent is the parent of the span; else headers are nil.
+// Call end with the route pattern of the mux and the status.
+func (t *Tracer) Request(ctx context.Context, method string, headers http.Header) (_ context.Context, end func(route string, status int)) {
 	if t == nil {
 		return ctx, func(string, int) {}
 	}
-	if from != nil {
-		ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(from))
+	if headers != nil {
+		ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(headers))
 	}
 	ctx, span := t.tracer.Start(ctx, method, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(attribute.String("http.request.method", method)))
 	return ctx, func(route string, status int) {

@@ -1,10 +1,11 @@
-// Package telemetry sends traces of a hub, by OpenTelemetry, to wherever the standard
-// variables of it name: OTEL_EXPORTER_OTLP_ENDPOINT and those beside it. Without one of
-// them nothing is made and nothing is sent.
+// Package telemetry sends traces of a hub with OpenTelemetry. The standard environment
+// variables name the receiver: OTEL_EXPORTER_OTLP_ENDPOINT and its siblings. Without an
+// endpoint no span is created and nothing is sent.
 //
-// A span says what was done, with what and for how long: names, digests, numbers and
-// outcomes. What was said is in none of them, nor arguments, results, texts of errors,
-// queries and addresses of people.
+// A span holds names, digests, numbers and outcomes. It never holds messages, arguments,
+// results, error texts, queries or addresses of users.
+//
+// Start reading at [Start]; [Tracer.Request], [Tracer.Turn] and [Tracer.Model] create spans.
 package telemetry
 
 import (
@@ -16,60 +17,60 @@ import (
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Options say who sends traces.
+// Options identify the process that sends traces.
 type Options struct {
 	Version string
-	Node    string       // the name of this process among others
+	Node    string       // the host name, to tell nodes of one hub apart
 	Logger  *slog.Logger // nil discards
 }
 
-// Tracer begins spans. A nil one begins none, and all that is called of it costs nothing.
-// It is safe for concurrent use.
+// Tracer starts spans. All methods of a nil Tracer do nothing. It is safe for concurrent
+// use.
 type Tracer struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
 }
 
-// Wanted reports whether the environment names a place for traces.
-func Wanted(getenv func(string) string) bool {
+// Enabled reports whether the environment names an endpoint for traces.
+func Enabled(getenv func(string) string) bool {
 	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") || strings.EqualFold(getenv("OTEL_TRACES_EXPORTER"), "none") {
 		return false
 	}
 	return getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
 
-// Start begins to send spans as the environment says. It connects to nothing yet; what
-// cannot be sent is told to the logger, and lost. Call it only where it is [Wanted], and
-// Close when done.
+// Start returns a Tracer that sends spans as the environment says. It opens no connection.
+// Spans that cannot be sent are logged and dropped. Call it only if [Enabled], and call
+// [Tracer.Close] when done.
 func Start(ctx context.Context, getenv func(string) string, o Options) (*Tracer, error) {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
 		if p := getenv(name); p != "" && p != "http/protobuf" {
-			return nil, fmt.Errorf("%s is %q, and traces are sent as http/protobuf only; set it to that, or unset it", name, p)
+			return nil, fmt.Errorf("unsupported %s %q: only http/protobuf is supported", name, p)
 		}
-	}
-	client, err := otlptracehttp.New(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("send traces: %w", err)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	exporter, err := otlptrace.New(ctx, newUploader(environment{getenv, o.Logger}.readSettings()))
+	if err != nil {
+		return nil, fmt.Errorf("send traces: %w", err)
+	}
 	from, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "loadout"), attribute.String("service.version", o.Version),
 		attribute.String("service.instance.id", o.Node)), resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
-		return nil, errors.Join(fmt.Errorf("send traces: %w", err), client.Shutdown(ctx))
+		return nil, errors.Join(fmt.Errorf("send traces: %w", err), exporter.Shutdown(ctx))
 	}
-	provider := sdk.NewTracerProvider(sdk.WithBatcher(&telling{SpanExporter: client, log: o.Logger}), sdk.WithResource(from))
+	provider := sdk.NewTracerProvider(sdk.WithBatcher(&loggingExporter{SpanExporter: exporter, log: o.Logger}), sdk.WithResource(from))
 	return &Tracer{provider, provider.Tracer("github.com/loadout-dev/loadout", trace.WithInstrumentationVersion(o.Version))}, nil
 }
 
-// Close sends what was not sent yet, until ctx ends.
+// Close sends the remaining spans and stops. It gives up when ctx is done.
 func (t *Tracer) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
@@ -80,21 +81,23 @@ func (t *Tracer) Close(ctx context.Context) error {
 	return nil
 }
 
-// telling tells of failures itself, once for each row of them: else each is printed to
-// standard error, by a handler of the whole process.
-type telling struct {
+// loggingExporter logs failures and drops them. It logs the first of a series and the
+// recovery. An error that it returned would be printed to standard error by the
+// process-wide handler of OpenTelemetry.
+type loggingExporter struct {
 	sdk.SpanExporter
 	log     *slog.Logger
 	failing atomic.Bool
 }
 
-func (t *telling) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
-	err := t.SpanExporter.ExportSpans(ctx, spans)
-	switch was := t.failing.Swap(err != nil); {
-	case err != nil && !was:
-		t.log.Warn("traces cannot be sent, and are lost until they can", "error", err)
-	case err == nil && was:
-		t.log.Info("traces are sent again")
+// ExportSpans implements [sdk.SpanExporter]. It returns no error.
+func (e *loggingExporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+	err := e.SpanExporter.ExportSpans(ctx, spans)
+	switch failedBefore := e.failing.Swap(err != nil); {
+	case err != nil && !failedBefore:
+		e.log.Warn("couldn't send traces; dropping them until the endpoint recovers", "error", err)
+	case err == nil && failedBefore:
+		e.log.Info("sending traces again")
 	}
 	return nil
 }

@@ -11,24 +11,24 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Turn is the span of a turn of a conversation, with those of what was called and loaded
-// in it. Its methods are called one at a time; of a nil one they do nothing.
+// Turn is the span of a turn of a conversation, with child spans of its tool calls and
+// loaded skills. It is not safe for concurrent use. All methods of a nil Turn do nothing.
 type Turn struct {
 	tracer trace.Tracer
 	ctx    context.Context
 	span   trace.Span
-	names  map[string]string // of calls that the model wants, by their ID
-	open   map[string]call
+	names  map[string]string   // tool names by call ID
+	open   map[string]openCall // running calls by call ID
 }
 
-// call is one that is under way.
-type call struct {
+// openCall is a tool call that has not returned.
+type openCall struct {
 	span  trace.Span
 	began time.Time
 }
 
-// Turn begins the span of a turn, in the conversation of an ID with an agent, "" for
-// nobody in particular. The context is for all that the turn does.
+// Turn starts the span of a turn. The conversation is its ID; agent is "" for the default
+// one. Use the returned context for all work of the turn.
 func (t *Tracer) Turn(ctx context.Context, conversation, agent string) (context.Context, *Turn) {
 	if t == nil {
 		return ctx, nil
@@ -40,10 +40,10 @@ func (t *Tracer) Turn(ctx context.Context, conversation, agent string) (context.
 		about = append(about, attribute.String("gen_ai.agent.name", agent))
 	}
 	ctx, span := t.tracer.Start(ctx, name, trace.WithAttributes(about...))
-	return ctx, &Turn{tracer: t.tracer, ctx: ctx, span: span, names: map[string]string{}, open: map[string]call{}}
+	return ctx, &Turn{tracer: t.tracer, ctx: ctx, span: span, names: map[string]string{}, open: map[string]openCall{}}
 }
 
-// Step takes the next event of the conversation.
+// Step records the next event of the conversation.
 func (t *Turn) Step(e *session.Event) {
 	if t == nil {
 		return
@@ -57,37 +57,37 @@ func (t *Turn) Step(e *session.Event) {
 		for _, c := range e.Message.Calls {
 			t.names[c.ID] = c.Name
 		}
-	case e.Started != nil:
-		t.begin(e.Started.Call, at)
+	case e.CallStarted != nil:
+		t.startCall(e.CallStarted.Call, at)
 	case e.Result != nil:
-		t.end(e.Result, at)
+		t.endCall(e.Result, at)
 	case e.Loaded != nil:
-		t.loaded(e.Loaded, at)
+		t.recordLoad(e.Loaded, at)
 	}
 }
 
-func (t *Turn) begin(id string, at time.Time) {
+func (t *Turn) startCall(id string, at time.Time) {
 	name := t.names[id]
 	_, span := t.tracer.Start(t.ctx, "execute_tool "+name, trace.WithTimestamp(at), trace.WithAttributes(
 		attribute.String("gen_ai.operation.name", "execute_tool"), attribute.String("gen_ai.tool.name", name), attribute.String("gen_ai.tool.call.id", id)))
-	t.open[id] = call{span, at}
+	t.open[id] = openCall{span, at}
 }
 
-func (t *Turn) end(r *session.Returned, at time.Time) {
+func (t *Turn) endCall(r *session.CallResult, at time.Time) {
 	c, ok := t.open[r.Call]
-	if !ok { // it was denied before it began
+	if !ok { // denied before it started
 		return
 	}
 	delete(t.open, r.Call)
 	if r.Error {
-		fail(c.span, "tool")
+		markFailed(c.span, "tool")
 	}
 	c.span.End(trace.WithTimestamp(at))
 }
 
-// loaded is a span from the beginning of the call that wanted the skill, as far as there
-// is one.
-func (t *Turn) loaded(l *session.Loaded, at time.Time) {
+// recordLoad adds the span of a loaded skill. The span starts with the load_skill call that
+// caused it, or at the event if the user loaded the skill.
+func (t *Turn) recordLoad(l *session.SkillLoad, at time.Time) {
 	parent, began := t.ctx, at
 	for id, c := range t.open {
 		if t.names[id] == "load_skill" && c.began.Before(began) {
@@ -103,25 +103,25 @@ func (t *Turn) loaded(l *session.Loaded, at time.Time) {
 	span.End(trace.WithTimestamp(at))
 }
 
-// End ends the turn, with why it is over. What is still under way then is broken off.
+// End ends the span of the turn with the reason for its end. It marks calls that still run
+// as broken off.
 func (t *Turn) End(reason string, failed bool) {
 	if t == nil {
 		return
 	}
 	for _, c := range t.open {
-		fail(c.span, "broken_off")
+		markFailed(c.span, "broken_off")
 		c.span.End()
 	}
 	t.span.SetAttributes(attribute.String("loadout.turn.reason", reason))
 	if failed {
-		fail(t.span, reason)
+		markFailed(t.span, reason)
 	}
 	t.span.End()
 }
 
-// fail marks a span by a word for what went wrong. The text of an error may repeat what
-// was said.
-func fail(span trace.Span, what string) {
+// markFailed sets the status of a span to error, and its error.type to one word.
+func markFailed(span trace.Span, errorType string) {
 	span.SetStatus(codes.Error, "")
-	span.SetAttributes(attribute.String("error.type", what))
+	span.SetAttributes(attribute.String("error.type", errorType))
 }

@@ -9,50 +9,50 @@ import (
 	"unicode/utf16"
 
 	"github.com/loadout-dev/loadout/agent"
-	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/policy"
 )
 
 // RequestOf is the call that an approval is about; false is that it is about none.
-func RequestOf(q *ask.Ask) (*agent.Request, bool) {
-	r := &agent.Request{}
-	if q.Kind != ask.Approval || json.Unmarshal(q.Payload, r) != nil || r.Tool == "" {
+func RequestOf(q *approval.Request) (*agent.CallRequest, bool) {
+	r := &agent.CallRequest{}
+	if q.Kind != approval.KindApproval || json.Unmarshal(q.Payload, r) != nil || r.Tool == "" {
 		return nil, false
 	}
 	return r, true
 }
 
-// approval asks for leave: for a call, or for what the message says.
-type approval struct {
-	agent.Request // of a call; without a tool there is none
-	message       string
-	before        func(string) (string, bool)
-	given         json.RawMessage // the arguments as the model has them
-	editing       bool
-	input         editor
-	wrong         string
+// approvalPrompt asks for leave: for a call, or for what the message says.
+type approvalPrompt struct {
+	agent.CallRequest // of a call; without a tool there is none
+	message           string
+	before            func(string) (string, bool)
+	given             json.RawMessage // the arguments as the model has them
+	editing           bool
+	input             editor
+	wrong             string
 }
 
-func newApproval(q *ask.Ask, before func(string) (string, bool)) *approval {
-	a := &approval{message: q.Message, before: before}
+func newApproval(q *approval.Request, before func(string) (string, bool)) *approvalPrompt {
+	a := &approvalPrompt{message: q.Message, before: before}
 	if r, ok := RequestOf(q); ok {
-		a.Request, a.given = *r, r.Arguments
+		a.CallRequest, a.given = *r, r.Arguments
 	}
 	return a
 }
 
 // call says whether it is about a call, whose arguments can be changed.
-func (a *approval) call() bool { return a.Tool != "" }
+func (a *approvalPrompt) call() bool { return a.Tool != "" }
 
-func (a *approval) changed() bool { return !same(a.given, a.Arguments) }
+func (a *approvalPrompt) changed() bool { return !same(a.given, a.Arguments) }
 
-func (a *approval) paste(text string) {
+func (a *approvalPrompt) paste(text string) {
 	if a.editing {
 		a.input.insert(text)
 	}
 }
 
-func (a *approval) key(name, text string) *ask.Answer {
+func (a *approvalPrompt) key(name, text string) *approval.Answer {
 	if a.editing {
 		a.edit(name, text)
 		return nil
@@ -65,7 +65,7 @@ func (a *approval) key(name, text string) *ask.Answer {
 	case "a":
 		return a.accept(policy.Always)
 	case "n":
-		return &ask.Answer{Outcome: ask.Declined}
+		return &approval.Answer{Outcome: approval.Declined}
 	case "e":
 		if a.call() {
 			a.editing = true
@@ -73,15 +73,15 @@ func (a *approval) key(name, text string) *ask.Answer {
 		}
 	}
 	if name == "esc" || name == "ctrl+c" {
-		return &ask.Answer{Outcome: ask.Declined}
+		return &approval.Answer{Outcome: approval.Declined}
 	}
 	return nil
 }
 
 // accept allows the call. What was changed is allowed for this one call: a standing
 // permission is not for arguments.
-func (a *approval) accept(scope policy.Scope) *ask.Answer {
-	out := &ask.Answer{Outcome: ask.Accepted, Scope: scope}
+func (a *approvalPrompt) accept(scope policy.Scope) *approval.Answer {
+	out := &approval.Answer{Outcome: approval.Accepted, Scope: scope}
 	if scope == policy.Once {
 		out.Scope = ""
 	}
@@ -91,7 +91,7 @@ func (a *approval) accept(scope policy.Scope) *ask.Answer {
 	return out
 }
 
-func (a *approval) edit(name, text string) {
+func (a *approvalPrompt) edit(name, text string) {
 	switch name {
 	case "esc", "ctrl+c":
 		a.editing, a.wrong = false, ""
@@ -110,7 +110,7 @@ func (a *approval) edit(name, text string) {
 }
 
 // replace takes other arguments, where they are a JSON object.
-func (a *approval) replace(text []byte) bool {
+func (a *approvalPrompt) replace(text []byte) bool {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(text, &object); err != nil || object == nil {
 		a.wrong = "the arguments have to be a JSON object"
@@ -172,7 +172,7 @@ func escape(text string) (rune, bool) {
 }
 
 // title says what is asked.
-func (a *approval) title() line {
+func (a *approvalPrompt) title() line {
 	out := line{{"Call ", normal}, {Plain(bare(a.Tool)), bold}}
 	switch {
 	case a.Skill != "":
@@ -183,7 +183,7 @@ func (a *approval) title() line {
 	return append(out, span{"?", normal})
 }
 
-func (a *approval) whole(width int) []line {
+func (a *approvalPrompt) whole(width int) []line {
 	if !a.call() {
 		return wrapAll(textLines(a.message, normal), width)
 	}
@@ -206,12 +206,12 @@ func (a *approval) whole(width int) []line {
 	return out
 }
 
-func (a *approval) show(width, height int) (out []line, x, y int) {
+func (a *approvalPrompt) show(width, height int) (out []line, x, y int) {
 	if a.editing {
 		return a.showEdit(width, height)
 	}
 	exact := ""
-	if a.Exact {
+	if a.SameArguments {
 		exact = ", just so"
 	}
 	choices := []string{"y", "yes", "n", "no", "s", "for this conversation" + exact, "a", "always" + exact, "e", "edit", "d", "show all"}
@@ -226,7 +226,7 @@ func (a *approval) show(width, height int) (out []line, x, y int) {
 	return append(above, below...), 0, len(above) + 1 // at the keys
 }
 
-func (a *approval) showEdit(width, height int) (out []line, x, y int) {
+func (a *approvalPrompt) showEdit(width, height int) (out []line, x, y int) {
 	out = append(out, line{{"The arguments, as JSON", bold}}.clip(width))
 	rows, x, y := a.input.rows(width)
 	most := max(height-4, 3)

@@ -126,28 +126,24 @@ func textLines(text string, st style) []line {
 	return out
 }
 
-// difference are the lines that go and come between two texts, with a few around them.
+// maxTable bounds the time of a comparison, because a user waits for it.
+const maxTable = 1 << 20
+
+// difference returns the removed and added lines between two texts, with two lines of
+// context.
 func difference(was, now string) []line {
 	a, b := linesOf(was), linesOf(now)
-	const around = 2
 	var out []line
-	var held []line
-	for _, e := range edits(a, b) {
-		switch e.kind {
-		case ' ':
-			held = append(held, line{{"  " + untabbed(Safe(e.text)), faint}})
-		default:
-			if skip := len(held) - around; len(out) == 0 && skip > 0 {
-				held = held[skip:]
-			} else if skip := len(held) - 2*around; skip > 0 {
-				held = append(append(slices.Clone(held[:around]), line{{"  …", faint}}), held[len(held)-around:]...)
-			}
-			out = append(append(out, held...), line{{string(e.kind) + " " + untabbed(Safe(e.text)), map[byte]style{'-': red, '+': green}[e.kind]}})
-			held = nil
+	for i, h := range linediff.Hunks(linediff.Compare(a, b, maxTable), 2) {
+		if i > 0 {
+			out = append(out, line{{"  …", faint}})
+		}
+		for _, s := range h {
+			st := map[byte]style{' ': faint, '-': red, '+': green}[s.Op]
+			out = append(out, line{{string(s.Op) + " " + untabbed(Safe(s.Line(a, b))), st}})
 		}
 	}
-	out = append(out, held[:min(len(held), around)]...)
-	if len(out) == 0 || !slices.ContainsFunc(out, func(l line) bool { return l[0].style != faint }) {
+	if out == nil {
 		return []line{{{"(nothing changes)", faint}}}
 	}
 	return out
@@ -158,28 +154,6 @@ func linesOf(text string) []string {
 		return nil
 	}
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-}
-
-// edit is a line that stays (' '), goes ('-') or comes ('+').
-type edit struct {
-	kind byte
-	text string
-}
-
-// maxTable bounds a comparison, which is made while a person waits.
-const maxTable = 1 << 20
-
-// edits are the fewest that make b of a; of texts too long for that, all of a go.
-func edits(a, b []string) []edit {
-	var out []edit
-	for _, s := range linediff.Compare(a, b, maxTable) {
-		if s.Op == '+' {
-			out = append(out, edit{s.Op, b[s.B]})
-		} else {
-			out = append(out, edit{s.Op, a[s.A]})
-		}
-	}
-	return out
 }
 
 // brief are arguments in a few words, for a line about a call.

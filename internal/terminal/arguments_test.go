@@ -2,10 +2,7 @@ package terminal
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 func TestArguments(t *testing.T) {
@@ -28,26 +25,6 @@ func TestArguments(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Changes make the new text of the old one.
-func TestEditsMakeTheNewText(t *testing.T) {
-	lines := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", ""}), 0, 12)
-	rapid.Check(t, func(t *rapid.T) {
-		a, b := lines.Draw(t, "a"), lines.Draw(t, "b")
-		var was, now []string
-		for _, e := range edits(a, b) {
-			if e.kind != '+' {
-				was = append(was, e.text)
-			}
-			if e.kind != '-' {
-				now = append(now, e.text)
-			}
-		}
-		if strings.Join(was, "\n") != strings.Join(a, "\n") || strings.Join(now, "\n") != strings.Join(b, "\n") {
-			t.Fatalf("%q to %q: %q, %q", a, b, was, now)
-		}
-	})
 }
 
 func TestBrief(t *testing.T) {

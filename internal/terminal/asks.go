@@ -6,15 +6,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/internal/approval"
 )
 
 // asked is told of a question, or that one is settled.
-func (m *model) asked(e ask.Event) {
-	i := slices.IndexFunc(m.asks, func(a ask.Ask) bool { return a.ID == e.Ask.ID })
+func (m *model) asked(e approval.Event) {
+	i := slices.IndexFunc(m.asks, func(a approval.Request) bool { return a.ID == e.Request.ID })
 	switch {
-	case e.Answer == nil && i < 0 && e.Ask.Principal == m.opts.Who && !m.leaving:
-		m.asks = append(m.asks, e.Ask)
+	case e.Answer == nil && i < 0 && e.Request.Principal == m.opts.Who && !m.leaving:
+		m.asks = append(m.asks, e.Request)
 		if len(m.asks) == 1 {
 			m.showAsk()
 		}
@@ -31,13 +31,13 @@ func (m *model) asked(e ask.Event) {
 func (m *model) showAsk() {
 	for m.dialog == nil && len(m.asks) > 0 {
 		q := &m.asks[0]
-		if q.Kind == ask.Approval {
+		if q.Kind == approval.KindApproval {
 			m.dialog = newApproval(q, m.opts.Before)
 		} else if f, err := newForm(q); err == nil {
 			m.dialog = f
 		} else {
 			m.wrong(err.Error())
-			m.answer(*q, ask.Answer{Outcome: ask.Cancelled})
+			m.answer(*q, approval.Answer{Outcome: approval.Cancelled})
 			m.asks = m.asks[1:]
 			continue
 		}
@@ -49,7 +49,7 @@ func (m *model) showAsk() {
 }
 
 // settle answers the question that is shown, and shows the next one.
-func (m *model) settle(a ask.Answer) {
+func (m *model) settle(a approval.Answer) {
 	q := m.asks[0]
 	m.said(m.dialog, a)
 	m.asks, m.dialog = m.asks[1:], nil
@@ -58,16 +58,16 @@ func (m *model) settle(a ask.Answer) {
 }
 
 // said keeps in the scrollback what was decided about a call.
-func (m *model) said(d dialog, a ask.Answer) {
-	asked, ok := d.(*approval)
+func (m *model) said(d dialog, a approval.Answer) {
+	asked, ok := d.(*approvalPrompt)
 	if !ok {
 		return
 	}
 	word := "allowed once"
 	switch {
-	case a.Outcome == ask.Accepted && a.Scope == "" && !asked.call():
+	case a.Outcome == approval.Accepted && a.Scope == "" && !asked.call():
 		word = "allowed"
-	case a.Outcome != ask.Accepted:
+	case a.Outcome != approval.Accepted:
 		word = "not allowed"
 	case a.Scope != "":
 		word = map[string]string{"session": "allowed for this conversation", "always": "allowed from now on"}[string(a.Scope)]
@@ -76,12 +76,12 @@ func (m *model) said(d dialog, a ask.Answer) {
 }
 
 // answer gives an answer to the desk, which may wait for a file.
-func (m *model) answer(q ask.Ask, a ask.Answer) {
+func (m *model) answer(q approval.Request, a approval.Answer) {
 	a.By = m.opts.Who
 	ctx := context.WithoutCancel(m.ctx)
 	m.running.Go(func() {
-		settled := (*ask.SettledError)(nil)
-		if err := m.opts.Desk.Answer(ctx, q.ID, a); err != nil && !errors.As(err, &settled) && !errors.Is(err, ask.ErrUnknown) {
+		settled := (*approval.ResolvedError)(nil)
+		if err := m.opts.Desk.Resolve(ctx, q.ID, a); err != nil && !errors.As(err, &settled) && !errors.Is(err, approval.ErrNotFound) {
 			m.send(replyMsg{err.Error()})
 		}
 	})

@@ -5,7 +5,6 @@ import (
 	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
-	"github.com/rivo/uniseg"
 )
 
 // maxInput bounds what is typed and pasted, in letters.
@@ -30,8 +29,10 @@ func (e *editor) set(text string) {
 func letters(text string) []string {
 	text = untabbed(Safe(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")))
 	var out []string
-	for g := uniseg.NewGraphemes(text); g.Next() && len(out) < maxInput; {
-		out = append(out, g.Str())
+	for text != "" && len(out) < maxInput {
+		letter, _ := ansi.FirstGraphemeCluster(text, ansi.GraphemeWidth)
+		out = append(out, letter)
+		text = text[len(letter):]
 	}
 	return out
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/internal/approval"
 )
 
 // dialog is a question on the screen, in the place of the line that is typed in.
@@ -13,7 +13,7 @@ type dialog interface {
 	// show is what it looks like in at most height lines, and where the cursor is.
 	show(width, height int) (lines []line, x, y int)
 	// key takes a key; an answer settles the question.
-	key(name, text string) *ask.Answer
+	key(name, text string) *approval.Answer
 	// paste takes text that was pasted.
 	paste(text string)
 	// whole is all that is asked, for the scrollback.
@@ -31,7 +31,7 @@ type form struct {
 	content map[string]any
 }
 
-func newForm(q *ask.Ask) (*form, error) {
+func newForm(q *approval.Request) (*form, error) {
 	fields, err := Fields(q.Schema)
 	if err != nil {
 		return nil, err
@@ -65,13 +65,13 @@ func (f *form) paste(text string) {
 	}
 }
 
-func (f *form) key(name, text string) *ask.Answer {
+func (f *form) key(name, text string) *approval.Answer {
 	f.wrong = ""
 	switch {
 	case name == "esc" || name == "ctrl+c":
-		return &ask.Answer{Outcome: ask.Cancelled}
+		return &approval.Answer{Outcome: approval.Cancelled}
 	case name == "ctrl+x":
-		return &ask.Answer{Outcome: ask.Declined}
+		return &approval.Answer{Outcome: approval.Declined}
 	case name == "shift+tab" && f.at > 0:
 		f.begin(f.at - 1)
 	case f.picks() && (name == "up" || name == "shift+tab"):
@@ -101,7 +101,7 @@ func (f *form) pick(text string) {
 }
 
 // take is the end of a field, and after the last one the answer.
-func (f *form) take() *ask.Answer {
+func (f *form) take() *approval.Answer {
 	field := f.field()
 	typed := strings.TrimSpace(f.input.String())
 	if typed == "" {
@@ -133,19 +133,19 @@ func (f *form) take() *ask.Answer {
 
 // Answered is the answer with values of fields: of a question without fields that of
 // "", a yes or no. The decision "no" declines.
-func Answered(content map[string]any) *ask.Answer {
+func Answered(content map[string]any) *approval.Answer {
 	yes, bare := content[""].(bool)
 	if bare && !yes || content["decision"] == "no" {
-		return &ask.Answer{Outcome: ask.Declined}
+		return &approval.Answer{Outcome: approval.Declined}
 	}
 	if bare {
-		return &ask.Answer{Outcome: ask.Accepted}
+		return &approval.Answer{Outcome: approval.Accepted}
 	}
 	raw, err := json.Marshal(content)
 	if err != nil {
-		return &ask.Answer{Outcome: ask.Cancelled}
+		return &approval.Answer{Outcome: approval.Cancelled}
 	}
-	return &ask.Answer{Outcome: ask.Accepted, Content: raw}
+	return &approval.Answer{Outcome: approval.Accepted, Content: raw}
 }
 
 func (f *form) whole(width int) []line {

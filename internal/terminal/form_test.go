@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/policy"
 )
 
 // press types keys: names of them, or letters.
-func press(d dialog, keys string) *ask.Answer {
+func press(d dialog, keys string) *approval.Answer {
 	for k := range strings.FieldsSeq(keys) {
 		if a := d.key(k, map[bool]string{true: k}[len([]rune(k)) == 1]); a != nil {
 			return a
@@ -24,32 +24,32 @@ func TestForm(t *testing.T) {
 	three := `{"properties":{"a":{"type":"integer","title":"How many?"},"b":{"type":"string","default":"tea"},"c":{"type":"string","enum":["x","y"]}},"required":["a"]}`
 	for _, tt := range []struct {
 		name, schema, keys string
-		want               ask.Outcome
+		want               approval.Outcome
 		content            string
 	}{
-		{"yes", "", "y enter", ask.Accepted, ""},
-		{"no", "", "n enter", ask.Declined, ""},
+		{"yes", "", "y enter", approval.Accepted, ""},
+		{"no", "", "n enter", approval.Declined, ""},
 		{"nothing is chosen by itself", "", "enter", "", ""},
-		{"field after field", three, "4 enter enter down enter", ask.Accepted, `{"a":4,"b":"tea","c":"x"}`},
-		{"what does not fit is not taken", three, "x enter backspace 7 enter c enter enter", ask.Accepted, `{"a":7,"b":"c"}`},
+		{"field after field", three, "4 enter enter down enter", approval.Accepted, `{"a":4,"b":"tea","c":"x"}`},
+		{"what does not fit is not taken", three, "x enter backspace 7 enter c enter enter", approval.Accepted, `{"a":7,"b":"c"}`},
 		{"what is needed is not left out", three, "enter enter enter", "", ""},
-		{"back to a field", three, "1 enter shift+tab 2 enter enter enter", ask.Accepted, `{"a":2,"b":"tea"}`},
-		{"left", three, "4 enter esc", ask.Cancelled, ""},
-		{"refused", three, "4 ctrl+x", ask.Declined, ""},
-		{"a decision", `{"properties":{"decision":{"type":"string","enum":["once","always","no"]}}}`, "a enter", ask.Accepted, `{"decision":"always"}`},
-		{"the decision no", `{"properties":{"decision":{"type":"string","enum":["once","always","no"]}}}`, "n enter", ask.Declined, ""},
+		{"back to a field", three, "1 enter shift+tab 2 enter enter enter", approval.Accepted, `{"a":2,"b":"tea"}`},
+		{"left", three, "4 enter esc", approval.Cancelled, ""},
+		{"refused", three, "4 ctrl+x", approval.Declined, ""},
+		{"a decision", `{"properties":{"decision":{"type":"string","enum":["once","always","no"]}}}`, "a enter", approval.Accepted, `{"decision":"always"}`},
+		{"the decision no", `{"properties":{"decision":{"type":"string","enum":["once","always","no"]}}}`, "n enter", approval.Declined, ""},
 		{"no decision is none", `{"properties":{"decision":{"type":"string","enum":["once","always","no"]}}}`, "enter", "", ""},
-		{"several", `{"properties":{"t":{"type":"array","items":{"enum":["red","green"]}}},"required":["t"]}`, "r , g enter", ask.Accepted, `{"t":["red","green"]}`},
-		{"a boolean", `{"properties":{"ok":{"type":"boolean","default":true}}}`, "enter", ask.Accepted, `{"ok":true}`},
+		{"several", `{"properties":{"t":{"type":"array","items":{"enum":["red","green"]}}},"required":["t"]}`, "r , g enter", approval.Accepted, `{"t":["red","green"]}`},
+		{"a boolean", `{"properties":{"ok":{"type":"boolean","default":true}}}`, "enter", approval.Accepted, `{"ok":true}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f, err := newForm(&ask.Ask{Kind: ask.Elicitation, Message: "Say it.", Schema: json.RawMessage(tt.schema)})
+			f, err := newForm(&approval.Request{Kind: approval.KindElicitation, Message: "Say it.", Schema: json.RawMessage(tt.schema)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			got := press(f, tt.keys)
 			if got == nil {
-				got = &ask.Answer{}
+				got = &approval.Answer{}
 			}
 			if got.Outcome != tt.want || string(got.Content) != tt.content {
 				t.Errorf("%s %s, want %s %s", got.Outcome, got.Content, tt.want, tt.content)
@@ -60,7 +60,7 @@ func TestForm(t *testing.T) {
 
 // What is secret is not shown.
 func TestSecretField(t *testing.T) {
-	f, err := newForm(&ask.Ask{Message: "Sign in", Schema: json.RawMessage(`{"properties":{"p":{"type":"string","format":"password"}}}`)})
+	f, err := newForm(&approval.Request{Message: "Sign in", Schema: json.RawMessage(`{"properties":{"p":{"type":"string","format":"password"}}}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestSecretField(t *testing.T) {
 
 func TestFormsThatCannotBeShown(t *testing.T) {
 	for name, schema := range map[string]string{"no object": `{"properties":[]}`, "too many": `{"properties":{` + strings.TrimSuffix(strings.Repeat(`"a":{},`, 1), ",") + many(maxFields+1) + `}}`} {
-		if _, err := newForm(&ask.Ask{Schema: json.RawMessage(schema)}); err == nil {
+		if _, err := newForm(&approval.Request{Schema: json.RawMessage(schema)}); err == nil {
 			t.Errorf("%s is shown", name)
 		}
 	}
@@ -88,30 +88,30 @@ func many(n int) string {
 	return b.String()
 }
 
-func request(t *testing.T, tool, args string) *ask.Ask {
+func request(t *testing.T, tool, args string) *approval.Request {
 	t.Helper()
 	payload, err := json.Marshal(map[string]any{"tool": tool, "server": "workspace", "reason": "it is HIGH", "arguments": json.RawMessage(args)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &ask.Ask{ID: "s.1", Kind: ask.Approval, Session: "s", Payload: payload, Message: "Call it?"}
+	return &approval.Request{ID: "s.1", Kind: approval.KindApproval, Session: "s", Payload: payload, Message: "Call it?"}
 }
 
 func TestApproval(t *testing.T) {
 	for _, tt := range []struct {
 		name, keys string
-		want       ask.Outcome
+		want       approval.Outcome
 		scope      policy.Scope
 		content    string
 	}{
-		{"yes", "y", ask.Accepted, "", ""},
-		{"no", "n", ask.Declined, "", ""},
-		{"for this conversation", "s", ask.Accepted, policy.ForSession, ""},
-		{"always", "a", ask.Accepted, policy.Always, ""},
-		{"leaving it is no yes", "esc", ask.Declined, "", ""},
+		{"yes", "y", approval.Accepted, "", ""},
+		{"no", "n", approval.Declined, "", ""},
+		{"for this conversation", "s", approval.Accepted, policy.ForSession, ""},
+		{"always", "a", approval.Accepted, policy.Always, ""},
+		{"leaving it is no yes", "esc", approval.Declined, "", ""},
 		{"nothing is allowed by Enter", "enter space x", "", "", ""},
-		{"changed arguments", "e ctrl+home ctrl+w enter y", ask.Accepted, "", `{}`},
-		{"changes that are left", "e ctrl+w esc y", ask.Accepted, "", ""},
+		{"changed arguments", "e ctrl+home ctrl+w enter y", approval.Accepted, "", `{}`},
+		{"changes that are left", "e ctrl+w esc y", approval.Accepted, "", ""},
 		{"changes that are no JSON", "e x enter y", "", "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestApproval(t *testing.T) {
 				got = press(d, "enter y")
 			}
 			if got == nil {
-				got = &ask.Answer{}
+				got = &approval.Answer{}
 			}
 			if got.Outcome != tt.want || got.Scope != tt.scope || string(got.Content) != tt.content {
 				t.Errorf("%+v %s, want %s %s %s", got, got.Content, tt.want, tt.scope, tt.content)

@@ -149,7 +149,7 @@ func (m *model) submit(text string) tea.Cmd {
 	name, args, ok := ParseCommand(text)
 	if !ok {
 		return m.start(func(ctx context.Context, tell func(agent.Event)) (string, error) {
-			return "", m.talk.Turn(ctx, text, tell)
+			return "", m.talk.RunTurn(ctx, text, tell)
 		})
 	}
 	var all []Command
@@ -186,7 +186,7 @@ func (m *model) dialogKey(name, text string, now time.Time) tea.Cmd {
 		m.deaf = now.Add(pause) // the person is typing something else
 		return nil
 	}
-	asked, isCall := m.dialog.(*approval)
+	asked, isCall := m.dialog.(*approvalPrompt)
 	switch {
 	case name == "ctrl+c" && m.turn != nil:
 		m.stop() // who asked takes the question back
@@ -204,7 +204,7 @@ func (m *model) dialogKey(name, text string, now time.Time) tea.Cmd {
 }
 
 // editOutside has the person edit the arguments of a call in their editor.
-func (m *model) editOutside(a *approval) tea.Cmd {
+func (m *model) editOutside(a *approvalPrompt) tea.Cmd {
 	f, err := os.CreateTemp("", "arguments-*.json") // 0600
 	if err != nil {
 		a.wrong = Plain(err.Error())
@@ -227,7 +227,7 @@ func (m *model) editOutside(a *approval) tea.Cmd {
 
 // edited takes what comes back from the editor.
 func (m *model) edited(e editedMsg) {
-	a, ok := m.dialog.(*approval)
+	a, ok := m.dialog.(*approvalPrompt)
 	switch {
 	case !ok: // it was settled meanwhile
 	case e.err != nil:

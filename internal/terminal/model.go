@@ -10,7 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/loadout-dev/loadout/agent"
-	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -39,7 +39,7 @@ type model struct {
 	calls   calls
 	thought string // of the last turn
 
-	asks    []ask.Ask // that wait, the first of them shown by the dialog
+	asks    []approval.Request // that wait, the first of them shown by the dialog
 	dialog  dialog
 	deaf    time.Time // until when keys are not for the dialog
 	typed   time.Time // when the last key came
@@ -62,7 +62,7 @@ type turn struct {
 // Messages to the loop.
 type (
 	eventMsg  agent.Event
-	askMsg    ask.Event
+	askMsg    approval.Event
 	overMsg   struct{ err error } // of a turn
 	replyMsg  struct{ text string }
 	noticeMsg struct{ text string } // of the program around this one
@@ -95,9 +95,9 @@ type beginMsg struct{}
 func (m *model) begin() tea.Cmd {
 	m.begun = true
 	if m.opts.Desk != nil {
-		if open, err := m.opts.Desk.Open(m.ctx, m.opts.Session, m.opts.Who); err == nil {
+		if open, err := m.opts.Desk.Pending(m.ctx, m.opts.Session, m.opts.Who); err == nil {
 			for _, a := range open {
-				m.asked(ask.Event{Ask: a})
+				m.asked(approval.Event{Request: a})
 			}
 		}
 	}
@@ -124,7 +124,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case eventMsg:
 		m.event(agent.Event(msg))
 	case askMsg:
-		m.asked(ask.Event(msg))
+		m.asked(approval.Event(msg))
 	case replyMsg:
 		m.say(markdown(msg.text, m.textWidth()))
 	case noticeMsg:
@@ -162,7 +162,7 @@ func (m *model) leave(with error) {
 	m.leaving, m.end = true, with
 	m.stop()
 	for _, a := range m.asks {
-		m.answer(a, ask.Answer{Outcome: ask.Cancelled})
+		m.answer(a, approval.Answer{Outcome: approval.Cancelled})
 	}
 	m.asks, m.dialog = nil, nil
 }

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/loadout-dev/loadout/agent"
-	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -20,7 +20,7 @@ func TestAnythingMayHappen(t *testing.T) {
 	keys := []string{"enter", "tab", "esc", "up", "down", "ctrl+c", "ctrl+o", "alt+enter", "/", "y", "n", "e", "d", "s", "{", "文", " ", "/lo", "a word "}
 	rapid.Check(t, func(rt *rapid.T) {
 		var ran []string
-		desk := ask.New(&ask.Memory{})
+		desk := approval.NewQueue(&approval.MemoryStore{})
 		s := newScreen(t, &Options{Desk: desk, Session: "s", Commands: commandsOf(&ran)})
 		defer func() {
 			s.stop()
@@ -37,19 +37,19 @@ func TestAnythingMayHappen(t *testing.T) {
 				s.update(tea.PasteMsg{Content: rapid.StringOfN(rapid.Rune(), 0, 100, -1).Draw(rt, "pasted")})
 			case 2:
 				asked++
-				a := ask.Ask{ID: "s." + strings.Repeat("x", asked), Session: "s", Principal: s.opts.Who, Kind: rapid.SampledFrom([]ask.Kind{ask.Approval, ask.Elicitation}).Draw(rt, "kind"), Message: "Do it?\nReally?",
+				a := approval.Request{ID: "s." + strings.Repeat("x", asked), Session: "s", Principal: s.opts.Who, Kind: rapid.SampledFrom([]approval.Kind{approval.KindApproval, approval.KindElicitation}).Draw(rt, "kind"), Message: "Do it?\nReally?",
 					Schema: json.RawMessage(rapid.SampledFrom([]string{``, `{"properties":{"a":{"type":"string"},"b":{"enum":["x","y"]}}}`, `{"properties":{}}`}).Draw(rt, "schema"))}
 				if rapid.Bool().Draw(rt, "call") {
 					a.Payload = json.RawMessage(`{"tool":"write_file","arguments":{"path":"a","content":"b\nc"}}`)
 				}
-				s.update(askMsg{Ask: a})
+				s.update(askMsg{Request: a})
 			case 3:
 				e := agent.Event{Type: rapid.SampledFrom([]agent.Type{agent.Text, agent.Thinking, agent.ToolCall, agent.ToolProgress, agent.ToolResult, agent.SkillLoaded, agent.SkillUnloaded, agent.Notice, agent.Compacted, agent.Usage, agent.Done}).Draw(rt, "type")}
 				e.Text = rapid.SampledFrom([]string{"", "words\n\n", "```\n", "- a", "| a |\n|-|\n"}).Draw(rt, "text")
 				if rapid.Bool().Draw(rt, "with a call") {
 					e.Call = &session.Call{ID: rapid.SampledFrom([]string{"1", "2"}).Draw(rt, "id"), Name: "load_skill", Arguments: rapid.SampledFrom([]string{"", "{}", `{"name":"x"}`, "["}).Draw(rt, "arguments")}
 					if e.Type == agent.ToolResult {
-						e.Result = &session.Returned{Call: e.Call.ID, Text: "r"}
+						e.Result = &session.CallResult{Call: e.Call.ID, Text: "r"}
 					}
 				}
 				s.update(eventMsg(e))

@@ -13,7 +13,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/loadout-dev/loadout/agent"
-	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
 )
@@ -27,7 +27,7 @@ func (echo) Status() Status {
 
 func (echo) Resume(context.Context, func(agent.Event)) error { return nil }
 
-func (echo) Turn(ctx context.Context, text string, tell func(agent.Event)) error {
+func (echo) RunTurn(ctx context.Context, text string, tell func(agent.Event)) error {
 	switch text {
 	case "wait":
 		<-ctx.Done()
@@ -40,7 +40,7 @@ func (echo) Turn(ctx context.Context, text string, tell func(agent.Event)) error
 	case "call":
 		c := &session.Call{ID: "1", Name: "read_file", Arguments: `{"path":"a.txt"}`}
 		tell(agent.Event{Type: agent.ToolCall, Call: c})
-		tell(agent.Event{Type: agent.ToolResult, Call: c, Result: &session.Returned{Call: "1", Text: "contents of it"}})
+		tell(agent.Event{Type: agent.ToolResult, Call: c, Result: &session.CallResult{Call: "1", Text: "contents of it"}})
 	}
 	tell(agent.Event{Type: agent.Text, Text: "You said *" + text + "*.\x1b[31m\n\nAnd"})
 	tell(agent.Event{Type: agent.Text, Text: " more."})
@@ -262,11 +262,11 @@ func TestEnormousTerminal(t *testing.T) {
 
 // A desk may tell of a question while the person leaves: nothing is started then.
 func TestQuestionsWhileLeaving(t *testing.T) {
-	desk := ask.New(&ask.Memory{})
+	desk := approval.NewQueue(&approval.MemoryStore{})
 	s := newScreen(t, &Options{Desk: desk, Session: "s"})
 	stop := s.watch(desk, "s")
 	put := func(id string) {
-		if _, err := desk.Put(t.Context(), ask.Ask{ID: id, Kind: ask.Elicitation, Session: "s", Principal: s.opts.Who, Message: "?"}); err != nil {
+		if _, err := desk.Submit(t.Context(), approval.Request{ID: id, Kind: approval.KindElicitation, Session: "s", Principal: s.opts.Who, Message: "?"}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -360,11 +360,11 @@ func TestHistoryKeys(t *testing.T) {
 }
 
 // put asks at a desk, and gives the model what the desk tells.
-func (s *screenTest) put(desk *ask.Desk, a ask.Ask) string {
+func (s *screenTest) put(desk *approval.Queue, a approval.Request) string {
 	s.Helper()
 	a.Session, a.Principal = "s", s.opts.Who
-	s.Cleanup(desk.Watch(func(e ask.Event) { s.messages <- askMsg(e) }))
-	id, err := desk.Put(s.Context(), a)
+	s.Cleanup(desk.Subscribe(func(e approval.Event) { s.messages <- askMsg(e) }))
+	id, err := desk.Submit(s.Context(), a)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -374,15 +374,15 @@ func (s *screenTest) put(desk *ask.Desk, a ask.Ask) string {
 
 // A question takes the place of the line, which is there again after the answer.
 func TestQuestion(t *testing.T) {
-	desk := ask.New(&ask.Memory{})
+	desk := approval.NewQueue(&approval.MemoryStore{})
 	s := newScreen(t, &Options{Desk: desk, Session: "s"})
 	s.keys("half a line")
 	s.clock = s.clock.Add(time.Minute)
-	id := s.put(desk, ask.Ask{Kind: ask.Approval, Payload: request(t, "write_file", `{"path":"a","content":"b"}`).Payload, Message: "?"})
+	id := s.put(desk, approval.Request{Kind: approval.KindApproval, Payload: request(t, "write_file", `{"path":"a","content":"b"}`).Payload, Message: "?"})
 	s.has(s.bottom(), "Call write_file of workspace?", "because it is HIGH", "+ b", "y yes")
 	s.keys("s")
 	answer, err := desk.Wait(t.Context(), id)
-	if err != nil || answer.Outcome != ask.Accepted || answer.Scope != policy.ForSession {
+	if err != nil || answer.Outcome != approval.Accepted || answer.Scope != policy.ForSession {
 		t.Errorf("%+v, %v", answer, err)
 	}
 	s.has(s.text(), "write_file allowed for this conversation")
@@ -391,9 +391,9 @@ func TestQuestion(t *testing.T) {
 
 // What a server wants to know is asked field by field, in the place of the line.
 func TestFormOnTheScreen(t *testing.T) {
-	desk := ask.New(&ask.Memory{})
+	desk := approval.NewQueue(&approval.MemoryStore{})
 	s := newScreen(t, &Options{Desk: desk, Session: "s"})
-	id := s.put(desk, ask.Ask{Kind: ask.Elicitation, Message: "Which harbour?", Schema: []byte(`{"properties":{"harbour":{"type":"string","title":"Its name"},"high":{"type":"string","enum":["today","tomorrow"]}},"required":["harbour"]}`)})
+	id := s.put(desk, approval.Request{Kind: approval.KindElicitation, Message: "Which harbour?", Schema: []byte(`{"properties":{"harbour":{"type":"string","title":"Its name"},"high":{"type":"string","enum":["today","tomorrow"]}},"required":["harbour"]}`)})
 	s.has(s.bottom(), "Which harbour?", "Its name  1 of 2", "Enter next")
 	s.keys("enter")
 	s.has(s.bottom(), "it has to be said")
@@ -403,7 +403,7 @@ func TestFormOnTheScreen(t *testing.T) {
 	s.has(s.bottom(), "2 of 2", "may be left out", "tomorrow", "Enter answer")
 	s.keys("down", "down", "enter")
 	answer, err := desk.Wait(t.Context(), id)
-	if err != nil || answer.Outcome != ask.Accepted || string(answer.Content) != `{"harbour":"Ki el","high":"tomorrow"}` {
+	if err != nil || answer.Outcome != approval.Accepted || string(answer.Content) != `{"harbour":"Ki el","high":"tomorrow"}` {
 		t.Errorf("%+v %s, %v", answer, answer.Content, err)
 	}
 	s.has(s.bottom(), "> Say something")
@@ -411,10 +411,10 @@ func TestFormOnTheScreen(t *testing.T) {
 
 // Keys of somebody who is typing do not answer a question that has just come.
 func TestQuestionIsDeafToTyping(t *testing.T) {
-	desk := ask.New(&ask.Memory{})
+	desk := approval.NewQueue(&approval.MemoryStore{})
 	s := newScreen(t, &Options{Desk: desk, Session: "s"})
 	s.keys("sa")
-	s.put(desk, ask.Ask{Kind: ask.Approval, Payload: request(t, "x", `{}`).Payload, Message: "?"})
+	s.put(desk, approval.Request{Kind: approval.KindApproval, Payload: request(t, "x", `{}`).Payload, Message: "?"})
 	s.keys("y")
 	if len(s.asks) != 1 {
 		t.Fatal("the y of a word allows it")
@@ -428,9 +428,9 @@ func TestQuestionIsDeafToTyping(t *testing.T) {
 
 // A question that is settled elsewhere is taken away, and the next one shown.
 func TestQuestionSettledElsewhere(t *testing.T) {
-	desk := ask.New(&ask.Memory{})
+	desk := approval.NewQueue(&approval.MemoryStore{})
 	s := newScreen(t, &Options{Desk: desk, Session: "s"})
-	id := s.put(desk, ask.Ask{Kind: ask.Elicitation, Message: "First?"})
+	id := s.put(desk, approval.Request{Kind: approval.KindElicitation, Message: "First?"})
 	s.has(s.bottom(), "First?", "yes", "Esc leave")
 	if err := desk.Cancel(t.Context(), id); err != nil {
 		t.Fatal(err)
@@ -441,7 +441,7 @@ func TestQuestionSettledElsewhere(t *testing.T) {
 
 // Whatever the size, the screen fits it, and the cursor is on it.
 func TestScreenFits(t *testing.T) {
-	desk := ask.New(&ask.Memory{})
+	desk := approval.NewQueue(&approval.MemoryStore{})
 	for _, width := range []int{1, 12, 40, 80, 200} {
 		for _, height := range []int{1, 3, 10, 24} {
 			s := newScreen(t, &Options{Desk: desk, Session: "s"})
@@ -464,7 +464,7 @@ func TestScreenFits(t *testing.T) {
 			s.keys("a long line that is typed meanwhile and has more columns than there are")
 			check()
 			s.clock = s.clock.Add(time.Minute)
-			s.put(ask.New(&ask.Memory{}), ask.Ask{Kind: ask.Approval, Payload: request(t, "write_file", `{"path":"a","content":"b\nc\nd\ne\nf\ng\nh"}`).Payload, Message: "?"})
+			s.put(approval.NewQueue(&approval.MemoryStore{}), approval.Request{Kind: approval.KindApproval, Payload: request(t, "write_file", `{"path":"a","content":"b\nc\nd\ne\nf\ng\nh"}`).Payload, Message: "?"})
 			check()
 		}
 	}

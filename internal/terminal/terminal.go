@@ -21,15 +21,15 @@ import (
 	"golang.org/x/term"
 
 	"github.com/loadout-dev/loadout/agent"
-	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
 )
 
 // Conversation is what a person talks to. Its methods may be called at once.
 type Conversation interface {
-	// Turn takes what the person says, and returns when the answer is over.
-	Turn(ctx context.Context, text string, tell func(agent.Event)) error
+	// RunTurn takes what the person says, and returns when the answer is over.
+	RunTurn(ctx context.Context, text string, tell func(agent.Event)) error
 	// Resume goes on with a turn that was broken off, if there is one.
 	Resume(ctx context.Context, tell func(agent.Event)) error
 	// Status is what stands in the status line.
@@ -97,7 +97,7 @@ type Options struct {
 	// Commands are those there are now. It is called each time that one is typed.
 	Commands func() []Command
 	// Desk is where questions of the session are put to the person.
-	Desk    *ask.Desk
+	Desk    *approval.Queue
 	Session string
 	Who     policy.Principal
 
@@ -151,13 +151,13 @@ func Run(ctx context.Context, c Conversation, o *Options) error {
 
 // watch has the loop told of the questions of a session, until the result is called:
 // a desk may still tell of one then.
-func (m *model) watch(desk *ask.Desk, session string) (stop func()) {
+func (m *model) watch(desk *approval.Queue, session string) (stop func()) {
 	var mu sync.Mutex
 	over := false
-	unwatch := desk.Watch(func(e ask.Event) {
+	unwatch := desk.Subscribe(func(e approval.Event) {
 		mu.Lock()
 		defer mu.Unlock()
-		if e.Ask.Session == session && !over {
+		if e.Request.Session == session && !over {
 			m.running.Go(func() { m.send(askMsg(e)) }) // who asks does not wait for the screen
 		}
 	})

@@ -84,7 +84,7 @@ func (l *Log) append(b []byte) error {
 
 // setAside begins another file, unless another process does or did.
 func (l *Log) setAside() error {
-	lock, err := l.lock(filelock.Try)
+	lock, err := l.lock(filelock.TryLock)
 	if errors.Is(err, filelock.ErrLocked) {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (l *Log) clear(ctx context.Context) error {
 	if _, err := os.Lstat(filepath.Dir(l.path)); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	lock, err := l.lock(func(f *os.File) error { return filelock.Wait(ctx, f) })
+	lock, err := l.lock(func(f *os.File) error { return filelock.Lock(ctx, f) })
 	if err != nil {
 		return err
 	}

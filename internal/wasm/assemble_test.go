@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// This file is a small assembler for what the Go compiler does not emit.
+// This file is a small assembler for code that the Go compiler does not
+// generate.
 
 func uleb(n uint64) []byte { return binary.AppendUvarint(nil, n) }
 
-// sleb is a signed LEB128 number.
+// sleb encodes a signed LEB128 number.
 func sleb(n int64) (b []byte) {
 	for {
 		c := byte(n & 0x7f)
@@ -53,7 +54,7 @@ var (
 
 func exit(code int64) []byte { return cat(i32(code), call(procExit)) }
 
-// grow asks for pages and exits with 9 if it does not get them.
+// grow requests pages and exits with 9 if it does not get them.
 func grow(pages int64) []byte {
 	return cat(i32(pages), []byte{0x40, 0}, i32(-1), []byte{0x46, 0x04, 0x40}, exit(9), []byte{0x0b})
 }

@@ -19,7 +19,8 @@ import (
 
 const secret = "what no guest may read"
 
-// outside is a directory with a secret and a directory work in it for the guest.
+// outside returns a directory with a secret, and a directory work inside it for
+// the guest.
 func outside(t *testing.T) (dir, work string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -171,7 +172,7 @@ func TestG07Sleep(t *testing.T) {
 	}
 }
 
-// TestG07Input is about a guest that waits for what nobody sends: wazero cannot stop a read.
+// TestG07Input tests a guest that waits for input: wazero cannot stop a read.
 func TestG07Input(t *testing.T) {
 	t.Run("reader", func(t *testing.T) {
 		in, nobody := io.Pipe()

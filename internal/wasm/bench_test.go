@@ -10,7 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/wasm"
 )
 
-// BenchmarkCached is a whole run, from the command line to the exit code, without the start of the process.
+// BenchmarkCached measures a run from the command line to the exit code,
+// without starting a process.
 func BenchmarkCached(b *testing.B) {
 	goModule, _ := guest(b)
 	work := b.TempDir()
@@ -44,7 +45,8 @@ func BenchmarkCached(b *testing.B) {
 	}
 }
 
-// example is the program cat that wazero has in its own tests, from a compiler that is not needed here, or "".
+// example returns wazero's test program cat, built by the given compiler, or ""
+// if it is not available.
 func example(tb testing.TB, compiler string) string {
 	tb.Helper()
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/tetratelabs/wazero").Output()

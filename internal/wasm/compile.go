@@ -15,10 +15,12 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-// Compile checks module and puts its compiled code into dir, which is the module's own and is made if it is missing.
-// Code that is there already for this processor and version of the runtime is kept. It reads a stranger's bytes with
-// a compiler whose memory and time are not limited by anything but the process: call it in the sandbox, or use the
-// worker's --compile. When ctx ends it stops after the function it is at.
+// Compile checks module and writes its compiled code to dir. The directory must
+// belong to this module; it is created if it is missing. Existing code for this
+// processor and runtime version is kept. The compiler reads untrusted bytes and
+// only the process limits its memory and time. Call Compile in the sandbox, or
+// use the worker's --compile. When ctx ends, Compile stops after the current
+// function.
 func Compile(ctx context.Context, module []byte, dir string) error {
 	if err := check(module); err != nil {
 		return err
@@ -35,7 +37,7 @@ func Compile(ctx context.Context, module []byte, dir string) error {
 	return nil
 }
 
-// program is a compiled module and what it needs to live.
+// program is a compiled module with its runtime.
 type program struct {
 	runtime wazero.Runtime
 	module  wazero.CompiledModule
@@ -49,14 +51,16 @@ func (p *program) close() {
 	}
 }
 
-// load makes a module ready to run, from its compiled code in dir if there is any.
+// load prepares a module to run. It uses the compiled code in dir if there is
+// any.
 func load(ctx context.Context, module []byte, dir string, pages uint32) (*program, error) {
 	if err := check(module); err != nil {
 		return nil, err
 	}
 	if filled(dir) {
-		// wazero fails when it cannot write what it had to compile, as for another kind of processor, or when an entry
-		// is damaged. Neither is a reason not to run.
+		// wazero fails if an entry is damaged, or if it cannot write newly
+		// compiled code, for example for another processor. Neither prevents
+		// compiling in memory.
 		if cache, err := wazero.NewCompilationCacheWithDir(dir); err == nil {
 			if p, err := compile(ctx, module, cache, pages); err == nil || ctx.Err() != nil {
 				return p, err
@@ -66,9 +70,10 @@ func load(ctx context.Context, module []byte, dir string, pages uint32) (*progra
 	return compile(ctx, module, nil, pages)
 }
 
-// compile takes over cache. The settings that are part of the compiled code are the same for every run.
+// compile compiles a module and takes ownership of cache. The settings that
+// affect the compiled code are the same for every run.
 func compile(ctx context.Context, module []byte, cache wazero.CompilationCache, pages uint32) (*program, error) {
-	config := wazero.NewRuntimeConfig(). // the compiler where there is one, else the interpreter
+	config := wazero.NewRuntimeConfig(). // the compiler if there is one, else the interpreter
 						WithCloseOnContextDone(true).
 						WithMemoryLimitPages(pages).
 						WithDebugInfoEnabled(false)
@@ -76,7 +81,8 @@ func compile(ctx context.Context, module []byte, cache wazero.CompilationCache, 
 		config = config.WithCompilationCache(cache)
 	}
 	p := &program{runtime: wazero.NewRuntimeWithConfig(ctx, config), cache: cache}
-	// With one worker wazero compiles all functions before it looks at the context.
+	// With a single worker, wazero would compile all functions before it checks
+	// the context.
 	ctx = experimental.WithCompilationWorkers(ctx, max(2, runtime.GOMAXPROCS(0)))
 	m, err := p.runtime.CompileModule(ctx, module)
 	if err == nil {
@@ -90,7 +96,8 @@ func compile(ctx context.Context, module []byte, cache wazero.CompilationCache, 
 	return p, nil
 }
 
-// command says whether m is a program: a module with a function _start that takes and returns nothing.
+// command checks that m is a program: a module with a function _start that has
+// no parameters and no results.
 func command(m wazero.CompiledModule) error {
 	start := m.ExportedFunctions()["_start"]
 	if start == nil || len(start.ParamTypes()) != 0 || len(start.ResultTypes()) != 0 {
@@ -99,18 +106,19 @@ func command(m wazero.CompiledModule) error {
 	return nil
 }
 
-// filled reports whether dir holds compiled code of this version of the runtime. Without it wazero would write: first
-// its own directory, then, after the work of compiling, the code.
+// filled reports whether dir contains compiled code of this runtime version.
+// Otherwise wazero would try to write its own directory and, after compiling,
+// the code.
 func filled(dir string) bool {
 	if dir == "" {
 		return false
 	}
-	fsys := os.DirFS(dir) // not filepath.Glob: dir is no pattern
+	fsys := os.DirFS(dir) // not filepath.Glob, because dir is not a pattern
 	codes, _ := fs.Glob(fsys, "wazero-*-"+runtime.GOARCH+"-"+runtime.GOOS+"/*")
 	return slices.ContainsFunc(codes, func(name string) bool { return !strings.HasSuffix(name, ".tmp") })
 }
 
-// check refuses bytes that are not worth the compiler's attention.
+// check rejects invalid modules before the compiler reads them.
 func check(module []byte) error {
 	switch {
 	case len(module) > MaxModule:

@@ -12,10 +12,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/wasm"
 )
 
-// hasCompiler is for what wazero writes only where it has a compiler.
+// hasCompiler reports whether wazero has a compiler for this processor.
 func hasCompiler() bool { return runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64" }
 
-// entries are the files with compiled code.
+// entries returns the files with compiled code.
 func entries(t *testing.T, dir string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, "*", "*"))
@@ -57,7 +57,8 @@ func flip(b []byte) []byte {
 	return b
 }
 
-// TestPoison shows why compiled code is only for a module's own directory: it runs as it is.
+// TestPoison shows why compiled code must stay in the directory of its own
+// module: it runs unchecked.
 func TestPoison(t *testing.T) {
 	if !hasCompiler() {
 		t.Skip("wazero interprets here")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzModule runs any bytes as a module: the worker always returns, with a code a process can have, and tells its own
-// failures in a line.
+// FuzzModule runs arbitrary bytes as a module. The worker must always return a
+// valid exit code, and report its own failures on one line.
 func FuzzModule(f *testing.F) {
 	for _, seed := range [][]byte{
 		nil, []byte("\x00asm\x01\x00\x00\x00"), assemble(nop), assemble(exit(7)), assemble(unreachable),

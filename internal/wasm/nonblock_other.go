@@ -2,5 +2,5 @@
 
 package wasm
 
-// nonblock is nothing where a directory holds no pipes.
+// nonblock is 0 on systems whose directories contain no pipes.
 const nonblock = 0

@@ -4,5 +4,6 @@ package wasm
 
 import "syscall"
 
-// nonblock keeps an open of a pipe from waiting. It means nothing to files and directories.
+// nonblock prevents blocking when a pipe is opened. It has no effect on files
+// and directories.
 const nonblock = syscall.O_NONBLOCK

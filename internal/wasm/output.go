@@ -7,14 +7,15 @@ import (
 	experimentalsys "github.com/tetratelabs/wazero/experimental/sys"
 )
 
-// limited is a stream of the guest. It passes on as many bytes as are left and then calls exceeded, because a guest
-// may ignore the error of a write and go on until the deadline. Safe for concurrent use.
+// limited is an output stream of the guest. It writes up to left bytes and then
+// calls exceeded, because a guest may ignore write errors until the deadline.
+// It is safe for concurrent use.
 type limited struct {
 	exceeded func() // may be called more than once
 
-	mu   sync.Mutex // held while writing, so that two writes keep their order and the count is right
+	mu   sync.Mutex // held while writing, so that writes keep their order and left is correct
 	w    io.Writer
-	left int64 // negative: no limit
+	left int64 // negative means no limit
 }
 
 func (l *limited) Write(b []byte) (int, error) {

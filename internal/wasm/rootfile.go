@@ -19,7 +19,7 @@ type rootFile struct {
 	dir  bool
 
 	append  bool // writes go to the end
-	appends bool // the system sees to that, also against other processes
+	appends bool // the system appends, also with other writers
 	listed  bool // entries were read since the directory was opened
 }
 
@@ -41,7 +41,8 @@ func (f *rootFile) Ino() (sys.Inode, experimentalsys.Errno) {
 
 func (f *rootFile) IsAppend() bool { return f.append }
 
-// SetAppend changes where writes go. A file that the system appends to stays like that.
+// SetAppend sets whether writes go to the end. It cannot disable append mode on
+// a file that the system opened for appending.
 func (f *rootFile) SetAppend(enable bool) experimentalsys.Errno {
 	switch {
 	case f.dir:
@@ -82,7 +83,8 @@ func (f *rootFile) Write(b []byte) (int, experimentalsys.Errno) {
 	return result(f.file.Write(b))
 }
 
-// Pwrite appends to a file in append mode, as Linux does; Go would refuse.
+// Pwrite appends to a file in append mode, as Linux does; Go would return an
+// error.
 func (f *rootFile) Pwrite(b []byte, off int64) (int, experimentalsys.Errno) {
 	if f.dir || f.append {
 		return f.Write(b)
@@ -93,10 +95,11 @@ func (f *rootFile) Pwrite(b []byte, off int64) (int, experimentalsys.Errno) {
 	return result(f.file.WriteAt(b, off))
 }
 
-// position is an int64 of which vet does not think that Seek must be io.Seeker's; wazero asks for another result.
+// position is an alias of int64 that hides Seek from vet, which expects the
+// signature of io.Seeker. wazero requires another result type.
 type position = int64
 
-// Seek of a directory can go to its beginning only, and makes new entries visible.
+// Seek supports only the start of a directory. It makes new entries visible.
 func (f *rootFile) Seek(offset position, whence int) (int64, experimentalsys.Errno) {
 	if f.dir {
 		if offset != 0 || whence != io.SeekStart {
@@ -111,7 +114,8 @@ func (f *rootFile) Seek(offset position, whence int) (int64, experimentalsys.Err
 	return at, errno(err)
 }
 
-// rewind opens the directory anew, which is the way that works on every system, if it is still the same one.
+// rewind reopens the directory, which works on every system, and fails if it
+// was replaced.
 func (f *rootFile) rewind() experimentalsys.Errno {
 	if !f.listed {
 		return 0
@@ -136,7 +140,8 @@ func (f *rootFile) rewind() experimentalsys.Errno {
 	return 0
 }
 
-// Readdir returns the next n entries, or all if n is not positive. An entry that is gone meanwhile is left out.
+// Readdir returns the next n entries, or all if n is not positive. It omits
+// entries that were removed in the meantime.
 func (f *rootFile) Readdir(n int) ([]experimentalsys.Dirent, experimentalsys.Errno) {
 	if !f.dir {
 		return nil, experimentalsys.EBADF
@@ -148,7 +153,8 @@ func (f *rootFile) Readdir(n int) ([]experimentalsys.Dirent, experimentalsys.Err
 	}
 	list := make([]experimentalsys.Dirent, 0, len(entries))
 	for _, e := range entries {
-		// Through the root, because Info of an entry goes by the path. C programs ask for each inode that is not told.
+		// Use the root, because Info of an entry would use the path. C programs
+		// call stat for each inode that is missing here.
 		info, err := f.fs.root.Lstat(filepath.Join(f.name, e.Name()))
 		if err != nil {
 			continue
@@ -172,14 +178,15 @@ func (f *rootFile) Sync() experimentalsys.Errno { return errno(f.file.Sync()) }
 
 func (f *rootFile) Datasync() experimentalsys.Errno { return f.Sync() }
 
-// Utimens goes by the name the file was opened with.
+// Utimens uses the name that the file was opened with.
 func (f *rootFile) Utimens(atim, mtim int64) experimentalsys.Errno {
 	return f.fs.Utimens(f.name, atim, mtim)
 }
 
 func (f *rootFile) Close() experimentalsys.Errno { return errno(f.file.Close()) }
 
-// result is n bytes read or written. Bytes that were moved count more than what stopped them: the next call tells.
+// result returns n bytes read or written. It drops the error if n > 0; the next
+// call returns it.
 func result(n int, err error) (int, experimentalsys.Errno) {
 	if n > 0 {
 		return n, 0

@@ -14,11 +14,13 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 )
 
-// rootFS is a mount of a guest: the directory tree below root, and nothing a link in it points to outside. It holds
-// regular files and directories; links can be followed and read, not made; anything else cannot be opened.
+// rootFS is a mount of a guest: the directory tree below root. Symlinks cannot
+// lead outside it. The guest can use regular files and directories, and can
+// follow and read symlinks but not create them. It cannot open anything else.
 //
-// The names it is given are slash-separated and may begin with a slash (wazero joins the name of an open directory,
-// which may be empty, with one) or end with one, which means a directory.
+// Names are slash-separated. They may begin with a slash, because wazero joins
+// the name of an open directory, which may be empty, with one. A slash at the
+// end means a directory.
 type rootFS struct {
 	experimentalsys.UnimplementedFS
 	root     *os.Root
@@ -27,7 +29,7 @@ type rootFS struct {
 
 var _ experimentalsys.FS = (*rootFS)(nil)
 
-// local is the form of a guest's name that [os.Root] takes.
+// local converts a guest's name to the form that [os.Root] accepts.
 func local(name string) string {
 	if name = strings.TrimLeft(name, "/"); name == "" {
 		return "."
@@ -35,8 +37,8 @@ func local(name string) string {
 	return filepath.FromSlash(name)
 }
 
-// openFlags are the flags of the guest that mean the same to the host. O_NOFOLLOW, O_DIRECTORY and O_NONBLOCK are
-// dealt with where a file is opened.
+// openFlags maps flags of the guest to the same flags of the host. OpenFile
+// handles O_NOFOLLOW, O_DIRECTORY and O_NONBLOCK.
 var openFlags = [...]struct {
 	guest experimentalsys.Oflag
 	host  int
@@ -52,8 +54,9 @@ var openFlags = [...]struct {
 	{experimentalsys.O_SYNC, os.O_SYNC},
 }
 
-// OpenFile opens a regular file or a directory. perm is not used: WASI has no permissions, and wazero's 0600 would
-// keep results from whoever collects them, so the umask decides, as for any program.
+// OpenFile opens a regular file or a directory. It ignores the permissions,
+// because WASI has none and wazero's 0600 would hide results from their reader.
+// The umask applies as for any program.
 func (f *rootFS) OpenFile(name string, flag experimentalsys.Oflag, _ fs.FileMode) (experimentalsys.File, experimentalsys.Errno) {
 	const writes = experimentalsys.O_WRONLY | experimentalsys.O_RDWR | experimentalsys.O_CREAT | experimentalsys.O_TRUNC
 	if f.readOnly && flag&writes != 0 {
@@ -65,7 +68,8 @@ func (f *rootFS) OpenFile(name string, flag experimentalsys.Oflag, _ fs.FileMode
 			return nil, experimentalsys.ELOOP
 		}
 	}
-	// A pipe that nobody has at its other end would block the guest where no deadline reaches it.
+	// A pipe without a writer would block the guest, and no deadline could stop
+	// it.
 	flags := nonblock
 	for _, o := range openFlags {
 		if flag&o.guest != 0 {
@@ -127,7 +131,8 @@ func (f *rootFS) Unlink(name string) experimentalsys.Errno {
 	})
 }
 
-// remove removes a file or an empty directory if fits has no objection. The guest cannot come between.
+// remove removes a file or an empty directory if fits returns 0. The guest
+// cannot run between the two steps.
 func (f *rootFS) remove(name string, fits func(isDir bool) experimentalsys.Errno) experimentalsys.Errno {
 	return f.change(func() error {
 		info, err := f.root.Lstat(local(name))
@@ -145,12 +150,13 @@ func (f *rootFS) Utimens(name string, atim, mtim int64) experimentalsys.Errno {
 	return f.change(func() error { return f.root.Chtimes(local(name), timeOf(atim), timeOf(mtim)) })
 }
 
-// Symlink and Link refuse. A link out of the mount would not be followed here, but perhaps by who reads the results.
+// Symlink and Link always fail. The worker would not follow a link out of the
+// mount, but a reader of the results might.
 func (f *rootFS) Symlink(string, string) experimentalsys.Errno { return experimentalsys.EPERM }
 
 func (f *rootFS) Link(string, string) experimentalsys.Errno { return experimentalsys.EPERM }
 
-// change does what needs a writable mount.
+// change calls do if the mount is writable.
 func (f *rootFS) change(do func() error) experimentalsys.Errno {
 	if f.readOnly {
 		return experimentalsys.EROFS
@@ -158,7 +164,8 @@ func (f *rootFS) change(do func() error) experimentalsys.Errno {
 	return errno(do())
 }
 
-// timeOf is the time of nanoseconds since 1970; the zero time leaves a file's time as it is, as UTIME_OMIT says.
+// timeOf converts nanoseconds since 1970. It returns the zero time for
+// UTIME_OMIT, which leaves a file's time unchanged.
 func timeOf(nanos int64) time.Time {
 	if nanos == experimentalsys.UTIME_OMIT {
 		return time.Time{}
@@ -173,8 +180,8 @@ func stat(info fs.FileInfo, err error) (sys.Stat_t, experimentalsys.Errno) {
 	return sys.NewStat_t(info), 0
 }
 
-// errno is the code of an error of the os package. What is neither a system's nor a well-known error is the refusal
-// of [os.Root] to leave the mount.
+// errno returns the code of an error of the os package. An unknown error means
+// that [os.Root] refused to leave the mount.
 func errno(err error) experimentalsys.Errno {
 	if err == nil || err == io.EOF {
 		return 0

@@ -22,8 +22,9 @@ const (
 	pageSize = 64 << 10
 	maxPages = 1 << 16
 
-	// grace is how long a guest whose context ended may take to notice. It is at its next call, loop or return from
-	// the host; longer means that it is blocked in the host.
+	// grace is the time for a guest to notice that its context ended. It checks
+	// at each call, loop and return from the host. A guest that takes longer is
+	// blocked in the host.
 	grace = 250 * time.Millisecond
 )
 
@@ -40,13 +41,14 @@ type job struct {
 	stdout, stderr io.Writer
 }
 
-// Why a context of a job ends, and what the worker says then.
+// The reasons why the context of a job ends.
 var (
 	errTimeout = &failure{ExitTimeout, errors.New("timeout: the script took too long")}
 	errOutput  = &failure{ExitWorker, errors.New("output limit reached")}
 )
 
-// run does the job and returns the guest's exit code. It returns soon after the deadline whatever the guest does.
+// run executes the job and returns the guest's exit code. It returns soon after
+// the deadline, even if the guest is blocked.
 func (j *job) run(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -69,7 +71,7 @@ func (j *job) run(ctx context.Context) (int, error) {
 	go func() {
 		var r result
 		defer func() {
-			// The decoder and the compiler read a stranger's bytes.
+			// The decoder and the compiler read untrusted bytes.
 			if p := recover(); p != nil {
 				r = result{err: fmt.Errorf("the WebAssembly runtime failed: %v", p)}
 			}
@@ -91,7 +93,7 @@ func (j *job) run(ctx context.Context) (int, error) {
 		}
 	}
 	if r.err == nil && context.Cause(ctx) == errOutput {
-		r.err = errOutput // also of a guest that ended before it noticed
+		r.err = errOutput // the guest may have exited before it noticed
 	}
 	return r.code, r.err
 }
@@ -121,14 +123,15 @@ func (j *job) do(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 	return j.start(ctx, p, config.WithStdout(stdout).WithStderr(stderr))
 }
 
-// start runs the guest to its end.
+// start runs the guest until it exits.
 func (j *job) start(ctx context.Context, p *program, config wazero.ModuleConfig) (int, error) {
 	guest, err := p.runtime.InstantiateModule(ctx, p.module, config)
 	if err != nil {
 		return verdict(ctx, err, ExitModule)
 	}
 	defer guest.Close(context.Background())
-	// Not left to InstantiateModule, which does not tell a module that cannot be linked from a guest that crashed.
+	// InstantiateModule could call _start too, but would not distinguish a link
+	// error from a crash of the guest.
 	_, err = guest.ExportedFunction("_start").Call(ctx)
 	if err == nil {
 		return 0, nil
@@ -136,20 +139,22 @@ func (j *job) start(ctx context.Context, p *program, config wazero.ModuleConfig)
 	return verdict(ctx, err, ExitTrap)
 }
 
-// verdict turns how a guest ended into its exit code, or an error with code if it did not end by itself.
+// verdict returns the exit code of the guest, or an error with the given code
+// if the guest did not exit by itself.
 func verdict(ctx context.Context, err error, code int) (int, error) {
 	exit, ok := errors.AsType[*sys.ExitError](err)
 	if !ok {
 		return 0, ended(ctx, &failure{code, err})
 	}
-	// The codes for a context that ended are codes a guest can use as well.
+	// A guest can also exit with the codes that mean an ended context.
 	if c := exit.ExitCode(); ctx.Err() == nil || c != sys.ExitCodeContextCanceled && c != sys.ExitCodeDeadlineExceeded {
 		return int(min(c, 255)), nil
 	}
 	return 0, context.Cause(ctx)
 }
 
-// ended is err, or why the context ended if it did: what fails afterwards is a consequence.
+// ended returns the cause of the context if it ended, because later errors are
+// consequences. Otherwise it returns err.
 func ended(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -157,10 +162,11 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// config is what the guest gets of the world, and a function that closes it.
+// config returns the module configuration of the guest, and a function that
+// closes its mounts.
 func (j *job) config(ctx context.Context) (wazero.ModuleConfig, func(), error) {
 	config := wazero.NewModuleConfig().
-		WithName(""). // the name section could say wasi_snapshot_preview1
+		WithName(""). // the name section could contain wasi_snapshot_preview1
 		WithStartFunctions().
 		WithArgs(j.args...).
 		WithStdin(j.stdin).
@@ -193,7 +199,8 @@ func (j *job) config(ctx context.Context) (wazero.ModuleConfig, func(), error) {
 	return config.WithFSConfig(files), closeAll, nil
 }
 
-// sleep is poll_oneoff's. wazero does not stop a guest that is in the host, so this is where a sleeping one is stopped.
+// sleep implements sleeping in poll_oneoff. wazero cannot stop a guest that is
+// in the host, so sleep itself returns when ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -203,12 +210,13 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// host gives the guest WASI preview 1.
+// host provides WASI preview 1 to the guest.
 func host(ctx context.Context, r wazero.Runtime) error {
 	b := r.NewHostModuleBuilder(wasi_snapshot_preview1.ModuleName)
 	wasi_snapshot_preview1.NewFunctionExporter().ExportFunctions(b)
-	// wazero grows its table of open files up to the number a guest asks for: 16 GiB in one call. No compiler emits
-	// one by itself, so it is not supported.
+	// wazero grows its table of open files to the requested number, which could
+	// take 16 GiB in one call. Compilers do not generate this call, so it is
+	// not supported.
 	const notsup = 58
 	b.NewFunctionBuilder().
 		WithGoFunction(api.GoFunc(func(_ context.Context, stack []uint64) { stack[0] = notsup }),

@@ -5,10 +5,11 @@ import (
 	"errors"
 )
 
-// maxLocals is the usual limit of engines for the local variables of one function.
+// maxLocals is the usual engine limit for the local variables of a function.
 const maxLocals = 50_000
 
-// Sections of a module, and the part of the name section that is one name and no list.
+// Sections of a module, and the subsection of the name section that is not a
+// list.
 const (
 	customSection = 0
 	startSection  = 8
@@ -22,9 +23,10 @@ var (
 	errLocals   = errors.New("invalid module: a function has more than 50000 local variables")
 )
 
-// scan refuses modules of a few bytes for which wazero would allocate gigabytes before it reads on: it makes room for
-// as many elements, or local variables, as a module announces. This covers lists of sections, locals and names; what
-// lists are inside an element is left to the decoder, and its memory to the limit of the process.
+// scan rejects small modules that would make wazero allocate gigabytes. wazero
+// allocates as many elements or local variables as a module declares before it
+// reads them. scan checks the lists of sections, locals and names. It leaves
+// nested lists to the decoder, whose memory the process limits.
 func scan(module []byte) error {
 	c := cursor{rest: module[8:]}
 	for len(c.rest) > 0 {
@@ -46,7 +48,7 @@ func scanSection(id byte, body *cursor) error {
 		if string(body.take(body.number())) == "name" {
 			scanNames(body)
 		}
-	case startSection, countSection: // a number, no list
+	case startSection, countSection: // a number, not a list
 	case codeSection:
 		return scanCode(body)
 	default:
@@ -58,7 +60,8 @@ func scanSection(id byte, body *cursor) error {
 	return nil
 }
 
-// scanNames looks at the lists of the name section, and at the lists in the list of local names.
+// scanNames checks the lists of the name section, including the nested lists of
+// local names.
 func scanNames(body *cursor) {
 	const localNames = 2
 	for len(body.rest) > 0 && !body.bad {
@@ -82,7 +85,7 @@ func scanNames(body *cursor) {
 	}
 }
 
-// scanCode adds up the local variables of each function.
+// scanCode counts the local variables of each function.
 func scanCode(body *cursor) error {
 	for range body.count() {
 		f := cursor{rest: body.take(body.number())}
@@ -92,7 +95,7 @@ func scanCode(body *cursor) error {
 		locals := uint64(0)
 		for range f.count() {
 			locals += f.number()
-			f.take(1) // the type; a longer one is of a feature that is off
+			f.take(1) // the type; longer types belong to a disabled feature
 			if f.bad {
 				return errSections
 			}
@@ -110,7 +113,8 @@ func scanCode(body *cursor) error {
 	return nil
 }
 
-// cursor reads bytes from the front of rest. Once it was asked for more than there is, it is bad and returns nothing.
+// cursor reads bytes from the front of rest. After a read past the end it sets
+// bad and returns nothing.
 type cursor struct {
 	rest []byte
 	bad  bool
@@ -136,7 +140,8 @@ func (c *cursor) take(n uint64) []byte {
 	return b
 }
 
-// count is the number of elements of a list. Each of them takes a byte at least.
+// count returns the number of elements of a list. Each element takes at least
+// one byte.
 func (c *cursor) count() uint64 {
 	n := c.number()
 	if n > uint64(len(c.rest)) {

@@ -1,25 +1,32 @@
-// Package wasm is the worker that runs one WebAssembly script of a skill: a WASI preview 1 command.
+// Package wasm implements the worker that runs one WebAssembly script of a
+// skill, a WASI preview 1 command.
 //
-// The worker is a process of its own that the sandbox starts inside the sandbox, as it starts a shell for a shell
-// script, with the same directories and variables. The caller hands that process to [Main] and exits with what Main
-// returns. The process, not this package, is the boundary: the machine code that runs was made from a stranger's
-// module. What this package adds inside it:
+// The worker is a separate process. The sandbox starts it inside the sandbox
+// like a shell for a shell script, with the same directories and variables. The
+// process calls [Main] and exits with its result. The security boundary is the
+// process, not this package, because the machine code comes from an untrusted
+// module. Inside the process this package adds:
 //
-//   - Files go through [os.Root], so a link cannot lead out of a mount, a mount can be read-only, and a guest cannot
-//     make links, open a device or block on a pipe. wazero's own directory mount follows a relative link to anywhere.
-//   - A deadline ends every guest: one that loops, one that sleeps, and one that waits for input nobody sends.
-//   - Memory, output and the size of a module have limits. Tables (wazero allows 1 GiB for each) and the memory of the
-//     compiler have none here: the sandbox limits the process.
-//   - No sockets, no host functions but WASI.
+//   - Files are accessed through [os.Root], so a symlink cannot lead out of a
+//     mount. A mount can be read-only, and a guest cannot create links, open
+//     devices or block on pipes. wazero's own directory mount follows relative
+//     symlinks to any directory.
+//   - A deadline ends every guest, also one that loops, sleeps or waits for
+//     input.
+//   - Memory, output and the size of a module are limited. Tables (up to 1 GiB
+//     each in wazero) and the compiler's memory are limited only by the sandbox.
+//   - The guest has no sockets and no host functions except WASI.
 //
 // # Compiled code
 //
-// Compiling a module takes up to a second, loading compiled code milliseconds. Compiled code is a program that runs
-// without a check, so whoever can write it can be everybody who runs it. Therefore there is one directory for each
-// module, which the caller names after the digest of its bytes. It is filled once, by a worker in compile mode (or [Compile])
-// that sees this one directory writable and nothing else; every run gets it read-only. A run never writes compiled
-// code: without a usable entry it compiles in memory. On a system for which wazero has no compiler the guest is
-// interpreted, and compile mode only checks the module.
+// Compiling a module takes up to a second; loading compiled code takes
+// milliseconds. Compiled code runs without checks, so anyone who can write it
+// controls everyone who runs it. Each module therefore has its own directory,
+// which the caller names after the digest of the module. A worker in compile
+// mode (or [Compile]) fills it once and can write only this directory. Every
+// run mounts it read-only. A run never writes compiled code; without a usable
+// entry it compiles in memory. On systems without a wazero compiler the guest
+// is interpreted, and compile mode only checks the module.
 package wasm
 
 import (
@@ -33,15 +40,16 @@ import (
 	"time"
 )
 
-// Exit codes of [Main] besides the guest's own, the usual ones of env(1) and timeout(1) and of an aborted process.
+// Exit codes of [Main] in addition to the guest's own. They follow env(1),
+// timeout(1) and aborted processes.
 const (
 	ExitTimeout = 124 // the deadline passed
-	ExitWorker  = 125 // the worker could not do its work, or the output limit was reached
+	ExitWorker  = 125 // the worker failed, or the output limit was reached
 	ExitModule  = 126 // the module is missing, too large, invalid, or not a WASI command
 	ExitTrap    = 134 // the guest was stopped by a trap: unreachable code, out of bounds, call stack exhausted
 )
 
-// MaxModule is the largest module that is compiled or run, in bytes.
+// MaxModule is the maximum size of a module in bytes.
 const MaxModule = 32 << 20
 
 // Defaults of the options of [Main].
@@ -51,7 +59,7 @@ const (
 	DefaultOutput  = 4 << 20
 )
 
-// Usage is the command line that [Main] understands, for the one who puts it together.
+// Usage describes the command line of [Main] for its callers.
 const Usage = "[--cache DIR] [--memory BYTES] [--timeout D] [--output BYTES] [--dir GUEST=HOST[:ro]]... -- MODULE [ARG]..." +
 	" or --compile --cache DIR [--timeout D] -- MODULE"
 
@@ -86,7 +94,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, environ []st
 	return code
 }
 
-// parse reads the command line of the worker.
+// parse parses the command line of the worker.
 func parse(args []string) (*job, error) {
 	j := &job{}
 	f := flag.NewFlagSet("wasm", flag.ContinueOnError)
@@ -125,13 +133,13 @@ func parse(args []string) (*job, error) {
 	return j, nil
 }
 
-// mount is a host directory at a place of the guest.
+// mount maps a host directory to a path of the guest.
 type mount struct {
 	guest, host string
 	readOnly    bool
 }
 
-// parseMount reads GUEST=HOST[:ro].
+// parseMount parses GUEST=HOST[:ro].
 func parseMount(s string) (mount, error) {
 	guest, host, ok := strings.Cut(s, "=")
 	host, readOnly := strings.CutSuffix(host, ":ro")
@@ -141,7 +149,7 @@ func parseMount(s string) (mount, error) {
 	return mount{guest: guest, host: host, readOnly: readOnly}, nil
 }
 
-// failure is an error with the exit code it stands for.
+// failure is an error with an exit code.
 type failure struct {
 	code int
 	err  error
@@ -150,7 +158,7 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// exitCode is the code that err stands for.
+// exitCode returns the exit code for err.
 func exitCode(err error) int {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f.code

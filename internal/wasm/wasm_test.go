@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/loadout-dev/loadout/internal/testprogram"
 	"github.com/loadout-dev/loadout/internal/wasm"
 )
 
@@ -44,7 +44,8 @@ var built struct {
 	cache  string
 }
 
-// guest is the path of the Go guest and the directory of its compiled code.
+// guest returns the path of the Go guest and the directory of its compiled
+// code.
 func guest(t testing.TB) (module, cache string) {
 	t.Helper()
 	built.once.Do(func() {
@@ -54,10 +55,9 @@ func guest(t testing.TB) (module, cache string) {
 		}
 		built.dir = dir
 		path := filepath.Join(dir, "guest.wasm")
-		cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "./testdata/guest")
-		cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "GOFLAGS=")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("build the guest: %v\n%s", err, out)
+		program := testprogram.Program{Package: "internal/wasm/testdata/guest", Env: []string{"GOOS=wasip1", "GOARCH=wasm"}}
+		if err := program.Install(path); err != nil {
+			t.Fatal(err)
 		}
 		cache := filepath.Join(dir, "cache")
 		if r := worker(t, "--compile", "--cache", cache, "--", path); r.code != 0 {
@@ -71,7 +71,7 @@ func guest(t testing.TB) (module, cache string) {
 	return built.module, built.cache
 }
 
-// result is what came of a run of the worker.
+// result is the result of a run of the worker.
 type result struct {
 	code     int
 	out, err string
@@ -113,7 +113,7 @@ func guestArgs(t testing.TB, args ...string) []string {
 	return nil
 }
 
-// file writes a module to a file.
+// file writes a module to a file and returns its path.
 func file(t testing.TB, module []byte) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "m.wasm")

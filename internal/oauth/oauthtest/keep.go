@@ -9,9 +9,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/oauth"
 )
 
-// Keep tests that a keep does what [oauth.Keep] says. open opens it, empty, for the
+// Keep tests that a keep does what [oauth.Storage] says. open opens it, empty, for the
 // principals ada and bob; what it opens later has what it had before.
-func Keep(t *testing.T, open func() oauth.Keep) {
+func Keep(t *testing.T, open func() oauth.Storage) {
 	ctx := t.Context()
 	k := open()
 	ada, bob := oauth.Key{Principal: "ada", Server: "https://a.example.com/mcp"}, oauth.Key{Principal: "bob", Server: "https://a.example.com/mcp"}

@@ -12,30 +12,30 @@ import (
 	"slices"
 )
 
-// Server is a PostgreSQL server with a new database in a temporary directory. It
-// listens on a socket in there and on no port, so that none has to be free and nobody
-// else can reach it.
+// Server is a PostgreSQL server with a new database in a temporary directory.
+// It listens on a socket in that directory and on no port, so that no other
+// user can reach it.
 type Server struct {
-	bin   string // where its programs are
+	bin   string // directory of its programs
 	dir   string
 	guard *exec.Cmd
-	alive io.Closer // the input of guard
+	alive io.Closer // stdin of guard
 }
 
-// StartServer starts a server. Who started it closes it.
+// StartServer starts a server. The caller closes it.
 func StartServer() (*Server, error) {
-	bin, err := programs()
+	bin, err := findPrograms()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "loadout-pg-") // a short path: those of sockets are bounded
+	dir, err := os.MkdirTemp("", "loadout-pg-") // socket paths must be short
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{bin: bin, dir: dir}
-	err = giveAway(dir)
+	err = changeOwner(dir)
 	if err == nil {
-		err = s.watch()
+		err = s.startGuard()
 	}
 	if err == nil {
 		err = s.run("initdb", "--pgdata", s.data(), "--username", "loadout", "--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync")
@@ -49,13 +49,13 @@ func StartServer() (*Server, error) {
 	return s, nil
 }
 
-// watch starts a process that stops the server and removes its directory when the one
-// that runs the tests closes a pipe, or ends in whatever way.
-func (s *Server) watch() error {
+// startGuard starts a process that stops the server and removes its directory
+// as soon as the test process closes a pipe or exits.
+func (s *Server) startGuard() error {
 	s.guard = exec.Command("/bin/sh", "-c", `cat >/dev/null; "$1" stop --silent --mode immediate --pgdata "$2/data" >/dev/null 2>&1; rm -rf "$2"`,
 		"sh", filepath.Join(s.bin, "pg_ctl"), s.dir)
 	s.guard.Dir = "/"
-	lower(s.guard)
+	dropPrivileges(s.guard)
 	alive, err := s.guard.StdinPipe()
 	if err != nil {
 		return err
@@ -64,8 +64,9 @@ func (s *Server) watch() error {
 	return s.guard.Start()
 }
 
-// programs finds where initdb is: in the PATH, or where Debian keeps it.
-func programs() (string, error) {
+// findPrograms returns the directory of initdb, from PATH or where Debian
+// installs it.
+func findPrograms() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		if path, err = filepath.EvalSymlinks(path); err == nil {
 			return filepath.Dir(path), nil
@@ -73,44 +74,44 @@ func programs() (string, error) {
 	}
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if err != nil || len(found) == 0 {
-		return "", errors.New("there is no initdb: PostgreSQL is not installed (Debian: apt-get install postgresql)")
+		return "initdb not found: install PostgreSQL (Debian: apt-get install postgresql)", errors.New("there is no initdb: PostgreSQL is not installed (Debian: apt-get install postgresql)")
 	}
 	return filepath.Dir(slices.Max(found)), nil
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
-// URL is the address of the server; parameters can be added to it with &.
+// URL returns the address of the server. Add parameters with &.
 func (s *Server) URL() string {
 	return "postgres:///postgres?user=loadout&host=" + url.QueryEscape(s.dir)
 }
 
-// Start starts the server again after [Server.Stop], and waits until it answers.
+// Start starts the server again after [Server.Stop] and waits until it answers.
 func (s *Server) Start() error {
 	return s.run("pg_ctl", "start", "--wait", "--silent", "--pgdata", s.data(), "--log", filepath.Join(s.dir, "log"), "--options",
 		"-c listen_addresses='' -c unix_socket_directories="+s.dir+" -c fsync=off -c max_connections=200 -c shared_buffers=64MB")
 }
 
-// Stop stops the server at once, as when its machine fails; clients see their
-// connections end.
+// Stop stops the server at once, like a failure of its machine. Its connections
+// break.
 func (s *Server) Stop() error {
 	return s.run("pg_ctl", "stop", "--wait", "--silent", "--mode", "immediate", "--pgdata", s.data())
 }
 
-// Close stops the server and removes what it kept.
+// Close stops the server and removes its directory.
 func (s *Server) Close() error {
-	if s.alive == nil { // it was never watched
+	if s.alive == nil { // the guard was never started
 		return os.RemoveAll(s.dir)
 	}
 	return errors.Join(s.alive.Close(), s.guard.Wait())
 }
 
-// run runs a program of the server, as a user that it agrees to run as.
+// run runs a program of the server as a user that PostgreSQL accepts.
 func (s *Server) run(program string, args ...string) error {
 	cmd := exec.CommandContext(context.Background(), filepath.Join(s.bin, program), args...)
 	cmd.Dir = s.dir
-	lower(cmd)
-	log, err := os.CreateTemp("", "loadout-pg-") // not a pipe: the server would keep it open
+	dropPrivileges(cmd)
+	log, err := os.CreateTemp("", "loadout-pg-") // not a pipe, which the server would keep open
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
-// Package storetest gives tests real databases: SQLite in a file, and a PostgreSQL
-// server of their own, started when the first test wants it and stopped by [Main]. It
-// needs the programs of PostgreSQL, and says so where a test is skipped without them.
+// Package storetest provides real databases for tests: SQLite files, and a
+// PostgreSQL server that starts with the first test that needs it and that
+// [Main] stops. It needs the programs of PostgreSQL; without them tests are
+// skipped.
 package storetest
 
 import (
@@ -13,12 +14,12 @@ import (
 	"sync"
 	"testing"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver that schemas are made with
+	_ "github.com/jackc/pgx/v5/stdlib" // driver for creating schemas
 
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// server is the one of this process.
+// server is the PostgreSQL server of this process.
 var server struct {
 	once    sync.Once
 	running *Server
@@ -28,8 +29,8 @@ var server struct {
 	schemas int
 }
 
-// Main runs the tests of a package, stops the server that they used, and returns the
-// code to exit with.
+// Main runs the tests of a package, stops the server, and returns the exit
+// code.
 func Main(m *testing.M) int {
 	code := m.Run()
 	if server.running != nil {
@@ -38,7 +39,7 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Each runs a test on both databases, each empty, with the newest schema.
+// Each runs a test on an empty database of each kind, with the newest schema.
 func Each(t *testing.T, test func(t *testing.T, db *store.DB)) {
 	t.Helper()
 	for _, kind := range []struct {
@@ -49,7 +50,7 @@ func Each(t *testing.T, test func(t *testing.T, db *store.DB)) {
 	}
 }
 
-// Open opens a database and closes it when the test is over.
+// Open opens a database and closes it when the test ends.
 func Open(t testing.TB, address string) *store.DB {
 	t.Helper()
 	db, err := store.Open(context.Background(), address, nil)
@@ -64,15 +65,15 @@ func Open(t testing.TB, address string) *store.DB {
 	return db
 }
 
-// SQLite is the address of a database that is not there yet.
+// SQLite returns the address of a database that does not exist yet.
 func SQLite(t testing.TB) string {
 	t.Helper()
 	return "sqlite:" + filepath.Join(t.TempDir(), "hub.db")
 }
 
-// Postgres is the address of an empty schema of a server that all tests of the process
-// share. The test is skipped where there is no PostgreSQL, unless
-// LOADOUT_TEST_POSTGRES says that there has to be.
+// Postgres returns the address of an empty schema on a server that all tests of
+// the process share. It skips the test if PostgreSQL is missing, or fails it if
+// LOADOUT_TEST_POSTGRES is set.
 func Postgres(t testing.TB) string {
 	t.Helper()
 	server.once.Do(func() { server.running, server.err = StartServer() })

@@ -4,6 +4,6 @@ package storetest
 
 import "os/exec"
 
-func giveAway(string) error { return nil }
+func changeOwner(string) error { return nil }
 
-func lower(*exec.Cmd) {}
+func dropPrivileges(*exec.Cmd) {}

@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// unprivileged is whom the server runs as where the tests run as root, which it
-// refuses: postgres, or nobody.
-func unprivileged() (uid, gid int) {
+// serverUser returns the user that runs the server if the tests run as root,
+// which PostgreSQL refuses: postgres or nobody.
+func serverUser() (uid, gid int) {
 	for _, name := range []string{"postgres", "nobody"} {
 		u, err := user.Lookup(name)
 		if err != nil {
@@ -27,22 +27,23 @@ func unprivileged() (uid, gid int) {
 	return 65534, 65534
 }
 
-// giveAway gives a directory to whom the server runs as.
-func giveAway(dir string) error {
+// changeOwner gives a directory to the user that runs the server.
+func changeOwner(dir string) error {
 	if os.Getuid() != 0 {
 		return nil
 	}
-	uid, gid := unprivileged()
+	uid, gid := serverUser()
 	return os.Chown(dir, uid, gid)
 }
 
-// lower runs a command as whom the server runs as, and apart from the terminal, so that
-// an interrupt of the tests does not reach the server before they are over.
-func lower(cmd *exec.Cmd) {
+// dropPrivileges makes a command run as that user. It also detaches the command
+// from the terminal, so that an interrupt does not stop the server before the
+// tests end.
+func dropPrivileges(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if os.Getuid() != 0 {
 		return
 	}
-	uid, gid := unprivileged()
+	uid, gid := serverUser()
 	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }

@@ -1,0 +1,148 @@
+// Package approval asks a user or a client a question and waits for one answer:
+// approval of a tool call, an elicitation of an MCP server, a form, or an
+// action that only a client can perform.
+//
+// A [Request] is in a [Store] until it is resolved, so it outlives the process
+// that submitted it: a process that continues the conversation can wait for it
+// again. The first authorized answer resolves a request. Expiry and
+// cancellation are answers too. A [Queue] connects those who wait with those
+// who answer.
+//
+// The package never acts on an answer and displays nothing. Start reading at
+// [Queue].
+package approval
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// Kind says what a request asks for.
+type Kind string
+
+// Kinds of requests.
+const (
+	KindApproval    Kind = "approval"    // approval of what the payload describes
+	KindElicitation Kind = "elicitation" // the MCP server of a tool asks
+	KindForm        Kind = "form"        // values for fields
+	KindAction      Kind = "action"      // an action of a client
+)
+
+// Request is a question that waits for an answer.
+type Request struct {
+	// ID is set by [Queue.Submit] if it is "". A given ID must begin with the
+	// session and a dot, so that a store can find the request by it.
+	ID      string `json:"id"`
+	Kind    Kind   `json:"kind"`
+	Session string `json:"session"`
+	// Principal is the only one who may answer.
+	Principal policy.Principal `json:"principal"`
+	Message   string           `json:"message"`
+	// Payload describes the subject as JSON, for an approval the call.
+	Payload json.RawMessage `json:"payload,omitempty"`
+	// Schema is the JSON Schema of the answer's content; nil means yes or no.
+	Schema   json.RawMessage `json:"schema,omitempty"`
+	Created  time.Time       `json:"asked"`             // set by [Queue.Submit]
+	Deadline time.Time       `json:"deadline,omitzero"` // zero means none
+}
+
+// Outcome says how a request was resolved.
+type Outcome string
+
+// Outcomes of requests.
+const (
+	Accepted  Outcome = "accepted"
+	Declined  Outcome = "declined"
+	Cancelled Outcome = "cancelled" // withdrawn, or dismissed by the user
+	Expired   Outcome = "expired"   // not answered before the deadline
+)
+
+// Answer resolves a request.
+type Answer struct {
+	Outcome Outcome `json:"outcome"`
+	// Content matches [Request.Schema]. For an approval it holds the arguments
+	// as changed by the user, or nil if unchanged.
+	Content json.RawMessage `json:"content,omitempty"`
+	// Feedback is a comment of the user, such as why the call was declined.
+	Feedback string `json:"feedback,omitempty"`
+	// Scope says how long an approval lasts; "" means once.
+	Scope      policy.Scope     `json:"scope,omitempty"`
+	By         policy.Principal `json:"by,omitzero"`
+	ResolvedAt time.Time        `json:"at"`
+}
+
+// Limits of requests and answers.
+const (
+	MaxMessage = 16 << 10 // bytes
+	MaxPayload = 1 << 20
+	MaxOpen    = 1000 // pending requests of one session
+)
+
+// ErrNotFound means that there is no such request.
+var ErrNotFound = errors.New("approval request not found; it may have expired")
+
+// ResolvedError reports that a request was already resolved.
+type ResolvedError struct {
+	ID     string
+	Answer Answer // the answer that resolved it
+}
+
+func (e *ResolvedError) Error() string {
+	if e.Answer.By.ID == "" {
+		return fmt.Sprintf("approval request %s is already %s", e.ID, e.Answer.Outcome)
+	}
+	return fmt.Sprintf("approval request %s was already %s by %s", e.ID, e.Answer.Outcome, e.Answer.By)
+}
+
+// NotAllowedError reports that a principal may not answer a request.
+type NotAllowedError struct {
+	ID string
+	By policy.Principal
+}
+
+func (e *NotAllowedError) Error() string {
+	return fmt.Sprintf("%[2]s may not answer approval request %[1]s", e.ID, e.By)
+}
+
+// validate returns everything that is wrong with a request.
+func (a *Request) validate() error {
+	var errs []error
+	switch a.Kind {
+	case KindApproval, KindElicitation, KindForm, KindAction:
+	default:
+		errs = append(errs, fmt.Errorf("unknown kind %q", a.Kind))
+	}
+	if a.Session == "" {
+		errs = append(errs, errors.New("session is missing"))
+	}
+	if a.ID != "" && !strings.HasPrefix(a.ID, a.Session+".") {
+		errs = append(errs, fmt.Errorf("id %.100q does not begin with the session and a dot", a.ID))
+	}
+	if a.Principal.ID == "" {
+		errs = append(errs, errors.New("principal is missing"))
+	}
+	if len(a.Message) > MaxMessage {
+		errs = append(errs, fmt.Errorf("message too long (%d bytes, limit %d)", len(a.Message), MaxMessage))
+	}
+	if n := len(a.Payload) + len(a.Schema); n > MaxPayload {
+		errs = append(errs, fmt.Errorf("payload and schema too large (%d bytes, limit %d)", n, MaxPayload))
+	}
+	for name, raw := range map[string]json.RawMessage{"payload": a.Payload, "schema": a.Schema} {
+		if len(raw) > 0 && !json.Valid(raw) {
+			errs = append(errs, fmt.Errorf("%s is not valid JSON", name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sameContent reports whether two requests ask the same.
+func (a *Request) sameContent(b Request) bool {
+	return a.Kind == b.Kind && a.Session == b.Session && a.Principal == b.Principal && a.Message == b.Message &&
+		bytes.Equal(a.Payload, b.Payload) && bytes.Equal(a.Schema, b.Schema)
+}

@@ -1,0 +1,233 @@
+package bm25
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxWord is the length in bytes at which a word is cut. Longer words are
+// hashes or blobs, which nobody searches for.
+const maxWord = 64
+
+// lexer splits text into words: runs of letters, marks and digits, in lower
+// case, without accents and in normal width. A run in a script without spaces
+// is a word of its own, even next to a Latin word.
+//
+// The zero lexer is ready for reset, which reuses its buffers.
+type lexer struct {
+	text string
+	pos  int
+	left int // characters that may still be read
+
+	word []byte // the current word
+	cjk  bool   // whether it is in a script without spaces
+	cuts []int  // where camelCase divides it
+}
+
+// reset starts a new text, of which at most max characters are read.
+func (l *lexer) reset(text string, max int) {
+	l.text, l.pos, l.left = text, 0, max
+}
+
+// next finds the next word and reports whether there is one.
+func (l *lexer) next() bool {
+	for l.scan() {
+		if len(l.word) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// scan reads the next word, which may be empty, and reports whether any text
+// was left.
+func (l *lexer) scan() bool {
+	l.word, l.cuts, l.cjk = l.word[:0], l.cuts[:0], false
+	if l.pos == len(l.text) || l.left <= 0 {
+		return false
+	}
+	var before, last kind // of the two previous characters
+	folded := true
+	for l.pos < len(l.text) && l.left > 0 {
+		r, size := rune(l.text[l.pos]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(l.text[l.pos:])
+		}
+		k := kindOf(r)
+		if len(l.word) > 0 && (k == none || (k == unspaced) != l.cjk) {
+			break
+		}
+		l.pos, l.left = l.pos+size, l.left-1
+		if k == none || len(l.word)+utf8.UTFMax > maxWord && k != unspaced {
+			continue
+		}
+		if k == upper && last == lower {
+			l.cut(len(l.word))
+		} else if k == lower && last == upper && before == upper {
+			_, size := utf8.DecodeLastRune(l.word)
+			l.cut(len(l.word) - size) // HTTPServer: cut before the last capital
+		}
+		before, last = last, k
+		switch {
+		case r >= utf8.RuneSelf:
+			l.word = utf8.AppendRune(l.word, unicode.ToLower(r))
+			l.cjk = k == unspaced
+			folded = l.cjk
+		case k == upper:
+			l.word = append(l.word, byte(r)|0x20)
+		default:
+			l.word = append(l.word, byte(r))
+		}
+	}
+	if len(l.word) == 1 {
+		l.languageSign()
+	}
+	if !folded {
+		l.fold()
+	}
+	return true
+}
+
+func (l *lexer) cut(at int) {
+	if n := len(l.cuts); at > 0 && (n == 0 || l.cuts[n-1] < at) {
+		l.cuts = append(l.cuts, at)
+	}
+}
+
+// languageSign reads the sign in C++, C# and F#, which would otherwise become C
+// and F.
+func (l *lexer) languageSign() {
+	for _, sign := range []string{"++", "#"} {
+		if strings.HasPrefix(l.text[l.pos:], sign) && l.left >= len(sign) {
+			l.word = append(l.word, sign...)
+			l.pos, l.left = l.pos+len(sign), l.left-len(sign)
+			return
+		}
+	}
+}
+
+// fold replaces é by e and Ａ by a. It removes combining marks.
+func (l *lexer) fold() {
+	wide := norm.NFKD.Bytes(l.word)
+	n := len(l.word)
+	l.word = l.word[:0]
+	for _, r := range string(wide) {
+		diacritic := 0x300 <= r && r <= 0x36F
+		if !diacritic && kindOf(r) != none {
+			l.word = utf8.AppendRune(l.word, unicode.ToLower(r))
+		}
+	}
+	if len(l.word) != n {
+		l.cuts = l.cuts[:0] // the cuts are offsets into the unfolded word
+	}
+}
+
+// bigrams calls yield with each pair of adjacent characters of an unspaced
+// word, or with its only character.
+func (l *lexer) bigrams(yield func(pair []byte)) {
+	_, first := utf8.DecodeRune(l.word)
+	if first == len(l.word) {
+		yield(l.word)
+		return
+	}
+	for from := 0; from+first < len(l.word); {
+		_, second := utf8.DecodeRune(l.word[from+first:])
+		yield(l.word[from : from+first+second])
+		from, first = from+first, second
+	}
+}
+
+// pieces calls yield with each part of the current word if it has several:
+// camelCase parts, or single characters of an unspaced word.
+func (l *lexer) pieces(yield func(piece []byte)) {
+	if l.cjk {
+		for from, r := range string(l.word) {
+			if size := utf8.RuneLen(r); size < len(l.word) {
+				yield(l.word[from : from+size])
+			}
+		}
+		return
+	}
+	if len(l.cuts) == 0 {
+		return
+	}
+	from := 0
+	for _, to := range l.cuts {
+		yield(l.word[from:to])
+		from = to
+	}
+	yield(l.word[from:])
+}
+
+// kind classifies a character for the lexer.
+type kind uint8
+
+const (
+	none     kind = iota // not part of a word
+	caseless             // a digit, a mark or a letter without case
+	lower
+	upper
+	unspaced // in a script without spaces between words
+)
+
+func kindOf(r rune) kind {
+	if r < utf8.RuneSelf {
+		return asciiKinds[r]
+	}
+	return wideKind(r)
+}
+
+var asciiKinds = func() (kinds [utf8.RuneSelf]kind) {
+	for r := range kinds {
+		kinds[r] = wideKind(rune(r))
+	}
+	return kinds
+}()
+
+func wideKind(r rune) kind {
+	switch {
+	case !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r), unicode.Is(unicode.Variation_Selector, r):
+		return none // a variation selector is a mark, but belongs to an emoji
+	case isUnspaced(r):
+		return unspaced
+	case unicode.IsLower(r):
+		return lower
+	case unicode.IsUpper(r):
+		return upper
+	}
+	return caseless
+}
+
+// isUnspaced reports whether a letter is in a script without spaces, or in
+// Hangul, which attaches particles to words. It compares blocks, not scripts: ー
+// and 々 are in the script "common".
+func isUnspaced(r rune) bool {
+	return 0x0E00 <= r && r < 0x0F00 || // Thai, Lao
+		0x1000 <= r && r < 0x10A0 || // Myanmar
+		0x1100 <= r && r < 0x1200 || // Hangul letters
+		0x1780 <= r && r < 0x1800 || // Khmer
+		0x3005 <= r && r < 0xA000 || // kana, Han
+		0xAC00 <= r && r < 0xD800 || // Hangul
+		0xF900 <= r && r < 0xFB00 || // Han
+		0xFF66 <= r && r < 0xFFA0 || // half-width kana
+		0x20000 <= r && r < 0x40000 // Han
+}
+
+// stopWords say nothing about a skill. Words such as use, user, skill and help
+// do ("user research", "skill creator") and keep their weight.
+var stopWords = func() map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(`
+		a about above after all also am an and any are as at be because been before being below between both but by can
+		could d did do does doing don during each few for from further had has have having he her here hers him his how i
+		if in into is it its itself just ll m me more most my no nor not now of off on once only or other our out over own
+		please re s same she should so some such t than that the their them then there these they this those through to
+		too under until up ve very via want was we were what when whenever where which while who whom why will with within
+		would you your yours`) {
+		set[w] = true
+	}
+	return set
+}()

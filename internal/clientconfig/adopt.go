@@ -1,0 +1,273 @@
+package clientconfig
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Servers is what a client's file says of MCP servers. It holds credentials
+// where the file does.
+type Servers struct {
+	File   string         // as the client names it
+	Exists bool           // the file is there
+	Data   []byte         // all of the file
+	ByName map[string]any // decoded entries; numbers of JSON are json.Number
+	Inputs any            // of VS Code, nil for none
+
+	projects map[string]map[string]any
+}
+
+// Read returns the servers in the target's file, none where there is no file.
+// Its errors are those of [Plan].
+func Read(t Target) (*Servers, error) {
+	ch, doc, err := t.open()
+	if err != nil {
+		return nil, err
+	}
+	all := doc.decoded()
+	s := &Servers{File: ch.File, Exists: ch.before.exists, Data: ch.before.data, ByName: map[string]any{}, Inputs: all["inputs"], projects: projectsOf(t, all)}
+	if m, ok := all[t.Client.Key].(map[string]any); ok {
+		s.ByName = m
+	}
+	return s, nil
+}
+
+// Holds reports whether the entry of that name is exactly what [Plan] writes
+// for e.
+func (s *Servers) Holds(c Client, e Entry) bool {
+	e = e.named()
+	want, err := c.fields(e)
+	v, there := s.ByName[e.Name]
+	return err == nil && there && equal(v, want.decoded())
+}
+
+// PlanAdopt reads the file and works out how to put the entry in the place of
+// the entries of those names, which have to be there, and of those of projects.
+// Everything else stays as with [Plan], whose errors it has.
+func PlanAdopt(t Target, names []string, local []Local, e Entry) (*Change, error) {
+	e = e.named()
+	ch, doc, err := t.open()
+	if err != nil {
+		return nil, err
+	}
+	last, after, err := adoptAll(t.Client, doc, ch.before.data, names, local, e)
+	if err != nil {
+		return nil, ch.locate(err)
+	}
+	if bytes.Equal(after, ch.before.data) {
+		return ch, nil
+	}
+	ch.Action, ch.after = Replace, after
+	if !ch.before.exists {
+		ch.Action = Create
+	}
+	ch.Notes, ch.Next = append(ch.Notes, t.notes(doc)...), t.Client.Next
+	want, err := t.Client.fields(e)
+	if err != nil {
+		return nil, err
+	}
+	return ch, ch.show(doc, last, e.Name, want, true)
+}
+
+// PlanReturn reads the file and works out how to take out the entry, and to put
+// those of the names and of projects back as they are in original, the bytes that the file had
+// before [PlanAdopt]. Where the file is what PlanAdopt made of them, it comes
+// back to the byte. A name that has another entry by now keeps that, and is
+// named in the notes.
+func PlanReturn(t Target, original []byte, names []string, local []Local, e Entry) (*Change, error) {
+	e = e.named()
+	ch, doc, err := t.open()
+	if err != nil {
+		return nil, err
+	}
+	old, err := parse(t.Client, original)
+	if err != nil {
+		return nil, fmt.Errorf("the backup of %s: %w", ch.File, err)
+	}
+	ch.Action = Replace
+	if _, after, err := adoptAll(t.Client, old, original, names, local, e); err == nil && bytes.Equal(after, ch.before.data) {
+		ch.after = original
+		return ch, ch.show(doc, old, e.Name, nil, false)
+	}
+	last, after := doc, ch.before.data
+	for _, name := range names {
+		v, there, err := old.value(name)
+		if err != nil || !there {
+			continue
+		}
+		if now, there, err := last.value(name); err != nil || there {
+			if !equal(now, v) {
+				ch.Notes = append(ch.Notes, fmt.Sprintf("the entry %q has been written anew since, and stays", name))
+			}
+			continue
+		}
+		m, ok := v.(map[string]any)
+		if !ok {
+			continue
+		}
+		if last, after, err = step(t.Client, last, after, name, objectOf(m)); err != nil {
+			return nil, ch.locate(err)
+		}
+	}
+	last, after, lost, err := giveBack(t.Client, old, last, after, local)
+	if err != nil {
+		return nil, ch.locate(err)
+	}
+	ch.Notes = append(ch.Notes, lost...)
+	if v, there, err := last.value(e.Name); err == nil && there && !slices.Contains(names, e.Name) {
+		if _, ours := t.Client.entry(e.Name, v); ours {
+			if last, after, err = step(t.Client, last, after, e.Name, nil); err != nil {
+				return nil, ch.locate(err)
+			}
+		}
+	}
+	if ch.after = after; bytes.Equal(after, ch.before.data) {
+		ch.Action = None
+		return ch, nil
+	}
+	return ch, ch.show(doc, last, e.Name, nil, false)
+}
+
+// adopt is the new text, and what it parses as.
+func adopt(c Client, doc document, src []byte, names []string, e Entry) (document, []byte, error) {
+	want, err := c.fields(e)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range names {
+		if name == e.Name {
+			continue // it is replaced
+		}
+		if doc, src, err = step(c, doc, src, name, nil); err != nil {
+			return nil, nil, err
+		}
+	}
+	if v, there, err := doc.value(e.Name); err != nil || there && equal(v, want.decoded()) {
+		return doc, src, err
+	}
+	return step(c, doc, src, e.Name, want)
+}
+
+// step makes one edit, and makes sure that it is no more than that: the entry of
+// that name becomes o, or goes where o is nil.
+func step(c Client, doc document, src []byte, name string, o object) (document, []byte, error) {
+	var e edit
+	var err error
+	if o == nil {
+		e, err = doc.without(name, false)
+	} else {
+		e, err = doc.with(name, o)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	after := e.apply(src)
+	left, err := verify(c, doc, after, name, o)
+	return left, after, err
+}
+
+// show checks the file, names its backup, and makes the diff.
+func (c *Change) show(before, after document, name string, want object, backUp bool) error {
+	if err := c.before.writable(c.Target); err != nil {
+		return err
+	}
+	if c.File != c.Target {
+		c.Notes = slices.Insert(c.Notes, 0, c.File+" leads to "+c.Target+", which is the file that changes")
+	}
+	if c.before.exists && backUp {
+		var err error
+		if c.Backup, err = backupFor(c.File, c.before.data); err != nil {
+			return err
+		}
+	}
+	oldName := c.File
+	if !c.before.exists {
+		oldName = "/dev/null"
+	}
+	c.diff = unified(oldName, c.File, c.before.data, c.after,
+		masked(c.before.data, before.marks(name), showOld(c.before.data, want.strings())),
+		masked(c.after, after.marks(name), showNew(c.after)))
+	return nil
+}
+
+// objectOf is a decoded entry as it is written again.
+func objectOf(m map[string]any) object {
+	o := object{}
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		o = append(o, field{key, m[key]})
+	}
+	return o
+}
+
+// other writes a decoded value that is no text, list of texts or object.
+func (l layout) other(v any) string {
+	switch v := v.(type) {
+	case map[string]any:
+		return l.value(objectOf(v))
+	case []any:
+		var items []string
+		for _, item := range v {
+			items = append(items, l.value(item))
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	case json.Number:
+		return v.String()
+	case bool:
+		return strconv.FormatBool(v)
+	}
+	return "null"
+}
+
+// writeTOML writes a decoded value on one line; "" for one that it cannot.
+func writeTOML(v any) string {
+	switch v := v.(type) {
+	case string:
+		return quoteTOML(v)
+	case bool:
+		return strconv.FormatBool(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case float64:
+		s := strconv.FormatFloat(v, 'f', -1, 64)
+		if !strings.Contains(s, ".") {
+			s += ".0"
+		}
+		return s
+	case []string:
+		var items []string
+		for _, s := range v {
+			items = append(items, quoteTOML(s))
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	case []any:
+		var items []string
+		for _, item := range v {
+			items = append(items, writeTOML(item))
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	case map[string]any:
+		var items []string
+		for _, f := range objectOf(v) {
+			items = append(items, tomlKey(f.key)+" = "+writeTOML(f.value))
+		}
+		return "{" + strings.Join(items, ", ") + "}"
+	}
+	return "" // then verify refuses it
+}
+
+// tomlKey is a key, in quotes where it has to be.
+func tomlKey(s string) string {
+	bare := func(r rune) bool {
+		return r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) || r == '_' || r == '-'
+	}
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !bare(r) }) {
+		return s
+	}
+	return quoteTOML(s)
+}

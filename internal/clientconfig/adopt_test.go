@@ -1,0 +1,150 @@
+package clientconfig_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/clientconfig"
+)
+
+// Entries are replaced by one, and come back: to the byte where nothing else
+// happened, else by what they say.
+func TestAdoptAndReturn(t *testing.T) {
+	for _, tt := range []struct {
+		client, text, edited string
+		names                []string
+	}{
+		{"cursor", `{
+  // mine
+  "theme": "dark",
+  "mcpServers": {
+    "a": {"command": "x", "env": {"TOKEN": "s3cr3t"}, "n": 1.50, "on": true, "none": null, "l": [1, {"b": []}]}, // first
+    "b.c": {
+      "url": "https://example.com/mcp",
+    },
+    "keep": {"command": "k"}
+  }
+}
+`, `"theme": "dark"`, []string{"a", "b.c"}},
+		{"codex", `# mine
+model = "x"
+
+[mcp_servers.a]
+command = "x"
+args = ["a", 'b\c']
+startup_timeout_sec = 20
+enabled = true
+
+[mcp_servers.a.env]
+TOKEN = "s3cr3t"
+"odd key" = "v"
+
+[mcp_servers.keep]
+command = "k"
+`, `model = "x"`, []string{"a"}},
+	} {
+		t.Run(tt.client, func(t *testing.T) {
+			c, err := clientconfig.Lookup(tt.client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(t.TempDir(), "config")
+			write(t, file, []byte(tt.text))
+			target := clientconfig.Target{Client: c, File: file}
+			e := clientconfig.Entry{Command: "/bin/loadout", Args: []string{"mcp"}}
+			before := servers(t, target)
+			adopt := func() {
+				t.Helper()
+				ch, err := clientconfig.PlanAdopt(target, tt.names, nil, e)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strings.Contains(ch.Diff(), "s3cr3t") || ch.Diff() == "" {
+					t.Errorf("the diff is\n%s", ch.Diff())
+				}
+				if err := ch.Apply(); err != nil {
+					t.Fatal(err)
+				}
+				if b, err := os.ReadFile(ch.Backup); err != nil || string(b) != tt.text {
+					t.Errorf("the backup holds %q %v", b, err)
+				}
+			}
+			adopt()
+			now := servers(t, target)
+			if len(now.ByName) != 2 || now.ByName["keep"] == nil || !now.Holds(c, e) || !strings.Contains(string(now.Data), "mine") {
+				t.Errorf("it is\n%s", now.Data)
+			}
+			if ch, err := clientconfig.PlanAdopt(target, nil, nil, e); err != nil || ch.Action != clientconfig.None {
+				t.Errorf("again it is %v %v", ch, err)
+			}
+			undo := func() *clientconfig.Change {
+				t.Helper()
+				ch, err := clientconfig.PlanReturn(target, []byte(tt.text), tt.names, nil, e)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strings.Contains(ch.Diff(), "s3cr3t") {
+					t.Errorf("the diff is\n%s", ch.Diff())
+				}
+				if err := ch.Apply(); err != nil {
+					t.Fatal(err)
+				}
+				return ch
+			}
+			undo()
+			if got := string(servers(t, target).Data); got != tt.text {
+				t.Errorf("it came back as\n%s", got)
+			}
+			// with an edit in between
+			adopt()
+			write(t, file, []byte(strings.Replace(string(servers(t, target).Data), tt.edited, strings.Replace(tt.edited, "mine", "yours", 1)+strings.Repeat(" ", 3), 1)))
+			undo()
+			back := servers(t, target)
+			if got, want := names(back), names(before); !slices.Equal(got, want) {
+				t.Errorf("it has %q, want %q:\n%s", got, want, back.Data)
+			}
+			if ch, err := clientconfig.PlanReturn(target, []byte(tt.text), tt.names, nil, e); err != nil || ch.Action != clientconfig.None || len(ch.Notes) > 0 {
+				t.Errorf("undone again it is %+v %v", ch, err)
+			}
+			// an entry that was written anew stays
+			adopt2, err := clientconfig.PlanAdopt(target, tt.names, nil, e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := adopt2.Apply(); err != nil {
+				t.Fatal(err)
+			}
+			other, err := clientconfig.Plan(target, clientconfig.Entry{Name: tt.names[0], Command: "new"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := other.Apply(); err != nil {
+				t.Fatal(err)
+			}
+			if ch := undo(); len(ch.Notes) == 0 || !strings.Contains(string(servers(t, target).Data), "new") {
+				t.Errorf("%v\n%s", ch.Notes, servers(t, target).Data)
+			}
+		})
+	}
+}
+
+func servers(t *testing.T, target clientconfig.Target) *clientconfig.Servers {
+	t.Helper()
+	s, err := clientconfig.Read(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func names(s *clientconfig.Servers) []string {
+	var out []string
+	for name := range s.ByName {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,61 @@
+package clientconfig
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/linediff"
+)
+
+const (
+	contextLines = 3
+	maxLine      = 320     // characters of an unchanged or removed line that are shown
+	maxTable     = 4 << 20 // entries of the table of a comparison
+)
+
+// unified returns the difference of two texts in the unified format. It compares the texts
+// but shows the lines of their masked versions, which have the same line ends.
+func unified(oldName, newName string, before, after []byte, maskedBefore, maskedAfter string) string {
+	a, b := splitLines(string(before)), splitLines(string(after))
+	shownA, shownB := splitLines(maskedBefore), splitLines(maskedAfter)
+	steps := linediff.Compare(a, b, maxTable)
+	var out strings.Builder
+	fmt.Fprintf(&out, "--- %s\n+++ %s\n", printable(oldName), printable(newName))
+	for _, hunk := range linediff.Hunks(steps, contextLines) {
+		out.WriteString(hunk.Header() + "\n")
+		for s, other := range hunk.Pairs() {
+			text := s.Line(shownA, shownB)
+			switch {
+			case s.Op == '-' && other >= 0:
+				text, _ = linediff.Elide(text, shownB[other])
+			case s.Op == '+' && other >= 0:
+				_, text = linediff.Elide(shownA[other], text)
+			}
+			text = printable(strings.TrimSuffix(text, "\r"))
+			if s.Op != '+' { // an added line is shown whole
+				text = shorten(text)
+			}
+			out.WriteByte(s.Op)
+			out.WriteString(text)
+			out.WriteByte('\n')
+		}
+	}
+	return out.String()
+}
+
+// splitLines returns the lines of s. A final line end does not start another line.
+func splitLines(s string) []string {
+	s = strings.TrimPrefix(s, string(bom))
+	if s == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+}
+
+// shorten truncates a line to maxLine characters.
+func shorten(s string) string {
+	if r := []rune(s); len(r) > maxLine {
+		return string(r[:maxLine]) + linediff.Ellipsis
+	}
+	return s
+}

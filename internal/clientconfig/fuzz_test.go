@@ -1,0 +1,138 @@
+package clientconfig
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// seeds gives a fuzzer the real files of one format, and small ones.
+func seeds(f *testing.F, format string, small ...string) {
+	files, err := filepath.Glob("testdata/*." + format)
+	if err != nil || len(files) == 0 {
+		f.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		small = append(small, string(text), strings.ReplaceAll(string(text), "\n", "\r\n"))
+	}
+	for _, text := range small {
+		f.Add([]byte(text))
+	}
+}
+
+func FuzzJSON(f *testing.F) {
+	seeds(f, "json", "", "{}", "{\"mcpServers\":{}}", "\xef\xbb\xbf{//\n}", "{\"mcpServers\":{\"loadout\":1,},}",
+		"{\"mcpServers\":{//\n\"loadout\":{}}}", "{\"mcpServers\":{\"a\":1,//\n\"loadout\":{}//\n,}}", "{\"mcpServers\":{\"loadout\":{}/**/,\"a\":1}}",
+		"{\"a\":1/**/,/**/\"mcpServers\":{\n\"loadout\":{}}}//")
+	c, err := Lookup("claude-code")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, src []byte) { edits(t, c, src) })
+}
+
+func FuzzTOML(f *testing.F) {
+	seeds(f, "toml", "", "a=1", "[mcp_servers]", "[mcp_servers.loadout]", "[mcp_servers.loadout]\n\n[mcp_servers.loadout.env]\na=1#x\n\n",
+		"[mcp_servers]\na={b=1}\n[mcp_servers.loadout.x]\n", "a='''\n'''''\nb=\"\"\"\\\"\"\"\"", "[[mcp_servers.loadout.x]]\na=nan\n[a]", "'mcp_servers'.a.b=1",
+		"\xef\xbb\xbf#\n\n[mcp_servers.loadout]\na=[#\n]\n\n\n#\n")
+	c, err := Lookup("codex")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, src []byte) { edits(t, c, src) })
+}
+
+// edits checks, for any text, that what comes of it parses and differs from it
+// only by the entry, that it is stable, and that what is kept is kept.
+func edits(t *testing.T, c Client, src []byte) {
+	doc, err := parse(c, src)
+	if err != nil {
+		if located := locate(err, "FILE", src); !strings.HasPrefix(located.Error(), "FILE") {
+			t.Errorf("no place in %v", located)
+		}
+		return
+	}
+	e := Entry{Name: DefaultName, Command: "loadout", Args: []string{"mcp"}}
+	want, err := c.fields(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit, err := doc.with(e.Name, want)
+	if err != nil {
+		return
+	}
+	_, there, err := doc.value(e.Name)
+	if err != nil {
+		t.Fatalf("edited, but not to be read: %v", err)
+	}
+	if !there {
+		for _, s := range edit {
+			if s.start != s.end {
+				t.Errorf("adding took out %q", src[s.start:s.end])
+			}
+		}
+	}
+	after := edit.apply(src)
+	next, err := verify(c, doc, after, e.Name, want)
+	if err != nil {
+		t.Fatalf("%v\n%q\n%q", err, src, after)
+	}
+	if again, err := next.with(e.Name, want); err != nil || !bytes.Equal(again.apply(after), after) {
+		t.Errorf("replacing it by the same changed %q, %v", after, err)
+	}
+	shows(t, src, doc)
+	shows(t, after, next)
+
+	for _, container := range []bool{false, true} {
+		edit, err := next.without(e.Name, container)
+		if err != nil {
+			t.Fatalf("%v\n%q", err, after)
+		}
+		left := edit.apply(after)
+		last, err := verify(c, next, left, e.Name, nil)
+		if err != nil {
+			t.Fatalf("%v\n%q\n%q", err, after, left)
+		}
+		if there {
+			continue
+		}
+		if a, b := comments(src, doc), comments(left, last); a != b {
+			t.Errorf("the comments were\n%q\nare\n%q", a, b)
+		}
+	}
+}
+
+// shows checks that a masked text has its lines at the same places, and that
+// marks are in order.
+func shows(t *testing.T, src []byte, doc document) {
+	at := 0
+	marks := doc.marks(DefaultName)
+	for _, m := range marks {
+		if m.start < at || m.end < m.start || m.end > len(src) {
+			t.Fatalf("mark %v after %d in %q", m.span, at, src)
+		}
+		at = m.end
+	}
+	text := masked(src, marks, showOld(src, nil))
+	if a, b := strings.Count(text, "\n"), bytes.Count(src, []byte("\n")); a != b {
+		t.Errorf("%d line ends are %d\n%q\n%q", b, a, src, text)
+	}
+}
+
+// comments are those of a document, in order.
+func comments(src []byte, doc document) string {
+	var b strings.Builder
+	for _, m := range doc.marks("") {
+		if m.kind == markComment {
+			b.Write(bytes.TrimRight(src[m.start:m.end], "\r"))
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}

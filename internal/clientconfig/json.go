@@ -1,0 +1,292 @@
+package clientconfig
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// jsonDoc is JSON with comments and trailing commas. The parser of hujson gives
+// the offset of every value; edits are made on the bytes, so that what they do
+// not name stays.
+type jsonDoc struct {
+	src  []byte
+	key  string
+	root hujson.Value
+	top  *hujson.Object // the value of root; nil in a file with nothing in it
+	// servers is the member of top called key, -1 for none, and entries its
+	// value.
+	servers int
+	entries *hujson.Object
+}
+
+var _ document = (*jsonDoc)(nil)
+
+func parseJSON(src []byte, key string) (*jsonDoc, error) {
+	d := &jsonDoc{src: src, key: key, servers: -1}
+	n := bomLen(src)
+	if isBlank(src[n:]) {
+		return d, nil
+	}
+	if err := checkDepth(src); err != nil {
+		return nil, err
+	}
+	// A copy with the byte order mark blanked keeps the offsets; the line end
+	// lets a comment end the file, which hujson refuses.
+	text := append(bytes.Repeat([]byte(" "), n), src[n:]...)
+	text = append(text, '\n')
+	var err error
+	if d.root, err = hujson.Parse(text); err != nil {
+		return nil, jsonRefusal(text, err)
+	}
+	var ok bool
+	if d.top, ok = d.root.Value.(*hujson.Object); !ok {
+		return nil, &refusal{d.root.StartOffset, "the file does not hold a JSON object", "make it {} or move it away"}
+	}
+	if d.servers, err = member(d.top, key); err != nil || d.servers < 0 {
+		return d, err
+	}
+	value := d.top.Members[d.servers].Value
+	if d.entries, ok = value.Value.(*hujson.Object); !ok {
+		return nil, &refusal{value.StartOffset, `"` + key + `" is not an object`, "make it {} or delete it"}
+	}
+	return d, nil
+}
+
+// maxDepth bounds the stack of a recursive parser.
+const maxDepth = 500
+
+// checkDepth refuses brackets nested deeper than that.
+// It counts those outside strings and comments, and reads broken text as well.
+func checkDepth(src []byte) error {
+	depth := 0
+	for i := 0; i < len(src); i++ {
+		switch rest := src[i:]; {
+		case rest[0] == '"':
+			for i++; i < len(src) && src[i] != '"'; i++ {
+				if src[i] == '\\' {
+					i++
+				}
+			}
+		case bytes.HasPrefix(rest, []byte("//")):
+			i += lengthTo(rest, "\n")
+		case bytes.HasPrefix(rest, []byte("/*")):
+			i += len("/*") + lengthTo(rest[2:], "*/") + 1 // to the last of it
+		case rest[0] == '{' || rest[0] == '[':
+			if depth++; depth > maxDepth {
+				return &refusal{i, "the file is nested too deep", fixSyntax}
+			}
+		case rest[0] == '}' || rest[0] == ']':
+			depth--
+		}
+	}
+	return nil
+}
+
+// lengthTo is the length of s up to end, or all of it.
+func lengthTo(s []byte, end string) int {
+	if i := bytes.Index(s, []byte(end)); i >= 0 {
+		return i
+	}
+	return len(s)
+}
+
+// jsonRefusal takes from a parser's error the place and, where it cannot hold
+// content of the file, the reason.
+func jsonRefusal(text []byte, err error) error {
+	problem := "this is not valid JSON"
+	cause := err
+	if inner := errors.Unwrap(err); inner != nil {
+		cause = inner
+	}
+	switch reason := cause.Error(); {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		problem += ": the file ends too early"
+	case strings.HasPrefix(reason, "invalid character "): // names one character
+		problem += ": " + reason
+	}
+	return &refusal{jsonOffset(text, err), problem, fixSyntax}
+}
+
+// jsonOffset is the place a parser's error names, -1 for none. The column
+// counts bytes.
+func jsonOffset(text []byte, err error) int {
+	var line, column int
+	if n, _ := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); n != 2 {
+		return -1
+	}
+	at := 0
+	for ; line > 1; line-- {
+		at += lengthTo(text[at:], "\n") + 1
+	}
+	return min(at+column-1, len(text)-1)
+}
+
+// member returns the index of the member of that name, -1 for none. Two of
+// them are refused: clients differ in which they take.
+func member(o *hujson.Object, name string) (int, error) {
+	found := -1
+	for i, m := range o.Members {
+		if m.Name.Value.(hujson.Literal).String() != name {
+			continue
+		}
+		if found >= 0 {
+			return -1, &refusal{m.Name.StartOffset, `"` + name + `" is there a second time`, "delete one of them"}
+		}
+		found = i
+	}
+	return found, nil
+}
+
+// find returns the index of an entry in d.entries, -1 for none.
+func (d *jsonDoc) find(name string) (int, error) {
+	if d.entries == nil {
+		return -1, nil
+	}
+	return member(d.entries, name)
+}
+
+func (d *jsonDoc) value(name string) (any, bool, error) {
+	i, err := d.find(name)
+	if err != nil || i < 0 {
+		return nil, false, err
+	}
+	return decodeJSON(d.entries.Members[i].Value.Value), true, nil
+}
+
+func (d *jsonDoc) hasContainer() bool { return d.entries != nil }
+
+func (d *jsonDoc) empty() bool {
+	return d.top == nil || len(d.top.Members) == 0 &&
+		isBlank(d.root.BeforeExtra) && isBlank(d.top.AfterExtra) && isBlank(d.root.AfterExtra)
+}
+
+func (d *jsonDoc) decoded() map[string]any {
+	if d.top == nil {
+		return map[string]any{}
+	}
+	return decodeJSON(d.top).(map[string]any)
+}
+
+// decodeJSON keeps numbers as they are written. Of two members of one name it
+// takes the last.
+func decodeJSON(v hujson.ValueTrimmed) any {
+	switch v := v.(type) {
+	case *hujson.Object:
+		m := make(map[string]any, len(v.Members))
+		for _, f := range v.Members {
+			m[f.Name.Value.(hujson.Literal).String()] = decodeJSON(f.Value.Value)
+		}
+		return m
+	case *hujson.Array:
+		list := make([]any, 0, len(v.Elements))
+		for _, e := range v.Elements {
+			list = append(list, decodeJSON(e.Value))
+		}
+		return list
+	case hujson.Literal:
+		switch v.Kind() {
+		case '"':
+			return v.String()
+		case '0':
+			return json.Number(string(v))
+		case 't', 'f':
+			return v.Bool()
+		}
+	}
+	return nil
+}
+
+func (d *jsonDoc) marks(name string) []mark {
+	if d.top == nil {
+		return nil
+	}
+	w := jsonWalk{src: d.src, own: -1}
+	if i, _ := d.find(name); i >= 0 {
+		w.own = d.entries.Members[i].Value.StartOffset
+	}
+	w.value(d.root, false, "", -1)
+	return w.found
+}
+
+// jsonWalk collects marks in the order of the file.
+type jsonWalk struct {
+	src   []byte
+	own   int // where the value of the entry begins
+	found []mark
+}
+
+// value walks v, which is in the entry if in is set: as the value of its
+// member key, or as the nth element of it.
+func (w *jsonWalk) value(v hujson.Value, in bool, key string, nth int) {
+	w.extra(v.StartOffset-len(v.BeforeExtra), v.BeforeExtra)
+	isEntry := v.StartOffset == w.own
+	in = in || isEntry
+	switch x := v.Value.(type) {
+	case hujson.Literal:
+		m := mark{span: span{v.StartOffset, v.EndOffset}, kind: literalKind(x), in: in, key: key, nth: nth}
+		if in {
+			m.text = x.String()
+		}
+		w.found = append(w.found, m)
+	case *hujson.Object:
+		for _, m := range x.Members {
+			w.extra(m.Name.StartOffset-len(m.Name.BeforeExtra), m.Name.BeforeExtra)
+			w.extra(m.Name.EndOffset, m.Name.AfterExtra)
+			below := ""
+			if isEntry {
+				below = m.Name.Value.(hujson.Literal).String()
+			}
+			w.value(m.Value, in, below, -1)
+		}
+		w.extra(v.EndOffset-1-len(x.AfterExtra), x.AfterExtra)
+	case *hujson.Array:
+		for i, e := range x.Elements {
+			w.value(e, in, key, i)
+		}
+		w.extra(v.EndOffset-1-len(x.AfterExtra), x.AfterExtra)
+	}
+	w.extra(v.EndOffset, v.AfterExtra)
+}
+
+func literalKind(l hujson.Literal) markKind {
+	switch l.Kind() {
+	case '"':
+		return markString
+	case '0':
+		return markScalar
+	}
+	return markWord
+}
+
+// extra marks the comments between two tokens.
+func (w *jsonWalk) extra(at int, extra []byte) {
+	for _, c := range jsonComments(extra) {
+		end := min(at+c.end, len(w.src)) // the parser was given one line end more
+		w.found = append(w.found, mark{span: span{at + c.start, end}, kind: markComment})
+	}
+}
+
+// jsonComments are the comments in what is between two tokens, without the
+// line ends of those that end there.
+func jsonComments(extra []byte) []span {
+	var found []span
+	for i := 0; i < len(extra); {
+		n := 1
+		switch rest := extra[i:]; {
+		case bytes.HasPrefix(rest, []byte("/*")):
+			n = len("/*") + lengthTo(rest[2:], "*/") + len("*/")
+			found = append(found, span{i, i + n})
+		case bytes.HasPrefix(rest, []byte("//")):
+			n = lengthTo(rest, "\n")
+			found = append(found, span{i, i + len(bytes.TrimSuffix(rest[:n], []byte("\r")))})
+		}
+		i += n
+	}
+	return found
+}

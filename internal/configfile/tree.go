@@ -1,0 +1,186 @@
+// Package configfile parses configuration files of other programs, in JSON with
+// comments, YAML or TOML, into one kind of tree. Each value knows its position
+// in the file. Trees are limited in size and depth, with aliases expanded, so
+// they are safe to walk. The package opens no files, knows no settings, and its
+// errors quote no values.
+package configfile
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits of a file.
+const (
+	MaxBytes = 1 << 20
+	maxDepth = 64
+	maxNodes = 100_000
+	maxText  = 1 << 20 // bytes of scalars and keys, aliases expanded
+)
+
+// Format is a configuration language.
+type Format string
+
+// The formats.
+const (
+	JSON Format = "JSON" // with comments and trailing commas
+	YAML Format = "YAML"
+	TOML Format = "TOML"
+)
+
+// FormatOf returns the format of a file, by the extension of its name or else
+// by its first characters.
+func FormatOf(name string, data []byte) Format {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".json", ".jsonc", ".json5":
+		return JSON
+	case ".yaml", ".yml":
+		return YAML
+	case ".toml":
+		return TOML
+	}
+	data = bytes.TrimLeft(bytes.TrimPrefix(data, bom), " \t\r\n")
+	for _, begin := range []string{"{", "[", "//", "/*"} {
+		if bytes.HasPrefix(data, []byte(begin)) {
+			return JSON
+		}
+	}
+	return YAML
+}
+
+// Kind is the type of a node.
+type Kind string
+
+// The kinds.
+const (
+	Null   Kind = "null"
+	Bool   Kind = "boolean"
+	Number Kind = "number"
+	String Kind = "text"
+	List   Kind = "list"
+	Map    Kind = "map"
+)
+
+// Node is one value.
+type Node struct {
+	Kind Kind
+	// Text is the text of a scalar: a string without quotes, a number as
+	// written, or true or false in lower case.
+	Text   string
+	Items  []*Node // of a list
+	Fields []Field // of a map, in file order; keys may repeat
+	// Line and Column are 1-based and count lines and characters. They are 0 if
+	// unknown.
+	Line, Column int
+}
+
+// Field is one entry of a map.
+type Field struct {
+	Key          string
+	Line, Column int
+	Value        *Node
+}
+
+// Get returns the last value of a key. It returns nil if there is none or n is
+// not a map.
+func (n *Node) Get(key string) *Node {
+	if n == nil {
+		return nil
+	}
+	for i := len(n.Fields) - 1; i >= 0; i-- {
+		if n.Fields[i].Key == key {
+			return n.Fields[i].Value
+		}
+	}
+	return nil
+}
+
+// Unique returns the fields of a map in file order, without those whose key is
+// repeated later, and the fields left out.
+func (n *Node) Unique() (fields, passed []Field) {
+	last := make(map[string]int, len(n.Fields))
+	for i, f := range n.Fields {
+		last[f.Key] = i
+	}
+	for i, f := range n.Fields {
+		if last[f.Key] == i {
+			fields = append(fields, f)
+		} else {
+			passed = append(passed, f)
+		}
+	}
+	return fields, passed
+}
+
+// Scalar reports whether n is a string, number or boolean.
+func (n *Node) Scalar() bool {
+	return n != nil && (n.Kind == String || n.Kind == Number || n.Kind == Bool)
+}
+
+// Error reports why and where a file cannot be parsed.
+type Error struct {
+	Line, Column int // 0 if unknown
+	Message      string
+	TooLarge     bool // exceeds a limit, but may be valid
+}
+
+// Error returns the message, preceded by the position if it is known.
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return e.Message
+	}
+	return fmt.Sprintf("%d:%d: %s", e.Line, max(e.Column, 1), e.Message)
+}
+
+var bom = []byte("\xef\xbb\xbf")
+
+// Parse parses a file. JSON and TOML files have one document. YAML files may
+// have several, and empty ones are skipped. On an error it also returns the
+// documents before the error.
+func Parse(data []byte, f Format) ([]*Node, *Error) {
+	if len(data) > MaxBytes {
+		return nil, &Error{TooLarge: true, Message: fmt.Sprintf("file too large (%d bytes, limit %d)", len(data), MaxBytes)}
+	}
+	data = bytes.TrimPrefix(data, bom)
+	if !utf8.Valid(data) {
+		line, column := 1, 1
+		for rest := data; ; {
+			r, n := utf8.DecodeRune(rest)
+			if r == utf8.RuneError && n == 1 {
+				return nil, &Error{Line: line, Column: column, Message: "not valid UTF-8"}
+			}
+			if column++; r == '\n' {
+				line, column = line+1, 1
+			}
+			rest = rest[n:]
+		}
+	}
+	switch f {
+	case TOML:
+		return parseTOML(string(data))
+	case YAML:
+		return parseYAML(data)
+	}
+	return parseJSON(data)
+}
+
+// budget is what may still be added to a tree.
+type budget struct{ nodes, text int }
+
+func newBudget() *budget { return &budget{maxNodes, maxText} }
+
+// spend takes a node or key from the budget and reports whether it was large
+// enough.
+func (b *budget) spend(text string, depth int) bool {
+	b.nodes--
+	b.text -= len(text)
+	return b.nodes >= 0 && b.text >= 0 && depth <= maxDepth
+}
+
+func tooLarge(line, column int) *Error {
+	return &Error{Line: line, Column: column, TooLarge: true, Message: fmt.Sprintf(
+		"too large (limits: %d levels, %d values, %d bytes of text)", maxDepth, maxNodes, maxText)}
+}

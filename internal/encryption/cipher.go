@@ -1,0 +1,157 @@
+// Package encryption encrypts values that must stay secret even from readers of
+// the database or a backup. The key is stored elsewhere.
+//
+// The package does not log, stores no values, and includes neither values nor
+// keys in its errors. It does not decide who may read a value.
+package encryption
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// MaxValue limits the size of a value in bytes.
+const MaxValue = 64 << 10
+
+// formatPrefix starts each encrypted value. The id of the key follows, then the
+// nonce and the ciphertext in base64.
+const formatPrefix = "lo1."
+
+// ErrFormat says that a text is not an encrypted value of [Cipher.Encrypt].
+var ErrFormat = errors.New("not an encrypted value")
+
+// ErrAltered says that an encrypted value was changed, or was encrypted for
+// another label.
+var ErrAltered = errors.New("value was altered, or encrypted for another owner or name")
+
+// UnknownKeyError says that a value was encrypted with a key that the cipher
+// does not have.
+type UnknownKeyError struct {
+	ID string // as of [Key.ID]
+}
+
+func (e *UnknownKeyError) Error() string {
+	return fmt.Sprintf("encrypted with unknown key %q", e.ID)
+}
+
+// Label names the owner and the name of a value. An encrypted value can only be
+// decrypted with the same label, so a row copied to another owner is useless.
+type Label struct {
+	Owner string // for example user/ID or skill/ID
+	Name  string // of the value
+}
+
+// associatedData encodes the label and the key id unambiguously.
+func (l Label) associatedData(key string) []byte {
+	var b []byte
+	for _, s := range []string{formatPrefix, key, l.Owner, l.Name} {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	return b
+}
+
+// Cipher encrypts and decrypts values with AES-256-GCM. It is safe for
+// concurrent use.
+type Cipher struct {
+	current string // id of the key that encrypts
+	ciphers map[string]cipher.AEAD
+}
+
+// New returns a cipher that encrypts with the first key and decrypts with all
+// of them. One key may encrypt at most 2^32 values.
+func New(keys ...Key) (*Cipher, error) {
+	if len(keys) == 0 {
+		return nil, errors.New("no encryption key")
+	}
+	s := &Cipher{current: keys[0].ID(), ciphers: map[string]cipher.AEAD{}}
+	for _, k := range keys {
+		c, err := k.newAEAD()
+		if err != nil {
+			return nil, fmt.Errorf("key %s: %w", k.ID(), err)
+		}
+		s.ciphers[k.ID()] = c
+	}
+	return s, nil
+}
+
+func (k Key) newAEAD() (cipher.AEAD, error) {
+	own, err := k.derive("sealing", keySize)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(own)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+// KeyID returns the id of the key that encrypts.
+func (s *Cipher) KeyID() string { return s.current }
+
+// Encrypt returns a value as printable text, about 60 bytes longer than its
+// base64. Each call returns a different text. It fails if the value has more
+// than [MaxValue] bytes, or if the label lacks an owner or a name.
+func (s *Cipher) Encrypt(value []byte, l Label) (string, error) {
+	switch {
+	case l.Owner == "" || l.Name == "":
+		return "", fmt.Errorf("encrypt: label %q of %q lacks a name or an owner", l.Name, l.Owner)
+	case len(value) > MaxValue:
+		return "", fmt.Errorf("encrypt %q of %q: value has %d bytes, limit %d", l.Name, l.Owner, len(value), MaxValue)
+	}
+	sealed := s.ciphers[s.current].Seal(nil, nil, value, l.associatedData(s.current))
+	return formatPrefix + s.current + "." + base64.RawURLEncoding.EncodeToString(sealed), nil
+}
+
+// Decrypt returns the value that was encrypted with this label. It fails with
+// [ErrFormat], [ErrAltered] or an [*UnknownKeyError].
+func (s *Cipher) Decrypt(sealed string, l Label) ([]byte, error) {
+	value, err := s.decrypt(sealed, l)
+	if err != nil {
+		return nil, fmt.Errorf("decrypt %q of %q: %w", l.Name, l.Owner, err)
+	}
+	return value, nil
+}
+
+func (s *Cipher) decrypt(sealed string, l Label) ([]byte, error) {
+	id, text, ok := splitEncrypted(sealed)
+	if !ok {
+		return nil, ErrFormat
+	}
+	c := s.ciphers[id]
+	if c == nil {
+		return nil, &UnknownKeyError{ID: id}
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil {
+		return nil, ErrFormat
+	}
+	value, err := c.Open(nil, nil, b, l.associatedData(id))
+	if err != nil {
+		return nil, ErrAltered // without the cause, which is always the same
+	}
+	return value, nil
+}
+
+// Stale reports whether a value was encrypted with another key than the current
+// one. After a change of keys, such values are encrypted again.
+func (s *Cipher) Stale(sealed string) bool {
+	id, _, ok := splitEncrypted(sealed)
+	return ok && id != s.current
+}
+
+// splitEncrypted splits an encrypted value into key id and base64.
+func splitEncrypted(sealed string) (id, text string, ok bool) {
+	rest, ok := strings.CutPrefix(sealed, formatPrefix)
+	if !ok || len(rest) > idSize+2*MaxValue || strings.ContainsAny(rest, "\r\n") { // base64 skips line breaks
+		return "", "", false
+	}
+	id, text, ok = strings.Cut(rest, ".")
+	return id, text, ok && len(id) == idSize
+}

@@ -1,0 +1,197 @@
+package encryption
+
+import (
+	"bytes"
+	"context"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/loadout-dev/loadout/policy"
+)
+
+const (
+	keySize = 32
+	idSize  = 12      // characters
+	maxKeys = 16      // in one text
+	maxFile = 8 << 10 // bytes of a key file
+)
+
+// Key is a key of 32 random bytes. It prints as its id. The zero value is not a
+// valid key.
+type Key struct{ secret [keySize]byte }
+
+// NewKey returns a new random key.
+func NewKey() Key {
+	var k Key
+	_, _ = rand.Read(k.secret[:]) // never fails
+	return k
+}
+
+// ID returns 12 hexadecimal digits that identify the key without revealing it.
+func (k Key) ID() string {
+	b, err := k.derive("id", idSize/2)
+	if err != nil {
+		return strings.Repeat("0", idSize)
+	}
+	return hex.EncodeToString(b)
+}
+
+// derive derives bytes for one use. They reveal neither the key nor the bytes
+// for other uses.
+func (k Key) derive(use string, size int) ([]byte, error) {
+	return hkdf.Key(sha256.New, k.secret[:], nil, "loadout seal "+use, size)
+}
+
+// Reveal returns the key in the format that [ParseKeys] reads, to store it.
+func (k Key) Reveal() string { return base64.StdEncoding.EncodeToString(k.secret[:]) }
+
+func (k Key) String() string               { return "key " + k.ID() }
+func (k Key) GoString() string             { return k.String() }
+func (k Key) Format(f fmt.State, _ rune)   { fmt.Fprint(f, k.String()) }
+func (k Key) LogValue() slog.Value         { return slog.StringValue(k.String()) }
+func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// ParseKeys reads keys from the text of a file or an environment variable. Each
+// key is 32 bytes in base64, in either alphabet, separated by white space or
+// commas. A # starts a comment. ParseKeys fails if there is no key, if there
+// are more than 16, or if one is not random. Its errors contain nothing of the
+// text.
+func ParseKeys(text string) ([]Key, error) {
+	var keys []Key
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		for field := range strings.FieldsFuncSeq(line, func(r rune) bool { return r == ',' || r <= ' ' }) {
+			if len(keys) == maxKeys {
+				return nil, fmt.Errorf("too many keys (limit %d)", maxKeys)
+			}
+			k, err := parseKey(field)
+			if err != nil {
+				return nil, fmt.Errorf("key %d: %w", len(keys)+1, err)
+			}
+			keys = append(keys, k)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, errors.New("no key found; make one with: openssl rand -base64 32")
+	}
+	return keys, nil
+}
+
+func parseKey(field string) (Key, error) {
+	field = strings.TrimRight(strings.NewReplacer("-", "+", "_", "/").Replace(field), "=")
+	b, err := base64.RawStdEncoding.DecodeString(field)
+	if err != nil || len(b) != keySize {
+		return Key{}, fmt.Errorf("not %d bytes in base64; make one with: openssl rand -base64 32", keySize)
+	}
+	seen := map[byte]bool{}
+	for _, c := range b {
+		seen[c] = true
+	}
+	if len(seen) < keySize/2 { // a random key fails this with a probability below 2^-60
+		return Key{}, errors.New("not random; make one with: openssl rand -base64 32")
+	}
+	return Key{[keySize]byte(b)}, nil
+}
+
+// LoadKeys reads keys from the file at path, as [ParseKeys] does. It fails with
+// [fs.ErrNotExist] if there is none, and with a [*policy.UnsafeFileError] if the
+// file does not belong to the user of this process or others may read or write
+// it.
+func LoadKeys(path string) ([]Key, error) {
+	data, err := policy.NewPrivateFile(path, maxFile).Read()
+	if err != nil {
+		return nil, fmt.Errorf("read keys in %s: %w", path, err)
+	}
+	keys, err := ParseKeys(string(data))
+	if err != nil {
+		return nil, fmt.Errorf("read keys in %s: %w", path, err)
+	}
+	return keys, nil
+}
+
+// LoadMountedKeys is like [LoadKeys] for a file managed by another system, for
+// example a secret mounted into a container. It does not check owner and mode,
+// and follows symbolic links.
+func LoadMountedKeys(path string) ([]Key, error) {
+	keys, err := readMountedKeys(path)
+	if err != nil {
+		return nil, fmt.Errorf("read keys in %s: %w", path, err)
+	}
+	return keys, nil
+}
+
+func readMountedKeys(path string) ([]Key, error) {
+	// Opening a pipe could block.
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("key file too large (limit %d bytes)", maxFile)
+	}
+	return ParseKeys(string(data))
+}
+
+// errFileExists stops a change because the file exists.
+var errFileExists = errors.New("key file exists")
+
+// LoadOrCreateKeys is like [LoadKeys], but creates a missing file with one new
+// key, mode 0600, and synced to disk. Concurrent processes all get the same
+// key. Do not call it if encrypted values exist already: a new key cannot
+// decrypt them.
+func LoadOrCreateKeys(ctx context.Context, path string) ([]Key, error) {
+	err := policy.NewPrivateFile(path, maxFile).Change(ctx, func(old []byte) ([]byte, error) {
+		if old != nil {
+			return nil, errFileExists
+		}
+		return []byte(fileHeader + NewKey().Reveal() + "\n"), nil
+	})
+	if err != nil && !errors.Is(err, errFileExists) {
+		return nil, fmt.Errorf("create key in %s: %w", path, err)
+	}
+	return LoadKeys(path)
+}
+
+const fileHeader = "# Keys of loadout serve: the first seals secrets, all open them. Without them secrets are lost: keep a copy.\n"
+
+// AddKey inserts a new key at the start of the file at path. The older keys
+// then only decrypt. It fails if the file does not exist.
+func AddKey(ctx context.Context, path string) (Key, error) {
+	k := NewKey()
+	err := policy.NewPrivateFile(path, maxFile).Change(ctx, func(old []byte) ([]byte, error) {
+		if old == nil {
+			return nil, fs.ErrNotExist
+		}
+		if keys, err := ParseKeys(string(old)); err != nil {
+			return nil, err
+		} else if len(keys) == maxKeys {
+			return nil, fmt.Errorf("too many keys (%d); remove those that no longer encrypt anything", maxKeys)
+		}
+		old = bytes.TrimPrefix(old, []byte(fileHeader))
+		return append([]byte(fileHeader+k.Reveal()+"\n"), old...), nil
+	})
+	if err != nil {
+		return Key{}, fmt.Errorf("add a key to %s: %w", path, err)
+	}
+	return k, nil
+}

@@ -1,0 +1,306 @@
+package installed
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+)
+
+// maxJournal is the maximum size of a journal. Twice MaxSkills steps fit.
+const maxJournal = 8 << 20
+
+const journalVersion = 1
+
+// step is the part of a commit that concerns one skill.
+type step struct {
+	Name   string `json:"name"`
+	Digest string `json:"digest,omitempty"` // of the new files; "" to remove the skill
+	Was    bool   `json:"was"`              // a directory of that name existed before
+}
+
+func (s step) staged() string   { return newPath + "/" + s.Name }
+func (s step) replaced() string { return oldPath + "/" + s.Name }
+
+type journal struct {
+	Version int    `json:"version"`
+	Skills  []step `json:"skills"`
+}
+
+// commit writes a journal, moves the skills and then the lockfile. While the
+// journal exists, the next change finishes its steps. Without it, everything
+// staged is removed.
+func (c *Change) commit(ctx context.Context) error {
+	steps := c.sorted()
+	if err := c.prepare(steps); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := c.begin(); err != nil {
+		return err
+	}
+	fresh := func(step) (bool, error) { return true, nil }
+	if undo, err := c.move(steps, fresh); err != nil {
+		return c.revert(undo, err)
+	}
+	// The change is complete. If the rest fails, the journal stays and the next
+	// change finishes it.
+	c.stuck = c.finish() != nil
+	return nil
+}
+
+// prepare writes everything that needs disk space, the journal last.
+func (c *Change) prepare(steps []step) error {
+	text, err := c.next.Encode()
+	if err != nil {
+		return err
+	}
+	record, err := json.Marshal(journal{journalVersion, steps})
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{newPath, oldPath} {
+		if err := c.root.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := c.write(nextPath, text); err != nil {
+		return err
+	}
+	if err := c.reach("settle"); err != nil {
+		return err
+	}
+	if err := syncTree(c.root, staging); err != nil {
+		return fmt.Errorf("sync the disk: %w", err)
+	}
+	return c.write(draftPath, record)
+}
+
+// begin makes the journal valid by renaming it.
+func (c *Change) begin() error {
+	if err := c.rename(draftPath, journalPath); err != nil {
+		return err
+	}
+	if err := c.sync(staging); err != nil {
+		return c.revert(nil, err)
+	}
+	return nil
+}
+
+// move executes the steps and then moves the lockfile. pending reports whether
+// the new files of a step still have to be moved. If move fails, undo holds the
+// functions that revert it.
+func (c *Change) move(steps []step, pending func(step) (bool, error)) (undo []func() error, err error) {
+	for _, s := range steps {
+		back, err := c.moveOne(s, pending)
+		undo = append(undo, back...)
+		if err != nil {
+			return undo, err
+		}
+	}
+	if c.has(nextPath) {
+		err = c.rename(nextPath, LockfileName) // the last step, so it need not be reverted
+	}
+	return undo, err
+}
+
+func (c *Change) moveOne(s step, pending func(step) (bool, error)) (undo []func() error, err error) {
+	rename := func(from, to string) error {
+		err := c.rename(from, to)
+		if err == nil {
+			undo = append(undo, func() error { return c.root.Rename(to, from) })
+		}
+		return err
+	}
+	old := s.Was && c.has(s.Name) && !c.has(s.replaced())
+	if s.Digest == "" {
+		if old {
+			err = rename(s.Name, s.replaced())
+		}
+		return undo, err
+	}
+	if wait, err := pending(s); !wait {
+		return nil, err
+	}
+	if old {
+		err = c.exchange(s.staged(), s.Name)
+		if err == nil {
+			return []func() error{func() error { return exchange(c.root, s.staged(), s.Name) }}, nil
+		}
+		if errors.Is(err, errors.ErrUnsupported) { // without exchange, the directory is missing for a moment
+			err = rename(s.Name, s.replaced())
+		}
+		if err != nil {
+			return undo, err
+		}
+	}
+	err = rename(s.staged(), s.Name)
+	return undo, err
+}
+
+func (c *Change) rename(from, to string) error {
+	if err := c.reach("rename " + from); err != nil {
+		return err
+	}
+	return c.root.Rename(from, to)
+}
+
+func (c *Change) exchange(a, b string) error {
+	if err := c.reach("exchange " + a); err != nil {
+		return err
+	}
+	return exchange(c.root, a, b)
+}
+
+func (c *Change) has(p string) bool {
+	_, err := c.root.Lstat(p)
+	return err == nil
+}
+
+// sync writes the names in directories to the disk.
+func (c *Change) sync(dirs ...string) error {
+	for _, dir := range dirs {
+		if err := c.reach("sync " + dir); err != nil {
+			return err
+		}
+		if err := syncDir(c.root, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("sync the disk: %w", err)
+		}
+	}
+	return nil
+}
+
+// revert undoes the moves and then removes the journal, which would otherwise
+// make the next change finish them.
+func (c *Change) revert(undo []func() error, why error) error {
+	c.stuck = true
+	for _, back := range slices.Backward(undo) {
+		if err := back(); err != nil {
+			return fmt.Errorf("%w (could not be reverted; the next change tries to finish it: %w)", why, err)
+		}
+	}
+	unsettled := c.sync(".", newPath, oldPath)
+	if err := c.root.Remove(journalPath); err != nil {
+		return fmt.Errorf("%w (reverted, but the next change tries it again: %w)", why, err)
+	}
+	c.stuck = false
+	if unsettled != nil {
+		return fmt.Errorf("%w (%w)", why, unsettled)
+	}
+	return why
+}
+
+// finish removes the journal after the moves are on the disk. Only then may
+// replaced files be removed: a stale journal could otherwise remove skills that
+// were added later.
+func (c *Change) finish() error {
+	if err := c.sync(".", newPath, oldPath); err != nil {
+		return err
+	}
+	if err := c.reach("remove the journal"); err != nil {
+		return err
+	}
+	if err := c.root.Remove(journalPath); err != nil {
+		return err
+	}
+	return c.sync(staging)
+}
+
+// clean removes all staged files.
+func (c *Change) clean() error {
+	var errs []error
+	for _, p := range []string{partPath, newPath, oldPath, nextPath, draftPath} {
+		if err := c.reach("clean " + p); err != nil {
+			return err
+		}
+		errs = append(errs, c.clear(p))
+	}
+	return errors.Join(errs...)
+}
+
+// recover finishes the commit of a process that was killed, and removes staged
+// files.
+func (c *Change) recover() error {
+	steps, err := c.readJournal()
+	if !errors.Is(err, fs.ErrNotExist) {
+		if err == nil {
+			err = c.finishOther(steps)
+		}
+		if err != nil {
+			c.stuck = true
+			return err
+		}
+	}
+	if err := c.clean(); err != nil {
+		return err
+	}
+	return c.ignore()
+}
+
+func (c *Change) finishOther(steps []step) error {
+	if _, _, err := readLockAt(c.root, nextPath, ParseLockfile); err != nil {
+		return err
+	}
+	// After an exchange, the old files are where the new ones were.
+	pending := func(s step) (bool, error) {
+		if !c.has(s.staged()) {
+			return false, nil
+		}
+		digest, err := c.digest(s.staged())
+		return digest == s.Digest, err
+	}
+	if _, err := c.move(steps, pending); err != nil {
+		return err
+	}
+	return c.finish()
+}
+
+func (c *Change) readJournal() ([]step, error) {
+	data, err := readPlain(c.root, journalPath, maxJournal)
+	if err != nil {
+		return nil, err
+	}
+	var j journal
+	if err := json.Unmarshal(data, &j); err != nil || j.Version != journalVersion || len(data) > maxJournal {
+		return nil, fmt.Errorf("%s has another version: update loadout, or move %s away", journalPath, staging)
+	}
+	for _, s := range j.Skills {
+		if err := checkName(s.Name); err != nil {
+			return nil, fmt.Errorf("%s: %w", journalPath, err)
+		}
+		if info, err := c.root.Lstat(s.Name); err == nil && !info.IsDir() {
+			return nil, fmt.Errorf("%s: %w", journalPath, &ConflictError{Name: s.Name, Differences: []Difference{{Name: s.Name, Kind: NotPlain}}})
+		}
+	}
+	return j.Skills, nil
+}
+
+// ignore keeps staged files out of repositories.
+func (c *Change) ignore() error {
+	err := c.write(ignorePath, []byte("*\n"))
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+// write creates a file and syncs it.
+func (c *Change) write(p string, data []byte) error {
+	if err := c.reach("write " + p); err != nil {
+		return err
+	}
+	f, err := c.root.OpenFile(p, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,165 @@
+package installed
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// copy copies the files of a skill to partPath and returns their hashes.
+func (c *Change) copy(ctx context.Context, files fs.FS) (map[string]string, error) {
+	manifest, err := listAccepted(files)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.clear(partPath); err != nil {
+		return nil, err
+	}
+	out := make(map[string]string, len(manifest))
+	made := map[string]bool{}
+	room := int64(skill.MaxBytes)
+	for _, f := range manifest {
+		target := partPath + "/" + f.Path
+		if dir := path.Dir(target); !made[dir] {
+			if err := c.root.MkdirAll(dir, 0o755); err != nil {
+				return nil, err
+			}
+			made[dir] = true
+		}
+		if err := c.reach("copy " + f.Path); err != nil {
+			return nil, err
+		}
+		n, hash, err := copyFile(ctx, c.root, target, files, f.Path, room)
+		if err != nil {
+			return nil, err
+		}
+		room -= n
+		out[f.Path] = hash
+	}
+	return out, nil
+}
+
+// listAccepted lists the files of a skill and rejects files that not every
+// system can store.
+func listAccepted(files fs.FS) (skill.Manifest, error) {
+	manifest, found, err := skill.List(files)
+	if err != nil {
+		return nil, err
+	}
+	refused := &skill.RefusedError{}
+	refuse := func(path, code, message string) {
+		if len(refused.Refusals) < MaxProblems {
+			refused.Refusals = append(refused.Refusals, skill.Refusal{Entry: path, Code: code, Message: message})
+		}
+	}
+	for _, d := range found { // files that could not be copied
+		refuse("", d.Code, skill.OneLine(d.Message))
+	}
+	seen := make(map[string]bool, len(manifest))
+	head := false
+	for _, f := range manifest {
+		if why := wrongPath(f.Path); why != "" {
+			refuse(f.Path, "path", why)
+		}
+		if seen[fold(f.Path)] {
+			refuse(f.Path, "collision", "another file differs only in letter case")
+		}
+		seen[fold(f.Path)] = true
+		head = head || skill.IsFileName(f.Path)
+	}
+	if !head {
+		refuse("", "no-skill-md", "no "+skill.FileName)
+	}
+	if len(refused.Refusals) > 0 {
+		return nil, refused
+	}
+	return manifest, nil
+}
+
+// copyFile copies a file of at most most bytes to a new file and returns its
+// size and hash.
+func copyFile(ctx context.Context, root *os.Root, target string, files fs.FS, p string, most int64) (int64, string, error) {
+	in, err := files.Open(p)
+	if err != nil {
+		return 0, "", err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return 0, "", err
+	}
+	if !info.Mode().IsRegular() {
+		return 0, "", fmt.Errorf("not a regular file: %s", p)
+	}
+	mode := fs.FileMode(0o644)
+	if info.Mode()&0o111 != 0 {
+		mode = 0o755
+	}
+	out, err := root.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return 0, "", err
+	}
+	defer out.Close()
+	h := sha256.New()
+	n, err := io.Copy(io.MultiWriter(out, h), &ctxReader{ctx, io.LimitReader(in, most+1)})
+	if err = errors.Join(err, out.Close()); err != nil {
+		return 0, "", err
+	}
+	if n > most {
+		return 0, "", fmt.Errorf("%w: more than %d bytes", skill.ErrTooLarge, int64(skill.MaxBytes))
+	}
+	return n, hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// ctxReader stops reading when its context ends.
+type ctxReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (b *ctxReader) Read(p []byte) (int, error) {
+	if b.ctx.Err() != nil {
+		return 0, context.Cause(b.ctx)
+	}
+	return b.r.Read(p)
+}
+
+// stage moves the copied files to the directory of new skills.
+func (c *Change) stage(name string) error {
+	if err := c.reach("stage " + name); err != nil {
+		return err
+	}
+	if err := c.unstage(name); err != nil {
+		return err
+	}
+	if err := c.root.MkdirAll(newPath, 0o755); err != nil {
+		return err
+	}
+	return c.root.Rename(partPath, newPath+"/"+name)
+}
+
+// unstage removes the new files of a skill.
+func (c *Change) unstage(name string) error { return c.clear(newPath + "/" + name) }
+
+// clear removes a path, even below directories without write permission.
+func (c *Change) clear(p string) error {
+	err := c.root.RemoveAll(p)
+	if err == nil || !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	walk := fs.WalkDir(c.root.FS(), p, func(p string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() { // called before the directory is read
+			c.root.Chmod(p, 0o700)
+		}
+		return nil
+	})
+	return errors.Join(walk, c.root.RemoveAll(p))
+}

@@ -1,0 +1,117 @@
+package installed
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrUnfinished is returned while a change is in progress, or after its process
+// was killed. The next [Dir.Begin] finishes it.
+var ErrUnfinished = errors.New("unfinished change of the installed skills")
+
+// ErrChangeEnded is returned for a [Change] that was committed or closed.
+var ErrChangeEnded = errors.New("the change has ended")
+
+// NameError is returned for a name under which a skill cannot be installed or
+// removed.
+type NameError struct {
+	Name   string
+	Other  string // existing name that differs only in letter case, if that is the reason
+	Reason string
+}
+
+func (e *NameError) Error() string { return fmt.Sprintf("invalid skill name %q: %s", e.Name, e.Reason) }
+
+// ConflictError is returned if a change would lose files that differ from the
+// lockfile.
+type ConflictError struct {
+	Name       string
+	InLockfile bool // the lockfile has a skill of that name
+	// Differences lists the differences between the files and the lockfile. A
+	// single difference [NotPlain] without a path means that the path of the
+	// skill is a symlink or a file, which no change replaces or removes.
+	Differences []Difference
+}
+
+func (e *ConflictError) Error() string {
+	switch {
+	case !e.Replaceable():
+		return fmt.Sprintf("%s exists and is a symbolic link or a file", e.Name)
+	case !e.InLockfile:
+		return fmt.Sprintf("%s exists but is not in the lockfile", e.Name)
+	}
+	s := e.Name + " differs from the lock"
+	for i, d := range e.Differences {
+		if i > 0 {
+			return s + fmt.Sprintf(" (and %d more)", len(e.Differences)-1)
+		}
+		s += ": " + d.String()
+	}
+	return s
+}
+
+// Replaceable reports whether [Change.Replace] can replace the existing
+// directory.
+func (e *ConflictError) Replaceable() bool {
+	return len(e.Differences) != 1 || e.Differences[0].Kind != NotPlain || e.Differences[0].Path != ""
+}
+
+// NotInstalledError is returned for a skill that is not in the lockfile.
+type NotInstalledError struct {
+	Name        string
+	Suggestions []string // similar names of installed skills, closest first, 3 at most
+}
+
+func (e *NotInstalledError) Error() string {
+	s := fmt.Sprintf("%s is not installed", e.Name)
+	if len(e.Suggestions) > 0 {
+		s += "; did you mean " + strings.Join(e.Suggestions, ", ") + "?"
+	}
+	return s
+}
+
+// DigestError is returned for files whose digest is not the expected one.
+type DigestError struct{ Name, Want, Got string }
+
+func (e *DigestError) Error() string {
+	return fmt.Sprintf("digest mismatch for %s: got %s, want %s", e.Name, e.Got, e.Want)
+}
+
+// LockfileError is returned for an invalid loadout.lock. It lists its problems.
+type LockfileError struct {
+	Problems []LockfileProblem // in file order, [MaxProblems] at most
+	Omitted  int               // number of further problems
+	Newer    bool              // written by a later version of this program
+	Conflict bool              // contains conflict markers of git
+}
+
+// LockfileProblem is a problem in a lockfile.
+type LockfileProblem struct {
+	Line    int    // 1-based; 0 if it concerns the whole file
+	Field   string // for example skills.pdf.digest; "" for the whole file
+	Message string
+}
+
+func (p LockfileProblem) String() string {
+	s := p.Message
+	if p.Field != "" {
+		s = p.Field + " " + s
+	}
+	if p.Line > 0 {
+		s = fmt.Sprintf("line %d: %s", p.Line, s)
+	}
+	return s
+}
+
+func (e *LockfileError) Error() string {
+	texts := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		texts[i] = p.String()
+	}
+	s := "read " + LockfileName + ": " + strings.Join(texts, "; ")
+	if e.Omitted > 0 {
+		s += fmt.Sprintf(" (and %d more)", e.Omitted)
+	}
+	return s
+}

@@ -1,0 +1,190 @@
+// Package installed manages the skills that a user installed in a directory.
+// The file loadout.lock beside them records the origin of each skill and the
+// hash of each file.
+//
+// A [Change] installs and removes any number of skills atomically, even if the
+// process is killed. Readers always see whole skills. [Dir.Verify] compares the
+// files with the lockfile. Skills that are not in the lockfile, for example
+// copied by hand, are left alone; only [Change.Replace] replaces one.
+//
+// The package downloads nothing, runs nothing and prompts nobody. The directory
+// may be part of an untrusted repository. The package therefore treats names,
+// symlinks and files in it as hostile, and reads and writes nothing outside.
+// Start reading at [Dir].
+package installed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// maxNames is the maximum number of names in a directory of skills.
+const maxNames = 100_000
+
+// Dir is a directory of skills. It is safe for concurrent use. It keeps nothing
+// open and need not be closed.
+type Dir struct {
+	path string
+
+	// at is called before each step of a change and can make it fail. Only
+	// tests set it.
+	at func(step string) error
+
+	mu     sync.Mutex // guards the fields below
+	text   []byte     // text of the lockfile that was parsed last
+	parsed *Lockfile  // its content; never modified
+}
+
+// Open returns the directory at path, which may be a symlink and need not
+// exist. It accesses no files.
+func Open(path string) *Dir { return &Dir{path: path} }
+
+// Path returns the path of the directory.
+func (d *Dir) Path() string { return d.path }
+
+// Lockfile returns the content of loadout.lock, which is empty if the file does
+// not exist. An invalid file is a [*LockfileError].
+func (d *Dir) Lockfile() (*Lockfile, error) {
+	lock := &Lockfile{}
+	err := d.withRoot(func(root *os.Root) (err error) {
+		lock, _, err = d.readLock(root)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return lock.clone(), nil // the original is shared
+}
+
+// withRoot calls do with the open directory, unless the directory does not
+// exist. It adds the path to errors.
+func (d *Dir) withRoot(do func(root *os.Root) error) error {
+	root, err := os.OpenRoot(d.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open the directory of skills: %w", err)
+	}
+	defer root.Close()
+	if err := do(root); err != nil {
+		return fmt.Errorf("skills in %s: %w", d.path, err)
+	}
+	return nil
+}
+
+// Has reports whether the directory has an entry with this name in any letter
+// case, whether or not it is a skill.
+func (d *Dir) Has(name string) (bool, error) {
+	found := false
+	err := d.withRoot(func(root *os.Root) error {
+		names, err := listNames(root)
+		found = slices.ContainsFunc(names, func(n string) bool { return fold(n) == fold(name) })
+		return err
+	})
+	return found, err
+}
+
+// Untracked returns the names of skill directories that are not in the
+// lockfile, because somebody copied them by hand. It does not follow symlinks.
+func (d *Dir) Untracked(ctx context.Context) ([]string, error) {
+	var out []string
+	err := d.withRoot(func(root *os.Root) error {
+		lock, _, err := d.readLock(root)
+		if err != nil {
+			return err
+		}
+		names, err := listNames(root)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := ctx.Err(); err != nil {
+				return context.Cause(ctx)
+			}
+			if _, ok := lock.Skills[name]; !ok && isSkill(root, name) {
+				out = append(out, name)
+			}
+		}
+		return nil
+	})
+	slices.Sort(out)
+	return out, err
+}
+
+func isSkill(root *os.Root, name string) bool {
+	if strings.HasPrefix(name, ".") || skill.IsIgnored(name) {
+		return false
+	}
+	sub, err := openPlain(root, name)
+	if err != nil {
+		return false
+	}
+	defer sub.Close()
+	_, err = skill.FindFile(sub.FS())
+	return err == nil
+}
+
+// errNotPlain is returned for anything other than a directory, including a
+// symlink to one.
+var errNotPlain = errors.New("not a plain directory")
+
+// openPlain opens a directory below root that is not a symlink.
+func openPlain(root *os.Root, name string) (*os.Root, error) {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, errNotPlain
+	}
+	sub, err := root.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	if now, err := sub.Stat("."); err != nil || !os.SameFile(info, now) { // replaced in between
+		sub.Close()
+		return nil, errNotPlain
+	}
+	return sub, nil
+}
+
+// listNames returns the names in the directory.
+func listNames(root *os.Root) ([]string, error) {
+	f, err := root.Open(".")
+	if err != nil {
+		return nil, fmt.Errorf("list the directory of skills: %w", err)
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(maxNames + 1)
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("list the directory of skills: %w", err)
+	}
+	if len(names) > maxNames {
+		return nil, fmt.Errorf("list the directory of skills: more than %d names", maxNames)
+	}
+	return names, nil
+}
+
+// fold maps names to the same text if some file system treats them as equal.
+func fold(name string) string { return strings.ToLower(strings.ToUpper(name)) }
+
+// checkName rejects names that are not valid directory names on every system.
+func checkName(name string) error {
+	if !skill.IsPortableName(name) {
+		return &NameError{Name: name, Reason: "want 1 to 64 lower-case letters, digits and single inner hyphens"}
+	}
+	if _, why := skill.CheckPath(name); why != "" {
+		return &NameError{Name: name, Reason: why}
+	}
+	return nil
+}

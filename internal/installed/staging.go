@@ -1,0 +1,185 @@
+package installed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/loadout-dev/loadout/internal/filelock"
+)
+
+// Files below a directory of skills during a change:
+//
+//	.staging~/lock           locked by the process that makes the change
+//	.staging~/.gitignore     keeps these files out of repositories
+//	.staging~/part           the skill that is being copied
+//	.staging~/new/NAME       copied skills
+//	.staging~/old/NAME       replaced and removed skills
+//	.staging~/loadout.lock   the lockfile after the change
+//	.staging~/journal.json   the steps of the commit; while it exists, the commit is valid
+//
+// [skill.IsIgnored] covers names that end in ~, so catalogs do not find skills
+// in there.
+const (
+	staging     = ".staging~"
+	lockPath    = staging + "/lock"
+	ignorePath  = staging + "/.gitignore"
+	partPath    = staging + "/part"
+	newPath     = staging + "/new"
+	oldPath     = staging + "/old"
+	nextPath    = staging + "/" + LockfileName
+	draftPath   = staging + "/journal.tmp"
+	journalPath = staging + "/journal.json"
+)
+
+// errGone is returned if another process removed the staging directory at the
+// end of its change.
+var errGone = errors.New("staging directory was removed")
+
+// enter locks the directory for one change. It retries if another process
+// removes the staging directory in between, up to a thousand times.
+func (d *Dir) enter(ctx context.Context) (c *Change, err error) {
+	for range 1000 {
+		if c, err = d.tryEnter(ctx); !errors.Is(err, errGone) {
+			return c, err
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+	return nil, err
+}
+
+func (d *Dir) tryEnter(ctx context.Context) (_ *Change, err error) {
+	c := &Change{dir: d, variants: map[string]string{}}
+	defer func() {
+		if err != nil {
+			c.release()
+		}
+	}()
+	if c.createdDirs, err = makeDirs(d.path); err != nil {
+		return nil, gone(err)
+	}
+	if c.root, err = os.OpenRoot(d.path); err != nil {
+		return nil, gone(err)
+	}
+	if err := c.root.Mkdir(staging, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, gone(err)
+	}
+	if info, err := c.root.Lstat(staging); err != nil {
+		return nil, gone(err)
+	} else if !info.IsDir() { // a symlink could lead into one of the skills
+		return nil, fmt.Errorf("%s is not a plain directory: move it away", staging)
+	}
+	if c.lockFile, err = c.root.OpenFile(lockPath, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+		return nil, gone(err)
+	}
+	if err := filelock.Lock(ctx, c.lockFile); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return nil, fmt.Errorf("wait for another change to end: %w", err)
+	}
+	return c, c.checkLock()
+}
+
+// Recover finishes or reverts a change whose process was killed, like the next
+// [Dir.Begin] would. It waits for a change in progress until ctx ends. It does
+// nothing if there is no unfinished change.
+func (d *Dir) Recover(ctx context.Context) error {
+	unfinished := false
+	err := d.withRoot(func(root *os.Root) error {
+		_, err := root.Lstat(staging)
+		unfinished = err == nil
+		return nil
+	})
+	if err != nil || !unfinished {
+		return err
+	}
+	c, err := d.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
+
+// checkLock checks that the locked file is still the one at the path. The
+// previous holder may have removed it.
+func (c *Change) checkLock() error {
+	mine, err := c.lockFile.Stat()
+	if err != nil {
+		return err
+	}
+	now, err := c.root.Lstat(lockPath)
+	switch {
+	case err != nil:
+		return gone(err)
+	case !now.Mode().IsRegular():
+		return fmt.Errorf("%s is not a regular file: move it away", lockPath)
+	case !os.SameFile(mine, now):
+		return errGone
+	}
+	return nil
+}
+
+// gone returns errGone if err says that a file does not exist, and err
+// otherwise.
+func gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", errGone, err)
+	}
+	return err
+}
+
+// removeStaging ends a change. It leaves what a commit could not finish for the
+// next change.
+func (c *Change) removeStaging() error {
+	var err error
+	if !c.stuck {
+		err = c.clean()
+		c.root.Remove(ignorePath)
+		// While locked: processes that have the file open find that it is gone.
+		// Files that others created since then keep the directory.
+		c.root.Remove(lockPath)
+		c.root.Remove(staging)
+	}
+	c.release()
+	return err
+}
+
+// release closes open files and removes directories that were created for a
+// change without skills.
+func (c *Change) release() {
+	if c.lockFile != nil {
+		c.lockFile.Close()
+	}
+	if c.root != nil {
+		c.root.Close()
+	}
+	for _, dir := range slices.Backward(c.createdDirs) {
+		os.Remove(dir)
+	}
+}
+
+// makeDirs creates a directory and its parents, and returns the ones it
+// created.
+func makeDirs(path string) (made []string, err error) {
+	if info, err := os.Stat(path); err == nil {
+		if !info.IsDir() {
+			return nil, fmt.Errorf("%s is not a directory", path)
+		}
+		return nil, nil
+	}
+	if up := filepath.Dir(path); up != path {
+		if made, err = makeDirs(up); err != nil {
+			return made, err
+		}
+	}
+	if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return made, err
+	} else if err == nil {
+		made = append(made, path)
+	}
+	return made, nil
+}

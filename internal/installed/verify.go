@@ -1,0 +1,182 @@
+package installed
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+
+	"github.com/loadout-dev/loadout/internal/editdistance"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// DifferenceKind is a kind of difference between the lockfile and the files.
+type DifferenceKind string
+
+// Kinds of [Difference].
+const (
+	Changed    DifferenceKind = "changed"    // the file has other content or is not a regular file
+	Missing    DifferenceKind = "missing"    // the file does not exist
+	Added      DifferenceKind = "added"      // the file is not in the lockfile
+	Absent     DifferenceKind = "absent"     // the skill's directory does not exist
+	NotPlain   DifferenceKind = "not-plain"  // the skill's path is a symlink or a file
+	Unreadable DifferenceKind = "unreadable" // the skill's files cannot be read; see Reason
+)
+
+// Difference is a difference between the lockfile and the files of an installed
+// skill.
+type Difference struct {
+	Name   string         `json:"name"`
+	Path   string         `json:"path,omitempty"` // of a file in the skill; "" for the skill as a whole
+	Kind   DifferenceKind `json:"what"`
+	Reason string         `json:"reason,omitempty"` // for Unreadable
+}
+
+func (d Difference) String() string {
+	s := string(d.Kind)
+	if d.Path != "" {
+		s = skill.OneLine(d.Path) + " is " + s
+	}
+	if d.Reason != "" {
+		s += ": " + d.Reason
+	}
+	return s
+}
+
+// Verify compares the files of the named skills, or of all installed ones, with
+// the lockfile. The result is sorted by skill and path, and empty if nothing
+// changed. Verify ignores file modes and names that [skill.IsIgnored] reports.
+// An unknown name is a [*NotInstalledError]. Verify returns [ErrUnfinished] if
+// a change is in progress or was killed.
+func (d *Dir) Verify(ctx context.Context, names ...string) ([]Difference, error) {
+	var out []Difference
+	there := false
+	err := d.withRoot(func(root *os.Root) error {
+		there = true
+		// Another process may change skills in the meantime. It writes the
+		// lockfile last, so the lockfile then differs.
+		for range 3 {
+			lock, before, err := d.readLock(root)
+			if err != nil {
+				return err
+			}
+			if out, err = verify(ctx, root, lock, names); err != nil || len(out) == 0 {
+				return err
+			}
+			if _, err := root.Lstat(journalPath); err == nil {
+				return ErrUnfinished
+			}
+			if _, after, err := d.readLock(root); err != nil || bytes.Equal(before, after) {
+				return err
+			}
+		}
+		return ErrUnfinished
+	})
+	if err == nil && !there {
+		_, err = selectNames(&Lockfile{}, names)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// selectNames returns the given names, or all installed ones.
+func selectNames(lock *Lockfile, names []string) ([]string, error) {
+	if len(names) == 0 {
+		return lock.names(), nil
+	}
+	for _, name := range names {
+		if _, ok := lock.Skills[name]; !ok {
+			return nil, notInstalled(lock, name)
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(names))), nil
+}
+
+// notInstalled returns a [*NotInstalledError] with similar names.
+func notInstalled(lock *Lockfile, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	const most = 2
+	var guesses [most + 1][]string // by distance
+	letters := editdistance.Normalize(name)
+	for _, other := range lock.names() {
+		if n := editdistance.Distance(letters, editdistance.Normalize(other), most); n <= most && n < len(letters) {
+			guesses[n] = append(guesses[n], other)
+		}
+	}
+	found := slices.Concat(guesses[:]...)
+	return &NotInstalledError{Name: name, Suggestions: found[:min(3, len(found))]}
+}
+
+func verify(ctx context.Context, root *os.Root, lock *Lockfile, names []string) ([]Difference, error) {
+	names, err := selectNames(lock, names)
+	if err != nil {
+		return nil, err
+	}
+	var out []Difference
+	for _, name := range names {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		out = append(out, compare(root, name, lock.Skills[name])...)
+	}
+	return out, nil
+}
+
+// compare returns the differences between the directory of a skill and its
+// entry.
+func compare(root *os.Root, name string, e Entry) []Difference {
+	sub, err := openPlain(root, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return []Difference{{Name: name, Kind: Absent}}
+	case errors.Is(err, errNotPlain):
+		return []Difference{{Name: name, Kind: NotPlain}}
+	case err != nil:
+		return []Difference{{Name: name, Kind: Unreadable, Reason: skill.OneLine(err.Error())}}
+	}
+	defer sub.Close()
+	manifest, _, err := skill.ReadManifest(sub.FS())
+	if err != nil {
+		return []Difference{{Name: name, Kind: Unreadable, Reason: skill.OneLine(err.Error())}}
+	}
+	var out []Difference
+	left := maps.Clone(e.Files)
+	for _, f := range manifest {
+		hash, ok := left[f.Path]
+		delete(left, f.Path)
+		switch {
+		case !ok:
+			out = append(out, Difference{Name: name, Path: f.Path, Kind: Added})
+		case hash != f.SHA256:
+			out = append(out, Difference{Name: name, Path: f.Path, Kind: Changed})
+		}
+	}
+	for p := range left { // the manifest does not list unreadable files
+		what := Missing
+		if _, err := sub.Lstat(p); err == nil {
+			what = Changed
+		}
+		out = append(out, Difference{Name: name, Path: path.Clean(p), Kind: what})
+	}
+	slices.SortFunc(out, func(a, b Difference) int { return bytes.Compare([]byte(a.Path), []byte(b.Path)) })
+	return out
+}
+
+// digest hashes the files below a plain directory.
+func (c *Change) digest(p string) (string, error) {
+	sub, err := openPlain(c.root, p)
+	if err != nil {
+		return "", err
+	}
+	defer sub.Close()
+	manifest, _, err := skill.ReadManifest(sub.FS())
+	return manifest.Digest(), err
+}

@@ -1,0 +1,197 @@
+// Package demo implements [llm.Model] with a few fixed rules instead of a
+// language model. The rules find a skill, load it, and call a script or tool of
+// it that the user names. The model needs no key and no network. The same
+// conversation always gets the same answer, so first steps and tests use
+// everything but a real model.
+//
+// Every answer says that no language model wrote it. A turn makes each kind of
+// call at most once.
+package demo
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"unicode/utf8"
+
+	"github.com/loadout-dev/loadout/llm"
+)
+
+// Options configure the model. The zero value is valid.
+type Options struct {
+	// Next is a sentence that says how to configure a real model; "" means a
+	// general one.
+	Next string
+}
+
+// Model is the demo model. It is safe for concurrent use.
+type Model struct{ next string }
+
+var _ llm.Model = (*Model)(nil)
+
+// New returns the demo model.
+func New(opts *Options) *Model {
+	if opts == nil {
+		opts = &Options{}
+	}
+	return &Model{next: opts.Next}
+}
+
+// Name returns "demo:rules".
+func (m *Model) Name() string { return "demo:rules" }
+
+// Stream implements [llm.Model]. It fails only if ctx ends. Usage is estimated.
+func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		whole := m.answer(r)
+		told := llm.Answer{Message: llm.Message{Role: llm.Assistant}}
+		for _, e := range pieces(&whole) {
+			if ctx.Err() != nil {
+				yield(nil, ended(ctx, told))
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+			if words, ok := e.(llm.TextDelta); ok {
+				told.Message.Parts = []llm.Part{llm.Text(told.Message.Words() + string(words))}
+			}
+		}
+		if ctx.Err() != nil {
+			yield(nil, ended(ctx, told))
+			return
+		}
+		yield(llm.Done{Answer: whole}, nil)
+	}
+}
+
+// ended returns the error of a stream whose context ended.
+func ended(ctx context.Context, told llm.Answer) error {
+	if len(told.Message.Parts) == 0 {
+		return context.Cause(ctx)
+	}
+	return &llm.CutError{Answer: told, Err: context.Cause(ctx)}
+}
+
+func (m *Model) answer(r *llm.Request) llm.Answer {
+	t := read(r)
+	out := llm.Answer{Message: llm.Message{Role: llm.Assistant}, Stop: llm.StopEnd, Model: "rules", Usage: llm.Usage{Input: size(r)}}
+	if name, args, ok := t.next(); ok {
+		call := llm.Call{ID: fmt.Sprintf("demo_%d", len(r.Messages)), Name: name, Arguments: asJSON(args)}
+		out.Message.Parts = []llm.Part{call}
+		out.Stop = llm.StopTools
+		out.Usage.Output = tokens(name) + tokens(call.Arguments)
+		return out
+	}
+	text := t.say(m.next)
+	if short, cut := within(text, r.MaxTokens); cut {
+		text, out.Stop = short, llm.StopLength
+	}
+	out.Message.Parts = []llm.Part{llm.Text(text)}
+	out.Usage.Output = tokens(text)
+	return out
+}
+
+// within truncates a text to at most limit tokens; 0 means no limit.
+func within(text string, limit int) (short string, cut bool) {
+	if limit <= 0 {
+		return text, false
+	}
+	have := 0.0
+	for i, r := range text {
+		if have += weight(r); have > float64(limit) {
+			return text[:i], true
+		}
+	}
+	return text, false
+}
+
+// pieces splits an answer into events like those of a remote model.
+func pieces(a *llm.Answer) []llm.Event {
+	var out []llm.Event
+	for _, p := range a.Message.Parts {
+		switch p := p.(type) {
+		case llm.Text:
+			for _, w := range split(string(p)) {
+				out = append(out, llm.TextDelta(w))
+			}
+		case llm.Call:
+			out = append(out, llm.CallDelta{ID: p.ID, Name: p.Name})
+			for _, w := range split(p.Arguments) {
+				out = append(out, llm.CallDelta{Arguments: w})
+			}
+		}
+	}
+	return out
+}
+
+// split splits a text after each word, or after a few letters in scripts
+// without spaces.
+func split(text string) []string {
+	var out []string
+	start := 0
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		i += n
+		if r == ' ' || r == '\n' || i-start >= 12 {
+			out, start = append(out, text[start:i]), i
+		}
+	}
+	if start < len(text) {
+		out = append(out, text[start:])
+	}
+	return out
+}
+
+// size estimates the number of tokens of a request.
+func size(r *llm.Request) int {
+	n := tokens(r.Instructions)
+	for _, t := range r.Tools {
+		n += tokens(t.Name) + tokens(t.Description) + tokens(string(t.InputSchema))
+	}
+	for _, m := range r.Messages {
+		n += sizeOf(m.Parts)
+	}
+	return n
+}
+
+const imageTokens = 1000 // about what vendors count for an image
+
+func sizeOf(parts []llm.Part) int {
+	n := 0
+	for _, p := range parts {
+		switch p := p.(type) {
+		case llm.Text:
+			n += tokens(string(p))
+		case llm.Call:
+			n += tokens(p.Name) + tokens(p.Arguments)
+		case llm.Result:
+			n += sizeOf(p.Parts)
+		case llm.Image:
+			n += imageTokens
+		}
+	}
+	return n
+}
+
+func tokens(text string) int {
+	n := 0.0
+	for _, r := range text {
+		n += weight(r)
+	}
+	return int(n + 0.999)
+}
+
+// weight estimates the number of tokens of a letter.
+func weight(r rune) float64 {
+	if wide(r) {
+		return 0.67
+	}
+	return 0.25
+}
+
+// wide reports whether a letter belongs to a script without spaces between
+// words.
+func wide(r rune) bool {
+	return r >= 0x2e80 && r <= 0x9fff || r >= 0xac00 && r <= 0xd7ff || r >= 0xf900 && r <= 0xfaff
+}

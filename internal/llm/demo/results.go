@@ -1,0 +1,252 @@
+package demo
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/loadout-dev/loadout/llm"
+)
+
+// Results arrive as a tool's text or as its structured content in JSON. Both
+// are supported.
+
+type hit struct {
+	Name        string  `json:"name"`
+	Description string  `json:"description"`
+	Score       float64 `json:"score"`
+}
+
+// skill is the information about a skill in a load result.
+type skill struct {
+	name           string
+	instructions   string
+	scripts, files []string
+	tools          []tool
+}
+
+type tool struct {
+	name   string
+	schema json.RawMessage
+}
+
+func newStep(c llm.Call) *step {
+	s := &step{id: c.ID, name: c.Name}
+	if json.Unmarshal([]byte(c.Arguments), &s.args) != nil {
+		s.args = nil
+	}
+	return s
+}
+
+// asJSON returns the JSON of a value that was decoded from JSON or from text,
+// as a model would write it.
+func asJSON(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err) // the value always encodes
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// text returns an argument if it is a string, and otherwise "".
+func (s *step) text(name string) string {
+	v, _ := s.args[name].(string)
+	return v
+}
+
+func readHits(result string) []hit {
+	var out struct{ Hits []hit }
+	if json.Unmarshal([]byte(result), &out) == nil {
+		return named(out.Hits)
+	}
+	for line := range strings.Lines(result) {
+		if item, ok := strings.CutPrefix(line, "- "); ok {
+			name, description, _ := strings.Cut(strings.TrimSpace(item), ": ")
+			out.Hits = append(out.Hits, hit{Name: name, Description: description})
+		}
+	}
+	return named(out.Hits)
+}
+
+func named(hits []hit) []hit {
+	var out []hit
+	for _, h := range hits {
+		if h.Name != "" {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+type toldTool struct {
+	Name        string          `json:"name"`
+	InputSchema json.RawMessage `json:"inputSchema"`
+}
+
+func toldTools(all []toldTool) []tool {
+	var out []tool
+	for _, t := range all {
+		if t.Name != "" {
+			out = append(out, tool{t.Name, t.InputSchema})
+		}
+	}
+	return out
+}
+
+func readTools(result string) []tool {
+	var out struct{ Tools []toldTool }
+	if json.Unmarshal([]byte(result), &out) == nil {
+		return toldTools(out.Tools)
+	}
+	var all []tool
+	for line := range strings.Lines(result) {
+		line = strings.TrimRight(line, "\r\n")
+		if item, ok := strings.CutPrefix(line, "- "); ok {
+			name, _, _ := strings.Cut(item, ": ")
+			if name != "" && !strings.ContainsAny(name, " \t") {
+				all = append(all, tool{name: name})
+			}
+		} else if schema, ok := strings.CutPrefix(line, "  arguments: "); ok && len(all) > 0 && json.Valid([]byte(schema)) {
+			all[len(all)-1].schema = json.RawMessage(schema)
+		}
+	}
+	return all
+}
+
+// readLoad returns the skill in a load result, after the skills that it needs.
+func readLoad(result, name string) []*skill {
+	var told struct {
+		Name         string
+		Instructions string
+		Files        []struct {
+			Path   string
+			Script bool
+		}
+		Tools []toldTool
+	}
+	if json.Unmarshal([]byte(result), &told) != nil {
+		return readLoadText(result, name)
+	}
+	if told.Name == "" {
+		told.Name = name
+	}
+	k := &skill{name: told.Name, instructions: told.Instructions, tools: toldTools(told.Tools)}
+	for _, f := range told.Files {
+		if f.Script {
+			k.scripts = append(k.scripts, f.Path)
+		} else {
+			k.files = append(k.files, f.Path)
+		}
+	}
+	if k.name == "" {
+		return nil
+	}
+	return []*skill{k}
+}
+
+func readLoadText(result, name string) []*skill {
+	if name == "" {
+		return nil
+	}
+	k := &skill{name: name}
+	all := []*skill{k}
+	tools := -1 // start of the list of tools, which covers all skills
+	for line := range strings.Lines(result) {
+		line = strings.TrimRight(line, "\r\n")
+		if which, ok := loadedLine(line); ok {
+			if k = at(all, which); k == nil {
+				k = &skill{name: which}
+				all = append([]*skill{k}, all...)
+			}
+		} else if list, ok := listed(line, "Scripts of this skill"); ok {
+			k.scripts = append(k.scripts, list...)
+		} else if list, ok := listed(line, "Files of this skill"); ok {
+			k.files = append(k.files, list...)
+		} else if strings.HasPrefix(line, "Tools of this skill") && strings.HasSuffix(line, ":") {
+			tools = strings.Index(result, line)
+		} else if heldLine(line, name) {
+			continue // its instructions were in an earlier result
+		} else if tools < 0 && line != "" && len(k.instructions) < maxTold {
+			k.instructions += line + "\n"
+		}
+	}
+	if tools >= 0 {
+		all[len(all)-1].tools = readTools(result[tools:])
+	}
+	return all
+}
+
+// loadedLine returns the name in a line such as "Skill NAME (from ORIGIN) is
+// loaded …".
+func loadedLine(line string) (string, bool) {
+	rest, ok := strings.CutPrefix(line, "Skill ")
+	if !ok {
+		return "", false
+	}
+	name, rest, ok := strings.Cut(rest, " (from ")
+	return name, ok && name != "" && strings.Contains(rest, ") is loaded")
+}
+
+// heldLine reports whether a line says that a skill was already loaded.
+func heldLine(line, name string) bool {
+	rest, ok := strings.CutPrefix(line, "Skill "+name+" is ")
+	return ok && (strings.HasPrefix(rest, "already loaded and unchanged;") || strings.HasPrefix(rest, "loaded again and unchanged;"))
+}
+
+// readInstructions returns the available skills, which the instructions list
+// one per line, and the loaded ones.
+func readInstructions(text string) (available []hit, loaded []*skill) {
+	for _, h := range readHits(text) {
+		if !strings.ContainsAny(h.Name, " \t") && h.Description != "" {
+			available = append(available, h)
+		}
+	}
+	return available, readLoaded(text)
+}
+
+// readLoaded returns the skills that a text reports as loaded.
+func readLoaded(text string) []*skill {
+	const before = "\n" // not a valid skill name: stands for the text before the first skill
+	var out []*skill
+	for _, k := range readLoadText(text, before) {
+		if k.name != before {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+func at(all []*skill, name string) *skill {
+	for _, k := range all {
+		if k.name == name {
+			return k
+		}
+	}
+	return nil
+}
+
+// listed returns the list in a line such as "WHAT (in PLACE): a, b".
+func listed(line, what string) ([]string, bool) {
+	rest, ok := strings.CutPrefix(line, what)
+	if !ok {
+		return nil, false
+	}
+	_, list, ok := strings.Cut(rest, ": ")
+	if !ok {
+		return nil, false
+	}
+	return strings.Split(list, ", "), true
+}
+
+// output returns the part of a result to show to the user.
+func output(result string) string {
+	var ran struct{ Stdout, Stderr *string }
+	if json.Unmarshal([]byte(result), &ran) == nil && ran.Stdout != nil {
+		result = *ran.Stdout
+		if ran.Stderr != nil {
+			result += *ran.Stderr
+		}
+	}
+	return strings.TrimSpace(result)
+}

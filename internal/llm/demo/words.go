@@ -1,0 +1,312 @@
+package demo
+
+import (
+	"bytes"
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
+)
+
+// bounded truncates a text to at most limit bytes without splitting a letter.
+func bounded(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit]
+}
+
+func chinese(text string) bool { return strings.ContainsFunc(text, wide) }
+
+// mentions reports whether a text contains a name as a separate word. It
+// ignores case and accepts spaces for hyphens.
+func mentions(text, name string) bool {
+	name = strings.ToLower(name)
+	text = strings.ToLower(text)
+	return hasWord(text, name) || hasWord(text, strings.NewReplacer("-", " ", "_", " ").Replace(name))
+}
+
+func hasWord(text, word string) bool {
+	if word == "" {
+		return false
+	}
+	for rest, before := text, rune(0); ; {
+		i := strings.Index(rest, word)
+		if i < 0 {
+			return false
+		}
+		if i > 0 {
+			before, _ = utf8.DecodeLastRuneInString(rest[:i])
+		}
+		after := rest[i+len(word):]
+		if !joins(before) && !joinsOn(after) || wide(firstRune(word)) {
+			return true
+		}
+		_, n := utf8.DecodeRuneInString(rest[i:])
+		before, _ = utf8.DecodeRuneInString(rest[i:])
+		rest = rest[i+n:]
+	}
+}
+
+func firstRune(s string) rune { r, _ := utf8.DecodeRuneInString(s); return r }
+
+// joins reports whether a letter continues an adjacent word or path.
+func joins(r rune) bool {
+	return r != 0 && !wide(r) && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-/", r))
+}
+
+// joinsOn is like joins for the text after a word, where a full stop may end a
+// sentence.
+func joinsOn(after string) bool {
+	if after == "" {
+		return false
+	}
+	if rest, ok := strings.CutPrefix(after, "."); ok {
+		return rest != "" && joins(firstRune(rest))
+	}
+	return joins(firstRune(after))
+}
+
+var (
+	runs      = []string{"run", "execute", "start", "运行", "执行", "跑"}
+	uses      = []string{"call", "use", "调用", "使用"}
+	questions = []string{"what can you do", "what skills", "which skills", "list skills", "list the skills", "list all skills", "what are you", "who are you", "help", "hello", "hi",
+		"你能做什么", "你会什么", "你可以做什么", "有哪些技能", "有什么技能", "列出技能", "你是谁", "帮助", "你好"}
+)
+
+// asksWhatThereIs reports whether the user only asks what is available.
+func (t *turn) asksWhatThereIs() bool {
+	text := strings.Trim(strings.ToLower(t.words), " \t\r\n?!.,。？！，")
+	for _, q := range questions {
+		if text == q || strings.HasPrefix(text, q) && len(q) > 5 && len(text) < len(q)+20 {
+			return true
+		}
+	}
+	return false
+}
+
+func hasVerb(text string, verbs ...string) bool {
+	text = strings.ToLower(text)
+	for _, v := range verbs {
+		if hasWord(text, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// namedFile returns the file that a text names by its path, its name or, if the
+// text asks to run something, its name without the extension.
+func namedFile(text string, paths []string) string {
+	lower := strings.ToLower(text)
+	for _, of := range []func(string) string{
+		func(p string) string { return p },
+		path.Base,
+		func(p string) string {
+			stem := strings.TrimSuffix(path.Base(p), path.Ext(p))
+			if len(stem) < 3 || !hasVerb(text, runs...) {
+				return ""
+			}
+			return stem
+		},
+	} {
+		for _, p := range paths {
+			if p != "" && hasWord(lower, strings.ToLower(of(p))) {
+				return p
+			}
+		}
+	}
+	return ""
+}
+
+// namesTool reports whether a text names a tool by its full name or, if the
+// text asks for a call, by the last part of it.
+func namesTool(text, name string) bool {
+	if mentions(text, name) {
+		return true
+	}
+	own := name[strings.LastIndexAny(name, "./")+1:]
+	if i := strings.LastIndex(own, "__"); i >= 0 {
+		own = own[i+2:]
+	}
+	return len(own) >= 3 && hasVerb(text, slices.Concat(runs, uses)...) && mentions(text, own)
+}
+
+// given holds the values in a text: a JSON object, or key=value pairs, options
+// and quoted words in order.
+type given struct {
+	object json.RawMessage
+	values []value
+}
+
+type value struct {
+	key, text string
+	raw       string // as typed
+}
+
+var valuePattern = lazyregexp.New(`([\p{L}_][\p{L}\p{N}_-]*)=(?:"([^"]*)"|'([^']*)'|([^\s,;，；。]+))|(?:^|\s)(--?[A-Za-z][\w-]*(?:=\S+)?)|"([^"]+)"|“([^”]+)”|「([^」]+)」|` + "`([^`]+)`")
+
+func values(text string) given {
+	var g given
+	if i := strings.IndexByte(text, '{'); i >= 0 {
+		d := json.NewDecoder(strings.NewReader(text[i:]))
+		var object map[string]json.RawMessage
+		if d.Decode(&object) == nil {
+			whole := text[i : i+int(d.InputOffset())]
+			g.object = json.RawMessage(whole)
+			text = text[:i] + " " + text[i+len(whole):]
+		}
+	}
+	for _, m := range valuePattern().FindAllStringSubmatch(text, maxValues) {
+		switch {
+		case m[1] != "":
+			v := m[2] + m[3] + m[4]
+			g.values = append(g.values, value{key: m[1], text: v, raw: m[1] + "=" + v})
+		default:
+			v := m[5] + m[6] + m[7] + m[8] + m[9]
+			g.values = append(g.values, value{text: v, raw: v})
+		}
+	}
+	return g
+}
+
+const maxValues = 50
+
+// scriptArguments returns the arguments of a script: the values in a text, or
+// the words after "with".
+func scriptArguments(text, skill, script string) []string {
+	g := values(text)
+	var out []string
+	for _, v := range g.values {
+		if !isName(v.raw, skill, script) {
+			out = append(out, v.raw)
+		}
+	}
+	if g.object != nil {
+		var b bytes.Buffer
+		if json.Compact(&b, g.object) == nil {
+			out = append(out, b.String())
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	for _, mark := range []string{" with ", "参数"} {
+		if _, rest, ok := strings.Cut(text, mark); ok {
+			for _, w := range strings.FieldsFunc(rest, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",，;；:：", r) }) {
+				if w = strings.Trim(w, ".!?。！？"); w != "" && len(out) < maxValues && !isName(w, skill, script) {
+					out = append(out, w)
+				}
+			}
+			return out
+		}
+	}
+	return nil
+}
+
+// isName reports whether a word names the skill or script and is therefore not
+// a value.
+func isName(word, skill, script string) bool {
+	return strings.EqualFold(word, skill) || strings.EqualFold(word, script) || strings.EqualFold(word, path.Base(script))
+}
+
+// toolArguments returns the arguments of a tool: a JSON object in the text, its
+// key=value pairs, or its quoted words as the required arguments in order.
+func toolArguments(text string, t tool) any {
+	g := values(text)
+	if g.object != nil {
+		return g.object
+	}
+	out := map[string]any{}
+	places := required(t.schema)
+	for _, v := range g.values {
+		switch {
+		case v.key != "":
+			out[v.key] = typed(v.text)
+		case len(places) > 0 && !mentions(v.text, t.name):
+			out[places[0]], places = v.text, places[1:]
+		}
+	}
+	return out
+}
+
+// typed returns a number or boolean if the text is one, and otherwise the text.
+func typed(text string) any {
+	var v any
+	if strings.TrimSpace(text) == text && json.Unmarshal([]byte(text), &v) == nil {
+		switch v.(type) {
+		case float64:
+			return json.Number(text)
+		case bool:
+			return v
+		}
+	}
+	return text
+}
+
+// required returns the required properties of a schema, or its only property.
+func required(schema json.RawMessage) []string {
+	var s struct {
+		Required   []string
+		Properties map[string]json.RawMessage
+	}
+	if json.Unmarshal(schema, &s) != nil {
+		return nil
+	}
+	if len(s.Required) == 0 && len(s.Properties) == 1 {
+		for name := range s.Properties {
+			return []string{name}
+		}
+	}
+	return s.Required
+}
+
+// common lists words without significance for the topic of a text.
+var common = map[string]bool{
+	"with": true, "this": true, "that": true, "please": true, "what": true, "have": true, "from": true, "your": true, "skill": true, "skills": true,
+	"using": true, "make": true, "want": true, "need": true, "could": true, "would": true, "should": true, "about": true, "when": true, "some": true,
+	"them": true, "into": true, "script": true, "tool": true, "tell": true, "give": true, "show": true, "does": true, "will": true, "work": true,
+	"帮我": true, "一个": true, "请问": true, "使用": true, "技能": true, "我想": true, "可以": true, "什么": true, "这个": true, "怎么": true,
+}
+
+// share reports whether two texts have a significant word in common. Words
+// match if one is a prefix of the other; scripts without spaces need two common
+// letters.
+func share(a, b string) bool {
+	others := telling(b)
+	for _, w := range telling(a) {
+		for _, o := range others {
+			if w == o || !chinese(w) && !chinese(o) && (strings.HasPrefix(w, o) || strings.HasPrefix(o, w)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func telling(text string) []string {
+	var out []string
+	add := func(w string, enough bool) {
+		if enough && !common[w] && len(out) < 500 {
+			out = append(out, w)
+		}
+	}
+	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if !chinese(w) {
+			add(w, len(w) >= 4)
+			continue
+		}
+		letters := []rune(w)
+		for i := 1; i < len(letters); i++ {
+			add(string(letters[i-1:i+1]), wide(letters[i-1]) && wide(letters[i]))
+		}
+	}
+	return out
+}

@@ -1,0 +1,155 @@
+package llmtest
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/loadout-dev/loadout/llm"
+)
+
+// Turn is the response of a server to one request.
+type Turn struct {
+	// From returns the turn for a request instead of the fields below, for
+	// example if a call needs part of a result. It may be nil.
+	From func(body []byte) Turn
+
+	Thinking  string   // thinking before the answer
+	Signature string   // signature of the thinking, if the vendor signs it
+	Text      []string // pieces of the answer
+	Calls     []llm.Call
+	Usage     llm.Usage
+	// Stop is the stop reason; "" means [llm.StopTools] if there are calls,
+	// else [llm.StopEnd].
+	Stop llm.Stop
+
+	// Cut closes the connection before the end of the answer.
+	Cut bool
+	// Hang keeps the connection open instead, until the client closes it.
+	Hang bool
+
+	// Status is the HTTP status of a refusal, or 0. After is the Retry-After
+	// header.
+	Status  int
+	After   string
+	Message string
+}
+
+func (turn *Turn) stop() llm.Stop {
+	switch {
+	case turn.Stop != "":
+		return turn.Stop
+	case len(turn.Calls) > 0:
+		return llm.StopTools
+	}
+	return llm.StopEnd
+}
+
+// Server answers each request with the next turn of a script and records the
+// requests. It listens on the loopback interface. It repeats the last turn if
+// there are more requests.
+type Server struct {
+	URL string
+
+	t      testing.TB
+	vendor *Vendor
+	hangs  chan struct{} // receives when a hanging turn has sent its content
+	gone   chan struct{} // receives when a client left a hanging turn
+
+	mu     sync.Mutex
+	script []Turn
+	bodies [][]byte
+}
+
+// NewServer starts a server. It stops at the end of the test.
+func NewServer(t testing.TB, v *Vendor, script ...Turn) *Server {
+	s := &Server{t: t, vendor: v, script: script, hangs: make(chan struct{}, 16), gone: make(chan struct{}, 16)}
+	web := httptest.NewServer(s)
+	t.Cleanup(web.Close)
+	s.URL = web.URL
+	return s
+}
+
+// Then adds turns to the script.
+func (s *Server) Then(script ...Turn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.script = append(s.script, script...)
+}
+
+// Bodies returns the bodies of the requests so far.
+func (s *Server) Bodies() [][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.bodies)
+}
+
+// Prompts returns the prompts of the requests so far, as [Vendor.Prompt]
+// extracts them.
+func (s *Server) Prompts() [][]any {
+	var out [][]any
+	for _, body := range s.Bodies() {
+		p, err := s.vendor.Prompt(body)
+		if err != nil {
+			s.t.Fatalf("a request cannot be read: %v\n%s", err, body)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// take records a request and returns its turn and its body.
+func (s *Server) take(r *http.Request) (*Turn, []byte) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		s.t.Errorf("reading a request: %v", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bodies = append(s.bodies, body)
+	return &s.script[min(len(s.bodies), len(s.script))-1], body
+}
+
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	turn, body := s.take(r)
+	if turn.From != nil {
+		turn = new(turn.From(body))
+	}
+	if turn.Status != 0 {
+		if turn.After != "" {
+			w.Header().Set("Retry-After", turn.After)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(turn.Status)
+		io.WriteString(w, s.vendor.Refuse(turn))
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	begin, end := s.vendor.Answer(turn, turn.stop())
+	io.WriteString(w, begin)
+	if err := http.NewResponseController(w).Flush(); err != nil {
+		s.t.Errorf("flush: %v", err)
+	}
+	switch {
+	case turn.Hang:
+		s.hangs <- struct{}{}
+		<-r.Context().Done()
+		s.gone <- struct{}{}
+	case turn.Cut:
+		panic(http.ErrAbortHandler)
+	default:
+		io.WriteString(w, end)
+	}
+}
+
+// SSE returns a server-sent event. The name may be empty.
+func SSE(name, data string) string {
+	if name != "" {
+		name = "event: " + name + "\n"
+	}
+	return fmt.Sprintf("%sdata: %s\n\n", name, data)
+}

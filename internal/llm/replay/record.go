@@ -1,0 +1,137 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/llm"
+)
+
+// Options configure a recorder.
+type Options struct {
+	// Secrets must not appear in any file. A request or an answer that contains
+	// one gives an error instead of a file. Secrets of fewer than 8 bytes are
+	// ignored.
+	Secrets []string
+}
+
+// Recorder records the answers of another model. It is safe for concurrent use,
+// and several recorders may use one directory.
+type Recorder struct {
+	model   llm.Model
+	dir     string
+	secrets []string
+}
+
+var _ llm.Model = (*Recorder)(nil)
+
+// Record returns a model that stores the requests to m and its answers in a
+// directory, which it creates if it is missing. It fails if the directory
+// contains recordings of another model or cannot be read.
+func Record(m llm.Model, dir string, o *Options) (*Recorder, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("record into %s: %w", dir, err)
+	}
+	before, err := open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("record into %s: %w", dir, err)
+	}
+	if before.name != "" && before.name != m.Name() {
+		return nil, fmt.Errorf("record into %s: it has recordings of %s, not of %s; name another directory", dir, before.name, m.Name())
+	}
+	r := &Recorder{model: m, dir: dir}
+	if o != nil {
+		r.secrets = slices.DeleteFunc(slices.Clone(o.Secrets), func(s string) bool { return len(s) < 8 })
+	}
+	return r, nil
+}
+
+// Name returns the name of the recorded model.
+func (r *Recorder) Name() string { return r.model.Name() }
+
+// Stream implements [llm.Model] with the answers of the recorded model. It
+// stores an answer that ends normally or with a [*llm.CutError] or
+// [*llm.StatusError]. It stores nothing if ctx ends, the consumer stops, or the
+// vendor cannot be reached. If storing fails, the error replaces the end of the
+// stream.
+func (r *Recorder) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		kept := recording{Model: r.Name()}
+		for e, err := range r.model.Stream(ctx, req) {
+			done, over := e.(llm.Done)
+			switch {
+			case err != nil && (ctx.Err() != nil || !kept.fail(err)):
+				yield(nil, err)
+				return
+			case over && err == nil:
+				kept.Answer = newAnswer(&done.Answer)
+			case err == nil:
+				kept.Events = append(kept.Events, newEvent(e))
+				if !yield(e, nil) {
+					return
+				}
+				continue
+			}
+			if wrong := r.keep(req, &kept); wrong != nil {
+				yield(nil, kept.unkept(wrong))
+				return
+			}
+			yield(e, err)
+			return
+		}
+	}
+}
+
+// unkept returns the error for a recording that could not be stored. It
+// includes the part of the answer that was already yielded.
+func (r *recording) unkept(err error) error {
+	if len(r.Events) == 0 || r.Answer == nil {
+		return err
+	}
+	return &llm.CutError{Answer: r.Answer.answer(), Err: err}
+}
+
+// keep stores a recording.
+func (r *Recorder) keep(req *llm.Request, kept *recording) error {
+	q, err := newRequest(req)
+	if err != nil {
+		return err
+	}
+	kept.Request = *q
+	data := encode(kept)
+	for _, s := range r.secrets {
+		quoted := bytes.TrimSpace(encode(s))
+		if bytes.Contains(data, []byte(s)) || bytes.Contains(data, quoted[1:len(quoted)-1]) {
+			return errors.New("record an answer: a secret is in the conversation, and is not written to a file; take it out of what is said")
+		}
+	}
+	if err := write(r.dir, q.file(), data); err != nil {
+		return fmt.Errorf("record an answer: %w", err)
+	}
+	return nil
+}
+
+// write replaces a file in one step.
+func write(dir, name string, data []byte) error {
+	if len(data) > maxFile {
+		return fmt.Errorf("it has %d MiB, more than %d", len(data)>>20, maxFile>>20)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	part := name + "." + strings.ToLower(rand.Text()[:8])
+	if err := root.WriteFile(part, data, 0o600); err != nil {
+		_ = root.Remove(part) // it may not exist
+		return err
+	}
+	return root.Rename(part, name)
+}

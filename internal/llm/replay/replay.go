@@ -1,0 +1,252 @@
+// Package replay records the requests to a model and its answers in a
+// directory, and replays them. A replayed model costs nothing, needs no key and
+// always gives the same answer.
+//
+// [Record] wraps a model. It stores each request in a file that is named after
+// the digest of the request. The file contains the request in readable JSON and
+// the events of the answer. A repeated request replaces its file. [Open]
+// returns a model that answers the requests of a directory. For any other
+// request the error is an [*UnknownError], which describes the first
+// difference.
+//
+// A file contains only the conversation. Keys, URLs and headers are handled
+// below [llm.Model] and never visible here. Because a file contains the whole
+// conversation, only its owner can read it. The answer in a file may be edited.
+// The request may not, because the file name depends on it.
+//
+// The package opens no connections and does not retry.
+package replay
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/llm"
+)
+
+// Limits for a directory, which may be untrusted.
+const (
+	maxFiles = 20_000
+	maxFile  = 32 << 20  // bytes
+	maxAll   = 512 << 20 // bytes of all files together
+)
+
+// fileName matches the names of recordings: half of a digest is enough to
+// distinguish them.
+var fileName = lazyregexp.New(`^[0-9a-f]{32}\.json$`)
+
+// recording is the content of one file.
+type recording struct {
+	Model   string  `json:"model"`
+	Request request `json:"request"`
+	Events  []event `json:"events,omitempty"`
+	Answer  *answer `json:"answer,omitempty"` // as far as it arrived
+	Failed  *failed `json:"failed,omitempty"`
+}
+
+// Model answers from recordings. It is safe for concurrent use.
+type Model struct {
+	name  string
+	known map[string]*recording // by file name
+	order []string              // sorted file names
+}
+
+var _ llm.Model = (*Model)(nil)
+
+// Open reads the recordings in a directory. It ignores files with other names.
+// It fails if there are no recordings, if one cannot be read or does not match
+// its name, or if they belong to different models.
+func Open(dir string) (*Model, error) {
+	m, err := open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open recordings in %s: %w", dir, err)
+	}
+	if len(m.known) == 0 {
+		return nil, fmt.Errorf("open recordings in %s: there are none", dir)
+	}
+	return m, nil
+}
+
+func open(dir string) (*Model, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	names, err := list(root)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{known: map[string]*recording{}, order: names}
+	left := int64(maxAll)
+	for _, name := range names {
+		data, err := read(root, name, min(left, maxFile))
+		if err != nil {
+			return nil, err
+		}
+		left -= int64(len(data))
+		r, err := decode(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if want := r.Request.file(); want != name {
+			return nil, fmt.Errorf("%s: its request was changed: it would be %s now; record it again", name, want)
+		}
+		if m.name = cmp.Or(m.name, r.Model); m.name != r.Model {
+			return nil, fmt.Errorf("%s is of the model %s, others are of %s; keep each in a directory of its own", name, r.Model, m.name)
+		}
+		m.known[name] = r
+	}
+	return m, nil
+}
+
+// list returns the sorted names of the recordings in a directory.
+func list(root *os.Root) ([]string, error) {
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if fileName().MatchString(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	if len(names) > maxFiles {
+		return nil, fmt.Errorf("there are %d recordings, more than %d", len(names), maxFiles)
+	}
+	return names, nil
+}
+
+func read(root *os.Root, name string, limit int64) ([]byte, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, fmt.Errorf("%s is no file", name))
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s is too large: a recording may have %d MiB, and all of them %d", name, maxFile>>20, maxAll>>20)
+	}
+	return data, err
+}
+
+func decode(data []byte) (*recording, error) {
+	var r recording
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&r); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is something after the recording")
+	}
+	return &r, r.check()
+}
+
+// check validates a recording.
+func (r *recording) check() error {
+	if vendor, name, _ := strings.Cut(r.Model, ":"); vendor == "" || name == "" {
+		return fmt.Errorf("the model is named %q, not vendor:name", r.Model)
+	}
+	if (r.Answer == nil) == (r.Failed == nil || r.Failed.Refused == nil) {
+		return errors.New("it has neither an answer nor a refusal, or both")
+	}
+	return errors.Join(r.Request.check(), r.Answer.check(), checkEvents(r.Events))
+}
+
+// Name returns the name of the recorded model.
+func (m *Model) Name() string { return m.name }
+
+// Stream implements [llm.Model]. It yields the recorded events and the recorded
+// error, if any. The error for an unknown request is an [*UnknownError].
+func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		asked, err := newRequest(r)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		known := m.known[asked.file()]
+		if known == nil {
+			yield(nil, m.unknown(asked))
+			return
+		}
+		var told llm.Answer
+		for _, e := range known.Events {
+			if ctx.Err() != nil {
+				yield(nil, ended(ctx, told))
+				return
+			}
+			if !yield(e.event(), nil) {
+				return
+			}
+			told.Message.Role = llm.Assistant
+			if e.Text != nil {
+				told.Message.Parts = []llm.Part{llm.Text(told.Message.Words() + *e.Text)}
+			}
+		}
+		if ctx.Err() != nil {
+			yield(nil, ended(ctx, told))
+			return
+		}
+		if known.Failed != nil {
+			yield(nil, known.Failed.err(known.Answer))
+			return
+		}
+		yield(llm.Done{Answer: known.Answer.answer()}, nil)
+	}
+}
+
+// ended returns the error of a stream whose context ended.
+func ended(ctx context.Context, told llm.Answer) error {
+	if told.Message.Role == "" {
+		return context.Cause(ctx)
+	}
+	return &llm.CutError{Answer: told, Err: context.Cause(ctx)}
+}
+
+// Digest returns the digest of a request: "sha256:" and the hash of everything
+// that is sent to a model, in hexadecimal. It replaces invalid UTF-8 in texts
+// by U+FFFD. It fails if the schema of a tool is not valid JSON.
+func Digest(r *llm.Request) (string, error) {
+	q, err := newRequest(r)
+	if err != nil {
+		return "", err
+	}
+	return "sha256:" + q.digest(), nil
+}
+
+func (q *request) digest() string {
+	sum := sha256.Sum256(encode(q))
+	return hex.EncodeToString(sum[:])
+}
+
+func (q *request) file() string { return q.digest()[:32] + ".json" }
+
+// encode returns the JSON of a value as it is stored in a file.
+func encode(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		panic(err) // the value was validated before
+	}
+	return b.Bytes()
+}

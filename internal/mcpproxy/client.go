@@ -1,0 +1,157 @@
+//lint:file-ignore SA1019 what is deprecated still passes between old peers
+
+package mcpproxy
+
+import (
+	"context"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// modernVersion is the first of the newer era.
+const modernVersion = "2026-07-28"
+
+// client is the session of a client of the older era, with a line of its own to
+// each upstream server.
+type client struct {
+	ss    *mcp.ServerSession
+	caps  *mcp.ClientCapabilities
+	slots map[*up]*slot
+
+	mu    sync.Mutex
+	level mcp.LoggingLevel
+}
+
+// inbound is a request of a client.
+type inbound struct {
+	ctx    context.Context // of the request, with what the SDK knows of it
+	ss     *mcp.ServerSession
+	meta   map[string]any
+	modern bool
+	caps   *mcp.ClientCapabilities
+	client *client // of the older era
+}
+
+// session is the client of a session of the older era. It lives as long as the
+// session.
+func (s *Server) session(ss *mcp.ServerSession) *client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.clients[ss]; c != nil {
+		return c
+	}
+	c := &client{ss: ss, slots: map[*up]*slot{}}
+	if p := ss.InitializeParams(); p != nil {
+		c.caps = p.Capabilities
+	}
+	for _, u := range s.ups {
+		c.slots[u] = &slot{s: s, open: func(ctx context.Context) (*line, error) {
+			l, err := u.open(ctx, c.caps, c, false)
+			if err == nil {
+				c.tune(ctx, l)
+			}
+			return l, err
+		}}
+	}
+	if s.closed {
+		for _, sl := range c.slots {
+			sl.ended = true
+		}
+		return c
+	}
+	s.clients[ss] = c
+	s.group.Go(func() {
+		_ = ss.Wait()
+		s.mu.Lock()
+		delete(s.clients, ss)
+		s.mu.Unlock()
+		for _, sl := range c.slots {
+			sl.close()
+		}
+	})
+	return c
+}
+
+// tune tells a server which messages the client wants logged.
+func (c *client) tune(ctx context.Context, l *line) {
+	c.mu.Lock()
+	level := c.level
+	c.mu.Unlock()
+	if level == "" || l.modern() || l.capabilities().Logging == nil {
+		return
+	}
+	if err := l.conn.Session.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: level}); err != nil {
+		l.up.s.report(l.up, unwrapped(err))
+	}
+}
+
+func (c *client) logLevel() mcp.LoggingLevel {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.level
+}
+
+// setLevel is logging/setLevel.
+func (s *Server) setLevel(ctx context.Context, ss *mcp.ServerSession, level mcp.LoggingLevel) {
+	c := s.session(ss)
+	c.mu.Lock()
+	c.level = level
+	c.mu.Unlock()
+	for _, u := range s.ups {
+		if l := c.slots[u].peek(); l != nil {
+			c.tune(ctx, l)
+		}
+	}
+}
+
+// line is the one for what needs nothing of the client.
+func (in *inbound) line(ctx context.Context, u *up) (*line, error) {
+	if in.client != nil {
+		return in.client.slots[u].get(ctx)
+	}
+	return u.shared.get(ctx)
+}
+
+// rootsChanged tells the servers of a client of the older era that its roots
+// are others now.
+func (s *Server) rootsChanged(ss *mcp.ServerSession) {
+	c := s.session(ss)
+	for _, sl := range c.slots {
+		if l := sl.peek(); l != nil && !l.modern() {
+			_, err := l.send(s.ctx, "notifications/roots/list_changed", &mcp.ClientRequest[*mcp.RootsListChangedParams]{Session: l.conn.Session, Params: &mcp.RootsListChangedParams{}})
+			l.told(err)
+		}
+	}
+}
+
+// progressOf passes on how far a client is with what a server asked of it. The
+// token is the server's own; with several servers nobody knows whose.
+func (s *Server) progressOf(ss *mcp.ServerSession, p *mcp.ProgressNotificationParams) {
+	if len(s.ups) != 1 || p == nil {
+		return
+	}
+	if l := s.session(ss).slots[s.ups[0]].peek(); l != nil && !l.modern() {
+		l.told(l.conn.Session.NotifyProgress(s.ctx, p))
+	}
+}
+
+// askClient puts a question to a client of the older era. ctx ends with the
+// question, at is the request in whose stream it travels.
+func (s *Server) askClient(ctx, at context.Context, ss *mcp.ServerSession, method string, p mcp.Params) (mcp.Result, error) {
+	at, cancel := context.WithCancel(at)
+	defer cancel()
+	stop := context.AfterFunc(ctx, cancel)
+	defer stop()
+	var req mcp.Request
+	switch p := p.(type) {
+	case *mcp.ElicitParams:
+		req = &mcp.ServerRequest[*mcp.ElicitParams]{Session: ss, Params: p}
+	case *mcp.CreateMessageWithToolsParams:
+		req = &mcp.ServerRequest[*mcp.CreateMessageWithToolsParams]{Session: ss, Params: p}
+	case *mcp.ListRootsParams:
+		req = &mcp.ServerRequest[*mcp.ListRootsParams]{Session: ss, Params: p}
+	}
+	res, err := s.send(at, method, req)
+	return res, unwrapped(err)
+}

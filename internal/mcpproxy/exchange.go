@@ -1,0 +1,496 @@
+//lint:file-ignore SA1019 what is deprecated still passes between old peers
+
+package mcpproxy
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// exchange is a request that a server may answer with questions: tools/call,
+// prompts/get or resources/read.
+type exchange struct {
+	up     *up
+	method string
+	digest string // of what is asked, without answers
+	given  mcp.InputResponseMap
+	state  string
+	who    string // on whose behalf, where that is known
+
+	// call makes the request.
+	call func(ctx context.Context, l *line, meta mcp.Meta, given mcp.InputResponseMap, state string) (mcp.Result, error)
+	// question is a result that asks.
+	question func(mcp.InputRequestMap, string) mcp.Result
+	// done is a result in the form of the client's era.
+	done func(mcp.Result, bool) mcp.Result
+}
+
+// Results whose type the SDK keeps to itself, made the only way there is.
+var (
+	toolDone, toolAsks         = typed[mcp.CallToolResult]()
+	promptDone, promptAsks     = typed[mcp.GetPromptResult]()
+	resourceDone, resourceAsks = typed[mcp.ReadResourceResult]()
+)
+
+func typed[R any]() (done, asks R) {
+	for v, kind := range map[*R]string{&done: "complete", &asks: "input_required"} {
+		if err := json.Unmarshal([]byte(`{"resultType":"`+kind+`"}`), v); err != nil {
+			panic(err)
+		}
+	}
+	return done, asks
+}
+
+func (s *Server) callTool(ctx context.Context, in *inbound, req *mcp.CallToolRequest) (mcp.Result, error) {
+	p := req.Params
+	t, err := s.routeTool(ctx, in, p.Name)
+	if err != nil {
+		return nil, err
+	}
+	refusal, keep, err := s.permit(in, req, t)
+	if refusal != nil || err != nil {
+		return result(refusal, err)
+	}
+	x := &exchange{up: t.up, method: "tools/call", given: p.InputResponses, state: p.RequestState, who: who(req.Extra)}
+	x.digest = digest(x.method, t.up.Name, t.name, p.Arguments, x.who)
+	x.call = func(ctx context.Context, l *line, meta mcp.Meta, given mcp.InputResponseMap, state string) (mcp.Result, error) {
+		q := &mcp.CallToolParams{Meta: meta, Name: t.name, InputResponses: given, RequestState: state}
+		if len(p.Arguments) > 0 {
+			q.Arguments = p.Arguments
+		}
+		return result(l.conn.Session.CallTool(ctx, q))
+	}
+	x.question = func(asked mcp.InputRequestMap, state string) mcp.Result {
+		r := toolAsks
+		r.InputRequests, r.RequestState = asked, keep(state)
+		return &r
+	}
+	x.done = func(res mcp.Result, modern bool) mcp.Result {
+		r := res.(*mcp.CallToolResult)
+		if r.NeedsInput() {
+			r.RequestState = keep(r.RequestState)
+			return r
+		}
+		return answered(r, modern)
+	}
+	began := time.Now()
+	res, err := s.exchange(ctx, in, x)
+	s.called(ctx, t, res, err, time.Since(began))
+	if err == nil || ctx.Err() != nil {
+		return res, err
+	}
+	var e *jsonrpc.Error
+	if errors.As(err, &e) && !ours(e.Code) {
+		return nil, unwrapped(err)
+	}
+	// A server that is not there is told to the model: it can do something else.
+	return answered(&mcp.CallToolResult{IsError: true, Content: []mcp.Content{
+		&mcp.TextContent{Text: fmt.Sprintf("The tool %s of server %s gave no answer: %v", t.name, t.up.Name, err)}}}, in.modern), nil
+}
+
+// called tells of a call that has an answer.
+func (s *Server) called(ctx context.Context, t target, res mcp.Result, err error, took time.Duration) {
+	if s.opts.Called == nil || ctx.Err() != nil {
+		return
+	}
+	r, ok := res.(*mcp.CallToolResult)
+	if err == nil && (!ok || r.NeedsInput()) {
+		return
+	}
+	s.opts.Called(t.up.Name, t.name, err != nil || r.IsError, took)
+}
+
+// answered is a result that asks nothing, in the form of the client's era.
+func answered(r *mcp.CallToolResult, modern bool) *mcp.CallToolResult {
+	var c mcp.CallToolResult
+	if modern {
+		c = toolDone
+	}
+	c.Meta, c.Content, c.StructuredContent, c.IsError = forClient(r.Meta), r.Content, r.StructuredContent, r.IsError
+	if c.Content == nil {
+		c.Content = []mcp.Content{}
+	}
+	return &c
+}
+
+// permit asks whether a tool may be called. A question to the person reaches a
+// client in the way of its era.
+func (s *Server) permit(in *inbound, req *mcp.CallToolRequest, t target) (*mcp.CallToolResult, func(string) string, error) {
+	same := func(state string) string { return state }
+	if s.opts.Permit == nil {
+		return nil, same, nil
+	}
+	for range maxRounds {
+		res, keep, err := s.opts.Permit(in.ctx, req, t.up.Name, t.name)
+		if keep == nil {
+			keep = same
+		}
+		switch {
+		case err != nil || res == nil:
+			return nil, keep, err
+		case res.InputRequests == nil && !res.NeedsInput(): // one made here has no type yet
+			return answered(res, in.modern), keep, nil
+		case in.modern:
+			asks := toolAsks
+			asks.InputRequests, asks.RequestState = res.InputRequests, res.RequestState
+			return &asks, keep, nil
+		}
+		given, err := s.fulfil(in.ctx, in.ss, res.InputRequests)
+		if err != nil {
+			return nil, nil, err
+		}
+		req.Params.InputResponses, req.Params.RequestState = given, res.RequestState
+	}
+	return nil, nil, fmt.Errorf("it was asked %d times whether %s may be called", maxRounds, t.name)
+}
+
+// permitServer asks whether a client may have something of a server that is no
+// tool.
+func (s *Server) permitServer(ctx context.Context, t target, kind string) error {
+	if s.opts.PermitServer == nil {
+		return nil
+	}
+	if err := s.opts.PermitServer(ctx, t.up.Name, kind, t.name); err != nil {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+	}
+	return nil
+}
+
+// refuses is what a list leaves out.
+func (s *Server) refuses(ctx context.Context, kind string) func(target) bool {
+	return func(t target) bool { return s.permitServer(ctx, t, kind) != nil }
+}
+
+func (s *Server) getPrompt(ctx context.Context, in *inbound, req *mcp.GetPromptRequest) (mcp.Result, error) {
+	p := req.Params
+	t, err := s.routePrompt(ctx, in, p.Name)
+	if err == nil {
+		err = s.permitServer(in.ctx, t, "prompt")
+	}
+	if err != nil {
+		return nil, err
+	}
+	args, err := json.Marshal(p.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	x := &exchange{up: t.up, method: "prompts/get", given: p.InputResponses, state: p.RequestState, who: who(req.Extra)}
+	x.digest = digest(x.method, t.up.Name, t.name, args, x.who)
+	x.call = func(ctx context.Context, l *line, meta mcp.Meta, given mcp.InputResponseMap, state string) (mcp.Result, error) {
+		return result(l.conn.Session.GetPrompt(ctx, &mcp.GetPromptParams{Meta: meta, Name: t.name, Arguments: p.Arguments, InputResponses: given, RequestState: state}))
+	}
+	x.question = func(asked mcp.InputRequestMap, state string) mcp.Result {
+		r := promptAsks
+		r.InputRequests, r.RequestState = asked, state
+		return &r
+	}
+	x.done = func(res mcp.Result, modern bool) mcp.Result {
+		r := res.(*mcp.GetPromptResult)
+		if r.NeedsInput() {
+			return r
+		}
+		var c mcp.GetPromptResult
+		if modern {
+			c = promptDone
+		}
+		c.Meta, c.Description, c.Messages = forClient(r.Meta), r.Description, r.Messages
+		if c.Messages == nil {
+			c.Messages = []*mcp.PromptMessage{}
+		}
+		return &c
+	}
+	res, err := s.exchange(ctx, in, x)
+	if err != nil {
+		return nil, t.up.failed(x.method, err)
+	}
+	return res, nil
+}
+
+func (s *Server) readResource(ctx context.Context, in *inbound, req *mcp.ReadResourceRequest) (mcp.Result, error) {
+	p := req.Params
+	t, err := s.routeURI(ctx, in, p.URI)
+	if err == nil {
+		err = s.permitServer(in.ctx, t, "resource")
+	}
+	if err != nil {
+		return nil, err
+	}
+	x := &exchange{up: t.up, method: "resources/read", given: p.InputResponses, state: p.RequestState, who: who(req.Extra)}
+	x.digest = digest(x.method, t.up.Name, t.name, nil, x.who)
+	x.call = func(ctx context.Context, l *line, meta mcp.Meta, given mcp.InputResponseMap, state string) (mcp.Result, error) {
+		return result(l.conn.Session.ReadResource(ctx, &mcp.ReadResourceParams{Meta: meta, URI: t.name, InputResponses: given, RequestState: state}))
+	}
+	x.question = func(asked mcp.InputRequestMap, state string) mcp.Result {
+		r := resourceAsks
+		r.InputRequests, r.RequestState = asked, state
+		return &r
+	}
+	x.done = func(res mcp.Result, modern bool) mcp.Result {
+		r := res.(*mcp.ReadResourceResult)
+		if r.NeedsInput() {
+			return r
+		}
+		var c mcp.ReadResourceResult
+		if modern {
+			c = resourceDone
+		}
+		c.Meta, c.Cacheable = forClient(r.Meta), r.Cacheable
+		c.CacheScope = cmp.Or(c.CacheScope, "private")
+		c.Contents = []*mcp.ResourceContents{}
+		for _, part := range r.Contents {
+			if part != nil && part.URI == t.name && p.URI != t.name {
+				renamed := *part
+				renamed.URI = p.URI
+				part = &renamed
+			}
+			c.Contents = append(c.Contents, part)
+		}
+		return &c
+	}
+	res, err := s.exchange(ctx, in, x)
+	if err != nil {
+		return nil, t.up.failed(x.method, err)
+	}
+	return res, nil
+}
+
+func (s *Server) complete(ctx context.Context, in *inbound, req *mcp.CompleteRequest, sdk func() (mcp.Result, error)) (mcp.Result, error) {
+	p := req.Params
+	if p.Ref == nil || p.Argument.Name == "" {
+		return sdk() // which says what is missing
+	}
+	var t target
+	var err error
+	ref, kind := *p.Ref, "resource"
+	if ref.Type == "ref/prompt" {
+		kind = "prompt"
+		t, err = s.routePrompt(ctx, in, ref.Name)
+		ref.Name = t.name
+	} else {
+		t, err = s.routeURI(ctx, in, ref.URI)
+		ref.URI = t.name
+	}
+	if err == nil {
+		err = s.permitServer(in.ctx, t, kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l, err := in.line(ctx, t.up)
+	if err != nil {
+		return nil, t.up.failed("completion/complete", err)
+	}
+	res, err := l.conn.Session.Complete(ctx, &mcp.CompleteParams{Meta: forServer(in.meta, l, nil), Argument: p.Argument, Context: p.Context, Ref: &ref})
+	if err != nil {
+		return nil, t.up.failed("completion/complete", err)
+	}
+	c := &mcp.CompleteResult{Meta: forClient(res.Meta), Completion: res.Completion}
+	if c.Completion.Values == nil {
+		c.Completion.Values = []string{}
+	}
+	return c, nil
+}
+
+// exchange makes a request of a client to a server, whatever the two eras.
+func (s *Server) exchange(ctx context.Context, in *inbound, x *exchange) (mcp.Result, error) {
+	if in.client != nil {
+		return s.bridged(ctx, in, x)
+	}
+	// Only a connection that nobody else uses tells which request a log message
+	// belongs to.
+	_, logs := in.meta[mcp.MetaKeyLogLevel]
+	l, err := x.up.shared.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case l.modern() && !logs, !l.modern() && !logs && !asks(in.caps) && x.state == "":
+		res, err := s.once(ctx, in, x, x.up.shared.get)
+		if err != nil {
+			return nil, err
+		}
+		return x.done(res, true), nil
+	case l.modern():
+		l, err := x.up.lease(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		res, err := s.once(ctx, in, x, func(context.Context) (*line, error) { return l, nil })
+		x.up.release(l, nil, err == nil)
+		if err != nil {
+			return nil, err
+		}
+		return x.done(res, true), nil
+	}
+	return s.holding(ctx, in, x)
+}
+
+// once makes the request, and again where a session is known to have expired:
+// the server did nothing then.
+func (s *Server) once(ctx context.Context, in *inbound, x *exchange, get func(context.Context) (*line, error)) (mcp.Result, error) {
+	for try := 0; ; try++ {
+		l, err := get(ctx)
+		if err != nil {
+			return nil, err
+		}
+		res, err := s.request(ctx, in, x, l, x.given, x.state)
+		if errors.Is(err, mcp.ErrSessionMissing) && try == 0 {
+			l.end()
+			continue
+		}
+		return res, err
+	}
+}
+
+func (s *Server) request(ctx context.Context, in *inbound, x *exchange, l *line, given mcp.InputResponseMap, state string) (mcp.Result, error) {
+	c := &call{ctx: in.ctx, ss: in.ss, progress: in.meta["progressToken"], modern: in.modern}
+	if in.client != nil {
+		c.ask = func(q context.Context, method string, p mcp.Params) (mcp.Result, error) {
+			return s.askClient(q, in.ctx, in.ss, method, p)
+		}
+	}
+	l.begin(c)
+	defer l.finish(c)
+	meta := forServer(in.meta, l, c)
+	if in.client != nil && l.modern() {
+		if level := in.client.logLevel(); level != "" {
+			if meta == nil {
+				meta = mcp.Meta{}
+			}
+			meta[mcp.MetaKeyLogLevel] = level
+		}
+	}
+	return x.call(ctx, l, meta, given, state)
+}
+
+// maxRounds bounds how often a server of the newer era may ask before it
+// answers.
+const maxRounds = 10
+
+// bridged serves a client of the older era: a server of the newer one that asks
+// gets its answers by requests to the client.
+func (s *Server) bridged(ctx context.Context, in *inbound, x *exchange) (mcp.Result, error) {
+	res, err := s.once(ctx, in, x, in.client.slots[x.up].get)
+	for round := 0; err == nil; round++ {
+		asked, state, ok := questions(res)
+		if !ok {
+			return x.done(res, false), nil
+		}
+		if round == maxRounds {
+			return nil, fmt.Errorf("it asked %d times and did not answer", maxRounds)
+		}
+		if len(asked) == 0 {
+			return nil, errors.New("it is busy; try again later")
+		}
+		var given mcp.InputResponseMap
+		if given, err = s.fulfil(in.ctx, in.ss, asked); err != nil {
+			return nil, err
+		}
+		var l *line
+		if l, err = in.client.slots[x.up].get(ctx); err == nil {
+			res, err = s.request(ctx, in, x, l, given, state)
+		}
+	}
+	return nil, err
+}
+
+// questions are what a result asks.
+func questions(res mcp.Result) (mcp.InputRequestMap, string, bool) {
+	switch r := res.(type) {
+	case *mcp.CallToolResult:
+		return r.InputRequests, r.RequestState, r.NeedsInput()
+	case *mcp.GetPromptResult:
+		return r.InputRequests, r.RequestState, r.NeedsInput()
+	case *mcp.ReadResourceResult:
+		return r.InputRequests, r.RequestState, r.NeedsInput()
+	}
+	return nil, "", false
+}
+
+// fulfil asks a client of the older era all of it at a time.
+func (s *Server) fulfil(ctx context.Context, ss *mcp.ServerSession, asked mcp.InputRequestMap) (mcp.InputResponseMap, error) {
+	given := make(mcp.InputResponseMap, len(asked))
+	var mu sync.Mutex // guards given and errs
+	var errs []error
+	var wg sync.WaitGroup
+	for id, q := range asked {
+		wg.Go(func() {
+			p, method := params(q)
+			res, err := s.askClient(ctx, ctx, ss, method, p)
+			mu.Lock()
+			defer mu.Unlock()
+			if r, ok := res.(mcp.InputResponse); ok && err == nil {
+				given[id] = r
+			} else {
+				errs = append(errs, cmp.Or(err, errors.New("no answer")))
+			}
+		})
+	}
+	wg.Wait()
+	if len(errs) > 0 {
+		return nil, errs[0]
+	}
+	return given, nil
+}
+
+// params are a question as the request of the older era.
+func params(q mcp.InputRequest) (mcp.Params, string) {
+	switch q := q.(type) {
+	case *mcp.ElicitParams:
+		return q, "elicitation/create"
+	case *mcp.CreateMessageWithToolsParams:
+		return q, "sampling/createMessage"
+	}
+	return &mcp.ListRootsParams{}, "roots/list"
+}
+
+// forClient is the _meta of a result as the client gets it, a copy: the SDK adds
+// to it.
+func forClient(meta mcp.Meta) mcp.Meta {
+	m := maps.Clone(meta)
+	delete(m, mcp.MetaKeySubscriptionID)
+	if len(m) == 0 {
+		return nil
+	}
+	return m
+}
+
+// who is on whose behalf a request comes, where somebody checked.
+func who(extra *mcp.RequestExtra) string {
+	if extra == nil || extra.TokenInfo == nil {
+		return ""
+	}
+	return extra.TokenInfo.UserID
+}
+
+func digest(method, server, name string, args []byte, who string) string {
+	h := sha256.New()
+	for _, part := range []string{method, server, name, string(canonical(args)), who} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// canonical is JSON that does not depend on how it was written.
+func canonical(js []byte) []byte {
+	var v any
+	if len(js) == 0 || json.Unmarshal(js, &v) != nil {
+		return js
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		return js
+	}
+	return out
+}

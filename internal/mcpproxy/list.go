@@ -1,0 +1,234 @@
+package mcpproxy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxItems bounds what is taken of one list of one server, and maxPages in how
+// many pieces.
+const (
+	maxItems = 10_000
+	maxPages = 200
+)
+
+// pages reads a list to its end.
+func pages[T any](next func(cursor string) ([]T, string, mcp.Cacheable, error)) ([]T, mcp.Cacheable, error) {
+	var all []T
+	var fresh mcp.Cacheable
+	cursor, seen := "", map[string]bool{}
+	for n := range maxPages {
+		items, more, c, err := next(cursor)
+		if err != nil {
+			return nil, fresh, err
+		}
+		if n == 0 {
+			fresh = c
+		}
+		fresh = freshest(fresh, c)
+		all = append(all, items...)
+		if len(all) > maxItems {
+			return all[:maxItems], fresh, fmt.Errorf("its list has more than %d items; the others are left out", maxItems)
+		}
+		if more == "" || seen[more] {
+			return all, fresh, nil
+		}
+		seen[more], cursor = true, more
+	}
+	return all, fresh, fmt.Errorf("its list has more than %d pages; the others are left out", maxPages)
+}
+
+// freshest is for how long two results together are good, and for whom.
+func freshest(a, b mcp.Cacheable) mcp.Cacheable {
+	a.TTLMs = min(a.TTLMs, b.TTLMs)
+	if b.CacheScope == "private" {
+		a.CacheScope = "private"
+	}
+	return a
+}
+
+// listed is what one server answered to a list request.
+type listed[T any] struct {
+	items []T
+	fresh mcp.Cacheable
+	err   error
+}
+
+// tools reads all tools, with their own names.
+func (l *line) tools(ctx context.Context, meta map[string]any) (r listed[*mcp.Tool], err error) {
+	if l.capabilities().Tools == nil {
+		return r, nil
+	}
+	r.items, r.fresh, err = pages(func(cursor string) ([]*mcp.Tool, string, mcp.Cacheable, error) {
+		res, err := l.conn.Session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor, Meta: forServer(meta, l, nil)})
+		if err != nil {
+			return nil, "", mcp.Cacheable{}, err
+		}
+		return res.Tools, res.NextCursor, res.Cacheable, nil
+	})
+	return r, err
+}
+
+func (l *line) prompts(ctx context.Context, meta map[string]any) (r listed[*mcp.Prompt], err error) {
+	if l.capabilities().Prompts == nil {
+		return r, nil
+	}
+	r.items, r.fresh, err = pages(func(cursor string) ([]*mcp.Prompt, string, mcp.Cacheable, error) {
+		res, err := l.conn.Session.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor, Meta: forServer(meta, l, nil)})
+		if err != nil {
+			return nil, "", mcp.Cacheable{}, err
+		}
+		return res.Prompts, res.NextCursor, res.Cacheable, nil
+	})
+	return r, err
+}
+
+func (l *line) resources(ctx context.Context, meta map[string]any) (r listed[*mcp.Resource], err error) {
+	if l.capabilities().Resources == nil {
+		return r, nil
+	}
+	r.items, r.fresh, err = pages(func(cursor string) ([]*mcp.Resource, string, mcp.Cacheable, error) {
+		res, err := l.conn.Session.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor, Meta: forServer(meta, l, nil)})
+		if err != nil {
+			return nil, "", mcp.Cacheable{}, err
+		}
+		return res.Resources, res.NextCursor, res.Cacheable, nil
+	})
+	return r, err
+}
+
+func (l *line) templates(ctx context.Context, meta map[string]any) (r listed[*mcp.ResourceTemplate], err error) {
+	if l.capabilities().Resources == nil {
+		return r, nil
+	}
+	r.items, r.fresh, err = pages(func(cursor string) ([]*mcp.ResourceTemplate, string, mcp.Cacheable, error) {
+		res, err := l.conn.Session.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor, Meta: forServer(meta, l, nil)})
+		if err != nil {
+			return nil, "", mcp.Cacheable{}, err
+		}
+		return res.ResourceTemplates, res.NextCursor, res.Cacheable, nil
+	})
+	var e *jsonrpc.Error
+	if errors.As(err, &e) && e.Code == jsonrpc.CodeMethodNotFound { // many servers have resources and no templates
+		return r, nil
+	}
+	return r, err
+}
+
+// gather asks all servers for a list, each in its own time. Where one fails the
+// others count: it is reported, and what it said last stays.
+func gather[T any](ctx context.Context, s *Server, in *inbound, read func(*line, context.Context, map[string]any) (listed[T], error), last func(*known) *[]T) (mcp.Cacheable, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.ListTimeout, fmt.Errorf("no answer within %v", s.opts.ListTimeout))
+	defer cancel()
+	results := make([]listed[T], len(s.ups))
+	var wg sync.WaitGroup
+	for i, u := range s.ups {
+		wg.Go(func() {
+			l, err := in.line(ctx, u)
+			if err == nil {
+				results[i], err = read(l, ctx, in.meta)
+			}
+			if err != nil && ctx.Err() != nil {
+				err = cmp.Or(context.Cause(ctx), err)
+			}
+			if err == nil || results[i].items != nil {
+				u.mu.Lock()
+				*last(&u.known) = results[i].items
+				u.mu.Unlock()
+			}
+			results[i].err = err
+		})
+	}
+	wg.Wait()
+	var fresh mcp.Cacheable
+	first := true
+	for i, u := range s.ups {
+		r := results[i]
+		if r.err != nil {
+			if len(s.ups) == 1 && r.items == nil {
+				var e *jsonrpc.Error
+				if errors.As(r.err, &e) {
+					return fresh, unwrapped(r.err)
+				}
+			}
+			s.report(u, r.err)
+			r.fresh = mcp.Cacheable{} // it may be back at any moment
+		}
+		if first {
+			fresh, first = r.fresh, false
+		}
+		fresh = freshest(fresh, r.fresh)
+	}
+	if fresh.CacheScope == "" {
+		fresh.CacheScope = "private"
+	}
+	return fresh, nil
+}
+
+// onePage is what a client gets that asks for another page: there is only one.
+func onePage(cursor string) error {
+	if cursor == "" {
+		return nil
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown cursor: this list has one page"}
+}
+
+func (s *Server) listTools(ctx context.Context, in *inbound, p *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {
+	if p != nil {
+		if err := onePage(p.Cursor); err != nil {
+			return nil, err
+		}
+	}
+	fresh, err := gather(ctx, s, in, (*line).tools, func(k *known) *[]*mcp.Tool { return &k.tools })
+	if err != nil {
+		return nil, err
+	}
+	tools := s.routes.setTools(s.ups)
+	s.syncHeaders(tools)
+	return &mcp.ListToolsResult{Tools: tools, Cacheable: fresh}, nil
+}
+
+func (s *Server) listPrompts(ctx context.Context, in *inbound, p *mcp.ListPromptsParams) (*mcp.ListPromptsResult, error) {
+	if p != nil {
+		if err := onePage(p.Cursor); err != nil {
+			return nil, err
+		}
+	}
+	fresh, err := gather(ctx, s, in, (*line).prompts, func(k *known) *[]*mcp.Prompt { return &k.prompts })
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.ListPromptsResult{Prompts: s.routes.setPrompts(s.ups, s.refuses(in.ctx, "prompt")), Cacheable: fresh}, nil
+}
+
+func (s *Server) listResources(ctx context.Context, in *inbound, p *mcp.ListResourcesParams) (*mcp.ListResourcesResult, error) {
+	if p != nil {
+		if err := onePage(p.Cursor); err != nil {
+			return nil, err
+		}
+	}
+	fresh, err := gather(ctx, s, in, (*line).resources, func(k *known) *[]*mcp.Resource { return &k.resources })
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.ListResourcesResult{Resources: s.routes.setResources(s.ups, s.refuses(in.ctx, "resource")), Cacheable: fresh}, nil
+}
+
+func (s *Server) listTemplates(ctx context.Context, in *inbound, p *mcp.ListResourceTemplatesParams) (*mcp.ListResourceTemplatesResult, error) {
+	if p != nil {
+		if err := onePage(p.Cursor); err != nil {
+			return nil, err
+		}
+	}
+	fresh, err := gather(ctx, s, in, (*line).templates, func(k *known) *[]*mcp.ResourceTemplate { return &k.templates })
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.ListResourceTemplatesResult{ResourceTemplates: s.routes.setTemplates(s.ups, s.refuses(in.ctx, "resource")), Cacheable: fresh}, nil
+}

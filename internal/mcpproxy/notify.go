@@ -1,0 +1,196 @@
+//lint:file-ignore SA1019 what is deprecated still passes between old peers
+
+package mcpproxy
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// noticeTimeout bounds sending a notice to a client that does not read.
+const noticeTimeout = 10 * time.Second
+
+// listen is a request subscriptions/listen that a client of the newer era keeps
+// open.
+type listen struct {
+	ss     *mcp.ServerSession
+	id     any // of the request, as the SDK acknowledged it
+	filter mcp.NotificationSubscriptions
+}
+
+type listenKey struct{}
+
+// intercept is what the server sends. Changes are told by us: the SDK knows
+// nothing of the lists. Its acknowledgement of a listen request has what we need
+// to answer it.
+func (s *Server) intercept(next mcp.MethodHandler) mcp.MethodHandler {
+	s.send = next
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch p := req.GetParams().(type) {
+		case *mcp.ToolListChangedParams, *mcp.PromptListChangedParams, *mcp.ResourceListChangedParams, *mcp.ResourceUpdatedNotificationParams:
+			return nil, nil
+		case *mcp.SubscriptionsAcknowledgedParams:
+			if l, ok := ctx.Value(listenKey{}).(*listen); ok {
+				res, err := next(ctx, method, req)
+				if err == nil {
+					s.mu.Lock()
+					l.id, l.filter = p.Meta[mcp.MetaKeySubscriptionID], p.Notifications
+					s.listens[l] = true
+					s.mu.Unlock()
+				}
+				return res, err
+			}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// listening serves a listen request.
+func (s *Server) listening(ctx context.Context, ss *mcp.ServerSession, next func(context.Context) (mcp.Result, error)) (mcp.Result, error) {
+	l := &listen{ss: ss}
+	defer func() {
+		s.mu.Lock()
+		delete(s.listens, l)
+		s.mu.Unlock()
+	}()
+	// What a server does not tell cannot be passed on.
+	for _, u := range s.ups {
+		s.start(func() {
+			if _, err := u.shared.get(outward{ctx}); err != nil && ctx.Err() == nil {
+				s.report(u, err)
+			}
+		})
+	}
+	return next(context.WithValue(ctx, listenKey{}, l))
+}
+
+// notify sends a notification to a client. ctx is of the request that it belongs
+// to, or the background.
+func (s *Server) notify(ctx context.Context, ss *mcp.ServerSession, method string, p mcp.Params) error {
+	ctx, cancel := context.WithTimeout(ctx, noticeTimeout)
+	defer cancel()
+	var req mcp.Request
+	switch p := p.(type) {
+	case *mcp.ProgressNotificationParams:
+		req = &mcp.ServerRequest[*mcp.ProgressNotificationParams]{Session: ss, Params: p}
+	case *mcp.LoggingMessageParams:
+		req = &mcp.ServerRequest[*mcp.LoggingMessageParams]{Session: ss, Params: p}
+	case *mcp.ElicitationCompleteParams:
+		req = &mcp.ServerRequest[*mcp.ElicitationCompleteParams]{Session: ss, Params: p}
+	case *mcp.ResourceUpdatedNotificationParams:
+		req = &mcp.ServerRequest[*mcp.ResourceUpdatedNotificationParams]{Session: ss, Params: p}
+	case *mcp.ToolListChangedParams:
+		req = &mcp.ServerRequest[*mcp.ToolListChangedParams]{Session: ss, Params: p}
+	case *mcp.PromptListChangedParams:
+		req = &mcp.ServerRequest[*mcp.PromptListChangedParams]{Session: ss, Params: p}
+	case *mcp.ResourceListChangedParams:
+		req = &mcp.ServerRequest[*mcp.ResourceListChangedParams]{Session: ss, Params: p}
+	}
+	_, err := s.send(ctx, method, req)
+	return err
+}
+
+// tellChanged tells one session that a list changed; id is of its listen
+// request, nil in the older era.
+func (s *Server) tellChanged(ss *mcp.ServerSession, what string, id any) {
+	var meta mcp.Meta
+	if id != nil {
+		meta = mcp.Meta{mcp.MetaKeySubscriptionID: id}
+	}
+	var p mcp.Params
+	switch what {
+	case "tools":
+		p = &mcp.ToolListChangedParams{Meta: meta}
+	case "prompts":
+		p = &mcp.PromptListChangedParams{Meta: meta}
+	default:
+		p = &mcp.ResourceListChangedParams{Meta: meta}
+	}
+	if err := s.notify(context.Background(), ss, "notifications/"+what+"/list_changed", p); err != nil {
+		s.log.Debug("a change did not reach a client", "error", err)
+	}
+}
+
+func (s *Server) listeners() []*listen {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.listens))
+}
+
+// tellListeners tells who listens for it that a list changed.
+func (s *Server) tellListeners(what string) {
+	for _, l := range s.listeners() {
+		if what == "tools" && l.filter.ToolsListChanged || what == "prompts" && l.filter.PromptsListChanged || what == "resources" && l.filter.ResourcesListChanged {
+			s.tellChanged(l.ss, what, l.id)
+		}
+	}
+}
+
+// tellUpdated tells who listens for it that a resource changed.
+func (s *Server) tellUpdated(p *mcp.ResourceUpdatedNotificationParams) {
+	for _, l := range s.listeners() {
+		if slices.Contains(l.filter.ResourceSubscriptions, p.URI) {
+			q := *p
+			q.Meta = mcp.Meta(maps.Clone(p.Meta))
+			if q.Meta == nil {
+				q.Meta = mcp.Meta{}
+			}
+			q.Meta[mcp.MetaKeySubscriptionID] = l.id
+			if err := s.notify(context.Background(), l.ss, "notifications/resources/updated", &q); err != nil {
+				s.log.Debug("a change did not reach a client", "error", err)
+			}
+		}
+	}
+}
+
+// subscribe begins or ends to watch a resource for a client. Those of the newer
+// era share the watch.
+func (s *Server) subscribe(ctx context.Context, ss *mcp.ServerSession, uri string, on bool) error {
+	if !on { // also when the listening client has gone
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), noticeTimeout)
+		defer cancel()
+	}
+	shared := ctx.Value(listenKey{}) != nil
+	in := &inbound{ctx: ctx, ss: ss, modern: shared}
+	ctx = outward{ctx}
+	if !shared {
+		in.client = s.session(ss)
+	}
+	t, err := s.routeURI(ctx, in, uri)
+	if err == nil && on {
+		err = s.permitServer(in.ctx, t, "resource")
+	}
+	if err != nil {
+		return err
+	}
+	l, err := in.line(ctx, t.up)
+	if err != nil {
+		return t.up.failed("resources/subscribe", err)
+	}
+	if shared {
+		u := t.up
+		u.mu.Lock()
+		before := u.watch[t.name]
+		if on {
+			u.watch[t.name]++
+		} else if u.watch[t.name]--; u.watch[t.name] <= 0 {
+			delete(u.watch, t.name)
+		}
+		after := u.watch[t.name]
+		u.mu.Unlock()
+		if before > 0 && after > 0 {
+			return nil
+		}
+	}
+	if on {
+		err = l.conn.Session.Subscribe(ctx, &mcp.SubscribeParams{URI: t.name})
+	} else {
+		err = l.conn.Session.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: t.name})
+	}
+	return unwrapped(err)
+}

@@ -1,0 +1,130 @@
+package mcpproxy
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/upstream"
+)
+
+// An Opener connects to one upstream server. It must be safe for concurrent use.
+type Opener interface {
+	// Open returns a new connection. ctx bounds the attempt only.
+	Open(ctx context.Context, o *OpenOptions) (*Conn, error)
+}
+
+// OpenOptions are what an [Opener] must do for a connection.
+type OpenOptions struct {
+	// Client are the options of the protocol client.
+	Client *mcp.ClientOptions
+	// Prepare must be called with the client before it connects.
+	Prepare func(*mcp.Client)
+	// Changed must be called when the server announces that its "tools",
+	// "prompts" or "resources" changed, or may have. It does not wait.
+	Changed func(what string)
+}
+
+// Conn is an open connection.
+type Conn struct {
+	Session *mcp.ClientSession
+	Era     string // upstream.Modern or upstream.Legacy
+	// Notices is how many notifications were read from the server so far, those
+	// of cancellation aside, so that an answer does not overtake those before it;
+	// nil where that is not known.
+	Notices func() int64
+	// End ends the connection and whatever belongs to it, and waits.
+	End func() error
+}
+
+// Dialer connects to servers: an [upstream.Dialer], or an [upstream.Pool], which
+// then knows how it is with them.
+type Dialer interface {
+	Dial(ctx context.Context, c *upstream.Config, o *upstream.DialOptions) (*upstream.Conn, error)
+}
+
+// Dialed opens connections to the server of a configuration.
+func Dialed(d Dialer, c *upstream.Config) Opener { return dialed{d, c} }
+
+type dialed struct {
+	dialer Dialer
+	config *upstream.Config
+}
+
+func (d dialed) Open(ctx context.Context, o *OpenOptions) (*Conn, error) {
+	c, err := d.dialer.Dial(ctx, d.config, &upstream.DialOptions{Options: o.Client, Prepare: o.Prepare, Changed: o.Changed})
+	if err != nil {
+		return nil, err
+	}
+	return &Conn{Session: c.ClientSession, Era: c.Era, Notices: c.NotificationCount, End: c.Close}, nil
+}
+
+// Over opens connections over transports of the SDK: each call of transport
+// gives another one. era is upstream.Legacy to say that the server is of the
+// older era, so that it is not asked.
+func Over(transport func(context.Context) (mcp.Transport, error), era string) Opener {
+	return over{transport, era}
+}
+
+type over struct {
+	transport func(context.Context) (mcp.Transport, error)
+	era       string
+}
+
+func (v over) Open(ctx context.Context, o *OpenOptions) (*Conn, error) {
+	t, err := v.transport(ctx)
+	if err != nil {
+		return nil, err
+	}
+	opts := *o.Client
+	opts.ToolListChangedHandler = func(context.Context, *mcp.ToolListChangedRequest) { o.Changed("tools") }
+	opts.PromptListChangedHandler = func(context.Context, *mcp.PromptListChangedRequest) { o.Changed("prompts") }
+	opts.ResourceListChangedHandler = func(context.Context, *mcp.ResourceListChangedRequest) { o.Changed("resources") }
+	var notices func() int64
+	if _, http := t.(*mcp.StreamableClientTransport); !http { // whose connection the SDK must see itself
+		n := &counted{Transport: t}
+		t, notices = n, n.read.Load
+	}
+	c := mcp.NewClient(&mcp.Implementation{Name: "loadout", Title: "Loadout", Version: "devel"}, &opts)
+	o.Prepare(c)
+	var so mcp.ClientSessionOptions
+	if v.era == upstream.Legacy {
+		so.ProtocolVersion = "2025-11-25"
+	}
+	s, err := c.Connect(ctx, t, &so)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	era := upstream.Legacy
+	if s.InitializeResult().ProtocolVersion >= modernVersion {
+		era = upstream.Modern
+	}
+	return &Conn{Session: s, Era: era, Notices: notices, End: s.Close}, nil
+}
+
+// counted counts the notifications that are read.
+type counted struct {
+	mcp.Transport
+	read atomic.Int64
+}
+
+func (t *counted) Connect(ctx context.Context) (mcp.Connection, error) {
+	c, err := t.Transport.Connect(ctx)
+	return &countedConn{c, &t.read}, err
+}
+
+type countedConn struct {
+	mcp.Connection
+	read *atomic.Int64
+}
+
+func (c *countedConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	msg, err := c.Connection.Read(ctx)
+	if r, ok := msg.(*jsonrpc.Request); ok && !r.IsCall() && r.Method != "notifications/cancelled" {
+		c.read.Add(1)
+	}
+	return msg, err
+}

@@ -1,0 +1,334 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/yosida95/uritemplate/v3"
+
+	"github.com/loadout-dev/loadout/internal/upstream"
+)
+
+// target is where something goes, by the name that its server has for it.
+type target struct {
+	up   *up
+	name string
+}
+
+// routes say which server has what, as listed last.
+type routes struct {
+	mu        sync.Mutex
+	tools     map[string]target
+	defs      map[target]*mcp.Tool // as their servers have them
+	prompts   map[string]target
+	resources map[string]target
+	exposed   map[target]string // URIs that are others here than at the server
+	templates []template
+}
+
+type template struct {
+	target
+	pattern *uritemplate.Template
+	listed  string
+}
+
+// expose gives names that are unique. One that is taken is prefixed by the name
+// of its server; a server that lists a name twice keeps the first. A name with
+// the prefix of a server is taken from the start, so that no server without one
+// can have it.
+func expose[T any](ups []*up, items func(*up) []T, name func(T) string, with func(T, string) T) ([]T, map[string]target) {
+	out, to := []T{}, map[string]target{}
+	prefixed := map[string]bool{}
+	for _, u := range ups {
+		if u.Prefix != "" {
+			for _, item := range items(u) {
+				prefixed[upstream.ToolName(u.Prefix, name(item))] = true
+			}
+		}
+	}
+	for _, u := range ups {
+		own := map[string]bool{}
+		for _, item := range items(u) {
+			n := name(item)
+			if own[n] {
+				continue
+			}
+			own[n] = true
+			as := n
+			if u.Prefix != "" {
+				as = upstream.ToolName(u.Prefix, n)
+			}
+			free := func() bool {
+				_, taken := to[as]
+				return !taken && (u.Prefix != "" || !prefixed[as])
+			}
+			if !free() {
+				as = upstream.ToolName(u.Name, n)
+			}
+			if !free() {
+				continue
+			}
+			to[as] = target{u, n}
+			if as != n {
+				item = with(item, as)
+			}
+			out = append(out, item)
+		}
+	}
+	return out, to
+}
+
+func (u *up) last() known {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.known
+}
+
+func (r *routes) setTools(ups []*up) []*mcp.Tool {
+	all := map[*up][]*mcp.Tool{}
+	defs := map[target]*mcp.Tool{}
+	for _, u := range ups {
+		for _, t := range u.last().tools {
+			if u.Allow == nil || u.Allow(t) {
+				all[u] = append(all[u], t)
+				if to := (target{u, t.Name}); defs[to] == nil {
+					defs[to] = t
+				}
+			}
+		}
+	}
+	out, to := expose(ups, func(u *up) []*mcp.Tool { return all[u] },
+		func(t *mcp.Tool) string { return t.Name },
+		func(t *mcp.Tool, as string) *mcp.Tool { c := *t; c.Name = as; return &c })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tools, r.defs = to, defs
+	return out
+}
+
+func (r *routes) setPrompts(ups []*up, refused func(target) bool) []*mcp.Prompt {
+	out, to := expose(ups, func(u *up) []*mcp.Prompt { return u.last().prompts },
+		func(p *mcp.Prompt) string { return p.Name },
+		func(p *mcp.Prompt, as string) *mcp.Prompt { c := *p; c.Name = as; return &c })
+	out = slices.DeleteFunc(out, func(p *mcp.Prompt) bool { return refused(to[p.Name]) })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.prompts = to
+	return out
+}
+
+// aside is a URI that two servers have, for the later one.
+func aside(u *up, uri string) string {
+	return "mcp+" + upstream.ToolName(u.Name, "resource") + ":" + uri
+}
+
+func (r *routes) setResources(ups []*up, refused func(target) bool) []*mcp.Resource {
+	out, to, exposed := []*mcp.Resource{}, map[string]target{}, map[target]string{}
+	for _, u := range ups {
+		own := map[string]bool{}
+		for _, res := range u.last().resources {
+			if own[res.URI] {
+				continue
+			}
+			own[res.URI] = true
+			t := target{u, res.URI}
+			if _, taken := to[res.URI]; taken {
+				c := *res
+				c.URI = aside(u, res.URI)
+				res, exposed[t] = &c, c.URI
+			}
+			to[res.URI] = t
+			if !refused(t) {
+				out = append(out, res)
+			}
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.resources, r.exposed = to, exposed
+	return out
+}
+
+func (r *routes) setTemplates(ups []*up, refused func(target) bool) []*mcp.ResourceTemplate {
+	out, ts, taken := []*mcp.ResourceTemplate{}, []template{}, map[string]bool{}
+	for _, u := range ups {
+		for _, t := range u.last().templates {
+			listed := t.URITemplate
+			if taken[listed] {
+				c := *t
+				c.URITemplate = aside(u, listed)
+				t = &c
+			}
+			if taken[t.URITemplate] {
+				continue
+			}
+			taken[t.URITemplate] = true
+			if !refused(target{u, listed}) {
+				out = append(out, t)
+			}
+			p, err := uritemplate.New(listed)
+			if err != nil {
+				p = nil // it is listed and completed, and matches nothing
+			}
+			ts = append(ts, template{target{u, listed}, p, t.URITemplate})
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.templates = ts
+	return out
+}
+
+// exposedURI is the URI by which clients know a resource of a server.
+func (r *routes) exposedURI(u *up, uri string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e, ok := r.exposed[target{u, uri}]; ok {
+		return e
+	}
+	return uri
+}
+
+// sole is the only server, where names are its own: what it has is its to know.
+func (s *Server) sole() *up {
+	if len(s.ups) == 1 && s.ups[0].Prefix == "" && s.ups[0].Allow == nil {
+		return s.ups[0]
+	}
+	return nil
+}
+
+// routeTool finds the tool of a name, looking again where it is not known. What
+// was allowed when it was listed need not be so any more.
+func (s *Server) routeTool(ctx context.Context, in *inbound, name string) (target, error) {
+	t, err := s.route(name, "tool", func() map[string]target { return s.routes.tools }, func() error {
+		_, err := s.listTools(ctx, in, nil)
+		return err
+	})
+	if err != nil || t.up.Allow == nil {
+		return t, err
+	}
+	s.routes.mu.Lock()
+	def := s.routes.defs[t]
+	s.routes.mu.Unlock()
+	if def == nil || !t.up.Allow(def) {
+		return target{}, unknown("tool", name)
+	}
+	return t, nil
+}
+
+func unknown(kind, name string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown %s %q", kind, name)}
+}
+
+func (s *Server) routePrompt(ctx context.Context, in *inbound, name string) (target, error) {
+	return s.route(name, "prompt", func() map[string]target { return s.routes.prompts }, func() error {
+		_, err := s.listPrompts(ctx, in, nil)
+		return err
+	})
+}
+
+func (s *Server) route(name, kind string, in func() map[string]target, list func() error) (target, error) {
+	if u := s.sole(); u != nil {
+		return target{u, name}, nil
+	}
+	find := func() (target, bool) {
+		s.routes.mu.Lock()
+		defer s.routes.mu.Unlock()
+		t, ok := in()[name]
+		return t, ok
+	}
+	if t, ok := find(); ok {
+		return t, nil
+	}
+	if err := list(); err != nil {
+		return target{}, err
+	}
+	if t, ok := find(); ok {
+		return t, nil
+	}
+	return target{}, unknown(kind, name)
+}
+
+// routeURI finds whose a resource is: who lists it, else the first who has a
+// template for it, looking again where there is neither.
+func (s *Server) routeURI(ctx context.Context, in *inbound, uri string) (target, error) {
+	if u := s.sole(); u != nil {
+		return target{u, uri}, nil
+	}
+	if t, ok := s.routes.uri(uri); ok {
+		return t, nil
+	}
+	if _, err := s.listResources(ctx, in, nil); err != nil {
+		return target{}, err
+	}
+	if _, err := s.listTemplates(ctx, in, nil); err != nil {
+		return target{}, err
+	}
+	if t, ok := s.routes.uri(uri); ok {
+		return t, nil
+	}
+	return target{}, mcp.ResourceNotFoundError(uri)
+}
+
+func (r *routes) uri(uri string) (target, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t, ok := r.resources[uri]; ok {
+		return t, true
+	}
+	for _, t := range r.templates {
+		switch {
+		case t.listed == uri: // completions name the template itself
+			return t.target, true
+		case t.listed != t.name:
+			if rest, ok := strings.CutPrefix(uri, strings.TrimSuffix(t.listed, t.name)); ok && t.matches(rest) {
+				return target{t.up, rest}, true
+			}
+		case t.matches(uri):
+			return target{t.up, uri}, true
+		}
+	}
+	return target{}, false
+}
+
+func (t template) matches(uri string) bool {
+	return t.pattern != nil && len(uri) < 8<<10 && t.pattern.Regexp().MatchString(uri)
+}
+
+// syncHeaders tells the SDK of tools whose arguments clients repeat in headers,
+// as it compares them before we see a request. Its list is never served.
+func (s *Server) syncHeaders(tools []*mcp.Tool) {
+	now := map[string]string{}
+	with := map[string]*mcp.Tool{}
+	for _, t := range tools {
+		js, err := json.Marshal(t.InputSchema)
+		var object struct{ Type string }
+		if err != nil || !bytes.Contains(js, []byte(`"x-mcp-header"`)) || json.Unmarshal(js, &object) != nil || object.Type != "object" {
+			continue
+		}
+		now[t.Name] = string(js)
+		with[t.Name] = &mcp.Tool{Name: t.Name, InputSchema: json.RawMessage(js)}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.headers {
+		if now[name] == "" {
+			s.sdk.RemoveTools(name)
+		}
+	}
+	for name, js := range now {
+		if s.headers[name] != js {
+			s.sdk.AddTool(with[name], func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "not reached"}
+			})
+		}
+	}
+	s.headers = now
+}

@@ -1,0 +1,277 @@
+package oauth
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"golang.org/x/oauth2"
+)
+
+// A Target is a server to sign in to.
+type Target struct {
+	Server  string            // URL of the server
+	Headers map[string]string // from the server's configuration
+
+	// ID and Secret belong to a client that the user registered. Without an ID,
+	// Begin registers a client.
+	ID, Secret string
+	Scopes     []string // replace the scopes that the server names
+	Redirect   string   // callback URL of the browser
+	// Issuer is the only acceptable authorization server. If it is "", the
+	// first sign-in accepts any that the server names, and later ones only
+	// that.
+	Issuer string
+}
+
+// Info describes a sign-in without its secrets.
+type Info struct {
+	Issuer  string
+	Scopes  []string
+	Expiry  time.Time // of the token; zero if unknown
+	Renewed bool      // whether it is renewed without the user
+}
+
+// An Attempt is a sign-in in progress. It contains everything needed to finish
+// it, also in another process, together with the answer of the browser. All of
+// it except the page is secret.
+type Attempt struct {
+	Page  string `json:"-"`     // URL for the user's browser
+	State string `json:"state"` // sent back by the browser
+
+	Server        string           `json:"server"`
+	Issuer        string           `json:"issuer"`
+	ReportsIssuer bool             `json:"says_issuer,omitempty"`
+	Resource      string           `json:"resource"`
+	TokenURL      string           `json:"token_endpoint"`
+	RevocationURL string           `json:"revocation_endpoint,omitempty"`
+	ClientID      string           `json:"client_id"`
+	ClientSecret  string           `json:"client_secret,omitempty"`
+	AuthStyle     oauth2.AuthStyle `json:"auth_style,omitempty"`
+	Redirect      string           `json:"redirect"`
+	Verifier      string           `json:"verifier"`
+	Scopes        []string         `json:"scopes,omitempty"`
+	Private       bool             `json:"private,omitempty"`
+}
+
+// Begin finds the authorization server of a server and registers a client there
+// if necessary. The error is an [*IssuerError] if the server names an
+// unacceptable authorization server.
+func (s *Store) Begin(ctx context.Context, t *Target) (*Attempt, error) {
+	client, guard, err := newClient(t.Server, s.bounds)
+	if err != nil {
+		return nil, err
+	}
+	old, err := s.read(ctx, t.Server)
+	if err != nil || old == nil {
+		old = &grant{}
+	}
+	req, res, err := t.probe(ctx, client)
+	if err != nil {
+		return nil, fmt.Errorf("ask the server for its authorization: %w", flowError(ctx, err))
+	}
+	a, err := t.begin(ctx, client, guard, old, req, res)
+	if other, ok := errors.AsType[*IssuerError](err); ok {
+		return nil, other
+	}
+	if err == nil {
+		return a, nil
+	}
+	if asked := res.StatusCode; asked != http.StatusUnauthorized && asked != http.StatusForbidden {
+		return nil, &NotRequiredError{asked, flowError(ctx, err)}
+	}
+	return nil, flowError(ctx, err)
+}
+
+// begin prepares the attempt from a server's answer to a request without a
+// token.
+func (t *Target) begin(ctx context.Context, client *http.Client, guard *transport, old *grant, req *http.Request, res *http.Response) (*Attempt, error) {
+	w, err := discover(ctx, client, guard, req, res, func(issuer string) error { return t.accept(issuer, old) })
+	if err != nil {
+		return nil, err
+	}
+	a := &Attempt{State: rand.Text(), Server: t.Server, Issuer: w.Issuer, ReportsIssuer: w.ReportsIssuer, Resource: w.Resource, TokenURL: w.TokenURL, RevocationURL: w.RevocationURL,
+		Redirect: t.Redirect, Verifier: oauth2.GenerateVerifier(), Scopes: t.scopes(w, old.Wanted), Private: guard.isPrivate()}
+	if err := t.client(ctx, client, w, a); err != nil {
+		return nil, err
+	}
+	c := a.config()
+	c.Endpoint.AuthURL = w.AuthURL
+	a.Page = c.AuthCodeURL(a.State, oauth2.S256ChallengeOption(a.Verifier), oauth2.SetAuthURLParam("resource", a.Resource))
+	page, err := url.Parse(a.Page)
+	if err != nil || w.AuthURL == "" || page.Host == "" {
+		return nil, errors.New("invalid sign-in page URL")
+	}
+	return a, guard.check(ctx, page)
+}
+
+func (a *Attempt) config() *oauth2.Config {
+	return &oauth2.Config{ClientID: a.ClientID, ClientSecret: a.ClientSecret, RedirectURL: a.Redirect, Scopes: a.Scopes,
+		Endpoint: oauth2.Endpoint{TokenURL: a.TokenURL, AuthStyle: a.AuthStyle}}
+}
+
+// accept refuses an issuer other than the configured one and that of an earlier
+// sign-in.
+func (t *Target) accept(issuer string, old *grant) error {
+	if t.Issuer != "" && !sameIssuer(issuer, t.Issuer) {
+		return &IssuerError{Issuer: issuer, Want: t.Issuer, Configured: true}
+	}
+	if old.Issuer != "" && !sameIssuer(issuer, old.Issuer) {
+		return &IssuerError{Issuer: issuer, Want: old.Issuer}
+	}
+	return nil
+}
+
+// scopes returns the scopes to request: the configured ones or those that the
+// server wants, those that it missed before, and offline_access if it exists,
+// to get a refresh token.
+func (t *Target) scopes(w *metadata, missed []string) []string {
+	const offline = "offline_access"
+	all := slices.Clone(w.Scopes)
+	if len(t.Scopes) > 0 {
+		all = slices.Clone(t.Scopes)
+	}
+	if slices.Contains(w.AllScopes, offline) {
+		missed = append(slices.Clone(missed), offline)
+	}
+	for _, s := range missed {
+		if !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// client sets the client identity in a. It registers a new client for each
+// sign-in unless the user registered one, because many servers compare the
+// callback URL including the port, which may differ each time. There is no
+// client ID metadata document that a server could fetch instead.
+func (t *Target) client(ctx context.Context, client *http.Client, w *metadata, a *Attempt) error {
+	if t.ID != "" {
+		a.ClientID, a.ClientSecret, a.AuthStyle = t.ID, t.Secret, styleOf(w.AuthMethods)
+		return nil
+	}
+	if w.RegistrationURL == "" {
+		return errors.New("authorization server does not support dynamic registration: register a client there")
+	}
+	kind := "web"
+	if u, err := url.Parse(t.Redirect); err == nil && isLoopback(u.Hostname()) {
+		kind = "native"
+	}
+	got, err := oauthex.RegisterClient(ctx, w.RegistrationURL, &oauthex.ClientRegistrationMetadata{
+		ClientName: "Loadout", SoftwareID: "loadout", ApplicationType: kind, RedirectURIs: []string{t.Redirect}, TokenEndpointAuthMethod: "none",
+		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
+	}, client)
+	if err != nil {
+		return fmt.Errorf("register at the authorization server: %w", err)
+	}
+	a.ClientID, a.ClientSecret = got.ClientID, got.ClientSecret
+	switch got.TokenEndpointAuthMethod {
+	case "client_secret_post", "none":
+		a.AuthStyle = oauth2.AuthStyleInParams
+	default: // the default by RFC 7591, section 2
+		a.AuthStyle = oauth2.AuthStyleInHeader
+	}
+	return nil
+}
+
+// styleOf returns how a client that the user registered sends its secret.
+func styleOf(methods []string) oauth2.AuthStyle {
+	switch {
+	case slices.Contains(methods, "client_secret_post"):
+		return oauth2.AuthStyleInParams
+	case slices.Contains(methods, "client_secret_basic"):
+		return oauth2.AuthStyleInHeader
+	}
+	return oauth2.AuthStyleAutoDetect
+}
+
+// Finish exchanges the answer of the browser for a token and stores it in place
+// of an earlier one. It may be called once for an attempt; the caller enforces
+// that. The error is a [*DeniedError] if the sign-in was denied, and an
+// [*IssuerError] if the answer comes from another authorization server.
+func (s *Store) Finish(ctx context.Context, a *Attempt, answer url.Values) (*Info, error) {
+	if answer.Get("state") != a.State {
+		return nil, errors.New("state mismatch: the answer belongs to another sign-in")
+	}
+	if from := answer.Get("iss"); from != a.Issuer && (from != "" || a.ReportsIssuer) {
+		return nil, &IssuerError{Issuer: cmp.Or(from, "nobody"), Want: a.Issuer, FromCallback: true}
+	}
+	if code := answer.Get("error"); code != "" {
+		return nil, &DeniedError{printable(code), printable(answer.Get("error_description"))}
+	}
+	client, guard, err := newClient(a.Server, s.bounds)
+	if err != nil {
+		return nil, err
+	}
+	guard.restore(a.Private)
+	t, err := a.config().Exchange(context.WithValue(ctx, oauth2.HTTPClient, client), answer.Get("code"),
+		oauth2.VerifierOption(a.Verifier), oauth2.SetAuthURLParam("resource", a.Resource))
+	if err == nil {
+		err = checkToken(t)
+	}
+	if err != nil {
+		return nil, flowError(ctx, err)
+	}
+	g := a.newGrant(t)
+	if err := s.write(ctx, a.Server, g); err != nil {
+		return nil, fmt.Errorf("store the sign-in: %w", err)
+	}
+	return g.info(), nil
+}
+
+// newGrant returns the grant for a token.
+func (a *Attempt) newGrant(t *oauth2.Token) *grant {
+	g := &grant{Issuer: a.Issuer, Resource: a.Resource, TokenURL: a.TokenURL, RevocationURL: a.RevocationURL, ClientID: a.ClientID, ClientSecret: a.ClientSecret,
+		AuthStyle: a.AuthStyle, Private: a.Private, Access: t.AccessToken, Refresh: t.RefreshToken, Expiry: t.Expiry, Scopes: a.Scopes}
+	if s, _ := t.Extra("scope").(string); s != "" {
+		g.Scopes = strings.Fields(s)
+	}
+	return g
+}
+
+// flowError returns the cause of a failed sign-in without secrets. If ctx
+// ended, it is the cause of ctx.
+func flowError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if denied, ok := errors.AsType[*DeniedError](err); ok {
+		return denied
+	}
+	return safeError{err}
+}
+
+// probe sends the server a message without a token, to get its challenge.
+func (t *Target) probe(ctx context.Context, client *http.Client) (*http.Request, *http.Response, error) {
+	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"loadout","version":"1"}}}`
+	u, err := url.Parse(t.Server)
+	if err != nil {
+		return nil, nil, errors.New("invalid server URL")
+	}
+	u.User, u.Fragment = nil, ""
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), strings.NewReader(hello))
+	if err != nil {
+		return nil, nil, errors.New("invalid server URL")
+	}
+	for k, v := range t.Headers {
+		req.Header.Set(k, v)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	res.Body.Close() // it may be an endless stream
+	res.Body = http.NoBody
+	return req, res, nil
+}

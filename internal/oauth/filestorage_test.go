@@ -1,0 +1,14 @@
+package oauth_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/oauth"
+	"github.com/loadout-dev/loadout/internal/oauth/oauthtest"
+)
+
+func TestFilesKeep(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "oauth")
+	oauthtest.Keep(t, func() oauth.Storage { return oauth.FileStorage(dir) })
+}

@@ -1,0 +1,244 @@
+// Package packages installs the packages of a script before the script runs, in
+// a separate sandbox.
+//
+// [Builder.Ensure] runs uv or pip for Python and npm for Node.js. The sandbox
+// contains only the requirements of the skill, and the installer and its
+// interpreter read-only. It can reach only the registries that the operator
+// chose. It reads no configuration of the host or the skill and has no
+// credentials. Package code (setup.py, lifecycle scripts) does not run unless
+// [Options].AllowSource is set.
+//
+// The cache has one directory for each combination of needs, interpreter and
+// platform. It stores only regular files, within [Limits], with their hashes in
+// a manifest. Scripts mount the directory read-only and need no network. The
+// builder checks the directory before each use and reinstalls the packages if
+// anything changed. A failed build stores nothing. Concurrent processes that
+// need the same packages build them once.
+//
+// # Errors
+//
+// Callers can handle these errors: [MissingToolError] if there is no installer,
+// [OfflineError] if packages are neither installed nor available, and
+// [FailedError] if the installer failed. The sandbox returns
+// [sandbox.UnavailableError] and [sandbox.UnsupportedError]. If the context
+// ends, the error is its cause. All others are I/O errors of the cache.
+package packages
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/script"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// ModulesDir is the directory of Node.js packages in the sandbox of a script.
+// It is at the root of the layout, where imports of ES modules find it, because
+// they ignore NODE_PATH.
+const ModulesDir = "/node_modules"
+
+// The default registries.
+const (
+	DefaultPythonIndex = "https://pypi.org/simple"
+	DefaultNPMRegistry = "https://registry.npmjs.org/"
+)
+
+// Options are the operator's settings.
+type Options struct {
+	// Backend runs the installers and must support [sandbox.ProxyNetwork]. If
+	// it is nil, only installed packages are available.
+	Backend sandbox.Backend
+	// Dir is the absolute path of the cache, which is created when needed.
+	Dir string
+	// Host is the machine to search for uv and npm.
+	Host script.Host
+	// PythonIndex is the URL of a simple index (PEP 503) and NPMRegistry that
+	// of a registry. If empty, they are the public ones. They must not contain
+	// credentials.
+	PythonIndex string
+	NPMRegistry string
+	// Hosts lists additional hosts that may be reached, as in
+	// [sandbox.Network].Allow, such as the file host of an index. The file host
+	// of pypi.org is known, and npm downloads files from the registry.
+	Hosts []string
+	// Private lists private address ranges that registries may use.
+	Private []netip.Prefix
+	// AllowSource permits package code to run in the sandbox during
+	// installation: source distributions are built and lifecycle scripts run.
+	AllowSource bool
+	// Offline disables installation.
+	Offline bool
+	Limits  Limits // zero fields mean [DefaultLimits]
+	// Log receives warnings and, at level info, the network decisions; nil
+	// discards them.
+	Log *slog.Logger
+}
+
+// Limits limit one installation.
+type Limits struct {
+	Sandbox sandbox.Limits
+	Files   int   // number of stored files
+	Bytes   int64 // total size of all files
+	Depth   int   // depth of directories
+}
+
+// DefaultLimits returns the default limits of an installation.
+func DefaultLimits() Limits {
+	return Limits{
+		Sandbox: sandbox.Limits{
+			Memory: 2 << 30, Processes: 256, CPU: 5 * time.Minute, Cores: 2, Wall: 5 * time.Minute,
+			FileSize: 1 << 30, OpenFiles: 1024, Work: 1 << 30, Tmp: 1 << 30, Inodes: 80 << 10,
+		},
+		Files: 64 << 10, Bytes: 1 << 30, Depth: 48,
+	}
+}
+
+func (l Limits) withDefaults() Limits {
+	d := DefaultLimits()
+	for _, f := range []struct{ v, d *int64 }{
+		{&l.Sandbox.Memory, &d.Sandbox.Memory}, {&l.Sandbox.FileSize, &d.Sandbox.FileSize},
+		{&l.Sandbox.Work, &d.Sandbox.Work}, {&l.Sandbox.Tmp, &d.Sandbox.Tmp}, {&l.Bytes, &d.Bytes},
+	} {
+		if *f.v == 0 {
+			*f.v = *f.d
+		}
+	}
+	for _, f := range []struct{ v, d *int }{
+		{&l.Sandbox.Processes, &d.Sandbox.Processes}, {&l.Sandbox.OpenFiles, &d.Sandbox.OpenFiles},
+		{&l.Sandbox.Inodes, &d.Sandbox.Inodes}, {&l.Files, &d.Files}, {&l.Depth, &d.Depth},
+	} {
+		if *f.v == 0 {
+			*f.v = *f.d
+		}
+	}
+	for _, f := range []struct{ v, d *time.Duration }{{&l.Sandbox.CPU, &d.Sandbox.CPU}, {&l.Sandbox.Wall, &d.Sandbox.Wall}} {
+		if *f.v == 0 {
+			*f.v = *f.d
+		}
+	}
+	if l.Sandbox.Cores == 0 {
+		l.Sandbox.Cores = d.Sandbox.Cores
+	}
+	return l
+}
+
+// Builder installs packages and finds installed ones. It is safe for concurrent
+// use, also by several processes with the same cache. It needs no closing.
+type Builder struct {
+	opts       Options
+	limits     Limits
+	index, npm registry
+	log        *slog.Logger
+}
+
+// New returns a builder. The error names all invalid options.
+func New(opts Options) (*Builder, error) {
+	b := &Builder{opts: opts, limits: opts.Limits.withDefaults(), log: opts.Log}
+	b.opts.Hosts, b.opts.Private = slices.Clone(opts.Hosts), slices.Clone(opts.Private)
+	if b.log == nil {
+		b.log = slog.New(slog.DiscardHandler)
+	}
+	var faults []error
+	if !filepath.IsAbs(opts.Dir) {
+		faults = append(faults, errors.New("the directory for installed packages is not an absolute path"))
+	}
+	var err error
+	if b.index, err = parseRegistry("index of Python packages", opts.PythonIndex, DefaultPythonIndex); err != nil {
+		faults = append(faults, err)
+	}
+	if b.npm, err = parseRegistry("npm registry", opts.NPMRegistry, DefaultNPMRegistry); err != nil {
+		faults = append(faults, err)
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	return b, nil
+}
+
+// Packages are the installed packages of a script.
+type Packages struct {
+	// Mounts lists the mounts that the script's sandbox needs: at
+	// [sandbox.BuildDir] or [ModulesDir], read-only.
+	Mounts []sandbox.Mount
+	// Env holds the variables for finding the packages and is never nil. They
+	// override those of a skill, which must not set PYTHONPATH in particular.
+	Env map[string]string
+	// Digest is "sha256:" and the hash of all paths and contents; it is empty
+	// if nothing is needed. Reinstalled packages may have another digest,
+	// because Python's compiled files are not always identical.
+	Digest string
+}
+
+// Ensure returns the packages that needs lists for a script that plan runs. It
+// installs them if they are missing. skill is the source of needs. If needs is
+// nil, no packages are required. progress receives status lines for the user
+// and may be nil.
+func (b *Builder) Ensure(ctx context.Context, needs *script.Needs, skill fs.FS, plan *script.Plan, progress func(string)) (*Packages, error) {
+	if needs == nil {
+		return nothing(), nil
+	}
+	if progress == nil {
+		progress = func(string) {}
+	}
+	j, err := b.job(needs, skill, plan)
+	if err != nil {
+		return nil, err
+	}
+	store := &store{dir: b.opts.Dir, log: b.log}
+	e, err := store.lookup(j.entry)
+	switch {
+	case e != nil:
+		return j.packages(e), nil
+	case b.opts.Offline:
+		return nil, j.offline(err)
+	}
+	unlock, err := store.lock(ctx, j.entry, func() { progress("waiting for another process that installs packages") })
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	e, err = store.lookup(j.entry) // another process may have installed it in the meantime
+	if err != nil {
+		b.log.Warn("installed packages cannot be used and are installed anew", slog.String("directory", j.entry), slog.Any("error", err))
+		progress("the installed packages were changed; they are installed anew")
+	}
+	if e == nil {
+		if e, err = b.build(ctx, j, store, progress); err != nil {
+			return nil, err
+		}
+	}
+	return j.packages(e), nil
+}
+
+// Lookup returns installed packages like Ensure, but installs nothing. Missing
+// or changed packages are an [OfflineError].
+func (b *Builder) Lookup(needs *script.Needs, skill fs.FS, plan *script.Plan) (*Packages, error) {
+	if needs == nil {
+		return nothing(), nil
+	}
+	j, err := b.job(needs, skill, plan)
+	if err != nil {
+		return nil, err
+	}
+	e, err := (&store{dir: b.opts.Dir, log: b.log}).lookup(j.entry)
+	if e == nil {
+		return nil, j.offline(err)
+	}
+	return j.packages(e), nil
+}
+
+// Prune removes the least recently used packages until at most maxBytes remain,
+// and the remains of killed builds. It retains packages that were used within
+// the duration keep, because a script may be using them. It returns the number
+// of removed entries.
+func (b *Builder) Prune(ctx context.Context, maxBytes int64, keep time.Duration) (int, error) {
+	return (&store{dir: b.opts.Dir, log: b.log}).prune(ctx, maxBytes, keep)
+}
+
+func nothing() *Packages { return &Packages{Env: map[string]string{}} }

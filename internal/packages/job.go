@@ -1,0 +1,184 @@
+package packages
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/script"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// maxInput limits the size of a package.json or a lockfile.
+const maxInput = 8 << 20
+
+// job is one set of packages for one interpreter.
+type job struct {
+	needs *script.Needs
+	plan  *script.Plan
+	entry string   // name in the cache
+	names []string // of packages, for messages
+	// input holds the files for the installer by path below appDir. Of the
+	// skill, only they and needs decide what is installed.
+	input map[string][]byte
+}
+
+// packageKeys lists the members of package.json that affect what is installed.
+// The others are not passed on, because the digest of the needs does not cover
+// them.
+var packageKeys = []string{"dependencies", "optionalDependencies", "peerDependencies", "devDependencies",
+	"overrides", "bundleDependencies", "bundledDependencies", "peerDependenciesMeta"}
+
+// job reads what to install.
+func (b *Builder) job(needs *script.Needs, skill fs.FS, plan *script.Plan) (*job, error) {
+	if plan == nil || len(plan.Argv) == 0 {
+		return nil, errors.New("install: packages for a script without an interpreter")
+	}
+	j := &job{needs: needs, plan: plan, input: map[string][]byte{}}
+	var err error
+	var from string
+	switch needs.Kind {
+	case script.Python:
+		j.python()
+		from = b.index.url
+	case script.Node:
+		err = j.node(skill)
+		from = b.npm.url
+	default:
+		err = fmt.Errorf("install: no installer for %s", needs.Kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// Everything that affects what is installed.
+	data, err := json.Marshal([]any{"loadout packages 1", needs.Kind, needs.Digest, needs.RequireHashes, j.input, from, b.opts.AllowSource,
+		plan.Interpreter, plan.Version, plan.Argv[0], runtime.GOOS, runtime.GOARCH})
+	if err != nil {
+		return nil, err
+	}
+	version := plan.Version
+	if !plainVersion.MatchString(version) {
+		version = "any"
+	}
+	sum := sha256.Sum256(data)
+	j.entry = fmt.Sprintf("%s-%s-%s-%s-%s", needs.Kind, version, runtime.GOOS, runtime.GOARCH, hex.EncodeToString(sum[:16]))
+	return j, nil
+}
+
+var (
+	plainVersion    = regexp.MustCompile(`^[0-9]+(\.[0-9]+){0,3}$`)
+	requirementName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*`)
+)
+
+func (j *job) python() {
+	j.input["requirements.txt"] = lines(j.needs.Requirements)
+	if len(j.needs.Constraints) > 0 {
+		j.input["constraints.txt"] = lines(j.needs.Constraints)
+	}
+	for _, r := range j.needs.Requirements {
+		if name := requirementName.FindString(r); !slices.Contains(j.names, name) {
+			j.names = append(j.names, name)
+		}
+	}
+}
+
+func lines(l []string) []byte { return []byte(strings.Join(l, "\n") + "\n") }
+
+func (j *job) node(skill fs.FS) error {
+	if len(j.needs.Files) == 0 {
+		return errors.New("install: needs that name no package.json")
+	}
+	text, err := readInput(skill, j.needs.Files[0])
+	if err != nil {
+		return err
+	}
+	var doc map[string]json.RawMessage
+	if err := json.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &doc); err != nil {
+		return fmt.Errorf("read %s: %w", j.needs.Files[0], err)
+	}
+	kept := map[string]json.RawMessage{"name": json.RawMessage(`"skill"`), "version": json.RawMessage(`"0.0.0"`), "private": json.RawMessage("true")}
+	for _, key := range packageKeys {
+		if v, ok := doc[key]; ok {
+			kept[key] = v
+		}
+	}
+	if j.input["package.json"], err = json.Marshal(kept); err != nil {
+		return err
+	}
+	for _, key := range packageKeys[:2] {
+		var deps map[string]any
+		if json.Unmarshal(doc[key], &deps) == nil {
+			j.names = append(j.names, slices.Sorted(maps.Keys(deps))...)
+		}
+	}
+	if j.needs.Locked && len(j.needs.Files) > 1 {
+		lock := j.needs.Files[1]
+		if text, err = readInput(skill, lock); err != nil {
+			return err
+		}
+		j.input["package-lock.json"] = text // npm accepts a shrinkwrap under this name too
+	}
+	return nil
+}
+
+func readInput(skill fs.FS, p string) ([]byte, error) {
+	f, err := skill.Open(p)
+	if err != nil {
+		return nil, fmt.Errorf("read what is needed: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxInput+1))
+	if err == nil && len(text) > maxInput {
+		err = fmt.Errorf("%s is larger than %d MiB", p, maxInput>>20)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what is needed: %w", err)
+	}
+	return text, nil
+}
+
+// packages returns the packages of an entry for a script.
+func (j *job) packages(e *entry) *Packages {
+	p := nothing()
+	p.Digest = e.manifest.Digest
+	m := sandbox.Mount{Host: e.files, Path: sandbox.BuildDir}
+	if j.needs.Kind == script.Node {
+		m.Path = ModulesDir
+	} else {
+		p.Env["PYTHONPATH"] = sandbox.BuildDir
+	}
+	p.Mounts = append(p.Mounts, m)
+	return p
+}
+
+func (j *job) offline(err error) error {
+	return &OfflineError{Needs: j.names, Source: j.needs.Source, Err: err}
+}
+
+// mounts returns the host directories that an installer needs, with those of
+// the plan. No directory contains another.
+func (j *job) mounts(more []string) []sandbox.Mount {
+	all := append(slices.Clone(j.plan.Prefixes), more...)
+	slices.Sort(all)
+	var out []sandbox.Mount
+	for _, p := range slices.Compact(all) {
+		inside := slices.ContainsFunc(out, func(m sandbox.Mount) bool {
+			return strings.HasPrefix(p, strings.TrimSuffix(m.Host, string(filepath.Separator))+string(filepath.Separator))
+		})
+		if !inside {
+			out = append(out, sandbox.Mount{Host: p, Path: p})
+		}
+	}
+	return out
+}

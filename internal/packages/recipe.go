@@ -1,0 +1,124 @@
+package packages
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/script"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Working paths of an installer in its sandbox.
+const (
+	app       = "app" // below the work directory
+	appDir    = sandbox.WorkDir + "/" + app
+	targetDir = appDir + "/packages" // for Python
+	// last is the last file of the work directory. A back end may collect only
+	// some files; if this one is missing, it did.
+	last = "~last"
+)
+
+// recipe describes how to run an installer.
+type recipe struct {
+	tool   string
+	argv   []string
+	env    map[string]string
+	mounts []sandbox.Mount
+	// result is the directory below the work directory whose files are stored.
+	result string
+	// then is a command to run afterwards, which may fail; nil means none.
+	then []string
+	from registry
+}
+
+const (
+	hintUV  = "install uv from https://docs.astral.sh/uv or with `brew install uv` (macOS), or pip with `apt install python3-pip` (Debian)"
+	hintNPM = "install it with `apt install npm` (Debian), `brew install node` (macOS) or from https://nodejs.org"
+)
+
+// recipe selects the installer.
+func (b *Builder) recipe(j *job) (*recipe, error) {
+	if j.needs.Kind == script.Node {
+		return b.npmRecipe(j)
+	}
+	python := j.plan.Argv[0]
+	r := &recipe{result: app + "/packages", from: b.index, env: map[string]string{}}
+	if uv, _, ok := b.opts.Host.Tool("uv"); ok {
+		r.tool, r.argv, r.mounts = "uv", append(uv.Argv, b.uvArgs(j, python)...), j.mounts(uv.Prefixes)
+		r.env["UV_NO_CONFIG"] = "1"
+	} else {
+		// With -I, Python uses only the packages that are part of its
+		// installation.
+		r.tool, r.argv, r.mounts = "pip", append([]string{python, "-I", "-m", "pip"}, b.pipArgs(j)...), j.mounts(nil)
+		r.env["PIP_CONFIG_FILE"] = "/dev/null"
+	}
+	// Compile now: the packages will be read-only, so every run would compile
+	// them. This form of compiled files is valid regardless of file times.
+	r.then = []string{python, "-I", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", targetDir}
+	b.surroundings(r, j)
+	return r, nil
+}
+
+func (b *Builder) pipArgs(j *job) []string {
+	args := []string{"install", "--isolated", "--no-input", "--disable-pip-version-check", "--no-cache-dir", "--no-color", "-q",
+		"--progress-bar", "off", "--no-compile", "--retries", "1", "--timeout", "20",
+		"--index-url", b.index.url, "--target", targetDir, "-r", appDir + "/requirements.txt"}
+	if b.index.plain != "" {
+		args = append(args, "--trusted-host", b.index.plain)
+	}
+	return append(args, b.pythonArgs(j)...)
+}
+
+func (b *Builder) uvArgs(j *job, python string) []string {
+	args := []string{"pip", "install", "--no-config", "--no-cache", "--no-python-downloads", "--no-progress", "--color", "never", "-q",
+		"--link-mode", "copy", "--index-strategy", "first-index", "--keyring-provider", "disabled",
+		"--python", python, "--index-url", b.index.url, "--target", targetDir, "-r", appDir + "/requirements.txt"}
+	return append(args, b.pythonArgs(j)...)
+}
+
+// pythonArgs returns the arguments that pip and uv share.
+func (b *Builder) pythonArgs(j *job) []string {
+	var args []string
+	if _, ok := j.input["constraints.txt"]; ok {
+		args = append(args, "-c", appDir+"/constraints.txt")
+	}
+	if j.needs.RequireHashes {
+		args = append(args, "--require-hashes")
+	}
+	if !b.opts.AllowSource {
+		args = append(args, "--only-binary", ":all:")
+	}
+	return args
+}
+
+func (b *Builder) npmRecipe(j *job) (*recipe, error) {
+	npm, tried, ok := b.opts.Host.Tool("npm")
+	if !ok {
+		return nil, &MissingToolError{Tool: "npm", Needs: j.names, Hint: hintNPM, Tried: tried}
+	}
+	if filepath.Base(j.plan.Interpreter) == "node" && len(npm.Argv) == 2 {
+		npm.Argv[0] = j.plan.Argv[0] // the interpreter that will run the script
+	}
+	command := "install"
+	if _, ok := j.input["package-lock.json"]; ok {
+		command = "ci"
+	}
+	r := &recipe{tool: "npm", mounts: j.mounts(npm.Prefixes), result: app + "/node_modules", from: b.npm}
+	r.argv = append(npm.Argv, command, "--registry="+b.npm.url, "--replace-registry-host=always", "--omit=dev",
+		"--ignore-scripts="+strconv.FormatBool(!b.opts.AllowSource), "--bin-links="+strconv.FormatBool(b.opts.AllowSource),
+		"--audit=false", "--fund=false", "--update-notifier=false", "--progress=false", "--color=false", "--loglevel=error", "--logs-max=0",
+		"--fetch-retries=1", "--fetch-retry-mintimeout=500", "--cache="+sandbox.TmpDir+"/npm")
+	// npm rejects the same file for both, and treats a missing one as empty.
+	r.env = map[string]string{"npm_config_userconfig": "/dev/null", "npm_config_globalconfig": "/nonexistent/npmrc"}
+	b.surroundings(r, j)
+	return r, nil
+}
+
+// surroundings sets the variables that all installers need.
+func (b *Builder) surroundings(r *recipe, j *job) {
+	r.env["PATH"] = strings.Join(append(append([]string{}, j.plan.Bin...), "/usr/local/bin", "/usr/bin", "/bin"), ":")
+	// Use the proxy for a registry on this machine too, because a sandbox has a
+	// loopback interface of its own.
+	r.env["NO_PROXY"], r.env["no_proxy"] = "", ""
+}

@@ -1,0 +1,111 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// maxFiles bounds the files of a directory; more are left out.
+const maxFiles = 500
+
+// Problem is something wrong with a file of a directory.
+type Problem struct {
+	File string // its name in the directory
+	skill.Diagnostic
+}
+
+// String says it in one line with the name of the file.
+func (p Problem) String() string {
+	if p.Line == 0 {
+		return p.File + ": " + p.Diagnostic.String()
+	}
+	return p.File + ":" + p.Diagnostic.String()
+}
+
+// ReadDir reads the Ghosts of the files *.yaml, *.yml and *.json of a directory,
+// in order of the files' names, not of those below it. [Profile.File] is a name
+// in the directory. Pass the FS of an [os.Root], so that no link leads out of it.
+//
+// A directory that is not there has none. What is wrong with one file is a
+// problem, and the others are read; of two Ghosts with one name the first
+// counts. The error is about the directory.
+func ReadDir(fsys fs.FS) ([]*Profile, []Problem, error) {
+	entries, err := fs.ReadDir(fsys, ".")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read profiles: %w", err)
+	}
+	var out []*Profile
+	var problems []Problem
+	first := map[string]*Profile{}
+	files := 0
+	for _, e := range entries {
+		name := e.Name()
+		switch strings.ToLower(path.Ext(name)) {
+		case ".yaml", ".yml", ".json":
+		default:
+			continue
+		}
+		problem := func(s skill.Severity, code, msg, fix string, line int) {
+			problems = append(problems, Problem{name, skill.Diagnostic{Severity: s, Code: code, Line: line, Message: skill.OneLine(msg), Fix: fix}})
+		}
+		if files++; files > maxFiles {
+			problem(skill.Error, "profile-many", fmt.Sprintf("there are more than %d files; this one and the rest are left out", maxFiles), "move files elsewhere", 0)
+			break
+		}
+		data, err := readFile(fsys, name)
+		if err != nil {
+			problem(skill.Error, "profile-unreadable", "the file cannot be read: "+err.Error(), "mend the file or move it elsewhere", 0)
+			continue
+		}
+		profiles, ds := Parse(data, name)
+		for _, d := range ds {
+			problems = append(problems, Problem{name, d})
+		}
+		for _, p := range profiles {
+			if f := first[p.Name]; f != nil {
+				problem(skill.Warning, "profile-duplicate", fmt.Sprintf("Ghost %s is defined in %s already; this one is passed over", quote(p.Name), f.File), "rename one of them", p.Line)
+				continue
+			}
+			first[p.Name] = p
+			out = append(out, p)
+		}
+	}
+	return out, problems, nil
+}
+
+// readFile reads a regular file, and no more of it than is parsed.
+func readFile(fsys fs.FS, name string) ([]byte, error) {
+	if fi, err := fs.Stat(fsys, name); err != nil {
+		return nil, cause(err)
+	} else if !fi.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file") // a pipe would wait for a writer
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, cause(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, configfile.MaxBytes+1))
+	if err != nil {
+		return nil, cause(err)
+	}
+	return data, nil
+}
+
+// cause is the reason without the path.
+func cause(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	return err
+}

@@ -1,0 +1,45 @@
+package provider
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Offers reports whether the provider of s has the given name. That is the name
+// of the skill or a provider name that the skill's own tools use.
+func Offers(s *skill.Skill, name string) bool {
+	return s.Provider != nil && (s.Name == name || slices.ContainsFunc(s.Tools, func(t skill.Tool) bool { return t.Provider == name }))
+}
+
+// Lend returns a copy of owner with the declared tools of the skill to, which
+// use owner's provider. The configuration of to is merged under that of each
+// tool. Lend changes neither skill.
+func Lend(owner, to *skill.Skill, declared []skill.Tool) (*skill.Skill, error) {
+	lent := *owner
+	lent.Tools = nil
+	for _, t := range declared {
+		config, err := merge(to.Config, t.Config)
+		if err != nil {
+			return nil, fmt.Errorf("skill %s: tool %s: %w", to.Name, t.Name, err)
+		}
+		t.Provider = "" // the copy provides it under any name
+		if t.Config, err = json.Marshal(config); err != nil {
+			return nil, err
+		}
+		lent.Tools = append(lent.Tools, t)
+	}
+	return &lent, nil
+}
+
+// Settings returns the configuration of a declared tool, merged over that of
+// its skill.
+func Settings(s *skill.Skill, t skill.Tool) (map[string]any, error) {
+	config, err := merge(s.Config, t.Config)
+	if err != nil {
+		return nil, fmt.Errorf("skill %s: tool %s: %w", s.Name, t.Name, err)
+	}
+	return config, nil
+}

@@ -1,0 +1,176 @@
+// Package provider plans how to start the provider of a skill's tools.
+//
+// A provider is a process that speaks MCP on standard input and output. It
+// always runs in the sandbox and only for an approved digest. It is an
+// executable of the skill, a WebAssembly module of the skill, or a Python class
+// in the style of Wegent: a module with a class that has provider_name,
+// supported_tools and create_tool. A shim loads the class. The shim is one
+// Python file that is embedded in this program and needs only the standard
+// library. It is mounted beside the skill and never read from it.
+//
+// [Plan] starts nothing. The runtime takes its result, requests permission and
+// creates the sandbox. A changed skill has another digest; the owner of the
+// process then starts a new one and drains the old.
+//
+// A provider that is not a Python class reads its configuration, user and
+// session from the JSON file that the variable LOADOUT_PROVIDER names: see
+// [Context].
+package provider
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+//go:embed shim.py
+var shim []byte
+
+// Dir is the directory of a plan's files in the sandbox.
+const Dir = sandbox.NeedsDir + "/.loadout"
+
+const (
+	shimFile    = "provider.py"
+	contextFile = "provider.json"
+)
+
+// Variable is the environment variable with the path of the [Context] file.
+const Variable = "LOADOUT_PROVIDER"
+
+// Variant is an environment variable that contains a digest of the [Context].
+// It distinguishes processes of one provider that make different tools.
+const Variant = "LOADOUT_PROVIDER_VARIANT"
+
+// Kinds of providers.
+const (
+	Command = "command"
+	WASM    = "wasm"
+	Python  = "python"
+)
+
+// ErrNone reports that a skill has no provider.
+var ErrNone = errors.New("the skill has no provider")
+
+// Options are the digest, user and session that tools are made for.
+type Options struct {
+	Digest  string // of the skill
+	Person  string // name of the user; "" to omit it
+	Session string // "" to omit it
+}
+
+// Start describes how to start a provider. The caller may change it.
+type Start struct {
+	Kind string
+	// Digest is the digest of the skill. Another digest needs another process.
+	Digest string
+	// Command is the program and its arguments. The first word is a path inside
+	// the skill or an interpreter.
+	Command []string
+	Env     map[string]string
+	// Files holds the files to mount read-only in [Dir], by name.
+	Files map[string][]byte
+}
+
+// Context is the information that a provider receives. It never contains tokens
+// or secrets.
+type Context struct {
+	Skill   string          `json:"skill"`
+	Module  string          `json:"module,omitempty"` // for Python
+	Class   string          `json:"class,omitempty"`
+	Config  json.RawMessage `json:"config,omitempty"` // the skill's configuration
+	Tools   []Declared      `json:"tools"`
+	Person  string          `json:"person,omitempty"`
+	Session string          `json:"session,omitempty"`
+}
+
+// Declared is a tool as the skill declares it, with its configuration merged
+// over the skill's.
+type Declared struct {
+	skill.Tool
+	Config map[string]any `json:"config,omitempty"`
+}
+
+var (
+	moduleName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+	className  = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// Plan returns how to start the provider of a skill. The error is [ErrNone] if
+// the skill has no provider, and otherwise names the mistake in the front
+// matter.
+func Plan(s *skill.Skill, o Options) (*Start, error) {
+	p := s.Provider
+	if p == nil {
+		return nil, ErrNone
+	}
+	c := Context{Skill: s.Name, Config: s.Config, Tools: []Declared{}, Person: o.Person, Session: o.Session}
+	for _, t := range s.Tools {
+		config, err := merge(s.Config, t.Config)
+		if err != nil {
+			return nil, fmt.Errorf("skill %s: tool %s: %w", s.Name, t.Name, err)
+		}
+		c.Tools = append(c.Tools, Declared{Tool: t, Config: config})
+	}
+	start := &Start{Digest: o.Digest, Env: map[string]string{Variable: Dir + "/" + contextFile}, Files: map[string][]byte{}}
+	switch {
+	case len(p.Command) > 0:
+		start.Kind, start.Command = Command, p.Command
+	case p.WASM != "":
+		start.Kind, start.Command = WASM, []string{inside(p.WASM)}
+	case p.Class != "":
+		c.Module, c.Class = strings.TrimSuffix(p.Module, ".py"), p.Class
+		if c.Module == "" {
+			c.Module = "provider"
+		}
+		if !moduleName().MatchString(c.Module) || !className().MatchString(c.Class) {
+			return nil, fmt.Errorf("skill %s: provider: module %q and class %q are not names of Python: write module: provider and class: NAME in SKILL.md", s.Name, p.Module, p.Class)
+		}
+		// The build step reads the required packages from the module in the
+		// command.
+		start.Kind = Python
+		start.Command = []string{"python3", Dir + "/" + shimFile, sandbox.SkillDir + "/" + strings.ReplaceAll(c.Module, ".", "/") + ".py"}
+		start.Files[shimFile] = shim
+	default:
+		return nil, fmt.Errorf("skill %s: provider: it names neither a class nor a command nor a wasm file: add one in SKILL.md", s.Name)
+	}
+	data, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("skill %s: provider: %w", s.Name, err)
+	}
+	start.Files[contextFile] = data
+	start.Env[Variant] = skill.Hash(data)[:16]
+	return start, nil
+}
+
+// inside returns p as a path inside the skill, so that it cannot name a program
+// of the host.
+func inside(p string) string {
+	if strings.HasPrefix(p, sandbox.SkillDir+"/") {
+		return p
+	}
+	return sandbox.SkillDir + "/" + strings.TrimPrefix(p, "./")
+}
+
+// merge returns the settings of a tool merged over those of its skill.
+func merge(under, over json.RawMessage) (map[string]any, error) {
+	out := map[string]any{}
+	for _, text := range []json.RawMessage{under, over} {
+		if len(text) == 0 {
+			continue
+		}
+		var m map[string]any
+		if err := json.Unmarshal(text, &m); err != nil {
+			return nil, fmt.Errorf("config is no object: %w", err)
+		}
+		for k, v := range m {
+			out[k] = v
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,1 @@
+import shelf_that_is_not_there

@@ -1,0 +1,1 @@
+from . import shelf  # as packages of providers do

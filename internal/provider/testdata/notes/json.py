@@ -1,0 +1,1 @@
+raise RuntimeError("a file of the skill hides a module of the standard library")

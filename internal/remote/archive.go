@@ -1,0 +1,187 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// maxRatio is the maximum ratio of unpacked to packed size of a large file.
+const maxRatio = 200
+
+// openArchiveURL lists the skills in the archive at a URL.
+func (c *Client) openArchiveURL(ctx context.Context, l Location) (*Collection, error) {
+	t, err := c.download(ctx, l.URL)
+	if err != nil {
+		return nil, err
+	}
+	return c.collectArchive(ctx, l, t, t.size, t.Close)
+}
+
+// openFileURL returns the skill in the SKILL.md at a URL.
+func (c *Client) openFileURL(ctx context.Context, l Location) (*Collection, error) {
+	resp, err := c.fetch(ctx, l.URL, "file")
+	if err != nil {
+		return nil, err
+	}
+	src, err := readFile(resp.Body, cleanAddress(resp.Request.URL), skill.MaxFileBytes)
+	if err != nil {
+		return nil, err
+	}
+	file, folder := skill.FileName, ""
+	if u, err := url.Parse(l.URL); err == nil {
+		if base := path.Base(u.Path); skill.IsFileName(base) {
+			file = base
+		}
+		if parent := path.Base(path.Dir(u.Path)); skill.IsPortableName(parent) {
+			folder = parent
+		}
+	}
+	t, err := newTree([]entry{inMemory(file, src)})
+	if err != nil {
+		return nil, err
+	}
+	t.folder = folder
+	return c.collect(ctx, l, Revision{}, t, nil)
+}
+
+// readFile reads a body of at most limit bytes and closes it.
+func readFile(body io.ReadCloser, what string, limit int64) ([]byte, error) {
+	defer body.Close()
+	src, err := io.ReadAll(io.LimitReader(body, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(src)) > limit {
+		return nil, &TooLargeError{what, limit}
+	}
+	return src, nil
+}
+
+// inMemory returns a plain file with the given content.
+func inMemory(p string, src []byte) entry {
+	return entry{path: p, size: int64(len(src)), open: func() (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(string(src))), nil
+	}}
+}
+
+// collectArchive lists the skills in an archive of size bytes. The archive is a
+// ZIP or a gzipped tar, regardless of its name. close removes it, and is also
+// called after an error.
+func (c *Client) collectArchive(ctx context.Context, l Location, r io.ReaderAt, size int64, close func() error) (*Collection, error) {
+	a, err := c.openArchive(ctx, r, size, close)
+	if err != nil {
+		return nil, fmt.Errorf("read archive %s: %w", l.where(), err)
+	}
+	return c.collect(ctx, l, Revision{Commit: a.commit}, a.tree, a.close)
+}
+
+// archive is an open archive.
+type archive struct {
+	tree   *tree
+	commit string // commit that the archive names, or ""
+	close  func() error
+}
+
+// openArchive reads the file list of an archive. close removes the data of r,
+// and is called as soon as r is no longer needed.
+func (c *Client) openArchive(ctx context.Context, r io.ReaderAt, size int64, close func() error) (*archive, error) {
+	var magic [2]byte
+	_, _ = r.ReadAt(magic[:], 0) // a shorter file is neither format
+	a := &archive{close: close}
+	list := &listing{limits: c.opts.Limits}
+	var err error
+	if magic == [2]byte{0x1f, 0x8b} {
+		var spool *tempFile
+		if spool, err = c.unzip(ctx, io.NewSectionReader(r, 0, size)); err == nil {
+			err = close()
+			a.close = spool.Close
+		}
+		if err == nil {
+			a.commit, err = list.tar(ctx, spool, spool.size)
+		}
+	} else {
+		a.commit, err = list.zip(r, size)
+	}
+	if err == nil {
+		list.stripTop()
+		a.tree, err = newTree(list.entries)
+	}
+	if err != nil {
+		if a.close != nil {
+			err = errors.Join(err, a.close())
+		}
+		return nil, err
+	}
+	return a, nil
+}
+
+// listing collects the entries of an archive within limits.
+type listing struct {
+	limits  Limits
+	entries []entry
+	count   int
+	names   int
+	total   int64
+}
+
+// countEntry counts an entry of any kind.
+func (l *listing) countEntry(name string) error {
+	if l.count++; l.count > l.limits.Entries {
+		return refuse("", "too-many-entries", "it has more than %d entries", l.limits.Entries)
+	}
+	if l.names += len(name); l.names > maxTreePaths {
+		return refuse("", "path-too-long", "total length of the paths exceeds %d bytes", maxTreePaths)
+	}
+	return nil
+}
+
+// add adds an entry that is not a directory.
+func (l *listing) add(e entry) error {
+	if e.size < 0 || e.size > l.limits.Unpacked-l.total {
+		return refuse(e.path, "archive-unpacked-too-large", "total unpacked size exceeds the limit of %d bytes", l.limits.Unpacked)
+	}
+	l.total += e.size
+	l.entries = append(l.entries, e)
+	return nil
+}
+
+// stripTop removes the common top folder of all entries, if there is one.
+func (l *listing) stripTop() {
+	top := ""
+	for i, e := range l.entries {
+		first, _, nested := strings.Cut(e.path, "/")
+		if !nested || first == "" || first == ".." || i > 0 && first != top {
+			return
+		}
+		top = first
+	}
+	for i := range l.entries {
+		l.entries[i].path = l.entries[i].path[len(top)+1:]
+	}
+}
+
+func refuse(entry, code, format string, args ...any) error {
+	if len(entry) > 200 {
+		entry = entry[:200] + "…"
+	}
+	return &skill.RefusedError{Refusals: []skill.Refusal{{Entry: strings.ToValidUTF8(entry, "\ufffd"), Code: code, Message: skill.OneLine(fmt.Sprintf(format, args...))}}}
+}
+
+// where returns the URL or path of a location for messages.
+func (l Location) where() string {
+	if l.Kind == Local {
+		return skill.OneLine(l.URL)
+	}
+	u, err := url.Parse(l.URL)
+	if err != nil {
+		return "a URL that cannot be read"
+	}
+	return cleanAddress(u)
+}

@@ -1,0 +1,153 @@
+package remote
+
+import (
+	"archive/tar"
+	"bufio"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// ratioFrom is the size from which the ratio of a compressed stream is checked.
+// The beginning of a legitimate stream may be highly compressible.
+const ratioFrom = 16 << 20
+
+// unzip decompresses a gzip stream into a file, so that files of a tar can be
+// read individually. The caller closes the file.
+func (c *Client) unzip(ctx context.Context, r io.Reader) (*tempFile, error) {
+	packed := &countingReader{r: r}
+	zr, err := gzip.NewReader(bufio.NewReaderSize(packed, 64<<10))
+	if err != nil {
+		return nil, damaged(err)
+	}
+	t, err := c.newTempFile()
+	if err != nil {
+		return nil, err
+	}
+	err = t.fill(ctx, readerFunc(func(p []byte) (int, error) {
+		n, err := zr.Read(p)
+		if err != nil && err != io.EOF {
+			err = damaged(err)
+		}
+		return n, err
+	}), func(n int64) error {
+		switch {
+		case n > c.opts.Limits.Unpacked:
+			return refuse("", "archive-unpacked-too-large", "unpacks to more than %d bytes", c.opts.Limits.Unpacked)
+		case n > ratioFrom && n > packed.n*maxRatio:
+			return refuse("", "compression-ratio", "unpacks to more than %d times its packed size", maxRatio)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+func damaged(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return refuse("", "damaged", "it is cut off")
+	}
+	return refuse("", "damaged", "it is damaged: %v", err)
+}
+
+type countingReader struct {
+	r io.Reader
+	n int64
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// tar reads the headers of a tar and the offsets of its files. It returns the
+// commit that git recorded in it, or "".
+func (l *listing) tar(ctx context.Context, r io.ReaderAt, size int64) (commit string, err error) {
+	at := io.NewSectionReader(r, 0, size)
+	tr := tar.NewReader(at)
+	for {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		h, err := tr.Next()
+		switch {
+		case err == io.EOF && l.count == 0:
+			return "", refuse("", "not-an-archive", "no tar inside, or an empty one")
+		case err == io.EOF:
+			return commit, nil
+		case err != nil && !errors.Is(err, tar.ErrInsecurePath): // check rejects these paths like all others
+			return "", damaged(err)
+		}
+		if h.Typeflag == tar.TypeXGlobalHeader {
+			if c := h.PAXRecords["comment"]; commit == "" && isCommit(c) {
+				commit = c
+			}
+			if err := l.countEntry(""); err != nil {
+				return "", err
+			}
+			continue
+		}
+		// The tar reader does not read beyond the header, so the content starts
+		// here.
+		from, err := at.Seek(0, io.SeekCurrent)
+		if err != nil {
+			return "", err
+		}
+		if err := l.tarEntry(h, r, from); err != nil {
+			return "", err
+		}
+	}
+}
+
+// tarEntry adds one entry whose content starts at from.
+func (l *listing) tarEntry(h *tar.Header, r io.ReaderAt, from int64) error {
+	name := h.Name
+	for strings.HasPrefix(name, "./") { // tar writes paths this way for the current directory
+		name = name[2:]
+	}
+	if err := l.countEntry(name); err != nil {
+		return err
+	}
+	e := entry{path: name, size: h.Size, executable: h.Mode&0o111 != 0, open: func() (io.ReadCloser, error) {
+		return io.NopCloser(io.NewSectionReader(r, from, h.Size)), nil
+	}}
+	switch h.Typeflag {
+	case tar.TypeReg:
+		for key := range h.PAXRecords {
+			if strings.HasPrefix(key, "GNU.sparse.") {
+				e.kind, e.note, e.size = special, "sparse file; pack it without -S", 0
+			}
+		}
+	case tar.TypeDir:
+		return l.directory(name)
+	case tar.TypeSymlink:
+		e.kind, e.size = link, 0
+	case tar.TypeLink:
+		e.kind, e.note, e.size = link, "hard link; use the file itself", 0
+	default:
+		e.kind, e.size = special, 0
+	}
+	if name == "" || name == "." {
+		return refuse(h.Name, "path-unclean", "path of no file")
+	}
+	return l.add(e)
+}
+
+// directory checks the name of a directory. Its other properties are ignored.
+func (l *listing) directory(name string) error {
+	if r, ok := escapes(name); ok {
+		return &skill.RefusedError{Refusals: []skill.Refusal{r}}
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package remote
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"time"
+)
+
+// New returns a client. It makes no connection until a method is called.
+func New(o *Options) *Client {
+	c := &Client{
+		proxy: http.ProxyFromEnvironment,
+		dial:  (&net.Dialer{}).DialContext,
+		tls:   &tls.Config{},
+		hosts: knownHosts,
+	}
+	c.resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {
+		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	}
+	if o != nil {
+		c.opts = *o
+	}
+	c.opts.Limits = c.opts.Limits.withDefaults()
+	if c.opts.TempDir == "" {
+		c.opts.TempDir = os.TempDir()
+	}
+	return c
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Download == 0 {
+		l.Download = 512 << 20
+	}
+	if l.Unpacked == 0 {
+		l.Unpacked = 1 << 30
+	}
+	if l.Entries == 0 {
+		l.Entries = 100_000
+	}
+	if l.Skills == 0 {
+		l.Skills = 10_000
+	}
+	if l.Memory == 0 {
+		l.Memory = gitMemory
+	}
+	if l.Time == 0 {
+		l.Time = 10 * time.Minute
+	}
+	return l
+}
+
+// Open finds the skills at a location. ctx limits Open, not the use of the
+// collection. The caller closes the collection.
+//
+// Errors are a [*NotFoundError], a [*DeniedError], an [*AddressError], an
+// [*UntrustedError], a [*StatusError], a [*TooLargeError], [ErrNoGit], or a
+// [*skill.RefusedError] for unsafe content. Others concern the network and the
+// disk.
+func (c *Client) Open(ctx context.Context, l Location) (*Collection, error) {
+	if err := c.admit(l); err != nil {
+		return nil, err
+	}
+	ctx, cancel := c.begin(ctx, l)
+	defer cancel()
+	switch l.Kind {
+	case Git:
+		return c.openGit(ctx, l)
+	case Archive:
+		return c.openArchiveURL(ctx, l)
+	case File:
+		return c.openFileURL(ctx, l)
+	case Index:
+		return c.openIndex(ctx, l)
+	case Local:
+		return c.openLocal(ctx, l)
+	}
+	return nil, fmt.Errorf("open %s: unknown kind of location %q", l.where(), l.Kind)
+}

@@ -1,0 +1,113 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+)
+
+// tempFile is a file that is removed when it is closed.
+type tempFile struct {
+	*os.File
+	size int64
+}
+
+func (c *Client) newTempFile() (*tempFile, error) {
+	f, err := os.CreateTemp(c.opts.TempDir, "loadout-*")
+	if err != nil {
+		return nil, fmt.Errorf("create a temporary file for the download: %w", err)
+	}
+	return &tempFile{File: f}, nil
+}
+
+// Close closes and removes the file.
+func (t *tempFile) Close() error {
+	return errors.Join(t.File.Close(), os.Remove(t.Name()))
+}
+
+// fill copies r to the file until ctx ends. step, which may be nil, is called
+// with the size so far. Its error stops the copy.
+func (t *tempFile) fill(ctx context.Context, r io.Reader, step func(int64) error) error {
+	buf := make([]byte, 128<<10)
+	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		n, err := r.Read(buf)
+		if n > 0 {
+			if _, err := t.Write(buf[:n]); err != nil {
+				return err
+			}
+			t.size += int64(n)
+			if step != nil {
+				if err := step(t.size); err != nil {
+					return err
+				}
+			}
+		}
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// download stores the content of a URL in a file. The caller closes the file.
+func (c *Client) download(ctx context.Context, from string) (*tempFile, error) {
+	resp, err := c.fetch(ctx, from, "archive")
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	t, err := c.newTempFile()
+	if err != nil {
+		return nil, err
+	}
+	total := max(0, resp.ContentLength)
+	err = t.fill(ctx, resp.Body, func(n int64) error {
+		c.progress(Progress{What: "downloading", Done: n, Total: total, Bytes: true})
+		return nil
+	})
+	if err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+// fetch works like get, but turns some statuses into the errors of this
+// package. what is the kind of the resource.
+func (c *Client) fetch(ctx context.Context, from, what string) (*http.Response, error) {
+	resp, err := c.get(ctx, from, nil)
+	status, ok := errors.AsType[*StatusError](err)
+	if !ok {
+		return resp, err
+	}
+	t, _ := ctx.Value(tripKey{}).(*trip)
+	shown := t != nil && t.credential() != ""
+	switch status.Code {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return nil, &DeniedError{Host: hostOf(status.URL), CredentialSent: shown}
+	case http.StatusNotFound, http.StatusGone:
+		notFound := &NotFoundError{What: what + " " + status.URL}
+		if !shown {
+			notFound.Hint = "where it is private, the host needs a credential to show it"
+		}
+		return nil, notFound
+	}
+	return nil, err
+}
+
+// hostOf returns the host of a URL that was parsed before.
+func hostOf(from string) string {
+	u, err := url.Parse(from)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}

@@ -1,0 +1,108 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strings"
+)
+
+// ErrNoGit is returned if a repository needs the git program and it is not
+// installed.
+var ErrNoGit = errors.New("git is required and is not installed")
+
+// StatusError is returned for an unexpected HTTP status.
+type StatusError struct {
+	URL  string // without user, password and query
+	Code int
+}
+
+func (e *StatusError) Error() string {
+	return strings.TrimSpace(fmt.Sprintf("%s answered %d %s", e.URL, e.Code, http.StatusText(e.Code)))
+}
+
+// AddressError is returned for a host with an address that must not be
+// connected to. Options.Private can allow most addresses, but never those of
+// cloud metadata services.
+type AddressError struct {
+	Host          string
+	Address       string // "" if the host itself is invalid
+	Reason        string // a few words, for example "loopback"
+	AlwaysBlocked bool   // no option allows it
+}
+
+func (e *AddressError) Error() string {
+	if e.Address == "" || e.Address == e.Host {
+		return fmt.Sprintf("connection to %s blocked: its address is %s", e.Host, e.Reason)
+	}
+	return fmt.Sprintf("connection to %s blocked: its address %s is %s", e.Host, e.Address, e.Reason)
+}
+
+// UntrustedError is returned for a location that only a user may name: see
+// Options.Untrusted.
+type UntrustedError struct {
+	Location Location
+	Reason   string // kind of the location, as in Error
+}
+
+func (e *UntrustedError) Error() string {
+	return "untrusted location " + e.Location.where() + " not opened: " + e.Reason
+}
+
+// NotFoundError is returned if nothing exists at a Location. It matches
+// [fs.ErrNotExist].
+type NotFoundError struct {
+	What        string   // with its kind, for example `directory "docs"` or "repository https://…"
+	Suggestions []string // at most 3 similar names
+	Hint        string   // another possible cause, or ""
+}
+
+func (e *NotFoundError) Error() string {
+	s := e.What + " not found"
+	if len(e.Suggestions) > 0 {
+		s += "; did you mean " + strings.Join(e.Suggestions, ", ") + "?"
+	}
+	if e.Hint != "" {
+		s += "; " + e.Hint
+	}
+	return s
+}
+
+// Is makes the error match [fs.ErrNotExist].
+func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
+
+// DeniedError is returned if a host denied access, either without a credential
+// or with the one it was sent.
+type DeniedError struct {
+	Host           string
+	CredentialSent bool // a credential was sent
+}
+
+func (e *DeniedError) Error() string {
+	if e.CredentialSent {
+		return e.Host + " rejected the credential"
+	}
+	return e.Host + " requires a credential and none is configured"
+}
+
+// DigestError is returned for a download that does not match the digest in its
+// index.
+type DigestError struct {
+	Name      string // name of the skill
+	Want, Got string // "sha256:" and hex
+}
+
+func (e *DigestError) Error() string {
+	return fmt.Sprintf("digest mismatch for %s: got %s, the index has %s", e.Name, e.Got, e.Want)
+}
+
+// TooLargeError is returned for a download that exceeds a limit.
+type TooLargeError struct {
+	What  string // name of the download
+	Limit int64  // bytes
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("%s has more than %d bytes", e.What, e.Limit)
+}

@@ -1,0 +1,323 @@
+package remote
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+const (
+	// fetchedRef is the name of the fetched ref in the local repository.
+	fetchedRef = "refs/loadout/got"
+	// maxDepth is the number of commits of each branch to fetch if a server
+	// does not serve a commit by name.
+	maxDepth = 1000
+)
+
+// openGit fetches one commit into an empty repository and reads its files from
+// there. Nothing is checked out, so filters, attributes and symlinks of the
+// repository have no effect.
+func (c *Client) openGit(ctx context.Context, l Location) (*Collection, error) {
+	if err := l.check(); err != nil {
+		return nil, &LocationError{Text: shownURL(l.URL), Reason: err.Error()}
+	}
+	program, err := c.gitProgram()
+	if err != nil {
+		return c.openHosted(ctx, l)
+	}
+	g, err := c.newGit(ctx, program, l)
+	if err != nil {
+		return nil, openError(l, err)
+	}
+	o, err := g.collect(ctx)
+	if err != nil {
+		return nil, openError(l, errors.Join(contextError(ctx, err), g.close()))
+	}
+	return o, nil
+}
+
+func openError(l Location, err error) error {
+	return fmt.Errorf("open %s: %w", shownURL(l.URL), err)
+}
+
+func (g *gitTrip) collect(ctx context.Context) (*Collection, error) {
+	rev, problems, err := g.fetch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := g.list(ctx, rev.Commit)
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTree(entries)
+	if err != nil {
+		return nil, err
+	}
+	o, err := g.client.collect(ctx, g.asked, rev, t, g.close)
+	if err != nil {
+		return nil, err
+	}
+	o.Problems = append(problems, o.Problems...)
+	return o, nil
+}
+
+// Latest returns the current commit of a repository's ref, and its tags. It
+// fetches no files. For other kinds of locations the revision is empty. Without
+// the git program only repositories at https addresses are supported, and
+// others return [ErrNoGit]. Other errors are those of [Client.Open].
+func (c *Client) Latest(ctx context.Context, l Location) (*Revision, error) {
+	if l.Kind != Git {
+		return &Revision{}, nil
+	}
+	if err := c.admit(l); err != nil {
+		return nil, err
+	}
+	if err := l.check(); err != nil {
+		return nil, &LocationError{Text: shownURL(l.URL), Reason: err.Error()}
+	}
+	ctx, cancel := c.begin(ctx, l)
+	defer cancel()
+	refs, err := c.refs(ctx, l)
+	if err != nil {
+		return nil, openError(l, contextError(ctx, err))
+	}
+	rev := &Revision{Tags: refs.tags()}
+	if isCommit(l.Ref) {
+		rev.Commit = l.Ref
+		return rev, nil
+	}
+	want, err := refs.find(l)
+	if err != nil {
+		return nil, openError(l, err)
+	}
+	rev.Ref, rev.Commit = want.name, want.commit
+	return rev, nil
+}
+
+// refs lists the branches and tags of a repository, over http directly and
+// otherwise with git.
+func (c *Client) refs(ctx context.Context, l Location) (*gitRefs, error) {
+	if isHTTP(l.URL) {
+		refs, _, err := (&gitTrip{client: c, asked: l, url: l.URL}).advertised(ctx)
+		return refs, err
+	}
+	program, err := c.gitProgram()
+	if err != nil {
+		return nil, err
+	}
+	g, err := c.newGit(ctx, program, l)
+	if err != nil {
+		return nil, err
+	}
+	refs, err := g.refs(ctx)
+	return refs, errors.Join(err, g.close())
+}
+
+// fetch fetches the requested commit without its history.
+func (g *gitTrip) fetch(ctx context.Context) (Revision, []catalog.Problem, error) {
+	if commit := g.asked.Ref; isCommit(commit) {
+		rev, err := g.fetchCommit(ctx, commit)
+		return rev, g.problems, err
+	}
+	refs, err := g.refs(ctx)
+	if err != nil {
+		return Revision{}, nil, err
+	}
+	want, err := refs.find(g.asked)
+	if err != nil {
+		return Revision{}, nil, err
+	}
+	if want.also != "" {
+		g.problem("ref-twice", fmt.Sprintf("%s is a branch and a tag; the branch was taken", skill.OneLine(g.asked.Ref)), "write @"+want.also+" for the tag")
+	}
+	if want.name == "" { // a commit that some ref has, or a HEAD without a branch
+		rev, err := g.fetchCommit(ctx, want.commit)
+		return rev, g.problems, err
+	}
+	if err := g.init(ctx, want.commit); err != nil {
+		return Revision{}, nil, err
+	}
+	if err := g.fetchRef(ctx, "--depth=1", "+"+want.name+":"+fetchedRef); err != nil {
+		return Revision{}, nil, err
+	}
+	commit, err := g.commit(ctx, fetchedRef)
+	return Revision{Ref: want.name, Commit: commit}, g.problems, err
+}
+
+// fetchCommit fetches a commit by its full name. If the server does not serve
+// commits by name, it fetches the branches and tags with some history.
+func (g *gitTrip) fetchCommit(ctx context.Context, commit string) (Revision, error) {
+	if err := g.init(ctx, commit); err != nil {
+		return Revision{}, err
+	}
+	err := g.fetchRef(ctx, "--depth=1", "+"+commit+":"+fetchedRef)
+	if whyOf(err) == notAdvertised {
+		err = g.fetchRef(ctx, "--depth="+strconv.Itoa(maxDepth), "+refs/heads/*:refs/loadout/heads/*", "+refs/tags/*:refs/loadout/tags/*")
+	}
+	if err != nil && whyOf(err) != notAdvertised && whyOf(err) != noRef {
+		return Revision{}, err
+	}
+	found, err := g.commit(ctx, commit)
+	if err != nil {
+		return Revision{}, &NotFoundError{
+			What: "commit " + commit + " in " + shownURL(g.url),
+			Hint: fmt.Sprintf("a commit is found that a branch or tag has, at most %d back where the server gives none by name", maxDepth),
+		}
+	}
+	return Revision{Commit: found}, nil
+}
+
+// fetchRef runs git fetch.
+func (g *gitTrip) fetchRef(ctx context.Context, depth string, specs ...string) error {
+	return g.withRemote(ctx, func() error {
+		args := []string{"fetch", depth, "--no-tags", "--no-recurse-submodules", "--no-auto-gc", "--no-write-fetch-head", "--progress", "--", g.url}
+		return g.run(ctx, gitRun{args: append(args, specs...), remote: true, watch: g.repo()})
+	})
+}
+
+// init creates the empty repository, with the same object format as sample.
+func (g *gitTrip) init(ctx context.Context, sample string) error {
+	format := "sha1"
+	if len(sample) == 64 {
+		format = "sha256"
+	}
+	return g.run(ctx, gitRun{args: []string{"init", "--quiet", "--bare", "--template=", "--object-format=" + format, "--", g.repo()}})
+}
+
+// commit returns the full name of the commit for a name in the local
+// repository.
+func (g *gitTrip) commit(ctx context.Context, name string) (string, error) {
+	var out []byte
+	err := g.run(ctx, gitRun{
+		args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"},
+		read: func(r io.Reader) (err error) { out, err = io.ReadAll(io.LimitReader(r, 200)); return err },
+	})
+	if err != nil {
+		return "", fmt.Errorf("fetched object is not a commit: %w", err)
+	}
+	commit := string(bytes.TrimSpace(out))
+	if !isCommit(commit) {
+		return "", fmt.Errorf("git names the commit %q", commit)
+	}
+	return commit, nil
+}
+
+// list reads the tree of a commit.
+func (g *gitTrip) list(ctx context.Context, commit string) ([]entry, error) {
+	var out []entry
+	err := g.run(ctx, gitRun{
+		// With -t directories are listed too: a small repository can contain a
+		// billion paths of an empty directory.
+		args: []string{"ls-tree", "-r", "-t", "-z", "-l", "--full-tree", commit},
+		read: func(r io.Reader) (err error) { out, err = g.parseTree(r); return err },
+	})
+	return out, err
+}
+
+func (g *gitTrip) parseTree(r io.Reader) ([]entry, error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxTreePath+1<<10)
+	lines.Split(splitNUL)
+	var out []entry
+	dirs, length := 0, 0
+	for lines.Scan() {
+		e, dir, err := g.parseEntry(lines.Text())
+		if err != nil {
+			return nil, err
+		}
+		if length += len(e.path); length > maxTreePaths {
+			return nil, fmt.Errorf("total length of the paths exceeds %d bytes", maxTreePaths)
+		}
+		if dir {
+			if dirs++; dirs > maxTreeDirs {
+				return nil, fmt.Errorf("it has more than %d directories", maxTreeDirs)
+			}
+			continue
+		}
+		if out = append(out, e); len(out) > g.client.opts.Limits.Entries {
+			return nil, fmt.Errorf("it has more than %d files", g.client.opts.Limits.Entries)
+		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return nil, fmt.Errorf("a file of it has a path of more than %d bytes", maxTreePath)
+	}
+	return out, lines.Err()
+}
+
+// parseEntry parses "100644 blob ID SIZE\tPATH".
+func (g *gitTrip) parseEntry(line string) (e entry, dir bool, err error) {
+	about, name, ok := strings.Cut(line, "\t")
+	fields := strings.Fields(about)
+	if !ok || len(fields) != 4 {
+		return entry{}, false, fmt.Errorf("git lists a file as %q", line)
+	}
+	mode, kind, id := fields[0], fields[1], fields[2]
+	e.path = name
+	switch {
+	case kind == "tree":
+		return e, true, nil
+	case kind == "commit":
+		e.kind = submodule
+		return e, false, nil
+	case mode == "120000":
+		e.kind = link
+	case strings.HasPrefix(mode, "100"):
+		e.executable = strings.HasSuffix(mode, "755")
+	default:
+		e.kind, e.note = special, "it is of a kind that git does not name: "+mode
+	}
+	if e.size, err = strconv.ParseInt(fields[3], 10, 64); err != nil || e.size < 0 {
+		return entry{}, false, fmt.Errorf("git lists a file as %q", line)
+	}
+	e.open = func() (io.ReadCloser, error) { return g.objects.open(id, e.size) }
+	return e, false, nil
+}
+
+func splitNUL(data []byte, atEOF bool) (int, []byte, error) {
+	if i := bytes.IndexByte(data, 0); i >= 0 {
+		return i + 1, data[:i], nil
+	}
+	if atEOF && len(data) > 0 {
+		return 0, nil, io.ErrUnexpectedEOF
+	}
+	return 0, nil, nil
+}
+
+// gitProgram returns the path of git.
+func (c *Client) gitProgram() (string, error) {
+	switch c.opts.Git {
+	case "-":
+		return "", ErrNoGit
+	case "":
+		p, err := exec.LookPath("git")
+		if err != nil {
+			return "", ErrNoGit
+		}
+		return filepath.Abs(p)
+	}
+	return c.opts.Git, nil
+}
+
+// close stops the reader of the repository and removes the repository. It may
+// be called more than once.
+func (g *gitTrip) close() error {
+	g.objects.close()
+	return g.dir.remove()
+}
+
+func (g *gitTrip) problem(code, message, fix string) {
+	g.problems = append(g.problems, catalog.Problem{
+		Path:       shownURL(g.asked.URL),
+		Diagnostic: skill.Diagnostic{Severity: skill.Warning, Code: code, Message: message, Fix: fix},
+	})
+}

@@ -1,0 +1,106 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/filelock"
+)
+
+const (
+	dirPrefix = "loadout-git-"
+	// dirLock is the file that is locked while a directory is in use. It is
+	// empty until it was locked for the first time.
+	dirLock = "lock"
+	// dirFresh is the time for which a directory that was never locked is left
+	// alone, because it may be about to be used.
+	dirFresh = time.Hour
+	// maxSwept is the maximum number of names to check in the temporary
+	// directory.
+	maxSwept = 10_000
+)
+
+// gitDir is a temporary directory for one trip. [sweep] does not remove it
+// while it is in use.
+type gitDir struct {
+	path string
+	lock *os.File
+}
+
+// newGitDir creates a directory in temp that only this user can read.
+func newGitDir(ctx context.Context, temp string) (*gitDir, error) {
+	path, err := os.MkdirTemp(temp, dirPrefix)
+	if err != nil {
+		return nil, err
+	}
+	d := &gitDir{path: path}
+	if err := d.acquire(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("make a directory for git: %w", err), d.remove())
+	}
+	return d, nil
+}
+
+// acquire locks the directory. On systems without locks it does nothing, and a
+// sweep removes no directories.
+func (d *gitDir) acquire(ctx context.Context) (err error) {
+	d.lock, err = os.OpenFile(filepath.Join(d.path, dirLock), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := filelock.Lock(ctx, d.lock); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	_, err = d.lock.WriteString("in use\n")
+	return err
+}
+
+// remove removes the directory. It may be called more than once.
+func (d *gitDir) remove() error {
+	if d.lock != nil {
+		d.lock.Close() // first, because some systems do not remove open files
+	}
+	return os.RemoveAll(d.path)
+}
+
+// sweep removes the directories in temp of processes that were killed. It
+// ignores errors.
+func sweep(temp string) {
+	f, err := os.Open(temp)
+	if err != nil {
+		return
+	}
+	names, _ := f.Readdirnames(maxSwept)
+	f.Close()
+	for _, name := range names {
+		if path := filepath.Join(temp, name); strings.HasPrefix(name, dirPrefix) && isAbandoned(path) {
+			_ = os.RemoveAll(path)
+		}
+	}
+}
+
+// isAbandoned reports whether a directory belongs to this user and is not in
+// use.
+func isAbandoned(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !info.IsDir() || !isOurs(info) {
+		return false
+	}
+	lock, err := os.OpenFile(filepath.Join(path, dirLock), os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return time.Since(info.ModTime()) > dirFresh
+	}
+	if err != nil {
+		return false
+	}
+	defer lock.Close()
+	if filelock.TryLock(lock) != nil {
+		return false
+	}
+	taken, err := lock.Stat()
+	return err == nil && (taken.Size() > 0 || time.Since(info.ModTime()) > dirFresh)
+}

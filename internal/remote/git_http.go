@@ -1,0 +1,105 @@
+package remote
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// service is the path and query of the git service below the address of a
+// repository.
+const service = "/info/refs?service=git-upload-pack"
+
+// isHTTP reports whether an address uses http or https.
+func isHTTP(address string) bool {
+	return strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://")
+}
+
+// service returns the URL of the remote's git service.
+func (g *gitTrip) service() string { return strings.TrimSuffix(g.url, "/") + service }
+
+// advertised lists the branches and tags of the remote without git, which would
+// keep everything that a server sends in memory. The first answer of protocol
+// version 0 contains all of them. at is the URL that answered, after redirects.
+func (g *gitTrip) advertised(ctx context.Context) (refs *gitRefs, at *url.URL, err error) {
+	err = g.withRemote(ctx, func() error {
+		resp, err := g.get(ctx)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if kind := resp.Header.Get("Content-Type"); kind != "application/x-git-upload-pack-advertisement" {
+			return fmt.Errorf("%s does not speak git", shownURL(g.url))
+		}
+		at = resp.Request.URL
+		refs, err = parseAdvertised(resp.Body, g.asked.Ref)
+		return err
+	})
+	return refs, at, err
+}
+
+// get requests the first answer of the remote's server. It sends the credential
+// that authenticate found; the trip does not look one up itself.
+func (g *gitTrip) get(ctx context.Context) (*http.Response, error) {
+	if t, ok := ctx.Value(tripKey{}).(*trip); ok {
+		t.mu.Lock()
+		if t.asked = true; g.cred != nil {
+			t.authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(g.cred.gitUser()+":"+g.cred.Password))
+		}
+		t.mu.Unlock()
+	}
+	return g.client.get(ctx, g.service(), nil)
+}
+
+// parseAdvertised parses lines that are prefixed by their length in four hex
+// digits. The first is the name of the service. The others are objects and
+// refs, and the first of these lists the capabilities after a NUL byte,
+// including the target of HEAD.
+func parseAdvertised(r io.Reader, also string) (*gitRefs, error) {
+	limited := &io.LimitedReader{R: r, N: maxRefBytes + 1}
+	in := bufio.NewReader(limited)
+	out := &gitRefs{objects: map[string]string{}}
+	buf := make([]byte, 1<<16)
+	for flushes := 0; flushes < 2; {
+		if _, err := io.ReadFull(in, buf[:4]); err != nil {
+			return nil, advertisedError(limited, err)
+		}
+		n, err := strconv.ParseUint(string(buf[:4]), 16, 16)
+		switch {
+		case err != nil || n > 0 && n < 4:
+			return nil, errors.New("invalid list of branches and tags")
+		case n == 0:
+			flushes++
+			continue
+		}
+		line := buf[:n-4]
+		if _, err := io.ReadFull(in, line); err != nil {
+			return nil, advertisedError(limited, err)
+		}
+		text, abilities, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), "\x00")
+		for ability := range strings.FieldsSeq(abilities) {
+			if target, ok := strings.CutPrefix(ability, "symref=HEAD:"); ok {
+				out.setHead(target)
+			}
+		}
+		id, name, _ := strings.Cut(text, " ")
+		if err := out.add(id, name, also); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func advertisedError(limited *io.LimitedReader, err error) error {
+	if limited.N <= 0 {
+		return errRefBytes
+	}
+	return fmt.Errorf("its list of branches and tags: %w", err)
+}

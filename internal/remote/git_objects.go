@@ -1,0 +1,175 @@
+package remote
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// gitObjects reads the objects of a fetched repository with one git process.
+// The process starts on demand and ends after some idle time. gitObjects is
+// safe for concurrent use. It reads one object at a time into memory and caches
+// the last few.
+type gitObjects struct {
+	trip *gitTrip
+	most int64 // maximum size of an object
+
+	mu     sync.Mutex  // guards the fields below; held while an object is read
+	err    error       // why nothing can be read any more
+	cmd    *gitProcess // nil if none is running
+	cancel context.CancelFunc
+	in     io.WriteCloser
+	out    *bufio.Reader
+	idle   *time.Timer // stops the process
+	last   lastObjects
+}
+
+// objectsIdle is the idle time after which the process ends. A collection may
+// stay open for as long as a user thinks.
+const objectsIdle = 30 * time.Second
+
+func newGitObjects(g *gitTrip) *gitObjects {
+	limits := g.client.opts.Limits.Skill
+	return &gitObjects{trip: g, most: max(limits.FileBytes, limits.UnpackedBytes, 16<<20)}
+}
+
+var errClosed = errors.New("collection is closed")
+
+// open returns the content of an object of the given size.
+func (o *gitObjects) open(id string, size int64) (io.ReadCloser, error) {
+	if size > o.most {
+		return nil, fmt.Errorf("object too large (%d bytes, limit %d)", size, o.most)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err != nil {
+		return nil, o.err
+	}
+	if content, ok := o.last.content[id]; ok && int64(len(content)) == size {
+		return io.NopCloser(bytes.NewReader(content)), nil
+	}
+	if o.cmd == nil {
+		if o.err = o.start(); o.err != nil {
+			return nil, o.err
+		}
+	}
+	content, err := o.read(id, size)
+	if err != nil {
+		// The rest in the pipe cannot be told apart from the next answer.
+		o.err = fmt.Errorf("git cat-file: %w", err)
+		o.end()
+		return nil, o.err
+	}
+	o.idle.Reset(objectsIdle)
+	o.last.add(id, content)
+	return io.NopCloser(bytes.NewReader(content)), nil
+}
+
+func (o *gitObjects) start() error {
+	// The process outlives the call of Open.
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd := o.trip.command(ctx, gitRun{args: []string{"cat-file", "--batch"}})
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		cancel()
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	var p *gitProcess
+	if err == nil {
+		p, err = startGit(cmd, o.trip.memory)
+	}
+	if err != nil {
+		cancel()
+		return fmt.Errorf("git cat-file: %w", err)
+	}
+	o.idle = time.AfterFunc(objectsIdle, o.pause)
+	o.cmd, o.cancel, o.in, o.out = p, cancel, in, bufio.NewReaderSize(out, 64<<10)
+	return nil
+}
+
+// read reads one object. The answer is "ID blob SIZE\n", the content, "\n".
+func (o *gitObjects) read(id string, size int64) ([]byte, error) {
+	if _, err := io.WriteString(o.in, id+"\n"); err != nil {
+		return nil, err
+	}
+	line, err := o.out.ReadSlice('\n')
+	if err != nil {
+		return nil, err
+	}
+	if want := fmt.Sprintf("%s blob %d\n", id, size); string(line) != want {
+		return nil, fmt.Errorf("unexpected answer %.200q, want %q", line, want)
+	}
+	content := make([]byte, size+1)
+	if _, err := io.ReadFull(o.out, content); err != nil {
+		return nil, err
+	}
+	if content[size] != '\n' {
+		return nil, errors.New("object does not end with a line feed")
+	}
+	return content[:size], nil
+}
+
+// end stops the process. The caller holds mu.
+func (o *gitObjects) end() {
+	if o.cmd == nil {
+		return
+	}
+	o.idle.Stop()
+	o.in.Close()
+	o.cancel()
+	_ = o.cmd.Wait() // it was killed
+	o.cmd = nil
+}
+
+// pause stops the process until an object is requested.
+func (o *gitObjects) pause() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.end()
+}
+
+// close stops reading. Objects that are already open stay readable.
+func (o *gitObjects) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.end()
+	o.err, o.last = errClosed, lastObjects{}
+}
+
+const (
+	maxLast  = 2 << 20 // total size of cached objects
+	lastCost = 128     // overhead of a cached object
+)
+
+// lastObjects caches the most recently read objects. A skill is hashed, parsed
+// and scanned, which each read its files from the first to the last.
+type lastObjects struct {
+	content map[string][]byte // by name; never modified
+	names   []string          // in the order of insertion
+	bytes   int
+}
+
+// add caches an object and evicts the oldest ones. It does not cache an object
+// that would evict almost all others.
+func (l *lastObjects) add(id string, content []byte) {
+	cost := len(content) + lastCost
+	if _, ok := l.content[id]; ok || cost > maxLast/2 {
+		return
+	}
+	for l.bytes+cost > maxLast {
+		l.bytes -= len(l.content[l.names[0]]) + lastCost
+		delete(l.content, l.names[0])
+		l.names = l.names[1:]
+	}
+	if l.content == nil {
+		l.content = map[string][]byte{}
+	}
+	l.content[id], l.names = content, append(l.names, id)
+	l.bytes += cost
+}

@@ -1,0 +1,111 @@
+package remote
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/remote/remotetest"
+	"github.com/loadout-dev/loadout/internal/scan"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// counted counts what is written.
+type counted struct {
+	io.WriteCloser
+	lines int
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	c.lines += strings.Count(string(p), "\n")
+	return c.WriteCloser.Write(p)
+}
+
+// A skill that is hashed, parsed and scanned is got from git once.
+func TestObjectsOfASkillAreReadOnce(t *testing.T) {
+	files := map[string]string{"pdf/SKILL.md": "---\nname: pdf\ndescription: Reads PDF files.\n---\nRead.\n"}
+	for i := range 20 {
+		files[fmt.Sprintf("pdf/notes/%02d.md", i)] = fmt.Sprintf("Note %d.\n", i)
+	}
+	repo := remotetest.NewGit(t)
+	repo.Commit(files)
+	c := New(&Options{TempDir: t.TempDir()})
+	l := Location{Kind: Git, URL: "file://" + filepath.ToSlash(repo.Dir)}
+	program, err := c.gitProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := c.newGit(t.Context(), program, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	offer, err := g.collect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer offer.Close()
+	asked := &counted{WriteCloser: g.objects.in}
+	g.objects.in = asked
+	b, err := offer.OpenSkill(t.Context(), offer.Skills[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	for range 2 {
+		if m, _, err := skill.ReadManifest(b); err != nil || len(m) != len(files) {
+			t.Fatalf("hashed %d files: %v", len(m), err)
+		}
+	}
+	if _, err := scan.Skill(t.Context(), b, "pdf"); err != nil {
+		t.Fatal(err)
+	}
+	if most := len(files); asked.lines > most {
+		t.Errorf("git was asked for %d objects, of %d", asked.lines, most)
+	}
+	for range 2 { // a while passes
+		g.objects.pause()
+	}
+	g.objects.last = lastObjects{}
+	if g.objects.cmd != nil {
+		t.Error("git runs while nothing is read")
+	}
+	if _, err := b.Open("notes/01.md"); err != nil {
+		t.Errorf("after a while: %v", err)
+	}
+	if err := offer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Open("SKILL.md"); err == nil {
+		t.Error("a file could be opened after the offer was closed")
+	}
+}
+
+// What is kept is the last of what came, and no more than the bound.
+func TestLastObjects(t *testing.T) {
+	zeros := make([]byte, maxLast)
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, most := range []int{1, 64, 10_000, maxLast} {
+		var l lastObjects
+		for i := range 50_000 {
+			id, content := fmt.Sprint(i), zeros[:r.IntN(most)]
+			l.add(id, content)
+			l.add(id, content)
+			if _, kept := l.content[id]; kept != (len(content)+lastCost <= maxLast/2) {
+				t.Fatalf("object %d of %d bytes: kept is %v", i, len(content), kept)
+			}
+		}
+		bytes := 0
+		for _, c := range l.content {
+			bytes += len(c) + lastCost
+		}
+		if bytes != l.bytes || bytes > maxLast || len(l.content) != len(l.names) {
+			t.Errorf("up to %d bytes each: %d objects by %d names have %d bytes, counted as %d", most, len(l.content), len(l.names), bytes, l.bytes)
+		}
+		if bytes < maxLast/2 {
+			t.Errorf("up to %d bytes each: only %d are kept", most, bytes)
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/address"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// admit rejects locations that only a user may name.
+func (c *Client) admit(l Location) error {
+	if !c.opts.Untrusted {
+		return nil
+	}
+	u, err := url.Parse(l.URL)
+	switch {
+	case l.Kind == Local || err == nil && u.Scheme == "file":
+		return &UntrustedError{l, "a local path"}
+	case err != nil || u.Scheme != "https" && u.Scheme != "http":
+		return &UntrustedError{l, "accessed with your ssh keys"}
+	}
+	return nil
+}
+
+// never lists addresses that are always blocked. Services there give the
+// secrets of a machine to any program on it.
+var never = []struct{ prefix, why string }{
+	{"169.254.0.0/16", "link-local, where clouds keep the secrets of their machines"},
+	{"fe80::/10", "link-local"},
+	{"fd00:ec2::254/128", metadata},
+	{"fd20:ce::254/128", metadata},
+	{"100.100.100.200/32", metadata},
+	{"192.0.0.192/32", metadata},
+	{"168.63.129.16/32", "a cloud's own (Azure)"},
+}
+
+const metadata = "where a cloud keeps the secrets of its machines"
+
+// embedded lists the IPv6 prefixes that contain an IPv4 address, and its
+// offset.
+var embedded = []struct {
+	prefix string
+	at     int // offset of the address in bytes
+}{
+	{"64:ff9b::/96", 12},   // NAT64
+	{"64:ff9b:1::/48", 12}, // NAT64 of a local network
+	{"2002::/16", 2},       // 6to4
+	{"::/96", 12},          // compatible
+}
+
+// inner returns the IPv4 address inside an IPv6 address, or else the address
+// itself.
+func inner(a netip.Addr) netip.Addr {
+	if a = a.Unmap().WithZone(""); !a.Is6() {
+		return a
+	}
+	for _, c := range embedded {
+		if netip.MustParsePrefix(c.prefix).Contains(a) {
+			b := a.As16()
+			return netip.AddrFrom4([4]byte(b[c.at : c.at+4]))
+		}
+	}
+	return a
+}
+
+// allowed returns the addresses of host that may be connected to. host is a
+// name or an address, with or without a port. It resolves the name once.
+// Callers must connect to the returned addresses, never to the name. If no
+// address is allowed, it returns an [*AddressError].
+func (c *Client) allowed(ctx context.Context, host string) ([]netip.Addr, error) {
+	host = hostName(host)
+	if err := checkSpelling(host); err != nil {
+		return nil, err
+	}
+	addrs, err := c.addresses(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	var refused error
+	var out []netip.Addr
+	for _, a := range addrs {
+		a = a.Unmap() // resolvers may return mapped IPv4 addresses
+		if err := c.reachable(ctx, host, a); err != nil {
+			refused = err
+			continue
+		}
+		out = append(out, a)
+	}
+	switch {
+	case len(out) > 0:
+		return out, nil
+	case refused != nil:
+		return nil, refused
+	}
+	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+}
+
+// addresses resolves a host.
+func (c *Client) addresses(ctx context.Context, host string) ([]netip.Addr, error) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{a}, nil
+	}
+	if host == "" {
+		return nil, &net.DNSError{Err: "no such host", IsNotFound: true}
+	}
+	if strings.Contains(host, ".") {
+		host += "." // absolute: search lists do not apply
+	}
+	addrs, err := c.resolve(ctx, host)
+	if err != nil {
+		return nil, fmt.Errorf("look up %s: %w", strings.TrimSuffix(host, "."), contextError(ctx, err))
+	}
+	return addrs, nil
+}
+
+// reachable returns an error if a host must not be connected to at an address.
+func (c *Client) reachable(ctx context.Context, host string, a netip.Addr) error {
+	a = a.Unmap()
+	for _, n := range never {
+		if p := netip.MustParsePrefix(n.prefix); p.Contains(a.WithZone("")) || p.Contains(inner(a)) {
+			return &AddressError{Host: host, Address: a.String(), Reason: n.why, AlwaysBlocked: true}
+		}
+	}
+	why := address.NonPublicReason(a)
+	if why == "" || c.private(host) {
+		return nil
+	}
+	if t, ok := ctx.Value(tripKey{}).(*trip); ok && !c.opts.Untrusted && host == t.name && ctx.Value(strayedKey{}) == nil {
+		// The user wrote the address itself or localhost, and no redirect led
+		// here.
+		if _, err := netip.ParseAddr(host); err == nil || isLocalhost(host) && a.IsLoopback() {
+			return nil
+		}
+	}
+	return &AddressError{Host: host, Address: a.String(), Reason: why}
+}
+
+// checkSpelling rejects hosts with different meanings on different systems:
+// some read numbers as addresses, and letters beyond ASCII as others.
+func checkSpelling(host string) error {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return nil
+	}
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	switch {
+	case strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }):
+		return &AddressError{Host: skill.OneLine(strings.ToValidUTF8(host, "\ufffd")), Reason: "not written in ASCII"}
+	case last != "" && last[0] >= '0' && last[0] <= '9': // no top-level domain starts with a digit
+		return &AddressError{Host: host, Reason: "a number in an unusual form"}
+	}
+	return nil
+}
+
+func (c *Client) private(host string) bool {
+	return c.opts.Private != nil && !c.opts.Untrusted && c.opts.Private(host)
+}
+
+// hostName returns a host in the form for comparisons: lower case, without
+// brackets, port and trailing dot.
+func hostName(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	return strings.TrimSuffix(strings.ToLower(host), ".")
+}
+
+// isLocalhost reports whether a host is this machine, by name or address.
+func isLocalhost(host string) bool {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return a.Unmap().IsLoopback()
+	}
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}

@@ -1,0 +1,356 @@
+package remote
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+const (
+	maxRedirects  = 10
+	maxHeader     = 64 << 10         // bytes of a response header
+	headerTimeout = 60 * time.Second // until a response starts
+	stallTimeout  = 60 * time.Second // without a byte of a body
+)
+
+// trip is the state of one call of Open, OpenSkill or Latest: the location of
+// the user, its connections, and the credential that was sent to its host.
+type trip struct {
+	client       *Client
+	host         string // host of the Location's URL, in lower case, with the port if the URL has one
+	name         string // host without the port
+	hidesPrivate bool   // the host may report private resources as not found
+	mirror       string // host that serves archives for host, or ""
+	direct       *http.Transport
+	proxied      *http.Transport
+
+	mu            sync.Mutex // held while the credential is looked up
+	asked         bool
+	authorization string // the Authorization header, or ""
+}
+
+type (
+	tripKey    struct{} // holds the *trip
+	strayedKey struct{} // set after a request to a host other than the location's
+	addrsKey   struct{} // holds the addresses that a request may connect to
+)
+
+// begin starts a trip to a location and stores it in the context. The trip may
+// connect to a private address that l contains literally, and may look up the
+// credential of its host. It ends with ctx, after Limits.Time, or when cancel
+// is called.
+func (c *Client) begin(ctx context.Context, l Location) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.opts.Limits.Time, &timeError{c.opts.Limits.Time})
+	t := &trip{client: c, hidesPrivate: l.Kind != Index}
+	if u, err := url.Parse(l.URL); err == nil && l.Kind != Local {
+		t.host, t.name = strings.ToLower(u.Host), hostName(u.Hostname())
+	}
+	t.direct, t.proxied = c.transport(), c.transport()
+	t.direct.DialContext = c.dialChecked
+	t.proxied.Proxy = c.proxy
+	return context.WithValue(ctx, tripKey{}, t), func() {
+		cancel()
+		t.direct.CloseIdleConnections()
+		t.proxied.CloseIdleConnections()
+	}
+}
+
+// timeError is the cause when Limits.Time ends a trip.
+type timeError struct{ after time.Duration }
+
+func (e *timeError) Error() string   { return fmt.Sprintf("timeout after %s", e.after) }
+func (e *timeError) Timeout() bool   { return true }
+func (e *timeError) Is(t error) bool { return t == context.DeadlineExceeded }
+
+func (c *Client) transport() *http.Transport {
+	return &http.Transport{
+		TLSClientConfig:        c.tls.Clone(),
+		TLSHandshakeTimeout:    15 * time.Second,
+		ResponseHeaderTimeout:  headerTimeout,
+		MaxResponseHeaderBytes: maxHeader,
+		DisableCompression:     true,
+		MaxIdleConnsPerHost:    2,
+	}
+}
+
+// get fetches a URL. It checks each host, follows at most 10 redirects and none
+// from https to http. It sends the user's credential only to the host of the
+// trip, and only after the host refused a request. The body returns a
+// [*TooLargeError] after Limits.Download bytes, and an error after a minute
+// without data. The caller closes it. A status other than 200 is a
+// [*StatusError]. No error contains the query of a URL.
+func (c *Client) get(ctx context.Context, from string, header http.Header) (*http.Response, error) {
+	u, err := url.Parse(from)
+	if err != nil || u.Host == "" {
+		return nil, errors.New("get: invalid URL")
+	}
+	end := func() {}
+	t, ok := ctx.Value(tripKey{}).(*trip)
+	if !ok {
+		ctx, end = c.begin(ctx, Location{})
+		t = ctx.Value(tripKey{}).(*trip)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	done := func() { cancel(nil); end() }
+	resp, err := t.follow(ctx, u, header)
+	if err == nil && t.mayNeedCredential(resp.StatusCode) && t.findCredential(ctx, resp.Request.URL) {
+		resp.Body.Close()
+		resp, err = t.follow(ctx, u, header)
+	}
+	if err == nil && resp.StatusCode != http.StatusOK {
+		resp.Body.Close()
+		err = &StatusError{URL: cleanAddress(resp.Request.URL), Code: resp.StatusCode}
+	}
+	if err == nil && resp.ContentLength > c.opts.Limits.Download {
+		resp.Body.Close()
+		err = &TooLargeError{cleanAddress(u), c.opts.Limits.Download}
+	}
+	if err != nil {
+		err = contextError(ctx, err)
+		done()
+		return nil, fmt.Errorf("get %s: %w", cleanAddress(u), err)
+	}
+	resp.Body = c.bound(ctx, cancel, resp.Body, cleanAddress(u), done)
+	return resp, nil
+}
+
+// mayNeedCredential reports whether a status may mean that a credential is
+// missing. Many hosts report private resources as not found. For an index, not
+// found is a valid answer.
+func (t *trip) mayNeedCredential(status int) bool {
+	return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusNotFound && t.hidesPrivate
+}
+
+// follow requests a URL and follows redirects.
+func (t *trip) follow(ctx context.Context, u *url.URL, header http.Header) (*http.Response, error) {
+	for hop := 0; ; hop++ {
+		if hostName(u.Hostname()) != t.name {
+			ctx = context.WithValue(ctx, strayedKey{}, true)
+		}
+		resp, err := t.request(ctx, u, header)
+		if err != nil {
+			return nil, err
+		}
+		switch resp.StatusCode {
+		default:
+			return resp, nil
+		case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		}
+		resp.Body.Close()
+		if hop == maxRedirects {
+			return nil, fmt.Errorf("more than %d redirects", maxRedirects)
+		}
+		next, err := u.Parse(resp.Header.Get("Location"))
+		if err != nil || resp.Header.Get("Location") == "" || next.Host == "" {
+			return nil, errors.New("invalid redirect address")
+		}
+		if u.Scheme == "https" && next.Scheme != "https" {
+			return nil, fmt.Errorf("redirect from https to %s not followed", skill.OneLine(next.Scheme))
+		}
+		u = next
+	}
+}
+
+// request requests one URL after checking its host.
+func (t *trip) request(ctx context.Context, u *url.URL, header http.Header) (*http.Response, error) {
+	u = &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery} // without user and fragment
+	req := &http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	maps.Copy(req.Header, header)
+	req.Header.Set("Accept-Encoding", "identity") // prevents responses that expand when read
+	req.Header.Set("User-Agent", "loadout")
+	req.Header.Del("Authorization")
+	if t.isOwn(u) {
+		if shown := t.credential(); shown != "" {
+			req.Header.Set("Authorization", shown)
+		}
+	}
+	carrier, ctx, err := t.carrier(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	return carrier.RoundTrip(req.WithContext(ctx))
+}
+
+// carrier checks the host of a URL and returns the transport for it. The
+// context holds the checked addresses.
+func (t *trip) carrier(ctx context.Context, u *url.URL) (*http.Transport, context.Context, error) {
+	host := hostName(u.Hostname())
+	switch {
+	case u.Scheme == "https":
+	case u.Scheme == "http" && (isLocalhost(host) || t.client.private(host)):
+	case u.Scheme == "http":
+		return nil, nil, fmt.Errorf("%s requires https: data sent over http can be changed on the way", host)
+	default:
+		return nil, nil, fmt.Errorf("unsupported URL scheme %q", u.Scheme)
+	}
+	through, err := t.client.proxy(&http.Request{URL: u})
+	if err != nil {
+		return nil, nil, errors.New("invalid proxy address in the environment")
+	}
+	if through != nil {
+		// The user's proxy resolves the name.
+		if err := checkSpelling(host); err != nil {
+			return nil, nil, err
+		}
+		a, err := netip.ParseAddr(host)
+		if err != nil && isLocalhost(host) {
+			a, err = netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil
+		}
+		if err == nil {
+			if err := t.client.reachable(ctx, host, a); err != nil {
+				return nil, nil, err
+			}
+		}
+		return t.proxied, ctx, nil
+	}
+	addrs, err := t.client.allowed(ctx, host)
+	if err != nil {
+		return nil, nil, err
+	}
+	return t.direct, context.WithValue(ctx, addrsKey{}, addrs), nil
+}
+
+// isOwn reports whether a URL belongs to the location that the user named, so
+// that the user's credential may be sent to it.
+func (t *trip) isOwn(u *url.URL) bool {
+	if t.host == "" || u.Scheme != "https" && !isLocalhost(hostName(u.Hostname())) {
+		return false
+	}
+	host := strings.ToLower(u.Host)
+	return host == t.host || t.mirror != "" && host == t.mirror
+}
+
+func (t *trip) credential() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.authorization
+}
+
+// findCredential looks up the credential of the trip's host once, after u
+// refused a request. It reports whether there is one to try.
+func (t *trip) findCredential(ctx context.Context, u *url.URL) bool {
+	if !t.isOwn(u) || !t.client.mayAuthenticate(u) {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.asked {
+		return false
+	}
+	t.asked = true
+	cred, err := t.client.credential(ctx, t.host)
+	if err != nil || cred == nil { // without a credential, the caller reports the refusal
+		return false
+	}
+	t.authorization = "Bearer " + cred.Password
+	if cred.User != "" {
+		t.authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(cred.User+":"+cred.Password))
+	}
+	return true
+}
+
+// cleanAddress formats a URL for errors: without user, password, query and
+// fragment.
+func cleanAddress(u *url.URL) string {
+	return skill.OneLine((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String())
+}
+
+// contextError returns the cause of the end of the context if it has ended, and
+// err otherwise.
+func contextError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// errStalled is the cause when a body stops sending data.
+var errStalled = fmt.Errorf("no data for %s", stallTimeout)
+
+// body is a response body with limits.
+type body struct {
+	io.ReadCloser
+	ctx   context.Context
+	what  string
+	limit int64
+	left  int64
+	stall *time.Timer
+	done  func()
+}
+
+func (c *Client) bound(ctx context.Context, cancel context.CancelCauseFunc, r io.ReadCloser, what string, done func()) *body {
+	limit := c.opts.Limits.Download
+	return &body{r, ctx, what, limit, limit, time.AfterFunc(stallTimeout, func() { cancel(errStalled) }), done}
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.ReadCloser.Read(p)
+	if int64(n) > b.left {
+		n, b.left = int(b.left), 0
+		return n, &TooLargeError{b.what, b.limit}
+	}
+	b.left -= int64(n)
+	if err != nil && err != io.EOF {
+		return n, fmt.Errorf("get %s: %w", b.what, contextError(b.ctx, err))
+	}
+	b.stall.Reset(stallTimeout)
+	return n, err
+}
+
+func (b *body) Close() error {
+	b.stall.Stop()
+	err := b.ReadCloser.Close()
+	b.done()
+	return err
+}
+
+// dialChecked connects to one of the addresses that were checked for the
+// request. It never resolves the name again, so that the result cannot change
+// between check and use.
+func (c *Client) dialChecked(ctx context.Context, network, address string) (net.Conn, error) {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	addrs, _ := ctx.Value(addrsKey{}).([]netip.Addr)
+	err = errors.New("no checked address")
+	for _, a := range addrs {
+		// An address that does not answer leaves time for the next one.
+		one, cancel := context.WithTimeout(ctx, 10*time.Second)
+		var conn net.Conn
+		conn, err = c.dial(one, network, net.JoinHostPort(a.String(), port))
+		cancel()
+		if err == nil {
+			return conn, nil
+		}
+	}
+	return nil, err
+}
+
+// progress reports progress at most ten times a second, and always at the end.
+func (c *Client) progress(p Progress) {
+	if c.opts.Progress == nil {
+		return
+	}
+	c.progressMu.Lock()
+	defer c.progressMu.Unlock()
+	if now := time.Now(); p.Done == p.Total || now.Sub(c.lastProgress) >= 100*time.Millisecond {
+		c.lastProgress = now
+		c.opts.Progress(p)
+	}
+}

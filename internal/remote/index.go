@@ -1,0 +1,291 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+const (
+	indexSchema      = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
+	indexDir         = "/.well-known/agent-skills"
+	olderIndexDir    = "/.well-known/skills"
+	indexFile        = "/index.json"
+	maxIndex         = 4 << 20 // bytes
+	maxIndexProblems = 100
+	maxDescription   = 4096 // bytes
+)
+
+// published is a skill in an index.
+type published struct {
+	name        string // a portable name
+	description string
+	archive     bool     // in a current index: url is an archive, not a SKILL.md
+	url         *url.URL // of the artifact; in an older index, the directory of the files
+	digest      string   // "sha256:" and hex, of the artifact
+	files       []string // in an older index: paths below url
+}
+
+// openIndex reads the index of a site and nothing else.
+func (c *Client) openIndex(ctx context.Context, l Location) (*Collection, error) {
+	site, err := url.Parse(l.URL)
+	if err != nil || site.Host == "" {
+		return nil, errors.New("open an index: its URL cannot be read")
+	}
+	places, only := indexURLs(site)
+	if l.Dir != "" {
+		only = l.Dir
+	}
+	src, at, err := c.firstIndex(ctx, places)
+	if err != nil {
+		return nil, err
+	}
+	skills, problems, err := c.parseIndex(src, at)
+	if err != nil {
+		return nil, fmt.Errorf("read index %s: %w", cleanAddress(at), err)
+	}
+	o := &Collection{Location: l, Problems: problems}
+	byName := map[string]published{}
+	for _, p := range skills {
+		if only == "" || p.name == only {
+			byName[p.name] = p
+			o.Skills = append(o.Skills, Skill{Name: p.name, Description: p.description, Dir: p.name, Digest: p.digest})
+		}
+	}
+	if only != "" && len(o.Skills) == 0 {
+		return nil, &NotFoundError{What: fmt.Sprintf("skill %q in the index %s", only, cleanAddress(at))}
+	}
+	sortSkills(o.Skills)
+	o.open = func(ctx context.Context, s Skill) (*skill.Bundle, error) {
+		p, ok := byName[s.Dir]
+		if !ok {
+			return nil, &NotFoundError{What: fmt.Sprintf("skill %q in the index %s", s.Dir, cleanAddress(at))}
+		}
+		ctx, cancel := c.begin(ctx, l)
+		defer cancel()
+		return c.openPublished(ctx, p)
+	}
+	return o, nil
+}
+
+// indexURLs returns the possible URLs of a site's index in order, and the name
+// of a single skill, or "". The user may write the site, the directory of its
+// index, the index itself, or a skill below the directory.
+func indexURLs(site *url.URL) (places []*url.URL, only string) {
+	at := func(p string) *url.URL { return &url.URL{Scheme: site.Scheme, Host: site.Host, Path: p} }
+	for _, dir := range []string{indexDir, olderIndexDir} {
+		i := strings.Index(site.Path+"/", dir+"/")
+		if i < 0 {
+			continue
+		}
+		below := strings.Trim((site.Path + "/")[i+len(dir):], "/")
+		if below != "index.json" {
+			only, _, _ = strings.Cut(below, "/")
+		}
+		return []*url.URL{at(site.Path[:i] + dir + indexFile)}, only
+	}
+	base := strings.TrimRight(site.Path, "/")
+	for _, b := range slices.Compact([]string{base, ""}) {
+		places = append(places, at(b+indexDir+indexFile), at(b+olderIndexDir+indexFile))
+	}
+	return places, ""
+}
+
+// firstIndex reads the first index that exists. It skips HTML pages, because
+// many sites answer every request with one.
+func (c *Client) firstIndex(ctx context.Context, places []*url.URL) ([]byte, *url.URL, error) {
+	var missing error
+	for _, u := range places {
+		resp, err := c.fetch(ctx, u.String(), "index of skills")
+		if notFound, ok := errors.AsType[*NotFoundError](err); ok {
+			if missing == nil {
+				missing = notFound
+			}
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if isHTML(resp) {
+			resp.Body.Close()
+			if missing == nil {
+				missing = &NotFoundError{What: "index of skills " + cleanAddress(u), Hint: "there is a page instead"}
+			}
+			continue
+		}
+		src, err := readFile(resp.Body, cleanAddress(u), maxIndex)
+		return src, resp.Request.URL, err
+	}
+	return nil, nil, missing
+}
+
+func isHTML(resp *http.Response) bool {
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return err == nil && kind == "text/html"
+}
+
+// indexDocument is an index of either version with unparsed entries.
+type indexDocument struct {
+	Schema string            `json:"$schema"`
+	Skills []json.RawMessage `json:"skills"`
+}
+
+// indexEntry is an entry of either version.
+type indexEntry struct {
+	Name        string   `json:"name"`
+	Type        string   `json:"type"`
+	Description string   `json:"description"`
+	URL         string   `json:"url"`
+	Digest      string   `json:"digest"`
+	Files       []string `json:"files"`
+}
+
+// parseIndex parses the index from a URL. Invalid entries become problems. The
+// others have unique portable names and http or https URLs.
+func (c *Client) parseIndex(src []byte, from *url.URL) ([]published, []catalog.Problem, error) {
+	var doc indexDocument
+	if err := json.Unmarshal(src, &doc); err != nil {
+		return nil, nil, errors.New("invalid JSON: " + skill.OneLine(err.Error()))
+	}
+	read := c.readEntry
+	switch doc.Schema {
+	case indexSchema:
+	case "":
+		read = c.readOlderEntry
+	default:
+		return nil, nil, fmt.Errorf("unsupported $schema %q (want %s, or none for the older form)", cut(doc.Schema, 200), indexSchema)
+	}
+	if doc.Skills == nil {
+		return nil, nil, errors.New(`the list "skills" is missing`)
+	}
+	r := &indexReader{known: map[string]bool{}}
+	for i, raw := range doc.Skills {
+		if i == c.opts.Limits.Skills {
+			r.refuse(cleanAddress(from), "too-many-skills", fmt.Sprintf("it has %d entries; those after the first %d are passed over", len(doc.Skills), i))
+			break
+		}
+		r.add(i, raw, from, read)
+	}
+	return r.skills, r.problems, nil
+}
+
+// indexReader collects the entries of an index.
+type indexReader struct {
+	known    map[string]bool
+	skills   []published
+	problems []catalog.Problem
+}
+
+func (r *indexReader) add(i int, raw json.RawMessage, from *url.URL, read func(*indexEntry, *url.URL) (published, string)) {
+	var e indexEntry
+	if err := json.Unmarshal(raw, &e); err != nil {
+		r.refuse(fmt.Sprintf("entry %d", i+1), "bad-entry", skill.OneLine(err.Error()))
+		return
+	}
+	label := fmt.Sprintf("entry %d", i+1)
+	if e.Name != "" {
+		label = skill.OneLine(cut(e.Name, 80))
+	}
+	switch {
+	case !skill.IsPortableName(e.Name):
+		r.refuse(label, "bad-name", "name is not 1 to 64 lower-case letters, digits and single hyphens")
+		return
+	case r.known[e.Name]:
+		r.refuse(label, "duplicate-name", "duplicate of an earlier entry")
+		return
+	}
+	p, wrong := read(&e, from)
+	if wrong != "" {
+		r.refuse(label, "bad-entry", wrong)
+		return
+	}
+	r.known[e.Name] = true
+	p.name, p.description = e.Name, cut(e.Description, maxDescription)
+	r.skills = append(r.skills, p)
+}
+
+func (r *indexReader) refuse(label, code, message string) {
+	if len(r.problems) < maxIndexProblems {
+		r.problems = append(r.problems, catalog.Problem{Path: label, Diagnostic: skill.Diagnostic{
+			Severity: skill.Error, Code: code, Message: message, Fix: "report it to the publisher of the index",
+		}})
+	}
+}
+
+// cut shortens a text.
+func cut(s string, most int) string {
+	s = strings.ToValidUTF8(s, "\ufffd")
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
+
+var sha256Name = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
+
+// readEntry parses an entry of the current form. It returns the fault of an
+// invalid entry.
+func (c *Client) readEntry(e *indexEntry, from *url.URL) (published, string) {
+	p := published{archive: e.Type == "archive", digest: strings.ToLower(e.Digest)}
+	switch {
+	case e.Type != "archive" && e.Type != "skill-md":
+		return p, fmt.Sprintf("its type is %q, and not skill-md or archive", cut(e.Type, 80))
+	case e.Digest == "":
+		return p, "digest is missing"
+	case !sha256Name().MatchString(p.digest):
+		return p, "digest is not sha256: and 64 hex digits"
+	case e.URL == "":
+		return p, "url is missing"
+	case len(e.URL) > maxTreePath:
+		return p, "url is too long"
+	}
+	u, err := from.Parse(e.URL)
+	switch {
+	case err != nil:
+		return p, "url is invalid"
+	case u.User != nil:
+		return p, "url contains a user or password"
+	case u.Scheme != "https" && (u.Scheme != "http" || !isLocalhost(hostName(u.Hostname())) && !c.private(hostName(u.Hostname()))):
+		return p, "url does not use https"
+	case u.Host == "":
+		return p, "url has no host"
+	case from.Scheme == "https" && u.Scheme != "https":
+		return p, "url uses http although the index uses https"
+	}
+	p.url = u
+	return p, ""
+}
+
+// readOlderEntry parses an entry of the older form. It returns the fault of an
+// invalid entry.
+func (c *Client) readOlderEntry(e *indexEntry, from *url.URL) (published, string) {
+	if len(e.Files) == 0 {
+		return published{}, "list of files is missing; an index with urls needs a $schema"
+	}
+	var listed skill.Manifest
+	found := false
+	for _, f := range e.Files {
+		listed = append(listed, skill.File{Path: f})
+		found = found || skill.IsFileName(f)
+	}
+	if refused := skill.CheckFiles(listed, c.opts.Limits.Skill); len(refused) > 0 {
+		return published{}, skill.OneLine(refused[0].String())
+	}
+	if !found {
+		return published{}, "SKILL.md is not in the list of files"
+	}
+	dir := *from
+	dir.Path, dir.RawPath = path.Join(path.Dir(from.Path), e.Name)+"/", ""
+	return published{url: &dir, files: e.Files}, ""
+}

@@ -1,0 +1,130 @@
+package remote
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// openPublished downloads a skill from an index. It checks the digest before
+// reading anything, and the name afterwards.
+func (c *Client) openPublished(ctx context.Context, p published) (*skill.Bundle, error) {
+	var a *archive
+	var err error
+	switch {
+	case p.files != nil:
+		a, err = c.getFiles(ctx, p)
+	case p.archive:
+		a, err = c.getArchive(ctx, p)
+	default:
+		a, err = c.getSkillFile(ctx, p)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open skill %s: %w", p.name, err)
+	}
+	b, err := c.openNamed(ctx, a.tree, p.name)
+	if err != nil {
+		return nil, errors.Join(err, a.close())
+	}
+	return skill.NewBundle(b.FS, p.name, a.close), nil
+}
+
+// openNamed opens the skill at the root of a tree. Its name must match the
+// index.
+func (c *Client) openNamed(ctx context.Context, t *tree, name string) (*skill.Bundle, error) {
+	refuse := func(code, message string) error {
+		return fmt.Errorf("open skill %s: %w", name, &skill.RefusedError{What: "skill", Refusals: []skill.Refusal{{Code: code, Message: message}}})
+	}
+	if !t.isSkill(".") {
+		return nil, refuse("no-skill-md", "no SKILL.md at the top")
+	}
+	b, err := c.openSkill(ctx, t, ".")
+	if err != nil {
+		return nil, err
+	}
+	s, _, err := skill.Parse(b.FS, name)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("open skill %s: %w", name, err)
+	case s == nil:
+		return nil, refuse("name-mismatch", fmt.Sprintf("the index calls it %s, and its SKILL.md cannot be read", name))
+	case s.Name != name:
+		return nil, refuse("name-mismatch", fmt.Sprintf("the index calls it %s, and its SKILL.md %q", name, cut(s.Name, 80)))
+	}
+	return b, nil
+}
+
+func nothing() error { return nil }
+
+// getSkillFile downloads a skill that is a SKILL.md.
+func (c *Client) getSkillFile(ctx context.Context, p published) (*archive, error) {
+	resp, err := c.fetch(ctx, p.url.String(), "file")
+	if err != nil {
+		return nil, err
+	}
+	src, err := readFile(resp.Body, cleanAddress(p.url), skill.MaxFileBytes)
+	if err != nil {
+		return nil, err
+	}
+	if got := "sha256:" + skill.Hash(src); got != p.digest {
+		return nil, &DigestError{Name: p.name, Want: p.digest, Got: got}
+	}
+	t, err := newTree([]entry{inMemory(skill.FileName, src)})
+	return &archive{tree: t, close: nothing}, err
+}
+
+// getArchive downloads a skill that is an archive.
+func (c *Client) getArchive(ctx context.Context, p published) (*archive, error) {
+	d, err := c.download(ctx, p.url.String())
+	if err != nil {
+		return nil, err
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, io.NewSectionReader(d, 0, d.size)); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	if got := "sha256:" + hex.EncodeToString(h.Sum(nil)); got != p.digest {
+		return nil, errors.Join(&DigestError{Name: p.name, Want: p.digest, Got: got}, d.Close())
+	}
+	return c.openArchive(ctx, d, d.size, d.Close)
+}
+
+// getFiles downloads the files of a skill one by one. The index does not list
+// their sizes, so their total is limited.
+func (c *Client) getFiles(ctx context.Context, p published) (*archive, error) {
+	left := c.opts.Limits.Skill.UnpackedBytes
+	if left == 0 {
+		left = skill.PortableBytes
+	}
+	var entries []entry
+	for i, f := range p.files {
+		if ignored(f) {
+			continue
+		}
+		u := *p.url
+		u.Path += f
+		src, err := c.getFile(ctx, &u, left)
+		if err != nil {
+			return nil, err
+		}
+		left -= int64(len(src))
+		entries = append(entries, inMemory(f, src))
+		c.progress(Progress{What: "downloading", Done: int64(i + 1), Total: int64(len(p.files))})
+	}
+	t, err := newTree(entries)
+	return &archive{tree: t, close: nothing}, err
+}
+
+func (c *Client) getFile(ctx context.Context, u *url.URL, limit int64) ([]byte, error) {
+	resp, err := c.fetch(ctx, u.String(), "file")
+	if err != nil {
+		return nil, err
+	}
+	return readFile(resp.Body, cleanAddress(u), limit)
+}

@@ -1,0 +1,121 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// openLocal opens a local folder, SKILL.md or archive. A SKILL.md stands for
+// its folder. It writes nothing.
+func (c *Client) openLocal(ctx context.Context, l Location) (*Collection, error) {
+	fi, err := os.Stat(l.URL)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &NotFoundError{What: fmt.Sprintf("file or folder %q", l.URL)}
+	case err != nil:
+		return nil, fmt.Errorf("open %q: %w", l.URL, cause(err))
+	case fi.IsDir():
+		return c.openFolder(ctx, l, l.URL)
+	case !fi.Mode().IsRegular(): // opening a pipe would block
+		return nil, fmt.Errorf("open %q: neither a folder nor a file", l.URL)
+	case skill.IsFileName(filepath.Base(l.URL)):
+		return c.openFolder(ctx, l, filepath.Dir(l.URL))
+	}
+	f, err := os.Open(l.URL)
+	if err != nil {
+		return nil, fmt.Errorf("open %q: %w", l.URL, cause(err))
+	}
+	if fi.Size() > c.opts.Limits.Download {
+		return nil, errors.Join(&TooLargeError{l.where(), c.opts.Limits.Download}, f.Close())
+	}
+	return c.collectArchive(ctx, l, f, fi.Size(), f.Close)
+}
+
+// openFolder opens a folder, which may itself be a symlink.
+func (c *Client) openFolder(ctx context.Context, l Location, dir string) (*Collection, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open %q: %w", l.URL, cause(err))
+	}
+	t, err := c.walk(ctx, root)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %q: %w", l.URL, err), root.Close())
+	}
+	t.folder = filepath.Base(dir)
+	return c.collect(ctx, l, Revision{}, t, root.Close)
+}
+
+// walk lists the files of a folder without following symlinks.
+func (c *Client) walk(ctx context.Context, root *os.Root) (*tree, error) {
+	var entries []entry
+	err := fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil && p == ".":
+			return err
+		case p != "." && skill.IsIgnored(d.Name()):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case err != nil: // reported when the skill that contains it is opened
+			entries = append(entries, entry{path: p, kind: special, note: "cannot be read: " + cause(err).Error()})
+			return fs.SkipDir
+		case d.IsDir():
+			return nil
+		case len(entries) == c.opts.Limits.Entries:
+			return fmt.Errorf("it has more than %d files; name a folder in it", c.opts.Limits.Entries)
+		}
+		e := entry{path: p, open: func() (io.ReadCloser, error) { return openPlain(root, p) }}
+		info, err := d.Info()
+		switch {
+		case err != nil:
+			e.kind, e.note = special, "cannot be read: "+cause(err).Error()
+		case d.Type() == fs.ModeSymlink:
+			e.kind = link
+		case !d.Type().IsRegular():
+			e.kind = special
+		default:
+			e.size, e.executable = info.Size(), info.Mode()&0o111 != 0
+		}
+		entries = append(entries, e)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newTree(entries)
+}
+
+// openPlain opens a file that was a plain file during the walk.
+func openPlain(root *os.Root, p string) (io.ReadCloser, error) {
+	name := filepath.FromSlash(p)
+	fi, err := root.Lstat(name)
+	if err != nil {
+		return nil, cause(err)
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, errors.New("no longer a plain file")
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, cause(err)
+	}
+	return f, nil
+}
+
+// cause returns the cause of a file error without the path.
+func cause(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	return err
+}

@@ -1,0 +1,403 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// LocationError is returned for a text that is not a location. It says what to
+// write instead.
+type LocationError struct {
+	Text   string // the text; "" if it contains a secret
+	Reason string
+}
+
+func (e *LocationError) Error() string {
+	if e.Text == "" {
+		return "invalid location: " + e.Reason
+	}
+	return fmt.Sprintf("invalid location %q: %s", e.Text, e.Reason)
+}
+
+// maxLocation is the maximum length of a location in bytes.
+const maxLocation = 4096
+
+// Parse parses a location as users write it:
+//
+//	owner/repo                        a repository on GitHub
+//	owner/repo/dir@ref                a directory of it, at a branch, tag or commit
+//	github.com/owner/repo             the same; also gitlab.com, codeberg.org and bitbucket.org
+//	https://github.com/o/r/tree/v1/d  a page of a repository, as in the browser
+//	https://host/path                 a repository on any host
+//	https://host/r.git//dir@ref       a directory of a repository and a ref
+//	ssh://git@host/path, git@host:path, file:///path, git+https://host/path
+//	https://host/x.zip                an archive: .zip, .skill, .tar.gz, .tgz
+//	https://host/pdf/SKILL.md         a skill of one file
+//	https://host                      the index of a site; index+https://host/path below a path
+//	./folder, ../x, /abs, x.zip       a local folder or archive
+//
+// The ref starts at the first @ that is not at the beginning of a directory
+// name, or at the last such @ if there is a directory. In addresses with a
+// host, %40 is an @ in a directory or ref. Relative paths are below workDir; ""
+// means the current directory. Parse uses neither the disk nor the network.
+// owner/repo always means GitHub; write ./owner/repo for a folder.
+//
+// Parse rejects anything that git, a shell or a server could interpret in
+// another way, with a [*LocationError] that says what to write: options,
+// passwords, control characters, paths with "..", http to other machines, and
+// other schemes.
+func Parse(text, workDir string) (Location, error) {
+	text = strings.TrimSpace(text)
+	l, err := parse(text, workDir)
+	if err == nil {
+		err = l.check()
+	}
+	if err != nil {
+		if len(text) > maxLocation || errors.Is(err, errSecret) || maySecret(text) {
+			text = ""
+		}
+		return Location{}, &LocationError{Text: text, Reason: err.Error()}
+	}
+	return l, nil
+}
+
+// maySecret reports whether an invalid text may contain a password or token. It
+// looks for a user with a colon, a user before a host that takes none, and a
+// query.
+func maySecret(text string) bool {
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		scheme, rest = "", text
+	}
+	user, _, _ := strings.Cut(rest, "/")
+	at := strings.LastIndexByte(rest, '@')
+	return at >= 0 && strings.Contains(rest[:at], ":") ||
+		ok && !strings.HasSuffix(strings.ToLower(scheme), "ssh") && strings.Contains(user, "@") ||
+		strings.Contains(rest, "?")
+}
+
+func parse(text, workDir string) (Location, error) {
+	switch {
+	case text == "":
+		return Location{}, errors.New("it is empty; write owner/repo, a URL, or ./folder")
+	case len(text) > maxLocation:
+		return Location{}, fmt.Errorf("it has more than %d bytes", maxLocation)
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return Location{}, errors.New("invisible characters; type it again")
+	case text[0] == '-':
+		return Location{}, errors.New("starts like an option; write ./ before the name of a folder")
+	case text[0] == '~':
+		return Location{}, errors.New("~ only works in a shell; write the full path")
+	case isLocal(text):
+		return parseLocal(text, workDir)
+	}
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		return parseShort(text)
+	}
+	scheme = strings.ToLower(scheme)
+	kind, prefixed := Kind(""), false
+	if how, of, ok := strings.Cut(scheme, "+"); ok {
+		switch Kind(how) {
+		case Git, Index:
+			kind, scheme, prefixed = Kind(how), of, true
+		default:
+			return Location{}, fmt.Errorf("unknown prefix %s+ (want git+ or index+)", how)
+		}
+	}
+	switch scheme {
+	case "https", "http":
+		return parseWeb(scheme, rest, kind)
+	case "ssh", "file":
+		if prefixed && kind != Git {
+			return Location{}, fmt.Errorf("an index is at an https address, not %s", scheme)
+		}
+		return parseRepo(scheme+"://", rest)
+	}
+	return Location{}, fmt.Errorf("unsupported scheme %q; write https://, ssh:// or file://", scheme)
+}
+
+// isLocal reports whether a text has the form of a local path.
+func isLocal(text string) bool {
+	if text[0] == '.' || text[0] == '/' || filepath.IsAbs(text) || strings.EqualFold(text, "SKILL.md") {
+		return true
+	}
+	return !strings.Contains(text, ":") && isArchive(text) && !isHosted(text)
+}
+
+func parseLocal(text, workDir string) (Location, error) {
+	p := filepath.FromSlash(text)
+	if !filepath.IsAbs(p) {
+		p = filepath.Join(workDir, p)
+	}
+	p, err := filepath.Abs(p)
+	if err != nil {
+		return Location{}, fmt.Errorf("the current directory: %w", err)
+	}
+	return Location{Kind: Local, URL: p}, nil
+}
+
+// isArchive reports whether a path ends with the extension of an archive.
+func isArchive(p string) bool {
+	p = strings.ToLower(p)
+	for _, ext := range []string{".zip", ".skill", ".tar.gz", ".tgz"} {
+		if strings.HasSuffix(p, ext) {
+			return true
+		}
+	}
+	return false
+}
+
+// parseShort parses a text without a scheme: a repository of a known host, or
+// an ssh address in git's form.
+func parseShort(text string) (Location, error) {
+	if strings.Contains(text, "::") {
+		return Location{}, errors.New("git remote helpers are not supported; write https://, ssh:// or file://")
+	}
+	if isHosted(text) {
+		return parseWeb("https", text, "")
+	}
+	slash := strings.IndexByte(text, '/')
+	if colon := strings.IndexByte(text, ':'); colon >= 0 && (slash < 0 || colon < slash) {
+		host := text[:colon+1]
+		if !strings.Contains(host, "@") {
+			return Location{}, errors.New("write ssh://host/path for a repository by ssh, https:// for the others")
+		}
+		return parseRepo(host, text[colon+1:])
+	}
+	if slash < 0 {
+		return Location{}, fmt.Errorf("write owner/repo for GitHub, ./%s for a folder, or a URL", text)
+	}
+	owner, rest := text[:slash], text[slash+1:]
+	if strings.Contains(owner, ".") {
+		return Location{}, fmt.Errorf("write https://%s for what another host has, ./ before a folder", text)
+	}
+	return hosted("github.com", owner+"/"+rest, func(s string) (string, error) { return s, nil })
+}
+
+// cutRef cuts a ref at the first or the last @ that is not at the beginning of
+// a name.
+func cutRef(s string, last bool) (before, ref string) {
+	at := -1
+	for i := 1; i < len(s); i++ {
+		if s[i] == '@' && s[i-1] != '/' {
+			if at = i; !last {
+				break
+			}
+		}
+	}
+	if at < 0 {
+		return s, ""
+	}
+	return s[:at], s[at+1:]
+}
+
+// parseRepo parses the address of a repository on an unknown host: path,
+// path@ref or path//dir@ref after the given prefix.
+func parseRepo(before, rest string) (Location, error) {
+	authority := ""
+	if strings.HasSuffix(before, "://") {
+		slash := strings.IndexByte(rest, '/')
+		if slash < 0 {
+			return Location{}, errors.New("no repository; write its path after the host")
+		}
+		authority, rest = rest[:slash], rest[slash:]
+	}
+	if strings.ContainsAny(rest, "?#") {
+		return Location{}, errors.New("a repository has no ? or # in its address; write @ before a branch, tag or commit")
+	}
+	l := Location{Kind: Git}
+	if i := strings.Index(rest, "//"); i > 0 {
+		l.Dir, l.Ref = cutRef(rest[i+2:], true)
+		rest = rest[:i]
+	} else {
+		rest, l.Ref = cutRef(rest, false)
+	}
+	l.URL = before + authority + rest
+	if !strings.HasSuffix(before, ":") { // git uses a path after host: unchanged
+		u, err := cleanURL(l.URL)
+		if err != nil {
+			return Location{}, err
+		}
+		l.URL = u.String()
+	}
+	return l.decode(url.PathUnescape)
+}
+
+// decode decodes the directory and the ref of a location.
+func (l Location) decode(unescape func(string) (string, error)) (Location, error) {
+	var err error
+	if l.Ref, err = unescape(l.Ref); err != nil {
+		return l, errors.New("invalid % after the @; write %25")
+	}
+	if l.Dir, err = unescape(l.Dir); err != nil {
+		return l, errors.New("invalid % in the directory; write %25")
+	}
+	if l.Ref == "HEAD" {
+		l.Ref = "" // the same, and a way to write a directory that contains an @
+	}
+	if l.Dir = strings.Trim(l.Dir, "/"); l.Dir != "" {
+		l.Dir = strings.TrimSuffix("/"+l.Dir, "/SKILL.md")
+		if l.Dir = strings.Trim(l.Dir, "/"); l.Dir == "." {
+			l.Dir = ""
+		}
+	}
+	return l, nil
+}
+
+// String returns the shortest text that [Parse] parses to the same location.
+// For a location that Parse cannot return, the text is only for display.
+func (l Location) String() string {
+	switch l.Kind {
+	case Local:
+		if strings.HasSuffix(l.URL, " ") {
+			return l.URL + "/" // Parse trims spaces
+		}
+	case Archive:
+		if l.Dir != "" {
+			return l.URL + "//" + escaped(l.Dir)
+		}
+	case Index:
+		if got, err := Parse(l.URL, ""); err != nil || got != l {
+			return "index+" + l.URL
+		}
+	case Git:
+		return l.repository()
+	}
+	return l.URL
+}
+
+func (l Location) repository() string {
+	long := l.URL
+	if l.Dir != "" {
+		long += "//" + escaped(l.Dir)
+	}
+	if l.Ref != "" {
+		long += "@" + escaped(l.Ref)
+	}
+	if short, ok := strings.CutPrefix(l.URL, "https://"); ok {
+		short = strings.TrimSuffix(strings.TrimPrefix(short, "github.com/"), ".git")
+		if l.Dir != "" {
+			host, _, _ := strings.Cut(short, "/")
+			if names, known := hosts[host]; known && names == 0 {
+				short += "/"
+			}
+			short += "/" + l.Dir
+		}
+		ref := l.Ref
+		if ref == "" && strings.Contains(l.Dir, "@") {
+			ref = "HEAD"
+		}
+		if ref != "" {
+			short += "@" + ref
+		}
+		if got, err := Parse(short, ""); err == nil && got == l {
+			return short
+		}
+	}
+	if got, err := Parse(long, ""); err == nil && got == l || !strings.Contains(l.URL, "://") {
+		return long
+	}
+	return "git+" + long
+}
+
+// CanonicalURL returns the address in a form for comparisons. All known
+// spellings of a host and repository have the same form.
+func (l Location) CanonicalURL() string {
+	u, err := url.Parse(l.URL)
+	if l.Kind == Local || err != nil || u.Host == "" {
+		return strings.TrimSuffix(strings.TrimSuffix(l.URL, "/"), ".git")
+	}
+	host := strings.ToLower(u.Host)
+	host = strings.TrimSuffix(host, map[string]string{"https": ":443", "http": ":80", "ssh": ":22"}[u.Scheme])
+	where := strings.TrimSuffix(strings.TrimRight(u.EscapedPath(), "/"), ".git")
+	if _, known := hosts[host]; known {
+		where = strings.ToLower(where)
+	}
+	out := u.Scheme + "://" + host + where
+	if u.RawQuery != "" {
+		out += "?" + u.RawQuery
+	}
+	return out
+}
+
+// escaped escapes a directory or ref for an address with a host.
+func escaped(s string) string {
+	return strings.ReplaceAll((&url.URL{Path: s}).EscapedPath(), "@", "%40")
+}
+
+// check returns the fault of a location, regardless of how it was created.
+func (l Location) check() error {
+	switch l.Kind {
+	case Local:
+		if l.Dir != "" || l.Ref != "" || !filepath.IsAbs(l.URL) || strings.ContainsFunc(l.URL, unicode.IsControl) {
+			return errors.New("a local location must be an absolute path only")
+		}
+		return nil
+	case Git:
+		if l.URL == "" {
+			return errors.New("no repository")
+		}
+	case Archive, File, Index:
+		if !strings.HasPrefix(l.URL, "https://") && !strings.HasPrefix(l.URL, "http://") {
+			return errors.New("write https:// before the host")
+		}
+		if l.Ref != "" {
+			return errors.New("only a repository has a branch, tag or commit after an @")
+		}
+		if l.Dir != "" && l.Kind != Archive {
+			return errors.New("only repositories and archives have a directory after //")
+		}
+	default:
+		return fmt.Errorf("unknown kind of location %q", l.Kind)
+	}
+	if err := checkURL(l.URL, l.Kind); err != nil {
+		return err
+	}
+	if err := checkDir(l.Dir); err != nil {
+		return err
+	}
+	return checkRef(l.Ref)
+}
+
+// checkDir returns the fault of a directory in a repository.
+func checkDir(dir string) error {
+	switch {
+	case dir == "":
+		return nil
+	case dir[0] == '-':
+		return errors.New("the directory starts like an option")
+	case !utf8.ValidString(dir) || strings.ContainsFunc(dir, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return errors.New("the directory contains invisible characters")
+	case strings.Contains(dir, `\`):
+		return errors.New(`directories are divided by /, not by \`)
+	case dir == ".." || strings.HasPrefix(dir, "../") || strings.HasSuffix(dir, "/..") || strings.Contains(dir, "/../"):
+		return errors.New("the directory has .. in it; write its path from the top of the repository")
+	case dir[0] == '/' || path.Clean(dir) != dir:
+		return errors.New("the directory has an empty name or a . in it; write its path from the top of the repository")
+	}
+	return nil
+}
+
+// checkRef checks a branch, tag or commit by git's rules for names. This
+// excludes ranges, expressions, patterns and options.
+func checkRef(ref string) error {
+	bad := ref != "" && (ref[0] == '-' || ref == "@" || len(ref) > 1000 || ref[len(ref)-1] == '.' ||
+		!utf8.ValidString(ref) || strings.Contains(ref, "..") || strings.Contains(ref, "@{") || strings.ContainsAny(ref, " ~^:?*[\\") ||
+		strings.ContainsFunc(ref, func(r rune) bool { return !unicode.IsPrint(r) }))
+	if ref != "" && !bad {
+		for name := range strings.SplitSeq(ref, "/") {
+			bad = bad || name == "" || name[0] == '.' || strings.HasSuffix(name, ".lock")
+		}
+	}
+	if bad {
+		return errors.New("invalid name of a branch, tag or commit after the @")
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package bundle
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Copy writes the content of a file of the tree. It fails with a
+// [*sandbox.ChangedError] if the content does not match the manifest, which it
+// only knows after writing all of it.
+func Copy(w io.Writer, t *sandbox.Tree, f sandbox.File) error {
+	changed := func(err error) error { return &sandbox.ChangedError{Tree: t.Path, Path: f.Path, Err: err} }
+	fi, err := fs.Stat(t.FS, f.Path)
+	if err == nil && !fi.Mode().IsRegular() {
+		err = errors.New("not a regular file") // opening a pipe would block
+	}
+	if err != nil {
+		return changed(err)
+	}
+	src, err := t.FS.Open(f.Path)
+	if err != nil {
+		return changed(err)
+	}
+	defer src.Close()
+	h := sha256.New()
+	from := &source{r: io.LimitReader(src, f.Size+1)}
+	n, err := io.Copy(w, io.TeeReader(from, h))
+	switch {
+	case from.err != nil:
+		return changed(from.err)
+	case err != nil:
+		return err
+	case n != f.Size, f.SHA256 != "" && !strings.EqualFold(hex.EncodeToString(h.Sum(nil)), f.SHA256):
+		return changed(nil)
+	}
+	return nil
+}
+
+// source records read errors, to distinguish them from write errors.
+type source struct {
+	r   io.Reader
+	err error
+}
+
+func (s *source) Read(b []byte) (int, error) {
+	n, err := s.r.Read(b)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
+// Cache returns the default directory of bundles. Only this user can change it,
+// and programs can be executed from it.
+func Cache() (string, error) {
+	if os.Geteuid() == 0 {
+		return "/var/cache/loadout", nil
+	}
+	dir, err := os.UserCacheDir()
+	return filepath.Join(dir, "loadout"), err
+}
+
+// Program returns the path of a copy of an executable in the cache, for users
+// who cannot reach the original.
+func Program(cache, exe string) (string, *Bundle, error) {
+	f, err := os.Open(exe)
+	if err != nil {
+		return "", nil, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, f)
+	if err != nil {
+		return "", nil, err
+	}
+	const name = "loadout-stage"
+	b, err := Open(cache, &sandbox.Tree{Path: "program", FS: alone{name, exe},
+		Files: []sandbox.File{{Path: name, Size: n, SHA256: hex.EncodeToString(h.Sum(nil)), Exec: true}}})
+	if err != nil {
+		return "", nil, err
+	}
+	return filepath.Join(b.Dir, name), b, nil
+}
+
+// alone is a file system with one file.
+type alone struct{ name, path string }
+
+func (a alone) Open(name string) (fs.File, error) {
+	if name != a.name {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return os.Open(a.path)
+}

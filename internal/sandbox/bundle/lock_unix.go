@@ -1,0 +1,30 @@
+//go:build unix
+
+package bundle
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// lock locks an open directory while it is open. Shared locks wait, exclusive
+// locks fail.
+func lock(f *os.File, exclusive bool) error {
+	how := syscall.LOCK_SH
+	if exclusive {
+		how = syscall.LOCK_EX | syscall.LOCK_NB
+	}
+	for {
+		if err := syscall.Flock(int(f.Fd()), how); err != syscall.EINTR {
+			return err
+		}
+	}
+}
+
+// asMade reports whether this user owns a file with the permissions that it was
+// created with.
+func asMade(fi fs.FileInfo, perm fs.FileMode) bool {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid() && fi.Mode()&(fs.ModePerm|fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) == perm
+}

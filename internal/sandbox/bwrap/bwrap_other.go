@@ -1,0 +1,23 @@
+//go:build !linux
+
+package bwrap
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+func unavailable() error {
+	return &sandbox.UnavailableError{Backend: "bwrap", Missing: "Linux namespaces, which do not exist on " + runtime.GOOS,
+		Fix: "use a container engine, or run it on Linux"}
+}
+
+// Probe returns an error: bubblewrap needs Linux.
+func (b *Backend) Probe(context.Context) (*sandbox.Report, error) { return nil, unavailable() }
+
+// Start returns an error: bubblewrap needs Linux.
+func (b *Backend) Start(context.Context, *sandbox.Spec) (sandbox.Sandbox, error) {
+	return nil, unavailable()
+}

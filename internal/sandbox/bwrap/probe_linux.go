@@ -1,0 +1,13 @@
+package bwrap
+
+import (
+	"context"
+
+	"github.com/loadout-dev/loadout/internal/sandbox/probe"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Probe starts a sandbox and tests its isolation from inside.
+func (b *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
+	return probe.Run(ctx, b, b.opts.Stage, []string{"file", "process", "network", "namespaces", "mount", "privileges", "syscalls", "survivors"})
+}

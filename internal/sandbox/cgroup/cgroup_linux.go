@@ -1,0 +1,282 @@
+// Package cgroup limits the memory, processes and CPU share of a sandbox with
+// control groups, if this process may create them: as root, or in a delegated
+// subtree. It supports both versions and requires neither.
+package cgroup
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Limits are the limits of a group.
+type Limits struct {
+	Memory    int64 // bytes
+	Processes int
+	Cores     float64
+}
+
+// Group is a set of control groups, one for each hierarchy. The caller removes
+// it.
+type Group struct {
+	dirs    map[string]string // by controller; "" is version 2
+	unified bool
+	oom     int
+}
+
+const prefix = "loadout-"
+
+var (
+	count  atomic.Int64
+	swept  sync.Once
+	places = sync.OnceValue(func() map[string]string { return find("/proc/self/mountinfo", "/proc/self/cgroup") })
+)
+
+// controllers are the controllers used in version 1.
+var controllers = []string{"memory", "pids", "cpu"}
+
+// New creates a group. The error says why none can be created.
+func New(l Limits) (*Group, error) {
+	return newGroup(places(), l)
+}
+
+func newGroup(at map[string]string, l Limits) (*Group, error) {
+	swept.Do(func() { sweep(at) })
+	g := &Group{dirs: map[string]string{}}
+	name := fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), count.Add(1))
+	var reason error = errors.New("no control groups")
+	for _, c := range controllers {
+		if at[c] == "" {
+			continue
+		}
+		dir := filepath.Join(at[c], name)
+		if reason = os.Mkdir(dir, 0o755); reason != nil {
+			continue
+		}
+		g.dirs[c] = dir
+		if err := g.limit(c, dir, l); err != nil {
+			g.Remove()
+			return nil, err
+		}
+	}
+	if len(g.dirs) == 0 && at[""] != "" {
+		reason = g.makeUnified(filepath.Join(at[""], name), l)
+	}
+	if len(g.dirs) == 0 {
+		return nil, reason
+	}
+	g.oom = g.kills()
+	return g, nil
+}
+
+// limit sets the limits of a version 1 controller.
+func (g *Group) limit(controller, dir string, l Limits) error {
+	switch controller {
+	case "memory":
+		// Swap counts too, if it is accounted.
+		if err := write(dir, "memory.limit_in_bytes", strconv.FormatInt(l.Memory, 10)); err != nil {
+			return err
+		}
+		if err := write(dir, "memory.memsw.limit_in_bytes", strconv.FormatInt(l.Memory, 10)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	case "pids":
+		return write(dir, "pids.max", strconv.Itoa(l.Processes))
+	}
+	if err := write(dir, "cpu.cfs_period_us", "100000"); err != nil {
+		return err
+	}
+	return write(dir, "cpu.cfs_quota_us", strconv.Itoa(int(l.Cores*100000)))
+}
+
+// makeUnified creates a version 2 group with the available controllers.
+func (g *Group) makeUnified(dir string, l Limits) error {
+	for _, c := range controllers {
+		write(filepath.Dir(dir), "cgroup.subtree_control", "+"+c) // the group's own controllers are checked below
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	have, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
+	names := strings.Fields(string(have))
+	values := map[string][2]string{
+		"memory": {"memory.max", strconv.FormatInt(l.Memory, 10)},
+		"pids":   {"pids.max", strconv.Itoa(l.Processes)},
+		"cpu":    {"cpu.max", strconv.Itoa(int(l.Cores*100000)) + " 100000"},
+	}
+	n := 0
+	for c, v := range values {
+		if err == nil && slices.Contains(names, c) {
+			err = write(dir, v[0], v[1])
+			g.dirs[c] = dir
+			n++
+		}
+	}
+	if slices.Contains(names, "memory") && err == nil {
+		write(dir, "memory.swap.max", "0") // not supported everywhere
+	}
+	if err == nil && n == 0 {
+		err = errors.New("no controller is delegated")
+	}
+	if err != nil {
+		os.Remove(dir)
+		clear(g.dirs)
+		return err
+	}
+	g.unified = true
+	return nil
+}
+
+func write(dir, file, value string) error {
+	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value)
+	return errors.Join(err, f.Close())
+}
+
+// Controllers returns the controllers of the group: memory, pids, cpu.
+func (g *Group) Controllers() []string {
+	var out []string
+	for _, c := range controllers {
+		if g.dirs[c] != "" {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// Attach adds a process and its future children to the group.
+func (g *Group) Attach(pid int) error {
+	for _, dir := range g.unique() {
+		if err := write(dir, "cgroup.procs", strconv.Itoa(pid)); err != nil {
+			return fmt.Errorf("attach to control group: %w", err)
+		}
+	}
+	return nil
+}
+
+func (g *Group) unique() []string {
+	var out []string
+	for _, c := range controllers {
+		if d := g.dirs[c]; d != "" && !slices.Contains(out, d) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// OOM reports whether the kernel killed a process of the group for its memory
+// use.
+func (g *Group) OOM() bool { return g.kills() > g.oom }
+
+func (g *Group) kills() int {
+	file := "memory.oom_control"
+	if g.unified {
+		file = "memory.events"
+	}
+	b, err := os.ReadFile(filepath.Join(g.dirs["memory"], file))
+	if g.dirs["memory"] == "" || err != nil {
+		return 0
+	}
+	for line := range bytes.Lines(b) {
+		if rest, ok := bytes.CutPrefix(line, []byte("oom_kill ")); ok {
+			n, _ := strconv.Atoi(string(bytes.TrimSpace(rest)))
+			return n
+		}
+	}
+	return 0
+}
+
+// Remove removes the groups. Nothing may run in them any more.
+func (g *Group) Remove() {
+	for _, dir := range g.unique() {
+		// The kernel may need a moment to release ended processes.
+		for wait := time.Millisecond; wait < time.Second; wait *= 2 {
+			if err := syscall.Rmdir(dir); err != syscall.EBUSY {
+				break
+			}
+			time.Sleep(wait)
+		}
+	}
+}
+
+// sweep removes groups of killed programs.
+func sweep(at map[string]string) {
+	for _, dir := range at {
+		left, _ := filepath.Glob(filepath.Join(dir, prefix+"*-*"))
+		for _, d := range left {
+			owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(d), prefix), "-")
+			pid, err := strconv.Atoi(owner)
+			if err == nil && pid > 0 && (syscall.Kill(pid, 0) == syscall.ESRCH || pid == os.Getpid()) {
+				syscall.Rmdir(d) // fails if something runs in it
+			}
+		}
+	}
+}
+
+// find returns the path of this process's group by controller, "" for version
+// 2.
+func find(mountinfo, cgroup string) map[string]string {
+	out := map[string]string{}
+	own := map[string]string{}
+	eachLine(cgroup, func(line string) {
+		if f := strings.SplitN(line, ":", 3); len(f) == 3 {
+			for c := range strings.SplitSeq(f[1], ",") {
+				own[c] = f[2]
+			}
+		}
+	})
+	eachLine(mountinfo, func(line string) {
+		before, after, ok := strings.Cut(line, " - ")
+		left, right := strings.Fields(before), strings.Fields(after)
+		if !ok || len(left) < 5 || len(right) < 3 {
+			return
+		}
+		switch right[0] {
+		case "cgroup2":
+			if p, ok := own[""]; ok {
+				out[""] = below(left[4], left[3], p)
+			}
+		case "cgroup":
+			for o := range strings.SplitSeq(right[2], ",") {
+				if p, ok := own[o]; ok && slices.Contains(controllers, o) {
+					out[o] = below(left[4], left[3], p)
+				}
+			}
+		}
+	})
+	return out
+}
+
+// below returns the path of a group in a mount that shows the subtree at root.
+func below(mount, root, group string) string {
+	if rest, ok := strings.CutPrefix(group, root); ok && root != "/" {
+		group = rest
+	}
+	return filepath.Join(mount, group)
+}
+
+func eachLine(file string, do func(string)) {
+	f, err := os.Open(file)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		do(s.Text())
+	}
+}

@@ -1,0 +1,130 @@
+package container
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// patience bounds what an engine does at once, such as removing a container.
+const patience = 30 * time.Second
+
+// engine is a client of a container engine. It inherits our environment, which
+// configures it; nothing of that reaches a container.
+type engine struct {
+	path    string
+	kind    string // docker or podman
+	version string
+}
+
+// command is a call of the client. Arguments are never put together to a line.
+func (e *engine) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, e.path, args...)
+	cmd.WaitDelay = time.Second
+	return cmd
+}
+
+// callError says what the client said when it failed.
+type callError struct {
+	args []string
+	said string
+	err  error
+}
+
+func (e *callError) Error() string {
+	if e.said == "" {
+		return fmt.Sprintf("%s: %v", e.args[0], e.err)
+	}
+	return e.args[0] + ": " + e.said
+}
+
+func (e *callError) Unwrap() error { return e.err }
+
+// call runs the client to its end and returns what it printed.
+func (e *engine) call(ctx context.Context, in io.Reader, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := e.command(ctx, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &out, &errs
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return out.String(), &callError{args, lastLine(errs.String()), err}
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+func lastLine(s string) string {
+	last := ""
+	for line := range strings.Lines(s) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "See '") {
+			last = line
+		}
+	}
+	return last
+}
+
+// engine finds a client and asks whether there is an engine behind it.
+func (b *Backend) engine(ctx context.Context) (*engine, error) {
+	names := []string{"docker", "podman"}
+	if b.opts.Engine != "" {
+		names = []string{b.opts.Engine}
+	}
+	var found []error
+	for _, name := range names {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		e := &engine{path: path, kind: "docker"}
+		if strings.Contains(filepath.Base(path), "podman") {
+			e.kind = "podman"
+		}
+		if e.version, err = e.call(ctx, nil, "version", "--format", versionFormat[e.kind]); err == nil {
+			return e, nil
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		found = append(found, &sandbox.UnavailableError{Backend: b.Name(), Missing: "the engine of " + name + " does not answer", Err: err, Fix: startEngine[e.kind]})
+	}
+	if len(found) > 0 {
+		return nil, found[0]
+	}
+	return nil, &sandbox.UnavailableError{Backend: b.Name(), Missing: "the program " + strings.Join(names, " or "), Fix: "install Docker or Podman"}
+}
+
+var (
+	versionFormat = map[string]string{"docker": "{{.Server.Version}}", "podman": "{{.Client.Version}}"}
+	startEngine   = map[string]string{
+		"docker": "start it: systemctl start docker, or Docker Desktop; the user must be in the group docker",
+		"podman": "start it: podman machine start, or on Linux see what podman info says",
+	}
+)
+
+// image makes sure that there is the image.
+func (b *Backend) image(ctx context.Context, e *engine) error {
+	_, err := e.call(ctx, nil, "image", "inspect", "--format", "{{.Id}}", b.opts.Image)
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	fix := e.kind + " pull " + b.opts.Image
+	if !b.opts.Pull {
+		return &sandbox.UnavailableError{Backend: b.Name(), Missing: "the image " + b.opts.Image, Fix: "get it: " + fix}
+	}
+	cmd := e.command(ctx, "pull", b.opts.Image) // as long as it takes
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return &sandbox.UnavailableError{Backend: b.Name(), Missing: "the image " + b.opts.Image, Err: errors.Join(err, errors.New(lastLine(string(out)))), Fix: "get it: " + fix}
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/loadout-dev/loadout/internal/sandbox/bundle"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Start makes a container that idles.
+func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
+	if err := spec.Check(); err != nil {
+		return nil, err
+	}
+	if spec.Network.Mode == sandbox.ProxyNetwork {
+		return nil, &sandbox.UnsupportedError{Backend: b.Name(), What: "a network by allow-list", Fix: "use native or bwrap"}
+	}
+	e, err := b.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.image(ctx, e); err != nil {
+		return nil, err
+	}
+	b.sweep(ctx, e)
+	s := &box{b: b, engine: e, spec: spec, name: newName(), known: map[string]bool{}, running: map[*process]bool{}}
+	if err := s.start(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// box is a container.
+type box struct {
+	b      *Backend
+	engine *engine
+	spec   *sandbox.Spec
+	name   string
+	held   []*bundle.Bundle
+	// enforced is set by start.
+	enforced map[string]string
+
+	mu      sync.Mutex
+	known   map[string]bool // programs that are there
+	running map[*process]bool
+	next    int
+	closed  bool
+	calls   sync.WaitGroup // calls that nobody waits for
+}
+
+func (s *box) start(ctx context.Context) error {
+	binds, err := s.binds()
+	if err != nil {
+		return err
+	}
+	unavailable := func(what string, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return &sandbox.UnavailableError{Backend: s.b.Name(), Missing: what, Err: err}
+	}
+	if _, err := s.engine.call(ctx, nil, s.b.creation(s.engine, s.name, s.spec, binds)...); err != nil {
+		return unavailable("a container cannot be made", err)
+	}
+	if _, err := s.engine.call(ctx, nil, "start", s.name); err != nil {
+		return unavailable("a container cannot be started", err)
+	}
+	// Files come in by a stream, as engines do not copy into memory.
+	r, w := io.Pipe()
+	packed := make(chan error, 1)
+	go func() {
+		err := pack(w, s.spec)
+		w.CloseWithError(err)
+		packed <- err
+	}()
+	said, err := s.engine.call(ctx, r, "exec", "-i", "--user", user, s.name, "sh", "-c", look, strconv.Itoa(os.Getpid()))
+	r.Close()
+	if packErr := <-packed; packErr != nil && !errors.Is(packErr, io.ErrClosedPipe) {
+		return packErr
+	}
+	if err != nil {
+		return unavailable("files cannot be put into a container", err)
+	}
+	// Engines leave out what they cannot do, and say so at most in a warning.
+	seen := read(said)
+	if faults := s.b.faults(seen, s.spec); len(faults) > 0 {
+		return &sandbox.UnavailableError{Backend: s.b.Name(), Missing: "it does not isolate here", Err: errors.New(strings.Join(faults, "; ")),
+			Fix: "use an engine with seccomp whose containers may have no network, as " + s.engine.kind + " by its defaults"}
+	}
+	s.enforced = s.b.enforced(s.engine, seen, s.spec)
+	return nil
+}
+
+// binds are the directories of the host that the container has.
+func (s *box) binds() ([]bind, error) {
+	cache := s.b.opts.Cache
+	if cache == "" {
+		var err error
+		if cache, err = bundle.Cache(); err != nil {
+			return nil, &sandbox.UnavailableError{Backend: s.b.Name(), Missing: "a cache directory", Err: err, Fix: "set HOME or XDG_CACHE_HOME"}
+		}
+	}
+	var out []bind
+	for i := range s.spec.Trees {
+		t := &s.spec.Trees[i]
+		if t.Writable() {
+			continue
+		}
+		c, err := bundle.Open(cache, t)
+		if err != nil {
+			return nil, err
+		}
+		s.held = append(s.held, c)
+		out = append(out, bind{host: c.Dir, path: t.Path})
+	}
+	for _, m := range s.spec.Mounts {
+		if _, err := os.Stat(m.Host); err != nil { // engines would make it
+			return nil, fmt.Errorf("start sandbox: %w", err)
+		}
+		out = append(out, bind{m.Host, m.Path, m.Writable})
+	}
+	return out, nil
+}
+
+// sweep removes, once, the containers of programs of this machine that have
+// ended without it.
+func (b *Backend) sweep(ctx context.Context, e *engine) {
+	b.mu.Lock()
+	first := !b.swept
+	b.swept = true
+	b.mu.Unlock()
+	if !first {
+		return
+	}
+	out, err := e.call(ctx, nil, "ps", "--all", "--filter", "label="+label, "--format", "{{.Names}}")
+	if err != nil {
+		return
+	}
+	for name := range strings.FieldsSeq(out) {
+		if pid := ownerOf(name); pid > 0 && gone(pid) {
+			e.call(ctx, nil, "rm", "--force", "--volumes", name) // next time, if not now
+		}
+	}
+}
+
+// State says what is enforced in this container, as was seen from inside when it
+// started.
+func (s *box) State() sandbox.State { return sandbox.State{Enforced: maps.Clone(s.enforced)} }
+
+// Close removes the container with all that runs in it. It does not end with
+// the client's end.
+func (s *box) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	var all []*process
+	for p := range s.running {
+		p.ours.Store(true)
+		all = append(all, p)
+	}
+	s.mu.Unlock()
+	_, err := s.engine.call(context.Background(), nil, "rm", "--force", "--volumes", s.name)
+	if err != nil && strings.Contains(strings.ToLower(err.Error()), "no such container") {
+		err = nil
+	}
+	for _, p := range all {
+		if err != nil {
+			p.cmd.Process.Kill() // the container may live on, we go on
+		}
+		<-p.done
+	}
+	s.calls.Wait()
+	for _, c := range s.held {
+		c.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("remove container %s: %w", s.name, err)
+	}
+	return nil
+}
+
+// Probe runs a command in a container, and reports what is enforced in it, as it
+// was seen from inside.
+func (b *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
+	e, err := b.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	res, err := sandbox.Run(ctx, b, &sandbox.Spec{}, &sandbox.Cmd{Args: []string{"true"}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if res.Reason != sandbox.OK {
+		return nil, &sandbox.UnavailableError{Backend: b.Name(), Missing: "a program could not be run in it", Err: fmt.Errorf("%s %s", res.Reason, res.Detail)}
+	}
+	return report(b, e, res.Enforced), nil
+}

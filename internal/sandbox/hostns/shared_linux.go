@@ -1,0 +1,165 @@
+// Package hostns runs a sandbox in the host's namespaces: a stage under a
+// guard, in a [rundir.Dir]. The landlock back end adds access rules; the
+// process back end does not.
+package hostns
+
+import (
+	"context"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/loadout-dev/loadout/internal/sandbox/cgroup"
+	"github.com/loadout-dev/loadout/internal/sandbox/launcher"
+	"github.com/loadout-dev/loadout/internal/sandbox/rundir"
+	"github.com/loadout-dev/loadout/internal/sandbox/stage"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Options configure a [Sandbox].
+type Options struct {
+	Backend  string
+	Stage    string // default is this executable
+	UID      int    // user of the code if this program runs as root
+	Dir      string
+	Cache    string
+	NoGroups bool
+	// Restrict adds restrictions other than limits. Nil adds none.
+	Restrict func(*stage.Restrictions, *rundir.Dir)
+	// Filter returns the seccomp program. Nil means none.
+	Filter func() ([]byte, error)
+	// Enforced returns what the sandbox enforces.
+	Enforced func(*launcher.Sandbox, *cgroup.Group, *sandbox.Spec) map[string]string
+}
+
+// Sandbox is a sandbox in the host's namespaces.
+type Sandbox struct {
+	*launcher.Sandbox
+	enforced map[string]string
+	watched  chan struct{} // closed when the disk watch has ended
+	left     *error        // error of removing the directory
+}
+
+// State implements [sandbox.Sandbox].
+func (s *Sandbox) State() sandbox.State { return sandbox.State{Enforced: maps.Clone(s.enforced)} }
+
+// Close ends everything in the sandbox and removes its directory.
+func (s *Sandbox) Close() error {
+	s.Sandbox.Close()
+	<-s.watched
+	return *s.left
+}
+
+// Start starts a sandbox.
+func Start(ctx context.Context, spec *sandbox.Spec, opts Options) (*Sandbox, error) {
+	uid := 0
+	if os.Geteuid() == 0 {
+		uid = opts.UID
+	}
+	x, err := rundir.New(rundir.Options{Backend: opts.Backend, Parent: opts.Dir, Cache: opts.Cache, UID: uid}, spec)
+	if err != nil {
+		return nil, err
+	}
+	limits := spec.Limits.WithDefaults()
+	cfg := &launcher.Config{
+		Backend: opts.Backend, Command: command(opts.Stage, uid), Setup: stage.Setup{Reap: true}, Filter: opts.Filter, HostPath: x.HostPath, Graceful: true,
+		Restrictions: stage.Restrictions{
+			Memory: limits.Memory, CPU: int64(limits.CPU.Seconds()),
+			Work: x.HostPath(sandbox.WorkDir), Skip: "in", Threads: launcher.IdleThreads,
+		},
+	}
+	if opts.Restrict != nil {
+		opts.Restrict(&cfg.Restrictions, x)
+	}
+	var group *cgroup.Group
+	if !opts.NoGroups {
+		group = cfg.Group(limits, limits.Work+limits.Tmp) // these files use page cache; other memory is watched
+	}
+	cfg.Restrictions.Rlimits = rlimits(limits, uid, CountsUser(group))
+	var left error
+	cfg.OnClose = func() {
+		left = x.Close()
+		if group != nil {
+			group.Remove()
+		}
+	}
+	inner, err := launcher.Start(ctx, spec, cfg)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sandbox{Sandbox: inner, enforced: opts.Enforced(inner, group, spec), watched: make(chan struct{}), left: &left}
+	go func() {
+		defer close(s.watched)
+		x.Watch(limits, inner.Ended(), inner.Busy, func(why string) { inner.Stop(sandbox.FileSize, why) })
+	}()
+	return s, nil
+}
+
+// command returns the command of the guard, which starts the stage.
+func command(exe string, uid int) *exec.Cmd {
+	if exe == "" {
+		exe = "/proc/self/exe"
+	}
+	cmd := &exec.Cmd{
+		Path: exe, Args: []string{stage.Name, stage.Guard}, Dir: "/",
+		Env:         launcher.Environment(),
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	if uid != 0 {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}
+	}
+	return cmd
+}
+
+// CountsUser reports whether processes are counted by user, as no control group
+// counts those of the sandbox: then another sandbox can use up what is left.
+func CountsUser(g *cgroup.Group) bool {
+	return g == nil || !slices.Contains(g.Controllers(), "pids")
+}
+
+// rlimits are the limits of commands. Where processes are counted by user, those
+// that the user has now come on top.
+func rlimits(l sandbox.Limits, uid int, countsUser bool) []stage.Rlimit {
+	if !countsUser {
+		return launcher.Rlimits(l, false)
+	}
+	if uid == 0 {
+		uid = os.Geteuid()
+	}
+	l.Processes += threads(uid)
+	return launcher.Rlimits(l, true)
+}
+
+// threads counts the threads of a user.
+func threads(uid int) (n int) {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		if _, err := strconv.Atoi(e.Name()); err != nil {
+			continue
+		}
+		status, err := os.ReadFile("/proc/" + e.Name() + "/status")
+		if err != nil {
+			continue
+		}
+		owner, count := -1, 0
+		for line := range strings.Lines(string(status)) {
+			name, rest, _ := strings.Cut(line, ":")
+			f := strings.Fields(rest)
+			switch {
+			case len(f) == 0:
+			case name == "Uid":
+				owner, _ = strconv.Atoi(f[0])
+			case name == "Threads":
+				count, _ = strconv.Atoi(f[0])
+			}
+		}
+		if owner == uid {
+			n += count
+		}
+	}
+	return n
+}

@@ -1,0 +1,23 @@
+//go:build !linux
+
+package landlock
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+func unavailable() error {
+	return &sandbox.UnavailableError{Backend: "landlock", Missing: "Landlock (Linux only; this is " + runtime.GOOS + ")",
+		Fix: "use a container engine, or run it on Linux"}
+}
+
+// Probe returns an error: Landlock needs Linux.
+func (b *Backend) Probe(context.Context) (*sandbox.Report, error) { return nil, unavailable() }
+
+// Start returns an error: Landlock needs Linux.
+func (b *Backend) Start(context.Context, *sandbox.Spec) (sandbox.Sandbox, error) {
+	return nil, unavailable()
+}

@@ -1,0 +1,77 @@
+package landlock
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/loadout-dev/loadout/internal/sandbox/cgroup"
+	"github.com/loadout-dev/loadout/internal/sandbox/hostns"
+	"github.com/loadout-dev/loadout/internal/sandbox/launcher"
+	"github.com/loadout-dev/loadout/internal/sandbox/layout"
+	"github.com/loadout-dev/loadout/internal/sandbox/rundir"
+	"github.com/loadout-dev/loadout/internal/sandbox/seccomp"
+	"github.com/loadout-dev/loadout/internal/sandbox/stage"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Start starts a sandbox.
+func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
+	if err := spec.Check(); err != nil {
+		return nil, err
+	}
+	if spec.Network.Mode != sandbox.NoNetwork {
+		return nil, &sandbox.UnsupportedError{Backend: b.Name(), What: fmt.Sprintf("a network (%s): rules by port allow any host", spec.Network.Mode), Fix: "use native, bwrap or container"}
+	}
+	if abi := stage.LandlockABI(); abi < layout.LandlockMinABI {
+		return nil, &sandbox.UnavailableError{Backend: b.Name(), Missing: fmt.Sprintf("Landlock ABI %d, which restricts signals and abstract sockets; the kernel has %d", layout.LandlockMinABI, abi),
+			Fix: "use a kernel of 6.12 or newer with Landlock enabled: lsm= on the kernel's command line must contain it"}
+	}
+	program := seccomp.HostUser
+	if os.Geteuid() == 0 {
+		program = seccomp.HostNamespaces // code runs as a user without files
+	}
+	s, err := hostns.Start(ctx, spec, hostns.Options{
+		Backend: b.Name(), Stage: b.opts.Stage, UID: b.opts.UID, Dir: b.opts.Dir, Cache: b.opts.Cache, NoGroups: b.opts.NoGroups,
+		Restrict: func(seal *stage.Restrictions, x *rundir.Dir) { seal.Landlock, seal.Seccomp = rules(x), true }, Filter: program,
+		Enforced: enforced,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// rules let code read the host's programs and its own files, and write its own.
+func rules(x *rundir.Dir) *stage.Landlock {
+	l := &stage.Landlock{Least: layout.LandlockMinABI, TCP: true, Files: layout.Devices()}
+	l.Read = append(append(layout.Readable(), x.Root), x.Read...)
+	l.Write = append([]string{x.HostPath(sandbox.WorkDir), x.HostPath(sandbox.TmpDir)}, x.Write...)
+	for i, p := range l.Read {
+		if real, err := filepath.EvalSymlinks(p); err == nil {
+			l.Read[i] = real
+		}
+	}
+	return l
+}
+
+// enforced returns the mechanism for each limit and layer.
+func enforced(s *launcher.Sandbox, g *cgroup.Group, _ *sandbox.Spec) map[string]string {
+	processes := "RLIMIT_NPROC, which counts all of this user's"
+	if os.Geteuid() == 0 {
+		processes = "RLIMIT_NPROC, which counts all of the sandboxes'"
+	}
+	if !hostns.CountsUser(g) {
+		processes = ""
+	}
+	e := map[string]string{
+		"filesystem": "Landlock ABI " + strconv.Itoa(s.Landlock), "processes_visible": "no /proc, Landlock's scope of signals", "syscalls": "seccomp",
+		"privileges": "no_new_privs", "network": "seccomp: no sockets, Landlock", "kill": "guard process",
+		"memory": "RLIMIT_DATA, watch every 50 ms", "processes": processes, "cpu": "RLIMIT_CPU", "cores": "",
+		"file_size": "RLIMIT_FSIZE", "open_files": "RLIMIT_NOFILE", "disk": "watch every 2 to 50 ms, not of what is removed but open", "inodes": "watch every 2 to 50 ms", "wall": "timer",
+	}
+	launcher.AddEnforced(e, g)
+	return e
+}

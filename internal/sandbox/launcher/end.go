@@ -1,0 +1,88 @@
+//go:build linux
+
+package launcher
+
+import (
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Close ends the stage and everything in the sandbox.
+func (s *Sandbox) Close() error {
+	s.closing.Do(func() {
+		s.end()
+		t := time.AfterFunc(grace, func() { s.cfg.Command.Process.Kill() })
+		<-s.ended
+		t.Stop()
+		s.conn.Close()
+		if s.cfg.OnClose != nil {
+			s.cfg.OnClose()
+		}
+	})
+	return nil
+}
+
+// end ends the sandbox without waiting. If the kernel does not end all
+// processes with the first one, that process is asked to do it, and is killed
+// if it does not.
+func (s *Sandbox) end() {
+	s.conn.CloseWrite()
+	if !s.cfg.Graceful {
+		s.cfg.Command.Process.Kill()
+		return
+	}
+	late := time.AfterFunc(grace, func() { s.cfg.Command.Process.Kill() })
+	go func() {
+		<-s.ended
+		late.Stop()
+	}()
+}
+
+// Stop kills all running commands, with the given reason. The sandbox
+// continues.
+func (s *Sandbox) Stop(why sandbox.Reason, detail string) {
+	s.mu.Lock()
+	var all []*process
+	for _, p := range s.procs {
+		if p.stopped == "" {
+			p.stopped, p.detail = why, detail
+		}
+		all = append(all, p)
+	}
+	s.mu.Unlock()
+	for _, p := range all {
+		p.Kill()
+	}
+}
+
+// Busy reports whether any command is running.
+func (s *Sandbox) Busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.procs) > 0
+}
+
+// Ended returns a channel that is closed when the first process ended.
+func (s *Sandbox) Ended() <-chan struct{} { return s.ended }
+
+// lasting is a thread that lives as long as this program.
+var lasting = sync.OnceValue(func() chan func() {
+	c := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range c {
+			f()
+		}
+	}()
+	return c
+})
+
+// onLastingThread calls f on a thread that lives as long as this program.
+func onLastingThread(f func() error) error {
+	done := make(chan error)
+	lasting() <- func() { done <- f() }
+	return <-done
+}

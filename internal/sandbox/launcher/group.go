@@ -1,0 +1,87 @@
+//go:build linux
+
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/loadout-dev/loadout/internal/sandbox/cgroup"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Group adds control groups to the configuration. It returns nil if none can be
+// made; [AddEnforced] shows what is then not enforced. files is the size of the
+// in-memory file systems, which count as memory. The caller removes the group
+// in OnClose.
+func (c *Config) Group(l sandbox.Limits, files int64) *cgroup.Group {
+	g, err := cgroup.New(cgroup.Limits{Memory: l.Memory + files, Processes: l.Processes + SpareThreads, Cores: l.Cores})
+	if err != nil {
+		return nil
+	}
+	c.Attach = g.Attach
+	if c.Graceful {
+		c.Attach = func(pid int) error { return attachTree(g, pid) }
+	}
+	c.EndReason = func() (sandbox.Reason, string) {
+		if g.OOM() {
+			return sandbox.OOM, "memory limit exceeded (" + strconv.FormatInt(l.Memory>>20, 10) + " MiB)"
+		}
+		return "", ""
+	}
+	return g
+}
+
+// attachTree attaches a process and its children: a guard has already started
+// the stage, which starts nothing before it is restricted. Later children join
+// the group automatically.
+func attachTree(g *cgroup.Group, pid int) error {
+	if err := g.Attach(pid); err != nil {
+		return err
+	}
+	threads, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
+	if err == nil && len(threads) == 0 {
+		err = errors.New("kernel does not list the children of a process")
+		if syscall.Kill(pid, 0) == syscall.ESRCH {
+			err = nil // it has ended; the reason is reported elsewhere
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("attach to control group: %w", err)
+	}
+	for _, t := range threads {
+		b, _ := os.ReadFile(t) // after the end of a thread, another one has its children
+		for word := range strings.FieldsSeq(string(b)) {
+			child, err := strconv.Atoi(word)
+			if err == nil {
+				err = attachTree(g, child)
+			}
+			if err != nil && !errors.Is(err, syscall.ESRCH) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// AddEnforced adds the limits of control groups to what a sandbox enforces.
+func AddEnforced(e map[string]string, g *cgroup.Group) {
+	if g == nil {
+		return
+	}
+	have := g.Controllers()
+	for controller, limit := range map[string]string{"memory": "memory", "pids": "processes"} {
+		if slices.Contains(have, controller) {
+			e[limit] = strings.TrimSuffix("control group, "+e[limit], ", ")
+		}
+	}
+	if slices.Contains(have, "cpu") {
+		e["cores"] = "control group"
+	}
+}

@@ -1,0 +1,67 @@
+//go:build linux
+
+package launcher
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/loadout-dev/loadout/internal/sandbox/stage"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// SpareThreads are the threads of a stage, which count towards the sandbox's
+// limit.
+const SpareThreads = 12
+
+// IdleThreads is how many threads a stage creates before commands start, for
+// reaping, watching and collecting. Creating one takes 0.2 ms.
+const IdleThreads = 3
+
+// Environment returns the environment of a stage. It makes its runtime collect
+// garbage early, because the stage shares the memory limit and must not exceed
+// it.
+func Environment() []string {
+	return []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=24MiB", "GOTRACEBACK=single"}
+}
+
+// Rlimits returns the resource limits of commands, which the stage shares.
+// Without processes it omits the limit on processes of a user, which would
+// count processes outside the sandbox.
+func Rlimits(l sandbox.Limits, processes bool) []stage.Rlimit {
+	same := func(resource int, n int64) stage.Rlimit {
+		return stage.Rlimit{Resource: resource, Soft: uint64(n), Hard: uint64(n)}
+	}
+	cpu := int64((l.CPU + time.Second - 1) / time.Second)
+	out := []stage.Rlimit{
+		{Resource: unix.RLIMIT_CPU, Soft: uint64(cpu), Hard: uint64(cpu + 1)},
+		same(unix.RLIMIT_DATA, l.Memory),
+		same(unix.RLIMIT_FSIZE, l.FileSize),
+		same(unix.RLIMIT_NOFILE, int64(l.OpenFiles)),
+		same(unix.RLIMIT_CORE, 0),
+		same(unix.RLIMIT_MSGQUEUE, 0),
+		same(unix.RLIMIT_MEMLOCK, 64<<10),
+	}
+	if processes {
+		out = append(out, same(unix.RLIMIT_NPROC, int64(l.Processes+SpareThreads)))
+	}
+	return out
+}
+
+// TreeSize returns the size and number of inodes of a file system for a tree.
+func TreeSize(t *sandbox.Tree) (size int64, inodes int) {
+	const page = 4096
+	size = 1 << 20
+	inodes = 64
+	for _, f := range t.Files {
+		size += (f.Size + 2*page - 1) / page * page
+		inodes += 2
+		for i := range f.Path {
+			if f.Path[i] == '/' {
+				inodes++
+			}
+		}
+	}
+	return size, inodes
+}

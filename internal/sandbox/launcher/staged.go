@@ -1,0 +1,278 @@
+//go:build linux
+
+// Package launcher starts a stage (package stage) and communicates with it. The
+// Linux back ends share it. It streams verified files to the stage and
+// implements [sandbox.Sandbox] on top of its messages. The back end that uses
+// it decides how to isolate.
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/sandbox/stage"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Config describes a sandbox to start.
+type Config struct {
+	Backend string
+	// Command starts the stage. Its first extra file becomes the socket. Start
+	// closes all extra files.
+	Command *exec.Cmd
+	// Bound is set if the command ends with the thread that started it, because
+	// of a parent-death signal.
+	Bound bool
+	Setup stage.Setup
+	Trees []sandbox.Tree // streamed to the stage; read-only ones are verified
+	// Filter returns the seccomp program. Nil means none.
+	Filter       func() ([]byte, error)
+	Restrictions stage.Restrictions
+	// Attach, if set, is called with the PID of the stage before the stage
+	// starts anything.
+	Attach func(pid int) error
+	// Serve is called with the listener that Setup requested in the sandbox.
+	Serve func(net.Listener)
+	// HostPath returns the path of a layout path. Nil means [sandbox.SamePath].
+	HostPath func(string) string
+	// Graceful asks the started process to end its children, and kills it only
+	// if it does not. Use it if the kernel does not end them itself, see
+	// [stage.Guard].
+	Graceful bool
+	// EndReason returns why a sandbox may have ended by itself.
+	EndReason func() (sandbox.Reason, string)
+	// OnClose is called after everything has ended.
+	OnClose func()
+}
+
+// grace is how long a stage may take for an immediate action.
+const grace = 2 * time.Second
+
+// Sandbox is a running stage. It implements [sandbox.Sandbox] except State.
+type Sandbox struct {
+	cfg    *Config
+	spec   *sandbox.Spec
+	conn   *net.UnixConn
+	stderr *head
+	ended  chan struct{} // closed when the stage has ended
+	// Landlock is the active ABI, 0 for none.
+	Landlock int
+
+	writing sync.Mutex
+	mu      sync.Mutex
+	next    int
+	waiting map[int]chan answer // Exec and Collect
+	procs   map[int]*process
+	closing sync.Once
+}
+
+// answer is the stage's answer to a request.
+type answer struct {
+	started   stage.Started
+	collected stage.Collected
+	err       error
+}
+
+// Start starts the stage and waits until the sandbox is restricted.
+func Start(ctx context.Context, spec *sandbox.Spec, cfg *Config) (*Sandbox, error) {
+	if cfg.HostPath == nil {
+		cfg.HostPath = sandbox.SamePath
+	}
+	s := &Sandbox{cfg: cfg, spec: spec, stderr: &head{}, ended: make(chan struct{}), waiting: map[int]chan answer{}, procs: map[int]*process{}}
+	if err := s.launch(); err != nil {
+		if cfg.OnClose != nil {
+			cfg.OnClose()
+		}
+		return nil, err
+	}
+	if err := s.prepare(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	go s.receive()
+	return s, nil
+}
+
+func (s *Sandbox) launch() error {
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("start sandbox: %w", err)
+	}
+	ours, theirs := os.NewFile(uintptr(fds[0]), "stage"), os.NewFile(uintptr(fds[1]), "stage")
+	defer ours.Close()
+	cmd := s.cfg.Command
+	cmd.ExtraFiles = append([]*os.File{theirs}, cmd.ExtraFiles...)
+	cmd.Stderr = s.stderr
+	cmd.WaitDelay = grace
+	defer func() {
+		for _, f := range cmd.ExtraFiles {
+			f.Close()
+		}
+	}()
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		return fmt.Errorf("start sandbox: %w", err)
+	}
+	s.conn = conn.(*net.UnixConn)
+	start := cmd.Start
+	if s.cfg.Bound {
+		start = func() error { return onLastingThread(cmd.Start) }
+	}
+	if err := start(); err != nil {
+		s.conn.Close()
+		return &sandbox.UnavailableError{Backend: s.cfg.Backend, Missing: "cannot start the first process", Err: err}
+	}
+	go func() {
+		cmd.Wait()
+		close(s.ended)
+	}()
+	return nil
+}
+
+// prepare sends the setup to the stage and waits for its answer. It sends
+// everything without intermediate waits.
+func (s *Sandbox) prepare(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, s.end)
+	defer stop()
+	attached := make(chan error, 1)
+	if attach := s.cfg.Attach; attach != nil {
+		go func() { attached <- attach(s.cfg.Command.Process.Pid) }()
+	} else {
+		attached <- nil
+	}
+	sent := make(chan error, 1)
+	go func() { sent <- s.instruct(attached) }()
+	ready, listener, err := s.ready()
+	if err != nil {
+		s.end() // unblocks pending writes
+	}
+	sendErr := <-sent
+	if sendErr != nil && !isClosed(sendErr) {
+		return sendErr
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		<-s.ended
+		return &sandbox.UnavailableError{Backend: s.cfg.Backend, Missing: "first process ended during setup", Err: errors.New(s.stderr.line())}
+	case ready.Error != "":
+		return s.setupError(ready)
+	}
+	s.Landlock = ready.Landlock
+	if listener != nil && s.cfg.Serve != nil {
+		s.cfg.Serve(listener)
+	}
+	return nil
+}
+
+// setupError returns an error for a failed step of the stage.
+func (s *Sandbox) setupError(r *stage.Ready) error {
+	var err error = errors.New(r.Error)
+	if r.Errno != 0 {
+		err = syscall.Errno(r.Errno)
+	}
+	return &sandbox.UnavailableError{Backend: s.cfg.Backend, Missing: "cannot " + r.Step, Err: err, Fix: fixFor(r.Step)}
+}
+
+func (s *Sandbox) instruct(attached <-chan error) error {
+	if err := s.send(stage.KindSetup, &s.cfg.Setup); err != nil {
+		return err
+	}
+	for i := range s.cfg.Trees {
+		if err := s.stream(&s.cfg.Trees[i]); err != nil {
+			s.conn.CloseWrite() // the stage ends when nothing more comes
+			return err
+		}
+	}
+	if err := <-attached; err != nil {
+		s.conn.CloseWrite()
+		return err
+	}
+	if s.cfg.Filter != nil {
+		program, err := s.cfg.Filter()
+		if err != nil {
+			s.conn.CloseWrite()
+			return &sandbox.UnavailableError{Backend: s.cfg.Backend, Missing: "seccomp", Err: err}
+		}
+		if err := s.sendBytes(stage.KindFilter, program); err != nil {
+			return err
+		}
+	}
+	return s.send(stage.KindRestrict, &s.cfg.Restrictions)
+}
+
+// isClosed reports whether a write error only means that the stage has ended.
+func isClosed(err error) bool {
+	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed)
+}
+
+func (s *Sandbox) send(kind uint32, body any, files ...*os.File) error {
+	b, err := stage.Frame(kind, body)
+	if err != nil {
+		return err
+	}
+	var oob []byte
+	if len(files) > 0 {
+		fds := make([]int, len(files))
+		for i, f := range files {
+			fds[i] = int(f.Fd())
+		}
+		oob = syscall.UnixRights(fds...)
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	n, _, err := s.conn.WriteMsgUnix(b, oob, nil)
+	if err == nil && n < len(b) {
+		_, err = s.conn.Write(b[n:])
+	}
+	return err
+}
+
+func (s *Sandbox) sendBytes(kind uint32, b []byte) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	_, err := (&net.Buffers{stage.FrameBytes(kind, len(b)), b}).WriteTo(s.conn)
+	return err
+}
+
+// ready reads the stage's answer and the listener that comes with it.
+func (s *Sandbox) ready() (*stage.Ready, net.Listener, error) {
+	header := make([]byte, len(stage.FrameBytes(0, 0)))
+	oob := make([]byte, syscall.CmsgSpace(4))
+	n, oobn, _, _, err := s.conn.ReadMsgUnix(header, oob)
+	if err == nil && n < len(header) {
+		_, err = io.ReadFull(s.conn, header[n:])
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	var r stage.Ready
+	if _, err := s.body(header, &r); err != nil {
+		return nil, nil, err
+	}
+	if oobn == 0 {
+		return &r, nil, nil
+	}
+	msgs, err := syscall.ParseSocketControlMessage(oob[:oobn])
+	if err != nil || len(msgs) == 0 {
+		return &r, nil, err
+	}
+	fds, err := syscall.ParseUnixRights(&msgs[0])
+	if err != nil || len(fds) == 0 {
+		return &r, nil, err
+	}
+	f := os.NewFile(uintptr(fds[0]), "listener")
+	defer f.Close()
+	syscall.CloseOnExec(fds[0])
+	l, err := net.FileListener(f)
+	return &r, l, err
+}

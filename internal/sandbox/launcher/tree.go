@@ -1,0 +1,83 @@
+//go:build linux
+
+package launcher
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/sandbox/stage"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// stream sends the files of a tree and hashes them. The stage may continue only
+// if all files match the manifest.
+func (s *Sandbox) stream(t *sandbox.Tree) error {
+	for _, f := range t.Files {
+		if err := s.streamFile(t, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chunk is the size of the data messages of a file.
+const chunk = 256 << 10
+
+func (s *Sandbox) streamFile(t *sandbox.Tree, f sandbox.File) error {
+	mode := uint32(0o644) // the copy is for the script to change; the mount is read-only
+	if f.Exec {
+		mode |= 0o111
+	}
+	src, err := openRegular(t.FS, f.Path)
+	if err != nil {
+		return &sandbox.ChangedError{Tree: t.Path, Path: f.Path, Err: err}
+	}
+	defer src.Close()
+	if err := s.send(stage.KindFile, &stage.File{Path: s.cfg.HostPath(t.Path) + "/" + f.Path, Size: f.Size, Mode: mode}); err != nil {
+		return err
+	}
+	h := sha256.New()
+	buf := make([]byte, min(f.Size, chunk))
+	for left := f.Size; left > 0; {
+		n, err := io.ReadFull(src, buf[:min(left, int64(len(buf)))])
+		if err != nil {
+			return changed(t, f, err)
+		}
+		h.Write(buf[:n])
+		if err := s.sendBytes(stage.KindData, buf[:n]); err != nil {
+			return err
+		}
+		left -= int64(n)
+	}
+	if n, err := src.Read(make([]byte, 1)); n > 0 || err != nil && err != io.EOF {
+		return changed(t, f, nil) // the file grew
+	}
+	if f.SHA256 != "" && !strings.EqualFold(hex.EncodeToString(h.Sum(nil)), f.SHA256) {
+		return changed(t, f, nil)
+	}
+	return nil
+}
+
+func changed(t *sandbox.Tree, f sandbox.File, err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // the file shrank
+	}
+	return &sandbox.ChangedError{Tree: t.Path, Path: f.Path, Err: err}
+}
+
+// openRegular opens a regular file. It never opens pipes, which would block.
+func openRegular(fsys fs.FS, path string) (fs.File, error) {
+	fi, err := fs.Stat(fsys, path)
+	if err == nil && !fi.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return fsys.Open(path)
+}

@@ -1,0 +1,169 @@
+// Package layout defines the file system view of a sandbox with its own mounts.
+// native and bwrap create the same view. Its lists of host paths also serve
+// back ends that only have access rules.
+package layout
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/sandbox/launcher"
+	"github.com/loadout-dev/loadout/internal/sandbox/stage"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// system are the host directories with programs. One that is a symlink on the
+// host becomes a symlink in the sandbox.
+var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"}
+
+// settings are the parts of /etc that programs need. None is secret.
+var settings = []string{
+	"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "timezone", "mime.types", "magic", "fonts", "ssl/certs", "ssl/openssl.cnf",
+	"ca-certificates", "pki/tls/certs", "pki/tls/openssl.cnf", "pki/ca-trust/extracted", "crypto-policies", "perl", "php", "ImageMagick-*", "java-*", "python3*", "texmf", "protocols", "services",
+}
+
+// LandlockMinABI is the first Landlock version that also restricts signals and
+// abstract sockets.
+const LandlockMinABI = 6
+
+// devices are safe to expose.
+var devices = []string{"null", "zero", "full", "random", "urandom"}
+
+// View returns the file system of a sandbox without its read-only trees.
+func View(spec *sandbox.Spec, l sandbox.Limits) stage.Setup {
+	s := stage.Setup{Root: true, Proc: true, Hostname: "loadout", Loopback: spec.Network.Mode != sandbox.HostNetwork}
+	addSystem(&s)
+	s.Tmpfs = []stage.Tmpfs{
+		{Path: "/dev", Size: 64 << 10, Mode: 0o755},
+		{Path: "/dev/shm", Size: l.Shm, Inodes: l.Inodes, Mode: 0o1777},
+		{Path: sandbox.TmpDir, Size: l.Tmp, Inodes: l.Inodes, Mode: 0o1777},
+	}
+	work := stage.Tmpfs{Path: sandbox.WorkDir, Size: l.Work, Inodes: l.Inodes, Mode: 0o755}
+	for _, t := range spec.Trees {
+		if t.Writable() {
+			size, inodes := launcher.TreeSize(&t)
+			if t.Path == sandbox.WorkDir { // a working directory does not grow between runs
+				work.Size, work.Inodes = max(work.Size, size), max(work.Inodes, inodes)
+			} else {
+				work.Size, work.Inodes = work.Size+size, work.Inodes+inodes
+			}
+		}
+	}
+	s.Tmpfs = append(s.Tmpfs, work)
+	s.Dirs = []string{sandbox.InDir, sandbox.OutDir}
+	for _, m := range spec.Mounts {
+		fi, err := os.Stat(m.Host)
+		s.Binds = append(s.Binds, stage.Bind{Host: m.Host, Path: m.Path, Writable: m.Writable, File: err == nil && !fi.IsDir()})
+	}
+	if len(spec.Secrets) > 0 {
+		s.Tmpfs = append(s.Tmpfs, stage.Tmpfs{Path: sandbox.SecretsDir, Size: 1 << 20, Inodes: 256, Mode: 0o755})
+		for _, sec := range spec.Secrets {
+			s.Files = append(s.Files, stage.Text{Path: sandbox.SecretsDir + "/" + sec.Name, Data: sec.Reveal(), Mode: 0o400})
+		}
+	}
+	if spec.Network.Mode == sandbox.HostNetwork {
+		for _, name := range []string{"resolv.conf", "hosts", "nsswitch.conf"} {
+			s.Binds = append(s.Binds, hostFile("/etc/"+name)...)
+		}
+	} else {
+		s.Files = append(s.Files, stage.Text{Path: "/etc/resolv.conf", Mode: 0o644},
+			stage.Text{Path: "/etc/hosts", Data: "127.0.0.1 localhost loadout\n::1 localhost\n", Mode: 0o644},
+			stage.Text{Path: "/etc/nsswitch.conf", Data: "passwd: files\ngroup: files\nhosts: files dns\n", Mode: 0o644})
+	}
+	return s
+}
+
+// Readable returns the existing host files and directories that View shows.
+func Readable() []string {
+	var s stage.Setup
+	addSystem(&s)
+	var out []string
+	for _, b := range s.Binds {
+		if !strings.HasPrefix(b.Path, "/dev/") {
+			out = append(out, b.Host)
+		}
+	}
+	return out
+}
+
+// Devices returns the devices that View shows.
+func Devices() []string {
+	out := make([]string, len(devices))
+	for i, d := range devices {
+		out[i] = "/dev/" + d
+	}
+	return out
+}
+
+// addSystem adds the programs of the host and what they need.
+func addSystem(s *stage.Setup) {
+	for _, dir := range system {
+		fi, err := os.Lstat(dir)
+		switch {
+		case err != nil:
+		case fi.Mode()&os.ModeSymlink != 0:
+			if target, err := os.Readlink(dir); err == nil {
+				s.Links = append(s.Links, stage.Link{Path: dir, Target: target})
+			}
+		default:
+			s.Binds = append(s.Binds, stage.Bind{Host: dir, Path: dir})
+		}
+	}
+	for _, name := range settings {
+		found := []string{"/etc/" + name}
+		if strings.Contains(name, "*") {
+			found, _ = filepath.Glob(found[0])
+		}
+		for _, p := range found {
+			s.Binds = append(s.Binds, hostFile(p)...)
+		}
+	}
+	for _, d := range devices {
+		s.Binds = append(s.Binds, stage.Bind{Host: "/dev/" + d, Path: "/dev/" + d, File: true})
+	}
+	for _, l := range [][2]string{{"/dev/fd", "/proc/self/fd"}, {"/dev/stdin", "/proc/self/fd/0"}, {"/dev/stdout", "/proc/self/fd/1"}, {"/dev/stderr", "/proc/self/fd/2"}, {"/etc/mtab", "/proc/self/mounts"}} {
+		s.Links = append(s.Links, stage.Link{Path: l[0], Target: l[1]})
+	}
+	s.Files = append(s.Files,
+		stage.Text{Path: "/etc/passwd", Data: "loadout:x:1000:1000::/work:/bin/sh\nnobody:x:65534:65534::/:/usr/sbin/nologin\n", Mode: 0o644},
+		stage.Text{Path: "/etc/group", Data: "loadout:x:1000:\nnogroup:x:65534:\n", Mode: 0o644})
+}
+
+// hostFile returns a bind of a host file or directory at the same path, if it
+// exists.
+func hostFile(path string) []stage.Bind {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	return []stage.Bind{{Host: path, Path: path, File: !fi.IsDir(), Optional: true, NoExec: true}}
+}
+
+// ReadOnly returns the mounts that become read-only after their files are
+// written.
+func ReadOnly(s *stage.Setup) []string {
+	out := []string{"/dev"}
+	for _, t := range s.Tmpfs {
+		switch t.Path {
+		case "/dev", "/dev/shm", sandbox.TmpDir, sandbox.WorkDir:
+		default:
+			out = append(out, t.Path)
+		}
+	}
+	return append(out, "/")
+}
+
+// Rules returns the same restrictions for Landlock, in case a mount is wrong.
+func Rules(s *stage.Setup) *stage.Landlock {
+	l := &stage.Landlock{Least: LandlockMinABI, Read: []string{"/"}, Write: []string{sandbox.WorkDir, sandbox.TmpDir, "/dev/shm"}}
+	for _, d := range devices {
+		l.Files = append(l.Files, "/dev/"+d)
+	}
+	for _, b := range s.Binds {
+		if b.Writable {
+			l.Write = append(l.Write, b.Path)
+		}
+	}
+	return l
+}

@@ -1,0 +1,155 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+
+	"github.com/loadout-dev/loadout/internal/sandbox/cgroup"
+	"github.com/loadout-dev/loadout/internal/sandbox/launcher"
+	"github.com/loadout-dev/loadout/internal/sandbox/layout"
+	"github.com/loadout-dev/loadout/internal/sandbox/network"
+	"github.com/loadout-dev/loadout/internal/sandbox/seccomp"
+	"github.com/loadout-dev/loadout/internal/sandbox/stage"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Inside is the user and group ID of code in the sandbox.
+const inside = 1000
+
+type box struct {
+	*launcher.Sandbox
+	enforced map[string]string
+	proxy    *network.Proxy
+}
+
+// State implements [sandbox.Sandbox].
+func (b *box) State() sandbox.State {
+	return sandbox.State{Enforced: maps.Clone(b.enforced), Denied: b.proxy.Denied()}
+}
+
+// Start starts a sandbox.
+func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
+	if err := spec.Check(); err != nil {
+		return nil, err
+	}
+	limits := spec.Limits.WithDefaults()
+	proxy, err := network.New(spec)
+	if err != nil {
+		return nil, err
+	}
+	setup := view(spec, limits)
+	setup.UID = inside
+	if proxy != nil {
+		setup.Listen = network.Port
+		setup.Files = append(setup.Files, proxy.Files()...)
+	}
+	cfg := &launcher.Config{
+		Backend: b.Name(), Command: b.command(spec), Setup: setup, Trees: spec.Trees, Filter: seccomp.IsolatedFor(spec),
+		Restrictions: stage.Restrictions{
+			ReadOnly: layout.ReadOnly(&setup), Rlimits: launcher.Rlimits(limits, true), Caps: true, Seccomp: true,
+			Landlock: layout.Rules(&setup), Memory: limits.Memory, CPU: int64(limits.CPU.Seconds()),
+			Work: sandbox.WorkDir, Skip: "in", Threads: launcher.IdleThreads,
+		},
+		Serve: func(l net.Listener) { proxy.Serve(l) },
+	}
+	group := b.group(limits, cfg, spec)
+	cfg.OnClose = func() {
+		proxy.Close()
+		if group != nil {
+			group.Remove()
+		}
+	}
+	s, err := launcher.Start(ctx, proxy.Environment(spec), cfg)
+	if err != nil {
+		return nil, explain(err)
+	}
+	return &box{Sandbox: s, enforced: enforced(s, group, spec), proxy: proxy}, nil
+}
+
+// explain names what is missing if the kernel creates no namespaces.
+func explain(err error) error {
+	e, ok := errors.AsType[*sandbox.UnavailableError](err)
+	if !ok {
+		return err
+	}
+	switch {
+	case errors.Is(e.Err, syscall.ENOSPC), errors.Is(e.Err, syscall.EUSERS):
+		e.Missing, e.Fix = "more user namespaces", "raise the limit: sysctl -w user.max_user_namespaces=10000"
+	case errors.Is(e.Err, syscall.EPERM) && e.Fix == "", errors.Is(e.Err, syscall.EINVAL) && e.Fix == "", errors.Is(e.Err, syscall.ENOSYS) && e.Fix == "":
+		e.Missing = "permission to create user namespaces"
+		e.Fix = "allow them: sysctl -w kernel.unprivileged_userns_clone=1 on Debian, an AppArmor profile with userns on Ubuntu, " +
+			"and in a container --security-opt seccomp=unconfined"
+	}
+	return e
+}
+
+// group adds control groups to the configuration, if available.
+func (b *Backend) group(l sandbox.Limits, cfg *launcher.Config, spec *sandbox.Spec) *cgroup.Group {
+	if b.opts.NoGroups {
+		return nil
+	}
+	files := l.Work + l.Tmp + l.Shm
+	for i := range spec.Trees { // they are in memory too
+		size, _ := launcher.TreeSize(&spec.Trees[i])
+		files += size
+	}
+	return cfg.Group(l, files)
+}
+
+// command starts the stage in its own namespaces.
+func (b *Backend) command(spec *sandbox.Spec) *exec.Cmd {
+	exe := b.opts.Stage
+	if exe == "" {
+		exe = "/proc/self/exe"
+	}
+	uid, gid := os.Geteuid(), os.Getegid()
+	root := uid == 0
+	if root {
+		uid, gid = b.opts.UID, b.opts.UID
+	}
+	flags := uintptr(syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS | syscall.CLONE_NEWCGROUP)
+	if spec.Network.Mode != sandbox.HostNetwork {
+		flags |= syscall.CLONE_NEWNET
+	}
+	return &exec.Cmd{
+		Path: exe, Args: []string{stage.Name}, Dir: "/",
+		Env: launcher.Environment(),
+		SysProcAttr: &syscall.SysProcAttr{
+			Cloneflags: flags, Setsid: true,
+			UidMappings:                []syscall.SysProcIDMap{{ContainerID: inside, HostID: uid, Size: 1}},
+			GidMappings:                []syscall.SysProcIDMap{{ContainerID: inside, HostID: gid, Size: 1}},
+			GidMappingsEnableSetgroups: root,
+			AmbientCaps:                capabilities,
+		},
+	}
+}
+
+// capabilities are those that the stage needs in its own namespaces until it is
+// restricted: DAC_OVERRIDE, KILL, SETGID, SETUID, SETPCAP, NET_ADMIN,
+// SYS_PTRACE, SYS_ADMIN.
+var capabilities = []uintptr{1, 5, 6, 7, 8, 12, 19, 21}
+
+// enforced returns the mechanism for each limit and layer.
+func enforced(s *launcher.Sandbox, g *cgroup.Group, spec *sandbox.Spec) map[string]string {
+	e := map[string]string{
+		"filesystem":        "mount namespace, Landlock ABI " + strconv.Itoa(s.Landlock),
+		"processes_visible": "process namespace", "syscalls": "seccomp", "privileges": "user namespace, no capabilities, no_new_privs",
+		"memory": "RLIMIT_DATA, watch every 50 ms", "processes": "RLIMIT_NPROC", "cpu": "RLIMIT_CPU", "cores": "",
+		"file_size": "RLIMIT_FSIZE", "open_files": "RLIMIT_NOFILE", "disk": "sized tmpfs", "inodes": "sized tmpfs", "wall": "timer",
+		"network": "network namespace",
+	}
+	switch spec.Network.Mode {
+	case sandbox.ProxyNetwork:
+		e["network"] = "network namespace, allow-list proxy"
+	case sandbox.HostNetwork:
+		e["network"] = ""
+	}
+	launcher.AddEnforced(e, g)
+	return e
+}

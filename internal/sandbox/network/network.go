@@ -1,0 +1,125 @@
+// Package network connects a sandbox to the proxy for its allow-list. It serves
+// the listener that the stage passes out of the sandbox.
+package network
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"strconv"
+	"sync"
+
+	"github.com/loadout-dev/loadout/internal/sandbox/proxy"
+	"github.com/loadout-dev/loadout/internal/sandbox/stage"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Port is the port of the proxy in a sandbox.
+const Port = 3128
+
+// bundleFile is the path of the CA bundle in a sandbox, with the system's roots
+// and the proxy's CA.
+const bundleFile = "/run/loadout/roots.pem"
+
+// Proxy is the proxy of one sandbox. A nil Proxy is valid and means none.
+type Proxy struct {
+	server  *proxy.Server
+	serving sync.WaitGroup
+	ca      []byte
+	bundle  []byte
+	// Address is the address of the proxy in the sandbox. The default is Port
+	// on 127.0.0.1.
+	Address string
+}
+
+// New returns the proxy for the network of a spec, or nil if the spec does not
+// request one.
+func New(spec *sandbox.Spec) (*Proxy, error) {
+	n := &spec.Network
+	if n.Mode != sandbox.ProxyNetwork {
+		return nil, nil
+	}
+	opts := proxy.Options{Allow: n.Allow, Private: n.Private}
+	for _, in := range n.Inject {
+		opts.Secrets = append(opts.Secrets, proxy.Injection{Host: in.Host, Header: in.Header, Value: in.Prefix + in.Secret.Reveal(), Name: in.Secret.Name})
+	}
+	if n.Log != nil {
+		opts.Log = func(d proxy.Decision) {
+			n.Log.LogAttrs(context.Background(), slog.LevelInfo, "network of a sandbox", slog.String("host", spec.Redact(d.Host)), slog.Int("port", int(d.Port)),
+				slog.String("method", d.Method), slog.Bool("allowed", d.Allowed), slog.String("reason", spec.Redact(d.Reason)), slog.Int64("bytes", d.Bytes))
+		}
+	}
+	server, err := proxy.New(opts)
+	if err != nil {
+		return nil, fmt.Errorf("sandbox network: %w", err)
+	}
+	p := &Proxy{server: server, ca: server.CA()}
+	if p.ca != nil {
+		if p.bundle, err = server.CABundle(); err != nil {
+			p.bundle = p.ca
+		}
+	}
+	return p, nil
+}
+
+// Files returns the files that the sandbox needs for the proxy.
+func (p *Proxy) Files() []stage.Text {
+	if p == nil || p.ca == nil {
+		return nil
+	}
+	return []stage.Text{{Path: bundleFile, Data: string(p.bundle), Mode: 0o444}}
+}
+
+// Environment returns a copy of the spec with the proxy variables.
+func (p *Proxy) Environment(spec *sandbox.Spec) *sandbox.Spec {
+	if p == nil {
+		return spec
+	}
+	s := *spec
+	s.Env = maps.Clone(spec.Env)
+	if s.Env == nil {
+		s.Env = map[string]string{}
+	}
+	address := p.Address
+	if address == "" {
+		address = net.JoinHostPort("127.0.0.1", strconv.Itoa(Port))
+	}
+	maps.Copy(s.Env, proxy.Env(address))
+	// Make all programs trust the roots of the system. Some bring their own,
+	// without those of a company.
+	roots := proxy.RootFile()
+	if p.ca != nil {
+		roots = bundleFile
+	}
+	if roots == "" {
+		return &s
+	}
+	for _, name := range []string{"NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT"} {
+		s.Env[name] = roots
+	}
+	return &s
+}
+
+// Serve serves the listener until the proxy is closed.
+func (p *Proxy) Serve(l net.Listener) {
+	p.serving.Go(func() { p.server.Serve(l) }) // returns an error when closed
+}
+
+// Denied returns the refused hosts.
+func (p *Proxy) Denied() []string {
+	if p == nil {
+		return nil
+	}
+	return p.server.Denied()
+}
+
+// Close ends all connections and waits.
+func (p *Proxy) Close() {
+	if p == nil {
+		return
+	}
+	p.server.Close()
+	p.serving.Wait()
+}

@@ -1,0 +1,193 @@
+//go:build linux
+
+// Package probe tests whether a back end isolates. It starts a real sandbox and
+// tries forbidden actions from inside. All Linux back ends use it.
+package probe
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/sandbox/stage"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// limit is the timeout of a probe.
+const limit = 10 * time.Second
+
+// Run probes the back end with an executable that links package stage, or this
+// one for "". must lists what the back end's tier requires: file, process,
+// network, namespaces, mount, privileges, syscalls, survivors. It returns an
+// error if any of these is not contained.
+func Run(ctx context.Context, b sandbox.Backend, exe string, must []string) (*sandbox.Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if exe == "" {
+		var err error
+		if exe, err = os.Executable(); err != nil {
+			return nil, fmt.Errorf("probe sandbox %s: %w", b.Name(), err)
+		}
+	}
+	c, err := newCanary()
+	if err != nil {
+		return nil, fmt.Errorf("probe sandbox %s: %w", b.Name(), err)
+	}
+	defer c.Close()
+	spec := &sandbox.Spec{Mounts: []sandbox.Mount{{Host: exe, Path: exe}}}
+	s, err := b.Start(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	input, err := json.Marshal(c.input)
+	if err != nil {
+		return nil, err
+	}
+	res, err := sandbox.RunIn(ctx, s, spec, &sandbox.Cmd{Args: []string{exe, stage.ProbeName, string(input)}, Timeout: limit}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("probe sandbox %s: %w", b.Name(), err)
+	}
+	var p stage.Probed
+	if err := json.Unmarshal(res.Stdout, &p); err != nil {
+		return nil, &sandbox.UnavailableError{Backend: b.Name(), Missing: "running the probe",
+			Err: fmt.Errorf("%s, exit code %d: %s", res.Reason, res.ExitCode, firstLine(res.Stderr))}
+	}
+	s.Close()
+	leaked := map[string]bool{"file": p.File, "process": p.Process, "network": p.Network || c.reached(), "namespaces": p.Namespaces, "mount": p.Mount,
+		"privileges": p.Privileges, "syscalls": !p.Seccomp, "survivors": !p.LeftBehind || c.survives()}
+	return report(b, res.Enforced, leaked, must)
+}
+
+// words describe what leaked.
+var words = map[string]string{
+	"file": "a host file is readable", "process": "host processes are visible", "network": "the host's network can be reached",
+	"namespaces": "new user namespaces can be created", "mount": "file systems can be mounted", "privileges": "privileges are left",
+	"syscalls": "no seccomp filter is active", "survivors": "a process outlived its sandbox",
+}
+
+func report(b sandbox.Backend, enforced map[string]string, leaked map[string]bool, must []string) (*sandbox.Report, error) {
+	r := &sandbox.Report{Backend: b.Name(), Tier: b.Tier()}
+	var names []string
+	for name := range enforced {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		l := sandbox.Layer{Name: name, Enforced: enforced[name] != "", By: enforced[name]}
+		if !l.Enforced {
+			l.By, l.Fix = missing(name)
+		}
+		r.Layers = append(r.Layers, l)
+	}
+	var faults []string
+	for _, name := range must {
+		if leaked[name] {
+			faults = append(faults, words[name])
+		}
+	}
+	if len(faults) > 0 {
+		return nil, &sandbox.UnavailableError{Backend: b.Name(), Missing: "isolation on this machine", Err: errors.New(strings.Join(faults, "; "))}
+	}
+	return r, nil
+}
+
+// missing says why a limit is often not enforced, and how to enforce it.
+func missing(name string) (by, fix string) {
+	switch name {
+	case "cores":
+		return "no CPU control group can be created", "start it with a delegated group: systemd-run --user --scope -p Delegate=yes loadout …"
+	case "inodes":
+		return "this back end cannot limit the number of files", "use the back end native"
+	}
+	return "nothing", ""
+}
+
+// canary is what a probe tries to reach.
+type canary struct {
+	input stage.ProbeInput
+	dir   string
+	l     net.Listener
+	conns chan struct{}
+}
+
+func newCanary() (*canary, error) {
+	// The canary is in the user's home, like the files to protect. If that is
+	// not writable, another directory outside the sandbox is used.
+	dir, err := os.MkdirTemp(os.Getenv("HOME"), ".loadout-probe-")
+	if err != nil {
+		if dir, err = os.MkdirTemp("/var/tmp", ".loadout-probe-"); err != nil {
+			dir, err = os.MkdirTemp("", ".loadout-probe-")
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &canary{dir: dir, conns: make(chan struct{})}
+	c.input = stage.ProbeInput{Canary: filepath.Join(dir, "canary"), PID: os.Getpid(), Started: stage.StartTime(), Marker: "loadout-canary-" + rand.Text()}
+	if err := os.WriteFile(c.input.Canary, []byte("canary"), 0o644); err != nil {
+		os.RemoveAll(dir)
+		return nil, err
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		os.RemoveAll(dir)
+		return nil, err
+	}
+	if c.l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		os.RemoveAll(dir)
+		return nil, err
+	}
+	c.input.Port = c.l.Addr().(*net.TCPAddr).Port
+	go func() {
+		if conn, err := c.l.Accept(); err == nil {
+			conn.Close()
+			c.l.Close()
+			close(c.conns)
+		}
+	}()
+	return c, nil
+}
+
+// reached reports whether anything connected.
+func (c *canary) reached() bool {
+	select {
+	case <-c.conns:
+		return true
+	default:
+		return false
+	}
+}
+
+// survives reports whether the process left behind is still running.
+func (c *canary) survives() bool {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		// Other processes have the marker inside of an argument.
+		if b, err := os.ReadFile(f); err == nil && strings.HasSuffix(string(b), "\x00"+c.input.Marker+"\x00") {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *canary) Close() {
+	c.l.Close()
+	os.RemoveAll(c.dir)
+}
+
+func firstLine(b []byte) string {
+	for line := range strings.Lines(string(b)) {
+		if line = strings.TrimSpace(line); line != "" {
+			return line
+		}
+	}
+	return "no output"
+}

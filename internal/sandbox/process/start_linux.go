@@ -1,0 +1,41 @@
+package process
+
+import (
+	"context"
+
+	"github.com/loadout-dev/loadout/internal/sandbox/cgroup"
+	"github.com/loadout-dev/loadout/internal/sandbox/hostns"
+	"github.com/loadout-dev/loadout/internal/sandbox/launcher"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Start creates a directory and starts a stage. The error is a
+// [*NotAllowedError] if the code was not approved.
+func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
+	if err := b.check(spec); err != nil {
+		return nil, err
+	}
+	s, err := hostns.Start(ctx, spec, hostns.Options{
+		Backend: b.Name(), Stage: b.opts.Stage, UID: b.opts.UID, Dir: b.opts.Dir, Cache: b.opts.Cache, NoGroups: b.opts.NoGroups, Enforced: enforced,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// enforced returns the mechanism for each limit and layer. Code could kill the
+// processes that watch it.
+func enforced(_ *launcher.Sandbox, g *cgroup.Group, _ *sandbox.Spec) map[string]string {
+	processes := "RLIMIT_NPROC, which counts all of this user's"
+	if !hostns.CountsUser(g) {
+		processes = ""
+	}
+	e := map[string]string{
+		"filesystem": "", "processes_visible": "", "syscalls": "", "network": "", "privileges": "no_new_privs", "kill": "",
+		"memory": "RLIMIT_DATA, watch every 50 ms", "processes": processes, "cpu": "RLIMIT_CPU", "cores": "",
+		"file_size": "RLIMIT_FSIZE", "open_files": "RLIMIT_NOFILE", "disk": "watch every 2 to 50 ms, not of what is removed but open", "inodes": "watch every 2 to 50 ms", "wall": "timer",
+	}
+	launcher.AddEnforced(e, g)
+	return e
+}

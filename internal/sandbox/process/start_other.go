@@ -1,0 +1,25 @@
+//go:build !unix
+
+package process
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Start returns an error: the system has no process groups.
+func (b *Backend) Start(_ context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
+	if err := b.check(spec); err != nil {
+		return nil, err
+	}
+	return nil, b.unavailable()
+}
+
+// Probe returns an error: the system has no process groups.
+func (b *Backend) Probe(context.Context) (*sandbox.Report, error) { return nil, b.unavailable() }
+
+func (b *Backend) unavailable() error {
+	return &sandbox.UnavailableError{Backend: b.Name(), Missing: "process groups, which do not exist on " + runtime.GOOS, Fix: "use a container engine"}
+}

@@ -1,0 +1,141 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/address"
+)
+
+// dialTimeout limits resolving and connecting together.
+const dialTimeout = 15 * time.Second
+
+// refusal is an error caused by policy, not by the network.
+type refusal struct{ reason string }
+
+func (r *refusal) Error() string { return r.reason }
+
+// check refuses a non-public address, or one of this machine, unless the
+// operator allows it.
+func (s *Server) check(a netip.Addr) error {
+	if a.Zone() == "" {
+		for _, p := range s.private {
+			if p.Contains(a) {
+				return nil
+			}
+		}
+	}
+	what := address.NonPublicReason(a)
+	if what == "" && address.IsThisMachine(a) {
+		what = "this machine's own"
+	}
+	if what != "" {
+		return &refusal{fmt.Sprintf("address %s is %s", a, what)}
+	}
+	return nil
+}
+
+// dial resolves a normalized host, checks the addresses, and connects to a
+// checked address. It never connects to the name, whose meaning could change
+// after the check.
+func (s *Server) dial(ctx context.Context, t target) (*conn, error) {
+	if !s.begin() {
+		return nil, net.ErrClosed
+	}
+	defer s.wg.Done()
+	// The transport does not dial for a particular request, so its context does
+	// not end with the server's.
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+
+	addrs, err := s.resolve(ctx, t.host)
+	if err != nil {
+		return nil, err
+	}
+	var refused, failed error
+	for _, a := range addrs {
+		a = a.Unmap() // resolvers may return mapped IPv4 addresses
+		if err := s.check(a); err != nil {
+			refused = err
+			continue
+		}
+		raw, err := s.connect(ctx, netip.AddrPortFrom(a, t.port))
+		if err != nil {
+			failed = err
+			continue
+		}
+		c := &conn{Conn: raw, server: s, idle: s.idle, metered: true}
+		if !s.track(c) {
+			raw.Close()
+			return nil, net.ErrClosed
+		}
+		c.touch()
+		return c, nil
+	}
+	switch {
+	case failed != nil:
+		return nil, failed
+	case refused != nil:
+		return nil, refused
+	}
+	return nil, &net.DNSError{Err: "no such host", Name: t.host, IsNotFound: true}
+}
+
+func (s *Server) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{a}, nil
+	}
+	if s.opts.Resolve != nil {
+		return s.opts.Resolve(ctx, host)
+	}
+	// A trailing dot prevents the use of search lists.
+	if strings.Contains(host, ".") {
+		host += "."
+	}
+	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+}
+
+func (s *Server) connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+	// An address that does not answer leaves time for the next.
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout/3)
+	defer cancel()
+	if s.opts.Dial != nil {
+		return s.opts.Dial(ctx, "tcp", to.String())
+	}
+	d := net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
+		got, err := netip.ParseAddrPort(address)
+		if err != nil || got.Addr().Unmap() != to.Addr() || got.Port() != to.Port() {
+			return &refusal{fmt.Sprintf("unchecked address %s", address)}
+		}
+		return s.check(got.Addr().Unmap())
+	}}
+	return d.DialContext(ctx, "tcp", to.String())
+}
+
+// dialTransport is dial for an http.Transport, with a target as the address.
+func (s *Server) dialTransport(ctx context.Context, _, address string) (net.Conn, error) {
+	host, digits, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	port, err := strconv.ParseUint(digits, 10, 16)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.dial(ctx, target{host: host, port: uint16(port)})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// errQuota ends connections when the server exceeded its byte limit.
+var errQuota = errors.New("byte limit for this skill exceeded")

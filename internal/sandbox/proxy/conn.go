@@ -1,0 +1,202 @@
+package proxy
+
+import (
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// conn is a connection of the server, from a script or to a host. It is closed
+// when no byte passes in either direction for the idle timeout. An explicit
+// deadline takes precedence until it is cleared: request headers have one, so
+// that a slow script cannot keep a connection open.
+type conn struct {
+	net.Conn
+	server  *Server
+	idle    time.Duration
+	metered bool   // counts against Options.MaxBytes
+	release func() // releases its slot
+
+	passed atomic.Int64
+	closed sync.Once
+
+	mu        sync.Mutex // guards the fields below and orders deadlines
+	heldRead  bool
+	heldWrite bool
+	recording bool
+	head      []byte
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.mu.Lock()
+		if c.recording {
+			// the limit of net/http
+			c.head = append(c.head, p[:min(n, 2*maxHeader-len(c.head))]...)
+		}
+		c.mu.Unlock()
+		if over := c.pass(n); over != nil {
+			return 0, over
+		}
+	}
+	return n, err
+}
+
+func (c *conn) Write(p []byte) (int, error) {
+	c.touch()
+	n, err := c.Conn.Write(p)
+	if over := c.pass(n); over != nil && err == nil {
+		err = over
+	}
+	return n, err
+}
+
+// pass records n bytes.
+func (c *conn) pass(n int) error {
+	c.passed.Add(int64(n))
+	c.touch()
+	if c.metered && !c.server.spend(int64(n)) {
+		c.Close()
+		return errQuota
+	}
+	return nil
+}
+
+// touch restarts the idle timeout.
+func (c *conn) touch() {
+	t := time.Now().Add(c.idle)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.heldRead {
+		c.Conn.SetReadDeadline(t)
+	}
+	if !c.heldWrite {
+		c.Conn.SetWriteDeadline(t)
+	}
+}
+
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.heldRead = !t.IsZero(); !c.heldRead {
+		t = time.Now().Add(c.idle)
+	}
+	return c.Conn.SetReadDeadline(t)
+}
+
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.heldWrite = !t.IsZero(); !c.heldWrite {
+		t = time.Now().Add(c.idle)
+	}
+	return c.Conn.SetWriteDeadline(t)
+}
+
+func (c *conn) SetDeadline(t time.Time) error {
+	if err := c.SetReadDeadline(t); err != nil {
+		return err
+	}
+	return c.SetWriteDeadline(t)
+}
+
+// CloseWrite signals the end of the data to the other side.
+func (c *conn) CloseWrite() error {
+	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return w.CloseWrite()
+	}
+	return c.Close()
+}
+
+func (c *conn) Close() error {
+	err := net.ErrClosed
+	c.closed.Do(func() {
+		err = c.Conn.Close()
+		if c.release != nil {
+			c.release()
+		}
+		c.server.untrack(c)
+	})
+	return err
+}
+
+// takeHead returns the data read so far and stops recording.
+func (c *conn) takeHead() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	head := c.head
+	c.head, c.recording = nil, false
+	return head
+}
+
+// listener limits the number of connections. Others wait in the system's queue.
+type listener struct {
+	net.Listener
+	server *Server
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	s := l.server
+	select {
+	case s.places <- struct{}{}:
+	case <-s.ctx.Done():
+		return nil, net.ErrClosed
+	}
+	free := func() { <-s.places }
+	raw, err := l.Listener.Accept()
+	if err != nil {
+		free()
+		return nil, err
+	}
+	c := &conn{Conn: raw, server: s, idle: s.idle, release: free, recording: true}
+	if !s.track(c) {
+		raw.Close()
+		free()
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+// single is a listener for one existing connection. Its second Accept returns
+// when the connection has ended.
+type single struct {
+	*innerConn
+	once sync.Once
+}
+
+func (l *single) Accept() (net.Conn, error) {
+	var first net.Conn
+	l.once.Do(func() { first = l.innerConn })
+	if first != nil {
+		return first, nil
+	}
+	<-l.done
+	return nil, net.ErrClosed
+}
+
+func (l *single) Addr() net.Addr { return l.LocalAddr() }
+
+// innerConn carries requests for one target inside a CONNECT.
+type innerConn struct {
+	net.Conn
+	target target
+	done   chan struct{}
+	end    sync.Once
+}
+
+func (c *innerConn) Close() error {
+	err := c.Conn.Close()
+	c.end.Do(func() { close(c.done) })
+	return err
+}
+
+// replayed is a connection that returns already read data first.
+type replayed struct {
+	*conn
+	r io.Reader
+}
+
+func (c *replayed) Read(p []byte) (int, error) { return c.r.Read(p) }

@@ -1,0 +1,325 @@
+// Package proxy is the only way out of a sandbox: an HTTP proxy that allows
+// connections to the hosts on a list.
+//
+// A sandbox has its own network with only loopback. Its first process listens
+// there and passes the listener out, and [Server.Serve] accepts connections on
+// it. Each sandbox has its own [Server], so it needs no credentials. [Env]
+// returns the proxy variables for common programs.
+//
+// The proxy accepts plain HTTP with absolute addresses, and CONNECT. A host is
+// normalized once ([NormalizeHost]), compared with the list and resolved, and
+// the server connects to the checked address. Inside a CONNECT the server name
+// of the TLS handshake must be the requested host. Data other than TLS is
+// refused on port 443 and served as HTTP for that host on port 80.
+//
+// Scripts need not know secrets: an [Injection] adds a header to requests to a
+// host. The proxy then decrypts requests to that host, with a certificate
+// authority that exists only in memory, is trusted only in the sandbox and is
+// limited to these hosts ([Server.CA]). All other TLS passes unread.
+//
+// Limits: code can send data to any allowed host that accepts it, and many
+// hosts serve many users. In TLS that is not decrypted, an allowed host behind
+// a shared front end can be asked for another one by its Host header. A host
+// that echoes request headers reveals an injected secret.
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	maxHeader     = 64 << 10  // of a request
+	maxRespHeader = 256 << 10 // of a response
+	maxDenied     = 100
+	headerTimeout = 10 * time.Second
+)
+
+// Options configure a [Server]. The zero value allows nothing.
+type Options struct {
+	Allow   []string       // rules as ParseRule reads them
+	Private []netip.Prefix // allowed non-public addresses
+	Secrets []Injection
+
+	// Log receives each decision after the request or tunnel has ended. It is
+	// called concurrently and must not call methods of the Server.
+	Log func(Decision)
+
+	MaxConns    int           // concurrent connections of scripts; others wait. 0: 64
+	MaxBytes    int64         // total to and from hosts. 0: 1 GiB, negative: unlimited
+	IdleTimeout time.Duration // closes idle connections. 0: 2 minutes
+
+	Roots *x509.CertPool // for hosts with secrets. nil: the system's roots
+
+	// For tests. Dial receives a checked address.
+	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+}
+
+// Decision is the outcome of a request or tunnel. It contains no path or
+// header.
+type Decision struct {
+	Time    time.Time // start time
+	Host    string    // normalized; empty if the request has no valid host
+	Port    uint16
+	Method  string
+	Allowed bool
+	Reason  string   // the rule that allowed it, or why it was refused or failed
+	Secrets []string // names of the applied injections
+	Bytes   int64    // to and from the host; request bodies, or all data of a tunnel
+}
+
+// Server is the proxy of one sandbox. Its methods are safe for concurrent use.
+type Server struct {
+	opts    Options
+	rules   []Rule
+	private []netip.Prefix
+	secrets []injection
+	ca      *authority // nil without secrets
+	idle    time.Duration
+	places  chan struct{}
+	max     int64
+	used    atomic.Int64
+
+	ctx       context.Context // ends with Close
+	cancel    context.CancelFunc
+	outer     *http.Server // for the sandbox's listener
+	inner     *http.Server // for requests inside a CONNECT
+	transport *http.Transport
+	quiet     *log.Logger
+	wg        sync.WaitGroup
+
+	mu     sync.Mutex // guards the fields below
+	closed bool
+	conns  map[*conn]bool
+	denied map[string]bool
+	more   bool // denied is full
+}
+
+// New returns a server. Call Serve to start it. The error joins all faults of
+// the options, with a [*RuleError] for each invalid entry of Allow.
+func New(opts Options) (*Server, error) {
+	s := &Server{
+		opts:    opts,
+		private: slices.Clone(opts.Private),
+		idle:    opts.IdleTimeout,
+		max:     opts.MaxBytes,
+		conns:   map[*conn]bool{},
+		denied:  map[string]bool{},
+		quiet:   log.New(io.Discard, "", 0),
+	}
+	var faults []error
+	for _, entry := range opts.Allow {
+		r, err := ParseRule(entry)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		s.rules = append(s.rules, r)
+	}
+	for _, in := range opts.Secrets {
+		parsed, err := in.parse()
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		s.secrets = append(s.secrets, parsed)
+	}
+	if len(s.secrets) > 0 && len(faults) == 0 {
+		ca, err := newAuthority(s.secrets)
+		if err != nil {
+			return nil, err
+		}
+		s.ca = ca
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	if s.idle <= 0 {
+		s.idle = 2 * time.Minute
+	}
+	if s.max == 0 {
+		s.max = 1 << 30
+	}
+	conns := opts.MaxConns
+	if conns <= 0 {
+		conns = 64
+	}
+	s.places = make(chan struct{}, conns)
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.outer = s.newHTTP(s.serveProxy)
+	// net/http drops the Host header of a request with an absolute address, but
+	// the server compares the two. So it records the head of each connection,
+	// and a connection has only one request. That is cheap over loopback, and
+	// connections to hosts are reused.
+	s.outer.SetKeepAlivesEnabled(false)
+	s.inner = s.newHTTP(s.serveInner)
+	s.transport = &http.Transport{
+		DialContext:            s.dialTransport,
+		TLSClientConfig:        &tls.Config{RootCAs: opts.Roots, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    headerTimeout,
+		DisableCompression:     true,
+		MaxIdleConnsPerHost:    4,
+		MaxConnsPerHost:        conns,
+		IdleConnTimeout:        30 * time.Second,
+		MaxResponseHeaderBytes: maxRespHeader,
+	}
+	return s, nil
+}
+
+type connKey struct{}
+
+func (s *Server) newHTTP(handle http.HandlerFunc) *http.Server {
+	return &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !s.begin() {
+				panic(http.ErrAbortHandler)
+			}
+			defer s.wg.Done()
+			handle(w, r)
+		}),
+		DisableGeneralOptionsHandler: true,
+		ReadHeaderTimeout:            min(headerTimeout, s.idle),
+		IdleTimeout:                  s.idle,
+		MaxHeaderBytes:               maxHeader,
+		ErrorLog:                     s.quiet,
+		BaseContext:                  func(net.Listener) context.Context { return s.ctx },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, c)
+		},
+	}
+}
+
+// Serve accepts connections until [Server.Close], then returns nil. It closes
+// the listener. It may be called for several listeners.
+func (s *Server) Serve(l net.Listener) error {
+	if !s.begin() {
+		l.Close()
+		return nil
+	}
+	defer s.wg.Done()
+	err := s.outer.Serve(&listener{Listener: l, server: s})
+	if s.ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// Close ends all connections and waits until all decisions are logged. It may
+// be called several times.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	open := slices.Collect(maps.Keys(s.conns))
+	s.mu.Unlock()
+	s.cancel()
+	s.outer.Close()
+	s.inner.Close()
+	for _, c := range open {
+		c.Close()
+	}
+	s.transport.CloseIdleConnections()
+	s.wg.Wait()
+	return nil
+}
+
+// Denied returns the refused targets as host:port, sorted and without
+// duplicates. It stores up to 100, then appends "and more".
+func (s *Server) Denied() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := slices.Sorted(maps.Keys(s.denied))
+	if s.more {
+		list = append(list, "and more")
+	}
+	return list
+}
+
+// begin registers work that Close waits for. It returns false after Close.
+func (s *Server) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.wg.Add(1)
+	}
+	return !s.closed
+}
+
+func (s *Server) track(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.conns[c] = true
+	}
+	return !s.closed
+}
+
+func (s *Server) untrack(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+}
+
+// spend subtracts n bytes from the remaining quota and reports whether it was
+// sufficient.
+func (s *Server) spend(n int64) bool {
+	used := s.used.Add(n)
+	return s.max < 0 || used <= s.max
+}
+
+// findRule returns the first rule that matches a target.
+func (s *Server) findRule(t target) (Rule, bool) {
+	for _, r := range s.rules {
+		if r.Match(t.host, t.port) {
+			return r, true
+		}
+	}
+	return Rule{}, false
+}
+
+func (s *Server) log(d *Decision) {
+	if s.opts.Log != nil {
+		s.opts.Log(*d)
+	}
+}
+
+func (s *Server) deny(hostPort string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.denied[hostPort]:
+	case len(s.denied) >= maxDenied:
+		s.more = true
+	default:
+		s.denied[hostPort] = true
+	}
+}
+
+// Env returns the environment variables for a proxy at host:port. curl, wget,
+// git, pip, requests, httpx, urllib, npm, cargo, Go, Ruby and Node 24 use them.
+// Programs that ignore them cannot connect. Loopback is excluded, because a
+// test may have a server there.
+func Env(address string) map[string]string {
+	url := "http://" + address
+	const direct = "localhost,127.0.0.1,::1"
+	return map[string]string{
+		// curl only reads the lower-case name, because of httpoxy.
+		"http_proxy": url, "HTTP_PROXY": url,
+		"https_proxy": url, "HTTPS_PROXY": url,
+		"all_proxy": url, "ALL_PROXY": url,
+		"no_proxy": direct, "NO_PROXY": direct,
+		"NODE_USE_ENV_PROXY": "1",
+	}
+}

@@ -1,0 +1,206 @@
+package proxy
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// maxHello bounds what is read of a script before its TLS handshake has said where it
+// is going.
+const maxHello = 128 << 10
+
+// tunnel answers a CONNECT that the list allows. What is in it decides how it goes
+// on: requests are read where a secret is to be added, and on port 80; else bytes
+// pass unread once the server name is the right one.
+func (s *Server) tunnel(w http.ResponseWriter, r *http.Request, d *Decision, t target) {
+	reads := s.intercepts(t) || t.port == 80
+	var up *conn
+	if !reads {
+		// Before the answer, which can then say why not.
+		var err error
+		if up, err = s.dial(r.Context(), t); err != nil {
+			s.fail(w, r, d, t, err)
+			s.log(d)
+			return
+		}
+		defer up.Close()
+	}
+	client, err := establish(w)
+	if err != nil {
+		d.Reason = "the script went away"
+		s.log(d)
+		return
+	}
+	var down sync.WaitGroup
+	defer down.Wait() // after both ends are closed
+	defer client.Close()
+	if up != nil {
+		defer up.Close()
+	}
+	// A server may speak first, except where the script must open with TLS.
+	if up != nil && t.port != 443 {
+		down.Go(func() { transfer(client, up) })
+	}
+	client.SetReadDeadline(time.Now().Add(min(headerTimeout, s.idle)))
+	name, isTLS, read, err := clientHello(client)
+	client.SetReadDeadline(time.Time{})
+	client.r = io.MultiReader(bytes.NewReader(read), client.r)
+	if fault := s.inspect(t, name, isTLS, err); fault != "" {
+		d.Allowed, d.Reason = false, fault
+		s.log(d)
+		return
+	}
+	switch {
+	case isTLS && s.intercepts(t):
+		s.intercept(client, d, t)
+		return
+	case reads && !isTLS:
+		s.serveConn(client, t) // each request is a decision
+		return
+	case up == nil: // TLS on port 80
+		if up, err = s.dial(s.ctx, t); err != nil {
+			d.Allowed, d.Reason = false, "not reached"
+			s.log(d)
+			return
+		}
+		defer up.Close()
+		down.Go(func() { transfer(client, up) })
+	case t.port == 443:
+		down.Go(func() { transfer(client, up) })
+	}
+	transfer(up, client)
+	down.Wait()
+	d.Bytes = up.passed.Load()
+	if d.Allowed && !s.spend(0) {
+		d.Reason = errQuota.Error()
+	}
+	s.log(d)
+}
+
+// establish takes a connection over from net/http and says that it is open.
+func establish(w http.ResponseWriter) (*replayed, error) {
+	raw, buf, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return nil, err
+	}
+	c := raw.(*conn)
+	early, _ := buf.Reader.Peek(buf.Reader.Buffered())
+	if _, err := io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return &replayed{conn: c, r: io.MultiReader(bytes.NewReader(bytes.Clone(early)), c)}, nil
+}
+
+// inspect says what is wrong with the beginning of a tunnel.
+func (s *Server) inspect(t target, name string, isTLS bool, err error) string {
+	switch {
+	case err != nil:
+		return "the tunnel did not begin with a TLS handshake that can be read"
+	case !isTLS && t.port == 443:
+		return "traffic on port 443 that is not TLS"
+	case !isTLS:
+		return ""
+	case name == "" && isIP(t.host):
+		return ""
+	case name == "":
+		return "the TLS handshake names no server"
+	}
+	// With encrypted client hello this is the outer name.
+	host, err := NormalizeHost(name)
+	if err != nil {
+		return "the TLS handshake names no valid server"
+	}
+	if host != t.host {
+		other := target{host: host, port: t.port}
+		s.deny(other.String())
+		return "the TLS handshake names " + host
+	}
+	return ""
+}
+
+// clientHello reads from a connection until crypto/tls has parsed the first message
+// of a TLS handshake, and returns the server name in it and all bytes read. It sends
+// nothing. Without an error, isTLS false means that the bytes are something else.
+func clientHello(c net.Conn) (name string, isTLS bool, read []byte, err error) {
+	rec := &recorder{Conn: c}
+	err = tls.Server(rec, &tls.Config{
+		GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+			name, isTLS = h.ServerName, true
+			return nil, errors.New("seen enough")
+		},
+	}).Handshake()
+	var header tls.RecordHeaderError
+	if isTLS || errors.As(err, &header) {
+		err = nil
+	}
+	return name, isTLS, rec.read, err
+}
+
+// recorder lets a handshake read, remembers what, and lets it do nothing else.
+type recorder struct {
+	net.Conn
+	read []byte
+}
+
+func (r *recorder) Read(p []byte) (int, error) {
+	if len(r.read) >= maxHello {
+		return 0, errors.New("too much")
+	}
+	n, err := r.Conn.Read(p)
+	r.read = append(r.read, p[:n]...)
+	return n, err
+}
+
+func (r *recorder) Write(p []byte) (int, error)      { return len(p), nil }
+func (r *recorder) Close() error                     { return nil }
+func (r *recorder) SetWriteDeadline(time.Time) error { return nil }
+
+// transfer copies one direction. An end is passed on as such; an error ends both.
+func transfer(to, from interface {
+	net.Conn
+	CloseWrite() error
+}) {
+	if _, err := io.Copy(to, from); err != nil {
+		to.Close()
+		from.Close()
+		return
+	}
+	to.CloseWrite()
+}
+
+// intercept is the TLS server that the script takes for the host.
+func (s *Server) intercept(client net.Conn, d *Decision, t target) {
+	leaf, err := s.ca.certificate(t.host)
+	if err != nil {
+		d.Allowed, d.Reason = false, "no certificate could be made"
+		s.log(d)
+		return
+	}
+	client.SetDeadline(time.Now().Add(min(headerTimeout, s.idle)))
+	c := tls.Server(client, &tls.Config{
+		Certificates: []tls.Certificate{*leaf},
+		MinVersion:   tls.VersionTLS12,
+		NextProtos:   []string{"http/1.1"},
+	})
+	if err := c.HandshakeContext(s.ctx); err != nil {
+		d.Reason = "the script did not complete a TLS handshake; it may not trust the sandbox's authority"
+		s.log(d)
+		return
+	}
+	client.SetDeadline(time.Time{})
+	t.tls = true
+	s.serveConn(c, t)
+}
+
+// serveConn reads requests for one target from a connection until it ends.
+func (s *Server) serveConn(c net.Conn, t target) {
+	inner := &innerConn{Conn: c, target: t, done: make(chan struct{})}
+	s.inner.Serve(&single{innerConn: inner})
+}

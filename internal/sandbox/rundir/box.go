@@ -1,0 +1,320 @@
+//go:build unix
+
+// Package rundir creates the directory of a sandbox on the host, for back ends
+// without mounts. It contains the layout, with symlinks to verified copies of
+// the read-only trees. Closing the sandbox removes the directory. If its
+// program was killed, the next program that creates one removes it.
+package rundir
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/loadout-dev/loadout/internal/sandbox/bundle"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Options configure a [Dir].
+type Options struct {
+	Backend string
+	// Parent contains the directories of sandboxes. The default is run in the
+	// cache.
+	Parent string
+	// Cache is the directory for verified copies. The default is
+	// [bundle.Cache].
+	Cache string
+	// UID is the user that code runs as. Zero means the current user.
+	UID int
+}
+
+// Dir is the directory of one sandbox.
+type Dir struct {
+	Root string
+	// Read are the host directories that code may read in addition to Root,
+	// Write those that it may change.
+	Read, Write []string
+
+	lock   *os.File
+	held   []*bundle.Bundle
+	uid    int
+	places map[string]string // paths of the layout outside Root
+}
+
+// New creates a directory for a spec. Its errors are those of
+// [sandbox.Backend.Start].
+func New(opts Options, spec *sandbox.Spec) (*Dir, error) {
+	unavailable := func(missing string, err error) error {
+		return &sandbox.UnavailableError{Backend: opts.Backend, Missing: missing, Err: err, Fix: "name directories that this user owns and that the sandbox user can reach"}
+	}
+	if opts.Cache == "" {
+		var err error
+		if opts.Cache, err = bundle.Cache(); err != nil {
+			return nil, unavailable("a cache directory", err)
+		}
+	}
+	if opts.Parent == "" {
+		opts.Parent = filepath.Join(opts.Cache, "run")
+	}
+	if err := prepare(opts); err != nil {
+		return nil, unavailable("a directory for sandboxes", err)
+	}
+	b, err := create(opts)
+	if err != nil {
+		return nil, unavailable("a directory for the sandbox", err)
+	}
+	if err = b.fill(opts, spec); err == nil && opts.UID != 0 {
+		if err = b.checkReachable(); err != nil {
+			err = unavailable(fmt.Sprintf("directories that user %d can reach", opts.UID), err)
+		}
+	}
+	if err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// checkReachable returns an error if the user of the sandbox cannot reach its
+// directories.
+func (b *Dir) checkReachable() error {
+	err := bundle.Reachable(b.Root, b.uid)
+	for _, c := range b.held {
+		err = errors.Join(err, bundle.Reachable(c.Dir, b.uid))
+	}
+	return err
+}
+
+// prepare creates the parent directory and sweeps it once.
+func prepare(opts Options) error {
+	perm := os.FileMode(0o700)
+	if opts.UID != 0 {
+		perm = 0o711
+	}
+	if err := os.MkdirAll(opts.Parent, perm); err != nil {
+		return err
+	}
+	fi, err := os.Lstat(opts.Parent)
+	if err != nil {
+		return err
+	}
+	if st, ok := fi.Sys().(*syscall.Stat_t); !ok || !fi.IsDir() || int(st.Uid) != os.Geteuid() || fi.Mode()&0o022 != 0 {
+		return fmt.Errorf("%s is not a directory that only this user can change", opts.Parent)
+	}
+	once, _ := swept.LoadOrStore(opts.Parent, &sync.Once{})
+	once.(*sync.Once).Do(func() { sweep(opts.Parent) })
+	return nil
+}
+
+var swept sync.Map // *sync.Once by directory
+
+const lockSuffix = ".lock"
+
+// create creates the directory. It holds the lock until the program ends.
+func create(opts Options) (*Dir, error) {
+	for {
+		dir := filepath.Join(opts.Parent, strings.ToLower(rand.Text()[:16]))
+		lock, err := os.OpenFile(dir+lockSuffix, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if lockFile(lock) == nil {
+			perm := os.FileMode(0o700)
+			if opts.UID != 0 {
+				perm = 0o711
+			}
+			if err := os.Mkdir(dir, perm); err != nil {
+				lock.Close()
+				return nil, err
+			}
+			return &Dir{Root: dir, lock: lock, uid: opts.UID, places: map[string]string{}}, nil
+		}
+		lock.Close() // another process sweeps and removes it
+	}
+}
+
+// lockFile locks an open file while it is open. It fails if the file was
+// removed or replaced.
+func lockFile(f *os.File) error {
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return err
+	}
+	have, err := f.Stat()
+	now, err2 := os.Lstat(f.Name())
+	if err == nil && (err2 != nil || !os.SameFile(have, now)) {
+		err = os.ErrNotExist
+	}
+	return err
+}
+
+// sweep removes directories whose program ended without closing them.
+func sweep(dir string) {
+	locks, _ := filepath.Glob(filepath.Join(dir, "*"+lockSuffix))
+	for _, name := range locks {
+		f, err := os.OpenFile(name, os.O_RDWR|syscall.O_NOFOLLOW, 0)
+		if err != nil {
+			continue
+		}
+		if lockFile(f) == nil && Remove(strings.TrimSuffix(name, lockSuffix)) == nil {
+			os.Remove(name)
+		}
+		f.Close()
+	}
+}
+
+// HostPath returns the host path for a path of the layout.
+func (b *Dir) HostPath(p string) string {
+	if real, ok := b.places[p]; ok {
+		return real
+	}
+	return b.Root + p
+}
+
+// fill creates the layout.
+func (b *Dir) fill(opts Options, spec *sandbox.Spec) error {
+	for _, d := range []string{"/run", sandbox.SecretsDir, sandbox.NeedsDir} {
+		if err := os.Mkdir(b.HostPath(d), 0o755); err != nil {
+			return fmt.Errorf("make sandbox: %w", err)
+		}
+	}
+	for _, d := range []string{sandbox.WorkDir, sandbox.InDir, sandbox.OutDir, sandbox.TmpDir} {
+		if err := b.giveToUser(os.Mkdir(b.HostPath(d), 0o755), d); err != nil {
+			return err
+		}
+	}
+	for i := range spec.Trees {
+		var err error
+		if t := &spec.Trees[i]; t.Writable() {
+			err = b.copyTree(t)
+		} else {
+			err = b.linkTree(opts.Cache, t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, s := range spec.Secrets {
+		p := sandbox.SecretsDir + "/" + s.Name
+		if err := b.giveToUser(os.WriteFile(b.HostPath(p), []byte(s.Reveal()), 0o400), p); err != nil {
+			return err
+		}
+	}
+	return b.addMounts(opts.Backend, spec)
+}
+
+// giveToUser makes the user of the sandbox the owner of a new file or directory
+// at p.
+func (b *Dir) giveToUser(err error, p string) error {
+	if err == nil && b.uid != 0 {
+		err = os.Lchown(b.HostPath(p), b.uid, b.uid)
+	}
+	if err != nil {
+		return fmt.Errorf("make sandbox: %w", err)
+	}
+	return nil
+}
+
+// linkTree links a verified copy of a tree into the layout.
+func (b *Dir) linkTree(cache string, t *sandbox.Tree) error {
+	c, err := bundle.Open(cache, t)
+	if err != nil {
+		return err
+	}
+	b.held = append(b.held, c)
+	b.Read = append(b.Read, c.Dir)
+	return b.addSymlink(t.Path, c.Dir)
+}
+
+// addSymlink creates a symlink in the layout and records its target.
+func (b *Dir) addSymlink(p, real string) error {
+	if err := os.Symlink(real, b.Root+p); err != nil {
+		return fmt.Errorf("make sandbox: %w", err)
+	}
+	b.places[p] = real
+	return nil
+}
+
+// copyTree copies a writable tree.
+func (b *Dir) copyTree(t *sandbox.Tree) error {
+	root, err := os.OpenRoot(b.Root)
+	if err != nil {
+		return fmt.Errorf("make sandbox: %w", err)
+	}
+	defer root.Close()
+	for _, f := range t.Files {
+		p := strings.TrimPrefix(t.Path, "/") + "/" + f.Path
+		if err := b.parents(root, filepath.Dir(p)); err != nil {
+			return err
+		}
+		perm := os.FileMode(0o644)
+		if f.Exec {
+			perm = 0o755
+		}
+		w, err := root.OpenFile(p, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
+		if err != nil {
+			return fmt.Errorf("make sandbox: %w", err)
+		}
+		err = bundle.Copy(w, t, f)
+		if err = errors.Join(err, w.Close()); err != nil {
+			return err
+		}
+		if err := b.giveToUser(nil, "/"+p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Dir) parents(root *os.Root, dir string) error {
+	if fi, err := root.Lstat(dir); err == nil && fi.IsDir() {
+		return nil
+	}
+	if err := b.parents(root, filepath.Dir(dir)); err != nil {
+		return err
+	}
+	return b.giveToUser(root.Mkdir(dir, 0o755), "/"+dir)
+}
+
+// addMounts links the user's directory into the layout. Other mounts must keep
+// their host path.
+func (b *Dir) addMounts(backend string, spec *sandbox.Spec) error {
+	for _, m := range spec.Mounts {
+		switch m.Path {
+		case m.Host:
+		case sandbox.WorkspaceDir:
+			if err := b.addSymlink(m.Path, m.Host); err != nil {
+				return err
+			}
+		default:
+			return &sandbox.UnsupportedError{Backend: backend, What: fmt.Sprintf("%s at %s (it cannot mount)", m.Host, m.Path), Fix: "use native, bwrap or container"}
+		}
+		if _, err := os.Stat(m.Host); err != nil {
+			return fmt.Errorf("make sandbox: %w", err)
+		}
+		if err := bundle.Searchable(m.Host, b.uid); b.uid != 0 && err != nil {
+			return &sandbox.UnsupportedError{Backend: backend, What: fmt.Sprintf("%s for user %d: %v", m.Host, b.uid, err), Fix: "let others search its parent directories, or run this program as another user"}
+		}
+		if b.Read = append(b.Read, m.Host); m.Writable {
+			b.Write = append(b.Write, m.Host)
+		}
+	}
+	return nil
+}
+
+// Close removes the directory. Nothing may run in it any more.
+func (b *Dir) Close() error {
+	err := Remove(b.Root)
+	if err == nil {
+		os.Remove(b.lock.Name())
+	}
+	b.lock.Close()
+	for _, c := range b.held {
+		c.Close()
+	}
+	return err
+}

@@ -1,0 +1,87 @@
+//go:build unix
+
+package rundir
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Limits of collected files, because untrusted commands make them.
+const (
+	maxCollected = 20_000
+	maxDepth     = 64
+)
+
+// Collect implements [sandbox.Sandbox.Collect]. It only opens regular files,
+// follows no symlinks and never blocks.
+func (b *Dir) Collect(ctx context.Context, visit func(sandbox.File, io.Reader) error) error {
+	root, err := os.OpenRoot(b.HostPath(sandbox.WorkDir))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	n := 0
+	return fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && p == ".":
+			return err
+		case d.IsDir() && (err != nil || p == "in" || strings.Count(p, "/") >= maxDepth):
+			return fs.SkipDir
+		case err != nil, !d.Type().IsRegular():
+			return nil
+		}
+		if n++; n > maxCollected {
+			return fs.SkipAll
+		}
+		return collectFile(root, p, visit)
+	})
+}
+
+func collectFile(root *os.Root, p string, visit func(sandbox.File, io.Reader) error) error {
+	f, err := root.OpenFile(p, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil // removed or replaced meanwhile
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil || !fi.Mode().IsRegular() {
+		return nil
+	}
+	return visit(sandbox.File{Path: p, Size: fi.Size(), Exec: fi.Mode()&0o111 != 0}, &exactReader{r: f, left: fi.Size()})
+}
+
+// exactReader reads exactly left bytes. It zero-pads if the file shrank.
+type exactReader struct {
+	r    io.Reader
+	left int64
+	gone bool
+}
+
+func (e *exactReader) Read(b []byte) (n int, err error) {
+	if e.left <= 0 {
+		return 0, io.EOF
+	}
+	b = b[:min(int64(len(b)), e.left)]
+	if !e.gone {
+		n, err = e.r.Read(b)
+		e.gone = err != nil
+		if err != nil && !errors.Is(err, io.EOF) {
+			return n, err
+		}
+	} else {
+		clear(b)
+		n = len(b)
+	}
+	e.left -= int64(n)
+	return n, nil
+}

@@ -1,0 +1,248 @@
+//go:build linux
+
+package sandboxtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// TestBackend checks that a back end is what package sandbox says of all of them.
+func TestBackend(t *testing.T, b sandbox.Backend) {
+	s := newScene(t)
+	for _, c := range behaviours() {
+		t.Run(c.name, func(t *testing.T) {
+			if err := s.behaves(t, b, c); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// behaviour is one sentence of the contract.
+type behaviour struct {
+	name string
+	try  func(*check) error
+}
+
+// check is a behaviour being tried.
+type check struct {
+	*scene
+	ctx  context.Context
+	b    sandbox.Backend
+	mark string
+	spec *sandbox.Spec
+	box  sandbox.Sandbox
+}
+
+// behaves tries one behaviour.
+func (s *scene) behaves(t *testing.T, b sandbox.Backend, c behaviour) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	k := &check{scene: s, ctx: ctx, b: b, mark: "behaves-" + word(), spec: newSpec(t)}
+	k.spec.Limits.Output = 1 << 20
+	defer func() {
+		if k.box != nil {
+			k.box.Close()
+		}
+		sweep(k.mark)
+	}()
+	return c.try(k)
+}
+
+// run runs the payload in the check's sandbox.
+func (k *check) run(opts *sandbox.RunOptions, command string, args ...string) (*sandbox.Result, error) {
+	return k.runCmd(opts, payloadCmd(command, k.mark, args...))
+}
+
+func (k *check) runCmd(opts *sandbox.RunOptions, cmd *sandbox.Cmd) (*sandbox.Result, error) {
+	if err := k.start(); err != nil {
+		return nil, err
+	}
+	return sandbox.RunIn(k.ctx, k.box, k.spec, cmd, opts)
+}
+
+func (k *check) start() error {
+	if k.box != nil {
+		return nil
+	}
+	box, err := k.b.Start(k.ctx, k.spec)
+	if err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	k.box = box
+	return nil
+}
+
+// says runs the payload and compares what it prints.
+func (k *check) says(want, command string, args ...string) error {
+	res, err := k.run(nil, command, args...)
+	if err != nil {
+		return err
+	}
+	if got := string(res.Stdout); got != want || res.ExitCode != 0 {
+		return fmt.Errorf("%s said %.200q and %.200q, exit %d (%s %s), want %.200q", command, got, res.Stderr, res.ExitCode, res.Reason, res.Detail, want)
+	}
+	return nil
+}
+
+// fails runs the payload, which must not succeed.
+func (k *check) fails(command string, args ...string) error {
+	res, err := k.run(nil, command, args...)
+	if err != nil {
+		return err
+	}
+	if res.ExitCode == 0 {
+		return fmt.Errorf("%s %q succeeded: %.200q", command, args, res.Stdout)
+	}
+	return nil
+}
+
+func all(errs ...error) error { return errors.Join(errs...) }
+
+func behaviours() []behaviour {
+	return slices.Concat(endings(), limits(), streams(), surroundings(), files())
+}
+
+func endings() []behaviour {
+	return []behaviour{
+		{"exit codes", func(k *check) error {
+			for _, code := range []int{0, 1, 7, 255} {
+				res, err := k.run(nil, "exit", fmt.Sprint(code))
+				want := sandbox.Exited
+				if code == 0 {
+					want = sandbox.OK
+				}
+				if err != nil || res.ExitCode != code || res.Signal != "" || res.Reason != want || res.Killed {
+					return fmt.Errorf("exit %d: %+v, %v", code, res, err)
+				}
+			}
+			return nil
+		}},
+		{"a signal of its own", func(k *check) error {
+			res, err := k.run(nil, "signal", "15")
+			if err != nil || res.ExitCode != 143 || res.Signal != "SIGTERM" || res.Reason != sandbox.Exited {
+				return fmt.Errorf("%+v, %v, want 143 SIGTERM", res, err)
+			}
+			return nil
+		}},
+		{"a timeout is a result", func(k *check) error {
+			cmd := payloadCmd("sleep", k.mark)
+			cmd.Timeout = 300 * time.Millisecond
+			began := time.Now()
+			res, err := k.runCmd(nil, cmd)
+			if err != nil || res.Reason != sandbox.Timeout || !res.Killed || string(res.Stdout) != "asleep\n" {
+				return fmt.Errorf("%+v, %v, want a timeout", res, err)
+			}
+			if took := time.Since(began); took > 3*time.Second {
+				return fmt.Errorf("it took %v", took)
+			}
+			return k.says("still", "both", "still", "")
+		}},
+		{"the end of the context ends it", func(k *check) error {
+			if err := k.start(); err != nil {
+				return err
+			}
+			ctx, cancel := context.WithCancelCause(k.ctx)
+			stop := errors.New("enough")
+			time.AfterFunc(200*time.Millisecond, func() { cancel(stop) })
+			res, err := sandbox.RunIn(ctx, k.box, k.spec, payloadCmd("sleep", k.mark), nil)
+			if !errors.Is(err, stop) || res == nil || !res.Killed {
+				return fmt.Errorf("%+v, %v, want %v", res, err, stop)
+			}
+			return nil
+		}},
+		{"a missing program", func(k *check) error {
+			for _, cmd := range []*sandbox.Cmd{{Args: []string{sandbox.SkillDir + "/none"}}, {Args: []string{"no-such-program-anywhere"}}, {Args: []string{sandbox.SkillDir + "/SKILL.md"}}} {
+				res, err := k.runCmd(nil, cmd)
+				if err != nil || res.ExitCode != 127 || res.Reason != sandbox.StartFailed {
+					return fmt.Errorf("%v: %+v, %v, want 127", cmd.Args, res, err)
+				}
+			}
+			return nil
+		}},
+		{"Wait returns the same again, Kill after the end does nothing", func(k *check) error {
+			p, err := k.process("exit", "3")
+			if err != nil {
+				return err
+			}
+			one, two := p.Wait(), p.Wait()
+			p.Kill()
+			if three := p.Wait(); one != two || two != three || one.Code != 3 {
+				return fmt.Errorf("%+v, %+v, %+v", one, two, three)
+			}
+			return nil
+		}},
+		{"Close ends what runs, twice is safe, nothing starts after", func(k *check) error {
+			p, err := k.process("sleep")
+			if err != nil {
+				return err
+			}
+			if err := all(k.box.Close(), k.box.Close()); err != nil {
+				return err
+			}
+			ended := make(chan sandbox.Exit, 1)
+			go func() { ended <- p.Wait() }()
+			select {
+			case e := <-ended:
+				if e.Code == 0 {
+					return fmt.Errorf("it ended with %+v", e)
+				}
+			case <-time.After(3 * time.Second):
+				return errors.New("it runs after Close")
+			}
+			if pids := marked(k.mark); len(pids) > 0 && !within(time.Second, func() bool { return len(marked(k.mark)) == 0 }) {
+				return fmt.Errorf("processes %v live after Close", pids)
+			}
+			if p, err := k.box.Exec(k.ctx, payloadCmd("exit", k.mark, "0")); err == nil {
+				p.Kill()
+				return errors.New("a command starts after Close")
+			}
+			return nil
+		}},
+	}
+}
+
+// process starts the payload and throws its output away.
+func (k *check) process(command string, args ...string) (sandbox.Process, error) {
+	if err := k.start(); err != nil {
+		return nil, err
+	}
+	p, err := k.box.Exec(k.ctx, payloadCmd(command, k.mark, args...))
+	if err != nil {
+		return nil, err
+	}
+	go io.Copy(io.Discard, p.Stdout())
+	go io.Copy(io.Discard, p.Stderr())
+	return p, nil
+}
+
+// decoded runs the payload, which prints JSON.
+func (k *check) decoded(cmd *sandbox.Cmd, into any) error {
+	res, err := k.runCmd(nil, cmd)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(res.Stdout, into); err != nil {
+		return fmt.Errorf("%.200q, %.200q, %s: %w", res.Stdout, res.Stderr, res.Reason, err)
+	}
+	return nil
+}
+
+func lookup(env []string, name string) (string, bool) {
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			return v, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,212 @@
+//go:build linux
+
+package sandboxtest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing/fstest"
+	"time"
+
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// files are what goes into a sandbox and what it leaves.
+func files() []behaviour {
+	return []behaviour{
+		{"the skill is there, and cannot be changed", func(k *check) error {
+			doc := sandbox.SkillDir + "/SKILL.md"
+			return all(k.says(skillText, "read", doc), k.says("a,b\n1,2\n", "read", sandbox.SkillDir+"/data/table.csv"),
+				k.fails("write", doc, "changed"), k.fails("write", sandbox.SkillDir+"/new", "new"), k.says(skillText, "read", doc))
+		}},
+		{"a tree that has a file too many shows only what is named", func(k *check) error {
+			m := k.spec.Trees[0].FS.(fstest.MapFS)
+			m["extra.sh"] = &fstest.MapFile{Data: []byte("extra"), Mode: 0o755}
+			return all(k.fails("read", sandbox.SkillDir+"/extra.sh"), k.says("SKILL.md\ndata\npayload\n", "list", sandbox.SkillDir))
+		}},
+		{"a changed file is an error, and nothing runs", func(k *check) error {
+			for _, change := range []func(fstest.MapFS){
+				func(m fstest.MapFS) { m["data/table.csv"] = &fstest.MapFile{Data: []byte("a,b\n1,3\n")} },
+				func(m fstest.MapFS) { m["data/table.csv"] = &fstest.MapFile{Data: []byte("a,b\n1,2\nmore")} },
+				func(m fstest.MapFS) { m["data/table.csv"] = &fstest.MapFile{Data: []byte("a")} },
+				func(m fstest.MapFS) { delete(m, "data/table.csv") },
+			} {
+				spec := *k.spec
+				m := maps.Clone(spec.Trees[0].FS.(fstest.MapFS))
+				change(m)
+				spec.Trees = slices.Clone(spec.Trees)
+				spec.Trees[0].FS = m
+				res, err := sandbox.Run(k.ctx, k.b, &spec, payloadCmd("exit", k.mark, "0"), nil)
+				changed, ok := errors.AsType[*sandbox.ChangedError](err)
+				if !ok || res != nil || changed.Path != "data/table.csv" {
+					return fmt.Errorf("%+v, %v, want a ChangedError of data/table.csv", res, err)
+				}
+			}
+			return nil
+		}},
+		{"a file that changes between two readings", func(k *check) error {
+			k.spec.Trees[0].FS = &turning{FS: k.spec.Trees[0].FS}
+			for range 3 {
+				box, err := k.b.Start(k.ctx, k.spec)
+				if err != nil {
+					if _, ok := errors.AsType[*sandbox.ChangedError](err); !ok {
+						return err
+					}
+					continue
+				}
+				k.box = box
+				err = k.says("a,b\n1,2\n", "read", sandbox.SkillDir+"/data/table.csv")
+				box.Close()
+				k.box = nil
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+		{"files that are given", func(k *check) error {
+			given := treeOf(sandbox.InDir, map[string][]byte{"a.txt": []byte("given"), "sub/b.txt": []byte("deep")})
+			given.Files[0].SHA256 = "" // need not be verified
+			k.spec.Trees = append(k.spec.Trees, given)
+			return all(k.says("given", "read", sandbox.InDir+"/a.txt"), k.says("deep", "read", sandbox.InDir+"/sub/b.txt"), k.says("written", "write", sandbox.InDir+"/a.txt", "mine"))
+		}},
+		{"other trees", func(k *check) error {
+			k.spec.Trees = append(k.spec.Trees, treeOf(sandbox.NeedsDir+"/other-one", map[string][]byte{"SKILL.md": []byte("needed")}), treeOf(sandbox.BuildDir, map[string][]byte{"lib.txt": []byte("built")}))
+			var env []string
+			if err := k.decoded(payloadCmd("env", k.mark), &env); err != nil {
+				return err
+			}
+			dir, _ := lookup(env, "LOADOUT_SKILL_OTHER_ONE")
+			return all(k.says("needed", "read", dir+"/SKILL.md"), k.says("needed", "read", sandbox.NeedsDir+"/other-one/SKILL.md"), k.says("built", "read", sandbox.BuildDir+"/lib.txt"),
+				k.fails("write", sandbox.NeedsDir+"/other-one/SKILL.md", "x"), k.fails("write", sandbox.BuildDir+"/lib.txt", "x"))
+		}},
+		{"a tree of a file system that only its owner reads", func(k *check) error {
+			for name, f := range k.spec.Trees[0].FS.(fstest.MapFS) {
+				if name != "payload" {
+					f.Mode = 0o600
+				}
+			}
+			return k.says(skillText, "read", sandbox.SkillDir+"/SKILL.md")
+		}},
+		{"the person's directory, to read", func(k *check) error { return k.workspace(false) }},
+		{"the person's directory, to change", func(k *check) error { return k.workspace(true) }},
+		{"commands see each other's files", func(k *check) error {
+			return all(k.says("written", "write", sandbox.WorkDir+"/note", "from the first"), k.says("from the first", "read", sandbox.WorkDir+"/note"),
+				k.says("written", "write", sandbox.OutDir+"/note", "out"))
+		}},
+		{"sandboxes do not see each other's files", func(k *check) error {
+			if err := k.says("written", "write", sandbox.WorkDir+"/note", "mine"); err != nil {
+				return err
+			}
+			if err := k.box.Close(); err != nil {
+				return err
+			}
+			k.box = nil
+			return k.fails("read", sandbox.WorkDir+"/note")
+		}},
+		{"collects regular files, in order", collects},
+		{"collects again and again", func(k *check) error {
+			if err := k.says("written", "write", sandbox.OutDir+"/a", "a"); err != nil {
+				return err
+			}
+			for i, began := 0, time.Now(); i < 8000 && time.Since(began) < 3*time.Second; i++ {
+				n := 0
+				err := k.box.Collect(k.ctx, func(sandbox.File, io.Reader) error { n++; return nil })
+				if err != nil || n != 1 {
+					return fmt.Errorf("the %dth time: %d files, %w", i+1, n, err)
+				}
+			}
+			return k.says("a", "read", sandbox.OutDir+"/a")
+		}},
+		{"a visit that fails ends the collection", func(k *check) error {
+			if err := all(k.says("written", "write", sandbox.OutDir+"/a", "a"), k.says("written", "write", sandbox.OutDir+"/b", strings.Repeat("b", 100000))); err != nil {
+				return err
+			}
+			stop := errors.New("stop")
+			visits := 0
+			err := k.box.Collect(k.ctx, func(sandbox.File, io.Reader) error { visits++; return stop })
+			if !errors.Is(err, stop) || visits != 1 {
+				return fmt.Errorf("%d visits, %v", visits, err)
+			}
+			return k.says("a", "read", sandbox.OutDir+"/a")
+		}},
+	}
+}
+
+// workspace mounts a directory of the host, if the back end can.
+func (k *check) workspace(writable bool) error {
+	dir, err := os.MkdirTemp(k.dir, "workspace-")
+	if err != nil {
+		return err
+	}
+	if err := all(os.WriteFile(dir+"/a.txt", []byte("a"), 0o666), os.Chmod(dir, 0o777), os.Chmod(dir+"/a.txt", 0o666)); err != nil {
+		return err
+	}
+	k.spec.Mounts = []sandbox.Mount{{Host: dir, Path: sandbox.WorkspaceDir, Writable: writable}}
+	err = k.says("a", "read", sandbox.WorkspaceDir+"/a.txt")
+	if _, ok := errors.AsType[*sandbox.UnsupportedError](err); ok {
+		return nil
+	}
+	if !writable {
+		err = all(err, k.fails("write", sandbox.WorkspaceDir+"/a.txt", "b"), k.fails("write", sandbox.WorkspaceDir+"/b.txt", "b"))
+	} else {
+		err = all(err, k.says("written", "write", sandbox.WorkspaceDir+"/a.txt", "b"))
+	}
+	got, readErr := os.ReadFile(dir + "/a.txt")
+	if want := map[bool]string{false: "a", true: "b"}[writable]; string(got) != want {
+		err = all(err, fmt.Errorf("outside it has %q, want %q", got, want))
+	}
+	return all(err, readErr)
+}
+
+func collects(k *check) error {
+	k.spec.Trees = append(k.spec.Trees, treeOf(sandbox.InDir, map[string][]byte{"given": []byte("given")}))
+	if _, err := k.run(nil, "links"); err != nil {
+		return err
+	}
+	want := map[string]string{"beside": "beside", "out/real": "real", "out/sub/deep": "deep"}
+	var order []string
+	err := k.box.Collect(k.ctx, func(f sandbox.File, r io.Reader) error {
+		order = append(order, f.Path)
+		b, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		if string(b) != want[f.Path] || f.Size != int64(len(b)) || f.SHA256 != "" && f.SHA256 != hashOf(b) {
+			return fmt.Errorf("%+v has %q, want %q", f, b, want[f.Path])
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if sorted := slices.Sorted(maps.Keys(want)); !slices.Equal(order, sorted) {
+		return fmt.Errorf("collected %q, want %q", order, sorted)
+	}
+	return nil
+}
+
+// turning is a file system in which a file is another each time it is opened.
+type turning struct {
+	fs.FS
+	opened int
+}
+
+func (f *turning) Open(name string) (fs.File, error) {
+	if name != "data/table.csv" {
+		return f.FS.Open(name)
+	}
+	f.opened++
+	data := []byte("a,b\n1,2\n")
+	if f.opened%2 == 0 {
+		data = bytes.ToUpper([]byte("evil,ev\n"))
+	}
+	return fstest.MapFS{name: {Data: data}}.Open(name)
+}

@@ -1,0 +1,281 @@
+//go:build linux
+
+package sandboxtest
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// streams are what goes in and comes out of a command.
+func streams() []behaviour {
+	return []behaviour{
+		{"stdout and stderr apart", func(k *check) error {
+			res, err := k.run(nil, "both", "to out", "to err")
+			if err != nil || string(res.Stdout) != "to out" || string(res.Stderr) != "to err" || res.Truncated {
+				return fmt.Errorf("%q, %q, %v", res.Stdout, res.Stderr, err)
+			}
+			return nil
+		}},
+		{"no input is an end of input", func(k *check) error { return k.says(fmt.Sprintf("0 %x", sha256.Sum256(nil)), "sum") }},
+		{"10 MB of binary input", func(k *check) error {
+			data := make([]byte, 10<<20)
+			rnd := rand.NewChaCha8([32]byte{1})
+			rnd.Read(data)
+			res, err := k.run(&sandbox.RunOptions{Stdin: bytes.NewReader(data)}, "sum")
+			if want := fmt.Sprintf("%d %x", len(data), sha256.Sum256(data)); err != nil || string(res.Stdout) != want {
+				return fmt.Errorf("%+v, %v, want %s", res, err, want)
+			}
+			return nil
+		}},
+		{"input that is not read", func(k *check) error {
+			res, err := k.run(&sandbox.RunOptions{Stdin: bytes.NewReader(make([]byte, 1<<20))}, "exit", "4")
+			if err != nil || res.ExitCode != 4 {
+				return fmt.Errorf("%+v, %v", res, err)
+			}
+			return nil
+		}},
+		{"a conversation", converses},
+		{"output comes while the command runs", func(k *check) error {
+			if err := k.start(); err != nil {
+				return err
+			}
+			came := make(chan struct{})
+			var once sync.Once
+			tee := writerFunc(func([]byte) { once.Do(func() { close(came) }) })
+			done := make(chan error, 1)
+			cmd := payloadCmd("sleep", k.mark)
+			cmd.Timeout = 3 * time.Second
+			go func() {
+				_, err := sandbox.RunIn(k.ctx, k.box, k.spec, cmd, &sandbox.RunOptions{Stdout: tee})
+				done <- err
+			}()
+			select {
+			case <-came:
+			case <-done:
+				return errors.New("no output before the end")
+			}
+			return all(k.box.Close(), <-done)
+		}},
+		{"output is capped and said to be", func(k *check) error {
+			k.spec.Limits.Output = 1000
+			res, err := k.run(nil, "fill", "3000")
+			if err != nil || len(res.Stdout) != 1000 || !res.Truncated || res.Reason != sandbox.OK {
+				return fmt.Errorf("%d bytes, truncated %v, %s, %v", len(res.Stdout), res.Truncated, res.Reason, err)
+			}
+			res, err = k.run(nil, "fill", "1000000")
+			if err != nil || len(res.Stdout) != 1000 || !res.Truncated || res.Reason != sandbox.Output {
+				return fmt.Errorf("%d bytes, truncated %v, %s, %v", len(res.Stdout), res.Truncated, res.Reason, err)
+			}
+			return nil
+		}},
+		{"secrets are files, and not in the output", func(k *check) error {
+			k.spec.Secrets = []sandbox.Secret{sandbox.NewSecret("token", "very-secret-value")}
+			return k.says("[secret token]", "read", sandbox.SecretsDir+"/token")
+		}},
+		{"concurrent commands", func(k *check) error {
+			if err := k.start(); err != nil {
+				return err
+			}
+			errs := make(chan error, 8)
+			for i := range cap(errs) {
+				go func() {
+					text := strings.Repeat(fmt.Sprint(i), 20000)
+					errs <- k.echo(text)
+				}()
+			}
+			var err error
+			for range cap(errs) {
+				err = all(err, <-errs)
+			}
+			return err
+		}},
+	}
+}
+
+func (k *check) echo(text string) error {
+	res, err := sandbox.RunIn(k.ctx, k.box, k.spec, payloadCmd("cat", k.mark), &sandbox.RunOptions{Stdin: strings.NewReader(text)})
+	if err != nil || string(res.Stdout) != text {
+		return fmt.Errorf("%d bytes came back of %d, %+.200v, %v", len(res.Stdout), len(text), res, err)
+	}
+	return nil
+}
+
+type writerFunc func([]byte)
+
+func (f writerFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
+
+// converses speaks with a command line by line, as with a server.
+func converses(k *check) error {
+	if err := k.start(); err != nil {
+		return err
+	}
+	cmd := payloadCmd("talk", k.mark)
+	cmd.Timeout = -1
+	p, err := k.box.Exec(k.ctx, cmd)
+	if err != nil {
+		return err
+	}
+	stop := time.AfterFunc(5*time.Second, p.Kill)
+	defer stop.Stop()
+	go io.Copy(io.Discard, p.Stderr())
+	out := bufio.NewReader(p.Stdout())
+	for i := range 20 {
+		if _, err := fmt.Fprintf(p.Stdin(), "word %d\n", i); err != nil {
+			return err
+		}
+		if got, err := out.ReadString('\n'); err != nil || got != fmt.Sprintf("heard word %d\n", i) {
+			return fmt.Errorf("%q, %v", got, err)
+		}
+	}
+	p.Stdin().Close()
+	rest, err := io.ReadAll(out)
+	if exit := p.Wait(); err != nil || exit.Code != 0 || len(rest) > 0 {
+		return fmt.Errorf("%+v, %q, %v", exit, rest, err)
+	}
+	return nil
+}
+
+// surroundings are what a command finds around it.
+func surroundings() []behaviour {
+	return []behaviour{
+		{"arguments as they are", func(k *check) error {
+			args := []string{"", "two words", "line\nbreak", "$HOME `id` ;|&", "'\"", "ünï ☃", "-x", "\\", "*"}
+			var got []string
+			if err := k.decoded(payloadCmd("args", k.mark, args...), &got); err != nil {
+				return err
+			}
+			if !slices.Equal(got, args) {
+				return fmt.Errorf("got %q, want %q", got, args)
+			}
+			return nil
+		}},
+		{"many and long arguments", func(k *check) error {
+			args := slices.Repeat([]string{strings.Repeat("a", 1000)}, 100)
+			args = append(args, strings.Repeat("b", 100<<10))
+			var got []string
+			if err := k.decoded(payloadCmd("args", k.mark, args...), &got); err != nil {
+				return err
+			}
+			if !slices.Equal(got, args) {
+				return fmt.Errorf("got %d arguments, want %d", len(got), len(args))
+			}
+			return nil
+		}},
+		{"the environment is what the spec says and no more", cleanEnvironment},
+		{"a large environment", func(k *check) error {
+			k.spec.Env = map[string]string{"BIG": strings.Repeat("e", 100<<10)}
+			for i := range 200 {
+				k.spec.Env[fmt.Sprintf("VAR_%d", i)] = strings.Repeat("v", 200)
+			}
+			var env []string
+			if err := k.decoded(payloadCmd("env", k.mark), &env); err != nil {
+				return err
+			}
+			for name, want := range k.spec.Env {
+				if got, _ := lookup(env, name); got != want {
+					return fmt.Errorf("%s has %d bytes, want %d", name, len(got), len(want))
+				}
+			}
+			return nil
+		}},
+		{"the working directory", func(k *check) error {
+			for _, c := range []struct{ dir, variable string }{{"", "LOADOUT_WORK"}, {sandbox.OutDir, "LOADOUT_OUT"}, {sandbox.SkillDir, "LOADOUT_SKILL"}} {
+				var env []string
+				if err := k.decoded(payloadCmd("env", k.mark), &env); err != nil {
+					return err
+				}
+				want, _ := lookup(env, c.variable)
+				cmd := payloadCmd("pwd", k.mark)
+				cmd.Dir = c.dir
+				res, err := k.runCmd(nil, cmd)
+				if err != nil || string(res.Stdout) != want || want == "" {
+					return fmt.Errorf("in %q: %q, %q, %v, want %q", c.dir, res.Stdout, res.Stderr, err, want)
+				}
+			}
+			return nil
+		}},
+		{"paths of the layout in arguments and variables", func(k *check) error {
+			k.spec.Env = map[string]string{"WHERE": sandbox.WorkDir + "/x"}
+			var env, args []string
+			if err := all(k.decoded(payloadCmd("env", k.mark), &env), k.decoded(payloadCmd("args", k.mark, sandbox.WorkDir+"/x", "--out="+sandbox.WorkDir+"/x"), &args)); err != nil {
+				return err
+			}
+			work, _ := lookup(env, "LOADOUT_WORK")
+			where, _ := lookup(env, "WHERE")
+			if want := work + "/x"; where != want || !slices.Equal(args, []string{want, "--out=" + want}) {
+				return fmt.Errorf("variable %q, arguments %q, want %q", where, args, want)
+			}
+			return nil
+		}},
+		{"no network is none", func(k *check) error {
+			for _, a := range [][2]string{{"tcp", k.victim.TCP}, {"unix", k.victim.Abstract}} {
+				if err := k.fails("dial", a[0], a[1]); err != nil {
+					return err
+				}
+			}
+			var names []string
+			if err := k.decoded(payloadCmd("ifaces", k.mark), &names); err != nil {
+				return err
+			}
+			for _, n := range names {
+				if n != "lo" && k.b.Tier() >= sandbox.Isolated {
+					return fmt.Errorf("there are interfaces %q", names)
+				}
+			}
+			return nil
+		}},
+		{"the state names what is enforced", func(k *check) error {
+			if err := k.start(); err != nil {
+				return err
+			}
+			enforced := k.box.State().Enforced
+			if len(enforced) == 0 {
+				return errors.New("nothing")
+			}
+			enforced["mine"] = "changed" // the caller's to keep
+			if k.box.State().Enforced["mine"] != "" {
+				return errors.New("the map is shared")
+			}
+			return nil
+		}},
+	}
+}
+
+func cleanEnvironment(k *check) error {
+	k.spec.Env = map[string]string{"OF_SPEC": "a b", "BOTH": "spec"}
+	cmd := payloadCmd("env", k.mark)
+	cmd.Env = map[string]string{"OF_CMD": "c\nd", "BOTH": "cmd"}
+	var got []string
+	if err := k.decoded(cmd, &got); err != nil {
+		return err
+	}
+	want := map[string]string{"OF_SPEC": "a b", "OF_CMD": "c\nd", "BOTH": "cmd"}
+	known := k.spec.Environment(cmd, sandbox.SamePath)
+	for name, value := range want {
+		if v, _ := lookup(got, name); v != value {
+			return fmt.Errorf("%s is %q, want %q", name, v, value)
+		}
+	}
+	for _, kv := range got {
+		name, _, _ := strings.Cut(kv, "=")
+		if _, ok := lookup(known, name); !ok {
+			return fmt.Errorf("%s comes from nowhere", kv)
+		}
+	}
+	if len(got) != len(known) {
+		return fmt.Errorf("%d variables, want %d", len(got), len(known))
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+//go:build linux
+
+package sandboxtest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// orphanVariable has the mark for the processes of a host that is to be killed.
+const orphanVariable = "LOADOUT_TEST_ORPHAN"
+
+// TestOrphans checks that no process of a sandbox outlives the program that
+// started it, even if that was killed. The test binary is run again for the
+// calling test, up to the call.
+func TestOrphans(t *testing.T, b sandbox.Backend) {
+	if mark := os.Getenv(orphanVariable); mark != "" {
+		abandon(t, b, mark)
+		return
+	}
+	if err := newScene(t).orphans(t); err != nil {
+		t.Error(err)
+	}
+}
+
+// abandon starts what there is to start and waits to be killed.
+func abandon(t *testing.T, b sandbox.Backend, mark string) {
+	k := &check{ctx: context.Background(), b: b, mark: mark, spec: newSpec(t)}
+	must(t, k.start())
+	p, err := k.box.Exec(k.ctx, payloadCmd("sleep", mark))
+	must(t, err)
+	line, err := bufio.NewReader(p.Stdout()).ReadString('\n')
+	must(t, err)
+	_, err = k.run(nil, "E11") // leaves a process behind it, where it may
+	fmt.Printf("\nSTARTED %q %v\n", line, err)
+	time.Sleep(20 * time.Second)
+}
+
+func (s *scene) orphans(t *testing.T) error {
+	mark := "orphan-" + word()
+	defer sweep(mark)
+	cmd := exec.Command("/proc/self/exe", "-test.run=^"+regexp.QuoteMeta(t.Name())+"$", "-test.v")
+	cmd.Env = append(os.Environ(), orphanVariable+"="+mark, payloadVariable+"="+s.bin)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	stop := time.AfterFunc(15*time.Second, func() { cmd.Process.Kill() })
+	defer stop.Stop()
+	var said strings.Builder
+	started := false
+	for in := bufio.NewScanner(out); !started && in.Scan(); {
+		fmt.Fprintln(&said, in.Text())
+		started = strings.HasPrefix(in.Text(), "STARTED \"asleep\\n\"")
+	}
+	before := marked(mark)
+	cmd.Process.Kill()
+	cmd.Wait()
+	if !started || len(before) == 0 {
+		return fmt.Errorf("the host did not start, or its sandbox had only %v:\n%s", before, said.String())
+	}
+	if !within(3*time.Second, func() bool { return len(marked(mark)) == 0 }) {
+		return fmt.Errorf("of %v these live on after their host was killed: %v", before, marked(mark))
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+//go:build linux
+
+package sandboxtest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/testprogram"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Digest is the digest in all specs of this package, for back ends that demand
+// an opt-in for one.
+const Digest = "sha256:5a6db0c5a4d0ba0f5ec9f2f5b36fc8a24b0ad2df5a6c4b8e5f1f7d3f00000063"
+
+const payloadPackage = "internal/sandbox/sandboxtest/internal/payload"
+
+// payloadVariable names a payload that was built before, for tests that run
+// again as a user who may not have a compiler's caches.
+const payloadVariable = "LOADOUT_TEST_PAYLOAD"
+
+var payload struct {
+	once  sync.Once
+	bytes []byte
+	err   error
+}
+
+// payloadBytes is the program that is run in sandboxes, built once.
+func payloadBytes(t *testing.T) []byte {
+	t.Helper()
+	payload.once.Do(func() { payload.bytes, payload.err = buildPayload() })
+	if payload.err != nil {
+		t.Fatal(payload.err)
+	}
+	return payload.bytes
+}
+
+func buildPayload() ([]byte, error) {
+	if p := os.Getenv(payloadVariable); p != "" {
+		return os.ReadFile(p)
+	}
+	path, err := testprogram.Program{Package: payloadPackage}.Build()
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
+// skillTree is a skill with the payload as its program.
+func skillTree(program []byte) sandbox.Tree {
+	return treeOf(sandbox.SkillDir, map[string][]byte{
+		"SKILL.md": []byte(skillText), "payload": program, "data/table.csv": []byte("a,b\n1,2\n"),
+	})
+}
+
+const skillText = "---\nname: attacker\ndescription: Attacks.\n---\n\nUnchanged.\n"
+
+// treeOf is a verified tree of files; one that is called payload may be
+// executed.
+func treeOf(place string, files map[string][]byte) sandbox.Tree {
+	t := sandbox.Tree{Path: place}
+	m := fstest.MapFS{}
+	for name, data := range files {
+		m[name] = &fstest.MapFile{Data: data, Mode: 0o644, ModTime: time.Unix(1, 0)}
+		t.Files = append(t.Files, sandbox.File{Path: name, Size: int64(len(data)), SHA256: hashOf(data), Exec: name == "payload"})
+	}
+	slices.SortFunc(t.Files, func(a, b sandbox.File) int { return strings.Compare(a.Path, b.Path) })
+	t.FS = m
+	return t
+}
+
+func hashOf(b []byte) string {
+	h := sha256.Sum256(b)
+	return hex.EncodeToString(h[:])
+}
+
+// PolicyLimits is the policy under test.
+func PolicyLimits() sandbox.Limits {
+	return sandbox.Limits{
+		Memory: 256 << 20, Processes: 64, CPU: 5 * time.Second, Cores: 1, Wall: 6 * time.Second,
+		FileSize: 50 << 20, OpenFiles: 256, Work: 64 << 20, Tmp: 32 << 20, Shm: 16 << 20, Output: 64 << 10,
+	}
+}
+
+// newSpec is the spec of a sandbox for the payload.
+func newSpec(t *testing.T) *sandbox.Spec {
+	return &sandbox.Spec{Trees: []sandbox.Tree{skillTree(payloadBytes(t))}, Limits: PolicyLimits(), Digest: Digest}
+}
+
+func payloadCmd(command, mark string, args ...string) *sandbox.Cmd {
+	return &sandbox.Cmd{Args: append([]string{sandbox.SkillDir + "/payload", command, mark}, args...)}
+}
+
+// cores is how many processors the machine lets this process use.
+func cores() int { return runtime.NumCPU() }

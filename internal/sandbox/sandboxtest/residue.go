@@ -1,0 +1,137 @@
+//go:build linux
+
+package sandboxtest
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// TestResidue runs n commands, ends them in all the ways there are at times that
+// are random but the same each time, and checks that nothing is left: no
+// process, mount, cgroup, descriptor or file.
+func TestResidue(t *testing.T, b sandbox.Backend, n int) {
+	x := &trial{t: t, scene: newScene(t), backend: b, mark: "residue-" + word()}
+	defer sweep(x.mark)
+	rnd := rand.New(rand.NewPCG(1, uint64(n)))
+	x.residual(n, rand.New(rand.NewPCG(2, 2)), 1) // what is kept for good is there now
+	before := tracesOf(x.tmp, x.mark)
+	began := time.Now()
+	x.residual(n, rnd, 0)
+	t.Logf("%s: %d runs in %v", b.Name(), n, time.Since(began).Round(time.Millisecond))
+	var after traces
+	if !within(3*time.Second, func() bool { after = tracesOf(x.tmp, x.mark); return after.within(before) }) {
+		t.Errorf("left behind:\nbefore %+v\nafter  %+v", before, after)
+	}
+}
+
+// within reports whether there is nothing that was not there before.
+func (tr traces) within(before traces) bool {
+	for _, f := range tr.files {
+		if !slices.Contains(before.files, f) {
+			return false
+		}
+	}
+	return tr.mounts <= before.mounts && tr.cgroups <= before.cgroups && tr.fds <= before.fds && len(tr.marked) == 0
+}
+
+// ways are the ways in which a run ends.
+var ways = []string{"itself", "kill", "close", "cancel", "start", "timeout"}
+
+// residual runs one after another; most, if not zero, bounds how many.
+func (x *trial) residual(n int, rnd *rand.Rand, most int) {
+	x.t.Helper()
+	for i := range n {
+		if most > 0 && i >= most {
+			return
+		}
+		way, after := ways[rnd.IntN(len(ways))], time.Duration(rnd.IntN(40))*time.Millisecond
+		if !x.endsIn(way, after) {
+			x.t.Errorf("run %d (%s after %v) did not end", i, way, after)
+			return
+		}
+	}
+}
+
+// endsIn runs a command that is ended in some way after a time, and reports
+// whether everything came back.
+func (x *trial) endsIn(way string, after time.Duration) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		x.runOnce(way, after)
+	}()
+	select {
+	case <-done:
+		return true
+	case <-time.After(20 * time.Second):
+		return false
+	}
+}
+
+func (x *trial) runOnce(way string, after time.Duration) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	spec := newSpec(x.t)
+	cmd := payloadCmd("E12", x.mark) // leaves a process that holds its output
+	if way == "itself" {
+		cmd = payloadCmd("both", x.mark, "out", "err")
+	}
+	if way == "timeout" {
+		cmd = payloadCmd("sleep", x.mark)
+		cmd.Timeout = after + time.Millisecond
+	}
+	switch way {
+	case "start": // the context ends while the sandbox is made
+		time.AfterFunc(after/4, cancel)
+		if box, err := x.backend.Start(ctx, spec); err == nil {
+			box.Close()
+		}
+	case "cancel":
+		time.AfterFunc(after, cancel)
+		sandbox.Run(ctx, x.backend, spec, cmd, nil)
+	case "itself", "timeout":
+		if _, err := sandbox.Run(ctx, x.backend, spec, cmd, nil); err != nil {
+			x.t.Errorf("%s: %v", way, err)
+		}
+	default:
+		x.endsFrom(ctx, way, after, spec, cmd)
+	}
+}
+
+// endsFrom ends a command by Kill or by closing the sandbox under it.
+func (x *trial) endsFrom(ctx context.Context, way string, after time.Duration, spec *sandbox.Spec, cmd *sandbox.Cmd) {
+	box, err := x.backend.Start(ctx, spec)
+	if err != nil {
+		x.t.Errorf("start: %v", err)
+		return
+	}
+	defer box.Close()
+	p, err := box.Exec(ctx, cmd)
+	if err != nil {
+		x.t.Errorf("exec: %v", err)
+		return
+	}
+	p.Stdin().Close()
+	read := make(chan struct{}, 2)
+	for _, r := range []io.Reader{p.Stdout(), p.Stderr()} {
+		go func() { io.Copy(io.Discard, r); read <- struct{}{} }()
+	}
+	end := func() { p.Kill() }
+	if way == "close" {
+		end = func() { box.Close() }
+	}
+	ended := make(chan struct{})
+	time.AfterFunc(after, func() { end(); close(ended) })
+	p.Wait()
+	<-ended
+	box.Close()
+	<-read
+	<-read
+}

@@ -1,0 +1,155 @@
+//go:build linux
+
+package sandboxtest
+
+import (
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What plain contains, and for what reason that is not plain's merit. All else
+// it does not.
+var plainContains = map[string]string{
+	"A01":  "the file's mode",
+	"A09":  "the kernel keeps the log from users",
+	"B07":  "the file goes with /work",
+	"B08":  "no capabilities",
+	"D06+": "it is of another user there",
+	"D08":  "no capabilities",
+	"D10":  "no capabilities",
+	"D14":  "no capabilities",
+	"D18":  "the files' modes",
+	"E01":  "timeout",
+	"E02":  "timeout, and SIGKILL",
+	"E10":  "sandbox.Run",
+	"E17":  "os.RemoveAll gets 2000 deep",
+}
+
+// The suite can fail: what has no sandbox is breached by what it says.
+func TestPlainIsBreached(t *testing.T) {
+	if AsUser(t) {
+		return
+	}
+	if InTerminal(t) {
+		return
+	}
+	var all []string
+	for _, a := range append(attacks(), beyond()...) {
+		all = append(all, a.id)
+	}
+	if len(attacks()) != AttackCount {
+		t.Errorf("%d attacks, want %d", len(attacks()), AttackCount)
+	}
+	var rows []Row
+	TestAttacks(t, plain{}, Options{MayBreach: all, Row: func(r Row) { rows = append(rows, r) }})
+	logOpen := sysctl("kernel/dmesg_restrict") == "0"
+	for _, r := range rows {
+		want := Breached
+		if plainContains[r.ID] != "" && !(r.ID == "A09" && logOpen) {
+			want = Contained
+		}
+		if r.ID == "E08" && strings.Contains(r.Detail, "timeout") {
+			continue // this disk does not make so many files in the time
+		}
+		if r.Verdict != want && r.Verdict != Skipped {
+			t.Errorf("%s (%s): %s, want %s: %s", r.ID, r.Attack, r.Verdict, want, r.Detail)
+		}
+	}
+}
+
+func sysctl(name string) string {
+	b, _ := os.ReadFile("/proc/sys/" + name)
+	return strings.TrimSpace(string(b))
+}
+
+func TestABreachFails(t *testing.T) {
+	for _, c := range []struct {
+		row  Row
+		opts Options
+		fail bool
+		say  string
+	}{
+		{Row{ID: "A01", Verdict: Breached}, Options{}, true, "breached"},
+		{Row{ID: "A01", Verdict: Breached}, Options{MayBreach: []string{"A01"}}, false, "as may be"},
+		{Row{ID: "A01", Verdict: Contained}, Options{MayBreach: []string{"A01"}}, false, "better"},
+		{Row{ID: "A01", Verdict: Contained}, Options{}, false, ""},
+		{Row{ID: "A08+", Verdict: Breached}, Options{}, false, "as may be"},
+		{Row{ID: "A08+", Verdict: Breached}, Options{Beyond: true}, true, "breached"},
+	} {
+		if say, fail := judge(c.row, c.opts); fail != c.fail || !strings.Contains(say, c.say) || (say == "") != (c.say == "") {
+			t.Errorf("%v with %+v: %q, %v", c.row, c.opts, say, fail)
+		}
+	}
+}
+
+func TestAttacksAreNumbered(t *testing.T) {
+	all := attacks()
+	if !slices.IsSortedFunc(all, func(a, b attack) int { return strings.Compare(a.id, b.id) }) {
+		t.Error("attacks are out of order")
+	}
+}
+
+// What of the contract plain does not keep.
+var plainFails = []string{
+	"a changed file is an error, and nothing runs",
+	"a file that changes between two readings",
+	"collects regular files, in order",
+	"no network is none",
+	"other trees",
+	"the limits are told of the sandbox that has them",
+	"the person's directory, to change",
+	"the person's directory, to read",
+	"secrets are files, and not in the output",
+	"the environment is what the spec says and no more",
+	"the skill is there, and cannot be changed",
+	"the state names what is enforced",
+}
+
+func TestPlainMisbehaves(t *testing.T) {
+	if AsUser(t) {
+		return
+	}
+	s := newScene(t)
+	for _, c := range behaviours() {
+		t.Run(c.name, func(t *testing.T) {
+			err := s.behaves(t, plain{}, c)
+			if want := slices.Contains(plainFails, c.name); (err != nil) != want {
+				t.Errorf("%v, want an error: %v", err, want)
+			}
+		})
+	}
+}
+
+func TestFlood(t *testing.T) { TestOutputFlood(t, plain{}) }
+
+// Plain leaves the processes that left their group.
+func TestPlainLeavesResidue(t *testing.T) {
+	s := newScene(t)
+	x := &trial{t: t, scene: s, backend: plain{}, mark: "residue-" + word()}
+	defer sweep(x.mark)
+	before := tracesOf(x.tmp, x.mark)
+	x.residual(12, rand.New(rand.NewPCG(1, 1)), 0)
+	if tracesOf(x.tmp, x.mark).within(before) {
+		t.Error("nothing is left")
+	}
+	sweep(x.mark)
+	if !within(2*time.Second, func() bool { return tracesOf(x.tmp, x.mark).within(before) }) {
+		t.Errorf("more is left than processes: %+v, %+v", before, tracesOf(x.tmp, x.mark))
+	}
+}
+
+// Plain's processes live on when their host is killed.
+func TestPlainLeavesOrphans(t *testing.T) {
+	if os.Getenv(orphanVariable) != "" {
+		TestOrphans(t, plain{})
+		return
+	}
+	err := newScene(t).orphans(t)
+	if err == nil || !strings.Contains(err.Error(), "live on") {
+		t.Errorf("%v, want processes that live on", err)
+	}
+}

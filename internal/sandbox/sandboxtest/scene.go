@@ -1,0 +1,221 @@
+//go:build linux
+
+package sandboxtest
+
+import (
+	"bufio"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// scene is what attacks are on: a home with secrets, and a victim process that
+// stands for the hub.
+type scene struct {
+	dir     string // all of it
+	home    string
+	tmp     string // TMPDIR of the test, where back ends put their things
+	bin     string // the payload, for the host to run
+	key     string // ~/.ssh/id_rsa
+	rc      string // ~/.bashrc
+	config  string // hub.yaml
+	other   string // SKILL.md of another skill
+	setuid  string // a setuid copy of the payload that works, or ""
+	secrets map[string]string
+	victim  *victim
+}
+
+// at says where the victim is to be found.
+type at struct {
+	PID                            int
+	TCP, TCP6, LAN, Abstract, Unix string
+	UDP, Addr, Key, NoKey          string
+	Len, FD                        int
+}
+
+type victim struct {
+	at
+	mark  string
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	lines *bufio.Scanner
+}
+
+func word() string { return strings.ToLower(rand.Text()[:16]) }
+
+// newScene makes a scene that ends with the test.
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	dir := t.TempDir()
+	s := &scene{dir: dir, home: filepath.Join(dir, "home"), tmp: filepath.Join(dir, "tmp"), bin: filepath.Join(dir, "payload"), secrets: map[string]string{}}
+	s.key, s.rc, s.config, s.other = s.home+"/.ssh/id_rsa", s.home+"/.bashrc", s.home+"/.config/hub.yaml", s.home+"/skills/other/SKILL.md"
+	for _, d := range []string{s.tmp, s.home + "/.ssh", s.home + "/.config", s.home + "/skills/other"} {
+		must(t, os.MkdirAll(d, 0o755))
+	}
+	must(t, os.WriteFile(s.bin, payloadBytes(t), 0o755))
+	for name, path := range map[string]string{"key": s.key, "config": s.config, "other": s.other, "rc": s.rc, "fd": s.home + "/held"} {
+		s.secrets[name] = "secret" + name + word()
+		must(t, os.WriteFile(path, []byte("# "+s.secrets[name]+"\n"), 0o600))
+	}
+	for _, name := range []string{"env", "hubenv", "memory"} {
+		s.secrets[name] = "secret" + name + word()
+	}
+	t.Setenv("TMPDIR", s.tmp)
+	t.Setenv("LOADOUT_TEST_ENV", s.secrets["env"])
+	s.leakFD(t)
+	s.victim = s.startVictim(t)
+	s.setuid = s.findSetuid(t)
+	return s
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// leakFD opens a secret file as a careless ancestor does: for children too.
+func (s *scene) leakFD(t *testing.T) {
+	fd, err := unix.Open(s.home+"/held", unix.O_RDONLY, 0)
+	must(t, err)
+	t.Cleanup(func() { unix.Close(fd) })
+}
+
+func (s *scene) startVictim(t *testing.T) *victim {
+	v := &victim{mark: "victim-" + word()}
+	v.cmd = exec.Command(s.bin, "victim", v.mark, s.home, lanAddress(), s.config)
+	v.cmd.Env = []string{"LOADOUT_TEST_HUB_ENV=" + s.secrets["hubenv"], "LOADOUT_TEST_HUB_MEMORY=" + s.secrets["memory"]}
+	v.cmd.Stderr = os.Stderr
+	v.cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+	var err error
+	v.in, err = v.cmd.StdinPipe()
+	must(t, err)
+	out, err := v.cmd.StdoutPipe()
+	must(t, err)
+	must(t, v.cmd.Start())
+	t.Cleanup(func() {
+		v.in.Close()
+		kill := time.AfterFunc(3*time.Second, func() { v.cmd.Process.Kill() })
+		v.cmd.Wait()
+		kill.Stop()
+	})
+	v.lines = bufio.NewScanner(out)
+	if !v.lines.Scan() {
+		t.Fatal("the victim did not start")
+	}
+	must(t, json.Unmarshal(v.lines.Bytes(), &v.at))
+	return v
+}
+
+// counts are the victim's counters.
+func (v *victim) counts(t *testing.T) map[string]int {
+	t.Helper()
+	if _, err := fmt.Fprintln(v.in, "counts"); err != nil {
+		t.Fatalf("the victim is gone: %v", err)
+	}
+	if !v.lines.Scan() {
+		t.Fatal("the victim is gone")
+	}
+	c := map[string]int{}
+	must(t, json.Unmarshal(v.lines.Bytes(), &c))
+	return c
+}
+
+// grew reports whether a counter rises above what it was. What is on its way is
+// given time, more of it if the attacker believes that something is.
+func (v *victim) grew(t *testing.T, before map[string]int, sent bool, name string) bool {
+	t.Helper()
+	wait := 100 * time.Millisecond
+	if sent {
+		wait = time.Second
+	}
+	return within(wait, func() bool { return v.counts(t)[name] > before[name] })
+}
+
+// lanAddress is an address of this host that is not its loopback.
+func lanAddress() string {
+	all, _ := net.InterfaceAddrs()
+	for _, a := range all {
+		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() {
+			return n.IP.String()
+		}
+	}
+	return ""
+}
+
+// setuidVariable names a setuid copy of the payload, which root made for the
+// test of another user.
+const setuidVariable = "LOADOUT_TEST_SETUID"
+
+// findSetuid returns a setuid program that gives rights where nothing prevents
+// it.
+func (s *scene) findSetuid(t *testing.T) string {
+	p := os.Getenv(setuidVariable)
+	if os.Getuid() == 0 {
+		p = filepath.Join(s.dir, "setuid")
+		must(t, os.WriteFile(p, payloadBytes(t), 0o755))
+		must(t, os.Chmod(p, 0o4755|os.ModeSetuid))
+		return p
+	}
+	if p == "" {
+		return ""
+	}
+	if out, err := exec.Command(p).Output(); err != nil || strings.TrimSpace(string(out)) != "euid 0" {
+		return ""
+	}
+	return p
+}
+
+// feature runs a part of an attack outside of any sandbox and says why it
+// cannot work there, "" if it does.
+func (s *scene) feature(name string) string {
+	cmd := exec.Command(s.bin, "feature", "feature", name)
+	cmd.Env = []string{}
+	out, err := cmd.Output()
+	last := lastLine(out)
+	switch {
+	case strings.HasPrefix(last, "BREACH"):
+		return ""
+	case err != nil:
+		return fmt.Sprintf("the kernel refuses %s: %v", name, err)
+	}
+	return fmt.Sprintf("the kernel refuses %s: %s", name, strings.TrimPrefix(last, "BLOCKED "))
+}
+
+func lastLine(b []byte) string {
+	s := strings.TrimRight(string(b), "\n")
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}
+
+// contents of files of the scene, to see whether they change.
+func (s *scene) contents(t *testing.T, paths ...string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, p := range paths {
+		b, err := os.ReadFile(p)
+		must(t, err)
+		all[p] = string(b)
+	}
+	return all
+}
+
+func (s *scene) changed(t *testing.T, before map[string]string) bool {
+	t.Helper()
+	paths := []string{}
+	for p := range before {
+		paths = append(paths, p)
+	}
+	return !maps.Equal(before, s.contents(t, paths...))
+}

@@ -1,0 +1,211 @@
+//go:build linux
+
+package sandboxtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// patience is how long a run may take beyond the policy's wall time before it
+// counts as hanging.
+const patience = 4 * time.Second
+
+// trial is one attack on its way.
+type trial struct {
+	*scene
+	t       *testing.T
+	backend sandbox.Backend
+	opts    Options
+	mark    string
+
+	spec   *sandbox.Spec
+	box    sandbox.Sandbox
+	state  sandbox.State
+	detail string // what is to be said of the result
+}
+
+// fire runs an attack and cleans up after it.
+func (x *trial) fire(a attack) bool {
+	x.detail = ""
+	defer func() {
+		x.close()
+		sweep(x.mark)
+	}()
+	return a.run(x)
+}
+
+// start makes the sandbox.
+func (x *trial) start() sandbox.Sandbox {
+	x.t.Helper()
+	if x.box != nil {
+		return x.box
+	}
+	x.spec = newSpec(x.t)
+	if x.opts.Spec != nil {
+		x.opts.Spec(x.spec)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	box, err := x.backend.Start(ctx, x.spec)
+	if err != nil {
+		x.t.Fatalf("start: %v", err)
+	}
+	x.box = box
+	return box
+}
+
+// exec runs the payload, which must start.
+func (x *trial) exec(tee io.Writer, command string, args ...string) *sandbox.Result {
+	x.t.Helper()
+	x.start()
+	ctx, cancel := context.WithTimeout(context.Background(), x.spec.Limits.Wall+patience)
+	defer cancel()
+	res, err := sandbox.RunIn(ctx, x.box, x.spec, payloadCmd(command, x.mark, args...), &sandbox.RunOptions{Stdout: tee})
+	if res == nil {
+		x.t.Fatalf("%s: %v", command, err)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		x.note("it hung")
+	}
+	x.state = x.box.State()
+	return res
+}
+
+// attack runs the payload's part of an attack, and says whether the payload
+// believes that it got through.
+func (x *trial) attack(id string, args ...string) (*sandbox.Result, bool) {
+	x.t.Helper()
+	res := x.exec(nil, id, args...)
+	x.started(res)
+	last := lastLine(res.Stdout)
+	switch {
+	case strings.HasPrefix(last, "BREACH"):
+		x.note(strings.TrimPrefix(last, "BREACH "))
+		return res, true
+	case strings.HasPrefix(last, "BLOCKED"):
+		x.note(strings.TrimPrefix(last, "BLOCKED "))
+		return res, false
+	}
+	if !mayEnd(id, res) {
+		x.t.Fatalf("%s ended before it came to a result: %+v\nstdout: %.500s\nstderr: %.1000s", id, res, res.Stdout, res.Stderr)
+	}
+	x.note("ended: " + string(res.Reason) + " " + res.Signal + " " + res.Detail)
+	return res, false
+}
+
+// mayEnd reports whether an attacker without a word at the end was stopped, and
+// did not just fall over. Bombs are, and who makes a forbidden system call.
+func mayEnd(id string, res *sandbox.Result) bool {
+	if bytes.Contains(res.Stderr, []byte("panic: ")) {
+		return false
+	}
+	return id[0] == 'E' || res.Reason == sandbox.Denied || res.Signal == "SIGSYS"
+}
+
+// started fails the test if the payload did not even begin: that contains
+// nothing.
+func (x *trial) started(res *sandbox.Result) {
+	x.t.Helper()
+	if !bytes.HasPrefix(res.Stdout, []byte("ready\n")) {
+		x.t.Fatalf("the payload did not start: %+v\nstdout: %.500s\nstderr: %.500s", res, res.Stdout, res.Stderr)
+	}
+}
+
+// note adds to what is said of the result.
+func (x *trial) note(s string) {
+	s = strings.ReplaceAll(strings.TrimSpace(s), x.dir, "SCENE")
+	if len(s) > 160 {
+		s = s[:160] + "…"
+	}
+	if x.detail != "" {
+		s = x.detail + "; " + s
+	}
+	x.detail = s
+}
+
+// leaked reports whether the output has a secret of the scene.
+func (x *trial) leaked(res *sandbox.Result, names ...string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return bytes.Contains(res.Stdout, []byte(x.secrets[n])) })
+}
+
+// collected is what the host gets from the sandbox, by path.
+func (x *trial) collected(d time.Duration) (map[string]string, error) {
+	x.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	type answer struct {
+		files map[string]string
+		err   error
+	}
+	done := make(chan answer, 1)
+	box := x.box
+	go func() {
+		files := map[string]string{}
+		err := box.Collect(ctx, func(f sandbox.File, r io.Reader) error {
+			b, err := io.ReadAll(io.LimitReader(r, 8<<20))
+			files[f.Path] = string(b)
+			return err
+		})
+		done <- answer{files, err}
+	}()
+	select {
+	case a := <-done:
+		return a.files, a.err
+	case <-time.After(d + time.Second):
+		return nil, errHung
+	}
+}
+
+var errHung = errors.New("collecting hung")
+
+// close ends the sandbox, within a time.
+func (x *trial) close() {
+	x.t.Helper()
+	if x.box == nil {
+		return
+	}
+	done := make(chan error, 1)
+	box := x.box
+	x.box = nil
+	go func() { done <- box.Close() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			x.t.Errorf("close: %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		x.t.Error("close did not end")
+	}
+}
+
+// survivors closes the sandbox and reports whether any process of the attack
+// lives on.
+func (x *trial) survivors() bool {
+	x.t.Helper()
+	x.close()
+	gone := within(500*time.Millisecond, func() bool { return len(marked(x.mark)) == 0 })
+	if !gone {
+		x.note("processes live on")
+	}
+	return !gone
+}
+
+// by says what of the possible layers the sandbox has.
+func (x *trial) by(names []string) string {
+	var all []string
+	for _, n := range names {
+		if m := x.state.Enforced[n]; m != "" {
+			all = append(all, n+": "+m)
+		}
+	}
+	return strings.Join(all, ", ")
+}

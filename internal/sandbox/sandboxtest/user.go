@@ -1,0 +1,194 @@
+//go:build linux
+
+package sandboxtest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// againVariable marks the test binary that was started by itself.
+const againVariable = "LOADOUT_TEST_AGAIN"
+
+// userNumber is who runs tests for root: a number that systems give to nobody,
+// and another one for each package, as some limits count all that a user has
+// and tests of packages run side by side.
+func userNumber() int {
+	h := fnv.New32a()
+	h.Write([]byte(filepath.Base(os.Args[0])))
+	return 60600 + int(h.Sum32()%500)
+}
+
+// AsUser runs the calling test again as an unprivileged user if it runs as
+// root, and reports whether it did: then there is nothing left to do. The user
+// is a number that nobody has. The
+// results of subtests become subtests of t. The test has a terminal of its own
+// then, see [InTerminal].
+func AsUser(t *testing.T) bool {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return false
+	}
+	uid := userNumber()
+	runAgain(t, uid, uid)
+	return true
+}
+
+// InTerminal runs the calling test again in a terminal of its own if it has
+// none, and reports whether it did. Attacks on the terminal are skipped
+// without one.
+func InTerminal(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(againVariable) != "" || needTTY(nil) == "" {
+		return false
+	}
+	runAgain(t, os.Getuid(), os.Getgid())
+	return true
+}
+
+func runAgain(t *testing.T, uid, gid int) {
+	t.Helper()
+	dir := t.TempDir()
+	for d := filepath.Dir(dir); strings.HasPrefix(d, os.TempDir()+"/"); d = filepath.Dir(d) {
+		must(t, os.Chmod(d, 0o711)) // made by testing for its own user alone
+	}
+	must(t, os.Mkdir(dir+"/tmp", 0o700))
+	must(t, copyFile("/proc/self/exe", dir+"/test", 0o755))
+	must(t, os.WriteFile(dir+"/payload", payloadBytes(t), 0o755))
+	env := append(os.Environ(), againVariable+"=1", payloadVariable+"="+dir+"/payload", "TMPDIR="+dir+"/tmp", "HOME="+dir+"/tmp")
+	for _, p := range []string{dir, dir + "/tmp", dir + "/test", dir + "/payload"} {
+		must(t, os.Chown(p, uid, gid))
+	}
+	if os.Getuid() == 0 && uid != 0 { // in a directory of that user, so for nobody else
+		must(t, os.Chmod(dir, 0o700))
+		must(t, os.WriteFile(dir+"/setuid", payloadBytes(t), 0o755))
+		must(t, os.Chmod(dir+"/setuid", 0o755|os.ModeSetuid))
+		env = append(env, setuidVariable+"="+dir+"/setuid")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if d, ok := t.Deadline(); ok {
+		ctx, cancel = context.WithDeadline(context.Background(), d.Add(-2*time.Second))
+	}
+	defer cancel()
+	cmd := exec.CommandContext(ctx, dir+"/test", "-test.run=^"+regexp.QuoteMeta(t.Name())+"$", "-test.v", "-test.count=1")
+	if deeper := subtests(); deeper != "" {
+		cmd.Args[1] += "/" + deeper
+	}
+	cmd.Env, cmd.WaitDelay = env, time.Second
+	slave := newTerminal(t)
+	cmd.ExtraFiles = []*os.File{slave}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 3}
+	if uid != os.Getuid() {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	slave.Close()
+	forward(t, out.String(), err)
+}
+
+// subtests is what the test's own -run says of subtests.
+func subtests() string {
+	for _, a := range os.Args {
+		if run, ok := strings.CutPrefix(a, "-test.run="); ok {
+			_, deeper, _ := strings.Cut(run, "/")
+			return deeper
+		}
+	}
+	return ""
+}
+
+var resultLine = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): (\S+) \(`)
+
+// forward makes subtests of the results in the output of a test.
+func forward(t *testing.T, out string, err error) {
+	t.Helper()
+	results := map[string]string{}
+	var order []string
+	for line := range strings.Lines(out) {
+		if m := resultLine.FindStringSubmatch(line); m != nil && strings.HasPrefix(m[2], t.Name()+"/") {
+			name := strings.TrimPrefix(m[2], t.Name()+"/")
+			order = append(order, name)
+			results[name] = m[1]
+		}
+	}
+	for _, name := range order {
+		t.Run(name, func(t *testing.T) {
+			switch results[name] {
+			case "FAIL":
+				t.Error("failed as the other user, see the output of the whole test")
+			case "SKIP":
+				t.Skip("skipped as the other user, see the output of the whole test")
+			}
+		})
+	}
+	t.Log("\n" + out)
+	switch {
+	case err != nil:
+		t.Errorf("as the other user: %v", err)
+	case !strings.Contains(out, "--- PASS: "+t.Name()+" ") && strings.Contains(out, "--- SKIP: "+t.Name()+" "):
+		t.Skip("skipped as the other user")
+	case !strings.Contains(out, "--- PASS: "+t.Name()+" "):
+		t.Error("it did not run as the other user")
+	}
+}
+
+func copyFile(from, to string, mode os.FileMode) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if e := out.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// newTerminal makes a terminal of which nobody reads the other end but to
+// throw it away.
+func newTerminal(t *testing.T) *os.File {
+	t.Helper()
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Skipf("no terminals here: %v", err)
+	}
+	must(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetUint32(fd, unix.TIOCGPTN)
+	must(t, err)
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	must(t, err)
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		for buf := make([]byte, 4096); ; {
+			if n, err := unix.Read(fd, buf); n <= 0 && err != unix.EINTR {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		<-drained
+		unix.Close(fd)
+	})
+	return slave
+}

@@ -1,0 +1,115 @@
+//go:build linux
+
+package sandboxtest
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// within polls until ok or the time is over. It is for what the kernel does in
+// its own time.
+func within(d time.Duration, ok func() bool) bool {
+	for end := time.Now().Add(d); ; time.Sleep(5 * time.Millisecond) {
+		if ok() {
+			return true
+		}
+		if time.Now().After(end) {
+			return false
+		}
+	}
+}
+
+// marked are the processes of this host that have mark as an argument.
+func marked(mark string) []int {
+	var pids []int
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, p := range all {
+		b, err := os.ReadFile(p)
+		if err != nil || !bytes.Contains(append([]byte{0}, b...), []byte("\x00"+mark+"\x00")) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(p))); err == nil && !zombie(pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func zombie(pid int) bool {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	i := bytes.LastIndexByte(b, ')')
+	return err != nil || i < 0 || len(b) < i+3 || b[i+2] == 'Z' || b[i+2] == 'X'
+}
+
+// sweep ends what is left of an attack, and the files that it has outside.
+func sweep(mark string) {
+	within(3*time.Second, func() bool {
+		pids := marked(mark)
+		for _, pid := range pids {
+			unix.Kill(pid, unix.SIGKILL)
+		}
+		return len(pids) == 0
+	})
+	for _, dir := range []string{"/dev/shm", "/tmp", os.TempDir()} {
+		all, _ := filepath.Glob(filepath.Join(dir, mark+"*"))
+		for _, p := range all {
+			os.Remove(p)
+		}
+	}
+}
+
+// rss is how much memory this process has, in bytes.
+func rss() int64 { return statusField("self", "VmRSS:") << 10 }
+
+// statusField is a number in a process's status; -1 if there is none.
+func statusField(pid, field string) int64 {
+	b, _ := os.ReadFile("/proc/" + pid + "/status")
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == field {
+			n, err := strconv.ParseInt(f[1], 10, 64)
+			if err == nil {
+				return n
+			}
+		}
+	}
+	return -1
+}
+
+// traces are what sandboxes may leave on a host.
+type traces struct {
+	mounts  int
+	cgroups int
+	fds     int
+	files   []string
+	marked  []int
+}
+
+func tracesOf(tmp, mark string) traces {
+	b, _ := os.ReadFile("/proc/self/mountinfo")
+	fds, _ := os.ReadDir("/proc/self/fd")
+	tr := traces{mounts: bytes.Count(b, []byte("\n")), fds: len(fds), cgroups: countCgroups(), marked: marked(mark)}
+	tr.files, _ = filepath.Glob(tmp + "/*")
+	return tr
+}
+
+// countCgroups counts the cgroups that have the number of this process in their
+// names. Others come and go as other tests run.
+func countCgroups() int {
+	n, pid := 0, strconv.Itoa(os.Getpid())
+	filepath.WalkDir("/sys/fs/cgroup", func(_ string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() && strings.Contains(d.Name(), pid) {
+			n++
+		}
+		return nil
+	})
+	return n
+}
+
+func lines(b []byte) []string { return strings.Split(string(b), "\n") }

@@ -1,0 +1,22 @@
+//go:build !darwin
+
+package seatbelt
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+func unavailable() error {
+	return &sandbox.UnavailableError{Backend: "seatbelt", Missing: "Seatbelt (macOS only; this is " + runtime.GOOS + ")", Fix: "use native on Linux, or a container engine"}
+}
+
+// Probe returns an error: Seatbelt needs macOS.
+func (b *Backend) Probe(context.Context) (*sandbox.Report, error) { return nil, unavailable() }
+
+// Start returns an error: Seatbelt needs macOS.
+func (b *Backend) Start(context.Context, *sandbox.Spec) (sandbox.Sandbox, error) {
+	return nil, unavailable()
+}

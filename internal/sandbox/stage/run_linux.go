@@ -1,0 +1,247 @@
+package stage
+
+import (
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// init runs the stage, if the process was started as one. It never returns
+// then; see the package comment.
+func init() {
+	if len(os.Args) == 3 && os.Args[1] == ProbeName {
+		probe(os.Args[2])
+		os.Exit(0)
+	}
+	if len(os.Args) == 0 || !strings.HasSuffix(os.Args[0], Name) {
+		return
+	}
+	var st syscall.Stat_t
+	if syscall.Fstat(ControlFD, &st) != nil || st.Mode&syscall.S_IFMT != syscall.S_IFSOCK {
+		os.Stderr.WriteString(Name + ": this is not a command; it is started by a sandbox\n")
+		os.Exit(2)
+	}
+	if len(os.Args) > 1 && os.Args[1] == Guard {
+		guard()
+	}
+	// Package initialization runs on the main thread. Rights that it gives up
+	// are given up for all threads and processes it starts.
+	runtime.LockOSThread()
+	run(conn{ControlFD})
+	os.Exit(0)
+}
+
+// stage is the state of a running stage.
+type stage struct {
+	conn
+	sending sync.Mutex
+	seal    Restrictions
+	listen  int
+
+	execs   chan request
+	mu      sync.Mutex // also held while a command starts, see reap
+	running map[int]*command
+	started chan struct{} // reports a new child to reap
+}
+
+// request is work for the restricted thread.
+type request struct {
+	exec Exec
+	fds  []int
+}
+
+// command is a running command.
+type command struct {
+	id, pid int
+	oom     bool
+	full    bool
+}
+
+func run(c conn) {
+	closeInherited()
+	syscall.CloseOnExec(ControlFD)
+	s := &stage{conn: c, listen: -1, execs: make(chan request), running: map[int]*command{}, started: make(chan struct{}, 1)}
+	abi, err := s.prepare()
+	ready := Ready{Landlock: abi}
+	if err != nil {
+		ready.Error = err.Error()
+		if e, ok := err.(*stepError); ok {
+			ready.Step = e.step
+			if n, ok := e.err.(syscall.Errno); ok {
+				ready.Errno = int(n)
+			}
+		}
+	}
+	if err != nil || s.listen < 0 {
+		s.reply(KindReady, ready)
+	} else {
+		s.reply(KindReady, ready, s.listen)
+		syscall.Close(s.listen)
+	}
+	if err != nil {
+		return
+	}
+	if first() {
+		deafen()
+	}
+	go s.receive()
+	go s.reap()
+	if s.seal.Memory > 0 {
+		go s.watch()
+	}
+	for r := range s.execs {
+		s.start(r)
+	}
+	s.killAll()
+}
+
+func (s *stage) reply(kind uint32, body any, fds ...int) {
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	if s.send(kind, body, fds...) != nil {
+		s.killAll()
+		os.Exit(0) // the starter has ended
+	}
+}
+
+// prepare follows instructions until the sandbox is restricted.
+func (s *stage) prepare() (abi int, err error) {
+	var filter []byte
+	for {
+		kind, size, _, err := s.header()
+		if err != nil {
+			os.Exit(0)
+		}
+		switch kind {
+		case KindSetup:
+			var setup Setup
+			if err := s.body(size, &setup); err != nil {
+				return 0, step(err, "read instructions")
+			}
+			if err := setup.build(); err != nil {
+				return 0, err
+			}
+			if setup.Listen != 0 {
+				if s.listen, err = listen(setup.Listen); err != nil {
+					return 0, step(err, "listen for the proxy")
+				}
+			}
+		case KindFile:
+			var f File
+			if err := s.body(size, &f); err != nil {
+				return 0, step(err, "read instructions")
+			}
+			if err := s.write(f); err != nil {
+				return 0, step(err, "write %s", f.Path)
+			}
+		case KindFilter:
+			filter = make([]byte, size)
+			if err := s.read(filter); err != nil {
+				os.Exit(0)
+			}
+		case KindRestrict:
+			if err := s.body(size, &s.seal); err != nil {
+				return 0, step(err, "read instructions")
+			}
+			return s.restrictSelf(filter)
+		default:
+			return 0, step(syscall.EPROTO, "read instructions")
+		}
+	}
+}
+
+// write writes a file whose content follows.
+func (s *stage) write(f File) error {
+	makeParents(f.Path)
+	fd, err := syscall.Open(f.Path, syscall.O_CREAT|syscall.O_WRONLY|syscall.O_CLOEXEC|syscall.O_NOFOLLOW|syscall.O_EXCL, f.Mode)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(fd)
+	buf := make([]byte, 64<<10)
+	for left := f.Size; left > 0; {
+		kind, size, _, err := s.header()
+		if err != nil {
+			os.Exit(0)
+		}
+		if kind != KindData || int64(size) > left {
+			return syscall.EPROTO
+		}
+		for size > 0 {
+			b := buf[:min(len(buf), size)]
+			if err := s.read(b); err != nil {
+				os.Exit(0)
+			}
+			for part := b; len(part) > 0; {
+				n, err := syscall.Write(fd, part)
+				if err != nil {
+					return err
+				}
+				part = part[n:]
+			}
+			size, left = size-len(b), left-int64(len(b))
+		}
+	}
+	return nil
+}
+
+// restrictSelf applies the restrictions.
+func (s *stage) restrictSelf(filter []byte) (abi int, err error) {
+	l := &s.seal
+	syscall.Umask(0o022) // the default that programs expect
+	for _, p := range l.ReadOnly {
+		if err := setAttrAt(p, attrReadOnly|attrNoSUID|attrNoDev); err != nil {
+			return 0, step(err, "make %s read-only", p)
+		}
+	}
+	spareThreads(l.Threads)
+	if l.Nice > 0 {
+		syscall.Setpriority(syscall.PRIO_PROCESS, 0, l.Nice) // optional, so ignore errors
+	}
+	for _, r := range l.Rlimits {
+		if err := setrlimit(r); err != nil {
+			return 0, step(err, "set resource limit %d", r.Resource)
+		}
+	}
+	if err := prctl(prSetDumpable, 0, 0); err != nil {
+		return 0, step(err, "hide the first process")
+	}
+	if l.Caps {
+		if err := dropCapabilities(); err != nil {
+			return 0, step(err, "drop capabilities")
+		}
+	}
+	if err := prctl(prSetNoNewPrivs, 1, 0); err != nil {
+		return 0, step(err, "set no_new_privs")
+	}
+	if l.Landlock != nil {
+		if abi, err = l.Landlock.restrict(); err != nil {
+			return abi, step(err, "Landlock")
+		}
+	}
+	if l.Seccomp {
+		if err := loadFilter(filter); err != nil {
+			return abi, step(err, "seccomp")
+		}
+	}
+	return abi, nil
+}
+
+// spareThreads creates n idle threads of the runtime. When commands have filled
+// the process table, no more can be created.
+func spareThreads(n int) {
+	var all sync.WaitGroup
+	gate := make(chan struct{})
+	for range n {
+		all.Go(func() {
+			runtime.LockOSThread()
+			<-gate
+			runtime.UnlockOSThread()
+		})
+		runtime.Gosched()
+	}
+	close(gate)
+	all.Wait()
+}

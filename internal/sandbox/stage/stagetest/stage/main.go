@@ -1,0 +1,14 @@
+// Stage is an executable that is nothing but a stage, for tests.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	_ "github.com/loadout-dev/loadout/internal/sandbox/stage" // makes it one
+)
+
+func main() {
+	fmt.Fprintln(os.Stderr, "this is not a command; it is started by a sandbox")
+	os.Exit(2)
+}

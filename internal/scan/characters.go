@@ -1,0 +1,157 @@
+package scan
+
+import (
+	"bytes"
+	"unicode"
+	"unicode/utf8"
+)
+
+// characterRules returns the rules about characters that a model reads and a
+// user does not see.
+func characterRules() []Rule {
+	return []Rule{
+		{ID: "hidden-tags", Severity: High, Target: Bytes, Message: "contains tag characters, which spell words that nobody sees",
+			Advice: "delete them, and find out how they came there"},
+		{ID: "hidden-run", Severity: High, Target: Bytes, Message: "contains a row of invisible characters, as long as hidden words are",
+			Advice: "delete them, and find out how they came there"},
+		{ID: "hidden-order", Severity: High, Target: Bytes, Message: "contains a character that shows the text around it in another order than it is read in",
+			Advice: "delete it, and read the line again"},
+		{ID: "hidden-characters", Severity: Medium, Target: Bytes, Message: "contains an invisible character inside a word",
+			Advice: "delete it, and find out how it came there"},
+		{ID: "mixed-alphabets", Severity: Medium, Target: Bytes, Message: "contains a word of Latin letters and a Cyrillic one, which look alike",
+			Advice: "find out which word it is, and what it names"},
+		{ID: "terminal-escape", Severity: Medium, Target: Bytes, Message: "contains a sequence that changes what a terminal shows",
+			Advice: "read the line in an editor that shows it"},
+		{ID: "control-characters", Severity: Low, Target: Bytes, Message: "contains control characters",
+			Advice: "read the line in an editor that shows them"},
+	}
+}
+
+const hiddenRun = 8 // minimum number of consecutive invisible characters
+
+// characters checks control characters and all characters beyond ASCII.
+func (s *scanner) characters(t *source) {
+	name, data := t.name, t.data
+	var c characters
+	last := map[string]int{} // by rule: line of the last finding, from 1
+	found := func(rule string, at, length int) {
+		before := last[rule]
+		last[rule] = at + 1
+		if before > 0 && bytes.IndexByte(data[before-1:at], '\n') < 0 || s.enough(rule, name) {
+			return // this line is already reported
+		}
+		s.add(rule, t.place(at, at+length+lineLength(data[at+length:min(len(data), at+length+40)])))
+	}
+	for i := 0; i < len(data); {
+		b := data[i]
+		if b < utf8.RuneSelf {
+			if plainByte[b] {
+				i++
+				continue
+			}
+			rule := "control-characters"
+			if b == 0x1b && i+1 < len(data) && (data[i+1] == '[' || data[i+1] == ']') {
+				rule = "terminal-escape"
+			}
+			found(rule, i, 1)
+			i++
+			continue
+		}
+		if i > 0 && data[i-1] < utf8.RuneSelf {
+			c = after(data[max(0, i-40):i])
+		}
+		r, n := utf8.DecodeRune(data[i:])
+		if rule := c.next(r, i, data[i+n:]); rule != "" {
+			found(rule, i, n)
+		}
+		i += n
+	}
+}
+
+// plainByte lists the ASCII characters of ordinary text.
+var plainByte = func() (out [utf8.RuneSelf]bool) {
+	for c := range out {
+		out[c] = c >= ' ' && c != 0x7f || c == '\n' || c == '\t' || c == '\r' || c == '\f'
+	}
+	return out
+}()
+
+// after returns the state after ASCII characters.
+func after(ascii []byte) characters {
+	last := ascii[len(ascii)-1]
+	letter := last >= 'a' && last <= 'z' || last >= 'A' && last <= 'Z'
+	return characters{letter: letter, last: rune(last)}
+}
+
+// characters is the state before a character.
+type characters struct {
+	run    int  // preceding invisible characters
+	letter bool // the previous character was a letter
+	flag   bool // tag characters of a flag may follow
+	last   rune
+}
+
+// next returns the rule that a character breaks, or "".
+func (c *characters) next(r rune, at int, rest []byte) string {
+	defer func() { c.last = r }()
+	letter := c.letter
+	c.letter = unicode.IsLetter(r)
+	switch {
+	case r >= 0xE0000 && r <= 0xE007F:
+		if c.flag {
+			return "" // 🏴 and the letters of a region
+		}
+		return "hidden-tags"
+	case r == 0x202D || r == 0x202E:
+		return "hidden-order"
+	case r >= 0x2066 && r <= 0x2068 || r == 0x202A || r == 0x202B:
+		if next, _ := utf8.DecodeRune(rest); !rightToLeft(next) && !rightToLeft(c.last) {
+			return "hidden-order"
+		}
+		return ""
+	case invisible(r):
+		c.run++
+		next, _ := utf8.DecodeRune(rest)
+		switch {
+		case c.run == hiddenRun:
+			return "hidden-run"
+		case c.run == 1 && (r == 0x200B || r == 0x2060 || r == 0x200C || r == 0x200D || r == 0xFEFF && at > 0) && letter && c.last < 0x250 && next < 0x250 && unicode.IsLetter(next):
+			return "hidden-characters"
+		}
+		return ""
+	}
+	c.run = 0
+	c.flag = r == 0x1F3F4
+	if c.letter && unicode.In(r, unicode.Cyrillic) {
+		next, _ := utf8.DecodeRune(rest)
+		if letter && c.last < utf8.RuneSelf || next < utf8.RuneSelf && unicode.IsLetter(next) {
+			return "mixed-alphabets"
+		}
+	}
+	return ""
+}
+
+// invisible reports whether a character has no width and no glyph. Such
+// characters are allowed after an emoji, and in scripts that join letters.
+func invisible(r rune) bool {
+	switch {
+	case r >= 0x200B && r <= 0x200F, r >= 0x2060 && r <= 0x2064, r == 0xFEFF, r == 0x00AD, r == 0x180E, r == 0x034F, r == 0x115F, r == 0x1160, r == 0x3164, r == 0xFFA0,
+		r >= 0xE0100 && r <= 0xE01EF, r >= 0xFE00 && r <= 0xFE0F:
+		return true
+	}
+	return false
+}
+
+func rightToLeft(r rune) bool {
+	return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana)
+}
+
+// odd reports whether a name contains invisible characters.
+func odd(name string) bool {
+	for _, r := range name {
+		if !shows(r) && r != 0x200D && (r < 0xFE00 || r > 0xFE0F) {
+			return true
+		}
+	}
+	return bytes.ContainsRune([]byte(name), utf8.RuneError)
+}

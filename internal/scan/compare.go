@@ -1,0 +1,172 @@
+package scan
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// frontmatterRules returns the rules that compare the frontmatter with the
+// files.
+func frontmatterRules() []Rule {
+	return []Rule{
+		{ID: "script-unmentioned", Severity: Low, Target: Frontmatter, Message: "no text of the skill mentions this script", Advice: "find out what runs it, or remove it"},
+		{ID: "host-unasked", Severity: Info, Target: Frontmatter, languages: anyCode &^ inline, words: []string{"http://", "https://"}, pattern: re(`https?://([a-z0-9-]+(\.[a-z0-9-]+)+)`),
+			note:    func(s *scanner, m []string, p place) { s.host(m[1], p) },
+			Message: "a script uses a host that is not in sandbox.network", Advice: "add it there if the script connects to it; otherwise the sandbox blocks it"},
+		{ID: "tool-unnamed", Severity: Low, Target: Frontmatter, Message: "contains shell commands, but allowed-tools lists none", Advice: "list the commands in allowed-tools, for example Bash(git:*)"},
+		{ID: "tools-all", Severity: Low, Target: Frontmatter, Message: "allowed-tools lets every command run without approval", Advice: "list the commands that it needs, for example Bash(git:*)"},
+	}
+}
+
+// host records a host in a script.
+func (s *scanner) host(name string, p place) {
+	name = strings.ToLower(name)
+	if _, ok := s.hosts[name]; !ok && len(s.hosts) < 256 && !passive(name) {
+		s.hosts[name] = p
+	}
+}
+
+// passive reports whether a host is only an identifier that programs do not
+// connect to.
+func passive(host string) bool {
+	for _, h := range []string{"example.com", "example.org", "example.net", "localhost", "127.0.0.1", "0.0.0.0", "www.w3.org", "schemas.openxmlformats.org", "schemas.microsoft.com", "json-schema.org", "www.apache.org", "opensource.org", "purl.org", "ns.adobe.com"} {
+		if host == h || strings.HasSuffix(host, "."+h) {
+			return true
+		}
+	}
+	return strings.HasSuffix(host, ".test") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".invalid")
+}
+
+// compare compares the frontmatter with the files.
+func (s *scanner) compare() {
+	if s.skill == nil {
+		return
+	}
+	s.unmentioned()
+	asked := s.requestedHosts()
+	for _, h := range slices.Sorted(maps.Keys(s.hosts)) {
+		if !slices.ContainsFunc(asked, func(a string) bool { return covers(a, h) }) {
+			s.add("host-unasked", s.hosts[h])
+		}
+	}
+	s.tools()
+}
+
+// Limits on the scripts to look for in texts.
+const (
+	maxScripts    = 500
+	maxScriptName = 100
+)
+
+// unmentioned reports scripts that no text mentions by name, or, for modules,
+// by name without the extension.
+func (s *scanner) unmentioned() {
+	var files, names []string
+	for _, f := range slices.Sorted(maps.Keys(s.scripts)) {
+		base := path.Base(f)
+		stem := strings.ToLower(strings.TrimSuffix(base, path.Ext(base)))
+		if len(stem) < 2 || len(stem) > maxScriptName || base == "__init__.py" || strings.Contains(f, "test") {
+			continue
+		}
+		if len(stem) < 4 {
+			stem = strings.ToLower(base)
+		}
+		if len(files) == maxScripts {
+			s.report.Truncated = true
+			break
+		}
+		files, names = append(files, f), append(names, stem)
+	}
+	if len(files) == 0 {
+		return
+	}
+	w, named := newWords(names), make([]bool, len(names))
+	for _, text := range s.mentions {
+		w.each(text, func(n uint16, _ int) { named[n] = true })
+	}
+	for i, f := range files {
+		if !named[i] {
+			s.add("script-unmentioned", place{file: f})
+		}
+	}
+}
+
+// requestedHosts returns the hosts of sandbox.network, at the top level or
+// under metadata.
+func (s *scanner) requestedHosts() []string {
+	raw, err := s.skill.FrontmatterJSON()
+	if err != nil {
+		return nil
+	}
+	type sandbox struct {
+		Network json.RawMessage `json:"network"`
+	}
+	var top struct {
+		Sandbox  json.RawMessage `json:"sandbox"`
+		Metadata json.RawMessage `json:"metadata"`
+	}
+	var below struct {
+		Sandbox json.RawMessage `json:"sandbox"`
+	}
+	_ = json.Unmarshal(raw, &top) // other JSON types request nothing
+	_ = json.Unmarshal(top.Metadata, &below)
+	var out []string
+	for _, part := range []json.RawMessage{top.Sandbox, below.Sandbox} {
+		var box sandbox
+		var list []string
+		var text string
+		_ = json.Unmarshal(part, &box)
+		if json.Unmarshal(box.Network, &text) == nil {
+			list = strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
+		} else {
+			_ = json.Unmarshal(box.Network, &list)
+		}
+		out = append(out, list...)
+	}
+	return out
+}
+
+// covers reports whether a requested host, such as *.example.com:443, covers
+// host.
+func covers(asked, host string) bool {
+	asked, _, _ = strings.Cut(strings.ToLower(asked), ":")
+	if suffix, ok := strings.CutPrefix(asked, "*"); ok {
+		return strings.HasSuffix(host, suffix)
+	}
+	return asked == host
+}
+
+// field returns the position of a field of the frontmatter, at the top level or
+// nested.
+func (s *scanner) field(key, excerpt string) place {
+	p := place{file: s.main, line: 1, column: 1, excerpt: excerpt}
+	front := s.skill.Frontmatter
+	at := keyOffset(front, key)
+	if start := bytes.Index(s.head, front); start >= 0 && at >= 0 {
+		found := newSource(s.main, s.head).place(start+at, start+at)
+		p.line, p.column = found.line, found.column
+	}
+	return p
+}
+
+// tools compares allowed-tools with the commands in the instructions.
+func (s *scanner) tools() {
+	if len(s.skill.AllowedTools) == 0 {
+		return
+	}
+	shells := false
+	for _, t := range s.skill.AllowedTools {
+		name, arguments, bounded := strings.Cut(strings.ToLower(t), "(")
+		if t == "*" || (name == "bash" || name == "shell") && (!bounded || strings.Trim(arguments, "*:) ") == "") {
+			s.add("tools-all", s.field("allowed-tools", "allowed-tools: "+t))
+		}
+		shells = shells || t == "*" || strings.Contains(name, "bash") || strings.Contains(name, "shell") || strings.Contains(name, "terminal") || strings.Contains(name, "execute") || strings.Contains(name, "run")
+	}
+	if !shells && s.shell != nil {
+		s.add("tool-unnamed", *s.shell)
+	}
+}

@@ -1,0 +1,52 @@
+package scan
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Maximum number of characters in the excerpt and the path of a finding.
+const (
+	maxExcerpt = 160
+	maxPath    = 512
+)
+
+// visible returns a text on one line, cut at most characters, with control and
+// invisible characters escaped as \u{…}.
+func visible(s string, most int) string {
+	var b strings.Builder
+	n, blank := 0, true
+	for i, r := range s {
+		if n >= most {
+			b.WriteString("…")
+			break
+		}
+		switch {
+		case r == '\n' || r == '\r' || r == '\t' || r == ' ':
+			if !blank {
+				b.WriteByte(' ')
+				n++
+			}
+			blank = true
+			continue
+		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+			n += 4
+		case !shows(r):
+			fmt.Fprintf(&b, `\u{%x}`, r)
+			n += 6
+		default:
+			b.WriteRune(r)
+			n++
+		}
+		blank = false
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// shows reports whether a character is visible.
+func shows(r rune) bool {
+	return unicode.IsPrint(r) && !unicode.Is(unicode.Variation_Selector, r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+}

@@ -1,0 +1,121 @@
+package scan
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// fileRules returns the rules about whole files.
+func fileRules() []Rule {
+	return []Rule{
+		{ID: "executable", Severity: Medium, Target: Bytes, Message: "native program, which cannot be reviewed", Advice: "find out what it is, or build it yourself from its source"},
+		{ID: "disguised", Severity: High, Target: Bytes, Message: "program disguised by its name", Advice: "do not open it"},
+		{ID: "bytecode", Severity: Medium, Target: Bytes, Message: "compiled code, which cannot be reviewed", Advice: "ask for the source instead"},
+		{ID: "archive", Severity: Low, Target: Bytes, Message: "archive; its content was not scanned", Advice: "unpack it and scan the content"},
+		{ID: "binary", Severity: Info, Target: Bytes, Message: "neither text nor a known file type", Advice: "find out what it is"},
+		{ID: "large", Severity: Low, Target: Bytes, Message: fmt.Sprintf("larger than %d MiB; the rest was not scanned", MaxFileBytes>>20), Advice: "find out what it is for"},
+		{ID: "unreadable", Severity: Low, Target: Bytes, Message: "cannot be read and was not scanned", Advice: "check its permissions"},
+		{ID: "link", Severity: Medium, Target: Name, Message: "symbolic link out of the skill, to a directory or to nothing, or not a regular file", Advice: "replace it by the file itself"},
+		{ID: "name-hidden", Severity: High, Target: Name, Message: "name contains invisible characters or characters that change the text direction", Advice: "rename it, and find out where it came from"},
+		{ID: "name-double", Severity: High, Target: Name, Message: "name has the extension of a document, followed by that of a program", Advice: "do not open it"},
+		{ID: "name-dot", Severity: Info, Target: Name, Message: "hidden file", Advice: "find out what it is for"},
+		{ID: "name-misspelt", Severity: Medium, Target: Name, Message: "the skill's name differs by one letter from that of a well-known package", Advice: "check the publisher"},
+	}
+}
+
+// listed reports the files that the listing of the skill skipped.
+func (s *scanner) listed(ds skill.Diagnostics) {
+	for _, d := range ds {
+		if d.Code == "file-link" || d.Code == "file-special" {
+			name, _, _ := strings.Cut(d.Message, " is ")
+			s.add("link", place{file: name})
+		}
+	}
+	if s.skill != nil && slices.ContainsFunc(strings.Split(s.skill.Name, "-"), nearlyKnown) {
+		s.add("name-misspelt", s.field("name", s.skill.Name))
+	}
+}
+
+var (
+	documents = []string{".pdf", ".doc", ".docx", ".txt", ".md", ".jpg", ".jpeg", ".png", ".gif", ".xlsx", ".csv", ".pptx", ".html"}
+	programs  = []string{".exe", ".scr", ".bat", ".cmd", ".com", ".vbs", ".js", ".sh", ".ps1", ".app", ".jar", ".msi", ".lnk", ".hta", ".py"}
+)
+
+// fileName checks the name of a file.
+func (s *scanner) fileName(f skill.File) {
+	base := path.Base(f.Path)
+	lower := strings.ToLower(base)
+	at := place{file: f.Path, excerpt: base}
+	if odd(f.Path) {
+		s.add("name-hidden", at)
+	}
+	ext := path.Ext(lower)
+	if slices.Contains(programs, ext) && slices.Contains(documents, path.Ext(strings.TrimRight(strings.TrimSuffix(lower, ext), " "))) {
+		s.add("name-double", at)
+	}
+	if strings.HasPrefix(base, ".") && !slices.Contains([]string{".gitignore", ".gitattributes", ".gitkeep", ".editorconfig", ".skillignore", ".prettierrc", ".env.example"}, base) {
+		s.add("name-dot", at)
+	}
+	if f.Size > MaxFileBytes {
+		s.add("large", at)
+	}
+}
+
+// kinds lists file types by their first bytes.
+var kinds = []struct{ magic, rule string }{
+	{"\x7fELF", "executable"}, {"MZ", "executable"}, {"\xfe\xed\xfa\xce", "executable"}, {"\xfe\xed\xfa\xcf", "executable"}, {"\xcf\xfa\xed\xfe", "executable"}, {"\xce\xfa\xed\xfe", "executable"},
+	{"\xca\xfe\xba\xbe", "executable"}, {"dex\n", "executable"}, {"!<arch>\n", "executable"},
+	{"PK\x03\x04", "archive"}, {"\x1f\x8b", "archive"}, {"BZh", "archive"}, {"\xfd7zXZ", "archive"}, {"7z\xbc\xaf", "archive"}, {"Rar!", "archive"}, {"\x28\xb5\x2f\xfd", "archive"},
+}
+
+// office lists the extensions of documents that are archives.
+var office = []string{".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp", ".epub", ".dotx", ".potx", ".xltx"}
+
+// media lists the extensions of binary files that contain no code.
+var media = []string{".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".bmp", ".tiff", ".pdf", ".ttf", ".otf", ".woff", ".woff2", ".eot", ".mp3", ".mp4", ".wav", ".ogg", ".webm", ".mov", ".svgz", ".avif"}
+
+// binary reports a file that is not text, and returns whether it is one.
+func (s *scanner) binary(f skill.File, data []byte) bool {
+	ext := strings.ToLower(path.Ext(f.Path))
+	at := place{file: f.Path}
+	for _, k := range kinds {
+		if !bytes.HasPrefix(data, []byte(k.magic)) || k.magic == "MZ" && !hasNUL(data) {
+			continue
+		}
+		switch {
+		case k.rule == "executable" && (slices.Contains(media, ext) || slices.Contains(documents, ext)):
+			s.add("disguised", at)
+		case k.rule == "archive" && slices.Contains(office, ext):
+		default:
+			s.add(k.rule, at)
+		}
+		return true
+	}
+	if bytes.HasPrefix(data, []byte("#!")) && slices.Contains(media, ext) {
+		s.add("disguised", at)
+		return false
+	}
+	switch {
+	case ext == ".pyc" || ext == ".pyo" || ext == ".class" || ext == ".luac":
+		s.add("bytecode", at)
+		return true
+	case !hasNUL(data) && (utf8.Valid(data[:min(len(data), 64<<10)]) || !slices.Contains(media, ext)):
+		return false // text, or almost
+	case slices.Contains(media, ext):
+	case bytes.HasPrefix(data, []byte("\x00asm")) && ext == ".wasm":
+		s.add("executable", at)
+	case bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")):
+		s.add("binary", at)
+	default:
+		s.add("binary", at)
+	}
+	return true
+}
+
+func hasNUL(data []byte) bool { return bytes.IndexByte(data[:min(len(data), 64<<10)], 0) >= 0 }

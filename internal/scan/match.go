@@ -1,0 +1,204 @@
+package scan
+
+import (
+	"bytes"
+	"context"
+	"slices"
+)
+
+// Limits on the work that the words in one file can cause.
+const (
+	maxHits     = 4000 // of one rule in a file
+	maxMentions = 4 << 20
+)
+
+// hit is the end of a word of a rule.
+type hit struct{ end, rule int }
+
+// text scans a text file.
+func (s *scanner) text(ctx context.Context, name string, data []byte) {
+	t := newSource(name, data)
+	defer func() { s.work += t.work }()
+	s.characters(t)
+	if isMarkdown(name) {
+		if s.mentioned += len(data); s.mentioned <= maxMentions {
+			s.mentions = append(s.mentions, data)
+		}
+	}
+	hits := s.hits(data)
+	for _, b := range t.blocks() {
+		if ctx.Err() != nil {
+			return
+		}
+		from, _ := slices.BinarySearchFunc(hits, b.start+1, func(h hit, at int) int { return h.end - at })
+		to, _ := slices.BinarySearchFunc(hits, b.end+1, func(h hit, at int) int { return h.end - at })
+		s.block(ctx, t, b, hits[from:to])
+		if name == s.main && b.language == shell && s.shell == nil {
+			p := t.place(b.start, b.start+lineLength(data[b.start:b.end]))
+			s.shell = &p
+		}
+	}
+	if l := fileLanguage(name, data); l&anyCode != 0 && !isMarkdown(name) {
+		s.scripts[name] = true
+	}
+	s.serversIn(t)
+}
+
+// hits finds the words of all rules, in order.
+func (s *scanner) hits(data []byte) []hit {
+	x := indexed()
+	var out []hit
+	if s.last == nil {
+		s.last, s.hit = make([]int, len(rules())), make([]int, len(rules()))
+	}
+	last, count := s.last, s.hit
+	clear(last)
+	clear(count)
+	x.words.each(data, func(number uint16, end int) {
+		for _, r := range x.rules[number] {
+			if gap := end - last[r]; last[r] > 0 && gap < 256 && bytes.IndexByte(data[last[r]:end], '\n') < 0 {
+				continue // in a unit that is already tried
+			}
+			if count[r]++; count[r] > maxHits {
+				s.report.Truncated = true
+				continue
+			}
+			last[r] = end
+			out = append(out, hit{end, r})
+		}
+	})
+	return out
+}
+
+// block tries the rules whose words are in a block.
+func (s *scanner) block(ctx context.Context, t *source, b *block, hits []hit) {
+	tried := map[int]int{} // by rule: the unit that was tried last, from 1
+	flows := false
+	for _, h := range hits {
+		r := &rules()[h.rule]
+		if !b.suits(r) {
+			continue
+		}
+		flows = flows || r.flows
+		if r.pattern == nil {
+			continue
+		}
+		b.lex(t)
+		unit, ok := b.unit(h.end - 1)
+		if !ok || tried[h.rule] == unit+1 || s.enough(r.ID, t.name) {
+			continue
+		}
+		tried[h.rule] = unit + 1
+		if ctx.Err() != nil {
+			return
+		}
+		s.try(r, t, b, b.units[unit])
+	}
+	if flows {
+		b.lex(t)
+		s.flows(t, b)
+	}
+}
+
+// suits reports whether a rule applies to blocks of this kind.
+func (b *block) suits(r *Rule) bool {
+	switch r.Target {
+	case Prose:
+		return b.prose
+	case Code:
+		return !b.prose && (r.languages == 0 && b.language&anyCode != 0 || r.languages&b.language != 0)
+	case Text:
+		return b.language != inline // covered by the surrounding text
+	case Frontmatter:
+		return !b.prose && b.whole && r.languages&b.language != 0
+	}
+	return false
+}
+
+// try applies a rule to one unit.
+func (s *scanner) try(r *Rule, t *source, b *block, u span) {
+	src := b.code
+	if r.bare {
+		src = b.bare
+	}
+	unit := src[u.start:u.end]
+	t.work += len(unit)
+	m := r.pattern().FindSubmatchIndex(unit)
+	if m == nil || r.unless != nil && r.unless().Match(unit) {
+		return
+	}
+	var groups []string
+	if r.accept != nil || r.note != nil {
+		groups = make([]string, len(m)/2)
+		for i := range groups {
+			if m[2*i] >= 0 {
+				groups[i] = string(unit[m[2*i]:m[2*i+1]])
+			}
+		}
+	}
+	if r.accept != nil && !r.accept(groups) {
+		return
+	}
+	from, to := b.start+u.start+m[0], b.start+u.start+m[1]
+	for from < to && (t.data[from] == ' ' || t.data[from] == '\n' || t.data[from] == '\t') {
+		from++
+	}
+	p := t.place(from, to)
+	switch {
+	case s.at != nil:
+		p.line, p.column = s.at.line, s.at.column
+	case r.note != nil:
+		r.note(s, groups, p)
+		return
+	}
+	s.addAs(r.ID, b.severity(r, t.data, u, m[0], m[1]), p)
+}
+
+// severity lowers the severity of a rule if the surrounding text presents a bad
+// example, as security documents do.
+func (b *block) severity(r *Rule, data []byte, u span, from, to int) Severity {
+	if r.Severity <= Low || r.Target == Text {
+		return r.Severity
+	}
+	src := data[b.start:b.end]
+	if b.prose {
+		if quoted(src[u.start:u.end], from, to) {
+			return Low
+		}
+		return r.Severity
+	}
+	if b.warned != nil && b.warned() {
+		return r.Severity - 1
+	}
+	line := src[u.start : u.start+lineLength(src[u.start:u.end])]
+	before := src[max(0, u.start-480):u.start]
+	if b.warned != nil && (warning().Match(line[min(len(line), bytes.IndexByte(line, '#')+1):]) && bytes.IndexByte(line, '#') > 0 || comments(before)) {
+		return r.Severity - 1
+	}
+	return r.Severity
+}
+
+// comments reports whether one of the preceding lines is a comment with a
+// warning.
+func comments(before []byte) bool {
+	for line := range bytes.Lines(before) {
+		line = bytes.TrimSpace(line)
+		if (bytes.HasPrefix(line, []byte("#")) || bytes.HasPrefix(line, []byte("//"))) && warning().Match(line) {
+			return true
+		}
+	}
+	return false
+}
+
+// quoted reports whether a phrase is in quotes or among words about attacks, so
+// that it is only mentioned.
+func quoted(unit []byte, from, to int) bool {
+	before, after := unit[max(0, from-160):from], unit[to:min(len(unit), to+160)]
+	for _, q := range []string{`"`, "`", "“", "”"} {
+		q := []byte(q)
+		if bytes.Count(before, q)%2 == 1 && bytes.Contains(after, q) && !bytes.Contains(unit[from:to], q) {
+			return true
+		}
+	}
+	return warning().Match(before) || warning().Match(after)
+}

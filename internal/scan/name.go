@@ -1,0 +1,92 @@
+package scan
+
+import (
+	"strings"
+	"sync"
+)
+
+// known lists names of packages and publishers that are targets of
+// misspellings.
+var known = sync.OnceValue(func() []string {
+	return strings.Fields(`
+requests urllib3 numpy pandas matplotlib scipy sklearn scikit-learn tensorflow pytorch torch keras django flask fastapi
+pydantic sqlalchemy beautifulsoup4 selenium pillow opencv-python cryptography paramiko boto3 botocore colorama pyyaml
+setuptools virtualenv pytest jinja2 openai anthropic langchain transformers huggingface-hub tiktoken playwright pypdf pdfplumber
+python-dateutil python-dotenv openpyxl python-docx python-pptx reportlab markdown
+lodash express react react-dom axios typescript webpack eslint prettier chalk commander dotenv mongoose puppeteer
+next vite vitest esbuild rollup nodemon cross-env create-react-app electron socket.io mocha validator jsonwebtoken
+@modelcontextprotocol @anthropic-ai @openai @playwright @angular @babel @types @google-cloud @azure @aws-sdk @microsoft @supabase @vercel @anthropic
+openapi expresso markdownit chalks`)
+})
+
+// misspelt reports whether a package in a command has almost the name of a
+// known one.
+func misspelt(arguments string) bool {
+	for word := range strings.FieldsSeq(strings.ToLower(arguments)) {
+		if strings.HasPrefix(word, "-") {
+			continue
+		}
+		if nearlyKnown(packageName(word)) {
+			return true
+		}
+	}
+	return false
+}
+
+// packageName returns the part of a package name to check: without the version,
+// and only the publisher if there is one.
+func packageName(word string) string {
+	word = strings.Trim(word, `"',`)
+	if strings.HasPrefix(word, "@") {
+		scope, _, _ := strings.Cut(word, "/")
+		return scope
+	}
+	if i := strings.IndexAny(word, "@=<>~![;("); i > 0 {
+		word = word[:i]
+	}
+	return strings.ReplaceAll(word, "_", "-")
+}
+
+// nearlyKnown reports whether a name is one edit away from a known name of at
+// least six letters, and not known itself.
+func nearlyKnown(name string) bool {
+	if len(name) < 5 || len(name) > 40 {
+		return false
+	}
+	near := false
+	for _, k := range known() {
+		if strings.HasPrefix(k, "@") != strings.HasPrefix(name, "@") {
+			continue
+		}
+		if k == name {
+			return false
+		}
+		near = near || len(k) >= 6 && oneEdit(name, k)
+	}
+	return near
+}
+
+// oneEdit reports whether two texts differ by one inserted, deleted or replaced
+// letter, or by two swapped letters.
+func oneEdit(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if len(b)-len(a) > 1 {
+		return false
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	if len(a) < len(b) {
+		return a[i:] == b[i+1:]
+	}
+	switch {
+	case i == len(a):
+		return false
+	case a[i+1:] == b[i+1:]:
+		return true
+	}
+	return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+}

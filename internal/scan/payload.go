@@ -1,0 +1,66 @@
+package scan
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"net/netip"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
+)
+
+// looksLikeCode matches words that a decoded program contains.
+var looksLikeCode = lazyregexp.New(`(?i)\b(import\s+(os|sys|socket|subprocess|base64|requests|urllib)|exec\s*\(|eval\s*\(|subprocess\.|os\.system|curl\s+-?|wget\s+|/bin/(ba)?sh|bash\s+-[ic]|powershell|require\s*\(\s*['"](child_process|net|https?|fs)|invoke-expression|\biex\b|new-object|child_process|chmod\s+\+x|/dev/tcp/)`)
+
+// decodesToCode reports whether base64 or hex text contains a program, in up to
+// three layers.
+func decodesToCode(s string) bool {
+	for range 3 {
+		out, ok := decode(s)
+		if !ok {
+			return false
+		}
+		if looksLikeCode().Match(out) {
+			return true
+		}
+		s = strings.TrimSpace(string(out))
+	}
+	return false
+}
+
+func decode(s string) ([]byte, bool) {
+	if out, err := hex.DecodeString(s); err == nil {
+		return out, readable(out)
+	}
+	if out, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "=")); err == nil {
+		return out, readable(out)
+	}
+	return nil, false
+}
+
+// readable reports whether bytes are text with one or two bytes per character.
+func readable(b []byte) bool {
+	odd := 0
+	for _, c := range b {
+		if c < ' ' && c != '\n' && c != '\t' && c != '\r' && c != 0 {
+			odd++
+		}
+	}
+	return len(b) > 0 && odd == 0 && (utf8.Valid(b))
+}
+
+// publicAddress reports whether a numeric address is public and not reserved
+// for documentation.
+func publicAddress(s string) bool {
+	a, err := netip.ParseAddr(s)
+	if err != nil || !a.IsGlobalUnicast() || a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() {
+		return false
+	}
+	for _, p := range []string{"192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "100.64.0.0/10", "0.0.0.0/8", "198.18.0.0/15"} {
+		if netip.MustParsePrefix(p).Contains(a) {
+			return false
+		}
+	}
+	return s != "8.8.8.8" && s != "1.1.1.1" && s != "1.2.3.4"
+}

@@ -1,0 +1,106 @@
+package scan
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// Severity says how urgently a user should review a finding.
+type Severity int
+
+// Severities, from informational to rarely harmless.
+const (
+	Info Severity = iota
+	Low
+	Medium
+	High
+)
+
+var severities = [...]string{"info", "low", "medium", "high"}
+
+func (s Severity) String() string {
+	if s < Info || s > High {
+		return fmt.Sprintf("Severity(%d)", int(s))
+	}
+	return severities[s]
+}
+
+// ParseSeverity parses the text returned by [Severity.String].
+func ParseSeverity(s string) (Severity, error) {
+	if i := slices.Index(severities[:], s); i >= 0 {
+		return Severity(i), nil
+	}
+	return 0, fmt.Errorf("unknown severity %q (want info, low, medium or high)", s)
+}
+
+// MarshalJSON encodes the severity as text.
+func (s Severity) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }
+
+// UnmarshalJSON decodes the text of a severity.
+func (s *Severity) UnmarshalJSON(data []byte) error {
+	var word string
+	if err := json.Unmarshal(data, &word); err != nil {
+		return fmt.Errorf("read severity: %w", err)
+	}
+	v, err := ParseSeverity(word)
+	*s = v
+	return err
+}
+
+// Finding is a position in a skill that a user should review.
+type Finding struct {
+	// Rule is the ID of the rule: lower-case words with hyphens. IDs are
+	// stable.
+	Rule     string   `json:"rule"`
+	Severity Severity `json:"severity"`
+	// File is the path inside the skill, with control and invisible characters
+	// escaped as \u{…}.
+	File string `json:"file"`
+	// Line and Column are 1-based, in lines and characters. They are 0 if the
+	// finding concerns the whole file or skill.
+	Line   int `json:"line"`
+	Column int `json:"column"`
+	// Excerpt is the matching text on one line, shortened, escaped like File,
+	// and without secrets.
+	Excerpt string `json:"excerpt"`
+	Message string `json:"message"`
+	Advice  string `json:"advice"`
+}
+
+// Key returns a key for comparing the findings of two versions of a skill.
+// Findings of one rule in one file with the same text have the same key,
+// regardless of line and severity. Secrets of one kind in one file share a key,
+// because Excerpt omits them. Keys may change between releases and must not be
+// stored.
+func (f Finding) Key() string { return f.Rule + "\n" + f.File + "\n" + f.Excerpt }
+
+// Report holds the findings in a skill.
+type Report struct {
+	// Name is the name of the skill, or "" if no SKILL.md loads.
+	Name string `json:"name"`
+	// Findings are sorted by severity, highest first, then by position.
+	Findings []Finding `json:"findings"`
+	Files    int       `json:"files"` // number of scanned files
+	Bytes    int64     `json:"bytes"` // number of bytes read
+	// Truncated says that a limit was reached, so that findings may be missing.
+	Truncated bool `json:"truncated"`
+}
+
+// Worst returns the highest severity in the report, and false if there are no
+// findings.
+func (r *Report) Worst() (Severity, bool) {
+	if len(r.Findings) == 0 {
+		return Info, false
+	}
+	return r.Findings[0].Severity, true
+}
+
+// Counts returns the number of findings by severity, without zero entries.
+func (r *Report) Counts() map[Severity]int {
+	counts := map[Severity]int{}
+	for _, f := range r.Findings {
+		counts[f.Severity]++
+	}
+	return counts
+}

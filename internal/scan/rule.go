@@ -1,0 +1,100 @@
+package scan
+
+import (
+	"regexp"
+	"slices"
+	"sync"
+
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
+)
+
+// Rule describes one kind of finding.
+type Rule struct {
+	ID       string   `json:"id"`
+	Severity Severity `json:"severity"` // default; lower in an example with a warning
+	Target   Target   `json:"looks"`
+	Message  string   `json:"message"`
+	Advice   string   `json:"advice"`
+
+	languages language // of code; 0 means all
+	words     []string // lower-case; each match of the pattern contains one of them
+	pattern   func() *regexp.Regexp
+	unless    func() *regexp.Regexp // units that match this are skipped
+	bare      bool                  // ignore the content of strings
+	flows     bool                  // values are followed if one of the words occurs (flow.go)
+	accept    func(match []string) bool
+	note      func(s *scanner, match []string, p place) // called for a match that is not a finding by itself
+}
+
+// Target is the part of a skill that a rule applies to.
+type Target string
+
+// Targets of a [Rule].
+const (
+	Prose       Target = "markdown"    // Markdown outside fenced blocks, and plain text
+	Code        Target = "code"        // scripts, fenced blocks, and commands in Markdown
+	Text        Target = "text"        // all of these, and configuration
+	Frontmatter Target = "frontmatter" // the frontmatter, compared with the files
+	Server      Target = "server"      // commands of MCP servers
+	Name        Target = "name"        // names of files and skills
+	Bytes       Target = "bytes"       // binary files, and characters
+)
+
+// Rules returns all rules, sorted by id.
+func Rules() []Rule {
+	out := slices.Clone(rules())
+	slices.SortFunc(out, func(a, b Rule) int {
+		if a.ID < b.ID {
+			return -1
+		}
+		return 1
+	})
+	return out
+}
+
+// rules returns the table of all rules.
+var rules = sync.OnceValue(func() []Rule {
+	return slices.Concat(proseRules(), shellRules(), codeRules(), secretRules(), flowRules(), characterRules(), fileRules(), serverRules(), frontmatterRules())
+})
+
+var byID = sync.OnceValue(func() map[string]*Rule {
+	out := map[string]*Rule{}
+	for i := range rules() {
+		out[rules()[i].ID] = &rules()[i]
+	}
+	return out
+})
+
+// language is a set of languages.
+type language uint
+
+const (
+	shell language = 1 << iota
+	python
+	javascript
+	powershell
+	otherCode // a language without a tokeniser of its own
+	config    // JSON, YAML, TOML and similar formats
+	inline    // a command in the text of a Markdown file, read as shell
+	plainText
+
+	anyShell = shell | inline | powershell | otherCode
+	anyCode  = shell | python | javascript | powershell | otherCode | inline
+)
+
+// each returns every combination of a beginning and an end.
+func each(beginnings, ends []string) []string {
+	var out []string
+	for _, b := range beginnings {
+		for _, e := range ends {
+			out = append(out, b+e)
+		}
+	}
+	return out
+}
+
+// re returns a pattern that ignores case and whose dot matches line ends.
+func re(text string) func() *regexp.Regexp { return lazyregexp.New(`(?is)` + text) }
+
+// exact returns a case-sensitive pattern whose dot matches line ends.
+func exact(text string) func() *regexp.Regexp { return lazyregexp.New(`(?s)` + text) }

@@ -1,0 +1,213 @@
+// Package scan finds dangerous, hidden or unusual content in the files of a
+// skill, and reports its position and what to do about it.
+//
+// The package only informs; it makes no decisions. No findings are not a
+// guarantee, because authors who know the rules can evade them, and a finding
+// can be harmless. The sandbox is what protects against code. The package
+// executes nothing, unpacks no archives and makes no connections. It treats all
+// input as hostile and limits sizes, counts and time. Its results contain no
+// control or hidden characters and no secrets of the files. Start reading at
+// [Skill] and [Rules].
+package scan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Limits of one scan. A report says if a limit was exceeded.
+const (
+	// MaxFileBytes is the maximum number of bytes to read from a text file.
+	MaxFileBytes = 4 << 20
+	// MaxBytes is the maximum number of bytes to read from all files.
+	MaxBytes = 64 << 20
+	// MaxFindings is the maximum number of findings in a report.
+	MaxFindings = 500
+	// MaxPerRule is the maximum number of findings of one rule in one file.
+	MaxPerRule = 10
+)
+
+// Skill scans the files of the skill with root fsys. It also scans a tree
+// without a SKILL.md. folder is the name of its directory, as for
+// [skill.Parse]. Faults of a file are findings. An error means that the files
+// could not be listed or that ctx ended. Skill is safe for concurrent use.
+func Skill(ctx context.Context, fsys fs.FS, folder string) (*Report, error) {
+	s := newScanner(fsys)
+	if err := s.scan(ctx, folder); err != nil {
+		return nil, fmt.Errorf("scan skill: %w", err)
+	}
+	return s.report, nil
+}
+
+func newScanner(fsys fs.FS) *scanner {
+	return &scanner{fsys: fsys, report: &Report{Findings: []Finding{}},
+		scripts: map[string]bool{}, hosts: map[string]place{}, seen: map[key]bool{}, count: map[key]int{}}
+}
+
+// scan creates the report.
+func (s *scanner) scan(ctx context.Context, folder string) error {
+	files, ds, err := skill.List(s.fsys)
+	if err != nil {
+		return err
+	}
+	if err := s.manifest(folder); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		s.file(ctx, f)
+	}
+	s.listed(ds)
+	s.compare()
+	slices.SortStableFunc(s.report.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule))
+	})
+	if len(s.report.Findings) > MaxFindings {
+		s.report.Findings, s.report.Truncated = s.report.Findings[:MaxFindings], true
+	}
+	return nil
+}
+
+// scanner is the state of one scan.
+type scanner struct {
+	fsys   fs.FS
+	skill  *skill.Skill // nil if none loads
+	main   string       // path of its SKILL.md
+	head   []byte       // content of the SKILL.md; nil before it is read
+	report *Report
+
+	mentions  [][]byte // text of all Markdown files, to find mentions of scripts
+	mentioned int
+	scripts   map[string]bool  // code files
+	hosts     map[string]place // hosts in code, with their positions
+	shell     *place           // a shell command
+
+	buffer    []byte // for files that are not kept
+	work      int    // bytes that patterns and searches have processed
+	last, hit []int  // buffers of hits, by rule
+	at        *place // position to report for text that is not in a file as it is
+	seen      map[key]bool
+	count     map[key]int
+}
+
+// key is a rule in a file, or in a line of it.
+type key struct {
+	rule, file string
+	line       int
+}
+
+// place is a position in the skill.
+type place struct {
+	file         string
+	line, column int
+	excerpt      string
+}
+
+// manifest reads the SKILL.md if there is one.
+func (s *scanner) manifest(folder string) error {
+	name, err := skill.FindFile(s.fsys)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	parsed, ds, err := skill.Parse(s.fsys, folder)
+	if err != nil {
+		return err
+	}
+	s.main = name
+	if parsed != nil && ds.Loads() {
+		s.skill, s.report.Name = parsed, visible(parsed.Name, 80)
+	}
+	return nil
+}
+
+// file scans one file: its name, its first bytes and its text.
+func (s *scanner) file(ctx context.Context, f skill.File) {
+	s.report.Files++
+	s.fileName(f)
+	if s.report.Bytes >= MaxBytes {
+		s.report.Truncated = true
+		return
+	}
+	data, err := s.read(f)
+	if err != nil {
+		s.add("unreadable", place{file: f.Path, excerpt: ""})
+		return
+	}
+	s.report.Bytes += int64(len(data))
+	if int64(len(data)) < f.Size {
+		s.report.Truncated = true
+	}
+	if s.binary(f, data) {
+		return
+	}
+	if f.Path == s.main {
+		s.head = data
+	}
+	s.text(ctx, f.Path, data)
+}
+
+func (s *scanner) read(f skill.File) ([]byte, error) {
+	r, err := s.fsys.Open(f.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	most := min(f.Size+1, MaxFileBytes, MaxBytes-s.report.Bytes)
+	if isMarkdown(f.Path) { // kept until the end
+		s.buffer = nil
+	}
+	if int64(cap(s.buffer)) < most {
+		s.buffer = make([]byte, most)
+	}
+	data := s.buffer[:most]
+	if isMarkdown(f.Path) {
+		s.buffer = nil
+	}
+	n, err := io.ReadFull(r, data)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return data[:n], err
+}
+
+// enough reports whether a file has the maximum number of findings of a rule.
+func (s *scanner) enough(rule, file string) bool {
+	if s.count[key{rule, file, 0}] < MaxPerRule {
+		return false
+	}
+	s.report.Truncated = true
+	return true
+}
+
+// add reports a finding of a rule with its default severity.
+func (s *scanner) add(rule string, p place) { s.addAs(rule, byID()[rule].Severity, p) }
+
+func (s *scanner) addAs(rule string, severity Severity, p place) {
+	r := byID()[rule]
+	if p.line > 0 && s.seen[key{rule, p.file, p.line}] {
+		return // one finding per line is enough
+	}
+	if s.enough(rule, p.file) {
+		return
+	}
+	s.seen[key{rule, p.file, p.line}] = true
+	s.count[key{rule, p.file, 0}]++
+	if len(s.report.Findings) >= 4*MaxFindings { // the worst are selected later
+		s.report.Truncated = true
+		return
+	}
+	s.report.Findings = append(s.report.Findings, Finding{Rule: rule, Severity: severity, File: visible(p.file, maxPath), Line: p.line, Column: p.column,
+		Excerpt: visible(redacted(p.excerpt), maxExcerpt), Message: r.Message, Advice: r.Advice})
+}

@@ -1,0 +1,78 @@
+package scan
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// source is a text to scan. It remembers the last requested position, because
+// most are requested in order. Counting lines from the beginning each time
+// would take quadratic time.
+type source struct {
+	name string
+	data []byte
+
+	at, line, column int // the last requested position
+	// work is the number of bytes that patterns and searches have processed,
+	// some of them repeatedly. It grows linearly with the text.
+	work int
+}
+
+func newSource(name string, data []byte) *source {
+	return &source{name: name, data: data, line: 1, column: 1}
+}
+
+// place returns the position of a part of the text.
+func (t *source) place(from, to int) place {
+	for i := 0; i < utf8.UTFMax && from > 0 && from < len(t.data) && !utf8.RuneStart(t.data[from]); i++ {
+		from--
+	}
+	t.move(from)
+	return place{file: t.name, line: t.line, column: t.column, excerpt: string(t.data[from:max(from, min(to, from+4*maxExcerpt, len(t.data)))])}
+}
+
+// move counts lines and columns forward or backward.
+func (t *source) move(to int) {
+	passed := t.data[min(t.at, to):max(t.at, to)]
+	t.work += len(passed)
+	lines := bytes.Count(passed, []byte("\n"))
+	switch {
+	case lines > 0:
+		start := bytes.LastIndexByte(t.data[:to], '\n') + 1
+		t.work += to - start
+		if to < t.at {
+			lines = -lines
+		}
+		t.line, t.column = t.line+lines, 1+utf8.RuneCount(t.data[start:to])
+	case to < t.at:
+		t.column = max(1, t.column-utf8.RuneCount(passed))
+	default:
+		t.column += utf8.RuneCount(passed)
+	}
+	t.at = to
+}
+
+// keyOffset returns the offset of a YAML or JSON key in a part of the text, or
+// -1.
+func keyOffset(data []byte, key string) int {
+	for at := 0; key != "" && at < len(data); at++ {
+		i := bytes.Index(data[at:], []byte(key))
+		if i < 0 {
+			return -1
+		}
+		at += i
+		before, after := at-1, at+len(key)
+		if before >= 0 && (data[before] == '"' || data[before] == '\'') && after < len(data) && data[after] == data[before] {
+			before, after = before-1, after+1
+		}
+		for range 8 {
+			if after < len(data) && data[after] == ' ' {
+				after++
+			}
+		}
+		if (before < 0 || bytes.IndexByte([]byte("\n\t {,"), data[before]) >= 0) && after < len(data) && data[after] == ':' {
+			return at
+		}
+	}
+	return -1
+}

@@ -1,0 +1,120 @@
+package scan
+
+import "sync"
+
+// words finds all occurrences of many words in one pass over a text. It ignores
+// the case of ASCII letters and the kind of white space. It uses the
+// Aho-Corasick algorithm. It keeps a scan fast: a pattern is tried only near a
+// word that each of its matches contains.
+type words struct {
+	class   [256]uint8 // by byte; 0 is in no word
+	classes int
+	next    []uint16   // by state and class
+	ends    [][]uint16 // by state: numbers of the words that end there
+}
+
+func newWords(list []string) *words {
+	w := &words{classes: 1}
+	for _, s := range list {
+		for _, c := range []byte(s) {
+			if w.class[c] == 0 {
+				w.class[c] = uint8(w.classes)
+				w.classes++
+			}
+		}
+	}
+	for c := byte('A'); c <= 'Z'; c++ {
+		w.class[c] = w.class[c+'a'-'A']
+	}
+	w.class['\n'], w.class['\t'] = w.class[' '], w.class[' ']
+	w.grow()
+	for i, s := range list {
+		w.insert(s, uint16(i))
+	}
+	w.link()
+	return w
+}
+
+func (w *words) grow() uint16 {
+	w.next = append(w.next, make([]uint16, w.classes)...)
+	w.ends = append(w.ends, nil)
+	if len(w.ends) > 1<<16 {
+		panic("scan: too many words in the rules")
+	}
+	return uint16(len(w.ends) - 1)
+}
+
+func (w *words) insert(s string, number uint16) {
+	state := uint16(0)
+	for _, c := range []byte(s) {
+		i := int(state)*w.classes + int(w.class[c])
+		if w.next[i] == 0 {
+			w.next[i] = w.grow()
+		}
+		state = w.next[i]
+	}
+	w.ends[state] = append(w.ends[state], number)
+}
+
+// link completes the table. If a word cannot continue, the state of the longest
+// suffix that starts another word is used.
+func (w *words) link() {
+	fail := make([]uint16, len(w.ends))
+	queue := []uint16{0}
+	for len(queue) > 0 {
+		state := queue[0]
+		queue = queue[1:]
+		for c := range w.classes {
+			i := int(state)*w.classes + c
+			back := uint16(0)
+			if state != 0 {
+				back = w.next[int(fail[state])*w.classes+c]
+			}
+			child := w.next[i]
+			if child == 0 {
+				w.next[i] = back
+				continue
+			}
+			fail[child] = back
+			w.ends[child] = append(w.ends[child], w.ends[back]...)
+			queue = append(queue, child)
+		}
+	}
+}
+
+// each calls found with the number of every word and the offset after it.
+func (w *words) each(text []byte, found func(number uint16, end int)) {
+	state := 0
+	for i, c := range text {
+		state = int(w.next[state*w.classes+int(w.class[c])])
+		if len(w.ends[state]) > 0 {
+			for _, n := range w.ends[state] {
+				found(n, i+1)
+			}
+		}
+	}
+}
+
+// index holds the words of all rules, and the rules of each word.
+type index struct {
+	words *words
+	rules [][]int // indexes into the table, by the number of the word
+}
+
+var indexed = sync.OnceValue(func() *index {
+	var list []string
+	numbers := map[string]int{}
+	x := &index{}
+	for i := range rules() {
+		for _, w := range rules()[i].words {
+			n, ok := numbers[w]
+			if !ok {
+				n = len(list)
+				numbers[w], list, x.rules = n, append(list, w), append(x.rules, nil)
+			}
+			x.rules[n] = append(x.rules[n], i)
+		}
+	}
+	x.words = newWords(list)
+	return x
+})

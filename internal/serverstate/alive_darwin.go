@@ -1,0 +1,18 @@
+package serverstate
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+func machine() string { return "" }
+
+// startTime returns when a process started and whether it exists.
+func startTime(pid int) (string, bool) {
+	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil || int(k.Proc.P_pid) != pid {
+		return "", false
+	}
+	return fmt.Sprint(k.Proc.P_starttime.Sec, ".", k.Proc.P_starttime.Usec), true
+}

@@ -1,0 +1,22 @@
+//go:build !(darwin || linux || windows)
+
+package serverstate
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+func machine() string { return "" }
+
+// startTime reports whether a process exists. Its start time is unknown on this
+// system.
+func startTime(pid int) (string, bool) {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return "", false
+	}
+	err = p.Signal(syscall.Signal(0))
+	return "", err == nil || errors.Is(err, os.ErrPermission)
+}

@@ -1,0 +1,146 @@
+package serverstate
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Default intervals of a publisher.
+const (
+	DefaultMinInterval = time.Second
+	DefaultMaxInterval = 10 * time.Second
+)
+
+// Options configure a [Publisher].
+type Options struct {
+	// Snapshot returns the current state. It is never called concurrently.
+	Snapshot func() (client string, servers []Server)
+	// MinInterval is the shortest time between two writes. Zero means
+	// [DefaultMinInterval].
+	MinInterval time.Duration
+	// MaxInterval is the longest time between two snapshots, for changes that
+	// nobody reports, such as latencies. Zero means [DefaultMaxInterval].
+	MaxInterval time.Duration
+	Logger      *slog.Logger // nil discards
+}
+
+// Publisher maintains the file of this process. It is safe for concurrent use.
+type Publisher struct {
+	o     Options
+	path  string // without extension
+	since time.Time
+	last  []byte // content of the file
+
+	kick chan struct{}
+	quit chan struct{}
+	done sync.WaitGroup
+	once sync.Once
+}
+
+// Publish writes the file of this process in dir and updates it until
+// [Publisher.Close]. Use one publisher for a directory. The first of several
+// write errors is logged; the next change tries again.
+func Publish(dir string, o Options) *Publisher {
+	if o.MinInterval <= 0 {
+		o.MinInterval = DefaultMinInterval
+	}
+	if o.MaxInterval <= 0 {
+		o.MaxInterval = DefaultMaxInterval
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	p := &Publisher{o: o, path: filepath.Join(dir, strconv.Itoa(os.Getpid())), since: time.Now(),
+		kick: make(chan struct{}, 1), quit: make(chan struct{})}
+	p.done.Go(p.run)
+	return p
+}
+
+// Update reports that the state may have changed. It does not block.
+func (p *Publisher) Update() {
+	select {
+	case p.kick <- struct{}{}:
+	default: // one snapshot covers all changes
+	}
+}
+
+// Close removes the file and waits for pending writes.
+func (p *Publisher) Close() {
+	p.once.Do(func() { close(p.quit) })
+	p.done.Wait()
+}
+
+func (p *Publisher) run() {
+	defer os.Remove(p.path + ".json")
+	every := time.NewTicker(p.o.MaxInterval)
+	defer every.Stop()
+	failed := false
+	for {
+		wrote, err := p.write()
+		if err != nil && !failed {
+			p.o.Logger.Warn("cannot publish server states", "error", err)
+		}
+		if failed = err != nil; wrote || failed {
+			select {
+			case <-time.After(p.o.MinInterval):
+			case <-p.quit:
+				return
+			}
+		}
+		select {
+		case <-p.kick:
+		case <-every.C:
+		case <-p.quit:
+			return
+		}
+	}
+}
+
+// write writes the file if its content changed or it was removed.
+func (p *Publisher) write() (wrote bool, err error) {
+	r := record{Version: 1, Machine: machine(), Process: Process{PID: os.Getpid(), Since: p.since}}
+	r.Started, _ = startTime(r.PID)
+	if r.Client, r.Servers = p.o.Snapshot(); r.Servers == nil {
+		r.Servers = []Server{}
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		return false, err
+	}
+	if _, err := os.Lstat(p.path + ".json"); err == nil && bytes.Equal(data, p.last) {
+		return false, nil
+	}
+	dir := filepath.Dir(p.path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return false, err
+	}
+	if err := replace(p.path+".tmp", p.path+".json", data); err != nil {
+		return false, err
+	}
+	p.last = data
+	return true, nil
+}
+
+// replace writes a file atomically.
+func replace(tmp, path string, data []byte) error {
+	os.Remove(tmp) // left by a killed process, or a symlink
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		os.Remove(tmp)
+	}
+	return err
+}

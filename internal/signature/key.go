@@ -1,0 +1,186 @@
+package signature
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/mod/sumdb/note"
+)
+
+// Limits on names of keys and skills, and on keys, in bytes.
+const (
+	maxName = 256
+	maxKey  = 1024
+)
+
+var (
+	errNoPrivate = errors.New("not a private key made by GenerateKey")
+	errNoPublic  = errors.New("not a public key made by GenerateKey")
+)
+
+// GenerateKey returns a new key pair, each key on one line. name identifies the
+// owner, for example "example.com/tools". It has 1 to 256 bytes of printable
+// characters without spaces and "+", and is part of the key.
+func GenerateKey(name string) (private, public string, err error) {
+	if !keyName(name) {
+		return "", "", fmt.Errorf("make a key: the name %.100q is empty, too long, or has blanks, + or characters that do not show", name)
+	}
+	private, public, err = note.GenerateKey(rand.Reader, name)
+	if err != nil {
+		return "", "", fmt.Errorf("make a key: %w", err)
+	}
+	return private, public, nil
+}
+
+func keyName(s string) bool {
+	return oneLine(s) && len(s) <= maxName && !strings.Contains(s, "+") &&
+		!strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
+}
+
+// PublicKey returns the public key for a private key.
+func PublicKey(private string) (string, error) {
+	if len(private) > maxKey {
+		return "", errNoPrivate
+	}
+	signer, err := note.NewSigner(private)
+	if err != nil || !keyName(signer.Name()) {
+		return "", errNoPrivate // the error of package note may contain the key
+	}
+	// PRIVATE+KEY+NAME+HASH+BASE64, where the last part may contain a +.
+	parts := strings.SplitN(private, "+", 5)
+	seed, err := base64.StdEncoding.DecodeString(parts[len(parts)-1])
+	if err != nil || len(seed) != 1+ed25519.SeedSize {
+		return "", errNoPrivate
+	}
+	public := ed25519.NewKeyFromSeed(seed[1:])[ed25519.SeedSize:]
+	return note.NewEd25519VerifierKey(signer.Name(), ed25519.PublicKey(public))
+}
+
+// verifier parses a public key. Each key has only one valid form.
+func verifier(public string) (note.Verifier, error) {
+	raw, ok := publicBytes(public)
+	if !ok {
+		return nil, errNoPublic
+	}
+	v, err := note.NewVerifier(public)
+	if err != nil || !keyName(v.Name()) {
+		return nil, errNoPublic
+	}
+	if again, err := note.NewEd25519VerifierKey(v.Name(), raw); err != nil || again != public {
+		return nil, errNoPublic
+	}
+	return v, nil
+}
+
+// publicBytes returns the Ed25519 key in a public key.
+func publicBytes(public string) (ed25519.PublicKey, bool) {
+	if len(public) > maxKey {
+		return nil, false
+	}
+	parts := strings.SplitN(public, "+", 3) // the base64 may contain a +
+	raw, err := base64.StdEncoding.DecodeString(parts[len(parts)-1])
+	if err != nil || len(raw) != 1+ed25519.PublicKeySize {
+		return nil, false
+	}
+	return raw[1:], true
+}
+
+// KeyName returns the name in a public key, or "" if the key is invalid.
+func KeyName(public string) string {
+	v, err := verifier(public)
+	if err != nil {
+		return ""
+	}
+	return v.Name()
+}
+
+// Fingerprint returns a short form of a public key and its name, for comparing
+// keys by eye. It has eight groups of four hex digits, the first half of a
+// SHA-256. It is "no key" if the key is invalid.
+func Fingerprint(public string) string {
+	if _, err := verifier(public); err != nil {
+		return "no key"
+	}
+	sum := sha256.Sum256([]byte(public))
+	digits := hex.EncodeToString(sum[:16])
+	var groups []string
+	for group := range slices.Chunk([]byte(digits), 4) {
+		groups = append(groups, string(group))
+	}
+	return strings.Join(groups, "-")
+}
+
+// ExposedError is returned for a private key that others can read.
+type ExposedError struct {
+	Path string
+	Mode os.FileMode
+}
+
+// Error returns the problem and the command that fixes it.
+func (e *ExposedError) Error() string {
+	return fmt.Sprintf("others can read the private key in %q (mode %04o): run `chmod 600` on it, and make a new key if others may have read it", e.Path, e.Mode)
+}
+
+// WritePrivateKey writes a private key to a new file at path that only this
+// user can read. It returns [os.ErrExist] if the file exists. The key is on
+// disk when it returns. After an error there is no file.
+func WritePrivateKey(path, private string) error {
+	if _, err := PublicKey(private); err != nil {
+		return fmt.Errorf("write the private key: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("write the private key: %w", err)
+	}
+	_, err = io.WriteString(f, private+"\n")
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("write the private key: %w", errors.Join(err, os.Remove(path)))
+	}
+	return nil
+}
+
+// ReadPrivateKey reads a file written by WritePrivateKey. It returns an
+// [*ExposedError] if the file mode lets others read it.
+func ReadPrivateKey(path string) (string, error) {
+	// Opening a pipe would block.
+	if info, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("read the private key: %w", err)
+	} else if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("read the private key: not a regular file: %q", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("read the private key: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", fmt.Errorf("read the private key: %w", err)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
+		return "", &ExposedError{Path: path, Mode: mode}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxKey+2)) // a key, its line end, and one byte to detect longer files
+	if err != nil {
+		return "", fmt.Errorf("read the private key: %w", err)
+	}
+	if len(data) > maxKey+1 {
+		return "", fmt.Errorf("read the private key: %q: %w", path, errNoPrivate)
+	}
+	private := strings.TrimSpace(string(data))
+	if _, err := PublicKey(private); err != nil {
+		return "", fmt.Errorf("read the private key: %q: %w", path, err)
+	}
+	return private, nil
+}

@@ -1,0 +1,131 @@
+package signature
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// ErrUnsigned is returned for a skill without a signature.
+var ErrUnsigned = errors.New("skill is not signed")
+
+// KeyError is returned for a skill that is signed by another key than the
+// expected one.
+type KeyError struct {
+	SignedBy string // the public key that the signature names
+	Expected string // the public key that was expected
+}
+
+func (e *KeyError) Error() string {
+	return fmt.Sprintf("signed by another key: got %s, want %s", describe(e.SignedBy), describe(e.Expected))
+}
+
+// describe returns a key for messages.
+func describe(key string) string {
+	return fmt.Sprintf("%q (%s)", KeyName(key), Fingerprint(key))
+}
+
+// MismatchError is returned for a skill that differs from the signed one. Paths
+// are sorted and spelled as in the skill or the signature.
+type MismatchError struct {
+	Name       string // name of the skill
+	SignedName string // name in the signature
+	// Changed files differ from the signed ones. Missing files were signed but
+	// do not exist. Added files exist but were not signed.
+	Changed []string
+	Missing []string
+	Added   []string
+}
+
+// Error lists the first files of each kind.
+func (e *MismatchError) Error() string {
+	var parts []string
+	if e.Name != e.SignedName {
+		parts = append(parts, fmt.Sprintf("the signature is for the skill %q", e.SignedName))
+	}
+	for _, p := range []struct {
+		what  string
+		paths []string
+	}{{"changed", e.Changed}, {"missing", e.Missing}, {"added", e.Added}} {
+		if len(p.paths) > 0 {
+			parts = append(parts, p.what+": "+some(p.paths))
+		}
+	}
+	return fmt.Sprintf("skill %q differs from the signed one: %s", e.Name, strings.Join(parts, "; "))
+}
+
+// some returns the first paths and the number of the others.
+func some(paths []string) string {
+	const most = 5
+	shown := make([]string, 0, most)
+	for _, p := range paths[:min(len(paths), most)] {
+		shown = append(shown, fmt.Sprintf("%.200q", p))
+	}
+	text := strings.Join(shown, ", ")
+	if n := len(paths) - most; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}
+
+// Verify checks that sig, the content of a skill's [FileName], is a signature
+// by public over the skill with that name and exactly the files of m. It
+// returns nil only if that is true. ErrUnsigned means that there is no
+// signature. A [*DamagedError] means an invalid signature, a [*KeyError]
+// another key, and a [*MismatchError] another skill or other files.
+//
+// Verify checks the hashes in m. The caller must make sure that the files still
+// have these hashes when it uses them.
+func Verify(m skill.Manifest, name string, sig []byte, public string) error {
+	v, err := verifier(public)
+	if err != nil {
+		return fmt.Errorf("verify skill %.100q: %w", name, err)
+	}
+	s, err := Parse(sig)
+	if err != nil {
+		return fmt.Errorf("verify skill %.100q: %w", name, err)
+	}
+	if s.Key != public {
+		return fmt.Errorf("verify skill %.100q: %w", name, &KeyError{SignedBy: s.Key, Expected: public})
+	}
+	if _, err := note.Open(sig, note.VerifierList(v)); err != nil {
+		return fmt.Errorf("verify skill %.100q: %w", name, &DamagedError{"signature does not match its text"})
+	}
+	if e := s.compare(signable(m), name); e != nil {
+		return fmt.Errorf("verify skill %.100q: %w", name, e)
+	}
+	return nil
+}
+
+// compare returns a [*MismatchError] if the skill differs from the signed one,
+// and nil otherwise. Both lists are sorted. A path that is repeated in files
+// counts as added.
+func (s *Signature) compare(files skill.Manifest, name string) error {
+	e := &MismatchError{Name: name, SignedName: s.Name}
+	i := 0
+	for _, f := range files {
+		for i < len(s.Files) && s.Files[i].Path < f.Path {
+			e.Missing = append(e.Missing, s.Files[i].Path)
+			i++
+		}
+		switch {
+		case i == len(s.Files) || s.Files[i].Path != f.Path:
+			e.Added = append(e.Added, f.Path)
+			continue
+		case s.Files[i].SHA256 != f.SHA256:
+			e.Changed = append(e.Changed, f.Path)
+		}
+		i++
+	}
+	for _, f := range s.Files[i:] {
+		e.Missing = append(e.Missing, f.Path)
+	}
+	if e.Name == e.SignedName && len(e.Changed)+len(e.Missing)+len(e.Added) == 0 {
+		return nil
+	}
+	return e
+}

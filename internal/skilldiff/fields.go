@@ -1,0 +1,165 @@
+package skilldiff
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// FieldChange is a frontmatter field that differs. A missing field is "". Lists
+// are joined with commas, and maps are JSON. Values are on one line, cut at
+// [MaxValueBytes], and safe for a terminal.
+type FieldChange struct {
+	Name string `json:"name"` // as in a SKILL.md
+	Old  string `json:"old"`
+	New  string `json:"new"`
+}
+
+// field is a field of a skill in the form for comparing.
+type field struct{ name, value string }
+
+// knownFields returns the fields of a skill that programs interpret.
+func knownFields(s *skill.Skill) []field {
+	return []field{
+		{"name", s.Name},
+		{"description", s.Description},
+		{"version", s.Version},
+		{"license", s.License},
+		{"compatibility", s.Compatibility},
+		{"allowed-tools", strings.Join(s.AllowedTools, ", ")},
+		{"displayName", s.DisplayName},
+		{"author", s.Author},
+		{"category", s.Category},
+		{"tags", strings.Join(s.Tags, ", ")},
+		{"bindShells", strings.Join(s.BindShells, ", ")},
+		{"dependencies", strings.Join(s.Dependencies, ", ")},
+		{"model", s.Model},
+		{"argument-hint", s.ArgumentHint},
+		{"when_to_use", s.WhenToUse},
+		{"preload", boolText(s.Preload, false)},
+		{"disable-model-invocation", boolText(s.DisableModelInvocation, false)},
+		{"user-invocable", boolText(s.UserInvocable, true)},
+		{"tools", jsonText(s.Tools)},
+		{"provider", jsonText(s.Provider)},
+		{"mcpServers", servers(s)},
+		{"config", jsonText(s.Config)},
+	}
+}
+
+// boolText returns "" for the default value.
+func boolText(b, otherwise bool) string {
+	if b == otherwise {
+		return ""
+	}
+	return strconv.FormatBool(b)
+}
+
+func servers(s *skill.Skill) string {
+	if s.MCPServers.Configs != nil {
+		return jsonText(s.MCPServers.Configs)
+	}
+	return strings.Join(s.MCPServers.Names, ", ")
+}
+
+// jsonText returns a value as JSON with sorted keys, or "" for null.
+func jsonText(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	if text := canonical(data); text != "null" {
+		return text
+	}
+	return ""
+}
+
+// canonical returns JSON without white space and with sorted keys, so that the
+// order of keys is ignored.
+func canonical(raw json.RawMessage) string {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber() // 1.10 is not 1.1
+	var v any
+	if d.Decode(&v) != nil {
+		return string(raw)
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil {
+		return string(raw)
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// fields returns the fields that differ between two versions.
+func fields(old, new *side) []FieldChange {
+	var out []FieldChange
+	add := func(name, a, b string) {
+		if a != b {
+			out = append(out, FieldChange{visible(name, MaxValueBytes), visible(a, MaxValueBytes), visible(b, MaxValueBytes)})
+		}
+	}
+	before, after := knownFields(old.skill), knownFields(new.skill)
+	known := map[string]bool{}
+	for i, f := range before {
+		known[f.name] = true
+		add(f.name, f.value, after[i].value)
+	}
+	a, b := otherFields(old.skill, known), otherFields(new.skill, known)
+	names := maps.Clone(a)
+	maps.Copy(names, b)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		add(name, a[name], b[name])
+	}
+	return out
+}
+
+// otherFields returns the fields of the frontmatter that are not in known.
+// Fields of metadata have the prefix "metadata.". A repaired frontmatter has no
+// such fields, but its lines are compared.
+func otherFields(s *skill.Skill, known map[string]bool) map[string]string {
+	top := frontmatter(s)
+	meta, isMap := object(top["metadata"])
+	out := map[string]string{}
+	put := func(prefix, name string, raw json.RawMessage) {
+		var text string
+		if known[name] {
+			return
+		}
+		if json.Unmarshal(raw, &text) != nil {
+			text = jsonText(raw)
+		}
+		out[prefix+name] = text
+	}
+	for name, raw := range top {
+		if name != "metadata" || !isMap {
+			put("", name, raw)
+		}
+	}
+	for name, raw := range meta {
+		put("metadata.", name, raw)
+	}
+	return out
+}
+
+// frontmatter returns the frontmatter as a map, or nil if it has no verbatim
+// form.
+func frontmatter(s *skill.Skill) map[string]json.RawMessage {
+	raw, err := s.FrontmatterJSON()
+	if err != nil {
+		return nil
+	}
+	m, _ := object(raw)
+	return m
+}
+
+func object(raw json.RawMessage) (map[string]json.RawMessage, bool) {
+	var m map[string]json.RawMessage
+	err := json.Unmarshal(raw, &m)
+	return m, err == nil && m != nil
+}

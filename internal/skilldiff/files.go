@@ -1,0 +1,229 @@
+package skilldiff
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Change is the way in which a file differs.
+type Change string
+
+// Kinds of [Change].
+const (
+	Added   Change = "added"
+	Removed Change = "removed"
+	Changed Change = "changed" // other content
+	Renamed Change = "renamed" // same content at another path
+	// Mode is the same file with a changed executable bit.
+	Mode Change = "mode"
+)
+
+// File is a file that differs.
+type File struct {
+	// Path is the path in the skill. From is the old path of a renamed file.
+	// Callers must escape both before they show them.
+	Path   string `json:"path"`
+	From   string `json:"from,omitempty"`
+	Change Change `json:"change"`
+	// Script says that the file can be run, in the new version if it exists
+	// there.
+	Script bool `json:"script"`
+	// Text says that the file was compared by lines. In both versions it has at
+	// most MaxTextBytes and no NUL in its first 8,000 bytes. SKILL.md always
+	// counts as text.
+	Text bool `json:"text"`
+	// Added and Removed are numbers of lines. If the change is too large to
+	// compare, all lines from the first to the last change count as removed and
+	// added.
+	Added   int `json:"added"`
+	Removed int `json:"removed"`
+	// Sizes and hashes are 0 and "" for a version without the file.
+	OldSize   int64  `json:"old_size"`
+	NewSize   int64  `json:"new_size"`
+	OldSHA256 string `json:"old_sha256,omitempty"`
+	NewSHA256 string `json:"new_sha256,omitempty"`
+	// Diff holds the changed lines in the format of [Unified], if Options.Texts
+	// is set. Those of SKILL.md are in [Diff.Instructions].
+	Diff string `json:"diff,omitempty"`
+	// Omitted says what is not shown and why; "" if everything is shown.
+	Omitted string `json:"omitted,omitempty"`
+}
+
+// files finds the files that differ.
+func (c *comparison) files() error {
+	paths := map[string]bool{}
+	for _, m := range []skill.Manifest{c.old.manifest, c.new.manifest} {
+		for _, f := range m {
+			paths[f.Path] = true
+		}
+	}
+	var found []File
+	for _, p := range slices.Sorted(maps.Keys(paths)) {
+		a, before := c.old.manifest.Find(p)
+		b, after := c.new.manifest.Find(p)
+		f := File{Path: p, Script: b.Script, OldSize: a.Size, NewSize: b.Size, OldSHA256: a.SHA256, NewSHA256: b.SHA256}
+		switch {
+		case !before:
+			f.Change = Added
+		case !after:
+			f.Change, f.Script = Removed, a.Script
+		case a.SHA256 != b.SHA256:
+			f.Change = Changed
+		case a.Script != b.Script:
+			f.Change = Mode
+		default:
+			c.diff.Unchanged++
+			continue
+		}
+		found = append(found, f)
+	}
+	c.diff.Files = joinRenamed(found)
+	for i := range c.diff.Files {
+		if err := context.Cause(c.ctx); err != nil {
+			return err
+		}
+		c.lines(&c.diff.Files[i])
+	}
+	return nil
+}
+
+// joinRenamed combines a removed and an added file with the same content to a
+// renamed one. If there are several, it pairs them in path order. It does not
+// pair empty files.
+func joinRenamed(files []File) []File {
+	gone := map[string][]int{} // indexes of removed files by hash
+	for i, f := range files {
+		if f.Change == Removed && f.OldSize > 0 {
+			gone[f.OldSHA256] = append(gone[f.OldSHA256], i)
+		}
+	}
+	taken := map[int]bool{}
+	for i := range files {
+		f := &files[i]
+		from := gone[f.NewSHA256]
+		if f.Change != Added || len(from) == 0 {
+			continue
+		}
+		was := files[from[0]]
+		gone[f.NewSHA256], taken[from[0]] = from[1:], true
+		f.Change, f.From, f.OldSize, f.OldSHA256 = Renamed, was.Path, was.OldSize, was.OldSHA256
+	}
+	kept := files[:0]
+	for i, f := range files {
+		if !taken[i] {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+// Limits on the work of comparing lines, which takes a few seconds at most.
+const (
+	maxTable     = 4 << 20   // table entries for one file
+	maxTables    = 128 << 20 // table entries for all files
+	maxTextBytes = 64 << 20  // size of all texts of both versions
+)
+
+// lines compares a text file by lines.
+func (c *comparison) lines(f *File) {
+	was := cmp.Or(f.From, f.Path)
+	instructions := f.Path == c.new.main || c.new.main == "" && f.Path == c.old.main
+	if c.read += f.OldSize + f.NewSize; c.read > maxTextBytes && !instructions {
+		f.Omitted = "content: too much in other files"
+		return
+	}
+	before, why := c.text(&c.old, was)
+	after, whyNot := c.text(&c.new, f.Path)
+	if why = cmp.Or(why, whyNot); why != "" {
+		f.Omitted = why
+		return
+	}
+	f.Text = true
+	if f.Change == Renamed || f.Change == Mode {
+		return // the same lines
+	}
+	t := newTexts(before, after, min(maxTable, maxTables-c.table))
+	f.Added, f.Removed = t.added, t.removed
+	c.table += t.entries
+	if !instructions && !c.options.Texts {
+		return
+	}
+	oldName, newName := was, f.Path
+	switch f.Change {
+	case Added:
+		oldName = nowhere
+	case Removed:
+		newName = nowhere
+	}
+	limit := min(c.options.FileBytes, c.options.TotalBytes-c.shown)
+	if instructions {
+		limit = c.options.FileBytes // regardless of other files
+	}
+	if limit <= 0 {
+		f.Omitted = "lines: too many in other files"
+		return
+	}
+	out, rest := t.unified(oldName, newName, limit, c.options.LineBytes)
+	if rest > 0 {
+		f.Omitted = fmt.Sprintf("%d lines of the difference: too many", rest)
+	}
+	if instructions {
+		c.diff.Instructions = out
+		return
+	}
+	c.shown += len(out)
+	f.Diff = out
+}
+
+// text reads a file of a version, or returns "" if it does not exist. why is
+// the reason if it cannot be compared by lines.
+func (c *comparison) text(s *side, path string) (text string, why string) {
+	f, ok := s.manifest.Find(path)
+	if !ok {
+		return "", ""
+	}
+	data, err := read(s.fsys, f, MaxTextBytes)
+	switch {
+	case err != nil:
+		c.problem("%s: %v", path, err)
+		return "", "lines: the file could not be read"
+	case data == nil:
+		return "", fmt.Sprintf("lines: larger than %d bytes", MaxTextBytes)
+	case path != s.main && !isText(data):
+		return "", "content: not text"
+	}
+	return string(data), ""
+}
+
+// read returns the bytes of a file with the hash in f, or nil if there are more
+// than most.
+func read(fsys fs.FS, f skill.File, most int64) ([]byte, error) {
+	if f.Size > most {
+		return nil, nil
+	}
+	file, err := fsys.Open(f.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data := bytes.NewBuffer(make([]byte, 0, f.Size+bytes.MinRead))
+	if _, err := data.ReadFrom(io.LimitReader(file, f.Size+1)); err != nil {
+		return nil, err
+	}
+	if skill.Hash(data.Bytes()) != f.SHA256 {
+		return nil, errors.New("file changed during the comparison")
+	}
+	return data.Bytes(), nil
+}
+
+// isText detects text like Git does. Invalid UTF-8 is shown escaped.
+func isText(data []byte) bool { return bytes.IndexByte(data[:min(len(data), 8000)], 0) < 0 }

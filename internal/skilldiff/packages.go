@@ -1,0 +1,124 @@
+package skilldiff
+
+import (
+	"context"
+	"encoding/json"
+	"path"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
+)
+
+// maxPackageBytes is the maximum total size of the files of a version to search
+// for packages.
+const maxPackageBytes = 32 << 20
+
+// packages adds the packages in requirements files, package.json files and the
+// inline metadata of Python scripts. Whether a script needs them shows only
+// when it runs.
+func (c *comparison) packages(s *side, w *requests, name string) error {
+	var total int64
+	for _, f := range s.manifest {
+		find := packagesIn(f.Path)
+		if find == nil {
+			continue
+		}
+		if err := context.Cause(c.ctx); err != nil {
+			return err
+		}
+		if total += f.Size; total > maxPackageBytes {
+			c.problem("%s: packages are only read from the first %d bytes of its files", name, maxPackageBytes)
+			return nil
+		}
+		data, err := read(s.fsys, f, MaxTextBytes)
+		switch {
+		case err != nil:
+			c.problem("%s: %s: %v", name, f.Path, err)
+		case data == nil:
+			c.problem("%s: %s: too large to search for packages", name, f.Path)
+		default:
+			find(w, strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n"))
+		}
+	}
+	return nil
+}
+
+// packagesIn returns the function that finds packages in the file at a path, or
+// nil if there is none.
+func packagesIn(p string) func(*requests, string) {
+	base := strings.ToLower(path.Base(p))
+	switch {
+	case strings.Contains("/"+p, "/node_modules/"):
+		return nil
+	case base == "package.json":
+		return nodePackages
+	case strings.HasPrefix(base, "requirements") && path.Ext(base) == ".txt":
+		return requirements
+	case path.Ext(base) == ".py":
+		return inlinePackages
+	}
+	return nil
+}
+
+// requirement matches the name of a Python package and its version.
+var requirement = lazyregexp.New(`^([A-Za-z0-9][A-Za-z0-9._-]*)\s*(.*)$`)
+
+func (w *requests) python(line string) {
+	line, _, _ = strings.Cut(line, " #")
+	line = strings.TrimSpace(line)
+	switch m := requirement().FindStringSubmatch(line); {
+	case line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "--hash"):
+	case m == nil: // an option, such as another index, or a path
+		w.add(Package, "pypi:"+line, "")
+	default:
+		w.add(Package, "pypi:"+strings.ToLower(strings.NewReplacer("_", "-", ".", "-").Replace(m[1])), m[2])
+	}
+}
+
+// requirements reads a requirements file.
+func requirements(w *requests, text string) {
+	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
+		w.python(strings.TrimSuffix(line, "\n"))
+	}
+}
+
+// inlineBlock is the canonical expression of the specification
+// (packaging.python.org, "Inline script metadata").
+var inlineBlock = lazyregexp.New(`(?m)^# /// script$\s((?:^#(?:| .*)$\s)+)^# ///$`)
+
+// inlinePackages reads the inline metadata of a Python script.
+func inlinePackages(w *requests, text string) {
+	m := inlineBlock().FindStringSubmatch(text)
+	if m == nil {
+		return
+	}
+	var block strings.Builder
+	for line := range strings.Lines(m[1]) {
+		block.WriteString(strings.TrimPrefix(strings.TrimPrefix(line, "#"), " "))
+	}
+	var meta struct {
+		Dependencies []string `toml:"dependencies"`
+	}
+	if _, err := toml.Decode(block.String(), &meta); err != nil {
+		return // such a script does not run
+	}
+	for _, d := range meta.Dependencies {
+		w.python(d)
+	}
+}
+
+// nodePackages reads a package.json.
+func nodePackages(w *requests, text string) {
+	doc, _ := object(json.RawMessage(text))
+	for _, key := range []string{"dependencies", "optionalDependencies", "peerDependencies"} {
+		var all map[string]string
+		if json.Unmarshal(doc[key], &all) != nil {
+			continue // npm rejects it
+		}
+		for name, versions := range all {
+			w.add(Package, "npm:"+name, versions)
+		}
+	}
+}

@@ -1,0 +1,270 @@
+package skilldiff
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// PermissionChanges holds the differences between the permissions that two
+// versions of a skill request.
+type PermissionChanges struct {
+	// More lists permissions that the new version adds or changes. The user
+	// should review them before accepting it.
+	More []PermissionChange `json:"more"`
+	// Less lists permissions that only the old version requests.
+	Less []PermissionChange `json:"less"`
+}
+
+// Kinds of [PermissionChange].
+const (
+	Scripts    = "scripts"   // runnable code, if the other version has none
+	Provider   = "provider"  // code that provides tools: a command, a class or a module
+	Network    = "network"   // a host pattern
+	Secret     = "secret"    // the name of a secret
+	Inject     = "inject"    // a secret that is added to requests to a host
+	Workspace  = "workspace" // write access to the working directory of agents
+	Limit      = "limit"     // memory_mb, seconds, processes, disk_mb: higher or without a limit
+	Isolation  = "isolation" // min_tier: the minimum isolation of the sandbox
+	Server     = "server"    // an MCP server: its command or addresses, or a server of the host
+	Variable   = "variable"  // a variable in a server configuration, and where its value goes
+	Tool       = "tool"      // a pattern of allowed-tools, which need no approval while the skill is active
+	Package    = "package"   // a package for a script, as "pypi:NAME" or "npm:NAME"
+	Dependency = "needs"     // another skill
+	Model      = "model"     // another model while the skill is active
+)
+
+// PermissionChange is a permission that only one version requests, or that
+// differs. All texts are on one line, cut at [MaxValueBytes], and safe for a
+// terminal.
+type PermissionChange struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"` // a host, a name or a pattern
+	// Old and New hold details: the command of a server, the version range of a
+	// package, or a number. If both are set, the value changed from Old to New.
+	Old string `json:"old,omitempty"`
+	New string `json:"new,omitempty"`
+}
+
+// permission is a requested permission without details.
+type permission struct{ kind, name string }
+
+// maxRequests is the maximum number of requests to read from one version.
+const maxRequests = 20_000
+
+// requests holds the permissions that one version requests.
+type requests struct {
+	none   bool // there is no such version
+	bounds policy.Bounds
+	other  map[permission][]string // details by permission, without duplicates
+	seen   map[request]bool
+	full   bool // there were more than maxRequests
+}
+
+// request is a permission with one detail.
+type request struct {
+	permission
+	how string
+}
+
+// add adds a permission. Repeated requests combine their details.
+func (w *requests) add(kind, name, how string) {
+	s := request{permission{kind, name}, how}
+	switch {
+	case w.seen[s]:
+	case len(w.seen) == maxRequests:
+		w.full = true
+	default:
+		w.seen[s] = true
+		w.other[s.permission] = append(w.other[s.permission], how)
+	}
+}
+
+// details returns the sorted details of a permission.
+func (w *requests) details(key permission) string {
+	all := slices.DeleteFunc(slices.Clone(w.other[key]), func(s string) bool { return s == "" })
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// comparePermissions compares the permissions that the versions request.
+func (c *comparison) comparePermissions() error {
+	old, err := c.requests(&c.old, "old version")
+	if err != nil {
+		return err
+	}
+	new, err := c.requests(&c.new, "new version")
+	if err != nil {
+		return err
+	}
+	more, less := compareLists(old.bounds, new.bounds)
+	moreLimits, lessLimits := compareLimits(old, new)
+	more, less = append(more, moreLimits...), append(less, lessLimits...)
+	for key := range new.other {
+		was, how := old.details(key), new.details(key)
+		if _, ok := old.other[key]; !ok || was != how {
+			more = append(more, PermissionChange{key.kind, key.name, was, how})
+		}
+	}
+	for key := range old.other {
+		if _, ok := new.other[key]; !ok {
+			less = append(less, PermissionChange{key.kind, key.name, old.details(key), ""})
+		}
+	}
+	c.diff.Permissions = PermissionChanges{c.present(more), c.present(less)}
+	return nil
+}
+
+// present prepares changes for display.
+func (c *comparison) present(all []PermissionChange) []PermissionChange {
+	slices.SortFunc(all, func(a, b PermissionChange) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	if len(all) > MaxPermissions {
+		c.problem("%d permissions left out (limit %d)", len(all)-MaxPermissions, MaxPermissions)
+		all = all[:MaxPermissions]
+	}
+	for i, a := range all {
+		all[i] = PermissionChange{a.Kind, visible(a.Name, MaxValueBytes), visible(a.Old, MaxValueBytes), visible(a.New, MaxValueBytes)}
+	}
+	return all
+}
+
+// requests reads the permissions that a version requests.
+func (c *comparison) requests(s *side, name string) (*requests, error) {
+	w := &requests{none: s.fsys == nil, other: map[permission][]string{}, seen: map[request]bool{}}
+	if w.none {
+		return w, nil
+	}
+	if s.version().Scripts > 0 {
+		w.add(Scripts, "run", "")
+	}
+	front, err := s.skill.FrontmatterJSON()
+	if err != nil && len(s.skill.Frontmatter) > 0 {
+		c.problem("%s: sandbox permissions cannot be read: %v", name, err)
+	}
+	var problems []policy.Problem
+	w.bounds, problems = policy.ParseRequestedBounds(front)
+	for _, p := range problems {
+		c.problem("%s: invalid request: %s", name, p)
+	}
+	for _, in := range policy.ParseInjections(front) {
+		w.add(Inject, fmt.Sprintf("%s to %s", in.Secret, in.Pattern()), in.Header)
+	}
+	for _, t := range s.skill.AllowedTools {
+		w.add(Tool, t, "")
+	}
+	for _, d := range s.skill.Dependencies {
+		other, constraint, _ := strings.Cut(d, "@")
+		w.add(Dependency, strings.TrimSpace(other), strings.TrimSpace(constraint))
+	}
+	if p := s.skill.Provider; p != nil {
+		w.add(Provider, "run", cmp.Or(quoted(p.Command), p.WASM, strings.TrimPrefix(p.Module+"."+p.Class, ".")))
+	}
+	if s.skill.Model != "" {
+		w.add(Model, s.skill.Model, "")
+	}
+	c.servers(s, w, name)
+	err = c.packages(s, w, name)
+	if w.full {
+		c.problem("%s: only the first %d permissions were compared", name, maxRequests)
+	}
+	return w, err
+}
+
+// quoted formats a command for display. Words with spaces are quoted.
+func quoted(command []string) string {
+	words := make([]string, len(command))
+	for i, word := range command {
+		words[i] = word
+		if word == "" || strings.ContainsAny(word, " \t\"'\\") {
+			words[i] = strconv.Quote(word)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// compareLists compares the requested hosts, secrets and workspace access. A
+// host that a pattern of the other version covers is not a change.
+func compareLists(old, new policy.Bounds) (more, less []PermissionChange) {
+	for _, side := range []struct {
+		to   *[]PermissionChange
+		a, b policy.Bounds
+	}{{&more, old, new}, {&less, new, old}} {
+		has := side.a.Permissions()
+		add := func(kind, name string) { *side.to = append(*side.to, PermissionChange{Kind: kind, Name: name}) }
+		for _, h := range side.b.Network {
+			if !has.Covers(policy.Permissions{Network: []string{h}}) {
+				add(Network, h)
+			}
+		}
+		for _, s := range side.b.Secrets {
+			if !slices.Contains(has.Secrets, s) {
+				add(Secret, s)
+			}
+		}
+		if side.b.WorkspaceWrite && !has.WorkspaceWrite {
+			add(Workspace, "write")
+		}
+	}
+	return more, less
+}
+
+// compareLimits compares the requested limits. More holds those that let the
+// skill do more. If one version is missing, it holds all limits of the other.
+func compareLimits(old, new *requests) (more, less []PermissionChange) {
+	for _, l := range []change{
+		limit("memory_mb", old.bounds.MemoryMB, new.bounds.MemoryMB),
+		limit("seconds", old.bounds.Seconds, new.bounds.Seconds),
+		limit("processes", old.bounds.Processes, new.bounds.Processes),
+		limit("disk_mb", old.bounds.DiskMB, new.bounds.DiskMB),
+		{Isolation, "min_tier", old.bounds.MinTier, new.bounds.MinTier, new.bounds.MinTier < old.bounds.MinTier},
+	} {
+		if l.old == l.new {
+			continue
+		}
+		ask := PermissionChange{l.kind, l.name, number(l.old), number(l.new)}
+		if old.none || l.wider && !new.none {
+			more = append(more, ask)
+		} else {
+			less = append(less, ask)
+		}
+	}
+	return more, less
+}
+
+// change is a number in two versions. 0 means that it is not stated.
+type change struct {
+	kind, name string
+	old, new   int
+	wider      bool // the new version lets the skill do more
+}
+
+// limit returns the change of a limit. Without a limit, the host decides.
+func limit(name string, old, new int) change {
+	return change{Limit, name, old, new, new == 0 || old != 0 && new > old}
+}
+
+// number formats a number, and returns "" for 0.
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// textsOf returns the texts of a JSON string or list of strings.
+func textsOf(raw json.RawMessage) []string {
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		return []string{one}
+	}
+	var all []string
+	_ = json.Unmarshal(raw, &all) // other JSON types are not commands or addresses
+	return all
+}

@@ -1,0 +1,147 @@
+package skilldiff
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/linediff"
+)
+
+const (
+	contextLines = 3
+	nowhere      = "/dev/null" // the name of a missing file, as other tools write it
+	noEnd        = "\\ no line end at the end of the file"
+)
+
+// Unified returns the difference of two texts in the unified format with three lines of
+// context, or "" if they are equal. It respects FileBytes and LineBytes of o. The last line
+// says how many lines were omitted.
+//
+// The result is safe to show on a terminal: control characters, invisible characters and
+// those that change the text direction are written as \u{…}. Unchanged parts of long lines
+// are elided. No tool can apply such a difference.
+func Unified(old, new []byte, oldName, newName string, o *Options) string {
+	full := o.complete()
+	out, _ := newTexts(string(old), string(new), maxTable).unified(oldName, newName, full.FileBytes, full.LineBytes)
+	return out
+}
+
+// texts holds two texts and their comparison by lines.
+type texts struct {
+	a, b           []string // lines with their line ends
+	steps          []linediff.Step
+	added, removed int
+	entries        int  // upper bound of the table entries of the comparison
+	returns        bool // every line of both texts ends with CR LF
+}
+
+func newTexts(old, new string, table int) *texts {
+	t := &texts{a: splitLines(old), b: splitLines(new)}
+	t.entries = min((len(t.a)+1)*(len(t.b)+1), table)
+	t.steps = linediff.Compare(t.a, t.b, table)
+	for _, s := range t.steps {
+		switch s.Op {
+		case '+':
+			t.added++
+		case '-':
+			t.removed++
+		}
+	}
+	t.returns = allReturns(t.a) && allReturns(t.b)
+	return t
+}
+
+// splitLines splits a text into lines that keep their line ends. A final line end does not
+// start another line.
+func splitLines(s string) []string {
+	lines := strings.SplitAfter(s, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
+
+func allReturns(lines []string) bool {
+	for _, l := range lines {
+		if strings.HasSuffix(l, "\n") && !strings.HasSuffix(l, "\r\n") {
+			return false
+		}
+	}
+	return true
+}
+
+// unified returns the difference and the number of omitted lines. The difference has at most
+// maxBytes and one line more.
+func (t *texts) unified(oldName, newName string, maxBytes, lineBytes int) (text string, omitted int) {
+	if t.added+t.removed == 0 {
+		return "", 0
+	}
+	w := writer{texts: t, maxBytes: maxBytes, lineBytes: lineBytes}
+	w.line("--- " + visible(oldName, MaxValueBytes))
+	w.line("+++ " + visible(newName, MaxValueBytes))
+	for _, h := range linediff.Hunks(t.steps, contextLines) {
+		w.line(h.Header())
+		w.hunk(h)
+	}
+	if w.omitted > 0 {
+		fmt.Fprintf(&w.out, "… %d lines more of the difference are not shown\n", w.omitted)
+	}
+	return w.out.String(), w.omitted
+}
+
+// writer writes hunks up to a limit and counts the lines beyond it.
+type writer struct {
+	*texts
+	out                 strings.Builder
+	maxBytes, lineBytes int
+	omitted             int // lines
+}
+
+func (w *writer) line(s string) {
+	if w.omitted > 0 || w.out.Len()+len(s)+1 > w.maxBytes {
+		w.omitted++
+		return
+	}
+	w.out.WriteString(s)
+	w.out.WriteByte('\n')
+}
+
+func (w *writer) hunk(h linediff.Hunk) {
+	for s, other := range h.Pairs() {
+		counterpart := ""
+		switch {
+		case other < 0:
+		case s.Op == '-':
+			counterpart = w.b[other]
+		case s.Op == '+':
+			counterpart = w.a[other]
+		}
+		w.text(s.Op, s.Line(w.a, w.b), counterpart)
+	}
+}
+
+// text writes a line. It elides what a long line has in common with its counterpart, which
+// is "" if there is none.
+func (w *writer) text(op byte, line, counterpart string) {
+	if w.omitted > 0 {
+		w.omitted++
+		return
+	}
+	text := w.escape(line)
+	if counterpart != "" {
+		text, _ = linediff.Elide(text, w.escape(counterpart))
+	}
+	w.line(string(op) + cutLine(text, w.lineBytes))
+	if !strings.HasSuffix(line, "\n") {
+		w.line(noEnd)
+	}
+}
+
+// escape returns a line without its line end, with unsafe characters escaped.
+func (w *writer) escape(line string) string {
+	line = strings.TrimSuffix(line, "\n")
+	if w.returns {
+		line = strings.TrimSuffix(line, "\r")
+	}
+	return escapeUnsafe(line, "\t")
+}

@@ -1,0 +1,127 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// ApprovalRequest is a question for a user, pending or answered.
+type ApprovalRequest struct {
+	ID        string
+	Session   string
+	Principal string // who may answer
+	Data      json.RawMessage
+	Created   time.Time // set by Add if zero
+	Deadline  time.Time // zero for none
+	Resolved  time.Time // zero while pending
+	Answer    json.RawMessage
+}
+
+const requestColumns = "id, session, principal, data, created, deadline, settled, answer"
+
+func (a *ApprovalRequest) fields() []any {
+	return []any{&a.ID, &a.Session, &a.Principal, (*jsonText)(&a.Data), (*timestamp)(&a.Created), (*timestamp)(&a.Deadline), (*timestamp)(&a.Resolved), (*jsonText)(&a.Answer)}
+}
+
+// MaxPendingRequests limits the pending requests of one session.
+const MaxPendingRequests = 1000
+
+// ApprovalRequests stores questions and their answers.
+type ApprovalRequests struct{ c conn }
+
+// Add adds a pending request. It fails with [ErrExists] if the id is taken, and
+// with [ErrTooMany] if the session has [MaxPendingRequests] already.
+func (t ApprovalRequests) Add(ctx context.Context, a ApprovalRequest) error {
+	setDefaultTime(&a.Created)
+	a.Resolved, a.Answer = time.Time{}, nil
+	err := t.c.atomic(ctx, func(c conn) error {
+		open, err := queryScalar[int64](ctx, c, "SELECT count(*) FROM asks WHERE session = $1 AND settled = 0", a.Session)
+		if err != nil {
+			return err
+		}
+		if open >= MaxPendingRequests {
+			return fmt.Errorf("%w: %d pending in session %q", ErrTooMany, open, a.Session)
+		}
+		return c.insert(ctx, "asks", requestColumns, a.fields())
+	})
+	if err != nil {
+		return fmt.Errorf("add approval request %q: %w", a.ID, err)
+	}
+	return nil
+}
+
+// Get returns the request with an id, including its answer if it has one.
+func (t ApprovalRequests) Get(ctx context.Context, id string) (ApprovalRequest, error) {
+	a, err := queryOne[ApprovalRequest](ctx, t.c, "SELECT "+requestColumns+" FROM asks WHERE id = $1", id)
+	if err != nil {
+		return ApprovalRequest{}, fmt.Errorf("approval request %q: %w", id, err)
+	}
+	return a, nil
+}
+
+// Resolve stores an answer if the request is pending. It returns the request
+// with the answer that counts, and whether that is the given one. Of concurrent
+// calls exactly one is first.
+func (t ApprovalRequests) Resolve(ctx context.Context, id string, answer json.RawMessage) (stands ApprovalRequest, first bool, err error) {
+	if len(answer) == 0 {
+		return ApprovalRequest{}, false, fmt.Errorf("answer approval request %q: %w: empty answer", id, ErrInvalid)
+	}
+	won, err := execReturning[ApprovalRequest](ctx, t.c, "UPDATE asks SET answer = $2, settled = $3 WHERE id = $1 AND settled = 0 RETURNING "+requestColumns, id, jsonText(answer), timestamp(now()))
+	if err != nil {
+		return ApprovalRequest{}, false, fmt.Errorf("answer approval request %q: %w", id, err)
+	}
+	if len(won) == 1 {
+		return won[0], true, nil
+	}
+	stands, err = t.Get(ctx, id)
+	return stands, false, err
+}
+
+// ListPending returns the pending requests of a session, oldest first.
+func (t ApprovalRequests) ListPending(ctx context.Context, session string) ([]ApprovalRequest, error) {
+	found, err := queryAll[ApprovalRequest](ctx, t.c, "SELECT "+requestColumns+" FROM asks WHERE session = $1 AND settled = 0 ORDER BY created, id LIMIT $2", session, MaxPendingRequests)
+	if err != nil {
+		return nil, fmt.Errorf("approval requests of session %q: %w", session, err)
+	}
+	return found, nil
+}
+
+// ListPendingFor returns the pending requests that a principal may answer,
+// oldest first, at most [MaxPage].
+func (t ApprovalRequests) ListPendingFor(ctx context.Context, principal string) ([]ApprovalRequest, error) {
+	found, err := queryAll[ApprovalRequest](ctx, t.c, "SELECT "+requestColumns+" FROM asks WHERE principal = $1 AND settled = 0 ORDER BY created, id LIMIT $2", principal, MaxPage)
+	if err != nil {
+		return nil, fmt.Errorf("approval requests for %q: %w", principal, err)
+	}
+	return found, nil
+}
+
+// ListOverdue returns pending requests whose deadline is at or before by, the
+// most overdue first, at most [MaxPage].
+func (t ApprovalRequests) ListOverdue(ctx context.Context, by time.Time) ([]ApprovalRequest, error) {
+	found, err := queryAll[ApprovalRequest](ctx, t.c, "SELECT "+requestColumns+" FROM asks WHERE settled = 0 AND deadline > 0 AND deadline <= $1 ORDER BY deadline, id LIMIT $2", timestamp(by), MaxPage)
+	if err != nil {
+		return nil, fmt.Errorf("overdue approval requests: %w", err)
+	}
+	return found, nil
+}
+
+// Delete removes a request. Deleting a missing request is no error.
+func (t ApprovalRequests) Delete(ctx context.Context, id string) error {
+	if _, err := t.c.exec(ctx, "DELETE FROM asks WHERE id = $1", id); err != nil {
+		return fmt.Errorf("delete approval request %q: %w", id, err)
+	}
+	return nil
+}
+
+// Prune deletes the requests that were resolved before a time and returns their
+// number.
+func (t ApprovalRequests) Prune(ctx context.Context, before time.Time) (int64, error) {
+	n, err := t.c.exec(ctx, "DELETE FROM asks WHERE settled > 0 AND settled < $1", timestamp(before))
+	if err != nil {
+		return 0, fmt.Errorf("delete old approval requests: %w", err)
+	}
+	return n, nil
+}

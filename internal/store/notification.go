@@ -1,0 +1,90 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+	"unicode/utf8"
+)
+
+// Notification informs a user of something, once.
+type Notification struct {
+	ID      string // set by Add if ""
+	UserID  string
+	Kind    string
+	Subject string // for example a skill and a version
+	Data    json.RawMessage
+	Created time.Time // set by Add if zero
+	Seen    time.Time // zero if unseen
+}
+
+const notificationColumns = "id, user_id, kind, subject, data, created, seen"
+
+func (n *Notification) fields() []any {
+	return []any{&n.ID, &n.UserID, &n.Kind, &n.Subject, (*jsonText)(&n.Data), (*timestamp)(&n.Created), (*timestamp)(&n.Seen)}
+}
+
+// Notifications stores the notifications of users.
+type Notifications struct{ c conn }
+
+// Add adds a notification and reports whether it did. A user gets each kind and
+// subject only once, even if the notification was seen since.
+func (t Notifications) Add(ctx context.Context, n Notification) (bool, error) {
+	setDefaultID(&n.ID)
+	setDefaultTime(&n.Created)
+	n.Seen = time.Time{}
+	added, err := t.c.exec(ctx, "INSERT INTO notices ("+notificationColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (user_id, kind, subject) DO NOTHING`, n.fields()...)
+	if err != nil {
+		return false, fmt.Errorf("notify user %q: %w", n.UserID, missingParent(err))
+	}
+	return added == 1, nil
+}
+
+// NotificationQuery selects notifications.
+type NotificationQuery struct {
+	UserID        string
+	SubjectPrefix string // "" for all
+	Unseen        bool   // without those that the user has seen
+	Page          Page
+}
+
+// List returns notifications of a user, the latest first, and the start of the
+// next page.
+func (t Notifications) List(ctx context.Context, q NotificationQuery) ([]Notification, string, error) {
+	keys, err := q.Page.keys(1)
+	if err != nil {
+		return nil, "notifications of user %q: %w", fmt.Errorf("notices of user %q: %w", q.UserID, err)
+	}
+	where := "user_id = $1 AND ($2 = '' OR id < $2) AND substr(subject, 1, $4) = $5"
+	if q.Unseen {
+		where += " AND seen = 0"
+	}
+	found, err := queryAll[Notification](ctx, t.c, "SELECT "+notificationColumns+" FROM notices WHERE "+where+" ORDER BY id DESC LIMIT $3",
+		q.UserID, keys[0], q.Page.limit()+1, utf8.RuneCountInString(q.SubjectPrefix), q.SubjectPrefix)
+	if err != nil {
+		return nil, "notifications of user %q: %w", fmt.Errorf("notices of user %q: %w", q.UserID, err)
+	}
+	found, next := cutPage(q.Page, found, func(n Notification) []string { return []string{n.ID} })
+	return found, next, nil
+}
+
+// MarkSeen marks a notification as seen. It fails with [ErrNotFound] if the
+// notification is not the user's.
+func (t Notifications) MarkSeen(ctx context.Context, userID, id string) error {
+	if err := t.c.mustChange(ctx, "UPDATE notices SET seen = $3 WHERE id = $1 AND user_id = $2", id, userID, timestamp(now())); err != nil {
+		return fmt.Errorf("notification %q: %w", id, err)
+	}
+	return nil
+}
+
+// Prune deletes the notifications that were seen before a time and returns
+// their number.
+func (t Notifications) Prune(ctx context.Context, before time.Time) (int64, error) {
+	n, err := t.c.exec(ctx, "DELETE FROM notices WHERE seen > 0 AND seen < $1", timestamp(before))
+	if err != nil {
+		return 0, fmt.Errorf("delete old notifications: %w", err)
+	}
+	return n, nil
+}

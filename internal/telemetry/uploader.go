@@ -1,0 +1,266 @@
+package telemetry
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	pb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+const (
+	maxRequestSize  = 64 << 20 // of a batch, before compression
+	maxResponseSize = 4 << 20
+)
+
+// backoff holds the delays between attempts to send one batch.
+type backoff struct {
+	initial, limit time.Duration // the first delay and the longest one, before randomization
+	total          time.Duration // no attempt starts later than this after the first
+}
+
+var defaultBackoff = backoff{initial: 5 * time.Second, limit: 30 * time.Second, total: time.Minute}
+
+// uploader sends batches of spans as OTLP over HTTP. The exporter of OpenTelemetry does
+// the same, but links gRPC and with it html/template; the linker then keeps every exported
+// method of the program. It is safe for concurrent use.
+type uploader struct {
+	settings
+	client  *http.Client
+	backoff backoff
+	stopped context.Context // done once Stop is called
+	stop    context.CancelFunc
+}
+
+var _ otlptrace.Client = (*uploader)(nil)
+
+func newUploader(s settings) *uploader {
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: s.tls, ForceAttemptHTTP2: true, IdleConnTimeout: 90 * time.Second}
+	u := &uploader{settings: s, client: &http.Client{Transport: transport, Timeout: s.timeout}, backoff: defaultBackoff}
+	u.stopped, u.stop = context.WithCancel(context.Background())
+	return u
+}
+
+// Start implements [otlptrace.Client]. It opens no connection.
+func (u *uploader) Start(ctx context.Context) error {
+	if u.endpoint.Scheme == "http" && u.tls != nil {
+		return errors.New("certificates need an https endpoint, but the endpoint is insecure")
+	}
+	return ctx.Err()
+}
+
+// Stop implements [otlptrace.Client]. It cancels uploads in progress.
+func (u *uploader) Stop(ctx context.Context) error {
+	u.stop()
+	u.client.CloseIdleConnections()
+	return ctx.Err()
+}
+
+// UploadTraces implements [otlptrace.Client]. It tries again after a temporary failure, with
+// growing delays and no sooner than the receiver asks for.
+func (u *uploader) UploadTraces(ctx context.Context, spans []*pb.ResourceSpans) error {
+	if err := u.stopped.Err(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(u.stopped, cancel)()
+	body, err := u.encode(spans)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	for delay := u.backoff.initial; ; delay = min(delay*3/2, u.backoff.limit) {
+		err := u.send(ctx, body)
+		temporary, ok := errors.AsType[*temporaryError](err)
+		if !ok {
+			return err
+		}
+		elapsed := time.Since(began)
+		if elapsed > u.backoff.total || temporary.retryAfter > u.backoff.total-elapsed {
+			return fmt.Errorf("no attempt left in %s: %w", u.backoff.total, err)
+		}
+		random := delay/2 + rand.N(delay)
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("cancelled before the next attempt: %w", err)
+		case <-time.After(max(random, temporary.retryAfter)):
+		}
+	}
+}
+
+// encode returns the body of a request: the message TracesData, whose wire form is that of
+// ExportTraceServiceRequest.
+func (u *uploader) encode(spans []*pb.ResourceSpans) ([]byte, error) {
+	body, err := proto.Marshal(&pb.TracesData{ResourceSpans: spans})
+	if err != nil {
+		return nil, fmt.Errorf("encode spans: %w", err)
+	}
+	if len(body) > maxRequestSize {
+		return nil, fmt.Errorf("batch of spans too large (%d bytes, limit %d)", len(body), maxRequestSize)
+	}
+	if !u.gzip {
+		return body, nil
+	}
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	_, err = w.Write(body)
+	if err := errors.Join(err, w.Close()); err != nil {
+		return nil, fmt.Errorf("compress spans: %w", err)
+	}
+	return zipped.Bytes(), nil
+}
+
+// temporaryError is a failure after which the same request may succeed.
+type temporaryError struct {
+	err        error
+	retryAfter time.Duration // as the receiver asked for, or 0
+}
+
+func (e *temporaryError) Error() string { return e.err.Error() }
+func (e *temporaryError) Unwrap() error { return e.err }
+
+// send makes one attempt. It fails with a *temporaryError where another may succeed.
+func (u *uploader) send(ctx context.Context, body []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, u.endpoint.String(), bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("User-Agent", "OTel OTLP Exporter Go/"+otlptrace.Version())
+	for name, value := range u.headers {
+		r.Header.Set(name, value)
+	}
+	r.Header.Set("Content-Type", "application/x-protobuf")
+	if u.gzip {
+		r.Header.Set("Content-Encoding", "gzip")
+	}
+	resp, err := u.client.Do(r)
+	if failed, ok := errors.AsType[*url.Error](err); ok && failed.Temporary() {
+		return &temporaryError{err: err}
+	}
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxResponseSize+1))
+	if err != nil {
+		return fmt.Errorf("read the response: %w", err)
+	}
+	if len(answer) > maxResponseSize {
+		return fmt.Errorf("response of %s too large (limit %d bytes)", &u.endpoint, maxResponseSize)
+	}
+	if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
+		return checkPartialSuccess(resp.Header.Get("Content-Type"), answer)
+	}
+	err = fmt.Errorf("send to %s: %s: %s", &u.endpoint, resp.Status, strings.TrimSpace(string(answer)))
+	switch resp.StatusCode {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return &temporaryError{err, parseRetryAfter(resp.Header.Get("Retry-After"))}
+	}
+	return err
+}
+
+// parseRetryAfter reads a Retry-After header: seconds or a date. What it cannot read is 0.
+func parseRetryAfter(v string) time.Duration {
+	const longest = 24 * time.Hour // far beyond any backoff, far below an overflow
+	if n, err := strconv.ParseInt(v, 10, 64); err == nil && n >= 0 {
+		return time.Duration(min(n, int64(longest/time.Second))) * time.Second
+	}
+	if at, err := http.ParseTime(v); err == nil {
+		return max(time.Until(at), 0)
+	}
+	return 0
+}
+
+// checkPartialSuccess returns an error if the receiver accepted the request but rejected
+// spans or has a message about them. Answers of another content type are ignored.
+func checkPartialSuccess(contentType string, answer []byte) error {
+	var rejected int64
+	var message string
+	switch contentType {
+	case "application/x-protobuf":
+		// ExportTraceServiceResponse is read by hand: its package links gRPC.
+		err := forEachField(answer, func(n protowire.Number, _ uint64, partial []byte) error {
+			if n != 1 {
+				return nil
+			}
+			return forEachField(partial, func(n protowire.Number, v uint64, b []byte) error {
+				switch n {
+				case 1:
+					rejected = int64(v)
+				case 2:
+					message = string(b)
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			return fmt.Errorf("read the response: %w", err)
+		}
+	case "application/json":
+		if len(answer) == 0 {
+			return nil
+		}
+		var response struct {
+			PartialSuccess struct {
+				RejectedSpans json.Number `json:"rejectedSpans"` // a string or a number
+				ErrorMessage  string      `json:"errorMessage"`
+			} `json:"partialSuccess"`
+		}
+		if err := json.Unmarshal(answer, &response); err != nil {
+			return fmt.Errorf("read the response: %w", err)
+		}
+		rejected, _ = response.PartialSuccess.RejectedSpans.Int64()
+		message = response.PartialSuccess.ErrorMessage
+	}
+	if rejected == 0 && message == "" {
+		return nil
+	}
+	return fmt.Errorf("receiver rejected %d spans: %q", rejected, message)
+}
+
+// forEachField calls yield with the number and the value of each field of a protobuf message:
+// v of a varint, b of bytes. Fields of other types come with neither.
+func forEachField(message []byte, yield func(n protowire.Number, v uint64, b []byte) error) error {
+	for len(message) > 0 {
+		number, kind, size := protowire.ConsumeTag(message)
+		if size < 0 {
+			return protowire.ParseError(size)
+		}
+		message = message[size:]
+		var v uint64
+		var b []byte
+		switch kind {
+		case protowire.VarintType:
+			v, size = protowire.ConsumeVarint(message)
+		case protowire.BytesType:
+			b, size = protowire.ConsumeBytes(message)
+		default:
+			size = protowire.ConsumeFieldValue(number, kind, message)
+		}
+		if size < 0 {
+			return protowire.ParseError(size)
+		}
+		if err := yield(number, v, b); err != nil {
+			return err
+		}
+		message = message[size:]
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+// Package testprogram builds the programs that tests start. The packages of a test run
+// share each built program, because linking the main program takes most of a minute.
+// Only tests import it.
+//
+// Start reading at [Program].
+package testprogram
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/filelock"
+)
+
+const module = "github.com/loadout-dev/loadout"
+
+// Program is a program of this module. The zero options build it without cgo, so that it
+// starts in every sandbox.
+type Program struct {
+	Package string   // path below the module, as cmd/loadout
+	Race    bool     // build with the race detector
+	Env     []string // variables of the build, as GOOS=wasip1
+}
+
+// Loadout is the loadout command.
+var Loadout = Program{Package: "cmd/loadout"}
+
+// Build returns the path of an executable of p. The go command checks on every call that
+// the executable is up to date, which takes a third of a second if it is. The executable
+// belongs to all tests of this work tree: do not change it. Other users may have no access
+// to it; they need a copy made by [Program.Install].
+func (p Program) Build() (path string, err error) {
+	root, err := findRoot()
+	if err != nil {
+		return "", err
+	}
+	env := append(os.Environ(), "CGO_ENABLED=0")
+	args := []string{"build", "-buildvcs=false", "-ldflags=-s -w"}
+	if p.Race {
+		env = append(env, "CGO_ENABLED=1")
+		args = append(args, "-race")
+	}
+	env = append(env, p.Env...)
+	key := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", p.Package, args, append(p.Env, os.Getenv("GOFLAGS"))))
+	dir := filepath.Join(root, ".cache", "programs", fmt.Sprintf("%x", key[:6]))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("build %s: %w", p.Package, err)
+	}
+	unlock, err := lock(filepath.Join(dir, "lock"))
+	if err != nil {
+		return "", fmt.Errorf("build %s: %w", p.Package, err)
+	}
+	defer unlock()
+	path = filepath.Join(dir, filepath.Base(p.Package))
+	if runtime.GOOS == "windows" {
+		path += ".exe"
+	}
+	cmd := exec.Command("go", append(args, "-o", path, module+"/"+p.Package)...)
+	cmd.Dir, cmd.Env = root, env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", p.Package, err, out)
+	}
+	return path, p.openSources(root, env)
+}
+
+// openSources opens the directories and embedded files that p is built from. The go command
+// notes what a test opens, and so runs it again, instead of using a cached result, after
+// they change.
+func (p Program) openSources(root string, env []string) error {
+	const list = "{{with .Module}}{{if .Main}}{{$.Dir}}{{range $.EmbedFiles}}\n{{$.Dir}}/{{.}}{{end}}{{end}}{{end}}"
+	cmd := exec.Command("go", "list", "-deps", "-f", list, module+"/"+p.Package)
+	cmd.Dir, cmd.Env = root, env
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("list the sources of %s: %w", p.Package, err)
+	}
+	for line := range strings.Lines(string(out)) {
+		f, err := os.Open(filepath.FromSlash(strings.TrimRight(line, "\r\n")))
+		if err != nil {
+			return err
+		}
+		f.Close()
+	}
+	return nil
+}
+
+// Install builds p and puts a copy at path, which every user may read and run. The
+// directory of path has to exist.
+func (p Program) Install(path string) error {
+	built, err := p.Build()
+	if err != nil {
+		return err
+	}
+	if os.Link(built, path) == nil {
+		return os.Chmod(path, 0o755)
+	}
+	// Another process writes the copy. If this one did, children that other tests start
+	// meanwhile would inherit the open file, and running it would fail with ETXTBSY.
+	if runtime.GOOS != "windows" {
+		if out, err := exec.Command("cp", built, path).CombinedOutput(); err != nil {
+			return fmt.Errorf("copy %s: %w\n%s", p.Package, err, out)
+		}
+		return os.Chmod(path, 0o755)
+	}
+	data, err := os.ReadFile(built)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o755)
+}
+
+// findRoot returns the root directory of the module. Tests start in the directory of their
+// package.
+func findRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		f, err := os.Open(filepath.Join(at, "go.mod"))
+		if err == nil {
+			head, err := io.ReadAll(io.LimitReader(f, 4096))
+			f.Close()
+			if first, _, _ := strings.Cut(string(head), "\n"); err == nil && strings.TrimSpace(first) == "module "+module {
+				return at, nil
+			}
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("%s is not in module %s", dir, module)
+		}
+	}
+}
+
+// lock waits for the file lock at path. Systems without file locks get none.
+func lock(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := filelock.Lock(context.Background(), f); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		f.Close()
+		return nil, err
+	}
+	return func() { f.Close() }, nil
+}

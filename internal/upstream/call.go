@@ -1,0 +1,327 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxRounds limits the requests for input in one call.
+const maxRounds = 10
+
+// CallOptions configure one call.
+type CallOptions struct {
+	Timeout time.Duration // default is [Config.CallTimeout], then [DefaultCallTimeout]
+	// Progress receives progress notifications with the token of the caller's
+	// params. It is called by the reading goroutine and must not block.
+	Progress func(*mcp.ProgressNotificationParams)
+	// Elicit answers requests for user input: results that need input in the
+	// modern era, requests in the legacy era. A legacy server does not say
+	// which call needs input, so requests are cancelled while several calls are
+	// running. If nil, results that need input are returned unchanged.
+	Elicit func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error)
+}
+
+// call is a running call.
+type call struct {
+	o     *CallOptions
+	token any // of the caller
+}
+
+var tokens atomic.Int64
+
+// Call calls a tool, and connects first if necessary. It returns the server's
+// result unchanged and does not change params. If ctx ends, the call is
+// cancelled on the server.
+//
+// A protocol error is in the chain as [*jsonrpc.Error]. If the request was sent
+// but not answered, the error is an [*OutcomeUnknownError] and the call is not
+// repeated. Call only repeats a request that the server cannot have accepted:
+// one that was not sent, possibly at another URL, or, once, one with an expired
+// HTTP session.
+func (s *Server) Call(ctx context.Context, params *mcp.CallToolParams, o *CallOptions) (*mcp.CallToolResult, error) {
+	if o == nil {
+		o = &CallOptions{}
+	}
+	limit := o.Timeout
+	if limit <= 0 {
+		limit = s.config.CallTimeout
+	}
+	if limit <= 0 {
+		limit = DefaultCallTimeout
+	}
+	caller, cancel := context.WithTimeoutCause(ctx, limit, &timeoutError{"no answer", limit})
+	if s.config.Type == Stdio || s.config.Type == "" && len(s.config.URLs) == 0 {
+		defer cancel()
+	} else {
+		// The SDK reads the end of a stream after it delivered the answer.
+		// Cancelling earlier would make the HTTP connection unusable.
+		defer func() { time.AfterFunc(time.Second, cancel) }()
+	}
+	if caller.Err() != nil {
+		return nil, s.callError(params.Name, context.Cause(caller))
+	}
+	ctx = detach(caller)
+	if s.slots != nil {
+		select {
+		case s.slots <- struct{}{}:
+			defer func() { <-s.slots }()
+		case <-ctx.Done():
+			return nil, s.callError(params.Name, fmt.Errorf("wait for one of %d concurrent calls to end: %w", cap(s.slots), context.Cause(ctx)))
+		}
+	}
+	p := *params
+	for range maxRounds {
+		res, err := s.sendCall(ctx, &p, o)
+		if err != nil || !res.NeedsInput() || o.Elicit == nil {
+			return res, err
+		}
+		answers, err := collectInput(caller, res, o)
+		if err != nil {
+			return nil, s.callError(params.Name, err)
+		}
+		p.InputResponses, p.RequestState = answers, res.RequestState
+	}
+	return nil, s.callError(params.Name, fmt.Errorf("too many requests for input in one call (limit %d)", maxRounds))
+}
+
+// detach returns a context without values that ends with ctx. If the caller
+// serves MCP, ctx contains the protocol version of its client, which the SDK
+// would use for the server.
+func detach(ctx context.Context) context.Context {
+	out, end := context.WithCancelCause(context.Background())
+	context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
+	return out
+}
+
+// callMeta returns the _meta of a call for a server of an era, without
+// entries that concern only the caller's client.
+func callMeta(meta mcp.Meta, era string) mcp.Meta {
+	m := maps.Clone(meta)
+	delete(m, mcp.MetaKeyProtocolVersion)
+	delete(m, mcp.MetaKeySubscriptionID)
+	if era != Modern {
+		delete(m, mcp.MetaKeyClientInfo)
+		delete(m, mcp.MetaKeyClientCapabilities)
+		//lint:ignore SA1019 servers of the older era may log
+		delete(m, mcp.MetaKeyLogLevel)
+	}
+	return m
+}
+
+// collectInput asks the user for the input that a result requests.
+func collectInput(ctx context.Context, res *mcp.CallToolResult, o *CallOptions) (mcp.InputResponseMap, error) {
+	all := mcp.InputResponseMap{}
+	for id, req := range res.InputRequests {
+		e, ok := req.(*mcp.ElicitParams)
+		if !ok {
+			return nil, fmt.Errorf("unsupported input request %T", req)
+		}
+		a, err := o.Elicit(ctx, e)
+		if err != nil {
+			return nil, fmt.Errorf("ask the user: %w", err)
+		}
+		all[id] = a
+	}
+	return all, nil
+}
+
+// sendCall sends a call to an instance, with retries.
+func (s *Server) sendCall(ctx context.Context, p *mcp.CallToolParams, o *CallOptions) (*mcp.CallToolResult, error) {
+	expired := false
+	for tries := 0; ; tries++ {
+		if err := s.Connect(ctx); err != nil {
+			return nil, err
+		}
+		i, conn, c, token := s.acquireInstance(p, o)
+		if i == nil {
+			if tries > len(s.instances)+1 {
+				return nil, s.callError(p.Name, errEnded)
+			}
+			continue
+		}
+		t := &track{}
+		began := time.Now()
+		res, err := conn.CallTool(context.WithValue(ctx, trackKey{}, t), c)
+		s.releaseInstance(i, token, time.Since(began))
+		if err == nil {
+			return res, nil
+		}
+		if wire := wireError(err); wire != nil && !isSessionExpired(t, err) {
+			return nil, s.callError(p.Name, concealWire(s.config, wire))
+		}
+		status := int(t.status.Load())
+		switch {
+		case t.answered.Load():
+			return nil, s.callError(p.Name, fmt.Errorf("invalid result: %w", err))
+		case status == http.StatusUnauthorized || status == http.StatusForbidden:
+			auth := &AuthError{Server: s.config.Name, Status: status, Next: conn.link.next(), Err: transportError(err)}
+			i.evict(conn, auth)
+			return nil, auth
+		case isSessionExpired(t, err):
+			i.evict(conn, errors.New("session expired"))
+			if !expired {
+				expired = true
+				continue
+			}
+			return nil, s.callError(p.Name, errors.New("session expired twice in a row"))
+		case ctx.Err() != nil:
+			if late := context.Cause(ctx); t.sent.Load() && errors.As(late, new(*timeoutError)) {
+				return nil, &OutcomeUnknownError{s.config.Name, p.Name, late}
+			}
+			return nil, s.callError(p.Name, context.Cause(ctx))
+		case status != 0 && !isUncertain(status):
+			return nil, s.callError(p.Name, fmt.Errorf("server answered %d %s", status, http.StatusText(status)))
+		case status != 0:
+			return nil, &OutcomeUnknownError{s.config.Name, p.Name, fmt.Errorf("server answered %d %s", status, http.StatusText(status))}
+		}
+		i.evict(conn, errors.New("connection broken"))
+		if !t.sent.Load() && tries <= len(s.instances) {
+			continue
+		}
+		err = s.brokenError(conn, err)
+		if t.sent.Load() {
+			return nil, &OutcomeUnknownError{s.config.Name, p.Name, err}
+		}
+		return nil, s.callError(p.Name, err)
+	}
+}
+
+// acquireInstance returns the instance with the fewest running calls, and a
+// request for it. The instance is nil if none is connected.
+func (s *Server) acquireInstance(p *mcp.CallToolParams, o *CallOptions) (*instance, *Conn, *mcp.CallToolParams, string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var best *instance
+	least := math.MaxInt
+	for _, i := range s.instances {
+		if i.conn != nil && len(i.calls) < least {
+			best, least = i, len(i.calls)
+		}
+	}
+	if best == nil {
+		return nil, nil, nil, ""
+	}
+	c := *p
+	c.Meta = callMeta(p.Meta, best.conn.Era)
+	token := "lo-" + strconv.FormatInt(tokens.Add(1), 10)
+	own := &call{o: o, token: c.Meta["progressToken"]}
+	if own.token != nil || o.Progress != nil {
+		// Several callers may use the same token.
+		c.SetProgressToken(token)
+	}
+	if best.conn.Era == Modern && c.Meta[mcp.MetaKeyClientCapabilities] == nil {
+		caps := map[string]any{}
+		if o.Elicit != nil {
+			caps["elicitation"] = map[string]any{"form": map[string]any{}}
+		}
+		if c.Meta == nil {
+			c.Meta = mcp.Meta{}
+		}
+		c.Meta[mcp.MetaKeyClientCapabilities] = caps
+	}
+	best.calls[token] = own
+	return best, best.conn, &c, token
+}
+
+func (s *Server) releaseInstance(i *instance, token string, took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(i.calls, token)
+	s.used = time.Now()
+	s.latency = took
+}
+
+// progress passes a notification to its call.
+func (i *instance) progress(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
+	token, _ := req.Params.ProgressToken.(string)
+	i.server.mu.Lock()
+	c := i.calls[token]
+	i.server.mu.Unlock()
+	if c == nil || c.o.Progress == nil {
+		return
+	}
+	n := *req.Params
+	n.ProgressToken = c.token
+	c.o.Progress(&n)
+}
+
+// elicit passes a legacy request for input to the only running call.
+func (i *instance) elicit(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	i.server.mu.Lock()
+	var only *call
+	if len(i.calls) == 1 {
+		for _, c := range i.calls {
+			only = c
+		}
+	}
+	i.server.mu.Unlock()
+	if only == nil || only.o.Elicit == nil {
+		return &mcp.ElicitResult{Action: "cancel"}, nil
+	}
+	return only.o.Elicit(ctx, req.Params)
+}
+
+// wireError returns the server's error in a chain, but not an error that the
+// SDK made up.
+func wireError(err error) *jsonrpc.Error {
+	var wire *jsonrpc.Error
+	if errors.As(err, &wire) && !internalCode(wire) {
+		return wire
+	}
+	return nil
+}
+
+// isSessionExpired reports whether a server rejected a request because of its
+// session: with 404 as the protocol says, or with 400 and a message about
+// sessions.
+func isSessionExpired(t *track, err error) bool {
+	if !t.session.Load() {
+		return false
+	}
+	switch t.status.Load() {
+	case http.StatusNotFound:
+		return true
+	case http.StatusBadRequest:
+		return strings.Contains(strings.ToLower(err.Error()), "session")
+	}
+	return false
+}
+
+// isUncertain reports whether an HTTP status leaves open if the request was
+// executed.
+func isUncertain(status int) bool {
+	switch status {
+	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// brokenError returns why a connection broke, with the last stderr lines of the
+// server.
+func (s *Server) brokenError(conn *Conn, err error) error {
+	if conn.Transport == Stdio {
+		conn.Close() // after Close the exit status and stderr are complete
+	}
+	return &displayError{scrub(s.config, reason(s.config, conn.link, err)+tail(conn.Stderr())), err, 0}
+}
+
+// callError returns an error that names the tool and the server.
+func (s *Server) callError(tool string, err error) error {
+	why := err.Error()
+	if wire := wireError(err); wire != nil {
+		why = fmt.Sprintf("%s (%d)", clip(conceal(s.config, wire.Message), 2000), wire.Code)
+	}
+	return &displayError{scrub(s.config, fmt.Sprintf("tool %q of server %q: %s", tool, s.config.Name, why)), err, 0}
+}

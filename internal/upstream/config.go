@@ -1,0 +1,96 @@
+package upstream
+
+import (
+	"slices"
+	"time"
+)
+
+// Transports of servers.
+const (
+	Stdio     = "stdio"
+	HTTP      = "http" // streamable HTTP
+	SSE       = "sse"  // HTTP+SSE, for servers older than 2025-03-26
+	WebSocket = "websocket"
+)
+
+// OAuthClient is an OAuth client that the user registered. Each field may be
+// empty.
+type OAuthClient struct {
+	ID       string   `json:"id,omitempty"`
+	Secret   string   `json:"secret,omitempty"`
+	Scopes   []string `json:"scopes,omitempty"`
+	Issuer   string   `json:"issuer,omitempty"`   // the only acceptable authorization server
+	Redirect string   `json:"redirect,omitempty"` // callback URL of the browser
+}
+
+// Identity returns the owner of the connection, as passed to [Pool.Server]. A
+// [Spawner] for several users needs it.
+func (c *Config) Identity() string { return c.identity }
+
+// SecretValues returns the values that [Config.Resolve] inserted and that may
+// be secret.
+func (c *Config) SecretValues() []string { return slices.Clone(c.hidden) }
+
+// Config is the configuration of one server, independent of the file format. Do
+// not change a Config after passing it to a [Pool].
+type Config struct {
+	Name string `json:"name"`
+	// Type is the transport. With a URL, "" tries streamable HTTP, then SSE.
+	Type    string            `json:"type,omitempty"`
+	Command string            `json:"command,omitempty"`
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	// EnvFile is a file with more variables. [Config.Resolve] reads it;
+	// variables in Env take precedence.
+	EnvFile string `json:"env_file,omitempty"`
+	Dir     string `json:"dir,omitempty"` // working directory of the command
+	// URLs are the URLs of the server. Several URLs are instances of one
+	// server.
+	URLs    []string          `json:"urls,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+
+	// Include and Exclude select tools by name patterns as in path.Match. An
+	// empty Include selects all.
+	Include []string `json:"include,omitempty"`
+	Exclude []string `json:"exclude,omitempty"`
+	// Tools are the expected tools, to report missing ones.
+	Tools []string `json:"tools,omitempty"`
+
+	// OAuth is a client that the user registered at the authorization server.
+	OAuth *OAuthClient `json:"oauth,omitempty"`
+
+	Disabled       bool          `json:"disabled,omitempty"`
+	ConnectTimeout time.Duration `json:"connect_timeout,omitempty"` // 0 is 30 s
+	CallTimeout    time.Duration `json:"call_timeout,omitempty"`    // 0 is 180 s
+	Concurrency    int           `json:"concurrency,omitempty"`     // concurrent calls; 0 means unlimited
+	AtStart        bool          `json:"at_start,omitempty"`        // connect when the program starts, not on first use
+	Stateful       bool          `json:"stateful,omitempty"`        // one connection for each session, not shared
+	// Safety is the level of the tools: SAFE, LOW, MEDIUM, HIGH or CRITICAL. ""
+	// means the default.
+	Safety          string `json:"safety,omitempty"`
+	RequireApproval bool   `json:"ask,omitempty"`    // each call needs approval
+	Strict          bool   `json:"strict,omitempty"` // quarantine tools with changed definitions (pin: strict)
+
+	// Owner identifies who provides the server, such as a skill at a digest. ""
+	// means the user.
+	Owner string `json:"owner,omitempty"`
+
+	// Source is the digest of the unresolved configuration in a copy from
+	// [Config.Resolve], else "".
+	Source string `json:"-"`
+
+	// identity is the owner of the connection.
+	identity string
+
+	// tokens are the access tokens sent to the server; nil in an unresolved
+	// copy.
+	tokens *sentTokens
+
+	// hidden are values that [Config.Resolve] inserted and that may be secret.
+	// They are redacted in all texts.
+	hidden []string
+
+	// File and Line are the position of the declaration.
+	File string `json:"-"`
+	Line int    `json:"-"`
+}

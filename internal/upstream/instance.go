@@ -1,0 +1,409 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Limits of consecutive failures.
+const (
+	breaker    = 3 // from here on, only background attempts are made
+	hopeless   = 5 // a server that was connected before becomes dead
+	maxChecks  = 2 // failed health checks that make it degraded
+	checkBound = 10 * time.Second
+	shortLife  = 10 * time.Second // a connection that ends sooner counts as a failure
+)
+
+var (
+	errIdle      = errors.New("idle")
+	errNotNeeded = errors.New("no longer needed")
+)
+
+// instance is a server at one of its URLs. The mutex of the server guards the
+// fields after relist.
+type instance struct {
+	server *Server
+	url    string
+	kick   chan struct{} // requests an attempt
+	quit   chan error    // requests the end of the connection, with a reason
+	relist chan struct{} // reports that the list of tools changed
+
+	running   bool   // whether run is running
+	trying    bool   // an attempt is running or about to start
+	notNeeded bool   // the attempt and its connection are not needed
+	cancel    func() // cancels the attempt
+	conn      *Conn
+	failures  int // consecutive
+	ever      bool
+	err       error
+	calls     map[string]*call // running calls by token
+}
+
+// isDead reports whether the instance failed permanently, so that its tools
+// should not be offered.
+func (i *instance) isDead() bool {
+	if i.err == nil || i.conn != nil {
+		return false
+	}
+	return !i.ever || i.failures >= hopeless || isFinal(i.err) || needsUser(i.err)
+}
+
+// isFinal reports whether another attempt is unlikely to help.
+func isFinal(err error) bool {
+	return errors.As(err, new(*AuthError)) || errors.Is(err, exec.ErrNotFound)
+}
+
+// needsUser reports whether the user must act before a connection is possible.
+// Then there are no attempts until the next use, which reports the current
+// reason.
+func needsUser(err error) bool {
+	refused, ok := errors.AsType[*AuthError](err)
+	return ok && refused.Next != "" || errors.As(err, new(*NotAllowedError))
+}
+
+// requestEnd has run end the connection. mu is held.
+func (i *instance) requestEnd(why error) {
+	select {
+	case i.quit <- why:
+	default:
+	}
+}
+
+// run connects, watches the connection, and reconnects while the server is
+// needed.
+func (i *instance) run() {
+	for i.attempt(i.server.pool.ctx) || !i.stop() {
+	}
+	i.server.pool.removeUnused(i.server)
+}
+
+// attempt makes one connection and watches it, then waits for the next attempt.
+// It returns false if there should be none.
+func (i *instance) attempt(ctx context.Context) bool {
+	s := i.server
+	began := time.Now()
+	conn, l, err := i.open(ctx)
+	if err == nil {
+		i.setConnected(conn, l)
+		err = i.watch(ctx, conn)
+		i.setLost(conn, err, time.Since(began))
+		conn.Close()
+		s.pool.releaseConn()
+		if errors.Is(err, errIdle) || ctx.Err() != nil {
+			return false
+		}
+		if i.setFailed(nil) == 0 {
+			return true
+		}
+	} else if i.setFailed(err); ctx.Err() != nil || needsUser(err) { // the user has to act
+		return false
+	}
+	return i.pause(ctx)
+}
+
+// stop marks the instance as not running, unless another attempt was requested
+// meanwhile.
+func (i *instance) stop() bool {
+	s := i.server
+	s.mu.Lock()
+	select {
+	case <-i.kick:
+		if s.pool.ctx.Err() == nil {
+			s.mu.Unlock()
+			return false
+		}
+	default:
+	}
+	i.running, i.trying = false, false
+	changed := s.updateState()
+	s.mu.Unlock()
+	if changed {
+		s.pool.notify(s)
+	}
+	return true
+}
+
+// open connects and lists the tools.
+func (i *instance) open(ctx context.Context) (*Conn, *Listing, error) {
+	s := i.server
+	if err := s.pool.acquireConn(s); err != nil {
+		return nil, nil, dialError(s.config, i.url, s.config.Type, nil, err)
+	}
+	limit := s.config.ConnectTimeout
+	if limit <= 0 {
+		limit = DefaultConnectTimeout
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, &timeoutError{"no connection", limit})
+	defer cancel()
+	if !i.beginAttempt(cancel) {
+		s.pool.releaseConn()
+		return nil, nil, errNotNeeded
+	}
+	began := time.Now()
+	conn, err := s.pool.o.Dialer.Dial(ctx, s.config, &DialOptions{
+		URL:     i.url,
+		Options: i.options(),
+		Changed: func(what string) {
+			if what == "tools" {
+				select {
+				case i.relist <- struct{}{}:
+				default:
+				}
+			}
+		},
+	})
+	if err != nil {
+		s.pool.releaseConn()
+		return nil, nil, err
+	}
+	l, err := s.list(ctx, conn)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		err = dialError(s.config, i.url, conn.Transport, conn.link, &listError{err})
+		conn.Close()
+		s.pool.releaseConn()
+		return nil, nil, err
+	}
+	s.mu.Lock()
+	s.latency = time.Since(began)
+	s.mu.Unlock()
+	return conn, l, nil
+}
+
+// beginAttempt records how to cancel an attempt. It returns false if the
+// attempt is no longer needed.
+func (i *instance) beginAttempt(cancel func()) bool {
+	i.server.mu.Lock()
+	defer i.server.mu.Unlock()
+	i.cancel = cancel
+	return !i.notNeeded
+}
+
+func (i *instance) setConnected(conn *Conn, l *Listing) {
+	s := i.server
+	s.cacheListing(l) // first, because subscribers may make others read the cache
+	s.mu.Lock()
+	select { // left from the previous connection
+	case <-i.quit:
+	default:
+	}
+	if i.notNeeded {
+		i.notNeeded = false
+		i.requestEnd(errIdle)
+	}
+	i.conn, i.trying, i.err, i.ever = conn, false, nil, true
+	s.era, s.transport = conn.Era, conn.Transport
+	s.listing, s.listed = l, true // before the connection becomes visible
+	s.updateState()
+	s.mu.Unlock()
+	s.pool.o.Logger.Info("server connected", "server", s.config.Name, "era", conn.Era, "tools", len(l.Tools))
+	s.pool.notify(s)
+}
+
+// setLost records that a connection ended.
+func (i *instance) setLost(conn *Conn, why error, life time.Duration) {
+	s := i.server
+	again := !errors.Is(why, errIdle) && s.pool.ctx.Err() == nil
+	s.mu.Lock()
+	i.conn = nil
+	if life >= shortLife {
+		i.failures = 0
+	} else if again {
+		i.failures++
+	}
+	if again {
+		i.err = why
+		s.err = why
+		i.trying = i.failures == 0
+	}
+	s.stderr, s.noise = conn.Stderr(), conn.Warnings()
+	changed := s.updateState()
+	s.mu.Unlock()
+	if again {
+		s.pool.o.Logger.Warn("server lost", "server", s.config.Name, "error", why)
+	}
+	if changed {
+		s.pool.notify(s)
+	}
+}
+
+// setFailed records a failed attempt, if err is not nil, and returns the number
+// of consecutive failures.
+func (i *instance) setFailed(err error) int {
+	s := i.server
+	s.mu.Lock()
+	if err == nil {
+		defer s.mu.Unlock()
+		return i.failures
+	}
+	i.trying = false
+	if i.notNeeded { // cancelled by requestEnd
+		i.notNeeded = false
+		s.updateState() // waiting callers try again
+		defer s.mu.Unlock()
+		return i.failures
+	}
+	switch {
+	case needsUser(err):
+		i.failures = min(max(i.failures, 1), breaker-1)
+	case isFinal(err):
+		i.failures = max(i.failures+1, breaker)
+	default:
+		i.failures++
+	}
+	i.err, s.err = err, err
+	n := i.failures
+	changed := s.updateState()
+	s.mu.Unlock()
+	s.pool.o.Logger.Warn("server not connected", "server", s.config.Name, "failures", n, "error", err)
+	if changed {
+		s.pool.notify(s)
+	}
+	return n
+}
+
+// pause waits before the next attempt. It returns false if the server is no
+// longer needed.
+func (i *instance) pause(ctx context.Context) bool {
+	s := i.server
+	left := s.neededFor()
+	if left <= 0 {
+		return false
+	}
+	s.mu.Lock()
+	wait := backoff(i.failures)
+	s.mu.Unlock()
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		if s.neededFor() <= 0 {
+			return false
+		}
+	case <-i.kick:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i.trying { // a kick is pending too
+		<-i.kick
+	}
+	i.trying = true
+	return true
+}
+
+// watch returns when a connection has ended or must end, with the reason.
+func (i *instance) watch(ctx context.Context, conn *Conn) error {
+	s := i.server
+	check := time.NewTicker(s.pool.o.CheckInterval)
+	defer check.Stop()
+	bad := 0
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-conn.Done():
+			return i.endReason(conn)
+		case err := <-i.quit:
+			return err
+		case <-i.relist:
+			if err := i.relistTools(ctx, conn); err != nil {
+				s.pool.o.Logger.Warn("cannot list tools again", "server", s.config.Name, "error", scrub(s.config, err.Error()))
+			}
+		case <-check.C:
+			if s.neededFor() <= 0 {
+				return errIdle
+			}
+			err := i.check(ctx, conn)
+			switch {
+			case ctx.Err() != nil:
+				return context.Cause(ctx)
+			case err == nil:
+				bad = 0
+				if s.isStale() {
+					i.relistTools(ctx, conn)
+				}
+			default:
+				if bad++; bad >= maxChecks {
+					return lostError(dialError(s.config, i.url, conn.Transport, conn.link, &checkError{err}))
+				}
+			}
+		}
+	}
+}
+
+// endReason returns why a connection ended by itself, for display.
+func (i *instance) endReason(conn *Conn) error {
+	s := i.server
+	s.mu.Lock()
+	i.conn, i.trying = nil, true
+	s.mu.Unlock()
+	conn.Close() // after Close the exit status and stderr are complete
+	return lostError(dialError(s.config, i.url, conn.Transport, conn.link, errEnded))
+}
+
+// lostError rewords an error of an established connection.
+func lostError(err error) error {
+	if e, ok := err.(*displayError); ok {
+		e.text = "lost the connection" + strings.TrimPrefix(e.text, "connect")
+	}
+	return err
+}
+
+func (i *instance) check(ctx context.Context, conn *Conn) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, checkBound, &timeoutError{"no answer to a health check", checkBound})
+	defer cancel()
+	began := time.Now()
+	err := conn.Check(ctx)
+	if err == nil {
+		s := i.server
+		s.mu.Lock()
+		s.latency = time.Since(began)
+		s.mu.Unlock()
+	} else if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return err
+}
+
+// evict removes a connection that a call found to be broken.
+func (i *instance) evict(conn *Conn, why error) {
+	s := i.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i.conn == conn {
+		i.conn, i.trying = nil, true // run replaces it
+		i.requestEnd(why)
+	}
+}
+
+// relistTools lists the tools again.
+func (i *instance) relistTools(ctx context.Context, conn *Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, DefaultConnectTimeout)
+	defer cancel()
+	l, err := i.server.list(ctx, conn)
+	if err != nil {
+		return err
+	}
+	i.server.setListing(l)
+	i.server.pool.notify(i.server)
+	return nil
+}
+
+func (i *instance) options() *mcp.ClientOptions {
+	return &mcp.ClientOptions{
+		Logger:                      i.server.pool.o.Logger,
+		MultiRoundTrip:              &mcp.MultiRoundTripOptions{Disabled: true},
+		ProgressNotificationHandler: i.progress,
+		ElicitationHandler:          i.elicit,
+	}
+}

@@ -1,0 +1,170 @@
+package upstream
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Limits of a listing.
+const (
+	MaxTools      = 10_000
+	MaxDefinition = 1 << 20  // bytes of one tool as JSON
+	MaxListing    = 16 << 20 // bytes of all tools as JSON
+	// MaxDescription is the length in bytes to which tool descriptions are
+	// truncated.
+	MaxDescription = 64 << 10
+	maxPages       = 1000
+	maxProblems    = 20
+)
+
+// relistAfter is the age after which a health check refreshes a listing without
+// a TTL.
+const relistAfter = 5 * time.Minute
+
+type listError struct{ err error }
+
+func (e *listError) Error() string { return "list tools: " + e.err.Error() }
+func (e *listError) Unwrap() error { return e.err }
+
+type checkError struct{ err error }
+
+func (e *checkError) Error() string { return "no answer to health checks: " + e.err.Error() }
+func (e *checkError) Unwrap() error { return e.err }
+
+// list reads all pages of the tools of a connection, within the limits.
+func (s *Server) list(ctx context.Context, conn *Conn) (*Listing, error) {
+	l := &Listing{At: time.Now(), Era: conn.Era}
+	if r := conn.InitializeResult(); r.Capabilities == nil || r.Capabilities.Tools == nil {
+		return l, nil
+	}
+	problem := func(format string, args ...any) {
+		if len(l.Problems) < maxProblems {
+			l.Problems = append(l.Problems, fmt.Sprintf(format, args...))
+		}
+	}
+	seen := map[string]bool{}
+	cursors := map[string]bool{}
+	params := &mcp.ListToolsParams{}
+	total := 0
+pages:
+	for page := range maxPages {
+		res, err := conn.ListTools(ctx, params)
+		if err != nil {
+			return nil, err
+		}
+		if page == 0 {
+			for _, told := range reportedProblems(res.Meta) {
+				problem("%s", told)
+			}
+			l.TTL = time.Duration(min(res.GetTTLMs(), int(24*time.Hour/time.Millisecond))) * time.Millisecond
+		}
+		for _, t := range res.Tools {
+			switch {
+			case t == nil || t.Name == "":
+				problem("a tool without a name")
+				continue
+			case seen[t.Name]:
+				problem("duplicate tool %q ignored", clip(t.Name, 100))
+				continue
+			case !s.config.selects(t.Name):
+				continue
+			case len(l.Tools) >= MaxTools:
+				problem("too many tools (limit %d)", MaxTools)
+				continue
+			}
+			if len(t.Description) > MaxDescription {
+				problem("description of tool %q truncated (limit %d bytes)", clip(t.Name, 100), MaxDescription)
+				cut := *t // the SDK keeps the original
+				cut.Description = strings.ToValidUTF8(t.Description[:MaxDescription], "")
+				t = &cut
+			}
+			data, err := json.Marshal(t)
+			if err != nil || len(data) > MaxDefinition {
+				problem("tool %q omitted: definition too large (limit %d bytes)", clip(t.Name, 100), MaxDefinition)
+				continue
+			}
+			if total += len(data); total > MaxListing {
+				// Always reported: later tools are missing.
+				l.Problems = append(l.Problems, fmt.Sprintf("definitions too large (limit %d bytes): tools from %q on omitted", MaxListing, clip(t.Name, 100)))
+				break pages
+			}
+			seen[t.Name] = true
+			l.Tools = append(l.Tools, t)
+		}
+		if res.NextCursor == "" || cursors[res.NextCursor] || len(l.Tools) >= MaxTools {
+			break
+		}
+		cursors[res.NextCursor] = true
+		params = &mcp.ListToolsParams{Cursor: res.NextCursor}
+	}
+	for _, name := range s.config.Tools {
+		if !seen[name] && s.config.selects(name) && total <= MaxListing {
+			problem("configured tool %q is missing", clip(name, 100))
+		}
+	}
+	slices.SortFunc(l.Tools, func(a, b *mcp.Tool) int { return cmp.Compare(a.Name, b.Name) })
+	return l, nil
+}
+
+// ProblemsKey is the _meta key of a tool list in which a server reports its
+// problems as a list of strings.
+const ProblemsKey = "loadout/problems"
+
+// reportedProblems returns the problems that a server reported.
+func reportedProblems(meta mcp.Meta) []string {
+	list, _ := meta[ProblemsKey].([]any)
+	var out []string
+	for _, item := range list {
+		if text, ok := item.(string); ok && text != "" {
+			out = append(out, clip(strings.Join(strings.Fields(text), " "), 400))
+		}
+	}
+	return out
+}
+
+// selects reports whether Include and Exclude select a tool.
+func (c *Config) selects(name string) bool {
+	among := func(patterns []string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool {
+			ok, err := path.Match(p, name)
+			return p == name || ok && err == nil
+		})
+	}
+	return (len(c.Include) == 0 || among(c.Include)) && !among(c.Exclude)
+}
+
+// setListing stores a listing in the server and the cache.
+func (s *Server) setListing(l *Listing) {
+	s.cacheListing(l)
+	s.mu.Lock()
+	s.listing = l
+	s.mu.Unlock()
+}
+
+// cacheListing writes a listing to the cache.
+func (s *Server) cacheListing(l *Listing) {
+	if c := s.pool.o.Cache; c != nil {
+		if err := c.Store(s.digest, l); err != nil {
+			s.pool.o.Logger.Warn("listing not stored in the cache", "server", s.config.Name, "error", err)
+		}
+	}
+}
+
+// isStale reports whether the listing exceeded its TTL.
+func (s *Server) isStale() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	age := relistAfter
+	if s.listing.TTL > 0 {
+		age = s.listing.TTL
+	}
+	return time.Since(s.listing.At) >= age
+}

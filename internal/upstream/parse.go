@@ -1,0 +1,369 @@
+package upstream
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// maxServers limits the servers of one file.
+const maxServers = 1000
+
+// ParseOptions describe a file.
+type ParseOptions struct {
+	// Name is the file name. Its extension selects JSON, YAML or TOML. It
+	// becomes [Config.File].
+	Name string
+	// Default names a single server without a name. "" means the file name
+	// without its extension.
+	Default string
+}
+
+// File is the content of a configuration file.
+type File struct {
+	Servers []*Config // in file order
+	Names   []string  // servers that are only named, and defined elsewhere
+	Inputs  []Input   // values to ask the user for, in files of VS Code
+}
+
+// Input describes a value of ${input:ID} that the user enters.
+type Input struct {
+	ID          string   `json:"id"`
+	Description string   `json:"description,omitempty"`
+	Default     string   `json:"default,omitempty"`
+	Options     []string `json:"options,omitempty"` // allowed values; empty allows any
+	Password    bool     `json:"password,omitempty"`
+}
+
+// Parse parses the servers of a configuration file of any MCP client: a map of
+// servers under mcpServers, mcp_servers, servers or at the top level, also
+// nested; a list of servers or a single one; or a list of names. The file is
+// JSON with comments, YAML or TOML, with at most 1 MiB and 1000 servers.
+//
+// It never fails: the diagnostics report problems with their positions. A
+// [skill.Error] concerns an omitted server or the whole file, and never affects
+// other servers. An unknown key is a [skill.Info]. Diagnostics never quote
+// values of env, headers, args or URLs.
+//
+// Timeouts are in seconds if the key says so or the number is below 1000, else
+// in milliseconds.
+func Parse(data []byte, o ParseOptions) (*File, []skill.Diagnostic) {
+	p := newParser(o)
+	docs, err := configfile.Parse(data, configfile.FormatOf(o.Name, data))
+	for _, doc := range docs {
+		p.file(doc)
+	}
+	if err != nil {
+		p.add(skill.Error, "servers-unreadable", &configfile.Node{Line: err.Line, Column: err.Column},
+			"cannot read the servers: "+err.Message, "correct the file at this position")
+	} else if len(docs) == 0 {
+		p.ds = append(p.ds, skill.Diagnostic{Severity: skill.Info, Code: "servers-empty", Message: "no server is configured here"})
+	}
+	return p.result()
+}
+
+// ParseMap parses servers already decoded to JSON, such as mcpServers in a
+// skill's frontmatter: a map of servers or a list of names. name becomes
+// [Config.File]. Diagnostics have no positions.
+func ParseMap(raw json.RawMessage, name string) (*File, []skill.Diagnostic) {
+	p := newParser(ParseOptions{Name: name})
+	p.placeless = true
+	docs, err := configfile.Parse(raw, configfile.JSON)
+	for _, doc := range docs {
+		p.servers(doc, 0)
+	}
+	if err != nil {
+		p.add(skill.Error, "servers-unreadable", &configfile.Node{}, "cannot read the servers: "+err.Message, "write a map of servers by name")
+	}
+	return p.result()
+}
+
+// ParseNode is [ParseMap] for a parsed node with positions. nil means no
+// servers.
+func ParseNode(n *configfile.Node, o ParseOptions) (*File, []skill.Diagnostic) {
+	p := newParser(o)
+	if n != nil && n.Kind != configfile.Null {
+		p.servers(n, 0)
+	}
+	return p.result()
+}
+
+// parser collects the servers of one file.
+type parser struct {
+	o         ParseOptions
+	ds        skill.Diagnostics
+	found     File
+	index     map[string]int // by server name
+	gemini    bool           // $VAR is a variable, timeouts are in milliseconds
+	millis    bool           // timeouts are in milliseconds
+	placeless bool
+	full      bool
+}
+
+func newParser(o ParseOptions) *parser {
+	return &parser{o: o, index: map[string]int{}}
+}
+
+func (p *parser) result() (*File, []skill.Diagnostic) { return &p.found, p.ds }
+
+// add appends a diagnostic at n. It shortens quoted parts of the file to one
+// line.
+func (p *parser) add(s skill.Severity, code string, n *configfile.Node, msg, fix string) {
+	d := skill.Diagnostic{Severity: s, Code: code, Message: skill.OneLine(msg), Fix: skill.OneLine(fix)}
+	if n != nil && !p.placeless {
+		d.Line, d.Column = n.Line, n.Column
+	}
+	const most = 1000
+	if len(p.ds) < most {
+		p.ds = append(p.ds, d)
+	}
+}
+
+func at(f configfile.Field) *configfile.Node { return &configfile.Node{Line: f.Line, Column: f.Column} }
+
+// file parses a whole document.
+func (p *parser) file(doc *configfile.Node) {
+	slash := strings.ReplaceAll(p.o.Name, `\`, "/")
+	base := path.Base(slash)
+	p.gemini = p.gemini || strings.HasSuffix(slash, ".gemini/settings.json") || base == "gemini-extension.json" || isGemini(doc, 0)
+	p.millis = p.gemini || base == ".mcp.json" || base == "claude_desktop_config.json" || base == ".claude.json"
+	p.inputs(doc.Get("inputs"))
+	p.servers(doc, 0)
+}
+
+// wrappers are keys that contain a map or list of servers. The first existing
+// group counts.
+var wrappers = [][]string{
+	{"mcpServers", "mcp_servers", "mcp-servers", "mcpservers"},
+	{"mcp", "spec"}, // settings of VS Code and others; a Ghost
+	{"servers"},
+	{"connections"},
+}
+
+// servers parses a value with servers in any form.
+func (p *parser) servers(n *configfile.Node, depth int) {
+	const most = 4 // nested wrappers
+	switch {
+	case n.Kind == configfile.List:
+		p.list(n)
+	case n.Scalar() && depth == 0 && n.Kind == configfile.String:
+		p.names(n)
+	case n.Kind == configfile.Null && depth > 0:
+	case n.Kind != configfile.Map:
+		p.add(skill.Error, "servers-shape", n, fmt.Sprintf("the servers are a %s", n.Kind), "write a map of servers by name")
+	case isServer(n) && !slices.ContainsFunc(n.Fields, func(f configfile.Field) bool {
+		return slices.Contains(wrappers[0], f.Key) && isWrapper(f.Key, f.Value)
+	}):
+		p.single(n)
+	case depth < most && p.unwrap(n, depth):
+	default:
+		p.mapping(n, depth)
+	}
+}
+
+// unwrap parses the values of wrapper keys, if there are any.
+func (p *parser) unwrap(n *configfile.Node, depth int) bool {
+	for _, group := range wrappers {
+		found := false
+		for _, f := range n.Fields {
+			if slices.Contains(group, f.Key) && isWrapper(f.Key, f.Value) {
+				found = true
+				if f.Key == "mcp" || f.Key == "spec" {
+					p.inputs(f.Value.Get("inputs"))
+				}
+				p.servers(f.Value, depth+1)
+			}
+		}
+		if found {
+			return true
+		}
+	}
+	return false
+}
+
+// isWrapper distinguishes a wrapper from a server of that name.
+func isWrapper(key string, v *configfile.Node) bool {
+	if key == "mcp" || key == "spec" {
+		for _, group := range wrappers {
+			for _, k := range group {
+				if k != "mcp" && k != "spec" && v.Get(k) != nil {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return v.Kind == configfile.List || v.Kind == configfile.Null || v.Kind == configfile.Map && !isServer(v)
+}
+
+// isServer reports whether a map is a single server rather than servers by
+// name.
+func isServer(n *configfile.Node) bool {
+	for _, f := range n.Fields {
+		switch canon(f.Key) {
+		case "command", "cmd", "url", "httpurl", "serverurl", "urls":
+			if f.Value.Scalar() || f.Value.Kind == configfile.List {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mapping parses servers by name.
+func (p *parser) mapping(n *configfile.Node, depth int) {
+	maps := 0
+	for _, f := range n.Fields {
+		if f.Value.Kind == configfile.Map {
+			maps++
+		}
+	}
+	if depth == 0 && maps == 0 && len(n.Fields) > 0 {
+		p.add(skill.Error, "servers-shape", n, "no server is found here", `write {"mcpServers": {"NAME": {…}}}`)
+		return
+	}
+	for _, f := range n.Fields {
+		switch {
+		case depth == 0 && (f.Key == "inputs" || strings.HasPrefix(f.Key, "$") || strings.HasPrefix(f.Key, "x-")) && (f.Value.Kind != configfile.Map || !isServer(f.Value)):
+		case f.Value.Kind == configfile.Map:
+			p.server(f.Key, at(f), f.Value)
+		case f.Value.Kind == configfile.Null:
+			p.add(skill.Error, "server-shape", at(f), fmt.Sprintf("server %s has no configuration", quote(f.Key)), "give it a command or a url")
+		default:
+			p.add(skill.Error, "server-shape", f.Value, fmt.Sprintf("server %s is a %s", quote(f.Key), f.Value.Kind), "write a map with a command or a url")
+		}
+	}
+}
+
+// list parses a list of servers, names, or both.
+func (p *parser) list(n *configfile.Node) {
+	for i, item := range n.Items {
+		switch {
+		case item.Kind == configfile.String:
+			p.name(item.Text, item)
+		case item.Kind != configfile.Map:
+			p.add(skill.Error, "server-shape", item, fmt.Sprintf("item %d of the servers is a %s", i+1, item.Kind), "write a name, or a map with name and command or url")
+		case !isServer(item) && len(item.Fields) == 1 && item.Fields[0].Value.Kind == configfile.Map:
+			p.server(item.Fields[0].Key, at(item.Fields[0]), item.Fields[0].Value) // - NAME: {…}
+		default:
+			name := text(item.Get("name"))
+			if name == "" {
+				p.add(skill.Error, "server-name", item, fmt.Sprintf("item %d of the servers has no name", i+1), "give it a name")
+				continue
+			}
+			p.server(name, item.Get("name"), item)
+		}
+	}
+}
+
+// single parses a file with one server.
+func (p *parser) single(n *configfile.Node) {
+	name, place := p.o.Default, n
+	if name == "" && p.o.Name != "" {
+		base := path.Base(strings.ReplaceAll(p.o.Name, `\`, "/"))
+		name = strings.TrimSuffix(base, path.Ext(base))
+	}
+	if own := n.Get("name"); text(own) != "" {
+		name, place = own.Text, own
+	}
+	if name == "" {
+		p.add(skill.Error, "server-name", n, "the server has no name", "give it a name")
+		return
+	}
+	p.server(name, place, n)
+}
+
+// names parses a comma-separated list of names.
+func (p *parser) names(n *configfile.Node) {
+	for name := range strings.SplitSeq(n.Text, ",") {
+		p.name(strings.TrimSpace(name), n)
+	}
+}
+
+func (p *parser) name(name string, n *configfile.Node) {
+	switch why := badName(name); {
+	case name == "":
+	case why != "":
+		p.add(skill.Error, "server-name", n, fmt.Sprintf("the name %s of a server %s", quote(name), why), "choose another name")
+	case slices.Contains(p.found.Names, name):
+		p.add(skill.Info, "server-duplicate", n, fmt.Sprintf("server %s is named twice", quote(name)), "")
+	case p.hasRoom(n):
+		p.found.Names = append(p.found.Names, name)
+	}
+}
+
+// hasRoom reports whether another server may be added. It reports an exceeded
+// limit once.
+func (p *parser) hasRoom(n *configfile.Node) bool {
+	if len(p.found.Servers)+len(p.found.Names) < maxServers {
+		return true
+	}
+	if !p.full {
+		p.full = true
+		p.add(skill.Error, "servers-many", n, fmt.Sprintf("too many servers (limit %d); the rest is omitted", maxServers), "split the file")
+	}
+	return false
+}
+
+// addServer adds a server. The last of servers with the same name counts.
+func (p *parser) addServer(c *Config, n *configfile.Node) {
+	if i, twice := p.index[c.Name]; twice {
+		first := p.found.Servers[i]
+		p.add(skill.Warning, "server-duplicate", n, fmt.Sprintf("server %s is defined twice; the first definition%s is ignored", quote(c.Name), onLine(first.Line)), "rename one of them")
+		p.found.Servers[i] = c
+		return
+	}
+	if p.hasRoom(n) {
+		p.index[c.Name] = len(p.found.Servers)
+		p.found.Servers = append(p.found.Servers, c)
+	}
+}
+
+func onLine(line int) string {
+	if line == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", on line %d,", line)
+}
+
+// inputs parses the inputs of VS Code.
+func (p *parser) inputs(n *configfile.Node) {
+	if n == nil || n.Kind != configfile.List {
+		return
+	}
+	for _, item := range n.Items {
+		in := Input{ID: text(item.Get("id")), Description: text(item.Get("description")), Default: text(item.Get("default"))}
+		if in.ID == "" || len(p.found.Inputs) >= maxServers {
+			p.add(skill.Warning, "input", item, "an input without an id is ignored", "give it an id")
+			continue
+		}
+		in.Password = text(item.Get("password")) == "true"
+		if o := item.Get("options"); o != nil {
+			for _, v := range o.Items {
+				in.Options = append(in.Options, text(v))
+			}
+		}
+		switch kind := text(item.Get("type")); kind {
+		case "", "promptString", "pickString":
+		default:
+			p.add(skill.Warning, "input", item, fmt.Sprintf("input %s has the unsupported type %s and is read as text", quote(in.ID), quote(kind)), "give the value in the configuration")
+		}
+		p.found.Inputs = append(p.found.Inputs, in)
+	}
+}
+
+// isGemini reports whether a server has a key that only Gemini uses.
+func isGemini(n *configfile.Node, depth int) bool {
+	own := isServer(n)
+	for _, f := range n.Fields {
+		if own && (f.Key == "httpUrl" || f.Key == "trust") || !own && depth < 4 && isGemini(f.Value, depth+1) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,159 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/redact"
+)
+
+var (
+	urls       = lazyregexp.New(`\b(?:https?|wss?)://[^\s"'<>]+`)
+	secretName = lazyregexp.New(`(?i)key|token|secret|pass|auth|cred`)
+)
+
+// scrub redacts the secrets of a configuration, and all of each URL but its
+// host.
+func scrub(c *Config, text string) string {
+	return urls().ReplaceAllStringFunc(conceal(c, text), func(u string) string {
+		end := len(strings.TrimRight(u, ".,:;)]}"))
+		return displayURL(u[:end]) + u[end:]
+	})
+}
+
+// secrets returns the values to redact: expanded variables, tokens, header
+// values, and environment variables with names like KEY or TOKEN.
+func (c *Config) secrets() []string {
+	all := append(slices.Clone(c.hidden), c.tokens.all()...)
+	add := func(v string) {
+		if len(v) >= redact.MinLength {
+			all = append(all, v)
+		}
+	}
+	for _, v := range c.Headers {
+		add(v)
+		if _, token, ok := strings.Cut(v, " "); ok {
+			add(token)
+		}
+	}
+	if c.OAuth != nil {
+		add(c.OAuth.Secret)
+	}
+	for k, v := range c.Env {
+		if secretName().MatchString(k) {
+			add(v)
+		}
+	}
+	for _, v := range all {
+		if q := strconv.Quote(v); q[1:len(q)-1] != v {
+			all = append(all, q[1:len(q)-1]) // as quoted in errors
+		}
+	}
+	return all
+}
+
+// sentTokens are the latest access tokens of an OAuth handler, to redact them.
+// It is safe for concurrent use. A nil sentTokens is empty.
+type sentTokens struct {
+	mu   sync.Mutex
+	last []string
+}
+
+func (t *sentTokens) add(token string) {
+	const most = 8 // earlier ones have expired
+	if t == nil || len(token) < minHidden {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !slices.Contains(t.last, token) {
+		t.last = append(t.last[max(0, len(t.last)-most+1):], token)
+	}
+}
+
+func (t *sentTokens) all() []string {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.last)
+}
+
+func (c *Config) redactor() *redact.Redactor { return redact.Values(c.secrets()...) }
+
+// conceal redacts the secrets of a configuration.
+func conceal(c *Config, text string) string { return c.redactor().String(text) }
+
+// concealCut redacts a fragment of a text, which may start or end within a
+// secret.
+func concealCut(c *Config, text string) string { return c.redactor().Fragment(text) }
+
+// concealWire redacts an error of the server.
+func concealWire(c *Config, e *jsonrpc.Error) *jsonrpc.Error {
+	out := *e
+	out.Message = conceal(c, e.Message)
+	if data := conceal(c, string(e.Data)); data != string(e.Data) {
+		out.Data = json.RawMessage(data)
+		if !json.Valid(out.Data) { // a redacted number
+			out.Data = nil
+		}
+	}
+	return &out
+}
+
+// redactHandler is a slog.Handler that redacts the secrets of a server.
+type redactHandler struct {
+	slog.Handler
+	c *Config
+}
+
+func (h *redactHandler) Handle(ctx context.Context, r slog.Record) error {
+	out := slog.NewRecord(r.Time, r.Level, scrub(h.c, r.Message), r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		out.AddAttrs(h.attr(a))
+		return true
+	})
+	return h.Handler.Handle(ctx, out)
+}
+
+func (h *redactHandler) attr(a slog.Attr) slog.Attr {
+	v := a.Value.Resolve()
+	switch v.Kind() {
+	case slog.KindGroup:
+		var in []slog.Attr
+		for _, one := range v.Group() {
+			in = append(in, h.attr(one))
+		}
+		return slog.Attr{Key: a.Key, Value: slog.GroupValue(in...)}
+	case slog.KindString:
+		return slog.String(a.Key, scrub(h.c, v.String()))
+	case slog.KindAny:
+		text := fmt.Sprint(v.Any())
+		if clean := scrub(h.c, text); clean != text {
+			return slog.String(a.Key, clean)
+		}
+	}
+	return slog.Attr{Key: a.Key, Value: v}
+}
+
+func (h *redactHandler) WithAttrs(as []slog.Attr) slog.Handler {
+	out := make([]slog.Attr, len(as))
+	for n, a := range as {
+		out[n] = h.attr(a)
+	}
+	return &redactHandler{h.Handler.WithAttrs(out), h.c}
+}
+
+func (h *redactHandler) WithGroup(name string) slog.Handler {
+	return &redactHandler{h.Handler.WithGroup(name), h.c}
+}

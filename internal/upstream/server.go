@@ -1,0 +1,336 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// A Server is one server of a [Pool]. It connects when needed, checks its
+// connection, and reconnects while it is in use. Its methods are safe for
+// concurrent use.
+type Server struct {
+	pool   *Pool
+	config *Config
+	key    string
+	digest string
+	slots  chan struct{} // limits concurrent calls; nil means unlimited
+
+	// mu guards the fields below and the instances. It is never held during
+	// I/O.
+	mu        sync.Mutex
+	state     State
+	since     time.Time
+	err       error // last failure; nil once connected
+	era       string
+	transport string
+	latency   time.Duration
+	listing   *Listing
+	listed    bool // in this process
+	stderr    string
+	noise     []string
+	users     int
+	outside   int // connections of [Pool.Dial]
+	used      time.Time
+	instances []*instance
+	turn      chan struct{} // closed and replaced at each change
+
+	fetch sync.Once // loads the listing from the cache
+}
+
+func newServer(p *Pool, c *Config, key, digest string) *Server {
+	now := time.Now()
+	s := &Server{pool: p, config: c, key: key, digest: digest, state: Init, since: now, used: now, turn: make(chan struct{})}
+	if c.Concurrency > 0 {
+		s.slots = make(chan struct{}, c.Concurrency)
+	}
+	urls := c.URLs
+	if len(urls) == 0 || c.Type == Stdio {
+		urls = []string{""}
+	}
+	for _, u := range urls {
+		s.instances = append(s.instances, &instance{
+			server: s, url: u,
+			kick: make(chan struct{}, 1), quit: make(chan error, 1), relist: make(chan struct{}, 1),
+			calls: map[string]*call{},
+		})
+	}
+	return s
+}
+
+// Config returns the configuration. Do not change it.
+func (s *Server) Config() *Config { return s.config }
+
+// Digest returns the digest of the configuration, which is the key of its
+// listing in the cache.
+func (s *Server) Digest() string { return s.digest }
+
+func (s *Server) addUser() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users++
+}
+
+// Release ends the use that [Pool.Server] started. The connection stays open
+// for others until it was idle for long enough.
+func (s *Server) Release() {
+	s.mu.Lock()
+	s.users--
+	s.mu.Unlock()
+	s.pool.removeUnused(s)
+}
+
+func (s *Server) unused() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, i := range s.instances {
+		if i.running {
+			return false
+		}
+	}
+	return s.users <= 0
+}
+
+// idleSince returns the time of the last use, if the server has a connection
+// without running calls.
+func (s *Server) idleSince() (time.Time, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	connected := false
+	for _, i := range s.instances {
+		if len(i.calls) > 0 {
+			return time.Time{}, false
+		}
+		connected = connected || i.conn != nil
+	}
+	return s.used, connected
+}
+
+// disconnect closes the connections. The next use reconnects.
+func (s *Server) disconnect() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, i := range s.instances {
+		if i.conn != nil {
+			i.requestEnd(errIdle)
+		}
+	}
+}
+
+// Close closes the connections and cancels running attempts. The next use
+// reconnects.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.used = time.Time{} // no reconnects
+	for _, i := range s.instances {
+		if i.notNeeded = i.trying; i.notNeeded && i.cancel != nil {
+			i.cancel()
+		}
+	}
+	s.mu.Unlock()
+	s.disconnect()
+}
+
+// neededFor returns how long the server will still be needed.
+func (s *Server) neededFor() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.config.AtStart && s.users > 0 {
+		return s.pool.o.IdleTimeout
+	}
+	for _, i := range s.instances {
+		if len(i.calls) > 0 {
+			return s.pool.o.IdleTimeout
+		}
+	}
+	return s.pool.o.IdleTimeout - time.Since(s.used)
+}
+
+// Connect connects the server unless it is connected. Concurrent calls share
+// one attempt. ctx limits the waiting, [Config.ConnectTimeout] the attempt.
+// After repeated failures it returns the last error at once until the next
+// background attempt.
+func (s *Server) Connect(ctx context.Context) error {
+	if s.config.Disabled {
+		return fmt.Errorf("server %q is disabled in its configuration", s.config.Name)
+	}
+	s.mu.Lock()
+	s.used = time.Now()
+	s.mu.Unlock()
+	tried := map[*instance]bool{} // by this call: it returns after one failure
+	for {
+		var begin []*instance
+		s.mu.Lock()
+		turn := s.turn
+		trying := false
+		for _, i := range s.instances {
+			if i.conn != nil {
+				s.mu.Unlock()
+				return nil
+			}
+			if !i.trying && !tried[i] {
+				switch {
+				case !i.running:
+					i.running, i.trying, i.notNeeded = true, true, false
+					begin = append(begin, i)
+				case i.failures < breaker:
+					i.trying, i.notNeeded = true, false
+					i.kick <- struct{}{} // never blocks: only the goroutine that sets trying sends
+				}
+				tried[i] = i.trying
+			}
+			trying = trying || i.trying
+		}
+		err := s.err
+		s.mu.Unlock()
+		for _, i := range begin {
+			if !s.pool.startGoroutine(i.run) {
+				s.mu.Lock()
+				i.running, i.trying = false, false
+				s.mu.Unlock()
+				return fmt.Errorf("server %q: %w", s.config.Name, errClosed)
+			}
+		}
+		if !trying {
+			if err == nil {
+				err = fmt.Errorf("server %q: %w", s.config.Name, errEnded)
+			}
+			return err
+		}
+		select {
+		case <-turn:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for server %q: %w", s.config.Name, context.Cause(ctx))
+		}
+	}
+}
+
+// Retry resets the failures, so that the next use tries at once. Call it when
+// the user may have fixed the problem.
+func (s *Server) Retry() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, i := range s.instances {
+		i.failures = 0
+	}
+}
+
+// Tools connects and returns the tools of the server.
+func (s *Server) Tools(ctx context.Context) (*Listing, error) {
+	if err := s.Connect(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listing, nil
+}
+
+// LastListing returns the last listing, from this process or the cache, or nil.
+// It never connects and works in all states. Do not change the result.
+func (s *Server) LastListing() *Listing {
+	s.fetch.Do(func() {
+		if s.pool.o.Cache == nil {
+			return
+		}
+		l, err := s.pool.o.Cache.Load(s.digest)
+		if err != nil {
+			s.pool.o.Logger.Warn("cannot read the listing from the cache", "server", s.config.Name, "error", err)
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.listing == nil {
+			s.listing = l
+		}
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listing
+}
+
+// Status returns the current status of the server.
+func (s *Server) Status() Status {
+	known := s.LastListing()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := Status{
+		Name: s.config.Name, Transport: s.transport, State: s.state, Era: s.era,
+		Latency: s.latency, Since: s.since, Stderr: s.stderr, Warnings: s.noise,
+	}
+	if st.Transport == "" {
+		st.Transport = s.config.Type
+		if st.Transport == "" && s.config.Command != "" {
+			st.Transport = Stdio
+		}
+	}
+	if known != nil && s.state != Dead {
+		st.Tools = len(known.Tools)
+	}
+	if s.err != nil {
+		st.Error = s.err.Error()
+	}
+	for _, i := range s.instances {
+		if i.conn != nil {
+			st.Stderr, st.Warnings = i.conn.Stderr(), i.conn.Warnings()
+		}
+	}
+	return st
+}
+
+// setDialed records the outcome of [Pool.Dial].
+func (s *Server) setDialed(conn *Conn, err error) {
+	s.mu.Lock()
+	i := s.instances[0]
+	if err == nil {
+		s.outside++
+		s.era, s.transport = conn.Era, conn.Transport
+		i.err, i.ever, s.listed = nil, true, true // the caller lists the tools
+	} else {
+		i.err, s.err = err, err
+	}
+	changed := s.updateState()
+	s.mu.Unlock()
+	if changed {
+		s.pool.notify(s)
+	}
+}
+
+// connClosed records the end of a connection of [Pool.Dial].
+func (s *Server) connClosed() {
+	s.mu.Lock()
+	s.outside--
+	changed := s.updateState()
+	s.mu.Unlock()
+	if changed {
+		s.pool.notify(s)
+	}
+}
+
+// updateState computes the state from the instances and wakes waiting callers.
+// It reports whether the state changed. The caller holds mu.
+func (s *Server) updateState() bool {
+	close(s.turn)
+	s.turn = make(chan struct{})
+	connected, dead := s.outside > 0, s.outside == 0
+	for _, i := range s.instances {
+		connected = connected || i.conn != nil
+		dead = dead && i.isDead()
+	}
+	was := s.state
+	switch {
+	case connected:
+		s.state = Ready
+		s.err = nil
+	case dead:
+		s.state = Dead
+	case s.err != nil && s.listed:
+		s.state = Degraded
+	default:
+		s.state = Init
+	}
+	if s.state != was {
+		s.since = time.Now()
+	}
+	return s.state != was
+}

@@ -1,0 +1,258 @@
+package upstream
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
+)
+
+const (
+	maxNoise     = 5   // recorded lines
+	maxNoiseLine = 200 // bytes of each line
+	maxBatch     = 1000
+)
+
+// newStdio returns a transport over a process, with one message per line. Lines
+// that are not messages are recorded and skipped.
+func newStdio(l *link) (mcp.Transport, error) {
+	if l.dialer.Spawn == nil {
+		return nil, errors.New("stdio servers are disabled; use a url")
+	}
+	return &stdio{link: l}, nil
+}
+
+type stdio struct{ link *link }
+
+func (s *stdio) Connect(ctx context.Context) (mcp.Connection, error) {
+	p, err := s.link.dialer.Spawn(ctx, s.link.config)
+	if err != nil {
+		return nil, err
+	}
+	s.link.mu.Lock()
+	s.link.proc = p
+	s.link.mu.Unlock()
+	c := &stdioConn{
+		link:  s.link,
+		proc:  p,
+		limit: s.link.dialer.maxMessage(),
+		in:    make(chan incoming),
+		out:   make(chan *outgoing),
+		done:  make(chan struct{}),
+	}
+	s.link.group.Go(c.read)
+	s.link.group.Go(c.write)
+	return c, nil
+}
+
+type stdioConn struct {
+	link  *link
+	proc  Process
+	limit int
+	in    chan incoming
+	out   chan *outgoing
+	queue []jsonrpc.Message // rest of a batch, only used by Read
+
+	close sync.Once
+	done  chan struct{}
+}
+
+type incoming struct {
+	messages []jsonrpc.Message
+	err      error
+}
+
+type outgoing struct {
+	ctx     context.Context
+	line    []byte
+	written chan error // buffered
+}
+
+// read reads until the process closes its output. After the connection is
+// closed it discards the input, because a process that cannot write may not
+// exit.
+func (c *stdioConn) read() {
+	r := bufio.NewReaderSize(c.proc, 64<<10)
+	for {
+		line, err := readLine(r, c.limit)
+		var in incoming
+		switch {
+		case errors.Is(err, errTooBig):
+			in.err = fmt.Errorf("%w: line too long (limit %d bytes)", errTooBig, c.limit)
+		case err != nil && len(line) == 0:
+			in.err = endOf(err)
+		default:
+			line = bytes.TrimSpace(line)
+			if len(line) == 0 {
+				continue
+			}
+			in.messages = decodeLine(line)
+			if in.messages == nil {
+				c.link.addNoise(string(line[:min(len(line), 4*maxNoiseLine)]))
+				continue
+			}
+		}
+		select {
+		case c.in <- in:
+		case <-c.done:
+			io.Copy(io.Discard, r)
+			return
+		}
+		if in.err != nil {
+			return
+		}
+	}
+}
+
+// endedError reports that output ended for a reason given by the starter of the
+// process, such as a revoked permission.
+type endedError struct{ why error }
+
+func (e *endedError) Error() string   { return e.why.Error() }
+func (e *endedError) Is(t error) bool { return t == io.EOF }
+
+func endOf(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, fs.ErrClosed) {
+		return io.EOF
+	}
+	return &endedError{err}
+}
+
+// readLine reads a line of at most limit bytes. It skips the rest of a longer
+// line that cannot be a message, and returns [errTooBig] for one that may be.
+func readLine(r *bufio.Reader, limit int) ([]byte, error) {
+	var line []byte
+	skip := false
+	for {
+		part, err := r.ReadSlice('\n')
+		if !skip {
+			line = append(line, part...)
+		}
+		if len(line) > limit {
+			if first := bytes.TrimLeft(line, " \t\r"); len(first) > 0 && (first[0] == '{' || first[0] == '[') {
+				return nil, errTooBig
+			}
+			line, skip = line[:min(len(line), 4*maxNoiseLine)], true
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// decodeLine returns the messages of a line: one, or those of a batch
+// (2025-03-26). It returns nil if the line is not a message.
+func decodeLine(line []byte) []jsonrpc.Message {
+	if line[0] == '[' {
+		var raw []json.RawMessage
+		if json.Unmarshal(line, &raw) != nil || len(raw) == 0 || len(raw) > maxBatch {
+			return nil
+		}
+		ms := make([]jsonrpc.Message, 0, len(raw))
+		for _, one := range raw {
+			m, err := jsonrpc.DecodeMessage(one)
+			if err != nil {
+				return nil
+			}
+			ms = append(ms, m)
+		}
+		return ms
+	}
+	if line[0] != '{' {
+		return nil
+	}
+	if m := rpcmessage.DecodePlain(line); m != nil {
+		return []jsonrpc.Message{m}
+	}
+	m, err := jsonrpc.DecodeMessage(line)
+	if err != nil {
+		return nil
+	}
+	return []jsonrpc.Message{m}
+}
+
+// write writes the messages of Write in the background, so that a process that
+// does not read cannot block Write after its context ended.
+func (c *stdioConn) write() {
+	for {
+		select {
+		case o := <-c.out:
+			if o.ctx.Err() != nil {
+				o.written <- fmt.Errorf("%w: %w", errUnsent, o.ctx.Err())
+				continue
+			}
+			// A truncated line cannot have been read as a message.
+			if _, err := c.proc.Write(o.line); err != nil {
+				o.written <- fmt.Errorf("%w: %w", errUnsent, err)
+				continue
+			}
+			o.written <- nil
+		case <-c.done:
+			return
+		}
+	}
+}
+
+func (c *stdioConn) SessionID() string { return "" }
+
+func (c *stdioConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	if len(c.queue) == 0 {
+		select {
+		case in := <-c.in:
+			if in.err != nil {
+				return nil, in.err
+			}
+			c.queue = in.messages
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-c.done:
+			return nil, io.EOF
+		}
+	}
+	m := c.queue[0]
+	c.queue = c.queue[1:]
+	return m, nil
+}
+
+func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	line, err := rpcmessage.EncodeLine(msg)
+	if err != nil {
+		return err
+	}
+	o := &outgoing{ctx: ctx, line: line, written: make(chan error, 1)}
+	select {
+	case c.out <- o:
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", errUnsent, ctx.Err())
+	case <-c.done:
+		return fmt.Errorf("%w: %w", errUnsent, errEnded)
+	}
+	select {
+	case err := <-o.written:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.done:
+		return errEnded
+	}
+}
+
+// Close ends the process and waits until it is gone.
+func (c *stdioConn) Close() error {
+	var err error
+	c.close.Do(func() {
+		close(c.done)
+		err = c.proc.Close()
+	})
+	return err
+}

@@ -1,0 +1,50 @@
+package upstream
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// runners are package runners that look for packages and configuration in the
+// working directory. A cloned repository could control them.
+var runners = []string{"npx", "npm", "pnpm", "pnpx", "yarn", "bun", "bunx", "deno", "uvx", "uv", "pipx"}
+
+// workDir returns the working directory of a command without a configured one.
+// It is v.Dir, unless the configuration mentions the workspace and the command
+// does not load code from its working directory.
+func (c *Config) workDir(v Variables) string {
+	if c.namesWorkspace() && !c.loadsFromWorkDir() {
+		return ""
+	}
+	return v.Dir
+}
+
+func (c *Config) namesWorkspace() bool {
+	found := false
+	for _, s := range slices.Concat([]string{c.Command}, c.Args, slices.Collect(maps.Values(c.Env))) {
+		each(template(s, 0), func(v *variable) {
+			found = found || v.kind == FromPath && (v.name == "workspaceFolder" || v.name == "workspaceRoot")
+		})
+	}
+	return found
+}
+
+// loadsFromWorkDir reports whether a command loads code from its working
+// directory: package runners, also wrapped as in cmd /c npx, and python -m.
+func (c *Config) loadsFromWorkDir() bool {
+	python := false
+	for _, text := range append([]string{c.Command}, c.Args...) {
+		for word := range strings.FieldsSeq(text) {
+			base := strings.ToLower(word[strings.LastIndexAny(word, `/\`)+1:])
+			for _, suffix := range []string{".exe", ".cmd", ".bat", ".ps1"} {
+				base = strings.TrimSuffix(base, suffix)
+			}
+			if slices.Contains(runners, base) || python && strings.HasPrefix(word, "-m") {
+				return true
+			}
+			python = python || strings.HasPrefix(base, "python") || base == "py"
+		}
+	}
+	return false
+}

@@ -1,0 +1,153 @@
+package workspace
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Limits of a saved skill.
+const (
+	MaxSkillFiles = 64
+	MaxSkillBytes = 1 << 20
+)
+
+type saveArgs struct {
+	Name         string     `json:"name" jsonschema:"lower-case letters, digits and hyphens"`
+	Description  string     `json:"description" jsonschema:"what it does and when to use it"`
+	Instructions string     `json:"instructions" jsonschema:"Markdown, without frontmatter"`
+	Files        []saveFile `json:"files,omitempty" jsonschema:"as references/x.md or scripts/x.py"`
+	Replace      bool       `json:"replace,omitempty" jsonschema:"in place of one that is there"`
+}
+
+type saveFile struct {
+	Path    string `json:"path"`
+	Content string `json:"content"`
+}
+
+// save validates a skill and writes it, completely or not at all.
+func (f *folder) save(ctx context.Context, _ *mcp.CallToolRequest, in saveArgs) (*mcp.CallToolResult, any, error) {
+	files, err := in.files()
+	if err != nil {
+		return nil, nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.saveIn(in.Name, files, in.Replace); err != nil {
+		return nil, nil, plainError("the skill "+in.Name, err)
+	}
+	text := fmt.Sprintf("Saved the skill %s with %d files in .loadout/skills. ", in.Name, len(files))
+	if f.opts.Saved != nil {
+		if err := f.opts.Saved(ctx); err != nil {
+			return said(text + "It can be loaded once the skills can be read again: " + err.Error()), nil, nil
+		}
+	}
+	return said(text + "It can be loaded now."), nil, nil
+}
+
+// files returns the skill's files by path, or an error with all problems.
+func (in *saveArgs) files() (map[string]string, error) {
+	var errs []error
+	if strings.TrimSpace(in.Instructions) == "" || strings.TrimSpace(in.Description) == "" {
+		errs = append(errs, errors.New("a skill has a description and instructions"))
+	}
+	text := skill.Draft{Name: in.Name, Description: in.Description, Instructions: in.Instructions}.Render()
+	_, found := skill.ParseBytes(text, skill.FileName, in.Name)
+	if !found.Valid() {
+		for _, d := range found {
+			errs = append(errs, fmt.Errorf("line %d: %s (%s)", d.Line, d.Message, d.Fix))
+		}
+	}
+	out := map[string]string{skill.FileName: string(text)}
+	size := len(text)
+	for _, file := range in.Files {
+		p := path.Clean(file.Path)
+		switch _, twice := out[p]; {
+		case !filepath.IsLocal(filepath.FromSlash(p)) || strings.Contains(p, `\`) || strings.Count(p, "/") > maxDepth:
+			errs = append(errs, fmt.Errorf("%q is not inside the skill; give a path from it", file.Path))
+		case twice || strings.EqualFold(p, skill.FileName):
+			errs = append(errs, fmt.Errorf("%s is given twice", p))
+		case loadout.IsProtected(p):
+			errs = append(errs, fmt.Errorf("%s: programs take commands from it, so that it is not written here", p))
+		}
+		out[p] = file.Content
+		size += len(file.Content)
+	}
+	if len(in.Files) > MaxSkillFiles || size > MaxSkillBytes {
+		errs = append(errs, fmt.Errorf("it has %d files and %d bytes, and may have %d and %d", len(in.Files), size, MaxSkillFiles, MaxSkillBytes))
+	}
+	return out, errors.Join(errs...)
+}
+
+// saveIn writes a skill and moves it into position in one step. It does not
+// follow symlinks.
+func (f *folder) saveIn(name string, files map[string]string, replace bool) error {
+	project, err := os.OpenRoot(f.opts.Project)
+	if err != nil {
+		return err
+	}
+	defer project.Close()
+	own, err := into(project, ".loadout")
+	if err != nil {
+		return err
+	}
+	defer own.Close()
+	skills, err := into(own, "skills")
+	if err != nil {
+		return err
+	}
+	defer skills.Close()
+	_, err = skills.Lstat(name)
+	there := err == nil
+	if there && !replace {
+		return errors.New("it is there already; say replace to put this one in its place")
+	}
+	temp, old := ".new-"+rand.Text(), ".old-"+rand.Text()
+	err = fill(skills, temp, files)
+	if err == nil && there {
+		err = skills.Rename(name, old)
+	}
+	if err == nil {
+		if err = skills.Rename(temp, name); err != nil && there {
+			err = errors.Join(err, skills.Rename(old, name))
+		}
+	}
+	return errors.Join(err, skills.RemoveAll(temp), skills.RemoveAll(old))
+}
+
+// fill writes files to a new directory.
+func fill(in *os.Root, name string, files map[string]string) error {
+	if err := in.Mkdir(name, 0o755); err != nil {
+		return err
+	}
+	dir, err := in.OpenRoot(name)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	for p, content := range files {
+		p = filepath.FromSlash(p)
+		if err := dir.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			return err
+		}
+		mode := fs.FileMode(0o644)
+		if strings.HasPrefix(content, "#!") {
+			mode = 0o755
+		}
+		if err := dir.WriteFile(p, []byte(content), mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}

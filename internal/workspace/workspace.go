@@ -1,0 +1,453 @@
+// Package workspace implements an MCP server for a folder. An agent can read,
+// write, edit and list files inside the folder only. It can run commands with a
+// function that the caller provides.
+//
+// The server does not ask for approval. The caller decides whether a call is
+// allowed before it reaches the server.
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout"
+)
+
+// Limits of one call.
+const (
+	MaxRead  = 64 << 10 // bytes of a file in one result
+	MaxFile  = 8 << 20  // bytes of a file that is written or edited
+	MaxList  = 1000     // files in one listing
+	maxDepth = 32
+)
+
+// Ran is the result of a command.
+type Ran struct {
+	ExitCode       int
+	Stdout, Stderr string
+	Note           string // for example that it timed out, or that its output was truncated
+}
+
+// Options configure a server.
+type Options struct {
+	// Run runs a command in the folder; if nil, the server has no run_command.
+	Run func(ctx context.Context, args []string, timeout time.Duration) (*Ran, error)
+	// Made reads a file that a script created, given the link in the script's
+	// result. It lets write_file copy the file into the folder; nil disables
+	// this.
+	Made func(link string) ([]byte, error)
+	// Elsewhere returns a hint about a path that does not exist in the folder
+	// or about a command that failed. It returns "" if it has no hint, and may
+	// be nil.
+	Elsewhere func(text string) string
+	// Project is the directory of the project; skills are saved in its
+	// .loadout/skills. If it is "", the server has no save_skill. Saved is
+	// called after a skill was saved and may be nil.
+	Project string
+	Saved   func(context.Context) error
+}
+
+// Name is the name of the server in rules for its tools. SaveSkill is the name
+// of the tool that saves a skill.
+const (
+	Name      = "workspace"
+	SaveSkill = "save_skill"
+)
+
+// New returns a server for the folder root. The caller closes root.
+func New(root *os.Root, o *Options) *mcp.Server {
+	if o == nil {
+		o = &Options{}
+	}
+	f := &folder{root: root, opts: o}
+	s := mcp.NewServer(&mcp.Implementation{Name: Name, Title: "Workspace", Version: "1"}, nil)
+	reads, no, yes := &mcp.ToolAnnotations{ReadOnlyHint: true}, false, true
+	writes := &mcp.ToolAnnotations{IdempotentHint: true, OpenWorldHint: &no}
+	mcp.AddTool(s, &mcp.Tool{Name: "read_file", Description: "Read a text file of the working folder.", Annotations: reads}, f.read)
+	mcp.AddTool(s, &mcp.Tool{Name: "list_files", Description: "List the files of the working folder.", Annotations: reads}, f.list)
+	mcp.AddTool(s, &mcp.Tool{Name: "write_file", Description: "Write a file of the working folder, in place of what it was.", Annotations: writes}, f.write)
+	mcp.AddTool(s, &mcp.Tool{Name: "edit_file", Description: "Replace a text in a file of the working folder.", Annotations: &mcp.ToolAnnotations{OpenWorldHint: &no}}, f.edit)
+	if o.Project != "" {
+		mcp.AddTool(s, &mcp.Tool{Name: SaveSkill, Description: "Save a skill: a SKILL.md with its description and instructions, and files beside it, in the project's folder of skills. It can be loaded then.",
+			Annotations: &mcp.ToolAnnotations{OpenWorldHint: &no, DestructiveHint: &yes}}, f.save)
+	}
+	if o.Run != nil {
+		mcp.AddTool(s, &mcp.Tool{Name: "run_command", Description: "Run a shell command in the working folder: sh, Python and what else this machine has, in a sandbox without network.",
+			Annotations: &mcp.ToolAnnotations{OpenWorldHint: &no, DestructiveHint: &yes}}, f.run)
+	}
+	return s
+}
+
+type folder struct {
+	root *os.Root
+	opts *Options
+	mu   sync.Mutex // serializes changes
+}
+
+type readArgs struct {
+	Path   string `json:"path" jsonschema:"inside the folder"`
+	Offset int    `json:"offset,omitempty" jsonschema:"in bytes"`
+}
+
+func (f *folder) read(_ context.Context, _ *mcp.CallToolRequest, in readArgs) (*mcp.CallToolResult, any, error) {
+	name, err := local(in.Path)
+	if err != nil {
+		return nil, nil, f.hinted(err, in.Path)
+	}
+	data, err := f.part(name, int64(in.Offset))
+	if err != nil {
+		return nil, nil, f.hinted(plainError(in.Path, err), in.Path)
+	}
+	more := len(data) > MaxRead
+	data = data[:min(len(data), MaxRead)]
+	for cut := 0; more && cut < utf8.UTFMax && !utf8.Valid(data); cut++ { // drop a truncated character
+		data = data[:len(data)-1]
+	}
+	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+		return nil, nil, fmt.Errorf("%s is no text; look at it with a command", in.Path)
+	}
+	text := string(data)
+	if more {
+		text += fmt.Sprintf("\n(There is more: read on with offset %d.)", in.Offset+len(data))
+	}
+	return said(text), nil, nil
+}
+
+// hinted adds a hint about the path or command in text to err.
+func (f *folder) hinted(err error, text string) error {
+	if hint := f.elsewhere(text); hint != "" {
+		return fmt.Errorf("%w; %s", err, hint)
+	}
+	return err
+}
+
+func (f *folder) elsewhere(text string) string {
+	if f.opts.Elsewhere == nil {
+		return ""
+	}
+	return f.opts.Elsewhere(text)
+}
+
+// part reads up to MaxRead bytes of a regular file and one more, which shows
+// that the file continues.
+func (f *folder) part(name string, offset int64) ([]byte, error) {
+	file, err := f.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.NewSectionReader(file, max(offset, 0), MaxRead+1))
+}
+
+// open opens a regular file. It refuses other kinds, because opening a pipe
+// could block.
+func (f *folder) open(name string) (*os.File, error) {
+	fi, err := f.root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, errors.New("it is no regular file")
+	}
+	return f.root.Open(name)
+}
+
+type listArgs struct {
+	Path    string `json:"path,omitempty" jsonschema:"a folder inside it; none is all of it"`
+	Pattern string `json:"pattern,omitempty" jsonschema:"of names, as *.csv"`
+}
+
+func (f *folder) list(ctx context.Context, _ *mcp.CallToolRequest, in listArgs) (*mcp.CallToolResult, any, error) {
+	dir, err := local(in.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := path.Match(in.Pattern, ""); err != nil {
+		return nil, nil, fmt.Errorf("the pattern %q cannot be read; as *.csv", in.Pattern)
+	}
+	var b strings.Builder
+	count := 0
+	err = fs.WalkDir(f.root.FS(), filepath.ToSlash(dir), func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil && p == filepath.ToSlash(dir):
+			return err
+		case err != nil:
+			return nil // skip unreadable entries
+		case d.IsDir() && (d.Name() == ".git" || strings.Count(p, "/") >= maxDepth):
+			return fs.SkipDir
+		case d.IsDir():
+			return nil
+		}
+		if ok, _ := path.Match(in.Pattern, d.Name()); in.Pattern != "" && !ok {
+			return nil
+		}
+		if count++; count > MaxList {
+			return fs.SkipAll
+		}
+		size := int64(0)
+		if fi, err := d.Info(); err == nil {
+			size = fi.Size()
+		}
+		fmt.Fprintf(&b, "%s (%d bytes)\n", p, size)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, plainError(in.Path, err)
+	}
+	switch {
+	case count > MaxList:
+		fmt.Fprintf(&b, "There are more than %d: list a folder, or with a pattern.\n", MaxList)
+	case count == 0:
+		b.WriteString("There are no files.\n")
+	}
+	return said(b.String()), nil, nil
+}
+
+type writeArgs struct {
+	Path    string  `json:"path" jsonschema:"inside the folder"`
+	Content *string `json:"content,omitempty"`
+	From    string  `json:"from,omitempty" jsonschema:"or the link of a file that a script left, as loadout-work://…"`
+}
+
+// data returns the content to write.
+func (f *folder) data(in *writeArgs) ([]byte, error) {
+	switch {
+	case in.From == "" && in.Content == nil:
+		return nil, errors.New("say what is written: give its content, or from where it is taken")
+	case in.From == "":
+		return []byte(*in.Content), nil
+	case in.Content != nil && *in.Content != "":
+		return nil, errors.New("give the content or from where it is taken, not both")
+	case f.opts.Made == nil:
+		return nil, errors.New("no scripts are run here, so that there is no file to take")
+	}
+	data, err := f.opts.Made(in.From)
+	if err != nil {
+		return nil, fmt.Errorf("take %s: %w", in.From, err)
+	}
+	return data, nil
+}
+
+func (f *folder) write(_ context.Context, _ *mcp.CallToolRequest, in writeArgs) (*mcp.CallToolResult, any, error) {
+	name, err := local(in.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := f.data(&in)
+	if err != nil {
+		return nil, nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.place(name, data); err != nil {
+		return nil, nil, plainError(in.Path, err)
+	}
+	return said(fmt.Sprintf("Wrote %s, %d bytes.", in.Path, len(data))), nil, nil
+}
+
+// place writes a file in one step and creates missing parent directories.
+func (f *folder) place(name string, data []byte) error {
+	if len(data) > MaxFile {
+		return fmt.Errorf("it would have %d bytes, more than %d", len(data), MaxFile)
+	}
+	if loadout.IsProtected(name) {
+		return errors.New("programs take commands from it, so that it is not written here; a person can")
+	}
+	dir, err := f.dir(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	name = filepath.Base(name)
+	mode := fs.FileMode(0o644)
+	switch fi, err := dir.Lstat(name); {
+	case err == nil && !fi.Mode().IsRegular():
+		return errors.New("it is no regular file")
+	case err == nil && fi.Mode().Perm()&0o200 == 0:
+		return errors.New("it is read-only; a person can change that")
+	case err == nil:
+		mode = fi.Mode().Perm()
+	}
+	temp := ".loadout-" + rand.Text() + ".tmp"
+	out, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(data)
+	if err = errors.Join(err, out.Close()); err == nil {
+		err = dir.Rename(temp, name)
+	}
+	if err != nil {
+		return errors.Join(err, dir.Remove(temp))
+	}
+	return nil
+}
+
+// dir opens a directory for writing and creates it if it is missing. It does
+// not follow symlinks, because one may lead to files that programs execute.
+func (f *folder) dir(name string) (*os.Root, error) {
+	at, err := f.root.OpenRoot(".")
+	if err != nil || name == "." {
+		return at, err
+	}
+	for part := range strings.SplitSeq(filepath.ToSlash(name), "/") {
+		next, err := into(at, part)
+		at.Close()
+		if err != nil {
+			return nil, err
+		}
+		at = next
+	}
+	return at, nil
+}
+
+// into opens a subdirectory and creates it if it is missing.
+func into(at *os.Root, name string) (*os.Root, error) {
+	if err := at.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	before, err := at.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !before.IsDir() {
+		return nil, fmt.Errorf("%s is no folder; give the path without links", name)
+	}
+	next, err := at.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	if now, err := next.Stat("."); err != nil || !os.SameFile(before, now) { // replaced in the meantime
+		next.Close()
+		return nil, fmt.Errorf("%s is no folder; give the path without links", name)
+	}
+	return next, nil
+}
+
+type editArgs struct {
+	Path string `json:"path" jsonschema:"inside the folder"`
+	Old  string `json:"old" jsonschema:"the text as it is, once in the file"`
+	New  string `json:"new"`
+	All  bool   `json:"all,omitempty" jsonschema:"wherever it is"`
+}
+
+func (f *folder) edit(_ context.Context, _ *mcp.CallToolRequest, in editArgs) (*mcp.CallToolResult, any, error) {
+	name, err := local(in.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	file, err := f.open(name)
+	if err != nil {
+		return nil, nil, plainError(in.Path, err)
+	}
+	data, err := io.ReadAll(io.LimitReader(file, MaxFile+1))
+	file.Close()
+	if err != nil {
+		return nil, nil, plainError(in.Path, err)
+	}
+	count := bytes.Count(data, []byte(in.Old))
+	switch {
+	case len(data) > MaxFile:
+		return nil, nil, fmt.Errorf("%s has more than %d bytes", in.Path, MaxFile)
+	case in.Old == "":
+		return nil, nil, errors.New("say which text is replaced; to write a whole file there is write_file")
+	case count == 0:
+		return nil, nil, fmt.Errorf("the text is not in %s; read it, and give the text as it is", in.Path)
+	case count > 1 && !in.All:
+		return nil, nil, fmt.Errorf("the text is in %s %d times; give more of what is around it, or say all", in.Path, count)
+	}
+	if size := len(data) + count*(len(in.New)-len(in.Old)); size > MaxFile {
+		return nil, nil, fmt.Errorf("%s would have %d bytes, more than %d", in.Path, size, MaxFile)
+	}
+	if err := f.place(name, bytes.ReplaceAll(data, []byte(in.Old), []byte(in.New))); err != nil {
+		return nil, nil, plainError(in.Path, err)
+	}
+	return said(fmt.Sprintf("Replaced it %d times in %s.", count, in.Path)), nil, nil
+}
+
+type runArgs struct {
+	Command string `json:"command" jsonschema:"for sh -c"`
+	Seconds int    `json:"seconds,omitempty" jsonschema:"after which it is ended; default 60"`
+}
+
+// maxSeconds limits the timeout of a command.
+const maxSeconds = 600
+
+func (f *folder) run(ctx context.Context, _ *mcp.CallToolRequest, in runArgs) (*mcp.CallToolResult, any, error) {
+	if strings.TrimSpace(in.Command) == "" {
+		return nil, nil, errors.New("say which command is to run")
+	}
+	limit := 60
+	if in.Seconds > 0 {
+		limit = min(in.Seconds, maxSeconds)
+	}
+	ran, err := f.opts.Run(ctx, []string{"/bin/sh", "-c", in.Command}, time.Duration(limit)*time.Second)
+	if err != nil {
+		return nil, nil, err
+	}
+	var b strings.Builder
+	b.WriteString(ran.Stdout)
+	if ran.Stderr != "" {
+		b.WriteString("\n[standard error]\n" + ran.Stderr)
+	}
+	if ran.Note != "" {
+		b.WriteString("\n[" + ran.Note + "]")
+	}
+	fmt.Fprintf(&b, "\n[exit code %d]", ran.ExitCode)
+	if hint := f.elsewhere(in.Command); ran.ExitCode != 0 && hint != "" {
+		b.WriteString("\n[" + hint + "]")
+	}
+	res := said(strings.TrimLeft(b.String(), "\n"))
+	res.IsError = ran.ExitCode != 0
+	return res, nil, nil
+}
+
+// local returns a path relative to the folder in the form of the operating
+// system.
+func local(name string) (string, error) {
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "/workspace/"), "./")
+	if name == "" || name == "/workspace" {
+		return ".", nil
+	}
+	p := filepath.FromSlash(path.Clean(name))
+	if !filepath.IsLocal(p) {
+		return "", fmt.Errorf("%q is not inside the folder; give a path from it", name)
+	}
+	return p, nil
+}
+
+// plainError returns an error without paths of the host.
+func plainError(name string, err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pe.Err
+	}
+	if le, ok := errors.AsType[*os.LinkError](err); ok {
+		err = le.Err
+	}
+	if name == "" {
+		name = "the folder"
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+func said(text string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+}
