@@ -20,107 +20,129 @@ import (
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
-// app is one run of the command.
+// app is one run of the program.
 type app struct {
 	environment
-	skills  []string
-	config  string
-	ghost   string // the profile that is chosen
-	json    bool
-	quiet   bool
-	verbose bool
-	typed   *bufio.Reader // what a person typed, once something was asked
+	skills      []string
+	config      string
+	profileName string // the profile named by --profile
+	json        bool
+	quiet       bool
+	verbose     bool
+	stdinReader *bufio.Reader // buffers standard input after the first prompt
 }
 
 func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "loadout",
 		Short: "Give any AI agent the right skill at the right moment",
-		Long: `Loadout finds the skills you have (folders with a SKILL.md, archives, the
-directories of Claude, Codex, Cursor, Gemini and others), tells an agent what it
-needs to choose one, and loads instructions and files on demand.`,
-		Example: `  loadout list                     the skills that were found
+		Long: `Loadout finds the skills you have (directories with a SKILL.md, archives, the
+skill directories of Claude, Codex, Cursor, Gemini and others), tells an agent what
+it needs to choose one, and loads instructions and files on demand.`,
+		Example: `  loadout list                     list skills
   loadout connect claude-code      let Claude Code use them
-  loadout mcp --http 127.0.0.1:8485
-  loadout show pdf
-  loadout doctor                   what was found where, and what is wrong`,
+  loadout add anthropics/skills    install skills
+  loadout chat                     chat with an agent that uses them
+  loadout doctor                   diagnose your setup`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return notEmpty(cmd)
+			return checkFlagValues(cmd)
 		},
 	}
 	var version bool
 	root.Flags().BoolVar(&version, "version", false, "print the version")
-	group(root)
+	commandGroup(root)
 	help := root.RunE
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if version && len(args) == 0 {
-			return a.version()
+			return a.printVersion()
 		}
 		return help(cmd, args)
 	}
 	root.SetFlagErrorFunc(flagError)
 	f := root.PersistentFlags()
-	f.StringArrayVar(&a.skills, "skills", nil, "use only the skills in `DIR`, an archive or a SKILL.md (repeatable)")
-	f.StringVar(&a.config, "config", "", "read this configuration `FILE` after the usual ones")
-	f.BoolVar(&a.json, "json", false, "print one JSON document")
-	f.BoolVar(&a.quiet, "quiet", false, "leave out problems that do not stop the command")
-	f.BoolVar(&a.verbose, "verbose", false, "log to standard error what goes on")
-	root.AddCommand(a.listCommand(), a.showCommand(), a.searchCommand(), a.explainCommand(), a.validateCommand(), a.scanCommand(), a.newCommand(),
-		a.packCommand(), a.inspectCommand(), a.addCommand(), a.removeCommand(), a.updateCommand(), a.verifyCommand(), a.signCommand(), a.runCommand(), a.approveCommand(), a.trustCommand(), a.secretCommand(), a.sandboxCommand(), a.mcpCommand(), a.chatCommand(), a.serveCommand(), a.applyCommand(), a.backupCommand(), a.restoreCommand(), a.serversCommand(), a.capabilitiesCommand(), a.connectCommand(), a.importCommand(), a.doctorCommand(), a.usageCommand(), a.configCommand(), a.versionCommand())
-	root.SetHelpCommand(helpCommand(root))
-	root.InitDefaultCompletionCmd()
-	for _, c := range root.Commands() {
-		if c.Name() == "completion" {
-			group(c)
-			c.Example = "  loadout completion bash > ~/.local/share/bash-completion/completions/loadout\n  source <(loadout completion zsh)"
-		}
-	}
+	f.StringArrayVar(&a.skills, "skills", nil, "use only the skills in `DIR`, in an archive or in a SKILL.md (repeatable)")
+	f.StringVar(&a.config, "config", "", "read the configuration `FILE` after the default ones")
+	f.BoolVar(&a.json, "json", false, "print the result as JSON")
+	f.BoolVar(&a.quiet, "quiet", false, "print no notes about minor problems")
+	f.BoolVar(&a.verbose, "verbose", false, "print log messages to standard error")
+	a.addCommands(root)
 	return root
 }
 
-// flags repeats the flags that chose the skills, for the next command that a
-// person is told to type.
-func (a *app) flags() string {
+// addCommands adds the subcommands in families, which structure the help.
+func (a *app) addCommands(root *cobra.Command) {
+	for _, family := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"use", "Find and run skills:", []*cobra.Command{a.listCommand(), a.searchCommand(), a.showCommand(), a.explainCommand(), a.runCommand()}},
+		{"install", "Install skills:", []*cobra.Command{a.addCommand(), a.updateCommand(), a.verifyCommand(), a.removeCommand()}},
+		{"write", "Write and publish skills:", []*cobra.Command{a.newCommand(), a.validateCommand(), a.scanCommand(), a.packCommand(), a.inspectCommand(), a.signCommand()}},
+		{"agent", "Agents and MCP servers:", []*cobra.Command{a.connectCommand(), a.importCommand(), a.mcpCommand(), a.chatCommand(), a.serversCommand(), a.capabilitiesCommand()}},
+		{"permission", "Permissions and secrets:", []*cobra.Command{a.approveCommand(), a.trustCommand(), a.secretCommand(), a.sandboxCommand()}},
+		{"hub", "Hub for a team:", []*cobra.Command{a.serveCommand(), a.applyCommand(), a.backupCommand(), a.restoreCommand()}},
+		{"setup", "Setup and diagnosis:", []*cobra.Command{a.doctorCommand(), a.configCommand(), a.usageCommand(), a.versionCommand()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: family.id, Title: family.title})
+		for _, c := range family.commands {
+			c.GroupID = family.id
+		}
+		root.AddCommand(family.commands...)
+	}
+	root.SetHelpCommand(helpCommand(root))
+	root.SetHelpCommandGroupID("setup")
+	root.SetCompletionCommandGroupID("setup")
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			commandGroup(c)
+			c.Example = "  loadout completion bash > ~/.local/share/bash-completion/completions/loadout\n  source <(loadout completion zsh)"
+		}
+	}
+}
+
+// skillFlags returns the flags that select the skills, for a command in a hint.
+func (a *app) skillFlags() string {
 	var b strings.Builder
 	for _, d := range a.skills {
-		b.WriteString(" --skills " + quoted(d))
+		b.WriteString(" --skills " + shellQuote(d))
 	}
 	if a.config != "" {
-		b.WriteString(" --config " + quoted(a.config))
+		b.WriteString(" --config " + shellQuote(a.config))
 	}
 	return b.String()
 }
 
-// profileFlags is flags with the profile, for commands that have both.
+// profileFlags returns skillFlags with the profile, for commands that have both.
 func (a *app) profileFlags() string {
-	if a.ghost == "" {
-		return a.flags()
+	if a.profileName == "" {
+		return a.skillFlags()
 	}
-	return " --profile " + quoted(a.ghost) + a.flags()
+	return " --profile " + shellQuote(a.profileName) + a.skillFlags()
 }
 
-// quoted is a word as a shell reads it.
-func quoted(s string) string {
-	if s != "" && !strings.ContainsFunc(s, unquotable) {
+// shellQuote quotes a word for a shell if necessary.
+func shellQuote(s string) string {
+	if s != "" && !strings.ContainsFunc(s, needsQuoting) {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// unquotable reports whether a character could mean something to a shell.
-func unquotable(r rune) bool {
+// needsQuoting reports whether a character could have a meaning in a shell.
+func needsQuoting(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("@%+=:,./_-~", r)
 }
 
-// settings reads the configuration, with the flags of this command by key.
-func (a *app) settings(flags map[string]string) (*config.Config, error) {
+// loadConfig reads the configuration. flags are the values of flags by key.
+func (a *app) loadConfig(flags map[string]string) (*config.Config, error) {
 	in := a.configInput()
 	in.Flags = flags
 	if in.File != "" {
 		if _, err := os.Stat(in.File); errors.Is(err, fs.ErrNotExist) {
-			return nil, fail(exitNotFound, "check the path given with --config", "%s: %w", in.File, reason(err))
+			return nil, fail(exitNotFound, "check the path given with --config", "%s: %w", in.File, fileCause(err))
 		}
 	}
 	c, err := config.Load(in)
@@ -138,7 +160,7 @@ func (a *app) configInput() config.Input {
 	if err != nil {
 		dir = "."
 	}
-	return config.Input{WorkDir: dir, Home: a.home(), Getenv: a.getenv, File: a.config, Trusted: a.trustsFile}
+	return config.Input{WorkDir: dir, Home: a.home(), Getenv: a.getenv, File: a.config, Trusted: a.isTrustedFile}
 }
 
 func (a *app) home() string {
@@ -149,7 +171,7 @@ func (a *app) home() string {
 	return h
 }
 
-// cacheDir is where the index is kept, "" where there is no place for it.
+// cacheDir returns the cache directory, or "" if there is none.
 func (a *app) cacheDir() string {
 	if d := a.getenv("LOADOUT_CACHE"); d != "" {
 		return d
@@ -163,66 +185,67 @@ func (a *app) cacheDir() string {
 	return ""
 }
 
-// runtime reads the skills that the configuration and the flags name.
-func (a *app) runtime(ctx context.Context, c *config.Config, watch bool) (*loadout.Runtime, error) {
-	p, err := a.profile(a.ghost)
+// newRuntime opens the skills that the configuration and the flags select.
+func (a *app) newRuntime(ctx context.Context, c *config.Config, watch bool) (*loadout.Runtime, error) {
+	p, err := a.findProfile(a.profileName)
 	if err != nil {
 		return nil, err
 	}
-	rt, err := a.runtimeOf(ctx, c, watch, chosen(p))
+	rt, err := a.newRuntimeWith(ctx, c, watch, profileSkills(p))
 	if err == nil {
-		a.noteAbsent(ctx, c, p, rt)
+		a.noteMissingSkills(ctx, c, p, rt)
 	}
 	return rt, err
 }
 
-// runtimeOf is runtime with only the chosen skills, where there are any.
-func (a *app) runtimeOf(ctx context.Context, c *config.Config, watch bool, chosen []string, more ...loadout.Place) (*loadout.Runtime, error) {
-	filter := filterOf(c)
+// newRuntimeWith is newRuntime with only the chosen skills, or with all skills if
+// chosen is empty. It adds the directories in more.
+func (a *app) newRuntimeWith(ctx context.Context, c *config.Config, watch bool, chosen []string, more ...loadout.SourceLocation) (*loadout.Runtime, error) {
+	filter := catalogFilter(c)
 	filter.Select = chosen
 	if _, err := catalog.New(nil, &catalog.Options{Filter: filter}); err != nil {
 		return nil, fail(exitUsage, "see where it is set: loadout config show", "configuration: skills.allow: %w", err)
 	}
-	sources, err := a.sources(c, more...)
+	sources, err := a.skillSources(c, more...)
 	if err != nil {
 		return nil, err
 	}
-	scripts, err := a.scripts(c)
+	scripts, err := a.scriptOptions(c)
 	if err != nil {
 		return nil, err
 	}
-	defer a.progress("reading skills")()
+	defer a.showProgress("reading skills")()
 	return loadout.New(ctx, &loadout.Options{Sources: sources, Filter: filter, Watch: watch && c.Skills.Watch, Scripts: scripts, Logger: a.logger()})
 }
 
-// open reads the configuration and the skills, for commands that need no more.
-func (a *app) open(ctx context.Context) (*loadout.Runtime, error) {
-	c, err := a.settings(nil)
+// openRuntime loads the configuration and opens the skills.
+func (a *app) openRuntime(ctx context.Context) (*loadout.Runtime, error) {
+	c, err := a.loadConfig(nil)
 	if err != nil {
 		return nil, err
 	}
-	return a.runtime(ctx, c, false)
+	return a.newRuntime(ctx, c, false)
 }
 
-func (a *app) sources(c *config.Config, more ...loadout.Place) ([]catalog.Source, error) {
+func (a *app) skillSources(c *config.Config, more ...loadout.SourceLocation) ([]catalog.Source, error) {
 	o := &loadout.SourceOptions{Home: a.home(), NoHome: !c.Skills.Home, NoProject: !c.Skills.Project, NoBundled: !c.Skills.Bundled,
 		Depth: c.Skills.Depth, CacheDir: a.cacheDir()}
 	if _, err := os.Getwd(); err != nil {
 		if !o.NoProject && len(a.skills) == 0 {
-			a.note("the skills of the project are left out, as the working directory is gone or cannot be read: %v", reason(err))
+			a.note("skills of the project ignored: cannot read the working directory: %v", fileCause(err))
 		}
 		o.NoProject, o.WorkDir = true, string(filepath.Separator)
 	}
 	for _, d := range c.Skills.Dirs {
 		switch {
 		case !c.FromProject(d):
-			o.Extra = append(o.Extra, loadout.Place{Path: d, Scope: catalog.User})
+			o.Extra = append(o.Extra, loadout.SourceLocation{Path: d, Scope: catalog.User})
 		case c.Skills.Project:
-			o.Extra = append(o.Extra, loadout.Place{Path: d, Scope: catalog.Project})
+			o.Extra = append(o.Extra, loadout.SourceLocation{Path: d, Scope: catalog.Project})
 		}
 	}
 	for _, d := range c.Inherited {
-		o.Extra = append(o.Extra, loadout.Place{Path: d, Scope: catalog.User})
+		o.Extra = append(o.Extra, loadout.SourceLocation{Path: d, Scope: catalog.User})
 	}
 	if len(a.skills) > 0 {
 		o.NoHome, o.NoProject, o.NoBundled, o.Extra = true, true, true, nil
@@ -232,10 +255,10 @@ func (a *app) sources(c *config.Config, more ...loadout.Place) ([]catalog.Source
 				_, err = os.Stat(path)
 			}
 			if err != nil {
-				code, hint := missing(err, "the path given with --skills")
-				return nil, fail(code, hint, "%s: %w", d, reason(err))
+				code, hint := fileErrorHint(err, "the path given with --skills")
+				return nil, fail(code, hint, "%s: %w", d, fileCause(err))
 			}
-			o.Extra = append(o.Extra, loadout.Place{Path: path, Scope: catalog.Project})
+			o.Extra = append(o.Extra, loadout.SourceLocation{Path: path, Scope: catalog.Project})
 		}
 	}
 	o.Extra = append(o.Extra, more...)
@@ -249,12 +272,12 @@ func (a *app) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.stderr, nil))
 }
 
-// note prints a problem that does not stop the command.
+// note prints a problem that does not stop the command, unless --quiet is given.
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
 		fmt.Fprintln(a.stderr, "loadout: "+plain(fmt.Sprintf(format, args...)))
 	}
 }
 
-// compatNames is for help texts.
-func compatNames() string { return strings.Join(mcpserver.Compats(), ", ") }
+// compatNames returns the supported earlier systems, for help texts.
+func compatNames() string { return strings.Join(mcpserver.CompatSystems(), ", ") }

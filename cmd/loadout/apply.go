@@ -14,7 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// applyOutput is what loadout apply --json prints.
+// applyOutput is the output of loadout apply --json.
 type applyOutput struct {
 	Hub     string        `json:"hub"`
 	DryRun  bool          `json:"dry_run"`
@@ -22,7 +22,7 @@ type applyOutput struct {
 	Changes []applyChange `json:"changes"`
 }
 
-// applyChange is what came of one document.
+// applyChange is the result for one document.
 type applyChange struct {
 	File      string             `json:"file"`
 	Line      int                `json:"line"`
@@ -50,11 +50,11 @@ func (a *app) applyCommand() *cobra.Command {
 	var o applyFlags
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE",
-		Short: "Make Ghosts, Bots, Teams and the like on a hub what files say",
-		Long: `Make on a hub what the documents in files say: Skill, Ghost, Bot, Team, Model and
-MCPServer, as YAML, several in a file, or JSON. All of it is applied or, where one
-document is refused, nothing; applied again, nothing changes. Documents of Wegent
-are read as they are; those of other kinds are passed over.
+		Short: "Create or update hub resources from files",
+		Long: `Create or update the resources of a hub from documents: Skill, Ghost, Bot, Team, Model
+and MCPServer, as YAML (several per file) or JSON. Either all documents are applied or
+none. Applying them again changes nothing. Wegent documents are accepted as they are;
+documents of other kinds are skipped.
 
   kind: Ghost
   metadata: {name: analyst}
@@ -62,29 +62,29 @@ are read as they are; those of other kinds are passed over.
     systemPrompt: You read numbers.
     skills: [spreadsheets]
 
-A document is yours, or that of the group, or of everybody with public, that its
-metadata.namespace names. The hub is that of LOADOUT_HUB, or one on this machine;
-LOADOUT_HUB_TOKEN says who you are.`,
-		Example: "  loadout apply -f team.yaml --dry-run      what would change\n  loadout apply -f ghosts.yaml -f bots.yaml --hub https://hub.example.com\n  cat team.yaml | loadout apply -f -",
-		Args:    want(0, 0, ""),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.apply(cmd.Context(), o) },
+metadata.namespace selects the owner of a resource: you by default, a group, or
+everyone with public. LOADOUT_HUB names the hub; by default it is the hub on this
+machine. LOADOUT_HUB_TOKEN authenticates you.`,
+		Example: "  loadout apply -f team.yaml --dry-run      show the changes\n  loadout apply -f ghosts.yaml -f bots.yaml --hub https://hub.example.com\n  cat team.yaml | loadout apply -f -",
+		Args:    argCount(0, 0, ""),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.applyDocuments(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&o.files, "file", "f", nil, "the documents in `FILE`; - is standard input (repeatable)")
-	f.BoolVar(&o.dry, "dry-run", false, "only say what would be done")
-	f.StringVar(&o.hub, "hub", "", "the `URL` of the hub, instead of LOADOUT_HUB")
+	f.StringArrayVarP(&o.files, "file", "f", nil, "read documents from `FILE`, or from standard input with - (repeatable)")
+	f.BoolVar(&o.dry, "dry-run", false, "show the changes without applying them")
+	f.StringVar(&o.hub, "hub", "", "`URL` of the hub; default: LOADOUT_HUB")
 	return cmd
 }
 
-func (a *app) apply(ctx context.Context, o applyFlags) error {
+func (a *app) applyDocuments(ctx context.Context, o applyFlags) error {
 	if len(o.files) == 0 {
-		return fail(exitUsage, "as: loadout apply -f FILE", "apply needs a file")
+		return fail(exitUsage, "loadout apply -f FILE", "no file given")
 	}
-	hub, err := a.hub(o.hub)
+	hub, err := a.newHubClient(o.hub)
 	if err != nil {
 		return err
 	}
-	docs, err := a.documents(o.files)
+	docs, err := a.readDocuments(o.files)
 	if err != nil {
 		return err
 	}
@@ -96,14 +96,14 @@ func (a *app) apply(ctx context.Context, o applyFlags) error {
 	if err != nil {
 		return err
 	}
-	out := applyOutput{Hub: hub.at.String(), DryRun: o.dry}
-	if err := json.Unmarshal(answer.body, &out); err != nil || out.Changes == nil { // an error may have changes too
-		if err := answer.into(&out); err != nil {
+	out := applyOutput{Hub: hub.baseURL.String(), DryRun: o.dry}
+	if err := json.Unmarshal(answer.body, &out); err != nil || out.Changes == nil { // an error response may contain changes too
+		if err := answer.decode(&out); err != nil {
 			return err
 		}
 	}
 	for i := range out.Changes {
-		docs.place(&out.Changes[i])
+		docs.locateChange(&out.Changes[i])
 	}
 	if a.json {
 		if out.Changes == nil {
@@ -113,37 +113,37 @@ func (a *app) apply(ctx context.Context, o applyFlags) error {
 			return err
 		}
 	} else {
-		a.showApplied(out)
+		a.printApplied(out)
 	}
 	switch {
 	case answer.status == 403:
-		return answer.problem()
+		return answer.problemError()
 	case answer.status >= 300 || out.counts()["refused"] > 0:
-		return errFound
+		return errReported
 	}
 	return nil
 }
 
-// documents are files as one text.
+// documents is the content of several files joined into one text.
 type documents struct {
 	text   []byte
-	kind   string   // of media
-	files  []string // as they are called
-	begins []int    // the line of text before that with which each begins
+	kind   string   // media type
+	files  []string // display names
+	begins []int    // for each file, the number of lines in text before it
 }
 
-// documents reads files. Of several one stream of YAML is made, of which the documents of
-// JSON are a part as well.
-func (a *app) documents(files []string) (*documents, error) {
+// readDocuments reads and joins files. Several files become one YAML stream;
+// JSON documents are valid parts of it.
+func (a *app) readDocuments(files []string) (*documents, error) {
 	out := &documents{kind: "application/yaml"}
 	var b strings.Builder
 	line, stdin := 0, false
 	for i, name := range files {
 		if name == "-" && stdin {
-			return nil, fail(exitUsage, "give -f - once", "standard input is named twice")
+			return nil, fail(exitUsage, "name - only once", "standard input given twice")
 		}
 		stdin = stdin || name == "-"
-		data, err := a.documentFile(name)
+		data, err := a.readDocument(name)
 		if err != nil {
 			return nil, err
 		}
@@ -151,9 +151,9 @@ func (a *app) documents(files []string) (*documents, error) {
 		if len(files) == 1 && strings.HasSuffix(strings.ToLower(name), ".json") {
 			out.kind = "application/json"
 		}
-		if i > 0 { // the end of what was before, whatever it ends with
+		if i > 0 { // ends the previous document, however it ends
 			between := "\n...\n---\n"
-			if strings.HasPrefix(text, "%") { // a directive, which is before the beginning
+			if strings.HasPrefix(text, "%") { // a directive must come before the document start
 				between = "\n...\n"
 			}
 			b.WriteString(between)
@@ -170,36 +170,37 @@ func (a *app) documents(files []string) (*documents, error) {
 	return out, nil
 }
 
-func (a *app) documentFile(name string) ([]byte, error) {
-	const most = 1 << 20 // as a hub reads
+func (a *app) readDocument(name string) ([]byte, error) {
+	const most = 1 << 20 // limit of the hub
 	in := a.stdin
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
-			code, hint := missing(err, "the path given with -f")
-			return nil, fail(code, hint, "%s: %w", name, reason(err))
+			code, hint := fileErrorHint(err, "the path given with -f")
+			return nil, fail(code, hint, "%s: %w", name, fileCause(err))
 		}
 		defer f.Close()
 		in = f
 	}
 	data, err := io.ReadAll(io.LimitReader(in, most+1))
 	if err != nil {
-		return nil, fail(exitFound, "name a file, not a directory", "read %s: %w", name, reason(err))
+		return nil, fail(exitFailure, "name a file, not a directory", "read %s: %w", name, fileCause(err))
 	}
 	if len(data) > most {
-		return nil, fail(exitFound, "apply it in parts", "%s has more than %s", name, sized(most))
+		return nil, fail(exitFailure, "split it into several files", "%s is larger than %s", name, formatSize(most))
 	}
 	if len(strings.TrimSpace(string(data))) == 0 {
 		if name == "-" {
-			return nil, fail(exitFound, "send documents to it; see: loadout apply --help", "standard input is empty")
+			return nil, fail(exitFailure, "see: loadout apply --help", "standard input has no documents")
 		}
-		return nil, fail(exitFound, "write documents into it; see: loadout apply --help", "%s is empty", name)
+		return nil, fail(exitFailure, "see: loadout apply --help", "%s has no documents", name)
 	}
 	return data, nil
 }
 
-// place says of a change in which file it is.
-func (d *documents) place(c *applyChange) {
+// locateChange sets the file of a change and makes its line numbers relative to
+// that file.
+func (d *documents) locateChange(c *applyChange) {
 	at := 0
 	for i, before := range d.begins {
 		if c.Line > before {
@@ -228,19 +229,19 @@ func (o *applyOutput) counts() map[string]int {
 	return out
 }
 
-// showApplied prints a line for each document, what changes below it, and what came of
-// all of it.
-func (a *app) showApplied(o applyOutput) {
+// printApplied prints a line for each document, its changes and findings, and a
+// summary.
+func (a *app) printApplied(o applyOutput) {
 	for _, c := range o.Changes {
 		style := map[string]func(string) string{"created": a.green, "updated": a.green, "refused": a.red}[c.Outcome]
 		if style == nil {
 			style = a.faint
 		}
 		fmt.Fprintf(a.stdout, "%s %s\n", style(fmt.Sprintf("%-9s", plain(c.Outcome))), a.bold(plain(c.title())))
-		a.showFields(c)
+		a.printFieldChanges(c)
 		for _, f := range c.Findings {
 			if f.Severity != skill.Info {
-				a.showFinding(c, f)
+				a.printDocumentFinding(c, f)
 			}
 		}
 	}
@@ -258,8 +259,8 @@ func (c applyChange) title() string {
 	return strings.Join(parts, "/")
 }
 
-// showFields prints what of a thing that was there is another.
-func (a *app) showFields(c applyChange) {
+// printFieldChanges prints the changed fields of an updated resource.
+func (a *app) printFieldChanges(c applyChange) {
 	if c.Outcome != "updated" {
 		return
 	}
@@ -273,7 +274,7 @@ func (a *app) showFields(c applyChange) {
 	}
 }
 
-func (a *app) showFinding(c applyChange, f skill.Diagnostic) {
+func (a *app) printDocumentFinding(c applyChange, f skill.Diagnostic) {
 	fmt.Fprintf(a.stdout, "  %s:%d:%d: %s: %s [%s]\n", plain(c.File), max(cmp.Or(f.Line, c.Line), 1), max(f.Column, 1), plain(string(f.Severity)), plain(f.Message), plain(f.Code))
 	if f.Fix != "" {
 		fmt.Fprintf(a.stdout, "      %s\n", plain(f.Fix))
@@ -288,7 +289,7 @@ func (o *applyOutput) summary() string {
 			parts = append(parts, fmt.Sprintf("%d %s", n[outcome], outcome))
 		}
 	}
-	all := counted(len(o.Changes), "document")
+	all := pluralize(len(o.Changes), "document")
 	if len(parts) > 0 {
 		all += ": " + strings.Join(parts, ", ")
 	}
@@ -296,7 +297,7 @@ func (o *applyOutput) summary() string {
 	case n["refused"] > 0:
 		return all + ". Nothing was changed."
 	case o.DryRun:
-		return all + ". It was a dry run: nothing was changed."
+		return all + ". Dry run: nothing was changed."
 	}
 	return all + "."
 }

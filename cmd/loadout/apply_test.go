@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loadout-dev/loadout/internal/account"
 	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
 // hubScene is a hub, a directory with files, and who runs commands there.
@@ -28,7 +28,7 @@ const hubPassword = "a long enough one"
 // newHubScene opens a hub with accounts, and a token of its administrator.
 func newHubScene(t *testing.T, files map[string]string) *hubScene {
 	t.Helper()
-	h, err := hub.Open(t.Context(), hub.Options{Data: t.TempDir(), Accounts: true, First: &hub.First{Name: "root", Password: hubPassword},
+	h, err := hub.Open(t.Context(), hub.Options{Data: t.TempDir(), Accounts: true, FirstAdmin: &hub.FirstAdmin{Name: "root", Password: hubPassword},
 		Cost: account.Cost{Memory: 64, Time: 1, Lanes: 1}, Rate: -1})
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestApply(t *testing.T) {
 		stdout, stderr    string
 	}{
 		{"a trial", "", "-f DIR/ghosts.yaml --dry-run", 0, "created   Ghost/plan\nskipped   Shell/Chat\n  DIR/ghosts.yaml:6:7: warning: a document of the kind \"Shell\" is passed over: there is none of that kind here [document-skipped]\n      leave it out\n" +
-			"2 documents: 1 created, 1 skipped. It was a dry run: nothing was changed.\n", ""},
+			"2 documents: 1 created, 1 skipped. Dry run: nothing was changed.\n", ""},
 		{"nothing came of it", "", "-f DIR/bots.yaml", 1, "refused   Bot/lead\n  DIR/bots.yaml:4:18: error: ghostRef: there is no Ghost \"plan\" that it may name [ref-missing]\n" +
 			"      apply it first, or with this document; what is a group's or public names nothing that is one person's\n1 document: 1 refused. Nothing was changed.\n", ""},
 		{"all or nothing", "", "-f DIR/ghosts.yaml -f DIR/bots.yaml -f DIR/broken.yaml", 1, "created   Ghost/plan\nskipped   Shell/Chat\n  DIR/ghosts.yaml:6:7: warning: a document of the kind \"Shell\" is passed over: there is none of that kind here [document-skipped]\n      leave it out\ncreated   Bot/lead\n" +
@@ -127,12 +127,12 @@ func TestApply(t *testing.T) {
 		{"a change", "kind: Ghost\nmetadata: {name: plan}\nspec: {systemPrompt: Plan ahead.}\n", "-f -", 0,
 			"updated   Ghost/plan\n  - spec.systemPrompt: \"Plan.\"\n  + spec.systemPrompt: \"Plan ahead.\"\n1 document: 1 updated.\n", ""},
 		{"no YAML", "kind: 'Ghost\n", "-f -", 1, "", ""},
-		{"no file", "", "", 2, "", "loadout: apply needs a file\n  as: loadout apply -f FILE\n"},
+		{"no file", "", "", 2, "", "loadout: no file given\n  loadout apply -f FILE\n"},
 		{"not there", "", "-f DIR/none.yaml", 4, "", "loadout: DIR/none.yaml: no such file or directory\n  check the path given with -f\n"},
-		{"empty", "", "-f DIR/empty.yaml", 1, "", "loadout: DIR/empty.yaml is empty\n  write documents into it; see: loadout apply --help\n"},
-		{"nothing comes", "\n", "-f -", 1, "", "loadout: standard input is empty\n  send documents to it; see: loadout apply --help\n"},
+		{"empty", "", "-f DIR/empty.yaml", 1, "", "loadout: DIR/empty.yaml has no documents\n  see: loadout apply --help\n"},
+		{"nothing comes", "\n", "-f -", 1, "", "loadout: standard input has no documents\n  see: loadout apply --help\n"},
 		{"a directory", "", "-f DIR", 1, "", "loadout: read DIR: is a directory\n  name a file, not a directory\n"},
-		{"twice", "x", "-f - -f -", 2, "", "loadout: standard input is named twice\n  give -f - once\n"},
+		{"twice", "x", "-f - -f -", 2, "", "loadout: standard input given twice\n  name - only once\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.name == "several" {
@@ -199,14 +199,14 @@ func TestApplyRefused(t *testing.T) {
 		code int
 		said string
 	}{
-		{"no token", map[string]string{"LOADOUT_HUB_TOKEN": ""}, "-f DIR/a.yaml", 3, "put a token of yours into LOADOUT_HUB_TOKEN"},
-		{"a wrong token", map[string]string{"LOADOUT_HUB_TOKEN": "lo_wrong"}, "-f DIR/a.yaml", 3, "the token is not accepted"},
+		{"no token", map[string]string{"LOADOUT_HUB_TOKEN": ""}, "-f DIR/a.yaml", 3, "put your token into LOADOUT_HUB_TOKEN"},
+		{"a wrong token", map[string]string{"LOADOUT_HUB_TOKEN": "lo_wrong"}, "-f DIR/a.yaml", 3, "invalid token"},
 		{"no such namespace", nil, "-f DIR/none.yaml --quiet", 1, ""},
-		{"nobody there", map[string]string{"LOADOUT_HUB": gone.URL}, "-f DIR/a.yaml", 5, "see that it runs, as by: loadout serve"},
+		{"nobody there", map[string]string{"LOADOUT_HUB": gone.URL}, "-f DIR/a.yaml", 5, "start it with: loadout serve"},
 		{"plain http", nil, "-f DIR/a.yaml --hub http://hub.example.com", 3, "the token is not sent"},
-		{"no address", nil, "-f DIR/a.yaml --hub hub.example.com", 2, "give it as https://HOST"},
-		{"a password in it", nil, "-f DIR/a.yaml --hub https://me:pass-word@hub.example.com", 2, "LOADOUT_HUB_TOKEN"},
-		{"another place", map[string]string{"LOADOUT_HUB": sends.URL}, "-f DIR/a.yaml", 1, "is not followed there"},
+		{"no address", nil, "-f DIR/a.yaml --hub hub.example.com", 2, "give the address as https://HOST"},
+		{"or password", nil, "-f DIR/a.yaml --hub https://me:pass-word@hub.example.com", 2, "LOADOUT_HUB_TOKEN"},
+		{"another place", map[string]string{"LOADOUT_HUB": sends.URL}, "-f DIR/a.yaml", 1, "redirects are not followed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			stdout, stderr, code := s.loadout("", tt.env, append([]string{"apply"}, strings.Fields(tt.args)...)...)
@@ -221,7 +221,7 @@ func TestApplyRefused(t *testing.T) {
 	if len(seen) > 0 {
 		t.Errorf("another place was sent %q", seen)
 	}
-	if _, stderr, code := s.loadout("", map[string]string{"LOADOUT_HUB": elsewhere.URL}, "apply", "-f", "DIR/a.yaml"); code != 5 || !strings.Contains(stderr, "is no hub") {
+	if _, stderr, code := s.loadout("", map[string]string{"LOADOUT_HUB": elsewhere.URL}, "apply", "-f", "DIR/a.yaml"); code != 5 || !strings.Contains(stderr, "no hub at") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
@@ -235,7 +235,7 @@ func TestApplyDenied(t *testing.T) {
 	var made struct{ Token string }
 	s.post("/tokens", map[string]any{"name": "cli", "scopes": []string{"write"}}, ada, &made)
 	stdout, stderr, code := s.loadout("", map[string]string{"LOADOUT_HUB_TOKEN": made.Token}, "apply", "-f", "DIR/a.yaml")
-	if code != 3 || !strings.HasPrefix(stdout, "refused   Ghost/public/a\n") || !strings.HasSuffix(stderr, "\n  ask somebody who manages the namespace\n") {
+	if code != 3 || !strings.HasPrefix(stdout, "refused   Ghost/public/a\n") || !strings.HasSuffix(stderr, "\n  ask an owner or maintainer of the namespace\n") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }

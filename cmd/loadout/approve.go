@@ -15,9 +15,9 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
 // approveFlags are the flags of loadout approve.
@@ -26,8 +26,8 @@ type approveFlags struct {
 	expires                                                 time.Duration
 }
 
-// approval is approve --json.
-type approval struct {
+// approvalOutput is the output of approve --json.
+type approvalOutput struct {
 	Name     string             `json:"name"`
 	Origin   string             `json:"origin"`
 	Path     string             `json:"path"`
@@ -35,20 +35,20 @@ type approval struct {
 	Files    int                `json:"files"`
 	Bytes    int64              `json:"bytes"`
 	Scripts  []string           `json:"scripts"`
-	Asks     policy.Allows      `json:"asks"`
+	Asks     policy.Permissions `json:"asks"`
 	Inject   []policy.Injection `json:"inject"`
 	Needs    []policy.Need      `json:"needs"`
-	Limits   *limits            `json:"limits,omitempty"` // that the skill asks for
+	Limits   *limits            `json:"limits,omitempty"` // limits requested by the skill
 	Problems []policy.Problem   `json:"problems"`
-	// Servers are what it starts or speaks to when it is loaded.
-	Servers []loadout.WishedService `json:"servers"`
-	// Findings are those of a scan, which advises and decides nothing.
-	Findings *advised      `json:"findings"`
-	Grant    *policy.Grant `json:"grant"` // what was recorded; null for --dry-run
+	// Servers are the servers that start or connect when the skill is loaded.
+	Servers []loadout.RequestedService `json:"servers"`
+	// Findings are the results of the scan. They never block the approval.
+	Findings *scanSummary  `json:"findings"`
+	Grant    *policy.Grant `json:"grant"` // the recorded grant; null with --dry-run
 }
 
-// what names what there is to use of a skill.
-func (p *approval) what() string {
+// describeContents names the executable parts of a skill, for a sentence.
+func (p *approvalOutput) describeContents() string {
 	var out []string
 	if len(p.Scripts) > 0 {
 		out = append(out, "scripts")
@@ -56,7 +56,7 @@ func (p *approval) what() string {
 	for _, s := range p.Servers {
 		kind := "servers"
 		switch {
-		case s.Lender != "":
+		case s.ProviderSkill != "":
 			kind = "borrowed tools"
 		case s.Name == "provider":
 			kind = "provider"
@@ -67,7 +67,7 @@ func (p *approval) what() string {
 	}
 	switch n := len(out); n {
 	case 0:
-		return "it, which has nothing to run,"
+		return "the skill, which has nothing to run,"
 	case 1:
 		return "its " + out[0]
 	default:
@@ -75,10 +75,10 @@ func (p *approval) what() string {
 	}
 }
 
-// listedGrant is a grant in approve --list --json.
+// listedGrant is a grant in the output of approve --list --json.
 type listedGrant struct {
 	policy.Grant
-	Changed bool `json:"changed,omitempty"` // the skill, or what it needs, is another by now: the grant does not count for it
+	Changed bool `json:"changed,omitempty"` // the skill or one of its dependencies changed since, so that the grant does not apply
 }
 
 type listedGrants struct {
@@ -86,7 +86,7 @@ type listedGrants struct {
 	Problems []policy.Problem `json:"problems"`
 }
 
-type approvals struct {
+type revokeOutput struct {
 	Grants   []policy.Grant   `json:"grants"`
 	Problems []policy.Problem `json:"problems"`
 }
@@ -95,87 +95,89 @@ func (a *app) approveCommand() *cobra.Command {
 	var o approveFlags
 	cmd := &cobra.Command{
 		Use:   "approve NAME",
-		Short: "Let agents run the scripts of a skill, as it is now",
-		Long: `Show what a skill would run and what it asks for, and let agents run its scripts
-from now on. What is approved is these very files and those of the skills it needs:
-when a byte of them changes, it has to be approved again. On a terminal it asks
-first; where standard input or standard error is none, and with --json, it acts at
-once, without --yes. Calls of tools are approved where you are asked about one:
---list shows those that you answered with always or session too, and --revoke
-withdraws them by the tool's name.`,
+		Short: "Approve the scripts and servers of a skill",
+		Long: `Show what a skill runs and which permissions it requests, and allow agents to run it.
+
+An approval covers the exact files of the skill and of the skills it depends on. If
+any of them changes, the skill needs a new approval. approve asks for confirmation on
+a terminal. It does not ask with --yes or --json, or if standard input or standard
+error is not a terminal.
+
+You approve tool calls when an agent makes them. --list also shows the tool calls you
+allowed for a session or always; --revoke NAME revokes them by tool name.`,
 		Example: `  loadout approve pdf
-  loadout approve pdf --dry-run             only show it
+  loadout approve pdf --dry-run             show it only
   loadout approve pdf --expires 24h
   loadout approve --list
   loadout approve --revoke pdf
   loadout approve --revoke github__create_issue`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.list {
-				return want(0, 0, "")(cmd, args)
+				return argCount(0, 0, "")(cmd, args)
 			}
-			return want(1, 1, "the NAME of a skill")(cmd, args)
+			return argCount(1, 1, "the NAME of a skill")(cmd, args)
 		},
 		ValidArgsFunction: a.completeSkill,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := exclusive(cmd, "list", "revoke"); err != nil {
+			if err := checkExclusive(cmd, "list", "revoke"); err != nil {
 				return err
 			}
-			if err := someTime(cmd, "expires", o.expires); err != nil {
+			if err := checkDuration(cmd, "expires", o.expires); err != nil {
 				return err
 			}
 			switch {
 			case o.list:
 				return a.listGrants(cmd.Context())
 			case o.revoke:
-				return a.revoke(cmd.Context(), args[0])
+				return a.revokeGrants(cmd.Context(), args[0])
 			}
-			return a.approve(cmd.Context(), args[0], &o)
+			return a.approveSkill(cmd.Context(), args[0], &o)
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.list, "list", false, "list what was approved: skills, and calls of tools")
-	f.BoolVar(&o.revoke, "revoke", false, "withdraw it, by name, id or digest; what runs by it is ended")
-	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be approved, and record nothing")
-	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask on a terminal")
-	f.DurationVar(&o.expires, "expires", 0, "only for this `TIME`, as 24h")
-	f.BoolVar(&o.workspace, "write-workspace", false, "let them write in the directory that agents work on")
-	f.BoolVar(&o.host, "host-network", false, "let them use this machine's network, without the allow-list")
-	f.BoolVar(&o.unsandboxed, "unsandboxed", false, "let them run by the back end process, which does not isolate")
+	f.BoolVar(&o.list, "list", false, "list approvals of skills and tool calls")
+	f.BoolVar(&o.revoke, "revoke", false, "revoke an approval by name, id or digest, and stop what it allows")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be approved without recording it")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
+	f.DurationVar(&o.expires, "expires", 0, "let the approval expire after `TIME`, such as 24h")
+	f.BoolVar(&o.workspace, "write-workspace", false, "allow writing to the workspace directory")
+	f.BoolVar(&o.host, "host-network", false, "allow the network of this machine, without the allow-list")
+	f.BoolVar(&o.unsandboxed, "unsandboxed", false, "allow the back end process, which does not isolate")
 	return cmd
 }
 
-func (a *app) approve(ctx context.Context, name string, o *approveFlags) error {
+func (a *app) approveSkill(ctx context.Context, name string, o *approveFlags) error {
 	rt, c, err := a.openScripts(ctx)
 	if err != nil {
 		return err
 	}
 	defer rt.Close()
-	if _, err := a.resolve(ctx, rt, name); err != nil {
+	if _, err := a.resolveSkill(ctx, rt, name); err != nil {
 		return err
 	}
-	if !o.dryRun { // so that it is known, and approved, what npx and uvx start
-		done := a.progress("installing packages of its servers")
-		err := rt.Prepare(ctx, name, nil)
+	if !o.dryRun { // what npx and uvx start becomes known, and part of the approval
+		done := a.showProgress("installing server packages")
+		err := rt.InstallPackages(ctx, name, nil)
 		done()
 		if _, untold := errors.AsType[*loadout.ServersError](err); err != nil && !untold && !errors.Is(err, loadout.ErrNoScripts) {
-			a.note("what a server of %s starts could not be installed, so that it will not start: %v", name, err)
+			a.note("cannot install a package of %s, so its server will not start: %v", name, err)
 		}
 	}
-	w, err := rt.Wish(ctx, name)
+	w, err := rt.ReadApprovalRequest(ctx, name)
 	if _, untold := errors.AsType[*loadout.ServersError](err); untold {
-		return fail(exitRefused, "mend mcpServers in its SKILL.md, and try again", "%w", err)
+		return fail(exitRefused, "fix mcpServers in its SKILL.md, and try again", "%w", err)
 	}
 	if err != nil {
 		return err
 	}
-	allows := a.allowsOf(ctx, w)
+	allows := a.requestedPermissions(ctx, w)
 	allows.WorkspaceWrite = o.workspace
 	allows.HostNetwork, allows.Unsandboxed = o.host, o.unsandboxed
-	out := approvalOf(w, allows)
-	done := a.progress("scanning it")
-	out.Findings = a.advise(ctx, rt, w.Entry)
+	out := newApprovalOutput(w, allows)
+	done := a.showProgress("scanning the skill")
+	out.Findings = a.summarizeScan(ctx, rt, w.Entry)
 	done()
-	if out.Limits, err = limitsOf(ctx, rt, w); err != nil {
+	if out.Limits, err = readLimits(ctx, rt, w); err != nil {
 		return err
 	}
 	if !a.json {
@@ -189,44 +191,44 @@ func (a *app) approve(ctx context.Context, name string, o *approveFlags) error {
 	}
 	if !o.yes && !a.json && isTerminal(a.stdin) && isTerminal(a.stderr) {
 		fmt.Fprintln(a.stderr)
-		yes, err := a.confirm(ctx, "Approve it?")
+		yes, err := a.confirm(ctx, "Approve this skill?")
 		if err != nil {
 			return err
 		}
 		if !yes {
-			return fail(exitRefused, "to see it again: loadout approve "+quoted(name)+" --dry-run", "skill %s was not approved", w.Entry.Name)
+			return fail(exitRefused, "to review it again: loadout approve "+shellQuote(name)+" --dry-run", "skill %s not approved", w.Entry.Name)
 		}
 	}
-	g := policy.Grant{Principal: policy.Local(), By: policy.Local(), Subject: w.Digest, Name: w.Entry.Name, Origin: w.Entry.Origin,
-		Allows: allows, Needs: w.Needs, Scope: policy.Always}
+	g := policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: w.Digest, Name: w.Entry.Name, Origin: w.Entry.Origin,
+		Permissions: allows, Needs: w.Needs, Scope: policy.Always}
 	if o.expires > 0 {
 		g.Expires = time.Now().Add(o.expires)
 	}
-	kept, err := a.grants().Put(ctx, g)
+	kept, err := a.grantStore().Put(ctx, g)
 	if err != nil {
 		return fmt.Errorf("approve %s: %w", w.Entry.Name, err)
 	}
-	if err := a.record(ctx, "approve", kept); err != nil {
+	if err := a.recordGrant(ctx, "approve", kept); err != nil {
 		return err
 	}
 	if out.Grant = &kept; a.json {
 		return a.printJSON(out)
 	}
-	fmt.Fprintf(a.stdout, "\n%s Agents may use %s until a file changes. To withdraw it: loadout approve --revoke %s%s\n",
-		a.green("Approved."), out.what(), quoted(w.Entry.Name), a.flags())
-	if dead := unstarted(w.Services); len(dead) > 0 {
-		fmt.Fprintf(a.stdout, "Will not start: %s. What npx or uvx starts has to be installed first: approve it again when it can be.\n", plain(strings.Join(dead, ", ")))
+	fmt.Fprintf(a.stdout, "\n%s Agents can use %s until a file changes. To revoke: loadout approve --revoke %s%s\n",
+		a.green("Approved."), out.describeContents(), shellQuote(w.Entry.Name), a.skillFlags())
+	if dead := uninstalledServers(w.Services); len(dead) > 0 {
+		fmt.Fprintf(a.stdout, "Will not start: %s. Approve the skill again when its package can be installed.\n", plain(strings.Join(dead, ", ")))
 	}
 	return nil
 }
 
-// allowsOf is what a skill asks for, with the secrets that its servers name and those
-// that were granted to it.
-func (a *app) allowsOf(ctx context.Context, w *loadout.Wish) policy.Allows {
-	allows := w.Ask.Allows()
+// requestedPermissions returns the permissions a skill requests, with the
+// secrets that its servers use and those already granted to it.
+func (a *app) requestedPermissions(ctx context.Context, w *loadout.ApprovalRequest) policy.Permissions {
+	allows := w.Requested.Permissions()
 	allows.Run, allows.WorkspaceWrite = true, false
-	for _, s := range w.Services { // those that its servers name are shown, and given, with them
-		if s.Refused != "" {
+	for _, s := range w.Services { // secrets of servers are shown, and granted, with the server
+		if s.RefusedReason != "" {
 			continue
 		}
 		for _, v := range s.Variables {
@@ -235,7 +237,7 @@ func (a *app) allowsOf(ctx context.Context, w *loadout.Wish) policy.Allows {
 			}
 		}
 	}
-	for _, name := range a.grantedSecrets(ctx, w.Digest, w.Needs) { // by loadout secret grant
+	for _, name := range a.grantedSecrets(ctx, w.Digest, w.Needs) { // granted with loadout secret grant
 		if !slices.Contains(allows.Secrets, name) {
 			allows.Secrets = append(slices.Clone(allows.Secrets), name)
 		}
@@ -243,36 +245,36 @@ func (a *app) allowsOf(ctx context.Context, w *loadout.Wish) policy.Allows {
 	return allows
 }
 
-// unstarted are the servers whose package is not installed, so that the approval
-// does not name it.
-func unstarted(all []loadout.WishedService) []string {
+// uninstalledServers returns the servers whose package is not installed and is
+// therefore not covered by the approval.
+func uninstalledServers(all []loadout.RequestedService) []string {
 	var out []string
 	for _, s := range all {
-		if s.Fetches && s.Package == nil {
+		if s.NeedsInstall && s.Package == nil {
 			out = append(out, "server "+s.Name)
 		}
 	}
 	return out
 }
 
-// record keeps what was done to a grant in the audit log.
-func (a *app) record(ctx context.Context, action string, g policy.Grant) error {
-	log := a.audit()
+// recordGrant records an action on a grant in the audit log.
+func (a *app) recordGrant(ctx context.Context, action string, g policy.Grant) error {
+	log := a.auditLog()
 	if log == nil {
 		return nil
 	}
-	err := log.Append(ctx, policy.Record{Principal: policy.Local(), Action: action, Subject: g.Subject, Name: g.Name, Decision: policy.Allowed,
-		Details: map[string]string{"grant": g.ID, "network": strings.Join(g.Allows.Network, " "), "secrets": strings.Join(g.Allows.Secrets, " ")}})
+	err := log.Append(ctx, policy.Record{Principal: policy.LocalUser(), Action: action, Subject: g.Subject, Name: g.Name, Decision: policy.VerdictAllow,
+		Details: map[string]string{"grant": g.ID, "network": strings.Join(g.Permissions.Network, " "), "secrets": strings.Join(g.Permissions.Secrets, " ")}})
 	if err != nil {
-		return fmt.Errorf("record it: %w", err)
+		return fmt.Errorf("write audit log: %w", err)
 	}
 	return nil
 }
 
-func approvalOf(w *loadout.Wish, allows policy.Allows) *approval {
-	out := &approval{Name: w.Entry.Name, Origin: w.Entry.Origin, Path: w.Entry.Path, Digest: w.Digest, Files: len(w.Manifest), Bytes: w.Manifest.Size(),
-		Scripts: []string{}, Asks: allows, Inject: append([]policy.Injection{}, w.Inject...), Needs: append([]policy.Need{}, w.Needs...),
-		Problems: append([]policy.Problem{}, w.Problems...), Servers: append([]loadout.WishedService{}, w.Services...)}
+func newApprovalOutput(w *loadout.ApprovalRequest, allows policy.Permissions) *approvalOutput {
+	out := &approvalOutput{Name: w.Entry.Name, Origin: w.Entry.Origin, Path: w.Entry.Path, Digest: w.Digest, Files: len(w.Manifest), Bytes: w.Manifest.Size(),
+		Scripts: []string{}, Asks: allows, Inject: append([]policy.Injection{}, w.Injections...), Needs: append([]policy.Need{}, w.Needs...),
+		Problems: append([]policy.Problem{}, w.Problems...), Servers: append([]loadout.RequestedService{}, w.Services...)}
 	for _, f := range w.Manifest {
 		if f.Script {
 			out.Scripts = append(out.Scripts, f.Path)
@@ -281,12 +283,12 @@ func approvalOf(w *loadout.Wish, allows policy.Allows) *approval {
 	return out
 }
 
-func (a *app) printApproval(out *approval, w *loadout.Wish, c *config.Config) {
-	fmt.Fprint(a.stdout, a.approvalText(out, w, c))
+func (a *app) printApproval(out *approvalOutput, w *loadout.ApprovalRequest, c *config.Config) {
+	fmt.Fprint(a.stdout, a.formatApproval(out, w, c))
 }
 
-// approvalText is what a person decides about.
-func (a *app) approvalText(out *approval, w *loadout.Wish, c *config.Config) string {
+// formatApproval returns the text the user decides on.
+func (a *app) formatApproval(out *approvalOutput, w *loadout.ApprovalRequest, c *config.Config) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s from %s: %s\n\n", a.bold(plain(out.Name)), out.Origin, plain(out.Path))
 	row := func(name, value string) {
@@ -295,19 +297,19 @@ func (a *app) approvalText(out *approval, w *loadout.Wish, c *config.Config) str
 		}
 	}
 	row("digest", string(out.Digest))
-	row("files", fmt.Sprintf("%d, %s", out.Files, sized(out.Bytes)))
+	row("files", fmt.Sprintf("%d, %s", out.Files, formatSize(out.Bytes)))
 	for i, s := range out.Scripts {
 		row(map[bool]string{true: "scripts", false: ""}[i == 0], s)
 	}
 	if len(out.Scripts)+len(out.Servers) == 0 {
-		row("scripts", "none: there is nothing to run")
+		row("scripts", "none: nothing to run")
 	}
 	for _, s := range out.Servers {
-		row("server", serverText(s))
-		if s.Refused != "" {
-			continue // it is given nothing
+		row("server", formatServer(s))
+		if s.RefusedReason != "" {
+			continue // it receives no variables
 		}
-		for _, text := range variableTexts(s.Variables) {
+		for _, text := range formatVariables(s.Variables) {
 			row("", text)
 		}
 	}
@@ -320,48 +322,48 @@ func (a *app) approvalText(out *approval, w *loadout.Wish, c *config.Config) str
 	row("network", or(out.Asks.Network, "none"))
 	row("secrets", or(out.Asks.Secrets, "none"))
 	for _, in := range out.Inject {
-		row("", fmt.Sprintf("%s is added to requests to %s as %s", in.Secret, in.Pattern(), in.Header))
+		row("", fmt.Sprintf("%s: added to requests to %s as %s", in.Secret, in.Pattern(), in.Header))
 	}
 	for _, n := range out.Needs {
-		row("needs", fmt.Sprintf("%s, as %s", n.Name, n.Digest.Short()))
+		row("needs", fmt.Sprintf("%s at %s", n.Name, n.Digest.Short()))
 	}
 	if l := out.Limits; l != nil {
-		row("limits", l.text(c))
+		row("limits", l.format(c))
 		if l.MinTier > 0 {
-			row("isolation", fmt.Sprintf("at least tier %v, else it does not run", sandbox.Tier(max(l.MinTier, 1))))
+			row("isolation", fmt.Sprintf("at least tier %v, or it does not run", sandbox.Tier(max(l.MinTier, 1))))
 		}
 	}
 	for _, also := range []struct {
 		set  bool
 		what string
 	}{
-		{out.Asks.WorkspaceWrite, "write in the directory that agents work on"},
-		{out.Asks.HostNetwork, "all of this machine's network"},
-		{out.Asks.Unsandboxed, "run without isolation, by the back end process"},
+		{out.Asks.WorkspaceWrite, "write to the workspace directory"},
+		{out.Asks.HostNetwork, "use the whole network of this machine"},
+		{out.Asks.Unsandboxed, "run without isolation, in the back end process"},
 	} {
 		if also.set {
 			row("also", also.what)
 		}
 	}
-	if w.Ask.WorkspaceWrite && !out.Asks.WorkspaceWrite {
-		row("not given", "it asks to write in the directory that agents work on; to let it: --write-workspace")
+	if w.Requested.WorkspaceWrite && !out.Asks.WorkspaceWrite {
+		row("not granted", "writing to the workspace directory; to grant it: --write-workspace")
 	}
 	for _, p := range out.Problems {
-		row("left out", p.String())
+		row("ignored", p.String())
 	}
 	if w.Entry.Scope == catalog.Bundled {
-		fmt.Fprintf(&b, "\nIt came with Loadout: agents may run its scripts already.\n")
+		fmt.Fprintf(&b, "\nBundled with Loadout: agents can run its scripts without an approval.\n")
 	}
-	fmt.Fprintf(&b, "\n%s", a.advisedText(out.Findings))
-	fmt.Fprintf(&b, "\nTo read it: loadout show %s%s\n", quoted(out.Name), a.flags())
+	fmt.Fprintf(&b, "\n%s", a.formatScanSummary(out.Findings))
+	fmt.Fprintf(&b, "\nTo read it: loadout show %s%s\n", shellQuote(out.Name), a.skillFlags())
 	return b.String()
 }
 
-// serverText is what a server of a skill starts or speaks to.
-func serverText(s loadout.WishedService) string {
+// formatServer describes what a server of a skill starts or connects to.
+func formatServer(s loadout.RequestedService) string {
 	text := s.Name + ": "
-	if s.Lender != "" {
-		text += "the provider of the skill " + s.Lender + ", as that was approved, makes"
+	if s.ProviderSkill != "" {
+		text += "the approved provider of the skill " + s.ProviderSkill + " provides"
 		for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
 			if text += " " + name; s.Tools[name] != nil {
 				config, _ := json.Marshal(s.Tools[name])
@@ -371,8 +373,8 @@ func serverText(s loadout.WishedService) string {
 		return text
 	}
 	switch {
-	case s.Refused != "":
-		return text + "it will not start: " + s.Refused
+	case s.RefusedReason != "":
+		return text + "will not start: " + s.RefusedReason
 	case len(s.Command) > 0:
 		text += strings.Join(s.Command, " ")
 	default:
@@ -380,17 +382,18 @@ func serverText(s loadout.WishedService) string {
 	}
 	switch p := s.Package; {
 	case p != nil:
-		text += fmt.Sprintf(", which is %s@%s", p.Name, p.Version)
-	case s.Fetches:
-		text += ", which is not installed"
+		text += fmt.Sprintf(", package %s@%s", p.Name, p.Version)
+	case s.NeedsInstall:
+		text += ", not installed"
 	}
 	if len(s.Env) > 0 {
-		text += "; it sets " + strings.Join(s.Env, ", ")
+		text += "; sets " + strings.Join(s.Env, ", ")
 	}
 	return text
 }
 
-// limits are what a skill asks for of those that can only narrow.
+// limits are the requested limits of a skill. They can only lower the
+// configured ones.
 type limits struct {
 	Seconds   int `json:"seconds,omitempty"`
 	MemoryMB  int `json:"memory_mb,omitempty"`
@@ -399,8 +402,9 @@ type limits struct {
 	MinTier   int `json:"min_tier,omitempty"`
 }
 
-// limitsOf reads the limits that a skill asks for, nil where it asks for none.
-func limitsOf(ctx context.Context, rt *loadout.Runtime, w *loadout.Wish) (*limits, error) {
+// readLimits returns the limits that a skill requests, or nil if it requests
+// none.
+func readLimits(ctx context.Context, rt *loadout.Runtime, w *loadout.ApprovalRequest) (*limits, error) {
 	s, _, err := rt.Catalog().Read(ctx, w.Entry)
 	if err != nil {
 		return nil, err
@@ -409,7 +413,7 @@ func limitsOf(ctx context.Context, rt *loadout.Runtime, w *loadout.Wish) (*limit
 	if err != nil {
 		return nil, err
 	}
-	b, _ := policy.ParseAsk(front) // what is wrong is among the problems of the wish
+	b, _ := policy.ParseRequestedBounds(front) // problems are already reported with the requested permissions
 	l := limits{b.Seconds, b.MemoryMB, b.Processes, b.DiskMB, b.MinTier}
 	if l == (limits{}) {
 		return nil, nil
@@ -417,8 +421,8 @@ func limitsOf(ctx context.Context, rt *loadout.Runtime, w *loadout.Wish) (*limit
 	return &l, nil
 }
 
-// text names the limits, with what is given where that is less.
-func (l *limits) text(c *config.Config) string {
+// format lists the limits, with the configured limit where that is lower.
+func (l *limits) format(c *config.Config) string {
 	var out []string
 	add := func(asked, most int, format string) {
 		if asked <= 0 {
@@ -426,7 +430,7 @@ func (l *limits) text(c *config.Config) string {
 		}
 		s := fmt.Sprintf(format, asked)
 		if most > 0 && asked > most {
-			s += fmt.Sprintf(" (%d are given)", most)
+			s += fmt.Sprintf(" (limited to %d)", most)
 		}
 		out = append(out, s)
 	}
@@ -437,29 +441,29 @@ func (l *limits) text(c *config.Config) string {
 	return strings.Join(out, ", ")
 }
 
-// changed reports which grants are for a skill that is here and another by now,
-// or needs others, by their ids.
-func (a *app) changed(ctx context.Context, grants []policy.Grant) map[string]bool {
+// changedGrants reports, by id, the grants whose skill or dependencies changed
+// since.
+func (a *app) changedGrants(ctx context.Context, grants []policy.Grant) map[string]bool {
 	if len(grants) == 0 {
 		return nil
 	}
-	rt, err := a.open(ctx)
+	rt, err := a.openRuntime(ctx)
 	if err != nil {
-		a.note("whether skills changed since cannot be said: %v", err)
+		a.note("cannot check whether skills changed: %v", err)
 		return nil
 	}
 	defer rt.Close()
 	out := map[string]bool{}
 	for _, g := range grants {
-		if g.Allows.Call { // what a tool is now, a call of it finds out
+		if g.Permissions.Call { // a changed tool is detected when it is called
 			continue
 		}
-		w, err := rt.Wish(ctx, g.Origin+"/"+g.Name)
+		w, err := rt.ReadApprovalRequest(ctx, g.Origin+"/"+g.Name)
 		if _, untold := errors.AsType[*loadout.ServersError](err); untold {
-			out[g.ID] = true // what could not be approved as it is
+			out[g.ID] = true // cannot be approved in its current state
 			continue
 		}
-		if err != nil { // it is not here, or does not load
+		if err != nil { // missing, or does not load
 			continue
 		}
 		out[g.ID] = w.Digest != g.Subject || !g.NeedsExactly(w.Needs)
@@ -468,11 +472,11 @@ func (a *app) changed(ctx context.Context, grants []policy.Grant) map[string]boo
 }
 
 func (a *app) listGrants(ctx context.Context) error {
-	grants, problems, err := a.grants().List(ctx)
+	grants, problems, err := a.grantStore().List(ctx)
 	if err != nil {
 		return err
 	}
-	changed := a.changed(ctx, grants)
+	changed := a.changedGrants(ctx, grants)
 	if a.json {
 		out := listedGrants{[]listedGrant{}, append([]policy.Problem{}, problems...)}
 		for _, g := range grants {
@@ -481,31 +485,31 @@ func (a *app) listGrants(ctx context.Context) error {
 		return a.printJSON(out)
 	}
 	for _, p := range problems {
-		a.note("an approval that cannot be read counts for nothing: %s", p)
+		a.note("approval ignored: %s", p)
 	}
 	if len(grants) == 0 {
-		fmt.Fprintln(a.stdout, "Nothing was approved. To approve a skill: loadout approve NAME. Calls of tools are approved when they are asked about.")
+		fmt.Fprintln(a.stdout, "No approvals yet. To approve a skill: loadout approve NAME. Tool calls are approved when an agent makes them.")
 		return nil
 	}
 	rows := [][]string{}
 	for _, g := range grants {
 		what := "run"
-		if g.Allows.Call {
-			what = "call, of " + g.Origin
+		if g.Permissions.Call {
+			what = "call, server " + g.Origin
 		}
-		for _, more := range []struct { // the widest first, as the end of a line may be cut
+		for _, more := range []struct { // broadest first, because the end of a line may be cut
 			set  bool
 			what string
-		}{{g.Allows.Unsandboxed, "unsandboxed"}, {g.Allows.HostNetwork, "host-network"}, {g.Allows.WorkspaceWrite, "write-workspace"}} {
+		}{{g.Permissions.Unsandboxed, "unsandboxed"}, {g.Permissions.HostNetwork, "host-network"}, {g.Permissions.WorkspaceWrite, "write-workspace"}} {
 			if more.set {
 				what += ", " + more.what
 			}
 		}
-		if len(g.Allows.Network) > 0 {
-			what += ", network " + strings.Join(g.Allows.Network, " ")
+		if len(g.Permissions.Network) > 0 {
+			what += ", network " + strings.Join(g.Permissions.Network, " ")
 		}
-		if len(g.Allows.Secrets) > 0 {
-			what += ", secrets " + strings.Join(g.Allows.Secrets, " ")
+		if len(g.Permissions.Secrets) > 0 {
+			what += ", secrets " + strings.Join(g.Permissions.Secrets, " ")
 		}
 		switch g.Scope {
 		case policy.ForSession:
@@ -526,28 +530,28 @@ func (a *app) listGrants(ctx context.Context) error {
 		}
 		rows = append(rows, []string{g.Name, g.Subject.Short(), g.Created.Local().Format("2006-01-02 15:04"), what})
 	}
-	a.table("", rows)
+	a.printTable("", rows)
 	return nil
 }
 
-func (a *app) revoke(ctx context.Context, what string) error {
-	gone, err := a.grants().Revoke(ctx, what)
+func (a *app) revokeGrants(ctx context.Context, what string) error {
+	gone, err := a.grantStore().Revoke(ctx, what)
 	switch {
 	case errors.Is(err, policy.ErrNotGranted):
-		return fail(exitNotFound, "see what was approved: loadout approve --list", "nothing was approved as %s", what)
+		return fail(exitNotFound, "list the approvals: loadout approve --list", "no approval for %s", what)
 	case err != nil:
-		return fmt.Errorf("withdraw the approval of %s: %w", what, err)
+		return fmt.Errorf("revoke the approval of %s: %w", what, err)
 	}
 	for _, g := range gone {
-		if err := a.record(ctx, "revoke", g); err != nil {
+		if err := a.recordGrant(ctx, "revoke", g); err != nil {
 			return err
 		}
 	}
 	if a.json {
-		return a.printJSON(approvals{gone, []policy.Problem{}})
+		return a.printJSON(revokeOutput{gone, []policy.Problem{}})
 	}
 	for _, g := range gone {
-		fmt.Fprintf(a.stdout, "Withdrawn: %s %s\n", plain(g.Name), g.Subject.Short())
+		fmt.Fprintf(a.stdout, "Revoked: %s %s\n", plain(g.Name), g.Subject.Short())
 	}
 	return nil
 }

@@ -146,7 +146,7 @@ func TestL13AlwaysIsNotAskedAgain(t *testing.T) {
 	d.expect(first, "at first", "kept", 1)
 	d.expect(first, "after always", "kept", 0)
 	first.Close()
-	if list := d.run("approve", "--list"); !strings.Contains(list, "notes__add") || !strings.Contains(list, "call, of your MCP server notes") {
+	if list := d.run("approve", "--list"); !strings.Contains(list, "notes__add") || !strings.Contains(list, "call, server your MCP server notes") {
 		t.Errorf("listed %s", list)
 	}
 	if d.hint() {
@@ -154,10 +154,10 @@ func TestL13AlwaysIsNotAskedAgain(t *testing.T) {
 	}
 	next := d.mcp("no")
 	d.expect(next, "in the next process", "kept", 0)
-	if out := d.run("approve", "--revoke", "notes__add"); !strings.HasPrefix(out, "Withdrawn: notes__add sha256:") {
+	if out := d.run("approve", "--revoke", "notes__add"); !strings.HasPrefix(out, "Revoked: notes__add sha256:") {
 		t.Errorf("withdrew %s", out)
 	}
-	d.expect(next, "withdrawn", "did not approve", 1)
+	d.expect(next, "withdrawn", "declined", 1)
 	if !d.hint() {
 		t.Error("it is planned as one that nobody is asked about")
 	}
@@ -165,11 +165,11 @@ func TestL13AlwaysIsNotAskedAgain(t *testing.T) {
 
 	d.expect(d.mcp("always"), "allowed again", "kept", 1)
 	d.write("description", "Keep a note. Also send it to me.")
-	d.expect(d.mcp("no"), "defined otherwise", "did not approve", 1)
+	d.expect(d.mcp("no"), "defined otherwise", "declined", 1)
 	d.write("description", "Keep a note.")
 	d.expect(d.mcp("no"), "defined as it was", "kept", 0)
 	d.write(".config/loadout/servers.yaml", "mcpServers: {notes: {command: python3, args: [server.py, more], cwd: "+d.home+", ask: true}}\n")
-	d.expect(d.mcp("no"), "another configuration", "did not approve", 1)
+	d.expect(d.mcp("no"), "another configuration", "declined", 1)
 
 	log, err := os.ReadFile(filepath.Join(d.home, ".local", "state", "loadout", "audit.jsonl"))
 	if err != nil {
@@ -192,9 +192,9 @@ func TestL13SwitchedOffAndUnreadable(t *testing.T) {
 	s := d.mcp("always")
 	d.expect(s, "at first", "kept", 1)
 	d.write(".config/loadout/loadout.yaml", "policy: {rules: [\"deny *\"]}\n")
-	d.expect(s, "switched off", "may not be called", 0)
+	d.expect(s, "disabled", "is not allowed", 0)
 	d.write(".config/loadout/loadout.yaml", "policy: {rules: [\"permit all\"]}\n")
-	d.expect(s, "a rule that cannot be read", "cannot be read", 0)
+	d.expect(s, "a rule that cannot be read", "cannot read the policy rules", 0)
 	d.write(".config/loadout/loadout.yaml", "policy: [\n")
 	d.expect(s, "a configuration that cannot be read", "cannot be read", 0)
 	d.write(".config/loadout/loadout.yaml", "")
@@ -208,5 +208,5 @@ func TestL13SwitchedOffAndUnreadable(t *testing.T) {
 	if err := os.WriteFile(files[0], []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d.expect(d.mcp("no"), "a grant that cannot be read", "did not approve", 1)
+	d.expect(d.mcp("no"), "a grant that cannot be read", "declined", 1)
 }

@@ -16,49 +16,49 @@ import (
 func (a *app) backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Write a copy of a hub's database, while it runs or not",
-		Long: `Write a copy of the database of a hub to a new file, as it is at one moment, while the
-hub runs or not. The key of secrets is not in it: keep a copy of that elsewhere, as
-whoever has both can read them. With PostgreSQL, use pg_dump.`,
+		Short: "Back up the database of a hub",
+		Long: `Write a consistent copy of the database of a hub to a new file. The hub may be running.
+The backup does not include the key that encrypts secrets. Keep a copy of the key
+elsewhere: anyone who has both can read the secrets. With PostgreSQL, use pg_dump.`,
 		Example: "  loadout backup hub-monday.db\n  loadout backup --data /srv/hub /backup/hub.db",
-		Args:    want(1, 1, "FILE"),
+		Args:    argCount(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.hubSettings(cmd)
+			c, err := a.loadHubConfig(cmd)
 			if err != nil {
 				return err
 			}
-			return a.backup(cmd.Context(), c, args[0])
+			return a.backupHub(cmd.Context(), c, args[0])
 		},
 	}
-	hubPlaceFlags(cmd)
+	hubLocationFlags(cmd)
 	return cmd
 }
 
-func (a *app) backup(ctx context.Context, c *config.Config, file string) error {
-	o, err := a.hubPlace(c)
+func (a *app) backupHub(ctx context.Context, c *config.Config, file string) error {
+	o, err := a.hubLocation(c)
 	if err != nil {
 		return err
 	}
-	done := a.progress("copying the database")
+	done := a.showProgress("copying the database")
 	err = hub.Backup(ctx, o, file)
 	done()
 	if err != nil {
-		return hubError(err)
+		return classifyHubError(err)
 	}
 	fi, err := os.Stat(file)
 	if err != nil {
 		return err
 	}
-	key := "" // the file that has to be kept too
+	key := "" // key file that needs a backup of its own
 	if own := filepath.Join(o.Data, hub.KeyFile); len(o.Keys) == 0 && exists(own) {
 		key = own
 	}
 	if a.json {
 		return a.printJSON(map[string]any{"file": file, "bytes": fi.Size(), "key_file": key})
 	}
-	fmt.Fprintf(a.stdout, "Copied the database to %s, %s.\n", plain(file), sized(fi.Size()))
+	fmt.Fprintf(a.stdout, "Backed up the database to %s, %s.\n", plain(file), formatSize(fi.Size()))
 	if key != "" {
-		fmt.Fprintf(a.stdout, "Secrets in it can be read with the key only, which is not in it: keep a copy of\n%s in another place.\n", a.tilde(key))
+		fmt.Fprintf(a.stdout, "The backup does not include the key of its secrets: keep a copy of\n%s elsewhere.\n", a.homeRelative(key))
 	}
 	return nil
 }
@@ -67,36 +67,35 @@ func (a *app) restoreCommand() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
-		Short: "Put a backup in the place of a hub's database",
-		Long: `Put a backup in the place of the database of a hub that does not run. The backup is
-read through first. A database that is there is replaced with --force only, and stays
-beside the other. The key of secrets has to be the one that the hub had. With
-PostgreSQL, use pg_restore.`,
+		Short: "Restore the database of a hub from a backup",
+		Long: `Restore the database of a stopped hub from a backup. The backup is checked first. An
+existing database is replaced only with --force, and is moved aside. The hub needs the
+same encryption key as before. With PostgreSQL, use pg_restore.`,
 		Example: "  loadout restore hub-monday.db\n  loadout restore --data /srv/hub --force /backup/hub.db",
-		Args:    want(1, 1, "FILE"),
+		Args:    argCount(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.hubSettings(cmd)
+			c, err := a.loadHubConfig(cmd)
 			if err != nil {
 				return err
 			}
-			return a.restore(cmd.Context(), c, args[0], force)
+			return a.restoreHub(cmd.Context(), c, args[0], force)
 		},
 	}
-	hubPlaceFlags(cmd)
-	cmd.Flags().BoolVar(&force, "force", false, "replace the database that is there")
+	hubLocationFlags(cmd)
+	cmd.Flags().BoolVar(&force, "force", false, "replace an existing database")
 	return cmd
 }
 
-func (a *app) restore(ctx context.Context, c *config.Config, file string, force bool) error {
-	o, err := a.hubPlace(c)
+func (a *app) restoreHub(ctx context.Context, c *config.Config, file string, force bool) error {
+	o, err := a.hubLocation(c)
 	if err != nil {
 		return err
 	}
-	done := a.progress("reading the backup")
+	done := a.showProgress("checking the backup")
 	aside, err := hub.Restore(ctx, o, file, force)
 	done()
 	if err != nil {
-		return hubError(err)
+		return classifyHubError(err)
 	}
 	path := filepath.Join(o.Data, hub.DatabaseFile)
 	if o.Database != "" {
@@ -105,9 +104,9 @@ func (a *app) restore(ctx context.Context, c *config.Config, file string, force 
 	if a.json {
 		return a.printJSON(map[string]any{"database": path, "aside": aside})
 	}
-	fmt.Fprintf(a.stdout, "Restored %s from %s.\n", a.tilde(path), plain(file))
+	fmt.Fprintf(a.stdout, "Restored %s from %s.\n", a.homeRelative(path), plain(file))
 	if aside != "" {
-		fmt.Fprintf(a.stdout, "What was there is now %s; remove it when it is not needed.\n", a.tilde(aside))
+		fmt.Fprintf(a.stdout, "The previous database is now %s; delete it when you no longer need it.\n", a.homeRelative(aside))
 	}
 	return nil
 }

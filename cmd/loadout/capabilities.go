@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
 // capabilitiesFlags are the flags of loadout capabilities.
@@ -22,95 +22,95 @@ func (a *app) capabilitiesCommand() *cobra.Command {
 	var o capabilitiesFlags
 	cmd := &cobra.Command{
 		Use:   "capabilities",
-		Short: "List what an agent could do, and what a person is asked about first",
-		Long: `List the skills and the tools of MCP servers that an agent can have here, how safe
-each is, and whether a person is asked first: to call the tool, or to run the code of
-the skill, whose instructions load without. It is decided as a call is, by your rules and
-by what you approved; the call is decided again, by its arguments too.
+		Short: "List what an agent can do, and what needs approval",
+		Long: `List the skills and MCP tools available to an agent, how safe each one is, and whether
+it needs approval: to call the tool, or to run the code of the skill. Instructions
+load without approval. Your rules and approvals apply, as they do to a call; a call
+is checked again with its arguments.
 
-Tools are those that are known from before. One of a server that was never connected
-is not there, which is said: --connect connects the servers first. With --json it is
-what a planner wants: available_skills, available_mcp_tools and planning_hints.`,
+Only known tools are listed. A server that was never connected is reported instead:
+use --connect to connect to the servers first. With --json the output is made for
+planners: available_skills, available_mcp_tools and planning_hints.`,
 		Example: `  loadout capabilities
   loadout capabilities --connect
   loadout capabilities --json | jq '.planning_hints.capabilities[] | select(.requires_approval)'`,
-		Args: want(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.capabilities(cmd.Context(), &o) },
+		Args: argCount(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.listCapabilities(cmd.Context(), &o) },
 	}
-	cmd.Flags().StringArrayVar(&o.files, "mcp-config", nil, "also the MCP servers in `FILE`, of any client's form (repeatable)")
-	cmd.Flags().BoolVar(&o.connect, "connect", false, "connect the MCP servers first, and ask them for their tools")
+	cmd.Flags().StringArrayVar(&o.files, "mcp-config", nil, "add the MCP servers in `FILE`, in the format of any client (repeatable)")
+	cmd.Flags().BoolVar(&o.connect, "connect", false, "connect to the MCP servers first and list their tools")
 	a.profileFlag(cmd.Flags())
 	return cmd
 }
 
-func (a *app) capabilities(ctx context.Context, o *capabilitiesFlags) error {
+func (a *app) listCapabilities(ctx context.Context, o *capabilitiesFlags) error {
 	return a.withServers(ctx, o.files, false, "", func(set *toolset, _ map[string]string, _ []string) error {
 		var wrong map[string]string
 		unknown := false
 		if o.connect {
-			done := a.progress("connecting")
-			set.Recall(ctx) // those of skills that were approved too
+			done := a.showProgress("connecting")
+			set.OpenPermittedServers(ctx) // also servers of approved skills
 			wrong = set.Connect(ctx, "")
 			done()
 		}
-		done := a.progress("reading skills")
-		p, err := set.Capabilities(ctx, &tools.Call{Principal: policy.Local()})
+		done := a.showProgress("reading skills")
+		p, err := set.Capabilities(ctx, &tools.Call{Principal: policy.LocalUser()})
 		done()
 		if err != nil {
 			return err
 		}
 		for _, s := range set.Servers() {
-			if text := wrong[s.Name]; text != "" && s.Known != nil && s.Problem == "" {
-				p.Problems = append(p.Problems, text) // of others it says why
+			if text := wrong[s.Name]; text != "" && s.Listing != nil && s.Problem == "" {
+				p.Problems = append(p.Problems, text) // the others report their own problem
 			}
-			unknown = unknown || s.Known == nil && s.State == upstream.Init
+			unknown = unknown || s.Listing == nil && s.State == upstream.Init
 		}
 		if a.json {
-			a.measured(p)
+			a.addLatencyHints(p)
 			return a.printJSON(p)
 		}
-		a.capabilityTable(p)
+		a.printCapabilities(p)
 		if unknown && !o.connect {
 			given := ""
 			for _, f := range o.files {
-				given += " --mcp-config " + quoted(f)
+				given += " --mcp-config " + shellQuote(f)
 			}
-			a.note("to connect them, and see their tools: loadout capabilities --connect%s", given+a.profileFlags())
+			a.note("to connect to them and list their tools: loadout capabilities --connect%s", given+a.profileFlags())
 		}
 		return nil
 	})
 }
 
-// measured says of tools how long their calls took, where calls were counted.
-func (a *app) measured(p *tools.Planning) {
+// addLatencyHints adds the median duration of recorded calls to tools.
+func (a *app) addLatencyHints(p *tools.Inventory) {
 	file := a.usageFile()
 	if file == "" {
 		return
 	}
 	report, err := usage.Read(usage.Options{Path: file})
 	if err != nil {
-		return // a hint is not worth failing for
+		return // hints are optional
 	}
 	for i, c := range p.Hints.Capabilities {
 		if t, ok := report.Tool(c.Name); ok && c.Kind == tools.ToolCapability && t.P50 > 0 {
-			p.Hints.Capabilities[i].LatencyHint = fmt.Sprintf("%.1f ms, the median of %d calls", t.P50, t.Calls)
+			p.Hints.Capabilities[i].LatencyHint = fmt.Sprintf("median %.1f ms over %s", t.P50, pluralize(t.Calls, "call"))
 		}
 	}
 }
 
-func (a *app) capabilityTable(p *tools.Planning) {
+func (a *app) printCapabilities(p *tools.Inventory) {
 	if len(p.Hints.Capabilities) == 0 {
-		fmt.Fprintln(a.stdout, "There are no skills and no tools. To look around: loadout doctor")
+		fmt.Fprintln(a.stdout, "No skills or tools found. To find out why: loadout doctor")
 	} else {
-		rows := [][]string{{"ID", "SAFETY", "ASKS", "DESCRIPTION"}}
+		rows := [][]string{{"ID", "SAFETY", "APPROVAL", "DESCRIPTION"}}
 		for _, c := range p.Hints.Capabilities {
 			asks := "no"
 			if c.RequiresApproval {
 				asks = "yes"
 			}
-			rows = append(rows, []string{c.ID, c.SafetyLevel.String(), asks, clip(plain(c.Description), toolText)})
+			rows = append(rows, []string{c.ID, c.SafetyLevel.String(), asks, clip(plain(c.Description), maxToolWidth)})
 		}
-		a.table("", rows)
+		a.printTable("", rows)
 	}
 	for _, text := range p.Problems {
 		a.note("%s", text)

@@ -135,7 +135,7 @@ func TestChatWorksOnAFolder(t *testing.T) {
 			}
 			want := map[string]string{"1": "Wrote notes/a.txt, 6 bytes.", "2": "three\n/", "3": "notes/a.txt (6 bytes)"}
 			if named {
-				want = map[string]string{"1": "a person has to approve", "2": "a person has to approve", "3": "There are no files."}
+				want = map[string]string{"1": "needs approval", "2": "needs approval", "3": "There are no files."}
 			}
 			for id, text := range want {
 				if !strings.Contains(told[id], text) {

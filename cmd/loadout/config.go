@@ -11,32 +11,32 @@ import (
 type configOutput struct {
 	Settings  []config.Value `json:"settings"`
 	Files     []string       `json:"files"`
-	Inherited []string       `json:"inherited"` // directories, from variables of an earlier system
+	Inherited []string       `json:"inherited"` // directories named by the variables of an earlier system
 	Ignored   []config.Note  `json:"ignored"`
 }
 
 func (a *app) configCommand() *cobra.Command {
-	cmd := group(&cobra.Command{
+	cmd := commandGroup(&cobra.Command{
 		Use:   "config",
-		Short: "Show the configuration in force, or an example",
-		Long: `Show the configuration in force, or an example. Defaults come first, then your
-file, the project's (which may only add skill directories inside the project and
-deny tools, until you trust it: loadout trust), the file given with --config, the
-environment, and flags; the last one counts.`,
+		Short: "Show the effective configuration, or an example",
+		Long: `Show the effective configuration, or an example. Later sources override earlier ones:
+defaults, your file, the project's file, the file given with --config, the environment,
+flags. Until you trust a project (loadout trust), its file can only add skill
+directories inside the project and deny tools.`,
 		Example: "  loadout config show\n  loadout config example",
 	})
 	cmd.AddCommand(&cobra.Command{
 		Use:     "show",
-		Short:   "Show every setting and where its value comes from",
+		Short:   "Show every setting and its source",
 		Example: "  loadout config show\n  LOADOUT_SKILLS_HOME=0 loadout config show --json",
-		Args:    want(0, 0, ""),
+		Args:    argCount(0, 0, ""),
 		RunE:    func(*cobra.Command, []string) error { return a.configShow() },
 	}, &cobra.Command{
 		Use:   "example",
 		Short: "Print a configuration file with every key and its default",
 		Example: `  mkdir -p ~/.config/loadout
   loadout config example > ~/.config/loadout/loadout.yaml`,
-		Args: want(0, 0, ""),
+		Args: argCount(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
 			if a.json {
 				return a.printJSON(map[string]string{"file": config.FileName, "text": config.Example()})
@@ -60,9 +60,9 @@ func (a *app) configShow() error {
 	for _, v := range c.Values() {
 		rows = append(rows, []string{v.Key, v.From, v.Text()})
 	}
-	a.table("", rows)
+	a.printTable("", rows)
 	for _, d := range c.Inherited {
-		fmt.Fprintf(a.stdout, "also read, as variables of an earlier system name it: %s\n", plain(d))
+		fmt.Fprintf(a.stdout, "also read, from the variables of an earlier system: %s\n", plain(d))
 	}
 	for _, n := range c.Notes {
 		a.note("%s: %s", n.Where, n.Message)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loadout-dev/loadout/internal/client"
+	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/config"
 )
 
@@ -22,76 +22,75 @@ type connectOptions struct {
 }
 
 type connectOutput struct {
-	Client string        `json:"client"`
-	File   string        `json:"file"`
-	Action client.Action `json:"action"`
-	Entry  string        `json:"entry,omitempty"` // with --print
-	Backup string        `json:"backup,omitempty"`
-	Notes  []string      `json:"notes,omitempty"`
-	Diff   string        `json:"diff,omitempty"`
+	Client string              `json:"client"`
+	File   string              `json:"file"`
+	Action clientconfig.Action `json:"action"`
+	Entry  string              `json:"entry,omitempty"` // with --print
+	Backup string              `json:"backup,omitempty"`
+	Notes  []string            `json:"notes,omitempty"`
+	Diff   string              `json:"diff,omitempty"`
 }
 
 func (a *app) connectCommand() *cobra.Command {
 	var o connectOptions
 	cmd := &cobra.Command{
 		Use:   "connect CLIENT",
-		Short: "Write Loadout into an MCP client's configuration",
-		Long: fmt.Sprintf(`Write an entry for Loadout into the configuration file of an MCP client. The
-change is shown first, and a backup is kept; everything else in the file stays as
-it is. Running it again changes nothing; --undo takes the entry out.
+		Short: "Add Loadout to the configuration of an MCP client",
+		Long: fmt.Sprintf(`Add an entry for Loadout to the configuration file of an MCP client. The change is
+shown first, the file is backed up, and nothing else in it changes. Running the
+command again has no effect; --undo removes the entry.
 
-It asks before it writes where a person can answer, which is on a terminal and
-without --json and --yes. The entry starts this program with the --skills and
---config given here.
+On a terminal, connect asks for confirmation unless --yes or --json is given. The
+entry starts this program with the given --skills and --config.
 
-Clients: %s.`, strings.Join(client.Names(), ", ")),
+Clients: %s.`, strings.Join(clientconfig.Names(), ", ")),
 		Example: `  loadout connect claude-code
   loadout connect cursor --scope project
   loadout connect vscode --url http://127.0.0.1:8485/mcp
   loadout connect codex --print
   loadout connect gemini --undo`,
-		Args: want(1, 1, "the name of a CLIENT: "+strings.Join(client.Names(), ", ")),
+		Args: argCount(1, 1, "the name of a CLIENT: "+strings.Join(clientconfig.Names(), ", ")),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return client.Names(), cobra.ShellCompDirectiveNoFileComp
+			return clientconfig.Names(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, pair := range [][2]string{{"print", "undo"}, {"url", "command"}, {"url", "skills"}, {"url", "config"}, {"file", "scope"}} {
-				if err := exclusive(cmd, pair[0], pair[1]); err != nil {
+				if err := checkExclusive(cmd, pair[0], pair[1]); err != nil {
 					return err
 				}
 			}
-			return a.connect(cmd.Context(), args[0], o)
+			return a.connectClient(cmd.Context(), args[0], o)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.scope, "scope", "", "for you in every project (user) or for everybody in this one (project)")
-	f.StringVar(&o.name, "name", client.DefaultName, "`NAME` of the entry")
-	f.StringVar(&o.url, "url", "", "connect over HTTP to a server that runs already, at `URL`")
-	f.StringVar(&o.command, "command", "", "the `PATH` that the client starts; default: this program")
-	f.StringVar(&o.file, "file", "", "edit this `FILE` instead of the client's usual one")
-	f.BoolVar(&o.print, "print", false, "only print the entry, to paste by hand")
-	f.BoolVar(&o.undo, "undo", false, "take the entry out again")
-	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	complete(cmd, "scope", string(client.User), string(client.Project))
+	f.StringVar(&o.scope, "scope", "", "user (all your projects) or project (everyone in this one)")
+	f.StringVar(&o.name, "name", clientconfig.DefaultName, "`NAME` of the entry")
+	f.StringVar(&o.url, "url", "", "connect over HTTP to a running server at `URL`")
+	f.StringVar(&o.command, "command", "", "`PATH` of the program that the client starts; default: this program")
+	f.StringVar(&o.file, "file", "", "edit `FILE` instead of the client's default file")
+	f.BoolVar(&o.print, "print", false, "print the entry without writing it")
+	f.BoolVar(&o.undo, "undo", false, "remove the entry")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
+	completeFlag(cmd, "scope", string(clientconfig.User), string(clientconfig.Project))
 	return cmd
 }
 
-func (a *app) connect(ctx context.Context, name string, o connectOptions) error {
-	c, err := client.Lookup(name)
+func (a *app) connectClient(ctx context.Context, name string, o connectOptions) error {
+	c, err := clientconfig.Lookup(name)
 	if err != nil {
-		hint := "the clients: " + strings.Join(client.Names(), ", ")
-		for _, n := range client.Names() {
-			if distance(strings.ToLower(name), n) <= 2 || strings.HasPrefix(n, strings.ToLower(name)) {
+		hint := "known clients: " + strings.Join(clientconfig.Names(), ", ")
+		for _, n := range clientconfig.Names() {
+			if editDistance(strings.ToLower(name), n) <= 2 || strings.HasPrefix(n, strings.ToLower(name)) {
 				hint = "did you mean: loadout connect " + n + "? " + hint
 				break
 			}
 		}
-		return fail(exitUsage, hint, "%q is not a client that Loadout knows", name)
+		return fail(exitUsage, hint, "unknown client %q", name)
 	}
-	var entry client.Entry
+	var entry clientconfig.Entry
 	if !o.undo {
 		if entry, err = a.clientEntry(o); err != nil {
 			return err
@@ -108,48 +107,48 @@ func (a *app) connect(ctx context.Context, name string, o connectOptions) error 
 }
 
 // printEntry prints the entry to paste by hand.
-func (a *app) printEntry(c client.Client, entry client.Entry) error {
-	text, err := client.Snippet(c, entry)
+func (a *app) printEntry(c clientconfig.Client, entry clientconfig.Entry) error {
+	text, err := clientconfig.Snippet(c, entry)
 	if err != nil {
 		return fail(exitUsage, "see: loadout connect --help", "%w", err)
 	}
 	if a.json {
-		return a.printJSON(connectOutput{Client: c.Name, Action: client.None, Entry: text})
+		return a.printJSON(connectOutput{Client: c.Name, Action: clientconfig.None, Entry: text})
 	}
 	fmt.Fprint(a.stdout, safe(text))
 	return nil
 }
 
-func (a *app) planConnect(c client.Client, entry client.Entry, o connectOptions) (*client.Change, error) {
+func (a *app) planConnect(c clientconfig.Client, entry clientconfig.Entry, o connectOptions) (*clientconfig.Change, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		dir = "" // what needs it says so
+		dir = "" // checked where it is needed
 	}
-	target := client.Target{Client: c, Scope: client.Scope(o.scope), File: o.file,
-		Place: client.Place{OS: runtime.GOOS, Home: a.home(), Dir: dir, Getenv: a.getenv}}
-	var change *client.Change
+	target := clientconfig.Target{Client: c, Scope: clientconfig.Scope(o.scope), File: o.file,
+		Place: clientconfig.Place{OS: runtime.GOOS, Home: a.home(), Dir: dir, Getenv: a.getenv}}
+	var change *clientconfig.Change
 	if o.undo {
-		change, err = client.PlanUndo(target, o.name)
+		change, err = clientconfig.PlanUndo(target, o.name)
 	} else {
-		change, err = client.Plan(target, entry)
+		change, err = clientconfig.Plan(target, entry)
 	}
 	switch {
-	case errors.Is(err, client.ErrUnsupported):
+	case errors.Is(err, clientconfig.ErrUnsupported):
 		return nil, fail(exitUsage, "see: loadout connect --help", "%w", err)
 	case err != nil:
-		return nil, connectFailed(c, o, err)
+		return nil, connectError(c, o, err)
 	}
 	return change, nil
 }
 
-// connectFailed ends an error about a client's file in the next step, which
-// the error may have itself.
-func connectFailed(c client.Client, o connectOptions, err error) error {
-	hint := "nothing was changed; or paste it by hand: loadout connect " + c.Name + " --print"
+// connectError adds the next step to an error about a client's file. A
+// FileError brings its own.
+func connectError(c clientconfig.Client, o connectOptions, err error) error {
+	hint := "nothing was changed; to add the entry by hand: loadout connect " + c.Name + " --print"
 	if o.undo {
-		hint = "nothing was changed; or take it out of the file by hand"
+		hint = "nothing was changed; remove the entry by hand"
 	}
-	if fe, ok := errors.AsType[*client.FileError](err); ok {
+	if fe, ok := errors.AsType[*clientconfig.FileError](err); ok {
 		hint = fe.Fix + "; " + hint
 		at := fe.File
 		if fe.Line > 0 {
@@ -157,37 +156,37 @@ func connectFailed(c client.Client, o connectOptions, err error) error {
 		}
 		err = fmt.Errorf("%s: %s", at, fe.Problem)
 	}
-	return fail(exitFound, hint, "%w", err)
+	return fail(exitFailure, hint, "%w", err)
 }
 
-func (a *app) applyConnect(ctx context.Context, c client.Client, change *client.Change, o connectOptions) error {
+func (a *app) applyConnect(ctx context.Context, c clientconfig.Client, change *clientconfig.Change, o connectOptions) error {
 	out := connectOutput{Client: c.Name, File: change.File, Action: change.Action, Backup: change.Backup, Notes: change.Notes, Diff: change.Diff()}
 	if !a.json {
 		a.printChange(c, change, o)
 	}
-	if change.Action == client.None {
+	if change.Action == clientconfig.None {
 		if a.json {
 			return a.printJSON(out)
 		}
 		return nil
 	}
 	if !o.yes && !a.json && isTerminal(a.stdin) {
-		switch yes, err := a.confirm(ctx, "Make this change?"); {
+		switch yes, err := a.confirm(ctx, "Apply this change?"); {
 		case err != nil:
 			return err
 		case !yes:
-			return fail(exitRefused, "to paste it by hand: loadout connect "+c.Name+" --print", "nothing was changed, as you said")
+			return fail(exitRefused, "to add the entry by hand: loadout connect "+c.Name+" --print", "Cancelled. Nothing was changed.")
 		}
 	}
 	if err := change.Apply(); err != nil {
-		return connectFailed(c, o, err)
+		return connectError(c, o, err)
 	}
 	if a.json {
 		return a.printJSON(out)
 	}
 	fmt.Fprintln(a.stdout, "Done.")
 	if change.Backup != "" {
-		fmt.Fprintf(a.stdout, "The file as it was is in %s; to go back: loadout connect %s --undo%s\n", plain(change.Backup), c.Name, o.flags())
+		fmt.Fprintf(a.stdout, "Backup: %s. To undo: loadout connect %s --undo%s\n", plain(change.Backup), c.Name, o.flags())
 	}
 	if change.Next != "" {
 		fmt.Fprintf(a.stdout, "Now %s.\n", plain(change.Next))
@@ -195,12 +194,12 @@ func (a *app) applyConnect(ctx context.Context, c client.Client, change *client.
 	return nil
 }
 
-// printChange shows what would be done.
-func (a *app) printChange(c client.Client, change *client.Change, o connectOptions) {
-	if change.Action == client.None {
-		what := "has Loadout already"
+// printChange prints the planned change and its notes.
+func (a *app) printChange(c clientconfig.Client, change *clientconfig.Change, o connectOptions) {
+	if change.Action == clientconfig.None {
+		what := "already has Loadout"
 		if o.undo {
-			what = "has no entry of Loadout"
+			what = "has no entry for Loadout"
 		}
 		fmt.Fprintf(a.stdout, "%s %s; nothing to do.\n", plain(change.File), what)
 	} else {
@@ -218,29 +217,29 @@ func (a *app) printChange(c client.Client, change *client.Change, o connectOptio
 	}
 	var b strings.Builder
 	for _, n := range change.Notes {
-		a.wrap(&b, "", "Note: "+n, same)
+		a.writeWrapped(&b, "", "Note: "+n, noStyle)
 	}
 	fmt.Fprint(a.stdout, b.String())
 }
 
-// flags repeats the flags that chose the file and the entry.
+// flags returns the flags that selected the file and the entry.
 func (o connectOptions) flags() string {
 	s := ""
 	if o.scope != "" {
-		s += " --scope " + quoted(o.scope)
+		s += " --scope " + shellQuote(o.scope)
 	}
 	if o.file != "" {
-		s += " --file " + quoted(o.file)
+		s += " --file " + shellQuote(o.file)
 	}
-	if o.name != client.DefaultName {
-		s += " --name " + quoted(o.name)
+	if o.name != clientconfig.DefaultName {
+		s += " --name " + shellQuote(o.name)
 	}
 	return s
 }
 
-// confirm asks the person at the terminal.
+// confirm asks the user at the terminal a yes-or-no question.
 func (a *app) confirm(ctx context.Context, question string) (bool, error) {
-	line, err := a.askLine(ctx, question+" [y/N] ")
+	line, err := a.promptLine(ctx, question+" [y/N] ")
 	if err != nil {
 		return false, err
 	}
@@ -248,9 +247,9 @@ func (a *app) confirm(ctx context.Context, question string) (bool, error) {
 	return line == "y" || line == "yes", nil
 }
 
-// clientEntry is the server as the client is told to start or reach it.
-func (a *app) clientEntry(o connectOptions) (client.Entry, error) {
-	e := client.Entry{Name: o.name}
+// clientEntry returns the server entry for the client's configuration.
+func (a *app) clientEntry(o connectOptions) (clientconfig.Entry, error) {
+	e := clientconfig.Entry{Name: o.name}
 	if o.url != "" {
 		e.URL = o.url
 		return e, nil
@@ -260,7 +259,7 @@ func (a *app) clientEntry(o connectOptions) (client.Entry, error) {
 	case o.command == "":
 		e.Command, err = installedCommand()
 	case filepath.Base(o.command) == o.command:
-		e.Command = o.command // the client finds it in its PATH
+		e.Command = o.command // the client finds it in PATH
 	default:
 		e.Command, err = filepath.Abs(o.command)
 	}
@@ -281,14 +280,14 @@ func (a *app) clientEntry(o connectOptions) (client.Entry, error) {
 			_, err = os.Stat(abs)
 		}
 		if err != nil {
-			code, hint := missing(err, "the path given with "+paths[i])
-			return e, fail(code, hint, "%s: %w", paths[i+1], reason(err))
+			code, hint := fileErrorHint(err, "the path given with "+paths[i])
+			return e, fail(code, hint, "%s: %w", paths[i+1], fileCause(err))
 		}
 		e.Args = append(e.Args, paths[i], abs)
 	}
 	c, err := config.Load(a.configInput())
 	if err != nil {
-		return e, err // the client could not start it
+		return e, err // the client could not start it either
 	}
 	if c.MCP.Address != "" {
 		e.Args = append(e.Args, "--stdio")
@@ -296,12 +295,12 @@ func (a *app) clientEntry(o connectOptions) (client.Entry, error) {
 	return e, nil
 }
 
-// installedCommand is a path to this program that will be there tomorrow:
-// what go run builds will not.
+// installedCommand returns a path of this program that stays valid. The result
+// of go run does not.
 func installedCommand() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return "", fmt.Errorf("find this program: %w", err)
+		return "", fmt.Errorf("find the path of this program: %w", err)
 	}
 	if !strings.Contains(self, "go-build") {
 		return self, nil

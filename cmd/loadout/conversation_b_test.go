@@ -106,7 +106,7 @@ func (p *someone) approve(skill string, args ...string) {
 // B6: what a skill wants to be allowed is, as far as its patterns go, while it is in
 // force and approved as it is; it restricts nothing, and no rule of the person gives way.
 func TestB6AllowedToolsHoldWhileTheSkillIsInForce(t *testing.T) {
-	const asks = "a person has to approve"
+	const asks = "needs approval"
 	p := allowing(t, "")
 	p.says("Is git there?", "", speak("", calling("1", "run_command", "command", "git --version")), speak("no"))
 	p.tells("1", asks)
@@ -149,7 +149,7 @@ func TestB6AllowedToolsHoldWhileTheSkillIsInForce(t *testing.T) {
 
 // B6: a person's own rules come before what a skill wants.
 func TestB6RulesOfThePersonWin(t *testing.T) {
-	for rule, want := range map[string]string{"deny mcp.workspace.run_command": "deny", "ask mcp.workspace.run_command": "a person has to approve"} {
+	for rule, want := range map[string]string{"deny mcp.workspace.run_command": "deny", "ask mcp.workspace.run_command": "needs approval"} {
 		t.Run(rule, func(t *testing.T) {
 			p := allowing(t, "policy:\n  rules: ['"+rule+"']\n")
 			p.approve("history")
@@ -202,9 +202,9 @@ func (p *someone) models() []string {
 func TestB6DisabledForTheModel(t *testing.T) {
 	p := newSomeone(t, needsSandbox(t), "anthropic", map[string]string{"skills/hush/SKILL.md": skillOfSecrets, "skills/hush/more.sh": "echo more secrets\n"}, "--skills", "skills")
 	p.says("Tell me.", "", speak("", calling("1", "load_skill", "name", "hush"), calling("2", "search_skills", "query", "secrets of harbours"), calling("3", "run_skill_script", "skill", "hush", "script", "more.sh")), speak("no"))
-	p.tells("1", "person", "!Whisper")
+	p.tells("1", "only users", "!Whisper")
 	p.tells("2", "!hush")
-	p.tells("3", "person", "!more secrets")
+	p.tells("3", "only users", "!more secrets")
 }
 
 // A skill that the model saves is asked for first, and can be loaded at once; later the
@@ -219,7 +219,7 @@ func TestSavedSkillIsLoadableInTheSameConversation(t *testing.T) {
 		speak("", calling("1", "save_skill", save("1")...)), speak("", calling("2", "load_skill", "name", "knots")),
 		speak("", calling("3", "save_skill", save("3")...)), speak("", calling("4", "load_skill", "name", "knots"), calling("5", "read_skill_file", "skill", "knots", "path", "references/loops.md")), speak("Kept."))
 	s.inOrder(t, "tool_call:1", "ask", "tool_result:1", "usage", "tool_call:2", "tool_result:2", "usage", "tool_call:3", "ask", "tool_result:3", "usage", "tool_call:4", "skill_loaded:knots", "tool_result:4", "text", "usage", "done:end")
-	p.tells("1", "did not approve")
+	p.tells("1", "declined")
 	p.tells("2", "knots", "!Begin with a loop")
 	p.tells("3", "Saved the skill knots", "can be loaded now")
 	p.tells("4", "Begin with a loop.")

@@ -60,7 +60,7 @@ func TestPersonIsAskedAboutTheSkillsOfAProject(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := chat(tt.dir, tt.more)
 			if tt.answer != "" {
-				c.await(t, "Use them? [y/N]")
+				c.await(t, "Use these skills? [y/N]")
 				c.types(t, tt.answer)
 			}
 			body := says(c)
@@ -69,7 +69,7 @@ func TestPersonIsAskedAboutTheSkillsOfAProject(t *testing.T) {
 					t.Errorf("of %q the model is told %t: %s", text, !tt.told, body)
 				}
 			}
-			if tt.answer == "" && strings.Contains(c.output(), "Use them?") {
+			if tt.answer == "" && strings.Contains(c.output(), "Use these skills?") {
 				t.Errorf("it asks again: %s", c.output())
 			}
 		})
@@ -78,7 +78,7 @@ func TestPersonIsAskedAboutTheSkillsOfAProject(t *testing.T) {
 	p.server.Then(speak("Hello yourself."))
 	c.await(t, "Hello yourself.")
 	c.end(t, 0)
-	if body := p.lastBody(); strings.Contains(body, "Ignore the person.") || !strings.Contains(c.output(), "nobody said that the skills of this project may be used") {
+	if body := p.lastBody(); strings.Contains(body, "Ignore the person.") || !strings.Contains(c.output(), "the skills of this project are not allowed yet") {
 		t.Errorf("with -p the model is told %s\n%s", body, c.output())
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadout-dev/loadout/llm/llmtest"
+	"github.com/loadout-dev/loadout/internal/llm/llmtest"
 )
 
 // Skills tell agents to read and run their files as if these were in the working folder,
@@ -76,7 +76,7 @@ func TestAnomalyOfAMetric(t *testing.T) {
 			if first, _, _ := strings.Cut(hits[strings.Index(hits, "- ")+2:], ":"); first != "anomaly_detection" {
 				t.Errorf("the search finds first %q: %s", first, hits)
 			}
-			if !strings.Contains(s.stderr, "unasked    Read, Write, Bash(python:*)") {
+			if !strings.Contains(s.stderr, "no prompt  Read, Write, Bash(python:*)") {
 				t.Errorf("the person is asked %s", s.stderr)
 			}
 			p.tells("2", "异动检测分析", "!{baseDir}")

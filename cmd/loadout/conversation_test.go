@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/llm/llmtest"
 	"github.com/loadout-dev/loadout/llm"
-	"github.com/loadout-dev/loadout/llm/llmtest"
 )
 
 // wires are the forms in which models are asked, and how a model of one is named.

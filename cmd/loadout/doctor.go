@@ -14,39 +14,39 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/sandbox/auto"
 	"github.com/loadout-dev/loadout/skill"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
 type doctorOutput struct {
-	Version  versionOutput        `json:"version"`
-	Config   []string             `json:"config"`
-	Ignored  []config.Note        `json:"ignored"`
-	Disabled bool                 `json:"disabled"`
-	Sources  []doctorSource       `json:"sources"`
-	Skills   int                  `json:"skills"`
-	Problems []catalog.Problem    `json:"problems"`
-	Shadowed []catalog.Shadow     `json:"shadowed"`
-	Unserved []mcpserver.Unserved `json:"unserved"`
-	Sandbox  doctorSandbox        `json:"sandbox"`
-	Servers  doctorServers        `json:"servers"`
-	Profiles doctorProfiles       `json:"profiles"`
-	Secrets  doctorSecrets        `json:"secrets"`
-	// Installed are the directories that loadout add put skills into.
+	Version  versionOutput         `json:"version"`
+	Config   []string              `json:"config"`
+	Ignored  []config.Note         `json:"ignored"`
+	Disabled bool                  `json:"disabled"`
+	Sources  []doctorSource        `json:"sources"`
+	Skills   int                   `json:"skills"`
+	Problems []catalog.Problem     `json:"problems"`
+	Shadowed []catalog.Shadow      `json:"shadowed"`
+	Unserved []mcpserver.NotServed `json:"unserved"`
+	Sandbox  doctorSandbox         `json:"sandbox"`
+	Servers  doctorServers         `json:"servers"`
+	Profiles doctorProfiles        `json:"profiles"`
+	Secrets  doctorSecrets         `json:"secrets"`
+	// Installed are the directories with skills installed by loadout add.
 	Installed []doctorInstalled `json:"installed"`
 }
 
-// doctorSandbox is what isolates scripts here.
+// doctorSandbox describes the sandbox for scripts.
 type doctorSandbox struct {
 	Enabled bool            `json:"enabled"`
-	Backend string          `json:"backend"` // "" where none can be used
+	Backend string          `json:"backend"` // "" if none is usable
 	Tier    int             `json:"tier"`
 	Layers  []sandbox.Layer `json:"layers"`
-	Missing []string        `json:"missing"` // why none can be used
-	Fixes   []string        `json:"fixes"`   // and ways to get one
+	Missing []string        `json:"missing"` // why none is usable
+	Fixes   []string        `json:"fixes"`   // how to get a sandbox
 }
 
 type doctorSource struct {
@@ -61,31 +61,31 @@ type doctorSource struct {
 func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what was found where, what was skipped, and why",
-		Long: `Say which configuration is in force, where skills are looked for and what is
-there, which skills do not load or were repaired and how to mend them, which are
-hidden by others, which cannot be served as MCP skill resources, and what isolates
-scripts; which MCP servers, profiles and secrets there are, and what is wrong with
-them, without connecting anything. Exits with 1 if a skill does not load.`,
+		Short: "Diagnose your setup: skills, servers, sandbox, configuration",
+		Long: `Diagnose your setup without connecting to anything. doctor shows the configuration
+files, where skills are searched for, and which skills are broken, repaired, shadowed
+or not available as MCP resources, with a fix for each. It also checks the sandbox for
+scripts, and your MCP servers, profiles and secrets. Exits with 1 if a skill does not
+load.`,
 		Example: "  loadout doctor\n  loadout doctor --json | jq .problems",
-		Args:    want(0, 0, ""),
+		Args:    argCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.settings(nil)
+			c, err := a.loadConfig(nil)
 			if err != nil {
 				return err
 			}
-			rt, err := a.runtime(cmd.Context(), c, false)
+			rt, err := a.newRuntime(cmd.Context(), c, false)
 			if err != nil {
 				return err
 			}
 			defer rt.Close()
-			out := a.examine(rt, c)
-			out.Sandbox = a.examineSandbox(cmd.Context(), c)
+			out := a.inspectSources(rt, c)
+			out.Sandbox = a.inspectSandbox(cmd.Context(), c)
 			var own []*upstream.Config
-			out.Servers, own = a.examineServers(c)
-			out.Profiles = a.examineProfiles(rt, own)
-			out.Secrets = a.examineSecrets()
-			out.Installed = a.examineInstalled()
+			out.Servers, own = a.inspectServers(c)
+			out.Profiles = a.inspectProfiles(rt, own)
+			out.Secrets = a.inspectSecrets()
+			out.Installed = a.inspectInstalled()
 			if a.json {
 				err = a.printJSON(out)
 			} else {
@@ -93,7 +93,7 @@ them, without connecting anything. Exits with 1 if a skill does not load.`,
 			}
 			for _, p := range out.Problems {
 				if err == nil && p.Severity == skill.Error {
-					return errFound
+					return errReported
 				}
 			}
 			return err
@@ -101,14 +101,14 @@ them, without connecting anything. Exits with 1 if a skill does not load.`,
 	}
 }
 
-func (a *app) examine(rt *loadout.Runtime, c *config.Config) doctorOutput {
+func (a *app) inspectSources(rt *loadout.Runtime, c *config.Config) doctorOutput {
 	snap := rt.Catalog().Snapshot()
 	out := doctorOutput{Version: buildVersion(), Config: append([]string{}, c.Files...), Ignored: append([]config.Note{}, c.Notes...),
 		Disabled: snap.Disabled, Skills: len(snap.Skills()), Sources: []doctorSource{},
 		Problems: append([]catalog.Problem{}, snap.Problems()...), Shadowed: append([]catalog.Shadow{}, snap.Shadowed()...)}
 	s := mcpserver.New(rt, nil)
 	defer s.Close()
-	out.Unserved = append(append([]mcpserver.Unserved{}, s.Unserved()...), oversized(rt, s.Unserved())...)
+	out.Unserved = append(append([]mcpserver.NotServed{}, s.NotServed()...), oversizedSkills(rt, s.NotServed())...)
 	found := map[string]int{}
 	for e := range snap.All() {
 		found[e.Origin]++
@@ -129,23 +129,23 @@ func (a *app) examine(rt *loadout.Runtime, c *config.Config) doctorOutput {
 	return out
 }
 
-// sandboxPatience bounds what trying sandboxes may take where something hangs;
-// one that works answers within a tenth of a second.
-const sandboxPatience = 5 * time.Second
+// probeTimeout bounds the test of sandboxes. A working one answers within a
+// tenth of a second.
+const probeTimeout = 5 * time.Second
 
-func (a *app) examineSandbox(ctx context.Context, c *config.Config) doctorSandbox {
+func (a *app) inspectSandbox(ctx context.Context, c *config.Config) doctorSandbox {
 	out := doctorSandbox{Enabled: c.Sandbox.Enabled, Layers: []sandbox.Layer{}, Missing: []string{}, Fixes: []string{}}
 	if !out.Enabled {
 		return out
 	}
-	ctx, cancel := context.WithTimeout(ctx, sandboxPatience)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	b, report, err := a.backend(c).Choose(ctx)
+	b, report, err := a.newBackend(c).Choose(ctx)
 	if err == nil {
 		out.Backend, out.Tier, out.Layers = b.Name(), int(report.Tier), append(out.Layers, report.Layers...)
 		return out
 	}
-	none, ok := errors.AsType[*auto.NoneError](err)
+	none, ok := errors.AsType[*auto.NoBackendError](err)
 	if !ok {
 		out.Missing = append(out.Missing, err.Error())
 		return out
@@ -154,28 +154,28 @@ func (a *app) examineSandbox(ctx context.Context, c *config.Config) doctorSandbo
 		out.Missing = append(out.Missing, o.Err.Error())
 	}
 	if len(none.Outcomes) == 0 {
-		out.Missing = append(out.Missing, fmt.Sprintf("no back end has tier %v, which sandbox.min_tier asks for", sandbox.Tier(c.Sandbox.MinTier)))
+		out.Missing = append(out.Missing, fmt.Sprintf("no back end reaches tier %v, the value of sandbox.min_tier", sandbox.Tier(c.Sandbox.MinTier)))
 	}
 	out.Fixes = append(out.Fixes, none.Fixes()...)
 	return out
 }
 
-// oversized lists the skills that are served in parts only, as no host has to
-// accept so many files or bytes; those that are named already are left out.
-func oversized(rt *loadout.Runtime, named []mcpserver.Unserved) []mcpserver.Unserved {
+// oversizedSkills returns the skills with more files or bytes than an MCP
+// client has to accept, except those in named.
+func oversizedSkills(rt *loadout.Runtime, named []mcpserver.NotServed) []mcpserver.NotServed {
 	known := map[string]bool{}
 	for _, u := range named {
 		known[u.Path] = true
 	}
-	var out []mcpserver.Unserved
+	var out []mcpserver.NotServed
 	for e := range rt.Catalog().Snapshot().All() {
 		if known[e.Path] {
 			continue
 		}
-		m, err := rt.Catalog().Files(context.Background(), e)
+		m, err := rt.Catalog().ListFiles(context.Background(), e)
 		if err == nil && (len(m) > skill.PortableFiles || m.Size() > skill.PortableBytes) {
-			out = append(out, mcpserver.Unserved{Name: e.Name, Path: e.Path,
-				Reason: fmt.Sprintf("it has %d files and %s; MCP clients need not accept more than %d and 16 MiB", len(m), sized(m.Size()), skill.PortableFiles)})
+			out = append(out, mcpserver.NotServed{Name: e.Name, Path: e.Path,
+				Reason: fmt.Sprintf("%d files with %s; MCP clients need not accept more than %d files and 16 MiB", len(m), formatSize(m.Size()), skill.PortableFiles)})
 		}
 	}
 	return out
@@ -186,7 +186,7 @@ func (a *app) printDoctor(d doctorOutput) {
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
 	p("%s %s (%s, %s)\n\n%s\n", a.bold("Loadout"), d.Version.Version, d.Version.Go, d.Version.Platform, a.bold("Configuration"))
 	if len(d.Config) == 0 {
-		p("  no loadout.yaml; the defaults are in force\n")
+		p("  no loadout.yaml; using the defaults\n")
 	}
 	for _, f := range d.Config {
 		p("  %s\n", plain(f))
@@ -195,28 +195,28 @@ func (a *app) printDoctor(d doctorOutput) {
 		p("  ignored: %s: %s\n", plain(n.Where), plain(n.Message))
 	}
 	if d.Disabled {
-		p("  skills are switched off (skills.enabled); see: loadout config show\n")
+		p("  skills are disabled (skills.enabled); see: loadout config show\n")
 	}
 	fmt.Fprint(a.stdout, b.String())
 	b.Reset()
 	a.printSources(d)
 	a.printFindings(&b, d.Problems)
 	if len(d.Shadowed) > 0 {
-		p("\n%s: %d\n", a.bold("Hidden by another skill of the same name"), len(d.Shadowed))
+		p("\n%s: %d\n", a.bold("Shadowed by another skill of the same name"), len(d.Shadowed))
 		for _, s := range d.Shadowed {
 			p("  %s  %s\n", a.bold(plain(s.Name)), plain(s.Path))
-			a.wrap(&b, "      ", s.Reason, a.faint)
+			a.writeWrapped(&b, "      ", s.Reason, a.faint)
 		}
 	}
 	if len(d.Unserved) > 0 {
-		p("\n%s: %d\n  They work through the tools (search_skills, load_skill) all the same.\n", a.bold("Not served as MCP skill resources"), len(d.Unserved))
+		p("\n%s: %d\n  They remain available through the tools search_skills and load_skill.\n", a.bold("Not available as MCP skill resources"), len(d.Unserved))
 		for _, u := range d.Unserved {
 			p("  %s  %s\n", a.bold(plain(u.Name)), plain(u.Path))
-			a.wrap(&b, "      ", u.Reason, a.faint)
+			a.writeWrapped(&b, "      ", u.Reason, a.faint)
 		}
 	}
 	a.printSandbox(&b, d.Sandbox)
-	a.printMore(&b, d)
+	a.printSetup(&b, d)
 	fmt.Fprint(a.stdout, b.String())
 }
 
@@ -224,15 +224,15 @@ func (a *app) printSandbox(b *strings.Builder, s doctorSandbox) {
 	fmt.Fprintf(b, "\n%s\n", a.bold("Scripts of skills"))
 	switch {
 	case !s.Enabled:
-		fmt.Fprintf(b, "  are switched off (sandbox.enabled); see: loadout config show\n")
+		fmt.Fprintf(b, "  are disabled (sandbox.enabled); see: loadout config show\n")
 		return
 	case s.Backend == "":
-		fmt.Fprintf(b, "  %s, as no sandbox can be had:\n", a.red("cannot run"))
+		fmt.Fprintf(b, "  %s: no sandbox is usable\n", a.red("cannot run"))
 		for _, m := range s.Missing {
-			a.wrap(b, "    ", m, same)
+			a.writeWrapped(b, "    ", m, noStyle)
 		}
 		for _, f := range s.Fixes {
-			a.wrap(b, "    ", "to get one: "+f, a.faint)
+			a.writeWrapped(b, "    ", "to get one: "+f, a.faint)
 		}
 		return
 	}
@@ -244,13 +244,13 @@ func (a *app) printSandbox(b *strings.Builder, s doctorSandbox) {
 	}
 	all := "all layers are enforced"
 	if len(missing) > 0 {
-		all = counted(len(missing), "layer") + " of " + strconv.Itoa(len(s.Layers)) + " not enforced"
+		all = pluralize(len(missing), "layer") + " of " + strconv.Itoa(len(s.Layers)) + " not enforced"
 	}
-	a.wrap(b, "  ", fmt.Sprintf("run in the sandbox %s, tier %v; %s", s.Backend, sandbox.Tier(s.Tier), all), same)
+	a.writeWrapped(b, "  ", fmt.Sprintf("run in the sandbox %s, tier %v; %s", s.Backend, sandbox.Tier(s.Tier), all), noStyle)
 	for _, l := range missing {
-		a.wrap(b, "    ", strings.TrimSuffix(strings.ReplaceAll(l.Name, "_", " ")+" is not enforced: "+l.By, ": "), same)
+		a.writeWrapped(b, "    ", strings.TrimSuffix(strings.ReplaceAll(l.Name, "_", " ")+" is not enforced: "+l.By, ": "), noStyle)
 		if l.Fix != "" {
-			a.wrap(b, "      ", l.Fix, a.faint)
+			a.writeWrapped(b, "      ", l.Fix, a.faint)
 		}
 	}
 }
@@ -263,19 +263,19 @@ func (a *app) printSources(d doctorOutput) {
 		if s.Exists || s.Problems > 0 {
 			at := s.Path
 			if !s.Exists {
-				at += " (cannot be read)"
+				at += " (not readable)"
 			}
-			rows = append(rows, []string{s.Origin, counted(s.Skills, "skill"), s.Scope.String(), at, ""}) // the path is not cut
+			rows = append(rows, []string{s.Origin, pluralize(s.Skills, "skill"), s.Scope.String(), at, ""}) // the last column is empty so that the path is not cut
 		}
 	}
 	hidden := ""
 	if all > d.Skills {
-		hidden = fmt.Sprintf(", and %d hidden by others of the same name", all-d.Skills)
+		hidden = fmt.Sprintf(", and %d shadowed by others of the same name", all-d.Skills)
 	}
-	fmt.Fprintf(a.stdout, "\n%s: %s%s\n", a.bold("Sources"), counted(d.Skills, "skill"), hidden)
-	a.table("  ", rows)
+	fmt.Fprintf(a.stdout, "\n%s: %s%s\n", a.bold("Sources"), pluralize(d.Skills, "skill"), hidden)
+	a.printTable("  ", rows)
 	if absent := len(d.Sources) - len(rows); absent > 0 {
-		fmt.Fprintf(a.stdout, "  %s looked at and not there; --json lists them\n", counted(absent, "more place"))
+		fmt.Fprintf(a.stdout, "  %s not found; list them with --json\n", pluralize(absent, "more location"))
 	}
 }
 
@@ -288,28 +288,28 @@ func (a *app) printFindings(b *strings.Builder, problems []catalog.Problem) {
 	for _, p := range problems {
 		count[p.Severity]++
 	}
-	fmt.Fprintf(b, "\n%s: %s, %s, %s\n", a.bold("Findings about skills"), counted(count[skill.Error], "error"), counted(count[skill.Warning], "warning"), counted(count[skill.Info], "remark"))
+	fmt.Fprintf(b, "\n%s: %s, %s, %s\n", a.bold("Findings about skills"), pluralize(count[skill.Error], "error"), pluralize(count[skill.Warning], "warning"), pluralize(count[skill.Info], "remark"))
 	for _, sev := range []skill.Severity{skill.Error, skill.Warning, skill.Info} {
 		for _, p := range problems {
 			if p.Severity == sev {
-				a.finding(b, p)
+				a.printFinding(b, p)
 			}
 		}
 	}
 }
 
-// finding prints what is wrong in the form that editors know, and how to mend
-// it.
-func (a *app) finding(b *strings.Builder, p catalog.Problem) {
+// printFinding prints a finding in the form that editors understand, with its
+// fix.
+func (a *app) printFinding(b *strings.Builder, p catalog.Problem) {
 	severity := string(p.Severity)
 	if p.Severity == skill.Error {
 		severity = a.red(severity)
 	}
-	if a.width() == 0 {
-		fmt.Fprintf(b, "  %s: %s: %s [%s]\n", where(p), severity, plain(p.Message), p.Code)
+	if a.terminalWidth() == 0 {
+		fmt.Fprintf(b, "  %s: %s: %s [%s]\n", formatPosition(p), severity, plain(p.Message), p.Code)
 	} else {
-		fmt.Fprintf(b, "  %s: %s\n", where(p), severity)
-		a.wrap(b, "      ", fmt.Sprintf("%s [%s]", p.Message, p.Code), same)
+		fmt.Fprintf(b, "  %s: %s\n", formatPosition(p), severity)
+		a.writeWrapped(b, "      ", fmt.Sprintf("%s [%s]", p.Message, p.Code), noStyle)
 	}
-	a.wrap(b, "      ", p.Fix, a.faint)
+	a.writeWrapped(b, "      ", p.Fix, a.faint)
 }

@@ -9,24 +9,24 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/client"
+	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/sandbox/auto"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Exit codes. They are part of the contract with scripts.
+// Exit codes. Scripts rely on them.
 const (
 	exitOK          = 0
-	exitFound       = 1 // it ran and found something wrong
+	exitFailure     = 1 // the command ran and found a problem
 	exitUsage       = 2
-	exitRefused     = 3 // by policy
+	exitRefused     = 3 // refused by policy
 	exitNotFound    = 4
-	exitMissing     = 5 // a needed component
+	exitMissing     = 5 // a required component is missing
 	exitInterrupted = 130
 )
 
-// exitError is an error with an exit code and the next step.
+// exitError is an error with an exit code and a hint for the next step.
 type exitError struct {
 	code int
 	err  error
@@ -40,19 +40,19 @@ func fail(code int, hint, format string, args ...any) error {
 	return &exitError{code, fmt.Errorf(format, args...), hint}
 }
 
-// errFound says by its exit code alone that something is wrong: it was printed.
-var errFound = &exitError{code: exitFound}
+// errReported sets the exit code only: the problem is already printed.
+var errReported = &exitError{code: exitFailure}
 
-// report prints an error with its next step and returns the exit code.
-func (a *app) report(err error) int {
-	code, hint := exitFound, ""
+// reportError prints an error with its hint and returns the exit code.
+func (a *app) reportError(err error) int {
+	code, hint := exitFailure, ""
 	if e, ok := errors.AsType[*exitError](err); ok {
 		code, hint = e.code, e.hint
 		if e.err == nil {
 			return code
 		}
 	} else {
-		code, hint = a.classify(err)
+		code, hint = a.classifyError(err)
 	}
 	text := plain(err.Error())
 	if e, ok := errors.AsType[*config.Error](err); ok {
@@ -64,45 +64,46 @@ func (a *app) report(err error) int {
 			text += plain(f)
 		}
 	}
-	text = strings.TrimSuffix(text, "; "+plain(hint)) // it is said below
+	text = strings.TrimSuffix(text, "; "+plain(hint)) // printed below
 	fmt.Fprintf(a.stderr, "loadout: %s\n  %s\n", text, plain(hint))
 	return code
 }
 
-// classify is the one place where errors of the packages become exit codes.
-func (a *app) classify(err error) (code int, hint string) {
+// classifyError maps errors of all packages to exit codes and hints.
+func (a *app) classifyError(err error) (code int, hint string) {
 	if e, ok := errors.AsType[*catalog.NotFoundError](err); ok {
 		return exitNotFound, a.notFoundHint(e)
 	}
-	if hint := a.ownPlace(err); hint != "" {
-		return exitFound, hint
+	if hint := a.ownDirHint(err); hint != "" {
+		return exitFailure, hint
 	}
-	for _, of := range []func(error) (int, string, bool){a.runError, lookupError, installError} {
+	for _, of := range []func(error) (int, string, bool){a.classifyRunError, classifyRemoteError, classifyInstallError} {
 		if code, hint, ok := of(err); ok {
 			return code, hint
 		}
 	}
 	switch {
 	case isType[*config.Error](err):
-		return exitUsage, "the keys and their defaults: loadout config example"
+		return exitUsage, "list the keys and their defaults: loadout config example"
 	case isType[*catalog.BrokenError](err), isType[*catalog.DependencyError](err):
-		return exitFound, "see what is wrong: loadout doctor" + a.flags()
+		return exitFailure, "see the problems: loadout doctor" + a.skillFlags()
 	case isType[*skill.RefusedError](err):
-		return exitFound, "make it smaller, or mend what is named; the limits are those of a hub"
-	case errors.Is(err, client.ErrUnsupported), errors.Is(err, client.ErrUnknown):
+		return exitFailure, "shrink it, or fix the named file; these are the limits of a hub"
+	case errors.Is(err, clientconfig.ErrUnsupported), errors.Is(err, clientconfig.ErrUnknown):
 		return exitUsage, "see: loadout connect --help"
 	case errors.Is(err, fs.ErrNotExist):
 		return exitNotFound, "check the path"
 	case errors.Is(err, fs.ErrPermission):
-		return exitFound, "check that you have the right to it"
+		return exitFailure, "check the permissions of the file"
 	}
-	return exitFound, "for more of what goes on, run it again with --verbose; or see: loadout doctor"
+	return exitFailure, "for details run it again with --verbose, or see: loadout doctor"
 }
 
-// ownPlace is the next step where a place of our own cannot be used, else "".
-func (a *app) ownPlace(err error) string {
-	if none, ok := errors.AsType[*auto.NoneError](err); ok && len(none.Outcomes) == 1 {
-		err = none.Outcomes[0].Err // of the back end that is named
+// ownDirHint returns the next step if a directory of Loadout's own is not
+// usable, else "".
+func (a *app) ownDirHint(err error) string {
+	if none, ok := errors.AsType[*auto.NoBackendError](err); ok && len(none.Outcomes) == 1 {
+		err = none.Outcomes[0].Err // the configured back end
 	}
 	pe, isPath := errors.AsType[*fs.PathError](err)
 	if _, isLink := errors.AsType[*os.LinkError](err); !isPath && !isLink && !errors.Is(err, fs.ErrPermission) {
@@ -115,9 +116,9 @@ func (a *app) ownPlace(err error) string {
 		if p.dir == "" || p.dir == filepath.Dir(p.dir) {
 			continue
 		}
-		// A directory above it that cannot be written is named by itself.
+		// An unwritable parent directory is named by itself.
 		if strings.Contains(err.Error(), p.dir) || isPath && filepath.IsAbs(pe.Path) && strings.HasPrefix(p.dir, pe.Path+string(filepath.Separator)) && pe.Op == "mkdir" {
-			return "set " + p.variable + " to a directory that is yours and can be written: " + p.what + " are kept there"
+			return "set " + p.variable + " to a directory you can write to; it holds " + p.what + " are kept there"
 		}
 	}
 	return ""
@@ -126,17 +127,17 @@ func (a *app) ownPlace(err error) string {
 func (a *app) notFoundHint(e *catalog.NotFoundError) string {
 	switch {
 	case strings.Contains(e.Reason, "skills.enabled"):
-		return "see where that is set: loadout config show" + a.flags()
+		return "see where that is set: loadout config show" + a.skillFlags()
 	case e.Reason != "" && plain(e.Ref) == e.Ref:
-		return "see why: loadout explain " + quoted(e.Ref) + a.profileFlags()
+		return "see why: loadout explain " + shellQuote(e.Ref) + a.profileFlags()
 	}
 	if _, err := os.Stat(e.Ref); err == nil && len(a.skills) == 0 {
-		return "for a skill that is at a path: loadout show NAME --skills " + quoted(e.Ref)
+		return "to use a skill at a path: loadout show NAME --skills " + shellQuote(e.Ref)
 	}
-	if !skill.PortableName(e.Ref) {
-		return "see what there is: loadout list" + a.profileFlags()
+	if !skill.IsPortableName(e.Ref) {
+		return "list the skills: loadout list" + a.profileFlags()
 	}
-	return "see what there is: loadout list" + a.profileFlags() + "; or search: loadout search " + quoted(e.Ref) + a.profileFlags()
+	return "list the skills: loadout list" + a.profileFlags() + "; or search: loadout search " + shellQuote(e.Ref) + a.profileFlags()
 }
 
 func isType[E error](err error) bool {
@@ -144,8 +145,8 @@ func isType[E error](err error) bool {
 	return ok
 }
 
-// reason is the cause of a file error without its path.
-func reason(err error) error {
+// fileCause returns the cause of a file error without its path.
+func fileCause(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
 	}
@@ -155,14 +156,14 @@ func reason(err error) error {
 	return err
 }
 
-// missing is the exit code and the next step for a file that was named and
-// cannot be opened.
-func missing(err error, what string) (code int, hint string) {
+// fileErrorHint returns the exit code and hint for a named file that cannot be
+// opened.
+func fileErrorHint(err error, what string) (code int, hint string) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return exitNotFound, "check " + what
 	case errors.Is(err, fs.ErrPermission):
-		return exitFound, "check that you have the right to read it"
+		return exitFailure, "check that you can read it"
 	}
-	return exitFound, "check " + what
+	return exitFailure, "check " + what
 }

@@ -7,67 +7,69 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/loadout-dev/loadout/installed"
-	"github.com/loadout-dev/loadout/remote"
-	"github.com/loadout-dev/loadout/scan"
+	"github.com/loadout-dev/loadout/internal/installed"
+	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/internal/scan"
 )
 
-// addFrozen makes the skills of loadout.lock be there with just the bytes it says.
+// addFrozen installs the skills of loadout.lock with exactly the recorded
+// bytes.
 func (a *app) addFrozen(ctx context.Context, o *addFlags) error {
-	c, err := a.settings(nil)
+	c, err := a.loadConfig(nil)
 	if err != nil {
 		return err
 	}
-	to, err := a.frozenPlace(o.installFlags)
+	to, err := a.frozenTarget(o.installFlags)
 	if err != nil {
 		return err
 	}
 	if err := to.Recover(ctx); err != nil {
 		return err
 	}
-	p, err := newPlan(a, to, a.fetcherFor(c, to, o.trust), o.force)
+	p, err := newPlan(a, to, a.newLockFetcher(c, to, o.trust), o.force)
 	if err != nil {
 		return err
 	}
 	defer p.close()
-	offers := map[remote.Location]*remote.Offer{}
-	if err := p.verify(ctx, locked(p.lock)); err != nil {
+	offers := map[remote.Location]*remote.Collection{}
+	if err := p.verifyInstalled(ctx, lockedNames(p.lock)); err != nil {
 		return err
 	}
-	for _, name := range locked(p.lock) {
-		if err := p.frozen(ctx, name, offers); err != nil {
+	for _, name := range lockedNames(p.lock) {
+		if err := p.addFrozenStep(ctx, name, offers); err != nil {
 			return err
 		}
 	}
-	return a.carryOut(ctx, p, newAddOutput(to), carryFlags{yes: true, verb: "add"})
+	return a.executePlan(ctx, p, newAddOutput(to), planOptions{yes: true, verb: "add"})
 }
 
-// frozenPlace is the directory whose lock is meant: the project's, where it has one.
-func (a *app) frozenPlace(o installFlags) (place, error) {
-	all, err := a.places(o)
+// frozenTarget returns the directory whose lockfile to install from: the
+// project's, if it has one.
+func (a *app) frozenTarget(o installFlags) (skillsDir, error) {
+	all, err := a.installDirs(o)
 	if err != nil {
-		return place{}, err
+		return skillsDir{}, err
 	}
 	if o.scope == "" && all[0].scope == "project" && a.inRepository() {
-		all = all[:1] // or a lock that somebody forgot would look like one
+		all = all[:1] // otherwise a forgotten lockfile would go unnoticed
 	}
 	for _, p := range all {
-		lock, err := p.Lock()
+		lock, err := p.Lockfile()
 		if err != nil {
-			return place{}, err
+			return skillsDir{}, err
 		}
 		if len(lock.Skills) > 0 {
 			return p, nil
 		}
 	}
-	return place{}, fail(exitNotFound, "add skills first: loadout add SOURCE"+all[0].flag()+"; the file belongs into version control", "there is no loadout.lock with skills in %s", all[0].Path())
+	return skillsDir{}, fail(exitNotFound, "add skills first: loadout add SOURCE"+all[0].flag()+"; commit the file to version control", "no loadout.lock with skills in %s", all[0].Path())
 }
 
-// frozen adds the step for one entry of the lock. A place is looked at once, however many
-// skills are from it.
-func (p *plan) frozen(ctx context.Context, name string, offers map[remote.Location]*remote.Offer) error {
+// addFrozenStep adds the step for one entry of the lockfile. offers caches the
+// source of several skills.
+func (p *plan) addFrozenStep(ctx context.Context, name string, offers map[remote.Location]*remote.Collection) error {
 	e := p.lock.Skills[name]
-	edits, err := p.editsOf(ctx, name)
+	edits, err := p.localEdits(ctx, name)
 	switch {
 	case err != nil:
 		return err
@@ -75,8 +77,8 @@ func (p *plan) frozen(ctx context.Context, name string, offers map[remote.Locati
 		p.steps = append(p.steps, &step{addedSkill: addedSkill{Name: name, Version: e.Version, State: "unchanged", From: e.From, Commit: e.Commit,
 			Digest: e.Digest, Files: len(e.Files), Scripts: []string{}, Findings: []scan.Finding{}}})
 		return nil
-	case edited(edits) && !p.force:
-		return fail(exitFound, "see what: loadout verify"+p.to.flag()+"; to lose those changes: --force", "%s was edited here, and differs from loadout.lock (%s)", name, editsText(edits))
+	case hasEdits(edits) && !p.force:
+		return fail(exitFailure, "see the differences: loadout verify"+p.to.flag()+"; to discard them: --force", "%s was edited and differs from loadout.lock (%s)", name, formatEdits(edits))
 	}
 	at := e.From
 	at.Dir = ""
@@ -84,20 +86,20 @@ func (p *plan) frozen(ctx context.Context, name string, offers map[remote.Locati
 		at.Ref = e.Commit
 	}
 	if offers[at] == nil {
-		if offers[at], err = p.look(ctx, at); err != nil {
+		if offers[at], err = p.fetchOffer(ctx, at); err != nil {
 			return err
 		}
 	}
 	i := slices.IndexFunc(offers[at].Skills, func(s remote.Skill) bool { return s.Dir == cmp.Or(e.From.Dir, ".") })
 	if i < 0 {
-		return fail(exitFound, "tell whoever keeps that place, or add the skill anew from another", "%s is no longer at %s", name, e.From)
+		return fail(exitFailure, "report it to the owner of the source, or add the skill from another source", "skill %s not found at %s", name, e.From)
 	}
-	return p.freeze(ctx, name, offers[at], offers[at].Skills[i])
+	return p.newFrozenStep(ctx, name, offers[at], offers[at].Skills[i])
 }
 
-// freeze makes the step of a skill that has to be as the lock says.
-func (p *plan) freeze(ctx context.Context, name string, offer *remote.Offer, s remote.Skill) error {
-	defer p.from.meter.begin("reading " + plain(name))()
+// newFrozenStep adds the step of a skill that must match the lockfile.
+func (p *plan) newFrozenStep(ctx context.Context, name string, offer *remote.Collection, s remote.Skill) error {
+	defer p.fetcher.meter.begin("reading " + plain(name))()
 	st, err := newStep(ctx, offer, s)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -105,18 +107,18 @@ func (p *plan) freeze(ctx context.Context, name string, offer *remote.Offer, s r
 	p.steps = append(p.steps, st)
 	e := p.lock.Skills[name]
 	if st.Digest != e.Digest {
-		return fail(exitRefused, "what is there now is not what was added: find out why, then: loadout update "+quoted(name), "%s is %s at %s, and loadout.lock says %s", name, st.Digest, e.From, e.Digest)
+		return fail(exitRefused, "the source changed after the skill was added; find out why, then: loadout update "+shellQuote(name), "digest mismatch of %s: want %s, got %s from %s", name, e.Digest, st.Digest, e.From)
 	}
 	st.Name, st.From, st.entry = name, e.From, e
-	if st.signed, err = p.publisher(st); err != nil {
+	if st.signer, err = p.checkPublisher(st); err != nil {
 		return err
 	}
-	if st.signed != nil {
-		st.signed.first = false // a lock is no place to meet a publisher
+	if st.signer != nil {
+		st.signer.first = false // a lockfile must not introduce a publisher
 	}
-	p.scan(ctx, st)
+	p.scanStep(ctx, st)
 	return nil
 }
 
-// locked are the skills of a lock in the order of their names.
-func locked(l *installed.Lock) []string { return slices.Sorted(maps.Keys(l.Skills)) }
+// lockedNames returns the names of the skills in a lockfile, sorted.
+func lockedNames(l *installed.Lockfile) []string { return slices.Sorted(maps.Keys(l.Skills)) }

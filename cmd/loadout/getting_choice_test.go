@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadout-dev/loadout/remote"
+	"github.com/loadout-dev/loadout/internal/remote"
 )
 
 func TestReadChoice(t *testing.T) {
-	offer := &remote.Offer{Location: remote.Location{Kind: remote.Git}, Skills: []remote.Skill{
+	offer := &remote.Collection{Location: remote.Location{Kind: remote.Git}, Skills: []remote.Skill{
 		{Name: "notes", Dir: "notes"}, {Name: "pdf", Dir: "a/pdf"}, {Name: "pdf", Dir: "b/pdf"}, {Name: "7", Dir: "seven"}, {Name: "Sum it", Dir: "sums"}}}
 	for _, tt := range []struct{ line, want, wrong string }{
 		{"1\n", "notes", ""},
@@ -28,7 +28,7 @@ func TestReadChoice(t *testing.T) {
 		{"-1", "", "-1"},
 		{"1 pfd", "", "pfd"},
 	} {
-		chosen, wrong := readChoice(tt.line, offer)
+		chosen, wrong := parseChoice(tt.line, offer)
 		var dirs []string
 		for _, s := range chosen {
 			dirs = append(dirs, s.Dir)
@@ -53,7 +53,7 @@ func TestNewestTag(t *testing.T) {
 		for tag := range strings.FieldsSeq(tt.tags) {
 			tags[tag] = "commit"
 		}
-		if got := newestTag(tt.have, tags); got != tt.want {
+		if got := findNewerTag(tt.have, tags); got != tt.want {
 			t.Errorf("beside %s, of %s the newest is %q, want %q", tt.have, tt.tags, got, tt.want)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loadout-dev/loadout/remote/remotetest"
+	"github.com/loadout-dev/loadout/internal/remote/remotetest"
 )
 
 // Where the disk is full, everything is as it was, and the way on is to make room.

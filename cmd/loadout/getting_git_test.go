@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loadout-dev/loadout/remote/remotetest"
+	"github.com/loadout-dev/loadout/internal/remote/remotetest"
 )
 
 // newTeam is a repository with three skills, one of which has a script.
@@ -30,7 +30,7 @@ func TestB11SourcesOfARepository(t *testing.T) {
 	g, first := newTeam(t)
 	p := newGetter(t)
 	out := p.types(2, "add", g.URL)
-	p.has(out.all(), "notes  Does what notes does.", "there are 3 skills", "--skill NAME")
+	p.has(out.all(), "notes  Does what notes does.", "has 3 skills", "--skill NAME")
 	if got := p.skills(); len(got) > 0 {
 		t.Errorf("nothing was chosen, and there is %v", got)
 	}
@@ -40,7 +40,7 @@ func TestB11SourcesOfARepository(t *testing.T) {
 		t.Errorf("there is %v", p.skills())
 	}
 	p.has(p.file("loadout.lock"), first, "refs/heads/main", `"dir": "skills/tides"`)
-	p.has(p.types(0, "verify").stdout, "every file of 2 skills")
+	p.has(p.types(0, "verify").stdout, "all files of 2 skills")
 	p.has(p.types(0, "list").stdout, "tides")
 	p.types(0, "add", g.URL+"//skills/notes")
 	var again addOutput
@@ -50,7 +50,7 @@ func TestB11SourcesOfARepository(t *testing.T) {
 			t.Errorf("%s is %s", s.Name, s.State)
 		}
 	}
-	p.has(p.types(4, "add", g.URL+"//skils").all(), "there is no directory", "skills")
+	p.has(p.types(4, "add", g.URL+"//skils").all(), `directory "skils" not found`, "skills")
 	p.has(p.types(4, "add", g.URL+"@nobranch").all(), "nobranch")
 	p.types(0, "uninstall", "pdf")
 	if p.file("pdf/SKILL.md") != "" {
@@ -71,7 +71,7 @@ func TestTwoSkillsWithOneName(t *testing.T) {
 
 	q := newGetter(t)
 	out := q.types(1, "add", g.URL, "--all")
-	q.has(out.all(), "Added 2 skills", "b: error: it is named tides, as the one in a is", "--skill b")
+	q.has(out.all(), "Added 2 skills", "b: error: name tides is also used by the skill in a", "--skill b")
 	q.has(q.file("tides/SKILL.md"), "A.")
 	q.has(q.types(0, "update").stdout, "2 skills are up to date.")
 }
@@ -97,12 +97,12 @@ func TestB12ConflictWithAnotherSource(t *testing.T) {
 	p.writes(".loadout/skills/tides/SKILL.md", plainSkill("tides", "My own."))
 	p.types(0, "add", g.URL, "--skill", "pdf")
 	before := p.skills()
-	p.has(p.types(1, "add", other.URL).stderr, "there is already a pdf, from "+g.URL+"//skills/pdf", "--force", "loadout remove pdf")
-	p.has(p.types(1, "add", g.URL, "--skill", "tides").stderr, "loadout add did not bring", "--force")
+	p.has(p.types(1, "add", other.URL).stderr, "pdf is already installed, from "+g.URL+"//skills/pdf", "--force", "loadout remove pdf")
+	p.has(p.types(1, "add", g.URL, "--skill", "tides").stderr, "not installed by loadout add", "--force")
 	if diff := cmp.Diff(before, p.skills()); diff != "" {
 		t.Errorf("after conflicts it is another:\n%s", diff)
 	}
-	p.has(p.types(1, "add", g.URL, "--all").all(), "Added 1 skill", "loadout add did not bring")
+	p.has(p.types(1, "add", g.URL, "--all").all(), "Added 1 skill", "not installed by loadout add")
 	p.has(p.file("tides/SKILL.md"), "My own.")
 	p.types(0, "add", other.URL, "--force")
 	p.has(p.file("pdf/SKILL.md"), "Another.")
@@ -126,7 +126,7 @@ func TestB12PrivateToken(t *testing.T) {
 	}
 	p.env = append(p.env, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "LOADOUT_SECRETS_KEYRING=", "TEAM_TOKEN="+token)
 
-	p.has(p.types(4, "add", g.URL, "--all").stderr, "a private one looks so too", g.Host(), "sources.tokens")
+	p.has(p.types(4, "add", g.URL, "--all").stderr, "if it is private", g.Host(), "sources.tokens")
 	p.env = append(p.env, "LOADOUT_SOURCES_TOKENS="+g.Host()+"=TEAM_TOKEN")
 	p.has(p.types(5, "add", g.URL, "--all").stderr, "TEAM_TOKEN", "loadout secret set TEAM_TOKEN")
 	secret := exec.CommandContext(t.Context(), "loadout", "secret", "set", "TEAM_TOKEN")
@@ -135,7 +135,7 @@ func TestB12PrivateToken(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	out := p.types(3, "add", g.URL, "--all")
-	p.has(out.stderr, "does not take")
+	p.has(out.stderr, "rejected the credential")
 	secret = exec.CommandContext(t.Context(), "loadout", "secret", "set", "TEAM_TOKEN")
 	secret.Dir, secret.Env, secret.Stdin = p.home, p.env, strings.NewReader(token)
 	if out, err := secret.CombinedOutput(); err != nil {
@@ -179,10 +179,10 @@ func TestW29UpdateOfAMovedBranch(t *testing.T) {
 	if strings.Contains(check.all(), "tides") {
 		t.Errorf("tides is not newer:\n%s", check.all())
 	}
-	p.has(p.types(0, "list").stderr, "A newer version is there: pdf.")
-	p.has(p.types(0, "doctor").stdout, "pdf: newer on ", first[:12]+" → "+second[:12])
+	p.has(p.types(0, "list").stderr, "1 update is available: pdf.")
+	p.has(p.types(0, "doctor").stdout, "pdf: update found on ", first[:12]+" → "+second[:12])
 	before := p.skills()
-	p.has(p.types(0, "update", "--dry-run").all(), "added   scripts/merge.py script", "asks for more: tool Bash(curl:*)", "+Run scripts/fill.py, then scripts/merge.py.", "dry run")
+	p.has(p.types(0, "update", "--dry-run").all(), "added   scripts/merge.py script", "new permission: tool Bash(curl:*)", "+Run scripts/fill.py, then scripts/merge.py.", "Dry run")
 	if diff := cmp.Diff(before, p.skills()); diff != "" {
 		t.Errorf("a dry run changes\n%s", diff)
 	}
@@ -211,17 +211,17 @@ func TestForcePushedTag(t *testing.T) {
 	g.Tag("v1.2.0", second)
 	g.Tag("v1.10.0-rc.1", second)
 	got := p.states(0)
-	if got["pdf"].State != "pinned" || got["pdf"].Reason != "to v1.0.0; there is v1.2.0" || got["tides"].State != "pinned" || got["tides"].Reason != "to a commit" {
+	if got["pdf"].State != "pinned" || got["pdf"].Reason != "to v1.0.0; available: v1.2.0" || got["tides"].State != "pinned" || got["tides"].Reason != "to a commit" {
 		t.Errorf("pinned are %+v", got)
 	}
 	p.has(got["pdf"].Fix, "loadout add "+g.URL+"//skills/pdf@v1.2.0 --scope user")
 	p.types(0, "update", "--check")
-	p.has(p.types(1, "add", g.URL, "--skill", "pdf").all(), "pdf was got at @v1.0.0, and stays", "--force")
+	p.has(p.types(1, "add", g.URL, "--skill", "pdf").all(), "pdf is pinned to @v1.0.0", "--force")
 	g.Annotate("v1.0.0", second)
-	p.has(p.types(3, "add", g.URL+"//skills/pdf@v1.0.0").all(), "the tag v1.0.0 names another commit than it did", "--force")
+	p.has(p.types(3, "add", g.URL+"//skills/pdf@v1.0.0").all(), "the tag v1.0.0 moved after pdf was installed", "--force")
 	before := p.skills()
 	out := p.types(1, "update")
-	p.has(out.all(), "pdf    moved   the tag v1.0.0 names another commit than it did ("+first[:12]+" → "+second[:12]+")", "find out why")
+	p.has(out.all(), "pdf    moved   the tag v1.0.0 moved to another commit ("+first[:12]+" → "+second[:12]+")", "find out why")
 	if diff := cmp.Diff(before, p.skills()); diff != "" {
 		t.Errorf("it was followed:\n%s", diff)
 	}
@@ -281,7 +281,7 @@ func TestW29EditedIsKept(t *testing.T) {
 	}
 	g.Commit(map[string]string{"skills/tides/SKILL.md": plainSkill("tides", "Two."), "skills/pdf/SKILL.md": plainSkill("pdf", "Two.")})
 	out := p.types(1, "update")
-	p.has(out.all(), "tides  edited  you have edited SKILL.md, and it is kept", "loadout verify tides", "Updated 1 skill")
+	p.has(out.all(), "tides  edited  your edits to SKILL.md are kept", "loadout verify tides", "Updated 1 skill")
 	p.has(p.file("tides/SKILL.md"), "Mine.")
 	p.has(p.file("pdf/SKILL.md"), "Two.")
 	p.has(p.types(1, "verify").stdout, "tides  changed  SKILL.md")
@@ -348,7 +348,7 @@ func TestAddFrozenOfARepository(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the lock brings\n%s", diff)
 	}
-	ci.has(ci.types(0, cmd...).stderr, "3 skills are there already")
+	ci.has(ci.types(0, cmd...).stderr, "3 skills are already up to date")
 
 	digest := lock[strings.Index(lock, `"digest": "sha256:`)+len(`"digest": "sha256:`):][:64]
 	file := lock[strings.Index(lock, `"SKILL.md": "`)+len(`"SKILL.md": "`):][:64]

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loadout-dev/loadout/remote/remotetest"
+	"github.com/loadout-dev/loadout/internal/remote/remotetest"
 )
 
 // published are skills as a site has them, with a body.
@@ -29,7 +29,7 @@ func TestB11SourcesOfASite(t *testing.T) {
 				x.Older()
 			}
 			p := newGetter(t)
-			p.has(p.types(2, "add", x.URL).all(), "pdf    Does what pdf does.", "there are 2 skills")
+			p.has(p.types(2, "add", x.URL).all(), "pdf    Does what pdf does.", "has 2 skills")
 			p.has(p.types(0, "add", x.URL, "--all").stdout, "Added 2 skills", "scripts/run.py")
 			p.has(p.file("loadout.lock"), `"kind": "index"`)
 			p.has(p.types(0, "update").stdout, "2 skills are up to date.")
@@ -40,7 +40,7 @@ func TestB11SourcesOfASite(t *testing.T) {
 			lock := p.file("loadout.lock")
 			frozen := newGetter(t)
 			frozen.writes(".loadout/skills/loadout.lock", lock)
-			frozen.has(frozen.types(3, "add", "--frozen").stderr, "pdf is sha256:", "loadout.lock says")
+			frozen.has(frozen.types(3, "add", "--frozen").stderr, "digest mismatch of pdf: want sha256:", ", got sha256:")
 			if got := frozen.skills(); len(got) != 1 {
 				t.Errorf("of other bytes there is %v", got)
 			}
@@ -66,7 +66,7 @@ func TestMaliciousIndex(t *testing.T) {
 	out := p.types(3, "add", x.URL, "--skill", "pdf")
 	p.has(out.stderr, "sha256:")
 	out = p.types(1, "add", x.URL, "--all")
-	p.has(out.all(), "Added 1 skill", "sha256:", "who publishes the index")
+	p.has(out.all(), "Added 1 skill", "sha256:", "the publisher of the index")
 	if strings.Contains(out.all(), "\x1b") {
 		t.Errorf("a name drives the terminal: %q", out.all())
 	}
@@ -97,7 +97,7 @@ func TestSiteLeadsElsewhere(t *testing.T) {
 	inside := remotetest.NewIndex(t, published("Inside."))
 	x := remotetest.NewIndex(t, published("One."))
 	p := newGetter(t)
-	for to, why := range map[string]string{"https://169.254.169.254/latest/meta-data": "no setting allows", strings.Replace(inside.URL, "127.0.0.1", "localhost", 1) + "/x": "sources.private"} {
+	for to, why := range map[string]string{"https://169.254.169.254/latest/meta-data": "this address is never allowed", strings.Replace(inside.URL, "127.0.0.1", "localhost", 1) + "/x": "sources.private"} {
 		x.Redirect("/.well-known/agent-skills/pdf.tar.gz", to)
 		out := p.types(3, "add", x.URL, "--skill", "pdf")
 		p.has(out.stderr, why)
@@ -126,7 +126,7 @@ func TestSearchOfIndexes(t *testing.T) {
 		t.Errorf("found at %v, want %v", origins, want)
 	}
 	text := p.types(0, "search", "--index", x.URL, "what", "pdf")
-	p.has(text.all(), "pdf  "+x.Host(), "These are there, not here.", "loadout add "+x.URL+"/ --skill pdf")
+	p.has(text.all(), "pdf  "+x.Host(), "These skills are not installed.", "loadout add "+x.URL+"/ --skill pdf")
 	p.types(1, "search", "--index", x.URL, "--index", g.URL+"x", "tides")
 	p.types(4, "search", "--index", g.URL+"x", "tides")
 	p.types(4, "show", "tides")

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadout-dev/loadout/remote/remotetest"
+	"github.com/loadout-dev/loadout/internal/remote/remotetest"
 )
 
 // client asks a loadout mcp that runs beside other commands.
@@ -115,5 +115,5 @@ func TestAddBesideAServer(t *testing.T) {
 	}
 	c.until("changed since it was approved", "run_skill_script", script)
 	p.types(0, "remove", "tides")
-	c.until("no skill", "load_skill", tides)
+	c.until("not found", "load_skill", tides)
 }

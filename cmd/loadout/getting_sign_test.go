@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loadout-dev/loadout/remote/remotetest"
+	"github.com/loadout-dev/loadout/internal/remote/remotetest"
 )
 
 // publishes signs a skill with a key, which is made where it is not there, and returns its
@@ -34,7 +34,7 @@ func TestSignedSkills(t *testing.T) {
 	p := newGetter(t)
 	g := remotetest.NewGit(t)
 	g.Commit(p.publishes("one.key", "pdf", map[string]string{"SKILL.md": plainSkill("pdf", "One."), "run.py": "print(1)\n"}))
-	p.has(p.types(0, "add", g.URL, "--dry-run").stdout, "signed by example.com, key ", "the first")
+	p.has(p.types(0, "add", g.URL, "--dry-run").stdout, "signed by example.com, key ", "first key of this source")
 	p.has(p.types(0, "add", g.URL).stdout, "signed by example.com")
 	p.has(p.file("loadout.lock"), `"key": "example.com+`)
 	var ok verifyOutput
@@ -64,7 +64,7 @@ func TestSignedSkills(t *testing.T) {
 	unchanged("a tampered file")
 
 	g.Commit(p.publishes("two.key", "pdf", map[string]string{"run.py": "print(3)\n"}))
-	p.has(p.types(3, "update").all(), "pdf  refused", "changed", "by another way", "loadout verify --forget "+strings.TrimSuffix(g.URL, ".git"))
+	p.has(p.types(3, "update").all(), "pdf  refused", "changed", "through another channel", "loadout verify --forget "+strings.TrimSuffix(g.URL, ".git"))
 	p.types(3, "update", "--check")
 	p.types(3, "add", g.URL, "--skill", "pdf")
 	unchanged("another key")
@@ -95,7 +95,7 @@ func TestPlaceWithAndWithoutSignatures(t *testing.T) {
 	g.Commit(map[string]string{"a/SKILL.md": plainSkill("a", "One."), "z/SKILL.md": plainSkill("z", "One.")})
 	g.Commit(p.publishes("one.key", "b", map[string]string{"SKILL.md": plainSkill("b", "One.")}))
 	g.Commit(p.publishes("two.key", "c", map[string]string{"SKILL.md": plainSkill("c", "One.")}))
-	p.has(p.types(1, "add", g.URL, "--all").all(), "Added 3 skills", "c: error", "by another way")
+	p.has(p.types(1, "add", g.URL, "--all").all(), "Added 3 skills", "c: error", "through another channel")
 	g.Commit(map[string]string{"a/SKILL.md": plainSkill("a", "Two."), "z/SKILL.md": plainSkill("z", "Two.")})
 	p.types(0, "update")
 	p.has(p.file("a/SKILL.md")+p.file("z/SKILL.md"), "Two.")
@@ -121,10 +121,10 @@ func TestVerifyFindsAForgedLock(t *testing.T) {
 	digest := regexpFind(t, `"digest": "[^"]+"`, lock)
 	forged.writes(".loadout/skills/loadout.lock", replaceOne(t, lock, digest, digest+",\n      "+key))
 	out := forged.types(1, "verify")
-	forged.has(out.all(), "pdf  signature  the skill is not signed", "Somebody changed a skill and loadout.lock")
+	forged.has(out.all(), "pdf  signature  skill is not signed", "A skill and its loadout.lock entry were changed")
 	var v verifyOutput
 	forged.reads(&v, 1, "verify")
-	if v.OK || len(v.Differences) != 1 || v.Differences[0].What != "signature" {
+	if v.OK || len(v.Differences) != 1 || v.Differences[0].Kind != "signature" {
 		t.Errorf("verify says %+v", v)
 	}
 
@@ -135,5 +135,5 @@ func TestVerifyFindsAForgedLock(t *testing.T) {
 	q.types(0, "add", g.URL)
 	p.writes(".loadout/skills/loadout.lock", q.file("loadout.lock"))
 	p.writes(".loadout/skills/pdf/SKILL.sig", q.file("pdf/SKILL.sig"))
-	p.has(p.types(1, "verify").stdout, "pdf  signature  the key of ")
+	p.has(p.types(1, "verify").stdout, "pdf  signature  key of ")
 }

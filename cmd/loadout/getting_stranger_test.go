@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/loadout-dev/loadout/remote/remotetest"
+	"github.com/loadout-dev/loadout/internal/remote/remotetest"
 )
 
 // clone is a project that somebody else wrote, with a lock and a skill that fits it.
@@ -29,7 +29,7 @@ func TestALockOfAStranger(t *testing.T) {
 	}
 	g.Commit(document("bait"))
 	for _, tt := range []struct{ what, from, why string }{
-		{"a repository of this machine", "file://" + filepath.ToSlash(g.Dir), "a place of this machine"},
+		{"a repository of this machine", "file://" + filepath.ToSlash(g.Dir), "a local path"},
 		{"a server of this machine", g.URL, "loopback"},
 	} {
 		t.Run(tt.what, func(t *testing.T) {

@@ -30,7 +30,7 @@ func checkHelp(t *testing.T, path []string) {
 		t.Errorf("loadout help says\n%s\nand --help says\n%s", other, help)
 	}
 	for line := range strings.Lines(help) {
-		if n := columns(strings.TrimSuffix(line, "\n")); n > 100 {
+		if n := textWidth(strings.TrimSuffix(line, "\n")); n > 100 {
 			t.Errorf("a line has %d columns: %s", n, line)
 		}
 	}

@@ -19,41 +19,41 @@ import (
 
 const (
 	defaultHub = "http://127.0.0.1:8484"
-	// hubTime is how long a hub may take for one answer, and hubAnswer how long that may
-	// be in bytes.
-	hubTime   = time.Minute
-	hubAnswer = 32 << 20
+	// hubTimeout bounds a request to a hub, and maxHubResponse the bytes of a
+	// response.
+	hubTimeout     = time.Minute
+	maxHubResponse = 32 << 20
 )
 
-// hubClient speaks with a hub as whose token it has. The token goes to that hub alone,
-// and never over the network in plain text.
+// hubClient sends requests to a hub with the user's token. It sends the token
+// to that hub only, and never over plain HTTP through a network.
 type hubClient struct {
-	at    *url.URL
-	token string
-	http  *http.Client
+	baseURL *url.URL
+	token   string
+	http    *http.Client
 }
 
-// hub is the hub that a person means: by a flag, else by LOADOUT_HUB, else on this
-// machine.
-func (a *app) hub(flag string) (*hubClient, error) {
+// newHubClient returns a client for the hub of the flag, of LOADOUT_HUB, or on
+// this machine.
+func (a *app) newHubClient(flag string) (*hubClient, error) {
 	text := cmp.Or(flag, a.getenv("LOADOUT_HUB"), defaultHub)
-	const hint = "give it as https://HOST, by --hub or LOADOUT_HUB"
+	const hint = "give the address as https://HOST, with --hub or LOADOUT_HUB"
 	at, err := url.Parse(strings.TrimSuffix(text, "/"))
 	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || at.RawQuery != "" || at.Fragment != "" {
-		return nil, fail(exitUsage, hint, "the address of the hub is none")
+		return nil, fail(exitUsage, hint, "invalid address of the hub")
 	}
 	if at.User != nil {
-		return nil, fail(exitUsage, "leave them out, and put a token into LOADOUT_HUB_TOKEN", "the address of the hub has a name or a password in it")
+		return nil, fail(exitUsage, "omit them, and put a token into LOADOUT_HUB_TOKEN", "the address of the hub contains a user name or password")
 	}
-	c := &hubClient{at: at, token: strings.TrimSpace(a.getenv("LOADOUT_HUB_TOKEN"))}
+	c := &hubClient{baseURL: at, token: strings.TrimSpace(a.getenv("LOADOUT_HUB_TOKEN"))}
 	if c.token != "" && at.Scheme == "http" && !address.IsLoopback(at.Host) {
-		return nil, fail(exitRefused, hint+"; or do without LOADOUT_HUB_TOKEN", "the token is not sent: %s is reached over plain http, where others can read it", plain(at.Host))
+		return nil, fail(exitRefused, hint+"; or unset LOADOUT_HUB_TOKEN", "the token is not sent: %s uses plain http, where others can read it", plain(at.Host))
 	}
-	c.http = &http.Client{Timeout: hubTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	c.http = &http.Client{Timeout: hubTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return c, nil
 }
 
-// hubProblem is an error of a hub, as RFC 9457 has it.
+// hubProblem is an error response of a hub, as defined by RFC 9457.
 type hubProblem struct {
 	Status  int    `json:"status"`
 	Code    string `json:"code"`
@@ -62,19 +62,19 @@ type hubProblem struct {
 	Request string `json:"request"`
 }
 
-// hubAnswered is an answer of a hub.
-type hubAnswered struct {
+// hubResponse is a response of a hub with any status.
+type hubResponse struct {
 	status int
 	body   []byte
 	hub    *url.URL
 }
 
-// send sends a request to a path of the API. The error says why there is no answer of a
-// hub; what the hub says, whatever its status, is none.
-func (c *hubClient) send(ctx context.Context, method, path, kind string, body []byte) (*hubAnswered, error) {
-	req, err := http.NewRequestWithContext(ctx, method, c.at.String()+"/api/v1"+path, bytes.NewReader(body))
+// send sends a request to a path of the API. It returns an error only if no hub
+// answers; an error response of the hub is not an error of send.
+func (c *hubClient) send(ctx context.Context, method, path, kind string, body []byte) (*hubResponse, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.baseURL.String()+"/api/v1"+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, fail(exitUsage, "give it as https://HOST", "the address of the hub: %w", err)
+		return nil, fail(exitUsage, "give the address as https://HOST", "address of the hub: %w", err)
 	}
 	req.Header.Set("Content-Type", kind)
 	req.Header.Set("Accept", "application/json")
@@ -83,55 +83,55 @@ func (c *hubClient) send(ctx context.Context, method, path, kind string, body []
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, c.unreached(ctx, err)
+		return nil, c.connectionError(ctx, err)
 	}
 	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, hubAnswer+1))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxHubResponse+1))
 	if err != nil {
-		return nil, c.unreached(ctx, err)
+		return nil, c.connectionError(ctx, err)
 	}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
-		return nil, fail(exitFound, "give the address that it is at by --hub or LOADOUT_HUB", "%s sends to another place, %s, and is not followed there", c.at, plain(resp.Header.Get("Location")))
-	case len(data) > hubAnswer, len(data) > 0 && media != "application/json" && media != "application/problem+json":
-		return nil, fail(exitMissing, "give the address of a hub by --hub or LOADOUT_HUB", "what answers at %s is no hub (status %d)", c.at, resp.StatusCode)
+		return nil, fail(exitFailure, "give that address with --hub or LOADOUT_HUB", "%s redirects to %s; redirects are not followed", c.baseURL, plain(resp.Header.Get("Location")))
+	case len(data) > maxHubResponse, len(data) > 0 && media != "application/json" && media != "application/problem+json":
+		return nil, fail(exitMissing, "give the address of a hub with --hub or LOADOUT_HUB", "no hub at %s (status %d)", c.baseURL, resp.StatusCode)
 	}
-	return &hubAnswered{resp.StatusCode, data, c.at}, nil
+	return &hubResponse{resp.StatusCode, data, c.baseURL}, nil
 }
 
-// unreached is why a hub did not answer.
-func (c *hubClient) unreached(ctx context.Context, err error) error {
+// connectionError returns the reason why a hub did not answer.
+func (c *hubClient) connectionError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if e, ok := errors.AsType[*url.Error](err); ok { // which repeats the address
+	if e, ok := errors.AsType[*url.Error](err); ok { // drops the repeated address
 		err = e.Err
 	}
-	return fail(exitMissing, "see that it runs, as by: loadout serve; or say where it is by --hub or LOADOUT_HUB", "the hub at %s cannot be reached: %w", c.at, err)
+	return fail(exitMissing, "start it with: loadout serve; or give its address with --hub or LOADOUT_HUB", "cannot reach the hub at %s: %w", c.baseURL, err)
 }
 
-// into reads an answer of 200 and its like; another one is an error that ends in what to
-// do.
-func (r *hubAnswered) into(v any) error {
+// decode decodes a successful response. Any other response becomes an error
+// with a hint.
+func (r *hubResponse) decode(v any) error {
 	if r.status >= 300 {
-		return r.problem()
+		return r.problemError()
 	}
 	if err := json.Unmarshal(r.body, v); err != nil {
-		return fail(exitMissing, "compare the versions: loadout version", "the hub at %s answers in a form that is not known: %w", r.hub, err)
+		return fail(exitMissing, "compare the versions: loadout version", "unknown response format of the hub at %s: %w", r.hub, err)
 	}
 	return nil
 }
 
-func (r *hubAnswered) problem() error {
+func (r *hubResponse) problemError() error {
 	var p hubProblem
 	if json.Unmarshal(r.body, &p) != nil || p.Detail == "" {
-		return fail(exitMissing, "give the address of a hub by --hub or LOADOUT_HUB", "what answers at %s is no hub (status %d)", r.hub, r.status)
+		return fail(exitMissing, "give the address of a hub with --hub or LOADOUT_HUB", "no hub at %s (status %d)", r.hub, r.status)
 	}
-	code, next := exitFound, p.Next
+	code, next := exitFailure, p.Next
 	switch {
 	case r.status == http.StatusUnauthorized:
-		code, next = exitRefused, "put a token of yours into LOADOUT_HUB_TOKEN; the page of the hub makes one, or: POST "+r.hub.String()+"/api/v1/tokens"
+		code, next = exitRefused, "put your token into LOADOUT_HUB_TOKEN; create one on the hub's page, or with: POST "+r.hub.String()+"/api/v1/tokens"
 	case r.status == http.StatusForbidden:
 		code = exitRefused
 	case r.status == http.StatusNotFound:
@@ -139,5 +139,5 @@ func (r *hubAnswered) problem() error {
 	case r.status >= 500 && p.Request != "":
 		next = fmt.Sprintf("%s (request %s)", cmp.Or(next, "try again in a moment"), p.Request)
 	}
-	return fail(code, cmp.Or(next, "see what is expected: "+r.hub.String()+"/openapi.json"), "the hub says: %s", p.Detail)
+	return fail(code, cmp.Or(next, "see the API: "+r.hub.String()+"/openapi.json"), "hub: %s", p.Detail)
 }

@@ -17,11 +17,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loadout-dev/loadout/internal/client"
+	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/secrets"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
 type importFlags struct {
@@ -30,46 +30,46 @@ type importFlags struct {
 	allProjects             bool
 }
 
-// importOutput is import --json.
+// importOutput is the output of import --json.
 type importOutput struct {
 	Client  string           `json:"client"`
 	File    string           `json:"file"`
 	Action  string           `json:"action"`  // none, import or undo
 	Done    bool             `json:"done"`    // false for --dry-run and none
 	Servers []importedServer `json:"servers"` // of the client
-	Secrets []moved          `json:"secrets"` // values that move, or have to be set
-	Into    string           `json:"into"`    // the file with the person's own servers
+	Secrets []movedSecret    `json:"secrets"` // values moved to secrets, or to be set by the user
+	Into    string           `json:"into"`    // the user's servers file
 	Backup  string           `json:"backup,omitempty"`
 	Notes   []string         `json:"notes"`
-	Next    []string         `json:"next"` // commands for the person
+	Next    []string         `json:"next"` // commands for the user to run
 	Diff    string           `json:"diff,omitempty"`
 }
 
 type importedServer struct {
 	Name      string   `json:"name"`              // in the client
-	Project   string   `json:"project,omitempty"` // in which alone it counted
+	Project   string   `json:"project,omitempty"` // project to which the client limited it
 	As        string   `json:"as,omitempty"`
 	Transport string   `json:"transport,omitempty"`
 	State     string   `json:"state"` // add, present, skipped, removed or kept
-	Login     bool     `json:"login"` // may want a login of its own
+	Login     bool     `json:"login"` // may need a sign-in
 	Problems  []string `json:"problems,omitempty"`
 }
 
-// importStep is what one import did to a client's file. It holds credentials
-// where the file did.
+// importStep records what one import did to a client's file. It contains the
+// credentials of that file.
 type importStep struct {
-	Original []byte            `json:"original"` // the file before
-	Backup   string            `json:"backup,omitempty"`
-	Kept     bool              `json:"kept"`            // the file was not changed
-	Names    []string          `json:"names"`           // of the entries that were taken out
-	Local    []client.Local    `json:"local,omitempty"` // and of those of projects
-	Entry    client.Entry      `json:"entry"`
-	Servers  map[string]string `json:"servers"`          // that were added, with their digests
-	Shares   []string          `json:"shares,omitempty"` // servers that were there already, and stand in for its entries
-	Secrets  []string          `json:"secrets"`          // that were set
+	Original []byte               `json:"original"` // the file before the import
+	Backup   string               `json:"backup,omitempty"`
+	Kept     bool                 `json:"kept"`            // the file was not changed
+	Names    []string             `json:"names"`           // entries removed from the file
+	Local    []clientconfig.Local `json:"local,omitempty"` // removed entries of projects
+	Entry    clientconfig.Entry   `json:"entry"`
+	Servers  map[string]string    `json:"servers"`          // digests of the added servers, by name
+	Shares   []string             `json:"shares,omitempty"` // existing servers that replace its entries
+	Secrets  []string             `json:"secrets"`          // secrets set by this import
 }
 
-// maxImport bounds the record of the imports from one file, in bytes.
+// maxImport bounds the record of imports from one file, in bytes.
 const maxImport = 64 << 20
 
 type importRecord struct {
@@ -82,173 +82,175 @@ func (a *app) importCommand() *cobra.Command {
 	var o importFlags
 	cmd := &cobra.Command{
 		Use:   "import CLIENT",
-		Short: "Take over the MCP servers of a client",
-		Long: fmt.Sprintf(`Take over the MCP servers that are configured in a client: they go to %s
-beside your configuration, and in the client one entry of Loadout takes their place,
-which serves them all. What would be done is shown first, and a backup of the
-client's file is kept; everything else in it stays as it is. Tokens move to secrets,
-in a file that only you can read. A login stays with the client: servers that want
-one are named. Of Claude Code, the servers of the project that you are in come too
-(those that "claude mcp add" puts there), and those of all with --all-projects. Doing
-it again takes over what is new; --undo puts all back. The backup has the tokens as
-they were, for you alone to read: delete it once all works. --undo deletes it, where
-everything goes back.
-On a terminal it asks first; where standard input is none, and with --json, it acts at
-once, without --yes.
+		Short: "Import the MCP servers of a client",
+		Long: fmt.Sprintf(`Import the MCP servers configured in a client into %s beside your configuration.
+In the client, one entry for Loadout replaces them and serves them all.
 
-Clients: %s.`, serversName, strings.Join(client.Names(), ", ")),
+The changes are shown first. The client's file is backed up, and nothing else in it
+changes. Tokens move to secrets, in a file that only you can read. Logins stay with the
+client; servers that need one are listed. From Claude Code, the servers of the current
+project (added with "claude mcp add") are imported too, or those of all projects with
+--all-projects. Running import again adds new servers; --undo restores the file.
+
+The backup contains the tokens in clear text and is readable only by you. Delete it
+when everything works; --undo deletes it after restoring everything. import asks for
+confirmation on a terminal. It does not ask with --yes or --json, or if standard input
+is not a terminal.
+
+Clients: %s.`, serversFileName, strings.Join(clientconfig.Names(), ", ")),
 		Example: `  loadout import claude-code --dry-run
   loadout import claude-code --all-projects
   loadout import cursor
-  loadout import vscode --keep          leave the client's own entries
+  loadout import vscode --keep          do not change the client's file
   loadout import codex --undo`,
-		Args: want(1, 1, "the name of a CLIENT: "+strings.Join(client.Names(), ", ")),
+		Args: argCount(1, 1, "the name of a CLIENT: "+strings.Join(clientconfig.Names(), ", ")),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return client.Names(), cobra.ShellCompDirectiveNoFileComp
+			return clientconfig.Names(), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := exclusive(cmd, "keep", "undo"); err != nil {
+			if err := checkExclusive(cmd, "keep", "undo"); err != nil {
 				return err
 			}
-			if err := exclusive(cmd, "all-projects", "undo"); err != nil {
+			if err := checkExclusive(cmd, "all-projects", "undo"); err != nil {
 				return err
 			}
 			return a.importClient(cmd.Context(), args[0], o)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.file, "file", "", "read this `FILE` instead of the client's usual one")
-	f.BoolVar(&o.undo, "undo", false, "put back what was taken over")
-	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be done, and do nothing")
-	f.BoolVar(&o.keep, "keep", false, "leave the client's file as it is")
-	f.BoolVar(&o.allProjects, "all-projects", false, "also the servers of all projects (claude-code)")
-	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask on a terminal")
+	f.StringVar(&o.file, "file", "", "read `FILE` instead of the client's default file")
+	f.BoolVar(&o.undo, "undo", false, "undo earlier imports from this client")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show the changes without applying them")
+	f.BoolVar(&o.keep, "keep", false, "do not change the client's file")
+	f.BoolVar(&o.allProjects, "all-projects", false, "import the servers of all projects (claude-code)")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	return cmd
 }
 
-// importing is one run of the command.
-type importing struct {
+// importRun is one run of the command.
+type importRun struct {
 	app    *app
 	flags  importFlags
-	client client.Client
-	target client.Target
+	client clientconfig.Client
+	target clientconfig.Target
 	out    importOutput
-	into   *ownServers
+	into   *serversDocument
 	store  *secrets.Store
-	log    *policy.OwnFile
+	log    *policy.PrivateFile
 	record importRecord
 }
 
 func (a *app) importClient(ctx context.Context, name string, o importFlags) error {
-	c, err := client.Lookup(name)
+	c, err := clientconfig.Lookup(name)
 	if err != nil {
-		return fail(exitUsage, "the clients: "+strings.Join(client.Names(), ", "), "%q is not a client that Loadout knows", name)
+		return fail(exitUsage, "known clients: "+strings.Join(clientconfig.Names(), ", "), "unknown client %q", name)
 	}
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = ""
 	}
-	im := &importing{app: a, flags: o, client: c, target: client.Target{Client: c, Scope: client.User, File: o.file,
-		Place: client.Place{OS: runtime.GOOS, Home: a.home(), Dir: dir, Getenv: a.getenv}},
-		out: importOutput{Client: c.Name, Action: "none", Servers: []importedServer{}, Secrets: []moved{}, Notes: []string{}, Next: []string{}}}
-	if err := im.open(); err != nil {
+	im := &importRun{app: a, flags: o, client: c, target: clientconfig.Target{Client: c, Scope: clientconfig.User, File: o.file,
+		Place: clientconfig.Place{OS: runtime.GOOS, Home: a.home(), Dir: dir, Getenv: a.getenv}},
+		out: importOutput{Client: c.Name, Action: "none", Servers: []importedServer{}, Secrets: []movedSecret{}, Notes: []string{}, Next: []string{}}}
+	if err := im.load(); err != nil {
 		return err
 	}
 	if o.undo {
 		return im.undo(ctx)
 	}
-	return im.take(ctx)
+	return im.importServers(ctx)
 }
 
-// open reads the person's own servers, and what was imported before.
-func (im *importing) open() error {
+// load reads the user's servers and the record of earlier imports.
+func (im *importRun) load() error {
 	a := im.app
 	if im.out.Into = a.serversFile(); im.out.Into == "" || a.stateDir() == "" {
-		return fail(exitFound, "set HOME, or XDG_CONFIG_HOME and LOADOUT_STATE", "there is no place to keep the servers")
+		return fail(exitFailure, "set HOME, or XDG_CONFIG_HOME and LOADOUT_STATE", "no directory for the servers file")
 	}
-	found, err := client.Read(im.target)
+	found, err := clientconfig.Read(im.target)
 	if err != nil {
-		return im.failed(err)
+		return im.fileError(err)
 	}
 	im.out.File = found.File
-	if im.into, err = readOwnServers(im.out.Into); err != nil {
+	if im.into, err = readServersDocument(im.out.Into); err != nil {
 		return err
 	}
 	if im.store, err = a.secretStore(); err != nil {
 		return err
 	}
 	sum := sha256.Sum256([]byte(found.File))
-	im.log = policy.NewOwnFile(filepath.Join(a.stateDir(), "imports", im.client.Name+"-"+hex.EncodeToString(sum[:8])+".json"), maxImport)
+	im.log = policy.NewPrivateFile(filepath.Join(a.stateDir(), "imports", im.client.Name+"-"+hex.EncodeToString(sum[:8])+".json"), maxImport)
 	data, err := im.log.Read()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return a.secretFailed(err)
+		return a.secretError(err)
 	case json.Unmarshal(data, &im.record) != nil || im.record.Version != 1:
-		return fail(exitFound, "move it away; --undo is not possible then", "what was imported from %s before cannot be read", im.client.Title)
+		return fail(exitFailure, "move it away; --undo is not possible then", "cannot read the record of earlier imports from %s", im.client.Title)
 	}
 	im.record.Version, im.record.File = 1, found.File
 	return nil
 }
 
-func (im *importing) failed(err error) error {
-	return connectFailed(im.client, connectOptions{undo: true}, err)
+func (im *importRun) fileError(err error) error {
+	return connectError(im.client, connectOptions{undo: true}, err)
 }
 
-// take imports what is in the client's file.
-func (im *importing) take(ctx context.Context) error {
+// importServers imports the servers in the client's file.
+func (im *importRun) importServers(ctx context.Context) error {
 	a := im.app
-	found, err := client.Read(im.target)
+	found, err := clientconfig.Read(im.target)
 	if err != nil {
-		return im.failed(err)
+		return im.fileError(err)
 	}
-	entry, err := a.clientEntry(connectOptions{name: client.DefaultName})
+	entry, err := a.clientEntry(connectOptions{name: clientconfig.DefaultName})
 	if err != nil {
 		return err
 	}
 	if im.flags.allProjects && found.Projects() == nil {
-		return fail(exitUsage, "leave --all-projects out", "%s keeps no servers of projects in its own file", im.client.Title)
+		return fail(exitUsage, "omit --all-projects", "%s has no servers per project", im.client.Title)
 	}
 	step := importStep{Original: found.Data, Kept: im.flags.keep, Entry: entry, Servers: map[string]string{}}
-	taken := map[string]string{} // secrets by name
-	for _, f := range im.foreigners(found) {
-		s, err := im.server(f, found.Inputs, taken, &step)
+	taken := map[string]string{} // secret values by name
+	for _, f := range im.collectServers(found) {
+		s, err := im.importServer(f, found.Inputs, taken, &step)
 		if err != nil {
 			return err
 		}
 		im.out.Servers = append(im.out.Servers, s)
 	}
-	var change *client.Change
+	var change *clientconfig.Change
 	if !im.flags.keep && len(step.Names)+len(step.Local) > 0 {
-		if change, err = client.PlanAdopt(im.target, step.Names, step.Local, entry); err != nil {
-			return im.failed(err)
+		if change, err = clientconfig.PlanAdopt(im.target, step.Names, step.Local, entry); err != nil {
+			return im.fileError(err)
 		}
 		step.Backup = change.Backup
 		im.out.Backup, im.out.Diff = change.Backup, change.Diff()
 		im.out.Notes = append(im.out.Notes, change.Notes...)
 	}
-	if len(step.Servers) > 0 || change != nil && change.Action != client.None {
+	if len(step.Servers) > 0 || change != nil && change.Action != clientconfig.None {
 		im.out.Action = "import"
 	}
-	im.advise(taken)
+	im.addNextSteps(taken)
 	if im.flags.keep && len(step.Servers) > 0 {
 		im.out.Notes = append(im.out.Notes, im.client.Title+" still starts these servers itself")
 	}
-	if do, err := im.show(ctx); !do || err != nil {
+	if do, err := im.confirm(ctx); !do || err != nil {
 		return err
 	}
 	if err := im.apply(ctx, step, taken, change); err != nil {
 		return err
 	}
-	return im.finish(change)
+	return im.printResult(change)
 }
 
-// ours reports whether an entry is Loadout's own, which would reach itself: by its
-// name, or because it runs "loadout mcp", however that is wrapped.
-func ours(name string, value any) bool {
+// isOwnEntry reports whether an entry is for Loadout itself, by its name or
+// because it runs "loadout mcp", directly or through a wrapper. Importing it
+// would make Loadout start itself.
+func isOwnEntry(name string, value any) bool {
 	m, _ := value.(map[string]any)
 	var words []string
 	for _, key := range []string{"command", "args"} {
@@ -269,12 +271,12 @@ func ours(name string, value any) bool {
 		base := w[strings.LastIndexAny(w, `/\`)+1:]
 		return strings.TrimSuffix(strings.ToLower(base), ".exe") == "loadout"
 	})
-	return name == client.DefaultName || i >= 0 && slices.Contains(words[i+1:], "mcp")
+	return name == clientconfig.DefaultName || i >= 0 && slices.Contains(words[i+1:], "mcp")
 }
 
-// server works out what becomes of one server of the client.
-func (im *importing) server(f foreign, inputs any, taken map[string]string, step *importStep) (importedServer, error) {
-	c, asked, findings := parseForeign(im.client.Name, f.name, f.value, inputs)
+// importServer decides what happens to one server of the client.
+func (im *importRun) importServer(f clientServer, inputs any, taken map[string]string, step *importStep) (importedServer, error) {
+	c, asked, findings := parseClientServer(im.client.Name, f.name, f.value, inputs)
 	s := importedServer{Name: f.name, Project: f.project, State: "skipped"}
 	for _, d := range findings {
 		if d.Severity != skill.Info {
@@ -282,11 +284,11 @@ func (im *importing) server(f foreign, inputs any, taken map[string]string, step
 		}
 	}
 	if c == nil {
-		return s, nil // it stays where it is
+		return s, nil // the entry stays in the client's file
 	}
-	stayIn(c, f.project)
+	setWorkDir(c, f.project)
 	moving, err := moveSecrets(c, asked, func(name, value string) (string, error) {
-		free, err := im.freeSecret(name, value, taken)
+		free, err := im.chooseSecretName(name, value, taken)
 		if err == nil {
 			taken[free] = value
 		}
@@ -295,8 +297,8 @@ func (im *importing) server(f foreign, inputs any, taken map[string]string, step
 	if err != nil {
 		return s, err
 	}
-	s.Transport, s.Login = c.Type, wantsLogin(c)
-	if s.As = im.place(c, im.suffix(f)); s.As == "" {
+	s.Transport, s.Login = c.Type, mayNeedLogin(c)
+	if s.As = im.chooseName(c, im.nameSuffix(f)); s.As == "" {
 		s.As, s.State = c.Name, "present"
 		step.Shares = append(step.Shares, c.Name)
 	} else {
@@ -307,18 +309,19 @@ func (im *importing) server(f foreign, inputs any, taken map[string]string, step
 	if f.project == "" {
 		step.Names = append(step.Names, f.name)
 	} else {
-		step.Local = append(step.Local, client.Local{Project: f.project, Name: f.name})
-		im.sayProject(f, s)
+		step.Local = append(step.Local, clientconfig.Local{Project: f.project, Name: f.name})
+		im.noteProject(f, s)
 	}
 	im.out.Secrets = append(im.out.Secrets, moving...)
 	return s, nil
 }
 
-// place is the name under which a server can be added, "" where it is there.
-func (im *importing) place(c *upstream.Config, suffix string) string {
+// chooseName returns a free name for a server, or "" if the same server already
+// exists.
+func (im *importRun) chooseName(c *upstream.Config, suffix string) string {
 	name, first := c.Name, c.Name
 	for i := 1; ; i++ {
-		have := im.into.have[name]
+		have := im.into.byName[name]
 		if have == nil {
 			return name
 		}
@@ -335,9 +338,9 @@ func (im *importing) place(c *upstream.Config, suffix string) string {
 	}
 }
 
-// freeSecret is the name under which a value can be kept: where another has the
-// name, with a number.
-func (im *importing) freeSecret(name, value string, taken map[string]string) (string, error) {
+// chooseSecretName returns a name for a secret value. It appends a number if
+// the name has another value.
+func (im *importRun) chooseSecretName(name, value string, taken map[string]string) (string, error) {
 	for i := 1; ; i++ {
 		n := name
 		if i > 1 {
@@ -347,7 +350,7 @@ func (im *importing) freeSecret(name, value string, taken map[string]string) (st
 		if !ok {
 			var err error
 			if have, err = im.store.Get(n); err != nil && !errors.Is(err, secrets.ErrNotSet) {
-				return "", im.app.secretFailed(err)
+				return "", im.app.secretError(err)
 			}
 		}
 		if have == "" || have == value {
@@ -356,8 +359,8 @@ func (im *importing) freeSecret(name, value string, taken map[string]string) (st
 	}
 }
 
-// advise says what the person has to do besides.
-func (im *importing) advise(taken map[string]string) {
+// addNextSteps adds the secrets to set and the sign-ins to the next steps.
+func (im *importRun) addNextSteps(taken map[string]string) {
 	for _, m := range im.out.Secrets {
 		if cmd := "loadout secret set " + m.Secret; taken[m.Secret] == "" && !slices.Contains(im.out.Next, cmd) {
 			if _, err := im.store.Get(m.Secret); err != nil {
@@ -367,14 +370,14 @@ func (im *importing) advise(taken map[string]string) {
 	}
 	for _, s := range im.out.Servers {
 		if s.Login && s.State == "add" {
-			im.out.Notes = append(im.out.Notes, "server "+s.As+" may want a login of its own: the one in "+im.client.Title+" stays there")
-			im.out.Next = append(im.out.Next, "loadout servers login "+quoted(s.As))
+			im.out.Notes = append(im.out.Notes, "server "+s.As+" may need a sign-in; the sign-in of "+im.client.Title+" is not imported")
+			im.out.Next = append(im.out.Next, "loadout servers login "+shellQuote(s.As))
 		}
 	}
 }
 
-// show prints what would be done, and reports whether it is to be done.
-func (im *importing) show(ctx context.Context) (bool, error) {
+// confirm prints the planned changes and reports whether to apply them.
+func (im *importRun) confirm(ctx context.Context) (bool, error) {
 	a := im.app
 	idle := im.out.Action == "none"
 	if a.json {
@@ -383,22 +386,22 @@ func (im *importing) show(ctx context.Context) (bool, error) {
 		}
 		return true, nil
 	}
-	im.print()
+	im.printPlan()
 	if idle || im.flags.dryRun {
 		return false, nil
 	}
 	if !im.flags.yes && isTerminal(a.stdin) {
-		switch yes, err := a.confirm(ctx, "Do this?"); {
+		switch yes, err := a.confirm(ctx, "Apply these changes?"); {
 		case err != nil:
 			return false, err
 		case !yes:
-			return false, fail(exitRefused, "to see it again: loadout import "+im.client.Name+" --dry-run", "nothing was changed, as you said")
+			return false, fail(exitRefused, "to see the changes again: loadout import "+im.client.Name+" --dry-run", "Cancelled. Nothing was changed.")
 		}
 	}
 	return true, nil
 }
 
-func (im *importing) print() {
+func (im *importRun) printPlan() {
 	a := im.app
 	fmt.Fprintf(a.stdout, "%s: %s\n", im.client.Title, plain(im.out.File))
 	var rows [][]string
@@ -406,29 +409,29 @@ func (im *importing) print() {
 		what := s.State
 		switch {
 		case s.State == "add" && s.As != s.Name:
-			what = "is taken over as " + s.As
+			what = "import as " + s.As
 		case s.State == "add":
-			what = "is taken over"
+			what = "import"
 		case s.State == "present":
-			what = "is in " + serversName + " already"
+			what = "is in " + serversFileName + " already"
 		case s.State == "skipped":
-			what = "stays: " + strings.Join(s.Problems, "; ")
+			what = "skip: " + strings.Join(s.Problems, "; ")
 		case s.State == "removed":
-			what = "goes back"
+			what = "remove"
 		case s.State == "kept":
-			what = "was changed since, or is another client's too, and stays in " + serversName
+			what = "changed since, or used by another client; kept in " + serversFileName
 		}
 		if s.Project != "" {
-			what += ", of the project " + s.Project
+			what += ", project " + s.Project
 		}
 		if len(s.Problems) > 0 && s.State != "skipped" {
 			what += "; " + strings.Join(s.Problems, "; ")
 		}
 		rows = append(rows, []string{s.Name, s.Transport, what})
 	}
-	a.table("  ", rows)
+	a.printTable("  ", rows)
 	for _, m := range im.out.Secrets {
-		fmt.Fprintf(a.stdout, "  %s of %s becomes the secret %s\n", plain(m.Where), plain(m.Server), m.Secret)
+		fmt.Fprintf(a.stdout, "  %s of %s: move to the secret %s\n", plain(m.Where), plain(m.Server), m.Secret)
 	}
 	if im.out.Action == "none" {
 		fmt.Fprintln(a.stdout, "Nothing to do.")
@@ -437,14 +440,15 @@ func (im *importing) print() {
 	}
 	var b strings.Builder
 	for _, n := range im.out.Notes {
-		a.wrap(&b, "", "Note: "+n, same)
+		a.writeWrapped(&b, "", "Note: "+n, noStyle)
 	}
 	fmt.Fprint(a.stdout, b.String())
 }
 
-// apply does it: first what harms nobody when it stays, the client's file last.
-func (im *importing) apply(ctx context.Context, step importStep, taken map[string]string, change *client.Change) error {
-	data, err := im.into.text()
+// apply applies the changes, in an order that is safe to interrupt. The
+// client's file comes last.
+func (im *importRun) apply(ctx context.Context, step importStep, taken map[string]string, change *clientconfig.Change) error {
+	data, err := im.into.encode()
 	if err != nil {
 		return err
 	}
@@ -456,11 +460,11 @@ func (im *importing) apply(ctx context.Context, step importStep, taken map[strin
 	}
 	if step.Secrets = slices.Sorted(maps.Keys(fresh)); len(fresh) > 0 {
 		if err := im.store.SetAll(ctx, fresh); err != nil {
-			return im.app.secretFailed(err)
+			return im.app.secretError(err)
 		}
 	}
 	im.record.Steps = append(im.record.Steps, step)
-	if err := im.keep(ctx); err != nil {
+	if err := im.saveRecord(ctx); err != nil {
 		return err
 	}
 	if len(step.Servers) > 0 {
@@ -470,40 +474,40 @@ func (im *importing) apply(ctx context.Context, step importStep, taken map[strin
 	}
 	if change != nil {
 		if err := change.Apply(); err != nil {
-			return im.failed(err)
+			return im.fileError(err)
 		}
 	}
 	im.out.Done = true
-	return im.audit(ctx, "import", slices.Sorted(maps.Keys(step.Servers)))
+	return im.recordAudit(ctx, "import", slices.Sorted(maps.Keys(step.Servers)))
 }
 
-// keep writes what was imported, for --undo.
-func (im *importing) keep(ctx context.Context) error {
+// saveRecord saves the record for --undo.
+func (im *importRun) saveRecord(ctx context.Context) error {
 	return im.log.Change(ctx, func([]byte) ([]byte, error) { return json.Marshal(im.record) })
 }
 
-func (im *importing) audit(ctx context.Context, action string, names []string) error {
-	log := im.app.audit()
+func (im *importRun) recordAudit(ctx context.Context, action string, names []string) error {
+	log := im.app.auditLog()
 	if log == nil {
 		return nil
 	}
-	err := log.Append(ctx, policy.Record{Principal: policy.Local(), Action: action, Name: im.client.Name, Decision: policy.Allowed,
+	err := log.Append(ctx, policy.Record{Principal: policy.LocalUser(), Action: action, Name: im.client.Name, Decision: policy.VerdictAllow,
 		Details: map[string]string{"file": im.out.File, "servers": strings.Join(names, " ")}})
 	if err != nil {
-		return fmt.Errorf("record it: %w", err)
+		return fmt.Errorf("write audit log: %w", err)
 	}
 	return nil
 }
 
-func (im *importing) finish(change *client.Change) error {
+func (im *importRun) printResult(change *clientconfig.Change) error {
 	a := im.app
 	if a.json {
 		return a.printJSON(im.out)
 	}
 	fmt.Fprintln(a.stdout, "Done.")
 	if im.out.Backup != "" {
-		fmt.Fprintf(a.stdout, "The file as it was is in %s; to go back: loadout import %s --undo%s\n", plain(im.out.Backup), im.client.Name, im.fileFlag())
-		fmt.Fprintln(a.stdout, "That backup has its tokens in clear until --undo deletes it: delete it yourself once all works.")
+		fmt.Fprintf(a.stdout, "Backup: %s. To undo: loadout import %s --undo%s\n", plain(im.out.Backup), im.client.Name, im.fileFlag())
+		fmt.Fprintln(a.stdout, "The backup contains tokens in clear text. Delete it when everything works; --undo deletes it too.")
 	}
 	for _, n := range im.out.Next {
 		fmt.Fprintf(a.stdout, "Next: %s\n", plain(n))
@@ -514,9 +518,9 @@ func (im *importing) finish(change *client.Change) error {
 	return nil
 }
 
-func (im *importing) fileFlag() string {
+func (im *importRun) fileFlag() string {
 	if im.flags.file == "" {
 		return ""
 	}
-	return " --file " + quoted(im.flags.file)
+	return " --file " + shellQuote(im.flags.file)
 }

@@ -9,26 +9,26 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loadout-dev/loadout/internal/client"
-	"github.com/loadout-dev/loadout/internal/pattern"
-	"github.com/loadout-dev/loadout/upstream"
+	"github.com/loadout-dev/loadout/internal/clientconfig"
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// foreign is a server as a client has it.
-type foreign struct {
-	project string // in which alone it counts, "" for everywhere
+// clientServer is a server in the configuration of a client.
+type clientServer struct {
+	project string // project it is limited to; "" for all
 	name    string
 	value   any
 }
 
-// foreigners are the servers to look at: the person's, and those of the project
-// that is worked in, or of all.
-func (im *importing) foreigners(found *client.Servers) []foreign {
-	var out []foreign
+// collectServers returns the servers to import: the user's, and those of the
+// current project or of all projects.
+func (im *importRun) collectServers(found *clientconfig.Servers) []clientServer {
+	var out []clientServer
 	add := func(project string, servers map[string]any) {
 		for _, name := range slices.Sorted(maps.Keys(servers)) {
-			if !ours(name, servers[name]) {
-				out = append(out, foreign{project, name, servers[name]})
+			if !isOwnEntry(name, servers[name]) {
+				out = append(out, clientServer{project, name, servers[name]})
 			}
 		}
 	}
@@ -36,34 +36,35 @@ func (im *importing) foreigners(found *client.Servers) []foreign {
 	projects := found.Projects()
 	chosen := slices.Sorted(maps.Keys(projects))
 	if !im.flags.allProjects {
-		chosen = slices.DeleteFunc([]string{projectAt(projects, im.target.Place.Dir)}, func(p string) bool { return p == "" })
+		chosen = slices.DeleteFunc([]string{findProject(projects, im.target.Place.Dir)}, func(p string) bool { return p == "" })
 	}
 	for _, p := range chosen {
 		add(p, projects[p])
 	}
-	im.sayOthers(projects, chosen)
+	im.noteOtherProjects(projects, chosen)
 	return out
 }
 
-// sayOthers tells of the servers that stay with their projects.
-func (im *importing) sayOthers(projects map[string]map[string]any, chosen []string) {
+// noteOtherProjects adds a note about the servers of projects that are not
+// imported.
+func (im *importRun) noteOtherProjects(projects map[string]map[string]any, chosen []string) {
 	n := 0
 	for p, servers := range projects {
 		for name, value := range servers {
-			if !slices.Contains(chosen, p) && !ours(name, value) {
+			if !slices.Contains(chosen, p) && !isOwnEntry(name, value) {
 				n++
 			}
 		}
 	}
 	if n > 0 {
-		im.out.Notes = append(im.out.Notes, fmt.Sprintf("left with other projects of yours: %s; to take over all: loadout import %s --all-projects%s",
-			counted(n, "server"), im.client.Name, im.fileFlag()))
+		im.out.Notes = append(im.out.Notes, fmt.Sprintf("other projects have %s; to import them: loadout import %s --all-projects%s",
+			pluralize(n, "server"), im.client.Name, im.fileFlag()))
 	}
 }
 
-// projectAt is the project of a directory: the nearest one at or above it, "" for
+// findProject returns the nearest project at or above dir, or "" if there is
 // none.
-func projectAt(projects map[string]map[string]any, dir string) string {
+func findProject(projects map[string]map[string]any, dir string) string {
 	if dir == "" {
 		return ""
 	}
@@ -74,15 +75,15 @@ func projectAt(projects map[string]map[string]any, dir string) string {
 	best, longest := "", -1
 	for _, p := range slices.Sorted(maps.Keys(projects)) {
 		at := filepath.Clean(filepath.FromSlash(p))
-		if (holds(at, dir) || holds(at, real)) && len(at) > longest {
+		if (isBelow(at, dir) || isBelow(at, real)) && len(at) > longest {
 			best, longest = p, len(at)
 		}
 	}
 	return best
 }
 
-// holds reports whether dir is at or below a directory.
-func holds(top, dir string) bool {
+// isBelow reports whether dir is top or below it.
+func isBelow(top, dir string) bool {
 	if runtime.GOOS == "windows" {
 		top, dir = strings.ToLower(top), strings.ToLower(dir)
 	}
@@ -90,11 +91,11 @@ func holds(top, dir string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-var notInFolder = pattern.New(`[^A-Za-z0-9._-]+`)
+var notInFolder = lazyregexp.New(`[^A-Za-z0-9._-]+`)
 
-// suffix tells a server from another of the same name: by the folder of its
-// project, or by its client.
-func (im *importing) suffix(f foreign) string {
+// nameSuffix returns a suffix that distinguishes a server from another of the
+// same name: the directory of its project, or the name of its client.
+func (im *importRun) nameSuffix(f clientServer) string {
 	if f.project == "" {
 		return im.client.Name
 	}
@@ -102,20 +103,20 @@ func (im *importing) suffix(f foreign) string {
 	return cmp.Or(strings.Trim(notInFolder().ReplaceAllString(folder, "-"), "-"), "project")
 }
 
-// stayIn keeps the working directory of a server of a project, which its client
-// starts there: any argument may name a file by that.
-func stayIn(c *upstream.Config, project string) {
+// setWorkDir sets the working directory of a project's server to the project,
+// where its client starts it. Arguments may be relative paths.
+func setWorkDir(c *upstream.Config, project string) {
 	if project != "" && c.Type == upstream.Stdio && c.Dir == "" {
 		c.Dir = strings.ReplaceAll(project, "${", "$${")
 	}
 }
 
-// sayProject says what is other than before about a server of a project.
-func (im *importing) sayProject(f foreign, s importedServer) {
+// noteProject adds notes about the changes for a server of a project.
+func (im *importRun) noteProject(f clientServer, s importedServer) {
 	if s.As != f.name {
-		im.out.Notes = append(im.out.Notes, fmt.Sprintf("server %s of the project %s has the name %s from now on: another one has its own", f.name, f.project, s.As))
+		im.out.Notes = append(im.out.Notes, fmt.Sprintf("server %s of the project %s is now named %s: another server has its name", f.name, f.project, s.As))
 	}
-	note := "servers of a project are served in all projects from now on; a profile can choose among them"
+	note := "imported servers of a project are available in all projects; limit them with a profile"
 	if !slices.Contains(im.out.Notes, note) {
 		im.out.Notes = append(im.out.Notes, note)
 	}

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/loadout-dev/loadout/upstream"
+	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
 // A client starts the commands of a project in its directory: so they are, when
@@ -24,11 +24,11 @@ func TestServersOfAProjectStayInItsDirectory(t *testing.T) {
 		if err := json.Unmarshal([]byte(tt.entry), &value); err != nil {
 			t.Fatal(err)
 		}
-		c, _, findings := parseForeign("claude-code", "github", value, nil)
+		c, _, findings := parseClientServer("claude-code", "github", value, nil)
 		if c == nil {
 			t.Fatalf("%s: %v", tt.entry, findings)
 		}
-		if stayIn(c, tt.project); c.Dir != tt.want {
+		if setWorkDir(c, tt.project); c.Dir != tt.want {
 			t.Errorf("%s of %q: in %q, want %q", tt.entry, tt.project, c.Dir, tt.want)
 		}
 		if tt.project == "" || c.Type != upstream.Stdio {

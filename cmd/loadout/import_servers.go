@@ -15,37 +15,38 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/skill"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
-// serversName is the file with the person's own servers, beside the person's
+// serversFileName is the name of the user's servers file, beside the user's
 // configuration.
-const serversName = "servers.yaml"
+const serversFileName = "servers.yaml"
 
 const maxServersFile = 1 << 20
 
-const serversHead = "# MCP servers of yours, for Loadout. A value ${{secrets.NAME}} is kept by: loadout secret set NAME\n"
+const serversHeader = "# Your MCP servers for Loadout. To set a value ${{secrets.NAME}}: loadout secret set NAME\n"
 
-// serversFile is the path of that file, "" where there is no place for it.
+// serversFile returns the path of the servers file, or "" if there is no
+// directory for it.
 func (a *app) serversFile() string {
 	f := config.UserFile(a.configInput())
 	if f == "" {
 		return ""
 	}
-	return filepath.Join(filepath.Dir(f), serversName)
+	return filepath.Join(filepath.Dir(f), serversFileName)
 }
 
-// ownServers is the file as it was read.
-type ownServers struct {
-	path string
-	data []byte
-	doc  yaml.Node
-	have map[string]*upstream.Config
+// serversDocument is the servers file as it was read.
+type serversDocument struct {
+	path   string
+	data   []byte
+	doc    yaml.Node
+	byName map[string]*upstream.Config
 }
 
-func readOwnServers(path string) (*ownServers, error) {
-	s := &ownServers{path: path}
+func readServersDocument(path string) (*serversDocument, error) {
+	s := &serversDocument{path: path}
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -53,32 +54,33 @@ func readOwnServers(path string) (*ownServers, error) {
 	return s, s.parse(data)
 }
 
-func (s *ownServers) parse(data []byte) error {
-	s.data, s.have = data, map[string]*upstream.Config{}
+func (s *serversDocument) parse(data []byte) error {
+	s.data, s.byName = data, map[string]*upstream.Config{}
 	broken := func(why string) error {
-		return fail(exitFound, "mend the file, or move it away, and try again", "%s: %s", s.path, why)
+		return fail(exitFailure, "fix the file, or move it away, and try again", "%s: %s", s.path, why)
 	}
 	if len(data) > maxServersFile {
-		return broken("it is too large")
+		return broken("file too large")
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
-		data = []byte(serversHead + "mcpServers: {}\n")
+		data = []byte(serversHeader + "mcpServers: {}\n")
 	}
 	if err := yaml.Load(data, &s.doc); err != nil {
-		return broken("it is not valid YAML")
+		return broken("invalid YAML")
 	}
-	if m := s.servers(); m == nil {
-		return broken("it has no mcpServers: with servers by name")
+	if m := s.serversNode(); m == nil {
+		return broken("mcpServers is not a map of servers by name")
 	}
 	file, _ := upstream.Parse(data, upstream.ParseOptions{Name: s.path})
 	for _, c := range file.Servers {
-		s.have[c.Name] = c
+		s.byName[c.Name] = c
 	}
 	return nil
 }
 
-// servers is the map in the document, nil where it has none.
-func (s *ownServers) servers() *yaml.Node {
+// serversNode returns the mcpServers map of the document, or nil if there is
+// none.
+func (s *serversDocument) serversNode() *yaml.Node {
 	if len(s.doc.Content) == 0 || s.doc.Content[0].Kind != yaml.MappingNode {
 		return nil
 	}
@@ -98,28 +100,29 @@ func (s *ownServers) servers() *yaml.Node {
 	return nil
 }
 
-// add puts a server at the end.
-func (s *ownServers) add(c *upstream.Config) {
-	m := s.servers()
-	m.Style = 0 // not on one line
-	m.Content = append(m.Content, textNode(c.Name), serverNode(c))
-	s.have[c.Name] = c
+// add appends a server.
+func (s *serversDocument) add(c *upstream.Config) {
+	m := s.serversNode()
+	m.Style = 0 // block style instead of one line
+	m.Content = append(m.Content, textNode(c.Name), encodeServer(c))
+	s.byName[c.Name] = c
 }
 
-// remove takes a server out.
-func (s *ownServers) remove(name string) {
-	m := s.servers()
+// remove removes a server.
+func (s *serversDocument) remove(name string) {
+	m := s.serversNode()
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		if m.Content[i].Value == name {
 			m.Content = slices.Delete(m.Content, i, i+2)
 			break
 		}
 	}
-	delete(s.have, name)
+	delete(s.byName, name)
 }
 
-// text is the file as it is to be, which says what was meant, or an error.
-func (s *ownServers) text() ([]byte, error) {
+// encode returns the new content of the file. It fails if a server would not
+// read back as the same server.
+func (s *serversDocument) encode() ([]byte, error) {
 	data, err := yaml.Dump(&s.doc, yaml.WithIndent(2), yaml.WithLineWidth(-1))
 	if err != nil {
 		return nil, err
@@ -129,22 +132,22 @@ func (s *ownServers) text() ([]byte, error) {
 	for _, c := range file.Servers {
 		back[c.Name] = c.Digest()
 	}
-	for name, c := range s.have {
+	for name, c := range s.byName {
 		if back[name] != c.Digest() {
-			return nil, fmt.Errorf("server %q cannot be written to %s so that it stays the same", name, s.path)
+			return nil, fmt.Errorf("server %q cannot be written to %s without changes", name, s.path)
 		}
 	}
 	return data, nil
 }
 
-// write puts the file in place, unless another wrote it since.
-func (s *ownServers) write(data []byte) error {
+// write replaces the file, unless it changed since it was read.
+func (s *serversDocument) write(data []byte) error {
 	now, err := os.ReadFile(s.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if !bytes.Equal(now, s.data) {
-		return fmt.Errorf("%s changed while its change was being looked at", s.path)
+		return fmt.Errorf("%s changed in the meantime", s.path)
 	}
 	dir := filepath.Dir(s.path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -152,18 +155,18 @@ func (s *ownServers) write(data []byte) error {
 	}
 	target := s.path
 	if real, err := filepath.EvalSymlinks(s.path); err == nil {
-		target = real // a link of the person's stays one
+		target = real // keep a symlink of the user
 	}
 	return replaceFile(target, data, 0o600)
 }
 
-// replaceFile puts a whole file in the place of the one that may be there.
+// replaceFile atomically replaces or creates a file.
 func replaceFile(path string, data []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".loadout-*.tmp") // mode 0600
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // gone by then, if all is well
+	defer os.Remove(f.Name()) // fails after the rename, which is fine
 	_, err = f.Write(data)
 	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
@@ -177,8 +180,8 @@ func textNode(s string) *yaml.Node {
 	return n
 }
 
-// serverNode is a server as it is written.
-func serverNode(c *upstream.Config) *yaml.Node {
+// encodeServer returns a server as YAML.
+func encodeServer(c *upstream.Config) *yaml.Node {
 	m := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	add := func(key string, v *yaml.Node) { m.Content = append(m.Content, textNode(key), v) }
 	text := func(key, s string) {
@@ -226,7 +229,7 @@ func serverNode(c *upstream.Config) *yaml.Node {
 	}
 	texts("headers", c.Headers)
 	if c.OAuth != nil {
-		add("oauth", oauthNode(c.OAuth))
+		add("oauth", encodeOAuth(c.OAuth))
 	}
 	list("includeTools", c.Include)
 	list("excludeTools", c.Exclude)
@@ -242,7 +245,7 @@ func serverNode(c *upstream.Config) *yaml.Node {
 		add("concurrency", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: fmt.Sprint(c.Concurrency)})
 	}
 	text("safety", c.Safety)
-	yes("ask", c.Ask)
+	yes("ask", c.RequireApproval)
 	yes("stateful", c.Stateful)
 	if c.AtStart {
 		text("connect", "at-start")
@@ -253,9 +256,9 @@ func serverNode(c *upstream.Config) *yaml.Node {
 	return m
 }
 
-// oauthNode is the client of a person's own as it is written; an empty one says
-// that the server wants a login.
-func oauthNode(o *upstream.OAuthClient) *yaml.Node {
+// encodeOAuth returns the user's own OAuth client as YAML. An empty map means
+// that the server needs a sign-in.
+func encodeOAuth(o *upstream.OAuthClient) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	for _, f := range [][2]string{{"clientId", o.ID}, {"clientSecret", o.Secret}, {"scopes", strings.Join(o.Scopes, ",")}, {"redirectUri", o.Redirect}, {"issuer", o.Issuer}} {
 		if f[1] != "" {
@@ -265,16 +268,16 @@ func oauthNode(o *upstream.OAuthClient) *yaml.Node {
 	return n
 }
 
-// parseForeign reads the servers of a client, each by itself, so that the
-// findings are of one.
-func parseForeign(client, name string, value, inputs any) (*upstream.Config, []upstream.Input, []skill.Diagnostic) {
+// parseClientServer parses one server of a client, so that the findings are
+// about this server.
+func parseClientServer(client, name string, value, inputs any) (*upstream.Config, []upstream.Input, []skill.Diagnostic) {
 	doc := map[string]any{"mcpServers": map[string]any{name: value}}
 	if inputs != nil {
 		doc["inputs"] = inputs
 	}
 	data, err := json.Marshal(doc)
 	if err != nil {
-		return nil, nil, []skill.Diagnostic{{Severity: skill.Error, Message: "it has a value that is no text, number or list"}}
+		return nil, nil, []skill.Diagnostic{{Severity: skill.Error, Message: "contains a value that is not a string, number or list"}}
 	}
 	file := map[string]string{"gemini": ".gemini/settings.json", "claude-code": ".claude.json", "claude-desktop": "claude_desktop_config.json"}[client]
 	if file == "" {
@@ -289,10 +292,10 @@ func parseForeign(client, name string, value, inputs any) (*upstream.Config, []u
 	return &c, f.Inputs, findings
 }
 
-// wantsLogin reports whether a server is remote and brings nothing to prove who
-// asks, or says how to sign in, so that it may want a login: that of the client
-// stays with the client.
-func wantsLogin(c *upstream.Config) bool {
+// mayNeedLogin reports whether a remote server has no credentials in its
+// configuration, or has an OAuth client. The sign-in of the client is not
+// imported.
+func mayNeedLogin(c *upstream.Config) bool {
 	return len(c.URLs) > 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(c.Headers)), secretKey().MatchString) &&
 		(c.OAuth != nil || !slices.ContainsFunc(c.URLs, func(u string) bool {
 			return strings.Contains(u, "@") || strings.Contains(u, "${") || strings.HasPrefix(u, "http://127.") || strings.HasPrefix(u, "http://localhost")

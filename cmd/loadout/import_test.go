@@ -7,14 +7,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loadout-dev/loadout/internal/client"
-	"github.com/loadout-dev/loadout/upstream"
+	"github.com/loadout-dev/loadout/internal/clientconfig"
+	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
 // kept is a pick that has room for every name.
 func kept(name, _ string) (string, error) { return name, nil }
 
-func valuesOf(all []moved) map[string]string {
+func valuesOf(all []movedSecret) map[string]string {
 	out := map[string]string{}
 	for _, m := range all {
 		out[m.Secret] = m.value
@@ -86,7 +86,7 @@ func TestNamesOfSecrets(t *testing.T) {
 	for _, tt := range [][3]string{
 		{"github", "GITHUB_TOKEN", "GITHUB_TOKEN"}, {"a.b c", "key", "A_B_C_KEY"}, {"", "1st", "SECRET_1ST"}, {"", "…", "SECRET_"}, {"日本", "k", "K"},
 	} {
-		if got := secretFor(tt[0], tt[1]); got != tt[2] {
+		if got := deriveSecretName(tt[0], tt[1]); got != tt[2] {
 			t.Errorf("%q %q: %q, want %q", tt[0], tt[1], got, tt[2])
 		}
 	}
@@ -191,7 +191,7 @@ func TestOwnEntry(t *testing.T) {
 		{"mcp", map[string]any{"url": "https://example.com/mcp"}, false},
 		{"odd", "text", false},
 	} {
-		if got := ours(tt.name, tt.value); got != tt.want {
+		if got := isOwnEntry(tt.name, tt.value); got != tt.want {
 			t.Errorf("%s %v: %v", tt.name, tt.value, got)
 		}
 	}
@@ -204,7 +204,7 @@ func TestProjectOfADirectory(t *testing.T) {
 		"/home/me/app": "/home/me/app", "/home/me/app/src/deep": "/home/me/app", "/home/me/app/web/x": "/home/me/app/web", "/home/me/app2": "/home/me/app2/",
 		"/home/me/other": "/home/me", "/home": "", "/home/mee": "", "": "",
 	} {
-		if got := projectAt(projects, dir); got != want {
+		if got := findProject(projects, dir); got != want {
 			t.Errorf("%s: %q, want %q", dir, got, want)
 		}
 	}
@@ -253,10 +253,10 @@ func TestServersOfClients(t *testing.T) {
 			upstream.Config{URLs: []string{"https://mcp.example.com/sse"}, OAuth: &upstream.OAuthClient{ID: "me", Secret: "${{secrets.DRIVE_CLIENT_SECRET}}", Scopes: []string{"a", "b"}}},
 			map[string]string{"DRIVE_CLIENT_SECRET": "s3cr3t"}, true},
 	} {
-		if _, err := client.Lookup(tt.client); err != nil {
+		if _, err := clientconfig.Lookup(tt.client); err != nil {
 			t.Fatal(err)
 		}
-		c, _, findings := parseForeign(tt.client, tt.name, decoded(t, tt.entry), nil)
+		c, _, findings := parseClientServer(tt.client, tt.name, decoded(t, tt.entry), nil)
 		if c == nil {
 			t.Errorf("%s %s: %v", tt.client, tt.name, findings)
 			continue
@@ -269,18 +269,18 @@ func TestServersOfClients(t *testing.T) {
 		if got, want := c.Digest(), tt.want.Digest(); got != want {
 			t.Errorf("%s %s: %+v\nwant %+v", tt.client, tt.name, *c, tt.want)
 		}
-		into := &ownServers{}
+		into := &serversDocument{}
 		if err := into.parse(nil); err != nil {
 			t.Fatal(err)
 		}
 		into.add(c)
-		if _, err := into.text(); err != nil { // it is read as the same
+		if _, err := into.encode(); err != nil { // it is read as the same
 			t.Errorf("%s %s: %v", tt.client, tt.name, err)
 		}
 		if !maps.Equal(valuesOf(moved), tt.values) {
 			t.Errorf("%s %s: %v", tt.client, tt.name, valuesOf(moved))
 		}
-		if got := wantsLogin(c); got != tt.login {
+		if got := mayNeedLogin(c); got != tt.login {
 			t.Errorf("%s %s: login %v", tt.client, tt.name, got)
 		}
 	}

@@ -13,18 +13,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loadout-dev/loadout/internal/client"
+	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/secrets"
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// sharedByOthers are the servers that stand in for entries of other clients
-// too.
-func (im *importing) sharedByOthers() map[string]bool {
+// sharedServers returns the servers that also replace entries of other clients.
+func (im *importRun) sharedServers() map[string]bool {
 	out := map[string]bool{}
 	files, _ := filepath.Glob(filepath.Join(im.app.stateDir(), "imports", "*.json"))
 	for _, f := range files {
-		data, err := policy.NewOwnFile(f, maxImport).Read()
+		data, err := policy.NewPrivateFile(f, maxImport).Read()
 		var r importRecord
 		if err != nil || json.Unmarshal(data, &r) != nil || r.File == im.record.File {
 			continue
@@ -38,8 +37,8 @@ func (im *importing) sharedByOthers() map[string]bool {
 	return out
 }
 
-// ownBackups are those that imports made and that are still as they were made.
-func (im *importing) ownBackups() []string {
+// unchangedBackups returns the backups of imports that were not changed since.
+func (im *importRun) unchangedBackups() []string {
 	var out []string
 	for _, step := range im.record.Steps {
 		info, err := os.Lstat(step.Backup)
@@ -53,18 +52,18 @@ func (im *importing) ownBackups() []string {
 	return out
 }
 
-// undo puts back what imports took, the last one first.
-func (im *importing) undo(ctx context.Context) error {
+// undo reverts the imports, the last one first.
+func (im *importRun) undo(ctx context.Context) error {
 	if len(im.record.Steps) > 0 {
 		im.out.Action = "undo"
 	}
-	var drop []string // secrets
-	shared := im.sharedByOthers()
-	backups := im.ownBackups()
+	var drop []string // secrets to remove
+	shared := im.sharedServers()
+	backups := im.unchangedBackups()
 	for _, step := range slices.Backward(im.record.Steps) {
 		for _, name := range slices.Sorted(maps.Keys(step.Servers)) {
 			s := importedServer{Name: name, As: name, State: "kept"}
-			if have := im.into.have[name]; have != nil && have.Digest() == step.Servers[name] && !shared[name] {
+			if have := im.into.byName[name]; have != nil && have.Digest() == step.Servers[name] && !shared[name] {
 				im.into.remove(name)
 				s.State, s.Transport = "removed", have.Type
 			}
@@ -74,38 +73,38 @@ func (im *importing) undo(ctx context.Context) error {
 		if step.Kept || im.out.Diff != "" {
 			continue
 		}
-		change, err := client.PlanReturn(im.target, step.Original, step.Names, step.Local, step.Entry)
+		change, err := clientconfig.PlanReturn(im.target, step.Original, step.Names, step.Local, step.Entry)
 		if err != nil {
-			return im.failed(err)
+			return im.fileError(err)
 		}
 		im.out.Diff = change.Diff()
 		im.out.Notes = append(im.out.Notes, change.Notes...)
 	}
-	whole := len(im.out.Notes) == 0 // everything goes back
+	whole := len(im.out.Notes) == 0 // everything can be restored
 	for _, b := range backups {
-		what := ", which has tokens in clear, is deleted"
+		what := " contains tokens in clear text and will be deleted"
 		if !whole {
-			what = " has tokens in clear and stays, as not everything goes back: delete it once all works"
+			what = " contains tokens in clear text and is kept, because not everything can be restored: delete it when everything works"
 		}
 		im.out.Notes = append(im.out.Notes, "the backup "+b+what)
 	}
-	if do, err := im.show(ctx); !do || err != nil {
+	if do, err := im.confirm(ctx); !do || err != nil {
 		return err
 	}
-	data, err := im.into.text()
+	data, err := im.into.encode()
 	if err != nil {
 		return err
 	}
-	for len(im.record.Steps) > 0 { // the client's file first: nothing is lost where it cannot be
+	for len(im.record.Steps) > 0 { // the client's file first: nothing is lost if it cannot be restored
 		last := len(im.record.Steps) - 1
 		if step := im.record.Steps[last]; !step.Kept {
-			change, err := client.PlanReturn(im.target, step.Original, step.Names, step.Local, step.Entry)
+			change, err := clientconfig.PlanReturn(im.target, step.Original, step.Names, step.Local, step.Entry)
 			if err == nil {
 				whole = whole && len(change.Notes) == 0
 				err = change.Apply()
 			}
 			if err != nil {
-				return im.failed(err)
+				return im.fileError(err)
 			}
 		}
 		im.record.Steps = im.record.Steps[:last]
@@ -115,13 +114,13 @@ func (im *importing) undo(ctx context.Context) error {
 	}
 	for _, name := range drop {
 		if strings.Contains(string(data), "${{secrets."+name+"}}") {
-			continue // a server that was changed since needs it
+			continue // used by a server that was changed since
 		}
 		if err := im.store.Remove(ctx, name); err != nil && !errors.Is(err, secrets.ErrNotSet) {
-			return im.app.secretFailed(err)
+			return im.app.secretError(err)
 		}
 	}
-	if err := im.keep(ctx); err != nil {
+	if err := im.saveRecord(ctx); err != nil {
 		return err
 	}
 	for _, b := range backups {
@@ -129,7 +128,7 @@ func (im *importing) undo(ctx context.Context) error {
 			break
 		}
 		if err := os.Remove(b); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fail(exitFound, "delete it yourself", "all is back, but not deleted is the backup %s: %w", b, reason(err))
+			return fail(exitFailure, "delete it yourself", "everything was restored, but cannot delete the backup %s: %w", b, fileCause(err))
 		}
 	}
 	im.out.Done = true
@@ -137,8 +136,8 @@ func (im *importing) undo(ctx context.Context) error {
 	for _, s := range im.out.Servers {
 		names = append(names, s.Name)
 	}
-	if err := im.audit(ctx, "import-undo", names); err != nil {
+	if err := im.recordAudit(ctx, "import-undo", names); err != nil {
 		return err
 	}
-	return im.finish(nil)
+	return im.printResult(nil)
 }

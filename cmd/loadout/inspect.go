@@ -21,15 +21,15 @@ func (a *app) inspectCommand() *cobra.Command {
 	var anyFolder bool
 	cmd := &cobra.Command{
 		Use:   "inspect ZIP",
-		Short: "Look into a skill archive without unpacking it",
-		Long: `Check an archive as a hub would on upload: its size, entries and paths, and
-the skill in it, which must load. Nothing is unpacked or run. Exits with 1 if it
-is refused.`,
+		Short: "Inspect a skill archive without unpacking it",
+		Long: `Check an archive as a hub does on upload: its size, entries and paths, and the skill
+in it, which must load. Nothing is unpacked or run. Exits with 1 if the archive is
+refused.`,
 		Example: `  loadout inspect pdf.zip
   loadout inspect download.zip --any-folder --json`,
-		Args: want(1, 1, "the path of an archive"),
+		Args: argCount(1, 1, "the path of an archive"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			out, err := inspect(args[0], anyFolder)
+			out, err := inspectArchive(args[0], anyFolder)
 			if err != nil {
 				return err
 			}
@@ -39,20 +39,20 @@ is refused.`,
 				a.printInspected(args[0], out)
 			}
 			if err == nil && !out.OK {
-				return errFound
+				return errReported
 			}
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&anyFolder, "any-folder", false, "accept a folder whose name is not the archive's")
+	cmd.Flags().BoolVar(&anyFolder, "any-folder", false, "accept a folder name that differs from the archive name")
 	return cmd
 }
 
-func inspect(file string, anyFolder bool) (*inspectOutput, error) {
+func inspectArchive(file string, anyFolder bool) (*inspectOutput, error) {
 	fi, err := os.Stat(file) // before opening: a pipe would wait
 	switch {
 	case err == nil && fi.IsDir():
-		return nil, fail(exitUsage, "to check a directory: loadout validate "+quoted(file), "%s is a directory", file)
+		return nil, fail(exitUsage, "to check a directory: loadout validate "+shellQuote(file), "%s is a directory", file)
 	case err == nil && !fi.Mode().IsRegular():
 		return nil, fail(exitUsage, "give the path of a .zip or .skill archive", "%s is not a regular file", file)
 	}
@@ -61,13 +61,13 @@ func inspect(file string, anyFolder bool) (*inspectOutput, error) {
 		f, err = os.Open(file)
 	}
 	if err != nil {
-		code, hint := missing(err, "the path")
-		return nil, fail(code, hint, "%s: %w", file, reason(err))
+		code, hint := fileErrorHint(err, "the path")
+		return nil, fail(code, hint, "%s: %w", file, fileCause(err))
 	}
 	defer f.Close()
 	out := &inspectOutput{Problems: []skill.Refusal{}}
-	b, err := skill.OpenZIP(f, fi.Size(), file, skill.Limits{AnyFolder: anyFolder})
-	if refusals, ok := skill.IsRefused(err); ok {
+	b, err := skill.OpenZIP(f, fi.Size(), file, skill.Limits{AllowFolderMismatch: anyFolder})
+	if refusals, ok := skill.Refusals(err); ok {
 		out.Problems = refusals
 		return out, nil
 	}
@@ -76,7 +76,7 @@ func inspect(file string, anyFolder bool) (*inspectOutput, error) {
 	}
 	s, ds, err := skill.Parse(b.FS, b.Folder)
 	if err != nil {
-		out.Problems = append(out.Problems, skill.Refusal{Entry: skill.FileName, Code: "damaged", Message: "it cannot be unpacked: " + err.Error()})
+		out.Problems = append(out.Problems, skill.Refusal{Entry: skill.FileName, Code: "damaged", Message: "cannot unpack: " + err.Error()})
 		return out, nil
 	}
 	for _, d := range ds {
@@ -92,7 +92,7 @@ func inspect(file string, anyFolder bool) (*inspectOutput, error) {
 		out.Problems = append(out.Problems, skill.Refusal{Code: "damaged", Message: err.Error()})
 		return out, nil
 	}
-	shown := shown(&catalog.Entry{Origin: "archive", Scope: catalog.Project, Path: file}, s, m)
+	shown := newShownSkill(&catalog.Entry{Origin: "archive", Scope: catalog.Project, Path: file}, s, m)
 	out.OK, out.Skill = true, &shown
 	return out, nil
 }
@@ -100,17 +100,17 @@ func inspect(file string, anyFolder bool) (*inspectOutput, error) {
 func (a *app) printInspected(file string, out *inspectOutput) {
 	var b strings.Builder
 	if !out.OK {
-		fmt.Fprintf(&b, "%s %s:\n", plain(file), a.red("is refused"))
+		fmt.Fprintf(&b, "%s %s:\n", plain(file), a.red("refused"))
 		for _, p := range out.Problems {
-			a.wrap(&b, "  ", fmt.Sprintf("%s [%s]", p.String(), p.Code), same)
+			a.writeWrapped(&b, "  ", fmt.Sprintf("%s [%s]", p.String(), p.Code), noStyle)
 		}
 		fmt.Fprint(a.stdout, b.String())
 		return
 	}
 	s := out.Skill
-	fmt.Fprintf(&b, "%s holds %s\n", plain(file), a.bold(plain(s.Name)))
-	a.wrap(&b, "  ", s.Description, same)
-	fmt.Fprintf(&b, "%s\n%s, %s\n", s.Digest, counted(len(s.Files), "file"), sized(skill.Manifest(s.Files).Size()))
-	a.files(&b, s.Files, len(s.Files))
+	fmt.Fprintf(&b, "%s contains %s\n", plain(file), a.bold(plain(s.Name)))
+	a.writeWrapped(&b, "  ", s.Description, noStyle)
+	fmt.Fprintf(&b, "%s\n%s, %s\n", s.Digest, pluralize(len(s.Files), "file"), formatSize(skill.Manifest(s.Files).Size()))
+	a.writeFileList(&b, s.Files, len(s.Files))
 	fmt.Fprint(a.stdout, b.String())
 }

@@ -17,24 +17,24 @@ func (a *app) listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "List the skills that were found",
-		Long: `List the skills that answer to their names, where they come from and what they
-are for. Problems go to standard error; --json has them, and the skills that
-another of the same name hides. What does not go to a terminal is not cut.`,
+		Short:   "List installed and available skills",
+		Long: `List the skills that names resolve to, with their source and description. Problems
+are printed to standard error. --json includes them, and shadowed skills. Output that
+does not go to a terminal is not truncated.`,
 		Example: `  loadout list
   loadout list --skills ~/work/skills
   loadout list --json | jq '.skills[].name'`,
-		Args: want(0, 0, ""),
+		Args: argCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			rt, err := a.open(cmd.Context())
+			rt, err := a.openRuntime(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer rt.Close()
-			return a.list(cmd, rt, full)
+			return a.listSkills(cmd, rt, full)
 		},
 	}
-	cmd.Flags().BoolVar(&full, "full", false, "read every file, for digests, numbers of files, and which have scripts")
+	cmd.Flags().BoolVar(&full, "full", false, "read all files, to show digests, file counts and scripts")
 	a.profileFlag(cmd.Flags())
 	return cmd
 }
@@ -54,7 +54,7 @@ type listedSkill struct {
 	Digest         string        `json:"digest,omitempty"`
 	Files          *int          `json:"files,omitempty"`
 	HasScripts     *bool         `json:"hasScripts,omitempty"`
-	// Newer says what the last loadout update --check found newer, if it did.
+	// Newer describes the update found by the last loadout update --check.
 	Newer string `json:"newer,omitempty"`
 }
 
@@ -64,32 +64,33 @@ type listOutput struct {
 	Shadowed []catalog.Shadow  `json:"shadowed"`
 }
 
-func (a *app) list(cmd *cobra.Command, rt *loadout.Runtime, full bool) error {
+func (a *app) listSkills(cmd *cobra.Command, rt *loadout.Runtime, full bool) error {
 	snap := rt.Catalog().Snapshot()
-	skills, unread, err := a.listed(cmd.Context(), rt, full)
+	skills, unread, err := a.describeSkills(cmd.Context(), rt, full)
 	if err != nil {
 		return err
 	}
 	problems := append(slices.Clone(snap.Problems()), unread...)
-	newer := a.newerSkills()
+	newer := a.availableUpdates()
 	if a.json {
-		noteNewer(skills, newer)
+		addUpdates(skills, newer)
 		return a.printJSON(listOutput{Skills: skills, Problems: append([]catalog.Problem{}, problems...), Shadowed: append([]catalog.Shadow{}, snap.Shadowed()...)})
 	}
-	a.listText(snap, skills)
-	a.problems(problems)
-	a.listEnd(snap, skills, newer)
+	a.printList(snap, skills)
+	a.printProblems(problems)
+	a.printListFooter(snap, skills, newer)
 	return nil
 }
 
-// listed describes the skills; full reads all their files.
-func (a *app) listed(ctx context.Context, rt *loadout.Runtime, full bool) (skills []listedSkill, unread []catalog.Problem, err error) {
+// describeSkills returns the skills of the catalog. With full it reads all
+// their files.
+func (a *app) describeSkills(ctx context.Context, rt *loadout.Runtime, full bool) (skills []listedSkill, unread []catalog.Problem, err error) {
 	if full {
-		defer a.progress("reading every file")()
+		defer a.showProgress("reading every file")()
 	}
 	skills = []listedSkill{}
 	for _, e := range rt.Catalog().Snapshot().Skills() {
-		s := listed(e)
+		s := newListedSkill(e)
 		if full {
 			m, err := rt.Catalog().Manifest(ctx, e)
 			switch {
@@ -97,7 +98,7 @@ func (a *app) listed(ctx context.Context, rt *loadout.Runtime, full bool) (skill
 				return nil, nil, context.Cause(ctx)
 			case err != nil:
 				unread = append(unread, catalog.Problem{Path: e.Path, Origin: e.Origin, Diagnostic: skill.Diagnostic{
-					Severity: skill.Error, Code: "unreadable", Message: err.Error(), Fix: "check that its files can be read"}})
+					Severity: skill.Error, Code: "unreadable", Message: err.Error(), Fix: "check that its files are readable"}})
 			default:
 				n, scripts := len(m), slices.ContainsFunc(m, func(f skill.File) bool { return f.Script })
 				s.Digest, s.Files, s.HasScripts = m.Digest(), &n, &scripts
@@ -108,52 +109,52 @@ func (a *app) listed(ctx context.Context, rt *loadout.Runtime, full bool) (skill
 	return skills, unread, nil
 }
 
-func listed(e *catalog.Entry) listedSkill {
+func newListedSkill(e *catalog.Entry) listedSkill {
 	s := listedSkill{Name: e.Name, DisplayName: e.DisplayName, Description: e.Description, Version: e.Version, Origin: e.Origin,
 		Scope: e.Scope, Path: e.Path, Status: "ok", ModelInvocable: !e.DisableModelInvocation, UserInvocable: e.UserInvocable}
-	if !e.Verbatim || !e.Named {
+	if !e.Verbatim || !e.HasOwnName {
 		s.Status = "degraded"
 	}
 	return s
 }
 
-func (a *app) listText(snap *catalog.Snapshot, skills []listedSkill) {
+func (a *app) printList(snap *catalog.Snapshot, skills []listedSkill) {
 	if snap.Disabled {
-		fmt.Fprintln(a.stdout, "Skills are switched off (skills.enabled: false). See: loadout config show")
+		fmt.Fprintln(a.stdout, "Skills are disabled (skills.enabled: false). See: loadout config show")
 		return
 	}
-	if len(skills) == 0 && a.ghost != "" {
-		fmt.Fprintf(a.stdout, "Profile %s has no skill that is here. To see all there are: loadout list%s\n", plain(a.ghost), a.flags())
+	if len(skills) == 0 && a.profileName != "" {
+		fmt.Fprintf(a.stdout, "No skills of profile %s found. To list all skills: loadout list%s\n", plain(a.profileName), a.skillFlags())
 		return
 	}
 	if len(skills) == 0 {
-		fmt.Fprintf(a.stdout, "No skills were found. Make one with: loadout new NAME; or see where they are looked for: loadout doctor%s\n", a.flags())
+		fmt.Fprintf(a.stdout, "No skills yet. Create one with: loadout new NAME; or see the searched directories: loadout doctor%s\n", a.skillFlags())
 		return
 	}
-	a.table("", a.rows(skills, len(originsOf(skills)) > 1 || a.width() == 0))
+	a.printTable("", a.skillRows(skills, len(skillOrigins(skills)) > 1 || a.terminalWidth() == 0))
 }
 
-// listEnd says behind a list, which may be long, what else there is.
-func (a *app) listEnd(snap *catalog.Snapshot, skills []listedSkill, newer []newer) {
+// printListFooter prints counts and next steps after the list.
+func (a *app) printListFooter(snap *catalog.Snapshot, skills []listedSkill, newer []availableUpdate) {
 	if a.quiet || len(skills) == 0 {
 		return
 	}
 	if n := len(snap.Shadowed()); n > 0 {
-		fmt.Fprintf(a.stderr, "%s hidden by others of the same name: loadout explain NAME%s\n", map[bool]string{true: "1 skill is", false: counted(n, "skill") + " are"}[n == 1], a.flags())
+		fmt.Fprintf(a.stderr, "%s shadowed by others of the same name: loadout explain NAME%s\n", map[bool]string{true: "1 skill is", false: pluralize(n, "skill") + " are"}[n == 1], a.skillFlags())
 	}
 	if len(newer) > 0 {
-		fmt.Fprintf(a.stderr, "%s: %s. To see and get it: loadout update\n", newerCount(newer), newerNames(newer))
+		fmt.Fprintf(a.stderr, "%s: %s. To install: loadout update\n", formatUpdateCount(newer), formatUpdateNames(newer))
 	}
 	if isTerminal(a.stdout) && isTerminal(a.stderr) {
 		from := skills[0].Origin
-		if n := len(originsOf(skills)); n > 1 {
-			from = counted(n, "place")
+		if n := len(skillOrigins(skills)); n > 1 {
+			from = pluralize(n, "source")
 		}
-		fmt.Fprintf(a.stderr, "\n%s from %s. To read one: loadout show NAME%s\n", counted(len(skills), "skill"), from, a.flags())
+		fmt.Fprintf(a.stderr, "\n%s from %s. To read one: loadout show NAME%s\n", pluralize(len(skills), "skill"), from, a.skillFlags())
 	}
 }
 
-func originsOf(skills []listedSkill) map[string]bool {
+func skillOrigins(skills []listedSkill) map[string]bool {
 	origins := map[string]bool{}
 	for _, s := range skills {
 		origins[s.Origin] = true
@@ -161,7 +162,7 @@ func originsOf(skills []listedSkill) map[string]bool {
 	return origins
 }
 
-func (a *app) rows(skills []listedSkill, origin bool) [][]string {
+func (a *app) skillRows(skills []listedSkill, origin bool) [][]string {
 	var rows [][]string
 	for _, s := range skills {
 		row := []string{s.Name}
@@ -173,8 +174,8 @@ func (a *app) rows(skills []listedSkill, origin bool) [][]string {
 			if *s.HasScripts {
 				scripts = "scripts"
 			}
-			row = append(row, counted(*s.Files, "file"), scripts)
-			if a.width() == 0 {
+			row = append(row, pluralize(*s.Files, "file"), scripts)
+			if a.terminalWidth() == 0 {
 				row = append(row, s.Digest)
 			}
 		}

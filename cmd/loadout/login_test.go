@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/oauth/oauthtest"
-	"github.com/loadout-dev/loadout/upstream"
+	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
 // withServersFile is a home directory with servers, as servers.yaml has them.
@@ -111,7 +111,7 @@ func TestLogin(t *testing.T) {
 	if code, out, _ = ended(t, home, "servers", "test", "guarded"); code != exitOK || !strings.Contains(out, "guarded is READY") {
 		t.Errorf("another process: %d, %s", code, out)
 	}
-	if code, out, _ = ended(t, home, "servers", "logout", "guarded"); code != exitOK || !strings.HasPrefix(out, "Signed out of guarded; the token is good for nothing now.") {
+	if code, out, _ = ended(t, home, "servers", "logout", "guarded"); code != exitOK || !strings.HasPrefix(out, "Signed out of guarded and revoked the token.") {
 		t.Errorf("signing out: %d, %s", code, out)
 	}
 	if n := issuer.Good(); n != 0 {
@@ -120,7 +120,7 @@ func TestLogin(t *testing.T) {
 	if code, out, _ = ended(t, home, "servers", "logout", "guarded", "--json"); code != exitOK || !strings.Contains(out, `"signed_out": false`) {
 		t.Errorf("signing out again: %d, %s", code, out)
 	}
-	if code, out, _ = ended(t, home, "servers", "test", "guarded"); code != exitFound || !strings.Contains(out, "loadout servers login guarded") {
+	if code, out, _ = ended(t, home, "servers", "test", "guarded"); code != exitFailure || !strings.Contains(out, "loadout servers login guarded") {
 		t.Errorf("after it: %d, %s", code, out)
 	}
 
@@ -129,7 +129,7 @@ func TestLogin(t *testing.T) {
 		t.Errorf("for people: %d, %s%s", code, out, stderr)
 	}
 	issuer.Deny("access_denied")
-	if code, _, stderr = person(t, home, "guarded"); code != exitFound || !strings.Contains(stderr, "refused: access_denied\n  try it again: loadout servers login guarded\n") {
+	if code, _, stderr = person(t, home, "guarded"); code != exitFailure || !strings.Contains(stderr, "denied: access_denied\n  try again: loadout servers login guarded\n") {
 		t.Errorf("where the person says no: %d, %s", code, stderr)
 	}
 }
@@ -146,11 +146,11 @@ func TestLoginRefused(t *testing.T) {
 		code int
 		want string
 	}{
-		{"nope", exitNotFound, "there is no MCP server \"nope\" of yours\n  see those there are: loadout servers"},
-		{"local", exitUsage, "local is reached over stdio"},
+		{"nope", exitNotFound, "MCP server \"nope\" not found\n  list your servers: loadout servers"},
+		{"local", exitUsage, "local uses stdio"},
 		{"header", exitUsage, "header has credentials in its configuration"},
 		{"user", exitUsage, "user has credentials in its configuration"},
-		{"unset", exitFound, "unset is not configured"},
+		{"unset", exitFailure, "unset is not configured"},
 	} {
 		if code, out, stderr := ended(t, home, "servers", "login", tt.name); code != tt.code || out != "" || !strings.Contains(stderr, tt.want) {
 			t.Errorf("%s: exit code %d, want %d; %s", tt.name, code, tt.code, stderr)
@@ -165,7 +165,7 @@ func TestLoginElsewhere(t *testing.T) {
 	server := issuer.Serve(t)
 	home := withServersFile(t, "  guarded: {url: '"+server+"', oauth: {issuer: 'https://login.example.com'}}\n  free: {url: '"+server+"'}\n")
 	code, _, stderr := person(t, home, "guarded")
-	if want := "it names the authorization server " + issuer.URL + ", and oauth.issuer in its configuration is https://login.example.com\n  ask its makers which one is right;"; code != exitRefused || !strings.Contains(stderr, want) {
+	if want := "issuer mismatch: the server names " + issuer.URL + ", but its configuration has https://login.example.com\n  ask the operator of the server which issuer is right;"; code != exitRefused || !strings.Contains(stderr, want) {
 		t.Errorf("another one than written: exit code %d, %s", code, stderr)
 	}
 	if code, _, stderr = person(t, home, "free"); code != exitOK {
@@ -183,7 +183,7 @@ func TestLoginElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, stderr = person(t, home, "free")
-	if want := ", and you signed in at https://login.example.com\n  ask its makers whether they moved; if they did: loadout servers logout free, then: loadout servers login free\n"; code != exitRefused || !strings.Contains(stderr, want) {
+	if want := ", but the last sign-in was at https://login.example.com\n  ask the operator of the server whether its issuer changed; if so: loadout servers logout free, then: loadout servers login free\n"; code != exitRefused || !strings.Contains(stderr, want) {
 		t.Errorf("another one than before: exit code %d, %s", code, stderr)
 	}
 	if code, _, stderr = ended(t, home, "servers", "logout", "free"); code != exitOK {
@@ -246,14 +246,14 @@ func TestLoginOpensTheBrowser(t *testing.T) {
 func TestLoginThatCannotBe(t *testing.T) {
 	home := withServersFile(t, "  unset: {url: 'https://mcp.example.com/mcp', headers: {X-Key: '${NOWHERE}'}}\n  refused: {url: 'http://127.0.0.1:1/mcp'}\n")
 	code, _, stderr := ended(t, home, "servers", "login", "unset")
-	if code != exitFound || !strings.HasPrefix(stderr, "loadout: unset is not configured: header X-Key of server \"unset\" has no value for ${NOWHERE}\n  ") {
+	if code != exitFailure || !strings.HasPrefix(stderr, "loadout: unset is not configured: header X-Key of server \"unset\" has no value for ${NOWHERE}\n  ") {
 		t.Errorf("without its variable: %d, %s", code, stderr)
 	}
 	if code, out, stderr := ended(t, home, "servers", "logout", "unset"); code != exitOK || out != "You were not signed in to unset.\n" {
 		t.Errorf("signing out needs no variable: %d, %s, %s", code, out, stderr)
 	}
 	code, _, stderr = ended(t, home, "servers", "login", "--no-browser", "refused")
-	if code != exitFound || !strings.Contains(stderr, "sign in to refused: it cannot be reached: ") || !strings.Contains(stderr, "check its url, and that it runs") {
+	if code != exitFailure || !strings.Contains(stderr, "sign in to refused: cannot connect: ") || !strings.Contains(stderr, "check its url, and that it is running") {
 		t.Errorf("nobody listens there: %d, %s", code, stderr)
 	}
 }
@@ -277,14 +277,14 @@ func TestLoginIsOfTheirOwnServers(t *testing.T) {
 		{"with a header", &upstream.Config{Name: "a", URLs: []string{at}, Headers: map[string]string{"AUTHORIZATION": "Bearer x"}}, ""},
 		{"with a user", &upstream.Config{Name: "a", URLs: []string{"https://me:pass@mcp.example.com/mcp"}}, ""},
 	} {
-		h := a.oauth([]string{"f.json"})(tt.c, at)
+		h := a.oauthHandler([]string{"f.json"})(tt.c, at)
 		if h == nil {
 			if tt.next != "" {
 				t.Errorf("%s: there is no handler", tt.name)
 			}
 			continue
 		}
-		if next := h.(upstream.Guide).Next(); tt.next == "" || !strings.HasPrefix(next, tt.next) {
+		if next := h.(upstream.NextStepper).Next(); tt.next == "" || !strings.HasPrefix(next, tt.next) {
 			t.Errorf("%s: %q, want %q", tt.name, next, tt.next)
 		}
 		if source, err := h.TokenSource(t.Context()); source != nil || err != nil {

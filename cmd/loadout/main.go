@@ -1,5 +1,6 @@
-// Command loadout gives AI agents the right skill at the right moment. Run
-// loadout --help for what it can do; docs/ has a page for each kind of user.
+// Command loadout finds skills for AI agents and serves them over MCP, in a
+// chat and on a hub. Run loadout --help for its commands; docs/ has a page for
+// each kind of user.
 package main
 
 import (
@@ -23,11 +24,11 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ended := make(chan int, 1)
-	var needs atomic.Int64 // how long it may take to end
-	needs.Store(int64(patience))
+	var needs atomic.Int64 // time allowed for shutdown
+	needs.Store(int64(shutdownTimeout))
 	go func() {
 		ended <- run(ctx, os.Args[1:], environment{
-			stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, needs: &needs,
+			stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, shutdownTime: &needs,
 		})
 	}()
 	select {
@@ -44,28 +45,28 @@ func main() {
 	}
 }
 
-// patience is how long what runs may take to end after a signal, unless it says that it
-// needs longer.
-const patience = 3 * time.Second
+// shutdownTimeout is the time allowed for shutdown after a signal, unless the
+// command asks for more.
+const shutdownTimeout = 3 * time.Second
 
-// environment is everything a command sees of the world besides files.
+// environment is everything a command uses besides files.
 type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
-	needs          *atomic.Int64 // see needsToEnd; may be nil
+	shutdownTime   *atomic.Int64 // see setShutdownTimeout; may be nil
 }
 
-// needsToEnd says how long the command may take to end once it was told to.
-func (e environment) needsToEnd(d time.Duration) {
-	if e.needs != nil {
-		e.needs.Store(int64(max(d, patience)))
+// setShutdownTimeout sets the time the command may take to shut down.
+func (e environment) setShutdownTimeout(d time.Duration) {
+	if e.shutdownTime != nil {
+		e.shutdownTime.Store(int64(max(d, shutdownTimeout)))
 	}
 }
 
-// run is the whole command. It returns the exit code.
+// run runs the program and returns its exit code.
 func run(ctx context.Context, args []string, env environment) int {
-	out := &stream{Writer: env.stdout}
+	out := &stdoutWriter{Writer: env.stdout}
 	env.stdout = out
 	a := &app{environment: env}
 	cmd := a.command()
@@ -77,15 +78,15 @@ func run(ctx context.Context, args []string, env environment) int {
 	switch {
 	case errors.Is(err, context.Canceled) || ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 		if isTerminal(env.stderr) {
-			fmt.Fprintln(env.stderr) // behind ^C
+			fmt.Fprintln(env.stderr) // after ^C
 		}
 		return exitInterrupted
 	case err != nil:
-		return a.report(err)
+		return a.reportError(err)
 	case errors.Is(out.err, syscall.EPIPE):
-		return exitFound // whoever read has gone, and needs no message
+		return exitFailure // the reader is gone
 	case out.err != nil:
-		return a.report(fail(exitFound, "make room for it, or write it elsewhere", "write standard output: %w", reason(out.err)))
+		return a.reportError(fail(exitFailure, "free disk space, or write to another location", "write standard output: %w", fileCause(out.err)))
 	}
 	return exitOK
 }

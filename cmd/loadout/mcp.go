@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout"
-	"github.com/loadout-dev/loadout/internal/client"
+	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/mcpserver"
 )
@@ -33,18 +33,18 @@ func (a *app) mcpCommand() *cobra.Command {
 	var o mcpFlags
 	cmd := &cobra.Command{
 		Use:   "mcp",
-		Short: "Serve the skills to an MCP client",
-		Long: `Serve the skills over the Model Context Protocol: on standard input and output,
-as clients start it, or over HTTP with --http. Both eras of the protocol and the
-Skills extension (SEP-2640) are spoken on one endpoint. Changed skills are noticed
-while it runs; SIGHUP reads them all again.`,
-		Example: `  loadout connect claude-code                 write a client's configuration
+		Short: "Serve skills and MCP servers to an MCP client",
+		Long: `Serve skills and the tools of your MCP servers over the Model Context Protocol: on
+standard input and output, as clients start it, or over HTTP with --http. One endpoint
+supports both eras of the protocol and the Skills extension (SEP-2640). Changes of
+skills take effect while it runs; SIGHUP reloads all skills.`,
+		Example: `  loadout connect claude-code                 configure a client
   loadout mcp --http 127.0.0.1:8485           serve over HTTP at /mcp
   loadout mcp --skills ./skills
   loadout mcp --http 0.0.0.0:8485 --token-file token`,
-		Args: want(0, 0, ""),
+		Args: argCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := exclusive(cmd, "http", "stdio"); err != nil {
+			if err := checkExclusive(cmd, "http", "stdio"); err != nil {
 				return err
 			}
 			flags := map[string]string{}
@@ -53,7 +53,7 @@ while it runs; SIGHUP reads them all again.`,
 					flags[key] = f.Value.String()
 				}
 			}
-			c, err := a.settings(flags)
+			c, err := a.loadConfig(flags)
 			if err != nil {
 				return err
 			}
@@ -61,77 +61,77 @@ while it runs; SIGHUP reads them all again.`,
 				c.MCP.Address = ""
 			}
 			if c.MCP.Address == "" && cmd.Flags().Changed("token-file") {
-				return fail(exitUsage, "give --http ADDR too, or leave it out", "--token-file is for clients over HTTP")
+				return fail(exitUsage, "add --http ADDR, or omit --token-file", "--token-file needs --http")
 			}
 			o.exposed = cmd.Flags().Changed("expose")
-			return a.mcp(cmd.Context(), c, o)
+			return a.runMCP(cmd.Context(), c, o)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&address, "http", "", "serve over HTTP at `ADDR`, as 127.0.0.1:8485")
-	f.BoolVar(&stdio, "stdio", false, "serve on standard input and output, also where mcp.address is set")
-	f.StringVar(&token, "token-file", "", "`FILE` with the token clients must send; needed beyond loopback addresses")
+	f.StringVar(&address, "http", "", "serve over HTTP at `ADDR`, such as 127.0.0.1:8485")
+	f.BoolVar(&stdio, "stdio", false, "serve on standard input and output, even if mcp.address is set")
+	f.StringVar(&token, "token-file", "", "`FILE` with the token of clients; required beyond loopback addresses")
 	f.StringVar(&compat, "compat", "", "serve the tools of an earlier system: "+compatNames())
-	f.StringVar(&o.workspace, "workspace", "", "let scripts read `DIR` as /workspace, and take inputs from there")
-	f.StringArrayVar(&o.files, "mcp-config", nil, "also reach the MCP servers in `FILE`, of any client's form (repeatable)")
+	f.StringVar(&o.workspace, "workspace", "", "let scripts read `DIR` as /workspace and take inputs from it")
+	f.StringArrayVar(&o.files, "mcp-config", nil, "add the MCP servers in `FILE`, in the format of any client (repeatable)")
 	f.StringVar(&o.profile, "profile", "", "serve the skills and MCP servers of the profile `NAME`")
-	f.StringVar(&o.expose, "expose", "meta", "show tools of MCP servers `HOW`: meta or direct")
-	f.StringVar(&o.prefix, "prefix", "server", "put `WHAT` before names shown directly: server or none")
-	f.BoolVar(&o.grow, "grow", false, "list the tools of a loaded skill too, for clients before 2026-07-28")
-	f.IntVar(&budget, "text-budget", 0, "tell a client `N` characters of descriptions at the start; default 2000")
-	complete(cmd, "compat", mcpserver.Compats()...)
-	complete(cmd, "expose", "meta", "direct")
-	complete(cmd, "prefix", "server", "none")
+	f.StringVar(&o.expose, "expose", "meta", "how to show tools of MCP servers, `HOW`: meta or direct")
+	f.StringVar(&o.prefix, "prefix", "server", "prefix of tools shown directly, `WHAT`: server or none")
+	f.BoolVar(&o.grow, "grow", false, "also list the tools of loaded skills, for clients before 2026-07-28")
+	f.IntVar(&budget, "text-budget", 0, "limit the initial descriptions to `N` characters; default 2000")
+	completeFlag(cmd, "compat", mcpserver.CompatSystems()...)
+	completeFlag(cmd, "expose", "meta", "direct")
+	completeFlag(cmd, "prefix", "server", "none")
 	return cmd
 }
 
-// mcpFlags are the flags of loadout mcp that are no settings.
+// mcpFlags are the flags of loadout mcp that are not settings.
 type mcpFlags struct {
 	workspace               string
 	files                   []string
 	profile, expose, prefix string
-	exposed                 bool // expose was said
+	exposed                 bool // --expose was given
 	grow                    bool
 }
 
-func (o *mcpFlags) check() error {
+func (o *mcpFlags) validate() error {
 	for _, f := range []struct {
 		name, value string
 		of          []string
 	}{{"--expose", o.expose, []string{"meta", "direct"}}, {"--prefix", o.prefix, []string{"server", "none"}}} {
 		if !slices.Contains(f.of, f.value) {
-			return fail(exitUsage, "it is one of "+strings.Join(f.of, ", "), "%s %q is unknown", f.name, f.value)
+			return fail(exitUsage, "use one of "+strings.Join(f.of, ", "), "%s: unknown value %q", f.name, f.value)
 		}
 	}
 	return nil
 }
 
-// checkGrow refuses what leaves a list of tools nothing to grow by.
+// checkGrow refuses --grow together with options that leave it no effect.
 func (o *mcpFlags) checkGrow(c *config.Config) error {
 	switch {
 	case !o.grow:
 	case c.MCP.Compat != "":
-		return fail(exitUsage, "leave one of them out; mcp.compat counts as --compat", "--grow has no effect with --compat %s: that system has no tools of skills", c.MCP.Compat)
+		return fail(exitUsage, "omit one of them; mcp.compat counts as --compat", "--grow has no effect with --compat %s: that system has no tools of skills", c.MCP.Compat)
 	case o.expose == "direct":
-		return fail(exitUsage, "leave one of them out, or add --expose meta where the profile says direct", "--grow has no effect with --expose direct: tools are listed as they are")
+		return fail(exitUsage, "omit one of them, or add --expose meta if the profile says direct", "--grow has no effect with --expose direct: all tools are listed")
 	}
 	return nil
 }
 
-func (a *app) mcp(ctx context.Context, c *config.Config, o mcpFlags) error {
-	if err := o.check(); err != nil {
+func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
+	if err := o.validate(); err != nil {
 		return err
 	}
 	tuneMemory(a.getenv)
-	httpOptions, remote, err := httpOptions(c)
+	httpOptions, remote, err := newHTTPOptions(c)
 	if err != nil {
 		return err
 	}
-	workspace, err := workspaceDir(o.workspace)
+	workspace, err := resolveWorkspace(o.workspace)
 	if err != nil {
 		return err
 	}
-	p, err := a.profile(o.profile)
+	p, err := a.findProfile(o.profile)
 	if err != nil {
 		return err
 	}
@@ -141,45 +141,45 @@ func (a *app) mcp(ctx context.Context, c *config.Config, o mcpFlags) error {
 	if err := o.checkGrow(c); err != nil {
 		return err
 	}
-	rt, err := a.runtimeOf(ctx, c, true, chosen(p))
+	rt, err := a.newRuntimeWith(ctx, c, true, profileSkills(p))
 	if err != nil {
 		return err
 	}
 	defer rt.Close()
-	a.noteAbsent(ctx, c, p, rt)
+	a.noteMissingSkills(ctx, c, p, rt)
 	if workspace != "" && rt.RunsScripts() {
 		if err := rt.CheckWorkspace(workspace); err != nil {
 			return err
 		}
 	}
-	set, _, err := a.toolset(ctx, c, rt, o.files, p)
+	set, _, err := a.newToolset(ctx, c, rt, o.files, p)
 	if err != nil {
 		return err
 	}
 	defer set.Close()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	follow := a.newFollower(rt, c, set, p)
+	follow := a.newConfigWatcher(rt, c, set, p)
 	defer follow.start(ctx)()
-	options := mcpserver.Options{Lead: lead(p), TextBudget: c.MCP.TextBudget, Compat: c.MCP.Compat, Remote: remote, Workspace: workspace, Tools: set.Set,
-		Flags: a.flags(), Refresh: follow.refresh, Used: a.usedSkills(c, faceMCP), Version: buildVersion().Version, Logger: a.logger()}
-	own := options // profiles at paths of their own list tools as they are
+	options := mcpserver.Options{Preamble: profilePrompt(p), TextBudget: c.MCP.TextBudget, Compat: c.MCP.Compat, Remote: remote, Workspace: workspace, Tools: set.Set,
+		CommandFlags: a.skillFlags(), Refresh: follow.refresh, OnUse: a.recordSkillUse(c, faceMCP), Version: buildVersion().Version, Logger: a.logger()}
+	own := options // profiles with a path of their own list their tools directly
 	own.Grow = o.grow
 	s := mcpserver.New(rt, &own)
 	defer s.Close()
-	var shown exposed = s
+	var shown mcpEndpoint = s
 	if o.expose == "direct" {
-		d := a.exposeDirect(c, s, set, o.prefix)
+		d := a.newDirectServer(c, s, set, o.prefix)
 		defer d.Close()
 		shown = d
 	}
-	published := a.publish(set)
+	published := a.publishState(set)
 	defer published.close()
-	shown = published.of(shown)
+	shown = published.wrap(shown)
 	reloading := a.reloadOnHangup(ctx, rt, func() { stop(errHangup) })
 	defer func() { stop(nil); <-reloading }()
 	if c.MCP.Address != "" {
-		others := &profiles{a: a, c: c, options: options, http: httpOptions, files: o.files, ctx: ctx, published: published, served: map[string]*servedProfile{}}
+		others := &profileServer{a: a, c: c, options: options, http: httpOptions, files: o.files, ctx: ctx, published: published, served: map[string]*servedProfile{}}
 		defer others.Close()
 		httpOptions.Mount = map[string]http.Handler{profilePath: others}
 		return a.serveHTTP(ctx, c.MCP.Address, rt, s, shown, httpOptions)
@@ -187,10 +187,11 @@ func (a *app) mcp(ctx context.Context, c *config.Config, o mcpFlags) error {
 	return a.serveStdio(ctx, rt, s, shown)
 }
 
-// tuneMemory lets garbage collection run less often than by default: a request
-// allocates much, as the SDK takes 32 KiB for each thing it decodes, and keeps
-// nothing. Against 100 per cent, sixteen callers get 1.3 to 1.7 times as many calls
-// through, for 11 to 14 MB more while they do. The limit keeps that from adding up.
+// tuneMemory makes garbage collection run less often than by default: a request
+// allocates much, because the SDK takes 32 KiB for each thing it decodes, and
+// retains nothing. Compared with 100 percent, sixteen concurrent callers
+// complete 1.3 to 1.7 times as many calls with 11 to 14 MB more memory. The
+// memory limit bounds the total.
 func tuneMemory(getenv func(string) string) {
 	if getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
@@ -200,8 +201,8 @@ func tuneMemory(getenv func(string) string) {
 	}
 }
 
-// httpOptions checks the address before anything is started.
-func httpOptions(c *config.Config) (o *mcpserver.HTTPOptions, remote bool, err error) {
+// newHTTPOptions checks the address before anything is started.
+func newHTTPOptions(c *config.Config) (o *mcpserver.HTTPOptions, remote bool, err error) {
 	o = &mcpserver.HTTPOptions{}
 	if c.MCP.Address == "" {
 		return o, false, nil
@@ -223,69 +224,68 @@ func httpOptions(c *config.Config) (o *mcpserver.HTTPOptions, remote bool, err e
 	}
 	remote = !mcpserver.IsLoopback(host)
 	if remote && o.Token == "" {
-		return nil, false, fail(exitRefused, "give --token-file FILE, or a loopback address as 127.0.0.1:"+port,
-			"serve MCP at %s: others could reach it, and it has no credentials", c.MCP.Address)
+		return nil, false, fail(exitRefused, "give --token-file FILE, or a loopback address such as 127.0.0.1:"+port,
+			"serve MCP at %s: other machines could reach it without credentials", c.MCP.Address)
 	}
 	return o, remote, nil
 }
 
 func readToken(file string) (string, error) {
 	const hint = "write a long random token into it: openssl rand -hex 32 > "
-	b, err := readSmall(file, 64<<10)
+	b, err := readSmallFile(file, 64<<10)
 	if err != nil {
-		code, _ := missing(err, "")
-		return "", fail(code, hint+quoted(file), "token file %s: %w", file, reason(err))
+		code, _ := fileErrorHint(err, "")
+		return "", fail(code, hint+shellQuote(file), "token file %s: %w", file, fileCause(err))
 	}
 	token := strings.TrimSpace(string(b))
 	if len(token) < 16 || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return "", fail(exitUsage, hint+quoted(file), "token file %s: it is not one line of at least 16 plain characters", file)
+		return "", fail(exitUsage, hint+shellQuote(file), "token file %s: want one line of at least 16 printable ASCII characters", file)
 	}
 	return token, nil
 }
 
-// readSmall reads a regular file of bounded size; a pipe or a device could
-// wait or go on for ever.
-func readSmall(file string, most int64) ([]byte, error) {
+// readSmallFile reads a regular file of bounded size. A pipe or device could
+// block or never end.
+func readSmallFile(file string, most int64) ([]byte, error) {
 	fi, err := os.Stat(file)
 	switch {
 	case err != nil:
 		return nil, err
 	case fi.IsDir():
-		return nil, errors.New("it is a directory")
+		return nil, errors.New("is a directory")
 	case !fi.Mode().IsRegular():
-		return nil, errors.New("it is not a regular file")
+		return nil, errors.New("not a regular file")
 	case fi.Size() > most:
-		return nil, fmt.Errorf("it has more than %d bytes", most)
+		return nil, fmt.Errorf("more than %d bytes", most)
 	}
 	return os.ReadFile(file)
 }
 
-// reloadOnHangup reads all sources again on SIGHUP until ctx ends; the channel
-// it returns is closed then. The hang-up of the terminal it runs on ends the
-// program, by stop.
+// reloadOnHangup reloads all sources on SIGHUP until ctx ends; then it closes
+// the returned channel. If its terminal is closed, it calls stop instead.
 func (a *app) reloadOnHangup(ctx context.Context, rt *loadout.Runtime, stop func()) <-chan struct{} {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	done := make(chan struct{})
-	terminals := a.terminals()
+	terminals := a.countTerminals()
 	go func() {
 		defer close(done)
 		defer signal.Stop(hup)
 		if err := rt.Catalog().Warm(ctx); err != nil {
 			return // ctx ended
 		}
-		debug.FreeOSMemory() // what reading and indexing took is not needed again
+		debug.FreeOSMemory() // release the memory of reading and indexing
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-hup:
-				if a.terminals() < terminals {
+				if a.countTerminals() < terminals {
 					stop()
 					return
 				}
 				if err := rt.Catalog().Reload(ctx); err == nil {
-					a.note("read %s again", counted(len(rt.Catalog().Snapshot().Skills()), "skill"))
+					a.note("reloaded %s", pluralize(len(rt.Catalog().Snapshot().Skills()), "skill"))
 				}
 			}
 		}
@@ -293,8 +293,8 @@ func (a *app) reloadOnHangup(ctx context.Context, rt *loadout.Runtime, stop func
 	return done
 }
 
-// terminals counts the streams that are terminals now.
-func (a *app) terminals() int {
+// countTerminals returns the number of standard streams that are terminals now.
+func (a *app) countTerminals() int {
 	n := 0
 	for _, f := range []any{a.stdin, a.stdout, a.stderr} {
 		if isTerminal(f) {
@@ -304,28 +304,28 @@ func (a *app) terminals() int {
 	return n
 }
 
-func (a *app) serveStdio(ctx context.Context, rt *loadout.Runtime, s *mcpserver.Server, shown exposed) error {
+func (a *app) serveStdio(ctx context.Context, rt *loadout.Runtime, s *mcpserver.Server, shown mcpEndpoint) error {
 	if isTerminal(a.stdin) {
 		fmt.Fprintf(a.stderr, `%s
 
-This is an MCP server on standard input and output: it waits for a client.
-  To let a client start it:  loadout connect CLIENT%s
+This is an MCP server on standard input and output, waiting for a client.
+  Let a client start it:  loadout connect CLIENT%s
       CLIENT: %s
-  To serve over HTTP:        loadout mcp --http 127.0.0.1:8485%s
-  To end it:                 Ctrl-C
-`, a.summary(rt, s), a.flags(), strings.Join(client.Names(), ", "), a.flags())
+  Serve over HTTP:        loadout mcp --http 127.0.0.1:8485%s
+  Exit:                   Ctrl-C
+`, a.formatSummary(rt, s), a.skillFlags(), strings.Join(clientconfig.Names(), ", "), a.skillFlags())
 	}
-	err := shown.Run(ctx, &lines{in: a.stdin, out: a.stdout})
+	err := shown.Run(ctx, &lineTransport{in: a.stdin, out: a.stdout})
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err == nil, errors.Is(err, io.EOF), errors.Is(err, os.ErrClosed), errors.Is(err, syscall.EPIPE):
-		return nil // the client has gone
+		return nil // the client disconnected
 	}
 	return err
 }
 
-func (a *app) summary(rt *loadout.Runtime, s *mcpserver.Server) string {
+func (a *app) formatSummary(rt *loadout.Runtime, s *mcpserver.Server) string {
 	snap := rt.Catalog().Snapshot()
 	origins := map[string]int{}
 	var order []string
@@ -336,22 +336,22 @@ func (a *app) summary(rt *loadout.Runtime, s *mcpserver.Server) string {
 		origins[e.Origin]++
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Loadout serves %s%s.", counted(len(snap.Skills()), "skill"), fromWhere(order, origins))
+	fmt.Fprintf(&b, "Loadout serves %s%s.", pluralize(len(snap.Skills()), "skill"), formatOrigins(order, origins))
 	if snap.Disabled {
-		b.WriteString(" Skills are switched off (skills.enabled); see: loadout config show")
+		b.WriteString(" Skills are disabled (skills.enabled); see: loadout config show")
 	}
 	if n := len(snap.Problems()); n > 0 {
-		fmt.Fprintf(&b, "\n%s about skills: loadout doctor%s", counted(n, "finding"), a.flags())
+		fmt.Fprintf(&b, "\n%s about skills: loadout doctor%s", pluralize(n, "finding"), a.skillFlags())
 	}
-	if n := len(s.Unserved()); n > 0 {
-		fmt.Fprintf(&b, "\n%s served by the tools only, not as MCP skill resources; for the reasons: loadout doctor%s",
-			map[bool]string{true: "1 skill is", false: counted(n, "skill") + " are"}[n == 1], a.flags())
+	if n := len(s.NotServed()); n > 0 {
+		fmt.Fprintf(&b, "\n%s available through tools only, not as MCP skill resources; for the reasons: loadout doctor%s",
+			map[bool]string{true: "1 skill is", false: pluralize(n, "skill") + " are"}[n == 1], a.skillFlags())
 	}
 	return b.String()
 }
 
-// fromWhere says how many skills come from which origin.
-func fromWhere(order []string, count map[string]int) string {
+// formatOrigins returns the number of skills per origin.
+func formatOrigins(order []string, count map[string]int) string {
 	const most = 5
 	switch {
 	case len(order) == 0:
@@ -364,33 +364,33 @@ func fromWhere(order []string, count map[string]int) string {
 		parts = append(parts, fmt.Sprintf("%d from %s", count[o], o))
 	}
 	if rest := len(order) - most; rest > 0 {
-		parts = append(parts, "the others from "+counted(rest, "more place"))
+		parts = append(parts, "the others from "+pluralize(rest, "more location"))
 	}
 	return ": " + strings.Join(parts, ", ")
 }
 
-func (a *app) serveHTTP(ctx context.Context, address string, rt *loadout.Runtime, s *mcpserver.Server, shown exposed, o *mcpserver.HTTPOptions) error {
+func (a *app) serveHTTP(ctx context.Context, address string, rt *loadout.Runtime, s *mcpserver.Server, shown mcpEndpoint, o *mcpserver.HTTPOptions) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		if oe, ok := errors.AsType[*net.OpError](err); ok {
 			err = oe.Err
 		}
-		return fail(exitFound, "if it is in use, take another port; --http 127.0.0.1:0 takes any", "serve MCP at %s: %w", address, err)
+		return fail(exitFailure, "if it is in use, use another port; --http 127.0.0.1:0 picks a free one", "serve MCP at %s: %w", address, err)
 	}
-	// Streams that clients hold open end with this context only.
+	// Long-lived streams of clients end with this context only.
 	requests, drop := context.WithCancel(context.WithoutCancel(ctx))
 	defer drop()
 	srv := &http.Server{Handler: shown.Handler(o), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return requests }, ErrorLog: a.errorLog()}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(listener) }()
-	a.greet("http://"+reachable(listener.Addr())+"/mcp", rt, s, o.Token != "")
+	a.printGreeting("http://"+clientAddress(listener.Addr())+"/mcp", rt, s, o.Token != "")
 	select {
 	case err := <-ended:
 		return fmt.Errorf("serve MCP: %w", err)
 	case <-ctx.Done():
 	}
-	// What is being answered gets a moment to end, streams do not.
+	// Requests in progress get a moment to finish; streams do not.
 	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	time.AfterFunc(200*time.Millisecond, drop)
@@ -401,8 +401,8 @@ func (a *app) serveHTTP(ctx context.Context, address string, rt *loadout.Runtime
 	return context.Cause(ctx)
 }
 
-// errorLog is where an HTTP server tells of broken connections: nowhere,
-// unless more was asked for.
+// errorLog returns the log for broken HTTP connections. It discards them unless
+// --verbose is given.
 func (a *app) errorLog() *log.Logger {
 	if l := a.logger(); l != nil {
 		return slog.NewLogLogger(l.Handler(), slog.LevelInfo)
@@ -410,9 +410,9 @@ func (a *app) errorLog() *log.Logger {
 	return log.New(io.Discard, "", 0)
 }
 
-// reachable is an address as clients write it: a server at all addresses of
-// this machine is reached by its name.
-func reachable(at net.Addr) string {
+// clientAddress returns an address for clients. For a listener on all
+// interfaces it uses the host name.
+func clientAddress(at net.Addr) string {
 	tcp, ok := at.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsUnspecified() {
 		return at.String()
@@ -424,22 +424,22 @@ func reachable(at net.Addr) string {
 	return net.JoinHostPort(name, strconv.Itoa(tcp.Port))
 }
 
-// greet says what is served and how to connect.
-func (a *app) greet(url string, rt *loadout.Runtime, s *mcpserver.Server, token bool) {
+// printGreeting prints the served skills and how to connect.
+func (a *app) printGreeting(url string, rt *loadout.Runtime, s *mcpserver.Server, token bool) {
 	snap := rt.Catalog().Snapshot()
 	if a.json {
 		_ = a.printJSON(map[string]any{"url": url, "skills": len(snap.Skills()), "problems": len(snap.Problems())})
 		return
 	}
-	fmt.Fprintf(a.stdout, "%s\n\n", a.summary(rt, s))
+	fmt.Fprintf(a.stdout, "%s\n\n", a.formatSummary(rt, s))
 	const most = 12
 	var rows [][]string
 	for _, e := range snap.Skills()[:min(len(snap.Skills()), most)] {
 		rows = append(rows, []string{e.Name, e.Description})
 	}
-	a.table("  ", rows)
+	a.printTable("  ", rows)
 	if n := len(snap.Skills()) - most; n > 0 {
-		fmt.Fprintf(a.stdout, "  … and %d more: loadout list%s\n", n, a.flags())
+		fmt.Fprintf(a.stdout, "  … and %d more: loadout list%s\n", n, a.skillFlags())
 	}
 	entry := map[string]any{"type": "http", "url": url}
 	header := ""
@@ -456,16 +456,17 @@ func (a *app) greet(url string, rt *loadout.Runtime, s *mcpserver.Server, token 
 		fmt.Fprintf(a.stdout, "  %s", line)
 	}
 	fmt.Fprintf(a.stdout, "\nClaude Code:  claude mcp add --transport http loadout %s%s\n", url, header)
-	if !token { // the other clients keep a token each in a way of its own
+	if !token { // other clients store tokens in their own ways
 		fmt.Fprintf(a.stdout, "Others:       loadout connect CLIENT --url %s\n              (CLIENT is one of %s)\n", url, strings.Join(remoteClients(), ", "))
 	}
-	fmt.Fprintln(a.stdout, "\nCtrl-C ends it.")
+	fmt.Fprintln(a.stdout, "\nPress Ctrl-C to exit.")
 }
 
-// remoteClients are the clients whose configuration can name a server by URL.
+// remoteClients returns the clients whose configuration supports servers by
+// URL.
 func remoteClients() []string {
 	var names []string
-	for _, c := range client.All() {
+	for _, c := range clientconfig.All() {
 		if c.Remote {
 			names = append(names, c.Name)
 		}
@@ -473,5 +474,5 @@ func remoteClients() []string {
 	return names
 }
 
-// errHangup says that the terminal this runs on has gone.
-var errHangup = fmt.Errorf("the terminal has gone: %w", context.Canceled)
+// errHangup means that the controlling terminal was closed.
+var errHangup = fmt.Errorf("terminal closed: %w", context.Canceled)

@@ -8,37 +8,36 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/loadout-dev/loadout/remote"
+	"github.com/loadout-dev/loadout/internal/remote"
 )
 
-// meter is a line on a terminal that says what goes on elsewhere, for how long, and
-// how far it is. It is there only while that takes long. One of nil says nothing. Its
-// methods are safe for concurrent use.
+// meter shows the progress of a slow operation on a line of the terminal. A nil
+// meter shows nothing. Its methods are safe for concurrent use.
 type meter struct {
 	*app
 	mu     sync.Mutex
-	amount string // of what was told last
+	amount string // from the last report
 }
 
-// meter is nil where nobody looks on.
-func (a *app) meter() *meter {
+// newMeter returns nil if standard error is not a terminal.
+func (a *app) newMeter() *meter {
 	if a.quiet || !isTerminal(a.stderr) {
 		return nil
 	}
 	return &meter{app: a}
 }
 
-// report notes how far it is.
+// report records the progress.
 func (m *meter) report(p remote.Progress) {
 	if m == nil {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.amount = meterText(p)
+	m.amount = formatProgress(p)
 }
 
-// begin shows the line after a while, until the function it returns is called.
+// begin shows the line after a delay, until done is called.
 func (m *meter) begin(what string) (done func()) {
 	if m == nil {
 		return func() {}
@@ -63,21 +62,22 @@ func (m *meter) show(what string, stop <-chan struct{}) {
 			return
 		case <-time.After(wait):
 		}
-		text := m.line(what, time.Since(began))
-		fmt.Fprintf(m.stderr, "\r%s%s", text, strings.Repeat(" ", max(shown-columns(text), 0)))
-		shown = columns(text)
+		text := m.formatLine(what, time.Since(began))
+		fmt.Fprintf(m.stderr, "\r%s%s", text, strings.Repeat(" ", max(shown-textWidth(text), 0)))
+		shown = textWidth(text)
 	}
 }
 
-// line is cut to the width of the terminal: what is longer could not be wiped.
-func (m *meter) line(what string, since time.Duration) string {
+// formatLine returns the line, truncated to the width of the terminal so that
+// it can be erased.
+func (m *meter) formatLine(what string, since time.Duration) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	text := fmt.Sprintf("%s … %ds", what, int(since.Seconds()))
 	if m.amount != "" {
 		text = fmt.Sprintf("%s … %ds", m.amount, int(since.Seconds()))
 	}
-	if f, ok := file(m.stderr); ok {
+	if f, ok := asFile(m.stderr); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 1 {
 			return clip(text, w-1)
 		}
@@ -85,10 +85,10 @@ func (m *meter) line(what string, since time.Duration) string {
 	return clip(text, 79)
 }
 
-func meterText(p remote.Progress) string {
+func formatProgress(p remote.Progress) string {
 	amount := func(n int64) string {
 		if p.Bytes {
-			return sized(n)
+			return formatSize(n)
 		}
 		return fmt.Sprint(n)
 	}

@@ -9,30 +9,31 @@ import (
 	"sync"
 
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/llm/demo"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/llm/anthropic"
-	"github.com/loadout-dev/loadout/llm/demo"
 	"github.com/loadout-dev/loadout/llm/openai"
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
-// vendors are those whose models can be named, and the variable with their key.
+// vendors maps the supported vendors to the variable with their key.
 var vendors = map[string]string{"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 
-// vendorHosts are where they answer, where no other server is named.
+// vendorHosts maps vendors to their default servers.
 var vendorHosts = map[string]string{"anthropic": "api.anthropic.com", "openai": "api.openai.com"}
 
-// modelChoice is a language model that is meant, with its server and the key for that.
+// modelChoice is a language model with its server and key.
 type modelChoice struct {
-	asked  string // as it was named, "" where it was not
-	name   string // as vendor:NAME, demo, or "" for none
-	server string // "" is the vendor's own
-	key    string // the secret or variable that has it, "" is the vendor's
+	asked  string // the name given by the user, or ""
+	name   string // vendor:NAME, demo, or "" for none
+	server string // base URL, or "" for the vendor's own
+	key    string // secret or variable with the key, or "" for the vendor's
 }
 
-// chosenModel is the model that is meant, with its server and the key for that: what is
-// configured belongs together, and no key goes to a server that only a flag names.
-func chosenModel(c *config.Config, o *chatFlags) modelChoice {
+// chooseModel returns the model of the flags or the configuration, with its
+// server and key. A configured key is never used for a server that only a flag
+// names.
+func chooseModel(c *config.Config, o *chatFlags) modelChoice {
 	name := cmp.Or(o.model, c.Models.Default)
 	m, short := c.Models.Names[name]
 	switch {
@@ -48,16 +49,16 @@ func chosenModel(c *config.Config, o *chatFlags) modelChoice {
 	return modelChoice{o.model, m.Model, m.BaseURL, cmp.Or(o.key, m.Key)}
 }
 
-// isDemo says whether no language model is meant.
+// isDemo reports whether the built-in demo is chosen.
 func (k modelChoice) isDemo() bool { return k.name == "" || k.name == "demo" }
 
-// vendor is that of the model.
+// vendor returns the vendor of the model.
 func (k modelChoice) vendor() string {
 	vendor, _, _ := strings.Cut(k.name, ":")
 	return vendor
 }
 
-// host is where the model answers, "" for the demonstration.
+// host returns the host of the model's server, or "" for the demo.
 func (k modelChoice) host() string {
 	if u, err := url.Parse(k.server); k.server != "" && err == nil {
 		return u.Host
@@ -65,16 +66,17 @@ func (k modelChoice) host() string {
 	return vendorHosts[k.vendor()]
 }
 
-// keyHint is what to do where a server does not take the key.
+// keyHint returns the next step if a server rejects the key.
 func (k modelChoice) keyHint() string {
 	if k.server != "" {
-		return "name the secret or variable with the key for " + k.host() + " as --key NAME"
+		return "name the secret or variable with the key for " + k.host() + " with --key NAME"
 	}
 	variable := cmp.Or(k.key, vendors[k.vendor()])
-	return "check the key in " + variable + ", a variable, or a secret: loadout secret set " + variable
+	return "check the key in " + variable + "; it is read from a variable, or from a secret: loadout secret set " + variable
 }
 
-// serverHint is a text about a server that is not the vendor's own, else the other.
+// serverHint returns own for a server that is not the vendor's, else the joined
+// vendors.
 func (k modelChoice) serverHint(own string, vendors ...string) string {
 	if k.server != "" {
 		return own
@@ -82,18 +84,19 @@ func (k modelChoice) serverHint(own string, vendors ...string) string {
 	return strings.Join(vendors, "")
 }
 
-// answering is the model of a conversation, which may change in its course.
-type answering struct {
+// activeModel is the model of a conversation. It can change during the
+// conversation.
+type activeModel struct {
 	began modelChoice
 	now   modelChoice
 	model llm.Model
 }
 
-// named is the model that a person names in a conversation. One of the vendor with
-// which it began stays at the server with which it began: what was said there is not
-// sent elsewhere unless a name of the configuration says so.
-func (w *answering) named(c *config.Config, name string) modelChoice {
-	next := chosenModel(c, &chatFlags{model: name})
+// resolveName returns the model for a name given in a conversation. A model of
+// the same vendor keeps the server of the start: the conversation is not sent
+// to another server unless the configuration names it.
+func (w *activeModel) resolveName(c *config.Config, name string) modelChoice {
+	next := chooseModel(c, &chatFlags{model: name})
 	_, short := c.Models.Names[name]
 	switch {
 	case name == w.began.asked || name == w.began.name:
@@ -104,17 +107,17 @@ func (w *answering) named(c *config.Config, name string) modelChoice {
 	return next
 }
 
-// model is the language model that is meant: of a vendor, or the demonstration.
-func (a *app) model(ctx context.Context, c *config.Config, k modelChoice) (m llm.Model, err error) {
+// newModel returns the chosen language model, or the demo.
+func (a *app) newModel(ctx context.Context, c *config.Config, k modelChoice) (m llm.Model, err error) {
 	if k.isDemo() {
 		return demo.New(&demo.Options{Next: "For a real model: loadout chat --model anthropic:NAME or openai:NAME, with its key in ANTHROPIC_API_KEY or OPENAI_API_KEY."}), nil
 	}
 	vendor, model, _ := strings.Cut(k.name, ":")
 	variable, known := vendors[vendor]
 	if !known || model == "" {
-		return nil, fail(exitUsage, "as anthropic:NAME, openai:NAME or demo", "%q names no model", k.name)
+		return nil, fail(exitUsage, "use anthropic:NAME, openai:NAME or demo", "unknown model %q", k.name)
 	}
-	value, err := a.modelKey(ctx, variable, k.key, k.server)
+	value, err := a.findModelKey(ctx, variable, k.key, k.server)
 	if err != nil {
 		return nil, err
 	}
@@ -129,8 +132,9 @@ func (a *app) model(ctx context.Context, c *config.Config, k modelChoice) (m llm
 	return llm.Retry(m, nil), nil
 }
 
-// namedModel returns the model that a skill names: one of the configuration's names.
-func (a *app) namedModel(ctx context.Context, c *config.Config) func(string) (llm.Model, error) {
+// modelResolver returns a function that creates the models skills name in
+// models.names. It caches them.
+func (a *app) modelResolver(ctx context.Context, c *config.Config) func(string) (llm.Model, error) {
 	made := map[string]llm.Model{}
 	var mu sync.Mutex
 	return func(name string) (llm.Model, error) {
@@ -140,9 +144,9 @@ func (a *app) namedModel(ctx context.Context, c *config.Config) func(string) (ll
 			return m, nil
 		}
 		if _, ok := c.Models.Names[name]; !ok {
-			return nil, errors.New("models.names has no such name")
+			return nil, errors.New("not found in models.names")
 		}
-		m, err := a.model(ctx, c, chosenModel(c, &chatFlags{model: name}))
+		m, err := a.newModel(ctx, c, chooseModel(c, &chatFlags{model: name}))
 		if err == nil {
 			made[name] = m
 		}
@@ -150,31 +154,31 @@ func (a *app) namedModel(ctx context.Context, c *config.Config) func(string) (ll
 	}
 }
 
-// modelKey is the key for a server, "" for none. That of a vendor goes to the vendor;
-// another server gets the one that is named for it, and not in clear over a network.
-// A server of this machine may do without.
-func (a *app) modelKey(ctx context.Context, variable, name, server string) (string, error) {
+// findModelKey returns the key for a server, or "" for none. A vendor's key is
+// sent to the vendor only. Another server gets the key named for it, encrypted
+// unless it is on this machine. A server on this machine needs no key.
+func (a *app) findModelKey(ctx context.Context, variable, name, server string) (string, error) {
 	if server != "" {
 		u, err := url.Parse(server)
 		if err != nil || u.Host == "" {
-			return "", fail(exitUsage, "as https://models.example.com/v1", "--base-url is no address")
+			return "", fail(exitUsage, "use an address such as https://models.example.com/v1", "--base-url is not a valid address")
 		}
 		here := mcpserver.IsLoopback(u.Hostname())
 		switch {
 		case name == "" && here:
 			return "", nil
 		case name == "":
-			return "", fail(exitUsage, "name the secret or variable that has its key, with --key NAME or as models.key; the one in "+variable+" is not sent to another server", "there is no key for %s", u.Host)
+			return "", fail(exitUsage, "name the secret or variable with its key with --key NAME or models.key; the key in "+variable+" is not sent to another server", "no key for %s", u.Host)
 		case u.Scheme != "https" && !here:
-			return "", fail(exitUsage, "give an address with https", "a key is not sent to %s in clear", u.Host)
+			return "", fail(exitUsage, "give an address with https", "refusing to send a key to %s unencrypted", u.Host)
 		}
 	}
 	name = cmp.Or(name, variable)
 	if key := a.getenv(name); key != "" {
 		return key, nil
 	}
-	if key, err := a.secret(ctx, name); err == nil && key != "" {
+	if key, err := a.secretValue(ctx, name); err == nil && key != "" {
 		return key, nil
 	}
-	return "", fail(exitMissing, "set the variable, or keep it: loadout secret set "+name+"; or try without one: --model demo", "there is no key: %s is not set", name)
+	return "", fail(exitMissing, "set the variable, or store a secret: loadout secret set "+name+"; to try without a key: --model demo", "no key: %s is not set", name)
 }

@@ -19,31 +19,31 @@ func (a *app) newCommand() *cobra.Command {
 	var o newOptions
 	cmd := &cobra.Command{
 		Use:   "new NAME",
-		Short: "Make a new skill that validates",
-		Long: `Make the directory NAME with a SKILL.md that is valid as it stands, to be
-filled in. With --from it is made from a Python file that declares a skill as
-SKILL_MANIFEST; the file is read as text and never run.`,
+		Short: "Create a new skill",
+		Long: `Create the directory NAME with a valid SKILL.md to fill in. With --from the skill is
+created from a Python file that declares it as SKILL_MANIFEST. The file is parsed as
+text and never run.`,
 		Example: `  loadout new release-notes
   loadout new release-notes --description "Write release notes. Use before a release."
   loadout new --from chrome_skill.py
   loadout validate release-notes`,
-		Args: want(0, 1, "one NAME"),
+		Args: argCount(0, 1, "one NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := ""
 			if len(args) == 1 {
 				name = args[0]
 			}
-			return a.new(name, o)
+			return a.createSkill(name, o)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.dir, "dir", ".", "make it in this `DIR`")
+	f.StringVar(&o.dir, "dir", ".", "create it in `DIR`")
 	f.StringVar(&o.description, "description", "", "what it does and when to use it")
 	f.StringVar(&o.from, "from", "", "a Python `FILE` with SKILL_MANIFEST, or its directory")
 	return cmd
 }
 
-func (a *app) new(name string, o newOptions) error {
+func (a *app) createSkill(name string, o newOptions) error {
 	draft := skill.Draft{Name: name, Description: o.description}
 	if o.from != "" {
 		d, err := readManifest(o.from)
@@ -51,8 +51,8 @@ func (a *app) new(name string, o newOptions) error {
 			return err
 		}
 		draft = *d
-		if cut, ok := cutDescription(d.Description); ok && o.description == "" {
-			a.note("%s: the description has more than %d characters; the rest is left out", o.from, maxDescription)
+		if cut, ok := truncateDescription(d.Description); ok && o.description == "" {
+			a.note("%s: description truncated to %d characters", o.from, maxDescription)
 			draft.Description = cut
 		}
 		if name != "" {
@@ -63,31 +63,31 @@ func (a *app) new(name string, o newOptions) error {
 		}
 	}
 	if name == "" && o.from == "" {
-		return fail(exitUsage, "as: loadout new release-notes", "new needs the NAME of the skill")
+		return fail(exitUsage, "loadout new release-notes", "no name given")
 	}
-	if !skill.PortableName(draft.Name) {
+	if !skill.IsPortableName(draft.Name) {
 		if o.from == "" || name != "" {
-			return fail(exitUsage, "for example: loadout new "+skill.Slug(draft.Name), "%q is not a name of 1 to 64 lower-case letters, digits and single hyphens", draft.Name)
+			return fail(exitUsage, "for example: loadout new "+skill.Slug(draft.Name), "invalid skill name %q: want 1 to 64 lower-case letters, digits and single hyphens", draft.Name)
 		}
 		draft.Name = skill.Slug(draft.Name)
 	}
-	text, err := a.render(draft, o)
+	text, err := a.renderDraft(draft, o)
 	if err != nil {
 		return err
 	}
 	dir := filepath.Join(o.dir, draft.Name)
-	if err := makeSkill(o.dir, dir, text); err != nil {
+	if err := writeSkillDir(o.dir, dir, text); err != nil {
 		return err
 	}
 	if a.json {
 		return a.printJSON(map[string]string{"name": draft.Name, "path": dir})
 	}
-	fmt.Fprintf(a.stdout, "Made %s\nEdit it, then check it: loadout validate %s\n", plain(filepath.Join(dir, skill.FileName)), quoted(dir))
+	fmt.Fprintf(a.stdout, "Created %s\nEdit it, then check it: loadout validate %s\n", plain(filepath.Join(dir, skill.FileName)), shellQuote(dir))
 	return nil
 }
 
-// render is the new SKILL.md, once it is known to be valid.
-func (a *app) render(draft skill.Draft, o newOptions) ([]byte, error) {
+// renderDraft returns the new SKILL.md, and prints what would make it invalid.
+func (a *app) renderDraft(draft skill.Draft, o newOptions) ([]byte, error) {
 	text := draft.Render()
 	_, ds, _ := skill.ParseHead(text, true, skill.FileName, draft.Name)
 	if ds.Valid() {
@@ -104,11 +104,11 @@ func (a *app) render(draft skill.Draft, o newOptions) ([]byte, error) {
 	return text, nil
 }
 
-// maxDescription is how many characters a description may have.
+// maxDescription is the maximum length of a description in characters.
 const maxDescription = 1024
 
-// cutDescription shortens a description that is too long at the end of a word.
-func cutDescription(s string) (string, bool) {
+// truncateDescription cuts a long description at a word boundary.
+func truncateDescription(s string) (string, bool) {
 	r := []rune(s)
 	if len(r) <= maxDescription {
 		return s, false
@@ -120,34 +120,35 @@ func cutDescription(s string) (string, bool) {
 	return s + "…", true
 }
 
-// makeSkill makes the directory of a skill, or leaves nothing behind.
-func makeSkill(parent, dir string, text []byte) error {
-	const hint = "choose another place with --dir"
+// writeSkillDir creates the directory of a skill. On failure it removes what it
+// created.
+func writeSkillDir(parent, dir string, text []byte) error {
+	const hint = "choose another directory with --dir"
 	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return fail(exitFound, hint, "make %s: %w", parent, reason(err))
+		return fail(exitFailure, hint, "create %s: %w", parent, fileCause(err))
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return fail(exitFound, "choose another name, or remove it first", "%s is there already", dir)
+			return fail(exitFailure, "choose another name, or remove it first", "%s already exists", dir)
 		}
-		return fail(exitFound, hint, "make %s: %w", dir, reason(err))
+		return fail(exitFailure, hint, "create %s: %w", dir, fileCause(err))
 	}
 	file := filepath.Join(dir, skill.FileName)
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		os.Remove(file)
 		os.Remove(dir)
-		return fail(exitFound, hint, "write %s: %w", file, reason(err))
+		return fail(exitFailure, hint, "write %s: %w", file, fileCause(err))
 	}
 	return nil
 }
 
-// readManifest reads the declaration of a skill from a Python file, or from
-// the files of a directory.
+// readManifest reads the skill declaration in a Python file, or in one of the
+// Python files of a directory.
 func readManifest(from string) (*skill.Draft, error) {
 	fi, err := os.Stat(from)
 	if err != nil {
-		code, hint := missing(err, "the path given with --from")
-		return nil, fail(code, hint, "%s: %w", from, reason(err))
+		code, hint := fileErrorHint(err, "the path given with --from")
+		return nil, fail(code, hint, "%s: %w", from, fileCause(err))
 	}
 	files := []string{from}
 	if fi.IsDir() {
@@ -157,7 +158,7 @@ func readManifest(from string) (*skill.Draft, error) {
 	}
 	var wrong error
 	for _, f := range files {
-		b, err := readSmall(f, 1<<20)
+		b, err := readSmallFile(f, 1<<20)
 		if err == nil {
 			var d *skill.Draft
 			if d, err = skill.DraftFromPython(b); err == nil {
@@ -172,9 +173,9 @@ func readManifest(from string) (*skill.Draft, error) {
 	case wrong == nil:
 		wrong = fmt.Errorf("%s has no Python files", from)
 	case fi.IsDir() && errors.Is(wrong, skill.ErrNoManifest):
-		wrong = fmt.Errorf("none of the Python files in %s has SKILL_MANIFEST = … at the top level", from)
+		wrong = fmt.Errorf("no Python file in %s has SKILL_MANIFEST = … at the top level", from)
 	}
-	return nil, fail(exitFound, "write the skill by hand: loadout new NAME", "%w", wrong)
+	return nil, fail(exitFailure, "create the skill by hand: loadout new NAME", "%w", wrong)
 }
 
 func escapeGlob(p string) string {

@@ -17,13 +17,13 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// stream is standard output, which remembers the first error of writing to it.
-type stream struct {
+// stdoutWriter is standard output. It remembers the first write error.
+type stdoutWriter struct {
 	io.Writer
 	err error
 }
 
-func (s *stream) Write(p []byte) (int, error) {
+func (s *stdoutWriter) Write(p []byte) (int, error) {
 	n, err := s.Writer.Write(p)
 	if err != nil && s.err == nil {
 		s.err = err
@@ -31,17 +31,18 @@ func (s *stream) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// printJSON prints the one JSON document of a command.
+// printJSON prints v as the JSON document of a command.
 func (a *app) printJSON(v any) error {
 	b, err := encodeJSON(v)
 	if err != nil {
 		return err
 	}
-	_, _ = a.stdout.Write(b) // the stream remembers the error
+	_, _ = a.stdout.Write(b) // stdoutWriter remembers the error
 	return nil
 }
 
-// encodeJSON also escapes what would drive a terminal and JSON lets pass.
+// encodeJSON encodes v as indented JSON. It also escapes terminal control
+// characters that JSON allows.
 func encodeJSON(v any) ([]byte, error) {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -51,12 +52,12 @@ func encodeJSON(v any) ([]byte, error) {
 		return nil, err
 	}
 	s := b.String()
-	if !strings.ContainsFunc(s, drives) {
+	if !strings.ContainsFunc(s, isUnsafe) {
 		return []byte(s), nil
 	}
 	var out strings.Builder
 	for _, r := range s {
-		if drives(r) {
+		if isUnsafe(r) {
 			fmt.Fprintf(&out, `\u%04x`, r)
 		} else {
 			out.WriteRune(r)
@@ -65,47 +66,46 @@ func encodeJSON(v any) ([]byte, error) {
 	return []byte(out.String()), nil
 }
 
-// drives reports whether a character could drive a terminal, or reorder the
+// isUnsafe reports whether a character could control a terminal or reorder the
 // text around it.
-func drives(r rune) bool { return terminal.Drives(r) }
+func isUnsafe(r rune) bool { return terminal.Drives(r) }
 
-// safe takes from text what would drive a terminal, as it comes from files of
-// strangers.
+// safe removes terminal control characters from untrusted text.
 func safe(s string) string { return terminal.Safe(s) }
 
-// plain is safe text on one line.
+// plain is like safe, and joins lines to one.
 func plain(s string) string { return terminal.Plain(s) }
 
 func isTerminal(v any) bool {
-	f, ok := file(v)
+	f, ok := asFile(v)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-func file(v any) (*os.File, bool) {
-	if s, ok := v.(*stream); ok {
+func asFile(v any) (*os.File, bool) {
+	if s, ok := v.(*stdoutWriter); ok {
 		v = s.Writer
 	}
 	f, ok := v.(*os.File)
 	return f, ok
 }
 
-// style marks text where it goes to a terminal.
-func (a *app) style(w io.Writer, code, s string) string {
+// colorize adds a terminal style if w is a terminal.
+func (a *app) colorize(w io.Writer, code, s string) string {
 	if s == "" || !isTerminal(w) || a.getenv("NO_COLOR") != "" || a.getenv("TERM") == "dumb" {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-func (a *app) bold(s string) string  { return a.style(a.stdout, "1", s) }
-func (a *app) faint(s string) string { return a.style(a.stdout, "2", s) }
-func (a *app) red(s string) string   { return a.style(a.stdout, "31", s) }
-func (a *app) green(s string) string { return a.style(a.stdout, "32", s) }
+func (a *app) bold(s string) string  { return a.colorize(a.stdout, "1", s) }
+func (a *app) faint(s string) string { return a.colorize(a.stdout, "2", s) }
+func (a *app) red(s string) string   { return a.colorize(a.stdout, "31", s) }
+func (a *app) green(s string) string { return a.colorize(a.stdout, "32", s) }
 
-// width is how many columns a line of standard output may have; 0 means any
-// number, as what goes to a file or a program is not cut or wrapped.
-func (a *app) width() int {
-	if f, ok := file(a.stdout); ok {
+// terminalWidth returns the columns of standard output, at least 40. It returns
+// 0 for a file or pipe: its lines are not truncated or wrapped.
+func (a *app) terminalWidth() int {
+	if f, ok := asFile(a.stdout); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 			return max(w, 40)
 		}
@@ -113,16 +113,16 @@ func (a *app) width() int {
 	return 0
 }
 
-// columns is how many columns of a terminal a text takes.
-func columns(s string) int {
+// textWidth returns the number of terminal columns of a text.
+func textWidth(s string) int {
 	n := 0
 	for _, r := range s {
-		n += columnsOf(r)
+		n += runeWidth(r)
 	}
 	return n
 }
 
-func columnsOf(r rune) int {
+func runeWidth(r rune) int {
 	switch {
 	case r < 0x300:
 		return 1
@@ -135,24 +135,24 @@ func columnsOf(r rune) int {
 	return 1
 }
 
-// clip cuts a text to n columns, 0 meaning any number.
+// clip truncates a text to n columns; 0 means no limit.
 func clip(s string, n int) string {
 	s = plain(s)
-	if n <= 0 || columns(s) <= n {
+	if n <= 0 || textWidth(s) <= n {
 		return s
 	}
 	used := 0
 	for i, r := range s {
-		if used += columnsOf(r); used > n-1 {
+		if used += runeWidth(r); used > n-1 {
 			return strings.TrimRight(s[:i], " ") + "…"
 		}
 	}
 	return s
 }
 
-// wrap prints a text behind an indent, in lines that fit the terminal.
-func (a *app) wrap(b *strings.Builder, indent, s string, style func(string) string) {
-	limit := a.width() - len(indent)
+// writeWrapped writes an indented text in lines that fit the terminal.
+func (a *app) writeWrapped(b *strings.Builder, indent, s string, style func(string) string) {
+	limit := a.terminalWidth() - len(indent)
 	line, used := "", 0
 	flush := func() {
 		if line != "" {
@@ -161,7 +161,7 @@ func (a *app) wrap(b *strings.Builder, indent, s string, style func(string) stri
 		line, used = "", 0
 	}
 	for word := range strings.FieldsSeq(plain(s)) {
-		n := columns(word)
+		n := textWidth(word)
 		if used > 0 && limit > 0 && used+1+n > limit {
 			flush()
 		}
@@ -173,14 +173,14 @@ func (a *app) wrap(b *strings.Builder, indent, s string, style func(string) stri
 	flush()
 }
 
-// same is the style of text without one.
-func same(s string) string { return s }
+// noStyle is the style of plain text.
+func noStyle(s string) string { return s }
 
-// table prints rows in columns. The last column takes the rest of the line;
-// the others are never cut, as a person may want to copy them.
-func (a *app) table(indent string, rows [][]string) {
-	most := 40 // a longer cell moves its own row only
-	if w := a.width(); w > 0 {
+// printTable prints rows in columns. Only the last column is truncated to the
+// line; users may want to copy the others.
+func (a *app) printTable(indent string, rows [][]string) {
+	most := 40 // a longer cell shifts only its own row
+	if w := a.terminalWidth(); w > 0 {
 		most = max(w/3, 20)
 	}
 	var widths []int
@@ -189,7 +189,7 @@ func (a *app) table(indent string, rows [][]string) {
 			widths = append(widths, 0)
 		}
 		for i, c := range r {
-			if n := columns(plain(c)); n <= most {
+			if n := textWidth(plain(c)); n <= most {
 				widths[i] = max(widths[i], n)
 			}
 		}
@@ -202,13 +202,13 @@ func (a *app) table(indent string, rows [][]string) {
 		for i, c := range r {
 			c = plain(c)
 			if i == len(r)-1 {
-				if a.width() > 0 {
-					c = clip(c, max(a.width()-used, 20))
+				if a.terminalWidth() > 0 {
+					c = clip(c, max(a.terminalWidth()-used, 20))
 				}
 				b.WriteString(c)
 				break
 			}
-			n := columns(c)
+			n := textWidth(c)
 			pad := max(widths[i]-n, 0) + 2
 			used += n + pad
 			if i == 0 {
@@ -223,47 +223,47 @@ func (a *app) table(indent string, rows [][]string) {
 	fmt.Fprint(a.stdout, out.String())
 }
 
-// counted is a number with its noun.
-func counted(n int, noun string) string {
+// pluralize returns a number with its noun.
+func pluralize(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// sized is a number of bytes for people.
-func sized(n int64) string {
+// formatSize returns a number of bytes for users.
+func formatSize(n int64) string {
 	switch {
 	case n < 10_000:
-		return counted(int(n), "byte")
+		return pluralize(int(n), "byte")
 	case n < 1_000_000:
 		return fmt.Sprintf("%d kB", (n+500)/1000)
 	}
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
-// problems prints findings to standard error: what keeps skills from being
-// used, and how to see the rest.
-func (a *app) problems(ps []catalog.Problem) {
+// printProblems prints errors of skills to standard error, and the number of
+// other findings.
+func (a *app) printProblems(ps []catalog.Problem) {
 	if a.quiet {
 		return
 	}
-	if rest := len(ps) - a.errors(ps); rest > 0 {
+	if rest := len(ps) - a.printErrors(ps); rest > 0 {
 		more := ""
 		if rest < len(ps) {
 			more = "more "
 		}
-		fmt.Fprintf(a.stderr, "%s about skills: loadout doctor%s\n", counted(rest, more+"finding"), a.flags())
+		fmt.Fprintf(a.stderr, "%s about skills: loadout doctor%s\n", pluralize(rest, more+"finding"), a.skillFlags())
 	}
 }
 
-// errors prints the first problems that keep skills from being used, and says how
-// many it printed.
-func (a *app) errors(ps []catalog.Problem) (shown int) {
+// printErrors prints the first errors of skills and returns how many it
+// printed.
+func (a *app) printErrors(ps []catalog.Problem) (shown int) {
 	const most = 10
 	for _, p := range ps {
 		if p.Severity == skill.Error && shown < most {
-			fmt.Fprintf(a.stderr, "%s: %s: %s [%s]\n", where(p), p.Severity, plain(p.Message), p.Code)
+			fmt.Fprintf(a.stderr, "%s: %s: %s [%s]\n", formatPosition(p), p.Severity, plain(p.Message), p.Code)
 			if p.Fix != "" {
 				fmt.Fprintf(a.stderr, "    %s\n", plain(p.Fix))
 			}
@@ -273,17 +273,17 @@ func (a *app) errors(ps []catalog.Problem) (shown int) {
 	return shown
 }
 
-// where is the place of a finding as editors and terminals understand it.
-func where(p catalog.Problem) string {
+// formatPosition returns the position of a finding in the form that editors and
+// terminals understand.
+func formatPosition(p catalog.Problem) string {
 	if p.Line == 0 {
 		return plain(p.Path)
 	}
 	return fmt.Sprintf("%s:%d:%d", plain(p.Path), p.Line, max(p.Column, 1))
 }
 
-// progress says on a terminal what is going on where that takes long, until
-// the function it returns is called.
-func (a *app) progress(what string) (done func()) {
+// showProgress shows a slow operation on the terminal until done is called.
+func (a *app) showProgress(what string) (done func()) {
 	if a.quiet || !isTerminal(a.stderr) {
 		return func() {}
 	}

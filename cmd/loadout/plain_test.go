@@ -10,15 +10,16 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/loadout-dev/loadout/internal/testprogram"
 )
 
-// builtIn is the directory in which plainCommand builds; TestMain removes it.
+// builtIn is the directory of plainCommand; TestMain removes it.
 var builtIn string
 
-// plainCommand is the command, built as it is for people. The test binary
-// stands in for it elsewhere, but not where something is to run in a sandbox:
-// the first process of a sandbox is the command itself, and one with the race
-// detector needs more address space than a sandbox gives.
+// plainCommand returns the path of the command, built without the race detector. Sandboxes
+// need it: their first process is the command itself, and the race detector needs more
+// address space than a sandbox grants. Other tests use the test binary as the command.
 var plainCommand = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "loadout-plain-")
 	if err != nil {
@@ -32,10 +33,7 @@ var plainCommand = sync.OnceValues(func() (string, error) {
 	if runtime.GOOS == "windows" {
 		exe += ".exe"
 	}
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", exe, ".").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the command: %w\n%s", err, out)
-	}
-	return exe, nil
+	return exe, testprogram.Loadout.Install(exe)
 })
 
 // hasSandbox is nil where a sandbox can be had, else why there is none.

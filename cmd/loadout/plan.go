@@ -7,41 +7,41 @@ import (
 	"fmt"
 
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/installed"
-	"github.com/loadout-dev/loadout/remote"
+	"github.com/loadout-dev/loadout/internal/installed"
+	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// plan is what is going to be installed, read and looked at before anything is moved.
-// It is used by one goroutine.
+// plan is a set of skills to install. They are read and checked before anything
+// is installed. A plan is not safe for concurrent use.
 type plan struct {
 	*app
-	to    place
-	from  fetcher
-	force bool
-	texts bool // show all lines that differ
+	to      skillsDir
+	fetcher fetcher
+	force   bool
+	texts   bool // show all changed lines
 
-	lock      *installed.Lock
-	edits     map[string][]installed.Difference // of the skills that were verified
-	offers    []*remote.Offer
-	steps     []*step
-	byName    map[string]*step
-	failed    []error           // why skills could not be had
-	problems  []catalog.Problem // the same, for people and programs
-	keptKeys  map[string]string // by place; read when one is needed
-	firstKeys map[string]string // by place, that are new with this plan
+	lock       *installed.Lockfile
+	edits      map[string][]installed.Difference // of the verified skills
+	offers     []*remote.Collection
+	steps      []*step
+	byName     map[string]*step
+	failed     []error           // why skills cannot be installed
+	problems   []catalog.Problem // the same, for output
+	pinnedKeys map[string]string // by source; loaded when needed
+	newKeys    map[string]string // by source, introduced by this plan
 }
 
-// newPlan reads the lock of a directory. Close the plan.
-func newPlan(a *app, to place, from fetcher, force bool) (*plan, error) {
-	lock, err := to.Lock()
+// newPlan reads the lockfile of a directory. Close the plan after use.
+func newPlan(a *app, to skillsDir, from fetcher, force bool) (*plan, error) {
+	lock, err := to.Lockfile()
 	if err != nil {
 		return nil, err
 	}
-	return &plan{app: a, to: to, from: from, force: force, lock: lock, edits: map[string][]installed.Difference{}, byName: map[string]*step{}, firstKeys: map[string]string{}}, nil
+	return &plan{app: a, to: to, fetcher: from, force: force, lock: lock, edits: map[string][]installed.Difference{}, byName: map[string]*step{}, newKeys: map[string]string{}}, nil
 }
 
-// close removes what was downloaded.
+// close removes downloaded files.
 func (p *plan) close() {
 	for _, st := range p.steps {
 		st.close()
@@ -51,71 +51,73 @@ func (p *plan) close() {
 	}
 }
 
-func (p *plan) look(ctx context.Context, at remote.Location) (*remote.Offer, error) {
-	offer, err := p.from.look(ctx, at)
+func (p *plan) fetchOffer(ctx context.Context, at remote.Location) (*remote.Collection, error) {
+	offer, err := p.fetcher.fetchOffer(ctx, at)
 	if err == nil {
 		p.offers = append(p.offers, offer)
 	}
 	return offer, err
 }
 
-// add reads the chosen skills of an offer. One that cannot be had is a problem, and the
-// others go on; the error is that of ctx.
-func (p *plan) add(ctx context.Context, offer *remote.Offer, chosen []remote.Skill) error {
-	defer p.from.meter.begin("reading skills")()
+// add adds the chosen skills of an offer. A skill that cannot be installed
+// becomes a problem of the plan. The error is only that of ctx.
+func (p *plan) add(ctx context.Context, offer *remote.Collection, chosen []remote.Skill) error {
+	defer p.fetcher.meter.begin("reading skills")()
 	names := make([]string, 0, len(chosen))
 	for _, s := range chosen {
-		names = append(names, dirName(offer.Location, s))
+		names = append(names, installName(offer.Location, s))
 	}
-	if err := p.verify(ctx, names); err != nil {
+	if err := p.verifyInstalled(ctx, names); err != nil {
 		return err
 	}
 	for _, s := range chosen {
-		err := p.read(ctx, offer, s)
+		err := p.addStep(ctx, offer, s)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err != nil {
-			p.fail(s, err)
+			p.addFailure(s, err)
 		}
 	}
 	return nil
 }
 
-// fail notes why a skill cannot be had.
-func (p *plan) fail(s remote.Skill, err error) {
+// addFailure records why a skill cannot be installed.
+func (p *plan) addFailure(s remote.Skill, err error) {
 	code := "not-added"
 	if isType[*skill.RefusedError](err) {
 		code = "refused"
 	}
-	_, fix := p.advice(err)
+	_, fix := p.skillErrorHint(err)
 	p.failed = append(p.failed, err)
 	p.problems = append(p.problems, catalog.Problem{Path: s.Dir, Diagnostic: skill.Diagnostic{Severity: skill.Error, Code: code, Message: err.Error(), Fix: fix}})
 }
 
-// missing notes the skills of an offer that cannot be had where all are wanted.
-func (p *plan) missing(offer *remote.Offer) {
+// addUnavailable records the unusable skills of an offer as failures, if all
+// skills are requested.
+func (p *plan) addUnavailable(offer *remote.Collection) {
 	for _, wrong := range offer.Problems {
 		if wrong.Severity == skill.Error {
-			p.failed = append(p.failed, fail(exitFound, wrong.Fix, "%s: %s", wrong.Path, wrong.Message))
+			p.failed = append(p.failed, fail(exitFailure, wrong.Fix, "%s: %s", wrong.Path, wrong.Message))
 		}
 	}
 }
 
-// advice is the exit code and the next step for what keeps one skill from being had.
-func (a *app) advice(err error) (code int, fix string) {
+// skillErrorHint returns the exit code and hint for a skill that cannot be
+// installed.
+func (a *app) skillErrorHint(err error) (code int, fix string) {
 	if e, ok := errors.AsType[*exitError](err); ok {
 		return e.code, e.hint
 	}
 	if isType[*skill.RefusedError](err) {
-		return exitFound, "it has to be mended where it comes from"
+		return exitFailure, "the author of the skill has to fix it"
 	}
-	return a.classify(err)
+	return a.classifyError(err)
 }
 
-// read makes a step of a skill: its files are opened, hashed, parsed, compared with what
-// is there, and scanned.
-func (p *plan) read(ctx context.Context, offer *remote.Offer, s remote.Skill) error {
+// addStep adds a step for a skill: it opens, hashes and parses the files,
+// compares them with the installed version, and scans them.
+func (p *plan) addStep(ctx context.Context, offer *remote.Collection, s remote.Skill) error {
 	st, err := newStep(ctx, offer, s)
 	if err != nil {
 		return err
@@ -125,9 +127,9 @@ func (p *plan) read(ctx context.Context, offer *remote.Offer, s remote.Skill) er
 		if other.Digest == st.Digest {
 			return nil
 		}
-		return fail(exitUsage, "get one of them, by its directory: --skill "+quoted(s.Dir), "it is named %s, as the one in %s is", st.Name, cmp.Or(other.From.Dir, "another place"))
+		return fail(exitUsage, "choose one of them by its directory: --skill "+shellQuote(s.Dir), "name %s is also used by the skill in %s", st.Name, cmp.Or(other.From.Dir, "another source"))
 	}
-	if err := p.judge(ctx, st); err != nil {
+	if err := p.evaluateStep(ctx, st); err != nil {
 		st.close()
 		return err
 	}
@@ -135,38 +137,38 @@ func (p *plan) read(ctx context.Context, offer *remote.Offer, s remote.Skill) er
 	return nil
 }
 
-// judge says what a step does, who signed it, and what a scan finds in it.
-func (p *plan) judge(ctx context.Context, st *step) (err error) {
-	if err := p.against(ctx, st); err != nil {
+// evaluateStep determines the state, the signer and the findings of a step.
+func (p *plan) evaluateStep(ctx context.Context, st *step) (err error) {
+	if err := p.compareInstalled(ctx, st); err != nil {
 		return err
 	}
-	if st.signed, err = p.publisher(st); err != nil {
+	if st.signer, err = p.checkPublisher(st); err != nil {
 		return err
 	}
-	if st.signed != nil {
-		st.entry.Key, st.Signer = st.signed.key, st.signed.fingerprint
-		if st.signed.first {
-			p.firstKeys[st.From.Place()] = st.signed.key
+	if st.signer != nil {
+		st.entry.Key, st.Signer = st.signer.key, st.signer.fingerprint
+		if st.signer.first {
+			p.newKeys[st.From.CanonicalURL()] = st.signer.key
 		}
 	}
 	if st.State != "unchanged" {
-		p.scan(ctx, st)
+		p.scanStep(ctx, st)
 	}
 	return nil
 }
 
-// install moves everything into place, or nothing.
+// install installs all changed skills, or none.
 func (p *plan) install(ctx context.Context) error {
-	defer p.from.meter.begin("installing")()
+	defer p.fetcher.meter.begin("installing")()
 	change, err := p.to.Begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer change.Close()
-	now := change.Lock()
-	for _, st := range p.changes() {
+	now := change.Lockfile()
+	for _, st := range p.changedSteps() {
 		if was, is := p.lock.Skills[st.Name], now.Skills[st.Name]; is.Digest != was.Digest || is.From != was.From || is.Key != was.Key {
-			return fail(exitFound, "look at it again: loadout list; then try again", "%s was changed by another loadout meanwhile", st.Name)
+			return fail(exitFailure, "check the installed skills: loadout list; then try again", "skill %s was changed by another process", st.Name)
 		}
 		put := change.Put
 		if p.force {
@@ -176,14 +178,14 @@ func (p *plan) install(ctx context.Context) error {
 			return fmt.Errorf("install %s: %w", st.Name, err)
 		}
 	}
-	if err := p.pin(ctx); err != nil { // nothing is installed whose key could not be kept
+	if err := p.pinKeys(ctx); err != nil { // a skill is not installed if its key cannot be saved
 		return err
 	}
 	return change.Commit(ctx)
 }
 
-// changes are the steps that do something.
-func (p *plan) changes() []*step {
+// changedSteps returns the steps that change something.
+func (p *plan) changedSteps() []*step {
 	var out []*step
 	for _, st := range p.steps {
 		if st.State != "unchanged" {

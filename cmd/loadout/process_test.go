@@ -224,8 +224,8 @@ func TestHTTPInUse(t *testing.T) {
 	}
 	defer l.Close()
 	p, _ := start(t, "mcp", "--http", l.Addr().String())
-	if code := p.end(t); code != exitFound {
-		t.Errorf("exit code %d, want %d", code, exitFound)
+	if code := p.end(t); code != exitFailure {
+		t.Errorf("exit code %d, want %d", code, exitFailure)
 	}
 	if got := p.stderr.String(); !regexp.MustCompile(`^loadout: serve MCP at 127\.0\.0\.1:\d+: .*in use\n  .*another port`).MatchString(got) {
 		t.Errorf("standard error: %s", got)
@@ -330,7 +330,7 @@ func TestOutputGone(t *testing.T) {
 	for _, args := range []string{"list", "list --json", "version", "config example", "--help"} {
 		out, err := exec.CommandContext(ctx, "sh", "-c", "loadout "+args+" > /dev/full").CombinedOutput()
 		ee, _ := errors.AsType[*exec.ExitError](err)
-		if ee == nil || ee.ExitCode() != exitFound || !strings.HasPrefix(string(out), "loadout: write standard output: no space left on device\n  ") {
+		if ee == nil || ee.ExitCode() != exitFailure || !strings.HasPrefix(string(out), "loadout: write standard output: no space left on device\n  ") {
 			t.Errorf("%s: %v: %s", args, err, out)
 		}
 	}

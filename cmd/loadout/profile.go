@@ -14,23 +14,23 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/mcpproxy"
+	"github.com/loadout-dev/loadout/internal/profile"
 	"github.com/loadout-dev/loadout/mcpserver"
-	"github.com/loadout-dev/loadout/mcpserver/direct"
-	"github.com/loadout-dev/loadout/profile"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// ghosts are the profiles that count: the person's own, then the project's where
-// it is trusted as it is.
-func (a *app) ghosts() ([]*profile.Profile, error) { return a.ghostsNoting(a.note) }
+// loadProfiles returns the active profiles: the user's own, then those of the
+// trusted project.
+func (a *app) loadProfiles() ([]*profile.Profile, error) { return a.loadProfilesNoting(a.note) }
 
-// ghostsNoting is ghosts; note is told what is wrong with some.
-func (a *app) ghostsNoting(note func(format string, args ...any)) ([]*profile.Profile, error) {
-	out, err := a.ownGhosts(note)
+// loadProfilesNoting is loadProfiles with a function that reports problems.
+func (a *app) loadProfilesNoting(note func(format string, args ...any)) ([]*profile.Profile, error) {
+	out, err := a.loadOwnProfiles(note)
 	if err != nil {
 		return nil, err
 	}
-	root := projectRoot(a.configInput().WorkDir)
+	root := repositoryRoot(a.configInput().WorkDir)
 	if root == "" {
 		return out, nil
 	}
@@ -39,13 +39,13 @@ func (a *app) ghostsNoting(note func(format string, args ...any)) ([]*profile.Pr
 		return out, nil
 	}
 	for _, f := range p.files {
-		if path.Dir(f.Path) != projectGhosts {
+		if path.Dir(f.Path) != projectProfilesDir {
 			continue
 		}
 		file := filepath.Join(p.dir, filepath.FromSlash(f.Path))
-		data, err := readSmall(file, 1<<20)
+		data, err := readSmallFile(file, 1<<20)
 		if err != nil || !a.coversFile(p, file, data) {
-			note("%s is passed over: it changed since the project was trusted", file)
+			note("%s ignored: it changed since the project was trusted", file)
 			continue
 		}
 		all, findings := profile.Parse(data, f.Path)
@@ -55,9 +55,9 @@ func (a *app) ghostsNoting(note func(format string, args ...any)) ([]*profile.Pr
 			}
 		}
 		for _, g := range all {
-			g.Owner = ofProject
+			g.Owner = projectOwner
 			for _, m := range g.MCPServers {
-				m.Owner = ofProject
+				m.Owner = projectOwner
 			}
 		}
 		out = append(out, all...)
@@ -65,20 +65,21 @@ func (a *app) ghostsNoting(note func(format string, args ...any)) ([]*profile.Pr
 	return out, nil
 }
 
-// ownGhosts are the person's own profiles; note is told what is wrong with some.
-func (a *app) ownGhosts(note func(format string, args ...any)) ([]*profile.Profile, error) {
-	dir := a.ghostDir()
+// loadOwnProfiles returns the user's own profiles. It reports problems with
+// note.
+func (a *app) loadOwnProfiles(note func(format string, args ...any)) ([]*profile.Profile, error) {
+	dir := a.profilesDir()
 	if dir == "" {
 		return nil, nil
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, nil // there need be none
+		return nil, nil // the directory is optional
 	}
 	defer root.Close()
 	all, problems, err := profile.ReadDir(root.FS())
 	if err != nil {
-		return nil, fail(exitFound, "mend it, or leave --profile out", "profiles in %s: %w", dir, err)
+		return nil, fail(exitFailure, "fix it, or omit --profile", "profiles in %s: %w", dir, err)
 	}
 	for _, p := range problems {
 		note("%s: %s", dir, p)
@@ -86,23 +87,23 @@ func (a *app) ownGhosts(note func(format string, args ...any)) ([]*profile.Profi
 	return all, nil
 }
 
-// projectGhosts is where a project has profiles.
-const projectGhosts = ".loadout/ghosts"
+// projectProfilesDir is the directory of a project's profiles.
+const projectProfilesDir = ".loadout/ghosts"
 
-// ghostDir is the directory of the person's own profiles.
-func (a *app) ghostDir() string {
+// profilesDir returns the directory of the user's own profiles.
+func (a *app) profilesDir() string {
 	if f := config.UserFile(a.configInput()); f != "" {
 		return filepath.Join(filepath.Dir(f), "ghosts")
 	}
 	return ""
 }
 
-// profile reads the profile of a name, nil for "".
-func (a *app) profile(name string) (*profile.Profile, error) {
+// findProfile returns the profile with a name, or nil for "".
+func (a *app) findProfile(name string) (*profile.Profile, error) {
 	if name == "" {
 		return nil, nil
 	}
-	all, err := a.ghosts()
+	all, err := a.loadProfiles()
 	if err != nil {
 		return nil, err
 	}
@@ -113,50 +114,50 @@ func (a *app) profile(name string) (*profile.Profile, error) {
 		}
 		names = append(names, p.Name)
 	}
-	hint := "write it into " + a.ghostDir()
-	root := projectRoot(a.configInput().WorkDir)
+	hint := "create it in " + a.profilesDir()
+	root := repositoryRoot(a.configInput().WorkDir)
 	if len(names) > 0 {
-		hint = "there are " + strings.Join(names, ", ")
-	} else if root != "" && exists(filepath.Join(root, filepath.FromSlash(projectGhosts))) {
-		hint = "those of this project count once you trust it: loadout trust " + quoted(root)
+		hint = "available profiles: " + strings.Join(names, ", ")
+	} else if root != "" && exists(filepath.Join(root, filepath.FromSlash(projectProfilesDir))) {
+		hint = "to use the profiles of this project, trust it: loadout trust " + shellQuote(root)
 	}
-	return nil, fail(exitNotFound, hint, "there is no profile %q", name)
+	return nil, fail(exitNotFound, hint, "profile %q not found", name)
 }
 
-// profileFlag lets a command be about what a profile has, and no more.
+// profileFlag adds the flag --profile.
 func (a *app) profileFlag(f *pflag.FlagSet) {
-	f.StringVar(&a.ghost, "profile", "", "only what the profile `NAME` has")
+	f.StringVar(&a.profileName, "profile", "", "use only the skills and servers of the profile `NAME`")
 }
 
-// lead is what a profile says to the model first.
-func lead(p *profile.Profile) string {
+// profilePrompt returns the system prompt of a profile.
+func profilePrompt(p *profile.Profile) string {
 	if p == nil {
 		return ""
 	}
 	return p.SystemPrompt
 }
 
-// chosen are the skills of a profile; nil is all.
-func chosen(p *profile.Profile) []string {
+// profileSkills returns the skills of a profile; nil means all.
+func profileSkills(p *profile.Profile) []string {
 	if p == nil || len(p.Skills) == 0 {
 		return nil
 	}
 	return p.Skills
 }
 
-// ofProject is the owner of servers that a trusted project defines: they see
-// nothing of the environment, and their commands run in the sandbox.
-const ofProject = "project"
+// projectOwner is the owner of servers defined by a trusted project. They see
+// no environment variables, and their commands run in the sandbox.
+const projectOwner = "project"
 
-// projectRoot is the root of the repository around a directory, "" for none.
-func projectRoot(dir string) string {
+// repositoryRoot returns the root of the repository around a directory, or "".
+func repositoryRoot(dir string) string {
 	_, root := config.ProjectFile(dir)
 	return root
 }
 
-// profiles serves each profile at /mcp/p/NAME, with its tools as they are. One is
-// made when it is first asked for.
-type profiles struct {
+// profileServer serves each profile at /mcp/p/NAME, with its tools listed
+// directly. It creates the server of a profile on the first request.
+type profileServer struct {
 	a       *app
 	c       *config.Config
 	options mcpserver.Options
@@ -164,21 +165,21 @@ type profiles struct {
 	files   []string
 	ctx     context.Context // of the program
 
-	published *publication
+	published *statePublisher
 
 	mu     sync.Mutex
 	served map[string]*servedProfile
 }
 
-// servedProfile is a profile that is served.
+// servedProfile is the server of one profile.
 type servedProfile struct {
 	handler http.Handler
 	close   []func()
 }
 
-// ServeHTTP serves the profile that the path names.
-func (s *profiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	p, err := s.get(strings.TrimPrefix(r.URL.Path, profilePath))
+// ServeHTTP serves the profile named in the path.
+func (s *profileServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p, err := s.open(strings.TrimPrefix(r.URL.Path, profilePath))
 	if err != nil {
 		code := http.StatusInternalServerError
 		if e, ok := errors.AsType[*exitError](err); ok && e.code == exitNotFound {
@@ -190,10 +191,10 @@ func (s *profiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.handler.ServeHTTP(w, r)
 }
 
-// profilePath is where profiles are served, each by its name behind it.
+// profilePath is the path prefix of profiles.
 const profilePath = "/mcp/p/"
 
-func (s *profiles) get(name string) (*servedProfile, error) {
+func (s *profileServer) open(name string) (*servedProfile, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if have := s.served[name]; have != nil {
@@ -202,38 +203,38 @@ func (s *profiles) get(name string) (*servedProfile, error) {
 	if s.served == nil { // closed
 		return nil, context.Canceled
 	}
-	p, err := s.a.profile(name)
+	p, err := s.a.findProfile(name)
 	if err == nil && p == nil {
-		err = fail(exitNotFound, "give its name behind "+profilePath, "no profile is named")
+		err = fail(exitNotFound, "append a profile name to "+profilePath, "no profile in the path")
 	}
 	if err != nil {
 		return nil, err
 	}
-	rt, err := s.a.runtimeOf(s.ctx, s.c, true, chosen(p))
+	rt, err := s.a.newRuntimeWith(s.ctx, s.c, true, profileSkills(p))
 	if err != nil {
 		return nil, err
 	}
-	s.a.noteAbsent(s.ctx, s.c, p, rt)
-	set, _, err := s.a.toolset(s.ctx, s.c, rt, s.files, p)
+	s.a.noteMissingSkills(s.ctx, s.c, p, rt)
+	set, _, err := s.a.newToolset(s.ctx, s.c, rt, s.files, p)
 	if err != nil {
 		rt.Close()
 		return nil, err
 	}
-	follow := s.a.newFollower(rt, s.c, set, p)
+	follow := s.a.newConfigWatcher(rt, s.c, set, p)
 	o := s.options
-	o.Lead = lead(p)
+	o.Preamble = profilePrompt(p)
 	o.Tools, o.Refresh = set.Set, follow.refresh
 	server := mcpserver.New(rt, &o)
 	stop := follow.start(s.ctx)
-	d := s.a.exposeDirect(s.c, server, set, "server")
+	d := s.a.newDirectServer(s.c, server, set, "server")
 	out := &servedProfile{handler: d.Endpoint(s.http), close: []func(){stop, func() { d.Close() }, func() { server.Close() }, func() { set.Close() }, func() { rt.Close() }}}
 	s.published.add(name, set)
 	s.served[name] = out
 	return out, nil
 }
 
-// Close ends what was made.
-func (s *profiles) Close() {
+// Close closes the servers of all profiles.
+func (s *profileServer) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.served {
@@ -244,33 +245,34 @@ func (s *profiles) Close() {
 	s.served = nil
 }
 
-// exposed is what a client is shown.
-type exposed interface {
+// mcpEndpoint is a server for MCP clients.
+type mcpEndpoint interface {
 	Run(ctx context.Context, t mcp.Transport) error
 	Handler(o *mcpserver.HTTPOptions) http.Handler
 	Close() error
 }
 
-// exposeDirect lists the tools of the servers as they are, beside those of s.
-func (a *app) exposeDirect(c *config.Config, s *mcpserver.Server, set *toolset, prefix string) *direct.Server {
-	ups := []direct.Upstream{{Name: "loadout", Opener: direct.Over(func(ctx context.Context) (mcp.Transport, error) {
+// newDirectServer returns a server that lists the tools of the MCP servers
+// directly, beside those of s.
+func (a *app) newDirectServer(c *config.Config, s *mcpserver.Server, set *toolset, prefix string) *mcpproxy.Server {
+	ups := []mcpproxy.Upstream{{Name: "loadout", Opener: mcpproxy.Over(func(ctx context.Context) (mcp.Transport, error) {
 		here, there := mcp.NewInMemoryTransports()
 		go s.Run(context.WithoutCancel(ctx), there) // ends with its client, or with s
 		return here, nil
 	}, "")}}
 	taken := map[string]bool{"loadout": true}
 	for _, sv := range set.Servers() {
-		c := set.Resolved(sv.Name)
+		c := set.ResolvedConfig(sv.Name)
 		if c == nil || taken[sv.Name] {
 			why := sv.Error
 			if sv.Name == "loadout" {
-				why = "the name is Loadout's own: give the server another one"
+				why = "the name is reserved for Loadout: rename the server"
 			}
-			a.note("MCP server %s is left out: %s", sv.Name, why)
+			a.note("MCP server %s ignored: %s", sv.Name, why)
 			continue
 		}
 		taken[sv.Name] = true
-		up := direct.Upstream{Name: sv.Name, Opener: direct.Dialed(set.pool, c), Allow: func(t *mcp.Tool) bool {
+		up := mcpproxy.Upstream{Name: sv.Name, Opener: mcpproxy.Dialed(set.pool, c), Allow: func(t *mcp.Tool) bool {
 			return c.Allows(t) && set.Usable(context.Background(), sv.Name, t)
 		}}
 		if prefix == "server" {
@@ -278,19 +280,19 @@ func (a *app) exposeDirect(c *config.Config, s *mcpserver.Server, set *toolset, 
 		}
 		ups = append(ups, up)
 	}
-	return direct.New(ups, &direct.Options{Version: buildVersion().Version, Logger: a.logger(),
-		Called: a.usedDirectly(c),
+	return mcpproxy.New(ups, &mcpproxy.Options{Version: buildVersion().Version, Logger: a.logger(),
+		Called: a.recordDirectUse(c),
 		Report: func(server string, err error) { a.note("MCP server %s: %v", server, err) },
 		PermitServer: func(_ context.Context, server, kind, name string) error {
 			if server == "loadout" {
 				return nil
 			}
-			return set.PermitPart(server, kind, name)
+			return set.AuthorizeResource(server, kind, name)
 		},
 		Permit: func(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (*mcp.CallToolResult, func(string) string, error) {
 			if server == "loadout" {
-				return nil, nil, nil // which decides by itself
+				return nil, nil, nil // s decides by itself
 			}
-			return s.Permit(ctx, req, server, tool)
+			return s.Authorize(ctx, req, server, tool)
 		}})
 }

@@ -130,11 +130,11 @@ func TestServerOfAProject(t *testing.T) {
 		t.Run(server, func(t *testing.T) {
 			c := newCheckout(t)
 			if args == nil {
-				if text, ok := c.probe(t, c.connect(t), server); ok || !strings.Contains(text, "there is no tool") {
+				if text, ok := c.probe(t, c.connect(t), server); ok || !strings.Contains(text, "not found") {
 					t.Errorf("before it is trusted: %s", text)
 				}
 			}
-			if out := c.run(t, "trust", ".", "--yes"); !strings.Contains(out, "server "+server+": started in the sandbox with the project to read and no network: python3 ") {
+			if out := c.run(t, "trust", ".", "--yes"); !strings.Contains(out, "server "+server+": started in the sandbox with read access to the project and no network: python3 ") {
 				t.Errorf("trusted is:\n%s", out)
 			}
 			s := c.connect(t, args...)
@@ -166,7 +166,7 @@ func TestServerOfAProject(t *testing.T) {
 				}
 			}
 			c.run(t, "trust", ".", "--yes")
-			if text, ok := c.probe(t, s, server); ok || !strings.Contains(text, "start Loadout again") {
+			if text, ok := c.probe(t, s, server); ok || !strings.Contains(text, "restart Loadout") {
 				t.Errorf("trusted anew: %s", text)
 			}
 			if text, ok := c.probe(t, c.connect(t, args...), server); !ok {
@@ -177,7 +177,7 @@ func TestServerOfAProject(t *testing.T) {
 }
 
 func TestPathsOfAProject(t *testing.T) {
-	at := readAt{dir: "/link", project: &project{dir: "/home/ann/repo"}}
+	at := projectSnapshot{dir: "/link", project: &project{dir: "/home/ann/repo"}}
 	for text, want := range map[string]string{
 		"":                              "",
 		"/home/ann/repo":                "/workspace",
@@ -189,17 +189,17 @@ func TestPathsOfAProject(t *testing.T) {
 		"/link/x":                       "/workspace/x",
 		"server.py":                     "server.py",
 	} {
-		if got := at.inside(text); got != want {
+		if got := at.sandboxPath(text); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)
 		}
 	}
 	for dir, want := range map[string]string{"": "", ".": "", "sub": "sub", "/home/ann/repo/a/b": "a/b", "/link": ""} {
-		if got, err := at.below(dir); err != nil || got != want {
+		if got, err := at.sandboxSubdir(dir); err != nil || got != want {
 			t.Errorf("%q is %q, %v, want %q", dir, got, err, want)
 		}
 	}
 	for _, dir := range []string{"..", "/etc", "/home/ann", "sub/../../x"} {
-		if got, err := at.below(dir); err == nil {
+		if got, err := at.sandboxSubdir(dir); err == nil {
 			t.Errorf("%q is %q", dir, got)
 		}
 	}

@@ -16,32 +16,31 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// workspaceLabel is the origin of the skills in the folder that a chat works on.
+// workspaceLabel is the origin of skills in the working directory of a chat.
 const workspaceLabel = "workspace"
 
-// projectSkills asks the person, once for each project, whether its skills may tell the
-// agent what to do: whoever opens a folder need not have written what is in it. Those
-// of a project that they do not want are left out of everything. Nobody is asked about
-// a project that is trusted, or where no person is there: then the skills are offered,
-// and what an agent may do is what rules allow.
-func (a *app) projectSkills(ctx context.Context, c *config.Config, o *chatFlags) error {
+// confirmProjectSkills asks the user once per project whether its skills may
+// instruct the agent: someone else may have written them. Declined projects are
+// excluded. There is no prompt for a trusted project, or if nobody can answer;
+// then the skills are offered, and rules decide what the agent may do.
+func (a *app) confirmProjectSkills(ctx context.Context, c *config.Config, o *chatFlags) error {
 	if o.confirm == nil || len(a.skills) > 0 {
-		return nil // nobody is there, or the person named the skills
+		return nil // nobody can answer, or the user chose the skills
 	}
-	rt, err := a.chatRuntime(ctx, c, o, nil)
+	rt, err := a.newChatRuntime(ctx, c, o, nil)
 	if err != nil {
 		return err
 	}
 	defer rt.Close()
-	found := map[string][]string{} // names, by project
+	found := map[string][]string{} // names by project
 	for e := range rt.Catalog().Snapshot().All() {
 		if e.Scope == catalog.Project {
-			dir := a.projectOf(e, o)
+			dir := a.skillProject(e, o)
 			found[dir] = append(found[dir], plain(e.Name))
 		}
 	}
 	for _, dir := range slices.Sorted(maps.Keys(found)) {
-		wanted, err := a.wanted(ctx, dir)
+		wanted, err := a.projectAllowed(ctx, dir)
 		if err != nil {
 			return err
 		}
@@ -49,16 +48,16 @@ func (a *app) projectSkills(ctx context.Context, c *config.Config, o *chatFlags)
 			continue
 		}
 		names := slices.Compact(slices.Sorted(slices.Values(found[dir])))
-		fmt.Fprintf(o.confirmTo, "The project %s has skills, which tell an agent what to do:\n  %s\n", plain(dir), clip(strings.Join(names, ", "), 300))
-		yes, err := o.confirm(ctx, "Use them?")
+		fmt.Fprintf(o.confirmTo, "The project %s has skills. Skills instruct the agent:\n  %s\n", plain(dir), clip(strings.Join(names, ", "), 300))
+		yes, err := o.confirm(ctx, "Use these skills?")
 		switch {
 		case err != nil:
 			return err
 		case !yes:
-			o.unwanted = append(o.unwanted, dir)
-			fmt.Fprintln(o.confirmTo, "They are left out.")
+			o.excludedProjects = append(o.excludedProjects, dir)
+			fmt.Fprintln(o.confirmTo, "Skipped.")
 		default:
-			if err := a.want(ctx, dir); err != nil {
+			if err := a.allowProject(ctx, dir); err != nil {
 				return err
 			}
 		}
@@ -66,13 +65,13 @@ func (a *app) projectSkills(ctx context.Context, c *config.Config, o *chatFlags)
 	return nil
 }
 
-// projectOf is the project that a skill is of.
-func (a *app) projectOf(e *catalog.Entry, o *chatFlags) string {
+// skillProject returns the directory of the project that a skill belongs to.
+func (a *app) skillProject(e *catalog.Entry, o *chatFlags) string {
 	dir := ""
 	if e.Origin == workspaceLabel {
-		dir = a.projectDir(o.workspace)
+		dir = a.skillProjectDir(o.workspace)
 	} else if _, dir = config.ProjectFile(a.configInput().WorkDir); dir == "" {
-		dir = a.projectDir("")
+		dir = a.skillProjectDir("")
 	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
@@ -80,46 +79,47 @@ func (a *app) projectOf(e *catalog.Entry, o *chatFlags) string {
 	return dir
 }
 
-// wanted reports whether the skills of a project may be used: the person said so, or
-// trusts it. What cannot be read is an error, and not wanted.
-func (a *app) wanted(ctx context.Context, dir string) (bool, error) {
-	_, err := a.grants().Find(ctx, policy.Local(), skillsOf(dir), "")
+// projectAllowed reports whether the skills of a project may be used, because
+// the user allowed it or trusts the project.
+func (a *app) projectAllowed(ctx context.Context, dir string) (bool, error) {
+	_, err := a.grantStore().Find(ctx, policy.LocalUser(), projectSkillsDigest(dir), "")
 	if err == nil {
 		return true, nil
 	}
 	if !errors.Is(err, policy.ErrNotGranted) {
-		return false, fmt.Errorf("whether the skills of %s may be used: %w", dir, err)
+		return false, fmt.Errorf("check whether the skills of %s may be used: %w", dir, err)
 	}
 	p, err := a.readProject(dir)
 	return err == nil && p.trusted, nil
 }
 
-// want keeps that the skills of a project may be used.
-func (a *app) want(ctx context.Context, dir string) error {
-	kept, err := a.grants().Put(ctx, policy.Grant{Principal: policy.Local(), By: policy.Local(), Subject: skillsOf(dir), Name: dir, Origin: "skills of a project", Scope: policy.Always})
+// allowProject records that the skills of a project may be used.
+func (a *app) allowProject(ctx context.Context, dir string) error {
+	kept, err := a.grantStore().Put(ctx, policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: projectSkillsDigest(dir), Name: dir, Origin: "skills of a project", Scope: policy.Always})
 	if err != nil {
-		return fmt.Errorf("keep that the skills of %s may be used: %w", dir, err)
+		return fmt.Errorf("allow the skills of %s: %w", dir, err)
 	}
-	return a.record(ctx, "approve", kept)
+	return a.recordGrant(ctx, "approve", kept)
 }
 
-// skillsOf stands for the skills of a project, whatever they are.
-func skillsOf(dir string) policy.Digest {
+// projectSkillsDigest returns the subject of the grant for the skills of a
+// project. It does not depend on the skills.
+func projectSkillsDigest(dir string) policy.Digest {
 	return policy.Digest("sha256:" + skill.Hash([]byte("skills of the project "+dir)))
 }
 
-// chatRuntime knows the skills of the folder that the person named, too, and none of
-// projects whose skills they do not want.
-func (a *app) chatRuntime(ctx context.Context, c *config.Config, o *chatFlags, chosen []string) (*loadout.Runtime, error) {
+// newChatRuntime opens the skills for a chat: with those of the working
+// directory, and without those of excluded projects.
+func (a *app) newChatRuntime(ctx context.Context, c *config.Config, o *chatFlags, chosen []string) (*loadout.Runtime, error) {
 	own := *c
-	var more []loadout.Place
-	for _, dir := range o.unwanted {
-		if dir == a.projectOf(&catalog.Entry{}, o) {
+	var more []loadout.SourceLocation
+	for _, dir := range o.excludedProjects {
+		if dir == a.skillProject(&catalog.Entry{}, o) {
 			own.Skills.Project = false
 		}
 	}
-	if o.workspace != "" && !slices.Contains(o.unwanted, a.projectOf(&catalog.Entry{Origin: workspaceLabel}, o)) {
-		more = append(more, loadout.Place{Path: filepath.Join(a.projectDir(o.workspace), ".loadout", "skills"), Scope: catalog.Project, Label: workspaceLabel, Optional: true})
+	if o.workspace != "" && !slices.Contains(o.excludedProjects, a.skillProject(&catalog.Entry{Origin: workspaceLabel}, o)) {
+		more = append(more, loadout.SourceLocation{Path: filepath.Join(a.skillProjectDir(o.workspace), ".loadout", "skills"), Scope: catalog.Project, Label: workspaceLabel, Optional: true})
 	}
-	return a.runtimeOf(ctx, &own, true, chosen, more...)
+	return a.newRuntimeWith(ctx, &own, true, chosen, more...)
 }

@@ -9,19 +9,20 @@ import (
 	"time"
 )
 
-// maxPrompt bounds what is said at once, in bytes.
+// maxPrompt bounds a message of the user, in bytes.
 const maxPrompt = 1 << 20
 
-// readPrompt takes what is said from standard input, or adds that to the prompt where
-// it comes from a file or another program. With --approve ask it has the answers.
+// readPrompt reads the prompt from standard input, or appends piped input to
+// the prompt. With --approve ask, standard input is for answers unless it is
+// piped.
 func (a *app) readPrompt(ctx context.Context, o *chatFlags) error {
 	if o.prompt == "" || o.approve != "ask" && isPiped(a.stdin) {
-		text, err := a.readAll(ctx, o.prompt == "")
+		text, err := a.readStdin(ctx, o.prompt == "")
 		if err != nil {
 			return err
 		}
 		if len(text)+len(o.prompt) > maxPrompt {
-			return fail(exitUsage, "put it into a file, and name that", "what is said has more than %d bytes", maxPrompt)
+			return fail(exitUsage, "put it into a file, and name the file", "prompt larger than %d bytes", maxPrompt)
 		}
 		o.prompt = strings.TrimSpace(o.prompt)
 		switch text = strings.TrimSpace(text); {
@@ -32,13 +33,13 @@ func (a *app) readPrompt(ctx context.Context, o *chatFlags) error {
 		}
 	}
 	if strings.TrimSpace(o.prompt) == "" {
-		return fail(exitUsage, "as: loadout chat -p \"what is in sales.csv?\"", "nothing is said")
+		return fail(exitUsage, "loadout chat -p \"what is in sales.csv?\"", "no prompt given")
 	}
 	return nil
 }
 
-// isPiped says whether an input is a file or comes from another program: not a
-// terminal, and not nothing.
+// isPiped reports whether an input is a file or a pipe, not a terminal or the
+// null device.
 func isPiped(from io.Reader) bool {
 	f, ok := from.(*os.File)
 	if !ok {
@@ -48,16 +49,16 @@ func isPiped(from io.Reader) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice == 0
 }
 
-// readAll reads standard input to its end, or until there is more than may be said at
-// once. Where nothing comes for a while it says what it waits for, or goes on without
-// where something else is said: who starts it may hold an input open that is for others.
-func (a *app) readAll(ctx context.Context, needed bool) (string, error) {
+// readStdin reads standard input up to its end or maxPrompt. If no input
+// arrives for a while, it prints a note when needed is set, and otherwise stops
+// reading: the input may be meant for another program.
+func (a *app) readStdin(ctx context.Context, needed bool) (string, error) {
 	type input struct {
 		text []byte
 		err  error
 	}
 	began, read := make(chan struct{}), make(chan input, 1)
-	go func() { // ends with the input, or with the program
+	go func() { // ends with the input or the program
 		from := bufio.NewReader(io.LimitReader(a.stdin, maxPrompt+1))
 		if _, err := from.Peek(1); err == nil {
 			close(began)
@@ -75,10 +76,10 @@ func (a *app) readAll(ctx context.Context, needed bool) (string, error) {
 			began, needed = nil, true
 		case <-slow.C:
 			if !needed {
-				a.note("nothing came on standard input, which is left alone")
+				a.note("no input on standard input, continuing without it")
 				return "", nil
 			}
-			a.note("reading standard input; where there is nothing to read, run it with </dev/null")
+			a.note("reading standard input; to continue without input use </dev/null")
 		case <-ctx.Done():
 			return "", context.Cause(ctx)
 		}

@@ -20,7 +20,7 @@ func TestPromptFromAPipe(t *testing.T) {
 	}{
 		{"both", "Review it.", 0, "a - b\n", "Review it.\n\n```\na - b\n```", ""},
 		{"both, slowly", "Review it.", time.Second, "a - b\n", "Review it.\n\n```\na - b\n```", ""},
-		{"nothing comes", "Review it.", 3 * time.Second, "too late\n", "Review it.", "left alone"},
+		{"nothing comes", "Review it.", 3 * time.Second, "too late\n", "Review it.", "continuing without it"},
 		{"it is what is said", "", 3 * time.Second, "hello\n", "hello", "reading standard input"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

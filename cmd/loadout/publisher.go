@@ -9,38 +9,39 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/loadout-dev/loadout/installed"
-	"github.com/loadout-dev/loadout/remote"
-	"github.com/loadout-dev/loadout/signature"
+	"github.com/loadout-dev/loadout/internal/installed"
+	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/internal/signature"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// publisher is who signed a skill.
+// publisher is the signer of a skill.
 type publisher struct {
 	key, name, fingerprint string
-	first                  bool // nothing from that place was signed before
+	first                  bool // first key seen at this source
 }
 
-func (p *publisher) text() string {
+func (p *publisher) describe() string {
 	text := fmt.Sprintf("signed by %s, key %s", p.name, p.fingerprint)
 	if p.first {
-		text += ": the first of that place, and kept for it"
+		text += "; first key of this source, now remembered"
 	}
 	return text
 }
 
-// pins are the keys that were first seen at a place.
-func (a *app) pins() (signature.Pins, error) {
+// publisherKeys returns the store of publisher keys by source.
+func (a *app) publisherKeys() (signature.Pins, error) {
 	d := a.stateDir()
 	if d == "" {
-		return signature.Pins{}, fail(exitFound, "set LOADOUT_STATE to a directory that is yours", "there is no place to keep the keys of publishers")
+		return signature.Pins{}, fail(exitFailure, "set LOADOUT_STATE to a directory of yours", "no directory to store the keys of publishers")
 	}
 	return signature.Pins{Path: filepath.Join(d, "publishers.json")}, nil
 }
 
-// publisher checks the signature of a skill that is about to be installed: its files
-// must be as they were signed, by the key that signed what came from there before.
-func (p *plan) publisher(st *step) (*publisher, error) {
+// checkPublisher checks the signature of a skill before it is installed. The
+// files must match the signature, and the key must be the one seen first at the
+// source.
+func (p *plan) checkPublisher(st *step) (*publisher, error) {
 	signed, err := readSignature(st.files)
 	if err != nil {
 		return nil, err
@@ -48,45 +49,46 @@ func (p *plan) publisher(st *step) (*publisher, error) {
 	key := ""
 	if signed != nil {
 		key = signed.Key
-		if err := signature.Verify(st.manifest, st.called, signed.Bytes, key); err != nil {
+		if err := signature.Verify(st.manifest, st.skillName, signed.Bytes, key); err != nil {
 			return nil, err
 		}
 	}
 	if st.From.Kind == remote.Local {
-		return publisherOf(key, false), nil // nobody else's
+		return newPublisher(key, false), nil // the user's own files
 	}
-	from := st.From.Place()
+	from := st.From.CanonicalURL()
 	have, there := p.lock.Skills[st.Name]
-	there = there && have.From.Place() == from
+	there = there && have.From.CanonicalURL() == from
 	if there && have.Key != "" && have.Key != key {
-		return nil, &signature.ChangedKeyError{Source: from, Pinned: have.Key, Now: key}
+		return nil, &signature.ChangedKeyError{Source: from, PinnedKey: have.Key, CurrentKey: key}
 	}
-	kept, err := p.keptKey(from)
+	kept, err := p.pinnedKey(from)
 	if err != nil {
 		return nil, err
 	}
-	// What was got by its commit may be anybody's, as hosts keep those of forks too.
+	// A skill installed by commit may be anyone's, because hosts also serve
+	// forks.
 	first := kept == "" && key != "" && (st.From.Kind != remote.Git || st.entry.Ref != "") && len(from) <= signature.MaxSourceBytes
 	if first {
-		if other := p.firstKeys[from]; other != "" && other != key {
-			return nil, &signature.ChangedKeyError{Source: from, Pinned: other, Now: key}
+		if other := p.newKeys[from]; other != "" && other != key {
+			return nil, &signature.ChangedKeyError{Source: from, PinnedKey: other, CurrentKey: key}
 		}
 	}
-	// What was not signed before its place had a key goes on without.
+	// A skill installed unsigned before its source had a key may stay unsigned.
 	if was := key == "" && there && have.Key == ""; kept != "" && kept != key && !was {
-		return nil, &signature.ChangedKeyError{Source: from, Pinned: kept, Now: key}
+		return nil, &signature.ChangedKeyError{Source: from, PinnedKey: kept, CurrentKey: key}
 	}
-	return publisherOf(key, first), nil
+	return newPublisher(key, first), nil
 }
 
-// keptKey is the key that is kept for a place, "" for none.
-func (p *plan) keptKey(source string) (string, error) {
-	if p.keptKeys == nil {
-		p.keptKeys = map[string]string{}
+// pinnedKey returns the remembered key of a source, or "".
+func (p *plan) pinnedKey(source string) (string, error) {
+	if p.pinnedKeys == nil {
+		p.pinnedKeys = map[string]string{}
 		if p.stateDir() == "" {
-			return "", nil // and nothing can be kept
+			return "", nil // keys cannot be remembered
 		}
-		pins, err := p.pins()
+		pins, err := p.publisherKeys()
 		if err != nil {
 			return "", err
 		}
@@ -95,43 +97,43 @@ func (p *plan) keptKey(source string) (string, error) {
 			return "", err
 		}
 		for _, k := range all {
-			p.keptKeys[k.Source] = k.Key
+			p.pinnedKeys[k.Source] = k.Key
 		}
 	}
-	return p.keptKeys[source], nil
+	return p.pinnedKeys[source], nil
 }
 
-func publisherOf(key string, first bool) *publisher {
+func newPublisher(key string, first bool) *publisher {
 	if key == "" {
 		return nil
 	}
 	return &publisher{key, signature.KeyName(key), signature.Fingerprint(key), first}
 }
 
-// pin keeps the keys of what was installed for the places that it is from.
-func (p *plan) pin(ctx context.Context) error {
+// pinKeys remembers the first keys of the sources of installed skills.
+func (p *plan) pinKeys(ctx context.Context) error {
 	for _, st := range p.steps {
-		if st.signed == nil || !st.signed.first {
+		if st.signer == nil || !st.signer.first {
 			continue
 		}
-		pins, err := p.pins()
+		pins, err := p.publisherKeys()
 		if err != nil {
 			return err
 		}
-		if _, err := pins.Check(ctx, st.From.Place(), st.signed.key); err != nil {
+		if _, err := pins.Check(ctx, st.From.CanonicalURL(), st.signer.key); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// signedFile is a signature and the key that it names.
+// signedFile is a signature and the key it names.
 type signedFile struct {
 	Key   string
 	Bytes []byte
 }
 
-// readSignature is nil where a skill is not signed.
+// readSignature returns nil if a skill is not signed.
 func readSignature(files fs.FS) (*signedFile, error) {
 	f, err := files.Open(signature.FileName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -141,20 +143,21 @@ func readSignature(files fs.FS) (*signedFile, error) {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, signature.MaxBytes+1)) // one more is refused
+	b, err := io.ReadAll(io.LimitReader(f, signature.MaxBytes+1)) // one byte over the limit is refused
 	if err != nil {
 		return nil, err
 	}
-	s, err := signature.Read(b)
+	s, err := signature.Parse(b)
 	if err != nil {
 		return nil, err
 	}
 	return &signedFile{s.Key, b}, nil
 }
 
-// stillSigned checks the signature of an installed skill whose lock has a key: it has to
-// fit, and to be by the key that is kept for the place that the skill is from.
-func (a *app) stillSigned(dir string, e installed.Entry) error {
+// verifyInstalledSignature checks the signature of an installed skill whose
+// lockfile entry has a key. The key must also be the one remembered for the
+// source.
+func (a *app) verifyInstalledSignature(dir string, e installed.Entry) error {
 	if e.Key == "" {
 		return nil
 	}
@@ -169,22 +172,22 @@ func (a *app) stillSigned(dir string, e installed.Entry) error {
 	if e.From.Kind == remote.Local || a.stateDir() == "" {
 		return nil
 	}
-	pins, err := a.pins()
+	pins, err := a.publisherKeys()
 	if err != nil {
 		return err
 	}
-	switch kept, err := pins.Find(e.From.Place()); {
+	switch kept, err := pins.Find(e.From.CanonicalURL()); {
 	case errors.Is(err, signature.ErrNotPinned):
 		return nil
 	case err != nil:
 		return err
 	case kept.Key != e.Key:
-		return &signature.ChangedKeyError{Source: e.From.Place(), Pinned: kept.Key, Now: e.Key}
+		return &signature.ChangedKeyError{Source: e.From.CanonicalURL(), PinnedKey: kept.Key, CurrentKey: e.Key}
 	}
 	return nil
 }
 
-// checkSignature checks that a skill is signed, as it is, by a key.
+// checkSignature checks that the files of a skill are signed with a key.
 func checkSignature(b *skill.Bundle, key string) (signedSkill, error) {
 	m, _, err := skill.ReadManifest(b)
 	if err != nil {
@@ -204,39 +207,39 @@ func checkSignature(b *skill.Bundle, key string) (signedSkill, error) {
 	return signedSkill{Name: parsed.Name, Digest: m.Digest()}, err
 }
 
-// forgetKey makes the next key of a place count as the first.
+// forgetKey forgets the key of a source, so that its next key is accepted.
 func (a *app) forgetKey(ctx context.Context, source string) error {
-	pins, err := a.pins()
+	pins, err := a.publisherKeys()
 	if err != nil {
 		return err
 	}
-	at, err := locate(source)
+	at, err := parseLocation(source)
 	if err != nil {
 		return err
 	}
-	switch _, err := pins.Remove(ctx, at.Place()); {
+	switch _, err := pins.Remove(ctx, at.CanonicalURL()); {
 	case errors.Is(err, signature.ErrNotPinned):
-		return fail(exitNotFound, "give it as loadout add would take it", "no key was kept for %s", at.Place())
+		return fail(exitNotFound, "give the source as for loadout add", "no key remembered for %s", at.CanonicalURL())
 	case err != nil:
 		return err
 	}
 	if !a.json {
-		fmt.Fprintf(a.stdout, "Forgot the key of %s: the next one is kept.\n", at.Place())
+		fmt.Fprintf(a.stdout, "Forgot the key of %s. Its next key will be accepted.\n", at.CanonicalURL())
 		return nil
 	}
-	return a.printJSON(map[string]string{"forgotten": at.Place()})
+	return a.printJSON(map[string]string{"forgotten": at.CanonicalURL()})
 }
 
-// verifySignature checks the skill at a path, or of a name, against a public key.
+// verifySignature checks the signature of the skill at a path or with a name.
 func (a *app) verifySignature(ctx context.Context, arg, key string) (signedSkill, error) {
-	dir, err := a.skillDir(ctx, arg)
+	dir, err := a.resolveSkillDir(ctx, arg)
 	if err != nil {
 		return signedSkill{}, err
 	}
 	b, err := skill.OpenDir(dir)
 	if err != nil {
-		code, hint := missing(err, "the path")
-		return signedSkill{}, fail(code, hint, "open the skill %s: %w", dir, reason(err))
+		code, hint := fileErrorHint(err, "the path")
+		return signedSkill{}, fail(code, hint, "open the skill %s: %w", dir, fileCause(err))
 	}
 	defer b.Close()
 	s, err := checkSignature(b, key)
@@ -247,25 +250,25 @@ func (a *app) verifySignature(ctx context.Context, arg, key string) (signedSkill
 	return s, nil
 }
 
-// skillDir is the directory of a skill that is named by its path or its name.
-func (a *app) skillDir(ctx context.Context, arg string) (string, error) {
+// resolveSkillDir returns the directory of a skill given by path or name.
+func (a *app) resolveSkillDir(ctx context.Context, arg string) (string, error) {
 	if info, err := os.Stat(arg); err == nil {
 		if info.IsDir() {
 			return arg, nil
 		}
 		return filepath.Dir(arg), nil
 	}
-	rt, err := a.open(ctx)
+	rt, err := a.openRuntime(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer rt.Close()
-	e, err := a.resolve(ctx, rt, arg)
+	e, err := a.resolveSkill(ctx, rt, arg)
 	if err != nil {
 		return "", err
 	}
 	if e.Location() == "" {
-		return "", fail(exitUsage, "give the path of its directory", "%s is not in a directory", arg)
+		return "", fail(exitUsage, "give the path of its directory", "skill %s is not in a directory", arg)
 	}
 	return e.Location(), nil
 }

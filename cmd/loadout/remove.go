@@ -29,29 +29,29 @@ func (a *app) removeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "remove NAME...",
 		Aliases: []string{"rm", "uninstall"},
-		Short:   "Remove skills that loadout add brought",
-		Long: `Remove skills that loadout add brought, and their entries in loadout.lock. What you
-wrote or copied yourself is never removed, and what you have edited only with --force.`,
+		Short:   "Remove installed skills",
+		Long: `Remove skills installed by loadout add, and their entries in loadout.lock. Skills that
+you wrote or copied yourself are never removed; skills that you edited only with --force.`,
 		Example: "  loadout remove pdf\n  loadout remove pdf docx --scope project",
-		Args:    want(1, -1, "the NAME of a skill"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.remove(cmd.Context(), args, &o) },
+		Args:    argCount(1, -1, "the NAME of a skill"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.removeSkills(cmd.Context(), args, &o) },
 	}
-	o.flags(cmd.Flags(), true)
-	cmd.Flags().BoolVar(&o.force, "force", false, "remove also what you have edited")
+	o.register(cmd.Flags(), true)
+	cmd.Flags().BoolVar(&o.force, "force", false, "remove skills even if you edited them")
 	cmd.ValidArgsFunction = a.completeInstalled
 	return cmd
 }
 
-func (a *app) remove(ctx context.Context, names []string, o *removeFlags) error {
-	all, err := a.places(o.installFlags)
+func (a *app) removeSkills(ctx context.Context, names []string, o *removeFlags) error {
+	all, err := a.installDirs(o.installFlags)
 	if err != nil {
 		return err
 	}
-	mine, err := brought(all, names)
+	mine, err := installedNames(all, names)
 	if err != nil {
 		return err
 	}
-	if err := inOnePlace(mine); err != nil {
+	if err := checkUnambiguous(mine); err != nil {
 		return err
 	}
 	out := removeOutput{Removed: []removedSkill{}}
@@ -74,29 +74,29 @@ func (a *app) remove(ctx context.Context, names []string, o *removeFlags) error 
 	return nil
 }
 
-// inOnePlace refuses a name that several places have.
-func inOnePlace(byPlace [][]string) error {
+// checkUnambiguous refuses a name that several directories have.
+func checkUnambiguous(byPlace [][]string) error {
 	seen := map[string]bool{}
 	for _, name := range slices.Concat(byPlace...) {
 		if seen[name] {
-			return fail(exitUsage, "say which, with --scope user or --scope project", "there is a %s for you and one for the project", name)
+			return fail(exitUsage, "choose with --scope user or --scope project", "skill %s is installed both for you and for the project", name)
 		}
 		seen[name] = true
 	}
 	return nil
 }
 
-// removeFrom removes skills of one place, all or none.
-func removeFrom(ctx context.Context, p place, names []string, force bool) ([]removedSkill, error) {
+// removeFrom removes skills of one directory, all or none.
+func removeFrom(ctx context.Context, p skillsDir, names []string, force bool) ([]removedSkill, error) {
 	change, err := p.Begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer change.Close()
-	lock := change.Lock()
+	lock := change.Lockfile()
 	remove := change.Remove
 	if force {
-		remove = change.Discard
+		remove = change.ForceRemove
 	}
 	var removed []removedSkill
 	for _, name := range names {
@@ -108,16 +108,16 @@ func removeFrom(ctx context.Context, p place, names []string, force bool) ([]rem
 	return removed, change.Commit(ctx)
 }
 
-// completeInstalled offers the names of skills that loadout add brought.
+// completeInstalled completes the names of installed skills.
 func (a *app) completeInstalled(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	all, err := a.places(installFlags{})
+	all, err := a.installDirs(installFlags{})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var names []string
 	for _, p := range all {
-		if lock, err := p.Lock(); err == nil {
-			names = append(names, locked(lock)...)
+		if lock, err := p.Lockfile(); err == nil {
+			names = append(names, lockedNames(lock)...)
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp

@@ -16,9 +16,9 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
+	sandboxprocess "github.com/loadout-dev/loadout/internal/sandbox/process"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/sandbox"
-	sandboxprocess "github.com/loadout-dev/loadout/sandbox/process"
 )
 
 // runFlags are the flags of loadout run.
@@ -34,93 +34,94 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run SKILL SCRIPT [-- ARGS]",
 		Short: "Run a script of a skill in the sandbox",
-		Long: `Run a script of a skill, isolated from this machine: it sees its skill, an empty
-working directory, what is given with --in, and no network but what the skill asks
-for. It starts in /work; what it writes to /work/out (LOADOUT_OUT) is what it hands
-over. That you type this is your leave for this run.
+		Long: `Run a script of a skill in the sandbox. The script sees its skill, an empty working
+directory (/work), the files given with --in, and only the network hosts that the skill
+requests. Files it writes to /work/out (LOADOUT_OUT) are its output. Typing this
+command approves this one run.
 
-Exits with 0 if the script did, and with 1 if it failed; --json has its own code.`,
+Exits with 0 if the script succeeds and with 1 if it fails; --json contains its own
+exit code.`,
 		Example: `  loadout run pdf scripts/extract.py --in report.pdf --out texts -- /work/in/report.pdf
   echo '{"a":1}' | loadout run data check.py
   loadout run charts draw.js --json -- --width 800`,
-		Args:              want(2, -1, "the name of a SKILL and one of its scripts"),
+		Args:              argCount(2, -1, "the name of a SKILL and one of its scripts"),
 		ValidArgsFunction: a.completeScript,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := exclusive(cmd, "out", "folder"); err != nil {
+			if err := checkExclusive(cmd, "out", "folder"); err != nil {
 				return err
 			}
-			if err := someTime(cmd, "timeout", o.timeout); err != nil {
+			if err := checkDuration(cmd, "timeout", o.timeout); err != nil {
 				return err
 			}
 			if cmd.ArgsLenAtDash() < 0 && len(args) > 2 {
-				return fail(exitUsage, "put -- before the arguments of the script: loadout run "+quoted(args[0])+" "+quoted(args[1])+" -- "+quoted(args[2])+" …",
-					"run takes a skill and a script, and got %q", args[2])
+				return fail(exitUsage, "put -- before the arguments of the script: loadout run "+shellQuote(args[0])+" "+shellQuote(args[1])+" -- "+shellQuote(args[2])+" …",
+					"unexpected argument %q after the skill and the script", args[2])
 			}
-			return a.run(cmd.Context(), args, &o)
+			return a.runScript(cmd.Context(), args, &o)
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&o.in, "in", nil, "give the script the file or directory at `PATH`, as /work/in/NAME (repeatable)")
-	f.StringVar(&o.out, "out", "", "write what the script hands over into `DIR`")
-	f.StringVar(&o.folder, "folder", "", "go on in the working folder with this `HANDLE`; new makes one")
+	f.StringArrayVar(&o.in, "in", nil, "provide the file or directory `PATH` as /work/in/NAME (repeatable)")
+	f.StringVar(&o.out, "out", "", "write the output files into `DIR`")
+	f.StringVar(&o.folder, "folder", "", "continue in the working folder `HANDLE`; new creates one")
 	f.StringVar(&o.workspace, "workspace", "", "let the script read `DIR` as /workspace")
-	f.BoolVar(&o.write, "write", false, "let it write there too")
-	f.StringArrayVar(&o.secrets, "secret", nil, "give the script the variable `NAME` as the file /run/secrets/NAME (repeatable)")
-	f.BoolVar(&o.host, "host-network", false, "give it this machine's network, without the allow-list")
+	f.BoolVar(&o.write, "write", false, "let the script write to the workspace too")
+	f.StringArrayVar(&o.secrets, "secret", nil, "provide the variable `NAME` as the file /run/secrets/NAME (repeatable)")
+	f.BoolVar(&o.host, "host-network", false, "allow the network of this machine, without the allow-list")
 	a.profileFlag(f)
-	f.DurationVar(&o.timeout, "timeout", 0, "end it after this `TIME`, as 10s, if that is less than sandbox.seconds")
+	f.DurationVar(&o.timeout, "timeout", 0, "stop the script after `TIME`, such as 10s; at most sandbox.seconds")
 	return cmd
 }
 
-func (a *app) run(ctx context.Context, args []string, o *runFlags) error {
+func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 	rt, c, err := a.openScripts(ctx)
 	if err != nil {
 		return err
 	}
 	defer rt.Close()
-	r, err := a.runOf(args, o)
+	r, err := a.newRun(args, o)
 	if err != nil {
 		return err
 	}
 	if most := time.Duration(c.Sandbox.Seconds) * time.Second; o.timeout > most {
-		a.note("--timeout %v is more than sandbox.seconds lets a run take; it is ended after %v", o.timeout, most)
+		a.note("--timeout %v exceeds sandbox.seconds; the script is stopped after %v", o.timeout, most)
 	}
 	line := &progressLine{a: a}
 	r.Progress = line.show
 	if !a.json {
-		r.Stdout, r.Stderr = line.before(a.stdout), line.before(a.stderr)
+		r.Stdout, r.Stderr = line.wrapWriter(a.stdout), line.wrapWriter(a.stderr)
 	}
 	res, err := rt.Run(ctx, r)
 	line.end()
-	a.usedScript(ctx, c, rt, args[0], res, err)
+	a.recordScriptUse(ctx, c, rt, args[0], res, err)
 	switch {
 	case isType[*script.NotFoundError](err):
-		return fail(exitNotFound, "see its files: loadout show "+quoted(args[0])+a.flags(), "%w", err)
+		return fail(exitNotFound, "list its files: loadout show "+shellQuote(args[0])+a.skillFlags(), "%w", err)
 	case isType[*script.NotScriptError](err), isType[*script.OutsideError](err):
-		return fail(exitUsage, "name one of its scripts; see: loadout show "+quoted(args[0])+a.flags(), "%w", err)
+		return fail(exitUsage, "name one of its scripts; see: loadout show "+shellQuote(args[0])+a.skillFlags(), "%w", err)
 	case isType[*sandboxprocess.NotAllowedError](err):
-		return fail(exitRefused, "look at it, and let it: loadout approve "+quoted(args[0])+" --unsandboxed"+a.flags()+"; or use another back end", "%w", err)
-	case err != nil && res != nil && a.json: // it ran, and its files could not be kept
+		return fail(exitRefused, "review it, then allow it: loadout approve "+shellQuote(args[0])+" --unsandboxed"+a.skillFlags()+"; or use another back end", "%w", err)
+	case err != nil && res != nil && a.json: // the script ran, but its files could not be saved
 		return errors.Join(a.printJSON(res), err)
 	case err != nil:
 		return err
 	}
-	return a.printRan(res, o)
+	return a.printRun(res, o)
 }
 
-// progressLine is a line of progress that is over when there is something else
-// to see, which may come from two goroutines.
+// progressLine is a progress line that disappears before other output. It is
+// safe for concurrent use.
 type progressLine struct {
 	a    *app
 	mu   sync.Mutex
-	done func() // ends what is shown, nil for nothing
+	done func() // ends the shown progress; nil if none
 }
 
 func (p *progressLine) show(what string) {
 	p.end()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done = p.a.progress(what)
+	p.done = p.a.showProgress(what)
 }
 
 func (p *progressLine) end() {
@@ -132,77 +133,78 @@ func (p *progressLine) end() {
 	}
 }
 
-func (p *progressLine) before(w io.Writer) io.Writer { return behindProgress{w, p} }
+func (p *progressLine) wrapWriter(w io.Writer) io.Writer { return progressWriter{w, p} }
 
-type behindProgress struct {
+type progressWriter struct {
 	io.Writer
 	line *progressLine
 }
 
-func (w behindProgress) Write(b []byte) (int, error) {
+func (w progressWriter) Write(b []byte) (int, error) {
 	w.line.end()
 	return w.Writer.Write(b)
 }
 
-// openScripts reads the configuration and the skills, for commands that run
-// something.
+// openScripts opens the configuration and the skills for commands that run
+// scripts.
 func (a *app) openScripts(ctx context.Context) (*loadout.Runtime, *config.Config, error) {
-	c, err := a.settings(nil)
+	c, err := a.loadConfig(nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	hint := "see where it is set: loadout config show"
 	if a.config != "" {
-		hint += " --config " + quoted(a.config)
+		hint += " --config " + shellQuote(a.config)
 	}
 	switch {
 	case !c.Skills.Enabled:
-		return nil, nil, fail(exitRefused, hint, "skills are switched off (skills.enabled)")
+		return nil, nil, fail(exitRefused, hint, "skills are disabled (skills.enabled)")
 	case !c.Sandbox.Enabled:
-		return nil, nil, fail(exitRefused, hint, "scripts are switched off (sandbox.enabled)")
+		return nil, nil, fail(exitRefused, hint, "scripts are disabled (sandbox.enabled)")
 	}
-	rt, err := a.runtime(ctx, c, false)
+	rt, err := a.newRuntime(ctx, c, false)
 	return rt, c, err
 }
 
-// runOf is the run that the flags ask for.
-func (a *app) runOf(args []string, o *runFlags) (loadout.Run, error) {
+// newRun returns the run described by the arguments and flags.
+func (a *app) newRun(args []string, o *runFlags) (loadout.Run, error) {
 	r := loadout.Run{
-		Skill: args[0], Script: args[1], Args: args[2:], Typed: true, Out: o.out, Folder: o.folder,
+		Skill: args[0], Script: args[1], Args: args[2:], ByUser: true, OutputDir: o.out, Folder: o.folder,
 		WriteWorkspace: o.write, HostNetwork: o.host, Timeout: o.timeout, Stdin: a.stdin,
 	}
 	if o.folder == "new" {
-		r.Folder, r.Keep = "", true
+		r.Folder, r.NewFolder = "", true
 	}
 	var err error
-	if r.Inputs, err = inputsOf(o.in); err != nil {
+	if r.Inputs, err = openInputs(o.in); err != nil {
 		return r, err
 	}
-	if err := notFile("out", o.out); err != nil {
+	if err := checkDirectory("out", o.out); err != nil {
 		return r, err
 	}
 	if o.workspace == "" && o.write {
-		return r, fail(exitUsage, "name the directory too: --workspace DIR", "--write is for a workspace")
+		return r, fail(exitUsage, "add --workspace DIR", "--write needs --workspace")
 	}
-	if r.Workspace, err = workspaceDir(o.workspace); err != nil {
+	if r.Workspace, err = resolveWorkspace(o.workspace); err != nil {
 		return r, err
 	}
 	for _, name := range o.secrets {
 		value := a.getenv(name)
 		if value == "" {
-			return r, fail(exitUsage, "set it for this command: "+name+"=… loadout run …", "--secret %s: that variable is not set", name)
+			return r, fail(exitUsage, "set it for this command: "+name+"=… loadout run …", "--secret %s: environment variable not set", name)
 		}
 		r.Secrets = append(r.Secrets, sandbox.NewSecret(name, value))
 	}
 	return r, nil
 }
 
-// workspaceDir is the directory of --workspace, absolute; "" stays.
-func workspaceDir(path string) (string, error) {
+// resolveWorkspace returns the absolute path of the --workspace directory, or
+// "" for "".
+func resolveWorkspace(path string) (string, error) {
 	if path == "" {
 		return "", nil
 	}
-	if err := notFile("workspace", path); err != nil {
+	if err := checkDirectory("workspace", path); err != nil {
 		return "", err
 	}
 	dir, err := filepath.Abs(path)
@@ -210,46 +212,46 @@ func workspaceDir(path string) (string, error) {
 		_, err = os.ReadDir(dir)
 	}
 	if real, e := filepath.EvalSymlinks(dir); e == nil && real == filepath.Dir(real) {
-		return "", fail(exitUsage, "give a directory inside it", "--workspace %s: the whole file system cannot be given", path)
+		return "", fail(exitUsage, "give a directory below it", "--workspace %s: the root of the file system is not allowed", path)
 	}
 	if err != nil {
-		code, hint := missing(err, "the directory given with --workspace")
-		return "", fail(code, hint, "%s: %w", path, reason(err))
+		code, hint := fileErrorHint(err, "the directory given with --workspace")
+		return "", fail(code, hint, "%s: %w", path, fileCause(err))
 	}
 	return dir, nil
 }
 
-// notFile refuses a file where a directory is to be named.
-func notFile(flag, path string) error {
+// checkDirectory refuses a file as the value of a directory flag.
+func checkDirectory(flag, path string) error {
 	if path == "" {
 		return nil
 	}
 	fi, err := os.Stat(path)
 	if err == nil && !fi.IsDir() || errors.Is(err, syscall.ENOTDIR) {
-		hint := "name a directory, or one that is to be made"
+		hint := "name a directory; it is created if needed"
 		if flag == "workspace" {
-			hint = "name the directory that it is in; to give this file alone: --in " + quoted(path)
+			hint = "name its directory; to provide only this file: --in " + shellQuote(path)
 		}
-		return fail(exitUsage, hint, "--%s %s: that is a file and not a directory", flag, path)
+		return fail(exitUsage, hint, "--%s %s: not a directory", flag, path)
 	}
 	return nil
 }
 
-// inputsOf are the files and directories of --in.
-func inputsOf(paths []string) ([]loadout.Input, error) {
+// openInputs returns the files and directories of --in.
+func openInputs(paths []string) ([]loadout.Input, error) {
 	var out []loadout.Input
 	given := map[string]string{}
 	for _, p := range paths {
-		in, err := inputOf(p)
+		in, err := openInput(p)
 		if err != nil {
 			return nil, err
 		}
 		if before, twice := given[in.Name]; twice {
-			hint := "leave one of them out"
+			hint := "omit one of them"
 			if filepath.Clean(before) != filepath.Clean(p) {
-				hint = "rename one of them, or give a directory that holds both"
+				hint = "rename one of them, or give a directory that contains both"
 			}
-			return nil, fail(exitUsage, hint, "--in %s and --in %s would both be /work/in/%s", before, p, in.Name)
+			return nil, fail(exitUsage, hint, "--in %s and --in %s have the same path /work/in/%s", before, p, in.Name)
 		}
 		given[in.Name] = p
 		out = append(out, in)
@@ -257,31 +259,31 @@ func inputsOf(paths []string) ([]loadout.Input, error) {
 	return out, nil
 }
 
-// inputOf is a file or directory that a person names.
-func inputOf(p string) (loadout.Input, error) {
+// openInput returns a file or directory named by the user.
+func openInput(p string) (loadout.Input, error) {
 	abs, err := filepath.Abs(p)
 	if err == nil {
 		_, err = os.Stat(abs)
 	}
 	if err != nil {
-		code, hint := missing(err, "the path given with --in")
-		return loadout.Input{}, fail(code, hint, "%s: %w", p, reason(err))
+		code, hint := fileErrorHint(err, "the path given with --in")
+		return loadout.Input{}, fail(code, hint, "%s: %w", p, fileCause(err))
 	}
 	dir, base := filepath.Split(abs)
 	if base == "" {
-		return loadout.Input{}, fail(exitUsage, "give a directory inside it", "%s: the whole file system cannot be given", p)
+		return loadout.Input{}, fail(exitUsage, "give a directory below it", "%s: the root of the file system is not allowed", p)
 	}
 	return loadout.Input{Name: base, FS: os.DirFS(dir), Path: base}, nil
 }
 
-// printRan says how a script ended; what it wrote was printed as it came.
-func (a *app) printRan(res *loadout.Ran, o *runFlags) error {
+// printRun prints the result of a script. Its output was printed while it ran.
+func (a *app) printRun(res *loadout.RunResult, o *runFlags) error {
 	if a.json {
 		if err := a.printJSON(res); err != nil {
 			return err
 		}
 		if res.ExitCode != 0 {
-			return errFound
+			return errReported
 		}
 		return nil
 	}
@@ -289,57 +291,57 @@ func (a *app) printRan(res *loadout.Ran, o *runFlags) error {
 		a.note("%s", n)
 	}
 	if res.Truncated {
-		a.note("more was written than is kept; only the beginning was shown")
+		a.note("output too long; only the beginning is shown")
 	}
 	if len(res.DeniedHosts) > 0 {
 		a.note("refused connections to %s", strings.Join(res.DeniedHosts, ", "))
 	}
-	a.filesOf(res, o)
+	a.noteFiles(res, o)
 	if res.ExitCode == 0 {
 		return nil
 	}
 	what := fmt.Sprintf("exited with code %d", res.ExitCode)
 	switch {
 	case res.Detail != "":
-		what = "was ended (" + string(res.Reason) + "): " + res.Detail
+		what = "was stopped (" + string(res.Reason) + "): " + res.Detail
 	case res.Killed:
-		what = "was ended: " + string(res.Reason)
+		what = "was stopped: " + string(res.Reason)
 	}
-	return fail(exitFound, "for the result as data: add --json", "%s %s", res.Script, what)
+	return fail(exitFailure, "for the result as JSON, add --json", "%s %s", res.Script, what)
 }
 
-// filesOf says what the script handed over, and where it is.
-func (a *app) filesOf(res *loadout.Ran, o *runFlags) {
+// noteFiles prints the output files of a script and their location.
+func (a *app) noteFiles(res *loadout.RunResult, o *runFlags) {
 	where := o.out
 	if res.Folder != "" {
 		where = "the working folder " + res.Folder
 	}
 	switch {
 	case len(res.Files) > 0 && where != "":
-		a.note("%s in %s", counted(len(res.Files), "file"), where)
+		a.note("%s in %s", pluralize(len(res.Files), "file"), where)
 	case len(res.Files) > 0:
-		a.note("%s handed over and not kept; with --out DIR they are", counted(len(res.Files), "file"))
-	case res.Left > 0 && res.Folder == "":
-		a.note("%s left in its working directory; what is to be kept goes to /work/out (LOADOUT_OUT), or use --folder new", counted(res.Left, "file"))
+		a.note("%s discarded; save them with --out DIR", pluralize(len(res.Files), "file"))
+	case res.UnsavedFiles > 0 && res.Folder == "":
+		a.note("%s left in the working directory; write files to /work/out (LOADOUT_OUT) to save them, or use --folder new", pluralize(res.UnsavedFiles, "file"))
 	}
 }
 
-// completeScript completes the skill, then its scripts.
+// completeScript completes skills, then the scripts of the skill.
 func (a *app) completeScript(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return a.completeSkill(cmd, args, word)
 	}
 	a.quiet = true
-	rt, err := a.open(cmd.Context())
+	rt, err := a.openRuntime(cmd.Context())
 	if err != nil || len(args) > 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	defer rt.Close()
 	var names []string
 	if e, err := rt.Catalog().Resolve(cmd.Context(), args[0]); err == nil {
-		files, _ := rt.Catalog().Files(cmd.Context(), e) // what cannot be listed is not offered
+		files, _ := rt.Catalog().ListFiles(cmd.Context(), e) // only what can be listed is completed
 		for _, f := range files {
-			if f.Script && !strings.ContainsFunc(f.Path, unquotable) {
+			if f.Script && !strings.ContainsFunc(f.Path, needsQuoting) {
 				names = append(names, f.Path)
 			}
 		}
@@ -347,15 +349,15 @@ func (a *app) completeScript(cmd *cobra.Command, args []string, word string) ([]
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// runError is the exit code and the next step for what kept a script from
-// running.
-func (a *app) runError(err error) (code int, hint string, ok bool) {
+// classifyRunError returns the exit code and hint for errors that keep a script
+// from running.
+func (a *app) classifyRunError(err error) (code int, hint string, ok bool) {
 	if e, is := errors.AsType[*loadout.RefusedError](err); is {
-		hint = e.Decision.Next
+		hint = e.Decision.Hint
 		if strings.HasPrefix(hint, "loadout approve") {
-			hint = "look at it, and approve it: " + hint + a.flags()
+			hint = "review it, then approve it: " + hint + a.skillFlags()
 		}
 		return exitRefused, hint, true
 	}
-	return scriptError(err)
+	return classifyScriptError(err)
 }

@@ -37,7 +37,7 @@ func scriptSkill(t *testing.T, front, name, text string) (skills string) {
 }
 
 // ran runs loadout run --json in a home directory of its own.
-func ran(t *testing.T, exe string, env []string, args ...string) *loadout.Ran {
+func ran(t *testing.T, exe string, env []string, args ...string) *loadout.RunResult {
 	t.Helper()
 	home := t.TempDir()
 	cmd := exec.Command(exe, append([]string{"run", "--json"}, args...)...)
@@ -46,7 +46,7 @@ func ran(t *testing.T, exe string, env []string, args ...string) *loadout.Ran {
 	var problems strings.Builder
 	cmd.Stderr = &problems
 	out, _ := cmd.Output() // the exit code is in the document
-	var res loadout.Ran
+	var res loadout.RunResult
 	if err := json.Unmarshal(out, &res); err != nil {
 		t.Fatalf("%v: %s%s", err, out, problems.String())
 	}
@@ -214,8 +214,8 @@ func TestTerminalProbe(t *testing.T) {
 	c.end(t, exitOK)
 	for line := range strings.Lines(colours.ReplaceAllString(c.output(), "")) {
 		line = line[strings.LastIndexByte(line, '\r')+1:] // behind the progress
-		if line = strings.TrimSuffix(line, "\n"); columns(line) > 80 {
-			t.Errorf("a line has %d columns: %s", columns(line), line)
+		if line = strings.TrimSuffix(line, "\n"); textWidth(line) > 80 {
+			t.Errorf("a line has %d columns: %s", textWidth(line), line)
 		}
 	}
 }
@@ -239,7 +239,7 @@ func TestTerminalApprove(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := openConsole(t, 100, nil, append([]string{"approve", "tool", "--skills", skills}, strings.Fields(tt.args)...)...)
 			if tt.answer != "" {
-				c.await(t, "Approve it? [y/N] ")
+				c.await(t, "Approve this skill? [y/N] ")
 				c.types(t, tt.answer)
 			}
 			c.end(t, tt.code)

@@ -52,7 +52,7 @@ func openTerminal(t *testing.T, columns int, home string, env []string, args ...
 	command := []string{"env", "-i", "HOME=" + home, "PATH=" + os.Getenv("PATH"), "TERM=screen-256color", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0"}
 	command = append(append(append(command, env...), exe), args...)
 	for i, word := range command {
-		command[i] = quoted(word)
+		command[i] = shellQuote(word)
 	}
 	p.tmux("-f", "/dev/null", "-u", "new-session", "-d", "-x", fmt.Sprint(columns), "-y", "30", "-c", home, "sh")
 	p.tmux("set-option", "-g", "status", "off")
@@ -181,7 +181,7 @@ func TestScreenOfAConversation(t *testing.T) {
 			p.types("/skills", "Enter")
 			p.shows("Skills (1)")
 			p.types("/help tides", "Enter")
-			p.shows("as: /tides HARBOUR")
+			p.shows("usage: /tides HARBOUR")
 			p.types("/tides Kiel", "Enter")
 			p.shows("Arguments: Kiel")
 			p.types("/ti")
@@ -237,8 +237,8 @@ func TestScreenOfApprovals(t *testing.T) {
 // and a paste of many lines is one message.
 func TestScreenOfErrors(t *testing.T) {
 	for name, tt := range map[string]struct{ server, shown, next string }{
-		"401": {refusing(t, 401), "refused the request (401)", "as --key NAME; or choose"},
-		"cut": {cutting(t), "the answer broke off", "Say it again, or choose another model with /model."},
+		"401": {refusing(t, 401), "refused the request (401)", "with --key NAME; or switch"},
+		"cut": {cutting(t), "the answer broke off", "Try again, or switch the model with /model."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := openPane(t, 120, harbourHome(t), nil, "--skills", "skills", "--model", "openai:small", "--base-url", tt.server)
@@ -258,7 +258,7 @@ func TestScreenOfErrors(t *testing.T) {
 				t.Errorf("what came of the answer is not there:\n%s", screen)
 			}
 			p.types("/model demo", "Enter")
-			p.shows("demo:rules answers from here on.")
+			p.shows("demo:rules is the model from now on.")
 			p.types("/model openai:other", "Enter")
 			p.shows(":other at 127.0.0.1:")
 			p.types("", "C-d")
@@ -270,15 +270,15 @@ func TestScreenOfErrors(t *testing.T) {
 // A terminal that can only print lines gets lines, with the same commands.
 func TestLinesOnADumbTerminal(t *testing.T) {
 	p := openPane(t, 80, harbourHome(t), []string{"TERM=dumb"}, "--skills", "skills", "--model", "demo")
-	p.shows("/help says what there is")
+	p.shows("/help lists the commands")
 	p.types("/load tides", "Enter")
 	p.shows("tides is loaded, until /unload.")
 	p.types("/skills", "Enter")
 	p.shows("Skills (1)")
 	p.types("/cost", "Enter")
-	p.shows("Nothing was asked so far")
+	p.shows("No requests yet")
 	p.types("/nothing", "Enter")
-	p.shows("there is no command /nothing")
+	p.shows("unknown command /nothing")
 	p.types("/tools", "Enter")
 	p.shows("load_skill:")
 	p.types("/unload tides", "Enter")
@@ -288,15 +288,15 @@ func TestLinesOnADumbTerminal(t *testing.T) {
 	p.types("use the skill tides", "Enter")
 	p.shows("OPENAI_API_KEY.")
 	p.types("/model openai:", "Enter")
-	p.shows("names no model")
+	p.shows("unknown model")
 	p.types("/model demo", "Enter")
-	p.shows("demo:rules answers from here on.")
+	p.shows("demo:rules is the model from now on.")
 	p.types("/cost", "Enter")
 	p.shows("models.prices")
 	p.types("/export talk.md", "Enter")
-	p.shows("Written to talk.md.")
+	p.shows("Exported to talk.md.")
 	p.types("/export talk.md", "Enter")
-	p.shows("talk.md is there already")
+	p.shows("talk.md already exists")
 	text, err := os.ReadFile(filepath.Join(p.home, "talk.md"))
 	if err != nil || !strings.Contains(string(text), "use the skill tides\n") || !strings.Contains(string(text), "The skill tides was loaded.") {
 		t.Errorf("exported is %s, %v", text, err)
@@ -304,7 +304,7 @@ func TestLinesOnADumbTerminal(t *testing.T) {
 	p.types("/resume", "Enter")
 	p.shows("(this one)")
 	p.types("/resume 2", "Enter")
-	p.shows("there is no conversation 2")
+	p.shows("conversation 2")
 	p.types("/quit", "Enter")
 	p.shows("left with 0")
 }
@@ -341,7 +341,7 @@ func TestScreenResumesAndResizes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.types("clear; HOME="+quoted(p.home)+" NO_COLOR=1 "+quoted(exe)+" chat --skills skills --model demo; echo left again with $?", "Enter")
+	p.types("clear; HOME="+shellQuote(p.home)+" NO_COLOR=1 "+shellQuote(exe)+" chat --skills skills --model demo; echo left again with $?", "Enter")
 	p.shows("Say something")
 	p.types("/resume "+id[1], "Enter")
 	p.shows("hello there")

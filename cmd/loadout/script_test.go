@@ -148,7 +148,7 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	stdout, stderr := ts.ReadFile("stdout"), ts.ReadFile("stderr")
 	for _, out := range []string{stdout, stderr} {
-		if i := strings.IndexFunc(out, drives); i >= 0 {
+		if i := strings.IndexFunc(out, isUnsafe); i >= 0 {
 			ts.Fatalf("the output has the control character %q", out[i:i+1])
 		}
 		if i := strings.Index(out, "goroutine "); i >= 0 {
@@ -166,7 +166,7 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 var hint = regexp.MustCompile(`(?m)^loadout: [^\n]+\n(  [^\n]+\n)*  \S[^\n]*\n\z`)
 
 func checkHint(ts *testscript.TestScript, code int, stdout, stderr string) {
-	if code == exitFound && stdout != "" {
+	if code == exitFailure && stdout != "" {
 		return // it ran, and said what it found
 	}
 	if !hint.MatchString(stderr) {
@@ -331,7 +331,7 @@ func cmdLines(ts *testscript.TestScript, neg bool, args []string) {
 		most, err := strconv.Atoi(args[2])
 		ts.Check(err)
 		for line := range strings.Lines(text) {
-			if n := columns(strings.TrimSuffix(line, "\n")); n > most {
+			if n := textWidth(strings.TrimSuffix(line, "\n")); n > most {
 				ts.Fatalf("%s has a line of %d columns: %s", args[0], n, line)
 			}
 		}

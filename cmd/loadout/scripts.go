@@ -14,15 +14,15 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/sandbox/auto"
 	"github.com/loadout-dev/loadout/skill"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
-// stateDir is where what a person decided is kept, "" where there is no place
-// for it.
+// stateDir returns the directory for decisions of the user and other state, or
+// "" if there is none.
 func (a *app) stateDir() string {
 	if d := a.getenv("LOADOUT_STATE"); d != "" {
 		return d
@@ -36,52 +36,54 @@ func (a *app) stateDir() string {
 	return ""
 }
 
-// grants are the approvals of this person, kept in files.
-func (a *app) grants() policy.Store {
+// grantStore returns the store of the user's approvals.
+func (a *app) grantStore() policy.Store {
 	if d := a.stateDir(); d != "" {
-		return policy.NewFiles(filepath.Join(d, "grants"))
+		return policy.NewFileStore(filepath.Join(d, "grants"))
 	}
-	return &policy.Memory{}
+	return &policy.MemoryStore{}
 }
 
-func (a *app) audit() loadout.Auditor {
+func (a *app) auditLog() loadout.Auditor {
 	if d := a.stateDir(); d != "" {
 		return policy.NewAudit(filepath.Join(d, "audit.jsonl"))
 	}
 	return nil
 }
 
-// candidates are the back ends as the configuration adjusts them.
+// candidates returns the sandbox back ends with their settings.
 func (a *app) candidates(c *config.Config) []sandbox.Backend {
 	cache := a.cacheDir()
 	if os.Geteuid() == 0 {
-		cache = "" // code runs as another user, who reaches the back end's own place
+		cache = "" // code runs as another user, who cannot read this cache
 	}
 	return auto.Candidates(&auto.Settings{
 		Cache: cache,
 		Image: c.Sandbox.Image,
-		Allow: func(digest string) bool { return a.unsandboxed(digest) },
+		Allow: func(digest string) bool { return a.allowsUnsandboxed(digest) },
 	})
 }
 
-// unsandboxed reports whether this person lets a digest run without isolation.
-func (a *app) unsandboxed(digest string) bool {
-	g, err := a.grants().Find(context.Background(), policy.Local(), policy.Digest(digest), "")
-	return err == nil && g.Allows.Unsandboxed
+// allowsUnsandboxed reports whether the user allows a digest to run without
+// isolation.
+func (a *app) allowsUnsandboxed(digest string) bool {
+	g, err := a.grantStore().Find(context.Background(), policy.LocalUser(), policy.Digest(digest), "")
+	return err == nil && g.Permissions.Unsandboxed
 }
 
-// backend is what the configuration chooses, when it is first needed.
-func (a *app) backend(c *config.Config) *auto.Chosen {
+// newBackend returns the configured sandbox back end. It is chosen on first
+// use.
+func (a *app) newBackend(c *config.Config) *auto.Backend {
 	o := &auto.Options{Candidates: a.candidates(c), Name: c.Sandbox.Backend, MinTier: sandbox.Tier(c.Sandbox.MinTier)}
 	if o.Name != "auto" && o.Name != "" && !c.IsSet("sandbox.min_tier") {
-		o.MinTier = 0 // as much as that one has
+		o.MinTier = 0 // accept the tier of the named back end
 	}
 	return auto.New(o)
 }
 
-// skillServersOf reads the servers of a skill by the parser that reads them when
-// they are started.
-func skillServersOf(configs json.RawMessage, file string) ([]loadout.WishedService, error) {
+// parseSkillServers parses the servers of a skill with the parser that is also
+// used to start them.
+func parseSkillServers(configs json.RawMessage, file string) ([]loadout.RequestedService, error) {
 	f, findings := upstream.ParseMap(configs, file)
 	var wrong []string
 	for _, d := range findings {
@@ -96,16 +98,16 @@ func skillServersOf(configs json.RawMessage, file string) ([]loadout.WishedServi
 		}
 		return nil, errors.New(text)
 	}
-	var out []loadout.WishedService
+	var out []loadout.RequestedService
 	for _, c := range f.Servers {
-		out = append(out, wishedOf(c))
+		out = append(out, describeServer(c))
 	}
 	return out, nil
 }
 
-// wishedOf is a server as a person is shown it.
-func wishedOf(c *upstream.Config) loadout.WishedService {
-	w := loadout.WishedService{Name: c.Name, Env: slices.Sorted(maps.Keys(c.Env))}
+// describeServer returns a server as shown to the user.
+func describeServer(c *upstream.Config) loadout.RequestedService {
+	w := loadout.RequestedService{Name: c.Name, Env: slices.Sorted(maps.Keys(c.Env))}
 	if c.Command != "" {
 		w.Command = append([]string{c.Command}, c.Args...)
 	}
@@ -114,14 +116,15 @@ func wishedOf(c *upstream.Config) loadout.WishedService {
 			w.Hosts = append(w.Hosts, h)
 		}
 	}
-	for _, u := range c.Uses() {
-		w.Variables = append(w.Variables, loadout.WishedVariable{Kind: u.Kind, Name: u.Name, Where: u.Where, Target: u.Target})
+	for _, u := range c.Variables() {
+		w.Variables = append(w.Variables, loadout.RequestedVariable{Kind: u.Kind, Name: u.Name, Location: u.Where, Target: u.Target})
 	}
 	return w
 }
 
-// variableText says where the value of a variable goes, or that there is none.
-func variableText(v loadout.WishedVariable) string {
+// formatVariable describes where the value of a variable goes, or that it gets
+// none.
+func formatVariable(v loadout.RequestedVariable) string {
 	name := v.Name
 	switch v.Kind {
 	case upstream.FromSecret:
@@ -131,36 +134,36 @@ func variableText(v loadout.WishedVariable) string {
 	case upstream.FromInput:
 		name = "input:" + name
 	}
-	if !v.Given {
-		return "asks for " + name + ", which it does not get"
+	if !v.HasValue {
+		return "requests " + name + ", which is not provided"
 	}
-	where := v.Where
+	where := v.Location
 	if !strings.Contains(where, " ") {
 		where = "the " + where
 	}
 	return fmt.Sprintf("%s, in %s, to %s", name, where, v.Target)
 }
 
-// variableTexts are those of all variables, each once.
-func variableTexts(vars []loadout.WishedVariable) []string {
+// formatVariables describes variables without duplicates.
+func formatVariables(vars []loadout.RequestedVariable) []string {
 	var out []string
 	for _, v := range vars {
-		if text := variableText(v); !slices.Contains(out, text) {
+		if text := formatVariable(v); !slices.Contains(out, text) {
 			out = append(out, text)
 		}
 	}
 	return out
 }
 
-// scripts is what the runtime needs to run scripts, nil where that is switched
-// off.
-func (a *app) scripts(c *config.Config) (*loadout.Scripts, error) {
+// scriptOptions returns what the runtime needs to run scripts, or nil if
+// scripts are disabled.
+func (a *app) scriptOptions(c *config.Config) (*loadout.Scripts, error) {
 	if !c.Sandbox.Enabled {
 		return nil, nil
 	}
 	s := &loadout.Scripts{
-		Sandbox: a.backend(c), Grants: a.grants(), Audit: a.audit(), Getenv: a.getenv, Servers: skillServersOf, Secret: a.secret, Logger: a.logger(),
-		Bounds: boundsOf(c), Packages: a.packages(c),
+		Sandbox: a.newBackend(c), Grants: a.grantStore(), Audit: a.auditLog(), Getenv: a.getenv, ReadServers: parseSkillServers, Secret: a.secretValue, Logger: a.logger(),
+		Bounds: policyBounds(c), Packages: a.packageOptions(c),
 	}
 	for _, p := range c.Sandbox.Private {
 		prefix, err := netip.ParsePrefix(p)
@@ -172,29 +175,30 @@ func (a *app) scripts(c *config.Config) (*loadout.Scripts, error) {
 		if err != nil {
 			return nil, fail(exitUsage, "write it as 10.1.2.0/24; see where it is set: loadout config show", "configuration: sandbox.private: %w", err)
 		}
-		s.Private = append(s.Private, prefix)
+		s.PrivateNetworks = append(s.PrivateNetworks, prefix)
 	}
-	s.Protected = []string{config.UserFile(a.configInput()), a.stateDir(), a.cacheDir()}
+	s.ProtectedDirs = []string{config.UserFile(a.configInput()), a.stateDir(), a.cacheDir()}
 	if d := a.stateDir(); d != "" {
-		s.Folders = filepath.Join(d, "work")
+		s.FolderDir = filepath.Join(d, "work")
 	}
 	if d := a.cacheDir(); d != "" {
-		s.Cache = d
+		s.CacheDir = d
 	}
 	if exe, err := os.Executable(); err == nil {
-		s.Command = exe
+		s.Executable = exe
 	}
 	return s, nil
 }
 
-// boundsOf are the most that any skill is given.
-func boundsOf(c *config.Config) policy.Bounds {
+// policyBounds returns the maximum permissions of any skill.
+func policyBounds(c *config.Config) policy.Bounds {
 	return policy.Bounds{Network: c.Sandbox.Network, Secrets: []string{"*"}, MemoryMB: c.Sandbox.MemoryMB, Seconds: c.Sandbox.Seconds,
 		DiskMB: c.Sandbox.DiskMB, WorkspaceWrite: true}
 }
 
-// packages is how what scripts need is installed, nil where there is no place for it.
-func (a *app) packages(c *config.Config) *loadout.Packages {
+// packageOptions returns the settings for installing packages of scripts, or
+// nil if there is no cache directory.
+func (a *app) packageOptions(c *config.Config) *loadout.Packages {
 	d := a.cacheDir()
 	if d == "" {
 		return nil

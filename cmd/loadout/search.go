@@ -19,7 +19,7 @@ type searchHit struct {
 	Origin      string  `json:"origin"`
 	Score       float64 `json:"score"`
 	Description string  `json:"description"`
-	// Source is what loadout add gets it from, where it is not here.
+	// Source is the argument for loadout add, if the skill is not installed.
 	Source string `json:"source,omitempty"`
 }
 
@@ -28,27 +28,26 @@ func (a *app) searchCommand() *cobra.Command {
 	var indexes []string
 	cmd := &cobra.Command{
 		Use:   "search QUERY",
-		Short: "Find skills by what they are for",
-		Long: `Find the skills that fit words of a task, best first. The words are looked for
-in names, descriptions, tags and the beginning of the instructions. With --index they
-are looked for in what a site, a hub or a repository offers, and only there: what is
-found can be got by loadout add, and is not loaded before.`,
+		Short: "Search skills by what they do",
+		Long: `Find skills that match the words of a task, best match first. The search covers names,
+descriptions, tags and the beginning of the instructions. With --index it covers only
+the skills that a site, a hub or a repository offers; install them with loadout add.`,
 		Example: `  loadout search fill in a pdf form
   loadout search --index https://example.com release notes
   loadout search --limit 3 "release notes" --json`,
-		Args: want(1, -1, "words to look for"),
+		Args: argCount(1, -1, "search words"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 {
-				return fail(exitUsage, "give --limit a number of at least 1", "--limit is %d", limit)
+				return fail(exitUsage, "use a --limit of at least 1", "--limit is %d", limit)
 			}
 			query := strings.TrimSpace(strings.Join(args, " "))
 			if query == "" {
-				return fail(exitUsage, "as: loadout search fill in a pdf form; to see all: loadout list", "search needs words to look for")
+				return fail(exitUsage, "loadout search fill in a pdf form; to list all: loadout list", "no search words given")
 			}
 			if len(indexes) > 0 {
 				return a.searchIndexes(cmd.Context(), indexes, query, limit)
 			}
-			rt, err := a.open(cmd.Context())
+			rt, err := a.openRuntime(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -60,8 +59,8 @@ found can be got by loadout add, and is not loaded before.`,
 			return a.printHits(query, rt.Catalog().Snapshot(), hits)
 		},
 	}
-	cmd.Flags().StringArrayVar(&indexes, "index", nil, "look at what `URL` offers, or owner/repo, and not here (repeatable)")
-	cmd.Flags().IntVar(&limit, "limit", limit, "at most `N`")
+	cmd.Flags().StringArrayVar(&indexes, "index", nil, "search the skills at `URL` or owner/repo instead of the local ones (repeatable)")
+	cmd.Flags().IntVar(&limit, "limit", limit, "show at most `N` results")
 	a.profileFlag(cmd.Flags())
 	return cmd
 }
@@ -76,10 +75,10 @@ func (a *app) printHits(query string, snap *catalog.Snapshot, hits []catalog.Hit
 	}
 	switch {
 	case snap.Disabled:
-		fmt.Fprintln(a.stdout, "Skills are switched off (skills.enabled: false). See: loadout config show")
+		fmt.Fprintln(a.stdout, "Skills are disabled (skills.enabled: false). See: loadout config show")
 		return nil
 	case len(hits) == 0:
-		fmt.Fprintf(a.stdout, "No skill fits. Try other words, or see all: loadout list%s\n", a.flags())
+		fmt.Fprintf(a.stdout, "No matching skills. Try other words, or list all: loadout list%s\n", a.skillFlags())
 		return nil
 	}
 	var rows [][]string
@@ -89,11 +88,11 @@ func (a *app) printHits(query string, snap *catalog.Snapshot, hits []catalog.Hit
 	}
 	for _, h := range hits {
 		row := []string{h.Name, h.Origin, h.Description}
-		if len(origins) == 1 && a.width() > 0 {
+		if len(origins) == 1 && a.terminalWidth() > 0 {
 			row = []string{h.Name, h.Description}
 		}
 		rows = append(rows, row)
 	}
-	a.table("", rows)
+	a.printTable("", rows)
 	return nil
 }

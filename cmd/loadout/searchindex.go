@@ -6,26 +6,26 @@ import (
 	"net/url"
 
 	"github.com/loadout-dev/loadout/internal/bm25"
-	"github.com/loadout-dev/loadout/remote"
+	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// indexed is a skill that a published index offers.
-type indexed struct {
+// indexedSkill is a skill in a published index.
+type indexedSkill struct {
 	remote.Skill
-	origin string // the host, or what stands for it
-	source string // as loadout add takes it
+	origin string // the host, or a label for it
+	source string // argument for loadout add
 }
 
-// searchIndexes ranks what published indexes and other places offer. Nothing of it is
-// loaded: it is for loadout add.
+// searchIndexes searches published indexes and other sources. It installs and
+// loads nothing.
 func (a *app) searchIndexes(ctx context.Context, places []string, query string, limit int) error {
-	c, err := a.settings(nil)
+	c, err := a.loadConfig(nil)
 	if err != nil {
 		return err
 	}
-	from := a.fetcher(c)
-	var all []indexed
+	from := a.newFetcher(c)
+	var all []indexedSkill
 	var failed error
 	for _, text := range places {
 		found, err := a.readIndex(ctx, from, text)
@@ -34,9 +34,9 @@ func (a *app) searchIndexes(ctx context.Context, places []string, query string, 
 			return context.Cause(ctx)
 		case err != nil && len(places) == 1:
 			return err
-		case err != nil: // the others go on
+		case err != nil: // continue with the other sources
 			a.note("%s: %v", plain(text), err)
-			failed = errFound
+			failed = errReported
 		}
 		all = append(all, found...)
 	}
@@ -61,36 +61,36 @@ func (a *app) searchIndexes(ctx context.Context, places []string, query string, 
 			return err
 		}
 	case len(rows) == 0:
-		fmt.Fprintf(a.stdout, "No skill fits, of %s there. Try other words.\n", counted(len(all), "skill"))
+		fmt.Fprintf(a.stdout, "No matching skills among %s. Try other words.\n", pluralize(len(all), "skill"))
 	default:
-		a.table("", rows)
+		a.printTable("", rows)
 		if !a.quiet {
-			fmt.Fprintf(a.stderr, "These are there, not here. To get the first: loadout add %s --skill %s\n", quoted(out.Hits[0].Source), quoted(out.Hits[0].Name))
+			fmt.Fprintf(a.stderr, "These skills are not installed. To install the first: loadout add %s --skill %s\n", shellQuote(out.Hits[0].Source), shellQuote(out.Hits[0].Name))
 		}
 	}
 	return failed
 }
 
-func (a *app) readIndex(ctx context.Context, from fetcher, text string) ([]indexed, error) {
-	at, err := locate(text)
+func (a *app) readIndex(ctx context.Context, from fetcher, text string) ([]indexedSkill, error) {
+	at, err := parseLocation(text)
 	if err != nil {
 		return nil, err
 	}
-	offer, err := from.look(ctx, at)
+	offer, err := from.fetchOffer(ctx, at)
 	if err != nil {
 		return nil, err
 	}
 	defer offer.Close()
-	a.notHad(offer.Problems)
-	out := make([]indexed, 0, len(offer.Skills))
+	a.printUnavailable(offer.Problems)
+	out := make([]indexedSkill, 0, len(offer.Skills))
 	for _, s := range offer.Skills {
-		out = append(out, indexed{s, placeLabel(at), at.String()})
+		out = append(out, indexedSkill{s, locationLabel(at), at.String()})
 	}
 	return out, nil
 }
 
-// placeLabel is the host of a place, or its path on this machine.
-func placeLabel(at remote.Location) string {
+// locationLabel returns the host of a location, or its path on this machine.
+func locationLabel(at remote.Location) string {
 	if u, err := url.Parse(at.URL); err == nil && u.Host != "" && at.Kind != remote.Local {
 		if at.Kind == remote.Git {
 			return u.Host + u.Path

@@ -22,16 +22,16 @@ type secretOutput struct {
 	Name    string        `json:"name"`
 	Set     bool          `json:"set"`
 	Changed time.Time     `json:"changed,omitzero"`
-	Skills  []secretSkill `json:"skills"` // that were granted it
+	Skills  []secretSkill `json:"skills"` // skills with a grant
 }
 
-// secretSkill is a skill that may have a secret.
+// secretSkill is a skill that may use a secret.
 type secretSkill struct {
 	Name   string        `json:"name"`
 	Digest policy.Digest `json:"digest"`
 }
 
-type secretGrant struct {
+type secretGrantOutput struct {
 	Name   string        `json:"name"`
 	Set    bool          `json:"set"`
 	Skill  string        `json:"skill"`
@@ -41,13 +41,14 @@ type secretGrant struct {
 }
 
 func (a *app) secretCommand() *cobra.Command {
-	cmd := group(&cobra.Command{
+	cmd := commandGroup(&cobra.Command{
 		Use:   "secret",
-		Short: "Keep keys and tokens for skills and servers",
-		Long: `Keep keys and tokens for skills and MCP servers, in a file that only you can read.
-Your own servers name one as ${{secrets.NAME}}. A skill gets one only where it was
-granted to it, as it is now: by approving it, or by loadout secret grant. Values are
-never shown. The variable LOADOUT_SECRET_NAME stands in for one that is not set here.`,
+		Short: "Manage keys and tokens for skills and servers",
+		Long: `Manage keys and tokens for skills and MCP servers, in a file that only you can read.
+Your own servers refer to one as ${{secrets.NAME}}. A skill can use a secret only if
+you granted it to the current version of the skill, by approving the skill or with
+loadout secret grant. Values are never shown. The environment variable
+LOADOUT_SECRET_NAME provides a secret that is not set here.`,
 		Example: `  loadout secret set GITHUB_TOKEN
   pass show github | loadout secret set GITHUB_TOKEN
   loadout secret grant GITHUB_TOKEN --skill github
@@ -57,61 +58,61 @@ never shown. The variable LOADOUT_SECRET_NAME stands in for one that is not set 
 	var remove bool
 	grant := &cobra.Command{
 		Use:   "grant NAME --skill SKILL",
-		Short: "Let a skill have a secret, until a file of it changes",
-		Long: `Let a skill have a secret, until a file of it changes. It need not be set yet. With
---remove the skill may have it no more, and keeps what else was approved; what runs
-already is ended by loadout approve --revoke.`,
+		Short: "Let a skill use a secret",
+		Long: `Let the current version of a skill use a secret, until one of its files changes. The
+secret need not be set yet. --remove revokes the secret and keeps the other permissions
+of the skill; to stop what is already running, use loadout approve --revoke.`,
 		Example: "  loadout secret grant GITHUB_TOKEN --skill github\n  loadout secret grant GITHUB_TOKEN --skill github --remove",
-		Args:    want(1, 1, "the NAME of a secret"),
+		Args:    argCount(1, 1, "the NAME of a secret"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if skill == "" {
-				return fail(exitUsage, "as: loadout secret grant NAME --skill SKILL", "secret grant needs the skill that is to have it")
+				return fail(exitUsage, "loadout secret grant NAME --skill SKILL", "no --skill given")
 			}
 			if remove {
-				return a.secretUngrant(cmd.Context(), args[0], skill)
+				return a.revokeSecret(cmd.Context(), args[0], skill)
 			}
-			return a.secretGrant(cmd.Context(), args[0], skill)
+			return a.grantSecret(cmd.Context(), args[0], skill)
 		},
 	}
-	grant.Flags().BoolVar(&remove, "remove", false, "take it back: the skill may have it no more")
-	grant.Flags().StringVar(&skill, "skill", "", "the `SKILL` that is to have it")
+	grant.Flags().BoolVar(&remove, "remove", false, "revoke the secret from the skill")
+	grant.Flags().StringVar(&skill, "skill", "", "the `SKILL` to let use the secret")
 	cmd.AddCommand(&cobra.Command{
 		Use:   "set NAME",
-		Short: "Set a secret, from the terminal or standard input",
-		Long: `Set a secret. Its value is asked for on a terminal, without showing it, or read
-from standard input, without a line end at its end. It is never an argument: those
-can be seen by other programs.`,
+		Short: "Set a secret from the terminal or standard input",
+		Long: `Set a secret. Its value is read from the terminal without being shown, or from standard
+input, without a trailing line end. It is never an argument, because other programs can
+see arguments.`,
 		Example: "  loadout secret set GITHUB_TOKEN\n  loadout secret set GITHUB_TOKEN < token.txt",
-		Args:    want(1, 1, "the NAME of a secret, and not its value"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.secretSet(cmd.Context(), args[0]) },
+		Args:    argCount(1, 1, "the NAME of a secret, not its value"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.setSecret(cmd.Context(), args[0]) },
 	}, &cobra.Command{
 		Use:     "list",
-		Short:   "List the names of secrets, and which skills may have them",
+		Short:   "List secrets and the skills that may use them",
 		Example: "  loadout secret list\n  loadout secret list --json",
-		Args:    want(0, 0, ""),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.secretList(cmd.Context()) },
+		Args:    argCount(0, 0, ""),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listSecrets(cmd.Context()) },
 	}, &cobra.Command{
 		Use:     "rm NAME",
-		Short:   "Forget a secret",
+		Short:   "Delete a secret",
 		Example: "  loadout secret rm GITHUB_TOKEN",
-		Args:    want(1, 1, "the NAME of a secret"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.secretRemove(cmd.Context(), args[0]) },
+		Args:    argCount(1, 1, "the NAME of a secret"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.removeSecret(cmd.Context(), args[0]) },
 	}, grant)
 	return cmd
 }
 
-// secretStore is where this person's secrets are kept.
+// secretStore returns the store of the user's secrets.
 func (a *app) secretStore() (*secrets.Store, error) {
 	d := a.stateDir()
 	if d == "" {
-		return nil, fail(exitFound, "set LOADOUT_STATE to a directory that is yours", "there is no place to keep secrets")
+		return nil, fail(exitFailure, "set LOADOUT_STATE to a directory of yours", "no directory to store secrets")
 	}
 	return secrets.New(filepath.Join(d, "secrets")), nil
 }
 
-// secret is the value of a secret: what was set, else LOADOUT_SECRET_NAME, else
-// "". It decides nothing: who asks has looked whether it was granted.
-func (a *app) secret(_ context.Context, name string) (string, error) {
+// secretValue returns the stored value of a secret, or LOADOUT_SECRET_NAME, or
+// "". The caller checks the permission.
+func (a *app) secretValue(_ context.Context, name string) (string, error) {
 	if store, err := a.secretStore(); err == nil {
 		switch value, err := store.Get(name); {
 		case err == nil:
@@ -123,17 +124,17 @@ func (a *app) secret(_ context.Context, name string) (string, error) {
 	return a.getenv("LOADOUT_SECRET_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))), nil
 }
 
-// secretName checks a name that a person typed, and does not repeat what could
-// be a value.
-func secretName(name string) error {
+// checkSecretName checks a name typed by the user. Its error does not repeat
+// the text, which may be a value.
+func checkSecretName(name string) error {
 	if policy.CheckSecretName(name) != nil {
-		return fail(exitUsage, "as: loadout secret set GITHUB_TOKEN; the value is asked for", "that is no name of a secret: letters, digits and _ are one")
+		return fail(exitUsage, "loadout secret set GITHUB_TOKEN; the value is prompted for", "invalid secret name: use letters, digits and _")
 	}
 	return nil
 }
 
-func (a *app) secretSet(ctx context.Context, name string) error {
-	if err := secretName(name); err != nil {
+func (a *app) setSecret(ctx context.Context, name string) error {
+	if err := checkSecretName(name); err != nil {
 		return err
 	}
 	store, err := a.secretStore()
@@ -145,23 +146,23 @@ func (a *app) secretSet(ctx context.Context, name string) error {
 		return err
 	}
 	if err := store.Set(ctx, name, value); err != nil {
-		return a.secretFailed(err)
+		return a.secretError(err)
 	}
 	if err := a.recordSecret(ctx, "secret-set", name); err != nil {
 		return err
 	}
 	if a.json {
-		out, err := a.secretNow(ctx, name)
+		out, err := a.describeSecret(ctx, name)
 		if err != nil {
 			return err
 		}
 		return a.printJSON(out)
 	}
-	fmt.Fprintf(a.stdout, "Set: %s. To let a skill have it: loadout secret grant %s --skill SKILL\n", name, name)
+	fmt.Fprintf(a.stdout, "Set %s. To let a skill use it: loadout secret grant %s --skill SKILL\n", name, name)
 	return nil
 }
 
-// readSecret reads a value where nobody sees it.
+// readSecret reads a value without showing it.
 func (a *app) readSecret(ctx context.Context, name string) (string, error) {
 	type answer struct {
 		value []byte
@@ -169,12 +170,12 @@ func (a *app) readSecret(ctx context.Context, name string) (string, error) {
 	}
 	read := make(chan answer, 1)
 	restore := func() {}
-	if f, ok := file(a.stdin); ok && isTerminal(a.stdin) {
-		fmt.Fprintf(a.stderr, "Value of %s (it does not show): ", name)
+	if f, ok := asFile(a.stdin); ok && isTerminal(a.stdin) {
+		fmt.Fprintf(a.stderr, "Value of %s (hidden): ", name)
 		if state, err := term.GetState(int(f.Fd())); err == nil {
-			restore = func() { _ = term.Restore(int(f.Fd()), state) } // the echo, where it is interrupted
+			restore = func() { _ = term.Restore(int(f.Fd()), state) } // turns echo on again after an interrupt
 		}
-		go func() { // ends with the program, where nobody answers
+		go func() { // ends with the program if the user does not answer
 			b, err := term.ReadPassword(int(f.Fd()))
 			fmt.Fprintln(a.stderr)
 			read <- answer{b, err}
@@ -191,37 +192,37 @@ func (a *app) readSecret(ctx context.Context, name string) (string, error) {
 		return "", context.Cause(ctx)
 	case got := <-read:
 		if got.err != nil {
-			return "", fail(exitFound, "give it on standard input: loadout secret set "+name+" < FILE", "read the value: %w", reason(got.err))
+			return "", fail(exitFailure, "give it on standard input: loadout secret set "+name+" < FILE", "read value: %w", fileCause(got.err))
 		}
 		value := bytes.TrimSuffix(bytes.TrimSuffix(got.value, []byte("\n")), []byte("\r"))
 		if len(value) == 0 {
-			return "", fail(exitUsage, "to forget a secret: loadout secret rm "+name, "the value of %s is empty", name)
+			return "", fail(exitUsage, "to delete a secret: loadout secret rm "+name, "the value of %s is empty", name)
 		}
 		return string(value), nil
 	}
 }
 
-// secretFailed ends an error of the store in a next step.
-func (a *app) secretFailed(err error) error {
-	if _, ok := errors.AsType[*policy.UnsafeError](err); ok {
-		return fail(exitRefused, "look at it, who owns it and who can read it; as: chmod 600", "%w", err)
+// secretError adds a hint to an error of the secret store.
+func (a *app) secretError(err error) error {
+	if _, ok := errors.AsType[*policy.UnsafeFileError](err); ok {
+		return fail(exitRefused, "check its owner and permissions; for example, run chmod 600", "%w", err)
 	}
-	if a.ownPlace(err) != "" {
+	if a.ownDirHint(err) != "" {
 		return err
 	}
-	return fail(exitFound, "see what there is: loadout secret list", "%w", err)
+	return fail(exitFailure, "list the secrets: loadout secret list", "%w", err)
 }
 
-func (a *app) secretList(ctx context.Context) error {
+func (a *app) listSecrets(ctx context.Context) error {
 	store, err := a.secretStore()
 	if err != nil {
 		return err
 	}
 	list, err := store.List()
 	if err != nil {
-		return a.secretFailed(err)
+		return a.secretError(err)
 	}
-	granted, err := a.secretSkills(ctx)
+	granted, err := a.grantedSkills(ctx)
 	if err != nil {
 		return err
 	}
@@ -229,7 +230,7 @@ func (a *app) secretList(ctx context.Context) error {
 		Secrets []secretOutput `json:"secrets"`
 	}{[]secretOutput{}}
 	for _, s := range list {
-		out.Secrets = append(out.Secrets, secretOutput{s.Name, true, s.Changed, append([]secretSkill{}, granted[s.Name]...)})
+		out.Secrets = append(out.Secrets, secretOutput{s.Name, true, s.ChangedAt, append([]secretSkill{}, granted[s.Name]...)})
 		delete(granted, s.Name)
 	}
 	var others []string
@@ -237,14 +238,14 @@ func (a *app) secretList(ctx context.Context) error {
 		others = append(others, name)
 	}
 	slices.Sort(others)
-	for _, name := range others { // granted, and waited for
+	for _, name := range others { // granted but not set
 		out.Secrets = append(out.Secrets, secretOutput{Name: name, Skills: granted[name]})
 	}
 	if a.json {
 		return a.printJSON(out)
 	}
 	if len(out.Secrets) == 0 {
-		fmt.Fprintln(a.stdout, "No secret is set. To set one: loadout secret set NAME")
+		fmt.Fprintln(a.stdout, "No secrets yet. To set one: loadout secret set NAME")
 		return nil
 	}
 	var rows [][]string
@@ -262,23 +263,23 @@ func (a *app) secretList(ctx context.Context) error {
 		}
 		rows = append(rows, []string{s.Name, when, who})
 	}
-	a.table("", rows)
+	a.printTable("", rows)
 	return nil
 }
 
-// secretSkills are the skills that were granted secrets, by name of the secret.
-func (a *app) secretSkills(ctx context.Context) (map[string][]secretSkill, error) {
-	grants, problems, err := a.grants().List(ctx)
+// grantedSkills returns the skills with a grant, by secret.
+func (a *app) grantedSkills(ctx context.Context) (map[string][]secretSkill, error) {
+	grants, problems, err := a.grantStore().List(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range problems {
-		a.note("an approval that cannot be read counts for nothing: %s", p)
+		a.note("approval ignored: %s", p)
 	}
 	out := map[string][]secretSkill{}
 	for _, g := range grants {
 		k := secretSkill{g.Name, g.Subject}
-		for _, s := range g.Allows.Secrets {
+		for _, s := range g.Permissions.Secrets {
 			if !g.Expired(time.Now()) && !slices.Contains(out[s], k) {
 				out[s] = append(out[s], k)
 			}
@@ -287,8 +288,8 @@ func (a *app) secretSkills(ctx context.Context) (map[string][]secretSkill, error
 	return out, nil
 }
 
-func (a *app) secretRemove(ctx context.Context, name string) error {
-	if err := secretName(name); err != nil {
+func (a *app) removeSecret(ctx context.Context, name string) error {
+	if err := checkSecretName(name); err != nil {
 		return err
 	}
 	store, err := a.secretStore()
@@ -297,34 +298,34 @@ func (a *app) secretRemove(ctx context.Context, name string) error {
 	}
 	switch err := store.Remove(ctx, name); {
 	case errors.Is(err, secrets.ErrNotSet):
-		granted, err := a.secretSkills(ctx)
+		granted, err := a.grantedSkills(ctx)
 		if skills := granted[name]; err == nil && len(skills) > 0 {
-			return fail(exitNotFound, fmt.Sprintf("to take it from skill %s, which was granted it: loadout secret grant %s --skill %s --remove", skills[0].Name, name, quoted(skills[0].Name)), "secret %s is not set", name)
+			return fail(exitNotFound, fmt.Sprintf("to revoke it from skill %s: loadout secret grant %s --skill %s --remove", skills[0].Name, name, shellQuote(skills[0].Name)), "secret %s is not set", name)
 		}
-		return fail(exitNotFound, "see what there is: loadout secret list", "secret %s is not set", name)
+		return fail(exitNotFound, "list the secrets: loadout secret list", "secret %s is not set", name)
 	case err != nil:
-		return a.secretFailed(err)
+		return a.secretError(err)
 	}
 	if err := a.recordSecret(ctx, "secret-remove", name); err != nil {
 		return err
 	}
-	out, err := a.secretNow(ctx, name)
+	out, err := a.describeSecret(ctx, name)
 	if err != nil {
 		return err
 	}
 	if a.json {
 		return a.printJSON(out)
 	}
-	fmt.Fprintf(a.stdout, "Forgotten: %s\n", name)
+	fmt.Fprintf(a.stdout, "Deleted %s.\n", name)
 	for _, k := range out.Skills {
-		a.note("skill %s is still allowed to have it, if it is set again; to withdraw that: loadout secret grant %s --skill %s --remove", k.Name, name, quoted(k.Name))
+		a.note("skill %s may still use it if it is set again; to revoke: loadout secret grant %s --skill %s --remove", k.Name, name, shellQuote(k.Name))
 	}
 	return nil
 }
 
-// secretNow is how it is with one secret.
-func (a *app) secretNow(ctx context.Context, name string) (*secretOutput, error) {
-	granted, err := a.secretSkills(ctx)
+// describeSecret returns the current state of a secret.
+func (a *app) describeSecret(ctx context.Context, name string) (*secretOutput, error) {
+	granted, err := a.grantedSkills(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -335,20 +336,20 @@ func (a *app) secretNow(ctx context.Context, name string) (*secretOutput, error)
 	}
 	list, err := store.List()
 	if err != nil {
-		return nil, a.secretFailed(err)
+		return nil, a.secretError(err)
 	}
 	for _, s := range list {
 		if s.Name == name {
-			out.Set, out.Changed = true, s.Changed
+			out.Set, out.Changed = true, s.ChangedAt
 		}
 	}
 	return out, nil
 }
 
-// secretGrant lets a skill have a secret, as the skill is now. What else was
-// approved of it stays.
-func (a *app) secretGrant(ctx context.Context, name, skill string) error {
-	if err := secretName(name); err != nil {
+// grantSecret lets the current version of a skill use a secret. Other
+// permissions of the skill stay.
+func (a *app) grantSecret(ctx context.Context, name, skill string) error {
+	if err := checkSecretName(name); err != nil {
 		return err
 	}
 	rt, _, err := a.openScripts(ctx)
@@ -356,113 +357,113 @@ func (a *app) secretGrant(ctx context.Context, name, skill string) error {
 		return err
 	}
 	defer rt.Close()
-	if _, err := a.resolve(ctx, rt, skill); err != nil {
+	if _, err := a.resolveSkill(ctx, rt, skill); err != nil {
 		return err
 	}
-	w, err := rt.Wish(ctx, skill)
+	w, err := rt.ReadApprovalRequest(ctx, skill)
 	if err != nil {
 		return err
 	}
-	g := policy.Grant{Principal: policy.Local(), By: policy.Local(), Subject: w.Digest, Name: w.Entry.Name, Origin: w.Entry.Origin, Needs: w.Needs, Scope: policy.Always}
-	had, err := a.grants().Find(ctx, policy.Local(), w.Digest, "")
+	g := policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: w.Digest, Name: w.Entry.Name, Origin: w.Entry.Origin, Needs: w.Needs, Scope: policy.Always}
+	had, err := a.grantStore().Find(ctx, policy.LocalUser(), w.Digest, "")
 	switch {
 	case errors.Is(err, policy.ErrNotGranted):
 	case err != nil:
 		return err
-	case had.NeedsExactly(w.Needs): // else what was approved counts for nothing, and is not revived
-		g.Allows, g.Expires, g.Scope = had.Allows, had.Expires, had.Scope
+	case had.NeedsExactly(w.Needs): // an outdated grant is not revived
+		g.Permissions, g.Expires, g.Scope = had.Permissions, had.Expires, had.Scope
 	}
-	if !slices.Contains(g.Allows.Secrets, name) {
-		g.Allows.Secrets = append(g.Allows.Secrets, name)
+	if !slices.Contains(g.Permissions.Secrets, name) {
+		g.Permissions.Secrets = append(g.Permissions.Secrets, name)
 	}
-	kept, err := a.grants().Put(ctx, g)
+	kept, err := a.grantStore().Put(ctx, g)
 	if err != nil {
 		return fmt.Errorf("grant secret %s to %s: %w", name, w.Entry.Name, err)
 	}
-	if err := a.record(ctx, "approve", kept); err != nil {
+	if err := a.recordGrant(ctx, "approve", kept); err != nil {
 		return err
 	}
-	value, err := a.secret(ctx, name)
+	value, err := a.secretValue(ctx, name)
 	if err != nil {
-		return a.secretFailed(err)
+		return a.secretError(err)
 	}
 	if a.json {
-		return a.printJSON(secretGrant{name, value != "", w.Entry.Name, w.Entry.Origin, w.Digest, kept})
+		return a.printJSON(secretGrantOutput{name, value != "", w.Entry.Name, w.Entry.Origin, w.Digest, kept})
 	}
 	if value == "" {
-		fmt.Fprintf(a.stdout, "Noted: %s is not set; once it is, skill %s may have it until a file of it changes. To set it: loadout secret set %s\n", name, plain(w.Entry.Name), name)
+		fmt.Fprintf(a.stdout, "Granted: skill %s may use %s until one of its files changes. The secret is not set yet: loadout secret set %s\n", plain(w.Entry.Name), name, name)
 	} else {
-		fmt.Fprintf(a.stdout, "Granted: skill %s may have %s until a file of it changes.\n", plain(w.Entry.Name), name)
+		fmt.Fprintf(a.stdout, "Granted: skill %s may use %s until one of its files changes.\n", plain(w.Entry.Name), name)
 	}
-	if !kept.Allows.Run {
-		a.note("its scripts and servers are not approved; to approve them: loadout approve %s%s", quoted(w.Entry.Name), a.flags())
+	if !kept.Permissions.Run {
+		a.note("its scripts and servers are not approved; to approve them: loadout approve %s%s", shellQuote(w.Entry.Name), a.skillFlags())
 	}
 	return nil
 }
 
-// secretUngrant takes a secret from a skill, which need not be here any more. What
-// else was approved of it stays.
-func (a *app) secretUngrant(ctx context.Context, name, skill string) error {
-	if err := secretName(name); err != nil {
+// revokeSecret revokes a secret from a skill. The skill may be gone. Other
+// permissions of the skill stay.
+func (a *app) revokeSecret(ctx context.Context, name, skill string) error {
+	if err := checkSecretName(name); err != nil {
 		return err
 	}
-	grants, _, err := a.grants().List(ctx)
+	grants, _, err := a.grantStore().List(ctx)
 	if err != nil {
 		return err
 	}
 	var changed []policy.Grant
 	for _, g := range grants {
-		if g.Name != skill && g.Origin+"/"+g.Name != skill || !slices.Contains(g.Allows.Secrets, name) {
+		if g.Name != skill && g.Origin+"/"+g.Name != skill || !slices.Contains(g.Permissions.Secrets, name) {
 			continue
 		}
-		g.Allows.Secrets = slices.DeleteFunc(slices.Clone(g.Allows.Secrets), func(s string) bool { return s == name })
+		g.Permissions.Secrets = slices.DeleteFunc(slices.Clone(g.Permissions.Secrets), func(s string) bool { return s == name })
 		action := "approve"
-		if g.Expired(time.Now()) || !g.Allows.Run && len(g.Allows.Secrets) == 0 {
+		if g.Expired(time.Now()) || !g.Permissions.Run && len(g.Permissions.Secrets) == 0 {
 			action = "revoke"
-			_, err = a.grants().Revoke(ctx, g.ID)
+			_, err = a.grantStore().Revoke(ctx, g.ID)
 		} else {
-			g, err = a.grants().Put(ctx, g)
+			g, err = a.grantStore().Put(ctx, g)
 		}
 		if err != nil {
-			return fmt.Errorf("take secret %s from %s: %w", name, skill, err)
+			return fmt.Errorf("revoke secret %s from %s: %w", name, skill, err)
 		}
-		if err := a.record(ctx, action, g); err != nil {
+		if err := a.recordGrant(ctx, action, g); err != nil {
 			return err
 		}
 		changed = append(changed, g)
 	}
 	if len(changed) == 0 {
-		return fail(exitNotFound, "see which skills may have it: loadout secret list", "skill %s was not granted secret %s", skill, name)
+		return fail(exitNotFound, "list the skills that may use it: loadout secret list", "skill %s has no grant for secret %s", skill, name)
 	}
 	if a.json {
-		out, err := a.secretNow(ctx, name)
+		out, err := a.describeSecret(ctx, name)
 		if err != nil {
 			return err
 		}
 		return a.printJSON(out)
 	}
-	fmt.Fprintf(a.stdout, "Taken back: skill %s may have %s no more.\n", plain(skill), name)
+	fmt.Fprintf(a.stdout, "Revoked: skill %s may no longer use %s.\n", plain(skill), name)
 	return nil
 }
 
-// recordSecret keeps in the audit log that a secret changed.
+// recordSecret records a change of a secret in the audit log.
 func (a *app) recordSecret(ctx context.Context, action, name string) error {
-	log := a.audit()
+	log := a.auditLog()
 	if log == nil {
 		return nil
 	}
-	if err := log.Append(ctx, policy.Record{Principal: policy.Local(), Action: action, Name: name, Decision: policy.Allowed}); err != nil {
-		return fmt.Errorf("record it: %w", err)
+	if err := log.Append(ctx, policy.Record{Principal: policy.LocalUser(), Action: action, Name: name, Decision: policy.VerdictAllow}); err != nil {
+		return fmt.Errorf("write audit log: %w", err)
 	}
 	return nil
 }
 
-// grantedSecrets are those that a digest was granted already, which another
-// approval of the same bytes keeps.
+// grantedSecrets returns the secrets already granted to a digest. A new
+// approval of the same files keeps them.
 func (a *app) grantedSecrets(ctx context.Context, digest policy.Digest, needs []policy.Need) []string {
-	g, err := a.grants().Find(ctx, policy.Local(), digest, "")
+	g, err := a.grantStore().Find(ctx, policy.LocalUser(), digest, "")
 	if err != nil || !g.NeedsExactly(needs) {
 		return nil
 	}
-	return g.Allows.Secrets
+	return g.Permissions.Secrets
 }

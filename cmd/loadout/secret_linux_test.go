@@ -15,7 +15,7 @@ import (
 func TestASecretIsTypedUnseen(t *testing.T) {
 	for _, keys := range []string{"s3cr3t\r", "s3c\x03"} {
 		c := openConsole(t, 80, nil, "secret", "set", "API_KEY")
-		c.await(t, "Value of API_KEY (it does not show): ")
+		c.await(t, "Value of API_KEY (hidden): ")
 		awaitEcho(t, c, false)
 		c.types(t, keys)
 		<-c.ended

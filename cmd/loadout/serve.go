@@ -20,7 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
-// hubFlags are the flags of loadout serve that set a key of the configuration.
+// hubFlags maps flags of loadout serve to configuration keys.
 var hubFlags = map[string]string{
 	"addr": "hub.address", "data": "hub.data", "database": "hub.database", "redis": "hub.redis", "key-file": "hub.key_file", "public": "hub.public",
 	"proxy": "hub.proxies", "accounts": "hub.accounts", "admin": "hub.admin", "admin-password-file": "hub.admin_password_file",
@@ -32,62 +32,62 @@ func (a *app) serveCommand() *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Run a hub: skills, agents and conversations for a team, over HTTP",
-		Long: `Run a hub: skills that are uploaded, reviewed, versioned and shared, agents made of
-them, conversations, and one MCP endpoint for everybody. Without any setting it serves
-you alone, on this machine, from one SQLite file, without signing in. Other addresses
-need --accounts: the first administrator is made by a link that is printed once, or
-with --admin-password-file. With --database and --redis the same program runs as many
-nodes; each needs the key of secrets, in LOADOUT_HUB_KEY or --key-file.
+		Short: "Run a hub: skills, agents and conversations for a team",
+		Long: `Run a hub over HTTP: upload, review, version and share skills, build agents from them,
+have conversations, and serve one MCP endpoint for everyone. Without settings the hub
+serves only you, on this machine, from one SQLite file and without sign-in. Other
+addresses need --accounts; create the first administrator with the printed link or
+with --admin-password-file. With --database and --redis several nodes share a hub;
+each node needs the key of secrets in LOADOUT_HUB_KEY or --key-file.
 
-SIGTERM and Ctrl-C let what is under way come to its end; a second one does not.`,
+SIGTERM and Ctrl-C let running work finish; a second signal stops it.`,
 		Example: `  loadout serve
   loadout serve --addr 0.0.0.0:8484 --accounts --public https://hub.example.com --proxy 10.0.0.0/8
   loadout serve --database postgres://hub@db.example.com/hub --redis redis://redis.example.com
   loadout serve --check`,
-		Args: want(0, 0, ""),
+		Args: argCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.hubSettings(cmd)
+			c, err := a.loadHubConfig(cmd)
 			if err != nil {
 				return err
 			}
 			if check {
 				return a.checkHub(cmd.Context(), c)
 			}
-			return a.serve(cmd.Context(), c)
+			return a.serveHub(cmd.Context(), c)
 		},
 	}
 	f := cmd.Flags()
 	f.String("addr", "", "listen at `ADDR`; default 127.0.0.1:8484")
-	hubPlaceFlags(cmd)
-	f.String("redis", "", "wake other nodes by the Redis at `URL`, as redis://host:6379/0")
-	f.String("key-file", "", "seal secrets with the keys in `FILE`")
-	f.String("public", "", "people reach the hub at `URL`, as https://hub.example.com")
-	f.StringArray("proxy", nil, "believe reverse proxies at `CIDR` who is behind them (repeatable)")
-	f.Bool("accounts", false, "let people sign in; needed beyond loopback addresses")
-	f.String("admin", "", "call the first administrator `NAME`; default admin")
-	f.String("admin-password-file", "", "make a first administrator with the password in `FILE`")
-	f.String("oidc-issuer", "", "let people sign in by the OpenID Connect provider at `URL`")
-	f.String("oidc-client", "", "the hub is known to the provider as `ID`")
-	f.String("oidc-secret", "", "the variable or secret `NAME` has the client's secret")
-	f.Bool("oidc-everyone", false, "give an account to all whom the provider knows")
-	f.StringArray("private", nil, "let models and servers have addresses in `CIDR` (repeatable)")
-	f.Int("runs", 0, "run `N` pieces of code of skills at once; default 4")
-	f.Duration("drain", 0, "give what is under way `TIME` to end, as 30s; default 10s")
-	f.String("log", "", "log as `FORM`: text or json; default text on a terminal, else json")
-	f.BoolVar(&check, "check", false, "read through all that the hub keeps, and say what is wrong")
-	complete(cmd, "log", "text", "json")
+	hubLocationFlags(cmd)
+	f.String("redis", "", "notify other nodes through Redis at `URL`, as redis://host:6379")
+	f.String("key-file", "", "encrypt secrets with the keys in `FILE`")
+	f.String("public", "", "public `URL` of the hub, such as https://hub.example.com")
+	f.StringArray("proxy", nil, "trust client addresses from reverse proxies at `CIDR` (repeatable)")
+	f.Bool("accounts", false, "enable accounts; required beyond loopback addresses")
+	f.String("admin", "", "`NAME` of the first administrator; default admin")
+	f.String("admin-password-file", "", "create the first administrator with the password in `FILE`")
+	f.String("oidc-issuer", "", "sign in with the OpenID Connect provider at `URL`")
+	f.String("oidc-client", "", "client `ID` of the hub at the provider")
+	f.String("oidc-secret", "", "`NAME` of the variable or secret with the client secret")
+	f.Bool("oidc-everyone", false, "create an account for everyone known to the provider")
+	f.StringArray("private", nil, "allow models and servers at addresses in `CIDR` (repeatable)")
+	f.Int("runs", 0, "run at most `N` scripts and servers of skills at once; default 4")
+	f.Duration("drain", 0, "wait `TIME` for running work on shutdown, such as 30s; default 10s")
+	f.String("log", "", "log format `FORM`: text (default on a terminal) or json")
+	f.BoolVar(&check, "check", false, "check the stored data of the hub and report problems")
+	completeFlag(cmd, "log", "text", "json")
 	return cmd
 }
 
-// hubPlaceFlags are those that say which hub is meant.
-func hubPlaceFlags(cmd *cobra.Command) {
-	cmd.Flags().String("data", "", "keep the hub, or this node of it, in `DIR`")
-	cmd.Flags().String("database", "", "keep all in the database at `URL`, as postgres://user@host/name")
+// hubLocationFlags adds the flags that select a hub.
+func hubLocationFlags(cmd *cobra.Command) {
+	cmd.Flags().String("data", "", "data directory `DIR` of the hub, or of this node")
+	cmd.Flags().String("database", "", "`URL` of the database, such as postgres://user@host/name")
 }
 
-// hubSettings is the configuration, with the flags of a command about a hub.
-func (a *app) hubSettings(cmd *cobra.Command) (*config.Config, error) {
+// loadHubConfig loads the configuration with the flags of a hub command.
+func (a *app) loadHubConfig(cmd *cobra.Command) (*config.Config, error) {
 	flags := map[string]string{}
 	for name, key := range hubFlags {
 		f := cmd.Flags().Lookup(name)
@@ -110,34 +110,34 @@ func (a *app) hubSettings(cmd *cobra.Command) (*config.Config, error) {
 			flags[key] = strconv.Itoa(int(math.Ceil(d.Seconds())))
 		}
 	}
-	return a.settings(flags)
+	return a.loadConfig(flags)
 }
 
-// serve runs a hub until ctx ends.
-func (a *app) serve(ctx context.Context, c *config.Config) (err error) {
-	if _, _, err := hubAddress(c); err != nil {
+// serveHub runs a hub until ctx ends.
+func (a *app) serveHub(ctx context.Context, c *config.Config) (err error) {
+	if _, _, err := parseHubAddress(c); err != nil {
 		return err
 	}
 	drain := time.Duration(c.Hub.Drain) * time.Second
-	a.needsToEnd(2*drain + lastTraces) // requests, then turns
+	a.setShutdownTimeout(2*drain + traceFlushTimeout) // requests, then turns
 	o, err := a.hubOptions(ctx, c)
 	if err != nil {
 		return err
 	}
-	if o.Tracer, err = a.tracer(ctx, o.Logger); err != nil {
+	if o.Tracer, err = a.startTracer(ctx, o.Logger); err != nil {
 		return err
 	}
 	defer func() {
-		sending, stop := context.WithTimeout(context.WithoutCancel(ctx), lastTraces)
+		sending, stop := context.WithTimeout(context.WithoutCancel(ctx), traceFlushTimeout)
 		defer stop()
 		err = errors.Join(err, o.Tracer.Close(sending))
 	}()
 	h, err := hub.Open(ctx, o)
 	if err != nil {
-		return hubError(err)
+		return classifyHubError(err)
 	}
 	defer func() { err = errors.Join(err, h.Close()) }()
-	l, err := listenForHub(c, h)
+	l, err := listenHub(c, h)
 	if err != nil {
 		return err
 	}
@@ -145,21 +145,21 @@ func (a *app) serve(ctx context.Context, c *config.Config) (err error) {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	a.greetHub(c, o, h.Single(), hubURL(c, l.Addr()), setup)
-	debug.FreeOSMemory() // what opening took is not needed again
+	a.printHubGreeting(c, o, h.Single(), hubURL(c, l.Addr()), setup)
+	debug.FreeOSMemory() // release the memory used for opening
 	if err := h.Serve(ctx, l); err != nil {
 		return err
 	}
-	o.Logger.Info("the hub ends")
+	o.Logger.Info("hub stopped")
 	return nil
 }
 
-// lastTraces is how long sending the last traces may take.
-const lastTraces = 3 * time.Second
+// traceFlushTimeout bounds sending the last traces.
+const traceFlushTimeout = 3 * time.Second
 
-// tracer sends traces where the environment says so, else it is nil.
-func (a *app) tracer(ctx context.Context, log *slog.Logger) (*telemetry.Tracer, error) {
-	if !telemetry.Wanted(a.getenv) {
+// startTracer returns a tracer if the environment enables traces, else nil.
+func (a *app) startTracer(ctx context.Context, log *slog.Logger) (*telemetry.Tracer, error) {
+	if !telemetry.Enabled(a.getenv) {
 		return nil, nil
 	}
 	name, err := os.Hostname()
@@ -173,9 +173,9 @@ func (a *app) tracer(ctx context.Context, log *slog.Logger) (*telemetry.Tracer, 
 	return t, nil
 }
 
-// hubAddress reads where the hub is to listen.
-func hubAddress(c *config.Config) (host, port string, err error) {
-	const hint = "give an address as 127.0.0.1:8484"
+// parseHubAddress returns the host and port to listen on.
+func parseHubAddress(c *config.Config) (host, port string, err error) {
+	const hint = "give an address such as 127.0.0.1:8484"
 	host, port, err = net.SplitHostPort(c.Hub.Address)
 	if ae, ok := errors.AsType[*net.AddrError](err); ok {
 		err = errors.New(ae.Err)
@@ -189,20 +189,21 @@ func hubAddress(c *config.Config) (host, port string, err error) {
 	return host, port, nil
 }
 
-// listenForHub listens, unless others could reach a hub that asks nobody who he is.
-func listenForHub(c *config.Config, h *hub.Hub) (net.Listener, error) {
-	host, port, err := hubAddress(c)
+// listenHub listens at the address of the hub. It refuses addresses that others
+// can reach if the hub has no sign-in.
+func listenHub(c *config.Config, h *hub.Hub) (net.Listener, error) {
+	host, port, err := parseHubAddress(c)
 	if err != nil {
 		return nil, err
 	}
 	if h.Single() {
 		switch {
 		case !mcpserver.IsLoopback(host):
-			return nil, fail(exitRefused, "let people sign in, with --accounts; or give a loopback address, as 127.0.0.1:"+port,
-				"serve at %s: others could reach it, and nobody is asked to sign in", c.Hub.Address)
-		case len(c.Hub.Proxies) > 0 || c.Hub.Public != "" && !loopbackURL(c.Hub.Public):
-			return nil, fail(exitRefused, "let people sign in, with --accounts; or leave --proxy and --public out",
-				"serve behind a proxy: others could reach it, and nobody is asked to sign in")
+			return nil, fail(exitRefused, "enable sign-in with --accounts, or use a loopback address such as 127.0.0.1:"+port,
+				"serve at %s: other machines could reach it without signing in", c.Hub.Address)
+		case len(c.Hub.Proxies) > 0 || c.Hub.Public != "" && !isLoopbackURL(c.Hub.Public):
+			return nil, fail(exitRefused, "enable sign-in with --accounts, or omit --proxy and --public",
+				"serve behind a proxy: others could reach it without signing in")
 		}
 	}
 	l, err := net.Listen("tcp", c.Hub.Address)
@@ -210,15 +211,15 @@ func listenForHub(c *config.Config, h *hub.Hub) (net.Listener, error) {
 		if oe, ok := errors.AsType[*net.OpError](err); ok {
 			err = oe.Err
 		}
-		return nil, fail(exitFound, "if it is in use, take another port: --addr "+net.JoinHostPort(host, "0")+" takes any", "serve at %s: %w", c.Hub.Address, err)
+		return nil, fail(exitFailure, "if it is in use, use another port: --addr "+net.JoinHostPort(host, "0")+" picks a free one", "serve at %s: %w", c.Hub.Address, err)
 	}
 	return l, nil
 }
 
-// hubURL is where people reach the hub.
+// hubURL returns the URL of the hub for users.
 func hubURL(c *config.Config, at net.Addr) string {
 	if c.Hub.Public != "" {
 		return strings.TrimSuffix(c.Hub.Public, "/")
 	}
-	return "http://" + reachable(at)
+	return "http://" + clientAddress(at)
 }

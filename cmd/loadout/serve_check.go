@@ -8,7 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub"
 )
 
-// hubReport is what serve --check prints.
+// hubReport is the output of serve --check.
 type hubReport struct {
 	OK       bool        `json:"ok"`
 	Skills   int64       `json:"skills"`
@@ -19,23 +19,23 @@ type hubReport struct {
 	Problems []string    `json:"problems"`
 }
 
-// orphanFiles are files that no version names.
+// orphanFiles counts files that no version uses.
 type orphanFiles struct {
 	Files int64 `json:"files"`
 	Bytes int64 `json:"bytes"`
 }
 
-// checkHub reads through all that a hub keeps.
+// checkHub checks all stored data of a hub.
 func (a *app) checkHub(ctx context.Context, c *config.Config) error {
-	o, err := a.hubPlace(c)
+	o, err := a.hubLocation(c)
 	if err != nil {
 		return err
 	}
-	done := a.progress("reading the hub")
+	done := a.showProgress("reading the hub")
 	r, err := hub.Check(ctx, o)
 	done()
 	if err != nil {
-		return hubError(err)
+		return classifyHubError(err)
 	}
 	out := hubReport{OK: len(r.Problems) == 0, Skills: r.Skills, Versions: r.Versions, Files: r.Files, Bytes: r.Bytes,
 		Orphans: orphanFiles{r.Orphans.Files, r.Orphans.Bytes}, Problems: append([]string{}, r.Problems...)}
@@ -45,23 +45,23 @@ func (a *app) checkHub(ctx context.Context, c *config.Config) error {
 		a.printReport(out)
 	}
 	if err == nil && !out.OK {
-		err = errFound
+		err = errReported
 	}
 	return err
 }
 
 func (a *app) printReport(r hubReport) {
-	fmt.Fprintf(a.stdout, "%s in %s, with %s of %s.\n", counted(int(r.Skills), "skill"), counted(int(r.Versions), "version"), counted(int(r.Files), "file"), sized(r.Bytes))
+	fmt.Fprintf(a.stdout, "%s in %s, with %s of %s.\n", pluralize(int(r.Skills), "skill"), pluralize(int(r.Versions), "version"), pluralize(int(r.Files), "file"), formatSize(r.Bytes))
 	if r.Orphans.Files > 0 {
-		fmt.Fprintf(a.stdout, "%s of %s: no version names them; a hub that runs removes them a day later.\n", counted(int(r.Orphans.Files), "file"), sized(r.Orphans.Bytes))
+		fmt.Fprintf(a.stdout, "%s of %s are not used by any version; a running hub deletes them after a day.\n", pluralize(int(r.Orphans.Files), "file"), formatSize(r.Orphans.Bytes))
 	}
 	for _, p := range r.Problems {
 		fmt.Fprintln(a.stdout, a.red("✗")+" "+plain(p))
 	}
 	switch {
 	case r.OK:
-		fmt.Fprintln(a.stdout, "All is in order.")
+		fmt.Fprintln(a.stdout, "No problems found.")
 	default:
-		fmt.Fprintln(a.stdout, "\nPut a backup in its place: loadout restore FILE --force; or upload what is damaged anew.")
+		fmt.Fprintln(a.stdout, "\nRestore a backup: loadout restore FILE --force; or upload the damaged skills again.")
 	}
 }

@@ -23,7 +23,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/hub"
-	"github.com/loadout-dev/loadout/internal/hub/kinds"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/llm"
 )
@@ -182,7 +182,7 @@ func TestServeTwiceInOneDirectory(t *testing.T) {
 	home := t.TempDir()
 	s := serveHub(t, home, nil)
 	code, _, stderr := loadoutIn(home, nil, "serve", "--addr", "127.0.0.1:0")
-	if code != exitFound || !strings.Contains(stderr, "is in use by another hub") || !strings.Contains(stderr, "--data") {
+	if code != exitFailure || !strings.Contains(stderr, "is in use by another hub") || !strings.Contains(stderr, "--data") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if code, _ := s.ask(t, "GET", "/readyz", "", nil); code != 200 {
@@ -255,7 +255,7 @@ func TestServeDrains(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, s)
-	time.Sleep(patience + patience/4) // what is waited for is that nothing happens
+	time.Sleep(shutdownTimeout + shutdownTimeout/4) // what is waited for is that nothing happens
 	select {
 	case <-s.ended:
 		t.Fatalf("it ended with a request under way\n%s", s.log)
@@ -369,16 +369,16 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Fatalf("no group: %d %s", code, body)
 	}
 	code, stdout, stderr := loadoutIn(home, nil, "backup", file)
-	if code != exitOK || !strings.Contains(stdout, "Copied the database") || !strings.Contains(stdout, "hub/key") {
+	if code != exitOK || !strings.Contains(stdout, "Backed up the database") || !strings.Contains(stdout, "hub/key") {
 		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	if code, _, stderr := loadoutIn(home, nil, "backup", file); code != exitRefused {
 		t.Errorf("a copy is written over another: %d %s", code, stderr)
 	}
-	if code, _, stderr := loadoutIn(home, nil, "restore", file, "--force"); code != exitFound || !strings.Contains(stderr, "in use by another hub") {
+	if code, _, stderr := loadoutIn(home, nil, "restore", file, "--force"); code != exitFailure || !strings.Contains(stderr, "in use by another hub") {
 		t.Errorf("a hub that runs is restored: %d %s", code, stderr)
 	}
-	if code, stdout, _ := loadoutIn(home, nil, "serve", "--check"); code != exitOK || !strings.Contains(stdout, "All is in order") {
+	if code, stdout, _ := loadoutIn(home, nil, "serve", "--check"); code != exitOK || !strings.Contains(stdout, "No problems found") {
 		t.Errorf("a hub that runs is not in order: %d %s", code, stdout)
 	}
 	s.stop(t)
@@ -424,7 +424,7 @@ func TestRestoreOfSomethingElse(t *testing.T) {
 		if err := os.WriteFile(bad, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code, _, stderr := loadoutIn(home, nil, "restore", bad, "--force"); code != exitFound || stderr == "" {
+		if code, _, stderr := loadoutIn(home, nil, "restore", bad, "--force"); code != exitFailure || stderr == "" {
 			t.Errorf("%s: exit code %d: %s", name, code, stderr)
 		}
 	}
@@ -452,7 +452,7 @@ func TestCheckFindsDamage(t *testing.T) {
 	}
 	code, stdout, _ := loadoutIn(home, nil, "serve", "--check", "--json")
 	var r hubReport
-	if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != exitFound || r.OK || len(r.Problems) != 1 || !strings.Contains(r.Problems[0], "is nobody's") {
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != exitFailure || r.OK || len(r.Problems) != 1 || !strings.Contains(r.Problems[0], "has no owner") {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}
 }
@@ -464,14 +464,14 @@ func TestHubErrors(t *testing.T) {
 		code int
 		next string
 	}{
-		{&hub.KeyError{Why: "there is none", Next: "make one"}, exitMissing, "make one; it is given as LOADOUT_HUB_KEY or with --key-file"},
-		{&hub.InUseError{Dir: "/srv/hub"}, exitFound, "end that hub first, or name another directory with --data"},
-		{fmt.Errorf("open: %w", store.ErrTooNew), exitFound, "use the newer loadout that made it"},
-		{fmt.Errorf("open: %w", store.ErrUnavailable), exitMissing, "see that the database server is there, and that --database or LOADOUT_DATABASE names it"},
-		{fmt.Errorf("open: %w", store.ErrFull), exitFound, "make room on the disk"},
-		{errors.New("another"), exitFound, "see: loadout serve --help"},
+		{&hub.KeyError{Reason: "there is none", Next: "make one"}, exitMissing, "make one; set LOADOUT_HUB_KEY or --key-file"},
+		{&hub.InUseError{Dir: "/srv/hub"}, exitFailure, "stop that hub first, or name another directory with --data"},
+		{fmt.Errorf("open: %w", store.ErrTooNew), exitFailure, "use the newer loadout that created it"},
+		{fmt.Errorf("open: %w", store.ErrUnavailable), exitMissing, "check that the database server is running, and that --database or LOADOUT_DATABASE names it"},
+		{fmt.Errorf("open: %w", store.ErrFull), exitFailure, "free disk space"},
+		{errors.New("another"), exitFailure, "see: loadout serve --help"},
 	} {
-		e, ok := errors.AsType[*exitError](hubError(tt.err))
+		e, ok := errors.AsType[*exitError](classifyHubError(tt.err))
 		if !ok || e.code != tt.code || e.hint != tt.next {
 			t.Errorf("%v: %+v", tt.err, e)
 		}
@@ -492,18 +492,18 @@ func TestDefinedModels(t *testing.T) {
 	}
 	go server.Serve(l)
 	defer server.Close()
-	models := func(private ...netip.Prefix) func(*kinds.ModelChoice, string) (llm.Model, error) {
+	models := func(private ...netip.Prefix) func(*agents.ModelChoice, string) (llm.Model, error) {
 		a := &app{environment: environment{getenv: func(name string) string {
 			return map[string]string{"OPENAI_API_KEY": "of the operator"}[name]
 		}}}
-		f, err := a.hubModels(t.Context(), &config.Config{Models: config.Models{Default: "openai:ours"}}, private)
+		f, err := a.newHubModels(t.Context(), &config.Config{Models: config.Models{Default: "openai:ours"}}, private)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return f
 	}
 	base := (&url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/v1"}).String()
-	local := &kinds.ModelChoice{Name: "local", Model: kinds.Model{Vendor: "openai", Model: "x", BaseURL: base}}
+	local := &agents.ModelChoice{Name: "local", Model: agents.Model{Vendor: "openai", Model: "x", BaseURL: base}}
 	m, err := models()(local, "k")
 	if err != nil {
 		t.Fatal(err)
@@ -517,12 +517,12 @@ func TestDefinedModels(t *testing.T) {
 	if err := streamError(t, m); err == nil || <-asked != "Bearer k" {
 		t.Errorf("an address that is let through is not reached: %v", err)
 	}
-	clear := &kinds.ModelChoice{Name: "clear", Model: kinds.Model{Vendor: "openai", Model: "x", BaseURL: "http://models.example.com/v1"}}
+	clear := &agents.ModelChoice{Name: "clear", Model: agents.Model{Vendor: "openai", Model: "x", BaseURL: "http://models.example.com/v1"}}
 	if _, err := models()(clear, "k"); err == nil || !strings.Contains(err.Error(), "https") {
 		t.Errorf("a key would be sent in clear: %v", err)
 	}
 	for _, vendor := range []string{"openai", "anthropic"} {
-		if _, err := models()(&kinds.ModelChoice{Name: "dear", Model: kinds.Model{Vendor: vendor, Model: "dear"}}, ""); err == nil {
+		if _, err := models()(&agents.ModelChoice{Name: "dear", Model: agents.Model{Vendor: vendor, Model: "dear"}}, ""); err == nil {
 			t.Errorf("%s: somebody's model has the key of the operator", vendor)
 		}
 	}

@@ -10,13 +10,13 @@ import (
 	"strconv"
 
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
-// serverDir is where commands of the person's own servers begin that name no
-// directory: an empty one. In that of a client, which is a project that somebody
-// else may have written, npx and the like would run what is there.
+// serverDir returns the working directory of the user's servers without a cwd:
+// an empty directory. In the client's directory, which may be a project that
+// someone else wrote, npx and similar commands would run the project's code.
 func (a *app) serverDir() string {
 	for _, d := range []string{a.stateDir(), a.cacheDir()} {
 		if abs, err := filepath.Abs(d); d != "" && err == nil {
@@ -26,57 +26,57 @@ func (a *app) serverDir() string {
 	return filepath.Join(os.TempDir(), "loadout-servers-"+strconv.Itoa(os.Getuid()))
 }
 
-// inServerDir makes that directory before a command begins there.
-func (a *app) inServerDir(start upstream.Spawner) upstream.Spawner {
+// spawnInServerDir creates the server directory before a command starts in it.
+func (a *app) spawnInServerDir(start upstream.Spawner) upstream.Spawner {
 	dir := a.serverDir()
 	return func(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
 		if c.Dir == dir {
-			if err := makeOwn(dir); err != nil {
-				return nil, fmt.Errorf("its working directory cannot be made: %w; mend that, or give the server cwd", err)
+			if err := makePrivateDir(dir); err != nil {
+				return nil, fmt.Errorf("create its working directory: %w; fix that, or set cwd for the server", err)
 			}
 		}
 		return start(ctx, c)
 	}
 }
 
-// makeOwn makes a directory that is this user's alone.
-func makeOwn(dir string) error {
+// makePrivateDir creates a directory that only this user can use.
+func makePrivateDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	// Reading a file that is not there says whether its directory is safe.
-	if _, err := policy.NewOwnFile(filepath.Join(dir, "none"), 1).Read(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	// Reading a missing file checks whether its directory is safe.
+	if _, err := policy.NewPrivateFile(filepath.Join(dir, "none"), 1).Read(); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-// envFile reads a file of envFile. One in the project around the working directory
-// counts as far as that is trusted: else whoever wrote the project would choose
-// what the person's own servers run.
-func (a *app) envFile(path string) ([]byte, error) {
-	data, err := readSmall(path, upstream.MaxEnvFile)
-	root := a.projectAround(path)
+// readEnvFile reads an envFile of a server. A file in the project around the
+// working directory must be trusted. Otherwise the author of the project would
+// control the user's own servers.
+func (a *app) readEnvFile(path string) ([]byte, error) {
+	data, err := readSmallFile(path, upstream.MaxEnvFile)
+	root := a.enclosingProject(path)
 	if err != nil || root == "" {
 		return data, err
 	}
 	if p, err := a.readProject(root); err != nil || !p.trusted || !a.coversFile(p, path, data) {
-		return nil, &upstream.EnvFileError{Why: "it is in the project " + root + ", and not of what you trusted there; move it out of the project and name its whole path, or write its values under env, as ${{secrets.NAME}}"}
+		return nil, &upstream.EnvFileError{Reason: "it is in the project " + root + " and not trusted; move it out of the project and name its absolute path, or write its values under env as ${{secrets.NAME}}"}
 	}
 	return data, upstream.CheckEnvFile(data)
 }
 
-// projectAround is the project, or else the working directory, that a file is in;
-// "" where it is in neither. What has the person's home in it is no project.
-func (a *app) projectAround(file string) string {
+// enclosingProject returns the project or the working directory that contains a
+// file, or "". A directory that contains the user's home is not a project.
+func (a *app) enclosingProject(file string) string {
 	dir := a.configInput().WorkDir
 	_, root := config.ProjectFile(dir)
 	for _, d := range []string{root, dir} {
-		if d == "" || within(d, a.home()) {
+		if d == "" || isInside(d, a.home()) {
 			continue
 		}
-		// By its name too: a link in the project leads where that wants.
-		if rel, err := filepath.Rel(d, file); err == nil && filepath.IsLocal(rel) || within(d, file) {
+		// also check the name: a symlink in the project may lead out of it
+		if rel, err := filepath.Rel(d, file); err == nil && filepath.IsLocal(rel) || isInside(d, file) {
 			return d
 		}
 	}

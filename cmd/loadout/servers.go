@@ -12,13 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loadout-dev/loadout/internal/running"
+	"github.com/loadout-dev/loadout/internal/serverstate"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/skill"
 	"github.com/loadout-dev/loadout/tools"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
-// serverInfo is a server in servers --json.
+// serverInfo is a server in the output of servers --json.
 type serverInfo struct {
 	Name      string         `json:"name"`
 	Transport string         `json:"transport"`
@@ -28,26 +28,26 @@ type serverInfo struct {
 	Error     string         `json:"error"`
 	LatencyMS float64        `json:"latency_ms"`
 	File      string         `json:"file"`
-	ListedAt  *time.Time     `json:"listed_at,omitempty"` // when its tools were last read
-	Problem   string         `json:"problem,omitempty"`   // what is wrong with its tools
+	ListedAt  *time.Time     `json:"listed_at,omitempty"` // when its tools were last listed
+	Problem   string         `json:"problem,omitempty"`   // problem of its tools
 }
 
 type serversOutput struct {
-	Servers  []serverInfo      `json:"servers"`
-	Problems []string          `json:"problems"`
-	Running  []running.Process `json:"running"` // what long-running processes have
+	Servers  []serverInfo          `json:"servers"`
+	Problems []string              `json:"problems"`
+	Running  []serverstate.Process `json:"running"` // servers of running processes
 }
 
-// serverTool is a tool in servers test --json.
+// serverTool is a tool in the output of servers test --json.
 type serverTool struct {
 	Name        string `json:"name"`
-	Tool        string `json:"tool"` // as its server calls it
+	Tool        string `json:"tool"` // the name at its server
 	Description string `json:"description"`
 }
 
 type serverTest struct {
 	serverInfo
-	Dir      string       `json:"dir,omitempty"` // that its command starts in
+	Dir      string       `json:"dir,omitempty"` // working directory of its command
 	ToolList []serverTool `json:"tool_list"`
 	Stderr   string       `json:"stderr,omitempty"`
 }
@@ -57,102 +57,101 @@ func (a *app) serversCommand() *cobra.Command {
 	var offline bool
 	cmd := &cobra.Command{
 		Use:   "servers",
-		Short: "Show the MCP servers, and whether they work",
-		Long: `Show the MCP servers that you configured: each is connected and asked for its
-tools. They are read from servers.yaml beside your configuration, and from the files
-and directories of servers.files and servers.dirs, in the form of any client:
+		Short: "List MCP servers and test their connections",
+		Long: `List your MCP servers, and connect to each one for its tools. Servers are read from
+servers.yaml beside your configuration, and from the files and directories in
+servers.files and servers.dirs, in the format of any client:
 
   mcpServers:
     files:  {command: npx, args: [-y, "@modelcontextprotocol/server-filesystem", /data]}
     search: {url: "https://mcp.example.com/mcp", headers: {Authorization: "Bearer ${SEARCH_TOKEN}"}}
 
-READY is connected; DEGRADED does not answer, but its tools are known; DEAD could
-not be connected; NOT_CONFIGURED lacks the value of a variable. Each has the time
-that its start may take, which is two minutes for npx, uvx and the like. Servers of
-skills that you approved are not listed: loadout servers test SKILL_SERVER shows one.`,
+READY: connected. DEGRADED: does not answer, but its tools are known. DEAD: cannot
+connect. NOT_CONFIGURED: a variable has no value. Each server has its start timeout,
+two minutes for npx, uvx and the like. Servers of approved skills are not listed; show
+one with loadout servers test SKILL_SERVER.`,
 		Example: "  loadout servers\n  loadout servers --mcp-config servers.json --json\n  loadout servers test files",
-		Args:    want(0, 0, ""),
+		Args:    argCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.listServers(cmd.Context(), files, offline)
 		},
 	}
-	cmd.PersistentFlags().StringArrayVar(&files, "mcp-config", nil, "also the MCP servers in `FILE`, of any client's form (repeatable)")
-	cmd.Flags().BoolVar(&offline, "offline", false, "connect nothing; show what is known")
+	cmd.PersistentFlags().StringArrayVar(&files, "mcp-config", nil, "add the MCP servers in `FILE`, in the format of any client (repeatable)")
+	cmd.Flags().BoolVar(&offline, "offline", false, "show what is known without connecting")
 	cmd.AddCommand(a.loginCommands(&files)...)
 	a.profileFlag(cmd.PersistentFlags())
 	cmd.AddCommand(&cobra.Command{
 		Use:     "test NAME",
-		Short:   "Connect to one MCP server, and show its tools and what it says",
+		Short:   "Connect to an MCP server and show its tools and output",
 		Example: "  loadout servers test files",
-		Args:    want(1, 1, "NAME"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.serversTest(cmd.Context(), args[0], files) },
+		Args:    argCount(1, 1, "NAME"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.testServer(cmd.Context(), args[0], files) },
 	})
 	cmd.AddCommand(&cobra.Command{
 		Use:   "accept NAME",
-		Short: "Accept the tools of an MCP server as they are defined now",
-		Long: `Accept the tools of an MCP server as they are defined now. Tools that a server
-defines otherwise than when they were first seen are held back where a skill brings
-the server or it is marked pin: strict: a description that changes can mislead a
-model.`,
+		Short: "Accept changed tool definitions of an MCP server",
+		Long: `Accept the current tool definitions of an MCP server. If a skill provides the server,
+or the server has pin: strict, tools whose definition changed are blocked until you
+accept them: a changed description can mislead a model.`,
 		Example: "  loadout servers accept files",
-		Args:    want(1, 1, "NAME"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.serversAccept(cmd.Context(), args[0], files) },
+		Args:    argCount(1, 1, "NAME"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.acceptServer(cmd.Context(), args[0], files) },
 	})
 	return cmd
 }
 
-func (a *app) serversAccept(ctx context.Context, name string, files []string) error {
+func (a *app) acceptServer(ctx context.Context, name string, files []string) error {
 	return a.withServers(ctx, files, false, "", func(set *toolset, _ map[string]string, _ []string) error {
-		if err := known(set, name); err != nil {
+		if err := checkServerExists(set, name); err != nil {
 			return err
 		}
 		changed, err := set.Accept(ctx, name)
 		if err != nil {
-			return fail(exitFound, "see what is wrong with it: loadout servers test "+name, "accept the tools of %s: %w", name, err)
+			return fail(exitFailure, "test the server: loadout servers test "+name, "accept the tools of %s: %w", name, err)
 		}
 		if a.json {
 			return a.printJSON(map[string]any{"name": name, "changed": append([]string{}, changed...)})
 		}
 		for _, s := range set.Servers() {
-			if s.Name != name || s.Known == nil {
+			if s.Name != name || s.Listing == nil {
 				continue
 			}
-			for _, t := range s.Known.Tools {
+			for _, t := range s.Listing.Tools {
 				if slices.Contains(changed, t.Name) {
-					fmt.Fprintf(a.stdout, "%s now says of itself:\n  %s\n", a.bold(plain(t.Name)), plain(strings.Join(strings.Fields(t.Description), " ")))
+					fmt.Fprintf(a.stdout, "%s has a new description:\n  %s\n", a.bold(plain(t.Name)), plain(strings.Join(strings.Fields(t.Description), " ")))
 				}
 			}
 		}
-		fmt.Fprintf(a.stdout, "Accepted the tools of %s as they are now; %s had changed.\n", name, counted(len(changed), "tool"))
+		fmt.Fprintf(a.stdout, "Accepted the current tools of %s; %s changed.\n", name, pluralize(len(changed), "tool"))
 		return nil
 	})
 }
 
-// withServers does something with the person's servers, of which it first
-// connects the one of a name, or all for "".
+// withServers calls do with the user's servers. With connect, it first connects
+// to the named server, or to all for "".
 func (a *app) withServers(ctx context.Context, files []string, connect bool, name string, do func(set *toolset, wrong map[string]string, findings []string) error) error {
-	c, err := a.settings(nil)
+	c, err := a.loadConfig(nil)
 	if err != nil {
 		return err
 	}
-	p, err := a.profile(a.ghost)
+	p, err := a.findProfile(a.profileName)
 	if err != nil {
 		return err
 	}
-	rt, err := a.runtimeOf(ctx, c, false, chosen(p))
+	rt, err := a.newRuntimeWith(ctx, c, false, profileSkills(p))
 	if err != nil {
 		return err
 	}
 	defer rt.Close()
-	a.noteAbsent(ctx, c, p, rt)
-	set, findings, err := a.toolsetOf(ctx, c, rt, toolsetOptions{files: files, profile: p, deadline: untilTried})
+	a.noteMissingSkills(ctx, c, p, rt)
+	set, findings, err := a.newToolsetWith(ctx, c, rt, toolsetOptions{files: files, profile: p, deadline: connectAllTimeout})
 	if err != nil {
 		return err
 	}
 	defer set.Close()
 	var wrong map[string]string
 	if connect {
-		done := a.progress("connecting")
+		done := a.showProgress("connecting")
 		wrong = set.Connect(ctx, name)
 		done()
 		if ctx.Err() != nil {
@@ -164,37 +163,37 @@ func (a *app) withServers(ctx context.Context, files []string, connect bool, nam
 
 func (a *app) listServers(ctx context.Context, files []string, offline bool) error {
 	return a.withServers(ctx, files, !offline, "", func(set *toolset, wrong map[string]string, findings []string) error {
-		out := serversOutput{Servers: []serverInfo{}, Problems: append([]string{}, findings...), Running: a.runningNow()}
+		out := serversOutput{Servers: []serverInfo{}, Problems: append([]string{}, findings...), Running: a.runningProcesses()}
 		for _, s := range set.Servers() {
-			out.Servers = append(out.Servers, infoOf(s, wrong))
+			out.Servers = append(out.Servers, newServerInfo(s, wrong))
 		}
 		if a.json {
 			return a.printJSON(out)
 		}
 		if len(out.Servers) == 0 {
-			none := "There are no MCP servers. Adopt those of a client with: loadout import CLIENT\nor write them into a file, see: loadout servers --help"
-			if a.ghost != "" {
-				none = "Profile " + plain(a.ghost) + " has no MCP servers that are here. To see all of yours: loadout servers" + a.flags()
+			none := "No MCP servers yet. Import those of a client with: loadout import CLIENT\nor write them into a file, see: loadout servers --help"
+			if a.profileName != "" {
+				none = "Profile " + plain(a.profileName) + " has no available MCP servers. To list all: loadout servers" + a.skillFlags()
 			}
 			fmt.Fprintln(a.stdout, none)
-			a.showRunning(out.Running)
+			a.printRunning(out.Running)
 			return nil
 		}
 		rows := [][]string{{"NAME", "TRANSPORT", "STATE", "ERA", "TOOLS", "LATENCY", "ERROR"}}
 		for _, s := range out.Servers {
-			rows = append(rows, []string{s.Name, s.Transport, string(s.State), s.Era, strconv.Itoa(s.Tools), milliseconds(s.LatencyMS), skill.OneLine(cmp.Or(s.Error, s.Problem))})
+			rows = append(rows, []string{s.Name, s.Transport, string(s.State), s.Era, strconv.Itoa(s.Tools), formatMilliseconds(s.LatencyMS), skill.OneLine(cmp.Or(s.Error, s.Problem))})
 		}
-		a.serverTable("", rows)
-		a.showRunning(out.Running)
+		a.printServerTable("", rows)
+		a.printRunning(out.Running)
 		return nil
 	})
 }
 
-// serverTable prints rows that end in what is wrong. A terminal has no room for
-// that in a column: it stands below.
-func (a *app) serverTable(indent string, rows [][]string) {
-	if a.width() == 0 {
-		a.table(indent, rows)
+// printServerTable prints rows whose last column is an error. On a terminal,
+// errors are printed below the table.
+func (a *app) printServerTable(indent string, rows [][]string) {
+	if a.terminalWidth() == 0 {
+		a.printTable(indent, rows)
 		return
 	}
 	var b strings.Builder
@@ -204,43 +203,44 @@ func (a *app) serverTable(indent string, rows [][]string) {
 		short[i] = r[:last]
 		if i > 0 && r[last] != "" {
 			fmt.Fprintf(&b, "\n%s%s\n", indent, a.bold(plain(r[0])))
-			a.wrap(&b, indent+"  ", r[last], same)
+			a.writeWrapped(&b, indent+"  ", r[last], noStyle)
 		}
 	}
-	a.table(indent, short)
+	a.printTable(indent, short)
 	fmt.Fprint(a.stdout, b.String())
 }
 
-// milliseconds is a latency for people, "" where there is none.
-func milliseconds(ms float64) string {
+// formatMilliseconds returns a latency for users, or "" for none.
+func formatMilliseconds(ms float64) string {
 	if ms <= 0 {
 		return ""
 	}
 	return strconv.FormatFloat(ms, 'f', 1, 64) + " ms"
 }
 
-// infoOf tells of a server, of which connecting said what is wrong.
-func infoOf(s tools.Server, wrong map[string]string) serverInfo {
-	i := serverInfo{Name: s.Name, Transport: cmp.Or(s.Transport, transportOf(s.Config)), State: s.State, Era: s.Era, Tools: s.Tools, Error: s.Error, LatencyMS: float64(s.Latency.Microseconds()) / 1000,
+// newServerInfo describes a server. wrong has the connection errors by name.
+func newServerInfo(s tools.Server, wrong map[string]string) serverInfo {
+	i := serverInfo{Name: s.Name, Transport: cmp.Or(s.Transport, serverTransport(s.Config)), State: s.State, Era: s.Era, Tools: s.Tools, Error: s.Error, LatencyMS: float64(s.Latency.Microseconds()) / 1000,
 		File: s.Config.File, Problem: s.Problem}
 	if i.Error == "" && i.Problem == "" {
 		i.Error = wrong[s.Name]
 	}
-	if more := moreTime(s.Config, i.Error); more != "" && wrong != nil {
+	if more := timeoutHint(s.Config, i.Error); more != "" && wrong != nil {
 		i.Error += "; " + more
 	}
-	if s.Known != nil {
-		at := s.Known.At
+	if s.Listing != nil {
+		at := s.Listing.At
 		i.ListedAt = &at
 		if s.State == upstream.Init {
-			i.Tools = len(s.Known.Tools)
+			i.Tools = len(s.Listing.Tools)
 		}
 	}
 	return i
 }
 
-// transportOf is how a server will be reached, as far as its configuration says.
-func transportOf(c *upstream.Config) string {
+// serverTransport returns the transport of a server according to its
+// configuration.
+func serverTransport(c *upstream.Config) string {
 	switch {
 	case c.Type != "":
 		return c.Type
@@ -250,23 +250,23 @@ func transportOf(c *upstream.Config) string {
 	return upstream.HTTP
 }
 
-func (a *app) serversTest(ctx context.Context, name string, files []string) error {
+func (a *app) testServer(ctx context.Context, name string, files []string) error {
 	return a.withServers(ctx, files, true, name, func(set *toolset, wrong map[string]string, _ []string) error {
-		if err := known(set, name); err != nil {
+		if err := checkServerExists(set, name); err != nil {
 			return err
 		}
 		all := set.Servers()
 		s := all[slices.IndexFunc(all, func(s tools.Server) bool { return s.Name == name })]
-		t := serverTest{serverInfo: infoOf(s, wrong), ToolList: []serverTool{}, Stderr: s.Stderr}
-		if r := set.Resolved(s.Name); r != nil && r.Command != "" && r.Owner == "" {
+		t := serverTest{serverInfo: newServerInfo(s, wrong), ToolList: []serverTool{}, Stderr: s.Stderr}
+		if r := set.ResolvedConfig(s.Name); r != nil && r.Command != "" && r.Owner == "" {
 			t.Dir = cmp.Or(r.Dir, ".")
 			if abs, err := filepath.Abs(t.Dir); err == nil {
 				t.Dir = abs
 			}
 		}
-		if s.Known != nil {
-			for _, d := range s.Known.Tools {
-				if slices.Contains(s.Held, d.Name) {
+		if s.Listing != nil {
+			for _, d := range s.Listing.Tools {
+				if slices.Contains(s.Quarantined, d.Name) {
 					continue
 				}
 				t.ToolList = append(t.ToolList, serverTool{upstream.ToolName(s.Name, d.Name), d.Name, skill.OneLine(d.Description)})
@@ -277,20 +277,20 @@ func (a *app) serversTest(ctx context.Context, name string, files []string) erro
 				return err
 			}
 		} else {
-			a.showServer(t)
+			a.printServer(t)
 		}
 		if s.State != upstream.Ready || s.Problem != "" {
-			return errFound
+			return errReported
 		}
 		return nil
 	})
 }
 
-// toolText is how many columns of what a tool says of itself people are shown.
-const toolText = 100
+// maxToolWidth is the number of columns of a tool description shown to users.
+const maxToolWidth = 100
 
-// known fails where there is no server of a name.
-func known(set *toolset, name string) error {
+// checkServerExists returns an error if there is no server with a name.
+func checkServerExists(set *toolset, name string) error {
 	var names []string
 	for _, s := range set.Servers() {
 		if s.Name == name {
@@ -298,33 +298,33 @@ func known(set *toolset, name string) error {
 		}
 		names = append(names, s.Name)
 	}
-	hint := "see those there are: loadout servers"
+	hint := "list the servers: loadout servers"
 	if len(names) > 0 {
-		hint = "there are " + strings.Join(names, ", ")
+		hint = "known servers: " + strings.Join(names, ", ")
 	}
-	return fail(exitNotFound, hint, "there is no MCP server %q", name)
+	return fail(exitNotFound, hint, "MCP server %q not found", name)
 }
 
-func (a *app) showServer(t serverTest) {
+func (a *app) printServer(t serverTest) {
 	fmt.Fprintf(a.stdout, "%s is %s", a.bold(t.Name), t.State)
 	if t.Era != "" {
-		fmt.Fprintf(a.stdout, ", over %s, of the %s era", t.Transport, t.Era)
+		fmt.Fprintf(a.stdout, ", over %s, %s protocol era", t.Transport, t.Era)
 	}
-	fmt.Fprintf(a.stdout, ", with %s.\n", counted(len(t.ToolList), "tool"))
+	fmt.Fprintf(a.stdout, ", with %s.\n", pluralize(len(t.ToolList), "tool"))
 	for _, text := range []string{t.Error, t.Problem} {
 		if text != "" {
 			fmt.Fprintln(a.stdout, plain(text))
 		}
 	}
 	if t.Dir != "" {
-		fmt.Fprintf(a.stdout, "It starts in %s.\n", plain(t.Dir))
+		fmt.Fprintf(a.stdout, "Working directory: %s\n", plain(t.Dir))
 	}
 	var rows [][]string
-	for _, tool := range t.ToolList { // --json has all that they say
-		rows = append(rows, []string{tool.Name, clip(tool.Description, toolText)})
+	for _, tool := range t.ToolList { // --json has the whole descriptions
+		rows = append(rows, []string{tool.Name, clip(tool.Description, maxToolWidth)})
 	}
-	a.table("  ", rows)
+	a.printTable("  ", rows)
 	if t.Stderr != "" && (a.verbose || t.State != upstream.Ready) {
-		fmt.Fprintf(a.stdout, "\nIt wrote to standard error:\n%s\n", plain(t.Stderr))
+		fmt.Fprintf(a.stdout, "\nStandard error:\n%s\n", plain(t.Stderr))
 	}
 }

@@ -18,28 +18,28 @@ import (
 func (a *app) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show NAME",
-		Short: "Show a skill: its fields, instructions and files",
-		Long: `Show a skill: its fields, files and instructions. It is named by NAME,
-NAME@CONSTRAINT, ORIGIN/NAME, or the digest of its files.`,
+		Short: "Show a skill with its fields, instructions and files",
+		Long: `Show the fields, files and instructions of a skill. Name it by NAME, NAME@CONSTRAINT,
+ORIGIN/NAME, or the digest of its files.`,
 		Example: `  loadout show pdf
   loadout show pdf@^1.2
   loadout show user.claude/pdf --json`,
-		Args:              want(1, 1, "the NAME of a skill"),
+		Args:              argCount(1, 1, "the NAME of a skill"),
 		ValidArgsFunction: a.completeSkill,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			rt, err := a.open(cmd.Context())
+			rt, err := a.openRuntime(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer rt.Close()
-			return a.show(cmd, rt, args[0])
+			return a.showSkill(cmd, rt, args[0])
 		},
 	}
 	a.profileFlag(cmd.Flags())
 	return cmd
 }
 
-// shownSkill is show --json.
+// shownSkill is the output of show --json.
 type shownSkill struct {
 	Name                   string            `json:"name"`
 	DisplayName            string            `json:"displayName"`
@@ -72,8 +72,8 @@ type shownSkill struct {
 	Files                  []skill.File      `json:"files"`
 }
 
-func (a *app) show(cmd *cobra.Command, rt *loadout.Runtime, ref string) error {
-	e, err := a.resolve(cmd.Context(), rt, ref)
+func (a *app) showSkill(cmd *cobra.Command, rt *loadout.Runtime, ref string) error {
+	e, err := a.resolveSkill(cmd.Context(), rt, ref)
 	if err != nil {
 		return err
 	}
@@ -86,20 +86,20 @@ func (a *app) show(cmd *cobra.Command, rt *loadout.Runtime, ref string) error {
 		return err
 	}
 	if a.json {
-		return a.printJSON(shown(e, s, m))
+		return a.printJSON(newShownSkill(e, s, m))
 	}
-	a.showText(e, s, m)
+	a.printSkill(e, s, m)
 	return nil
 }
 
-func shown(e *catalog.Entry, s *skill.Skill, m skill.Manifest) shownSkill {
+func newShownSkill(e *catalog.Entry, s *skill.Skill, m skill.Manifest) shownSkill {
 	out := shownSkill{
 		Name: s.Name, DisplayName: s.DisplayName, Description: s.Description, Version: s.Version, License: s.License,
 		Compatibility: s.Compatibility, Author: s.Author, Category: s.Category, Metadata: s.Metadata, AllowedTools: s.AllowedTools,
 		Tags: s.Tags, BindShells: s.BindShells, Dependencies: s.Dependencies, Model: s.Model, ArgumentHint: s.ArgumentHint,
 		Preload: s.Preload, DisableModelInvocation: s.DisableModelInvocation, UserInvocable: s.UserInvocable, Tools: s.Tools,
 		Provider: s.Provider, Config: s.Config, Origin: e.Origin, Scope: e.Scope, Path: e.Path, Digest: m.Digest(),
-		Tokens: skill.Tokens(s.Instructions), Instructions: s.Instructions, Files: append([]skill.File{}, m...),
+		Tokens: skill.EstimateTokens(s.Instructions), Instructions: s.Instructions, Files: append([]skill.File{}, m...),
 	}
 	switch {
 	case s.MCPServers.Configs != nil:
@@ -110,14 +110,14 @@ func shown(e *catalog.Entry, s *skill.Skill, m skill.Manifest) shownSkill {
 	return out
 }
 
-func (a *app) showText(e *catalog.Entry, s *skill.Skill, m skill.Manifest) {
+func (a *app) printSkill(e *catalog.Entry, s *skill.Skill, m skill.Manifest) {
 	var b strings.Builder
 	b.WriteString(a.bold(plain(s.Title())))
 	if s.Version != "" {
 		b.WriteString(" " + plain(s.Version))
 	}
 	b.WriteString("\n")
-	a.wrap(&b, "", s.Description, same)
+	a.writeWrapped(&b, "", s.Description, noStyle)
 	b.WriteString("\n")
 	row := func(name, value string) {
 		if value != "" {
@@ -135,27 +135,27 @@ func (a *app) showText(e *catalog.Entry, s *skill.Skill, m skill.Manifest) {
 	row("only for", strings.Join(s.BindShells, ", "))
 	row("MCP servers", strings.Join(s.MCPServers.Names, ", "))
 	if s.DisableModelInvocation {
-		row("for", "people only, not offered to a model")
+		row("for", "users only, not offered to models")
 	}
 	row("digest", m.Digest())
-	row("size", fmt.Sprintf("about %s of instructions; %s, %s", counted(skill.Tokens(s.Instructions), "token"), counted(len(m), "file"), sized(m.Size())))
-	a.files(&b, m, 24)
+	row("size", fmt.Sprintf("about %s of instructions; %s, %s", pluralize(skill.EstimateTokens(s.Instructions), "token"), pluralize(len(m), "file"), formatSize(m.Size())))
+	a.writeFileList(&b, m, 24)
 	fmt.Fprintf(&b, "\n%s\n", safe(strings.Trim(s.Instructions, "\n")))
 	fmt.Fprint(a.stdout, b.String())
 }
 
-// files lists the files of a skill besides its SKILL.md, on a terminal at most
-// that many.
-func (a *app) files(b *strings.Builder, m skill.Manifest, most int) {
+// writeFileList lists the files of a skill except its SKILL.md, at most the
+// given number on a terminal.
+func (a *app) writeFileList(b *strings.Builder, m skill.Manifest, most int) {
 	longest, others := 0, skill.Manifest{}
 	for _, f := range m {
 		if !skill.IsFileName(f.Path) {
 			others = append(others, f)
-			longest = max(longest, min(columns(plain(f.Path)), 48))
+			longest = max(longest, min(textWidth(plain(f.Path)), 48))
 		}
 	}
 	for i, f := range others {
-		if i == most && a.width() > 0 && len(others) > most+1 {
+		if i == most && a.terminalWidth() > 0 && len(others) > most+1 {
 			fmt.Fprintf(b, "  … and %d more; --json lists them\n", len(others)-most)
 			return
 		}
@@ -164,18 +164,18 @@ func (a *app) files(b *strings.Builder, m skill.Manifest, most int) {
 			kind = "  script"
 		}
 		name := plain(f.Path)
-		fmt.Fprintf(b, "  %s%s  %s\n", name, strings.Repeat(" ", max(longest-columns(name), 0)), a.faint(sized(f.Size)+kind))
+		fmt.Fprintf(b, "  %s%s  %s\n", name, strings.Repeat(" ", max(longest-textWidth(name), 0)), a.faint(formatSize(f.Size)+kind))
 	}
 }
 
-// resolve finds a skill. One that is there and does not load is told from one
-// that is not there.
-func (a *app) resolve(ctx context.Context, rt *loadout.Runtime, ref string) (*catalog.Entry, error) {
+// resolveSkill finds a skill. If it exists but does not load, the error says
+// why.
+func (a *app) resolveSkill(ctx context.Context, rt *loadout.Runtime, ref string) (*catalog.Entry, error) {
 	e, err := rt.Catalog().Resolve(ctx, ref)
 	if missing, ok := errors.AsType[*catalog.NotFoundError](err); ok && missing.Reason == "" {
 		for _, p := range rt.Catalog().Snapshot().Problems() {
 			if p.Severity == skill.Error && skill.IsFileName(filepath.Base(p.Path)) && filepath.Base(filepath.Dir(p.Path)) == ref {
-				return nil, fail(exitFound, "see all that is wrong with it: loadout validate "+quoted(filepath.Dir(p.Path)), "skill %s does not load: %s: %s", ref, where(p), p.Message)
+				return nil, fail(exitFailure, "list all problems: loadout validate "+shellQuote(filepath.Dir(p.Path)), "skill %s does not load: %s: %s", ref, formatPosition(p), p.Message)
 			}
 		}
 	}
@@ -188,15 +188,15 @@ func (a *app) completeSkill(cmd *cobra.Command, args []string, _ string) ([]stri
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	a.quiet = true
-	rt, err := a.open(cmd.Context())
+	rt, err := a.openRuntime(cmd.Context())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	defer rt.Close()
 	var names []string
 	for _, e := range rt.Catalog().Snapshot().Skills() {
-		// A name that a shell would act on is not put into a command line.
-		if !strings.ContainsFunc(e.Name, unquotable) {
+		// Names that need quoting are not completed.
+		if !strings.ContainsFunc(e.Name, needsQuoting) {
 			names = append(names, e.Name+"\t"+clip(e.Description, 60))
 		}
 	}

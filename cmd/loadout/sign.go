@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loadout-dev/loadout/signature"
+	"github.com/loadout-dev/loadout/internal/signature"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -18,13 +18,13 @@ import (
 type signFlags struct{ key, newKey string }
 
 type signOutput struct {
-	Key    string        `json:"key"` // the public one
+	Key    string        `json:"key"` // the public key
 	Signed []signedSkill `json:"signed"`
 }
 
 type signedSkill struct {
 	Name   string `json:"name"`
-	Path   string `json:"path"` // of the signature
+	Path   string `json:"path"` // path of the signature
 	Digest string `json:"digest"`
 }
 
@@ -33,43 +33,43 @@ func (a *app) signCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sign PATH...",
 		Short: "Sign skills that you publish",
-		Long: `Sign the files of skills, so that who gets them knows that they are from you: the
-signature is put beside SKILL.md, as SKILL.sig. Sign again after every change. Who
-adds a skill of yours keeps your key with the place it is from, and is warned when
-it is another, or missing, one day. The key is a file of yours that --new-key makes;
-keep it secret, and keep a copy: it cannot be made again.`,
+		Long: `Sign the files of skills to prove that they come from you. The signature is written
+beside SKILL.md as SKILL.sig. Sign again after every change. When users add your skill,
+Loadout remembers your key for its source, and warns them if the key changes or is
+missing later. Create a key with --new-key; keep the file secret, and back it up: a lost
+key cannot be restored.`,
 		Example: `  loadout sign --new-key example.com --key ~/publisher.key
   loadout sign skills/pdf skills/docx --key ~/publisher.key
   loadout verify skills/pdf --key example.com+1234abcd+AY…`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.newKey != "" {
-				return want(0, 0, "")(cmd, args)
+				return argCount(0, 0, "")(cmd, args)
 			}
-			return want(1, -1, "the PATH of a skill's directory")(cmd, args)
+			return argCount(1, -1, "the PATH of a skill's directory")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.key == "" {
-				return fail(exitUsage, "as: loadout sign PATH --key FILE; to make one: loadout sign --new-key NAME --key FILE", "sign needs the FILE of your key")
+				return fail(exitUsage, "loadout sign PATH --key FILE; to create a key: loadout sign --new-key NAME --key FILE", "no --key given")
 			}
 			if o.newKey != "" {
-				return a.newKey(o.newKey, o.key)
+				return a.createKey(o.newKey, o.key)
 			}
-			return a.sign(args, o.key)
+			return a.signSkills(args, o.key)
 		},
 	}
-	cmd.Flags().StringVar(&o.key, "key", "", "the `FILE` with your private key")
-	cmd.Flags().StringVar(&o.newKey, "new-key", "", "make a key for publisher `NAME`, as a domain of yours, and write it to --key")
+	cmd.Flags().StringVar(&o.key, "key", "", "`FILE` with your private key")
+	cmd.Flags().StringVar(&o.newKey, "new-key", "", "create a key for publisher `NAME`, such as your domain, in the file --key")
 	return cmd
 }
 
-func (a *app) newKey(name, file string) error {
+func (a *app) createKey(name, file string) error {
 	private, public, err := signature.GenerateKey(name)
 	if err != nil {
-		return fail(exitUsage, "take a name without blanks and +, as a domain of yours", "%w", err)
+		return fail(exitUsage, "use a name without spaces and +, such as your domain", "%w", err)
 	}
 	err = signature.WritePrivateKey(file, private)
 	if errors.Is(err, fs.ErrExist) {
-		return fail(exitFound, "name another file: a key that is lost cannot be made again", "%s is there already", file)
+		return fail(exitFailure, "name another file: a lost key cannot be restored", "%s already exists", file)
 	}
 	if err != nil {
 		return err
@@ -77,22 +77,22 @@ func (a *app) newKey(name, file string) error {
 	if a.json {
 		return a.printJSON(signOutput{Key: public, Signed: []signedSkill{}})
 	}
-	fmt.Fprintf(a.stdout, "Your private key is in %s: keep it to yourself, and keep a copy.\nYour public key, which you can show to everybody:\n\n  %s\n", file, public)
+	fmt.Fprintf(a.stdout, "Private key: %s. Keep it secret, and back it up.\nPublic key, to publish:\n\n  %s\n", file, public)
 	return nil
 }
 
-func (a *app) sign(paths []string, file string) error {
+func (a *app) signSkills(paths []string, file string) error {
 	private, err := signature.ReadPrivateKey(file)
 	if isType[*signature.ExposedError](err) {
 		return err
 	}
 	if err != nil {
-		code, hint := missing(err, "the path of --key")
+		code, hint := fileErrorHint(err, "the path given with --key")
 		return fail(code, hint, "%w", err)
 	}
 	out := signOutput{Signed: []signedSkill{}}
 	for _, p := range paths {
-		s, public, err := signAt(p, private)
+		s, public, err := signDir(p, private)
 		if err != nil {
 			return err
 		}
@@ -107,23 +107,23 @@ func (a *app) sign(paths []string, file string) error {
 	return nil
 }
 
-// signAt signs the skill in a directory.
-func signAt(dir, private string) (s signedSkill, public string, err error) {
+// signDir signs the skill in a directory.
+func signDir(dir, private string) (s signedSkill, public string, err error) {
 	if skill.IsFileName(filepath.Base(dir)) {
 		dir = filepath.Dir(dir)
 	}
 	b, err := skill.OpenDir(dir)
 	if err != nil {
-		code, hint := missing(err, "the path")
-		return s, "", fail(code, hint, "open the skill %s: %w", dir, reason(err))
+		code, hint := fileErrorHint(err, "the path")
+		return s, "", fail(code, hint, "open the skill %s: %w", dir, fileCause(err))
 	}
 	defer b.Close()
 	parsed, found, err := skill.Parse(b, b.Folder)
 	if err != nil {
-		return s, "", fail(exitNotFound, "give the directory of a skill", "%s: %w", dir, reason(err))
+		return s, "", fail(exitNotFound, "give the directory of a skill", "%s: %w", dir, fileCause(err))
 	}
 	if !found.Loads() {
-		return s, "", fail(exitFound, "see what is wrong: loadout validate "+quoted(dir), "%s is no skill that loads", dir)
+		return s, "", fail(exitFailure, "see the problems: loadout validate "+shellQuote(dir), "the skill in %s does not load", dir)
 	}
 	m, _, err := skill.ReadManifest(b)
 	if err != nil {
@@ -133,13 +133,13 @@ func signAt(dir, private string) (s signedSkill, public string, err error) {
 	if err != nil {
 		return s, "", fmt.Errorf("sign %s: %w", dir, err)
 	}
-	signed, err := signature.Read(sig)
+	signed, err := signature.Parse(sig)
 	if err != nil {
 		return s, "", fmt.Errorf("sign %s: %w", dir, err)
 	}
 	path := filepath.Join(dir, signature.FileName)
 	if err := replaceFile(path, sig, 0o644); err != nil {
-		return s, "", fmt.Errorf("write the signature: %w", err)
+		return s, "", fmt.Errorf("write signature: %w", err)
 	}
 	if m, _, err = skill.ReadManifest(b); err != nil {
 		return s, "", err
@@ -147,13 +147,13 @@ func signAt(dir, private string) (s signedSkill, public string, err error) {
 	return signedSkill{parsed.Name, path, m.Digest()}, signed.Key, nil
 }
 
-// verifyKey checks the signatures of skills against a public key.
-func (a *app) verifyKey(ctx context.Context, args []string, key string) error {
-	if b, err := readSmall(key, 1<<20); err == nil {
+// verifySignatures checks the signatures of skills against a public key.
+func (a *app) verifySignatures(ctx context.Context, args []string, key string) error {
+	if b, err := readSmallFile(key, 1<<20); err == nil {
 		key = strings.TrimSpace(string(b))
 	}
 	if signature.KeyName(key) == "" {
-		return fail(exitUsage, "give it as its publisher shows it, NAME+HASH+KEY, or a file that has it", "--key is no public key")
+		return fail(exitUsage, "give it as published, NAME+HASH+KEY, or a file that contains it", "--key is not a public key")
 	}
 	out := signOutput{Key: key, Signed: []signedSkill{}}
 	for _, arg := range args {
@@ -167,7 +167,7 @@ func (a *app) verifyKey(ctx context.Context, args []string, key string) error {
 		return a.printJSON(out)
 	}
 	for _, s := range out.Signed {
-		fmt.Fprintf(a.stdout, "%s: %s is as its publisher signed it, with the key %s\n", a.green("OK"), plain(s.Name), signature.Fingerprint(key))
+		fmt.Fprintf(a.stdout, "%s: %s matches the signature with the key %s\n", a.green("OK"), plain(s.Name), signature.Fingerprint(key))
 	}
 	return nil
 }

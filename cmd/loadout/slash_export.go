@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// export writes the conversation to a file that is not there yet.
-func (t *talk) export(_ context.Context, path string) (string, error) {
+// exportConversation writes the conversation to a new file.
+func (t *chatSession) exportConversation(_ context.Context, path string) (string, error) {
 	if path == "" {
 		path = "conversation-" + t.id + ".md"
 	}
@@ -22,25 +22,25 @@ func (t *talk) export(_ context.Context, path string) (string, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return "", fail(exitFound, "name another one: /export FILE", "%s is there already", path)
+		return "", fail(exitFailure, "name another file: /export FILE", "%s already exists", path)
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fail(exitNotFound, "name a file in a directory that there is", "write %s: %w", path, reason(err))
+		return "", fail(exitNotFound, "name a file in an existing directory", "write %s: %w", path, fileCause(err))
 	case err != nil:
-		return "", fail(exitFound, "name another one: /export FILE", "write %s: %w", path, reason(err))
+		return "", fail(exitFailure, "name another file: /export FILE", "write %s: %w", path, fileCause(err))
 	}
-	_, err = f.WriteString(exported(t.id, t.session.Events(0)))
+	_, err = f.WriteString(renderConversation(t.id, t.session.Events(0)))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", fmt.Errorf("write %s: %w", path, err)
 	}
-	return "Written to " + literal(path) + ".\n", nil
+	return "Exported to " + literal(path) + ".\n", nil
 }
 
-// exported is a conversation as Markdown: what was said, and what was called.
-func exported(id string, events []session.Event) string {
+// renderConversation returns a conversation with its calls as Markdown.
+func renderConversation(id string, events []session.Event) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Conversation %s\n", id)
 	for i := range events {
-		b.WriteString(safe(session.Markdown(&events[i])))
+		b.WriteString(safe(session.EventMarkdown(&events[i])))
 	}
 	return b.String()
 }

@@ -14,24 +14,24 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/near"
+	"github.com/loadout-dev/loadout/internal/editdistance"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/session"
 )
 
-// reopen ends a conversation, for another one.
-type reopen struct{ id string }
+// reopenError ends a conversation to continue another one.
+type reopenError struct{ id string }
 
-func (r *reopen) Error() string { return "go on with conversation " + r.id }
+func (r *reopenError) Error() string { return "continue conversation " + r.id }
 
-// chatLog is a conversation in a file.
+// chatLog is a saved conversation.
 type chatLog struct {
 	id   string
 	last time.Time
 }
 
-// chats are the conversations that there are, the newest first.
-func (a *app) chats() ([]chatLog, error) {
+// listChats returns the saved conversations, newest first.
+func (a *app) listChats() ([]chatLog, error) {
 	dir, err := a.sessionsDir()
 	if err != nil {
 		return nil, err
@@ -52,11 +52,11 @@ func (a *app) chats() ([]chatLog, error) {
 	return out, nil
 }
 
-// maxFirst bounds how far the first words of a conversation are looked for, in bytes.
-const maxFirst = 256 << 10
+// maxFirstMessageScan bounds the search for the first message, in bytes.
+const maxFirstMessageScan = 256 << 10
 
-// firstWords are the first words of the person in a conversation.
-func (a *app) firstWords(id string) string {
+// firstMessage returns the start of the user's first message in a conversation.
+func (a *app) firstMessage(id string) string {
 	dir, err := a.sessionsDir()
 	if err != nil {
 		return ""
@@ -66,8 +66,8 @@ func (a *app) firstWords(id string) string {
 		return ""
 	}
 	defer f.Close()
-	lines := bufio.NewScanner(io.LimitReader(f, maxFirst))
-	lines.Buffer(nil, maxFirst)
+	lines := bufio.NewScanner(io.LimitReader(f, maxFirstMessageScan))
+	lines.Buffer(nil, maxFirstMessageScan)
 	for lines.Scan() {
 		var e session.Event
 		if json.Unmarshal(lines.Bytes(), &e) == nil && e.Message != nil && e.Message.Role == session.RoleUser {
@@ -77,50 +77,50 @@ func (a *app) firstWords(id string) string {
 	return ""
 }
 
-// isConversation fails where there is no such conversation, with those that are meant,
-// or the newest.
-func (a *app) isConversation(id string) error {
-	all, err := a.chats()
+// checkConversation returns an error if a conversation does not exist. The hint
+// suggests similar names or the latest conversation.
+func (a *app) checkConversation(id string) error {
+	all, err := a.listChats()
 	if err != nil || slices.ContainsFunc(all, func(k chatLog) bool { return k.id == id }) {
 		return err
 	}
 	if !sessionID().MatchString(id) {
-		return fail(exitUsage, "loadout chat, and then /resume, names those that there are", "%q names no conversation", id)
+		return fail(exitUsage, "list the conversations: loadout chat, then /resume", "invalid conversation name %q", id)
 	}
 	var like []string
-	asked := near.Letters(id)
+	asked := editdistance.Normalize(id)
 	for _, k := range all {
-		if strings.Contains(k.id, id) || near.Distance(asked, near.Letters(k.id), 3) <= 3 {
+		if strings.Contains(k.id, id) || editdistance.Distance(asked, editdistance.Normalize(k.id), 3) <= 3 {
 			like = append(like, k.id)
 		}
 	}
-	hint := "loadout chat begins one"
+	hint := "start one: loadout chat"
 	switch {
 	case len(like) > 0:
 		hint = "did you mean " + strings.Join(like[:min(len(like), 3)], ", ") + "?"
 	case len(all) > 0:
-		hint = "the last one was " + all[0].id
+		hint = "the latest conversation is " + all[0].id
 	}
-	return fail(exitNotFound, hint, "there is no conversation %s", id)
+	return fail(exitNotFound, hint, "conversation %s not found", id)
 }
 
-// resume names the last conversations, or goes on with one.
-func (t *talk) resume(_ context.Context, id string) (string, error) {
+// resumeConversation lists the latest conversations, or continues one.
+func (t *chatSession) resumeConversation(_ context.Context, id string) (string, error) {
 	if id == t.id {
 		return "This is conversation " + t.id + ".\n", nil
 	}
 	if id != "" {
-		if err := t.app.isConversation(id); err != nil {
+		if err := t.app.checkConversation(id); err != nil {
 			return "", err
 		}
-		return "", &terminal.End{With: &reopen{id}}
+		return "", &terminal.End{With: &reopenError{id}}
 	}
-	all, err := t.app.chats()
+	all, err := t.app.listChats()
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
-	b.WriteString("**Conversations**, the newest first\n\n")
+	b.WriteString("**Conversations**, newest first\n\n")
 	const most = 15
 	for i, k := range all {
 		if i == most {
@@ -131,22 +131,22 @@ func (t *talk) resume(_ context.Context, id string) (string, error) {
 		if k.id == t.id {
 			this = " (this one)"
 		}
-		fmt.Fprintf(&b, "- %s%s, %s: %s\n", k.id, this, k.last.Format("2 Jan 15:04"), literal(t.app.firstWords(k.id)))
+		fmt.Fprintf(&b, "- %s%s, %s: %s\n", k.id, this, k.last.Format("2 Jan 15:04"), literal(t.app.firstMessage(k.id)))
 	}
-	b.WriteString("\nTo go on with one: `/resume ID`\n")
+	b.WriteString("\nTo continue one: `/resume ID`\n")
 	return b.String(), nil
 }
 
-// conversationNames are the conversations that begin with a text.
-func (t *talk) conversationNames(prefix string) []terminal.Choice {
-	all, err := t.app.chats()
+// completeConversations returns the conversations whose names have a prefix.
+func (t *chatSession) completeConversations(prefix string) []terminal.Choice {
+	all, err := t.app.listChats()
 	if err != nil {
 		return nil
 	}
 	var out []terminal.Choice
 	for _, k := range all {
 		if strings.HasPrefix(k.id, prefix) && k.id != t.id && len(out) < 20 {
-			out = append(out, terminal.Choice{Name: k.id, Help: t.app.firstWords(k.id)})
+			out = append(out, terminal.Choice{Name: k.id, Help: t.app.firstMessage(k.id)})
 		}
 	}
 	return out

@@ -15,9 +15,9 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// skillCommands are the skills that a person may call by name, but those that go by the
-// name of a command.
-func (t *talk) skillCommands(ctx context.Context, own []terminal.Command) []terminal.Command {
+// skillCommands returns a command for each skill that the user may invoke,
+// unless a command of the program has its name.
+func (t *chatSession) skillCommands(ctx context.Context, own []terminal.Command) []terminal.Command {
 	var out []terminal.Command
 	for _, e := range t.runtime.Catalog().Snapshot().Skills() {
 		taken := slices.ContainsFunc(own, func(k terminal.Command) bool { return k.Name == e.Name })
@@ -26,29 +26,29 @@ func (t *talk) skillCommands(ctx context.Context, own []terminal.Command) []term
 		}
 		out = append(out, terminal.Command{
 			Name: e.Name, Args: plain(e.ArgumentHint), Help: clip(e.Description, 200),
-			Detail: func() string { return t.detail(ctx, e) },
+			Detail: func() string { return t.skillDetail(ctx, e) },
 			Run: func(ctx context.Context, args string, tell func(agent.Event)) (string, error) {
-				return "", t.Invoke(ctx, e.Key(), args, tell)
+				return "", t.InvokeSkill(ctx, e.Key(), args, tell)
 			},
 		})
 	}
 	return out
 }
 
-// detail is one line about a skill: its tools, and how it is called.
-func (t *talk) detail(ctx context.Context, e *catalog.Entry) string {
+// skillDetail returns one line with the usage and the tools of a skill.
+func (t *chatSession) skillDetail(ctx context.Context, e *catalog.Entry) string {
 	var out []string
 	if hint := plain(e.ArgumentHint); hint != "" {
-		out = append(out, "as /"+e.Name+" "+hint)
+		out = append(out, "usage: /"+e.Name+" "+hint)
 	}
-	if tools := t.toolsOf(ctx, e); len(tools) > 0 {
+	if tools := t.skillTools(ctx, e); len(tools) > 0 {
 		out = append(out, "tools: "+strings.Join(tools, ", "))
 	}
 	return strings.Join(out, "; ")
 }
 
-// toolsOf are the tools that a skill wants or brings.
-func (t *talk) toolsOf(ctx context.Context, e *catalog.Entry) []string {
+// skillTools returns the names of the tools that a skill requests or provides.
+func (t *chatSession) skillTools(ctx context.Context, e *catalog.Entry) []string {
 	s, _, err := t.runtime.Catalog().Read(ctx, e)
 	if err != nil {
 		return nil
@@ -60,8 +60,8 @@ func (t *talk) toolsOf(ctx context.Context, e *catalog.Entry) []string {
 	return out
 }
 
-// scriptsOf are the scripts of a skill.
-func (t *talk) scriptsOf(ctx context.Context, e *catalog.Entry) []string {
+// skillScripts returns the paths of the scripts of a skill.
+func (t *chatSession) skillScripts(ctx context.Context, e *catalog.Entry) []string {
 	files, err := t.runtime.Catalog().Manifest(ctx, e)
 	if err != nil {
 		return nil
@@ -75,28 +75,28 @@ func (t *talk) scriptsOf(ctx context.Context, e *catalog.Entry) []string {
 	return out
 }
 
-// helpOfSkill is what there is to know of a skill before it is used.
-func (t *talk) helpOfSkill(ctx context.Context, name string) (string, error) {
+// skillHelp returns the description, tools and scripts of a skill.
+func (t *chatSession) skillHelp(ctx context.Context, name string) (string, error) {
 	e, err := t.runtime.Catalog().Snapshot().Get(name)
 	if err != nil {
-		return "", t.unknownSkill(err)
+		return "", t.unknownSkillError(err)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s**\n\n%s\n\n", literal(e.Title()), literal(e.Description))
 	if hint := plain(e.ArgumentHint); hint != "" && e.UserInvocable {
-		fmt.Fprintf(&b, "- as: `%s`\n", strings.ReplaceAll("/"+e.Name+" "+hint, "`", "'"))
+		fmt.Fprintf(&b, "- usage: `%s`\n", strings.ReplaceAll("/"+e.Name+" "+hint, "`", "'"))
 	}
-	if tools := t.toolsOf(ctx, e); len(tools) > 0 {
+	if tools := t.skillTools(ctx, e); len(tools) > 0 {
 		fmt.Fprintf(&b, "- tools: %s\n", literal(strings.Join(tools, ", ")))
 	}
-	if scripts := t.scriptsOf(ctx, e); len(scripts) > 0 {
+	if scripts := t.skillScripts(ctx, e); len(scripts) > 0 {
 		fmt.Fprintf(&b, "- scripts: %s\n", literal(clip(strings.Join(scripts, ", "), 500)))
 	}
 	if !e.UserInvocable {
-		b.WriteString("- only the agent calls it; `/load` loads it\n")
+		b.WriteString("- only the agent invokes it; `/load` loads it\n")
 	}
 	if e.DisableModelInvocation {
-		b.WriteString("- only you call it, not the agent\n")
+		b.WriteString("- only you invoke it, not the agent\n")
 	}
 	from := e.Path
 	if !strings.HasPrefix(from, e.Origin) {
@@ -106,9 +106,9 @@ func (t *talk) helpOfSkill(ctx context.Context, name string) (string, error) {
 	return b.String(), nil
 }
 
-// unknownSkill is the error of a name that no skill has.
-func (t *talk) unknownSkill(err error) error {
-	hint := "/skills names those that there are"
+// unknownSkillError adds a hint to the error for an unknown skill.
+func (t *chatSession) unknownSkillError(err error) error {
+	hint := "list the skills: /skills"
 	if e, ok := errors.AsType[*catalog.NotFoundError](err); ok {
 		if h := t.app.notFoundHint(e); strings.Contains(h, "did you mean") {
 			hint = h
@@ -117,15 +117,15 @@ func (t *talk) unknownSkill(err error) error {
 	return fail(exitNotFound, hint, "%w", err)
 }
 
-// skills names the skills, those that are loaded first.
-func (t *talk) skills(context.Context, string) (string, error) {
+// listSkills lists all skills, loaded skills first.
+func (t *chatSession) listSkills(context.Context, string) (string, error) {
 	var b strings.Builder
 	active := t.session.Active()
 	if len(active) > 0 {
 		b.WriteString("**Loaded**\n\n")
 	}
 	for _, k := range active {
-		left, bounded := t.session.Left(k.Skill)
+		left, bounded := t.session.TurnsLeft(k.Skill)
 		until := "until /unload"
 		switch {
 		case bounded && left == 0:
@@ -137,13 +137,13 @@ func (t *talk) skills(context.Context, string) (string, error) {
 	}
 	all := t.runtime.Catalog().Snapshot().Skills()
 	if len(all) == 0 {
-		return b.String() + "There are no skills. `loadout new NAME` makes one.\n", nil
+		return b.String() + "No skills yet. To create one: `loadout new NAME`\n", nil
 	}
 	fmt.Fprintf(&b, "\n**Skills** (%d)\n\n", len(all))
 	const most = 60
 	for i, e := range all {
 		if i == most {
-			fmt.Fprintf(&b, "\nand %d more: type / and the beginning of a name\n", len(all)-most)
+			fmt.Fprintf(&b, "\nand %d more: type / and the start of a name\n", len(all)-most)
 			break
 		}
 		fmt.Fprintf(&b, "- %s: %s\n", literal(e.Name), literal(clip(e.Description, 100)))
@@ -151,27 +151,27 @@ func (t *talk) skills(context.Context, string) (string, error) {
 	return b.String(), nil
 }
 
-// load loads a skill until it is unloaded.
-func (t *talk) load(ctx context.Context, name string) (string, error) {
+// loadSkill loads a skill until the user unloads it.
+func (t *chatSession) loadSkill(ctx context.Context, name string) (string, error) {
 	if name == "" {
-		return "", fail(exitUsage, "as: /load NAME; /skills names them", "/load needs the name of a skill")
+		return "", fail(exitUsage, "/load NAME; list the skills: /skills", "no skill name given")
 	}
-	r, err := t.Load(ctx, name, session.KeepPinned)
+	r, err := t.LoadSkill(ctx, name, session.RetainPinned)
 	if err != nil {
 		return "", err
 	}
 	if r.State == session.StateFailed {
 		if _, err := t.runtime.Catalog().Snapshot().Get(name); errors.Is(err, fs.ErrNotExist) || err != nil {
-			return "", t.unknownSkill(err)
+			return "", t.unknownSkillError(err)
 		}
-		return "", fail(exitFound, "see: loadout show "+quoted(name), "%s cannot be loaded: %s", name, strings.Join(r.Problems, "; "))
+		return "", fail(exitFailure, "see: loadout show "+shellQuote(name), "load %s: %s", name, strings.Join(r.Problems, "; "))
 	}
 	var b strings.Builder
-	state := map[session.LoadState]string{session.StateAlready: "is loaded already", session.StateDegraded: "is loaded, but not all of it works"}[r.State]
+	state := map[session.LoadState]string{session.StateAlreadyLoaded: "is already loaded", session.StateDegraded: "is loaded, but parts of it do not work"}[r.State]
 	if state == "" {
 		state = "is loaded"
 	}
-	fmt.Fprintf(&b, "%s %s, until `/unload`.\n", literal(r.Material.ID.Name), state)
+	fmt.Fprintf(&b, "%s %s, until `/unload`.\n", literal(r.Skill.ID.Name), state)
 	if len(r.Problems) > 0 {
 		b.WriteString("\n")
 	}
@@ -181,17 +181,17 @@ func (t *talk) load(ctx context.Context, name string) (string, error) {
 	return b.String(), nil
 }
 
-// unload unloads a skill.
-func (t *talk) unload(ctx context.Context, name string) (string, error) {
+// unloadSkill unloads a skill.
+func (t *chatSession) unloadSkill(ctx context.Context, name string) (string, error) {
 	if name == "" {
-		return "", fail(exitUsage, "as: /unload NAME; /skills names those that are loaded", "/unload needs the name of a skill")
+		return "", fail(exitUsage, "/unload NAME; list the loaded skills: /skills", "no skill name given")
 	}
-	gone, err := t.session.Unload(ctx, name, "the person unloaded it", false)
-	if needed := (*session.NeededError)(nil); errors.As(err, &needed) {
-		return "", fail(exitFound, "unload first what needs it", "%w", err)
+	gone, err := t.session.Unload(ctx, name, "unloaded by the user", false)
+	if needed := (*session.NeededByOthersError)(nil); errors.As(err, &needed) {
+		return "", fail(exitFailure, "first unload the skills that need it", "%w", err)
 	}
 	if errors.Is(err, session.ErrNotLoaded) {
-		return "", fail(exitNotFound, "/skills names those that are loaded", "%w", err)
+		return "", fail(exitNotFound, "list the loaded skills: /skills", "%w", err)
 	}
 	if err != nil {
 		return "", err
@@ -199,8 +199,8 @@ func (t *talk) unload(ctx context.Context, name string) (string, error) {
 	return literal(strings.Join(gone, ", ")) + " is unloaded.\n", nil
 }
 
-// skillNames are the skills that begin with a text.
-func (t *talk) skillNames(prefix string) []terminal.Choice {
+// completeSkills returns the skills whose names have a prefix.
+func (t *chatSession) completeSkills(prefix string) []terminal.Choice {
 	var out []terminal.Choice
 	for _, e := range t.runtime.Catalog().Snapshot().Skills() {
 		if strings.HasPrefix(e.Name, prefix) {
@@ -210,7 +210,7 @@ func (t *talk) skillNames(prefix string) []terminal.Choice {
 	return out
 }
 
-func (t *talk) loadedNames(prefix string) []terminal.Choice {
+func (t *chatSession) completeLoaded(prefix string) []terminal.Choice {
 	var out []terminal.Choice
 	for _, k := range t.session.Active() {
 		if strings.HasPrefix(k.Skill.Name, prefix) {
@@ -220,15 +220,15 @@ func (t *talk) loadedNames(prefix string) []terminal.Choice {
 	return out
 }
 
-// namesOfAll are the commands and skills that begin with a text.
-func (t *talk) namesOfAll(ctx context.Context) func(string) []terminal.Choice {
+// completeNames returns the commands and skills whose names have a prefix.
+func (t *chatSession) completeNames(ctx context.Context) func(string) []terminal.Choice {
 	return func(prefix string) []terminal.Choice {
 		var out []terminal.Choice
-		for _, k := range t.commands(ctx) {
+		for _, k := range t.slashCommands(ctx) {
 			if strings.HasPrefix(k.Name, prefix) && k.Detail == nil {
 				out = append(out, terminal.Choice{Name: k.Name, Help: k.Help})
 			}
 		}
-		return append(out, t.skillNames(prefix)...)
+		return append(out, t.completeSkills(prefix)...)
 	}
 }

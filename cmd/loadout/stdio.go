@@ -14,82 +14,84 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loadout-dev/loadout/internal/message"
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
 )
 
-// lines is the transport of MCP over standard input and output: one JSON-RPC
-// message a line. Unlike the one of the SDK it answers a line that is no
-// message with the protocol's error and goes on, and answers what was asked
-// before the input ended.
-type lines struct {
+// lineTransport is an MCP transport over standard input and output with one
+// JSON-RPC message per line. Unlike the SDK's transport, it answers an invalid
+// line with a protocol error and continues, and it answers pending requests
+// after the input ends.
+type lineTransport struct {
 	in  io.Reader
 	out io.Writer
 }
 
-var _ mcp.Transport = (*lines)(nil)
+var _ mcp.Transport = (*lineTransport)(nil)
 
 const (
-	// maxLine bounds a message; a longer line is refused and skipped.
+	// maxLine bounds a message. A longer line is rejected and skipped.
 	maxLine = 16 << 20
-	// lastAnswers is how long answers may take after the input has ended.
-	lastAnswers = 10 * time.Second
+	// drainTimeout bounds the wait for pending answers after the end of the
+	// input.
+	drainTimeout = 10 * time.Second
 )
 
-// Connect starts to read. It can be called once.
-func (t *lines) Connect(context.Context) (mcp.Connection, error) {
-	c := &lineConn{out: t.out, incoming: make(chan line), closed: make(chan struct{}), answered: make(chan struct{}, 1), pending: map[jsonrpc.ID]call{}}
+// Connect starts reading. It can be called once.
+func (t *lineTransport) Connect(context.Context) (mcp.Connection, error) {
+	c := &lineConn{out: t.out, incoming: make(chan inputLine), closed: make(chan struct{}), answered: make(chan struct{}, 1), pending: map[jsonrpc.ID]call{}}
 	go c.read(bufio.NewReaderSize(t.in, 64<<10))
 	return c, nil
 }
 
-// line is one line of input, or why there is none.
-type line struct {
+// inputLine is one line of input, or the error of reading it.
+type inputLine struct {
 	text []byte
 	err  error
 }
 
-var errLineTooLong = fmt.Errorf("a message has more than %d bytes", maxLine)
+var errLineTooLong = fmt.Errorf("message larger than %d bytes", maxLine)
 
-// call is a request that is not answered yet.
+// call is a request without an answer yet.
 type call struct {
 	batch      *batch
 	initialize bool
 }
 
-// batch are requests that came in one array; their answers go out in one.
+// batch is a group of requests from one array. Their answers are sent in one
+// array.
 type batch struct {
 	open    int
 	answers []json.RawMessage
 }
 
 type lineConn struct {
-	incoming  chan line
+	incoming  chan inputLine
 	closed    chan struct{}
 	closeOnce sync.Once
-	answered  chan struct{} // has an item after an answer
+	answered  chan struct{} // receives an item after each answer
 	queue     []jsonrpc.Message
 
 	writing sync.Mutex // held while a line is written
 	out     io.Writer
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	pending map[jsonrpc.ID]call
-	version string // of the protocol, once negotiated
+	version string // negotiated protocol version
 }
 
-// read sends lines until the input ends. It ends with the input or the
-// connection, but cannot be woken from waiting for a terminal or a pipe.
+// read sends lines to incoming until the input ends or the connection is
+// closed. A pending read of a terminal or pipe cannot be interrupted.
 func (c *lineConn) read(in *bufio.Reader) {
 	for first := true; ; first = false {
 		text, err := readLine(in)
 		if first {
-			text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // as some shells add to a pipe
+			text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // some shells add a byte order mark to a pipe
 		}
 		if err == nil && len(bytes.TrimSpace(text)) == 0 {
 			continue
 		}
 		select {
-		case c.incoming <- line{text, err}:
+		case c.incoming <- inputLine{text, err}:
 		case <-c.closed:
 			return
 		}
@@ -99,7 +101,7 @@ func (c *lineConn) read(in *bufio.Reader) {
 	}
 }
 
-// readLine reads a line of bounded length; the last one may lack its end.
+// readLine reads a line of bounded length. The last line may lack a line end.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var text []byte
 	long := false
@@ -120,18 +122,18 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// SessionID is empty: there is one connection.
+// SessionID returns "", because there is only one connection.
 func (c *lineConn) SessionID() string { return "" }
 
-// Close ends the connection. It leaves standard output open for the last
-// words of the command.
+// Close closes the connection. It keeps standard output open for final messages
+// of the command.
 func (c *lineConn) Close() error {
 	c.closeOnce.Do(func() { close(c.closed) })
 	return nil
 }
 
-// Read returns the next message. At the end of the input it waits until what
-// was asked is answered.
+// Read returns the next message. At the end of the input it waits for pending
+// requests to be answered.
 func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		if len(c.queue) > 0 {
@@ -139,7 +141,7 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 			c.queue = c.queue[1:]
 			return next, nil
 		}
-		var l line
+		var l inputLine
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -149,23 +151,23 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		}
 		switch {
 		case errors.Is(l.err, errLineTooLong):
-			if err := c.refuse(jsonrpc.CodeInvalidRequest, l.err.Error(), nil); err != nil {
+			if err := c.reject(jsonrpc.CodeInvalidRequest, l.err.Error(), nil); err != nil {
 				return nil, err
 			}
 		case l.err != nil:
 			c.drain(ctx)
 			return nil, l.err
 		default:
-			if err := c.take(l.text); err != nil {
+			if err := c.acceptLine(l.text); err != nil {
 				return nil, err
 			}
 		}
 	}
 }
 
-// drain waits until everything is answered, or for a while.
+// drain waits until all requests are answered, at most drainTimeout.
 func (c *lineConn) drain(ctx context.Context) {
-	late := time.After(lastAnswers)
+	late := time.After(drainTimeout)
 	for {
 		c.mu.Lock()
 		open := len(c.pending)
@@ -185,51 +187,51 @@ func (c *lineConn) drain(ctx context.Context) {
 	}
 }
 
-// take puts the messages of a line into the queue, or answers what is wrong
-// with it. The error is that of writing.
-func (c *lineConn) take(text []byte) error {
-	if msg := message.Plain(text); msg != nil {
+// acceptLine queues the messages of a line, or answers an invalid line. Its
+// error is a write error.
+func (c *lineConn) acceptLine(text []byte) error {
+	if msg := rpcmessage.DecodePlain(text); msg != nil {
 		c.accept(msg, nil)
 		return nil
 	}
 	if !json.Valid(text) {
-		return c.refuse(jsonrpc.CodeParseError, "parse error: a line is not valid JSON; send one JSON-RPC message a line", nil)
+		return c.reject(jsonrpc.CodeParseError, "parse error: the line is not valid JSON; send one JSON-RPC message per line", nil)
 	}
 	if trimmed := bytes.TrimSpace(text); trimmed[0] == '[' {
-		return c.takeBatch(trimmed)
+		return c.acceptBatch(trimmed)
 	}
 	msg, err := decodeMessage(text)
 	if err != nil {
-		return c.refuse(jsonrpc.CodeInvalidRequest, err.Error(), text)
+		return c.reject(jsonrpc.CodeInvalidRequest, err.Error(), text)
 	}
 	c.accept(msg, nil)
 	return nil
 }
 
-// takeBatch accepts an array of messages where the protocol has them, which
-// are its versions before 2025-06-18.
-func (c *lineConn) takeBatch(text []byte) error {
+// acceptBatch accepts an array of messages, which protocol versions before
+// 2025-06-18 support.
+func (c *lineConn) acceptBatch(text []byte) error {
 	c.mu.Lock()
 	version := c.version
 	c.mu.Unlock()
 	var raw []json.RawMessage
 	if err := json.Unmarshal(text, &raw); err != nil || len(raw) == 0 {
-		return c.refuse(jsonrpc.CodeInvalidRequest, "invalid request: an empty batch", nil)
+		return c.reject(jsonrpc.CodeInvalidRequest, "invalid request: empty batch", nil)
 	}
 	if version >= "2025-06-18" {
-		return c.refuse(jsonrpc.CodeInvalidRequest, "invalid request: protocol version "+version+" has no batches; send one message a line", nil)
+		return c.reject(jsonrpc.CodeInvalidRequest, "invalid request: protocol version "+version+" has no batches; send one message per line", nil)
 	}
 	b, seen := &batch{}, map[jsonrpc.ID]bool{}
 	var messages []jsonrpc.Message
 	for _, text := range raw {
 		msg, err := decodeMessage(text)
 		if err != nil {
-			b.answers = append(b.answers, refusal(jsonrpc.CodeInvalidRequest, err.Error(), text))
+			b.answers = append(b.answers, errorResponse(jsonrpc.CodeInvalidRequest, err.Error(), text))
 			continue
 		}
 		if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
-			if seen[req.ID] || c.asked(req.ID) {
-				b.answers = append(b.answers, refusal(jsonrpc.CodeInvalidRequest, "invalid request: its id is in use", nil))
+			if seen[req.ID] || c.isPending(req.ID) {
+				b.answers = append(b.answers, errorResponse(jsonrpc.CodeInvalidRequest, "invalid request: id already in use", nil))
 				continue
 			}
 			seen[req.ID] = true
@@ -238,7 +240,7 @@ func (c *lineConn) takeBatch(text []byte) error {
 		messages = append(messages, msg)
 	}
 	if b.open == 0 && len(b.answers) > 0 {
-		return c.write(joined(b.answers))
+		return c.write(joinBatch(b.answers))
 	}
 	for _, msg := range messages {
 		c.accept(msg, b)
@@ -246,15 +248,15 @@ func (c *lineConn) takeBatch(text []byte) error {
 	return nil
 }
 
-// asked reports whether a request of that id waits for its answer.
-func (c *lineConn) asked(id jsonrpc.ID) bool {
+// isPending reports whether a request with the id has no answer yet.
+func (c *lineConn) isPending(id jsonrpc.ID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, ok := c.pending[id]
 	return ok
 }
 
-// accept queues a message, and remembers a request until it is answered.
+// accept queues a message. It remembers a request until it is answered.
 func (c *lineConn) accept(msg jsonrpc.Message, b *batch) {
 	c.queue = append(c.queue, msg)
 	req, ok := msg.(*jsonrpc.Request)
@@ -270,42 +272,42 @@ func (c *lineConn) accept(msg jsonrpc.Message, b *batch) {
 		}
 		if json.Unmarshal(req.Params, &p) == nil {
 			if id, err := jsonrpc.MakeID(p.RequestID); err == nil && c.pending[id].batch == nil {
-				delete(c.pending, id) // its answer may not come
+				delete(c.pending, id) // there may be no answer
 			}
 		}
 	case !req.IsCall() || b == nil && req.Method == "subscriptions/listen":
-		// There is no answer, or not before the connection ends.
+		// There is no answer, or only at the end of the connection.
 	default:
 		c.pending[req.ID] = call{b, req.Method == "initialize"}
 	}
 }
 
-// decodeMessage is strict where the SDK's decoder takes an object with
-// nothing but an id for an answer.
+// decodeMessage decodes a message. Unlike the SDK, it rejects an object with
+// only an id, which the SDK decodes as an answer.
 func decodeMessage(text []byte) (jsonrpc.Message, error) {
 	msg, err := jsonrpc.DecodeMessage(text)
 	if err != nil {
-		return nil, errors.New("invalid request: this is no JSON-RPC 2.0 message")
+		return nil, errors.New("invalid request: not a JSON-RPC 2.0 message")
 	}
 	if r, ok := msg.(*jsonrpc.Response); ok && r.Result == nil && r.Error == nil {
-		return nil, errors.New("invalid request: it has no method, result or error")
+		return nil, errors.New("invalid request: no method, result or error")
 	}
 	var head struct {
 		ID json.RawMessage `json:"id"`
 	}
 	if json.Unmarshal(text, &head) == nil && len(head.ID) > 0 && head.ID[0] != '"' && bytes.ContainsAny(head.ID, ".eE") && !bytes.Equal(head.ID, []byte("null")) {
-		return nil, errors.New("invalid request: an id is a text or a whole number")
+		return nil, errors.New("invalid request: id is not a string or an integer")
 	}
 	return msg, nil
 }
 
-// refuse answers a line that is no message.
-func (c *lineConn) refuse(code int64, message string, text []byte) error {
-	return c.write(refusal(code, message, text))
+// reject answers an invalid line with an error.
+func (c *lineConn) reject(code int64, message string, text []byte) error {
+	return c.write(errorResponse(code, message, text))
 }
 
-// refusal is the answer to text, under its id where it has one.
-func refusal(code int64, message string, text []byte) json.RawMessage {
+// errorResponse returns an error response for text, with its id if it has one.
+func errorResponse(code int64, message string, text []byte) json.RawMessage {
 	var answer struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
@@ -320,17 +322,18 @@ func refusal(code int64, message string, text []byte) json.RawMessage {
 	answer.Version, answer.Error.Code, answer.Error.Message = "2.0", code, message
 	out, err := json.Marshal(answer)
 	if err != nil {
-		panic(err) // all of it is plain data
+		panic(err) // cannot fail: plain data only
 	}
 	return out
 }
 
-// Write sends a message; the answer to a part of a batch waits for the others.
+// Write sends a message. An answer within a batch is sent when the batch is
+// complete.
 func (c *lineConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	text, err := message.Line(msg)
+	text, err := rpcmessage.EncodeLine(msg)
 	if err != nil {
 		return err
 	}
@@ -339,12 +342,12 @@ func (c *lineConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if !ok {
 		return c.write(text)
 	}
-	if text = c.answer(r, text); text == nil {
+	if text = c.completeBatch(r, text); text == nil {
 		return nil
 	}
 	err = c.write(text)
 	c.mu.Lock()
-	delete(c.pending, r.ID) // only now, as the program may end when none is left
+	delete(c.pending, r.ID) // only after writing: the program may exit when no request is pending
 	c.mu.Unlock()
 	select {
 	case c.answered <- struct{}{}:
@@ -353,9 +356,9 @@ func (c *lineConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	return err
 }
 
-// answer is what to send for an answer: itself, nil for a part of a batch that
-// lacks others, or the batch.
-func (c *lineConn) answer(r *jsonrpc.Response, text []byte) []byte {
+// completeBatch returns the text to send for an answer: the answer itself, the
+// whole batch, or nil if the batch is incomplete.
+func (c *lineConn) completeBatch(r *jsonrpc.Response, text []byte) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	asked := c.pending[r.ID]
@@ -376,10 +379,10 @@ func (c *lineConn) answer(r *jsonrpc.Response, text []byte) []byte {
 		delete(c.pending, r.ID)
 		return nil
 	}
-	return joined(b.answers)
+	return joinBatch(b.answers)
 }
 
-func joined(answers []json.RawMessage) []byte {
+func joinBatch(answers []json.RawMessage) []byte {
 	text := []byte("[")
 	for i, a := range answers {
 		if i > 0 {

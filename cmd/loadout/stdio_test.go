@@ -19,7 +19,7 @@ const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
 func connected(t *testing.T, in io.Reader, out io.Writer) mcp.Connection {
 	t.Helper()
-	c, err := (&lines{in: in, out: out}).Connect(t.Context())
+	c, err := (&lineTransport{in: in, out: out}).Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestLinesEnd(t *testing.T) {
 		"nothing":    {nil, false, 0},
 		"answered":   {[]string{ping}, true, time.Second},
 		"cancelled":  {[]string{ping, cancelled}, false, 0},
-		"unanswered": {[]string{ping}, false, lastAnswers},
+		"unanswered": {[]string{ping}, false, drainTimeout},
 		"listening":  {[]string{listen}, false, 0},
 	}
 	for name, tt := range tests {

@@ -136,8 +136,8 @@ func TestTerminalWidth(t *testing.T) {
 					t.Error("there are no colours")
 				}
 				for line := range strings.Lines(colours.ReplaceAllString(c.output(), "")) {
-					if line = strings.TrimSuffix(line, "\n"); columns(line) > width {
-						t.Errorf("a line has %d columns: %s", columns(line), line)
+					if line = strings.TrimSuffix(line, "\n"); textWidth(line) > width {
+						t.Errorf("a line has %d columns: %s", textWidth(line), line)
 					}
 				}
 			})
@@ -154,7 +154,7 @@ func TestTerminalWidth(t *testing.T) {
 
 // connect asks before it writes where a person can answer.
 func TestTerminalConnect(t *testing.T) {
-	const question = "Make this change? [y/N] "
+	const question = "Apply this change? [y/N] "
 	tests := map[string]struct {
 		args, answer string
 		code         int
@@ -224,7 +224,7 @@ func TestServersOnANarrowTerminal(t *testing.T) {
 		t.Errorf("the table is\n%s", text)
 	}
 	for line := range strings.Lines(text) {
-		if columns(strings.TrimRight(line, "\n")) > 80 {
+		if textWidth(strings.TrimRight(line, "\n")) > 80 {
 			t.Errorf("a line is too long: %q", line)
 		}
 	}

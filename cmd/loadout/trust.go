@@ -18,16 +18,16 @@ import (
 
 type trustFlags struct{ list, remove, dryRun, yes bool }
 
-// trustOutput is trust --json.
+// trustOutput is the output of trust --json.
 type trustOutput struct {
 	Dir     string               `json:"dir"`
 	Digest  policy.Digest        `json:"digest"`
 	Files   []policy.ProjectFile `json:"files"`
-	State   string               `json:"state"`   // trusted, changed or untrusted, as it is afterwards
-	Effects []string             `json:"effects"` // settings that come into force, as text
-	Ignored []config.Note        `json:"ignored"` // what of the files does not count even so
-	// Problems are rules that cannot be read: with them no tool could be called, so
-	// that it is not recorded.
+	State   string               `json:"state"`   // trusted, changed or untrusted, after the command
+	Effects []string             `json:"effects"` // settings that take effect, as text
+	Ignored []config.Note        `json:"ignored"` // parts of the files that have no effect even so
+	// Problems are invalid rules. With them no tool could be called, so the
+	// project cannot be trusted.
 	Problems []string `json:"problems"`
 }
 
@@ -38,36 +38,38 @@ type trustList struct {
 
 type trustedDir struct {
 	policy.Trust
-	Changed bool `json:"changed,omitempty"` // it counts for nothing now
+	Changed bool `json:"changed,omitempty"` // the trust no longer applies
 }
 
 func (a *app) trustCommand() *cobra.Command {
 	var o trustFlags
 	cmd := &cobra.Command{
 		Use:   "trust DIR",
-		Short: "Let the configuration of a project count, as it is now",
-		Long: `Show what the configuration of a project says and let it count from now on: its
-loadout.yaml, .mcp.json and what is below .loadout, but not its skills, which are
-approved one by one. When a byte of that changes, it has to be trusted again. Until
-then a project may add skill directories inside itself and rules that deny, nothing
-else. No project ever loosens the sandbox. On a terminal it asks first; where standard
-input or standard error is none, and with --json, it acts at once, without --yes.`,
-		Example: `  loadout trust . --dry-run                only show it
+		Short: "Trust the configuration of a project",
+		Long: `Show the configuration of a project and apply it from now on: its loadout.yaml,
+.mcp.json and the files below .loadout. Its skills are approved separately. If a file
+changes, the project needs to be trusted again. Until you trust a project, it can only
+add skill directories inside itself and rules that deny. No project can loosen the
+sandbox.
+
+trust asks for confirmation on a terminal. It does not ask with --yes or --json, or if
+standard input or standard error is not a terminal.`,
+		Example: `  loadout trust . --dry-run                show it only
   loadout trust ~/src/project
   loadout trust --list
   loadout trust --remove ~/src/project`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.list {
-				return want(0, 0, "")(cmd, args)
+				return argCount(0, 0, "")(cmd, args)
 			}
-			return want(1, 1, "the DIR of a project")(cmd, args)
+			return argCount(1, 1, "the DIR of a project")(cmd, args)
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, pair := range [][2]string{{"list", "remove"}, {"list", "dry-run"}, {"remove", "dry-run"}} {
-				if err := exclusive(cmd, pair[0], pair[1]); err != nil {
+				if err := checkExclusive(cmd, pair[0], pair[1]); err != nil {
 					return err
 				}
 			}
@@ -75,39 +77,40 @@ input or standard error is none, and with --json, it acts at once, without --yes
 			case o.list:
 				return a.listTrust()
 			case o.remove:
-				return a.untrust(cmd.Context(), args[0])
+				return a.removeTrust(cmd.Context(), args[0])
 			}
-			return a.trust(cmd.Context(), args[0], &o)
+			return a.trustProject(cmd.Context(), args[0], &o)
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.list, "list", false, "list the projects that are trusted")
-	f.BoolVar(&o.remove, "remove", false, "trust it no more")
-	f.BoolVar(&o.dryRun, "dry-run", false, "show what would count, and record nothing")
-	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask on a terminal")
+	f.BoolVar(&o.list, "list", false, "list trusted projects")
+	f.BoolVar(&o.remove, "remove", false, "revoke the trust")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show what would apply without recording it")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	return cmd
 }
 
-// projects are the directories that this person trusts, nil where there is no
-// place to keep them.
-func (a *app) projects() *policy.Projects {
+// trustStore returns the store of trusted projects, or nil if there is no state
+// directory.
+func (a *app) trustStore() *policy.TrustStore {
 	if d := a.stateDir(); d != "" {
-		return policy.NewProjects(filepath.Join(d, "trust"))
+		return policy.NewTrustStore(filepath.Join(d, "trust"))
 	}
 	return nil
 }
 
-// project is the configuration of a directory, as it was read once.
+// project is the configuration of a directory when it was read.
 type project struct {
 	dir     string
 	digest  policy.Digest
 	files   []policy.ProjectFile
 	trusted bool
-	known   bool // another state of it is trusted
+	known   bool // another version of it is trusted
 }
 
-// readProject reads the configuration of a directory, and whether the person
-// trusts it. A store that cannot be read is an error, and no trust.
+// readProject reads the configuration of a directory and whether the user
+// trusts it. If the store cannot be read, the project is not trusted and an
+// error is returned.
 func (a *app) readProject(dir string) (*project, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -125,7 +128,7 @@ func (a *app) readProject(dir string) (*project, error) {
 	if p.digest, p.files, err = policy.ProjectDigest(root); err != nil {
 		return nil, err
 	}
-	store := a.projects()
+	store := a.trustStore()
 	if store == nil {
 		return p, nil
 	}
@@ -137,10 +140,9 @@ func (a *app) readProject(dir string) (*project, error) {
 	return p, err
 }
 
-// covered reports whether a file that the configuration of the project around
-// the working directory names counts with these bytes: the project is trusted,
-// and they are of what is trusted.
-func (a *app) covered(file string, data []byte) bool {
+// isCovered reports whether the project around the working directory is
+// trusted, and the trust covers a file with this content.
+func (a *app) isCovered(file string, data []byte) bool {
 	own, _ := config.ProjectFile(a.configInput().WorkDir)
 	if own == "" {
 		return false
@@ -149,32 +151,32 @@ func (a *app) covered(file string, data []byte) bool {
 	return err == nil && p.trusted && a.coversFile(p, file, data)
 }
 
-// trustsFile reports whether a project's configuration file counts with these
-// bytes.
-func (a *app) trustsFile(file string, data []byte) bool {
+// isTrustedFile reports whether a project's configuration file with this
+// content is trusted.
+func (a *app) isTrustedFile(file string, data []byte) bool {
 	dir := config.ProjectDir(file)
 	p, err := a.readProject(dir)
 	if err != nil {
-		a.note("whether %s is trusted cannot be said, so it is not: %v", dir, err)
+		a.note("cannot check whether %s is trusted, so it is not: %v", dir, err)
 		return false
 	}
 	if p.known && !p.trusted {
-		a.note("%s changed since it was trusted; look at it, and trust it again: loadout trust %s", dir, quoted(dir))
+		a.note("%s changed since it was trusted; review it, then trust it again: loadout trust %s", dir, shellQuote(dir))
 	}
 	return p.trusted && a.coversFile(p, file, data)
 }
 
-func (a *app) trust(ctx context.Context, dir string, o *trustFlags) error {
-	p, err := a.readTrusting(dir)
+func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error {
+	p, err := a.readProjectToTrust(dir)
 	if err != nil {
 		return err
 	}
 	if len(p.files) == 0 {
-		return fail(exitNotFound, "nothing has to be trusted there; its skills are approved one by one: loadout approve NAME",
+		return fail(exitNotFound, "nothing needs to be trusted; its skills are approved separately: loadout approve NAME",
 			"%s has no loadout.yaml, .mcp.json or .loadout", p.dir)
 	}
 	out := &trustOutput{Dir: p.dir, Digest: p.digest, Files: p.files, State: p.state(), Effects: []string{}, Ignored: []config.Note{}, Problems: []string{}}
-	a.effects(p, out)
+	a.addEffects(p, out)
 	if !a.json {
 		a.printTrust(p, out)
 	}
@@ -190,23 +192,23 @@ func (a *app) trust(ctx context.Context, dir string, o *trustFlags) error {
 				return err
 			}
 		}
-		return fail(exitFound, "mend it, and try again", "%s is not trusted: with this no tool could be called, yours neither: %s", p.dir, strings.Join(out.Problems, "; "))
+		return fail(exitFailure, "fix it, and try again", "%s not trusted: invalid rules would block all tools, including yours: %s", p.dir, strings.Join(out.Problems, "; "))
 	}
 	if !o.yes && !a.json && isTerminal(a.stdin) && isTerminal(a.stderr) {
 		fmt.Fprintln(a.stderr)
-		yes, err := a.confirm(ctx, "Trust it?")
+		yes, err := a.confirm(ctx, "Trust this project?")
 		if err != nil {
 			return err
 		}
 		if !yes {
-			return fail(exitRefused, "to see it again: loadout trust "+quoted(dir)+" --dry-run", "%s is not trusted", p.dir)
+			return fail(exitRefused, "to review it again: loadout trust "+shellQuote(dir)+" --dry-run", "%s not trusted", p.dir)
 		}
 	}
-	store := a.projects()
+	store := a.trustStore()
 	if store == nil {
-		return fail(exitFound, "set LOADOUT_STATE to a directory that is yours", "there is no place to keep what is trusted")
+		return fail(exitFailure, "set LOADOUT_STATE to a directory of yours", "no directory to store the trust")
 	}
-	if _, err := store.Trust(ctx, p.dir, p.digest, policy.Local()); err != nil {
+	if _, err := store.Trust(ctx, p.dir, p.digest, policy.LocalUser()); err != nil {
 		return err
 	}
 	if err := a.recordTrust(ctx, "trust", p.dir, p.digest); err != nil {
@@ -215,24 +217,24 @@ func (a *app) trust(ctx context.Context, dir string, o *trustFlags) error {
 	if out.State = "trusted"; a.json {
 		return a.printJSON(out)
 	}
-	fmt.Fprintf(a.stdout, "\n%s It counts until a byte of it changes. To take it back: loadout trust --remove %s\n", a.green("Trusted."), quoted(p.dir))
+	fmt.Fprintf(a.stdout, "\n%s It applies until a file changes. To revoke: loadout trust --remove %s\n", a.green("Trusted."), shellQuote(p.dir))
 	return nil
 }
 
-// readTrusting reads what a person is about to decide on. That an earlier
-// decision cannot be read is for the store to say, when it is written.
-func (a *app) readTrusting(dir string) (*project, error) {
+// readProjectToTrust reads the project the user is about to trust. An
+// unreadable store is reported when it is written.
+func (a *app) readProjectToTrust(dir string) (*project, error) {
 	info, err := os.Stat(dir)
 	switch {
 	case err != nil:
-		code, hint := missing(err, "the path of the project")
-		return nil, fail(code, hint, "%s: %w", dir, reason(err))
+		code, hint := fileErrorHint(err, "the path of the project")
+		return nil, fail(code, hint, "%s: %w", dir, fileCause(err))
 	case !info.IsDir():
-		return nil, fail(exitUsage, "name the directory that it is in", "%s is no directory", dir)
+		return nil, fail(exitUsage, "name the directory that contains it", "%s is not a directory", dir)
 	}
 	p, err := a.readProject(dir)
 	if err != nil && p == nil {
-		return nil, fail(exitFound, "mend what is named, and try again", "%s: %w", dir, err)
+		return nil, fail(exitFailure, "fix the named problem, and try again", "%s: %w", dir, err)
 	}
 	return p, nil
 }
@@ -253,30 +255,31 @@ func (a *app) coversFile(p *project, file string, data []byte) bool {
 		return false
 	}
 	name, err := filepath.Rel(p.dir, filepath.Join(dir, filepath.Base(file)))
-	return err == nil && policy.Covers(p.files, filepath.ToSlash(name), data)
+	return err == nil && policy.ContainsProjectFile(p.files, filepath.ToSlash(name), data)
 }
 
 func (a *app) printTrust(p *project, out *trustOutput) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n%s %s\n", a.bold(plain(p.dir)), a.faint("digest "), p.digest)
 	for _, e := range out.Effects {
-		fmt.Fprintf(&b, "%s %s\n", a.faint("counts "), plain(e))
+		fmt.Fprintf(&b, "%s %s\n", a.faint("applies"), plain(e))
 	}
 	for _, n := range out.Ignored {
 		fmt.Fprintf(&b, "%s %s\n", a.faint("ignored"), plain(n.Where+": "+n.Message))
 	}
 	for _, text := range out.Problems {
-		fmt.Fprintf(&b, "%s %s\n", a.red("wrong  "), plain(text))
+		fmt.Fprintf(&b, "%s %s\n", a.red("invalid"), plain(text))
 	}
 	for _, f := range p.files {
-		fmt.Fprintf(&b, "\n%s %s\n", a.bold(plain(f.Path)), a.faint(sized(f.Size)))
-		b.WriteString(a.excerpt(p, f))
+		fmt.Fprintf(&b, "\n%s %s\n", a.bold(plain(f.Path)), a.faint(formatSize(f.Size)))
+		b.WriteString(a.readExcerpt(p, f))
 	}
 	fmt.Fprint(a.stdout, b.String())
 }
 
-// excerpt is the beginning of a file as it was read for its digest.
-func (a *app) excerpt(p *project, f policy.ProjectFile) string {
+// readExcerpt returns the beginning of a file, if it has not changed since its
+// digest was computed.
+func (a *app) readExcerpt(p *project, f policy.ProjectFile) string {
 	const most, lines = 64 << 10, 200
 	root, err := os.OpenRoot(p.dir)
 	if err != nil {
@@ -289,11 +292,11 @@ func (a *app) excerpt(p *project, f policy.ProjectFile) string {
 	}
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, f.Size+1))
-	if err != nil || !policy.Covers(p.files, f.Path, data) {
-		return "  it changed while it was shown: do not trust it, and look again\n"
+	if err != nil || !policy.ContainsProjectFile(p.files, f.Path, data) {
+		return "  changed while it was shown: do not trust it, and review it again\n"
 	}
 	if bytes.IndexByte(data, 0) >= 0 {
-		return "  it is no text\n"
+		return "  not a text file\n"
 	}
 	var b strings.Builder
 	n := 0
@@ -304,14 +307,14 @@ func (a *app) excerpt(p *project, f policy.ProjectFile) string {
 		b.WriteString("  " + strings.TrimRight(safe(strings.ReplaceAll(line, "\t", "    ")), "\n") + "\n")
 	}
 	if n > lines || len(data) > most {
-		b.WriteString("  … and more: read the file\n")
+		b.WriteString("  … truncated: read the file for the rest\n")
 	}
 	return b.String()
 }
 
 func (a *app) listTrust() error {
 	out := trustList{[]trustedDir{}, []policy.Problem{}}
-	if store := a.projects(); store != nil {
+	if store := a.trustStore(); store != nil {
 		list, problems, err := store.List()
 		if err != nil {
 			return err
@@ -326,26 +329,26 @@ func (a *app) listTrust() error {
 		return a.printJSON(out)
 	}
 	for _, p := range out.Problems {
-		a.note("what cannot be read is not trusted: %s", p)
+		a.note("trust ignored: %s", p)
 	}
 	if len(out.Projects) == 0 {
-		fmt.Fprintln(a.stdout, "No project is trusted. To trust one: loadout trust DIR")
+		fmt.Fprintln(a.stdout, "No trusted projects yet. To trust one: loadout trust DIR")
 		return nil
 	}
 	var rows [][]string
 	for _, t := range out.Projects {
 		state := "trusted"
 		if t.Changed {
-			state = "changed since: it counts for nothing"
+			state = "changed since; no longer applies"
 		}
 		rows = append(rows, []string{t.Dir, t.Digest.Short(), t.Created.Local().Format("2006-01-02 15:04"), state})
 	}
-	a.table("", rows)
+	a.printTable("", rows)
 	return nil
 }
 
-func (a *app) untrust(ctx context.Context, dir string) error {
-	store := a.projects()
+func (a *app) removeTrust(ctx context.Context, dir string) error {
+	store := a.trustStore()
 	var t policy.Trust
 	err := policy.ErrNotTrusted
 	if store != nil {
@@ -353,7 +356,7 @@ func (a *app) untrust(ctx context.Context, dir string) error {
 	}
 	switch {
 	case errors.Is(err, policy.ErrNotTrusted):
-		return fail(exitNotFound, "see what is trusted: loadout trust --list", "%s is not trusted", dir)
+		return fail(exitNotFound, "list trusted projects: loadout trust --list", "%s is not trusted", dir)
 	case err != nil:
 		return err
 	}
@@ -363,19 +366,19 @@ func (a *app) untrust(ctx context.Context, dir string) error {
 	if a.json {
 		return a.printJSON(trustOutput{Dir: t.Dir, Digest: t.Digest, Files: []policy.ProjectFile{}, State: "untrusted", Effects: []string{}, Ignored: []config.Note{}, Problems: []string{}})
 	}
-	fmt.Fprintf(a.stdout, "Not trusted any more: %s\n", plain(t.Dir))
+	fmt.Fprintf(a.stdout, "No longer trusted: %s\n", plain(t.Dir))
 	return nil
 }
 
-// recordTrust keeps what was decided in the audit log.
+// recordTrust records a decision in the audit log.
 func (a *app) recordTrust(ctx context.Context, action, dir string, digest policy.Digest) error {
-	log := a.audit()
+	log := a.auditLog()
 	if log == nil {
 		return nil
 	}
-	err := log.Append(ctx, policy.Record{Principal: policy.Local(), Action: action, Subject: digest, Name: dir, Decision: policy.Allowed})
+	err := log.Append(ctx, policy.Record{Principal: policy.LocalUser(), Action: action, Subject: digest, Name: dir, Decision: policy.VerdictAllow})
 	if err != nil {
-		return fmt.Errorf("record it: %w", err)
+		return fmt.Errorf("write audit log: %w", err)
 	}
 	return nil
 }

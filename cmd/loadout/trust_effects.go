@@ -10,25 +10,26 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/profile"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/profile"
 	"github.com/loadout-dev/loadout/skill"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
-// trustView works out what would count of a project's configuration.
-type trustView struct {
+// effectCollector determines the effects of a project's configuration.
+type effectCollector struct {
 	*app
 	p    *project
 	out  *trustOutput
-	with *config.Config // what would be in force
-	// taken says whose a server of a name is already; tools go by that.
+	with *config.Config // configuration with the project trusted
+	// taken maps names of servers to their owner; tools are identified by these
+	// names.
 	taken map[string]string
 }
 
-// effects works out what of a project's configuration would count. Where the
-// person's own is at fault, that is not known: no command works then.
-func (a *app) effects(p *project, out *trustOutput) {
+// addEffects adds the effects of a project's configuration to out. It adds none
+// if the user's own configuration is invalid, because then no command works.
+func (a *app) addEffects(p *project, out *trustOutput) {
 	in := a.configInput()
 	in.WorkDir, in.Flags = p.dir, nil
 	file, root := config.ProjectFile(p.dir)
@@ -42,7 +43,7 @@ func (a *app) effects(p *project, out *trustOutput) {
 	if err != nil {
 		return
 	}
-	v := &trustView{app: a, p: p, out: out, with: with, taken: a.takenNames(with)}
+	v := &effectCollector{app: a, p: p, out: out, with: with, taken: a.ownServerNames(with)}
 	before := map[string]string{}
 	for _, v := range without.Values() {
 		before[v.Key] = v.Text()
@@ -52,33 +53,33 @@ func (a *app) effects(p *project, out *trustOutput) {
 			out.Effects = append(out.Effects, v.Key+": "+v.Text())
 		}
 	}
-	v.rules("policy.rules", slices.DeleteFunc(slices.Clone(with.Policy.Rules), func(r string) bool { return slices.Contains(without.Policy.Rules, r) }))
+	v.checkRules("policy.rules", slices.DeleteFunc(slices.Clone(with.Policy.Rules), func(r string) bool { return slices.Contains(without.Policy.Rules, r) }))
 	for _, f := range with.Servers.Project {
 		out.Effects = append(out.Effects, "servers in: "+f)
-		v.servers(f)
+		v.addServers(f)
 	}
 	out.Ignored = append(out.Ignored, with.Notes...)
-	v.ghosts(root)
+	v.addProfiles(root)
 }
 
-// takenNames are the names of the person's own servers.
-func (a *app) takenNames(c *config.Config) map[string]string {
+// ownServerNames returns the names of the user's own servers.
+func (a *app) ownServerNames(c *config.Config) map[string]string {
 	mine := *c
 	mine.Servers.Project = nil
-	own, _, _ := a.servers(&mine, nil) // what is wrong with them is not about the project
+	own, _, _ := a.readServers(&mine, nil) // their problems are not about the project
 	out := map[string]string{}
 	for _, s := range own {
-		out[s.Name] = "you have one of that name, in " + s.File
+		out[s.Name] = "you have one of the same name, in " + s.File
 	}
 	return out
 }
 
-func (v *trustView) ignored(where, format string, args ...any) {
+func (v *effectCollector) addIgnored(where, format string, args ...any) {
 	v.out.Ignored = append(v.out.Ignored, config.Note{Where: where, Message: fmt.Sprintf(format, args...)})
 }
 
-// rules notes what is wrong with rules that would be added.
-func (v *trustView) rules(of string, texts []string) {
+// checkRules adds problems of the rules that would be added.
+func (v *effectCollector) checkRules(of string, texts []string) {
 	for _, text := range texts {
 		_, problems := policy.ParseRules([]string{text})
 		for _, p := range problems {
@@ -90,91 +91,92 @@ func (v *trustView) rules(of string, texts []string) {
 	}
 }
 
-// servers lists the servers of a file, or the files of a directory, that the
-// project's own names.
-func (v *trustView) servers(name string) {
-	files, err := serverFilesIn(name)
+// addServers adds the servers in a file, or in the files of a directory, that
+// the project's configuration names.
+func (v *effectCollector) addServers(name string) {
+	files, err := listServerFiles(name)
 	if err != nil {
-		v.ignored(name, "it cannot be read: %v", reason(err))
+		v.addIgnored(name, "cannot be read: %v", fileCause(err))
 		return
 	}
 	for _, file := range files {
-		data, err := readSmall(file, 1<<20)
+		data, err := readSmallFile(file, 1<<20)
 		switch {
 		case err != nil:
-			v.ignored(file, "it cannot be read: %v", reason(err))
+			v.addIgnored(file, "cannot be read: %v", fileCause(err))
 			continue
 		case !v.coversFile(v.p, file, data):
-			v.ignored(file, "its servers do not count, as it is not among the files that are trusted")
+			v.addIgnored(file, "not among the trusted files, so its servers are ignored")
 			continue
 		}
 		f, findings := upstream.Parse(data, upstream.ParseOptions{Name: file})
-		v.out.ignore(file, findings)
+		v.out.addIgnored(file, findings)
 		for _, s := range f.Servers {
-			if v.counts("", file, s) {
-				v.taken[s.Name] = file + " has one of that name"
+			if v.addServer("", file, s) {
+				v.taken[s.Name] = file + " has one of the same name"
 			}
 		}
 	}
 }
 
-// counts says what a server of the project does, or that it is passed over.
-func (v *trustView) counts(of, file string, s *upstream.Config) bool {
+// addServer adds the effect of a server, or why it is ignored. It reports
+// whether the server is used.
+func (v *effectCollector) addServer(of, file string, s *upstream.Config) bool {
 	if whose := v.taken[s.Name]; whose != "" {
-		v.ignored(fmt.Sprintf("%s:%d", file, s.Line), "%sserver %s is passed over: %s", of, s.Name, whose)
+		v.addIgnored(fmt.Sprintf("%s:%d", file, s.Line), "%sserver %s ignored: %s", of, s.Name, whose)
 		return false
 	}
 	if s.Disabled {
-		v.out.Effects = append(v.out.Effects, of+"server "+s.Name+": disabled, and not used")
+		v.out.Effects = append(v.out.Effects, of+"server "+s.Name+": disabled")
 		return true
 	}
-	v.out.Effects = append(v.out.Effects, projectServer(of, s, scriptsOff(v.with))...)
+	v.out.Effects = append(v.out.Effects, describeProjectServer(of, s, scriptsDisabledBy(v.with))...)
 	return true
 }
 
-// ghosts lists what the project's profiles have. They count at the root of a
-// repository only.
-func (v *trustView) ghosts(root string) {
+// addProfiles adds the effects of the project's profiles. Only profiles at the
+// root of a repository apply.
+func (v *effectCollector) addProfiles(root string) {
 	first := map[string]string{}
-	own, _ := v.ownGhosts(func(string, ...any) {})
+	own, _ := v.loadOwnProfiles(func(string, ...any) {})
 	for _, g := range own {
-		first[g.Name] = "you have one of that name"
+		first[g.Name] = "you have one of the same name"
 	}
 	for _, f := range v.p.files {
-		if path.Dir(f.Path) != projectGhosts {
+		if path.Dir(f.Path) != projectProfilesDir {
 			continue
 		}
 		if root != v.p.dir {
-			v.ignored(f.Path, "profiles of a project count at the root of its repository only")
+			v.addIgnored(f.Path, "ignored: profiles of a project apply only at the root of its repository")
 			continue
 		}
 		file := filepath.Join(v.p.dir, filepath.FromSlash(f.Path))
-		data, err := readSmall(file, 1<<20)
+		data, err := readSmallFile(file, 1<<20)
 		if err != nil || !v.coversFile(v.p, file, data) {
-			continue // it is said where the file is shown
+			continue // reported where the file is shown
 		}
 		all, findings := profile.Parse(data, f.Path)
-		v.out.ignore(f.Path, findings)
+		v.out.addIgnored(f.Path, findings)
 		for _, g := range all {
 			if whose := first[g.Name]; whose != "" {
-				v.ignored(fmt.Sprintf("%s:%d", f.Path, g.Line), "profile %s is passed over: %s", g.Name, whose)
+				v.addIgnored(fmt.Sprintf("%s:%d", f.Path, g.Line), "profile %s ignored: %s", g.Name, whose)
 				continue
 			}
-			first[g.Name] = f.Path + " has one of that name"
-			v.ghost(f.Path, g)
+			first[g.Name] = f.Path + " has one of the same name"
+			v.addProfile(f.Path, g)
 		}
 	}
 }
 
-// ghost lists what a profile of the project has.
-func (v *trustView) ghost(file string, g *profile.Profile) {
+// addProfile adds the effects of a profile of the project.
+func (v *effectCollector) addProfile(file string, g *profile.Profile) {
 	of := "profile " + g.Name + ": "
 	add := func(text string) { v.out.Effects = append(v.out.Effects, of+text) }
 	if len(g.Skills) > 0 {
 		add("only the skills " + strings.Join(g.Skills, ", "))
 	}
 	if g.SystemPrompt != "" {
-		add("its systemPrompt is what a model is told first")
+		add("its systemPrompt is the first instruction for a model")
 	}
 	if len(g.ServerNames) > 0 {
 		add("of the other MCP servers only " + strings.Join(g.ServerNames, ", "))
@@ -185,29 +187,29 @@ func (v *trustView) ghost(file string, g *profile.Profile) {
 	}
 	var denials []string
 	for _, r := range stated.Rules {
-		if denies(r) {
+		if isDenyRule(r) {
 			denials = append(denials, r)
 		} else {
-			v.ignored(file, "%srule %.100q: a project's profile may only deny", of, r)
+			v.addIgnored(file, "%srule %.100q ignored: a project's profile can only deny", of, r)
 		}
 	}
 	if len(denials) > 0 {
 		add(fmt.Sprintf("rules %q", denials))
 	}
-	v.rules("policy of profile "+g.Name, stated.Rules)
+	v.checkRules("policy of profile "+g.Name, stated.Rules)
 	for _, s := range g.MCPServers {
-		v.counts(of, file, s)
+		v.addServer(of, file, s)
 	}
 }
 
-// denies reports whether a rule begins with the word deny.
-func denies(rule string) bool {
+// isDenyRule reports whether a rule begins with the word deny.
+func isDenyRule(rule string) bool {
 	word := strings.FieldsFunc(strings.ToLower(rule), func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' || r == ':' })
 	return len(word) > 0 && word[0] == policy.Deny
 }
 
-// ignore notes what of a file is left out.
-func (o *trustOutput) ignore(file string, findings []skill.Diagnostic) {
+// addIgnored adds the errors of a file to the ignored parts.
+func (o *trustOutput) addIgnored(file string, findings []skill.Diagnostic) {
 	for _, d := range findings {
 		if d.Severity == skill.Error {
 			o.Ignored = append(o.Ignored, config.Note{Where: fmt.Sprintf("%s:%d:%d", file, d.Line, d.Column), Message: d.Message})
@@ -215,49 +217,49 @@ func (o *trustOutput) ignore(file string, findings []skill.Diagnostic) {
 	}
 }
 
-// scriptsOff says which setting keeps commands of skills and projects from being
-// started, "" where none does.
-func scriptsOff(c *config.Config) string {
+// scriptsDisabledBy returns the setting that disables commands of skills and
+// projects, or "".
+func scriptsDisabledBy(c *config.Config) string {
 	if c.Sandbox.Enabled {
 		return ""
 	}
 	for _, v := range c.Values() {
 		if v.Key == "sandbox.enabled" {
-			return "sandbox.enabled is false, by " + v.From
+			return "sandbox.enabled is false, set by " + v.From
 		}
 	}
 	return "sandbox.enabled is false"
 }
 
-// projectServer says what a server of a project reaches, and what it is told: of
-// variables only those of the person and of places in the project. off is why no
-// command is started, or "".
-func projectServer(of string, c *upstream.Config, off string) []string {
-	w := wishedOf(c)
+// describeProjectServer returns the hosts or the command of a project's server,
+// and its variables. Only user variables and paths in the project are provided
+// to it. off is the reason why commands are disabled, or "".
+func describeProjectServer(of string, c *upstream.Config, off string) []string {
+	w := describeServer(c)
 	text := of + "server " + c.Name + ": "
 	out := []string{text + strings.Join(w.Hosts, ", ")}
 	if len(w.Command) > 0 {
-		out = []string{text + commandText(w, off)}
+		out = []string{text + describeCommand(w, off)}
 	}
 	for i, v := range w.Variables {
-		w.Variables[i].Given = v.Kind == upstream.FromUser || v.Kind == upstream.FromPath && v.Name != "userHome"
+		w.Variables[i].HasValue = v.Kind == upstream.FromUser || v.Kind == upstream.FromPath && v.Name != "userHome"
 	}
-	for _, v := range variableTexts(w.Variables) {
+	for _, v := range formatVariables(w.Variables) {
 		out = append(out, text+v)
 	}
 	return out
 }
 
-// commandText says how the command of a project's server is started.
-func commandText(w loadout.WishedService, off string) string {
+// describeCommand describes how the command of a project's server is started.
+func describeCommand(w loadout.RequestedService, off string) string {
 	line := strings.Join(w.Command, " ")
-	switch w.Judge(); {
-	case w.Refused != "":
-		return "not started: " + line + " (" + w.Refused + ")"
+	switch w.CheckCommand(); {
+	case w.RefusedReason != "":
+		return "not started: " + line + " (" + w.RefusedReason + ")"
 	case off != "":
 		return "not started: " + line + " (" + off + ")"
-	case w.Fetches:
-		return "installed, and started in the sandbox with the project to read and no network: " + line
+	case w.NeedsInstall:
+		return "installed, then started in the sandbox with read access to the project and no network: " + line
 	}
-	return "started in the sandbox with the project to read and no network: " + line
+	return "started in the sandbox with read access to the project and no network: " + line
 }

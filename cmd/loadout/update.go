@@ -13,24 +13,25 @@ type updateFlags struct {
 	all, check, dryRun, diff, force, trust, yes bool
 }
 
-// updateOutput is update --json.
+// updateOutput is the output of update --json.
 type updateOutput struct {
 	Skills []checkedSkill `json:"skills"`
 }
 
-// checkedSkill is what is known of a skill and its source.
+// checkedSkill is the state of an installed skill and its source.
 type checkedSkill struct {
 	Name      string `json:"name"`
 	Directory string `json:"directory"`
-	// State is current, newer (there is another version), edited (and newer: kept),
-	// pinned (to a commit, or a tag), moved (a tag that names another commit now),
-	// refused (there is another version, which must not be installed), gone (no longer
-	// there), renamed, or unknown (it could not be looked up).
+	// State is current, newer (another version is available), edited (another
+	// version is available, but local edits are kept), pinned (to a commit or
+	// tag), moved (its tag names another commit now), refused (another version
+	// is available, but must not be installed), gone (no longer at the source),
+	// renamed, or unknown (the source cannot be checked).
 	State   string      `json:"state"`
 	Reason  string      `json:"reason,omitempty"`
-	Fix     string      `json:"fix,omitempty"`    // what to do about it
-	Commit  string      `json:"commit,omitempty"` // what is installed
-	Latest  string      `json:"latest,omitempty"` // the commit that is there
+	Fix     string      `json:"fix,omitempty"`    // next step
+	Commit  string      `json:"commit,omitempty"` // installed commit
+	Latest  string      `json:"latest,omitempty"` // latest commit of the source
 	Updated *addedSkill `json:"updated,omitempty"`
 }
 
@@ -38,46 +39,47 @@ func (a *app) updateCommand() *cobra.Command {
 	var o updateFlags
 	cmd := &cobra.Command{
 		Use:   "update [NAME...]",
-		Short: "Get newer versions of the skills that loadout add brought",
-		Long: `Look for newer versions of skills where they were got from, show what is different
-(files, instructions, scripts, what they ask for), and on a terminal ask before they
-are replaced. All of them, or those of some NAMEs. What you have edited is kept and
-told; what is pinned to a commit or a tag stays; a tag that names another commit than
-it did is told and not followed. Code of a new version has to be approved again.
-With --check nothing is changed, and the exit code is 1 if something newer is there.`,
+		Short: "Update installed skills",
+		Long: `Check the sources of installed skills for new versions, show the changes (files,
+instructions, scripts, requested permissions), and install them. On a terminal, update
+asks for confirmation. Without NAME it updates all skills.
+
+Skills you edited are reported and not changed. A skill pinned to a commit or tag stays
+at that version; a tag that moved is reported and not followed. Code of a new version
+needs a new approval. --check changes nothing, and exits with 1 if there are updates.`,
 		Example: `  loadout update --check
   loadout update
   loadout update pdf --diff
   loadout update --all --yes --json`,
 		ValidArgsFunction: a.completeInstalled,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := exclusive(cmd, "check", "dry-run"); err != nil {
+			if err := checkExclusive(cmd, "check", "dry-run"); err != nil {
 				return err
 			}
 			if o.all && len(args) > 0 {
-				return fail(exitUsage, "leave one of them out", "--all and names cannot go together")
+				return fail(exitUsage, "omit one of them", "--all and names cannot be used together")
 			}
-			return a.update(cmd.Context(), args, &o)
+			return a.updateSkills(cmd.Context(), args, &o)
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.all, "all", false, "all of them, as without a NAME")
-	f.BoolVar(&o.check, "check", false, "only look, and exit with 1 if something newer is there")
-	o.flags(f, true)
-	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be done, and change nothing")
-	f.BoolVar(&o.diff, "diff", false, "show all that is different, of every text file")
-	f.BoolVar(&o.force, "force", false, "replace also what you have edited")
-	f.BoolVar(&o.trust, "trust", false, "for a project, go also to folders here, by ssh, and to private hosts")
-	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask on a terminal")
+	f.BoolVar(&o.all, "all", false, "update all skills, like without a NAME")
+	f.BoolVar(&o.check, "check", false, "only check, and exit with 1 if updates are available")
+	o.register(f, true)
+	f.BoolVar(&o.dryRun, "dry-run", false, "show the changes without installing them")
+	f.BoolVar(&o.diff, "diff", false, "show all changed lines of every text file")
+	f.BoolVar(&o.force, "force", false, "replace skills even if you edited them")
+	f.BoolVar(&o.trust, "trust", false, "for a project, also allow local directories, ssh and private hosts")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	return cmd
 }
 
-func (a *app) update(ctx context.Context, names []string, o *updateFlags) error {
-	all, err := a.places(o.installFlags)
+func (a *app) updateSkills(ctx context.Context, names []string, o *updateFlags) error {
+	all, err := a.installDirs(o.installFlags)
 	if err != nil {
 		return err
 	}
-	c, err := a.settings(nil)
+	c, err := a.loadConfig(nil)
 	if err != nil {
 		return err
 	}
@@ -88,7 +90,7 @@ func (a *app) update(ctx context.Context, names []string, o *updateFlags) error 
 			}
 		}
 	}
-	mine, err := brought(all, names)
+	mine, err := installedNames(all, names)
 	if err != nil {
 		return err
 	}
@@ -97,28 +99,28 @@ func (a *app) update(ctx context.Context, names []string, o *updateFlags) error 
 		if len(mine[i]) == 0 {
 			continue
 		}
-		checks, err := a.updatePlace(ctx, to, a.fetcherFor(c, to, o.trust), mine[i], o)
+		checks, err := a.updateDir(ctx, to, a.newLockFetcher(c, to, o.trust), mine[i], o)
 		if err != nil {
 			return err
 		}
 		out.Skills = append(out.Skills, checks...)
 	}
-	if err := a.keepNewer(ctx, all, out.Skills); err != nil {
-		a.note("what is newer could not be kept: %v", err)
+	if err := a.saveUpdates(ctx, all, out.Skills); err != nil {
+		a.note("cannot save the available updates: %v", err)
 	}
-	return a.updated(out, o)
+	return a.printUpdates(out, o)
 }
 
-// updatePlace looks at skills of one place, and brings the newer ones.
-func (a *app) updatePlace(ctx context.Context, to place, from fetcher, names []string, o *updateFlags) ([]checkedSkill, error) {
+// updateDir checks the skills of one directory and installs the new versions.
+func (a *app) updateDir(ctx context.Context, to skillsDir, from fetcher, names []string, o *updateFlags) ([]checkedSkill, error) {
 	p, err := newPlan(a, to, from, o.force)
 	if err != nil {
 		return nil, err
 	}
 	defer p.close()
 	p.texts = o.diff
-	checks, err := p.check(ctx, names)
-	if err != nil || o.check || len(p.changes()) == 0 {
+	checks, err := p.checkUpdates(ctx, names)
+	if err != nil || o.check || len(p.changedSteps()) == 0 {
 		return checks, err
 	}
 	for i := range checks {
@@ -126,12 +128,12 @@ func (a *app) updatePlace(ctx context.Context, to place, from fetcher, names []s
 			checks[i].Updated = &st.addedSkill
 		}
 	}
-	show := carryFlags{yes: o.yes, dryRun: o.dryRun, full: o.diff, verb: "update"}
+	show := planOptions{yes: o.yes, dryRun: o.dryRun, full: o.diff, verb: "update"}
 	if !a.json {
-		a.showPlan(p, nil, show)
+		a.printPlan(p, nil, show)
 	}
 	if !o.dryRun {
-		if err := a.agree(ctx, p, show); err != nil {
+		if err := a.confirmPlan(ctx, p, show); err != nil {
 			return nil, err
 		}
 		if err := p.install(ctx); err != nil {
@@ -144,13 +146,13 @@ func (a *app) updatePlace(ctx context.Context, to place, from fetcher, names []s
 		}
 	}
 	if !a.json {
-		a.showDone(ctx, p, show)
+		a.printPlanResult(ctx, p, show)
 	}
 	return checks, nil
 }
 
-// updated prints what was found, and says by the exit code whether that is something.
-func (a *app) updated(out updateOutput, o *updateFlags) error {
+// printUpdates prints the result. Its error sets the exit code.
+func (a *app) printUpdates(out updateOutput, o *updateFlags) error {
 	if !a.json {
 		a.printChecks(out, o)
 	} else if err := a.printJSON(out); err != nil {
@@ -162,29 +164,29 @@ func (a *app) updated(out updateOutput, o *updateFlags) error {
 		case "refused":
 			return &exitError{code: exitRefused}
 		case "moved", "gone", "renamed", "unknown", "edited":
-			code = exitFound
+			code = exitFailure
 		case "newer":
 			if o.check {
-				code = exitFound
+				code = exitFailure
 			}
 		}
 	}
-	if code == exitFound {
-		return errFound
+	if code == exitFailure {
+		return errReported
 	}
 	return nil
 }
 
 func (a *app) printChecks(out updateOutput, o *updateFlags) {
 	if len(out.Skills) == 0 {
-		fmt.Fprintln(a.stdout, "There is nothing to update: loadout add brought no skill. See: loadout add --help")
+		fmt.Fprintln(a.stdout, "No skills installed with loadout add. See: loadout add --help")
 		return
 	}
 	var rows [][]string
 	newer, current := false, 0
 	for _, s := range out.Skills {
 		switch {
-		case s.Updated != nil: // it was shown
+		case s.Updated != nil: // already shown
 			continue
 		case s.State == "current":
 			current++
@@ -193,7 +195,7 @@ func (a *app) printChecks(out updateOutput, o *updateFlags) {
 		newer = newer || s.State == "newer"
 		rows = append(rows, []string{s.Name, s.State, s.Reason})
 	}
-	a.table("", rows)
+	a.printTable("", rows)
 	switch {
 	case current == len(out.Skills) && current == 1:
 		fmt.Fprintln(a.stdout, "1 skill is up to date.")
@@ -209,6 +211,6 @@ func (a *app) printChecks(out updateOutput, o *updateFlags) {
 		}
 	}
 	if newer {
-		fmt.Fprintln(a.stderr, "To see what is different, and get it: loadout update")
+		fmt.Fprintln(a.stderr, "To see the changes and install them: loadout update")
 	}
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// usageOutput is the shape of usage --json.
+// usageOutput is the output of usage --json.
 type usageOutput struct {
-	Enabled bool      `json:"enabled"` // whether uses are counted now
+	Enabled bool      `json:"enabled"` // whether usage is recorded now
 	File    string    `json:"file"`
 	Since   time.Time `json:"since,omitzero"` // with --days
 	*usage.Report
@@ -28,19 +28,19 @@ type usageOutput struct {
 	NeverUsed []neverUsed `json:"never_used"`
 }
 
-// modelCost is what a model took, and what that costs.
+// modelCost is the usage of a model and its cost.
 type modelCost struct {
 	usage.Model
-	// Cost and Uncached are in US dollars, with the cache and as it would be without
-	// one; null where no price is configured.
+	// Cost and Uncached are in US dollars, with the cache and without one. They
+	// are null if no price is configured.
 	Cost     *float64 `json:"cost_usd"`
 	Uncached *float64 `json:"cost_uncached_usd"`
-	// Equivalents are the same in tokens of input, whatever the price.
+	// Equivalents are the same in input tokens, independent of the price.
 	Equivalents         float64 `json:"equivalents"`
 	UncachedEquivalents float64 `json:"equivalents_uncached"`
 }
 
-// neverUsed is a skill that is there and was not used.
+// neverUsed is an available skill that was not used.
 type neverUsed struct {
 	Name   string `json:"name"`
 	Key    string `json:"key"`
@@ -52,35 +52,35 @@ func (a *app) usageCommand() *cobra.Command {
 	var clear bool
 	cmd := &cobra.Command{
 		Use:   "usage",
-		Short: "Show what was used: skills, tools, scripts, models",
-		Long: `Show how often skills were loaded, how many tokens that delivered, which scripts were
-run and which tools called, how long they took and how often they failed, what models
-took and what that costs, and which skills were never used.
+		Short: "Show usage of skills, tools, scripts and models",
+		Long: `Show how often skills were loaded and how many tokens that took, which scripts and
+tools ran, how long they took and how often they failed, the usage and cost of models,
+and the skills that were never used.
 
-It is counted in a file of yours, usage.jsonl in the state directory: when, by which
-face, the name, how long, how many tokens, and the outcome; never what was said,
-arguments, results or secrets. It is sent nowhere. Of about 8 MiB the newer half is
-kept. usage.enabled: false or LOADOUT_USAGE=off switches it off, --clear forgets it.`,
+Usage is recorded in usage.jsonl in the state directory: time, face, name, duration,
+tokens and outcome. It never contains messages, arguments, results or secrets, and is
+never sent anywhere. At about 8 MiB the older half is deleted. To disable it, set
+usage.enabled: false or LOADOUT_USAGE=off; --clear deletes it.`,
 		Example: `  loadout usage
   loadout usage --days 7
   loadout usage --json
   loadout usage --clear`,
-		Args: want(0, 0, ""),
+		Args: argCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := exclusive(cmd, "clear", "days"); err != nil {
+			if err := checkExclusive(cmd, "clear", "days"); err != nil {
 				return err
 			}
 			if cmd.Flags().Changed("days") && (days < 1 || days > 36_500) {
-				return fail(exitUsage, "give --days a number of at least 1", "--days is %d", days)
+				return fail(exitUsage, "use a --days of at least 1", "--days is %d", days)
 			}
 			if clear {
 				return a.clearUsage(cmd.Context())
 			}
-			return a.usage(cmd.Context(), days)
+			return a.showUsage(cmd.Context(), days)
 		},
 	}
-	cmd.Flags().IntVar(&days, "days", 0, "only the last `N` days")
-	cmd.Flags().BoolVar(&clear, "clear", false, "forget everything that was counted")
+	cmd.Flags().IntVar(&days, "days", 0, "show only the last `N` days")
+	cmd.Flags().BoolVar(&clear, "clear", false, "delete all recorded usage")
 	return cmd
 }
 
@@ -92,19 +92,19 @@ func (a *app) clearUsage(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if err := usage.NewLog(file, nil).Clear(ctx); err != nil {
-		return fail(exitFound, "end the other loadout programs, or delete "+quoted(file)+" yourself", "%w", err)
+		return fail(exitFailure, "exit the other loadout programs, or delete "+shellQuote(file)+" yourself", "%w", err)
 	}
 	if a.json {
 		return a.printJSON(map[string]any{"cleared": true, "file": file})
 	}
-	fmt.Fprintln(a.stdout, "What was counted is forgotten.")
+	fmt.Fprintln(a.stdout, "Deleted all recorded usage.")
 	return nil
 }
 
-var errNoUsageFile = fail(exitMissing, "name a directory with LOADOUT_STATE", "there is no place where uses are counted")
+var errNoUsageFile = fail(exitMissing, "name a directory with LOADOUT_STATE", "no directory for usage data")
 
-func (a *app) usage(ctx context.Context, days int) error {
-	c, err := a.settings(nil)
+func (a *app) showUsage(ctx context.Context, days int) error {
+	c, err := a.loadConfig(nil)
 	if err != nil {
 		return err
 	}
@@ -116,17 +116,17 @@ func (a *app) usage(ctx context.Context, days int) error {
 		out.Since = time.Now().UTC().AddDate(0, 0, -days).Truncate(time.Second)
 	}
 	if out.Report, err = usage.Read(usage.Options{Path: out.File, Since: out.Since}); err != nil {
-		return fail(exitFound, "look at that file, or begin again with: loadout usage --clear", "%w", err)
+		return fail(exitFailure, "check the file, or delete it: loadout usage --clear", "%w", err)
 	}
 	for _, m := range out.Report.Models {
-		out.Models = append(out.Models, costOf(c, m))
+		out.Models = append(out.Models, newModelCost(c, m))
 	}
-	rt, err := a.runtime(ctx, c, false)
+	rt, err := a.newRuntime(ctx, c, false)
 	if err != nil {
 		return err
 	}
 	defer rt.Close()
-	out.NeverUsed = unused(rt.Catalog().Snapshot(), out.Skills)
+	out.NeverUsed = unusedSkills(rt.Catalog().Snapshot(), out.Skills)
 	if a.json {
 		return a.printJSON(out)
 	}
@@ -134,9 +134,10 @@ func (a *app) usage(ctx context.Context, days int) error {
 	return nil
 }
 
-// unused are the skills that there are and that were not used. One whose key is of no
-// skill any more was used from another place, as by --skills: then its name counts.
-func unused(snap *catalog.Snapshot, skills []usage.Skill) []neverUsed {
+// unusedSkills returns the available skills that were not used. If the key of a
+// used skill is unknown, it was used from another location, for example with
+// --skills; then its name counts.
+func unusedSkills(snap *catalog.Snapshot, skills []usage.Skill) []neverUsed {
 	keys, names := map[string]bool{}, map[string]bool{}
 	for _, s := range skills {
 		if s.Worked() == 0 {
@@ -156,7 +157,7 @@ func unused(snap *catalog.Snapshot, skills []usage.Skill) []neverUsed {
 	return out
 }
 
-func costOf(c *config.Config, m usage.Model) modelCost {
+func newModelCost(c *config.Config, m usage.Model) modelCost {
 	out := modelCost{Model: m}
 	out.Equivalents, out.UncachedEquivalents = m.Usage.Equivalents()
 	if p, known := c.Models.Price(m.Name); known {
@@ -178,47 +179,47 @@ func (a *app) printUsage(u *usageOutput) {
 	}
 	a.printNeverUsed(u.NeverUsed)
 	if u.Unknown > 0 {
-		fmt.Fprintf(a.stdout, "%s named no skill or tool that there is.\n", counted(u.Unknown, "use"))
+		fmt.Fprintf(a.stdout, "%s with an unknown skill or tool.\n", pluralize(u.Unknown, "use"))
 	}
 	if u.Damaged > 0 {
-		a.note("%s of %s cannot be read, and not counted", counted(u.Damaged, "line"), u.File)
+		a.note("%s of %s invalid and not counted", pluralize(u.Damaged, "line"), u.File)
 	}
-	fmt.Fprintf(a.stdout, "Counted in %s, and sent nowhere.\n", plain(u.File))
+	fmt.Fprintf(a.stdout, "Recorded in %s; never sent anywhere.\n", plain(u.File))
 	if !u.Enabled && !u.First.IsZero() {
-		fmt.Fprintln(a.stdout, "Nothing is counted any more: usage.enabled is false.")
+		fmt.Fprintln(a.stdout, "Recording is disabled: usage.enabled is false.")
 	}
 }
 
 func (a *app) printNothingUsed(u *usageOutput) {
 	switch {
 	case !u.Enabled:
-		fmt.Fprintln(a.stdout, "Nothing is counted: usage.enabled is false. See: loadout config show")
+		fmt.Fprintln(a.stdout, "Recording is disabled: usage.enabled is false. See: loadout config show")
 	case !u.Since.IsZero():
-		fmt.Fprintf(a.stdout, "Nothing was used since %s.\n", day(u.Since))
+		fmt.Fprintf(a.stdout, "No usage since %s.\n", formatDay(u.Since))
 	default:
-		fmt.Fprintln(a.stdout, "Nothing was used yet. It is counted when a client loads a skill: loadout connect CLIENT, or loadout chat")
+		fmt.Fprintln(a.stdout, "No usage yet. It is recorded when a client loads a skill: loadout connect CLIENT, or loadout chat")
 	}
 }
 
 func (a *app) printFaces(u *usageOutput) {
-	fmt.Fprintf(a.stdout, "Since %s:\n\n", day(cmp.Or(u.Since, u.First)))
+	fmt.Fprintf(a.stdout, "Since %s:\n\n", formatDay(cmp.Or(u.Since, u.First)))
 	rows := [][]string{{"face", "loads", "tokens", "files", "scripts", "calls", "answers", "failed", "refused", "last use"}}
 	for _, f := range u.Faces {
-		rows = append(rows, []string{f.Name, number(f.Loads), number(f.Tokens), number(f.Files), number(f.Scripts), number(f.Calls), number(f.Answers), number(f.Failures), number(f.Refused), day(f.Last)})
+		rows = append(rows, []string{f.Name, formatNumber(f.Loads), formatNumber(f.Tokens), formatNumber(f.Files), formatNumber(f.Scripts), formatNumber(f.Calls), formatNumber(f.Answers), formatNumber(f.Failures), formatNumber(f.Refused), formatDay(f.Last)})
 	}
-	a.columns(rows)
+	a.printColumns(rows)
 }
 
 func (a *app) printSkills(skills []usage.Skill) {
 	rows := [][]string{{"skill", "loads", "tokens", "files", "scripts", "calls", "failed", "refused", "by", "last use"}}
 	for _, s := range skills {
 		by := slices.Sorted(maps.Keys(s.Faces))
-		rows = append(rows, []string{s.Name, number(s.Loads), number(s.Tokens), number(s.Files), number(s.Scripts), number(s.Calls), number(s.Failures), number(s.Refused), strings.Join(by, ","), day(s.Last)})
+		rows = append(rows, []string{s.Name, formatNumber(s.Loads), formatNumber(s.Tokens), formatNumber(s.Files), formatNumber(s.Scripts), formatNumber(s.Calls), formatNumber(s.Failures), formatNumber(s.Refused), strings.Join(by, ","), formatDay(s.Last)})
 	}
-	a.columns(rows)
+	a.printColumns(rows)
 }
 
-// printTimes prints how tools or scripts do.
+// printTimes prints counts and durations of tools or scripts.
 func (a *app) printTimes(what string, all []usage.Tool) {
 	rows := [][]string{{what, "calls", "failed", "refused", "p50", "p95", "last use"}}
 	for _, t := range all {
@@ -226,27 +227,27 @@ func (a *app) printTimes(what string, all []usage.Tool) {
 		if what == "script" {
 			name = t.Skill + " " + name
 		}
-		rows = append(rows, []string{name, number(t.Calls), number(t.Errors), number(t.Refused), millis(t.P50), millis(t.P95), day(t.Last)})
+		rows = append(rows, []string{name, formatNumber(t.Calls), formatNumber(t.Errors), formatNumber(t.Refused), formatDuration(t.P50), formatDuration(t.P95), formatDay(t.Last)})
 	}
-	a.columns(rows)
+	a.printColumns(rows)
 }
 
 func (a *app) printModels(models []modelCost) {
 	rows := [][]string{{"model", "answers", "input", "cache read", "cache write", "output", "cost", "without cache"}}
 	var unknown []string
 	for _, m := range models {
-		cost, uncached := number(int(m.Equivalents)), number(int(m.UncachedEquivalents))
+		cost, uncached := formatNumber(int(m.Equivalents)), formatNumber(int(m.UncachedEquivalents))
 		if m.Cost != nil {
-			cost, uncached = dollars(*m.Cost), dollars(*m.Uncached)
+			cost, uncached = formatDollars(*m.Cost), formatDollars(*m.Uncached)
 		} else {
 			cost, uncached = cost+" te", uncached+" te"
 			unknown = append(unknown, m.Name)
 		}
-		rows = append(rows, []string{m.Name, number(m.Answers), number(m.Input), number(m.CacheRead), number(m.CacheWrite), number(m.Output), cost, uncached})
+		rows = append(rows, []string{m.Name, formatNumber(m.Answers), formatNumber(m.Input), formatNumber(m.CacheRead), formatNumber(m.CacheWrite), formatNumber(m.Output), cost, uncached})
 	}
-	a.columns(rows)
+	a.printColumns(rows)
 	if len(unknown) > 0 {
-		fmt.Fprintf(a.stdout, "No price is configured for %s (models.prices). te are token-equivalents: input 1,\ncache read 0.1, cache write 1.25, output 5.\n\n", plain(strings.Join(unknown, ", ")))
+		fmt.Fprintf(a.stdout, "No price configured for %s (models.prices). te are token equivalents: input 1,\ncache read 0.1, cache write 1.25, output 5.\n\n", plain(strings.Join(unknown, ", ")))
 	}
 }
 
@@ -261,16 +262,16 @@ func (a *app) printNeverUsed(skills []neverUsed) {
 	}
 	text := "Never used: " + strings.Join(names, ", ")
 	if rest := len(skills) - most; rest > 0 {
-		text += fmt.Sprintf(" and %d more, in: loadout usage --json", rest)
+		text += fmt.Sprintf(" and %d more; list them with: loadout usage --json", rest)
 	}
 	var b strings.Builder
-	a.wrap(&b, "", text, same)
+	a.writeWrapped(&b, "", text, noStyle)
 	fmt.Fprintln(a.stdout, b.String())
 }
 
-// columns prints rows of numbers behind a name, and an empty line; a head alone is not
-// printed, and a column without any number is left out.
-func (a *app) columns(rows [][]string) {
+// printColumns prints rows of numbers after a name, followed by an empty line.
+// It omits empty columns, and prints nothing without rows.
+func (a *app) printColumns(rows [][]string) {
 	if len(rows) < 2 {
 		return
 	}
@@ -286,12 +287,12 @@ func (a *app) columns(rows [][]string) {
 			kept[i] = append(kept[i], r[col])
 		}
 	}
-	a.table("", kept)
+	a.printTable("", kept)
 	fmt.Fprintln(a.stdout)
 }
 
-// number has its thousands apart.
-func number(n int) string {
+// formatNumber returns a number with thousands separators.
+func formatNumber(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]
@@ -299,7 +300,7 @@ func number(n int) string {
 	return s
 }
 
-func millis(ms float64) string {
+func formatDuration(ms float64) string {
 	switch {
 	case ms == 0:
 		return ""
@@ -311,11 +312,11 @@ func millis(ms float64) string {
 	return fmt.Sprintf("%.1f s", ms/1000)
 }
 
-func dollars(d float64) string {
+func formatDollars(d float64) string {
 	if d < 0.1 {
 		return fmt.Sprintf("$%.4f", d)
 	}
 	return fmt.Sprintf("$%.2f", d)
 }
 
-func day(t time.Time) string { return t.Local().Format("2006-01-02") }
+func formatDay(t time.Time) string { return t.Local().Format("2006-01-02") }

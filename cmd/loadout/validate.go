@@ -15,8 +15,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// validated is the verdict on one skill.
-type validated struct {
+// validatedSkill is the result for one skill.
+type validatedSkill struct {
 	Path        string            `json:"path"`
 	Name        string            `json:"name"`
 	Valid       bool              `json:"valid"`
@@ -28,23 +28,22 @@ func (a *app) validateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate PATH...",
 		Short: "Check skills against the specification",
-		Long: `Check a skill (its directory, its SKILL.md or an archive), or all skills below a
-directory, by the rules of the specification's reference validator. A skill that
-is not valid may still load: what is repaired is said. Exits with 1 if any skill
-is not valid.`,
+		Long: `Check a skill (its directory, SKILL.md or archive), or all skills below a directory,
+by the rules of the specification's reference validator. An invalid skill may still
+load; repairs are listed. Exits with 1 if a skill is invalid.`,
 		Example: `  loadout validate my-skill
   loadout validate skills --json | jq '.results[] | select(.valid | not)'`,
-		Args: want(1, -1, "the PATH of a skill or of a directory with skills"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.validate(cmd.Context(), args) },
+		Args: argCount(1, -1, "the PATH of a skill or of a directory with skills"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.validateSkills(cmd.Context(), args) },
 	}
 }
 
-// validate prints what was found at all paths, also where one of them is not
-// there.
-func (a *app) validate(ctx context.Context, paths []string) error {
-	results := []validated{}
+// validateSkills prints the results for all paths, even if one path does not
+// exist.
+func (a *app) validateSkills(ctx context.Context, paths []string) error {
+	results := []validatedSkill{}
 	var failed error
-	done := a.progress("checking skills")
+	done := a.showProgress("checking skills")
 	for _, p := range paths {
 		found, err := validatePath(ctx, p)
 		if failed == nil {
@@ -66,27 +65,27 @@ func (a *app) validate(ctx context.Context, paths []string) error {
 			return err
 		}
 	}
-	if failed == nil && slices.ContainsFunc(results, func(v validated) bool { return !v.Valid }) {
-		return errFound
+	if failed == nil && slices.ContainsFunc(results, func(v validatedSkill) bool { return !v.Valid }) {
+		return errReported
 	}
 	return failed
 }
 
-// validatePath checks what is at a path: one skill, or all below it.
-func validatePath(ctx context.Context, p string) ([]validated, error) {
+// validatePath checks the skill at a path, or all skills below it.
+func validatePath(ctx context.Context, p string) ([]validatedSkill, error) {
 	fi, err := os.Stat(p)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fail(exitNotFound, "check the path", "Path does not exist: %s", p)
 	case err != nil:
-		_, hint := missing(err, "the path")
-		return nil, fail(exitFound, hint, "%s: %w", p, reason(err))
+		_, hint := fileErrorHint(err, "the path")
+		return nil, fail(exitFailure, hint, "%s: %w", p, fileCause(err))
 	case fi.IsDir():
 		return validateDir(ctx, p)
 	case skill.IsFileName(filepath.Base(p)) && fi.Mode().IsRegular():
-		return []validated{validateSkill(filepath.Dir(p), p)}, nil
+		return []validatedSkill{validateSkill(filepath.Dir(p), p)}, nil
 	case isArchive(p) && fi.Mode().IsRegular():
-		return []validated{validateArchive(p)}, nil
+		return []validatedSkill{validateArchive(p)}, nil
 	}
 	return nil, fail(exitUsage, "give a skill's directory, its SKILL.md, or a .zip or .skill archive", "Not a directory: %s", p)
 }
@@ -96,15 +95,15 @@ func isArchive(p string) bool {
 	return ext == ".zip" || ext == ".skill"
 }
 
-func validateDir(ctx context.Context, dir string) ([]validated, error) {
-	if hasSkill(dir) {
-		return []validated{validateSkill(dir, dir)}, nil
+func validateDir(ctx context.Context, dir string) ([]validatedSkill, error) {
+	if containsSkill(dir) {
+		return []validatedSkill{validateSkill(dir, dir)}, nil
 	}
 	root := dir
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		root = real // a walk does not follow a link, not even the first
+		root = real // WalkDir does not follow symlinks, not even for the root
 	}
-	var out []validated
+	var out []validatedSkill
 	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -112,12 +111,12 @@ func validateDir(ctx context.Context, dir string) ([]validated, error) {
 		shown := filepath.Join(dir, strings.TrimPrefix(p, root))
 		switch {
 		case err != nil:
-			out = append(out, unreadable(shown, err))
-		case d.IsDir() && p != root && (skill.Ignored(d.Name()) || d.Name() == "node_modules"):
+			out = append(out, unreadableSkill(shown, err))
+		case d.IsDir() && p != root && (skill.IsIgnored(d.Name()) || d.Name() == "node_modules"):
 			return fs.SkipDir
 		case !d.IsDir() && skill.IsFileName(d.Name()):
 			out = append(out, validateSkill(filepath.Dir(p), filepath.Dir(shown)))
-		case d.Type()&fs.ModeSymlink != 0 && hasSkill(p):
+		case d.Type()&fs.ModeSymlink != 0 && containsSkill(p):
 			out = append(out, validateSkill(p, shown))
 		case d.Type().IsRegular() && strings.EqualFold(filepath.Ext(p), ".skill"):
 			v := validateArchive(p)
@@ -131,13 +130,13 @@ func validateDir(ctx context.Context, dir string) ([]validated, error) {
 	}
 	if len(out) == 0 {
 		d := skill.Diagnostic{Severity: skill.Error, Code: "no-skill-md", Message: "Missing required file: SKILL.md",
-			Fix: "make one with: loadout new NAME", Rule: 3}
-		out = []validated{{Path: dir, Diagnostics: skill.Diagnostics{d}}}
+			Fix: "create one with: loadout new NAME", Rule: 3}
+		out = []validatedSkill{{Path: dir, Diagnostics: skill.Diagnostics{d}}}
 	}
 	return out, nil
 }
 
-func hasSkill(dir string) bool {
+func containsSkill(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return false
@@ -150,14 +149,14 @@ func hasSkill(dir string) bool {
 	return false
 }
 
-func validateSkill(dir, shown string) validated {
+func validateSkill(dir, shown string) validatedSkill {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		abs = dir
 	}
 	b, err := skill.OpenDir(abs)
 	if err != nil {
-		return unreadable(shown, err)
+		return unreadableSkill(shown, err)
 	}
 	defer b.Close()
 	v := validateBundle(b, shown)
@@ -167,48 +166,48 @@ func validateSkill(dir, shown string) validated {
 	return v
 }
 
-func validateBundle(b *skill.Bundle, shown string) validated {
+func validateBundle(b *skill.Bundle, shown string) validatedSkill {
 	s, ds, err := skill.Parse(b.FS, b.Folder)
 	if err != nil {
-		return unreadable(shown, err)
+		return unreadableSkill(shown, err)
 	}
-	v := validated{Path: shown, Valid: ds.Valid(), Loads: s != nil && ds.Loads(), Diagnostics: append(skill.Diagnostics{}, ds...)}
+	v := validatedSkill{Path: shown, Valid: ds.Valid(), Loads: s != nil && ds.Loads(), Diagnostics: append(skill.Diagnostics{}, ds...)}
 	if s != nil {
 		v.Name = s.Name
 	}
 	return v
 }
 
-func validateArchive(p string) validated {
+func validateArchive(p string) validatedSkill {
 	f, err := os.Open(p)
 	if err != nil {
-		return unreadable(p, err)
+		return unreadableSkill(p, err)
 	}
 	defer f.Close()
 	fi, err := f.Stat()
 	if err != nil {
-		return unreadable(p, err)
+		return unreadableSkill(p, err)
 	}
 	b, err := skill.OpenZIP(f, fi.Size(), p, skill.Limits{})
-	if refusals, ok := skill.IsRefused(err); ok {
-		v := validated{Path: p}
+	if refusals, ok := skill.Refusals(err); ok {
+		v := validatedSkill{Path: p}
 		for _, r := range refusals {
 			v.Diagnostics = append(v.Diagnostics, skill.Diagnostic{Severity: skill.Error, Code: r.Code, Message: r.String(), Fix: "pack it again with: loadout pack DIR", Rule: 3})
 		}
 		return v
 	}
 	if err != nil {
-		return unreadable(p, err)
+		return unreadableSkill(p, err)
 	}
 	return validateBundle(b, p)
 }
 
-func unreadable(p string, err error) validated {
-	return validated{Path: p, Diagnostics: skill.Diagnostics{{Severity: skill.Error, Code: "unreadable", Message: "cannot be read: " + reason(err).Error(),
-		Fix: "check that you have the right to read it", Rule: 3}}}
+func unreadableSkill(p string, err error) validatedSkill {
+	return validatedSkill{Path: p, Diagnostics: skill.Diagnostics{{Severity: skill.Error, Code: "unreadable", Message: "cannot be read: " + fileCause(err).Error(),
+		Fix: "check that you can read it", Rule: 3}}}
 }
 
-func (a *app) printValidated(results []validated) {
+func (a *app) printValidated(results []validatedSkill) {
 	valid, loads := 0, 0
 	var b strings.Builder
 	for _, r := range results {
@@ -219,7 +218,7 @@ func (a *app) printValidated(results []validated) {
 			verdict = a.green("valid")
 		case r.Loads:
 			loads++
-			verdict = a.red("not valid, but loads")
+			verdict = a.red("invalid, but loads")
 		}
 		if a.quiet && r.Valid {
 			continue
@@ -229,12 +228,12 @@ func (a *app) printValidated(results []validated) {
 			if a.quiet && d.Severity == skill.Info {
 				continue
 			}
-			a.wrap(&b, "  ", d.String(), same)
-			a.wrap(&b, "      ", d.Fix, a.faint)
+			a.writeWrapped(&b, "  ", d.String(), noStyle)
+			a.writeWrapped(&b, "      ", d.Fix, a.faint)
 		}
 	}
 	if len(results) > 1 {
-		fmt.Fprintf(&b, "%s: %d valid, %d not valid but loading, %d not loading\n", counted(len(results), "skill"), valid, loads, len(results)-valid-loads)
+		fmt.Fprintf(&b, "%s: %d valid, %d invalid but loading, %d not loading\n", pluralize(len(results), "skill"), valid, loads, len(results)-valid-loads)
 	}
 	fmt.Fprint(a.stdout, b.String())
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loadout-dev/loadout/installed"
-	"github.com/loadout-dev/loadout/signature"
+	"github.com/loadout-dev/loadout/internal/installed"
+	"github.com/loadout-dev/loadout/internal/signature"
 )
 
 // verifyFlags are the flags of loadout verify.
@@ -19,12 +19,12 @@ type verifyFlags struct {
 	key, forget string
 }
 
-// verifyOutput is verify --json.
+// verifyOutput is the output of verify --json.
 type verifyOutput struct {
 	Skills []verifiedSkill `json:"skills"`
-	// Differences are files that are not as loadout.lock says.
-	Differences []foundDifference `json:"differences"`
-	OK          bool              `json:"ok"`
+	// Differences are files that differ from loadout.lock.
+	Differences []locatedDifference `json:"differences"`
+	OK          bool                `json:"ok"`
 }
 
 type verifiedSkill struct {
@@ -35,7 +35,7 @@ type verifiedSkill struct {
 	OK        bool   `json:"ok"`
 }
 
-type foundDifference struct {
+type locatedDifference struct {
 	Directory string `json:"directory"`
 	installed.Difference
 }
@@ -44,60 +44,59 @@ func (a *app) verifyCommand() *cobra.Command {
 	var o verifyFlags
 	cmd := &cobra.Command{
 		Use:   "verify [NAME|PATH...]",
-		Short: "Compare installed skills with loadout.lock, or a skill with its signature",
-		Long: `Compare the skills that loadout add brought, file by file, with what loadout.lock
-says of them, and their signatures with the keys that were seen first. Exits with 1
-if something differs. With --key the signature of the skill at PATH, or of the skill
-NAME, is checked against that public key, whether loadout add brought it or not.`,
+		Short: "Verify installed skills and signatures",
+		Long: `Compare the files of installed skills with loadout.lock, and their signatures with the
+remembered keys. Exits with 1 if something differs. With --key, check the signature of
+the skill at PATH or with NAME against that public key, however it was installed.`,
 		Example: `  loadout verify
   loadout verify pdf --scope project --json
   loadout verify ./pdf --key publisher+1234abcd+AY…
-  loadout verify --forget https://github.com/owner/repo   the next key is the first`,
+  loadout verify --forget https://github.com/owner/repo   accept the next key`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.forget != "" {
-				return want(0, 0, "")(cmd, args)
+				return argCount(0, 0, "")(cmd, args)
 			}
 			if o.key != "" {
-				return want(1, -1, "a PATH or NAME")(cmd, args)
+				return argCount(1, -1, "a PATH or NAME")(cmd, args)
 			}
 			return nil
 		},
 		ValidArgsFunction: a.completeInstalled,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := exclusive(cmd, "key", "forget"); err != nil {
+			if err := checkExclusive(cmd, "key", "forget"); err != nil {
 				return err
 			}
 			switch {
 			case o.forget != "":
 				return a.forgetKey(cmd.Context(), o.forget)
 			case o.key != "":
-				return a.verifyKey(cmd.Context(), args, o.key)
+				return a.verifySignatures(cmd.Context(), args, o.key)
 			}
-			return a.verify(cmd.Context(), args, &o)
+			return a.verifySkills(cmd.Context(), args, &o)
 		},
 	}
-	o.flags(cmd.Flags(), true)
-	cmd.Flags().StringVar(&o.key, "key", "", "check signatures against this public `KEY`, or the file that has it")
-	cmd.Flags().StringVar(&o.forget, "forget", "", "forget the key of the publisher at `URL`: the next one is taken for the first")
+	o.register(cmd.Flags(), true)
+	cmd.Flags().StringVar(&o.key, "key", "", "check signatures with the public `KEY`, or with the file that contains it")
+	cmd.Flags().StringVar(&o.forget, "forget", "", "forget the remembered key of the source `URL` and accept its next key")
 	return cmd
 }
 
-func (a *app) verify(ctx context.Context, names []string, o *verifyFlags) error {
-	all, err := a.places(o.installFlags)
+func (a *app) verifySkills(ctx context.Context, names []string, o *verifyFlags) error {
+	all, err := a.installDirs(o.installFlags)
 	if err != nil {
 		return err
 	}
-	mine, err := brought(all, names)
+	mine, err := installedNames(all, names)
 	if err != nil {
 		return err
 	}
-	out := verifyOutput{Skills: []verifiedSkill{}, Differences: []foundDifference{}, OK: true}
-	done := a.progress("reading every file")
+	out := verifyOutput{Skills: []verifiedSkill{}, Differences: []locatedDifference{}, OK: true}
+	done := a.showProgress("reading every file")
 	for i, p := range all {
 		if len(mine[i]) == 0 {
 			continue
 		}
-		if err = a.verifyPlace(ctx, p, mine[i], &out); err != nil {
+		if err = a.verifyDir(ctx, p, mine[i], &out); err != nil {
 			break
 		}
 	}
@@ -111,13 +110,13 @@ func (a *app) verify(ctx context.Context, names []string, o *verifyFlags) error 
 		a.printVerified(out, all)
 	}
 	if err == nil && !out.OK {
-		return errFound
+		return errReported
 	}
 	return err
 }
 
-func (a *app) verifyPlace(ctx context.Context, p place, names []string, out *verifyOutput) error {
-	lock, err := p.Lock()
+func (a *app) verifyDir(ctx context.Context, p skillsDir, names []string, out *verifyOutput) error {
+	lock, err := p.Lockfile()
 	if err != nil {
 		return err
 	}
@@ -135,9 +134,9 @@ func (a *app) verifyPlace(ctx context.Context, p place, names []string, out *ver
 		if e.Key != "" {
 			v.Signer = signature.Fingerprint(e.Key)
 		}
-		if !differs[name] { // or the signature cannot fit either
-			if err := a.stillSigned(filepath.Join(p.Path(), name), e); err != nil {
-				found = append(found, installed.Difference{Name: name, What: differentSignature, Reason: err.Error()})
+		if !differs[name] { // otherwise the signature cannot match anyway
+			if err := a.verifyInstalledSignature(filepath.Join(p.Path(), name), e); err != nil {
+				found = append(found, installed.Difference{Name: name, Kind: differentSignature, Reason: err.Error()})
 				differs[name] = true
 			}
 		}
@@ -145,26 +144,26 @@ func (a *app) verifyPlace(ctx context.Context, p place, names []string, out *ver
 		out.Skills, out.OK = append(out.Skills, v), out.OK && v.OK
 	}
 	for _, d := range found {
-		out.Differences = append(out.Differences, foundDifference{p.Path(), d})
+		out.Differences = append(out.Differences, locatedDifference{p.Path(), d})
 	}
 	return nil
 }
 
-// differentSignature is a kind of difference besides those of files: who changes files
-// may change the lock with them, but cannot sign.
-const differentSignature installed.What = "signature"
+// differentSignature is the kind of difference of a wrong signature. Whoever
+// changes files can change the lockfile too, but cannot sign them.
+const differentSignature installed.DifferenceKind = "signature"
 
-func (a *app) printVerified(out verifyOutput, all []place) {
+func (a *app) printVerified(out verifyOutput, all []skillsDir) {
 	if len(out.Skills) == 0 {
-		fmt.Fprintln(a.stdout, "There is nothing to verify: loadout add brought no skill. See: loadout add --help")
+		fmt.Fprintln(a.stdout, "No skills installed with loadout add. See: loadout add --help")
 		return
 	}
 	rows, signature := make([][]string, 0, len(out.Differences)), false
 	for _, d := range out.Differences {
-		rows = append(rows, []string{d.Name, string(d.What), cmp.Or(d.Path, d.Reason)})
-		signature = signature || d.What == differentSignature
+		rows = append(rows, []string{d.Name, string(d.Kind), cmp.Or(d.Path, d.Reason)})
+		signature = signature || d.Kind == differentSignature
 	}
-	a.table("", rows)
+	a.printTable("", rows)
 	wrong := 0
 	for _, s := range out.Skills {
 		if !s.OK {
@@ -173,17 +172,17 @@ func (a *app) printVerified(out verifyOutput, all []place) {
 	}
 	switch {
 	case wrong == 0:
-		fmt.Fprintf(a.stdout, "%s: every file of %s is as loadout.lock says.\n", a.green("OK"), counted(len(out.Skills), "skill"))
+		fmt.Fprintf(a.stdout, "%s: all files of %s match loadout.lock.\n", a.green("OK"), pluralize(len(out.Skills), "skill"))
 	case signature:
-		fmt.Fprintf(a.stderr, "Somebody changed a skill and loadout.lock. Find out who, and do not use it before.\n")
+		fmt.Fprintf(a.stderr, "A skill and its loadout.lock entry were changed. Do not use the skill until you know who changed it.\n")
 	case wrong == 1:
-		fmt.Fprintf(a.stderr, "1 of %s differs from loadout.lock.\n", counted(len(out.Skills), "skill"))
+		fmt.Fprintf(a.stderr, "1 of %s differs from loadout.lock.\n", pluralize(len(out.Skills), "skill"))
 	default:
-		fmt.Fprintf(a.stderr, "%d of %s differ from loadout.lock.\n", wrong, counted(len(out.Skills), "skill"))
+		fmt.Fprintf(a.stderr, "%d of %s differ from loadout.lock.\n", wrong, pluralize(len(out.Skills), "skill"))
 	}
 	for _, p := range all {
-		if !signature && slices.ContainsFunc(out.Differences, func(d foundDifference) bool { return d.Directory == p.Path() }) {
-			fmt.Fprintf(a.stderr, "To have what it says again: loadout add --frozen --force%s\n", p.flag())
+		if !signature && slices.ContainsFunc(out.Differences, func(d locatedDifference) bool { return d.Directory == p.Path() }) {
+			fmt.Fprintf(a.stderr, "To restore them: loadout add --frozen --force%s\n", p.flag())
 		}
 	}
 }

@@ -20,12 +20,12 @@ func (a *app) versionCommand() *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version",
 		Example: "  loadout version --json",
-		Args:    want(0, 0, ""),
-		RunE:    func(*cobra.Command, []string) error { return a.version() },
+		Args:    argCount(0, 0, ""),
+		RunE:    func(*cobra.Command, []string) error { return a.printVersion() },
 	}
 }
 
-func (a *app) version() error {
+func (a *app) printVersion() error {
 	v := buildVersion()
 	if a.json {
 		return a.printJSON(v)

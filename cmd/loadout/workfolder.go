@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/workspace"
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/workspace"
 )
 
-// dataDir is where an agent keeps what it makes, "" where there is no place for it.
+// dataDir returns the directory for files that agents create, or "" if there is
+// none.
 func (a *app) dataDir() string {
 	if d := a.getenv("XDG_DATA_HOME"); filepath.IsAbs(d) {
 		return filepath.Join(d, "loadout")
@@ -24,28 +25,28 @@ func (a *app) dataDir() string {
 	return ""
 }
 
-// nobody is the user that sandboxes of root have.
-const nobody = 65534
+// sandboxUser is the user id of sandboxed code if Loadout runs as root.
+const sandboxUser = 65534
 
-// chatFolder is the folder that an agent works on, and the rules for it: the one that
-// the person named, where it asks before it changes something, or one of the
-// conversation's own.
-func (a *app) chatFolder(named, id string) (dir string, rules policy.Rules, err error) {
-	if dir, err = workspaceDir(named); err != nil {
+// openWorkFolder returns the working directory of an agent and its policy
+// rules. A directory named by the user needs approval for changes; otherwise
+// the conversation gets a directory of its own.
+func (a *app) openWorkFolder(named, id string) (dir string, rules policy.Rules, err error) {
+	if dir, err = resolveWorkspace(named); err != nil {
 		return "", rules, err
 	}
 	list := []string{"allow mcp.workspace.read_file", "allow mcp.workspace.list_files"}
 	if dir == "" {
 		data := a.dataDir()
 		if data == "" {
-			return "", rules, fail(exitMissing, "name one with --workspace, or set XDG_DATA_HOME", "there is no place for a working folder")
+			return "", rules, fail(exitMissing, "name one with --workspace, or set XDG_DATA_HOME", "no directory for a working folder")
 		}
 		dir = filepath.Join(data, "chats", id)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return "", rules, err
 		}
-		if os.Geteuid() == 0 { // commands are another user's then, whose the folder has to be
-			if err := os.Chown(dir, nobody, nobody); err != nil {
+		if os.Geteuid() == 0 { // commands run as another user, who must own the folder
+			if err := os.Chown(dir, sandboxUser, sandboxUser); err != nil {
 				return "", rules, err
 			}
 		}
@@ -58,12 +59,12 @@ func (a *app) chatFolder(named, id string) (dir string, rules policy.Rules, err 
 	return dir, rules, nil
 }
 
-// projectDir is the project whose skills a conversation may add to: the folder that
-// the person named, else the working directory; "" is none, where the person said
-// which skills there are.
-func (a *app) projectDir(named string) string {
+// skillProjectDir returns the project whose skills a conversation can add to:
+// the named directory, else the current directory. It returns "" if the user
+// selected the skills with --skills.
+func (a *app) skillProjectDir(named string) string {
 	if named != "" {
-		dir, _ := workspaceDir(named) // which was looked at before
+		dir, _ := resolveWorkspace(named) // checked before
 		return dir
 	}
 	dir, err := os.Getwd()
@@ -73,8 +74,10 @@ func (a *app) projectDir(named string) string {
 	return dir
 }
 
-// shellCommands runs commands of an agent in the sandbox, on its folder.
-func shellCommands(rt *loadout.Runtime, dir string) func(context.Context, []string, time.Duration) (*workspace.Ran, error) {
+// newCommandRunner returns a function that runs an agent's commands in the
+// sandbox, with dir as working directory. It returns nil if commands cannot
+// run.
+func newCommandRunner(rt *loadout.Runtime, dir string) func(context.Context, []string, time.Duration) (*workspace.Ran, error) {
 	if !rt.RunsScripts() || errors.Is(rt.CheckWorkspace(dir), loadout.ErrWorkspace) {
 		return nil
 	}
@@ -86,9 +89,9 @@ func shellCommands(rt *loadout.Runtime, dir string) func(context.Context, []stri
 		out := &workspace.Ran{ExitCode: ran.ExitCode, Stdout: ran.Stdout, Stderr: ran.Stderr}
 		switch {
 		case ran.Killed:
-			out.Note = "it was ended: " + string(ran.Reason)
+			out.Note = "stopped: " + string(ran.Reason)
 		case ran.Truncated:
-			out.Note = "the output was cut"
+			out.Note = "output truncated"
 		}
 		return out, nil
 	}

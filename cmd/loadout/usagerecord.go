@@ -10,22 +10,22 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/tools"
-	"github.com/loadout-dev/loadout/upstream"
 )
 
-// The faces of the program, by which uses are counted.
+// The faces of the program under which usage is recorded.
 const (
 	faceMCP  = "mcp"
 	faceChat = "chat"
 	faceRun  = "run"
 )
 
-// usageFile is where uses are counted, "" where there is no place for it.
+// usageFile returns the usage log, or "" if there is no state directory.
 func (a *app) usageFile() string {
 	if d := a.stateDir(); d != "" {
 		return filepath.Join(d, "usage.jsonl")
@@ -33,8 +33,8 @@ func (a *app) usageFile() string {
 	return ""
 }
 
-// uses is the log of what is used, nil where nothing is counted.
-func (a *app) uses(c *config.Config) *usage.Log {
+// usageLog returns the log of usage, or nil if usage is not recorded.
+func (a *app) usageLog(c *config.Config) *usage.Log {
 	file := a.usageFile()
 	if file == "" || !c.Usage.Enabled {
 		return nil
@@ -42,9 +42,10 @@ func (a *app) uses(c *config.Config) *usage.Log {
 	return usage.NewLog(file, a.logger())
 }
 
-// usedSkills notes what a server tells of; nil where nothing is counted.
-func (a *app) usedSkills(c *config.Config, face string) func(mcpserver.Use) {
-	log := a.uses(c)
+// recordSkillUse returns a function that records the use of skills by a server,
+// or nil if usage is not recorded.
+func (a *app) recordSkillUse(c *config.Config, face string) func(mcpserver.Use) {
+	log := a.usageLog(c)
 	if log == nil {
 		return nil
 	}
@@ -53,14 +54,15 @@ func (a *app) usedSkills(c *config.Config, face string) func(mcpserver.Use) {
 	}
 }
 
-// usedTools notes calls of tools; nil where nothing is counted.
-func (a *app) usedTools(c *config.Config, face string) func(tools.Ended) {
-	log := a.uses(c)
+// recordToolUse returns a function that records tool calls, or nil if usage is
+// not recorded.
+func (a *app) recordToolUse(c *config.Config, face string) func(tools.CallOutcome) {
+	log := a.usageLog(c)
 	if log == nil {
 		return nil
 	}
-	return func(e tools.Ended) {
-		u := usage.Use{Face: face, Kind: usage.KindCall, Tool: e.Tool, Skill: e.Skill, Key: e.SkillKey, Took: e.Took, Outcome: usage.OK}
+	return func(e tools.CallOutcome) {
+		u := usage.Use{Face: face, Kind: usage.KindCall, Tool: e.Tool, Skill: e.Skill, Key: e.SkillKey, Took: e.Duration, Outcome: usage.OK}
 		switch {
 		case e.Refused:
 			u.Outcome = usage.Refused
@@ -71,16 +73,16 @@ func (a *app) usedTools(c *config.Config, face string) func(tools.Ended) {
 	}
 }
 
-// usedDirectly notes calls of tools that are listed as they are; nil where nothing is
-// counted.
-func (a *app) usedDirectly(c *config.Config) func(server, tool string, failed bool, took time.Duration) {
-	log := a.uses(c)
+// recordDirectUse returns a function that records calls of directly listed
+// tools, or nil if usage is not recorded.
+func (a *app) recordDirectUse(c *config.Config) func(server, tool string, failed bool, took time.Duration) {
+	log := a.usageLog(c)
 	if log == nil {
 		return nil
 	}
 	return func(server, tool string, failed bool, took time.Duration) {
 		if server == "loadout" {
-			return // whose own server tells of it
+			return // the server of Loadout records its own calls
 		}
 		u := usage.Use{Face: faceMCP, Kind: usage.KindCall, Tool: upstream.ToolName(server, tool), Took: took, Outcome: usage.OK}
 		if failed {
@@ -90,15 +92,15 @@ func (a *app) usedDirectly(c *config.Config) func(server, tool string, failed bo
 	}
 }
 
-// usedScript notes a run that a person typed.
-func (a *app) usedScript(ctx context.Context, c *config.Config, rt *loadout.Runtime, name string, res *loadout.Ran, err error) {
-	log := a.uses(c)
+// recordScriptUse records a run of a script by the user.
+func (a *app) recordScriptUse(ctx context.Context, c *config.Config, rt *loadout.Runtime, name string, res *loadout.RunResult, err error) {
+	log := a.usageLog(c)
 	if log == nil || ctx.Err() != nil {
 		return
 	}
 	e, notFound := rt.Catalog().Resolve(ctx, name)
 	if notFound != nil {
-		return // a slip of the person
+		return // a typo of the user
 	}
 	u := usage.Use{Face: faceRun, Kind: usage.KindScript, Skill: e.Name, Key: e.Key(), Outcome: usage.OK}
 	if res != nil {
@@ -113,20 +115,21 @@ func (a *app) usedScript(ctx context.Context, c *config.Config, rt *loadout.Runt
 	log.Note(u)
 }
 
-// countedLog is the log of a conversation, of which loads and answers of models are
-// counted when they are appended. What it holds already was counted then.
+// countedLog is the log of a conversation. It records loaded skills and model
+// answers when they are appended, not those already in the log.
 type countedLog struct {
 	session.Log
 	uses   *usage.Log
 	skills *catalog.Catalog
 
 	mu    sync.Mutex
-	loads map[string]string // calls of load_skill without a result, and what they name
+	loads map[string]string // names of pending load_skill calls, by id
 }
 
-// counted counts what is appended to a log of a chat, where anything is counted.
-func (a *app) counted(log session.Log, c *config.Config, rt *loadout.Runtime) session.Log {
-	uses := a.uses(c)
+// countLog returns a log that records usage, or log itself if usage is not
+// recorded.
+func (a *app) countLog(log session.Log, c *config.Config, rt *loadout.Runtime) session.Log {
+	uses := a.usageLog(c)
 	if uses == nil {
 		return log
 	}
@@ -139,30 +142,30 @@ func (l *countedLog) Append(ctx context.Context, events ...*session.Event) error
 		return err
 	}
 	for _, e := range events {
-		l.count(ctx, e)
+		l.countEvent(ctx, e)
 	}
 	return nil
 }
 
-func (l *countedLog) count(ctx context.Context, e *session.Event) {
+func (l *countedLog) countEvent(ctx context.Context, e *session.Event) {
 	switch {
 	case e.Loaded != nil:
 		l.uses.Note(usage.Use{Face: faceChat, Kind: usage.KindLoad, Skill: e.Loaded.Skill.Name, Key: e.Loaded.Skill.Key(), Tokens: e.Loaded.Tokens, Outcome: usage.OK})
 	case e.Message != nil && e.Message.Role == session.RoleAssistant:
-		l.answered(e.Message)
+		l.countMessage(e.Message)
 	case e.Result != nil:
-		l.returned(ctx, e.Result)
+		l.countFailedLoad(ctx, e.Result)
 	}
 }
 
-func (l *countedLog) answered(m *session.Message) {
+func (l *countedLog) countMessage(m *session.Message) {
 	if m.Usage != nil && m.Model != "" {
 		u := llm.Usage(*m.Usage)
 		l.uses.Note(usage.Use{Face: faceChat, Kind: usage.KindModel, Model: m.Model, Usage: &u, Outcome: usage.OK})
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	clear(l.loads) // vendors use IDs of calls again
+	clear(l.loads) // vendors reuse call ids
 	for _, c := range m.Calls {
 		var in struct{ Name string }
 		if c.Name == "load_skill" && json.Unmarshal([]byte(c.Arguments), &in) == nil {
@@ -171,8 +174,9 @@ func (l *countedLog) answered(m *session.Message) {
 	}
 }
 
-// returned counts a load that failed: one that did not has an event of its own.
-func (l *countedLog) returned(ctx context.Context, r *session.Returned) {
+// countFailedLoad records a failed load. A successful one has an event of its
+// own.
+func (l *countedLog) countFailedLoad(ctx context.Context, r *session.CallResult) {
 	l.mu.Lock()
 	name, load := l.loads[r.Call]
 	l.mu.Unlock()
@@ -180,7 +184,7 @@ func (l *countedLog) returned(ctx context.Context, r *session.Returned) {
 		return
 	}
 	u := usage.Use{Face: faceChat, Kind: usage.KindLoad, Outcome: usage.Failed}
-	if e, err := l.skills.Resolve(ctx, name); err == nil { // else the name is only the model's
+	if e, err := l.skills.Resolve(ctx, name); err == nil { // else the name is unknown
 		u.Skill, u.Key = e.Name, e.Key()
 	}
 	l.uses.Note(u)

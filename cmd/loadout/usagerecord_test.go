@@ -24,14 +24,14 @@ func TestConversationIsCounted(t *testing.T) {
 	defer rt.Close()
 	state := t.TempDir()
 	a := &app{environment: environment{getenv: func(name string) string { return map[string]string{"LOADOUT_STATE": state}[name] }}}
-	kept := &session.Memory{}
-	if err := kept.Append(t.Context(), &session.Event{Type: session.TypeLoaded, Loaded: &session.Loaded{Skill: session.ID{Name: "old", Origin: "mine", Dir: "old"}}}); err != nil {
+	kept := &session.MemoryLog{}
+	if err := kept.Append(t.Context(), &session.Event{Type: session.TypeLoaded, Loaded: &session.SkillLoad{Skill: session.ID{Name: "old", Origin: "mine", Dir: "old"}}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := a.counted(kept, &config.Config{}, rt); got != session.Log(kept) {
+	if got := a.countLog(kept, &config.Config{}, rt); got != session.Log(kept) {
 		t.Errorf("switched off, the log is %T", got)
 	}
-	log := a.counted(kept, &config.Config{Usage: config.Usage{Enabled: true}}, rt)
+	log := a.countLog(kept, &config.Config{Usage: config.Usage{Enabled: true}}, rt)
 	s, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Log: log})
 	if err != nil {
 		t.Fatal(err)
@@ -44,9 +44,9 @@ func TestConversationIsCounted(t *testing.T) {
 		{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleUser, Text: "sk-secret"}},
 		{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleAssistant, Text: "sk-secret", Model: "v:m", Usage: &session.Usage{Input: 3, CacheRead: 4, Output: 5},
 			Calls: []session.Call{{ID: "1", Name: "load_skill", Arguments: `{"name":"sk-secret"}`}, {ID: "2", Name: "load_skill", Arguments: `{"name":"tides"}`}, {ID: "3", Name: "sk-secret", Arguments: `{}`}}}},
-		{Type: session.TypeResult, Result: &session.Returned{Call: "1", Text: "sk-secret", Error: true}},
-		{Type: session.TypeResult, Result: &session.Returned{Call: "2", Text: "sk-secret", Error: true}},
-		{Type: session.TypeResult, Result: &session.Returned{Call: "3", Text: "sk-secret", Error: true}},
+		{Type: session.TypeResult, Result: &session.CallResult{Call: "1", Text: "sk-secret", Error: true}},
+		{Type: session.TypeResult, Result: &session.CallResult{Call: "2", Text: "sk-secret", Error: true}},
+		{Type: session.TypeResult, Result: &session.CallResult{Call: "3", Text: "sk-secret", Error: true}},
 	} {
 		if err := s.Append(t.Context(), e); err != nil {
 			t.Fatal(err)

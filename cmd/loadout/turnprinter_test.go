@@ -87,9 +87,9 @@ func TestFailedTurnSaysWhatToDo(t *testing.T) {
 	}{
 		{"no key", refusing(t, 401), 3, 401, "name the secret or variable with the key for 127.0.0.1", ""},
 		{"no such model", refusing(t, 404), 4, 404, "check the name of the model and the address given with --base-url", ""},
-		{"a wrong request", refusing(t, 400), 1, 400, "the same will be refused again", ""},
+		{"a wrong request", refusing(t, 400), 1, 400, "a retry would be refused too", ""},
 		{"nobody there", gone(t), 1, 0, "check that the server runs", ""},
-		{"a cut stream", cutting(t), 1, 0, "go on with: loadout chat --session ID --model openai:x --base-url URL --workspace", "Half an ans\n"},
+		{"a cut stream", cutting(t), 1, 0, "continue with: loadout chat --session ID --model openai:x --base-url URL --workspace", "Half an ans\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "my folder")
@@ -155,7 +155,7 @@ func TestAddressNeedsAModel(t *testing.T) {
 func TestEmptyAnswer(t *testing.T) {
 	v := newVendor(t, `{"content":""}`)
 	got := chats(t.Context(), t, "", "-p", "hello", "--model", "openai:x", "--base-url", v.URL+"/v1")
-	if got.code != 0 || got.stdout != "" || !strings.Contains(got.stderr, "without saying anything") {
+	if got.code != 0 || got.stdout != "" || !strings.Contains(got.stderr, "returned no answer") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -172,7 +172,7 @@ func TestPromptAndPipe(t *testing.T) {
 	if said := messages[len(messages)-1].(map[string]any)["content"]; said != "Which is wrong?\n\n````\na,b\n1,```2\n````" {
 		t.Errorf("the model is told %q", said)
 	}
-	if got := chats(t.Context(), t, strings.Repeat("x", maxPrompt), args...); got.code != exitUsage || !strings.Contains(got.stderr, "has more than") {
+	if got := chats(t.Context(), t, strings.Repeat("x", maxPrompt), args...); got.code != exitUsage || !strings.Contains(got.stderr, "larger than") {
 		t.Errorf("%d %s", got.code, got.stderr)
 	}
 }
@@ -182,7 +182,7 @@ func TestPromptAndPipe(t *testing.T) {
 func TestDeniedCallsAreCounted(t *testing.T) {
 	v := newVendor(t, asksFor("1", "write_file", `{"path":"a","content":"b"}`), asksFor("2", "write_file", `{"path":"b","content":"b"}`), `{"content":"I could not."}`)
 	got := chats(t.Context(), t, "", "-p", "Write.", "--model", "openai:x", "--base-url", v.URL+"/v1", "--workspace", t.TempDir())
-	want := "loadout: 2 calls were denied\n  to allow them, put into policy.rules: allow mcp.workspace.write_file; or be asked, on a terminal: --approve ask\n"
+	want := "loadout: 2 calls were denied\n  to allow them, add to policy.rules: allow mcp.workspace.write_file; to be asked on a terminal, use --approve ask\n"
 	if got.code != 0 || got.stdout != "I could not.\n" || !strings.HasSuffix(got.stderr, want) {
 		t.Errorf("%d %s\n%s", got.code, got.stdout, got.stderr)
 	}
@@ -200,7 +200,7 @@ func TestCommandsAsJSON(t *testing.T) {
 	}
 	var out bytes.Buffer
 	a := &app{json: true, environment: environment{stdout: &out, stderr: io.Discard, getenv: func(string) string { return "" }}}
-	a.printCommand("**Commands**\n\n- `/help` what there is\n")
+	a.printCommandOutput("**Commands**\n\n- `/help` what there is\n")
 	if want := `{"type":"notice","text":"Commands\n\n• /help what there is"}` + "\n"; out.String() != want {
 		t.Errorf("it prints %s, want %s", out.String(), want)
 	}
@@ -218,7 +218,7 @@ func TestDamagedConversation(t *testing.T) {
 	var errs bytes.Buffer
 	code := run(t.Context(), []string{"chat", "-p", "hello", "--session", "one", "--model", "demo"}, environment{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &errs,
 		getenv: func(k string) string { return map[string]string{"HOME": state, "LOADOUT_STATE": state}[k] }})
-	if code != exitFound || !strings.Contains(errs.String(), "is damaged") || !strings.Contains(errs.String(), "begin a new one: loadout chat") {
+	if code != exitFailure || !strings.Contains(errs.String(), "is damaged") || !strings.Contains(errs.String(), "start a new one: loadout chat") {
 		t.Errorf("%d %s", code, errs.String())
 	}
 }
@@ -254,16 +254,16 @@ func TestModelsKeepTheirServers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := &config.Config{Models: tt.models}
-			began := chosenModel(c, &tt.flags)
-			w := &answering{began: began, now: began}
+			began := chooseModel(c, &tt.flags)
+			w := &activeModel{began: began, now: began}
 			for _, name := range tt.asked {
-				w.now = w.named(c, name)
+				w.now = w.resolveName(c, name)
 			}
 			if w.now.host() != tt.host || w.now.key != tt.key {
 				t.Errorf("it is asked at %q with the key %q, want %q, %q", w.now.host(), w.now.key, tt.host, tt.key)
 			}
 			// The command that goes on with it asks the same server.
-			line := (&talk{conversation: &conversation{id: "s"}, app: &app{}, config: c, flags: &chatFlags{}, answering: w}).command()
+			line := (&chatSession{conversation: &conversation{id: "s"}, app: &app{}, config: c, flags: &chatFlags{}, answering: w}).resumeCommand()
 			words := strings.Fields(line)
 			again := chatFlags{}
 			for flag, value := range map[string]*string{"--model": &again.model, "--base-url": &again.baseURL, "--key": &again.key} {
@@ -271,7 +271,7 @@ func TestModelsKeepTheirServers(t *testing.T) {
 					*value = words[i+1]
 				}
 			}
-			if k := chosenModel(c, &again); k.server != w.now.server || k.key != w.now.key || k.name != w.now.name {
+			if k := chooseModel(c, &again); k.server != w.now.server || k.key != w.now.key || k.name != w.now.name {
 				t.Errorf("%s asks %+v, not %+v", line, k, w.now)
 			}
 		})
@@ -281,7 +281,7 @@ func TestModelsKeepTheirServers(t *testing.T) {
 // On a screen nobody is sent to the shell's help: what helps can be typed there, and
 // only an error of the model is one that another model may not make.
 func TestErrorsOnAScreen(t *testing.T) {
-	const another = "choose another model with /model."
+	const another = "switch the model with /model."
 	vendors := modelChoice{name: "openai:x"}
 	own := modelChoice{name: "openai:x", server: "http://127.0.0.1:1/v1"}
 	for _, tt := range []struct {
@@ -290,17 +290,17 @@ func TestErrorsOnAScreen(t *testing.T) {
 		want string // of the next step
 	}{
 		{errors.New("there is nothing to compact"), own, ""},
-		{&llm.StatusError{Code: 401}, own, "Name the secret or variable with the key for 127.0.0.1:1 as --key NAME; or " + another},
-		{&llm.StatusError{Code: 401}, vendors, "Check the key in OPENAI_API_KEY, a variable, or a secret: loadout secret set OPENAI_API_KEY; or " + another},
+		{&llm.StatusError{Code: 401}, own, "Name the secret or variable with the key for 127.0.0.1:1 with --key NAME; or " + another},
+		{&llm.StatusError{Code: 401}, vendors, "Check the key in OPENAI_API_KEY; it is read from a variable, or from a secret: loadout secret set OPENAI_API_KEY; or " + another},
 		{&llm.StatusError{Code: 404}, vendors, "Check the name of the model; or " + another},
-		{&llm.StatusError{Code: 529}, vendors, "Say it again, or " + another},
-		{&llm.CutError{}, own, "Say it again, or " + another},
+		{&llm.StatusError{Code: 529}, vendors, "Try again, or " + another},
+		{&llm.CutError{}, own, "Try again, or " + another},
 		{fmt.Errorf("cannot be reached: %w", &url.Error{Op: "Post", Err: io.EOF}), vendors, "Check that this machine is online; or " + another},
-		{agent.ErrSteps, own, "Say that it should go on, and it does."},
-		{fail(exitUsage, "as: /load NAME", "no name"), own, "as: /load NAME"},
+		{agent.ErrTooManySteps, own, "Ask the agent to continue."},
+		{fail(exitUsage, "/load NAME", "no name"), own, "/load NAME"},
 	} {
-		person := &talk{conversation: &conversation{}, answering: &answering{now: tt.at}}
-		_, hint, _ := strings.Cut(person.described(tt.err), "\n")
+		person := &chatSession{conversation: &conversation{}, answering: &activeModel{now: tt.at}}
+		_, hint, _ := strings.Cut(person.describeError(tt.err), "\n")
 		if hint != tt.want {
 			t.Errorf("%v: %q, want %q", tt.err, hint, tt.want)
 		}

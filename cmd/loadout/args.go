@@ -11,30 +11,30 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// want checks the number of arguments, and says in words what is missing.
-// most below zero means any number.
-func want(least, most int, what string) cobra.PositionalArgs {
+// argCount checks the number of arguments. A negative most means no limit. what
+// describes the arguments for the error.
+func argCount(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		name := strings.TrimPrefix(cmd.CommandPath(), "loadout ")
-		hint := "as: loadout " + strings.TrimSuffix(strings.TrimPrefix(cmd.UseLine(), "loadout "), " [flags]") + "; see: " + cmd.CommandPath() + " --help"
+		hint := "loadout " + strings.TrimSuffix(strings.TrimPrefix(cmd.UseLine(), "loadout "), " [flags]") + "; see: " + cmd.CommandPath() + " --help"
 		switch {
 		case len(args) < least:
 			return fail(exitUsage, hint, "%s needs %s", name, what)
 		case most == 0 && len(args) > 0:
 			hint = "see: " + cmd.CommandPath() + " --help"
 			if _, err := os.Stat(args[0]); err == nil && slices.Contains([]string{"list", "doctor", "mcp"}, name) {
-				hint = "for the skills that are there: " + cmd.CommandPath() + " --skills " + quoted(args[0])
+				hint = "for the skills in that directory: " + cmd.CommandPath() + " --skills " + shellQuote(args[0])
 			}
-			return fail(exitUsage, hint, "%s takes no arguments, and got %q", name, args[0])
+			return fail(exitUsage, hint, "%s takes no arguments; got %q", name, args[0])
 		case most > 0 && len(args) > most:
-			return fail(exitUsage, hint, "%s takes %s, and got %d arguments", name, what, len(args))
+			return fail(exitUsage, hint, "%s takes %s; got %d arguments", name, what, len(args))
 		}
 		return nil
 	}
 }
 
-// group is a command that only has others below it.
-func group(cmd *cobra.Command) *cobra.Command {
+// commandGroup makes cmd a command that only has subcommands.
+func commandGroup(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
@@ -54,31 +54,31 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 		}
 		hint = "did you mean: " + strings.Join(near, ", ") + "?"
 	}
-	return fail(exitUsage, hint, "there is no command %q", strings.TrimPrefix(cmd.CommandPath()+" ", "loadout ")+name)
+	return fail(exitUsage, hint, "unknown command %q", strings.TrimPrefix(cmd.CommandPath()+" ", "loadout ")+name)
 }
 
-// flagError words what is wrong with a flag.
+// flagError adds a hint to an error of a flag.
 func flagError(cmd *cobra.Command, err error) error {
 	hint := "see: " + cmd.CommandPath() + " --help"
 	if e, ok := err.(*pflag.NotExistError); ok {
-		if near := nearFlag(cmd, e.GetSpecifiedName()); near != "" {
+		if near := suggestFlag(cmd, e.GetSpecifiedName()); near != "" {
 			hint = "did you mean --" + near + "? " + hint
 		}
 	}
 	if e, ok := err.(*pflag.InvalidValueError); ok {
 		kind := map[string]string{"int": "a number", "bool": "true or false"}[e.GetFlag().Value.Type()]
 		if kind != "" {
-			return fail(exitUsage, hint, "--%s needs %s, and got %q", e.GetFlag().Name, kind, e.GetValue())
+			return fail(exitUsage, hint, "--%s needs %s; got %q", e.GetFlag().Name, kind, e.GetValue())
 		}
 	}
 	return fail(exitUsage, hint, "%w", err)
 }
 
-// nearFlag is the flag that a misspelled one probably means, or "".
-func nearFlag(cmd *cobra.Command, name string) string {
+// suggestFlag returns the flag most similar to a misspelled one, or "".
+func suggestFlag(cmd *cobra.Command, name string) string {
 	best, least := "", 3
 	visit := func(f *pflag.Flag) {
-		far := distance(name, f.Name)
+		far := editDistance(name, f.Name)
 		if strings.HasPrefix(f.Name, name) && len(name) > 1 {
 			far = 1
 		}
@@ -91,8 +91,8 @@ func nearFlag(cmd *cobra.Command, name string) string {
 	return best
 }
 
-// distance is the edit distance of two short words.
-func distance(a, b string) int {
+// editDistance returns the edit distance of two short words.
+func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
@@ -112,9 +112,9 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// notEmpty refuses flags that were given as "", as happens with a variable
-// that is not set: it would silently mean something else.
-func notEmpty(cmd *cobra.Command) error {
+// checkFlagValues refuses empty flag values. They usually come from an unset
+// shell variable and would silently mean something else.
+func checkFlagValues(cmd *cobra.Command) error {
 	var err error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		empty := f.Value.String() == "" && f.Value.Type() == "string"
@@ -124,22 +124,22 @@ func notEmpty(cmd *cobra.Command) error {
 			}
 		}
 		if empty && err == nil {
-			err = fail(exitUsage, "give it a value or leave it out; is a variable not set?", "--%s is empty", f.Name)
+			err = fail(exitUsage, "give it a value or omit it; is a shell variable unset?", "--%s is empty", f.Name)
 		}
 	})
 	return err
 }
 
-// exclusive refuses two flags that cannot go together.
-func exclusive(cmd *cobra.Command, a, b string) error {
+// checkExclusive refuses two flags that cannot be used together.
+func checkExclusive(cmd *cobra.Command, a, b string) error {
 	if cmd.Flags().Changed(a) && cmd.Flags().Changed(b) {
-		return fail(exitUsage, "leave one of them out; see: "+cmd.CommandPath()+" --help", "--%s and --%s cannot go together", a, b)
+		return fail(exitUsage, "omit one of them; see: "+cmd.CommandPath()+" --help", "--%s and --%s cannot be used together", a, b)
 	}
 	return nil
 }
 
-// helpCommand is loadout help, which cobra's own answers with 0 whatever it
-// is asked.
+// helpCommand returns the help command. Unlike cobra's own, it fails for
+// unknown commands.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]",
@@ -167,20 +167,20 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// complete offers the values of a flag in the shell.
-func complete(cmd *cobra.Command, flag string, values ...string) {
+// completeFlag completes the values of a flag in the shell.
+func completeFlag(cmd *cobra.Command, flag string, values ...string) {
 	err := cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return values, cobra.ShellCompDirectiveNoFileComp
 	})
 	if err != nil {
-		panic(err) // there is no such flag
+		panic(err) // programming error: no such flag
 	}
 }
 
-// someTime refuses a time that was given and is none, or lies behind.
-func someTime(cmd *cobra.Command, flag string, d time.Duration) error {
+// checkDuration refuses a flag with a duration that is not positive.
+func checkDuration(cmd *cobra.Command, flag string, d time.Duration) error {
 	if cmd.Flags().Changed(flag) && d <= 0 {
-		return fail(exitUsage, "give a time as 10s, 5m or 24h, or leave it out", "--%s: %v is no time at all", flag, d)
+		return fail(exitUsage, "give a duration such as 10s, 5m or 24h, or omit it", "--%s: %v is not positive", flag, d)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadout-dev/loadout/internal/running"
+	"github.com/loadout-dev/loadout/internal/serverstate"
 )
 
 // gated is a server that starts where there is a file gate, and leaves its number
@@ -128,7 +128,7 @@ func TestStatesOfAProfile(t *testing.T) {
 	var last serversOutput
 	for late := time.Now().Add(20 * time.Second); time.Now().Before(late); time.Sleep(50 * time.Millisecond) {
 		last, _ = shownRunning(t, p, "servers", "--offline", "--json")
-		if len(last.Running) == 1 && slices.ContainsFunc(last.Running[0].Servers, func(s running.Server) bool {
+		if len(last.Running) == 1 && slices.ContainsFunc(last.Running[0].Servers, func(s serverstate.Server) bool {
 			return s.Name == "weiboServer" && s.Profile == "weibo-test"
 		}) {
 			return

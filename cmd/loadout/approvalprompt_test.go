@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadout-dev/loadout/ask"
+	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -19,30 +19,30 @@ func TestOnlyWhatWasSaidIsAnAnswer(t *testing.T) {
 	allow := `{"properties":{"how":{"type":"string","enum":["allow-always","allow","No"]}},"required":["how"]}`
 	for _, tt := range []struct {
 		name, schema, typed string
-		want                ask.Outcome
+		want                approval.Outcome
 		content             string
 	}{
-		{"yes", "", "yes\n", ask.Accepted, ""},
-		{"y", "", "Y\n", ask.Accepted, ""},
-		{"no", "", "no\n", ask.Declined, ""},
-		{"an empty line", "", "\n", ask.Cancelled, ""},
-		{"nothing at all", "", "", ask.Cancelled, ""},
-		{"another word, then yes", "", "maybe\nyes\n", ask.Accepted, ""},
-		{"a form without fields", `{"properties":{}}`, "", ask.Cancelled, ""},
-		{"a form that cannot be read", `{"properties":[]}`, "yes\n", ask.Cancelled, ""},
-		{"once", decision, "once\n", ask.Accepted, `{"decision":"once"}`},
-		{"the decision no", decision, "n\n", ask.Declined, ""},
-		{"no decision", decision, "\n", ask.Cancelled, ""},
-		{"the exact word, not the one that it begins", allow, "allow\n", ask.Accepted, `{"how":"allow"}`},
-		{"a beginning of two", allow, "all\nno\n", ask.Accepted, `{"how":"No"}`},
-		{"a field that may be left out", `{"properties":{"a":{"type":"integer"},"b":{"type":"string"}},"required":["a"]}`, "x\n4\n\n", ask.Accepted, `{"a":4}`},
+		{"yes", "", "yes\n", approval.Accepted, ""},
+		{"y", "", "Y\n", approval.Accepted, ""},
+		{"no", "", "no\n", approval.Declined, ""},
+		{"an empty line", "", "\n", approval.Cancelled, ""},
+		{"nothing at all", "", "", approval.Cancelled, ""},
+		{"another word, then yes", "", "maybe\nyes\n", approval.Accepted, ""},
+		{"a form without fields", `{"properties":{}}`, "", approval.Cancelled, ""},
+		{"a form that cannot be read", `{"properties":[]}`, "yes\n", approval.Cancelled, ""},
+		{"once", decision, "once\n", approval.Accepted, `{"decision":"once"}`},
+		{"the decision no", decision, "n\n", approval.Declined, ""},
+		{"no decision", decision, "\n", approval.Cancelled, ""},
+		{"the exact word, not the one that it begins", allow, "allow\n", approval.Accepted, `{"how":"allow"}`},
+		{"a beginning of two", allow, "all\nno\n", approval.Accepted, `{"how":"No"}`},
+		{"a field that may be left out", `{"properties":{"a":{"type":"integer"},"b":{"type":"string"}},"required":["a"]}`, "x\n4\n\n", approval.Accepted, `{"a":4}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var shown bytes.Buffer
 			a := &app{environment: environment{stdout: &shown, stderr: &shown, getenv: func(string) string { return "" }}}
-			input := newTyped(strings.NewReader(tt.typed))
+			input := newLineReader(strings.NewReader(tt.typed))
 			defer input.close()
-			got := a.put(t.Context(), ask.Ask{Message: "Do it?\x1b[2J", Schema: json.RawMessage(tt.schema)}, input)
+			got := a.promptUser(t.Context(), approval.Request{Message: "Do it?\x1b[2J", Schema: json.RawMessage(tt.schema)}, input)
 			if got.Outcome != tt.want || string(got.Content) != tt.content {
 				t.Errorf("%s %s, want %s %s", got.Outcome, got.Content, tt.want, tt.content)
 			}
@@ -58,11 +58,11 @@ func TestSettledQuestionTakesNoLine(t *testing.T) {
 	var shown bytes.Buffer
 	a := &app{environment: environment{stdout: &shown, stderr: &shown, getenv: func(string) string { return "" }}}
 	lines := make(chan string)
-	input := newTyped(readerOf(lines))
+	input := newLineReader(readerOf(lines))
 	defer input.close()
-	desk := ask.New(&ask.Memory{})
-	stop := a.questions(t.Context(), desk, input)
-	id, err := desk.Put(t.Context(), ask.Ask{Kind: ask.Approval, Session: "s", Principal: policy.Local(), Message: "Do it?"})
+	desk := approval.NewQueue(&approval.MemoryStore{})
+	stop := a.answerPrompts(t.Context(), desk, input)
+	id, err := desk.Submit(t.Context(), approval.Request{Kind: approval.KindApproval, Session: "s", Principal: policy.LocalUser(), Message: "Do it?"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestSettledQuestionTakesNoLine(t *testing.T) {
 	go func() { lines <- "the next prompt\n"; close(lines) }()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if line, err := input.next(ctx); err != nil || line != "the next prompt" {
+	if line, err := input.readLine(ctx); err != nil || line != "the next prompt" {
 		t.Errorf("the next line is %q, %v", line, err)
 	}
 }
@@ -97,20 +97,20 @@ func TestKeysGoWhereTheyBelong(t *testing.T) {
 		want   string // part of the error, "" for none
 	}{
 		{"a vendor", config.Models{}, chatFlags{model: "anthropic:x"}, ""},
-		{"another server without a key of its own", config.Models{}, chatFlags{model: "openai:x", baseURL: "https://models.example.com/v1"}, "there is no key for models.example.com"},
+		{"another server without a key of its own", config.Models{}, chatFlags{model: "openai:x", baseURL: "https://models.example.com/v1"}, "no key for models.example.com"},
 		{"the configured server", config.Models{Default: "openai:x", BaseURL: "https://models.example.com/v1", Key: "OWN"}, chatFlags{}, ""},
-		{"another model of the configured key", config.Models{Default: "anthropic:x", Key: "OWN"}, chatFlags{model: "openai:y", baseURL: "https://models.example.com/v1"}, "there is no key for"},
-		{"another server than the configured", config.Models{Default: "openai:x", BaseURL: "https://a.example.com/v1", Key: "OWN"}, chatFlags{baseURL: "https://b.example.com/v1"}, "there is no key for b.example.com"},
+		{"another model of the configured key", config.Models{Default: "anthropic:x", Key: "OWN"}, chatFlags{model: "openai:y", baseURL: "https://models.example.com/v1"}, "no key for"},
+		{"another server than the configured", config.Models{Default: "openai:x", BaseURL: "https://a.example.com/v1", Key: "OWN"}, chatFlags{baseURL: "https://b.example.com/v1"}, "no key for b.example.com"},
 		{"a key that is named", config.Models{}, chatFlags{model: "openai:x", baseURL: "https://models.example.com/v1", key: "OWN"}, ""},
-		{"in clear", config.Models{}, chatFlags{model: "openai:x", baseURL: "http://models.example.com/v1", key: "OWN"}, "in clear"},
+		{"unencrypted", config.Models{}, chatFlags{model: "openai:x", baseURL: "http://models.example.com/v1", key: "OWN"}, "unencrypted"},
 		{"this machine", config.Models{}, chatFlags{model: "openai:x", baseURL: "http://127.0.0.1:1/v1"}, ""},
-		{"no address", config.Models{}, chatFlags{model: "openai:x", baseURL: "models"}, "is no address"},
+		{"no address", config.Models{}, chatFlags{model: "openai:x", baseURL: "models"}, "is not a valid address"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			env := map[string]string{"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "b", "OWN": "c", "HOME": t.TempDir()}
 			a := &app{environment: environment{getenv: func(k string) string { return env[k] }}}
 			c := &config.Config{Models: tt.models}
-			_, err := a.model(t.Context(), c, chosenModel(c, &tt.flags))
+			_, err := a.newModel(t.Context(), c, chooseModel(c, &tt.flags))
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("%v, want %q", err, tt.want)
 			}
@@ -123,27 +123,27 @@ func TestApprovalLineByLine(t *testing.T) {
 	call := json.RawMessage(`{"tool":"workspace__write_file","server":"workspace","reason":"it is HIGH","arguments":{"path":"a.txt","content":"one\ntwo\u001b[2J\n"}}`)
 	for _, tt := range []struct {
 		typed string
-		want  ask.Outcome
+		want  approval.Outcome
 		scope policy.Scope
 	}{
-		{"yes\n", ask.Accepted, ""},
-		{"s\n", ask.Accepted, policy.ForSession},
-		{"always\n", ask.Accepted, policy.Always},
-		{"n\n", ask.Declined, ""},
-		{"perhaps\nno\n", ask.Declined, ""},
-		{"\n", ask.Cancelled, ""},
-		{"", ask.Cancelled, ""},
+		{"yes\n", approval.Accepted, ""},
+		{"s\n", approval.Accepted, policy.ForSession},
+		{"always\n", approval.Accepted, policy.Always},
+		{"n\n", approval.Declined, ""},
+		{"perhaps\nno\n", approval.Declined, ""},
+		{"\n", approval.Cancelled, ""},
+		{"", approval.Cancelled, ""},
 	} {
 		t.Run(tt.typed, func(t *testing.T) {
 			var shown bytes.Buffer
 			a := &app{environment: environment{stdout: &shown, stderr: &shown, getenv: func(string) string { return "" }}}
-			input := newTyped(strings.NewReader(tt.typed))
+			input := newLineReader(strings.NewReader(tt.typed))
 			defer input.close()
-			got := a.put(t.Context(), ask.Ask{Kind: ask.Approval, Message: "?", Payload: call}, input)
+			got := a.promptUser(t.Context(), approval.Request{Kind: approval.KindApproval, Message: "?", Payload: call}, input)
 			if got.Outcome != tt.want || got.Scope != tt.scope {
 				t.Errorf("%s %q, want %s %q", got.Outcome, got.Scope, tt.want, tt.scope)
 			}
-			if text := shown.String(); !strings.Contains(text, "path: a.txt\n+ one\n+ two[2J\n") || !strings.Contains(text, "because it is HIGH") {
+			if text := shown.String(); !strings.Contains(text, "path: a.txt\n+ one\n+ two[2J\n") || !strings.Contains(text, "Reason: it is HIGH") {
 				t.Errorf("it shows %q", text)
 			}
 		})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/scan"
+	"github.com/loadout-dev/loadout/internal/scan"
 )
 
 // Whatever was found, what is said of it beside a question is short, and drives no terminal.
@@ -24,11 +24,11 @@ func TestFindingsTextIsShort(t *testing.T) {
 		{"many", &scan.Report{Name: "x", Findings: []scan.Finding{finding, finding, finding, finding}}, 8, "Scan: 4 high. "},
 		{"low", &scan.Report{Name: "x", Findings: []scan.Finding{{Severity: scan.Low}}}, 2, "loadout scan x\n"},
 		{"no name", &scan.Report{Findings: []scan.Finding{{Severity: scan.Low}}}, 2, "loadout scan PATH\n"},
-		{"information", &scan.Report{Findings: []scan.Finding{{Severity: scan.Info}}}, 1, "nothing found, which is no proof"},
-		{"none", &scan.Report{}, 1, "nothing found, which is no proof"},
-		{"cut", &scan.Report{Truncated: true}, 1, "not everything was looked at"},
+		{"information", &scan.Report{Findings: []scan.Finding{{Severity: scan.Info}}}, 1, "no findings (not a guarantee)"},
+		{"none", &scan.Report{}, 1, "no findings (not a guarantee)"},
+		{"cut", &scan.Report{Truncated: true}, 1, "the scan is incomplete"},
 	} {
-		got := a.advisedText(&advised{report: tt.r})
+		got := a.formatScanSummary(&scanSummary{report: tt.r})
 		if n := strings.Count(got, "\n"); n != tt.lines || !strings.HasSuffix(got, "\n") || !strings.Contains(got, tt.want) || strings.Contains(got, "\x1b") {
 			t.Errorf("%s: %d lines, want %d with %q: %q", tt.name, n, tt.lines, tt.want, got)
 		}
@@ -43,8 +43,8 @@ func TestAScanThatFailsIsTold(t *testing.T) {
 	}
 	defer rt.Close()
 	a := &app{environment: environment{stdout: io.Discard}}
-	v := a.advise(context.Background(), rt, &catalog.Entry{Name: "gone", Origin: "nowhere", Path: "gone"})
-	if got := a.advisedText(v); v.Problem == "" || v.List == nil || !strings.HasPrefix(got, "Not scanned: ") || strings.Count(got, "\n") != 1 {
+	v := a.summarizeScan(context.Background(), rt, &catalog.Entry{Name: "gone", Origin: "nowhere", Path: "gone"})
+	if got := a.formatScanSummary(v); v.Problem == "" || v.List == nil || !strings.HasPrefix(got, "Not scanned: ") || strings.Count(got, "\n") != 1 {
 		t.Errorf("got %+v, %q", v, got)
 	}
 }

@@ -47,7 +47,7 @@ func TestRulesCountWhileItRuns(t *testing.T) {
 				t.Fatalf("before: %s", text)
 			}
 			configure("policy: {rules: [deny mcp.own.*]}\n")
-			if text, ok := call(); ok || !strings.Contains(text, "may not be called") {
+			if text, ok := call(); ok || !strings.Contains(text, "is not allowed") {
 				t.Errorf("denied: %s", text)
 			}
 			configure("policy: {rules: [deny mcp.other.thing]}\n")

@@ -7,13 +7,12 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
-	"github.com/loadout-dev/loadout/upstream"
+	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// doctorServers is what is known of the person's MCP servers without connecting
-// them.
+// doctorServers describes the user's MCP servers, without connecting to them.
 type doctorServers struct {
-	Files         []doctorFile   `json:"files"` // with servers that count
+	Files         []doctorFile   `json:"files"` // files with active servers
 	Count         int            `json:"count"`
 	NotConfigured []doctorServer `json:"not_configured"`
 	Problems      []string       `json:"problems"`
@@ -27,7 +26,7 @@ type doctorFile struct {
 type doctorServer struct {
 	Name    string `json:"name"`
 	File    string `json:"file"`
-	Problem string `json:"problem"` // which variable has no value, and what to do
+	Problem string `json:"problem"` // the variables without a value and how to set them
 }
 
 type doctorProfiles struct {
@@ -43,12 +42,12 @@ type doctorProfile struct {
 
 type doctorSecrets struct {
 	Count   int    `json:"count"`
-	Problem string `json:"problem"` // why they cannot be read, "" where they can
+	Problem string `json:"problem"` // why they cannot be read; "" if they can
 }
 
-func (a *app) examineServers(c *config.Config) (doctorServers, []*upstream.Config) {
+func (a *app) inspectServers(c *config.Config) (doctorServers, []*upstream.Config) {
 	out := doctorServers{Files: []doctorFile{}, NotConfigured: []doctorServer{}, Problems: []string{}}
-	all, findings, err := a.servers(c, nil)
+	all, findings, err := a.readServers(c, nil)
 	if err != nil {
 		findings = append(findings, err.Error())
 	}
@@ -63,8 +62,8 @@ func (a *app) examineServers(c *config.Config) (doctorServers, []*upstream.Confi
 		if s.Disabled {
 			continue
 		}
-		v := a.variables(c)
-		if s.Owner != "" { // of a project that is trusted, which is not the person
+		v := a.serverVariables(c)
+		if s.Owner != "" { // servers of a trusted project see no variables of the user
 			v = upstream.Variables{User: v.User, Workspace: v.Workspace}
 		}
 		if _, unset := s.Resolve(v); len(unset) > 0 {
@@ -78,25 +77,26 @@ func (a *app) examineServers(c *config.Config) (doctorServers, []*upstream.Confi
 	return out, all
 }
 
-// examineProfiles looks whether what profiles name is there. rt has all skills.
-func (a *app) examineProfiles(rt *loadout.Runtime, own []*upstream.Config) doctorProfiles {
+// inspectProfiles reports skills and servers that profiles name and that do not
+// exist. rt has all skills.
+func (a *app) inspectProfiles(rt *loadout.Runtime, own []*upstream.Config) doctorProfiles {
 	out := doctorProfiles{Profiles: []doctorProfile{}, Problems: []string{}}
-	all, err := a.ghostsNoting(func(format string, args ...any) { out.Problems = append(out.Problems, fmt.Sprintf(format, args...)) })
+	all, err := a.loadProfilesNoting(func(format string, args ...any) { out.Problems = append(out.Problems, fmt.Sprintf(format, args...)) })
 	if err != nil {
 		out.Problems = append(out.Problems, err.Error())
 	}
 	for _, p := range all {
-		d := doctorProfile{Name: p.Name, File: p.File, Problems: append(append([]string{}, absentSkills(p, rt)...), absentServers(p, own)...)}
-		_, problems := profileRules(p)
+		d := doctorProfile{Name: p.Name, File: p.File, Problems: append(append([]string{}, missingSkills(p, rt)...), missingServers(p, own)...)}
+		_, problems := parseProfileRules(p)
 		for _, wrong := range problems {
-			d.Problems = append(d.Problems, fmt.Sprintf("policy: %s; until it is mended no tool is called", wrong))
+			d.Problems = append(d.Problems, fmt.Sprintf("policy: %s; no tool can be called until this is fixed", wrong))
 		}
 		out.Profiles = append(out.Profiles, d)
 	}
 	return out
 }
 
-func (a *app) examineSecrets() doctorSecrets {
+func (a *app) inspectSecrets() doctorSecrets {
 	store, err := a.secretStore()
 	if err != nil {
 		return doctorSecrets{Problem: err.Error()}
@@ -108,24 +108,24 @@ func (a *app) examineSecrets() doctorSecrets {
 	return doctorSecrets{Count: len(list)}
 }
 
-// doctorInstalled is a directory that loadout add put skills into.
+// doctorInstalled is a directory with skills installed by loadout add.
 type doctorInstalled struct {
-	Path    string  `json:"path"`
-	Skills  int     `json:"skills"`
-	Newer   []newer `json:"newer"`   // as of the last loadout update --check
-	Problem string  `json:"problem"` // of loadout.lock, "" where it can be read
+	Path    string            `json:"path"`
+	Skills  int               `json:"skills"`
+	Newer   []availableUpdate `json:"newer"`   // as of the last loadout update --check
+	Problem string            `json:"problem"` // problem of loadout.lock, "" if it is readable
 }
 
-func (a *app) examineInstalled() []doctorInstalled {
+func (a *app) inspectInstalled() []doctorInstalled {
 	out := []doctorInstalled{}
-	all, err := a.places(installFlags{})
+	all, err := a.installDirs(installFlags{})
 	if err != nil {
 		return out
 	}
-	known := a.newerSkills()
+	known := a.availableUpdates()
 	for _, p := range all {
-		d := doctorInstalled{Path: p.Path(), Newer: []newer{}}
-		lock, err := p.Lock()
+		d := doctorInstalled{Path: p.Path(), Newer: []availableUpdate{}}
+		lock, err := p.Lockfile()
 		switch {
 		case err != nil:
 			d.Problem = err.Error()
@@ -148,49 +148,49 @@ func (a *app) printInstalled(b *strings.Builder, all []doctorInstalled) {
 	if len(all) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n%s\n", a.bold("Skills that loadout add brought"))
+	fmt.Fprintf(b, "\n%s\n", a.bold("Installed skills"))
 	for _, d := range all {
 		if d.Problem != "" {
-			a.wrap(b, "  ", plain(d.Path)+": "+d.Problem, same)
+			a.writeWrapped(b, "  ", plain(d.Path)+": "+d.Problem, noStyle)
 			continue
 		}
-		fmt.Fprintf(b, "  %s: %s. Are they as they were? loadout verify\n", plain(d.Path), counted(d.Skills, "skill"))
+		fmt.Fprintf(b, "  %s: %s. To verify them: loadout verify\n", plain(d.Path), pluralize(d.Skills, "skill"))
 		for _, n := range d.Newer {
-			fmt.Fprintf(b, "    %s: newer on %s: %s\n", a.bold(plain(n.Name)), n.Checked.Local().Format("2006-01-02"), plain(n.Reason))
+			fmt.Fprintf(b, "    %s: update found on %s: %s\n", a.bold(plain(n.Name)), n.Checked.Local().Format("2006-01-02"), plain(n.Reason))
 		}
 	}
 }
 
-// printMore prints what is said of servers, profiles and secrets.
-func (a *app) printMore(b *strings.Builder, d doctorOutput) {
+// printSetup prints servers, profiles, installed skills and secrets.
+func (a *app) printSetup(b *strings.Builder, d doctorOutput) {
 	head := func(title string, n int) { fmt.Fprintf(b, "\n%s: %d\n", a.bold(title), n) }
 	head("MCP servers", d.Servers.Count)
 	for _, f := range d.Servers.Files {
-		fmt.Fprintf(b, "  %s: %s\n", plain(f.Path), counted(f.Servers, "server"))
+		fmt.Fprintf(b, "  %s: %s\n", plain(f.Path), pluralize(f.Servers, "server"))
 	}
 	for _, s := range d.Servers.NotConfigured {
-		a.wrap(b, "  ", fmt.Sprintf("%s is not configured: %s", s.Name, s.Problem), same)
+		a.writeWrapped(b, "  ", fmt.Sprintf("%s is not configured: %s", s.Name, s.Problem), noStyle)
 	}
 	for _, p := range d.Servers.Problems {
-		a.wrap(b, "  ", p, same)
+		a.writeWrapped(b, "  ", p, noStyle)
 	}
 	if d.Servers.Count > 0 {
-		fmt.Fprintf(b, "  Whether they work: loadout servers%s\n", a.flags())
+		fmt.Fprintf(b, "  To test them: loadout servers%s\n", a.skillFlags())
 	}
 	head("Profiles", len(d.Profiles.Profiles))
 	for _, p := range d.Profiles.Profiles {
 		fmt.Fprintf(b, "  %s  %s\n", a.bold(plain(p.Name)), plain(p.File))
 		for _, wrong := range p.Problems {
-			a.wrap(b, "      ", wrong, same)
+			a.writeWrapped(b, "      ", wrong, noStyle)
 		}
 	}
 	for _, p := range d.Profiles.Problems {
-		a.wrap(b, "  ", p, same)
+		a.writeWrapped(b, "  ", p, noStyle)
 	}
 	a.printInstalled(b, d.Installed)
 	if d.Secrets.Problem != "" {
 		fmt.Fprintf(b, "\n%s\n", a.bold("Secrets"))
-		a.wrap(b, "  ", a.red("cannot be read")+": "+d.Secrets.Problem, same)
+		a.writeWrapped(b, "  ", a.red("cannot be read")+": "+d.Secrets.Problem, noStyle)
 		return
 	}
 	head("Secrets", d.Secrets.Count)

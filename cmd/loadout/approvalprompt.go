@@ -1,0 +1,167 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/terminal"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// answerPrompts shows approval requests and other questions to the user at the
+// terminal, one after the other, until stop is called. stop waits for the end.
+// Without input it does nothing.
+func (a *app) answerPrompts(ctx context.Context, desk *approval.Queue, input *lineReader) (stop func()) {
+	if input == nil {
+		return func() {}
+	}
+	ctx, end := context.WithCancel(ctx)
+	waiting := make(chan approval.Request, approval.MaxOpen)
+	var mu sync.Mutex
+	settled := map[string]func(){} // cancels the prompts that are shown
+	unwatch := desk.Subscribe(func(e approval.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if e.Answer != nil {
+			if over := settled[e.Request.ID]; over != nil {
+				over()
+			}
+			return
+		}
+		select {
+		case waiting <- e.Request:
+		default: // too many for a user to answer
+		}
+	})
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for {
+			select {
+			case q := <-waiting:
+				shown, done := context.WithCancel(ctx)
+				mu.Lock()
+				settled[q.ID] = done
+				mu.Unlock()
+				a.answerPrompt(shown, desk, q, input)
+				mu.Lock()
+				delete(settled, q.ID)
+				mu.Unlock()
+				done()
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return func() {
+		unwatch()
+		end()
+		<-over
+	}
+}
+
+// answerPrompt asks the user one question and records the answer, unless it was
+// answered elsewhere.
+func (a *app) answerPrompt(ctx context.Context, desk *approval.Queue, q approval.Request, input *lineReader) {
+	if open, err := desk.Pending(ctx, q.Session, policy.Principal{}); err != nil || !slices.ContainsFunc(open, func(o approval.Request) bool { return o.ID == q.ID }) {
+		return
+	}
+	answer := a.promptUser(ctx, q, input)
+	if ctx.Err() != nil {
+		return
+	}
+	answer.By = policy.LocalUser()
+	if err := desk.Resolve(ctx, q.ID, answer); err != nil && ctx.Err() == nil {
+		a.note("%v", err)
+	}
+}
+
+// promptUser asks the user one question. An empty line for a required field, or
+// the end of the input, cancels it.
+func (a *app) promptUser(ctx context.Context, q approval.Request, input *lineReader) approval.Answer {
+	if q.Kind == approval.KindApproval {
+		return a.promptApproval(ctx, q, input)
+	}
+	fmt.Fprintf(a.stderr, "\n%s\n", safe(q.Message))
+	fields, err := terminal.Fields(q.Schema)
+	if err != nil {
+		a.note("%v", err)
+		return approval.Answer{Outcome: approval.Cancelled}
+	}
+	if len(fields) == 0 {
+		fields = []terminal.Field{terminal.Pick("Yes or no?", "yes", "no")}
+	}
+	content := map[string]any{}
+	for _, f := range fields {
+		value, said := a.promptField(ctx, f, input)
+		switch {
+		case said:
+			content[f.Name] = value
+		case f.Required || f.Name == "decision":
+			return approval.Answer{Outcome: approval.Cancelled}
+		}
+	}
+	if said, ok := content[""].(string); ok {
+		content[""] = said == "yes"
+	}
+	return *terminal.Answered(content)
+}
+
+// promptApproval asks the user to approve a tool call, with its arguments, or
+// what the message describes.
+func (a *app) promptApproval(ctx context.Context, q approval.Request, input *lineReader) approval.Answer {
+	choices := []string{"yes", "no", "always"}
+	if r, ok := terminal.RequestOf(&q); ok {
+		choices = []string{"yes", "no", "session", "always"}
+		owner := r.Server
+		if r.Skill != "" {
+			owner = "the skill " + r.Skill
+		}
+		fmt.Fprintf(a.stderr, "\nRun %s of %s? Reason: %s.\n%s", plain(r.Tool), plain(owner), plain(r.Reason), terminal.Arguments(r.Tool, r.Arguments, nil))
+	} else {
+		fmt.Fprintf(a.stderr, "\n%s\n", safe(q.Message))
+	}
+	said, _ := a.promptField(ctx, terminal.Pick("Allow?", choices...), input)
+	scopes := map[any]policy.Scope{"yes": "", "session": policy.ForSession, "always": policy.Always}
+	scope, allowed := scopes[said]
+	switch {
+	case allowed:
+		return approval.Answer{Outcome: approval.Accepted, Scope: scope}
+	case said == nil:
+		return approval.Answer{Outcome: approval.Cancelled}
+	}
+	return approval.Answer{Outcome: approval.Declined}
+}
+
+// promptField asks for the value of a field until it is valid. It returns false
+// if the user gave no value.
+func (a *app) promptField(ctx context.Context, f terminal.Field, input *lineReader) (any, bool) {
+	prompt := plain(f.Title)
+	if len(f.Choices) > 0 {
+		prompt += " [" + strings.Join(f.Choices, "/") + "]"
+	}
+	if f.Default != "" {
+		prompt += " (" + f.Default + ")"
+	}
+	if f.Help != "" {
+		fmt.Fprintf(a.stderr, "(%s)\n", f.Help)
+	}
+	for {
+		fmt.Fprintf(a.stderr, "%s: ", a.colorize(a.stderr, "1", prompt))
+		line, err := input.readLine(ctx)
+		if err != nil {
+			return nil, false
+		}
+		if line = cmp.Or(strings.TrimSpace(line), f.Default); line == "" {
+			return nil, false
+		}
+		if value, ok := f.Value(line); ok {
+			return value, true
+		}
+	}
+}

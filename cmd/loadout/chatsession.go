@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/terminal"
+	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// chatSession is a conversation with its user interface: the output and the
+// slash commands.
+type chatSession struct {
+	*conversation
+	app       *app
+	config    *config.Config
+	flags     *chatFlags
+	answering *activeModel
+	asks      bool // the user is asked to approve calls
+	once      bool // ends after one turn
+}
+
+var _ terminal.Conversation = (*chatSession)(nil)
+
+// canUseScreen reports whether the terminal supports a full-screen interface.
+func (a *app) canUseScreen() bool {
+	term := a.getenv("TERM")
+	return !a.json && isTerminal(a.stdin) && isTerminal(a.stdout) && term != "dumb" && term != ""
+}
+
+// Status implements [terminal.Conversation].
+func (t *chatSession) Status() terminal.Status {
+	s := terminal.Status{Model: t.Model().Name(), Folder: t.folderLabel()}
+	for _, k := range t.session.Active() {
+		left, bounded := t.session.TurnsLeft(k.Skill)
+		s.Skills = append(s.Skills, terminal.Skill{Name: k.Skill.Name, Left: left, Bounded: bounded})
+	}
+	for name, used := range t.UsageByModel() {
+		s.Tokens += used.Prompt() + used.Output
+		if p, known := t.modelPrice(name); known {
+			cost, _ := p.Cost(used)
+			s.Cost += cost
+		}
+	}
+	return s
+}
+
+// modelPrice returns the configured price of a model.
+func (t *chatSession) modelPrice(model string) (llm.Price, bool) {
+	p, known := t.config.Models.Price(model)
+	return llm.Price(p), known
+}
+
+// folderLabel returns the user's working directory. It returns "" for a
+// directory of the conversation.
+func (t *chatSession) folderLabel() string {
+	if t.flags.workspace == "" {
+		return ""
+	}
+	return t.app.shortPath(t.folder)
+}
+
+// shortPath returns a path with ~ for the home directory.
+func (a *app) shortPath(path string) string {
+	if home := a.home(); home != "" {
+		if rest, ok := strings.CutPrefix(path, home+string(filepath.Separator)); ok {
+			return "~" + string(filepath.Separator) + rest
+		}
+	}
+	return path
+}
+
+// runScreen runs the conversation in a terminal until the user leaves.
+func (t *chatSession) runScreen(ctx context.Context, from, to any, notices *terminal.Notices) error {
+	a := t.app
+	in, isFile := asFile(from)
+	out, isFileToo := asFile(to)
+	if !isFile || !isFileToo {
+		return errors.New("not a terminal")
+	}
+	history := &terminal.History{}
+	if dir := a.stateDir(); dir != "" {
+		h, err := terminal.OpenHistory(filepath.Join(dir, "chat-history"))
+		if err != nil {
+			a.note("%v", err)
+		}
+		history = h
+	}
+	root, err := os.OpenRoot(t.folder)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return terminal.Run(ctx, t, &terminal.Options{
+		Input: in, Output: out, Env: a.terminalEnv(), Plain: a.getenv("NO_COLOR") != "",
+		Greeting: t.greeting(), Past: t.session.Events(0), Commands: func() []terminal.Command { return t.slashCommands(ctx) },
+		Desk: t.desk, Session: t.id, Who: policy.LocalUser(), History: history, Editor: a.editorCommand(),
+		Before: func(path string) (string, bool) { return readTextFile(root, path) }, Notices: notices, Describe: t.describeError,
+	})
+}
+
+// greeting returns the first lines of the screen.
+func (t *chatSession) greeting() string {
+	return "**" + literal(t.Model().Name()) + "**, conversation " + t.id + "  \n`/help` lists the commands, Ctrl-D exits."
+}
+
+// terminalEnv returns the environment variables that describe the terminal.
+func (a *app) terminalEnv() []string {
+	var out []string
+	for _, name := range []string{"TERM", "COLORTERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TMUX", "STY", "SSH_TTY", "WT_SESSION", "NO_COLOR", "LANG", "LC_ALL", "LC_CTYPE"} {
+		if v := a.getenv(name); v != "" {
+			out = append(out, name+"="+v)
+		}
+	}
+	return out
+}
+
+// editorCommand returns a function that opens the user's editor, or nil if none
+// is set.
+func (a *app) editorCommand() func(string) *exec.Cmd {
+	words := strings.Fields(a.getenv("VISUAL"))
+	if len(words) == 0 {
+		words = strings.Fields(a.getenv("EDITOR"))
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	return func(path string) *exec.Cmd {
+		return exec.Command(words[0], append(words[1:len(words):len(words)], path)...)
+	}
+}
+
+// maxCompareBytes bounds a file whose changes are shown.
+const maxCompareBytes = 1 << 20
+
+// readTextFile reads a file of a folder. It returns false if there is no such
+// file, or if the file is too large to compare.
+func readTextFile(root *os.Root, path string) (string, bool) {
+	info, err := root.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxCompareBytes {
+		return "", false
+	}
+	f, err := root.Open(path)
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxCompareBytes))
+	return string(b), err == nil
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/profile"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// configWatcher applies changes of the configuration files to a running server:
+// the kill switch, the allow-list and the rules. Revoking a permission has to
+// take effect at once.
+type configWatcher struct {
+	a       *app
+	rt      *loadout.Runtime
+	set     *toolset
+	profile *profile.Profile // nil for all skills
+	chosen  []string         // its skills
+	mu      sync.Mutex
+	filter  catalog.Filter
+	stamps  map[string]fileState
+	failed  error // error of the last reload
+}
+
+// fileState is the state of a file, or the error of reading it.
+type fileState struct {
+	size, time int64
+	fault      string
+}
+
+// watchInterval is the interval between checks of the files.
+const watchInterval = 500 * time.Millisecond
+
+func (a *app) newConfigWatcher(rt *loadout.Runtime, c *config.Config, set *toolset, p *profile.Profile) *configWatcher {
+	f := &configWatcher{a: a, rt: rt, set: set, profile: p, chosen: profileSkills(p), filter: catalogFilter(c)}
+	f.stamps = f.statFiles()
+	return f
+}
+
+func catalogFilter(c *config.Config) catalog.Filter {
+	return catalog.Filter{Disabled: !c.Skills.Enabled, Allow: c.Skills.Allow, Shell: c.Skills.Shell}
+}
+
+// statFiles returns the state of all configuration files. It runs before each
+// tool call.
+func (f *configWatcher) statFiles() map[string]fileState {
+	out := map[string]fileState{}
+	for _, p := range f.a.configInput().Candidates() {
+		if fi, err := os.Stat(p); err == nil {
+			out[p] = fileState{size: fi.Size(), time: fi.ModTime().UnixNano()}
+		} else {
+			out[p] = fileState{fault: err.Error()}
+		}
+	}
+	return out
+}
+
+// start watches the files until ctx ends or stop is called. stop waits for the
+// watcher to end.
+func (f *configWatcher) start(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for tick := time.Tick(watchInterval); ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick:
+				_ = f.refresh(ctx) // the next call reports the error
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// refresh reloads the configuration if one of its files changed. A
+// configuration that cannot be read disables everything, because it may revoke
+// anything.
+func (f *configWatcher) refresh(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.statFiles()
+	if maps.Equal(now, f.stamps) {
+		return f.failed
+	}
+	f.stamps = now
+	filter := catalog.Filter{Disabled: true}
+	quiet := *f.a
+	quiet.quiet = true
+	c, err := quiet.loadConfig(nil)
+	rules, _ := policy.ParseRules([]string{"deny"}) // deny everything if the configuration is unreadable
+	if f.failed = err; err == nil {
+		filter, rules = catalogFilter(c), quiet.policyRules(c, f.profile).Append(f.set.rules)
+	}
+	f.set.SetRules(rules)
+	filter.Select = f.chosen
+	if filter.Disabled == f.filter.Disabled && filter.Shell == f.filter.Shell && slices.Equal(filter.Allow, f.filter.Allow) {
+		return f.failed
+	}
+	if err := f.rt.Catalog().SetFilter(filter); err != nil {
+		f.failed = err
+		_ = f.rt.Catalog().SetFilter(catalog.Filter{Disabled: true}) // cannot fail: the filter has no patterns
+		return err
+	}
+	f.filter = filter
+	if !filter.Disabled {
+		return f.rt.Catalog().Reload(ctx)
+	}
+	return f.failed
+}

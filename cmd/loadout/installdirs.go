@@ -1,0 +1,218 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/loadout-dev/loadout/internal/installed"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// installFlags select directories of installed skills.
+type installFlags struct{ scope, dir string }
+
+func (o *installFlags) register(f *pflag.FlagSet, both bool) {
+	what := "user (for you) or project (for the `PROJECT`)"
+	if both {
+		what = "only skills installed for you (user) or for the `PROJECT` (project)"
+	}
+	f.StringVar(&o.scope, "scope", "", what)
+	f.StringVar(&o.dir, "dir", "", "use the skills directory `DIR` instead")
+	f.Lookup("scope").Usage = what
+}
+
+// skillsDir is a directory for installed skills.
+type skillsDir struct {
+	scope string // user, project, or "" for --dir
+	*installed.Dir
+}
+
+// installDir is the skills directory below the home directory or a project.
+var installDir = filepath.Join(".loadout", "skills")
+
+// installTarget returns the directory for new skills: the user's by default.
+func (a *app) installTarget(o installFlags) (skillsDir, error) {
+	if o.scope == "" {
+		o.scope = "user"
+	}
+	all, err := a.installDirs(o)
+	if err != nil {
+		return skillsDir{}, err
+	}
+	return all[0], nil
+}
+
+// installDirs returns the selected directories, the project's before the
+// user's.
+func (a *app) installDirs(o installFlags) ([]skillsDir, error) {
+	switch {
+	case o.dir != "":
+		dir, err := filepath.Abs(o.dir)
+		if err != nil {
+			return nil, fail(exitUsage, "give an absolute path", "--dir: %w", err)
+		}
+		return []skillsDir{{"", installed.Open(dir)}}, nil
+	case o.scope != "" && o.scope != "user" && o.scope != "project":
+		return nil, fail(exitUsage, "use user or project", "unknown value %q of --scope", o.scope)
+	}
+	var all []skillsDir
+	project := filepath.Join(a.projectRoot(), installDir)
+	home := a.home()
+	if home != "" {
+		home = filepath.Join(home, installDir)
+	}
+	if o.scope != "user" && project != home {
+		if err := checkInsideProject(a.projectRoot(), project); err != nil {
+			return nil, err
+		}
+		all = append(all, skillsDir{"project", installed.Open(project)})
+	}
+	if o.scope != "project" && home != "" {
+		all = append(all, skillsDir{"user", installed.Open(home)})
+	}
+	if len(all) == 0 {
+		hint := "name a directory with --dir, or use --scope project"
+		if o.scope == "project" {
+			hint = "this is your home directory: omit --scope, or change to a project"
+		}
+		return nil, fail(exitUsage, hint, "no skills directory for this scope")
+	}
+	return all, nil
+}
+
+// projectRoot returns the root of the repository around the working directory,
+// or the working directory if there is none.
+func (a *app) projectRoot() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "."
+	}
+	for d := dir; ; d = filepath.Dir(d) {
+		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
+			if d == a.home() { // a home directory in Git is not a project
+				return dir
+			}
+			return d
+		}
+		if d == filepath.Dir(d) {
+			return dir
+		}
+	}
+}
+
+// inRepository reports whether the project is a repository.
+func (a *app) inRepository() bool {
+	_, err := os.Lstat(filepath.Join(a.projectRoot(), ".git"))
+	return err == nil
+}
+
+// checkInsideProject refuses a directory if a symlink leads out of the project.
+// Someone else may have created the symlink.
+func checkInsideProject(root, dir string) error {
+	top, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return fmt.Errorf("find the project: %w", err)
+	}
+	for d := dir; len(d) > len(root); d = filepath.Dir(d) {
+		if _, err := os.Lstat(d); err != nil {
+			continue // will be created below an existing directory
+		}
+		real, err := filepath.EvalSymlinks(d)
+		rel, notBelow := filepath.Rel(top, real)
+		if err != nil || notBelow != nil || !filepath.IsLocal(rel) {
+			return fail(exitRefused, "remove the symlink, or use --scope user", "symlink %s leads out of the project", d)
+		}
+		break
+	}
+	return nil
+}
+
+// flag returns the flag that selects this directory, for a hint.
+func (p skillsDir) flag() string {
+	if p.scope == "" {
+		return " --dir " + shellQuote(p.Path())
+	}
+	return " --scope " + p.scope
+}
+
+// installedNames returns, for each directory, the lockfile names of the given
+// skills, or of all skills if names is empty. A name that no directory has is
+// an error.
+func installedNames(all []skillsDir, names []string) ([][]string, error) {
+	out := make([][]string, len(all))
+	if len(names) == 0 {
+		for i, p := range all {
+			lock, err := p.Lockfile()
+			if err != nil {
+				return nil, err
+			}
+			out[i] = lockedNames(lock)
+		}
+		return out, nil
+	}
+	for _, name := range names {
+		found := false
+		for i, p := range all {
+			key, err := p.lockedName(name)
+			if err != nil {
+				return nil, err
+			}
+			if key == "" {
+				continue
+			}
+			found = true
+			if !slices.Contains(out[i], key) {
+				out[i] = append(out[i], key)
+			}
+		}
+		if !found {
+			return nil, notInstalledError(all, name)
+		}
+	}
+	return out, nil
+}
+
+// lockedName returns the lockfile name of a skill: its directory or, if the
+// name cannot be a directory name, the name in its SKILL.md. It returns "" if
+// there is none.
+func (p skillsDir) lockedName(name string) (string, error) {
+	lock, err := p.Lockfile()
+	if err != nil {
+		return "", err
+	}
+	if _, ok := lock.Skills[name]; ok {
+		return name, nil
+	}
+	if isInstallName(name) {
+		return "", nil
+	}
+	for _, key := range lockedNames(lock) {
+		b, err := skill.OpenDir(filepath.Join(p.Path(), key))
+		if err != nil {
+			continue // loadout verify reports this error
+		}
+		parsed, _, err := skill.Parse(b, b.Folder)
+		_ = b.Close()
+		if err == nil && parsed.Name == name {
+			return key, nil
+		}
+	}
+	return "", nil
+}
+
+func notInstalledError(all []skillsDir, name string) error {
+	hint := "find out where it comes from: loadout explain " + shellQuote(name)
+	if !skill.IsPortableName(name) {
+		hint = "give the name of a skill as loadout list shows it"
+	}
+	dirs := make([]string, 0, len(all))
+	for _, p := range all {
+		dirs = append(dirs, p.Path())
+	}
+	return fail(exitNotFound, hint, "skill %q not installed in %s", name, strings.Join(dirs, " or "))
+}

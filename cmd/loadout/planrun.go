@@ -1,0 +1,379 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/internal/scan"
+	"github.com/loadout-dev/loadout/internal/skilldiff"
+	"github.com/loadout-dev/loadout/internal/terminal"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// planOptions control how a plan is shown and executed.
+type planOptions struct {
+	yes, dryRun, full bool
+	verb              string // add or update
+}
+
+// executePlan prints a plan, asks for confirmation on a terminal, and installs
+// it.
+func (a *app) executePlan(ctx context.Context, p *plan, out addOutput, o planOptions) error {
+	out.Problems = append(out.Problems, p.problems...)
+	for _, st := range p.steps {
+		out.Skills = append(out.Skills, st.addedSkill)
+	}
+	if len(p.steps) == 0 && len(p.failed) == 1 && !a.json { // nothing else was requested
+		code, fix := a.skillErrorHint(p.failed[0])
+		return fail(code, fix, "%w", p.failed[0])
+	}
+	if !a.json {
+		a.printPlan(p, out.Problems, o)
+	}
+	if len(p.changedSteps()) > 0 && !o.dryRun {
+		if err := a.confirmPlan(ctx, p, o); err != nil {
+			return err
+		}
+		if err := p.install(ctx); err != nil {
+			return err
+		}
+	}
+	if !a.json {
+		a.printPlanResult(ctx, p, o)
+	} else if err := a.printJSON(out); err != nil {
+		return err
+	}
+	return a.failedSkillsError(p)
+}
+
+// failedSkillsError returns an error if requested skills could not be
+// installed. Its exit code is that of the first failure, unless others were
+// installed.
+func (a *app) failedSkillsError(p *plan) error {
+	if len(p.failed) == 0 {
+		return nil
+	}
+	if len(p.changedSteps()) > 0 {
+		return errReported
+	}
+	code, fix := a.skillErrorHint(p.failed[0])
+	if a.json {
+		return &exitError{code: code}
+	}
+	return fail(code, fix, "cannot install %s", pluralize(len(p.failed), "skill"))
+}
+
+// confirmPlan asks the user on a terminal to confirm. Without a terminal,
+// running the command is consent: nothing that is installed runs before it is
+// approved.
+func (a *app) confirmPlan(ctx context.Context, p *plan, o planOptions) error {
+	if o.yes || a.json || !isTerminal(a.stdin) || !isTerminal(a.stderr) {
+		return nil
+	}
+	question := fmt.Sprintf("\nInstall into %s?", p.to.Path())
+	if o.verb == "update" {
+		question = "\nUpdate?"
+	}
+	yes, err := a.confirm(ctx, question)
+	if err == nil && !yes {
+		err = fail(exitRefused, "to see the plan again, add --dry-run", "Cancelled. Nothing was changed.")
+	}
+	return err
+}
+
+// tableThreshold is the number of skills from which each is shown on one line.
+const tableThreshold = 6
+
+// printPlan prints the changes of a plan and their findings.
+func (a *app) printPlan(p *plan, problems []catalog.Problem, o planOptions) {
+	changes := p.changedSteps()
+	if len(changes) >= tableThreshold && !o.full {
+		a.printPlanTable(changes)
+	} else {
+		var b strings.Builder
+		for _, st := range changes {
+			a.formatStep(&b, st, o.full)
+		}
+		fmt.Fprint(a.stdout, b.String())
+	}
+	if len(changes) > 0 && !slices.ContainsFunc(changes, hasScanResult) {
+		fmt.Fprintln(a.stdout, "Scan: no findings (not a guarantee).")
+	}
+	a.printUnavailable(problems)
+}
+
+// hasScanResult reports whether the scan of a skill has findings or problems.
+func hasScanResult(st *step) bool {
+	return st.scanErr != nil || st.report.Truncated || formatSeverities(st.report) != ""
+}
+
+// printPlanTable prints one line per skill, and its most important findings.
+func (a *app) printPlanTable(changes []*step) {
+	var rows [][]string
+	var b strings.Builder
+	for _, st := range changes {
+		what, about := pluralize(st.Files, "file"), skill.OneLine(st.Description)
+		if n := len(st.Scripts); n > 0 {
+			what += ", " + pluralize(n, "script")
+		}
+		if st.Diff != nil {
+			what, about = pluralize(len(st.Diff.Files), "changed file"), st.formatOrigin()
+			a.formatPermissionChanges(&b, plain(st.Name)+" ", st.Diff)
+		}
+		rows = append(rows, []string{st.Name, what, about})
+		if st.signer != nil && st.signer.first {
+			fmt.Fprintf(&b, "%s: %s\n", plain(st.Name), plain(st.signer.describe()))
+		}
+		if text := a.formatWorstFinding(st); text != "" {
+			fmt.Fprintf(&b, "%s: %s\n", plain(st.Name), text)
+		}
+	}
+	a.printTable("", rows)
+	fmt.Fprint(a.stdout, b.String())
+}
+
+// formatStep writes the details of one skill.
+func (a *app) formatStep(b *strings.Builder, st *step, full bool) {
+	what := ""
+	if st.State == "replaced" {
+		what = a.faint(" replaces the installed version")
+	}
+	fmt.Fprintf(b, "%s %s%s\n", a.bold(plain(st.Name)), a.faint(plain(st.formatOrigin())), what)
+	if st.Diff == nil {
+		a.writeWrapped(b, "  ", terminal.Clip(plain(skill.OneLine(st.Description)), 240), noStyle)
+	}
+	a.writeWrapped(b, "  ", fmt.Sprintf("%s, %s%s", pluralize(st.Files, "file"), formatSize(st.Bytes), formatScripts(st.Scripts)), noStyle)
+	if st.signer != nil {
+		a.writeWrapped(b, "  ", st.signer.describe(), noStyle)
+	}
+	if st.From.Kind == remote.Git && st.entry.Ref == "" {
+		a.writeWrapped(b, "  ", "installed by commit, which may not be on a branch: Git hosts also serve commits of forks", noStyle)
+	}
+	if st.Diff != nil {
+		a.formatDiff(b, st.Diff, full)
+	}
+	switch {
+	case st.scanErr != nil:
+		a.writeWrapped(b, "  ", "scan failed: "+st.scanErr.Error(), noStyle)
+	case hasScanResult(st):
+		b.WriteString(indentLines(a.formatFindings(st.report, "the same with --dry-run --json")))
+	}
+}
+
+// formatOrigin returns the location and short commit of a skill.
+func (st *step) formatOrigin() string {
+	text := st.From.String()
+	if len(st.Commit) >= 12 {
+		text += " (" + st.Commit[:12] + ")"
+	}
+	return text
+}
+
+func formatScripts(scripts []string) string {
+	const most = 3
+	switch n := len(scripts); {
+	case n == 0:
+		return ", no scripts"
+	case n <= most:
+		return ", scripts: " + plain(strings.Join(scripts, ", "))
+	default:
+		return fmt.Sprintf(", scripts: %s and %d more", plain(strings.Join(scripts[:most], ", ")), n-most)
+	}
+}
+
+// formatWorstFinding summarizes a scan in one line, for a long list.
+func (a *app) formatWorstFinding(st *step) string {
+	switch {
+	case st.scanErr != nil:
+		return "scan failed: " + plain(st.scanErr.Error())
+	case formatSeverities(st.report) == "":
+		return ""
+	}
+	text := "scan found " + formatSeverities(st.report)
+	if f := st.report.Findings[0]; f.Severity == scan.High {
+		text = a.red(text) + ", such as " + plain(formatLocation(f)+": "+f.Message)
+	}
+	return text
+}
+
+func indentLines(text string) string {
+	return "  " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n  ") + "\n"
+}
+
+// formatDiff writes the changes of an update: files, requested permissions and
+// instructions.
+func (a *app) formatDiff(b *strings.Builder, d *skilldiff.Diff, full bool) {
+	const most = 12
+	if len(d.Files) == 0 {
+		fmt.Fprintln(b, "  no files changed")
+	}
+	for i, f := range d.Files {
+		if i == most && !full {
+			fmt.Fprintf(b, "  and %s more\n", pluralize(len(d.Files)-most, "file"))
+			break
+		}
+		script := ""
+		if f.Script {
+			script = a.red(" script")
+		}
+		fmt.Fprintf(b, "  %-7s %s%s %s\n", f.Change, formatPath(f), script, a.faint(formatLineCounts(f)))
+		if full && f.Diff != "" && !skill.IsFileName(f.Path) {
+			b.WriteString(indentLines(indentLines(a.colorDiff(f.Diff))))
+		}
+	}
+	a.formatPermissionChanges(b, "  ", d)
+	for _, p := range d.Problems {
+		fmt.Fprintf(b, "  %s\n", plain(p))
+	}
+	text := d.Instructions
+	if !full {
+		text = truncateLines(text, 40, "  … show everything: loadout update --dry-run --diff")
+	}
+	if text != "" {
+		b.WriteString(indentLines(a.colorDiff(text)))
+	}
+}
+
+// formatPermissionChanges writes the permissions that a version requests more
+// or less than the previous one.
+func (a *app) formatPermissionChanges(b *strings.Builder, before string, d *skilldiff.Diff) {
+	for _, ask := range d.Permissions.More {
+		fmt.Fprintf(b, "%s%s %s\n", before, a.red("new permission:"), formatPermission(ask))
+	}
+	for _, ask := range d.Permissions.Less {
+		fmt.Fprintf(b, "%sno longer requested: %s\n", before, formatPermission(ask))
+	}
+}
+
+// formatPath returns the path of a file, and its old path if it was renamed.
+func formatPath(f skilldiff.File) string {
+	if f.From != "" {
+		return plain(f.From) + " → " + plain(f.Path)
+	}
+	return plain(f.Path)
+}
+
+// formatLineCounts returns the numbers of added and removed lines, or why they
+// are unknown.
+func formatLineCounts(f skilldiff.File) string {
+	switch {
+	case f.Omitted != "":
+		return plain(f.Omitted)
+	case f.Text:
+		return fmt.Sprintf("+%d -%d", f.Added, f.Removed)
+	}
+	return ""
+}
+
+// formatPermission describes one requested permission.
+func formatPermission(ask skilldiff.PermissionChange) string {
+	text := plain(ask.Kind + " " + ask.Name)
+	switch {
+	case ask.Old != "" && ask.New != "":
+		text += ": " + plain(ask.Old) + " → " + plain(ask.New)
+	case ask.Old != "" || ask.New != "":
+		text += ": " + plain(ask.Old+ask.New)
+	}
+	return text
+}
+
+// truncateLines returns at most the given number of lines, followed by rest.
+func truncateLines(text string, most int, rest string) string {
+	lines := strings.SplitAfter(text, "\n")
+	if len(lines) <= most {
+		return text
+	}
+	return strings.Join(lines[:most], "") + rest + "\n"
+}
+
+// colorDiff colors the lines of a unified diff.
+func (a *app) colorDiff(text string) string {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for i, l := range lines {
+		switch {
+		case strings.HasPrefix(l, "+"):
+			lines[i] = a.green(l)
+		case strings.HasPrefix(l, "-"):
+			lines[i] = a.red(l)
+		case strings.HasPrefix(l, "@@"):
+			lines[i] = a.faint(l)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// printPlanResult prints what was installed and the next steps.
+func (a *app) printPlanResult(ctx context.Context, p *plan, o planOptions) {
+	changes := p.changedSteps()
+	switch same := len(p.steps) - len(changes); {
+	case a.quiet || same == 0:
+	case same == 1:
+		fmt.Fprintln(a.stderr, "1 skill is already up to date.")
+	default:
+		fmt.Fprintf(a.stderr, "%d skills are already up to date.\n", same)
+	}
+	if len(changes) == 0 {
+		return
+	}
+	if o.dryRun {
+		fmt.Fprintf(a.stderr, "Dry run: nothing was changed. Target directory: %s\n", p.to.Path())
+		return
+	}
+	done := map[string]string{"add": "Added", "update": "Updated"}[o.verb]
+	fmt.Fprintf(a.stdout, "\n%s %s in %s\n", a.green(done), pluralize(len(changes), "skill"), p.to.Path())
+	var scripted []string
+	for _, st := range changes {
+		if len(st.Scripts) > 0 {
+			scripted = append(scripted, st.Name)
+		}
+	}
+	hidden := a.findHidden(ctx, p, changes)
+	switch n := len(scripted); {
+	case len(hidden) > 0 || a.quiet && p.to.scope == "":
+		// their names resolve to other skills, so approving by name is not
+		// enough
+	case n == 1:
+		fmt.Fprintf(a.stdout, "To let agents run the scripts of %s: loadout approve %s\n", plain(scripted[0]), shellQuote(scripted[0]))
+	case n > 1:
+		fmt.Fprintf(a.stdout, "%d of them have scripts. To let agents run them: loadout approve NAME\n", n)
+	}
+	for _, h := range hidden {
+		fmt.Fprintf(a.stderr, "%s resolves to another skill here: %s takes precedence. See: loadout explain %s\n", plain(h.name), plain(h.by), shellQuote(h.name))
+	}
+	if p.to.scope == "" && o.verb == "add" && !a.quiet {
+		fmt.Fprintf(a.stderr, "To update or verify these skills, add%s\n", p.to.flag())
+	}
+	if local := p.to.scope == "project" && slices.ContainsFunc(changes, func(st *step) bool { return st.From.Kind == remote.Local }); local {
+		a.note("loadout.lock refers to a directory of this machine, which others who work on the project do not have")
+	}
+}
+
+// hiddenSkill is an installed skill that is shadowed by another of the same
+// name.
+type hiddenSkill struct{ name, by string }
+
+// findHidden returns the installed skills whose names resolve to another skill.
+// It returns nil if that cannot be determined.
+func (a *app) findHidden(ctx context.Context, p *plan, changes []*step) []hiddenSkill {
+	if p.to.scope == "" {
+		return nil
+	}
+	rt, err := a.openRuntime(ctx)
+	if err != nil {
+		return nil // other commands report this error
+	}
+	defer rt.Close()
+	var out []hiddenSkill
+	for _, st := range changes {
+		e, err := rt.Catalog().Resolve(ctx, st.skillName)
+		if err == nil && filepath.Clean(e.Path) != filepath.Join(p.to.Path(), st.Name) {
+			out = append(out, hiddenSkill{st.skillName, e.Path})
+		}
+	}
+	return out
+}

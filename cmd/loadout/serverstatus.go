@@ -1,0 +1,232 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/serverstate"
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// processesDir returns the directory where processes publish the state of their
+// servers, or "" if there is none.
+func (a *app) processesDir() string {
+	if d := a.stateDir(); d != "" {
+		return filepath.Join(d, "running")
+	}
+	return ""
+}
+
+// statePublisher publishes the state of this process's servers to other
+// processes. A nil publisher does nothing.
+type statePublisher struct {
+	to   *serverstate.Publisher
+	name clientName
+
+	mu   sync.Mutex
+	sets []publishedSet
+}
+
+// publishedSet is the servers of a profile, or of no profile.
+type publishedSet struct {
+	profile string
+	*toolset
+}
+
+// publishState publishes the state of servers until close is called.
+func (a *app) publishState(set *toolset) *statePublisher {
+	dir := a.processesDir()
+	if dir == "" {
+		return nil
+	}
+	p := &statePublisher{sets: []publishedSet{{"", set}}}
+	p.to = serverstate.Publish(dir, serverstate.Options{Logger: a.logger(), Snapshot: p.currentState})
+	p.name.changed = p.to.Update
+	set.pool.Subscribe(p.changed)
+	return p
+}
+
+func (p *statePublisher) changed(*upstream.Server) { p.to.Update() }
+
+// add also publishes the servers of a profile.
+func (p *statePublisher) add(profile string, set *toolset) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	p.sets = append(p.sets, publishedSet{profile, set})
+	p.mu.Unlock()
+	set.pool.Subscribe(p.changed)
+	p.to.Update()
+}
+
+func (p *statePublisher) close() {
+	if p != nil {
+		p.to.Close()
+	}
+}
+
+// wrap returns an endpoint that also records the name of its client.
+func (p *statePublisher) wrap(shown mcpEndpoint) mcpEndpoint {
+	if p == nil {
+		return shown
+	}
+	return &namedEndpoint{shown, &p.name}
+}
+
+// currentState returns the name of the client and the state of the servers.
+func (p *statePublisher) currentState() (string, []serverstate.Server) {
+	p.mu.Lock()
+	sets := slices.Clone(p.sets)
+	p.mu.Unlock()
+	var out []serverstate.Server
+	for _, set := range sets {
+		for _, s := range set.Servers() {
+			i := newServerInfo(s, nil)
+			out = append(out, serverstate.Server{Name: i.Name, Profile: set.profile, Transport: i.Transport, State: string(i.State), Era: i.Era, Tools: i.Tools,
+				Error: cmp.Or(i.Error, i.Problem), LatencyMS: i.LatencyMS, Since: s.Since})
+		}
+	}
+	return p.name.get(), out
+}
+
+// runningProcesses returns the running servers of this user. It returns none if
+// the directory cannot be read.
+func (a *app) runningProcesses() []serverstate.Process {
+	all := []serverstate.Process{}
+	if dir := a.processesDir(); dir != "" {
+		found, err := serverstate.List(dir)
+		if err != nil {
+			a.note("%v", fileCause(err))
+		}
+		all = append(all, found...)
+	}
+	return all
+}
+
+// printRunning prints a section for each process.
+func (a *app) printRunning(all []serverstate.Process) {
+	for _, p := range all {
+		who := fmt.Sprintf("pid %d", p.PID)
+		if p.Client != "" {
+			who += ", " + p.Client
+		}
+		fmt.Fprintf(a.stdout, "\nRunning: loadout mcp (%s)\n", plain(who))
+		rows := [][]string{{"NAME", "TRANSPORT", "STATE", "SINCE", "TOOLS", "LATENCY", "ERROR"}}
+		for _, s := range p.Servers {
+			since := ""
+			if !s.Since.IsZero() {
+				since = s.Since.Local().Format(time.DateTime)
+			}
+			name := s.Name
+			if s.Profile != "" {
+				name += " (" + s.Profile + ")"
+			}
+			rows = append(rows, []string{name, s.Transport, s.State, since, strconv.Itoa(s.Tools), formatMilliseconds(s.LatencyMS), skill.OneLine(s.Error)})
+		}
+		if len(p.Servers) == 0 {
+			fmt.Fprintln(a.stdout, "  no MCP servers")
+			continue
+		}
+		a.printServerTable("  ", rows)
+	}
+}
+
+// clientName is the name of the client of this process, if known.
+type clientName struct {
+	changed func()
+
+	mu   sync.Mutex
+	name string
+	read int // number of requests searched for it
+}
+
+func (n *clientName) get() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.name
+}
+
+// observe looks for the client name in a request. In the older protocol era the
+// first request has it, in the newer era each one.
+func (n *clientName) observe(req *jsonrpc.Request) {
+	const (
+		most    = 10 // requests: a client sends its name by then or never
+		maxSize = 64 << 10
+		maxName = 100
+	)
+	n.mu.Lock()
+	n.read++
+	enough := n.name != "" || n.read > most
+	n.mu.Unlock()
+	if enough || len(req.Params) > maxSize {
+		return
+	}
+	type info struct {
+		Name string `json:"name"`
+	}
+	var params struct {
+		ClientInfo info `json:"clientInfo"`
+		Meta       struct {
+			ClientInfo info `json:"io.modelcontextprotocol/clientInfo"`
+		} `json:"_meta"`
+	}
+	if json.Unmarshal(req.Params, &params) != nil {
+		return
+	}
+	name := skill.OneLine(cmp.Or(params.ClientInfo.Name, params.Meta.ClientInfo.Name))
+	if name == "" || len(name) > maxName {
+		return
+	}
+	n.mu.Lock()
+	n.name = name
+	n.mu.Unlock()
+	n.changed()
+}
+
+// namedEndpoint records the name of the client on its transport.
+type namedEndpoint struct {
+	mcpEndpoint
+	name *clientName
+}
+
+func (s *namedEndpoint) Run(ctx context.Context, t mcp.Transport) error {
+	return s.mcpEndpoint.Run(ctx, &namedTransport{t, s.name})
+}
+
+type namedTransport struct {
+	mcp.Transport
+	name *clientName
+}
+
+func (t *namedTransport) Connect(ctx context.Context) (mcp.Connection, error) {
+	c, err := t.Transport.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &namedConn{c, t.name}, nil
+}
+
+type namedConn struct {
+	mcp.Connection
+	name *clientName
+}
+
+func (c *namedConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	msg, err := c.Connection.Read(ctx)
+	if req, ok := msg.(*jsonrpc.Request); ok {
+		c.name.observe(req)
+	}
+	return msg, err
+}

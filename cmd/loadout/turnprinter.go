@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/terminal"
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/llm"
+)
+
+// turnPrinter prints the events of a turn: the answer to standard output and
+// the rest to standard error, or everything as lines of JSON.
+type turnPrinter struct {
+	*chatSession
+	answered bool         // part of an answer was printed
+	denied   []deniedCall // calls denied by policy
+	failed   *agent.Event // why the turn failed
+}
+
+// deniedCall is a denied call with the rule that would allow it, or "" if no
+// rule would.
+type deniedCall struct{ rule string }
+
+// printEvents calls do and prints its events as a turn. Its error has the exit
+// code and hint of the program.
+func (t *chatSession) printEvents(ctx context.Context, do func(tell func(agent.Event)) error) error {
+	s := &turnPrinter{chatSession: t}
+	err := do(s.handleEvent)
+	if err != nil && s.answered && !t.app.json {
+		fmt.Fprintln(t.app.stdout) // after a partial answer
+	}
+	if err != nil && s.failed != nil {
+		err = s.finishError(ctx, err)
+	}
+	s.printDenied()
+	return err
+}
+
+// finishError returns the error of a turn. With JSON output it prints the error
+// as an event.
+func (s *turnPrinter) finishError(ctx context.Context, err error) error {
+	again := "try again, or switch the model with /model"
+	if s.once || ctx.Err() != nil {
+		again = "continue with: " + s.resumeCommand()
+	}
+	described := s.classifyTurnError(err, again)
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	} else {
+		err = described
+	}
+	if !s.app.json {
+		return err
+	}
+	line := failedEvent{Event: *s.failed, Hint: described.hint}
+	if status, ok := errors.AsType[*llm.StatusError](described); ok {
+		line.Status = status.Code
+	}
+	s.app.printJSONLine(line)
+	if ctx.Err() != nil {
+		return err
+	}
+	return &exitError{code: described.code} // the event was printed
+}
+
+// failedEvent is the error of a turn as a line of JSON.
+type failedEvent struct {
+	agent.Event
+	Status int    `json:"status,omitempty"` // HTTP status, if the vendor refused the request
+	Hint   string `json:"hint,omitempty"`   // next step
+}
+
+func (s *turnPrinter) handleEvent(e agent.Event) {
+	switch {
+	case e.Type == agent.Error:
+		s.failed = &e // printed with its hint later
+		return
+	case e.Type == agent.Text && e.Text != "":
+		s.answered = true
+	case e.Type == agent.ToolResult && e.Result.Denied:
+		s.denied = append(s.denied, deniedCall{s.allowRule(e)})
+	}
+	if s.app.json {
+		s.app.printJSONLine(e)
+		return
+	}
+	s.printEvent(e)
+}
+
+// printEvent prints an event for the user.
+func (s *turnPrinter) printEvent(e agent.Event) {
+	a := s.app
+	happens := func(colour, text string) { fmt.Fprintln(a.stderr, a.colorize(a.stderr, colour, "· "+text)) }
+	switch e.Type {
+	case agent.Text:
+		fmt.Fprint(a.stdout, safe(e.Text))
+	case agent.ToolCall:
+		happens("2", plain(e.Call.Name)+" "+clip(plain(e.Call.Arguments), 100))
+	case agent.SkillLoaded:
+		happens("2", "loaded skill "+plain(e.Skill))
+	case agent.SkillUnloaded:
+		happens("2", "unloaded skill "+plain(e.Skill)+": "+plain(e.Reason))
+	case agent.Notice:
+		happens("2", plain(e.Text))
+	case agent.ToolResult:
+		if e.Result.Error {
+			happens("31", plain(e.Call.Name)+": "+clip(plain(e.Result.Text), 200))
+		}
+	case agent.Done:
+		if s.answered {
+			fmt.Fprintln(a.stdout)
+		} else if e.Reason != "wait" {
+			happens("2", "the model returned no answer")
+		}
+	}
+}
+
+// printPreloaded prints the skills loaded before the first turn.
+func (t *chatSession) printPreloaded() {
+	var names []string
+	for _, e := range slices.Backward(t.session.Events(0)) {
+		if e.Message != nil || e.Result != nil {
+			break
+		}
+		if e.Loaded != nil {
+			names = append(names, e.Loaded.Skill.Name)
+		}
+	}
+	s := &turnPrinter{chatSession: t}
+	for _, name := range slices.Backward(names) {
+		s.handleEvent(agent.Event{Type: agent.SkillLoaded, Skill: name})
+	}
+}
+
+// printDenied prints how to allow the denied calls, unless the user was asked
+// about them.
+func (s *turnPrinter) printDenied() {
+	if s.asks || len(s.denied) == 0 {
+		return
+	}
+	var rules []string
+	for _, d := range s.denied {
+		if d.rule != "" && !slices.Contains(rules, d.rule) {
+			rules = append(rules, d.rule)
+		}
+	}
+	hint := "see the rules: loadout config show" + s.app.skillFlags()
+	if len(rules) > 0 {
+		hint = "to allow them, add to policy.rules: " + strings.Join(rules, ", ") + "; to be asked on a terminal, use --approve ask"
+	}
+	verb := "were"
+	if len(s.denied) == 1 {
+		verb = "was"
+	}
+	fmt.Fprintf(s.app.stderr, "loadout: %s %s denied\n  %s\n", pluralize(len(s.denied), "call"), verb, plain(hint))
+}
+
+// allowRule returns the rule that would allow a call that needs approval.
+func (s *turnPrinter) allowRule(e agent.Event) string {
+	if e.Call == nil || !strings.Contains(e.Result.Text, " needs approval: ") {
+		return "" // denied by a rule
+	}
+	name := upstream.ToolName(builtinName, e.Call.Name)
+	if e.Call.Name == "call_tool" {
+		var through struct {
+			Name string `json:"name"`
+		}
+		if json.Unmarshal([]byte(e.Call.Arguments), &through) != nil {
+			return ""
+		}
+		name = through.Name
+	}
+	for _, server := range s.set.Servers() {
+		if server.Listing == nil {
+			continue
+		}
+		for _, tool := range server.Listing.Tools {
+			if name == upstream.ToolName(server.Name, tool.Name) {
+				return "allow mcp." + server.Name + "." + tool.Name
+			}
+		}
+	}
+	return ""
+}
+
+// printJSONLine prints v as a line of JSON.
+func (a *app) printJSONLine(v any) {
+	enc := json.NewEncoder(a.stdout)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // a closed output is reported elsewhere
+}
+
+// printCommandOutput prints the Markdown output of a command.
+func (a *app) printCommandOutput(text string) {
+	switch {
+	case text == "":
+	case a.json:
+		a.printJSONLine(agent.Event{Type: agent.Notice, Text: strings.TrimSpace(terminal.Render(text, 0, true))})
+	default:
+		fmt.Fprint(a.stdout, terminal.Render(text, a.terminalWidth(), a.colorize(a.stdout, "1", "x") == "x"))
+	}
+}
