@@ -39,14 +39,45 @@ type served struct {
 
 // lockedBuffer is written to by a process, and read by a test.
 type lockedBuffer struct {
-	mu  sync.Mutex
-	all bytes.Buffer
+	mu     sync.Mutex
+	change sync.Cond // with mu: something was written, or closed is set
+	closed bool
+	all    bytes.Buffer
+}
+
+func newLockedBuffer() *lockedBuffer {
+	b := &lockedBuffer{}
+	b.change.L = &b.mu
+	return b
 }
 
 func (b *lockedBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.change.Broadcast()
 	return b.all.Write(p)
+}
+
+// close ends all waits: the process has exited.
+func (b *lockedBuffer) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	b.change.Broadcast()
+}
+
+// waitForLine returns the rest of the first line that contains prefix, as soon
+// as it is there. It returns "" if the process exits without writing it.
+func (b *lockedBuffer) waitForLine(prefix string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for {
+		_, rest, _ := strings.Cut(b.all.String(), prefix)
+		if line, _, whole := strings.Cut(rest, "\n"); whole || b.closed {
+			return line
+		}
+		b.change.Wait()
+	}
 }
 
 func (b *lockedBuffer) String() string {
@@ -59,7 +90,7 @@ func (b *lockedBuffer) String() string {
 // when it has said where it is.
 func serveHub(t *testing.T, home string, env []string, args ...string) *served {
 	t.Helper()
-	s := &served{Cmd: exec.Command("loadout", append([]string{"serve", "--addr", "127.0.0.1:0", "--json"}, args...)...), log: &lockedBuffer{}, ended: make(chan error, 1)}
+	s := &served{Cmd: exec.Command("loadout", append([]string{"serve", "--addr", "127.0.0.1:0", "--json"}, args...)...), log: newLockedBuffer(), ended: make(chan error, 1)}
 	s.Dir, s.Stderr = home, s.log
 	s.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=", "XDG_STATE_HOME=", "LOADOUT_CACHE=", "LOADOUT_STATE=", "LOADOUT_CONFIG=")
 	s.Env = append(s.Env, env...)
@@ -77,6 +108,7 @@ func serveHub(t *testing.T, home string, env []string, args ...string) *served {
 		io.Copy(io.Discard, read)
 		s.ended <- s.Wait()
 		close(s.ended)
+		s.log.close()
 	}()
 	t.Cleanup(func() { late.Stop(); s.Process.Kill(); <-s.ended })
 	if err != nil {
@@ -195,9 +227,8 @@ func TestServeTwiceInOneDirectory(t *testing.T) {
 func TestServeAccounts(t *testing.T) {
 	needsSignals(t)
 	s := serveHub(t, t.TempDir(), nil, "--accounts")
-	_, link, ok := strings.Cut(s.log.String(), s.url+"/setup/")
-	link, _, _ = strings.Cut(link, "\n")
-	if !ok || !s.greeting.Setup || s.greeting.Mode != "accounts" || link == "" {
+	link := s.log.waitForLine(s.url + "/setup/")
+	if !s.greeting.Setup || s.greeting.Mode != "accounts" || link == "" {
 		t.Fatalf("there is no link in\n%s", s.log)
 	}
 	if code, _ := s.ask(t, "GET", "/api/v1/groups", "", nil); code != 401 {
