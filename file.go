@@ -1,7 +1,6 @@
 package loadout
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/filetype"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -137,8 +137,8 @@ func readContent(fsys fs.FS, name string, offset, limit int64) (*Content, error)
 	if len(data) > maxWhole {
 		return tooLarge(fsys, f, name, data)
 	}
-	c := &Content{Path: name, Size: int64(len(data)), SHA256: skill.Hash(data), MIME: mimeType(name, data)}
-	if IsText(data) {
+	c := &Content{Path: name, Size: int64(len(data)), SHA256: skill.Hash(data), MIME: filetype.Of(name, data)}
+	if filetype.IsText(data) {
 		if err := c.setPart(data, offset, limit); err != nil {
 			return nil, err
 		}
@@ -148,7 +148,7 @@ func readContent(fsys fs.FS, name string, offset, limit int64) (*Content, error)
 	if offset > 0 {
 		return nil, fmt.Errorf("%s: %w", name, ErrNotText)
 	}
-	if t := imageType(data); t != "" && c.Size <= maxImage {
+	if t := filetype.Image(data); t != "" && c.Size <= maxImage {
 		c.Data, c.MIME = data, t
 	}
 	return c, nil
@@ -161,28 +161,11 @@ func tooLarge(fsys fs.FS, f fs.File, name string, head []byte) (*Content, error)
 	if err != nil {
 		return nil, err
 	}
-	c := &Content{Path: name, Size: fi.Size(), MIME: mimeType(name, head), Binary: true, TooLarge: true}
+	c := &Content{Path: name, Size: fi.Size(), MIME: filetype.Of(name, head), Binary: true, TooLarge: true}
 	if c.Size <= skill.MaxBytes {
 		c.Size, c.SHA256, err = skill.HashFile(fsys, name)
 	}
 	return c, err
-}
-
-// imageType returns the format of an image that models accept, by its first
-// bytes. The file name is not used: a vendor rejects the request if the type is
-// wrong.
-func imageType(data []byte) string {
-	switch {
-	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
-		return "image/png"
-	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
-		return "image/jpeg"
-	case bytes.HasPrefix(data, []byte("GIF87a")), bytes.HasPrefix(data, []byte("GIF89a")):
-		return "image/gif"
-	case len(data) > 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
-		return "image/webp"
-	}
-	return ""
 }
 
 // setPart sets the text between offset and offset+limit, aligned to whole
@@ -210,42 +193,6 @@ func (c *Content) setPart(data []byte, offset, limit int64) error {
 		c.Next = end
 	}
 	return nil
-}
-
-// IsText reports whether data is UTF-8 text without NUL. It checks all of data,
-// because JSON would change any other bytes.
-func IsText(data []byte) bool {
-	return bytes.IndexByte(data, 0) < 0 && utf8.Valid(data)
-}
-
-// types are the MIME types by extension. The tables of operating systems
-// differ, but a skill must be served the same way everywhere.
-var types = map[string]string{
-	".md": "text/markdown", ".markdown": "text/markdown", ".txt": "text/plain", ".mmd": "text/plain", ".csv": "text/csv", ".tsv": "text/tab-separated-values",
-	".html": "text/html", ".htm": "text/html", ".css": "text/css", ".xml": "application/xml", ".svg": "image/svg+xml",
-	".json": "application/json", ".yaml": "application/yaml", ".yml": "application/yaml", ".toml": "application/toml", ".sql": "application/sql",
-	".py": "text/x-python", ".sh": "text/x-shellscript", ".bash": "text/x-shellscript", ".js": "text/javascript", ".mjs": "text/javascript", ".cjs": "text/javascript",
-	".ts": "text/typescript", ".tsx": "text/typescript", ".go": "text/x-go", ".rs": "text/x-rust", ".rb": "text/x-ruby",
-	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".bmp": "image/bmp", ".ico": "image/x-icon",
-	".pdf": "application/pdf", ".zip": "application/zip", ".gz": "application/gzip", ".wasm": "application/wasm",
-	".ttf": "font/ttf", ".otf": "font/otf", ".woff": "font/woff", ".woff2": "font/woff2", ".mp3": "audio/mpeg", ".wav": "audio/wav", ".mp4": "video/mp4",
-	".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-	".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-	".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-}
-
-// MIMEType returns the type of a file by its extension, or "" if unknown.
-func MIMEType(name string) string { return types[strings.ToLower(path.Ext(name))] }
-
-// mimeType returns the type by the extension or else by the content.
-func mimeType(name string, data []byte) string {
-	switch t := MIMEType(name); {
-	case t != "":
-		return t
-	case len(data) > 0 && IsText(data):
-		return "text/plain"
-	}
-	return "application/octet-stream"
 }
 
 // maxNear is the number of files that an error names.

@@ -310,17 +310,6 @@ func TestReadFileHashesWhatIsTooLarge(t *testing.T) {
 	}
 }
 
-func TestIsText(t *testing.T) {
-	for text, want := range map[string]bool{
-		"": true, "abc\r\n\t": true, "指南 \u2028": true, "\ufeffbom": true, "\ufffd": true,
-		"\x00": false, "a\xff": false, "\xe6\x8c": false, strings.Repeat("a", 1<<20) + "\x80": false, "\xff\xfea\x00": false,
-	} {
-		if got := loadout.IsText([]byte(text)); got != want {
-			t.Errorf("IsText(%.20q) = %t, want %t", text, got, want)
-		}
-	}
-}
-
 func FuzzReadFileNeverLeavesTheSkill(f *testing.F) {
 	for _, p := range []string{"SKILL.md", "../x", "/etc/passwd", `..\..\x`, "a/../../b", "outside", "dir/../outside", "\x00", "%2e%2e/", "."} {
 		f.Add(p, int64(0), int64(0))

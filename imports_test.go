@@ -218,6 +218,10 @@ var banned = map[string]map[string]string{
 	"internal/linediff": {
 		module + "/": "compares two texts only",
 	},
+	"internal/filetype": {
+		module + "/": "types depend on names and bytes only",
+		notStandard:  "types depend on names and bytes only",
+	},
 	"internal/editdistance": {
 		module + "/": "edit distance needs no other package",
 		notStandard:  "edit distance needs no other package",

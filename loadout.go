@@ -26,7 +26,6 @@ package loadout
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -189,9 +188,3 @@ func (s sessionSkills) Names() []string {
 	}
 	return names
 }
-
-// ErrNotFound is matched by errors for unknown skill names.
-var ErrNotFound = catalog.ErrNotFound
-
-// IsNotFound reports whether err means that a skill or file was not found.
-func IsNotFound(err error) bool { return errors.Is(err, ErrNotFound) || catalog.IsNotFound(err) }

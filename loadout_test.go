@@ -66,7 +66,7 @@ func TestNewStartsClosed(t *testing.T) {
 			if text := rt.CatalogText(loadout.TextOptions{}); (text == "") != (tt.want == nil) {
 				t.Errorf("catalog text %q", text)
 			}
-			if _, err := rt.Fetch(t.Context(), "pdf"); !loadout.IsNotFound(err) {
+			if _, err := rt.Fetch(t.Context(), "pdf"); !catalog.IsNotFound(err) {
 				t.Errorf("fetching a skill that is not available: %v", err)
 			}
 		})
@@ -127,7 +127,7 @@ func TestFetch(t *testing.T) {
 	t.Run("no such skill", func(t *testing.T) {
 		_, err := rt.Fetch(t.Context(), "reprot")
 		var missing *catalog.NotFoundError
-		if !errors.As(err, &missing) || !slices.Contains(missing.Suggestions, "report") || !errors.Is(err, loadout.ErrNotFound) || !errors.Is(err, fs.ErrNotExist) {
+		if !errors.As(err, &missing) || !slices.Contains(missing.Suggestions, "report") || !errors.Is(err, catalog.ErrNotFound) || !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("got %v, want a NotFoundError with what is near", err)
 		}
 	})
@@ -162,7 +162,7 @@ func TestFetch(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(dir, "removed")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := rt.Fetch(t.Context(), "removed"); !loadout.IsNotFound(err) {
+		if _, err := rt.Fetch(t.Context(), "removed"); !catalog.IsNotFound(err) {
 			t.Errorf("got %v, want not found", err)
 		}
 	})

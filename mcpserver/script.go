@@ -304,7 +304,7 @@ func (s *Server) runError(err error) string {
 	if e, ok := errors.AsType[*sandbox.UnavailableError](err); ok && e.Fix != "" {
 		return strings.TrimSuffix(s.errorText(err), ".") + ". Fix: " + e.Fix
 	}
-	if loadout.IsNotFound(err) {
+	if catalog.IsNotFound(err) {
 		return s.loadError(err)
 	}
 	if errors.Is(err, loadout.ErrNoFolder) {

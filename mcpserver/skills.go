@@ -15,8 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/filetype"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -275,7 +275,7 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 		return nil, invalidParams("%s is not served: %v", uri, err)
 	}
 	c := &mcp.ResourceContents{URI: uri, MIMEType: resourceType(inside, data)}
-	if loadout.IsText(data) {
+	if filetype.IsText(data) {
 		c.Text = string(data)
 	} else {
 		c.Blob = data
@@ -326,10 +326,10 @@ func readWhole(fsys fs.FS, name string) ([]byte, error) {
 var errUnreadable = errors.New("not a readable file inside the skill")
 
 func resourceType(name string, data []byte) string {
-	if t := loadout.MIMEType(name); t != "" {
+	if t := filetype.ByName(name); t != "" {
 		return t
 	}
-	if loadout.IsText(data) {
+	if filetype.IsText(data) {
 		return "text/plain"
 	}
 	return "application/octet-stream"

@@ -383,7 +383,7 @@ func (s *Server) loadError(err error) string {
 		return skillsDisabled
 	}
 	msg := strings.TrimSuffix(s.errorText(err), ".")
-	if !loadout.IsNotFound(err) {
+	if !catalog.IsNotFound(err) {
 		return msg + "."
 	}
 	if !strings.HasSuffix(msg, "?") {

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/filetype"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -28,7 +29,7 @@ func (s *Server) folderLinks(r *loadout.RunResult) []mcp.Content {
 	var out []mcp.Content
 	for _, f := range r.Files[:min(len(r.Files), maxFiles)] {
 		if r.Folder != "" {
-			out = append(out, &mcp.ResourceLink{URI: folderURI(r.Folder, f), Name: f.Path, MIMEType: loadout.MIMEType(f.Path), Size: &f.Size})
+			out = append(out, &mcp.ResourceLink{URI: folderURI(r.Folder, f), Name: f.Path, MIMEType: filetype.ByName(f.Path), Size: &f.Size})
 		}
 	}
 	return out
@@ -53,8 +54,8 @@ func (s *Server) readFolder(_ context.Context, req *mcp.ReadResourceRequest) (*m
 	case err != nil:
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
-	c := &mcp.ResourceContents{URI: uri, MIMEType: loadout.MIMEType(uri)}
-	if loadout.IsText(data) {
+	c := &mcp.ResourceContents{URI: uri, MIMEType: filetype.ByName(uri)}
+	if filetype.IsText(data) {
 		c.Text = string(data)
 	} else {
 		c.Blob = data
