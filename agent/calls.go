@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -196,7 +197,7 @@ func CallID(ctx context.Context) string {
 // recoveredLoad returns the text of a load that was logged before a crash but
 // whose result was not, or "". Loads of the same message may be interleaved.
 func (t *turn) recoveredLoad(c pendingCall) string {
-	if !c.started || c.Name != "load_skill" {
+	if !c.started || c.Name != toolname.LoadSkill {
 		return ""
 	}
 	wanted, out := skillName(json.RawMessage(c.Arguments))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
@@ -15,7 +16,7 @@ const skillSchema = `{"type":"object","properties":{"name":{"type":"string","des
 // loadTool returns the tool that loads skills in the conversation.
 func (a *Agent) loadTool() Tool {
 	return Tool{Repeatable: true, ReadOnly: true, Tool: llm.Tool{
-		Name: "load_skill", InputSchema: json.RawMessage(skillSchema),
+		Name: toolname.LoadSkill, InputSchema: json.RawMessage(skillSchema),
 		Description: "Load a skill: its instructions, and the tools that it brings. Do so before a task that one of the available skills is for.",
 	}, Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) {
 		name, out := skillName(args)
@@ -46,7 +47,7 @@ func (a *Agent) loadTool() Tool {
 // unloadTool returns the tool that unloads skills.
 func (a *Agent) unloadTool() Tool {
 	return Tool{Repeatable: true, Tool: llm.Tool{
-		Name: "unload_skill", InputSchema: json.RawMessage(skillSchema),
+		Name: toolname.UnloadSkill, InputSchema: json.RawMessage(skillSchema),
 		Description: "Unload a skill that is not needed any more.",
 	}, Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) {
 		name, out := skillName(args)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/policy"
@@ -70,7 +71,7 @@ func (c *ToolCaller) ServerTools(ctx context.Context, server string) ([]Tool, er
 // set. The model gets their names from a load or a search.
 func (c *ToolCaller) CallTool() Tool {
 	return Tool{ReportsStart: true, Tool: llm.Tool{
-		Name: "call_tool", Description: "Call a tool that load_skill or find_tools told you of, with the arguments of its schema.",
+		Name: toolname.CallTool, Description: "Call a tool that load_skill or find_tools told you of, with the arguments of its schema.",
 		InputSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","description":"of the tool"},"arguments":{"type":"object"}},"required":["name"]}`),
 	}, Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) {
 		var in struct {

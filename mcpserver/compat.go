@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -21,11 +22,11 @@ func CompatSystems() []string { return []string{"weknora", "ba-agent", "wegent"}
 func compatTool(system string) string {
 	switch system {
 	case "weknora":
-		return "read_skill"
+		return toolname.ReadSkill
 	case "ba-agent":
-		return "activate_skill"
+		return toolname.ActivateSkill
 	case "wegent":
-		return "load_skill"
+		return toolname.LoadSkill
 	}
 	panic(fmt.Sprintf("mcpserver: unknown Compat %q, want one of %s", system, strings.Join(CompatSystems(), ", ")))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/tools"
 )
 
@@ -114,7 +115,7 @@ func asCallTool(req *mcp.CallToolRequest) (*mcp.CallToolRequest, error) {
 		return nil, err
 	}
 	routed, params := *req, *req.Params
-	params.Name, params.Arguments = "call_tool", args
+	params.Name, params.Arguments = toolname.CallTool, args
 	routed.Params = &params
 	return &routed, nil
 }

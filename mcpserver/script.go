@@ -18,6 +18,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/script"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -29,10 +30,10 @@ func (s *Server) addScriptTool() {
 	}
 	switch s.opts.Compat {
 	case "":
-		addCallTool(s.sdk, &mcp.Tool{Name: "run_skill_script", Title: "Run a script of a skill", Annotations: destructive,
+		addCallTool(s.sdk, &mcp.Tool{Name: toolname.RunSkillScript, Title: "Run a script of a skill", Annotations: destructive,
 			InputSchema: schemaOf[scriptArgs](), OutputSchema: scriptResultSchema, Description: "Run a script of a skill in a sandbox and get its output and the files it left in /work/out."}, s.runScript)
 	case "weknora":
-		addCallTool(s.sdk, &mcp.Tool{Name: "execute_skill_script", Annotations: destructive,
+		addCallTool(s.sdk, &mcp.Tool{Name: toolname.ExecuteSkillScript, Annotations: destructive,
 			InputSchema: schemaOf[compatScriptArgs](), OutputSchema: extensible(schemaOf[compatScriptResult]()),
 			Description: "Run a script of a skill in an isolated environment and get its output."}, s.compatExecute)
 	default:
@@ -64,9 +65,9 @@ func addCallTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Conte
 func (s *Server) normalizeArguments(call *mcp.CallToolParamsRaw) error {
 	var change func(map[string]json.RawMessage) error
 	switch runs := s.rt.RunsScripts(); {
-	case s.opts.Compat == "" && call.Name == "load_skill":
+	case s.opts.Compat == "" && call.Name == toolname.LoadSkill:
 		change = renameSkillName
-	case runs && s.opts.Compat == "" && call.Name == "run_skill_script", runs && s.opts.Compat == "weknora" && call.Name == "execute_skill_script":
+	case runs && s.opts.Compat == "" && call.Name == toolname.RunSkillScript, runs && s.opts.Compat == "weknora" && call.Name == toolname.ExecuteSkillScript:
 		change = splitArgs
 	default:
 		return nil

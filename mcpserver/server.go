@@ -23,6 +23,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
 )
@@ -121,7 +122,7 @@ type Server struct {
 // New returns a server of the runtime; nil opts are the zero value. It panics
 // for an unknown Compat, which callers check with [CompatSystems].
 func New(rt *loadout.Runtime, opts *Options) *Server {
-	s := &Server{rt: rt, loadTool: "load_skill", offered: map[string]*offer{}}
+	s := &Server{rt: rt, loadTool: toolname.LoadSkill, offered: map[string]*offer{}}
 	if opts != nil {
 		s.opts = *opts
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -32,13 +33,13 @@ func (s *Server) addTools() {
 	if s.opts.Compat != "" {
 		return // sync adds the one there is
 	}
-	addTool(s.sdk, &mcp.Tool{Name: "search_skills", Title: "Search skills", Annotations: readOnly,
+	addTool(s.sdk, &mcp.Tool{Name: toolname.SearchSkills, Title: "Search skills", Annotations: readOnly,
 		Description: "Find skills by what they are for. An empty query lists all."}, s.searchSkills)
-	addTool(s.sdk, &mcp.Tool{Name: "read_skill_file", Title: "Read a file of a skill", Annotations: readOnly,
+	addTool(s.sdk, &mcp.Tool{Name: toolname.ReadSkillFile, Title: "Read a file of a skill", Annotations: readOnly,
 		Description: "Read a file of a skill by its path, as a skill's instructions name it."}, s.readSkillFile)
 }
 
-var ourTools = []string{"search_skills", "load_skill", "read_skill_file", "run_skill_script", "find_tools", "call_tool"}
+var ourTools = []string{toolname.SearchSkills, toolname.LoadSkill, toolname.ReadSkillFile, toolname.RunSkillScript, toolname.FindTools, toolname.CallTool}
 
 // isOurTool reports whether a tool is ours; our results have a field for
 // notices.
@@ -59,7 +60,7 @@ func (s *Server) addLoadTool(t catalogText) {
 // addTool is [mcp.AddTool] for a handler that may return no structured content.
 func addTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(context.Context, In) (*mcp.CallToolResult, *Out, error)) {
 	out := extensible(schemaOf[Out]())
-	if tools := out.Properties["tools"]; tools != nil && t.Name == "load_skill" {
+	if tools := out.Properties["tools"]; tools != nil && t.Name == toolname.LoadSkill {
 		tools.Items = &jsonschema.Schema{Type: "object"} // find_tools says more of them
 	}
 	if messages := out.Properties["messages"]; messages != nil { // permissions, the other kind, are no business of a server

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
@@ -25,9 +26,9 @@ func (s *Server) addUpstreamTools() {
 	if s.opts.Tools == nil && s.opts.ToolsFor == nil || s.opts.Compat != "" {
 		return
 	}
-	addTool(s.sdk, &mcp.Tool{Name: "find_tools", Title: "Find tools", Annotations: readOnly, InputSchema: schemaOf[findArgs](),
+	addTool(s.sdk, &mcp.Tool{Name: toolname.FindTools, Title: "Find tools", Annotations: readOnly, InputSchema: schemaOf[findArgs](),
 		Description: "Find tools of MCP servers and loaded skills, to call with call_tool."}, s.findTools)
-	s.sdk.AddTool(&mcp.Tool{Name: "call_tool", Title: "Call a tool", Annotations: destructive, InputSchema: callSchema,
+	s.sdk.AddTool(&mcp.Tool{Name: toolname.CallTool, Title: "Call a tool", Annotations: destructive, InputSchema: callSchema,
 		Description: "Call a tool that load_skill or find_tools named."}, s.callTool)
 }
 

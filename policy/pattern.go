@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
 // maxArguments limits the arguments of a call that are compared with patterns,
@@ -134,17 +136,17 @@ var builtins = map[string]struct {
 	name string
 	args []string
 }{
-	"run_command": {"Bash", []string{"command"}},
-	"Bash":        {"Bash", []string{"command"}},
-	"read_file":   {"Read", []string{"path", "file_path"}},
-	"Read":        {"Read", []string{"path", "file_path"}},
-	"write_file":  {"Write", []string{"path", "file_path"}},
-	"Write":       {"Write", []string{"path", "file_path"}},
-	"edit_file":   {"Edit", []string{"path", "file_path"}},
-	"Edit":        {"Edit", []string{"path", "file_path"}},
-	"list_files":  {"LS", []string{"path"}},
-	"LS":          {"LS", []string{"path"}},
-	"WebFetch":    {"WebFetch", []string{"url"}},
+	toolname.RunCommand: {"Bash", []string{"command"}},
+	"Bash":              {"Bash", []string{"command"}},
+	toolname.ReadFile:   {"Read", []string{"path", "file_path"}},
+	"Read":              {"Read", []string{"path", "file_path"}},
+	toolname.WriteFile:  {"Write", []string{"path", "file_path"}},
+	"Write":             {"Write", []string{"path", "file_path"}},
+	toolname.EditFile:   {"Edit", []string{"path", "file_path"}},
+	"Edit":              {"Edit", []string{"path", "file_path"}},
+	toolname.ListFiles:  {"LS", []string{"path"}},
+	"LS":                {"LS", []string{"path"}},
+	"WebFetch":          {"WebFetch", []string{"url"}},
 }
 
 // argumentText holds the texts that the patterns of rules are compared with.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
 // pastLoad is a skill that was loaded in the history of another program.
@@ -115,7 +116,7 @@ func hasEvidence(history []PastMessage) bool {
 // calls.
 func (c *PastCall) skill() string {
 	switch c.Name {
-	case "load_skill", "activate_skill", "read_skill":
+	case toolname.LoadSkill, toolname.ActivateSkill, toolname.ReadSkill:
 	default:
 		return ""
 	}

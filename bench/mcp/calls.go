@@ -18,6 +18,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/mcpserver"
 )
 
@@ -185,16 +186,16 @@ func newCalls(rt *loadout.Runtime, pages []page, n int) []call {
 			params:  func(i int) any { return args{"uri": uri(i)} },
 			minimum: func(i int) error { _, err := readFile(md(i)); return err }},
 		{name: "load_skill of 15 KB, first time", method: "tools/call",
-			params:  tool("load_skill", func(i int) args { return args{"name": skill(i).Name} }),
+			params:  tool(toolname.LoadSkill, func(i int) args { return args{"name": skill(i).Name} }),
 			minimum: func(i int) error { return hashFile(md(i)) }},
 		{name: "load_skill of 15 KB, again", method: "tools/call",
-			params:  tool("load_skill", func(i int) args { return args{"name": skill(i).Name} }),
+			params:  tool(toolname.LoadSkill, func(i int) args { return args{"name": skill(i).Name} }),
 			minimum: func(i int) error { return hashFile(md(i)) }},
 		{name: "read_skill_file of 15 KB", method: "tools/call",
-			params:  tool("read_skill_file", func(i int) args { return args{"skill": skill(i).Name, "path": "SKILL.md"} }),
+			params:  tool(toolname.ReadSkillFile, func(i int) args { return args{"skill": skill(i).Name, "path": "SKILL.md"} }),
 			minimum: func(i int) error { return hashFile(md(i)) }},
 		{name: "search_skills, 5 words, 10 hits", method: "tools/call",
-			params: tool("search_skills", func(i int) args { return args{"query": query(i)} })},
+			params: tool(toolname.SearchSkills, func(i int) args { return args{"query": query(i)} })},
 		{name: "tools/list", method: "tools/list", params: func(int) any { return args{} }},
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 	"github.com/loadout-dev/loadout/internal/llm/demo"
 	"github.com/loadout-dev/loadout/internal/llm/replay"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/llm/anthropic"
 	"github.com/loadout-dev/loadout/llm/openai"
@@ -118,7 +119,7 @@ var errLoaded = errors.New("skill loaded")
 // askOne asks one question and stops at the first load.
 func askOne(ctx context.Context, m llm.Model, rt *loadout.Runtime, client *agent.Connection, q question) (choice, error) {
 	c := choice{question: q}
-	tools, err := client.Tools(ctx, "load_skill")
+	tools, err := client.Tools(ctx, toolname.LoadSkill)
 	if err != nil {
 		return c, err
 	}
@@ -135,7 +136,7 @@ func askOne(ctx context.Context, m llm.Model, rt *loadout.Runtime, client *agent
 		case e.Type == agent.Usage:
 			c.steps++
 			c.usage = c.usage.Add(llm.Usage{Input: e.Usage.Input, CacheRead: e.Usage.CacheRead, CacheWrite: e.Usage.CacheWrite, Output: e.Usage.Output})
-		case e.Type == agent.ToolResult && e.Call.Name == "load_skill":
+		case e.Type == agent.ToolResult && e.Call.Name == toolname.LoadSkill:
 			stop(errLoaded) // the answer is known
 		}
 	})
@@ -154,7 +155,7 @@ func firstLoad(s *loadout.Session) string {
 		}
 		for _, call := range e.Message.Calls {
 			var args struct{ Name string }
-			if call.Name == "load_skill" && json.Unmarshal([]byte(call.Arguments), &args) == nil {
+			if call.Name == toolname.LoadSkill && json.Unmarshal([]byte(call.Arguments), &args) == nil {
 				name, _, _ := strings.Cut(args.Name, "@")
 				return cmp.Or(path.Base(name), "?")
 			}

@@ -25,6 +25,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/bench/internal/measure"
+	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
 // flags are the options of a run.
@@ -90,7 +91,7 @@ func echoParams(tool string) map[string]any {
 }
 
 func callToolParams(tool string) map[string]any {
-	return map[string]any{"name": "call_tool", "arguments": echoParams(tool)}
+	return map[string]any{"name": toolname.CallTool, "arguments": echoParams(tool)}
 }
 
 // newDirect returns the way without a gateway.

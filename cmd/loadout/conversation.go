@@ -17,6 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/workspace"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/mcpserver"
@@ -130,7 +131,7 @@ func (a *app) agentOptions(ctx context.Context, c *config.Config, t *conversatio
 			hangUp()
 		}
 	}()
-	served, err := cs.Tools(ctx, "load_skill", "call_tool")
+	served, err := cs.Tools(ctx, toolname.LoadSkill, toolname.CallTool)
 	if err != nil {
 		return nil, nil, err
 	}

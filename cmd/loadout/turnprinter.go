@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/terminal"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/llm"
 )
@@ -167,7 +168,7 @@ func (s *turnPrinter) allowRule(e agent.Event) string {
 		return "" // denied by a rule
 	}
 	name := upstream.ToolName(builtinName, e.Call.Name)
-	if e.Call.Name == "call_tool" {
+	if e.Call.Name == toolname.CallTool {
 		var through struct {
 			Name string `json:"name"`
 		}

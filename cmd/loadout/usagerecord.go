@@ -10,6 +10,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/llm"
@@ -168,7 +169,7 @@ func (l *countedLog) countMessage(m *session.Message) {
 	clear(l.loads) // vendors reuse call ids
 	for _, c := range m.Calls {
 		var in struct{ Name string }
-		if c.Name == "load_skill" && json.Unmarshal([]byte(c.Arguments), &in) == nil {
+		if c.Name == toolname.LoadSkill && json.Unmarshal([]byte(c.Arguments), &in) == nil {
 			l.loads[c.ID] = in.Name
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/workspace"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -35,7 +36,7 @@ func (a *app) openWorkFolder(named, id string) (dir string, rules policy.Rules, 
 	if dir, err = resolveWorkspace(named); err != nil {
 		return "", rules, err
 	}
-	list := []string{"allow mcp.workspace.read_file", "allow mcp.workspace.list_files"}
+	list := []string{"allow mcp.workspace." + toolname.ReadFile, "allow mcp.workspace." + toolname.ListFiles}
 	if dir == "" {
 		data := a.dataDir()
 		if data == "" {
@@ -50,7 +51,7 @@ func (a *app) openWorkFolder(named, id string) (dir string, rules policy.Rules, 
 				return "", rules, err
 			}
 		}
-		list = []string{"ask mcp.workspace." + workspace.SaveSkill, "allow mcp.workspace.*"}
+		list = []string{"ask mcp.workspace." + toolname.SaveSkill, "allow mcp.workspace.*"}
 	}
 	rules, problems := policy.ParseRules(list)
 	if len(problems) > 0 {

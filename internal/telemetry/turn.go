@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -90,11 +91,11 @@ func (t *Turn) endCall(r *session.CallResult, at time.Time) {
 func (t *Turn) recordLoad(l *session.SkillLoad, at time.Time) {
 	parent, began := t.ctx, at
 	for id, c := range t.open {
-		if t.names[id] == "load_skill" && c.began.Before(began) {
+		if t.names[id] == toolname.LoadSkill && c.began.Before(began) {
 			parent, began = trace.ContextWithSpan(t.ctx, c.span), c.began
 		}
 	}
-	about := []attribute.KeyValue{attribute.String("gen_ai.operation.name", "load_skill"), attribute.String("gen_ai.skill.name", l.Skill.Name),
+	about := []attribute.KeyValue{attribute.String("gen_ai.operation.name", toolname.LoadSkill), attribute.String("gen_ai.skill.name", l.Skill.Name),
 		attribute.String("gen_ai.skill.digest", l.Digest), attribute.String("gen_ai.skill.origin", l.Skill.Origin)}
 	if l.Version != "" {
 		about = append(about, attribute.String("gen_ai.skill.version", l.Version))

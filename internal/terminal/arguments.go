@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/linediff"
+	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
 // member is one of a JSON object, in the order of the text.
@@ -76,7 +77,7 @@ func argumentLines(tool string, args json.RawMessage, before func(string) (strin
 	var changes []line
 	hidden := []string{}
 	switch bare(tool) {
-	case "write_file":
+	case toolname.WriteFile:
 		if now, ok := get("content"); ok && hasPath {
 			was := ""
 			if before != nil {
@@ -84,7 +85,7 @@ func argumentLines(tool string, args json.RawMessage, before func(string) (strin
 			}
 			changes, hidden = difference(was, now), []string{"content"}
 		}
-	case "edit_file":
+	case toolname.EditFile:
 		was, ok1 := get("old")
 		now, ok2 := get("new")
 		if ok1 && ok2 {

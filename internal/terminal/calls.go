@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -30,7 +31,7 @@ type call struct {
 // name is the tool; of one that is reached through another, that.
 func (c *call) name() (name, args string) {
 	name, args = Plain(c.Name), c.Arguments
-	if bare(c.Name) != "call_tool" {
+	if bare(c.Name) != toolname.CallTool {
 		return name, args
 	}
 	all, _ := members([]byte(args))

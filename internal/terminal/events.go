@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
 // maxThought bounds what is kept of what a model thinks, in bytes.
@@ -97,7 +98,7 @@ func (m *model) result(e agent.Event) {
 	}
 	said := m.turn.skill
 	m.turn.skill = ""
-	if name := bare(c.Name); said != "" && !c.failed && (name == "load_skill" || name == "unload_skill") {
+	if name := bare(c.Name); said != "" && !c.failed && (name == toolname.LoadSkill || name == toolname.UnloadSkill) {
 		return
 	}
 	m.beside(c.folded(m.textWidth(), m.now()))

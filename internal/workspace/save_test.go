@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/workspace"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -54,7 +55,7 @@ func TestSaveSkill(t *testing.T) {
 				}
 			}
 			call, _ := open(t, nil, &workspace.Options{Project: project, Saved: func(context.Context) error { saved++; return nil }})
-			text, ok := call(workspace.SaveSkill, tt.args)
+			text, ok := call(toolname.SaveSkill, tt.args)
 			if ok != tt.ok {
 				t.Fatalf("saved %t: %s", ok, text)
 			}
@@ -92,7 +93,7 @@ func TestSaveSkillFollowsNoLink(t *testing.T) {
 		t.Skip(err)
 	}
 	call, _ := open(t, nil, &workspace.Options{Project: project})
-	if text, ok := call(workspace.SaveSkill, map[string]any{"name": "tides", "description": "Reads.", "instructions": "Read."}); ok {
+	if text, ok := call(toolname.SaveSkill, map[string]any{"name": "tides", "description": "Reads.", "instructions": "Read."}); ok {
 		t.Errorf("it says %q", text)
 	}
 	if all, _ := os.ReadDir(other); len(all) > 0 {

@@ -25,6 +25,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
 // Limits of one call.
@@ -61,12 +62,8 @@ type Options struct {
 	Saved   func(context.Context) error
 }
 
-// Name is the name of the server in rules for its tools. SaveSkill is the name
-// of the tool that saves a skill.
-const (
-	Name      = "workspace"
-	SaveSkill = "save_skill"
-)
+// Name is the name of the server in rules for its tools.
+const Name = "workspace"
 
 // New returns a server for the folder root. The caller closes root.
 func New(root *os.Root, o *Options) *mcp.Server {
@@ -77,16 +74,16 @@ func New(root *os.Root, o *Options) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: Name, Title: "Workspace", Version: "1"}, nil)
 	reads, no, yes := &mcp.ToolAnnotations{ReadOnlyHint: true}, false, true
 	writes := &mcp.ToolAnnotations{IdempotentHint: true, OpenWorldHint: &no}
-	mcp.AddTool(s, &mcp.Tool{Name: "read_file", Description: "Read a text file of the working folder.", Annotations: reads}, f.read)
-	mcp.AddTool(s, &mcp.Tool{Name: "list_files", Description: "List the files of the working folder.", Annotations: reads}, f.list)
-	mcp.AddTool(s, &mcp.Tool{Name: "write_file", Description: "Write a file of the working folder, in place of what it was.", Annotations: writes}, f.write)
-	mcp.AddTool(s, &mcp.Tool{Name: "edit_file", Description: "Replace a text in a file of the working folder.", Annotations: &mcp.ToolAnnotations{OpenWorldHint: &no}}, f.edit)
+	mcp.AddTool(s, &mcp.Tool{Name: toolname.ReadFile, Description: "Read a text file of the working folder.", Annotations: reads}, f.read)
+	mcp.AddTool(s, &mcp.Tool{Name: toolname.ListFiles, Description: "List the files of the working folder.", Annotations: reads}, f.list)
+	mcp.AddTool(s, &mcp.Tool{Name: toolname.WriteFile, Description: "Write a file of the working folder, in place of what it was.", Annotations: writes}, f.write)
+	mcp.AddTool(s, &mcp.Tool{Name: toolname.EditFile, Description: "Replace a text in a file of the working folder.", Annotations: &mcp.ToolAnnotations{OpenWorldHint: &no}}, f.edit)
 	if o.Project != "" {
-		mcp.AddTool(s, &mcp.Tool{Name: SaveSkill, Description: "Save a skill: a SKILL.md with its description and instructions, and files beside it, in the project's folder of skills. It can be loaded then.",
+		mcp.AddTool(s, &mcp.Tool{Name: toolname.SaveSkill, Description: "Save a skill: a SKILL.md with its description and instructions, and files beside it, in the project's folder of skills. It can be loaded then.",
 			Annotations: &mcp.ToolAnnotations{OpenWorldHint: &no, DestructiveHint: &yes}}, f.save)
 	}
 	if o.Run != nil {
-		mcp.AddTool(s, &mcp.Tool{Name: "run_command", Description: "Run a shell command in the working folder: sh, Python and what else this machine has, in a sandbox without network.",
+		mcp.AddTool(s, &mcp.Tool{Name: toolname.RunCommand, Description: "Run a shell command in the working folder: sh, Python and what else this machine has, in a sandbox without network.",
 			Annotations: &mcp.ToolAnnotations{OpenWorldHint: &no, DestructiveHint: &yes}}, f.run)
 	}
 	return s

@@ -23,6 +23,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/llm/anthropic"
 	"github.com/loadout-dev/loadout/session"
@@ -86,7 +87,7 @@ func (p *play) nextAnswer() llm.Answer {
 		return llm.Answer{Stop: llm.StopTools, Message: llm.Message{Parts: []llm.Part{llm.Call{ID: fmt.Sprintf("toolu_%d", p.calls), Name: name, Arguments: string(text)}}}}
 	}
 	if name := p.missingSkill(); name != "" {
-		return call("load_skill", map[string]string{"name": name})
+		return call(toolname.LoadSkill, map[string]string{"name": name})
 	}
 	if p.made < toolCalls {
 		p.made++

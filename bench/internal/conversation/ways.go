@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
@@ -69,7 +70,7 @@ func loadedSkills(all []llm.Message) map[string]string {
 	out := map[string]string{}
 	for _, m := range all {
 		for _, p := range m.Parts {
-			if c, ok := p.(llm.Call); ok && c.Name == "load_skill" {
+			if c, ok := p.(llm.Call); ok && c.Name == toolname.LoadSkill {
 				out[c.ID] = strings.TrimSuffix(strings.TrimPrefix(c.Arguments, `{"name":"`), `"}`)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/llm"
 )
 
@@ -17,7 +18,7 @@ const diagrams = "mermaid-diagrams"
 func drawing(c *chat.ToolContext) agent.Tool {
 	client := &agent.Client{Approvals: c.Approvals, Session: c.ID, Principal: c.User}
 	tool := client.Tool(diagrams, llm.Tool{
-		Name:        "render_mermaid",
+		Name:        toolname.RenderMermaid,
 		Description: "Draw a Mermaid diagram in the person's page. Says whether it renders, and where it does not, so that you mend it.",
 		InputSchema: json.RawMessage(`{"type":"object","properties":{"code":{"type":"string"},"title":{"type":"string"}},"required":["code"]}`),
 	})

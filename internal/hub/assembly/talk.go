@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
@@ -224,7 +225,7 @@ func (t *talk) served(ctx context.Context, dir string, elicit elicitor, s *sessi
 		return nil, errors.Join(err, server.Close())
 	}
 	t.closing(func() error { return errors.Join(connection.Close(), server.Close()) })
-	return connection.Tools(ctx, "load_skill", "call_tool")
+	return connection.Tools(ctx, toolname.LoadSkill, toolname.CallTool)
 }
 
 // before is done before code runs on the folder of the conversation.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/bm25"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -129,9 +130,9 @@ func (c *Chosen) findCall(before []step, a session.ActiveSkill) {
 				continue
 			}
 			switch {
-			case call.Name == "load_skill" && c.Call == "" && (a.Skill.Matches(args.Name) || a.Skill.Matches(args.Older)):
+			case call.Name == toolname.LoadSkill && c.Call == "" && (a.Skill.Matches(args.Name) || a.Skill.Matches(args.Older)):
 				c.Call = call.ID
-			case call.Name == "search_skills" && c.Query == "":
+			case call.Name == toolname.SearchSkills && c.Query == "":
 				c.Query = args.Query
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -52,7 +53,7 @@ func (m *meter) countTokens(events []*session.Event) []store.MeterEntry {
 			addUsage(at, e.Compacted.Model, e.Compacted.Usage, e)
 		case e.Loaded != nil:
 			at(own, e).Loads++
-		case e.Result != nil && calls[e.Result.Call] != "load_skill" && calls[e.Result.Call] != "unload_skill":
+		case e.Result != nil && calls[e.Result.Call] != toolname.LoadSkill && calls[e.Result.Call] != toolname.UnloadSkill:
 			at(own, e).Calls++
 			if e.Result.Error {
 				at(own, e).Errors++

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -82,7 +83,7 @@ func (u *usageCounter) skillOfCall(call string) (session.ID, bool) {
 		Name  string `json:"name"`
 	}
 	c, ok := u.calls[call]
-	if !ok || c.Name == "load_skill" || c.Name == "unload_skill" || json.Unmarshal([]byte(c.Arguments), &args) != nil {
+	if !ok || c.Name == toolname.LoadSkill || c.Name == toolname.UnloadSkill || json.Unmarshal([]byte(c.Arguments), &args) != nil {
 		return session.ID{}, false
 	}
 	for _, a := range u.state.Active() {

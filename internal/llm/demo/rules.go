@@ -3,17 +3,18 @@ package demo
 import (
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/llm"
 )
 
 // The tools that the rules know.
 const (
-	search    = "search_skills"
-	load      = "load_skill"
-	readFile  = "read_skill_file"
-	runScript = "run_skill_script"
-	findTools = "find_tools"
-	callTool  = "call_tool"
+	search    = toolname.SearchSkills
+	load      = toolname.LoadSkill
+	readFile  = toolname.ReadSkillFile
+	runScript = toolname.RunSkillScript
+	findTools = toolname.FindTools
+	callTool  = toolname.CallTool
 )
 
 // turn is the user's last message and the steps since then.

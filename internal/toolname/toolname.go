@@ -1,0 +1,35 @@
+// Package toolname defines the names of the tools that this program serves over
+// MCP and gives to its agents. Clients and transcripts depend on them, so a name
+// never changes. The package imports nothing, so that every other may import it.
+package toolname
+
+// Tools for skills and for the tools of other MCP servers.
+const (
+	SearchSkills   = "search_skills"
+	LoadSkill      = "load_skill"
+	UnloadSkill    = "unload_skill"
+	ReadSkillFile  = "read_skill_file"
+	RunSkillScript = "run_skill_script"
+	FindTools      = "find_tools"
+	CallTool       = "call_tool"
+)
+
+// Tools for the working folder of a conversation.
+const (
+	ReadFile   = "read_file"
+	ListFiles  = "list_files"
+	WriteFile  = "write_file"
+	EditFile   = "edit_file"
+	RunCommand = "run_command"
+	SaveSkill  = "save_skill"
+)
+
+// RenderMermaid is the tool that draws diagrams on the page of a hub.
+const RenderMermaid = "render_mermaid"
+
+// Tools of earlier systems, served by mcpserver.Options.Compat.
+const (
+	ReadSkill          = "read_skill"
+	ActivateSkill      = "activate_skill"
+	ExecuteSkillScript = "execute_skill_script"
+)
