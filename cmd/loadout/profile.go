@@ -255,7 +255,7 @@ type mcpEndpoint interface {
 // newDirectServer returns a server that lists the tools of the MCP servers
 // directly, beside those of s.
 func (a *app) newDirectServer(c *config.Config, s *mcpserver.Server, set *toolset, prefix string) *mcpproxy.Server {
-	ups := []mcpproxy.Upstream{{Name: "loadout", Opener: mcpproxy.Over(func(ctx context.Context) (mcp.Transport, error) {
+	ups := []mcpproxy.Upstream{{Name: "loadout", Opener: mcpproxy.NewTransportOpener(func(ctx context.Context) (mcp.Transport, error) {
 		here, there := mcp.NewInMemoryTransports()
 		go s.Run(context.WithoutCancel(ctx), there) // ends with its client, or with s
 		return here, nil
@@ -272,7 +272,7 @@ func (a *app) newDirectServer(c *config.Config, s *mcpserver.Server, set *toolse
 			continue
 		}
 		taken[sv.Name] = true
-		up := mcpproxy.Upstream{Name: sv.Name, Opener: mcpproxy.Dialed(set.pool, c), Allow: func(t *mcp.Tool) bool {
+		up := mcpproxy.Upstream{Name: sv.Name, Opener: mcpproxy.NewDialOpener(set.pool, c), Allow: func(t *mcp.Tool) bool {
 			return c.Allows(t) && set.Usable(context.Background(), sv.Name, t)
 		}}
 		if prefix == "server" {
@@ -281,15 +281,15 @@ func (a *app) newDirectServer(c *config.Config, s *mcpserver.Server, set *toolse
 		ups = append(ups, up)
 	}
 	return mcpproxy.New(ups, &mcpproxy.Options{Version: buildVersion().Version, Logger: a.logger(),
-		Called: a.recordDirectUse(c),
-		Report: func(server string, err error) { a.note("MCP server %s: %v", server, err) },
-		PermitServer: func(_ context.Context, server, kind, name string) error {
+		OnCall:  a.recordDirectUse(c),
+		OnError: func(server string, err error) { a.note("MCP server %s: %v", server, err) },
+		AuthorizeAccess: func(_ context.Context, server, kind, name string) error {
 			if server == "loadout" {
 				return nil
 			}
 			return set.AuthorizeResource(server, kind, name)
 		},
-		Permit: func(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (*mcp.CallToolResult, func(string) string, error) {
+		AuthorizeCall: func(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (*mcp.CallToolResult, func(string) string, error) {
 			if server == "loadout" {
 				return nil, nil, nil // s decides by itself
 			}

@@ -102,7 +102,7 @@ func (s *scene) asker() string {
 
 // notice tells a user of something, and returns its id.
 func (s *scene) notice(user string) string {
-	n := store.Notification{ID: s.name("notice"), UserID: user, Kind: library.NewVersion, Subject: "pdf@2", Data: []byte(`{"name": "pdf", "number": 2}`)}
+	n := store.Notification{ID: s.name("notice"), UserID: user, Kind: library.VersionAdded, Subject: "pdf@2", Data: []byte(`{"name": "pdf", "number": 2}`)}
 	_, err := s.node.DB().Notifications.Add(s.t.Context(), n)
 	s.do(err)
 	return n.ID

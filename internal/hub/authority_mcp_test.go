@@ -52,7 +52,7 @@ func myLeave(s *scene) map[string]string {
 func (s *scene) groupGhost() string {
 	owner := must(s.node.People().SignIns.Principal(s.t.Context(), account.UserID(s.owner)))(s.t)
 	name := s.name("mcpghost")
-	s.node.write(s.t, owner, "apiVersion: "+agents.Own+"\nkind: Ghost\nmetadata: {name: "+name+", namespace: \"group:"+s.group+"\"}\nspec: {systemPrompt: Hello.}\n")
+	s.node.write(s.t, owner, "apiVersion: "+agents.APIVersion+"\nkind: Ghost\nmetadata: {name: "+name+", namespace: \"group:"+s.group+"\"}\nspec: {systemPrompt: Hello.}\n")
 	return name
 }
 
@@ -60,5 +60,5 @@ func (s *scene) groupGhost() string {
 func (s *scene) leave(user string) string {
 	p := policy.Principal{ID: user, Kind: policy.UserPrincipal}
 	g := policy.Grant{Principal: p, By: p, Subject: policy.Digest("sha256:" + strings.Repeat("a", 64)), Name: "till__pay", Permissions: policy.Permissions{Call: true}, Scope: policy.Always}
-	return must(assembly.NewGrants(s.node.DB(), p).Put(s.t.Context(), g))(s.t).ID
+	return must(assembly.NewGrantStore(s.node.DB(), p).Put(s.t.Context(), g))(s.t).ID
 }

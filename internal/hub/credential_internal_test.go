@@ -65,7 +65,7 @@ func TestReadCredential(t *testing.T) {
 
 // Each error of a place is told with a code and what to do; that of this machine is not.
 func TestProblemsOfSources(t *testing.T) {
-	place := func(err error) error { return &library.PlaceError{Err: fmt.Errorf("look at it: %w", err)} }
+	place := func(err error) error { return &library.SourceError{Err: fmt.Errorf("look at it: %w", err)} }
 	for _, tt := range []struct {
 		err    error
 		status int
@@ -98,12 +98,12 @@ func TestProblemsOfSources(t *testing.T) {
 
 // What was done before an import failed is said.
 func TestUnfinishedImport(t *testing.T) {
-	done := &library.Imported{Created: make([]library.Change, 2), Updated: make([]library.Change, 1)}
+	done := &library.ImportResult{Created: make([]library.ImportChange, 2), Updated: make([]library.ImportChange, 1)}
 	p, ok := errors.AsType[*Problem](partialImport(done, errTimeout))
 	if !ok || p.Code != "slow" || !strings.Contains(p.Detail, "2 skills were created and 1 updated") {
 		t.Errorf("it is told as %+v", p)
 	}
-	if err := partialImport(&library.Imported{}, errTimeout); !errors.Is(err, errTimeout) {
+	if err := partialImport(&library.ImportResult{}, errTimeout); !errors.Is(err, errTimeout) {
 		t.Errorf("where nothing was done it is %v", err)
 	}
 }

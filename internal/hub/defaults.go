@@ -52,7 +52,7 @@ func (h *Hub) defaultsAPI(api huma.API) {
 
 func (h *Hub) listDefaults(ctx context.Context, in *DefaultsOf) (*body[listBody[defaultJSON]], error) {
 	p := account.FromContext(ctx)
-	namespace, err := h.kinds.Namespace(ctx, p, in.Namespace)
+	namespace, err := h.kinds.ResolveNamespace(ctx, p, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (h *Hub) setDefault(ctx context.Context, in *struct {
 	Body defaultChange
 }) (*body[defaultJSON], error) {
 	p := account.FromContext(ctx)
-	namespace, err := h.kinds.Namespace(ctx, p, in.Namespace)
+	namespace, err := h.kinds.ResolveNamespace(ctx, p, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (h *Hub) removeDefault(ctx context.Context, in *struct {
 	DefaultsOf
 }) (*noBody, error) {
 	p := account.FromContext(ctx)
-	namespace, err := h.kinds.Namespace(ctx, p, in.Namespace)
+	namespace, err := h.kinds.ResolveNamespace(ctx, p, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +123,8 @@ func (h *Hub) chooseDefaults(ctx context.Context, in *struct {
 	Agent   string `query:"agent" maxLength:"128"`
 	Project string `query:"project" maxLength:"128"`
 }) (*body[listBody[chosenJSON]], error) {
-	chosen, err := h.library.Choose(ctx, account.FromContext(ctx), library.Situation{Mode: in.Mode, Agent: in.Agent, Project: in.Project})
-	return pageOf(chosen, "", err, func(c library.Chosen) chosenJSON { return chosenJSON{c.ID, c.Name, c.Preload} })
+	chosen, err := h.library.DefaultSkills(ctx, account.FromContext(ctx), library.ConversationInfo{Mode: in.Mode, Agent: in.Agent, Project: in.Project})
+	return pageOf(chosen, "", err, func(c library.DefaultSkill) chosenJSON { return chosenJSON{c.ID, c.Name, c.Preload} })
 }
 
 // isHidden reports whether an error means that an item does not exist or the

@@ -137,7 +137,7 @@ func (h *Hub) draftNamespace(ctx context.Context, p account.Principal, d PlacedD
 	if d.Namespace == "" {
 		return "", nil
 	}
-	return h.kinds.Namespace(ctx, p, d.Namespace)
+	return h.kinds.ResolveNamespace(ctx, p, d.Namespace)
 }
 
 func (h *Hub) searchDraft(ctx context.Context, in *struct{ Body draftQueries }) (*body[listBody[draftFoundJSON]], error) {
@@ -146,12 +146,12 @@ func (h *Hub) searchDraft(ctx context.Context, in *struct{ Body draftQueries }) 
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.library.FindDraft(ctx, p, in.Body.draft(), n, in.Body.Queries, draftHits)
+	found, err := h.library.SearchWithDraft(ctx, p, in.Body.draft(), n, in.Body.Queries, draftHits)
 	return pageOf(found, "", err, draftFoundOf)
 }
 
 func (h *Hub) packDraft(ctx context.Context, in *struct{ Body DraftJSON }) (*huma.StreamResponse, error) {
-	packed, err := h.library.Pack(ctx, account.FromContext(ctx), in.Body.draft())
+	packed, err := h.library.PackDraft(ctx, account.FromContext(ctx), in.Body.draft())
 	if err != nil {
 		return nil, err
 	}

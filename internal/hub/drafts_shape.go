@@ -74,19 +74,19 @@ type draftAsksJSON struct {
 	All          []diffAskJSON `json:"all" nullable:"false" doc:"Everything to review, as in a comparison of versions"`
 }
 
-func checkedOf(c *library.Checked) checkedJSON {
+func checkedOf(c *library.DraftCheck) checkedJSON {
 	manifest := manifestOf(c.Manifest)
 	out := checkedJSON{
-		Valid: c.Valid, Loads: c.Loads, Saves: c.Saves, MayAdd: c.MayAdd, Diagnostics: make([]draftDiagnosticJSON, len(c.Diagnostics)),
+		Valid: c.Valid, Loads: c.Loadable, Saves: c.Savable, MayAdd: c.CanSave, Diagnostics: make([]draftDiagnosticJSON, len(c.Diagnostics)),
 		Findings: findingsOf(c.Findings), Unscanned: c.Unscanned, CatalogLine: c.CatalogLine, Tokens: draftTokensJSON{CatalogLine: skill.EstimateTokens(c.CatalogLine)},
-		Digest: manifest.Digest, Size: manifest.Size, Files: manifest.Files, Code: c.Code, Runnable: c.MayRun,
-		Asks: draftAsksJSON{AllowedTools: []string{}, Tools: []string{}, MCPServers: []string{}, Dependencies: []string{}, All: diffAsksOf(c.Asks)},
+		Digest: manifest.Digest, Size: manifest.Size, Files: manifest.Files, Code: c.Code, Runnable: c.Runnable,
+		Asks: draftAsksJSON{AllowedTools: []string{}, Tools: []string{}, MCPServers: []string{}, Dependencies: []string{}, All: diffAsksOf(c.RequestedPermissions)},
 	}
 	for i, d := range c.Diagnostics {
 		out.Diagnostics[i] = draftDiagnosticJSON{string(d.Severity), d.Code, d.File, d.Line, d.Column, d.Message, d.Fix, (*editJSON)(d.Edit), d.Rename}
 	}
-	if c.Taken != nil {
-		out.Taken = &takenJSON{c.Taken.ID, c.Taken.MayAdd}
+	if c.Existing != nil {
+		out.Taken = &takenJSON{c.Existing.ID, c.Existing.CanAddVersion}
 	}
 	if s := c.Skill; s != nil {
 		out.Name, out.DisplayName, out.Description, out.Label = s.Name, s.DisplayName, s.Description, s.Version
@@ -116,7 +116,7 @@ type draftHitJSON struct {
 	Draft       bool    `json:"draft"`
 }
 
-func draftFoundOf(f library.Found) draftFoundJSON {
+func draftFoundOf(f library.DraftSearchResult) draftFoundJSON {
 	out := draftFoundJSON{Query: f.Query, Rank: f.Rank, Hits: make([]draftHitJSON, len(f.Hits))}
 	for i, h := range f.Hits {
 		out.Hits[i] = draftHitJSON{Name: h.Name, Namespace: string(h.Namespace), Description: h.Description, Score: h.Score, Draft: h.Skill == nil}

@@ -186,7 +186,7 @@ func (h *Hub) findGranted(ctx context.Context, u account.UserID, want grantReque
 		return g, nil
 	}
 	g.Expires = *want.Expires
-	return assembly.NewGrants(h.db, g.Principal).Put(ctx, g)
+	return assembly.NewGrantStore(h.db, g.Principal).Put(ctx, g)
 }
 
 // eachGrant calls f with each grant of a user until f returns false.

@@ -145,7 +145,7 @@ type Hub struct {
 	runs       *queue.Queue        // slots for running code
 	drafts     *queue.Queue        // slots for large drafts
 	signIns    *serverauth.Servers // of users to MCP servers
-	assemblies *assembly.Kits
+	assemblies *assembly.Assembler
 	chat       *chat.Engine
 	endpoints  *endpoints                                  // for MCP clients
 	tokenWatch *tokenWatch                                 // tokens of long requests

@@ -55,12 +55,12 @@ type offeredJSON struct {
 	Problem     string     `json:"problem,omitempty" doc:"Why it cannot be imported"`
 }
 
-func offerOf(o *library.Offer) offerJSON {
+func offerOf(o *library.SourceListing) offerJSON {
 	out := offerJSON{Source: o.Source, Ref: o.Ref, Commit: o.Commit, Skills: make([]offeredJSON, len(o.Skills)), Problems: o.Problems}
 	for i, s := range o.Skills {
 		out.Skills[i] = offeredJSON{Dir: s.Dir, Name: s.Name, Description: s.Description, Version: s.Version, Same: s.Same, Problem: s.Problem}
-		if s.Here != nil {
-			here := skillOf(s.Here)
+		if s.Existing != nil {
+			here := skillOf(s.Existing)
 			out.Skills[i].Here = &here
 		}
 	}
@@ -82,8 +82,8 @@ type importedSkill struct {
 	Reason string `json:"reason,omitempty" doc:"Why it was skipped"`
 }
 
-func importedOf(i *library.Imported) importedJSON {
-	list := func(changes []library.Change) []importedSkill {
+func importedOf(i *library.ImportResult) importedJSON {
+	list := func(changes []library.ImportChange) []importedSkill {
 		out := make([]importedSkill, len(changes))
 		for i, c := range changes {
 			out[i] = importedSkill(c)
@@ -112,7 +112,7 @@ func (h *Hub) inspectSource(ctx context.Context, in *struct{ Body SourceRequest 
 	if err != nil {
 		return nil, err
 	}
-	offer, err := h.library.Look(ctx, p, namespace, source)
+	offer, err := h.library.Inspect(ctx, p, namespace, source)
 	if err != nil {
 		return nil, withSource(source, err)
 	}
@@ -122,7 +122,7 @@ func (h *Hub) inspectSource(ctx context.Context, in *struct{ Body SourceRequest 
 // sourceOf returns the namespace of a request, and its source including the
 // ref.
 func (h *Hub) sourceOf(ctx context.Context, p account.Principal, r SourceRequest) (store.Namespace, string, error) {
-	in, err := h.kinds.Namespace(ctx, p, r.Namespace)
+	in, err := h.kinds.ResolveNamespace(ctx, p, r.Namespace)
 	if err != nil || r.Ref == "" {
 		return in, r.Source, err
 	}
@@ -143,14 +143,14 @@ func (h *Hub) importSkills(ctx context.Context, in *struct{ Body importRequest }
 	if err != nil {
 		return nil, err
 	}
-	choice := library.Choice{Commit: in.Body.Commit, Dirs: in.Body.Dirs, Overwrite: in.Body.Overwrite}
+	choice := library.ImportSelection{Commit: in.Body.Commit, Dirs: in.Body.Dirs, Overwrite: in.Body.Overwrite}
 	done, err := h.library.Import(ctx, p, namespace, source, choice)
 	return importResult(done, withSource(source, err))
 }
 
 func (h *Hub) updateSkills(ctx context.Context, in *struct{ Body updateRequest }) (*body[importedJSON], error) {
 	p := account.FromContext(ctx)
-	namespace, err := h.kinds.Namespace(ctx, p, in.Body.Namespace)
+	namespace, err := h.kinds.ResolveNamespace(ctx, p, in.Body.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (h *Hub) updateSkills(ctx context.Context, in *struct{ Body updateRequest }
 }
 
 // importResult returns the response for an import, complete or not.
-func importResult(done *library.Imported, err error) (*body[importedJSON], error) {
+func importResult(done *library.ImportResult, err error) (*body[importedJSON], error) {
 	if err != nil {
 		return nil, partialImport(done, err)
 	}
@@ -167,7 +167,7 @@ func importResult(done *library.Imported, err error) (*body[importedJSON], error
 }
 
 func (h *Hub) getUpgrade(ctx context.Context, in *SkillPath) (*body[upgradeJSON], error) {
-	u, err := h.library.Upgrade(ctx, account.FromContext(ctx), in.Skill, &skilldiff.Options{Texts: true})
+	u, err := h.library.PreviewUpdate(ctx, account.FromContext(ctx), in.Skill, &skilldiff.Options{Texts: true})
 	if err != nil {
 		return nil, err
 	}

@@ -137,7 +137,7 @@ func (h *Hub) getKind(ctx context.Context, in *ResourcePath) (*readKind, error) 
 	}
 	out, err := kindOf(r)
 	if err == nil && in.Kind == agents.ModelKind {
-		digest, failed := h.kinds.Digest(ctx, p, agents.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name})
+		digest, failed := h.kinds.SubjectDigest(ctx, p, agents.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name})
 		out.Status.Digest, err = string(digest), failed
 	}
 	return &readKind{etagOf(r.Generation), out}, err
@@ -202,11 +202,11 @@ func (h *Hub) listReferrers(ctx context.Context, in *ResourcePath) (*body[refere
 // skillID returns the id of a skill by its name and its namespace as documents
 // write it.
 func (h *Hub) skillID(ctx context.Context, p account.Principal, namespace, name string) (string, error) {
-	in, err := h.kinds.Namespace(ctx, p, namespace)
+	in, err := h.kinds.ResolveNamespace(ctx, p, namespace)
 	if err != nil {
 		return "", err
 	}
-	return h.library.ID(ctx, p, in, name)
+	return h.library.FindID(ctx, p, in, name)
 }
 
 func (h *Hub) deleteNamed(ctx context.Context, p account.Principal, t ResourcePath, dry bool) error {

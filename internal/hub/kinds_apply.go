@@ -50,7 +50,7 @@ type fieldJSON struct {
 }
 
 func appliedOf(r *agents.Result) appliedJSON {
-	out := appliedJSON{Changes: make([]changeJSON, len(r.Changes)), Kept: r.Kept}
+	out := appliedJSON{Changes: make([]changeJSON, len(r.Changes)), Kept: r.Committed}
 	for i, c := range r.Changes {
 		diff := make([]fieldJSON, len(c.Diff))
 		for j, f := range c.Diff {
@@ -118,7 +118,7 @@ func (h *Hub) putKind(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := h.kinds.Namespace(ctx, account.FromContext(ctx), in.Namespace); err != nil {
+	if _, err := h.kinds.ResolveNamespace(ctx, account.FromContext(ctx), in.Namespace); err != nil {
 		return nil, err
 	}
 	if kind := mediaType(ctx); kind != "" && kind != "application/json" {
@@ -136,7 +136,7 @@ func (h *Hub) putKind(ctx context.Context, in *struct {
 		if made != 0 && d.Kind == agents.SkillKind {
 			return nil, status(422, "a skill has versions, not an ETag", "omit If-Match")
 		}
-		d.Made = cmp.Or(made, d.Made)
+		d.BaseGeneration = cmp.Or(made, d.BaseGeneration)
 	}
 	return h.apply(ctx, docs, in.Dry.Dry)
 }
@@ -182,7 +182,7 @@ func (h *Hub) apply(ctx context.Context, docs []*agents.Document, dry bool) (*bo
 	}
 	h.notifySkillChange(result)
 	out := appliedOf(result)
-	if result.Refused() && !dry {
+	if result.HasRefused() && !dry {
 		return nil, rejectedError(result, out.Changes)
 	}
 	return bodyOf(out, nil)
@@ -192,11 +192,11 @@ func (h *Hub) apply(ctx context.Context, docs []*agents.Document, dry bool) (*bo
 // forbidden, or invalid.
 func rejectedError(r *agents.Result, changes []changeJSON) *Problem {
 	p := &Problem{Status: 422, Code: "refused", Detail: refusalReasons(r), Next: "fix the findings in changes and apply all documents again", Changes: changes}
-	if r.Stale() {
+	if r.OnlyStale() {
 		p.Status, p.Code, p.Next = 412, "stale", "read the resource in stale again and change that; or omit the generation to overwrite it"
 		p.Detail += ": " + staleReason(r)
 	}
-	if r.Denied() {
+	if r.OnlyDenied() {
 		p.Status, p.Code, p.Next = 403, "forbidden", "ask an owner or maintainer of the namespace"
 	}
 	return p
@@ -217,8 +217,8 @@ func staleReason(r *agents.Result) string {
 // notifySkillChange notifies other nodes if a skill was applied.
 func (h *Hub) notifySkillChange(r *agents.Result) {
 	for _, c := range r.Changes {
-		if r.Kept && c.Kind == agents.SkillKind && c.Outcome != agents.Unchanged {
-			h.library.Changed()
+		if r.Committed && c.Kind == agents.SkillKind && c.Outcome != agents.Unchanged {
+			h.library.NotifyChanged()
 			return
 		}
 	}

@@ -59,7 +59,7 @@ func (h *Hub) getProfile(ctx context.Context, in *ResourcePath) (*body[profileJS
 	}
 	out := profileOf(profile)
 	for i, s := range profile.Servers {
-		v, err := h.kinds.Secrets().Variables(ctx, p, s)
+		v, err := h.kinds.Secrets().ServerVariables(ctx, p, s)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +97,7 @@ func (h *Hub) keyState(ctx context.Context, p account.Principal, m *agents.Model
 	if m.Key == "" {
 		return "none"
 	}
-	if _, err := h.kinds.Secrets().Key(ctx, p, m); err != nil {
+	if _, err := h.kinds.Secrets().ModelKey(ctx, p, m); err != nil {
 		return "missing"
 	}
 	return "granted"

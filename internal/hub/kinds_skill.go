@@ -22,11 +22,11 @@ func (h *Hub) skillDocument(ctx context.Context, p account.Principal, namespace,
 	if err != nil {
 		return kindJSON{}, err
 	}
-	file, err := h.library.Instructions(ctx, p, s.ID, s.Number)
+	file, err := h.library.ReadSkillFile(ctx, p, s.ID, s.Number)
 	if err != nil {
 		return kindJSON{}, err
 	}
-	d, err := agents.ReadSkill(namespace, s.Name, file)
+	d, err := agents.ParseSkillFile(namespace, s.Name, file)
 	if err != nil {
 		return kindJSON{}, err
 	}
@@ -47,7 +47,7 @@ func skillStatus(s *library.Skill) kindStatusJSON {
 func (h *Hub) listSkillDocuments(ctx context.Context, p account.Principal, namespace string, page Paging) (*body[listBody[kindJSON]], error) {
 	q := library.Query{Shadowed: true, Page: page.page()}
 	if namespace != "" {
-		in, err := h.kinds.Namespace(ctx, p, namespace)
+		in, err := h.kinds.ResolveNamespace(ctx, p, namespace)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func (h *Hub) listSkillDocuments(ctx context.Context, p account.Principal, names
 
 // skillHead returns a skill as a document without its instructions.
 func (h *Hub) skillHead(ctx context.Context, p account.Principal, s *library.Skill) (kindJSON, error) {
-	in, err := h.kinds.Written(ctx, p, s.Namespace)
+	in, err := h.kinds.FormatNamespace(ctx, p, s.Namespace)
 	if err != nil {
 		return kindJSON{}, err
 	}
@@ -81,12 +81,12 @@ func (h *Hub) skillHead(ctx context.Context, p account.Principal, s *library.Ski
 		Version     string   `json:"version,omitempty"`
 		Tags        []string `json:"tags,omitempty"`
 	}{s.Description, s.DisplayName, s.Label, s.Tags})
-	return kindJSON{APIVersion: agents.Own, Kind: agents.SkillKind, Metadata: kindMetaJSON{Name: s.Name, Namespace: in}, Spec: spec, Status: skillStatus(s)}, err
+	return kindJSON{APIVersion: agents.APIVersion, Kind: agents.SkillKind, Metadata: kindMetaJSON{Name: s.Name, Namespace: in}, Spec: spec, Status: skillStatus(s)}, err
 }
 
 // applySkill creates or updates a skill from a document, for [agents.Options].
 func (h *Hub) applySkill(ctx context.Context, tx *store.Tx, p account.Principal, f agents.SkillFile) (agents.Outcome, []byte, error) {
-	applied, was, err := h.library.Apply(ctx, tx, p, library.Text{In: f.In, Name: f.Name, File: f.Data, Same: f.Same})
+	applied, was, err := h.library.Apply(ctx, tx, p, library.SkillText{In: f.In, Name: f.Name, File: f.Data, Same: f.Same})
 	if err != nil {
 		return "", nil, skillProblem(err)
 	}
@@ -95,7 +95,7 @@ func (h *Hub) applySkill(ctx context.Context, tx *store.Tx, p account.Principal,
 
 // skillProblem converts an error about a skill to a finding about its document.
 func skillProblem(err error) error {
-	if e, ok := errors.AsType[*library.MoreFilesError](err); ok {
+	if e, ok := errors.AsType[*library.ExtraFilesError](err); ok {
 		return &agents.SkillError{Why: e.Error(), Fix: "upload it as a package, with all of its files"}
 	}
 	if e, ok := errors.AsType[*library.NameError](err); ok {

@@ -38,7 +38,7 @@ func (h *Hub) wakeLibrary(ctx context.Context) error {
 			return nil
 		case <-notes.Ready():
 			notes.Drain()
-			h.library.Wake()
+			h.library.TriggerRefresh()
 		}
 	}
 }
@@ -98,7 +98,7 @@ func (h *Hub) sweep(ctx context.Context) error {
 }
 
 func (h *Hub) checkSources(ctx context.Context) error {
-	asked, err := h.library.AskPlaces(ctx)
+	asked, err := h.library.CheckSources(ctx)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ type endpoint struct {
 	scopes  account.Scopes
 	at      agentRef
 	made    string // its state; see endpoints.created
-	kit     *assembly.Kit
+	kit     *assembly.Setup
 	uses    *usageTally
 	server  *mcpserver.Server
 	handler http.Handler
@@ -99,7 +99,7 @@ func (s *endpoints) created(ctx context.Context, p account.Principal) (string, e
 	if err != nil {
 		return "", err
 	}
-	secrets, err := s.h.kinds.Secrets().Stamp(ctx, p)
+	secrets, err := s.h.kinds.Secrets().Fingerprint(ctx, p)
 	if err != nil {
 		return "", err
 	}

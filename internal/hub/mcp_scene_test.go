@@ -142,7 +142,7 @@ func ownPlace(p account.Principal) store.Namespace { return store.UserNamespace(
 
 func (n *node) write(t testing.TB, p account.Principal, docs string) {
 	t.Helper()
-	if res := must(n.Registry().Apply(t.Context(), p, agents.Parse([]byte(docs), "test.yaml"), false))(t); res.Refused() {
+	if res := must(n.Registry().Apply(t.Context(), p, agents.Parse([]byte(docs), "test.yaml"), false))(t); res.HasRefused() {
 		t.Fatalf("refused: %+v", res)
 	}
 }

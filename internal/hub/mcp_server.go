@@ -22,12 +22,12 @@ import (
 
 // newEndpoint opens the endpoint of a principal for an agent.
 func (h *Hub) newEndpoint(ctx context.Context, p account.Principal, key slotKey, made string) (*endpoint, error) {
-	k, err := h.assemblies.Open(ctx, assembly.Want{Principal: p, Kind: key.at.kind, Namespace: key.at.namespace, Name: key.at.name})
+	k, err := h.assemblies.Open(ctx, assembly.Request{Principal: p, Kind: key.at.kind, Namespace: key.at.namespace, Name: key.at.name})
 	if err != nil {
 		return nil, err
 	}
 	e := &endpoint{user: key.user, scopes: key.scopes, at: key.at, made: made, kit: k, uses: &usageTally{kit: k}, gone: make(chan struct{})}
-	o := &mcpserver.Options{Tools: k.Tools, Remote: true, Principal: k.Person, Refresh: k.Refresh, SharedAnswers: h.sharedAnswers(p.User, key.at), HowToApprove: key.at.howToApprove,
+	o := &mcpserver.Options{Tools: k.Tools, Remote: true, Principal: k.Principal, Refresh: k.Refresh, SharedAnswers: h.sharedAnswers(p.User, key.at), HowToApprove: key.at.howToApprove,
 		OnUse: func(u mcpserver.Use) { h.metrics.countUses(u); e.uses.add(u) }, Version: h.opts.Version, Logger: h.log}
 	if k.Profile != nil {
 		o.Preamble = k.Profile.SystemPrompt
@@ -48,7 +48,7 @@ func userPrincipal(u account.UserID) policy.Principal {
 // settingNamespaces returns the namespaces whose settings apply to an endpoint.
 func (e *endpoint) settingNamespaces() []store.Namespace {
 	if e.kit.Profile != nil {
-		return e.kit.Profile.Under
+		return e.kit.Profile.SettingsNamespaces
 	}
 	return []store.Namespace{store.UserNamespace(string(e.user))}
 }
@@ -78,7 +78,7 @@ func (h *Hub) watchTools(e *endpoint) mcp.Middleware {
 
 // callAs makes a call that the kill switch can cancel.
 func (h *Hub) callAs(ctx context.Context, e *endpoint, method string, req mcp.Request, next mcp.MethodHandler) (mcp.Result, error) {
-	held, stop, err := h.kinds.Hold(ctx, e.settingNamespaces()...)
+	held, stop, err := h.kinds.WithKillSwitch(ctx, e.settingNamespaces()...)
 	off, isOff := errors.AsType[*agents.DisabledError](err)
 	if isOff {
 		return disabledResult(ctx, off), nil

@@ -17,7 +17,7 @@ import (
 
 // usageTally counts the use of skills through an endpoint until it is saved.
 type usageTally struct {
-	kit *assembly.Kit
+	kit *assembly.Setup
 
 	mu  sync.Mutex
 	all map[string]*store.SkillUsage // by skill id
@@ -69,7 +69,7 @@ func (t *usageTally) drain() []store.SkillUsage {
 // entries returns the consumption of the user. The model of an MCP client is
 // unknown.
 func (t *usageTally) entries(uses []store.SkillUsage) store.MeterEntry {
-	s := store.MeterEntry{Date: time.Now(), Owner: t.kit.Person.ID}
+	s := store.MeterEntry{Date: time.Now(), Owner: t.kit.Principal.ID}
 	if p := t.kit.Profile; p != nil {
 		s.Namespace, s.Agent = p.In, assembly.AgentName(p.Kind, cmp.Or(p.Namespace, ownNamespace), p.Name)
 	}
@@ -87,7 +87,7 @@ func (h *Hub) saveUses(ctx context.Context, t *usageTally) {
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), operationTime)
 	defer stop()
-	err := errors.Join(h.library.Record(ctx, uses...), h.db.Meter.Add(ctx, t.entries(uses)))
+	err := errors.Join(h.library.RecordUsage(ctx, uses...), h.db.Meter.Add(ctx, t.entries(uses)))
 	if err != nil {
 		h.log.Warn("couldn't save the use of skills", "error", err)
 	}

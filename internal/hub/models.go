@@ -40,7 +40,7 @@ func (h *Hub) modelsAPI(api huma.API) {
 }
 
 func (h *Hub) listModels(ctx context.Context, in *Paging) (*body[listBody[modelJSON]], error) {
-	found, next, err := h.kinds.Models(ctx, account.FromContext(ctx), in.page())
+	found, next, err := h.kinds.ListModels(ctx, account.FromContext(ctx), in.page())
 	out, err := pageOf(found, next, err, h.modelOf)
 	if err != nil || in.After != "" {
 		return out, err
@@ -55,7 +55,7 @@ func (h *Hub) listModels(ctx context.Context, in *Paging) (*body[listBody[modelJ
 	return out, nil
 }
 
-func (h *Hub) modelOf(m agents.OfferedModel) modelJSON {
+func (h *Hub) modelOf(m agents.AvailableModel) modelJSON {
 	out := modelJSON{Name: m.Name, Namespace: cmp.Or(m.Namespace, ownNamespace), ID: m.ID, Vendor: m.Vendor, Model: m.Model.Model, BaseURL: m.BaseURL, Digest: string(m.Digest), Key: "none"}
 	switch {
 	case m.HasKey:

@@ -25,10 +25,10 @@ type noticeJSON struct {
 	Note    string     `json:"note,omitempty" doc:"Comment of the reviewer"`
 }
 
-func notificationOf(n library.Notice) noticeJSON {
+func notificationOf(n library.Notification) noticeJSON {
 	return noticeJSON{
-		ID: n.ID, Kind: n.Kind, Created: n.Created, Seen: optionalTime(n.Seen), SkillID: n.News.SkillID, Name: n.News.Name, Number: n.News.Number,
-		From: n.News.From, Commit: n.News.Commit, Review: string(n.News.Review), Note: n.News.Note,
+		ID: n.ID, Kind: n.Kind, Created: n.Created, Seen: optionalTime(n.Seen), SkillID: n.Details.SkillID, Name: n.Details.Name, Number: n.Details.Number,
+		From: n.Details.From, Commit: n.Details.Commit, Review: string(n.Details.Review), Note: n.Details.Note,
 	}
 }
 
@@ -42,12 +42,12 @@ func (h *Hub) listNotifications(ctx context.Context, in *struct {
 	Skill  string `query:"skill" maxLength:"64" doc:"ID of a skill: only notifications about it"`
 	Unseen bool   `query:"unseen" doc:"Only unseen ones"`
 }) (*body[listBody[noticeJSON]], error) {
-	notices, next, err := h.library.Notices(ctx, account.FromContext(ctx), in.Skill, in.Unseen, in.page())
+	notices, next, err := h.library.Notifications(ctx, account.FromContext(ctx), in.Skill, in.Unseen, in.page())
 	return pageOf(notices, next, err, notificationOf)
 }
 
 func (h *Hub) markNotificationSeen(ctx context.Context, in *struct {
 	Notice string `path:"notice" maxLength:"64" doc:"ID of a notification"`
 }) (*noBody, error) {
-	return nil, h.library.See(ctx, account.FromContext(ctx), in.Notice)
+	return nil, h.library.MarkNotificationSeen(ctx, account.FromContext(ctx), in.Notice)
 }

@@ -35,7 +35,7 @@ func TestNotices(t *testing.T) {
 
 		commit := g.Commit(map[string]string{"pdf/SKILL.md": skillText("pdf", "Two."), "docx/SKILL.md": skillText("docx", "Two.")})
 		for range 2 {
-			if _, err := n.Library().AskPlaces(t.Context()); err != nil {
+			if _, err := n.Library().CheckSources(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -91,7 +91,7 @@ var conditions = []condition{
 	{serverauth.ErrNotNeeded, 409, "signin_unwanted", "", "use the server as it is"},
 	{serverauth.ErrNotConfigured, 409, "not_configured", "", "set the missing values first"},
 	{serverauth.ErrNoAttempt, 403, "signin_unknown", "", "start again, in this browser and with your account"},
-	{agents.ErrNoSealer, 501, "no_key", "", "ask the operator to give the hub a key"},
+	{agents.ErrNoKey, 501, "no_key", "", "ask the operator to give the hub a key"},
 	{policy.ErrNotGranted, 403, "not_granted", "permission not granted", "grant it: POST /api/v1/grants"},
 	{context.Canceled, 503, "ended", "the request was canceled", "send it again"},
 	{errTimeout, 504, "slow", "timeout", "try again, or ask for less"},

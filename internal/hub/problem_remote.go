@@ -100,7 +100,7 @@ func sourceFailed(err error) *Problem {
 // remoteProblem converts any other error of a source. It comes last, because
 // other errors are more precise.
 func remoteProblem(err error) *Problem {
-	e, ok := errors.AsType[*library.PlaceError](err)
+	e, ok := errors.AsType[*library.SourceError](err)
 	switch {
 	case !ok:
 		return nil
@@ -122,7 +122,7 @@ func notStored(err error) *Problem {
 }
 
 // partialImport adds to the error of an import what was done before.
-func partialImport(done *library.Imported, err error) error {
+func partialImport(done *library.ImportResult, err error) error {
 	if done == nil || len(done.Created)+len(done.Updated) == 0 {
 		return err
 	}

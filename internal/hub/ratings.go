@@ -49,5 +49,5 @@ func (h *Hub) rateSkill(ctx context.Context, in *struct {
 }
 
 func (h *Hub) unrateSkill(ctx context.Context, in *SkillPath) (*noBody, error) {
-	return nil, h.library.Unrate(ctx, account.FromContext(ctx), in.Skill)
+	return nil, h.library.RemoveRating(ctx, account.FromContext(ctx), in.Skill)
 }

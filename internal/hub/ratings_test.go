@@ -56,11 +56,11 @@ func TestUsage(t *testing.T) {
 		used := ada.send(t, "POST", "/api/v1/skills", zipped(t, "used", "Do it.")).want(t, 201).text(t, "id")
 		ada.send(t, "POST", "/api/v1/skills", zipped(t, "young", "Do it.")).want(t, 201)
 		now := time.Now()
-		for _, u := range []library.Use{
+		for _, u := range []library.Usage{
 			{SkillID: used, Loads: 1, Tokens: 10, LastUsed: now.AddDate(0, 0, -5)},
 			{SkillID: used, Loads: 2, Calls: 3, Errors: 1, Tokens: 20, LastUsed: now},
 		} {
-			if err := n.Library().Record(t.Context(), u); err != nil {
+			if err := n.Library().RecordUsage(t.Context(), u); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -28,8 +28,8 @@ type referencesJSON struct {
 }
 
 func referencesOf(refs *library.References) *referencesJSON {
-	out := &referencesJSON{Seen: make([]referenceJSON, len(refs.Seen)), Others: refs.Others, More: refs.More}
-	for i, r := range refs.Seen {
+	out := &referencesJSON{Seen: make([]referenceJSON, len(refs.Visible)), Others: refs.Hidden, More: refs.More}
+	for i, r := range refs.Visible {
 		out.Seen[i] = referenceJSON{r.Kind, r.ID, r.Name, string(r.Namespace), r.Slot, r.Precise, r.Digest}
 	}
 	return out

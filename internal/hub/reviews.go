@@ -38,7 +38,7 @@ func (h *Hub) listReviews(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	rows, next, err := h.library.Waiting(ctx, p, namespaces, in.page())
+	rows, next, err := h.library.ListPending(ctx, p, namespaces, in.page())
 	return pageOf(rows, next, err, func(v *library.Version) waitingJSON {
 		return waitingJSON{v.Name, string(v.Namespace), skillVersionOf(v)}
 	})
@@ -49,7 +49,7 @@ func (h *Hub) reviewVersion(ctx context.Context, in *struct {
 	Body decisionJSON
 }) (*noBody, error) {
 	d := library.Decision{Number: in.number(), Digest: in.Body.Digest, Review: library.Review(in.Body.Decision), Note: in.Body.Note}
-	err := h.library.Decide(ctx, account.FromContext(ctx), in.Skill, d)
+	err := h.library.ReviewVersion(ctx, account.FromContext(ctx), in.Skill, d)
 	if errors.Is(err, library.ErrConflict) {
 		return nil, &Problem{Status: 409, Code: "changed", Detail: "the files differ from those that you reviewed",
 			Next: fmt.Sprintf("review them again, and send the digest from GET %s/skills/%s/versions", base, in.Skill)}

@@ -77,7 +77,7 @@ func (h *Hub) ref(ctx context.Context, p account.Principal, r SkillReference) (l
 		return out, nil
 	}
 	var err error
-	out.Namespace, err = h.kinds.Namespace(ctx, p, r.Namespace)
+	out.Namespace, err = h.kinds.ResolveNamespace(ctx, p, r.Namespace)
 	return out, err
 }
 

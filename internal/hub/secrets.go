@@ -40,7 +40,7 @@ func (h *Hub) owner(ctx context.Context, o OwnerQuery) (agents.Owner, error) {
 	if strings.HasPrefix(o.Owner, "skill:") || strings.HasPrefix(o.Owner, "server:") {
 		return agents.Owner(o.Owner), nil
 	}
-	in, err := h.kinds.Namespace(ctx, account.FromContext(ctx), o.Owner)
+	in, err := h.kinds.ResolveNamespace(ctx, account.FromContext(ctx), o.Owner)
 	return agents.NamespaceOwner(in), err
 }
 

@@ -30,7 +30,7 @@ type serverLiveJSON struct {
 	Conversations int       `json:"conversations" doc:"Your active conversations on this node that have it; for administrators all"`
 }
 
-func (h *Hub) liveOf(l assembly.Live) *serverLiveJSON {
+func (h *Hub) liveOf(l assembly.ServerStatus) *serverLiveJSON {
 	return &serverLiveJSON{Node: h.node, State: string(l.State), Since: l.Since, Error: l.Error, Tools: l.Tools, Era: l.Era, Transport: l.Transport,
 		Latency: float64(l.Latency.Microseconds()) / 1000, Warnings: l.Warnings, Connections: l.Connections, Conversations: l.Conversations}
 }
@@ -58,7 +58,7 @@ func (h *Hub) skillTools(api huma.API) {
 }
 
 func (h *Hub) listPendingTools(ctx context.Context, in *SkillPath) (*body[listBody[heldToolJSON]], error) {
-	all, err := h.library.HeldTools(ctx, account.FromContext(ctx), in.Skill)
+	all, err := h.library.ListPendingTools(ctx, account.FromContext(ctx), in.Skill)
 	return pageOf(pendingTools(all), "", err, func(t heldToolJSON) heldToolJSON { return t })
 }
 
@@ -76,11 +76,11 @@ func (h *Hub) withLive(ctx context.Context, p account.Principal, servers []serve
 	for i, s := range servers {
 		digests[i] = s.Digest
 	}
-	held, err := h.kinds.Held(ctx, digests)
+	held, err := h.kinds.ListPendingTools(ctx, digests)
 	if err != nil {
 		return err
 	}
-	live := h.assemblies.Live(p)
+	live := h.assemblies.ServerStatuses(p)
 	for i := range servers {
 		s := &servers[i]
 		if l, ok := live[s.Digest]; ok {
@@ -98,7 +98,7 @@ func (h *Hub) withChanges(ctx context.Context, s *serverJSON) error {
 	if len(s.Held) == 0 {
 		return nil
 	}
-	all, err := h.kinds.Changes(ctx, s.Digest)
+	all, err := h.kinds.ListToolChanges(ctx, s.Digest)
 	if err != nil {
 		return err
 	}
@@ -151,11 +151,11 @@ func (h *Hub) restartOperators(ctx context.Context, in *OperatorsPath) (*body[re
 }
 
 func (h *Hub) restart(ctx context.Context, of agents.Subject) (*body[restartedJSON], error) {
-	digest, err := h.kinds.Restart(ctx, account.FromContext(ctx), of)
+	digest, err := h.kinds.AuthorizeRestart(ctx, account.FromContext(ctx), of)
 	if err != nil {
 		return nil, err
 	}
-	return bodyOf(restartedJSON{h.node, h.assemblies.Restart(digest)}, nil)
+	return bodyOf(restartedJSON{h.node, h.assemblies.RestartServer(digest)}, nil)
 }
 
 // definitionsToAccept lists inspected tool definitions.

@@ -104,7 +104,7 @@ func (h *Hub) serversAPI(api huma.API) {
 
 func (h *Hub) listServers(ctx context.Context, in *Paging) (*body[listBody[serverJSON]], error) {
 	p := account.FromContext(ctx)
-	found, next, err := h.kinds.AllServers(ctx, p, in.page())
+	found, next, err := h.kinds.ListServers(ctx, p, in.page())
 	out, err := pageOf(found, next, err, definitionOf)
 	if err == nil {
 		err = h.withLive(ctx, p, out.Body.Items)
@@ -115,9 +115,9 @@ func (h *Hub) listServers(ctx context.Context, in *Paging) (*body[listBody[serve
 	return out, err
 }
 
-func definitionOf(d agents.Definition) serverJSON {
+func definitionOf(d agents.ServerDefinition) serverJSON {
 	out := serverOf(d.Server)
-	out.Thing = d.Thing
+	out.Thing = d.Resource
 	if d.Kind != "" {
 		if out.Namespace = d.Namespace; out.Namespace == "" {
 			out.Namespace = ownNamespace
@@ -126,8 +126,8 @@ func definitionOf(d agents.Definition) serverJSON {
 	return out
 }
 
-func definitions(found []agents.Server) []agents.Definition {
-	out := make([]agents.Definition, len(found))
+func definitions(found []agents.Server) []agents.ServerDefinition {
+	out := make([]agents.ServerDefinition, len(found))
 	for i, s := range found {
 		out[i].Server = s
 	}
@@ -143,9 +143,9 @@ type DefiningPath struct {
 
 func (h *Hub) getServers(ctx context.Context, in *DefiningPath) (*body[listBody[serverJSON]], error) {
 	p := account.FromContext(ctx)
-	found, err := h.kinds.Servers(ctx, p, in.Kind, in.Namespace, in.Name)
+	found, err := h.kinds.DefinedServers(ctx, p, in.Kind, in.Namespace, in.Name)
 	out, err := pageOf(found, "", err, func(s agents.Server) serverJSON {
-		return definitionOf(agents.Definition{Server: s, Namespace: in.Namespace, Thing: in.Name})
+		return definitionOf(agents.ServerDefinition{Server: s, Namespace: in.Namespace, Resource: in.Name})
 	})
 	if err == nil {
 		err = h.withLive(ctx, p, out.Body.Items)
@@ -171,5 +171,5 @@ func (h *Hub) reviewServer(ctx context.Context, in *struct {
 	Body serverDecision
 }) (*noBody, error) {
 	of := agents.Subject{Kind: in.Kind, Namespace: in.Namespace, Name: in.Name, Server: in.Body.Server}
-	return nil, h.kinds.Review(ctx, account.FromContext(ctx), of, policy.Digest(in.Body.Digest), store.Review(in.Body.Decision), in.Body.Note)
+	return nil, h.kinds.ReviewServer(ctx, account.FromContext(ctx), of, policy.Digest(in.Body.Digest), store.Review(in.Body.Decision), in.Body.Note)
 }

@@ -188,7 +188,7 @@ func (h *Hub) signOutOfServer(ctx context.Context, of agents.Subject) (*body[sig
 	if err != nil {
 		return nil, err
 	}
-	h.assemblies.SignedOut(p.User, digest)
+	h.assemblies.CloseConnections(p.User, digest)
 	return bodyOf(signedOutJSON{found, revoked}, nil)
 }
 
@@ -214,7 +214,7 @@ func (h *Hub) forgetServerSignIn(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	h.assemblies.SignedOut(p.User, "")
+	h.assemblies.CloseConnections(p.User, "")
 	return bodyOf(signedOutJSON{true, revoked}, nil)
 }
 
@@ -228,7 +228,7 @@ func signInStatusOf(now serverauth.Status) *serverSignInJSON {
 }
 
 // withSignIns adds the sign-ins of the user to servers.
-func (h *Hub) withSignIns(ctx context.Context, p account.Principal, found []agents.Definition, servers []serverJSON) error {
+func (h *Hub) withSignIns(ctx context.Context, p account.Principal, found []agents.ServerDefinition, servers []serverJSON) error {
 	configs := make([]*upstream.Config, len(found))
 	for i, d := range found {
 		configs[i] = d.Config

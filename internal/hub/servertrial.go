@@ -84,7 +84,7 @@ func (h *Hub) serverTests(api huma.API) {
 // a draft.
 func (h *Hub) trialConfig(ctx context.Context, p account.Principal, t serverTrial) (agents.Server, upstream.Variables, string, error) {
 	if t.Config != nil {
-		s, findings, err := h.kinds.Draft(p, t.called(), t.Config)
+		s, findings, err := h.kinds.ParseServerDraft(p, t.called(), t.Config)
 		if err == nil && !findings.Loads() {
 			return s, upstream.Variables{}, firstError(findings), nil
 		}
@@ -94,7 +94,7 @@ func (h *Hub) trialConfig(ctx context.Context, p account.Principal, t serverTria
 		return agents.Server{}, upstream.Variables{}, "", &Problem{Status: 422, Code: "invalid", Detail: "no server given", Next: "send kind, namespace and name, or a config",
 			Errors: []Fault{{"body.kind", "missing"}}}
 	}
-	s, v, err := h.kinds.Trial(ctx, p, agents.Subject{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name, Server: t.Server})
+	s, v, err := h.kinds.ServerForTest(ctx, p, agents.Subject{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name, Server: t.Server})
 	return s, v, "", err
 }
 
@@ -125,7 +125,7 @@ func (h *Hub) tryServer(ctx context.Context, s agents.Server, v upstream.Variabl
 	switch {
 	case !s.Usable():
 		return serverFailed(fmt.Sprintf("command not run, because it is %s: another user has to review it: PUT %s/servers/{kind}/{namespace}/{name}/review", s.Review, base))
-	case s.Sandboxed() && h.opts.Sandbox == nil:
+	case s.NeedsSandbox() && h.opts.Sandbox == nil:
 		return serverFailed("command not run, because this hub has no sandbox: ask the operator for one")
 	}
 	c, unset := s.Resolve(v)
@@ -162,7 +162,7 @@ func (h *Hub) tryServer(ctx context.Context, s agents.Server, v upstream.Variabl
 // starter returns a function that starts the command of a server: directly for
 // the operator, otherwise in an empty sandbox.
 func (h *Hub) starter(ctx context.Context, s agents.Server) (upstream.Spawner, func(), error) {
-	if !s.Sandboxed() {
+	if !s.NeedsSandbox() {
 		return spawn.New(nil).Start, func() {}, nil
 	}
 	leave, err := h.runs.Acquire(ctx, string(account.FromContext(ctx).User))
@@ -184,7 +184,7 @@ func (h *Hub) starter(ctx context.Context, s agents.Server) (upstream.Spawner, f
 		end()
 		return nil, nil, err
 	}
-	of := &loadout.Project{Dir: dir, Name: "MCP server " + s.Name, Digest: s.Subject(), Check: func(ctx context.Context) error { return h.stillApproved(ctx, s) }}
+	of := &loadout.Project{Dir: dir, Name: "MCP server " + s.Name, Digest: s.PolicyDigest(), Check: func(ctx context.Context) error { return h.stillApproved(ctx, s) }}
 	start := func(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
 		service := loadout.Service{Project: of, Command: append([]string{c.Command}, c.Args...), Env: c.Env}
 		for _, v := range c.SecretValues() {
@@ -197,7 +197,7 @@ func (h *Hub) starter(ctx context.Context, s agents.Server) (upstream.Spawner, f
 
 // stillApproved fails once the approval of a command was revoked.
 func (h *Hub) stillApproved(ctx context.Context, s agents.Server) error {
-	said, err := h.kinds.Reviewed(ctx, s.Subject())
+	said, err := h.kinds.ReviewState(ctx, s.PolicyDigest())
 	if err == nil && said != store.Approved {
 		err = errors.New("approval of the command was revoked")
 	}

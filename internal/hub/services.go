@@ -37,11 +37,11 @@ func (h *Hub) openServices(ctx context.Context) (err error) {
 		return err
 	}
 	h.unlock = node.unlock
-	h.kinds = agents.New(h.db, &agents.Options{Sealer: h.cipher, Servers: o.Servers, Bundled: bundled.Names(), Private: o.Private, Bus: h.bus, Logger: h.log, ApplySkill: h.applySkill})
+	h.kinds = agents.New(h.db, &agents.Options{Cipher: h.cipher, Servers: o.Servers, Bundled: bundled.Names(), Private: o.Private, Bus: h.bus, Logger: h.log, ApplySkill: h.applySkill})
 	h.library, err = library.New(h.db, &library.Options{
 		CacheDir: filepath.Join(o.Data, "files"), TempDir: node.temp,
-		Tell:       func() { h.bus.Publish(libraryStream, 0) },
-		Unbind:     h.kinds.Unbind,
+		Notify:     func() { h.bus.Publish(libraryStream, 0) },
+		Unbind:     h.kinds.UnbindSkill,
 		Credential: h.credential,
 		Private:    func(host string) bool { return privateHost(o.Private, host) },
 	})
@@ -50,9 +50,9 @@ func (h *Hub) openServices(ctx context.Context) (err error) {
 	}
 	h.runs, h.drafts = queue.New(o.Runs, maxRuns), queue.New(maxLargeDrafts, maxRuns)
 	h.signIns = serverauth.New(serverauth.Options{DB: h.db, Kinds: h.kinds, Cipher: h.cipher, Private: o.Private, Node: h.node, Page: o.Public, Logger: h.log})
-	h.assemblies = assembly.New(assembly.Options{DB: h.db, Library: h.library, Kinds: h.kinds, Model: h.model, Sandbox: o.Sandbox, Bounds: o.Bounds, Packages: o.Packages, Getenv: o.Getenv, Runs: h.runs,
-		Command: o.Command, Dir: node.kits, Private: o.Private, SignIns: h.signIns, Stop: h.stopTurn, Decided: recordDecision, Version: o.Version, Logger: h.log})
-	h.chat = chat.New(h.db, chat.Options{Setup: h.assemblies.Setup, Principal: h.principal, Token: h.currentScopes, Bus: h.bus, Dir: node.talks, Trace: h.followTurn, Logger: h.log})
+	h.assemblies = assembly.New(assembly.Options{DB: h.db, Library: h.library, Agents: h.kinds, Model: h.model, Sandbox: o.Sandbox, Bounds: o.Bounds, Packages: o.Packages, Getenv: o.Getenv, RunQueue: h.runs,
+		Executable: o.Command, Dir: node.kits, PrivateNetworks: o.Private, SignIns: h.signIns, StopTurn: h.stopTurn, OnDecision: recordDecision, Version: o.Version, Logger: h.log})
+	h.chat = chat.New(h.db, chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.principal, Token: h.currentScopes, Bus: h.bus, Dir: node.talks, Trace: h.followTurn, Logger: h.log})
 	h.tokenWatch = &tokenWatch{good: h.directory.Tokens.ValidScopes, held: map[string]map[*watchedToken]bool{}}
 	looks, stop := context.WithCancel(context.WithoutCancel(ctx))
 	h.stopTokenChecks = stop

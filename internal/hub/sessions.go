@@ -125,7 +125,7 @@ func (h *Hub) createSession(ctx context.Context, p account.Principal, agent stri
 	if n.Draft == nil {
 		return h.chat.Create(ctx, p, agent, n.Title)
 	}
-	packed, err := h.library.Pack(ctx, p, n.Draft.draft())
+	packed, err := h.library.PackDraft(ctx, p, n.Draft.draft())
 	if err != nil {
 		return chat.Conversation{}, err
 	}

@@ -65,7 +65,7 @@ func (h *Hub) listSkills(ctx context.Context, in *struct {
 func (h *Hub) namespaces(ctx context.Context, p account.Principal, written []string) ([]store.Namespace, error) {
 	var out []store.Namespace
 	for _, w := range written {
-		n, err := h.kinds.Namespace(ctx, p, w)
+		n, err := h.kinds.ResolveNamespace(ctx, p, w)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +88,7 @@ func (h *Hub) getSkill(ctx context.Context, in *SkillPath) (*body[skillDetail], 
 // skillDetail returns a skill with what the principal may see.
 func (h *Hub) skillDetail(ctx context.Context, p account.Principal, s *library.Skill) (skillDetail, error) {
 	out := skillDetail{SkillJSON: skillOf(s), Listings: toStrings(s.Listings)}
-	rights, err := h.library.Rights(ctx, p, s.ID)
+	rights, err := h.library.AllowedActions(ctx, p, s.ID)
 	if err != nil {
 		return out, err
 	}
@@ -165,7 +165,7 @@ type ListingPath struct {
 
 func (h *Hub) publishSkill(ctx context.Context, in *ListingPath) (*noBody, error) {
 	p := account.FromContext(ctx)
-	n, err := h.kinds.Namespace(ctx, p, in.Namespace)
+	n, err := h.kinds.ResolveNamespace(ctx, p, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -177,11 +177,11 @@ func (h *Hub) withdrawSkill(ctx context.Context, in *struct {
 	Force bool `query:"force" doc:"Even if items then lose access to it"`
 }) (*body[referencesJSON], error) {
 	p := account.FromContext(ctx)
-	n, err := h.kinds.Namespace(ctx, p, in.Namespace)
+	n, err := h.kinds.ResolveNamespace(ctx, p, in.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	lost, err := h.library.Withdraw(ctx, p, in.Skill, n, in.Force)
+	lost, err := h.library.Unpublish(ctx, p, in.Skill, n, in.Force)
 	if err != nil {
 		return nil, err
 	}

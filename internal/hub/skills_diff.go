@@ -152,7 +152,7 @@ func (h *Hub) getDiff(ctx context.Context, in *struct {
 	from := versionNumber(in.From)
 	switch in.From {
 	case "none":
-		from = library.Nothing
+		from = library.NoVersion
 	case "":
 		var err error
 		if from, err = h.before(ctx, p, &in.VersionPath); err != nil {

@@ -102,7 +102,7 @@ type SkillVersionJSON struct {
 func skillVersionOf(v *library.Version) SkillVersionJSON {
 	return SkillVersionJSON{
 		SkillID: v.SkillID, Number: v.Number, Label: v.Label, Digest: v.Digest, Current: v.Current, Description: v.Description,
-		Size: v.Size, Files: v.Files, Scripts: v.Scripts, Code: v.Code, Tokens: v.Tokens, Review: string(v.Review), Runnable: library.Runnable(v),
+		Size: v.Size, Files: v.Files, Scripts: v.Scripts, Code: v.Code, Tokens: v.Tokens, Review: string(v.Review), Runnable: library.IsRunnable(v),
 		Reviewer: v.Reviewer, Reviewed: optionalTime(v.Reviewed), Note: v.Note, CreatedBy: v.CreatedBy, Created: v.Created,
 		Source: skillSourceOf(v.Source), Findings: v.Findings, Unscanned: v.Unscanned, Diagnostics: diagnosticsOf(v.Diagnostics),
 	}

@@ -69,7 +69,7 @@ func (h *Hub) createSkill(ctx context.Context, in *struct {
 	Namespace string `query:"namespace" maxLength:"100" doc:"As in lists; without, your own"`
 }) (*skillCreated, error) {
 	p := account.FromContext(ctx)
-	n, err := h.kinds.Namespace(ctx, p, in.Namespace)
+	n, err := h.kinds.ResolveNamespace(ctx, p, in.Namespace)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ type UseJSON struct {
 	Tokens int64 `json:"tokens" doc:"Used by its instructions"`
 }
 
-func useOf(u library.Use) UseJSON { return UseJSON{u.Loads, u.Calls, u.Errors, u.Tokens} }
+func useOf(u library.Usage) UseJSON { return UseJSON{u.Loads, u.Calls, u.Errors, u.Tokens} }
 
 // dayJSON is the use of a skill on one day.
 type dayJSON struct {
@@ -40,8 +40,8 @@ type usedSkill struct {
 	Used *time.Time `json:"used,omitempty" doc:"Last use; absent if unused in that time"`
 }
 
-func usedOf(u library.Used) usedSkill {
-	return usedSkill{u.ID, string(u.Namespace), u.Name, useOf(u.Use), optionalTime(u.Use.LastUsed)}
+func usedOf(u library.SkillUsage) usedSkill {
+	return usedSkill{u.ID, string(u.Namespace), u.Name, useOf(u.Usage), optionalTime(u.Usage.LastUsed)}
 }
 
 // UsageDays selects a period.
@@ -83,7 +83,7 @@ func (h *Hub) listUsage(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	used, next, err := h.library.UsedIn(ctx, p, namespaces, in.since(), in.page())
+	used, next, err := h.library.ListUsage(ctx, p, namespaces, in.since(), in.page())
 	return pageOf(used, next, err, usedOf)
 }
 
@@ -97,6 +97,6 @@ func (h *Hub) listUnused(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	skills, next, err := h.library.Unused(ctx, p, namespaces, in.since(), in.page())
+	skills, next, err := h.library.ListUnused(ctx, p, namespaces, in.since(), in.page())
 	return pageOf(skills, next, err, skillOf)
 }

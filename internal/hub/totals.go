@@ -65,7 +65,7 @@ func (h *Hub) getTotals(ctx context.Context, in *struct {
 	}
 	var err error
 	if in.Namespace != "" {
-		if q.In, err = h.kinds.Namespace(ctx, p, in.Namespace); err != nil {
+		if q.In, err = h.kinds.ResolveNamespace(ctx, p, in.Namespace); err != nil {
 			return nil, err
 		}
 	}

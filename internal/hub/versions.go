@@ -89,7 +89,7 @@ func (h *Hub) useVersion(ctx context.Context, in *VersionPath) (*noBody, error) 
 	if err != nil {
 		return nil, err
 	}
-	return nil, h.library.Use(ctx, p, in.Skill, number)
+	return nil, h.library.SetCurrentVersion(ctx, p, in.Skill, number)
 }
 
 // resolveNumber returns the number of a version to change.

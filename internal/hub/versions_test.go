@@ -136,7 +136,7 @@ func TestW20UnapprovedVersionsArePromptOnly(t *testing.T) {
 			listed := responseRecorder[skillList](t, c.reporter, "/skills").Items[0]
 			found := responseRecorder[skillList](t, c.reporter, "/search?q=pdf").Items[0]
 			v := responseRecorder[skillAnswer](t, c.reporter, "/skills/"+id+"/versions/current")
-			for _, got := range []bool{s.Runnable, s.CurrentVersion.Runnable, listed.Runnable, found.Runnable, v.Runnable, c.Library().MayRun(t.Context(), bob, s.Digest) == nil} {
+			for _, got := range []bool{s.Runnable, s.CurrentVersion.Runnable, listed.Runnable, found.Runnable, v.Runnable, c.Library().CheckRunnable(t.Context(), bob, s.Digest) == nil} {
 				if got != runnable {
 					t.Errorf("%s: runnable is %v in %+v", when, got, s)
 				}
@@ -198,7 +198,7 @@ func TestProblemsOfSkills(t *testing.T) {
 		{&skill.RefusedError{Refusals: []skill.Refusal{{Entry: "x", Message: "it is a link"}}}, 400, "bad_package"},
 		{&library.BrokenError{Diagnostics: skill.Diagnostics{{Severity: skill.Error, Message: "description is missing"}}}, 400, "bad_skill"},
 		{&agents.DisabledError{}, 403, "disabled_skills"},
-		{agents.ErrNoSealer, 501, "no_key"},
+		{agents.ErrNoKey, 501, "no_key"},
 		{policy.ErrNotGranted, 403, "not_granted"},
 		{store.ErrCorrupt, 500, "corrupt"},
 	} {

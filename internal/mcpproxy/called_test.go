@@ -25,13 +25,13 @@ func TestCallsAreTold(t *testing.T) {
 			addTool(up, "closed", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return say("no") })
 			told := make(chan string, 8)
 			s := newDirect(t, &mcpproxy.Options{
-				Permit: func(_ context.Context, _ *mcp.CallToolRequest, _, tool string) (*mcp.CallToolResult, func(string) string, error) {
+				AuthorizeCall: func(_ context.Context, _ *mcp.CallToolRequest, _, tool string) (*mcp.CallToolResult, func(string) string, error) {
 					if tool == "closed" {
 						return &mcp.CallToolResult{IsError: true}, nil, nil
 					}
 					return nil, nil, nil
 				},
-				Called: func(server, tool string, failed bool, took time.Duration) {
+				OnCall: func(server, tool string, failed bool, took time.Duration) {
 					told <- fmt.Sprint(server, " ", tool, " failed ", failed, " took ", took > 0)
 				},
 			}, mcpproxy.Upstream{Name: "up", Prefix: "p", Opener: opener(up)})

@@ -101,14 +101,14 @@ func (s *Server) callTool(ctx context.Context, in *inbound, req *mcp.CallToolReq
 
 // called tells of a call that has an answer.
 func (s *Server) called(ctx context.Context, t target, res mcp.Result, err error, took time.Duration) {
-	if s.opts.Called == nil || ctx.Err() != nil {
+	if s.opts.OnCall == nil || ctx.Err() != nil {
 		return
 	}
 	r, ok := res.(*mcp.CallToolResult)
 	if err == nil && (!ok || r.NeedsInput()) {
 		return
 	}
-	s.opts.Called(t.up.Name, t.name, err != nil || r.IsError, took)
+	s.opts.OnCall(t.up.Name, t.name, err != nil || r.IsError, took)
 }
 
 // answered is a result that asks nothing, in the form of the client's era.
@@ -128,11 +128,11 @@ func answered(r *mcp.CallToolResult, modern bool) *mcp.CallToolResult {
 // client in the way of its era.
 func (s *Server) permit(in *inbound, req *mcp.CallToolRequest, t target) (*mcp.CallToolResult, func(string) string, error) {
 	same := func(state string) string { return state }
-	if s.opts.Permit == nil {
+	if s.opts.AuthorizeCall == nil {
 		return nil, same, nil
 	}
 	for range maxRounds {
-		res, keep, err := s.opts.Permit(in.ctx, req, t.up.Name, t.name)
+		res, keep, err := s.opts.AuthorizeCall(in.ctx, req, t.up.Name, t.name)
 		if keep == nil {
 			keep = same
 		}
@@ -158,10 +158,10 @@ func (s *Server) permit(in *inbound, req *mcp.CallToolRequest, t target) (*mcp.C
 // permitServer asks whether a client may have something of a server that is no
 // tool.
 func (s *Server) permitServer(ctx context.Context, t target, kind string) error {
-	if s.opts.PermitServer == nil {
+	if s.opts.AuthorizeAccess == nil {
 		return nil
 	}
-	if err := s.opts.PermitServer(ctx, t.up.Name, kind, t.name); err != nil {
+	if err := s.opts.AuthorizeAccess(ctx, t.up.Name, kind, t.name); err != nil {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	}
 	return nil

@@ -102,7 +102,7 @@ func byHand() *mcp.ClientOptions {
 // A call whose client does not come back is ended, and its handle with it.
 func TestHeldCallExpires(t *testing.T) {
 	up, ended := forms()
-	s := newDirect(t, &mcpproxy.Options{HoldFor: time.Millisecond}, mcpproxy.Upstream{Name: "up", Opener: opener(up)})
+	s := newDirect(t, &mcpproxy.Options{AnswerTimeout: time.Millisecond}, mcpproxy.Upstream{Name: "up", Opener: opener(up)})
 	cs := connect(t, s, modern, byHand())
 	res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask"})
 	if err != nil || !res.NeedsInput() {
@@ -119,7 +119,7 @@ func TestHeldCallExpires(t *testing.T) {
 
 func TestHeldCallsAreBounded(t *testing.T) {
 	up, ended := forms()
-	s := newDirect(t, &mcpproxy.Options{MaxHeld: 1}, mcpproxy.Upstream{Name: "up", Opener: opener(up)})
+	s := newDirect(t, &mcpproxy.Options{MaxPending: 1}, mcpproxy.Upstream{Name: "up", Opener: opener(up)})
 	cs := connect(t, s, modern, byHand())
 	if res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask"}); err != nil || !res.NeedsInput() {
 		t.Fatal(res, err)
@@ -140,7 +140,7 @@ func TestServerGoesAway(t *testing.T) {
 		up := newServer(server)
 		addTool(up, "live", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return say("yes") })
 		kill := make(chan func(), 1)
-		s := newDirect(t, nil, mcpproxy.Upstream{Name: "up", Opener: mcpproxy.Over(func(context.Context) (mcp.Transport, error) {
+		s := newDirect(t, nil, mcpproxy.Upstream{Name: "up", Opener: mcpproxy.NewTransportOpener(func(context.Context) (mcp.Transport, error) {
 			in, toServer := io.Pipe()
 			out, toClient := io.Pipe()
 			_, err := up.Connect(context.Background(), &mcp.IOTransport{Reader: in, Writer: toClient}, nil)

@@ -32,12 +32,12 @@ type OpenOptions struct {
 type Conn struct {
 	Session *mcp.ClientSession
 	Era     string // upstream.Modern or upstream.Legacy
-	// Notices is how many notifications were read from the server so far, those
+	// NotificationCount is how many notifications were read from the server so far, those
 	// of cancellation aside, so that an answer does not overtake those before it;
 	// nil where that is not known.
-	Notices func() int64
-	// End ends the connection and whatever belongs to it, and waits.
-	End func() error
+	NotificationCount func() int64
+	// Close ends the connection and whatever belongs to it, and waits.
+	Close func() error
 }
 
 // Dialer connects to servers: an [upstream.Dialer], or an [upstream.Pool], which
@@ -46,8 +46,8 @@ type Dialer interface {
 	Dial(ctx context.Context, c *upstream.Config, o *upstream.DialOptions) (*upstream.Conn, error)
 }
 
-// Dialed opens connections to the server of a configuration.
-func Dialed(d Dialer, c *upstream.Config) Opener { return dialed{d, c} }
+// NewDialOpener opens connections to the server of a configuration.
+func NewDialOpener(d Dialer, c *upstream.Config) Opener { return dialed{d, c} }
 
 type dialed struct {
 	dialer Dialer
@@ -59,13 +59,13 @@ func (d dialed) Open(ctx context.Context, o *OpenOptions) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Conn{Session: c.ClientSession, Era: c.Era, Notices: c.NotificationCount, End: c.Close}, nil
+	return &Conn{Session: c.ClientSession, Era: c.Era, NotificationCount: c.NotificationCount, Close: c.Close}, nil
 }
 
-// Over opens connections over transports of the SDK: each call of transport
+// NewTransportOpener opens connections over transports of the SDK: each call of transport
 // gives another one. era is upstream.Legacy to say that the server is of the
 // older era, so that it is not asked.
-func Over(transport func(context.Context) (mcp.Transport, error), era string) Opener {
+func NewTransportOpener(transport func(context.Context) (mcp.Transport, error), era string) Opener {
 	return over{transport, era}
 }
 
@@ -102,7 +102,7 @@ func (v over) Open(ctx context.Context, o *OpenOptions) (*Conn, error) {
 	if s.InitializeResult().ProtocolVersion >= modernVersion {
 		era = upstream.Modern
 	}
-	return &Conn{Session: s, Era: era, Notices: notices, End: s.Close}, nil
+	return &Conn{Session: s, Era: era, NotificationCount: notices, Close: s.Close}, nil
 }
 
 // counted counts the notifications that are read.

@@ -116,7 +116,7 @@ func TestCallsArePermitted(t *testing.T) {
 			eachEra(t, func(t *testing.T, client, server string) {
 				up, calls := permitted(server)
 				p := &person{approves: tt.approves}
-				cs := connect(t, newDirect(t, &mcpproxy.Options{Permit: approval}, mcpproxy.Upstream{Name: "up", Opener: opener(up)}), client, p.options())
+				cs := connect(t, newDirect(t, &mcpproxy.Options{AuthorizeCall: approval}, mcpproxy.Upstream{Name: "up", Opener: opener(up)}), client, p.options())
 				for range 2 { // leave is for one call
 					p.asked = nil
 					calls.Store(0)
@@ -145,7 +145,7 @@ func TestApprovalTravelsWithTheQuestion(t *testing.T) {
 	for _, era := range []string{legacy, modern} {
 		t.Run("server "+era, func(t *testing.T) {
 			up, _ := permitted(era)
-			cs := connect(t, newDirect(t, &mcpproxy.Options{Permit: approval}, mcpproxy.Upstream{Name: "up", Opener: opener(up)}), modern, byHand())
+			cs := connect(t, newDirect(t, &mcpproxy.Options{AuthorizeCall: approval}, mcpproxy.Upstream{Name: "up", Opener: opener(up)}), modern, byHand())
 			p := &mcp.CallToolParams{Name: "form"}
 			for _, want := range []struct{ message, state string }{{"call form of up?", "ours:"}, {"which?", "ours:approved:"}} {
 				res, err := cs.CallTool(t.Context(), p)
@@ -232,7 +232,7 @@ func TestRefusalsAreValidResults(t *testing.T) {
 	}{{legacy, nil}, {modern, "complete"}} {
 		t.Run(tt.era, func(t *testing.T) {
 			up, calls := permitted(modern)
-			s := newDirect(t, &mcpproxy.Options{Permit: func(_ context.Context, req *mcp.CallToolRequest, _, tool string) (*mcp.CallToolResult, func(string) string, error) {
+			s := newDirect(t, &mcpproxy.Options{AuthorizeCall: func(_ context.Context, req *mcp.CallToolRequest, _, tool string) (*mcp.CallToolResult, func(string) string, error) {
 				if tool == "plain" {
 					return &mcp.CallToolResult{IsError: true}, nil, nil // without content
 				}
@@ -323,7 +323,7 @@ func TestPermitServer(t *testing.T) {
 				ups[0].Prefix, prompt = "up", "up__"
 				ups = append(ups, mcpproxy.Upstream{Name: "other", Prefix: "other", Opener: opener(newServer(modern))})
 			}
-			s := newDirect(t, &mcpproxy.Options{PermitServer: permit}, ups...)
+			s := newDirect(t, &mcpproxy.Options{AuthorizeAccess: permit}, ups...)
 			cs := connect(t, s, client, nil)
 			var listed []string
 			for p, err := range cs.Prompts(t.Context(), nil) {
@@ -466,7 +466,7 @@ func TestReportsAreNews(t *testing.T) {
 	var err error
 	var mu sync.Mutex
 	var reports []string
-	s := newDirect(t, &mcpproxy.Options{Report: func(_ string, err error) {
+	s := newDirect(t, &mcpproxy.Options{OnError: func(_ string, err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		reports = append(reports, err.Error())

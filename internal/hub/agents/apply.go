@@ -34,16 +34,16 @@ type Change struct {
 	Line                  int
 	Outcome               Outcome
 	// Diff is what is different in the fields; of what is created, all of them.
-	Diff []Field
+	Diff []FieldChange
 	// Findings are those of the document, and what applying it found.
 	Findings skill.Diagnostics
 	// Stale is what there is by now where the document was made from an earlier one, and is
 	// refused for that.
-	Stale *Stale
+	Stale *NewerChange
 }
 
-// Stale is a thing that somebody changed in the meantime.
-type Stale struct {
+// NewerChange is a thing that somebody changed in the meantime.
+type NewerChange struct {
 	Generation int64 // 0 where it is gone
 	By         account.UserID
 	Name       string // of the user, "" of one who is gone
@@ -53,18 +53,18 @@ type Stale struct {
 // Result is what came of documents, in their order.
 type Result struct {
 	Changes []Change
-	// Kept says that the changes are in force. They are not after a dry run, or where
+	// Committed says that the changes are in force. They are not after a dry run, or where
 	// one document was refused.
-	Kept bool
+	Committed bool
 }
 
-// Refused reports whether a document was.
-func (r *Result) Refused() bool {
+// HasRefused reports whether a document was.
+func (r *Result) HasRefused() bool {
 	return slices.ContainsFunc(r.Changes, func(c Change) bool { return c.Outcome == Refused })
 }
 
-// Denied reports whether all that is wrong is that the principal may not.
-func (r *Result) Denied() bool {
+// OnlyDenied reports whether all that is wrong is that the principal may not.
+func (r *Result) OnlyDenied() bool {
 	wrong := false
 	for _, c := range r.Changes {
 		for _, d := range c.Findings {
@@ -77,8 +77,8 @@ func (r *Result) Denied() bool {
 	return wrong
 }
 
-// Stale reports whether all that is wrong is that somebody changed things in the meantime.
-func (r *Result) Stale() bool {
+// OnlyStale reports whether all that is wrong is that somebody changed things in the meantime.
+func (r *Result) OnlyStale() bool {
 	stale := false
 	for _, c := range r.Changes {
 		if c.Outcome == Refused && c.Stale == nil {
@@ -128,7 +128,7 @@ func (r *Registry) apply(ctx context.Context, p account.Principal, docs []*Docum
 		if err := a.run(ctx); err != nil {
 			return err
 		}
-		if dry || a.result.Refused() {
+		if dry || a.result.HasRefused() {
 			return errUndone
 		}
 		return nil
@@ -136,7 +136,7 @@ func (r *Registry) apply(ctx context.Context, p account.Principal, docs []*Docum
 	if err != nil && !errors.Is(err, errUndone) {
 		return nil, err
 	}
-	a.result.Kept = err == nil
+	a.result.Committed = err == nil
 	return a.result, nil
 }
 
@@ -290,7 +290,7 @@ func (a *application) write(ctx context.Context, i int, old store.Kind, refs []s
 	}
 	c.Diff = diff(before.fields(), next.fields())
 	same := old.ID != "" && before.Description == next.Description && bytes.Equal(before.Spec, next.Spec)
-	if d.Made != 0 && d.Made != old.Generation && !same {
+	if d.BaseGeneration != 0 && d.BaseGeneration != old.Generation && !same {
 		return a.stale(ctx, i, old, before.By)
 	}
 	switch raw, err := encode(next); {
@@ -321,9 +321,9 @@ func (a *application) write(ctx context.Context, i int, old store.Kind, refs []s
 // changed it.
 func (a *application) stale(ctx context.Context, i int, now store.Kind, by string) error {
 	d, c := a.docs[i], &a.result.Changes[i]
-	c.Stale = &Stale{Generation: now.Generation, By: account.UserID(by), Changed: now.Updated}
+	c.Stale = &NewerChange{Generation: now.Generation, By: account.UserID(by), Changed: now.Updated}
 	if now.ID == "" {
-		a.refuse(i, codeStale, fmt.Sprintf("the %s %s of generation %d is not there any more", d.Kind, quote(d.Name), d.Made), "leave metadata.generation out, to make it anew")
+		a.refuse(i, codeStale, fmt.Sprintf("the %s %s of generation %d is not there any more", d.Kind, quote(d.Name), d.BaseGeneration), "leave metadata.generation out, to make it anew")
 		return nil
 	}
 	who, err := a.Users.Get(ctx, by)
@@ -332,7 +332,7 @@ func (a *application) stale(ctx context.Context, i int, now store.Kind, by strin
 	}
 	c.Stale.Name = who.Name
 	a.refuse(i, codeStale, fmt.Sprintf("%s changed the %s %s at %s: it is of generation %d, and this was made from %d", cmp.Or(quote(who.Name), "somebody"), d.Kind, quote(d.Name),
-		now.Updated.UTC().Format(time.RFC3339), now.Generation, d.Made), "read it again and change that, or send it with that generation to take its place")
+		now.Updated.UTC().Format(time.RFC3339), now.Generation, d.BaseGeneration), "read it again and change that, or send it with that generation to take its place")
 	return nil
 }
 

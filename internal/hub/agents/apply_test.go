@@ -74,7 +74,7 @@ skipped Shell/Chat; 26:7 document-skipped
 
 		changed := h.apply("developer", strings.Replace(crew, "You plan.", "You plan ahead.", 1))
 		wantEqual(t, changed.Changes[3].Outcome, agents.Updated)
-		wantEqual(t, changed.Changes[3].Diff, []agents.Field{{Path: "spec.systemPrompt", Old: `"You plan."`, New: `"You plan ahead."`}})
+		wantEqual(t, changed.Changes[3].Diff, []agents.FieldChange{{Path: "spec.systemPrompt", Old: `"You plan."`, New: `"You plan ahead."`}})
 
 		log, err := db.Audit.List(t.Context(), store.AuditQuery{Actor: string(h.people["developer"].User), Limit: 100})
 		must(t, err)
@@ -90,7 +90,7 @@ func TestApplyComparesValues(t *testing.T) {
 	r := h.apply("outsider", `{"kind": "Ghost", "metadata": {"name": "x"}, "spec": {"mcp_servers": {"s": {"headers": {"A": "1"}, "url": "https://s.example.com"}}, "skills": "a,b"}}`)
 	wantEqual(t, r.Changes[0].Outcome, agents.Unchanged)
 	r = h.apply("outsider", head("Ghost")+"spec: {skills: [b, a], mcpServers: {s: {url: 'https://s.example.com', headers: {A.B: '1'}}}}")
-	wantEqual(t, r.Changes[0].Diff, []agents.Field{
+	wantEqual(t, r.Changes[0].Diff, []agents.FieldChange{
 		{Path: "spec.mcpServers.s.headers.A", Old: `"1"`}, {Path: "spec.mcpServers.s.headers.A.B", New: `"1"`},
 		{Path: "spec.skills[0]", Old: `"a"`, New: `"b"`}, {Path: "spec.skills[1]", Old: `"b"`, New: `"a"`}})
 }
@@ -123,8 +123,8 @@ func TestApplyAllOrNothing(t *testing.T) {
 			before, err := h.db.Revisions(t.Context())
 			must(t, err)
 			r := h.try("developer", head("Ghost")+"---\n"+head("Bot")+"spec: {ghostRef: x}\n---\n"+bad)
-			if r.Kept || !r.Refused() || r.Changes[0].Outcome != agents.Created || r.Changes[2].Outcome != agents.Refused {
-				t.Errorf("kept %v:\n%s", r.Kept, said(r))
+			if r.Committed || !r.HasRefused() || r.Changes[0].Outcome != agents.Created || r.Changes[2].Outcome != agents.Refused {
+				t.Errorf("kept %v:\n%s", r.Committed, said(r))
 			}
 			after, err := h.db.Revisions(t.Context())
 			must(t, err)
@@ -140,8 +140,8 @@ func TestApplyDry(t *testing.T) {
 	h := newHub(t, sqlite(t), nil)
 	r, err := h.Apply(t.Context(), h.people["developer"], agents.Parse([]byte(crew), ""), true)
 	must(t, err)
-	if r.Kept || r.Refused() || r.Changes[0].Outcome != agents.Created || len(r.Changes[0].Diff) == 0 {
-		t.Errorf("kept %v:\n%s", r.Kept, said(r))
+	if r.Committed || r.HasRefused() || r.Changes[0].Outcome != agents.Created || len(r.Changes[0].Diff) == 0 {
+		t.Errorf("kept %v:\n%s", r.Committed, said(r))
 	}
 	_, err = h.Get(t.Context(), h.people["developer"], agents.TeamKind, "", "crew")
 	wantError(t, err, store.ErrNotFound)
@@ -194,7 +194,7 @@ func TestApplyNamesServersOfTheOperator(t *testing.T) {
 	h := newHub(t, sqlite(t), &agents.Options{Servers: []*upstream.Config{{Name: "mail", Command: "mail"}}})
 	h.apply("reporter", head("Ghost")+"spec: {mcpServers: [mail]}")
 	s := h.profile("reporter", agents.GhostKind, "", "x").Servers
-	if len(s) != 1 || s[0].Owner != "" || s[0].Sandboxed() || !s[0].Usable() {
+	if len(s) != 1 || s[0].Owner != "" || s[0].NeedsSandbox() || !s[0].Usable() {
 		t.Errorf("%+v", s)
 	}
 }
@@ -280,7 +280,7 @@ func TestW8References(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				return h.Unbind(t.Context(), tx, k, id, s.Name)
+				return h.UnbindSkill(t.Context(), tx, k, id, s.Name)
 			})
 		}
 		wantError(t, unbind("another"), store.ErrNotFound)
@@ -330,7 +330,7 @@ func TestRoles(t *testing.T) {
 	apply := func(yaml string) func(h *hub, who, where string) error {
 		return func(h *hub, who, where string) error {
 			r, err := h.Apply(h.t.Context(), h.people[who], agents.Parse([]byte(in(where, yaml)), ""), true)
-			if err != nil || !r.Refused() {
+			if err != nil || !r.HasRefused() {
 				return err
 			}
 			if strings.Contains(said(r), "document-namespace") {
@@ -347,14 +347,14 @@ func TestRoles(t *testing.T) {
 		return err
 	}
 	secret := func(h *hub, who, where string) error {
-		n, err := h.Namespace(h.t.Context(), h.people[who], where)
+		n, err := h.ResolveNamespace(h.t.Context(), h.people[who], where)
 		if err != nil {
 			return err
 		}
 		return h.Secrets().Set(h.t.Context(), h.people[who], agents.NamespaceOwner(n), "S", "v")
 	}
 	secrets := func(h *hub, who, where string) error {
-		n, err := h.Namespace(h.t.Context(), h.people[who], where)
+		n, err := h.ResolveNamespace(h.t.Context(), h.people[who], where)
 		if err != nil {
 			return err
 		}
@@ -374,11 +374,11 @@ func TestRoles(t *testing.T) {
 	}
 	review := func(h *hub, who, where string) error {
 		of := agents.Subject{Kind: agents.ServerKind, Namespace: where, Name: "x"}
-		d, err := h.Digest(h.t.Context(), h.people[who], of)
+		d, err := h.SubjectDigest(h.t.Context(), h.people[who], of)
 		if err != nil {
 			return err
 		}
-		return h.Review(h.t.Context(), h.people[who], of, d, store.Approved, "")
+		return h.ReviewServer(h.t.Context(), h.people[who], of, d, store.Approved, "")
 	}
 	h := newHub(t, sqlite(t), nil)
 	for _, who := range []string{"admin", "maintainer"} {
@@ -536,7 +536,7 @@ func TestScopes(t *testing.T) {
 		_, useErr := h.Profile(ctx, p, agents.GhostKind, "", "x")
 		_, connectErr := h.Profile(ctx, p.LimitedTo(account.ScopeMCP), agents.GhostKind, "", "x")
 		r, applyErr := h.Apply(ctx, p, agents.Parse([]byte(head("Ghost")), ""), true)
-		if applyErr == nil && r.Refused() {
+		if applyErr == nil && r.HasRefused() {
 			applyErr = errRefused
 		}
 		secretErr := h.Secrets().Set(ctx, p, own, "S", "v")

@@ -17,9 +17,9 @@ const (
 	serverRestart account.Action = "server.restart"
 )
 
-// Held returns the tools of servers that changed and wait to be accepted, by the digests
+// ListPendingTools returns the tools of servers that changed and wait to be accepted, by the digests
 // of the servers. Who asks was given the servers, and so may know it.
-func (r *Registry) Held(ctx context.Context, servers []string) (map[string][]store.ToolDefinition, error) {
+func (r *Registry) ListPendingTools(ctx context.Context, servers []string) (map[string][]store.ToolDefinition, error) {
 	out := map[string][]store.ToolDefinition{}
 	for some := range slices.Chunk(servers, store.MaxPage) {
 		found, err := r.db.ToolDefinitions.ListPending(ctx, some)
@@ -33,9 +33,9 @@ func (r *Registry) Held(ctx context.Context, servers []string) (map[string][]sto
 	return out, nil
 }
 
-// Changes returns how tools of a server are defined now that wait to be accepted, and how
+// ListToolChanges returns how tools of a server are defined now that wait to be accepted, and how
 // they were when they were accepted for the last time: see [store.Definitions.ListChanges].
-func (r *Registry) Changes(ctx context.Context, server string) ([]store.ToolDefinition, error) {
+func (r *Registry) ListToolChanges(ctx context.Context, server string) ([]store.ToolDefinition, error) {
 	return r.db.ToolDefinitions.ListChanges(ctx, server)
 }
 
@@ -90,10 +90,10 @@ func (r *Registry) operators(a actor, name string) (Server, error) {
 	return Server{Config: r.opts.Servers[i]}, nil
 }
 
-// Restart returns the digest of a server of which somebody may end the connections, and
+// AuthorizeRestart returns the digest of a server of which somebody may end the connections, and
 // records that he does. Who may is who may change what defines it; without a kind it is one
 // of the operator.
-func (r *Registry) Restart(ctx context.Context, p account.Principal, of Subject) (digest string, err error) {
+func (r *Registry) AuthorizeRestart(ctx context.Context, p account.Principal, of Subject) (digest string, err error) {
 	err = r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}
 		s, err := r.tried(ctx, a, of)

@@ -12,17 +12,17 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Field is one value that is different. Old and New are JSON, cut where they are long;
+// FieldChange is one value that is different. Old and New are JSON, cut where they are long;
 // "" is none.
-type Field struct {
+type FieldChange struct {
 	Path     string // as spec.skills[0]
 	Old, New string
 }
 
 // Bounds of a diff.
 const (
-	MaxFields    = 200
-	maxFieldText = 200 // bytes of a value
+	MaxFieldChanges = 200
+	maxFieldText    = 200 // bytes of a value
 )
 
 // row is what is kept of a document.
@@ -96,20 +96,20 @@ func flatten(out map[string]string, path string, v any) {
 }
 
 // diff is what is different, by path, at most MaxFields of it.
-func diff(before, after map[string]string) []Field {
-	var out []Field
+func diff(before, after map[string]string) []FieldChange {
+	var out []FieldChange
 	for path, old := range before {
 		if now, there := after[path]; !there || now != old {
-			out = append(out, Field{path, cutText(old), cutText(now)})
+			out = append(out, FieldChange{path, cutText(old), cutText(now)})
 		}
 	}
 	for path, now := range after {
 		if _, there := before[path]; !there {
-			out = append(out, Field{path, "", cutText(now)})
+			out = append(out, FieldChange{path, "", cutText(now)})
 		}
 	}
-	slices.SortFunc(out, func(a, b Field) int { return strings.Compare(a.Path, b.Path) })
-	return out[:min(len(out), MaxFields)]
+	slices.SortFunc(out, func(a, b FieldChange) int { return strings.Compare(a.Path, b.Path) })
+	return out[:min(len(out), MaxFieldChanges)]
 }
 
 func cutText(s string) string {
@@ -124,7 +124,7 @@ func cutText(s string) string {
 }
 
 // paths are those of fields, for the audit log.
-func paths(fields []Field) []string {
+func paths(fields []FieldChange) []string {
 	var out []string
 	for _, f := range fields {
 		out = append(out, cutText(f.Path))

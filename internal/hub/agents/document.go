@@ -15,9 +15,9 @@ type Document struct {
 	Namespace   string // as written: "" and default are one's own, public is everybody's, else a group
 	Name        string
 	Description string
-	// Made is the generation of the thing that it was made from: where the thing is of
+	// BaseGeneration is the generation of the thing that it was made from: where the thing is of
 	// another one by now, it is refused. 0 takes the place of whatever is there.
-	Made int64
+	BaseGeneration int64
 	// Spec is what it consists of, nil where that cannot be read or is passed over.
 	Spec Spec
 
@@ -217,7 +217,7 @@ func (d *Document) Encode() ([]byte, error) {
 		Kind       string          `json:"kind"`
 		Metadata   metadata        `json:"metadata"`
 		Spec       json.RawMessage `json:"spec"`
-	}{Own, d.Kind, metadata{d.Name, d.Namespace, d.Description}, spec})
+	}{APIVersion, d.Kind, metadata{d.Name, d.Namespace, d.Description}, spec})
 }
 
 // file is the SKILL.md of a skill.

@@ -27,7 +27,7 @@ type Resource struct {
 	Updated   time.Time
 }
 
-// Get returns the one thing of a kind and a name, in a namespace as [Registry.Namespace]
+// Get returns the one thing of a kind and a name, in a namespace as [Registry.ResolveNamespace]
 // reads it.
 func (r *Registry) Get(ctx context.Context, p account.Principal, kind, namespace, name string) (*Resource, error) {
 	a := r.actor(p)
@@ -67,13 +67,13 @@ func (a actor) read(ctx context.Context, k store.Kind) (*Resource, error) {
 		return nil, err
 	}
 	return &Resource{
-		Document: Document{APIVersion: Own, Kind: k.Kind, Namespace: in, Name: k.Name, Description: kept.Description, Spec: spec},
+		Document: Document{APIVersion: APIVersion, Kind: k.Kind, Namespace: in, Name: k.Name, Description: kept.Description, Spec: spec},
 		ID:       k.ID, In: k.Namespace, Generation: k.Generation, CreatedBy: k.CreatedBy, ChangedBy: kept.By, ServersBy: kept.ServersBy, Created: k.Created, Updated: k.Updated,
 	}, nil
 }
 
 // List returns the things of a kind that somebody sees, by name, and how to ask for
-// more. A namespace, as [Registry.Namespace] reads it, is that one alone; "" is all. One
+// more. A namespace, as [Registry.ResolveNamespace] reads it, is that one alone; "" is all. One
 // that is damaged has no spec, and a finding that says so.
 func (r *Registry) List(ctx context.Context, p account.Principal, kind, namespace string, page store.Page) ([]*Resource, string, error) {
 	a := r.actor(p)
@@ -112,7 +112,7 @@ func (r *Registry) List(ctx context.Context, p account.Principal, kind, namespac
 // damaged is a row that cannot be read.
 func damaged(k store.Kind, why error) *Resource {
 	return &Resource{
-		Document: Document{APIVersion: Own, Kind: k.Kind, Namespace: string(k.Namespace), Name: k.Name, Findings: skill.Diagnostics{
+		Document: Document{APIVersion: APIVersion, Kind: k.Kind, Namespace: string(k.Namespace), Name: k.Name, Findings: skill.Diagnostics{
 			{Severity: skill.Error, Code: "document-damaged", Message: skill.OneLine(why.Error()), Fix: "apply it again, or delete it"}}},
 		ID: k.ID, In: k.Namespace, Generation: k.Generation, CreatedBy: k.CreatedBy, Created: k.Created, Updated: k.Updated,
 	}
@@ -248,10 +248,10 @@ func (r *Registry) denied(ctx context.Context, p account.Principal, action accou
 	return errors.Join(err, r.actor(p).decided(ctx, action, "", subject, "denied", nil))
 }
 
-// Unbind takes a skill out of the selection of a Ghost or Bot, in the transaction in
+// UnbindSkill takes a skill out of the selection of a Ghost or Bot, in the transaction in
 // which its references go. It asks and records nothing: who keeps skills lets those do
 // it who may remove the skill. What does not name it is a [store.ErrNotFound].
-func (r *Registry) Unbind(ctx context.Context, tx *store.Tx, k store.Kind, skillID, name string) error {
+func (r *Registry) UnbindSkill(ctx context.Context, tx *store.Tx, k store.Kind, skillID, name string) error {
 	kept, err := readRow(k)
 	if err != nil {
 		return err

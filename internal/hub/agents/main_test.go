@@ -43,10 +43,10 @@ func newHub(t testing.TB, db *store.DB, opts *agents.Options) *hub {
 	if opts == nil {
 		opts = &agents.Options{}
 	}
-	if opts.Sealer == nil {
+	if opts.Cipher == nil {
 		sealer, err := encryption.New(encryption.NewKey())
 		must(t, err)
-		opts.Sealer = sealer
+		opts.Cipher = sealer
 	}
 	opts.Private = append(opts.Private, netip.MustParsePrefix("127.0.0.0/8"))
 	h := &hub{Registry: agents.New(db, opts), t: t, db: db, people: map[string]account.Principal{}}
@@ -85,7 +85,7 @@ func (h *hub) try(who, yaml string) *agents.Result {
 func (h *hub) apply(who, yaml string) *agents.Result {
 	h.t.Helper()
 	result := h.try(who, yaml)
-	if !result.Kept {
+	if !result.Committed {
 		h.t.Fatalf("it was not kept: %s", said(result))
 	}
 	return result

@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// OfferedModel is a Model that somebody may choose.
-type OfferedModel struct {
+// AvailableModel is a Model that somebody may choose.
+type AvailableModel struct {
 	*ModelChoice
 	Namespace string // as documents write it
 	// NeedsKey says that it names a key, and HasKey that there is one for whom it is
@@ -18,9 +18,9 @@ type OfferedModel struct {
 	NeedsKey, HasKey bool
 }
 
-// Models returns the Models that somebody may use, by name, and how to ask for more. What
+// ListModels returns the Models that somebody may use, by name, and how to ask for more. What
 // is damaged is left out.
-func (r *Registry) Models(ctx context.Context, p account.Principal, page store.Page) ([]OfferedModel, string, error) {
+func (r *Registry) ListModels(ctx context.Context, p account.Principal, page store.Page) ([]AvailableModel, string, error) {
 	a := r.actor(p)
 	if err := account.Check(p, account.KindRead, account.Resource{Shared: true}); err != nil {
 		return nil, "", err
@@ -32,7 +32,7 @@ func (r *Registry) Models(ctx context.Context, p account.Principal, page store.P
 	// Whether a key is there is told to who may only read as well.
 	user := p
 	user.Scopes |= account.ScopeChat
-	var out []OfferedModel
+	var out []AvailableModel
 	for _, k := range found {
 		if !account.Can(user, account.KindUse, resource(k.Namespace, k.CreatedBy)) {
 			continue
@@ -44,7 +44,7 @@ func (r *Registry) Models(ctx context.Context, p account.Principal, page store.P
 		if err != nil {
 			return nil, "", err
 		}
-		one := OfferedModel{ModelChoice: m, NeedsKey: m.Key != ""}
+		one := AvailableModel{ModelChoice: m, NeedsKey: m.Key != ""}
 		if res, err := a.read(ctx, k); err == nil {
 			one.Namespace = res.Namespace
 		}
@@ -60,12 +60,12 @@ func (r *Registry) Models(ctx context.Context, p account.Principal, page store.P
 
 // hasKey reports whether the key of a Model is there for somebody.
 func (r *Registry) hasKey(ctx context.Context, p account.Principal, m *ModelChoice) (bool, error) {
-	_, err := r.Secrets().Key(ctx, p, m)
+	_, err := r.Secrets().ModelKey(ctx, p, m)
 	_, denied := errors.AsType[*account.DeniedError](err)
 	switch {
 	case err == nil:
 		return true, nil
-	case denied, errors.Is(err, store.ErrNotFound), errors.Is(err, ErrNoSealer), errors.Is(err, policy.ErrNotGranted):
+	case denied, errors.Is(err, store.ErrNotFound), errors.Is(err, ErrNoKey), errors.Is(err, policy.ErrNotGranted):
 		return false, nil
 	}
 	return false, err

@@ -117,10 +117,10 @@ func (p *parser) head(n *configfile.Node) bool {
 	p.twice(n)
 	switch {
 	case version == nil:
-		p.note("document-version", n, "the document has no apiVersion; it is read as "+Own)
-		p.doc.APIVersion = Own
-	case p.doc.APIVersion != Own && p.doc.APIVersion != Wegent:
-		p.fault("document-version", version, "the apiVersion "+quote(p.doc.APIVersion)+" is not known", "write "+Own)
+		p.note("document-version", n, "the document has no apiVersion; it is read as "+APIVersion)
+		p.doc.APIVersion = APIVersion
+	case p.doc.APIVersion != APIVersion && p.doc.APIVersion != WegentAPIVersion:
+		p.fault("document-version", version, "the apiVersion "+quote(p.doc.APIVersion)+" is not known", "write "+APIVersion)
 	}
 	p.metadata(n.Get("metadata"), kind)
 	return true
@@ -164,7 +164,7 @@ func (p *parser) generation(n *configfile.Node) {
 	case p.doc.Kind == SkillKind:
 		p.fault("document-generation", n, "a skill has versions, and no generation", "leave it out")
 	default:
-		p.doc.Made = made
+		p.doc.BaseGeneration = made
 	}
 }
 

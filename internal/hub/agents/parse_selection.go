@@ -125,8 +125,8 @@ func (p *parser) skillRef(f configfile.Field) (SkillRef, bool) {
 		"namespace": p.into(&r.Namespace), "content_hash": p.into(&r.Digest), "digest": p.into(&r.Digest),
 		"is_public": func(f configfile.Field) { r.Public = text(f.Value) == "true" },
 	})
-	if p.doc.APIVersion == Wegent && (r.ID != "" || r.Digest != "") {
-		p.warn("skill-ref-elsewhere", at(f), quote(f.Key)+": the id and the hash are of another system: the skill is found by its name", "write it again with apiVersion: "+Own)
+	if p.doc.APIVersion == WegentAPIVersion && (r.ID != "" || r.Digest != "") {
+		p.warn("skill-ref-elsewhere", at(f), quote(f.Key)+": the id and the hash are of another system: the skill is found by its name", "write it again with apiVersion: "+APIVersion)
 		r.ID, r.Digest = "", ""
 	}
 	if r.Namespace == "default" {

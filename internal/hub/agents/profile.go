@@ -36,13 +36,13 @@ type Profile struct {
 
 	// Members are those of a Team besides its leader, whose profile this is. HandOff is
 	// the tool by which it hands a task to one of them, nil where there is none; who
-	// holds the conversation runs [Registry.Member] for it.
-	Members []Colleague
+	// holds the conversation runs [Registry.MemberProfile] for it.
+	Members []TeamMember
 	HandOff *llm.Tool
 
-	// Under are the namespaces whose settings count: of the thing itself and of what it
-	// is made of. A turn is held for them: see [Registry.Hold].
-	Under []store.Namespace
+	// SettingsNamespaces are the namespaces whose settings count: of the thing itself and of what it
+	// is made of. A turn is held for them: see [Registry.WithKillSwitch].
+	SettingsNamespaces []store.Namespace
 	// Filter lets through the skills that are chosen, all where nothing is said of them,
 	// as far as the settings let them.
 	Filter catalog.Filter
@@ -243,17 +243,17 @@ func (r *Registry) comes(name string, ref SkillRef) bool {
 
 // settle has the settings of a namespace, and of those before, count for a profile.
 func (r *Registry) settle(ctx context.Context, p *Profile, in store.Namespace) error {
-	if !slices.Contains(p.Under, in) {
-		p.Under = append(p.Under, in)
+	if !slices.Contains(p.SettingsNamespaces, in) {
+		p.SettingsNamespaces = append(p.SettingsNamespaces, in)
 	}
-	f, err := r.Filter(ctx, p.Under...)
+	f, err := r.Filter(ctx, p.SettingsNamespaces...)
 	p.Filter.Disabled, p.Filter.Allow = f.Disabled, f.Allow
 	return err
 }
 
 // servers puts the servers of a Ghost, a Bot and the hub together.
 func (r *Registry) servers(ctx context.Context, a actor, p *Profile, parts []*Resource) error {
-	var l Layers
+	var l ServerLayers
 	var err error
 	if l.Ghost, err = a.defined(ctx, parts[0]); err != nil {
 		return err
@@ -287,7 +287,7 @@ func (r *Registry) servers(ctx context.Context, a actor, p *Profile, parts []*Re
 		global = slices.DeleteFunc(global, func(s Server) bool { return !slices.Contains(names, s.Name) })
 	}
 	l.Global = global
-	p.Servers, problems = Resolve(l)
+	p.Servers, problems = ResolveServers(l)
 	p.Problems = append(p.Problems, problems...)
 	for _, s := range p.Servers {
 		if !s.Usable() {

@@ -42,7 +42,7 @@ func TestWegentExample(t *testing.T) {
 		server := p.Servers[0]
 		resolve := func() (*upstream.Config, []upstream.UnsetVariable) {
 			t.Helper()
-			v, err := h.Secrets().Variables(ctx, ada, server)
+			v, err := h.Secrets().ServerVariables(ctx, ada, server)
 			must(t, err)
 			return server.Resolve(v)
 		}
@@ -55,7 +55,7 @@ func TestWegentExample(t *testing.T) {
 			t.Error("a token that was not granted is used")
 		}
 		of := agents.Subject{Kind: agents.GhostKind, Name: "weibo-test", Server: "weiboServer"}
-		must(t, h.Secrets().Grant(ctx, ada, own, "weibo_token", of, server.Subject()))
+		must(t, h.Secrets().Grant(ctx, ada, own, "weibo_token", of, server.PolicyDigest()))
 		c, unset := resolve()
 		if c == nil || c.Headers["Authorization"] != "Bearer t0ken-of-ada" {
 			t.Fatalf("%v %v", c, unset)
@@ -78,17 +78,17 @@ func TestW23Precedence(t *testing.T) {
 	}
 	off := server("off", "ghost")
 	off.Disabled = true
-	l := agents.Layers{
+	l := agents.ServerLayers{
 		Global: []agents.Server{server("a", "global"), server("b", "global"), server("c", "global"), server("c", "further"), server("off", "global")},
 		Ghost:  []agents.Server{server("a", "ghost"), server("b", "ghost"), off},
 		Bot:    []agents.Server{server("a", "bot"), server("s_taken", "bot")},
-		Skills: []agents.Brought{
+		Skills: []agents.SkillServers{
 			{Skill: "s", Defined: []agents.Server{server("a", "skill"), server("taken", "skill")}, Names: []string{"b", "none"}},
 			{Skill: "s_a", Defined: []agents.Server{server("", "other")}},
 			{Skill: "s", Defined: []agents.Server{server("a", "again")}},
 		},
 	}
-	servers, problems := agents.Resolve(l)
+	servers, problems := agents.ResolveServers(l)
 	wantEqual(t, serverNames(servers), []string{"a bot.example.com", "b ghost.example.com", "c global.example.com", "s_a skill.example.com", "s_a_ other.example.com", "s_taken bot.example.com"})
 	wantEqual(t, problems, []string{
 		"skill s: there is no MCP server none",
@@ -140,18 +140,18 @@ func TestServersAreReviewed(t *testing.T) {
 			return h.profile("reporter", agents.GhostKind, "team", "x").Servers[0]
 		}
 		s := server()
-		if s.Usable() || !s.Sandboxed() || s.Review != store.Pending || s.Owner == "" {
+		if s.Usable() || !s.NeedsSandbox() || s.Review != store.Pending || s.Owner == "" {
 			t.Errorf("%+v", s)
 		}
 		wantEqual(t, h.profile("reporter", agents.GhostKind, "team", "x").Problems, []string{"MCP server s: its command is not run: somebody has to review it first (it is pending)"})
 		for _, who := range []string{"developer", "reporter"} {
-			if _, ok := asDenied(h.Review(ctx, h.people[who], of, s.Subject(), store.Approved, "")); !ok {
+			if _, ok := asDenied(h.ReviewServer(ctx, h.people[who], of, s.PolicyDigest(), store.Approved, "")); !ok {
 				t.Errorf("the %s may review it", who)
 			}
 		}
-		wantError(t, h.Review(ctx, h.people["maintainer"], of, policy.Digest(digestA), store.Approved, ""), store.ErrConflict)
-		must(t, h.Review(ctx, h.people["maintainer"], of, s.Subject(), store.Approved, "looks well"))
-		if s := server(); !s.Usable() || !s.Sandboxed() {
+		wantError(t, h.ReviewServer(ctx, h.people["maintainer"], of, policy.Digest(digestA), store.Approved, ""), store.ErrConflict)
+		must(t, h.ReviewServer(ctx, h.people["maintainer"], of, s.PolicyDigest(), store.Approved, "looks well"))
+		if s := server(); !s.Usable() || !s.NeedsSandbox() {
 			t.Errorf("%+v", s)
 		}
 		h.apply("maintainer", strings.Replace(ghost, "it", "other", 1))
@@ -162,10 +162,10 @@ func TestServersAreReviewed(t *testing.T) {
 		// changes something beside it.
 		h.apply("developer", strings.Replace(ghost, "it", "other", 1))
 		h.apply("developer", strings.Replace(strings.Replace(ghost, "it", "other", 1), "spec: {", "spec: {systemPrompt: Be kind., ", 1))
-		if _, ok := asDenied(h.Review(ctx, h.people["maintainer"], of, server().Subject(), store.Approved, "")); !ok {
+		if _, ok := asDenied(h.ReviewServer(ctx, h.people["maintainer"], of, server().PolicyDigest(), store.Approved, "")); !ok {
 			t.Error("who wrote it approves it")
 		}
-		must(t, h.Review(ctx, h.people["owner"], of, server().Subject(), store.Rejected, "no"))
+		must(t, h.ReviewServer(ctx, h.people["owner"], of, server().PolicyDigest(), store.Rejected, "no"))
 		if s := server(); s.Usable() || s.Review != store.Rejected {
 			t.Errorf("%+v", s)
 		}
@@ -192,8 +192,8 @@ func TestProfileOfBotAndTeam(t *testing.T) {
 	h.apply("maintainer", in("team", "kind: Bot\nmetadata: {name: writer, description: writes texts}\nspec: {ghostRef: plan, skills: [prose, plans], preload: [plans]}\n"))
 	p := h.profile("reporter", agents.TeamKind, "", "crew")
 	wantEqual(t, p.Kind+" "+p.Namespace+"/"+p.Name+": "+p.SystemPrompt, "Team team/crew: You plan.")
-	wantEqual(t, p.Members, []agents.Colleague{{Name: "writer", Description: "writes texts"}})
-	if p.HandOff == nil || p.HandOff.Name != agents.HandOffName || !strings.Contains(p.HandOff.Description, "- writer: writes texts") {
+	wantEqual(t, p.Members, []agents.TeamMember{{Name: "writer", Description: "writes texts"}})
+	if p.HandOff == nil || p.HandOff.Name != agents.HandOffTool || !strings.Contains(p.HandOff.Description, "- writer: writes texts") {
 		t.Fatalf("%+v", p.HandOff)
 	}
 	var schema struct {
@@ -202,28 +202,28 @@ func TestProfileOfBotAndTeam(t *testing.T) {
 	must(t, json.Unmarshal(p.HandOff.InputSchema, &schema))
 	wantEqual(t, schema.Properties.Member.Enum, []string{"writer"})
 
-	w, err := h.Member(ctx, h.people["reporter"], p, "writer")
+	w, err := h.MemberProfile(ctx, h.people["reporter"], p, "writer")
 	must(t, err)
 	wantEqual(t, w.SystemPrompt, "You plan.\n\nBe short.")
 	wantEqual(t, w.Model == nil, true)
 	wantEqual(t, w.Filter.Select, []string{"plans", "prose"})
 	wantEqual(t, []any{w.Skills[0].Preload, w.Skills[1].Preload, w.Skills[1].ID}, []any{true, false, prose.ID})
-	_, err = h.Member(ctx, h.people["reporter"], p, "lead2")
+	_, err = h.MemberProfile(ctx, h.people["reporter"], p, "lead2")
 	wantError(t, err, store.ErrNotFound)
-	_, err = h.Member(ctx, h.people["outsider"], p, "writer")
+	_, err = h.MemberProfile(ctx, h.people["outsider"], p, "writer")
 	wantError(t, err, store.ErrNotFound)
 
 	// The key of the model is the group's, for this model at this address.
 	team := agents.NamespaceOwner(h.team)
-	_, err = h.Secrets().Key(ctx, h.people["reporter"], p.Model)
+	_, err = h.Secrets().ModelKey(ctx, h.people["reporter"], p.Model)
 	wantError(t, err, policy.ErrNotGranted)
 	must(t, h.Secrets().Set(ctx, h.people["maintainer"], team, "LLM", "sk-of-the-team"))
 	must(t, h.Secrets().Grant(ctx, h.people["maintainer"], team, "LLM", agents.Subject{Kind: agents.ModelKind, Namespace: "team", Name: "big"}, p.Model.Digest))
-	key, err := h.Secrets().Key(ctx, h.people["reporter"], p.Model)
+	key, err := h.Secrets().ModelKey(ctx, h.people["reporter"], p.Model)
 	must(t, err)
 	wantEqual(t, key, "sk-of-the-team")
 	h.apply("maintainer", in("team", "kind: Model\nmetadata: {name: big}\nspec: {vendor: openai, model: m-1, baseUrl: 'https://other.example.com', apiKey: '${{secrets.LLM}}'}\n"))
-	_, err = h.Secrets().Key(ctx, h.people["reporter"], h.profile("reporter", agents.BotKind, "team", "lead").Model)
+	_, err = h.Secrets().ModelKey(ctx, h.people["reporter"], h.profile("reporter", agents.BotKind, "team", "lead").Model)
 	wantError(t, err, policy.ErrNotGranted)
 
 	wantEqual(t, h.profile("reporter", agents.BotKind, "team", "lead").HandOff == nil, true)
@@ -243,7 +243,7 @@ func TestKillSwitchOfParts(t *testing.T) {
 		kind, name, _ := strings.Cut(what, " ")
 		p := h.profile("reporter", kind, "", name)
 		wantEqual(t, p.Filter.Disabled, want)
-		_, stop, err := h.Hold(t.Context(), p.Under...)
+		_, stop, err := h.WithKillSwitch(t.Context(), p.SettingsNamespaces...)
 		if _, off := errors.AsType[*agents.DisabledError](err); off != want {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -319,14 +319,14 @@ func TestW22Variables(t *testing.T) {
 	s := h.profile("reporter", agents.GhostKind, "", "x").Servers[0]
 	of := agents.Subject{Kind: agents.GhostKind, Name: "x", Server: "s"}
 	must(t, h.Secrets().Set(ctx, me, own, "S", "${{user.id}}"))
-	must(t, h.Secrets().Grant(ctx, me, own, "S", of, s.Subject()))
-	v, err := h.Secrets().Variables(ctx, me, s)
+	must(t, h.Secrets().Grant(ctx, me, own, "S", of, s.PolicyDigest()))
+	v, err := h.Secrets().ServerVariables(ctx, me, s)
 	must(t, err)
 	if c, unset := s.Resolve(v); c != nil || len(unset) != 1 || unset[0].Name != "name" {
 		t.Errorf("%v %v", c, unset)
 	}
-	must(t, h.Secrets().Grant(ctx, me, own, "name", of, s.Subject()))
-	v, err = h.Secrets().Variables(ctx, me, s)
+	must(t, h.Secrets().Grant(ctx, me, own, "name", of, s.PolicyDigest()))
+	v, err = h.Secrets().ServerVariables(ctx, me, s)
 	must(t, err)
 	c, unset := s.Resolve(v)
 	if c == nil || c.Headers["A"] != "reporter/${{user.id}}" || c.Headers["B"] != "none" {

@@ -18,8 +18,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// ErrNoSealer says that a hub keeps no secrets, as it has no key.
-var ErrNoSealer = errors.New("this hub has no key to keep secrets with")
+// ErrNoKey says that a hub keeps no secrets, as it has no key.
+var ErrNoKey = errors.New("this hub has no key to keep secrets with")
 
 // MaxSecrets bounds the secrets of one owner, and those granted to one subject by it.
 const MaxSecrets = 200
@@ -116,8 +116,8 @@ func (s *Secrets) change(ctx context.Context, p account.Principal, action accoun
 // Set keeps a value, of at most [encryption.MaxValue] bytes, in place of one of that name.
 // What had been granted the old one has the new one.
 func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, value string) error {
-	if s.r.opts.Sealer == nil {
-		return ErrNoSealer
+	if s.r.opts.Cipher == nil {
+		return ErrNoKey
 	}
 	if err := policy.CheckSecretName(name); err != nil {
 		return fmt.Errorf("%w: %w", store.ErrInvalid, err)
@@ -125,7 +125,7 @@ func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, v
 	if value == "" {
 		return fmt.Errorf("secret %s: %w: it is empty", name, store.ErrInvalid)
 	}
-	sealed, err := s.r.opts.Sealer.Encrypt([]byte(value), encryption.Label{Owner: string(o), Name: name})
+	sealed, err := s.r.opts.Cipher.Encrypt([]byte(value), encryption.Label{Owner: string(o), Name: name})
 	if err != nil {
 		return fmt.Errorf("secret %s: %w: %w", name, store.ErrInvalid, err)
 	}
@@ -137,7 +137,7 @@ func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, v
 		if len(have) >= MaxSecrets && !slices.ContainsFunc(have, func(s store.Secret) bool { return s.Name == name }) {
 			return nil, fmt.Errorf("secret %s: %w: more than %d", name, store.ErrTooMany, MaxSecrets)
 		}
-		return nil, a.Tables.Secrets.Put(ctx, store.Secret{Owner: string(o), Name: name, Encrypted: []byte(sealed), KeyID: s.r.opts.Sealer.KeyID(), UpdatedBy: string(p.User)})
+		return nil, a.Tables.Secrets.Put(ctx, store.Secret{Owner: string(o), Name: name, Encrypted: []byte(sealed), KeyID: s.r.opts.Cipher.KeyID(), UpdatedBy: string(p.User)})
 	})
 }
 
@@ -177,8 +177,8 @@ func (s *Secrets) Delete(ctx context.Context, p account.Principal, o Owner, name
 
 // Grant lets a subject have a secret, as the subject is now: its digest has to be the
 // one that was looked at, or nothing is kept and the error is a [store.ErrConflict].
-// What the secret would be sent to is in [upstream.Config.Variables]. The names name and id
-// of the principal himself need no value: see [Granted].
+// What the secret would be sent to is in [upstream.Config.ServerVariables]. The names name and id
+// of the principal himself need no value: see [GrantedValues].
 func (s *Secrets) Grant(ctx context.Context, p account.Principal, o Owner, name string, to Subject, digest policy.Digest) error {
 	return s.change(ctx, p, account.SecretGrant, o, name, func(a actor) (map[string]any, error) {
 		if !a.himself(o, name) {
@@ -263,9 +263,9 @@ func (a actor) himself(o Owner, name string) bool {
 	return o == NamespaceOwner(store.UserNamespace(string(a.p.User))) && (name == "name" || name == "id")
 }
 
-// Digest is the digest of a subject as it is now, for [Secrets.Grant]; of a skill that
+// SubjectDigest is the digest of a subject as it is now, for [Secrets.Grant]; of a skill that
 // of its current version.
-func (r *Registry) Digest(ctx context.Context, p account.Principal, of Subject) (policy.Digest, error) {
+func (r *Registry) SubjectDigest(ctx context.Context, p account.Principal, of Subject) (policy.Digest, error) {
 	return r.actor(p).digest(ctx, of)
 }
 
@@ -292,30 +292,30 @@ func (a actor) digest(ctx context.Context, of Subject) (policy.Digest, error) {
 	if err != nil {
 		return "", err
 	}
-	return s.Subject(), nil
+	return s.PolicyDigest(), nil
 }
 
-// Granted are values for one subject.
-type Granted struct{ user, secret map[string]string }
+// SecretValues are values for one subject.
+type SecretValues struct{ user, secret map[string]string }
 
 // User returns the value of ${{user.NAME}}: what the person who acts granted of his
 // own; name and id are who he is.
-func (g *Granted) User(name string) (string, bool) { v, ok := g.user[name]; return v, ok }
+func (g *SecretValues) User(name string) (string, bool) { v, ok := g.user[name]; return v, ok }
 
 // Secret returns the value of ${{secrets.NAME}}.
-func (g *Granted) Secret(name string) (string, bool) { v, ok := g.secret[name]; return v, ok }
+func (g *SecretValues) Secret(name string) (string, bool) { v, ok := g.secret[name]; return v, ok }
 
-// Granted returns the values that a digest may have when a principal acts: his own
+// GrantedValues returns the values that a digest may have when a principal acts: his own
 // come first, then those of the thing itself, then those of its namespace. What was not
 // granted to this very digest is not among them. Whether the principal may use the
 // thing is asked before.
-func (s *Secrets) Granted(ctx context.Context, p account.Principal, d policy.Digest, thing Owner, in store.Namespace) (*Granted, error) {
+func (s *Secrets) GrantedValues(ctx context.Context, p account.Principal, d policy.Digest, thing Owner, in store.Namespace) (*SecretValues, error) {
 	a := s.r.actor(p)
 	if err := a.signedIn(account.KindUse); err != nil {
 		return nil, err
 	}
 	own := NamespaceOwner(store.UserNamespace(string(p.User)))
-	out := &Granted{map[string]string{}, map[string]string{}}
+	out := &SecretValues{map[string]string{}, map[string]string{}}
 	for _, o := range []Owner{NamespaceOwner(in), thing, own} { // a later one is before the others
 		if o == "" {
 			continue
@@ -355,19 +355,19 @@ func (s *Secrets) open(ctx context.Context, a actor, o Owner, name string) (stri
 	if err != nil {
 		return "", err
 	}
-	if s.r.opts.Sealer == nil {
-		return "", fmt.Errorf("secret %s: %w", name, ErrNoSealer)
+	if s.r.opts.Cipher == nil {
+		return "", fmt.Errorf("secret %s: %w", name, ErrNoKey)
 	}
-	value, err := s.r.opts.Sealer.Decrypt(string(kept.Encrypted), encryption.Label{Owner: string(o), Name: name})
+	value, err := s.r.opts.Cipher.Decrypt(string(kept.Encrypted), encryption.Label{Owner: string(o), Name: name})
 	if err != nil {
 		return "", fmt.Errorf("secret %s: %w", name, err)
 	}
 	return string(value), nil
 }
 
-// Variables returns the values for one server, for [upstream.Config.Resolve], when a
+// ServerVariables returns the values for one server, for [upstream.Config.ResolveServers], when a
 // principal acts, who may use what defines it.
-func (s *Secrets) Variables(ctx context.Context, p account.Principal, server Server) (upstream.Variables, error) {
+func (s *Secrets) ServerVariables(ctx context.Context, p account.Principal, server Server) (upstream.Variables, error) {
 	in, thing := server.In, Owner("")
 	if server.ID == "" {
 		in = store.Public
@@ -381,7 +381,7 @@ func (s *Secrets) Variables(ctx context.Context, p account.Principal, server Ser
 		}
 		thing = ServerOwner(server.ID)
 	}
-	g, err := s.Granted(ctx, p, server.Subject(), thing, in)
+	g, err := s.GrantedValues(ctx, p, server.PolicyDigest(), thing, in)
 	if err != nil {
 		return upstream.Variables{}, fmt.Errorf("values for MCP server %s: %w", server.Name, err)
 	}
@@ -393,9 +393,9 @@ func howToGive(_, name string) string {
 	return fmt.Sprintf("PUT /api/v1/secrets/%s, then POST /api/v1/secrets/%s/grants", name, name)
 }
 
-// Key returns the key of a model, "" for one that has none. Where it is not granted to
+// ModelKey returns the key of a model, "" for one that has none. Where it is not granted to
 // the model the error is a [policy.ErrNotGranted].
-func (s *Secrets) Key(ctx context.Context, p account.Principal, m *ModelChoice) (string, error) {
+func (s *Secrets) ModelKey(ctx context.Context, p account.Principal, m *ModelChoice) (string, error) {
 	name, ok := secretName(m.Key)
 	if !ok {
 		return "", nil
@@ -407,7 +407,7 @@ func (s *Secrets) Key(ctx context.Context, p account.Principal, m *ModelChoice) 
 	if err != nil {
 		return "", err
 	}
-	g, err := s.Granted(ctx, p, m.Digest, ServerOwner(m.ID), m.In)
+	g, err := s.GrantedValues(ctx, p, m.Digest, ServerOwner(m.ID), m.In)
 	if err != nil {
 		return "", fmt.Errorf("key of Model %q: %w", m.Name, err)
 	}

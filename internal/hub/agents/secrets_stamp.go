@@ -9,10 +9,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
-// Stamp is a text that is another one once a secret of a principal or of one of his
+// Fingerprint is a text that is another one once a secret of a principal or of one of his
 // groups was set or deleted, or granted to something else: who works with values of
 // secrets then gets them anew.
-func (s *Secrets) Stamp(ctx context.Context, p account.Principal) (string, error) {
+func (s *Secrets) Fingerprint(ctx context.Context, p account.Principal) (string, error) {
 	h := sha256.New()
 	a := s.r.actor(p)
 	for _, in := range a.visible() {

@@ -30,13 +30,13 @@ func TestSecrets(t *testing.T) {
 	}
 	granted := func(who string) string {
 		t.Helper()
-		g, err := h.Secrets().Granted(ctx, h.people[who], policy.Digest(digestA), agents.SkillOwner(skill.ID), h.team)
+		g, err := h.Secrets().GrantedValues(ctx, h.people[who], policy.Digest(digestA), agents.SkillOwner(skill.ID), h.team)
 		must(t, err)
 		v, _ := g.Secret("KEY")
 		return strings.TrimPrefix(v, value)
 	}
 	wantEqual(t, granted("reporter"), "")
-	d, err := h.Digest(ctx, me, of)
+	d, err := h.SubjectDigest(ctx, me, of)
 	must(t, err)
 	for _, o := range []agents.Owner{team, agents.SkillOwner(skill.ID), own} {
 		must(t, h.Secrets().Grant(ctx, me, o, "KEY", of, d))
@@ -89,7 +89,7 @@ func TestSecretsAreSealed(t *testing.T) {
 	ctx := t.Context()
 	h := newHub(t, sqlite(t), nil)
 	me, own := h.people["reporter"], agents.NamespaceOwner(h.of("reporter"))
-	wantError(t, agents.New(h.db, nil).Secrets().Set(ctx, me, own, "KEY", "v"), agents.ErrNoSealer)
+	wantError(t, agents.New(h.db, nil).Secrets().Set(ctx, me, own, "KEY", "v"), agents.ErrNoKey)
 
 	must(t, h.Secrets().Set(ctx, h.people["outsider"], agents.NamespaceOwner(h.of("outsider")), "KEY", "of-the-outsider"))
 	row, err := h.db.Secrets.Get(ctx, string(h.of("outsider")), "KEY")
@@ -98,7 +98,7 @@ func TestSecretsAreSealed(t *testing.T) {
 	must(t, h.db.Secrets.Put(ctx, row))
 	h.upload(h.of("reporter"), "pdf", digestA)
 	must(t, h.Secrets().Grant(ctx, me, own, "KEY", agents.Subject{Kind: agents.SkillKind, Name: "pdf"}, digestA))
-	_, err = h.Secrets().Granted(ctx, me, digestA, "", h.of("reporter"))
+	_, err = h.Secrets().GrantedValues(ctx, me, digestA, "", h.of("reporter"))
 	wantError(t, err, encryption.ErrAltered)
 }
 
@@ -113,15 +113,15 @@ func TestSecretsOfServers(t *testing.T) {
 	own := agents.ServerOwner(res.ID)
 	wantError(t, h.Secrets().Set(ctx, h.people["outsider"], own, "KEY", "v"), store.ErrNotFound)
 	must(t, h.Secrets().Set(ctx, me, own, "KEY", "v4lue"))
-	servers, err := h.Servers(ctx, me, agents.ServerKind, "", "x")
+	servers, err := h.DefinedServers(ctx, me, agents.ServerKind, "", "x")
 	must(t, err)
-	must(t, h.Secrets().Grant(ctx, me, own, "KEY", agents.Subject{Kind: agents.ServerKind, Name: "x"}, servers[0].Subject()))
-	v, err := h.Secrets().Variables(ctx, me, servers[0])
+	must(t, h.Secrets().Grant(ctx, me, own, "KEY", agents.Subject{Kind: agents.ServerKind, Name: "x"}, servers[0].PolicyDigest()))
+	v, err := h.Secrets().ServerVariables(ctx, me, servers[0])
 	must(t, err)
 	if c, unset := servers[0].Resolve(v); c == nil || c.Headers["Authorization"] != "v4lue" {
 		t.Errorf("%v %v", c, unset)
 	}
-	_, err = h.Secrets().Variables(ctx, h.people["outsider"], servers[0])
+	_, err = h.Secrets().ServerVariables(ctx, h.people["outsider"], servers[0])
 	wantError(t, err, store.ErrNotFound)
 	must(t, h.Delete(ctx, me, agents.ServerKind, "", "x", false))
 	_, err = h.db.Secrets.Get(ctx, string(own), "KEY")

@@ -36,7 +36,7 @@ func TestK17AllChosenOrNone(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				return h.Unbind(t.Context(), tx, k, s.ID, s.Name)
+				return h.UnbindSkill(t.Context(), tx, k, s.ID, s.Name)
 			}))
 		}
 		wantEqual(t, chosen(agents.GhostKind), []string{})

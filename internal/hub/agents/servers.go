@@ -32,35 +32,35 @@ type Server struct {
 	Reviewer, Note string
 }
 
-// Sandboxed reports whether its command, where it has one, has to run in the sandbox.
-func (s Server) Sandboxed() bool { return s.Owner != "" && s.Command != "" }
+// NeedsSandbox reports whether its command, where it has one, has to run in the sandbox.
+func (s Server) NeedsSandbox() bool { return s.Owner != "" && s.Command != "" }
 
 // Usable reports whether it may be connected: nobody has to review it, or somebody has
 // approved it.
 func (s Server) Usable() bool { return s.Review == "" || s.Review == store.Approved }
 
-// Subject is its digest: what is approved, and what secrets are granted to.
-func (s Server) Subject() policy.Digest { return policy.Digest(s.Digest()) }
+// PolicyDigest is its digest: what is approved, and what secrets are granted to.
+func (s Server) PolicyDigest() policy.Digest { return policy.Digest(s.Digest()) }
 
-// Brought is the servers that one skill has: those that it defines, and the names of
+// SkillServers is the servers that one skill has: those that it defines, and the names of
 // others.
-type Brought struct {
+type SkillServers struct {
 	Skill   string
 	Defined []Server
 	Names   []string
 }
 
-// Layers are servers by what defines them.
-type Layers struct {
+// ServerLayers are servers by what defines them.
+type ServerLayers struct {
 	Global, Ghost, Bot []Server
-	Skills             []Brought
+	Skills             []SkillServers
 }
 
-// Resolve decides which servers there are: of one name, a Bot's is before its Ghost's,
+// ResolveServers decides which servers there are: of one name, a Bot's is before its Ghost's,
 // and that before a global one. A skill's are called SKILL_SERVER, so that they take
 // the place of none; the names in it are those of the others. What is left out is said
 // in the problems. Their order does not depend on that of the layers.
-func Resolve(l Layers) (servers []Server, problems []string) {
+func ResolveServers(l ServerLayers) (servers []Server, problems []string) {
 	taken := map[string]bool{}
 	for _, layer := range [][]Server{l.Bot, l.Ghost, l.Global} {
 		for _, s := range layer {
@@ -119,7 +119,7 @@ func (a actor) defined(ctx context.Context, res *Resource) ([]Server, error) {
 		c.Owner = fmt.Sprintf("%s %s (%s)", res.Kind, res.Name, res.ID)
 		s := Server{Config: c, Kind: res.Kind, ID: res.ID, In: res.In, By: res.ServersBy}
 		if c.Command != "" {
-			said, err := a.reviewed(ctx, s.Subject())
+			said, err := a.reviewed(ctx, s.PolicyDigest())
 			if err != nil {
 				return nil, err
 			}
@@ -155,11 +155,11 @@ func (a actor) reviewed(ctx context.Context, d policy.Digest) (review, error) {
 // MaxNote bounds the words of a reviewer, in bytes.
 const MaxNote = 4 << 10
 
-// Review keeps what a person decided about the command of a server, as it is now: it
+// ReviewServer keeps what a person decided about the command of a server, as it is now: it
 // has to be of the digest that was looked at, or nothing is kept and the error is a
 // [store.ErrConflict]. Who may is who may review skills of the namespace, but not who
 // applied it.
-func (r *Registry) Review(ctx context.Context, p account.Principal, of Subject, digest policy.Digest, decision store.Review, note string) error {
+func (r *Registry) ReviewServer(ctx context.Context, p account.Principal, of Subject, digest policy.Digest, decision store.Review, note string) error {
 	if !slices.Contains([]store.Review{store.Pending, store.Approved, store.Rejected}, decision) || len(note) > MaxNote {
 		return fmt.Errorf("review of %s: %w", of, store.ErrInvalid)
 	}
@@ -172,8 +172,8 @@ func (r *Registry) Review(ctx context.Context, p account.Principal, of Subject, 
 		if err := a.check(account.SkillReview, resource(s.In, s.By), of.Kind, of.Name); err != nil {
 			return err
 		}
-		if s.Subject() != digest {
-			return fmt.Errorf("review of %s: %w: it is %s now", of, store.ErrConflict, s.Subject().Short())
+		if s.PolicyDigest() != digest {
+			return fmt.Errorf("review of %s: %w: it is %s now", of, store.ErrConflict, s.PolicyDigest().Short())
 		}
 		data, err := encode(review{decision, string(p.User), note})
 		if err != nil {
@@ -210,8 +210,8 @@ func (a actor) server(ctx context.Context, of Subject) (Server, error) {
 	return Server{}, fmt.Errorf("MCP server %q of %s %q: %w", of.Server, of.Kind, of.Name, store.ErrNotFound)
 }
 
-// Servers returns the servers that a thing defines, with what was decided about them.
-func (r *Registry) Servers(ctx context.Context, p account.Principal, kind, namespace, name string) ([]Server, error) {
+// DefinedServers returns the servers that a thing defines, with what was decided about them.
+func (r *Registry) DefinedServers(ctx context.Context, p account.Principal, kind, namespace, name string) ([]Server, error) {
 	a := r.actor(p)
 	k, err := a.named(ctx, account.KindRead, kind, namespace, name)
 	if err != nil {

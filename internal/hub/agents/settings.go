@@ -160,7 +160,7 @@ func checkAllow(allow []string) error {
 // its Ghost do: those of the hub, and of each group among them. It asks the database.
 // Where that cannot answer, nothing is let through.
 func (r *Registry) Filter(ctx context.Context, in ...store.Namespace) (catalog.Filter, error) {
-	filters, err := r.Filters(ctx, append([]store.Namespace{""}, in...)...)
+	filters, err := r.FilterEach(ctx, append([]store.Namespace{""}, in...)...)
 	if err != nil {
 		return catalog.Filter{Disabled: true}, err
 	}
@@ -186,9 +186,9 @@ func together(filters map[store.Namespace]catalog.Filter, in []store.Namespace) 
 	return out
 }
 
-// Filters is what the settings of the hub and of a group let through, for each of some
+// FilterEach is what the settings of the hub and of a group let through, for each of some
 // namespaces by itself; "" is the hub alone.
-func (r *Registry) Filters(ctx context.Context, in ...store.Namespace) (map[store.Namespace]catalog.Filter, error) {
+func (r *Registry) FilterEach(ctx context.Context, in ...store.Namespace) (map[store.Namespace]catalog.Filter, error) {
 	scopes := []string{HubScope}
 	for _, n := range in {
 		if n.Group() != "" {

@@ -23,8 +23,8 @@ type SkillError struct{ Why, Fix string }
 
 func (e *SkillError) Error() string { return e.Why }
 
-// ReadSkill is the SKILL.md of a skill as a document of a namespace as it is written.
-func ReadSkill(namespace, name string, file []byte) (*Document, error) {
+// ParseSkillFile is the SKILL.md of a skill as a document of a namespace as it is written.
+func ParseSkillFile(namespace, name string, file []byte) (*Document, error) {
 	parsed, ds := skill.ParseBytes(file, skill.FileName, name)
 	if parsed == nil {
 		return nil, fmt.Errorf("skill %q: %w: its SKILL.md cannot be read", name, store.ErrCorrupt)
@@ -45,7 +45,7 @@ func ReadSkill(namespace, name string, file []byte) (*Document, error) {
 	if kept, err = canonical(kept); err != nil {
 		return nil, err
 	}
-	return &Document{APIVersion: Own, Kind: SkillKind, Namespace: namespace, Name: name, Description: parsed.Description,
+	return &Document{APIVersion: APIVersion, Kind: SkillKind, Namespace: namespace, Name: name, Description: parsed.Description,
 		Spec: &Skill{Fields: kept, Prompt: parsed.Instructions}, Findings: ds.Problems()}, nil
 }
 
@@ -57,13 +57,13 @@ func (s *Skill) sameAs(name string) func(other []byte) bool {
 }
 
 // diff is what is different from what a SKILL.md says, nil being none.
-func (s *Skill) diff(name string, was []byte) []Field {
+func (s *Skill) diff(name string, was []byte) []FieldChange {
 	return diff(fieldsOf(name, was), s.fields())
 }
 
 // fieldsOf are the values of a SKILL.md by their paths.
 func fieldsOf(name string, file []byte) map[string]string {
-	d, err := ReadSkill("", name, file)
+	d, err := ParseSkillFile("", name, file)
 	if file == nil || err != nil {
 		return nil
 	}

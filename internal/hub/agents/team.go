@@ -13,20 +13,20 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Colleague is a member of a Team to whom a task can be handed.
-type Colleague struct {
+// TeamMember is a member of a Team to whom a task can be handed.
+type TeamMember struct {
 	Name        string // by which the tool knows it
 	Role        string
 	Description string
 	Confirm     bool // a person is asked before
 }
 
-// HandOffName is the name of the tool by which a Team's leader hands a task on.
-const HandOffName = "hand_task"
+// HandOffTool is the name of the tool by which a Team's leader hands a task on.
+const HandOffTool = "hand_task"
 
-// Member returns the profile of a member of a Team, by its name in [Profile.Members],
+// MemberProfile returns the profile of a member of a Team, by its name in [Profile.Members],
 // when a task is handed to it.
-func (r *Registry) Member(ctx context.Context, p account.Principal, team *Profile, name string) (*Profile, error) {
+func (r *Registry) MemberProfile(ctx context.Context, p account.Principal, team *Profile, name string) (*Profile, error) {
 	return r.settled(ctx, func() (*Profile, error) {
 		a := r.actor(p)
 		k, err := a.Kinds.Get(ctx, team.ID)
@@ -88,7 +88,7 @@ func (r *Registry) team(ctx context.Context, a actor, k store.Kind) (*Profile, e
 		if err != nil {
 			return nil, err
 		}
-		p.Members = append(p.Members, Colleague{Name: m.Bot.String(), Role: m.Role, Description: kept.Description, Confirm: m.Confirm})
+		p.Members = append(p.Members, TeamMember{Name: m.Bot.String(), Role: m.Role, Description: kept.Description, Confirm: m.Confirm})
 	}
 	p.HandOff, err = handOff(p.Members)
 	return p, err
@@ -104,7 +104,7 @@ func (r *Registry) bot(ctx context.Context, a actor, home store.Namespace, m Mem
 }
 
 // handOff is the tool by which a task is handed to one of some members.
-func handOff(members []Colleague) (*llm.Tool, error) {
+func handOff(members []TeamMember) (*llm.Tool, error) {
 	if len(members) == 0 {
 		return nil, nil
 	}
@@ -127,5 +127,5 @@ func handOff(members []Colleague) (*llm.Tool, error) {
 			"task":   map[string]any{"type": "string", "description": "what is to be done, with all that is needed for it"},
 		},
 	})
-	return &llm.Tool{Name: HandOffName, Description: about, InputSchema: schema}, err
+	return &llm.Tool{Name: HandOffTool, Description: about, InputSchema: schema}, err
 }

@@ -85,11 +85,11 @@ func (w *watcher) setLocked(f catalog.Filter, why error) {
 	w.tell(f, why)
 }
 
-// Run keeps those who [Registry.Follow] up with the settings, until ctx ends: they are
+// Run keeps those who [Registry.WatchFilter] up with the settings, until ctx ends: they are
 // looked at when the bus says that they changed, and every [Options.Poll]. It returns
 // when nothing of it goes on any more, with the reason for which ctx ended.
 //
-// While settings cannot be read, what was read counts; after [Options.Blind] of it
+// While settings cannot be read, what was read counts; after [Options.FailClosedAfter] of it
 // everybody is told that skills are switched off, until they can be read again.
 func (r *Registry) Run(ctx context.Context) error {
 	var noted <-chan struct{}
@@ -112,7 +112,7 @@ func (r *Registry) Run(ctx context.Context) error {
 			seen, failing, stopped = revision, time.Time{}, false
 		case failing.IsZero():
 			failing = time.Now()
-		case time.Since(failing) >= r.opts.Blind:
+		case time.Since(failing) >= r.opts.FailClosedAfter:
 			if !stopped {
 				r.opts.Logger.Error("skills are stopped: settings cannot be read", "error", err)
 			}
@@ -151,7 +151,7 @@ func (r *Registry) look(ctx context.Context, seen int64) (int64, error) {
 			in[n] = true
 		}
 	}
-	filters, err := r.Filters(ctx, slices.Collect(maps.Keys(in))...)
+	filters, err := r.FilterEach(ctx, slices.Collect(maps.Keys(in))...)
 	if err != nil {
 		return seen, err
 	}
@@ -161,11 +161,11 @@ func (r *Registry) look(ctx context.Context, seen int64) (int64, error) {
 	return revisions[store.SettingsRevision], nil
 }
 
-// Follow has f told what [Registry.Filter] says of namespaces: now, and from the
+// WatchFilter has f told what [Registry.Filter] says of namespaces: now, and from the
 // goroutine of [Registry.Run] whenever that changes. The error is nil, or why it cannot
 // be known, and then nothing is let through. f must not wait, and not call stop. After
 // stop it is not called any more.
-func (r *Registry) Follow(ctx context.Context, in []store.Namespace, f func(catalog.Filter, error)) (stop func(), err error) {
+func (r *Registry) WatchFilter(ctx context.Context, in []store.Namespace, f func(catalog.Filter, error)) (stop func(), err error) {
 	w := &watcher{in: slices.Clone(in), tell: f}
 	r.watch.mu.Lock()
 	r.watch.all[w] = true
@@ -188,13 +188,13 @@ func (r *Registry) Follow(ctx context.Context, in []store.Namespace, f func(cata
 	return stop, nil
 }
 
-// Hold returns a context for what is at work for namespaces, as a turn of a conversation
-// for those of [Profile.Under]: it ends, with a [*DisabledError] as its cause, when the
+// WithKillSwitch returns a context for what is at work for namespaces, as a turn of a conversation
+// for those of [Profile.SettingsNamespaces]: it ends, with a [*DisabledError] as its cause, when the
 // kill switch of the hub or of one of the groups falls. It fails with that where it has
 // fallen. The caller calls stop, which ends it too.
-func (r *Registry) Hold(ctx context.Context, in ...store.Namespace) (held context.Context, stop func(), err error) {
+func (r *Registry) WithKillSwitch(ctx context.Context, in ...store.Namespace) (held context.Context, stop func(), err error) {
 	held, cancel := context.WithCancelCause(ctx)
-	unfollow, err := r.Follow(ctx, in, func(f catalog.Filter, why error) {
+	unfollow, err := r.WatchFilter(ctx, in, func(f catalog.Filter, why error) {
 		if f.Disabled {
 			cancel(&DisabledError{Unread: why != nil})
 		}

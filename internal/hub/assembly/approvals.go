@@ -17,9 +17,9 @@ import (
 // approvals are the grants of one person with what reviewers approved: code runs only of
 // versions that were, whatever the person allows.
 type approvals struct {
-	*Grants
+	*GrantStore
 	// mayRun says whether the person may run code of these bytes, as
-	// [library.Library.MayRun] does.
+	// [library.Library.CheckRunnable] does.
 	mayRun func(ctx context.Context, d policy.Digest) error
 
 	mu    sync.Mutex // guards what follows

@@ -15,7 +15,7 @@ type auditing struct {
 	told func(context.Context, policy.Record) // may be nil
 }
 
-func (k *Kits) auditing() auditing { return auditing{k.o.DB, k.o.Decided} }
+func (k *Assembler) auditing() auditing { return auditing{k.o.DB, k.o.OnDecision} }
 
 // Append implements [loadout.Auditor].
 func (a auditing) Append(ctx context.Context, r policy.Record) error {

@@ -23,16 +23,16 @@ import (
 // a catalog with its runtime, and the tools. Where one of these is another, so is the
 // base.
 type base struct {
-	kits      *Kits
+	kits      *Assembler
 	key       string // by which it is found, and whose connections they are
 	principal account.Principal
 	person    policy.Principal
 	plan      *plan
 	rt        *loadout.Runtime
 	set       *tools.Set
-	servers   map[string]agents.Server      // of documents, by name
-	ids       map[string]library.Identified // by label of the source
-	files     sync.Map                      // of providers, by the variant
+	servers   map[string]agents.Server           // of documents, by name
+	ids       map[string]library.SkillIdentifier // by label of the source
+	files     sync.Map                           // of providers, by the variant
 
 	ready chan struct{} // closed when it is put together, or err is set
 	err   error
@@ -58,10 +58,10 @@ type base struct {
 }
 
 // newBase is a base that is not put together yet.
-func (k *Kits) newBase(key string, p *plan) *base {
+func (k *Assembler) newBase(key string, p *plan) *base {
 	return &base{
 		kits: k, key: key, principal: p.principal, person: policy.Principal{ID: string(p.principal.User), Kind: policy.UserPrincipal}, plan: p,
-		servers: map[string]agents.Server{}, ids: map[string]library.Identified{}, ready: make(chan struct{}), stop: func() {}, changed: make(chan struct{}, 1),
+		servers: map[string]agents.Server{}, ids: map[string]library.SkillIdentifier{}, ready: make(chan struct{}), stop: func() {}, changed: make(chan struct{}, 1),
 		talks: map[string]int{},
 	}
 }
@@ -132,7 +132,7 @@ func (b *base) close() error {
 // follow has f told what settings let through in some namespaces, now and whenever that
 // changes. f does not wait.
 func (b *base) follow(ctx context.Context, in []store.Namespace, f func(catalog.Filter)) error {
-	stop, err := b.kits.o.Kinds.Follow(ctx, in, func(now catalog.Filter, why error) {
+	stop, err := b.kits.o.Agents.WatchFilter(ctx, in, func(now catalog.Filter, why error) {
 		if why != nil {
 			now = catalog.Filter{Disabled: true} // what cannot be known lets nothing through
 		}
@@ -233,7 +233,7 @@ func (b *base) tools() *tools.Set {
 		Personal:          func(c *upstream.Config) bool { return b.plan.stamps[c.Name] != "" },
 		VariablesFor:      func(c *upstream.Config) upstream.Variables { return b.plan.values[c.Name] },
 		AcquirePermission: b.permit, IsPermitted: b.permits, Provide: b.provide, Providers: k.providers(), Pins: definitions{b},
-		Grants: NewGrants(k.o.DB, b.person), Audit: k.auditing().Append, Logger: k.o.Logger,
+		Grants: NewGrantStore(k.o.DB, b.person), Audit: k.auditing().Append, Logger: k.o.Logger,
 	})
 }
 
@@ -241,9 +241,9 @@ func (b *base) tools() *tools.Set {
 func (b *base) scripts() *loadout.Scripts {
 	k := b.kits
 	return &loadout.Scripts{
-		Sandbox: newPlaced(k.o.Sandbox, k.o.Runs, string(b.principal.User)), Principal: b.person, Audit: k.auditing(), Bounds: k.o.Bounds,
-		Grants:      &approvals{Grants: NewGrants(k.o.DB, b.person), mayRun: b.mayRun},
-		ReadServers: wished, SecretFor: b.secret, Packages: k.o.Packages, Executable: k.o.Command, PrivateNetworks: k.o.Private, Getenv: k.o.Getenv,
+		Sandbox: newPlaced(k.o.Sandbox, k.o.RunQueue, string(b.principal.User)), Principal: b.person, Audit: k.auditing(), Bounds: k.o.Bounds,
+		Grants:      &approvals{GrantStore: NewGrantStore(k.o.DB, b.person), mayRun: b.mayRun},
+		ReadServers: wished, SecretFor: b.secret, Packages: k.o.Packages, Executable: k.o.Executable, PrivateNetworks: k.o.PrivateNetworks, Getenv: k.o.Getenv,
 		FolderDir: k.dir("work"), CacheDir: k.dir("cache"), Logger: k.o.Logger,
 	}
 }
@@ -258,7 +258,7 @@ func (b *base) mayRun(ctx context.Context, d policy.Digest) error {
 	if known[string(d)] {
 		return nil
 	}
-	err = b.kits.o.Library.MayRun(ctx, b.principal, string(d))
+	err = b.kits.o.Library.CheckRunnable(ctx, b.principal, string(d))
 	if t := b.plan.draft; t != nil && string(d) == t.Digest && errors.Is(err, library.ErrNotFound) {
 		return &library.ReviewError{Name: t.Name, Review: library.Pending, Draft: true}
 	}

@@ -34,7 +34,7 @@ func TestWhatCouldNotBeReadIsReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { rt.Close() })
-	b := &base{kits: &Kits{o: Options{DB: storetest.Open(t, storetest.SQLite(t))}}, rt: rt}
+	b := &base{kits: &Assembler{o: Options{DB: storetest.Open(t, storetest.SQLite(t))}}, rt: rt}
 	b.seen.Store(-1)
 	for _, want := range [][]string{{}, {"tides"}} {
 		if err := b.refresh(t.Context()); err != nil {

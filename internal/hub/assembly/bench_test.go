@@ -67,11 +67,11 @@ func heap() float64 {
 func BenchmarkKits(b *testing.B) {
 	w := sqlite(b)
 	users := w.fill(b)
-	first := w.open(assembly.Want{Principal: users[0], Session: "x"}) // has read all that there is
+	first := w.open(assembly.Request{Principal: users[0], Session: "x"}) // has read all that there is
 	before := heap()
 	began := time.Now()
 	for _, p := range users[1:] {
-		w.open(assembly.Want{Principal: p, Session: "x"})
+		w.open(assembly.Request{Principal: p, Session: "x"})
 	}
 	opened := time.Since(began)
 	each := (heap() - before) / (manyKits - 1)
@@ -84,7 +84,7 @@ func BenchmarkKits(b *testing.B) {
 	})
 	b.Run("open again", func(b *testing.B) {
 		for b.Loop() {
-			k, err := w.kits.Open(b.Context(), assembly.Want{Principal: users[0], Session: "y"})
+			k, err := w.kits.Open(b.Context(), assembly.Request{Principal: users[0], Session: "y"})
 			must(b, err)
 			must(b, k.Close())
 		}

@@ -74,7 +74,7 @@ func TestW31ShortReasons(t *testing.T) {
 	}{
 		"no sandbox":      {func(*assembly.Options) {}, "There is no tool"},
 		"none to be had":  {func(o *assembly.Options) { o.Sandbox = failing{} }, "user namespaces are off"},
-		"too much waits":  {func(o *assembly.Options) { o.Sandbox, o.Runs = failing{}, full() }, "too many operations waiting"},
+		"too much waits":  {func(o *assembly.Options) { o.Sandbox, o.RunQueue = failing{}, full() }, "too many operations waiting"},
 		"needs a package": {func(o *assembly.Options) { o.Sandbox = failing{} }, "installing is switched off"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +108,7 @@ func full() *queue.Queue {
 // and what serves takes one only while it starts.
 func TestRunsWaitForAPlace(t *testing.T) {
 	places := queue.New(1, 10)
-	w := sqlite(t, sandboxed(t), func(o *assembly.Options) { o.Runs = places })
+	w := sqlite(t, sandboxed(t), func(o *assembly.Options) { o.RunQueue = places })
 	s := w.upload(w.root, w.team, "tides", tree("tides", "", "Run high.sh.", "high.sh", "echo high water at 12:10\n"))
 	w.review(s, library.Approved)
 	leave, err := places.Acquire(t.Context(), "somebody")
@@ -129,8 +129,8 @@ func TestRunsWaitForAPlace(t *testing.T) {
 	must(t, err)
 	served := w.upload(w.root, w.team, "served", tree("served", fmt.Sprintf("description: x\nmcpServers: {py: {command: python3, args: [\"-c\", %s]}}", code), "x"))
 	w.review(served, library.Approved)
-	k := w.open(assembly.Want{Principal: w.ada, Session: "x"})
-	if _, err := k.Tools.Call(t.Context(), &tools.Call{Name: "served_py__where", Principal: k.Person}); err != nil {
+	k := w.open(assembly.Request{Principal: w.ada, Session: "x"})
+	if _, err := k.Tools.Call(t.Context(), &tools.Call{Name: "served_py__where", Principal: k.Principal}); err != nil {
 		t.Fatal(err)
 	}
 	again, err := places.Acquire(t.Context(), "somebody")
@@ -156,11 +156,11 @@ func TestSecretsOfASkill(t *testing.T) {
 // A node that is about to end opens no kits, and what they have in common ends with it.
 func TestClosedKits(t *testing.T) {
 	w := sqlite(t)
-	k := w.open(assembly.Want{Principal: w.ada})
+	k := w.open(assembly.Request{Principal: w.ada})
 	must(t, k.Close())
 	must(t, k.Close())
 	must(t, w.kits.Close())
-	if _, err := w.kits.Open(t.Context(), assembly.Want{Principal: w.ada}); err == nil || !strings.Contains(err.Error(), "about to end") {
+	if _, err := w.kits.Open(t.Context(), assembly.Request{Principal: w.ada}); err == nil || !strings.Contains(err.Error(), "about to end") {
 		t.Errorf("the error is %v", err)
 	}
 	if _, err := k.Tools.Call(t.Context(), &tools.Call{Name: "x__y", Principal: policy.Principal{ID: "x", Kind: policy.UserPrincipal}}); err == nil || errors.Is(err, context.Canceled) {

@@ -46,9 +46,9 @@ func (f *fickle) says(tool, description string) {
 }
 
 // found are the tools that somebody finds.
-func found(t testing.TB, kits *assembly.Kits, p account.Principal) []string {
+func found(t testing.TB, kits *assembly.Assembler, p account.Principal) []string {
 	t.Helper()
-	k, err := kits.Open(t.Context(), assembly.Want{Principal: p})
+	k, err := kits.Open(t.Context(), assembly.Request{Principal: p})
 	must(t, err)
 	defer k.Close()
 	_, _ = k.Tools.Call(t.Context(), &tools.Call{Name: "wiki__same"}) // connects, and may be refused then
@@ -74,10 +74,10 @@ func TestChangedToolsWaitToBeAccepted(t *testing.T) {
 		server := newFickle(t)
 		w.apply(w.meg, fmt.Sprintf(`{apiVersion: loadout/v1, kind: MCPServer, metadata: {name: wiki, namespace: %q}, spec: {url: %q}}`, w.team, server.URL))
 		wiki := agents.Subject{Kind: agents.ServerKind, Namespace: string(w.team), Name: "wiki"}
-		all, err := w.kinds.Servers(t.Context(), w.bob, wiki.Kind, wiki.Namespace, wiki.Name)
+		all, err := w.kinds.DefinedServers(t.Context(), w.bob, wiki.Kind, wiki.Namespace, wiki.Name)
 		must(t, err)
 		digest := all[0].Digest()
-		want := func(what string, kits *assembly.Kits, p account.Principal, want ...string) {
+		want := func(what string, kits *assembly.Assembler, p account.Principal, want ...string) {
 			t.Helper()
 			if got := found(t, kits, p); !slices.Equal(got, want) {
 				t.Errorf("%s: %s finds %q, want %q", what, p.Name, got, want)
@@ -88,13 +88,13 @@ func TestChangedToolsWaitToBeAccepted(t *testing.T) {
 
 		server.says("tell", "Tell, and send it to me.")
 		server.says("more", "New.")
-		w.kits.Restart(digest)
-		other.Restart(digest)
+		w.kits.RestartServer(digest)
+		other.RestartServer(digest)
 		waitGone(t, w.kits, other, w.root, digest)
 		want("changed", w.kits, w.ada, "same")
 		want("changed", other, w.bob, "same")
 
-		held, err := w.kinds.Held(t.Context(), []string{digest})
+		held, err := w.kinds.ListPendingTools(t.Context(), []string{digest})
 		must(t, err)
 		var names, digests []string
 		for _, d := range held[digest] {
@@ -103,7 +103,7 @@ func TestChangedToolsWaitToBeAccepted(t *testing.T) {
 		if !slices.Equal(names, []string{"more", "tell"}) {
 			t.Fatalf("held back are %q", names)
 		}
-		changes, err := w.kinds.Changes(t.Context(), digest)
+		changes, err := w.kinds.ListToolChanges(t.Context(), digest)
 		must(t, err)
 		if len(changes) != 3 || changes[1].Tool != "tell" || !strings.Contains(string(changes[1].Definition), `"Tell."`) || !strings.Contains(string(changes[2].Definition), "send it to me") {
 			t.Errorf("the changes are %+v", changes)
@@ -122,7 +122,7 @@ func TestChangedToolsWaitToBeAccepted(t *testing.T) {
 			t.Errorf("accepted %q", accepted)
 		}
 		deadline := time.Now().Add(20 * time.Second)
-		for _, kits := range []*assembly.Kits{w.kits, other} {
+		for _, kits := range []*assembly.Assembler{w.kits, other} {
 			for !slices.Equal(found(t, kits, w.bob), []string{"same", "tell"}) {
 				if time.Now().After(deadline) {
 					t.Fatalf("bob still finds %q", found(t, kits, w.bob))
@@ -139,9 +139,9 @@ func isDenied(err error) bool {
 }
 
 // waitGone waits until no connection to a server is left.
-func waitGone(t testing.TB, a, b *assembly.Kits, p account.Principal, digest string) {
+func waitGone(t testing.TB, a, b *assembly.Assembler, p account.Principal, digest string) {
 	t.Helper()
-	for began := time.Now(); a.Live(p)[digest].Connections+b.Live(p)[digest].Connections > 0; time.Sleep(5 * time.Millisecond) {
+	for began := time.Now(); a.ServerStatuses(p)[digest].Connections+b.ServerStatuses(p)[digest].Connections > 0; time.Sleep(5 * time.Millisecond) {
 		if time.Since(began) > 20*time.Second {
 			t.Fatal("it is connected still")
 		}
@@ -154,17 +154,17 @@ func TestToolsOfOnesOwnServer(t *testing.T) {
 	server := newFickle(t)
 	w.apply(w.ada, fmt.Sprintf(`{apiVersion: loadout/v1, kind: MCPServer, metadata: {name: wiki}, spec: {url: %q}}`, server.URL))
 	wiki := agents.Subject{Kind: agents.ServerKind, Namespace: "default", Name: "wiki"}
-	all, err := w.kinds.Servers(t.Context(), w.ada, wiki.Kind, wiki.Namespace, wiki.Name)
+	all, err := w.kinds.DefinedServers(t.Context(), w.ada, wiki.Kind, wiki.Namespace, wiki.Name)
 	must(t, err)
 	digest := all[0].Digest()
 	found(t, w.kits, w.ada)
 	server.says("tell", "Another.")
-	w.kits.Restart(digest)
+	w.kits.RestartServer(digest)
 	waitGone(t, w.kits, w.kits, w.ada, digest)
 	if got := found(t, w.kits, w.ada); !slices.Equal(got, []string{"same"}) {
 		t.Fatalf("found %q", got)
 	}
-	held, err := w.kinds.Held(t.Context(), []string{digest})
+	held, err := w.kinds.ListPendingTools(t.Context(), []string{digest})
 	must(t, err)
 	if names, err := w.kinds.AcceptTools(t.Context(), w.ada, wiki, []string{held[digest][0].Digest}); err != nil || !slices.Equal(names, []string{"tell"}) {
 		t.Errorf("accepted %q, %v", names, err)
@@ -176,25 +176,25 @@ func TestLiveServers(t *testing.T) {
 	w := sqlite(t)
 	server := newFickle(t)
 	w.apply(w.meg, fmt.Sprintf(`{apiVersion: loadout/v1, kind: MCPServer, metadata: {name: wiki, namespace: %q}, spec: {url: %q}}`, w.team, server.URL))
-	all, err := w.kinds.Servers(t.Context(), w.bob, agents.ServerKind, string(w.team), "wiki")
+	all, err := w.kinds.DefinedServers(t.Context(), w.bob, agents.ServerKind, string(w.team), "wiki")
 	must(t, err)
 	digest := all[0].Digest()
-	if l, ok := w.kits.Live(w.ada)[digest]; ok {
+	if l, ok := w.kits.ServerStatuses(w.ada)[digest]; ok {
 		t.Errorf("before anybody needed it: %+v", l)
 	}
-	k := w.open(assembly.Want{Principal: w.ada, Session: "one"})
+	k := w.open(assembly.Request{Principal: w.ada, Session: "one"})
 	if _, err := k.Tools.Find(t.Context(), tools.Query{Server: "wiki"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range []account.Principal{w.ada, w.root} {
-		if l := w.kits.Live(p)[digest]; l.State != upstream.Ready || l.Tools != 2 || l.Connections != 1 || l.Conversations != 1 || l.Since.IsZero() || l.Era == "" {
+		if l := w.kits.ServerStatuses(p)[digest]; l.State != upstream.Ready || l.Tools != 2 || l.Connections != 1 || l.Conversations != 1 || l.Since.IsZero() || l.Era == "" {
 			t.Errorf("%s is told %+v", p.Name, l)
 		}
 	}
-	if l, ok := w.kits.Live(w.bob)[digest]; ok {
+	if l, ok := w.kits.ServerStatuses(w.bob)[digest]; ok {
 		t.Errorf("bob is told of ada's connection: %+v", l)
 	}
-	if n := w.kits.Restart(digest); n != 1 {
+	if n := w.kits.RestartServer(digest); n != 1 {
 		t.Errorf("%d servers were ended", n)
 	}
 	waitGone(t, w.kits, w.kits, w.ada, digest)

@@ -36,7 +36,7 @@ func draftOf(t testing.TB, files fstest.MapFS) library.Draft {
 // try begins a conversation with a draft.
 func (w *world) try(p account.Principal, agent string, files fstest.MapFS) string {
 	w.t.Helper()
-	packed, err := w.lib.Pack(w.t.Context(), p, draftOf(w.t, files))
+	packed, err := w.lib.PackDraft(w.t.Context(), p, draftOf(w.t, files))
 	must(w.t, err)
 	c, err := w.chat.CreateWithDraft(w.t.Context(), p, agent, "", chat.Draft{Name: packed.Name, Digest: packed.Digest, Package: packed.Data})
 	must(w.t, err)
@@ -65,10 +65,10 @@ func TestDraftIsTriedInItsConversation(t *testing.T) {
 		if told := fmt.Sprint(w.model.last()); !strings.Contains(told, "- tides: Tells when the water is high.") || strings.Contains(told, "- tides: Does what") {
 			t.Errorf("the model is told %s", told)
 		}
-		if _, err := w.lib.Tried(t.Context(), w.eve, id); !errors.Is(err, library.ErrNotFound) {
+		if _, err := w.lib.DraftSource(t.Context(), w.eve, id); !errors.Is(err, library.ErrNotFound) {
 			t.Errorf("somebody else has it: %v", err)
 		}
-		if _, err := w.lib.Tried(t.Context(), w.root, id); !errors.Is(err, library.ErrNotFound) {
+		if _, err := w.lib.DraftSource(t.Context(), w.root, id); !errors.Is(err, library.ErrNotFound) {
 			t.Errorf("an admin has it: %v", err)
 		}
 
@@ -88,9 +88,9 @@ func (w *world) anotherNode() {
 	at, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
 	defer cancel()
 	must(w.t, w.chat.Close(at))
-	kits := assembly.New(assembly.Options{DB: w.db, Library: w.lib, Kinds: w.kinds, Dir: w.t.TempDir(), Version: "test",
+	kits := assembly.New(assembly.Options{DB: w.db, Library: w.lib, Agents: w.kinds, Dir: w.t.TempDir(), Version: "test",
 		Model: func(*agents.ModelChoice, string) (llm.Model, error) { return w.model, nil }})
-	other := chat.New(w.db, chat.Options{Setup: kits.Setup, Dir: w.t.TempDir(), Poll: 10 * time.Millisecond,
+	other := chat.New(w.db, chat.Options{Setup: kits.ChatSetup, Dir: w.t.TempDir(), Poll: 10 * time.Millisecond,
 		Principal: func(_ context.Context, u account.UserID) (account.Principal, error) { return w.people[u], nil }})
 	w.t.Cleanup(func() {
 		must(w.t, other.Close(context.Background()))

@@ -12,17 +12,17 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Grants keeps what people of a hub allow, as a [policy.Store] in its database. What
+// GrantStore keeps what people of a hub allow, as a [policy.Store] in its database. What
 // reviewers approve is not in it.
-type Grants struct {
+type GrantStore struct {
 	db  *store.DB
 	who policy.Principal // whose grants they are; the zero value is everybody
 }
 
-var _ policy.Store = (*Grants)(nil)
+var _ policy.Store = (*GrantStore)(nil)
 
-// NewGrants returns the grants of a principal, the zero value for those of all.
-func NewGrants(db *store.DB, who policy.Principal) *Grants { return &Grants{db, who} }
+// NewGrantStore returns the grants of a principal, the zero value for those of all.
+func NewGrantStore(db *store.DB, who policy.Principal) *GrantStore { return &GrantStore{db, who} }
 
 // policyPrincipals is how the store's names of principals begin whose grants are those of
 // policy; its table has others too.
@@ -31,7 +31,7 @@ var policyPrincipals = []string{policy.UserPrincipal + ":", policy.AgentPrincipa
 func principalKey(p policy.Principal) string { return p.Kind + ":" + p.ID }
 
 // Put keeps a grant.
-func (s *Grants) Put(ctx context.Context, g policy.Grant) (policy.Grant, error) {
+func (s *GrantStore) Put(ctx context.Context, g policy.Grant) (policy.Grant, error) {
 	if s.who != (policy.Principal{}) && g.Principal != s.who {
 		return policy.Grant{}, fmt.Errorf("keep a grant for %s: these are the grants of %s", g.Principal, s.who)
 	}
@@ -61,7 +61,7 @@ func (s *Grants) Put(ctx context.Context, g policy.Grant) (policy.Grant, error) 
 }
 
 // Find returns the newest grant that applies.
-func (s *Grants) Find(ctx context.Context, p policy.Principal, subject policy.Digest, session string) (*policy.Grant, error) {
+func (s *GrantStore) Find(ctx context.Context, p policy.Principal, subject policy.Digest, session string) (*policy.Grant, error) {
 	if s.who != (policy.Principal{}) && p != s.who {
 		return nil, fmt.Errorf("%s for %s: %w", subject.Short(), p, policy.ErrNotGranted)
 	}
@@ -78,7 +78,7 @@ func (s *Grants) Find(ctx context.Context, p policy.Principal, subject policy.Di
 }
 
 // List returns all grants.
-func (s *Grants) List(ctx context.Context) ([]policy.Grant, []policy.Problem, error) {
+func (s *GrantStore) List(ctx context.Context) ([]policy.Grant, []policy.Problem, error) {
 	key := ""
 	if s.who != (policy.Principal{}) {
 		key = principalKey(s.who)
@@ -124,7 +124,7 @@ func readRows(rows []store.Grant) (all []policy.Grant, problems []policy.Problem
 }
 
 // Revoke withdraws grants.
-func (s *Grants) Revoke(ctx context.Context, what string) ([]policy.Grant, error) {
+func (s *GrantStore) Revoke(ctx context.Context, what string) ([]policy.Grant, error) {
 	all, problems, err := s.List(ctx)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ func TestGrantsAreAStore(t *testing.T) {
 		db, err := store.Open(t.Context(), storetest.SQLite(t), nil)
 		must(t, err)
 		t.Cleanup(func() { db.Close() })
-		return assembly.NewGrants(db, policy.Principal{})
+		return assembly.NewGrantStore(db, policy.Principal{})
 	})
 }
 
@@ -30,7 +30,7 @@ func TestGrantsOfAPerson(t *testing.T) {
 		must(t, db.Grants.Put(ctx, store.Grant{ID: "bad", Principal: "person:ann", Subject: string(policytest.Digest("b")), Data: []byte(`{}`)}))
 		g := policytest.Grant(policytest.Digest("a"))
 		g.Principal = policytest.Ann
-		hers, his := assembly.NewGrants(db, policytest.Ann), assembly.NewGrants(db, bob)
+		hers, his := assembly.NewGrantStore(db, policytest.Ann), assembly.NewGrantStore(db, bob)
 		kept, err := hers.Put(ctx, g)
 		must(t, err)
 		if _, err := his.Put(ctx, g); err == nil {
@@ -45,7 +45,7 @@ func TestGrantsOfAPerson(t *testing.T) {
 		if _, err := hers.Find(ctx, policytest.Ann, policytest.Digest("b"), ""); err == nil || errors.Is(err, policy.ErrNotGranted) {
 			t.Errorf("of a grant that cannot be read she is told %v", err)
 		}
-		all, problems, err := assembly.NewGrants(db, policy.Principal{}).List(ctx)
+		all, problems, err := assembly.NewGrantStore(db, policy.Principal{}).List(ctx)
 		if err != nil || len(all) != 1 || len(problems) != 1 {
 			t.Errorf("all are %v, %v, %v", all, problems, err)
 		}

@@ -69,7 +69,7 @@ type world struct {
 	db    *store.DB
 	lib   *library.Library
 	kinds *agents.Registry
-	kits  *assembly.Kits
+	kits  *assembly.Assembler
 	chat  *chat.Engine
 	model *script // of the hub
 
@@ -87,9 +87,9 @@ func newWorld(t testing.TB, db *store.DB, change ...func(*assembly.Options)) *wo
 	sealer, err := encryption.New(encryption.NewKey())
 	must(t, err)
 	local := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-	w.kinds = agents.New(db, &agents.Options{Sealer: sealer, Private: local, Poll: 20 * time.Millisecond})
-	o := assembly.Options{DB: db, Library: w.lib, Kinds: w.kinds, Dir: t.TempDir(), Private: local, Version: "test",
-		Stop: func(id, reason string) {
+	w.kinds = agents.New(db, &agents.Options{Cipher: sealer, Private: local, Poll: 20 * time.Millisecond})
+	o := assembly.Options{DB: db, Library: w.lib, Agents: w.kinds, Dir: t.TempDir(), PrivateNetworks: local, Version: "test",
+		StopTurn: func(id, reason string) {
 			w.chat.StopTurns(func(c chat.Conversation) bool { return c.ID == id }, reason)
 		},
 		Model: func(c *agents.ModelChoice, key string) (llm.Model, error) {
@@ -103,7 +103,7 @@ func newWorld(t testing.TB, db *store.DB, change ...func(*assembly.Options)) *wo
 		f(&o)
 	}
 	w.kits = assembly.New(o)
-	w.chat = chat.New(db, chat.Options{Setup: w.kits.Setup, Dir: t.TempDir(), Poll: 10 * time.Millisecond,
+	w.chat = chat.New(db, chat.Options{Setup: w.kits.ChatSetup, Dir: t.TempDir(), Poll: 10 * time.Millisecond,
 		Principal: func(_ context.Context, u account.UserID) (account.Principal, error) { return w.people[u], nil }})
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -182,7 +182,7 @@ func (w *world) pack(name string, files fstest.MapFS) library.Package {
 // review decides about the current version of a skill.
 func (w *world) review(s *library.Skill, r library.Review) {
 	w.t.Helper()
-	must(w.t, w.lib.Decide(w.t.Context(), w.root, s.ID, library.Decision{Digest: s.Digest, Review: r}))
+	must(w.t, w.lib.ReviewVersion(w.t.Context(), w.root, s.ID, library.Decision{Digest: s.Digest, Review: r}))
 }
 
 // apply applies documents, of which none may be refused.
@@ -190,13 +190,13 @@ func (w *world) apply(p account.Principal, yaml string) {
 	w.t.Helper()
 	result, err := w.kinds.Apply(w.t.Context(), p, agents.Parse([]byte(yaml), "a.yaml"), false)
 	must(w.t, err)
-	if !result.Kept {
+	if !result.Committed {
 		w.t.Fatalf("it was not kept: %+v", result.Changes)
 	}
 }
 
 // open opens a kit.
-func (w *world) open(want assembly.Want) *assembly.Kit {
+func (w *world) open(want assembly.Request) *assembly.Setup {
 	w.t.Helper()
 	k, err := w.kits.Open(w.t.Context(), want)
 	must(w.t, err)

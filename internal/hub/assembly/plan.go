@@ -22,10 +22,10 @@ import (
 // plan is what a kit is to have, as it was found at one moment.
 type plan struct {
 	principal account.Principal
-	profile   *agents.Profile // nil without an agent
-	draft     *library.Tried  // that is tried, before all others; nil is none
-	refs      []ref           // skills that are named, before all others
-	chosen    []string        // the only skills that there are; nil is all
+	profile   *agents.Profile      // nil without an agent
+	draft     *library.DraftSource // that is tried, before all others; nil is none
+	refs      []ref                // skills that are named, before all others
+	chosen    []string             // the only skills that there are; nil is all
 	under     []store.Namespace
 	servers   []agents.Server
 	values    map[string]upstream.Variables // by name of the server
@@ -43,7 +43,7 @@ type ref struct {
 }
 
 // plan finds out what a kit is to have.
-func (k *Kits) plan(ctx context.Context, w Want) (*plan, error) {
+func (k *Assembler) plan(ctx context.Context, w Request) (*plan, error) {
 	p := &plan{principal: w.Principal, values: map[string]upstream.Variables{}, stamps: map[string]string{}, because: map[string]string{}}
 	if err := k.planAgent(ctx, p, w); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (k *Kits) plan(ctx context.Context, w Want) (*plan, error) {
 	}
 	if w.Draft {
 		var err error
-		if p.draft, err = k.o.Library.Tried(ctx, w.Principal, w.Session); err != nil {
+		if p.draft, err = k.o.Library.DraftSource(ctx, w.Principal, w.Session); err != nil {
 			return nil, err
 		}
 		if p.chosen != nil && !slices.Contains(p.chosen, p.draft.Name) {
@@ -64,11 +64,11 @@ func (k *Kits) plan(ctx context.Context, w Want) (*plan, error) {
 		if len(s.Variables()) == 0 {
 			continue
 		}
-		values, err := k.o.Kinds.Secrets().Variables(ctx, p.principal, s)
+		values, err := k.o.Agents.Secrets().ServerVariables(ctx, p.principal, s)
 		switch {
 		case err == nil:
 			p.values[s.Name] = values
-		case errors.Is(err, store.ErrNotFound), errors.Is(err, agents.ErrNoSealer), isDenied(err):
+		case errors.Is(err, store.ErrNotFound), errors.Is(err, agents.ErrNoKey), isDenied(err):
 			p.problems = append(p.problems, err.Error())
 		default:
 			return nil, err
@@ -78,22 +78,22 @@ func (k *Kits) plan(ctx context.Context, w Want) (*plan, error) {
 }
 
 // planAgent adds what an agent says, or what there is without one.
-func (k *Kits) planAgent(ctx context.Context, p *plan, w Want) error {
+func (k *Assembler) planAgent(ctx context.Context, p *plan, w Request) error {
 	profile := w.profile
 	var err error
 	switch {
 	case profile != nil:
 	case w.Kind == "":
 		var servers []agents.Server
-		servers, p.problems, err = k.o.Kinds.Global(ctx, w.Principal)
+		servers, p.problems, err = k.o.Agents.GlobalServers(ctx, w.Principal)
 		p.servers = usable(servers)
 		return err
 	default:
-		if profile, err = k.o.Kinds.Profile(ctx, w.Principal, w.Kind, w.Namespace, w.Name); err != nil {
+		if profile, err = k.o.Agents.Profile(ctx, w.Principal, w.Kind, w.Namespace, w.Name); err != nil {
 			return err
 		}
 	}
-	p.profile, p.under, p.rules, p.servers = profile, profile.Under, profile.Rules, usable(profile.Servers)
+	p.profile, p.under, p.rules, p.servers = profile, profile.SettingsNamespaces, profile.Rules, usable(profile.Servers)
 	p.chosen, p.problems = slices.Clone(profile.Filter.Select), slices.Clone(profile.Problems)
 	for _, s := range profile.Skills {
 		if s.Preload {
@@ -114,15 +114,15 @@ func usable(servers []agents.Server) []agents.Server {
 
 // planDefaults adds the skills that people have without asking. What an agent names comes
 // first.
-func (k *Kits) planDefaults(ctx context.Context, p *plan, w Want) error {
-	situation := library.Situation{Mode: "mcp"}
+func (k *Assembler) planDefaults(ctx context.Context, p *plan, w Request) error {
+	situation := library.ConversationInfo{Mode: "mcp"}
 	if w.Session != "" {
 		situation.Mode = "chat"
 	}
 	if p.profile != nil {
 		situation.Agent = AgentName(p.profile.Kind, p.profile.Namespace, p.profile.Name)
 	}
-	defaults, err := k.o.Library.Choose(ctx, w.Principal, situation)
+	defaults, err := k.o.Library.DefaultSkills(ctx, w.Principal, situation)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (k *Kits) planDefaults(ctx context.Context, p *plan, w Want) error {
 		}
 		if d.Preload && !slices.Contains(p.preload, d.Name) {
 			p.preload = append(p.preload, d.Name)
-			p.because[d.Name] = defaultOf(d.For)
+			p.because[d.Name] = defaultOf(d.Namespace)
 		}
 	}
 	return nil
@@ -158,7 +158,7 @@ func defaultOf(in store.Namespace) string {
 }
 
 // home is where a skill is at home, "" where it went meanwhile.
-func (k *Kits) home(ctx context.Context, id string) (store.Namespace, error) {
+func (k *Assembler) home(ctx context.Context, id string) (store.Namespace, error) {
 	s, err := k.o.DB.Skills.Get(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		return "", nil

@@ -12,7 +12,7 @@ import (
 
 // granted are the values that a skill may have, as it is; id is "" for one that is not
 // of the library.
-func (b *base) granted(ctx context.Context, id string, d policy.Digest) (*agents.Granted, error) {
+func (b *base) granted(ctx context.Context, id string, d policy.Digest) (*agents.SecretValues, error) {
 	var in store.Namespace
 	var thing agents.Owner
 	if id != "" {
@@ -22,7 +22,7 @@ func (b *base) granted(ctx context.Context, id string, d policy.Digest) (*agents
 		}
 		in, thing = s.Namespace, agents.SkillOwner(id)
 	}
-	return b.kits.o.Kinds.Secrets().Granted(ctx, b.principal, d, thing, in)
+	return b.kits.o.Agents.Secrets().GrantedValues(ctx, b.principal, d, thing, in)
 }
 
 // secret is the value of a secret that was granted to a skill with these bytes that the

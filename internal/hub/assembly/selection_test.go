@@ -17,7 +17,7 @@ func TestK17SelectionAndMustUse(t *testing.T) {
 	skillsOfAWorld(w)
 	w.apply(w.meg, "{apiVersion: loadout/v1, kind: Ghost, metadata: {name: bare, namespace: team}, spec: {skills: []}}")
 	for agent, want := range map[string]string{"open": "everybodys ours pinned", "chosen": "hidden ours pinned", "bare": ""} {
-		k := w.open(assembly.Want{Principal: w.bob, Kind: "Ghost", Namespace: "team", Name: agent})
+		k := w.open(assembly.Request{Principal: w.bob, Kind: "Ghost", Namespace: "team", Name: agent})
 		if got := names(k); got != want {
 			t.Errorf("%s has %q, want %q", agent, got, want)
 		}
@@ -53,7 +53,7 @@ func TestK17SelectionAndMustUse(t *testing.T) {
 			t.Errorf("of %s: the turn is %s, and the model was told %q", agent, reason, first)
 		}
 	}
-	if got := strings.Fields(names(w.open(assembly.Want{Principal: w.bob}))); !slices.Contains(got, "everybodys") {
+	if got := strings.Fields(names(w.open(assembly.Request{Principal: w.bob}))); !slices.Contains(got, "everybodys") {
 		t.Errorf("without an agent there are %v", got)
 	}
 }

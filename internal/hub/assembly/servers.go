@@ -24,10 +24,10 @@ import (
 
 // newPool makes what keeps the connections of this node. Those to servers of the
 // operator that want no sign-in are shared by all, and others by the kits of one base.
-func (k *Kits) newPool() *upstream.Pool {
+func (k *Assembler) newPool() *upstream.Pool {
 	return upstream.NewPool(&upstream.PoolOptions{
 		Dialer: &upstream.Dialer{
-			Spawn: k.spawn, OAuth: k.oauth, Private: k.o.Private, Logger: k.o.Logger,
+			Spawn: k.spawn, OAuth: k.oauth, Private: k.o.PrivateNetworks, Logger: k.o.Logger,
 			Client:     mcp.Implementation{Name: "loadout", Title: "Loadout", Version: k.o.Version},
 			Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){builtin: tools.MemoryTransport(k.o.Providers)},
 		},
@@ -39,7 +39,7 @@ func (k *Kits) newPool() *upstream.Pool {
 const builtin = "builtin"
 
 // providers are the servers of the program by which skills may have tools.
-func (k *Kits) providers() map[string]*upstream.Config {
+func (k *Assembler) providers() map[string]*upstream.Config {
 	out := map[string]*upstream.Config{}
 	for name := range k.o.Providers {
 		out[name] = &upstream.Config{Name: name, Type: builtin, URLs: []string{name}}
@@ -49,7 +49,7 @@ func (k *Kits) providers() map[string]*upstream.Config {
 
 // spawn starts the command of a server: plainly where it is the operator's own, and in
 // the sandbox where it is of a skill or a document.
-func (k *Kits) spawn(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
+func (k *Assembler) spawn(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
 	if c.Owner == "" {
 		return k.plain.Start(ctx, c)
 	}
@@ -91,7 +91,7 @@ func (b *base) serve(ctx context.Context, c *upstream.Config) (*loadout.RunningS
 		if dir == "" {
 			return nil, errors.New("this node has no place for commands of servers")
 		}
-		digest := b.servers[c.Name].Subject()
+		digest := b.servers[c.Name].PolicyDigest()
 		s.Project = &loadout.Project{Dir: dir, Name: "MCP server " + c.Name, Digest: digest, Check: func(ctx context.Context) error {
 			return b.reviewed(ctx, digest)
 		}}
@@ -110,7 +110,7 @@ func (b *base) serve(ctx context.Context, c *upstream.Config) (*loadout.RunningS
 
 // reviewed is nil as long as the command of a server is approved.
 func (b *base) reviewed(ctx context.Context, d policy.Digest) error {
-	switch said, err := b.kits.o.Kinds.Reviewed(ctx, d); {
+	switch said, err := b.kits.o.Agents.ReviewState(ctx, d); {
 	case err != nil:
 		return fmt.Errorf("whether its command was reviewed cannot be known: %w", err)
 	case said == store.Rejected:

@@ -126,7 +126,7 @@ func (w *world) grant(p account.Principal, name, value string, to agents.Subject
 	ctx := w.t.Context()
 	owner := agents.NamespaceOwner(own(p))
 	must(w.t, w.kinds.Secrets().Set(ctx, p, owner, name, value))
-	digest, err := w.kinds.Digest(ctx, p, to)
+	digest, err := w.kinds.SubjectDigest(ctx, p, to)
 	must(w.t, err)
 	must(w.t, w.kinds.Secrets().Grant(ctx, p, owner, name, to, digest))
 }
@@ -223,10 +223,10 @@ func TestCommandsOfServers(t *testing.T) {
 	if strings.Contains(got, "a-secret-value") || !strings.Contains(got, "token") {
 		t.Errorf("a tool tells the secret of its configuration: %q", got)
 	}
-	k := w.open(assembly.Want{Principal: w.bob, Kind: agents.GhostKind, Namespace: "team", Name: "g"})
+	k := w.open(assembly.Request{Principal: w.bob, Kind: agents.GhostKind, Namespace: "team", Name: "g"})
 	w.reviewServer(py, store.Rejected)
 	w.ask(w.bob, w.begin(w.bob, "Ghost/team/g"), call("py__where"), "not found")
-	_, err = k.Tools.Call(t.Context(), &tools.Call{Name: "py__where", Principal: k.Person})
+	_, err = k.Tools.Call(t.Context(), &tools.Call{Name: "py__where", Principal: k.Principal})
 	if err == nil || !strings.Contains(err.Error(), "rejected in review") {
 		t.Errorf("a kit that was open calls it: %v", err)
 	}
@@ -235,9 +235,9 @@ func TestCommandsOfServers(t *testing.T) {
 // reviewServer keeps a review of a maintainer.
 func (w *world) reviewServer(s agents.Subject, r store.Review) {
 	w.t.Helper()
-	digest, err := w.kinds.Digest(w.t.Context(), w.meg, s)
+	digest, err := w.kinds.SubjectDigest(w.t.Context(), w.meg, s)
 	must(w.t, err)
-	must(w.t, w.kinds.Review(w.t.Context(), w.meg, s, digest, r, ""))
+	must(w.t, w.kinds.ReviewServer(w.t.Context(), w.meg, s, digest, r, ""))
 }
 
 // A call that may change something is asked about, at the desk that any node answers,
@@ -264,7 +264,7 @@ func TestApprovals(t *testing.T) {
 			t.Errorf("it answers %q after %d questions", got, asked)
 		}
 		w.ask(w.ada, id, call("s__read"), "is not allowed")
-		all, problems, err := assembly.NewGrants(db, policy.Principal{ID: string(w.ada.User), Kind: policy.UserPrincipal}).List(t.Context())
+		all, problems, err := assembly.NewGrantStore(db, policy.Principal{ID: string(w.ada.User), Kind: policy.UserPrincipal}).List(t.Context())
 		if err != nil || len(problems) > 0 || len(all) != 1 || all[0].Name != "s__change" || all[0].Scope != policy.Always {
 			t.Errorf("kept are %+v, %v, %v", all, problems, err)
 		}

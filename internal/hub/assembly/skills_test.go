@@ -19,7 +19,7 @@ import (
 )
 
 // names are the skills of a kit, but those that come with the program.
-func names(k *assembly.Kit) string {
+func names(k *assembly.Setup) string {
 	var out []string
 	for _, e := range k.Runtime.Catalog().Snapshot().Skills() {
 		if e.Origin != "bundled" {
@@ -61,16 +61,16 @@ func TestWhoGetsWhichSkills(t *testing.T) {
 		all := skillsOfAWorld(w)
 		for _, c := range []struct {
 			who  account.Principal
-			want assembly.Want
+			want assembly.Request
 			has  string
 		}{
-			{w.ada, assembly.Want{}, "everybodys mine ours pinned"},
-			{w.bob, assembly.Want{}, "everybodys ours pinned"},
-			{w.eve, assembly.Want{}, "everybodys pinned"},
-			{w.ada, assembly.Want{Kind: "Ghost", Namespace: "team", Name: "open"}, "everybodys mine ours pinned"},
-			{w.ada, assembly.Want{Kind: "Ghost", Namespace: "team", Name: "chosen"}, "hidden mine ours pinned"}, // what she uploaded is her default
-			{w.bob, assembly.Want{Kind: "Ghost", Name: "chosen"}, "hidden ours pinned"},
-			{w.bob.LimitedTo(account.ScopeMCP), assembly.Want{Kind: "Ghost", Name: "chosen"}, "hidden ours pinned"},
+			{w.ada, assembly.Request{}, "everybodys mine ours pinned"},
+			{w.bob, assembly.Request{}, "everybodys ours pinned"},
+			{w.eve, assembly.Request{}, "everybodys pinned"},
+			{w.ada, assembly.Request{Kind: "Ghost", Namespace: "team", Name: "open"}, "everybodys mine ours pinned"},
+			{w.ada, assembly.Request{Kind: "Ghost", Namespace: "team", Name: "chosen"}, "hidden mine ours pinned"}, // what she uploaded is her default
+			{w.bob, assembly.Request{Kind: "Ghost", Name: "chosen"}, "hidden ours pinned"},
+			{w.bob.LimitedTo(account.ScopeMCP), assembly.Request{Kind: "Ghost", Name: "chosen"}, "hidden ours pinned"},
 		} {
 			c.want.Principal = c.who
 			k := w.open(c.want)
@@ -92,7 +92,7 @@ func TestWhoGetsWhichSkills(t *testing.T) {
 				}
 			}
 		}
-		if _, err := w.kits.Open(t.Context(), assembly.Want{Principal: w.eve, Kind: "Ghost", Namespace: "team", Name: "chosen"}); err == nil {
+		if _, err := w.kits.Open(t.Context(), assembly.Request{Principal: w.eve, Kind: "Ghost", Namespace: "team", Name: "chosen"}); err == nil {
 			t.Error("eve opens a Ghost of a group that she is not in")
 		}
 	})
@@ -101,7 +101,7 @@ func TestWhoGetsWhichSkills(t *testing.T) {
 // Skills that come, change and go are seen by a kit that is open.
 func TestKitKeepsUp(t *testing.T) {
 	w := sqlite(t)
-	talk, endpoint := w.open(assembly.Want{Principal: w.ada, Session: "x"}), w.open(assembly.Want{Principal: w.ada})
+	talk, endpoint := w.open(assembly.Request{Principal: w.ada, Session: "x"}), w.open(assembly.Request{Principal: w.ada})
 	changed := make(chan struct{}, 100)
 	defer endpoint.Runtime.Catalog().Subscribe(func(_, _ *catalog.Snapshot) { changed <- struct{}{} })()
 	w.upload(w.ada, own(w.ada), "new", tree("new", "", "It is new."))
@@ -110,16 +110,16 @@ func TestKitKeepsUp(t *testing.T) {
 	if a, b := names(talk), names(endpoint); a != "new" || b != "new" {
 		t.Errorf("they have %q and %q", a, b)
 	}
-	one, two := w.open(assembly.Want{Principal: w.ada, Session: "x"}), w.open(assembly.Want{Principal: w.ada, Session: "y"})
+	one, two := w.open(assembly.Request{Principal: w.ada, Session: "x"}), w.open(assembly.Request{Principal: w.ada, Session: "y"})
 	if one.Runtime != two.Runtime {
 		t.Error("two conversations of one person do not share a catalog")
 	}
-	if other := w.open(assembly.Want{Principal: w.bob, Session: "z"}); other.Runtime == one.Runtime {
+	if other := w.open(assembly.Request{Principal: w.bob, Session: "z"}); other.Runtime == one.Runtime {
 		t.Error("conversations of two people share a catalog")
 	}
 	once := w.ada
 	once.Groups = nil // she left it
-	if other := w.open(assembly.Want{Principal: once, Session: "x"}); other.Runtime == one.Runtime {
+	if other := w.open(assembly.Request{Principal: once, Session: "x"}); other.Runtime == one.Runtime {
 		t.Error("who lost a right has the catalog from before")
 	}
 }
@@ -144,7 +144,7 @@ func TestW14Preload(t *testing.T) {
 			t.Errorf("with %q there are %v in force, want %v", agent, got, want)
 		}
 	}
-	k := w.open(assembly.Want{Principal: w.ada, Kind: "Ghost", Namespace: "team", Name: "chosen"})
+	k := w.open(assembly.Request{Principal: w.ada, Kind: "Ghost", Namespace: "team", Name: "chosen"})
 	if got := names(k); got != "hidden mine ours pinned" {
 		t.Errorf("with a default there are %q", got)
 	}
@@ -162,7 +162,7 @@ func TestKillSwitch(t *testing.T) {
 		ended := make(chan []chat.Event, 1)
 		go func() { ended <- w.say(w.ada, id, "wait") }()
 		<-begun
-		endpoint := w.open(assembly.Want{Principal: w.ada})
+		endpoint := w.open(assembly.Request{Principal: w.ada})
 		w.settings("team", agents.SkillSettings{Disabled: true})
 		if got := answer(<-ended); !strings.Contains(got, "failed: skills were switched off") {
 			t.Errorf("the turn ends with %q", got)

@@ -24,7 +24,7 @@ func (b *base) sources(ctx context.Context, p *plan) ([]catalog.Source, error) {
 		all = append(all, p.draft)
 	}
 	for _, part := range byHome(p.refs) {
-		s, err := b.kits.o.Library.Bound(p.principal, boundLabel(part.in), part.refs)
+		s, err := b.kits.o.Library.BoundSource(p.principal, boundLabel(part.in), part.refs)
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +93,7 @@ func groupOf(s catalog.Source) store.Namespace {
 // add keeps by which source skills of a label are known, and lets through what the
 // settings of its group do.
 func (b *base) add(ctx context.Context, s catalog.Source, in store.Namespace) (catalog.Source, error) {
-	if known, ok := s.(library.Identified); ok {
+	if known, ok := s.(library.SkillIdentifier); ok {
 		b.ids[s.Origin()] = known
 	}
 	if in == "" {

@@ -31,7 +31,7 @@ func (t *talk) handOff(c *chat.ToolContext) agent.Tool {
 			return &agent.Outcome{Text: "Give the name of a member, and the task as text.", Error: true}, nil
 		}
 		members := t.kit.Profile.Members
-		i := slices.IndexFunc(members, func(m agents.Colleague) bool { return m.Name == in.Member })
+		i := slices.IndexFunc(members, func(m agents.TeamMember) bool { return m.Name == in.Member })
 		if i < 0 {
 			return &agent.Outcome{Text: fmt.Sprintf("There is no member %.100q. There are: %s.", in.Member, strings.Join(namesOf(members), ", ")), Error: true}, nil
 		}
@@ -47,7 +47,7 @@ func (t *talk) handOff(c *chat.ToolContext) agent.Tool {
 	}}
 }
 
-func namesOf(members []agents.Colleague) []string {
+func namesOf(members []agents.TeamMember) []string {
 	var out []string
 	for _, m := range members {
 		out = append(out, m.Name)
@@ -57,8 +57,8 @@ func namesOf(members []agents.Colleague) []string {
 
 // confirm asks the person whether a member gets a task, and returns what the leader is
 // told where it does not.
-func (t *talk) confirm(ctx context.Context, c *chat.ToolContext, m agents.Colleague, task string) (*agent.Outcome, error) {
-	payload, err := json.Marshal(map[string]string{"tool": agents.HandOffName, "member": m.Name, "task": task})
+func (t *talk) confirm(ctx context.Context, c *chat.ToolContext, m agents.TeamMember, task string) (*agent.Outcome, error) {
+	payload, err := json.Marshal(map[string]string{"tool": agents.HandOffTool, "member": m.Name, "task": task})
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (t *talk) confirm(ctx context.Context, c *chat.ToolContext, m agents.Collea
 }
 
 // delegate has a member do a task.
-func (t *talk) delegate(ctx context.Context, c *chat.ToolContext, m agents.Colleague, task string) (*agent.Outcome, error) {
+func (t *talk) delegate(ctx context.Context, c *chat.ToolContext, m agents.TeamMember, task string) (*agent.Outcome, error) {
 	text, err := t.memberSays(ctx, c, m, task)
 	switch {
 	case ctx.Err() != nil:
@@ -99,12 +99,12 @@ func (t *talk) delegate(ctx context.Context, c *chat.ToolContext, m agents.Colle
 }
 
 // memberSays opens the conversation with a member, and returns what it says last.
-func (t *talk) memberSays(ctx context.Context, c *chat.ToolContext, m agents.Colleague, task string) (string, error) {
-	profile, err := t.kits.o.Kinds.Member(ctx, t.who, t.kit.Profile, m.Name)
+func (t *talk) memberSays(ctx context.Context, c *chat.ToolContext, m agents.TeamMember, task string) (string, error) {
+	profile, err := t.kits.o.Agents.MemberProfile(ctx, t.who, t.kit.Profile, m.Name)
 	if err != nil {
 		return "", unseen(err)
 	}
-	sub, err := t.kits.talk(ctx, Want{Principal: t.who, Session: t.id, Draft: t.kit.base.plan.draft != nil, profile: profile})
+	sub, err := t.kits.talk(ctx, Request{Principal: t.who, Session: t.id, Draft: t.kit.base.plan.draft != nil, profile: profile})
 	if err != nil {
 		return "", err
 	}
@@ -124,7 +124,7 @@ func (t *talk) memberSays(ctx context.Context, c *chat.ToolContext, m agents.Col
 	}
 	a := agent.New(sub.model, s, &o)
 	for _, name := range sub.kit.Preload {
-		if _, err := a.PreloadSkill(ctx, name, sub.kit.Because(name)); err != nil {
+		if _, err := a.PreloadSkill(ctx, name, sub.kit.PreloadReason(name)); err != nil {
 			return "", err
 		}
 	}

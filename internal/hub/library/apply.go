@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Text is a skill that consists of its SKILL.md only.
-type Text struct {
+// SkillText is a skill that consists of its SKILL.md only.
+type SkillText struct {
 	In   Namespace
 	Name string
 	File []byte
@@ -20,31 +20,31 @@ type Text struct {
 	Same func(other []byte) bool
 }
 
-// Applied is the result of applying a [Text].
-type Applied string
+// ApplyResult is the result of applying a [SkillText].
+type ApplyResult string
 
-// The results of applying a [Text].
+// The results of applying a [SkillText].
 const (
-	TextCreated   Applied = "created"
-	TextUpdated   Applied = "updated"
-	TextUnchanged Applied = "unchanged"
+	TextCreated   ApplyResult = "created"
+	TextUpdated   ApplyResult = "updated"
+	TextUnchanged ApplyResult = "unchanged"
 )
 
-// MoreFilesError reports that a skill has files that a [Text] would remove.
-type MoreFilesError struct {
+// ExtraFilesError reports that a skill has files that a [SkillText] would remove.
+type ExtraFilesError struct {
 	Name  string
 	Files int64
 }
 
-func (e *MoreFilesError) Error() string {
+func (e *ExtraFilesError) Error() string {
 	return fmt.Sprintf("skill %q has %d files and cannot be replaced by a SKILL.md alone", e.Name, e.Files)
 }
 
 // Apply creates a skill or adds a version in a transaction, like
 // [Library.Upload] and [Library.AddVersion], with their errors or a
-// [*MoreFilesError]. It returns the previous SKILL.md, nil if there was none.
-// The caller calls [Library.Changed] after the commit.
-func (l *Library) Apply(ctx context.Context, tx *store.Tx, p account.Principal, t Text) (Applied, []byte, error) {
+// [*ExtraFilesError]. It returns the previous SKILL.md, nil if there was none.
+// The caller calls [Library.NotifyChanged] after the commit.
+func (l *Library) Apply(ctx context.Context, tx *store.Tx, p account.Principal, t SkillText) (ApplyResult, []byte, error) {
 	h, err := l.findInNamespace(ctx, &tx.Tables, t.In, t.Name)
 	if isNotFound(err) {
 		return l.applyNew(ctx, tx, p, t)
@@ -67,12 +67,12 @@ func (l *Library) Apply(ctx context.Context, tx *store.Tx, p account.Principal, 
 	case same == nil && bytes.Equal(was, t.File), same != nil && same(was):
 		return TextUnchanged, was, nil
 	case h.Files > 1:
-		return "", nil, &MoreFilesError{Name: h.Name, Files: h.Files}
+		return "", nil, &ExtraFilesError{Name: h.Name, Files: h.Files}
 	}
 	return TextUpdated, was, l.applyVersion(ctx, tx, p, h, t)
 }
 
-func (l *Library) applyNew(ctx context.Context, tx *store.Tx, p account.Principal, t Text) (Applied, []byte, error) {
+func (l *Library) applyNew(ctx context.Context, tx *store.Tx, p account.Principal, t SkillText) (ApplyResult, []byte, error) {
 	if err := checkNamespace(p, account.SkillUpload, t.In); err != nil {
 		return "", nil, err
 	}
@@ -93,7 +93,7 @@ func (l *Library) applyNew(ctx context.Context, tx *store.Tx, p account.Principa
 
 // applyVersion adds a version, or makes the existing version with these files
 // current.
-func (l *Library) applyVersion(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, t Text) error {
+func (l *Library) applyVersion(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, t SkillText) error {
 	c, err := l.textContent(ctx, tx, t)
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (l *Library) applyVersion(ctx context.Context, tx *store.Tx, p account.Prin
 
 // textContent reads a text like an upload and stores its file. It does not wait
 // for a package slot: the holder of one may wait for this transaction.
-func (l *Library) textContent(ctx context.Context, tx *store.Tx, t Text) (*content, error) {
+func (l *Library) textContent(ctx context.Context, tx *store.Tx, t SkillText) (*content, error) {
 	only := skill.Manifest{{Path: skill.FileName, Size: int64(len(t.File)), SHA256: skill.Hash(t.File)}}
 	files, err := newTree(only, func(skill.File) ([]byte, error) { return t.File, nil })
 	if err != nil {
@@ -163,12 +163,9 @@ func (l *Library) skillFile(ctx context.Context, t store.Tables, v store.Version
 	return t.Blobs.Read(ctx, f.SHA256)
 }
 
-// Changed notifies other nodes of changes made by [Library.Apply].
-func (l *Library) Changed() { l.notifyChanged() }
-
-// ID returns the ID of a skill that a namespace owns or that is published to
+// FindID returns the ID of a skill that a namespace owns or that is published to
 // it. The principal must be allowed to see the skill; token scopes are ignored.
-func (l *Library) ID(ctx context.Context, p account.Principal, in Namespace, name string) (string, error) {
+func (l *Library) FindID(ctx context.Context, p account.Principal, in Namespace, name string) (string, error) {
 	found, err := l.db.Skills.Find(ctx, name, []Namespace{in})
 	if err != nil {
 		return "", err
@@ -186,9 +183,9 @@ func (l *Library) ID(ctx context.Context, p account.Principal, in Namespace, nam
 	return h.ID, nil
 }
 
-// Instructions returns the SKILL.md of a version unchanged; version 0 is the
+// ReadSkillFile returns the SKILL.md of a version unchanged; version 0 is the
 // current one.
-func (l *Library) Instructions(ctx context.Context, p account.Principal, id string, number int64) ([]byte, error) {
+func (l *Library) ReadSkillFile(ctx context.Context, p account.Principal, id string, number int64) ([]byte, error) {
 	_, v, err := l.readable(ctx, p, id, number)
 	if err != nil {
 		return nil, err

@@ -11,13 +11,13 @@ import (
 )
 
 // apply applies a SKILL.md, and undoes it with dry.
-func (w *world) apply(p account.Principal, in store.Namespace, name, file string, dry bool) (library.Applied, string, error) {
+func (w *world) apply(p account.Principal, in store.Namespace, name, file string, dry bool) (library.ApplyResult, string, error) {
 	w.t.Helper()
-	var applied library.Applied
+	var applied library.ApplyResult
 	var was []byte
 	undone := errors.New("undone")
 	err := w.db.Tx(w.ctx, func(tx *store.Tx) (err error) {
-		applied, was, err = w.lib.Apply(w.ctx, tx, p, library.Text{In: in, Name: name, File: []byte(file)})
+		applied, was, err = w.lib.Apply(w.ctx, tx, p, library.SkillText{In: in, Name: name, File: []byte(file)})
 		if err == nil && dry {
 			return undone
 		}
@@ -26,7 +26,7 @@ func (w *world) apply(p account.Principal, in store.Namespace, name, file string
 	if errors.Is(err, undone) {
 		err = nil
 	}
-	w.lib.Changed()
+	w.lib.NotifyChanged()
 	return applied, string(was), err
 }
 
@@ -38,7 +38,7 @@ func prose(prompt string) string {
 // nobody has approved it.
 func TestApplyText(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		step := func(p account.Principal, file string, dry bool, want library.Applied, before string) {
+		step := func(p account.Principal, file string, dry bool, want library.ApplyResult, before string) {
 			t.Helper()
 			got, was, err := w.apply(p, w.team, "prose", file, dry)
 			if err != nil || got != want || was != before {
@@ -46,20 +46,20 @@ func TestApplyText(t *testing.T) {
 			}
 		}
 		step(w.ada, prose("One."), true, library.TextCreated, "")
-		if _, err := w.lib.ID(w.ctx, w.ada, w.team, "prose"); !errors.Is(err, library.ErrNotFound) {
+		if _, err := w.lib.FindID(w.ctx, w.ada, w.team, "prose"); !errors.Is(err, library.ErrNotFound) {
 			t.Errorf("after a trial: %v", err)
 		}
 		step(w.ada, prose("One."), false, library.TextCreated, "")
 		step(w.ada, prose("One."), false, library.TextUnchanged, prose("One."))
 		step(w.meg, prose("Two."), false, library.TextUpdated, prose("One."))
 		step(w.ada, prose("One."), false, library.TextUpdated, prose("Two."))
-		id := must(w.lib.ID(w.ctx, w.bob, w.team, "prose"))(t)
+		id := must(w.lib.FindID(w.ctx, w.bob, w.team, "prose"))(t)
 		s := must(w.lib.Skill(w.ctx, w.bob, id))(t)
 		versions := must(w.lib.Versions(w.ctx, w.bob, id, 0, 10))(t)
 		if s.Number != 1 || len(versions) != 2 || s.Review != library.Pending || s.CreatedBy != string(w.ada.User) || versions[0].CreatedBy != string(w.meg.User) {
 			t.Errorf("%+v %+v", s, versions)
 		}
-		file := must(w.lib.Instructions(w.ctx, w.bob, id, 2))(t)
+		file := must(w.lib.ReadSkillFile(w.ctx, w.bob, id, 2))(t)
 		if string(file) != prose("Two.") {
 			t.Errorf("%s", file)
 		}
@@ -92,11 +92,11 @@ func TestApplyTextRefuses(t *testing.T) {
 
 	// What has more files is not made one that has less, but may say the same.
 	s := w.upload(w.ada, w.team, "pack", "One.", "scripts/a.py", "print(1)\n")
-	same := must(w.lib.Instructions(w.ctx, w.ada, s.ID, 0))(t)
+	same := must(w.lib.ReadSkillFile(w.ctx, w.ada, s.ID, 0))(t)
 	if got, _, err := w.apply(w.ada, w.team, "pack", string(same), false); got != library.TextUnchanged || err != nil {
 		t.Errorf("%s %v", got, err)
 	}
-	if _, _, err := w.apply(w.ada, w.team, "pack", strings.Replace(string(same), "One.", "Two.", 1), false); !isType[*library.MoreFilesError](err) {
+	if _, _, err := w.apply(w.ada, w.team, "pack", strings.Replace(string(same), "One.", "Two.", 1), false); !isType[*library.ExtraFilesError](err) {
 		t.Errorf("%v", err)
 	}
 

@@ -156,7 +156,7 @@ func (l *Library) updateIf(ctx context.Context, p account.Principal, a account.A
 	case err != nil:
 		return err
 	}
-	l.notifyChanged()
+	l.NotifyChanged()
 	return nil
 }
 

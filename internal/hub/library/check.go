@@ -8,12 +8,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Swept is the result of a sweep.
-type Swept = store.SweepResult
+// SweepResult is the result of a sweep.
+type SweepResult = store.SweepResult
 
 // Sweep removes the files that no version has named for [Options.Grace]. Each
 // node of the hub calls it from time to time.
-func (l *Library) Sweep(ctx context.Context) (Swept, error) {
+func (l *Library) Sweep(ctx context.Context) (SweepResult, error) {
 	return l.db.Blobs.Sweep(ctx, l.opts.Grace)
 }
 

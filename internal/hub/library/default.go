@@ -159,25 +159,25 @@ func readDefault(r store.Default) Default {
 	return d
 }
 
-// Situation describes the conversation that skills are chosen for.
-type Situation struct{ Mode, Agent, Project string }
+// ConversationInfo describes the conversation that skills are chosen for.
+type ConversationInfo struct{ Mode, Agent, Project string }
 
-func (s Situation) is(e Exception) bool {
+func (s ConversationInfo) is(e Exception) bool {
 	return e.Value != "" && (e.Type == "mode" && e.Value == s.Mode || e.Type == "agent" && e.Value == s.Agent || e.Type == "project" && e.Value == s.Project)
 }
 
-// Chosen is a skill that a conversation has by default.
-type Chosen struct {
+// DefaultSkill is a skill that a conversation has by default.
+type DefaultSkill struct {
 	Ref
-	Preload bool      `json:"forcePreload"`
-	For     Namespace `json:"for"` // whose default it is
+	Preload   bool      `json:"forcePreload"`
+	Namespace Namespace `json:"for"` // whose default it is
 }
 
-// Choose returns the default skills of a conversation: the principal's own,
+// DefaultSkills returns the default skills of a conversation: the principal's own,
 // those of its groups, and public ones. For each skill or name the nearest
 // default counts, including its exceptions. The references have IDs and no
 // digests, nearest first.
-func (l *Library) Choose(ctx context.Context, p account.Principal, s Situation) ([]Chosen, error) {
+func (l *Library) DefaultSkills(ctx context.Context, p account.Principal, s ConversationInfo) ([]DefaultSkill, error) {
 	in, err := namespaces(p, account.SkillUse)
 	if err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func (l *Library) Choose(ctx context.Context, p account.Principal, s Situation) 
 	if err != nil {
 		return nil, err
 	}
-	var out []Chosen
+	var out []DefaultSkill
 	ids, names := map[string]bool{}, map[string]bool{}
 	for _, n := range in {
 		for _, row := range rows {
@@ -206,7 +206,7 @@ func (l *Library) Choose(ctx context.Context, p account.Principal, s Situation) 
 				continue
 			}
 			names[h.Name] = true
-			out = append(out, Chosen{Ref{Name: h.Name, ID: h.ID}, d.Preload, n})
+			out = append(out, DefaultSkill{Ref{Name: h.Name, ID: h.ID}, d.Preload, n})
 		}
 	}
 	return out, nil

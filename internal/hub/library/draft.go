@@ -130,8 +130,8 @@ func (l *Library) readDraft(ctx context.Context, p account.Principal, d Draft) (
 	return opened, c, err
 }
 
-// Packed is a draft as a package for [Library.Upload].
-type Packed struct {
+// DraftPackage is a draft as a package for [Library.Upload].
+type DraftPackage struct {
 	Name     string // of the skill
 	FileName string
 	Digest   string // of the files, the same as after an upload
@@ -139,9 +139,9 @@ type Packed struct {
 	Data     []byte
 }
 
-// Pack creates a package of a draft. It fails like an upload, except for
+// PackDraft creates a package of a draft. It fails like an upload, except for
 // existing skills and versions.
-func (l *Library) Pack(ctx context.Context, p account.Principal, d Draft) (*Packed, error) {
+func (l *Library) PackDraft(ctx context.Context, p account.Principal, d Draft) (*DraftPackage, error) {
 	_, c, err := l.readDraft(ctx, p, d)
 	if err != nil {
 		return nil, fmt.Errorf("pack draft: %w", err)
@@ -158,7 +158,7 @@ func (l *Library) Pack(ctx context.Context, p account.Principal, d Draft) (*Pack
 	} else if err := b.Close(); err != nil {
 		return nil, err
 	}
-	return &Packed{Name: c.skill.Name, FileName: c.skill.Name + ".zip", Digest: c.manifest.Digest(), Of: d.Of, Data: out.Bytes()}, nil
+	return &DraftPackage{Name: c.skill.Name, FileName: c.skill.Name + ".zip", Digest: c.manifest.Digest(), Of: d.Of, Data: out.Bytes()}, nil
 }
 
 var errPackedLarge = errors.New("the package is too large")

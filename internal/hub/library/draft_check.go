@@ -19,22 +19,22 @@ import (
 // draftScanTime limits the scan of a draft, because the author waits for it.
 const draftScanTime = 5 * time.Second
 
-// Checked is the result of checking a draft. Unknown values are empty.
-type Checked struct {
-	Skill       *skill.Skill // nil if unreadable
-	Valid       bool         // according to the specification
-	Loads       bool         // it can be used
-	Saves       bool         // an upload would succeed if the name is free
-	Diagnostics []DraftDiagnostic
-	Findings    []scan.Finding
-	Unscanned   bool // the scan is incomplete
-	Manifest    skill.Manifest
-	Asks        []skilldiff.PermissionChange
-	Code        bool   // it needs a review
-	MayRun      bool   // these files were approved, so their code may run
-	CatalogLine string // shown to models; "" if hidden from them
-	Taken       *Taken // nil if the name is free, or belongs to the skill that this is a version of
-	MayAdd      bool   // the principal may save it
+// DraftCheck is the result of checking a draft. Unknown values are empty.
+type DraftCheck struct {
+	Skill                *skill.Skill // nil if unreadable
+	Valid                bool         // according to the specification
+	Loadable             bool         // it can be used
+	Savable              bool         // an upload would succeed if the name is free
+	Diagnostics          []DraftDiagnostic
+	Findings             []scan.Finding
+	Unscanned            bool // the scan is incomplete
+	Manifest             skill.Manifest
+	RequestedPermissions []skilldiff.PermissionChange
+	Code                 bool           // it needs a review
+	Runnable             bool           // these files were approved, so their code may run
+	CatalogLine          string         // shown to models; "" if hidden from them
+	Existing             *ExistingSkill // nil if the name is free, or belongs to the skill that this is a version of
+	CanSave              bool           // the principal may save it
 }
 
 // DraftDiagnostic is a problem in a file of a draft.
@@ -47,16 +47,16 @@ type DraftDiagnostic struct {
 	Rename string
 }
 
-// Taken is the skill that already has the name of a draft.
-type Taken struct {
-	ID     string // "" where the principal may not know of it
-	MayAdd bool   // the principal may add a version
+// ExistingSkill is the skill that already has the name of a draft.
+type ExistingSkill struct {
+	ID            string // "" where the principal may not know of it
+	CanAddVersion bool   // the principal may add a version
 }
 
 // CheckDraft checks a draft that is to be saved in a namespace. "" is the
 // namespace of the skill that it is a version of, otherwise the principal's
 // own.
-func (l *Library) CheckDraft(ctx context.Context, p account.Principal, d Draft, in Namespace) (*Checked, error) {
+func (l *Library) CheckDraft(ctx context.Context, p account.Principal, d Draft, in Namespace) (*DraftCheck, error) {
 	done, err := acquireSlot(ctx, l.turns)
 	if err != nil {
 		return nil, err
@@ -76,14 +76,14 @@ func (l *Library) CheckDraft(ctx context.Context, p account.Principal, d Draft, 
 			return nil, err
 		}
 	}
-	out := &Checked{}
+	out := &DraftCheck{}
 	for _, step := range []func(context.Context, *draft) error{out.read, out.list, out.scan, out.readPermissions} {
 		if err := step(ctx, opened); err != nil {
 			return nil, fmt.Errorf("check draft: %w", err)
 		}
 	}
-	out.Loads = out.Loads && out.Skill != nil
-	out.Saves = out.Loads && len(opened.refusals) == 0
+	out.Loadable = out.Loadable && out.Skill != nil
+	out.Savable = out.Loadable && len(opened.refusals) == 0
 	if out.Skill == nil {
 		return out, nil
 	}
@@ -98,7 +98,7 @@ func ownNamespace(p account.Principal) Namespace { return store.UserNamespace(st
 const maxEdits = 50
 
 // read reads SKILL.md.
-func (c *Checked) read(_ context.Context, d *draft) error {
+func (c *DraftCheck) read(_ context.Context, d *draft) error {
 	for _, r := range d.refusals {
 		c.Diagnostics = append(c.Diagnostics, DraftDiagnostic{File: skill.OneLine(r.Entry), Diagnostic: skill.Diagnostic{
 			Severity: skill.Error, Code: r.Code, Message: skill.OneLine(r.Message), Fix: "rename the file"}})
@@ -114,7 +114,7 @@ func (c *Checked) read(_ context.Context, d *draft) error {
 		return err
 	}
 	s, ds := skill.ParseBytes(src, file, d.folder)
-	c.Skill, c.Valid, c.Loads = s, ds.Valid(), ds.Loads()
+	c.Skill, c.Valid, c.Loadable = s, ds.Valid(), ds.Loads()
 	for i, found := range ds {
 		said := DraftDiagnostic{Diagnostic: found, File: file}
 		if found.Code == "file-name" {
@@ -128,13 +128,13 @@ func (c *Checked) read(_ context.Context, d *draft) error {
 }
 
 // list hashes the files.
-func (c *Checked) list(_ context.Context, d *draft) (err error) {
+func (c *DraftCheck) list(_ context.Context, d *draft) (err error) {
 	c.Manifest, _, err = skill.ReadManifest(d.fsys)
 	return err
 }
 
 // scan scans the files for at most draftScanTime.
-func (c *Checked) scan(ctx context.Context, d *draft) error {
+func (c *DraftCheck) scan(ctx context.Context, d *draft) error {
 	limited, stop := context.WithTimeout(ctx, draftScanTime)
 	defer stop()
 	report, err := scan.Skill(limited, d.fsys, d.folder)
@@ -151,7 +151,7 @@ func (c *Checked) scan(ctx context.Context, d *draft) error {
 
 // readPermissions determines the requested permissions by comparing the draft
 // with an empty skill.
-func (c *Checked) readPermissions(ctx context.Context, d *draft) error {
+func (c *DraftCheck) readPermissions(ctx context.Context, d *draft) error {
 	if c.Skill == nil {
 		return nil
 	}
@@ -159,12 +159,12 @@ func (c *Checked) readPermissions(ctx context.Context, d *draft) error {
 	if err != nil {
 		return err
 	}
-	c.Asks = diff.Permissions.More
+	c.RequestedPermissions = diff.Permissions.More
 	return nil
 }
 
 // name adds a diagnostic if the skill cannot have its name here.
-func (c *Checked) name(d *draft) {
+func (c *DraftCheck) name(d *draft) {
 	if c.Skill.Name == "" {
 		return // already reported for SKILL.md
 	}
@@ -176,30 +176,30 @@ func (c *Checked) name(d *draft) {
 	if !bad {
 		return
 	}
-	c.Saves = false
+	c.Savable = false
 	found := skill.Diagnostic{Severity: skill.Error, Code: "name-refused", Message: skill.OneLine(why.Error()), Fix: "give the skill another name"}
 	c.Diagnostics = append(c.Diagnostics, DraftDiagnostic{Diagnostic: found, File: skill.FileName})
 }
 
 // checkDraftTarget determines what an upload of the draft would meet.
-func (l *Library) checkDraftTarget(ctx context.Context, p account.Principal, c *Checked, d *draft, in Namespace) error {
+func (l *Library) checkDraftTarget(ctx context.Context, p account.Principal, c *DraftCheck, d *draft, in Namespace) error {
 	m := newMeta(c.Skill, nil, skill.FileName, c.Manifest)
 	c.Code = m.code()
-	if c.Loads && !c.Skill.DisableModelInvocation {
+	if c.Loadable && !c.Skill.DisableModelInvocation {
 		row := newDraftEntry(c.Skill, m)
 		c.CatalogLine = strings.TrimSuffix(catalog.Format([]*catalog.Entry{row}, catalog.FormatOptions{}), "\n")
 	}
-	switch err := l.MayRun(ctx, p, c.Manifest.Digest()); {
+	switch err := l.CheckRunnable(ctx, p, c.Manifest.Digest()); {
 	case err == nil:
-		c.MayRun = true
+		c.Runnable = true
 	case !isReviewDecision(err):
 		return err
 	}
 	if d.of != nil {
-		c.MayAdd = d.of.check(p, account.SkillChange, d.of.CreatedBy) == nil
+		c.CanSave = d.of.check(p, account.SkillChange, d.of.CreatedBy) == nil
 		return nil
 	}
-	c.MayAdd = account.Can(p, account.SkillUpload, resourceOf(in, ""))
+	c.CanSave = account.Can(p, account.SkillUpload, resourceOf(in, ""))
 	if c.Skill.Name == "" {
 		return nil
 	}
@@ -207,20 +207,20 @@ func (l *Library) checkDraftTarget(ctx context.Context, p account.Principal, c *
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	c.Taken = &Taken{}
+	c.Existing = &ExistingSkill{}
 	h, err := l.getSkill(ctx, &l.db.Tables, found[0].ID)
 	if err != nil {
 		if isNotFound(err) {
-			c.Taken = nil // deleted meanwhile
+			c.Existing = nil // deleted meanwhile
 			return nil
 		}
 		return err
 	}
 	switch {
 	case h.check(p, account.SkillRead, h.CreatedBy) == nil:
-		c.Taken.ID, c.Taken.MayAdd = h.ID, h.check(p, account.SkillChange, h.CreatedBy) == nil
-	case !c.MayAdd: // an upload would not reveal it either
-		c.Taken = nil
+		c.Existing.ID, c.Existing.CanAddVersion = h.ID, h.check(p, account.SkillChange, h.CreatedBy) == nil
+	case !c.CanSave: // an upload would not reveal it either
+		c.Existing = nil
 	}
 	return nil
 }

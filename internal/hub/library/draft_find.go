@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
-// Found is the result of a query with a draft among the skills.
-type Found struct {
+// DraftSearchResult is the result of a query with a draft among the skills.
+type DraftSearchResult struct {
 	Query string
 	Hits  []DraftHit
 	Rank  int // of the draft, from 1; 0 if not among the best hundred
@@ -27,11 +27,11 @@ type DraftHit struct {
 	Score       float64
 }
 
-// FindDraft ranks skills for each query like [Library.Search], as if the draft
+// SearchWithDraft ranks skills for each query like [Library.Search], as if the draft
 // had been uploaded to a namespace; "" is the principal's own. The draft
 // replaces the skill that it is a version of, or the skill of its name there.
 // Each result has at most limit hits.
-func (l *Library) FindDraft(ctx context.Context, p account.Principal, d Draft, in Namespace, queries []string, limit int) ([]Found, error) {
+func (l *Library) SearchWithDraft(ctx context.Context, p account.Principal, d Draft, in Namespace, queries []string, limit int) ([]DraftSearchResult, error) {
 	opened, c, err := l.readDraft(ctx, p, d)
 	if err != nil {
 		return nil, fmt.Errorf("search with draft: %w", err)
@@ -59,7 +59,7 @@ func (l *Library) FindDraft(ctx context.Context, p account.Principal, d Draft, i
 	}
 	defer done()
 	t := l.shelf.withDraft(newDraftEntry(c.skill, c.meta), d.Of, places)
-	out := make([]Found, len(queries))
+	out := make([]DraftSearchResult, len(queries))
 	for i, q := range queries {
 		if out[i], err = l.findWithDraft(ctx, p, t, q, reached, limit); err != nil {
 			return nil, err
@@ -68,9 +68,9 @@ func (l *Library) FindDraft(ctx context.Context, p account.Principal, d Draft, i
 	return out, nil
 }
 
-func (l *Library) findWithDraft(ctx context.Context, p account.Principal, t *draftOverlay, query string, in []Namespace, limit int) (Found, error) {
+func (l *Library) findWithDraft(ctx context.Context, p account.Principal, t *draftOverlay, query string, in []Namespace, limit int) (DraftSearchResult, error) {
 	ranks := l.shelf.searchWith(t, query, in, maxHits)
-	out := Found{Query: query, Rank: 1 + slices.IndexFunc(ranks, func(r ranked) bool { return r.id == triedID })}
+	out := DraftSearchResult{Query: query, Rank: 1 + slices.IndexFunc(ranks, func(r ranked) bool { return r.id == triedID })}
 	ranks = ranks[:min(limit, len(ranks))]
 	hits, err := l.hits(ctx, p, slices.DeleteFunc(slices.Clone(ranks), func(r ranked) bool { return r.id == triedID }))
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Tried is the draft of a conversation as a catalog source. Put it before all
+// DraftSource is the draft of a conversation as a catalog source. Put it before all
 // other sources, so that it overrides skills of the same name.
-type Tried struct {
+type DraftSource struct {
 	Name   string
 	Digest string // of its files
 
@@ -27,10 +27,10 @@ type Tried struct {
 	entry *catalog.Entry // set after the first read
 }
 
-var _ catalog.Watcher = (*Tried)(nil)
+var _ catalog.Watcher = (*DraftSource)(nil)
 
-// Tried returns the draft of a conversation of the principal.
-func (l *Library) Tried(ctx context.Context, p account.Principal, session string) (*Tried, error) {
+// DraftSource returns the draft of a conversation of the principal.
+func (l *Library) DraftSource(ctx context.Context, p account.Principal, session string) (*DraftSource, error) {
 	s, err := l.db.Sessions.Get(ctx, session)
 	if err != nil {
 		return nil, err
@@ -42,20 +42,20 @@ func (l *Library) Tried(ctx context.Context, p account.Principal, session string
 	if err != nil {
 		return nil, err
 	}
-	return &Tried{Name: d.Name, Digest: d.Digest, l: l, p: p, session: session}, nil
+	return &DraftSource{Name: d.Name, Digest: d.Digest, l: l, p: p, session: session}, nil
 }
 
 // Session returns the ID of the conversation.
-func (t *Tried) Session() string { return t.session }
+func (t *DraftSource) Session() string { return t.session }
 
 // Origin returns the label of the source.
-func (t *Tried) Origin() string { return "draft" }
+func (t *DraftSource) Origin() string { return "draft" }
 
 // Scope returns the scope of the draft.
-func (t *Tried) Scope() catalog.Scope { return catalog.User }
+func (t *DraftSource) Scope() catalog.Scope { return catalog.User }
 
 // List returns the draft. The first call reads it.
-func (t *Tried) List(ctx context.Context) (catalog.Listing, error) {
+func (t *DraftSource) List(ctx context.Context) (catalog.Listing, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.entry == nil {
@@ -74,11 +74,11 @@ func (t *Tried) List(ctx context.Context) (catalog.Listing, error) {
 }
 
 // Open returns the files of the draft.
-func (t *Tried) Open(ctx context.Context, _ *catalog.Entry) (*skill.Bundle, error) {
+func (t *DraftSource) Open(ctx context.Context, _ *catalog.Entry) (*skill.Bundle, error) {
 	return t.open(ctx)
 }
 
-func (t *Tried) open(ctx context.Context) (*skill.Bundle, error) {
+func (t *DraftSource) open(ctx context.Context) (*skill.Bundle, error) {
 	data, err := t.l.db.Drafts.Package(ctx, t.session)
 	if isNotFound(err) {
 		return nil, fmt.Errorf("draft %q: %w", t.Name, fs.ErrNotExist)
@@ -92,14 +92,14 @@ func (t *Tried) open(ctx context.Context) (*skill.Bundle, error) {
 }
 
 // Watch blocks until ctx ends: a draft never changes.
-func (t *Tried) Watch(ctx context.Context, _ func()) error {
+func (t *DraftSource) Watch(ctx context.Context, _ func()) error {
 	<-ctx.Done()
 	return nil
 }
 
 // Search ranks the names of skills like [Library.Search], with the draft in the
 // principal's namespace.
-func (t *Tried) Search(ctx context.Context, query string, limit int) ([]string, error) {
+func (t *DraftSource) Search(ctx context.Context, query string, limit int) ([]string, error) {
 	listing, err := t.List(ctx)
 	if err != nil {
 		return nil, err

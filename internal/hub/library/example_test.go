@@ -52,11 +52,11 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Printf("%s: %d files, code is %s\n", s.Name, s.Files, s.Review)
-	fmt.Println(lib.MayRun(ctx, me, s.Digest))
-	if err := lib.Decide(ctx, me, s.ID, library.Decision{Digest: s.Digest, Review: library.Approved}); err != nil {
+	fmt.Println(lib.CheckRunnable(ctx, me, s.Digest))
+	if err := lib.ReviewVersion(ctx, me, s.ID, library.Decision{Digest: s.Digest, Review: library.Approved}); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(lib.MayRun(ctx, me, s.Digest))
+	fmt.Println(lib.CheckRunnable(ctx, me, s.Digest))
 
 	sources, err := lib.Sources(ctx, me)
 	if err != nil {

@@ -1,19 +1,19 @@
 package library
 
-// Identified is a source that knows the IDs of its skills. [Library.Sources]
-// and [Library.Bound] return such sources.
-type Identified interface {
+// SkillIdentifier is a source that knows the IDs of its skills. [Library.Sources]
+// and [Library.BoundSource] return such sources.
+type SkillIdentifier interface {
 	// SkillID returns the ID of the skill in a directory of the source, "" if
 	// there is none. It does not block.
 	SkillID(dir string) string
 }
 
 var (
-	_ Identified = (*shelfSource)(nil)
-	_ Identified = (*boundSource)(nil)
+	_ SkillIdentifier = (*shelfSource)(nil)
+	_ SkillIdentifier = (*boundSource)(nil)
 )
 
-// SkillID implements [Identified].
+// SkillID implements [SkillIdentifier].
 func (s *shelfSource) SkillID(dir string) string {
 	shelf := s.l.shelf
 	shelf.mu.Lock()
@@ -24,7 +24,7 @@ func (s *shelfSource) SkillID(dir string) string {
 	return ""
 }
 
-// SkillID implements [Identified].
+// SkillID implements [SkillIdentifier].
 func (s *boundSource) SkillID(dir string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

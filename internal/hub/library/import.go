@@ -12,40 +12,40 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Offer lists the skills at a source.
-type Offer struct {
+// SourceListing lists the skills at a source.
+type SourceListing struct {
 	Source string `json:"source"` // as passed to Import
 	Ref    string `json:"ref,omitempty"`
 	// Commit is the commit that was inspected. Pass it to Import to import the
 	// same state.
-	Commit   string    `json:"commit,omitempty"`
-	Skills   []Offered `json:"skills"`
-	Problems []string  `json:"problems"`
+	Commit   string        `json:"commit,omitempty"`
+	Skills   []SourceSkill `json:"skills"`
+	Problems []string      `json:"problems"`
 }
 
-// Offered is a skill at a source.
-type Offered struct {
+// SourceSkill is a skill at a source.
+type SourceSkill struct {
 	Dir         string `json:"dir"` // selects the skill
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Version     string `json:"version,omitempty"`
-	// Here is the skill of that name in the namespace, nil if there is none.
+	// Existing is the skill of that name in the namespace, nil if there is none.
 	// Same reports whether its files are equal.
-	Here *Skill `json:"here,omitempty"`
-	Same bool   `json:"same"`
+	Existing *Skill `json:"here,omitempty"`
+	Same     bool   `json:"same"`
 	// Problem says why the skill cannot be imported, "" if it can.
 	Problem string `json:"problem,omitempty"`
 }
 
-// Look lists the skills at a source and those that a namespace already has.
+// Inspect lists the skills at a source and those that a namespace already has.
 // source is in the syntax of package remote. The principal must be allowed to
 // upload to the namespace. Local paths, private networks and ssh are refused,
 // except for hosts of [Options.Private]. The errors are those of package
 // remote.
-func (l *Library) Look(ctx context.Context, p account.Principal, in Namespace, source string) (*Offer, error) {
-	var out *Offer
+func (l *Library) Inspect(ctx context.Context, p account.Principal, in Namespace, source string) (*SourceListing, error) {
+	var out *SourceListing
 	err := l.openSourceFor(ctx, p, in, source, "", func(offer *remote.Collection) error {
-		out = &Offer{Source: offer.Location.String(), Ref: offer.Revision.Ref, Commit: offer.Revision.Commit, Skills: []Offered{}, Problems: []string{}}
+		out = &SourceListing{Source: offer.Location.String(), Ref: offer.Revision.Ref, Commit: offer.Revision.Commit, Skills: []SourceSkill{}, Problems: []string{}}
 		for _, pr := range offer.Problems {
 			out.Problems = append(out.Problems, skill.OneLine(pr.Path+": "+pr.Message))
 		}
@@ -99,8 +99,8 @@ func (l *Library) openSource(ctx context.Context, user account.UserID, at remote
 
 // describeOffered describes a skill at a source. It reads the files only to
 // compare them with an existing skill.
-func (l *Library) describeOffered(ctx context.Context, in Namespace, offer *remote.Collection, s remote.Skill) (Offered, error) {
-	o := Offered{Dir: s.Dir, Name: s.Name, Description: s.Description, Version: s.Version}
+func (l *Library) describeOffered(ctx context.Context, in Namespace, offer *remote.Collection, s remote.Skill) (SourceSkill, error) {
+	o := SourceSkill{Dir: s.Dir, Name: s.Name, Description: s.Description, Version: s.Version}
 	if err := checkName(s.Name); err != nil {
 		o.Problem = err.Error()
 		return o, nil
@@ -109,7 +109,7 @@ func (l *Library) describeOffered(ctx context.Context, in Namespace, offer *remo
 	if err != nil || len(found) == 0 {
 		return o, err
 	}
-	o.Here = newSkill(found[0].Skill, nil)
+	o.Existing = newSkill(found[0].Skill, nil)
 	b, err := offer.OpenSkill(ctx, s)
 	if err == nil {
 		defer b.Close()
@@ -123,24 +123,24 @@ func (l *Library) describeOffered(ctx context.Context, in Namespace, offer *remo
 	return o, ctx.Err()
 }
 
-// Choice selects the skills to import. It has at most 2,000 directories and
+// ImportSelection selects the skills to import. It has at most 2,000 directories and
 // names.
-type Choice struct {
-	Commit string   `json:"commit,omitempty"` // of the [Offer]; "" is the current state
+type ImportSelection struct {
+	Commit string   `json:"commit,omitempty"` // of the [SourceListing]; "" is the current state
 	Dirs   []string `json:"dirs"`             // of the skills; empty selects all
 	// Overwrite lists the names of existing skills that get a new version.
 	Overwrite []string `json:"overwrite"`
 }
 
-// Imported is the result of an import.
-type Imported struct {
-	Created []Change `json:"created"`
-	Updated []Change `json:"updated"`
-	Skipped []Change `json:"skipped"`
+// ImportResult is the result of an import.
+type ImportResult struct {
+	Created []ImportChange `json:"created"`
+	Updated []ImportChange `json:"updated"`
+	Skipped []ImportChange `json:"skipped"`
 }
 
-// Change is the result for one skill.
-type Change struct {
+// ImportChange is the result for one skill.
+type ImportChange struct {
 	ID     string `json:"id,omitempty"`
 	Name   string `json:"name"`
 	Dir    string `json:"dir"`
@@ -148,17 +148,19 @@ type Change struct {
 	Reason string `json:"reason,omitempty"` // why it was skipped
 }
 
-func newImported() *Imported { return &Imported{[]Change{}, []Change{}, []Change{}} }
+func newImported() *ImportResult {
+	return &ImportResult{[]ImportChange{}, []ImportChange{}, []ImportChange{}}
+}
 
-func (i *Imported) skip(id, name, dir, reason string) {
-	i.Skipped = append(i.Skipped, Change{ID: id, Name: skill.OneLine(name), Dir: dir, Reason: reason})
+func (i *ImportResult) skip(id, name, dir, reason string) {
+	i.Skipped = append(i.Skipped, ImportChange{ID: id, Name: skill.OneLine(name), Dir: dir, Reason: reason})
 }
 
 // Import imports skills from a source into a namespace. It creates new skills,
 // adds versions to those in Overwrite, and skips the others with a reason. A
 // problem with one skill skips it. On an error the result lists what was done
 // before it.
-func (l *Library) Import(ctx context.Context, p account.Principal, in Namespace, source string, c Choice) (*Imported, error) {
+func (l *Library) Import(ctx context.Context, p account.Principal, in Namespace, source string, c ImportSelection) (*ImportResult, error) {
 	out := newImported()
 	if n := max(len(c.Dirs), len(c.Overwrite)); n > maxOffered {
 		return out, invalid("too many skills selected (%d, limit %d)", n, maxOffered)
@@ -203,7 +205,7 @@ func newSource(p account.Principal, at remote.Location, offer *remote.Collection
 }
 
 // importOne imports one skill and adds the result to out.
-func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespace, offer *remote.Collection, s remote.Skill, from *Source, overwrite bool, out *Imported) error {
+func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespace, offer *remote.Collection, s remote.Skill, from *Source, overwrite bool, out *ImportResult) error {
 	found, err := l.db.Skills.Find(ctx, s.Name, []Namespace{in})
 	if err != nil {
 		return err
@@ -212,7 +214,7 @@ func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespa
 		out.skip(found[0].ID, s.Name, s.Dir, "a skill of that name exists; select it to overwrite it")
 		return nil
 	}
-	change := Change{Name: s.Name, Dir: s.Dir}
+	change := ImportChange{Name: s.Name, Dir: s.Dir}
 	err = l.withOffered(ctx, offer, s, func(c *content) error {
 		if len(found) > 0 {
 			change.ID = found[0].ID

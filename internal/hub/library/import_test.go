@@ -25,9 +25,9 @@ func local(o *library.Options) *library.Options {
 	return o
 }
 
-func became(i *library.Imported) map[string][]string {
-	of := func(changes []library.Change, reason bool) []string {
-		return names(changes, func(c library.Change) string {
+func became(i *library.ImportResult) map[string][]string {
+	of := func(changes []library.ImportChange, reason bool) []string {
+		return names(changes, func(c library.ImportChange) string {
 			if reason {
 				return c.Name + ": " + c.Reason
 			}
@@ -49,14 +49,16 @@ func TestW29Import(t *testing.T) {
 	})
 	mine := w.upload(w.ada, w.team, "pdf", "mine")
 
-	offer := must(w.lib.Look(w.ctx, w.ada, w.team, g.URL))(t)
-	got := names(offer.Skills, func(o library.Offered) string { return fmt.Sprint(o.Dir, " ", o.Here != nil, o.Same, o.Problem != "") })
+	offer := must(w.lib.Inspect(w.ctx, w.ada, w.team, g.URL))(t)
+	got := names(offer.Skills, func(o library.SourceSkill) string {
+		return fmt.Sprint(o.Dir, " ", o.Existing != nil, o.Same, o.Problem != "")
+	})
 	wantEqual(t, got, []string{"skills/bad false false true", "skills/docx false false false", "skills/pdf true false false", "skills/same false false false", "skills/xlsx false false false"})
-	if offer.Commit != first || offer.Ref != "refs/heads/main" || offer.Skills[2].Here.ID != mine.ID {
+	if offer.Commit != first || offer.Ref != "refs/heads/main" || offer.Skills[2].Existing.ID != mine.ID {
 		t.Errorf("the offer is %+v", offer)
 	}
 
-	done := must(w.lib.Import(w.ctx, w.ada, w.team, offer.Source, library.Choice{Commit: offer.Commit, Dirs: []string{"skills/pdf", "skills/docx", "skills/bad", "nothing"}}))(t)
+	done := must(w.lib.Import(w.ctx, w.ada, w.team, offer.Source, library.ImportSelection{Commit: offer.Commit, Dirs: []string{"skills/pdf", "skills/docx", "skills/bad", "nothing"}}))(t)
 	wantEqual(t, became(done), map[string][]string{
 		"created": {"docx@1"}, "updated": {},
 		"skipped": {
@@ -69,29 +71,29 @@ func TestW29Import(t *testing.T) {
 		t.Errorf("the skill is %+v, from %+v", docx, docx.Source)
 	}
 
-	done = must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, library.Choice{Dirs: []string{"skills/pdf", "skills/docx", "skills/same"}, Overwrite: []string{"pdf", "docx"}}))(t)
+	done = must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, library.ImportSelection{Dirs: []string{"skills/pdf", "skills/docx", "skills/same"}, Overwrite: []string{"pdf", "docx"}}))(t)
 	wantEqual(t, became(done), map[string][]string{"created": {"same@1"}, "updated": {"pdf@2"}, "skipped": {"docx: already up to date"}})
 
 	same := must(w.lib.Update(w.ctx, w.ada, w.team))(t)
 	wantEqual(t, became(same)["skipped"], []string{"docx: already up to date", "pdf: already up to date", "same: already up to date"})
 
 	second := g.Push(remotetest.Change{Files: map[string]string{"skills/pdf/SKILL.md": text("pdf", "two"), "skills/docx/SKILL.md": text("docx", "two")}, Remove: []string{"skills/same"}})
-	watched := must(w.lib.AskPlaces(w.ctx))(t)
-	if watched.Places != 1 || watched.Newer != 3 || len(watched.Failed) > 0 {
+	watched := must(w.lib.CheckSources(w.ctx))(t)
+	if watched.Sources != 1 || watched.Outdated != 3 || len(watched.Failed) > 0 {
 		t.Errorf("watched %+v", watched)
 	}
-	must(w.lib.AskPlaces(w.ctx))(t) // each is told once
-	told, _, err := w.lib.Notices(w.ctx, w.meg, "", true, store.Page{})
+	must(w.lib.CheckSources(w.ctx))(t) // each is told once
+	told, _, err := w.lib.Notifications(w.ctx, w.meg, "", true, store.Page{})
 	mustDo(t, err)
 	newer := 0
 	for _, n := range told {
-		if n.Kind == library.NewUpstream && n.News.Commit == second {
+		if n.Kind == library.SourceChanged && n.Details.Commit == second {
 			newer++
 		}
 	}
 	wantEqual(t, newer, 3)
 
-	up := must(w.lib.Upgrade(w.ctx, w.ada, docx.ID, nil))(t)
+	up := must(w.lib.PreviewUpdate(w.ctx, w.ada, docx.ID, nil))(t)
 	if up.Commit != second || !strings.Contains(up.Diff.Instructions, "+two") {
 		t.Errorf("the upgrade is %+v", up.Diff)
 	}
@@ -112,7 +114,7 @@ func TestW29Import(t *testing.T) {
 	}
 }
 
-func reasonOf(t *testing.T, i *library.Imported, name string) string {
+func reasonOf(t *testing.T, i *library.ImportResult, name string) string {
 	t.Helper()
 	for _, c := range i.Skipped {
 		if c.Name == name {
@@ -137,8 +139,8 @@ func TestW29PrivateRepositories(t *testing.T) {
 	g := remotetest.NewGit(t)
 	g.Commit(map[string]string{"SKILL.md": text("pdf", "one")})
 	g.Private("open-sesame")
-	must(w.lib.Look(w.ctx, w.ada, w.team, g.URL))(t)
-	_, err := w.lib.Look(w.ctx, w.meg, w.team, g.URL)
+	must(w.lib.Inspect(w.ctx, w.ada, w.team, g.URL))(t)
+	_, err := w.lib.Inspect(w.ctx, w.meg, w.team, g.URL)
 	_, denied := errors.AsType[*remote.DeniedError](err)
 	_, missing := errors.AsType[*remote.NotFoundError](err) // as hosts say of what is private
 	if !denied && !missing || strings.Contains(err.Error(), "sesame") {
@@ -156,16 +158,16 @@ func TestPlacesThatAreRefused(t *testing.T) {
 		"https://10.0.0.1/x.git", "https://169.254.169.254/latest", "https://[::ffff:10.0.0.1]/x.git", "index+https://192.168.1.1/", "https://0x7f.1/x.git",
 		"https://user:password@example.com/x.git", "", "-x",
 	} {
-		_, err := w.lib.Look(w.ctx, w.ada, w.team, source)
+		_, err := w.lib.Inspect(w.ctx, w.ada, w.team, source)
 		_, location := errors.AsType[*remote.LocationError](err)
 		_, address := errors.AsType[*remote.AddressError](err)
 		if !location && !address || strings.Contains(err.Error(), "password@") {
 			t.Errorf("%q: error is %v", source, err)
 		}
 	}
-	_, err := w.lib.Look(w.ctx, w.bob, w.team, "https://example.com")
+	_, err := w.lib.Inspect(w.ctx, w.bob, w.team, "https://example.com")
 	wantDenied(t, err)
-	_, err = w.lib.Import(w.ctx, w.eve, w.team, "https://example.com", library.Choice{})
+	_, err = w.lib.Import(w.ctx, w.eve, w.team, "https://example.com", library.ImportSelection{})
 	wantError(t, err, library.ErrNotFound)
 	_, err = w.lib.Update(w.ctx, w.eve, w.team)
 	wantError(t, err, library.ErrNotFound)
@@ -175,14 +177,14 @@ func TestAPlaceThatIsGone(t *testing.T) {
 	w := sqlite(t, local(&library.Options{}))
 	g := remotetest.NewGit(t)
 	g.Commit(map[string]string{"SKILL.md": text("pdf", "one")})
-	done := must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, library.Choice{}))(t)
+	done := must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, library.ImportSelection{}))(t)
 	wantEqual(t, len(done.Created), 1)
 	g.Forbid(true)
 	again := must(w.lib.Update(w.ctx, w.ada, w.team))(t)
 	if len(again.Skipped) != 1 || again.Skipped[0].Reason == "" {
 		t.Errorf("it became %+v", again)
 	}
-	watched := must(w.lib.AskPlaces(w.ctx))(t)
+	watched := must(w.lib.CheckSources(w.ctx))(t)
 	wantEqual(t, len(watched.Failed), 1)
 	s := must(w.lib.Skill(w.ctx, w.ada, done.Created[0].ID))(t)
 	wantEqual(t, s.Number, int64(1))

@@ -38,10 +38,10 @@ type Options struct {
 	// fields are the defaults of package skill: 10 MiB packed, 512 files, 16
 	// MiB unpacked. A file never exceeds 16 MiB, the limit of the database.
 	Limits skill.Limits
-	// AtOnce limits the packages checked and the sources opened at the same
+	// MaxConcurrent limits the packages checked and the sources opened at the same
 	// time; further ones wait. Each package takes about 20 MiB of memory.
 	// Default 4.
-	AtOnce int
+	MaxConcurrent int
 	// ScanTime limits the scan of one package; default 20 s. The findings say
 	// if the scan is incomplete.
 	ScanTime time.Duration
@@ -51,9 +51,9 @@ type Options struct {
 	// Poll is how often [Library.Run] polls the database for changes; default 2
 	// s.
 	Poll time.Duration
-	// Tell, if set, is called after changes to skills, so that other nodes can
-	// call [Library.Wake]. It must not block.
-	Tell func()
+	// Notify, if set, is called after changes to skills, so that other nodes can
+	// call [Library.TriggerRefresh]. It must not block.
+	Notify func()
 	// Credential returns the stored credential of a user for a host that
 	// requires one; nil if there is none. Default: none.
 	Credential func(ctx context.Context, user account.UserID, host string) (*remote.Credential, error)
@@ -100,7 +100,7 @@ func New(db *store.DB, o *Options) (*Library, error) {
 		return nil, err
 	}
 	l.shelf = newShelves(db)
-	l.turns, l.trips = make(chan struct{}, l.opts.AtOnce), make(chan struct{}, l.opts.AtOnce)
+	l.turns, l.trips = make(chan struct{}, l.opts.MaxConcurrent), make(chan struct{}, l.opts.MaxConcurrent)
 	return l, nil
 }
 
@@ -117,8 +117,8 @@ func (o *Options) setDefaults() {
 	if o.Limits.PackedBytes == 0 {
 		o.Limits.PackedBytes = 10 << 20
 	}
-	if o.AtOnce <= 0 {
-		o.AtOnce = 4
+	if o.MaxConcurrent <= 0 {
+		o.MaxConcurrent = 4
 	}
 	if o.ScanTime == 0 {
 		o.ScanTime = 20 * time.Second
@@ -129,8 +129,8 @@ func (o *Options) setDefaults() {
 	if o.Poll <= 0 {
 		o.Poll = 2 * time.Second
 	}
-	if o.Tell == nil {
-		o.Tell = func() {}
+	if o.Notify == nil {
+		o.Notify = func() {}
 	}
 	if o.Credential == nil {
 		o.Credential = func(context.Context, account.UserID, string) (*remote.Credential, error) { return nil, nil }
@@ -161,18 +161,18 @@ func (l *Library) Run(ctx context.Context) error {
 	}
 }
 
-// Wake has [Library.Run] look at once what has changed. It does not block.
-func (l *Library) Wake() {
+// TriggerRefresh has [Library.Run] look at once what has changed. It does not block.
+func (l *Library) TriggerRefresh() {
 	select {
 	case l.shelf.wake <- struct{}{}:
 	default:
 	}
 }
 
-// notifyChanged tells others that skills were changed here.
-func (l *Library) notifyChanged() {
-	l.Wake()
-	l.opts.Tell()
+// NotifyChanged tells others that skills were changed here.
+func (l *Library) NotifyChanged() {
+	l.TriggerRefresh()
+	l.opts.Notify()
 }
 
 // acquireSlot waits for one of the turns to check a package, or to look elsewhere, and returns

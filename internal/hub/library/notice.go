@@ -13,14 +13,14 @@ import (
 
 // Kinds of notices that a library gives.
 const (
-	NewVersion  = "skill.version"  // a skill that is used has another version
-	NewUpstream = "skill.upstream" // the place that a skill is from has a newer state
-	NewReview   = "skill.review"   // a version was approved or rejected
-	WasRemoved  = "skill.removed"  // a skill that is used was deleted
+	VersionAdded    = "skill.version"  // a skill that is used has another version
+	SourceChanged   = "skill.upstream" // the place that a skill is from has a newer state
+	VersionReviewed = "skill.review"   // a version was approved or rejected
+	SkillRemoved    = "skill.removed"  // a skill that is used was deleted
 )
 
-// News is the data of a notice.
-type News struct {
+// NotificationDetails is the data of a notice.
+type NotificationDetails struct {
 	SkillID string `json:"skill_id"`
 	Name    string `json:"name"`
 	Number  int64  `json:"number,omitempty"` // the new version, or the reviewed one
@@ -43,7 +43,7 @@ func (a audience) add(id string) {
 }
 
 // tell gives a notice to users, each once, whoever did it left out.
-func (l *Library) tell(ctx context.Context, tx *store.Tx, to audience, but account.UserID, kind, subject string, news News) error {
+func (l *Library) tell(ctx context.Context, tx *store.Tx, to audience, but account.UserID, kind, subject string, news NotificationDetails) error {
 	data, err := json.Marshal(news)
 	if err != nil {
 		return err
@@ -65,8 +65,8 @@ func (l *Library) tellUsers(ctx context.Context, tx *store.Tx, p account.Princip
 	if err != nil {
 		return err
 	}
-	news := News{SkillID: h.ID, Name: h.Name, Number: v.Number, From: h.Number}
-	return l.tell(ctx, tx, to, p.User, NewVersion, fmt.Sprintf("%s@%d", h.ID, v.Number), news)
+	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, From: h.Number}
+	return l.tell(ctx, tx, to, p.User, VersionAdded, fmt.Sprintf("%s@%d", h.ID, v.Number), news)
 }
 
 // tellReviewed tells those who look after a skill what was decided.
@@ -78,8 +78,8 @@ func (l *Library) tellReviewed(ctx context.Context, tx *store.Tx, h *skillRecord
 	if err := l.lookAfter(ctx, tx, to, h.Namespace, store.Maintainer); err != nil {
 		return err
 	}
-	news := News{SkillID: h.ID, Name: h.Name, Number: v.Number, Review: d.Review, Note: cut(d.Note, 1024)}
-	return l.tell(ctx, tx, to, "", NewReview, fmt.Sprintf("%s@%d %s", h.ID, v.Number, d.Review), news)
+	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, Review: d.Review, Note: cut(d.Note, 1024)}
+	return l.tell(ctx, tx, to, "", VersionReviewed, fmt.Sprintf("%s@%d %s", h.ID, v.Number, d.Review), news)
 }
 
 // tellLost tells those who have a skill that it is gone.
@@ -88,7 +88,7 @@ func (l *Library) tellLost(ctx context.Context, tx *store.Tx, p account.Principa
 	if err != nil {
 		return err
 	}
-	return l.tell(ctx, tx, to, p.User, WasRemoved, h.ID, News{SkillID: h.ID, Name: h.Name})
+	return l.tell(ctx, tx, to, p.User, SkillRemoved, h.ID, NotificationDetails{SkillID: h.ID, Name: h.Name})
 }
 
 // users are those who look after a skill, who have it as a default, and whose kinds
@@ -105,9 +105,9 @@ func (l *Library) users(ctx context.Context, tx *store.Tx, h *skillRecord) (audi
 	for _, r := range refs.all {
 		least := store.Maintainer
 		switch r.Kind {
-		case ByListing:
+		case ListingReference:
 			continue
-		case ByDefault:
+		case DefaultReference:
 			least = store.Reporter
 		}
 		if err := l.lookAfter(ctx, tx, to, r.Namespace, least); err != nil {
@@ -136,15 +136,15 @@ func (l *Library) lookAfter(ctx context.Context, tx *store.Tx, to audience, n Na
 	return err
 }
 
-// Notice tells a user of something, once.
-type Notice struct {
+// Notification tells a user of something, once.
+type Notification struct {
 	store.Notification
-	News News // empty where the notice is of another package
+	Details NotificationDetails // empty where the notice is of another package
 }
 
-// Notices returns what the principal is told, of one skill or of all, the newest first, and
+// Notifications returns what the principal is told, of one skill or of all, the newest first, and
 // how to ask for more; with unseen that alone which he has not seen.
-func (l *Library) Notices(ctx context.Context, p account.Principal, skill string, unseen bool, page store.Page) ([]Notice, string, error) {
+func (l *Library) Notifications(ctx context.Context, p account.Principal, skill string, unseen bool, page store.Page) ([]Notification, string, error) {
 	if err := account.Check(p, account.NotificationRead, account.OwnedBy(p.User)); err != nil {
 		return nil, "", err
 	}
@@ -152,16 +152,16 @@ func (l *Library) Notices(ctx context.Context, p account.Principal, skill string
 	if err != nil {
 		return nil, "", err
 	}
-	out := make([]Notice, len(rows))
+	out := make([]Notification, len(rows))
 	for i, n := range rows {
 		out[i].Notification = n
-		_ = json.Unmarshal(n.Data, &out[i].News)
+		_ = json.Unmarshal(n.Data, &out[i].Details)
 	}
 	return out, next, nil
 }
 
-// See notes that the principal has seen a notice.
-func (l *Library) See(ctx context.Context, p account.Principal, id string) error {
+// MarkNotificationSeen notes that the principal has seen a notice.
+func (l *Library) MarkNotificationSeen(ctx context.Context, p account.Principal, id string) error {
 	if err := account.Check(p, account.NotificationRead, account.OwnedBy(p.User)); err != nil {
 		return err
 	}

@@ -60,14 +60,14 @@ func TestWhateverPeopleDo(t *testing.T) {
 				fail(err)
 			},
 			"use": func(rt *rapid.T) {
-				fail(w.lib.Use(w.ctx, who.Draw(rt, "who"), pick(), int64(rapid.IntRange(1, 3).Draw(rt, "number"))))
+				fail(w.lib.SetCurrentVersion(w.ctx, who.Draw(rt, "who"), pick(), int64(rapid.IntRange(1, 3).Draw(rt, "number"))))
 			},
 			"delete a version": func(rt *rapid.T) {
 				fail(w.lib.DeleteVersion(w.ctx, who.Draw(rt, "who"), pick(), int64(rapid.IntRange(1, 3).Draw(rt, "number"))))
 			},
 			"publish": func(rt *rapid.T) { fail(w.lib.Publish(w.ctx, who.Draw(rt, "who"), pick(), where.Draw(rt, "where"))) },
 			"withdraw": func(rt *rapid.T) {
-				_, err := w.lib.Withdraw(w.ctx, who.Draw(rt, "who"), pick(), where.Draw(rt, "where"), rapid.Bool().Draw(rt, "force"))
+				_, err := w.lib.Unpublish(w.ctx, who.Draw(rt, "who"), pick(), where.Draw(rt, "where"), rapid.Bool().Draw(rt, "force"))
 				fail(err)
 			},
 			"hide": func(rt *rapid.T) {

@@ -32,11 +32,11 @@ type published struct {
 	Lost []Reference `json:"lost,omitempty"`
 }
 
-// Withdraw takes a skill out of a namespace that it was published to, and returns what
+// Unpublish takes a skill out of a namespace that it was published to, and returns what
 // reached it there and does no longer. Unless force is set, it fails with a
 // [*ReferencedError] where there is something. Who manages the skill may, and who
 // manages the namespace.
-func (l *Library) Withdraw(ctx context.Context, p account.Principal, id string, from Namespace, force bool) (*References, error) {
+func (l *Library) Unpublish(ctx context.Context, p account.Principal, id string, from Namespace, force bool) (*References, error) {
 	var lost References
 	may := func(_ *store.Tx, h *skillRecord) error {
 		if h.isVisible(p) && account.Can(p, account.SkillPublish, resourceOf(from, "")) {
@@ -58,7 +58,7 @@ func (l *Library) Withdraw(ctx context.Context, p account.Principal, id string, 
 		if lost.Total() > 0 && !force {
 			return nil, &ReferencedError{Skill: id, Name: h.Name, References: lost}
 		}
-		return published{h.Name, from, lost.all}, l.unbind(ctx, tx, h, lost.where(func(r Reference) bool { return r.Kind == ByDefault }).all)
+		return published{h.Name, from, lost.all}, l.unbind(ctx, tx, h, lost.where(func(r Reference) bool { return r.Kind == DefaultReference }).all)
 	})
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (l *Library) lost(ctx context.Context, tx *store.Tx, h *skillRecord, all Re
 	}
 	gone := map[Reference]bool{}
 	for _, r := range all.all {
-		if r.Kind == ByListing {
+		if r.Kind == ListingReference {
 			continue
 		}
 		reach, err := l.reach(ctx, &tx.Tables, r.Namespace)

@@ -34,8 +34,8 @@ type rated struct {
 	Stars int    `json:"stars"` // 0 where the rating was taken back
 }
 
-// Unrate takes the principal's rating back. One that is not there is [ErrNotFound].
-func (l *Library) Unrate(ctx context.Context, p account.Principal, id string) error {
+// RemoveRating takes the principal's rating back. One that is not there is [ErrNotFound].
+func (l *Library) RemoveRating(ctx context.Context, p account.Principal, id string) error {
 	return l.update(ctx, p, account.SkillRate, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		return rated{Name: h.Name}, tx.Ratings.Delete(ctx, id, string(p.User))
 	})

@@ -14,9 +14,9 @@ import (
 
 // Kinds of Reference besides those of kinds, as Ghost.
 const (
-	ByDefault = "Default" // people of a namespace have the skill without asking
-	ByListing = "Listing" // a namespace that it was published to shows it
-	BySkill   = store.SkillKind
+	DefaultReference = "Default" // people of a namespace have the skill without asking
+	ListingReference = "Listing" // a namespace that it was published to shows it
+	SkillReference   = store.SkillKind
 )
 
 // Reference is one thing that would lose a skill.
@@ -38,13 +38,13 @@ func (r Reference) String() string {
 }
 
 // removable is whether it can be taken away: what a skill needs is in its files.
-func (r Reference) removable() bool { return r.Kind != BySkill }
+func (r Reference) removable() bool { return r.Kind != SkillReference }
 
 // References are all that would lose a skill.
 type References struct {
-	Seen []Reference `json:"seen"`
-	// Others is how many there are besides, which the principal may not see.
-	Others int `json:"others"`
+	Visible []Reference `json:"seen"`
+	// Hidden is how many there are besides, which the principal may not see.
+	Hidden int `json:"others"`
 	// More says that there are more than were looked at.
 	More bool `json:"more,omitempty"`
 
@@ -61,14 +61,14 @@ func (r *References) summary() string {
 		parts = append(parts, "more things name it than were looked at")
 	}
 	const shown = 5
-	for _, s := range r.Seen[:min(len(r.Seen), shown)] {
+	for _, s := range r.Visible[:min(len(r.Visible), shown)] {
 		parts = append(parts, s.String())
 	}
-	if n := len(r.Seen) - shown; n > 0 {
+	if n := len(r.Visible) - shown; n > 0 {
 		parts = append(parts, fmt.Sprintf("%d more", n))
 	}
-	if r.Others > 0 {
-		parts = append(parts, fmt.Sprintf("%d of others", r.Others))
+	if r.Hidden > 0 {
+		parts = append(parts, fmt.Sprintf("%d of others", r.Hidden))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -83,10 +83,10 @@ func (r *References) where(keep func(Reference) bool) References {
 			continue
 		}
 		out.all = append(out.all, ref)
-		if slices.Contains(r.Seen, ref) {
-			out.Seen = append(out.Seen, ref)
+		if slices.Contains(r.Visible, ref) {
+			out.Visible = append(out.Visible, ref)
 		} else {
-			out.Others++
+			out.Hidden++
 		}
 	}
 	return out
@@ -144,9 +144,9 @@ func (l *Library) references(ctx context.Context, t *store.Tables, p account.Pri
 	add := func(r Reference, seen bool) {
 		out.all = append(out.all, r)
 		if seen {
-			out.Seen = append(out.Seen, r)
+			out.Visible = append(out.Visible, r)
 		} else {
-			out.Others++
+			out.Hidden++
 		}
 	}
 	for _, row := range rows {
@@ -163,7 +163,7 @@ func (l *Library) references(ctx context.Context, t *store.Tables, p account.Pri
 				return out, err
 			}
 		}
-		if means && !(from.Kind == BySkill && from.ID == h.ID) {
+		if means && !(from.Kind == SkillReference && from.ID == h.ID) {
 			add(from, seen)
 		}
 	}
@@ -174,15 +174,15 @@ func (l *Library) references(ctx context.Context, t *store.Tables, p account.Pri
 	out.More = out.More || len(defaults) == store.MaxPage
 	for _, d := range defaults {
 		if d.Namespace != h.Namespace { // those of the skill's own people go with it
-			add(Reference{Kind: ByDefault, ID: string(d.Namespace), Namespace: d.Namespace, Precise: true}, sees(p, account.SkillRead, d.Namespace))
+			add(Reference{Kind: DefaultReference, ID: string(d.Namespace), Namespace: d.Namespace, Precise: true}, sees(p, account.SkillRead, d.Namespace))
 		}
 	}
 	for _, n := range h.listings {
 		if n != h.Namespace {
-			add(Reference{Kind: ByListing, ID: string(n), Namespace: n, Precise: true}, sees(p, account.SkillRead, n))
+			add(Reference{Kind: ListingReference, ID: string(n), Namespace: n, Precise: true}, sees(p, account.SkillRead, n))
 		}
 	}
-	slices.SortFunc(out.Seen, func(a, b Reference) int {
+	slices.SortFunc(out.Visible, func(a, b Reference) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Slot, b.Slot))
 	})
 	return out, nil
@@ -285,11 +285,11 @@ func (l *Library) unbind(ctx context.Context, tx *store.Tx, h *skillRecord, refs
 	for _, r := range refs {
 		var err error
 		switch {
-		case r.Kind == ByDefault:
+		case r.Kind == DefaultReference:
 			err = tx.Defaults.Delete(ctx, r.Namespace, h.ID)
-		case r.Kind == ByListing:
+		case r.Kind == ListingReference:
 			err = tx.Skills.Unpublish(ctx, h.ID, r.Namespace)
-		case r.Kind == BySkill:
+		case r.Kind == SkillReference:
 			err = fmt.Errorf("skill %q needs it, as its files say: %w", r.Name, store.ErrReferenced)
 		case l.opts.Unbind == nil:
 			err = fmt.Errorf("%s %q: %w", r.Kind, r.Name, store.ErrUnsupported)
@@ -382,5 +382,5 @@ func (r References) MarshalJSON() ([]byte, error) {
 		Others int         `json:"others"`
 		More   bool        `json:"more,omitempty"`
 	}
-	return json.Marshal(plain{append([]Reference{}, r.Seen...), r.Others, r.More})
+	return json.Marshal(plain{append([]Reference{}, r.Visible...), r.Hidden, r.More})
 }

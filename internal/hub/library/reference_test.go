@@ -24,9 +24,9 @@ func TestW8ReferencesProtect(t *testing.T) {
 		w.upload(w.bob, ownNamespace(w.bob), "forms", "", "SKILL.md", "---\nname: forms\ndescription: Needs another.\ndependencies: [\"pdf@^1.0\"]\n---\n")
 
 		refs := must(w.lib.References(w.ctx, w.meg, s.ID))(t)
-		kinds := names(refs.Seen, func(r library.Reference) string { return r.Kind + " " + r.Name })
+		kinds := names(refs.Visible, func(r library.Reference) string { return r.Kind + " " + r.Name })
 		wantEqual(t, kinds, []string{"Ghost by-name", "Listing "})
-		if refs.Others != 4 || refs.Total() != 6 { // bob's ghost, default and skill; eve's ghost, which means the public one
+		if refs.Hidden != 4 || refs.Total() != 6 { // bob's ghost, default and skill; eve's ghost, which means the public one
 			t.Errorf("references are %+v", refs)
 		}
 		var used *library.ReferencedError
@@ -56,9 +56,9 @@ func TestW8ReferencesProtect(t *testing.T) {
 		}
 		_, err = w.lib.Skill(w.ctx, w.ada, s.ID)
 		wantError(t, err, library.ErrNotFound)
-		told, _, err := w.lib.Notices(w.ctx, w.bob, "", true, store.Page{})
+		told, _, err := w.lib.Notifications(w.ctx, w.bob, "", true, store.Page{})
 		mustDo(t, err)
-		wantEqual(t, names(told, func(n library.Notice) string { return n.Kind + " " + n.News.Name }), []string{"skill.removed pdf"})
+		wantEqual(t, names(told, func(n library.Notification) string { return n.Kind + " " + n.Details.Name }), []string{"skill.removed pdf"})
 	})
 }
 
@@ -119,26 +119,26 @@ func TestW10Defaults(t *testing.T) {
 		mine := w.upload(w.ada, ownNamespace(w.ada), "pdf", "mine")
 		all := w.upload(w.root, store.Public, "pdf", "everybody's")
 		ours := w.upload(w.ada, w.team, "docx", "ours")
-		choose := func(p account.Principal, s library.Situation) []string {
-			return names(must(w.lib.Choose(w.ctx, p, s))(t), func(c library.Chosen) string { return fmt.Sprint(c.Name, " ", c.ID, " ", c.Preload) })
+		choose := func(p account.Principal, s library.ConversationInfo) []string {
+			return names(must(w.lib.DefaultSkills(w.ctx, p, s))(t), func(c library.DefaultSkill) string { return fmt.Sprint(c.Name, " ", c.ID, " ", c.Preload) })
 		}
-		wantEqual(t, choose(w.ada, library.Situation{}), []string{"pdf " + mine.ID + " false"})
-		wantEqual(t, choose(w.root, library.Situation{}), []string{}) // a public upload is nobody's default
+		wantEqual(t, choose(w.ada, library.ConversationInfo{}), []string{"pdf " + mine.ID + " false"})
+		wantEqual(t, choose(w.root, library.ConversationInfo{}), []string{}) // a public upload is nobody's default
 
 		mustDo(t, w.lib.SetDefault(w.ctx, w.root, library.Default{Namespace: store.Public, SkillID: all.ID}))
 		mustDo(t, w.lib.SetDefault(w.ctx, w.ada, library.Default{Namespace: w.team, SkillID: ours.ID, Preload: true,
 			Exceptions: []library.Exception{{Type: "mode", Value: "code"}, {Type: "agent", Value: "a1"}}}))
-		wantEqual(t, choose(w.bob, library.Situation{Agent: "a2"}), []string{"docx " + ours.ID + " true", "pdf " + all.ID + " false"})
-		wantEqual(t, choose(w.bob, library.Situation{Agent: "a1"}), []string{"pdf " + all.ID + " false"})
-		wantEqual(t, choose(w.bob, library.Situation{Mode: "code"}), []string{"pdf " + all.ID + " false"})
-		wantEqual(t, choose(w.ada, library.Situation{}), []string{"pdf " + mine.ID + " false", "docx " + ours.ID + " true"})
+		wantEqual(t, choose(w.bob, library.ConversationInfo{Agent: "a2"}), []string{"docx " + ours.ID + " true", "pdf " + all.ID + " false"})
+		wantEqual(t, choose(w.bob, library.ConversationInfo{Agent: "a1"}), []string{"pdf " + all.ID + " false"})
+		wantEqual(t, choose(w.bob, library.ConversationInfo{Mode: "code"}), []string{"pdf " + all.ID + " false"})
+		wantEqual(t, choose(w.ada, library.ConversationInfo{}), []string{"pdf " + mine.ID + " false", "docx " + ours.ID + " true"})
 
 		// His own word counts before that of the group.
 		mustDo(t, w.lib.SetDefault(w.ctx, w.bob, library.Default{Namespace: ownNamespace(w.bob), SkillID: ours.ID, Exceptions: []library.Exception{{Type: "project", Value: "p"}}}))
-		wantEqual(t, choose(w.bob, library.Situation{Project: "p"}), []string{"pdf " + all.ID + " false"})
+		wantEqual(t, choose(w.bob, library.ConversationInfo{Project: "p"}), []string{"pdf " + all.ID + " false"})
 
 		must(w.lib.Hide(w.ctx, w.root, all.ID, true))(t) // who has it goes on
-		wantEqual(t, choose(w.eve, library.Situation{}), []string{"pdf " + all.ID + " false"})
+		wantEqual(t, choose(w.eve, library.ConversationInfo{}), []string{"pdf " + all.ID + " false"})
 
 		for _, tt := range []struct {
 			p account.Principal

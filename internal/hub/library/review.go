@@ -20,10 +20,10 @@ type Decision struct {
 	Note   string `json:"note"`   // for those who uploaded and use it
 }
 
-// Decide keeps a decision about the files of one digest of a skill. Who uploaded them
+// ReviewVersion keeps a decision about the files of one digest of a skill. Who uploaded them
 // does not review them, unless he is an admin. A number that is not that of the digest is
 // [ErrConflict].
-func (l *Library) Decide(ctx context.Context, p account.Principal, id string, d Decision) error {
+func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id string, d Decision) error {
 	if d.Review != Approved && d.Review != Rejected && d.Review != Pending {
 		return fmt.Errorf("%w: %.40q is no decision; write approved, rejected or pending", ErrInvalid, string(d.Review))
 	}
@@ -59,10 +59,10 @@ type reviewed struct {
 	Decision
 }
 
-// Waiting returns the versions in namespaces that wait for a review, in the order in
+// ListPending returns the versions in namespaces that wait for a review, in the order in
 // which they came, and how to ask for more. The principal reviews in each of them. None
 // is, for an admin, all there are, and else all of his groups in which he does.
-func (l *Library) Waiting(ctx context.Context, p account.Principal, in []Namespace, page store.Page) ([]*Version, string, error) {
+func (l *Library) ListPending(ctx context.Context, p account.Principal, in []Namespace, page store.Page) ([]*Version, string, error) {
 	for _, n := range in {
 		if err := checkNamespace(p, account.SkillReview, n); err != nil {
 			return nil, "", err
@@ -99,10 +99,10 @@ func (l *Library) waiting(ctx context.Context, p account.Principal, in []Namespa
 	return l.db.Versions.ListPending(ctx, in, page)
 }
 
-// MayRun says whether the principal may run code of these bytes: some skill that he may
+// CheckRunnable says whether the principal may run code of these bytes: some skill that he may
 // run has a version with this digest that was approved. It fails with [ErrNotFound]
 // where he reaches none with it, and with a [*ReviewError] where none is approved.
-func (l *Library) MayRun(ctx context.Context, p account.Principal, digest string) error {
+func (l *Library) CheckRunnable(ctx context.Context, p account.Principal, digest string) error {
 	versions, err := l.db.Versions.ListByDigest(ctx, digest)
 	if err != nil {
 		return err

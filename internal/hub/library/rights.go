@@ -13,9 +13,9 @@ var skillActions = []account.Action{
 	account.SkillReview, account.SkillPublish, account.SkillHide, account.SkillDelete, account.UsageRead,
 }
 
-// Rights are the actions that a principal may do on a skill, a review being that of its
+// AllowedActions are the actions that a principal may do on a skill, a review being that of its
 // current version. It fails with [ErrNotFound] where he may not know of it.
-func (l *Library) Rights(ctx context.Context, p account.Principal, id string) ([]account.Action, error) {
+func (l *Library) AllowedActions(ctx context.Context, p account.Principal, id string) ([]account.Action, error) {
 	h, err := l.getSkill(ctx, &l.db.Tables, id)
 	if err != nil {
 		return nil, err

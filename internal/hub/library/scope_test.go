@@ -107,7 +107,7 @@ func TestW30HiddenSkills(t *testing.T) {
 		s := w.upload(w.root, store.Public, "pdf", "body")
 		g := w.ghost(ownNamespace(w.eve), "helper", store.Reference{ToName: "pdf"})
 		refs := must(w.lib.Hide(w.ctx, w.root, s.ID, true))(t)
-		wantEqual(t, names(refs.Seen, func(r library.Reference) string { return r.ID }), []string{g.ID})
+		wantEqual(t, names(refs.Visible, func(r library.Reference) string { return r.ID }), []string{g.ID})
 
 		list, _, err := w.lib.List(w.ctx, w.eve, library.Query{})
 		mustDo(t, err)
@@ -124,9 +124,9 @@ func TestW30HiddenSkills(t *testing.T) {
 
 		r := must(w.lib.Resolve(w.ctx, w.eve, library.Ref{Name: "pdf"}))(t)
 		wantEqual(t, r.Skill.ID, s.ID)
-		_, err = w.lib.Bindable(w.ctx, w.eve, library.Ref{Name: "pdf"})
+		_, err = w.lib.ResolveForBinding(w.ctx, w.eve, library.Ref{Name: "pdf"})
 		wantError(t, err, library.ErrNotFound) // what names it already goes on, nothing new names it
-		_, err = w.lib.Bindable(w.ctx, w.eve, library.Ref{ID: s.ID})
+		_, err = w.lib.ResolveForBinding(w.ctx, w.eve, library.Ref{ID: s.ID})
 		wantError(t, err, library.ErrNotFound)
 		_, err = w.lib.Hide(w.ctx, w.eve, s.ID, false)
 		wantError(t, err, library.ErrNotFound)
@@ -187,16 +187,16 @@ func TestPublishedSkillsAreSeenThere(t *testing.T) {
 
 		g := w.ghost(ownNamespace(w.bob), "helper", store.Reference{ToName: "pdf", ToID: s.ID})
 		var used *library.ReferencedError
-		if _, err := w.lib.Withdraw(w.ctx, w.meg, s.ID, w.team, false); !errors.As(err, &used) || used.References.Total() != 1 || used.References.Others != 1 {
+		if _, err := w.lib.Unpublish(w.ctx, w.meg, s.ID, w.team, false); !errors.As(err, &used) || used.References.Total() != 1 || used.References.Hidden != 1 {
 			t.Errorf("error is %v", err)
 		}
-		_, err = w.lib.Withdraw(w.ctx, w.bob, s.ID, w.team, false)
+		_, err = w.lib.Unpublish(w.ctx, w.bob, s.ID, w.team, false)
 		wantDenied(t, err)
-		lost := must(w.lib.Withdraw(w.ctx, w.meg, s.ID, w.team, true))(t)
+		lost := must(w.lib.Unpublish(w.ctx, w.meg, s.ID, w.team, true))(t)
 		wantEqual(t, lost.Total(), 1)
 		_, err = w.lib.Skill(w.ctx, w.bob, s.ID)
 		wantError(t, err, library.ErrNotFound)
-		if refs := must(w.lib.References(w.ctx, w.ada, s.ID))(t); refs.Total() != 1 || refs.Others != 1 || strings.Contains(fmt.Sprint(refs.Seen), g.Name) {
+		if refs := must(w.lib.References(w.ctx, w.ada, s.ID))(t); refs.Total() != 1 || refs.Hidden != 1 || strings.Contains(fmt.Sprint(refs.Visible), g.Name) {
 			t.Errorf("references are %+v", refs)
 		}
 	})
@@ -227,9 +227,9 @@ func TestW9Roles(t *testing.T) {
 			return err
 		},
 		account.SkillRate:   func(p account.Principal, s *library.Skill) error { return w.lib.Rate(w.ctx, p, s.ID, 4, "good") },
-		account.SkillChange: func(p account.Principal, s *library.Skill) error { return w.lib.Use(w.ctx, p, s.ID, 1) },
+		account.SkillChange: func(p account.Principal, s *library.Skill) error { return w.lib.SetCurrentVersion(w.ctx, p, s.ID, 1) },
 		account.SkillReview: func(p account.Principal, s *library.Skill) error {
-			return w.lib.Decide(w.ctx, p, s.ID, library.Decision{Digest: s.Digest, Review: library.Approved})
+			return w.lib.ReviewVersion(w.ctx, p, s.ID, library.Decision{Digest: s.Digest, Review: library.Approved})
 		},
 		account.SkillHide: func(p account.Principal, s *library.Skill) error {
 			_, err := w.lib.Hide(w.ctx, p, s.ID, s.Hidden)
@@ -315,6 +315,6 @@ func TestManyGroupsHideNone(t *testing.T) {
 	rows, _, err := w.lib.List(w.ctx, w.bob, library.Query{})
 	mustDo(t, err)
 	wantEqual(t, names(rows, func(s *library.Skill) string { return s.ID }), []string{ours.ID})
-	_, err = w.lib.Choose(w.ctx, w.bob, library.Situation{})
+	_, err = w.lib.DefaultSkills(w.ctx, w.bob, library.ConversationInfo{})
 	mustDo(t, err)
 }

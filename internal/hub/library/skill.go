@@ -210,8 +210,8 @@ type Ref struct {
 	Digest string `json:"content_hash,omitempty"`
 }
 
-// Resolved is what a reference stands for.
-type Resolved struct {
+// Resolution is what a reference stands for.
+type Resolution struct {
 	Skill   *Skill    `json:"skill"`
 	Version *Version  `json:"version"` // the pinned one, or the current one
 	In      Namespace `json:"in"`      // where it was found
@@ -221,17 +221,17 @@ type Resolved struct {
 // uses it. As something names it, one that is hidden is found as well. It fails with
 // [ErrNotFound] where there is none, or the principal may not use it, and with
 // [ErrConflict] where a precise reference names another skill than it says.
-func (l *Library) Resolve(ctx context.Context, p account.Principal, r Ref) (*Resolved, error) {
+func (l *Library) Resolve(ctx context.Context, p account.Principal, r Ref) (*Resolution, error) {
 	return l.resolve(ctx, p, account.SkillUse, r, true)
 }
 
-// Bindable is [Library.Resolve] for a reference that is about to be made: the principal
+// ResolveForBinding is [Library.Resolve] for a reference that is about to be made: the principal
 // may bind the skill, and one that is hidden is not found by those who do not manage it.
-func (l *Library) Bindable(ctx context.Context, p account.Principal, r Ref) (*Resolved, error) {
+func (l *Library) ResolveForBinding(ctx context.Context, p account.Principal, r Ref) (*Resolution, error) {
 	return l.resolve(ctx, p, account.SkillBind, r, false)
 }
 
-func (l *Library) resolve(ctx context.Context, p account.Principal, a account.Action, r Ref, bound bool) (*Resolved, error) {
+func (l *Library) resolve(ctx context.Context, p account.Principal, a account.Action, r Ref, bound bool) (*Resolution, error) {
 	h, in, err := l.named(ctx, p, a, r, bound)
 	if err != nil {
 		return nil, err
@@ -244,7 +244,7 @@ func (l *Library) resolve(ctx context.Context, p account.Principal, a account.Ac
 	if err != nil {
 		return nil, err
 	}
-	return &Resolved{Skill: h.public(p), Version: newVersion(v, v.Number == h.Number), In: in}, nil
+	return &Resolution{Skill: h.public(p), Version: newVersion(v, v.Number == h.Number), In: in}, nil
 }
 
 // named finds the skill that a reference names.

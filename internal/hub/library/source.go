@@ -19,7 +19,7 @@ import (
 // Sources returns the skills that a principal uses by name, as sources for a catalog: his
 // own, one source for each of his groups, and the public ones. Skills that are hidden are
 // not among them. That a SKILL.md wants to be preloaded is left out: whose conversation
-// loads what is [Library.Choose].
+// loads what is [Library.DefaultSkills].
 //
 // A source reads what is in the database when it is asked, but what the principal may do
 // is as it was when Sources was called: who changes groups or rights makes new ones. That
@@ -127,12 +127,12 @@ func (s *shelfSource) Watch(ctx context.Context, changed func()) error {
 // MaxBound is the most references of one source.
 const MaxBound = store.MaxRefs
 
-// Bound returns the skills that references stand for when a principal uses them, as an
+// BoundSource returns the skills that references stand for when a principal uses them, as an
 // agent does that names its skills: also hidden ones, and pinned versions. They are
 // resolved each time that the source is listed. One that stands for nothing is a problem
 // of the listing. Its skills come before all others, as of scope user; give it to a
 // catalog before [Library.Sources]. origin is its label there.
-func (l *Library) Bound(p account.Principal, origin string, refs []Ref) (catalog.Source, error) {
+func (l *Library) BoundSource(p account.Principal, origin string, refs []Ref) (catalog.Source, error) {
 	if len(refs) > MaxBound {
 		return nil, fmt.Errorf("%w: %d references, more than %d", ErrInvalid, len(refs), MaxBound)
 	}

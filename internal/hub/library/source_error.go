@@ -8,13 +8,13 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote"
 )
 
-// PlaceError says that a place could not be looked at, or a skill of it not be read, for a
+// SourceError says that a place could not be looked at, or a skill of it not be read, for a
 // reason that lies there or on the way: the network, a server, a repository. It wraps the
 // errors of package remote.
-type PlaceError struct{ Err error }
+type SourceError struct{ Err error }
 
-func (e *PlaceError) Error() string { return e.Err.Error() }
-func (e *PlaceError) Unwrap() error { return e.Err }
+func (e *SourceError) Error() string { return e.Err.Error() }
+func (e *SourceError) Unwrap() error { return e.Err }
 
 // asSourceError makes an error of package remote one of a place, unless it is of this machine:
 // what files are called here is nobody's business.
@@ -28,7 +28,7 @@ func asSourceError(err error) error {
 	if e, ok := errors.AsType[*remote.NotFoundError](err); ok {
 		err = &remote.NotFoundError{What: e.What, Suggestions: e.Suggestions} // its hint is for who has git and a terminal
 	}
-	return &PlaceError{err}
+	return &SourceError{err}
 }
 
 // InvalidError says why what was given cannot be kept, in words for who gave it. It

@@ -28,7 +28,7 @@ func (w *world) runtime(p account.Principal, bound ...library.Ref) *loadout.Runt
 	w.t.Helper()
 	sources := must(w.lib.Sources(w.ctx, p))(w.t)
 	if bound != nil {
-		sources = append([]catalog.Source{must(w.lib.Bound(p, "agent", bound))(w.t)}, sources...)
+		sources = append([]catalog.Source{must(w.lib.BoundSource(p, "agent", bound))(w.t)}, sources...)
 	}
 	rt := must(loadout.New(w.ctx, &loadout.Options{Sources: sources}))(w.t)
 	w.t.Cleanup(func() { mustDo(w.t, rt.Close()) })
@@ -98,7 +98,7 @@ func TestSourcesTellOfChanges(t *testing.T) {
 		team := sources[slices.IndexFunc(sources, func(s catalog.Source) bool { return s.Scope() == catalog.Group })]
 		list := func() []*catalog.Entry { return must(team.List(w.ctx))(t).Entries }
 		first := list()
-		mustDo(t, w.lib.Decide(w.ctx, w.meg, s.ID, library.Decision{Digest: s.Digest, Review: library.Approved}))
+		mustDo(t, w.lib.ReviewVersion(w.ctx, w.meg, s.ID, library.Decision{Digest: s.Digest, Review: library.Approved}))
 		if second := list(); !slices.Equal(first, second) {
 			t.Error("a review changes entries")
 		}

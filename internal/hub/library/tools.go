@@ -9,9 +9,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// HeldTools returns the tools of servers that a skill brings which changed and wait to be
+// ListPendingTools returns the tools of servers that a skill brings which changed and wait to be
 // accepted, and how they were before: see [store.Definitions.ListChanges].
-func (l *Library) HeldTools(ctx context.Context, p account.Principal, id string) ([]store.ToolDefinition, error) {
+func (l *Library) ListPendingTools(ctx context.Context, p account.Principal, id string) ([]store.ToolDefinition, error) {
 	if _, err := l.authorize(ctx, p, account.SkillRead, id); err != nil {
 		return nil, err
 	}

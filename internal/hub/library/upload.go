@@ -156,7 +156,7 @@ func (l *Library) create(ctx context.Context, p account.Principal, in Namespace,
 	if err != nil {
 		return "", err
 	}
-	l.notifyChanged()
+	l.NotifyChanged()
 	return id, nil
 }
 

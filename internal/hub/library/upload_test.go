@@ -160,7 +160,7 @@ func TestVersions(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.upload(w.ada, w.team, "pdf", "one")
 		v := w.version(w.ada, s, "two", "scripts/run.sh", "#!/bin/sh\necho hi\n")
-		if v.Number != 2 || !v.Current || v.Scripts != 1 || !v.Code || library.Runnable(v) {
+		if v.Number != 2 || !v.Current || v.Scripts != 1 || !v.Code || library.IsRunnable(v) {
 			t.Errorf("the version is %+v", v)
 		}
 		_, err := w.lib.AddVersion(w.ctx, w.ada, s.ID, upload(t, "pdf", "one"))
@@ -174,7 +174,7 @@ func TestVersions(t *testing.T) {
 		if len(d.Files) != 2 || !strings.Contains(d.Instructions, "+two") {
 			t.Errorf("the difference is %+v", d)
 		}
-		mustDo(t, w.lib.Use(w.ctx, w.ada, s.ID, 1))
+		mustDo(t, w.lib.SetCurrentVersion(w.ctx, w.ada, s.ID, 1))
 		if now := must(w.lib.Skill(w.ctx, w.bob, s.ID))(t); now.Number != 1 || now.Code {
 			t.Errorf("the skill is %+v", now)
 		}
@@ -219,47 +219,47 @@ func TestW20CodeRunsOnlyWhereItWasApproved(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		s := w.upload(w.ada, w.team, "pdf", "one", "scripts/run.sh", "#!/bin/sh\n")
 		var review *library.ReviewError
-		if err := w.lib.MayRun(w.ctx, w.bob, s.Digest); !errors.As(err, &review) || review.Review != library.Pending {
+		if err := w.lib.CheckRunnable(w.ctx, w.bob, s.Digest); !errors.As(err, &review) || review.Review != library.Pending {
 			t.Errorf("error is %v", err)
 		}
 		yes := library.Decision{Digest: s.Digest, Review: library.Approved}
-		wantDenied(t, w.lib.Decide(w.ctx, w.ada, s.ID, yes)) // who uploaded it
-		wantDenied(t, w.lib.Decide(w.ctx, w.bob, s.ID, yes))
-		wantError(t, w.lib.Decide(w.ctx, w.eve, s.ID, yes), library.ErrNotFound)
-		waiting, _, err := w.lib.Waiting(w.ctx, w.meg, nil, store.Page{})
+		wantDenied(t, w.lib.ReviewVersion(w.ctx, w.ada, s.ID, yes)) // who uploaded it
+		wantDenied(t, w.lib.ReviewVersion(w.ctx, w.bob, s.ID, yes))
+		wantError(t, w.lib.ReviewVersion(w.ctx, w.eve, s.ID, yes), library.ErrNotFound)
+		waiting, _, err := w.lib.ListPending(w.ctx, w.meg, nil, store.Page{})
 		mustDo(t, err)
 		wantEqual(t, names(waiting, func(v *library.Version) string { return v.Digest }), []string{s.Digest})
-		mustDo(t, w.lib.Decide(w.ctx, w.meg, s.ID, yes))
-		mustDo(t, w.lib.MayRun(w.ctx, w.bob, s.Digest))
-		wantError(t, w.lib.MayRun(w.ctx, w.eve, s.Digest), library.ErrNotFound)
+		mustDo(t, w.lib.ReviewVersion(w.ctx, w.meg, s.ID, yes))
+		mustDo(t, w.lib.CheckRunnable(w.ctx, w.bob, s.Digest))
+		wantError(t, w.lib.CheckRunnable(w.ctx, w.eve, s.Digest), library.ErrNotFound)
 
 		v := w.version(w.ada, s, "two", "scripts/run.sh", "#!/bin/sh\necho\n") // other bytes: another decision
-		if err := w.lib.MayRun(w.ctx, w.bob, v.Digest); !errors.As(err, &review) {
+		if err := w.lib.CheckRunnable(w.ctx, w.bob, v.Digest); !errors.As(err, &review) {
 			t.Errorf("error is %v", err)
 		}
-		mustDo(t, w.lib.Decide(w.ctx, w.meg, s.ID, library.Decision{Digest: v.Digest, Review: library.Rejected, Note: "no"}))
-		if err := w.lib.MayRun(w.ctx, w.bob, v.Digest); !errors.As(err, &review) || review.Review != library.Rejected {
+		mustDo(t, w.lib.ReviewVersion(w.ctx, w.meg, s.ID, library.Decision{Digest: v.Digest, Review: library.Rejected, Note: "no"}))
+		if err := w.lib.CheckRunnable(w.ctx, w.bob, v.Digest); !errors.As(err, &review) || review.Review != library.Rejected {
 			t.Errorf("error is %v", err)
 		}
-		notices, _, err := w.lib.Notices(w.ctx, w.meg, "", true, store.Page{})
+		notices, _, err := w.lib.Notifications(w.ctx, w.meg, "", true, store.Page{})
 		mustDo(t, err)
-		if len(notices) != 3 || notices[0].News.Review != library.Rejected || notices[0].News.Note != "no" {
+		if len(notices) != 3 || notices[0].Details.Review != library.Rejected || notices[0].Details.Note != "no" {
 			t.Errorf("notices are %+v", notices)
 		}
-		wantError(t, w.lib.Decide(w.ctx, w.meg, s.ID, library.Decision{Digest: s.Digest, Review: "maybe"}), library.ErrInvalid)
-		wantError(t, w.lib.Decide(w.ctx, w.meg, s.ID, library.Decision{Digest: "sha256:0", Review: library.Approved}), library.ErrConflict)
+		wantError(t, w.lib.ReviewVersion(w.ctx, w.meg, s.ID, library.Decision{Digest: s.Digest, Review: "maybe"}), library.ErrInvalid)
+		wantError(t, w.lib.ReviewVersion(w.ctx, w.meg, s.ID, library.Decision{Digest: "sha256:0", Review: library.Approved}), library.ErrConflict)
 
 		mine := w.upload(w.eve, ownNamespace(w.eve), "mine", "", "run.sh", "#!/bin/sh\n")
 		yes.Digest = mine.Digest
-		waiting, _, err = w.lib.Waiting(w.ctx, w.root, nil, store.Page{})
+		waiting, _, err = w.lib.ListPending(w.ctx, w.root, nil, store.Page{})
 		mustDo(t, err)
 		wantEqual(t, names(waiting, func(v *library.Version) string { return v.Digest }), []string{mine.Digest})
-		_, _, err = w.lib.Waiting(w.ctx, w.eve, nil, store.Page{})
+		_, _, err = w.lib.ListPending(w.ctx, w.eve, nil, store.Page{})
 		wantDenied(t, err)
-		wantDenied(t, w.lib.Decide(w.ctx, w.eve, mine.ID, yes)) // one's own upload is instructions
-		mustDo(t, w.lib.Decide(w.ctx, w.root, mine.ID, yes))
-		mustDo(t, w.lib.MayRun(w.ctx, w.eve, mine.Digest))
+		wantDenied(t, w.lib.ReviewVersion(w.ctx, w.eve, mine.ID, yes)) // one's own upload is instructions
+		mustDo(t, w.lib.ReviewVersion(w.ctx, w.root, mine.ID, yes))
+		mustDo(t, w.lib.CheckRunnable(w.ctx, w.eve, mine.Digest))
 		limited := w.eve.LimitedTo(account.ScopeRead)
-		wantDenied(t, w.lib.MayRun(w.ctx, limited, mine.Digest))
+		wantDenied(t, w.lib.CheckRunnable(w.ctx, limited, mine.Digest))
 	})
 }

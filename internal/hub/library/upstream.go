@@ -19,7 +19,7 @@ const maxUpdated = 1000
 // named, or of all of a namespace that were imported, where none is. Pinned ones are
 // skipped, as are those that are no longer at their place. The result says what became
 // of each; what is wrong with a place is why its skills were skipped.
-func (l *Library) Update(ctx context.Context, p account.Principal, in Namespace, ids ...string) (*Imported, error) {
+func (l *Library) Update(ctx context.Context, p account.Principal, in Namespace, ids ...string) (*ImportResult, error) {
 	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, "update"); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (l *Library) Update(ctx context.Context, p account.Principal, in Namespace,
 }
 
 // imported are the skills to update; those that are not are skipped with the reason.
-func (l *Library) imported(ctx context.Context, p account.Principal, in Namespace, ids []string, out *Imported) ([]*Skill, error) {
+func (l *Library) imported(ctx context.Context, p account.Principal, in Namespace, ids []string, out *ImportResult) ([]*Skill, error) {
 	var skills []*Skill
 	take := func(s *Skill) {
 		switch {
@@ -104,7 +104,7 @@ func byPlace(skills []*Skill) [][]*Skill {
 }
 
 // updateFrom updates the skills of one place.
-func (l *Library) updateFrom(ctx context.Context, p account.Principal, skills []*Skill, out *Imported) error {
+func (l *Library) updateFrom(ctx context.Context, p account.Principal, skills []*Skill, out *ImportResult) error {
 	if l.isCurrent(ctx, p.User, skills) {
 		for _, s := range skills {
 			out.skip(s.ID, s.Name, s.Source.Dir, errUnchanged.Error())
@@ -157,13 +157,13 @@ func (l *Library) latest(ctx context.Context, user account.UserID, from *Source)
 	return r.Commit, nil
 }
 
-func (l *Library) updateOne(ctx context.Context, p account.Principal, offer *remote.Collection, s *Skill, out *Imported) error {
+func (l *Library) updateOne(ctx context.Context, p account.Principal, offer *remote.Collection, s *Skill, out *ImportResult) error {
 	i := slices.IndexFunc(offer.Skills, func(o remote.Skill) bool { return o.Dir == s.Source.Dir })
 	if i < 0 {
 		out.skip(s.ID, s.Name, s.Source.Dir, "it is not there any more")
 		return nil
 	}
-	change := Change{ID: s.ID, Name: s.Name, Dir: s.Source.Dir}
+	change := ImportChange{ID: s.ID, Name: s.Name, Dir: s.Source.Dir}
 	err := l.withOffered(ctx, offer, offer.Skills[i], func(c *content) (err error) {
 		change.Number, err = l.updateFromSource(ctx, p, s.ID, c, newSource(p, s.Source.at(), offer, offer.Skills[i]))
 		return err
@@ -196,14 +196,14 @@ type pin struct {
 	Pinned bool   `json:"pinned"`
 }
 
-// Upgrade is what an update of a skill would bring.
-type Upgrade struct {
+// UpdatePreview is what an update of a skill would bring.
+type UpdatePreview struct {
 	Commit string          `json:"commit,omitempty"`
 	Diff   *skilldiff.Diff `json:"diff"` // of the current version and what the place has
 }
 
-// Upgrade compares a skill with what its place has now. The principal may change it.
-func (l *Library) Upgrade(ctx context.Context, p account.Principal, id string, o *skilldiff.Options) (*Upgrade, error) {
+// PreviewUpdate compares a skill with what its place has now. The principal may change it.
+func (l *Library) PreviewUpdate(ctx context.Context, p account.Principal, id string, o *skilldiff.Options) (*UpdatePreview, error) {
 	h, err := l.authorize(ctx, p, account.SkillChange, id)
 	if err != nil {
 		return nil, err
@@ -221,7 +221,7 @@ func (l *Library) Upgrade(ctx context.Context, p account.Principal, id string, o
 		return nil, err
 	}
 	defer old.Close()
-	var out Upgrade
+	var out UpdatePreview
 	err = l.openSource(ctx, p.User, from.at(), func(offer *remote.Collection) error {
 		out.Commit = offer.Revision.Commit
 		i := slices.IndexFunc(offer.Skills, func(s remote.Skill) bool { return s.Dir == from.Dir })
@@ -239,20 +239,20 @@ func (l *Library) Upgrade(ctx context.Context, p account.Principal, id string, o
 	return &out, nil
 }
 
-// Asked is what [Library.AskPlaces] found.
-type Asked struct {
-	Places int // that were asked
-	Newer  int // skills that their places have a newer state for
+// SourceCheck is what [Library.CheckSources] found.
+type SourceCheck struct {
+	Sources  int // that were asked
+	Outdated int // skills that their places have a newer state for
 	// Failed are places that could not be asked, and why.
 	Failed map[string]error
 }
 
-// AskPlaces asks the repositories of all imported skills for their newest commits, and tells
+// CheckSources asks the repositories of all imported skills for their newest commits, and tells
 // those who look after a skill of another one than it was taken from, each once. It is
 // the hub's own work, of one node at a time, and takes as long as the places do. An
 // error is of the database; a place that does not answer is in the result.
-func (l *Library) AskPlaces(ctx context.Context) (*Asked, error) {
-	out := &Asked{Failed: map[string]error{}}
+func (l *Library) CheckSources(ctx context.Context) (*SourceCheck, error) {
+	out := &SourceCheck{Failed: map[string]error{}}
 	for after := int64(0); ; {
 		changes, err := l.db.Skills.Changes(ctx, after)
 		if err != nil || len(changes) == 0 {
@@ -277,9 +277,9 @@ func (l *Library) AskPlaces(ctx context.Context) (*Asked, error) {
 }
 
 // checkSource asks the place of some skills, as the one who imported the first of them.
-func (l *Library) checkSource(ctx context.Context, skills []*Skill, out *Asked) error {
+func (l *Library) checkSource(ctx context.Context, skills []*Skill, out *SourceCheck) error {
 	from := skills[0].Source
-	out.Places++
+	out.Sources++
 	commit, err := l.latest(ctx, account.UserID(from.By), from)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -292,13 +292,13 @@ func (l *Library) checkSource(ctx context.Context, skills []*Skill, out *Asked) 
 		if commit == "" || commit == s.Source.Commit {
 			continue
 		}
-		out.Newer++
+		out.Outdated++
 		err := l.db.Tx(ctx, func(tx *store.Tx) error {
 			to := audience{}
 			if err := l.lookAfter(ctx, tx, to, s.Namespace, store.Maintainer); err != nil {
 				return err
 			}
-			return l.tell(ctx, tx, to, "", NewUpstream, s.ID+"@"+commit, News{SkillID: s.ID, Name: s.Name, Commit: commit})
+			return l.tell(ctx, tx, to, "", SourceChanged, s.ID+"@"+commit, NotificationDetails{SkillID: s.ID, Name: s.Name, Commit: commit})
 		})
 		if err != nil {
 			return err

@@ -8,17 +8,19 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Use is how much a skill was used.
-type Use = store.SkillUsage
+// Usage is how much a skill was used.
+type Usage = store.SkillUsage
 
-// Record adds what conversations used. It is the hub's own work, asked by nobody; what it
+// RecordUsage adds what conversations used. It is the hub's own work, asked by nobody; what it
 // says of a skill that is gone is left out.
-func (l *Library) Record(ctx context.Context, uses ...Use) error { return l.db.Usage.Add(ctx, uses...) }
+func (l *Library) RecordUsage(ctx context.Context, uses ...Usage) error {
+	return l.db.Usage.Add(ctx, uses...)
+}
 
 // Usage returns how much skills were used since the day of a time; those that were not,
 // and those of which the principal may not know it, are left out. There are at most
 // [store.MaxPage].
-func (l *Library) Usage(ctx context.Context, p account.Principal, ids []string, since time.Time) (map[string]Use, error) {
+func (l *Library) Usage(ctx context.Context, p account.Principal, ids []string, since time.Time) (map[string]Usage, error) {
 	seen, err := l.allowed(ctx, p, account.UsageRead, ids)
 	if err != nil {
 		return nil, err
@@ -35,16 +37,16 @@ func (l *Library) UsageDays(ctx context.Context, p account.Principal, id string,
 	return l.db.Usage.ListDays(ctx, id, since)
 }
 
-// Used is how much a skill was used, with what it is.
-type Used struct {
+// SkillUsage is how much a skill was used, with what it is.
+type SkillUsage struct {
 	*Skill
-	Use
+	Usage
 }
 
-// UsedIn returns how much each of the skills that namespaces list was used since the day of
+// ListUsage returns how much each of the skills that namespaces list was used since the day of
 // a time, by name, also those that were not, and how to ask for more. Of each namespace
 // the principal may know the usage; none is all those of which he does.
-func (l *Library) UsedIn(ctx context.Context, p account.Principal, in []Namespace, since time.Time, page store.Page) ([]Used, string, error) {
+func (l *Library) ListUsage(ctx context.Context, p account.Principal, in []Namespace, since time.Time, page store.Page) ([]SkillUsage, string, error) {
 	in, err := measured(p, in)
 	if err != nil {
 		return nil, "", err
@@ -61,9 +63,9 @@ func (l *Library) UsedIn(ctx context.Context, p account.Principal, in []Namespac
 	if err != nil {
 		return nil, "", err
 	}
-	out := make([]Used, len(rows))
+	out := make([]SkillUsage, len(rows))
 	for i, s := range rows {
-		out[i] = Used{newSkill(s, nil), uses[s.ID]}
+		out[i] = SkillUsage{newSkill(s, nil), uses[s.ID]}
 	}
 	return out, next, nil
 }
@@ -82,10 +84,10 @@ func measured(p account.Principal, in []Namespace) ([]Namespace, error) {
 	return namespaces(p, account.UsageRead)
 }
 
-// Unused returns the skills of namespaces that are there for longer than since and were
+// ListUnused returns the skills of namespaces that are there for longer than since and were
 // not used after its day, by id, and how to ask for more. Of each namespace the
 // principal may know the usage; none is all those of which he does.
-func (l *Library) Unused(ctx context.Context, p account.Principal, in []Namespace, since time.Time, page store.Page) ([]*Skill, string, error) {
+func (l *Library) ListUnused(ctx context.Context, p account.Principal, in []Namespace, since time.Time, page store.Page) ([]*Skill, string, error) {
 	in, err := measured(p, in)
 	if err != nil {
 		return nil, "", err

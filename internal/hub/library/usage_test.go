@@ -22,8 +22,8 @@ func TestRatings(t *testing.T) {
 		wantDenied(t, w.lib.Rate(w.ctx, w.ada, mine.ID, 5, "best"))
 		scores := must(w.lib.Scores(w.ctx, w.bob, []string{s.ID, mine.ID, "none"}))(t)
 		wantEqual(t, scores, map[string]library.Score{s.ID: {SkillID: s.ID, Count: 2, Stars: 9}})
-		mustDo(t, w.lib.Unrate(w.ctx, w.bob, s.ID))
-		wantError(t, w.lib.Unrate(w.ctx, w.bob, s.ID), library.ErrNotFound)
+		mustDo(t, w.lib.RemoveRating(w.ctx, w.bob, s.ID))
+		wantError(t, w.lib.RemoveRating(w.ctx, w.bob, s.ID), library.ErrNotFound)
 		rows, _, err := w.lib.Ratings(w.ctx, w.bob, s.ID, store.Page{})
 		mustDo(t, err)
 		wantEqual(t, len(rows), 1)
@@ -35,18 +35,18 @@ func TestUsage(t *testing.T) {
 		s := w.upload(w.ada, w.team, "pdf", "")
 		w.upload(w.ada, w.team, "docx", "")
 		day := time.Now().UTC().Add(24 * time.Hour).Truncate(time.Second)
-		mustDo(t, w.lib.Record(w.ctx, library.Use{SkillID: s.ID, Loads: 1, Tokens: 100, LastUsed: day}, library.Use{SkillID: "gone", Loads: 1, LastUsed: day}))
-		mustDo(t, w.lib.Record(w.ctx, library.Use{SkillID: s.ID, Calls: 2, Errors: 1, Tokens: 5, LastUsed: day}))
+		mustDo(t, w.lib.RecordUsage(w.ctx, library.Usage{SkillID: s.ID, Loads: 1, Tokens: 100, LastUsed: day}, library.Usage{SkillID: "gone", Loads: 1, LastUsed: day}))
+		mustDo(t, w.lib.RecordUsage(w.ctx, library.Usage{SkillID: s.ID, Calls: 2, Errors: 1, Tokens: 5, LastUsed: day}))
 		got := must(w.lib.Usage(w.ctx, w.bob, []string{s.ID}, day))(t)
-		wantEqual(t, got, map[string]library.Use{s.ID: {SkillID: s.ID, Loads: 1, Calls: 2, Errors: 1, Tokens: 105, LastUsed: day}})
+		wantEqual(t, got, map[string]library.Usage{s.ID: {SkillID: s.ID, Loads: 1, Calls: 2, Errors: 1, Tokens: 105, LastUsed: day}})
 		wantEqual(t, len(must(w.lib.Usage(w.ctx, w.eve, []string{s.ID}, day))(t)), 0)
 		wantEqual(t, len(must(w.lib.UsageDays(w.ctx, w.bob, s.ID, day))(t)), 1)
 		_, err := w.lib.UsageDays(w.ctx, w.eve, s.ID, day)
 		wantError(t, err, library.ErrNotFound)
-		unused, _, err := w.lib.Unused(w.ctx, w.bob, nil, day, store.Page{})
+		unused, _, err := w.lib.ListUnused(w.ctx, w.bob, nil, day, store.Page{})
 		mustDo(t, err)
 		wantEqual(t, skillNames(unused), []string{"docx"})
-		_, _, err = w.lib.Unused(w.ctx, w.eve, []store.Namespace{w.team}, day, store.Page{})
+		_, _, err = w.lib.ListUnused(w.ctx, w.eve, []store.Namespace{w.team}, day, store.Page{})
 		wantError(t, err, library.ErrNotFound)
 	})
 }
@@ -61,24 +61,32 @@ func TestUsersAreToldOfVersions(t *testing.T) {
 		for _, p := range []struct {
 			name string
 			n    int
-			list func() ([]library.Notice, string, error)
+			list func() ([]library.Notification, string, error)
 		}{
-			{"bob, who has it as a default", 1, func() ([]library.Notice, string, error) { return w.lib.Notices(w.ctx, w.bob, "", true, store.Page{}) }},
-			{"eve, whose agent names it", 1, func() ([]library.Notice, string, error) { return w.lib.Notices(w.ctx, w.eve, "", true, store.Page{}) }},
-			{"meg, who looks after it", 1, func() ([]library.Notice, string, error) { return w.lib.Notices(w.ctx, w.meg, "", true, store.Page{}) }},
-			{"ada, who did it", 0, func() ([]library.Notice, string, error) { return w.lib.Notices(w.ctx, w.ada, "", true, store.Page{}) }},
+			{"bob, who has it as a default", 1, func() ([]library.Notification, string, error) {
+				return w.lib.Notifications(w.ctx, w.bob, "", true, store.Page{})
+			}},
+			{"eve, whose agent names it", 1, func() ([]library.Notification, string, error) {
+				return w.lib.Notifications(w.ctx, w.eve, "", true, store.Page{})
+			}},
+			{"meg, who looks after it", 1, func() ([]library.Notification, string, error) {
+				return w.lib.Notifications(w.ctx, w.meg, "", true, store.Page{})
+			}},
+			{"ada, who did it", 0, func() ([]library.Notification, string, error) {
+				return w.lib.Notifications(w.ctx, w.ada, "", true, store.Page{})
+			}},
 		} {
 			told, _, err := p.list()
 			mustDo(t, err)
-			if len(told) != p.n || p.n == 1 && (told[0].Kind != library.NewVersion || told[0].News.From != 1 || told[0].News.Number != 2) {
+			if len(told) != p.n || p.n == 1 && (told[0].Kind != library.VersionAdded || told[0].Details.From != 1 || told[0].Details.Number != 2) {
 				t.Errorf("%s is told %+v", p.name, told)
 			}
 		}
-		told, _, err := w.lib.Notices(w.ctx, w.eve, "", true, store.Page{})
+		told, _, err := w.lib.Notifications(w.ctx, w.eve, "", true, store.Page{})
 		mustDo(t, err)
-		wantError(t, w.lib.See(w.ctx, w.bob, told[0].ID), library.ErrNotFound)
-		mustDo(t, w.lib.See(w.ctx, w.eve, told[0].ID))
-		told, _, err = w.lib.Notices(w.ctx, w.eve, "", true, store.Page{})
+		wantError(t, w.lib.MarkNotificationSeen(w.ctx, w.bob, told[0].ID), library.ErrNotFound)
+		mustDo(t, w.lib.MarkNotificationSeen(w.ctx, w.eve, told[0].ID))
+		told, _, err = w.lib.Notifications(w.ctx, w.eve, "", true, store.Page{})
 		mustDo(t, err)
 		wantEqual(t, len(told), 0)
 	})

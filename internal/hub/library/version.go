@@ -51,10 +51,10 @@ func newVersion(v store.Version, current bool) *Version {
 	}
 }
 
-// Runnable reports whether the code of a version may run, once the principal, policy and
+// IsRunnable reports whether the code of a version may run, once the principal, policy and
 // a sandbox agree: a reviewer approved these files. Another version is never runnable,
 // and still is instructions.
-func Runnable(v *Version) bool { return v.Review == Approved }
+func IsRunnable(v *Version) bool { return v.Review == Approved }
 
 // Version returns a version of a skill by its number; 0 is the current one.
 func (l *Library) Version(ctx context.Context, p account.Principal, id string, number int64) (*Version, error) {
@@ -138,12 +138,12 @@ func (l *Library) Open(ctx context.Context, p account.Principal, id string, numb
 	return l.bundle(ctx, h.Name, v)
 }
 
-// Nothing is the older of two versions where there is none, so that a comparison tells all
+// NoVersion is the older of two versions where there is none, so that a comparison tells all
 // that the newer one says of itself and asks for.
-const Nothing = -1
+const NoVersion = -1
 
 // Diff compares two versions of a skill; to is 0 for the current one, and from may be
-// [Nothing].
+// [NoVersion].
 func (l *Library) Diff(ctx context.Context, p account.Principal, id string, from, to int64, o *skilldiff.Options) (*skilldiff.Diff, error) {
 	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
@@ -151,7 +151,7 @@ func (l *Library) Diff(ctx context.Context, p account.Principal, id string, from
 	}
 	var files [2]fs.FS
 	for i, number := range []int64{from, to} {
-		if i == 0 && number == Nothing {
+		if i == 0 && number == NoVersion {
 			continue
 		}
 		v, err := l.row(ctx, h, number)
@@ -182,9 +182,9 @@ func diffOptions(o *skilldiff.Options, name string) *skilldiff.Options {
 	return &out
 }
 
-// Use makes a version the current one, as to go back to an older one. What was decided
+// SetCurrentVersion makes a version the current one, as to go back to an older one. What was decided
 // about its code still holds.
-func (l *Library) Use(ctx context.Context, p account.Principal, id string, number int64) error {
+func (l *Library) SetCurrentVersion(ctx context.Context, p account.Principal, id string, number int64) error {
 	return l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		v, err := tx.Versions.Get(ctx, id, number)
 		if err != nil {

@@ -119,7 +119,7 @@ func (s *Servers) resolveServer(ctx context.Context, p account.Principal, of age
 	if err := authorize(p); err != nil {
 		return nil, err
 	}
-	server, v, err := s.o.Kinds.Used(ctx, p, of)
+	server, v, err := s.o.Kinds.ServerForUse(ctx, p, of)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (s *Servers) resolveAddresses(ctx context.Context, p account.Principal, of 
 	if err := authorize(p); err != nil {
 		return nil, err
 	}
-	server, v, err := s.o.Kinds.Used(ctx, p, of)
+	server, v, err := s.o.Kinds.ServerForUse(ctx, p, of)
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	dialer := &upstream.Dialer{Logger: logger}
 	config := &upstream.Config{Name: "everything", Type: upstream.HTTP, URLs: []string{flags.Arg(0)}}
-	s := mcpproxy.New([]mcpproxy.Upstream{{Name: config.Name, Opener: mcpproxy.Dialed(dialer, config)}}, &mcpproxy.Options{Logger: logger})
+	s := mcpproxy.New([]mcpproxy.Upstream{{Name: config.Name, Opener: mcpproxy.NewDialOpener(dialer, config)}}, &mcpproxy.Options{Logger: logger})
 	defer s.Close()
 	listener, err := net.Listen("tcp", *address)
 	if err != nil {

@@ -133,7 +133,7 @@ func (u *up) lease(ctx context.Context, caps *mcp.ClientCapabilities) (*line, er
 		}
 		u.lines--
 	}
-	if u.lines >= u.s.opts.MaxLines {
+	if u.lines >= u.s.opts.MaxLegacyConns {
 		for k, rs := range u.idle {
 			if len(rs) > 0 {
 				rs[0].timer.Stop()
@@ -143,9 +143,9 @@ func (u *up) lease(ctx context.Context, caps *mcp.ClientCapabilities) (*line, er
 			}
 		}
 	}
-	if u.lines >= u.s.opts.MaxLines || u.closed {
+	if u.lines >= u.s.opts.MaxLegacyConns || u.closed {
 		u.mu.Unlock()
-		return nil, fmt.Errorf("%s is busy with %d calls; try again later", u.Name, u.s.opts.MaxLines)
+		return nil, fmt.Errorf("%s is busy with %d calls; try again later", u.Name, u.s.opts.MaxLegacyConns)
 	}
 	u.lines++
 	u.mu.Unlock()
@@ -172,7 +172,7 @@ func (u *up) release(l *line, caps *mcp.ClientCapabilities, clean bool) {
 		return
 	}
 	r := &resting{line: l}
-	r.timer = time.AfterFunc(u.s.opts.IdleFor, func() { u.expire(key, r) })
+	r.timer = time.AfterFunc(u.s.opts.IdleTimeout, func() { u.expire(key, r) })
 	u.idle[key] = append(u.idle[key], r)
 	u.mu.Unlock()
 }

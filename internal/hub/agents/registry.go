@@ -3,7 +3,7 @@
 // ([Registry.Apply]). It answers what a conversation or an MCP endpoint of one of them
 // consists of ([Registry.Profile]), keeps secrets that only servers and skills get
 // ([Secrets]), and says whether skills are switched off ([Registry.Filter],
-// [Registry.Hold]).
+// [Registry.WithKillSwitch]).
 //
 // Each method takes who acts and asks package account itself, and what is changed is
 // in the audit log with the change. What somebody may not know of is not there for
@@ -29,8 +29,8 @@ import (
 
 // API versions of documents: our own, and that of Wegent, which is read.
 const (
-	Own    = "loadout/v1"
-	Wegent = "agent.wecode.io/v1"
+	APIVersion       = "loadout/v1"
+	WegentAPIVersion = "agent.wecode.io/v1"
 )
 
 // Kinds of documents.
@@ -59,14 +59,14 @@ const (
 
 // Default times of [Registry.Run].
 const (
-	DefaultPoll  = time.Second
-	DefaultBlind = 10 * time.Second
+	DefaultPoll            = time.Second
+	DefaultFailClosedAfter = 10 * time.Second
 )
 
 // Options are the settings of a Registry. The zero value is useful.
 type Options struct {
-	// Sealer seals secrets; nil keeps none, and refuses to.
-	Sealer *encryption.Cipher
+	// Cipher seals secrets; nil keeps none, and refuses to.
+	Cipher *encryption.Cipher
 	// Servers are those of the operator's own configuration file. They are there for
 	// everybody, and the only ones whose commands need no review.
 	Servers []*upstream.Config
@@ -86,10 +86,10 @@ type Options struct {
 	Bus bus.Bus
 	// Poll is how often Run looks for changes of settings; 0 is [DefaultPoll].
 	Poll time.Duration
-	// Blind is for how long settings may be unreadable until what runs is stopped; 0
-	// is [DefaultBlind].
-	Blind  time.Duration
-	Logger *slog.Logger // nil discards
+	// FailClosedAfter is for how long settings may be unreadable until what runs is stopped; 0
+	// is [DefaultFailClosedAfter].
+	FailClosedAfter time.Duration
+	Logger          *slog.Logger // nil discards
 }
 
 // Registry is the kinds of a hub. It is safe for concurrent use, and so are any number
@@ -109,8 +109,8 @@ func New(db *store.DB, opts *Options) *Registry {
 	if r.opts.Poll <= 0 {
 		r.opts.Poll = DefaultPoll
 	}
-	if r.opts.Blind <= 0 {
-		r.opts.Blind = DefaultBlind
+	if r.opts.FailClosedAfter <= 0 {
+		r.opts.FailClosedAfter = DefaultFailClosedAfter
 	}
 	if r.opts.Logger == nil {
 		r.opts.Logger = slog.New(slog.DiscardHandler)

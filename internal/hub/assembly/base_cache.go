@@ -8,7 +8,7 @@ import (
 
 // take returns the base for a plan, with one more user. Who asks at the same time waits
 // for the first.
-func (k *Kits) take(ctx context.Context, p *plan) (*base, error) {
+func (k *Assembler) take(ctx context.Context, p *plan) (*base, error) {
 	key, err := p.key()
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (k *Kits) take(ctx context.Context, p *plan) (*base, error) {
 }
 
 // reserve finds the base of a key, or begins it.
-func (k *Kits) reserve(key string, p *plan) (b *base, first bool, err error) {
+func (k *Assembler) reserve(key string, p *plan) (b *base, first bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
@@ -56,7 +56,7 @@ func (k *Kits) reserve(key string, p *plan) (b *base, first bool, err error) {
 }
 
 // give gives a base back. It stays for a while, for who comes next.
-func (k *Kits) give(b *base) error {
+func (k *Assembler) give(b *base) error {
 	over := k.leave(b)
 	if over == nil {
 		return nil
@@ -65,17 +65,17 @@ func (k *Kits) give(b *base) error {
 }
 
 // leave counts one user less, and returns a base that is to be ended, or nil.
-func (k *Kits) leave(b *base) *base {
+func (k *Assembler) leave(b *base) *base {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if b.users--; b.users > 0 {
 		return nil
 	}
-	if k.closed || k.o.Linger < 0 || b.failed() {
+	if k.closed || k.o.IdleTimeout < 0 || b.failed() {
 		return b
 	}
 	b.since = time.Now()
-	b.idle = time.AfterFunc(k.o.Linger, func() {
+	b.idle = time.AfterFunc(k.o.IdleTimeout, func() {
 		if err := k.end(b); err != nil {
 			k.o.Logger.Warn("what a kit had is not closed well", "error", err)
 		}
@@ -95,7 +95,7 @@ func (b *base) failed() bool {
 
 // spare is the base that nobody has used for the longest time, where there are too many
 // of them. k.mu is held.
-func (k *Kits) spare() *base {
+func (k *Assembler) spare() *base {
 	var oldest *base
 	idle := 0
 	for _, b := range k.bases {
@@ -113,7 +113,7 @@ func (k *Kits) spare() *base {
 }
 
 // end ends a base, unless somebody uses it.
-func (k *Kits) end(b *base) error {
+func (k *Assembler) end(b *base) error {
 	k.mu.Lock()
 	if b.users > 0 || k.bases[b.key] != b {
 		k.mu.Unlock()
@@ -131,7 +131,7 @@ func (k *Kits) end(b *base) error {
 }
 
 // baseOf is the base whose connections have an identity, nil where it has ended.
-func (k *Kits) baseOf(identity string) *base {
+func (k *Assembler) baseOf(identity string) *base {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.bases[identity]

@@ -5,8 +5,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// Live is how it is with a server on this node.
-type Live struct {
+// ServerStatus is how it is with a server on this node.
+type ServerStatus struct {
 	upstream.Status
 	// Connections are those that there are: people with values of their own have
 	// connections of their own.
@@ -17,20 +17,20 @@ type Live struct {
 	mine bool
 }
 
-// Live returns how it is with servers on this node, by the digests of their
+// ServerStatuses returns how it is with servers on this node, by the digests of their
 // configurations: with connections of the principal and those that all share, in his
 // conversations, and for an administrator with all. Servers that nobody has needed here
 // are not among them.
-func (k *Kits) Live(p account.Principal) map[string]Live {
+func (k *Assembler) ServerStatuses(p account.Principal) map[string]ServerStatus {
 	seen := k.seenBy(p)
-	out := map[string]Live{}
+	out := map[string]ServerStatus{}
 	for _, s := range k.pool.Servers() {
 		identity := s.Config().Identity()
 		whose, ok := seen.bases[identity]
 		if identity != "" && !ok {
 			continue
 		}
-		now := Live{Status: s.Status(), mine: identity == "" || whose == p.User}
+		now := ServerStatus{Status: s.Status(), mine: identity == "" || whose == p.User}
 		if now.State == upstream.Ready {
 			now.Connections = 1
 		}
@@ -49,7 +49,7 @@ func (k *Kits) Live(p account.Principal) map[string]Live {
 
 // says reports whether one connection says more of a server than another: one's own does,
 // and one that works.
-func (l Live) says(other Live) bool {
+func (l ServerStatus) says(other ServerStatus) bool {
 	rank := map[upstream.State]int{upstream.Ready: 3, upstream.Degraded: 2, upstream.Dead: 1}
 	switch {
 	case l.mine != other.mine:
@@ -66,7 +66,7 @@ type seen struct {
 	talks map[string]map[string]bool // conversations under way, by the digest of a server
 }
 
-func (k *Kits) seenBy(p account.Principal) seen {
+func (k *Assembler) seenBy(p account.Principal) seen {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	out := seen{map[string]account.UserID{}, map[string]map[string]bool{}}
@@ -104,10 +104,10 @@ func (b *base) talking(id string) (over func()) {
 	return func() { count(-1) }
 }
 
-// Restart ends the connections of this node to the servers of a configuration, and forgets
+// RestartServer ends the connections of this node to the servers of a configuration, and forgets
 // their failures: the next need connects again. It returns how many servers that were,
 // one for each who has values of his own.
-func (k *Kits) Restart(digest string) int {
+func (k *Assembler) RestartServer(digest string) int {
 	n := 0
 	for _, s := range k.pool.Servers() {
 		if s.Digest() == digest {

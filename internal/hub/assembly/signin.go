@@ -12,7 +12,7 @@ import (
 
 // planSignIns adds to which servers the person is signed in, or has to be: of these he has
 // connections of his own.
-func (k *Kits) planSignIns(ctx context.Context, p *plan) error {
+func (k *Assembler) planSignIns(ctx context.Context, p *plan) error {
 	if k.o.SignIns == nil || len(p.servers) == 0 {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (k *Kits) planSignIns(ctx context.Context, p *plan) error {
 }
 
 // oauth gives a connection the token of the person whose it is, where it is somebody's.
-func (k *Kits) oauth(c *upstream.Config, at string) auth.OAuthHandler {
+func (k *Assembler) oauth(c *upstream.Config, at string) auth.OAuthHandler {
 	b := k.baseOf(c.Identity())
 	switch {
 	case k.o.SignIns == nil:
@@ -50,9 +50,9 @@ func (b *base) defines(c *upstream.Config) bool {
 	return ok && defined.Owner == c.Owner
 }
 
-// SignedOut ends the connections of somebody on this node to a server that he signed out of,
+// CloseConnections ends the connections of somebody on this node to a server that he signed out of,
 // by the digest of its definition; "" is of any.
-func (k *Kits) SignedOut(u account.UserID, digest string) {
+func (k *Assembler) CloseConnections(u account.UserID, digest string) {
 	for _, s := range k.pool.Servers() {
 		if b := k.baseOf(s.Config().Identity()); b != nil && b.principal.User == u && (digest == "" || s.Digest() == digest) {
 			s.Close()

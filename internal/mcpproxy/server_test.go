@@ -51,7 +51,7 @@ func newServer(era string) *mcp.Server {
 
 // opener connects to a server in memory, any number of times.
 func opener(s *mcp.Server) mcpproxy.Opener {
-	return mcpproxy.Over(func(ctx context.Context) (mcp.Transport, error) {
+	return mcpproxy.NewTransportOpener(func(ctx context.Context) (mcp.Transport, error) {
 		here, there := mcp.NewInMemoryTransports()
 		_, err := s.Connect(context.Background(), there, nil) // ends with the other side
 		return here, err
@@ -368,7 +368,7 @@ func TestW24OneServerFailing(t *testing.T) {
 			up := newServer(modern)
 			addTool(up, "works", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return say("yes") })
 			reports := make(chan string, 20)
-			s := newDirect(t, &mcpproxy.Options{Report: func(server string, err error) { reports <- server + ": " + err.Error() }},
+			s := newDirect(t, &mcpproxy.Options{OnError: func(server string, err error) { reports <- server + ": " + err.Error() }},
 				mcpproxy.Upstream{Name: "bad", Prefix: "bad", Opener: failing{errors.New("no such command")}},
 				mcpproxy.Upstream{Name: "good", Prefix: "good", Opener: opener(up)})
 			cs := connect(t, s, era, nil)

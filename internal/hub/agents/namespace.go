@@ -35,11 +35,11 @@ func (a actor) signedIn(action account.Action) error {
 	return nil
 }
 
-// Namespace is what somebody means by the name of a namespace: "" and default are his
+// ResolveNamespace is what somebody means by the name of a namespace: "" and default are his
 // own, public is everybody's, then there are the names of groups, and user:ID and
 // group:ID as the store has them. A group that he is not in is [store.ErrNotFound],
 // unless he is an admin.
-func (r *Registry) Namespace(ctx context.Context, p account.Principal, written string) (store.Namespace, error) {
+func (r *Registry) ResolveNamespace(ctx context.Context, p account.Principal, written string) (store.Namespace, error) {
 	return r.actor(p).namespace(ctx, written)
 }
 
@@ -68,9 +68,9 @@ func (a actor) namespace(ctx context.Context, written string) (store.Namespace, 
 	return "", fmt.Errorf("namespace %.100q: %w", written, store.ErrNotFound)
 }
 
-// Written is how documents of somebody write a namespace: the contrary of
-// [Registry.Namespace].
-func (r *Registry) Written(ctx context.Context, p account.Principal, in store.Namespace) (string, error) {
+// FormatNamespace is how documents of somebody write a namespace: the contrary of
+// [Registry.ResolveNamespace].
+func (r *Registry) FormatNamespace(ctx context.Context, p account.Principal, in store.Namespace) (string, error) {
 	return r.actor(p).written(ctx, in)
 }
 

@@ -48,7 +48,7 @@ import (
 type Options struct {
 	DB      *store.DB
 	Library *library.Library
-	Kinds   *agents.Registry
+	Agents  *agents.Registry
 	// Model returns the model of a choice with its key, the hub's own where it is nil.
 	Model func(choice *agents.ModelChoice, key string) (llm.Model, error)
 	// Sandbox is where code runs; nil runs none.
@@ -61,28 +61,28 @@ type Options struct {
 	Packages *loadout.Packages
 	// Getenv finds interpreters, as in [loadout.Scripts].
 	Getenv func(string) string
-	// Runs are the places for code that runs at once; nil does not bound it. A script
+	// RunQueue are the places for code that runs at once; nil does not bound it. A script
 	// and a command of an agent have one while they run, a server while it starts.
-	Runs *queue.Queue
-	// Command is an executable of the command loadout, as in [loadout.Scripts].
-	Command string
+	RunQueue *queue.Queue
+	// Executable is an executable of the command loadout, as in [loadout.Scripts].
+	Executable string
 	// Dir is for files of this node alone; "" keeps none.
 	Dir string
-	// Private are addresses that servers may have though they are not public.
-	Private []netip.Prefix
+	// PrivateNetworks are addresses that servers may have though they are not public.
+	PrivateNetworks []netip.Prefix
 	// SignIns are the sign-ins of people to servers; nil has none.
 	SignIns *serverauth.Servers
 	// Providers are servers of this program, by the name by which skills declare tools
 	// of them.
 	Providers map[string]*mcp.Server
-	// Stop ends the turn of a conversation, as when skills are switched off for it.
-	Stop func(conversation, reason string)
-	// Decided is told of each decision of policy, with the context of the call that it is
+	// StopTurn ends the turn of a conversation, as when skills are switched off for it.
+	StopTurn func(conversation, reason string)
+	// OnDecision is told of each decision of policy, with the context of the call that it is
 	// about, by several goroutines at once; nil is told nothing.
-	Decided func(context.Context, policy.Record)
-	// Linger is for how long what kits have in common stays when none is open; 0 is 10
+	OnDecision func(context.Context, policy.Record)
+	// IdleTimeout is for how long what kits have in common stays when none is open; 0 is 10
 	// minutes, and less is not at all.
-	Linger time.Duration
+	IdleTimeout time.Duration
 	// Version is what the program says it is, to servers.
 	Version string
 	Logger  *slog.Logger // nil discards
@@ -98,8 +98,8 @@ const (
 
 var errClosed = errors.New("the node is about to end; try again")
 
-// Kits makes kits. It is safe for concurrent use.
-type Kits struct {
+// Assembler makes kits. It is safe for concurrent use.
+type Assembler struct {
 	o        Options
 	pool     *upstream.Pool
 	plain    *spawn.Spawner // of the operator's own servers
@@ -116,15 +116,15 @@ type Kits struct {
 }
 
 // New returns what makes kits. Close it when done.
-func New(o Options) *Kits {
+func New(o Options) *Assembler {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.Linger == 0 {
-		o.Linger = 10 * time.Minute
+	if o.IdleTimeout == 0 {
+		o.IdleTimeout = 10 * time.Minute
 	}
 	o.Bounds.Secrets, o.Bounds.WorkspaceWrite = []string{"*"}, true
-	k := &Kits{o: o, plain: spawn.New(nil), bundled: newBundled(), bases: map[string]*base{}}
+	k := &Assembler{o: o, plain: spawn.New(nil), bundled: newBundled(), bases: map[string]*base{}}
 	k.pool = k.newPool()
 	k.bundledDigests = sync.OnceValues(func() (map[string]bool, error) { return k.bundled.digests(context.Background()) })
 	k.bundledCatalog = sync.OnceValues(func() (*catalog.Catalog, error) {
@@ -138,7 +138,7 @@ func New(o Options) *Kits {
 }
 
 // Close ends what kits have in common. Those that are open are closed before.
-func (k *Kits) Close() error {
+func (k *Assembler) Close() error {
 	k.mu.Lock()
 	k.closed = true
 	var all []*base
@@ -155,7 +155,7 @@ func (k *Kits) Close() error {
 }
 
 // dir is a directory for files of this node, "" where it keeps none.
-func (k *Kits) dir(name string) string {
+func (k *Assembler) dir(name string) string {
 	if k.o.Dir == "" {
 		return ""
 	}
@@ -168,7 +168,7 @@ func (k *Kits) dir(name string) string {
 }
 
 // searchBundled ranks the skills that come with the program.
-func (k *Kits) searchBundled(ctx context.Context, query string, limit int) ([]string, error) {
+func (k *Assembler) searchBundled(ctx context.Context, query string, limit int) ([]string, error) {
 	c, err := k.bundledCatalog()
 	if err != nil {
 		return nil, err
@@ -181,8 +181,8 @@ func (k *Kits) searchBundled(ctx context.Context, query string, limit int) ([]st
 	return out, err
 }
 
-// Want says what a kit is for.
-type Want struct {
+// Request says what a kit is for.
+type Request struct {
 	Principal account.Principal
 	// Kind, Namespace and Name are those of a Ghost, Bot or Team, as
 	// [agents.Registry.Profile] takes them; without a Kind it is all that the principal
@@ -196,19 +196,19 @@ type Want struct {
 	profile *agents.Profile // of a member of a Team, in place of the above
 }
 
-// Kit is what one conversation or endpoint works with. It is safe for concurrent use.
+// Setup is what one conversation or endpoint works with. It is safe for concurrent use.
 // Close it when done.
-type Kit struct {
+type Setup struct {
 	Runtime *loadout.Runtime
 	Tools   *tools.Set
 	Profile *agents.Profile // nil without a Kind
 	Preload []string        // skills that are in force from the start
-	// Because says who wants that of one of them.
-	Because func(skill string) string
+	// PreloadReason says who wants that of one of them.
+	PreloadReason func(skill string) string
 	// Problems are what is missing of what the agent names, and why.
 	Problems []string
-	// Person is for whom tools are called.
-	Person policy.Principal
+	// Principal is for whom tools are called.
+	Principal policy.Principal
 	// SkillID is the id in the store of a skill, "" where it is not of the library.
 	SkillID func(session.ID) string
 	// Refresh brings the skills up to what there is now. It is cheap where nothing
@@ -220,8 +220,8 @@ type Kit struct {
 }
 
 // Open puts a kit together. That of an endpoint keeps up with skills by itself, and
-// that of a conversation by [Kit.Refresh].
-func (k *Kits) Open(ctx context.Context, w Want) (*Kit, error) {
+// that of a conversation by [Setup.Refresh].
+func (k *Assembler) Open(ctx context.Context, w Request) (*Setup, error) {
 	p, err := k.plan(ctx, w)
 	if err != nil {
 		return nil, err
@@ -234,8 +234,8 @@ func (k *Kits) Open(ctx context.Context, w Want) (*Kit, error) {
 	if w.Session == "" {
 		unwatch = b.watch()
 	}
-	return &Kit{
-		Runtime: b.rt, Tools: b.set, Profile: p.profile, Preload: p.preload, Because: func(skill string) string { return p.because[skill] }, Problems: p.problems, Person: b.person,
+	return &Setup{
+		Runtime: b.rt, Tools: b.set, Profile: p.profile, Preload: p.preload, PreloadReason: func(skill string) string { return p.because[skill] }, Problems: p.problems, Principal: b.person,
 		SkillID: func(id session.ID) string { return b.skillID(id.Origin, id.Dir) }, Refresh: b.refresh, base: b,
 		close: sync.OnceValue(func() error {
 			unwatch()
@@ -246,7 +246,7 @@ func (k *Kits) Open(ctx context.Context, w Want) (*Kit, error) {
 }
 
 // namespace is that of the agent, "" where there is none.
-func (k *Kit) namespace() store.Namespace {
+func (k *Setup) namespace() store.Namespace {
 	if k.Profile == nil {
 		return ""
 	}
@@ -254,4 +254,4 @@ func (k *Kit) namespace() store.Namespace {
 }
 
 // Close gives back what was put together. It is safe to call twice.
-func (k *Kit) Close() error { return k.close() }
+func (k *Setup) Close() error { return k.close() }

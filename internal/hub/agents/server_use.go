@@ -10,9 +10,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// Used returns the server of a subject with the values that it has for somebody who may
+// ServerForUse returns the server of a subject with the values that it has for somebody who may
 // use it, whatever his way in allows; without a kind it is one of the operator.
-func (r *Registry) Used(ctx context.Context, p account.Principal, of Subject) (Server, upstream.Variables, error) {
+func (r *Registry) ServerForUse(ctx context.Context, p account.Principal, of Subject) (Server, upstream.Variables, error) {
 	p.Scopes = account.AllScopes
 	a := r.actor(p)
 	if err := a.signedIn(account.KindUse); err != nil {
@@ -29,6 +29,6 @@ func (r *Registry) Used(ctx context.Context, p account.Principal, of Subject) (S
 	if err != nil {
 		return Server{}, upstream.Variables{}, err
 	}
-	v, err := r.Secrets().Variables(ctx, p, s)
+	v, err := r.Secrets().ServerVariables(ctx, p, s)
 	return s, v, err
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Definition is a server, and what defines it as documents name that: nothing where it
+// ServerDefinition is a server, and what defines it as documents name that: nothing where it
 // is the operator's own.
-type Definition struct {
+type ServerDefinition struct {
 	Server
-	Namespace, Thing string
+	Namespace, Resource string
 }
 
 // defining are the kinds that define servers, in the order in which they are listed.
@@ -26,20 +26,20 @@ var defining = []string{ServerKind, GhostKind, BotKind}
 // maxLooked bounds the pages of things that are read until one of them defines a server.
 const maxLooked = 100
 
-// AllServers returns the servers that somebody sees, and how to ask for more: first
+// ListServers returns the servers that somebody sees, and how to ask for more: first
 // those of the operator, then those of MCPServers, Ghosts and Bots. A page is of so many
 // of these, each of which may define several; those that define none are passed over.
 // What is damaged is left out.
-func (r *Registry) AllServers(ctx context.Context, p account.Principal, page store.Page) ([]Definition, string, error) {
+func (r *Registry) ListServers(ctx context.Context, p account.Principal, page store.Page) ([]ServerDefinition, string, error) {
 	a := r.actor(p)
 	if err := account.Check(p, account.KindRead, account.Resource{Shared: true}); err != nil {
 		return nil, "", err
 	}
 	kind, after, more := strings.Cut(page.After, "/")
-	var out []Definition
+	var out []ServerDefinition
 	if !more {
 		for _, c := range r.opts.Servers {
-			out = append(out, Definition{Server: Server{Config: c}})
+			out = append(out, ServerDefinition{Server: Server{Config: c}})
 		}
 		kind = defining[0]
 	}
@@ -67,7 +67,7 @@ func (r *Registry) AllServers(ctx context.Context, p account.Principal, page sto
 }
 
 // definedBy are the servers that things of a kind define, those of a page of things.
-func (a actor) definedBy(ctx context.Context, kind string, page store.Page) (out []Definition, next string, err error) {
+func (a actor) definedBy(ctx context.Context, kind string, page store.Page) (out []ServerDefinition, next string, err error) {
 	found, next, err := a.Kinds.List(ctx, kind, a.visible(), page)
 	if err != nil {
 		return nil, "", err
@@ -82,22 +82,22 @@ func (a actor) definedBy(ctx context.Context, kind string, page store.Page) (out
 			return nil, "", err
 		}
 		for _, s := range servers {
-			out = append(out, Definition{s, res.Namespace, res.Name})
+			out = append(out, ServerDefinition{s, res.Namespace, res.Name})
 		}
 	}
 	return out, next, nil
 }
 
-// Trial is the server of a subject with the values that it has when somebody tries it,
+// ServerForTest is the server of a subject with the values that it has when somebody tries it,
 // who may change what defines it; without a kind it is one of the operator. It may not be
 // [Server.Usable].
-func (r *Registry) Trial(ctx context.Context, p account.Principal, of Subject) (Server, upstream.Variables, error) {
+func (r *Registry) ServerForTest(ctx context.Context, p account.Principal, of Subject) (Server, upstream.Variables, error) {
 	a := r.actor(p)
 	s, err := r.tried(ctx, a, of)
 	if err != nil || !account.Can(p, account.KindUse, resource(s.In, "")) && s.ID != "" {
 		return s, upstream.Variables{}, err // what he may not use has no values for him
 	}
-	v, err := r.Secrets().Variables(ctx, p, s)
+	v, err := r.Secrets().ServerVariables(ctx, p, s)
 	return s, v, err
 }
 
@@ -112,15 +112,15 @@ func (r *Registry) tried(ctx context.Context, a actor, of Subject) (Server, erro
 	return r.operators(a, of.Server)
 }
 
-// Draft is a server that somebody wrote down and did not apply, as it would be applied
+// ParseServerDraft is a server that somebody wrote down and did not apply, as it would be applied
 // as an MCPServer of his own, or what is wrong with it. It gets no values, and a command
 // is waiting for a review.
-func (r *Registry) Draft(p account.Principal, name string, config json.RawMessage) (Server, skill.Diagnostics, error) {
+func (r *Registry) ParseServerDraft(p account.Principal, name string, config json.RawMessage) (Server, skill.Diagnostics, error) {
 	own := store.UserNamespace(string(p.User))
 	if err := account.Check(p, account.ServerApply, resource(own, "")); err != nil {
 		return Server{}, nil, err
 	}
-	text, err := encode(map[string]any{"apiVersion": Own, "kind": ServerKind, "metadata": map[string]string{"name": name}, "spec": config})
+	text, err := encode(map[string]any{"apiVersion": APIVersion, "kind": ServerKind, "metadata": map[string]string{"name": name}, "spec": config})
 	if err != nil {
 		return Server{}, nil, fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Setup is a kit for a conversation, with its model: see [chat.Options].
-func (k *Kits) Setup(ctx context.Context, r chat.Request) (*chat.Setup, error) {
+// ChatSetup is a kit for a conversation, with its model: see [chat.Options].
+func (k *Assembler) ChatSetup(ctx context.Context, r chat.Request) (*chat.Setup, error) {
 	w, err := wantOf(r)
 	if err != nil {
 		return nil, err
@@ -40,13 +40,13 @@ func (k *Kits) Setup(ctx context.Context, r chat.Request) (*chat.Setup, error) {
 	}
 	return &chat.Setup{
 		Runtime: t.kit.Runtime, Model: t.model, Agent: t.agentOptions(), Tools: t.tools, SkillTools: t.kit.Tools.NewLease(),
-		Preload: t.kit.Preload, PreloadReason: t.kit.Because, Namespace: t.kit.namespace(), SkillID: t.kit.SkillID, Close: t.close,
+		Preload: t.kit.Preload, PreloadReason: t.kit.PreloadReason, Namespace: t.kit.namespace(), SkillID: t.kit.SkillID, Close: t.close,
 	}, nil
 }
 
 // wantOf reads with whom a conversation is.
-func wantOf(r chat.Request) (Want, error) {
-	w := Want{Principal: r.Principal, Session: r.Conversation.ID, Draft: r.Conversation.Draft != ""}
+func wantOf(r chat.Request) (Request, error) {
+	w := Request{Principal: r.Principal, Session: r.Conversation.ID, Draft: r.Conversation.Draft != ""}
 	if r.Conversation.Agent == "" {
 		return w, nil
 	}
@@ -61,8 +61,8 @@ func wantOf(r chat.Request) (Want, error) {
 // talk is a conversation of a person with an agent, or of an agent with a member of its
 // team, while it is open on this node.
 type talk struct {
-	kits  *Kits
-	kit   *Kit
+	kits  *Assembler
+	kit   *Setup
 	id    string // of the conversation
 	who   account.Principal
 	model llm.Model
@@ -72,7 +72,7 @@ type talk struct {
 }
 
 // talk opens the kit of a conversation, and its model.
-func (k *Kits) talk(ctx context.Context, w Want) (*talk, error) {
+func (k *Assembler) talk(ctx context.Context, w Request) (*talk, error) {
 	kit, err := k.Open(ctx, w)
 	if err != nil {
 		return nil, err
@@ -85,11 +85,11 @@ func (k *Kits) talk(ctx context.Context, w Want) (*talk, error) {
 }
 
 // model is that of a profile, with its key, or the hub's own.
-func (k *Kits) model(ctx context.Context, p account.Principal, profile *agents.Profile) (llm.Model, error) {
+func (k *Assembler) model(ctx context.Context, p account.Principal, profile *agents.Profile) (llm.Model, error) {
 	if profile == nil || profile.Model == nil {
 		return k.o.Model(nil, "")
 	}
-	key, err := k.o.Kinds.Secrets().Key(ctx, p, profile.Model)
+	key, err := k.o.Agents.Secrets().ModelKey(ctx, p, profile.Model)
 	if err != nil {
 		return nil, err
 	}
@@ -120,16 +120,16 @@ func (t *talk) close() error {
 func (t *talk) hold(ctx context.Context) error {
 	var under []store.Namespace
 	if t.kit.Profile != nil {
-		under = t.kit.Profile.Under
+		under = t.kit.Profile.SettingsNamespaces
 	}
-	held, stop, err := t.kits.o.Kinds.Hold(context.WithoutCancel(ctx), under...)
+	held, stop, err := t.kits.o.Agents.WithKillSwitch(context.WithoutCancel(ctx), under...)
 	if err != nil {
 		return err
 	}
 	ended := context.AfterFunc(held, func() {
 		why := context.Cause(held)
-		if _, off := errors.AsType[*agents.DisabledError](why); off && t.kits.o.Stop != nil {
-			t.kits.o.Stop(t.id, why.Error())
+		if _, off := errors.AsType[*agents.DisabledError](why); off && t.kits.o.StopTurn != nil {
+			t.kits.o.StopTurn(t.id, why.Error())
 		}
 	})
 	t.closing(func() error {
@@ -214,7 +214,7 @@ func (t *talk) standing(ctx context.Context, id session.ID) bool {
 // skills, to read their files and to run their scripts, and to find tools.
 func (t *talk) served(ctx context.Context, dir string, elicit elicitor, s *session.Session) ([]agent.Tool, error) {
 	server := mcpserver.New(t.kit.Runtime, &mcpserver.Options{
-		Workspace: dir, Tools: t.kit.Tools, Session: t.id, Principal: t.kit.Person, WithoutNotices: true, ToolsOnly: true, HowToApprove: allowing,
+		Workspace: dir, Tools: t.kit.Tools, Session: t.id, Principal: t.kit.Principal, WithoutNotices: true, ToolsOnly: true, HowToApprove: allowing,
 		InvokedByUser: func(e *catalog.Entry) bool {
 			return slices.ContainsFunc(s.Active(), func(a session.ActiveSkill) bool { return a.Skill.Key() == e.Key() })
 		},

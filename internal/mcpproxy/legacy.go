@@ -127,7 +127,7 @@ func (l *line) dead() bool {
 func (l *line) end() {
 	l.once.Do(func() {
 		close(l.gone)
-		_ = l.conn.End() // what it has to say is of no use to anybody
+		_ = l.conn.Close() // what it has to say is of no use to anybody
 	})
 }
 
@@ -159,7 +159,7 @@ func (l *line) finish(c *call) {
 // them to a goroutine of their own, and the answer to the caller, in no order. A
 // transport that does not count them gives that goroutine its turn.
 func (l *line) settle() {
-	if l.conn.Notices == nil {
+	if l.conn.NotificationCount == nil {
 		for quiet := 0; quiet < 30; quiet++ {
 			if l.active.Load() > 0 {
 				quiet = 0
@@ -168,7 +168,7 @@ func (l *line) settle() {
 		}
 		return
 	}
-	read := l.conn.Notices()
+	read := l.conn.NotificationCount()
 	missing := func() int64 { return read - l.lost.Load() - l.heard.Load() }
 	deadline := time.Now().Add(settleTimeout)
 	for missing() > 0 {

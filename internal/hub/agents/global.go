@@ -8,10 +8,10 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Global returns the MCP servers that a principal has without an agent: those of the
+// GlobalServers returns the MCP servers that a principal has without an agent: those of the
 // operator, and the nearest MCPServers of each name. Problems are what is wrong with
 // others.
-func (r *Registry) Global(ctx context.Context, p account.Principal) (servers []Server, problems []string, err error) {
+func (r *Registry) GlobalServers(ctx context.Context, p account.Principal) (servers []Server, problems []string, err error) {
 	a := r.actor(p)
 	if err := a.signedIn(account.KindUse); err != nil {
 		return nil, nil, err
@@ -20,13 +20,13 @@ func (r *Registry) Global(ctx context.Context, p account.Principal) (servers []S
 	if err != nil {
 		return nil, nil, err
 	}
-	servers, more := Resolve(Layers{Global: global})
+	servers, more := ResolveServers(ServerLayers{Global: global})
 	return servers, append(problems, more...), nil
 }
 
-// Reviewed is what was said of the command of a server, by its digest: who starts one
+// ReviewState is what was said of the command of a server, by its digest: who starts one
 // asks again, as a review may have been taken back.
-func (r *Registry) Reviewed(ctx context.Context, d policy.Digest) (store.Review, error) {
+func (r *Registry) ReviewState(ctx context.Context, d policy.Digest) (store.Review, error) {
 	said, err := r.actor(account.Principal{}).reviewed(ctx, d)
 	return said.Decision, err
 }

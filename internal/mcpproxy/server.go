@@ -49,40 +49,40 @@ type Options struct {
 	Name, Title, Version string
 	// Instructions replace those of the upstream servers.
 	Instructions string
-	// Permit is asked before each call of a tool, with the name of the upstream
+	// AuthorizeCall is asked before each call of a tool, with the name of the upstream
 	// server and the tool's own name; nil permits all. Another result than nil is
 	// the answer in place of the call: one that asks gets its answers in the
 	// InputResponses of another request. keep, where not nil, is applied to the
 	// state of a question that the server asks then, so that the leave is known
 	// again when its answer comes.
-	Permit func(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (res *mcp.CallToolResult, keep func(state string) string, err error)
-	// PermitServer is asked before a resource of an upstream server is read,
+	AuthorizeCall func(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (res *mcp.CallToolResult, keep func(state string) string, err error)
+	// AuthorizeAccess is asked before a resource of an upstream server is read,
 	// subscribed to or completed (kind "resource"), and before a prompt is got or
 	// completed ("prompt"), with the server's own name for it: a prompt's name, a
 	// URI, or a template of URIs. Its error is the answer in place of the server's.
 	// Lists leave out what it refuses. nil permits all.
-	PermitServer func(ctx context.Context, server, kind, name string) error
-	// Called is told of each call of a tool that reached its upstream server and has
+	AuthorizeAccess func(ctx context.Context, server, kind, name string) error
+	// OnCall is told of each call of a tool that reached its upstream server and has
 	// an answer, with the tool's own name, and how long it took; nil does nothing. It
 	// must not wait.
-	Called func(server, tool string, failed bool, took time.Duration)
-	// Report is told what is wrong with an upstream server; nil logs it. The same
+	OnCall func(server, tool string, failed bool, took time.Duration)
+	// OnError is told what is wrong with an upstream server; nil logs it. The same
 	// is told again only when the server was away and is back.
-	Report func(server string, err error)
+	OnError func(server string, err error)
 	// ConnectTimeout bounds opening a connection; default 30 s.
 	ConnectTimeout time.Duration
 	// ListTimeout bounds how long a list, or the greeting of a client, waits for
 	// slow servers; default 10 s. Who is late is told by list_changed.
 	ListTimeout time.Duration
-	// HoldFor is how long a call waits for the answer to its question; default 5
+	// AnswerTimeout is how long a call waits for the answer to its question; default 5
 	// minutes. MaxHeld bounds how many calls wait at a time; default 64.
-	HoldFor time.Duration
-	MaxHeld int
-	// MaxLines bounds the connections to one upstream server of the older era
+	AnswerTimeout time.Duration
+	MaxPending    int
+	// MaxLegacyConns bounds the connections to one upstream server of the older era
 	// that are kept for clients of the newer one; default 16.
-	MaxLines int
-	// IdleFor is how long such a connection is kept unused; default 1 minute.
-	IdleFor time.Duration
+	MaxLegacyConns int
+	// IdleTimeout is how long such a connection is kept unused; default 1 minute.
+	IdleTimeout time.Duration
 	// Logger receives what goes on; nil discards it.
 	Logger *slog.Logger
 }
@@ -123,7 +123,7 @@ func New(upstreams []Upstream, opts *Options) *Server {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.held.init(s.opts.MaxHeld, s.opts.HoldFor)
+	s.held.init(s.opts.MaxPending, s.opts.AnswerTimeout)
 	names := map[string]bool{}
 	for _, u := range upstreams {
 		if names[u.Name] || u.Opener == nil {
@@ -142,16 +142,16 @@ func (o *Options) fill() {
 	for _, d := range []struct {
 		v *time.Duration
 		d time.Duration
-	}{{&o.ConnectTimeout, 30 * time.Second}, {&o.ListTimeout, 10 * time.Second}, {&o.HoldFor, 5 * time.Minute}, {&o.IdleFor, time.Minute}} {
+	}{{&o.ConnectTimeout, 30 * time.Second}, {&o.ListTimeout, 10 * time.Second}, {&o.AnswerTimeout, 5 * time.Minute}, {&o.IdleTimeout, time.Minute}} {
 		if *d.v <= 0 {
 			*d.v = d.d
 		}
 	}
-	if o.MaxHeld <= 0 {
-		o.MaxHeld = 64
+	if o.MaxPending <= 0 {
+		o.MaxPending = 64
 	}
-	if o.MaxLines <= 0 {
-		o.MaxLines = 16
+	if o.MaxLegacyConns <= 0 {
+		o.MaxLegacyConns = 16
 	}
 	if o.Name == "" {
 		o.Name, o.Title = "loadout", "Loadout"
@@ -233,8 +233,8 @@ func (s *Server) report(u *up, err error) {
 	if !u.news(err.Error()) {
 		return
 	}
-	if s.opts.Report != nil {
-		s.opts.Report(u.Name, err)
+	if s.opts.OnError != nil {
+		s.opts.OnError(u.Name, err)
 		return
 	}
 	s.log.Warn("an MCP server is not in order", "server", u.Name, "error", err)
