@@ -75,35 +75,78 @@ func PlanAdopt(t Target, names []string, local []Local, e Entry) (*Change, error
 	return ch, ch.show(doc, last, e.Name, want, true)
 }
 
-// PlanReturn reads the file and works out how to take out the entry, and to put
-// those of the names and of projects back as they are in original, the bytes that the file had
-// before [PlanAdopt]. Where the file is what PlanAdopt made of them, it comes
-// back to the byte. A name that has another entry by now keeps that, and is
-// named in the notes.
-func PlanReturn(t Target, original []byte, names []string, local []Local, e Entry) (*Change, error) {
-	e = e.named()
+// Adoption records one [PlanAdopt], so that [PlanReturn] can revert it.
+type Adoption struct {
+	Original []byte   // the file before it
+	Names    []string // entries that it removed
+	Local    []Local  // entries of projects that it removed
+	Entry    Entry    // the entry that it added
+}
+
+// PlanReturn plans the revert of adoptions, the last one first: it removes
+// their entry and restores the entries they removed. A file that nobody changed
+// since is restored to the byte. An entry that was written anew since is not
+// overwritten; the notes name it. done lists the adoptions in their order.
+func PlanReturn(t Target, done []Adoption) (*Change, error) {
 	ch, doc, err := t.open()
-	if err != nil {
-		return nil, err
-	}
-	old, err := parse(t.Client, original)
-	if err != nil {
-		return nil, fmt.Errorf("the backup of %s: %w", ch.File, err)
-	}
-	ch.Action = Replace
-	if _, after, err := adoptAll(t.Client, old, original, names, local, e); err == nil && bytes.Equal(after, ch.before.data) {
-		ch.after = original
-		return ch, ch.show(doc, old, e.Name, nil, false)
+	if err != nil || len(done) == 0 {
+		return ch, err
 	}
 	last, after := doc, ch.before.data
-	for _, name := range names {
+	for _, a := range slices.Backward(done) {
+		a.Entry = a.Entry.named()
+		old, err := parse(t.Client, a.Original)
+		if err != nil {
+			return nil, fmt.Errorf("the backup of %s: %w", ch.File, err)
+		}
+		var notes []string
+		if last, after, notes, err = a.revert(t.Client, old, last, after); err != nil {
+			return nil, ch.locate(err)
+		}
+		ch.Notes = append(ch.Notes, notes...)
+	}
+	if ch.after = after; bytes.Equal(after, ch.before.data) {
+		return ch, nil
+	}
+	ch.Action = Replace
+	return ch, ch.show(doc, last, done[0].Entry.named().Name, nil, false)
+}
+
+// revert returns the text without the adoption, and notes about entries that
+// are not restored. old is the parsed Original.
+func (a Adoption) revert(c Client, old, doc document, src []byte) (document, []byte, []string, error) {
+	if _, adopted, err := adoptAll(c, old, a.Original, a.Names, a.Local, a.Entry); err == nil && bytes.Equal(adopted, src) {
+		return old, a.Original, nil, nil
+	}
+	doc, src, notes, err := a.restoreEntries(c, old, doc, src)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	doc, src, lost, err := giveBack(c, old, doc, src, a.Local)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	notes = append(notes, lost...)
+	if v, there, err := doc.value(a.Entry.Name); err == nil && there && !slices.Contains(a.Names, a.Entry.Name) {
+		if _, ours := c.entry(a.Entry.Name, v); ours {
+			doc, src, err = step(c, doc, src, a.Entry.Name, nil)
+			return doc, src, notes, err
+		}
+	}
+	return doc, src, notes, nil
+}
+
+// restoreEntries restores the removed entries that are not in the file.
+func (a Adoption) restoreEntries(c Client, old, doc document, src []byte) (document, []byte, []string, error) {
+	var notes []string
+	for _, name := range a.Names {
 		v, there, err := old.value(name)
 		if err != nil || !there {
 			continue
 		}
-		if now, there, err := last.value(name); err != nil || there {
+		if now, there, err := doc.value(name); err != nil || there {
 			if !equal(now, v) {
-				ch.Notes = append(ch.Notes, fmt.Sprintf("the entry %q has been written anew since, and stays", name))
+				notes = append(notes, fmt.Sprintf("the entry %q has been written anew since, and stays", name))
 			}
 			continue
 		}
@@ -111,27 +154,11 @@ func PlanReturn(t Target, original []byte, names []string, local []Local, e Entr
 		if !ok {
 			continue
 		}
-		if last, after, err = step(t.Client, last, after, name, objectOf(m)); err != nil {
-			return nil, ch.locate(err)
+		if doc, src, err = step(c, doc, src, name, objectOf(m)); err != nil {
+			return nil, nil, nil, err
 		}
 	}
-	last, after, lost, err := giveBack(t.Client, old, last, after, local)
-	if err != nil {
-		return nil, ch.locate(err)
-	}
-	ch.Notes = append(ch.Notes, lost...)
-	if v, there, err := last.value(e.Name); err == nil && there && !slices.Contains(names, e.Name) {
-		if _, ours := t.Client.entry(e.Name, v); ours {
-			if last, after, err = step(t.Client, last, after, e.Name, nil); err != nil {
-				return nil, ch.locate(err)
-			}
-		}
-	}
-	if ch.after = after; bytes.Equal(after, ch.before.data) {
-		ch.Action = None
-		return ch, nil
-	}
-	return ch, ch.show(doc, last, e.Name, nil, false)
+	return doc, src, notes, nil
 }
 
 // adopt is the new text, and what it parses as.

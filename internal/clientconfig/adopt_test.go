@@ -82,7 +82,7 @@ command = "k"
 			}
 			undo := func() *clientconfig.Change {
 				t.Helper()
-				ch, err := clientconfig.PlanReturn(target, []byte(tt.text), tt.names, nil, e)
+				ch, err := clientconfig.PlanReturn(target, []clientconfig.Adoption{{Original: []byte(tt.text), Names: tt.names, Entry: e}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -106,7 +106,7 @@ command = "k"
 			if got, want := names(back), names(before); !slices.Equal(got, want) {
 				t.Errorf("it has %q, want %q:\n%s", got, want, back.Data)
 			}
-			if ch, err := clientconfig.PlanReturn(target, []byte(tt.text), tt.names, nil, e); err != nil || ch.Action != clientconfig.None || len(ch.Notes) > 0 {
+			if ch, err := clientconfig.PlanReturn(target, []clientconfig.Adoption{{Original: []byte(tt.text), Names: tt.names, Entry: e}}); err != nil || ch.Action != clientconfig.None || len(ch.Notes) > 0 {
 				t.Errorf("undone again it is %+v %v", ch, err)
 			}
 			// an entry that was written anew stays
@@ -147,4 +147,52 @@ func names(s *clientconfig.Servers) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// Several adoptions are reverted by one change, whether the file was edited since
+// or not.
+func TestReturnSeveralAdoptions(t *testing.T) {
+	const first = "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"a\"}\n  }\n}\n"
+	for _, edit := range []bool{false, true} {
+		target := clientconfig.Target{Client: lookup(t, "cursor"), File: filepath.Join(t.TempDir(), "mcp.json")}
+		write(t, target.File, []byte(first))
+		var done []clientconfig.Adoption
+		adopt := func(name string) {
+			t.Helper()
+			a := clientconfig.Adoption{Original: servers(t, target).Data, Names: []string{name}, Entry: entry}
+			ch, err := clientconfig.PlanAdopt(target, a.Names, nil, entry)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := ch.Apply(); err != nil {
+				t.Fatal(err)
+			}
+			done = append(done, a)
+		}
+		adopt("a")
+		add, err := clientconfig.Plan(target, clientconfig.Entry{Name: "b", Command: "b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := add.Apply(); err != nil {
+			t.Fatal(err)
+		}
+		adopt("b")
+		if edit {
+			write(t, target.File, append(servers(t, target).Data, '\n'))
+		}
+		ch, err := clientconfig.PlanReturn(target, done)
+		if err != nil || len(ch.Notes) > 0 || ch.Action != clientconfig.Replace {
+			t.Fatalf("%+v, %v", ch, err)
+		}
+		if err := ch.Apply(); err != nil {
+			t.Fatal(err)
+		}
+		if got := names(servers(t, target)); !slices.Equal(got, []string{"a", "b"}) {
+			t.Errorf("edited %v: %q", edit, got)
+		}
+		if ch, err := clientconfig.PlanReturn(target, nil); err != nil || ch.Action != clientconfig.None {
+			t.Errorf("nothing to revert: %+v, %v", ch, err)
+		}
+	}
 }

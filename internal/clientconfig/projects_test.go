@@ -53,7 +53,7 @@ func adopted(t *testing.T, text string, names []string, local []clientconfig.Loc
 
 func returned(t *testing.T, target clientconfig.Target, text string, names []string, local []clientconfig.Local) []string {
 	t.Helper()
-	ch, err := clientconfig.PlanReturn(target, []byte(text), names, local, entry)
+	ch, err := clientconfig.PlanReturn(target, []clientconfig.Adoption{{Original: []byte(text), Names: names, Local: local, Entry: entry}})
 	if err != nil {
 		t.Fatal(err)
 	}
