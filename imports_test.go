@@ -72,6 +72,14 @@ var banned = map[string]map[string]string{
 		module + "/": "client configuration files are data; the command wires it",
 		"net/http":   "configuration is local",
 	},
+	"internal/clientimport": {
+		module + "/":        "plans and writes files; the command asks and prints",
+		"github.com/spf13/": "a library does not know the command line",
+	},
+	"internal/atomicfile": {
+		module + "/": "writing a file needs no other package",
+		notStandard:  "writing a file needs no other package",
+	},
 	"internal/bm25": {
 		module + "/": "ranking is independent of skills",
 		"net":        "ranking needs no network",
@@ -325,6 +333,7 @@ var excepted = map[string][]string{
 	"internal/script":        {"skill", "internal/editdistance", "internal/lazyregexp"},
 	"internal/packages":      {"skill", "sandbox", "internal/script", "internal/editdistance", "internal/filelock", "internal/lazyregexp", "internal/redact"},
 	"internal/clientconfig":  {"internal/linediff", "internal/lazyregexp", "internal/redact"},
+	"internal/clientimport":  {"skill", "policy", "internal/clientconfig", "internal/secrets", "internal/upstream", "internal/atomicfile", "internal/linediff", "internal/configfile", "internal/address", "internal/rpcmessage", "internal/filelock", "internal/lazyregexp", "internal/redact"},
 	"internal/scan":          {"skill", "internal/lazyregexp"},
 	"internal/encryption":    {"sandbox", "policy", "internal/filelock", "internal/lazyregexp", "internal/redact"},
 

@@ -120,13 +120,9 @@ func (a *app) printEntry(c clientconfig.Client, entry clientconfig.Entry) error 
 }
 
 func (a *app) planConnect(c clientconfig.Client, entry clientconfig.Entry, o connectOptions) (*clientconfig.Change, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		dir = "" // checked where it is needed
-	}
-	target := clientconfig.Target{Client: c, Scope: clientconfig.Scope(o.scope), File: o.file,
-		Place: clientconfig.Place{OS: runtime.GOOS, Home: a.home(), Dir: dir, Getenv: a.getenv}}
+	target := a.clientTarget(c, clientconfig.Scope(o.scope), o.file)
 	var change *clientconfig.Change
+	var err error
 	if o.undo {
 		change, err = clientconfig.PlanUndo(target, o.name)
 	} else {
@@ -139,6 +135,16 @@ func (a *app) planConnect(c clientconfig.Client, entry clientconfig.Entry, o con
 		return nil, connectError(c, o, err)
 	}
 	return change, nil
+}
+
+// clientTarget returns the configuration file of a client.
+func (a *app) clientTarget(c clientconfig.Client, scope clientconfig.Scope, file string) clientconfig.Target {
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "" // checked where it is needed
+	}
+	return clientconfig.Target{Client: c, Scope: scope, File: file,
+		Place: clientconfig.Place{OS: runtime.GOOS, Home: a.home(), Dir: dir, Getenv: a.getenv}}
 }
 
 // connectError adds the next step to an error about a client's file. A

@@ -2,26 +2,17 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"os"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/internal/clientconfig"
-	"github.com/loadout-dev/loadout/internal/secrets"
-	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/internal/clientimport"
+	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 type importFlags struct {
@@ -32,50 +23,31 @@ type importFlags struct {
 
 // importOutput is the output of import --json.
 type importOutput struct {
-	Client  string           `json:"client"`
-	File    string           `json:"file"`
-	Action  string           `json:"action"`  // none, import or undo
-	Done    bool             `json:"done"`    // false for --dry-run and none
-	Servers []importedServer `json:"servers"` // of the client
-	Secrets []movedSecret    `json:"secrets"` // values moved to secrets, or to be set by the user
-	Into    string           `json:"into"`    // the user's servers file
-	Backup  string           `json:"backup,omitempty"`
-	Notes   []string         `json:"notes"`
-	Next    []string         `json:"next"` // commands for the user to run
-	Diff    string           `json:"diff,omitempty"`
+	Client  string                     `json:"client"`
+	File    string                     `json:"file"`
+	Action  string                     `json:"action"`  // none, import or undo
+	Done    bool                       `json:"done"`    // false for --dry-run and none
+	Servers []clientimport.Server      `json:"servers"` // of the client
+	Secrets []clientimport.MovedSecret `json:"secrets"` // values moved to secrets, or to be set by the user
+	Into    string                     `json:"into"`    // the user's servers file
+	Backup  string                     `json:"backup,omitempty"`
+	Notes   []string                   `json:"notes"`
+	Next    []string                   `json:"next"` // commands for the user to run
+	Diff    string                     `json:"diff,omitempty"`
 }
 
-type importedServer struct {
-	Name      string   `json:"name"`              // in the client
-	Project   string   `json:"project,omitempty"` // project to which the client limited it
-	As        string   `json:"as,omitempty"`
-	Transport string   `json:"transport,omitempty"`
-	State     string   `json:"state"` // add, present, skipped, removed or kept
-	Login     bool     `json:"login"` // may need a sign-in
-	Problems  []string `json:"problems,omitempty"`
-}
+// serversFileName is the name of the user's servers file, beside the user's
+// configuration.
+const serversFileName = "servers.yaml"
 
-// importStep records what one import did to a client's file. It contains the
-// credentials of that file.
-type importStep struct {
-	Original []byte               `json:"original"` // the file before the import
-	Backup   string               `json:"backup,omitempty"`
-	Kept     bool                 `json:"kept"`            // the file was not changed
-	Names    []string             `json:"names"`           // entries removed from the file
-	Local    []clientconfig.Local `json:"local,omitempty"` // removed entries of projects
-	Entry    clientconfig.Entry   `json:"entry"`
-	Servers  map[string]string    `json:"servers"`          // digests of the added servers, by name
-	Shares   []string             `json:"shares,omitempty"` // existing servers that replace its entries
-	Secrets  []string             `json:"secrets"`          // secrets set by this import
-}
-
-// maxImport bounds the record of imports from one file, in bytes.
-const maxImport = 64 << 20
-
-type importRecord struct {
-	Version int          `json:"version"`
-	File    string       `json:"file"`
-	Steps   []importStep `json:"steps"`
+// serversFile returns the path of the servers file, or "" if there is no
+// directory for it.
+func (a *app) serversFile() string {
+	f := config.UserFile(a.configInput())
+	if f == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(f), serversFileName)
 }
 
 func (a *app) importCommand() *cobra.Command {
@@ -135,12 +107,7 @@ type importRun struct {
 	app    *app
 	flags  importFlags
 	client clientconfig.Client
-	target clientconfig.Target
 	out    importOutput
-	into   *serversDocument
-	store  *secrets.Store
-	log    *policy.PrivateFile
-	record importRecord
 }
 
 func (a *app) importClient(ctx context.Context, name string, o importFlags) error {
@@ -148,230 +115,97 @@ func (a *app) importClient(ctx context.Context, name string, o importFlags) erro
 	if err != nil {
 		return fail(exitUsage, "known clients: "+strings.Join(clientconfig.Names(), ", "), "unknown client %q", name)
 	}
-	dir, err := os.Getwd()
-	if err != nil {
-		dir = ""
-	}
-	im := &importRun{app: a, flags: o, client: c, target: clientconfig.Target{Client: c, Scope: clientconfig.User, File: o.file,
-		Place: clientconfig.Place{OS: runtime.GOOS, Home: a.home(), Dir: dir, Getenv: a.getenv}},
-		out: importOutput{Client: c.Name, Action: "none", Servers: []importedServer{}, Secrets: []movedSecret{}, Notes: []string{}, Next: []string{}}}
-	if err := im.load(); err != nil {
-		return err
-	}
-	if o.undo {
-		return im.undo(ctx)
-	}
-	return im.importServers(ctx)
-}
-
-// load reads the user's servers and the record of earlier imports.
-func (im *importRun) load() error {
-	a := im.app
-	if im.out.Into = a.serversFile(); im.out.Into == "" || a.stateDir() == "" {
-		return fail(exitFailure, "set HOME, or XDG_CONFIG_HOME and LOADOUT_STATE", "no directory for the servers file")
-	}
-	found, err := clientconfig.Read(im.target)
-	if err != nil {
-		return im.fileError(err)
-	}
-	im.out.File = found.File
-	if im.into, err = readServersDocument(im.out.Into); err != nil {
-		return err
-	}
-	if im.store, err = a.secretStore(); err != nil {
-		return err
-	}
-	sum := sha256.Sum256([]byte(found.File))
-	im.log = policy.NewPrivateFile(filepath.Join(a.stateDir(), "imports", im.client.Name+"-"+hex.EncodeToString(sum[:8])+".json"), maxImport)
-	data, err := im.log.Read()
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return a.secretError(err)
-	case json.Unmarshal(data, &im.record) != nil || im.record.Version != 1:
-		return fail(exitFailure, "move it away; --undo is not possible then", "cannot read the record of earlier imports from %s", im.client.Title)
-	}
-	im.record.Version, im.record.File = 1, found.File
-	return nil
-}
-
-func (im *importRun) fileError(err error) error {
-	return connectError(im.client, connectOptions{undo: true}, err)
-}
-
-// importServers imports the servers in the client's file.
-func (im *importRun) importServers(ctx context.Context) error {
-	a := im.app
-	found, err := clientconfig.Read(im.target)
-	if err != nil {
-		return im.fileError(err)
-	}
-	entry, err := a.clientEntry(connectOptions{name: clientconfig.DefaultName})
+	im := &importRun{app: a, flags: o, client: c}
+	from, err := im.open()
 	if err != nil {
 		return err
 	}
-	if im.flags.allProjects && found.Projects() == nil {
-		return fail(exitUsage, "omit --all-projects", "%s has no servers per project", im.client.Title)
+	plan, err := im.plan(from)
+	if err != nil {
+		return im.explain(err)
 	}
-	step := importStep{Original: found.Data, Kept: im.flags.keep, Entry: entry, Servers: map[string]string{}}
-	taken := map[string]string{} // secret values by name
-	for _, f := range im.collectServers(found) {
-		s, err := im.importServer(f, found.Inputs, taken, &step)
-		if err != nil {
-			return err
-		}
-		im.out.Servers = append(im.out.Servers, s)
-	}
-	var change *clientconfig.Change
-	if !im.flags.keep && len(step.Names)+len(step.Local) > 0 {
-		if change, err = clientconfig.PlanAdopt(im.target, step.Names, step.Local, entry); err != nil {
-			return im.fileError(err)
-		}
-		step.Backup = change.Backup
-		im.out.Backup, im.out.Diff = change.Backup, change.Diff()
-		im.out.Notes = append(im.out.Notes, change.Notes...)
-	}
-	if len(step.Servers) > 0 || change != nil && change.Action != clientconfig.None {
-		im.out.Action = "import"
-	}
-	im.addNextSteps(taken)
-	if im.flags.keep && len(step.Servers) > 0 {
-		im.out.Notes = append(im.out.Notes, im.client.Title+" still starts these servers itself")
-	}
+	im.setOutput(from.File(), plan)
 	if do, err := im.confirm(ctx); !do || err != nil {
 		return err
 	}
-	if err := im.apply(ctx, step, taken, change); err != nil {
+	if err := plan.Apply(ctx); err != nil {
+		return im.explain(err)
+	}
+	im.out.Done = true
+	if err := im.recordAudit(ctx, plan); err != nil {
 		return err
 	}
-	return im.printResult(change)
+	return im.printResult(plan.Next)
 }
 
-// isOwnEntry reports whether an entry is for Loadout itself, by its name or
-// because it runs "loadout mcp", directly or through a wrapper. Importing it
-// would make Loadout start itself.
-func isOwnEntry(name string, value any) bool {
-	m, _ := value.(map[string]any)
-	var words []string
-	for _, key := range []string{"command", "args"} {
-		switch v := m[key].(type) {
-		case string:
-			words = append(words, v)
-			words = append(words, strings.Fields(v)...)
-		case []any:
-			for _, w := range v {
-				if s, ok := w.(string); ok {
-					words = append(words, s)
-					words = append(words, strings.Fields(s)...)
-				}
-			}
-		}
+// open opens the client's file and the user's servers.
+func (im *importRun) open() (*clientimport.Importer, error) {
+	a := im.app
+	if im.out.Into = a.serversFile(); im.out.Into == "" || a.stateDir() == "" {
+		return nil, fail(exitFailure, "set HOME, or XDG_CONFIG_HOME and LOADOUT_STATE", "no directory for the servers file")
 	}
-	i := slices.IndexFunc(words, func(w string) bool {
-		base := w[strings.LastIndexAny(w, `/\`)+1:]
-		return strings.TrimSuffix(strings.ToLower(base), ".exe") == "loadout"
-	})
-	return name == clientconfig.DefaultName || i >= 0 && slices.Contains(words[i+1:], "mcp")
-}
-
-// importServer decides what happens to one server of the client.
-func (im *importRun) importServer(f clientServer, inputs any, taken map[string]string, step *importStep) (importedServer, error) {
-	c, asked, findings := parseClientServer(im.client.Name, f.name, f.value, inputs)
-	s := importedServer{Name: f.name, Project: f.project, State: "skipped"}
-	for _, d := range findings {
-		if d.Severity != skill.Info {
-			s.Problems = append(s.Problems, d.Message)
-		}
-	}
-	if c == nil {
-		return s, nil // the entry stays in the client's file
-	}
-	setWorkDir(c, f.project)
-	moving, err := moveSecrets(c, asked, func(name, value string) (string, error) {
-		free, err := im.chooseSecretName(name, value, taken)
-		if err == nil {
-			taken[free] = value
-		}
-		return free, err
-	})
+	store, err := a.secretStore()
 	if err != nil {
-		return s, err
+		return nil, err
 	}
-	s.Transport, s.Login = c.Type, mayNeedLogin(c)
-	if s.As = im.chooseName(c, im.nameSuffix(f)); s.As == "" {
-		s.As, s.State = c.Name, "present"
-		step.Shares = append(step.Shares, c.Name)
-	} else {
-		c.Name, s.State = s.As, "add"
-		im.into.add(c)
-		step.Servers[c.Name] = c.Digest()
+	from, err := clientimport.Open(clientimport.Options{Target: a.clientTarget(im.client, clientconfig.User, im.flags.file),
+		ServersFile: im.out.Into, RecordDir: filepath.Join(a.stateDir(), "imports"), Secrets: store})
+	if err != nil {
+		return nil, im.explain(err)
 	}
-	if f.project == "" {
-		step.Names = append(step.Names, f.name)
-	} else {
-		step.Local = append(step.Local, clientconfig.Local{Project: f.project, Name: f.name})
-		im.noteProject(f, s)
-	}
-	im.out.Secrets = append(im.out.Secrets, moving...)
-	return s, nil
+	return from, nil
 }
 
-// chooseName returns a free name for a server, or "" if the same server already
-// exists.
-func (im *importRun) chooseName(c *upstream.Config, suffix string) string {
-	name, first := c.Name, c.Name
-	for i := 1; ; i++ {
-		have := im.into.byName[name]
-		if have == nil {
-			return name
-		}
-		same := *c
-		same.Name = name
-		if have.Digest() == same.Digest() {
-			c.Name = name
-			return ""
-		}
-		name = first + "-" + suffix
-		if i > 1 {
-			name += fmt.Sprint("-", i)
-		}
+func (im *importRun) plan(from *clientimport.Importer) (*clientimport.Plan, error) {
+	if im.flags.undo {
+		return from.PlanUndo()
 	}
+	entry, err := im.app.clientEntry(connectOptions{name: clientconfig.DefaultName})
+	if err != nil {
+		return nil, err
+	}
+	return from.PlanImport(clientimport.Selection{Entry: entry, AllProjects: im.flags.allProjects, KeepFile: im.flags.keep})
 }
 
-// chooseSecretName returns a name for a secret value. It appends a number if
-// the name has another value.
-func (im *importRun) chooseSecretName(name, value string, taken map[string]string) (string, error) {
-	for i := 1; ; i++ {
-		n := name
-		if i > 1 {
-			n += fmt.Sprint("_", i)
-		}
-		have, ok := taken[n]
-		if !ok {
-			var err error
-			if have, err = im.store.Get(n); err != nil && !errors.Is(err, secrets.ErrNotSet) {
-				return "", im.app.secretError(err)
-			}
-		}
-		if have == "" || have == value {
-			return n, nil
-		}
+// explain adds the next step to an error.
+func (im *importRun) explain(err error) error {
+	e, ok := errors.AsType[*clientimport.Error](err)
+	if !ok {
+		return err
 	}
+	switch e.Part {
+	case clientimport.ClientFile:
+		return connectError(im.client, connectOptions{undo: true}, e.Err)
+	case clientimport.SecretStore:
+		return im.app.secretError(e.Err)
+	case clientimport.Projects:
+		return fail(exitUsage, "omit --all-projects", "%w", err)
+	}
+	hint := map[clientimport.Part]string{
+		clientimport.ServersFile: "fix the file, or move it away, and try again",
+		clientimport.Record:      "move it away; --undo is not possible then",
+		clientimport.Backup:      "delete it yourself",
+	}[e.Part]
+	return fail(exitFailure, hint, "%w", err)
 }
 
-// addNextSteps adds the secrets to set and the sign-ins to the next steps.
-func (im *importRun) addNextSteps(taken map[string]string) {
-	for _, m := range im.out.Secrets {
-		if cmd := "loadout secret set " + m.Secret; taken[m.Secret] == "" && !slices.Contains(im.out.Next, cmd) {
-			if _, err := im.store.Get(m.Secret); err != nil {
-				im.out.Next = append(im.out.Next, cmd)
-			}
-		}
+// setOutput sets the output to the plan.
+func (im *importRun) setOutput(file string, p *clientimport.Plan) {
+	o := &im.out
+	o.Client, o.File, o.Action, o.Backup, o.Diff = im.client.Name, file, p.Action, p.Backup, p.Diff
+	o.Servers, o.Secrets = append([]clientimport.Server{}, p.Servers...), append([]clientimport.MovedSecret{}, p.Secrets...)
+	o.Notes, o.Next = []string{}, []string{}
+	if p.OtherServers > 0 {
+		o.Notes = append(o.Notes, fmt.Sprintf("other projects have %s; to import them: loadout import %s --all-projects%s",
+			pluralize(p.OtherServers, "server"), im.client.Name, im.fileFlag()))
 	}
-	for _, s := range im.out.Servers {
-		if s.Login && s.State == "add" {
-			im.out.Notes = append(im.out.Notes, "server "+s.As+" may need a sign-in; the sign-in of "+im.client.Title+" is not imported")
-			im.out.Next = append(im.out.Next, "loadout servers login "+shellQuote(s.As))
+	o.Notes = append(o.Notes, p.Notes...)
+	for _, name := range p.Unset {
+		o.Next = append(o.Next, "loadout secret set "+name)
+	}
+	for _, s := range p.Servers {
+		if s.Login && s.State == clientimport.Added {
+			o.Next = append(o.Next, "loadout servers login "+shellQuote(s.As))
 		}
 	}
 }
@@ -406,28 +240,7 @@ func (im *importRun) printPlan() {
 	fmt.Fprintf(a.stdout, "%s: %s\n", im.client.Title, plain(im.out.File))
 	var rows [][]string
 	for _, s := range im.out.Servers {
-		what := s.State
-		switch {
-		case s.State == "add" && s.As != s.Name:
-			what = "import as " + s.As
-		case s.State == "add":
-			what = "import"
-		case s.State == "present":
-			what = "is in " + serversFileName + " already"
-		case s.State == "skipped":
-			what = "skip: " + strings.Join(s.Problems, "; ")
-		case s.State == "removed":
-			what = "remove"
-		case s.State == "kept":
-			what = "changed since, or used by another client; kept in " + serversFileName
-		}
-		if s.Project != "" {
-			what += ", project " + s.Project
-		}
-		if len(s.Problems) > 0 && s.State != "skipped" {
-			what += "; " + strings.Join(s.Problems, "; ")
-		}
-		rows = append(rows, []string{s.Name, s.Transport, what})
+		rows = append(rows, []string{s.Name, s.Transport, describeImport(s)})
 	}
 	a.printTable("  ", rows)
 	for _, m := range im.out.Secrets {
@@ -445,61 +258,52 @@ func (im *importRun) printPlan() {
 	fmt.Fprint(a.stdout, b.String())
 }
 
-// apply applies the changes, in an order that is safe to interrupt. The
-// client's file comes last.
-func (im *importRun) apply(ctx context.Context, step importStep, taken map[string]string, change *clientconfig.Change) error {
-	data, err := im.into.encode()
-	if err != nil {
-		return err
+// describeImport returns what happens to a server.
+func describeImport(s clientimport.Server) string {
+	what := s.State
+	switch {
+	case s.State == clientimport.Added && s.As != s.Name:
+		what = "import as " + s.As
+	case s.State == clientimport.Added:
+		what = "import"
+	case s.State == clientimport.Present:
+		what = "is in " + serversFileName + " already"
+	case s.State == clientimport.Skipped:
+		what = "skip: " + strings.Join(s.Problems, "; ")
+	case s.State == clientimport.Removed:
+		what = "remove"
+	case s.State == clientimport.Kept:
+		what = "changed since, or used by another client; kept in " + serversFileName
 	}
-	fresh := map[string]string{}
-	for name, value := range taken {
-		if _, err := im.store.Get(name); err != nil {
-			fresh[name] = value
-		}
+	if s.Project != "" {
+		what += ", project " + s.Project
 	}
-	if step.Secrets = slices.Sorted(maps.Keys(fresh)); len(fresh) > 0 {
-		if err := im.store.SetAll(ctx, fresh); err != nil {
-			return im.app.secretError(err)
-		}
+	if len(s.Problems) > 0 && s.State != clientimport.Skipped {
+		what += "; " + strings.Join(s.Problems, "; ")
 	}
-	im.record.Steps = append(im.record.Steps, step)
-	if err := im.saveRecord(ctx); err != nil {
-		return err
-	}
-	if len(step.Servers) > 0 {
-		if err := im.into.write(data); err != nil {
-			return fmt.Errorf("write %s: %w", im.out.Into, err)
-		}
-	}
-	if change != nil {
-		if err := change.Apply(); err != nil {
-			return im.fileError(err)
-		}
-	}
-	im.out.Done = true
-	return im.recordAudit(ctx, "import", slices.Sorted(maps.Keys(step.Servers)))
+	return what
 }
 
-// saveRecord saves the record for --undo.
-func (im *importRun) saveRecord(ctx context.Context) error {
-	return im.log.Change(ctx, func([]byte) ([]byte, error) { return json.Marshal(im.record) })
-}
-
-func (im *importRun) recordAudit(ctx context.Context, action string, names []string) error {
+func (im *importRun) recordAudit(ctx context.Context, p *clientimport.Plan) error {
 	log := im.app.auditLog()
 	if log == nil {
 		return nil
 	}
+	action := "import"
+	if im.flags.undo {
+		action = "import-undo"
+	}
 	err := log.Append(ctx, policy.Record{Principal: policy.LocalUser(), Action: action, Name: im.client.Name, Decision: policy.VerdictAllow,
-		Details: map[string]string{"file": im.out.File, "servers": strings.Join(names, " ")}})
+		Details: map[string]string{"file": im.out.File, "servers": strings.Join(p.ChangedServers(), " ")}})
 	if err != nil {
 		return fmt.Errorf("write audit log: %w", err)
 	}
 	return nil
 }
 
-func (im *importRun) printResult(change *clientconfig.Change) error {
+// printResult prints what the user has to do next. restart says how the client
+// notices the change.
+func (im *importRun) printResult(restart string) error {
 	a := im.app
 	if a.json {
 		return a.printJSON(im.out)
@@ -512,8 +316,8 @@ func (im *importRun) printResult(change *clientconfig.Change) error {
 	for _, n := range im.out.Next {
 		fmt.Fprintf(a.stdout, "Next: %s\n", plain(n))
 	}
-	if change != nil && change.Next != "" {
-		fmt.Fprintf(a.stdout, "Now %s.\n", plain(change.Next))
+	if restart != "" {
+		fmt.Fprintf(a.stdout, "Now %s.\n", plain(restart))
 	}
 	return nil
 }

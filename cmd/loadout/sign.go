@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout/internal/atomicfile"
 	"github.com/loadout-dev/loadout/internal/signature"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -138,7 +139,7 @@ func signDir(dir, private string) (s signedSkill, public string, err error) {
 		return s, "", fmt.Errorf("sign %s: %w", dir, err)
 	}
 	path := filepath.Join(dir, signature.FileName)
-	if err := replaceFile(path, sig, 0o644); err != nil {
+	if err := atomicfile.Write(path, sig, 0o644); err != nil {
 		return s, "", fmt.Errorf("write signature: %w", err)
 	}
 	if m, _, err = skill.ReadManifest(b); err != nil {

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/loadout-dev/loadout/internal/atomicfile"
 )
 
 // Bounds of a history.
@@ -109,16 +111,8 @@ func (h *History) shorten() error {
 		}
 		b.Write(append(line, '\n'))
 	}
-	f, err := os.CreateTemp(filepath.Dir(h.path), ".history-*")
-	if err != nil {
+	if err := atomicfile.Write(h.path, b.Bytes(), 0o600); err != nil {
 		return fmt.Errorf("shorten what was typed: %w", err)
-	}
-	_, err = f.Write(b.Bytes())
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), h.path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("shorten what was typed: %w", err), os.Remove(f.Name()))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package clientimport
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 // kept is a pick that has room for every name.
 func kept(name, _ string) (string, error) { return name, nil }
 
-func valuesOf(all []movedSecret) map[string]string {
+func valuesOf(all []MovedSecret) map[string]string {
 	out := map[string]string{}
 	for _, m := range all {
 		out[m.Secret] = m.value
@@ -269,7 +269,7 @@ func TestServersOfClients(t *testing.T) {
 		if got, want := c.Digest(), tt.want.Digest(); got != want {
 			t.Errorf("%s %s: %+v\nwant %+v", tt.client, tt.name, *c, tt.want)
 		}
-		into := &serversDocument{}
+		into := &serversFile{}
 		if err := into.parse(nil); err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package main
+package clientimport
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
@@ -22,9 +21,8 @@ type clientServer struct {
 }
 
 // collectServers returns the servers to import: the user's, and those of the
-// current project or of all projects.
-func (im *importRun) collectServers(found *clientconfig.Servers) []clientServer {
-	var out []clientServer
+// current project or of all projects. others counts those of other projects.
+func (im *Importer) collectServers(allProjects bool) (out []clientServer, others int) {
 	add := func(project string, servers map[string]any) {
 		for _, name := range slices.Sorted(maps.Keys(servers)) {
 			if !isOwnEntry(name, servers[name]) {
@@ -32,34 +30,21 @@ func (im *importRun) collectServers(found *clientconfig.Servers) []clientServer 
 			}
 		}
 	}
-	add("", found.ByName)
-	projects := found.Projects()
-	chosen := slices.Sorted(maps.Keys(projects))
-	if !im.flags.allProjects {
-		chosen = slices.DeleteFunc([]string{findProject(projects, im.target.Place.Dir)}, func(p string) bool { return p == "" })
-	}
-	for _, p := range chosen {
-		add(p, projects[p])
-	}
-	im.noteOtherProjects(projects, chosen)
-	return out
-}
-
-// noteOtherProjects adds a note about the servers of projects that are not
-// imported.
-func (im *importRun) noteOtherProjects(projects map[string]map[string]any, chosen []string) {
-	n := 0
-	for p, servers := range projects {
-		for name, value := range servers {
-			if !slices.Contains(chosen, p) && !isOwnEntry(name, value) {
-				n++
+	add("", im.found.ByName)
+	projects := im.found.Projects()
+	current := findProject(projects, im.target.Place.Dir)
+	for _, p := range slices.Sorted(maps.Keys(projects)) {
+		if allProjects || p != "" && p == current {
+			add(p, projects[p])
+			continue
+		}
+		for name, value := range projects[p] {
+			if !isOwnEntry(name, value) {
+				others++
 			}
 		}
 	}
-	if n > 0 {
-		im.out.Notes = append(im.out.Notes, fmt.Sprintf("other projects have %s; to import them: loadout import %s --all-projects%s",
-			pluralize(n, "server"), im.client.Name, im.fileFlag()))
-	}
+	return out, others
 }
 
 // findProject returns the nearest project at or above dir, or "" if there is
@@ -95,7 +80,7 @@ var notInFolder = lazyregexp.New(`[^A-Za-z0-9._-]+`)
 
 // nameSuffix returns a suffix that distinguishes a server from another of the
 // same name: the directory of its project, or the name of its client.
-func (im *importRun) nameSuffix(f clientServer) string {
+func (im *Importer) nameSuffix(f clientServer) string {
 	if f.project == "" {
 		return im.client.Name
 	}
@@ -112,12 +97,12 @@ func setWorkDir(c *upstream.Config, project string) {
 }
 
 // noteProject adds notes about the changes for a server of a project.
-func (im *importRun) noteProject(f clientServer, s importedServer) {
-	if s.As != f.name {
-		im.out.Notes = append(im.out.Notes, fmt.Sprintf("server %s of the project %s is now named %s: another server has its name", f.name, f.project, s.As))
+func (p *Plan) noteProject(s Server) {
+	if s.As != s.Name {
+		p.Notes = append(p.Notes, fmt.Sprintf("server %s of the project %s is now named %s: another server has its name", s.Name, s.Project, s.As))
 	}
 	note := "imported servers of a project are available in all projects; limit them with a profile"
-	if !slices.Contains(im.out.Notes, note) {
-		im.out.Notes = append(im.out.Notes, note)
+	if !slices.Contains(p.Notes, note) {
+		p.Notes = append(p.Notes, note)
 	}
 }

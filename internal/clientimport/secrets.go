@@ -1,4 +1,4 @@
-package main
+package clientimport
 
 import (
 	"fmt"
@@ -11,8 +11,9 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// movedSecret is a value that moves to a secret.
-type movedSecret struct {
+// MovedSecret is a value that moves to a secret. The value is not exported, so
+// that no output contains it.
+type MovedSecret struct {
 	Secret string `json:"secret"`
 	Server string `json:"server"`
 	Where  string `json:"where"` // for example, env GITHUB_TOKEN
@@ -55,14 +56,14 @@ var (
 type secretMover struct {
 	server     string
 	chooseName func(name, value string) (string, error) // returns the secret name for a value
-	out        []movedSecret
+	out        []MovedSecret
 	err        error
 }
 
 // moveSecrets moves secrets out of the environment, headers, arguments and URLs
 // of c, and adds references for values that the client asks the user for. It
 // replaces the maps and slices of c with copies.
-func moveSecrets(c *upstream.Config, inputs []upstream.Input, pick func(name, value string) (string, error)) ([]movedSecret, error) {
+func moveSecrets(c *upstream.Config, inputs []upstream.Input, pick func(name, value string) (string, error)) ([]MovedSecret, error) {
 	m := &secretMover{server: c.Name, chooseName: pick}
 	c.Env, c.Headers, c.Args, c.URLs = maps.Clone(c.Env), maps.Clone(c.Headers), slices.Clone(c.Args), slices.Clone(c.URLs)
 	for _, key := range slices.Sorted(maps.Keys(c.Env)) {
@@ -92,7 +93,7 @@ func (m *secretMover) moveValue(where, key, value string) string {
 		m.err = err
 		return value
 	}
-	m.out = append(m.out, movedSecret{name, m.server, where, value})
+	m.out = append(m.out, MovedSecret{name, m.server, where, value})
 	return "${{secrets." + name + "}}"
 }
 
@@ -282,8 +283,8 @@ func (m *secretMover) replaceInputs(c *upstream.Config, inputs []upstream.Input)
 				}
 			}
 			name := deriveSecretName("", id)
-			if !slices.ContainsFunc(m.out, func(o movedSecret) bool { return o.Secret == name && o.value == "" }) {
-				m.out = append(m.out, movedSecret{name, c.Name, where, ""})
+			if !slices.ContainsFunc(m.out, func(o MovedSecret) bool { return o.Secret == name && o.value == "" }) {
+				m.out = append(m.out, MovedSecret{name, c.Name, where, ""})
 			}
 			return "${{secrets." + name + "}}"
 		})

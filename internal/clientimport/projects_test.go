@@ -1,4 +1,4 @@
-package main
+package clientimport
 
 import (
 	"encoding/json"

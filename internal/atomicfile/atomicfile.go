@@ -1,0 +1,25 @@
+// Package atomicfile replaces files in one step: a reader sees the old content
+// or the new one, never a part.
+package atomicfile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Write replaces or creates the file at path, and syncs it to disk. After an
+// error the old file is unchanged. A symlink is replaced, not followed.
+func Write(path string, data []byte, mode fs.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".loadout-*.tmp") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails after the rename, which is fine
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,272 @@
+package clientimport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/loadout-dev/loadout/internal/clientconfig"
+	"github.com/loadout-dev/loadout/internal/secrets"
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Actions of a plan.
+const (
+	None   = "none"
+	Import = "import"
+	Undo   = "undo"
+)
+
+// Plan is a planned import or undo. Nothing is written before [Plan.Apply].
+type Plan struct {
+	Action       string
+	Servers      []Server
+	Secrets      []MovedSecret
+	Unset        []string // secrets that the user has to set
+	OtherServers int      // servers of projects that the plan does not import
+	Backup       string   // of the client's file, made by Apply
+	Diff         string   // of the client's file, without secrets
+	Notes        []string
+	Next         string // how the client notices the change
+
+	change  *clientconfig.Change // of the client's file; nil for none
+	step    step
+	values  map[string]string // secret values by name
+	applyTo func(context.Context, *Plan) error
+}
+
+// States of a server in a plan.
+const (
+	Added   = "add"
+	Present = "present" // the same server is in the servers file already
+	Skipped = "skipped" // stays with the client; Problems has the reasons
+	Removed = "removed" // by an undo
+	Kept    = "kept"    // not removed, because it changed or another client uses it
+)
+
+// Server is a server of the client, or one that an undo concerns.
+type Server struct {
+	Name      string   `json:"name"`              // in the client
+	Project   string   `json:"project,omitempty"` // project to which the client limited it
+	As        string   `json:"as,omitempty"`      // in the servers file
+	Transport string   `json:"transport,omitempty"`
+	State     string   `json:"state"`
+	Login     bool     `json:"login"` // may need a sign-in
+	Problems  []string `json:"problems,omitempty"`
+}
+
+// Apply writes the changes, in an order that is safe to interrupt. It succeeds
+// once.
+func (p *Plan) Apply(ctx context.Context) error { return p.applyTo(ctx, p) }
+
+// ChangedServers returns the names in the servers file that the plan adds, or
+// that an undo concerns.
+func (p *Plan) ChangedServers() []string {
+	if p.Action != Undo {
+		return slices.Sorted(maps.Keys(p.step.Servers))
+	}
+	var names []string
+	for _, s := range p.Servers {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// Selection says what to import.
+type Selection struct {
+	Entry       clientconfig.Entry // replaces the imported entries
+	AllProjects bool               // not only the current project
+	KeepFile    bool               // do not change the client's file
+}
+
+// PlanImport plans the import of the servers that the client has.
+func (im *Importer) PlanImport(s Selection) (*Plan, error) {
+	if s.AllProjects && im.found.Projects() == nil {
+		return nil, errorf(Projects, "%s has no servers per project", im.client.Title)
+	}
+	p := &Plan{Action: None, values: map[string]string{}, applyTo: im.applyImport,
+		step: step{Original: im.found.Data, Kept: s.KeepFile, Entry: s.Entry, Servers: map[string]string{}}}
+	servers, others := im.collectServers(s.AllProjects)
+	p.OtherServers = others
+	for _, f := range servers {
+		if err := im.planServer(p, f); err != nil {
+			return nil, err
+		}
+	}
+	if !s.KeepFile && len(p.step.Names)+len(p.step.Local) > 0 {
+		change, err := clientconfig.PlanAdopt(im.target, p.step.Names, p.step.Local, s.Entry)
+		if err != nil {
+			return nil, &Error{ClientFile, err}
+		}
+		p.setChange(change)
+		p.step.Backup, p.Backup = change.Backup, change.Backup
+	}
+	if len(p.step.Servers) > 0 || p.change != nil && p.change.Action != clientconfig.None {
+		p.Action = Import
+	}
+	im.noteSecretsAndLogins(p)
+	if s.KeepFile && len(p.step.Servers) > 0 {
+		p.Notes = append(p.Notes, im.client.Title+" still starts these servers itself")
+	}
+	return p, nil
+}
+
+// setChange sets the change of the client's file.
+func (p *Plan) setChange(c *clientconfig.Change) {
+	p.change, p.Diff, p.Next = c, c.Diff(), c.Next
+	p.Notes = append(p.Notes, c.Notes...)
+}
+
+// planServer adds one server of the client to the plan.
+func (im *Importer) planServer(p *Plan, f clientServer) error {
+	c, inputs, findings := parseClientServer(im.client.Name, f.name, f.value, im.found.Inputs)
+	s := Server{Name: f.name, Project: f.project, State: Skipped}
+	for _, d := range findings {
+		if d.Severity != skill.Info {
+			s.Problems = append(s.Problems, d.Message)
+		}
+	}
+	if c == nil { // the entry stays in the client's file
+		p.Servers = append(p.Servers, s)
+		return nil
+	}
+	setWorkDir(c, f.project)
+	moved, err := moveSecrets(c, inputs, func(name, value string) (string, error) {
+		free, err := im.chooseSecretName(name, value, p.values)
+		if err == nil {
+			p.values[free] = value
+		}
+		return free, err
+	})
+	if err != nil {
+		return err
+	}
+	s.Transport, s.Login = c.Type, mayNeedLogin(c)
+	if s.As = im.chooseName(c, im.nameSuffix(f)); s.As == "" {
+		s.As, s.State = c.Name, Present
+		p.step.Shares = append(p.step.Shares, c.Name)
+	} else {
+		c.Name, s.State = s.As, Added
+		im.servers.add(c)
+		p.step.Servers[c.Name] = c.Digest()
+	}
+	if f.project == "" {
+		p.step.Names = append(p.step.Names, f.name)
+	} else {
+		p.step.Local = append(p.step.Local, clientconfig.Local{Project: f.project, Name: f.name})
+		p.noteProject(s)
+	}
+	p.Servers, p.Secrets = append(p.Servers, s), append(p.Secrets, moved...)
+	return nil
+}
+
+// chooseName returns a free name for a server, or "" if the same server already
+// exists.
+func (im *Importer) chooseName(c *upstream.Config, suffix string) string {
+	name, first := c.Name, c.Name
+	for i := 1; ; i++ {
+		have := im.servers.byName[name]
+		if have == nil {
+			return name
+		}
+		same := *c
+		same.Name = name
+		if have.Digest() == same.Digest() {
+			c.Name = name
+			return ""
+		}
+		name = first + "-" + suffix
+		if i > 1 {
+			name += fmt.Sprint("-", i)
+		}
+	}
+}
+
+// chooseSecretName returns a name for a secret value. It appends a number if
+// the name has another value, in the store or in planned.
+func (im *Importer) chooseSecretName(name, value string, planned map[string]string) (string, error) {
+	for i := 1; ; i++ {
+		n := name
+		if i > 1 {
+			n += fmt.Sprint("_", i)
+		}
+		have, ok := planned[n]
+		if !ok {
+			var err error
+			if have, err = im.secrets.Get(n); err != nil && !errors.Is(err, secrets.ErrNotSet) {
+				return "", &Error{SecretStore, err}
+			}
+		}
+		if have == "" || have == value {
+			return n, nil
+		}
+	}
+}
+
+// noteSecretsAndLogins adds the secrets to set, and notes about sign-ins.
+func (im *Importer) noteSecretsAndLogins(p *Plan) {
+	for _, m := range p.Secrets {
+		if p.values[m.Secret] == "" && !slices.Contains(p.Unset, m.Secret) {
+			if _, err := im.secrets.Get(m.Secret); err != nil {
+				p.Unset = append(p.Unset, m.Secret)
+			}
+		}
+	}
+	for _, s := range p.Servers {
+		if s.Login && s.State == Added {
+			p.Notes = append(p.Notes, "server "+s.As+" may need a sign-in; the sign-in of "+im.client.Title+" is not imported")
+		}
+	}
+}
+
+// applyImport applies the plan. The client's file comes last: until then the
+// servers are configured in both.
+func (im *Importer) applyImport(ctx context.Context, p *Plan) error {
+	data, err := im.servers.encode()
+	if err != nil {
+		return err
+	}
+	if p.step.Secrets, err = im.setSecrets(ctx, p.values); err != nil {
+		return err
+	}
+	im.record.Steps = append(im.record.Steps, p.step)
+	if err := im.saveRecord(ctx); err != nil {
+		return err
+	}
+	if len(p.step.Servers) > 0 {
+		if err := im.servers.write(data); err != nil {
+			return err
+		}
+	}
+	return p.applyChange()
+}
+
+// setSecrets sets the secrets that have no value yet, and returns their names.
+func (im *Importer) setSecrets(ctx context.Context, values map[string]string) ([]string, error) {
+	fresh := map[string]string{}
+	for name, value := range values {
+		if _, err := im.secrets.Get(name); err != nil {
+			fresh[name] = value
+		}
+	}
+	if len(fresh) > 0 {
+		if err := im.secrets.SetAll(ctx, fresh); err != nil {
+			return nil, &Error{SecretStore, err}
+		}
+	}
+	return slices.Sorted(maps.Keys(fresh)), nil
+}
+
+// applyChange writes the client's file.
+func (p *Plan) applyChange() error {
+	if p.change == nil {
+		return nil
+	}
+	if err := p.change.Apply(); err != nil {
+		return &Error{ClientFile, err}
+	}
+	return nil
+}

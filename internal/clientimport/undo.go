@@ -1,0 +1,133 @@
+package clientimport
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/clientconfig"
+	"github.com/loadout-dev/loadout/internal/secrets"
+)
+
+// PlanUndo plans the undo of all imports from the file, the last one first. If
+// the client's file cannot be restored completely, Notes says what is missing,
+// and the backups stay.
+func (im *Importer) PlanUndo() (*Plan, error) {
+	p := &Plan{Action: None, applyTo: im.applyUndo}
+	if len(im.record.Steps) == 0 {
+		return p, nil
+	}
+	p.Action = Undo
+	im.planRemovals(p)
+	if err := im.planRestore(p); err != nil {
+		return nil, err
+	}
+	for _, b := range im.unchangedBackups() {
+		what := " contains tokens in clear text and will be deleted"
+		if !p.restoresAll() {
+			what = " contains tokens in clear text and is kept, because not everything can be restored: delete it when everything works"
+		}
+		p.Notes = append(p.Notes, "the backup "+b+what)
+	}
+	return p, nil
+}
+
+// planRemovals removes the imported servers that nobody changed since and that
+// no other client needs.
+func (im *Importer) planRemovals(p *Plan) {
+	shared := im.sharedServers()
+	for _, st := range slices.Backward(im.record.Steps) {
+		for _, name := range slices.Sorted(maps.Keys(st.Servers)) {
+			s := Server{Name: name, As: name, State: Kept}
+			if have := im.servers.byName[name]; have != nil && have.Digest() == st.Servers[name] && !shared[name] {
+				im.servers.remove(name)
+				s.State, s.Transport = Removed, have.Type
+			}
+			p.Servers = append(p.Servers, s)
+		}
+	}
+}
+
+// planRestore plans the change of the client's file.
+func (im *Importer) planRestore(p *Plan) error {
+	var done []clientconfig.Adoption
+	for _, st := range im.record.Steps {
+		if !st.Kept {
+			done = append(done, clientconfig.Adoption{Original: st.Original, Names: st.Names, Local: st.Local, Entry: st.Entry})
+		}
+	}
+	if len(done) == 0 {
+		return nil
+	}
+	change, err := clientconfig.PlanReturn(im.target, done)
+	if err != nil {
+		return &Error{ClientFile, err}
+	}
+	p.setChange(change)
+	return nil
+}
+
+// restoresAll reports whether the client's file gets back all of its entries.
+func (p *Plan) restoresAll() bool { return p.change == nil || len(p.change.Notes) == 0 }
+
+// applyUndo applies the plan. The client's file comes first: nothing is lost if
+// it cannot be restored.
+func (im *Importer) applyUndo(ctx context.Context, p *Plan) error {
+	data, err := im.servers.encode()
+	if err != nil {
+		return err
+	}
+	backups := im.unchangedBackups()
+	if err := p.applyChange(); err != nil {
+		return err
+	}
+	if err := im.servers.write(data); err != nil {
+		return err
+	}
+	if err := im.removeSecrets(ctx, string(data)); err != nil {
+		return err
+	}
+	im.record.Steps = nil
+	if err := im.saveRecord(ctx); err != nil {
+		return err
+	}
+	if !p.restoresAll() {
+		return nil
+	}
+	return removeBackups(backups)
+}
+
+// removeSecrets removes the secrets that imports set, except those that servers
+// still use.
+func (im *Importer) removeSecrets(ctx context.Context, servers string) error {
+	for _, st := range slices.Backward(im.record.Steps) {
+		for _, name := range st.Secrets {
+			if strings.Contains(servers, "${{secrets."+name+"}}") {
+				continue // used by a server that was changed since
+			}
+			if err := im.secrets.Remove(ctx, name); err != nil && !errors.Is(err, secrets.ErrNotSet) {
+				return &Error{SecretStore, err}
+			}
+		}
+	}
+	return nil
+}
+
+// removeBackups deletes backups after everything was restored.
+func removeBackups(backups []string) error {
+	for _, b := range backups {
+		err := os.Remove(b)
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if pe, ok := errors.AsType[*fs.PathError](err); ok {
+			err = pe.Err
+		}
+		return errorf(Backup, "everything was restored, but cannot delete the backup %s: %w", b, err)
+	}
+	return nil
+}
