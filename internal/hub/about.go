@@ -3,8 +3,6 @@ package hub
 import (
 	"context"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -33,8 +31,8 @@ type limitsJSON struct {
 	Rate            int   `json:"rate,omitempty" doc:"Sustained requests per second; absent if unlimited"`
 }
 
-func (h *Hub) aboutAPI(api huma.API) {
-	add(h, api, operation("get-about", "GET", "/about", "Get the version, the addresses and the limits of this hub"), h.about)
+func (h *Hub) aboutAPI() {
+	add(h.server, operation("get-about", "GET", "/about", "Get the version, the addresses and the limits of this hub"), h.about)
 }
 
 func (h *Hub) about(ctx context.Context, _ *noBody) (*body[aboutJSON], error) {

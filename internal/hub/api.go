@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"path"
 	"reflect"
@@ -16,8 +17,8 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/queue"
 	"github.com/loadout-dev/loadout/internal/store"
-	"github.com/loadout-dev/loadout/web"
 )
 
 const (
@@ -27,54 +28,26 @@ const (
 	operationTime = 30 * time.Second
 )
 
-// routes registers all handlers. Each group of the API has a method and a file
-// of its own.
-func (h *Hub) routes() error {
-	h.mux = http.NewServeMux()
-	api := humago.New(h.mux, h.apiConfig())
-	h.signIn(api)
-	h.users(api)
-	h.groups(api)
-	h.members(api)
-	h.tokens(api)
-	h.audit(api)
-	h.settings(api)
-	for _, group := range []func(huma.API){
-		h.skillsAPI, h.versionsAPI, h.reviewsAPI, h.searchAPI, // skills.go, versions.go, reviews.go, search.go
-		h.draftsAPI, h.importsAPI, h.defaultsAPI, h.ratingsAPI, h.skillUsageAPI, h.totalsAPI, h.notificationsAPI, h.wellKnown,
-		h.kindsAPI, h.modelsAPI, h.serversAPI, h.secretsAPI, h.grantsAPI, h.capabilitiesAPI, h.skillSettingsAPI,
-		h.sessionsAPI, h.asksAPI, h.aboutAPI,
-	} {
-		group(api)
-	}
-	h.mountMCP()
-	spec, err := json.MarshalIndent(api.OpenAPI(), "", "  ")
-	if err != nil {
-		return fmt.Errorf("write OpenAPI document: %w", err)
-	}
-	h.spec = append(spec, '\n')
-	h.mux.HandleFunc("GET /openapi.json", h.serveSpec)
-	h.mux.Handle("GET /metrics", h.serveMetrics())
-	h.mux.HandleFunc("GET /healthz", h.healthy)
-	h.mux.HandleFunc("GET /readyz", h.ready)
-	site, err := newSite(web.Files())
-	if err != nil {
-		return err
-	}
-	h.mux.HandleFunc("GET /{$}", site.orPage(h.welcome))
-	if h.opts.Accounts {
-		h.mux.HandleFunc("GET /setup/{link}", site.orPage(h.setupPage))
-	}
-	if h.gate.oidc != nil {
-		h.mux.HandleFunc("GET /login/oidc", h.redirectToProvider)
-		h.mux.HandleFunc("GET "+callbackPath, h.finishProviderSignIn)
-	}
-	h.mux.HandleFunc("GET "+serverCallback, h.finishServerSignIn)
-	h.mux.HandleFunc("/", site.orPage(h.notFound))
-	return nil
+// serverOptions are the options of a server.
+type serverOptions struct {
+	log      *slog.Logger
+	public   string          // address of the hub; "" for the one in each request
+	cookie   string          // name of the cookie of browsers
+	drafts   *queue.Queue    // slots for large drafts
+	draining <-chan struct{} // closed when shutdown starts
 }
 
-func (h *Hub) apiConfig() huma.Config {
+// server serves operations. It writes responses and errors in one form.
+type server struct {
+	huma.API
+	serverOptions
+}
+
+func newServer(mux *http.ServeMux, o serverOptions) *server {
+	return &server{humago.New(mux, apiConfig(o.cookie)), o}
+}
+
+func apiConfig(cookie string) huma.Config {
 	schemas := huma.NewMapRegistry("#/components/schemas/", schemaName)
 	schemas.RegisterTypeAlias(reflect.TypeFor[huma.ErrorModel](), reflect.TypeFor[Problem]())
 	format := huma.Format{Marshal: marshal, Unmarshal: json.Unmarshal}
@@ -85,7 +58,7 @@ func (h *Hub) apiConfig() huma.Config {
 				Description: "Users, skills, agents and conversations of a hub. Lists are paginated: pass next as after to get the next page. Errors follow RFC 9457, with a stable code."},
 			Components: &huma.Components{Schemas: schemas, SecuritySchemes: map[string]*huma.SecurityScheme{
 				"token":  {Type: "http", Scheme: "bearer", Description: "An API token: POST " + base + "/tokens"},
-				"cookie": {Type: "apiKey", In: "cookie", Name: h.gate.logins.CookieName(), Description: "A browser that signed in: POST " + base + "/login"},
+				"cookie": {Type: "apiKey", In: "cookie", Name: cookie, Description: "A browser that signed in: POST " + base + "/login"},
 			}},
 		},
 		Formats:       map[string]huma.Format{"application/json": format, "json": format}, // json also matches types that end in +json
@@ -138,18 +111,18 @@ func public(id, method, path, summary string) huma.Operation {
 }
 
 // add adds an operation to the API with a limit of [operationTime].
-// [Hub.problem] converts its errors. Unless the operation is public, anonymous
+// [server.problem] converts its errors. Unless the operation is public, anonymous
 // requests are rejected before f; f itself authorizes all others.
-func add[I, O any](h *Hub, api huma.API, op huma.Operation, f func(ctx context.Context, in *I) (*O, error)) {
-	addFor(h, api, op, operationTime, f)
+func add[I, O any](s *server, op huma.Operation, f func(ctx context.Context, in *I) (*O, error)) {
+	addFor(s, op, operationTime, f)
 }
 
 // addFor is like add with another time limit.
-func addFor[I, O any](h *Hub, api huma.API, op huma.Operation, limit time.Duration, f func(ctx context.Context, in *I) (*O, error)) {
+func addFor[I, O any](s *server, op huma.Operation, limit time.Duration, f func(ctx context.Context, in *I) (*O, error)) {
 	checkEmbedded(reflect.TypeFor[I]())
 	checkEmbedded(reflect.TypeFor[O]())
 	if len(op.Security) > 0 {
-		op.Middlewares = append(op.Middlewares, h.requireSignIn)
+		op.Middlewares = append(op.Middlewares, s.requireSignIn)
 	}
 	if limit > operationTime {
 		op.Middlewares = append(op.Middlewares, withLimit(limit))
@@ -157,12 +130,12 @@ func addFor[I, O any](h *Hub, api huma.API, op huma.Operation, limit time.Durati
 	if op.DefaultStatus == 0 && reflect.TypeFor[O]() == reflect.TypeFor[noBody]() {
 		op.DefaultStatus = http.StatusNoContent
 	}
-	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
+	huma.Register(s, op, func(ctx context.Context, in *I) (*O, error) {
 		ctx, stop := context.WithTimeoutCause(ctx, limit, errTimeout)
 		defer stop()
 		out, err := f(ctx, in)
 		if err != nil {
-			return nil, h.problem(ctx, err)
+			return nil, s.problem(ctx, err)
 		}
 		return out, nil
 	})
@@ -199,10 +172,10 @@ func checkEmbedded(t reflect.Type) {
 }
 
 // requireSignIn rejects anonymous requests before their body is read.
-func (h *Hub) requireSignIn(ctx huma.Context, next func(huma.Context)) {
+func (s *server) requireSignIn(ctx huma.Context, next func(huma.Context)) {
 	if account.FromContext(ctx.Context()).Anonymous() {
 		r, w := humago.Unwrap(ctx)
-		h.writeProblem(w, r, &account.DeniedError{SignIn: true})
+		s.writeProblem(w, r, &account.DeniedError{SignIn: true})
 		return
 	}
 	next(ctx)
@@ -275,27 +248,40 @@ func optionalTime(t time.Time) *time.Time {
 	return &t
 }
 
-func (h *Hub) serveSpec(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "application/openapi+json")
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(h.spec))
+// origin returns the address of the hub from the client's point of view.
+func (s *server) origin(r *http.Request) string {
+	if s.public != "" {
+		return s.public
+	}
+	return "http://" + r.Host
 }
 
-// notFound responds to requests without a route: with 405 if another method has
-// one, else with 404.
-func (h *Hub) notFound(w http.ResponseWriter, r *http.Request) {
-	var allowed []string
-	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
-		other := r.Clone(r.Context())
-		other.Method = method
-		if _, pattern := h.mux.Handler(other); pattern != "/" {
-			allowed = append(allowed, method)
-		}
+// userID resolves me to the ID of the principal.
+func userID(p account.Principal, written string) account.UserID {
+	if written == "me" {
+		return p.User
 	}
-	if len(allowed) == 0 {
-		h.writeProblem(w, r, status(404, "no resource at this path", "list the paths: GET /openapi.json"))
-		return
+	return account.UserID(written)
+}
+
+// filled returns an empty list instead of nil, for JSON.
+func filled[T any](list []T) []T {
+	if list == nil {
+		return []T{}
 	}
-	p := status(405, "%s is not allowed at this path", "use "+strings.Join(allowed, " or "), r.Method)
-	p.header = http.Header{"Allow": {strings.Join(allowed, ", ")}}
-	h.writeProblem(w, r, p)
+	return list
+}
+
+// ownNamespace stands for the user's own namespace in paths, where "" is
+// impossible.
+const ownNamespace = "default"
+
+// UsageDays selects a period.
+type UsageDays struct {
+	Days int `query:"days" minimum:"1" maximum:"3650" default:"30" doc:"Number of days up to today"`
+}
+
+// since returns the start in UTC of the period, whose last day is today.
+func (d UsageDays) since() time.Time {
+	return time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-d.Days)
 }

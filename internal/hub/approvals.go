@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
@@ -29,10 +27,10 @@ type respondedJSON struct {
 	Success bool `json:"success"`
 }
 
-func (h *Hub) asksAPI(api huma.API) {
-	add(h, api, operation("list-asks", "GET", "/asks", "List your pending approval requests in all conversations, oldest first, at most 500"), h.listAsks)
-	add(h, api, operation("answer-ask", "POST", "/asks/{ask}", "Answer an approval request; the first answer counts"), h.answerAsk)
-	add(h, api, operation("respond", "POST", "/skill-responses", "Return the result of a skill:request; the first response counts"), h.respond)
+func (h *Hub) asksAPI() {
+	add(h.server, operation("list-asks", "GET", "/asks", "List your pending approval requests in all conversations, oldest first, at most 500"), h.listAsks)
+	add(h.server, operation("answer-ask", "POST", "/asks/{ask}", "Answer an approval request; the first answer counts"), h.answerAsk)
+	add(h.server, operation("respond", "POST", "/skill-responses", "Return the result of a skill:request; the first response counts"), h.respond)
 }
 
 func (h *Hub) listAsks(ctx context.Context, _ *noBody) (*body[listBody[approval.Request]], error) {

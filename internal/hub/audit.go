@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 )
@@ -28,8 +26,8 @@ func recordOf(r store.AuditRecord) recordJSON {
 	return recordJSON{r.Seq, r.At, r.Actor, r.Action, string(r.Namespace), r.Subject, r.Decision, r.Details}
 }
 
-func (h *Hub) audit(api huma.API) {
-	add(h, api, operation("list-audit", "GET", "/audit", "List the audit log, newest first; administrators see all records, others their own"), h.listAudit)
+func (h *Hub) audit() {
+	add(h.server, operation("list-audit", "GET", "/audit", "List the audit log, newest first; administrators see all records, others their own"), h.listAudit)
 }
 
 func (h *Hub) listAudit(ctx context.Context, in *struct {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/tools"
 )
@@ -59,8 +57,8 @@ func (a Agent) position() (agentRef, error) {
 	return agentRef{kind: a.Kind, namespace: a.Namespace, name: a.Name}, nil
 }
 
-func (h *Hub) capabilitiesAPI(api huma.API) {
-	add(h, api, operation("list-capabilities", "GET", "/capabilities", "List what an agent of yours can do, with risk levels and required approvals. Permissions are checked again on use"), h.capabilities)
+func (h *Hub) capabilitiesAPI() {
+	add(h.server, operation("list-capabilities", "GET", "/capabilities", "List what an agent of yours can do, with risk levels and required approvals. Permissions are checked again on use"), h.capabilities)
 }
 
 func (h *Hub) capabilities(ctx context.Context, in *struct {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -43,11 +41,11 @@ type DefaultsOf struct {
 	Namespace string `query:"namespace" maxLength:"100" doc:"public, the name of a group, user:ID or group:ID; default your own"`
 }
 
-func (h *Hub) defaultsAPI(api huma.API) {
-	add(h, api, operation("list-defaults", "GET", "/defaults", "List the default skills of a namespace"), h.listDefaults)
-	add(h, api, operation("choose-defaults", "GET", "/defaults/choose", "List the default skills for a new conversation of yours: your own, your groups', and public ones"), h.chooseDefaults)
-	add(h, api, operation("set-default", "PUT", "/defaults/{skill}", "Make a skill a default, or change it"), h.setDefault)
-	add(h, api, operation("remove-default", "DELETE", "/defaults/{skill}", "Remove a skill from the defaults of a namespace"), h.removeDefault)
+func (h *Hub) defaultsAPI() {
+	add(h.server, operation("list-defaults", "GET", "/defaults", "List the default skills of a namespace"), h.listDefaults)
+	add(h.server, operation("choose-defaults", "GET", "/defaults/choose", "List the default skills for a new conversation of yours: your own, your groups', and public ones"), h.chooseDefaults)
+	add(h.server, operation("set-default", "PUT", "/defaults/{skill}", "Make a skill a default, or change it"), h.setDefault)
+	add(h.server, operation("remove-default", "DELETE", "/defaults/{skill}", "Remove a skill from the defaults of a namespace"), h.removeDefault)
 }
 
 func (h *Hub) listDefaults(ctx context.Context, in *DefaultsOf) (*body[listBody[defaultJSON]], error) {

@@ -29,15 +29,15 @@ const eventsSummary = `The events of a conversation as server-sent events: id is
 A client that reconnects to any node with the number of the last event, as Last-Event-ID or after, misses nothing. The event bye says that the node shuts down, and problem, as in the schema Problem, why the stream ends.`
 
 // sessionStreams adds the operations that stream.
-func (h *Hub) sessionStreams(api huma.API) {
+func (h *Hub) sessionStreams() {
 	h.streams = newStreamLimiter("streams of events", maxStreamsEach, maxStreams, streamInterval, slowClientTimeout)
 	h.sockets = newStreamLimiter("WebSockets", socketsEach, socketsAll, socketBeat, slowClientTimeout)
-	api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[chat.Event](), true, "")
+	h.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[chat.Event](), true, "")
 	watch := operation("watch-session", "GET", "/sessions/{session}/events", "Stream the events of a conversation")
 	watch.Description = eventsSummary
 	watch.Responses = streamResponses("200", "text/event-stream")
-	add(h, api, watch, h.watchSession)
-	add(h, api, socketOperation(), h.openSocket)
+	add(h.server, watch, h.watchSession)
+	add(h.server, socketOperation(), h.openSocket)
 }
 
 type watchInput struct {

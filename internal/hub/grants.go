@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -48,10 +46,10 @@ type grantRequest struct {
 	Expires   *time.Time      `json:"expires,omitempty" doc:"Default never for scope always, otherwise a day"`
 }
 
-func (h *Hub) grantsAPI(api huma.API) {
-	add(h, api, operation("list-grants", "GET", "/grants", "List the saved permissions of a user, oldest first"), h.listGrants)
-	add(h, api, withCreated(operation("give-grant", "POST", "/grants", "Save a permission for a tool as it is now. Rules that deny still apply")), h.createGrant)
-	add(h, api, operation("withdraw-grant", "DELETE", "/grants/{grant}", "Revoke a saved permission"), h.revokeGrant)
+func (h *Hub) grantsAPI() {
+	add(h.server, operation("list-grants", "GET", "/grants", "List the saved permissions of a user, oldest first"), h.listGrants)
+	add(h.server, withCreated(operation("give-grant", "POST", "/grants", "Save a permission for a tool as it is now. Rules that deny still apply")), h.createGrant)
+	add(h.server, operation("withdraw-grant", "DELETE", "/grants/{grant}", "Revoke a saved permission"), h.revokeGrant)
 }
 
 func (h *Hub) listGrants(ctx context.Context, in *struct {

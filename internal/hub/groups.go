@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/users"
 )
@@ -42,12 +40,12 @@ type groupChange struct {
 	Description *string `json:"description,omitempty" maxLength:"4000"`
 }
 
-func (h *Hub) groups(api huma.API) {
-	add(h, api, operation("list-groups", "GET", "/groups", "List your groups by name; administrators see all"), h.listGroups)
-	add(h, api, withCreated(operation("make-group", "POST", "/groups", "Create a group that you own; for administrators")), h.createGroup)
-	add(h, api, operation("get-group", "GET", "/groups/{group}", "Get a group"), h.getGroup)
-	add(h, api, operation("change-group", "PATCH", "/groups/{group}", "Change the display name or the description of a group"), h.changeGroup)
-	add(h, api, operation("delete-group", "DELETE", "/groups/{group}", "Delete a group without skills and agents"), h.deleteGroup)
+func (h *Hub) groups() {
+	add(h.server, operation("list-groups", "GET", "/groups", "List your groups by name; administrators see all"), h.listGroups)
+	add(h.server, withCreated(operation("make-group", "POST", "/groups", "Create a group that you own; for administrators")), h.createGroup)
+	add(h.server, operation("get-group", "GET", "/groups/{group}", "Get a group"), h.getGroup)
+	add(h.server, operation("change-group", "PATCH", "/groups/{group}", "Change the display name or the description of a group"), h.changeGroup)
+	add(h.server, operation("delete-group", "DELETE", "/groups/{group}", "Delete a group without skills and agents"), h.deleteGroup)
 }
 
 func (h *Hub) listGroups(ctx context.Context, in *Paging) (*body[listBody[groupJSON]], error) {
@@ -93,10 +91,10 @@ func memberOf(m users.Member) memberJSON {
 	return memberJSON{User: userOf(m.User), Role: m.Role.String(), Since: m.Since}
 }
 
-func (h *Hub) members(api huma.API) {
-	add(h, api, operation("list-members", "GET", "/groups/{group}/members", "List the members of a group"), h.listMembers)
-	add(h, api, operation("set-member", "PUT", "/groups/{group}/members/{user}", "Add a member, or change the role of one"), h.setMember)
-	add(h, api, operation("remove-member", "DELETE", "/groups/{group}/members/{user}", "Remove a member from a group, or leave it"), h.removeMember)
+func (h *Hub) members() {
+	add(h.server, operation("list-members", "GET", "/groups/{group}/members", "List the members of a group"), h.listMembers)
+	add(h.server, operation("set-member", "PUT", "/groups/{group}/members/{user}", "Add a member, or change the role of one"), h.setMember)
+	add(h.server, operation("remove-member", "DELETE", "/groups/{group}/members/{user}", "Remove a member from a group, or leave it"), h.removeMember)
 }
 
 func (h *Hub) listMembers(ctx context.Context, in *struct {

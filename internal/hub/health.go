@@ -73,14 +73,6 @@ func (h *Hub) setupPage(w http.ResponseWriter, r *http.Request) {
 		"LINK is the part after /setup/ in the address of this page. It works once, within a day.\n")
 }
 
-// origin returns the address of the hub from the client's point of view.
-func (h *Hub) origin(r *http.Request) string {
-	if h.opts.Public != "" {
-		return h.opts.Public
-	}
-	return "http://" + r.Host
-}
-
 func plainText(w http.ResponseWriter, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	fmt.Fprint(w, text)

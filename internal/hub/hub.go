@@ -134,16 +134,17 @@ type Provider struct {
 
 // Hub is an open hub. It is safe for concurrent use.
 type Hub struct {
-	opts       Options
-	log        *slog.Logger
-	db         *store.DB
-	bus        bus.Bus
-	cipher     *encryption.Cipher
-	directory  *users.Directory
-	library    *library.Library
-	kinds      *agents.Registry
-	runs       *queue.Queue        // slots for running code
-	drafts     *queue.Queue        // slots for large drafts
+	opts Options
+	*server
+	log       *slog.Logger
+	db        *store.DB
+	bus       bus.Bus
+	cipher    *encryption.Cipher
+	directory *users.Directory
+	library   *library.Library
+	kinds     *agents.Registry
+	runs      *queue.Queue // slots for running code
+
 	signIns    *serverauth.Servers // of users to MCP servers
 	assemblies *assembly.Assembler
 	chat       *chat.Engine

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/remote"
@@ -99,11 +97,11 @@ type upgradeJSON struct {
 	Diff   skillDiffJSON `json:"diff" doc:"Between the current version and the source"`
 }
 
-func (h *Hub) importsAPI(api huma.API) {
-	addFor(h, api, operation("look-at-source", "POST", "/skills/import/look", "List the skills of a source, and which of them a namespace has"), importTimeout, h.inspectSource)
-	addFor(h, api, operation("import-skills", "POST", "/skills/import", "Import skills from a source"), importTimeout, h.importSkills)
-	addFor(h, api, operation("update-skills", "POST", "/skills/update", "Update imported skills from their sources"), importTimeout, h.updateSkills)
-	addFor(h, api, operation("get-upgrade", "GET", "/skills/{skill}/upgrade", "Compare an imported skill with its source"), importTimeout, h.getUpgrade)
+func (h *Hub) importsAPI() {
+	addFor(h.server, operation("look-at-source", "POST", "/skills/import/look", "List the skills of a source, and which of them a namespace has"), importTimeout, h.inspectSource)
+	addFor(h.server, operation("import-skills", "POST", "/skills/import", "Import skills from a source"), importTimeout, h.importSkills)
+	addFor(h.server, operation("update-skills", "POST", "/skills/update", "Update imported skills from their sources"), importTimeout, h.updateSkills)
+	addFor(h.server, operation("get-upgrade", "GET", "/skills/{skill}/upgrade", "Compare an imported skill with its source"), importTimeout, h.getUpgrade)
 }
 
 func (h *Hub) inspectSource(ctx context.Context, in *struct{ Body SourceRequest }) (*body[offerJSON], error) {

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/library"
@@ -41,10 +39,6 @@ type kindStatusJSON struct {
 	Updated    time.Time        `json:"updated"`
 	Findings   []diagnosticJSON `json:"findings,omitempty" doc:"Problems"`
 }
-
-// ownNamespace stands for the user's own namespace in paths, where "" is
-// impossible.
-const ownNamespace = "default"
 
 // kindOf converts a resource. A damaged one has no spec.
 func kindOf(r *agents.Resource) (kindJSON, error) {
@@ -88,13 +82,13 @@ type Dry struct {
 	Dry bool `query:"dry" doc:"Report the changes without making them"`
 }
 
-func (h *Hub) kindsAPI(api huma.API) {
-	h.applyAPI(api)
-	add(h, api, operation("list-kinds", "GET", "/kinds/{kind}", "List the resources of a kind by name"), h.listKinds)
-	add(h, api, operation("get-kind", "GET", "/kinds/{kind}/{namespace}/{name}", "Get a resource as a document"), h.getKind)
-	add(h, api, operation("delete-kind", "DELETE", "/kinds/{kind}/{namespace}/{name}", "Delete a resource without references to it"), h.deleteKind)
-	add(h, api, operation("list-referrers", "GET", "/kinds/{kind}/{namespace}/{name}/referrers", "List the references to a resource"), h.listReferrers)
-	add(h, api, operation("get-profile", "GET", "/kinds/{kind}/{namespace}/{name}/profile", "Get the resolved skills, servers, model and members of a Ghost, Bot or Team"), h.getProfile)
+func (h *Hub) kindsAPI() {
+	h.applyAPI()
+	add(h.server, operation("list-kinds", "GET", "/kinds/{kind}", "List the resources of a kind by name"), h.listKinds)
+	add(h.server, operation("get-kind", "GET", "/kinds/{kind}/{namespace}/{name}", "Get a resource as a document"), h.getKind)
+	add(h.server, operation("delete-kind", "DELETE", "/kinds/{kind}/{namespace}/{name}", "Delete a resource without references to it"), h.deleteKind)
+	add(h.server, operation("list-referrers", "GET", "/kinds/{kind}/{namespace}/{name}/referrers", "List the references to a resource"), h.listReferrers)
+	add(h.server, operation("get-profile", "GET", "/kinds/{kind}/{namespace}/{name}/profile", "Get the resolved skills, servers, model and members of a Ghost, Bot or Team"), h.getProfile)
 }
 
 func (h *Hub) listKinds(ctx context.Context, in *struct {

@@ -7,7 +7,6 @@ import (
 	"mime"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -20,33 +19,6 @@ import (
 type appliedJSON struct {
 	Changes []changeJSON `json:"changes" nullable:"false" doc:"One for each document, in order"`
 	Kept    bool         `json:"kept" doc:"Whether the changes were saved; false after a dry run"`
-}
-
-// changeJSON is the result for one document.
-type changeJSON struct {
-	Kind      string           `json:"kind"`
-	Namespace string           `json:"namespace" doc:"As written"`
-	Name      string           `json:"name"`
-	Line      int              `json:"line" doc:"Position in the request body"`
-	Outcome   string           `json:"outcome" enum:"created,updated,unchanged,refused,skipped"`
-	Diff      []fieldJSON      `json:"diff" nullable:"false" doc:"Changed fields; all fields of a new resource"`
-	Findings  []diagnosticJSON `json:"findings" nullable:"false"`
-	Stale     *staleJSON       `json:"stale,omitempty" doc:"Current state, if the document is outdated and was rejected for that"`
-}
-
-// staleJSON describes a resource that changed in the meantime.
-type staleJSON struct {
-	Generation int64     `json:"generation" doc:"Current generation; 0 if deleted"`
-	ChangedBy  string    `json:"changedBy,omitempty" doc:"ID of a user"`
-	Name       string    `json:"name,omitempty" doc:"Name of that user"`
-	Updated    time.Time `json:"updated,omitzero"`
-}
-
-// fieldJSON is one changed value.
-type fieldJSON struct {
-	Path string `json:"path" doc:"For example spec.skills[0]"`
-	Old  string `json:"old,omitempty" doc:"JSON, truncated if long; absent for none"`
-	New  string `json:"new,omitempty"`
 }
 
 func appliedOf(r *agents.Result) appliedJSON {
@@ -67,20 +39,20 @@ func appliedOf(r *agents.Result) appliedJSON {
 // maxDocuments limits the size of documents in bytes.
 const maxDocuments = 1 << 20
 
-func (h *Hub) applyAPI(api huma.API) {
+func (h *Hub) applyAPI() {
 	// The request bodies are set after registration: otherwise the API library
 	// would parse JSON itself.
 	object := &huma.MediaType{Schema: &huma.Schema{Type: "object"}}
 	apply := operation("apply", "POST", "/apply", "Create or update resources from documents, all or none")
 	apply.MaxBodyBytes = maxDocuments
 	apply.RequestBody = &huma.RequestBody{Description: "Documents as YAML, one or several, or one as JSON"}
-	add(h, api, apply, h.applyDocuments)
+	add(h.server, apply, h.applyDocuments)
 	apply.RequestBody.Content["text/yaml"] = apply.RequestBody.Content["application/yaml"]
 	apply.RequestBody.Content["application/json"] = object
 	put := operation("put-kind", "PUT", "/kinds/{kind}/{namespace}/{name}", "Create or update a resource from its document")
 	put.MaxBodyBytes = maxDocuments
 	put.RequestBody = &huma.RequestBody{Description: "The document, as it is read"}
-	add(h, api, put, h.putKind)
+	add(h.server, put, h.putKind)
 	put.RequestBody.Content = map[string]*huma.MediaType{"application/json": object}
 }
 

@@ -9,16 +9,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 )
 
-// The paths of the MCP endpoints: for everything that a user can access, and
-// for a Ghost, by its name or by its namespace and name.
-const (
-	mcpPath     = "/mcp"
-	profilePath = "/mcp/p/"
-	// resourcePath is the prefix for the metadata of an endpoint according to
-	// RFC 9728.
-	resourcePath = "/.well-known/oauth-protected-resource"
-)
-
 // mcpScopes are the scopes of a principal that apply to MCP clients. Running
 // code also needs the scope in the token.
 const mcpScopes = account.ScopeMCP | account.ScopeRun
@@ -94,27 +84,6 @@ func (h *Hub) authenticateMCP(r *http.Request) (account.Principal, error) {
 
 // isListener reports whether a request subscribes to changes.
 func isListener(r *http.Request) bool { return r.Header.Get("Mcp-Method") == "subscriptions/listen" }
-
-// isMCP reports whether a path belongs to an MCP endpoint.
-func isMCP(path string) bool { return path == mcpPath || strings.HasPrefix(path, profilePath) }
-
-// mcpChallenge tells an MCP client how to authenticate; see RFC 6750 and RFC
-// 9728.
-func (h *Hub) mcpChallenge(r *http.Request, p *Problem) string {
-	says := `Bearer realm="loadout", resource_metadata="` + h.origin(r) + resourcePath + quotable(r.URL.EscapedPath()) + `", scope="mcp"`
-	switch p.Code {
-	case "bad_token":
-		says += `, error="invalid_token"`
-	case "scope":
-		says += `, error="insufficient_scope"`
-	}
-	return says
-}
-
-// quotable escapes a path for a quoted string.
-func quotable(path string) string {
-	return strings.NewReplacer(`"`, "%22", `\`, "%5C").Replace(path)
-}
 
 // resource is the metadata of an endpoint in RFC 9728. It names no
 // authorization server, because the hub creates tokens itself.

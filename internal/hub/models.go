@@ -5,8 +5,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/llm"
@@ -35,8 +33,8 @@ type modelJSON struct {
 	Window    int        `json:"window,omitempty" doc:"Context window in tokens; absent if unknown"`
 }
 
-func (h *Hub) modelsAPI(api huma.API) {
-	add(h, api, operation("list-models", "GET", "/models", "List the models that you may choose: the hub's own on the first page, then the defined ones by name"), h.listModels)
+func (h *Hub) modelsAPI() {
+	add(h.server, operation("list-models", "GET", "/models", "List the models that you may choose: the hub's own on the first page, then the defined ones by name"), h.listModels)
 }
 
 func (h *Hub) listModels(ctx context.Context, in *Paging) (*body[listBody[modelJSON]], error) {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
@@ -32,9 +30,9 @@ func notificationOf(n library.Notification) noticeJSON {
 	}
 }
 
-func (h *Hub) notificationsAPI(api huma.API) {
-	add(h, api, operation("list-notices", "GET", "/notices", "List your notifications, newest first"), h.listNotifications)
-	add(h, api, operation("see-notice", "POST", "/notices/{notice}/seen", "Mark a notification as seen"), h.markNotificationSeen)
+func (h *Hub) notificationsAPI() {
+	add(h.server, operation("list-notices", "GET", "/notices", "List your notifications, newest first"), h.listNotifications)
+	add(h.server, operation("see-notice", "POST", "/notices/{notice}/seen", "Mark a notification as seen"), h.markNotificationSeen)
 }
 
 func (h *Hub) listNotifications(ctx context.Context, in *struct {

@@ -31,16 +31,16 @@ const (
 )
 
 // versionFiles adds the operations that return files.
-func (h *Hub) versionFiles(api huma.API) {
+func (h *Hub) versionFiles() {
 	download := operation("get-package", "GET", "/skills/{skill}/versions/{version}/package", "Download the package of a version: a ZIP of one folder, always with the same bytes")
-	add(h, api, download, func(_ context.Context, in *VersionPath) (*huma.StreamResponse, error) {
+	add(h.server, download, func(_ context.Context, in *VersionPath) (*huma.StreamResponse, error) {
 		return h.streamFile(func(w http.ResponseWriter, r *http.Request) error { return h.servePackage(w, r, in) })
 	})
 	file := operation("get-file", "GET", "/skills/{skill}/versions/{version}/files/"+fileRest, "Get a file of a version: text as text/plain, images as such, and all others as a download")
-	add(h, api, file, func(_ context.Context, in *FilePath) (*huma.StreamResponse, error) {
+	add(h.server, file, func(_ context.Context, in *FilePath) (*huma.StreamResponse, error) {
 		return h.streamFile(func(w http.ResponseWriter, r *http.Request) error { return h.serveFile(w, r, in) })
 	})
-	paths := api.OpenAPI().Paths
+	paths := h.OpenAPI().Paths
 	documentResponses(paths[download.Path].Get, map[string]string{"200": "The package", "304": "The caller has it"}, "application/zip")
 	documentResponses(paths[file.Path].Get, map[string]string{"200": "The file", "206": "The part of it that was asked for", "304": "The caller has it"},
 		"text/plain", "application/octet-stream", "image/png", "image/jpeg", "image/gif", "image/webp")

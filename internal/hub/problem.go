@@ -104,7 +104,7 @@ var errTimeout = errors.New("timeout")
 
 // problem converts an error to a response. It logs unknown errors and hides
 // their details.
-func (h *Hub) problem(ctx context.Context, err error) *Problem {
+func (s *server) problem(ctx context.Context, err error) *Problem {
 	p := problemOf(err)
 	if p == nil && ctx.Err() != nil {
 		p = problemOf(context.Cause(ctx))
@@ -114,7 +114,7 @@ func (h *Hub) problem(ctx context.Context, err error) *Problem {
 		p = &Problem{Status: 500, Code: "internal", Detail: "the hub failed", Next: "tell the operator the ID of the request"}
 	}
 	if p.Status == 500 {
-		h.log.Error("a request failed", "request", v.id, "route", v.route, "error", err)
+		s.log.Error("a request failed", "request", v.id, "route", v.route, "error", err)
 	}
 	p.Title, p.Request = http.StatusText(p.Status), v.id
 	return p
@@ -253,13 +253,13 @@ func rewriteErrors(ctx huma.Context, _ string, v any) (any, error) {
 }
 
 // writeProblem writes an error response outside of the API library.
-func (h *Hub) writeProblem(w http.ResponseWriter, r *http.Request, err error) {
-	p := h.problem(r.Context(), err)
+func (s *server) writeProblem(w http.ResponseWriter, r *http.Request, err error) {
+	p := s.problem(r.Context(), err)
 	for name, values := range p.header {
 		w.Header()[name] = values
 	}
 	if isMCP(r.URL.Path) && (p.Status == http.StatusUnauthorized || p.Code == "scope") {
-		w.Header().Set("WWW-Authenticate", h.mcpChallenge(r, p))
+		w.Header().Set("WWW-Authenticate", s.mcpChallenge(r, p))
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	if r.ContentLength != 0 {
@@ -275,3 +275,34 @@ func (h *Hub) writeProblem(w http.ResponseWriter, r *http.Request, err error) {
 func status(code int, detail, next string, args ...any) *Problem {
 	return &Problem{Status: code, Code: codes[code], Detail: fmt.Sprintf(detail, args...), Next: next}
 }
+
+// isMCP reports whether a path belongs to an MCP endpoint.
+func isMCP(path string) bool { return path == mcpPath || strings.HasPrefix(path, profilePath) }
+
+// mcpChallenge tells an MCP client how to authenticate; see RFC 6750 and RFC
+// 9728.
+func (s *server) mcpChallenge(r *http.Request, p *Problem) string {
+	says := `Bearer realm="loadout", resource_metadata="` + s.origin(r) + resourcePath + quotable(r.URL.EscapedPath()) + `", scope="mcp"`
+	switch p.Code {
+	case "bad_token":
+		says += `, error="invalid_token"`
+	case "scope":
+		says += `, error="insufficient_scope"`
+	}
+	return says
+}
+
+// quotable escapes a path for a quoted string.
+func quotable(path string) string {
+	return strings.NewReplacer(`"`, "%22", `\`, "%5C").Replace(path)
+}
+
+// The paths of the MCP endpoints: for everything that a user can access, and
+// for a Ghost, by its name or by its namespace and name.
+const (
+	mcpPath     = "/mcp"
+	profilePath = "/mcp/p/"
+	// resourcePath is the prefix for the metadata of an endpoint according to
+	// RFC 9728.
+	resourcePath = "/.well-known/oauth-protected-resource"
+)

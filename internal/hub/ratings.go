@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
@@ -27,10 +25,10 @@ type newRating struct {
 	Words string `json:"words,omitempty" maxLength:"8192" doc:"Reason"`
 }
 
-func (h *Hub) ratingsAPI(api huma.API) {
-	add(h, api, operation("list-ratings", "GET", "/skills/{skill}/ratings", "List the ratings of a skill"), h.listRatings)
-	add(h, api, operation("rate-skill", "PUT", "/skills/{skill}/rating", "Rate a skill of another user, or change your rating"), h.rateSkill)
-	add(h, api, operation("unrate-skill", "DELETE", "/skills/{skill}/rating", "Delete your rating"), h.unrateSkill)
+func (h *Hub) ratingsAPI() {
+	add(h.server, operation("list-ratings", "GET", "/skills/{skill}/ratings", "List the ratings of a skill"), h.listRatings)
+	add(h.server, operation("rate-skill", "PUT", "/skills/{skill}/rating", "Rate a skill of another user, or change your rating"), h.rateSkill)
+	add(h.server, operation("unrate-skill", "DELETE", "/skills/{skill}/rating", "Delete your rating"), h.unrateSkill)
 }
 
 func (h *Hub) listRatings(ctx context.Context, in *struct {

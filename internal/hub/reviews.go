@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 )
@@ -24,9 +22,9 @@ type decisionJSON struct {
 	Note     string `json:"note,omitempty" maxLength:"8192" doc:"Comment for its author and users"`
 }
 
-func (h *Hub) reviewsAPI(api huma.API) {
-	add(h, api, operation("list-reviews", "GET", "/reviews", "List the versions that are pending your review, oldest first"), h.listReviews)
-	add(h, api, operation("review-version", "PUT", "/skills/{skill}/versions/{version}/review", "Approve or reject the code of a version"), h.reviewVersion)
+func (h *Hub) reviewsAPI() {
+	add(h.server, operation("list-reviews", "GET", "/reviews", "List the versions that are pending your review, oldest first"), h.listReviews)
+	add(h.server, operation("review-version", "PUT", "/skills/{skill}/versions/{version}/review", "Approve or reject the code of a version"), h.reviewVersion)
 }
 
 func (h *Hub) listReviews(ctx context.Context, in *struct {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -32,10 +30,10 @@ type resolvedJSON struct {
 	Version SkillVersionJSON `json:"version" doc:"The version of the digest, or the current one"`
 }
 
-func (h *Hub) searchAPI(api huma.API) {
-	add(h, api, operation("search-skills", "GET", "/search", "Search skills, best match first"), h.searchSkills)
-	add(h, api, operation("explain-skill", "GET", "/skills/explain", "Explain to which skills a name could refer, nearest first"), h.explainSkill)
-	add(h, api, operation("resolve-skill", "GET", "/resolve", "Resolve a reference to a skill"), h.resolveSkill)
+func (h *Hub) searchAPI() {
+	add(h.server, operation("search-skills", "GET", "/search", "Search skills, best match first"), h.searchSkills)
+	add(h.server, operation("explain-skill", "GET", "/skills/explain", "Explain to which skills a name could refer, nearest first"), h.explainSkill)
+	add(h.server, operation("resolve-skill", "GET", "/resolve", "Resolve a reference to a skill"), h.resolveSkill)
 }
 
 func (h *Hub) searchSkills(ctx context.Context, in *struct {

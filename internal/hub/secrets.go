@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -50,13 +48,13 @@ type SecretPath struct {
 	OwnerQuery
 }
 
-func (h *Hub) secretsAPI(api huma.API) {
-	add(h, api, operation("list-secrets", "GET", "/secrets", "List the names of secrets; values are never read back"), h.listSecrets)
-	add(h, api, operation("set-secret", "PUT", "/secrets/{secret}", "Store a secret, or replace it"), h.setSecret)
-	add(h, api, operation("delete-secret", "DELETE", "/secrets/{secret}", "Delete a secret and its grants"), h.deleteSecret)
-	add(h, api, operation("list-secret-grants", "GET", "/secrets/{secret}/grants", "List the grants of a secret"), h.listSecretGrants)
-	add(h, api, operation("grant-secret", "POST", "/secrets/{secret}/grants", "Let a skill, a Model or a server use a secret, as it is now"), h.grantSecret)
-	add(h, api, operation("revoke-secret", "DELETE", "/secrets/{secret}/grants", "Revoke a grant"), h.revokeSecret)
+func (h *Hub) secretsAPI() {
+	add(h.server, operation("list-secrets", "GET", "/secrets", "List the names of secrets; values are never read back"), h.listSecrets)
+	add(h.server, operation("set-secret", "PUT", "/secrets/{secret}", "Store a secret, or replace it"), h.setSecret)
+	add(h.server, operation("delete-secret", "DELETE", "/secrets/{secret}", "Delete a secret and its grants"), h.deleteSecret)
+	add(h.server, operation("list-secret-grants", "GET", "/secrets/{secret}/grants", "List the grants of a secret"), h.listSecretGrants)
+	add(h.server, operation("grant-secret", "POST", "/secrets/{secret}/grants", "Let a skill, a Model or a server use a secret, as it is now"), h.grantSecret)
+	add(h.server, operation("revoke-secret", "DELETE", "/secrets/{secret}/grants", "Revoke a grant"), h.revokeSecret)
 }
 
 func (h *Hub) listSecrets(ctx context.Context, in *OwnerQuery) (*body[listBody[secretJSON]], error) {

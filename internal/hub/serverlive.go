@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
@@ -44,17 +42,17 @@ type heldToolJSON struct {
 	Old    json.RawMessage `json:"old,omitempty" doc:"Last accepted definition; absent for a new tool"`
 }
 
-func (h *Hub) serverLive(api huma.API) {
-	add(h, api, operation("restart-server", "POST", "/servers/{kind}/{namespace}/{name}/restart", "Close the connections of this node to a server and reset its failures; the next use reconnects"), h.restartServer)
-	add(h, api, operation("restart-operators-server", "POST", "/servers/operator/{name}/restart", "Restart a server of the operator"), h.restartOperators)
-	add(h, api, operation("accept-tools", "POST", "/servers/{kind}/{namespace}/{name}/accept-tools", "Accept new or changed tools of a server, which are unavailable until then"), h.acceptTools)
-	h.skillTools(api)
-	add(h, api, operation("accept-operators-tools", "POST", "/servers/operator/{name}/accept-tools", "Accept tools of a server of the operator with pin: strict"), h.acceptOperators)
+func (h *Hub) serverLive() {
+	add(h.server, operation("restart-server", "POST", "/servers/{kind}/{namespace}/{name}/restart", "Close the connections of this node to a server and reset its failures; the next use reconnects"), h.restartServer)
+	add(h.server, operation("restart-operators-server", "POST", "/servers/operator/{name}/restart", "Restart a server of the operator"), h.restartOperators)
+	add(h.server, operation("accept-tools", "POST", "/servers/{kind}/{namespace}/{name}/accept-tools", "Accept new or changed tools of a server, which are unavailable until then"), h.acceptTools)
+	h.skillTools()
+	add(h.server, operation("accept-operators-tools", "POST", "/servers/operator/{name}/accept-tools", "Accept tools of a server of the operator with pin: strict"), h.acceptOperators)
 }
 
-func (h *Hub) skillTools(api huma.API) {
-	add(h, api, operation("list-held-tools", "GET", "/skills/{skill}/held-tools", "List new or changed tools of the servers that a skill provides"), h.listPendingTools)
-	add(h, api, operation("accept-skill-tools", "POST", "/skills/{skill}/accept-tools", "Accept tools of the servers that a skill provides"), h.acceptSkillTools)
+func (h *Hub) skillTools() {
+	add(h.server, operation("list-held-tools", "GET", "/skills/{skill}/held-tools", "List new or changed tools of the servers that a skill provides"), h.listPendingTools)
+	add(h.server, operation("accept-skill-tools", "POST", "/skills/{skill}/accept-tools", "Accept tools of the servers that a skill provides"), h.acceptSkillTools)
 }
 
 func (h *Hub) listPendingTools(ctx context.Context, in *SkillPath) (*body[listBody[heldToolJSON]], error) {

@@ -3,8 +3,6 @@ package hub
 import (
 	"context"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -93,13 +91,13 @@ func missing(unset []upstream.UnsetVariable) []string {
 	return out
 }
 
-func (h *Hub) serversAPI(api huma.API) {
-	add(h, api, operation("list-servers", "GET", "/servers", "List MCP servers: those of the operator, then those defined by Ghosts, Bots and MCPServers"), h.listServers)
-	add(h, api, operation("get-servers", "GET", "/servers/{kind}/{namespace}/{name}", "List the MCP servers that an item defines"), h.getServers)
-	add(h, api, operation("review-server", "PUT", "/servers/{kind}/{namespace}/{name}/review", "Approve or reject the command of a server, as it is now"), h.reviewServer)
-	h.serverTests(api)
-	h.serverLive(api)
-	h.serverSignIns(api)
+func (h *Hub) serversAPI() {
+	add(h.server, operation("list-servers", "GET", "/servers", "List MCP servers: those of the operator, then those defined by Ghosts, Bots and MCPServers"), h.listServers)
+	add(h.server, operation("get-servers", "GET", "/servers/{kind}/{namespace}/{name}", "List the MCP servers that an item defines"), h.getServers)
+	add(h.server, operation("review-server", "PUT", "/servers/{kind}/{namespace}/{name}/review", "Approve or reject the command of a server, as it is now"), h.reviewServer)
+	h.serverTests()
+	h.serverLive()
+	h.serverSignIns()
 }
 
 func (h *Hub) listServers(ctx context.Context, in *Paging) (*body[listBody[serverJSON]], error) {

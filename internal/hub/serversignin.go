@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -59,13 +58,13 @@ type signedOutJSON struct {
 	Revoked   bool `json:"revoked" doc:"Whether the issuer revoked the token; otherwise it may work until it expires"`
 }
 
-func (h *Hub) serverSignIns(api huma.API) {
-	add(h, api, operation("begin-server-sign-in", "POST", "/servers/{kind}/{namespace}/{name}/sign-in", "Start a sign-in to a server; the response has the page to open"), h.beginServerSignIn)
-	add(h, api, operation("begin-operators-sign-in", "POST", "/servers/operator/{name}/sign-in", "Start a sign-in to a server of the operator"), h.beginOperators)
-	add(h, api, operation("end-server-sign-in", "DELETE", "/servers/{kind}/{namespace}/{name}/sign-in", "Sign out of a server: delete the token and revoke it"), h.endServerSignIn)
-	add(h, api, operation("list-server-sign-ins", "GET", "/servers/sign-ins", "List the servers that you are signed in to, including deleted and changed ones"), h.listServerSignIns)
-	add(h, api, operation("forget-server-sign-in", "DELETE", "/servers/sign-ins/{id}", "Sign out by the ID of a sign-in, even if its server is gone"), h.forgetServerSignIn)
-	add(h, api, operation("end-operators-sign-in", "DELETE", "/servers/operator/{name}/sign-in", "Sign out of a server of the operator"), h.endOperators)
+func (h *Hub) serverSignIns() {
+	add(h.server, operation("begin-server-sign-in", "POST", "/servers/{kind}/{namespace}/{name}/sign-in", "Start a sign-in to a server; the response has the page to open"), h.beginServerSignIn)
+	add(h.server, operation("begin-operators-sign-in", "POST", "/servers/operator/{name}/sign-in", "Start a sign-in to a server of the operator"), h.beginOperators)
+	add(h.server, operation("end-server-sign-in", "DELETE", "/servers/{kind}/{namespace}/{name}/sign-in", "Sign out of a server: delete the token and revoke it"), h.endServerSignIn)
+	add(h.server, operation("list-server-sign-ins", "GET", "/servers/sign-ins", "List the servers that you are signed in to, including deleted and changed ones"), h.listServerSignIns)
+	add(h.server, operation("forget-server-sign-in", "DELETE", "/servers/sign-ins/{id}", "Sign out by the ID of a sign-in, even if its server is gone"), h.forgetServerSignIn)
+	add(h.server, operation("end-operators-sign-in", "DELETE", "/servers/operator/{name}/sign-in", "Sign out of a server of the operator"), h.endOperators)
 }
 
 func (h *Hub) beginServerSignIn(ctx context.Context, in *struct {

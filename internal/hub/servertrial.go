@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
@@ -59,9 +58,9 @@ type serverTriedTool struct {
 	Annotations *mcp.ToolAnnotations `json:"annotations,omitempty" doc:"What it says of itself"`
 }
 
-func (h *Hub) serverTests(api huma.API) {
+func (h *Hub) serverTests() {
 	turns := make(chan struct{}, maxTrials)
-	add(h, api, operation("test-server", "POST", "/servers/test", "Connect to an MCP server, for 15 s at most, and list its tools"),
+	add(h.server, operation("test-server", "POST", "/servers/test", "Connect to an MCP server, for 15 s at most, and list its tools"),
 		func(ctx context.Context, in *struct{ Body serverTrial }) (*body[serverTried], error) {
 			s, v, found, err := h.trialConfig(ctx, account.FromContext(ctx), in.Body)
 			if err != nil {

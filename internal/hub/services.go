@@ -48,7 +48,7 @@ func (h *Hub) openServices(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	h.runs, h.drafts = queue.New(o.Runs, maxRuns), queue.New(maxLargeDrafts, maxRuns)
+	h.runs = queue.New(o.Runs, maxRuns)
 	h.signIns = serverauth.New(serverauth.Options{DB: h.db, Kinds: h.kinds, Cipher: h.cipher, Private: o.Private, Node: h.node, Page: o.Public, Logger: h.log})
 	h.assemblies = assembly.New(assembly.Options{DB: h.db, Library: h.library, Agents: h.kinds, Model: h.model, Sandbox: o.Sandbox, Bounds: o.Bounds, Packages: o.Packages, Getenv: o.Getenv, RunQueue: h.runs,
 		Executable: o.Command, Dir: node.kits, PrivateNetworks: o.Private, SignIns: h.signIns, StopTurn: h.stopTurn, OnDecision: recordDecision, Version: o.Version, Logger: h.log})

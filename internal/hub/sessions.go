@@ -72,20 +72,20 @@ type historyJSON struct {
 	Told  int64       `json:"told" doc:"Number of the last event included here"`
 }
 
-func (h *Hub) sessionsAPI(api huma.API) {
-	add(h, api, operation("list-sessions", "GET", "/sessions", "List the conversations of a user, latest first"), h.listSessions)
-	addDraftOperation(h, api, withCreated(operation("begin-session", "POST", "/sessions", "Start a conversation, optionally with a message")), h.startSession)
-	add(h, api, operation("get-session", "GET", "/sessions/{session}", "Get a conversation"), h.getSession)
-	add(h, api, operation("change-session", "PATCH", "/sessions/{session}", "Rename a conversation"), h.changeSession)
-	add(h, api, operation("delete-session", "DELETE", "/sessions/{session}", "Delete a conversation with its messages, approval requests and files"), h.deleteSession)
-	add(h, api, accepted(operation("say", "POST", "/sessions/{session}/messages", "Send a message; it is queued")), h.sendMessage)
-	add(h, api, operation("get-history", "GET", "/sessions/{session}/messages", "List the messages"), h.getHistory)
-	add(h, api, operation("cancel-session", "POST", "/sessions/{session}/cancel", "Cancel the running turn and the queued inputs"), h.cancelSession)
-	add(h, api, accepted(operation("compact-session", "POST", "/sessions/{session}/compact", "Compact the context of a conversation")), h.compactSession)
-	add(h, api, operation("get-session-usage", "GET", "/sessions/{session}/usage", "Get the token usage by model"), h.getSessionUsage)
-	h.sessionSkills(api)
-	h.sessionFiles(api)
-	h.sessionStreams(api)
+func (h *Hub) sessionsAPI() {
+	add(h.server, operation("list-sessions", "GET", "/sessions", "List the conversations of a user, latest first"), h.listSessions)
+	addDraftOperation(h.server, withCreated(operation("begin-session", "POST", "/sessions", "Start a conversation, optionally with a message")), h.startSession)
+	add(h.server, operation("get-session", "GET", "/sessions/{session}", "Get a conversation"), h.getSession)
+	add(h.server, operation("change-session", "PATCH", "/sessions/{session}", "Rename a conversation"), h.changeSession)
+	add(h.server, operation("delete-session", "DELETE", "/sessions/{session}", "Delete a conversation with its messages, approval requests and files"), h.deleteSession)
+	add(h.server, accepted(operation("say", "POST", "/sessions/{session}/messages", "Send a message; it is queued")), h.sendMessage)
+	add(h.server, operation("get-history", "GET", "/sessions/{session}/messages", "List the messages"), h.getHistory)
+	add(h.server, operation("cancel-session", "POST", "/sessions/{session}/cancel", "Cancel the running turn and the queued inputs"), h.cancelSession)
+	add(h.server, accepted(operation("compact-session", "POST", "/sessions/{session}/compact", "Compact the context of a conversation")), h.compactSession)
+	add(h.server, operation("get-session-usage", "GET", "/sessions/{session}/usage", "Get the token usage by model"), h.getSessionUsage)
+	h.sessionSkills()
+	h.sessionFiles()
+	h.sessionStreams()
 }
 
 // accepted makes an operation respond with 202.

@@ -24,21 +24,21 @@ type SessionFilePath struct {
 	Path string `path:"path" maxLength:"2048" doc:"Path in the directory of the session; may contain slashes"`
 }
 
-func (h *Hub) sessionFiles(api huma.API) {
-	add(h, api, operation("list-session-files", "GET", "/sessions/{session}/files", "List the files of a conversation by path"), h.listSessionFiles)
+func (h *Hub) sessionFiles() {
+	add(h.server, operation("list-session-files", "GET", "/sessions/{session}/files", "List the files of a conversation by path"), h.listSessionFiles)
 	read := operation("read-session-file", "GET", "/sessions/{session}/files/{path...}", "Read a file of a conversation")
 	write := operation("write-session-file", "PUT", "/sessions/{session}/files/{path...}", "Write a file of a conversation")
 	remove := operation("delete-session-file", "DELETE", "/sessions/{session}/files/{path...}", "Delete a file of a conversation")
 	read.Responses = streamResponses("200", "application/octet-stream")
 	write.MaxBodyBytes, write.BodyReadTimeout, write.RequestBody = chat.MaxFile, operationTime, &huma.RequestBody{}
-	add(h, api, read, h.readSessionFile)
-	add(h, api, write, h.writeSessionFile)
+	add(h.server, read, h.readSessionFile)
+	add(h.server, write, h.writeSessionFile)
 	write.RequestBody.Required = false // files may be empty
-	add(h, api, remove, h.deleteSessionFile)
-	documentPath(api, read.Path)
+	add(h.server, remove, h.deleteSessionFile)
+	documentPath(h.server, read.Path)
 	export := operation("export-session", "GET", "/sessions/{session}/export", "Export a conversation as a file")
 	export.Responses = streamResponses("200", "text/markdown", "application/jsonl")
-	add(h, api, export, h.exportSession)
+	add(h.server, export, h.exportSession)
 }
 
 // streamResponses documents responses other than JSON.
@@ -51,8 +51,8 @@ func streamResponses(status string, types ...string) map[string]*huma.Response {
 }
 
 // documentPath converts a wildcard path of the mux to the form of the OpenAPI document.
-func documentPath(api huma.API, path string) {
-	paths := api.OpenAPI().Paths
+func documentPath(s *server, path string) {
+	paths := s.OpenAPI().Paths
 	paths[strings.Replace(path, "...}", "}", 1)] = paths[path]
 	delete(paths, path)
 }

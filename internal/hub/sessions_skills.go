@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -21,10 +19,10 @@ type unloadedSkills struct {
 	Unloaded []string `json:"unloaded" nullable:"false" doc:"Names of the unloaded skills"`
 }
 
-func (h *Hub) sessionSkills(api huma.API) {
-	add(h, api, operation("list-session-skills", "GET", "/sessions/{session}/skills", "List the active skills in the order of loading, with their remaining turns"), h.listSessionSkills)
-	add(h, api, operation("load-session-skill", "POST", "/sessions/{session}/skills", "Load a skill"), h.loadSessionSkill)
-	add(h, api, operation("unload-session-skill", "DELETE", "/sessions/{session}/skills/{name}", "Unload a skill"), h.unloadSessionSkill)
+func (h *Hub) sessionSkills() {
+	add(h.server, operation("list-session-skills", "GET", "/sessions/{session}/skills", "List the active skills in the order of loading, with their remaining turns"), h.listSessionSkills)
+	add(h.server, operation("load-session-skill", "POST", "/sessions/{session}/skills", "Load a skill"), h.loadSessionSkill)
+	add(h.server, operation("unload-session-skill", "DELETE", "/sessions/{session}/skills/{name}", "Unload a skill"), h.unloadSessionSkill)
 }
 
 func (h *Hub) listSessionSkills(ctx context.Context, in *SessionPath) (*body[listBody[chat.InForce]], error) {

@@ -3,8 +3,6 @@ package hub
 import (
 	"context"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/users"
 )
@@ -44,11 +42,11 @@ type retentionJSON struct {
 func retentionOf(r users.Retention) retentionJSON { return retentionJSON{r.Days, r.Generation} }
 
 // settings adds the operations for settings of the hub.
-func (h *Hub) settings(api huma.API) {
-	add(h, api, operation("get-sign-in-rules", "GET", "/settings/sign-in", "Get the group rules for sign-ins through the provider"), h.getRules)
-	add(h, api, operation("set-sign-in-rules", "PUT", "/settings/sign-in", "Replace the group rules"), h.setRules)
-	add(h, api, operation("get-audit-retention", "GET", "/settings/audit", "Get the retention of the audit log"), h.getRetention)
-	add(h, api, operation("set-audit-retention", "PUT", "/settings/audit", "Set the retention of the audit log"), h.setRetention)
+func (h *Hub) settings() {
+	add(h.server, operation("get-sign-in-rules", "GET", "/settings/sign-in", "Get the group rules for sign-ins through the provider"), h.getRules)
+	add(h.server, operation("set-sign-in-rules", "PUT", "/settings/sign-in", "Replace the group rules"), h.setRules)
+	add(h.server, operation("get-audit-retention", "GET", "/settings/audit", "Get the retention of the audit log"), h.getRetention)
+	add(h.server, operation("set-audit-retention", "PUT", "/settings/audit", "Set the retention of the audit log"), h.setRetention)
 }
 
 func (h *Hub) getRules(ctx context.Context, _ *noBody) (*body[rulesJSON], error) {

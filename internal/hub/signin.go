@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 )
 
@@ -50,12 +48,12 @@ type withCookie[T any] struct {
 	Body      T
 }
 
-func (h *Hub) signIn(api huma.API) {
-	add(h, api, public("get-ways-to-sign-in", "GET", "/login", "Get the ways to sign in"), h.signInMethods)
-	add(h, api, public("sign-in", "POST", "/login", "Sign a browser in by name and password"), h.login)
-	add(h, api, public("make-first-admin", "POST", "/setup", "Create the first administrator, with the link that the hub printed"), h.setup)
-	add(h, api, public("sign-out", "POST", "/logout", "Sign this browser out"), h.logout)
-	add(h, api, operation("get-me", "GET", "/me", "Get the current user and their permissions"), h.me)
+func (h *Hub) signIn() {
+	add(h.server, public("get-ways-to-sign-in", "GET", "/login", "Get the ways to sign in"), h.signInMethods)
+	add(h.server, public("sign-in", "POST", "/login", "Sign a browser in by name and password"), h.login)
+	add(h.server, public("make-first-admin", "POST", "/setup", "Create the first administrator, with the link that the hub printed"), h.setup)
+	add(h.server, public("sign-out", "POST", "/logout", "Sign this browser out"), h.logout)
+	add(h.server, operation("get-me", "GET", "/me", "Get the current user and their permissions"), h.me)
 }
 
 func (h *Hub) signInMethods(ctx context.Context, _ *noBody) (*body[waysJSON], error) {

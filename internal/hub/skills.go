@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -34,15 +32,15 @@ type skillChanged struct {
 	References *referencesJSON `json:"references,omitempty" doc:"References to a skill that was hidden or shown"`
 }
 
-func (h *Hub) skillsAPI(api huma.API) {
-	add(h, api, operation("list-skills", "GET", "/skills", "List skills by name, for each name the nearest"), h.listSkills)
-	h.uploads(api)
-	add(h, api, operation("get-skill", "GET", "/skills/{skill}", "Get a skill, with the actions that you may do"), h.getSkill)
-	add(h, api, operation("change-skill", "PATCH", "/skills/{skill}", "Hide or show a skill, or exclude it from updates"), h.changeSkill)
-	add(h, api, operation("delete-skill", "DELETE", "/skills/{skill}", "Delete a skill without references to it, with all versions"), h.deleteSkill)
-	add(h, api, operation("publish-skill", "PUT", "/skills/{skill}/listings/{namespace}", "Publish a skill to a group or to everyone"), h.publishSkill)
-	add(h, api, operation("withdraw-skill", "DELETE", "/skills/{skill}/listings/{namespace}", "Unpublish a skill from a namespace"), h.withdrawSkill)
-	h.references(api)
+func (h *Hub) skillsAPI() {
+	add(h.server, operation("list-skills", "GET", "/skills", "List skills by name, for each name the nearest"), h.listSkills)
+	h.uploads()
+	add(h.server, operation("get-skill", "GET", "/skills/{skill}", "Get a skill, with the actions that you may do"), h.getSkill)
+	add(h.server, operation("change-skill", "PATCH", "/skills/{skill}", "Hide or show a skill, or exclude it from updates"), h.changeSkill)
+	add(h.server, operation("delete-skill", "DELETE", "/skills/{skill}", "Delete a skill without references to it, with all versions"), h.deleteSkill)
+	add(h.server, operation("publish-skill", "PUT", "/skills/{skill}/listings/{namespace}", "Publish a skill to a group or to everyone"), h.publishSkill)
+	add(h.server, operation("withdraw-skill", "DELETE", "/skills/{skill}/listings/{namespace}", "Unpublish a skill from a namespace"), h.withdrawSkill)
+	h.references()
 }
 
 func (h *Hub) listSkills(ctx context.Context, in *struct {

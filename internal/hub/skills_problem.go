@@ -61,21 +61,3 @@ func notReviewed(err error) *Problem {
 	}
 	return nil
 }
-
-// taken converts the error for an upload whose name is taken.
-func taken(err error) error {
-	if !errors.Is(err, library.ErrExists) {
-		return err
-	}
-	return &Problem{Status: 409, Code: "exists", Detail: "a skill of that name exists already",
-		Next: "to add a version to it: POST " + base + "/skills/{skill}/versions, with its id of GET " + base + "/skills; else give the skill another name"}
-}
-
-// already converts the error for an upload of an existing version.
-func (p SkillPath) already(err error) error {
-	if !errors.Is(err, library.ErrExists) {
-		return err
-	}
-	return &Problem{Status: 409, Code: "exists", Detail: "a version with these files exists already",
-		Next: fmt.Sprintf("to go back to that version: POST %s/skills/%s/versions/{version}/use", base, p.Skill)}
-}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/library"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // SkillJSON is a skill with data of its current version.
@@ -106,30 +105,4 @@ func skillVersionOf(v *library.Version) SkillVersionJSON {
 		Reviewer: v.Reviewer, Reviewed: optionalTime(v.Reviewed), Note: v.Note, CreatedBy: v.CreatedBy, Created: v.Created,
 		Source: skillSourceOf(v.Source), Findings: v.Findings, Unscanned: v.Unscanned, Diagnostics: diagnosticsOf(v.Diagnostics),
 	}
-}
-
-// diagnosticJSON is a diagnostic about a SKILL.md.
-type diagnosticJSON struct {
-	Severity string `json:"severity"`
-	Code     string `json:"code"`
-	Line     int    `json:"line" doc:"0 for the whole file"`
-	Column   int    `json:"column"`
-	Message  string `json:"message"`
-	Fix      string `json:"fix"`
-}
-
-func diagnosticsOf(ds []skill.Diagnostic) []diagnosticJSON {
-	out := make([]diagnosticJSON, len(ds))
-	for i, d := range ds {
-		out[i] = diagnosticJSON{string(d.Severity), d.Code, d.Line, d.Column, d.Message, d.Fix}
-	}
-	return out
-}
-
-// filled returns an empty list instead of nil, for JSON.
-func filled[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }

@@ -39,21 +39,21 @@ type versionCreated struct {
 	Body     SkillVersionJSON
 }
 
-func (h *Hub) uploads(api huma.API) {
-	addUploadOperation(h, api, operation("create-skill", "POST", "/skills", "Upload a new skill as a ZIP. Its code runs after a review"), h.createSkill)
-	addUploadOperation(h, api, operation("add-version", "POST", "/skills/{skill}/versions", "Upload a version of a skill, which becomes the current one"), h.addVersion)
+func (h *Hub) uploads() {
+	addUploadOperation(h.server, operation("create-skill", "POST", "/skills", "Upload a new skill as a ZIP. Its code runs after a review"), h.createSkill)
+	addUploadOperation(h.server, operation("add-version", "POST", "/skills/{skill}/versions", "Upload a version of a skill, which becomes the current one"), h.addVersion)
 }
 
 // addUploadOperation adds an operation that reads its body as a stream. The API
 // library would read it into memory.
-func addUploadOperation[I, O any](h *Hub, api huma.API, op huma.Operation, f func(context.Context, *I) (*O, error)) {
+func addUploadOperation[I, O any](s *server, op huma.Operation, f func(context.Context, *I) (*O, error)) {
 	op.Middlewares = append(op.Middlewares, withUploadLimit)
-	addFor(h, api, withCreated(op), uploadTime, f)
+	addFor(s, withCreated(op), uploadTime, f)
 	zip := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary", Description: "A ZIP of one folder with a SKILL.md, or of its files alone"}}
 	form := &huma.Schema{Type: huma.TypeObject, Required: []string{"file"}, Properties: map[string]*huma.Schema{"file": zip.Schema}}
 	// Set after the registration, because the API library would read the body
 	// otherwise.
-	api.OpenAPI().Paths[op.Path].Post.RequestBody = &huma.RequestBody{Required: true,
+	s.OpenAPI().Paths[op.Path].Post.RequestBody = &huma.RequestBody{Required: true,
 		Content: map[string]*huma.MediaType{"application/zip": zip, "application/octet-stream": zip, "multipart/form-data": {Schema: form}}}
 }
 
@@ -184,4 +184,22 @@ func wasInterrupted(err error) *Problem {
 		return status(408, "upload timeout (limit %s)", "use a faster connection", uploadTime)
 	}
 	return status(400, "the body is incomplete or not a form", "send it again")
+}
+
+// taken converts the error for an upload whose name is taken.
+func taken(err error) error {
+	if !errors.Is(err, library.ErrExists) {
+		return err
+	}
+	return &Problem{Status: 409, Code: "exists", Detail: "a skill of that name exists already",
+		Next: "to add a version to it: POST " + base + "/skills/{skill}/versions, with its id of GET " + base + "/skills; else give the skill another name"}
+}
+
+// already converts the error for an upload of an existing version.
+func (p SkillPath) already(err error) error {
+	if !errors.Is(err, library.ErrExists) {
+		return err
+	}
+	return &Problem{Status: 409, Code: "exists", Detail: "a version with these files exists already",
+		Next: fmt.Sprintf("to go back to that version: POST %s/skills/%s/versions/{version}/use", base, p.Skill)}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -27,9 +25,9 @@ type SettingScope struct {
 	Scope string `query:"scope" maxLength:"150" default:"hub" doc:"hub, the name of a group, or group:ID"`
 }
 
-func (h *Hub) skillSettingsAPI(api huma.API) {
-	add(h, api, operation("get-skill-settings", "GET", "/settings/skills", "Get which skills are enabled and allowed, on the hub or in a group"), h.getSkillSettings)
-	add(h, api, operation("set-skill-settings", "PUT", "/settings/skills", "Enable or disable skills, or restrict them to an allow-list"), h.setSkillSettings)
+func (h *Hub) skillSettingsAPI() {
+	add(h.server, operation("get-skill-settings", "GET", "/settings/skills", "Get which skills are enabled and allowed, on the hub or in a group"), h.getSkillSettings)
+	add(h.server, operation("set-skill-settings", "PUT", "/settings/skills", "Enable or disable skills, or restrict them to an allow-list"), h.setSkillSettings)
 }
 
 func (h *Hub) getSkillSettings(ctx context.Context, in *SettingScope) (*body[skillSettingsJSON], error) {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -44,25 +42,15 @@ func usedOf(u library.SkillUsage) usedSkill {
 	return usedSkill{u.ID, string(u.Namespace), u.Name, useOf(u.Usage), optionalTime(u.Usage.LastUsed)}
 }
 
-// UsageDays selects a period.
-type UsageDays struct {
-	Days int `query:"days" minimum:"1" maximum:"3650" default:"30" doc:"Number of days up to today"`
-}
-
-// since returns the start in UTC of the period, whose last day is today.
-func (d UsageDays) since() time.Time {
-	return time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-d.Days)
-}
-
 // UsageOf selects namespaces in a query.
 type UsageOf struct {
 	Namespace []string `query:"namespace,explode" maxItems:"100" doc:"default for your own, public, the name of a group, user:ID or group:ID; default all whose usage you may see"`
 }
 
-func (h *Hub) skillUsageAPI(api huma.API) {
-	add(h, api, operation("get-skill-usage", "GET", "/skills/{skill}/usage", "Get the use of a skill by day"), h.getSkillUsage)
-	add(h, api, operation("list-usage", "GET", "/usage", "Get the use of each skill by name"), h.listUsage)
-	add(h, api, operation("list-unused", "GET", "/usage/unused", "List the skills that were unused in a period"), h.listUnused)
+func (h *Hub) skillUsageAPI() {
+	add(h.server, operation("get-skill-usage", "GET", "/skills/{skill}/usage", "Get the use of a skill by day"), h.getSkillUsage)
+	add(h.server, operation("list-usage", "GET", "/usage", "Get the use of each skill by name"), h.listUsage)
+	add(h.server, operation("list-unused", "GET", "/usage/unused", "List the skills that were unused in a period"), h.listUnused)
 }
 
 func (h *Hub) getSkillUsage(ctx context.Context, in *struct {

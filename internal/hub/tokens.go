@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/users"
 )
@@ -44,10 +42,10 @@ type TokenOwner struct {
 	User string `query:"user" maxLength:"64" default:"me" doc:"ID of a user, or me"`
 }
 
-func (h *Hub) tokens(api huma.API) {
-	add(h, api, operation("list-tokens", "GET", "/tokens", "List the tokens of a user"), h.listTokens)
-	add(h, api, withCreated(operation("make-token", "POST", "/tokens", "Create a token with some of your scopes")), h.createToken)
-	add(h, api, operation("end-token", "DELETE", "/tokens/{token}", "Revoke a token"), h.revokeToken)
+func (h *Hub) tokens() {
+	add(h.server, operation("list-tokens", "GET", "/tokens", "List the tokens of a user"), h.listTokens)
+	add(h.server, withCreated(operation("make-token", "POST", "/tokens", "Create a token with some of your scopes")), h.createToken)
+	add(h.server, operation("end-token", "DELETE", "/tokens/{token}", "Revoke a token"), h.revokeToken)
 }
 
 func (h *Hub) listTokens(ctx context.Context, in *TokenOwner) (*body[listBody[TokenJSON]], error) {

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -48,8 +46,8 @@ type totalsJSON struct {
 	More  bool        `json:"more,omitempty" doc:"Whether items were omitted"`
 }
 
-func (h *Hub) totalsAPI(api huma.API) {
-	add(h, api, operation("get-usage-totals", "GET", "/usage/totals", "Get the consumption of conversations: your own; for administrators all, for maintainers of a group those with its agents"), h.getTotals)
+func (h *Hub) totalsAPI() {
+	add(h.server, operation("get-usage-totals", "GET", "/usage/totals", "Get the consumption of conversations: your own; for administrators all, for maintainers of a group those with its agents"), h.getTotals)
 }
 
 func (h *Hub) getTotals(ctx context.Context, in *struct {

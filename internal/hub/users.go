@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/users"
 )
@@ -42,14 +40,6 @@ type UserPath struct {
 
 func (o UserPath) id(p account.Principal) account.UserID { return userID(p, o.User) }
 
-// userID resolves me to the ID of the principal.
-func userID(p account.Principal, written string) account.UserID {
-	if written == "me" {
-		return p.User
-	}
-	return account.UserID(written)
-}
-
 type newUser struct {
 	Name     string `json:"name" maxLength:"64" doc:"Name for signing in; cannot be changed"`
 	Display  string `json:"display,omitempty" maxLength:"200"`
@@ -79,15 +69,15 @@ type loginJSON struct {
 	Current bool      `json:"current" doc:"Whether it is the calling browser"`
 }
 
-func (h *Hub) users(api huma.API) {
-	add(h, api, operation("list-users", "GET", "/users", "List users by name, or find one by name"), h.listUsers)
-	add(h, api, withCreated(operation("make-user", "POST", "/users", "Create a user")), h.createUser)
-	add(h, api, operation("get-user", "GET", "/users/{user}", "Get a user"), h.getUser)
-	add(h, api, operation("change-user", "PATCH", "/users/{user}", "Change a user"), h.changeUser)
-	add(h, api, operation("delete-user", "DELETE", "/users/{user}", "Delete a user without skills, agents and conversations"), h.deleteUser)
-	add(h, api, operation("set-password", "PUT", "/users/{user}/password", "Set a password and end all other sign-ins of the user"), h.setPassword)
-	add(h, api, operation("list-sign-ins", "GET", "/users/{user}/sign-ins", "List the browser sign-ins of a user"), h.listSignIns)
-	add(h, api, operation("end-sign-ins", "DELETE", "/users/{user}/sign-ins", "End all other sign-ins of a user"), h.endSignIns)
+func (h *Hub) users() {
+	add(h.server, operation("list-users", "GET", "/users", "List users by name, or find one by name"), h.listUsers)
+	add(h.server, withCreated(operation("make-user", "POST", "/users", "Create a user")), h.createUser)
+	add(h.server, operation("get-user", "GET", "/users/{user}", "Get a user"), h.getUser)
+	add(h.server, operation("change-user", "PATCH", "/users/{user}", "Change a user"), h.changeUser)
+	add(h.server, operation("delete-user", "DELETE", "/users/{user}", "Delete a user without skills, agents and conversations"), h.deleteUser)
+	add(h.server, operation("set-password", "PUT", "/users/{user}/password", "Set a password and end all other sign-ins of the user"), h.setPassword)
+	add(h.server, operation("list-sign-ins", "GET", "/users/{user}/sign-ins", "List the browser sign-ins of a user"), h.listSignIns)
+	add(h.server, operation("end-sign-ins", "DELETE", "/users/{user}/sign-ins", "End all other sign-ins of a user"), h.endSignIns)
 }
 
 func (h *Hub) listUsers(ctx context.Context, in *struct {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -42,15 +40,15 @@ type manifestFileJSON struct {
 	Script bool   `json:"script" doc:"Whether it is executable"`
 }
 
-func (h *Hub) versionsAPI(api huma.API) {
-	add(h, api, operation("list-versions", "GET", "/skills/{skill}/versions", "List the versions of a skill, newest first"), h.listVersions)
-	add(h, api, operation("get-version", "GET", "/skills/{skill}/versions/{version}", "Get a version of a skill"), h.getVersion)
-	add(h, api, operation("delete-version", "DELETE", "/skills/{skill}/versions/{version}", "Delete a version that is neither current nor referenced by its digest"), h.deleteVersion)
-	add(h, api, operation("use-version", "POST", "/skills/{skill}/versions/{version}/use", "Make a version the current one"), h.useVersion)
-	add(h, api, operation("get-manifest", "GET", "/skills/{skill}/versions/{version}/manifest", "List the files of a version with their hashes"), h.getManifest)
-	add(h, api, operation("get-findings", "GET", "/skills/{skill}/versions/{version}/findings", "Get the findings of the scan of a version; advice only"), h.getFindings)
-	add(h, api, operation("get-diff", "GET", "/skills/{skill}/versions/{version}/diff", "Compare two versions"), h.getDiff)
-	h.versionFiles(api)
+func (h *Hub) versionsAPI() {
+	add(h.server, operation("list-versions", "GET", "/skills/{skill}/versions", "List the versions of a skill, newest first"), h.listVersions)
+	add(h.server, operation("get-version", "GET", "/skills/{skill}/versions/{version}", "Get a version of a skill"), h.getVersion)
+	add(h.server, operation("delete-version", "DELETE", "/skills/{skill}/versions/{version}", "Delete a version that is neither current nor referenced by its digest"), h.deleteVersion)
+	add(h.server, operation("use-version", "POST", "/skills/{skill}/versions/{version}/use", "Make a version the current one"), h.useVersion)
+	add(h.server, operation("get-manifest", "GET", "/skills/{skill}/versions/{version}/manifest", "List the files of a version with their hashes"), h.getManifest)
+	add(h.server, operation("get-findings", "GET", "/skills/{skill}/versions/{version}/findings", "Get the findings of the scan of a version; advice only"), h.getFindings)
+	add(h.server, operation("get-diff", "GET", "/skills/{skill}/versions/{version}/diff", "Compare two versions"), h.getDiff)
+	h.versionFiles()
 }
 
 func (h *Hub) listVersions(ctx context.Context, in *struct {

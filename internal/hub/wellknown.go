@@ -9,8 +9,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -45,10 +43,10 @@ type indexedJSON struct {
 // wellKnown adds the index of skills, through which programs install skills of
 // the hub like those of any site. It requires authentication and lists the
 // skills that the user may download.
-func (h *Hub) wellKnown(api huma.API) {
+func (h *Hub) wellKnown() {
 	op := operation("get-skill-index", "GET", "/skills", "The skills that you may download, as sites publish theirs")
 	op.Path = indexPath
-	add(h, api, op, newSkillIndex(h.library).get)
+	add(h.server, op, newSkillIndex(h.library).get)
 }
 
 // skillIndex creates indexes. It caches the digests of packages, because

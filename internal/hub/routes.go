@@ -1,0 +1,85 @@
+package hub
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/hub/queue"
+	"github.com/loadout-dev/loadout/web"
+)
+
+// routes registers all handlers. Each group of the API has a method and a file
+// of its own.
+func (h *Hub) routes() error {
+	h.mux = http.NewServeMux()
+	h.server = newServer(h.mux, serverOptions{log: h.log, public: h.opts.Public, cookie: h.gate.logins.CookieName(), drafts: queue.New(maxLargeDrafts, maxRuns), draining: h.draining})
+	h.signIn()
+	h.users()
+	h.groups()
+	h.members()
+	h.tokens()
+	h.audit()
+	h.settings()
+	for _, group := range []func(){
+		h.skillsAPI, h.versionsAPI, h.reviewsAPI, h.searchAPI, // skills.go, versions.go, reviews.go, search.go
+		h.draftsAPI, h.importsAPI, h.defaultsAPI, h.ratingsAPI, h.skillUsageAPI, h.totalsAPI, h.notificationsAPI, h.wellKnown,
+		h.kindsAPI, h.modelsAPI, h.serversAPI, h.secretsAPI, h.grantsAPI, h.capabilitiesAPI, h.skillSettingsAPI,
+		h.sessionsAPI, h.asksAPI, h.aboutAPI,
+	} {
+		group()
+	}
+	h.mountMCP()
+	spec, err := json.MarshalIndent(h.OpenAPI(), "", "  ")
+	if err != nil {
+		return fmt.Errorf("write OpenAPI document: %w", err)
+	}
+	h.spec = append(spec, '\n')
+	h.mux.HandleFunc("GET /openapi.json", h.serveSpec)
+	h.mux.Handle("GET /metrics", h.serveMetrics())
+	h.mux.HandleFunc("GET /healthz", h.healthy)
+	h.mux.HandleFunc("GET /readyz", h.ready)
+	site, err := newSite(web.Files())
+	if err != nil {
+		return err
+	}
+	h.mux.HandleFunc("GET /{$}", site.orPage(h.welcome))
+	if h.opts.Accounts {
+		h.mux.HandleFunc("GET /setup/{link}", site.orPage(h.setupPage))
+	}
+	if h.gate.oidc != nil {
+		h.mux.HandleFunc("GET /login/oidc", h.redirectToProvider)
+		h.mux.HandleFunc("GET "+callbackPath, h.finishProviderSignIn)
+	}
+	h.mux.HandleFunc("GET "+serverCallback, h.finishServerSignIn)
+	h.mux.HandleFunc("/", site.orPage(h.notFound))
+	return nil
+}
+
+func (h *Hub) serveSpec(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/openapi+json")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(h.spec))
+}
+
+// notFound responds to requests without a route: with 405 if another method has
+// one, else with 404.
+func (h *Hub) notFound(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := h.mux.Handler(other); pattern != "/" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) == 0 {
+		h.writeProblem(w, r, status(404, "no resource at this path", "list the paths: GET /openapi.json"))
+		return
+	}
+	p := status(405, "%s is not allowed at this path", "use "+strings.Join(allowed, " or "), r.Method)
+	p.header = http.Header{"Allow": {strings.Join(allowed, ", ")}}
+	h.writeProblem(w, r, p)
+}
