@@ -93,12 +93,14 @@ func (a *app) runChat(ctx context.Context, o *chatFlags) error {
 	input := newLineReader(a.stdin)
 	defer input.close()
 	if once {
-		asks := o.approve == "ask"
-		return a.withConversation(ctx, c, o, who.model, asks, func(t *conversation) error {
-			person := &chatSession{conversation: t, app: a, config: c, flags: o, answering: who, asks: asks, once: true}
-			person.printPreloaded()
-			return person.printTurn(ctx, o.prompt)
-		}, input)
+		t, err := a.openChat(ctx, conversationOptions{config: c, flags: o, asks: o.approve == "ask", input: input}, who)
+		if err != nil {
+			return err
+		}
+		defer t.close()
+		t.once = true
+		t.printPreloaded()
+		return t.printTurn(ctx, o.prompt)
 	}
 	if o.approve != "rules" {
 		o.confirm, o.confirmTo = a.confirm, a.stderr
@@ -135,18 +137,35 @@ func (a *app) selectModel(ctx context.Context, c *config.Config, o *chatFlags) (
 // runInteractive runs a conversation until the user leaves: on a full screen,
 // or line by line on a simple terminal.
 func (a *app) runInteractive(ctx context.Context, c *config.Config, o *chatFlags, who *activeModel, input *lineReader) error {
-	asks := o.approve != "rules"
+	options := conversationOptions{config: c, flags: o, asks: o.approve != "rules", input: input}
 	if a.canUseScreen() {
 		notices := terminal.NewNotices(a.stderr)
 		own := *a
 		own.stderr, own.stdout = notices, notices // the conversation owns the screen
-		return own.withConversation(ctx, c, o, who.model, asks, func(t *conversation) error {
-			return (&chatSession{conversation: t, app: &own, config: c, flags: o, answering: who, asks: asks}).runScreen(ctx, a.stdin, a.stdout, notices)
-		}, nil)
+		options.input = nil
+		t, err := own.openChat(ctx, options, who)
+		if err != nil {
+			return err
+		}
+		defer t.close()
+		return t.runScreen(ctx, a.stdin, a.stdout, notices)
 	}
-	return a.withConversation(ctx, c, o, who.model, asks, func(t *conversation) error {
-		return a.readLoop(ctx, &chatSession{conversation: t, app: a, config: c, flags: o, answering: who, asks: asks}, input)
-	}, input)
+	t, err := a.openChat(ctx, options, who)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	return a.readLoop(ctx, t, input)
+}
+
+// openChat opens a conversation with the chosen model. The caller closes it.
+func (a *app) openChat(ctx context.Context, o conversationOptions, who *activeModel) (*chatSession, error) {
+	o.model = who.model
+	t, err := a.openConversation(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &chatSession{conversation: t, app: a, config: o.config, flags: o.flags, answering: who, asks: o.asks}, nil
 }
 
 // printTurn runs one turn and prints the answer.

@@ -15,17 +15,11 @@ import (
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/approval"
-	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
-	"github.com/loadout-dev/loadout/internal/toolname"
-	"github.com/loadout-dev/loadout/internal/workspace"
-	"github.com/loadout-dev/loadout/llm"
-	"github.com/loadout-dev/loadout/mcpserver"
-	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
 )
 
-// conversation is a running chat.
+// conversation is a running chat, opened by openConversation.
 type conversation struct {
 	*agent.Agent
 	session *session.Session
@@ -35,119 +29,18 @@ type conversation struct {
 	desk    *approval.Queue
 	folder  string // working directory
 	named   string // working directory, if the user named it
+	closers []func()
 }
 
-// withConversation opens a conversation and calls do with it.
-func (a *app) withConversation(ctx context.Context, c *config.Config, o *chatFlags, model llm.Model, asks bool, do func(*conversation) error, input *lineReader) error {
-	p, err := a.findProfile(o.profile)
-	if err != nil {
-		return err
-	}
-	log, id, err := a.openSessionLog(o.session)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	if o.workspace == "" {
-		if o.workspace, err = sessionFolder(ctx, log); err != nil {
-			return err
-		}
-	}
-	dir, rules, err := a.openWorkFolder(o.workspace, id)
-	if err != nil {
-		return err
-	}
-	if err := a.confirmProjectSkills(ctx, c, o); err != nil {
-		return err
-	}
-	rt, err := a.newChatRuntime(ctx, c, o, profileSkills(p))
-	if err != nil {
-		return err
-	}
-	defer rt.Close()
-	if o.workspace != "" {
-		if err := rt.CheckWorkspace(dir); err != nil {
-			return fail(exitRefused, "name another directory, or omit --workspace", "%w", err)
-		}
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	t := &conversation{runtime: rt, id: id, desk: approval.NewQueue(a.approvalStore()), folder: dir}
-	set, _, err := a.newToolsetWith(ctx, c, rt, toolsetOptions{files: o.files, profile: p, rules: rules, session: id, folder: dir,
-		builtin: workspace.New(root, &workspace.Options{Run: newCommandRunner(rt, dir), Made: func(link string) ([]byte, error) { return mcpserver.ReadFolderFile(rt, link) }, Elsewhere: t.explainSkillPath, Project: a.skillProjectDir(o.workspace), Saved: rt.Catalog().Reload})})
-	if err != nil {
-		return err
-	}
-	defer set.Close()
-	follow := a.newConfigWatcher(rt, c, set, p)
-	defer follow.start(ctx)()
-	s, err := rt.NewSession(ctx, &loadout.SessionOptions{Log: a.countLog(log, c, rt), ID: id, Tools: set.NewLease(), RetentionTurns: c.Skills.Keep, Budget: c.Skills.Budget})
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	t.session, t.set = s, set
-	if o.workspace != "" {
-		t.named = dir
-	}
-	opts, hangUp, err := a.agentOptions(ctx, c, t, profilePrompt(p), asks, follow.refresh)
-	if err != nil {
-		return err
-	}
-	defer hangUp()
-	t.Agent = agent.New(model, s, opts)
-	marked, err := a.markedSkills(ctx, t, o)
-	if err != nil {
-		return err
-	}
-	if err := t.preloadSkills(ctx, append(marked, o.preload...)); err != nil {
-		return err
-	}
-	defer a.answerPrompts(ctx, t.desk, input)()
-	return do(t)
-}
+// onClose adds a function that close calls.
+func (t *conversation) onClose(f func()) { t.closers = append(t.closers, f) }
 
-// agentOptions returns the tools of an agent and how it asks the user. The
-// tools are those of the MCP server, except that the agent loads skills in its
-// own conversation and calls tools itself, plus the tools of its working
-// directory. hangUp closes the connection to them.
-func (a *app) agentOptions(ctx context.Context, c *config.Config, t *conversation, lead string, asks bool, refresh func(context.Context) error) (o *agent.Options, hangUp func(), err error) {
-	me := policy.LocalUser()
-	elicit, approve := agent.NewElicitationHandler(t.desk, t.id, me, 0), agent.NewApprover(t.desk, t.id, me)
-	if !asks {
-		elicit, approve = nil, nil
+// close closes the parts of the conversation, the last opened first.
+func (t *conversation) close() {
+	for _, f := range slices.Backward(t.closers) {
+		f()
 	}
-	server := mcpserver.New(t.runtime, &mcpserver.Options{Workspace: t.folder, Tools: t.set.Set, Session: t.id, WithoutNotices: true, InvokedByUser: t.isActive, CommandFlags: a.skillFlags(), Refresh: refresh, OnUse: a.recordSkillUse(c, faceChat), Version: buildVersion().Version, Logger: a.logger()})
-	cs, err := agent.Connect(ctx, server, elicit)
-	if err != nil {
-		return nil, nil, errors.Join(err, server.Close())
-	}
-	hangUp = func() { cs.Close(); server.Close() }
-	defer func() {
-		if err != nil {
-			hangUp()
-		}
-	}()
-	served, err := cs.Tools(ctx, toolname.LoadSkill, toolname.CallTool)
-	if err != nil {
-		return nil, nil, err
-	}
-	consent := &skillConsent{app: a, rt: t.runtime, config: c, set: t.set.Set, desk: t.desk, id: t.id}
-	caller := &agent.ToolCaller{Set: t.set.Set, Session: t.session, Principal: me, IsApproved: consent.isApproved, Approve: approve, Elicit: elicit}
-	own, err := caller.ServerTools(ctx, builtinName)
-	if err != nil {
-		return nil, nil, err
-	}
-	tell := func() string { return buildInstructions(t.runtime, lead) }
-	o = &agent.Options{Instructions: tell(), RenewInstructions: tell, Folder: t.named, Tools: slices.Concat(served, []agent.Tool{caller.CallTool()}, own), BeforeCall: refresh,
-		Skills: func() []agent.OfferedSkill { return offeredSkills(t.runtime) }, SkillModel: a.modelResolver(ctx, c), Approvals: t.desk, MaxTokens: c.Models.MaxTokens, ContextWindow: c.Models.Window}
-	if asks {
-		o.LoadSkill = consent.loadSkill
-	}
-	return o, hangUp, nil
+	t.closers = nil
 }
 
 // sessionFolder returns the directory that the user named when the conversation

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/approval"
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/profile"
+	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/internal/workspace"
+	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/mcpserver"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/session"
+)
+
+// conversationOptions select what a conversation works with.
+type conversationOptions struct {
+	config *config.Config
+	flags  *chatFlags
+	model  llm.Model
+	asks   bool        // the user is asked to approve calls
+	input  *lineReader // reads the answers; nil if a screen shows the prompts
+}
+
+// openConversation opens a conversation. The caller closes it.
+func (a *app) openConversation(ctx context.Context, o conversationOptions) (*conversation, error) {
+	p, err := a.findProfile(o.flags.profile)
+	if err != nil {
+		return nil, err
+	}
+	b := &conversationBuilder{conversationOptions: o, app: a, profile: p,
+		conversation: &conversation{desk: approval.NewQueue(a.approvalStore())}}
+	for _, open := range []func(context.Context) error{b.openLog, b.openFolder, b.openSkills, b.openTools, b.openSession, b.connectAgent, b.preload} {
+		if err := open(ctx); err != nil {
+			b.close()
+			return nil, err
+		}
+	}
+	b.onClose(a.answerPrompts(ctx, b.desk, o.input))
+	return b.conversation, nil
+}
+
+// conversationBuilder opens the parts of a conversation, each of which needs
+// those before it. The conversation owns them and closes them.
+type conversationBuilder struct {
+	*conversation
+	conversationOptions
+	app     *app
+	profile *profile.Profile // nil for none
+	log     session.Log
+	rules   policy.Rules // for the working directory
+	watcher *configWatcher
+}
+
+// openLog opens or creates the transcript.
+func (b *conversationBuilder) openLog(context.Context) error {
+	log, id, err := b.app.openSessionLog(b.flags.session)
+	if err != nil {
+		return err
+	}
+	b.log, b.id = log, id
+	b.onClose(func() { log.Close() })
+	return nil
+}
+
+// openFolder chooses the working directory: the one that the user names now or
+// named when the conversation began, or one of its own.
+func (b *conversationBuilder) openFolder(ctx context.Context) (err error) {
+	if b.flags.workspace == "" {
+		if b.flags.workspace, err = sessionFolder(ctx, b.log); err != nil {
+			return err
+		}
+	}
+	b.folder, b.rules, err = b.app.openWorkFolder(b.flags.workspace, b.id)
+	if b.flags.workspace != "" {
+		b.named = b.folder
+	}
+	return err
+}
+
+// openSkills opens the skills, those of the project if the user allows it.
+func (b *conversationBuilder) openSkills(ctx context.Context) error {
+	if err := b.app.confirmProjectSkills(ctx, b.config, b.flags); err != nil {
+		return err
+	}
+	rt, err := b.app.newChatRuntime(ctx, b.config, b.flags, profileSkills(b.profile))
+	if err != nil {
+		return err
+	}
+	b.runtime = rt
+	b.onClose(func() { rt.Close() })
+	if b.named != "" {
+		if err := rt.CheckWorkspace(b.named); err != nil {
+			return fail(exitRefused, "name another directory, or omit --workspace", "%w", err)
+		}
+	}
+	return nil
+}
+
+// openTools opens the MCP servers and the tools of the working directory, and
+// applies changes of the configuration to them.
+func (b *conversationBuilder) openTools(ctx context.Context) error {
+	root, err := os.OpenRoot(b.folder)
+	if err != nil {
+		return err
+	}
+	b.onClose(func() { root.Close() })
+	rt := b.runtime
+	files := workspace.New(root, &workspace.Options{Run: newCommandRunner(rt, b.folder), Made: func(link string) ([]byte, error) { return mcpserver.ReadFolderFile(rt, link) },
+		Elsewhere: b.explainSkillPath, Project: b.app.skillProjectDir(b.flags.workspace), Saved: rt.Catalog().Reload})
+	b.set, _, err = b.app.newToolsetWith(ctx, b.config, rt, toolsetOptions{files: b.flags.files, profile: b.profile, rules: b.rules, session: b.id, folder: b.folder, builtin: files})
+	if err != nil {
+		return err
+	}
+	b.onClose(func() { b.set.Close() })
+	b.watcher = b.app.newConfigWatcher(rt, b.config, b.set, b.profile)
+	b.onClose(b.watcher.start(ctx))
+	return nil
+}
+
+// openSession restores the conversation from its log.
+func (b *conversationBuilder) openSession(ctx context.Context) error {
+	s, err := b.runtime.NewSession(ctx, &loadout.SessionOptions{Log: b.app.countLog(b.log, b.config, b.runtime), ID: b.id, Tools: b.set.NewLease(),
+		RetentionTurns: b.config.Skills.Keep, Budget: b.config.Skills.Budget})
+	if err != nil {
+		return err
+	}
+	b.session = s
+	b.onClose(func() { s.Close() })
+	return nil
+}
+
+// connectAgent creates the agent. Its tools are those of the MCP server, except
+// that it loads skills in its own conversation and calls tools itself, plus the
+// tools of its working directory.
+func (b *conversationBuilder) connectAgent(ctx context.Context) error {
+	a, me := b.app, policy.LocalUser()
+	elicit, approve := agent.NewElicitationHandler(b.desk, b.id, me, 0), agent.NewApprover(b.desk, b.id, me)
+	if !b.asks {
+		elicit, approve = nil, nil
+	}
+	served, err := b.connectServer(ctx, elicit)
+	if err != nil {
+		return err
+	}
+	consent := &skillConsent{app: a, rt: b.runtime, config: b.config, set: b.set.Set, desk: b.desk, id: b.id}
+	caller := &agent.ToolCaller{Set: b.set.Set, Session: b.session, Principal: me, IsApproved: consent.isApproved, Approve: approve, Elicit: elicit}
+	own, err := caller.ServerTools(ctx, builtinName)
+	if err != nil {
+		return err
+	}
+	rt, lead := b.runtime, profilePrompt(b.profile)
+	instructions := func() string { return buildInstructions(rt, lead) }
+	o := &agent.Options{Instructions: instructions(), RenewInstructions: instructions, Folder: b.named, Tools: slices.Concat(served, []agent.Tool{caller.CallTool()}, own), BeforeCall: b.watcher.refresh,
+		Skills: func() []agent.OfferedSkill { return offeredSkills(rt) }, SkillModel: a.modelResolver(ctx, b.config), Approvals: b.desk, MaxTokens: b.config.Models.MaxTokens, ContextWindow: b.config.Models.Window}
+	if b.asks {
+		o.LoadSkill = consent.loadSkill
+	}
+	b.Agent = agent.New(b.model, b.session, o)
+	return nil
+}
+
+// connectServer returns the tools of the MCP server for the agent.
+func (b *conversationBuilder) connectServer(ctx context.Context, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) ([]agent.Tool, error) {
+	server := mcpserver.New(b.runtime, &mcpserver.Options{Workspace: b.folder, Tools: b.set.Set, Session: b.id, WithoutNotices: true, InvokedByUser: b.isActive, CommandFlags: b.app.skillFlags(),
+		Refresh: b.watcher.refresh, OnUse: b.app.recordSkillUse(b.config, faceChat), Version: buildVersion().Version, Logger: b.app.logger()})
+	client, err := agent.Connect(ctx, server, elicit)
+	if err != nil {
+		return nil, errors.Join(err, server.Close())
+	}
+	b.onClose(func() { client.Close(); server.Close() })
+	return client.Tools(ctx, toolname.LoadSkill, toolname.CallTool)
+}
+
+// preload loads the skills that are marked or named for the whole conversation.
+func (b *conversationBuilder) preload(ctx context.Context) error {
+	marked, err := b.app.markedSkills(ctx, b.conversation, b.flags)
+	if err != nil {
+		return err
+	}
+	return b.preloadSkills(ctx, append(marked, b.flags.preload...))
+}
