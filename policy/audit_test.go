@@ -13,11 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/policy/policytest"
 )
 
 func record(reason string) policy.Record {
-	return policy.Record{Principal: policytest.Robot, Action: "run", Subject: policytest.Digest("a"), Name: "pdf", Decision: policy.VerdictDeny, Reason: reason}
+	return policy.Record{Principal: robot, Action: "run", Subject: digestOf("a"), Name: "pdf", Decision: policy.VerdictDeny, Reason: reason}
 }
 
 func audit(t *testing.T) (*policy.Audit, string) {

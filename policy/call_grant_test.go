@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/policy/policytest"
 )
 
 func TestArgumentsDigest(t *testing.T) {
@@ -51,7 +50,7 @@ func TestArgumentsDigest(t *testing.T) {
 			}
 		}
 	}
-	a, b := policytest.Digest("a"), policytest.Digest("b")
+	a, b := digestOf("a"), digestOf("b")
 	x, y := json.RawMessage(`{"x":1}`), json.RawMessage(`{"y":1}`)
 	if a.WithArguments(x) == a || a.WithArguments(x) == a.WithArguments(y) || a.WithArguments(x) == b.WithArguments(x) || a.WithArguments(x) != a.WithArguments(json.RawMessage(`{ "x": 1 }`)) {
 		t.Error("the subject of a tool with arguments is not one of both")
@@ -103,14 +102,14 @@ func value(t *testing.T, text []byte) any {
 
 // granted is leave of Ann for Robot to call a tool.
 func granted(subject policy.Digest) policy.Grant {
-	g := policytest.Grant(subject)
+	g := newGrant(subject)
 	g.Name, g.Origin, g.Permissions = "s__t", "your MCP server s", policy.Permissions{Call: true}
 	return g
 }
 
 func TestL13AGrantAllowsTheCallAgain(t *testing.T) {
 	asked := call("s", "t", `{"x":1}`)
-	asked.Subject = policytest.Digest("a")
+	asked.Subject = digestOf("a")
 	exact := granted(asked.Subject.WithArguments(asked.Arguments))
 	session := granted(asked.Subject)
 	session.Scope, session.Session = policy.ForSession, "s1"
@@ -127,9 +126,9 @@ func TestL13AGrantAllowsTheCallAgain(t *testing.T) {
 	}{
 		{name: "the same call", grant: granted(asked.Subject), want: "allow"},
 		{name: "with other arguments", grant: granted(asked.Subject), change: func(c *policy.ToolCall) { c.Arguments = nil }, want: "allow"},
-		{name: "of another tool or server", grant: granted(policytest.Digest("b")), want: "ask"},
+		{name: "of another tool or server", grant: granted(digestOf("b")), want: "ask"},
 		{name: "of a tool that nobody knows", grant: granted(asked.Subject), change: func(c *policy.ToolCall) { c.Subject = "" }, want: "ask"},
-		{name: "by another", grant: granted(asked.Subject), who: policytest.Ann, want: "ask"},
+		{name: "by another", grant: granted(asked.Subject), who: ann, want: "ask"},
 		{name: "where a rule denies", grant: granted(asked.Subject), rules: "deny mcp.s.t", want: "deny"},
 		{name: "where a rule asks", grant: granted(asked.Subject), rules: "ask mcp.s.t", want: "allow"},
 		{name: "with these arguments", grant: exact, want: "allow"},
@@ -144,7 +143,7 @@ func TestL13AGrantAllowsTheCallAgain(t *testing.T) {
 		store := &policy.MemoryStore{}
 		_, err := store.Put(t.Context(), tt.grant)
 		try(t, err)
-		c, who := asked, policytest.Robot
+		c, who := asked, robot
 		if tt.change != nil {
 			tt.change(&c)
 		}
@@ -170,9 +169,9 @@ func TestGrantsOfCallsExpireAndAreUsedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &policy.MemoryStore{}
 		c := call("s", "t", `{}`)
-		c.Subject = policytest.Digest("a")
+		c.Subject = digestOf("a")
 		ask := func() policy.ToolDecision {
-			return policy.Rules{}.Decide(c).WithGrants(t.Context(), store, c, policytest.Robot, "")
+			return policy.Rules{}.Decide(c).WithGrants(t.Context(), store, c, robot, "")
 		}
 		g := granted(c.Subject)
 		g.Expires = time.Now().Add(time.Hour)
@@ -203,14 +202,14 @@ func TestGrantsOfCallsExpireAndAreUsedUp(t *testing.T) {
 func TestLastingGrantComesFirst(t *testing.T) {
 	store := &policy.MemoryStore{}
 	c := call("s", "t", `{"x":1}`)
-	c.Subject = policytest.Digest("a")
+	c.Subject = digestOf("a")
 	once, exact := granted(c.Subject), granted(c.Subject.WithArguments(c.Arguments))
 	once.Scope = policy.Once
 	for _, g := range []policy.Grant{exact, once} {
 		_, err := store.Put(t.Context(), g)
 		try(t, err)
 	}
-	if d := (policy.Rules{}).Decide(c).WithGrants(t.Context(), store, c, policytest.Robot, ""); d.Grant == nil || d.Grant.Scope != policy.Always {
+	if d := (policy.Rules{}).Decide(c).WithGrants(t.Context(), store, c, robot, ""); d.Grant == nil || d.Grant.Scope != policy.Always {
 		t.Errorf("%+v", d)
 	}
 }
@@ -218,11 +217,11 @@ func TestLastingGrantComesFirst(t *testing.T) {
 func TestL10UnreadableGrantsAllowNothing(t *testing.T) {
 	s, _, file := kept(t)
 	c := call("s", "t", `{}`)
-	c.Subject = policytest.Digest("b")
+	c.Subject = digestOf("b")
 	g, err := s.Put(t.Context(), granted(c.Subject))
 	try(t, err)
 	ask := func() policy.ToolDecision {
-		return policy.Rules{}.Decide(c).WithGrants(t.Context(), s, c, policytest.Robot, "")
+		return policy.Rules{}.Decide(c).WithGrants(t.Context(), s, c, robot, "")
 	}
 	try(t, os.WriteFile(file, []byte("{"), 0o600)) // of another
 	if !ask().Allowed() {
@@ -241,7 +240,7 @@ func TestOnlyGrantsOfCallsSayCall(t *testing.T) {
 	for _, tt := range []struct {
 		grant policy.Grant
 		want  bool
-	}{{policytest.Grant(policytest.Digest("a")), false}, {granted(policytest.Digest("b")), true}} {
+	}{{newGrant(digestOf("a")), false}, {granted(digestOf("b")), true}} {
 		g, err := s.Put(t.Context(), tt.grant)
 		try(t, err)
 		text, err := os.ReadFile(s.Path(g.ID))

@@ -12,17 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/policy/policytest"
 )
 
 func request() policy.Request {
-	return policy.Request{Principal: policytest.Robot, Subject: policytest.Digest("a"), Name: "pdf", Origin: "user", Enabled: true}
+	return policy.Request{Principal: robot, Subject: digestOf("a"), Name: "pdf", Origin: "user", Enabled: true}
 }
 
 func TestDecide(t *testing.T) {
-	csv := func(d string) []policy.Need { return []policy.Need{{Name: "csv", Digest: policytest.Digest(d)}} }
+	csv := func(d string) []policy.Need { return []policy.Need{{Name: "csv", Digest: digestOf(d)}} }
 	approved := func(change ...func(*policy.Grant)) []policy.Grant {
-		g := policytest.Grant(policytest.Digest("a"))
+		g := newGrant(digestOf("a"))
 		for _, f := range change {
 			f(&g)
 		}
@@ -40,13 +39,13 @@ func TestDecide(t *testing.T) {
 		"approved":                    {grants: approved(), allow: true, code: policy.Granted, reason: "person ann"},
 		"disabled though approved":    {grants: approved(), change: func(q *policy.Request) { q.Enabled = false }, code: policy.Disabled, reason: "disabled", next: "enable it in the configuration"},
 		"disabled though bundled":     {change: func(q *policy.Request) { q.Enabled, q.Bundled = false, true }, code: policy.Disabled, reason: "disabled", next: "enable it in the configuration"},
-		"disabled though typed":       {change: func(q *policy.Request) { q.Enabled, q.ByUser, q.Principal = false, true, policytest.Ann }, code: policy.Disabled, reason: "disabled", next: "enable it in the configuration"},
+		"disabled though typed":       {change: func(q *policy.Request) { q.Enabled, q.ByUser, q.Principal = false, true, ann }, code: policy.Disabled, reason: "disabled", next: "enable it in the configuration"},
 		"bundled":                     {change: func(q *policy.Request) { q.Bundled = true }, allow: true, code: policy.Bundled, reason: "bundled with"},
-		"a person types":              {change: func(q *policy.Request) { q.ByUser, q.Principal = true, policytest.Ann }, allow: true, code: policy.ByUser, reason: "started by"},
+		"a person types":              {change: func(q *policy.Request) { q.ByUser, q.Principal = true, ann }, allow: true, code: policy.ByUser, reason: "started by"},
 		"an agent types":              {change: func(q *policy.Request) { q.ByUser = true }, code: policy.NotApproved, reason: "not approved", next: "loadout approve pdf"},
-		"a byte changed":              {grants: approved(), change: func(q *policy.Request) { q.Subject = policytest.Digest("b") }, code: policy.Changed, reason: "changed since it was approved (was sha256:aaaaaaaaaaaa, is sha256:bbbbbbbbbbbb)", next: "loadout approve pdf"},
-		"another origin of the name":  {grants: approved(), change: func(q *policy.Request) { q.Subject, q.Origin = policytest.Digest("b"), "git" }, code: policy.NotApproved, reason: "not approved", next: "loadout approve pdf"},
-		"approved for another":        {grants: approved(func(g *policy.Grant) { g.Principal = policytest.Ann }), code: policy.NotApproved, reason: "not approved", next: "loadout approve pdf"},
+		"a byte changed":              {grants: approved(), change: func(q *policy.Request) { q.Subject = digestOf("b") }, code: policy.Changed, reason: "changed since it was approved (was sha256:aaaaaaaaaaaa, is sha256:bbbbbbbbbbbb)", next: "loadout approve pdf"},
+		"another origin of the name":  {grants: approved(), change: func(q *policy.Request) { q.Subject, q.Origin = digestOf("b"), "git" }, code: policy.NotApproved, reason: "not approved", next: "loadout approve pdf"},
+		"approved for another":        {grants: approved(func(g *policy.Grant) { g.Principal = ann }), code: policy.NotApproved, reason: "not approved", next: "loadout approve pdf"},
 		"approved in another session": {grants: approved(func(g *policy.Grant) { g.Scope, g.Session = policy.ForSession, "s1" }), change: func(q *policy.Request) { q.Session = "s2" }, code: policy.NotApproved, reason: "not approved", next: "loadout approve pdf"},
 		"approved in the session":     {grants: approved(func(g *policy.Grant) { g.Scope, g.Session = policy.ForSession, "s1" }), change: func(q *policy.Request) { q.Session = "s1" }, allow: true, code: policy.Granted, reason: "person ann"},
 		"approved, but not to run":    {grants: approved(func(g *policy.Grant) { g.Permissions.Run = false }), code: policy.NotApproved, reason: "not to run", next: "loadout approve pdf"},
@@ -58,8 +57,8 @@ func TestDecide(t *testing.T) {
 		"no digest though bundled":    {change: func(q *policy.Request) { q.Subject, q.Bundled = "", true }, code: policy.Malformed, reason: "invalid digest"},
 		"no principal":                {grants: approved(), change: func(q *policy.Request) { q.Principal = policy.Principal{} }, code: policy.Malformed, reason: "unknown kind of principal"},
 		"an ask that is none":         {grants: approved(), change: func(q *policy.Request) { q.Requested.Network = []string{"a/b"} }, code: policy.Malformed, reason: "host pattern"},
-		"a name for the shell":        {change: func(q *policy.Request) { q.Name = "pdf; rm -rf ~" }, code: policy.NotApproved, reason: "not approved", next: "loadout approve " + string(policytest.Digest("a"))},
-		"a name that is an option":    {change: func(q *policy.Request) { q.Name = "--all" }, code: policy.NotApproved, reason: "not approved", next: "loadout approve " + string(policytest.Digest("a"))},
+		"a name for the shell":        {change: func(q *policy.Request) { q.Name = "pdf; rm -rf ~" }, code: policy.NotApproved, reason: "not approved", next: "loadout approve " + string(digestOf("a"))},
+		"a name that is an option":    {change: func(q *policy.Request) { q.Name = "--all" }, code: policy.NotApproved, reason: "not approved", next: "loadout approve " + string(digestOf("a"))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &policy.MemoryStore{}
@@ -89,7 +88,7 @@ func TestDecide(t *testing.T) {
 
 func TestARunIsGivenWhatIsAskedAndApproved(t *testing.T) {
 	s := &policy.MemoryStore{}
-	g := policytest.Grant(policytest.Digest("a"))
+	g := newGrant(digestOf("a"))
 	g.Permissions = policy.Permissions{Run: true, Network: []string{"*.example.com", "unasked.example"}, Secrets: []string{"KEY", "UNASKED"}, WorkspaceWrite: true}
 	_, err := s.Put(t.Context(), g)
 	try(t, err)
@@ -115,7 +114,7 @@ func TestARunIsGivenWhatIsAskedAndApproved(t *testing.T) {
 func TestAnApprovalThatExpiredIsSaidToBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &policy.MemoryStore{}
-		g := policytest.Grant(policytest.Digest("a"))
+		g := newGrant(digestOf("a"))
 		g.Expires = time.Now().Add(time.Hour)
 		_, err := s.Put(t.Context(), g)
 		try(t, err)
@@ -161,7 +160,7 @@ func (b *breaking) Find(context.Context, policy.Principal, policy.Digest, string
 
 func TestDecideTrustsNoFaultyStore(t *testing.T) {
 	broken := errors.New("disk\x1b on fire")
-	other := policytest.Grant(policytest.Digest("b"))
+	other := newGrant(digestOf("b"))
 	for name, r := range map[string]policy.Reader{
 		"finding fails":       &faulty{find: broken},
 		"listing fails":       &faulty{find: policy.ErrNotGranted, list: broken},
@@ -178,7 +177,7 @@ func TestDecideTrustsNoFaultyStore(t *testing.T) {
 
 func TestHoldingEndsWhereTheGrantCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := policytest.Grant(policytest.Digest("a"))
+		g := newGrant(digestOf("a"))
 		broken := errors.New("disk on fire")
 		s := &breaking{faulty: faulty{grant: &g}, by: broken}
 		ctx, stop, err := policy.AcquireGrant(t.Context(), s, g, time.Second)
@@ -195,21 +194,21 @@ func TestHoldingEndsWhereTheGrantCannotBeRead(t *testing.T) {
 
 func TestARecordSaysWhatWasDecided(t *testing.T) {
 	s := &policy.MemoryStore{}
-	g := policytest.Grant(policytest.Digest("a"))
+	g := newGrant(digestOf("a"))
 	g.Permissions.Network = []string{"example.com"}
 	g, err := s.Put(t.Context(), g)
 	try(t, err)
 	q := request()
 	q.Session, q.Requested = "s1", policy.Permissions{Network: []string{"example.com", "example.org"}, Unsandboxed: true}
 	got := policy.Decide(t.Context(), s, q).Record(q)
-	want := policy.Record{Principal: policytest.Robot, Action: "run", Subject: q.Subject, Name: "pdf", Decision: policy.VerdictAllow,
+	want := policy.Record{Principal: robot, Action: "run", Subject: q.Subject, Name: "pdf", Decision: policy.VerdictAllow,
 		Reason: "approved by person ann, but not network example.org, running without a sandbox",
 		Details: map[string]string{"code": "granted", "origin": "user", "session": "s1", "network": "example.com",
 			"denied": "network example.org, running without a sandbox", "grant": g.ID}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the record (-want +got):\n%s", diff)
 	}
-	q.Subject = policytest.Digest("b")
+	q.Subject = digestOf("b")
 	if got := policy.Decide(t.Context(), s, q).Record(q); got.Decision != policy.VerdictDeny || got.Details["code"] != "changed" {
 		t.Errorf("the record of a refusal is %+v", got)
 	}

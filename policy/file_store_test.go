@@ -13,16 +13,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadout-dev/loadout/loadouttest"
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/policy/policytest"
 )
 
 func TestFiles(t *testing.T) {
-	policytest.Store(t, func(t *testing.T) policy.Store { return policy.NewFileStore(filepath.Join(t.TempDir(), "a", "grants")) })
+	loadouttest.PolicyStore(t, func(t *testing.T) policy.Store { return policy.NewFileStore(filepath.Join(t.TempDir(), "a", "grants")) })
 }
 
 func TestMemory(t *testing.T) {
-	policytest.Store(t, func(*testing.T) policy.Store { return &policy.MemoryStore{} })
+	loadouttest.PolicyStore(t, func(*testing.T) policy.Store { return &policy.MemoryStore{} })
 }
 
 // kept returns a store with a grant for the digest a, its directory, and the
@@ -31,7 +31,7 @@ func kept(t *testing.T) (s *policy.FileStore, dir, file string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "grants")
 	s = policy.NewFileStore(dir)
-	g, err := s.Put(t.Context(), policytest.Grant(policytest.Digest("a")))
+	g, err := s.Put(t.Context(), newGrant(digestOf("a")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func try(t *testing.T, err error) {
 
 func TestAnotherOpeningFindsWhatWasPut(t *testing.T) {
 	_, dir, _ := kept(t)
-	if _, err := policy.NewFileStore(dir).Find(t.Context(), policytest.Robot, policytest.Digest("a"), ""); err != nil {
+	if _, err := policy.NewFileStore(dir).Find(t.Context(), robot, digestOf("a"), ""); err != nil {
 		t.Error(err)
 	}
 }
@@ -78,7 +78,7 @@ func TestADamagedGrantGrantsNothingAndHarmsNoOther(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _, file := kept(t)
-			other, err := s.Put(t.Context(), policytest.Grant(policytest.Digest("c")))
+			other, err := s.Put(t.Context(), newGrant(digestOf("c")))
 			try(t, err)
 			text, err := os.ReadFile(file)
 			try(t, err)
@@ -88,11 +88,11 @@ func TestADamagedGrantGrantsNothingAndHarmsNoOther(t *testing.T) {
 			}
 			try(t, os.WriteFile(file, []byte(bad), 0o600))
 			for _, subject := range []string{"a", "b"} {
-				if g, err := s.Find(t.Context(), policytest.Robot, policytest.Digest(subject), ""); err == nil {
+				if g, err := s.Find(t.Context(), robot, digestOf(subject), ""); err == nil {
 					t.Errorf("it grants %+v", g)
 				}
 			}
-			if _, err := s.Find(t.Context(), policytest.Robot, other.Subject, ""); err != nil {
+			if _, err := s.Find(t.Context(), robot, other.Subject, ""); err != nil {
 				t.Errorf("the other grant: %v", err)
 			}
 			grants, problems, err := s.List(t.Context())
@@ -115,17 +115,17 @@ func TestWhiteSpaceIsNoDamage(t *testing.T) {
 	text, err := os.ReadFile(file)
 	try(t, err)
 	try(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "\n", "\r\n\t")), 0o600))
-	if _, err := s.Find(t.Context(), policytest.Robot, policytest.Digest("a"), ""); err != nil {
+	if _, err := s.Find(t.Context(), robot, digestOf("a"), ""); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestAGrantIsNotReadUnderTheNameOfAnother(t *testing.T) {
 	s, dir, file := kept(t)
-	other, err := s.Put(t.Context(), policytest.Grant(policytest.Digest("b")))
+	other, err := s.Put(t.Context(), newGrant(digestOf("b")))
 	try(t, err)
 	try(t, os.Rename(file, filepath.Join(dir, other.ID+".json")))
-	if g, err := s.Find(t.Context(), policytest.Robot, other.Subject, ""); err == nil || errors.Is(err, policy.ErrNotGranted) {
+	if g, err := s.Find(t.Context(), robot, other.Subject, ""); err == nil || errors.Is(err, policy.ErrNotGranted) {
 		t.Errorf("found %v, %v; want an error that says what is wrong", g, err)
 	}
 }
@@ -137,7 +137,7 @@ func TestWhatAKilledProcessLeftIsRemoved(t *testing.T) {
 	if grants, problems, err := s.List(t.Context()); err != nil || len(grants) != 1 || len(problems) > 0 {
 		t.Errorf("listed %v, %v, %v; want the grant alone", grants, problems, err)
 	}
-	_, err := s.Put(t.Context(), policytest.Grant(policytest.Digest("b")))
+	_, err := s.Put(t.Context(), newGrant(digestOf("b")))
 	try(t, err)
 	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the file is still there: %v", err)
@@ -150,7 +150,7 @@ func TestWithoutADirectoryThereAreNoGrants(t *testing.T) {
 	if grants, problems, err := s.List(t.Context()); err != nil || len(grants)+len(problems) > 0 {
 		t.Errorf("listed %v, %v, %v", grants, problems, err)
 	}
-	if _, err := s.Find(t.Context(), policytest.Robot, policytest.Digest("a"), ""); !errors.Is(err, policy.ErrNotGranted) {
+	if _, err := s.Find(t.Context(), robot, digestOf("a"), ""); !errors.Is(err, policy.ErrNotGranted) {
 		t.Errorf("found: %v", err)
 	}
 	if _, err := s.Revoke(t.Context(), "x"); !errors.Is(err, policy.ErrNotGranted) {
@@ -165,7 +165,7 @@ func TestAnEndedContextReadsAndChangesNothing(t *testing.T) {
 	s, _, _ := kept(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Find(ctx, policytest.Robot, policytest.Digest("a"), ""); !errors.Is(err, context.Canceled) {
+	if _, err := s.Find(ctx, robot, digestOf("a"), ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("find: %v", err)
 	}
 	if _, _, err := s.List(ctx); !errors.Is(err, context.Canceled) {
@@ -260,14 +260,14 @@ func child(string) int {
 func hammer(ctx context.Context, dir string, me, each int) error {
 	s, log := policy.NewFileStore(dir), policy.NewAudit(filepath.Join(dir, "audit.jsonl"))
 	for i := range each {
-		g, err := s.Put(ctx, policytest.Grant(policytest.Digest(fmt.Sprintf("%04d", 1000*(me+1)+i))))
+		g, err := s.Put(ctx, newGrant(digestOf(fmt.Sprintf("%04d", 1000*(me+1)+i))))
 		if err != nil {
 			return err
 		}
-		if _, err := s.Put(ctx, policytest.Grant(policytest.Digest("f"))); err != nil {
+		if _, err := s.Put(ctx, newGrant(digestOf("f"))); err != nil {
 			return err
 		}
-		if _, err := s.Find(ctx, g.Principal, policytest.Digest("f"), ""); err != nil {
+		if _, err := s.Find(ctx, g.Principal, digestOf("f"), ""); err != nil {
 			return fmt.Errorf("the grant that all give: %w", err)
 		}
 		if i%2 == 1 {

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/policy/policytest"
 )
 
 // idHere is where the right id of a grant goes.
@@ -25,9 +24,9 @@ func FuzzGrant(f *testing.F) {
 		func(g *policy.Grant) {
 			g.Permissions.Network, g.Permissions.Secrets = []string{"*.a.com:443", "b.com"}, []string{"A"}
 		},
-		func(g *policy.Grant) { g.Needs = []policy.Need{{Name: "csv", Digest: policytest.Digest("c")}} },
+		func(g *policy.Grant) { g.Needs = []policy.Need{{Name: "csv", Digest: digestOf("c")}} },
 	} {
-		g := policytest.Grant(policytest.Digest("a"))
+		g := newGrant(digestOf("a"))
 		change(&g)
 		g, err := s.Put(f.Context(), g)
 		if err != nil {
@@ -108,7 +107,7 @@ func FuzzParseAsk(f *testing.F) {
 		if same := policy.Intersect(ask, policy.Unbounded()); !cmp.Equal(same, ask) {
 			t.Errorf("asked for %+v, which intersected with everything is %+v", ask, same)
 		}
-		g := policytest.Grant(policytest.Digest("a"))
+		g := newGrant(digestOf("a"))
 		g.Permissions = ask.Permissions()
 		kept, err := (&policy.MemoryStore{}).Put(t.Context(), g)
 		if err != nil || !cmp.Equal(kept.Permissions, g.Permissions) {

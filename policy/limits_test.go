@@ -13,7 +13,6 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/filelock"
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/policy/policytest"
 )
 
 const most = 4096 // grants in a store
@@ -21,10 +20,10 @@ const most = 4096 // grants in a store
 func TestMemoryIsBounded(t *testing.T) {
 	s := &policy.MemoryStore{}
 	for i := range most {
-		_, err := s.Put(t.Context(), policytest.Grant(policytest.Digest(fmt.Sprintf("%04x", i))))
+		_, err := s.Put(t.Context(), newGrant(digestOf(fmt.Sprintf("%04x", i))))
 		try(t, err)
 	}
-	full(t, s, policytest.Digest("0000"))
+	full(t, s, digestOf("0000"))
 }
 
 func TestFilesAreBounded(t *testing.T) {
@@ -32,16 +31,16 @@ func TestFilesAreBounded(t *testing.T) {
 	for i := range most - 1 {
 		try(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%04x.json", i)), nil, 0o600))
 	}
-	full(t, s, policytest.Digest("a"))
+	full(t, s, digestOf("a"))
 }
 
 // full checks that a store has room for a grant that it has, and no other.
 func full(t *testing.T, s policy.Store, has policy.Digest) {
 	t.Helper()
-	if _, err := s.Put(t.Context(), policytest.Grant(has)); err != nil {
+	if _, err := s.Put(t.Context(), newGrant(has)); err != nil {
 		t.Errorf("a grant in place of another: %v", err)
 	}
-	if _, err := s.Put(t.Context(), policytest.Grant(policytest.Digest("12345678"))); err == nil {
+	if _, err := s.Put(t.Context(), newGrant(digestOf("12345678"))); err == nil {
 		t.Errorf("more than %d grants are kept", most)
 	}
 }
@@ -77,7 +76,7 @@ func TestChangesWaitForTheLock(t *testing.T) {
 	if err := a.Append(ctx, record("two")); !errors.Is(err, context.Canceled) {
 		t.Errorf("append: %v", err)
 	}
-	if _, err := s.Put(ctx, policytest.Grant(policytest.Digest("b"))); !errors.Is(err, context.Canceled) {
+	if _, err := s.Put(ctx, newGrant(digestOf("b"))); !errors.Is(err, context.Canceled) {
 		t.Errorf("put: %v", err)
 	}
 	if _, err := s.Revoke(ctx, "pdf"); !errors.Is(err, context.Canceled) {

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/policy/policytest"
 )
 
 // project makes a directory with files, a path and a text each.
@@ -113,7 +112,7 @@ func TestTrust(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state", "trust")
 	s := policy.NewTrustStore(state)
 	dir, other := t.TempDir(), t.TempDir()
-	a, b := policytest.Digest("a"), policytest.Digest("b")
+	a, b := digestOf("a"), digestOf("b")
 	is := func(dir string, d policy.Digest, want bool) {
 		t.Helper()
 		if got, err := policy.NewTrustStore(state).IsTrusted(dir, d); got != want || err != nil {
@@ -152,7 +151,7 @@ func TestTrust(t *testing.T) {
 	for _, bad := range []struct {
 		digest policy.Digest
 		by     policy.Principal
-	}{{"", policy.LocalUser()}, {a, policytest.Robot}, {a, policy.Principal{}}} {
+	}{{"", policy.LocalUser()}, {a, robot}, {a, policy.Principal{}}} {
 		if _, err := s.Trust(t.Context(), other, bad.digest, bad.by); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}
@@ -174,7 +173,7 @@ func TestTrustFailsClosed(t *testing.T) {
 	} {
 		state, dir := filepath.Join(t.TempDir(), "trust"), t.TempDir()
 		s := policy.NewTrustStore(state)
-		_, err := s.Trust(t.Context(), dir, policytest.Digest("a"), policy.LocalUser())
+		_, err := s.Trust(t.Context(), dir, digestOf("a"), policy.LocalUser())
 		try(t, err)
 		files, _ := filepath.Glob(filepath.Join(state, "*.json"))
 		if len(files) != 1 {
@@ -183,7 +182,7 @@ func TestTrustFailsClosed(t *testing.T) {
 		text, err := os.ReadFile(files[0])
 		try(t, err)
 		try(t, os.WriteFile(files[0], []byte(spoil(string(text))), 0o600))
-		if ok, err := s.IsTrusted(dir, policytest.Digest("a")); ok || err == nil {
+		if ok, err := s.IsTrusted(dir, digestOf("a")); ok || err == nil {
 			t.Errorf("%s: it is trusted, %v", name, err)
 		}
 		if list, problems, err := s.List(); len(list) > 0 || len(problems) != 1 || err != nil {
@@ -198,19 +197,19 @@ func TestTrustFailsClosed(t *testing.T) {
 	}
 	state, dir := filepath.Join(t.TempDir(), "trust"), t.TempDir()
 	s := policy.NewTrustStore(state)
-	_, err := s.Trust(t.Context(), dir, policytest.Digest("a"), policy.LocalUser())
+	_, err := s.Trust(t.Context(), dir, digestOf("a"), policy.LocalUser())
 	try(t, err)
 	files, _ := filepath.Glob(filepath.Join(state, "*.json"))
 	if info, err := os.Stat(files[0]); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("its mode is %v %v", info.Mode(), err)
 	}
 	try(t, os.Chmod(files[0], 0o666))
-	if ok, err := s.IsTrusted(dir, policytest.Digest("a")); ok || err == nil {
+	if ok, err := s.IsTrusted(dir, digestOf("a")); ok || err == nil {
 		t.Errorf("a file that anybody writes: %v %v", ok, err)
 	}
 	try(t, os.Chmod(files[0], 0o600))
 	try(t, os.Chmod(state, 0o777))
-	if ok, err := s.IsTrusted(dir, policytest.Digest("a")); ok || err == nil {
+	if ok, err := s.IsTrusted(dir, digestOf("a")); ok || err == nil {
 		t.Errorf("a directory that anybody writes: %v %v", ok, err)
 	}
 }

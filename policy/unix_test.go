@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/policy/policytest"
 )
 
 func TestOnlyTheUserCanReadWhatIsKept(t *testing.T) {
@@ -79,13 +78,13 @@ func TestAnUnsafeDirectoryIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, dir, _ := kept(t)
 			spoil(t, dir)
-			_, err := s.Find(t.Context(), policytest.Robot, policytest.Digest("a"), "")
+			_, err := s.Find(t.Context(), robot, digestOf("a"), "")
 			isUnsafe(t, "find", err, dir)
 			_, _, err = s.List(t.Context())
 			isUnsafe(t, "list", err, dir)
 			_, err = s.Revoke(t.Context(), "pdf")
 			isUnsafe(t, "revoke", err, dir)
-			if _, err = s.Put(t.Context(), policytest.Grant(policytest.Digest("b"))); err == nil {
+			if _, err = s.Put(t.Context(), newGrant(digestOf("b"))); err == nil {
 				t.Error("a grant was kept")
 			}
 		})
@@ -96,12 +95,12 @@ func TestAnUnsafeFileGrantsNothingAndHarmsNoOther(t *testing.T) {
 	for name, spoil := range tampered {
 		t.Run(name, func(t *testing.T) {
 			s, _, file := kept(t)
-			other, err := s.Put(t.Context(), policytest.Grant(policytest.Digest("b")))
+			other, err := s.Put(t.Context(), newGrant(digestOf("b")))
 			try(t, err)
 			spoil(t, file)
-			_, err = s.Find(t.Context(), policytest.Robot, policytest.Digest("a"), "")
+			_, err = s.Find(t.Context(), robot, digestOf("a"), "")
 			isUnsafe(t, "find", err, file)
-			if _, err := s.Find(t.Context(), policytest.Robot, other.Subject, ""); err != nil {
+			if _, err := s.Find(t.Context(), robot, other.Subject, ""); err != nil {
 				t.Errorf("the other grant: %v", err)
 			}
 			grants, problems, err := s.List(t.Context())
@@ -116,14 +115,14 @@ func TestAnUnsafeLockIsRefused(t *testing.T) {
 	s, dir, _ := kept(t)
 	lock := filepath.Join(dir, ".lock")
 	link(t, lock)
-	_, err := s.Put(t.Context(), policytest.Grant(policytest.Digest("b")))
+	_, err := s.Put(t.Context(), newGrant(digestOf("b")))
 	isUnsafe(t, "put", err, lock)
 }
 
 func TestAFileThatIsTooLargeIsRefused(t *testing.T) {
 	s, _, file := kept(t)
 	try(t, os.WriteFile(file, []byte(strings.Repeat(" ", policy.MaxGrantBytes+1)), 0o600))
-	_, err := s.Find(t.Context(), policytest.Robot, policytest.Digest("a"), "")
+	_, err := s.Find(t.Context(), robot, digestOf("a"), "")
 	isUnsafe(t, "find", err, file)
 }
 
@@ -134,7 +133,7 @@ func TestAnUnreadableStoreIsNotAnEmptyOne(t *testing.T) {
 	s, dir, _ := kept(t)
 	try(t, os.Chmod(dir, 0))
 	t.Cleanup(func() { os.Chmod(dir, 0o700) })
-	if _, err := s.Find(t.Context(), policytest.Robot, policytest.Digest("a"), ""); err == nil || errors.Is(err, policy.ErrNotGranted) {
+	if _, err := s.Find(t.Context(), robot, digestOf("a"), ""); err == nil || errors.Is(err, policy.ErrNotGranted) {
 		t.Errorf("find: %v, want an error that says why", err)
 	}
 	if _, _, err := s.List(t.Context()); err == nil {

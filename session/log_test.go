@@ -10,16 +10,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/loadout-dev/loadout/loadouttest"
 	"github.com/loadout-dev/loadout/session"
-	"github.com/loadout-dev/loadout/session/sessiontest"
 )
 
 func TestMemory(t *testing.T) {
-	sessiontest.Log(t, func(*testing.T) session.Log { return &session.MemoryLog{} })
+	loadouttest.SessionLog(t, func(*testing.T) session.Log { return &session.MemoryLog{} })
 }
 
 func TestFile(t *testing.T) {
-	sessiontest.Log(t, func(t *testing.T) session.Log { return openFile(t, filepath.Join(t.TempDir(), "sessions", "1.jsonl")) })
+	loadouttest.SessionLog(t, func(t *testing.T) session.Log { return openFile(t, filepath.Join(t.TempDir(), "sessions", "1.jsonl")) })
 }
 
 func openFile(t *testing.T, path string) *session.FileLog {

@@ -2,18 +2,19 @@ package assembly_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
+	"github.com/loadout-dev/loadout/loadouttest"
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/policy/policytest"
 )
 
 // The grants of a hub are a store as policy wants one.
 func TestGrantsAreAStore(t *testing.T) {
-	policytest.Store(t, func(t *testing.T) policy.Store {
+	loadouttest.PolicyStore(t, func(t *testing.T) policy.Store {
 		db, err := store.Open(t.Context(), storetest.SQLite(t), nil)
 		must(t, err)
 		t.Cleanup(func() { db.Close() })
@@ -25,24 +26,24 @@ func TestGrantsAreAStore(t *testing.T) {
 func TestGrantsOfAPerson(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
-		bob := policy.Principal{ID: "bob", Kind: policy.UserPrincipal}
-		must(t, db.Grants.Put(ctx, store.Grant{ID: "r", Principal: "review:servers", Subject: string(policytest.Digest("a")), Data: []byte(`{}`)}))
-		must(t, db.Grants.Put(ctx, store.Grant{ID: "bad", Principal: "person:ann", Subject: string(policytest.Digest("b")), Data: []byte(`{}`)}))
-		g := policytest.Grant(policytest.Digest("a"))
-		g.Principal = policytest.Ann
-		hers, his := assembly.NewGrantStore(db, policytest.Ann), assembly.NewGrantStore(db, bob)
+		ann, bob := policy.Principal{ID: "ann", Kind: policy.UserPrincipal}, policy.Principal{ID: "bob", Kind: policy.UserPrincipal}
+		digest := func(s string) policy.Digest { return policy.Digest("sha256:" + strings.Repeat(s, 64)) }
+		must(t, db.Grants.Put(ctx, store.Grant{ID: "r", Principal: "review:servers", Subject: string(digest("a")), Data: []byte(`{}`)}))
+		must(t, db.Grants.Put(ctx, store.Grant{ID: "bad", Principal: "person:ann", Subject: string(digest("b")), Data: []byte(`{}`)}))
+		g := policy.Grant{Principal: ann, Subject: digest("a"), Name: "pdf", Origin: "user", Permissions: policy.Permissions{Run: true}, Scope: policy.Always, By: ann}
+		hers, his := assembly.NewGrantStore(db, ann), assembly.NewGrantStore(db, bob)
 		kept, err := hers.Put(ctx, g)
 		must(t, err)
 		if _, err := his.Put(ctx, g); err == nil {
 			t.Error("he keeps a grant of hers")
 		}
-		if _, err := his.Find(ctx, policytest.Ann, g.Subject, ""); !errors.Is(err, policy.ErrNotGranted) {
+		if _, err := his.Find(ctx, ann, g.Subject, ""); !errors.Is(err, policy.ErrNotGranted) {
 			t.Errorf("he finds hers: %v", err)
 		}
 		if _, err := his.Revoke(ctx, kept.ID); !errors.Is(err, policy.ErrNotGranted) {
 			t.Errorf("he revokes hers: %v", err)
 		}
-		if _, err := hers.Find(ctx, policytest.Ann, policytest.Digest("b"), ""); err == nil || errors.Is(err, policy.ErrNotGranted) {
+		if _, err := hers.Find(ctx, ann, digest("b"), ""); err == nil || errors.Is(err, policy.ErrNotGranted) {
 			t.Errorf("of a grant that cannot be read she is told %v", err)
 		}
 		all, problems, err := assembly.NewGrantStore(db, policy.Principal{}).List(ctx)

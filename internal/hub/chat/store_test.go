@@ -16,16 +16,16 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
+	"github.com/loadout-dev/loadout/loadouttest"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
-	"github.com/loadout-dev/loadout/session/sessiontest"
 )
 
 // The transcript is a log as sessions want one.
 func TestTranscriptIsALog(t *testing.T) {
 	for name, address := range databases {
 		t.Run(name, func(t *testing.T) {
-			sessiontest.Log(t, func(t *testing.T) session.Log {
+			loadouttest.SessionLog(t, func(t *testing.T) session.Log {
 				e := node(t, storetest.Open(t, address(t)), kit{})
 				log, err := chat.Journal(t.Context(), e, begin(t, e))
 				if err != nil {

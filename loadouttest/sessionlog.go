@@ -1,6 +1,4 @@
-// Package sessiontest provides conformance tests for implementations of
-// [session.Log].
-package sessiontest
+package loadouttest
 
 import (
 	"slices"
@@ -15,39 +13,38 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Log tests a log implementation. It calls open for a new, empty log for each
-// test; open also arranges for the log to be closed.
-func Log(t *testing.T, open func(t *testing.T) session.Log) {
-	tests := map[string]func(*testing.T, session.Log){
-		"a new log is empty":                         emptyLog,
-		"what is appended is read in order":          appendAndRead,
-		"every kind of event comes back as it was":   roundTrip,
-		"reading goes on after a sequence number":    readAfter,
-		"appending nothing changes nothing":          appendNothing,
-		"appends at the same time leave no gap":      concurrentAppends,
-		"events of one append stay together":         appendsStayTogether,
-		"an event that was appended does not change": eventsDoNotChange,
-	}
-	for name, test := range tests {
+// SessionLog tests a log of session events. It calls open for a new, empty log
+// for each test; open also arranges for the log to be closed.
+func SessionLog(t *testing.T, open func(t *testing.T) session.Log) {
+	for name, test := range map[string]func(*testing.T, session.Log){
+		"new log":                      logEmpty,
+		"order":                        logOrder,
+		"round trip":                   logRoundTrip,
+		"read after a sequence number": logReadsAfter,
+		"append nothing":               logAppendsNothing,
+		"concurrent appends":           logConcurrentAppend,
+		"atomic appends":               logAppendsAtomically,
+		"copies":                       logCopies,
+	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
 }
 
-func emptyLog(t *testing.T, l session.Log) {
-	if got := read(t, l, 0); len(got) != 0 {
-		t.Errorf("a new log has %d events, want none", len(got))
+func logEmpty(t *testing.T, l session.Log) {
+	if got := readEvents(t, l, 0); len(got) != 0 {
+		t.Errorf("new log has %d events", len(got))
 	}
 }
 
-func appendAndRead(t *testing.T, l session.Log) {
-	say(t, l, "one", "two")
-	say(t, l, "three")
-	if got, want := texts(read(t, l, 0)), []string{"one", "two", "three"}; !slices.Equal(got, want) {
+func logOrder(t *testing.T, l session.Log) {
+	appendMessages(t, l, "one", "two")
+	appendMessages(t, l, "three")
+	if got, want := messageTexts(readEvents(t, l, 0)), []string{"one", "two", "three"}; !slices.Equal(got, want) {
 		t.Errorf("read %q, want %q", got, want)
 	}
 }
 
-func roundTrip(t *testing.T, l session.Log) {
+func logRoundTrip(t *testing.T, l session.Log) {
 	id := session.ID{Name: "pdf", Origin: "user.claude", Dir: "tools/pdf"}
 	at := time.Date(2026, 11, 20, 10, 11, 12, 123456789, time.UTC)
 	want := []session.Event{
@@ -56,7 +53,7 @@ func roundTrip(t *testing.T, l session.Log) {
 			Files: []skill.File{{Path: "scripts/run.py", Size: 5, Script: true}}}},
 		{Time: at, Type: session.TypeUpdated, Updated: &session.SkillUpdate{Skill: id, Old: "sha256:1", Digest: "sha256:2"}},
 		{Time: at, Type: session.TypeUnloaded, Unloaded: &session.SkillUnload{Skill: id, Reason: "no longer needed"}},
-		{Time: at, Type: "a kind of another day"},
+		{Time: at, Type: "unknown"},
 	}
 	ptrs := make([]*session.Event, len(want))
 	for i := range want {
@@ -67,16 +64,16 @@ func roundTrip(t *testing.T, l session.Log) {
 	}
 	for i, e := range want {
 		if e.Seq != int64(i)+1 {
-			t.Errorf("event %d was given the sequence number %d", i+1, e.Seq)
+			t.Errorf("event %d has the sequence number %d", i+1, e.Seq)
 		}
 	}
-	if diff := cmp.Diff(want, read(t, l, 0)); diff != "" {
-		t.Errorf("what is read is not what was appended (-appended +read):\n%s", diff)
+	if diff := cmp.Diff(want, readEvents(t, l, 0)); diff != "" {
+		t.Errorf("events differ (-appended +read):\n%s", diff)
 	}
 }
 
-func readAfter(t *testing.T, l session.Log) {
-	say(t, l, "1", "2", "3", "4")
+func logReadsAfter(t *testing.T, l session.Log) {
+	appendMessages(t, l, "1", "2", "3", "4")
 	for _, tt := range []struct {
 		after int64
 		want  []string
@@ -87,38 +84,38 @@ func readAfter(t *testing.T, l session.Log) {
 		{4, nil},
 		{99, nil},
 	} {
-		if got := texts(read(t, l, tt.after)); !slices.Equal(got, tt.want) {
+		if got := messageTexts(readEvents(t, l, tt.after)); !slices.Equal(got, tt.want) {
 			t.Errorf("after %d: read %q, want %q", tt.after, got, tt.want)
 		}
 	}
 }
 
-func appendNothing(t *testing.T, l session.Log) {
+func logAppendsNothing(t *testing.T, l session.Log) {
 	if err := l.Append(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	say(t, l, "one")
-	if got := read(t, l, 0); len(got) != 1 || got[0].Seq != 1 {
+	appendMessages(t, l, "one")
+	if got := readEvents(t, l, 0); len(got) != 1 || got[0].Seq != 1 {
 		t.Errorf("got %+v, want one event with sequence number 1", got)
 	}
 }
 
-func concurrentAppends(t *testing.T, l session.Log) {
+func logConcurrentAppend(t *testing.T, l session.Log) {
 	const writers, each = 8, 20
 	var wg sync.WaitGroup
 	for range writers {
 		wg.Go(func() {
 			for range each {
-				if err := l.Append(t.Context(), message("x")); err != nil {
+				if err := l.Append(t.Context(), newMessage("x")); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	events := read(t, l, 0)
+	events := readEvents(t, l, 0)
 	if len(events) != writers*each {
-		t.Errorf("%d events are kept, want %d", len(events), writers*each)
+		t.Errorf("%d events, want %d", len(events), writers*each)
 	}
 	for i, e := range events {
 		if e.Seq != int64(i)+1 {
@@ -127,27 +124,27 @@ func concurrentAppends(t *testing.T, l session.Log) {
 	}
 }
 
-func appendsStayTogether(t *testing.T, l session.Log) {
+func logAppendsAtomically(t *testing.T, l session.Log) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
 			for j := range 10 {
 				text := strconv.Itoa(100*i + j)
-				if err := l.Append(t.Context(), message(text), message(text)); err != nil {
+				if err := l.Append(t.Context(), newMessage(text), newMessage(text)); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	for pair := range slices.Chunk(texts(read(t, l, 0)), 2) {
+	for pair := range slices.Chunk(messageTexts(readEvents(t, l, 0)), 2) {
 		if len(pair) != 2 || pair[0] != pair[1] {
-			t.Fatalf("events of one append were torn apart: %q", pair)
+			t.Fatalf("events of one append are not together: %q", pair)
 		}
 	}
 }
 
-func eventsDoNotChange(t *testing.T, l session.Log) {
+func logCopies(t *testing.T, l session.Log) {
 	e := &session.Event{Type: session.TypeLoaded, Loaded: &session.SkillLoad{Text: "body", Needs: []string{"a"}, Files: []skill.File{{Path: "x"}}}}
 	if err := l.Append(t.Context(), e); err != nil {
 		t.Fatal(err)
@@ -155,30 +152,30 @@ func eventsDoNotChange(t *testing.T, l session.Log) {
 	spoil := func(e *session.Event) {
 		e.Loaded.Text, e.Loaded.Needs[0], e.Loaded.Files[0].Path = "changed", "changed", "changed"
 	}
-	before := read(t, l, 0)
+	before := readEvents(t, l, 0)
 	spoil(e)
-	spoil(&read(t, l, 0)[0])
-	if diff := cmp.Diff(before, read(t, l, 0)); diff != "" {
+	spoil(&readEvents(t, l, 0)[0])
+	if diff := cmp.Diff(before, readEvents(t, l, 0)); diff != "" {
 		t.Errorf("an event of the log changed:\n%s", diff)
 	}
 }
 
-func message(text string) *session.Event {
+func newMessage(text string) *session.Event {
 	return &session.Event{Type: session.TypeMessage, Message: &session.Message{Role: session.RoleUser, Text: text}}
 }
 
-func say(t *testing.T, l session.Log, texts ...string) {
+func appendMessages(t *testing.T, l session.Log, texts ...string) {
 	t.Helper()
 	var events []*session.Event
 	for _, text := range texts {
-		events = append(events, message(text))
+		events = append(events, newMessage(text))
 	}
 	if err := l.Append(t.Context(), events...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func read(t *testing.T, l session.Log, after int64) []session.Event {
+func readEvents(t *testing.T, l session.Log, after int64) []session.Event {
 	t.Helper()
 	events, err := l.Read(t.Context(), after)
 	if err != nil {
@@ -187,7 +184,7 @@ func read(t *testing.T, l session.Log, after int64) []session.Event {
 	return events
 }
 
-func texts(events []session.Event) []string {
+func messageTexts(events []session.Event) []string {
 	var out []string
 	for _, e := range events {
 		out = append(out, e.Message.Text)
