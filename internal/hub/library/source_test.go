@@ -21,6 +21,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/loadouttest"
 )
 
 // runtime is one with the skills of a principal.
@@ -63,6 +64,9 @@ func TestW6SourcesOfAPrincipal(t *testing.T) {
 		wantEqual(t, e.Name, "xlsx")
 		files := must(rt.Catalog().CompleteManifest(w.ctx, e))(t)
 		wantEqual(t, files.Digest(), x.Digest)
+		for _, src := range must(w.lib.Sources(w.ctx, w.ada))(t) {
+			t.Run(src.Origin(), func(t *testing.T) { loadouttest.Source(t, src) })
+		}
 		_, err := w.lib.Sources(w.ctx, account.Principal{})
 		wantDenied(t, err)
 	})

@@ -1,0 +1,146 @@
+package loadouttest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loadout-dev/loadout/llm"
+)
+
+// Model tests a language model. It sends short requests to m, which must answer
+// them; what it answers is not checked.
+func Model(t *testing.T, m llm.Model) {
+	t.Run("name", func(t *testing.T) { modelName(t, m) })
+	t.Run("answer", func(t *testing.T) { modelAnswer(t, m) })
+	t.Run("request unchanged", func(t *testing.T) { modelRequest(t, m) })
+	t.Run("stream stopped early", func(t *testing.T) { modelStopped(t, m) })
+	t.Run("context ended", func(t *testing.T) { modelCanceled(t, m) })
+}
+
+func modelName(t *testing.T, m llm.Model) {
+	if vendor, name, ok := strings.Cut(m.Name(), ":"); !ok || vendor == "" || name == "" {
+		t.Errorf("name %q, want vendor:name", m.Name())
+	}
+}
+
+// modelAnswer checks that the events of a stream make up its final answer.
+func modelAnswer(t *testing.T, m llm.Model) {
+	var text strings.Builder
+	var calls []llm.CallDelta
+	var done *llm.Done
+	for e, err := range m.Stream(t.Context(), newRequest()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if done != nil {
+			t.Fatalf("event %T after Done", e)
+		}
+		switch e := e.(type) {
+		case llm.TextDelta:
+			text.WriteString(string(e))
+		case llm.CallDelta:
+			calls = addCallDelta(t, calls, e)
+		case llm.ThinkingDelta:
+		case llm.Done:
+			done = &e
+		default:
+			t.Fatalf("event of an unknown type %T", e)
+		}
+	}
+	if done == nil {
+		t.Fatal("the stream ended without Done or an error")
+	}
+	checkAnswer(t, &done.Answer, text.String(), calls)
+}
+
+func addCallDelta(t *testing.T, calls []llm.CallDelta, d llm.CallDelta) []llm.CallDelta {
+	t.Helper()
+	switch {
+	case d.Index < len(calls) && d.Index >= 0:
+		calls[d.Index].Arguments += d.Arguments
+	case d.Index > len(calls) || d.Index < 0 || d.ID == "" || d.Name == "":
+		t.Errorf("first piece of a call is %+v, want index %d, an ID and a name", d, len(calls))
+	default:
+		calls = append(calls, d)
+	}
+	return calls
+}
+
+// checkAnswer compares an answer with the text and calls that were streamed.
+func checkAnswer(t *testing.T, a *llm.Answer, text string, calls []llm.CallDelta) {
+	if a.Message.Role != llm.Assistant {
+		t.Errorf("role of the answer %q, want %q", a.Message.Role, llm.Assistant)
+	}
+	if got := a.Message.Words(); got != text {
+		t.Errorf("text of the answer %q, but streamed %q", got, text)
+	}
+	var got []llm.CallDelta
+	for _, p := range a.Message.Parts {
+		if c, ok := p.(llm.Call); ok {
+			got = append(got, llm.CallDelta{Index: len(got), ID: c.ID, Name: c.Name, Arguments: c.Arguments})
+		}
+	}
+	if diff := cmp.Diff(calls, got); diff != "" {
+		t.Errorf("calls of the answer differ from the streamed ones (-streamed +answer):\n%s", diff)
+	}
+	switch a.Stop {
+	case llm.StopEnd, llm.StopLength, llm.StopRefuse, llm.StopPause:
+	case llm.StopTools:
+		if len(calls) == 0 {
+			t.Error("stop reason tools, but no calls")
+		}
+	default:
+		t.Errorf("unknown stop reason %q", a.Stop)
+	}
+}
+
+// modelRequest checks that a request is not changed and can be sent again.
+func modelRequest(t *testing.T, m llm.Model) {
+	r := newRequest()
+	for range 2 {
+		if _, err := llm.Ask(t.Context(), m, r, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(newRequest(), r); diff != "" {
+		t.Errorf("the model changed the request (-before +after):\n%s", diff)
+	}
+}
+
+// modelStopped stops after the first event. A stream that goes on panics.
+func modelStopped(t *testing.T, m llm.Model) {
+	for _, err := range m.Stream(t.Context(), newRequest()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+}
+
+func modelCanceled(t *testing.T, m llm.Model) {
+	cause := errors.New("canceled by the test")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	var last error
+	for e, err := range m.Stream(ctx, newRequest()) {
+		if last != nil {
+			t.Fatalf("event %T after the error %v", e, last)
+		}
+		last = err
+	}
+	if !errors.Is(last, cause) {
+		t.Errorf("error after the context ended: %v, want one that wraps its cause", last)
+	}
+}
+
+func newRequest() *llm.Request {
+	return &llm.Request{
+		Instructions: "Answer in one short sentence.",
+		Messages:     []llm.Message{{Role: llm.User, Parts: []llm.Part{llm.Text("Say hello.")}}},
+		MaxTokens:    200,
+	}
+}
