@@ -140,6 +140,17 @@ var banned = map[string]map[string]string{
 		module + "/": "locking a file needs no other package",
 		"net":        "reads local files only",
 	},
+	"internal/execution": {
+		module:                            "the runtime is above what it runs",
+		module + "/session":               "a run is independent of conversations",
+		module + "/sandbox/":              "the caller chooses a back end",
+		module + "/internal/sandbox/":     "the caller chooses a back end",
+		module + "/internal/wasm":         "our executable runs modules, inside a sandbox",
+		"net/http":                         "only a sandbox has a network",
+		"os/exec":                          "the back end starts processes",
+		"github.com/modelcontextprotocol/": "a service is a process, whatever connects to it",
+		"github.com/spf13/":                "a library does not know the command line",
+	},
 	"internal/script": {
 		module + "/": "plans depend on the skill and the host only",
 		"net/http":   "reports what is missing, and installs nothing",

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/packages"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/provider"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
@@ -46,13 +46,28 @@ func (w *RequestedService) CheckCommand() {
 	if len(w.Command) == 0 {
 		return
 	}
-	c := &service{asked: Service{Command: w.Command}}
-	if err := c.check(); err != nil {
+	installs, err := execution.CheckCommand(w.Command)
+	if err != nil {
 		w.RefusedReason = err.Error()
 	} else {
-		w.NeedsInstall = c.fetch != nil
+		w.NeedsInstall = installs
 	}
 }
+
+// Package is an installed package that npx or uvx starts for a skill. It does
+// not change until the installed packages are removed.
+type Package struct {
+	Registry  string `json:"registry"` // npm or pypi
+	Requested string `json:"asked"`    // as written in the skill
+	Name      string `json:"name"`
+	Version   string `json:"version"`
+	// Integrity is "sha256:" and a hash over the package and its dependencies.
+	// For npm it covers the integrity that the registry states for each; for
+	// PyPI, the file list of each package.
+	Integrity string `json:"integrity"`
+}
+
+func packageOf(p *execution.Package) *Package { return (*Package)(p) }
 
 // RequestedVariable is a variable in the configuration of a server, with the
 // recipient of its value.
@@ -78,7 +93,7 @@ func (e *ServersError) Error() string {
 }
 
 // ErrNoServers is returned by a runtime that starts no servers of skills.
-var ErrNoServers = errors.New("this program starts no MCP servers of skills: it was given no way to read them")
+var ErrNoServers = execution.ErrNoServers
 
 // maxServices is the number of servers that a skill may define; a user cannot
 // review more.
@@ -158,37 +173,13 @@ func filterVariables(w RequestedService) RequestedService {
 	w.Variables = nil
 	for _, v := range vars {
 		text := "${" + v.Name + "}"
-		if v.Kind == "env" && skillDirNames.Replace(text) != text || v.Kind == "path" && (v.Name == "/" || v.Name == "pathSeparator") {
+		if v.Kind == "env" && execution.ReplaceSkillDir(text) != text || v.Kind == "path" && (v.Name == "/" || v.Name == "pathSeparator") {
 			continue
 		}
 		v.HasValue = v.Kind == "secret" || v.Kind == "user"
 		w.Variables = append(w.Variables, v)
 	}
 	return w
-}
-
-// forEachPackage calls f for each service that npx or uvx starts, with a job
-// that knows what to install.
-func (r *Runtime) forEachPackage(e *catalog.Entry, all []RequestedService, f func(*job, *RequestedService) error) error {
-	if r.scripts == nil {
-		return nil
-	}
-	var errs []error
-	for i := range all {
-		w := &all[i]
-		j := &job{rt: r, scripts: r.scripts, entry: e, service: &service{asked: Service{Command: w.Command}}}
-		if !w.NeedsInstall || j.service.check() != nil {
-			continue
-		}
-		err := j.planPackage()
-		if err == nil {
-			err = f(j, w)
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("server %s: %w", w.Name, err))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // InstallPackages installs the packages that npx and uvx start for a skill's
@@ -208,75 +199,35 @@ func (r *Runtime) InstallPackages(ctx context.Context, ref string, progress func
 	if err != nil && !errors.Is(err, ErrNoServers) {
 		return err
 	}
-	return r.forEachPackage(e, all, func(j *job, _ *RequestedService) error {
-		j.run.Progress = progress
-		j.progress("installing %s", j.service.fetch.asked())
-		p, err := j.installPackages(ctx)
-		if err == nil {
-			_, _, err = j.service.fetch.resolve(p)
+	if r.scripts == nil {
+		return nil
+	}
+	var errs []error
+	for _, w := range all {
+		if !w.NeedsInstall {
+			continue
 		}
-		return err
-	})
+		if err := r.runner().InstallPackage(ctx, e, w.Command, progress); err != nil {
+			errs = append(errs, fmt.Errorf("server %s: %w", w.Name, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // installedPackages sets the installed packages of services, and returns them
-// as dependencies for an approval.
+// as dependencies for an approval. Starting a service reports any error.
 func (r *Runtime) installedPackages(e *catalog.Entry, all []RequestedService) []policy.Need {
+	if r.scripts == nil {
+		return nil
+	}
 	var needs []policy.Need
-	_ = r.forEachPackage(e, all, func(j *job, w *RequestedService) error {
-		b, err := j.packageBuilder()
-		if err != nil {
-			return err
+	for i := range all {
+		if !all[i].NeedsInstall {
+			continue
 		}
-		var p *packages.Packages
-		if p, err = b.Lookup(j.scriptPlan.Needs, j.service.fetch.files, j.scriptPlan); err != nil {
-			return err // starting the service will report it
+		if p, err := r.runner().InstalledPackage(e, all[i].Command); err == nil && p != nil {
+			all[i].Package, needs = packageOf(p), append(needs, p.Need())
 		}
-		if w.Package, _, err = j.service.fetch.resolve(p); err == nil {
-			needs = append(needs, w.Package.need())
-		}
-		return err
-	})
+	}
 	return needs
-}
-
-// need returns the package as a dependency for an approval.
-func (p *Package) need() policy.Need {
-	return policy.Need{Name: p.Registry + ":" + p.Name + "@" + p.Version, Digest: policy.Digest(p.Integrity)}
-}
-
-func isPackage(n policy.Need) bool {
-	return strings.HasPrefix(n.Name, "npm:") || strings.HasPrefix(n.Name, "pypi:")
-}
-
-// approvedPackages returns the packages in the grant for this skill, if the
-// skill has servers from packages. The installed packages are compared with
-// them when a server starts, because they may not be installed now.
-func (j *job) approvedPackages(ctx context.Context) []policy.Need {
-	all, err := j.rt.requestedServices(j.entry, j.skill)
-	// Servers that cannot be read are not started, so the approval of the
-	// scripts remains valid.
-	if !errors.Is(err, ErrNoServers) && !slices.ContainsFunc(all, func(w RequestedService) bool { return w.NeedsInstall }) {
-		return nil
-	}
-	g, err := j.grants().Find(ctx, j.run.Principal, policy.Digest(j.digest()), j.run.Session)
-	if err != nil || g == nil {
-		return nil // the decision reports it
-	}
-	return slices.DeleteFunc(slices.Clone(g.Needs), func(n policy.Need) bool { return !isPackage(n) })
-}
-
-// checkApprovedPackage returns an error if the installed package is not in the
-// grant.
-func (j *job) checkApprovedPackage(p *Package) error {
-	if j.granted == nil || slices.Contains(j.granted.Needs, p.need()) {
-		return nil
-	}
-	reason := fmt.Sprintf("%s %s was not installed when the skill was approved", p.Name, p.Version)
-	for _, n := range j.granted.Needs {
-		if strings.HasPrefix(n.Name, p.Registry+":"+p.Name+"@") {
-			reason = fmt.Sprintf("approved was %s, and installed is %s with another content or version", strings.TrimPrefix(n.Name, p.Registry+":"), p.Version)
-		}
-	}
-	return &CommandError{j.service.fetch.by + " " + p.Requested, reason + ": a person can look at it and approve it with `loadout approve " + j.entry.Name + "`"}
 }

@@ -3,15 +3,17 @@ package loadout
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"net/netip"
-	"time"
+	"slices"
 
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/execution"
+	"github.com/loadout-dev/loadout/internal/packages"
+	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/skill"
 )
 
 // Scripts configures a runtime to run scripts of skills. No script runs without
@@ -66,87 +68,27 @@ type Scripts struct {
 	Logger *slog.Logger
 }
 
+// Packages configures the installation of the packages that scripts need. They
+// are installed in a sandbox, from these registries only.
+type Packages struct {
+	// Dir is the directory of installed packages, an absolute path.
+	Dir string
+	// PythonIndex and NPMRegistry are the registries; "" means the public ones.
+	PythonIndex, NPMRegistry string
+	// AllowSource allows packages to be built from source and to run install
+	// scripts, in the sandbox.
+	AllowSource bool
+	// Offline installs nothing and uses packages that are already installed.
+	Offline bool
+}
+
 // Auditor records decisions; [*policy.Audit] is one.
 type Auditor interface {
 	Append(ctx context.Context, r policy.Record) error
 }
 
-// Run describes one run of a script.
-type Run struct {
-	Skill  string // reference to the skill
-	Script string // path inside the skill, or the unique name of a script
-	Args   []string
-	Stdin  io.Reader
-	Inputs []Input // files and directories for /work/in
-
-	// Principal is the principal of the run; the zero value is that of
-	// [Scripts]. ByUser is set if the user typed the command, which approves
-	// this run.
-	Principal policy.Principal
-	ByUser    bool
-	Session   string
-
-	// Folder is the handle of a working folder, as returned by an earlier run.
-	// NewFolder creates a working folder if Folder is "".
-	Folder    string
-	NewFolder bool
-	// OutputDir is a directory for the files in /work/out. It is created if
-	// necessary, and not used with a working folder.
-	OutputDir string
-	// Workspace is the absolute path of a user's directory. The script may read
-	// it, and may write to it if that was approved.
-	Workspace string
-	// WriteWorkspace and HostNetwork are granted by a user who typed the
-	// command: write access to the workspace, and full access to the machine's
-	// network.
-	WriteWorkspace, HostNetwork bool
-	// Secrets are values for this run, in addition to those of [Scripts].
-	Secrets []sandbox.Secret
-	Timeout time.Duration // limited by the bounds; 0 means the limit
-
-	// Stdout and Stderr receive the output as it is written. It is complete if
-	// the user typed the command. Both may be nil.
-	Stdout, Stderr io.Writer
-	Progress       func(what string) // receives progress messages; may be nil
-}
-
-// RunResult is the result of a run, in the stable format of run --json.
-type RunResult struct {
-	ExitCode    int               `json:"exit_code"`
-	Stdout      string            `json:"stdout"`
-	Stderr      string            `json:"stderr"`
-	DurationMS  int64             `json:"duration_ms"`
-	Killed      bool              `json:"killed"`
-	Truncated   bool              `json:"truncated"`
-	Reason      sandbox.Reason    `json:"reason"`
-	Detail      string            `json:"detail,omitempty"` // details of the reason
-	Backend     string            `json:"backend"`
-	Tier        int               `json:"tier"`
-	Limits      map[string]string `json:"limits"` // enforced limits and how they are enforced
-	DeniedHosts []string          `json:"denied_hosts"`
-	Digest      string            `json:"digest"`
-	Files       []sandbox.File    `json:"files"`
-	Skill       string            `json:"skill"`
-	Script      string            `json:"script"`
-	Folder      string            `json:"folder,omitempty"` // handle of the working folder
-	// UnsavedFiles is the number of files that the script wrote to its working
-	// directory outside /work/out. They were not saved.
-	UnsavedFiles int      `json:"left,omitempty"`
-	Notes        []string `json:"notes,omitempty"` // for users, for example about permissions not granted
-}
-
-// RefusedError is returned if a script may not run.
-type RefusedError struct {
-	Skill    string
-	Decision policy.Decision
-}
-
-func (e *RefusedError) Error() string {
-	return fmt.Sprintf("skill %s may not run scripts: %s", e.Skill, e.Decision.Reason)
-}
-
 // ErrNoScripts is returned by a runtime that runs no scripts.
-var ErrNoScripts = errors.New("this program runs no scripts: it was given no sandbox")
+var ErrNoScripts = execution.ErrNoScripts
 
 // principal returns the default principal.
 func (s *Scripts) principal() policy.Principal {
@@ -169,3 +111,64 @@ func (s *Scripts) secret(ctx context.Context, skill policy.Digest, name string) 
 
 // RunsScripts reports whether the runtime has a sandbox to run scripts.
 func (r *Runtime) RunsScripts() bool { return r.scripts != nil && r.scripts.Sandbox != nil }
+
+// runner returns the runner of scripts. There is none without r.scripts.
+func (r *Runtime) runner() *execution.Runner {
+	s := r.scripts
+	o := execution.Options{
+		Catalog: r.catalog, Sandbox: s.Sandbox, Grants: s.Grants, Audit: s.Audit, Bounds: s.Bounds, Secret: s.secret, ProtectedDirs: s.protectedDirs(),
+		Executable: s.Executable, CacheDir: s.CacheDir, PrivateNetworks: s.PrivateNetworks, Logger: s.Logger,
+		Services: func(e *catalog.Entry, sk *skill.Skill) (bool, error) {
+			all, err := r.requestedServices(e, sk)
+			return slices.ContainsFunc(all, func(w RequestedService) bool { return w.NeedsInstall }), err
+		},
+	}
+	if s.Getenv != nil {
+		o.Host = script.HostOf(s.Getenv)
+	}
+	if p := s.Packages; p != nil {
+		o.Packages = &packages.Options{Backend: s.Sandbox, Dir: p.Dir, Host: o.Host, PythonIndex: p.PythonIndex, NPMRegistry: p.NPMRegistry, Private: s.PrivateNetworks,
+			AllowSource: p.AllowSource, Offline: p.Offline, Log: s.Logger}
+	}
+	return execution.New(o)
+}
+
+// caller returns the principal p, or the default one, as a caller.
+func (s *Scripts) caller(p policy.Principal, session string) execution.Caller {
+	if p == (policy.Principal{}) {
+		p = s.principal()
+	}
+	return execution.Caller{Principal: p, Session: session}
+}
+
+// protectedDirs returns the directories that no workspace may overlap.
+func (s *Scripts) protectedDirs() []string {
+	return append([]string{s.FolderDir}, s.ProtectedDirs...)
+}
+
+// ErrWorkspace means that a directory cannot be given to scripts.
+var ErrWorkspace = execution.ErrWorkspace
+
+// CheckWorkspace reports whether scripts may be given a directory. The error
+// matches [ErrWorkspace] for the whole file system and for any directory that
+// overlaps Loadout's own state.
+func (r *Runtime) CheckWorkspace(dir string) error {
+	if !r.RunsScripts() {
+		if err := execution.CheckWorkspace(dir); err != nil {
+			return err
+		}
+		return ErrNoScripts
+	}
+	return execution.CheckWorkspace(dir, r.scripts.protectedDirs()...)
+}
+
+// ErrNoFolder is returned if no working folder has the given handle.
+var ErrNoFolder = execution.ErrNoFolder
+
+// FolderPath returns the path of a working folder on this machine.
+func (r *Runtime) FolderPath(handle string) (string, error) {
+	if r.scripts == nil {
+		return "", ErrNoFolder
+	}
+	return execution.FolderPath(r.scripts.FolderDir, handle)
+}

@@ -8,7 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -54,7 +54,7 @@ func (b *bench) addWASM(be sandbox.Backend) error {
 			return err
 		}
 		cache := filepath.Join(modules, name+".cache")
-		if out, err := exec.Command(b.loadout, loadout.WASMCommand, "--compile", "--cache", cache, "--", file).CombinedOutput(); err != nil {
+		if out, err := exec.Command(b.loadout, execution.WASMCommand, "--compile", "--cache", cache, "--", file).CombinedOutput(); err != nil {
 			return fmt.Errorf("compile %s: %w\n%s", file, err, out)
 		}
 		if err := makeReadable(cache); err != nil {
@@ -62,7 +62,7 @@ func (b *bench) addWASM(be sandbox.Backend) error {
 		}
 		goal := map[string]float64{"tiny": 5}[name]
 		b.add(fmt.Sprintf("%s.wasm (%d KB) from the cache", name, len(code)>>10), start, goal, func() error {
-			return runIn(s, spec, []string{b.loadout, loadout.WASMCommand, "--cache", cache, "--", file})
+			return runIn(s, spec, []string{b.loadout, execution.WASMCommand, "--cache", cache, "--", file})
 		})
 	}
 	return nil

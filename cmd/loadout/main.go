@@ -14,12 +14,12 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/wasm"
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == loadout.WASMCommand {
+	if len(os.Args) > 1 && os.Args[1] == execution.WASMCommand {
 		os.Exit(wasm.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr, os.Environ())) // in a sandbox
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -423,9 +423,6 @@ func parse(t *testing.T, name string) *skill.Skill {
 }
 
 func TestPlan(t *testing.T) {
-	if provider.Dir != loadout.ServiceDir {
-		t.Errorf("files are at %s, and expected at %s", loadout.ServiceDir, provider.Dir)
-	}
 	for name, tt := range map[string]struct {
 		p    *skill.Provider
 		kind string

@@ -13,7 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -78,7 +78,7 @@ func (in *saveArgs) files() (map[string]string, error) {
 			errs = append(errs, fmt.Errorf("%q is not inside the skill; give a path from it", file.Path))
 		case twice || strings.EqualFold(p, skill.FileName):
 			errs = append(errs, fmt.Errorf("%s is given twice", p))
-		case loadout.IsProtected(p):
+		case execution.IsProtected(p):
 			errs = append(errs, fmt.Errorf("%s: programs take commands from it, so that it is not written here", p))
 		}
 		out[p] = file.Content

@@ -24,7 +24,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
@@ -263,7 +263,7 @@ func (f *folder) place(name string, data []byte) error {
 	if len(data) > MaxFile {
 		return fmt.Errorf("it would have %d bytes, more than %d", len(data), MaxFile)
 	}
-	if loadout.IsProtected(name) {
+	if execution.IsProtected(name) {
 		return errors.New("programs take commands from it, so that it is not written here; a person can")
 	}
 	dir, err := f.dir(filepath.Dir(name))

@@ -1,4 +1,4 @@
-package loadout
+package execution
 
 import (
 	"encoding/json"
@@ -33,16 +33,4 @@ func FuzzFetch(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestTail(t *testing.T) {
-	s := &tailBuffer{most: 4}
-	for _, w := range []string{"ab", "cde", "", "fghijkl", "m"} {
-		if n, err := s.Write([]byte(w)); n != len(w) || err != nil {
-			t.Errorf("Write(%q) is %d, %v", w, n, err)
-		}
-	}
-	if got := string(s.bytes()); got != "jklm" {
-		t.Errorf("kept is %q", got)
-	}
 }

@@ -1,4 +1,4 @@
-package loadout
+package execution
 
 import (
 	"bufio"
@@ -19,181 +19,30 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/internal/packages"
-	"github.com/loadout-dev/loadout/internal/script"
+	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
 )
 
 // Package is an installed package that npx or uvx starts for a skill. It does
 // not change until the installed packages are removed.
 type Package struct {
-	Registry  string `json:"registry"` // npm or pypi
-	Requested string `json:"asked"`    // as written in the skill
-	Name      string `json:"name"`
-	Version   string `json:"version"`
+	Registry  string // npm or pypi
+	Requested string // as written in the skill
+	Name      string
+	Version   string
 	// Integrity is "sha256:" and a hash over the package and its dependencies.
 	// For npm it covers the integrity that the registry states for each; for
 	// PyPI, the file list of each package.
-	Integrity string `json:"integrity"`
+	Integrity string
 }
 
-// packageCommand is a package to install and the program to start from it.
-type packageCommand struct {
-	by      string // npx or uvx
-	pkg     string // package name
-	version string // as requested; "" means the latest
-	program string // "" means the only program, or the one named like the package
-	args    []string
-	files   memoryFS // input of the build step
+// Need returns the package as a dependency for an approval.
+func (p *Package) Need() policy.Need {
+	return policy.Need{Name: p.Registry + ":" + p.Name + "@" + p.Version, Digest: policy.Digest(p.Integrity)}
 }
 
-var (
-	npmPackage  = lazyregexp.New(`^(@[a-z0-9~-][a-z0-9._~-]*/)?[a-zA-Z0-9~-][a-zA-Z0-9._~-]*$`)
-	npmVersion  = lazyregexp.New(`^[A-Za-z0-9.*^~<>=|+ -]+$`)
-	pypiPackage = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9._,-]*\])?$`)
-	pypiVersion = lazyregexp.New(`^([=<>!~]=?=?)?[A-Za-z0-9.*+!,<>=~ -]+$`)
-)
-
-// parseNPX parses the arguments of npx.
-func parseNPX(args []string) (*packageCommand, error) {
-	f, spec := &packageCommand{by: "npx"}, ""
-	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
-		flag, value, given := strings.Cut(args[0], "=")
-		args = args[1:]
-		switch flag {
-		case "-y", "--yes", "-q", "--quiet", "--":
-			continue
-		case "-p", "--package":
-			if !given {
-				if len(args) == 0 {
-					return nil, &CommandError{"npx", flag + " names no package"}
-				}
-				value, args = args[0], args[1:]
-			}
-			if spec != "" {
-				return nil, &CommandError{"npx", "more than one package is not supported: name one that depends on the others"}
-			}
-			spec = value
-		default:
-			return nil, &CommandError{"npx", fmt.Sprintf("%q is not supported here: write npx -y PACKAGE@VERSION and its arguments", flag)}
-		}
-	}
-	if len(args) == 0 {
-		return nil, &CommandError{"npx", "it names no package: write npx -y PACKAGE@VERSION and its arguments"}
-	}
-	f.args = args[1:]
-	if spec == "" {
-		spec = args[0]
-	} else {
-		f.program = args[0]
-	}
-	f.pkg = spec
-	if i := strings.LastIndex(spec, "@"); i > 0 {
-		f.pkg, f.version = spec[:i], spec[i+1:]
-	}
-	if !npmPackage().MatchString(f.pkg) || f.version != "" && !npmVersion().MatchString(f.version) {
-		return nil, &CommandError{"npx", fmt.Sprintf("%q is not a package of the registry: write PACKAGE@VERSION", spec)}
-	}
-	version := f.version
-	if version == "" {
-		version = "latest"
-	}
-	data, err := json.Marshal(map[string]any{"dependencies": map[string]string{f.pkg: version}})
-	if err != nil {
-		return nil, err
-	}
-	f.files = memoryFS{"main.js": nil, "package.json": data}
-	return f, nil
-}
-
-// parseUVX parses the arguments of uvx.
-func parseUVX(args []string) (*packageCommand, error) {
-	f, spec := &packageCommand{by: "uvx"}, ""
-	python := ""
-	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
-		flag, value, given := strings.Cut(args[0], "=")
-		args = args[1:]
-		if flag == "-q" || flag == "--quiet" || flag == "--" {
-			continue
-		}
-		if flag != "--from" && flag != "--python" && flag != "-p" {
-			return nil, &CommandError{"uvx", fmt.Sprintf("%q is not supported here: write uvx PACKAGE==VERSION and its arguments", flag)}
-		}
-		if !given {
-			if len(args) == 0 {
-				return nil, &CommandError{"uvx", flag + " has no value"}
-			}
-			value, args = args[0], args[1:]
-		}
-		if flag == "--from" {
-			spec = value
-		} else {
-			python = value
-		}
-	}
-	if len(args) == 0 {
-		return nil, &CommandError{"uvx", "it names no package: write uvx PACKAGE==VERSION and its arguments"}
-	}
-	f.args = args[1:]
-	if spec == "" {
-		spec = args[0]
-	} else {
-		f.program = args[0]
-	}
-	f.pkg = spec
-	if i := strings.IndexAny(spec, "@=<>~!"); i > 0 {
-		f.pkg, f.version = spec[:i], strings.TrimPrefix(spec[i:], "@")
-	}
-	if f.version == "latest" {
-		f.version = ""
-	}
-	if !pypiPackage().MatchString(f.pkg) || f.version != "" && !pypiVersion().MatchString(f.version) {
-		return nil, &CommandError{"uvx", fmt.Sprintf("%q is not a package of the index: write PACKAGE==VERSION", spec)}
-	}
-	version := f.version
-	if version != "" && !strings.ContainsAny(version[:1], "=<>~!") {
-		version = "==" + version
-	}
-	requires := ""
-	if python = strings.TrimPrefix(python, "python"); python != "" {
-		if !regexp.MustCompile(`^3(\.[0-9]+){0,2}$`).MatchString(python) {
-			return nil, &CommandError{"uvx", fmt.Sprintf("%q is no version of Python: write one such as 3.12", python)}
-		}
-		requires = fmt.Sprintf("# requires-python = %q\n", "=="+python+".*")
-	}
-	f.files = memoryFS{"main.py": fmt.Appendf(nil, "# /// script\n%s# dependencies = [%q]\n# ///\n", requires, f.pkg+version)}
-	return f, nil
-}
-
-// planPackage determines what to install and for which interpreter.
-func (j *job) planPackage() error {
-	f, name := j.service.fetch, "main.js"
-	if f.by == "uvx" {
-		name = "main.py"
-	}
-	var err error
-	if j.scriptPlan, err = script.Resolve(f.files, name, j.scriptHost()); err != nil {
-		return fmt.Errorf("%s: %s %s: %w", j.owner(), f.by, f.pkg, err)
-	}
-	if j.scriptPlan.Needs == nil {
-		return fmt.Errorf("%s: %s %s: it names nothing to install", j.owner(), f.by, f.pkg)
-	}
-	j.scriptPlan.Needs.Source = f.by + " " + f.pkg
-	return nil
-}
-
-// resolveEntryPoint finds the program in the installed packages.
-func (j *job) resolveEntryPoint() error {
-	f := j.service.fetch
-	built, argv, err := f.resolve(j.packages)
-	if err != nil {
-		return err
-	}
-	if err := j.checkApprovedPackage(built); err != nil {
-		return err
-	}
-	j.service.built = built
-	j.service.argv = slices.Concat(j.scriptPlan.Argv[:len(j.scriptPlan.Argv)-1], argv, f.args)
-	return nil
+func isPackage(n policy.Need) bool {
+	return strings.HasPrefix(n.Name, "npm:") || strings.HasPrefix(n.Name, "pypi:")
 }
 
 // resolve returns the installed package and the interpreter's arguments to run
@@ -213,15 +62,10 @@ func (f *packageCommand) resolve(p *packages.Packages) (*Package, []string, erro
 	return f.fromNPM(root.FS())
 }
 
-func (f *packageCommand) asked() string {
-	if f.version == "" {
-		return f.pkg
-	}
-	return f.pkg + "@" + f.version
-}
-
-// maxMetadata is the size limit of a file that describes a package.
-const maxMetadata = 16 << 20
+const (
+	maxMetadata = 16 << 20 // size limit of a file that describes a package
+	maxPrograms = 20       // number of programs that an error names
+)
 
 func metadata(fsys fs.FS, name string) ([]byte, error) {
 	in, err := fsys.Open(name)
@@ -301,7 +145,8 @@ func (f *packageCommand) choose(programs map[string]string) (string, error) {
 	if f.by == "uvx" {
 		option = "--from"
 	}
-	return "", fmt.Errorf("the package %s has the programs %s: name one by %s %s %[3]s PROGRAM", f.pkg, joinNames(slices.Sorted(maps.Keys(programs))), f.by, option+" "+f.pkg)
+	names := slices.Sorted(maps.Keys(programs))
+	return "", fmt.Errorf("the package %s has the programs %s: name one by %s %s %[3]s PROGRAM", f.pkg, strings.Join(names[:min(len(names), maxPrograms)], ", "), f.by, option+" "+f.pkg)
 }
 
 func integrity(lines []string) string {

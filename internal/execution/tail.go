@@ -1,4 +1,4 @@
-package loadout
+package execution
 
 import "sync"
 

@@ -1,4 +1,4 @@
-package loadout
+package execution
 
 import (
 	"context"
@@ -16,26 +16,43 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// WASMCommand is the first argument with which [Scripts.Executable] runs a
+// WASMCommand is the first argument with which our executable runs a
 // WebAssembly module instead of a user's command.
 const WASMCommand = "loadout-wasm"
 
 // compileTime limits the compilation of a module.
 const compileTime = 2 * time.Minute
 
-// wasmCommand returns the command for a WebAssembly script. It runs our own
-// executable in the sandbox like any interpreter, with the compiled code of the
-// module if there is a cache.
-func (j *job) wasmCommand(ctx context.Context, s *sandbox.Spec, file string) (*sandbox.Cmd, error) {
-	s.Mounts = append(s.Mounts, sandbox.Mount{Host: j.scripts.Executable, Path: j.scripts.Executable})
+// wasmRunner runs WebAssembly modules by our own executable, in the sandbox like
+// any interpreter.
+type wasmRunner struct {
+	executable string
+	cacheDir   string // of compiled modules; "" for none
+	sandbox    sandbox.Backend
+}
+
+// wasmModule is a module of a skill.
+type wasmModule struct {
+	script string // path in the skill
+	hash   string // of its content
+	args   []string
+	// unlimited disables the limits of time and output, for services.
+	unlimited bool
+}
+
+// command returns the command that runs a module, with its compiled code if
+// there is a cache.
+func (w *wasmRunner) command(ctx context.Context, s *sandbox.Spec, m wasmModule, progress Progress) (*sandbox.Cmd, error) {
+	s.Mounts = append(s.Mounts, sandbox.Mount{Host: w.executable, Path: w.executable})
 	l := s.Limits
 	timeout, output := l.Wall, 5*l.Output
-	if j.service != nil {
+	if m.unlimited {
 		timeout, output = 0, 0
 	}
-	args := []string{j.scripts.Executable, WASMCommand, "--memory", strconv.FormatInt(l.Memory/2, 10), "--timeout", timeout.String(),
+	args := []string{w.executable, WASMCommand, "--memory", strconv.FormatInt(l.Memory/2, 10), "--timeout", timeout.String(),
 		"--output", strconv.FormatInt(output, 10)}
-	dir, err := j.compiledDir(ctx, s, file)
+	file := path.Join(sandbox.SkillDir, m.script)
+	dir, err := w.compiledDir(ctx, s, m, file, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +60,14 @@ func (j *job) wasmCommand(ctx context.Context, s *sandbox.Spec, file string) (*s
 		s.Mounts = append(s.Mounts, sandbox.Mount{Host: dir, Path: dir})
 		args = append(args, "--cache", dir)
 	}
-	args = append(args, "--dir", sandbox.WorkDir+"="+sandbox.WorkDir, "--dir", sandbox.TmpDir+"="+sandbox.TmpDir)
+	args = append(args, wasmDirs(s)...)
+	args = append(args, "--", file)
+	return &sandbox.Cmd{Args: append(args, m.args...)}, nil
+}
+
+// wasmDirs returns the options for the directories that a module may access.
+func wasmDirs(s *sandbox.Spec) []string {
+	args := []string{"--dir", sandbox.WorkDir + "=" + sandbox.WorkDir, "--dir", sandbox.TmpDir + "=" + sandbox.TmpDir}
 	for _, t := range s.Trees {
 		if !t.Writable() {
 			args = append(args, "--dir", t.Path+"="+t.Path+":ro")
@@ -58,34 +82,29 @@ func (j *job) wasmCommand(ctx context.Context, s *sandbox.Spec, file string) (*s
 			args = append(args, "--dir", m.Path+"="+m.Path+access)
 		}
 	}
-	args = append(args, "--", file)
-	return &sandbox.Cmd{Args: append(args, j.run.Args...)}, nil
+	return args
 }
 
 // compiledDir returns the directory with the compiled code of the module. It
 // compiles the module in a separate sandbox if necessary. It returns "" if
 // there is no cache or the module is invalid; the run then reports that.
-func (j *job) compiledDir(ctx context.Context, run *sandbox.Spec, file string) (string, error) {
-	if j.scripts.CacheDir == "" {
+func (w *wasmRunner) compiledDir(ctx context.Context, run *sandbox.Spec, m wasmModule, file string, progress Progress) (string, error) {
+	if w.cacheDir == "" {
 		return "", nil
-	}
-	f, ok := j.mainPart().manifest.Find(j.script)
-	if !ok {
-		return "", fmt.Errorf("%s is not in the manifest", j.script)
 	}
 	// Compiled code runs unchecked, so each module has its own directory,
 	// written only by its compilation. The name includes the compiling program,
 	// which accepts only its own code.
-	by, err := os.Stat(j.scripts.Executable)
+	by, err := os.Stat(w.executable)
 	if err != nil {
 		return "", fmt.Errorf("the program that runs WebAssembly: %w", err)
 	}
-	dir := filepath.Join(j.scripts.CacheDir, "wasm", fmt.Sprintf("%s-%x-%x", f.SHA256, by.Size(), by.ModTime().UnixNano()))
+	dir := filepath.Join(w.cacheDir, "wasm", fmt.Sprintf("%s-%x-%x", m.hash, by.Size(), by.ModTime().UnixNano()))
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
 	}
-	j.progress("compiling %s", j.script)
-	fresh, err := compileInto(ctx, j.scripts, dir, run, file)
+	progress.report("compiling %s", m.script)
+	fresh, err := w.compileInto(ctx, dir, run, file)
 	if fresh != "" {
 		defer os.RemoveAll(fresh)
 	}
@@ -102,7 +121,7 @@ func (j *job) compiledDir(ctx context.Context, run *sandbox.Spec, file string) (
 
 // compileInto compiles the module into a new directory beside dir. It returns
 // "" for a module that does not compile.
-func compileInto(ctx context.Context, sc *Scripts, dir string, run *sandbox.Spec, file string) (string, error) {
+func (w *wasmRunner) compileInto(ctx context.Context, dir string, run *sandbox.Spec, file string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return "", fmt.Errorf("make a place for compiled code: %w", err)
 	}
@@ -116,13 +135,13 @@ func compileInto(ctx context.Context, sc *Scripts, dir string, run *sandbox.Spec
 	}
 	defer root.Close()
 	spec := &sandbox.Spec{Limits: sandbox.Limits{Memory: 1 << 30, Work: 256 << 20, FileSize: 128 << 20, Wall: compileTime, CPU: compileTime},
-		Digest: run.Digest, Mounts: []sandbox.Mount{{Host: sc.Executable, Path: sc.Executable}}}
+		Digest: run.Digest, Mounts: []sandbox.Mount{{Host: w.executable, Path: w.executable}}}
 	for _, t := range run.Trees {
 		if t.Path == sandbox.SkillDir {
 			spec.Trees = append(spec.Trees, t)
 		}
 	}
-	res, err := sandbox.Run(ctx, sc.Sandbox, spec, &sandbox.Cmd{Args: []string{sc.Executable, WASMCommand, "--compile", "--cache", sandbox.OutDir, "--", file}},
+	res, err := sandbox.Run(ctx, w.sandbox, spec, &sandbox.Cmd{Args: []string{w.executable, WASMCommand, "--compile", "--cache", sandbox.OutDir, "--", file}},
 		&sandbox.RunOptions{Collect: func(f sandbox.File, r io.Reader) (bool, error) { return keepCompiled(root, f, r) }})
 	if err != nil {
 		return fresh, fmt.Errorf("compile %s: %w", file, err)

@@ -1,4 +1,4 @@
-package loadout
+package execution
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
@@ -78,4 +79,68 @@ func (v *verifiedFS) read(f skill.File) ([]byte, error) {
 		v.changed = changed
 	}
 	return nil, changed
+}
+
+// mergedFS is a file system with files from several sources.
+type mergedFS map[string]fileLocation
+
+type fileLocation struct {
+	fsys fs.FS
+	path string
+}
+
+// Open opens a file by its name in the merged file system.
+func (g mergedFS) Open(name string) (fs.File, error) {
+	p, ok := g[name]
+	if !ok {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return p.fsys.Open(p.path)
+}
+
+// TextFile returns a file system of one file with the given content, which has
+// any name.
+func TextFile(data []byte) fs.FS { return singleFile{data} }
+
+// singleFile is a file system of one file in memory.
+type singleFile struct{ data []byte }
+
+// Open opens the file under any name.
+func (o singleFile) Open(string) (fs.File, error) {
+	return &memoryFile{Reader: bytes.NewReader(o.data), info: memoryInfo{name: "data", size: int64(len(o.data)), mode: 0o444}}, nil
+}
+
+// memoryFile is an open file in memory.
+type memoryFile struct {
+	*bytes.Reader
+	info fs.FileInfo
+}
+
+func (m *memoryFile) Stat() (fs.FileInfo, error) { return m.info, nil }
+func (m *memoryFile) Close() error               { return nil }
+
+type memoryInfo struct {
+	name string
+	size int64
+	mode fs.FileMode
+}
+
+func (i memoryInfo) Name() string       { return i.name }
+func (i memoryInfo) Size() int64        { return i.size }
+func (i memoryInfo) Mode() fs.FileMode  { return i.mode }
+func (i memoryInfo) ModTime() time.Time { return time.Time{} }
+func (i memoryInfo) IsDir() bool        { return i.mode.IsDir() }
+func (i memoryInfo) Sys() any           { return nil }
+
+// memoryFS is a file system of files in memory, by name.
+type memoryFS map[string][]byte
+
+// Open opens a file.
+func (t memoryFS) Open(name string) (fs.File, error) {
+	data, ok := t[name]
+	if !ok {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	f, err := singleFile{data}.Open(name)
+	return f, err
 }

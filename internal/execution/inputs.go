@@ -1,14 +1,12 @@
-package loadout
+package execution
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -20,11 +18,6 @@ type Input struct {
 	// FS and Path are the source of the input.
 	FS   fs.FS
 	Path string
-}
-
-// TextInput returns an input with the given content.
-func TextInput(name string, data []byte) Input {
-	return Input{Name: name, FS: singleFile{data}, Path: "data"}
 }
 
 // Limits of the inputs of a run.
@@ -96,50 +89,3 @@ func inputTrees(inputs []Input) ([]sandbox.Tree, error) {
 	slices.SortFunc(files, func(a, b sandbox.File) int { return strings.Compare(a.Path, b.Path) })
 	return []sandbox.Tree{{Path: sandbox.InDir, FS: all, Files: files}}, nil
 }
-
-// mergedFS is a file system with files from several sources.
-type mergedFS map[string]fileLocation
-
-type fileLocation struct {
-	fsys fs.FS
-	path string
-}
-
-// Open opens a file by its name in the merged file system.
-func (g mergedFS) Open(name string) (fs.File, error) {
-	p, ok := g[name]
-	if !ok {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return p.fsys.Open(p.path)
-}
-
-// singleFile is a file system of one file in memory.
-type singleFile struct{ data []byte }
-
-// Open opens the file under any name.
-func (o singleFile) Open(string) (fs.File, error) {
-	return &memoryFile{Reader: bytes.NewReader(o.data), info: memoryInfo{name: "data", size: int64(len(o.data)), mode: 0o444}}, nil
-}
-
-// memoryFile is an open file in memory.
-type memoryFile struct {
-	*bytes.Reader
-	info fs.FileInfo
-}
-
-func (m *memoryFile) Stat() (fs.FileInfo, error) { return m.info, nil }
-func (m *memoryFile) Close() error               { return nil }
-
-type memoryInfo struct {
-	name string
-	size int64
-	mode fs.FileMode
-}
-
-func (i memoryInfo) Name() string       { return i.name }
-func (i memoryInfo) Size() int64        { return i.size }
-func (i memoryInfo) Mode() fs.FileMode  { return i.mode }
-func (i memoryInfo) ModTime() time.Time { return time.Time{} }
-func (i memoryInfo) IsDir() bool        { return i.mode.IsDir() }
-func (i memoryInfo) Sys() any           { return nil }

@@ -1,4 +1,4 @@
-package loadout
+package execution
 
 import (
 	"errors"
@@ -16,8 +16,8 @@ var ErrWorkspace = errors.New("directory cannot be given to scripts")
 
 // CheckWorkspace reports whether scripts may be given a directory. The error
 // matches [ErrWorkspace] for the whole file system and for any directory that
-// overlaps Loadout's own state.
-func (r *Runtime) CheckWorkspace(dir string) error {
+// overlaps a protected one, which holds Loadout's own state.
+func CheckWorkspace(dir string, protected ...string) error {
 	if !filepath.IsAbs(dir) {
 		return fmt.Errorf("workspace %s: %w: path is not absolute", dir, ErrWorkspace)
 	}
@@ -28,10 +28,7 @@ func (r *Runtime) CheckWorkspace(dir string) error {
 	if filepath.Dir(real) == real {
 		return fmt.Errorf("workspace %s: %w: whole file system", dir, ErrWorkspace)
 	}
-	if !r.RunsScripts() {
-		return ErrNoScripts
-	}
-	for _, p := range append([]string{r.scripts.FolderDir}, r.scripts.ProtectedDirs...) {
+	for _, p := range protected {
 		if p == "" {
 			continue
 		}

@@ -1,0 +1,89 @@
+package loadout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/execution"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// ApprovalRequest lists what a skill would get if the user approved its
+// scripts.
+type ApprovalRequest struct {
+	Entry      *catalog.Entry
+	Digest     policy.Digest
+	Manifest   skill.Manifest
+	Needs      []policy.Need
+	Requested  policy.Bounds // requested bounds, within the bounds of this runtime
+	Injections []policy.Injection
+	Problems   []policy.Problem
+	// Services are the servers and the provider of the skill. Installed
+	// packages of servers that npx or uvx starts are in Needs: see
+	// [Runtime.InstallPackages]. Without [Scripts.ReadServers], the list has no
+	// servers, and none is started.
+	Services []RequestedService
+}
+
+// ReadApprovalRequest returns the approval request of a skill. The error is a
+// [*ServersError] if the servers of the skill cannot be read: such a skill must
+// not be approved.
+func (r *Runtime) ReadApprovalRequest(ctx context.Context, ref string) (*ApprovalRequest, error) {
+	e, err := r.catalog.Resolve(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	order, err := r.catalog.LoadOrder(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	w := &ApprovalRequest{Entry: e}
+	for _, l := range order {
+		m, err := r.catalog.CompleteManifest(ctx, l.Entry)
+		if err != nil {
+			return nil, err
+		}
+		if l.Entry != e {
+			w.Needs = append(w.Needs, policy.Need{Name: l.Entry.Name, Digest: policy.Digest(m.Digest())})
+			continue
+		}
+		w.Manifest, w.Digest = m, policy.Digest(m.Digest())
+	}
+	s := order[len(order)-1].Skill
+	if err := execution.CheckManifest(w.Manifest, order[len(order)-1].Source); err != nil {
+		return nil, err
+	}
+	if w.Services, err = r.requestedServices(e, s); err != nil && !errors.Is(err, ErrNoServers) {
+		return nil, err
+	}
+	w.Needs = append(w.Needs, r.installedPackages(e, w.Services)...)
+	w.Services = append(w.Services, borrowedProviders(s, order[:len(order)-1])...)
+	var limit policy.Bounds
+	if r.scripts != nil {
+		limit = r.scripts.Bounds
+	}
+	w.Requested, w.Injections, w.Problems, err = execution.RequestedBounds(s, limit)
+	return w, err
+}
+
+// RefusedError is returned if a script may not run.
+type RefusedError struct {
+	Skill    string
+	Decision policy.Decision
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("skill %s may not run scripts: %s", e.Skill, e.Decision.Reason)
+}
+
+// refused returns a refusal of the policy as a [*RefusedError], and any other
+// error unchanged.
+func refused(err error) error {
+	if r, ok := errors.AsType[*execution.RefusedError](err); ok {
+		return &RefusedError{r.Skill, r.Decision}
+	}
+	return err
+}

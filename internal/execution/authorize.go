@@ -1,0 +1,232 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Caller is the principal of a run, and what a user grants by typing the
+// command.
+type Caller struct {
+	Principal policy.Principal
+	Session   string
+	// ByUser is set if the user typed the command, which approves this run.
+	// Only then WriteWorkspace and HostNetwork count.
+	ByUser                      bool
+	WriteWorkspace, HostNetwork bool
+}
+
+// RefusedError is returned if policy denies a run.
+type RefusedError struct {
+	Skill    string
+	Decision policy.Decision
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("skill %s may not run scripts: %s", e.Skill, e.Decision.Reason)
+}
+
+// authorizer decides whether the code of a skill may run, and records its
+// decisions.
+type authorizer struct {
+	catalog  *catalog.Catalog
+	grants   policy.Store
+	audit    Auditor
+	limit    policy.Bounds
+	sandbox  sandbox.Backend
+	services func(*catalog.Entry, *skill.Skill) (installs bool, err error)
+}
+
+// authorization is permission to run, and what the code may use.
+type authorization struct {
+	bounds      policy.Bounds // requested and granted
+	inject      []policy.Injection
+	hostNetwork bool          // use the machine's network
+	grant       *policy.Grant // nil if no grant was needed
+	request     policy.Request
+	notes       []string // for users
+
+	held    context.Context // ends when the permission is revoked
+	release func()
+	check   func() error // checks the permission again; nil if held suffices
+	// refuse records that the permission was revoked before the start, and
+	// returns the error for it.
+	refuse func(ctx context.Context, cause error) error
+}
+
+// authorize checks the policy and returns a permission that ends when the grant
+// is revoked. The caller must release it.
+func (a *authorizer) authorize(ctx context.Context, s *openedSkill, c Caller) (*authorization, error) {
+	asked, inject, problems, err := RequestedBounds(s.skill, a.limit)
+	if err != nil {
+		return nil, err
+	}
+	q := a.request(ctx, s, c, asked)
+	d := policy.Decide(ctx, a.grants, q)
+	if d.Code == policy.Granted { // the approval also covers these
+		d.Effective.HostNetwork, d.Effective.WorkspaceWrite = d.Grant.Permissions.HostNetwork, d.Grant.Permissions.WorkspaceWrite && a.limit.WorkspaceWrite
+	}
+	if err := a.record(ctx, d, q); err != nil {
+		return nil, err
+	}
+	if !d.Allow {
+		return nil, &RefusedError{s.name, d}
+	}
+	p := &authorization{inject: inject, hostNetwork: d.Effective.HostNetwork, grant: d.Grant, request: q}
+	for _, w := range problems {
+		p.notes = append(p.notes, fmt.Sprintf("ignored: %s: %s", w.Where, w.Message))
+	}
+	for _, what := range d.Denied {
+		p.notes = append(p.notes, "not granted: "+what)
+	}
+	p.bounds = policy.Intersect(asked, d.Effective.Bounds())
+	p.bounds.WorkspaceWrite = d.Effective.WorkspaceWrite
+	p.refuse = func(ctx context.Context, cause error) error { return a.refuse(ctx, s, q, cause) }
+	if err := checkIsolation(ctx, a.sandbox, s.owner, p.bounds.MinTier); err != nil {
+		return nil, err
+	}
+	if err := a.holdGrant(ctx, s, p); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// wouldAllow reports whether policy allows the skill to run now. It records
+// nothing.
+func (a *authorizer) wouldAllow(ctx context.Context, s *openedSkill, c Caller) bool {
+	asked, _, _, err := RequestedBounds(s.skill, a.limit)
+	return err == nil && policy.Decide(ctx, a.grants, a.request(ctx, s, c, asked)).Allow
+}
+
+// request returns the policy request for what the skill requests.
+func (a *authorizer) request(ctx context.Context, s *openedSkill, c Caller, asked policy.Bounds) policy.Request {
+	allows := asked.Permissions()
+	if c.ByUser { // the user grants it with the command
+		allows.HostNetwork, allows.WorkspaceWrite = c.HostNetwork, c.WriteWorkspace
+	}
+	return policy.Request{
+		Principal: c.Principal, Session: c.Session, Subject: s.digest, Name: s.name, Origin: s.entry.Origin,
+		Needs: append(s.needs(), a.approvedPackages(ctx, s, c)...), Requested: allows, Enabled: true, Bundled: s.isBundled(), ByUser: c.ByUser,
+	}
+}
+
+// approvedPackages returns the packages in the grant for this skill, if the
+// skill has servers from packages. The installed packages are compared with
+// them when a server starts, because they may not be installed now.
+func (a *authorizer) approvedPackages(ctx context.Context, s *openedSkill, c Caller) []policy.Need {
+	installs, err := a.services(s.entry, s.skill)
+	// Servers that cannot be read are not started, so the approval of the
+	// scripts remains valid.
+	if !errors.Is(err, ErrNoServers) && !installs {
+		return nil
+	}
+	g, err := a.grants.Find(ctx, c.Principal, s.digest, c.Session)
+	if err != nil || g == nil {
+		return nil // the decision reports it
+	}
+	return slices.DeleteFunc(slices.Clone(g.Needs), func(n policy.Need) bool { return !isPackage(n) })
+}
+
+// checkIsolation returns an error if the sandbox isolates less than the bounds
+// require.
+func checkIsolation(ctx context.Context, b sandbox.Backend, o owner, minTier int) error {
+	if minTier == 0 {
+		return nil
+	}
+	rep, err := b.Probe(ctx)
+	if err == nil && int(rep.Tier) < minTier {
+		err = &sandbox.UnsupportedError{Backend: rep.Backend, What: fmt.Sprintf("isolation of tier %d, as the skill or the operator demands: it has tier %v here", minTier, rep.Tier)}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.label, err)
+	}
+	return nil
+}
+
+// refuse returns the error for a run that policy allowed before the permission
+// was revoked.
+func (a *authorizer) refuse(ctx context.Context, s *openedSkill, q policy.Request, cause error) error {
+	ctx = context.WithoutCancel(ctx)
+	q.Enabled = !s.isUnavailable(a.catalog.Snapshot())
+	d := policy.Decide(ctx, a.grants, q)
+	if d.Allow { // granted again
+		d = policy.Decision{Code: policy.NotApproved, Reason: cause.Error()}
+	}
+	if err := a.record(ctx, d, q); err != nil {
+		return err
+	}
+	return &RefusedError{s.name, d}
+}
+
+// record records a policy decision in the audit log.
+func (a *authorizer) record(ctx context.Context, d policy.Decision, q policy.Request) error {
+	if a.audit == nil {
+		return nil
+	}
+	if err := a.audit.Append(ctx, d.Record(q)); err != nil {
+		return fmt.Errorf("record the decision to run %s: %w", q.Name, err)
+	}
+	return nil
+}
+
+var errUnavailable = errors.New("it, or a skill that it needs, is no longer available")
+
+// holdGrant sets the context of the permission. It ends when the grant is
+// revoked, or the skill is disabled or removed from the catalog.
+func (a *authorizer) holdGrant(ctx context.Context, s *openedSkill, p *authorization) error {
+	held, cancel := context.WithCancelCause(ctx)
+	revoke := func(cause error) { cancel(fmt.Errorf("%w: %w", sandbox.ErrDisabled, cause)) }
+	unsubscribe := a.catalog.Subscribe(func(_, now *catalog.Snapshot) {
+		if s.isUnavailable(now) {
+			revoke(errUnavailable)
+		}
+	})
+	// The subscription misses changes made before it started, so check again.
+	if s.isUnavailable(a.catalog.Snapshot()) {
+		unsubscribe()
+		cancel(nil)
+		return p.refuse(ctx, errUnavailable)
+	}
+	stop := func() {}
+	if p.grant != nil {
+		granted, end, err := policy.AcquireGrant(held, a.grants, *p.grant, 0)
+		if err != nil {
+			unsubscribe()
+			cancel(nil)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return p.refuse(ctx, err)
+		}
+		ended := context.AfterFunc(granted, func() {
+			if held.Err() == nil {
+				revoke(context.Cause(granted))
+			}
+		})
+		stop = func() { ended(); end() }
+	}
+	p.held, p.release = held, func() { unsubscribe(); stop(); cancel(nil) }
+	return nil
+}
+
+// checkPackage returns an error if the installed package is not in the grant.
+func (p *authorization) checkPackage(skill string, f *packageCommand, installed *Package) error {
+	if p.grant == nil || slices.Contains(p.grant.Needs, installed.Need()) {
+		return nil
+	}
+	reason := fmt.Sprintf("%s %s was not installed when the skill was approved", installed.Name, installed.Version)
+	for _, n := range p.grant.Needs {
+		if strings.HasPrefix(n.Name, installed.Registry+":"+installed.Name+"@") {
+			reason = fmt.Sprintf("approved was %s, and installed is %s with another content or version", strings.TrimPrefix(n.Name, installed.Registry+":"), installed.Version)
+		}
+	}
+	return &CommandError{f.by + " " + installed.Requested, reason + ": a person can look at it and approve it with `loadout approve " + skill + "`"}
+}

@@ -1,0 +1,35 @@
+package execution
+
+import (
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// RequestedBounds returns what a skill requests, within the operator's limit,
+// with the injections of secrets and the problems of the request.
+func RequestedBounds(s *skill.Skill, limit policy.Bounds) (policy.Bounds, []policy.Injection, []policy.Problem, error) {
+	front, err := s.FrontmatterJSON()
+	if err != nil {
+		return policy.Bounds{}, nil, nil, err
+	}
+	asked, problems := policy.ParseRequestedBounds(front)
+	return withinLimit(asked, limit), policy.ParseInjections(front), problems, nil
+}
+
+// withinLimit returns the part of asked that the operator allows.
+func withinLimit(asked, limit policy.Bounds) policy.Bounds {
+	// Without a limit of the operator, the default limits of the sandbox apply.
+	d := sandbox.DefaultLimits()
+	applyDefaultLimit(&asked.MemoryMB, limit.MemoryMB, int(d.Memory>>20))
+	applyDefaultLimit(&asked.Seconds, limit.Seconds, int(d.Wall.Seconds()))
+	applyDefaultLimit(&asked.Processes, limit.Processes, nodeProcesses*d.Processes)
+	applyDefaultLimit(&asked.DiskMB, limit.DiskMB, int(d.Work>>20))
+	return policy.Intersect(limit, asked)
+}
+
+func applyDefaultLimit(asked *int, limit, most int) {
+	if limit == 0 {
+		*asked = min(*asked, most)
+	}
+}

@@ -1,0 +1,73 @@
+package execution
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// CommandError is returned if a command of a skill cannot be served.
+type CommandError struct {
+	Program string
+	Reason  string // the problem and how to fix it
+}
+
+func (e *CommandError) Error() string { return fmt.Sprintf("%s: %s", e.Program, e.Reason) }
+
+// command is the parsed command of a service.
+type command struct {
+	words []string        // the command, with the skill's directory filled in
+	fetch *packageCommand // package that npx or uvx starts; nil for other programs
+}
+
+// skillDirNames replaces the names of the skill's directory in a command.
+var skillDirNames = strings.NewReplacer("${CLAUDE_SKILL_DIR}", sandbox.SkillDir, "${SKILL_DIR}", sandbox.SkillDir, "${LOADOUT_SKILL}", sandbox.SkillDir,
+	"${CLAUDE_PLUGIN_ROOT}", sandbox.SkillDir, "{baseDir}", sandbox.SkillDir)
+
+// containerEngines start containers, which cannot run in a sandbox.
+var containerEngines = []string{"docker", "docker-compose", "podman", "nerdctl", "container"}
+
+// ReplaceSkillDir replaces the names of the skill's directory in text.
+func ReplaceSkillDir(text string) string { return skillDirNames.Replace(text) }
+
+// CheckCommand rejects commands that can never be served. It reports whether a
+// package must be installed to start the command.
+func CheckCommand(args []string) (installs bool, err error) {
+	c, err := parseCommand(args)
+	return err == nil && c.fetch != nil, err
+}
+
+// parseCommand parses a command and rejects commands that can never be served,
+// before any approval request.
+func parseCommand(args []string) (*command, error) {
+	c := &command{}
+	for _, w := range args {
+		c.words = append(c.words, skillDirNames.Replace(w))
+	}
+	if len(c.words) == 0 || c.words[0] == "" {
+		return nil, &CommandError{"command", "it is empty: name a program"}
+	}
+	var err error
+	switch base := c.program(); {
+	case slices.Contains(containerEngines, base):
+		return nil, &CommandError{base, "a server that is not of your own configuration runs in the sandbox, in which no containers can be started; " +
+			"if you trust it with this machine, put it into your own servers.yaml, or ask its author for a program that runs by itself"}
+	case base == "npx":
+		c.fetch, err = parseNPX(c.words[1:])
+	case base == "uvx":
+		c.fetch, err = parseUVX(c.words[1:])
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// program returns the base name of the program.
+func (c *command) program() string { return strings.TrimSuffix(path.Base(c.words[0]), ".exe") }
+
+// name returns a short form of the command for users.
+func (c *command) name() string { return strings.Join(c.words[:min(len(c.words), 3)], " ") }

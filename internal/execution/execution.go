@@ -1,0 +1,218 @@
+// Package execution runs the code of skills and projects in a sandbox.
+//
+// [Runner.Run] runs one script to its end; [Runner.Serve] starts a long-lived
+// command, such as an MCP server. Each step has a small type: openedSkill has
+// the files, authorizer decides, planner finds the interpreter, installer
+// installs packages, specBuilder describes the sandbox, and collector saves the
+// files of a run. Start reading at Runner.Run.
+//
+// The package asks nobody. It starts nothing that policy did not allow, and
+// nothing whose decision could not be recorded.
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/packages"
+	"github.com/loadout-dev/loadout/internal/script"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+var (
+	// ErrNoScripts is returned by a runtime that runs no scripts.
+	ErrNoScripts = errors.New("this program runs no scripts: it was given no sandbox")
+	// ErrNoServers is returned by a runtime that starts no servers of skills.
+	ErrNoServers = errors.New("this program starts no MCP servers of skills: it was given no way to read them")
+)
+
+// Auditor records decisions.
+type Auditor interface {
+	Append(ctx context.Context, r policy.Record) error
+}
+
+// Options configure a [Runner].
+type Options struct {
+	Catalog *catalog.Catalog
+	Sandbox sandbox.Backend
+	Grants  policy.Store
+	Audit   Auditor       // nil discards the decisions
+	Bounds  policy.Bounds // limit for all skills
+	Host    script.Host   // the machine to search for interpreters
+	// Packages configures the installation of packages; nil refuses programs
+	// that need any.
+	Packages *packages.Options
+	// Services reports whether a server of a skill needs an installed package.
+	// Its error says that the servers cannot be read, and matches [ErrNoServers]
+	// if no servers are started at all.
+	Services func(*catalog.Entry, *skill.Skill) (installs bool, err error)
+	// Secret returns the value of a secret for a skill, or "" if it is not set.
+	Secret          func(ctx context.Context, skill policy.Digest, name string) (string, error)
+	ProtectedDirs   []string // no workspace may overlap them
+	Executable      string   // runs WebAssembly; "" refuses such scripts
+	CacheDir        string   // "" disables the cache
+	PrivateNetworks []netip.Prefix
+	Logger          *slog.Logger // receives the decisions on network connections
+}
+
+// Runner runs the code of skills. It is safe for concurrent use.
+type Runner struct {
+	opts      Options
+	auth      *authorizer
+	installer installer
+	wasm      *wasmRunner
+}
+
+// New returns a runner.
+func New(o Options) *Runner {
+	if o.Grants == nil {
+		o.Grants = &policy.MemoryStore{}
+	}
+	return &Runner{
+		opts:      o,
+		auth:      &authorizer{catalog: o.Catalog, grants: o.Grants, audit: o.Audit, limit: o.Bounds, sandbox: o.Sandbox, services: o.Services},
+		installer: installer{o.Packages},
+		wasm:      &wasmRunner{executable: o.Executable, cacheDir: o.CacheDir, sandbox: o.Sandbox},
+	}
+}
+
+// Request describes one run of a script.
+type Request struct {
+	Skill     string // reference to the skill
+	Script    string // path inside the skill, or the unique name of a script
+	Args      []string
+	Inputs    []Input
+	Caller    Caller
+	Streams   Streams
+	Output    Output
+	Workspace string           // a user's directory; "" for none
+	Secrets   []sandbox.Secret // in addition to those of the runner
+	Timeout   time.Duration    // limited by the bounds; 0 means the limit
+	Progress  Progress
+}
+
+// Progress receives messages while a run is prepared. It may be nil.
+type Progress func(what string)
+
+// Run runs a script of a skill and waits for its end. A script that fails or is
+// killed returns a result. The error is a [*RefusedError] if policy denies the
+// run. If ctx ended during the run, or the files could not be saved, both the
+// result and the error are returned.
+func (r *Runner) Run(ctx context.Context, req *Request) (*Result, error) {
+	s, err := openSkill(ctx, r.opts.Catalog, req.Skill)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	file, err := s.findScript(req.Script)
+	if err != nil {
+		return nil, err
+	}
+	a, err := r.auth.authorize(ctx, s, req.Caller)
+	if err != nil {
+		return nil, err
+	}
+	defer a.release()
+	p, err := r.planner(s.owner, s).planScript(file, req.Args)
+	if err != nil {
+		return nil, err
+	}
+	res, err := r.runScript(a.held, s, a, p, req)
+	if res != nil {
+		r.recordEnd(a.held, req.Caller, res)
+	}
+	if cause := context.Cause(a.held); err != nil && res == nil && errors.Is(cause, sandbox.ErrDisabled) { // before the start
+		return nil, a.refuse(a.held, cause)
+	}
+	return res, err
+}
+
+// runScript prepares the sandbox and runs the script in it.
+func (r *Runner) runScript(ctx context.Context, s *openedSkill, a *authorization, p *program, req *Request) (*Result, error) {
+	if err := r.installer.install(ctx, p, s.files, req.Progress); err != nil {
+		return nil, s.errorf("%s: %w", p.script, err)
+	}
+	backend, err := r.chooseBackend(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b := &specBuilder{opts: &r.opts, owner: s.owner, skill: s, program: p, auth: a, inputs: req.Inputs, workspace: req.Workspace, secrets: req.Secrets, timeout: req.Timeout}
+	spec, err := b.build(ctx, backend.Tier())
+	if err != nil {
+		return nil, err
+	}
+	cmd, err := r.scriptCommand(ctx, b, spec, req.Progress)
+	if err != nil {
+		return nil, err
+	}
+	req.Progress.report("running %s", p.script)
+	res, err := runInSandbox(ctx, backend, spec, cmd, req.Streams, req.Output)
+	if res != nil {
+		res.Skill, res.Script, res.Digest = s.name, p.script, s.digest
+		res.Notes = slices.Concat(a.notes, b.notes, res.Notes, missingModuleNote(p.plan, res))
+	}
+	if err != nil {
+		return res, fmt.Errorf("run %s of %s: %w", p.script, s.label, err)
+	}
+	return res, nil
+}
+
+// recordEnd records the end of a run. A failure becomes a note of the result,
+// because the script has already run.
+func (r *Runner) recordEnd(ctx context.Context, c Caller, res *Result) {
+	if r.opts.Audit == nil {
+		return
+	}
+	err := r.opts.Audit.Append(context.WithoutCancel(ctx), policy.Record{
+		Principal: c.Principal, Action: "ran", Subject: res.Digest, Name: res.Skill, Decision: policy.VerdictAllow, Reason: string(res.Reason),
+		Details: map[string]string{"script": res.Script, "backend": res.Backend, "exit_code": strconv.Itoa(res.ExitCode), "denied_hosts": strings.Join(res.Denied, " ")},
+	})
+	if err != nil {
+		res.Notes = append(res.Notes, "how it ended could not be recorded: "+err.Error())
+	}
+}
+
+// planner returns a planner for the programs of an owner. s is nil if they are
+// not of a skill.
+func (r *Runner) planner(o owner, s *openedSkill) *planner {
+	return &planner{owner: o, skill: s, host: r.opts.Host, runsWASM: r.opts.Executable != ""}
+}
+
+// chooseBackend returns the back end of this run. A choosing back end decides
+// now.
+func (r *Runner) chooseBackend(ctx context.Context) (sandbox.Backend, error) {
+	if c, ok := r.opts.Sandbox.(interface {
+		Choose(context.Context) (sandbox.Backend, *sandbox.Report, error)
+	}); ok {
+		b, _, err := c.Choose(ctx)
+		return b, err
+	}
+	return r.opts.Sandbox, nil
+}
+
+// scriptCommand returns the command that runs the script in the sandbox.
+func (r *Runner) scriptCommand(ctx context.Context, b *specBuilder, spec *sandbox.Spec, progress Progress) (*sandbox.Cmd, error) {
+	p := b.program
+	if p.plan.Kind != script.WASM {
+		return &sandbox.Cmd{Args: p.plan.Command(path.Join(sandbox.SkillDir, p.script), p.args...)}, nil
+	}
+	f, _ := b.skill.main().manifest.Find(p.script) // a script is a file of the skill
+	return r.wasm.command(ctx, spec, wasmModule{script: p.script, hash: f.SHA256, args: p.args, unlimited: b.service}, progress)
+}
+
+func (p Progress) report(format string, args ...any) {
+	if p != nil {
+		p(fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,91 @@
+package execution
+
+import (
+	"context"
+	"io/fs"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/packages"
+	"github.com/loadout-dev/loadout/internal/script"
+)
+
+// installer installs the packages that programs need.
+type installer struct {
+	opts *packages.Options // nil refuses programs that need packages
+}
+
+// builder returns a builder that installs the needed packages or finds
+// installed ones.
+func (i installer) builder(needs *script.Needs) (*packages.Builder, error) {
+	if i.opts == nil {
+		return nil, &packages.OfflineError{Needs: needs.Requirements, Source: needs.Source}
+	}
+	return packages.New(*i.opts)
+}
+
+// install installs the packages that p needs, if any. files has the files that
+// name them.
+func (i installer) install(ctx context.Context, p *program, files fs.FS, progress Progress) error {
+	if p.plan.Needs == nil {
+		return nil
+	}
+	b, err := i.builder(p.plan.Needs)
+	if err != nil {
+		return err
+	}
+	if p.fetch != nil {
+		files = p.fetch.files
+	}
+	p.packages, err = b.Ensure(ctx, p.plan.Needs, files, p.plan, func(what string) { progress.report("%s", what) })
+	return err
+}
+
+// lookup finds the package that p starts, without installing it.
+func (i installer) lookup(p *program) (*Package, error) {
+	b, err := i.builder(p.plan.Needs)
+	if err != nil {
+		return nil, err
+	}
+	installed, err := b.Lookup(p.plan.Needs, p.fetch.files, p.plan)
+	if err != nil {
+		return nil, err // starting the service will report it
+	}
+	found, _, err := p.fetch.resolve(installed)
+	return found, err
+}
+
+// InstallPackage installs the package that npx or uvx starts for a server of a
+// skill. It runs none of its code and needs no approval. It does nothing for
+// other commands.
+func (r *Runner) InstallPackage(ctx context.Context, e *catalog.Entry, args []string, progress Progress) error {
+	p, err := r.planPackage(e, args)
+	if p == nil || err != nil {
+		return err
+	}
+	progress.report("installing %s", p.fetch.asked())
+	if err := r.installer.install(ctx, p, nil, progress); err != nil {
+		return err
+	}
+	_, _, err = p.fetch.resolve(p.packages)
+	return err
+}
+
+// InstalledPackage returns the package that npx or uvx starts for a server of a
+// skill. It returns nil for other commands.
+func (r *Runner) InstalledPackage(e *catalog.Entry, args []string) (*Package, error) {
+	p, err := r.planPackage(e, args)
+	if p == nil || err != nil {
+		return nil, err
+	}
+	return r.installer.lookup(p)
+}
+
+// planPackage plans to start a package, or returns nil if the command starts
+// none.
+func (r *Runner) planPackage(e *catalog.Entry, args []string) (*program, error) {
+	c, err := parseCommand(args)
+	if err != nil || c.fetch == nil {
+		return nil, nil // [CheckCommand] reports the error
+	}
+	return r.planner(owner{label: "skill " + e.Name}, nil).planPackage(c.fetch)
+}

@@ -1,0 +1,87 @@
+package execution
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// Lease is permission to use the servers of a skill. The caller must release
+// it.
+type Lease struct {
+	Skill  string
+	Digest policy.Digest
+	Bounds policy.Bounds // requested and granted
+
+	auth    *authorizer
+	key     string // of the skill
+	request policy.Request
+	held    context.Context
+	release func()
+}
+
+// AcquireLease acquires permission to use the servers of a skill. ctx limits
+// only the check.
+func (r *Runner) AcquireLease(ctx context.Context, ref string, c Caller) (*Lease, error) {
+	s, err := openSkill(ctx, r.opts.Catalog, ref)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	if _, err := r.opts.Services(s.entry, s.skill); err != nil {
+		return nil, err
+	}
+	p, err := r.auth.authorize(context.WithoutCancel(ctx), s, c)
+	if err != nil {
+		return nil, err
+	}
+	bounds := p.bounds
+	if p.grant != nil { // servers may name secrets that the scripts do not request
+		bounds.Secrets = p.grant.Permissions.Secrets
+	}
+	return &Lease{Skill: s.name, Digest: s.digest, Bounds: bounds, auth: r.auth, key: s.entry.Key(), request: p.request, held: p.held, release: p.release}, nil
+}
+
+// CanAcquireLease reports whether [Runner.AcquireLease] would succeed now. It
+// records nothing.
+func (r *Runner) CanAcquireLease(ctx context.Context, ref string, c Caller) bool {
+	s, err := openSkill(ctx, r.opts.Catalog, ref)
+	if err != nil {
+		return false
+	}
+	defer s.close()
+	return r.auth.wouldAllow(ctx, s, c)
+}
+
+// Check checks the lease before use: the skill must exist with the same bytes,
+// and the grant must still be valid. It records nothing.
+func (l *Lease) Check(ctx context.Context) error {
+	if l.held.Err() != nil {
+		return context.Cause(l.held)
+	}
+	c := l.auth.catalog
+	e, err := c.Resolve(ctx, l.key)
+	if err != nil {
+		return err
+	}
+	m, err := c.CompleteManifest(ctx, e)
+	if err != nil {
+		return err
+	}
+	if now := policy.Digest(m.Digest()); now != l.Digest {
+		return fmt.Errorf("skill %s changed: it was %s and is %s", l.Skill, l.Digest.Short(), now.Short())
+	}
+	q := l.request
+	q.Enabled = !c.Snapshot().Disabled
+	if d := policy.Decide(ctx, l.auth.grants, q); !d.Allow {
+		return &RefusedError{l.Skill, d}
+	}
+	return nil
+}
+
+// Done returns a channel that is closed when the lease is revoked or released.
+func (l *Lease) Done() <-chan struct{} { return l.held.Done() }
+
+// Release ends the lease. It is safe to call twice.
+func (l *Lease) Release() { l.release() }

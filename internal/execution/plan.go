@@ -1,0 +1,177 @@
+package execution
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/packages"
+	"github.com/loadout-dev/loadout/internal/script"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// program says how to start the code of a skill or a project.
+type program struct {
+	plan   *script.Plan
+	script string   // script of the skill; "" for other programs
+	args   []string // arguments of the script
+	argv   []string // complete command line, instead of the script
+	fetch  *packageCommand
+
+	packages *packages.Packages // installed packages; nil for none
+	built    *Package           // installed package of fetch
+}
+
+// planner plans how to start a script or another program.
+type planner struct {
+	owner    owner
+	skill    *openedSkill // nil for a program that is not of a skill
+	host     script.Host
+	runsWASM bool
+}
+
+// planScript plans to run a script of the skill.
+func (p *planner) planScript(file string, args []string) (*program, error) {
+	plan, err := script.Resolve(p.skill.files, file, p.host)
+	if err != nil || p.skill.files.changed != nil {
+		return nil, p.skill.checkUnchanged(err)
+	}
+	if plan.Kind == script.WASM && !p.runsWASM {
+		return nil, fmt.Errorf("skill %s: %s is WebAssembly: %w", p.skill.name, file, ErrNoScripts)
+	}
+	return &program{plan: plan, script: file, args: args}, nil
+}
+
+// planCommand plans to start a command of the skill.
+func (p *planner) planCommand(c *command) (*program, error) {
+	if c.fetch != nil {
+		return p.planPackage(c.fetch)
+	}
+	word, ok := p.skill.findFile(c.words[0])
+	if !ok {
+		word = c.words[0]
+	}
+	if ok || strings.Contains(word, "/") && !path.IsAbs(word) || strings.HasPrefix(word, sandbox.SkillDir+"/") {
+		file, err := p.skill.findScript(word)
+		if err != nil {
+			return nil, err
+		}
+		return p.planScript(file, c.words[1:])
+	}
+	return p.planInterpreter(c.program(), c.words[1:])
+}
+
+// planPackage determines what to install and for which interpreter.
+func (p *planner) planPackage(f *packageCommand) (*program, error) {
+	name := "main.js"
+	if f.by == "uvx" {
+		name = "main.py"
+	}
+	plan, err := script.Resolve(f.files, name, p.host)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s %s: %w", p.owner.label, f.by, f.pkg, err)
+	}
+	if plan.Needs == nil {
+		return nil, fmt.Errorf("%s: %s %s: it names nothing to install", p.owner.label, f.by, f.pkg)
+	}
+	plan.Needs.Source = f.by + " " + f.pkg
+	return &program{plan: plan, fetch: f}, nil
+}
+
+// planInterpreter plans to start an interpreter or another program of this
+// machine. The script among its arguments determines which packages to install.
+func (p *planner) planInterpreter(name string, args []string) (*program, error) {
+	target := p.scriptArgument(args)
+	switch {
+	case name == "uv" && len(args) > 1 && args[0] == "run": // the build step installs the packages of the skill
+		args = args[1:]
+		if args[0] == "--script" || args[0] == "-s" {
+			args = args[1:]
+		}
+		if len(args) == 0 || target == "" || !strings.HasSuffix(args[0], path.Base(target)) {
+			return nil, fmt.Errorf("%s: %w", p.owner.label, &CommandError{"uv run", "only a script of the skill can follow: name it by its path"})
+		}
+		name = "python3"
+	case isPython(name), name == "node":
+	default: // any other program
+		return p.planProgram(name, args)
+	}
+	plan, err := p.resolveInterpreter(name, target)
+	if err != nil {
+		return nil, err
+	}
+	if kind := plan.Kind; isPython(name) != (kind == script.Python) || name == "node" && kind != script.Node && kind != script.TypeScript {
+		return p.planProgram(name, args) // its argument is not a script of the same language
+	}
+	return &program{plan: plan, script: target, argv: append(slices.Clone(plan.Argv[:len(plan.Argv)-1]), args...)}, nil
+}
+
+// resolveInterpreter returns the plan of the skill's script target, or of an
+// empty script if target is "".
+func (p *planner) resolveInterpreter(name, target string) (*script.Plan, error) {
+	if target != "" {
+		plan, err := script.Resolve(p.skill.files, target, p.host)
+		if err != nil || p.skill.files.changed != nil {
+			return nil, p.skill.checkUnchanged(err)
+		}
+		return plan, nil
+	}
+	file := "main.py"
+	if name == "node" {
+		file = "main.js"
+	}
+	plan, err := script.Resolve(memoryFS{file: nil}, file, p.host)
+	if p.skill != nil && p.skill.files.changed != nil {
+		return nil, p.skill.checkUnchanged(err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.owner.label, err)
+	}
+	return plan, nil
+}
+
+func isPython(name string) bool { return name == "python" || strings.HasPrefix(name, "python3") }
+
+// scriptArgument returns the skill's script that an interpreter runs: the first
+// argument that is a script, or the module after -m.
+func (p *planner) scriptArgument(args []string) string {
+	if p.skill == nil {
+		return "" // unreviewed files must not decide what is installed
+	}
+	m := p.skill.main().manifest
+	for i, a := range args {
+		if a == "-m" && i+1 < len(args) {
+			name := strings.ReplaceAll(args[i+1], ".", "/")
+			for _, f := range []string{name + "/__main__.py", name + ".py"} {
+				if _, ok := m.Find(f); ok {
+					return f
+				}
+			}
+			return ""
+		}
+		if f, ok := p.skill.findFile(a); ok && !strings.HasPrefix(a, "-") {
+			if _, err := script.Find(p.skill.files, m, f); err == nil {
+				return f
+			}
+		}
+	}
+	return ""
+}
+
+// planProgram plans to start any other program of this machine.
+func (p *planner) planProgram(name string, args []string) (*program, error) {
+	t, tried, ok := p.host.Tool(name)
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", p.owner.label, &script.MissingError{Interpreter: name, For: "a server", Tried: tried,
+			Hint: "install it on this machine, or ask the server's author to bring it"})
+	}
+	plan := &script.Plan{Kind: script.Other, Interpreter: name, Argv: t.Argv, Prefixes: t.Prefixes, Env: map[string]string{}}
+	for _, exe := range t.Argv {
+		if dir := filepath.Dir(exe); filepath.Base(dir) == "bin" && !slices.Contains(plan.Bin, dir) {
+			plan.Bin = append(plan.Bin, dir)
+		}
+	}
+	return &program{plan: plan, argv: append(slices.Clone(t.Argv), args...)}, nil
+}

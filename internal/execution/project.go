@@ -1,0 +1,157 @@
+package execution
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/script"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Project is a directory with its own configuration of commands. The files
+// beside that configuration were not reviewed. Therefore a command gets only
+// read access to the directory, as [sandbox.WorkspaceDir]: no network, no
+// secrets, and no variables except those of the configuration.
+type Project struct {
+	Dir    string        // absolute path
+	Name   string        // display name of the command's owner; "" means Dir
+	Subdir string        // working directory of the command below Dir, with slashes; "" means Dir
+	Digest policy.Digest // of the configuration
+	// Check returns nil while the user trusts the configuration as it was when
+	// the command was read. Its error says what the user can do. It is called
+	// before the start, before each write to the command and every two seconds,
+	// by several goroutines.
+	Check func(ctx context.Context) error
+}
+
+// trustInterval is the time between checks of trust in a running service.
+const trustInterval = 2 * time.Second
+
+// projectTarget is a project whose command is started.
+type projectTarget struct {
+	owner
+	r *Runner
+	p *Project
+}
+
+// openProject checks the requirements that do not depend on trust.
+func (r *Runner) openProject(p *Project) (target, error) {
+	if p.Check == nil {
+		return nil, errors.New("serve a command of a project: nobody says whether it is trusted")
+	}
+	t := projectTarget{owner{cmp.Or(p.Name, "project "+p.Dir), cmp.Or(p.Name, p.Dir), p.Digest}, r, p}
+	if p.Subdir != "" && !filepath.IsLocal(filepath.FromSlash(p.Subdir)) {
+		return nil, fmt.Errorf("%s: %q is not inside it", t.label, p.Subdir)
+	}
+	return t, CheckWorkspace(p.Dir, r.opts.ProtectedDirs...)
+}
+
+func (t projectTarget) identity() owner      { return t.owner }
+func (t projectTarget) opened() *openedSkill { return nil }
+func (t projectTarget) close()               {}
+
+func (t projectTarget) workingDir() string { return path.Join(sandbox.WorkspaceDir, t.p.Subdir) }
+
+// authorize checks the user's decision, which was to trust the project's
+// configuration.
+func (t projectTarget) authorize(ctx context.Context, c Caller, cmd *command) (*authorization, error) {
+	a := &authorization{bounds: withinLimit(policy.Bounds{}, t.r.opts.Bounds)}
+	a.refuse = func(ctx context.Context, cause error) error {
+		if err := t.record(context.WithoutCancel(ctx), c, cmd, policy.VerdictDeny, cause.Error()); err != nil {
+			return err
+		}
+		return fmt.Errorf("its command is not started: %w", cause)
+	}
+	if err := t.p.Check(ctx); err != nil {
+		return nil, a.refuse(ctx, err)
+	}
+	if err := t.record(ctx, c, cmd, policy.VerdictAllow, "its configuration is trusted"); err != nil {
+		return nil, err
+	}
+	if err := checkIsolation(ctx, t.r.opts.Sandbox, t.owner, a.bounds.MinTier); err != nil {
+		return nil, err
+	}
+	held, cancel := context.WithCancelCause(ctx)
+	a.check = func() error {
+		err := t.p.Check(held)
+		if err != nil && held.Err() == nil {
+			cancel(fmt.Errorf("%w: %w", sandbox.ErrDisabled, err))
+		}
+		return err
+	}
+	var watching sync.WaitGroup
+	watching.Go(func() { watchTrust(held, a.check) })
+	a.held, a.release = held, func() { cancel(nil); watching.Wait() }
+	return a, nil
+}
+
+// watchTrust checks trust periodically until held ends. check ends it once the
+// trust is revoked.
+func watchTrust(held context.Context, check func() error) {
+	tick := time.NewTicker(trustInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-held.Done():
+			return
+		case <-tick.C:
+			_ = check()
+		}
+	}
+}
+
+// record records a trust decision, as [authorizer.record] does for skills.
+func (t projectTarget) record(ctx context.Context, c Caller, cmd *command, decision, reason string) error {
+	if t.r.opts.Audit == nil {
+		return nil
+	}
+	err := t.r.opts.Audit.Append(ctx, policy.Record{Principal: c.Principal, Action: "run", Subject: t.digest, Name: t.name, Decision: decision, Reason: reason,
+		Details: map[string]string{"origin": "project", "command": cmd.name()}})
+	if err != nil {
+		return fmt.Errorf("record the decision to start %s: %w", cmd.name(), err)
+	}
+	return nil
+}
+
+// plan plans to start a command of a project: a package, a file of the project,
+// or a program of this machine.
+func (t projectTarget) plan(c *command) (*program, error) {
+	p := t.r.planner(t.owner, nil)
+	if c.fetch != nil {
+		return p.planPackage(c.fetch)
+	}
+	word := c.words[0]
+	own := strings.HasPrefix(word, sandbox.WorkspaceDir+"/")
+	if c.program() == "uv" {
+		return nil, fmt.Errorf("%s: %w", t.label, &CommandError{"uv", "what it would install is not in the configuration: write uvx PACKAGE==VERSION, or python3 and a file of the project"})
+	}
+	if !strings.Contains(word, "/") || path.IsAbs(word) && !own {
+		return p.planInterpreter(c.program(), c.words[1:])
+	}
+	if !own {
+		word = path.Join(t.workingDir(), word)
+	}
+	if !t.hasFile(strings.TrimPrefix(word, sandbox.WorkspaceDir+"/")) {
+		return nil, fmt.Errorf("%s: %w", t.label, &CommandError{c.words[0], "there is no such file in the project: write a path inside it, or the name of a program"})
+	}
+	plan := &script.Plan{Kind: script.Other, Interpreter: word, Env: map[string]string{}}
+	return &program{plan: plan, argv: append([]string{word}, c.words[1:]...)}, nil
+}
+
+func (t projectTarget) hasFile(name string) bool {
+	local := filepath.FromSlash(name)
+	if !filepath.IsLocal(local) {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(t.p.Dir, local))
+	return err == nil
+}

@@ -1,0 +1,109 @@
+package execution
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/script"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Streams are the standard streams of a run. Each may be nil.
+type Streams struct {
+	Stdin io.Reader
+	// Stdout and Stderr receive the output as it is written.
+	Stdout, Stderr io.Writer
+	// Unlimited writes all output to Stdout, for a user who typed the command.
+	Unlimited bool
+}
+
+// Result is the result of a run.
+type Result struct {
+	*sandbox.Result
+	Skill, Script string // "" for a command of this machine
+	Digest        policy.Digest
+	Folder        string // handle of the working folder
+	UnsavedFiles  int    // number of files that were written outside /work/out
+	Notes         []string
+}
+
+// Command is a command of this machine that runs in a sandbox.
+type Command struct {
+	Args    []string
+	Inputs  []Input
+	Streams Streams
+	Output  Output
+	Timeout time.Duration
+	// Workspace is a user's directory, in which the command starts; "" means
+	// none. Its protected names are read-only: see [IsProtected].
+	Workspace string
+	Writable  bool // whether the command may write to Workspace
+}
+
+// RunCommand runs a command of this machine.
+func RunCommand(ctx context.Context, b sandbox.Backend, c *Command) (*Result, error) {
+	spec, cmd := &sandbox.Spec{}, &sandbox.Cmd{Args: c.Args, Timeout: c.Timeout}
+	var err error
+	if spec.Trees, err = inputTrees(c.Inputs); err != nil {
+		return nil, err
+	}
+	if c.Workspace != "" {
+		mountWorkspace(spec, c.Workspace, c.Writable)
+		cmd.Dir = sandbox.WorkspaceDir
+	}
+	res, err := runInSandbox(ctx, b, spec, cmd, c.Streams, c.Output)
+	if err != nil {
+		return res, fmt.Errorf("run %s: %w", c.Args[0], err)
+	}
+	return res, nil
+}
+
+// runInSandbox runs a command and saves its files.
+func runInSandbox(ctx context.Context, b sandbox.Backend, spec *sandbox.Spec, cmd *sandbox.Cmd, std Streams, out Output) (*Result, error) {
+	files, err := newCollector(ctx, out, spec)
+	if err != nil {
+		return nil, err
+	}
+	res, err := sandbox.Run(ctx, b, spec, cmd, &sandbox.RunOptions{
+		Stdin: std.Stdin, Stdout: std.Stdout, Stderr: std.Stderr, Unlimited: std.Unlimited && std.Stdout != nil, Collect: files.collect})
+	switch {
+	case err != nil:
+		files.discard()
+		if res == nil {
+			return nil, err
+		}
+		files.handle, res.Files = "", nil
+	default:
+		if err = files.commit(res); err != nil {
+			err = fmt.Errorf("keep its files: %w", err)
+		}
+	}
+	r := &Result{Result: res, Folder: files.handle, UnsavedFiles: files.unsaved}
+	if files.hidden > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d of its files were not handed over, as their names begin with a dot", files.hidden))
+	}
+	if res.Tier == sandbox.Limited {
+		r.Notes = append(r.Notes, "it ran without isolation, as was allowed for this digest")
+	}
+	return r, err
+}
+
+// missingModule matches Python's error for a missing package.
+var missingModule = lazyregexp.New(`ModuleNotFoundError: No module named '([A-Za-z0-9_]+)`)
+
+// missingModuleNote names the Python module that was missing, if the script
+// declares no packages.
+func missingModuleNote(plan *script.Plan, res *Result) []string {
+	if plan.Kind != script.Python || plan.Needs != nil || res.ExitCode == 0 {
+		return nil
+	}
+	m := missingModule().FindSubmatch(res.Stderr)
+	if m == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("it needs the package that has the module %s, and does not say so: name it in a requirements.txt, or in a # /// script block", m[1])}
+}

@@ -1,0 +1,172 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+const (
+	maxStderr = 64 << 10
+	// closeGrace is the time that a service has to exit after its input is closed.
+	closeGrace = 2 * time.Second
+)
+
+// Service is a running service. Read and Write access its standard
+// output and input. One goroutine may read while another writes; all other
+// methods are safe for concurrent use. The caller must close it, even after it
+// has ended.
+type Service struct {
+	Skill   string        // "" for a command of a project
+	Digest  policy.Digest // of the started skill, or of the project's configuration
+	Backend string        // name of the sandbox back end
+	Package *Package      // package that npx or uvx started; nil for other commands
+	Notes   []string      // for users
+
+	box     sandbox.Sandbox
+	process sandbox.Process
+	stdout  io.Reader
+	secrets []sandbox.Secret
+	held    context.Context // ends when the permission is revoked
+	record  func(reason string)
+	check   func() error // called before each write; may be nil
+
+	ended chan struct{} // closed when the command has ended
+	exit  sandbox.Exit  // set before ended is closed
+	err   error
+
+	closing sync.Once
+	closed  sync.Once
+	boxErr  error
+	asked   chan struct{} // closed by Close
+	drained chan struct{} // closed when all of standard error was read, after ended
+
+	stderr tailBuffer
+}
+
+// watch monitors the service until it has ended.
+func (s *Service) watch(held context.Context, release func()) {
+	s.held, s.asked, s.drained = held, make(chan struct{}), make(chan struct{})
+	unwatch := context.AfterFunc(held, func() {
+		s.process.Kill()
+		s.closeBox()
+	})
+	var reading sync.WaitGroup
+	reading.Go(func() { io.Copy(&s.stderr, s.process.Stderr()) })
+	go func() {
+		s.exit = s.process.Wait()
+		unwatch()
+		s.err = s.endReason()
+		reason := string(s.exit.Reason)
+		if s.err == nil {
+			reason = "closed"
+		} else if errors.Is(s.err, sandbox.ErrDisabled) {
+			reason = string(sandbox.Disabled)
+		}
+		s.record(reason)
+		release()
+		close(s.ended)
+		reading.Wait()
+		close(s.drained)
+	}()
+}
+
+// endReason returns why the service ended, or nil if it was closed.
+func (s *Service) endReason() error {
+	if cause := context.Cause(s.held); errors.Is(cause, sandbox.ErrDisabled) {
+		return fmt.Errorf("it was ended: %w", cause)
+	}
+	select {
+	case <-s.asked:
+		return nil
+	default:
+	}
+	why := fmt.Sprintf("it ended by itself with exit code %d", s.exit.Code)
+	switch {
+	case s.exit.Detail != "":
+		why = "it was ended: " + s.exit.Detail
+	case s.exit.Signal != "":
+		why = "it ended by signal " + s.exit.Signal
+	}
+	return errors.New(why)
+}
+
+// Read reads from standard output. At the end it returns [io.EOF], or an error
+// that matches [sandbox.ErrDisabled] if the permission was revoked.
+func (s *Service) Read(b []byte) (int, error) {
+	n, err := s.stdout.Read(b)
+	if err != nil {
+		if cause := context.Cause(s.held); errors.Is(cause, sandbox.ErrDisabled) {
+			err = cause
+		}
+	}
+	return n, err
+}
+
+// Write writes to standard input. For a command of a project, it fails once the
+// configuration is no longer trusted.
+func (s *Service) Write(b []byte) (int, error) {
+	if s.check != nil {
+		if err := s.check(); err != nil {
+			return 0, err
+		}
+	}
+	return s.process.Stdin().Write(b)
+}
+
+// Close closes the input of the service and waits up to two seconds. It then
+// kills the service and its child processes, and waits for the end.
+func (s *Service) Close() error {
+	s.closing.Do(func() {
+		close(s.asked)
+		s.process.Stdin().Close()
+		patience := time.NewTimer(closeGrace)
+		defer patience.Stop()
+		select {
+		case <-s.ended:
+		case <-patience.C:
+			s.process.Kill()
+			s.closeBox()
+		}
+	})
+	<-s.ended
+	err := s.closeBox()
+	<-s.drained
+	return err
+}
+
+// closeBox removes the sandbox and kills the processes left in it.
+func (s *Service) closeBox() error {
+	s.closed.Do(func() {
+		s.boxErr = s.box.Close()
+		io.Copy(io.Discard, s.process.Stdout()) // discard unread output, up to its current end
+	})
+	return s.boxErr
+}
+
+// Stderr returns the last 64 KiB of standard error, with secrets redacted.
+func (s *Service) Stderr() string {
+	return strings.ToValidUTF8(string(sandbox.Redact(s.stderr.bytes(), s.secrets...)), "\uFFFD")
+}
+
+// Done returns a channel that is closed when the service has ended.
+func (s *Service) Done() <-chan struct{} { return s.ended }
+
+// Err returns why the service ended; the error matches [sandbox.ErrDisabled] if
+// the permission was revoked. It is nil while the service runs and after it was
+// closed.
+func (s *Service) Err() error {
+	select {
+	case <-s.ended:
+		return s.err
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,293 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/provider"
+	"github.com/loadout-dev/loadout/internal/redact"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// ServiceRequest describes a long-lived command of a skill or a project.
+type ServiceRequest struct {
+	Skill   string   // reference to the skill; "" for a command of a project
+	Project *Project // nil for a command of a skill
+	// Digest, if not empty, is the required digest of the skill.
+	Digest  policy.Digest
+	Command []string          // program and arguments
+	Env     map[string]string // values may contain the skill's directory
+	// Files are added to [provider.Dir], read-only and by base name.
+	Files map[string][]byte
+	// Hosts limits the hosts that were requested and granted; nil means all of
+	// them.
+	Hosts     []string
+	Redact    []sandbox.Secret // removed from the output, with the secrets of the sandbox
+	Caller    Caller
+	Workspace string // a user's directory; "" for none
+	Progress  Progress
+}
+
+// target is the skill or project whose command is started.
+type target interface {
+	identity() owner
+	opened() *openedSkill // nil for a project
+	workingDir() string   // in the sandbox
+	authorize(ctx context.Context, c Caller, cmd *command) (*authorization, error)
+	plan(cmd *command) (*program, error)
+	close()
+}
+
+var (
+	_ target = skillTarget{}
+	_ target = projectTarget{}
+)
+
+// skillTarget is a skill whose command is started.
+type skillTarget struct {
+	*openedSkill
+	r *Runner
+}
+
+func (t skillTarget) identity() owner      { return t.owner }
+func (t skillTarget) opened() *openedSkill { return t.openedSkill }
+func (t skillTarget) workingDir() string   { return sandbox.SkillDir }
+
+func (t skillTarget) authorize(ctx context.Context, c Caller, _ *command) (*authorization, error) {
+	return t.r.auth.authorize(ctx, t.openedSkill, c)
+}
+
+func (t skillTarget) plan(c *command) (*program, error) {
+	return t.r.planner(t.owner, t.openedSkill).planCommand(c)
+}
+
+// Serve starts a long-lived command in the sandbox. The command is killed when
+// the permission is revoked. ctx limits only the start; the caller must close
+// the service. The error is a [*RefusedError] if policy denies the start, and a
+// [*CommandError] if the command cannot be served.
+func (r *Runner) Serve(ctx context.Context, req *ServiceRequest) (*Service, error) {
+	// The service outlives ctx, but its start does not.
+	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	begun := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
+	served, err := r.serve(life, req)
+	if !begun() && err == nil {
+		served.Close()
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		end(nil)
+		return nil, err
+	}
+	return served, nil
+}
+
+// serve is like Serve, with a ctx for the whole life of the service.
+func (r *Runner) serve(ctx context.Context, req *ServiceRequest) (*Service, error) {
+	t, err := r.openTarget(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	defer t.close() // the sandbox has copies
+	c, err := parseCommand(req.Command)
+	if err == nil {
+		err = checkFileNames(req.Files)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.identity().label, err)
+	}
+	a, err := t.authorize(ctx, req.Caller, c)
+	if err != nil {
+		return nil, err
+	}
+	if req.Hosts != nil {
+		a.bounds.Network = policy.Intersect(a.bounds, policy.Bounds{Network: req.Hosts}).Network
+	}
+	served, err := r.start(t, a, c, req)
+	if err != nil {
+		defer a.release()
+		if cause := context.Cause(a.held); errors.Is(cause, sandbox.ErrDisabled) {
+			return nil, a.refuse(ctx, cause)
+		}
+		return nil, err
+	}
+	served.watch(a.held, a.release)
+	return served, nil
+}
+
+// openTarget opens the project, or the skill if it has not changed since its
+// command was read.
+func (r *Runner) openTarget(ctx context.Context, req *ServiceRequest) (target, error) {
+	if req.Project != nil {
+		return r.openProject(req.Project)
+	}
+	s, err := openSkill(ctx, r.opts.Catalog, req.Skill)
+	if err != nil {
+		return nil, err
+	}
+	if was := req.Digest; was != "" && was != s.digest {
+		err = fmt.Errorf("skill %s changed since its command was read: it was %s and is %s", s.name, was.Short(), s.digest.Short())
+	} else {
+		_, err = r.opts.Services(s.entry, s.skill)
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return skillTarget{s, r}, nil
+}
+
+// checkFileNames returns an error unless all names are base names.
+func checkFileNames(files map[string][]byte) error {
+	for name := range files {
+		if !fs.ValidPath(name) || strings.Contains(name, "/") || name == "." {
+			return &CommandError{name, "it is no base name of a file"}
+		}
+	}
+	return nil
+}
+
+// start prepares the sandbox and starts the command in it.
+func (r *Runner) start(t target, a *authorization, c *command, req *ServiceRequest) (*Service, error) {
+	ctx, o, s := a.held, t.identity(), t.opened()
+	p, err := t.plan(c)
+	if err != nil {
+		return nil, err
+	}
+	var files fs.FS
+	if s != nil {
+		files = s.files
+	}
+	if err := r.installer.install(ctx, p, files, req.Progress); err != nil {
+		return nil, o.errorf("%s: %w", c.name(), err)
+	}
+	backend, err := r.chooseBackend(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b := &specBuilder{opts: &r.opts, owner: o, skill: s, program: p, auth: a, trees: serviceTrees(req.Files), workspace: req.Workspace, service: true}
+	spec, err := b.build(ctx, backend.Tier())
+	if err != nil {
+		return nil, err
+	}
+	cmd, err := r.serviceCommand(ctx, t, b, spec, req)
+	if err != nil {
+		return nil, o.errorf("%s: %w", c.name(), err)
+	}
+	if backend.Tier() == sandbox.Limited {
+		b.note("it runs without isolation, as was allowed for this digest")
+	}
+	req.Progress.report("starting %s", c.name())
+	box, process, err := startProcess(ctx, backend, spec, cmd)
+	if err != nil {
+		return nil, fmt.Errorf("serve %s of %s: %w", c.name(), o.label, err)
+	}
+	v := &Service{Digest: o.digest, Backend: backend.Name(), Package: p.built, Notes: slices.Concat(a.notes, b.notes), box: box, process: process, check: a.check,
+		ended: make(chan struct{}), stderr: tailBuffer{most: maxStderr}}
+	if s != nil {
+		v.Skill = s.name
+	}
+	v.redactOutput(spec, req.Redact)
+	v.record = func(reason string) { r.recordServed(v, o, c, req.Caller, reason) }
+	return v, nil
+}
+
+func startProcess(ctx context.Context, b sandbox.Backend, spec *sandbox.Spec, cmd *sandbox.Cmd) (sandbox.Sandbox, sandbox.Process, error) {
+	box, err := b.Start(ctx, spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := box.Exec(ctx, cmd)
+	if err != nil {
+		box.Close()
+		return nil, nil, err
+	}
+	return box, p, nil
+}
+
+// redactOutput removes secrets from the output of the service.
+func (s *Service) redactOutput(spec *sandbox.Spec, more []sandbox.Secret) {
+	s.secrets = slices.Concat(more, spec.Secrets)
+	for _, in := range spec.Network.Inject {
+		s.secrets = append(s.secrets, in.Secret)
+	}
+	s.stdout = s.process.Stdout()
+	if len(s.secrets) > 0 {
+		s.stdout = redact.Lines(s.stdout, func(line []byte) []byte { return sandbox.Redact(line, s.secrets...) })
+	}
+}
+
+// serviceTrees returns the files that the caller provides.
+func serviceTrees(files map[string][]byte) []sandbox.Tree {
+	if len(files) == 0 {
+		return nil
+	}
+	t := sandbox.Tree{Path: provider.Dir, FS: memoryFS(files)}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		t.Files = append(t.Files, sandbox.File{Path: name, Size: int64(len(files[name])), SHA256: skill.Hash(files[name])})
+	}
+	return []sandbox.Tree{t}
+}
+
+// serviceCommand returns the command that runs in the sandbox.
+func (r *Runner) serviceCommand(ctx context.Context, t target, b *specBuilder, spec *sandbox.Spec, req *ServiceRequest) (*sandbox.Cmd, error) {
+	p := b.program
+	if p.fetch != nil {
+		if err := p.resolvePackage(b.auth, t.identity().name); err != nil {
+			return nil, err
+		}
+	}
+	cmd := &sandbox.Cmd{Args: p.argv}
+	if p.argv == nil {
+		var err error
+		if cmd, err = r.scriptCommand(ctx, b, spec, req.Progress); err != nil {
+			return nil, err
+		}
+	}
+	cmd.Dir, cmd.Timeout = t.workingDir(), -1
+	cmd.Env = map[string]string{}
+	for k, v := range req.Env {
+		cmd.Env[k] = skillDirNames.Replace(v)
+	}
+	for _, kept := range []string{"PATH", "PYTHONPATH"} { // the interpreter and its packages are found with these
+		if was := spec.Env[kept]; was != "" && cmd.Env[kept] != "" {
+			cmd.Env[kept] = was + ":" + cmd.Env[kept]
+		}
+	}
+	return cmd, nil
+}
+
+// resolvePackage finds the program in the installed packages, and checks that
+// the package was approved.
+func (p *program) resolvePackage(a *authorization, skill string) error {
+	built, argv, err := p.fetch.resolve(p.packages)
+	if err != nil {
+		return err
+	}
+	if err := a.checkPackage(skill, p.fetch, built); err != nil {
+		return err
+	}
+	p.built = built
+	p.argv = slices.Concat(p.plan.Argv[:len(p.plan.Argv)-1], argv, p.fetch.args)
+	return nil
+}
+
+// recordServed records the end of a service. Its start is already recorded.
+func (r *Runner) recordServed(s *Service, o owner, c *command, by Caller, reason string) {
+	if r.opts.Audit == nil {
+		return
+	}
+	details := map[string]string{"command": c.name(), "backend": s.Backend, "exit_code": strconv.Itoa(s.exit.Code), "denied_hosts": strings.Join(s.box.State().Denied, " ")}
+	if p := s.Package; p != nil {
+		details["package"], details["integrity"] = p.Name+"@"+p.Version, p.Integrity
+	}
+	r.opts.Audit.Append(context.Background(), policy.Record{ // no caller is left to get an error
+		Principal: by.Principal, Action: "served", Subject: s.Digest, Name: o.name, Decision: policy.VerdictAllow, Reason: reason, Details: details})
+}

@@ -1,0 +1,174 @@
+package execution
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/script"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// owner identifies the skill or project that a command belongs to.
+type owner struct {
+	label  string        // for messages, such as "skill pdf"
+	name   string        // for audit records
+	digest policy.Digest // of the approved bytes
+}
+
+// errorf returns an error that begins with the owner.
+func (o owner) errorf(format string, args ...any) error {
+	return fmt.Errorf("%s: %w", o.label, fmt.Errorf(format, args...))
+}
+
+// openedSkill is a skill whose files, and those of its dependencies, are open.
+type openedSkill struct {
+	owner
+	entry *catalog.Entry
+	skill *skill.Skill
+	parts []part      // the skill is last, after its dependencies
+	files *verifiedFS // the skill's files, for decisions based on them
+}
+
+// part is a skill whose files are in the sandbox.
+type part struct {
+	entry    *catalog.Entry
+	bundle   *skill.Bundle
+	manifest skill.Manifest
+}
+
+// openSkill resolves a skill and opens its files and those of its dependencies.
+// The caller must close the result.
+func openSkill(ctx context.Context, c *catalog.Catalog, ref string) (_ *openedSkill, err error) {
+	e, err := c.Resolve(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	order, err := c.LoadOrder(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	last := order[len(order)-1]
+	s := &openedSkill{entry: e, skill: last.Skill}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	for _, l := range order {
+		if err := s.addPart(ctx, c, l.Entry); err != nil {
+			return nil, err
+		}
+	}
+	own := s.main()
+	if err := CheckManifest(own.manifest, last.Source); err != nil {
+		return nil, fmt.Errorf("skill %s: %w", e.Name, err)
+	}
+	s.owner = owner{"skill " + e.Name, e.Name, policy.Digest(own.manifest.Digest())}
+	s.files = &verifiedFS{fsys: own.bundle.FS, files: own.manifest}
+	return s, nil
+}
+
+func (s *openedSkill) addPart(ctx context.Context, c *catalog.Catalog, e *catalog.Entry) error {
+	b, err := c.Open(ctx, e)
+	if err != nil {
+		return err
+	}
+	s.parts = append(s.parts, part{entry: e, bundle: b})
+	s.main().manifest, err = c.CompleteManifest(ctx, e)
+	return err
+}
+
+func (s *openedSkill) close() {
+	for _, p := range slices.Backward(s.parts) {
+		p.bundle.Close()
+	}
+}
+
+// CheckManifest reports an error unless src, the parsed SKILL.md, is in the
+// manifest. The manifest is part of an approval, and SKILL.md decides what a
+// skill may do.
+func CheckManifest(m skill.Manifest, src []byte) error {
+	hash := skill.Hash(src)
+	for _, f := range m {
+		if skill.IsFileName(f.Path) && f.SHA256 == hash {
+			return nil
+		}
+	}
+	return &sandbox.ChangedError{Tree: sandbox.SkillDir, Path: skill.FileName}
+}
+
+// main returns the skill itself, without its dependencies.
+func (s *openedSkill) main() *part { return &s.parts[len(s.parts)-1] }
+
+// needs returns the dependencies as an approval lists them.
+func (s *openedSkill) needs() []policy.Need {
+	var out []policy.Need
+	for _, p := range s.parts[:len(s.parts)-1] {
+		out = append(out, policy.Need{Name: p.entry.Name, Digest: policy.Digest(p.manifest.Digest())})
+	}
+	return out
+}
+
+// isUnavailable reports whether the skill or one of its dependencies is
+// disabled or hidden.
+func (s *openedSkill) isUnavailable(now *catalog.Snapshot) bool {
+	return now.Disabled || slices.ContainsFunc(s.parts, func(p part) bool { return now.IsHidden(p.entry.Key()) })
+}
+
+func (s *openedSkill) isBundled() bool {
+	return !slices.ContainsFunc(s.parts, func(p part) bool { return p.entry.Scope != catalog.Bundled })
+}
+
+// findScript finds a script by its path or name.
+func (s *openedSkill) findScript(name string) (string, error) {
+	file, err := script.Find(s.files, s.main().manifest, name)
+	return file, s.checkUnchanged(err)
+}
+
+// findFile returns the path of the skill's file that word refers to.
+func (s *openedSkill) findFile(word string) (string, bool) {
+	p := path.Clean(strings.TrimPrefix(word, sandbox.SkillDir+"/"))
+	_, ok := s.main().manifest.Find(p)
+	return p, ok
+}
+
+// checkUnchanged returns an error if a file differs from the manifest, since
+// err may be a consequence of that. Otherwise it returns err with the skill.
+func (s *openedSkill) checkUnchanged(err error) error {
+	if s.files.changed != nil {
+		err = s.files.changed
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.label, err)
+	}
+	return nil
+}
+
+// trees returns the files of the skill and its dependencies for the sandbox.
+func (s *openedSkill) trees() []sandbox.Tree {
+	var out []sandbox.Tree
+	for _, p := range s.parts {
+		at := sandbox.SkillDir
+		if p.entry != s.entry {
+			at = sandbox.NeedsDir + "/" + strings.ReplaceAll(p.entry.Name, "/", "_")
+		}
+		out = append(out, skillTree(at, p.bundle.FS, p.manifest))
+	}
+	return out
+}
+
+// skillTree returns the files of a skill as a tree.
+func skillTree(at string, fsys fs.FS, m skill.Manifest) sandbox.Tree {
+	t := sandbox.Tree{Path: at, FS: fsys}
+	for _, f := range m {
+		t.Files = append(t.Files, sandbox.File{Path: f.Path, Size: f.Size, SHA256: f.SHA256, Exec: f.Script})
+	}
+	return t
+}

@@ -1,0 +1,183 @@
+package execution
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/script"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+const (
+	// nodeProcesses multiplies the process limit for Node, which starts its own
+	// threads.
+	nodeProcesses = 2
+	// noTimeLimit is the time limit of a service. Its other limits are those of
+	// a script.
+	noTimeLimit = math.MaxInt32 * time.Second
+)
+
+// specBuilder describes the sandbox of one program.
+type specBuilder struct {
+	opts    *Options
+	owner   owner
+	skill   *openedSkill // nil for a program of a project
+	program *program
+	auth    *authorization
+
+	inputs    []Input
+	trees     []sandbox.Tree // additional files
+	workspace string         // a user's directory; "" for none
+	secrets   []sandbox.Secret
+	timeout   time.Duration // 0 means the limit of the bounds
+	service   bool          // without a time limit
+
+	notes []string // for users, set by build
+}
+
+func (b *specBuilder) note(format string, args ...any) {
+	b.notes = append(b.notes, fmt.Sprintf(format, args...))
+}
+
+// build returns the specification of the sandbox for a back end of a tier.
+func (b *specBuilder) build(ctx context.Context, tier sandbox.Tier) (*sandbox.Spec, error) {
+	s := &sandbox.Spec{Env: map[string]string{}, Limits: b.limits(), Digest: string(b.owner.digest)}
+	if b.skill != nil {
+		s.Trees = b.skill.trees()
+	}
+	inputs, err := inputTrees(b.inputs)
+	if err != nil {
+		return nil, err
+	}
+	s.Trees = slices.Concat(s.Trees, inputs, b.trees)
+	plan := b.program.plan
+	for _, p := range plan.Prefixes {
+		s.Mounts = append(s.Mounts, sandbox.Mount{Host: p, Path: p})
+	}
+	if b.workspace != "" {
+		if err := CheckWorkspace(b.workspace, b.opts.ProtectedDirs...); err != nil {
+			return nil, err
+		}
+		mountWorkspace(s, b.workspace, b.auth.bounds.WorkspaceWrite)
+	}
+	if len(plan.Bin) > 0 {
+		s.Env["PATH"] = strings.Join(plan.Bin, ":") + ":/usr/local/bin:/usr/bin:/bin"
+	}
+	maps.Copy(s.Env, plan.Env)
+	if p := b.program.packages; p != nil {
+		s.Mounts = append(s.Mounts, p.Mounts...)
+		maps.Copy(s.Env, p.Env)
+	}
+	if plan.Kind == script.Python && b.skill != nil {
+		// Scripts that import each other through the skill's directory expect
+		// to be started from there.
+		s.Env["PYTHONPATH"] = strings.TrimPrefix(s.Env["PYTHONPATH"]+":"+sandbox.SkillDir, ":")
+	}
+	return s, b.configureNetwork(ctx, s, tier)
+}
+
+// limits returns the default limits of the sandbox, adjusted by the bounds.
+// [RequestedBounds] ensures that none exceeds the operator's limit or the
+// default.
+func (b *specBuilder) limits() sandbox.Limits {
+	l := sandbox.DefaultLimits()
+	bounds := b.auth.bounds
+	if bounds.MemoryMB > 0 {
+		l.Memory = int64(bounds.MemoryMB) << 20
+	}
+	if bounds.Seconds > 0 {
+		l.Wall = time.Duration(bounds.Seconds) * time.Second
+		l.CPU = l.Wall
+	}
+	if kind := b.program.plan.Kind; kind == script.Node || kind == script.TypeScript {
+		l.Processes *= nodeProcesses
+	}
+	if bounds.Processes > 0 && (b.opts.Bounds.Processes > 0 || bounds.Processes < l.Processes) {
+		l.Processes = bounds.Processes
+	}
+	if bounds.DiskMB > 0 {
+		l.Work = int64(bounds.DiskMB) << 20
+		l.FileSize = min(l.Work, max(l.FileSize, l.Work/2))
+	}
+	if b.timeout > 0 && b.timeout < l.Wall {
+		l.Wall = b.timeout
+	}
+	if b.service {
+		l.Wall, l.CPU = noTimeLimit, noTimeLimit
+	}
+	return l
+}
+
+// configureNetwork gives the sandbox the granted hosts and secrets.
+func (b *specBuilder) configureNetwork(ctx context.Context, s *sandbox.Spec, tier sandbox.Tier) error {
+	secrets, err := b.secretValues(ctx)
+	if err != nil {
+		return err
+	}
+	b.addSecrets(s, secrets)
+	switch {
+	case tier == sandbox.Limited: // this tier cannot restrict the network
+		s.Network.Mode = sandbox.HostNetwork
+	case b.auth.hostNetwork:
+		s.Network.Mode = sandbox.HostNetwork
+		b.note("it had all of this machine's network")
+	case len(b.auth.bounds.Network) > 0:
+		s.Network.Mode, s.Network.Allow = sandbox.ProxyNetwork, b.auth.bounds.Network
+		s.Network.Private, s.Network.Log = b.opts.PrivateNetworks, b.opts.Logger
+	}
+	return nil
+}
+
+// addSecrets passes secrets to the code, or to the proxy that injects them into
+// requests.
+func (b *specBuilder) addSecrets(s *sandbox.Spec, secrets map[string]sandbox.Secret) {
+	injected := map[string]bool{}
+	for _, in := range b.auth.inject {
+		sec, ok := secrets[in.Secret]
+		if !ok {
+			continue
+		}
+		// Only injection by the proxy was approved, so the code never gets the
+		// secret instead.
+		injected[in.Secret] = true
+		if b.auth.hostNetwork || !policy.MatchHost(b.auth.bounds.Network, in.Host, in.Port) {
+			b.note("secret %s is not added to requests to %s, which do not go through our proxy", in.Secret, in.Pattern())
+			continue
+		}
+		s.Network.Inject = append(s.Network.Inject, sandbox.Injection{Host: in.Pattern(), Header: in.Header, Prefix: in.Prefix, Secret: sec})
+	}
+	for _, name := range slices.Sorted(maps.Keys(secrets)) {
+		if !injected[name] { // code needs no secrets that the proxy adds
+			s.Secrets = append(s.Secrets, secrets[name])
+		}
+	}
+}
+
+// secretValues returns the values of the granted secrets.
+func (b *specBuilder) secretValues(ctx context.Context) (map[string]sandbox.Secret, error) {
+	out := map[string]sandbox.Secret{}
+	for _, s := range b.secrets {
+		out[s.Name] = s
+	}
+	for _, name := range b.auth.bounds.Secrets {
+		if _, ok := out[name]; ok {
+			continue
+		}
+		value, err := b.opts.Secret(ctx, b.owner.digest, name)
+		if err != nil {
+			return nil, fmt.Errorf("secret %s for %s: %w", name, b.owner.label, err)
+		}
+		if value == "" {
+			b.note("secret %s is not set", name)
+			continue
+		}
+		out[name] = sandbox.NewSecret(name, value)
+	}
+	return out, nil
+}
