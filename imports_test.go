@@ -172,7 +172,6 @@ var banned = map[string]map[string]string{
 	},
 	"tools": {
 		module + "/mcpserver":       "imports point down only",
-		module + "/internal/spawn":  "the pool gets a function that starts commands",
 		module + "/internal/config": "a library takes options, not configuration files",
 		"github.com/spf13/":         "a library does not know the command line",
 	},

@@ -59,7 +59,7 @@ func TestProviderOfADependency(t *testing.T) {
 	if d := cmp.Diff([]provider.Context{want}, told); d != "" {
 		t.Error("the provider is told otherwise (-want +got)\n" + d)
 	}
-	if owner := w.configs[0].Owner; !strings.HasPrefix(owner, "test/draw@sha256:") {
+	if owner := w.configs[0].Owner; !strings.HasPrefix(string(owner), "test/draw@sha256:") {
 		t.Errorf("its process is of %s, want of the skill whose code it is", owner)
 	}
 	w.lose("draw") // whose code it is

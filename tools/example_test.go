@@ -11,7 +11,6 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/tools"
 )
 
@@ -41,13 +40,12 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer rt.Close()
-	pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){
-		"memory": tools.MemoryTransport(map[string]*mcp.Server{"charts": charts}),
-	}}})
-	defer pool.Close()
-	set := tools.New(&tools.Options{Skills: rt, Pool: pool, Providers: map[string]*upstream.Config{
-		"charts": {Type: "memory", URLs: []string{"charts"}},
-	}})
+	set := tools.ForRuntime(rt, &tools.Options{
+		PoolOptions: &tools.PoolOptions{Dialer: &tools.Dialer{Transports: map[string]func(*tools.ServerConfig, string) (mcp.Transport, error){
+			"memory": tools.MemoryTransport(map[string]*mcp.Server{"charts": charts}),
+		}}},
+		Providers: map[string]*tools.ServerConfig{"charts": {Type: "memory", URLs: []string{"charts"}}},
+	})
 	defer set.Close()
 
 	s, err := rt.NewSession(ctx, &loadout.SessionOptions{Tools: set.NewLease()})

@@ -248,7 +248,7 @@ func (s *Set) openServers(ctx context.Context, b *serverGroup, e *catalog.Entry,
 		configs, wrong := s.definedServers(ctx, e, sk)
 		problems = append(problems, wrong...)
 		for _, c := range configs {
-			c.Owner = e.Key() + "@" + string(b.permissions[0].Digest)
+			c.Owner = upstream.SkillOwner(e.Key(), string(b.permissions[0].Digest))
 			add(c, c.Name, b.permissions[0], nil)
 		}
 	}
@@ -260,7 +260,7 @@ func (s *Set) openServers(ctx context.Context, b *serverGroup, e *catalog.Entry,
 			continue
 		}
 		if l.entry != nil {
-			c.Owner = l.entry.Key() + "@" + string(l.permission.Digest)
+			c.Owner = upstream.SkillOwner(l.entry.Key(), string(l.permission.Digest))
 		}
 		add(c, l.provider, l.permission, settings)
 	}

@@ -53,6 +53,12 @@ type Options struct {
 	// Pool holds the connections. Closing the set releases its servers but does
 	// not close the pool.
 	Pool *upstream.Pool
+	// PoolOptions are the settings of the pool that [ForRuntime] creates if Pool
+	// is nil. The Spawn of its dialer starts the commands of Own; see
+	// [NewSpawner].
+	PoolOptions *PoolOptions
+	// SkillServers configure the servers and providers of skills.
+	SkillServers SkillServers
 	// Own are the user's servers. Profile are the servers of the active
 	// profile; they take precedence over Own.
 	Own, Profile []*upstream.Config
@@ -110,8 +116,10 @@ type Options struct {
 // Set is a set of tools from several servers. It is safe for concurrent use.
 // The caller closes it.
 type Set struct {
-	opts  Options
-	rules atomic.Pointer[policy.Rules]
+	opts    Options
+	rules   atomic.Pointer[policy.Rules]
+	starter *runtimeServers // nil without a runtime
+	pool    *upstream.Pool  // closed with the set; nil if the caller owns the pool
 
 	mu         sync.Mutex
 	own        []*server               // in the order of the configuration, the profile's first
@@ -148,8 +156,12 @@ type server struct {
 
 // New returns a set. It connects servers marked to connect at start, and the
 // servers of preloaded skills, in the background until the set is closed.
-func New(opts *Options) *Set {
-	s := &Set{opts: *opts, groups: map[string]*serverGroup{}, leases: map[string][]*Lease{}, persistent: map[string]bool{}}
+func New(opts *Options) *Set { return newSet(opts, nil, nil) }
+
+// newSet returns a set that starts commands with starter and closes pool. Both
+// may be nil.
+func newSet(opts *Options, starter *runtimeServers, pool *upstream.Pool) *Set {
+	s := &Set{opts: *opts, starter: starter, pool: pool, groups: map[string]*serverGroup{}, leases: map[string][]*Lease{}, persistent: map[string]bool{}}
 	s.rules.Store(&opts.Rules)
 	if s.opts.Deadline == 0 {
 		s.opts.Deadline = 20 * time.Second
@@ -198,6 +210,9 @@ func (o *Options) variables(c *upstream.Config) upstream.Variables {
 	}
 }
 
+// Pool returns the pool with the connections of the set.
+func (s *Set) Pool() *Pool { return s.opts.Pool }
+
 // SetRules replaces the rules for all later decisions.
 func (s *Set) SetRules(r policy.Rules) { s.rules.Store(&r) }
 
@@ -230,6 +245,9 @@ func (s *Set) Close() error {
 		sv.release()
 	}
 	s.running.Wait()
+	if s.pool != nil {
+		return s.pool.Close()
+	}
 	return nil
 }
 
@@ -321,8 +339,8 @@ func (t *Tool) Owner() string {
 	case t.Skill != "":
 		return "the skill " + t.Skill
 	case t.server.config.Owner != "":
-		if owner := t.server.config.Owner; owner != "project" {
-			return "the server " + t.Server + " of " + owner
+		if owner := t.server.config.Owner; owner != upstream.ProjectOwner {
+			return "the server " + t.Server + " of " + string(owner)
 		}
 		return "the server " + t.Server + " of this project"
 	}

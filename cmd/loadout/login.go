@@ -100,7 +100,7 @@ func (a *app) oauthHandler(files []string) func(*upstream.Config, string) auth.O
 		case hasCredentials(c):
 			return nil
 		case c.Owner != "":
-			return oauth.NewRefusingHandler("its configuration comes from " + c.Owner + ", and your sign-ins are used for your own servers only: if you trust the server, copy it into your servers.yaml and sign in there")
+			return oauth.NewRefusingHandler("its configuration comes from " + string(c.Owner) + ", and your sign-ins are used for your own servers only: if you trust the server, copy it into your servers.yaml and sign in there")
 		case store == nil:
 			return oauth.NewRefusingHandler("set LOADOUT_STATE to a directory of yours: there is no directory for sign-ins")
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/mcpproxy"
 	"github.com/loadout-dev/loadout/internal/profile"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -57,7 +58,7 @@ func (a *app) loadProfilesNoting(note func(format string, args ...any)) ([]*prof
 		for _, g := range all {
 			g.Owner = projectOwner
 			for _, m := range g.MCPServers {
-				m.Owner = projectOwner
+				m.Owner = upstream.ProjectOwner
 			}
 		}
 		out = append(out, all...)
@@ -145,9 +146,9 @@ func profileSkills(p *profile.Profile) []string {
 	return p.Skills
 }
 
-// projectOwner is the owner of servers defined by a trusted project. They see
-// no environment variables, and their commands run in the sandbox.
-const projectOwner = "project"
+// projectOwner is the owner of profiles defined by a trusted project. Their
+// servers see no environment variables, and run in the sandbox.
+const projectOwner = string(upstream.ProjectOwner)
 
 // repositoryRoot returns the root of the repository around a directory, or "".
 func repositoryRoot(dir string) string {
@@ -272,7 +273,7 @@ func (a *app) newDirectServer(c *config.Config, s *mcpserver.Server, set *toolse
 			continue
 		}
 		taken[sv.Name] = true
-		up := mcpproxy.Upstream{Name: sv.Name, Opener: mcpproxy.NewDialOpener(set.pool, c), Allow: func(t *mcp.Tool) bool {
+		up := mcpproxy.Upstream{Name: sv.Name, Opener: mcpproxy.NewDialOpener(set.Pool(), c), Allow: func(t *mcp.Tool) bool {
 			return c.Allows(t) && set.Usable(context.Background(), sv.Name, t)
 		}}
 		if prefix == "server" {

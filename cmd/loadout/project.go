@@ -56,7 +56,7 @@ func (a *app) readTrustedProject(dir string) projectSnapshot {
 
 // newService returns the command of a server. Paths of the project in it become
 // paths in the sandbox.
-func (s *projectServers) newService(c *upstream.Config) (loadout.Service, error) {
+func (s *projectServers) newService(_ context.Context, c *upstream.Config) (loadout.Service, error) {
 	at := s.files
 	if !filepath.IsAbs(c.File) { // profiles have paths relative to the project
 		at = s.profiles

@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -18,7 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/sandbox/auto"
-	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/tools"
 )
 
 // stateDir returns the directory for decisions of the user and other state, or
@@ -81,47 +78,6 @@ func (a *app) newBackend(c *config.Config) *auto.Backend {
 	return auto.New(o)
 }
 
-// parseSkillServers parses the servers of a skill with the parser that is also
-// used to start them.
-func parseSkillServers(configs json.RawMessage, file string) ([]loadout.RequestedService, error) {
-	f, findings := upstream.ParseMap(configs, file)
-	var wrong []string
-	for _, d := range findings {
-		if d.Severity == skill.Error {
-			wrong = append(wrong, d.Message)
-		}
-	}
-	if n := len(wrong); n > 0 {
-		text := strings.Join(wrong[:min(n, 3)], "; ")
-		if n > 3 {
-			text += fmt.Sprintf("; and %d more", n-3)
-		}
-		return nil, errors.New(text)
-	}
-	var out []loadout.RequestedService
-	for _, c := range f.Servers {
-		out = append(out, describeServer(c))
-	}
-	return out, nil
-}
-
-// describeServer returns a server as shown to the user.
-func describeServer(c *upstream.Config) loadout.RequestedService {
-	w := loadout.RequestedService{Name: c.Name, Env: slices.Sorted(maps.Keys(c.Env))}
-	if c.Command != "" {
-		w.Command = append([]string{c.Command}, c.Args...)
-	}
-	for _, u := range c.URLs {
-		if h := (&upstream.Config{URLs: []string{u}}).Target(); !slices.Contains(w.Hosts, h) {
-			w.Hosts = append(w.Hosts, h)
-		}
-	}
-	for _, u := range c.Variables() {
-		w.Variables = append(w.Variables, loadout.RequestedVariable{Kind: u.Kind, Name: u.Name, Location: u.Where, Target: u.Target})
-	}
-	return w
-}
-
 // formatVariable describes where the value of a variable goes, or that it gets
 // none.
 func formatVariable(v loadout.RequestedVariable) string {
@@ -162,7 +118,7 @@ func (a *app) scriptOptions(c *config.Config) (*loadout.Scripts, error) {
 		return nil, nil
 	}
 	s := &loadout.Scripts{
-		Sandbox: a.newBackend(c), Grants: a.grantStore(), Audit: a.auditLog(), Getenv: a.getenv, ReadServers: parseSkillServers, Secret: a.secretValue, Logger: a.logger(),
+		Sandbox: a.newBackend(c), Grants: a.grantStore(), Audit: a.auditLog(), Getenv: a.getenv, ReadServers: tools.ReadServers, Secret: a.secretValue, Logger: a.logger(),
 		Bounds: policyBounds(c), Packages: a.packageOptions(c),
 	}
 	for _, p := range c.Sandbox.Private {

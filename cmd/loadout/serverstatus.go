@@ -53,7 +53,7 @@ func (a *app) publishState(set *toolset) *statePublisher {
 	p := &statePublisher{sets: []publishedSet{{"", set}}}
 	p.to = serverstate.Publish(dir, serverstate.Options{Logger: a.logger(), Snapshot: p.currentState})
 	p.name.changed = p.to.Update
-	set.pool.Subscribe(p.changed)
+	set.Pool().Subscribe(p.changed)
 	return p
 }
 
@@ -67,7 +67,7 @@ func (p *statePublisher) add(profile string, set *toolset) {
 	p.mu.Lock()
 	p.sets = append(p.sets, publishedSet{profile, set})
 	p.mu.Unlock()
-	set.pool.Subscribe(p.changed)
+	set.Pool().Subscribe(p.changed)
 	p.to.Update()
 }
 

@@ -4,28 +4,21 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
-	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/profile"
-	"github.com/loadout-dev/loadout/internal/provider"
-	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/internal/workspace"
 	"github.com/loadout-dev/loadout/policy"
-	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
 	"github.com/loadout-dev/loadout/tools"
 )
@@ -33,12 +26,7 @@ import (
 // toolset is a set of MCP servers with their connections.
 type toolset struct {
 	*tools.Set
-	pool  *upstream.Pool
 	rules policy.Rules // for the built-in server, after the user's rules
-}
-
-func (t *toolset) Close() error {
-	return errors.Join(t.Set.Close(), t.pool.Close())
 }
 
 // serverFiles returns the files and directories with the user's MCP servers.
@@ -101,7 +89,7 @@ func (a *app) readServers(c *config.Config, given []string) ([]*upstream.Config,
 				}
 				at[s.Name] = file
 				if i >= own {
-					s.Owner = projectOwner
+					s.Owner = upstream.ProjectOwner
 				}
 				if c.Servers.Connect == "at-start" {
 					s.AtStart = true
@@ -229,14 +217,10 @@ func (a *app) newToolsetWith(ctx context.Context, c *config.Config, rt *loadout.
 		own = append([]*upstream.Config{{Name: builtinName, Type: memory, URLs: []string{builtinName}, Dir: o.folder, Safety: policy.High.String()}}, own...)
 	}
 	t := &toolset{rules: o.rules}
-	sandboxed := &skillServers{rt: rt, project: project, flags: a.skillFlags(), off: scriptsDisabledBy(c), session: o.session}
-	dialer := &upstream.Dialer{OAuth: a.oauthHandler(given), Spawn: sandboxed.newSpawner(a.spawnInServerDir(spawn.New(nil).Start)), Logger: a.logger(), Private: privatePrefixes(c), Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: buildVersion().Version}}
+	dialer := &upstream.Dialer{OAuth: a.oauthHandler(given), Spawn: a.spawnInServerDir(tools.NewSpawner()), Logger: a.logger(), Private: privatePrefixes(c), Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: buildVersion().Version}}
 	if o.builtin != nil {
 		dialer.Transports = map[string]func(*upstream.Config, string) (mcp.Transport, error){memory: tools.MemoryTransport(map[string]*mcp.Server{builtinName: o.builtin})}
 	}
-	t.pool = upstream.NewPool(&upstream.PoolOptions{
-		Dialer: dialer, Cache: a.newToolCache(), IdleTimeout: time.Duration(c.Servers.Idle) * time.Second, Logger: a.logger(),
-	})
 	variables := a.serverVariables(c)
 	var pins tools.DefinitionStore
 	var grants policy.Store
@@ -244,14 +228,14 @@ func (a *app) newToolsetWith(ctx context.Context, c *config.Config, rt *loadout.
 		pins = &tools.Pins{Dir: filepath.Join(d, "pins")}
 		grants = a.grantStore()
 	}
-	t.Set = tools.New(&tools.Options{
-		Skills: rt, Pool: t.pool, Own: own, Profile: theirs, Pins: pins, Variables: variables, Rules: rules, DefaultSafety: safety,
+	t.Set = tools.ForRuntime(rt, &tools.Options{
+		PoolOptions: &tools.PoolOptions{Dialer: dialer, Cache: a.newToolCache(), IdleTimeout: time.Duration(c.Servers.Idle) * time.Second, Logger: a.logger()},
+		Own:         own, Profile: theirs, Pins: pins, Variables: variables, Rules: rules, DefaultSafety: safety,
 		Deadline: cmp.Or(o.deadline, configured), Logger: a.logger(),
-		AcquirePermission: sandboxed.newPermit(variables.User, o.session),
-		IsPermitted: func(ctx context.Context, e *catalog.Entry) bool {
-			return rt.CanAcquireLease(ctx, e.Key(), policy.Principal{}, o.session)
+		SkillServers: tools.SkillServers{
+			Session: o.session, UserName: policy.LocalUser().ID, Disabled: scriptsDisabledBy(c), OtherService: project.newService,
+			HowToApprove: func(err *loadout.RefusedError) string { return err.Decision.Hint + a.skillFlags() },
 		},
-		Provide:   sandboxed.provideServer,
 		Grants:    grants,
 		Audit:     auditAppender(a.auditLog()),
 		OnCallEnd: a.recordToolUse(c, o.usageFace()),
@@ -294,74 +278,6 @@ func (a *app) serverVariables(c *config.Config) upstream.Variables {
 		Env: func(name string) (string, bool) { v := a.getenv(name); return v, v != "" }, Workspace: dir,
 		User: func(name string) (string, bool) { v, ok := c.User[name]; return v, ok },
 		File: a.readEnvFile, Dir: a.serverDir(),
-	}
-}
-
-// skillServers starts servers of skills and projects in the sandbox.
-type skillServers struct {
-	rt      *loadout.Runtime
-	project *projectServers
-	flags   string   // for commands in hints
-	off     string   // why commands are disabled, or ""
-	session string   // conversation that uses the servers, or ""
-	files   sync.Map // files of providers, by variant
-}
-
-// newPermit returns a function that acquires the permission to use what a skill
-// provides in a session.
-func (s *skillServers) newPermit(user func(string) (string, bool), session string) func(context.Context, *catalog.Entry) (*tools.Permission, error) {
-	return func(ctx context.Context, e *catalog.Entry) (*tools.Permission, error) {
-		l, err := s.rt.AcquireLease(ctx, e.Key(), policy.Principal{}, session)
-		if refused, ok := errors.AsType[*loadout.RefusedError](err); ok {
-			return nil, fmt.Errorf("%s; to approve the current version: %s%s", refused.Decision.Reason, refused.Decision.Hint, s.flags)
-		}
-		if err != nil {
-			return nil, err
-		}
-		secret := func(name string) (string, bool) { return l.Secret(context.WithoutCancel(ctx), name) }
-		return &tools.Permission{Digest: l.Digest, Done: l.Done(), Release: l.Release, Check: l.Check, User: user, Secret: secret}, nil
-	}
-}
-
-// provideServer returns the server of a skill's provider.
-func (s *skillServers) provideServer(_ context.Context, e *catalog.Entry, sk *skill.Skill) (*upstream.Config, []string, error) {
-	start, err := provider.Plan(sk, provider.Options{Person: policy.LocalUser().ID})
-	if err != nil {
-		return nil, nil, err
-	}
-	s.files.Store(start.Env[provider.Variant], start.Files)
-	return &upstream.Config{Type: upstream.Stdio, Command: start.Command[0], Args: start.Command[1:], Env: start.Env}, nil, nil
-}
-
-// newSpawner returns a spawner that starts commands of skills and projects in
-// the sandbox, and the user's own commands directly.
-func (s *skillServers) newSpawner(plain upstream.Spawner) upstream.Spawner {
-	return func(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
-		if c.Owner == "" {
-			return plain(ctx, c)
-		}
-		if s.off != "" {
-			return nil, errors.New("commands of skills and projects are disabled: " + s.off)
-		}
-		if c.Owner == projectOwner {
-			service, err := s.project.newService(c)
-			if err != nil {
-				return nil, err
-			}
-			return s.rt.Serve(ctx, service)
-		}
-		key, digest := c.Owner, policy.Digest("")
-		if i := strings.LastIndex(c.Owner, "@sha256:"); i >= 0 {
-			key, digest = c.Owner[:i], policy.Digest(c.Owner[i+1:])
-		}
-		service := loadout.Service{Skill: key, Digest: digest, Session: s.session, Command: append([]string{c.Command}, c.Args...), Env: c.Env}
-		for _, v := range c.SecretValues() { // redacted from the output of the server
-			service.Redact = append(service.Redact, sandbox.NewSecret("of its configuration", v))
-		}
-		if files, ok := s.files.Load(c.Env[provider.Variant]); ok {
-			service.Files = files.(map[string][]byte)
-		}
-		return s.rt.Serve(ctx, service)
 	}
 }
 

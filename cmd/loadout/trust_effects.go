@@ -14,6 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/tools"
 )
 
 // effectCollector determines the effects of a project's configuration.
@@ -235,7 +236,7 @@ func scriptsDisabledBy(c *config.Config) string {
 // and its variables. Only user variables and paths in the project are provided
 // to it. off is the reason why commands are disabled, or "".
 func describeProjectServer(of string, c *upstream.Config, off string) []string {
-	w := describeServer(c)
+	w := tools.DescribeServer(c)
 	text := of + "server " + c.Name + ": "
 	out := []string{text + strings.Join(w.Hosts, ", ")}
 	if len(w.Command) > 0 {

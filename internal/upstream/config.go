@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -21,6 +22,27 @@ type OAuthClient struct {
 	Scopes   []string `json:"scopes,omitempty"`
 	Issuer   string   `json:"issuer,omitempty"`   // the only acceptable authorization server
 	Redirect string   `json:"redirect,omitempty"` // callback URL of the browser
+}
+
+// Owner identifies who provides a server: a skill at a digest, a project, or a
+// document of a hub. "" is the user.
+type Owner string
+
+// ProjectOwner is the owner of the servers of a trusted project.
+const ProjectOwner Owner = "project"
+
+// SkillOwner returns the owner of the servers that a skill provides. key is its
+// catalog key, and digest identifies its files.
+func SkillOwner(key, digest string) Owner { return Owner(key + "@" + digest) }
+
+// Skill returns the key and the digest of the skill that provides the server.
+// ok is false for other owners.
+func (o Owner) Skill() (key, digest string, ok bool) {
+	i := strings.LastIndex(string(o), "@sha256:")
+	if i <= 0 {
+		return "", "", false
+	}
+	return string(o[:i]), string(o[i+1:]), true
 }
 
 // Identity returns the owner of the connection, as passed to [Pool.Server]. A
@@ -71,9 +93,8 @@ type Config struct {
 	RequireApproval bool   `json:"ask,omitempty"`    // each call needs approval
 	Strict          bool   `json:"strict,omitempty"` // quarantine tools with changed definitions (pin: strict)
 
-	// Owner identifies who provides the server, such as a skill at a digest. ""
-	// means the user.
-	Owner string `json:"owner,omitempty"`
+	// Owner is who provides the server; "" means the user.
+	Owner Owner `json:"owner,omitempty"`
 
 	// Source is the digest of the unresolved configuration in a copy from
 	// [Config.Resolve], else "".

@@ -61,6 +61,13 @@ type Dialer struct {
 	eras map[string]string // by transport, URL and command: era of the last connection
 }
 
+// WithSpawn returns a new dialer with the settings of d that starts commands
+// with spawn.
+func (d *Dialer) WithSpawn(spawn Spawner) *Dialer {
+	return &Dialer{Spawn: spawn, HTTP: d.HTTP, Private: d.Private, OAuth: d.OAuth, Client: d.Client, Logger: d.Logger, Probe: d.Probe,
+		MaxMessage: d.MaxMessage, Transports: d.Transports}
+}
+
 // A NextStepper is an OAuth handler that knows what the user can do if the
 // server refuses the token. The [*AuthError] includes it.
 type NextStepper interface {

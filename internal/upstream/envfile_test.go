@@ -93,7 +93,7 @@ func TestEnvFileMissing(t *testing.T) {
 func TestEnvFileOfOthers(t *testing.T) {
 	for _, owner := range []string{"pdf@sha256:0", "project", "hub"} {
 		v, read := withFiles(map[string]string{"/work/project/.env": "TOKEN=s3cr3t"})
-		c := &upstream.Config{Name: "x", Type: upstream.Stdio, Command: "run", EnvFile: "${workspaceFolder}/.env", Owner: owner}
+		c := &upstream.Config{Name: "x", Type: upstream.Stdio, Command: "run", EnvFile: "${workspaceFolder}/.env", Owner: upstream.Owner(owner)}
 		if got, unset := c.Resolve(v); got != nil || len(unset) != 1 || unset[0].Kind != upstream.Invalid || !strings.Contains(unset[0].String(), "set the variables in env") {
 			t.Errorf("%s: %v %v", owner, got, unset)
 		}

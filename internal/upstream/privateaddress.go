@@ -17,7 +17,7 @@ import (
 // non-public address and was not contacted.
 type PrivateAddressError struct {
 	Server string
-	Owner  string // who provides the configuration
+	Owner  Owner // who provides the configuration
 	Host   string
 	Addr   netip.Addr
 	Kind   string // such as loopback

@@ -252,23 +252,20 @@ func (r *resolver) lookup(v *variable) (value string, ok bool, hint string) {
 	return "", false, "write ${NAME}, ${{secrets.NAME}} or ${{user.NAME}}, or $${ for the text itself"
 }
 
-// ownerProject is the [Config.Owner] of servers of a project.
-const ownerProject = "project"
-
 // notVisible says what to do if a configuration may not see a kind of values.
 // It only suggests kinds that the configuration may see. name is "" if no other
 // variable helps.
 func (r *resolver) notVisible(kind, name string) string {
 	var next []string
 	whose := "servers of this configuration do"
-	switch skill, _ := r.c.ownerSkill(); {
-	case r.c.Owner == ownerProject:
+	switch _, _, ofSkill := r.c.Owner.Skill(); {
+	case r.c.Owner == ProjectOwner:
 		whose = "servers of a project do"
 		next = append(next, "move the server into your own servers.yaml")
-	case skill != "":
+	case ofSkill:
 		whose = "servers of a skill do"
 	case r.c.Owner != "":
-		whose = "servers of " + printable(r.c.Owner) + " do"
+		whose = "servers of " + printable(string(r.c.Owner)) + " do"
 	}
 	if name != "" && r.v.Secret != nil {
 		next = append(next, "write ${{secrets."+name+"}}")
@@ -294,18 +291,10 @@ func (r *resolver) hint(v *variable, usual string) string {
 // secretHint returns how to set a secret that this configuration can see.
 func (r *resolver) secretHint(name string) string {
 	next := "loadout secret set " + name
-	if skill, ok := r.c.ownerSkill(); ok {
+	if skill, _, ok := r.c.Owner.Skill(); ok {
 		next += ", and let the skill have it: loadout secret grant " + name + " --skill " + printable(skill)
 	}
 	return next
-}
-
-// ownerSkill returns the key of the skill that provides the server.
-func (c *Config) ownerSkill() (key string, ok bool) {
-	if i := strings.LastIndex(c.Owner, "@sha256:"); i > 0 {
-		return c.Owner[:i], true
-	}
-	return "", false
 }
 
 func (r *resolver) path(name string) (string, bool, string) {

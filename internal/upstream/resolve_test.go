@@ -122,7 +122,7 @@ func TestUnsetSaysWhatToDoByOwner(t *testing.T) {
 		{"the hub", "${{secrets.KEY}}", upstream.Variables{Secret: some, Hint: onHub}, "tell the hub: secret KEY"},
 		{"the hub", "${{secrets.KEY}}", upstream.Variables{User: some, Hint: onHub}, "servers of the hub do not see your secrets: write ${{user.KEY}}"},
 	} {
-		c := &upstream.Config{Name: "x", Owner: tt.owner, Command: "run", Args: []string{tt.in}}
+		c := &upstream.Config{Name: "x", Owner: upstream.Owner(tt.owner), Command: "run", Args: []string{tt.in}}
 		_, unset := c.Resolve(tt.v)
 		if len(unset) != 1 || unset[0].Hint != tt.want {
 			t.Errorf("%s of %q:\n got %v\nwant %s", tt.in, tt.owner, unset, tt.want)

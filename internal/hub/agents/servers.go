@@ -116,7 +116,7 @@ func (a actor) defined(ctx context.Context, res *Resource) ([]Server, error) {
 	var out []Server
 	for _, c := range configs {
 		// By the id: what is made again under a name is another one, and was not approved.
-		c.Owner = fmt.Sprintf("%s %s (%s)", res.Kind, res.Name, res.ID)
+		c.Owner = upstream.Owner(fmt.Sprintf("%s %s (%s)", res.Kind, res.Name, res.ID))
 		s := Server{Config: c, Kind: res.Kind, ID: res.ID, In: res.In, By: res.ServersBy}
 		if c.Command != "" {
 			said, err := a.reviewed(ctx, s.PolicyDigest())

@@ -32,7 +32,6 @@ type base struct {
 	set       *tools.Set
 	servers   map[string]agents.Server           // of documents, by name
 	ids       map[string]library.SkillIdentifier // by label of the source
-	files     sync.Map                           // of providers, by the variant
 
 	ready chan struct{} // closed when it is put together, or err is set
 	err   error
@@ -228,11 +227,11 @@ func (b *base) tools() *tools.Set {
 		b.servers[s.Name] = s
 		configs = append(configs, s.Config)
 	}
-	return tools.New(&tools.Options{
-		Skills: b.rt, Pool: k.pool, Profile: configs, Identity: b.key, Rules: b.plan.rules,
-		Personal:          func(c *upstream.Config) bool { return b.plan.stamps[c.Name] != "" },
-		VariablesFor:      func(c *upstream.Config) upstream.Variables { return b.plan.values[c.Name] },
-		AcquirePermission: b.permit, IsPermitted: b.permits, Provide: b.provide, Providers: k.providers(), Pins: definitions{b},
+	return tools.ForRuntime(b.rt, &tools.Options{
+		Pool: k.pool, Profile: configs, Identity: b.key, Rules: b.plan.rules,
+		Personal:     func(c *upstream.Config) bool { return b.plan.stamps[c.Name] != "" },
+		VariablesFor: func(c *upstream.Config) upstream.Variables { return b.plan.values[c.Name] },
+		SkillServers: b.skillServers(), Providers: k.providers(), Pins: definitions{b},
 		Grants: NewGrantStore(k.o.DB, b.person), Audit: k.auditing().Append, Logger: k.o.Logger,
 	})
 }
@@ -243,7 +242,7 @@ func (b *base) scripts() *loadout.Scripts {
 	return &loadout.Scripts{
 		Sandbox: newPlaced(k.o.Sandbox, k.o.RunQueue, string(b.principal.User)), Principal: b.person, Audit: k.auditing(), Bounds: k.o.Bounds,
 		Grants:      &approvals{GrantStore: NewGrantStore(k.o.DB, b.person), mayRun: b.mayRun},
-		ReadServers: wished, SecretFor: b.secret, Packages: k.o.Packages, Executable: k.o.Executable, PrivateNetworks: k.o.PrivateNetworks, Getenv: k.o.Getenv,
+		ReadServers: tools.ReadServers, SecretFor: b.secret, Packages: k.o.Packages, Executable: k.o.Executable, PrivateNetworks: k.o.PrivateNetworks, Getenv: k.o.Getenv,
 		FolderDir: k.dir("work"), CacheDir: k.dir("cache"), Logger: k.o.Logger,
 	}
 }

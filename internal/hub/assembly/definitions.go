@@ -80,11 +80,11 @@ func (d definitions) of(c *upstream.Config) string {
 	if s, ok := d.b.servers[c.Name]; ok && s.Owner == c.Owner {
 		return s.ID
 	}
-	i := strings.LastIndex(c.Owner, "@sha256:")
-	if i < 0 {
+	key, _, ok := c.Owner.Skill()
+	if !ok {
 		return ""
 	}
-	origin, dir, _ := strings.Cut(c.Owner[:i], "/")
+	origin, dir, _ := strings.Cut(key, "/")
 	return d.b.skillID(origin, dir)
 }
 

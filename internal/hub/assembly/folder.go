@@ -44,8 +44,8 @@ func (t *talk) folderTools(ctx context.Context, root *os.Root, like *agent.ToolC
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("rules for the working folder: %s", problems[0])
 	}
-	set := tools.New(&tools.Options{
-		Skills: rt, Pool: pool, Rules: t.kit.base.plan.rules.Append(rules), Grants: NewGrantStore(t.kits.o.DB, t.kit.Principal), Audit: t.kits.auditing().Append, Logger: t.kits.o.Logger,
+	set := tools.ForRuntime(rt, &tools.Options{
+		Pool: pool, Rules: t.kit.base.plan.rules.Append(rules), Grants: NewGrantStore(t.kits.o.DB, t.kit.Principal), Audit: t.kits.auditing().Append, Logger: t.kits.o.Logger,
 		Own: []*upstream.Config{{Name: workspace.Name, Type: builtin, URLs: []string{workspace.Name}, Safety: policy.High.String()}},
 	})
 	t.closing(func() error { return errors.Join(set.Close(), pool.Close()) })

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -158,6 +159,20 @@ func TestW23PrecedenceOfServers(t *testing.T) {
 		w.ask(w.ada, w.begin(w.ada, ""), call(tool), want) // without an agent
 	}
 	w.ask(w.eve, w.begin(w.eve, ""), call("a__who"), "not found")
+}
+
+// The request for approval of a skill names what each of its servers starts or connects
+// to.
+func TestApprovalRequestShowsHosts(t *testing.T) {
+	w := sqlite(t)
+	w.upload(w.ada, own(w.ada), "s", tree("s", `description: Has servers.
+mcpServers: {near: {command: near}, far: {url: "https://api.example.com/mcp"}}`, "Use them."))
+	k := w.open(assembly.Request{Principal: w.ada})
+	r, err := k.Runtime.ReadApprovalRequest(t.Context(), "s")
+	must(t, err)
+	if len(r.Services) != 2 || !slices.Equal(r.Services[0].Hosts, []string{"api.example.com"}) || !slices.Equal(r.Services[1].Command, []string{"near"}) {
+		t.Errorf("a reviewer sees %+v", r.Services)
+	}
 }
 
 // W24: a server that fails takes no other down, and the model is told which and why.

@@ -1,0 +1,219 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/provider"
+	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// SkillServers configure how [ForRuntime] starts the servers and providers of
+// skills. The zero value is ready to use.
+type SkillServers struct {
+	// Session is the conversation that uses the servers; grants for a session
+	// apply to it. "" means none.
+	Session string
+	// UserName is the name of the user for providers; "" omits it.
+	UserName string
+	// Values returns the user values and secrets granted to a skill at a digest.
+	// If nil, skills get the User of [Options.Variables], and the secrets that
+	// their approval includes.
+	Values func(ctx context.Context, e *catalog.Entry, d policy.Digest) (upstream.Variables, error)
+	// HowToApprove returns how a user approves the skill that err refused. If
+	// nil or "", only the reason is reported.
+	HowToApprove func(err *loadout.RefusedError) string
+	// Disabled says why no command of a skill or project starts. "" allows them.
+	Disabled string
+	// OtherService describes the command of a server that belongs neither to
+	// the user nor to a skill, with its [loadout.Service.Project]. If nil, such
+	// commands are refused.
+	OtherService func(ctx context.Context, c *upstream.Config) (loadout.Service, error)
+}
+
+// ForRuntime returns a set for the skills of a runtime. Their servers and
+// providers need an approval of the runtime, and their commands run in its
+// sandbox; see [ReadServers] for [loadout.Scripts]. o may be nil. The caller
+// closes the set before the runtime.
+//
+// Without [Options.Pool], the set has a pool of its own. A pool that several
+// sets share must start commands with [Set.Start].
+func ForRuntime(rt *loadout.Runtime, o *Options) *Set {
+	opts := Options{}
+	if o != nil {
+		opts = *o
+	}
+	r := &runtimeServers{rt: rt, SkillServers: opts.SkillServers, user: opts.Variables.User}
+	opts.Skills, opts.AcquirePermission, opts.IsPermitted, opts.Provide = rt, r.acquirePermission, r.isPermitted, r.provide
+	if opts.Pool == nil {
+		p := PoolOptions{}
+		if opts.PoolOptions != nil {
+			p = *opts.PoolOptions
+		}
+		if p.Dialer == nil {
+			p.Dialer = &Dialer{}
+		}
+		p.Dialer = p.Dialer.WithSpawn(r.spawner(p.Dialer.Spawn))
+		opts.Pool = upstream.NewPool(&p)
+		return newSet(&opts, r, opts.Pool)
+	}
+	return newSet(&opts, r, nil)
+}
+
+// Start starts the command of a server that does not belong to the user, in the
+// sandbox of the runtime.
+func (s *Set) Start(ctx context.Context, c *ServerConfig) (Process, error) {
+	if s.starter == nil {
+		return nil, &upstream.NotAllowedError{Reason: "no runtime starts commands of skills"}
+	}
+	return s.starter.start(ctx, c)
+}
+
+// ReadServers reads the MCP servers of a skill with the parser that is also used
+// to start them. Assign it to [loadout.Scripts.ReadServers].
+func ReadServers(configs json.RawMessage, file string) ([]loadout.RequestedService, error) {
+	f, findings := upstream.ParseMap(configs, file)
+	var wrong []string
+	for _, d := range findings {
+		if d.Severity == skill.Error {
+			wrong = append(wrong, d.Message)
+		}
+	}
+	if n := len(wrong); n > 0 {
+		text := strings.Join(wrong[:min(n, 3)], "; ")
+		if n > 3 {
+			text += fmt.Sprintf("; and %d more", n-3)
+		}
+		return nil, errors.New(text)
+	}
+	var out []loadout.RequestedService
+	for _, c := range f.Servers {
+		out = append(out, DescribeServer(c))
+	}
+	return out, nil
+}
+
+// DescribeServer describes a server for the user who approves it.
+func DescribeServer(c *ServerConfig) loadout.RequestedService {
+	s := loadout.RequestedService{Name: c.Name, Env: slices.Sorted(maps.Keys(c.Env))}
+	if c.Command != "" {
+		s.Command = append([]string{c.Command}, c.Args...)
+	}
+	for _, u := range c.URLs {
+		if h := (&upstream.Config{URLs: []string{u}}).Target(); !slices.Contains(s.Hosts, h) {
+			s.Hosts = append(s.Hosts, h)
+		}
+	}
+	for _, u := range c.Variables() {
+		s.Variables = append(s.Variables, loadout.RequestedVariable{Kind: u.Kind, Name: u.Name, Location: u.Where, Target: u.Target})
+	}
+	return s
+}
+
+// runtimeServers starts the servers and providers of a runtime's skills.
+type runtimeServers struct {
+	SkillServers
+	rt    *loadout.Runtime
+	user  func(name string) (string, bool)
+	files sync.Map // of providers, by variant
+}
+
+// acquirePermission acquires a lease for what the skill provides.
+func (r *runtimeServers) acquirePermission(ctx context.Context, e *catalog.Entry) (*Permission, error) {
+	l, err := r.rt.AcquireLease(ctx, e.Key(), policy.Principal{}, r.Session)
+	if refused, ok := errors.AsType[*loadout.RefusedError](err); ok {
+		return nil, r.describeRefusal(refused)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := &Permission{Digest: l.Digest, Done: l.Done(), Release: l.Release, Check: l.Check, User: r.user,
+		Secret: func(name string) (string, bool) { return l.Secret(context.WithoutCancel(ctx), name) }}
+	if r.Values != nil {
+		v, err := r.Values(ctx, e, l.Digest)
+		if err != nil {
+			l.Release()
+			return nil, err
+		}
+		p.User, p.Secret = v.User, v.Secret
+	}
+	return p, nil
+}
+
+func (r *runtimeServers) describeRefusal(refused *loadout.RefusedError) error {
+	if r.HowToApprove != nil {
+		if how := r.HowToApprove(refused); how != "" {
+			return fmt.Errorf("%s; to approve the current version: %s", refused.Decision.Reason, how)
+		}
+	}
+	return errors.New(refused.Decision.Reason)
+}
+
+func (r *runtimeServers) isPermitted(ctx context.Context, e *catalog.Entry) bool {
+	return r.rt.CanAcquireLease(ctx, e.Key(), policy.Principal{}, r.Session)
+}
+
+// provide returns the server of a skill's provider.
+func (r *runtimeServers) provide(_ context.Context, _ *catalog.Entry, s *skill.Skill) (*upstream.Config, []string, error) {
+	start, err := provider.Plan(s, provider.Options{Person: r.UserName})
+	if err != nil {
+		return nil, nil, err
+	}
+	r.files.Store(start.Env[provider.Variant], start.Files)
+	return &upstream.Config{Type: upstream.Stdio, Command: start.Command[0], Args: start.Command[1:], Env: start.Env}, nil, nil
+}
+
+// spawner returns a spawner that starts the user's commands with own and all
+// others in the sandbox.
+func (r *runtimeServers) spawner(own Spawner) Spawner {
+	return func(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
+		switch {
+		case c.Owner != "":
+			return r.start(ctx, c)
+		case own == nil:
+			return nil, errors.New("stdio servers are disabled; use a url")
+		}
+		return own(ctx, c)
+	}
+}
+
+func (r *runtimeServers) start(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
+	if r.Disabled != "" {
+		return nil, errors.New("commands of skills and projects are disabled: " + r.Disabled)
+	}
+	service, err := r.service(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return r.rt.Serve(ctx, service)
+}
+
+// service describes the command of a server.
+func (r *runtimeServers) service(ctx context.Context, c *upstream.Config) (loadout.Service, error) {
+	key, digest, ok := c.Owner.Skill()
+	switch {
+	case !ok && r.OtherService == nil:
+		return loadout.Service{}, &upstream.NotAllowedError{Reason: "its command was not reviewed"}
+	case !ok:
+		return r.OtherService(ctx, c)
+	}
+	s := loadout.Service{Skill: key, Digest: policy.Digest(digest), Session: r.Session, Command: append([]string{c.Command}, c.Args...), Env: c.Env}
+	for _, v := range c.SecretValues() { // redacted from the output of the server
+		s.Redact = append(s.Redact, sandbox.NewSecret("of its configuration", v))
+	}
+	if files, ok := r.files.Load(c.Env[provider.Variant]); ok {
+		s.Files = files.(map[string][]byte)
+	}
+	return s, nil
+}

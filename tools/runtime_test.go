@@ -1,0 +1,103 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/tools"
+)
+
+// newWaterServer returns a server over HTTP with one tool.
+func newWaterServer() *httptest.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "water", Version: "1"}, nil)
+	mcp.AddTool(s, &mcp.Tool{Name: "high", Description: "High water.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "12:10"}}}, nil, nil
+		})
+	return httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: true}))
+}
+
+// thisMachine lets servers of skills connect to the test's own servers.
+var thisMachine = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+
+// A server of a skill connects once the current version of the skill is
+// approved, and ends when the approval is revoked.
+func TestForRuntimeNeedsApproval(t *testing.T) {
+	server := newWaterServer()
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	grants := &policy.MemoryStore{}
+	rt, err := loadout.New(t.Context(), &loadout.Options{
+		Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, fstest.MapFS{"tides/SKILL.md": {Data: []byte(skillText("tides", "mcpServers: {water: {url: "+server.URL+"}}"))}})},
+		Scripts: &loadout.Scripts{Grants: grants, ReadServers: tools.ReadServers},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { rt.Close() })
+	set := tools.ForRuntime(rt, &tools.Options{
+		PoolOptions:  &tools.PoolOptions{Dialer: &tools.Dialer{Private: thisMachine}},
+		SkillServers: tools.SkillServers{HowToApprove: func(*loadout.RefusedError) string { return "press the button" }},
+	})
+	t.Cleanup(func() { set.Close() })
+	call := &tools.Call{Name: "tides_water__high", Arguments: json.RawMessage(`{}`)}
+	_, err = set.Call(t.Context(), call)
+	if err == nil || !strings.Contains(err.Error(), "not approved; to approve the current version: press the button") {
+		t.Errorf("without approval: %v", err)
+	}
+
+	r, err := rt.ReadApprovalRequest(t.Context(), "tides")
+	if err != nil || len(r.Services) != 1 || len(r.Services[0].Hosts) != 1 || "http://"+r.Services[0].Hosts[0] != server.URL {
+		t.Fatalf("the request is %+v, %v, want the host %s", r, err, server.URL)
+	}
+	g, err := grants.Put(t.Context(), policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Scope: policy.Always,
+		Subject: r.Digest, Name: "tides", Permissions: r.Requested.Permissions()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := set.Call(t.Context(), call)
+	if err != nil || res.Content[0].(*mcp.TextContent).Text != "12:10" {
+		t.Fatalf("approved: %+v, %v", res, err)
+	}
+	if _, err := grants.Revoke(t.Context(), g.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := set.Call(t.Context(), call); err == nil {
+		t.Error("called after the approval was revoked")
+	}
+}
+
+// Commands of the user's servers start only with a spawner.
+func TestOwnCommandsNeedASpawner(t *testing.T) {
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { rt.Close() })
+	for _, tt := range []struct {
+		spawn tools.Spawner
+		want  string
+	}{
+		{nil, "stdio servers are disabled"},
+		{tools.NewSpawner(), "no-such-program"},
+	} {
+		set := tools.ForRuntime(rt, &tools.Options{
+			PoolOptions: &tools.PoolOptions{Dialer: &tools.Dialer{Spawn: tt.spawn}},
+			Own:         []*tools.ServerConfig{{Name: "own", Command: "no-such-program"}},
+		})
+		if got := set.Connect(t.Context(), "own")["own"]; !strings.Contains(got, tt.want) {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+		set.Close()
+	}
+}
