@@ -17,7 +17,7 @@ import (
 
 // patience is how long a run may take beyond the policy's wall time before it
 // counts as hanging.
-const patience = 4 * time.Second
+const patience = 20 * time.Second
 
 // trial is one attack on its way.
 type trial struct {
