@@ -68,18 +68,24 @@ func apiConfig(cookie string) huma.Config {
 }
 
 // schemaName returns the name of a type without our suffixes, prefixed with the
-// name of its package if that is not this one.
+// name of its package if that is not one of the API.
 func schemaName(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "JSON"), "Struct")
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
-	if from := t.PkgPath(); from != "" && from != reflect.TypeFor[Hub]().PkgPath() {
+	if from := t.PkgPath(); from != "" && !isOwn(t) {
 		from = path.Base(from)
 		return strings.ToUpper(from[:1]) + from[1:] + name
 	}
 	return name
+}
+
+// isOwn reports whether a type belongs to a package of the API: this one, one of
+// resources such as skillapi, or the hub.
+func isOwn(t reflect.Type) bool {
+	return strings.HasSuffix(t.PkgPath(), "api") || strings.HasSuffix(t.PkgPath(), "/hub")
 }
 
 // marshal writes a response at once or not at all. It ignores write errors: the
@@ -158,7 +164,7 @@ func checkEmbedded(t reflect.Type) {
 	case reflect.Pointer, reflect.Slice:
 		checkEmbedded(t.Elem())
 	case reflect.Struct:
-		if t.Name() != "" && t.PkgPath() != reflect.TypeFor[Hub]().PkgPath() {
+		if t.Name() != "" && !isOwn(t) {
 			return
 		}
 		for i := range t.NumField() {

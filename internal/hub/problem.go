@@ -36,7 +36,7 @@ type Problem struct {
 	// Changes describes documents of which one was rejected.
 	Changes []changeJSON `json:"changes,omitempty" nullable:"false" doc:"The documents with their findings"`
 
-	header http.Header
+	header http.Header // of the response
 }
 
 // Fault describes an invalid field of a request. It does not repeat the value,

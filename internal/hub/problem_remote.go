@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/loadout-dev/loadout/internal/hub/credential"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/remote"
 )
@@ -39,11 +40,11 @@ func withSource(source string, err error) error {
 	}
 	at, wrong := remote.Parse(source, "/")
 	u, unread := url.Parse(at.URL)
-	if wrong != nil || unread != nil || credentialName(u.Host) == "" {
+	if wrong != nil || unread != nil || credential.Name(u.Host) == "" {
 		return err
 	}
 	p := invalidSource(err)
-	p.Next += "; if it is private, " + credentialHint(u.Host, credentialName(u.Host))
+	p.Next += "; if it is private, " + credentialHint(u.Host, credential.Name(u.Host))
 	return p
 }
 
@@ -57,7 +58,7 @@ func credentialHint(host, name string) string {
 func sourceDenied(err error) *Problem {
 	if e, ok := errors.AsType[*remote.DeniedError](err); ok {
 		next := "import from another source: no credential can be stored for this host"
-		if name := credentialName(e.Host); name != "" {
+		if name := credential.Name(e.Host); name != "" {
 			next = credentialHint(e.Host, name)
 		}
 		return &Problem{Status: 422, Code: "source_denied", Detail: e.Error(), Next: next}

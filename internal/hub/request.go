@@ -2,7 +2,6 @@ package hub
 
 import (
 	"bufio"
-	"context"
 	"crypto/rand"
 	"fmt"
 	"log/slog"
@@ -21,7 +20,7 @@ import (
 func (h *Hub) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := &requestInfo{id: h.requestID(r), began: time.Now(), client: h.gate.client(r)}
-		r = r.WithContext(context.WithValue(r.Context(), requestInfoKey{}, v))
+		r = r.WithContext(withRequestInfo(r.Context(), v))
 		v.request = r
 		answer := &responseRecorder{ResponseWriter: w}
 		h.setHeaders(answer.Header(), v)

@@ -34,6 +34,11 @@ type requestInfo struct {
 
 type requestInfoKey struct{}
 
+// withRequestInfo returns a context with the info of a request.
+func withRequestInfo(ctx context.Context, v *requestInfo) context.Context {
+	return context.WithValue(ctx, requestInfoKey{}, v)
+}
+
 // requestInfoFrom returns the info of a context, an empty one if there is none.
 func requestInfoFrom(ctx context.Context) *requestInfo {
 	if v, ok := ctx.Value(requestInfoKey{}).(*requestInfo); ok {

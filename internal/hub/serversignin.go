@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"net"
 	"net/http"
 	"net/netip"
@@ -262,25 +261,3 @@ func (h *Hub) trialSignIn(ctx context.Context, s agents.Server) func(*upstream.C
 
 // isDraft reports whether a server is a draft that is only tried.
 func isDraft(s agents.Server) bool { return s.ID == "" && s.Owner != "" }
-
-// signInProblem converts the error of a sign-in to a server.
-func signInProblem(err error) *Problem {
-	failed, ok := errors.AsType[*serverauth.FailedError](err)
-	if !ok {
-		return nil
-	}
-	if denied, ok := errors.AsType[*oauth.DeniedError](err); ok {
-		return &Problem{Status: 403, Code: "signin_denied", Detail: denied.Error(), Next: "start again, and agree there"}
-	}
-	if other, ok := errors.AsType[*oauth.IssuerError](err); ok {
-		return &Problem{Status: 409, Code: "signin_issuer", Detail: other.Error(), Next: "ask the operator of the server whether it moved; if so, sign out and sign in again"}
-	}
-	if private, ok := errors.AsType[*oauth.PrivateAddressError](err); ok {
-		return &Problem{Status: 422, Code: "signin_address", Detail: private.Error(), Next: "to allow it, ask the operator of the hub to list it in sandbox.private"}
-	}
-	if unwanted, ok := errors.AsType[*oauth.NotRequiredError](err); ok {
-		return &Problem{Status: 409, Code: "signin_unwanted", Detail: unwanted.Error(), Next: "use the server as it is"}
-	}
-	return &Problem{Status: 502, Code: "signin_failed", Detail: failed.Error(),
-		Next: "try again; if it keeps failing, ask the operator of the server: add a manually registered client to its configuration, as oauth: {clientId: …}"}
-}

@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/internal/hub/credential"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
 	"github.com/loadout-dev/loadout/internal/hub/serverauth"
@@ -42,7 +43,7 @@ func (h *Hub) openServices(ctx context.Context) (err error) {
 		CacheDir: filepath.Join(o.Data, "files"), TempDir: node.temp,
 		Notify:     func() { h.bus.Publish(libraryStream, 0) },
 		Unbind:     h.kinds.UnbindSkill,
-		Credential: h.credential,
+		Credential: credential.Store{DB: h.db, Cipher: h.cipher}.Get,
 		Private:    func(host string) bool { return privateHost(o.Private, host) },
 	})
 	if err != nil {

@@ -1,4 +1,6 @@
-package hub
+// Package credential finds the credentials of users for hosts of imports. They
+// are secrets of the user, named after the host.
+package credential
 
 import (
 	"context"
@@ -14,17 +16,16 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// credentialPrefix starts the names of secrets that hold credentials for hosts
-// of imports.
-const credentialPrefix = "git_"
+// prefix starts the names of secrets that hold credentials.
+const prefix = "git_"
 
-// credentialName returns the name of the secret for a host, "" if the host
+// Name returns the name of the secret for a host, "" if the host
 // cannot have one. Names are unique, so that no host gets the credential of
 // another: a dot becomes _, a hyphen __, and the colon before a port ___. A
 // host for which this is ambiguous, such as a.-b, cannot have a secret.
-func credentialName(host string) string {
+func Name(host string) string {
 	host = strings.ToLower(host)
-	name := credentialPrefix + strings.NewReplacer(".", "_", "-", "__", ":", "___").Replace(host)
+	name := prefix + strings.NewReplacer(".", "_", "-", "__", ":", "___").Replace(host)
 	if host == "" || policy.CheckSecretName(name) != nil || hostOfName(name) != host {
 		return ""
 	}
@@ -35,7 +36,7 @@ func credentialName(host string) string {
 // _, one is a dot, three are a colon, and an even number are hyphens.
 func hostOfName(name string) string {
 	var host strings.Builder
-	for rest := strings.TrimPrefix(name, credentialPrefix); rest != ""; {
+	for rest := strings.TrimPrefix(name, prefix); rest != ""; {
 		plain := strings.IndexByte(rest, '_')
 		if plain != 0 {
 			if plain < 0 {
@@ -61,19 +62,24 @@ func hostOfName(name string) string {
 	return host.String()
 }
 
-// credential returns the credential of a user for a host of imports, stored as
-// a secret of the user: user:password or a token. It returns nil if there is
-// none or the user is disabled.
-func (h *Hub) credential(ctx context.Context, user account.UserID, host string) (*remote.Credential, error) {
-	name := credentialName(host)
+// Store reads credentials from the secrets of users.
+type Store struct {
+	DB     *store.DB
+	Cipher *encryption.Cipher
+}
+
+// Get returns the credential of a user for a host, stored as user:password or a
+// token. It returns nil if there is none or the user is disabled.
+func (s Store) Get(ctx context.Context, user account.UserID, host string) (*remote.Credential, error) {
+	name := Name(host)
 	if name == "" {
 		return nil, nil
 	}
 	owner := string(agents.NamespaceOwner(store.UserNamespace(string(user))))
-	kept, err := h.db.Secrets.Get(ctx, owner, name)
+	kept, err := s.DB.Secrets.Get(ctx, owner, name)
 	if err == nil {
 		var who store.User
-		if who, err = h.db.Users.Get(ctx, string(user)); who.Disabled {
+		if who, err = s.DB.Users.Get(ctx, string(user)); who.Disabled {
 			return nil, nil
 		}
 	}
@@ -83,15 +89,15 @@ func (h *Hub) credential(ctx context.Context, user account.UserID, host string) 
 	if err != nil {
 		return nil, fmt.Errorf("secret %s: %w", name, err)
 	}
-	value, err := h.cipher.Decrypt(string(kept.Encrypted), encryption.Label{Owner: owner, Name: name})
+	value, err := s.Cipher.Decrypt(string(kept.Encrypted), encryption.Label{Owner: owner, Name: name})
 	if err != nil {
 		return nil, fmt.Errorf("secret %s: %w", name, err)
 	}
-	return readCredential(string(value)), nil
+	return parse(string(value)), nil
 }
 
-// readCredential parses user:password or a token.
-func readCredential(value string) *remote.Credential {
+// parse parses user:password or a token.
+func parse(value string) *remote.Credential {
 	value = strings.TrimSpace(value)
 	if user, password, ok := strings.Cut(value, ":"); ok {
 		return &remote.Credential{User: user, Password: password}

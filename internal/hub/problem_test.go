@@ -1,0 +1,57 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/remote"
+)
+
+// Each error of a place is told with a code and what to do; that of this machine is not.
+func TestProblemsOfSources(t *testing.T) {
+	place := func(err error) error { return &library.SourceError{Err: fmt.Errorf("look at it: %w", err)} }
+	for _, tt := range []struct {
+		err    error
+		status int
+		code   string
+	}{
+		{place(&remote.LocationError{Text: "x", Reason: "y"}), 422, "source_invalid"},
+		{place(&remote.NotFoundError{What: "skill"}), 422, "source_not_found"},
+		{place(&remote.DeniedError{Host: "github.com"}), 422, "source_denied"},
+		{place(&remote.AddressError{Host: "x", Reason: "loopback"}), 422, "source_address"},
+		{place(&remote.UntrustedError{Reason: "x"}), 422, "source_address"},
+		{place(&remote.TooLargeError{What: "x", Limit: 1}), 422, "source_too_large"},
+		{place(&remote.DigestError{Name: "x"}), 502, "source_digest"},
+		{place(&remote.StatusError{URL: "x", Code: 503}), 502, "source_failed"},
+		{place(remote.ErrNoGit), 501, "no_git"},
+		{place(errors.New("connection refused")), 502, "source_failed"},
+		{place(context.DeadlineExceeded), 504, "slow"},
+		{place(context.Canceled), 503, "ended"},
+		{place(errTimeout), 504, "slow"},
+		{&library.InvalidError{Why: "it was uploaded"}, 422, "invalid"},
+	} {
+		p := problemOf(tt.err)
+		if p == nil || p.Status != tt.status || p.Code != tt.code || p.Next == "" {
+			t.Errorf("%v is told as %+v, want %d %s", tt.err, p, tt.status, tt.code)
+		}
+	}
+	if p := problemOf(errors.New("open /x: no such file")); p != nil {
+		t.Errorf("what is of this machine is told as %+v", p)
+	}
+}
+
+// What was done before an import failed is said.
+func TestUnfinishedImport(t *testing.T) {
+	done := &library.ImportResult{Created: make([]library.ImportChange, 2), Updated: make([]library.ImportChange, 1)}
+	p, ok := errors.AsType[*Problem](partialImport(done, errTimeout))
+	if !ok || p.Code != "slow" || !strings.Contains(p.Detail, "2 skills were created and 1 updated") {
+		t.Errorf("it is told as %+v", p)
+	}
+	if err := partialImport(&library.ImportResult{}, errTimeout); !errors.Is(err, errTimeout) {
+		t.Errorf("where nothing was done it is %v", err)
+	}
+}
